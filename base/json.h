@@ -1,0 +1,84 @@
+/*
+ * json: strict decoding of small untrusted documents, and writing of our own.
+ *
+ * Reading: json_parse() -> walk the tree -> json_free(). RFC 8259 and nothing more, and in
+ * addition refused: duplicate keys, trailing data, NUL (raw or \u0000), invalid UTF-8 and lone surrogates,
+ * more than `max_depth` levels, documents over `max_bytes`. Every value knows its line, so that a later
+ * semantic error can name it. Writing: struct json_writer appends to a growing buffer.
+ * No global state; any thread.
+ */
+#ifndef WARDER_BASE_JSON_H
+#define WARDER_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum json_type {
+	JSON_NULL,
+	JSON_BOOL,
+	JSON_NUMBER,
+	JSON_STRING,
+	JSON_ARRAY,
+	JSON_OBJECT,
+};
+
+struct json_value {
+	enum json_type type;
+	int line;      /* 1-based line on which the value starts */
+	int key_line;  /* line of the member's name, 0 outside objects */
+	bool boolean;
+	double number;       /* finite */
+	bool is_uint;        /* the number is a whole one in 0..2^64-1 written without fraction or exponent */
+	uint64_t uint;
+	char *string;        /* JSON_STRING: UTF-8, NUL-terminated, holds no NUL */
+	char *key;           /* member's name, or NULL */
+	struct json_value *child; /* first element or member, in document order */
+	struct json_value *next;  /* next sibling */
+};
+
+struct json_limits {
+	size_t max_bytes; /* 0: 1 MiB */
+	int max_depth;    /* 0: 32 */
+};
+
+/* Parse `len` bytes. `origin` names the document in errors. *ret is owned by the caller (json_free).
+ * -1 with *err (INVALID_REQUEST), text "origin:line: what is wrong". */
+int json_parse(const char *text, size_t len, const char *origin, const struct json_limits *limits,
+               struct json_value **ret, struct warder_error *err);
+void json_free(struct json_value *value);
+/* Member by name, or NULL. */
+const struct json_value *json_member(const struct json_value *object, const char *key);
+const char *json_type_name(enum json_type type);
+
+/* A growing text; zeroed is empty. After any failed allocation `failed` stays true and text is NULL. */
+struct json_writer {
+	char *text;
+	size_t len, cap;
+	bool failed;
+	bool pretty;     /* indent with two spaces */
+	int depth;
+	bool need_comma;
+	bool after_key;
+};
+
+void json_begin_object(struct json_writer *w);
+void json_end_object(struct json_writer *w);
+void json_begin_array(struct json_writer *w);
+void json_end_array(struct json_writer *w);
+void json_key(struct json_writer *w, const char *key);
+/* Writes a JSON string; bytes that are not valid UTF-8 become U+FFFD. */
+void json_string(struct json_writer *w, const char *text);
+void json_string_n(struct json_writer *w, const char *text, size_t len);
+void json_uint(struct json_writer *w, uint64_t value);
+void json_int(struct json_writer *w, int64_t value);
+void json_double(struct json_writer *w, double value, int decimals);
+void json_bool(struct json_writer *w, bool value);
+void json_null(struct json_writer *w);
+/* Take the text out (heap, NUL-terminated; the caller frees) and empty the writer; NULL if it failed. */
+char *json_take(struct json_writer *w);
+void json_writer_done(struct json_writer *w);
+
+#endif

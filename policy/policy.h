@@ -1,0 +1,376 @@
+/*
+ * policy: what a program may do, as a value. The door of this folder.
+ *
+ * Life of a policy: policy_preset() or policy_decode() fills one -> policy_check_ceiling() compares it with
+ * the operator's ceiling -> policy_match() compares it with what a backend can enforce ->
+ * a backend compiles it into a plan -> policy_done().
+ * Everything here is pure: no system call, no global state, no file access; any thread.
+ *
+ * Strings inside a policy are owned by it (heap). Sizes are bytes, times microseconds, CPUs
+ * thousandths of a CPU. POLICY_UNLIMITED is the explicit "unlimited"; nothing is unlimited by
+ * being left out: what a document leaves out takes the value of the `strict` preset.
+ */
+#ifndef WARDER_POLICY_POLICY_H
+#define WARDER_POLICY_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define POLICY_VERSION 1
+#define POLICY_UNLIMITED UINT64_MAX
+
+enum policy_network_mode {
+	POLICY_NETWORK_NONE,
+	POLICY_NETWORK_LOOPBACK,
+	POLICY_NETWORK_ALLOW,
+	POLICY_NETWORK_HOST,
+};
+
+/* One row of network.allow: exactly one of host and cidr is set; no ports means every port. */
+struct policy_endpoint {
+	char *host; /* "pypi.org" or "*.example.org", lower case */
+	char *cidr; /* "10.1.0.0/16", "fd00::/8" */
+	uint16_t *ports;
+	size_t port_count;
+};
+
+enum policy_view {
+	POLICY_VIEW_HOST,
+	POLICY_VIEW_DIRECTORY, /* view_source: absolute path */
+	POLICY_VIEW_IMAGE,     /* view_source: image name */
+};
+
+enum policy_workspace {
+	POLICY_WORKSPACE_NONE,
+	POLICY_WORKSPACE_READ_ONLY,
+	POLICY_WORKSPACE_READ_WRITE,
+};
+
+enum policy_environment_mode {
+	POLICY_ENVIRONMENT_NONE,
+	POLICY_ENVIRONMENT_ALLOW_LIST,
+	POLICY_ENVIRONMENT_HOST,
+};
+
+enum policy_syscall_profile {
+	POLICY_SYSCALLS_STRICT,
+	POLICY_SYSCALLS_DEFAULT,
+	POLICY_SYSCALLS_COMPAT,
+};
+
+enum policy_on_violation {
+	POLICY_VIOLATION_ERRNO,
+	POLICY_VIOLATION_KILL,
+};
+
+enum policy_on_output_limit {
+	POLICY_OUTPUT_DRAIN, /* keep the first bytes, drain and count the rest */
+	POLICY_OUTPUT_KILL,  /* end the program when a stream exceeds its limit */
+};
+
+struct policy_strings {
+	char **items;
+	size_t count;
+};
+
+struct policy_variable {
+	char *name;
+	char *value;
+};
+
+/*
+ * The fields that can be required or preferred, in the order in which unmet ones are reported.
+ * X(id, path in the document, group)
+ */
+#define POLICY_FIELDS(X)                                    \
+	X(LANGUAGES, "languages", "language")                   \
+	X(NETWORK, "network", "network")                        \
+	X(VIEW, "filesystem.view", "filesystem")                \
+	X(WORKSPACE, "filesystem.workspace", "filesystem")      \
+	X(PATHS, "filesystem.paths", "filesystem")              \
+	X(TMP, "filesystem.tmp", "filesystem")                  \
+	X(ENVIRONMENT, "environment", "environment")            \
+	X(WALL_TIME, "limits.wallTime", "timeout")              \
+	X(CPU_TIME, "limits.cpuTime", "limits")                 \
+	X(MEMORY, "limits.memory", "limits")                    \
+	X(SWAP, "limits.swap", "limits")                        \
+	X(CPUS, "limits.cpus", "limits")                        \
+	X(PIDS, "limits.pids", "limits")                        \
+	X(OPEN_FILES, "limits.openFiles", "limits")             \
+	X(FILE_SIZE, "limits.fileSize", "limits")               \
+	X(STACK, "limits.stack", "limits")                      \
+	X(DISK, "limits.disk", "limits")                        \
+	X(STDOUT, "output.stdout", "output")                    \
+	X(STDERR, "output.stderr", "output")                    \
+	X(SPAWN, "processes.spawn", "processes")                \
+	X(IDENTITY, "processes.identity", "processes")          \
+	X(SYSCALLS, "syscalls", "syscalls")                     \
+	X(WORKING_DIRECTORY, "workingDirectory", "filesystem")
+
+enum policy_field {
+#define X(id, path, group) POLICY_FIELD_##id,
+	POLICY_FIELDS(X)
+#undef X
+	    POLICY_FIELD_COUNT,
+	POLICY_FIELD_NONE = POLICY_FIELD_COUNT, /* a control that belongs to no policy field */
+};
+
+/*
+ * What a backend may be able to enforce, finer than fields because a field's values need different
+ * mechanisms. X(id, stable name, field it serves, text of the requirement). A policy needs a
+ * control only if its value asks for it: network.host needs none, network.none does.
+ */
+#define POLICY_CONTROLS(X)                                                                          \
+	X(NETWORK_NONE, "network.none", NETWORK, "no network")                                          \
+	X(NETWORK_LOOPBACK, "network.loopback", NETWORK, "a loopback interface of its own only")        \
+	X(NETWORK_ALLOW, "network.allow", NETWORK, "an allow-list of network destinations")             \
+	X(VIEW_HOST, "filesystem.view.host", VIEW, "a read-only view of the host's programs")           \
+	X(VIEW_DIRECTORY, "filesystem.view.directory", VIEW, "a directory as the root")                 \
+	X(VIEW_IMAGE, "filesystem.view.image", VIEW, "an image as the root")                            \
+	X(WORKSPACE_NONE, "filesystem.workspace.none", WORKSPACE, "no workspace")                       \
+	X(WORKSPACE_READ_ONLY, "filesystem.workspace.readOnly", WORKSPACE, "a read-only workspace")     \
+	X(WORKSPACE_READ_WRITE, "filesystem.workspace.readWrite", WORKSPACE, "a read-write workspace")  \
+	X(PATHS_READ_ONLY, "filesystem.paths.readOnly", PATHS, "read-only extra paths")                 \
+	X(PATHS_READ_WRITE, "filesystem.paths.readWrite", PATHS, "read-write extra paths")              \
+	X(TMP, "filesystem.tmp", TMP, "a private /tmp of a fixed size")                                 \
+	X(ENVIRONMENT, "environment", ENVIRONMENT, "only the granted environment variables")            \
+	X(WALL_TIME, "limits.wallTime", WALL_TIME, "a wall-clock limit")                                \
+	X(CPU_TIME, "limits.cpuTime", CPU_TIME, "a CPU time limit over all processes")                  \
+	X(MEMORY, "limits.memory", MEMORY, "a memory limit over all processes")                         \
+	X(SWAP, "limits.swap", SWAP, "a swap limit")                                                    \
+	X(CPUS, "limits.cpus", CPUS, "a CPU bandwidth limit")                                           \
+	X(PIDS, "limits.pids", PIDS, "a limit of processes and threads")                                \
+	X(OPEN_FILES, "limits.openFiles", OPEN_FILES, "a limit of open files")                          \
+	X(FILE_SIZE, "limits.fileSize", FILE_SIZE, "a limit of a file's size")                          \
+	X(STACK, "limits.stack", STACK, "a stack limit")                                                \
+	X(DISK_TMP, "limits.disk.tmp", DISK, "a limit of all bytes written below /tmp and /dev/shm")    \
+	X(DISK_WORKSPACE, "limits.disk.workspace", DISK, "a limit of bytes written to host directories") \
+	X(STDOUT, "output.stdout", STDOUT, "a limit of kept standard output")                           \
+	X(STDERR, "output.stderr", STDERR, "a limit of kept standard error")                            \
+	X(NO_SPAWN, "processes.spawn.false", SPAWN, "no new processes")                                 \
+	X(IDENTITY, "processes.identity", IDENTITY, "the identity inside")                              \
+	X(SYSCALLS, "syscalls", SYSCALLS, "a system call filter")                                       \
+	X(SYSCALLS_KILL, "syscalls.onViolation.kill", SYSCALLS, "killing on a denied system call")      \
+	X(WORKING_DIRECTORY, "workingDirectory", WORKING_DIRECTORY, "a working directory")
+
+enum policy_control {
+#define X(id, name, field, text) POLICY_CONTROL_##id,
+	POLICY_CONTROLS(X)
+#undef X
+	    POLICY_CONTROL_COUNT,
+};
+
+struct policy {
+	struct {
+		enum policy_network_mode mode;
+		struct policy_endpoint *allow; /* only with POLICY_NETWORK_ALLOW */
+		size_t allow_count;
+	} network;
+	struct {
+		enum policy_view view;
+		char *view_source; /* NULL with POLICY_VIEW_HOST */
+		enum policy_workspace workspace;
+		char *workspace_root; /* absolute, normalised; NULL with none */
+		struct policy_strings read_only;  /* absolute, normalised, no duplicate over both lists */
+		struct policy_strings read_write;
+		uint64_t tmp_bytes; /* size of /tmp; never POLICY_UNLIMITED */
+		bool tmp_exec;      /* programs in /tmp may be executed */
+	} filesystem;
+	struct {
+		enum policy_environment_mode mode;
+		struct policy_strings names; /* only with POLICY_ENVIRONMENT_ALLOW_LIST */
+		struct policy_variable *set; /* wins over what the mode lets in */
+		size_t set_count;
+	} environment;
+	struct {
+		uint64_t wall_time_us; /* > 0, never unlimited */
+		uint64_t cpu_time_us;
+		uint64_t memory_bytes;
+		uint64_t swap_bytes; /* on top of memory_bytes */
+		uint64_t cpu_milli;  /* 500 = half a CPU */
+		uint64_t pids_max;   /* processes and threads of the program */
+		uint64_t open_files;
+		uint64_t file_size_bytes;
+		uint64_t stack_bytes;
+		uint64_t disk_bytes; /* everything the program writes that outlives a write(2) */
+	} limits;
+	struct {
+		uint64_t stdout_bytes; /* kept of each stream; never unlimited */
+		uint64_t stderr_bytes;
+		enum policy_on_output_limit on_limit;
+	} output;
+	struct {
+		bool spawn;
+		uint32_t uid, gid; /* inside the jail; 1..65533 */
+	} processes;
+	struct {
+		enum policy_syscall_profile profile;
+		struct policy_strings deny;  /* system call names */
+		struct policy_strings allow;
+		enum policy_on_violation on_violation;
+	} syscalls;
+	char *working_directory; /* absolute path inside; NULL: /workspace if there is one, else /tmp */
+	struct {
+		bool any;
+		struct policy_strings names; /* empty and !any: nothing may run */
+	} languages;
+	bool preferred[POLICY_FIELD_COUNT]; /* false: required */
+};
+
+/* ---- names ---- */
+const char *policy_field_path(enum policy_field field);
+const char *policy_field_group(enum policy_field field);
+int policy_field_from_path(const char *path, enum policy_field *ret_field); /* 0; -1 unknown */
+const char *policy_control_name(enum policy_control control);
+const char *policy_control_text(enum policy_control control);
+enum policy_field policy_control_field(enum policy_control control);
+const char *policy_network_mode_name(enum policy_network_mode mode);
+const char *policy_profile_name(enum policy_syscall_profile profile);
+
+/* ---- values: units.c ---- */
+/* "256MiB", "1GiB", "64KiB", "512B", "1024", "1.5MiB"; binary units only. -1 with *err quoting the value. */
+int policy_parse_size(const char *text, uint64_t *ret_bytes, struct warder_error *err);
+/* "30s", "250ms", "2m", "1h", "10us", "1.5" (seconds). Never negative; 0 is parsed, callers refuse it. */
+int policy_parse_time(const char *text, uint64_t *ret_us, struct warder_error *err);
+/* "0.5", "2" -> thousandths of a CPU; > 0. */
+int policy_parse_cpus(const char *text, uint64_t *ret_milli, struct warder_error *err);
+/* As the parsers above, but also "unlimited". */
+int policy_parse_size_or_unlimited(const char *text, uint64_t *ret_bytes, struct warder_error *err);
+int policy_parse_time_or_unlimited(const char *text, uint64_t *ret_us, struct warder_error *err);
+/* Shortest exact text ("256MiB", "250ms", "unlimited"); buf of at least 32 bytes. Returns buf. */
+char *policy_format_size(uint64_t bytes, char *buf, size_t len);
+char *policy_format_time(uint64_t us, char *buf, size_t len);
+
+/* ---- presets: presets.c ---- */
+/* Number of presets, and name / one-line description of preset i. */
+size_t policy_preset_count(void);
+const char *policy_preset_name(size_t i);
+const char *policy_preset_summary(size_t i);
+/* Fill *ret with a preset ("strict", ...). -1 with *err listing the names. Caller owns: policy_done(). */
+int policy_preset(const char *name, struct policy *ret, struct warder_error *err);
+
+/* ---- life ---- */
+void policy_done(struct policy *policy); /* zeroed, half-built and NULL are fine; leaves it zeroed */
+int policy_copy(const struct policy *from, struct policy *ret, struct warder_error *err);
+/* Rules that hold for every policy however it was built (wallTime > 0, absolute normalised paths, no
+ * duplicate path, names of variables, uid range, disk, ...). Decoding and the setters of the
+ * command line end with it. Returns 0; -1 with *err naming field, value and remedy. */
+int policy_validate(const struct policy *policy, struct warder_error *err);
+
+/* ---- JSON: decode.c, encode.c ---- */
+/* Decode one strict JSON document of `len` bytes. `origin` names it in errors ("policy.json"). Every
+ * error text holds the JSON path and the line: "policy.json:4: limits.memory: ...". */
+int policy_decode(const char *json, size_t len, const char *origin, struct policy *ret,
+                  struct warder_error *err);
+/* Canonical encoding: fixed key order, every field present, canonical units; decode(encode(p)) == p.
+ * Returns a heap string the caller frees, or NULL on want of memory. */
+char *policy_encode(const struct policy *policy);
+bool policy_equal(const struct policy *a, const struct policy *b);
+
+/* ---- ceiling: ceiling.c ---- */
+/* The operator's ceiling is itself a policy document (same decoder): the most that a request may ask.
+ * Narrowing only: numbers at most the ceiling's; modes at most as wide; a path only inside the most
+ * specific granted path and not with more access than it has; variables and hosts only if granted.
+ * Paths are compared by component after normalisation. 0 within; -1 with *err (REJECTED) naming the first
+ * field that asks for more, its value and the most that is granted. */
+int policy_check_ceiling(const struct policy *ceiling, const struct policy *request,
+                         struct warder_error *err);
+
+/* ---- capabilities and matching: match.c ---- */
+/* Isolation classes a backend can have; names in JSON in policy_isolation_name(). */
+enum policy_isolation {
+	POLICY_ISOLATION_NONE,
+	POLICY_ISOLATION_NAMESPACE_JAIL,
+	POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT,
+	POLICY_ISOLATION_CONTAINER_EPHEMERAL,
+	POLICY_ISOLATION_CONTAINER_PERSISTENT,
+	POLICY_ISOLATION_IN_PROCESS,
+	POLICY_ISOLATION_PROVIDER_HOSTED,
+};
+const char *policy_isolation_name(enum policy_isolation isolation);
+
+enum policy_payload {
+	POLICY_PAYLOAD_PROGRAM, /* a program and its arguments: language "command" */
+	POLICY_PAYLOAD_SOURCE,
+	POLICY_PAYLOAD_GUEST_MODULE, /* WebAssembly: language "wasm" */
+};
+
+struct policy_capability {
+	bool enforced;
+	char mechanism[96]; /* when enforced: by what ("cgroup v1 memory.limit_in_bytes") */
+	char reason[176];   /* when not: why, and the remedy where one is known */
+};
+
+struct policy_capabilities {
+	char backend[32];
+	enum policy_isolation isolation;
+	const char *const *languages; /* NULL-terminated; not owned */
+	struct policy_capability controls[POLICY_CONTROL_COUNT];
+};
+
+struct policy_subject {
+	const char *language; /* "command", "python", ... */
+	enum policy_payload payload;
+};
+
+struct policy_unmet {
+	enum policy_field field;     /* POLICY_FIELD_LANGUAGES for language and payload faults */
+	enum policy_control control; /* POLICY_CONTROL_COUNT for language and payload faults */
+	uint32_t error;              /* WARDER_ERROR_UNSUPPORTED_POLICY, _LANGUAGE or _INVALID_REQUEST */
+	bool preferred;              /* true: may run all the same, the result says so */
+	char reason[200];
+};
+
+struct policy_match {
+	size_t count; /* unmet, in the order of POLICY_FIELDS, language and payload first */
+	size_t required_count;
+	struct policy_unmet unmet[POLICY_CONTROL_COUNT + 2];
+	bool needed[POLICY_CONTROL_COUNT]; /* controls that the policy asks for */
+};
+
+/* Which controls the policy asks for; ret has POLICY_CONTROL_COUNT rows. */
+void policy_needed_controls(const struct policy *policy, bool *ret_needed);
+
+/* Compare. Returns 0 if every required field can be enforced (preferred ones may be unmet: see *ret),
+ * -1 with *err of the first required unmet row's kind, whose text names all required unmet fields with their reasons. */
+int policy_match(const struct policy *policy, const struct policy_capabilities *capabilities,
+                 const struct policy_subject *subject, struct policy_match *ret,
+                 struct warder_error *err);
+
+/* Requested value of a control as a user writes it ("256MiB", "none", "false"). Returns buf. */
+char *policy_control_value(const struct policy *policy, enum policy_control control, char *buf,
+                           size_t len);
+
+/* ---- receipt: receipt.c ---- */
+enum policy_receipt_status {
+	POLICY_RECEIPT_ENFORCED,     /* asked for, on, read back */
+	POLICY_RECEIPT_NOT_ENFORCED, /* preferred, and this host could not */
+	POLICY_RECEIPT_UNRESTRICTED, /* the policy explicitly asks for no restriction */
+	POLICY_RECEIPT_HARDENING,    /* not asked by a field, on as part of the jail */
+	POLICY_RECEIPT_ABSENT,       /* a hardening layer that this host does not have */
+};
+
+struct policy_receipt_row {
+	char control[48];   /* control name, or the name of a hardening layer ("capabilities") */
+	enum policy_receipt_status status;
+	char requested[64]; /* as in the policy */
+	char mechanism[96];
+	char value[96];     /* as read back from the kernel */
+	char source[96];    /* where it was read ("/proc/<pid>/status Seccomp") */
+};
+
+struct policy_receipt {
+	enum policy_isolation isolation;
+	size_t count;
+	struct policy_receipt_row rows[64];
+};
+
+const char *policy_receipt_status_name(enum policy_receipt_status status);
+/* Append a row; over-long strings are cut. Returns the row, or NULL when full. */
+struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
+                                              enum policy_receipt_status status);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * rootfs: what the program sees as a file system, decided on the host before anything starts. The door
+ * of this folder. Path safety lives here and only here.
+ *
+ * Life: rootfs_plan() compiles a policy's filesystem part into a list of entries (pure data plus checks
+ * of the host paths; `warder explain` stops here) -> rootfs_open() opens every source as a descriptor with
+ * openat2 and, where the kernel lets us, as a detached mount tree -> jail/ builds the root from them ->
+ * rootfs_done(). After rootfs_open() no host path is resolved again. Host side, any thread.
+ */
+#ifndef WARDER_ROOTFS_ROOTFS_H
+#define WARDER_ROOTFS_ROOTFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "policy/policy.h"
+
+enum rootfs_kind {
+	ROOTFS_DIRECTORY, /* an empty directory of the root */
+	ROOTFS_SYMLINK,   /* text = link target */
+	ROOTFS_FILE,      /* text = content, 0644 */
+	ROOTFS_BIND,      /* a host directory or file, mounted */
+};
+
+struct rootfs_entry {
+	enum rootfs_kind kind;
+	char *target;      /* absolute path inside; parents are made by the builder in the jail's own tmpfs */
+	char *source;      /* ROOTFS_BIND: canonical host path; NULL otherwise */
+	char *text;        /* ROOTFS_SYMLINK, ROOTFS_FILE */
+	bool read_only;
+	bool no_exec;
+	bool owner_mapped; /* bind whose host owner appears as the jail's user (idmapped where privileged) */
+	bool is_directory; /* of a bind's source */
+	bool optional;     /* a source that went away between plan and open is left out, not an error */
+	uid_t owner_uid;   /* host owner of the source, from fstat */
+	gid_t owner_gid;
+	enum policy_field field; /* policy field that asked for it, POLICY_FIELD_NONE for the base view */
+	int source_fd;     /* after rootfs_open: O_PATH descriptor; -1 before */
+};
+
+struct rootfs {
+	struct rootfs_entry *entries; /* sorted so that a parent's entry comes before its children */
+	size_t count;
+	char *working_directory; /* absolute, inside */
+	uint64_t scratch_bytes;  /* size of the one tmpfs that holds /tmp and /dev/shm */
+	bool tmp_exec;
+};
+
+/* Compile. Checks that every named host path exists and is what it must be; resolves it to its canonical path.
+ * -1 with *err: field, value, remedy. */
+int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_error *err);
+/* Open the sources: source_fd of every bind (openat2 from "/", no magic links). */
+int rootfs_open(struct rootfs *rootfs, struct warder_error *err);
+void rootfs_done(struct rootfs *rootfs);
+
+/* ---- path safety: path.c ---- */
+/* Lexical check of a path relative to a workspace: not empty or blank, no leading '/' or '\\', no drive
+ * letter, no NUL within len, shorter than PATH_MAX, never above its root at any point ("a/../../x" is refused,
+ * "a/b/.." is fine). 0; -1 with *err (INVALID_REQUEST) naming the path. */
+int path_check_relative(const char *path, size_t len, struct warder_error *err);
+/* Normalise an absolute path lexically ("/a/./b//c" -> "/a/b/c"); refuses "..", relative and blank
+ * paths. *ret is heap. */
+int path_normalise(const char *path, char **ret, struct warder_error *err);
+/* Open `path` beneath dir_fd with openat2(RESOLVE_BENEATH|RESOLVE_NO_MAGICLINKS); ordinary symlinks that stay
+ * beneath work. flags/mode as open(2). Returns the descriptor (owned by the caller) or -1 with *err. */
+int path_open_beneath(int dir_fd, const char *path, uint64_t flags, uint64_t mode,
+                      struct warder_error *err);
+/* As path_open_beneath, but no symlink at all in any component (what must be the file that was named). */
+int path_open_no_links(int dir_fd, const char *path, uint64_t flags, uint64_t mode,
+                       struct warder_error *err);
+
+#endif

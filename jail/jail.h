@@ -1,0 +1,218 @@
+/*
+ * jail: the local enforcement. The door of this folder.
+ *
+ * Life: jail_probe() finds what host and privilege can do -> jail_plan_build() compiles policy + host into a
+ * plan (pure data; `warder explain` prints it, no root needed) -> jail_prepare() realises a plan into a
+ * template (mount namespace, file descriptors, filter bytes) -> jail_launch() starts one program, returns
+ * when it has entered its exec and the receipt was read back -> jail_supervise() feeds, drains, enforces the
+ * deadlines, and returns the outcome after everything is gone -> jail_run_free(), jail_template_free().
+ * A template serves any number of launches, also at once from several threads; a run belongs to one thread
+ * at a time, only jail_cancel() may be called from another. No global state, no signal handler, no child that the
+ * host's wait() could see. Knows no language, no JSON.
+ */
+#ifndef WARDER_JAIL_JAIL_H
+#define WARDER_JAIL_JAIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "jail/cgroup.h"
+#include "jail/seccomp.h"
+#include "policy/policy.h"
+#include "rootfs/rootfs.h"
+
+/* ---- host ---- */
+
+enum jail_feature {
+	JAIL_FEATURE_PRIVILEGED, /* root with the capabilities that a root launch uses */
+	JAIL_FEATURE_USER_NS,
+	JAIL_FEATURE_MOUNT_NS,
+	JAIL_FEATURE_PID_NS,
+	JAIL_FEATURE_NET_NS,
+	JAIL_FEATURE_IPC_NS,
+	JAIL_FEATURE_UTS_NS,
+	JAIL_FEATURE_CGROUP_NS,
+	JAIL_FEATURE_TIME_NS,
+	JAIL_FEATURE_CLONE3,
+	JAIL_FEATURE_INTO_CGROUP,
+	JAIL_FEATURE_PIDFD,
+	JAIL_FEATURE_CLOSE_RANGE,
+	JAIL_FEATURE_OPENAT2,
+	JAIL_FEATURE_MOUNT_API, /* open_tree, move_mount, mount_setattr */
+	JAIL_FEATURE_IDMAP,     /* idmapped mounts (tried on a tmpfs) */
+	JAIL_FEATURE_OVERLAY,
+	JAIL_FEATURE_SECCOMP,
+	JAIL_FEATURE_SECCOMP_NOTIFY,
+	JAIL_FEATURE_LANDLOCK,
+	JAIL_FEATURE_CGROUP_KILL,
+	JAIL_FEATURE_COUNT,
+};
+
+struct jail_feature_state {
+	bool tried; /* a quick probe tries only what decides about a policy; a launch tries the rest */
+	bool there;
+	char detail[128]; /* "ABI 7", or why not, with the remedy */
+};
+
+struct jail_host {
+	struct jail_feature_state features[JAIL_FEATURE_COUNT];
+	int landlock_abi; /* 0: none */
+	bool privileged;  /* the launch mode: root, or ordinary user */
+	struct cgroup_host cgroup;
+};
+
+struct jail_probe_options {
+	bool thorough;             /* try every feature in a throw-away child (milliseconds) */
+	const char *cgroup_parent; /* see cgroup_probe(); NULL: default */
+};
+
+const char *jail_feature_name(enum jail_feature feature);
+const char *jail_feature_title(enum jail_feature feature); /* for people: "user namespace" */
+/* Never fails; leaves nothing behind. *ret is released with jail_host_done(). */
+void jail_probe(const struct jail_probe_options *options, struct jail_host *ret);
+void jail_host_done(struct jail_host *host);
+/* What the jail can enforce on that host: one row per control, with mechanism or reason. */
+void jail_capabilities(const struct jail_host *host, const struct policy *policy,
+                       struct policy_capabilities *ret);
+
+/* ---- plan ---- */
+
+struct jail_rlimit {
+	int resource;       /* RLIMIT_* */
+	const char *name;   /* "NOFILE" */
+	uint64_t value;     /* soft and hard */
+	bool clamped;       /* the wanted value was over the host's hard limit */
+	enum policy_field field; /* or POLICY_FIELD_NONE */
+};
+
+#define JAIL_RLIMITS_MAX 16
+
+struct jail_plan {
+	bool privileged;
+	struct rootfs rootfs;
+	uint64_t namespaces;         /* CLONE_NEW* flags of the launch */
+	bool loopback_up;
+	char hostname[65];
+	struct cgroup_limits cgroup; /* pids_max already counts the jail's init */
+	struct jail_rlimit rlimits[JAIL_RLIMITS_MAX];
+	size_t rlimit_count;
+	uint32_t uid, gid;           /* inside */
+	struct seccomp_program filter;
+	int landlock_abi;            /* 0: the layer is absent */
+	bool speculation;            /* force-disable speculation features */
+	char **environment;          /* NULL-terminated "NAME=value" */
+	uint64_t wall_time_us, cpu_time_us;
+	uint64_t stdout_bytes, stderr_bytes;
+	bool kill_on_output;
+	struct policy policy;        /* a copy, for the receipt */
+	bool not_enforced[POLICY_CONTROL_COUNT]; /* preferred controls that this host lacks */
+	struct policy_capabilities capabilities; /* as matched */
+};
+
+/* Compile. `match` says which preferred controls are unmet. `environ` is the caller's environment for
+ * environment modes allowList and host (NULL-terminated, may be NULL). -1 with *err. */
+int jail_plan_build(const struct policy *policy, const struct jail_host *host,
+                    const struct policy_capabilities *capabilities, const struct policy_match *match,
+                    char *const *environ, struct jail_plan *ret, struct warder_error *err);
+void jail_plan_done(struct jail_plan *plan);
+
+/* ---- template, launch ---- */
+
+struct jail_template;
+
+/* Realise. The template takes what it needs out of *plan (which is left empty, but still to be given to
+ * jail_plan_done()); `host` must outlive it. `reusable`: false for a single launch, which is cheaper. */
+int jail_prepare(struct jail_plan *plan, const struct jail_host *host, bool reusable,
+                 struct jail_template **ret, struct warder_error *err);
+void jail_template_free(struct jail_template *tmpl);
+const struct jail_plan *jail_template_plan(const struct jail_template *tmpl);
+
+enum jail_stream { JAIL_STDOUT, JAIL_STDERR };
+
+struct jail_command {
+	char *const *argv;      /* argv[0]: a path inside, or a name searched in the PATH of the environment */
+	char *const *set_env;   /* "NAME=value" added to or replacing the plan's environment; may be NULL */
+	const char *stdin_data; /* borrowed until the run ends */
+	size_t stdin_len;
+	int stdin_fd;           /* -1, or read by the supervisor as it becomes readable and passed on; borrowed */
+	/* Called with each chunk within the limits; NULL: kept in the outcome. A non-zero return ends the
+	 * run with cause `supervisor`. */
+	int (*on_output)(void *context, enum jail_stream stream, const char *bytes, size_t len);
+	void *context;
+};
+
+struct jail_run;
+
+/* Start. 0: the program's exec was entered, under the whole policy, read back. -1 with *err (step named);
+ * nothing is left. EXECUTION_FAILED: not executable; NOT_FOUND: no such program inside. */
+int jail_launch(struct jail_template *tmpl, const struct jail_command *command, struct jail_run **ret,
+                struct warder_error *err);
+
+/* Names of the launch steps, in order, for tests and documents; NULL past the end. */
+const char *jail_step_name(size_t i);
+/* Test hook: make the named step fail as if the kernel had said EIO (thread-local to this template); NULL: off. */
+void jail_fail_at(struct jail_template *tmpl, const char *step);
+
+/* ---- supervision ---- */
+
+enum jail_cause {
+	JAIL_CAUSE_EXIT,
+	JAIL_CAUSE_SIGNAL,
+	JAIL_CAUSE_WALL_TIME,
+	JAIL_CAUSE_CPU_TIME,
+	JAIL_CAUSE_MEMORY,
+	JAIL_CAUSE_PIDS,
+	JAIL_CAUSE_OUTPUT,
+	JAIL_CAUSE_DISK,
+	JAIL_CAUSE_SYSCALL,
+	JAIL_CAUSE_NETWORK,
+	JAIL_CAUSE_CANCELLED,
+	JAIL_CAUSE_SUPERVISOR,
+	JAIL_CAUSE_HOST,
+	JAIL_CAUSE_COUNT,
+};
+
+const char *jail_cause_name(enum jail_cause cause);
+
+struct jail_output {
+	char *bytes;     /* kept, at most the policy's limit; NUL-terminated after len; NULL with on_output */
+	size_t len;
+	uint64_t total;  /* bytes that the program wrote */
+	bool truncated;  /* total > kept */
+};
+
+struct jail_outcome {
+	enum jail_cause cause;
+	int exit_code;         /* -1 when it did not exit by itself */
+	int signal;            /* 0 when it was not ended by a signal of its own */
+	bool hit[JAIL_CAUSE_COUNT]; /* limits that were reached, also where they did not end the program */
+	struct jail_output output[2];
+	uint64_t wall_us, user_us, system_us, cpu_us;
+	uint64_t prepare_us, launch_us;
+	uint64_t memory_peak_bytes; /* UINT64_MAX: the kernel does not tell */
+	uint64_t pids_peak;         /* UINT64_MAX: the kernel does not tell */
+	char detail[200];      /* one sentence: what ended it, on what evidence */
+};
+
+/* Drive the run to its end: returns when the program and everything it started is gone, the output is drained
+ * and the cgroup removed. To be called once. 0, also when the program failed; -1 with *err if the run's end could not
+ * be cleaned up (something is left; the text says what). */
+int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder_error *err);
+void jail_outcome_done(struct jail_outcome *outcome);
+
+/* Ask the run to end; any thread, any number of times; the outcome's cause will be `cancelled` if the program had not
+ * ended before. Async-signal-safe. */
+void jail_cancel(struct jail_run *run);
+const struct policy_receipt *jail_run_receipt(const struct jail_run *run);
+/* Host pid of the jail's init and of the program (0 before launch); for tests and diagnostics. */
+int jail_run_init_pid(const struct jail_run *run);
+int jail_run_program_pid(const struct jail_run *run);
+/* Ends the run if it still lives. */
+void jail_run_free(struct jail_run *run);
+
+/* Remove what dead supervisors left (cgroups, the id lease file). Returns the number of things removed. */
+int jail_clean(const struct jail_host *host, bool dry_run);
+
+#endif

@@ -1,10 +1,11 @@
 /*
  * json: strict decoding of small untrusted documents, and writing of our own.
  *
- * Reading: json_parse() -> walk the tree -> json_free(). RFC 8259 and nothing more, and in
- * addition refused: duplicate keys, trailing data, NUL (raw or \u0000), invalid UTF-8 and lone surrogates,
- * more than `max_depth` levels, documents over `max_bytes`. Every value knows its line, so that a later
- * semantic error can name it. Writing: struct json_writer appends to a growing buffer.
+ * Reading: json_parse() -> walk the tree -> json_free(). RFC 8259 and nothing more, and in addition
+ * refused: duplicate keys, trailing data, NUL (raw or \u0000), invalid UTF-8 and lone surrogates, more
+ * than `max_depth` levels, documents over `max_bytes`, numbers over 127 characters or beyond a double.
+ * Every value knows its line, so that a later semantic error can name it. Writing: struct json_writer
+ * appends to a growing buffer.
  * No global state; any thread.
  */
 #ifndef WARDER_BASE_JSON_H
@@ -51,7 +52,10 @@ int json_parse(const char *text, size_t len, const char *origin, const struct js
 void json_free(struct json_value *value);
 /* Member by name, or NULL. */
 const struct json_value *json_member(const struct json_value *object, const char *key);
+/* "a string", "an object", ... as a message says it. */
 const char *json_type_name(enum json_type type);
+/* `text` as a JSON string for a message: one line, cut with "..." to fit. len at least 8. Returns buf. */
+char *json_quote(const char *text, char *buf, size_t len);
 
 /* A growing text; zeroed is empty. After any failed allocation `failed` stays true and text is NULL. */
 struct json_writer {
@@ -69,16 +73,18 @@ void json_end_object(struct json_writer *w);
 void json_begin_array(struct json_writer *w);
 void json_end_array(struct json_writer *w);
 void json_key(struct json_writer *w, const char *key);
-/* Writes a JSON string; bytes that are not valid UTF-8 become U+FFFD. */
+/* Writes a JSON string; bytes that are not valid UTF-8 become U+FFFD. A NULL text becomes null. */
 void json_string(struct json_writer *w, const char *text);
 void json_string_n(struct json_writer *w, const char *text, size_t len);
 void json_uint(struct json_writer *w, uint64_t value);
 void json_int(struct json_writer *w, int64_t value);
+/* Fixed notation with 0 to 17 decimals; a value that is not finite becomes null. */
 void json_double(struct json_writer *w, double value, int decimals);
 void json_bool(struct json_writer *w, bool value);
 void json_null(struct json_writer *w);
 /* Take the text out (heap, NUL-terminated; the caller frees) and empty the writer; NULL if it failed. */
 char *json_take(struct json_writer *w);
+/* Free what was not taken; the writer can be used again. */
 void json_writer_done(struct json_writer *w);
 
 #endif

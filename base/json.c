@@ -1,0 +1,824 @@
+/*
+ * json: a recursive-descent reader and an appending writer.
+ *
+ * The reader works on (text, len) by index and never looks at text[len]; nothing needs to be NUL-terminated.
+ * Its recursion is bounded by max_depth, and so is that of json_free(), which follows `next` in a loop and
+ * recurses into `child` only. Work is linear in the document but for the search for duplicate names,
+ * which sorts (n log n), so that a hostile object of a hundred thousand members costs nothing special.
+ *
+ * The decimal point of strtod() and printf() depends on the locale of the process that links the library;
+ * reading uses the "C" locale explicitly, writing replaces whatever point printf() used.
+ */
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_MAX_BYTES ((size_t)1 << 20)
+#define DEFAULT_MAX_DEPTH 32
+#define MAX_NUMBER_LENGTH 127
+
+static const char *const type_names[] = {
+	[JSON_NULL] = "null",       [JSON_BOOL] = "a boolean", [JSON_NUMBER] = "a number",
+	[JSON_STRING] = "a string", [JSON_ARRAY] = "an array", [JSON_OBJECT] = "an object",
+};
+
+const char *json_type_name(enum json_type type)
+{
+	return type_names[type];
+}
+
+/* ---- UTF-8 ---- */
+
+static bool is_continuation(unsigned char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+/* Length of the well-formed sequence at text (Unicode table 3-7), 0 if there is none in `left` bytes. */
+static size_t utf8_length(const char *text, size_t left)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	if (left >= 1 && s[0] < 0x80)
+		return 1;
+	if (left >= 2 && s[0] >= 0xc2 && s[0] <= 0xdf && is_continuation(s[1]))
+		return 2;
+	if (left >= 3 && s[0] >= 0xe0 && s[0] <= 0xef && is_continuation(s[1]) && is_continuation(s[2])) {
+		bool overlong = s[0] == 0xe0 && s[1] < 0xa0;
+		bool surrogate = s[0] == 0xed && s[1] > 0x9f;
+
+		return overlong || surrogate ? 0 : 3;
+	}
+	if (left >= 4 && s[0] >= 0xf0 && s[0] <= 0xf4 && is_continuation(s[1]) && is_continuation(s[2]) &&
+	    is_continuation(s[3])) {
+		bool overlong = s[0] == 0xf0 && s[1] < 0x90;
+		bool too_large = s[0] == 0xf4 && s[1] > 0x8f;
+
+		return overlong || too_large ? 0 : 4;
+	}
+	return 0;
+}
+
+static size_t utf8_encode(uint32_t point, char *ret)
+{
+	if (point < 0x80) {
+		ret[0] = (char)point;
+		return 1;
+	}
+	if (point < 0x800) {
+		ret[0] = (char)(0xc0 | point >> 6);
+		ret[1] = (char)(0x80 | (point & 0x3f));
+		return 2;
+	}
+	if (point < 0x10000) {
+		ret[0] = (char)(0xe0 | point >> 12);
+		ret[1] = (char)(0x80 | (point >> 6 & 0x3f));
+		ret[2] = (char)(0x80 | (point & 0x3f));
+		return 3;
+	}
+	ret[0] = (char)(0xf0 | point >> 18);
+	ret[1] = (char)(0x80 | (point >> 12 & 0x3f));
+	ret[2] = (char)(0x80 | (point >> 6 & 0x3f));
+	ret[3] = (char)(0x80 | (point & 0x3f));
+	return 4;
+}
+
+/* ---- reading ---- */
+
+struct parser {
+	const char *text;
+	size_t len, pos;
+	int line;
+	int depth, max_depth;
+	const char *origin;
+	locale_t c_locale;
+	struct warder_error *err;
+};
+
+static int fail(struct parser *p, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static int fail(struct parser *p, int line, const char *format, ...)
+{
+	char what[240];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	error_set(p->err, WARDER_ERROR_INVALID_REQUEST, p->origin, "%.120s:%d: %s", p->origin, line, what);
+	return -1;
+}
+
+static int fail_memory(struct parser *p)
+{
+	return error_set(p->err, WARDER_ERROR_INTERNAL, p->origin, "out of memory");
+}
+
+/* The byte at the position, -1 at the end. */
+static int peek(const struct parser *p)
+{
+	return p->pos < p->len ? (unsigned char)p->text[p->pos] : -1;
+}
+
+static bool take(struct parser *p, char wanted)
+{
+	if (peek(p) != (unsigned char)wanted)
+		return false;
+	p->pos++;
+	return true;
+}
+
+static int fail_unexpected(struct parser *p, const char *wanted)
+{
+	int byte = peek(p);
+
+	if (byte < 0)
+		return fail(p, p->line, "the document ends where %s is expected", wanted);
+	if (byte > 0x20 && byte < 0x7f)
+		return fail(p, p->line, "'%c' where %s is expected", byte, wanted);
+	return fail(p, p->line, "byte 0x%02x where %s is expected", (unsigned)byte, wanted);
+}
+
+static void skip_space(struct parser *p)
+{
+	for (int byte = peek(p); byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+	     byte = peek(p)) {
+		if (byte == '\n')
+			p->line++;
+		p->pos++;
+	}
+}
+
+/* Bytes up to the closing quote; no escape grows when decoded, so it is enough for the result. */
+static size_t raw_string_length(const struct parser *p)
+{
+	size_t end = p->pos;
+
+	while (end < p->len && p->text[end] != '"')
+		end += p->text[end] == '\\' ? 2 : 1;
+	return (end < p->len ? end : p->len) - p->pos;
+}
+
+static int parse_hex4(struct parser *p, uint32_t *ret)
+{
+	uint32_t value = 0;
+
+	for (int i = 0; i < 4; i++) {
+		int byte = peek(p);
+
+		if (byte >= '0' && byte <= '9')
+			value = value << 4 | (uint32_t)(byte - '0');
+		else if (byte >= 'a' && byte <= 'f')
+			value = value << 4 | (uint32_t)(byte - 'a' + 10);
+		else if (byte >= 'A' && byte <= 'F')
+			value = value << 4 | (uint32_t)(byte - 'A' + 10);
+		else
+			return fail_unexpected(p, "a hexadecimal digit");
+		p->pos++;
+	}
+	*ret = value;
+	return 0;
+}
+
+static int parse_unicode_escape(struct parser *p, uint32_t *ret)
+{
+	uint32_t high = 0, low = 0;
+
+	if (parse_hex4(p, &high) != 0)
+		return -1;
+	if (high == 0)
+		return fail(p, p->line, "\\u0000 in a string");
+	if (high < 0xd800 || high > 0xdfff) {
+		*ret = high;
+		return 0;
+	}
+	if (high > 0xdbff || !take(p, '\\') || !take(p, 'u'))
+		return fail(p, p->line, "a lone surrogate \\u%04x", high);
+	if (parse_hex4(p, &low) != 0)
+		return -1;
+	if (low < 0xdc00 || low > 0xdfff)
+		return fail(p, p->line, "a lone surrogate \\u%04x", high);
+	*ret = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+	return 0;
+}
+
+/* After the backslash. */
+static int parse_escape(struct parser *p, uint32_t *ret)
+{
+	static const char from[] = "\"\\/bfnrt";
+	static const char to[] = "\"\\/\b\f\n\r\t";
+	int byte = peek(p);
+	const char *found = byte > 0 ? strchr(from, byte) : NULL;
+
+	if (byte == 'u') {
+		p->pos++;
+		return parse_unicode_escape(p, ret);
+	}
+	if (!found)
+		return fail_unexpected(p, "an escape (one of \"\\/bfnrtu)");
+	p->pos++;
+	*ret = (unsigned char)to[found - from];
+	return 0;
+}
+
+/* One character of a string into out; *ret_len is its length there. */
+static int parse_character(struct parser *p, char *out, size_t *ret_len)
+{
+	int byte = peek(p);
+	uint32_t point = 0;
+	size_t length;
+
+	if (byte < 0)
+		return fail(p, p->line, "a string without its closing quote");
+	if (byte < 0x20)
+		return fail(p, p->line, "control character 0x%02x in a string", (unsigned)byte);
+	if (take(p, '\\')) {
+		if (parse_escape(p, &point) != 0)
+			return -1;
+		*ret_len = utf8_encode(point, out);
+		return 0;
+	}
+	length = utf8_length(p->text + p->pos, p->len - p->pos);
+	if (length == 0)
+		return fail(p, p->line, "byte 0x%02x is not valid UTF-8", (unsigned)byte);
+	memcpy(out, p->text + p->pos, length);
+	p->pos += length;
+	*ret_len = length;
+	return 0;
+}
+
+static int parse_string(struct parser *p, char **ret)
+{
+	size_t used = 0, length = 0;
+	char *string;
+
+	if (!take(p, '"'))
+		return fail_unexpected(p, "a string");
+	string = malloc(raw_string_length(p) + 1);
+	if (!string)
+		return fail_memory(p);
+	while (!take(p, '"')) {
+		if (parse_character(p, string + used, &length) != 0) {
+			free(string);
+			return -1;
+		}
+		used += length;
+	}
+	string[used] = '\0';
+	*ret = string;
+	return 0;
+}
+
+static size_t skip_digits(struct parser *p)
+{
+	size_t start = p->pos;
+
+	while (peek(p) >= '0' && peek(p) <= '9')
+		p->pos++;
+	return p->pos - start;
+}
+
+/* Step over number = [ "-" ] int [ frac ] [ exp ]. *ret_plain: neither sign, fraction nor exponent. */
+static int scan_number(struct parser *p, bool *ret_plain)
+{
+	bool plain = !take(p, '-');
+
+	if (!take(p, '0') && skip_digits(p) == 0)
+		return fail_unexpected(p, "a digit");
+	if (take(p, '.')) {
+		plain = false;
+		if (skip_digits(p) == 0)
+			return fail_unexpected(p, "a digit");
+	}
+	if (take(p, 'e') || take(p, 'E')) {
+		plain = false;
+		if (!take(p, '+'))
+			take(p, '-');
+		if (skip_digits(p) == 0)
+			return fail_unexpected(p, "a digit");
+	}
+	*ret_plain = plain;
+	return 0;
+}
+
+static bool digits_to_uint(const char *digits, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (; *digits; digits++) {
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*digits - '0'), &value))
+			return false;
+	}
+	*ret = value;
+	return true;
+}
+
+static int parse_number(struct parser *p, struct json_value *value)
+{
+	char number[MAX_NUMBER_LENGTH + 1];
+	size_t start = p->pos, length;
+	bool plain = false;
+
+	if (scan_number(p, &plain) != 0)
+		return -1;
+	length = p->pos - start;
+	if (length > MAX_NUMBER_LENGTH)
+		return fail(p, p->line, "a number of %zu characters; at most %d", length, MAX_NUMBER_LENGTH);
+	memcpy(number, p->text + start, length);
+	number[length] = '\0';
+	value->type = JSON_NUMBER;
+	value->number = strtod_l(number, NULL, p->c_locale);
+	if (!isfinite(value->number))
+		return fail(p, p->line, "the number %.40s is too large", number);
+	value->is_uint = plain && digits_to_uint(number, &value->uint);
+	return 0;
+}
+
+static int parse_word(struct parser *p, struct json_value *value)
+{
+	static const struct {
+		const char *word;
+		enum json_type type;
+		bool boolean;
+	} words[] = {
+		{ "null", JSON_NULL, false },
+		{ "true", JSON_BOOL, true },
+		{ "false", JSON_BOOL, false },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t length = strlen(words[i].word);
+
+		if (p->len - p->pos < length || memcmp(p->text + p->pos, words[i].word, length) != 0)
+			continue;
+		p->pos += length;
+		value->type = words[i].type;
+		value->boolean = words[i].boolean;
+		return 0;
+	}
+	return fail_unexpected(p, "a value");
+}
+
+static int parse_value(struct parser *p, struct json_value **ret);
+
+static int parse_element(struct parser *p, bool is_object, struct json_value **ret)
+{
+	int key_line = p->line;
+	char *key = NULL;
+
+	if (is_object) {
+		if (peek(p) != '"')
+			return fail_unexpected(p, "a member's name");
+		if (parse_string(p, &key) != 0)
+			return -1;
+		skip_space(p);
+		if (!take(p, ':')) {
+			free(key);
+			return fail_unexpected(p, "':'");
+		}
+	}
+	if (parse_value(p, ret) != 0) {
+		free(key);
+		return -1;
+	}
+	(*ret)->key = key;
+	(*ret)->key_line = is_object ? key_line : 0;
+	return 0;
+}
+
+/* What was read stays linked below `value` also on failure, and is freed with it. */
+static int parse_elements(struct parser *p, char close, struct json_value *value)
+{
+	struct json_value **tail = &value->child;
+	bool is_object = value->type == JSON_OBJECT;
+
+	skip_space(p);
+	if (take(p, close))
+		return 0;
+	for (;;) {
+		skip_space(p);
+		if (parse_element(p, is_object, tail) != 0)
+			return -1;
+		tail = &(*tail)->next;
+		skip_space(p);
+		if (take(p, close))
+			return 0;
+		if (!take(p, ','))
+			return fail_unexpected(p, is_object ? "',' or '}'" : "',' or ']'");
+	}
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct json_value *left = *(const struct json_value *const *)a;
+	const struct json_value *right = *(const struct json_value *const *)b;
+	int order = strcmp(left->key, right->key);
+
+	return order != 0 ? order : left->key_line - right->key_line;
+}
+
+static int refuse_duplicates(struct parser *p, const struct json_value *object)
+{
+	const struct json_value **sorted;
+	const struct json_value *twice = NULL;
+	size_t count = 0, i = 0;
+	char quoted[80];
+
+	for (const struct json_value *member = object->child; member; member = member->next)
+		count++;
+	if (count < 2)
+		return 0;
+	sorted = calloc(count, sizeof(*sorted));
+	if (!sorted)
+		return fail_memory(p);
+	for (const struct json_value *member = object->child; member; member = member->next)
+		sorted[i++] = member;
+	qsort(sorted, count, sizeof(*sorted), compare_keys);
+	for (i = 1; i < count && !twice; i++) {
+		if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0)
+			twice = sorted[i];
+	}
+	free(sorted);
+	if (!twice)
+		return 0;
+	return fail(p, twice->key_line, "the name %s is given twice",
+		    json_quote(twice->key, quoted, sizeof(quoted)));
+}
+
+static int parse_container(struct parser *p, char open, char close, struct json_value *value)
+{
+	value->type = open == '{' ? JSON_OBJECT : JSON_ARRAY;
+	if (p->depth >= p->max_depth)
+		return fail(p, p->line, "more than %d levels", p->max_depth);
+	p->depth++;
+	take(p, open);
+	if (parse_elements(p, close, value) != 0)
+		return -1;
+	p->depth--;
+	return value->type == JSON_OBJECT ? refuse_duplicates(p, value) : 0;
+}
+
+static int parse_content(struct parser *p, struct json_value *value)
+{
+	int byte = peek(p);
+
+	switch (byte) {
+	case '{':
+		return parse_container(p, '{', '}', value);
+	case '[':
+		return parse_container(p, '[', ']', value);
+	case '"':
+		value->type = JSON_STRING;
+		return parse_string(p, &value->string);
+	default:
+		if (byte == '-' || (byte >= '0' && byte <= '9'))
+			return parse_number(p, value);
+		return parse_word(p, value);
+	}
+}
+
+static int parse_value(struct parser *p, struct json_value **ret)
+{
+	struct json_value *value = calloc(1, sizeof(*value));
+
+	if (!value)
+		return fail_memory(p);
+	skip_space(p);
+	value->line = p->line;
+	if (parse_content(p, value) != 0) {
+		json_free(value);
+		return -1;
+	}
+	*ret = value;
+	return 0;
+}
+
+static int parse_document(struct parser *p, struct json_value **ret)
+{
+	struct json_value *value = NULL;
+
+	if (parse_value(p, &value) != 0)
+		return -1;
+	skip_space(p);
+	if (p->pos < p->len) {
+		json_free(value);
+		return fail_unexpected(p, "the end of the document");
+	}
+	*ret = value;
+	return 0;
+}
+
+int json_parse(const char *text, size_t len, const char *origin, const struct json_limits *limits,
+	       struct json_value **ret, struct warder_error *err)
+{
+	size_t max_bytes = limits && limits->max_bytes ? limits->max_bytes : DEFAULT_MAX_BYTES;
+	struct parser p = {
+		.text = text,
+		.len = len,
+		.line = 1,
+		.max_depth = limits && limits->max_depth ? limits->max_depth : DEFAULT_MAX_DEPTH,
+		.origin = origin,
+		.err = err,
+	};
+	int status;
+
+	if (len > max_bytes)
+		return fail(&p, 1, "%zu bytes; at most %zu are read", len, max_bytes);
+	p.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	if (p.c_locale == (locale_t)0)
+		return fail_memory(&p);
+	status = parse_document(&p, ret);
+	freelocale(p.c_locale);
+	return status;
+}
+
+void json_free(struct json_value *value)
+{
+	while (value) {
+		struct json_value *next = value->next;
+
+		json_free(value->child);
+		free(value->string);
+		free(value->key);
+		free(value);
+		value = next;
+	}
+}
+
+const struct json_value *json_member(const struct json_value *object, const char *key)
+{
+	if (!object || object->type != JSON_OBJECT)
+		return NULL;
+	for (const struct json_value *member = object->child; member; member = member->next) {
+		if (strcmp(member->key, key) == 0)
+			return member;
+	}
+	return NULL;
+}
+
+/* ---- escaping ---- */
+
+#define MAX_PIECE 8
+
+/* The character at text as it stands in a JSON string; *ret_taken is the count of bytes used up. */
+static size_t escape_character(const char *text, size_t left, char piece[MAX_PIECE], size_t *ret_taken)
+{
+	static const char plain[] = "\"\\\b\f\n\r\t";
+	static const char letter[] = "\"\\bfnrt";
+	unsigned char byte = (unsigned char)text[0];
+	const char *found = byte ? strchr(plain, byte) : NULL;
+	size_t length = utf8_length(text, left);
+
+	*ret_taken = length ? length : 1;
+	if (found)
+		return (size_t)snprintf(piece, MAX_PIECE, "\\%c", letter[found - plain]);
+	if (byte < 0x20)
+		return (size_t)snprintf(piece, MAX_PIECE, "\\u%04x", byte);
+	if (length == 0)
+		return utf8_encode(0xfffd, piece);
+	memcpy(piece, text, length);
+	return length;
+}
+
+char *json_quote(const char *text, char *buf, size_t len)
+{
+	size_t left = strlen(text), used = 0, taken;
+	char piece[MAX_PIECE];
+
+	buf[used++] = '"';
+	for (; left > 0; text += taken, left -= taken) {
+		size_t length = escape_character(text, left, piece, &taken);
+
+		/* Room for the closing quote and NUL, and before the last one for a cut mark too. */
+		if (used + length + (taken < left ? 5 : 2) > len) {
+			memcpy(buf + used, "...", 3);
+			used += 3;
+			break;
+		}
+		memcpy(buf + used, piece, length);
+		used += length;
+	}
+	buf[used++] = '"';
+	buf[used] = '\0';
+	return buf;
+}
+
+/* ---- writing ---- */
+
+static void give_up(struct json_writer *w)
+{
+	free(w->text);
+	w->text = NULL;
+	w->len = w->cap = 0;
+	w->failed = true;
+}
+
+/* Make room for `more` bytes and a NUL. */
+static bool reserve(struct json_writer *w, size_t more)
+{
+	size_t cap = w->cap ? w->cap : 256;
+	char *text = NULL;
+
+	if (w->failed)
+		return false;
+	if (w->cap - w->len > more)
+		return true;
+	while (cap - w->len <= more && cap <= SIZE_MAX / 2)
+		cap *= 2;
+	if (cap - w->len > more)
+		text = realloc(w->text, cap);
+	if (!text) {
+		give_up(w);
+		return false;
+	}
+	w->text = text;
+	w->cap = cap;
+	return true;
+}
+
+static void append(struct json_writer *w, const char *text, size_t len)
+{
+	if (!reserve(w, len))
+		return;
+	memcpy(w->text + w->len, text, len);
+	w->len += len;
+	w->text[w->len] = '\0';
+}
+
+static void append_newline(struct json_writer *w)
+{
+	if (!w->pretty)
+		return;
+	append(w, "\n", 1);
+	for (int i = 0; i < w->depth; i++)
+		append(w, "  ", 2);
+}
+
+/* What has to stand before a value or a key. */
+static void separate(struct json_writer *w)
+{
+	if (w->after_key) {
+		w->after_key = false;
+		return;
+	}
+	if (w->need_comma)
+		append(w, ",", 1);
+	if (w->depth > 0)
+		append_newline(w);
+}
+
+static void append_value(struct json_writer *w, const char *text, size_t len)
+{
+	separate(w);
+	append(w, text, len);
+	w->need_comma = true;
+}
+
+static void begin(struct json_writer *w, const char *bracket)
+{
+	append_value(w, bracket, 1);
+	w->need_comma = false;
+	w->depth++;
+}
+
+static void end(struct json_writer *w, const char *bracket)
+{
+	w->depth--;
+	if (w->need_comma)
+		append_newline(w);
+	append(w, bracket, 1);
+	w->need_comma = true;
+}
+
+void json_begin_object(struct json_writer *w)
+{
+	begin(w, "{");
+}
+
+void json_end_object(struct json_writer *w)
+{
+	end(w, "}");
+}
+
+void json_begin_array(struct json_writer *w)
+{
+	begin(w, "[");
+}
+
+void json_end_array(struct json_writer *w)
+{
+	end(w, "]");
+}
+
+void json_key(struct json_writer *w, const char *key)
+{
+	json_string(w, key);
+	append(w, ": ", w->pretty ? 2 : 1);
+	w->after_key = true;
+}
+
+void json_string(struct json_writer *w, const char *text)
+{
+	if (text)
+		json_string_n(w, text, strlen(text));
+	else
+		json_null(w);
+}
+
+/* Program output may be megabytes of plain text: runs that need no escape are copied whole. */
+static size_t plain_run(const char *text, size_t left)
+{
+	size_t length = 0;
+
+	while (length < left && (unsigned char)text[length] >= 0x20 && (unsigned char)text[length] < 0x80 &&
+	       text[length] != '"' && text[length] != '\\')
+		length++;
+	return length;
+}
+
+void json_string_n(struct json_writer *w, const char *text, size_t len)
+{
+	char piece[MAX_PIECE];
+	size_t taken;
+
+	append_value(w, "\"", 1);
+	for (size_t pos = 0; pos < len; pos += taken) {
+		taken = plain_run(text + pos, len - pos);
+		if (taken > 0)
+			append(w, text + pos, taken);
+		else
+			append(w, piece, escape_character(text + pos, len - pos, piece, &taken));
+	}
+	append(w, "\"", 1);
+}
+
+void json_uint(struct json_writer *w, uint64_t value)
+{
+	char text[24];
+
+	append_value(w, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, value));
+}
+
+void json_int(struct json_writer *w, int64_t value)
+{
+	char text[24];
+
+	append_value(w, text, (size_t)snprintf(text, sizeof(text), "%" PRId64, value));
+}
+
+void json_double(struct json_writer *w, double value, int decimals)
+{
+	char text[352];
+	size_t length, i = 0, used = 0;
+
+	if (!isfinite(value)) {
+		json_null(w);
+		return;
+	}
+	if (decimals < 0 || decimals > 17)
+		decimals = 17;
+	length = (size_t)snprintf(text, sizeof(text), "%.*f", decimals, value);
+	while (i < length) {
+		if ((text[i] >= '0' && text[i] <= '9') || text[i] == '-') {
+			text[used++] = text[i++];
+			continue;
+		}
+		text[used++] = '.';
+		while (i < length && (text[i] < '0' || text[i] > '9'))
+			i++;
+	}
+	append_value(w, text, used);
+}
+
+void json_bool(struct json_writer *w, bool value)
+{
+	append_value(w, value ? "true" : "false", value ? 4 : 5);
+}
+
+void json_null(struct json_writer *w)
+{
+	append_value(w, "null", 4);
+}
+
+char *json_take(struct json_writer *w)
+{
+	char *text;
+
+	append(w, "", 0);
+	text = w->text;
+	*w = (struct json_writer){ .pretty = w->pretty, .failed = w->failed };
+	return text;
+}
+
+void json_writer_done(struct json_writer *w)
+{
+	free(w->text);
+	*w = (struct json_writer){ .pretty = w->pretty };
+}

@@ -5,6 +5,12 @@
  * seccomp(2) call by the payload (jail/inside). Pure computation: no system call, no global
  * state; host side, any thread. The program: foreign architecture -> kill process; x32 numbers -> kill process;
  * then a balanced tree over ranges of system call numbers; argument rules compare the low 32 bits only.
+ *
+ * What a call that is not allowed answers:
+ *   ENOSYS        numbers that Warder does not know, and calls that a program does well without (clone3, openat2,
+ *                 kernel AIO, what `strict` leaves out): libraries then fall back. Never kills.
+ *   EPERM         calls and argument values that are denied. Kills the process when kill_on_violation.
+ *   EAFNOSUPPORT  sockets of other kinds: programs probe address families, so it never kills.
  */
 #ifndef WARDER_JAIL_SECCOMP_H
 #define WARDER_JAIL_SECCOMP_H
@@ -21,11 +27,11 @@
 
 struct seccomp_options {
 	enum policy_syscall_profile profile;
-	bool allow_spawn;       /* false: fork, vfork and clone without CLONE_THREAD are denied with EPERM */
-	bool kill_on_violation; /* deny rows kill the process instead of failing with their errno */
-	const char *const *deny;  /* names on top of the profile; may be NULL */
+	bool allow_spawn;        /* false: fork, vfork and clone without CLONE_THREAD are denied with EPERM */
+	bool kill_on_violation;  /* what would fail with EPERM kills the process instead (SIGSYS) */
+	const char *const *deny; /* names on top of the profile; may be NULL. What answers ENOSYS stays so. */
 	size_t deny_count;
-	const char *const *allow; /* names added to the profile */
+	const char *const *allow; /* names added to the profile; argument rules stay. May be NULL. */
 	size_t allow_count;
 };
 
@@ -34,20 +40,31 @@ struct seccomp_program {
 	struct sock_filter code[SECCOMP_PROGRAM_MAX];
 };
 
-/* Compile. -1 with *err: INVALID_REQUEST naming an unknown system call or one that is both allowed and
- * denied; UNSUPPORTED_POLICY for an architecture without tables. */
+/* Compile for this machine. -1 with *err: INVALID_REQUEST (field syscalls.deny or syscalls.allow) naming a
+ * system call that is unknown, both allowed and denied, denied though every launch needs it, or one that no
+ * policy can allow; UNSUPPORTED_POLICY for an architecture without tables. */
 int seccomp_compile(const struct seccomp_options *options, struct seccomp_program *ret,
-                    struct warder_error *err);
+		    struct warder_error *err);
 
-/* Number of a system call on this architecture, -1 if there is none of that name. */
+/* As seccomp_compile, for an architecture given as AUDIT_ARCH_* (AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64). */
+int seccomp_compile_for(uint32_t audit_arch, const struct seccomp_options *options,
+			struct seccomp_program *ret, struct warder_error *err);
+
+/* Number of a system call on this architecture, -1 if there is none of that name. Knows every call up to
+ * Linux 6.18, allowed or not, whatever headers it was built with. */
 int seccomp_number(const char *name);
 
-/* The groups of calls that a profile denies, for the documents and `warder explain`.
- * Row i: NULL past the end. */
+/* What the payload calls between loading the filter and the program's first instruction, and what delivers its
+ * signals and its end. No policy can deny these. NULL-terminated. */
+extern const char *const seccomp_launch_calls[];
+
+/* What the profiles deny, for the documents and `warder explain`. Row i: NULL past the end.
+ * Whole calls come first, then argument values ("ioctl(TIOCSTI)"). */
 struct seccomp_group {
 	const char *name;   /* "kernel modules" */
 	const char *reason; /* why it is denied */
-	const char *calls;  /* "init_module finit_module delete_module" */
+	const char *calls;  /* "init_module finit_module delete_module", separated by one space */
+	const char *answer; /* "EPERM", "ENOSYS" or "EAFNOSUPPORT" */
 	bool denied[3];     /* indexed by enum policy_syscall_profile */
 };
 const struct seccomp_group *seccomp_group(size_t i);

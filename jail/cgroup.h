@@ -28,12 +28,14 @@ enum cgroup_controller {
 };
 
 #define CGROUP_HIERARCHIES_MAX 5
+#define CGROUP_BASE_MAX        256
 
 /* What this host offers, found by trying. */
 struct cgroup_host {
 	struct cgroup_hierarchy {
 		bool v2;
-		char base[256]; /* directory below which leaves are made */
+		bool made_parent;           /* the probe made `base`; cgroup_host_done() removes it */
+		char base[CGROUP_BASE_MAX]; /* directory below which leaves are made */
 	} hierarchies[CGROUP_HIERARCHIES_MAX];
 	size_t hierarchy_count;
 	int hierarchy_of[CGROUP_CONTROLLER_COUNT]; /* index above; -1: not to be had */
@@ -42,22 +44,33 @@ struct cgroup_host {
 	bool no_swap;       /* the host has no swap space at all (SwapTotal 0) */
 	bool kill_file;     /* a v2 hierarchy with cgroup.kill exists (tried with an empty leaf) */
 	int v2;             /* index of the v2 hierarchy in use, or -1 */
+	int owner_pid;      /* the process that probed, for the leaves' names */
+	uint64_t owner_start;
+	/* Set when this process had to leave its own delegated v2 cgroup for a child of it, because a cgroup that holds
+	 * processes cannot hand controllers down ("" = it did not move). */
+	char seat[CGROUP_BASE_MAX + 80];
+	unsigned seat_enabled; /* controllers (1u << enum cgroup_controller) handed down for that */
 };
 
 /* Probe. `parent`: NULL or "" for the default base, else a directory name (relative to each hierarchy's
  * mount point, e.g. "warder-test") that exists or is made in each hierarchy and below which leaves go; the
- * environment is not consulted. Never fails: what is not there is told in reason[]. Leaves nothing behind.
+ * environment is not consulted. Never fails: what is not there is told in reason[]. Once per process.
  * Default base: v1, the mount point of the hierarchy as seen in /proc/self/mountinfo; v2, the own cgroup if
- * its subtree_control has or accepts the controllers, else the mount point. */
+ * its subtree_control has or accepts the controllers (a delegated cgroup whose only process is this one accepts them
+ * after the process has moved to a child, see `seat`), else the mount point.
+ * Leaves behind, until cgroup_host_done(), a parent it made and the seat; and for good, the controllers it had to
+ * enable in subtree_control files. */
 void cgroup_probe(const char *parent, struct cgroup_host *ret);
+/* Give back what cgroup_probe() made: the parent where it is empty, the seat. Safe twice and on a zeroed struct. */
+void cgroup_host_done(struct cgroup_host *host);
 
 /* UINT64_MAX = do not set. */
 struct cgroup_limits {
-	uint64_t memory_bytes;
-	uint64_t swap_bytes; /* on top of memory */
-	uint64_t pids_max;   /* as to be written: the caller has added the jail's init */
-	uint64_t cpu_milli;  /* 500 = half a CPU */
-	bool account;        /* CPU time accounting is needed */
+	uint64_t memory_bytes; /* the kernel rounds down to whole pages */
+	uint64_t swap_bytes;   /* on top of memory; needs host->swap_limit, and on v1 memory_bytes */
+	uint64_t pids_max;     /* as to be written: the caller has added the jail's init */
+	uint64_t cpu_milli;    /* 500 = half a CPU; at least 1 */
+	bool account;          /* CPU time accounting is needed */
 };
 
 struct cgroup {
@@ -67,30 +80,35 @@ struct cgroup {
 	int dir_fd[CGROUP_HIERARCHIES_MAX];      /* leaf directories, O_PATH|O_DIRECTORY; -1 where unused */
 	int join_v2_fd;                          /* for CLONE_INTO_CGROUP, or -1; owned */
 	int join_v1_fd[CGROUP_HIERARCHIES_MAX];  /* cgroup.procs opened O_WRONLY, or -1; owned */
-	int event_fd;  /* v1 memory: eventfd that becomes readable on an OOM event; v2: inotify on memory.events; or -1 */
+	int event_fd;  /* becomes readable on an OOM event (v1: eventfd; v2: epoll over memory.events); -1 without a memory limit */
+	int oom_fd;    /* v1 memory.oom_control, v2 memory.events; or -1 */
+	int usage_fd;  /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
 	struct cgroup_limits limits;
 };
 
 /* Zeroed is not valid: call this first, then _remove() is always safe. */
 void cgroup_init(struct cgroup *cgroup);
 /* Make the leaves and write every limit. On failure nothing is left. -1 with *err (field = policy field such as
- * "limits.memory", step "cgroup"). The host struct must say the controllers asked for exist. */
+ * "limits.memory", step "cgroup"): UNSUPPORTED_POLICY when the host has no such control or the kernel refuses the
+ * value, UNAVAILABLE otherwise. */
 int cgroup_create(const struct cgroup_host *host, const struct cgroup_limits *limits,
                   struct cgroup *ret, struct warder_error *err);
 
 /* One control as the kernel shows it now. */
 struct cgroup_value {
 	uint64_t value;   /* UINT64_MAX for "max"/unlimited; cpu: thousandths of a CPU */
-	char text[64];    /* file content, one line */
+	char text[64];    /* file content, one line; v1 cpu: "quota period" */
 	char file[64];    /* "memory.max", "memory.limit_in_bytes", ... */
 };
-/* Read back the limit of a controller (CGROUP_MEMORY, _PIDS, _CPU), or of swap when `swap`. 0; -1 with *err. */
+/* Read back the limit of a controller (CGROUP_MEMORY, _PIDS, _CPU), or of swap (on top of memory, so on v1 the
+ * difference of two files) when CGROUP_MEMORY and `swap`. 0; -1 with *err. */
 int cgroup_read_back(const struct cgroup *cgroup, enum cgroup_controller controller, bool swap,
                      struct cgroup_value *ret, struct warder_error *err);
 
 /* CPU time used so far by everything in the leaf; cheap (one pread). 0; -1 if it cannot be read. */
 int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us);
-/* Kills of the OOM killer so far in the leaf, and whether the leaf's own limit was reached. */
+/* Kills of the OOM killer so far in the leaf, and whether the leaf's own limit was reached (also when reclaim was
+ * enough to go on). 0; -1 without a memory leaf. */
 int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_limit);
 /* Clear a pending event on event_fd. */
 void cgroup_clear_event(const struct cgroup *cgroup);
@@ -115,7 +133,9 @@ void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret);
 int cgroup_remove(struct cgroup *cgroup, struct warder_error *err);
 
 /* Remove leaves of dead supervisors below the host's bases: kill what is in them, then rmdir. Never touches a
- * leaf whose supervisor lives. Returns the number of leaves removed. `dry_run` only counts. */
+ * leaf whose supervisor lives. Returns the number of leaves (runs, not directories) removed; a leaf that cannot
+ * be emptied stays and is not counted; all waiting together is bounded by about 2 s. `dry_run` only counts.
+ * Supervisors that share a base must share a pid namespace. */
 int cgroup_clean(const struct cgroup_host *host, bool dry_run);
 
 #endif

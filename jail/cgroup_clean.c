@@ -1,0 +1,134 @@
+#include "jail/cgroup_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+/*
+ * What a supervisor that was killed left behind. A leaf says in its name whose it is; pid and start time together
+ * name a process for good within one boot, and cgroups do not outlive one. What is in the leaf of a dead supervisor
+ * belongs to nobody and is killed: by cgroup.kill where there is one, else process by process in rounds, since a
+ * process can fork between being listed and being killed. A process is pinned by a pidfd and then looked at again, so
+ * that a number which was handed to somebody else in between is not hit.
+ * A seat (n = 0) held the supervisor itself, and with it maybe processes of the program that used the library: it is
+ * only ever removed, never killed.
+ */
+
+#define KILL_ROUNDS 40
+
+static bool is_in_leaf(int pid, const char *name)
+{
+	char path[40];
+	char text[4096];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	len = cgroup_file_read(AT_FDCWD, path, text, sizeof(text));
+	return len > 0 && memmem(text, (size_t)len, name, strlen(name)) != NULL;
+}
+
+static void kill_pinned(int pid, const char *name)
+{
+	owned_fd int pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (pid_fd >= 0 && is_in_leaf(pid, name))
+		syscall(SYS_pidfd_send_signal, pid_fd, SIGKILL, NULL, 0);
+}
+
+/* Kill what is listed now. False when there was nobody. */
+static bool kill_round(int dir_fd, const char *name)
+{
+	owned_fd int fd = openat(dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	bool any = false;
+	int pid;
+
+	if (!file)
+		return false;
+	fd_take(&fd);
+	while (fscanf(file, "%d", &pid) == 1) {
+		any = true;
+		if (pid > 0) /* 0: in a pid namespace that we cannot see */
+			kill_pinned(pid, name);
+	}
+	fclose(file);
+	return any;
+}
+
+static void kill_all(const char *path, const char *name)
+{
+	owned_fd int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir_fd < 0 || cgroup_file_write(dir_fd, "cgroup.kill", "1") == 0)
+		return;
+	for (int round = 0; round < KILL_ROUNDS && kill_round(dir_fd, name); round++)
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+}
+
+static bool exists(const struct cgroup_host *host, size_t h, const char *name)
+{
+	char path[CGROUP_LEAF_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", host->hierarchies[h].base, name);
+	return access(path, F_OK) == 0;
+}
+
+/* The leaf in every hierarchy from `first` on. All are killed before any is removed: what is forked while one
+ * directory is emptied shows in the others. */
+static bool remove_leaf(const struct cgroup_host *host, size_t first, const char *name, bool with_kill,
+			int64_t deadline_ms)
+{
+	char path[CGROUP_LEAF_PATH_MAX];
+	bool removed = true;
+
+	for (size_t h = first; h < host->hierarchy_count && with_kill; h++) {
+		snprintf(path, sizeof(path), "%s/%s", host->hierarchies[h].base, name);
+		kill_all(path, name);
+	}
+	for (size_t h = first; h < host->hierarchy_count; h++) {
+		snprintf(path, sizeof(path), "%s/%s", host->hierarchies[h].base, name);
+		if (cgroup_dir_remove(path, deadline_ms) < 0)
+			removed = false;
+	}
+	return removed;
+}
+
+/* Leaves in hierarchy `h` that no earlier hierarchy has. */
+static int clean_hierarchy(const struct cgroup_host *host, size_t h, bool dry_run, int64_t deadline_ms)
+{
+	DIR *dir = opendir(host->hierarchies[h].base);
+	const struct dirent *entry;
+	int count = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		struct cgroup_owner owner;
+		bool seen = false;
+
+		if (!cgroup_text_owner(entry->d_name, &owner) || cgroup_owner_lives(&owner))
+			continue;
+		for (size_t earlier = 0; earlier < h; earlier++)
+			seen = seen || exists(host, earlier, entry->d_name);
+		if (!seen && (dry_run || remove_leaf(host, h, entry->d_name, owner.n > 0, deadline_ms)))
+			count++;
+	}
+	if (dir)
+		closedir(dir);
+	return count;
+}
+
+int cgroup_clean(const struct cgroup_host *host, bool dry_run)
+{
+	int64_t deadline_ms = cgroup_now_ms() + 2000;
+	int count = 0;
+
+	for (size_t h = 0; h < host->hierarchy_count; h++)
+		count += clean_hierarchy(host, h, dry_run, deadline_ms);
+	return count;
+}

@@ -30,8 +30,8 @@ static inline bool bpf_vm_holds(const struct sock_filter *in, uint32_t a)
 }
 
 /* The verdict on one call; `ret_steps` may be NULL. */
-static inline uint32_t bpf_vm_run(const struct sock_filter *code, size_t count, const struct seccomp_data *data,
-                                  unsigned int *ret_steps)
+static inline uint32_t bpf_vm_run(const struct sock_filter *code, size_t count,
+				  const struct seccomp_data *data, unsigned int *ret_steps)
 {
 	uint32_t a = 0;
 	unsigned int steps = 0;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysinfo.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <linux/magic.h>
 #include <unistd.h>
@@ -99,6 +100,8 @@ static void tell_errno(struct cgroup_host *host, int controller, const char *bas
 		remedy = ": mount it read-write";
 	else if (error == EBUSY)
 		remedy = ": " BUSY;
+	else if (error == EXDEV)
+		remedy = ": outside of this cgroup namespace; mount cgroup2 anew inside it";
 	tell(host, controller, "%.40s: %s%s", base, strerror(error), remedy);
 }
 
@@ -273,25 +276,42 @@ static unsigned enable_along(const char *base, size_t from, int *refused)
 	return added;
 }
 
-/* Whether a process of the own cgroup may be put below `base`: the nearest common ancestor must be writable. */
-static int may_join(const struct survey *survey, const char *base)
+/* Where the own cgroup cannot be seen, only a process of ours going in tells: with "nsdelegate" none passes the
+ * border of its cgroup namespace. */
+static int try_join(const struct trial *trial)
 {
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return errno;
+	if (pid == 0)
+		_exit(cgroup_file_write(trial->fd, "cgroup.procs", "0") < 0 ? errno : 0);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!WIFEXITED(status))
+		return ECHILD;
+	return WEXITSTATUS(status) == ENOENT ? EXDEV : WEXITSTATUS(status);
+}
+
+/* Whether a process of the own cgroup may be put below `base`: the nearest common ancestor must be writable. 0 or
+ * errno. */
+static int may_join(const struct survey *survey, const char *base, const struct trial *trial)
+{
+	const char *own = survey->own;
 	char path[CGROUP_BASE_MAX + 16];
-	size_t common = 0;
+	int common = 0;
 	owned_fd int fd = -1;
 
-	if (survey->own[0] == '\0')
-		return 0;
-	for (size_t i = 0;; i++) {
-		bool own_ends = survey->own[i] == '/' || survey->own[i] == '\0';
-		bool base_ends = base[i] == '/' || base[i] == '\0';
-
-		if (own_ends && base_ends)
+	if (own[0] == '\0')
+		return try_join(trial);
+	for (int i = 0;; i++) {
+		if ((own[i] == '/' || own[i] == '\0') && (base[i] == '/' || base[i] == '\0'))
 			common = i;
-		if (survey->own[i] != base[i] || base[i] == '\0')
+		if (own[i] != base[i] || base[i] == '\0')
 			break;
 	}
-	snprintf(path, sizeof(path), "%.*s/cgroup.procs", (int)common, base);
+	snprintf(path, sizeof(path), "%.*s/cgroup.procs", common, base);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	return fd < 0 ? errno : 0;
 }
@@ -320,16 +340,16 @@ static void try_v2(const struct cgroup_host *host, const struct survey *survey, 
 
 	memset(ret, 0, sizeof(*ret));
 	snprintf(ret->base, sizeof(ret->base), "%s", base);
-	ret->error = may_join(survey, base);
-	if (ret->error)
-		return;
 	if (trial_begin(host, base, &trial) < 0) {
 		ret->error = errno;
 		return;
 	}
-	/* Only now, where a leaf is possible: controllers appear in leaves that are there already. */
-	ret->enabled = enable_along(base, from, &ret->refused);
-	look_into_leaf(&trial, ret);
+	ret->error = may_join(survey, base, &trial);
+	if (!ret->error) {
+		/* Only where leaves are of use; a controller appears in leaves that are there already. */
+		ret->enabled = enable_along(base, from, &ret->refused);
+		look_into_leaf(&trial, ret);
+	}
 	trial_end(&trial);
 }
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Distance up to which a conditional jump may go although one more instruction may come in between. */
-#define REACH 254
+#define REACH 255
 
 static size_t append(struct bpf *bpf, struct sock_filter instruction)
 {

@@ -53,27 +53,35 @@ Test(bpf, far_targets_are_reached, .timeout = 10)
 	}
 }
 
-/* Both targets of the last branch are out of reach, and neither is a verdict. */
+/* Two blocks, `gap` instructions, and a branch on bit 0 to one block or the other. */
+static void far_blocks(uint32_t gap, bool swapped, struct seccomp_program *ret)
+{
+	struct bpf bpf = { 0 };
+	size_t one, two, filler;
+
+	one = bpf_branch(&bpf, BPF_JSET, 2, bpf_return(&bpf, 1), bpf_return(&bpf, 2));
+	two = bpf_branch(&bpf, BPF_JSET, 2, bpf_return(&bpf, 3), bpf_return(&bpf, 4));
+	filler = bpf_return(&bpf, 5);
+	for (uint32_t i = 0; i < gap; i++)
+		filler = bpf_and(&bpf, ~0u, filler);
+	bpf_load(&bpf, 0, bpf_branch(&bpf, BPF_JSET, 1, swapped ? two : one, swapped ? one : two));
+	cr_assert_eq(bpf_finish(&bpf, ret), 0);
+	cr_assert(bpf_vm_valid(ret->code, ret->count), "%u", gap);
+}
+
+/* Targets that are no verdicts go out of reach one after the other. */
 Test(bpf, far_blocks_are_reached, .timeout = 10)
 {
-	for (uint32_t gap = 240; gap < 270; gap++) {
-		struct bpf bpf = { 0 };
-		struct seccomp_program program;
-		size_t one, two, filler;
+	for (uint32_t gap = 240; gap < 270; gap++)
+		for (int swapped = 0; swapped < 2; swapped++) {
+			struct seccomp_program program;
 
-		one = bpf_branch(&bpf, BPF_JSET, 2, bpf_return(&bpf, 1), bpf_return(&bpf, 2));
-		two = bpf_branch(&bpf, BPF_JSET, 2, bpf_return(&bpf, 3), bpf_return(&bpf, 4));
-		filler = bpf_return(&bpf, 5);
-		for (uint32_t i = 0; i < gap; i++)
-			filler = bpf_and(&bpf, ~0u, filler);
-		bpf_load(&bpf, 0, bpf_branch(&bpf, BPF_JSET, 1, one, two));
-		cr_assert_eq(bpf_finish(&bpf, &program), 0);
-		cr_assert(bpf_vm_valid(program.code, program.count), "%u", gap);
-		cr_expect_eq(run(&program, 3), 1, "%u", gap);
-		cr_expect_eq(run(&program, 1), 2, "%u", gap);
-		cr_expect_eq(run(&program, 2), 3, "%u", gap);
-		cr_expect_eq(run(&program, 0), 4, "%u", gap);
-	}
+			far_blocks(gap, swapped, &program);
+			cr_expect_eq(run(&program, swapped ? 2 : 3), 1, "%u", gap);
+			cr_expect_eq(run(&program, swapped ? 0 : 1), 2, "%u", gap);
+			cr_expect_eq(run(&program, swapped ? 3 : 2), 3, "%u", gap);
+			cr_expect_eq(run(&program, swapped ? 1 : 0), 4, "%u", gap);
+		}
 }
 
 Test(bpf, a_load_never_falls_into_something_else, .timeout = 10)

@@ -459,6 +459,58 @@ Test(seccomp, wider_profiles_allow_at_least_as_much, .timeout = 60)
 	}
 }
 
+/* Written out once more, so that a slip in the table is seen. */
+Test(seccomp, profiles_hold_what_they_should, .timeout = 10)
+{
+	static const struct {
+		const char *calls;
+		uint32_t strict, by_default, compat;
+	} rows[] = {
+		{ "read write close execve wait4 futex mprotect brk rt_sigreturn getrandom rseq membarrier "
+		  "seccomp "
+		  "landlock_restrict_self uretprobe uprobe statx faccessat2 close_range pidfd_open mseal "
+		  "getxattrat "
+		  "futex_wait map_shadow_stack epoll_pwait2 setuid setgroups sched_setaffinity mlock fork "
+		  "vfork",
+		  ALLOW, ALLOW, ALLOW },
+		{ "shmget shmat semget semtimedop msgget msgrcv mq_open mq_notify inotify_init1 "
+		  "inotify_add_watch flock",
+		  FAIL(ENOSYS), ALLOW, ALLOW },
+		{ "io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents", FAIL(ENOSYS),
+		  FAIL(ENOSYS), ALLOW },
+		{ "ptrace process_vm_readv process_vm_writev mbind set_mempolicy get_mempolicy "
+		  "set_mempolicy_home_node name_to_handle_at",
+		  FAIL(EPERM), FAIL(EPERM), ALLOW },
+		{ "kcmp pidfd_getfd process_madvise process_mrelease migrate_pages move_pages vmsplice "
+		  "memfd_secret "
+		  "remap_file_pages modify_ldt adjtimex clock_adjtime fanotify_init fanotify_mark",
+		  FAIL(EPERM), FAIL(EPERM), FAIL(EPERM) },
+		{ "cachestat statmount listmount lsm_get_self_attr file_getattr file_setattr uselib ustat "
+		  "sysfs "
+		  "lookup_dcookie epoll_wait_old clone3 openat2",
+		  FAIL(ENOSYS), FAIL(ENOSYS), FAIL(ENOSYS) },
+	};
+
+	for (int p = 0; p < 3; p++) {
+		struct seccomp_program program;
+
+		compile(AUDIT_ARCH_X86_64,
+			&(struct seccomp_options){ .profile = (enum policy_syscall_profile)p,
+						   .allow_spawn = true },
+			&program);
+		for (size_t i = 0; i < COUNT(rows); i++) {
+			uint32_t wants[] = { rows[i].strict, rows[i].by_default, rows[i].compat };
+			char *words = strdup(rows[i].calls);
+			char *rest = words;
+
+			for (char *word; (word = strsep(&rest, " "));)
+				cr_expect_eq(verdict(&program, word, NULL), wants[p], "%s in %s", word,
+					     profile_names[p]);
+			free(words);
+		}
+	}
+}
+
 Test(seccomp, programs_are_small, .timeout = 10)
 {
 	for (int i = 0; i < 3; i++) {

@@ -1,0 +1,18 @@
+/*
+ * clock: time for deadlines and durations, from the monotonic clock: a step of the wall clock moves neither.
+ */
+#ifndef WARDER_BASE_CLOCK_H
+#define WARDER_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clock_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+#endif

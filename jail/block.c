@@ -1,0 +1,242 @@
+#include "jail/block.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+#define BLOCK_MAX (8u << 20) /* arguments and environment included; the kernel's own limit for them is 6 MiB */
+
+uint32_t block_reserve(struct block *block, size_t len)
+{
+	size_t start = (block->len + 7) & ~(size_t)7;
+	size_t end = start + len;
+
+	if (block->failed || end < start || end > BLOCK_MAX) {
+		block->failed = true;
+		return 0;
+	}
+	if (end > block->cap) {
+		size_t cap = block->cap ? block->cap : 8192;
+		char *bytes;
+
+		while (cap < end)
+			cap *= 2;
+		bytes = realloc(block->bytes, cap);
+		if (!bytes) {
+			block->failed = true;
+			return 0;
+		}
+		block->bytes = bytes;
+		block->cap = cap;
+	}
+	memset(block->bytes + block->len, 0, end - block->len);
+	block->len = end;
+	return (uint32_t)start;
+}
+
+uint32_t block_append(struct block *block, const void *bytes, size_t len)
+{
+	uint32_t at = block_reserve(block, len);
+
+	if (at && len)
+		memcpy(block->bytes + at, bytes, len);
+	return at;
+}
+
+uint32_t block_string(struct block *block, const char *text)
+{
+	return block_append(block, text, strlen(text) + 1);
+}
+
+uint32_t block_strings(struct block *block, char *const *items, size_t count)
+{
+	uint32_t at = block_reserve(block, (count + 1) * sizeof(uint64_t));
+
+	for (size_t i = 0; i < count && !block->failed; i++) {
+		uint64_t offset = block_string(block, items[i]);
+
+		if (!block->failed)
+			WIRE_AT(block->bytes, at, uint64_t)[i] = offset;
+	}
+	return block->failed ? 0 : at;
+}
+
+void block_done(struct block *block)
+{
+	free(block->bytes);
+	*block = (struct block){ 0 };
+}
+
+int block_memfd(struct block *block, struct warder_error *err)
+{
+	owned_fd int fd = -1;
+
+	if (block->failed)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+		                 "arguments and environment are over the limit of %u bytes", BLOCK_MAX);
+	block_header(block)->size = (uint32_t)block->len;
+	fd = memfd_create("warder-plan", MFD_CLOEXEC);
+	if (fd < 0 || write(fd, block->bytes, block->len) != (ssize_t)block->len)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot write the plan to a memfd");
+	return fd_take(&fd);
+}
+
+/* A mount point beneath another bind must exist there; elsewhere it is made in the root's own tmpfs. */
+static bool beneath_a_bind(const struct rootfs *rootfs, size_t index)
+{
+	const char *target = rootfs->entries[index].target;
+
+	for (size_t i = 0; i < rootfs->count; i++) {
+		const struct rootfs_entry *other = &rootfs->entries[i];
+		size_t len = strlen(other->target);
+
+		if (i != index && other->kind == ROOTFS_BIND && strncmp(target, other->target, len) == 0 &&
+		    target[len] == '/')
+			return true;
+	}
+	return false;
+}
+
+/* Mounted at every launch: what carries the identity of the run, and what lies beneath such a mount. */
+static bool is_late(const struct rootfs *rootfs, size_t index, bool privileged)
+{
+	const struct rootfs_entry *entry = &rootfs->entries[index];
+
+	if (!privileged || entry->kind != ROOTFS_BIND)
+		return false;
+	if (entry->owner_mapped)
+		return true;
+	for (size_t i = 0; i < rootfs->count; i++) {
+		const struct rootfs_entry *other = &rootfs->entries[i];
+		size_t len = strlen(other->target);
+
+		if (other->kind == ROOTFS_BIND && other->owner_mapped && i != index &&
+		    strncmp(entry->target, other->target, len) == 0 && entry->target[len] == '/')
+			return true;
+	}
+	return false;
+}
+
+static void put_entry(struct block *block, const struct jail_plan *plan, size_t index, uint32_t at)
+{
+	static const uint32_t kinds[] = {
+		[ROOTFS_DIRECTORY] = WIRE_DIRECTORY,
+		[ROOTFS_SYMLINK] = WIRE_SYMLINK,
+		[ROOTFS_FILE] = WIRE_FILE,
+		[ROOTFS_BIND] = WIRE_BIND,
+	};
+	const struct rootfs_entry *from = &plan->rootfs.entries[index];
+	struct wire_entry to = { .kind = kinds[from->kind], .fd = -1 };
+
+	to.target = block_string(block, from->target);
+	if (from->source)
+		to.source = block_string(block, from->source);
+	if (from->text) {
+		to.text = block_string(block, from->text);
+		to.text_len = (uint32_t)strlen(from->text);
+	}
+	to.flags = (from->read_only ? WIRE_ENTRY_READ_ONLY : 0) | (from->no_exec ? WIRE_ENTRY_NO_EXEC : 0) |
+	           (from->is_directory ? WIRE_ENTRY_IS_DIRECTORY : 0) |
+	           (beneath_a_bind(&plan->rootfs, index) ? 0 : WIRE_ENTRY_CREATE) |
+	           (is_late(&plan->rootfs, index, plan->privileged) ? WIRE_ENTRY_LATE : 0);
+	to.dev = ((uint64_t)major(from->source_dev) << 32) | minor(from->source_dev);
+	to.ino = from->source_ino;
+	if (!block->failed)
+		WIRE_AT(block->bytes, at, struct wire_entry)[index] = to;
+}
+
+static uint32_t put_writable(struct block *block, const struct jail_plan *plan, uint32_t *ret_count)
+{
+	static const char *const always[] = { "/tmp", "/dev/shm" };
+	uint32_t rows = block_reserve(block, (plan->rootfs.count + 2) * sizeof(uint32_t));
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < plan->rootfs.count + 2; i++) {
+		const struct rootfs_entry *entry = i < 2 ? NULL : &plan->rootfs.entries[i - 2];
+		uint32_t text;
+
+		if (entry && (entry->kind != ROOTFS_BIND || entry->read_only))
+			continue;
+		text = block_string(block, entry ? entry->target : always[i]);
+		if (!block->failed)
+			WIRE_AT(block->bytes, rows, uint32_t)[count++] = text;
+	}
+	*ret_count = count;
+	return rows;
+}
+
+/* So that the clocks inside start near zero: uptime is the host's business. */
+static int64_t clock_offset(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > 1 ? -(int64_t)(now.tv_sec - 1) : 0;
+}
+
+static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
+{
+	return (plan->privileged ? WIRE_PRIVILEGED : 0) | (reusable ? WIRE_REUSABLE : 0) |
+	       (plan->loopback_up ? WIRE_LOOPBACK_UP : 0) | (plan->rootfs.tmp_exec ? WIRE_TMP_EXEC : 0) |
+	       (plan->speculation ? WIRE_SPECULATION : 0) | (plan->namespaces & CLONE_NEWTIME ? WIRE_TIME_NS : 0) |
+	       (plan->namespaces & CLONE_NEWCGROUP ? WIRE_CGROUP_NS : 0) |
+	       (plan->namespaces & CLONE_NEWNET ? WIRE_OWN_NETWORK : 0) |
+	       (plan->privileged ? 0 : WIRE_FRESH_USER_NS);
+}
+
+int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusable, struct warder_error *err)
+{
+	struct block block = { 0 };
+	struct wire_block header = { .magic = WIRE_MAGIC };
+	char options[96];
+	uint64_t inodes = plan->rootfs.scratch_bytes / 16384;
+
+	block_reserve(&block, sizeof(header));
+	header.flags = plan_flags(plan, reusable);
+	header.uid = plan->uid;
+	header.gid = plan->gid;
+	header.entry_count = (uint32_t)plan->rootfs.count;
+	header.entries = block_reserve(&block, plan->rootfs.count * sizeof(struct wire_entry));
+	for (size_t i = 0; i < plan->rootfs.count; i++)
+		put_entry(&block, plan, i, header.entries);
+	header.rlimit_count = (uint32_t)plan->rlimit_count;
+	header.rlimits = block_reserve(&block, plan->rlimit_count * sizeof(struct wire_rlimit));
+	for (size_t i = 0; i < plan->rlimit_count && !block.failed; i++) {
+		struct wire_rlimit *row = WIRE_AT(block.bytes, header.rlimits, struct wire_rlimit) + i;
+
+		row->resource = (uint32_t)plan->rlimits[i].resource;
+		row->value = plan->rlimits[i].value;
+	}
+	header.filter_count = (uint32_t)plan->filter.count;
+	header.filter = block_append(&block, plan->filter.code, plan->filter.count * sizeof(struct sock_filter));
+	header.hostname = block_string(&block, plan->hostname);
+	header.hostname_len = (uint32_t)strlen(plan->hostname);
+	header.working_directory = block_string(&block, plan->rootfs.working_directory);
+	/* Files, not only bytes, are kernel memory: one inode per 16 KiB, but enough for a small /tmp to be useful. */
+	snprintf(options, sizeof(options), "mode=0755,size=%llu,nr_inodes=%llu",
+	         (unsigned long long)plan->rootfs.scratch_bytes, (unsigned long long)(inodes < 1024 ? 1024 : inodes));
+	header.scratch_options = block_string(&block, options);
+	header.writable = put_writable(&block, plan, &header.writable_count);
+	header.landlock_abi = (uint32_t)plan->landlock_abi;
+	header.clock_offset = clock_offset();
+	/* The supervisor's deadline comes first; this one is for a supervisor that is stopped or stuck. */
+	header.backstop_ms = plan->wall_time_us / 1000 + 2000;
+	if (block.failed) {
+		block_done(&block);
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the plan");
+	}
+	*block_header(&block) = header;
+	*ret = block;
+	return 0;
+}

@@ -1,0 +1,129 @@
+/*
+ * What the jail can enforce on a probed host, as rows for policy_match(). A row that is enforced names its mechanism, one that
+ * is not says why and what to do.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "jail/jail.h"
+
+/* Controls that only need the kernel features without which no jail starts at all. */
+static const struct always {
+	enum policy_control control;
+	const char *mechanism;
+} always[] = {
+	{ POLICY_CONTROL_NETWORK_NONE, "own network namespace, its only interface down" },
+	{ POLICY_CONTROL_NETWORK_LOOPBACK, "own network namespace with loopback only" },
+	{ POLICY_CONTROL_VIEW_HOST, "own mount namespace: tmpfs root, read-only binds" },
+	{ POLICY_CONTROL_VIEW_DIRECTORY, "own mount namespace: tmpfs root, read-only binds" },
+	{ POLICY_CONTROL_WORKSPACE_NONE, "own mount namespace without any workspace" },
+	{ POLICY_CONTROL_WORKSPACE_READ_ONLY, "read-only bind mount at /workspace" },
+	{ POLICY_CONTROL_PATHS_READ_ONLY, "read-only bind mounts" },
+	{ POLICY_CONTROL_TMP, "tmpfs with a size limit" },
+	{ POLICY_CONTROL_ENVIRONMENT, "environment built from nothing for execve" },
+	{ POLICY_CONTROL_WALL_TIME, "supervisor's deadline, kill of the pid namespace; backstop in init" },
+	{ POLICY_CONTROL_OPEN_FILES, "RLIMIT_NOFILE" },
+	{ POLICY_CONTROL_FILE_SIZE, "RLIMIT_FSIZE" },
+	{ POLICY_CONTROL_STACK, "RLIMIT_STACK" },
+	{ POLICY_CONTROL_DISK_TMP, "one tmpfs of that size for /tmp and /dev/shm" },
+	{ POLICY_CONTROL_STDOUT, "supervisor keeps that much of the pipe" },
+	{ POLICY_CONTROL_STDERR, "supervisor keeps that much of the pipe" },
+	{ POLICY_CONTROL_WORKING_DIRECTORY, "chdir inside" },
+};
+
+static void set(struct policy_capabilities *to, enum policy_control control, bool enforced, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void set(struct policy_capabilities *to, enum policy_control control, bool enforced, const char *format, ...)
+{
+	struct policy_capability *row = &to->controls[control];
+	va_list args;
+
+	row->enforced = enforced;
+	va_start(args, format);
+	if (enforced)
+		vsnprintf(row->mechanism, sizeof(row->mechanism), format, args);
+	else
+		vsnprintf(row->reason, sizeof(row->reason), format, args);
+	va_end(args);
+}
+
+static void set_cgroup(struct policy_capabilities *to, const struct cgroup_host *host, enum policy_control control,
+                       enum cgroup_controller controller, const char *v2_file, const char *v1_file)
+{
+	int at = host->hierarchy_of[controller];
+
+	if (at < 0)
+		set(to, control, false, "%s", host->reason[controller]);
+	else
+		set(to, control, true, "cgroup %s %s", host->hierarchies[at].v2 ? "v2" : "v1",
+		    host->hierarchies[at].v2 ? v2_file : v1_file);
+}
+
+static void set_limits(struct policy_capabilities *to, const struct cgroup_host *host)
+{
+	set_cgroup(to, host, POLICY_CONTROL_MEMORY, CGROUP_MEMORY, "memory.max", "memory.limit_in_bytes");
+	set_cgroup(to, host, POLICY_CONTROL_PIDS, CGROUP_PIDS, "pids.max", "pids.max");
+	set_cgroup(to, host, POLICY_CONTROL_CPUS, CGROUP_CPU, "cpu.max", "cpu.cfs_quota_us");
+	set_cgroup(to, host, POLICY_CONTROL_CPU_TIME, CGROUP_ACCOUNT, "cpu.stat, kill by the supervisor",
+	           "cpuacct.usage, kill by the supervisor");
+	if (host->swap_limit)
+		set_cgroup(to, host, POLICY_CONTROL_SWAP, CGROUP_MEMORY, "memory.swap.max",
+		           "memory.memsw.limit_in_bytes");
+	else if (host->no_swap)
+		set(to, POLICY_CONTROL_SWAP, true, "the host has no swap space (SwapTotal 0)");
+	else
+		set(to, POLICY_CONTROL_SWAP, false, "%s",
+		    host->reason[CGROUP_MEMORY][0] ?
+		        host->reason[CGROUP_MEMORY] :
+		        "the kernel does not account swap per cgroup; boot with swapaccount=1 or remove the swap space");
+}
+
+static void set_filesystem(struct policy_capabilities *to, const struct jail_host *host)
+{
+	const struct jail_feature_state *idmap = &host->features[JAIL_FEATURE_IDMAP];
+	const char *how = "bind mount, owner mapped by an idmapped mount";
+	bool there = true;
+
+	if (!host->privileged)
+		how = "bind mount, files belong to the caller";
+	else if (idmap->tried && !idmap->there)
+		there = false;
+	set(to, POLICY_CONTROL_WORKSPACE_READ_WRITE, there, "%s", there ? how : idmap->detail);
+	set(to, POLICY_CONTROL_PATHS_READ_WRITE, there, "%s", there ? how : idmap->detail);
+	set(to, POLICY_CONTROL_VIEW_IMAGE, false,
+	    "there is no image store; unpack the image and use filesystem.view directory:<path>");
+	set(to, POLICY_CONTROL_DISK_WORKSPACE, false,
+	    "the size of a host directory cannot be limited; use a read-only workspace, or limits.disk "
+	    "\"unlimited\" with limits.fileSize");
+}
+
+void jail_capabilities(const struct jail_host *host, const struct policy *policy, struct policy_capabilities *ret)
+{
+	static const char *const languages[] = { "command", NULL };
+	const struct jail_feature_state *seccomp = &host->features[JAIL_FEATURE_SECCOMP];
+
+	memset(ret, 0, sizeof(*ret));
+	snprintf(ret->backend, sizeof(ret->backend), "local");
+	ret->isolation = POLICY_ISOLATION_NAMESPACE_JAIL;
+	ret->languages = languages;
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		set(ret, always[i].control, true, "%s", always[i].mechanism);
+	set(ret, POLICY_CONTROL_NETWORK_ALLOW, false,
+	    "allow-lists are not enforced by this version; use network.mode none, loopback or host");
+	set(ret, POLICY_CONTROL_IDENTITY, true, "%s",
+	    host->privileged ? "user namespace onto an unprivileged id range of its own" :
+	                       "user namespace of one id: the caller's own");
+	if (seccomp->there) {
+		set(ret, POLICY_CONTROL_SYSCALLS, true, "seccomp filter");
+		set(ret, POLICY_CONTROL_SYSCALLS_KILL, true, "seccomp filter, SECCOMP_RET_KILL_PROCESS");
+		set(ret, POLICY_CONTROL_NO_SPAWN, true, "seccomp filter: fork, vfork, clone without CLONE_THREAD");
+	} else {
+		set(ret, POLICY_CONTROL_SYSCALLS, false, "%s", seccomp->detail);
+		set(ret, POLICY_CONTROL_SYSCALLS_KILL, false, "%s", seccomp->detail);
+		set(ret, POLICY_CONTROL_NO_SPAWN, false, "%s", seccomp->detail);
+	}
+	set_limits(ret, &host->cgroup);
+	set_filesystem(ret, host);
+}

@@ -1,0 +1,26 @@
+/*
+ * clone: starting a child that shares the caller's memory, without libc's fork machinery.
+ *
+ * A plain fork copies the page tables of the host application (4 to 5 ms at 256 MB); a child that shares memory and
+ * executes or exits at once costs 0.05 ms. The function that runs in the child must only use the calls of
+ * jail/inside/sys.h: libc's errno and locks belong to the parent's thread.
+ */
+#ifndef WARDER_JAIL_CLONE_H
+#define WARDER_JAIL_CLONE_H
+
+#include <linux/sched.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLONE_STACK_BYTES 16384
+
+/* clone3 with *args (stack fields are filled in here from `stack`, CLONE_STACK_BYTES long), running fn(arg) in the
+ * child, which must not return. The stack must stay until the child has executed or exited. All signals are
+ * to be blocked by the caller. Returns the child's pid or a negative errno. */
+long clone_call(struct clone_args *args, void *stack, void (*fn)(void *arg), void *arg);
+
+/* Same, waiting for the child's exit (CLONE_VM|CLONE_VFORK|flags): for short privileged work in other namespaces.
+ * Blocks signals meanwhile. Returns the exit status (0..255) or a negative errno. */
+int clone_run(uint64_t flags, void (*fn)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * Slots are locks on single bytes of one empty file: the kernel gives them back when a supervisor dies, however
+ * it dies. Open file description locks, because process-wide ones would be lost with any other descriptor of the file
+ * that the host application closes. The last user removes the file: who holds a write lock on all of it is alone, and who
+ * locked an unlinked file notices that the path names another inode, and starts again.
+ *
+ * A user namespace's maps can only be written through a living process in it: a helper that shares our memory and waits
+ * for our death or its kill. It owns no stack beyond ours.
+ */
+#include "jail/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "jail/clone.h"
+#include "jail/inside/sys.h"
+
+static const char lease_path[] = "/run/warder.ids";
+
+struct poll_fd {
+	int fd;
+	short events, revents;
+};
+
+static bool still_linked(int fd)
+{
+	struct stat by_fd;
+	struct stat by_path;
+
+	return fstat(fd, &by_fd) == 0 && stat(lease_path, &by_path) == 0 && by_fd.st_dev == by_path.st_dev &&
+	       by_fd.st_ino == by_path.st_ino;
+}
+
+static bool lock_bytes(int fd, off_t start, off_t len)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = len };
+
+	return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+/* Some slot that nobody holds, beginning at a place that differs from call to call. */
+static int lock_slot(int fd, uint32_t *ret_slot)
+{
+	static atomic_uint calls;
+	struct timespec now;
+	uint32_t first;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	first = (uint32_t)now.tv_nsec ^ ((uint32_t)getpid() * 2654435761u) ^ (atomic_fetch_add(&calls, 1) * 40503u);
+	for (uint32_t i = 0; i < IDENTITY_SLOTS; i++) {
+		uint32_t slot = (first + i) % IDENTITY_SLOTS;
+
+		if (lock_bytes(fd, slot, 1)) {
+			*ret_slot = slot;
+			return 0;
+		}
+		if (errno != EAGAIN && errno != EACCES)
+			return -1;
+	}
+	errno = EAGAIN;
+	return -1;
+}
+
+static int lease_slot(struct identity *identity, struct warder_error *err)
+{
+	for (int tries = 0; tries < 16; tries++) {
+		owned_fd int fd = open(lease_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+		if (fd < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, lease_path, errno,
+			                       "cannot open the id lease file %s", lease_path);
+		if (lock_slot(fd, &identity->slot) < 0) {
+			if (errno != EAGAIN)
+				return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, lease_path, errno,
+				                       "cannot lock the id lease file %s", lease_path);
+			continue;
+		}
+		if (still_linked(fd)) {
+			identity->base = IDENTITY_BASE + identity->slot * IDENTITY_IDS;
+			identity->lease_fd = fd_take(&fd);
+			return 0;
+		}
+	}
+	return error_set(err, WARDER_ERROR_CONFLICT, lease_path,
+	                 "all %u id ranges are in use by running jails; wait for one to end", IDENTITY_SLOTS);
+}
+
+static void wait_in_ns(void *arg)
+{
+	struct poll_fd supervisor = { .fd = *(int *)arg, .events = 1 };
+
+	while (sys(ppoll, &supervisor, 1, 0, 0, 0) < 0)
+		;
+	sys(exit_group, 0);
+}
+
+static int write_map(int pid, const char *file, const char *map, struct warder_error *err)
+{
+	char path[64];
+	owned_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, map, strlen(map)) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "processes.identity", errno,
+		                       "cannot write \"%s\" to %s", map, path);
+	return 0;
+}
+
+static int map_and_open(int pid, const char *uid_map, const char *gid_map, struct warder_error *err)
+{
+	char path[64];
+	int fd;
+
+	if (write_map(pid, "uid_map", uid_map, err) < 0 || write_map(pid, "gid_map", gid_map, err) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "processes.identity", errno, "cannot open %s", path);
+	return fd;
+}
+
+/* A new user namespace with these maps, as a descriptor. */
+static int make_user_ns(const char *uid_map, const char *gid_map, struct warder_error *err)
+{
+	char stack[CLONE_STACK_BYTES] __attribute__((aligned(16)));
+	struct clone_args args = { .flags = CLONE_VM | CLONE_NEWUSER };
+	owned_fd int supervisor_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	sigset_t all;
+	sigset_t before;
+	long pid;
+	int fd;
+
+	if (supervisor_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "pidfd_open");
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = clone_call(&args, stack, wait_in_ns, &supervisor_fd);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "processes.identity", (int)-pid,
+		                       "cannot make a user namespace (needs user.max_user_namespaces > 0)");
+	fd = map_and_open((int)pid, uid_map, gid_map, err);
+	kill((pid_t)pid, SIGKILL);
+	while (waitpid((pid_t)pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	return fd;
+}
+
+int identity_lease(struct identity *ret, struct warder_error *err)
+{
+	struct identity identity = IDENTITY_NONE;
+	char map[64];
+
+	if (lease_slot(&identity, err) < 0)
+		return -1;
+	snprintf(map, sizeof(map), "0 %u %u\n", identity.base, IDENTITY_IDS);
+	identity.user_ns_fd = make_user_ns(map, map, err);
+	if (identity.user_ns_fd < 0) {
+		identity_done(&identity);
+		return -1;
+	}
+	identity.fresh = true;
+	*ret = identity;
+	return 0;
+}
+
+int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t inside_uid,
+                      uint32_t inside_gid, struct warder_error *err)
+{
+	struct identity_owner *owner;
+	char uid_map[64];
+	char gid_map[64];
+
+	for (unsigned int i = 0; i < identity->owner_count; i++) {
+		owner = &identity->owners[i];
+		if (owner->uid == uid && owner->gid == gid)
+			return owner->user_ns_fd;
+	}
+	if (identity->owner_count == sizeof(identity->owners) / sizeof(identity->owners[0]))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "filesystem.paths",
+		                 "workspace and read-write paths have more than 8 different owners");
+	owner = &identity->owners[identity->owner_count];
+	snprintf(uid_map, sizeof(uid_map), "%u %u 1\n", uid, identity->base + inside_uid);
+	snprintf(gid_map, sizeof(gid_map), "%u %u 1\n", gid, identity->base + inside_gid);
+	*owner = (struct identity_owner){ .uid = uid, .gid = gid,
+		                          .user_ns_fd = make_user_ns(uid_map, gid_map, err) };
+	if (owner->user_ns_fd < 0)
+		return -1;
+	identity->owner_count++;
+	return owner->user_ns_fd;
+}
+
+/* Alone with the file: remove it. The lock is held until the descriptor is closed, after the unlink. */
+static bool remove_if_last(int fd)
+{
+	if (!lock_bytes(fd, 0, 0) || !still_linked(fd))
+		return false;
+	return unlink(lease_path) == 0;
+}
+
+void identity_done(struct identity *identity)
+{
+	for (unsigned int i = 0; i < identity->owner_count; i++)
+		fd_done(&identity->owners[i].user_ns_fd);
+	identity->owner_count = 0;
+	fd_done(&identity->user_ns_fd);
+	if (identity->lease_fd >= 0)
+		remove_if_last(identity->lease_fd);
+	fd_done(&identity->lease_fd);
+}
+
+bool identity_clean(bool dry_run)
+{
+	owned_fd int fd = open(lease_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return false;
+	if (dry_run)
+		return lock_bytes(fd, 0, 0);
+	return remove_if_last(fd);
+}

@@ -1,0 +1,55 @@
+/*
+ * identity: who a jail is on the host. Root launches map every jail's ids onto a range of its own, which owns
+ * nothing on the host, so that an escape lands on nobody.
+ *
+ * Life: identity_lease() takes a free slot and makes its user namespace -> any number of consecutive runs
+ * (a template keeps leased identities for reuse) -> identity_done() gives the slot back. Host side, any thread.
+ */
+#ifndef WARDER_JAIL_IDENTITY_H
+#define WARDER_JAIL_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* Host ids 1879048192 to 2147483647: above the range that systemd-nspawn takes, below what 32-bit tools mistake for
+ * negative. 4096 jails at once, 65536 ids each. */
+#define IDENTITY_BASE  0x70000000u
+#define IDENTITY_IDS   65536u
+#define IDENTITY_SLOTS 4096u
+
+/* A user namespace that maps one host owner onto the jail's user, for idmapped mounts. */
+struct identity_owner {
+	uid_t uid;
+	gid_t gid;
+	int user_ns_fd;
+};
+
+struct identity {
+	int lease_fd;     /* holds the slot's lock; -1: none */
+	uint32_t slot;
+	uint32_t base;    /* host id of the jail's id 0 */
+	int user_ns_fd;   /* maps 0..65535 onto base.. */
+	bool fresh;       /* the nesting limits of the namespace are not written yet */
+	struct identity_owner owners[8];
+	unsigned int owner_count;
+};
+
+#define IDENTITY_NONE                          \
+	{                                      \
+		.lease_fd = -1, .user_ns_fd = -1 \
+	}
+
+/* -1 with *err: CONFLICT when all slots are taken. */
+int identity_lease(struct identity *ret, struct warder_error *err);
+/* Descriptor (owned by the identity) of a user namespace that shows files of host owner uid:gid as the jail's
+ * inside_uid:inside_gid in a mount with MOUNT_ATTR_IDMAP. -1 with *err. */
+int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t inside_uid,
+                      uint32_t inside_gid, struct warder_error *err);
+void identity_done(struct identity *identity);
+/* Remove the lease file if nobody holds a slot (a crash leaves it; it is empty). Returns whether it was there to remove. */
+bool identity_clean(bool dry_run);
+
+#endif

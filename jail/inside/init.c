@@ -1,0 +1,548 @@
+/*
+ * init: pid 1 of a jail. A static program without libc, executed from a sealed memfd, so that nothing of the
+ * supervisor's memory is in it. It enters what the host prepared, forks the payload, gives up every privilege, and
+ * then only waits: for the payload's end, which it reports, or for the supervisor's death or the backstop deadline,
+ * which end the jail. When it exits the kernel kills the whole pid namespace.
+ *
+ * Order, privileged launch (the namespaces belong to the initial user namespace, so that the jail's user has no
+ * power over any of them, whatever it becomes):
+ *   while the host's /proc is visible: cgroup, clock, oom score  ->  the prepared root  ->  mounts  ->  network,
+ *   hostname, cgroup namespace  ->  the jail's user namespace, where "root" is an unprivileged host id.
+ * Ordinary user: the user namespace came first, with the clone; the root is built here.
+ *
+ * Every blocking point also watches the supervisor's pidfd, so that a jail never outlives its supervisor.
+ */
+#include <asm/signal.h>
+#include <linux/capability.h>
+#include <linux/fcntl.h>
+#include <linux/keyctl.h>
+#include <linux/mount.h>
+#include <linux/poll.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/sockios.h>
+#include <linux/time_types.h>
+#include <linux/wait.h>
+
+#include "jail/inside/inside.h"
+#include "jail/inside/root.h"
+#include "jail/inside/sys.h"
+
+/* struct ifreq as far as it is used; <linux/if.h> needs a libc. */
+struct interface_request {
+	char name[16];
+	short flags;
+	char rest[22];
+};
+#define INTERFACE_UP 1
+
+#define ENOENT_ 2
+#define EIO_ 5
+#define EINVAL_ 22
+#define ENOSYS_ 38
+#define ENOTDIR_ 20
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+	size_t n = 0;
+
+	while (from && from[n] && n + 1 < size) {
+		to[n] = from[n];
+		n++;
+	}
+	to[n] = 0;
+}
+
+void inside_fail(const struct inside *in, int fd, enum wire_step step, long error, const char *detail)
+{
+	struct wire_message message = { .type = WIRE_FAILED, .step = step, .error = (int32_t)-error };
+
+	copy_text(message.detail, sizeof(message.detail), detail);
+	sys(write, fd, &message, sizeof(message));
+	sys(exit_group, 125);
+	__builtin_unreachable();
+}
+
+/* ---- steps ---- */
+
+static long step_session(struct inside *in)
+{
+	long ret;
+
+	sys(prctl, PR_SET_NAME, "warder-init", 0, 0, 0);
+	sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	sys(umask, 0);
+	/* The caller's session keyring must not be reachable; a kernel without keyrings has none. */
+	ret = sys(keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0);
+	if (ret < 0 && ret != -ENOSYS_) {
+		in->what = "session keyring";
+		return ret;
+	}
+	ret = sys(setsid);
+	return ret < 0 ? ret : 0;
+}
+
+static long step_cgroup(struct inside *in)
+{
+	int fd = WIRE_FD_FIRST + (int)in->block->attach_count;
+
+	for (uint32_t i = 0; i < in->block->join_count; i++, fd++) {
+		long ret = sys(write, fd, "0", 1);
+
+		if (ret < 0)
+			return ret;
+		sys(close, fd);
+	}
+	return 0;
+}
+
+static long write_text(const char *path, const char *text, size_t len)
+{
+	long fd = sys(openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
+	long ret;
+
+	if (fd < 0)
+		return fd;
+	ret = sys(write, fd, text, len);
+	sys(close, fd);
+	return ret < 0 ? ret : 0;
+}
+
+static size_t put_text(char *to, const char *text)
+{
+	size_t n = 0;
+
+	while (text[n]) {
+		to[n] = text[n];
+		n++;
+	}
+	return n;
+}
+
+static size_t put_number(char *to, int64_t value)
+{
+	char digits[24];
+	size_t n = 0;
+	size_t len = 0;
+	uint64_t left = value < 0 ? (uint64_t)-value : (uint64_t)value;
+
+	do {
+		digits[n++] = (char)('0' + left % 10);
+		left /= 10;
+	} while (left);
+	if (value < 0)
+		to[len++] = '-';
+	while (n)
+		to[len++] = digits[--n];
+	return len;
+}
+
+/* The payload, forked later, is the first process of the new time namespace: offsets must be set before. */
+static long step_clock(struct inside *in)
+{
+	char text[128];
+	size_t n = 0;
+	long ret;
+
+	if (!(in->block->flags & WIRE_TIME_NS))
+		return 0;
+	ret = sys(unshare, CLONE_NEWTIME);
+	if (ret < 0)
+		return ret;
+	n += put_text(text + n, "monotonic ");
+	n += put_number(text + n, in->block->clock_offset);
+	n += put_text(text + n, " 0\nboottime ");
+	n += put_number(text + n, in->block->clock_offset);
+	n += put_text(text + n, " 0\n");
+	in->what = "/proc/self/timens_offsets";
+	return write_text("/proc/self/timens_offsets", text, n);
+}
+
+/* The host's memory pressure takes the jail first. Raising needs no privilege. */
+static long step_oom(struct inside *in)
+{
+	long ret;
+
+	in->what = "/proc/sys/user";
+	in->sysctl_fd = (int)sys(openat, AT_FDCWD, "/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	if (in->sysctl_fd < 0)
+		return in->sysctl_fd;
+	in->what = "/proc/self/oom_score_adj";
+	ret = write_text("/proc/self/oom_score_adj", "800", 3);
+	return ret;
+}
+
+static long step_root(struct inside *in)
+{
+	long ret;
+
+	if (!(in->block->flags & WIRE_PRIVILEGED))
+		return root_build(in->block, &in->what);
+	ret = sys(setns, WIRE_FD_MOUNT_NS, CLONE_NEWNS);
+	if (ret == 0 && (in->block->flags & WIRE_REUSABLE))
+		ret = sys(unshare, CLONE_NEWNS);
+	sys(close, WIRE_FD_MOUNT_NS);
+	return ret;
+}
+
+static long step_attach(struct inside *in)
+{
+	const struct wire_entry *entries = WIRE_AT(in->block, in->block->entries, const struct wire_entry);
+	int fd = WIRE_FD_FIRST;
+	long root_fd;
+	long ret = 0;
+
+	if (!in->block->attach_count)
+		return 0;
+	root_fd = sys(openat, AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	if (root_fd < 0)
+		return root_fd;
+	for (uint32_t i = 0; i < in->block->entry_count && ret == 0; i++) {
+		if (!(entries[i].flags & WIRE_ENTRY_LATE))
+			continue;
+		in->what = WIRE_AT(in->block, entries[i].target, char);
+		ret = root_attach((int)root_fd, fd, in->what);
+		sys(close, fd++);
+	}
+	sys(close, root_fd);
+	return ret;
+}
+
+/*
+ * /proc is mounted read-only as a whole, which covers /proc/sys, sysrq-trigger, irq, bus and every
+ * per-process knob. Masked is what an unprivileged reader could still see of the host.
+ */
+static const char *const masked_files[] = {
+	"/proc/kcore",      "/proc/keys",       "/proc/key-users",    "/proc/kallsyms",  "/proc/kmsg",
+	"/proc/interrupts", "/proc/timer_list", "/proc/latency_stats", "/proc/locks",    "/proc/modules",
+	"/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",  "/proc/sched_debug", "/proc/config.gz",
+	"/proc/sysrq-trigger", "/proc/cmdline", "/proc/swaps",        "/proc/diskstats", "/proc/partitions",
+};
+static const char *const masked_directories[] = {
+	"/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/driver", "/proc/bus", "/proc/irq",
+};
+
+static long mask(struct inside *in, const char *const *paths, size_t count, const char *by)
+{
+	for (size_t i = 0; i < count; i++) {
+		long ret = sys(mount, by, paths[i], 0, MS_BIND, 0);
+
+		if (ret < 0 && ret != -ENOENT_ && ret != -ENOTDIR_) {
+			in->what = paths[i];
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static long step_proc(struct inside *in)
+{
+	long ret = sys(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2");
+
+	in->what = "/proc";
+	if (ret == 0)
+		ret = mask(in, masked_files, sizeof(masked_files) / sizeof(masked_files[0]), "/dev/null");
+	/* /run is an empty directory of the read-only root. */
+	if (ret == 0)
+		ret = mask(in, masked_directories, sizeof(masked_directories) / sizeof(masked_directories[0]),
+		           "/run");
+	return ret;
+}
+
+/* One tmpfs for everything that the program may write outside its workspace, so that one size bounds all of it. */
+static long step_scratch(struct inside *in)
+{
+	const char *options = WIRE_AT(in->block, in->block->scratch_options, const char);
+	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	long ret;
+
+	in->what = "/tmp";
+	ret = sys(mount, "scratch", "/dev/shm", "tmpfs", flags, options);
+	if (ret == 0)
+		ret = sys(mkdirat, AT_FDCWD, "/dev/shm/tmp", 01777);
+	if (ret == 0)
+		ret = sys(mkdirat, AT_FDCWD, "/dev/shm/shm", 01777);
+	if (ret == 0)
+		ret = sys(mount, "/dev/shm/tmp", "/tmp", 0, MS_BIND, 0);
+	if (ret == 0 && (in->block->flags & WIRE_TMP_EXEC))
+		ret = sys(mount, 0, "/tmp", 0, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, 0);
+	if (ret == 0)
+		ret = sys(mount, "/dev/shm/shm", "/dev/shm", 0, MS_BIND, 0);
+	return ret;
+}
+
+static long step_pts(struct inside *in)
+{
+	in->what = "/dev/pts";
+	return sys(mount, "devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+	           "newinstance,ptmxmode=0666,mode=0620,max=64");
+}
+
+static long step_detach(struct inside *in)
+{
+	return in->block->flags & WIRE_PRIVILEGED ? 0 : root_detach();
+}
+
+static long step_network(struct inside *in)
+{
+	struct interface_request request = { .name = "lo" };
+	long fd;
+	long ret;
+
+	if (!(in->block->flags & WIRE_OWN_NETWORK))
+		return 0;
+	in->what = "lo";
+	fd = sys(socket, 2 /* AF_INET */, 2 | O_CLOEXEC /* SOCK_DGRAM */, 0);
+	if (fd < 0)
+		return fd;
+	if (in->block->flags & WIRE_LOOPBACK_UP) {
+		request.flags = INTERFACE_UP;
+		ret = sys(ioctl, fd, SIOCSIFFLAGS, &request);
+	} else {
+		/* Read back that the only interface is down. */
+		ret = sys(ioctl, fd, SIOCGIFFLAGS, &request);
+		if (ret == 0 && (request.flags & INTERFACE_UP))
+			ret = -EINVAL_;
+	}
+	sys(close, fd);
+	return ret;
+}
+
+static long step_hostname(struct inside *in)
+{
+	return sys(sethostname, WIRE_AT(in->block, in->block->hostname, char), in->block->hostname_len);
+}
+
+static long step_cgroup_ns(struct inside *in)
+{
+	return in->block->flags & WIRE_CGROUP_NS ? sys(unshare, CLONE_NEWCGROUP) : 0;
+}
+
+static long step_user(struct inside *in)
+{
+	long ret;
+
+	if (!(in->block->flags & WIRE_PRIVILEGED))
+		return 0;
+	ret = sys(setns, WIRE_FD_USER_NS, CLONE_NEWUSER);
+	sys(close, WIRE_FD_USER_NS);
+	if (ret == 0)
+		ret = sys(setgroups, 0, 0);
+	if (ret == 0)
+		ret = sys(setresgid, 0, 0, 0);
+	if (ret == 0)
+		ret = sys(setresuid, 0, 0, 0);
+	if (ret == 0)
+		ret = sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return ret;
+}
+
+/* No namespace can be made inside, whatever else fails: the limits of the jail's user namespace are zero. */
+static long step_nesting(struct inside *in)
+{
+	static const char *const limits[] = {
+		"max_user_namespaces", "max_mnt_namespaces", "max_pid_namespaces",    "max_net_namespaces",
+		"max_ipc_namespaces",  "max_uts_namespaces", "max_cgroup_namespaces",
+	};
+	long ret = 0;
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]) && ret == 0; i++) {
+		long fd;
+
+		if (!(in->block->flags & WIRE_FRESH_USER_NS))
+			break;
+		in->what = limits[i];
+		fd = sys(openat, in->sysctl_fd, limits[i], O_WRONLY | O_CLOEXEC, 0);
+		if (fd == -ENOENT_)
+			continue;
+		if (fd < 0)
+			return fd;
+		ret = sys(write, fd, "0", 1);
+		ret = ret < 0 ? ret : 0;
+		sys(close, fd);
+	}
+	sys(close, in->sysctl_fd);
+	in->sysctl_fd = -1;
+	return ret;
+}
+
+static long step_fork(struct inside *in)
+{
+	in->payload_pid = (int)sys(clone, SIGCHLD, 0, 0, 0, 0);
+	if (in->payload_pid == 0)
+		payload_main(in);
+	return in->payload_pid < 0 ? in->payload_pid : 0;
+}
+
+long inside_drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	long ret;
+
+	ret = sys(prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (ret < 0)
+		return ret;
+	for (int cap = 0; cap < 64; cap++) {
+		ret = sys(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+		if (ret == -EINVAL_)
+			break;
+		if (ret < 0)
+			return ret;
+	}
+	return sys(capset, &header, data);
+}
+
+static long step_init_drop(struct inside *in)
+{
+	long ret = inside_drop_capabilities();
+
+	if (ret == 0)
+		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	/* Standard streams and everything else that init does not need are closed; a pipe's end must be seen. */
+	sys(close, WIRE_FD_STDIN);
+	sys(close, WIRE_FD_STDOUT);
+	sys(close, WIRE_FD_STDERR);
+	sys(close, WIRE_FD_EXEC);
+	sys(close, WIRE_FD_BLOCK);
+	return ret;
+}
+
+static const struct step {
+	enum wire_step id;
+	long (*run)(struct inside *in);
+} steps[] = {
+	{ WIRE_STEP_SESSION, step_session },
+	{ WIRE_STEP_CGROUP, step_cgroup }, /* first: all that follows is charged to the jail */
+	{ WIRE_STEP_CLOCK, step_clock },   /* before the root: needs the host's /proc */
+	{ WIRE_STEP_OOM, step_oom },       /* before the root: needs the host's /proc */
+	{ WIRE_STEP_ROOT, step_root },
+	{ WIRE_STEP_ATTACH, step_attach },
+	{ WIRE_STEP_PROC, step_proc },     /* before detach: needs a visible /proc in a user namespace */
+	{ WIRE_STEP_SCRATCH, step_scratch },
+	{ WIRE_STEP_PTS, step_pts },
+	{ WIRE_STEP_DETACH, step_detach },
+	{ WIRE_STEP_NETWORK, step_network },
+	{ WIRE_STEP_HOSTNAME, step_hostname },
+	{ WIRE_STEP_CGROUP_NS, step_cgroup_ns }, /* after join-cgroup: its root is the cgroup of this moment */
+	{ WIRE_STEP_USER, step_user },     /* after everything that needs the host's privilege */
+	{ WIRE_STEP_NESTING, step_nesting },
+	{ WIRE_STEP_FORK, step_fork },
+	{ WIRE_STEP_INIT_DROP, step_init_drop },
+};
+
+/* ---- waiting ---- */
+
+static void report_end(struct inside *in, int wait_status, const struct inside_rusage *usage)
+{
+	struct wire_message message = { .type = WIRE_ENDED, .wait_status = wait_status };
+
+	message.user_us = (uint64_t)usage->user_s * 1000000 + (uint64_t)usage->user_us;
+	message.system_us = (uint64_t)usage->system_s * 1000000 + (uint64_t)usage->system_us;
+	sys(write, WIRE_FD_CONTROL, &message, sizeof(message));
+}
+
+/* Reap everything that is dead; true when the payload was among it. */
+static int reap(struct inside *in)
+{
+	struct inside_rusage usage = { 0 };
+	int wait_status = 0;
+	long pid;
+
+	for (;;) {
+		pid = sys(wait4, -1, &wait_status, WNOHANG | __WALL, &usage, 0);
+		if (pid <= 0)
+			return 0;
+		if (pid == in->payload_pid) {
+			report_end(in, wait_status, &usage);
+			return 1;
+		}
+	}
+}
+
+static _Noreturn void wait_for_end(struct inside *in)
+{
+	uint64_t child = 1ull << (SIGCHLD - 1);
+	long signals = sys(signalfd4, -1, &child, sizeof(child), O_CLOEXEC);
+	struct pollfd fds[2] = { { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN }, { .fd = (int)signals, .events = POLLIN } };
+	struct __kernel_timespec left = { .tv_sec = (long)(in->block_backstop_ms / 1000),
+		                          .tv_nsec = (long)(in->block_backstop_ms % 1000) * 1000000 };
+	char drain[128];
+
+	if (signals < 0)
+		inside_fail(in, WIRE_FD_CONTROL, WIRE_STEP_INIT_DROP, signals, "signalfd");
+	for (;;) {
+		/* ppoll(2) as a system call leaves the time that is left in its argument. */
+		long n;
+
+		if (reap(in))
+			break;
+		n = sys(ppoll, fds, 2, &left, 0, 0);
+		if (n == 0 || fds[0].revents)
+			break;
+		if (fds[1].revents)
+			sys(read, signals, drain, sizeof(drain));
+	}
+	sys(exit_group, 0);
+	__builtin_unreachable();
+}
+
+static long map_block(struct inside *in)
+{
+	long len = sys(lseek, WIRE_FD_BLOCK, 0, 2 /* SEEK_END */);
+	long at;
+
+	if (len < (long)sizeof(struct wire_block))
+		return -EINVAL_;
+	at = sys(mmap, 0, len, 3 /* read, write */, 2 /* private */, WIRE_FD_BLOCK, 0);
+	if (at < 0 && at > -4096)
+		return at;
+	in->block = (struct wire_block *)at;
+	return in->block->magic == WIRE_MAGIC && in->block->size == (uint32_t)len ? 0 : -EINVAL_;
+}
+
+_Noreturn void inside_main(void)
+{
+	struct inside in = { .sysctl_fd = -1, .what = "" };
+	long ret = map_block(&in);
+
+	if (ret < 0)
+		inside_fail(&in, WIRE_FD_CONTROL, WIRE_STEP_BLOCK, ret, "");
+	in.block_backstop_ms = in.block->backstop_ms;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		in.what = "";
+		ret = steps[i].run(&in);
+		if (in.block->fail_step == steps[i].id)
+			ret = -EIO_;
+		if (ret < 0)
+			inside_fail(&in, WIRE_FD_CONTROL, steps[i].id, ret, in.what);
+	}
+	wait_for_end(&in);
+}
+
+/* The kernel enters with the stack aligned to 16; a C function expects it as after a call. */
+#if defined(__x86_64__)
+__asm__(".globl _start\n_start:\n\txor %ebp,%ebp\n\tcall inside_main\n");
+#elif defined(__aarch64__)
+__asm__(".globl _start\n_start:\n\tbl inside_main\n");
+#endif
+
+/* The compiler may call these even without a libc. */
+void *memcpy(void *to, const void *from, size_t n)
+{
+	char *t = to;
+	const char *f = from;
+
+	while (n--)
+		*t++ = *f++;
+	return to;
+}
+
+void *memset(void *to, int value, size_t n)
+{
+	char *t = to;
+
+	while (n--)
+		*t++ = (char)value;
+	return to;
+}

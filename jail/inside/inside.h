@@ -1,0 +1,38 @@
+/*
+ * inside: what the parts of the jail's init share. Private to this folder.
+ */
+#ifndef WARDER_JAIL_INSIDE_INSIDE_H
+#define WARDER_JAIL_INSIDE_INSIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "jail/inside/wire.h"
+
+struct inside {
+	struct wire_block *block; /* private mapping; read only by convention, except argv and envp */
+	uint64_t block_backstop_ms;
+	int sysctl_fd;     /* the host's /proc/sys/user until no-nesting */
+	int payload_pid;
+	const char *what;  /* object of the current step, for its error */
+	uint64_t applied;  /* bits 1 << step of optional layers that are on */
+};
+
+/* The kernel's struct rusage, as far as it is read. */
+struct inside_rusage {
+	long user_s, user_us, system_s, system_us;
+	long rest[14];
+};
+
+/* Report a failed step on the descriptor (WIRE_FD_CONTROL or WIRE_FD_EXEC) and exit. `error` is a negative errno. */
+_Noreturn void inside_fail(const struct inside *in, int fd, enum wire_step step, long error, const char *detail);
+/* Ambient, bounding, inheritable, permitted, effective: all empty. */
+long inside_drop_capabilities(void);
+/* The payload's side, in the forked child: apply every restriction, wait for the host's word, execute. */
+_Noreturn void payload_main(struct inside *in);
+_Noreturn void inside_main(void);
+
+void *memcpy(void *to, const void *from, size_t n);
+void *memset(void *to, int value, size_t n);
+
+#endif

@@ -1,0 +1,332 @@
+/*
+ * payload: what the child does between its fork from init and the exec of the untrusted program: give up everything,
+ * filter last, tell the host, wait until the host has read the result back from the kernel, execute.
+ *
+ * Order: rlimits and identity need privilege, so they precede the drop; the working directory is entered as the
+ * jail's user; no_new_privs precedes Landlock and seccomp, which need it; seccomp is last because the steps
+ * before it use calls that it denies. After it only read, write, ppoll, execve and exit_group are called.
+ */
+#include <asm/signal.h>
+#include <linux/fcntl.h>
+#include <linux/landlock.h>
+#include <linux/poll.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+
+#include "jail/inside/inside.h"
+#include "jail/inside/sys.h"
+
+#define ENOENT_ 2
+#define EIO_ 5
+#define EACCES_ 13
+#define EEXIST_ 17
+#define ENOTDIR_ 20
+#define EINVAL_ 22
+#define EPIPE_ 32
+#define ENAMETOOLONG_ 36
+
+#ifndef O_PATH
+#define O_PATH 010000000
+#endif
+
+/* Newer than Debian 12's headers; numbers of the Landlock user documentation (ABI 3 to 6). */
+#define FS_TRUNCATE  (1ull << 14)
+#define FS_IOCTL_DEV (1ull << 15)
+#define NET_BIND_TCP    (1ull << 0)
+#define NET_CONNECT_TCP (1ull << 1)
+#define SCOPE_ABSTRACT_UNIX (1ull << 0)
+#define SCOPE_SIGNAL        (1ull << 1)
+
+struct ruleset_attr {
+	uint64_t handled_access_fs, handled_access_net, scoped;
+};
+
+static long step_stdio(struct inside *in)
+{
+	uint64_t none = 0;
+	long ret = sys(setsid);
+
+	if (ret < 0)
+		return ret;
+	/* Only the standard streams, the host's socket and the supervisor's pidfd stay, the last two until the exec. */
+	sys(close, WIRE_FD_CONTROL);
+	sys(close, WIRE_FD_BLOCK);
+	ret = sys(fcntl, WIRE_FD_EXEC, F_SETFD, FD_CLOEXEC);
+	if (ret == 0)
+		ret = sys(fcntl, WIRE_FD_SUPERVISOR, F_SETFD, FD_CLOEXEC);
+	if (ret == 0)
+		ret = sys(close_range, WIRE_FD_SUPERVISOR + 1, ~0u, 0);
+	if (ret == 0)
+		ret = sys(rt_sigprocmask, 2 /* SIG_SETMASK */, &none, 0, sizeof(none));
+	sys(umask, 022);
+	return ret;
+}
+
+static long step_rlimits(struct inside *in)
+{
+	const struct wire_rlimit *rows = WIRE_AT(in->block, in->block->rlimits, const struct wire_rlimit);
+
+	for (uint32_t i = 0; i < in->block->rlimit_count; i++) {
+		uint64_t both[2] = { rows[i].value, rows[i].value };
+		long ret = sys(prlimit64, 0, rows[i].resource, both, 0);
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* The bounding set and the secure bits go while the capability to drop them is there; then the ids. */
+static long step_identity(struct inside *in)
+{
+	long ret = 0;
+
+	for (int cap = 0; cap < 64; cap++) {
+		ret = sys(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+		if (ret == -EINVAL_)
+			break;
+		if (ret < 0)
+			return ret;
+	}
+	ret = sys(prctl, PR_SET_SECUREBITS,
+	          SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0);
+	if (ret < 0)
+		return ret;
+	if (!(in->block->flags & WIRE_PRIVILEGED))
+		return 0; /* a single-id user namespace: the ids are the payload's since the clone */
+	ret = sys(setresgid, in->block->gid, in->block->gid, in->block->gid);
+	if (ret == 0)
+		ret = sys(setresuid, in->block->uid, in->block->uid, in->block->uid);
+	return ret;
+}
+
+/* Below /tmp the directory may not exist yet: it is made, as the jail's user. */
+static long step_cwd(struct inside *in)
+{
+	char *path = WIRE_AT(in->block, in->block->working_directory, char);
+	long ret = sys(chdir, path);
+
+	in->what = path;
+	if (ret != -ENOENT_ || path[0] != '/' || path[1] != 't' || path[2] != 'm' || path[3] != 'p' ||
+	    path[4] != '/')
+		return ret;
+	for (size_t i = 5;; i++) {
+		char c = path[i];
+
+		if (c && c != '/')
+			continue;
+		path[i] = 0;
+		ret = sys(mkdirat, AT_FDCWD, path, 0755);
+		path[i] = c;
+		if (ret < 0 && ret != -EEXIST_)
+			return ret;
+		if (!c)
+			return sys(chdir, path);
+	}
+}
+
+static long step_privileges(struct inside *in)
+{
+	long ret = inside_drop_capabilities();
+
+	if (ret == 0)
+		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	/* Until the exec nobody may attach; the exec of an ordinary program sets it again. */
+	if (ret == 0)
+		ret = sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return ret;
+}
+
+/* A processor or kernel that has no such control answers ENODEV or ENXIO: then the layer is absent. */
+static long step_speculation(struct inside *in)
+{
+	long bypass;
+	long branch;
+
+	if (!(in->block->flags & WIRE_SPECULATION))
+		return 0;
+	bypass = sys(prctl, PR_SET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS, PR_SPEC_FORCE_DISABLE, 0, 0);
+	branch = sys(prctl, PR_SET_SPECULATION_CTRL, PR_SPEC_INDIRECT_BRANCH, PR_SPEC_FORCE_DISABLE, 0, 0);
+	if (bypass == 0 && branch == 0)
+		in->applied |= 1ull << WIRE_STEP_SPECULATION;
+	return 0;
+}
+
+static long add_rule(int ruleset, const char *path, uint64_t access)
+{
+	struct landlock_path_beneath_attr attr = { .allowed_access = access };
+	long fd = sys(openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
+	long ret;
+
+	if (fd < 0)
+		return fd;
+	attr.parent_fd = (int)fd;
+	ret = sys(landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &attr, 0);
+	sys(close, fd);
+	return ret;
+}
+
+/*
+ * The second layer: whatever the mounts say, nothing is written outside the writable trees of the plan, no TCP port is
+ * bound or connected without a network, no abstract socket and no process outside is reached. Reading is not handled: the
+ * root holds nothing that may not be read.
+ */
+static long step_landlock(struct inside *in)
+{
+	const uint32_t *trees = WIRE_AT(in->block, in->block->writable, const uint32_t);
+	const uint32_t abi = in->block->landlock_abi;
+	const uint64_t make = LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+	                      LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |
+	                      LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+	                      LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+	                      LANDLOCK_ACCESS_FS_MAKE_SYM | (abi >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0);
+	const uint64_t on_file = LANDLOCK_ACCESS_FS_WRITE_FILE | (abi >= 3 ? FS_TRUNCATE : 0) |
+	                         (abi >= 5 ? FS_IOCTL_DEV : 0);
+	struct ruleset_attr attr = { .handled_access_fs = make | on_file };
+	size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
+	long ruleset;
+	long ret = 0;
+
+	if (!abi)
+		return 0;
+	if (abi >= 4 && (in->block->flags & WIRE_OWN_NETWORK) && !(in->block->flags & WIRE_LOOPBACK_UP))
+		attr.handled_access_net = NET_BIND_TCP | NET_CONNECT_TCP;
+	if (abi >= 6)
+		attr.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
+	ruleset = sys(landlock_create_ruleset, &attr, size, 0);
+	if (ruleset < 0)
+		return ruleset;
+	in->what = "/dev";
+	ret = add_rule((int)ruleset, "/dev", on_file);
+	for (uint32_t i = 0; i < in->block->writable_count && ret == 0; i++) {
+		in->what = WIRE_AT(in->block, trees[i], char);
+		ret = add_rule((int)ruleset, in->what, make | on_file);
+		/* A single file takes only the rights that files have. */
+		if (ret == -EINVAL_)
+			ret = add_rule((int)ruleset, in->what, on_file);
+	}
+	if (ret == 0)
+		ret = sys(landlock_restrict_self, ruleset, 0);
+	sys(close, ruleset);
+	if (ret == 0)
+		in->applied |= 1ull << WIRE_STEP_LANDLOCK;
+	return ret;
+}
+
+static long step_seccomp(struct inside *in)
+{
+	struct sock_fprog program = { .len = (unsigned short)in->block->filter_count,
+		                      .filter = WIRE_AT(in->block, in->block->filter, struct sock_filter) };
+
+	return sys(seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+static const struct step {
+	enum wire_step id;
+	long (*run)(struct inside *in);
+} steps[] = {
+	{ WIRE_STEP_STDIO, step_stdio },
+	{ WIRE_STEP_RLIMITS, step_rlimits },
+	{ WIRE_STEP_IDENTITY, step_identity },
+	{ WIRE_STEP_CWD, step_cwd },
+	{ WIRE_STEP_PRIVILEGES, step_privileges },
+	{ WIRE_STEP_SPECULATION, step_speculation },
+	{ WIRE_STEP_LANDLOCK, step_landlock },
+	{ WIRE_STEP_SECCOMP, step_seccomp },
+};
+
+/* Tell the host, and wait for its word while watching that it lives. */
+static void wait_for_go(struct inside *in)
+{
+	struct wire_message message = { .type = WIRE_READY, .applied = in->applied };
+	struct pollfd fds[2] = { { .fd = WIRE_FD_EXEC, .events = POLLIN },
+		                 { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN } };
+
+	sys(write, WIRE_FD_EXEC, &message, sizeof(message));
+	for (;;) {
+		if (sys(ppoll, fds, 2, 0, 0, 0) < 0)
+			continue; /* interrupted */
+		if (fds[0].revents)
+			break;
+		if (fds[1].revents)
+			sys(exit_group, 125);
+	}
+	if (sys(read, WIRE_FD_EXEC, &message, sizeof(message)) != sizeof(message) || message.type != WIRE_GO)
+		sys(exit_group, 125);
+}
+
+/* As execvp: a name without '/' is searched in the PATH inside. EACCES is remembered, ENOENT is passed over. */
+static long execute(struct inside *in, char **argv, char **envp)
+{
+	const char *name = argv[0];
+	const char *dir = in->block->search_path ? WIRE_AT(in->block, in->block->search_path, char) : "";
+	char path[4096];
+	long ret = -ENOENT_;
+	size_t len = 0;
+
+	while (name[len] && name[len] != '/')
+		len++;
+	if (name[len] == '/')
+		return sys(execve, name, argv, envp);
+	while (*dir && len) {
+		size_t n = 0;
+		long one;
+
+		while (*dir && *dir != ':' && n < sizeof(path) - 1)
+			path[n++] = *dir++;
+		while (*dir && *dir != ':')
+			dir++;
+		if (*dir == ':')
+			dir++;
+		if (n + len + 2 > sizeof(path))
+			continue;
+		path[n++] = '/';
+		for (size_t i = 0; i <= len; i++)
+			path[n + i] = name[i];
+		one = sys(execve, path, argv, envp);
+		if (one != -ENOENT_ && one != -ENOTDIR_) {
+			ret = one;
+			if (one != -EACCES_)
+				break;
+		}
+	}
+	return ret;
+}
+
+/* Offsets become pointers in our private copy. */
+static char **pointers(struct wire_block *block, uint32_t offset)
+{
+	uint64_t *rows = WIRE_AT(block, offset, uint64_t);
+
+	for (size_t i = 0; rows[i]; i++)
+		rows[i] = (uint64_t)(uintptr_t)WIRE_AT(block, rows[i], char);
+	return (char **)(void *)rows;
+}
+
+_Noreturn void payload_main(struct inside *in)
+{
+	struct wire_message message = { .type = WIRE_ENTERING };
+	char **argv = pointers(in->block, in->block->argv);
+	char **envp = pointers(in->block, in->block->envp);
+	long ret;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		in->what = "";
+		ret = steps[i].run(in);
+		if (in->block->fail_step == steps[i].id)
+			ret = -EIO_;
+		if (ret < 0)
+			inside_fail(in, WIRE_FD_EXEC, steps[i].id, ret, in->what);
+	}
+	wait_for_go(in);
+	sys(write, WIRE_FD_EXEC, &message, sizeof(message));
+	ret = execute(in, argv, envp);
+	message.type = WIRE_NO_EXEC;
+	message.step = WIRE_STEP_EXEC;
+	message.error = (int32_t)-ret;
+	sys(write, WIRE_FD_EXEC, &message, sizeof(message));
+	sys(exit_group, 126);
+	__builtin_unreachable();
+}

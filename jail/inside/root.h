@@ -1,0 +1,19 @@
+/*
+ * root: builds the jail's root file system in the caller's own mount namespace. Runs in a throw-away child of
+ * a privileged host process (once per template), or in the init of an ordinary user's jail (every launch).
+ * No libc: compiled for both.
+ */
+#ifndef WARDER_JAIL_INSIDE_ROOT_H
+#define WARDER_JAIL_INSIDE_ROOT_H
+
+#include "jail/inside/wire.h"
+
+/* Build the tree of the block's entries and pivot into it. The old root stays mounted on top of the new one, with the
+ * working directory in it, until root_detach(). Returns 0, or a negative errno with *ret_what naming the object. */
+long root_build(const struct wire_block *block, const char **ret_what);
+/* Detach the old root; after this no host path is reachable. */
+long root_detach(void);
+/* Attach one detached mount at a path inside, following no symlink. */
+long root_attach(int root_fd, int tree_fd, const char *target);
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * wire: what passes between the host side and the inside of a jail.
+ *
+ * One block per launch, in a memfd that init maps privately: a header, then rows and strings, referred to by offsets
+ * from the block's start (0: absent). And small fixed-size messages over two SOCK_SEQPACKET pairs, one to
+ * init and one to the payload. End of file on either means "the peer died", except after WIRE_ENTERING, where it means
+ * that the exec succeeded.
+ */
+#ifndef WARDER_JAIL_INSIDE_WIRE_H
+#define WARDER_JAIL_INSIDE_WIRE_H
+
+#include <linux/filter.h>
+#include <stdint.h>
+
+#define WIRE_MAGIC 0x31445257u
+
+/* Descriptors as init finds them. */
+enum wire_fd {
+	WIRE_FD_STDIN,
+	WIRE_FD_STDOUT,
+	WIRE_FD_STDERR,
+	WIRE_FD_CONTROL,    /* init's socket */
+	WIRE_FD_EXEC,       /* the payload's socket */
+	WIRE_FD_BLOCK,      /* this block */
+	WIRE_FD_SUPERVISOR, /* pidfd of the supervising process */
+	WIRE_FD_MOUNT_NS,   /* prepared mount namespace (privileged launches) */
+	WIRE_FD_USER_NS,    /* prepared user namespace (privileged launches) */
+	WIRE_FD_FIRST,      /* from here: mounts to attach, then cgroup files to join */
+};
+
+/* Steps inside, in order. X(id, name) */
+#define WIRE_STEPS(X)                   \
+	X(NONE, "")                     \
+	X(SHIM, "start-init")           \
+	X(BLOCK, "read-plan")           \
+	X(SESSION, "session")           \
+	X(CGROUP, "join-cgroup")        \
+	X(CLOCK, "time-namespace")      \
+	X(OOM, "oom-score")             \
+	X(ROOT, "root")                 \
+	X(ATTACH, "attach-mounts")      \
+	X(PROC, "proc")                 \
+	X(SCRATCH, "scratch")           \
+	X(PTS, "pts")                   \
+	X(DETACH, "detach-old-root")    \
+	X(NETWORK, "network")           \
+	X(HOSTNAME, "hostname")         \
+	X(CGROUP_NS, "cgroup-namespace") \
+	X(USER, "user-namespace")       \
+	X(NESTING, "no-nesting")        \
+	X(FORK, "fork")                 \
+	X(INIT_DROP, "init-drop")       \
+	X(STDIO, "descriptors")         \
+	X(RLIMITS, "rlimits")           \
+	X(IDENTITY, "identity")         \
+	X(CWD, "working-directory")     \
+	X(PRIVILEGES, "privileges")     \
+	X(SPECULATION, "speculation")   \
+	X(LANDLOCK, "landlock")         \
+	X(SECCOMP, "seccomp")           \
+	X(READY, "ready")               \
+	X(EXEC, "exec")
+
+enum wire_step {
+#define X(id, name) WIRE_STEP_##id,
+	WIRE_STEPS(X)
+#undef X
+	    WIRE_STEP_COUNT,
+};
+
+enum wire_type {
+	WIRE_FAILED,   /* init or payload -> host: step, error, detail */
+	WIRE_READY,    /* payload -> host: everything is applied, nothing untrusted ran */
+	WIRE_GO,       /* host -> payload */
+	WIRE_ENTERING, /* payload -> host: the next thing is the exec */
+	WIRE_NO_EXEC,  /* payload -> host: error of the exec */
+	WIRE_ENDED,    /* init -> host: how the payload ended */
+};
+
+struct wire_message {
+	uint32_t type;
+	uint32_t step;
+	int32_t error;       /* positive errno */
+	int32_t wait_status; /* WIRE_ENDED, as of wait4(2) */
+	uint64_t user_us, system_us;
+	uint64_t applied; /* WIRE_READY: bits 1 << step of optional layers that are on */
+	char detail[64];
+};
+
+enum wire_kind {
+	WIRE_DIRECTORY,
+	WIRE_SYMLINK,
+	WIRE_FILE,
+	WIRE_BIND,
+};
+
+enum {
+	WIRE_ENTRY_READ_ONLY = 1,
+	WIRE_ENTRY_NO_EXEC = 2,
+	WIRE_ENTRY_IS_DIRECTORY = 4,
+	WIRE_ENTRY_CREATE = 8,  /* the mount point is made in the root's own tmpfs */
+	WIRE_ENTRY_LATE = 16,   /* attached at every launch, not when the root is built */
+};
+
+struct wire_entry {
+	uint32_t kind;
+	uint32_t flags;
+	uint32_t target; /* string: absolute path inside */
+	uint32_t source; /* string: host path, where the builder opens it itself (ordinary user) */
+	uint32_t text;   /* string: link target or file content */
+	uint32_t text_len;
+	int32_t fd;      /* detached mount tree in the builder's descriptor table, or -1 */
+	uint32_t pad;
+	uint64_t dev, ino; /* what the source must be */
+};
+
+struct wire_rlimit {
+	uint32_t resource;
+	uint32_t pad;
+	uint64_t value;
+};
+
+enum {
+	WIRE_PRIVILEGED = 1,      /* namespaces are prepared by root; otherwise init builds the root itself */
+	WIRE_REUSABLE = 2,        /* the prepared mount namespace is copied, not entered */
+	WIRE_LOOPBACK_UP = 4,
+	WIRE_TMP_EXEC = 8,
+	WIRE_SPECULATION = 16,
+	WIRE_FRESH_USER_NS = 32,  /* nesting limits are still to be written */
+	WIRE_TIME_NS = 64,
+	WIRE_CGROUP_NS = 128,
+	WIRE_OWN_NETWORK = 256,
+	WIRE_SPAWN = 512,         /* new processes are allowed: for documentation, the filter decides */
+};
+
+struct wire_block {
+	uint32_t magic;
+	uint32_t size;
+	uint32_t flags;
+	uint32_t uid, gid; /* of the payload, inside */
+	uint32_t entries, entry_count;
+	uint32_t attach_count; /* descriptors from WIRE_FD_FIRST on, for the late entries in order */
+	uint32_t join_count;   /* then this many cgroup.procs files */
+	uint32_t rlimits, rlimit_count;
+	uint32_t filter, filter_count; /* struct sock_filter rows */
+	uint32_t argv;                 /* uint64_t offsets, 0-terminated; turned into pointers by init */
+	uint32_t envp;
+	uint32_t search_path; /* value of PATH inside */
+	uint32_t hostname, hostname_len;
+	uint32_t working_directory;
+	uint32_t scratch_options; /* tmpfs options of /tmp and /dev/shm together */
+	uint32_t writable, writable_count; /* uint32_t string offsets: trees that Landlock lets be written */
+	uint32_t landlock_abi;
+	uint32_t fail_step;    /* test hook: enum wire_step that reports EIO instead of running */
+	int64_t clock_offset;  /* seconds added to the monotonic and boot clocks inside */
+	uint64_t backstop_ms;  /* init ends the jail by itself after this long */
+};
+
+#define WIRE_AT(block, offset, type) ((type *)(void *)((char *)(block) + (offset)))
+
+#endif

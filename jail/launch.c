@@ -1,0 +1,578 @@
+/*
+ * A launch, from top to bottom.
+ *
+ *   host                                          inside
+ *   ------------------------------------------    ---------------------------------------------------
+ *   identity    id range, user namespace
+ *   mounts      trees owned by the run
+ *   cgroup      leaf with limits
+ *   streams     pipes and sockets
+ *   plan        the block in a memfd
+ *   spawn       clone3 + exec of init       --->  init: join-cgroup time-namespace oom-score root
+ *                                                 attach-mounts proc scratch pts network hostname
+ *                                                 cgroup-namespace user-namespace no-nesting fork
+ *   setup       waits                       <---  payload: rlimits identity privileges landlock
+ *                                                 seccomp; READY, then waits
+ *   read-back   /proc/<payload>, cgroup files
+ *               against the plan: the receipt
+ *   go          deadline starts             --->  ENTERING, execve of the program
+ *               waits for end of file       <---  (close-on-exec: the exec succeeded) or NO_EXEC
+ *
+ * Every step can fail; what the steps before it made is undone in reverse order. A failure inside arrives as a
+ * message that names the step; silence and end of file mean that the jail died, never that it is well.
+ */
+#include "jail/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "jail/environment.h"
+#include "jail/spawn.h"
+
+#define SETUP_TIMEOUT_MS 30000
+
+/* ---- identity, mounts, cgroup ---- */
+
+static int step_identity(struct jail_run *run, struct warder_error *err)
+{
+	return run->tmpl->plan.privileged ? template_take_identity(run->tmpl, &run->identity, err) : 0;
+}
+
+static int step_mounts(struct jail_run *run, struct warder_error *err)
+{
+	const struct jail_plan *plan = &run->tmpl->plan;
+	const struct wire_entry *entries =
+	    WIRE_AT(run->tmpl->block.bytes, block_header(&run->tmpl->block)->entries, const struct wire_entry);
+
+	for (size_t i = 0; i < plan->rootfs.count; i++) {
+		int tree_fd;
+
+		if (!(entries[i].flags & WIRE_ENTRY_LATE))
+			continue;
+		if (run->tree_count == 20)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "filesystem.paths",
+			                 "more than 20 workspace and read-write mounts");
+		tree_fd = template_clone_tree(&plan->rootfs.entries[i], &run->identity, plan->uid, plan->gid, err);
+		if (tree_fd < 0)
+			return -1;
+		run->trees[run->tree_count++] = tree_fd;
+	}
+	return 0;
+}
+
+static int step_cgroup(struct jail_run *run, struct warder_error *err)
+{
+	return cgroup_create(&run->tmpl->host->cgroup, &run->tmpl->plan.cgroup, &run->cgroup, err);
+}
+
+/* ---- streams ---- */
+
+/* The jail's user must be able to open /dev/stdout, which is the pipe's inode. */
+static int own_pipe(const struct jail_run *run, int fd)
+{
+	const struct jail_plan *plan = &run->tmpl->plan;
+
+	if (!plan->privileged)
+		return 0;
+	return fchown(fd, run->identity.base + plan->uid, run->identity.base + plan->gid);
+}
+
+static int make_input(struct jail_run *run)
+{
+	const struct jail_command *command = &run->command;
+
+	if (!command->stdin_data && command->stdin_fd < 0) {
+		run->stdin_pipe[RUN_READ] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return run->stdin_pipe[RUN_READ] < 0 ? -1 : 0;
+	}
+	if (pipe2(run->stdin_pipe, O_CLOEXEC) < 0 || own_pipe(run, run->stdin_pipe[RUN_READ]) < 0)
+		return -1;
+	return fcntl(run->stdin_pipe[RUN_WRITE], F_SETFL, O_NONBLOCK);
+}
+
+static int make_output(struct jail_run *run, enum jail_stream stream)
+{
+	int *ends = run->output_pipe[stream];
+
+	if (pipe2(ends, O_CLOEXEC) < 0 || own_pipe(run, ends[RUN_WRITE]) < 0)
+		return -1;
+	return fcntl(ends[RUN_READ], F_SETFL, O_NONBLOCK);
+}
+
+static int step_streams(struct jail_run *run, struct warder_error *err)
+{
+	int on = 1;
+
+	if (make_input(run) < 0 || make_output(run, JAIL_STDOUT) < 0 || make_output(run, JAIL_STDERR) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make the program's pipes");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, run->control) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, run->exec) < 0 ||
+	    setsockopt(run->exec[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make the jail's sockets");
+	run->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (run->cancel_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "eventfd");
+	return 0;
+}
+
+/* ---- plan ---- */
+
+static size_t count_strings(char *const *items)
+{
+	size_t count = 0;
+
+	while (items && items[count])
+		count++;
+	return count;
+}
+
+static uint32_t step_by_name(const char *name)
+{
+	static const char *const names[] = {
+#define X(id, name) [WIRE_STEP_##id] = name,
+		WIRE_STEPS(X)
+#undef X
+	};
+
+	for (uint32_t i = 1; i < WIRE_STEP_COUNT; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return WIRE_STEP_NONE;
+}
+
+static int fill_block(struct jail_run *run, struct block *block, char *const *environment, struct warder_error *err)
+{
+	const char *path = environment_get(environment, "PATH");
+	struct wire_block header;
+
+	header = *block_header(block);
+	header.argv = block_strings(block, run->command.argv, count_strings(run->command.argv));
+	header.envp = block_strings(block, environment, count_strings(environment));
+	header.search_path = path ? block_string(block, path) : 0;
+	header.attach_count = (uint32_t)run->tree_count;
+	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
+		header.join_count += run->cgroup.join_v1_fd[i] >= 0;
+	if (run->identity.fresh)
+		header.flags |= WIRE_FRESH_USER_NS;
+	header.fail_step = step_by_name(run->tmpl->fail_step);
+	if (!block->failed)
+		*block_header(block) = header;
+	run->block_fd = block_memfd(block, err);
+	return run->block_fd < 0 ? -1 : 0;
+}
+
+static int step_plan(struct jail_run *run, struct warder_error *err)
+{
+	struct block block = { 0 };
+	char **environment = environment_merge(run->tmpl->plan.environment, run->command.set_env);
+	int ret;
+
+	if (!environment)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the environment");
+	block_append(&block, run->tmpl->block.bytes, run->tmpl->block.len);
+	ret = block.failed ? error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the plan") :
+	                     fill_block(run, &block, environment, err);
+	block_done(&block);
+	environment_free(environment);
+	return ret;
+}
+
+/* ---- spawn ---- */
+
+static uint64_t spawn_namespaces(const struct jail_plan *plan)
+{
+	/* Entered later by init: cgroup (after joining), time (by a fork), and with privilege user and mount. */
+	uint64_t later = CLONE_NEWCGROUP | 0x80 /* CLONE_NEWTIME */;
+
+	if (plan->privileged)
+		later |= CLONE_NEWUSER | CLONE_NEWNS;
+	return plan->namespaces & ~later;
+}
+
+static void place(struct spawn *spawn, int number, int fd)
+{
+	spawn->fds[number] = fd;
+	if (number >= spawn->fd_count)
+		spawn->fd_count = number + 1;
+}
+
+static int step_spawn(struct jail_run *run, struct warder_error *err)
+{
+	const struct jail_plan *plan = &run->tmpl->plan;
+	struct spawn spawn = {
+		.namespaces = spawn_namespaces(plan),
+		.cgroup_fd = run->cgroup.join_v2_fd,
+		.image_fd = run->tmpl->image_fd,
+		.map_ids = !plan->privileged,
+		.inside_uid = plan->uid,
+		.inside_gid = plan->gid,
+		.host_uid = geteuid(),
+		.host_gid = getegid(),
+	};
+	int next = WIRE_FD_FIRST;
+	int ret;
+
+	place(&spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
+	place(&spawn, WIRE_FD_STDOUT, run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
+	place(&spawn, WIRE_FD_STDERR, run->output_pipe[JAIL_STDERR][RUN_WRITE]);
+	place(&spawn, WIRE_FD_CONTROL, run->control[1]);
+	place(&spawn, WIRE_FD_EXEC, run->exec[1]);
+	place(&spawn, WIRE_FD_BLOCK, run->block_fd);
+	place(&spawn, WIRE_FD_SUPERVISOR, run->tmpl->supervisor_fd);
+	place(&spawn, WIRE_FD_MOUNT_NS, run->tmpl->mount_ns_fd);
+	place(&spawn, WIRE_FD_USER_NS, run->identity.user_ns_fd);
+	for (int i = 0; i < run->tree_count; i++)
+		place(&spawn, next++, run->trees[i]);
+	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
+		if (run->cgroup.join_v1_fd[i] >= 0)
+			place(&spawn, next++, run->cgroup.join_v1_fd[i]);
+	ret = spawn_init(&spawn, &run->init_pid, &run->init_fd, err);
+	/* Only the jail holds its ends now: end of file on ours means that it is gone. */
+	fd_done(&run->control[1]);
+	fd_done(&run->exec[1]);
+	fd_done(&run->stdin_pipe[RUN_READ]);
+	fd_done(&run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
+	fd_done(&run->output_pipe[JAIL_STDERR][RUN_WRITE]);
+	fd_done(&run->block_fd);
+	return ret;
+}
+
+/* ---- setup, go ---- */
+
+static const char *inside_step_name(uint32_t step)
+{
+	static const char *const names[] = {
+#define X(id, name) [WIRE_STEP_##id] = name,
+		WIRE_STEPS(X)
+#undef X
+	};
+
+	return step < WIRE_STEP_COUNT ? names[step] : "?";
+}
+
+static int inside_failed(const struct wire_message *message, struct warder_error *err)
+{
+	const char *name = inside_step_name(message->step);
+	char detail[sizeof(message->detail) + 1] = "";
+
+	memcpy(detail, message->detail, sizeof(message->detail));
+	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, message->error, "the jail could not be set up (%s%s%s)",
+	                name, *detail ? ": " : "", detail);
+	snprintf(err->step, sizeof(err->step), "%s", name);
+	if (message->step == WIRE_STEP_CWD) {
+		err->code = WARDER_ERROR_INVALID_REQUEST;
+		snprintf(err->field, sizeof(err->field), "workingDirectory");
+	}
+	return -1;
+}
+
+static int jail_died(const char *when, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+	                 "the jail died %s (killed from outside, or too little memory for its start)", when);
+}
+
+/* One message from init or the payload. The sender's pid, as the kernel translates it, is the payload's. */
+static int receive(int fd, struct wire_message *message, int *ret_pid)
+{
+	char space[CMSG_SPACE(sizeof(struct ucred))] __attribute__((aligned(8)));
+	struct iovec iov = { .iov_base = message, .iov_len = sizeof(*message) };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = space,
+		                 .msg_controllen = sizeof(space) };
+	struct cmsghdr *cmsg;
+	ssize_t n;
+
+	do
+		n = recvmsg(fd, &header, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return (int)n;
+	cmsg = CMSG_FIRSTHDR(&header);
+	if (ret_pid && cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_CREDENTIALS)
+		*ret_pid = ((struct ucred *)(void *)CMSG_DATA(cmsg))->pid;
+	return n == sizeof(*message) ? 1 : 0;
+}
+
+/* Wait for a message on either socket. 1 with *message; 0: the jail is gone; -1 with *err. */
+static int wait_message(struct jail_run *run, const char *when, struct wire_message *message, int *ret_pid,
+                        struct warder_error *err)
+{
+	struct pollfd fds[2] = { { .fd = run->exec[0], .events = POLLIN }, { .fd = run->control[0], .events = POLLIN } };
+	const uint64_t deadline = clock_us() + SETUP_TIMEOUT_MS * 1000ull;
+
+	for (;;) {
+		int n = poll(fds, 2, SETUP_TIMEOUT_MS);
+		int got;
+
+		if (n < 0 && errno == EINTR && clock_us() < deadline)
+			continue;
+		if (n <= 0)
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the jail did not answer within %d s %s",
+			                 SETUP_TIMEOUT_MS / 1000, when);
+		got = fds[1].revents ? receive(run->control[0], message, NULL) : 0;
+		if (got <= 0 && fds[0].revents)
+			got = receive(run->exec[0], message, ret_pid);
+		return got > 0 ? 1 : 0;
+	}
+}
+
+static int step_setup(struct jail_run *run, struct warder_error *err)
+{
+	struct wire_message message;
+	int got = wait_message(run, "during its set-up", &message, &run->program_pid, err);
+
+	if (got < 0)
+		return -1;
+	if (got == 0)
+		return jail_died("during its set-up", err);
+	if (message.type == WIRE_FAILED)
+		return inside_failed(&message, err);
+	if (message.type != WIRE_READY || run->program_pid <= 0)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "unexpected message %u from the jail", message.type);
+	run->applied = message.applied;
+	run->identity.fresh = false;
+	return 0;
+}
+
+static int step_read_back(struct jail_run *run, struct warder_error *err)
+{
+	return readback_check(run, err);
+}
+
+static int no_exec(const struct jail_run *run, int error, struct warder_error *err)
+{
+	const char *name = run->command.argv[0];
+
+	if (error == ENOENT || error == ENOTDIR)
+		return error_set_errno(err, WARDER_ERROR_NOT_FOUND, "argv[0]", error,
+		                       "%s: no such program inside the jail (a host path must be in the policy's view: "
+		                       "workspace, filesystem.paths), or its interpreter is missing",
+		                       name);
+	return error_set_errno(err, WARDER_ERROR_EXECUTION_FAILED, "argv[0]", error,
+	                       "%s: cannot be executed inside the jail%s", name,
+	                       error == EACCES ? " (mode bits, or a mount without exec: filesystem.tmpExec)" : "");
+}
+
+/* The exec has three ends: an error record; end of file after ENTERING, which is success; anything else is a death. */
+static int step_go(struct jail_run *run, struct warder_error *err)
+{
+	struct wire_message message = { .type = WIRE_GO };
+	bool entering = false;
+
+	run->go_us = clock_us();
+	if (send(run->exec[0], &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
+		return jail_died("before its exec", err);
+	for (;;) {
+		struct pollfd fd = { .fd = run->exec[0], .events = POLLIN };
+		int got;
+
+		if (poll(&fd, 1, SETUP_TIMEOUT_MS) < 0 && errno == EINTR)
+			continue;
+		got = receive(run->exec[0], &message, NULL);
+		if (got > 0 && message.type == WIRE_ENTERING)
+			entering = true;
+		else if (got > 0 && message.type == WIRE_NO_EXEC)
+			return no_exec(run, message.error, err);
+		else if (got > 0)
+			return error_set(err, WARDER_ERROR_INTERNAL, NULL, "unexpected message %u at the exec",
+			                 message.type);
+		else if (got == 0 && entering)
+			return 0;
+		else
+			return jail_died("at its exec", err);
+	}
+}
+
+/* ---- undo ---- */
+
+static void undo_identity(struct jail_run *run)
+{
+	if (run->tmpl->plan.privileged)
+		template_give_identity(run->tmpl, &run->identity);
+}
+
+static void undo_mounts(struct jail_run *run)
+{
+	while (run->tree_count > 0)
+		fd_done(&run->trees[--run->tree_count]);
+}
+
+static void undo_streams(struct jail_run *run)
+{
+	for (int i = 0; i < 2; i++) {
+		fd_done(&run->stdin_pipe[i]);
+		fd_done(&run->output_pipe[JAIL_STDOUT][i]);
+		fd_done(&run->output_pipe[JAIL_STDERR][i]);
+		fd_done(&run->control[i]);
+		fd_done(&run->exec[i]);
+	}
+	fd_done(&run->scratch_fd);
+	fd_done(&run->snmp_fd);
+}
+
+static const struct step {
+	const char *name;
+	int (*run)(struct jail_run *run, struct warder_error *err);
+} steps[] = {
+	{ "identity", step_identity },
+	{ "mounts", step_mounts },     /* after identity: owners are mapped onto its ids */
+	{ "cgroup", step_cgroup },
+	{ "streams", step_streams },   /* after identity: the pipes belong to the jail's user */
+	{ "plan", step_plan },
+	{ "spawn", step_spawn },
+	{ "setup", step_setup },
+	{ "read-back", step_read_back }, /* the payload waits: nothing untrusted has run */
+	{ "go", step_go },
+};
+
+const char *jail_step_name(size_t i)
+{
+	const size_t host_steps = sizeof(steps) / sizeof(steps[0]);
+
+	if (i < host_steps)
+		return steps[i].name;
+	i = i - host_steps + WIRE_STEP_BLOCK + 1;
+	return i < WIRE_STEP_READY ? inside_step_name((uint32_t)i) : NULL;
+}
+
+int run_kill(struct jail_run *run)
+{
+	if (run->init_fd < 0 || run->reaped)
+		return 0;
+	cgroup_kill(&run->cgroup);
+	syscall(SYS_pidfd_send_signal, run->init_fd, SIGKILL, NULL, 0);
+	for (int tries = 0; tries < 100; tries++) {
+		struct pollfd fd = { .fd = run->init_fd, .events = POLLIN };
+		siginfo_t info;
+
+		if (poll(&fd, 1, 100) == 1 && waitid(P_PIDFD, (id_t)run->init_fd, &info, WEXITED | __WALL) == 0) {
+			run->reaped = true;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+int run_release(struct jail_run *run, struct warder_error *err)
+{
+	int ret = 0;
+
+	if (run_kill(run) < 0)
+		ret = error_set(err, WARDER_ERROR_INTERNAL, NULL,
+		                "the jail's init (pid %d) does not die: it hangs in the kernel", run->init_pid);
+	undo_mounts(run);
+	undo_streams(run);
+	fd_done(&run->block_fd);
+	fd_done(&run->init_fd);
+	if (cgroup_remove(&run->cgroup, err) < 0)
+		ret = -1;
+	undo_identity(run);
+	return ret;
+}
+
+static void run_init(struct jail_run *run, struct jail_template *tmpl, const struct jail_command *command)
+{
+	memset(run, 0, sizeof(*run));
+	run->tmpl = tmpl;
+	run->command = *command;
+	run->identity = (struct identity)IDENTITY_NONE;
+	cgroup_init(&run->cgroup);
+	for (int i = 0; i < 2; i++) {
+		run->stdin_pipe[i] = -1;
+		run->output_pipe[JAIL_STDOUT][i] = -1;
+		run->output_pipe[JAIL_STDERR][i] = -1;
+		run->control[i] = -1;
+		run->exec[i] = -1;
+	}
+	run->block_fd = -1;
+	run->cancel_fd = -1;
+	run->init_fd = -1;
+	run->scratch_fd = -1;
+	run->snmp_fd = -1;
+	run->start_us = clock_us();
+}
+
+static int run_steps(struct jail_run *run, struct warder_error *err)
+{
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		int ret = steps[i].run(run, err);
+
+		if (ret == 0 && strcmp(run->tmpl->fail_step, steps[i].name) == 0)
+			ret = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, EIO, "made to fail");
+		if (ret < 0) {
+			if (!*err->step)
+				snprintf(err->step, sizeof(err->step), "%s", steps[i].name);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int jail_launch(struct jail_template *tmpl, const struct jail_command *command, struct jail_run **ret,
+                struct warder_error *err)
+{
+	struct jail_run *run;
+
+	if (!command->argv || !command->argv[0] || !command->argv[0][0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
+	run = malloc(sizeof(*run));
+	if (!run)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the run");
+	run_init(run, tmpl, command);
+	if (run_steps(run, err) < 0) {
+		jail_run_free(run);
+		return -1;
+	}
+	undo_mounts(run); /* attached; init holds them */
+	run->launch_us = clock_us() - run->start_us;
+	*ret = run;
+	return 0;
+}
+
+void jail_cancel(struct jail_run *run)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+
+	if (write(run->cancel_fd, &one, sizeof(one)) < 0)
+		errno = saved; /* a full counter has been read as a cancel already */
+}
+
+const struct policy_receipt *jail_run_receipt(const struct jail_run *run)
+{
+	return &run->receipt;
+}
+
+int jail_run_init_pid(const struct jail_run *run)
+{
+	return run->init_pid;
+}
+
+int jail_run_program_pid(const struct jail_run *run)
+{
+	return run->program_pid;
+}
+
+void jail_run_free(struct jail_run *run)
+{
+	struct warder_error ignored;
+
+	if (!run)
+		return;
+	run_release(run, &ignored);
+	fd_done(&run->cancel_fd); /* kept until here: a cancel may come from another thread at any time before */
+	free(run);
+}

@@ -1,0 +1,164 @@
+/*
+ * The plan is everything about a jail that can be known before a kernel object is made: pure data, so that it can be
+ * shown to a user without privilege. What is expensive to compute (the filter) is computed here, once per policy.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "jail/environment.h"
+#include "jail/jail.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+
+/* Limits that no policy field sets. A core limit of 1 byte also stops dumps into a pipe: the kernel refuses the
+ * helper for exactly this value (core(5), "Piping core dumps to a program"). */
+static const struct fixed_rlimit {
+	int resource;
+	const char *name;
+	uint64_t value;
+} fixed_rlimits[] = {
+	{ RLIMIT_CORE, "CORE", 1 },
+	{ RLIMIT_MEMLOCK, "MEMLOCK", 8u << 20 },
+	{ RLIMIT_MSGQUEUE, "MSGQUEUE", 819200 },
+	{ RLIMIT_SIGPENDING, "SIGPENDING", 1024 },
+	{ RLIMIT_NICE, "NICE", 0 },
+	{ RLIMIT_RTPRIO, "RTPRIO", 0 },
+};
+
+/* An rlimit can only be lowered without privilege: what is over the hard limit is clamped, and the receipt says so. */
+static void add_rlimit(struct jail_plan *plan, int resource, const char *name, uint64_t value,
+                       enum policy_field field)
+{
+	struct jail_rlimit *row = &plan->rlimits[plan->rlimit_count++];
+	struct rlimit now;
+
+	*row = (struct jail_rlimit){ .resource = resource, .name = name, .value = value, .field = field };
+	if (getrlimit(resource, &now) == 0 && now.rlim_max != RLIM_INFINITY && value > now.rlim_max) {
+		row->value = now.rlim_max;
+		row->clamped = true;
+	}
+}
+
+static void plan_rlimits(struct jail_plan *plan, const struct policy *policy)
+{
+	for (size_t i = 0; i < sizeof(fixed_rlimits) / sizeof(fixed_rlimits[0]); i++)
+		add_rlimit(plan, fixed_rlimits[i].resource, fixed_rlimits[i].name, fixed_rlimits[i].value,
+		           POLICY_FIELD_NONE);
+	if (policy->limits.open_files != POLICY_UNLIMITED)
+		add_rlimit(plan, RLIMIT_NOFILE, "NOFILE", policy->limits.open_files, POLICY_FIELD_OPEN_FILES);
+	if (policy->limits.file_size_bytes != POLICY_UNLIMITED)
+		add_rlimit(plan, RLIMIT_FSIZE, "FSIZE", policy->limits.file_size_bytes, POLICY_FIELD_FILE_SIZE);
+	if (policy->limits.stack_bytes != POLICY_UNLIMITED)
+		add_rlimit(plan, RLIMIT_STACK, "STACK", policy->limits.stack_bytes, POLICY_FIELD_STACK);
+}
+
+/*
+ * Limits that need a cgroup. A preferred one that this host cannot enforce falls back to what a single process can be
+ * held to, and stays "not enforced" in the receipt.
+ */
+static void plan_cgroup(struct jail_plan *plan, const struct policy *policy)
+{
+	const bool *off = plan->not_enforced;
+	const uint64_t pids = policy->limits.pids_max;
+
+	plan->cgroup = (struct cgroup_limits){ UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, false };
+	if (!off[POLICY_CONTROL_MEMORY])
+		plan->cgroup.memory_bytes = policy->limits.memory_bytes;
+	else if (policy->limits.memory_bytes != POLICY_UNLIMITED)
+		add_rlimit(plan, RLIMIT_AS, "AS", policy->limits.memory_bytes, POLICY_FIELD_MEMORY);
+	if (!off[POLICY_CONTROL_MEMORY] && !off[POLICY_CONTROL_SWAP])
+		plan->cgroup.swap_bytes = policy->limits.swap_bytes;
+	if (!off[POLICY_CONTROL_PIDS])
+		plan->cgroup.pids_max = pids == POLICY_UNLIMITED ? UINT64_MAX : pids + 1; /* and the init */
+	else if (pids != POLICY_UNLIMITED)
+		add_rlimit(plan, RLIMIT_NPROC, "NPROC", pids + 1, POLICY_FIELD_PIDS);
+	if (!off[POLICY_CONTROL_CPUS])
+		plan->cgroup.cpu_milli = policy->limits.cpu_milli;
+	if (!off[POLICY_CONTROL_CPU_TIME]) {
+		plan->cpu_time_us = policy->limits.cpu_time_us;
+	} else {
+		plan->cpu_time_us = POLICY_UNLIMITED;
+		if (policy->limits.cpu_time_us != POLICY_UNLIMITED)
+			add_rlimit(plan, RLIMIT_CPU, "CPU", (policy->limits.cpu_time_us + 999999) / 1000000,
+			           POLICY_FIELD_CPU_TIME);
+	}
+	plan->cgroup.account = plan->cpu_time_us != POLICY_UNLIMITED;
+}
+
+static void plan_namespaces(struct jail_plan *plan, const struct policy *policy, const struct jail_host *host)
+{
+	plan->namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+	if (policy->network.mode != POLICY_NETWORK_HOST)
+		plan->namespaces |= CLONE_NEWNET;
+	if (host->features[JAIL_FEATURE_CGROUP_NS].there)
+		plan->namespaces |= CLONE_NEWCGROUP;
+	if (host->features[JAIL_FEATURE_TIME_NS].there)
+		plan->namespaces |= CLONE_NEWTIME;
+	plan->loopback_up = policy->network.mode == POLICY_NETWORK_LOOPBACK;
+}
+
+static int plan_filter(struct jail_plan *plan, const struct policy *policy, struct warder_error *err)
+{
+	struct seccomp_options options = {
+		.profile = policy->syscalls.profile,
+		.allow_spawn = policy->processes.spawn,
+		.kill_on_violation = policy->syscalls.on_violation == POLICY_VIOLATION_KILL,
+		.deny = (const char *const *)policy->syscalls.deny.items,
+		.deny_count = policy->syscalls.deny.count,
+		.allow = (const char *const *)policy->syscalls.allow.items,
+		.allow_count = policy->syscalls.allow.count,
+	};
+
+	plan->speculation = policy->syscalls.profile == POLICY_SYSCALLS_STRICT;
+	return seccomp_compile(&options, &plan->filter, err);
+}
+
+int jail_plan_build(const struct policy *policy, const struct jail_host *host,
+                    const struct policy_capabilities *capabilities, const struct policy_match *match,
+                    char *const *environ, struct jail_plan *ret, struct warder_error *err)
+{
+	struct jail_plan *plan = ret;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->capabilities = *capabilities;
+	for (size_t i = 0; i < match->count; i++)
+		if (match->unmet[i].control < POLICY_CONTROL_COUNT)
+			plan->not_enforced[match->unmet[i].control] = true;
+	plan->privileged = host->privileged;
+	snprintf(plan->hostname, sizeof(plan->hostname), "warder");
+	plan->uid = policy->processes.uid;
+	plan->gid = policy->processes.gid;
+	plan->landlock_abi = host->landlock_abi;
+	plan->wall_time_us = policy->limits.wall_time_us;
+	plan->stdout_bytes = policy->output.stdout_bytes;
+	plan->stderr_bytes = policy->output.stderr_bytes;
+	plan->kill_on_output = policy->output.on_limit == POLICY_OUTPUT_KILL;
+	plan_namespaces(plan, policy, host);
+	plan_rlimits(plan, policy);
+	plan_cgroup(plan, policy);
+	if (policy_copy(policy, &plan->policy, err) < 0 || plan_filter(plan, policy, err) < 0 ||
+	    rootfs_plan(policy, &plan->rootfs, err) < 0) {
+		jail_plan_done(plan);
+		return -1;
+	}
+	plan->environment = environment_build(policy, environ);
+	if (!plan->environment) {
+		jail_plan_done(plan);
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the environment");
+	}
+	return 0;
+}
+
+void jail_plan_done(struct jail_plan *plan)
+{
+	rootfs_done(&plan->rootfs);
+	policy_done(&plan->policy);
+	environment_free(plan->environment);
+	memset(plan, 0, sizeof(*plan));
+}

@@ -1,0 +1,303 @@
+/*
+ * What this host and this privilege level can really do, found by trying, never by version number.
+ *
+ * A quick probe (every run) answers only what decides about a policy and cannot be answered by the launch itself: the
+ * launch tries each namespace anyway, and refuses by name when one is not to be had. A thorough probe (warder
+ * doctor, warder explain) tries every feature in throw-away children that share our memory and exit at once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "jail/clone.h"
+#include "jail/identity.h"
+#include "jail/inside/sys.h"
+#include "jail/jail.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+
+static const struct feature {
+	const char *name, *title;
+	uint64_t namespace_flag; /* tried with unshare(2) in a child */
+} features[JAIL_FEATURE_COUNT] = {
+	[JAIL_FEATURE_PRIVILEGED] = { "privileged", "root with the capabilities of a root launch", 0 },
+	[JAIL_FEATURE_USER_NS] = { "userNamespace", "user namespace", CLONE_NEWUSER },
+	[JAIL_FEATURE_MOUNT_NS] = { "mountNamespace", "mount namespace", CLONE_NEWNS },
+	[JAIL_FEATURE_PID_NS] = { "pidNamespace", "pid namespace", CLONE_NEWPID },
+	[JAIL_FEATURE_NET_NS] = { "networkNamespace", "network namespace", CLONE_NEWNET },
+	[JAIL_FEATURE_IPC_NS] = { "ipcNamespace", "ipc namespace", CLONE_NEWIPC },
+	[JAIL_FEATURE_UTS_NS] = { "utsNamespace", "uts namespace", CLONE_NEWUTS },
+	[JAIL_FEATURE_CGROUP_NS] = { "cgroupNamespace", "cgroup namespace", CLONE_NEWCGROUP },
+	[JAIL_FEATURE_TIME_NS] = { "timeNamespace", "time namespace", CLONE_NEWTIME },
+	[JAIL_FEATURE_CLONE3] = { "clone3", "clone3", 0 },
+	[JAIL_FEATURE_INTO_CGROUP] = { "cloneIntoCgroup", "clone3 into a cgroup", 0 },
+	[JAIL_FEATURE_PIDFD] = { "pidfd", "process descriptors", 0 },
+	[JAIL_FEATURE_CLOSE_RANGE] = { "closeRange", "close_range", 0 },
+	[JAIL_FEATURE_OPENAT2] = { "openat2", "openat2", 0 },
+	[JAIL_FEATURE_MOUNT_API] = { "mountApi", "open_tree, move_mount, mount_setattr", 0 },
+	[JAIL_FEATURE_IDMAP] = { "idmappedMounts", "idmapped mounts (tried on a tmpfs)", 0 },
+	[JAIL_FEATURE_OVERLAY] = { "overlay", "overlayfs", 0 },
+	[JAIL_FEATURE_SECCOMP] = { "seccomp", "seccomp filter", 0 },
+	[JAIL_FEATURE_SECCOMP_NOTIFY] = { "seccompNotify", "seccomp user notification", 0 },
+	[JAIL_FEATURE_LANDLOCK] = { "landlock", "Landlock", 0 },
+	[JAIL_FEATURE_CGROUP_KILL] = { "cgroupKill", "cgroup.kill", 0 },
+};
+
+const char *jail_feature_name(enum jail_feature feature)
+{
+	return features[feature].name;
+}
+
+const char *jail_feature_title(enum jail_feature feature)
+{
+	return features[feature].title;
+}
+
+static void found(struct jail_host *host, enum jail_feature feature, bool there, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void found(struct jail_host *host, enum jail_feature feature, bool there, const char *format, ...)
+{
+	struct jail_feature_state *state = &host->features[feature];
+	va_list args;
+
+	state->tried = true;
+	state->there = there;
+	va_start(args, format);
+	vsnprintf(state->detail, sizeof(state->detail), format, args);
+	va_end(args);
+}
+
+static void found_errno(struct jail_host *host, enum jail_feature feature, int error, const char *remedy)
+{
+	found(host, feature, error == 0, "%s%s%s", error ? strerror(error) : "", error && *remedy ? "; " : "",
+	      error ? remedy : "");
+}
+
+/* ---- quick ---- */
+
+/* The host ids that jails are mapped onto must exist in our own user namespace. */
+static bool ids_are_ours(void)
+{
+	char text[4096];
+	owned_fd int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	const uint64_t last = (uint64_t)IDENTITY_BASE + (uint64_t)IDENTITY_SLOTS * IDENTITY_IDS - 1;
+	char *line;
+	char *left;
+
+	if (len <= 0)
+		return false;
+	text[len] = 0;
+	for (line = strtok_r(text, "\n", &left); line; line = strtok_r(NULL, "\n", &left)) {
+		unsigned long inside = 0;
+		unsigned long outside = 0;
+		unsigned long count = 0;
+
+		if (sscanf(line, "%lu %lu %lu", &inside, &outside, &count) == 3 && inside <= IDENTITY_BASE &&
+		    inside + count > last)
+			return true;
+	}
+	return false;
+}
+
+static void probe_privilege(struct jail_host *host)
+{
+	static const int needed[] = { CAP_SYS_ADMIN, CAP_SETUID,   CAP_SETGID,     CAP_SETPCAP,
+		                      CAP_CHOWN,     CAP_NET_ADMIN, CAP_DAC_OVERRIDE, CAP_SYS_PTRACE };
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+
+	if (geteuid() != 0) {
+		found(host, JAIL_FEATURE_PRIVILEGED, false, "ordinary user %u", geteuid());
+		return;
+	}
+	syscall(SYS_capget, &header, data);
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!(data[needed[i] / 32].effective & (1u << (needed[i] % 32)))) {
+			found(host, JAIL_FEATURE_PRIVILEGED, false, "root without capability %d (capabilities(7))",
+			      needed[i]);
+			return;
+		}
+	if (!ids_are_ours())
+		found(host, JAIL_FEATURE_PRIVILEGED, false, "root of a user namespace without host ids %u-%u",
+		      IDENTITY_BASE, IDENTITY_BASE + IDENTITY_SLOTS * IDENTITY_IDS - 1);
+	else
+		found(host, JAIL_FEATURE_PRIVILEGED, true, "root");
+}
+
+static void probe_layers(struct jail_host *host)
+{
+	uint32_t action = SECCOMP_RET_KILL_PROCESS;
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	host->landlock_abi = abi > 0 ? (int)abi : 0;
+	found(host, JAIL_FEATURE_LANDLOCK, abi > 0, abi > 0 ? "ABI %ld" : "not in this kernel (lsm=landlock,...)", abi);
+	found_errno(host, JAIL_FEATURE_SECCOMP,
+	            syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0 ? errno : 0,
+	            "needs CONFIG_SECCOMP_FILTER");
+	found_errno(host, JAIL_FEATURE_TIME_NS, access("/proc/self/ns/time", F_OK) < 0 ? errno : 0,
+	            "needs CONFIG_TIME_NS");
+	found_errno(host, JAIL_FEATURE_CGROUP_NS, access("/proc/self/ns/cgroup", F_OK) < 0 ? errno : 0,
+	            "needs CONFIG_CGROUPS");
+}
+
+/* ---- thorough ---- */
+
+struct attempt {
+	uint64_t namespace_flag;
+	bool privileged;
+	long error;
+	int fd;
+};
+
+/* An ordinary user gets every other namespace through a user namespace of his own. */
+static void try_unshare(void *arg)
+{
+	struct attempt *attempt = arg;
+	uint64_t flags = attempt->namespace_flag | (attempt->privileged ? 0 : CLONE_NEWUSER);
+
+	attempt->error = sys(unshare, flags);
+	sys(exit_group, 0);
+}
+
+static void probe_namespaces(struct jail_host *host)
+{
+	for (int i = 0; i < JAIL_FEATURE_COUNT; i++) {
+		struct attempt attempt = { .namespace_flag = features[i].namespace_flag,
+			                   .privileged = host->privileged };
+
+		if (!features[i].namespace_flag || (host->features[i].tried && !host->features[i].there))
+			continue;
+		clone_run(0, try_unshare, &attempt);
+		found_errno(host, (enum jail_feature)i, (int)-attempt.error,
+		            attempt.error == -ENOSPC ? "needs user.max_*_namespaces > 0" :
+		                                       "ordinary users need kernel.unprivileged_userns_clone=1 and "
+		                                       "kernel.apparmor_restrict_unprivileged_userns=0");
+	}
+}
+
+static void probe_calls(struct jail_host *host)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC };
+	uint32_t notify = SECCOMP_RET_USER_NOTIF;
+	owned_fd int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	owned_fd int root = -1;
+
+	found_errno(host, JAIL_FEATURE_PIDFD, pidfd < 0 ? errno : 0, "needs Linux 5.3");
+	/* No arguments: EINVAL from a kernel that has it. */
+	syscall(SYS_clone3, NULL, 0);
+	found_errno(host, JAIL_FEATURE_CLONE3, errno == ENOSYS ? errno : 0, "needs Linux 5.5");
+	found_errno(host, JAIL_FEATURE_CLOSE_RANGE, syscall(SYS_close_range, ~0u, ~0u, 0) < 0 ? errno : 0,
+	            "needs Linux 5.9");
+	root = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
+	found_errno(host, JAIL_FEATURE_OPENAT2, root < 0 ? errno : 0, "needs Linux 5.6");
+	found_errno(host, JAIL_FEATURE_SECCOMP_NOTIFY,
+	            syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &notify) < 0 ? errno : 0, "needs Linux 5.0");
+	found(host, JAIL_FEATURE_CGROUP_KILL, host->cgroup.kill_file, "%s",
+	      host->cgroup.kill_file ? "" : "needs a writable cgroup v2 hierarchy of Linux 5.14");
+	found(host, JAIL_FEATURE_INTO_CGROUP, host->cgroup.v2 >= 0, "%s",
+	      host->cgroup.v2 >= 0 ? "" : "needs a writable cgroup v2 hierarchy");
+}
+
+/* A detached tmpfs is enough to try the mount API and idmapped mounts; nothing is attached anywhere. */
+static void try_mounts(void *arg)
+{
+	struct attempt *attempt = arg;
+	struct mount_attr idmap = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)attempt->fd };
+	long context = sys(fsopen, "tmpfs", FSOPEN_CLOEXEC);
+	long mount_fd = context;
+
+	if (context >= 0)
+		mount_fd = sys(fsconfig, context, FSCONFIG_CMD_CREATE, 0, 0, 0);
+	if (mount_fd == 0)
+		mount_fd = sys(fsmount, context, FSMOUNT_CLOEXEC, 0);
+	attempt->error = mount_fd < 0 ? mount_fd : 0;
+	if (mount_fd >= 0 && attempt->fd >= 0)
+		attempt->error = sys(mount_setattr, mount_fd, "", AT_EMPTY_PATH, &idmap, sizeof(idmap));
+	sys(exit_group, 0);
+}
+
+static void probe_mounts(struct jail_host *host)
+{
+	struct attempt api = { .fd = -1 };
+	struct attempt idmap = { .fd = -1 };
+	struct warder_error err;
+
+	if (!host->privileged) {
+		found_errno(host, JAIL_FEATURE_MOUNT_API,
+		            syscall(SYS_open_tree, -1, "", 0) < 0 && errno == ENOSYS ? ENOSYS : 0, "needs Linux 5.12");
+		found(host, JAIL_FEATURE_IDMAP, false, "needs root; an ordinary user's files are his own inside");
+		return;
+	}
+	clone_run(0, try_mounts, &api);
+	found_errno(host, JAIL_FEATURE_MOUNT_API, (int)-api.error, "needs Linux 5.12");
+	{
+		struct identity identity = IDENTITY_NONE;
+
+		if (identity_lease(&identity, &err) < 0) {
+			found(host, JAIL_FEATURE_IDMAP, false, "%.100s", err.text);
+			return;
+		}
+		idmap.fd = identity.user_ns_fd;
+		clone_run(0, try_mounts, &idmap);
+		identity_done(&identity);
+	}
+	found_errno(host, JAIL_FEATURE_IDMAP, (int)-idmap.error,
+	            "tmpfs needs Linux 6.3; ext4, xfs and btrfs work from 5.12 to 5.15 on");
+	/* A tmpfs without them does not decide about a workspace on another file system: the launch tries. */
+	if (idmap.error)
+		host->features[JAIL_FEATURE_IDMAP].tried = false;
+}
+
+static void probe_overlay(struct jail_host *host)
+{
+	long context = syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
+
+	found_errno(host, JAIL_FEATURE_OVERLAY, context < 0 ? errno : 0,
+	            host->privileged ? "needs the overlay module" : "needs root or a user namespace");
+	if (context >= 0)
+		close((int)context);
+}
+
+void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	probe_privilege(ret);
+	ret->privileged = ret->features[JAIL_FEATURE_PRIVILEGED].there;
+	probe_layers(ret);
+	cgroup_probe(options ? options->cgroup_parent : NULL, &ret->cgroup);
+	if (!options || !options->thorough)
+		return;
+	probe_namespaces(ret);
+	probe_calls(ret);
+	probe_mounts(ret);
+	probe_overlay(ret);
+}
+
+void jail_host_done(struct jail_host *host)
+{
+	cgroup_host_done(&host->cgroup);
+}
+
+int jail_clean(const struct jail_host *host, bool dry_run)
+{
+	return cgroup_clean(&host->cgroup, dry_run) + (host->privileged && identity_clean(dry_run) ? 1 : 0);
+}

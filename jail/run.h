@@ -1,0 +1,47 @@
+/*
+ * run: one launched program, as launch.c makes it, readback.c inspects it and supervise.c drives it. Private to jail/.
+ */
+#ifndef WARDER_JAIL_RUN_H
+#define WARDER_JAIL_RUN_H
+
+#include "jail/identity.h"
+#include "jail/inside/wire.h"
+#include "jail/jail.h"
+#include "jail/template.h"
+
+enum { RUN_READ, RUN_WRITE };
+
+struct jail_run {
+	struct jail_template *tmpl; /* not owned */
+	struct jail_command command;
+	struct identity identity;
+	struct cgroup cgroup;
+	int trees[64];       /* mounts to attach, until the spawn */
+	int tree_count;
+	int stdin_pipe[2];   /* our end is RUN_WRITE */
+	int output_pipe[2][2]; /* by enum jail_stream; our end is RUN_READ */
+	int control[2];      /* [0] ours, [1] init's */
+	int exec[2];         /* [0] ours, [1] the payload's */
+	int block_fd;
+	int cancel_fd;       /* eventfd */
+	int init_pid, init_fd;
+	int program_pid;
+	uint64_t applied;    /* of the READY message */
+	int scratch_fd;      /* O_PATH of the jail's /tmp, to see whether it is full at the end */
+	int snmp_fd;         /* /proc/<init>/net/snmp, for refused packets */
+	uint64_t start_us;   /* of the launch */
+	uint64_t go_us;      /* clock at the payload's exec */
+	uint64_t launch_us;
+	bool reaped;
+	bool supervised;
+	struct policy_receipt receipt;
+};
+
+/* Check the waiting payload against the plan, and write the receipt. -1 with *err on the first mismatch. */
+int readback_check(struct jail_run *run, struct warder_error *err);
+/* Kill whatever lives of the run and wait until its init is gone. 0; -1 if it does not die within 10 s. */
+int run_kill(struct jail_run *run);
+/* Close and give back everything. -1 with *err if something stays on the host. */
+int run_release(struct jail_run *run, struct warder_error *err);
+
+#endif

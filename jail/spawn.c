@@ -1,0 +1,212 @@
+/*
+ * Between clone and exec the child runs in the caller's memory while the calling thread is suspended. It only makes
+ * system calls through jail/inside/sys.h, on a stack of its own, with every signal blocked and every handler reset.
+ *
+ * An ordinary user's init is born in a user namespace without maps, writes the one map that a process may write for
+ * itself, and must keep its capabilities over the exec of a program that is not root's: ambient capabilities do that.
+ */
+#include "jail/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "jail/clone.h"
+#include "jail/inside/sys.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+#define HIGH_FD 64
+
+extern const char jail_init_image[];
+extern const char jail_init_image_end[];
+
+int spawn_image(struct warder_error *err)
+{
+	const size_t len = (size_t)(jail_init_image_end - jail_init_image);
+	owned_fd int fd = memfd_create("warder-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 there was no such flag */
+		fd = memfd_create("warder-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+		                       "cannot make an executable memfd (needs vm.memfd_noexec < 2)");
+	if (write(fd, jail_init_image, len) != (ssize_t)len ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot write and seal the init image");
+	return fd_take(&fd);
+}
+
+struct shim {
+	const struct spawn *spawn;
+	char uid_map[48], gid_map[48];
+	long error;
+	const char *what;
+};
+
+static long write_self(const char *path, const char *text)
+{
+	long fd = sys(openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
+	size_t len = 0;
+	long ret;
+
+	if (fd < 0)
+		return fd;
+	while (text[len])
+		len++;
+	ret = sys(write, fd, text, len);
+	sys(close, fd);
+	return ret < 0 ? ret : 0;
+}
+
+static long keep_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	long ret = sys(capget, &header, data);
+
+	if (ret < 0)
+		return ret;
+	data[0].inheritable = data[0].permitted;
+	data[1].inheritable = data[1].permitted;
+	ret = sys(capset, &header, data);
+	for (int cap = 0; cap < 64 && ret == 0; cap++)
+		if (data[cap / 32].permitted & (1u << (cap % 32)))
+			ret = sys(prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);
+	return ret;
+}
+
+static long map_ids(struct shim *shim)
+{
+	long ret;
+
+	shim->what = "/proc/self/setgroups";
+	ret = write_self(shim->what, "deny");
+	if (ret == 0) {
+		shim->what = "/proc/self/uid_map";
+		ret = write_self(shim->what, shim->uid_map);
+	}
+	if (ret == 0) {
+		shim->what = "/proc/self/gid_map";
+		ret = write_self(shim->what, shim->gid_map);
+	}
+	if (ret == 0) {
+		shim->what = "ambient capabilities";
+		ret = keep_capabilities();
+	}
+	return ret;
+}
+
+/* Sources first move out of the way of the numbers they may be needed at. */
+static long place_fds(const struct spawn *spawn, int *ret_image_fd)
+{
+	int high[SPAWN_FDS_MAX];
+	long image = sys(fcntl, spawn->image_fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	if (image < 0)
+		return image;
+	for (int i = 0; i < spawn->fd_count; i++) {
+		high[i] = -1;
+		if (spawn->fds[i] >= 0) {
+			long fd = sys(fcntl, spawn->fds[i], F_DUPFD_CLOEXEC, HIGH_FD);
+
+			if (fd < 0)
+				return fd;
+			high[i] = (int)fd;
+		}
+	}
+	for (int i = 0; i < spawn->fd_count; i++) {
+		long ret = 0;
+
+		if (high[i] >= 0)
+			ret = sys(dup3, high[i], i, 0);
+		else
+			sys(close, i);
+		if (ret < 0)
+			return ret;
+	}
+	image = sys(dup3, image, spawn->fd_count, O_CLOEXEC);
+	*ret_image_fd = (int)image;
+	return image < 0 ? image : sys(close_range, spawn->fd_count + 1, ~0u, 0);
+}
+
+static void shim_main(void *arg)
+{
+	static const char *const argv[] = { "warder-init", NULL };
+	static const char *const envp[] = { NULL };
+	struct shim *shim = arg;
+	int image_fd = -1;
+	long ret = 0;
+
+	if (shim->spawn->map_ids)
+		ret = map_ids(shim);
+	if (ret == 0) {
+		shim->what = "descriptors";
+		ret = place_fds(shim->spawn, &image_fd);
+	}
+	if (ret == 0) {
+		shim->what = "exec of the init image";
+		ret = sys(execveat, image_fd, "", argv, envp, AT_EMPTY_PATH);
+	}
+	shim->error = ret;
+	sys(exit_group, 125);
+	__builtin_unreachable();
+}
+
+static int clone_failed(long error, uint64_t namespaces, struct warder_error *err)
+{
+	const char *remedy = "";
+
+	if (error == -EPERM && (namespaces & CLONE_NEWUSER))
+		remedy = " (ordinary users need user namespaces: kernel.unprivileged_userns_clone=1, "
+			 "kernel.apparmor_restrict_unprivileged_userns=0)";
+	else if (error == -ENOSPC)
+		remedy = " (needs user.max_*_namespaces > 0)";
+	else if (error == -EAGAIN)
+		remedy = " (a process limit of the host or of the caller is reached)";
+	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, (int)-error, "cannot start the jail's init%s", remedy);
+	return -1;
+}
+
+int spawn_init(const struct spawn *spawn, int *ret_pid, int *ret_pidfd, struct warder_error *err)
+{
+	char stack[CLONE_STACK_BYTES] __attribute__((aligned(16)));
+	struct shim shim = { .spawn = spawn, .what = "" };
+	owned_fd int pidfd = -1;
+	struct clone_args args = {
+		.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | CLONE_CLEAR_SIGHAND | spawn->namespaces,
+		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+	};
+	sigset_t all;
+	sigset_t before;
+	long pid;
+
+	if (spawn->cgroup_fd >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)spawn->cgroup_fd;
+	}
+	snprintf(shim.uid_map, sizeof(shim.uid_map), "%u %u 1\n", spawn->inside_uid, spawn->host_uid);
+	snprintf(shim.gid_map, sizeof(shim.gid_map), "%u %u 1\n", spawn->inside_gid, spawn->host_gid);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = clone_call(&args, stack, shim_main, &shim);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return clone_failed(pid, spawn->namespaces, err);
+	*ret_pid = (int)pid;
+	*ret_pidfd = fd_take(&pidfd);
+	if (shim.error < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, (int)-shim.error,
+		                       "cannot start the jail's init: %s", shim.what);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * spawn: brings the jail's init to life: one clone3 with every namespace, straight into the cgroup, with a pidfd, and
+ * an exec of the sealed image. Host side; the caller's thread is suspended until the exec. Never touches the caller's
+ * memory map, signal handlers or children: the child has no exit signal, so the host's wait() does not see it.
+ */
+#ifndef WARDER_JAIL_SPAWN_H
+#define WARDER_JAIL_SPAWN_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "jail/inside/wire.h"
+
+#define SPAWN_FDS_MAX 40
+
+struct spawn {
+	uint64_t namespaces; /* CLONE_NEW* */
+	int cgroup_fd;       /* CLONE_INTO_CGROUP, or -1 */
+	int image_fd;        /* from spawn_image() */
+	int fds[SPAWN_FDS_MAX]; /* init's descriptors by number; -1: closed. Borrowed. */
+	int fd_count;
+	/* ordinary user: the single ids of the new user namespace */
+	int map_ids;
+	uint32_t inside_uid, inside_gid, host_uid, host_gid;
+};
+
+/* Sealed memfd with the init program; the caller owns it. -1 with *err. */
+int spawn_image(struct warder_error *err);
+/* Start. 0 with *ret_pid and *ret_pidfd (owned by the caller); -1 with *err. */
+int spawn_init(const struct spawn *spawn, int *ret_pid, int *ret_pidfd, struct warder_error *err);
+
+#endif

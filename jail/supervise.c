@@ -1,0 +1,594 @@
+/*
+ * Supervision: one poll loop over init's socket and pidfd, both outputs, the input, the cancel event and the cgroup's
+ * OOM event, with the nearest deadline as its timeout. (poll and not epoll: seven descriptors, one run; epoll would
+ * add eight calls to every launch and save none.)
+ *
+ * Nothing here can block on the jail: our pipe ends do not block, outputs are read and dropped beyond their
+ * limits, and a jail that ignores every signal, stops itself or daemonises dies with its pid namespace and cgroup.
+ * The program's end is what init reports; the run's end is init's death, after which no process of the jail is left
+ * and whatever the pipes still hold is all there will be.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "jail/run.h"
+
+#define CHUNK 65536
+
+static const char *const cause_names[] = {
+	[JAIL_CAUSE_EXIT] = "exit",           [JAIL_CAUSE_SIGNAL] = "signal",         [JAIL_CAUSE_WALL_TIME] = "wallTime",
+	[JAIL_CAUSE_CPU_TIME] = "cpuTime",    [JAIL_CAUSE_MEMORY] = "memory",         [JAIL_CAUSE_PIDS] = "pids",
+	[JAIL_CAUSE_OUTPUT] = "output",       [JAIL_CAUSE_DISK] = "disk",             [JAIL_CAUSE_SYSCALL] = "syscall",
+	[JAIL_CAUSE_NETWORK] = "network",     [JAIL_CAUSE_CANCELLED] = "cancelled",
+	[JAIL_CAUSE_SUPERVISOR] = "supervisor", [JAIL_CAUSE_HOST] = "host",
+};
+
+const char *jail_cause_name(enum jail_cause cause)
+{
+	return cause_names[cause];
+}
+
+struct loop {
+	struct jail_run *run;
+	struct jail_outcome *outcome;
+	bool ended;              /* init reported the program's end */
+	int wait_status;
+	uint64_t ended_us;
+	bool killed;             /* we ended it, for `reason` */
+	enum jail_cause reason;
+	const char *failure;     /* what went wrong on our side, with JAIL_CAUSE_SUPERVISOR */
+	uint64_t kill_us;
+	char *input;             /* chunk from stdin_fd on its way to the pipe */
+	size_t input_len, input_at;
+	bool input_eof;
+	size_t capacity[2];
+	char *chunk;
+};
+
+enum { POLL_CONTROL, POLL_INIT, POLL_STDOUT, POLL_STDERR, POLL_STDIN, POLL_SOURCE, POLL_CANCEL, POLL_OOM, POLL_COUNT };
+
+/* The first reason stands: what comes later is its consequence. */
+static void end_run(struct loop *loop, enum jail_cause reason)
+{
+	if (loop->killed)
+		return;
+	loop->killed = true;
+	loop->reason = reason;
+	loop->kill_us = clock_us();
+	cgroup_kill(&loop->run->cgroup);
+	kill(loop->run->init_pid, SIGKILL); /* our unreaped child: the pid is pinned */
+}
+
+static void fail_run(struct loop *loop, const char *failure)
+{
+	if (!loop->killed)
+		loop->failure = failure;
+	end_run(loop, JAIL_CAUSE_SUPERVISOR);
+}
+
+/* ---- output ---- */
+
+static uint64_t stream_limit(const struct loop *loop, int stream)
+{
+	const struct jail_plan *plan = &loop->run->tmpl->plan;
+
+	return stream == JAIL_STDOUT ? plan->stdout_bytes : plan->stderr_bytes;
+}
+
+static int keep(struct loop *loop, int stream, const char *bytes, size_t len)
+{
+	struct jail_output *output = &loop->outcome->output[stream];
+
+	if (output->len + len + 1 > loop->capacity[stream]) {
+		size_t capacity = loop->capacity[stream] ? loop->capacity[stream] : 4096;
+		char *grown;
+
+		while (capacity < output->len + len + 1)
+			capacity *= 2;
+		grown = realloc(output->bytes, capacity);
+		if (!grown)
+			return -1;
+		output->bytes = grown;
+		loop->capacity[stream] = capacity;
+	}
+	memcpy(output->bytes + output->len, bytes, len);
+	output->len += len;
+	output->bytes[output->len] = 0;
+	return 0;
+}
+
+static void deliver(struct loop *loop, int stream, const char *bytes, size_t len)
+{
+	const struct jail_command *command = &loop->run->command;
+	struct jail_output *output = &loop->outcome->output[stream];
+	uint64_t limit = stream_limit(loop, stream);
+	uint64_t room = output->total < limit ? limit - output->total : 0;
+	size_t wanted = len < room ? len : (size_t)room;
+
+	output->total += len;
+	if (wanted && loop->reason != JAIL_CAUSE_SUPERVISOR) {
+		if (!command->on_output && keep(loop, stream, bytes, wanted) < 0)
+			fail_run(loop, "no memory for the program's output");
+		if (command->on_output && command->on_output(command->context, (enum jail_stream)stream, bytes, wanted))
+			fail_run(loop, "the receiver of the program's output failed");
+	}
+	if (output->total > limit) {
+		output->truncated = true;
+		if (loop->run->tmpl->plan.kill_on_output)
+			end_run(loop, JAIL_CAUSE_OUTPUT);
+	}
+}
+
+/* One chunk. Closes our end at end of file. Returns whether there may be more. */
+static bool read_output(struct loop *loop, int stream)
+{
+	int *fd = &loop->run->output_pipe[stream][RUN_READ];
+	ssize_t n;
+
+	if (*fd < 0)
+		return false;
+	n = read(*fd, loop->chunk, CHUNK);
+	if (n > 0) {
+		deliver(loop, stream, loop->chunk, (size_t)n);
+		return true;
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return errno == EINTR;
+	fd_done(fd);
+	return false;
+}
+
+/* ---- input ---- */
+
+/* A write into a pipe that nobody reads raises SIGPIPE in this thread: it must not reach the host application. */
+static ssize_t write_quietly(int fd, const char *bytes, size_t len)
+{
+	const struct timespec now = { 0 };
+	sigset_t pipe_set;
+	sigset_t before;
+	sigset_t pending;
+	bool was_pending;
+	ssize_t n;
+	int saved;
+
+	sigemptyset(&pipe_set);
+	sigaddset(&pipe_set, SIGPIPE);
+	sigpending(&pending);
+	was_pending = sigismember(&pending, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
+	n = write(fd, bytes, len);
+	saved = errno;
+	if (n < 0 && saved == EPIPE && !was_pending)
+		while (sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved;
+	return n;
+}
+
+static void write_input(struct loop *loop)
+{
+	int *fd = &loop->run->stdin_pipe[RUN_WRITE];
+	size_t left = loop->input_len - loop->input_at;
+
+	if (left) {
+		ssize_t n = write_quietly(*fd, loop->input + loop->input_at, left);
+
+		if (n > 0)
+			loop->input_at += (size_t)n;
+		else if (errno != EAGAIN && errno != EINTR)
+			fd_done(fd); /* the program closed its input */
+	}
+	if (loop->input_at == loop->input_len && loop->input_eof)
+		fd_done(fd);
+}
+
+static void read_source(struct loop *loop)
+{
+	ssize_t n = read(loop->run->command.stdin_fd, loop->input, CHUNK);
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	loop->input_at = 0;
+	loop->input_len = n > 0 ? (size_t)n : 0;
+	if (n <= 0) {
+		loop->input_eof = true;
+		fd_done(&loop->run->stdin_pipe[RUN_WRITE]);
+	}
+}
+
+static int start_input(struct loop *loop)
+{
+	const struct jail_command *command = &loop->run->command;
+
+	if (command->stdin_data) {
+		loop->input = (char *)command->stdin_data; /* only read */
+		loop->input_len = command->stdin_len;
+		loop->input_eof = true;
+		return 0;
+	}
+	if (command->stdin_fd < 0)
+		return 0;
+	loop->input = malloc(CHUNK);
+	return loop->input ? 0 : -1;
+}
+
+/* ---- events ---- */
+
+static void read_control(struct loop *loop)
+{
+	struct wire_message message;
+	ssize_t n = recv(loop->run->control[0], &message, sizeof(message), MSG_DONTWAIT);
+
+	if (n == sizeof(message) && message.type == WIRE_ENDED) {
+		loop->ended = true;
+		loop->wait_status = message.wait_status;
+		loop->ended_us = clock_us();
+		loop->outcome->user_us = message.user_us;
+		loop->outcome->system_us = message.system_us;
+	} else if (n == 0) {
+		fd_done(&loop->run->control[0]);
+	}
+}
+
+/* v1 kills one process only; the jail ends as a whole, as with memory.oom.group. */
+static void check_oom(struct loop *loop)
+{
+	uint64_t kills = 0;
+	bool own_limit = false;
+
+	cgroup_clear_event(&loop->run->cgroup);
+	if (cgroup_oom(&loop->run->cgroup, &kills, &own_limit) == 0 && kills)
+		end_run(loop, own_limit ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST);
+}
+
+/* The time until the CPU limit can be reached at the earliest, given how many CPUs the jail may use at once. */
+static uint64_t cpu_check(struct loop *loop, uint64_t now)
+{
+	const struct jail_plan *plan = &loop->run->tmpl->plan;
+	uint64_t used = 0;
+	uint64_t left;
+	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
+
+	if (plan->cpu_time_us == POLICY_UNLIMITED)
+		return UINT64_MAX;
+	if (cgroup_cpu_usage(&loop->run->cgroup, &used) == 0 && used >= plan->cpu_time_us) {
+		end_run(loop, JAIL_CAUSE_CPU_TIME);
+		return UINT64_MAX;
+	}
+	if (plan->cgroup.cpu_milli < cpus)
+		cpus = plan->cgroup.cpu_milli;
+	left = (plan->cpu_time_us - used) * 1000 / (cpus ? cpus : 1);
+	return now + (left < 5000 ? 5000 : left);
+}
+
+static int timeout_ms(const struct loop *loop, uint64_t now, uint64_t deadline, uint64_t cpu_at)
+{
+	uint64_t at = deadline < cpu_at ? deadline : cpu_at;
+
+	if (loop->killed)
+		return 1000;
+	return at <= now ? 0 : (int)((at - now) / 1000 > 3600000 ? 3600000 : (at - now + 999) / 1000);
+}
+
+static void fill_poll(const struct loop *loop, struct pollfd fds[POLL_COUNT])
+{
+	const struct jail_run *run = loop->run;
+	const bool has_input = loop->input_at < loop->input_len;
+	const bool open = run->stdin_pipe[RUN_WRITE] >= 0;
+
+	fds[POLL_CONTROL] = (struct pollfd){ .fd = run->control[0], .events = POLLIN };
+	fds[POLL_INIT] = (struct pollfd){ .fd = run->init_fd, .events = POLLIN };
+	fds[POLL_STDOUT] = (struct pollfd){ .fd = run->output_pipe[JAIL_STDOUT][RUN_READ], .events = POLLIN };
+	fds[POLL_STDERR] = (struct pollfd){ .fd = run->output_pipe[JAIL_STDERR][RUN_READ], .events = POLLIN };
+	/* Without data only the hang-up is of interest: the program closed its input. */
+	fds[POLL_STDIN] = (struct pollfd){ .fd = run->stdin_pipe[RUN_WRITE],
+		                           .events = has_input || loop->input_eof ? POLLOUT : 0 };
+	fds[POLL_SOURCE] = (struct pollfd){ .fd = open && !has_input && !loop->input_eof ? run->command.stdin_fd : -1,
+		                            .events = POLLIN };
+	fds[POLL_CANCEL] = (struct pollfd){ .fd = loop->killed ? -1 : run->cancel_fd, .events = POLLIN };
+	fds[POLL_OOM] = (struct pollfd){ .fd = loop->killed ? -1 : run->cgroup.event_fd, .events = POLLIN };
+}
+
+static void handle(struct loop *loop, const struct pollfd fds[POLL_COUNT])
+{
+	struct jail_run *run = loop->run;
+
+	if (fds[POLL_CONTROL].revents)
+		read_control(loop);
+	if (fds[POLL_STDOUT].revents)
+		read_output(loop, JAIL_STDOUT);
+	if (fds[POLL_STDERR].revents)
+		read_output(loop, JAIL_STDERR);
+	if (fds[POLL_STDIN].revents & POLLERR)
+		fd_done(&run->stdin_pipe[RUN_WRITE]);
+	else if (fds[POLL_STDIN].revents)
+		write_input(loop);
+	if (fds[POLL_SOURCE].revents && run->stdin_pipe[RUN_WRITE] >= 0)
+		read_source(loop);
+	if (fds[POLL_OOM].revents)
+		check_oom(loop);
+	if (fds[POLL_CANCEL].revents && !loop->ended)
+		end_run(loop, JAIL_CAUSE_CANCELLED);
+}
+
+/* Until init is dead. -1: it does not die. */
+static int drive(struct loop *loop)
+{
+	const struct jail_run *run = loop->run;
+	const uint64_t wall = run->tmpl->plan.wall_time_us;
+	const uint64_t deadline = run->go_us + wall < wall ? UINT64_MAX : run->go_us + wall;
+	uint64_t cpu_at = cpu_check(loop, clock_us());
+
+	for (;;) {
+		struct pollfd fds[POLL_COUNT];
+		uint64_t now = clock_us();
+
+		fill_poll(loop, fds);
+		if (poll(fds, POLL_COUNT, timeout_ms(loop, now, deadline, cpu_at)) < 0) {
+			if (errno != EINTR)
+				fail_run(loop, "poll failed");
+			continue;
+		}
+		handle(loop, fds);
+		if (fds[POLL_INIT].revents)
+			return 0;
+		now = clock_us();
+		if (now >= deadline && !loop->ended)
+			end_run(loop, JAIL_CAUSE_WALL_TIME);
+		if (now >= cpu_at && !loop->ended)
+			cpu_at = cpu_check(loop, now);
+		if (loop->killed && now - loop->kill_us > 10000000)
+			return -1;
+	}
+}
+
+/* What the pipes still hold. A descriptor that left the jail over a workspace's socket could keep one open: no waiting. */
+static void drain(struct loop *loop)
+{
+	while (loop->run->control[0] >= 0 && !loop->ended) {
+		struct pollfd fd = { .fd = loop->run->control[0], .events = POLLIN };
+
+		if (poll(&fd, 1, 0) <= 0)
+			break;
+		read_control(loop);
+	}
+	while (read_output(loop, JAIL_STDOUT))
+		;
+	while (read_output(loop, JAIL_STDERR))
+		;
+}
+
+/* ---- the verdict ---- */
+
+/* Packets that the kernel refused for want of a route: IpOutNoRoutes of the jail's own namespace. */
+static uint64_t refused_packets(const struct jail_run *run)
+{
+	char text[4096];
+	ssize_t n = run->snmp_fd < 0 ? -1 : pread(run->snmp_fd, text, sizeof(text) - 1, 0);
+	const char *names;
+	const char *values;
+	int column = 0;
+	char name[32];
+	int used;
+
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	names = strstr(text, "Ip: ");
+	values = names ? strstr(names + 1, "\nIp: ") : NULL;
+	if (!values)
+		return 0;
+	for (names += 4; sscanf(names, "%31s%n", name, &used) == 1 && strcmp(name, "OutNoRoutes") != 0; names += used)
+		if (++column > 40)
+			return 0;
+	for (values += 5; column > 0 && values; column--)
+		values = strchr(values + 1, ' ');
+	return values ? strtoull(values, NULL, 10) : 0;
+}
+
+static bool scratch_full(const struct jail_run *run)
+{
+	struct statfs fs;
+
+	return run->scratch_fd >= 0 && fstatfs(run->scratch_fd, &fs) == 0 && (fs.f_bavail == 0 || fs.f_ffree == 0);
+}
+
+static void find_limits_hit(struct loop *loop, const struct cgroup_final *final)
+{
+	bool *hit = loop->outcome->hit;
+	const struct jail_output *output = loop->outcome->output;
+	const bool failed = !loop->ended || loop->wait_status != 0;
+
+	hit[JAIL_CAUSE_OUTPUT] = output[JAIL_STDOUT].truncated || output[JAIL_STDERR].truncated;
+	hit[JAIL_CAUSE_PIDS] = final->pids_limit_hits > 0;
+	hit[JAIL_CAUSE_MEMORY] = final->oom_kills > 0 && final->memory_limit_hit;
+	hit[JAIL_CAUSE_DISK] = scratch_full(loop->run) ||
+	                       (loop->ended && WIFSIGNALED(loop->wait_status) &&
+	                        WTERMSIG(loop->wait_status) == SIGXFSZ);
+	hit[JAIL_CAUSE_NETWORK] = failed && refused_packets(loop->run) > 0;
+	if (loop->killed)
+		hit[loop->reason] = true;
+}
+
+static enum jail_cause cause_of_signal(int number)
+{
+	switch (number) {
+	case SIGSYS:
+		return JAIL_CAUSE_SYSCALL;
+	case SIGXFSZ:
+		return JAIL_CAUSE_DISK;
+	case SIGXCPU:
+		return JAIL_CAUSE_CPU_TIME;
+	default:
+		return JAIL_CAUSE_SIGNAL;
+	}
+}
+
+/*
+ * One cause. What we did comes first; then what the kernel counted (an OOM kill may show itself as a shell's exit 137);
+ * then how the program ended. A failed program that met a limit that only refuses (a fork, a write, a packet) is
+ * attributed to it; one that succeeded all the same is not.
+ */
+static enum jail_cause find_cause(const struct loop *loop, const struct cgroup_final *final)
+{
+	const bool *hit = loop->outcome->hit;
+	enum jail_cause cause;
+
+	if (loop->killed)
+		return loop->reason;
+	if (final->oom_kills)
+		return final->memory_limit_hit ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST;
+	if (!loop->ended)
+		return JAIL_CAUSE_HOST; /* init died, and nobody inside can kill it */
+	if (WIFEXITED(loop->wait_status) && WEXITSTATUS(loop->wait_status) == 0)
+		return JAIL_CAUSE_EXIT;
+	cause = WIFSIGNALED(loop->wait_status) ? cause_of_signal(WTERMSIG(loop->wait_status)) : JAIL_CAUSE_EXIT;
+	if (cause == JAIL_CAUSE_SYSCALL || cause == JAIL_CAUSE_CPU_TIME)
+		return cause;
+	if (hit[JAIL_CAUSE_PIDS])
+		return JAIL_CAUSE_PIDS;
+	if (hit[JAIL_CAUSE_DISK])
+		return JAIL_CAUSE_DISK;
+	if (hit[JAIL_CAUSE_NETWORK])
+		return JAIL_CAUSE_NETWORK;
+	return cause;
+}
+
+static void describe(const struct loop *loop, const struct cgroup_final *final)
+{
+	struct jail_outcome *outcome = loop->outcome;
+	const struct jail_plan *plan = &loop->run->tmpl->plan;
+	char *text = outcome->detail;
+	const size_t size = sizeof(outcome->detail);
+	char limit[32];
+
+	switch (outcome->cause) {
+	case JAIL_CAUSE_EXIT:
+		snprintf(text, size, "exited with %d", outcome->exit_code);
+		break;
+	case JAIL_CAUSE_SIGNAL:
+		snprintf(text, size, "ended by signal %d", outcome->signal);
+		break;
+	case JAIL_CAUSE_WALL_TIME:
+		snprintf(text, size, "killed after the wall time of %s",
+		         policy_format_time(plan->wall_time_us, limit, sizeof(limit)));
+		break;
+	case JAIL_CAUSE_CPU_TIME:
+		snprintf(text, size, "killed after the CPU time of %s",
+		         policy_format_time(plan->policy.limits.cpu_time_us, limit, sizeof(limit)));
+		break;
+	case JAIL_CAUSE_MEMORY:
+		snprintf(text, size, "killed at the memory limit of %s (%llu OOM kill(s))",
+		         policy_format_size(plan->policy.limits.memory_bytes, limit, sizeof(limit)),
+		         (unsigned long long)final->oom_kills);
+		break;
+	case JAIL_CAUSE_PIDS:
+		snprintf(text, size, "failed after %llu refused new processes or threads (limit %llu)",
+		         (unsigned long long)final->pids_limit_hits, (unsigned long long)plan->policy.limits.pids_max);
+		break;
+	case JAIL_CAUSE_OUTPUT:
+		snprintf(text, size, "killed for more output than the limit");
+		break;
+	case JAIL_CAUSE_DISK:
+		snprintf(text, size, outcome->signal == SIGXFSZ ? "ended by SIGXFSZ: a file at limits.fileSize" :
+		                                                  "failed with /tmp full");
+		break;
+	case JAIL_CAUSE_SYSCALL:
+		snprintf(text, size, "ended by SIGSYS: a denied system call (or that signal by itself)");
+		break;
+	case JAIL_CAUSE_NETWORK:
+		snprintf(text, size, "failed after %llu packet(s) that had no route out of the jail",
+		         (unsigned long long)refused_packets(loop->run));
+		break;
+	case JAIL_CAUSE_CANCELLED:
+		snprintf(text, size, "cancelled by the caller");
+		break;
+	case JAIL_CAUSE_SUPERVISOR:
+		snprintf(text, size, "ended by the supervisor: %s", loop->failure ? loop->failure : "internal failure");
+		break;
+	case JAIL_CAUSE_HOST:
+		snprintf(text, size, final->oom_kills ? "killed by the host's OOM killer" :
+		                                        "the jail's init was killed from outside");
+		break;
+	case JAIL_CAUSE_COUNT:
+		break;
+	}
+}
+
+static void judge(struct loop *loop, const struct cgroup_final *final)
+{
+	struct jail_outcome *outcome = loop->outcome;
+	const struct jail_run *run = loop->run;
+	uint64_t end_us = loop->ended ? loop->ended_us : clock_us();
+
+	find_limits_hit(loop, final);
+	outcome->exit_code = -1;
+	outcome->signal = 0;
+	if (loop->ended && !loop->killed && WIFEXITED(loop->wait_status))
+		outcome->exit_code = WEXITSTATUS(loop->wait_status);
+	if (loop->ended && !loop->killed && WIFSIGNALED(loop->wait_status))
+		outcome->signal = WTERMSIG(loop->wait_status);
+	outcome->cause = find_cause(loop, final);
+	if (outcome->cause == JAIL_CAUSE_MEMORY || outcome->cause == JAIL_CAUSE_HOST || loop->killed)
+		outcome->signal = SIGKILL;
+	if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL)
+		outcome->hit[outcome->cause] = true;
+	outcome->wall_us = end_us - run->go_us;
+	outcome->prepare_us = run->tmpl->prepare_us;
+	outcome->launch_us = run->launch_us;
+	outcome->memory_peak_bytes = final->memory_peak_bytes;
+	outcome->pids_peak = final->pids_peak;
+	outcome->cpu_us = outcome->user_us + outcome->system_us;
+	if (run->cgroup.usage_fd >= 0) {
+		outcome->cpu_us = final->cpu_us;
+		outcome->user_us = final->cpu_user_us;
+		outcome->system_us = final->cpu_system_us;
+	}
+	describe(loop, final);
+}
+
+int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder_error *err)
+{
+	struct loop loop = { .run = run, .outcome = ret, .reason = JAIL_CAUSE_COUNT };
+	struct cgroup_final final;
+	int stuck;
+
+	if (run->supervised)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "this run has been waited for already");
+	run->supervised = true;
+	memset(ret, 0, sizeof(*ret));
+	loop.chunk = malloc(CHUNK);
+	if (!loop.chunk || start_input(&loop) < 0)
+		fail_run(&loop, "no memory for supervision");
+	stuck = loop.chunk ? drive(&loop) : 0;
+	if (loop.chunk)
+		drain(&loop);
+	if (run_kill(run) < 0 || stuck < 0)
+		stuck = -1;
+	cgroup_final(&run->cgroup, &final);
+	judge(&loop, &final);
+	free(loop.chunk);
+	if (!run->command.stdin_data)
+		free(loop.input);
+	return run_release(run, err);
+}
+
+void jail_outcome_done(struct jail_outcome *outcome)
+{
+	free(outcome->output[JAIL_STDOUT].bytes);
+	free(outcome->output[JAIL_STDERR].bytes);
+	memset(outcome, 0, sizeof(*outcome));
+}

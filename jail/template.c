@@ -1,0 +1,245 @@
+/*
+ * A privileged template owns a mount namespace in which the root is finished: built by a throw-away child, kept alive
+ * by a descriptor. A launch enters it (or, when it is to be used again, a copy of it), so that no host mount is ever
+ * in the jail's namespace, not even for the moment between clone and pivot, and no launch pays for building it.
+ *
+ * Sources become detached mount trees here, while this process still knows them by descriptor; flags are set
+ * recursively before a tree is attached anywhere.
+ */
+#include "jail/template.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "jail/clone.h"
+#include "jail/inside/root.h"
+#include "jail/inside/sys.h"
+#include "jail/spawn.h"
+
+static int set_attributes(int tree_fd, const struct rootfs_entry *entry, struct warder_error *err)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+
+	if (entry->read_only)
+		attr.attr_set |= MOUNT_ATTR_RDONLY;
+	if (entry->no_exec)
+		attr.attr_set |= MOUNT_ATTR_NOEXEC;
+	if (syscall(SYS_mount_setattr, tree_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, policy_field_path(entry->field), errno,
+		                       "cannot set the mount flags of %s", entry->source);
+	return 0;
+}
+
+static int map_owner(int tree_fd, const struct rootfs_entry *entry, struct identity *identity, uint32_t uid,
+                     uint32_t gid, struct warder_error *err)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP };
+	int ns_fd = identity_owner_ns(identity, entry->owner_uid, entry->owner_gid, uid, gid, err);
+
+	if (ns_fd < 0)
+		return -1;
+	attr.userns_fd = (uint64_t)ns_fd;
+	if (syscall(SYS_mount_setattr, tree_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) == 0)
+		return 0;
+	if (entry->read_only && (errno == EINVAL || errno == EPERM))
+		return 0; /* readable as far as its modes let everybody read; nothing is granted by it */
+	return error_set_errno(err, WARDER_ERROR_UNSUPPORTED_POLICY, policy_field_path(entry->field), errno,
+	                       "the file system of %s has no idmapped mounts, so that the jail's user cannot own "
+	                       "its files; use a directory on ext4, xfs, btrfs or tmpfs, or readOnly",
+	                       entry->source);
+}
+
+int template_clone_tree(const struct rootfs_entry *entry, struct identity *identity, uint32_t uid, uint32_t gid,
+                        struct warder_error *err)
+{
+	owned_fd int tree_fd = (int)syscall(SYS_open_tree, entry->source_fd, "",
+	                                    AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (tree_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, policy_field_path(entry->field), errno,
+		                       "cannot clone the mount of %s", entry->source);
+	if (set_attributes(tree_fd, entry, err) < 0)
+		return -1;
+	if (entry->owner_mapped && map_owner(tree_fd, entry, identity, uid, gid, err) < 0)
+		return -1;
+	return fd_take(&tree_fd);
+}
+
+/* ---- the prepared root ---- */
+
+struct build {
+	const struct wire_block *block;
+	long error;
+	const char *what;
+	long ns_fd;
+};
+
+/* Shares our descriptors, so that the namespace's descriptor is ours. */
+static void build_root(void *arg)
+{
+	struct build *build = arg;
+
+	build->what = "/proc/self/ns/mnt";
+	build->ns_fd = sys(openat, AT_FDCWD, build->what, O_RDONLY | O_CLOEXEC, 0);
+	build->error = build->ns_fd < 0 ? build->ns_fd : root_build(build->block, &build->what);
+	if (build->error == 0)
+		build->error = root_detach();
+	sys(exit_group, 0);
+}
+
+static int make_root(struct jail_template *tmpl, struct warder_error *err)
+{
+	struct build build = { .block = block_header(&tmpl->block), .what = "", .ns_fd = -1 };
+	int ret = clone_run(CLONE_FILES | CLONE_NEWNS, build_root, &build);
+
+	if (build.ns_fd >= 0)
+		tmpl->mount_ns_fd = (int)build.ns_fd;
+	if (ret < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", -ret,
+		                       "cannot make a mount namespace (needs user.max_mnt_namespaces > 0)");
+	if (build.error < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", (int)-build.error,
+		                       "cannot build the root: %s", build.what);
+	return 0;
+}
+
+/* Trees of all entries that are not attached launch by launch. They stay open only while the root is built. */
+static int open_trees(struct jail_template *tmpl, struct warder_error *err)
+{
+	struct wire_entry *entries =
+	    WIRE_AT(tmpl->block.bytes, block_header(&tmpl->block)->entries, struct wire_entry);
+
+	for (size_t i = 0; i < tmpl->plan.rootfs.count; i++) {
+		if (entries[i].kind != WIRE_BIND || (entries[i].flags & WIRE_ENTRY_LATE))
+			continue;
+		entries[i].fd = template_clone_tree(&tmpl->plan.rootfs.entries[i], NULL, 0, 0, err);
+		if (entries[i].fd < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void close_trees(struct jail_template *tmpl)
+{
+	struct wire_entry *entries =
+	    WIRE_AT(tmpl->block.bytes, block_header(&tmpl->block)->entries, struct wire_entry);
+
+	for (size_t i = 0; i < tmpl->plan.rootfs.count; i++)
+		fd_done(&entries[i].fd);
+}
+
+static int realise(struct jail_template *tmpl, struct warder_error *err)
+{
+	int ret;
+
+	if (rootfs_open(&tmpl->plan.rootfs, err) < 0)
+		return -1;
+	tmpl->image_fd = spawn_image(err);
+	if (tmpl->image_fd < 0)
+		return -1;
+	tmpl->supervisor_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (tmpl->supervisor_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "pidfd_open (needs Linux 5.3)");
+	if (block_from_plan(&tmpl->block, &tmpl->plan, tmpl->reusable, err) < 0)
+		return -1;
+	if (!tmpl->plan.privileged)
+		return 0;
+	ret = open_trees(tmpl, err);
+	if (ret == 0)
+		ret = make_root(tmpl, err);
+	close_trees(tmpl);
+	return ret;
+}
+
+int jail_prepare(struct jail_plan *plan, const struct jail_host *host, bool reusable,
+                 struct jail_template **ret, struct warder_error *err)
+{
+	const uint64_t start = clock_us();
+	struct jail_template *tmpl = calloc(1, sizeof(*tmpl));
+
+	if (!tmpl)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the template");
+	tmpl->plan = *plan;
+	memset(plan, 0, sizeof(*plan));
+	tmpl->host = host;
+	tmpl->reusable = reusable;
+	tmpl->image_fd = -1;
+	tmpl->mount_ns_fd = -1;
+	tmpl->supervisor_fd = -1;
+	pthread_mutex_init(&tmpl->lock, NULL);
+	if (realise(tmpl, err) < 0) {
+		strcpy(err->step, "prepare");
+		jail_template_free(tmpl);
+		return -1;
+	}
+	tmpl->prepare_us = clock_us() - start;
+	*ret = tmpl;
+	return 0;
+}
+
+void jail_template_free(struct jail_template *tmpl)
+{
+	if (!tmpl)
+		return;
+	for (unsigned int i = 0; i < tmpl->pool_count; i++)
+		identity_done(&tmpl->pool[i]);
+	fd_done(&tmpl->image_fd);
+	fd_done(&tmpl->mount_ns_fd);
+	fd_done(&tmpl->supervisor_fd);
+	block_done(&tmpl->block);
+	jail_plan_done(&tmpl->plan);
+	pthread_mutex_destroy(&tmpl->lock);
+	free(tmpl);
+}
+
+const struct jail_plan *jail_template_plan(const struct jail_template *tmpl)
+{
+	return &tmpl->plan;
+}
+
+void jail_fail_at(struct jail_template *tmpl, const char *step)
+{
+	tmpl->fail_step[0] = 0;
+	if (step && strlen(step) < sizeof(tmpl->fail_step))
+		strcpy(tmpl->fail_step, step);
+}
+
+int template_take_identity(struct jail_template *tmpl, struct identity *ret, struct warder_error *err)
+{
+	bool taken = false;
+
+	pthread_mutex_lock(&tmpl->lock);
+	if (tmpl->pool_count) {
+		*ret = tmpl->pool[--tmpl->pool_count];
+		taken = true;
+	}
+	pthread_mutex_unlock(&tmpl->lock);
+	return taken ? 0 : identity_lease(ret, err);
+}
+
+void template_give_identity(struct jail_template *tmpl, struct identity *identity)
+{
+	bool kept = false;
+
+	if (identity->lease_fd < 0)
+		return;
+	pthread_mutex_lock(&tmpl->lock);
+	if (tmpl->reusable && tmpl->pool_count < TEMPLATE_POOL) {
+		tmpl->pool[tmpl->pool_count++] = *identity;
+		kept = true;
+	}
+	pthread_mutex_unlock(&tmpl->lock);
+	if (kept)
+		*identity = (struct identity)IDENTITY_NONE;
+	else
+		identity_done(identity);
+}

@@ -1,0 +1,37 @@
+/*
+ * template: what a plan becomes once kernel objects are made for it. Private to jail/: launch.c fills jails from it.
+ */
+#ifndef WARDER_JAIL_TEMPLATE_H
+#define WARDER_JAIL_TEMPLATE_H
+
+#include <pthread.h>
+
+#include "jail/block.h"
+#include "jail/identity.h"
+#include "jail/jail.h"
+
+#define TEMPLATE_POOL 64 /* leased identities kept for the next launch */
+
+struct jail_template {
+	struct jail_plan plan;
+	const struct jail_host *host;
+	bool reusable;
+	struct block block;  /* what every launch's block begins with */
+	int image_fd;        /* the init program */
+	int mount_ns_fd;     /* the prepared root, privileged launches; -1 otherwise */
+	int supervisor_fd;   /* pidfd of this process */
+	char fail_step[32];  /* test hook */
+	uint64_t prepare_us;
+	pthread_mutex_t lock; /* guards the pool */
+	struct identity pool[TEMPLATE_POOL];
+	unsigned int pool_count;
+};
+
+/* Take a leased identity out of the pool, or lease one. Give it back, or end it. */
+int template_take_identity(struct jail_template *tmpl, struct identity *ret, struct warder_error *err);
+void template_give_identity(struct jail_template *tmpl, struct identity *identity);
+/* A detached, flagged clone of an entry's source, owner-mapped when the entry asks for it. */
+int template_clone_tree(const struct rootfs_entry *entry, struct identity *identity, uint32_t uid, uint32_t gid,
+                        struct warder_error *err);
+
+#endif

@@ -550,8 +550,8 @@ static const struct syscall_group groups[] = {
 	GROUP(NAMED, DENIED, OTHER_PROCESSES, "other processes' descriptors and memory",
 	      "acts on another process without its consent"),
 	GROUP(NAMED, DENIED, ODD_MEMORY, "unusual memory",
-	      "memory that limits, accounting or read-back do not see as usual, and relics (remap_file_pages, "
-	      "modify_ldt) that only kernel exploits still use"),
+	      "seldom used corners of memory management with a history of errors: pages lent to pipes, secret memory, "
+	      "and two relics"),
 	GROUP(NAMED, DENIED, CLOCK_TUNING, "clock tuning",
 	      "adjusts the host's clock"),
 	GROUP(NAMED, ABSENT, MOUNT_QUERIES, "mount queries",

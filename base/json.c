@@ -334,6 +334,9 @@ static int parse_number(struct parser *p, struct json_value *value)
 	memcpy(number, p->text + start, length);
 	number[length] = '\0';
 	value->type = JSON_NUMBER;
+	value->string = strdup(number);
+	if (!value->string)
+		return fail_memory(p);
 	value->number = strtod_l(number, NULL, p->c_locale);
 	if (!isfinite(value->number))
 		return fail(p, p->line, "the number %.40s is too large", number);
@@ -612,7 +615,7 @@ char *json_quote(const char *text, char *buf, size_t len)
 
 /* ---- writing ---- */
 
-static void give_up(struct json_writer *w)
+void json_fail(struct json_writer *w)
 {
 	free(w->text);
 	w->text = NULL;
@@ -635,7 +638,7 @@ static bool reserve(struct json_writer *w, size_t more)
 	if (cap - w->len > more)
 		text = realloc(w->text, cap);
 	if (!text) {
-		give_up(w);
+		json_fail(w);
 		return false;
 	}
 	w->text = text;
@@ -771,6 +774,11 @@ void json_int(struct json_writer *w, int64_t value)
 	char text[24];
 
 	append_value(w, text, (size_t)snprintf(text, sizeof(text), "%" PRId64, value));
+}
+
+void json_number(struct json_writer *w, const char *text)
+{
+	append_value(w, text, strlen(text));
 }
 
 void json_double(struct json_writer *w, double value, int decimals)

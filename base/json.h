@@ -34,7 +34,7 @@ struct json_value {
 	double number;       /* finite */
 	bool is_uint;        /* the number is a whole one in 0..2^64-1 written without fraction or exponent */
 	uint64_t uint;
-	char *string;        /* JSON_STRING: UTF-8, NUL-terminated, holds no NUL */
+	char *string;        /* JSON_STRING: UTF-8, NUL-terminated, holds no NUL; JSON_NUMBER: as written */
 	char *key;           /* member's name, or NULL */
 	struct json_value *child; /* first element or member, in document order */
 	struct json_value *next;  /* next sibling */
@@ -78,10 +78,14 @@ void json_string(struct json_writer *w, const char *text);
 void json_string_n(struct json_writer *w, const char *text, size_t len);
 void json_uint(struct json_writer *w, uint64_t value);
 void json_int(struct json_writer *w, int64_t value);
+/* A number that is already text in JSON's grammar. */
+void json_number(struct json_writer *w, const char *text);
 /* Fixed notation with 0 to 17 decimals; a value that is not finite becomes null. */
 void json_double(struct json_writer *w, double value, int decimals);
 void json_bool(struct json_writer *w, bool value);
 void json_null(struct json_writer *w);
+/* Lose the text, as after a failed allocation: for callers that build a part of it themselves. */
+void json_fail(struct json_writer *w);
 /* Take the text out (heap, NUL-terminated; the caller frees) and empty the writer; NULL if it failed. */
 char *json_take(struct json_writer *w);
 /* Free what was not taken; the writer can be used again. */

@@ -19,6 +19,8 @@
 
 #include "base/error.h"
 
+struct json_writer; /* base/json.h */
+
 #define POLICY_VERSION 1
 #define POLICY_UNLIMITED UINT64_MAX
 
@@ -229,6 +231,9 @@ const char *policy_control_text(enum policy_control control);
 enum policy_field policy_control_field(enum policy_control control);
 const char *policy_network_mode_name(enum policy_network_mode mode);
 const char *policy_profile_name(enum policy_syscall_profile profile);
+/* Whether a policy may name the language: command python javascript typescript bash sh ruby r perl lua php go
+ * rust c c++ java wasm. */
+bool policy_is_language(const char *name);
 
 /* ---- values: units.c ---- */
 /* "256MiB", "1GiB", "64KiB", "512B", "1024", "1.5MiB"; binary units only. -1 with *err quoting the value. */
@@ -240,9 +245,14 @@ int policy_parse_cpus(const char *text, uint64_t *ret_milli, struct warder_error
 /* As the parsers above, but also "unlimited". */
 int policy_parse_size_or_unlimited(const char *text, uint64_t *ret_bytes, struct warder_error *err);
 int policy_parse_time_or_unlimited(const char *text, uint64_t *ret_us, struct warder_error *err);
+int policy_parse_cpus_or_unlimited(const char *text, uint64_t *ret_milli, struct warder_error *err);
+/* A whole number, or "unlimited". */
+int policy_parse_count_or_unlimited(const char *text, uint64_t *ret_count, struct warder_error *err);
 /* Shortest exact text ("256MiB", "250ms", "unlimited"); buf of at least 32 bytes. Returns buf. */
 char *policy_format_size(uint64_t bytes, char *buf, size_t len);
 char *policy_format_time(uint64_t us, char *buf, size_t len);
+char *policy_format_cpus(uint64_t milli, char *buf, size_t len);
+char *policy_format_count(uint64_t count, char *buf, size_t len);
 
 /* ---- presets: presets.c ---- */
 /* Number of presets, and name / one-line description of preset i. */
@@ -252,9 +262,38 @@ const char *policy_preset_summary(size_t i);
 /* Fill *ret with a preset ("strict", ...). -1 with *err listing the names. Caller owns: policy_done(). */
 int policy_preset(const char *name, struct policy *ret, struct warder_error *err);
 
-/* ---- life ---- */
+/* ---- life: life.c ---- */
 void policy_done(struct policy *policy); /* zeroed, half-built and NULL are fine; leaves it zeroed */
+#define owned_policy __attribute__((cleanup(policy_done)))
 int policy_copy(const struct policy *from, struct policy *ret, struct warder_error *err);
+bool policy_equal(const struct policy *a, const struct policy *b);
+
+/* ---- set.c ---- */
+/* Set the field at `path` ("limits.memory", "network.mode", "filesystem.workspace", "processes.spawn") to a
+ * value as it stands in a document ("256MiB", "none", "readWrite:/srv/job", "false"). Lists:
+ * "network.allow" (HOST[:PORT,...], CIDR[:PORT,...], [CIDR]:PORT for IPv6), "filesystem.paths.readOnly",
+ * "filesystem.paths.readWrite", "environment.names", "syscalls.deny" and "syscalls.allow" append one row;
+ * "environment.set.NAME" sets or replaces one variable; "languages" replaces the list by names separated by
+ * commas, or by "any". A network or environment mode drops the rows that only another mode may have.
+ * Returns 0; -1 with *err (INVALID_REQUEST) naming the path and quoting the value, policy as before.
+ * policy_validate() comes after the last call. */
+int policy_set(struct policy *policy, const char *path, const char *value, struct warder_error *err);
+
+/* ---- destinations: address.c ---- */
+struct policy_cidr {
+	bool is_v6;
+	uint8_t address[16]; /* network byte order; 4 bytes used by IPv4 */
+	unsigned prefix;
+};
+/* "10.1.0.0/16", "fd00::/8"; no bit below the prefix may be set. -1 with *err quoting the value. */
+int policy_parse_cidr(const char *text, struct policy_cidr *ret, struct warder_error *err);
+/* Whether every address of inner is one of outer's; the two families never meet. */
+bool policy_cidr_contains(const struct policy_cidr *outer, const struct policy_cidr *inner);
+/* Whether a host pattern covers a name (or a narrower pattern): "pypi.org" itself; "*.example.org" every
+ * name below example.org at any depth, but not example.org. Both in lower case. */
+bool policy_host_covers(const char *pattern, const char *name);
+
+/* ---- rules: validate.c ---- */
 /* Rules that hold for every policy however it was built (wallTime > 0, absolute normalised paths, no
  * duplicate path, names of variables, uid range, disk, ...). Decoding and the setters of the
  * command line end with it. Returns 0; -1 with *err naming field, value and remedy. */
@@ -268,7 +307,8 @@ int policy_decode(const char *json, size_t len, const char *origin, struct polic
 /* Canonical encoding: fixed key order, every field present, canonical units; decode(encode(p)) == p.
  * Returns a heap string the caller frees, or NULL on want of memory. */
 char *policy_encode(const struct policy *policy);
-bool policy_equal(const struct policy *a, const struct policy *b);
+/* The same object as a value inside a larger document. */
+void policy_write(const struct policy *policy, struct json_writer *writer);
 
 /* ---- ceiling: ceiling.c ---- */
 /* The operator's ceiling is itself a policy document (same decoder): the most that a request may ask.
@@ -279,7 +319,7 @@ bool policy_equal(const struct policy *a, const struct policy *b);
 int policy_check_ceiling(const struct policy *ceiling, const struct policy *request,
                          struct warder_error *err);
 
-/* ---- capabilities and matching: match.c ---- */
+/* ---- capabilities and matching: control.c, match.c ---- */
 /* Isolation classes a backend can have; names in JSON in policy_isolation_name(). */
 enum policy_isolation {
 	POLICY_ISOLATION_NONE,
@@ -334,8 +374,10 @@ struct policy_match {
 /* Which controls the policy asks for; ret has POLICY_CONTROL_COUNT rows. */
 void policy_needed_controls(const struct policy *policy, bool *ret_needed);
 
-/* Compare. Returns 0 if every required field can be enforced (preferred ones may be unmet: see *ret),
- * -1 with *err of the first required unmet row's kind, whose text names all required unmet fields with their reasons. */
+/* Compare. subject may be NULL: then only the policy is looked at. Returns 0 if every required field can be
+ * enforced (preferred ones may be unmet: see *ret), -1 with *err of the first required unmet row's kind,
+ * whose text names the required unmet fields, then their reasons as far as they fit. *ret is always
+ * written. */
 int policy_match(const struct policy *policy, const struct policy_capabilities *capabilities,
                  const struct policy_subject *subject, struct policy_match *ret,
                  struct warder_error *err);
@@ -372,5 +414,7 @@ const char *policy_receipt_status_name(enum policy_receipt_status status);
 /* Append a row; over-long strings are cut. Returns the row, or NULL when full. */
 struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
                                               enum policy_receipt_status status);
+/* {"isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]} */
+void policy_receipt_write(const struct policy_receipt *receipt, struct json_writer *writer);
 
 #endif

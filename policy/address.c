@@ -1,0 +1,168 @@
+/*
+ * address: destinations of network.allow.
+ *
+ * Host patterns are compared as text; a name is never resolved here. IPv4 and IPv6 are two worlds: an
+ * IPv4-mapped block (::ffff:0:0/96) would be a second spelling of IPv4 addresses that a grant or a refusal
+ * in the first spelling does not see, so it is refused.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "policy/values.h"
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_label(const char *label, size_t length)
+{
+	if (length == 0 || length > 63 || label[0] == '-' || label[length - 1] == '-')
+		return false;
+	for (size_t i = 0; i < length; i++) {
+		char c = label[i];
+
+		if (!(c >= 'a' && c <= 'z') && !is_digit(c) && c != '-' && c != '_')
+			return false;
+	}
+	return true;
+}
+
+const char *policy_host_fault(const char *host)
+{
+	const char *label = host;
+
+	if (strcmp(host, "*") == 0)
+		return "is every host; write network.mode \"host\" if that is meant";
+	if (strlen(host) > 253)
+		return "is too long; at most 253 bytes";
+	if (strncmp(label, "*.", 2) == 0)
+		label += 2;
+	for (;;) {
+		size_t length = strcspn(label, ".");
+
+		if (!is_label(label, length))
+			return "is no host name; write it as \"pypi.org\" or \"*.example.org\", addresses as "
+			       "cidr";
+		if (label[length] == '\0')
+			break;
+		label += length + 1;
+	}
+	if (label[strspn(label, "0123456789")] == '\0')
+		return "is an address; write it as cidr, such as \"10.1.2.3/32\"";
+	return NULL;
+}
+
+bool policy_host_covers(const char *pattern, const char *name)
+{
+	size_t suffix, length = strlen(name);
+
+	if (strncmp(pattern, "*.", 2) != 0)
+		return strcmp(pattern, name) == 0;
+	suffix = strlen(pattern + 1);
+	if (strcmp(pattern, name) == 0)
+		return true;
+	if (strncmp(name, "*.", 2) == 0) {
+		name++;
+		length--;
+	}
+	return length > suffix && strcmp(name + length - suffix, pattern + 1) == 0;
+}
+
+static int refuse(const char *text, const char *why, struct warder_error *err)
+{
+	char quoted[64];
+
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "%s %s",
+			 json_quote(text, quoted, sizeof(quoted)), why);
+}
+
+static bool parse_prefix(const char *text, unsigned max, unsigned *ret)
+{
+	size_t length = strlen(text);
+
+	if (length == 0 || length > 3 || text[strspn(text, "0123456789")] || (length > 1 && text[0] == '0'))
+		return false;
+	*ret = (unsigned)atoi(text);
+	return *ret <= max;
+}
+
+/* Whether the two addresses agree in their first `bits`. */
+static bool same_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+	unsigned bytes = bits / 8, rest = bits % 8;
+	uint8_t mask = (uint8_t)(0xff00 >> rest);
+
+	if (memcmp(a, b, bytes) != 0)
+		return false;
+	return rest == 0 || ((a[bytes] ^ b[bytes]) & mask) == 0;
+}
+
+static void keep_prefix(uint8_t *address, size_t size, unsigned bits)
+{
+	for (size_t i = 0; i < size; i++) {
+		unsigned kept = bits > 8 * i ? bits - 8 * (unsigned)i : 0;
+
+		if (kept < 8)
+			address[i] &= (uint8_t)(0xff00 >> kept);
+	}
+}
+
+int policy_parse_cidr(const char *text, struct policy_cidr *ret, struct warder_error *err)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	struct policy_cidr cidr = { .is_v6 = strchr(text, ':') != NULL };
+	struct policy_cidr kept;
+	const char *slash = strchr(text, '/');
+	char address[64], why[160], canonical[64];
+
+	if (!slash || (size_t)(slash - text) >= sizeof(address))
+		return refuse(text, "is no address block; write one such as \"10.1.0.0/16\" or \"fd00::/8\"",
+			      err);
+	memcpy(address, text, (size_t)(slash - text));
+	address[slash - text] = '\0';
+	if (inet_pton(cidr.is_v6 ? AF_INET6 : AF_INET, address, cidr.address) != 1 ||
+	    !parse_prefix(slash + 1, cidr.is_v6 ? 128 : 32, &cidr.prefix))
+		return refuse(text, "is no address block; write one such as \"10.1.0.0/16\" or \"fd00::/8\"",
+			      err);
+	if (cidr.is_v6 && cidr.prefix >= 96 && memcmp(cidr.address, mapped, sizeof(mapped)) == 0)
+		return refuse(text, "is a block of IPv4 addresses; write it as IPv4", err);
+	kept = cidr;
+	keep_prefix(kept.address, sizeof(kept.address), kept.prefix);
+	if (memcmp(kept.address, cidr.address, sizeof(kept.address)) != 0) {
+		snprintf(why, sizeof(why), "has bits below its prefix; write \"%s\"",
+			 policy_format_cidr(&kept, canonical, sizeof(canonical)));
+		return refuse(text, why, err);
+	}
+	*ret = cidr;
+	return 0;
+}
+
+bool policy_cidr_contains(const struct policy_cidr *outer, const struct policy_cidr *inner)
+{
+	return outer->is_v6 == inner->is_v6 && outer->prefix <= inner->prefix &&
+	       same_prefix(outer->address, inner->address, outer->prefix);
+}
+
+char *policy_format_cidr(const struct policy_cidr *cidr, char *buf, size_t len)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	inet_ntop(cidr->is_v6 ? AF_INET6 : AF_INET, cidr->address, address, sizeof(address));
+	snprintf(buf, len, "%s/%u", address, cidr->prefix);
+	return buf;
+}
+
+char *policy_format_endpoint(const struct policy_endpoint *endpoint, char *buf, size_t len)
+{
+	bool is_v6 = endpoint->cidr && strchr(endpoint->cidr, ':') && endpoint->port_count > 0;
+	size_t used = (size_t)snprintf(buf, len, "%s%s%s", is_v6 ? "[" : "",
+				       endpoint->host ? endpoint->host : endpoint->cidr, is_v6 ? "]" : "");
+
+	for (size_t i = 0; i < endpoint->port_count && used < len; i++)
+		used += (size_t)snprintf(buf + used, len - used, "%c%u", i ? ',' : ':', endpoint->ports[i]);
+	return buf;
+}

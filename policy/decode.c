@@ -1,0 +1,493 @@
+/*
+ * decode: a JSON document into a policy.
+ *
+ * Everything that a document may hold is one row of the table below, by its full path; what has no row is
+ * refused. A row's reader looks at the JSON type and passes texts on to policy_set_scalar(), so a value
+ * reads the same in a document and on the command line. Numbers are passed as they were written: nothing
+ * goes through floating point.
+ *
+ * Every error ends as "origin:line: path: what is wrong". Readers set the line where they know a better one
+ * than that of the member they read; rules that span fields (policy_validate) only know a path, and
+ * line_of() finds its line in the document.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "policy/amounts.h"
+#include "policy/names.h"
+#include "policy/values.h"
+
+#define PATH_SIZE 160
+
+struct decoder {
+	struct policy *policy;
+	struct warder_error *err;
+	int line; /* of the error; 0 as long as there is none */
+};
+
+static int read_object(struct decoder *d, const struct json_value *value, const char *path);
+static int read_version(struct decoder *d, const struct json_value *value, const char *path);
+static int read_text(struct decoder *d, const struct json_value *value, const char *path);
+static int read_text_or_null(struct decoder *d, const struct json_value *value, const char *path);
+static int read_amount(struct decoder *d, const struct json_value *value, const char *path);
+static int read_number(struct decoder *d, const struct json_value *value, const char *path);
+static int read_boolean(struct decoder *d, const struct json_value *value, const char *path);
+static int read_list(struct decoder *d, const struct json_value *value, const char *path);
+static int read_languages(struct decoder *d, const struct json_value *value, const char *path);
+static int read_endpoints(struct decoder *d, const struct json_value *value, const char *path);
+static int read_variables(struct decoder *d, const struct json_value *value, const char *path);
+static int read_enforcement(struct decoder *d, const struct json_value *value, const char *path);
+
+static const struct row {
+	const char *path;
+	int (*read)(struct decoder *d, const struct json_value *value, const char *path);
+} rows[] = {
+	{ "version", read_version },
+	{ "network", read_object },
+	{ "network.mode", read_text },
+	{ "network.allow", read_endpoints },
+	{ "filesystem", read_object },
+	{ "filesystem.view", read_text },
+	{ "filesystem.workspace", read_text },
+	{ "filesystem.paths", read_object },
+	{ "filesystem.paths.readOnly", read_list },
+	{ "filesystem.paths.readWrite", read_list },
+	{ "filesystem.tmp", read_amount },
+	{ "filesystem.tmpExec", read_boolean },
+	{ "environment", read_object },
+	{ "environment.mode", read_text },
+	{ "environment.names", read_list },
+	{ "environment.set", read_variables },
+	{ "limits", read_object },
+	{ "limits.wallTime", read_amount },
+	{ "limits.cpuTime", read_amount },
+	{ "limits.memory", read_amount },
+	{ "limits.swap", read_amount },
+	{ "limits.cpus", read_amount },
+	{ "limits.pids", read_amount },
+	{ "limits.openFiles", read_amount },
+	{ "limits.fileSize", read_amount },
+	{ "limits.stack", read_amount },
+	{ "limits.disk", read_amount },
+	{ "output", read_object },
+	{ "output.stdout", read_amount },
+	{ "output.stderr", read_amount },
+	{ "output.onLimit", read_text },
+	{ "processes", read_object },
+	{ "processes.spawn", read_boolean },
+	{ "processes.identity", read_object },
+	{ "processes.identity.uid", read_number },
+	{ "processes.identity.gid", read_number },
+	{ "syscalls", read_object },
+	{ "syscalls.profile", read_text },
+	{ "syscalls.deny", read_list },
+	{ "syscalls.allow", read_list },
+	{ "syscalls.onViolation", read_text },
+	{ "workingDirectory", read_text_or_null },
+	{ "languages", read_languages },
+	{ "enforcement", read_enforcement },
+};
+
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+
+/* ---- errors ---- */
+
+/* The first, innermost call decides about the line. Returns -1. */
+static int at_line(struct decoder *d, int line)
+{
+	if (d->line == 0)
+		d->line = line;
+	return -1;
+}
+
+static int refuse_type(struct decoder *d, const struct json_value *value, const char *path,
+		       const char *wanted)
+{
+	policy_refuse(d->err, path, "%s where %s is expected", json_type_name(value->type), wanted);
+	return at_line(d, value->line);
+}
+
+/* ---- objects ---- */
+
+/* The key of a row that is a direct member of the object at `path`, else NULL. */
+static const char *key_below(const struct row *row, const char *path)
+{
+	size_t length = strlen(path);
+	const char *key = row->path;
+
+	if (length > 0) {
+		if (strncmp(row->path, path, length) != 0 || row->path[length] != '.')
+			return NULL;
+		key += length + 1;
+	}
+	return strchr(key, '.') ? NULL : key;
+}
+
+static int refuse_key(struct decoder *d, const struct json_value *member, const char *parent,
+		      const char *path)
+{
+	const char *keys[ROW_COUNT + 1] = { NULL };
+	size_t count = 0;
+	char known[200];
+
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		const char *key = key_below(&rows[i], parent);
+
+		if (key)
+			keys[count++] = key;
+	}
+	policy_refuse(d->err, path, "unknown key; %s",
+		      policy_suggest(keys, member->key, known, sizeof(known)));
+	return at_line(d, member->key_line);
+}
+
+/* "parent.key" without a control character, cut to fit. */
+static void join(const char *parent, const char *key, char *ret)
+{
+	snprintf(ret, PATH_SIZE, "%s%s%s", parent, *parent ? "." : "", key);
+	for (char *at = ret; *at; at++) {
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			*at = '?';
+	}
+}
+
+static int read_member(struct decoder *d, const struct json_value *member, const char *parent)
+{
+	char path[PATH_SIZE];
+
+	join(parent, member->key, path);
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		const char *key = key_below(&rows[i], parent);
+
+		if (key && strcmp(key, member->key) == 0)
+			return rows[i].read(d, member, rows[i].path) != 0 ? at_line(d, member->line) : 0;
+	}
+	return refuse_key(d, member, parent, path);
+}
+
+static int read_object(struct decoder *d, const struct json_value *value, const char *path)
+{
+	if (value->type != JSON_OBJECT)
+		return refuse_type(d, value, *path ? path : "policy", "an object");
+	for (const struct json_value *member = value->child; member; member = member->next) {
+		if (read_member(d, member, path) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- single values ---- */
+
+static int read_version(struct decoder *d, const struct json_value *value, const char *path)
+{
+	if (value->type != JSON_NUMBER)
+		return refuse_type(d, value, path, "the number 1");
+	if (!value->is_uint || value->uint != POLICY_VERSION)
+		return policy_refuse(d->err, path, "%.40s is not supported; write %d", value->string,
+				     POLICY_VERSION);
+	return 0;
+}
+
+static int read_text(struct decoder *d, const struct json_value *value, const char *path)
+{
+	if (value->type != JSON_STRING)
+		return refuse_type(d, value, path, "a string");
+	return policy_set_scalar(d->policy, path, value->string, d->err);
+}
+
+static int read_text_or_null(struct decoder *d, const struct json_value *value, const char *path)
+{
+	return value->type == JSON_NULL ? 0 : read_text(d, value, path);
+}
+
+/* A number, or a text with a unit; counts have no unit, so a text can only be "unlimited". */
+static int read_amount(struct decoder *d, const struct json_value *value, const char *path)
+{
+	enum policy_field field = POLICY_FIELD_NONE;
+	bool is_count;
+
+	policy_field_from_path(path, &field);
+	is_count = policy_amount_of(field)->measure == POLICY_MEASURE_COUNT;
+	if (value->type != JSON_NUMBER && value->type != JSON_STRING)
+		return refuse_type(d, value, path, "a number or a string");
+	if (is_count && value->type == JSON_STRING && strcmp(value->string, "unlimited") != 0)
+		return refuse_type(d, value, path, "a number or \"unlimited\"");
+	return policy_set_scalar(d->policy, path, value->string, d->err);
+}
+
+static int read_number(struct decoder *d, const struct json_value *value, const char *path)
+{
+	if (value->type != JSON_NUMBER)
+		return refuse_type(d, value, path, "a number");
+	return policy_set_scalar(d->policy, path, value->string, d->err);
+}
+
+static int read_boolean(struct decoder *d, const struct json_value *value, const char *path)
+{
+	if (value->type != JSON_BOOL)
+		return refuse_type(d, value, path, "true or false");
+	return policy_set_scalar(d->policy, path, policy_booleans[value->boolean], d->err);
+}
+
+/* ---- lists ---- */
+
+static int read_strings(struct decoder *d, const struct json_value *value, const char *path,
+			struct policy_strings *list)
+{
+	size_t i = 0;
+
+	if (value->type != JSON_ARRAY)
+		return refuse_type(d, value, path, "an array");
+	for (const struct json_value *item = value->child; item; item = item->next, i++) {
+		char item_path[PATH_SIZE];
+
+		snprintf(item_path, sizeof(item_path), "%s[%zu]", path, i);
+		if (item->type != JSON_STRING)
+			return refuse_type(d, item, item_path, "a string");
+		if (policy_strings_add(list, item->string, d->err) != 0) {
+			policy_locate(d->err, item_path);
+			return at_line(d, item->line);
+		}
+	}
+	return 0;
+}
+
+static int read_list(struct decoder *d, const struct json_value *value, const char *path)
+{
+	return read_strings(d, value, path, policy_list_at(d->policy, path));
+}
+
+static int read_languages(struct decoder *d, const struct json_value *value, const char *path)
+{
+	policy_strings_done(&d->policy->languages.names);
+	d->policy->languages.any = value->type == JSON_STRING && strcmp(value->string, "any") == 0;
+	if (d->policy->languages.any)
+		return 0;
+	if (value->type != JSON_ARRAY)
+		return refuse_type(d, value, path, "an array of names or \"any\"");
+	return read_strings(d, value, path, &d->policy->languages.names);
+}
+
+static int read_variables(struct decoder *d, const struct json_value *value, const char *path)
+{
+	if (value->type != JSON_OBJECT)
+		return refuse_type(d, value, path, "an object");
+	for (const struct json_value *member = value->child; member; member = member->next) {
+		char member_path[PATH_SIZE];
+
+		join(path, member->key, member_path);
+		if (member->type != JSON_STRING)
+			return refuse_type(d, member, member_path, "a string");
+		if (policy_variable_set(d->policy, member->key, member->string, d->err) != 0) {
+			policy_locate(d->err, member_path);
+			return at_line(d, member->line);
+		}
+	}
+	return 0;
+}
+
+static int read_enforcement(struct decoder *d, const struct json_value *value, const char *path)
+{
+	const char *fields[POLICY_FIELD_COUNT + 1] = { NULL };
+	char member_path[PATH_SIZE], known[200];
+
+	if (value->type != JSON_OBJECT)
+		return refuse_type(d, value, path, "an object");
+	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++)
+		fields[field] = policy_field_path(field);
+	for (const struct json_value *member = value->child; member; member = member->next) {
+		int field = policy_word(fields, member->key);
+		int word =
+		    member->type == JSON_STRING ? policy_word(policy_enforcements, member->string) : -1;
+
+		join(path, member->key, member_path);
+		if (field < 0) {
+			policy_refuse(d->err, member_path, "there is no such field; %s",
+				      policy_suggest(fields, member->key, known, sizeof(known)));
+			return at_line(d, member->key_line);
+		}
+		if (word < 0)
+			return refuse_type(d, member, member_path, "\"required\" or \"preferred\"");
+		d->policy->preferred[field] = word == 1;
+	}
+	return 0;
+}
+
+/* ---- network.allow ---- */
+
+struct endpoint {
+	const char *host, *cidr;
+	uint16_t ports[POLICY_MAX_PORTS];
+	size_t port_count;
+};
+
+static int read_ports(struct decoder *d, const struct json_value *value, const char *path,
+		      struct endpoint *ret)
+{
+	char item_path[PATH_SIZE];
+
+	if (value->type != JSON_ARRAY)
+		return refuse_type(d, value, path, "an array of numbers");
+	for (const struct json_value *item = value->child; item; item = item->next) {
+		snprintf(item_path, sizeof(item_path), "%.100s[%zu]", path, ret->port_count);
+		if (item->type != JSON_NUMBER)
+			return refuse_type(d, item, item_path, "a number");
+		if (!item->is_uint || item->uint == 0 || item->uint > 65535 ||
+		    ret->port_count == POLICY_MAX_PORTS) {
+			policy_refuse(d->err, item_path,
+				      "%.40s is no port; write at most %d numbers from 1 to 65535",
+				      item->string, POLICY_MAX_PORTS);
+			return at_line(d, item->line);
+		}
+		ret->ports[ret->port_count++] = (uint16_t)item->uint;
+	}
+	return 0;
+}
+
+static int read_endpoint_member(struct decoder *d, const struct json_value *member, const char *parent,
+				struct endpoint *ret)
+{
+	static const char *const keys[] = { "host", "cidr", "ports", NULL };
+	char path[PATH_SIZE], known[80];
+
+	join(parent, member->key, path);
+	if (strcmp(member->key, "ports") == 0)
+		return read_ports(d, member, path, ret);
+	if (policy_word(keys, member->key) < 0) {
+		policy_refuse(d->err, path, "unknown key; %s",
+			      policy_suggest(keys, member->key, known, sizeof(known)));
+		return at_line(d, member->key_line);
+	}
+	if (member->type != JSON_STRING)
+		return refuse_type(d, member, path, "a string");
+	*(strcmp(member->key, "host") == 0 ? &ret->host : &ret->cidr) = member->string;
+	return 0;
+}
+
+static int read_endpoint(struct decoder *d, const struct json_value *value, const char *path)
+{
+	struct endpoint row = { 0 };
+
+	if (value->type != JSON_OBJECT)
+		return refuse_type(d, value, path, "an object with host or cidr");
+	for (const struct json_value *member = value->child; member; member = member->next) {
+		if (read_endpoint_member(d, member, path, &row) != 0)
+			return -1;
+	}
+	if (!row.host == !row.cidr)
+		return policy_refuse(d->err, path, "give exactly one of host and cidr");
+	if (policy_add_endpoint(d->policy, row.host, row.cidr, row.ports, row.port_count, d->err) != 0)
+		return policy_locate(d->err, path);
+	return 0;
+}
+
+static int read_endpoints(struct decoder *d, const struct json_value *value, const char *path)
+{
+	size_t i = 0;
+
+	if (value->type != JSON_ARRAY)
+		return refuse_type(d, value, path, "an array");
+	for (const struct json_value *item = value->child; item; item = item->next, i++) {
+		char item_path[PATH_SIZE];
+
+		snprintf(item_path, sizeof(item_path), "%s[%zu]", path, i);
+		if (read_endpoint(d, item, item_path) != 0)
+			return at_line(d, item->line);
+	}
+	return 0;
+}
+
+/* ---- the document ---- */
+
+/* What must not be left out. */
+static int check_present(struct decoder *d, const struct json_value *root)
+{
+	const struct json_value *limits = json_member(root, "limits");
+
+	if (!json_member(root, "version")) {
+		policy_refuse(d->err, "version", "missing; write \"version\": %d", POLICY_VERSION);
+		return at_line(d, root->line);
+	}
+	if (!json_member(limits, "wallTime")) {
+		policy_refuse(d->err, "limits.wallTime",
+			      "missing; say how long the program may take, such as \"30s\"");
+		return at_line(d, limits ? limits->line : root->line);
+	}
+	return 0;
+}
+
+/* The child that the path goes on with; *path moves behind it. NULL if the document has none. */
+static const struct json_value *step(const struct json_value *at, const char **path)
+{
+	const char *rest = *path;
+	unsigned long index = 0;
+	char *end = NULL;
+
+	if (at->type == JSON_ARRAY && *rest == '[') {
+		index = strtoul(rest + 1, &end, 10);
+		at = at->child;
+		while (at && index-- > 0)
+			at = at->next;
+		*path = *end == ']' ? end + 1 : end;
+		return at;
+	}
+	rest += *rest == '.';
+	for (at = at->type == JSON_OBJECT ? at->child : NULL; at; at = at->next) {
+		size_t length = strlen(at->key);
+
+		/* Keys may hold dots ("limits.memory" in enforcement): compare whole keys. */
+		if (strncmp(rest, at->key, length) == 0 && strchr(".[", rest[length])) {
+			*path = rest + length;
+			return at;
+		}
+	}
+	return NULL;
+}
+
+/* The line of the deepest value on the path that the document has. */
+static int line_of(const struct json_value *root, const char *path)
+{
+	const struct json_value *at = root;
+
+	while (*path) {
+		const struct json_value *next = step(at, &path);
+
+		if (!next)
+			break;
+		at = next;
+	}
+	return at->line;
+}
+
+static int decode(struct decoder *d, const struct json_value *root)
+{
+	if (read_object(d, root, "") != 0 || check_present(d, root) != 0)
+		return -1;
+	if (policy_validate(d->policy, d->err) != 0)
+		return at_line(d, line_of(root, d->err->field));
+	return 0;
+}
+
+static void free_document(struct json_value **root)
+{
+	json_free(*root);
+}
+
+int policy_decode(const char *json, size_t len, const char *origin, struct policy *ret,
+		  struct warder_error *err)
+{
+	__attribute__((cleanup(free_document))) struct json_value *root = NULL;
+	owned_policy struct policy policy = { 0 };
+	struct decoder d = { .policy = &policy, .err = err };
+
+	if (json_parse(json, len, origin, NULL, &root, err) != 0 ||
+	    policy_preset("strict", &policy, err) != 0)
+		return -1;
+	if (decode(&d, root) != 0)
+		return error_context(err, "%.120s:%d", origin, d.line);
+	*ret = policy;
+	policy = (struct policy){ 0 };
+	return 0;
+}

@@ -1,0 +1,207 @@
+/*
+ * encode: a policy as its canonical document. Every field is written, in a fixed order and with canonical
+ * units, so that equal policies give equal texts and nothing about a policy has to be guessed. The one
+ * policy that does not decode again is a preset that still lacks its workspace: it says "readWrite:", and
+ * the decoder asks for the directory.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "policy/amounts.h"
+#include "policy/names.h"
+
+static void write_member(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_string(w, text);
+}
+
+static void write_flag(struct json_writer *w, const char *key, bool value)
+{
+	json_key(w, key);
+	json_bool(w, value);
+}
+
+static void write_number(struct json_writer *w, const char *key, uint64_t value)
+{
+	json_key(w, key);
+	json_uint(w, value);
+}
+
+static void write_strings(struct json_writer *w, const char *key, const struct policy_strings *list)
+{
+	json_key(w, key);
+	json_begin_array(w);
+	for (size_t i = 0; i < list->count; i++)
+		json_string(w, list->items[i]);
+	json_end_array(w);
+}
+
+/* The key is the last part of the field's path. */
+static void write_amount(const struct policy *policy, enum policy_field field, struct json_writer *w)
+{
+	const struct policy_amount *amount = policy_amount_of(field);
+	uint64_t value = policy_amount_get(policy, amount);
+	bool is_number = amount->measure == POLICY_MEASURE_COUNT || amount->measure == POLICY_MEASURE_CPUS;
+	char text[32];
+
+	json_key(w, strchr(policy_field_path(field), '.') + 1);
+	policy_amount_format(amount, value, text, sizeof(text));
+	if (is_number && value != POLICY_UNLIMITED)
+		json_number(w, text);
+	else
+		json_string(w, text);
+}
+
+static void write_network(const struct policy *policy, struct json_writer *w)
+{
+	json_key(w, "network");
+	json_begin_object(w);
+	write_member(w, "mode", policy_network_modes[policy->network.mode]);
+	json_key(w, "allow");
+	json_begin_array(w);
+	for (size_t i = 0; i < policy->network.allow_count; i++) {
+		const struct policy_endpoint *row = &policy->network.allow[i];
+
+		json_begin_object(w);
+		write_member(w, row->host ? "host" : "cidr", row->host ? row->host : row->cidr);
+		json_key(w, "ports");
+		json_begin_array(w);
+		for (size_t j = 0; j < row->port_count; j++)
+			json_uint(w, row->ports[j]);
+		json_end_array(w);
+		json_end_object(w);
+	}
+	json_end_array(w);
+	json_end_object(w);
+}
+
+/* "word", or "word:source" for the words that have one. */
+static void write_sourced(struct json_writer *w, const char *key, const char *word, bool has_source,
+			  const char *source)
+{
+	char *text = NULL;
+
+	if (!has_source) {
+		write_member(w, key, word);
+		return;
+	}
+	if (asprintf(&text, "%s:%s", word, source ? source : "") < 0) {
+		json_fail(w);
+		return;
+	}
+	write_member(w, key, text);
+	free(text);
+}
+
+static void write_filesystem(const struct policy *policy, struct json_writer *w)
+{
+	enum policy_view view = policy->filesystem.view;
+	enum policy_workspace workspace = policy->filesystem.workspace;
+
+	json_key(w, "filesystem");
+	json_begin_object(w);
+	write_sourced(w, "view", policy_views[view], view != POLICY_VIEW_HOST,
+		      policy->filesystem.view_source);
+	write_sourced(w, "workspace", policy_workspaces[workspace], workspace != POLICY_WORKSPACE_NONE,
+		      policy->filesystem.workspace_root);
+	json_key(w, "paths");
+	json_begin_object(w);
+	write_strings(w, "readOnly", &policy->filesystem.read_only);
+	write_strings(w, "readWrite", &policy->filesystem.read_write);
+	json_end_object(w);
+	write_amount(policy, POLICY_FIELD_TMP, w);
+	write_flag(w, "tmpExec", policy->filesystem.tmp_exec);
+	json_end_object(w);
+}
+
+static void write_environment(const struct policy *policy, struct json_writer *w)
+{
+	json_key(w, "environment");
+	json_begin_object(w);
+	write_member(w, "mode", policy_environment_modes[policy->environment.mode]);
+	write_strings(w, "names", &policy->environment.names);
+	json_key(w, "set");
+	json_begin_object(w);
+	for (size_t i = 0; i < policy->environment.set_count; i++)
+		write_member(w, policy->environment.set[i].name, policy->environment.set[i].value);
+	json_end_object(w);
+	json_end_object(w);
+}
+
+static void write_limits(const struct policy *policy, struct json_writer *w)
+{
+	json_key(w, "limits");
+	json_begin_object(w);
+	for (enum policy_field field = POLICY_FIELD_WALL_TIME; field <= POLICY_FIELD_DISK; field++)
+		write_amount(policy, field, w);
+	json_end_object(w);
+	json_key(w, "output");
+	json_begin_object(w);
+	write_amount(policy, POLICY_FIELD_STDOUT, w);
+	write_amount(policy, POLICY_FIELD_STDERR, w);
+	write_member(w, "onLimit", policy_on_output_limits[policy->output.on_limit]);
+	json_end_object(w);
+}
+
+static void write_processes(const struct policy *policy, struct json_writer *w)
+{
+	json_key(w, "processes");
+	json_begin_object(w);
+	write_flag(w, "spawn", policy->processes.spawn);
+	json_key(w, "identity");
+	json_begin_object(w);
+	write_number(w, "uid", policy->processes.uid);
+	write_number(w, "gid", policy->processes.gid);
+	json_end_object(w);
+	json_end_object(w);
+}
+
+static void write_syscalls(const struct policy *policy, struct json_writer *w)
+{
+	json_key(w, "syscalls");
+	json_begin_object(w);
+	write_member(w, "profile", policy_profiles[policy->syscalls.profile]);
+	write_strings(w, "deny", &policy->syscalls.deny);
+	write_strings(w, "allow", &policy->syscalls.allow);
+	write_member(w, "onViolation", policy_on_violations[policy->syscalls.on_violation]);
+	json_end_object(w);
+}
+
+static void write_enforcement(const struct policy *policy, struct json_writer *w)
+{
+	json_key(w, "enforcement");
+	json_begin_object(w);
+	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++)
+		write_member(w, policy_field_path(field), policy_enforcements[policy->preferred[field]]);
+	json_end_object(w);
+}
+
+void policy_write(const struct policy *policy, struct json_writer *writer)
+{
+	json_begin_object(writer);
+	write_number(writer, "version", POLICY_VERSION);
+	write_network(policy, writer);
+	write_filesystem(policy, writer);
+	write_environment(policy, writer);
+	write_limits(policy, writer);
+	write_processes(policy, writer);
+	write_syscalls(policy, writer);
+	write_member(writer, "workingDirectory", policy->working_directory);
+	if (policy->languages.any)
+		write_member(writer, "languages", "any");
+	else
+		write_strings(writer, "languages", &policy->languages.names);
+	write_enforcement(policy, writer);
+	json_end_object(writer);
+}
+
+char *policy_encode(const struct policy *policy)
+{
+	struct json_writer writer = { .pretty = true };
+
+	policy_write(policy, &writer);
+	return json_take(&writer);
+}

@@ -1,0 +1,213 @@
+/*
+ * match: what a policy asks for against what a backend can do.
+ *
+ * The controls stand in the order of the fields, so walking over them gives the rows in the order in which
+ * they are reported: language, payload, then fields. A language or payload that does not fit can not be
+ * preferred away.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "policy/names.h"
+#include "policy/values.h"
+
+static struct policy_unmet *add_unmet(struct policy_match *match, enum policy_control control, uint32_t error,
+				      bool preferred)
+{
+	struct policy_unmet *unmet = &match->unmet[match->count++];
+
+	*unmet = (struct policy_unmet){
+		.field =
+		    control == POLICY_CONTROL_COUNT ? POLICY_FIELD_LANGUAGES : policy_control_field(control),
+		.control = control,
+		.error = error,
+		.preferred = preferred,
+	};
+	if (!preferred)
+		match->required_count++;
+	return unmet;
+}
+
+static bool has_language(const char *const *languages, const char *language)
+{
+	for (; languages && *languages; languages++) {
+		if (strcmp(*languages, language) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void add_names(struct policy_text *text, const char *const *names)
+{
+	for (size_t i = 0; names && names[i]; i++)
+		policy_text_add(text, "%s%s", i ? ", " : "", names[i]);
+	if (!names || !names[0])
+		policy_text_add(text, "none");
+}
+
+/* The policy's list first: what it does not allow may not run on any backend. */
+static void match_language(const struct policy *policy, const struct policy_capabilities *capabilities,
+			   const char *language, struct policy_match *match)
+{
+	bool allowed = policy->languages.any || policy_strings_have(&policy->languages.names, language);
+	struct policy_unmet *unmet;
+	struct policy_text text;
+	char quoted[48];
+
+	if (allowed && has_language(capabilities->languages, language))
+		return;
+	unmet = add_unmet(match, POLICY_CONTROL_COUNT, WARDER_ERROR_UNSUPPORTED_LANGUAGE, false);
+	text = (struct policy_text){ unmet->reason, sizeof(unmet->reason), 0 };
+	json_quote(language, quoted, sizeof(quoted));
+	if (!allowed) {
+		policy_text_add(&text, "the policy does not allow the language %s; add it to languages",
+				quoted);
+		return;
+	}
+	policy_text_add(&text, "the language %s is not available with the backend %s; available: ", quoted,
+			capabilities->backend);
+	add_names(&text, capabilities->languages);
+}
+
+static const char *payload_fault(const struct policy_subject *subject)
+{
+	switch (subject->payload) {
+	case POLICY_PAYLOAD_PROGRAM:
+		return strcmp(subject->language, "command") == 0 ? NULL
+								 : "a program needs the language command";
+	case POLICY_PAYLOAD_SOURCE:
+		return strcmp(subject->language, "wasm") != 0
+			   ? NULL
+			   : "the language wasm needs a GuestModule, not source";
+	case POLICY_PAYLOAD_GUEST_MODULE:
+		return strcmp(subject->language, "wasm") == 0 ? NULL
+							      : "a GuestModule needs the language wasm";
+	}
+	return "the payload is of no known kind";
+}
+
+static void match_payload(const struct policy_subject *subject, struct policy_match *match)
+{
+	const char *fault = payload_fault(subject);
+	struct policy_unmet *unmet;
+	char quoted[48];
+
+	if (!fault)
+		return;
+	unmet = add_unmet(match, POLICY_CONTROL_COUNT, WARDER_ERROR_INVALID_REQUEST, false);
+	snprintf(unmet->reason, sizeof(unmet->reason), "%s; the request says %s", fault,
+		 json_quote(subject->language, quoted, sizeof(quoted)));
+}
+
+static void match_control(const struct policy *policy, const struct policy_capabilities *capabilities,
+			  enum policy_control control, struct policy_match *match)
+{
+	const struct policy_capability *capability = &capabilities->controls[control];
+	struct policy_unmet *unmet;
+
+	if (capability->enforced)
+		return;
+	unmet = add_unmet(match, control, WARDER_ERROR_UNSUPPORTED_POLICY,
+			  policy->preferred[policy_control_field(control)]);
+	if (capability->reason[0])
+		snprintf(unmet->reason, sizeof(unmet->reason), "%s", capability->reason);
+	else
+		snprintf(unmet->reason, sizeof(unmet->reason), "the backend %s cannot enforce %s",
+			 capabilities->backend, policy_control_text(control));
+}
+
+/* ---- the error ---- */
+
+/* The field as a user may know it: "limits.wallTime (timeout)". */
+static void add_field(struct policy_text *text, enum policy_field field)
+{
+	const char *path = policy_field_path(field), *group = policy_field_group(field);
+
+	policy_text_add(text, "%s", path);
+	if (!strstr(path, group))
+		policy_text_add(text, " (%s)", group);
+}
+
+/* Whether a row is the first required one of its field that could not be enforced. */
+static bool is_first_of_field(const struct policy_match *match, size_t i)
+{
+	const struct policy_unmet *row = &match->unmet[i];
+
+	if (row->preferred || row->control == POLICY_CONTROL_COUNT)
+		return false;
+	return i == 0 || match->unmet[i - 1].field != row->field;
+}
+
+#define FIELDS_SIZE 300 /* of the error's text, so that a reason still fits behind the names */
+
+static void add_fields(struct policy_text *text, const struct policy_match *match)
+{
+	size_t listed = 0, left_out = 0;
+
+	for (size_t i = 0; i < match->count; i++) {
+		if (!is_first_of_field(match, i))
+			continue;
+		if (text->used > FIELDS_SIZE) {
+			left_out++;
+			continue;
+		}
+		policy_text_add(text, "%s",
+				listed++     ? ", "
+				: text->used ? "; cannot enforce "
+					     : "cannot enforce ");
+		add_field(text, match->unmet[i].field);
+	}
+	if (left_out > 0)
+		policy_text_add(text, " and %zu more", left_out);
+}
+
+static void add_reasons(struct policy_text *text, const struct policy_match *match)
+{
+	const char *before = ": ";
+
+	for (size_t i = 0; i < match->count; i++) {
+		const struct policy_unmet *row = &match->unmet[i];
+
+		if (row->preferred || row->control == POLICY_CONTROL_COUNT)
+			continue;
+		policy_text_add(text, "%s%s: %s", before, policy_control_name(row->control), row->reason);
+		before = "; ";
+	}
+}
+
+static int refuse(const struct policy_match *match, struct warder_error *err)
+{
+	char buf[sizeof(err->text)] = "";
+	struct policy_text text = { buf, sizeof(buf), 0 };
+	const struct policy_unmet *first = NULL;
+
+	for (size_t i = 0; i < match->count; i++) {
+		const struct policy_unmet *row = &match->unmet[i];
+
+		if (!first && !row->preferred)
+			first = row;
+		if (row->control == POLICY_CONTROL_COUNT)
+			policy_text_add(&text, "%s%s", text.used ? "; " : "", row->reason);
+	}
+	add_fields(&text, match);
+	add_reasons(&text, match);
+	return error_set(err, (enum warder_error_kind)first->error, policy_field_path(first->field), "%s",
+			 buf);
+}
+
+int policy_match(const struct policy *policy, const struct policy_capabilities *capabilities,
+		 const struct policy_subject *subject, struct policy_match *ret, struct warder_error *err)
+{
+	memset(ret, 0, sizeof(*ret));
+	policy_needed_controls(policy, ret->needed);
+	if (subject) {
+		match_language(policy, capabilities, subject->language, ret);
+		match_payload(subject, ret);
+	}
+	for (enum policy_control control = 0; control < POLICY_CONTROL_COUNT; control++) {
+		if (ret->needed[control])
+			match_control(policy, capabilities, control, ret);
+	}
+	return ret->required_count > 0 ? refuse(ret, err) : 0;
+}

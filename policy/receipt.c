@@ -1,0 +1,61 @@
+#include <stdio.h>
+
+#include "base/json.h"
+#include "policy/policy.h"
+
+static const char *const statuses[] = {
+	[POLICY_RECEIPT_ENFORCED] = "enforced",
+	[POLICY_RECEIPT_NOT_ENFORCED] = "notEnforced",
+	[POLICY_RECEIPT_UNRESTRICTED] = "unrestricted",
+	[POLICY_RECEIPT_HARDENING] = "hardening",
+	[POLICY_RECEIPT_ABSENT] = "absent",
+};
+
+const char *policy_receipt_status_name(enum policy_receipt_status status)
+{
+	return statuses[status];
+}
+
+struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
+					      enum policy_receipt_status status)
+{
+	struct policy_receipt_row *row;
+
+	if (receipt->count == sizeof(receipt->rows) / sizeof(receipt->rows[0]))
+		return NULL;
+	row = &receipt->rows[receipt->count++];
+	*row = (struct policy_receipt_row){ .status = status };
+	snprintf(row->control, sizeof(row->control), "%s", control);
+	return row;
+}
+
+static void write_row(const struct policy_receipt_row *row, struct json_writer *writer)
+{
+	const struct {
+		const char *key, *text;
+	} members[] = {
+		{ "control", row->control },     { "status", statuses[row->status] },
+		{ "requested", row->requested }, { "mechanism", row->mechanism },
+		{ "value", row->value },         { "source", row->source },
+	};
+
+	json_begin_object(writer);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		json_key(writer, members[i].key);
+		json_string(writer, members[i].text);
+	}
+	json_end_object(writer);
+}
+
+void policy_receipt_write(const struct policy_receipt *receipt, struct json_writer *writer)
+{
+	json_begin_object(writer);
+	json_key(writer, "isolation");
+	json_string(writer, policy_isolation_name(receipt->isolation));
+	json_key(writer, "controls");
+	json_begin_array(writer);
+	for (size_t i = 0; i < receipt->count; i++)
+		write_row(&receipt->rows[i], writer);
+	json_end_array(writer);
+	json_end_object(writer);
+}

@@ -1,0 +1,309 @@
+/*
+ * validate: the rules that hold for every policy, however it was built. They need nothing but the policy
+ * itself; what depends on the host (does a path exist, does the kernel know a system call) is found out
+ * where it is used.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "policy/amounts.h"
+#include "policy/names.h"
+#include "policy/values.h"
+
+#define PATH_SIZE 72
+#define MIN_ID    1
+#define MAX_ID    65533 /* 65534 is what the kernel shows for an id without a mapping */
+/* One string of the environment, "NAME=value" with its NUL, is at most 32 pages (MAX_ARG_STRLEN). */
+#define MAX_VARIABLE 131072
+
+static int refuse_value(struct warder_error *err, const char *path, const char *value, const char *fault)
+{
+	char quoted[64];
+
+	return policy_refuse(err, path, "%s %s", json_quote(value, quoted, sizeof(quoted)), fault);
+}
+
+static int check_value(struct warder_error *err, const char *path, const char *value,
+		       const char *(*fault_of)(const char *))
+{
+	const char *fault = fault_of(value);
+
+	return fault ? refuse_value(err, path, value, fault) : 0;
+}
+
+/* Each item by a rule, and none of them twice. */
+static int check_list(const struct policy_strings *list, const char *path,
+		      const char *(*fault_of)(const char *), struct warder_error *err)
+{
+	char item_path[PATH_SIZE];
+
+	for (size_t i = 0; i < list->count; i++) {
+		snprintf(item_path, sizeof(item_path), "%s[%zu]", path, i);
+		if (check_value(err, item_path, list->items[i], fault_of) != 0)
+			return -1;
+		for (size_t j = 0; j < i; j++) {
+			if (strcmp(list->items[i], list->items[j]) == 0)
+				return refuse_value(err, item_path, list->items[i],
+						    "is given twice; leave one out");
+		}
+	}
+	return 0;
+}
+
+/* No item of one list may stand in the other. */
+static int check_disjoint(const struct policy_strings *list, const char *path,
+			  const struct policy_strings *other, const char *other_path,
+			  struct warder_error *err)
+{
+	char item_path[PATH_SIZE], fault[120];
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (!policy_strings_have(other, list->items[i]))
+			continue;
+		snprintf(item_path, sizeof(item_path), "%s[%zu]", path, i);
+		snprintf(fault, sizeof(fault), "is in %s too; leave one out", other_path);
+		return refuse_value(err, item_path, list->items[i], fault);
+	}
+	return 0;
+}
+
+/* ---- languages ---- */
+
+static const char *language_fault(const char *name)
+{
+	return policy_is_language(name) ? NULL : "is no language that Warder knows";
+}
+
+/* Its own message: here the likely word helps more than the rule. */
+static int refuse_language(const char *name, size_t i, struct warder_error *err)
+{
+	char path[PATH_SIZE], quoted[64], known[200];
+
+	snprintf(path, sizeof(path), "languages[%zu]", i);
+	return policy_refuse(err, path, "%s is no language that Warder knows; %s",
+			     json_quote(name, quoted, sizeof(quoted)),
+			     policy_suggest(policy_languages, name, known, sizeof(known)));
+}
+
+static int check_languages(const struct policy *policy, struct warder_error *err)
+{
+	const struct policy_strings *names = &policy->languages.names;
+
+	for (size_t i = 0; i < names->count; i++) {
+		if (language_fault(names->items[i]))
+			return refuse_language(names->items[i], i, err);
+	}
+	if (policy->languages.any && names->count > 0)
+		return policy_refuse(err, "languages", "both \"any\" and a list; give one of them");
+	if (policy->preferred[POLICY_FIELD_LANGUAGES])
+		return policy_refuse(
+		    err, "enforcement.languages",
+		    "\"preferred\" has no meaning, the list is always enforced; leave it out");
+	return check_list(names, "languages", language_fault, err);
+}
+
+/* ---- network ---- */
+
+static int check_ports(const struct policy_endpoint *row, const char *row_path, struct warder_error *err)
+{
+	char path[PATH_SIZE];
+
+	for (size_t i = 0; i < row->port_count; i++) {
+		snprintf(path, sizeof(path), "%.40s.ports[%zu]", row_path, i);
+		if (row->ports[i] == 0)
+			return policy_refuse(err, path, "0 is no port; write a number from 1 to 65535");
+		for (size_t j = 0; j < i; j++) {
+			if (row->ports[i] == row->ports[j])
+				return policy_refuse(err, path, "%u is given twice; leave one out",
+						     row->ports[i]);
+		}
+	}
+	return 0;
+}
+
+static int check_cidr(const char *path, const char *text, struct warder_error *err)
+{
+	struct policy_cidr cidr;
+	char canonical[64], fault[128];
+
+	if (policy_parse_cidr(text, &cidr, err) != 0)
+		return policy_locate(err, path);
+	policy_format_cidr(&cidr, canonical, sizeof(canonical));
+	if (strcmp(canonical, text) == 0)
+		return 0;
+	snprintf(fault, sizeof(fault), "is not in its canonical form; write \"%s\"", canonical);
+	return refuse_value(err, path, text, fault);
+}
+
+static int check_endpoint(const struct policy_endpoint *row, const char *row_path, struct warder_error *err)
+{
+	char path[PATH_SIZE];
+
+	if (!row->host == !row->cidr)
+		return policy_refuse(err, row_path, "give exactly one of host and cidr");
+	snprintf(path, sizeof(path), "%.40s.%s", row_path, row->host ? "host" : "cidr");
+	if (row->host ? check_value(err, path, row->host, policy_host_fault)
+		      : check_cidr(path, row->cidr, err))
+		return -1;
+	return check_ports(row, row_path, err);
+}
+
+static int check_network(const struct policy *policy, struct warder_error *err)
+{
+	bool is_allow = policy->network.mode == POLICY_NETWORK_ALLOW;
+	char path[PATH_SIZE];
+
+	if (!is_allow && policy->network.allow_count > 0)
+		return policy_refuse(
+		    err, "network.allow",
+		    "there are rows but network.mode is \"%s\"; set it to \"allow\" or leave them out",
+		    policy_network_mode_name(policy->network.mode));
+	if (is_allow && policy->network.allow_count == 0)
+		return policy_refuse(
+		    err, "network.allow",
+		    "network.mode is \"allow\" and there are no rows; give some or set \"none\"");
+	for (size_t i = 0; i < policy->network.allow_count; i++) {
+		snprintf(path, sizeof(path), "network.allow[%zu]", i);
+		if (check_endpoint(&policy->network.allow[i], path, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- filesystem ---- */
+
+static int check_view(const struct policy *policy, struct warder_error *err)
+{
+	const char *source = policy->filesystem.view_source;
+	bool is_image = policy->filesystem.view == POLICY_VIEW_IMAGE;
+
+	if (policy->filesystem.view == POLICY_VIEW_HOST)
+		return 0;
+	if (!source)
+		return policy_refuse(err, "filesystem.view", "the %s is missing; write \"%s:...\"",
+				     policy_views[policy->filesystem.view],
+				     policy_views[policy->filesystem.view]);
+	return check_value(err, "filesystem.view", source, is_image ? policy_image_fault : policy_path_fault);
+}
+
+static int check_workspace(const struct policy *policy, struct warder_error *err)
+{
+	if (policy->filesystem.workspace == POLICY_WORKSPACE_NONE)
+		return 0;
+	if (!policy->filesystem.workspace_root)
+		return policy_refuse(
+		    err, "filesystem.workspace",
+		    "the directory is missing; give filesystem.workspace \"%s:/dir\" or --workspace DIR",
+		    policy_workspaces[policy->filesystem.workspace]);
+	return check_value(err, "filesystem.workspace", policy->filesystem.workspace_root, policy_path_fault);
+}
+
+static int check_filesystem(const struct policy *policy, struct warder_error *err)
+{
+	static const char read_only[] = "filesystem.paths.readOnly",
+			  read_write[] = "filesystem.paths.readWrite";
+
+	if (check_view(policy, err) != 0 || check_workspace(policy, err) != 0 ||
+	    check_list(&policy->filesystem.read_only, read_only, policy_path_fault, err) != 0 ||
+	    check_list(&policy->filesystem.read_write, read_write, policy_path_fault, err) != 0)
+		return -1;
+	return check_disjoint(&policy->filesystem.read_write, read_write, &policy->filesystem.read_only,
+			      read_only, err);
+}
+
+/* ---- environment ---- */
+
+static int check_variables(const struct policy *policy, struct warder_error *err)
+{
+	for (size_t i = 0; i < policy->environment.set_count; i++) {
+		const struct policy_variable *variable = &policy->environment.set[i];
+		char path[PATH_SIZE];
+
+		snprintf(path, sizeof(path), "environment.set.%.50s", variable->name);
+		if (check_value(err, path, variable->name, policy_variable_fault) != 0)
+			return -1;
+		if (strlen(variable->name) + strlen(variable->value) + 2 > MAX_VARIABLE)
+			return policy_refuse(
+			    err, path, "the value has %zu bytes; the kernel takes at most %d with the name",
+			    strlen(variable->value), MAX_VARIABLE - 2);
+	}
+	return 0;
+}
+
+static int check_environment(const struct policy *policy, struct warder_error *err)
+{
+	const struct policy_strings *names = &policy->environment.names;
+	bool is_list = policy->environment.mode == POLICY_ENVIRONMENT_ALLOW_LIST;
+
+	if (!is_list && names->count > 0)
+		return policy_refuse(
+		    err, "environment.names",
+		    "there are names but environment.mode is \"%s\"; set it to \"allowList\" or leave "
+		    "them out",
+		    policy_environment_modes[policy->environment.mode]);
+	if (is_list && names->count == 0)
+		return policy_refuse(
+		    err, "environment.names",
+		    "environment.mode is \"allowList\" and there are no names; give some or set \"none\"");
+	if (check_list(names, "environment.names", policy_variable_fault, err) != 0)
+		return -1;
+	return check_variables(policy, err);
+}
+
+/* ---- the rest ---- */
+
+static int check_amounts(const struct policy *policy, struct warder_error *err)
+{
+	const struct policy_amount *amount;
+
+	for (size_t i = 0; (amount = policy_amount_at(i)) != NULL; i++) {
+		if (policy_amount_check(policy, amount, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int check_id(const char *path, uint32_t id, struct warder_error *err)
+{
+	if (id < MIN_ID || id > MAX_ID)
+		return policy_refuse(err, path, "%u is out of range; give %d to %d", id, MIN_ID, MAX_ID);
+	return 0;
+}
+
+static int check_identity(const struct policy *policy, struct warder_error *err)
+{
+	if (check_id("processes.identity.uid", policy->processes.uid, err) != 0)
+		return -1;
+	return check_id("processes.identity.gid", policy->processes.gid, err);
+}
+
+static int check_syscalls(const struct policy *policy, struct warder_error *err)
+{
+	if (check_list(&policy->syscalls.deny, "syscalls.deny", policy_syscall_fault, err) != 0 ||
+	    check_list(&policy->syscalls.allow, "syscalls.allow", policy_syscall_fault, err) != 0)
+		return -1;
+	return check_disjoint(&policy->syscalls.allow, "syscalls.allow", &policy->syscalls.deny,
+			      "syscalls.deny", err);
+}
+
+static int check_working_directory(const struct policy *policy, struct warder_error *err)
+{
+	if (!policy->working_directory)
+		return 0;
+	return check_value(err, "workingDirectory", policy->working_directory, policy_path_fault);
+}
+
+int policy_validate(const struct policy *policy, struct warder_error *err)
+{
+	static int (*const checks[])(const struct policy *, struct warder_error *) = {
+		check_languages, check_network,  check_filesystem, check_environment,
+		check_amounts,   check_identity, check_syscalls,   check_working_directory,
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		if (checks[i](policy, err) != 0)
+			return -1;
+	}
+	return 0;
+}

@@ -35,7 +35,8 @@ INIT_LINK   = -nostdlib -static -no-pie -Wl,-z,noexecstack,-z,norelro,--build-id
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2);)
 
-LIB_SRC   := $(sort $(wildcard base/*.c policy/*.c rootfs/*.c jail/*.c backends/*.c runtime/*.c))
+# root.c is compiled twice: into the init, and for the child that prepares a template.
+LIB_SRC   := $(sort $(wildcard base/*.c policy/*.c rootfs/*.c jail/*.c backends/*.c runtime/*.c) jail/inside/root.c)
 LIB_ASM   := $(wildcard jail/*.S)
 CLI_SRC   := $(sort $(wildcard runtime/cli/*.c))
 INIT_SRC  := $(sort $(wildcard jail/inside/*.c))

@@ -49,7 +49,7 @@ uint32_t block_append(struct block *block, const void *bytes, size_t len)
 {
 	uint32_t at = block_reserve(block, len);
 
-	if (at && len)
+	if (!block->failed && len)
 		memcpy(block->bytes + at, bytes, len);
 	return at;
 }

@@ -38,6 +38,8 @@ struct rootfs_entry {
 	uid_t owner_uid;   /* host owner of the source, from fstat */
 	gid_t owner_gid;
 	enum policy_field field; /* policy field that asked for it, POLICY_FIELD_NONE for the base view */
+	dev_t source_dev;  /* what the plan saw; another one at open is refused */
+	ino_t source_ino;
 	int source_fd;     /* after rootfs_open: O_PATH descriptor; -1 before */
 };
 

@@ -52,7 +52,7 @@ enum wire_fd {
 	X(INIT_DROP, "init-drop")       \
 	X(STDIO, "descriptors")         \
 	X(RLIMITS, "rlimits")           \
-	X(IDENTITY, "identity")         \
+	X(IDENTITY, "ids")              \
 	X(CWD, "working-directory")     \
 	X(PRIVILEGES, "privileges")     \
 	X(SPECULATION, "speculation")   \

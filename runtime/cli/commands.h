@@ -1,0 +1,36 @@
+/*
+ * commands: what the words after "warder" do. Private to cli/.
+ */
+#ifndef WARDER_RUNTIME_CLI_COMMANDS_H
+#define WARDER_RUNTIME_CLI_COMMANDS_H
+
+#include "runtime/cli/flags.h"
+
+/* Exit status when Warder itself refused or failed, and nothing was started. */
+#define EXIT_REFUSED 125
+
+struct command {
+	const char *name;
+	enum flag_command flags;
+	const char *usage; /* what follows "warder" */
+	const char *summary;
+	const char *details; /* more lines of help, or NULL */
+	const char *example; /* works as printed */
+	/* request is parsed, not loaded; argv are the arguments that it was parsed from. Returns the exit status. */
+	int (*run)(struct request *request, char **argv);
+};
+
+/* Row i; NULL past the end. */
+const struct command *command_at(size_t i);
+
+int run_command(struct request *request, char **argv);
+int explain_command(struct request *request, char **argv);
+int policy_command(struct request *request, char **argv);
+int doctor_command(struct request *request, char **argv);
+int completion_command(struct request *request, char **argv);
+
+/* Tell of an error of Warder's own: a line on standard error, or with --json an object on standard output. Returns
+ * `status`. */
+int command_refuse(const struct request *request, const struct warder_error *err, int status);
+
+#endif

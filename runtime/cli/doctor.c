@@ -1,0 +1,233 @@
+/*
+ * doctor: what this host can do, by trying.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/explain.h"
+#include "runtime/cli/term.h"
+
+static const char *const controllers[CGROUP_CONTROLLER_COUNT] = {
+	[CGROUP_MEMORY] = "memory",
+	[CGROUP_PIDS] = "processes",
+	[CGROUP_CPU] = "cpu bandwidth",
+	[CGROUP_ACCOUNT] = "cpu time",
+};
+
+struct findings {
+	const struct jail_host *host;
+	struct explain_row rows[EXPLAIN_ROWS_MAX]; /* of the strict preset */
+	size_t row_count;
+	bool strict;         /* it can be enforced */
+	const char *why_not; /* what else than a row stands in its way; "" for none */
+	int leftovers, removed;
+};
+
+/* ---- as text ---- */
+
+static void print_line(bool good, const char *what, const char *detail)
+{
+	printf("  ");
+	term_print(good ? TERM_GOOD : TERM_BAD, 5, good ? "yes" : "no");
+	term_print(TERM_PLAIN, 32, what);
+	printf("%s\n", detail);
+}
+
+static void print_features(const struct jail_host *host)
+{
+	term_title("Kernel and privilege");
+	for (enum jail_feature feature = 0; feature < JAIL_FEATURE_COUNT; feature++)
+		print_line(host->features[feature].there, jail_feature_title(feature),
+			   host->features[feature].detail);
+}
+
+static void describe_controller(const struct cgroup_host *cgroup, enum cgroup_controller controller,
+				char *buf, size_t len)
+{
+	int at = cgroup->hierarchy_of[controller];
+
+	if (at < 0)
+		snprintf(buf, len, "%s", cgroup->reason[controller]);
+	else
+		snprintf(buf, len, "v%d, below %s", cgroup->hierarchies[at].v2 ? 2 : 1,
+			 cgroup->hierarchies[at].base);
+}
+
+static void print_cgroups(const struct cgroup_host *cgroup)
+{
+	char text[CGROUP_BASE_MAX + 32];
+
+	putchar('\n');
+	term_title("Control groups");
+	for (enum cgroup_controller controller = 0; controller < CGROUP_CONTROLLER_COUNT; controller++) {
+		describe_controller(cgroup, controller, text, sizeof(text));
+		print_line(cgroup->hierarchy_of[controller] >= 0, controllers[controller], text);
+	}
+	print_line(cgroup->swap_limit || cgroup->no_swap, "swap",
+		   cgroup->no_swap      ? "the host has no swap space"
+		   : cgroup->swap_limit ? "can be limited"
+					: "cannot be limited");
+}
+
+static void print_strict(const struct findings *findings)
+{
+	putchar('\n');
+	term_title("Preset strict");
+	for (size_t i = 0; i < findings->row_count; i++) {
+		if (findings->rows[i].state == EXPLAIN_REFUSED)
+			print_line(false, findings->rows[i].field, findings->rows[i].by);
+	}
+	if (findings->why_not[0])
+		print_line(false, "cannot be enforced", findings->why_not);
+	if (findings->strict)
+		print_line(true, "can be enforced", "");
+}
+
+static void print_text(const struct findings *findings, bool clean)
+{
+	print_features(findings->host);
+	print_cgroups(&findings->host->cgroup);
+	print_strict(findings);
+	putchar('\n');
+	term_title("Left by dead supervisors");
+	if (clean)
+		printf("  %d removed, %d left\n", findings->removed, findings->leftovers);
+	else
+		printf("  %d%s\n", findings->leftovers,
+		       findings->leftovers ? "; \"warder doctor --clean\" removes them" : "");
+}
+
+/* ---- as JSON ---- */
+
+static void member(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_string(w, text);
+}
+
+static void member_bool(struct json_writer *w, const char *key, bool value)
+{
+	json_key(w, key);
+	json_bool(w, value);
+}
+
+static void write_features(struct json_writer *w, const struct jail_host *host)
+{
+	json_key(w, "features");
+	json_begin_array(w);
+	for (enum jail_feature feature = 0; feature < JAIL_FEATURE_COUNT; feature++) {
+		json_begin_object(w);
+		member(w, "name", jail_feature_name(feature));
+		member_bool(w, "there", host->features[feature].there);
+		member(w, "detail", host->features[feature].detail);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void write_cgroups(struct json_writer *w, const struct cgroup_host *cgroup)
+{
+	json_key(w, "cgroups");
+	json_begin_array(w);
+	for (enum cgroup_controller controller = 0; controller < CGROUP_CONTROLLER_COUNT; controller++) {
+		int at = cgroup->hierarchy_of[controller];
+
+		json_begin_object(w);
+		member(w, "controller", controllers[controller]);
+		json_key(w, "version");
+		if (at < 0)
+			json_null(w);
+		else
+			json_uint(w, cgroup->hierarchies[at].v2 ? 2 : 1);
+		member(w, "base", at < 0 ? NULL : cgroup->hierarchies[at].base);
+		member(w, "reason", at < 0 ? cgroup->reason[controller] : NULL);
+		json_end_object(w);
+	}
+	json_end_array(w);
+	member_bool(w, "swapLimit", cgroup->swap_limit);
+	member_bool(w, "noSwap", cgroup->no_swap);
+}
+
+static void write_strict(struct json_writer *w, const struct findings *findings)
+{
+	json_key(w, "strict");
+	json_begin_object(w);
+	member_bool(w, "enforceable", findings->strict);
+	json_key(w, "missing");
+	json_begin_array(w);
+	for (size_t i = 0; i < findings->row_count; i++) {
+		if (findings->rows[i].state != EXPLAIN_REFUSED)
+			continue;
+		json_begin_object(w);
+		member(w, "field", findings->rows[i].field);
+		member(w, "reason", findings->rows[i].by);
+		json_end_object(w);
+	}
+	json_end_array(w);
+	member(w, "reason", findings->why_not[0] ? findings->why_not : NULL);
+	json_end_object(w);
+}
+
+static void print_json(const struct findings *findings)
+{
+	struct json_writer w = { 0 };
+	char *text;
+
+	json_begin_object(&w);
+	write_features(&w, findings->host);
+	write_cgroups(&w, &findings->host->cgroup);
+	write_strict(&w, findings);
+	json_key(&w, "leftovers");
+	json_int(&w, findings->leftovers);
+	json_key(&w, "removed");
+	json_int(&w, findings->removed);
+	json_end_object(&w);
+	text = json_take(&w);
+	puts(text ? text : "null");
+	free(text);
+}
+
+/* ---- the command ---- */
+
+static int examine(const struct request *request, const struct policy *strict)
+{
+	const struct preparation_options options = { .cgroup_parent = request->cgroup_parent,
+						     .thorough = true };
+	struct preparation preparation = { 0 };
+	struct warder_error err = { 0 };
+	struct findings findings = { .host = &preparation.host, .why_not = "" };
+
+	findings.strict = preparation_build(strict, &options, &preparation, &err) == 0;
+	findings.row_count = explain_rows(strict, &preparation, findings.rows);
+	if (!findings.strict && preparation.match.required_count == 0)
+		findings.why_not = err.text;
+	if (request->clean)
+		findings.removed = jail_clean(&preparation.host, false);
+	findings.leftovers = jail_clean(&preparation.host, true);
+	if (request->json)
+		print_json(&findings);
+	else
+		print_text(&findings, request->clean);
+	preparation_done(&preparation);
+	return findings.strict ? 0 : 1;
+}
+
+int doctor_command(struct request *request, char **argv)
+{
+	struct warder_error err = { 0 };
+	int status;
+
+	if (request->rest[0]) {
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
+			  "doctor takes no argument such as \"%.80s\"", request->rest[0]);
+		return command_refuse(request, &err, EXIT_REFUSED);
+	}
+	request->base = "strict";
+	if (request_load(FLAG_DOCTOR, argv, request, &err) != 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	status = examine(request, &request->policy->policy);
+	return status;
+}

@@ -1,0 +1,528 @@
+/*
+ * explain: what would happen, and why.
+ *
+ * It goes the way of a run, up to the point where kernel objects would be made: same checks, same probe, same plan, as
+ * the user who asks. So what it says would be enforced is what a run by the same user does, and who may not
+ * start a jail can still read what would be refused.
+ */
+#include "runtime/cli/explain.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/term.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+
+static const struct {
+	const char *word; /* in JSON and in the table */
+	enum term_style style;
+} states[] = {
+	[EXPLAIN_ENFORCED] = { "enforced", TERM_GOOD },
+	[EXPLAIN_NOT_ENFORCED] = { "notEnforced", TERM_WARN },
+	[EXPLAIN_REFUSED] = { "refused", TERM_BAD },
+	[EXPLAIN_UNRESTRICTED] = { "unrestricted", TERM_DIM },
+};
+
+static const struct {
+	uint64_t flag;
+	const char *name;
+} namespaces[] = {
+	{ CLONE_NEWUSER, "user" },     { CLONE_NEWNS, "mount" },  { CLONE_NEWPID, "pid" },
+	{ CLONE_NEWNET, "network" },   { CLONE_NEWIPC, "ipc" },   { CLONE_NEWUTS, "hostname" },
+	{ CLONE_NEWCGROUP, "cgroup" }, { CLONE_NEWTIME, "time" },
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- rows ---- */
+
+static const struct policy_unmet *find_unmet(const struct policy_match *match, enum policy_field field,
+					     enum policy_control control)
+{
+	for (size_t i = 0; i < match->count; i++) {
+		if (match->unmet[i].field == field && match->unmet[i].control == control)
+			return &match->unmet[i];
+	}
+	return NULL;
+}
+
+static void fill_control(const struct policy *policy, const struct preparation *preparation,
+			 enum policy_control control, struct explain_row *row)
+{
+	const struct policy_capability *capability = &preparation->capabilities.controls[control];
+
+	row->control = policy_control_name(control);
+	policy_control_value(policy, control, row->requested, sizeof(row->requested));
+	if (!preparation->match.needed[control]) {
+		row->state = EXPLAIN_UNRESTRICTED;
+		row->by = "the policy asks for no restriction";
+	} else if (capability->enforced) {
+		row->state = EXPLAIN_ENFORCED;
+		row->by = capability->mechanism;
+	} else {
+		row->state = row->preferred ? EXPLAIN_NOT_ENFORCED : EXPLAIN_REFUSED;
+		row->by = capability->reason;
+	}
+}
+
+static void fill_languages(const struct policy *policy, const struct preparation *preparation,
+			   struct explain_row *row)
+{
+	const struct policy_unmet *unmet =
+	    find_unmet(&preparation->match, POLICY_FIELD_LANGUAGES, POLICY_CONTROL_COUNT);
+	size_t used = 0;
+
+	snprintf(row->requested, sizeof(row->requested), "%s", policy->languages.any ? "any" : "");
+	for (size_t i = 0; i < policy->languages.names.count && used < sizeof(row->requested); i++)
+		used += (size_t)snprintf(row->requested + used, sizeof(row->requested) - used, "%s%s",
+					 i ? "," : "", policy->languages.names.items[i]);
+	row->state = unmet                   ? EXPLAIN_REFUSED
+		     : policy->languages.any ? EXPLAIN_UNRESTRICTED
+					     : EXPLAIN_ENFORCED;
+	row->by = unmet ? unmet->reason : "checked before the start";
+}
+
+/* The rows of one field: each control that it needs, or one row when it needs none. */
+static size_t fill_field(const struct policy *policy, const struct preparation *preparation,
+			 enum policy_field field, struct explain_row *rows)
+{
+	enum policy_control first = POLICY_CONTROL_COUNT;
+	size_t count = 0;
+
+	for (enum policy_control control = 0; control < POLICY_CONTROL_COUNT; control++) {
+		if (policy_control_field(control) != field)
+			continue;
+		if (first == POLICY_CONTROL_COUNT)
+			first = control;
+		if (preparation->match.needed[control])
+			fill_control(policy, preparation, control, &rows[count++]);
+	}
+	if (count == 0 && first != POLICY_CONTROL_COUNT)
+		fill_control(policy, preparation, first, &rows[count++]);
+	if (field == POLICY_FIELD_LANGUAGES)
+		fill_languages(policy, preparation, &rows[count++]);
+	return count;
+}
+
+size_t explain_rows(const struct policy *policy, const struct preparation *preparation,
+		    struct explain_row ret[EXPLAIN_ROWS_MAX])
+{
+	size_t count = 0;
+
+	memset(ret, 0, sizeof(ret[0]) * EXPLAIN_ROWS_MAX);
+	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++) {
+		for (size_t i = count; i < EXPLAIN_ROWS_MAX; i++) {
+			ret[i].field = policy_field_path(field);
+			ret[i].preferred = policy->preferred[field];
+		}
+		count += fill_field(policy, preparation, field, ret + count);
+	}
+	return count;
+}
+
+/* ---- as text ---- */
+
+static void print_rows(const struct explain_row *rows, size_t count)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < count; i++)
+		width = strlen(rows[i].requested) > width ? strlen(rows[i].requested) : width;
+	for (size_t i = 0; i < count; i++) {
+		const struct explain_row *row = &rows[i];
+
+		term_print(TERM_PLAIN, 22, row->field);
+		term_print(TERM_PLAIN, (width < 36 ? width : 36) + 2, row->requested);
+		term_print(TERM_PLAIN, 11, row->preferred ? "preferred" : "required");
+		term_print(states[row->state].style, 14, states[row->state].word);
+		printf("%s\n", row->by);
+	}
+}
+
+static void begin_line(const char *name)
+{
+	printf("  ");
+	term_print(TERM_PLAIN, 14, name);
+}
+
+static void print_namespaces(const struct jail_plan *plan)
+{
+	begin_line("namespaces");
+	for (size_t i = 0; i < COUNT(namespaces); i++) {
+		if (plan->namespaces & namespaces[i].flag)
+			printf("%s ", namespaces[i].name);
+	}
+	putchar('\n');
+}
+
+static void print_rlimits(const struct jail_plan *plan)
+{
+	begin_line("rlimits");
+	for (size_t i = 0; i < plan->rlimit_count; i++)
+		printf("%s=%llu%s ", plan->rlimits[i].name, (unsigned long long)plan->rlimits[i].value,
+		       plan->rlimits[i].clamped ? " (the host's hard limit)" : "");
+	putchar('\n');
+}
+
+static void print_cgroup(const struct cgroup_limits *limits)
+{
+	char text[32];
+
+	begin_line("cgroup");
+	if (limits->memory_bytes != UINT64_MAX)
+		printf("memory=%s ", policy_format_size(limits->memory_bytes, text, sizeof(text)));
+	if (limits->swap_bytes != UINT64_MAX)
+		printf("swap=%s ", policy_format_size(limits->swap_bytes, text, sizeof(text)));
+	if (limits->pids_max != UINT64_MAX)
+		printf("pids=%s (the jail's init included) ",
+		       policy_format_count(limits->pids_max, text, sizeof(text)));
+	if (limits->cpu_milli != UINT64_MAX)
+		printf("cpus=%s ", policy_format_cpus(limits->cpu_milli, text, sizeof(text)));
+	puts(limits->account ? "cpu accounting" : "");
+}
+
+static void print_filter(const struct jail_plan *plan)
+{
+	enum policy_syscall_profile profile = plan->policy.syscalls.profile;
+	const struct seccomp_group *group;
+	const char *gap = "";
+
+	begin_line("filter");
+	printf("%s profile, %zu instructions", policy_profile_name(profile), plan->filter.count);
+	if (plan->landlock_abi > 0)
+		printf("; Landlock ABI %d", plan->landlock_abi);
+	putchar('\n');
+	begin_line("denied");
+	for (size_t i = 0; (group = seccomp_group(i)); i++) {
+		if (group->denied[profile]) {
+			printf("%s%s (%s)", gap, group->name, group->answer);
+			gap = ", ";
+		}
+	}
+	putchar('\n');
+}
+
+static void print_environment(const struct jail_plan *plan)
+{
+	begin_line("environment");
+	for (char **variable = plan->environment; *variable; variable++)
+		printf("%.*s ", (int)strcspn(*variable, "="), *variable);
+	putchar('\n');
+}
+
+static void print_mounts(const struct jail_plan *plan)
+{
+	size_t own = 0;
+
+	for (size_t i = 0; i < plan->rootfs.count; i++) {
+		const struct rootfs_entry *entry = &plan->rootfs.entries[i];
+
+		if (entry->kind != ROOTFS_BIND) {
+			own++;
+			continue;
+		}
+		begin_line("mount");
+		printf("%s %s%s", entry->target, entry->read_only ? "read-only" : "read-write",
+		       entry->no_exec ? " noexec" : "");
+		if (strcmp(entry->source, entry->target) != 0)
+			printf(" from %s", entry->source);
+		putchar('\n');
+	}
+	begin_line("root");
+	printf("an empty tmpfs with %zu directories, links and files of its own, /proc and a minimal /dev\n",
+	       own);
+}
+
+static void print_plan(const struct jail_plan *plan)
+{
+	char text[32];
+
+	putchar('\n');
+	term_title("Plan");
+	print_namespaces(plan);
+	begin_line("identity");
+	printf("uid %u gid %u inside, host name %s, %s\n", plan->uid, plan->gid, plan->hostname,
+	       plan->privileged ? "ids of the host's unprivileged range outside"
+				: "the caller's own id outside");
+	begin_line("network");
+	puts(!(plan->namespaces & CLONE_NEWNET) ? "the host's"
+	     : plan->loopback_up                ? "loopback only"
+						: "none: the only interface stays down");
+	print_cgroup(&plan->cgroup);
+	print_rlimits(plan);
+	begin_line("capabilities");
+	puts("none in any set, no_new_privs");
+	print_filter(plan);
+	print_environment(plan);
+	print_mounts(plan);
+	begin_line("directory");
+	puts(plan->rootfs.working_directory);
+	begin_line("wall time");
+	puts(policy_format_time(plan->wall_time_us, text, sizeof(text)));
+}
+
+static void print_text(const struct policy *policy, const struct preparation *preparation,
+		       const struct warder_error *refused)
+{
+	struct explain_row rows[EXPLAIN_ROWS_MAX];
+
+	if (preparation->matched) {
+		term_title("Backend local");
+		print_rows(rows, explain_rows(policy, preparation, rows));
+	}
+	if (preparation->planned)
+		print_plan(&preparation->plan);
+	putchar('\n');
+	if (!refused) {
+		term_print(TERM_GOOD, 0, "It would run.");
+	} else {
+		term_print(TERM_BAD, 0, "It would be refused: ");
+		printf("%s", refused->text);
+	}
+	putchar('\n');
+}
+
+/* ---- as JSON ---- */
+
+static void member(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_string(w, text);
+}
+
+static void write_rows(struct json_writer *w, const struct explain_row *rows, size_t count)
+{
+	json_key(w, "fields");
+	json_begin_array(w);
+	for (size_t i = 0; i < count; i++) {
+		const struct explain_row *row = &rows[i];
+		bool reason = row->state == EXPLAIN_NOT_ENFORCED || row->state == EXPLAIN_REFUSED;
+
+		json_begin_object(w);
+		member(w, "field", row->field);
+		member(w, "control", row->control);
+		member(w, "requested", row->requested);
+		member(w, "enforcement", row->preferred ? "preferred" : "required");
+		member(w, "state", states[row->state].word);
+		member(w, "mechanism", row->state == EXPLAIN_ENFORCED ? row->by : NULL);
+		member(w, "reason", reason ? row->by : NULL);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void write_namespaces(struct json_writer *w, const struct jail_plan *plan)
+{
+	json_key(w, "namespaces");
+	json_begin_array(w);
+	for (size_t i = 0; i < COUNT(namespaces); i++) {
+		if (plan->namespaces & namespaces[i].flag)
+			json_string(w, namespaces[i].name);
+	}
+	json_end_array(w);
+}
+
+static void write_rlimits(struct json_writer *w, const struct jail_plan *plan)
+{
+	json_key(w, "rlimits");
+	json_begin_array(w);
+	for (size_t i = 0; i < plan->rlimit_count; i++) {
+		json_begin_object(w);
+		member(w, "name", plan->rlimits[i].name);
+		json_key(w, "value");
+		json_uint(w, plan->rlimits[i].value);
+		json_key(w, "clamped");
+		json_bool(w, plan->rlimits[i].clamped);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void write_amount(struct json_writer *w, const char *key, uint64_t value)
+{
+	json_key(w, key);
+	if (value == UINT64_MAX)
+		json_null(w);
+	else
+		json_uint(w, value);
+}
+
+static void write_cgroup(struct json_writer *w, const struct cgroup_limits *limits)
+{
+	json_key(w, "cgroup");
+	json_begin_object(w);
+	write_amount(w, "memoryBytes", limits->memory_bytes);
+	write_amount(w, "swapBytes", limits->swap_bytes);
+	write_amount(w, "pidsMax", limits->pids_max);
+	write_amount(w, "cpuMilli", limits->cpu_milli);
+	json_end_object(w);
+}
+
+static void write_filter(struct json_writer *w, const struct jail_plan *plan)
+{
+	enum policy_syscall_profile profile = plan->policy.syscalls.profile;
+	const struct seccomp_group *group;
+
+	json_key(w, "filter");
+	json_begin_object(w);
+	member(w, "profile", policy_profile_name(profile));
+	write_amount(w, "instructions", plan->filter.count);
+	json_key(w, "denied");
+	json_begin_array(w);
+	for (size_t i = 0; (group = seccomp_group(i)); i++) {
+		if (group->denied[profile])
+			json_string(w, group->name);
+	}
+	json_end_array(w);
+	write_amount(w, "landlockAbi", (uint64_t)plan->landlock_abi);
+	json_end_object(w);
+}
+
+static void write_environment(struct json_writer *w, const struct jail_plan *plan)
+{
+	json_key(w, "environment");
+	json_begin_array(w);
+	for (char **variable = plan->environment; *variable; variable++)
+		json_string_n(w, *variable, strcspn(*variable, "="));
+	json_end_array(w);
+}
+
+static void write_mounts(struct json_writer *w, const struct jail_plan *plan)
+{
+	static const char *const kinds[] = {
+		[ROOTFS_DIRECTORY] = "directory",
+		[ROOTFS_SYMLINK] = "symlink",
+		[ROOTFS_FILE] = "file",
+		[ROOTFS_BIND] = "mount",
+	};
+
+	json_key(w, "root");
+	json_begin_array(w);
+	for (size_t i = 0; i < plan->rootfs.count; i++) {
+		const struct rootfs_entry *entry = &plan->rootfs.entries[i];
+
+		json_begin_object(w);
+		member(w, "kind", kinds[entry->kind]);
+		member(w, "target", entry->target);
+		if (entry->kind == ROOTFS_BIND) {
+			member(w, "source", entry->source);
+			json_key(w, "readOnly");
+			json_bool(w, entry->read_only);
+			json_key(w, "noExec");
+			json_bool(w, entry->no_exec);
+		}
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void write_plan(struct json_writer *w, const struct jail_plan *plan)
+{
+	json_key(w, "plan");
+	json_begin_object(w);
+	write_namespaces(w, plan);
+	json_key(w, "privileged");
+	json_bool(w, plan->privileged);
+	write_amount(w, "uid", plan->uid);
+	write_amount(w, "gid", plan->gid);
+	member(w, "hostname", plan->hostname);
+	json_key(w, "loopbackUp");
+	json_bool(w, plan->loopback_up);
+	write_cgroup(w, &plan->cgroup);
+	write_rlimits(w, plan);
+	write_filter(w, plan);
+	write_environment(w, plan);
+	write_mounts(w, plan);
+	member(w, "workingDirectory", plan->rootfs.working_directory);
+	write_amount(w, "wallTimeUs", plan->wall_time_us);
+	json_end_object(w);
+}
+
+static void write_refusal(struct json_writer *w, const struct warder_error *refused)
+{
+	json_key(w, "refusal");
+	if (!refused) {
+		json_null(w);
+		return;
+	}
+	json_begin_object(w);
+	member(w, "kind", error_kind_name(refused->code));
+	member(w, "field", refused->field[0] ? refused->field : NULL);
+	member(w, "message", refused->text);
+	json_end_object(w);
+}
+
+static void print_json(const struct policy *policy, const struct preparation *preparation,
+		       const struct warder_error *refused)
+{
+	struct explain_row rows[EXPLAIN_ROWS_MAX];
+	struct json_writer w = { 0 };
+	char *text;
+
+	json_begin_object(&w);
+	member(&w, "backend", "local");
+	member(&w, "isolation",
+	       policy_isolation_name(preparation->matched ? preparation->capabilities.isolation
+							  : POLICY_ISOLATION_NAMESPACE_JAIL));
+	json_key(&w, "wouldRun");
+	json_bool(&w, !refused);
+	write_refusal(&w, refused);
+	if (preparation->matched)
+		write_rows(&w, rows, explain_rows(policy, preparation, rows));
+	if (preparation->planned)
+		write_plan(&w, &preparation->plan);
+	json_end_object(&w);
+	text = json_take(&w);
+	puts(text ? text : "null");
+	free(text);
+}
+
+/* ---- the command ---- */
+
+static int explain(const struct request *request)
+{
+	const struct policy *policy = &request->policy->policy;
+	const struct preparation_options options = {
+		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
+		.cgroup_parent = request->cgroup_parent,
+	};
+	struct preparation preparation = { 0 };
+	struct warder_error err = { 0 };
+	int status = preparation_build(policy, &options, &preparation, &err);
+
+	if (request->json)
+		print_json(policy, &preparation, status != 0 ? &err : NULL);
+	else
+		print_text(policy, &preparation, status != 0 ? &err : NULL);
+	preparation_done(&preparation);
+	return status != 0 ? EXIT_REFUSED : 0;
+}
+
+/* The policy's name may stand without a flag. */
+static int take_base(struct request *request, struct warder_error *err)
+{
+	if (!request->rest[0])
+		return 0;
+	if (request->base || request->rest[1])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "there is more than one policy; the second is \"%.80s\"",
+				 request->rest[request->base ? 0 : 1]);
+	request->base = request->rest[0];
+	return 0;
+}
+
+int explain_command(struct request *request, char **argv)
+{
+	struct warder_error err = { 0 };
+
+	if (take_base(request, &err) != 0 || request_load(FLAG_EXPLAIN, argv, request, &err) != 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	return explain(request);
+}

@@ -1,0 +1,35 @@
+/*
+ * explain: each field of a policy against a host, as rows. Private to cli/; `warder explain` prints them all, `warder
+ * doctor` those that are missing.
+ */
+#ifndef WARDER_RUNTIME_CLI_EXPLAIN_H
+#define WARDER_RUNTIME_CLI_EXPLAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/preparation.h"
+
+enum explain_state {
+	EXPLAIN_ENFORCED,
+	EXPLAIN_NOT_ENFORCED, /* preferred, and this host cannot */
+	EXPLAIN_REFUSED,      /* required, and this host cannot */
+	EXPLAIN_UNRESTRICTED, /* the policy asks for no restriction */
+};
+
+struct explain_row {
+	const char *field;   /* "limits.memory" */
+	const char *control; /* "limits.memory", finer than the field; NULL for languages */
+	enum explain_state state;
+	bool preferred;
+	char requested[128];
+	const char *by; /* mechanism or reason; belongs to the preparation */
+};
+
+#define EXPLAIN_ROWS_MAX (POLICY_CONTROL_COUNT + POLICY_FIELD_COUNT)
+
+/* Rows of a preparation that was matched, in the order of POLICY_FIELDS. Returns their number. */
+size_t explain_rows(const struct policy *policy, const struct preparation *preparation,
+		    struct explain_row ret[EXPLAIN_ROWS_MAX]);
+
+#endif

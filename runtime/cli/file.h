@@ -1,0 +1,21 @@
+/*
+ * file: whole files in and out. Private to cli/.
+ */
+#ifndef WARDER_RUNTIME_CLI_FILE_H
+#define WARDER_RUNTIME_CLI_FILE_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* Read a file of at most 1 MiB; "-" is standard input. *ret_text is heap, NUL-terminated. -1 with *err
+ * (INVALID_REQUEST; sys_errno is ENOENT if there is no such file), field = path. */
+int file_read(const char *path, char **ret_text, size_t *ret_len, struct warder_error *err);
+/* Write everything, however often it takes. 0; -1 with errno. */
+int file_write_all(int fd, const char *bytes, size_t len);
+/* Whether file_replace() could work; makes nothing. */
+int file_can_replace(const char *path, struct warder_error *err);
+/* Write a file of mode 0600 in place of what is there, at once: a reader sees the old or the new content. */
+int file_replace(const char *path, const char *bytes, size_t len, struct warder_error *err);
+
+#endif

@@ -1,0 +1,441 @@
+/*
+ * flags: one row per flag.
+ *
+ * A flag that is a field of the policy goes through warder_policy_set(), so that a value means the same on the command
+ * line, in a document and to the library. What the command line adds is comfort only: relative paths become absolute,
+ * --allow and --env switch the mode that their rows need, --max-output sets both streams.
+ */
+#include "runtime/cli/flags.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/names.h"
+#include "runtime/cli/file.h"
+#include "runtime/cli/term.h"
+
+#define DEFAULT_CEILING "/etc/warder/ceiling.json"
+#define DEFAULT_PRESET  "strict"
+
+static int set(struct request *request, const char *path, const char *value, struct warder_error *err)
+{
+	return warder_policy_set(request->policy, path, value, err);
+}
+
+/* ---- what chooses ---- */
+
+static int choose_base(struct request *request, const struct flag *flag, const char *value,
+		       struct warder_error *err)
+{
+	if (request->base)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, flag->name,
+		    "there is a policy to start from already (%.80s); give one of --preset and --policy",
+		    request->base);
+	request->base = value;
+	request->base_is_file = strcmp(flag->name, "--policy") == 0;
+	return 0;
+}
+
+static int choose_ceiling(struct request *request, const struct flag *flag, const char *value,
+			  struct warder_error *err)
+{
+	request->ceiling_path = value;
+	return 0;
+}
+
+static int choose_cgroup_parent(struct request *request, const struct flag *flag, const char *value,
+				struct warder_error *err)
+{
+	request->cgroup_parent = value;
+	return 0;
+}
+
+static int choose_receipt(struct request *request, const struct flag *flag, const char *value,
+			  struct warder_error *err)
+{
+	request->receipt = value;
+	return 0;
+}
+
+static int choose_backend(struct request *request, const struct flag *flag, const char *value,
+			  struct warder_error *err)
+{
+	if (strcmp(value, "local") != 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
+				 "there is no such backend; this version has: local");
+	request->backend = value;
+	return 0;
+}
+
+static int choose_json(struct request *request, const struct flag *flag, const char *value,
+		       struct warder_error *err)
+{
+	request->json = true;
+	return 0;
+}
+
+static int choose_clean(struct request *request, const struct flag *flag, const char *value,
+			struct warder_error *err)
+{
+	request->clean = true;
+	return 0;
+}
+
+static int choose_help(struct request *request, const struct flag *flag, const char *value,
+		       struct warder_error *err)
+{
+	request->help = true;
+	return 0;
+}
+
+/* ---- what changes the policy ---- */
+
+static int change_output(struct request *request, const struct flag *flag, const char *value,
+			 struct warder_error *err)
+{
+	if (set(request, "output.stdout", value, err) != 0)
+		return -1;
+	return set(request, "output.stderr", value, err);
+}
+
+static int change_allow(struct request *request, const struct flag *flag, const char *value,
+			struct warder_error *err)
+{
+	if (set(request, "network.mode", "allow", err) != 0)
+		return -1;
+	return set(request, flag->path, value, err);
+}
+
+/* Without a value the variable is let in from outside, which needs a mode that lets some in. */
+static int change_environment(struct request *request, const struct flag *flag, const char *value,
+			      struct warder_error *err)
+{
+	const char *equals = strchr(value, '=');
+	char path[512];
+
+	if (!equals) {
+		if (request->policy->policy.environment.mode == POLICY_ENVIRONMENT_HOST)
+			return 0;
+		if (set(request, "environment.mode", "allowList", err) != 0)
+			return -1;
+		return set(request, "environment.names", value, err);
+	}
+	if ((size_t)snprintf(path, sizeof(path), "environment.set.%.*s", (int)(equals - value), value) >=
+	    sizeof(path))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "the name is too long");
+	return set(request, path, equals + 1, err);
+}
+
+/* Set `path` to `prefix` and an absolute path. Links are followed only as far as a relative path needs it, because
+ * what is granted is decided where the path is opened. */
+static int set_path(struct request *request, const char *path, const char *prefix, const char *value,
+		    struct warder_error *err)
+{
+	char *real = *value == '/' ? strdup(value) : realpath(value, NULL);
+	char *text = NULL;
+	int status;
+
+	if (!real)
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, path, errno, "%.200s", value);
+	for (size_t length = strlen(real); length > 1 && real[length - 1] == '/'; length--)
+		real[length - 1] = '\0'; /* as completion leaves it */
+	status = asprintf(&text, "%s%s", prefix, real);
+	free(real);
+	if (status < 0)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	status = set(request, path, text, err);
+	free(text);
+	return status;
+}
+
+static int change_path(struct request *request, const struct flag *flag, const char *value,
+		       struct warder_error *err)
+{
+	return set_path(request, flag->path, "", value, err);
+}
+
+/* DIR, DIR:ro or DIR:rw; "none" is the policy's own word. */
+static int change_workspace(struct request *request, const struct flag *flag, const char *value,
+			    struct warder_error *err)
+{
+	size_t length = strlen(value);
+	bool has_mode =
+	    length > 3 && (strcmp(value + length - 3, ":ro") == 0 || strcmp(value + length - 3, ":rw") == 0);
+	bool writable = has_mode && value[length - 1] == 'w';
+	char *directory;
+	int status;
+
+	if (strcmp(value, "none") == 0)
+		return set(request, flag->path, value, err);
+	directory = strndup(value, has_mode ? length - 3 : length);
+	if (!directory)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	status = set_path(request, flag->path, writable ? "readWrite:" : "readOnly:", directory, err);
+	free(directory);
+	return status;
+}
+
+static int change_view(struct request *request, const struct flag *flag, const char *value,
+		       struct warder_error *err)
+{
+	static const char directory[] = "directory:";
+
+	if (strncmp(value, directory, sizeof(directory) - 1) == 0)
+		return set_path(request, flag->path, directory, value + sizeof(directory) - 1, err);
+	return set(request, flag->path, value, err);
+}
+
+static int change_enforcement(struct request *request, const struct flag *flag, const char *value,
+			      struct warder_error *err)
+{
+	return warder_policy_require(request->policy, value, strcmp(flag->name, "--require") == 0, err);
+}
+
+static int change_field(struct request *request, const struct flag *flag, const char *value,
+			struct warder_error *err)
+{
+	const char *equals = strchr(value, '=');
+	char path[128];
+
+	if (!equals ||
+	    (size_t)snprintf(path, sizeof(path), "%.*s", (int)(equals - value), value) >= sizeof(path))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
+				 "write FIELD=VALUE, such as limits.disk=1GiB");
+	return set(request, path, equals + 1, err);
+}
+
+static int change_plain(struct request *request, const struct flag *flag, const char *value,
+			struct warder_error *err)
+{
+	return set(request, flag->path, value, err);
+}
+
+/* ---- the table ---- */
+
+#define POLICY_FLAG (FLAG_RUN | FLAG_EXPLAIN)
+#define EVERY       (FLAG_RUN | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION)
+
+static const struct flag flags[] = {
+	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)", choose_base },
+	{ POLICY_FLAG, "--policy", "FILE", NULL, "start from a policy document; - is standard input",
+	  choose_base },
+	{ POLICY_FLAG, "--timeout", "TIME", "limits.wallTime", "wall time, such as 5s", NULL, change_plain },
+	{ POLICY_FLAG, "--cpu-time", "TIME", "limits.cpuTime", "CPU time of all processes", NULL,
+	  change_plain },
+	{ POLICY_FLAG, "--memory", "SIZE", "limits.memory", "memory of all processes, such as 256MiB", NULL,
+	  change_plain },
+	{ POLICY_FLAG, "--cpus", "NUMBER", "limits.cpus", "CPU bandwidth, such as 0.5", NULL, change_plain },
+	{ POLICY_FLAG, "--pids", "NUMBER", "limits.pids", "processes and threads", NULL, change_plain },
+	{ POLICY_FLAG, "--tmp", "SIZE", "filesystem.tmp", "size of the private /tmp", NULL, change_plain },
+	{ POLICY_FLAG, "--net", "MODE", "network.mode", "none, loopback or host", NULL, change_plain },
+	{ POLICY_FLAG, "--allow", "HOST:PORT", "network.allow", "allow one destination (repeatable)", NULL,
+	  change_allow },
+	{ POLICY_FLAG, "--ro", "PATH", "filesystem.paths.readOnly", "show a host path read-only (repeatable)",
+	  NULL, change_path },
+	{ POLICY_FLAG, "--rw", "PATH", "filesystem.paths.readWrite",
+	  "show a host path read-write (repeatable)", NULL, change_path },
+	{ POLICY_FLAG, "--workspace", "DIR[:ro|:rw]", "filesystem.workspace",
+	  "show a host directory as /workspace (default :ro)", NULL, change_workspace },
+	{ POLICY_FLAG, "--view", "VIEW", "filesystem.view", "host, directory:DIR or image:NAME as the root",
+	  NULL, change_view },
+	{ POLICY_FLAG, "--env", "NAME[=VALUE]", "environment",
+	  "set a variable, or let the caller's in (repeatable)", NULL, change_environment },
+	{ POLICY_FLAG, "--cwd", "DIR", "workingDirectory", "working directory inside", NULL, change_plain },
+	{ POLICY_FLAG, "--max-output", "SIZE", "output", "bytes kept of stdout and of stderr", NULL,
+	  change_output },
+	{ POLICY_FLAG, "--set", "FIELD=VALUE", NULL, "set any field of the policy, such as limits.disk=1GiB",
+	  NULL, change_field },
+	{ POLICY_FLAG, "--require", "FIELD", NULL,
+	  "refuse to run where the field cannot be enforced (default)", NULL, change_enforcement },
+	{ POLICY_FLAG, "--prefer", "FIELD", NULL, "run all the same, and say so in the receipt", NULL,
+	  change_enforcement },
+	{ POLICY_FLAG, "--ceiling", "FILE", NULL, "the most a policy may ask (default: " DEFAULT_CEILING ")",
+	  choose_ceiling },
+	{ POLICY_FLAG | FLAG_DOCTOR, "--cgroup-parent", "DIR", NULL,
+	  "cgroup below which jails go (default: $WARDER_CGROUP_PARENT)", choose_cgroup_parent },
+	{ FLAG_RUN, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
+	  choose_receipt },
+	{ FLAG_EXPLAIN, "--backend", "NAME", NULL, "backend to explain: local", choose_backend },
+	{ FLAG_RUN | FLAG_EXPLAIN | FLAG_DOCTOR, "--json", NULL, NULL,
+	  "one JSON object on standard output instead", choose_json },
+	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what dead supervisors left", choose_clean },
+	{ EVERY, "--help", NULL, NULL, "this text", choose_help },
+};
+
+const struct flag *flag_at(size_t i)
+{
+	return i < sizeof(flags) / sizeof(flags[0]) ? &flags[i] : NULL;
+}
+
+void flags_print(enum flag_command command)
+{
+	for (const struct flag *flag = flags; flag < flags + sizeof(flags) / sizeof(flags[0]); flag++) {
+		char left[64];
+
+		if (!(flag->commands & (unsigned)command))
+			continue;
+		snprintf(left, sizeof(left), "  %s %s", flag->name, flag->argument ? flag->argument : "");
+		term_print(TERM_PLAIN, 28, left);
+		printf(" %s", flag->help);
+		if (flag->path)
+			printf(" (%s)", flag->path);
+		putchar('\n');
+	}
+}
+
+/* ---- walking ---- */
+
+static int refuse_unknown(enum flag_command command, const char *text, size_t length,
+			  struct warder_error *err)
+{
+	const char *words[sizeof(flags) / sizeof(flags[0]) + 1];
+	size_t count = 0;
+	char name[64], remedy[96];
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (flags[i].commands & (unsigned)command)
+			words[count++] = flags[i].name;
+	}
+	words[count] = NULL;
+	snprintf(name, sizeof(name), "%.*s", (int)length, text);
+	policy_suggest(words, name, remedy, sizeof(remedy));
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, name, "unknown flag %s; %s", name,
+			 strncmp(remedy, "did", 3) == 0 ? remedy : "--help lists what there is");
+}
+
+static const struct flag *find(enum flag_command command, const char *text, size_t length)
+{
+	if (strcmp(text, "-h") == 0)
+		return find(command, "--help", 6);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if ((flags[i].commands & (unsigned)command) && strlen(flags[i].name) == length &&
+		    strncmp(flags[i].name, text, length) == 0)
+			return &flags[i];
+	}
+	return NULL;
+}
+
+/* The flag at *argv with its value; *argv moves past both. */
+static int next(enum flag_command command, char ***argv, const struct flag **ret_flag, const char **ret_value,
+		struct warder_error *err)
+{
+	const char *text = *(*argv)++;
+	size_t length = strcspn(text, "=");
+	const struct flag *flag = find(command, text, length);
+
+	*ret_value = text[length] ? text + length + 1 : NULL;
+	if (!flag)
+		return refuse_unknown(command, text, length, err);
+	if (!flag->argument && *ret_value)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "%s takes no value",
+				 flag->name);
+	if (flag->argument && !*ret_value && !(*ret_value = **argv))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "%s needs a value: %s %s",
+				 flag->name, flag->name, flag->argument);
+	if (flag->argument && *ret_value == **argv)
+		(*argv)++;
+	*ret_flag = flag;
+	return 0;
+}
+
+static int apply(struct request *request, const struct flag *flag, const char *value, bool changing,
+		 struct warder_error *err)
+{
+	int (*use)(struct request *, const struct flag *, const char *, struct warder_error *) =
+	    changing ? flag->change : flag->choose;
+
+	if (!use || use(request, flag, value, err) == 0)
+		return 0;
+	return error_context(err, "%s%s%.80s", flag->name, value ? " " : "", value ? value : "");
+}
+
+/* The first argument that is no flag ends the flags, and so does "--". */
+static int walk(enum flag_command command, char **argv, struct request *request, bool changing,
+		struct warder_error *err)
+{
+	while (*argv && (*argv)[0] == '-' && (*argv)[1]) {
+		const struct flag *flag = NULL;
+		const char *value = NULL;
+
+		if (strcmp(*argv, "--") == 0) {
+			argv++;
+			break;
+		}
+		if (next(command, &argv, &flag, &value, err) != 0 ||
+		    apply(request, flag, value, changing, err) != 0)
+			return -1;
+	}
+	request->rest = argv;
+	return 0;
+}
+
+int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (walk(command, argv, ret, false, err) == 0)
+		return 0;
+	for (; *argv && strcmp(*argv, "--") != 0; argv++)
+		ret->json |= strcmp(*argv, "--json") == 0;
+	return -1;
+}
+
+/* ---- loading ---- */
+
+static bool is_preset(const char *name)
+{
+	for (size_t i = 0; i < policy_preset_count(); i++) {
+		if (strcmp(policy_preset_name(i), name) == 0)
+			return true;
+	}
+	return false;
+}
+
+int policy_load(const char *name, bool is_file, struct warder_policy **ret, struct warder_error *err)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int status;
+
+	if (!is_file && strcmp(name, "-") != 0 && (is_preset(name) || !strpbrk(name, "/.")))
+		return warder_policy_preset(name, ret, err);
+	if (file_read(name, &text, &len, err) != 0)
+		return -1;
+	status = warder_policy_parse(text, len, strcmp(name, "-") == 0 ? "standard input" : name, ret, err);
+	free(text);
+	return status;
+}
+
+static int load_ceiling(struct request *request, struct warder_error *err)
+{
+	const char *path = request->ceiling_path ? request->ceiling_path : DEFAULT_CEILING;
+
+	if (policy_load(path, true, &request->ceiling, err) == 0)
+		return 0;
+	if (!request->ceiling_path && err->sys_errno == ENOENT)
+		return 0;
+	return error_context(err, "ceiling");
+}
+
+int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
+{
+	const char *parent = getenv("WARDER_CGROUP_PARENT");
+
+	if (!request->cgroup_parent && parent && *parent)
+		request->cgroup_parent = parent;
+	if (policy_load(request->base ? request->base : DEFAULT_PRESET, request->base_is_file,
+			&request->policy, err) != 0)
+		return -1;
+	if (load_ceiling(request, err) != 0)
+		return -1;
+	return walk(command, argv, request, true, err);
+}
+
+void request_done(struct request *request)
+{
+	warder_policy_free(request->policy);
+	warder_policy_free(request->ceiling);
+	request->policy = request->ceiling = NULL;
+}

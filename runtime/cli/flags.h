@@ -1,0 +1,67 @@
+/*
+ * flags: the flags of every command, as one table, and what they ask for. Private to cli/.
+ *
+ * Life: request_parse() walks the arguments twice: first what chooses the policy to start from, then the flags
+ * that change its fields, in their order -> the command does its work -> request_done().
+ * Usage, completion and the manual's list come from the same rows.
+ */
+#ifndef WARDER_RUNTIME_CLI_FLAGS_H
+#define WARDER_RUNTIME_CLI_FLAGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "runtime/library.h"
+
+/* Commands that know a flag. */
+enum flag_command {
+	FLAG_RUN = 1,
+	FLAG_EXPLAIN = 2,
+	FLAG_POLICY = 4,
+	FLAG_DOCTOR = 8,
+	FLAG_COMPLETION = 16,
+};
+
+struct request {
+	bool help, json, clean;
+	const char *base;              /* preset or file to start from; NULL: strict */
+	bool base_is_file;             /* --policy: never the name of a preset */
+	const char *ceiling_path;      /* NULL: the default place, if there is something */
+	const char *cgroup_parent;     /* or NULL */
+	const char *receipt;           /* "-": standard error; or NULL */
+	const char *backend;           /* or NULL */
+	char **rest;                   /* what follows the flags, NULL-terminated */
+	struct warder_policy *policy;  /* owned */
+	struct warder_policy *ceiling; /* owned; NULL: there is none */
+};
+
+struct flag {
+	unsigned commands;    /* enum flag_command */
+	const char *name;     /* "--memory" */
+	const char *argument; /* "SIZE"; NULL: takes none */
+	const char *path;     /* policy field that it sets, or NULL */
+	const char *help;
+	/* Exactly one of the two, or none for plain policy fields: `choose` in the first walk, `change` in the second. */
+	int (*choose)(struct request *request, const struct flag *flag, const char *value,
+		      struct warder_error *err);
+	int (*change)(struct request *request, const struct flag *flag, const char *value,
+		      struct warder_error *err);
+};
+
+/* Row i; NULL past the end. */
+const struct flag *flag_at(size_t i);
+
+/* Read argv (after the command's name) of a command. With --help nothing but `help` and `rest` is to be relied on.
+ * -1 with *err (INVALID_REQUEST), which names flag, value and remedy; `json` is set even then if it was asked for. */
+int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err);
+/* Load the policy to start from (request->base) and the ceiling, then let the flags change the policy. */
+int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
+void request_done(struct request *request);
+
+/* A policy by the name of a preset, by path, or "-" for standard input. */
+int policy_load(const char *name, bool is_file, struct warder_policy **ret, struct warder_error *err);
+/* Print the rows that a command knows, as --help shows them. */
+void flags_print(enum flag_command command);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * main: the table of commands.
+ *
+ * A command that runs a program must not find a file of ours behind the numbers 0 to 2, so closed ones are filled
+ * before anything is opened: with /dev/null opened for reading, which is at its end for who reads and
+ * an error for who writes, as a closed descriptor would be.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "policy/names.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/file.h"
+#include "runtime/cli/term.h"
+#include "runtime/result.h"
+
+static const struct command commands[] = {
+	{ "run", FLAG_RUN, "run [FLAG...] [--] PROGRAM [ARGUMENT...]", "run a program under a policy",
+	  "Exit status: the program's own; 128+N when signal N ended it; 124 out of time; 137 over memory\n"
+	  "or killed by Warder; 125 refused, nothing started; 126 not executable; 127 not found.\n",
+	  "warder run --timeout 5s --memory 256MiB -- echo hello", run_command },
+	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]", "what enforces each field on this host",
+	  "Starts nothing and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",
+	  "warder explain --memory 256MiB strict", explain_command },
+	{ "policy", FLAG_POLICY, "policy check FILE... | policy show PRESET|FILE",
+	  "validate or print policies", NULL, "warder policy show strict", policy_command },
+	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "what this host can enforce",
+	  "Exit status: 0 when the strict preset can be enforced, 1 when it cannot.\n", "warder doctor",
+	  doctor_command },
+	{ "completion", FLAG_COMPLETION, "completion bash", "print the shell's completion script", NULL,
+	  "warder completion bash", completion_command },
+};
+
+const struct command *command_at(size_t i)
+{
+	return i < sizeof(commands) / sizeof(commands[0]) ? &commands[i] : NULL;
+}
+
+int command_refuse(const struct request *request, const struct warder_error *err, int status)
+{
+	char *json;
+
+	if (!request->json) {
+		term_error(err);
+		return status;
+	}
+	json = result_error_json(err);
+	if (json) {
+		file_write_all(STDOUT_FILENO, json, strlen(json));
+		file_write_all(STDOUT_FILENO, "\n", 1);
+	}
+	free(json);
+	return status;
+}
+
+static void fill_closed_streams(void)
+{
+	struct pollfd streams[3] = { { .fd = 0 }, { .fd = 1 }, { .fd = 2 } };
+
+	if (poll(streams, 3, 0) <= 0)
+		return;
+	for (size_t i = 0; i < 3; i++) { /* from 0 up, so that each open() takes the number it is meant for */
+		if (streams[i].revents & POLLNVAL)
+			open("/dev/null", O_RDONLY);
+	}
+}
+
+static int print_usage(void)
+{
+	term_title("warder: run programs nobody trusts, and prove what was enforced");
+	printf("\nusage: warder COMMAND [FLAG...]\n\n");
+	for (const struct command *command = commands; command_at((size_t)(command - commands)); command++) {
+		printf("  ");
+		term_print(TERM_TITLE, 12, command->name);
+		printf("%s\n", command->summary);
+	}
+	printf("\n\"warder COMMAND --help\" tells more; \"warder --version\" the version.\n"
+	       "\nExample:\n  warder run -- echo hello\n");
+	return 0;
+}
+
+static int print_help(const struct command *command)
+{
+	printf("usage: warder %s\n\n%s\n\n", command->usage, command->summary);
+	flags_print(command->flags);
+	if (command->details)
+		printf("\n%s", command->details);
+	if (command->flags == FLAG_POLICY) {
+		printf("\nPresets:\n");
+		for (size_t i = 0; i < policy_preset_count(); i++)
+			printf("  %-15s %s\n", policy_preset_name(i), policy_preset_summary(i));
+	}
+	printf("\nExample:\n  %s\n", command->example);
+	return 0;
+}
+
+static int refuse_command(const char *name)
+{
+	const char *words[sizeof(commands) / sizeof(commands[0]) + 1] = { NULL };
+	char remedy[128];
+
+	for (size_t i = 0; command_at(i); i++)
+		words[i] = commands[i].name;
+	term_complain("unknown command %.64s; %s", name, policy_suggest(words, name, remedy, sizeof(remedy)));
+	return EXIT_REFUSED;
+}
+
+static int dispatch(const struct command *command, char **argv)
+{
+	struct warder_error err = { 0 };
+	struct request request;
+	int status;
+
+	if (request_parse(command->flags, argv, &request, &err) != 0)
+		return command_refuse(&request, &err, EXIT_REFUSED);
+	if (request.help)
+		return print_help(command);
+	status = command->run(&request, argv);
+	request_done(&request);
+	return status;
+}
+
+static int choose(char **argv)
+{
+	if (!argv[0]) {
+		term_complain("which command? \"warder --help\" lists them");
+		return EXIT_REFUSED;
+	}
+	if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
+		return print_usage();
+	if (strcmp(argv[0], "--version") == 0)
+		return printf("warder %s\n", warder_version()) < 0;
+	for (size_t i = 0; command_at(i); i++) {
+		if (strcmp(commands[i].name, argv[0]) == 0)
+			return dispatch(&commands[i], argv + 1);
+	}
+	return refuse_command(argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	fill_closed_streams();
+	status = choose(argc > 0 ? argv + 1 : argv);
+	if (fflush(stdout) != 0 && status == 0) {
+		term_complain("standard output cannot be written");
+		status = EXIT_REFUSED;
+	}
+	return status;
+}

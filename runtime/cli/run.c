@@ -1,0 +1,283 @@
+/*
+ * run: one program under a policy, its streams passed through.
+ *
+ * Signals. SIGINT, SIGTERM and SIGHUP end the run, not Warder: the handler cancels it, the supervisor takes the jail
+ * down, and only then does Warder exit, with 128 plus the signal. A second signal does the same again, so impatience leaves
+ * nothing behind either. A signal that came before the start is seen before and after the launch; what is ignored when Warder
+ * starts (nohup, a background job) stays ignored.
+ * A reader that goes away ends the run like SIGPIPE would have ended the program: silently, with 141.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/file.h"
+#include "runtime/cli/term.h"
+#include "runtime/result.h"
+
+static volatile sig_atomic_t caught;
+static struct warder_run *volatile running;
+
+static void on_signal(int signal)
+{
+	int saved = errno;
+
+	if (!caught)
+		caught = signal;
+	if (running)
+		warder_cancel(running);
+	errno = saved;
+}
+
+static void catch_signals(void)
+{
+	static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = SIG_IGN };
+	struct sigaction before;
+
+	sigaction(SIGPIPE, &action, NULL);
+	action.sa_handler = on_signal; /* no SA_RESTART: a write(2) that blocks must see it */
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		sigaction(ending[i], NULL, &before);
+		if (before.sa_handler != SIG_IGN)
+			sigaction(ending[i], &action, NULL);
+	}
+}
+
+/* ---- output ---- */
+
+struct sink {
+	int error; /* errno of the write that failed, or 0 */
+};
+
+/* As file_write_all(), but a signal ends it. */
+static int pass_on(void *context, enum warder_stream stream, const char *bytes, size_t len)
+{
+	int fd = stream == WARDER_STDERR ? STDERR_FILENO : STDOUT_FILENO;
+	struct sink *sink = context;
+
+	while (len > 0) {
+		ssize_t count = write(fd, bytes, len);
+
+		if (count >= 0) {
+			bytes += count;
+			len -= (size_t)count;
+		} else if (errno == EAGAIN) {
+			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
+		} else if (errno != EINTR) {
+			sink->error = errno;
+			return -1;
+		}
+		if (len > 0 && caught)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the end, for people and as an exit status ---- */
+
+static const char *const stream_names[] = { "stdout", "stderr" };
+
+static void tell_truncation(const struct jail_outcome *outcome)
+{
+	for (size_t i = 0; i < 2; i++) {
+		const struct jail_output *output = &outcome->output[i];
+
+		if (output->truncated)
+			term_complain("%s: kept %llu of %llu bytes (output.%s)", stream_names[i],
+				      (unsigned long long)output->len, (unsigned long long)output->total,
+				      stream_names[i]);
+	}
+}
+
+/* One line for what ended the program, or for a limit that it lived with; nothing when it ended by itself. */
+static void tell_cause(const struct jail_outcome *outcome, const struct policy *policy)
+{
+	char text[32];
+
+	if (outcome->cause == JAIL_CAUSE_WALL_TIME)
+		term_complain("killed after %s (limits.wallTime)",
+			      policy_format_time(policy->limits.wall_time_us, text, sizeof(text)));
+	else if (outcome->cause == JAIL_CAUSE_CPU_TIME)
+		term_complain("killed after %s of CPU time (limits.cpuTime)",
+			      policy_format_time(policy->limits.cpu_time_us, text, sizeof(text)));
+	else if (outcome->cause == JAIL_CAUSE_MEMORY)
+		term_complain("memory limit of %s reached (limits.memory)",
+			      policy_format_size(policy->limits.memory_bytes, text, sizeof(text)));
+	else if (outcome->cause == JAIL_CAUSE_PIDS || outcome->hit[JAIL_CAUSE_PIDS])
+		term_complain("limit of %s processes reached (limits.pids)",
+			      policy_format_count(policy->limits.pids_max, text, sizeof(text)));
+	else if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL)
+		term_complain("%s: %s", jail_cause_name(outcome->cause), outcome->detail);
+}
+
+static void tell(const struct jail_outcome *outcome, const struct policy *policy, const struct sink *sink)
+{
+	tell_truncation(outcome);
+	if (sink->error == EPIPE || caught)
+		return;
+	if (sink->error)
+		term_complain("the program's output cannot be written: %s", strerror(sink->error));
+	else
+		tell_cause(outcome, policy);
+}
+
+static int exit_status(const struct jail_outcome *outcome, const struct sink *sink)
+{
+	switch (outcome->cause) {
+	case JAIL_CAUSE_WALL_TIME:
+	case JAIL_CAUSE_CPU_TIME:
+		return 124;
+	case JAIL_CAUSE_CANCELLED:
+	case JAIL_CAUSE_SUPERVISOR:
+		if (caught)
+			return 128 + caught;
+		return 128 + (sink->error == EPIPE ? SIGPIPE : SIGKILL);
+	case JAIL_CAUSE_MEMORY:
+	case JAIL_CAUSE_OUTPUT:
+	case JAIL_CAUSE_HOST:
+		return 128 + SIGKILL;
+	case JAIL_CAUSE_EXIT:
+	case JAIL_CAUSE_SIGNAL:
+	case JAIL_CAUSE_PIDS:
+	case JAIL_CAUSE_DISK:
+	case JAIL_CAUSE_SYSCALL:
+	case JAIL_CAUSE_NETWORK:
+	case JAIL_CAUSE_COUNT:
+		break;
+	}
+	if (outcome->exit_code >= 0)
+		return outcome->exit_code;
+	return 128 + (outcome->signal > 0 ? outcome->signal : SIGKILL);
+}
+
+/* ---- the run ---- */
+
+static int print_json(const struct warder_result *result, struct warder_error *err)
+{
+	char *json = warder_result_json(result);
+	int status = -1;
+
+	if (!json)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	if (file_write_all(STDOUT_FILENO, json, strlen(json)) == 0 &&
+	    file_write_all(STDOUT_FILENO, "\n", 1) == 0)
+		status = 0;
+	else
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "the result cannot be written");
+	free(json);
+	return status;
+}
+
+static int write_receipt(const char *path, const struct warder_result *result, struct warder_error *err)
+{
+	char *json = result_receipt_json(result);
+	int status;
+
+	if (!json)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	if (strcmp(path, "-") == 0) {
+		file_write_all(STDERR_FILENO, json, strlen(json));
+		file_write_all(STDERR_FILENO, "\n", 1);
+		status = 0;
+	} else {
+		status = file_replace(path, json, strlen(json), err);
+	}
+	free(json);
+	return status;
+}
+
+/* Tell how it ended; the exit status. Who asked for a result or a receipt and gets none must not go on as if all was
+ * well. */
+static int finish(const struct request *request, const struct warder_result *result, const struct sink *sink)
+{
+	struct warder_error err = { 0 };
+	int status = 0;
+
+	if (request->json)
+		status = print_json(result, &err);
+	else
+		tell(&result->outcome, &request->policy->policy, sink);
+	if (status == 0 && request->receipt)
+		status = write_receipt(request->receipt, result, &err);
+	if (status == 0)
+		return exit_status(&result->outcome, sink);
+	term_error(&err);
+	return EXIT_REFUSED;
+}
+
+static int wait_for(const struct request *request, struct warder_run *run, const struct sink *sink)
+{
+	struct warder_result *result = NULL;
+	struct warder_error err = { 0 };
+	int status;
+
+	running = run;
+	if (caught)
+		warder_cancel(run);
+	status = warder_wait(run, &result, &err);
+	running = NULL;
+	if (status != 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	status = finish(request, result, sink);
+	warder_result_free(result);
+	return status;
+}
+
+static int launch(const struct request *request, struct warder_template *tmpl)
+{
+	owned_fd int input_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	struct sink sink = { 0 };
+	const struct warder_command command = {
+		.size = sizeof(command),
+		.argv = request->rest,
+		.input_fd = input_fd,
+		.on_output = request->json ? NULL : pass_on,
+		.context = &sink,
+	};
+	struct warder_error err = { 0 };
+	struct warder_run *run = NULL;
+	int status;
+
+	if (caught)
+		return 128 + caught;
+	if (warder_launch(tmpl, &command, &run, &err) != 0)
+		return command_refuse(request, &err, error_exit_status(err.code));
+	status = wait_for(request, run, &sink);
+	warder_run_free(run);
+	return status;
+}
+
+int run_command(struct request *request, char **argv)
+{
+	struct warder_options options = { .size = sizeof(options), .single_use = 1 };
+	struct warder_template *tmpl = NULL;
+	struct warder_error err = { 0 };
+	int status;
+
+	if (!request->rest[0]) {
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
+			  "which program? warder run [FLAG...] -- PROGRAM");
+		return command_refuse(request, &err, EXIT_REFUSED);
+	}
+	catch_signals();
+	if (request_load(FLAG_RUN, argv, request, &err) != 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	if (request->receipt && strcmp(request->receipt, "-") != 0 &&
+	    file_can_replace(request->receipt, &err) != 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	options.ceiling = request->ceiling;
+	options.cgroup_parent = request->cgroup_parent;
+	if (warder_prepare(request->policy, &options, &tmpl, &err) != 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	status = launch(request, tmpl);
+	warder_template_free(tmpl);
+	return status;
+}

@@ -1,0 +1,266 @@
+/*
+ * library: the public functions, thin over policy/ and jail/.
+ *
+ * Public structs carry their size, so that a program built against an older header passes a shorter one: what
+ * it does not know is zero, and zero always means "as before".
+ * A result outlives its run and its template: everything in it is copied or moved out of the run.
+ */
+#include "runtime/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "jail/jail.h"
+#include "runtime/preparation.h"
+#include "runtime/result.h"
+
+/* warder.h spells struct warder_error out for those who have no base/error.h; tests/unit/test_header.c has the same
+ * numbers for the other spelling. */
+_Static_assert(sizeof(struct warder_error) == 512 && offsetof(struct warder_error, sys_errno) == 4 &&
+		   offsetof(struct warder_error, step) == 8 && offsetof(struct warder_error, field) == 40 &&
+		   offsetof(struct warder_error, text) == 112,
+	       "struct warder_error is part of the binary interface");
+_Static_assert(WARDER_ERROR_UNSUPPORTED_POLICY == 1 && WARDER_ERROR_NOT_FOUND == 8 &&
+		   WARDER_ERROR_INTERNAL == 11,
+	       "the kinds of errors are part of the binary interface");
+
+struct warder_template {
+	struct preparation preparation;
+	struct jail_template *jail;
+	uint64_t prepare_us;
+};
+
+struct warder_run {
+	const struct warder_template *tmpl;
+	struct jail_run *jail;
+	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
+	void *context;
+	bool waited;
+};
+
+static int no_memory(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* Copy a public struct of the caller's size; what it is too short for stays zero. */
+static int take_sized(void *to, size_t to_size, const void *from, size_t from_size, const char *what,
+		      struct warder_error *err)
+{
+	memset(to, 0, to_size);
+	if (from_size < sizeof(size_t))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "the member `size` of struct %s is %zu; set it to sizeof(struct %s)", what,
+				 from_size, what);
+	memcpy(to, from, from_size < to_size ? from_size : to_size);
+	return 0;
+}
+
+const char *warder_version(void)
+{
+	return WARDER_VERSION;
+}
+
+const char *warder_error_kind_name(uint32_t code)
+{
+	return error_kind_name(code);
+}
+
+/* ---- policy ---- */
+
+static struct warder_policy *policy_new(struct warder_error *err)
+{
+	struct warder_policy *policy = calloc(1, sizeof(*policy));
+
+	if (!policy)
+		no_memory(err);
+	return policy;
+}
+
+int warder_policy_preset(const char *name, struct warder_policy **ret, struct warder_error *err)
+{
+	struct warder_policy *policy = policy_new(err);
+
+	if (!policy)
+		return -1;
+	if (policy_preset(name, &policy->policy, err) != 0) {
+		free(policy);
+		return -1;
+	}
+	*ret = policy;
+	return 0;
+}
+
+int warder_policy_parse(const char *json, size_t len, const char *origin, struct warder_policy **ret,
+			struct warder_error *err)
+{
+	struct warder_policy *policy = policy_new(err);
+
+	if (!policy)
+		return -1;
+	if (policy_decode(json, len, origin ? origin : "policy", &policy->policy, err) != 0) {
+		free(policy);
+		return -1;
+	}
+	*ret = policy;
+	return 0;
+}
+
+int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
+		      struct warder_error *err)
+{
+	return policy_set(&policy->policy, path, value, err);
+}
+
+int warder_policy_require(struct warder_policy *policy, const char *path, int required,
+			  struct warder_error *err)
+{
+	enum policy_field field;
+
+	if (policy_field_from_path(path, &field) != 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path,
+				 "\"%.80s\" is no field that can be required or preferred; "
+				 "\"warder explain strict\" lists them",
+				 path);
+	policy->policy.preferred[field] = !required;
+	return 0;
+}
+
+char *warder_policy_json(const struct warder_policy *policy)
+{
+	return policy_encode(&policy->policy);
+}
+
+void warder_policy_free(struct warder_policy *policy)
+{
+	if (!policy)
+		return;
+	policy_done(&policy->policy);
+	free(policy);
+}
+
+/* ---- template ---- */
+
+int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
+		   struct warder_template **ret, struct warder_error *err)
+{
+	struct warder_options known = { 0 };
+	struct preparation_options how = { 0 };
+	struct warder_template *tmpl;
+	uint64_t start = now_us();
+
+	if (options && take_sized(&known, sizeof(known), options, options->size, "warder_options", err) != 0)
+		return -1;
+	how.ceiling = known.ceiling ? &known.ceiling->policy : NULL;
+	how.cgroup_parent = known.cgroup_parent;
+	tmpl = calloc(1, sizeof(*tmpl));
+	if (!tmpl)
+		return no_memory(err);
+	if (preparation_build(&policy->policy, &how, &tmpl->preparation, err) != 0 ||
+	    jail_prepare(&tmpl->preparation.plan, &tmpl->preparation.host, !known.single_use, &tmpl->jail,
+			 err) != 0) {
+		warder_template_free(tmpl);
+		return -1;
+	}
+	tmpl->prepare_us = now_us() - start;
+	*ret = tmpl;
+	return 0;
+}
+
+void warder_template_free(struct warder_template *tmpl)
+{
+	if (!tmpl)
+		return;
+	jail_template_free(tmpl->jail);
+	preparation_done(&tmpl->preparation);
+	free(tmpl);
+}
+
+/* ---- run ---- */
+
+static int hand_on(void *context, enum jail_stream stream, const char *bytes, size_t len)
+{
+	const struct warder_run *run = context;
+
+	return run->on_output(run->context, stream == JAIL_STDERR ? WARDER_STDERR : WARDER_STDOUT, bytes,
+			      len);
+}
+
+int warder_launch(struct warder_template *tmpl, const struct warder_command *command, struct warder_run **ret,
+		  struct warder_error *err)
+{
+	struct warder_command known;
+	struct jail_command inner;
+	struct warder_run *run;
+
+	if (take_sized(&known, sizeof(known), command, command->size, "warder_command", err) != 0)
+		return -1;
+	if (!known.argv || !known.argv[0] || !known.argv[0][0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
+	run = calloc(1, sizeof(*run));
+	if (!run)
+		return no_memory(err);
+	run->tmpl = tmpl;
+	run->on_output = known.on_output;
+	run->context = known.context;
+	inner = (struct jail_command){
+		.argv = known.argv,
+		.set_env = known.environment,
+		.stdin_data = known.input,
+		.stdin_len = known.input ? known.input_len : 0,
+		.stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
+		.on_output = known.on_output ? hand_on : NULL,
+		.context = run,
+	};
+	if (jail_launch(tmpl->jail, &inner, &run->jail, err) != 0) {
+		free(run);
+		return -1;
+	}
+	*ret = run;
+	return 0;
+}
+
+int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err)
+{
+	const struct jail_plan *plan = jail_template_plan(run->tmpl->jail);
+	struct warder_result *result;
+
+	if (run->waited)
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the run has been waited for already");
+	result = calloc(1, sizeof(*result));
+	if (!result)
+		return no_memory(err);
+	run->waited = true;
+	if (jail_supervise(run->jail, &result->outcome, err) != 0) {
+		free(result);
+		return -1;
+	}
+	result->receipt = *jail_run_receipt(run->jail);
+	result->uid = plan->uid;
+	result->gid = plan->gid;
+	result->prepare_us = run->tmpl->prepare_us;
+	*ret = result;
+	return 0;
+}
+
+void warder_cancel(struct warder_run *run)
+{
+	jail_cancel(run->jail);
+}
+
+void warder_run_free(struct warder_run *run)
+{
+	if (!run)
+		return;
+	jail_run_free(run->jail);
+	free(run);
+}

@@ -1,0 +1,37 @@
+/*
+ * preparation: from a policy to the plan of a jail on this host. Private to runtime/.
+ *
+ * Life: zeroed -> preparation_build() -> the plan goes to jail_prepare(), or is shown by `warder explain` ->
+ * preparation_done(). Needs no privilege and starts nothing.
+ */
+#ifndef WARDER_RUNTIME_PREPARATION_H
+#define WARDER_RUNTIME_PREPARATION_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "jail/jail.h"
+#include "policy/policy.h"
+
+struct preparation {
+	struct jail_host host;
+	struct policy_capabilities capabilities;
+	struct policy_match match;
+	struct jail_plan plan;
+	bool matched; /* host, capabilities and match are filled */
+	bool planned; /* plan is filled as well */
+};
+
+struct preparation_options {
+	const struct policy *ceiling; /* or NULL */
+	const char *cgroup_parent;    /* see cgroup_probe() */
+	bool thorough;                /* probe also what decides about no policy */
+};
+
+/* Check, probe, match, plan; *ret is zeroed or empty. -1 with *err, of the ceiling before the host's; what was reached
+ * stays in *ret, to be given to preparation_done() in any case. */
+int preparation_build(const struct policy *policy, const struct preparation_options *options,
+		      struct preparation *ret, struct warder_error *err);
+void preparation_done(struct preparation *preparation);
+
+#endif

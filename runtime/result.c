@@ -1,0 +1,278 @@
+/*
+ * result: the outcome of a run in words and as JSON.
+ *
+ * A status says what a caller does next, a cause what happened; the status follows from the cause by one table,
+ * and only `exit` needs the exit code as well. What the program brought on itself (a signal, a limit of processes
+ * or disk, a refused call or destination) is `failed`; what ended it from outside is `killed`, memory included,
+ * because the kernel's OOM killer is no event inside the program.
+ * Names and order of the members are a contract, documented in warder(1): members are added, never renamed.
+ * What the kernel does not tell is null, never 0.
+ */
+#include "runtime/result.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "runtime/text.h"
+
+static const char *const statuses[JAIL_CAUSE_COUNT] = {
+	[JAIL_CAUSE_EXIT] = "failed", /* or "success" */
+	[JAIL_CAUSE_SIGNAL] = "failed",     [JAIL_CAUSE_WALL_TIME] = "timeout",
+	[JAIL_CAUSE_CPU_TIME] = "timeout",  [JAIL_CAUSE_MEMORY] = "killed",
+	[JAIL_CAUSE_PIDS] = "failed",       [JAIL_CAUSE_OUTPUT] = "killed",
+	[JAIL_CAUSE_DISK] = "failed",       [JAIL_CAUSE_SYSCALL] = "failed",
+	[JAIL_CAUSE_NETWORK] = "failed",    [JAIL_CAUSE_CANCELLED] = "killed",
+	[JAIL_CAUSE_SUPERVISOR] = "killed", [JAIL_CAUSE_HOST] = "killed",
+};
+
+static const struct {
+	int number;
+	const char *name;
+} signals[] = {
+	{ SIGHUP, "SIGHUP" },       { SIGINT, "SIGINT" },       { SIGQUIT, "SIGQUIT" },
+	{ SIGILL, "SIGILL" },       { SIGTRAP, "SIGTRAP" },     { SIGABRT, "SIGABRT" },
+	{ SIGBUS, "SIGBUS" },       { SIGFPE, "SIGFPE" },       { SIGKILL, "SIGKILL" },
+	{ SIGUSR1, "SIGUSR1" },     { SIGSEGV, "SIGSEGV" },     { SIGUSR2, "SIGUSR2" },
+	{ SIGPIPE, "SIGPIPE" },     { SIGALRM, "SIGALRM" },     { SIGTERM, "SIGTERM" },
+	{ SIGSTKFLT, "SIGSTKFLT" }, { SIGCHLD, "SIGCHLD" },     { SIGCONT, "SIGCONT" },
+	{ SIGSTOP, "SIGSTOP" },     { SIGTSTP, "SIGTSTP" },     { SIGTTIN, "SIGTTIN" },
+	{ SIGTTOU, "SIGTTOU" },     { SIGURG, "SIGURG" },       { SIGXCPU, "SIGXCPU" },
+	{ SIGXFSZ, "SIGXFSZ" },     { SIGVTALRM, "SIGVTALRM" }, { SIGPROF, "SIGPROF" },
+	{ SIGWINCH, "SIGWINCH" },   { SIGIO, "SIGIO" },         { SIGPWR, "SIGPWR" },
+	{ SIGSYS, "SIGSYS" },
+};
+
+char *result_signal_name(int signal, char *buf, size_t len)
+{
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if (signals[i].number == signal) {
+			snprintf(buf, len, "%s", signals[i].name);
+			return buf;
+		}
+	}
+	buf[0] = '\0';
+	if (signal) /* real-time signals have no name that two C libraries agree on */
+		snprintf(buf, len, "SIG%d", signal);
+	return buf;
+}
+
+/* ---- accessors ---- */
+
+const char *warder_result_status(const struct warder_result *result)
+{
+	const struct jail_outcome *outcome = &result->outcome;
+
+	if (outcome->cause == JAIL_CAUSE_EXIT && outcome->exit_code == 0)
+		return "success";
+	return statuses[outcome->cause];
+}
+
+const char *warder_result_cause(const struct warder_result *result)
+{
+	return jail_cause_name(result->outcome.cause);
+}
+
+int warder_result_exit_code(const struct warder_result *result)
+{
+	return result->outcome.exit_code;
+}
+
+int warder_result_signal(const struct warder_result *result)
+{
+	return result->outcome.signal;
+}
+
+const char *warder_result_output(const struct warder_result *result, enum warder_stream stream,
+				 size_t *ret_len, uint64_t *ret_total)
+{
+	const struct jail_output *output = &result->outcome.output[stream == WARDER_STDERR];
+
+	if (ret_len)
+		*ret_len = output->bytes ? output->len : 0;
+	if (ret_total)
+		*ret_total = output->total;
+	return output->bytes ? output->bytes : "";
+}
+
+uint64_t warder_result_wall_us(const struct warder_result *result)
+{
+	return result->outcome.wall_us;
+}
+
+uint64_t warder_result_cpu_us(const struct warder_result *result)
+{
+	return result->outcome.cpu_us;
+}
+
+uint64_t warder_result_memory_peak(const struct warder_result *result)
+{
+	return result->outcome.memory_peak_bytes;
+}
+
+void warder_result_free(struct warder_result *result)
+{
+	if (!result)
+		return;
+	jail_outcome_done(&result->outcome);
+	free(result);
+}
+
+/* ---- JSON ---- */
+
+static void member_string(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_string(w, text);
+}
+
+static void member_uint(struct json_writer *w, const char *key, uint64_t value)
+{
+	json_key(w, key);
+	json_uint(w, value);
+}
+
+static void member_known(struct json_writer *w, const char *key, uint64_t value)
+{
+	json_key(w, key);
+	if (value == UINT64_MAX)
+		json_null(w);
+	else
+		json_uint(w, value);
+}
+
+/* "text", "base64", or nothing but counts when the stream was handed to the caller as it came. */
+static void write_bytes(struct json_writer *w, const struct jail_output *output)
+{
+	size_t text_len;
+	char *encoded;
+
+	if (!output->bytes)
+		return;
+	if (text_length(output->bytes, output->len, output->truncated, &text_len)) {
+		json_key(w, "text");
+		json_string_n(w, output->bytes, text_len);
+		member_string(w, "encoding", "utf-8");
+		return;
+	}
+	encoded = text_base64(output->bytes, output->len);
+	if (!encoded)
+		w->failed = true;
+	else
+		member_string(w, "base64", encoded);
+	member_string(w, "encoding", "base64");
+	free(encoded);
+}
+
+static void write_stream(struct json_writer *w, const char *key, const struct jail_output *output)
+{
+	json_key(w, key);
+	json_begin_object(w);
+	write_bytes(w, output);
+	member_uint(w, "bytesKept", output->len);
+	member_uint(w, "bytesTotal", output->total);
+	json_key(w, "truncated");
+	json_bool(w, output->truncated);
+	json_end_object(w);
+}
+
+static void write_end(struct json_writer *w, const struct jail_outcome *outcome)
+{
+	char name[16];
+
+	json_key(w, "exitCode");
+	if (outcome->exit_code < 0)
+		json_null(w);
+	else
+		json_int(w, outcome->exit_code);
+	json_key(w, "signal");
+	json_string(w, outcome->signal ? result_signal_name(outcome->signal, name, sizeof(name)) : NULL);
+}
+
+static void write_durations(struct json_writer *w, const struct warder_result *result)
+{
+	const struct jail_outcome *outcome = &result->outcome;
+
+	json_key(w, "durations");
+	json_begin_object(w);
+	member_uint(w, "wallUs", outcome->wall_us);
+	member_uint(w, "userUs", outcome->user_us);
+	member_uint(w, "systemUs", outcome->system_us);
+	member_uint(w, "queueUs", 0); /* nothing queues in front of warder_launch() */
+	member_uint(w, "prepareUs", result->prepare_us);
+	member_uint(w, "launchUs", outcome->launch_us);
+	json_end_object(w);
+}
+
+static void write_limits_hit(struct json_writer *w, const struct jail_outcome *outcome)
+{
+	json_key(w, "limitsHit");
+	json_begin_array(w);
+	for (enum jail_cause cause = 0; cause < JAIL_CAUSE_COUNT; cause++) {
+		if (outcome->hit[cause])
+			json_string(w, jail_cause_name(cause));
+	}
+	json_end_array(w);
+}
+
+static void write_identity(struct json_writer *w, const struct warder_result *result)
+{
+	json_key(w, "identity");
+	json_begin_object(w);
+	member_uint(w, "uid", result->uid);
+	member_uint(w, "gid", result->gid);
+	json_end_object(w);
+}
+
+char *warder_result_json(const struct warder_result *result)
+{
+	const struct jail_outcome *outcome = &result->outcome;
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	member_string(&w, "status", warder_result_status(result));
+	member_string(&w, "cause", warder_result_cause(result));
+	write_end(&w, outcome);
+	write_stream(&w, "stdout", &outcome->output[JAIL_STDOUT]);
+	write_stream(&w, "stderr", &outcome->output[JAIL_STDERR]);
+	write_durations(&w, result);
+	member_known(&w, "peakMemoryBytes", outcome->memory_peak_bytes);
+	member_known(&w, "cpuTimeUs", outcome->cpu_us);
+	member_known(&w, "peakPids", outcome->pids_peak);
+	write_limits_hit(&w, outcome);
+	json_key(&w, "artifacts");
+	json_begin_array(&w); /* a run of the local jail collects no files */
+	json_end_array(&w);
+	json_key(&w, "receipt");
+	policy_receipt_write(&result->receipt, &w);
+	write_identity(&w, result);
+	member_string(&w, "detail", outcome->detail);
+	json_end_object(&w);
+	return json_take(&w);
+}
+
+char *result_error_json(const struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	member_string(&w, "status", "rejected");
+	json_key(&w, "error");
+	json_begin_object(&w);
+	member_string(&w, "kind", error_kind_name(err->code));
+	member_string(&w, "field", err->field[0] ? err->field : NULL);
+	member_string(&w, "step", err->step[0] ? err->step : NULL);
+	member_string(&w, "message", err->text);
+	json_end_object(&w);
+	json_end_object(&w);
+	return json_take(&w);
+}
+
+char *result_receipt_json(const struct warder_result *result)
+{
+	struct json_writer w = { .pretty = true };
+
+	policy_receipt_write(&result->receipt, &w);
+	return json_take(&w);
+}

@@ -1,0 +1,98 @@
+/*
+ * text: what is text, and base64 for what is not.
+ *
+ * A limit that cuts a stream falls in the middle of a character as often as not. That must not turn a megabyte of
+ * text into base64, so the first bytes of a character at the very end of a cut stream are left out of the
+ * text; the count of kept bytes still tells of them. Only bytes that can begin a well-formed character pass for
+ * one (Unicode table 3-7), and only behind a cut: a program that ends on half a character wrote no text.
+ * NUL is refused because strict readers of JSON refuse \u0000.
+ */
+#include "runtime/text.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Well-formed UTF-8 by the first byte: `size` bytes, the second of them in low..high, the others 0x80..0xbf. */
+static const struct lead {
+	unsigned char first, last;
+	unsigned char size;
+	unsigned char low, high;
+} leads[] = {
+	{ 0x01, 0x7f, 1, 0x00, 0x00 }, { 0xc2, 0xdf, 2, 0x80, 0xbf }, { 0xe0, 0xe0, 3, 0xa0, 0xbf },
+	{ 0xe1, 0xec, 3, 0x80, 0xbf }, { 0xed, 0xed, 3, 0x80, 0x9f }, { 0xee, 0xef, 3, 0x80, 0xbf },
+	{ 0xf0, 0xf0, 4, 0x90, 0xbf }, { 0xf1, 0xf3, 4, 0x80, 0xbf }, { 0xf4, 0xf4, 4, 0x80, 0x8f },
+};
+
+static const struct lead *find_lead(unsigned char byte)
+{
+	for (size_t i = 0; i < sizeof(leads) / sizeof(leads[0]); i++) {
+		if (byte >= leads[i].first && byte <= leads[i].last)
+			return &leads[i];
+	}
+	return NULL;
+}
+
+/* Bytes at s that are a character or the beginning of one; *ret_whole says which. 0: neither. */
+static size_t scan_character(const unsigned char *s, size_t left, bool *ret_whole)
+{
+	const struct lead *lead = find_lead(s[0]);
+	size_t size;
+
+	if (!lead)
+		return 0;
+	size = lead->size < left ? lead->size : left;
+	for (size_t i = 1; i < size; i++) {
+		unsigned char low = i == 1 ? lead->low : 0x80;
+		unsigned char high = i == 1 ? lead->high : 0xbf;
+
+		if (s[i] < low || s[i] > high)
+			return 0;
+	}
+	*ret_whole = size == lead->size;
+	return size;
+}
+
+bool text_length(const char *bytes, size_t len, bool cut, size_t *ret_len)
+{
+	size_t at = 0;
+
+	while (at < len) {
+		bool whole = true;
+		size_t size = 1;
+
+		if ((signed char)bytes[at] <= 0) /* nearly all text is ASCII */
+			size = scan_character((const unsigned char *)bytes + at, len - at, &whole);
+		if (size == 0 || (!whole && !cut))
+			return false;
+		if (!whole)
+			break;
+		at += size;
+	}
+	*ret_len = at;
+	return true;
+}
+
+char *text_base64(const char *bytes, size_t len)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *from = (const unsigned char *)bytes;
+	char *text = malloc((len + 2) / 3 * 4 + 1), *to = text;
+
+	if (!text)
+		return NULL;
+	for (size_t i = 0; i < len; i += 3) {
+		size_t left = len - i;
+		uint32_t group = (uint32_t)from[i] << 16;
+
+		if (left > 1)
+			group |= (uint32_t)from[i + 1] << 8;
+		if (left > 2)
+			group |= from[i + 2];
+		*to++ = digits[group >> 18];
+		*to++ = digits[group >> 12 & 63];
+		*to++ = left > 1 ? digits[group >> 6 & 63] : '=';
+		*to++ = left > 2 ? digits[group & 63] : '=';
+	}
+	*to = '\0';
+	return text;
+}

@@ -1,0 +1,17 @@
+/*
+ * text: bytes of a program's output as something that JSON can hold. Private to runtime/; pure, any thread.
+ */
+#ifndef WARDER_RUNTIME_TEXT_H
+#define WARDER_RUNTIME_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How many of `len` bytes are text: UTF-8 without a NUL. All of them, or with `cut` (the bytes were cut off at a limit)
+ * all but an unfinished character at their end. False when they are no text. */
+bool text_length(const char *bytes, size_t len, bool cut, size_t *ret_len);
+
+/* Base64 (RFC 4648, padded), NUL-terminated, on the heap; NULL on want of memory. */
+char *text_base64(const char *bytes, size_t len);
+
+#endif

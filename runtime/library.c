@@ -245,6 +245,7 @@ int warder_wait(struct warder_run *run, struct warder_result **ret, struct warde
 		return -1;
 	}
 	result->receipt = *jail_run_receipt(run->jail);
+	result->streamed = run->on_output != NULL;
 	result->uid = plan->uid;
 	result->gid = plan->gid;
 	result->prepare_us = run->tmpl->prepare_us;

@@ -142,21 +142,19 @@ static void member_known(struct json_writer *w, const char *key, uint64_t value)
 		json_uint(w, value);
 }
 
-/* "text", "base64", or nothing but counts when the stream was handed to the caller as it came. */
 static void write_bytes(struct json_writer *w, const struct jail_output *output)
 {
+	const char *bytes = output->bytes ? output->bytes : "";
 	size_t text_len;
 	char *encoded;
 
-	if (!output->bytes)
-		return;
-	if (text_length(output->bytes, output->len, output->truncated, &text_len)) {
+	if (text_length(bytes, output->len, output->truncated, &text_len)) {
 		json_key(w, "text");
-		json_string_n(w, output->bytes, text_len);
+		json_string_n(w, bytes, text_len);
 		member_string(w, "encoding", "utf-8");
 		return;
 	}
-	encoded = text_base64(output->bytes, output->len);
+	encoded = text_base64(bytes, output->len);
 	if (!encoded)
 		w->failed = true;
 	else
@@ -165,11 +163,16 @@ static void write_bytes(struct json_writer *w, const struct jail_output *output)
 	free(encoded);
 }
 
-static void write_stream(struct json_writer *w, const char *key, const struct jail_output *output)
+/* A stream that was handed to the caller as it came has neither text nor encoding, only counts. */
+static void write_stream(struct json_writer *w, const char *key, const struct warder_result *result,
+			 enum jail_stream stream)
 {
+	const struct jail_output *output = &result->outcome.output[stream];
+
 	json_key(w, key);
 	json_begin_object(w);
-	write_bytes(w, output);
+	if (!result->streamed)
+		write_bytes(w, output);
 	member_uint(w, "bytesKept", output->len);
 	member_uint(w, "bytesTotal", output->total);
 	json_key(w, "truncated");
@@ -234,8 +237,8 @@ char *warder_result_json(const struct warder_result *result)
 	member_string(&w, "status", warder_result_status(result));
 	member_string(&w, "cause", warder_result_cause(result));
 	write_end(&w, outcome);
-	write_stream(&w, "stdout", &outcome->output[JAIL_STDOUT]);
-	write_stream(&w, "stderr", &outcome->output[JAIL_STDERR]);
+	write_stream(&w, "stdout", result, JAIL_STDOUT);
+	write_stream(&w, "stderr", result, JAIL_STDERR);
 	write_durations(&w, result);
 	member_known(&w, "peakMemoryBytes", outcome->memory_peak_bytes);
 	member_known(&w, "cpuTimeUs", outcome->cpu_us);

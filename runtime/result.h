@@ -7,6 +7,7 @@
 #ifndef WARDER_RUNTIME_RESULT_H
 #define WARDER_RUNTIME_RESULT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -17,6 +18,7 @@
 struct warder_result {
 	struct jail_outcome outcome; /* owned */
 	struct policy_receipt receipt;
+	bool streamed;       /* the output was handed on as it came, and is not in the outcome */
 	uint32_t uid, gid;   /* inside */
 	uint64_t prepare_us; /* the whole of warder_prepare(), probe and match included */
 };

@@ -27,7 +27,8 @@ static const struct {
 	[EXPLAIN_ENFORCED] = { "enforced", TERM_GOOD },
 	[EXPLAIN_NOT_ENFORCED] = { "notEnforced", TERM_WARN },
 	[EXPLAIN_REFUSED] = { "refused", TERM_BAD },
-	[EXPLAIN_UNRESTRICTED] = { "unrestricted", TERM_DIM },
+	[EXPLAIN_UNRESTRICTED] = { "unrestricted", TERM_WARN },
+	[EXPLAIN_EMPTY] = { "empty", TERM_DIM },
 };
 
 static const struct {
@@ -61,8 +62,8 @@ static void fill_control(const struct policy *policy, const struct preparation *
 	row->control = policy_control_name(control);
 	policy_control_value(policy, control, row->requested, sizeof(row->requested));
 	if (!preparation->match.needed[control]) {
-		row->state = EXPLAIN_UNRESTRICTED;
-		row->by = "the policy asks for no restriction";
+		row->state = row->requested[0] ? EXPLAIN_UNRESTRICTED : EXPLAIN_EMPTY;
+		row->by = row->requested[0] ? "the policy asks for no restriction" : "";
 	} else if (capability->enforced) {
 		row->state = EXPLAIN_ENFORCED;
 		row->by = capability->mechanism;

@@ -15,6 +15,7 @@ enum explain_state {
 	EXPLAIN_NOT_ENFORCED, /* preferred, and this host cannot */
 	EXPLAIN_REFUSED,      /* required, and this host cannot */
 	EXPLAIN_UNRESTRICTED, /* the policy asks for no restriction */
+	EXPLAIN_EMPTY,        /* the field is empty: nothing is granted, nothing has to be done */
 };
 
 struct explain_row {

@@ -54,7 +54,8 @@ static void catch_signals(void)
 /* ---- output ---- */
 
 struct sink {
-	int error; /* errno of the write that failed, or 0 */
+	int error;          /* errno of the write that failed, or 0 */
+	uint64_t passed[2]; /* bytes written, by enum warder_stream */
 };
 
 /* As file_write_all(), but a signal ends it. */
@@ -69,6 +70,7 @@ static int pass_on(void *context, enum warder_stream stream, const char *bytes, 
 		if (count >= 0) {
 			bytes += count;
 			len -= (size_t)count;
+			sink->passed[stream] += (uint64_t)count;
 		} else if (errno == EAGAIN) {
 			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
 		} else if (errno != EINTR) {
@@ -85,14 +87,14 @@ static int pass_on(void *context, enum warder_stream stream, const char *bytes, 
 
 static const char *const stream_names[] = { "stdout", "stderr" };
 
-static void tell_truncation(const struct jail_outcome *outcome)
+static void tell_truncation(const struct jail_outcome *outcome, const struct sink *sink)
 {
 	for (size_t i = 0; i < 2; i++) {
 		const struct jail_output *output = &outcome->output[i];
 
 		if (output->truncated)
 			term_complain("%s: kept %llu of %llu bytes (output.%s)", stream_names[i],
-				      (unsigned long long)output->len, (unsigned long long)output->total,
+				      (unsigned long long)sink->passed[i], (unsigned long long)output->total,
 				      stream_names[i]);
 	}
 }
@@ -120,7 +122,7 @@ static void tell_cause(const struct jail_outcome *outcome, const struct policy *
 
 static void tell(const struct jail_outcome *outcome, const struct policy *policy, const struct sink *sink)
 {
-	tell_truncation(outcome);
+	tell_truncation(outcome, sink);
 	if (sink->error == EPIPE || caught)
 		return;
 	if (sink->error)

@@ -29,7 +29,8 @@ void term_print(enum term_style style, size_t width, const char *text)
 	size_t length = strlen(text);
 
 	printf("%s%s%s", colour ? codes[style] : "", text, colour ? reset : "");
-	printf("%*s", length < width ? (int)(width - length) : 0, "");
+	if (width)
+		printf("%*s", length < width ? (int)(width - length) : 1, "");
 }
 
 void term_title(const char *text)

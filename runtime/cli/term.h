@@ -10,7 +10,7 @@
 
 enum term_style { TERM_PLAIN, TERM_TITLE, TERM_GOOD, TERM_BAD, TERM_WARN, TERM_DIM };
 
-/* Print `text` to standard output in a style, padded with spaces to `width` bytes. */
+/* Print `text` to standard output in a style, padded with spaces to `width` bytes (0: not). */
 void term_print(enum term_style style, size_t width, const char *text);
 /* A heading on a line of its own. */
 void term_title(const char *text);

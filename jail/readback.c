@@ -472,6 +472,11 @@ static void open_rows(struct jail_run *run)
 		{ policy->limits.stack_bytes == POLICY_UNLIMITED, POLICY_CONTROL_STACK },
 		{ policy->limits.disk_bytes == POLICY_UNLIMITED, POLICY_CONTROL_DISK_TMP },
 	};
+	static const char *const fallbacks[POLICY_CONTROL_COUNT] = {
+		[POLICY_CONTROL_MEMORY] = "only RLIMIT_AS, for each process by itself",
+		[POLICY_CONTROL_PIDS] = "only RLIMIT_NPROC",
+		[POLICY_CONTROL_CPU_TIME] = "only RLIMIT_CPU, for each process by itself",
+	};
 	struct policy_receipt_row *row;
 
 	for (size_t i = 0; i < sizeof(unrestricted) / sizeof(unrestricted[0]); i++) {
@@ -493,6 +498,7 @@ static void open_rows(struct jail_run *run)
 		if (!row)
 			continue;
 		policy_control_value(policy, control, row->requested, sizeof(row->requested));
+		snprintf(row->mechanism, sizeof(row->mechanism), "%s", fallbacks[i] ? fallbacks[i] : "none");
 		snprintf(row->value, sizeof(row->value), "%.95s", plan->capabilities.controls[i].reason);
 	}
 }

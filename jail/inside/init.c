@@ -70,7 +70,6 @@ static long step_session(struct inside *in)
 	long ret;
 
 	sys(prctl, PR_SET_NAME, "warder-init", 0, 0, 0);
-	sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	sys(umask, 0);
 	/* The caller's session keyring must not be reachable; a kernel without keyrings has none. */
 	ret = sys(keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0);
@@ -318,12 +317,13 @@ static long step_cgroup_ns(struct inside *in)
 	return in->block->flags & WIRE_CGROUP_NS ? sys(unshare, CLONE_NEWCGROUP) : 0;
 }
 
+/* Not dumpable only now: the kernel gives /proc/self of such a process to an id that an ordinary user's jail lacks. */
 static long step_user(struct inside *in)
 {
 	long ret;
 
 	if (!(in->block->flags & WIRE_PRIVILEGED))
-		return 0;
+		return sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	ret = sys(setns, WIRE_FD_USER_NS, CLONE_NEWUSER);
 	sys(close, WIRE_FD_USER_NS);
 	if (ret == 0)

@@ -196,6 +196,7 @@ static long add_entry(const struct wire_block *block, const struct wire_entry *e
 static long add_node(int root_fd, const struct node *node)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC };
 	struct statx st;
 	char host[32] = "/";
 	long ret;
@@ -225,7 +226,9 @@ static long add_node(int root_fd, const struct node *node)
 	sys(close, fd);
 	if (tree < 0)
 		return tree;
-	ret = root_attach(root_fd, (int)tree, node->name);
+	ret = sys(mount_setattr, tree, "", AT_EMPTY_PATH, &attr, sizeof(attr));
+	if (ret == 0)
+		ret = root_attach(root_fd, (int)tree, node->name);
 	sys(close, tree);
 	return ret;
 }

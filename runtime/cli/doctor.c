@@ -32,7 +32,7 @@ static void print_line(bool good, const char *what, const char *detail)
 {
 	printf("  ");
 	term_print(good ? TERM_GOOD : TERM_BAD, 5, good ? "yes" : "no");
-	term_print(TERM_PLAIN, 45, what);
+	term_print(TERM_PLAIN, detail[0] ? 45 : 0, what);
 	printf("%s\n", detail);
 }
 

@@ -157,14 +157,16 @@ static int change_path(struct request *request, const struct flag *flag, const c
 	return set_path(request, flag->path, "", value, err);
 }
 
-/* DIR, DIR:ro or DIR:rw; "none" is the policy's own word. */
+/* DIR, DIR:ro or DIR:rw; without a mode the one that the preset has. "none" is the policy's own word. */
 static int change_workspace(struct request *request, const struct flag *flag, const char *value,
 			    struct warder_error *err)
 {
 	size_t length = strlen(value);
 	bool has_mode =
 	    length > 3 && (strcmp(value + length - 3, ":ro") == 0 || strcmp(value + length - 3, ":rw") == 0);
-	bool writable = has_mode && value[length - 1] == 'w';
+	bool writable = has_mode
+			    ? value[length - 1] == 'w'
+			    : request->policy->policy.filesystem.workspace == POLICY_WORKSPACE_READ_WRITE;
 	char *directory;
 	int status;
 
@@ -238,7 +240,7 @@ static const struct flag flags[] = {
 	{ POLICY_FLAG, "--rw", "PATH", "filesystem.paths.readWrite",
 	  "show a host path read-write (repeatable)", NULL, change_path },
 	{ POLICY_FLAG, "--workspace", "DIR[:ro|:rw]", "filesystem.workspace",
-	  "show a host directory as /workspace (default :ro)", NULL, change_workspace },
+	  "show a host directory as /workspace", NULL, change_workspace },
 	{ POLICY_FLAG, "--view", "VIEW", "filesystem.view", "host, directory:DIR or image:NAME as the root",
 	  NULL, change_view },
 	{ POLICY_FLAG, "--env", "NAME[=VALUE]", "environment",

@@ -1,0 +1,146 @@
+# warder explain, policy, doctor, help and completion.
+
+= explain ends with the verdict
+$ warder explain --prefer limits | tail -n 1
+!~ ^warder: --prefer limits:
+
+= explain of a preset
+needs memory pids cpus
+$ warder explain strict | sed -n '1p;$p'
+| Backend local
+| It would run.
+
+= explain names what would be refused
+$ warder explain --view image:debian > out; echo $?; grep '^filesystem.view ' out | tr -s ' ' | cut -d' ' -f1-4; tail -n 1 out | cut -c1-21
+| 125
+| filesystem.view image:debian required refused
+| It would be refused: 
+
+= a preferred field that cannot be enforced would run
+$ warder explain --prefer filesystem.workspace --prefer limits.disk --set limits.disk=1MiB --workspace .:rw | grep limits.disk | tr -s ' ' | cut -d' ' -f1-4
+| limits.disk 1MiB preferred enforced
+| limits.disk 1MiB preferred notEnforced
+
+= explain as an object
+needs python3 memory pids cpus
+$ warder explain --json | python3 -c 'import json, sys; e = json.load(sys.stdin); print(*e); print(*e["fields"][0]); print(e["wouldRun"], "PATH" in e["plan"]["environment"], "user" in e["plan"]["namespaces"])'
+| backend isolation wouldRun refusal fields plan
+| field control requested enforcement state mechanism reason
+| True True True
+
+= explain knows one backend
+$ warder explain --backend container strict
+! warder: --backend container: there is no such backend; this version has: local
+? 125
+
+= explain shows no value of a variable
+$ TOKEN=hunter2 warder explain --env TOKEN --env KEY=hunter2 strict | grep -c hunter2
+| 0
+? 1
+
+= explain without privilege
+needs user
+$ setpriv --reuid 12345 --regid 12345 --clear-groups warder explain strict | grep -c '^limits'
+|~ ^[1-9]
+
+# ---- policy
+
+= a policy that is in order
++ echo '{"version": 1, "limits": {"wallTime": "5s"}}' > a.json
+$ warder policy check a.json
+| a.json: ok
+
+= one that is not, with the line
++ printf '{"version": 1,\n "limits": {"memori": "1MiB"}}\n' > a.json
+$ warder policy check a.json
+!~ ^warder: a.json:2: .*memori.*memory
+? 125
+
+= every file is checked
++ echo '{"version": 1, "limits": {"wallTime": "5s"}}' > a.json; echo '{' > b.json; cp a.json c.json
+$ warder policy check a.json b.json c.json
+| a.json: ok
+| c.json: ok
+!~ ^warder: b.json:
+? 125
+
+= a preset is a policy, and shown it is one again
+# (agent and build are not: their workspace is for the caller to name)
+$ for p in strict strict-python strict-js host-local; do warder policy show $p > p.json; warder policy show ./p.json | cmp - p.json || echo $p; done
+
+= an unknown preset
+$ warder policy show stricct
+!~ strict
+? 125
+
+= what to write
+$ warder policy
+! warder: write "warder policy check FILE..." or "warder policy show PRESET|FILE"
+? 125
+
+# ---- doctor
+
+= doctor names every feature
+needs root memory pids cpus
+$ warder doctor > out; echo $?; grep -c 'namespace$' out; grep -A1 'Preset strict' out | tail -n 1 | tr -s ' '
+| 0
+|~ ^[5678]$
+|~ ^ yes can be enforced
+
+= doctor as an object
+needs python3 root memory pids cpus
+$ warder doctor --json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(*d); print(d["strict"])'
+| features cgroups swapLimit noSwap strict leftovers removed
+| {'enforceable': True, 'missing': [], 'reason': None}
+
+= doctor takes no argument
+$ warder doctor all
+! warder: doctor takes no argument such as "all"
+? 125
+
+# ---- help
+
+= version
+$ warder --version
+|~ ^warder [0-9]+\.[0-9]+\.[0-9]+$
+
+= every command has help with an example that works
+needs memory pids cpus
+$ for c in run explain policy doctor completion; do warder $c --help > help || echo "no help: $c"; example=$(tail -n 1 help); eval "$example" > /dev/null || echo "fails: $example"; done
+
+= the example of the first page works
+$ eval "$(warder --help | tail -n 1)"
+| hello
+
+= no command
+$ warder
+! warder: which command? "warder --help" lists them
+? 125
+
+= an unknown command
+$ warder rum -- true
+! warder: unknown command rum; did you mean "run"?
+? 125
+
+= nothing to write to
+$ warder --help > /dev/full
+! warder: standard output cannot be written
+? 125
+
+= the completion in docs/ is what is printed
+$ warder completion bash | diff - "$TOP/docs/completion/warder.bash"
+
+= the completion is a script
+$ warder completion bash > c && bash -n c && . ./c && COMP_WORDS=(warder run --mem) COMP_CWORD=2 && _warder && echo ${COMPREPLY[@]}
+| --memory
+
+= every flag and command is in the manual
+$ { for c in run explain policy doctor; do warder $c --help | sed -n 's/^  --\([a-z-]*\).*/\1/p'; done; } | sort -u | while read f; do grep -q "Fl -$f" "$TOP/docs/warder.1" || echo "missing: $f"; done
+
+= no colour in a pipe, colour on a terminal, none with NO_COLOR
+needs script
+$ warder --help | grep -c $'\033'; script -qec 'warder --help' /dev/null | grep -qc $'\033' && echo colour; NO_COLOR=1 script -qec 'warder --help' /dev/null | grep -c $'\033'
+| 0
+| colour
+| 0
+? 1

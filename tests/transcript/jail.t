@@ -1,0 +1,102 @@
+# What the program sees and may do.
+
+= the environment is the documented base only
+$ HOME=/root SECRET=1 warder run -- env | sed 's/=.*//' | sort
+| HOME
+| LANG
+| PATH
+| TMPDIR
+
+= a variable is set
+$ warder run --env MY=1 -- sh -c 'echo $MY'
+| 1
+
+= a variable is let in, others are not
+$ FOO=1 BAR=2 warder run --env FOO --env UNSET -- sh -c 'echo "$FOO ${BAR-none} ${UNSET-none}"'
+| 1 none none
+
+= a value on the command line wins over the policy's
++ echo '{"version": 1, "limits": {"wallTime": "5s"}, "environment": {"set": {"A": "policy"}}}' > p.json
+$ warder run --policy p.json --env A=flag -- sh -c 'echo $A'
+| flag
+
+= no network: only loopback, and it is down
+needs python3
+$ warder run -- sh -c 'tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "'; warder run -- python3 -c 'import socket; socket.create_connection(("1.1.1.1", 80), 2)' 2>&1 | tail -n 1
+| lo
+|~ unreachable|denied
+
+= loopback
+needs python3
+$ warder run --net loopback -- python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); c = socket.create_connection(s.getsockname()); print("connected")'
+| connected
+
+= the host's root is not there
+$ warder run -- sh -c 'ls /root /home /var/log /etc/shadow 2>&1 | grep -vc "No such"; grep -c . /etc/passwd | grep -qx "[1-4]" && echo own'
+| 0
+| own
+
+= nothing can be written but /tmp
+$ warder run -- sh -c 'touch /usr/x /x 2>/dev/null; echo x > /tmp/y && cat /tmp/y; ls /x /usr/x 2>/dev/null'
+? 2
+| x
+
+= a read-only workspace
++ chmod 755 .; echo content > file
+$ warder run --workspace . -- sh -c 'cat file; echo no > file'
+| content
+? 2
+!~ Read-only file system
+
+= a read-write workspace
++ chmod 777 .
+$ warder run --workspace .:rw --set limits.disk=unlimited -- sh -c 'echo written > file'; cat file
+| written
+
+= a preset's workspace is named without a mode
++ chmod 777 .
+$ warder run --preset agent --workspace . -- sh -c 'echo written > file'; cat file
+| written
+
+= a preset whose workspace is not named
+$ warder run --preset agent -- true
+!~ ^warder: .*filesystem.workspace
+? 125
+
+= an extra path
++ mkdir -m 755 data; echo 1 > data/x
+$ warder run --ro data -- cat "$PWD/data/x"
+| 1
+
+= only jail processes in /proc
+$ warder run -- sh -c 'ls /proc | grep -c "^[0-9]"'
+|~ ^[2345]$
+
+= host name
+$ warder run -- hostname
+| warder
+
+= mount is refused
+$ warder run -- mount -t tmpfs none /tmp
+!*
+? 32
+
+= no capability, no new privileges, filter on
+$ warder run -- grep -E '^(CapEff|CapPrm|CapInh|CapBnd|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status
+|~ ^CapInh:.0000000000000000$
+|~ ^CapPrm:.0000000000000000$
+|~ ^CapEff:.0000000000000000$
+|~ ^CapBnd:.0000000000000000$
+|~ ^CapAmb:.0000000000000000$
+|~ ^NoNewPrivs:.1$
+|~ ^Seccomp:.2$
+
+= working directory
+$ warder run -- pwd; warder run --cwd /usr -- pwd
+| /tmp
+| /usr
+
+= as an ordinary user
+needs user
+$ cd / && setpriv --reuid 12345 --regid 12345 --clear-groups warder run --prefer limits.memory --prefer limits.swap --prefer limits.pids --prefer limits.cpus --prefer limits.cpuTime -- id -u
+| 1000

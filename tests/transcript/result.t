@@ -1,0 +1,70 @@
+# --json and --receipt.
+
+= one object, always the same members in the same order
+needs python3
+$ warder run --json -- sh -c 'echo out; echo err >&2; exit 3' | python3 -c 'import json, sys; r = json.load(sys.stdin); print(*r); print(*r["durations"]); print(*r["stdout"]); print(r["status"], r["cause"], r["exitCode"], r["signal"], r["stdout"]["text"].strip(), r["stderr"]["text"].strip(), r["identity"], r["artifacts"])'
+| status cause exitCode signal stdout stderr durations peakMemoryBytes cpuTimeUs peakPids limitsHit artifacts receipt identity detail
+| wallUs userUs systemUs queueUs prepareUs launchUs
+| text encoding bytesKept bytesTotal truncated
+| failed exit 3 None out err {'uid': 1000, 'gid': 1000} []
+
+= the exit status is the same as without --json
+$ warder run --json -- sh -c 'exit 3'
+|~ ^\{"status":"failed","cause":"exit","exitCode":3,"signal":null,
+? 3
+
+= success
+$ warder run --json -- true
+|~ ^\{"status":"success","cause":"exit","exitCode":0,"signal":null,"stdout":\{"text":"","encoding":"utf-8","bytesKept":0,"bytesTotal":0,"truncated":false\},
+
+= a signal
+$ warder run --json -- sh -c 'kill -SEGV $$'
+|~ ^\{"status":"failed","cause":"signal","exitCode":null,"signal":"SIGSEGV",
+? 139
+
+= out of time
+$ warder run --json --timeout 500ms -- sleep 10
+|~ ^\{"status":"timeout","cause":"wallTime","exitCode":null,.*"limitsHit":\["wallTime"\]
+? 124
+
+= out of memory, and the peak is within the limit
+needs memory python3
+$ warder run --json --memory 64MiB -- python3 -c 'x = bytearray(300 << 20)' | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["status"], r["cause"], r["limitsHit"], r["peakMemoryBytes"] <= 64 << 20)'
+| killed memory ['memory'] True
+
+= bytes that are no text
+$ warder run --json -- printf 'a\200'
+|~ "stdout":\{"base64":"YYA=","encoding":"base64","bytesKept":2,"bytesTotal":2,"truncated":false\}
+
+= a limit inside a character leaves text
+$ warder run --json --max-output 2 -- printf 'a\303\244'
+|~ "stdout":\{"text":"a","encoding":"utf-8","bytesKept":2,"bytesTotal":3,"truncated":true\}
+
+= the receipt is a file of the caller's own
+needs python3
+$ umask 0; warder run --receipt r.json -- true && stat -c %a r.json && python3 -c 'import json; r = json.load(open("r.json")); print(*r); print({row["control"]: row["status"] for row in r["controls"]}["network.none"])'; ls -A
+| 600
+| isolation controls
+| enforced
+| r.json
+
+= the receipt replaces an older one, also behind a link
++ echo old > target; ln -s target r.json
+$ warder run --receipt r.json -- true; cat target; test -L r.json || echo file
+| old
+| file
+
+= a receipt on standard error
+$ warder run --receipt - -- echo out 2>err; grep -c namespaceJail err
+| out
+| 1
+
+= a receipt that cannot be written is told before the start
+$ warder run --receipt missing/r.json -- echo started
+!~ ^warder: cannot write missing/r.json
+? 125
+
+= what could not be enforced is in the receipt
+needs python3
+$ warder run --json --prefer limits.disk --workspace .:rw --set limits.disk=1MiB -- true | python3 -c 'import json, sys; print(*[row["control"] for row in json.load(sys.stdin)["receipt"]["controls"] if row["status"] == "notEnforced"])'
+| limits.disk.workspace

@@ -1,0 +1,158 @@
+#!/bin/bash
+# Runs transcripts and prints TAP (testanything.org).
+#
+#   tests/transcript/run.sh [FILE.t...]      WARDER=build/warder by default
+#
+# A transcript is a list of cases, and reads as what a user sees:
+#
+#   = a title                     begins a case
+#   needs root memory             conditions; a case whose conditions do not hold is skipped, with the reason
+#   + printf hi > file            preparation, run by bash in the case's own empty directory
+#   $ warder run -- echo hello    the command, run by bash; `warder` is the tool under test
+#   > more lines of the command
+#   | hello                       a line of standard output, exactly
+#   |~ ^hel+o$                    a line that matches an extended regular expression
+#   |*                            any lines from here on
+#   ! warder: ...                 the same three for standard error: !  !~  !*
+#   ? 0                           the exit status; 0 when it is not given
+#   < 3                           the command must have ended within so many seconds
+#
+# Lines that begin with # and empty lines are for the reader. Conditions: root, user (another account to become),
+# memory, pids, cpus (limits that this host can enforce), and any program by its name.
+set -u
+LC_ALL=C.UTF-8 export LC_ALL
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+WARDER=$(realpath "${WARDER:-$top/build/warder}") || exit 1
+export TOP=$top
+unset NO_COLOR
+[ $# -gt 0 ] || set -- "$here"/*.t
+
+# Not below /tmp, of which every jail has its own; a place that other users can reach, if there is one.
+for base in "${WARDER_TEST_DIR:-/srv}" /opt "$HOME"; do
+	scratch=$(mktemp -d "$base/warder-test.XXXXXX" 2>/dev/null) && break
+done
+[ -d "$scratch" ] || { echo "Bail out! no directory for the tests; name one in WARDER_TEST_DIR"; exit 1; }
+chmod 755 "$scratch"
+trap 'rm -rf "$scratch"' EXIT
+mkdir "$scratch/bin" || exit 1
+cp "$WARDER" "$scratch/bin/warder" && chmod 755 "$scratch/bin/warder" || exit 1
+PATH=$scratch/bin:$PATH
+
+count=0
+failed=0
+fields=
+
+# unmet CONDITION: prints why it does not hold, or nothing
+unmet()
+{
+	local row
+	case $1 in
+	root) [ "$(id -u)" = 0 ] || echo "needs root" ;;
+	user) [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || echo "needs root and setpriv, to become another user" ;;
+	memory | pids | cpus)
+		[ -n "$fields" ] || fields=$(warder explain --json strict)
+		row=${fields#*"\"field\":\"limits.$1\""}
+		case ${row%%\}*} in
+		*'"state":"enforced"'*) ;;
+		*) echo "limits.$1 cannot be enforced here" ;;
+		esac
+		;;
+	*) command -v "$1" >/dev/null || echo "needs the program $1" ;;
+	esac
+}
+
+# compare NAME FILE EXPECTED...: lines of FILE against rows "= text", "~ regex", "*"
+compare()
+{
+	local name=$1 file=$2 row line number=0
+	shift 2
+	local -a lines
+	mapfile -t lines < <(tr -d '\0' <"$file")
+	for row; do
+		[ "$row" = '*' ] && return 0
+		if [ $number -ge ${#lines[@]} ]; then
+			echo "# $name ended before: ${row:2}"
+			return 1
+		fi
+		line=${lines[number]}
+		number=$((number + 1))
+		case $row in
+		'= '*) [ "$line" = "${row:2}" ] ;;
+		'~ '*) [[ $line =~ ${row:2} ]] ;;
+		esac || {
+			printf '# %s line %d\n#   expected %s\n#   got        %s\n' "$name" $number "$row" "$line"
+			return 1
+		}
+	done
+	[ $number -eq ${#lines[@]} ] || {
+		printf '# %s has more lines: %s\n' "$name" "${lines[number]}"
+		return 1
+	}
+}
+
+# run_case: judge the case in title, needs, setup, command, expected_out, expected_err, status, within
+run_case()
+{
+	local reason condition dir=$scratch/case got began spent fine=1
+	[ -n "$title" ] || return 0
+	count=$((count + 1))
+	for condition in $needs; do
+		reason=$(unmet "$condition")
+		[ -z "$reason" ] && continue
+		echo "ok $count - $title # SKIP $reason"
+		return 0
+	done
+	mkdir "$dir" && chmod 755 "$dir"
+	(cd "$dir" && eval "$setup") >/dev/null 2>&1 </dev/null || echo "# preparation of \"$title\" failed"
+	began=$(date +%s%N)
+	(cd "$dir" && exec bash -c "$command") >"$scratch/out" 2>"$scratch/err" </dev/null
+	got=$?
+	spent=$((($(date +%s%N) - began) / 1000000))
+	compare stdout "$scratch/out" "${expected_out[@]}" >"$scratch/why" || fine=
+	compare stderr "$scratch/err" "${expected_err[@]}" >>"$scratch/why" || fine=
+	[ "$got" = "$status" ] || { echo "# exit status $got, expected $status" >>"$scratch/why"; fine=; }
+	[ -z "$within" ] || [ $spent -le $((within * 1000)) ] ||
+		{ echo "# took $spent ms, at most ${within} s expected" >>"$scratch/why"; fine=; }
+	rm -rf "$dir"
+	if [ "$fine" ]; then
+		echo "ok $count - $title"
+	else
+		failed=$((failed + 1))
+		echo "not ok $count - $title ($file)"
+		cat "$scratch/why"
+		sed 's/^/#   stderr: /' "$scratch/err" | tr -d '\0' | head -5
+	fi
+}
+
+begin_case()
+{
+	title=$1 needs= setup= command= status=0 within=
+	expected_out=() expected_err=()
+}
+
+for file; do
+	begin_case ''
+	while IFS= read -r line || [ -n "$line" ]; do
+		case $line in
+		'#'* | '') ;;
+		'= '*) run_case; begin_case "${line:2}" ;;
+		'needs '*) needs="$needs ${line#needs }" ;;
+		'+ '*) setup+="${line:2}"$'\n' ;;
+		'$ '*) command=${line:2} ;;
+		'> '*) command+=$'\n'"${line:2}" ;;
+		'|*') expected_out+=('*') ;;
+		'!*') expected_err+=('*') ;;
+		'|~ '*) expected_out+=("~ ${line:3}") ;;
+		'!~ '*) expected_err+=("~ ${line:3}") ;;
+		'| '* | '|') expected_out+=("= ${line:2}") ;;
+		'! '* | '!') expected_err+=("= ${line:2}") ;;
+		'? '*) status=${line:2} ;;
+		'< '*) within=${line:2} ;;
+		*) echo "Bail out! $file: what is this line: $line"; exit 1 ;;
+		esac
+	done <"$file"
+	run_case
+done
+echo "1..$count"
+[ $failed -eq 0 ]

@@ -406,7 +406,7 @@ static int check_cgroup(struct jail_run *run, struct warder_error *err)
 	if (host->swap_limit) {
 		if (check_cgroup_value(run, CGROUP_MEMORY, true, limits->swap_bytes, 8191, POLICY_CONTROL_SWAP, err) < 0)
 			return -1;
-	} else if (limits->swap_bytes != UINT64_MAX) {
+	} else if (plan->policy.limits.swap_bytes != POLICY_UNLIMITED && !plan->not_enforced[POLICY_CONTROL_SWAP]) {
 		control_row(run, POLICY_CONTROL_SWAP, "/proc/meminfo SwapTotal", "0");
 	}
 	if (plan->cpu_time_us == POLICY_UNLIMITED)

@@ -1,0 +1,45 @@
+/*
+ * entries: the list of a root's entries while it is planned. Private to rootfs/.
+ *
+ * Functions that can fail only for want of memory return -1 or NULL with *err (INTERNAL).
+ */
+#ifndef WARDER_ROOTFS_ENTRIES_H
+#define WARDER_ROOTFS_ENTRIES_H
+
+#include "rootfs/rootfs.h"
+#include "rootfs/source.h"
+
+/* What the parts of the plan share. */
+struct planning {
+	const struct policy *policy;
+	struct rootfs *rootfs;
+	int root_fd;  /* O_PATH of "/" */
+	char *mounts; /* source_mounts(), read when it is first needed */
+	struct warder_error *err;
+};
+
+/* Append; text is NULL for a directory. */
+int entries_add(struct planning *planning, enum rootfs_kind kind, const char *target, const char *text);
+/* Append a bind, read-only and not optional until the caller changes it. */
+struct rootfs_entry *entries_bind(struct planning *planning, const char *target, const struct source *source,
+				  enum policy_field field);
+void entries_remove(struct rootfs *rootfs, size_t i);
+/* The entry of that target, or NULL. */
+struct rootfs_entry *entries_at(const struct rootfs *rootfs, const char *target);
+/* The entry that decides what is seen at `target`: of those at or above it that are no empty
+ * directories, the lowest, other than `except`. NULL: the root's own tmpfs does. */
+struct rootfs_entry *entries_cover(const struct rootfs *rootfs, const char *target,
+				   const struct rootfs_entry *except);
+void entries_sort(struct rootfs *rootfs);
+
+/* ---- view.c ---- */
+/* Add the entries of the policy's view. -1 with *err: filesystem.view. */
+int view_plan(struct planning *planning);
+
+/* ---- plan.c: what holds for every path of the host that a policy names; -1 with *err naming `field` ---- */
+/* Find it. The whole host and the directories that only serve it are refused. */
+int plan_find(struct planning *planning, const char *path, const char *field, struct source *ret);
+/* Refuse what lies on the kernel's own file systems, or has one mounted beneath. */
+int plan_check_tree(struct planning *planning, const struct source *source, const char *field);
+
+#endif

@@ -1,0 +1,537 @@
+/*
+ * From a policy's filesystem part to a list of entries that a builder can carry out without thinking:
+ * sorted, every parent present, nothing twice, nothing made beneath a mount.
+ *
+ * Order of the work: the view, the jail's own directories, the workspace, the paths. A path replaces what
+ * the view has at its place and below (a builder that made the view's /etc/passwd after the host's /etc
+ * was mounted read-write would write into the host). Then what is already visible is dropped, mount points
+ * beneath other mounts are looked at, parents are added, and the working directory is checked against the
+ * finished list.
+ *
+ * A path of a policy is seen inside under its canonical name. When it was named through a link, a link of
+ * that name is made as well, as far as the place is in the root's own tmpfs.
+ *
+ * Everything is checked through descriptors, and device and inode go into the entry: rootfs_open() refuses
+ * anything else that is found under the name by then.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "rootfs/entries.h"
+#include "rootfs/path.h"
+
+#define SHOWN     96
+#define LINKS_MAX 8 /* followed from one link of the list to another */
+
+static const char workspace_field[] = "filesystem.workspace";
+static const char paths_field[] = "filesystem.paths";
+static const char working_directory_field[] = "workingDirectory";
+static const char workspace_target[] = "/workspace";
+
+/* ---- host paths ---- */
+
+static const struct {
+	const char *path, *why;
+} refused_sources[] = {
+	{ "/", "is the whole host; name the directories that are needed" },
+	{ "/dev", "holds the host's devices; the jail has a /dev of its own" },
+	{ "/run", "holds the sockets of the host's services; name what is needed of it" },
+	{ "/boot", "holds the host's kernel; name what is needed of it" },
+};
+
+static int open_root(struct warder_error *err)
+{
+	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot open /");
+	return fd;
+}
+
+static int refuse_missing(struct planning *planning, const char *path, const char *field, int error)
+{
+	char shown[SHOWN];
+
+	json_quote(path, shown, sizeof(shown));
+	if (error == ENOENT || error == ENOTDIR)
+		error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+			  "%s does not exist on this host; create it or leave it out", shown);
+	else if (error == ELOOP)
+		error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+			  "%s leads through a link of procfs or too many links; name the place itself",
+			  shown);
+	else
+		error_set_errno(planning->err, WARDER_ERROR_INVALID_REQUEST, field, error, "cannot use %s",
+				shown);
+	planning->err->sys_errno = error;
+	return -1;
+}
+
+static int normalise(const char *path, const char *field, char **ret, struct warder_error *err)
+{
+	if (path_normalise(path ? path : "", ret, err) == 0)
+		return 0;
+	snprintf(err->field, sizeof(err->field), "%s", field);
+	return -1;
+}
+
+int plan_find(struct planning *planning, const char *path, const char *field, struct source *ret)
+{
+	char *normal = NULL;
+	char shown[SHOWN];
+	int found;
+
+	if (normalise(path, field, &normal, planning->err) != 0)
+		return -1;
+	found = source_find(planning->root_fd, normal, ret);
+	free(normal);
+	if (found != 0)
+		return refuse_missing(planning, path, field, errno);
+	for (size_t i = 0; i < sizeof(refused_sources) / sizeof(refused_sources[0]); i++) {
+		if (strcmp(ret->path, refused_sources[i].path) == 0)
+			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field, "%s %s",
+					 json_quote(path, shown, sizeof(shown)), refused_sources[i].why);
+	}
+	return 0;
+}
+
+int plan_check_tree(struct planning *planning, const struct source *source, const char *field)
+{
+	char shown[SHOWN];
+	const char *type;
+
+	if (!planning->mounts)
+		planning->mounts = source_mounts(planning->err);
+	if (!planning->mounts)
+		return -1;
+	type = source_kernel_type(planning->mounts, source->path);
+	if (!type)
+		return 0;
+	return error_set(
+	    planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+	    "%s lies on, or has mounted beneath it, a file system of type %s, which shows or controls "
+	    "the host's kernel; name a directory without it",
+	    json_quote(source->path, shown, sizeof(shown)), type);
+}
+
+/* ---- workspace ---- */
+
+static int plan_workspace(struct planning *planning)
+{
+	enum policy_workspace mode = planning->policy->filesystem.workspace;
+	owned_source struct source source = SOURCE_NONE;
+	struct rootfs_entry *entry;
+
+	if (mode == POLICY_WORKSPACE_NONE)
+		return 0;
+	if (plan_find(planning, planning->policy->filesystem.workspace_root, workspace_field, &source) != 0)
+		return -1;
+	if (!S_ISDIR(source.stat.st_mode))
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, workspace_field,
+				 "%s is no directory; a single file can be given in filesystem.paths",
+				 source.path);
+	if (plan_check_tree(planning, &source, workspace_field) != 0)
+		return -1;
+	entry = entries_bind(planning, workspace_target, &source, POLICY_FIELD_WORKSPACE);
+	if (!entry)
+		return -1;
+	entry->read_only = mode == POLICY_WORKSPACE_READ_ONLY;
+	entry->owner_mapped = true;
+	return 0;
+}
+
+/* ---- paths ---- */
+
+static const char *const own_places[] = { "/proc", "/dev", "/sys", "/tmp", workspace_target };
+
+static bool is_own_place(const char *path)
+{
+	for (size_t i = 0; i < sizeof(own_places) / sizeof(own_places[0]); i++) {
+		if (path_within(own_places[i], path))
+			return true;
+	}
+	return false;
+}
+
+static int check_place(struct planning *planning, const struct source *source, const char *field)
+{
+	char shown[SHOWN];
+
+	if (!is_own_place(source->path))
+		return 0;
+	return error_set(
+	    planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+	    "%s would lie where the jail has its own /%.*s; move it elsewhere, or give its directory as "
+	    "the workspace",
+	    json_quote(source->path, shown, sizeof(shown)), (int)strcspn(source->path + 1, "/"),
+	    source->path + 1);
+}
+
+/* The same place under two names: harmless in one list, a contradiction over both. */
+static int check_again(struct planning *planning, const struct rootfs_entry *before, bool read_only,
+		       const char *field)
+{
+	if (before->read_only == read_only)
+		return 0;
+	return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+			 "%s is reached by a path of readOnly and by one of readWrite; leave one out",
+			 before->source);
+}
+
+/* What the view has at that place and below gives way, and so do links that stand for paths. */
+static void make_way(struct rootfs *rootfs, const char *target)
+{
+	for (size_t i = rootfs->count; i-- > 0;) {
+		const struct rootfs_entry *entry = &rootfs->entries[i];
+		bool is_view = entry->field == POLICY_FIELD_NONE || entry->field == POLICY_FIELD_VIEW;
+
+		if ((is_view || entry->kind == ROOTFS_SYMLINK) && path_within(target, entry->target))
+			entries_remove(rootfs, i);
+	}
+}
+
+/* A link of the name that the user wrote; only where it would be made in our own tmpfs. */
+static int add_alias(struct planning *planning, const char *path, const char *canonical)
+{
+	char *normal = NULL;
+	int added = 0;
+
+	if (path_normalise(path, &normal, planning->err) != 0)
+		return -1;
+	if (strcmp(normal, canonical) != 0 && !is_own_place(normal) && !path_within(normal, canonical) &&
+	    !entries_cover(planning->rootfs, normal, NULL)) {
+		make_way(planning->rootfs, normal);
+		added = entries_add(planning, ROOTFS_SYMLINK, normal, canonical);
+		if (added == 0)
+			planning->rootfs->entries[planning->rootfs->count - 1].field = POLICY_FIELD_PATHS;
+	}
+	free(normal);
+	return added;
+}
+
+static int plan_path(struct planning *planning, const char *path, bool read_only, const char *field)
+{
+	owned_source struct source source = SOURCE_NONE;
+	struct rootfs_entry *entry;
+
+	if (plan_find(planning, path, field, &source) != 0)
+		return -1;
+	if (!S_ISDIR(source.stat.st_mode) && !S_ISREG(source.stat.st_mode))
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "%s is neither a directory nor a regular file", source.path);
+	if (check_place(planning, &source, field) != 0 || plan_check_tree(planning, &source, field) != 0)
+		return -1;
+	entry = entries_at(planning->rootfs, source.path);
+	if (entry && entry->field == POLICY_FIELD_PATHS && entry->kind == ROOTFS_BIND)
+		return check_again(planning, entry, read_only, field);
+	make_way(planning->rootfs, source.path);
+	entry = entries_bind(planning, source.path, &source, POLICY_FIELD_PATHS);
+	if (!entry)
+		return -1;
+	entry->read_only = read_only;
+	entry->owner_mapped = !read_only;
+	return add_alias(planning, path, source.path);
+}
+
+static int plan_list(struct planning *planning, const struct policy_strings *list, bool read_only)
+{
+	char field[72];
+
+	for (size_t i = 0; i < list->count; i++) {
+		snprintf(field, sizeof(field), "%s.%s[%zu]", paths_field,
+			 read_only ? "readOnly" : "readWrite", i);
+		if (plan_path(planning, list->items[i], read_only, field) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the list as a whole ---- */
+
+/* Whether the cover shows, at the entry's target, the very object that the entry is a mount of. */
+static bool shows_source(const struct rootfs_entry *cover, const struct rootfs_entry *entry)
+{
+	size_t source_len = strlen(cover->source), target_len = strlen(cover->target);
+
+	return path_within(cover->source, entry->source) &&
+	       strcmp(entry->source + source_len, entry->target + target_len) == 0;
+}
+
+/* A read-only path that a read-only mount shows already needs no mount of its own. */
+static void drop_visible(struct rootfs *rootfs)
+{
+	for (size_t i = rootfs->count; i-- > 0;) {
+		const struct rootfs_entry *entry = &rootfs->entries[i], *cover;
+
+		if (entry->kind != ROOTFS_BIND || entry->field != POLICY_FIELD_PATHS || !entry->read_only)
+			continue;
+		cover = entries_cover(rootfs, entry->target, entry);
+		if (cover && cover->kind == ROOTFS_BIND && cover->read_only && shows_source(cover, entry))
+			entries_remove(rootfs, i);
+	}
+}
+
+/* What lies at a target beneath a mount; it must be there already and of the same kind. */
+static int check_mount_point(struct planning *planning, const struct rootfs_entry *cover,
+			     const struct rootfs_entry *entry)
+{
+	const char *rest = entry->target + strlen(cover->target) + 1;
+	owned_fd int cover_fd =
+	    path_try(planning->root_fd, path_from_root(cover->source), O_PATH, 0, RESOLVE_NO_SYMLINKS);
+	owned_fd int fd = -1;
+	struct stat st;
+
+	if (cover_fd >= 0)
+		fd = path_try(cover_fd, rest, O_PATH, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return error_set_errno(
+		    planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field, errno,
+		    "no place to mount %s on: %s has no %s (without a link on the way); create "
+		    "it there",
+		    entry->target, cover->source, rest);
+	if ((bool)S_ISDIR(st.st_mode) != entry->is_directory)
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field,
+				 "%s cannot be mounted on %s/%s: one is a directory and the other is not",
+				 entry->target, cover->source, rest);
+	return 0;
+}
+
+static int check_target(struct planning *planning, const struct rootfs_entry *entry)
+{
+	const struct rootfs_entry *cover = entries_cover(planning->rootfs, entry->target, entry);
+
+	if (!cover ||
+	    (cover->kind == ROOTFS_BIND && entry->kind == ROOTFS_BIND && shows_source(cover, entry)))
+		return 0;
+	if (cover->kind == ROOTFS_BIND && cover->is_directory && entry->kind == ROOTFS_BIND)
+		return check_mount_point(planning, cover, entry);
+	return error_set(
+	    planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field,
+	    "%s cannot be shown: the view has a %s at %s; move it elsewhere, or give its directory as "
+	    "the workspace",
+	    entry->target, cover->kind == ROOTFS_SYMLINK ? "link" : "file", cover->target);
+}
+
+static int check_targets(struct planning *planning)
+{
+	for (size_t i = 0; i < planning->rootfs->count; i++) {
+		if (check_target(planning, &planning->rootfs->entries[i]) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The directories above a target that are not there yet; none beneath a mount, where they exist. */
+static int add_parents(struct planning *planning, const char *target)
+{
+	char parent[PATH_MAX];
+
+	for (const char *slash = strchr(target + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - target), target);
+		if (entries_cover(planning->rootfs, parent, NULL))
+			return 0;
+		if (!entries_at(planning->rootfs, parent) &&
+		    entries_add(planning, ROOTFS_DIRECTORY, parent, NULL) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The list grows at its end while it is read; what is added there has its own parents already. */
+static int add_all_parents(struct planning *planning)
+{
+	size_t count = planning->rootfs->count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (add_parents(planning, planning->rootfs->entries[i].target) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- working directory ---- */
+
+static int refuse_working_directory(struct planning *planning, const char *path, const char *why)
+{
+	char shown[SHOWN];
+
+	return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, working_directory_field, "%s %s",
+			 json_quote(path, shown, sizeof(shown)), why);
+}
+
+static int check_beneath_bind(struct planning *planning, const struct rootfs_entry *cover, const char *path)
+{
+	const char *rest = path + strlen(cover->target);
+	owned_fd int cover_fd =
+	    path_try(planning->root_fd, path_from_root(cover->source), O_PATH, 0, RESOLVE_NO_SYMLINKS);
+	owned_fd int fd = -1;
+
+	if (cover_fd >= 0)
+		fd = path_open_beneath(cover_fd, rest[0] ? rest + 1 : ".", O_PATH | O_DIRECTORY, 0,
+				       planning->err);
+	if (fd >= 0)
+		return 0;
+	if (errno == EXDEV)
+		return refuse_working_directory(planning, path,
+						"leads through a link; name the directory itself");
+	return refuse_working_directory(planning, path,
+					"is no directory that the jail has; create it, or name another one");
+}
+
+/* Where a path leads that goes through a link of the list. -1 with *err when the link has ".." in it. */
+static int follow(struct planning *planning, const struct rootfs_entry *link, const char *path, char **ret)
+{
+	const char *name = strrchr(link->target, '/') + 1;
+	int parent_len = link->text[0] == '/' ? 0 : (int)(name - link->target);
+	char *joined = NULL;
+	int status;
+
+	if (asprintf(&joined, "%.*s%s%s", parent_len, link->target, link->text, path + strlen(link->target)) <
+	    0)
+		return error_set(planning->err, WARDER_ERROR_INTERNAL, NULL, "no memory for a path");
+	status = path_normalise(joined, ret, planning->err);
+	free(joined);
+	return status;
+}
+
+static int check_working_directory(struct planning *planning, const char *path, int links)
+{
+	const struct rootfs_entry *entry = entries_at(planning->rootfs, path);
+	const struct rootfs_entry *cover = entries_cover(planning->rootfs, path, NULL);
+	char *next = NULL;
+	int status;
+
+	/* /tmp is empty at first: the jail makes the directory there. */
+	if (strcmp(path, "/") == 0 || path_within("/tmp", path) || (entry && entry->kind == ROOTFS_DIRECTORY))
+		return 0;
+	if (cover && cover->kind == ROOTFS_BIND)
+		return check_beneath_bind(planning, cover, path);
+	if (!cover || cover->kind != ROOTFS_SYMLINK)
+		return refuse_working_directory(
+		    planning, path,
+		    "is not in the jail; add it to filesystem.paths, or name another directory");
+	if (links == 0 || follow(planning, cover, path, &next) != 0)
+		return refuse_working_directory(planning, path,
+						"leads through a link; name the directory itself");
+	status = check_working_directory(planning, next, links - 1);
+	free(next);
+	return status;
+}
+
+static int plan_working_directory(struct planning *planning)
+{
+	const char *path = planning->policy->working_directory;
+
+	if (!path)
+		path = entries_at(planning->rootfs, workspace_target) ? workspace_target : "/tmp";
+	if (normalise(path, working_directory_field, &planning->rootfs->working_directory, planning->err) !=
+	    0)
+		return -1;
+	return check_working_directory(planning, planning->rootfs->working_directory, LINKS_MAX);
+}
+
+/* ---- door ---- */
+
+static int plan_own_places(struct planning *planning)
+{
+	static const char *const targets[] = { "/proc", "/dev", "/tmp" };
+
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		if (entries_add(planning, ROOTFS_DIRECTORY, targets[i], NULL) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int plan_entries(struct planning *planning)
+{
+	const struct policy_strings *read_only = &planning->policy->filesystem.read_only;
+	const struct policy_strings *read_write = &planning->policy->filesystem.read_write;
+
+	if (view_plan(planning) != 0 || plan_own_places(planning) != 0 || plan_workspace(planning) != 0 ||
+	    plan_list(planning, read_only, true) != 0 || plan_list(planning, read_write, false) != 0)
+		return -1;
+	drop_visible(planning->rootfs);
+	if (check_targets(planning) != 0 || add_all_parents(planning) != 0)
+		return -1;
+	entries_sort(planning->rootfs);
+	return plan_working_directory(planning);
+}
+
+int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_error *err)
+{
+	struct rootfs rootfs = { .scratch_bytes = policy->filesystem.tmp_bytes,
+				 .tmp_exec = policy->filesystem.tmp_exec };
+	owned_fd int root_fd = open_root(err);
+	struct planning planning = { .policy = policy, .rootfs = &rootfs, .root_fd = root_fd, .err = err };
+	int planned;
+
+	if (root_fd < 0)
+		return -1;
+	if (policy->limits.disk_bytes < rootfs.scratch_bytes)
+		rootfs.scratch_bytes = policy->limits.disk_bytes;
+	planned = plan_entries(&planning);
+	free(planning.mounts);
+	if (planned != 0) {
+		rootfs_done(&rootfs);
+		return -1;
+	}
+	*ret = rootfs;
+	return 0;
+}
+
+/* ---- open ---- */
+
+static bool is_planned(const struct rootfs_entry *entry, const struct stat *st)
+{
+	return entry->source_dev == st->st_dev && entry->source_ino == st->st_ino &&
+	       (entry->is_directory ? S_ISDIR(st->st_mode) : S_ISREG(st->st_mode));
+}
+
+/* Returns 0; 1 when an optional source is gone; -1. */
+static int open_source(struct rootfs_entry *entry, int root_fd, struct warder_error *err)
+{
+	owned_fd int fd = path_try(root_fd, path_from_root(entry->source), O_PATH, 0,
+				   RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
+	const char *field = entry->field < POLICY_FIELD_COUNT ? policy_field_path(entry->field) : NULL;
+	struct stat st;
+
+	if (fd < 0 && errno == ENOENT && entry->optional)
+		return 1;
+	if (fd < 0 && errno != ELOOP)
+		return error_set_errno(err, WARDER_ERROR_CONFLICT, field, errno,
+				       "%s cannot be opened any more; run it again", entry->source);
+	if (fd < 0 || fstat(fd, &st) != 0 || !is_planned(entry, &st))
+		return error_set(err, WARDER_ERROR_CONFLICT, field,
+				 "%s was replaced after it was checked; run it again", entry->source);
+	entry->owner_uid = st.st_uid;
+	entry->owner_gid = st.st_gid;
+	entry->source_fd = fd_take(&fd);
+	return 0;
+}
+
+int rootfs_open(struct rootfs *rootfs, struct warder_error *err)
+{
+	owned_fd int root_fd = open_root(err);
+
+	if (root_fd < 0)
+		return -1;
+	for (size_t i = 0; i < rootfs->count; i++) {
+		struct rootfs_entry *entry = &rootfs->entries[i];
+		int opened =
+		    entry->kind == ROOTFS_BIND && entry->source_fd < 0 ? open_source(entry, root_fd, err) : 0;
+
+		if (opened < 0)
+			return -1;
+		if (opened > 0)
+			entries_remove(rootfs, i--);
+	}
+	return 0;
+}

@@ -1,0 +1,33 @@
+/*
+ * source: a path of the host as something that can be mounted: found, canonical, and looked at. Private to
+ * rootfs/.
+ */
+#ifndef WARDER_ROOTFS_SOURCE_H
+#define WARDER_ROOTFS_SOURCE_H
+
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+struct source {
+	int fd;     /* O_PATH */
+	char *path; /* canonical: no symlink in any component */
+	struct stat stat;
+};
+
+#define SOURCE_NONE  ((struct source){ .fd = -1 })
+#define owned_source __attribute__((cleanup(source_done)))
+
+/* Find an absolute path, following ordinary links but none of procfs. Returns 0; -1 with errno (ENOENT,
+ * EACCES, ESTALE when it was moved meanwhile, ...). source_done() in any case. */
+int source_find(int root_fd, const char *path, struct source *ret);
+void source_done(struct source *source);
+
+/* The text of /proc/self/mountinfo, heap. NULL with *err. */
+char *source_mounts(struct warder_error *err);
+/* The file system type ("proc") of the kernel's own file system that a recursive bind of the canonical
+ * path would show: the one it lies on, or one mounted beneath it. NULL: none. Returns a constant. */
+const char *source_kernel_type(const char *mounts, const char *path);
+
+#endif

@@ -1,0 +1,375 @@
+/*
+ * What is seen where the policy names nothing of its own: the host's programs, or a directory that holds a
+ * root.
+ *
+ * The host view is a table. /usr is mounted whole; the directories that a merged host has as links into it
+ * are made as the same links. /etc is a directory of ours, not the host's: what is in the host's /etc
+ * describes the host (users, keys, machine id, mounts, services), and a program that runs in a jail needs
+ * little of it. Each row says who needs it. Left out although installed, because nothing fails without
+ * them: python3* (an optional hook), perl (module options), node, ruby and lua (nothing there),
+ * mime.types, ld.so.conf (read by ldconfig only), locale.alias, fonts. ld.so.preload is left out because
+ * it would load the host's code into every program. A mount costs about 20 µs of every launch, a
+ * directory, link or small file a tenth of that; a row should be worth it.
+ *
+ * In the directory view, the top level is taken apart and each entry is mounted by itself, so that our own
+ * /proc, /dev and /tmp stand beside them in a tmpfs of ours: there is then no mount point of the jail's
+ * that the directory's content could redirect. Links of the top level are copied as text and followed
+ * inside only.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "rootfs/entries.h"
+#include "rootfs/path.h"
+
+#define TOP_LEVEL_MAX 128 /* entries of a directory view, each of which may be a mount */
+
+static const char view_field[] = "filesystem.view";
+
+enum row_kind {
+	ROW_DIRECTORY, /* empty */
+	ROW_LINK,      /* to `text` */
+	ROW_TEXT,      /* a file of ours with `text` */
+	ROW_PASSWD,    /* a file of ours with the jail's user */
+	ROW_GROUP,     /* a file of ours with the jail's group */
+	ROW_BIND,      /* the host's, if there is one that everybody may read */
+	ROW_NEEDED,    /* the host's; without it there is no host view */
+	ROW_REPLICA,   /* the host's link, if it leads into /usr; else as ROW_BIND */
+	ROW_PATTERN,   /* as ROW_BIND, each match of the last component */
+};
+
+#define ON(mode) (1u << POLICY_NETWORK_##mode)
+#define ALWAYS   (ON(NONE) | ON(LOOPBACK) | ON(ALLOW) | ON(HOST))
+#define REMOTE   (ON(ALLOW) | ON(HOST))
+
+struct row {
+	const char *path;
+	enum row_kind kind;
+	unsigned int when; /* network modes */
+	const char *text;
+	const char *reason;
+};
+
+static const struct row host_rows[] = {
+	{ "/usr", ROW_NEEDED, ALWAYS, NULL, "programs, libraries and run-times" },
+	{ "/bin", ROW_REPLICA, ALWAYS, NULL, "/bin/sh" },
+	{ "/sbin", ROW_REPLICA, ALWAYS, NULL, "programs named by path" },
+	{ "/lib", ROW_REPLICA, ALWAYS, NULL, "loaders of libraries (musl, aarch64)" },
+	{ "/lib64", ROW_REPLICA, ALWAYS, NULL, "the loader of libraries (x86_64)" },
+	{ "/lib32", ROW_REPLICA, ALWAYS, NULL, "libraries of the other word size" },
+	{ "/libx32", ROW_REPLICA, ALWAYS, NULL, "libraries of the other word size" },
+	{ "/run", ROW_DIRECTORY, ALWAYS, NULL, "looked into for sockets; empty" },
+	{ "/var/tmp", ROW_LINK, ALWAYS, "../tmp", "temporary files of sqlite, compilers, editors" },
+
+	{ "/etc/alternatives", ROW_BIND, ALWAYS, NULL, "where links of /usr/bin lead (awk, java, cc)" },
+	{ "/etc/ld.so.cache", ROW_BIND, ALWAYS, NULL, "finds libraries; must be the one made for this /usr" },
+	{ "/etc/ld-musl-x86_64.path", ROW_BIND, ALWAYS, NULL, "finds libraries of musl programs" },
+	{ "/etc/ld-musl-aarch64.path", ROW_BIND, ALWAYS, NULL, "finds libraries of musl programs" },
+	{ "/etc/java-*-openjdk", ROW_PATTERN, ALWAYS, NULL,
+	  "java: jvm.cfg and java.security are links to it" },
+	{ "/etc/R", ROW_BIND, ALWAYS, NULL, "R: its start-up files are links to it" },
+	{ "/etc/php", ROW_BIND, ALWAYS, NULL, "php: which extensions are loaded" },
+	{ "/etc/localtime", ROW_REPLICA, ALWAYS, NULL, "the time zone" },
+	{ "/etc/os-release", ROW_REPLICA, ALWAYS, NULL, "asked by build scripts and package tools" },
+
+	{ "/etc/passwd", ROW_PASSWD, ALWAYS, NULL, "whoami, getpwuid; none of the host's users" },
+	{ "/etc/group", ROW_GROUP, ALWAYS, NULL, "id, getgrgid; none of the host's groups" },
+	{ "/etc/nsswitch.conf", ROW_TEXT, ON(NONE) | ON(LOOPBACK),
+	  "passwd: files\ngroup: files\nhosts: files\n", "no service of the host is asked" },
+	{ "/etc/nsswitch.conf", ROW_TEXT, ON(ALLOW), "passwd: files\ngroup: files\nhosts: files dns\n",
+	  "names are asked of the jail's own resolver" },
+	{ "/etc/nsswitch.conf", ROW_BIND, ON(HOST), NULL, "names are found as on the host" },
+	{ "/etc/hosts", ROW_TEXT, ON(LOOPBACK) | ON(ALLOW), "127.0.0.1 localhost\n::1 localhost\n",
+	  "localhost" },
+	{ "/etc/hosts", ROW_BIND, ON(HOST), NULL, "names are found as on the host" },
+	{ "/etc/resolv.conf", ROW_BIND, ON(HOST), NULL, "names are found as on the host" },
+	{ "/etc/gai.conf", ROW_BIND, ON(HOST), NULL, "addresses are sorted as on the host" },
+	{ "/etc/services", ROW_BIND, REMOTE, NULL, "getservbyname" },
+	{ "/etc/protocols", ROW_BIND, REMOTE, NULL, "getprotobyname" },
+	{ "/etc/ssl/certs", ROW_BIND, REMOTE, NULL, "TLS: authorities (Debian, SUSE)" },
+	{ "/etc/ssl/openssl.cnf", ROW_BIND, REMOTE, NULL, "TLS: the host's lowest version and ciphers" },
+	{ "/etc/ca-certificates/extracted", ROW_BIND, REMOTE, NULL, "TLS: authorities (Arch)" },
+	{ "/etc/pki/ca-trust/extracted", ROW_BIND, REMOTE, NULL, "TLS: authorities (Fedora)" },
+	{ "/etc/pki/tls/certs", ROW_BIND, REMOTE, NULL,
+	  "TLS: authorities (Fedora), mostly links to extracted" },
+	{ "/etc/crypto-policies/back-ends", ROW_BIND, REMOTE, NULL, "TLS: included by Fedora's openssl.cnf" },
+};
+
+/* ---- host ---- */
+
+/* Everybody may read it and only its owner or group may write it: then it says nothing that is not for
+ * everybody, also in a jail whose user is the caller. */
+static bool is_public(const struct stat *st)
+{
+	mode_t wanted = S_ISDIR(st->st_mode) ? 05 : 04;
+
+	return (S_ISDIR(st->st_mode) || S_ISREG(st->st_mode)) && (st->st_mode & wanted) == wanted &&
+	       !(st->st_mode & 02);
+}
+
+static int add_bind(struct planning *planning, const char *path)
+{
+	owned_source struct source source = SOURCE_NONE;
+	struct rootfs_entry *entry;
+
+	if (source_find(planning->root_fd, path, &source) != 0 || !is_public(&source.stat))
+		return 0;
+	entry = entries_bind(planning, path, &source, POLICY_FIELD_NONE);
+	if (!entry)
+		return -1;
+	entry->optional = true;
+	return 0;
+}
+
+static int add_needed(struct planning *planning, const char *path)
+{
+	owned_source struct source source = SOURCE_NONE;
+
+	if (source_find(planning->root_fd, path, &source) != 0)
+		return error_set_errno(planning->err, WARDER_ERROR_UNSUPPORTED_POLICY, view_field, errno,
+				       "the host view needs %s; use view \"directory:<path>\"", path);
+	return entries_bind(planning, path, &source, POLICY_FIELD_NONE) ? 0 : -1;
+}
+
+static int add_replica(struct planning *planning, const char *path)
+{
+	owned_source struct source source = SOURCE_NONE;
+	char text[PATH_MAX];
+	ssize_t len = readlinkat(planning->root_fd, path_from_root(path), text, sizeof(text) - 1);
+
+	if (len < 0)
+		return errno == EINVAL ? add_bind(planning, path) : 0;
+	text[len] = '\0';
+	if (source_find(planning->root_fd, path, &source) != 0)
+		return 0;
+	if (!path_within("/usr", source.path))
+		return add_bind(planning, path);
+	return entries_add(planning, ROOTFS_SYMLINK, path, text);
+}
+
+static void close_directory(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+#define owned_directory __attribute__((cleanup(close_directory)))
+
+/* Open a directory for reading. NULL with errno. */
+static DIR *open_directory(int dir_fd, const char *path)
+{
+	owned_fd int fd = path_try(dir_fd, path, O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (dir)
+		fd_take(&fd);
+	return dir;
+}
+
+static int add_pattern(struct planning *planning, const char *path)
+{
+	char parent[64], match[PATH_MAX];
+	const char *pattern = strrchr(path, '/') + 1;
+	owned_directory DIR *dir = NULL;
+	const struct dirent *item;
+
+	snprintf(parent, sizeof(parent), "%.*s", (int)(pattern - path - 1), path);
+	dir = open_directory(planning->root_fd, path_from_root(parent));
+	while (dir && (item = readdir(dir)) != NULL) {
+		if (fnmatch(pattern, item->d_name, FNM_PERIOD) != 0)
+			continue;
+		snprintf(match, sizeof(match), "%s/%s", parent, item->d_name);
+		if (add_bind(planning, match) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int add_passwd(struct planning *planning, const char *path)
+{
+	char text[320];
+
+	snprintf(text, sizeof(text),
+		 "root:x:0:0:root:/root:/usr/sbin/nologin\n"
+		 "sandbox:x:%u:%u:sandbox:/tmp:/bin/sh\n"
+		 "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+		 planning->policy->processes.uid, planning->policy->processes.gid);
+	return entries_add(planning, ROOTFS_FILE, path, text);
+}
+
+static int add_group(struct planning *planning, const char *path)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "root:x:0:\nsandbox:x:%u:\nnogroup:x:65534:\n",
+		 planning->policy->processes.gid);
+	return entries_add(planning, ROOTFS_FILE, path, text);
+}
+
+static int add_row(struct planning *planning, const struct row *row)
+{
+	switch (row->kind) {
+	case ROW_DIRECTORY:
+		return entries_add(planning, ROOTFS_DIRECTORY, row->path, NULL);
+	case ROW_LINK:
+		return entries_add(planning, ROOTFS_SYMLINK, row->path, row->text);
+	case ROW_TEXT:
+		return entries_add(planning, ROOTFS_FILE, row->path, row->text);
+	case ROW_PASSWD:
+		return add_passwd(planning, row->path);
+	case ROW_GROUP:
+		return add_group(planning, row->path);
+	case ROW_BIND:
+		return add_bind(planning, row->path);
+	case ROW_NEEDED:
+		return add_needed(planning, row->path);
+	case ROW_REPLICA:
+		return add_replica(planning, row->path);
+	case ROW_PATTERN:
+		return add_pattern(planning, row->path);
+	}
+	return 0;
+}
+
+static int plan_host(struct planning *planning)
+{
+	for (size_t i = 0; i < sizeof(host_rows) / sizeof(host_rows[0]); i++) {
+		if ((host_rows[i].when & (1u << planning->policy->network.mode)) &&
+		    add_row(planning, &host_rows[i]) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- directory ---- */
+
+/* Ours take their place. */
+static const char *const left_out[] = { ".", "..", "proc", "dev", "sys", "tmp", "workspace" };
+
+static bool is_left_out(const char *name)
+{
+	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
+		if (strcmp(name, left_out[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A newline in the name of a mount point makes mountinfo, messages and receipts ambiguous. */
+static int check_name(struct planning *planning, const char *name)
+{
+	char shown[80];
+
+	for (const unsigned char *at = (const unsigned char *)name; *at; at++) {
+		if (*at < 0x20 || *at == 0x7f)
+			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
+					 "the directory has an entry %s with a control character in its "
+					 "name; rename it",
+					 json_quote(name, shown, sizeof(shown)));
+	}
+	return 0;
+}
+
+static int copy_link(struct planning *planning, int dir_fd, const char *name, const char *target)
+{
+	char text[PATH_MAX];
+	ssize_t len = readlinkat(dir_fd, name, text, sizeof(text) - 1);
+
+	if (len < 0)
+		return error_set_errno(planning->err, WARDER_ERROR_CONFLICT, view_field, errno,
+				       "the directory changed while it was read: %s", target);
+	text[len] = '\0';
+	return entries_add(planning, ROOTFS_SYMLINK, target, text);
+}
+
+/* Device nodes, sockets and FIFOs are not for the jail. */
+static int add_item(struct planning *planning, const struct source *directory, int dir_fd, const char *name)
+{
+	owned_source struct source source = SOURCE_NONE;
+	char target[NAME_MAX + 2];
+
+	snprintf(target, sizeof(target), "/%s", name);
+	source.fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (source.fd < 0 || fstat(source.fd, &source.stat) != 0)
+		return error_set_errno(planning->err, WARDER_ERROR_CONFLICT, view_field, errno,
+				       "the directory changed while it was read: %s", target);
+	if (S_ISLNK(source.stat.st_mode))
+		return copy_link(planning, dir_fd, name, target);
+	if (!S_ISDIR(source.stat.st_mode) && !S_ISREG(source.stat.st_mode))
+		return 0;
+	if (asprintf(&source.path, "%s%s", directory->path, target) < 0) {
+		source.path = NULL;
+		return error_set(planning->err, WARDER_ERROR_INTERNAL, view_field, "no memory for the view");
+	}
+	if (plan_check_tree(planning, &source, view_field) != 0)
+		return -1;
+	return entries_bind(planning, target, &source, POLICY_FIELD_VIEW) ? 0 : -1;
+}
+
+static int add_items(struct planning *planning, const struct source *directory)
+{
+	owned_directory DIR *dir = open_directory(planning->root_fd, path_from_root(directory->path));
+	const struct dirent *item;
+	unsigned int count = 0;
+
+	if (!dir)
+		return error_set_errno(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field, errno,
+				       "cannot read the directory %s", directory->path);
+	while ((item = readdir(dir)) != NULL) {
+		if (is_left_out(item->d_name))
+			continue;
+		if (++count > TOP_LEVEL_MAX)
+			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
+					 "%s has more than %d entries; name a directory that holds a root "
+					 "(bin, etc, lib, usr, ...)",
+					 directory->path, TOP_LEVEL_MAX);
+		if (check_name(planning, item->d_name) != 0 ||
+		    add_item(planning, directory, dirfd(dir), item->d_name) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int plan_directory(struct planning *planning)
+{
+	const char *path = planning->policy->filesystem.view_source;
+	owned_source struct source source = SOURCE_NONE;
+
+	if (path && strcmp(path, "/") == 0)
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
+				 "\"/\" is the whole host; use view \"host\" for its programs and libraries");
+	if (plan_find(planning, path, view_field, &source) != 0)
+		return -1;
+	if (!S_ISDIR(source.stat.st_mode))
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
+				 "%s is no directory; name the directory that holds the root", source.path);
+	return add_items(planning, &source);
+}
+
+int view_plan(struct planning *planning)
+{
+	char shown[96];
+
+	switch (planning->policy->filesystem.view) {
+	case POLICY_VIEW_HOST:
+		return plan_host(planning);
+	case POLICY_VIEW_DIRECTORY:
+		return plan_directory(planning);
+	case POLICY_VIEW_IMAGE:
+		break;
+	}
+	return error_set(
+	    planning->err, WARDER_ERROR_UNSUPPORTED_POLICY, view_field,
+	    "images are not available, this host has no image store (image %s); unpack it and use "
+	    "view \"directory:<path>\"",
+	    json_quote(planning->policy->filesystem.view_source, shown, sizeof(shown)));
+}

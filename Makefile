@@ -23,6 +23,7 @@ HARDEN      := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fno-strict-aliasing
 HARDEN_LINK := -Wl,-z,relro,-z,now,-z,noexecstack
 OPT     ?= -O2 -g
 SAN     ?=
+ASAN    := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CPPFLAGS := -D_GNU_SOURCE -I. -DWARDER_VERSION='"$(VERSION)"'
 CFLAGS   ?=
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(SAN) $(CFLAGS) -fvisibility=hidden -MMD -MP
@@ -43,14 +44,32 @@ INIT_SRC  := $(sort $(wildcard jail/inside/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/lib/%.o) $(LIB_ASM:%.S=$(BUILD)/lib/%.o)
 TOOL_OBJ  := $(LIB_SRC:%.c=$(BUILD)/tool/%.o) $(LIB_ASM:%.S=$(BUILD)/tool/%.o) $(CLI_SRC:%.c=$(BUILD)/tool/%.o)
 INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
+TEST_SRC  := $(sort $(wildcard tests/unit/*.c tests/mechanism/*.c))
+FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+BENCH_SRC := $(sort $(wildcard tests/bench/*.c))
+# Tests reach inside: they link with everything but the command line's main.
+TEST_OBJ  := $(LIB_OBJ) $(filter-out %/main.o,$(CLI_SRC:%.c=$(BUILD)/lib/%.o))
+# libseccomp is the second opinion that the system call filter and its table are compared with.
+TEST_LIBS := -lcriterion -lseccomp -lpthread
+# Debian packages, by what needs them.
+DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev
+DEPS_DEMO  := $(DEPS_BUILD) python3
+DEPS_CHECK := $(DEPS_DEMO) clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev pkg-config \
+              nodejs perl sqlite3 xz-utils util-linux flex bison bc
+
 # musl's compiler wrapper hides the kernel's headers; they are the same for every libc.
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -dumpmachine 2>/dev/null))
 
-.PHONY: all lib tool
-all: tool lib
+.PHONY: all lib tool test-programs asan-programs fuzz-programs bench-programs
+.PHONY: help demo check check-root check-vm asan fuzz bench lint fmt fmt-check install uninstall deps clean
+all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a
 
+help:
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+# ---- objects ----
 $(BUILD)/lib/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fPIC -c -o $@ $<
@@ -77,4 +96,97 @@ $(BUILD)/tool/%.o: %.S $(BUILD)/init.elf
 $(BUILD)/warder: $(TOOL_OBJ)
 	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) -o $@ $(TOOL_OBJ)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+# The library as one object, in which only what warder.h declares is still a global symbol.
+$(BUILD)/libwarder.o: $(LIB_OBJ)
+	$(call say,LD,$@)ld -r -o $@ $(LIB_OBJ) && objcopy --localize-hidden $@
+
+$(BUILD)/libwarder.a: $(BUILD)/libwarder.o
+	$(call say,AR,$@)rm -f $@ && ar rcs $@ $<
+
+$(BUILD)/libwarder.so.$(SO): $(LIB_OBJ) runtime/libwarder.map
+	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F) -Wl,--version-script=runtime/libwarder.map -Wl,-z,defs $(HARDEN_LINK) \
+	  -o $@ $(LIB_OBJ)
+
+# ---- tests ----
+
+test-programs: $(TEST_SRC:%.c=$(BUILD)/%)
+fuzz-programs: $(FUZZ_SRC:%.c=$(BUILD)/%)
+bench-programs: $(BENCH_SRC:%.c=$(BUILD)/%)
+
+$(BUILD)/libtest.a: $(TEST_OBJ)
+	$(call say,AR,$@)rm -f $@ && ar rcsT $@ $(TEST_OBJ)
+
+$(BUILD)/tests/fuzz/%: EXTRA = $(FUZZ_MAIN)
+$(BUILD)/tests/unit/% $(BUILD)/tests/mechanism/%: EXTRA = $(TEST_LIBS)
+$(BUILD)/tests/%: tests/%.c $(BUILD)/libtest.a
+	@mkdir -p $(@D)
+	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a $(EXTRA)
+
+# Without libFuzzer a target reads the inputs named on its command line.
+FUZZ_MAIN ?= tests/fuzz/replay.c
+asan-programs:
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT='-O1 -g' HARDEN= SAN='$(ASAN)' test-programs fuzz-programs
+
+check: deps-check                   ## everything: builds, lint, all suites on this host and on a cgroup-v2 kernel
+	@tests/run.sh all
+check-root: deps-check              ## the suites on this host as root
+	@tests/run.sh root
+check-vm: deps-check                ## the suites as root on a cgroup-v2 kernel (User-mode Linux; no other machine yet)
+	@tests/run.sh vm
+asan: deps-check                    ## unit and mechanism tests under the address and undefined-behaviour sanitizers
+	@tests/run.sh asan
+fuzz: deps-check                    ## each fuzz target for FUZZ_SECONDS (20)
+	@$(MAKE) --no-print-directory BUILD=build/fuzz CC=$(CLANG) OPT='-O1 -g' HARDEN= SAN='$(ASAN) -fsanitize=fuzzer-no-link' \
+	  FUZZ_MAIN=-fsanitize=fuzzer fuzz-programs
+	@tests/fuzz/run.sh hunt build/fuzz
+bench: all bench-programs           ## what a launch costs on this machine
+	@tests/bench/run.sh $(BUILD)
+lint: deps-check                    ## layers, documentation, words, cppcheck, shellcheck, manual pages
+	@tests/lint/run.sh
+fmt:                                ## format the sources
+	@clang-format -i $$(git ls-files -co --exclude-standard -- '*.c' '*.h')
+fmt-check:                          ## fails if a source is not formatted
+	@clang-format --dry-run -Werror $$(git ls-files -co --exclude-standard -- '*.c' '*.h')
+
+demo:                               ## real programs in the jail, each with its receipt
+	@tests/lib/deps.sh $(DEPS_DEMO)
+	@$(MAKE) --no-print-directory -s tool
+	@docs/demo.sh $(BUILD)/warder
+
+deps: deps-check                    ## install the Debian packages that building and testing need
+deps-check:
+	@tests/lib/deps.sh $(DEPS_CHECK)
+.PHONY: deps-check
+
+# ---- installation ----
+
+LIBDIR     ?= $(PREFIX)/lib
+SHARE      := $(PREFIX)/share
+MAN        := $(wildcard docs/man/*.[1-8])
+COMPLETION := $(wildcard docs/completion/warder.bash)
+# What `install` puts below DESTDIR, and `uninstall` takes away again.
+INSTALLED = $(PREFIX)/bin/warder $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarder.so $(LIBDIR)/libwarder.a \
+            $(LIBDIR)/pkgconfig/warder.pc $(PREFIX)/include/warder.h $(SHARE)/doc/warder/NEWS.md \
+            $(COMPLETION:%=$(SHARE)/bash-completion/completions/warder) \
+            $(foreach page,$(MAN),$(SHARE)/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+
+install: all                        ## install below PREFIX (/usr/local); DESTDIR is respected
+	$(Q)mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
+	$(Q)install -m 755 $(BUILD)/warder $(DESTDIR)$(PREFIX)/bin/
+	$(Q)install -m 755 $(BUILD)/libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/
+	$(Q)ln -sf libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder.so
+	$(Q)install -m 644 $(BUILD)/libwarder.a $(DESTDIR)$(LIBDIR)/
+	$(Q)sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' runtime/warder.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/warder.pc
+	$(Q)install -m 644 runtime/warder.h $(DESTDIR)$(PREFIX)/include/
+	$(Q)install -m 644 NEWS.md $(DESTDIR)$(SHARE)/doc/warder/
+	$(Q)$(if $(COMPLETION),install -m 644 $(COMPLETION) $(DESTDIR)$(SHARE)/bash-completion/completions/warder)
+	$(Q)$(foreach page,$(MAN),install -m 644 $(page) $(DESTDIR)$(SHARE)/man/man$(subst .,,$(suffix $(page)))/ &&) true
+	$(call say,INSTALL,$(DESTDIR)$(PREFIX))true
+
+uninstall:                          ## remove what install put there
+	$(Q)rm -f $(INSTALLED:%=$(DESTDIR)%)
+
+clean:                              ## remove build/
+	$(Q)rm -rf build
+
+-include $(shell find $(BUILD)/lib $(BUILD)/tool $(BUILD)/init $(BUILD)/tests -name '*.d' 2>/dev/null)

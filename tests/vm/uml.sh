@@ -48,9 +48,11 @@ first_cpu() {
 }
 
 prepare() {
-	local init=$cache/init-$(id -u)
+	local init
+	init=$cache/init-$(id -u)
 	if [ ! -x "$init" ] || [ "$here/init.c" -nt "$init" ]; then
-		"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O2 -static -o "$init.$$" "$here/init.c" && mv "$init.$$" "$init" || fail "cannot build init.c"
+		"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O2 -static -o "$init.$$" "$here/init.c" || fail "cannot build init.c"
+		mv "$init.$$" "$init"
 	fi
 	scratch=$(mktemp -d "${TMPDIR:-/tmp}/uml.XXXXXX") || exit 125
 	trap 'rm -rf "$scratch"' EXIT

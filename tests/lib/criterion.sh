@@ -1,0 +1,51 @@
+#!/bin/bash
+# criterion.sh PROGRAM...: run Criterion test programs one after the other, as one TAP stream on standard output.
+#
+# Criterion writes its own TAP, which this passes on with the program's name in front of each test's. A program that ends by
+# itself before it reported every test, or fails without a failed test, or takes more than TEST_TIMEOUT seconds (300), is a failed
+# test of its own: a crash of the runner must not look like a short success. A line "skipped: WHY" on a test's standard
+# error is a part of it that was not tried, and becomes a skip.
+set -u
+total=0
+failed=0
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+for program in "$@"; do
+	name=$(basename "$program")
+	: >"$scratch/tap"
+	timeout -k 5 "${TEST_TIMEOUT:-300}" "$program" --tap="$scratch/tap" --full-stats </dev/null >"$scratch/out" 2>&1
+	status=$?
+	awk -v name="$name" -v status="$status" -v first="$total" '
+		FILENAME ~ /out$/ {
+			if (sub(/^skipped: /, "") && !(seen[$0]++))
+				partial[++partials] = $0
+			next
+		}
+		/^1\.\.[0-9]+/ { planned = substr($0, 4) + 0 }
+		/^(not )?ok / {
+			ran++
+			bad += /^not/
+			sub(/ok - +/, "ok " (first + ran) " - " name " ")
+			sub(/ +\([0-9.]+s\)$/, "")
+			sub(/# SKIP because /, "# SKIP ")
+			print
+			next
+		}
+		/^ / { print "#" $0 }
+		END {
+			if (planned == "" || ran < planned || (status != 0 && bad == 0))
+				printf "not ok %d - %s: ended with status %d after %d of %s tests\n", first + ++ran, name, status, ran - 1,
+				       planned == "" ? "an unknown number of" : planned
+			for (i = 1; i <= partials; i++)
+				printf "ok %d - %s (in part) # SKIP %s\n", first + ++ran, name, partial[i]
+		}' "$scratch/out" "$scratch/tap" >"$scratch/lines"
+	cat "$scratch/lines"
+	if grep -q '^not ok' "$scratch/lines"; then
+		failed=1
+		tail -n 60 "$scratch/out" | sed 's/^/# /'
+	fi
+	total=$((total + $(grep -Ec '^(not )?ok ' "$scratch/lines")))
+done
+echo "1..$total"
+exit "$failed"

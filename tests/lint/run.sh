@@ -1,0 +1,45 @@
+#!/bin/bash
+# run.sh [all]: what a compiler does not say about the sources, as TAP; "all" includes the formatting.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+. tests/lib/tap.sh
+sources=$(find base policy rootfs jail backends runtime -name '*.[ch]' 2>/dev/null | sort)
+headers=$(grep '\.h$' <<<"$sources")
+scripts=$(git ls-files -co --exclude-standard -- '*.sh' .ci/run)
+texts=$(git ls-files -co --exclude-standard)
+source_texts=$(grep -v '\.t$' <<<"$texts") # a transcript may have to show a blank at the end
+cache=${BUILD:-build}/cppcheck
+
+# shellcheck disable=SC2086,SC2046 # lists of our own file names, without blanks
+{
+	layers() { awk -f tests/lint/layers.awk tests/lint/layers.txt $sources; }
+	documented() { awk -f tests/lint/headers.awk $headers; }
+	# Names that would bind the project to one person's desk, and promises to finish something later.
+	words() { ! grep -nIE '\b(TOD[O]|FIXM[E]|XX[X]|HAC[K])\b|[Cc]laud[e]|\bissue #[0-9]|(^|[^.[:alnum:]])/(wor[k]|hom[e])/[a-z]' $texts; }
+	spaces() { ! grep -nIE '[[:blank:]]+$' $source_texts; }
+	static_analysis() {
+		mkdir -p "$cache"
+		cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
+			--suppressions-list=tests/lint/cppcheck.txt --cppcheck-build-dir="$cache" --error-exitcode=1 -j2 \
+			--template='{file}:{line}: {id}: {message}' -D_GNU_SOURCE -D__x86_64__ -DWARDER_VERSION='"0"' -I. \
+			base policy rootfs jail runtime
+	}
+	scripts() { shellcheck -x --severity=style $scripts; }
+	manuals() {
+		local page faults
+		faults=$(for page in $(git ls-files -co --exclude-standard -- '*.[1-8]'); do mandoc -T lint -W warning "$page"; done 2>&1)
+		printf '%s' "$faults"
+		[ -z "$faults" ]
+	}
+	formatted() { clang-format --dry-run -Werror $(grep '\.[ch]$' <<<"$texts"); }
+}
+
+check "folders include only what lies to their left" layers
+check "headers are documented" documented
+check "no word that does not belong" words
+check "no blanks at line ends" spaces
+check "cppcheck" static_analysis
+check "shellcheck" scripts
+check "manual pages" manuals
+[ "${1:-}" != all ] || check "formatting" formatted
+tap_end

@@ -1,0 +1,222 @@
+#!/bin/bash
+# run.sh [all|root|user|asan|vm|lint|install]: build what is needed, run the suites, print a table of suite and environment, and as
+# the last line "N passed, N failed, N skipped" over everything. Exits with 1 if anything failed.
+#
+# Every suite speaks TAP on its standard output. In the strict environments (root, asan, uml) a skip that is not in
+# tests/expected-skips counts as failed: there everything is meant to be tried. Results stay in build/check/.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+here=tests/lib
+results=build/check
+jobs=$(nproc)
+make=${MAKE:-make}
+mkdir -p "$results" && rm -f "$results"/*.tap "$results"/*.log "$results"/table || exit 1
+
+# ---- results ----
+
+# verdict ENVIRONMENT SUITE SECONDS: count a TAP file, show what failed and what was skipped, add a row to the table.
+verdict() {
+	local tap=$results/$1.$2.tap
+	awk -v environment="$1" -v suite="$2" -v seconds="$3" -v table="$results/table" -v allow=tests/expected-skips '
+		BEGIN {
+			strict = environment ~ /^(root|asan|uml)$/
+			while ((getline line < allow) > 0)
+				if (line !~ /^(#|$)/) {
+					split(line, cell, /  +/)
+					if (environment ~ "^(" cell[1] ")$")
+						expected[cell[2]] = cell[3]
+				}
+		}
+		function is_expected(text,    pattern) {
+			for (pattern in expected)
+				if (index(text, pattern))
+					return 1
+			return 0
+		}
+		/^1\.\.[0-9]+/ { planned = substr($0, 4) + 0; have_plan = 1 }
+		/^not ok/ { failed++; ran++; show = 1; print "FAILED  " environment " " suite ": " substr($0, index($0, "- ") + 2); next }
+		/^ok/ && / # SKIP/ {
+			ran++
+			show = 0
+			text = substr($0, index($0, "- ") + 2)
+			sub(/ +# SKIP */, ": ", text)
+			if (strict && !is_expected(text)) {
+				failed++
+				print "FAILED  " environment " " suite ": unexpected skip: " text
+			} else {
+				skipped++
+				print "skipped " environment " " suite ": " text
+			}
+			next
+		}
+		/^ok/ { passed++; ran++; show = 0; next }
+		/^#/ && show { print "    " $0 }
+		END {
+			if (!have_plan || planned != ran) {
+				failed++
+				printf "FAILED  %s %s: the suite stopped early (%d of %s tests)\n", environment, suite, ran,
+				       have_plan ? planned : "an unknown number of"
+			}
+			printf "%s %s %d %d %d %d\n", suite, environment, passed, failed, skipped, seconds >>table
+			exit failed > 0
+		}' "$tap" || tail -n 40 "$results/$1.$2.log" | sed 's/^/    | /'
+}
+
+# suite ENVIRONMENT NAME COMMAND...
+suite() {
+	local environment=$1 name=$2 start=$SECONDS
+	shift 2
+	[ -t 2 ] && printf '%s %s ...\r' "$environment" "$name" >&2
+	"$@" >"$results/$environment.$name.tap" 2>"$results/$environment.$name.log" </dev/null
+	verdict "$environment" "$name" $((SECONDS - start))
+}
+
+# A whole suite that cannot be tried here counts as one skipped test.
+no_suite() {
+	printf 'ok 1 - all of it # SKIP %s\n1..1\n' "$3" >"$results/$1.$2.tap"
+	: >"$results/$1.$2.log"
+	verdict "$1" "$2" 0
+}
+
+table() {
+	awk '
+		BEGIN { printf "\n%-12s %-8s %8s %8s %8s %9s\n", "suite", "where", "passed", "failed", "skipped", "seconds" }
+		{
+			printf "%-12s %-8s %8d %8d %8d %9d\n", $1, $2, $3, $4, $5, $6
+			passed += $3; failed += $4; skipped += $5
+		}
+		END {
+			printf "\n%d passed, %d failed, %d skipped\n", passed, failed, skipped
+			exit failed > 0 || passed == 0
+		}' "$results/table"
+}
+
+# ---- who runs it ----
+
+# as_root COMMAND...: run it as root, with the same environment. Without root and sudo: `can_be_root` is false.
+if [ "$(id -u)" = 0 ]; then
+	can_be_root=true
+	as_root() { "$@"; }
+elif sudo -n true 2>/dev/null || { [ -t 0 ] && command -v sudo >/dev/null && sudo -v; }; then
+	can_be_root=true
+	as_root() { sudo -n env "PATH=$PATH" "$@"; }
+else
+	can_be_root=false
+fi
+
+# as_user COMMAND...: run it as an ordinary user: the caller, or for root the account nobody.
+if [ "$(id -u)" = 0 ]; then
+	as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp "$@"; }
+else
+	as_user() { "$@"; }
+fi
+
+# ---- builds ----
+
+build_steps() {
+	local name
+	. tests/lib/tap.sh
+	for name in "$@"; do
+		case $name in
+		gcc) check "gcc, warnings are errors" "$make" -s -j"$jobs" BUILD=build/gcc WERROR=-Werror all test-programs ;;
+		clang) check "clang, warnings are errors" "$make" -s -j"$jobs" BUILD=build/clang CC=clang WERROR=-Werror lib test-programs ;;
+		asan) check "address and undefined-behaviour sanitizers" "$make" -s -j"$jobs" asan-programs ;;
+		esac
+	done
+	tap_end
+}
+
+# ---- suites ----
+
+programs() {
+	local layer=$1 build=$2
+	find "$build/tests/$layer" -maxdepth 1 -type f -executable -name 'test_*' | sort
+}
+
+# tests ENVIRONMENT RUNNER BUILD LAYER...
+tests() {
+	local environment=$1 runner=$2 build=$3 layer
+	shift 3
+	for layer in "$@"; do
+		# shellcheck disable=SC2046 # names of our own, without blanks
+		suite "$environment" "$layer" "$runner" "$here/criterion.sh" $(programs "$layer" "$build")
+	done
+}
+
+run_root() {
+	if ! $can_be_root; then
+		no_suite root mechanism "not root, and sudo does not let us"
+		no_suite root transcript "not root, and sudo does not let us"
+		return
+	fi
+	tests root as_root build/gcc unit mechanism
+	suite root transcript as_root env WARDER=build/gcc/warder tests/transcript/run.sh
+	suite root install as_root tests/install.sh build/gcc
+}
+
+run_user() {
+	if ! as_user test -x build/gcc/warder; then
+		no_suite user mechanism "the account nobody cannot read this directory"
+		no_suite user transcript "the account nobody cannot read this directory"
+		return
+	fi
+	tests user as_user build/gcc mechanism
+	suite user transcript as_user env WARDER=build/gcc/warder tests/transcript/run.sh
+}
+
+run_asan() {
+	export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
+	tests asan as_user build/asan unit
+	if $can_be_root; then
+		tests asan as_root build/asan mechanism
+	else
+		no_suite asan mechanism "not root, and sudo does not let us"
+	fi
+	suite asan corpus tests/fuzz/run.sh replay build/asan
+}
+
+# in_guest SUITE COMMAND: one boot for each suite.
+in_guest() {
+	suite uml "$1" tests/vm/uml.sh "$2"
+}
+
+run_vm() {
+	tests/vm/uml.sh true 2>"$results/uml.log"
+	case $? in
+	0) ;;
+	77)
+		no_suite uml mechanism "no User-mode Linux kernel, and none could be built: $(tail -n 1 "$results/uml.log")"
+		no_suite uml transcript "no User-mode Linux kernel, and none could be built"
+		return
+		;;
+	esac
+	in_guest mechanism "$here/criterion.sh $(programs mechanism build/gcc | tr '\n' ' ')"
+	in_guest transcript "WARDER=build/gcc/warder tests/transcript/run.sh"
+}
+
+# ---- what was asked for ----
+
+what=${1:-all}
+case $what in
+all)
+	suite host build build_steps gcc clang asan
+	suite host lint tests/lint/run.sh all
+	run_root
+	run_user
+	run_asan
+	run_vm
+	;;
+root | user | vm)
+	suite host build build_steps gcc
+	"run_$what"
+	;;
+asan)
+	suite host build build_steps asan
+	run_asan
+	;;
+*)
+	echo "usage: run.sh [all|root|user|asan|vm]" >&2
+	exit 2
+	;;
+esac
+table

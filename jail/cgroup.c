@@ -165,6 +165,16 @@ static const char *field_of(enum cgroup_controller controller)
 	return fields[controller];
 }
 
+/* Above these the kernel takes a number for "unlimited", or lets it overflow, and says nothing. */
+#define MEMORY_BYTES_MAX ((UINT64_C(1) << 62) - 1)
+#define CPU_MILLI_MAX    UINT64_C(1000000000)
+
+/* Whether a limit that is set is too large to be one. */
+static bool exceeds(uint64_t limit, uint64_t most)
+{
+	return limit != UINT64_MAX && limit > most;
+}
+
 /* Everything asked for is there; what the files would silently take for something else is refused here. */
 static int check(const struct cgroup_host *host, const struct cgroup_limits *limits, struct warder_error *err)
 {
@@ -181,9 +191,16 @@ static int check(const struct cgroup_host *host, const struct cgroup_limits *lim
 	    !host->hierarchies[memory_at].v2)
 		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "limits.swap",
 				 "cgroup v1 limits swap only together with limits.memory");
-	if (limits->cpu_milli == 0)
+	if (limits->cpu_milli == 0 || exceeds(limits->cpu_milli, CPU_MILLI_MAX))
 		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "limits.cpus",
-				 "0 CPUs cannot be given; the least is 0.001");
+				 "the kernel gives 0.001 to 1000000 CPUs, not %" PRIu64 " thousandths of one",
+				 limits->cpu_milli);
+	if (exceeds(limits->memory_bytes, MEMORY_BYTES_MAX))
+		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "limits.memory",
+				 "the kernel takes %" PRIu64 " bytes for no limit", limits->memory_bytes);
+	if (exceeds(limits->swap_bytes, MEMORY_BYTES_MAX))
+		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "limits.swap",
+				 "the kernel takes %" PRIu64 " bytes for no limit", limits->swap_bytes);
 	return 0;
 }
 
@@ -323,8 +340,9 @@ static int open_joins(struct cgroup *cgroup, struct warder_error *err)
 		if (!cgroup->used[h])
 			continue;
 		if (!cgroup->host->hierarchies[h].v2) {
-			if (open_in(cgroup->dir_fd[h], "cgroup.procs", O_WRONLY, &cgroup->join_v1_fd[h],
-				    err) < 0)
+			/* `tasks` and not cgroup.procs: a thread that moves itself needs no lock over all
+			 * thread groups, whose first taker waits for an RCU grace period (7 ms measured). */
+			if (open_in(cgroup->dir_fd[h], "tasks", O_WRONLY, &cgroup->join_v1_fd[h], err) < 0)
 				return -1;
 			continue;
 		}
@@ -538,15 +556,23 @@ int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us)
 	return 0;
 }
 
-/* memory+swap is charged before memory, so with no swap allowed it is its counter that fails first. */
-static bool v1_limit_reached(int dir_fd)
+/*
+ * With no swap allowed both counters have one limit, and memory+swap, which is charged first, is the one that fails;
+ * newer kernels do not count its failures. Its peak tells: the kernel charges up to 64 pages at once, so a leaf in which
+ * somebody was killed for memory had come that close to its own limit, or it was not its own.
+ */
+static bool v1_limit_reached(int dir_fd, uint64_t kills)
 {
-	uint64_t memory_fails = 0;
-	uint64_t swap_fails = 0;
+	uint64_t slack_bytes = kills ? 64 * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+	uint64_t fails = 0;
+	uint64_t peak_bytes;
+	uint64_t limit_bytes;
 
-	read_number(dir_fd, "memory.failcnt", &memory_fails);
-	read_number(dir_fd, "memory.memsw.failcnt", &swap_fails);
-	return memory_fails > 0 || swap_fails > 0;
+	if (read_number(dir_fd, "memory.failcnt", &fails) && fails > 0)
+		return true;
+	return read_number(dir_fd, "memory.memsw.max_usage_in_bytes", &peak_bytes) &&
+	       read_number(dir_fd, "memory.memsw.limit_in_bytes", &limit_bytes) &&
+	       peak_bytes + slack_bytes >= limit_bytes;
 }
 
 int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_limit)
@@ -568,8 +594,10 @@ int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_l
 	cgroup_text_key(text, (size_t)len, "max", &max);
 	cgroup_text_key(text, (size_t)len, "oom", &oom);
 	*ret_kills = kills ? kills : groups;
-	*ret_own_limit = is_v2(cgroup, CGROUP_MEMORY) ? max > 0 || oom > 0
-						      : v1_limit_reached(leaf_of(cgroup, CGROUP_MEMORY));
+	if (is_v2(cgroup, CGROUP_MEMORY))
+		*ret_own_limit = max > 0 || oom > 0;
+	else
+		*ret_own_limit = v1_limit_reached(leaf_of(cgroup, CGROUP_MEMORY), *ret_kills);
 	return 0;
 }
 

@@ -79,7 +79,7 @@ struct cgroup {
 	bool used[CGROUP_HIERARCHIES_MAX];
 	int dir_fd[CGROUP_HIERARCHIES_MAX];      /* leaf directories, O_PATH|O_DIRECTORY; -1 where unused */
 	int join_v2_fd;                          /* for CLONE_INTO_CGROUP, or -1; owned */
-	int join_v1_fd[CGROUP_HIERARCHIES_MAX];  /* cgroup.procs opened O_WRONLY, or -1; owned */
+	int join_v1_fd[CGROUP_HIERARCHIES_MAX];  /* `tasks` opened O_WRONLY, or -1; owned */
 	int event_fd;  /* becomes readable on an OOM event (v1: eventfd; v2: epoll over memory.events); -1 without a memory limit */
 	int oom_fd;    /* v1 memory.oom_control, v2 memory.events; or -1 */
 	int usage_fd;  /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
@@ -107,7 +107,7 @@ int cgroup_read_back(const struct cgroup *cgroup, enum cgroup_controller control
 
 /* CPU time used so far by everything in the leaf; cheap (one pread). 0; -1 if it cannot be read. */
 int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us);
-/* Kills of the OOM killer so far in the leaf, and whether the leaf's own limit was reached (also when reclaim was
+/* Kills of the OOM killer so far in the leaf (v2 counts the chosen process of a group twice), and whether the leaf's own limit was reached (also when reclaim was
  * enough to go on). 0; -1 without a memory leaf. */
 int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_limit);
 /* Clear a pending event on event_fd. */

@@ -238,7 +238,24 @@ static bool trial_has(const struct trial *trial, const char *file)
 
 /* ---- v2 ---- */
 
-/* Hand down what `dir` has and does not hand down yet. Returns the controllers that were added. */
+/* Only the root may hold processes and hand down controllers. It is the one that has no cgroup.type. */
+static bool holds_processes(const char *dir)
+{
+	char path[CGROUP_LEAF_PATH_MAX + 16];
+	char text[2];
+
+	snprintf(path, sizeof(path), "%s/cgroup.type", dir);
+	if (access(path, F_OK) < 0)
+		return false;
+	snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+	return cgroup_file_read(AT_FDCWD, path, text, sizeof(text)) > 0;
+}
+
+/*
+ * Hand down what `dir` has and does not hand down yet. Returns the controllers that were added. For a cgroup with
+ * processes the kernel refuses memory, but takes pids and cpu, and thereby makes it the root of a threaded subtree, in
+ * which leaves cannot be entered; so that is not even tried.
+ */
 static unsigned enable(const char *dir, int *refused)
 {
 	char path[CGROUP_LEAF_PATH_MAX + 32];
@@ -247,6 +264,10 @@ static unsigned enable(const char *dir, int *refused)
 	    read_controllers(dir, "cgroup.controllers") & ~read_controllers(dir, "cgroup.subtree_control");
 	unsigned added = 0;
 
+	if (missing && holds_processes(dir)) {
+		*refused = EBUSY;
+		return 0;
+	}
 	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", dir);
 	for (size_t i = 0; i < LIMITED_COUNT; i++) {
 		if (!(missing & bit(limited[i])))
@@ -300,9 +321,13 @@ static int may_join(const struct survey *survey, const char *base, const struct 
 {
 	const char *own = survey->own;
 	char path[CGROUP_BASE_MAX + 16];
+	char type[32];
 	int common = 0;
 	owned_fd int fd = -1;
 
+	if (cgroup_file_read(trial->fd, "cgroup.type", type, sizeof(type)) > 0 &&
+	    strcmp(type, "domain invalid\n") == 0)
+		return EOPNOTSUPP; /* below a threaded cgroup */
 	if (own[0] == '\0')
 		return try_join(trial);
 	for (int i = 0;; i++) {

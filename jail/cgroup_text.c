@@ -334,5 +334,5 @@ void cgroup_text_quota(uint64_t milli, uint64_t *ret_quota_us, uint64_t *ret_per
 	uint64_t per_milli = milli < 10 ? 1000 : 100;
 
 	*ret_period_us = per_milli * 1000;
-	*ret_quota_us = milli > UINT64_MAX / per_milli ? UINT64_MAX : milli * per_milli;
+	*ret_quota_us = milli * per_milli;
 }

@@ -67,7 +67,7 @@ bool cgroup_text_owner(const char *name, struct cgroup_owner *ret);
  * printable characters. */
 bool cgroup_text_parent_valid(const char *parent);
 
-/* Quota and period in µs for a number of thousandths of a CPU (above 0). The period is 100 ms, or 1 s where the quota
+/* Quota and period in µs for a number of thousandths of a CPU (1 to 10^9). The period is 100 ms, or 1 s where the quota
  * would fall below the kernel's least, 1 ms. */
 void cgroup_text_quota(uint64_t milli, uint64_t *ret_quota_us, uint64_t *ret_period_us);
 

@@ -137,15 +137,6 @@ Test(cgroup_text, quota_comes_back_as_the_same_share, .timeout = 20)
 	}
 }
 
-Test(cgroup_text, quota_does_not_wrap, .timeout = 20)
-{
-	uint64_t quota_us = 0;
-	uint64_t period_us = 0;
-
-	cgroup_text_quota(UINT64_MAX / 2, &quota_us, &period_us);
-	cr_expect(quota_us == UINT64_MAX);
-}
-
 Test(cgroup_text, word, .timeout = 20)
 {
 	static const char list[] = "cpuset cpu io memory pids\n";

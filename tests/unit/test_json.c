@@ -220,6 +220,7 @@ Test(json, limits, .timeout = 20)
 		{ "[[[]]]", &shallow, false },
 		{ "[{\"a\":{}}]", &shallow, false },
 		{ "[[],[],[[]]]", &shallow, false },
+		{ "[[],{},[]]", &shallow, true },
 		{ "\"0123456789abcd\"", &shallow, true },
 		{ "\"0123456789abcde\"", &shallow, false },
 	};

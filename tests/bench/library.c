@@ -1,0 +1,75 @@
+/*
+ * Launches from one template of libwarder, served to the harness: what a daemon or an embedding program pays per run.
+ *
+ *   library [--ro PATH]... -- PROGRAM ARG...
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/warder.h"
+#include "tests/bench/serve.h"
+
+struct launcher {
+	struct warder_template *tmpl;
+	char **argv;
+};
+
+static int complain(const struct warder_error *err)
+{
+	fprintf(stderr, "library: %s%s%s\n", err->text, *err->step ? ", at step " : "", err->step);
+	return -1;
+}
+
+static int launch(void *context)
+{
+	const struct launcher *launcher = context;
+	const struct warder_command command = { .size = sizeof(command), .argv = launcher->argv };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	struct warder_error err;
+	int status = -1;
+
+	if (warder_launch(launcher->tmpl, &command, &run, &err) < 0)
+		return complain(&err);
+	if (warder_wait(run, &result, &err) < 0)
+		complain(&err);
+	else
+		status = warder_result_exit_code(result);
+	warder_result_free(result);
+	warder_run_free(run);
+	return status;
+}
+
+static int add_read_only(struct warder_policy *policy, char **argv, int *ret_at, struct warder_error *err)
+{
+	int at = 1;
+
+	for (; argv[at] && strcmp(argv[at], "--ro") == 0 && argv[at + 1]; at += 2)
+		if (warder_policy_set(policy, "filesystem.paths.readOnly", argv[at + 1], err) < 0)
+			return -1;
+	*ret_at = at;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct launcher launcher = { 0 };
+	struct warder_policy *policy = NULL;
+	struct warder_error err;
+	int at = 1;
+	int ret = EXIT_FAILURE;
+
+	if (warder_policy_preset("strict", &policy, &err) < 0 || add_read_only(policy, argv, &at, &err) < 0 ||
+	    warder_prepare(policy, NULL, &launcher.tmpl, &err) < 0) {
+		complain(&err);
+	} else if (argc < at + 2 || strcmp(argv[at], "--") != 0) {
+		fprintf(stderr, "usage: library [--ro PATH]... -- PROGRAM ARG...\n");
+	} else {
+		launcher.argv = argv + at + 1;
+		ret = serve(launch, &launcher);
+	}
+	warder_template_free(launcher.tmpl);
+	warder_policy_free(policy);
+	return ret;
+}

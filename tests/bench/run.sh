@@ -1,0 +1,244 @@
+#!/bin/sh
+# Launch times of Warder, of the kernel's floor and of other sandboxes, interleaved in one run.
+#
+#   tests/bench/run.sh [-n ITERATIONS] [-s RATE_MS] [--with python] [--quick]
+#
+# Uses $BUILD (default build): $BUILD/warder (make tool) and $BUILD/libwarder.a (make lib), each left out when it is
+# not there. Compiles its own programs into $BUILD/bench with $CC and $TOOL_CC. Prints a table per program and
+# writes the figures to $BUILD/bench.json. Needs root; bubblewrap, crun, python3 and jq where there. Figures are facts, never a
+# failure; the exit status is not 0 if a contestant that is installed did not run its program.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../.."
+BUILD=${BUILD:-build}
+CC=${CC:-gcc}
+TOOL_CC=${TOOL_CC:-musl-gcc}
+iterations=200
+rate_ms=1000
+with_python=
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	-n) iterations=$2; shift 2 ;;
+	-s) rate_ms=$2; shift 2 ;;
+	--with) [ "$2" = python ] || { echo "--with python" >&2; exit 2; }; with_python=1; shift 2 ;;
+	--quick) iterations=30; rate_ms=200; shift ;;
+	*) sed -n '2,5s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+	esac
+done
+[ "$(id -u)" = 0 ] || { echo "run.sh: needs root: all contestants are to make the same jail" >&2; exit 2; }
+
+out=$BUILD/bench
+mkdir -p "$out"
+# Not below /tmp: a jail has its own there, and the static program is looked up in it by its host path.
+scratch=$(mktemp -d /var/lib/warder-bench.XXXXXX)
+holder=
+cleanup() {
+	[ -z "$holder" ] || kill "$holder" 2>/dev/null || :
+	rm -rf "$scratch"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+chmod 755 "$scratch"
+
+# ---- programs ----
+
+warn='-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wno-unused-parameter'
+flags="-std=gnu11 -O2 -D_GNU_SOURCE -I. -I$out $warn -Wno-missing-field-initializers ${CFLAGS:-}"
+bare="-ffreestanding -nostdlib -static -no-pie -fno-pic -fno-stack-protector -fno-asynchronous-unwind-tables"
+case $TOOL_CC in
+*musl*) musl_include="-idirafter /usr/include -idirafter /usr/include/$($CC -dumpmachine)" ;;
+*) musl_include= ;;
+esac
+# shellcheck disable=SC2086 # lists of flags
+{
+	$CC $flags -o "$out/filter" tests/bench/filter.c jail/seccomp.c jail/bpf.c jail/syscalls.c base/error.c
+	"$out/filter" >"$out/filter.h"
+	$CC $flags $bare -Wl,-z,noexecstack,-z,norelro,--build-id=none,-s,-z,noseparate-code \
+		-o "$out/nothing" tests/bench/nothing.c
+	$TOOL_CC $flags $musl_include -static -no-pie -o "$out/floor" \
+		tests/bench/floor.c tests/bench/serve.c jail/clone.c
+	$TOOL_CC $flags $musl_include -static -no-pie -o "$out/bench" \
+		tests/bench/bench.c tests/bench/contestant.c tests/bench/report.c
+	rm -f "$out/library"
+	if [ -e "$BUILD/libwarder.a" ]; then
+		$CC $flags -o "$out/library" tests/bench/library.c tests/bench/serve.c "$BUILD/libwarder.a" -pthread
+	fi
+}
+cp "$out/nothing" "$scratch/nothing"
+
+# ---- contestants ----
+
+# row NAME KIND FLOOR TARGET SPACE NOTE WORD... (see contestant.h)
+row() {
+	printf '%s' "$1"
+	shift
+	printf '\t%s' "$@"
+	printf '\n'
+}
+
+# installed FILE NAME: true, or the row of an absent contestant.
+installed() {
+	[ -x "$1" ] && return 0
+	row "$2" absent - - - -
+	return 1
+}
+
+tool() {
+	command -v "$1" || echo /nonexistent
+}
+
+# crun refuses a hybrid cgroup tree: it gets a mount namespace of its own where /sys/fs/cgroup is cgroup2.
+hold_space() {
+	unshare -m sh -c 'mount -t cgroup2 none /sys/fs/cgroup && echo ready && exec sleep 100000' >"$scratch/ready" &
+	holder=$!
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ -s "$scratch/ready" ] && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# bundle DIR ARGS-AS-JSON BIND: a bundle whose program sees what a jail shows.
+bundle() {
+	rm -rf "$1"
+	mkdir -p "$1/rootfs"
+	(
+		cd "$1/rootfs"
+		mkdir -p proc dev tmp usr etc/alternatives run "$(dirname "./$scratch")"
+		ln -s usr/bin bin
+		ln -s usr/sbin sbin
+		ln -s usr/lib lib
+		ln -s usr/lib64 lib64
+		: >etc/ld.so.cache
+		mkdir -p "./$scratch"
+		: >"./$scratch/nothing"
+	)
+	jq -n --argjson args "$2" --arg nothing "$scratch/nothing" '{
+	  ociVersion: "1.0.0", hostname: "warder", root: {path: "rootfs", readonly: true},
+	  process: {args: $args, cwd: "/", env: ["PATH=/usr/bin:/bin"], user: {uid: 1000, gid: 1000},
+	    capabilities: {}, noNewPrivileges: true,
+	    rlimits: [["CORE", 0], ["NOFILE", 1024], ["FSIZE", 67108864], ["STACK", 8388608]]
+	      | map({type: ("RLIMIT_" + .[0]), hard: .[1], soft: .[1]})},
+	  mounts: ([
+	    {destination: "/proc", type: "proc", source: "proc", options: ["nosuid", "nodev", "noexec"]},
+	    {destination: "/dev", type: "tmpfs", source: "dev", options: ["nosuid", "noexec", "mode=755", "size=64k"]},
+	    {destination: "/dev/pts", type: "devpts", source: "devpts",
+	      options: ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"]},
+	    {destination: "/dev/shm", type: "tmpfs", source: "shm",
+	      options: ["nosuid", "nodev", "noexec", "mode=1777", "size=64m"]},
+	    {destination: "/tmp", type: "tmpfs", source: "tmp",
+	      options: ["nosuid", "nodev", "noexec", "mode=1777", "size=64m"]}]
+	    + (["/usr", "/etc/alternatives", "/etc/ld.so.cache", $nothing]
+	      | map({destination: ., type: "bind", source: ., options: ["rbind", "ro", "nosuid", "nodev"]}))),
+	  linux: {
+	    uidMappings: [{containerID: 0, hostID: 2146500608, size: 65536}],
+	    gidMappings: [{containerID: 0, hostID: 2146500608, size: 65536}],
+	    namespaces: (["user", "pid", "network", "ipc", "uts", "mount", "cgroup"] | map({type: .})),
+	    maskedPaths: (["kcore", "keys", "key-users", "kallsyms", "kmsg", "interrupts", "timer_list",
+	      "latency_stats", "locks", "modules", "kpagecount", "kpageflags", "kpagecgroup", "sched_debug",
+	      "config.gz", "cmdline", "swaps", "diskstats", "partitions", "acpi", "asound", "scsi", "driver"]
+	      | map("/proc/" + .)),
+	    readonlyPaths: ["/proc/bus", "/proc/irq", "/proc/fs", "/proc/sys", "/proc/sysrq-trigger"]}
+	}' >"$1/config.json"
+}
+
+# The list for one program. $1: its arguments as JSON, for crun's bundle. $2: "static" if it has to be bound in.
+list() {
+	bind=
+	[ "$2" != static ] || bind=$scratch/nothing
+	# What the host view of Warder mounts besides what the floor has in its own table.
+	extra=$bind
+	for path in /etc/ld-musl-*.path /etc/java-*-openjdk /etc/R /etc/php; do
+		[ ! -e "$path" ] || extra="$extra $path"
+	done
+	floor=
+	for path in $extra; do
+		floor="$floor --ro $path"
+	done
+	# shellcheck disable=SC2086 # $floor and $bind are lists of words without blanks
+	{
+		row 'no sandbox' process - - - 'vfork, exec, wait' '{}'
+		row 'floor' process - - - 'one-shot, static: the system calls of such a jail and nothing else; no cgroup' \
+			"$out/floor" $floor -- '{}'
+		if installed "$BUILD/warder" 'warder run'; then
+			row 'warder run' process floor 'bwrap 0.70' - 'the default policy, every control read back' \
+				"$BUILD/warder" run ${bind:+--ro $bind} -- '{}'
+		fi
+		row 'floor in process' server - - - 'the same from a running process, user namespace made once' \
+			"$out/floor" --serve $floor -- '{}'
+		row 'floor prepared' server - - - \
+			'mount and user namespace made once, launches enter a copy; no cgroup' \
+			"$out/floor" --serve --prepared $floor -- '{}'
+		if installed "$out/library" 'libwarder'; then
+			row 'libwarder' server 'floor prepared' - - 'one template; launch, wait, result' \
+				"$out/library" ${bind:+--ro $bind} -- '{}'
+		fi
+		if installed "$(tool bwrap)" bwrap; then
+			row 'bwrap' process floor - - 'namespaces, mounts and capabilities only: no limits, no filter' \
+				"$(tool bwrap)" --unshare-all --die-with-parent --new-session --ro-bind /usr /usr \
+				--symlink usr/lib64 /lib64 --symlink usr/lib /lib --symlink usr/bin /bin \
+				--proc /proc --dev /dev --tmpfs /tmp ${bind:+--ro-bind $bind $bind} '{}'
+		fi
+		list_crun "$1"
+		if installed "$(tool unshare)" unshare; then
+			row 'unshare' process floor - - \
+				"namespaces and /proc only: the host's root and files, no limits, no filter" \
+				"$(tool unshare)" -Urmpfniu --mount-proc '{}'
+		fi
+	} >"$scratch/list"
+}
+
+list_crun() {
+	installed "$(tool crun)" crun || return 0
+	if [ ! -x "$(tool jq)" ]; then
+		row crun absent - - - 'needs jq for its bundle'
+		return 0
+	fi
+	bundle "$scratch/bundle.run" "$1"
+	bundle "$scratch/bundle.check" '["/usr/bin/sh", "-c", "exit 7"]'
+	bundle "$scratch/bundle.hold" '["/usr/bin/sleep", "0.3"]'
+	[ -n "$holder" ] || hold_space
+	row crun process floor - "/proc/$holder/ns/mnt" \
+		'same view, masks, ids, rlimits; a v2 cgroup without limits (a hybrid host has none there); no filter' \
+		"$(tool crun)" --root "$scratch/crun" --cgroup-manager=cgroupfs run \
+		--bundle "$scratch/bundle.{purpose}" 'bench-{id}'
+}
+
+# ---- sections ----
+
+# section TITLE ARGS-AS-JSON static|dynamic ITERATIONS PROGRAM ARG...
+section() {
+	title=$1
+	json=$2
+	kind=$3
+	count=$4
+	shift 4
+	list "$json" "$kind"
+	"$out/bench" -n "$count" -s "$rate_ms" -m -t "$title" -j "$scratch/section.json" "$scratch/list" -- "$@" ||
+		failed=1
+	[ ! -e "$scratch/section.json" ] || cat "$scratch/section.json" >>"$scratch/sections"
+	rm -f "$scratch/section.json"
+	[ -z "$holder" ] || kill "$holder"
+	holder=
+}
+
+failed=0
+printf 'kernel %s, %s CPUs, %s iterations, interleaved; load %s\n' "$(uname -r)" "$(nproc)" "$iterations" \
+	"$(cut -d' ' -f1 /proc/loadavg)"
+section '/usr/bin/true (dynamic, glibc)' '["/usr/bin/true"]' dynamic "$iterations" /usr/bin/true
+section 'a static program without libc' "[\"$scratch/nothing\"]" static "$iterations" "$scratch/nothing"
+if [ -n "$with_python" ] && [ -x /usr/bin/python3 ]; then
+	section 'python3 -c pass' '["/usr/bin/python3", "-c", "pass"]' dynamic $(((iterations + 3) / 4)) \
+		/usr/bin/python3 -c pass
+fi
+{
+	printf '{"kernel": "%s", "cpus": %s, "sections": [\n' "$(uname -r)" "$(nproc)"
+	# One object after the other becomes a list.
+	sed 's/^]}$/]},/' "$scratch/sections" | sed '$s/,$//'
+	printf ']}\n'
+} >"$BUILD/bench.json"
+printf '\nall figures: %s\n' "$BUILD/bench.json"
+exit $failed

@@ -41,21 +41,26 @@ static void empty(struct policy_strings *paths)
 		free(paths->items[--paths->count]);
 }
 
-/* What an entry of the plan mounts, as the policy would have had to ask for it. */
+static int replace(char **path, const char *source, struct warder_error *err)
+{
+	free(*path);
+	*path = strdup(source);
+	return *path ? 0 : no_memory(err);
+}
+
+/* What an entry of the plan mounts, as the policy would have had to ask for it. The entries of a directory view are
+ * what lies in that directory, so any of them stands for it. */
 static int add_source(struct policy *policy, const struct rootfs_entry *entry, struct warder_error *err)
 {
-	switch ((int)entry->field) {
-	case POLICY_FIELD_WORKSPACE:
-		free(policy->filesystem.workspace_root);
-		policy->filesystem.workspace_root = strdup(entry->source);
-		return policy->filesystem.workspace_root ? 0 : no_memory(err);
-	case POLICY_FIELD_PATHS:
-		return policy_set(
-		    policy, entry->read_only ? "filesystem.paths.readOnly" : "filesystem.paths.readWrite",
-		    entry->source, err);
-	default:
-		return 0;
-	}
+	if (entry->field == POLICY_FIELD_WORKSPACE)
+		return replace(&policy->filesystem.workspace_root, entry->source, err);
+	if (entry->field == POLICY_FIELD_VIEW && policy->filesystem.view == POLICY_VIEW_DIRECTORY)
+		return replace(&policy->filesystem.view_source, entry->source, err);
+	if (entry->field == POLICY_FIELD_PATHS && entry->read_only)
+		return policy_set(policy, "filesystem.paths.readOnly", entry->source, err);
+	if (entry->field == POLICY_FIELD_PATHS)
+		return policy_set(policy, "filesystem.paths.readWrite", entry->source, err);
+	return 0;
 }
 
 static int check_sources(const struct policy *ceiling, const struct jail_plan *plan, struct warder_error *err)

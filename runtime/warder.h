@@ -29,28 +29,29 @@ extern "C" {
 /* Kinds: see warder_error_kind_name(); the values are stable. */
 enum warder_error_kind {
 	WARDER_ERROR_NONE = 0,
-	WARDER_ERROR_UNSUPPORTED_POLICY,   /* this host cannot enforce a required field; text names all */
+	WARDER_ERROR_UNSUPPORTED_POLICY, /* this host cannot enforce a required field; text names all */
 	WARDER_ERROR_UNSUPPORTED_LANGUAGE,
 	WARDER_ERROR_INVALID_REQUEST,
 	WARDER_ERROR_COMPILE_FAILED,
 	WARDER_ERROR_TIMEOUT,
-	WARDER_ERROR_EXECUTION_FAILED,     /* not executable */
-	WARDER_ERROR_REJECTED,             /* over the operator's ceiling */
-	WARDER_ERROR_NOT_FOUND,            /* no such program inside */
+	WARDER_ERROR_EXECUTION_FAILED, /* not executable */
+	WARDER_ERROR_REJECTED,         /* over the operator's ceiling */
+	WARDER_ERROR_NOT_FOUND,        /* no such program inside */
 	WARDER_ERROR_CONFLICT,
-	WARDER_ERROR_UNAVAILABLE,          /* the host lacks something */
+	WARDER_ERROR_UNAVAILABLE, /* the host lacks something */
 	WARDER_ERROR_INTERNAL,
 };
 
 struct warder_error {
-	uint32_t code;      /* enum warder_error_kind */
-	int32_t sys_errno;  /* errno of the call that failed, or 0 */
-	char step[32];      /* launch step that failed, or "" */
-	char field[72];     /* policy field or file the error is about, or "" */
-	char text[400];     /* one line for people: what happened and what to do */
+	uint32_t code;     /* enum warder_error_kind */
+	int32_t sys_errno; /* errno of the call that failed, or 0 */
+	char step[32];     /* launch step that failed, or "" */
+	char field[72];    /* policy field or file the error is about, or "" */
+	char text[400];    /* one line for people: what happened and what to do */
 };
 #endif
 
+/* "0.1.0". */
 WARDER_API const char *warder_version(void);
 /* "unsupportedPolicy", ...; never NULL. */
 WARDER_API const char *warder_error_kind_name(uint32_t code);
@@ -58,36 +59,38 @@ WARDER_API const char *warder_error_kind_name(uint32_t code);
 /* ---- policy ---- */
 struct warder_policy;
 
+/* A new policy out of a preset: "strict", "agent", ... -1: the text lists the names. */
 WARDER_API int warder_policy_preset(const char *name, struct warder_policy **ret, struct warder_error *err);
 /* Decode a policy document of `len` bytes; `origin` names it in errors. */
-WARDER_API int warder_policy_parse(const char *json, size_t len, const char *origin, struct warder_policy **ret,
-                                   struct warder_error *err);
+WARDER_API int warder_policy_parse(const char *json, size_t len, const char *origin,
+				   struct warder_policy **ret, struct warder_error *err);
 /* Set one field by its path ("limits.memory", "network.mode", "filesystem.workspace", "environment.set.NAME",
  * "filesystem.paths.readOnly" (appends), ...) to a value as written in a policy document or on the
  * command line ("256MiB", "none", "readWrite:/srv/job"). */
 WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
-                                 struct warder_error *err);
+				 struct warder_error *err);
 /* Mark a field required (1) or preferred (0). */
 WARDER_API int warder_policy_require(struct warder_policy *policy, const char *path, int required,
-                                     struct warder_error *err);
+				     struct warder_error *err);
 /* Canonical JSON; the caller frees it with free(). NULL on want of memory. */
 WARDER_API char *warder_policy_json(const struct warder_policy *policy);
+/* The templates made of it stay as they are. */
 WARDER_API void warder_policy_free(struct warder_policy *policy);
 
 /* ---- template ---- */
 struct warder_template;
 
 struct warder_options {
-	size_t size;                       /* sizeof(struct warder_options) */
+	size_t size;                         /* sizeof(struct warder_options) */
 	const struct warder_policy *ceiling; /* the most a policy may ask; NULL: no ceiling */
-	const char *cgroup_parent;         /* directory below each cgroup hierarchy's mount point, or NULL */
-	int single_use;                    /* 1: one launch only, which is a little cheaper */
+	const char *cgroup_parent; /* directory below each cgroup hierarchy's mount point, or NULL */
+	int single_use;            /* 1: one launch only, which is a little cheaper */
 };
 
 /* Match the policy with this host and prepare everything that can be prepared. options may be NULL. The policy is
  * copied. -1: UNSUPPORTED_POLICY names every required field that cannot be enforced here; nothing was started. */
 WARDER_API int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
-                              struct warder_template **ret, struct warder_error *err);
+			      struct warder_template **ret, struct warder_error *err);
 /* To be called after every run of it is freed. */
 WARDER_API void warder_template_free(struct warder_template *tmpl);
 
@@ -98,12 +101,13 @@ struct warder_result;
 enum warder_stream { WARDER_STDOUT, WARDER_STDERR };
 
 struct warder_command {
-	size_t size;              /* sizeof(struct warder_command) */
-	char *const *argv;        /* NULL-terminated; argv[0] a path inside, or a name searched in PATH inside */
-	char *const *environment; /* NULL-terminated "NAME=value" on top of the policy's, or NULL. The caller vouches for it. */
-	const char *input;        /* standard input; borrowed until the run is freed. NULL: end of file at once */
+	size_t size;       /* sizeof(struct warder_command) */
+	char *const *argv; /* NULL-terminated; argv[0] a path inside, or a name searched in PATH inside */
+	/* NULL-terminated "NAME=value" on top of the policy's, or NULL. No ceiling is asked: the caller vouches for it. */
+	char *const *environment;
+	const char *input; /* standard input; borrowed until the run is freed. NULL: end of file at once */
 	size_t input_len;
-	int input_fd;             /* > 0: standard input is read from this descriptor instead; borrowed */
+	int input_fd; /* > 0: standard input is read from this descriptor instead; borrowed */
 	/* Called from warder_wait() with each chunk of output within the limits; NULL: kept in the result. A non-zero
 	 * return ends the run. */
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
@@ -112,7 +116,7 @@ struct warder_command {
 
 /* Start. 0: the program's exec was entered, every control read back from the kernel. -1: nothing is left. */
 WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_command *command,
-                             struct warder_run **ret, struct warder_error *err);
+			     struct warder_run **ret, struct warder_error *err);
 /* Feed, drain and supervise until everything the program started is gone. Once per run: a second call fails. The result
  * is owned by the caller. A program's own failure is a result, not an error. */
 WARDER_API int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err);
@@ -122,16 +126,24 @@ WARDER_API void warder_cancel(struct warder_run *run);
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- result ---- */
-WARDER_API const char *warder_result_status(const struct warder_result *result); /* "success", "failed", "timeout", "killed" */
-WARDER_API const char *warder_result_cause(const struct warder_result *result);  /* "exit", "signal", "wallTime", "memory", ... */
-WARDER_API int warder_result_exit_code(const struct warder_result *result);      /* -1: did not exit by itself */
-WARDER_API int warder_result_signal(const struct warder_result *result);         /* 0: none */
+/* What to do about it: "success", "failed", "timeout" or "killed". */
+WARDER_API const char *warder_result_status(const struct warder_result *result);
+/* What happened: "exit", "signal", "wallTime", "cpuTime", "memory", "pids", "output", "disk", "syscall",
+ * "network", "cancelled", "supervisor" or "host". */
+WARDER_API const char *warder_result_cause(const struct warder_result *result);
+/* -1: it did not exit by itself. */
+WARDER_API int warder_result_exit_code(const struct warder_result *result);
+/* The signal that ended it, 0: none. */
+WARDER_API int warder_result_signal(const struct warder_result *result);
 /* Kept bytes of a stream (NUL-terminated after *ret_len) and how many the program wrote. */
 WARDER_API const char *warder_result_output(const struct warder_result *result, enum warder_stream stream,
-                                            size_t *ret_len, uint64_t *ret_total);
+					    size_t *ret_len, uint64_t *ret_total);
+/* From the program's start to the end of everything that it started. */
 WARDER_API uint64_t warder_result_wall_us(const struct warder_result *result);
+/* CPU time of everything that it started. */
 WARDER_API uint64_t warder_result_cpu_us(const struct warder_result *result);
-WARDER_API uint64_t warder_result_memory_peak(const struct warder_result *result); /* bytes; UINT64_MAX: unknown */
+/* In bytes; UINT64_MAX: the kernel does not tell. */
+WARDER_API uint64_t warder_result_memory_peak(const struct warder_result *result);
 /* The whole result, receipt included, as one JSON object; the caller frees it with free(). */
 WARDER_API char *warder_result_json(const struct warder_result *result);
 WARDER_API void warder_result_free(struct warder_result *result);

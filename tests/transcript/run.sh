@@ -127,7 +127,7 @@ run_case()
 
 begin_case()
 {
-	title=$1 needs= setup= command= status=0 within=
+	title=$1 needs='' setup='' command='' status=0 within=''
 	expected_out=() expected_err=()
 }
 

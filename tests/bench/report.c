@@ -112,8 +112,8 @@ static void json_figures(const struct report *report, int i, FILE *out)
 
 	fprintf(out,
 		", \"iterations\": %d, \"minUs\": %.1f, \"p50Us\": %.1f, \"p90Us\": %.1f, \"p99Us\": %.1f",
-		figures->count, percentile_us(figures, 50), percentile_us(figures, 90),
-		percentile_us(figures, 99));
+		figures->count, percentile_us(figures, 0), percentile_us(figures, 50),
+		percentile_us(figures, 90), percentile_us(figures, 99));
 	json_ratio(out, "toFloor", ratio(report, i, contestant->floor));
 	json_ratio(out, "toBwrap", ratio(report, i, "bwrap"));
 	json_ratio(out, "toTarget", ratio(report, i, contestant->target_name));

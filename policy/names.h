@@ -23,10 +23,6 @@ extern const char *const policy_enforcements[]; /* indexed by struct policy.pref
 /* Index of text in a table, -1 if it is none of its words. */
 int policy_word(const char *const *words, const char *text);
 
-/* The remedy for an unknown word: `did you mean "memory"?` if one is close, else `known: "a", "b", ...`.
- * Returns buf. */
-char *policy_suggest(const char *const *words, const char *text, char *buf, size_t len);
-
 /* A text that grows within a buffer of the caller's; what does not fit is cut. */
 struct policy_text {
 	char *buf;

@@ -40,6 +40,8 @@ bool policy_path_within(const char *outer, const char *inner)
 {
 	size_t length = strlen(outer);
 
+	if (policy_path_fault(inner)) /* "/data/../etc" begins with "/data" */
+		return false;
 	if (length == 1)
 		return true;
 	return strncmp(outer, inner, length) == 0 && (inner[length] == '\0' || inner[length] == '/');

@@ -234,6 +234,9 @@ const char *policy_profile_name(enum policy_syscall_profile profile);
 /* Whether a policy may name the language: command python javascript typescript bash sh ruby r perl lua php go
  * rust c c++ java wasm. */
 bool policy_is_language(const char *name);
+/* The remedy for an unknown word: `did you mean "memory"?` if one of the words (NULL at the end) is close,
+ * else `known: "a", "b", ...`. Returns buf. */
+char *policy_suggest(const char *const *words, const char *text, char *buf, size_t len);
 
 /* ---- values: units.c ---- */
 /* "256MiB", "1GiB", "64KiB", "512B", "1024", "1.5MiB"; binary units only. -1 with *err quoting the value. */

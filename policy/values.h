@@ -14,7 +14,8 @@
 /* ---- path.c ---- */
 /* Absolute and normalised: no "." or "..", no "//", no "/" at the end but of the root itself. */
 const char *policy_path_fault(const char *path);
-/* Whether inner is outer or lies below it; both normalised. "/data" does not hold "/database". */
+/* Whether inner is outer or lies below it: "/data" does not hold "/database". An inner path that is not
+ * normalised lies nowhere; outer has to be. */
 bool policy_path_within(const char *outer, const char *inner);
 const char *policy_image_fault(const char *name);
 const char *policy_variable_fault(const char *name);

@@ -199,6 +199,8 @@ Test(ceiling, view_and_workspace, .timeout = 20)
 		  "filesystem.workspace", "\"/\" is not inside" },
 		{ "filesystem.workspace=readWrite:/srv", "filesystem.workspace=readWrite:/srv2",
 		  "filesystem.workspace", "not inside \"/srv\"" },
+		{ "filesystem.workspace=readWrite:/srv", "filesystem.workspace=readOnly:/srv/../etc",
+		  "filesystem.workspace", "\"/srv/../etc\" is not inside" },
 		{ "filesystem.paths.readWrite=/srv", "filesystem.workspace=readWrite:/srv",
 		  "filesystem.workspace", "at most \"none\"" },
 		{ "", "filesystem.tmpExec=true", "filesystem.tmpExec", "at most false" },
@@ -226,6 +228,11 @@ Test(ceiling, paths, .timeout = 20)
 		{ "filesystem.paths.readWrite=/data", "filesystem.paths.readOnly=/data/sub", NULL, NULL },
 		{ "filesystem.paths.readOnly=/", "filesystem.paths.readOnly=/etc", NULL, NULL },
 		{ "", "filesystem.paths.readOnly=/etc", "filesystem.paths.readOnly[0]", "not inside" },
+		/* no spelling leads out, even before validation */
+		{ "filesystem.paths.readOnly=/data", "filesystem.paths.readOnly=/data/../etc",
+		  "filesystem.paths.readOnly[0]", "not inside" },
+		{ "filesystem.paths.readOnly=/", "filesystem.paths.readOnly=etc",
+		  "filesystem.paths.readOnly[0]", "not inside" },
 		/* the most specific grant decides */
 		{ "filesystem.paths.readOnly=/data;filesystem.paths.readWrite=/data/out",
 		  "filesystem.paths.readWrite=/data/out/x", NULL, NULL },

@@ -29,8 +29,8 @@ CFLAGS   ?=
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(SAN) $(CFLAGS) -fvisibility=hidden -MMD -MP
 
 # The init inside the jail: no libc, no start files, nothing of the host's build in it.
-INIT_CFLAGS = -std=gnu11 -Os -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables -fno-pic -no-pie \
-              -fno-builtin -fno-tree-loop-distribute-patterns $(WARN) $(WERROR) -D_GNU_SOURCE -I. -MMD -MP
+INIT_CFLAGS = -std=gnu11 -Os -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables -fno-pic \
+              -fno-builtin $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns) $(WARN) $(WERROR) -D_GNU_SOURCE -I. -MMD -MP
 INIT_LINK   = -nostdlib -static -no-pie -Wl,-z,noexecstack,-z,norelro,--build-id=none,-s,-z,noseparate-code
 
 Q := $(if $(V),,@)

@@ -20,6 +20,7 @@
 #include <linux/poll.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
+#include <linux/securebits.h>
 #include <linux/sockios.h>
 #include <linux/time_types.h>
 #include <linux/wait.h>
@@ -366,6 +367,22 @@ static long step_nesting(struct inside *in)
 	return ret;
 }
 
+/* Dropped once, for init and everything it forks, while the capability to drop is there. The secure bits keep a uid 0
+ * inside from meaning anything. */
+static long step_bounding(struct inside *in)
+{
+	long ret = 0;
+
+	for (int cap = 0; cap < 64; cap++) {
+		ret = sys(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+		if (ret == -EINVAL_)
+			break;
+		if (ret < 0)
+			return ret;
+	}
+	return sys(prctl, PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0);
+}
+
 static long step_fork(struct inside *in)
 {
 	in->payload_pid = (int)sys(clone, SIGCHLD, 0, 0, 0, 0);
@@ -378,34 +395,23 @@ long inside_drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { { 0 } };
-	long ret;
+	long ret = sys(prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 
-	ret = sys(prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (ret < 0)
-		return ret;
-	for (int cap = 0; cap < 64; cap++) {
-		ret = sys(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
-		if (ret == -EINVAL_)
-			break;
-		if (ret < 0)
-			return ret;
-	}
-	return sys(capset, &header, data);
+	return ret < 0 ? ret : sys(capset, &header, data);
 }
 
 static long step_init_drop(struct inside *in)
 {
-	long ret = inside_drop_capabilities();
+	long ret;
 
-	if (ret == 0)
-		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	/* Standard streams and everything else that init does not need are closed; a pipe's end must be seen. */
 	sys(close, WIRE_FD_STDIN);
 	sys(close, WIRE_FD_STDOUT);
 	sys(close, WIRE_FD_STDERR);
 	sys(close, WIRE_FD_EXEC);
 	sys(close, WIRE_FD_BLOCK);
-	return ret;
+	ret = inside_drop_capabilities();
+	return ret < 0 ? ret : sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
 static const struct step {
@@ -427,6 +433,7 @@ static const struct step {
 	{ WIRE_STEP_CGROUP_NS, step_cgroup_ns }, /* after join-cgroup: its root is the cgroup of this moment */
 	{ WIRE_STEP_USER, step_user },     /* after everything that needs the host's privilege */
 	{ WIRE_STEP_NESTING, step_nesting },
+	{ WIRE_STEP_BOUNDING, step_bounding },
 	{ WIRE_STEP_FORK, step_fork },
 	{ WIRE_STEP_INIT_DROP, step_init_drop },
 };

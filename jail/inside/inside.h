@@ -26,7 +26,7 @@ struct inside_rusage {
 
 /* Report a failed step on the descriptor (WIRE_FD_CONTROL or WIRE_FD_EXEC) and exit. `error` is a negative errno. */
 _Noreturn void inside_fail(const struct inside *in, int fd, enum wire_step step, long error, const char *detail);
-/* Ambient, bounding, inheritable, permitted, effective: all empty. */
+/* Ambient, inheritable, permitted, effective: all empty. The bounding set is since before the fork. */
 long inside_drop_capabilities(void);
 /* The payload's side, in the forked child: apply every restriction, wait for the host's word, execute. */
 _Noreturn void payload_main(struct inside *in);

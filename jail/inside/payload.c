@@ -13,7 +13,6 @@
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <linux/securebits.h>
 
 #include "jail/inside/inside.h"
 #include "jail/inside/sys.h"
@@ -34,8 +33,6 @@
 /* Newer than Debian 12's headers; numbers of the Landlock user documentation (ABI 3 to 6). */
 #define FS_TRUNCATE  (1ull << 14)
 #define FS_IOCTL_DEV (1ull << 15)
-#define NET_BIND_TCP    (1ull << 0)
-#define NET_CONNECT_TCP (1ull << 1)
 #define SCOPE_ABSTRACT_UNIX (1ull << 0)
 #define SCOPE_SIGNAL        (1ull << 1)
 
@@ -78,22 +75,10 @@ static long step_rlimits(struct inside *in)
 	return 0;
 }
 
-/* The bounding set and the secure bits go while the capability to drop them is there; then the ids. */
 static long step_identity(struct inside *in)
 {
-	long ret = 0;
+	long ret;
 
-	for (int cap = 0; cap < 64; cap++) {
-		ret = sys(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
-		if (ret == -EINVAL_)
-			break;
-		if (ret < 0)
-			return ret;
-	}
-	ret = sys(prctl, PR_SET_SECUREBITS,
-	          SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0);
-	if (ret < 0)
-		return ret;
 	if (!(in->block->flags & WIRE_PRIVILEGED))
 		return 0; /* a single-id user namespace: the ids are the payload's since the clone */
 	ret = sys(setresgid, in->block->gid, in->block->gid, in->block->gid);
@@ -169,9 +154,10 @@ static long add_rule(int ruleset, const char *path, uint64_t access)
 }
 
 /*
- * The second layer: whatever the mounts say, nothing is written outside the writable trees of the plan, no TCP port is
- * bound or connected without a network, no abstract socket and no process outside is reached. Reading is not handled: the
- * root holds nothing that may not be read.
+ * The second layer: whatever the mounts say, nothing is written outside the writable trees of the plan, no abstract
+ * socket and no process outside is reached. Reading is not handled: the root holds nothing that may not be read. Nor is
+ * TCP: the network namespace has no route, and its ENETUNREACH is counted by the kernel, which is how a run that failed for
+ * want of a network is told from others; Landlock would answer first, with EACCES, uncounted.
  */
 static long step_landlock(struct inside *in)
 {
@@ -191,8 +177,6 @@ static long step_landlock(struct inside *in)
 
 	if (!abi)
 		return 0;
-	if (abi >= 4 && (in->block->flags & WIRE_OWN_NETWORK) && !(in->block->flags & WIRE_LOOPBACK_UP))
-		attr.handled_access_net = NET_BIND_TCP | NET_CONNECT_TCP;
 	if (abi >= 6)
 		attr.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
 	ruleset = sys(landlock_create_ruleset, &attr, size, 0);

@@ -48,6 +48,7 @@ enum wire_fd {
 	X(CGROUP_NS, "cgroup-namespace") \
 	X(USER, "user-namespace")       \
 	X(NESTING, "no-nesting")        \
+	X(BOUNDING, "bounding-set")     \
 	X(FORK, "fork")                 \
 	X(INIT_DROP, "init-drop")       \
 	X(STDIO, "descriptors")         \

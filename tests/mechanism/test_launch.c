@@ -1,0 +1,255 @@
+/* The launch: each step failed in turn, a supervisor killed, many at once; the host is as before. */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "tests/lib/jailed.h"
+
+Test(launch, every_step_fails_cleanly, .timeout = 180)
+{
+	struct jailed *j = jailed_new();
+	char *argv[] = { "/bin/true", NULL };
+	struct ledger before;
+	const char *step;
+
+	j->policy.network.mode = POLICY_NETWORK_LOOPBACK;
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	/* The first run makes what the template keeps: its identity. */
+	cr_assert_eq(jailed_go(j, argv), 0, "%s", j->err.text);
+	before = ledger_take(&j->host);
+	for (size_t i = 0; (step = jail_step_name(i)); i++) {
+		/* identity and user-namespace steps exist only in privileged launches, but the hook works in all. */
+		jail_fail_at(j->tmpl, step);
+		cr_expect_eq(jailed_go(j, argv), 4, "%s: the launch went on", step);
+		cr_expect_str_eq(j->err.step, step);
+		ledger_check(&before, &j->host, step);
+	}
+	jail_fail_at(j->tmpl, NULL);
+	cr_expect_eq(jailed_go(j, argv), 0, "after the failures: %s", j->err.text);
+	jailed_free(j);
+}
+
+Test(launch, programs_that_cannot_be_executed, .timeout = 60)
+{
+	static const struct row {
+		const char *program;
+		uint32_t code;
+	} rows[] = {
+		{ "no-such-program", WARDER_ERROR_NOT_FOUND },
+		{ "/no/such/program", WARDER_ERROR_NOT_FOUND },
+		{ "/etc/passwd", WARDER_ERROR_EXECUTION_FAILED },
+		{ "/usr", WARDER_ERROR_EXECUTION_FAILED },
+		{ "/etc/passwd/x", WARDER_ERROR_NOT_FOUND },
+		{ "", WARDER_ERROR_INVALID_REQUEST },
+	};
+	struct jailed *j = jailed_new();
+	struct ledger before;
+
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	jailed_run(j, "/bin/true", NULL, NULL);
+	before = ledger_take(&j->host);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cr_expect_eq(jailed_run(j, rows[i].program, NULL, NULL), 4, "%s", rows[i].program);
+		cr_expect_eq(j->err.code, rows[i].code, "%s: %s", rows[i].program, j->err.text);
+		ledger_check(&before, &j->host, rows[i].program);
+	}
+	jailed_free(j);
+}
+
+/* Wait until a descendant that reads this pipe's other end is gone: end of file. */
+static bool gone_within(int fd, int seconds)
+{
+	fd_set set;
+	struct timeval timeout = { .tv_sec = seconds };
+	char byte;
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	return select(fd + 1, &set, NULL, NULL, &timeout) == 1 && read(fd, &byte, 1) == 0;
+}
+
+/* The jail inherits the writing end through a workspace-less trick: init's death closes it. We watch init by pid. */
+static bool process_gone(pid_t pid, int tenths)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	while (tenths-- > 0) {
+		if (access(path, F_OK) < 0)
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
+/* A supervisor that is killed takes its jail with it; the next probe's clean-up removes the empty cgroups. */
+Test(launch, jail_dies_with_its_supervisor, .timeout = 120)
+{
+	struct jailed *j = jailed_new();
+	char *argv[] = { "/bin/sh", "-c", "trap '' TERM HUP; setsid sleep 1000 & sleep 1000", NULL };
+	int ends[2];
+	int pids[2];
+	pid_t supervisor;
+
+	cr_assert_eq(pipe(ends), 0);
+	supervisor = fork();
+	if (supervisor == 0) {
+		struct jailed *own = jailed_new();
+
+		if (jailed_prepare(own, false) != 0)
+			_exit(1);
+		own->command.argv = argv;
+		if (jail_launch(own->tmpl, &own->command, &own->run, &own->err) < 0)
+			_exit(1);
+		pids[0] = jail_run_init_pid(own->run);
+		pids[1] = jail_run_program_pid(own->run);
+		if (write(ends[1], pids, sizeof(pids)) != sizeof(pids))
+			_exit(1);
+		jail_supervise(own->run, &own->outcome, &own->err);
+		_exit(0);
+	}
+	close(ends[1]);
+	cr_assert_eq(read(ends[0], pids, sizeof(pids)), (ssize_t)sizeof(pids));
+	usleep(100000);
+	kill(supervisor, SIGKILL);
+	waitpid(supervisor, NULL, 0);
+	cr_expect(process_gone(pids[0], 100), "init %d lives", pids[0]);
+	cr_expect(process_gone(pids[1], 100), "program %d lives", pids[1]);
+	cr_expect(gone_within(ends[0], 10));
+	jail_clean(&j->host, false);
+	for (size_t i = 0; i < j->host.cgroup.hierarchy_count; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "warder-%d-", supervisor);
+		cr_expect_eq(ledger_entries(j->host.cgroup.hierarchies[i].base, name), 0, "%s",
+		             j->host.cgroup.hierarchies[i].base);
+	}
+	jailed_free(j);
+}
+
+/* A supervisor that is stopped cannot enforce its deadline: init's backstop does. */
+Test(launch, deadline_without_a_supervisor, .timeout = 120)
+{
+	struct jailed *j = jailed_new();
+	char *argv[] = { "/bin/sleep", "1000", NULL };
+
+	j->policy.limits.wall_time_us = 100000;
+	cr_assert_eq(jailed_prepare(j, false), 0, "%s", j->err.text);
+	j->command.argv = argv;
+	cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
+	/* Nobody supervises: the program is a zombie of init or gone within the backstop of 2.1 s. */
+	cr_expect(process_gone(jail_run_program_pid(j->run), 200));
+	cr_expect_eq(jail_supervise(j->run, &j->outcome, &j->err), 0, "%s", j->err.text);
+	cr_expect(j->outcome.cause == JAIL_CAUSE_WALL_TIME || j->outcome.cause == JAIL_CAUSE_HOST, "%s", j->outcome.detail);
+	jailed_free(j);
+}
+
+#define THREADS 4
+#define ROUNDS  12
+
+static void *many(void *arg)
+{
+	struct jailed *shared = arg;
+	long bad = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		char text[32];
+		char *argv[] = { "/bin/sh", "-c", "cat; exit 7", NULL };
+		struct jail_command command = { .argv = argv, .stdin_fd = -1, .stdin_data = text };
+		struct jail_outcome outcome;
+		struct jail_run *run;
+		struct warder_error err;
+
+		snprintf(text, sizeof(text), "%p %d", (void *)&outcome, i);
+		command.stdin_len = strlen(text);
+		if (jail_launch(shared->tmpl, &command, &run, &err) < 0) {
+			bad++;
+			continue;
+		}
+		if (jail_supervise(run, &outcome, &err) < 0 || outcome.exit_code != 7 || !outcome.output[0].bytes ||
+		    strcmp(outcome.output[0].bytes, text) != 0)
+			bad++;
+		jail_outcome_done(&outcome);
+		jail_run_free(run);
+	}
+	return (void *)bad;
+}
+
+Test(launch, threads_share_a_template, .timeout = 180)
+{
+	struct jailed *j = jailed_new();
+	pthread_t threads[THREADS];
+	struct ledger before;
+	long bad = 0;
+
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	before = ledger_take(&j->host);
+	for (int i = 0; i < THREADS; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, many, j), 0);
+	for (int i = 0; i < THREADS; i++) {
+		void *ret = NULL;
+
+		pthread_join(threads[i], &ret);
+		bad += (long)ret;
+	}
+	cr_expect_eq(bad, 0, "%ld of %d runs went wrong", bad, THREADS * ROUNDS);
+	before.descriptors = ledger_take(&j->host).descriptors; /* the pool keeps identities */
+	ledger_check(&before, &j->host, "threads");
+	jailed_free(j);
+}
+
+/* Descriptors and environment of the host do not reach the program, not even those that are not close-on-exec. */
+Test(launch, nothing_is_inherited, .timeout = 60)
+{
+	struct jailed *j = jailed_new();
+
+	cr_assert_geq(dup2(open("/etc", O_RDONLY), 251), 0);
+	setenv("PROBE_SECRET", "1", 1);
+	jailed_python(j, "import os\n"
+	                 "print(sorted(int(f) for f in os.listdir('/proc/self/fd'))[:3], len(os.listdir('/proc/self/fd')))\n"
+	                 "print('PROBE_SECRET' in os.environ, os.getsid(0) == os.getpid(), os.getpgrp() == os.getpid())\n"
+	                 "try: os.open('/dev/tty', os.O_RDWR); print('tty')\n"
+	                 "except OSError as e: print(e.errno)\n");
+	/* 0, 1, 2 and the directory being listed. */
+	cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), "[0, 1, 2] 4\nFalse True True\n6\n", "%s%s", jailed_text(j, JAIL_STDOUT),
+	                 jailed_text(j, JAIL_STDERR));
+	close(251);
+	jailed_free(j);
+}
+
+/* Runs in a row keep nothing: neither memory (by a generous measure) nor descriptors. */
+Test(launch, runs_in_a_row, .timeout = 180)
+{
+	struct jailed *j = jailed_new();
+	char *argv[] = { "/bin/true", NULL };
+	struct ledger before;
+
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	jailed_go(j, argv);
+	before = ledger_take(&j->host);
+	for (int i = 0; i < 50; i++)
+		cr_assert_eq(jailed_go(j, argv), 0, "run %d: %s", i, j->err.text);
+	ledger_check(&before, &j->host, "fifty runs");
+	jailed_free(j);
+}
+
+/* A second wait for the same run is an error, not a hang. */
+Test(launch, waiting_twice, .timeout = 60)
+{
+	struct jailed *j = jailed_new();
+	char *argv[] = { "/bin/true", NULL };
+
+	cr_assert_eq(jailed_prepare(j, false), 0, "%s", j->err.text);
+	j->command.argv = argv;
+	cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
+	cr_assert_eq(jail_supervise(j->run, &j->outcome, &j->err), 0);
+	{
+		struct jail_outcome again;
+
+		cr_expect_eq(jail_supervise(j->run, &again, &j->err), -1);
+		cr_expect_eq(j->err.code, (uint32_t)WARDER_ERROR_INVALID_REQUEST);
+	}
+	jail_cancel(j->run); /* late, and harmless */
+	jailed_free(j);
+}

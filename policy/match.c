@@ -180,13 +180,13 @@ static int refuse(const struct policy_match *match, struct warder_error *err)
 {
 	char buf[sizeof(err->text)] = "";
 	struct policy_text text = { buf, sizeof(buf), 0 };
-	const struct policy_unmet *first = NULL;
+	const struct policy_unmet *first = match->unmet;
 
+	while (first->preferred) /* one is not: the caller has counted */
+		first++;
 	for (size_t i = 0; i < match->count; i++) {
 		const struct policy_unmet *row = &match->unmet[i];
 
-		if (!first && !row->preferred)
-			first = row;
 		if (row->control == POLICY_CONTROL_COUNT)
 			policy_text_add(&text, "%s%s", text.used ? "; " : "", row->reason);
 	}

@@ -61,18 +61,26 @@ static void set_cgroup(struct policy_capabilities *to, const struct cgroup_host 
 		    host->hierarchies[at].v2 ? v2_file : v1_file);
 }
 
-static void set_limits(struct policy_capabilities *to, const struct cgroup_host *host)
+static void set_limits(struct policy_capabilities *to, const struct cgroup_host *host, const struct policy *policy)
 {
+	const int memory_at = host->hierarchy_of[CGROUP_MEMORY];
+	/* v1 limits memory and swap together. */
+	const bool alone = memory_at >= 0 && !host->hierarchies[memory_at].v2 &&
+	                   policy->limits.memory_bytes == POLICY_UNLIMITED;
+
 	set_cgroup(to, host, POLICY_CONTROL_MEMORY, CGROUP_MEMORY, "memory.max", "memory.limit_in_bytes");
 	set_cgroup(to, host, POLICY_CONTROL_PIDS, CGROUP_PIDS, "pids.max", "pids.max");
 	set_cgroup(to, host, POLICY_CONTROL_CPUS, CGROUP_CPU, "cpu.max", "cpu.cfs_quota_us");
 	set_cgroup(to, host, POLICY_CONTROL_CPU_TIME, CGROUP_ACCOUNT, "cpu.stat, kill by the supervisor",
 	           "cpuacct.usage, kill by the supervisor");
-	if (host->swap_limit)
+	if (host->swap_limit && !alone)
 		set_cgroup(to, host, POLICY_CONTROL_SWAP, CGROUP_MEMORY, "memory.swap.max",
 		           "memory.memsw.limit_in_bytes");
 	else if (host->no_swap)
 		set(to, POLICY_CONTROL_SWAP, true, "the host has no swap space (SwapTotal 0)");
+	else if (alone)
+		set(to, POLICY_CONTROL_SWAP, false,
+		    "cgroup v1 limits swap only together with memory; limit limits.memory, or set limits.swap unlimited");
 	else
 		set(to, POLICY_CONTROL_SWAP, false, "%s",
 		    host->reason[CGROUP_MEMORY][0] ?
@@ -124,6 +132,6 @@ void jail_capabilities(const struct jail_host *host, const struct policy *policy
 		set(ret, POLICY_CONTROL_SYSCALLS_KILL, false, "%s", seccomp->detail);
 		set(ret, POLICY_CONTROL_NO_SPAWN, false, "%s", seccomp->detail);
 	}
-	set_limits(ret, &host->cgroup);
+	set_limits(ret, &host->cgroup, policy);
 	set_filesystem(ret, host);
 }

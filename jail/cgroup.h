@@ -58,9 +58,11 @@ struct cgroup_host {
  * Default base: v1, the mount point of the hierarchy as seen in /proc/self/mountinfo; v2, the own cgroup if
  * its subtree_control has or accepts the controllers (a delegated cgroup whose only process is this one accepts them
  * after the process has moved to a child, see `seat`), else the mount point.
+ * `look`: for a launch, which tries by itself: where the case is plain (no parent, root) nothing is made, and
+ * kill_file stays false.
  * Leaves behind, until cgroup_host_done(), a parent it made and the seat; and for good, the controllers it had to
  * enable in subtree_control files. */
-void cgroup_probe(const char *parent, struct cgroup_host *ret);
+void cgroup_probe(const char *parent, bool look, struct cgroup_host *ret);
 /* Give back what cgroup_probe() made: the parent where it is empty, the seat. Safe twice and on a zeroed struct. */
 void cgroup_host_done(struct cgroup_host *host);
 

@@ -598,7 +598,58 @@ static void probe_v1_mount(struct cgroup_host *host, const struct cgroup_mount *
 			place(host, c, index);
 }
 
-static void probe_v1(struct cgroup_host *host, const struct survey *survey, const char *parent)
+/*
+ * Looking instead of trying, for a launch that will try anyway: the mount point takes new leaves if it is writable, and
+ * a leaf of v1 has its controller's files. Should that be wrong, cgroup_create() refuses the run.
+ */
+static void look_v1_mount(struct cgroup_host *host, const struct cgroup_mount *mount, unsigned wanted)
+{
+	char path[CGROUP_BASE_MAX + 32];
+	size_t index;
+
+	if (faccessat(AT_FDCWD, mount->point, W_OK, AT_EACCESS) < 0) {
+		for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+			if (wanted & bit(c))
+				tell_errno(host, c, mount->point, errno);
+		return;
+	}
+	index = add_hierarchy(host, false, mount->point, false);
+	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+		if (wanted & bit(c))
+			place(host, c, index);
+	if (wanted & bit(CGROUP_MEMORY)) {
+		snprintf(path, sizeof(path), "%s/memory.memsw.limit_in_bytes", mount->point);
+		host->swap_limit = access(path, F_OK) == 0;
+	}
+}
+
+/* The plain case of v2: the mount point is the root of the hierarchy, is writable and hands down all that it has.
+ * False when it is not that simple, and has to be tried. */
+static bool look_v2(struct cgroup_host *host, const struct survey *survey)
+{
+	const char *point = survey->v2.point;
+	struct candidate candidate = { 0 };
+	char path[CGROUP_BASE_MAX + 32];
+
+	if (point[0] == '\0')
+		return true;
+	snprintf(path, sizeof(path), "%s/cgroup.type", point);
+	if (strlen(point) >= sizeof(candidate.base) || access(path, F_OK) == 0 ||
+	    faccessat(AT_FDCWD, point, W_OK, AT_EACCESS) < 0)
+		return false;
+	if (survey->offered)
+		candidate.has = read_controllers(point, "cgroup.subtree_control");
+	if (survey->offered & ~candidate.has)
+		return false;
+	candidate.has |= bit(CGROUP_ACCOUNT);
+	/* Whether a leaf has memory.swap.max is not seen at the root; without swap space it does not matter. */
+	candidate.swap_limit = (candidate.has & bit(CGROUP_MEMORY)) != 0;
+	snprintf(candidate.base, sizeof(candidate.base), "%s", point);
+	take_v2(host, &candidate, false);
+	return true;
+}
+
+static void probe_v1(struct cgroup_host *host, const struct survey *survey, const char *parent, bool look)
 {
 	unsigned tried = 0;
 
@@ -614,7 +665,9 @@ static void probe_v1(struct cgroup_host *host, const struct survey *survey, cons
 				if (host->hierarchy_of[other] < 0)
 					wanted |= bit(other);
 			}
-		if (wanted)
+		if (wanted && look)
+			look_v1_mount(host, mount, wanted);
+		else if (wanted)
 			probe_v1_mount(host, mount, wanted, parent);
 	}
 }
@@ -640,7 +693,7 @@ static void init_host(struct cgroup_host *host)
 		host->hierarchy_of[c] = -1;
 }
 
-void cgroup_probe(const char *parent, struct cgroup_host *ret)
+void cgroup_probe(const char *parent, bool look, struct cgroup_host *ret)
 {
 	struct survey survey;
 
@@ -658,8 +711,10 @@ void cgroup_probe(const char *parent, struct cgroup_host *ret)
 		tell(ret, c,
 		     "no cgroup hierarchy with the %s controller is mounted (cgroup2 on /sys/fs/cgroup)",
 		     controllers[c].name);
-	probe_v2(ret, &survey, parent);
-	probe_v1(ret, &survey, parent);
+	look = look && parent[0] == '\0';
+	if (!look || !look_v2(ret, &survey))
+		probe_v2(ret, &survey, parent);
+	probe_v1(ret, &survey, parent, look);
 }
 
 void cgroup_host_done(struct cgroup_host *host)

@@ -62,8 +62,9 @@ static void plan_rlimits(struct jail_plan *plan, const struct policy *policy)
  * Limits that need a cgroup. A preferred one that this host cannot enforce falls back to what a single process can be
  * held to, and stays "not enforced" in the receipt.
  */
-static void plan_cgroup(struct jail_plan *plan, const struct policy *policy)
+static void plan_cgroup(struct jail_plan *plan, const struct policy *policy, const struct jail_host *host)
 {
+	const int memory_at = host->cgroup.hierarchy_of[CGROUP_MEMORY];
 	const bool *off = plan->not_enforced;
 	const uint64_t pids = policy->limits.pids_max;
 
@@ -72,7 +73,9 @@ static void plan_cgroup(struct jail_plan *plan, const struct policy *policy)
 		plan->cgroup.memory_bytes = policy->limits.memory_bytes;
 	else if (policy->limits.memory_bytes != POLICY_UNLIMITED)
 		add_rlimit(plan, RLIMIT_AS, "AS", policy->limits.memory_bytes, POLICY_FIELD_MEMORY);
-	if (!off[POLICY_CONTROL_MEMORY] && !off[POLICY_CONTROL_SWAP])
+	/* v1 limits memory and swap together: without a limit of memory there is none of swap. */
+	if (host->cgroup.swap_limit && !off[POLICY_CONTROL_MEMORY] && !off[POLICY_CONTROL_SWAP] &&
+	    (plan->cgroup.memory_bytes != POLICY_UNLIMITED || host->cgroup.hierarchies[memory_at].v2))
 		plan->cgroup.swap_bytes = policy->limits.swap_bytes;
 	if (!off[POLICY_CONTROL_PIDS])
 		plan->cgroup.pids_max = pids == POLICY_UNLIMITED ? UINT64_MAX : pids + 1; /* and the init */
@@ -141,7 +144,7 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 	plan->kill_on_output = policy->output.on_limit == POLICY_OUTPUT_KILL;
 	plan_namespaces(plan, policy, host);
 	plan_rlimits(plan, policy);
-	plan_cgroup(plan, policy);
+	plan_cgroup(plan, policy, host);
 	if (policy_copy(policy, &plan->policy, err) < 0 || plan_filter(plan, policy, err) < 0 ||
 	    rootfs_plan(policy, &plan->rootfs, err) < 0) {
 		jail_plan_done(plan);

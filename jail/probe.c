@@ -283,7 +283,7 @@ void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)
 	probe_privilege(ret);
 	ret->privileged = ret->features[JAIL_FEATURE_PRIVILEGED].there;
 	probe_layers(ret);
-	cgroup_probe(options ? options->cgroup_parent : NULL, &ret->cgroup);
+	cgroup_probe(options ? options->cgroup_parent : NULL, !options || !options->thorough, &ret->cgroup);
 	if (!options || !options->thorough)
 		return;
 	probe_namespaces(ret);

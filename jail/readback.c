@@ -403,7 +403,7 @@ static int check_cgroup(struct jail_run *run, struct warder_error *err)
 	    check_cgroup_value(run, CGROUP_PIDS, false, limits->pids_max, 0, POLICY_CONTROL_PIDS, err) < 0 ||
 	    check_cgroup_value(run, CGROUP_CPU, false, limits->cpu_milli, 1, POLICY_CONTROL_CPUS, err) < 0)
 		return -1;
-	if (host->swap_limit) {
+	if (limits->swap_bytes != UINT64_MAX) {
 		if (check_cgroup_value(run, CGROUP_MEMORY, true, limits->swap_bytes, 8191, POLICY_CONTROL_SWAP, err) < 0)
 			return -1;
 	} else if (plan->policy.limits.swap_bytes != POLICY_UNLIMITED && !plan->not_enforced[POLICY_CONTROL_SWAP]) {

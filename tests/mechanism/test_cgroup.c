@@ -57,7 +57,7 @@ static void set_up(void)
 	if (geteuid() != 0)
 		return;
 	snprintf(parent, sizeof(parent), "warder-test-%d", getpid());
-	cgroup_probe(parent, &host);
+	cgroup_probe(parent, false, &host);
 	is_set_up = true;
 }
 
@@ -920,7 +920,7 @@ CGROUP_TEST(probe_leaves_nothing)
 	struct cgroup_host plain;
 
 	need(CGROUP_ACCOUNT);
-	cgroup_probe(NULL, &plain);
+	cgroup_probe(NULL, false, &plain);
 	for (size_t h = 0; h < plain.hierarchy_count; h++) {
 		DIR *dir = opendir(plain.hierarchies[h].base);
 		const struct dirent *entry;
@@ -946,7 +946,7 @@ CGROUP_TEST(probe_of_a_bad_parent_says_so)
 	for (size_t i = 0; i < COUNT(parents); i++) {
 		struct cgroup_host bad;
 
-		cgroup_probe(parents[i], &bad);
+		cgroup_probe(parents[i], false, &bad);
 		cr_expect(bad.hierarchy_count == 0 && bad.v2 == -1, "%s", parents[i]);
 		for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
 			cr_expect(bad.hierarchy_of[c] == -1 && bad.reason[c][0], "%s", parents[i]);
@@ -966,7 +966,7 @@ static int check_ordinary_user(void)
 	struct cgroup_host user;
 
 	CHECK(become_nobody() == 0);
-	cgroup_probe(NULL, &user);
+	cgroup_probe(NULL, false, &user);
 	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++) {
 		CHECK(user.hierarchy_of[c] == -1);
 		CHECK(strstr(user.reason[c], "needs root, or a delegated cgroup"));
@@ -1016,7 +1016,7 @@ static int check_delegated(void)
 	snprintf(path, sizeof(path), "%s/cgroup.procs", delegated);
 	CHECK(cgroup_file_write(AT_FDCWD, path, "0") == 0);
 	CHECK(become_nobody() == 0);
-	cgroup_probe(NULL, &user);
+	cgroup_probe(NULL, false, &user);
 	CHECK(user.v2 == 0 && strcmp(user.hierarchies[0].base, delegated) == 0);
 	CHECK(user.hierarchy_of[CGROUP_ACCOUNT] == 0);
 	CHECK((user.seat[0] != '\0') == has_controllers);
@@ -1032,7 +1032,7 @@ static int check_delegated(void)
 		_exit(0);
 	CHECK(wait_for(pid) == 0);
 	CHECK(cgroup_remove(&cgroup, &err) == 0);
-	cgroup_probe(NULL, &again); /* from the seat */
+	cgroup_probe(NULL, false, &again); /* from the seat */
 	CHECK(strcmp(again.hierarchies[0].base, delegated) == 0 && again.seat[0] == '\0');
 	CHECK(again.hierarchy_of[CGROUP_MEMORY] == user.hierarchy_of[CGROUP_MEMORY]);
 	cgroup_host_done(&again);
@@ -1072,7 +1072,7 @@ static int check_shared(void)
 		for (;;)
 			pause();
 	}
-	cgroup_probe(NULL, &user);
+	cgroup_probe(NULL, false, &user);
 	if (user.seat[0] || user.hierarchy_of[CGROUP_MEMORY] >= 0 || user.hierarchy_of[CGROUP_PIDS] >= 0)
 		line = __LINE__;
 	if (!strstr(user.reason[CGROUP_MEMORY], "other processes"))
@@ -1103,7 +1103,7 @@ static int check_hidden(void)
 	CHECK(unshare(CLONE_NEWNS) == 0);
 	CHECK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
 	CHECK(mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) == 0);
-	cgroup_probe(NULL, &none);
+	cgroup_probe(NULL, false, &none);
 	CHECK(none.hierarchy_count == 0 && none.v2 == -1);
 	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++) {
 		CHECK(none.hierarchy_of[c] == -1);
@@ -1128,7 +1128,7 @@ static int check_read_only(void)
 	CHECK(unshare(CLONE_NEWNS) == 0);
 	CHECK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
 	CHECK(syscall(SYS_mount_setattr, AT_FDCWD, "/sys/fs/cgroup", AT_RECURSIVE, &attr, sizeof(attr)) == 0);
-	cgroup_probe(NULL, &none);
+	cgroup_probe(NULL, false, &none);
 	CHECK(none.hierarchy_count == 0);
 	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
 		CHECK(none.hierarchy_of[c] == -1 && strstr(none.reason[c], "read-write"));
@@ -1156,7 +1156,7 @@ static int check_namespace(void)
 	CHECK(cgroup_file_write(AT_FDCWD, path, "0") == 0);
 	CHECK(unshare(CLONE_NEWNS | CLONE_NEWCGROUP) == 0);
 	CHECK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
-	cgroup_probe(NULL, &seen);
+	cgroup_probe(NULL, false, &seen);
 	if (seen.v2 >= 0) { /* what the probe says is there must be of use */
 		CHECK(cgroup_create(&seen, &limits, &cgroup, &err) == 0);
 		pid = fork_into(&cgroup);
@@ -1169,7 +1169,7 @@ static int check_namespace(void)
 	CHECK(mount("none", "/mnt", "tmpfs", 0, NULL) == 0 && mkdir("/mnt/c", 0755) == 0);
 	CHECK(mount("none", "/mnt/c", "cgroup2", 0, NULL) == 0);
 	CHECK(mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) == 0);
-	cgroup_probe(NULL, &seen);
+	cgroup_probe(NULL, false, &seen);
 	CHECK(seen.v2 == 0 && strcmp(seen.hierarchies[0].base, "/mnt/c") == 0);
 	CHECK((seen.hierarchy_of[CGROUP_PIDS] == 0) == has_controllers);
 	CHECK((seen.seat[0] != '\0') == has_controllers);

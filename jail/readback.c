@@ -395,7 +395,6 @@ static int check_cgroup(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
 	const struct cgroup_limits *limits = &plan->cgroup;
-	const struct cgroup_host *host = &run->tmpl->host->cgroup;
 	uint64_t used;
 	char text[32];
 

@@ -1,0 +1,348 @@
+/*
+ * The public functions, used as a host program uses them: in its own process, next to other threads, for long.
+ */
+#include "runtime/warder.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The strict preset without what needs a privilege that not every user has. */
+static struct warder_policy *easy_policy(void)
+{
+	static const char *const preferred[] = {
+		"limits.memory", "limits.swap", "limits.pids", "limits.cpus", "limits.cpuTime",
+	};
+	struct warder_policy *policy = NULL;
+	struct warder_error err;
+
+	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
+	for (size_t i = 0; i < sizeof(preferred) / sizeof(preferred[0]); i++)
+		cr_assert(warder_policy_require(policy, preferred[i], 0, &err) == 0, "%s", err.text);
+	return policy;
+}
+
+static struct warder_template *prepare(struct warder_policy *policy)
+{
+	struct warder_template *tmpl = NULL;
+	struct warder_error err;
+
+	if (warder_prepare(policy, NULL, &tmpl, &err) != 0)
+		cr_skip_test("%s", err.text);
+	return tmpl;
+}
+
+static struct warder_template *easy_template(void)
+{
+	struct warder_policy *policy = easy_policy();
+	struct warder_template *tmpl = prepare(policy);
+
+	warder_policy_free(policy);
+	return tmpl;
+}
+
+/* Run a shell script; NULL, with a failed expectation, if it could not be run. */
+static struct warder_result *shell(struct warder_template *tmpl, const char *script,
+				   struct warder_command *command)
+{
+	char *argv[] = { (char *)"sh", (char *)"-c", (char *)script, NULL };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	struct warder_error err;
+
+	command->size = sizeof(*command);
+	command->argv = argv;
+	if (warder_launch(tmpl, command, &run, &err) != 0 || warder_wait(run, &result, &err) != 0)
+		cr_expect(false, "%s: %s", script, err.text);
+	warder_run_free(run);
+	return result;
+}
+
+static void expect_output(struct warder_template *tmpl, const char *script, struct warder_command command,
+			  const char *wanted)
+{
+	struct warder_result *result = shell(tmpl, script, &command);
+
+	if (result)
+		cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, NULL, NULL), wanted, "%s",
+				 script);
+	warder_result_free(result);
+}
+
+static int open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+Test(library, a_template_serves_many_runs, .timeout = 120)
+{
+	struct warder_template *tmpl = easy_template();
+	char *environment[] = { (char *)"WORD=spoken", NULL };
+
+	expect_output(tmpl, "echo $((6 * 7))", (struct warder_command){ 0 }, "42\n");
+	expect_output(tmpl, "cat", (struct warder_command){ .input = "a\nb", .input_len = 3 }, "a\nb");
+	expect_output(tmpl, "cat", (struct warder_command){ 0 }, "");
+	expect_output(tmpl, "echo $WORD", (struct warder_command){ .environment = environment }, "spoken\n");
+	expect_output(tmpl, "ls /tmp; touch /tmp/trace", (struct warder_command){ 0 }, "");
+	expect_output(tmpl, "ls /tmp", (struct warder_command){ 0 }, "");
+	warder_template_free(tmpl);
+}
+
+Test(library, standard_input_from_a_descriptor, .timeout = 60)
+{
+	struct warder_template *tmpl = easy_template();
+	int ends[2];
+
+	cr_assert(pipe(ends) == 0);
+	cr_assert(write(ends[1], "piped", 5) == 5);
+	close(ends[1]);
+	expect_output(tmpl, "cat", (struct warder_command){ .input_fd = ends[0] }, "piped");
+	close(ends[0]);
+	warder_template_free(tmpl);
+}
+
+static int count_bytes(void *context, enum warder_stream stream, const char *bytes, size_t len)
+{
+	size_t *counts = context;
+
+	counts[stream] += len;
+	return 0;
+}
+
+static int refuse_bytes(void *context, enum warder_stream stream, const char *bytes, size_t len)
+{
+	return 1;
+}
+
+Test(library, output_as_it_comes, .timeout = 60)
+{
+	struct warder_template *tmpl = easy_template();
+	size_t counts[2] = { 0 }, kept = 1;
+	struct warder_command counting = { .on_output = count_bytes, .context = counts };
+	struct warder_command refusing = { .on_output = refuse_bytes };
+	struct warder_result *result = shell(tmpl, "head -c 3000000 /dev/zero; echo err >&2", &counting);
+	uint64_t total = 0;
+
+	warder_result_output(result, WARDER_STDOUT, &kept, &total);
+	cr_expect(counts[WARDER_STDOUT] == 1 << 20, "only what is within the limit: %zu",
+		  counts[WARDER_STDOUT]);
+	cr_expect(counts[WARDER_STDERR] == 4);
+	cr_expect(kept == 0 && total == 3000000);
+	warder_result_free(result);
+	result = shell(tmpl, "echo; sleep 50", &refusing);
+	cr_expect_str_eq(warder_result_status(result), "killed");
+	cr_expect_str_eq(warder_result_cause(result), "supervisor");
+	warder_result_free(result);
+	warder_template_free(tmpl);
+}
+
+static void *cancel_soon(void *run)
+{
+	usleep(300000);
+	warder_cancel(run);
+	return NULL;
+}
+
+Test(library, a_run_is_cancelled_from_another_thread, .timeout = 60)
+{
+	struct warder_template *tmpl = easy_template();
+	char *argv[] = { (char *)"sleep", (char *)"50", NULL };
+	struct warder_command command = { .size = sizeof(command), .argv = argv };
+	struct warder_result *result = NULL, *again = NULL;
+	struct warder_run *run = NULL;
+	struct warder_error err;
+	pthread_t thread;
+
+	cr_assert(warder_launch(tmpl, &command, &run, &err) == 0, "%s", err.text);
+	cr_assert(pthread_create(&thread, NULL, cancel_soon, run) == 0);
+	cr_assert(warder_wait(run, &result, &err) == 0, "%s", err.text);
+	pthread_join(thread, NULL);
+	cr_expect_str_eq(warder_result_cause(result), "cancelled");
+	cr_expect(warder_wait(run, &again, &err) == -1 && err.code == WARDER_ERROR_CONFLICT,
+		  "a run is waited for once");
+	warder_cancel(run); /* too late, and harmless */
+	warder_run_free(run);
+	warder_template_free(tmpl);
+	cr_expect_str_eq(warder_result_status(result), "killed", "a result outlives its run and template");
+	warder_result_free(result);
+}
+
+Test(library, a_run_that_is_not_waited_for_is_ended, .timeout = 60)
+{
+	struct warder_template *tmpl = easy_template();
+	char *argv[] = { (char *)"sleep", (char *)"50", NULL };
+	struct warder_command command = { .size = sizeof(command), .argv = argv };
+	struct warder_run *run = NULL;
+	struct warder_error err;
+	int before;
+
+	expect_output(tmpl, "", (struct warder_command){ 0 },
+		      ""); /* the first run makes what the template keeps */
+	before = open_descriptors();
+	cr_assert(warder_launch(tmpl, &command, &run, &err) == 0, "%s", err.text);
+	warder_run_free(run);
+	cr_expect(open_descriptors() == before);
+	warder_template_free(tmpl);
+}
+
+struct worker {
+	pthread_t thread;
+	struct warder_template *tmpl;
+	int right;
+};
+
+static void *work(void *context)
+{
+	struct worker *worker = context;
+
+	for (int i = 0; i < 10; i++) {
+		struct warder_command command = { .input = "x", .input_len = 1 };
+		char script[32];
+		struct warder_result *result;
+
+		snprintf(script, sizeof(script), "cat; exit %d", i);
+		result = shell(worker->tmpl, script, &command);
+		worker->right += result && warder_result_exit_code(result) == i &&
+				 strcmp(warder_result_output(result, WARDER_STDOUT, NULL, NULL), "x") == 0;
+		warder_result_free(result);
+	}
+	return NULL;
+}
+
+/* 50 runs, five at a time, of two templates. The host's own wait() sees no child, and nothing stays open. */
+Test(library, threads_share_templates, .timeout = 200)
+{
+	struct warder_template *tmpls[2];
+	struct worker workers[5];
+	int before, right = 0;
+
+	warder_template_free(easy_template()); /* what is opened once for the process */
+	before = open_descriptors();
+	for (size_t i = 0; i < 2; i++)
+		tmpls[i] = easy_template();
+	for (size_t i = 0; i < 5; i++) {
+		workers[i] = (struct worker){ .tmpl = tmpls[i % 2] };
+		cr_assert(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
+	}
+	for (size_t i = 0; i < 5; i++) {
+		pthread_join(workers[i].thread, NULL);
+		right += workers[i].right;
+	}
+	cr_expect(right == 50, "%d of 50", right);
+	cr_expect(wait(NULL) == -1 && errno == ECHILD, "a child of the library's is visible");
+	warder_template_free(tmpls[0]);
+	warder_template_free(tmpls[1]);
+	cr_expect(open_descriptors() == before, "%d descriptors, before %d", open_descriptors(), before);
+}
+
+Test(library, a_wrong_use_is_an_error, .timeout = 60)
+{
+	struct warder_template *tmpl = easy_template();
+	char *nothing[] = { NULL };
+	char *empty[] = { (char *)"", NULL };
+	char *missing[] = { (char *)"no-such-program", NULL };
+	const struct {
+		struct warder_command command;
+		enum warder_error_kind kind;
+	} rows[] = {
+		{ { 0 }, WARDER_ERROR_INVALID_REQUEST },
+		{ { .size = sizeof(struct warder_command) }, WARDER_ERROR_INVALID_REQUEST },
+		{ { .size = sizeof(struct warder_command), .argv = nothing }, WARDER_ERROR_INVALID_REQUEST },
+		{ { .size = sizeof(struct warder_command), .argv = empty }, WARDER_ERROR_INVALID_REQUEST },
+		{ { .size = sizeof(struct warder_command), .argv = missing }, WARDER_ERROR_NOT_FOUND },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct warder_run *run = NULL;
+		struct warder_error err = { 0 };
+
+		cr_expect(warder_launch(tmpl, &rows[i].command, &run, &err) == -1, "row %zu", i);
+		cr_expect(err.code == rows[i].kind, "row %zu: %s", i, err.text);
+		cr_expect_null(run, "row %zu", i);
+	}
+	warder_template_free(tmpl);
+}
+
+/* A caller built against a header whose struct ended after argv. */
+Test(library, an_older_caller_passes_a_shorter_struct, .timeout = 60)
+{
+	struct warder_template *tmpl = easy_template();
+	char *argv[] = { (char *)"cat", NULL };
+	struct warder_command command = { .size = offsetof(struct warder_command, environment),
+					  .argv = argv };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	struct warder_error err;
+
+	command.input = (const char *)1; /* beyond the size: never looked at */
+	command.input_len = 1;
+	cr_assert(warder_launch(tmpl, &command, &run, &err) == 0, "%s", err.text);
+	cr_assert(warder_wait(run, &result, &err) == 0, "%s", err.text);
+	cr_expect(warder_result_exit_code(result) == 0);
+	warder_result_free(result);
+	warder_run_free(run);
+	warder_template_free(tmpl);
+}
+
+static void expect_refusal(struct warder_policy *policy, const struct warder_policy *ceiling, uint32_t kind)
+{
+	const struct warder_options options = { .size = sizeof(options), .ceiling = ceiling };
+	struct warder_template *tmpl = NULL;
+	struct warder_error err = { 0 };
+
+	cr_expect(warder_prepare(policy, &options, &tmpl, &err) == -1);
+	cr_expect(err.code == kind, "%s", err.text);
+	cr_expect_null(tmpl);
+}
+
+Test(library, policies_that_are_refused, .timeout = 60)
+{
+	struct warder_policy *policy = easy_policy(), *ceiling = easy_policy();
+	struct warder_error err;
+
+	cr_assert(warder_policy_set(ceiling, "limits.wallTime", "5s", &err) == 0);
+	expect_refusal(policy, ceiling, WARDER_ERROR_REJECTED);
+	cr_expect(warder_policy_set(policy, "limits.wallTime", "soon", &err) == -1);
+	cr_expect_str_eq(err.field, "limits.wallTime");
+	cr_assert(warder_policy_set(policy, "limits.wallTime", "5s", &err) == 0);
+	cr_assert(warder_policy_set(policy, "filesystem.view", "image:none", &err) == 0);
+	expect_refusal(policy, NULL, WARDER_ERROR_UNSUPPORTED_POLICY);
+	cr_expect(warder_policy_require(policy, "limits.memori", 1, &err) == -1);
+	cr_expect(err.code == WARDER_ERROR_INVALID_REQUEST);
+	warder_policy_free(policy);
+	warder_policy_free(ceiling);
+	warder_policy_free(NULL);
+	warder_template_free(NULL);
+	warder_run_free(NULL);
+}
+
+Test(library, a_policy_goes_out_and_in, .timeout = 20)
+{
+	struct warder_policy *policy = easy_policy(), *copy = NULL;
+	struct warder_error err;
+	char *json, *again;
+
+	cr_assert(warder_policy_set(policy, "environment.set.NAME", "value", &err) == 0);
+	json = warder_policy_json(policy);
+	cr_assert(warder_policy_parse(json, strlen(json), NULL, &copy, &err) == 0, "%s", err.text);
+	again = warder_policy_json(copy);
+	cr_expect_str_eq(json, again);
+	cr_expect(warder_policy_parse("{", 1, "here", &copy, &err) == -1);
+	cr_expect(strncmp(err.text, "here:1:", 7) == 0, "%s", err.text);
+	free(json);
+	free(again);
+	warder_policy_free(policy);
+	warder_policy_free(copy);
+}

@@ -66,6 +66,22 @@ void inside_fail(const struct inside *in, int fd, enum wire_step step, long erro
 
 /* ---- steps ---- */
 
+/* A caller's real-time class or raised priority is not the program's; a lowered one stays. */
+static long drop_priority(void)
+{
+	const int none = 0;
+	long policy = sys(sched_getscheduler, 0);
+
+	if (policy != 0 && policy != 3 /* SCHED_BATCH */ && policy != 5 /* SCHED_IDLE */) {
+		long ret = sys(sched_setscheduler, 0, 0 /* SCHED_OTHER */, &none);
+
+		if (ret < 0)
+			return ret;
+	}
+	/* getpriority(2) as a system call answers 20 minus the nice value. */
+	return sys(getpriority, 0 /* PRIO_PROCESS */, 0) > 20 ? sys(setpriority, 0, 0, 0) : 0;
+}
+
 static long step_session(struct inside *in)
 {
 	long ret;
@@ -78,6 +94,11 @@ static long step_session(struct inside *in)
 		in->what = "session keyring";
 		return ret;
 	}
+	in->what = "priority";
+	ret = drop_priority();
+	if (ret < 0)
+		return ret;
+	in->what = "";
 	ret = sys(setsid);
 	return ret < 0 ? ret : 0;
 }

@@ -1,0 +1,861 @@
+#include "rootfs/rootfs.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rootfs/path.h"
+#include "rootfs/source.h"
+
+/*
+ * Policies built by hand, planned against this host and against a small tree: see set_up(). In a row, "@" at the
+ * beginning of a path stands for that tree.
+ */
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static char top[PATH_MAX];
+static struct policy policy;
+static struct rootfs rootfs;
+static struct warder_error err;
+static char *lists[2][8];
+static char texts[24][PATH_MAX];
+static size_t text_count;
+
+/* ---- the tree ---- */
+
+static const struct {
+	const char *path, *link; /* a directory ends in "/"; link: target */
+} tree[] = {
+	{ "/data/" },
+	{ "/data/sub/" },
+	{ "/data/sub/deep/" },
+	{ "/data/file" },
+	{ "/other/" },
+	{ "/link", "data" },
+	{ "/loop", "loop" },
+	{ "/data/inner", "sub" },
+	{ "/data/out", "/etc" },
+	{ "/root/" },
+	{ "/root/usr/" },
+	{ "/root/usr/bin/" },
+	{ "/root/etc/" },
+	{ "/root/bin", "usr/bin" },
+	{ "/root/proc/" },
+	{ "/root/dev/" },
+	{ "/root/sys/" },
+	{ "/root/tmp/" },
+	{ "/root/workspace/" },
+	{ "/root/init" },
+	{ "/root/var/" },
+	{ "/root/abs", "/etc/motd" },
+	{ "/root/srv", "/var" },
+	{ "/rootlink", "root" },
+	{ "/odd/" },
+	{ "/odd/a\nb/" },
+	{ "/locked/" },
+};
+
+static const char *at(const char *path)
+{
+	char *text = texts[text_count++ % COUNT(texts)];
+
+	if (path[0] != '@')
+		return path;
+	snprintf(text, PATH_MAX, "%.3000s%.1000s", top, path + 1);
+	return text;
+}
+
+static bool make_top(const char *base)
+{
+	char real[PATH_MAX];
+
+	if (!base || !realpath(base, real))
+		return false;
+	snprintf(top, sizeof(top), "%.4000s/warder-plan.XXXXXX", real);
+	return !path_within("/tmp", top) && !path_within("/dev", top) && !path_within("/workspace", top) &&
+	       !path_within("/var/tmp", top) && mkdtemp(top);
+}
+
+static void make(const char *path, const char *link)
+{
+	char full[PATH_MAX];
+
+	snprintf(full, sizeof(full), "%.3000s%s", top, path);
+	if (link)
+		cr_assert(symlink(link, full) == 0, "%s", full);
+	else if (path[strlen(path) - 1] == '/')
+		cr_assert(mkdir(full, 0755) == 0, "%s", full);
+	else
+		cr_assert(close(open(full, O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) == 0, "%s", full);
+}
+
+static void strict(void)
+{
+	rootfs_done(&rootfs);
+	policy = (struct policy){ 0 };
+	policy.filesystem.tmp_bytes = 64 << 20;
+	policy.filesystem.read_only.items = lists[0];
+	policy.filesystem.read_write.items = lists[1];
+	policy.limits.disk_bytes = POLICY_UNLIMITED;
+	policy.processes.uid = 1234;
+	policy.processes.gid = 2345;
+}
+
+/* Paths below /tmp would be refused: every jail has its own. */
+static void set_up(void)
+{
+	char fifo[PATH_MAX];
+
+	if (!make_top(getenv("WARDER_TEST_DIR")) && !make_top("/srv") && !make_top("/opt") &&
+	    !make_top(getenv("HOME")) && !make_top("."))
+		cr_skip_test("no directory outside of /tmp to write to; name one in WARDER_TEST_DIR");
+	for (size_t i = 0; i < COUNT(tree); i++)
+		make(tree[i].path, tree[i].link);
+	snprintf(fifo, sizeof(fifo), "%.4000s/root/fifo", top);
+	cr_assert(mkfifo(fifo, 0644) == 0);
+	strict();
+}
+
+static void tear_down(void)
+{
+	char full[PATH_MAX];
+
+	rootfs_done(&rootfs);
+	if (!top[0])
+		return;
+	snprintf(full, sizeof(full), "%.4000s/root/fifo", top);
+	unlink(full);
+	for (size_t i = COUNT(tree); i-- > 0;) {
+		snprintf(full, sizeof(full), "%.3000s%s", top, tree[i].path);
+		if (full[strlen(full) - 1] == '/')
+			rmdir(full);
+		else
+			unlink(full);
+	}
+	rmdir(top);
+}
+
+/* ---- asking ---- */
+
+static int plan(void)
+{
+	rootfs_done(&rootfs);
+	err = (struct warder_error){ 0 };
+	return rootfs_plan(&policy, &rootfs, &err);
+}
+
+static void grant(int list, const char *path)
+{
+	struct policy_strings *strings =
+	    list == 0 ? &policy.filesystem.read_only : &policy.filesystem.read_write;
+
+	lists[list][strings->count++] = (char *)(uintptr_t)at(path);
+}
+
+static const struct rootfs_entry *entry_of(const char *target)
+{
+	for (size_t i = 0; i < rootfs.count; i++) {
+		if (strcmp(rootfs.entries[i].target, target) == 0)
+			return &rootfs.entries[i];
+	}
+	return NULL;
+}
+
+static bool refused(enum warder_error_kind kind, const char *field, const char *says)
+{
+	return plan() == -1 && err.code == kind && strcmp(err.field, field) == 0 && strstr(err.text, says);
+}
+
+/* What a builder relies on, whatever the policy was. */
+static void check_list(const char *label)
+{
+	for (size_t i = 0; i < rootfs.count; i++) {
+		const struct rootfs_entry *entry = &rootfs.entries[i];
+		const char *target = entry->target;
+		const char *slash = strrchr(target, '/');
+		char parent[PATH_MAX];
+		bool covered = false;
+
+		cr_expect(target[0] == '/' && target[1], "%s: %s", label, target);
+		cr_expect(i == 0 || strcmp(rootfs.entries[i - 1].target, target) < 0, "%s: %s not in order",
+			  label, target);
+		for (size_t j = 0; j < i; j++)
+			covered |= rootfs.entries[j].kind != ROOTFS_DIRECTORY &&
+				   path_within(rootfs.entries[j].target, target);
+		cr_expect(!covered || entry->kind == ROOTFS_BIND, "%s: %s beneath a mount", label, target);
+		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - target), target);
+		cr_expect(slash == target || covered || entry_of(parent), "%s: %s has no parent", label,
+			  target);
+		cr_expect((entry->kind == ROOTFS_BIND) == (entry->source != NULL), "%s: %s", label, target);
+		cr_expect((entry->kind == ROOTFS_SYMLINK || entry->kind == ROOTFS_FILE) ==
+			      (entry->text != NULL),
+			  "%s: %s", label, target);
+		cr_expect(entry->kind != ROOTFS_BIND || entry->source_ino, "%s: %s", label, target);
+		cr_expect(entry->source_fd == -1, "%s: %s", label, target);
+	}
+}
+
+static void expect_plan(const char *label)
+{
+	cr_assert(plan() == 0, "%s: %s: %s", label, err.field, err.text);
+	check_list(label);
+}
+
+/* ---- host view ---- */
+
+Test(rootfs_plan, shows_programs_and_nothing_about_the_host, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const char *const absent[] = { "/sys",
+					      "/home",
+					      "/root",
+					      "/etc/shadow",
+					      "/etc/machine-id",
+					      "/etc/ld.so.preload",
+					      "/etc/hostname",
+					      "/etc/ssh",
+					      "/etc/ssl",
+					      "/etc/resolv.conf",
+					      "/etc/fstab",
+					      "/workspace",
+					      "/var/run",
+					      "/boot",
+					      "/srv",
+					      "/opt" };
+	static const char *const directories[] = { "/dev", "/etc", "/proc", "/run", "/tmp", "/var" };
+	size_t binds = 0;
+
+	expect_plan("host view");
+	for (size_t i = 0; i < COUNT(absent); i++)
+		cr_expect(!entry_of(absent[i]), "%s", absent[i]);
+	for (size_t i = 0; i < COUNT(directories); i++)
+		cr_expect(entry_of(directories[i]) && entry_of(directories[i])->kind == ROOTFS_DIRECTORY,
+			  "%s", directories[i]);
+	for (size_t i = 0; i < rootfs.count; i++) {
+		const struct rootfs_entry *entry = &rootfs.entries[i];
+
+		binds += entry->kind == ROOTFS_BIND;
+		cr_expect(entry->kind != ROOTFS_BIND || (entry->read_only && !entry->owner_mapped), "%s",
+			  entry->target);
+		cr_expect(entry->field == POLICY_FIELD_NONE, "%s", entry->target);
+	}
+	cr_expect(binds <= 16, "%zu mounts, each of which costs every launch", binds);
+	cr_expect(entry_of("/usr") && entry_of("/usr")->kind == ROOTFS_BIND && !entry_of("/usr")->optional);
+	cr_expect(entry_of("/var/tmp") && strcmp(entry_of("/var/tmp")->text, "../tmp") == 0);
+	cr_expect(strcmp(rootfs.working_directory, "/tmp") == 0);
+}
+
+Test(rootfs_plan, repeats_the_links_of_a_merged_host, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const char *const rows[] = { "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32" };
+
+	expect_plan("host view");
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const struct rootfs_entry *entry = entry_of(rows[i]);
+		char text[PATH_MAX] = "", real[PATH_MAX];
+
+		if (!realpath(rows[i], real)) {
+			cr_expect(!entry, "%s", rows[i]);
+			continue;
+		}
+		cr_assert(entry, "%s", rows[i]);
+		if (readlink(rows[i], text, sizeof(text) - 1) > 0 && path_within("/usr", real))
+			cr_expect(entry->kind == ROOTFS_SYMLINK && strcmp(entry->text, text) == 0, "%s",
+				  rows[i]);
+		else
+			cr_expect(entry->kind == ROOTFS_BIND && strcmp(entry->source, real) == 0, "%s",
+				  rows[i]);
+	}
+}
+
+Test(rootfs_plan, writes_its_own_accounts, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	expect_plan("host view");
+	cr_assert(entry_of("/etc/passwd") && entry_of("/etc/passwd")->kind == ROOTFS_FILE);
+	cr_expect(strstr(entry_of("/etc/passwd")->text, "\nsandbox:x:1234:2345:sandbox:/tmp:"));
+	cr_expect(strncmp(entry_of("/etc/passwd")->text, "root:x:0:0:", 11) == 0);
+	cr_expect(strstr(entry_of("/etc/passwd")->text, "\nnobody:x:65534:65534:"));
+	cr_expect(strstr(entry_of("/etc/group")->text, "\nsandbox:x:2345:\n"));
+}
+
+Test(rootfs_plan, names_follow_the_network, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const struct {
+		enum policy_network_mode mode;
+		const char *target;
+		const char *says; /* text of a file of ours; "": mounted if the host has it; NULL: absent */
+	} rows[] = {
+		{ POLICY_NETWORK_NONE, "/etc/nsswitch.conf", "hosts: files\n" },
+		{ POLICY_NETWORK_NONE, "/etc/hosts", NULL },
+		{ POLICY_NETWORK_NONE, "/etc/services", NULL },
+		{ POLICY_NETWORK_LOOPBACK, "/etc/nsswitch.conf", "hosts: files\n" },
+		{ POLICY_NETWORK_LOOPBACK, "/etc/hosts", "127.0.0.1 localhost\n" },
+		{ POLICY_NETWORK_LOOPBACK, "/etc/resolv.conf", NULL },
+		{ POLICY_NETWORK_LOOPBACK, "/etc/ssl/certs", NULL },
+		{ POLICY_NETWORK_ALLOW, "/etc/nsswitch.conf", "hosts: files dns\n" },
+		{ POLICY_NETWORK_ALLOW, "/etc/hosts", "127.0.0.1 localhost\n" },
+		{ POLICY_NETWORK_ALLOW, "/etc/resolv.conf", NULL },
+		{ POLICY_NETWORK_ALLOW, "/etc/ssl/certs", "" },
+		{ POLICY_NETWORK_HOST, "/etc/nsswitch.conf", "" },
+		{ POLICY_NETWORK_HOST, "/etc/hosts", "" },
+		{ POLICY_NETWORK_HOST, "/etc/resolv.conf", "" },
+		{ POLICY_NETWORK_HOST, "/etc/services", "" },
+		{ POLICY_NETWORK_HOST, "/etc/ssl/certs", "" },
+		{ POLICY_NETWORK_HOST, "/etc/ssl/private", NULL },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const struct rootfs_entry *entry;
+		bool on_host = access(rows[i].target, R_OK) == 0;
+
+		policy.network.mode = rows[i].mode;
+		expect_plan(rows[i].target);
+		entry = entry_of(rows[i].target);
+		if (!rows[i].says)
+			cr_expect(!entry, "mode %d: %s", rows[i].mode, rows[i].target);
+		else if (rows[i].says[0])
+			cr_expect(entry && entry->kind == ROOTFS_FILE && strstr(entry->text, rows[i].says),
+				  "mode %d: %s", rows[i].mode, rows[i].target);
+		else
+			cr_expect(on_host ? entry && entry->kind == ROOTFS_BIND && entry->optional : !entry,
+				  "mode %d: %s", rows[i].mode, rows[i].target);
+	}
+}
+
+/* ---- workspace ---- */
+
+Test(rootfs_plan, mounts_the_workspace, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const struct {
+		const char *root, *canonical;
+		enum policy_workspace mode;
+	} rows[] = {
+		{ "@/data", "@/data", POLICY_WORKSPACE_READ_ONLY },
+		{ "@/data", "@/data", POLICY_WORKSPACE_READ_WRITE },
+		{ "@/link", "@/data", POLICY_WORKSPACE_READ_WRITE },
+		{ "@/link/inner/deep", "@/data/sub/deep", POLICY_WORKSPACE_READ_ONLY },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const struct rootfs_entry *entry;
+
+		policy.filesystem.workspace = rows[i].mode;
+		policy.filesystem.workspace_root = (char *)(uintptr_t)at(rows[i].root);
+		expect_plan(rows[i].root);
+		entry = entry_of("/workspace");
+		cr_assert(entry && entry->kind == ROOTFS_BIND && entry->is_directory, "%s", rows[i].root);
+		cr_expect(strcmp(entry->source, at(rows[i].canonical)) == 0, "%s", entry->source);
+		cr_expect(entry->read_only == (rows[i].mode == POLICY_WORKSPACE_READ_ONLY));
+		cr_expect(entry->owner_mapped && !entry->no_exec && !entry->optional);
+		cr_expect(entry->owner_uid == geteuid() && entry->field == POLICY_FIELD_WORKSPACE);
+		cr_expect(strcmp(rootfs.working_directory, "/workspace") == 0);
+	}
+}
+
+Test(rootfs_plan, refuses_workspaces, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const struct {
+		const char *root, *says;
+	} rows[] = {
+		{ "/", "whole host" },
+		{ "/proc", "type proc" },
+		{ "/proc/sys", "type proc" },
+		{ "/sys", "type" },
+		{ "/sys/kernel", "type" },
+		{ "/dev", "devices" },
+		{ "/run", "sockets" },
+		{ "/proc/self/cwd", "link of procfs" },
+		{ "/proc/self/root", "link of procfs" },
+		{ "@/gone", "does not exist" },
+		{ "@/data/file", "is no directory" },
+		{ "@/data/file/x", "does not exist" },
+		{ "@/loop", "too many links" },
+		{ "@/data/../other", "\"..\"" },
+		{ "relative", "not absolute" },
+		{ "", "is empty" },
+	};
+
+	policy.filesystem.workspace = POLICY_WORKSPACE_READ_WRITE;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		policy.filesystem.workspace_root = (char *)(uintptr_t)at(rows[i].root);
+		cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, "filesystem.workspace", rows[i].says),
+			  "%s: %s: %s", rows[i].root, err.field, err.text);
+	}
+}
+
+/* ---- paths ---- */
+
+enum shown { ABSENT, READ_ONLY, READ_WRITE, LINK, DIRECTORY };
+
+static enum shown shown_as(const char *target)
+{
+	const struct rootfs_entry *entry = entry_of(target);
+
+	if (!entry)
+		return ABSENT;
+	switch (entry->kind) {
+	case ROOTFS_BIND:
+		cr_expect(strcmp(entry->source, target) == 0 && entry->owner_mapped == !entry->read_only,
+			  "%s", target);
+		return entry->read_only ? READ_ONLY : READ_WRITE;
+	case ROOTFS_SYMLINK:
+		return LINK;
+	case ROOTFS_DIRECTORY:
+	case ROOTFS_FILE:
+		break;
+	}
+	return DIRECTORY;
+}
+
+Test(rootfs_plan, mounts_paths_where_they_are, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const struct {
+		const char *read_only[3], *read_write[3];
+		struct {
+			const char *target;
+			enum shown shown;
+		} expected[4];
+	} rows[] = {
+		{ { "@/data" }, { NULL }, { { "@/data", READ_ONLY }, { "@", DIRECTORY } } },
+		{ { NULL }, { "@/data" }, { { "@/data", READ_WRITE } } },
+		{ { "@/data/file" }, { NULL }, { { "@/data/file", READ_ONLY }, { "@/data", DIRECTORY } } },
+		/* visible already */
+		{ { "@/data", "@/data/sub" },
+		  { NULL },
+		  { { "@/data", READ_ONLY }, { "@/data/sub", ABSENT } } },
+		{ { "@/data/sub", "@/data" },
+		  { NULL },
+		  { { "@/data", READ_ONLY }, { "@/data/sub", ABSENT } } },
+		{ { "@/data/file", "@/data" }, { NULL }, { { "@/data/file", ABSENT } } },
+		{ { "/usr/share" }, { NULL }, { { "/usr", READ_ONLY }, { "/usr/share", ABSENT } } },
+		/* not visible in the same way */
+		{ { "@/data" }, { "@/data/sub" }, { { "@/data", READ_ONLY }, { "@/data/sub", READ_WRITE } } },
+		{ { "@/data/sub" }, { "@/data" }, { { "@/data", READ_WRITE }, { "@/data/sub", READ_ONLY } } },
+		{ { "@/data", "@/data/sub/deep" },
+		  { "@/data/sub" },
+		  { { "@/data", READ_ONLY },
+		    { "@/data/sub", READ_WRITE },
+		    { "@/data/sub/deep", READ_ONLY } } },
+		/* links */
+		{ { "@/link" }, { NULL }, { { "@/data", READ_ONLY }, { "@/link", LINK } } },
+		{ { "@/link/sub" }, { NULL }, { { "@/data/sub", READ_ONLY }, { "@/link/sub", LINK } } },
+		{ { "@/link/sub", "@/link" },
+		  { NULL },
+		  { { "@/data", READ_ONLY }, { "@/link", LINK }, { "@/link/sub", ABSENT } } },
+		{ { "@/link", "@/link/sub" },
+		  { NULL },
+		  { { "@/data", READ_ONLY }, { "@/link", LINK }, { "@/link/sub", ABSENT } } },
+		{ { "@/data", "@/link" }, { NULL }, { { "@/data", READ_ONLY } } },
+		{ { "@/data/inner", "@/data" },
+		  { NULL },
+		  { { "@/data", READ_ONLY }, { "@/data/inner", ABSENT } } },
+		/* instead of the view's */
+		{ { "/usr" }, { NULL }, { { "/usr", READ_ONLY } } },
+		{ { "/etc" },
+		  { NULL },
+		  { { "/etc", READ_ONLY }, { "/etc/passwd", ABSENT }, { "/etc/localtime", ABSENT } } },
+		{ { NULL }, { "/etc" }, { { "/etc", READ_WRITE }, { "/etc/passwd", ABSENT } } },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		strict();
+		for (size_t j = 0; j < 3 && rows[i].read_only[j]; j++)
+			grant(0, rows[i].read_only[j]);
+		for (size_t j = 0; j < 3 && rows[i].read_write[j]; j++)
+			grant(1, rows[i].read_write[j]);
+		expect_plan("paths");
+		for (size_t j = 0; j < 4 && rows[i].expected[j].target; j++)
+			cr_expect(shown_as(at(rows[i].expected[j].target)) == rows[i].expected[j].shown,
+				  "row %zu: %s", i, rows[i].expected[j].target);
+	}
+}
+
+Test(rootfs_plan, refuses_paths, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const struct {
+		const char *path, *says;
+	} rows[] = {
+		{ "/", "whole host" },
+		{ "/proc", "its own /proc" },
+		{ "/proc/cpuinfo", "its own /proc" },
+		{ "/sys", "its own /sys" },
+		{ "/dev", "devices" },
+		{ "/dev/null", "neither a directory nor a regular file" },
+		{ "/tmp", "its own /tmp" },
+		{ "/run", "sockets" },
+		{ "@/gone", "does not exist on this host" },
+		{ "@/root/fifo", "neither a directory nor a regular file" },
+		{ "@/loop", "too many links" },
+		{ "/proc/self/root/etc", "link of procfs" },
+		{ "etc", "not absolute" },
+		{ "/usr/../etc", "\"..\"" },
+	};
+	static const char *const fields[] = { "filesystem.paths.readOnly[0]",
+					      "filesystem.paths.readWrite[0]" };
+
+	for (int list = 0; list < 2; list++) {
+		for (size_t i = 0; i < COUNT(rows); i++) {
+			strict();
+			grant(list, rows[i].path);
+			cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, fields[list], rows[i].says),
+				  "%s: %s: %s", rows[i].path, err.field, err.text);
+		}
+	}
+	strict();
+	grant(0, "@/link");
+	grant(1, "@/data");
+	cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, "filesystem.paths.readWrite[0]", "leave one out"),
+		  "%s: %s", err.field, err.text);
+}
+
+/* ---- directory view ---- */
+
+static void view(const char *path)
+{
+	strict();
+	policy.filesystem.view = POLICY_VIEW_DIRECTORY;
+	policy.filesystem.view_source = (char *)(uintptr_t)at(path);
+}
+
+Test(rootfs_plan, takes_a_directory_apart, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const struct {
+		const char *target;
+		enum rootfs_kind kind;
+		const char *what; /* source or text */
+	} rows[] = {
+		{ "/usr", ROOTFS_BIND, "@/root/usr" }, { "/etc", ROOTFS_BIND, "@/root/etc" },
+		{ "/var", ROOTFS_BIND, "@/root/var" }, { "/init", ROOTFS_BIND, "@/root/init" },
+		{ "/bin", ROOTFS_SYMLINK, "usr/bin" }, { "/abs", ROOTFS_SYMLINK, "/etc/motd" },
+		{ "/srv", ROOTFS_SYMLINK, "/var" },    { "/proc", ROOTFS_DIRECTORY, NULL },
+		{ "/dev", ROOTFS_DIRECTORY, NULL },    { "/tmp", ROOTFS_DIRECTORY, NULL },
+	};
+	static const char *const sources[] = { "@/root", "@/rootlink" };
+
+	for (size_t s = 0; s < COUNT(sources); s++) {
+		view(sources[s]);
+		expect_plan(sources[s]);
+		cr_expect(rootfs.count == COUNT(rows), "%zu entries", rootfs.count);
+		for (size_t i = 0; i < COUNT(rows); i++) {
+			const struct rootfs_entry *entry = entry_of(rows[i].target);
+			const char *what = entry && entry->source ? entry->source
+					   : entry                ? entry->text
+								  : NULL;
+
+			cr_assert(entry && entry->kind == rows[i].kind, "%s", rows[i].target);
+			cr_expect(rows[i].what ? what && strcmp(what, at(rows[i].what)) == 0 : !what,
+				  "%s: %s", rows[i].target, what);
+			cr_expect(entry->kind != ROOTFS_BIND || (entry->read_only && !entry->owner_mapped));
+		}
+	}
+}
+
+Test(rootfs_plan, refuses_views, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const struct {
+		const char *path, *says;
+	} rows[] = {
+		{ "/", "view \"host\"" },
+		{ "@/gone", "does not exist" },
+		{ "@/data/file", "is no directory" },
+		{ "root", "not absolute" },
+		{ "@/root/../root", "\"..\"" },
+		{ "@/odd", "\"a\\nb\"" },
+		{ "/proc/self/root", "link of procfs" },
+		{ "/sys", "type" },
+		{ "/run", "sockets" },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		view(rows[i].path);
+		cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, "filesystem.view", rows[i].says),
+			  "%s: %s: %s", rows[i].path, err.field, err.text);
+	}
+	strict();
+	policy.filesystem.view = POLICY_VIEW_IMAGE;
+	policy.filesystem.view_source = (char *)(uintptr_t) "debian:12";
+	cr_expect(refused(WARDER_ERROR_UNSUPPORTED_POLICY, "filesystem.view", "images are not available"),
+		  "%s", err.text);
+	cr_expect(strstr(err.text, "\"debian:12\"") && strstr(err.text, "directory:"), "%s", err.text);
+}
+
+Test(rootfs_plan, refuses_a_directory_that_holds_no_root, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	char name[PATH_MAX];
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "%.4000s/other/%d", top, i);
+		cr_assert(mkdir(name, 0755) == 0);
+	}
+	view("@/other");
+	cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, "filesystem.view", "more than"), "%s", err.text);
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "%.4000s/other/%d", top, i);
+		rmdir(name);
+	}
+}
+
+/* The view has @/root/usr/share, but not the place of the second path; and a file or link is no place at all. */
+Test(rootfs_plan, mounts_over_a_view_only_where_it_has_the_place, .init = set_up, .fini = tear_down,
+     .timeout = 30)
+{
+	char name[PATH_MAX];
+
+	view("@/root");
+	grant(0, "/usr/bin");
+	expect_plan("a place that is there");
+	cr_expect(entry_of("/usr/bin") && entry_of("/usr/bin")->kind == ROOTFS_BIND);
+
+	view("@/root");
+	grant(0, "/usr/share");
+	cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, "filesystem.paths", "create it there"), "%s",
+		  err.text);
+
+	snprintf(name, sizeof(name), "%.4000s/root/usr/share", top);
+	cr_assert(symlink("bin", name) == 0);
+	view("@/root");
+	grant(0, "/usr/share");
+	cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, "filesystem.paths", "without a link"), "%s",
+		  err.text);
+	cr_assert(unlink(name) == 0 && close(open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) == 0);
+	cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, "filesystem.paths", "one is a directory"), "%s",
+		  err.text);
+	cr_assert(unlink(name) == 0);
+
+	if (!path_within("/srv", top) && access("/srv", X_OK) == 0) {
+		view("@/root");
+		grant(0, "/srv"); /* replaces the view's link */
+		expect_plan("a link that gives way");
+		cr_expect(entry_of("/srv")->kind == ROOTFS_BIND);
+	}
+	if (path_within("/srv", top)) {
+		view("@/root");
+		grant(0, "@/data");
+		cr_expect(
+		    refused(WARDER_ERROR_INVALID_REQUEST, "filesystem.paths", "the view has a link at /srv"),
+		    "%s", err.text);
+	}
+}
+
+/* ---- the rest ---- */
+
+Test(rootfs_plan, checks_the_working_directory, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const struct {
+		const char *path, *says; /* NULL: fine */
+	} rows[] = {
+		{ "/", NULL },
+		{ "/tmp", NULL },
+		{ "/tmp/new/deep", NULL },
+		{ "/usr", NULL },
+		{ "/usr/bin", NULL },
+		{ "/bin", NULL },
+		{ "/run", NULL },
+		{ "/workspace", NULL },
+		{ "/workspace/sub", NULL },
+		{ "/workspace/inner/deep", NULL },
+		{ "@/other", NULL },
+		{ "@", NULL },
+		{ "/workspace/new", "is no directory" },
+		{ "/workspace/file", "is no directory" },
+		{ "/workspace/out", "leads through a link" },
+		{ "/workspacex", "is not in the jail" },
+		{ "/etc/passwd", "is not in the jail" },
+		{ "/home", "is not in the jail" },
+		{ "/proc/self/fd/3", "is not in the jail" },
+		{ "/dev/fd", "is not in the jail" },
+		{ "@/root", "is not in the jail" },
+		{ "/tmp/../etc", "\"..\"" },
+		{ "../..", "not absolute" },
+		{ "", "is empty" },
+	};
+
+	policy.filesystem.workspace = POLICY_WORKSPACE_READ_ONLY;
+	policy.filesystem.workspace_root = (char *)(uintptr_t)at("@/data");
+	grant(0, "@/other");
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		policy.working_directory = (char *)(uintptr_t)at(rows[i].path);
+		if (rows[i].says) {
+			cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, "workingDirectory", rows[i].says),
+				  "%s: %s: %s", rows[i].path, err.field, err.text);
+			continue;
+		}
+		expect_plan(rows[i].path);
+		cr_expect(strcmp(rootfs.working_directory, policy.working_directory) == 0, "%s",
+			  rows[i].path);
+	}
+}
+
+Test(rootfs_plan, works_in_a_path_named_through_a_link, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	grant(0, "@/link");
+	policy.working_directory = (char *)(uintptr_t)at("@/link/sub");
+	expect_plan("a link of the list");
+	policy.working_directory = (char *)(uintptr_t)at("@/link/gone");
+	cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, "workingDirectory", "is no directory"), "%s",
+		  err.text);
+}
+
+Test(rootfs_plan, scratch_is_the_smaller_limit, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	expect_plan("no limit of disk");
+	cr_expect(rootfs.scratch_bytes == 64 << 20 && !rootfs.tmp_exec);
+	policy.limits.disk_bytes = 1 << 20;
+	policy.filesystem.tmp_exec = true;
+	expect_plan("a smaller limit");
+	cr_expect(rootfs.scratch_bytes == 1 << 20 && rootfs.tmp_exec);
+	policy.limits.disk_bytes = UINT64_C(1) << 40;
+	expect_plan("a larger limit");
+	cr_expect(rootfs.scratch_bytes == 64 << 20);
+}
+
+/* ---- opening ---- */
+
+Test(rootfs_open, opens_what_was_planned, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	grant(1, "@/data");
+	grant(0, "@/data/file");
+	expect_plan("to be opened");
+	cr_assert(rootfs_open(&rootfs, &err) == 0, "%s", err.text);
+	for (size_t i = 0; i < rootfs.count; i++) {
+		const struct rootfs_entry *entry = &rootfs.entries[i];
+		struct stat st;
+
+		cr_expect((entry->source_fd >= 0) == (entry->kind == ROOTFS_BIND), "%s", entry->target);
+		if (entry->kind != ROOTFS_BIND)
+			continue;
+		cr_expect(fcntl(entry->source_fd, F_GETFD) == FD_CLOEXEC &&
+			  (fcntl(entry->source_fd, F_GETFL) & O_PATH));
+		cr_expect(fstat(entry->source_fd, &st) == 0 && st.st_ino == entry->source_ino, "%s",
+			  entry->target);
+	}
+}
+
+static void swap_directory(const char *path)
+{
+	cr_assert(rename(path, at("@/old")) == 0 && mkdir(path, 0755) == 0);
+}
+
+static void swap_link(const char *path)
+{
+	cr_assert(rename(path, at("@/old")) == 0 && symlink("old", path) == 0);
+}
+
+static void swap_parent(const char *path)
+{
+	(void)path;
+	cr_assert(rename(at("@/data"), at("@/old")) == 0 && symlink("old", at("@/data")) == 0);
+}
+
+static void take_away(const char *path)
+{
+	cr_assert(rename(path, at("@/old")) == 0);
+}
+
+Test(rootfs_open, refuses_what_was_swapped, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const struct {
+		const char *label, *path;
+		void (*swap)(const char *path);
+		const char *says;
+	} rows[] = {
+		{ "another directory", "@/other", swap_directory, "was replaced" },
+		{ "a link to the same", "@/other", swap_link, "was replaced" },
+		{ "a link in a parent", "@/data/sub", swap_parent, "was replaced" },
+		{ "gone", "@/other", take_away, "cannot be opened any more" },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *moved = at(rows[i].swap == swap_parent ? "@/data" : "@/other");
+
+		strict();
+		grant(0, rows[i].path);
+		expect_plan(rows[i].label);
+		rows[i].swap(at(rows[i].path));
+		cr_expect(rootfs_open(&rootfs, &err) == -1 && err.code == WARDER_ERROR_CONFLICT, "%s",
+			  rows[i].label);
+		cr_expect(strstr(err.text, rows[i].says) && strcmp(err.field, "filesystem.paths") == 0,
+			  "%s: %s: %s", rows[i].label, err.field, err.text);
+		if (unlink(moved) != 0)
+			rmdir(moved);
+		cr_assert(rename(at("@/old"), moved) == 0, "%s", rows[i].label);
+	}
+}
+
+Test(rootfs_open, leaves_out_an_optional_source_that_is_gone, .init = set_up, .fini = tear_down,
+     .timeout = 30)
+{
+	size_t count;
+
+	grant(0, "@/other");
+	expect_plan("an optional one");
+	count = rootfs.count;
+	for (size_t i = 0; i < count; i++)
+		rootfs.entries[i].optional = true;
+	take_away(at("@/other"));
+	cr_expect(rootfs_open(&rootfs, &err) == 0, "%s", err.text);
+	cr_expect(rootfs.count == count - 1 && !entry_of(at("@/other")));
+	cr_assert(rename(at("@/old"), at("@/other")) == 0);
+}
+
+Test(rootfs_done, accepts_anything, .timeout = 20)
+{
+	struct rootfs zeroed = { 0 };
+
+	rootfs_done(NULL);
+	rootfs_done(&zeroed);
+	rootfs_done(&zeroed);
+}
+
+/* ---- the mount table ---- */
+
+Test(source, finds_kernel_file_systems_in_the_mount_table, .timeout = 20)
+{
+	static const char mounts[] =
+	    "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
+	    "23 27 0:22 / /sys rw - sysfs sysfs rw\n"
+	    "24 27 0:6 / /dev rw,relatime shared:2 - devtmpfs devtmpfs rw\n"
+	    "25 24 0:23 / /dev/shm rw - tmpfs tmpfs rw\n"
+	    "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
+	    "28 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
+	    "29 28 0:29 / /sys/fs/cgroup/a rw master:1 propagate_from:2 - cgroup2 cgroup2 rw\n"
+	    "30 27 0:30 / /srv/chroot/proc rw - proc proc rw\n"
+	    "31 27 0:31 / /srv/with\\040blank/p rw - sysfs sysfs rw\n"
+	    "32 27 0:32 / /srv/fuse rw - fuse.sshfs proc rw\n"
+	    "33 27 0:33 / /srv/over rw - proc proc rw\n"
+	    "34 33 0:34 / /srv/over rw - tmpfs none rw\n";
+	static const struct {
+		const char *path, *type;
+	} rows[] = {
+		{ "/proc", "proc" },
+		{ "/proc/sys", "proc" },
+		{ "/procx", NULL },
+		{ "/dev", "devtmpfs" },
+		{ "/dev/pts", "devtmpfs" },
+		{ "/dev/shm", NULL },
+		{ "/dev/shm/x", NULL },
+		{ "/sys/fs/cgroup", "cgroup2" },
+		{ "/sys/fs/cgroup/a/b", "cgroup2" },
+		{ "/srv/chroot", "proc" },
+		{ "/srv/chroot/etc", NULL },
+		{ "/srv/with blank", "sysfs" },
+		{ "/srv/fuse", NULL },
+		{ "/home", NULL },
+		{ "/srv/over", NULL },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *type = source_kernel_type(mounts, rows[i].path);
+
+		cr_expect(rows[i].type ? type && strcmp(type, rows[i].type) == 0 : !type, "%s: %s",
+			  rows[i].path, type);
+	}
+	cr_expect(!source_kernel_type("", "/x") && !source_kernel_type("\n\ngarbage\n1 2 3\n", "/x"));
+	cr_expect(!source_kernel_type("1 2 3 4 /x", "/x") && !source_kernel_type("1 2 3 4 /x -", "/x"));
+}

@@ -5,7 +5,7 @@ $ warder explain --prefer limits | tail -n 1
 !~ ^warder: --prefer limits:
 
 = explain of a preset
-needs memory pids cpus
+needs limits
 $ warder explain strict | sed -n '1p;$p'
 | Backend local
 | It would run.
@@ -22,7 +22,7 @@ $ warder explain --prefer filesystem.workspace --prefer limits.disk --set limits
 | limits.disk 1MiB preferred notEnforced
 
 = explain as an object
-needs python3 memory pids cpus
+needs limits python3
 $ warder explain --json | python3 -c 'import json, sys; e = json.load(sys.stdin); print(*e); print(*e["fields"][0]); print(e["wouldRun"], "PATH" in e["plan"]["environment"], "user" in e["plan"]["namespaces"])'
 | backend isolation wouldRun refusal fields plan
 | field control requested enforcement state mechanism reason
@@ -81,14 +81,14 @@ $ warder policy
 # ---- doctor
 
 = doctor names every feature
-needs root memory pids cpus
+needs limits
 $ warder doctor > out; echo $?; grep -c 'namespace$' out; grep -A1 'Preset strict' out | tail -n 1 | tr -s ' '
 | 0
 |~ ^[5678]$
 |~ ^ yes can be enforced
 
 = doctor as an object
-needs python3 root memory pids cpus
+needs limits python3
 $ warder doctor --json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(*d); print(d["strict"])'
 | features cgroups swapLimit noSwap strict leftovers removed
 | {'enforceable': True, 'missing': [], 'reason': None}
@@ -105,10 +105,11 @@ $ warder --version
 |~ ^warder [0-9]+\.[0-9]+\.[0-9]+$
 
 = every command has help with an example that works
-needs memory pids cpus
+needs limits
 $ for c in run explain policy doctor completion; do warder $c --help > help || echo "no help: $c"; example=$(tail -n 1 help); eval "$example" > /dev/null || echo "fails: $example"; done
 
 = the example of the first page works
+needs limits
 $ eval "$(warder --help | tail -n 1)"
 | hello
 

@@ -66,20 +66,24 @@ $ warder run --policy none.json -- true
 ? 125
 
 = a policy from standard input
+needs limits
 $ echo '{"version": 1, "limits": {"wallTime": "5s"}}' | warder run --policy - -- echo ran
 | ran
 
 = an image, of which there is no store
+needs limits
 $ warder run --view image:debian -- true
 !~ ^warder: cannot enforce filesystem.view
 ? 125
 
 = with --json the refusal is one object
+needs limits
 $ warder run --json --view image:debian -- true
 |~ ^\{"status":"rejected","error":\{"kind":"unsupportedPolicy","field":"filesystem.view","step":null,"message":".*"\}\}$
 ? 125
 
 = a program that is not there, as an object
+needs limits
 $ warder run --json -- /nonexistent
 |~ ^\{"status":"rejected","error":\{"kind":"notFound",
 ? 127
@@ -90,6 +94,7 @@ $ warder run --workspace ./missing -- true
 ? 125
 
 = a working directory that is not there
+needs limits
 $ warder run --cwd /no/such/directory -- true
 !~ ^warder: 
 ? 125
@@ -103,6 +108,7 @@ $ warder run --ceiling ceiling.json --memory 256MiB -- true
 ? 125
 
 = asking for less
+needs limits
 + echo '{"version": 1, "limits": {"wallTime": "60s", "memory": "128MiB"}}' > ceiling.json
 $ warder run --ceiling ceiling.json --memory 64MiB -- echo ran
 | ran
@@ -113,6 +119,7 @@ $ warder run --ceiling missing.json -- true
 ? 125
 
 = a granted path
+needs limits place
 + mkdir -p -m 755 data/sub; echo 1 > data/sub/x
 + echo "{\"version\": 1, \"limits\": {\"wallTime\": \"60s\", \"disk\": \"unlimited\"}, \"filesystem\": {\"paths\": {\"readOnly\": [\"$PWD/data\"]}}}" > ceiling.json
 $ warder run --ceiling ceiling.json --ro data/sub -- cat "$PWD/data/sub/x"
@@ -126,6 +133,7 @@ $ warder run --ceiling ceiling.json --ro database -- true
 ? 125
 
 = a granted path that is a link to elsewhere
+needs limits
 + mkdir -p -m 755 data; ln -s /etc data/link
 + echo "{\"version\": 1, \"limits\": {\"wallTime\": \"60s\", \"disk\": \"unlimited\"}, \"filesystem\": {\"paths\": {\"readOnly\": [\"$PWD/data\"]}}}" > ceiling.json
 $ warder run --ceiling ceiling.json --ro "$PWD/data/link" -- true
@@ -133,6 +141,7 @@ $ warder run --ceiling ceiling.json --ro "$PWD/data/link" -- true
 ? 125
 
 = a workspace that is a link out of what is granted
+needs limits
 + mkdir -p -m 755 data; ln -s /etc data/link
 + echo "{\"version\": 1, \"limits\": {\"wallTime\": \"60s\", \"disk\": \"unlimited\"}, \"filesystem\": {\"workspace\": \"readWrite:$PWD/data\"}}" > ceiling.json
 $ warder run --ceiling ceiling.json --workspace "$PWD/data/link:rw" --set limits.disk=unlimited -- true
@@ -140,6 +149,7 @@ $ warder run --ceiling ceiling.json --workspace "$PWD/data/link:rw" --set limits
 ? 125
 
 = the ceiling may name its path through a link itself; inside, a path is where it leads
+needs limits place
 + mkdir -p -m 755 real/sub; ln -s real data; echo 1 > real/sub/x
 + echo "{\"version\": 1, \"limits\": {\"wallTime\": \"60s\", \"disk\": \"unlimited\"}, \"filesystem\": {\"paths\": {\"readOnly\": [\"$PWD/data\"]}}}" > ceiling.json
 $ warder run --ceiling ceiling.json --ro "$PWD/data/sub" -- cat "$PWD/real/sub/x"

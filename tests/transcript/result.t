@@ -1,5 +1,7 @@
 # --json and --receipt.
 
+needs limits
+
 = one object, always the same members in the same order
 needs python3
 $ warder run --json -- sh -c 'echo out; echo err >&2; exit 3' | python3 -c 'import json, sys; r = json.load(sys.stdin); print(*r); print(*r["durations"]); print(*r["stdout"]); print(r["status"], r["cause"], r["exitCode"], r["signal"], r["stdout"]["text"].strip(), r["stderr"]["text"].strip(), r["identity"], r["artifacts"])'
@@ -28,7 +30,7 @@ $ warder run --json --timeout 500ms -- sleep 10
 ? 124
 
 = out of memory, and the peak is within the limit
-needs memory python3
+needs python3
 $ warder run --json --memory 64MiB -- python3 -c 'x = bytearray(300 << 20)' | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["status"], r["cause"], r["limitsHit"], r["peakMemoryBytes"] <= 64 << 20)'
 | killed memory ['memory'] True
 

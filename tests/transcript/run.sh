@@ -6,7 +6,8 @@
 # A transcript is a list of cases, and reads as what a user sees:
 #
 #   = a title                     begins a case
-#   needs root memory             conditions; a case whose conditions do not hold is skipped, with the reason
+#   needs limits python3          conditions; a case whose conditions do not hold is skipped, with the reason;
+#                                 before the first case: for all of the file
 #   + printf hi > file            preparation, run by bash in the case's own empty directory
 #   $ warder run -- echo hello    the command, run by bash; `warder` is the tool under test
 #   > more lines of the command
@@ -17,8 +18,9 @@
 #   ? 0                           the exit status; 0 when it is not given
 #   < 3                           the command must have ended within so many seconds
 #
-# Lines that begin with # and empty lines are for the reader. Conditions: root, user (another account to become),
-# memory, pids, cpus (limits that this host can enforce), and any program by its name.
+# Lines that begin with # and empty lines are for the reader. Conditions: limits (this user can enforce the preset
+# strict here), user (there is another account to become), place (the directory of the case can be shown in a jail, which
+# has a /tmp of its own), and any program by its name.
 set -u
 LC_ALL=C.UTF-8 export LC_ALL
 here=$(cd "$(dirname "$0")" && pwd)
@@ -41,23 +43,18 @@ PATH=$scratch/bin:$PATH
 
 count=0
 failed=0
-fields=
+strict=''
 
 # unmet CONDITION: prints why it does not hold, or nothing
 unmet()
 {
-	local row
 	case $1 in
-	root) [ "$(id -u)" = 0 ] || echo "needs root" ;;
-	user) [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || echo "needs root and setpriv, to become another user" ;;
-	memory | pids | cpus)
-		[ -n "$fields" ] || fields=$(warder explain --json strict)
-		row=${fields#*"\"field\":\"limits.$1\""}
-		case ${row%%\}*} in
-		*'"state":"enforced"'*) ;;
-		*) echo "limits.$1 cannot be enforced here" ;;
-		esac
+	limits)
+		[ -n "$strict" ] || strict=$(warder explain strict | tail -n 1)
+		[ "$strict" = "It would run." ] || echo "the preset strict cannot be enforced by this user"
 		;;
+	user) [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || echo "needs root and setpriv, to become another user" ;;
+	place) case $scratch in /tmp/* | /var/tmp/*) echo "needs a directory outside of /tmp; see WARDER_TEST_DIR" ;; esac ;;
 	*) command -v "$1" >/dev/null || echo "needs the program $1" ;;
 	esac
 }
@@ -127,17 +124,21 @@ run_case()
 
 begin_case()
 {
-	title=$1 needs='' setup='' command='' status=0 within=''
+	title=$1 needs=$file_needs setup='' command='' status=0 within=''
 	expected_out=() expected_err=()
 }
 
 for file; do
+	file_needs=''
 	begin_case ''
 	while IFS= read -r line || [ -n "$line" ]; do
 		case $line in
 		'#'* | '') ;;
 		'= '*) run_case; begin_case "${line:2}" ;;
-		'needs '*) needs="$needs ${line#needs }" ;;
+		'needs '*)
+			needs="$needs ${line#needs }"
+			[ -n "$title" ] || file_needs=$needs
+			;;
 		'+ '*) setup+="${line:2}"$'\n' ;;
 		'$ '*) command=${line:2} ;;
 		'> '*) command+=$'\n'"${line:2}" ;;

@@ -1,5 +1,7 @@
 # warder run: streams, exit status, what is told.
 
+needs limits
+
 = output is passed through
 $ warder run -- echo hello
 | hello
@@ -149,19 +151,17 @@ $ warder run --cpu-time 500ms --timeout 20s -- sh -c 'while :; do :; done & whil
 # ---- memory, processes
 
 = memory
-needs memory python3
+needs python3
 $ warder run --memory 64MiB -- python3 -c 'x = bytearray(300 << 20)'
 ! warder: memory limit of 64MiB reached (limits.memory)
 ? 137
 
 = a fork bomb stays inside
-needs pids
 $ warder run --pids 16 --timeout 3s -- sh -c 'f() { f & f; }; f' >/dev/null 2>&1; echo $?
 |~ ^[0-9]+$
 < 10
 
 = refused forks are told
-needs pids
 $ warder run --pids 8 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1 & done; wait' 2>&1 | tail -n 1
 | warder: limit of 8 processes reached (limits.pids)
 

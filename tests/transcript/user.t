@@ -1,0 +1,58 @@
+# Where some limits cannot be enforced, as for most ordinary users: they are preferred, and told. Root runs these too.
+
+= a policy that prefers what needs control groups
++ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
+$ warder run --policy easy.json -- sh -c 'echo out; echo err >&2; exit 3'
+| out
+! err
+? 3
+
+= the same by flags
+$ warder run --prefer limits.memory --prefer limits.swap --prefer limits.pids --prefer limits.cpus --prefer limits.cpuTime -- echo hello
+| hello
+
+= what could not be enforced is in the receipt, and nothing is required of it
+needs python3
++ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
+$ warder run --policy easy.json --json -- true | python3 -c 'import json, sys; r = json.load(sys.stdin); s = {c["control"]: c["status"] for c in r["receipt"]["controls"]}; print(r["status"], s["network.none"], s["syscalls"], s["limits.wallTime"], s["limits.memory"] in ("enforced", "notEnforced"))'
+| success enforced enforced enforced True
+
+= identity, environment, network, capabilities
+needs python3
++ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
+$ warder run --policy easy.json -- sh -c 'id -u; env | sed "s/=.*//" | sort | tr "\n" " "; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "; grep -E "^(CapEff|NoNewPrivs|Seccomp):" /proc/self/status'
+| 1000
+|~ ^HOME LANG PATH (PWD )?TMPDIR *lo$
+|~ ^CapEff:.0000000000000000$
+|~ ^NoNewPrivs:.1$
+|~ ^Seccomp:.2$
+
+= a read-write workspace
++ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/; s/"disk": .*/"disk": "unlimited"/' > easy.json
+$ warder run --policy easy.json --workspace .:rw -- sh -c 'echo written > file'; cat file
+| written
+
+= wall time
++ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
+$ warder run --policy easy.json --timeout 1s -- sh -c '(setsid sleep 50) & sleep 50'
+! warder: killed after 1s (limits.wallTime)
+? 124
+< 5
+
+= standard input and a signal
++ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
+$ printf 'a\nb\n' | warder run --policy easy.json -- sh -c 'cat; kill -TERM $$'
+| a
+| b
+? 143
+
+= another user
+needs user
+$ cd / && setpriv --reuid 12345 --regid 12345 --clear-groups warder run --prefer limits.memory --prefer limits.swap --prefer limits.pids --prefer limits.cpus --prefer limits.cpuTime -- id -u
+| 1000
+
+= another user is refused what needs a privilege
+needs user
+$ cd / && setpriv --reuid 12345 --regid 12345 --clear-groups warder run -- true
+!~ ^warder: cannot enforce .*limits.memory
+? 125

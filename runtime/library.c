@@ -204,7 +204,7 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 
 	if (take_sized(&known, sizeof(known), command, command->size, "warder_command", err) != 0)
 		return -1;
-	if (!known.argv || !known.argv[0] || !known.argv[0][0])
+	if (!known.argv || !known.argv[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
 	run = calloc(1, sizeof(*run));
 	if (!run)

@@ -337,8 +337,8 @@ Test(library, a_policy_goes_out_and_in, .timeout = 20)
 
 	cr_assert(warder_policy_set(policy, "environment.set.NAME", "value", &err) == 0);
 	json = warder_policy_json(policy);
-	cr_expect(strstr(json, "\"limits.memory\":\"preferred\"") &&
-		  strstr(json, "\"limits.stack\":\"required\""));
+	cr_expect(strstr(json, "\"limits.memory\": \"preferred\"") &&
+		  strstr(json, "\"limits.stack\": \"required\""));
 	cr_assert(warder_policy_parse(json, strlen(json), NULL, &copy, &err) == 0, "%s", err.text);
 	again = warder_policy_json(copy);
 	cr_expect_str_eq(json, again);

@@ -188,7 +188,7 @@ $ setsid bash -c 'trap - INT; exec warder run -- sleep 100' & sleep 1; kill -HUP
 ? 129
 < 10
 
-= a killed supervisor takes the jail along
-$ warder run -- sleep 31234 & sleep 1; kill -KILL $!; wait $! 2>/dev/null; sleep 1; pgrep -fx 'sleep 31234'
-? 1
+= a killed supervisor takes the jail along; what it could not remove, doctor does
+$ warder run -- sleep 31234 & p=$!; sleep 1; kill -KILL $p; wait $p 2>/dev/null; sleep 1; pgrep -fx 'sleep 31234'
+> warder doctor --clean >/dev/null; find /sys/fs/cgroup -maxdepth 4 -name "warder-$p-*"
 !*

@@ -27,9 +27,9 @@ enum rootfs_kind {
 
 struct rootfs_entry {
 	enum rootfs_kind kind;
-	char *target;      /* absolute path inside; parents are made by the builder in the jail's own tmpfs */
-	char *source;      /* ROOTFS_BIND: canonical host path; NULL otherwise */
-	char *text;        /* ROOTFS_SYMLINK, ROOTFS_FILE */
+	char *target; /* absolute path inside */
+	char *source; /* ROOTFS_BIND: canonical host path; NULL otherwise */
+	char *text;   /* ROOTFS_SYMLINK, ROOTFS_FILE */
 	bool read_only;
 	bool no_exec;
 	bool owner_mapped; /* bind whose host owner appears as the jail's user (idmapped where privileged) */
@@ -37,20 +37,20 @@ struct rootfs_entry {
 	bool optional;     /* a source that went away between plan and open is left out, not an error */
 	uid_t owner_uid;   /* host owner of the source, from fstat */
 	gid_t owner_gid;
-	enum policy_field field; /* policy field that asked for it, POLICY_FIELD_NONE for the base view */
-	dev_t source_dev;  /* what the plan saw; another one at open is refused */
+	enum policy_field field; /* policy field that asked for it, POLICY_FIELD_NONE for the host view */
+	dev_t source_dev;        /* what the plan saw; another one at open is refused */
 	ino_t source_ino;
-	int source_fd;     /* after rootfs_open: O_PATH descriptor; -1 before */
+	int source_fd; /* after rootfs_open: O_PATH descriptor; -1 before */
 };
 
 /*
- * Every parent of a target is itself an entry, or lies beneath a bind. A target beneath a bind is mounted on
- * what the bind's source has there: a directory or file of the same kind, reached without a symlink. It
+ * Every parent of a target is itself an entry, or lies beneath a bind. A target beneath a bind is mounted
+ * on what the bind's source has there: a directory or file of the same kind, reached without a symlink. It
  * existed when the plan was made; whoever can write to that source can still change it, so the builder
  * resolves it without following links. No file, symlink or empty directory is ever made beneath a bind.
  */
 struct rootfs {
-	struct rootfs_entry *entries; /* sorted by target, so that a parent's entry comes before its children */
+	struct rootfs_entry *entries; /* sorted by target: a parent's entry comes before its children */
 	size_t count;
 	char *working_directory; /* absolute, inside */
 	uint64_t scratch_bytes;  /* size of the one tmpfs that holds /tmp and /dev/shm */
@@ -61,9 +61,9 @@ struct rootfs {
  * path, which is the entry's source. Needs no privilege and changes nothing. -1 with *err: field, value,
  * remedy. */
 int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_error *err);
-/* Open the sources: source_fd of every bind, without following any link; owners are read again. An optional
- * source that went away is taken out of the list. -1 with *err: CONFLICT when another object is in a source's
- * place by now. */
+/* Open the sources: source_fd of every bind, without following any link; owners are read again. An
+ * optional source that went away is taken out of the list. -1 with *err: CONFLICT when another object
+ * is in a source's place by now. */
 int rootfs_open(struct rootfs *rootfs, struct warder_error *err);
 /* Closes and frees; zeroed, half-built and NULL are fine; leaves it zeroed. */
 void rootfs_done(struct rootfs *rootfs);
@@ -71,21 +71,19 @@ void rootfs_done(struct rootfs *rootfs);
 /* ---- path safety: path.c ---- */
 /* Lexical check of a path relative to a workspace: not empty or blank, no leading '/' or '\\', no drive
  * letter, no NUL within len, shorter than PATH_MAX, never above its root at any point ("a/../../x" is
- * refused, "a/b/.." is fine), not the root itself ("."). 0; -1 with *err (INVALID_REQUEST) naming the path. It
- * protects nothing by itself: open the path with one of the functions below. */
+ * refused, "a/b/.." is fine), not the root itself ("."). 0; -1 with *err (INVALID_REQUEST) naming the
+ * path. It protects nothing by itself: open the path with one of the functions below. */
 int path_check_relative(const char *path, size_t len, struct warder_error *err);
 /* Normalise an absolute path lexically ("/a/./b//c" -> "/a/b/c"); refuses "..", relative and blank
  * paths. *ret is heap. */
 int path_normalise(const char *path, char **ret, struct warder_error *err);
-/* Open `path` beneath dir_fd with openat2(RESOLVE_BENEATH|RESOLVE_NO_MAGICLINKS); ordinary symlinks that stay
- * beneath work (not on a kernel without openat2, where they are refused). flags/mode as open(2), O_CLOEXEC is
- * added. What is opened may be a FIFO or a device: O_NONBLOCK and fstat are the caller's. Returns the
- * descriptor (owned by the caller), or -1 with *err and sys_errno: REJECTED when the path leads out,
- * NOT_FOUND, CONFLICT (exists already), ... */
-int path_open_beneath(int dir_fd, const char *path, uint64_t flags, uint64_t mode,
-                      struct warder_error *err);
+/* Open `path` beneath dir_fd with openat2(RESOLVE_BENEATH|RESOLVE_NO_MAGICLINKS); ordinary symlinks
+ * that stay beneath work (not on a kernel without openat2, where they are refused). flags/mode as
+ * open(2), O_CLOEXEC is added. What is opened may be a FIFO or a device: O_NONBLOCK and fstat are the
+ * caller's. Returns the descriptor (owned by the caller), or -1 with *err and sys_errno: REJECTED when
+ * the path leads out, NOT_FOUND, CONFLICT (exists already), ... */
+int path_open_beneath(int dir_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err);
 /* As path_open_beneath, but no symlink at all in any component (what must be the file that was named). */
-int path_open_no_links(int dir_fd, const char *path, uint64_t flags, uint64_t mode,
-                       struct warder_error *err);
+int path_open_no_links(int dir_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err);
 
 #endif

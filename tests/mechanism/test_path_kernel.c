@@ -22,8 +22,8 @@
 #include "rootfs/rootfs.h"
 
 /*
- * What the kernel does while somebody works against us: names that change between two looks, a kernel without
- * openat2, a procfs where none is expected.
+ * What the kernel does while somebody works against us: names that change between two looks, a kernel
+ * without openat2, a procfs where none is expected.
  *
  * The tree: in/ is the root of the openings; out/ and its files are outside. in/d is a directory with
  * "file" and "deep/file", in/l a symlink to ../out, which has the same names.
@@ -137,7 +137,8 @@ static bool is_outside(int fd)
 	return fstat(fd, &st) != 0 || st.st_ino == outside[0] || st.st_ino == outside[1];
 }
 
-/* Open `path` at least OPENINGS times against the attacker; longer, up to LIMIT_SEC, until some were refused and some not. */
+/* Open `path` at least OPENINGS times against the attacker; longer, up to LIMIT_SEC, until some were refused
+ * and some were not. */
 static void race(void *(*attacker)(void *), int (*opener)(const char *path), const char *path)
 {
 	unsigned int opened = 0, refused = 0, escaped = 0;
@@ -191,7 +192,7 @@ Test(path_kernel, renames_elsewhere_do_not_disturb, .init = set_up, .fini = tear
 	cr_expect(failed == 0, "%u of %d", failed, OPENINGS);
 }
 
-/* The same attack on what is commonly done instead; if it never succeeded, the tests above would show nothing. */
+/* The same attack on what is commonly done instead: if it never succeeded, the tests above showed nothing. */
 static int check_then_open(const char *path)
 {
 	struct stat st;

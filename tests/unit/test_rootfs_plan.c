@@ -14,8 +14,8 @@
 #include "rootfs/source.h"
 
 /*
- * Policies built by hand, planned against this host and against a small tree: see set_up(). In a row, "@" at the
- * beginning of a path stands for that tree.
+ * Policies built by hand, planned against this host and against a small tree: see set_up(). In a row, "@"
+ * at the beginning of a path stands for that tree.
  */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -601,7 +601,7 @@ Test(rootfs_plan, refuses_a_directory_that_holds_no_root, .init = set_up, .fini 
 	}
 }
 
-/* The view has @/root/usr/share, but not the place of the second path; and a file or link is no place at all. */
+/* The view has /usr/bin, but no /usr/share; and a file or a link is no place for a directory. */
 Test(rootfs_plan, mounts_over_a_view_only_where_it_has_the_place, .init = set_up, .fini = tear_down,
      .timeout = 30)
 {

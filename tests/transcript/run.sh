@@ -20,13 +20,13 @@
 #
 # Lines that begin with # and empty lines are for the reader. Conditions: limits (this user can enforce the preset
 # strict here), user (there is another account to become), place (the directory of the case can be shown in a jail, which
-# has a /tmp of its own), and any program by its name.
+# has a /tmp of its own), library (it is built, and there is a compiler), and any program by its name.
 set -u
 LC_ALL=C.UTF-8 export LC_ALL
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 WARDER=$(realpath "${WARDER:-$top/build/warder}") || exit 1
-export TOP=$top
+export TOP=$top BUILD=${WARDER%/*}
 unset NO_COLOR
 [ $# -gt 0 ] || set -- "$here"/*.t
 
@@ -55,6 +55,7 @@ unmet()
 		;;
 	user) [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || echo "needs root and setpriv, to become another user" ;;
 	place) case $scratch in /tmp/* | /var/tmp/*) echo "needs a directory outside of /tmp; see WARDER_TEST_DIR" ;; esac ;;
+	library) [ -f "$BUILD/libwarder.a" ] && command -v cc >/dev/null || echo "needs cc and the built library" ;;
 	*) command -v "$1" >/dev/null || echo "needs the program $1" ;;
 	esac
 }

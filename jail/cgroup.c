@@ -394,14 +394,21 @@ static int watch_v2(struct cgroup *cgroup)
 static int open_oom(struct cgroup *cgroup, struct warder_error *err)
 {
 	int dir_fd = leaf_of(cgroup, CGROUP_MEMORY);
-	bool v2;
 
 	if (dir_fd < 0 || !is_asked(&cgroup->limits, CGROUP_MEMORY))
 		return 0;
-	v2 = is_v2(cgroup, CGROUP_MEMORY);
-	if (open_in(dir_fd, v2 ? "memory.events" : "memory.oom_control", O_RDONLY, &cgroup->oom_fd, err) < 0)
-		return -1;
-	if ((v2 ? watch_v2(cgroup) : watch_v1(cgroup, dir_fd)) < 0)
+	return open_in(dir_fd, is_v2(cgroup, CGROUP_MEMORY) ? "memory.events" : "memory.oom_control", O_RDONLY,
+		       &cgroup->oom_fd, err);
+}
+
+int cgroup_watch_oom(struct cgroup *cgroup, struct warder_error *err)
+{
+	int ret;
+
+	if (cgroup->oom_fd < 0 || cgroup->event_fd >= 0)
+		return 0;
+	ret = is_v2(cgroup, CGROUP_MEMORY) ? watch_v2(cgroup) : watch_v1(cgroup, leaf_of(cgroup, CGROUP_MEMORY));
+	if (ret < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.memory", errno,
 				       "cannot be told of OOM events");
 	return 0;

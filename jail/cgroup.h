@@ -82,7 +82,7 @@ struct cgroup {
 	int dir_fd[CGROUP_HIERARCHIES_MAX];      /* leaf directories, O_PATH|O_DIRECTORY; -1 where unused */
 	int join_v2_fd;                          /* for CLONE_INTO_CGROUP, or -1; owned */
 	int join_v1_fd[CGROUP_HIERARCHIES_MAX];  /* `tasks` opened O_WRONLY, or -1; owned */
-	int event_fd;  /* becomes readable on an OOM event (v1: eventfd; v2: epoll over memory.events); -1 without a memory limit */
+	int event_fd;  /* after cgroup_watch_oom(): readable on an OOM event (v1: eventfd; v2: epoll over memory.events); else -1 */
 	int oom_fd;    /* v1 memory.oom_control, v2 memory.events; or -1 */
 	int usage_fd;  /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
 	struct cgroup_limits limits;
@@ -112,6 +112,9 @@ int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us);
 /* Kills of the OOM killer so far in the leaf (v2 counts the chosen process of a group twice), and whether the leaf's own limit was reached (also when reclaim was
  * enough to go on). 0; -1 without a memory leaf. */
 int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_limit);
+/* Open event_fd, if there is a memory limit. Apart from cgroup_create() because short runs do without: closing a v1
+ * event costs more than a millisecond. What happened before is not an event: ask cgroup_oom() once afterwards. */
+int cgroup_watch_oom(struct cgroup *cgroup, struct warder_error *err);
 /* Clear a pending event on event_fd. */
 void cgroup_clear_event(const struct cgroup *cgroup);
 

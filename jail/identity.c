@@ -5,7 +5,8 @@
  * locked an unlinked file notices that the path names another inode, and starts again.
  *
  * A user namespace's maps can only be written through a living process in it: a helper that shares our memory and waits
- * for our death or its kill. It owns no stack beyond ours.
+ * for our death or its kill. It dies while the launch goes on, and is reaped later: waiting for another CPU to end it costs
+ * more than making it.
  */
 #include "jail/identity.h"
 
@@ -15,6 +16,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -134,9 +136,10 @@ static int map_and_open(int pid, const char *uid_map, const char *gid_map, struc
 }
 
 /* A new user namespace with these maps, as a descriptor. */
-static int make_user_ns(const char *uid_map, const char *gid_map, struct warder_error *err)
+static int make_user_ns(struct identity *identity, const char *uid_map, const char *gid_map,
+                        struct warder_error *err)
 {
-	char stack[CLONE_STACK_BYTES] __attribute__((aligned(16)));
+	struct identity_helper *helper = &identity->helpers[identity->helper_count];
 	struct clone_args args = { .flags = CLONE_VM | CLONE_NEWUSER };
 	owned_fd int supervisor_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	sigset_t all;
@@ -146,18 +149,36 @@ static int make_user_ns(const char *uid_map, const char *gid_map, struct warder_
 
 	if (supervisor_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "pidfd_open");
+	helper->stack = malloc(CLONE_STACK_BYTES);
+	if (!helper->stack)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a user namespace");
+	/* The helper's argument lives on its stack's far end: ours may be gone when it looks. */
+	memcpy(helper->stack, &supervisor_fd, sizeof(supervisor_fd));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = clone_call(&args, stack, wait_in_ns, &supervisor_fd);
+	pid = clone_call(&args, helper->stack, wait_in_ns, helper->stack);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (pid < 0)
+	if (pid < 0) {
+		free(helper->stack);
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "processes.identity", (int)-pid,
 		                       "cannot make a user namespace (needs user.max_user_namespaces > 0)");
+	}
+	helper->pid = (int)pid;
+	identity->helper_count++;
 	fd = map_and_open((int)pid, uid_map, gid_map, err);
 	kill((pid_t)pid, SIGKILL);
-	while (waitpid((pid_t)pid, NULL, __WALL) < 0 && errno == EINTR)
-		;
 	return fd;
+}
+
+void identity_reap(struct identity *identity)
+{
+	while (identity->helper_count) {
+		struct identity_helper *helper = &identity->helpers[--identity->helper_count];
+
+		while (waitpid(helper->pid, NULL, __WALL) < 0 && errno == EINTR)
+			;
+		free(helper->stack);
+	}
 }
 
 int identity_lease(struct identity *ret, struct warder_error *err)
@@ -168,7 +189,7 @@ int identity_lease(struct identity *ret, struct warder_error *err)
 	if (lease_slot(&identity, err) < 0)
 		return -1;
 	snprintf(map, sizeof(map), "0 %u %u\n", identity.base, IDENTITY_IDS);
-	identity.user_ns_fd = make_user_ns(map, map, err);
+	identity.user_ns_fd = make_user_ns(&identity, map, map, err);
 	if (identity.user_ns_fd < 0) {
 		identity_done(&identity);
 		return -1;
@@ -197,7 +218,7 @@ int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t 
 	snprintf(uid_map, sizeof(uid_map), "%u %u 1\n", uid, identity->base + inside_uid);
 	snprintf(gid_map, sizeof(gid_map), "%u %u 1\n", gid, identity->base + inside_gid);
 	*owner = (struct identity_owner){ .uid = uid, .gid = gid,
-		                          .user_ns_fd = make_user_ns(uid_map, gid_map, err) };
+		                          .user_ns_fd = make_user_ns(identity, uid_map, gid_map, err) };
 	if (owner->user_ns_fd < 0)
 		return -1;
 	identity->owner_count++;
@@ -214,6 +235,7 @@ static bool remove_if_last(int fd)
 
 void identity_done(struct identity *identity)
 {
+	identity_reap(identity);
 	for (unsigned int i = 0; i < identity->owner_count; i++)
 		fd_done(&identity->owners[i].user_ns_fd);
 	identity->owner_count = 0;

@@ -35,6 +35,11 @@ struct identity {
 	bool fresh;       /* the nesting limits of the namespace are not written yet */
 	struct identity_owner owners[8];
 	unsigned int owner_count;
+	struct identity_helper {
+		int pid;     /* a killed helper that is still to be reaped, or 0 */
+		void *stack; /* it may be on it until then */
+	} helpers[9];
+	unsigned int helper_count;
 };
 
 #define IDENTITY_NONE                          \
@@ -48,6 +53,8 @@ int identity_lease(struct identity *ret, struct warder_error *err);
  * inside_uid:inside_gid in a mount with MOUNT_ATTR_IDMAP. -1 with *err. */
 int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t inside_uid,
                       uint32_t inside_gid, struct warder_error *err);
+/* Reap the helpers that made the user namespaces; they were killed, and are not worth waiting for on the way. */
+void identity_reap(struct identity *identity);
 void identity_done(struct identity *identity);
 /* Remove the lease file if nobody holds a slot (a crash leaves it; it is empty). Returns whether it was there to remove. */
 bool identity_clean(bool dry_run);

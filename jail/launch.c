@@ -322,9 +322,10 @@ static int wait_message(struct jail_run *run, const char *when, struct wire_mess
 		if (n <= 0)
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the jail did not answer within %d s %s",
 			                 SETUP_TIMEOUT_MS / 1000, when);
-		got = fds[1].revents ? receive(run->control[0], message, NULL) : 0;
-		if (got <= 0 && fds[0].revents)
-			got = receive(run->exec[0], message, ret_pid);
+		/* The payload's own word first: what init says of its end comes after it. */
+		got = receive(run->exec[0], message, ret_pid);
+		if (got <= 0)
+			got = receive(run->control[0], message, NULL);
 		return got > 0 ? 1 : 0;
 	}
 }
@@ -344,6 +345,7 @@ static int step_setup(struct jail_run *run, struct warder_error *err)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "unexpected message %u from the jail", message.type);
 	run->applied = message.applied;
 	run->identity.fresh = false;
+	identity_reap(&run->identity);
 	return 0;
 }
 
@@ -419,6 +421,7 @@ static void undo_streams(struct jail_run *run)
 		fd_done(&run->control[i]);
 		fd_done(&run->exec[i]);
 	}
+	fd_done(&run->proc_fd);
 	fd_done(&run->scratch_fd);
 	fd_done(&run->snmp_fd);
 }
@@ -500,6 +503,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 	run->block_fd = -1;
 	run->cancel_fd = -1;
 	run->init_fd = -1;
+	run->proc_fd = -1;
 	run->scratch_fd = -1;
 	run->snmp_fd = -1;
 	run->start_us = clock_us();

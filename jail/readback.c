@@ -88,12 +88,9 @@ static void layer_row(struct jail_run *run, const char *name, bool there, const 
 
 static int read_proc(const struct jail_run *run, const char *file, char *buf, size_t size, struct warder_error *err)
 {
-	char path[64];
-	owned_fd int fd = -1;
+	owned_fd int fd = openat(run->proc_fd, file, O_RDONLY | O_CLOEXEC);
 	size_t used = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", run->program_pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && used < size - 1) {
 		ssize_t n = read(fd, buf + used, size - 1 - used);
 
@@ -104,7 +101,8 @@ static int read_proc(const struct jail_run *run, const char *file, char *buf, si
 		used += (size_t)n;
 	}
 	if (fd < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "read-back: cannot read %s", path);
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "read-back: cannot read /proc/%d/%s",
+		                       run->program_pid, file);
 	buf[used] = 0;
 	return 0;
 }
@@ -206,35 +204,24 @@ static int check_identity(struct jail_run *run, const char *status, struct warde
 /* Every namespace of the plan is another one than ours. */
 static int check_namespaces(struct jail_run *run, struct warder_error *err)
 {
-	static const struct space {
-		const char *name;
-		uint64_t flag;
-	} spaces[] = {
-		{ "user", CLONE_NEWUSER },     { "mnt", CLONE_NEWNS },   { "pid", CLONE_NEWPID },
-		{ "net", CLONE_NEWNET },       { "ipc", CLONE_NEWIPC },  { "uts", CLONE_NEWUTS },
-		{ "cgroup", CLONE_NEWCGROUP }, { "time", CLONE_NEWTIME },
-	};
+	const struct jail_template *tmpl = run->tmpl;
 	char list[80] = "";
 	char missing[80] = "";
 
-	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++) {
-		char path[64];
-		char own[32];
-		struct stat theirs;
-		struct stat ours;
-		bool wanted = run->tmpl->plan.namespaces & spaces[i].flag;
+	for (size_t i = 0; i < TEMPLATE_NAMESPACES; i++) {
+		const struct template_namespace *space = &template_namespaces[i];
+		const bool wanted = tmpl->plan.namespaces & space->flag;
 		char *text = wanted ? list : missing;
+		struct stat st;
 
-		snprintf(text + strlen(text), sizeof(list) - strlen(text), "%s%s", *text ? " " : "", spaces[i].name);
+		snprintf(text + strlen(text), sizeof(list) - strlen(text), "%s%s", *text ? " " : "", space->file + 3);
 		if (!wanted)
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/ns/%s", run->program_pid, spaces[i].name);
-		snprintf(own, sizeof(own), "/proc/self/ns/%s", spaces[i].name);
-		if (stat(path, &theirs) < 0 || stat(own, &ours) < 0)
+		if (fstatat(run->proc_fd, space->file, &st, 0) < 0)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "read-back: cannot read %s",
-			                       path);
-		if (theirs.st_ino == ours.st_ino)
-			return differs(err, NULL, "the %s namespace is the host's", spaces[i].name);
+			                       space->file);
+		if (st.st_ino == tmpl->own_namespaces[i])
+			return differs(err, NULL, "the %s namespace is the host's", space->file + 3);
 	}
 	layer_row(run, "namespaces", true, "clone3, setns, unshare", "/proc/<pid>/ns/*", "%s%s%s", list,
 	          *missing ? "; host's: " : "", missing);
@@ -246,15 +233,14 @@ static int check_mounts(struct jail_run *run, struct warder_error *err)
 	const struct policy *policy = &run->tmpl->plan.policy;
 	const struct rootfs *rootfs = &run->tmpl->plan.rootfs;
 	static const char source[] = "/proc/<pid>/mountinfo";
-	const size_t size = 1 << 16;
-	char *text = malloc(size);
-	int count = -1;
+	char text[16384];
+	int count;
 
-	if (!text)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory");
-	if (read_proc(run, "mountinfo", text, size, err) == 0)
-		count = mounts_check(text, rootfs, err);
-	free(text);
+	if (read_proc(run, "mountinfo", text, sizeof(text), err) < 0)
+		return -1;
+	if (strlen(text) == sizeof(text) - 1)
+		return differs(err, "filesystem.view", "the mount table is longer than %zu bytes", sizeof(text) - 1);
+	count = mounts_check(text, rootfs, err);
 	if (count < 0)
 		return -1;
 	control_row(run,
@@ -282,12 +268,10 @@ static int check_mounts(struct jail_run *run, struct warder_error *err)
 static int check_scratch(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
-	char path[64];
 	struct statfs fs;
 	uint64_t bytes;
 
-	snprintf(path, sizeof(path), "/proc/%d/root/tmp", run->program_pid);
-	run->scratch_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	run->scratch_fd = openat(run->proc_fd, "root/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (run->scratch_fd < 0 || fstatfs(run->scratch_fd, &fs) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.tmp", errno,
 		                       "read-back: cannot read the size of the jail's /tmp");
@@ -305,34 +289,20 @@ static int check_scratch(struct jail_run *run, struct warder_error *err)
 static int check_network(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
-	char path[64];
-	char text[4096];
+	char text[1024];
 	char *line;
-	char *left = NULL;
-	int interfaces = 0;
-	enum policy_control control = plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK : POLICY_CONTROL_NETWORK_NONE;
 
 	if (!(plan->namespaces & CLONE_NEWNET))
 		return 0;
-	if (read_proc(run, "net/dev", text, sizeof(text), err) < 0)
-		return -1;
-	for (line = strtok_r(text, "\n", &left); line; line = strtok_r(NULL, "\n", &left)) {
-		while (*line == ' ')
-			line++;
-		/* Tunnel modules of the host put a down device of their own into every namespace (tunl0, sit0, ...). */
-		if (strchr(line, ':'))
-			interfaces++;
-	}
-	/* Routes exist only over an interface that is up. */
+	/* Routes exist only over an interface that is up; the one to loopback is not in this table. */
 	if (read_proc(run, "net/route", text, sizeof(text), err) < 0)
 		return -1;
 	line = strchr(text, '\n');
 	if (line && strchr(line + 1, '\n'))
 		return differs(err, "network", "the jail's network namespace has routes");
-	snprintf(path, sizeof(path), "/proc/%d/net/snmp", run->program_pid);
-	run->snmp_fd = open(path, O_RDONLY | O_CLOEXEC);
-	control_row(run, control, "/proc/<pid>/net/dev, net/route; SIOCGIFFLAGS by init", "%d interface(s), lo %s, no route",
-	            interfaces, plan->loopback_up ? "up" : "down");
+	run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
+	control_row(run, plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK : POLICY_CONTROL_NETWORK_NONE,
+	            "/proc/<pid>/net/route; SIOCGIFFLAGS by init", "lo %s, no route", plan->loopback_up ? "up" : "down");
 	return 0;
 }
 
@@ -505,7 +475,12 @@ static void open_rows(struct jail_run *run)
 int readback_check(struct jail_run *run, struct warder_error *err)
 {
 	char status[4096];
+	char path[32];
 
+	snprintf(path, sizeof(path), "/proc/%d", run->program_pid);
+	run->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (run->proc_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "read-back: cannot open %s", path);
 	run->receipt.isolation = POLICY_ISOLATION_NAMESPACE_JAIL;
 	if (read_proc(run, "status", status, sizeof(status), err) < 0 ||
 	    check_network(run, err) < 0 || check_mounts(run, err) < 0 || check_scratch(run, err) < 0 ||
@@ -513,6 +488,7 @@ int readback_check(struct jail_run *run, struct warder_error *err)
 	    check_filter(run, status, err) < 0 || check_privileges(run, status, err) < 0 ||
 	    check_namespaces(run, err) < 0)
 		return -1;
+	fd_done(&run->proc_fd);
 	supervisor_rows(run);
 	layer_rows(run);
 	open_rows(run);

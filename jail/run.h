@@ -27,6 +27,7 @@ struct jail_run {
 	int init_pid, init_fd;
 	int program_pid;
 	uint64_t applied;    /* of the READY message */
+	int proc_fd;         /* /proc/<payload>, during the read-back */
 	int scratch_fd;      /* O_PATH of the jail's /tmp, to see whether it is full at the end */
 	int snmp_fd;         /* /proc/<init>/net/snmp, for refused packets */
 	uint64_t start_us;   /* of the launch */

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,9 @@
 #include "base/fd.h"
 #include "jail/run.h"
 
-#define CHUNK 65536
+#define CHUNK          16384
+#define OOM_SETTLE_US  1000000
+#define WATCH_AFTER_US 20000 /* what ends sooner is judged by its counters alone */
 
 static const char *const cause_names[] = {
 	[JAIL_CAUSE_EXIT] = "exit",           [JAIL_CAUSE_SIGNAL] = "signal",         [JAIL_CAUSE_WALL_TIME] = "wallTime",
@@ -54,7 +57,9 @@ struct loop {
 	size_t input_len, input_at;
 	bool input_eof;
 	size_t capacity[2];
-	char *chunk;
+	bool watching;           /* for OOM events */
+	uint64_t oom_until_us;   /* an OOM event came: its kill may still have to be counted */
+	char chunk[CHUNK];
 };
 
 enum { POLL_CONTROL, POLL_INIT, POLL_STDOUT, POLL_STDERR, POLL_STDIN, POLL_SOURCE, POLL_CANCEL, POLL_OOM, POLL_COUNT };
@@ -139,7 +144,7 @@ static bool read_output(struct loop *loop, int stream)
 
 	if (*fd < 0)
 		return false;
-	n = read(*fd, loop->chunk, CHUNK);
+	n = read(*fd, loop->chunk, sizeof(loop->chunk));
 	if (n > 0) {
 		deliver(loop, stream, loop->chunk, (size_t)n);
 		return true;
@@ -243,15 +248,26 @@ static void read_control(struct loop *loop)
 	}
 }
 
-/* v1 kills one process only; the jail ends as a whole, as with memory.oom.group. */
+/* v1 kills one process only; the jail ends as a whole, as with memory.oom.group. The kernel tells of the event before it
+ * has chosen and counted a victim. */
 static void check_oom(struct loop *loop)
 {
 	uint64_t kills = 0;
 	bool own_limit = false;
 
-	cgroup_clear_event(&loop->run->cgroup);
 	if (cgroup_oom(&loop->run->cgroup, &kills, &own_limit) == 0 && kills)
 		end_run(loop, own_limit ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST);
+}
+
+static void watch_oom(struct loop *loop)
+{
+	struct warder_error err;
+
+	loop->watching = true;
+	if (cgroup_watch_oom(&loop->run->cgroup, &err) < 0)
+		fail_run(loop, "cannot be told of OOM events");
+	else if (loop->run->cgroup.event_fd >= 0)
+		loop->oom_until_us = clock_us() + OOM_SETTLE_US; /* what happened before is not an event */
 }
 
 /* The time until the CPU limit can be reached at the earliest, given how many CPUs the jail may use at once. */
@@ -276,10 +292,15 @@ static uint64_t cpu_check(struct loop *loop, uint64_t now)
 
 static int timeout_ms(const struct loop *loop, uint64_t now, uint64_t deadline, uint64_t cpu_at)
 {
+	const uint64_t watch_at = loop->run->go_us + WATCH_AFTER_US;
 	uint64_t at = deadline < cpu_at ? deadline : cpu_at;
 
 	if (loop->killed)
 		return 1000;
+	if (!loop->watching && watch_at < at)
+		at = watch_at;
+	if (now < loop->oom_until_us && now + 10000 < at)
+		at = now + 10000;
 	return at <= now ? 0 : (int)((at - now) / 1000 > 3600000 ? 3600000 : (at - now + 999) / 1000);
 }
 
@@ -318,8 +339,10 @@ static void handle(struct loop *loop, const struct pollfd fds[POLL_COUNT])
 		write_input(loop);
 	if (fds[POLL_SOURCE].revents && run->stdin_pipe[RUN_WRITE] >= 0)
 		read_source(loop);
-	if (fds[POLL_OOM].revents)
-		check_oom(loop);
+	if (fds[POLL_OOM].revents) {
+		cgroup_clear_event(&run->cgroup);
+		loop->oom_until_us = clock_us() + OOM_SETTLE_US;
+	}
 	if (fds[POLL_CANCEL].revents && !loop->ended)
 		end_run(loop, JAIL_CAUSE_CANCELLED);
 }
@@ -348,6 +371,10 @@ static int drive(struct loop *loop)
 		now = clock_us();
 		if (now >= deadline && !loop->ended)
 			end_run(loop, JAIL_CAUSE_WALL_TIME);
+		if (now >= run->go_us + WATCH_AFTER_US && !loop->watching && !loop->killed && !loop->ended)
+			watch_oom(loop);
+		if (now < loop->oom_until_us && !loop->killed && !loop->ended)
+			check_oom(loop);
 		if (now >= cpu_at && !loop->ended)
 			cpu_at = cpu_check(loop, now);
 		if (loop->killed && now - loop->kill_us > 10000000)
@@ -562,25 +589,26 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 
 int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder_error *err)
 {
-	struct loop loop = { .run = run, .outcome = ret, .reason = JAIL_CAUSE_COUNT };
+	struct loop loop;
 	struct cgroup_final final;
 	int stuck;
 
 	if (run->supervised)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "this run has been waited for already");
 	run->supervised = true;
+	memset(&loop, 0, offsetof(struct loop, chunk));
+	loop.run = run;
+	loop.outcome = ret;
+	loop.reason = JAIL_CAUSE_COUNT;
 	memset(ret, 0, sizeof(*ret));
-	loop.chunk = malloc(CHUNK);
-	if (!loop.chunk || start_input(&loop) < 0)
+	if (start_input(&loop) < 0)
 		fail_run(&loop, "no memory for supervision");
-	stuck = loop.chunk ? drive(&loop) : 0;
-	if (loop.chunk)
-		drain(&loop);
+	stuck = drive(&loop);
+	drain(&loop);
 	if (run_kill(run) < 0 || stuck < 0)
 		stuck = -1;
 	cgroup_final(&run->cgroup, &final);
 	judge(&loop, &final);
-	free(loop.chunk);
 	if (!run->command.stdin_data)
 		free(loop.input);
 	return run_release(run, err);

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,33 @@
 #include "jail/inside/root.h"
 #include "jail/inside/sys.h"
 #include "jail/spawn.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+
+const struct template_namespace template_namespaces[TEMPLATE_NAMESPACES] = {
+	{ "ns/user", CLONE_NEWUSER }, { "ns/mnt", CLONE_NEWNS },  { "ns/pid", CLONE_NEWPID },
+	{ "ns/net", CLONE_NEWNET },   { "ns/ipc", CLONE_NEWIPC }, { "ns/uts", CLONE_NEWUTS },
+	{ "ns/cgroup", CLONE_NEWCGROUP }, { "ns/time", CLONE_NEWTIME },
+};
+
+static int read_own_namespaces(struct jail_template *tmpl, struct warder_error *err)
+{
+	owned_fd int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; i < TEMPLATE_NAMESPACES; i++) {
+		struct stat st;
+
+		if (!(tmpl->plan.namespaces & template_namespaces[i].flag))
+			continue;
+		if (fstatat(self, template_namespaces[i].file, &st, 0) < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+			                       "cannot read /proc/self/%s (is /proc mounted?)", template_namespaces[i].file);
+		tmpl->own_namespaces[i] = st.st_ino;
+	}
+	return 0;
+}
 
 static int set_attributes(int tree_fd, const struct rootfs_entry *entry, struct warder_error *err)
 {
@@ -144,6 +172,8 @@ static int realise(struct jail_template *tmpl, struct warder_error *err)
 	/* What supervisors that were killed left, since nobody else will look. */
 	cgroup_clean(&tmpl->host->cgroup, false);
 	if (rootfs_open(&tmpl->plan.rootfs, err) < 0)
+		return -1;
+	if (read_own_namespaces(tmpl, err) < 0)
 		return -1;
 	tmpl->image_fd = spawn_image(err);
 	if (tmpl->image_fd < 0)

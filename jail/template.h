@@ -12,6 +12,14 @@
 
 #define TEMPLATE_POOL 64 /* leased identities kept for the next launch */
 
+/* The namespaces of /proc/<pid>, by the flag that makes each. */
+#define TEMPLATE_NAMESPACES 8
+struct template_namespace {
+	const char *file; /* "ns/user" */
+	uint64_t flag;
+};
+extern const struct template_namespace template_namespaces[TEMPLATE_NAMESPACES];
+
 struct jail_template {
 	struct jail_plan plan;
 	const struct jail_host *host;
@@ -20,6 +28,7 @@ struct jail_template {
 	int image_fd;        /* the init program */
 	int mount_ns_fd;     /* the prepared root, privileged launches; -1 otherwise */
 	int supervisor_fd;   /* pidfd of this process */
+	ino_t own_namespaces[TEMPLATE_NAMESPACES]; /* this process's, which no jail may have */
 	char fail_step[32];  /* test hook */
 	uint64_t prepare_us;
 	pthread_mutex_t lock; /* guards the pool */

@@ -345,6 +345,13 @@ _Noreturn static void allocate(size_t bytes)
 	_exit(0);
 }
 
+static void watch(struct cgroup *cgroup)
+{
+	struct warder_error err = { 0 };
+
+	cr_assert(cgroup_watch_oom(cgroup, &err) == 0 && cgroup->event_fd >= 0, "%s", err.text);
+}
+
 CGROUP_TEST(allocating_over_the_limit_is_an_oom_kill)
 {
 	struct cgroup_limits limits = no_limits;
@@ -363,6 +370,7 @@ CGROUP_TEST(allocating_over_the_limit_is_an_oom_kill)
 	create(&limits, &cgroup);
 	cr_expect(cgroup_oom(&cgroup, &kills, &own_limit) == 0 && kills == 0 && !own_limit,
 		  "before anything ran");
+	watch(&cgroup);
 	cr_expect(!is_readable(cgroup.event_fd, 0), "an event before anything ran");
 	pid = fork_into(&cgroup);
 	if (pid == 0)
@@ -391,6 +399,7 @@ CGROUP_TEST(a_run_within_its_limit_is_no_oom)
 	need(CGROUP_MEMORY);
 	limits.memory_bytes = 256 * MIB;
 	create(&limits, &cgroup);
+	watch(&cgroup);
 	pid = fork_into(&cgroup);
 	if (pid == 0)
 		allocate(16 * MIB);
@@ -792,6 +801,7 @@ static pid_t start_supervisor(char name[CGROUP_NAME_MAX], pid_t *ret_sleeper)
 		told.sleeper = fork_into(&cgroup);
 		if (told.sleeper == 0) {
 			prctl(PR_SET_PDEATHSIG, 0); /* it outlives its supervisor */
+			alarm(90);                  /* but not a failed test */
 			for (;;)
 				pause();
 		}
@@ -835,8 +845,9 @@ CGROUP_TEST(clean_removes_what_the_dead_left_and_nothing_else)
 	living_pid = start_supervisor(living, &living_sleeper);
 	cr_expect(cgroup_clean(&host, true) == 0, "both live");
 	kill(dead_pid, SIGKILL);
-	while (cgroup_clean(&host, true) == 0) /* until the kill has worked; still a zombie */
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	for (int tries = 0; tries < 2000 && cgroup_clean(&host, true) == 0; tries++)
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+	cr_expect(cgroup_clean(&host, true) == 1, "a zombie is dead");
 	wait_for(dead_pid);
 	cr_expect(cgroup_clean(&host, true) == 1, "one is dead");
 	cr_expect(leaf_exists(dead) && kill(dead_sleeper, 0) == 0, "counting changed something");

@@ -397,8 +397,8 @@ static int open_oom(struct cgroup *cgroup, struct warder_error *err)
 
 	if (dir_fd < 0 || !is_asked(&cgroup->limits, CGROUP_MEMORY))
 		return 0;
-	return open_in(dir_fd, is_v2(cgroup, CGROUP_MEMORY) ? "memory.events" : "memory.oom_control", O_RDONLY,
-		       &cgroup->oom_fd, err);
+	return open_in(dir_fd, is_v2(cgroup, CGROUP_MEMORY) ? "memory.events" : "memory.oom_control",
+		       O_RDONLY, &cgroup->oom_fd, err);
 }
 
 int cgroup_watch_oom(struct cgroup *cgroup, struct warder_error *err)
@@ -407,7 +407,8 @@ int cgroup_watch_oom(struct cgroup *cgroup, struct warder_error *err)
 
 	if (cgroup->oom_fd < 0 || cgroup->event_fd >= 0)
 		return 0;
-	ret = is_v2(cgroup, CGROUP_MEMORY) ? watch_v2(cgroup) : watch_v1(cgroup, leaf_of(cgroup, CGROUP_MEMORY));
+	ret = is_v2(cgroup, CGROUP_MEMORY) ? watch_v2(cgroup)
+					   : watch_v1(cgroup, leaf_of(cgroup, CGROUP_MEMORY));
 	if (ret < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.memory", errno,
 				       "cannot be told of OOM events");
@@ -683,7 +684,8 @@ void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret)
 
 void cgroup_kill(const struct cgroup *cgroup)
 {
-	if (cgroup->host && cgroup->host->kill_file && cgroup->dir_fd[cgroup->host->v2] >= 0)
+	/* Whether there is such a file is not always known before (cgroup_probe() may only have looked). */
+	if (cgroup->host && cgroup->host->v2 >= 0 && cgroup->dir_fd[cgroup->host->v2] >= 0)
 		cgroup_file_write(cgroup->dir_fd[cgroup->host->v2], "cgroup.kill", "1");
 }
 

@@ -109,8 +109,8 @@ int cgroup_read_back(const struct cgroup *cgroup, enum cgroup_controller control
 
 /* CPU time used so far by everything in the leaf; cheap (one pread). 0; -1 if it cannot be read. */
 int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us);
-/* Kills of the OOM killer so far in the leaf (v2 counts the chosen process of a group twice), and whether the leaf's own limit was reached (also when reclaim was
- * enough to go on). 0; -1 without a memory leaf. */
+/* Kills of the OOM killer so far in the leaf (v2 counts the chosen process of a group twice), and whether the leaf's
+ * own limit was reached (also when reclaim was enough to go on). 0; -1 without a memory leaf. */
 int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_limit);
 /* Open event_fd, if there is a memory limit. Apart from cgroup_create() because short runs do without: closing a v1
  * event costs more than a millisecond. What happened before is not an event: ask cgroup_oom() once afterwards. */
@@ -142,5 +142,7 @@ int cgroup_remove(struct cgroup *cgroup, struct warder_error *err);
  * be emptied stays and is not counted; all waiting together is bounded by about 2 s. `dry_run` only counts.
  * Supervisors that share a base must share a pid namespace. */
 int cgroup_clean(const struct cgroup_host *host, bool dry_run);
+/* A cheap look whether cgroup_clean() would find something: at one hierarchy only. */
+bool cgroup_has_leftovers(const struct cgroup_host *host);
 
 #endif

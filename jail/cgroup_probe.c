@@ -608,9 +608,11 @@ static void look_v1_mount(struct cgroup_host *host, const struct cgroup_mount *m
 	size_t index;
 
 	if (faccessat(AT_FDCWD, mount->point, W_OK, AT_EACCESS) < 0) {
+		int error = errno;
+
 		for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
 			if (wanted & bit(c))
-				tell_errno(host, c, mount->point, errno);
+				tell_errno(host, c, mount->point, error);
 		return;
 	}
 	index = add_hierarchy(host, false, mount->point, false);

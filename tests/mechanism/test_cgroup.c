@@ -151,6 +151,7 @@ static pid_t sleep_in(const struct cgroup *cgroup)
 	pid = fork_into(cgroup);
 	if (pid == 0) {
 		setsid();
+		alarm(90); /* a failed test leaves no process */
 		if (write(ready[1], "", 1) == 1)
 			for (;;)
 				pause();
@@ -947,6 +948,36 @@ CGROUP_TEST(probe_leaves_nothing)
 	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
 		cr_expect((plain.hierarchy_of[c] >= 0) == (plain.reason[c][0] == '\0'), "controller %d", c);
 	cgroup_host_done(&plain);
+}
+
+CGROUP_TEST(looking_finds_what_trying_finds)
+{
+	struct cgroup_host tried;
+	struct cgroup_host looked;
+	struct warder_error err = { 0 };
+	struct cgroup cgroup;
+	int status;
+	pid_t pid;
+
+	need(CGROUP_ACCOUNT);
+	cgroup_probe(NULL, false, &tried);
+	cgroup_probe(NULL, true, &looked);
+	cr_expect(looked.v2 == tried.v2 && looked.hierarchy_count == tried.hierarchy_count);
+	cr_expect(looked.swap_limit == tried.swap_limit || (looked.swap_limit && looked.no_swap));
+	for (size_t h = 0; h < tried.hierarchy_count && h < looked.hierarchy_count; h++)
+		cr_expect_str_eq(looked.hierarchies[h].base, tried.hierarchies[h].base);
+	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+		cr_expect(looked.hierarchy_of[c] == tried.hierarchy_of[c], "controller %d", c);
+	if (tried.kill_file) { /* not looked for, and used all the same */
+		cr_assert(cgroup_create(&looked, &no_limits, &cgroup, &err) == 0, "%s", err.text);
+		pid = sleep_in(&cgroup);
+		cgroup_kill(&cgroup);
+		status = wait_for(pid);
+		cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		remove_leaf(&cgroup);
+	}
+	cgroup_host_done(&looked);
+	cgroup_host_done(&tried);
 }
 
 CGROUP_TEST(probe_of_a_bad_parent_says_so)

@@ -123,6 +123,12 @@ static int clean_hierarchy(const struct cgroup_host *host, size_t h, bool dry_ru
 	return count;
 }
 
+bool cgroup_has_leftovers(const struct cgroup_host *host)
+{
+	/* Leaves are made in this hierarchy first. */
+	return host->hierarchy_count && clean_hierarchy(host, 0, true, 0) > 0;
+}
+
 int cgroup_clean(const struct cgroup_host *host, bool dry_run)
 {
 	int64_t deadline_ms = cgroup_now_ms() + 2000;

@@ -7,8 +7,9 @@
  * when it has entered its exec and the receipt was read back -> jail_supervise() feeds, drains, enforces the
  * deadlines, and returns the outcome after everything is gone -> jail_run_free(), jail_template_free().
  * A template serves any number of launches, also at once from several threads; a run belongs to one thread
- * at a time, only jail_cancel() may be called from another. No global state, no signal handler, no child that the
- * host's wait() could see. Knows no language, no JSON.
+ * at a time, only jail_cancel() may be called from another. No global state, no signal handler. A jail's init
+ * is a child of the process that launched it; a host that waits for any child may reap it, which does no harm.
+ * Knows no language, no JSON.
  */
 #ifndef WARDER_JAIL_JAIL_H
 #define WARDER_JAIL_JAIL_H

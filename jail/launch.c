@@ -461,10 +461,12 @@ int run_kill(struct jail_run *run)
 		struct pollfd fd = { .fd = run->init_fd, .events = POLLIN };
 		siginfo_t info;
 
-		if (poll(&fd, 1, 100) == 1 && waitid(P_PIDFD, (id_t)run->init_fd, &info, WEXITED | __WALL) == 0) {
-			run->reaped = true;
-			return 0;
-		}
+		if (poll(&fd, 1, 100) != 1)
+			continue;
+		/* Readable: it is dead. A host that waits for any child, or ignores SIGCHLD, may have reaped it. */
+		waitid(P_PIDFD, (id_t)run->init_fd, &info, WEXITED | __WALL);
+		run->reaped = true;
+		return 0;
 	}
 	return -1;
 }

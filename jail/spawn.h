@@ -1,7 +1,8 @@
 /*
  * spawn: brings the jail's init to life: one clone3 with every namespace, straight into the cgroup, with a pidfd, and
  * an exec of the sealed image. Host side; the caller's thread is suspended until the exec. Never touches the caller's
- * memory map, signal handlers or children: the child has no exit signal, so the host's wait() does not see it.
+ * memory map or signal handlers. The init is a child of the calling process like any other (an exec makes its exit signal
+ * SIGCHLD); whoever waits for any child may reap it, which does no harm: it is known by its pidfd.
  */
 #ifndef WARDER_JAIL_SPAWN_H
 #define WARDER_JAIL_SPAWN_H

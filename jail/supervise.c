@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -73,7 +74,7 @@ static void end_run(struct loop *loop, enum jail_cause reason)
 	loop->reason = reason;
 	loop->kill_us = clock_us();
 	cgroup_kill(&loop->run->cgroup);
-	kill(loop->run->init_pid, SIGKILL); /* our unreaped child: the pid is pinned */
+	syscall(SYS_pidfd_send_signal, loop->run->init_fd, SIGKILL, NULL, 0);
 }
 
 static void fail_run(struct loop *loop, const char *failure)

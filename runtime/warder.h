@@ -8,8 +8,9 @@
  *   struct warder_result *result;      warder_wait(run, &result, &err)
  *
  * Threads: templates and policies may be used by several threads at once (a policy not while it is changed); a run
- * belongs to one thread at a time, except warder_cancel(). No global state, no signal handlers, and no
- * child that the host's own wait() could see. The wall time holds also if warder_wait() is called late.
+ * belongs to one thread at a time, except warder_cancel(). No global state and no signal handlers. A jail's init is a
+ * child of the calling process: it raises SIGCHLD when it ends, and a host that waits for any child may reap it, which
+ * does no harm. The wall time holds also if warder_wait() is called late.
  * Functions return 0, or -1 with *err filled (err may not be NULL). Strings returned as `const char *` belong to
  * the object and live as long as it does. Every _free accepts NULL.
  */

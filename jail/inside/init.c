@@ -82,9 +82,20 @@ static long drop_priority(void)
 	return sys(getpriority, 0 /* PRIO_PROCESS */, 0) > 20 ? sys(setpriority, 0, 0, 0) : 0;
 }
 
+/* CLONE_CLEAR_SIGHAND leaves ignored signals ignored, and so does exec: the caller's SIGCHLD and SIGPIPE are meant. */
+static void default_signals(void)
+{
+	uint64_t action[4] = { 0 }; /* SIG_DFL, no flags, no restorer, empty mask */
+
+	for (int number = 1; number <= 64; number++)
+		sys(rt_sigaction, number, action, 0, 8);
+}
+
 static long step_session(struct inside *in)
 {
 	long ret;
+
+	default_signals();
 
 	sys(prctl, PR_SET_NAME, "warder-init", 0, 0, 0);
 	sys(umask, 0);

@@ -234,6 +234,49 @@ Test(launch, runs_in_a_row, .timeout = 180)
 	jailed_free(j);
 }
 
+/* Signals that the host ignores or blocks are as usual for the program. */
+Test(launch, signals_are_reset, .timeout = 60)
+{
+	struct jailed *j = jailed_new();
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
+	sigfillset(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	jailed_sh(j, "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status | cut -f2");
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), "0000000000000000\n0000000000000000\n0000000000000000\n", "%s",
+	                 jailed_text(j, JAIL_STDOUT));
+	jailed_free(j);
+}
+
+/* A host that reaps every child, by ignoring SIGCHLD or by waiting for any. */
+Test(launch, a_host_that_reaps_everything, .timeout = 120)
+{
+	int status = 0;
+	pid_t host = fork();
+
+	if (host == 0) {
+		struct jailed *j = jailed_new();
+		char *argv[] = { "/bin/sh", "-c", "exit 5", NULL };
+
+		signal(SIGCHLD, SIG_IGN);
+		if (jailed_prepare(j, true) != 0)
+			_exit(1);
+		for (int i = 0; i < 5; i++)
+			if (jailed_go(j, argv) != 0 || j->outcome.exit_code != 5)
+				_exit(2);
+		j->command.argv = (char *[]){ "/bin/sleep", "100", NULL };
+		if (jail_launch(j->tmpl, &j->command, &j->run, &j->err) < 0)
+			_exit(3);
+		jail_run_free(j->run);
+		_exit(0);
+	}
+	waitpid(host, &status, 0);
+	cr_expect_eq(status, 0, "wait status %x", (unsigned int)status);
+}
+
 /* A second wait for the same run is an error, not a hang. */
 Test(launch, waiting_twice, .timeout = 60)
 {

@@ -118,7 +118,7 @@ build_steps() {
 	. tests/lib/tap.sh
 	for name in "$@"; do
 		case $name in
-		gcc) check "gcc, warnings are errors" "$make" -s -j"$jobs" BUILD=build/gcc WERROR=-Werror all test-programs ;;
+		gcc) check "gcc, warnings are errors" "$make" -s -j"$jobs" BUILD=build/gcc WERROR=-Werror all test-programs guest-programs ;;
 		clang) check "clang, warnings are errors" "$make" -s -j"$jobs" BUILD=build/clang CC=clang WERROR=-Werror lib test-programs ;;
 		asan) check "address and undefined-behaviour sanitizers" "$make" -s -j"$jobs" asan-programs ;;
 		esac
@@ -190,7 +190,7 @@ run_vm() {
 		return
 		;;
 	esac
-	in_guest mechanism "$here/criterion.sh $(programs mechanism build/gcc | tr '\n' ' ')"
+	in_guest mechanism "$here/criterion.sh $(programs guest build/gcc | tr '\n' ' ')"
 	in_guest transcript "WARDER=build/gcc/warder tests/transcript/run.sh"
 }
 

@@ -17,6 +17,11 @@ for tool in apt-get dpkg-deb gcc make flex bison bc xz; do
 done
 echo "building a User-mode Linux kernel into $file, once; this takes some minutes"
 mkdir -p "$work" || cannot "cannot write to $(dirname "$file")"
+exec 9>"$file.lock" && flock 9
+if [ -x "$file" ]; then # somebody else built it while this one waited
+	rmdir "$work"
+	exit 0
+fi
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 77
 apt-get -qq download "$package" || cannot "$package cannot be had by apt-get"

@@ -3,12 +3,14 @@
  *
  * The guest boots from a scratch directory of the host (hostfs) that holds this program as /init, the files
  * /command (a shell script) and /directory (where it runs), and after the end /status (its exit status, in
- * decimal; absent if the guest died). What the command sees as / is the host's, read-only, below a tmpfs overlay: writes vanish.
- * Only its directory is the host's own, read-write. /tmp, /run and /dev are the guest's; /sys/fs/cgroup is a pure cgroup v2
- * hierarchy with every controller handed down to its children.
+ * decimal; absent if the guest died). What the command sees as / is the host's, read-only, below a tmpfs
+ * overlay: writes vanish. Only its directory is the host's own, read-write. /tmp, /srv, /run and /dev are
+ * the guest's; /sys/fs/cgroup is a pure cgroup v2 hierarchy with every controller handed down to its
+ * children.
  *
- * Streams: the command writes into pipes, which are copied here to the serial lines ttyS0 and ttyS1, so that it
- * never sees a terminal. At its end everything that still runs is killed before the last bytes are drained.
+ * Streams: the command writes into pipes, which are copied here to the serial lines ttyS0 and ttyS1, so that
+ * it never sees a terminal. At its end everything that still runs is killed before the last bytes are
+ * drained.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,6 +76,8 @@ static const struct guest_mount {
 	  .options = "nsdelegate,memory_recursiveprot",
 	  .flags = MS_NOSUID | MS_NODEV | MS_NOEXEC },
 	{ .type = "tmpfs", .target = ROOT "/tmp", .options = "mode=1777", .flags = MS_NOSUID | MS_NODEV },
+	/* An overlay of hostfs has neither idmapped mounts nor owners: tests share /srv with jails. */
+	{ .type = "tmpfs", .target = ROOT "/srv", .options = "mode=0755", .flags = MS_NOSUID | MS_NODEV },
 	{ .type = "tmpfs", .target = ROOT "/run", .options = "mode=0755", .flags = MS_NOSUID | MS_NODEV },
 };
 
@@ -151,6 +155,15 @@ static size_t read_text(int dir_fd, const char *name, char *ret, size_t size)
 	return len;
 }
 
+/* A network namespace holds nothing but loopback, as on a host without tunnels. */
+static void no_fallback_tunnels(void)
+{
+	int fd = open("/proc/sys/net/core/fb_tunnels_only_for_init_net", O_WRONLY | O_CLOEXEC);
+
+	need(fd >= 0 && write(fd, "2", 1) == 1, "fb_tunnels_only_for_init_net");
+	close(fd);
+}
+
 /* Every controller that the kernel has is handed down to the children of the top. */
 static void enable_controllers(void)
 {
@@ -194,7 +207,7 @@ static _Noreturn void run_command(const char *command, const char *directory, in
 	char *const envp[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 			       "HOME=/root",
 			       "LANG=C.UTF-8",
-			       "TERM=dumb",
+			       "TERM=xterm",
 			       "WARDER_TEST_GUEST=uml",
 			       NULL };
 	sigset_t none;
@@ -286,6 +299,7 @@ int main(void)
 	share_directory(directory);
 	enter_root();
 	enable_controllers();
+	no_fallback_tunnels();
 	loopback_up();
 	need(sethostname("guest", 5) == 0, "hostname");
 	lines[OUT] = open_line("/dev/ttyS0");

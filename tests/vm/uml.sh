@@ -2,7 +2,7 @@
 # uml.sh 'command': run a shell command as root on a pure cgroup-v2 kernel (User-mode Linux), and end with its exit status.
 #
 # The command sees this machine's / read-only under a throw-away overlay, the current directory read-write at its own
-# path, an empty /tmp, its own /proc, /sys and /dev, and cgroup v2 with every controller at /sys/fs/cgroup. Its standard
+# path, an empty /tmp and /srv, its own /proc, /sys and /dev, and cgroup v2 with every controller at /sys/fs/cgroup. Its standard
 # output and standard error arrive separately. Needs no privilege.
 #
 # Exit status: the command's; 125 when the guest could not be run, panicked or took too long; 77 when there

@@ -92,6 +92,7 @@ tool() {
 
 # crun refuses a hybrid cgroup tree: it gets a mount namespace of its own where /sys/fs/cgroup is cgroup2.
 hold_space() {
+	rm -f "$scratch/ready"
 	unshare -m sh -c 'mount -t cgroup2 none /sys/fs/cgroup && echo ready && exec sleep 100000' >"$scratch/ready" &
 	holder=$!
 	for _ in 1 2 3 4 5 6 7 8 9 10; do

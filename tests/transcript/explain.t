@@ -139,8 +139,8 @@ $ warder completion bash > c && bash -n c && . ./c && COMP_WORDS=(warder run --m
 $ { for c in run explain policy doctor; do warder $c --help | sed -n 's/^  --\([a-z-]*\).*/\1/p'; done; } | sort -u | while read f; do grep -q "Fl -$f" "$TOP/docs/warder.1" || echo "missing: $f"; done
 
 = no colour in a pipe, colour on a terminal, none with NO_COLOR
-needs script
-$ warder --help | grep -c $'\033'; script -qec 'warder --help' /dev/null | grep -qc $'\033' && echo colour; NO_COLOR=1 script -qec 'warder --help' /dev/null | grep -c $'\033'
+needs terminal
+$ warder --help | grep -c $'\033'; TERM=xterm script -qec 'warder --help' /dev/null | grep -qc $'\033' && echo colour; NO_COLOR=1 TERM=xterm script -qec 'warder --help' /dev/null | grep -c $'\033'
 | 0
 | colour
 | 0

@@ -19,8 +19,9 @@
 #   < 3                           the command must have ended within so many seconds
 #
 # Lines that begin with # and empty lines are for the reader. Conditions: limits (this user can enforce the preset
-# strict here), user (there is another account to become), place (the directory of the case can be shown in a jail, which
-# has a /tmp of its own), library (it is built, and there is a compiler), and any program by its name.
+# strict here), user (there is another account to become), place (the directory of the case can be shown in a jail,
+# which has a /tmp of its own), terminal (one can be had), storm (the kernel survives a fork bomb), library (it is
+# built, and there is a compiler), and any program by its name.
 set -u
 LC_ALL=C.UTF-8 export LC_ALL
 here=$(cd "$(dirname "$0")" && pwd)
@@ -55,6 +56,11 @@ unmet()
 		;;
 	user) [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || echo "needs root and setpriv, to become another user" ;;
 	place) case $scratch in /tmp/* | /var/tmp/*) echo "needs a directory outside of /tmp; see WARDER_TEST_DIR" ;; esac ;;
+	storm) grep -q 'User Mode Linux' /proc/cpuinfo && echo "User-mode Linux panics when forking processes are killed" ;;
+	terminal)
+		[ "$(script -qec 'test -t 1 && echo yes' /dev/null 2>/dev/null | tr -d '\r')" = yes ] ||
+			echo "needs script(1) and a pseudo-terminal"
+		;;
 	library) [ -f "$BUILD/libwarder.a" ] && command -v cc >/dev/null || echo "needs cc and the built library" ;;
 	*) command -v "$1" >/dev/null || echo "needs the program $1" ;;
 	esac

@@ -157,6 +157,7 @@ $ warder run --memory 64MiB -- python3 -c 'x = bytearray(300 << 20)'
 ? 137
 
 = a fork bomb stays inside
+needs storm
 $ warder run --pids 16 --timeout 3s -- sh -c 'f() { f & f; }; f' >/dev/null 2>&1; echo $?
 |~ ^[0-9]+$
 < 10

@@ -20,7 +20,7 @@ $ warder run --policy easy.json --json -- true | python3 -c 'import json, sys; r
 = identity, environment, network, capabilities
 needs python3
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
-$ warder run --policy easy.json -- sh -c 'id -u; env | sed "s/=.*//" | sort | tr "\n" " "; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "; grep -E "^(CapEff|NoNewPrivs|Seccomp):" /proc/self/status'
+$ warder run --policy easy.json -- sh -c 'id -u; env | sed "s/=.*//" | sort | tr "\n" " "; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " " | grep -x lo; grep -E "^(CapEff|NoNewPrivs|Seccomp):" /proc/self/status'
 | 1000
 |~ ^HOME LANG PATH (PWD )?TMPDIR *lo$
 |~ ^CapEff:.0000000000000000$

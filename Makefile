@@ -26,7 +26,7 @@ SAN     ?=
 ASAN    := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CPPFLAGS := -D_GNU_SOURCE -I. -DWARDER_VERSION='"$(VERSION)"'
 CFLAGS   ?=
-ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(SAN) $(CFLAGS) -fvisibility=hidden -MMD -MP
+ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(SAN) $(SAN_HERE) $(CFLAGS) -fvisibility=hidden -MMD -MP
 
 # The init inside the jail: no libc, no start files, nothing of the host's build in it.
 INIT_CFLAGS = -std=gnu11 -Os -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables -fno-pic \
@@ -34,7 +34,8 @@ INIT_CFLAGS = -std=gnu11 -Os -ffreestanding -fno-stack-protector -fno-asynchrono
 INIT_LINK   = -nostdlib -static -no-pie -Wl,-z,noexecstack,-z,norelro,--build-id=none,-s,-z,noseparate-code
 
 Q := $(if $(V),,@)
-say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2);)
+quiet := $(V)$(findstring s,$(firstword -$(MAKEFLAGS)))
+say = $(if $(quiet),$(Q),@printf '  %-7s %s\n' $(1) $(2);)
 
 # root.c is compiled twice: into the init, and for the child that prepares a template.
 LIB_SRC   := $(sort $(wildcard base/*.c policy/*.c rootfs/*.c jail/*.c backends/*.c runtime/*.c) jail/inside/root.c)
@@ -127,6 +128,9 @@ $(BUILD)/tests/%: tests/%.c $(BUILD)/libtest.a
 $(BUILD)/tests/guest/%: tests/mechanism/%.c $(BUILD)/libtest.a
 	@mkdir -p $(@D)
 	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) -Itests/lib/plain $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a
+
+# A child that shares our memory ends without unwinding: what it poisoned of its stack would stay poisoned.
+$(BUILD)/lib/jail/%.o: SAN_HERE = $(if $(findstring address,$(SAN)),$(if $(findstring clang,$(CC)),-mllvm -asan-stack=0,--param=asan-stack=0))
 
 # Without libFuzzer a target reads the inputs named on its command line.
 FUZZ_MAIN ?= tests/fuzz/replay.c

@@ -165,14 +165,16 @@ run_user() {
 }
 
 run_asan() {
-	export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
-	tests asan as_user build/asan unit
+	local options=(env ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
+		LSAN_OPTIONS=suppressions=$here/lsan.supp:print_suppressions=0)
 	if $can_be_root; then
-		tests asan as_root build/asan mechanism
+		in_asan() { as_root "${options[@]}" "$@"; }
+		tests asan in_asan build/asan unit mechanism
 	else
+		no_suite asan unit "not root, and sudo does not let us"
 		no_suite asan mechanism "not root, and sudo does not let us"
 	fi
-	suite asan corpus tests/fuzz/run.sh replay build/asan
+	suite asan corpus "${options[@]}" tests/fuzz/run.sh replay build/asan
 }
 
 # in_guest SUITE COMMAND: one boot for each suite.

@@ -15,7 +15,6 @@
 
 #include "jail/jail.h"
 
-
 struct jailed {
 	struct policy policy;
 	struct jail_host host;
@@ -31,6 +30,24 @@ struct jailed {
 	int step; /* 0 ok; 1 refused by the match, 2 plan, 3 prepare, 4 launch, 5 supervise */
 };
 
+/* An ordinary user may have no control groups: the limits that need them are then not what a test is about. */
+static inline void jailed_prefer(struct jailed *jailed)
+{
+	static const struct {
+		enum cgroup_controller controller;
+		enum policy_field field;
+	} rows[] = {
+		{ CGROUP_MEMORY, POLICY_FIELD_MEMORY },
+		{ CGROUP_PIDS, POLICY_FIELD_PIDS },
+		{ CGROUP_CPU, POLICY_FIELD_CPUS },
+		{ CGROUP_ACCOUNT, POLICY_FIELD_CPU_TIME },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && !jailed->host.privileged; i++)
+		if (jailed->host.cgroup.hierarchy_of[rows[i].controller] < 0)
+			jailed->policy.preferred[rows[i].field] = true;
+}
+
 /* The strict preset on this host, to be changed before jailed_prepare(). */
 static inline struct jailed *jailed_new(void)
 {
@@ -41,6 +58,7 @@ static inline struct jailed *jailed_new(void)
 		abort();
 	jailed->command.stdin_fd = -1;
 	jail_probe(&options, &jailed->host);
+	jailed_prefer(jailed);
 	return jailed;
 }
 

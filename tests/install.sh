@@ -1,0 +1,46 @@
+#!/bin/bash
+# install.sh BUILD: what `make install` puts in place works from there, as TAP. Runs programs in the jail: as root.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+. tests/lib/tap.sh
+build=$1
+dest=$(mktemp -d) || exit 1
+trap 'rm -rf "$dest"' EXIT
+lib=$dest/usr/lib
+export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dest
+
+install_tree() { make -s BUILD="$build" PREFIX=/usr DESTDIR="$dest" install; }
+# shellcheck disable=SC2046 # words of a command line
+compile_shared() { cc -o "$dest/shared" docs/example.c $(pkg-config --cflags --libs warder); }
+# shellcheck disable=SC2046 # words of a command line
+compile_static() { cc -o "$dest/static" docs/example.c $(pkg-config --cflags warder) "$lib/libwarder.a"; }
+compile_cxx() { echo '#include <warder.h>' | c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I"$dest/usr/include" -x c++ -; }
+run_shared() { [[ $(LD_LIBRARY_PATH=$lib "$dest/shared" 'print(6 * 7)') == 42* ]]; }
+run_static() { [[ $("$dest/static" 'print(6 * 7)') == 42* ]]; }
+# Nothing but warder_*: a program that links the library keeps its own names.
+only_ours() { ! nm -g --defined-only "$1" | awk 'NF == 3 { print $3 }' | grep -v '^warder_'; }
+only_libc() { ! readelf -d "$lib/libwarder.so.0" | grep NEEDED | grep -vE 'libc\.so|ld-linux'; }
+soname() { readelf -d "$lib/libwarder.so.0" | grep -q 'SONAME.*\[libwarder\.so\.0\]'; }
+hardened() { readelf -dlW "$1" | grep -q BIND_NOW && readelf -lW "$1" | grep -q 'GNU_STACK.* RW ' && readelf -lW "$1" | grep -q GNU_RELRO; }
+static_tool() { ! readelf -lW "$dest/usr/bin/warder" | grep -q INTERP && readelf -lW "$dest/usr/bin/warder" | grep -q 'GNU_STACK.* RW '; }
+tool_runs() { [ "$("$dest/usr/bin/warder" run -- echo hello)" = hello ]; }
+removed() { make -s BUILD="$build" PREFIX=/usr DESTDIR="$dest" uninstall && [ -z "$(find "$dest/usr" -type f -o -type l)" ]; }
+
+check "make install" install_tree
+check "the tool runs" tool_runs
+check "the tool is static, its stack is not executable" static_tool
+check "the library has its soname" soname
+check "the library needs libc only" only_libc
+check "the library is hardened" hardened "$lib/libwarder.so.0"
+check "the static library defines warder_* only" only_ours "$lib/libwarder.a"
+check "the example compiles with pkg-config" compile_shared
+check "the example runs" run_shared
+check "the example links statically" compile_static
+check "the statically linked example runs" run_static
+if command -v c++ >/dev/null; then
+	check "the header is also C++" compile_cxx
+else
+	skip "the header is also C++" "there is no C++ compiler"
+fi
+check "make uninstall leaves nothing" removed
+tap_end

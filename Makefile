@@ -31,7 +31,7 @@ ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(SAN) $(SAN_HERE) $(
 # The init inside the jail: no libc, no start files, nothing of the host's build in it.
 INIT_CFLAGS = -std=gnu11 -Os -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables -fno-pic \
               -fno-builtin $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns) $(WARN) $(WERROR) -D_GNU_SOURCE -I. -MMD -MP
-INIT_LINK   = -nostdlib -static -no-pie -Wl,-z,noexecstack,-z,norelro,--build-id=none,-s,-z,noseparate-code
+INIT_LINK   = -nostdlib -static -Wl,-z,noexecstack,-z,norelro,--build-id=none,-s,-z,noseparate-code
 
 Q := $(if $(V),,@)
 quiet := $(V)$(findstring s,$(firstword -$(MAKEFLAGS)))
@@ -72,15 +72,21 @@ help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 # ---- objects ----
-$(BUILD)/lib/%.o: %.c
+
+# Other compilers or flags than last time: build anew.
+FLAGS = $(CC) $(TOOL_CC) $(CPPFLAGS) $(ALL_CFLAGS) $(INIT_CFLAGS)
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D); echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' >$@
+FORCE:
+$(BUILD)/lib/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fPIC -c -o $@ $<
 
-$(BUILD)/tool/%.o: %.c
+$(BUILD)/tool/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC-T,$<)$(TOOL_CC) $(CPPFLAGS) $(TOOL_INC) $(ALL_CFLAGS) -fno-pie -c -o $@ $<
 
-$(BUILD)/init/%.o: %.c
+$(BUILD)/init/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC-I,$<)$(CC) $(INIT_CFLAGS) -c -o $@ $<
 
@@ -121,11 +127,11 @@ $(BUILD)/libtest.a: $(TEST_OBJ)
 
 $(BUILD)/tests/fuzz/%: EXTRA = $(FUZZ_MAIN)
 $(BUILD)/tests/unit/% $(BUILD)/tests/mechanism/%: EXTRA = $(TEST_LIBS)
-$(BUILD)/tests/%: tests/%.c $(BUILD)/libtest.a
+$(BUILD)/tests/%: tests/%.c $(BUILD)/libtest.a $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a $(EXTRA)
 
-$(BUILD)/tests/guest/%: tests/mechanism/%.c $(BUILD)/libtest.a
+$(BUILD)/tests/guest/%: tests/mechanism/%.c $(BUILD)/libtest.a $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) -Itests/lib/plain $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a
 

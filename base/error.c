@@ -29,8 +29,9 @@ int error_exit_status(uint32_t code)
 	return kinds[code].exit_status;
 }
 
-static void fill(struct warder_error *err, enum warder_error_kind code, const char *field,
-                 int sys_errno, const char *format, va_list args)
+__attribute__((format(printf, 5, 0))) static void fill(struct warder_error *err, enum warder_error_kind code,
+                                                       const char *field, int sys_errno,
+                                                       const char *format, va_list args)
 {
 	memset(err, 0, sizeof(*err));
 	err->code = code;

@@ -112,11 +112,11 @@ struct jail_plan {
 	struct policy_capabilities capabilities; /* as matched */
 };
 
-/* Compile. `match` says which preferred controls are unmet. `environ` is the caller's environment for
+/* Compile. `match` says which preferred controls are unmet. `caller` is the caller's environment for
  * environment modes allowList and host (NULL-terminated, may be NULL). -1 with *err. */
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
                     const struct policy_capabilities *capabilities, const struct policy_match *match,
-                    char *const *environ, struct jail_plan *ret, struct warder_error *err);
+                    char *const *caller, struct jail_plan *ret, struct warder_error *err);
 void jail_plan_done(struct jail_plan *plan);
 
 /* ---- template, launch ---- */

@@ -124,7 +124,7 @@ static int plan_filter(struct jail_plan *plan, const struct policy *policy, stru
 
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
                     const struct policy_capabilities *capabilities, const struct policy_match *match,
-                    char *const *environ, struct jail_plan *ret, struct warder_error *err)
+                    char *const *caller, struct jail_plan *ret, struct warder_error *err)
 {
 	struct jail_plan *plan = ret;
 
@@ -150,7 +150,7 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 		jail_plan_done(plan);
 		return -1;
 	}
-	plan->environment = environment_build(policy, environ);
+	plan->environment = environment_build(policy, caller);
 	if (!plan->environment) {
 		jail_plan_done(plan);
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the environment");

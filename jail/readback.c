@@ -40,8 +40,8 @@ static int differs(struct warder_error *err, const char *field, const char *form
 
 /* ---- rows ---- */
 
-static void fill_row(struct policy_receipt_row *row, const char *mechanism, const char *source, const char *format,
-                     va_list args)
+__attribute__((format(printf, 4, 0))) static void fill_row(struct policy_receipt_row *row, const char *mechanism,
+                                                           const char *source, const char *format, va_list args)
 {
 	if (!row)
 		return;

@@ -372,30 +372,21 @@ static int no_exec(const struct jail_run *run, int error, struct warder_error *e
 static int step_go(struct jail_run *run, struct warder_error *err)
 {
 	struct wire_message message = { .type = WIRE_GO };
+	struct pollfd fd = { .fd = run->exec[0] };
 	bool entering = false;
 
 	run->go_us = clock_us();
 	if (send(run->exec[0], &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
 		return jail_died("before its exec", err);
-	for (;;) {
-		struct pollfd fd = { .fd = run->exec[0], .events = POLLIN };
-		int got;
-
-		if (poll(&fd, 1, SETUP_TIMEOUT_MS) < 0 && errno == EINTR)
-			continue;
-		got = receive(run->exec[0], &message, NULL);
-		if (got > 0 && message.type == WIRE_ENTERING)
-			entering = true;
-		else if (got > 0 && message.type == WIRE_NO_EXEC)
+	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. */
+	while (poll(&fd, 1, SETUP_TIMEOUT_MS) < 0 && errno == EINTR)
+		;
+	while (receive(run->exec[0], &message, NULL) > 0) {
+		if (message.type == WIRE_NO_EXEC)
 			return no_exec(run, message.error, err);
-		else if (got > 0)
-			return error_set(err, WARDER_ERROR_INTERNAL, NULL, "unexpected message %u at the exec",
-			                 message.type);
-		else if (got == 0 && entering)
-			return 0;
-		else
-			return jail_died("at its exec", err);
+		entering = message.type == WIRE_ENTERING;
 	}
+	return entering && (fd.revents & POLLHUP) ? 0 : jail_died("at its exec", err);
 }
 
 /* ---- undo ---- */
@@ -455,14 +446,15 @@ int run_kill(struct jail_run *run)
 {
 	if (run->init_fd < 0 || run->reaped)
 		return 0;
-	cgroup_kill(&run->cgroup);
-	syscall(SYS_pidfd_send_signal, run->init_fd, SIGKILL, NULL, 0);
 	for (int tries = 0; tries < 100; tries++) {
 		struct pollfd fd = { .fd = run->init_fd, .events = POLLIN };
 		siginfo_t info;
 
-		if (poll(&fd, 1, 100) != 1)
+		if (poll(&fd, 1, tries ? 100 : 0) != 1) {
+			cgroup_kill(&run->cgroup);
+			syscall(SYS_pidfd_send_signal, run->init_fd, SIGKILL, NULL, 0);
 			continue;
+		}
 		/* Readable: it is dead. A host that waits for any child, or ignores SIGCHLD, may have reaped it. */
 		waitid(P_PIDFD, (id_t)run->init_fd, &info, WEXITED | __WALL);
 		run->reaped = true;

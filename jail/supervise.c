@@ -54,13 +54,14 @@ struct loop {
 	enum jail_cause reason;
 	const char *failure;     /* what went wrong on our side, with JAIL_CAUSE_SUPERVISOR */
 	uint64_t kill_us;
-	char *input;             /* chunk from stdin_fd on its way to the pipe */
+	const char *input;       /* what is on its way to the pipe: the caller's data, or a chunk from stdin_fd */
 	size_t input_len, input_at;
 	bool input_eof;
 	size_t capacity[2];
 	bool watching;           /* for OOM events */
 	uint64_t oom_until_us;   /* an OOM event came: its kill may still have to be counted */
 	char chunk[CHUNK];
+	char input_chunk[CHUNK];
 };
 
 enum { POLL_CONTROL, POLL_INIT, POLL_STDOUT, POLL_STDERR, POLL_STDIN, POLL_SOURCE, POLL_CANCEL, POLL_OOM, POLL_COUNT };
@@ -203,7 +204,7 @@ static void write_input(struct loop *loop)
 
 static void read_source(struct loop *loop)
 {
-	ssize_t n = read(loop->run->command.stdin_fd, loop->input, CHUNK);
+	ssize_t n = read(loop->run->command.stdin_fd, loop->input_chunk, sizeof(loop->input_chunk));
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
@@ -215,20 +216,16 @@ static void read_source(struct loop *loop)
 	}
 }
 
-static int start_input(struct loop *loop)
+static void start_input(struct loop *loop)
 {
 	const struct jail_command *command = &loop->run->command;
 
+	loop->input = loop->input_chunk;
 	if (command->stdin_data) {
-		loop->input = (char *)command->stdin_data; /* only read */
+		loop->input = command->stdin_data;
 		loop->input_len = command->stdin_len;
 		loop->input_eof = true;
-		return 0;
 	}
-	if (command->stdin_fd < 0)
-		return 0;
-	loop->input = malloc(CHUNK);
-	return loop->input ? 0 : -1;
 }
 
 /* ---- events ---- */
@@ -602,16 +599,13 @@ int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder
 	loop.outcome = ret;
 	loop.reason = JAIL_CAUSE_COUNT;
 	memset(ret, 0, sizeof(*ret));
-	if (start_input(&loop) < 0)
-		fail_run(&loop, "no memory for supervision");
+	start_input(&loop);
 	stuck = drive(&loop);
 	drain(&loop);
 	if (run_kill(run) < 0 || stuck < 0)
 		stuck = -1;
 	cgroup_final(&run->cgroup, &final);
 	judge(&loop, &final);
-	if (!run->command.stdin_data)
-		free(loop.input);
 	return run_release(run, err);
 }
 

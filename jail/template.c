@@ -105,7 +105,7 @@ int template_clone_tree(const struct rootfs_entry *entry, struct identity *ident
 /* ---- the prepared root ---- */
 
 struct build {
-	const struct wire_block *block;
+	struct wire_block *block;
 	long error;
 	const char *what;
 	long ns_fd;

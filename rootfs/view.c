@@ -19,7 +19,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -44,7 +43,7 @@ enum row_kind {
 	ROW_BIND,      /* the host's, if there is one that everybody may read */
 	ROW_NEEDED,    /* the host's; without it there is no host view */
 	ROW_REPLICA,   /* the host's link, if it leads into /usr; else as ROW_BIND */
-	ROW_PATTERN,   /* as ROW_BIND, each match of the last component */
+	ROW_JAVA,      /* as ROW_BIND, the configuration of each Java run-time in this directory */
 };
 
 #define ON(mode) (1u << POLICY_NETWORK_##mode)
@@ -74,8 +73,7 @@ static const struct row host_rows[] = {
 	{ "/etc/ld.so.cache", ROW_BIND, ALWAYS, NULL, "finds libraries; must be the one made for this /usr" },
 	{ "/etc/ld-musl-x86_64.path", ROW_BIND, ALWAYS, NULL, "finds libraries of musl programs" },
 	{ "/etc/ld-musl-aarch64.path", ROW_BIND, ALWAYS, NULL, "finds libraries of musl programs" },
-	{ "/etc/java-*-openjdk", ROW_PATTERN, ALWAYS, NULL,
-	  "java: jvm.cfg and java.security are links to it" },
+	{ "/usr/lib/jvm", ROW_JAVA, ALWAYS, NULL, "java: jvm.cfg and java.security are links to /etc/java-<n>-openjdk" },
 	{ "/etc/R", ROW_BIND, ALWAYS, NULL, "R: its start-up files are links to it" },
 	{ "/etc/php", ROW_BIND, ALWAYS, NULL, "php: which extensions are loaded" },
 	{ "/etc/localtime", ROW_REPLICA, ALWAYS, NULL, "the time zone" },
@@ -175,20 +173,20 @@ static DIR *open_directory(int dir_fd, const char *path)
 	return dir;
 }
 
-static int add_pattern(struct planning *planning, const char *path)
+/* "java-17-openjdk-amd64" has its configuration in /etc/java-17-openjdk. (All of /etc would take longer to search.) */
+static int add_java(struct planning *planning, const char *path)
 {
-	char parent[64], match[PATH_MAX];
-	const char *pattern = strrchr(path, '/') + 1;
-	owned_directory DIR *dir = NULL;
+	owned_directory DIR *dir = open_directory(planning->root_fd, path_from_root(path));
 	const struct dirent *item;
+	char config[PATH_MAX];
 
-	snprintf(parent, sizeof(parent), "%.*s", (int)(pattern - path - 1), path);
-	dir = open_directory(planning->root_fd, path_from_root(parent));
 	while (dir && (item = readdir(dir)) != NULL) {
-		if (fnmatch(pattern, item->d_name, FNM_PERIOD) != 0)
+		const char *vendor = strstr(item->d_name, "-openjdk-");
+
+		if (strncmp(item->d_name, "java-", 5) != 0 || !vendor)
 			continue;
-		snprintf(match, sizeof(match), "%s/%s", parent, item->d_name);
-		if (add_bind(planning, match) != 0)
+		snprintf(config, sizeof(config), "/etc/%.*s-openjdk", (int)(vendor - item->d_name), item->d_name);
+		if (add_bind(planning, config) != 0)
 			return -1;
 	}
 	return 0;
@@ -234,8 +232,8 @@ static int add_row(struct planning *planning, const struct row *row)
 		return add_needed(planning, row->path);
 	case ROW_REPLICA:
 		return add_replica(planning, row->path);
-	case ROW_PATTERN:
-		return add_pattern(planning, row->path);
+	case ROW_JAVA:
+		return add_java(planning, row->path);
 	}
 	return 0;
 }

@@ -152,7 +152,6 @@ static long clone_tree(const struct wire_block *block, const struct wire_entry *
 static long bind_entry(const struct wire_block *block, const struct wire_entry *entry, int root_fd)
 {
 	const char *target = WIRE_AT(block, entry->target, char);
-	long tree;
 	long ret = 0;
 
 	if (entry->flags & WIRE_ENTRY_CREATE) {
@@ -165,13 +164,7 @@ static long bind_entry(const struct wire_block *block, const struct wire_entry *
 	}
 	if (entry->flags & WIRE_ENTRY_LATE)
 		return 0;
-	tree = entry->fd >= 0 ? entry->fd : clone_tree(block, entry);
-	if (tree < 0)
-		return tree;
-	ret = root_attach(root_fd, (int)tree, target);
-	if (entry->fd < 0)
-		sys(close, tree);
-	return ret;
+	return root_attach(root_fd, entry->fd, target);
 }
 
 static long add_entry(const struct wire_block *block, const struct wire_entry *entry, int root_fd)
@@ -277,7 +270,35 @@ static long build_tree(const struct wire_block *block, int root_fd, const char *
 	return 0;
 }
 
-long root_build(const struct wire_block *block, const char **ret_what)
+/* An ordinary user's sources, while all of the host's paths are still visible: the stage hides what is below it. */
+static long open_sources(struct wire_block *block, const char **ret_what)
+{
+	struct wire_entry *entries = WIRE_AT(block, block->entries, struct wire_entry);
+
+	for (uint32_t i = 0; i < block->entry_count; i++) {
+		long tree;
+
+		if (entries[i].kind != WIRE_BIND || entries[i].fd >= 0 || (entries[i].flags & WIRE_ENTRY_LATE))
+			continue;
+		*ret_what = WIRE_AT(block, entries[i].source, char);
+		tree = clone_tree(block, &entries[i]);
+		if (tree < 0)
+			return tree;
+		entries[i].fd = (int32_t)tree;
+	}
+	return 0;
+}
+
+static void close_sources(struct wire_block *block)
+{
+	struct wire_entry *entries = WIRE_AT(block, block->entries, struct wire_entry);
+
+	for (uint32_t i = 0; i < block->entry_count && !(block->flags & WIRE_PRIVILEGED); i++)
+		if (entries[i].fd >= 0)
+			sys(close, entries[i].fd);
+}
+
+long root_build(struct wire_block *block, const char **ret_what)
 {
 	/* Any directory will do: what is mounted on it is seen in this namespace only. */
 	static const char stage[] = "/tmp";
@@ -288,8 +309,11 @@ long root_build(const struct wire_block *block, const char **ret_what)
 	*ret_what = "/";
 	sys(umask, 0);
 	ret = sys(mount, 0, "/", 0, MS_REC | MS_PRIVATE, 0);
+	if (ret == 0)
+		ret = open_sources(block, ret_what);
 	if (ret < 0)
 		return ret;
+	*ret_what = "/";
 	ret = sys(mount, "root", stage, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=4m");
 	if (ret < 0)
 		return ret;
@@ -309,6 +333,7 @@ long root_build(const struct wire_block *block, const char **ret_what)
 	if (ret == 0)
 		ret = sys(pivot_root, ".", ".");
 	sys(close, root_fd);
+	close_sources(block);
 	return ret;
 }
 

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/names.h"
 #include "runtime/cli/file.h"
 #include "runtime/cli/term.h"
 

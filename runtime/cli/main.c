@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "policy/names.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/file.h"
 #include "runtime/cli/term.h"

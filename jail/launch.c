@@ -3,6 +3,7 @@
  *
  *   host                                          inside
  *   ------------------------------------------    ---------------------------------------------------
+ *   namespace   a network namespace, made meanwhile
  *   identity    id range, user namespace
  *   mounts      trees owned by the run
  *   cgroup      leaf with limits
@@ -44,7 +45,16 @@
 
 #define SETUP_TIMEOUT_MS 30000
 
-/* ---- identity, mounts, cgroup ---- */
+/* ---- network, identity, mounts, cgroup ---- */
+
+/* Only started here: the spawn waits for it. */
+static int step_network(struct jail_run *run, struct warder_error *err)
+{
+	if (!template_makes_networks(run->tmpl))
+		return 0;
+	run->network = template_take_network(run->tmpl, err);
+	return run->network ? 0 : -1;
+}
 
 static int step_identity(struct jail_run *run, struct warder_error *err)
 {
@@ -194,11 +204,11 @@ static int step_plan(struct jail_run *run, struct warder_error *err)
 
 static uint64_t spawn_namespaces(const struct jail_plan *plan)
 {
-	/* Entered later by init: cgroup (after joining), time (by a fork), and with privilege user and mount. */
+	/* Entered later by init: cgroup (after joining), time (by a fork), and with privilege user, mount and network. */
 	uint64_t later = CLONE_NEWCGROUP | 0x80 /* CLONE_NEWTIME */;
 
 	if (plan->privileged)
-		later |= CLONE_NEWUSER | CLONE_NEWNS;
+		later |= CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET;
 	return plan->namespaces & ~later;
 }
 
@@ -207,6 +217,14 @@ static void place(struct spawn *spawn, int number, int fd)
 	spawn->fds[number] = fd;
 	if (number >= spawn->fd_count)
 		spawn->fd_count = number + 1;
+}
+
+static void undo_network(struct jail_run *run)
+{
+	if (run->network)
+		network_done(run->network);
+	free(run->network);
+	run->network = NULL;
 }
 
 static int step_spawn(struct jail_run *run, struct warder_error *err)
@@ -225,6 +243,8 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	int next = WIRE_FD_FIRST;
 	int ret;
 
+	if (run->network && network_finish(run->network, err) < 0)
+		return -1;
 	place(&spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
 	place(&spawn, WIRE_FD_STDOUT, run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
 	place(&spawn, WIRE_FD_STDERR, run->output_pipe[JAIL_STDERR][RUN_WRITE]);
@@ -234,6 +254,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	place(&spawn, WIRE_FD_SUPERVISOR, run->tmpl->supervisor_fd);
 	place(&spawn, WIRE_FD_MOUNT_NS, run->tmpl->mount_ns_fd);
 	place(&spawn, WIRE_FD_USER_NS, run->identity.user_ns_fd);
+	place(&spawn, WIRE_FD_NET_NS, run->network ? run->network->ns_fd : -1);
 	for (int i = 0; i < run->tree_count; i++)
 		place(&spawn, next++, run->trees[i]);
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
@@ -247,6 +268,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	fd_done(&run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
 	fd_done(&run->output_pipe[JAIL_STDERR][RUN_WRITE]);
 	fd_done(&run->block_fd);
+	undo_network(run);
 	return ret;
 }
 
@@ -421,6 +443,7 @@ static const struct step {
 	const char *name;
 	int (*run)(struct jail_run *run, struct warder_error *err);
 } steps[] = {
+	{ "namespace", step_network }, /* first: it is made meanwhile */
 	{ "identity", step_identity },
 	{ "mounts", step_mounts },     /* after identity: owners are mapped onto its ids */
 	{ "cgroup", step_cgroup },
@@ -470,6 +493,8 @@ int run_release(struct jail_run *run, struct warder_error *err)
 	if (run_kill(run) < 0)
 		ret = error_set(err, WARDER_ERROR_INTERNAL, NULL,
 		                "the jail's init (pid %d) does not die: it hangs in the kernel", run->init_pid);
+	undo_network(run);
+	template_settle_network(run->tmpl);
 	undo_mounts(run);
 	undo_streams(run);
 	fd_done(&run->block_fd);
@@ -535,6 +560,8 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
 		return -1;
 	}
 	undo_mounts(run); /* attached; init holds them */
+	if (tmpl->reusable)
+		template_begin_network(tmpl); /* while the program runs */
 	run->launch_us = clock_us() - run->start_us;
 	*ret = run;
 	return 0;

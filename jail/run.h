@@ -15,6 +15,7 @@ struct jail_run {
 	struct jail_template *tmpl; /* not owned */
 	struct jail_command command;
 	struct identity identity;
+	struct network *network; /* until the spawn; NULL: none of its own, or by clone3 */
 	struct cgroup cgroup;
 	int trees[64];       /* mounts to attach, until the spawn */
 	int tree_count;

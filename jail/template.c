@@ -3,6 +3,8 @@
  * by a descriptor. A launch enters it (or, when it is to be used again, a copy of it), so that no host mount is ever
  * in the jail's namespace, not even for the moment between clone and pivot, and no launch pays for building it.
  *
+ * The next launch's network namespace is always in the making beside what this process does.
+ *
  * Sources become detached mount trees here, while this process still knows them by descriptor; flags are set
  * recursively before a tree is attached anywhere.
  */
@@ -209,11 +211,14 @@ int jail_prepare(struct jail_plan *plan, const struct jail_host *host, bool reus
 	tmpl->mount_ns_fd = -1;
 	tmpl->supervisor_fd = -1;
 	pthread_mutex_init(&tmpl->lock, NULL);
+	template_begin_network(tmpl);
 	if (realise(tmpl, err) < 0) {
 		strcpy(err->step, "prepare");
 		jail_template_free(tmpl);
 		return -1;
 	}
+	if (reusable)
+		template_settle_network(tmpl);
 	tmpl->prepare_us = clock_us() - start;
 	*ret = tmpl;
 	return 0;
@@ -223,6 +228,10 @@ void jail_template_free(struct jail_template *tmpl)
 {
 	if (!tmpl)
 		return;
+	if (tmpl->ahead) {
+		network_done(tmpl->ahead);
+		free(tmpl->ahead);
+	}
 	for (unsigned int i = 0; i < tmpl->pool_count; i++)
 		identity_done(&tmpl->pool[i]);
 	fd_done(&tmpl->image_fd);
@@ -244,6 +253,61 @@ void jail_fail_at(struct jail_template *tmpl, const char *step)
 	tmpl->fail_step[0] = 0;
 	if (step && strlen(step) < sizeof(tmpl->fail_step))
 		strcpy(tmpl->fail_step, step);
+}
+
+bool template_makes_networks(const struct jail_template *tmpl)
+{
+	return tmpl->plan.privileged && (tmpl->plan.namespaces & CLONE_NEWNET);
+}
+
+static struct network *new_network(struct warder_error *err)
+{
+	struct network *network = malloc(sizeof(*network));
+
+	if (!network) {
+		error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a network namespace");
+		return NULL;
+	}
+	if (network_begin(network, err) < 0) {
+		free(network);
+		return NULL;
+	}
+	return network;
+}
+
+void template_begin_network(struct jail_template *tmpl)
+{
+	struct warder_error ignored;
+
+	if (!template_makes_networks(tmpl))
+		return;
+	pthread_mutex_lock(&tmpl->lock);
+	if (!tmpl->ahead)
+		tmpl->ahead = new_network(&ignored);
+	pthread_mutex_unlock(&tmpl->lock);
+}
+
+void template_settle_network(struct jail_template *tmpl)
+{
+	struct warder_error ignored;
+
+	pthread_mutex_lock(&tmpl->lock);
+	if (tmpl->ahead && network_finish(tmpl->ahead, &ignored) < 0) {
+		free(tmpl->ahead); /* the next launch tries again, and tells */
+		tmpl->ahead = NULL;
+	}
+	pthread_mutex_unlock(&tmpl->lock);
+}
+
+struct network *template_take_network(struct jail_template *tmpl, struct warder_error *err)
+{
+	struct network *network;
+
+	pthread_mutex_lock(&tmpl->lock);
+	network = tmpl->ahead;
+	tmpl->ahead = NULL;
+	pthread_mutex_unlock(&tmpl->lock);
+	return network ? network : new_network(err);
 }
 
 int template_take_identity(struct jail_template *tmpl, struct identity *ret, struct warder_error *err)

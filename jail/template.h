@@ -9,6 +9,7 @@
 #include "jail/block.h"
 #include "jail/identity.h"
 #include "jail/jail.h"
+#include "jail/network.h"
 
 #define TEMPLATE_POOL 64 /* leased identities kept for the next launch */
 
@@ -31,7 +32,8 @@ struct jail_template {
 	ino_t own_namespaces[TEMPLATE_NAMESPACES]; /* this process's, which no jail may have */
 	char fail_step[32];  /* test hook */
 	uint64_t prepare_us;
-	pthread_mutex_t lock; /* guards the pool */
+	pthread_mutex_t lock; /* guards what follows */
+	struct network *ahead; /* network namespace in the making for the next launch, or NULL */
 	struct identity pool[TEMPLATE_POOL];
 	unsigned int pool_count;
 };
@@ -39,6 +41,14 @@ struct jail_template {
 /* Take a leased identity out of the pool, or lease one. Give it back, or end it. */
 int template_take_identity(struct jail_template *tmpl, struct identity *ret, struct warder_error *err);
 void template_give_identity(struct jail_template *tmpl, struct identity *identity);
+/* Whether launches of the plan get a network namespace from a helper. */
+bool template_makes_networks(const struct jail_template *tmpl);
+/* Start making the namespace of the next launch, unless one is in the making; what fails is left to that launch. */
+void template_begin_network(struct jail_template *tmpl);
+/* Wait for the one in the making, so that no helper is left between launches. */
+void template_settle_network(struct jail_template *tmpl);
+/* The one in the making, or a new one; the caller owns it (network_done, free). NULL with *err. */
+struct network *template_take_network(struct jail_template *tmpl, struct warder_error *err);
 /* A detached, flagged clone of an entry's source, owner-mapped when the entry asks for it. */
 int template_clone_tree(const struct rootfs_entry *entry, struct identity *identity, uint32_t uid, uint32_t gid,
                         struct warder_error *err);

@@ -323,6 +323,12 @@ static long step_network(struct inside *in)
 
 	if (!(in->block->flags & WIRE_OWN_NETWORK))
 		return 0;
+	if (in->block->flags & WIRE_PRIVILEGED) {
+		ret = sys(setns, WIRE_FD_NET_NS, CLONE_NEWNET);
+		if (ret < 0)
+			return ret;
+		sys(close, WIRE_FD_NET_NS);
+	}
 	in->what = "lo";
 	fd = sys(socket, 2 /* AF_INET */, 2 | O_CLOEXEC /* SOCK_DGRAM */, 0);
 	if (fd < 0)

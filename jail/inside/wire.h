@@ -25,6 +25,7 @@ enum wire_fd {
 	WIRE_FD_SUPERVISOR, /* pidfd of the supervising process */
 	WIRE_FD_MOUNT_NS,   /* prepared mount namespace (privileged launches) */
 	WIRE_FD_USER_NS,    /* prepared user namespace (privileged launches) */
+	WIRE_FD_NET_NS,     /* prepared network namespace (privileged launches with one of their own) */
 	WIRE_FD_FIRST,      /* from here: mounts to attach, then cgroup files to join */
 };
 

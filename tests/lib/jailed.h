@@ -202,7 +202,8 @@ static inline void ledger_check(const struct ledger *before, const struct jail_h
 	struct ledger after = ledger_take(host);
 
 	cr_expect(after.children == before->children, "%s: %d children, before %d", label, after.children, before->children);
-	cr_expect(after.descriptors == before->descriptors, "%s: %d descriptors, before %d", label, after.descriptors,
+	/* A template may have had a network namespace ready, which the launch took. */
+	cr_expect(after.descriptors <= before->descriptors, "%s: %d descriptors, before %d", label, after.descriptors,
 	          before->descriptors);
 	cr_expect(after.mounts == before->mounts, "%s: %d mounts, before %d", label, after.mounts, before->mounts);
 	cr_expect(after.cgroups == before->cgroups, "%s: %d cgroups, before %d", label, after.cgroups, before->cgroups);

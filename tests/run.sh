@@ -166,7 +166,7 @@ run_user() {
 
 run_asan() {
 	local options=(env ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
-		LSAN_OPTIONS=suppressions=$here/lsan.supp:print_suppressions=0)
+		"LSAN_OPTIONS=suppressions=$here/lsan.supp:print_suppressions=0")
 	if $can_be_root; then
 		in_asan() { as_root "${options[@]}" "$@"; }
 		tests asan in_asan build/asan unit mechanism

@@ -49,15 +49,16 @@ TEST_SRC  := $(sort $(wildcard tests/unit/*.c tests/mechanism/*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Tests reach inside: they link with everything but the command line's main.
 TEST_OBJ  := $(LIB_OBJ) $(filter-out %/main.o,$(CLI_SRC:%.c=$(BUILD)/lib/%.o))
-# libseccomp is the second opinion that the system call filter and its table are compared with.
 # An argv of literals is what a test wants to write, and a message may be cut.
 TEST_CFLAGS = $(ALL_CFLAGS) -Wno-write-strings $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
+# libseccomp is the second opinion that the system call filter and its table are compared with.
 TEST_LIBS := -lcriterion -lseccomp -lpthread
+
 # Debian packages, by what needs them.
 DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3
-DEPS_CHECK := $(DEPS_DEMO) clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev pkg-config \
-              nodejs perl sqlite3 xz-utils util-linux flex bison bc
+DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev pkg-config \
+              nodejs perl sqlite3 procps xz-utils util-linux flex bison bc
 
 # musl's compiler wrapper hides the kernel's headers; they are the same for every libc.
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -dumpmachine 2>/dev/null))

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -15,7 +14,8 @@
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
 #endif
-#define BLOCK_MAX (8u << 20) /* arguments and environment included; the kernel's own limit for them is 6 MiB */
+#define BLOCK_MAX                                                                                            \
+	(8u << 20) /* arguments and environment included; the kernel's own limit for them is 6 MiB */
 
 uint32_t block_reserve(struct block *block, size_t len)
 {
@@ -84,11 +84,13 @@ int block_memfd(struct block *block, struct warder_error *err)
 
 	if (block->failed)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
-		                 "arguments and environment are over the limit of %u bytes", BLOCK_MAX);
+				 "arguments and environment need more than %u bytes, or memory is short",
+				 BLOCK_MAX);
 	block_header(block)->size = (uint32_t)block->len;
 	fd = memfd_create("warder-plan", MFD_CLOEXEC);
 	if (fd < 0 || write(fd, block->bytes, block->len) != (ssize_t)block->len)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot write the plan to a memfd");
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "cannot write the plan to a memfd");
 	return fd_take(&fd);
 }
 
@@ -147,9 +149,9 @@ static void put_entry(struct block *block, const struct jail_plan *plan, size_t 
 		to.text_len = (uint32_t)strlen(from->text);
 	}
 	to.flags = (from->read_only ? WIRE_ENTRY_READ_ONLY : 0) | (from->no_exec ? WIRE_ENTRY_NO_EXEC : 0) |
-	           (from->is_directory ? WIRE_ENTRY_IS_DIRECTORY : 0) |
-	           (beneath_a_bind(&plan->rootfs, index) ? 0 : WIRE_ENTRY_CREATE) |
-	           (is_late(&plan->rootfs, index, plan->privileged) ? WIRE_ENTRY_LATE : 0);
+		   (from->is_directory ? WIRE_ENTRY_IS_DIRECTORY : 0) |
+		   (beneath_a_bind(&plan->rootfs, index) ? 0 : WIRE_ENTRY_CREATE) |
+		   (is_late(&plan->rootfs, index, plan->privileged) ? WIRE_ENTRY_LATE : 0);
 	to.dev = ((uint64_t)major(from->source_dev) << 32) | minor(from->source_dev);
 	to.ino = from->source_ino;
 	if (!block->failed)
@@ -176,20 +178,12 @@ static uint32_t put_writable(struct block *block, const struct jail_plan *plan, 
 	return rows;
 }
 
-/* So that the clocks inside start near zero: uptime is the host's business. */
-static int64_t clock_offset(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec > 1 ? -(int64_t)(now.tv_sec - 1) : 0;
-}
-
 static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 {
 	return (plan->privileged ? WIRE_PRIVILEGED : 0) | (reusable ? WIRE_REUSABLE : 0) |
 	       (plan->loopback_up ? WIRE_LOOPBACK_UP : 0) | (plan->rootfs.tmp_exec ? WIRE_TMP_EXEC : 0) |
-	       (plan->speculation ? WIRE_SPECULATION : 0) | (plan->namespaces & CLONE_NEWTIME ? WIRE_TIME_NS : 0) |
+	       (plan->speculation ? WIRE_SPECULATION : 0) |
+	       (plan->namespaces & CLONE_NEWTIME ? WIRE_TIME_NS : 0) |
 	       (plan->namespaces & CLONE_NEWCGROUP ? WIRE_CGROUP_NS : 0) |
 	       (plan->namespaces & CLONE_NEWNET ? WIRE_OWN_NETWORK : 0) |
 	       (plan->privileged ? 0 : WIRE_FRESH_USER_NS);
@@ -219,17 +213,18 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 		row->value = plan->rlimits[i].value;
 	}
 	header.filter_count = (uint32_t)plan->filter.count;
-	header.filter = block_append(&block, plan->filter.code, plan->filter.count * sizeof(struct sock_filter));
+	header.filter =
+	    block_append(&block, plan->filter.code, plan->filter.count * sizeof(struct sock_filter));
 	header.hostname = block_string(&block, plan->hostname);
 	header.hostname_len = (uint32_t)strlen(plan->hostname);
 	header.working_directory = block_string(&block, plan->rootfs.working_directory);
 	/* Files, not only bytes, are kernel memory: one inode per 16 KiB, but enough for a small /tmp to be useful. */
 	snprintf(options, sizeof(options), "mode=0755,size=%llu,nr_inodes=%llu",
-	         (unsigned long long)plan->rootfs.scratch_bytes, (unsigned long long)(inodes < 1024 ? 1024 : inodes));
+		 (unsigned long long)plan->rootfs.scratch_bytes,
+		 (unsigned long long)(inodes < 1024 ? 1024 : inodes));
 	header.scratch_options = block_string(&block, options);
 	header.writable = put_writable(&block, plan, &header.writable_count);
 	header.landlock_abi = (uint32_t)plan->landlock_abi;
-	header.clock_offset = clock_offset();
 	/* The supervisor's deadline comes first; this one is for a supervisor that is stopped or stuck. */
 	header.backstop_ms = plan->wall_time_us / 1000 + 2000;
 	if (block.failed) {

@@ -30,7 +30,7 @@ static inline struct wire_block *block_header(struct block *block)
 }
 /* The part that is the same for every launch of a plan. Entry descriptors are left at -1. */
 int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusable, struct warder_error *err);
-/* A sealed-size memfd with the block's bytes; -1 with *err. */
+/* A memfd with the block's bytes; -1 with *err. */
 int block_memfd(struct block *block, struct warder_error *err);
 void block_done(struct block *block);
 

@@ -60,7 +60,8 @@ static int lock_slot(int fd, uint32_t *ret_slot)
 	uint32_t first;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	first = (uint32_t)now.tv_nsec ^ ((uint32_t)getpid() * 2654435761u) ^ (atomic_fetch_add(&calls, 1) * 40503u);
+	first = (uint32_t)now.tv_nsec ^ ((uint32_t)getpid() * 2654435761u) ^
+		(atomic_fetch_add(&calls, 1) * 40503u);
 	for (uint32_t i = 0; i < IDENTITY_SLOTS; i++) {
 		uint32_t slot = (first + i) % IDENTITY_SLOTS;
 
@@ -82,11 +83,11 @@ static int lease_slot(struct identity *identity, struct warder_error *err)
 
 		if (fd < 0)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, lease_path, errno,
-			                       "cannot open the id lease file %s", lease_path);
+					       "cannot open the id lease file %s", lease_path);
 		if (lock_slot(fd, &identity->slot) < 0) {
 			if (errno != EAGAIN)
 				return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, lease_path, errno,
-				                       "cannot lock the id lease file %s", lease_path);
+						       "cannot lock the id lease file %s", lease_path);
 			continue;
 		}
 		if (still_linked(fd)) {
@@ -96,7 +97,7 @@ static int lease_slot(struct identity *identity, struct warder_error *err)
 		}
 	}
 	return error_set(err, WARDER_ERROR_CONFLICT, lease_path,
-	                 "all %u id ranges are in use by running jails; wait for one to end", IDENTITY_SLOTS);
+			 "all %u id ranges are in use by running jails; wait for one to end", IDENTITY_SLOTS);
 }
 
 static void wait_in_ns(void *arg)
@@ -117,7 +118,7 @@ static int write_map(int pid, const char *file, const char *map, struct warder_e
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0 || write(fd, map, strlen(map)) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "processes.identity", errno,
-		                       "cannot write \"%s\" to %s", map, path);
+				       "cannot write \"%s\" to %s", map, path);
 	return 0;
 }
 
@@ -131,15 +132,16 @@ static int map_and_open(int pid, const char *uid_map, const char *gid_map, struc
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "processes.identity", errno, "cannot open %s", path);
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "processes.identity", errno, "cannot open %s",
+				path);
 	return fd;
 }
 
 /* A new user namespace with these maps, as a descriptor. */
 static int make_user_ns(struct identity *identity, const char *uid_map, const char *gid_map,
-                        struct warder_error *err)
+			struct warder_error *err)
 {
-	struct identity_helper *helper = &identity->helpers[identity->helper_count];
+	struct identity_helper *helper;
 	struct clone_args args = { .flags = CLONE_VM | CLONE_NEWUSER };
 	owned_fd int supervisor_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	sigset_t all;
@@ -149,6 +151,9 @@ static int make_user_ns(struct identity *identity, const char *uid_map, const ch
 
 	if (supervisor_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "pidfd_open");
+	if (identity->helper_count == sizeof(identity->helpers) / sizeof(identity->helpers[0]))
+		identity_reap(identity);
+	helper = &identity->helpers[identity->helper_count];
 	helper->stack = malloc(CLONE_STACK_BYTES);
 	if (!helper->stack)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a user namespace");
@@ -161,7 +166,7 @@ static int make_user_ns(struct identity *identity, const char *uid_map, const ch
 	if (pid < 0) {
 		free(helper->stack);
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "processes.identity", (int)-pid,
-		                       "cannot make a user namespace (needs user.max_user_namespaces > 0)");
+				       "cannot make a user namespace (needs user.max_user_namespaces > 0)");
 	}
 	helper->pid = (int)pid;
 	identity->helper_count++;
@@ -200,7 +205,7 @@ int identity_lease(struct identity *ret, struct warder_error *err)
 }
 
 int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t inside_uid,
-                      uint32_t inside_gid, struct warder_error *err)
+		      uint32_t inside_gid, struct warder_error *err)
 {
 	struct identity_owner *owner;
 	char uid_map[64];
@@ -213,12 +218,13 @@ int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t 
 	}
 	if (identity->owner_count == sizeof(identity->owners) / sizeof(identity->owners[0]))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "filesystem.paths",
-		                 "workspace and read-write paths have more than 8 different owners");
+				 "workspace and read-write paths have more than 8 different owners");
 	owner = &identity->owners[identity->owner_count];
 	snprintf(uid_map, sizeof(uid_map), "%u %u 1\n", uid, identity->base + inside_uid);
 	snprintf(gid_map, sizeof(gid_map), "%u %u 1\n", gid, identity->base + inside_gid);
-	*owner = (struct identity_owner){ .uid = uid, .gid = gid,
-		                          .user_ns_fd = make_user_ns(identity, uid_map, gid_map, err) };
+	*owner = (struct identity_owner){ .uid = uid,
+					  .gid = gid,
+					  .user_ns_fd = make_user_ns(identity, uid_map, gid_map, err) };
 	if (owner->user_ns_fd < 0)
 		return -1;
 	identity->owner_count++;

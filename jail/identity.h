@@ -28,11 +28,11 @@ struct identity_owner {
 };
 
 struct identity {
-	int lease_fd;     /* holds the slot's lock; -1: none */
+	int lease_fd; /* holds the slot's lock; -1: none */
 	uint32_t slot;
-	uint32_t base;    /* host id of the jail's id 0 */
-	int user_ns_fd;   /* maps 0..65535 onto base.. */
-	bool fresh;       /* the nesting limits of the namespace are not written yet */
+	uint32_t base;  /* host id of the jail's id 0 */
+	int user_ns_fd; /* maps 0..65535 onto base.. */
+	bool fresh;     /* the nesting limits of the namespace are not written yet */
 	struct identity_owner owners[8];
 	unsigned int owner_count;
 	struct identity_helper {
@@ -42,9 +42,9 @@ struct identity {
 	unsigned int helper_count;
 };
 
-#define IDENTITY_NONE                          \
-	{                                      \
-		.lease_fd = -1, .user_ns_fd = -1 \
+#define IDENTITY_NONE                                                                                        \
+	{                                                                                                    \
+		.lease_fd = -1, .user_ns_fd = -1                                                             \
 	}
 
 /* -1 with *err: CONFLICT when all slots are taken. */
@@ -52,7 +52,7 @@ int identity_lease(struct identity *ret, struct warder_error *err);
 /* Descriptor (owned by the identity) of a user namespace that shows files of host owner uid:gid as the jail's
  * inside_uid:inside_gid in a mount with MOUNT_ATTR_IDMAP. -1 with *err. */
 int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t inside_uid,
-                      uint32_t inside_gid, struct warder_error *err);
+		      uint32_t inside_gid, struct warder_error *err);
 /* Reap the helpers that made the user namespaces; they were killed, and are not worth waiting for on the way. */
 void identity_reap(struct identity *identity);
 void identity_done(struct identity *identity);

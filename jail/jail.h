@@ -6,7 +6,7 @@
  * template (mount namespace, file descriptors, filter bytes) -> jail_launch() starts one program, returns
  * when it has entered its exec and the receipt was read back -> jail_supervise() feeds, drains, enforces the
  * deadlines, and returns the outcome after everything is gone -> jail_run_free(), jail_template_free().
- * A template serves any number of launches, also at once from several threads; a run belongs to one thread
+ * A reusable template serves any number of launches, also at once from several threads; a run belongs to one thread
  * at a time, only jail_cancel() may be called from another. No global state, no signal handler. A jail's init
  * is a child of the process that launched it; a host that waits for any child may reap it, which does no harm.
  * Knows no language, no JSON.
@@ -76,38 +76,40 @@ void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)
 void jail_host_done(struct jail_host *host);
 /* What the jail can enforce on that host: one row per control, with mechanism or reason. */
 void jail_capabilities(const struct jail_host *host, const struct policy *policy,
-                       struct policy_capabilities *ret);
+		       struct policy_capabilities *ret);
 
 /* ---- plan ---- */
 
 struct jail_rlimit {
-	int resource;       /* RLIMIT_* */
-	const char *name;   /* "NOFILE" */
-	uint64_t value;     /* soft and hard */
-	bool clamped;       /* the wanted value was over the host's hard limit */
+	int resource;            /* RLIMIT_* */
+	const char *name;        /* "NOFILE" */
+	uint64_t value;          /* soft and hard */
+	bool clamped;            /* the wanted value was over the host's hard limit */
 	enum policy_field field; /* or POLICY_FIELD_NONE */
 };
 
-#define JAIL_RLIMITS_MAX 16
+#define JAIL_RLIMITS_MAX      16
+#define JAIL_OWNED_MOUNTS_MAX 20 /* workspace, read-write paths and what lies beneath them */
+#define JAIL_OWNERS_MAX       8  /* different host owners of these */
 
 struct jail_plan {
 	bool privileged;
 	struct rootfs rootfs;
-	uint64_t namespaces;         /* CLONE_NEW* flags of the launch */
+	uint64_t namespaces; /* CLONE_NEW* flags of the launch */
 	bool loopback_up;
 	char hostname[65];
 	struct cgroup_limits cgroup; /* pids_max already counts the jail's init */
 	struct jail_rlimit rlimits[JAIL_RLIMITS_MAX];
 	size_t rlimit_count;
-	uint32_t uid, gid;           /* inside */
+	uint32_t uid, gid; /* inside */
 	struct seccomp_program filter;
-	int landlock_abi;            /* 0: the layer is absent */
-	bool speculation;            /* force-disable speculation features */
-	char **environment;          /* NULL-terminated "NAME=value" */
+	int landlock_abi;   /* 0: the layer is absent */
+	bool speculation;   /* force-disable speculation features */
+	char **environment; /* NULL-terminated "NAME=value" */
 	uint64_t wall_time_us, cpu_time_us;
 	uint64_t stdout_bytes, stderr_bytes;
 	bool kill_on_output;
-	struct policy policy;        /* a copy, for the receipt */
+	struct policy policy;                    /* a copy, for the receipt */
 	bool not_enforced[POLICY_CONTROL_COUNT]; /* preferred controls that this host lacks */
 	struct policy_capabilities capabilities; /* as matched */
 };
@@ -115,8 +117,8 @@ struct jail_plan {
 /* Compile. `match` says which preferred controls are unmet. `caller` is the caller's environment for
  * environment modes allowList and host (NULL-terminated, may be NULL). -1 with *err. */
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
-                    const struct policy_capabilities *capabilities, const struct policy_match *match,
-                    char *const *caller, struct jail_plan *ret, struct warder_error *err);
+		    const struct policy_capabilities *capabilities, const struct policy_match *match,
+		    char *const *caller, struct jail_plan *ret, struct warder_error *err);
 void jail_plan_done(struct jail_plan *plan);
 
 /* ---- template, launch ---- */
@@ -126,18 +128,18 @@ struct jail_template;
 /* Realise. The template takes what it needs out of *plan (which is left empty, but still to be given to
  * jail_plan_done()); `host` must outlive it. `reusable`: false for a single launch, which is cheaper. */
 int jail_prepare(struct jail_plan *plan, const struct jail_host *host, bool reusable,
-                 struct jail_template **ret, struct warder_error *err);
+		 struct jail_template **ret, struct warder_error *err);
 void jail_template_free(struct jail_template *tmpl);
 const struct jail_plan *jail_template_plan(const struct jail_template *tmpl);
 
 enum jail_stream { JAIL_STDOUT, JAIL_STDERR };
 
 struct jail_command {
-	char *const *argv;      /* argv[0]: a path inside, or a name searched in the PATH of the environment */
-	char *const *set_env;   /* "NAME=value" added to or replacing the plan's environment; may be NULL */
+	char *const *argv;    /* argv[0]: a path inside, or a name searched in the PATH of the environment */
+	char *const *set_env; /* "NAME=value" added to or replacing the plan's environment; may be NULL */
 	const char *stdin_data; /* borrowed until the run ends */
 	size_t stdin_len;
-	int stdin_fd;           /* -1, or read by the supervisor as it becomes readable and passed on; borrowed */
+	int stdin_fd; /* -1, or read by the supervisor as it becomes readable and passed on; borrowed */
 	/* Called with each chunk within the limits; NULL: kept in the outcome. A non-zero return ends the
 	 * run with cause `supervisor`. */
 	int (*on_output)(void *context, enum jail_stream stream, const char *bytes, size_t len);
@@ -149,11 +151,11 @@ struct jail_run;
 /* Start. 0: the program's exec was entered, under the whole policy, read back. -1 with *err (step named);
  * nothing is left. EXECUTION_FAILED: not executable; NOT_FOUND: no such program inside. */
 int jail_launch(struct jail_template *tmpl, const struct jail_command *command, struct jail_run **ret,
-                struct warder_error *err);
+		struct warder_error *err);
 
 /* Names of the launch steps, in order, for tests and documents; NULL past the end. */
 const char *jail_step_name(size_t i);
-/* Test hook: make the named step fail as if the kernel had said EIO (thread-local to this template); NULL: off. */
+/* Test hook: launches of this template report EIO after the named step has run; NULL: off. */
 void jail_fail_at(struct jail_template *tmpl, const char *step);
 
 /* ---- supervision ---- */
@@ -178,23 +180,23 @@ enum jail_cause {
 const char *jail_cause_name(enum jail_cause cause);
 
 struct jail_output {
-	char *bytes;     /* kept, at most the policy's limit; NUL-terminated after len; NULL with on_output */
+	char *bytes; /* kept, at most the policy's limit; NUL-terminated after len; NULL with on_output */
 	size_t len;
-	uint64_t total;  /* bytes that the program wrote */
-	bool truncated;  /* total > kept */
+	uint64_t total; /* bytes that the program wrote */
+	bool truncated; /* total > kept */
 };
 
 struct jail_outcome {
 	enum jail_cause cause;
-	int exit_code;         /* -1 when it did not exit by itself */
-	int signal;            /* 0 when it was not ended by a signal of its own */
+	int exit_code;              /* -1 when it did not exit by itself */
+	int signal;                 /* 0 when it was not ended by a signal of its own */
 	bool hit[JAIL_CAUSE_COUNT]; /* limits that were reached, also where they did not end the program */
 	struct jail_output output[2];
 	uint64_t wall_us, user_us, system_us, cpu_us;
 	uint64_t prepare_us, launch_us;
 	uint64_t memory_peak_bytes; /* UINT64_MAX: the kernel does not tell */
 	uint64_t pids_peak;         /* UINT64_MAX: the kernel does not tell */
-	char detail[200];      /* one sentence: what ended it, on what evidence */
+	char detail[200];           /* one sentence: what ended it, on what evidence */
 };
 
 /* Drive the run to its end: returns when the program and everything it started is gone, the output is drained

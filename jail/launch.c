@@ -19,7 +19,7 @@
  *   go          deadline starts             --->  ENTERING, execve of the program
  *               waits for end of file       <---  (close-on-exec: the exec succeeded) or NO_EXEC
  *
- * Every step can fail; what the steps before it made is undone in reverse order. A failure inside arrives as a
+ * Every step can fail; what was made by then is undone in reverse order. A failure inside arrives as a
  * message that names the step; silence and end of file mean that the jail died, never that it is well.
  */
 #include "jail/run.h"
@@ -36,6 +36,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -44,6 +45,9 @@
 #include "jail/spawn.h"
 
 #define SETUP_TIMEOUT_MS 30000
+
+_Static_assert(WIRE_FD_FIRST + JAIL_OWNED_MOUNTS_MAX + CGROUP_HIERARCHIES_MAX <= SPAWN_FDS_MAX,
+	       "init gets a descriptor for each mount and each hierarchy");
 
 /* ---- network, identity, mounts, cgroup ---- */
 
@@ -64,18 +68,20 @@ static int step_identity(struct jail_run *run, struct warder_error *err)
 static int step_mounts(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
-	const struct wire_entry *entries =
-	    WIRE_AT(run->tmpl->block.bytes, block_header(&run->tmpl->block)->entries, const struct wire_entry);
+	const struct wire_entry *entries = WIRE_AT(
+	    run->tmpl->block.bytes, block_header(&run->tmpl->block)->entries, const struct wire_entry);
 
 	for (size_t i = 0; i < plan->rootfs.count; i++) {
 		int tree_fd;
 
 		if (!(entries[i].flags & WIRE_ENTRY_LATE))
 			continue;
-		if (run->tree_count == 20)
-			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "filesystem.paths",
-			                 "more than 20 workspace and read-write mounts");
-		tree_fd = template_clone_tree(&plan->rootfs.entries[i], &run->identity, plan->uid, plan->gid, err);
+		if (run->tree_count == JAIL_OWNED_MOUNTS_MAX)
+			return error_set(err, WARDER_ERROR_INTERNAL, "filesystem.paths",
+					 "the plan has more than %d mounts of its owner",
+					 JAIL_OWNED_MOUNTS_MAX);
+		tree_fd =
+		    template_clone_tree(&plan->rootfs.entries[i], &run->identity, plan->uid, plan->gid, err);
 		if (tree_fd < 0)
 			return -1;
 		run->trees[run->tree_count++] = tree_fd;
@@ -127,11 +133,13 @@ static int step_streams(struct jail_run *run, struct warder_error *err)
 	int on = 1;
 
 	if (make_input(run) < 0 || make_output(run, JAIL_STDOUT) < 0 || make_output(run, JAIL_STDERR) < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make the program's pipes");
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "cannot make the program's pipes");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, run->control) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, run->exec) < 0 ||
 	    setsockopt(run->exec[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make the jail's sockets");
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "cannot make the jail's sockets");
 	run->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (run->cancel_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "eventfd");
@@ -139,6 +147,15 @@ static int step_streams(struct jail_run *run, struct warder_error *err)
 }
 
 /* ---- plan ---- */
+
+/* So that the clocks inside start near zero: uptime is the host's business. */
+static int64_t clock_offset(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > 1 ? -(int64_t)(now.tv_sec - 1) : 0;
+}
 
 static size_t count_strings(char *const *items)
 {
@@ -149,7 +166,7 @@ static size_t count_strings(char *const *items)
 	return count;
 }
 
-static uint32_t step_by_name(const char *name)
+static const char *inside_step_name(uint32_t step)
 {
 	static const char *const names[] = {
 #define X(id, name) [WIRE_STEP_##id] = name,
@@ -157,13 +174,19 @@ static uint32_t step_by_name(const char *name)
 #undef X
 	};
 
+	return step < WIRE_STEP_COUNT ? names[step] : "?";
+}
+
+static uint32_t step_by_name(const char *name)
+{
 	for (uint32_t i = 1; i < WIRE_STEP_COUNT; i++)
-		if (strcmp(names[i], name) == 0)
+		if (strcmp(inside_step_name(i), name) == 0)
 			return i;
 	return WIRE_STEP_NONE;
 }
 
-static int fill_block(struct jail_run *run, struct block *block, char *const *environment, struct warder_error *err)
+static int fill_block(struct jail_run *run, struct block *block, char *const *environment,
+		      struct warder_error *err)
 {
 	const char *path = environment_get(environment, "PATH");
 	struct wire_block header;
@@ -175,6 +198,7 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 	header.attach_count = (uint32_t)run->tree_count;
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
 		header.join_count += run->cgroup.join_v1_fd[i] >= 0;
+	header.clock_offset = clock_offset();
 	if (run->identity.fresh)
 		header.flags |= WIRE_FRESH_USER_NS;
 	header.fail_step = step_by_name(run->tmpl->fail_step);
@@ -193,8 +217,8 @@ static int step_plan(struct jail_run *run, struct warder_error *err)
 	if (!environment)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the environment");
 	block_append(&block, run->tmpl->block.bytes, run->tmpl->block.len);
-	ret = block.failed ? error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the plan") :
-	                     fill_block(run, &block, environment, err);
+	ret = block.failed ? error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the plan")
+			   : fill_block(run, &block, environment, err);
 	block_done(&block);
 	environment_free(environment);
 	return ret;
@@ -219,12 +243,15 @@ static void place(struct spawn *spawn, int number, int fd)
 		spawn->fd_count = number + 1;
 }
 
-static void undo_network(struct jail_run *run)
+static int undo_network(struct jail_run *run, struct warder_error *err)
 {
 	if (run->network)
 		network_done(run->network);
 	free(run->network);
 	run->network = NULL;
+	fd_done(&run->network_fd);
+	template_settle_network(run->tmpl);
+	return 0;
 }
 
 static int step_spawn(struct jail_run *run, struct warder_error *err)
@@ -243,8 +270,11 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	int next = WIRE_FD_FIRST;
 	int ret;
 
-	if (run->network && network_finish(run->network, err) < 0)
-		return -1;
+	if (run->network) {
+		if (network_finish(run->network, err) < 0)
+			return -1;
+		run->network_fd = fd_take(&run->network->ns_fd);
+	}
 	place(&spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
 	place(&spawn, WIRE_FD_STDOUT, run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
 	place(&spawn, WIRE_FD_STDERR, run->output_pipe[JAIL_STDERR][RUN_WRITE]);
@@ -254,7 +284,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	place(&spawn, WIRE_FD_SUPERVISOR, run->tmpl->supervisor_fd);
 	place(&spawn, WIRE_FD_MOUNT_NS, run->tmpl->mount_ns_fd);
 	place(&spawn, WIRE_FD_USER_NS, run->identity.user_ns_fd);
-	place(&spawn, WIRE_FD_NET_NS, run->network ? run->network->ns_fd : -1);
+	place(&spawn, WIRE_FD_NET_NS, run->network_fd);
 	for (int i = 0; i < run->tree_count; i++)
 		place(&spawn, next++, run->trees[i]);
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
@@ -268,22 +298,11 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	fd_done(&run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
 	fd_done(&run->output_pipe[JAIL_STDERR][RUN_WRITE]);
 	fd_done(&run->block_fd);
-	undo_network(run);
+	fd_done(&run->network_fd);
 	return ret;
 }
 
 /* ---- setup, go ---- */
-
-static const char *inside_step_name(uint32_t step)
-{
-	static const char *const names[] = {
-#define X(id, name) [WIRE_STEP_##id] = name,
-		WIRE_STEPS(X)
-#undef X
-	};
-
-	return step < WIRE_STEP_COUNT ? names[step] : "?";
-}
 
 static int inside_failed(const struct wire_message *message, struct warder_error *err)
 {
@@ -291,8 +310,8 @@ static int inside_failed(const struct wire_message *message, struct warder_error
 	char detail[sizeof(message->detail) + 1] = "";
 
 	memcpy(detail, message->detail, sizeof(message->detail));
-	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, message->error, "the jail could not be set up (%s%s%s)",
-	                name, *detail ? ": " : "", detail);
+	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, message->error,
+			"the jail could not be set up (%s%s%s)", name, *detail ? ": " : "", detail);
 	snprintf(err->step, sizeof(err->step), "%s", name);
 	if (message->step == WIRE_STEP_CWD) {
 		err->code = WARDER_ERROR_INVALID_REQUEST;
@@ -304,7 +323,7 @@ static int inside_failed(const struct wire_message *message, struct warder_error
 static int jail_died(const char *when, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-	                 "the jail died %s (killed from outside, or too little memory for its start)", when);
+			 "the jail died %s (killed from outside, or too little memory for its start)", when);
 }
 
 /* One message from init or the payload. The sender's pid, as the kernel translates it, is the payload's. */
@@ -312,8 +331,9 @@ static int receive(int fd, struct wire_message *message, int *ret_pid)
 {
 	char space[CMSG_SPACE(sizeof(struct ucred))] __attribute__((aligned(8)));
 	struct iovec iov = { .iov_base = message, .iov_len = sizeof(*message) };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = space,
-		                 .msg_controllen = sizeof(space) };
+	struct msghdr header = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
+	};
 	struct cmsghdr *cmsg;
 	ssize_t n;
 
@@ -330,9 +350,10 @@ static int receive(int fd, struct wire_message *message, int *ret_pid)
 
 /* Wait for a message on either socket. 1 with *message; 0: the jail is gone; -1 with *err. */
 static int wait_message(struct jail_run *run, const char *when, struct wire_message *message, int *ret_pid,
-                        struct warder_error *err)
+			struct warder_error *err)
 {
-	struct pollfd fds[2] = { { .fd = run->exec[0], .events = POLLIN }, { .fd = run->control[0], .events = POLLIN } };
+	struct pollfd fds[2] = { { .fd = run->exec[0], .events = POLLIN },
+				 { .fd = run->control[0], .events = POLLIN } };
 	const uint64_t deadline = clock_us() + SETUP_TIMEOUT_MS * 1000ull;
 
 	for (;;) {
@@ -342,8 +363,9 @@ static int wait_message(struct jail_run *run, const char *when, struct wire_mess
 		if (n < 0 && errno == EINTR && clock_us() < deadline)
 			continue;
 		if (n <= 0)
-			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the jail did not answer within %d s %s",
-			                 SETUP_TIMEOUT_MS / 1000, when);
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+					 "the jail did not answer within %d s %s", SETUP_TIMEOUT_MS / 1000,
+					 when);
 		/* The payload's own word first: what init says of its end comes after it. */
 		got = receive(run->exec[0], message, ret_pid);
 		if (got <= 0)
@@ -364,7 +386,8 @@ static int step_setup(struct jail_run *run, struct warder_error *err)
 	if (message.type == WIRE_FAILED)
 		return inside_failed(&message, err);
 	if (message.type != WIRE_READY || run->program_pid <= 0)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "unexpected message %u from the jail", message.type);
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "unexpected message %u from the jail",
+				 message.type);
 	run->applied = message.applied;
 	run->identity.fresh = false;
 	identity_reap(&run->identity);
@@ -381,13 +404,14 @@ static int no_exec(const struct jail_run *run, int error, struct warder_error *e
 	const char *name = run->command.argv[0];
 
 	if (error == ENOENT || error == ENOTDIR)
-		return error_set_errno(err, WARDER_ERROR_NOT_FOUND, "argv[0]", error,
-		                       "%s: no such program inside the jail (a host path must be in the policy's view: "
-		                       "workspace, filesystem.paths), or its interpreter is missing",
-		                       name);
-	return error_set_errno(err, WARDER_ERROR_EXECUTION_FAILED, "argv[0]", error,
-	                       "%s: cannot be executed inside the jail%s", name,
-	                       error == EACCES ? " (mode bits, or a mount without exec: filesystem.tmpExec)" : "");
+		return error_set_errno(
+		    err, WARDER_ERROR_NOT_FOUND, "argv[0]", error,
+		    "%s: no such program inside the jail (a host path must be in the policy's view: "
+		    "workspace, filesystem.paths), or its interpreter is missing",
+		    name);
+	return error_set_errno(
+	    err, WARDER_ERROR_EXECUTION_FAILED, "argv[0]", error, "%s: cannot be executed inside the jail%s",
+	    name, error == EACCES ? " (mode bits, or a mount without exec: filesystem.tmpExec)" : "");
 }
 
 /* The exec has three ends: an error record; end of file after ENTERING, which is success; anything else is a death. */
@@ -413,19 +437,28 @@ static int step_go(struct jail_run *run, struct warder_error *err)
 
 /* ---- undo ---- */
 
-static void undo_identity(struct jail_run *run)
-{
-	if (run->tmpl->plan.privileged)
-		template_give_identity(run->tmpl, &run->identity);
-}
-
-static void undo_mounts(struct jail_run *run)
+static int undo_mounts(struct jail_run *run, struct warder_error *err)
 {
 	while (run->tree_count > 0)
 		fd_done(&run->trees[--run->tree_count]);
+	return 0;
 }
 
-static void undo_streams(struct jail_run *run)
+/* An init that does not die keeps its id range: nobody else may get it. */
+static int undo_identity(struct jail_run *run, struct warder_error *err)
+{
+	if (run->tmpl->plan.privileged && (run->init_fd < 0 || run->reaped))
+		template_give_identity(run->tmpl, &run->identity);
+	fd_done(&run->init_fd);
+	return 0;
+}
+
+static int undo_cgroup(struct jail_run *run, struct warder_error *err)
+{
+	return cgroup_remove(&run->cgroup, err);
+}
+
+static int undo_streams(struct jail_run *run, struct warder_error *err)
 {
 	for (int i = 0; i < 2; i++) {
 		fd_done(&run->stdin_pipe[i]);
@@ -434,34 +467,56 @@ static void undo_streams(struct jail_run *run)
 		fd_done(&run->control[i]);
 		fd_done(&run->exec[i]);
 	}
+	return 0;
+}
+
+static int undo_plan(struct jail_run *run, struct warder_error *err)
+{
+	fd_done(&run->block_fd);
+	return 0;
+}
+
+static int undo_spawn(struct jail_run *run, struct warder_error *err)
+{
+	if (run_kill(run) < 0)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL,
+				 "the jail's init (pid %d) does not die: it hangs in the kernel",
+				 run->init_pid);
+	return 0;
+}
+
+static int undo_read_back(struct jail_run *run, struct warder_error *err)
+{
 	fd_done(&run->proc_fd);
 	fd_done(&run->scratch_fd);
 	fd_done(&run->snmp_fd);
+	return 0;
 }
 
 static const struct step {
 	const char *name;
 	int (*run)(struct jail_run *run, struct warder_error *err);
+	int (*undo)(struct jail_run *run,
+		    struct warder_error *err); /* safe also if `run` did nothing, and twice */
 } steps[] = {
-	{ "namespace", step_network }, /* first: it is made meanwhile */
-	{ "identity", step_identity },
-	{ "mounts", step_mounts },     /* after identity: owners are mapped onto its ids */
-	{ "cgroup", step_cgroup },
-	{ "streams", step_streams },   /* after identity: the pipes belong to the jail's user */
-	{ "plan", step_plan },
-	{ "spawn", step_spawn },
-	{ "setup", step_setup },
-	{ "read-back", step_read_back }, /* the payload waits: nothing untrusted has run */
-	{ "go", step_go },
+	{ "namespace", step_network, undo_network }, /* first: it is made meanwhile */
+	{ "identity", step_identity, undo_identity },
+	{ "mounts", step_mounts, undo_mounts }, /* after identity: owners are mapped onto its ids */
+	{ "cgroup", step_cgroup, undo_cgroup },
+	{ "streams", step_streams, undo_streams }, /* after identity: the pipes belong to the jail's user */
+	{ "plan", step_plan, undo_plan },
+	{ "spawn", step_spawn, undo_spawn },
+	{ "setup", step_setup, NULL },
+	{ "read-back", step_read_back, undo_read_back }, /* the payload waits: nothing untrusted has run */
+	{ "go", step_go, NULL },
 };
+#define STEPS (sizeof(steps) / sizeof(steps[0]))
 
 const char *jail_step_name(size_t i)
 {
-	const size_t host_steps = sizeof(steps) / sizeof(steps[0]);
-
-	if (i < host_steps)
+	if (i < STEPS)
 		return steps[i].name;
-	i = i - host_steps + WIRE_STEP_BLOCK + 1;
+	i = i - STEPS + WIRE_STEP_BLOCK + 1;
 	return i < WIRE_STEP_READY ? inside_step_name((uint32_t)i) : NULL;
 }
 
@@ -490,18 +545,15 @@ int run_release(struct jail_run *run, struct warder_error *err)
 {
 	int ret = 0;
 
-	if (run_kill(run) < 0)
-		ret = error_set(err, WARDER_ERROR_INTERNAL, NULL,
-		                "the jail's init (pid %d) does not die: it hangs in the kernel", run->init_pid);
-	undo_network(run);
-	template_settle_network(run->tmpl);
-	undo_mounts(run);
-	undo_streams(run);
-	fd_done(&run->block_fd);
-	fd_done(&run->init_fd);
-	if (cgroup_remove(&run->cgroup, err) < 0)
-		ret = -1;
-	undo_identity(run);
+	/* Downwards. What cannot be undone is told (the first of it), and the rest is undone all the same. */
+	for (size_t i = STEPS; i-- > 0;) {
+		struct warder_error one;
+
+		if (steps[i].undo && steps[i].undo(run, &one) < 0 && ret == 0) {
+			*err = one;
+			ret = -1;
+		}
+	}
 	return ret;
 }
 
@@ -519,6 +571,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 		run->control[i] = -1;
 		run->exec[i] = -1;
 	}
+	run->network_fd = -1;
 	run->block_fd = -1;
 	run->cancel_fd = -1;
 	run->init_fd = -1;
@@ -530,7 +583,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 
 static int run_steps(struct jail_run *run, struct warder_error *err)
 {
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; i < STEPS; i++) {
 		int ret = steps[i].run(run, err);
 
 		if (ret == 0 && strcmp(run->tmpl->fail_step, steps[i].name) == 0)
@@ -545,10 +598,17 @@ static int run_steps(struct jail_run *run, struct warder_error *err)
 }
 
 int jail_launch(struct jail_template *tmpl, const struct jail_command *command, struct jail_run **ret,
-                struct warder_error *err)
+		struct warder_error *err)
 {
 	struct jail_run *run;
 
+	if (tmpl->owner_pid != getpid())
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "the template was prepared by process %d: prepare anew after a fork",
+				 tmpl->owner_pid);
+	if (!tmpl->reusable && atomic_exchange(&tmpl->used, true))
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
+				 "a template for a single launch has been used; prepare another one");
 	if (!command->argv || !command->argv[0] || !command->argv[0][0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
 	run = malloc(sizeof(*run));
@@ -559,7 +619,7 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
 		jail_run_free(run);
 		return -1;
 	}
-	undo_mounts(run); /* attached; init holds them */
+	undo_mounts(run, err); /* attached; init holds them */
 	if (tmpl->reusable)
 		template_begin_network(tmpl); /* while the program runs */
 	run->launch_us = clock_us() - run->start_us;
@@ -598,6 +658,7 @@ void jail_run_free(struct jail_run *run)
 	if (!run)
 		return;
 	run_release(run, &ignored);
-	fd_done(&run->cancel_fd); /* kept until here: a cancel may come from another thread at any time before */
+	fd_done(
+	    &run->cancel_fd); /* kept until here: a cancel may come from another thread at any time before */
 	free(run);
 }

@@ -41,7 +41,7 @@ int network_begin(struct network *network, struct warder_error *err)
 	if (pid < 0) {
 		network_done(network);
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network", (int)-pid,
-		                       "cannot start the maker of a network namespace");
+				       "cannot start the maker of a network namespace");
 	}
 	network->pid = (int)pid;
 	return 0;
@@ -64,7 +64,7 @@ int network_finish(struct network *network, struct warder_error *err)
 	reap(network);
 	if (network->ns_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network", (int)-network->result,
-		                       "cannot make a network namespace (needs user.max_net_namespaces > 0)");
+				       "cannot make a network namespace (needs user.max_net_namespaces > 0)");
 	return 0;
 }
 

@@ -12,15 +12,15 @@
 #include "base/error.h"
 
 struct network {
-	int ns_fd;   /* after network_finish(); -1 before */
-	int pid;     /* helper to be reaped, or 0 */
+	int ns_fd; /* after network_finish(); -1 before */
+	int pid;   /* helper to be reaped, or 0 */
 	void *stack;
 	long result; /* written by the helper: descriptor or negative errno */
 };
 
-#define NETWORK_NONE            \
-	{                       \
-		.ns_fd = -1     \
+#define NETWORK_NONE                                                                                         \
+	{                                                                                                    \
+		.ns_fd = -1                                                                                  \
 	}
 
 int network_begin(struct network *network, struct warder_error *err);

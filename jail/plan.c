@@ -119,7 +119,41 @@ static int plan_filter(struct jail_plan *plan, const struct policy *policy, stru
 	};
 
 	plan->speculation = policy->syscalls.profile == POLICY_SYSCALLS_STRICT;
+	if (plan->not_enforced[POLICY_CONTROL_SYSCALLS])
+		return 0; /* only preferred, and the kernel has no filters */
 	return seccomp_compile(&options, &plan->filter, err);
+}
+
+/* What a launch can attach and map is bounded; a plan beyond it is refused here, where `explain` shows it. */
+static int check_owned_mounts(const struct rootfs *rootfs, struct warder_error *err)
+{
+	struct {
+		uid_t uid;
+		gid_t gid;
+	} owners[JAIL_OWNERS_MAX];
+	int owner_count = 0;
+	int mounts = 0;
+
+	for (size_t i = 0; i < rootfs->count; i++) {
+		const struct rootfs_entry *entry = &rootfs->entries[i];
+		int at = 0;
+
+		if (entry->kind != ROOTFS_BIND || !entry->owner_mapped)
+			continue;
+		mounts++;
+		while (at < owner_count && (owners[at].uid != entry->owner_uid || owners[at].gid != entry->owner_gid))
+			at++;
+		if (mounts > JAIL_OWNED_MOUNTS_MAX || at == JAIL_OWNERS_MAX)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, policy_field_path(entry->field),
+			                 "workspace and read-write paths are more than %d, or have more than %d owners; "
+			                 "give a common parent directory",
+			                 JAIL_OWNED_MOUNTS_MAX, JAIL_OWNERS_MAX);
+		if (at == owner_count) {
+			owners[owner_count].uid = entry->owner_uid;
+			owners[owner_count++].gid = entry->owner_gid;
+		}
+	}
+	return 0;
 }
 
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
@@ -146,7 +180,7 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 	plan_rlimits(plan, policy);
 	plan_cgroup(plan, policy, host);
 	if (policy_copy(policy, &plan->policy, err) < 0 || plan_filter(plan, policy, err) < 0 ||
-	    rootfs_plan(policy, &plan->rootfs, err) < 0) {
+	    rootfs_plan(policy, &plan->rootfs, err) < 0 || check_owned_mounts(&plan->rootfs, err) < 0) {
 		jail_plan_done(plan);
 		return -1;
 	}

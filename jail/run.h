@@ -17,22 +17,23 @@ struct jail_run {
 	struct identity identity;
 	struct network *network; /* until the spawn; NULL: none of its own, or by clone3 */
 	struct cgroup cgroup;
-	int trees[64];       /* mounts to attach, until the spawn */
+	int network_fd;                   /* the namespace, until the spawn */
+	int trees[JAIL_OWNED_MOUNTS_MAX]; /* mounts to attach, until the spawn */
 	int tree_count;
-	int stdin_pipe[2];   /* our end is RUN_WRITE */
+	int stdin_pipe[2];     /* our end is RUN_WRITE */
 	int output_pipe[2][2]; /* by enum jail_stream; our end is RUN_READ */
-	int control[2];      /* [0] ours, [1] init's */
-	int exec[2];         /* [0] ours, [1] the payload's */
+	int control[2];        /* [0] ours, [1] init's */
+	int exec[2];           /* [0] ours, [1] the payload's */
 	int block_fd;
-	int cancel_fd;       /* eventfd */
+	int cancel_fd; /* eventfd */
 	int init_pid, init_fd;
 	int program_pid;
-	uint64_t applied;    /* of the READY message */
-	int proc_fd;         /* /proc/<payload>, during the read-back */
-	int scratch_fd;      /* O_PATH of the jail's /tmp, to see whether it is full at the end */
-	int snmp_fd;         /* /proc/<init>/net/snmp, for refused packets */
-	uint64_t start_us;   /* of the launch */
-	uint64_t go_us;      /* clock at the payload's exec */
+	uint64_t applied;  /* of the READY message */
+	int proc_fd;       /* /proc/<payload>, during the read-back */
+	int scratch_fd;    /* O_PATH of the jail's /tmp, to see whether it is full at the end */
+	int snmp_fd;       /* /proc/<init>/net/snmp, for refused packets */
+	uint64_t start_us; /* of the launch */
+	uint64_t go_us;    /* clock at the payload's exec */
 	uint64_t launch_us;
 	bool reaped;
 	bool supervised;

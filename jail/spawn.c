@@ -40,10 +40,11 @@ int spawn_image(struct warder_error *err)
 		fd = memfd_create("warder-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-		                       "cannot make an executable memfd (needs vm.memfd_noexec < 2)");
+				       "cannot make an executable memfd (needs vm.memfd_noexec < 2)");
 	if (write(fd, jail_init_image, len) != (ssize_t)len ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot write and seal the init image");
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "cannot write and seal the init image");
 	return fd_take(&fd);
 }
 
@@ -174,7 +175,8 @@ static int clone_failed(long error, uint64_t namespaces, struct warder_error *er
 		remedy = " (needs user.max_*_namespaces > 0)";
 	else if (error == -EAGAIN)
 		remedy = " (a process limit of the host or of the caller is reached)";
-	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, (int)-error, "cannot start the jail's init%s", remedy);
+	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, (int)-error, "cannot start the jail's init%s",
+			remedy);
 	return -1;
 }
 
@@ -201,12 +203,14 @@ int spawn_init(const struct spawn *spawn, int *ret_pid, int *ret_pidfd, struct w
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = clone_call(&args, stack, shim_main, &shim);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (pid < 0)
+	if (pid < 0) {
+		pidfd = -1; /* the kernel may have written, and closed, one before it failed */
 		return clone_failed(pid, spawn->namespaces, err);
+	}
 	*ret_pid = (int)pid;
 	*ret_pidfd = fd_take(&pidfd);
 	if (shim.error < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, (int)-shim.error,
-		                       "cannot start the jail's init: %s", shim.what);
+				       "cannot start the jail's init: %s", shim.what);
 	return 0;
 }

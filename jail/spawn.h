@@ -15,9 +15,9 @@
 #define SPAWN_FDS_MAX 40
 
 struct spawn {
-	uint64_t namespaces; /* CLONE_NEW* */
-	int cgroup_fd;       /* CLONE_INTO_CGROUP, or -1 */
-	int image_fd;        /* from spawn_image() */
+	uint64_t namespaces;    /* CLONE_NEW* */
+	int cgroup_fd;          /* CLONE_INTO_CGROUP, or -1 */
+	int image_fd;           /* from spawn_image() */
 	int fds[SPAWN_FDS_MAX]; /* init's descriptors by number; -1: closed. Borrowed. */
 	int fd_count;
 	/* ordinary user: the single ids of the new user namespace */

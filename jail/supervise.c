@@ -17,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,16 +29,21 @@
 #include "base/fd.h"
 #include "jail/run.h"
 
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8 /* linux/fs.h; not in every libc */
+#endif
 #define CHUNK          16384
 #define OOM_SETTLE_US  1000000
 #define WATCH_AFTER_US 20000 /* what ends sooner is judged by its counters alone */
 
 static const char *const cause_names[] = {
-	[JAIL_CAUSE_EXIT] = "exit",           [JAIL_CAUSE_SIGNAL] = "signal",         [JAIL_CAUSE_WALL_TIME] = "wallTime",
-	[JAIL_CAUSE_CPU_TIME] = "cpuTime",    [JAIL_CAUSE_MEMORY] = "memory",         [JAIL_CAUSE_PIDS] = "pids",
-	[JAIL_CAUSE_OUTPUT] = "output",       [JAIL_CAUSE_DISK] = "disk",             [JAIL_CAUSE_SYSCALL] = "syscall",
-	[JAIL_CAUSE_NETWORK] = "network",     [JAIL_CAUSE_CANCELLED] = "cancelled",
-	[JAIL_CAUSE_SUPERVISOR] = "supervisor", [JAIL_CAUSE_HOST] = "host",
+	[JAIL_CAUSE_EXIT] = "exit",           [JAIL_CAUSE_SIGNAL] = "signal",
+	[JAIL_CAUSE_WALL_TIME] = "wallTime",  [JAIL_CAUSE_CPU_TIME] = "cpuTime",
+	[JAIL_CAUSE_MEMORY] = "memory",       [JAIL_CAUSE_PIDS] = "pids",
+	[JAIL_CAUSE_OUTPUT] = "output",       [JAIL_CAUSE_DISK] = "disk",
+	[JAIL_CAUSE_SYSCALL] = "syscall",     [JAIL_CAUSE_NETWORK] = "network",
+	[JAIL_CAUSE_CANCELLED] = "cancelled", [JAIL_CAUSE_SUPERVISOR] = "supervisor",
+	[JAIL_CAUSE_HOST] = "host",
 };
 
 const char *jail_cause_name(enum jail_cause cause)
@@ -47,24 +54,35 @@ const char *jail_cause_name(enum jail_cause cause)
 struct loop {
 	struct jail_run *run;
 	struct jail_outcome *outcome;
-	bool ended;              /* init reported the program's end */
+	bool ended; /* init reported the program's end */
 	int wait_status;
 	uint64_t ended_us;
-	bool killed;             /* we ended it, for `reason` */
+	bool backstop; /* init ended it, at its own deadline */
+	bool killed;   /* we ended it, for `reason` */
 	enum jail_cause reason;
-	const char *failure;     /* what went wrong on our side, with JAIL_CAUSE_SUPERVISOR */
+	const char *failure; /* what went wrong on our side, with JAIL_CAUSE_SUPERVISOR */
 	uint64_t kill_us;
-	const char *input;       /* what is on its way to the pipe: the caller's data, or a chunk from stdin_fd */
+	const char *input; /* what is on its way to the pipe: the caller's data, or a chunk from stdin_fd */
 	size_t input_len, input_at;
 	bool input_eof;
 	size_t capacity[2];
-	bool watching;           /* for OOM events */
-	uint64_t oom_until_us;   /* an OOM event came: its kill may still have to be counted */
+	bool watching;         /* for OOM events */
+	uint64_t oom_until_us; /* an OOM event came: its kill may still have to be counted */
 	char chunk[CHUNK];
 	char input_chunk[CHUNK];
 };
 
-enum { POLL_CONTROL, POLL_INIT, POLL_STDOUT, POLL_STDERR, POLL_STDIN, POLL_SOURCE, POLL_CANCEL, POLL_OOM, POLL_COUNT };
+enum {
+	POLL_CONTROL,
+	POLL_INIT,
+	POLL_STDOUT,
+	POLL_STDERR,
+	POLL_STDIN,
+	POLL_SOURCE,
+	POLL_CANCEL,
+	POLL_OOM,
+	POLL_COUNT
+};
 
 /* The first reason stands: what comes later is its consequence. */
 static void end_run(struct loop *loop, enum jail_cause reason)
@@ -128,12 +146,13 @@ static void deliver(struct loop *loop, int stream, const char *bytes, size_t len
 	if (wanted && loop->reason != JAIL_CAUSE_SUPERVISOR) {
 		if (!command->on_output && keep(loop, stream, bytes, wanted) < 0)
 			fail_run(loop, "no memory for the program's output");
-		if (command->on_output && command->on_output(command->context, (enum jail_stream)stream, bytes, wanted))
+		if (command->on_output &&
+		    command->on_output(command->context, (enum jail_stream)stream, bytes, wanted))
 			fail_run(loop, "the receiver of the program's output failed");
 	}
 	if (output->total > limit) {
 		output->truncated = true;
-		if (loop->run->tmpl->plan.kill_on_output)
+		if (loop->run->tmpl->plan.kill_on_output && !loop->ended)
 			end_run(loop, JAIL_CAUSE_OUTPUT);
 	}
 }
@@ -202,9 +221,27 @@ static void write_input(struct loop *loop)
 		fd_done(fd);
 }
 
+/* Another reader of the same pipe may be faster than us: a read that would wait is not done. Files have no readers that take
+ * something away, and may have to be read from a disk. */
+static ssize_t read_without_waiting(int fd, char *bytes, size_t size)
+{
+	struct iovec iov = { .iov_base = bytes, .iov_len = size };
+	ssize_t n = syscall(SYS_preadv2, fd, &iov, 1, -1L, -1L, RWF_NOWAIT);
+	struct stat st;
+
+	if (n >= 0 || (errno != EOPNOTSUPP && errno != EAGAIN && errno != ENOSYS))
+		return n;
+	if (errno == EAGAIN && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return read(fd, bytes, size);
+}
+
 static void read_source(struct loop *loop)
 {
-	ssize_t n = read(loop->run->command.stdin_fd, loop->input_chunk, sizeof(loop->input_chunk));
+	ssize_t n =
+	    read_without_waiting(loop->run->command.stdin_fd, loop->input_chunk, sizeof(loop->input_chunk));
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
@@ -235,10 +272,12 @@ static void read_control(struct loop *loop)
 	struct wire_message message;
 	ssize_t n = recv(loop->run->control[0], &message, sizeof(message), MSG_DONTWAIT);
 
-	if (n == sizeof(message) && message.type == WIRE_ENDED) {
+	if (n == sizeof(message) && message.type == WIRE_BACKSTOP) {
+		loop->backstop = true;
+	} else if (n == sizeof(message) && message.type == WIRE_ENDED) {
 		loop->ended = true;
 		loop->wait_status = message.wait_status;
-		loop->ended_us = clock_us();
+		loop->ended_us = message.end_us;
 		loop->outcome->user_us = message.user_us;
 		loop->outcome->system_us = message.system_us;
 	} else if (n == 0) {
@@ -278,7 +317,11 @@ static uint64_t cpu_check(struct loop *loop, uint64_t now)
 
 	if (plan->cpu_time_us == POLICY_UNLIMITED)
 		return UINT64_MAX;
-	if (cgroup_cpu_usage(&loop->run->cgroup, &used) == 0 && used >= plan->cpu_time_us) {
+	if (cgroup_cpu_usage(&loop->run->cgroup, &used) < 0) {
+		fail_run(loop, "the CPU time cannot be read");
+		return UINT64_MAX;
+	}
+	if (used >= plan->cpu_time_us) {
 		end_run(loop, JAIL_CAUSE_CPU_TIME);
 		return UINT64_MAX;
 	}
@@ -314,9 +357,10 @@ static void fill_poll(const struct loop *loop, struct pollfd fds[POLL_COUNT])
 	fds[POLL_STDERR] = (struct pollfd){ .fd = run->output_pipe[JAIL_STDERR][RUN_READ], .events = POLLIN };
 	/* Without data only the hang-up is of interest: the program closed its input. */
 	fds[POLL_STDIN] = (struct pollfd){ .fd = run->stdin_pipe[RUN_WRITE],
-		                           .events = has_input || loop->input_eof ? POLLOUT : 0 };
-	fds[POLL_SOURCE] = (struct pollfd){ .fd = open && !has_input && !loop->input_eof ? run->command.stdin_fd : -1,
-		                            .events = POLLIN };
+					   .events = has_input || loop->input_eof ? POLLOUT : 0 };
+	fds[POLL_SOURCE] =
+	    (struct pollfd){ .fd = open && !has_input && !loop->input_eof ? run->command.stdin_fd : -1,
+			     .events = POLLIN };
 	fds[POLL_CANCEL] = (struct pollfd){ .fd = loop->killed ? -1 : run->cancel_fd, .events = POLLIN };
 	fds[POLL_OOM] = (struct pollfd){ .fd = loop->killed ? -1 : run->cgroup.event_fd, .events = POLLIN };
 }
@@ -345,8 +389,8 @@ static void handle(struct loop *loop, const struct pollfd fds[POLL_COUNT])
 		end_run(loop, JAIL_CAUSE_CANCELLED);
 }
 
-/* Until init is dead. -1: it does not die. */
-static int drive(struct loop *loop)
+/* Until init is dead, or does not die although it was killed. */
+static void drive(struct loop *loop)
 {
 	const struct jail_run *run = loop->run;
 	const uint64_t wall = run->tmpl->plan.wall_time_us;
@@ -365,7 +409,7 @@ static int drive(struct loop *loop)
 		}
 		handle(loop, fds);
 		if (fds[POLL_INIT].revents)
-			return 0;
+			return;
 		now = clock_us();
 		if (now >= deadline && !loop->ended)
 			end_run(loop, JAIL_CAUSE_WALL_TIME);
@@ -376,7 +420,7 @@ static int drive(struct loop *loop)
 		if (now >= cpu_at && !loop->ended)
 			cpu_at = cpu_check(loop, now);
 		if (loop->killed && now - loop->kill_us > 10000000)
-			return -1;
+			return;
 	}
 }
 
@@ -398,7 +442,8 @@ static void drain(struct loop *loop)
 
 /* ---- the verdict ---- */
 
-/* Packets that the kernel refused for want of a route: IpOutNoRoutes of the jail's own namespace. */
+/* Packets that the kernel refused for want of a route: IpOutNoRoutes of the jail's own namespace. (IPv6 fails earlier, for want
+ * of an address to send from, and is not counted.) */
 static uint64_t refused_packets(const struct jail_run *run)
 {
 	char text[4096];
@@ -416,7 +461,8 @@ static uint64_t refused_packets(const struct jail_run *run)
 	values = names ? strstr(names + 1, "\nIp: ") : NULL;
 	if (!values)
 		return 0;
-	for (names += 4; sscanf(names, "%31s%n", name, &used) == 1 && strcmp(name, "OutNoRoutes") != 0; names += used)
+	for (names += 4; sscanf(names, "%31s%n", name, &used) == 1 && strcmp(name, "OutNoRoutes") != 0;
+	     names += used)
 		if (++column > 40)
 			return 0;
 	for (values += 5; column > 0 && values; column--)
@@ -428,7 +474,8 @@ static bool scratch_full(const struct jail_run *run)
 {
 	struct statfs fs;
 
-	return run->scratch_fd >= 0 && fstatfs(run->scratch_fd, &fs) == 0 && (fs.f_bavail == 0 || fs.f_ffree == 0);
+	return run->scratch_fd >= 0 && fstatfs(run->scratch_fd, &fs) == 0 &&
+	       (fs.f_bavail == 0 || fs.f_ffree == 0);
 }
 
 static void find_limits_hit(struct loop *loop, const struct cgroup_final *final)
@@ -440,23 +487,27 @@ static void find_limits_hit(struct loop *loop, const struct cgroup_final *final)
 	hit[JAIL_CAUSE_OUTPUT] = output[JAIL_STDOUT].truncated || output[JAIL_STDERR].truncated;
 	hit[JAIL_CAUSE_PIDS] = final->pids_limit_hits > 0;
 	hit[JAIL_CAUSE_MEMORY] = final->oom_kills > 0 && final->memory_limit_hit;
-	hit[JAIL_CAUSE_DISK] = scratch_full(loop->run) ||
-	                       (loop->ended && WIFSIGNALED(loop->wait_status) &&
-	                        WTERMSIG(loop->wait_status) == SIGXFSZ);
+	hit[JAIL_CAUSE_DISK] = scratch_full(loop->run) || (loop->ended && WIFSIGNALED(loop->wait_status) &&
+							   WTERMSIG(loop->wait_status) == SIGXFSZ);
 	hit[JAIL_CAUSE_NETWORK] = failed && refused_packets(loop->run) > 0;
 	if (loop->killed)
 		hit[loop->reason] = true;
 }
 
-static enum jail_cause cause_of_signal(int number)
+static enum jail_cause cause_of_signal(const struct loop *loop, int number)
 {
+	const struct jail_plan *plan = &loop->run->tmpl->plan;
+	const uint64_t limit = plan->policy.limits.cpu_time_us;
+
+	/* Where only RLIMIT_CPU could be set, the kernel kills with its hard limit, which is the soft one. */
+	if (plan->not_enforced[POLICY_CONTROL_CPU_TIME] && (number == SIGKILL || number == SIGXCPU) &&
+	    loop->outcome->user_us + loop->outcome->system_us + 100000 >= limit)
+		return JAIL_CAUSE_CPU_TIME;
 	switch (number) {
 	case SIGSYS:
 		return JAIL_CAUSE_SYSCALL;
 	case SIGXFSZ:
 		return JAIL_CAUSE_DISK;
-	case SIGXCPU:
-		return JAIL_CAUSE_CPU_TIME;
 	default:
 		return JAIL_CAUSE_SIGNAL;
 	}
@@ -474,13 +525,14 @@ static enum jail_cause find_cause(const struct loop *loop, const struct cgroup_f
 
 	if (loop->killed)
 		return loop->reason;
+	if (loop->ended && WIFEXITED(loop->wait_status) && WEXITSTATUS(loop->wait_status) == 0)
+		return JAIL_CAUSE_EXIT;
 	if (final->oom_kills)
 		return final->memory_limit_hit ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST;
-	if (!loop->ended)
-		return JAIL_CAUSE_HOST; /* init died, and nobody inside can kill it */
-	if (WIFEXITED(loop->wait_status) && WEXITSTATUS(loop->wait_status) == 0)
-		return JAIL_CAUSE_EXIT;
-	cause = WIFSIGNALED(loop->wait_status) ? cause_of_signal(WTERMSIG(loop->wait_status)) : JAIL_CAUSE_EXIT;
+	if (!loop->ended) /* nobody inside can kill init */
+		return loop->backstop ? JAIL_CAUSE_WALL_TIME : JAIL_CAUSE_HOST;
+	cause = WIFSIGNALED(loop->wait_status) ? cause_of_signal(loop, WTERMSIG(loop->wait_status))
+					       : JAIL_CAUSE_EXIT;
 	if (cause == JAIL_CAUSE_SYSCALL || cause == JAIL_CAUSE_CPU_TIME)
 		return cause;
 	if (hit[JAIL_CAUSE_PIDS])
@@ -509,44 +561,49 @@ static void describe(const struct loop *loop, const struct cgroup_final *final)
 		break;
 	case JAIL_CAUSE_WALL_TIME:
 		snprintf(text, size, "killed after the wall time of %s",
-		         policy_format_time(plan->wall_time_us, limit, sizeof(limit)));
+			 policy_format_time(plan->wall_time_us, limit, sizeof(limit)));
 		break;
 	case JAIL_CAUSE_CPU_TIME:
 		snprintf(text, size, "killed after the CPU time of %s",
-		         policy_format_time(plan->policy.limits.cpu_time_us, limit, sizeof(limit)));
+			 policy_format_time(plan->policy.limits.cpu_time_us, limit, sizeof(limit)));
 		break;
 	case JAIL_CAUSE_MEMORY:
 		snprintf(text, size, "killed at the memory limit of %s (%llu OOM kill(s))",
-		         policy_format_size(plan->policy.limits.memory_bytes, limit, sizeof(limit)),
-		         (unsigned long long)final->oom_kills);
+			 policy_format_size(plan->policy.limits.memory_bytes, limit, sizeof(limit)),
+			 (unsigned long long) final->oom_kills);
 		break;
 	case JAIL_CAUSE_PIDS:
 		snprintf(text, size, "failed after %llu refused new processes or threads (limit %llu)",
-		         (unsigned long long)final->pids_limit_hits, (unsigned long long)plan->policy.limits.pids_max);
+			 (unsigned long long) final->pids_limit_hits,
+			 (unsigned long long)plan->policy.limits.pids_max);
 		break;
 	case JAIL_CAUSE_OUTPUT:
 		snprintf(text, size, "killed for more output than the limit");
 		break;
 	case JAIL_CAUSE_DISK:
-		snprintf(text, size, outcome->signal == SIGXFSZ ? "ended by SIGXFSZ: a file at limits.fileSize" :
-		                                                  "failed with /tmp full");
+		snprintf(text, size,
+			 outcome->signal == SIGXFSZ
+			     ? "ended by SIGXFSZ: a file at limits.fileSize (or that signal by itself)"
+			     : "failed with /tmp full");
 		break;
 	case JAIL_CAUSE_SYSCALL:
 		snprintf(text, size, "ended by SIGSYS: a denied system call (or that signal by itself)");
 		break;
 	case JAIL_CAUSE_NETWORK:
 		snprintf(text, size, "failed after %llu packet(s) that had no route out of the jail",
-		         (unsigned long long)refused_packets(loop->run));
+			 (unsigned long long)refused_packets(loop->run));
 		break;
 	case JAIL_CAUSE_CANCELLED:
 		snprintf(text, size, "cancelled by the caller");
 		break;
 	case JAIL_CAUSE_SUPERVISOR:
-		snprintf(text, size, "ended by the supervisor: %s", loop->failure ? loop->failure : "internal failure");
+		snprintf(text, size, "ended by the supervisor: %s",
+			 loop->failure ? loop->failure : "internal failure");
 		break;
 	case JAIL_CAUSE_HOST:
-		snprintf(text, size, final->oom_kills ? "killed by the host's OOM killer" :
-		                                        "the jail's init was killed from outside");
+		snprintf(text, size,
+			 final->oom_kills ? "killed by the host's OOM killer"
+					  : "the jail's init was killed from outside");
 		break;
 	case JAIL_CAUSE_COUNT:
 		break;
@@ -567,7 +624,7 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 	if (loop->ended && !loop->killed && WIFSIGNALED(loop->wait_status))
 		outcome->signal = WTERMSIG(loop->wait_status);
 	outcome->cause = find_cause(loop, final);
-	if (outcome->cause == JAIL_CAUSE_MEMORY || outcome->cause == JAIL_CAUSE_HOST || loop->killed)
+	if (!loop->ended || loop->killed)
 		outcome->signal = SIGKILL;
 	if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL)
 		outcome->hit[outcome->cause] = true;
@@ -589,10 +646,10 @@ int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder
 {
 	struct loop loop;
 	struct cgroup_final final;
-	int stuck;
 
 	if (run->supervised)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "this run has been waited for already");
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "this run has been waited for already");
 	run->supervised = true;
 	memset(&loop, 0, offsetof(struct loop, chunk));
 	loop.run = run;
@@ -600,10 +657,9 @@ int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder
 	loop.reason = JAIL_CAUSE_COUNT;
 	memset(ret, 0, sizeof(*ret));
 	start_input(&loop);
-	stuck = drive(&loop);
+	drive(&loop);
 	drain(&loop);
-	if (run_kill(run) < 0 || stuck < 0)
-		stuck = -1;
+	run_kill(run); /* the release tells if it does not die */
 	cgroup_final(&run->cgroup, &final);
 	judge(&loop, &final);
 	return run_release(run, err);

@@ -33,8 +33,8 @@
 #endif
 
 const struct template_namespace template_namespaces[TEMPLATE_NAMESPACES] = {
-	{ "ns/user", CLONE_NEWUSER }, { "ns/mnt", CLONE_NEWNS },  { "ns/pid", CLONE_NEWPID },
-	{ "ns/net", CLONE_NEWNET },   { "ns/ipc", CLONE_NEWIPC }, { "ns/uts", CLONE_NEWUTS },
+	{ "ns/user", CLONE_NEWUSER },     { "ns/mnt", CLONE_NEWNS },    { "ns/pid", CLONE_NEWPID },
+	{ "ns/net", CLONE_NEWNET },       { "ns/ipc", CLONE_NEWIPC },   { "ns/uts", CLONE_NEWUTS },
 	{ "ns/cgroup", CLONE_NEWCGROUP }, { "ns/time", CLONE_NEWTIME },
 };
 
@@ -49,7 +49,8 @@ static int read_own_namespaces(struct jail_template *tmpl, struct warder_error *
 			continue;
 		if (fstatat(self, template_namespaces[i].file, &st, 0) < 0)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-			                       "cannot read /proc/self/%s (is /proc mounted?)", template_namespaces[i].file);
+					       "cannot read /proc/self/%s (is /proc mounted?)",
+					       template_namespaces[i].file);
 		tmpl->own_namespaces[i] = st.st_ino;
 	}
 	return 0;
@@ -65,12 +66,12 @@ static int set_attributes(int tree_fd, const struct rootfs_entry *entry, struct 
 		attr.attr_set |= MOUNT_ATTR_NOEXEC;
 	if (syscall(SYS_mount_setattr, tree_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, policy_field_path(entry->field), errno,
-		                       "cannot set the mount flags of %s", entry->source);
+				       "cannot set the mount flags of %s", entry->source);
 	return 0;
 }
 
 static int map_owner(int tree_fd, const struct rootfs_entry *entry, struct identity *identity, uint32_t uid,
-                     uint32_t gid, struct warder_error *err)
+		     uint32_t gid, struct warder_error *err)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP };
 	int ns_fd = identity_owner_ns(identity, entry->owner_uid, entry->owner_gid, uid, gid, err);
@@ -82,21 +83,23 @@ static int map_owner(int tree_fd, const struct rootfs_entry *entry, struct ident
 		return 0;
 	if (entry->read_only && (errno == EINVAL || errno == EPERM))
 		return 0; /* readable as far as its modes let everybody read; nothing is granted by it */
-	return error_set_errno(err, WARDER_ERROR_UNSUPPORTED_POLICY, policy_field_path(entry->field), errno,
-	                       "the file system of %s has no idmapped mounts, so that the jail's user cannot own "
-	                       "its files; use a directory on ext4, xfs, btrfs or tmpfs, or readOnly",
-	                       entry->source);
+	return error_set_errno(
+	    err, WARDER_ERROR_UNSUPPORTED_POLICY, policy_field_path(entry->field), errno,
+	    "the file system of %s has no idmapped mounts, so that the jail's user cannot own "
+	    "its files; use a directory on ext4, xfs, btrfs or tmpfs, or readOnly",
+	    entry->source);
 }
 
-int template_clone_tree(const struct rootfs_entry *entry, struct identity *identity, uint32_t uid, uint32_t gid,
-                        struct warder_error *err)
+int template_clone_tree(const struct rootfs_entry *entry, struct identity *identity, uint32_t uid,
+			uint32_t gid, struct warder_error *err)
 {
-	owned_fd int tree_fd = (int)syscall(SYS_open_tree, entry->source_fd, "",
-	                                    AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	owned_fd int tree_fd =
+	    (int)syscall(SYS_open_tree, entry->source_fd, "",
+			 AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
 	if (tree_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, policy_field_path(entry->field), errno,
-		                       "cannot clone the mount of %s", entry->source);
+				       "cannot clone the mount of %s", entry->source);
 	if (set_attributes(tree_fd, entry, err) < 0)
 		return -1;
 	if (entry->owner_mapped && map_owner(tree_fd, entry, identity, uid, gid, err) < 0)
@@ -128,17 +131,21 @@ static void build_root(void *arg)
 
 static int make_root(struct jail_template *tmpl, struct warder_error *err)
 {
-	struct build build = { .block = block_header(&tmpl->block), .what = "", .ns_fd = -1 };
+	/* An error until the child says otherwise: it may be killed half-way. */
+	struct build build = {
+		.block = block_header(&tmpl->block), .what = "killed half-way", .error = -EINTR, .ns_fd = -1
+	};
 	int ret = clone_run(CLONE_FILES | CLONE_NEWNS, build_root, &build);
 
 	if (build.ns_fd >= 0)
 		tmpl->mount_ns_fd = (int)build.ns_fd;
 	if (ret < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", -ret,
-		                       "cannot make a mount namespace (needs user.max_mnt_namespaces > 0)");
-	if (build.error < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", (int)-build.error,
-		                       "cannot build the root: %s", build.what);
+				       "cannot make a mount namespace (needs user.max_mnt_namespaces > 0)");
+	if (ret != 0 || build.error < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
+				       build.error < 0 ? (int)-build.error : EINTR,
+				       "cannot build the root: %s", build.what);
 	return 0;
 }
 
@@ -183,7 +190,8 @@ static int realise(struct jail_template *tmpl, struct warder_error *err)
 		return -1;
 	tmpl->supervisor_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (tmpl->supervisor_fd < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "pidfd_open (needs Linux 5.3)");
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "pidfd_open (needs Linux 5.3)");
 	if (block_from_plan(&tmpl->block, &tmpl->plan, tmpl->reusable, err) < 0)
 		return -1;
 	if (!tmpl->plan.privileged)
@@ -196,7 +204,7 @@ static int realise(struct jail_template *tmpl, struct warder_error *err)
 }
 
 int jail_prepare(struct jail_plan *plan, const struct jail_host *host, bool reusable,
-                 struct jail_template **ret, struct warder_error *err)
+		 struct jail_template **ret, struct warder_error *err)
 {
 	const uint64_t start = clock_us();
 	struct jail_template *tmpl = calloc(1, sizeof(*tmpl));
@@ -206,6 +214,7 @@ int jail_prepare(struct jail_plan *plan, const struct jail_host *host, bool reus
 	tmpl->plan = *plan;
 	memset(plan, 0, sizeof(*plan));
 	tmpl->host = host;
+	tmpl->owner_pid = getpid();
 	tmpl->reusable = reusable;
 	tmpl->image_fd = -1;
 	tmpl->mount_ns_fd = -1;
@@ -329,6 +338,7 @@ void template_give_identity(struct jail_template *tmpl, struct identity *identit
 
 	if (identity->lease_fd < 0)
 		return;
+	identity_reap(identity);
 	pthread_mutex_lock(&tmpl->lock);
 	if (tmpl->reusable && tmpl->pool_count < TEMPLATE_POOL) {
 		tmpl->pool[tmpl->pool_count++] = *identity;

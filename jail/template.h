@@ -5,6 +5,7 @@
 #define WARDER_JAIL_TEMPLATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "jail/block.h"
 #include "jail/identity.h"
@@ -25,14 +26,16 @@ struct jail_template {
 	struct jail_plan plan;
 	const struct jail_host *host;
 	bool reusable;
-	struct block block;  /* what every launch's block begins with */
-	int image_fd;        /* the init program */
-	int mount_ns_fd;     /* the prepared root, privileged launches; -1 otherwise */
-	int supervisor_fd;   /* pidfd of this process */
+	int owner_pid;                             /* the process whose life the jails are tied to */
+	atomic_bool used;                          /* a template that is not reusable has been launched */
+	struct block block;                        /* what every launch's block begins with */
+	int image_fd;                              /* the init program */
+	int mount_ns_fd;                           /* the prepared root, privileged launches; -1 otherwise */
+	int supervisor_fd;                         /* pidfd of this process */
 	ino_t own_namespaces[TEMPLATE_NAMESPACES]; /* this process's, which no jail may have */
-	char fail_step[32];  /* test hook */
+	char fail_step[32];                        /* test hook */
 	uint64_t prepare_us;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock;  /* guards what follows */
 	struct network *ahead; /* network namespace in the making for the next launch, or NULL */
 	struct identity pool[TEMPLATE_POOL];
 	unsigned int pool_count;
@@ -50,7 +53,7 @@ void template_settle_network(struct jail_template *tmpl);
 /* The one in the making, or a new one; the caller owns it (network_done, free). NULL with *err. */
 struct network *template_take_network(struct jail_template *tmpl, struct warder_error *err);
 /* A detached, flagged clone of an entry's source, owner-mapped when the entry asks for it. */
-int template_clone_tree(const struct rootfs_entry *entry, struct identity *identity, uint32_t uid, uint32_t gid,
-                        struct warder_error *err);
+int template_clone_tree(const struct rootfs_entry *entry, struct identity *identity, uint32_t uid,
+			uint32_t gid, struct warder_error *err);
 
 #endif

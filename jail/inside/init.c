@@ -37,10 +37,10 @@ struct interface_request {
 };
 #define INTERFACE_UP 1
 
-#define ENOENT_ 2
-#define EIO_ 5
-#define EINVAL_ 22
-#define ENOSYS_ 38
+#define ENOENT_  2
+#define EIO_     5
+#define EINVAL_  22
+#define ENOSYS_  38
 #define ENOTDIR_ 20
 
 static void copy_text(char *to, size_t size, const char *from)
@@ -245,10 +245,11 @@ static long step_attach(struct inside *in)
  * per-process knob. Masked is what an unprivileged reader could still see of the host.
  */
 static const char *const masked_files[] = {
-	"/proc/kcore",      "/proc/keys",       "/proc/key-users",    "/proc/kallsyms",  "/proc/kmsg",
-	"/proc/interrupts", "/proc/timer_list", "/proc/latency_stats", "/proc/locks",    "/proc/modules",
-	"/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",  "/proc/sched_debug", "/proc/config.gz",
-	"/proc/sysrq-trigger", "/proc/cmdline", "/proc/swaps",        "/proc/diskstats", "/proc/partitions",
+	"/proc/kcore",       "/proc/keys",        "/proc/key-users",  "/proc/kallsyms",
+	"/proc/kmsg",        "/proc/interrupts",  "/proc/timer_list", "/proc/latency_stats",
+	"/proc/locks",       "/proc/modules",     "/proc/kpagecount", "/proc/kpageflags",
+	"/proc/kpagecgroup", "/proc/sched_debug", "/proc/config.gz",  "/proc/sysrq-trigger",
+	"/proc/cmdline",     "/proc/swaps",       "/proc/diskstats",  "/proc/partitions",
 };
 static const char *const masked_directories[] = {
 	"/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/driver", "/proc/bus", "/proc/irq",
@@ -269,7 +270,8 @@ static long mask(struct inside *in, const char *const *paths, size_t count, cons
 
 static long step_proc(struct inside *in)
 {
-	long ret = sys(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2");
+	long ret =
+	    sys(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2");
 
 	in->what = "/proc";
 	if (ret == 0)
@@ -277,7 +279,7 @@ static long step_proc(struct inside *in)
 	/* /run is an empty directory of the read-only root. */
 	if (ret == 0)
 		ret = mask(in, masked_directories, sizeof(masked_directories) / sizeof(masked_directories[0]),
-		           "/run");
+			   "/run");
 	return ret;
 }
 
@@ -307,7 +309,7 @@ static long step_pts(struct inside *in)
 {
 	in->what = "/dev/pts";
 	return sys(mount, "devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-	           "newinstance,ptmxmode=0666,mode=0620,max=64");
+		   "newinstance,ptmxmode=0666,mode=0620,max=64");
 }
 
 static long step_detach(struct inside *in)
@@ -317,6 +319,7 @@ static long step_detach(struct inside *in)
 
 static long step_network(struct inside *in)
 {
+	const short up = in->block->flags & WIRE_LOOPBACK_UP ? INTERFACE_UP : 0;
 	struct interface_request request = { .name = "lo" };
 	long fd;
 	long ret;
@@ -333,15 +336,13 @@ static long step_network(struct inside *in)
 	fd = sys(socket, 2 /* AF_INET */, 2 | O_CLOEXEC /* SOCK_DGRAM */, 0);
 	if (fd < 0)
 		return fd;
-	if (in->block->flags & WIRE_LOOPBACK_UP) {
-		request.flags = INTERFACE_UP;
-		ret = sys(ioctl, fd, SIOCSIFFLAGS, &request);
-	} else {
-		/* Read back that the only interface is down. */
+	request.flags = up;
+	ret = up ? sys(ioctl, fd, SIOCSIFFLAGS, &request) : 0;
+	/* Read back that it is as planned. */
+	if (ret == 0)
 		ret = sys(ioctl, fd, SIOCGIFFLAGS, &request);
-		if (ret == 0 && (request.flags & INTERFACE_UP))
-			ret = -EINVAL_;
-	}
+	if (ret == 0 && (request.flags & INTERFACE_UP) != up)
+		ret = -EINVAL_;
 	sys(close, fd);
 	return ret;
 }
@@ -418,7 +419,12 @@ static long step_bounding(struct inside *in)
 		if (ret < 0)
 			return ret;
 	}
-	return sys(prctl, PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0);
+	/* Named one by one: newer headers count bits into "all" that older kernels refuse. */
+	return sys(prctl, PR_SET_SECUREBITS,
+		   SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+		       SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+		       SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
+		   0, 0, 0);
 }
 
 static long step_fork(struct inside *in)
@@ -462,14 +468,15 @@ static const struct step {
 	{ WIRE_STEP_OOM, step_oom },       /* before the root: needs the host's /proc */
 	{ WIRE_STEP_ROOT, step_root },
 	{ WIRE_STEP_ATTACH, step_attach },
-	{ WIRE_STEP_PROC, step_proc },     /* before detach: needs a visible /proc in a user namespace */
+	{ WIRE_STEP_PROC, step_proc }, /* before detach: needs a visible /proc in a user namespace */
 	{ WIRE_STEP_SCRATCH, step_scratch },
 	{ WIRE_STEP_PTS, step_pts },
 	{ WIRE_STEP_DETACH, step_detach },
 	{ WIRE_STEP_NETWORK, step_network },
 	{ WIRE_STEP_HOSTNAME, step_hostname },
-	{ WIRE_STEP_CGROUP_NS, step_cgroup_ns }, /* after join-cgroup: its root is the cgroup of this moment */
-	{ WIRE_STEP_USER, step_user },     /* after everything that needs the host's privilege */
+	{ WIRE_STEP_CGROUP_NS,
+	  step_cgroup_ns },            /* after join-cgroup: its root is the cgroup of this moment */
+	{ WIRE_STEP_USER, step_user }, /* after everything that needs the host's privilege */
 	{ WIRE_STEP_NESTING, step_nesting },
 	{ WIRE_STEP_BOUNDING, step_bounding },
 	{ WIRE_STEP_FORK, step_fork },
@@ -482,6 +489,10 @@ static void report_end(struct inside *in, int wait_status, const struct inside_r
 {
 	struct wire_message message = { .type = WIRE_ENDED, .wait_status = wait_status };
 
+	struct __kernel_timespec now = { 0 };
+
+	sys(clock_gettime, 1 /* CLOCK_MONOTONIC; init stays in the host's time namespace */, &now);
+	message.end_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 	message.user_us = (uint64_t)usage->user_s * 1000000 + (uint64_t)usage->user_us;
 	message.system_us = (uint64_t)usage->system_s * 1000000 + (uint64_t)usage->system_us;
 	sys(write, WIRE_FD_CONTROL, &message, sizeof(message));
@@ -509,9 +520,10 @@ static _Noreturn void wait_for_end(struct inside *in)
 {
 	uint64_t child = 1ull << (SIGCHLD - 1);
 	long signals = sys(signalfd4, -1, &child, sizeof(child), O_CLOEXEC);
-	struct pollfd fds[2] = { { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN }, { .fd = (int)signals, .events = POLLIN } };
+	struct pollfd fds[2] = { { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN },
+				 { .fd = (int)signals, .events = POLLIN } };
 	struct __kernel_timespec left = { .tv_sec = (long)(in->block_backstop_ms / 1000),
-		                          .tv_nsec = (long)(in->block_backstop_ms % 1000) * 1000000 };
+					  .tv_nsec = (long)(in->block_backstop_ms % 1000) * 1000000 };
 	char drain[128];
 
 	if (signals < 0)
@@ -523,6 +535,11 @@ static _Noreturn void wait_for_end(struct inside *in)
 		if (reap(in))
 			break;
 		n = sys(ppoll, fds, 2, &left, 0, 0);
+		if (n == 0) {
+			struct wire_message message = { .type = WIRE_BACKSTOP };
+
+			sys(write, WIRE_FD_CONTROL, &message, sizeof(message));
+		}
 		if (n == 0 || fds[0].revents)
 			break;
 		if (fds[1].revents)

@@ -12,10 +12,10 @@
 struct inside {
 	struct wire_block *block; /* private mapping; read only by convention, except argv and envp */
 	uint64_t block_backstop_ms;
-	int sysctl_fd;     /* the host's /proc/sys/user until no-nesting */
+	int sysctl_fd; /* the host's /proc/sys/user until no-nesting */
 	int payload_pid;
-	const char *what;  /* object of the current step, for its error */
-	uint64_t applied;  /* bits 1 << step of optional layers that are on */
+	const char *what; /* object of the current step, for its error */
+	uint64_t applied; /* bits 1 << step of optional layers that are on */
 };
 
 /* The kernel's struct rusage, as far as it is read. */
@@ -25,7 +25,8 @@ struct inside_rusage {
 };
 
 /* Report a failed step on the descriptor (WIRE_FD_CONTROL or WIRE_FD_EXEC) and exit. `error` is a negative errno. */
-_Noreturn void inside_fail(const struct inside *in, int fd, enum wire_step step, long error, const char *detail);
+_Noreturn void inside_fail(const struct inside *in, int fd, enum wire_step step, long error,
+			   const char *detail);
 /* Ambient, inheritable, permitted, effective: all empty. The bounding set is since before the fork. */
 long inside_drop_capabilities(void);
 /* The payload's side, in the forked child: apply every restriction, wait for the host's word, execute. */

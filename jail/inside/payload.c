@@ -17,22 +17,20 @@
 #include "jail/inside/inside.h"
 #include "jail/inside/sys.h"
 
-#define ENOENT_ 2
-#define EIO_ 5
-#define EACCES_ 13
-#define EEXIST_ 17
+#define ENOENT_  2
+#define EIO_     5
+#define EACCES_  13
+#define EEXIST_  17
 #define ENOTDIR_ 20
-#define EINVAL_ 22
-#define EPIPE_ 32
-#define ENAMETOOLONG_ 36
+#define EINVAL_  22
 
 #ifndef O_PATH
 #define O_PATH 010000000
 #endif
 
 /* Newer than Debian 12's headers; numbers of the Landlock user documentation (ABI 3 to 6). */
-#define FS_TRUNCATE  (1ull << 14)
-#define FS_IOCTL_DEV (1ull << 15)
+#define FS_TRUNCATE         (1ull << 14)
+#define FS_IOCTL_DEV        (1ull << 15)
 #define SCOPE_ABSTRACT_UNIX (1ull << 0)
 #define SCOPE_SIGNAL        (1ull << 1)
 
@@ -164,12 +162,12 @@ static long step_landlock(struct inside *in)
 	const uint32_t *trees = WIRE_AT(in->block, in->block->writable, const uint32_t);
 	const uint32_t abi = in->block->landlock_abi;
 	const uint64_t make = LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
-	                      LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |
-	                      LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
-	                      LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-	                      LANDLOCK_ACCESS_FS_MAKE_SYM | (abi >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0);
-	const uint64_t on_file = LANDLOCK_ACCESS_FS_WRITE_FILE | (abi >= 3 ? FS_TRUNCATE : 0) |
-	                         (abi >= 5 ? FS_IOCTL_DEV : 0);
+			      LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |
+			      LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+			      LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+			      LANDLOCK_ACCESS_FS_MAKE_SYM | (abi >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0);
+	const uint64_t on_file =
+	    LANDLOCK_ACCESS_FS_WRITE_FILE | (abi >= 3 ? FS_TRUNCATE : 0) | (abi >= 5 ? FS_IOCTL_DEV : 0);
 	struct ruleset_attr attr = { .handled_access_fs = make | on_file };
 	size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
 	long ruleset;
@@ -201,24 +199,21 @@ static long step_landlock(struct inside *in)
 
 static long step_seccomp(struct inside *in)
 {
+	/* Empty only where the policy merely prefers a filter and the kernel has none. */
 	struct sock_fprog program = { .len = (unsigned short)in->block->filter_count,
-		                      .filter = WIRE_AT(in->block, in->block->filter, struct sock_filter) };
+				      .filter = WIRE_AT(in->block, in->block->filter, struct sock_filter) };
 
-	return sys(seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+	return program.len ? sys(seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) : 0;
 }
 
 static const struct step {
 	enum wire_step id;
 	long (*run)(struct inside *in);
 } steps[] = {
-	{ WIRE_STEP_STDIO, step_stdio },
-	{ WIRE_STEP_RLIMITS, step_rlimits },
-	{ WIRE_STEP_IDENTITY, step_identity },
-	{ WIRE_STEP_CWD, step_cwd },
-	{ WIRE_STEP_PRIVILEGES, step_privileges },
-	{ WIRE_STEP_SPECULATION, step_speculation },
-	{ WIRE_STEP_LANDLOCK, step_landlock },
-	{ WIRE_STEP_SECCOMP, step_seccomp },
+	{ WIRE_STEP_STDIO, step_stdio },           { WIRE_STEP_RLIMITS, step_rlimits },
+	{ WIRE_STEP_IDENTITY, step_identity },     { WIRE_STEP_CWD, step_cwd },
+	{ WIRE_STEP_PRIVILEGES, step_privileges }, { WIRE_STEP_SPECULATION, step_speculation },
+	{ WIRE_STEP_LANDLOCK, step_landlock },     { WIRE_STEP_SECCOMP, step_seccomp },
 };
 
 /* Tell the host, and wait for its word while watching that it lives. */
@@ -226,7 +221,7 @@ static void wait_for_go(struct inside *in)
 {
 	struct wire_message message = { .type = WIRE_READY, .applied = in->applied };
 	struct pollfd fds[2] = { { .fd = WIRE_FD_EXEC, .events = POLLIN },
-		                 { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN } };
+				 { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN } };
 
 	sys(write, WIRE_FD_EXEC, &message, sizeof(message));
 	for (;;) {
@@ -241,7 +236,8 @@ static void wait_for_go(struct inside *in)
 		sys(exit_group, 125);
 }
 
-/* As execvp: a name without '/' is searched in the PATH inside. EACCES is remembered, ENOENT is passed over. */
+/* A name without '/' is searched in the PATH inside: EACCES is remembered, ENOENT is passed over. Unlike execvp(3), an empty
+ * element of PATH is skipped, and a file of no known format is not given to a shell. */
 static long execute(struct inside *in, char **argv, char **envp)
 {
 	const char *name = argv[0];
@@ -264,7 +260,7 @@ static long execute(struct inside *in, char **argv, char **envp)
 			dir++;
 		if (*dir == ':')
 			dir++;
-		if (n + len + 2 > sizeof(path))
+		if (n == 0 || n + len + 2 > sizeof(path))
 			continue;
 		path[n++] = '/';
 		for (size_t i = 0; i <= len; i++)

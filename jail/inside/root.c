@@ -23,26 +23,27 @@
 #ifndef O_PATH
 #define O_PATH 010000000
 #endif
-#define EPERM_ 1
-#define EEXIST_ 17
+#define EPERM_        1
+#define EEXIST_       17
+#define EINVAL_       22
 #define ENAMETOOLONG_ 36
-#define ESTALE_ 116
-#define MNT_DETACH_ 2
+#define ESTALE_       116
+#define MNT_DETACH_   2
 
 static const struct node {
 	const char *name;
 	unsigned int minor;
 	unsigned int major;
 } nodes[] = {
-	{ "dev/null", 3, 1 },    { "dev/zero", 5, 1 },    { "dev/full", 7, 1 },
-	{ "dev/random", 8, 1 },  { "dev/urandom", 9, 1 }, { "dev/tty", 0, 5 },
+	{ "dev/null", 3, 1 },   { "dev/zero", 5, 1 },    { "dev/full", 7, 1 },
+	{ "dev/random", 8, 1 }, { "dev/urandom", 9, 1 }, { "dev/tty", 0, 5 },
 };
 
 static const struct link {
 	const char *target, *name;
 } links[] = {
-	{ "/proc/self/fd", "dev/fd" },        { "/proc/self/fd/0", "dev/stdin" },
-	{ "/proc/self/fd/1", "dev/stdout" },  { "/proc/self/fd/2", "dev/stderr" },
+	{ "/proc/self/fd", "dev/fd" },       { "/proc/self/fd/0", "dev/stdin" },
+	{ "/proc/self/fd/1", "dev/stdout" }, { "/proc/self/fd/2", "dev/stderr" },
 	{ "pts/ptmx", "dev/ptmx" },
 };
 
@@ -115,7 +116,7 @@ static long write_file(int root_fd, const char *name, const char *text, size_t l
 static long clone_tree(const struct wire_block *block, const struct wire_entry *entry)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-		                .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
 	struct statx st;
 	long fd;
@@ -127,7 +128,7 @@ static long clone_tree(const struct wire_block *block, const struct wire_entry *
 		return fd;
 	ret = sys(statx, fd, "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_INO, &st);
 	if (ret == 0 && (st.stx_ino != entry->ino ||
-	                 entry->dev != (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor)))
+			 entry->dev != (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor)))
 		ret = -ESTALE_;
 	if (ret < 0) {
 		sys(close, fd);
@@ -172,7 +173,7 @@ static long add_entry(const struct wire_block *block, const struct wire_entry *e
 	const char *target = WIRE_AT(block, entry->target, char);
 	long ret;
 
-	switch (entry->kind) {
+	switch ((enum wire_kind)entry->kind) {
 	case WIRE_DIRECTORY:
 		ret = sys(mkdirat, root_fd, target + 1, 0755);
 		return ret == -EEXIST_ ? 0 : ret;
@@ -180,9 +181,10 @@ static long add_entry(const struct wire_block *block, const struct wire_entry *e
 		return sys(symlinkat, WIRE_AT(block, entry->text, char), root_fd, target + 1);
 	case WIRE_FILE:
 		return write_file(root_fd, target + 1, WIRE_AT(block, entry->text, char), entry->text_len);
-	default:
+	case WIRE_BIND:
 		return bind_entry(block, entry, root_fd);
 	}
+	return -EINVAL_;
 }
 
 /* A device node is made where the kernel lets us; in a user namespace (or without CAP_MKNOD) the host's is bound. */
@@ -209,7 +211,7 @@ static long add_node(int root_fd, const struct node *node)
 		return fd;
 	ret = sys(statx, fd, "", AT_EMPTY_PATH, STATX_TYPE, &st);
 	if (ret == 0 && ((st.stx_mode & 0170000) != 0020000 || st.stx_rdev_major != node->major ||
-	                 st.stx_rdev_minor != node->minor))
+			 st.stx_rdev_minor != node->minor))
 		ret = -ESTALE_;
 	if (ret < 0) {
 		sys(close, fd);
@@ -278,7 +280,8 @@ static long open_sources(struct wire_block *block, const char **ret_what)
 	for (uint32_t i = 0; i < block->entry_count; i++) {
 		long tree;
 
-		if (entries[i].kind != WIRE_BIND || entries[i].fd >= 0 || (entries[i].flags & WIRE_ENTRY_LATE))
+		if (entries[i].kind != WIRE_BIND || entries[i].fd >= 0 ||
+		    (entries[i].flags & WIRE_ENTRY_LATE))
 			continue;
 		*ret_what = WIRE_AT(block, entries[i].source, char);
 		tree = clone_tree(block, &entries[i]);

@@ -19,9 +19,9 @@ static inline long sys_call6(long nr, long a, long b, long c, long d, long e, lo
 	register long r9 __asm__("r9") = f;
 
 	__asm__ volatile("syscall"
-	                 : "=a"(ret)
-	                 : "0"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-	                 : "rcx", "r11", "memory");
+			 : "=a"(ret)
+			 : "0"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
 	return ret;
 }
 #elif defined(__aarch64__)
@@ -36,16 +36,16 @@ static inline long sys_call6(long nr, long a, long b, long c, long d, long e, lo
 	register long x5 __asm__("x5") = f;
 
 	__asm__ volatile("svc 0"
-	                 : "+r"(x0)
-	                 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-	                 : "memory");
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
 	return x0;
 }
 #else
 #error "this architecture has no system call stub"
 #endif
 
-#define SYS_N(nr, a, b, c, d, e, f, ...)                                                                       \
+#define SYS_N(nr, a, b, c, d, e, f, ...)                                                                     \
 	sys_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 /* sys(name, up to six arguments) */
 #define sys(name, ...) SYS_N(__NR_##name, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)

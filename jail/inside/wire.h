@@ -30,37 +30,37 @@ enum wire_fd {
 };
 
 /* Steps inside, in order. X(id, name) */
-#define WIRE_STEPS(X)                   \
-	X(NONE, "")                     \
-	X(SHIM, "start-init")           \
-	X(BLOCK, "read-plan")           \
-	X(SESSION, "session")           \
-	X(CGROUP, "join-cgroup")        \
-	X(CLOCK, "time-namespace")      \
-	X(OOM, "oom-score")             \
-	X(ROOT, "root")                 \
-	X(ATTACH, "attach-mounts")      \
-	X(PROC, "proc")                 \
-	X(SCRATCH, "scratch")           \
-	X(PTS, "pts")                   \
-	X(DETACH, "detach-old-root")    \
-	X(NETWORK, "network")           \
-	X(HOSTNAME, "hostname")         \
-	X(CGROUP_NS, "cgroup-namespace") \
-	X(USER, "user-namespace")       \
-	X(NESTING, "no-nesting")        \
-	X(BOUNDING, "bounding-set")     \
-	X(FORK, "fork")                 \
-	X(INIT_DROP, "init-drop")       \
-	X(STDIO, "descriptors")         \
-	X(RLIMITS, "rlimits")           \
-	X(IDENTITY, "ids")              \
-	X(CWD, "working-directory")     \
-	X(PRIVILEGES, "privileges")     \
-	X(SPECULATION, "speculation")   \
-	X(LANDLOCK, "landlock")         \
-	X(SECCOMP, "seccomp")           \
-	X(READY, "ready")               \
+#define WIRE_STEPS(X)                                                                                        \
+	X(NONE, "")                                                                                          \
+	X(SHIM, "start-init")                                                                                \
+	X(BLOCK, "read-plan")                                                                                \
+	X(SESSION, "session")                                                                                \
+	X(CGROUP, "join-cgroup")                                                                             \
+	X(CLOCK, "time-namespace")                                                                           \
+	X(OOM, "oom-score")                                                                                  \
+	X(ROOT, "root")                                                                                      \
+	X(ATTACH, "attach-mounts")                                                                           \
+	X(PROC, "proc")                                                                                      \
+	X(SCRATCH, "scratch")                                                                                \
+	X(PTS, "pts")                                                                                        \
+	X(DETACH, "detach-old-root")                                                                         \
+	X(NETWORK, "network")                                                                                \
+	X(HOSTNAME, "hostname")                                                                              \
+	X(CGROUP_NS, "cgroup-namespace")                                                                     \
+	X(USER, "user-namespace")                                                                            \
+	X(NESTING, "no-nesting")                                                                             \
+	X(BOUNDING, "bounding-set")                                                                          \
+	X(FORK, "fork")                                                                                      \
+	X(INIT_DROP, "init-drop")                                                                            \
+	X(STDIO, "descriptors")                                                                              \
+	X(RLIMITS, "rlimits")                                                                                \
+	X(IDENTITY, "ids")                                                                                   \
+	X(CWD, "working-directory")                                                                          \
+	X(PRIVILEGES, "privileges")                                                                          \
+	X(SPECULATION, "speculation")                                                                        \
+	X(LANDLOCK, "landlock")                                                                              \
+	X(SECCOMP, "seccomp")                                                                                \
+	X(READY, "ready")                                                                                    \
 	X(EXEC, "exec")
 
 enum wire_step {
@@ -77,6 +77,7 @@ enum wire_type {
 	WIRE_ENTERING, /* payload -> host: the next thing is the exec */
 	WIRE_NO_EXEC,  /* payload -> host: error of the exec */
 	WIRE_ENDED,    /* init -> host: how the payload ended */
+	WIRE_BACKSTOP, /* init -> host: its own deadline is over; it exits */
 };
 
 struct wire_message {
@@ -85,6 +86,7 @@ struct wire_message {
 	int32_t error;       /* positive errno */
 	int32_t wait_status; /* WIRE_ENDED, as of wait4(2) */
 	uint64_t user_us, system_us;
+	uint64_t end_us;  /* WIRE_ENDED: CLOCK_MONOTONIC of the host */
 	uint64_t applied; /* WIRE_READY: bits 1 << step of optional layers that are on */
 	char detail[64];
 };
@@ -100,8 +102,8 @@ enum {
 	WIRE_ENTRY_READ_ONLY = 1,
 	WIRE_ENTRY_NO_EXEC = 2,
 	WIRE_ENTRY_IS_DIRECTORY = 4,
-	WIRE_ENTRY_CREATE = 8,  /* the mount point is made in the root's own tmpfs */
-	WIRE_ENTRY_LATE = 16,   /* attached at every launch, not when the root is built */
+	WIRE_ENTRY_CREATE = 8, /* the mount point is made in the root's own tmpfs */
+	WIRE_ENTRY_LATE = 16,  /* attached at every launch, not when the root is built */
 };
 
 struct wire_entry {
@@ -111,7 +113,7 @@ struct wire_entry {
 	uint32_t source; /* string: host path, where the builder opens it itself (ordinary user) */
 	uint32_t text;   /* string: link target or file content */
 	uint32_t text_len;
-	int32_t fd;      /* detached mount tree in the builder's descriptor table, or -1 */
+	int32_t fd; /* detached mount tree in the builder's descriptor table, or -1 */
 	uint32_t pad;
 	uint64_t dev, ino; /* what the source must be */
 };
@@ -123,16 +125,15 @@ struct wire_rlimit {
 };
 
 enum {
-	WIRE_PRIVILEGED = 1,      /* namespaces are prepared by root; otherwise init builds the root itself */
-	WIRE_REUSABLE = 2,        /* the prepared mount namespace is copied, not entered */
+	WIRE_PRIVILEGED = 1, /* namespaces are prepared by root; otherwise init builds the root itself */
+	WIRE_REUSABLE = 2,   /* the prepared mount namespace is copied, not entered */
 	WIRE_LOOPBACK_UP = 4,
 	WIRE_TMP_EXEC = 8,
 	WIRE_SPECULATION = 16,
-	WIRE_FRESH_USER_NS = 32,  /* nesting limits are still to be written */
+	WIRE_FRESH_USER_NS = 32, /* nesting limits are still to be written */
 	WIRE_TIME_NS = 64,
 	WIRE_CGROUP_NS = 128,
 	WIRE_OWN_NETWORK = 256,
-	WIRE_SPAWN = 512,         /* new processes are allowed: for documentation, the filter decides */
 };
 
 struct wire_block {
@@ -150,12 +151,12 @@ struct wire_block {
 	uint32_t search_path; /* value of PATH inside */
 	uint32_t hostname, hostname_len;
 	uint32_t working_directory;
-	uint32_t scratch_options; /* tmpfs options of /tmp and /dev/shm together */
+	uint32_t scratch_options;          /* tmpfs options of /tmp and /dev/shm together */
 	uint32_t writable, writable_count; /* uint32_t string offsets: trees that Landlock lets be written */
 	uint32_t landlock_abi;
-	uint32_t fail_step;    /* test hook: enum wire_step that reports EIO instead of running */
-	int64_t clock_offset;  /* seconds added to the monotonic and boot clocks inside */
-	uint64_t backstop_ms;  /* init ends the jail by itself after this long */
+	uint32_t fail_step;   /* test hook: enum wire_step that reports EIO after it ran */
+	int64_t clock_offset; /* seconds added to the monotonic and boot clocks inside */
+	uint64_t backstop_ms; /* init ends the jail by itself after this long */
 };
 
 #define WIRE_AT(block, offset, type) ((type *)(void *)((char *)(block) + (offset)))

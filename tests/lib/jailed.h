@@ -69,8 +69,8 @@ static inline int jailed_prepare(struct jailed *jailed, bool reusable)
 	jail_capabilities(&jailed->host, &jailed->policy, &jailed->capabilities);
 	if (policy_match(&jailed->policy, &jailed->capabilities, &subject, &jailed->match, &jailed->err) < 0)
 		return jailed->step = 1;
-	if (jail_plan_build(&jailed->policy, &jailed->host, &jailed->capabilities, &jailed->match, NULL, &jailed->plan,
-	                    &jailed->err) < 0)
+	if (jail_plan_build(&jailed->policy, &jailed->host, &jailed->capabilities, &jailed->match, NULL,
+			    &jailed->plan, &jailed->err) < 0)
 		return jailed->step = 2;
 	if (jail_prepare(&jailed->plan, &jailed->host, reusable, &jailed->tmpl, &jailed->err) < 0)
 		return jailed->step = 3;
@@ -201,12 +201,15 @@ static inline void ledger_check(const struct ledger *before, const struct jail_h
 {
 	struct ledger after = ledger_take(host);
 
-	cr_expect(after.children == before->children, "%s: %d children, before %d", label, after.children, before->children);
+	cr_expect(after.children == before->children, "%s: %d children, before %d", label, after.children,
+		  before->children);
 	/* A template may have had a network namespace ready, which the launch took. */
-	cr_expect(after.descriptors <= before->descriptors, "%s: %d descriptors, before %d", label, after.descriptors,
-	          before->descriptors);
-	cr_expect(after.mounts == before->mounts, "%s: %d mounts, before %d", label, after.mounts, before->mounts);
-	cr_expect(after.cgroups == before->cgroups, "%s: %d cgroups, before %d", label, after.cgroups, before->cgroups);
+	cr_expect(after.descriptors <= before->descriptors, "%s: %d descriptors, before %d", label,
+		  after.descriptors, before->descriptors);
+	cr_expect(after.mounts == before->mounts, "%s: %d mounts, before %d", label, after.mounts,
+		  before->mounts);
+	cr_expect(after.cgroups == before->cgroups, "%s: %d cgroups, before %d", label, after.cgroups,
+		  before->cgroups);
 }
 
 #endif

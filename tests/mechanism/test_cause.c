@@ -5,9 +5,10 @@
 
 #include "tests/lib/jailed.h"
 
-#define EXPECT_CAUSE(j, wanted)                                                                                  \
-	cr_expect((j)->step == 0 && (j)->outcome.cause == (wanted), "step %d, cause %s, wanted %s: %s %s", (j)->step, \
-	          jail_cause_name((j)->outcome.cause), jail_cause_name(wanted), (j)->outcome.detail, (j)->err.text)
+#define EXPECT_CAUSE(j, wanted)                                                                              \
+	cr_expect((j)->step == 0 && (j)->outcome.cause == (wanted), "step %d, cause %s, wanted %s: %s %s",   \
+		  (j)->step, jail_cause_name((j)->outcome.cause), jail_cause_name(wanted),                   \
+		  (j)->outcome.detail, (j)->err.text)
 
 Test(cause, exit_with_zero, .timeout = 60)
 {
@@ -61,8 +62,8 @@ Test(cause, wall_time, .timeout = 120)
 		EXPECT_CAUSE(j, JAIL_CAUSE_WALL_TIME);
 		cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), "before\n", "%s", scripts[i]);
 		/* Generous for a slow machine, and far below what the program wanted. */
-		cr_expect(j->outcome.wall_us >= 500000 && j->outcome.wall_us < 10000000, "%s: %llu us", scripts[i],
-		          (unsigned long long)j->outcome.wall_us);
+		cr_expect(j->outcome.wall_us >= 500000 && j->outcome.wall_us < 10000000, "%s: %llu us",
+			  scripts[i], (unsigned long long)j->outcome.wall_us);
 		cr_expect_eq(j->outcome.exit_code, -1);
 		jailed_free(j);
 	}
@@ -91,7 +92,7 @@ Test(cause, cpu_time, .timeout = 120)
 	jailed_sh(j, "(trap '' XCPU; while :; do :; done) & while :; do :; done");
 	EXPECT_CAUSE(j, JAIL_CAUSE_CPU_TIME);
 	cr_expect(j->outcome.cpu_us >= 500000 && j->outcome.cpu_us < 5000000, "%llu us of CPU",
-	          (unsigned long long)j->outcome.cpu_us);
+		  (unsigned long long)j->outcome.cpu_us);
 	jailed_free(j);
 }
 
@@ -129,14 +130,14 @@ Test(cause, pids, .timeout = 120)
 	jailed_need(j, CGROUP_PIDS);
 	j->policy.limits.pids_max = 8;
 	jailed_python(j, "import os, time\n"
-	                 "n = 1\n"
-	                 "try:\n"
-	                 "  while True:\n"
-	                 "    if os.fork() == 0: time.sleep(30)\n"
-	                 "    n += 1\n"
-	                 "except BlockingIOError:\n"
-	                 "  print(n, flush=True)\n"
-	                 "  os._exit(3)\n");
+			 "n = 1\n"
+			 "try:\n"
+			 "  while True:\n"
+			 "    if os.fork() == 0: time.sleep(30)\n"
+			 "    n += 1\n"
+			 "except BlockingIOError:\n"
+			 "  print(n, flush=True)\n"
+			 "  os._exit(3)\n");
 	EXPECT_CAUSE(j, JAIL_CAUSE_PIDS);
 	cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), "8\n");
 	cr_expect_eq(j->outcome.exit_code, 3);
@@ -198,7 +199,7 @@ Test(cause, syscall, .timeout = 60)
 
 	j->policy.syscalls.on_violation = POLICY_VIOLATION_KILL;
 	jailed_python(j, "import ctypes\n"
-	                 "ctypes.CDLL(None, use_errno=True).mount(b'a', b'/tmp', b'tmpfs', 0, None)\n");
+			 "ctypes.CDLL(None, use_errno=True).mount(b'a', b'/tmp', b'tmpfs', 0, None)\n");
 	EXPECT_CAUSE(j, JAIL_CAUSE_SYSCALL);
 	cr_expect_eq(j->outcome.signal, SIGSYS);
 	jailed_free(j);
@@ -209,7 +210,7 @@ Test(cause, network, .timeout = 60)
 	struct jailed *j = jailed_new();
 
 	jailed_python(j, "import socket\n"
-	                 "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 9))\n");
+			 "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 9))\n");
 	EXPECT_CAUSE(j, JAIL_CAUSE_NETWORK);
 	cr_expect_eq(j->outcome.exit_code, 1);
 	jailed_free(j);
@@ -273,9 +274,10 @@ Test(cause, a_refusal_that_did_not_matter, .timeout = 60)
 {
 	struct jailed *j = jailed_new();
 
-	jailed_python(j, "import socket\n"
-	                 "try: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 9))\n"
-	                 "except OSError: pass\n");
+	jailed_python(j,
+		      "import socket\n"
+		      "try: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 9))\n"
+		      "except OSError: pass\n");
 	EXPECT_CAUSE(j, JAIL_CAUSE_EXIT);
 	cr_expect(!j->outcome.hit[JAIL_CAUSE_NETWORK]);
 	jailed_free(j);

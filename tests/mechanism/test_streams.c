@@ -29,7 +29,7 @@ Test(streams, cap_is_exact_and_the_rest_is_drained, .timeout = 120)
 		cr_expect_eq(j->step, 0, "%s: %s", rows[i].script, j->err.text);
 		cr_expect_eq(output->len, rows[i].kept, "%s: kept %zu", rows[i].script, output->len);
 		cr_expect_eq(output->total, rows[i].total, "%s: total %llu", rows[i].script,
-		             (unsigned long long)output->total);
+			     (unsigned long long)output->total);
 		cr_expect_eq(output->truncated, rows[i].truncated, "%s", rows[i].script);
 		cr_expect_eq(j->outcome.exit_code, 0);
 		if (strstr(rows[i].script, "done"))
@@ -62,7 +62,8 @@ Test(streams, ten_mebibytes_through_cat, .timeout = 120)
 	j->command.stdin_len = len;
 	jailed_run(j, "/bin/cat", NULL, NULL);
 	cr_expect_eq(j->outcome.output[JAIL_STDOUT].len, len);
-	cr_expect(j->outcome.output[JAIL_STDOUT].bytes && memcmp(j->outcome.output[JAIL_STDOUT].bytes, input, len) == 0);
+	cr_expect(j->outcome.output[JAIL_STDOUT].bytes &&
+		  memcmp(j->outcome.output[JAIL_STDOUT].bytes, input, len) == 0);
 	jailed_free(j);
 	free(input);
 }

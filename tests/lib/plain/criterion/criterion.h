@@ -36,25 +36,27 @@ struct plain_state {
 static struct plain_test *plain_first, **plain_last = &plain_first;
 static struct plain_state *plain_now;
 
-#define Test(suite_, name_, ...)                                                                        \
-	static void suite_##_##name_(void);                                                             \
-	static struct plain_test plain_##suite_##_##name_ = { .suite = #suite_, .name = #name_,         \
-		                                              .run = suite_##_##name_, __VA_ARGS__ };   \
-	__attribute__((constructor)) static void plain_add_##suite_##_##name_(void)                     \
-	{                                                                                               \
-		*plain_last = &plain_##suite_##_##name_;                                                \
-		plain_last = &plain_##suite_##_##name_.next;                                            \
-	}                                                                                               \
+#define Test(suite_, name_, ...)                                                                             \
+	static void suite_##_##name_(void);                                                                  \
+	static struct plain_test plain_##suite_##_##name_ = {                                                \
+		.suite = #suite_, .name = #name_, .run = suite_##_##name_, __VA_ARGS__                       \
+	};                                                                                                   \
+	__attribute__((constructor)) static void plain_add_##suite_##_##name_(void)                          \
+	{                                                                                                    \
+		*plain_last = &plain_##suite_##_##name_;                                                     \
+		plain_last = &plain_##suite_##_##name_.next;                                                 \
+	}                                                                                                    \
 	static void suite_##_##name_(void)
 
-__attribute__((format(printf, 5, 6), unused)) static void plain_failed(int fatal, const char *file, int line,
-                                                                       const char *what, const char *format, ...)
+__attribute__((format(printf, 5, 6), unused)) static void
+plain_failed(int fatal, const char *file, int line, const char *what, const char *format, ...)
 {
 	size_t used = strlen(plain_now->text);
 	va_list args;
 
 	plain_now->failures++;
-	used += (size_t)snprintf(plain_now->text + used, sizeof(plain_now->text) - used, "  %s:%d: %s: ", file, line, what);
+	used += (size_t)snprintf(plain_now->text + used, sizeof(plain_now->text) - used,
+				 "  %s:%d: %s: ", file, line, what);
 	if (used < sizeof(plain_now->text)) {
 		va_start(args, format);
 		vsnprintf(plain_now->text + used, sizeof(plain_now->text) - used, format, args);
@@ -67,42 +69,44 @@ __attribute__((format(printf, 5, 6), unused)) static void plain_failed(int fatal
 }
 
 /* The message is optional, as in Criterion. */
-#define PLAIN_CHECK(fatal, condition, what, ...)                                                \
-	do {                                                                                    \
-		if (!(condition))                                                               \
-			plain_failed((fatal), __FILE__, __LINE__, (what), " " __VA_ARGS__);     \
+#define PLAIN_CHECK(fatal, condition, what, ...)                                                             \
+	do {                                                                                                 \
+		if (!(condition))                                                                            \
+			plain_failed((fatal), __FILE__, __LINE__, (what), " " __VA_ARGS__);                  \
 	} while (0)
 
-#define cr_assert(condition, ...) PLAIN_CHECK(1, condition, #condition, __VA_ARGS__)
-#define cr_expect(condition, ...) PLAIN_CHECK(0, condition, #condition, __VA_ARGS__)
+#define cr_assert(condition, ...)     PLAIN_CHECK(1, condition, #condition, __VA_ARGS__)
+#define cr_expect(condition, ...)     PLAIN_CHECK(0, condition, #condition, __VA_ARGS__)
 #define cr_assert_not(condition, ...) PLAIN_CHECK(1, !(condition), "not " #condition, __VA_ARGS__)
 #define cr_expect_not(condition, ...) PLAIN_CHECK(0, !(condition), "not " #condition, __VA_ARGS__)
-#define cr_assert_eq(a, b, ...)  PLAIN_CHECK(1, (a) == (b), #a " == " #b, __VA_ARGS__)
-#define cr_expect_eq(a, b, ...)  PLAIN_CHECK(0, (a) == (b), #a " == " #b, __VA_ARGS__)
-#define cr_assert_neq(a, b, ...) PLAIN_CHECK(1, (a) != (b), #a " != " #b, __VA_ARGS__)
-#define cr_expect_neq(a, b, ...) PLAIN_CHECK(0, (a) != (b), #a " != " #b, __VA_ARGS__)
-#define cr_assert_lt(a, b, ...)  PLAIN_CHECK(1, (a) < (b), #a " < " #b, __VA_ARGS__)
-#define cr_expect_lt(a, b, ...)  PLAIN_CHECK(0, (a) < (b), #a " < " #b, __VA_ARGS__)
-#define cr_assert_leq(a, b, ...) PLAIN_CHECK(1, (a) <= (b), #a " <= " #b, __VA_ARGS__)
-#define cr_expect_leq(a, b, ...) PLAIN_CHECK(0, (a) <= (b), #a " <= " #b, __VA_ARGS__)
-#define cr_assert_gt(a, b, ...)  PLAIN_CHECK(1, (a) > (b), #a " > " #b, __VA_ARGS__)
-#define cr_expect_gt(a, b, ...)  PLAIN_CHECK(0, (a) > (b), #a " > " #b, __VA_ARGS__)
-#define cr_assert_geq(a, b, ...) PLAIN_CHECK(1, (a) >= (b), #a " >= " #b, __VA_ARGS__)
-#define cr_expect_geq(a, b, ...) PLAIN_CHECK(0, (a) >= (b), #a " >= " #b, __VA_ARGS__)
-#define cr_assert_null(a, ...) PLAIN_CHECK(1, (a) == NULL, #a " is NULL", __VA_ARGS__)
-#define cr_expect_null(a, ...) PLAIN_CHECK(0, (a) == NULL, #a " is NULL", __VA_ARGS__)
-#define cr_assert_not_null(a, ...) PLAIN_CHECK(1, (a) != NULL, #a " is not NULL", __VA_ARGS__)
-#define cr_expect_not_null(a, ...) PLAIN_CHECK(0, (a) != NULL, #a " is not NULL", __VA_ARGS__)
-#define cr_assert_str_eq(a, b, ...) PLAIN_CHECK(1, strcmp((a), (b)) == 0, #a " equals " #b, __VA_ARGS__)
-#define cr_expect_str_eq(a, b, ...) PLAIN_CHECK(0, strcmp((a), (b)) == 0, #a " equals " #b, __VA_ARGS__)
-#define cr_assert_str_neq(a, b, ...) PLAIN_CHECK(1, strcmp((a), (b)) != 0, #a " differs from " #b, __VA_ARGS__)
-#define cr_expect_str_neq(a, b, ...) PLAIN_CHECK(0, strcmp((a), (b)) != 0, #a " differs from " #b, __VA_ARGS__)
+#define cr_assert_eq(a, b, ...)       PLAIN_CHECK(1, (a) == (b), #a " == " #b, __VA_ARGS__)
+#define cr_expect_eq(a, b, ...)       PLAIN_CHECK(0, (a) == (b), #a " == " #b, __VA_ARGS__)
+#define cr_assert_neq(a, b, ...)      PLAIN_CHECK(1, (a) != (b), #a " != " #b, __VA_ARGS__)
+#define cr_expect_neq(a, b, ...)      PLAIN_CHECK(0, (a) != (b), #a " != " #b, __VA_ARGS__)
+#define cr_assert_lt(a, b, ...)       PLAIN_CHECK(1, (a) < (b), #a " < " #b, __VA_ARGS__)
+#define cr_expect_lt(a, b, ...)       PLAIN_CHECK(0, (a) < (b), #a " < " #b, __VA_ARGS__)
+#define cr_assert_leq(a, b, ...)      PLAIN_CHECK(1, (a) <= (b), #a " <= " #b, __VA_ARGS__)
+#define cr_expect_leq(a, b, ...)      PLAIN_CHECK(0, (a) <= (b), #a " <= " #b, __VA_ARGS__)
+#define cr_assert_gt(a, b, ...)       PLAIN_CHECK(1, (a) > (b), #a " > " #b, __VA_ARGS__)
+#define cr_expect_gt(a, b, ...)       PLAIN_CHECK(0, (a) > (b), #a " > " #b, __VA_ARGS__)
+#define cr_assert_geq(a, b, ...)      PLAIN_CHECK(1, (a) >= (b), #a " >= " #b, __VA_ARGS__)
+#define cr_expect_geq(a, b, ...)      PLAIN_CHECK(0, (a) >= (b), #a " >= " #b, __VA_ARGS__)
+#define cr_assert_null(a, ...)        PLAIN_CHECK(1, (a) == NULL, #a " is NULL", __VA_ARGS__)
+#define cr_expect_null(a, ...)        PLAIN_CHECK(0, (a) == NULL, #a " is NULL", __VA_ARGS__)
+#define cr_assert_not_null(a, ...)    PLAIN_CHECK(1, (a) != NULL, #a " is not NULL", __VA_ARGS__)
+#define cr_expect_not_null(a, ...)    PLAIN_CHECK(0, (a) != NULL, #a " is not NULL", __VA_ARGS__)
+#define cr_assert_str_eq(a, b, ...)   PLAIN_CHECK(1, strcmp((a), (b)) == 0, #a " equals " #b, __VA_ARGS__)
+#define cr_expect_str_eq(a, b, ...)   PLAIN_CHECK(0, strcmp((a), (b)) == 0, #a " equals " #b, __VA_ARGS__)
+#define cr_assert_str_neq(a, b, ...)                                                                         \
+	PLAIN_CHECK(1, strcmp((a), (b)) != 0, #a " differs from " #b, __VA_ARGS__)
+#define cr_expect_str_neq(a, b, ...)                                                                         \
+	PLAIN_CHECK(0, strcmp((a), (b)) != 0, #a " differs from " #b, __VA_ARGS__)
 #define cr_assert_fail(...) PLAIN_CHECK(1, 0, "fail", __VA_ARGS__)
-#define cr_skip_test(...)                                                               \
-	do {                                                                            \
-		snprintf(plain_now->reason, sizeof(plain_now->reason), " " __VA_ARGS__); \
-		plain_now->skipped = 1;                                                 \
-		_exit(0);                                                               \
+#define cr_skip_test(...)                                                                                    \
+	do {                                                                                                 \
+		snprintf(plain_now->reason, sizeof(plain_now->reason), " " __VA_ARGS__);                     \
+		plain_now->skipped = 1;                                                                      \
+		_exit(0);                                                                                    \
 	} while (0)
 #define cr_skip cr_skip_test
 
@@ -156,7 +160,7 @@ int main(int argc, char **argv)
 		fprintf(tap, "\n%s", plain_now->text);
 		if (status && !plain_now->failures)
 			fprintf(tap, "  ended with wait status 0x%x%s\n", (unsigned int)status,
-			        WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? " (time limit)" : "");
+				WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? " (time limit)" : "");
 	}
 	fclose(tap);
 	return bad ? 1 : 0;

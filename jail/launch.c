@@ -620,8 +620,11 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
 		return -1;
 	}
 	undo_mounts(run, err); /* attached; init holds them */
+	/* While the program runs: what supervisors that were killed left, since nobody else will look; and the next namespace. */
+	if (!atomic_exchange(&tmpl->cleaned, true) && cgroup_has_leftovers(&tmpl->host->cgroup))
+		cgroup_clean(&tmpl->host->cgroup, false);
 	if (tmpl->reusable)
-		template_begin_network(tmpl); /* while the program runs */
+		template_begin_network(tmpl);
 	run->launch_us = clock_us() - run->start_us;
 	*ret = run;
 	return 0;

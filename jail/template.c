@@ -178,9 +178,6 @@ static int realise(struct jail_template *tmpl, struct warder_error *err)
 {
 	int ret;
 
-	/* What supervisors that were killed left, since nobody else will look. */
-	if (cgroup_has_leftovers(&tmpl->host->cgroup))
-		cgroup_clean(&tmpl->host->cgroup, false);
 	if (rootfs_open(&tmpl->plan.rootfs, err) < 0)
 		return -1;
 	if (read_own_namespaces(tmpl, err) < 0)

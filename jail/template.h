@@ -28,6 +28,7 @@ struct jail_template {
 	bool reusable;
 	int owner_pid;                             /* the process whose life the jails are tied to */
 	atomic_bool used;                          /* a template that is not reusable has been launched */
+	atomic_bool cleaned;                       /* leftovers of dead supervisors have been looked for */
 	struct block block;                        /* what every launch's block begins with */
 	int image_fd;                              /* the init program */
 	int mount_ns_fd;                           /* the prepared root, privileged launches; -1 otherwise */

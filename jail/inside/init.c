@@ -429,6 +429,10 @@ static long step_bounding(struct inside *in)
 
 static long step_fork(struct inside *in)
 {
+	long ret = sys(pipe2, in->gate, O_CLOEXEC);
+
+	if (ret < 0)
+		return ret;
 	in->payload_pid = (int)sys(clone, SIGCHLD, 0, 0, 0, 0);
 	if (in->payload_pid == 0)
 		payload_main(in);
@@ -454,8 +458,11 @@ static long step_init_drop(struct inside *in)
 	sys(close, WIRE_FD_STDERR);
 	sys(close, WIRE_FD_EXEC);
 	sys(close, WIRE_FD_BLOCK);
+	sys(close, in->gate[0]);
 	ret = inside_drop_capabilities();
-	return ret < 0 ? ret : sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (ret == 0)
+		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return ret;
 }
 
 static const struct step {
@@ -528,6 +535,9 @@ static _Noreturn void wait_for_end(struct inside *in)
 
 	if (signals < 0)
 		inside_fail(in, WIRE_FD_CONTROL, WIRE_STEP_INIT_DROP, signals, "signalfd");
+	/* Nothing untrusted runs before this: the payload reads it before it says that it is ready. */
+	sys(write, in->gate[1], "", 1);
+	sys(close, in->gate[1]);
 	for (;;) {
 		/* ppoll(2) as a system call leaves the time that is left in its argument. */
 		long n;

@@ -45,8 +45,11 @@ static long step_stdio(struct inside *in)
 
 	if (ret < 0)
 		return ret;
-	/* Only the standard streams, the host's socket and the supervisor's pidfd stay, the last two until the exec. */
-	sys(close, WIRE_FD_CONTROL);
+	/* Only the standard streams stay, and until the exec the gate (in the place of init's socket), the host's socket and the
+	 * supervisor's pidfd. */
+	ret = sys(dup3, in->gate[0], WIRE_FD_CONTROL, O_CLOEXEC);
+	if (ret < 0)
+		return ret;
 	sys(close, WIRE_FD_BLOCK);
 	ret = sys(fcntl, WIRE_FD_EXEC, F_SETFD, FD_CLOEXEC);
 	if (ret == 0)
@@ -222,7 +225,11 @@ static void wait_for_go(struct inside *in)
 	struct wire_message message = { .type = WIRE_READY, .applied = in->applied };
 	struct pollfd fds[2] = { { .fd = WIRE_FD_EXEC, .events = POLLIN },
 				 { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN } };
+	char passed;
 
+	/* End of file: init failed to give up its privileges, and says so. */
+	if (sys(read, WIRE_FD_CONTROL, &passed, 1) != 1)
+		sys(exit_group, 125);
 	sys(write, WIRE_FD_EXEC, &message, sizeof(message));
 	for (;;) {
 		if (sys(ppoll, fds, 2, 0, 0, 0) < 0)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mountinfo.h"
+
 /*
  * The kernel writes these texts, but parts of them are chosen by others: mount points and roots, the names of
  * cgroups and processes. So nothing here trusts a length, a separator or a terminator. Numbers are whole, unsigned and
@@ -122,85 +124,24 @@ bool cgroup_text_has_word(const char *text, size_t len, const char *word)
 	return false;
 }
 
-/* The kernel writes space, tab, newline and backslash in paths as \ooo. */
-static bool unescape(struct span piece, char *ret, size_t size)
-{
-	size_t used = 0;
-
-	for (const char *p = piece.at; p < piece.end; p++) {
-		char c = *p;
-
-		if (c == '\\') {
-			unsigned value = 0;
-
-			if (piece.end - p < 4)
-				return false;
-			for (int i = 1; i <= 3; i++) {
-				if (p[i] < '0' || p[i] > '7')
-					return false;
-				value = value * 8 + (unsigned)(p[i] - '0');
-			}
-			c = (char)value;
-			p += 3;
-		}
-		if (c == '\0' || used + 1 >= size)
-			return false;
-		ret[used++] = c;
-	}
-	ret[used] = '\0';
-	return used > 0 && ret[0] == '/';
-}
-
-static unsigned v1_controllers(struct span options)
-{
-	struct span option;
-	unsigned found = 0;
-
-	while (cut(&options, ',', &option))
-		for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
-			if (equal(option, v1_names[c]))
-				found |= 1u << c;
-	return found;
-}
-
-static bool has_option(struct span options, const char *word)
-{
-	struct span option;
-
-	while (cut(&options, ',', &option))
-		if (equal(option, word))
-			return true;
-	return false;
-}
-
 bool cgroup_text_mount(const char *line, size_t len, struct cgroup_mount *ret)
 {
-	struct span rest = one_line(line, len);
-	struct span field[6]; /* id, parent, device, root, mount point, options */
-	struct span piece;
-	struct span type;
-	struct span super;
+	const struct span text = one_line(line, len);
+	struct mountinfo fields;
 	struct cgroup_mount mount = { 0 };
 
-	for (int i = 0; i < 6; i++)
-		if (!cut(&rest, ' ', &field[i]))
-			return false;
-	do { /* optional fields, any number, up to a lone "-" */
-		if (!cut(&rest, ' ', &piece))
-			return false;
-	} while (!equal(piece, "-"));
-	if (!cut(&rest, ' ', &type) || !cut(&rest, ' ', &piece))
+	if (!mountinfo_parse((struct mountinfo_text){ text.at, (size_t)(text.end - text.at) }, &fields))
 		return false;
-	if (!cut(&rest, ' ', &super))
-		super = (struct span){ piece.end, piece.end };
-	mount.v2 = equal(type, "cgroup2");
-	if (!mount.v2 && !equal(type, "cgroup"))
+	mount.v2 = mountinfo_is(fields.type, "cgroup2");
+	if (!mount.v2 && !mountinfo_is(fields.type, "cgroup"))
 		return false;
-	if (!unescape(field[3], mount.root, sizeof(mount.root)) ||
-	    !unescape(field[4], mount.point, sizeof(mount.point)))
+	if (!mountinfo_path(fields.root, mount.root, sizeof(mount.root)) ||
+	    !mountinfo_path(fields.point, mount.point, sizeof(mount.point)))
 		return false;
-	mount.read_only = has_option(field[5], "ro") || has_option(super, "ro");
-	mount.controllers = mount.v2 ? 0 : v1_controllers(super);
+	mount.read_only = mountinfo_has(fields.options, "ro") || mountinfo_has(fields.super, "ro");
+	for (int c = 0; c < CGROUP_CONTROLLER_COUNT && !mount.v2; c++)
+		if (mountinfo_has(fields.super, v1_names[c]))
+			mount.controllers |= 1u << c;
 	*ret = mount;
 	return true;
 }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mountinfo.h"
 #include "rootfs/path.h"
 
 /* What only describes or controls the host's kernel. Not here: tmpfs, mqueue, overlay, fuse. */
@@ -85,93 +86,45 @@ void source_done(struct source *source)
 
 /* ---- the mount table ---- */
 
-static void close_file(FILE **file)
-{
-	if (*file)
-		fclose(*file);
-}
-
 char *source_mounts(struct warder_error *err)
 {
-	__attribute__((cleanup(close_file))) FILE *file = fopen("/proc/self/mountinfo", "re");
-	char *text = NULL;
-	size_t size = 0;
+	static const char path[] = "/proc/self/mountinfo";
+	size_t len;
+	char *text = mountinfo_read(AT_FDCWD, path, NULL, 16384, &len);
 
-	if (!file || getdelim(&text, &size, '\0', file) <= 0) {
-		int error = errno;
-
-		free(text);
-		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error,
-				"cannot read /proc/self/mountinfo");
-		return NULL;
-	}
+	if (!text)
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot read %s", path);
 	return text;
 }
 
-/* Field `n` (from 0) of a line; fields are separated by one blank. NULL past the end. */
-static const char *field_at(const char *line, unsigned int n)
+static const char *type_of(const struct mountinfo *mount)
 {
-	for (; n > 0; n--) {
-		line += strcspn(line, " \n");
-		if (*line != ' ')
-			return NULL;
-		line++;
-	}
-	return line;
-}
-
-/* A mount point, with \040 and the like decoded. */
-static void decode(const char *field, char *point, size_t size)
-{
-	size_t used = 0;
-
-	for (; *field && *field != ' ' && *field != '\n' && used + 1 < size; used++) {
-		unsigned int code;
-
-		if (*field == '\\' && sscanf(field + 1, "%3o", &code) == 1) {
-			point[used] = (char)code;
-			field += 4;
-		} else {
-			point[used] = *field++;
-		}
-	}
-	point[used] = '\0';
-}
-
-/* The type follows the " - " that ends the optional fields. */
-static const char *type_of(const char *line)
-{
-	size_t line_len = strcspn(line, "\n");
-	const char *dash = memmem(line, line_len, " - ", 3);
-
-	if (!dash)
-		return NULL;
-	for (size_t i = 0; i < sizeof(kernel_types) / sizeof(kernel_types[0]); i++) {
-		size_t len = strlen(kernel_types[i]);
-
-		if (strncmp(dash + 3, kernel_types[i], len) == 0 && dash[3 + len] == ' ')
+	for (size_t i = 0; i < sizeof(kernel_types) / sizeof(kernel_types[0]); i++)
+		if (mountinfo_is(mount->type, kernel_types[i]))
 			return kernel_types[i];
-	}
 	return NULL;
 }
 
 const char *source_kernel_type(const char *mounts, const char *path)
 {
-	const char *around = NULL, *beneath = NULL, *line = mounts;
+	struct mountinfo_text text = { mounts, strlen(mounts) };
+	struct mountinfo_text line;
+	const char *around = NULL, *beneath = NULL;
 	size_t around_len = 0;
 	char point[PATH_MAX];
 
-	for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		const char *field = field_at(line, 4);
+	while (mountinfo_cut(&text, &line)) {
+		struct mountinfo mount;
 
-		if (!field)
+		if (!mountinfo_parse(line, &mount))
 			continue;
-		decode(field, point, sizeof(point));
-		if (path_within(point, path) && strlen(point) >= around_len) {
-			around = type_of(line);
+		if (!mountinfo_path(mount.point, point, sizeof(point))) {
+			beneath = type_of(&mount) ? type_of(&mount) : beneath; /* it may be anywhere */
+		} else if (path_within(point, path) && strlen(point) >= around_len) {
+			around = type_of(&mount);
 			around_len = strlen(point);
-		} else if (path_within(path, point) && type_of(line)) {
-			beneath = type_of(line);
+		} else if (path_within(path, point) && type_of(&mount)) {
+			beneath = type_of(&mount);
 		}
 	}
 	return around ? around : beneath;

@@ -2,7 +2,7 @@
  * cgroup: limits, accounting and killing of one run, on cgroup v2, v1, or controller by controller on a
  * hybrid host.
  *
- * Life: cgroup_probe() once (reads mounts, tries) -> per run cgroup_create() makes one leaf in every
+ * Life: cgroup_probe() (reads mounts, tries) -> per run cgroup_create() makes one leaf in every
  * hierarchy needed and writes the limits -> the jail's init is born in the v2 leaf (join_v2_fd with
  * CLONE_INTO_CGROUP) and writes "0" into each join_v1_fd -> cgroup_read_back() for the receipt ->
  * cgroup_usage() while it runs -> cgroup_kill() -> cgroup_final() -> cgroup_remove(). A leaf is never used twice
@@ -50,20 +50,24 @@ struct cgroup_host {
 	 * processes cannot hand controllers down ("" = it did not move). */
 	char seat[CGROUP_BASE_MAX + 80];
 	unsigned seat_enabled; /* controllers (1u << enum cgroup_controller) handed down for that */
+	struct cgroup_host *next; /* list of the hosts of this process; seat and made_parent pass along it */
 };
 
 /* Probe. `parent`: NULL or "" for the default base, else a directory name (relative to each hierarchy's
  * mount point, e.g. "warder-test") that exists or is made in each hierarchy and below which leaves go; the
- * environment is not consulted. Never fails: what is not there is told in reason[]. Once per process.
+ * environment is not consulted. Never fails: what is not there is told in reason[]. *ret must stay where it is until
+ * cgroup_host_done(); several may live at once.
  * Default base: v1, the mount point of the hierarchy as seen in /proc/self/mountinfo; v2, the own cgroup if
  * its subtree_control has or accepts the controllers (a delegated cgroup whose only process is this one accepts them
  * after the process has moved to a child, see `seat`), else the mount point.
  * `look`: for a launch, which tries by itself: where the case is plain (no parent, root) nothing is made, and
  * kill_file stays false.
- * Leaves behind, until cgroup_host_done(), a parent it made and the seat; and for good, the controllers it had to
- * enable in subtree_control files. */
+ * Leaves behind, until the last cgroup_host_done() for the same base, a parent it made and the seat; and for good, the
+ * controllers it had to enable in subtree_control files elsewhere. */
 void cgroup_probe(const char *parent, bool look, struct cgroup_host *ret);
-/* Give back what cgroup_probe() made: the parent where it is empty, the seat. Safe twice and on a zeroed struct. */
+/* Give back what cgroup_probe() made, unless another host of this process needs it: the parent where it is empty, the
+ * seat where nobody else is in it or has a cgroup beside it (else the process stays seated). Safe twice and on a
+ * zeroed struct; does nothing in a fork of the process that probed. */
 void cgroup_host_done(struct cgroup_host *host);
 
 /* UINT64_MAX = do not set. */

@@ -1,7 +1,9 @@
 #include "jail/cgroup_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +11,13 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysinfo.h>
-#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <linux/magic.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "jail/clone.h"
+#include "jail/inside/sys.h"
 
 /*
  * What this host offers is found by making an empty leaf and looking at what is in it, never by version numbers and
@@ -31,6 +34,12 @@
  * Moving is right only where the cgroup was meant for that: for root, only if it is marked as delegated (an extended
  * attribute that systemd sets) or if it is all that can be seen (a container's). An ordinary user can write to no cgroup
  * that was not delegated.
+ *
+ * A program may probe again and again, once for every template. The seat and a parent that was made belong to the process,
+ * so the host that came by them hands them on to another one with the same base, and only the last gives them back.
+ * And even that only if nobody else lives on the controllers: taking them away takes the limits off every leaf
+ * below, without a word. Where another process is in the seat (a child of ours, which may have jails too) or another
+ * cgroup lies beside it, we stay there; the empty seat of a dead process is one of the leftovers that are cleaned.
  *
  * v1 knows no delegation and no rule about inner processes: the base is the mount point, and the own cgroup is not
  * looked at (limits of an outer v1 group do not reach the leaves; who needs that names a parent).
@@ -297,22 +306,32 @@ static unsigned enable_along(const char *base, size_t from, int *refused)
 	return added;
 }
 
+struct join {
+	int fd;
+	long error; /* negative errno, or 0 */
+};
+
+static void join_and_exit(void *arg)
+{
+	struct join *join = arg;
+	long ret = sys(write, join->fd, "0", 1);
+
+	join->error = ret < 0 ? ret : 0;
+	sys(exit_group, 0);
+}
+
 /* Where the own cgroup cannot be seen, only a process of ours going in tells: with "nsdelegate" none passes the
- * border of its cgroup namespace. */
+ * border of its cgroup namespace. 0 or errno. */
 static int try_join(const struct trial *trial)
 {
-	int status = 0;
-	pid_t pid = fork();
+	/* An error until the child says otherwise: it may be killed half-way. */
+	struct join join = { .fd = openat(trial->fd, "cgroup.procs", O_WRONLY | O_CLOEXEC), .error = -EINTR };
+	int ret = join.fd < 0 ? -errno : clone_run(0, join_and_exit, &join);
 
-	if (pid < 0)
-		return errno;
-	if (pid == 0)
-		_exit(cgroup_file_write(trial->fd, "cgroup.procs", "0") < 0 ? errno : 0);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (!WIFEXITED(status))
-		return ECHILD;
-	return WEXITSTATUS(status) == ENOENT ? EXDEV : WEXITSTATUS(status);
+	fd_done(&join.fd);
+	if (ret >= 0)
+		ret = (int)join.error;
+	return ret == -ENOENT ? EXDEV : -ret;
 }
 
 /* Whether a process of the own cgroup may be put below `base`: the nearest common ancestor must be writable. 0 or
@@ -431,25 +450,98 @@ static void sit_down(struct cgroup_host *host, const char *own)
 	host->seat[0] = '\0';
 }
 
-/* Controllers first: a cgroup that hands them down takes no process back. */
-static void stand_up(struct cgroup_host *host)
+/* Neither another process in the seat nor another cgroup beside it. */
+static bool is_ours_alone(const char *own, const char *seat, int pid)
 {
-	char path[sizeof(host->seat) + 32];
-	char text[16];
-	int own_len;
+	const char *name = strrchr(seat, '/') + 1;
+	bool alone = is_alone(seat, pid);
+	DIR *dir = alone ? opendir(own) : NULL;
+	const struct dirent *entry;
 
-	if (host->seat[0] == '\0')
-		return;
-	own_len = (int)(strrchr(host->seat, '/') - host->seat);
-	snprintf(path, sizeof(path), "%.*s/cgroup.subtree_control", own_len, host->seat);
+	if (!dir)
+		return false;
+	while (alone && (entry = readdir(dir)))
+		alone =
+		    entry->d_type != DT_DIR || entry->d_name[0] == '.' || strcmp(entry->d_name, name) == 0;
+	closedir(dir);
+	return alone;
+}
+
+/* Controllers first: a cgroup that hands them down takes no process back. */
+static void stand_up(struct cgroup_host *host, const char *own)
+{
+	char path[CGROUP_LEAF_PATH_MAX + 32];
+	char text[16];
+
+	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", own);
 	for (size_t i = 0; i < LIMITED_COUNT; i++)
 		if (host->seat_enabled & bit(limited[i])) {
 			snprintf(text, sizeof(text), "-%s", controllers[limited[i]].name);
 			cgroup_file_write(AT_FDCWD, path, text);
 		}
-	snprintf(path, sizeof(path), "%.*s/cgroup.procs", own_len, host->seat);
+	snprintf(path, sizeof(path), "%s/cgroup.procs", own);
 	cgroup_file_write(AT_FDCWD, path, "0");
 	rmdir(host->seat);
+}
+
+/* ---- what the hosts of one process share ---- */
+
+/* The cgroup that a process is in is a property of the process; so is the list of those who rely on it. */
+static struct {
+	pthread_mutex_t lock; /* of the list, and of probing and giving back as a whole */
+	struct cgroup_host *first;
+} live = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void unlist(const struct cgroup_host *host)
+{
+	for (struct cgroup_host **at = &live.first; *at; at = &(*at)->next)
+		if (*at == host) {
+			*at = host->next;
+			return;
+		}
+}
+
+/* Another host of this process (and not of one that we were forked from) with its leaves in `base`. */
+static struct cgroup_host *find_heir(int pid, const char *base, size_t *ret_hierarchy)
+{
+	for (struct cgroup_host *host = live.first; host; host = host->next)
+		for (size_t h = 0; h < host->hierarchy_count && host->owner_pid == pid; h++)
+			if (strcmp(host->hierarchies[h].base, base) == 0) {
+				*ret_hierarchy = h;
+				return host;
+			}
+	return NULL;
+}
+
+static void give_back_parent(struct cgroup_host *host, struct cgroup_hierarchy *hierarchy)
+{
+	size_t h;
+	struct cgroup_host *heir =
+	    hierarchy->made_parent ? find_heir(host->owner_pid, hierarchy->base, &h) : NULL;
+
+	if (heir)
+		heir->hierarchies[h].made_parent = true;
+	else if (hierarchy->made_parent)
+		rmdir(hierarchy->base); /* stays where somebody still has a leaf in it */
+	hierarchy->made_parent = false;
+}
+
+static void give_back_seat(struct cgroup_host *host)
+{
+	char own[sizeof(host->seat)];
+	struct cgroup_host *heir;
+	size_t h;
+
+	if (host->seat[0] == '\0')
+		return;
+	snprintf(own, sizeof(own), "%.*s", (int)(strrchr(host->seat, '/') - host->seat), host->seat);
+	heir = find_heir(host->owner_pid, own, &h);
+	if (heir) {
+		memcpy(heir->seat, host->seat, sizeof(heir->seat));
+		heir->seat_enabled = host->seat_enabled;
+	} else if (is_ours_alone(own, host->seat, host->owner_pid)) {
+		stand_up(host, own);
+	}
 	host->seat[0] = '\0';
 	host->seat_enabled = 0;
 }
@@ -475,7 +567,7 @@ static void choose_base(struct cgroup_host *host, const struct survey *survey, s
 		return;
 	try_v2(host, survey, point, strlen(point), &other);
 	if (better(&other, ret)) {
-		stand_up(host);
+		give_back_seat(host);
 		*ret = other;
 	}
 }
@@ -625,6 +717,29 @@ static void look_v1_mount(struct cgroup_host *host, const struct cgroup_mount *m
 	}
 }
 
+/* Whether leaves have memory.swap.max, which the root itself never has: any child with the memory controller shows it.
+ * 0 or 1; -1 when there is no such child. */
+static int look_swap_limit(const char *point)
+{
+	DIR *dir = opendir(point);
+	const struct dirent *entry;
+	char path[sizeof(entry->d_name) + 32];
+	int found = -1;
+
+	while (dir && found < 0 && (entry = readdir(dir))) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/memory.max", entry->d_name);
+		if (faccessat(dirfd(dir), path, F_OK, 0) < 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/memory.swap.max", entry->d_name);
+		found = faccessat(dirfd(dir), path, F_OK, 0) == 0;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
 /* The plain case of v2: the mount point is the root of the hierarchy, is writable and hands down all that it has.
  * False when it is not that simple, and has to be tried. */
 static bool look_v2(struct cgroup_host *host, const struct survey *survey)
@@ -632,6 +747,7 @@ static bool look_v2(struct cgroup_host *host, const struct survey *survey)
 	const char *point = survey->v2.point;
 	struct candidate candidate = { 0 };
 	char path[CGROUP_BASE_MAX + 32];
+	int swap_limit = 0;
 
 	if (point[0] == '\0')
 		return true;
@@ -643,9 +759,12 @@ static bool look_v2(struct cgroup_host *host, const struct survey *survey)
 		candidate.has = read_controllers(point, "cgroup.subtree_control");
 	if (survey->offered & ~candidate.has)
 		return false;
+	if (candidate.has & bit(CGROUP_MEMORY))
+		swap_limit = look_swap_limit(point);
+	if (swap_limit < 0 && !host->no_swap)
+		return false;
 	candidate.has |= bit(CGROUP_ACCOUNT);
-	/* Whether a leaf has memory.swap.max is not seen at the root; without swap space it does not matter. */
-	candidate.swap_limit = (candidate.has & bit(CGROUP_MEMORY)) != 0;
+	candidate.swap_limit = swap_limit > 0;
 	snprintf(candidate.base, sizeof(candidate.base), "%s", point);
 	take_v2(host, &candidate, false);
 	return true;
@@ -695,36 +814,47 @@ static void init_host(struct cgroup_host *host)
 		host->hierarchy_of[c] = -1;
 }
 
-void cgroup_probe(const char *parent, bool look, struct cgroup_host *ret)
+static void probe(const char *parent, bool look, struct cgroup_host *host)
 {
 	struct survey survey;
 
-	init_host(ret);
-	if (!parent)
-		parent = "";
 	if (parent[0] && !cgroup_text_parent_valid(parent)) {
 		for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
-			tell(ret, c, "cgroup parent \"%.60s\" is no path below a cgroup mount (like \"a/b\")",
+			tell(host, c,
+			     "cgroup parent \"%.60s\" is no path below a cgroup mount (like \"a/b\")",
 			     parent);
 		return;
 	}
 	survey_host(&survey);
 	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
-		tell(ret, c,
+		tell(host, c,
 		     "no cgroup hierarchy with the %s controller is mounted (cgroup2 on /sys/fs/cgroup)",
 		     controllers[c].name);
 	look = look && parent[0] == '\0';
-	if (!look || !look_v2(ret, &survey))
-		probe_v2(ret, &survey, parent);
-	probe_v1(ret, &survey, parent, look);
+	if (!look || !look_v2(host, &survey))
+		probe_v2(host, &survey, parent);
+	probe_v1(host, &survey, parent, look);
+}
+
+void cgroup_probe(const char *parent, bool look, struct cgroup_host *ret)
+{
+	pthread_mutex_lock(&live.lock);
+	unlist(ret); /* probed anew without having been given back */
+	init_host(ret);
+	probe(parent ? parent : "", look, ret);
+	ret->next = live.first;
+	live.first = ret;
+	pthread_mutex_unlock(&live.lock);
 }
 
 void cgroup_host_done(struct cgroup_host *host)
 {
-	for (size_t i = 0; i < host->hierarchy_count; i++)
-		if (host->hierarchies[i].made_parent) {
-			rmdir(host->hierarchies[i].base); /* stays where somebody still has a leaf in it */
-			host->hierarchies[i].made_parent = false;
-		}
-	stand_up(host);
+	if (host->owner_pid != getpid())
+		return; /* zeroed, or of the process that we were forked from */
+	pthread_mutex_lock(&live.lock);
+	unlist(host);
+	for (size_t h = 0; h < host->hierarchy_count; h++)
+		give_back_parent(host, &host->hierarchies[h]);
+	give_back_seat(host);
+	pthread_mutex_unlock(&live.lock);
 }

@@ -963,7 +963,7 @@ CGROUP_TEST(looking_finds_what_trying_finds)
 	cgroup_probe(NULL, false, &tried);
 	cgroup_probe(NULL, true, &looked);
 	cr_expect(looked.v2 == tried.v2 && looked.hierarchy_count == tried.hierarchy_count);
-	cr_expect(looked.swap_limit == tried.swap_limit || (looked.swap_limit && looked.no_swap));
+	cr_expect(looked.swap_limit == tried.swap_limit || (!looked.swap_limit && looked.no_swap));
 	for (size_t h = 0; h < tried.hierarchy_count && h < looked.hierarchy_count; h++)
 		cr_expect_str_eq(looked.hierarchies[h].base, tried.hierarchies[h].base);
 	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
@@ -1095,6 +1095,157 @@ CGROUP_TEST(an_ordinary_user_uses_a_delegated_cgroup)
 		  delegate("cgroup.subtree_control") == 0);
 	expect_in_fork("delegated", check_delegated);
 	cr_expect(rmdir(delegated) == 0, "something is left in the delegated cgroup");
+}
+
+static bool hands_down(const char *controller)
+{
+	char path[sizeof(delegated) + 40];
+	char text[256];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", delegated);
+	len = cgroup_file_read(AT_FDCWD, path, text, sizeof(text));
+	return len > 0 && cgroup_text_has_word(text, (size_t)len, controller);
+}
+
+static int enter_delegated(void)
+{
+	char path[sizeof(delegated) + 40];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", delegated);
+	return cgroup_file_write(AT_FDCWD, path, "0") == 0 ? become_nobody() : -1;
+}
+
+static void make_delegated(void)
+{
+	if (host.v2 < 0 || host.hierarchy_of[CGROUP_MEMORY] != host.v2)
+		skip("needs the memory controller on cgroup v2");
+	snprintf(delegated, sizeof(delegated), "%s/delegated", host.hierarchies[host.v2].base);
+	cr_assert(mkdir(delegated, 0755) == 0);
+	cr_assert(delegate("") == 0 && delegate("cgroup.procs") == 0 &&
+		  delegate("cgroup.subtree_control") == 0);
+}
+
+static bool limit_is(const struct cgroup *cgroup, uint64_t bytes)
+{
+	struct cgroup_value value;
+	struct warder_error err;
+
+	return cgroup_read_back(cgroup, CGROUP_MEMORY, false, &value, &err) == 0 && value.value == bytes;
+}
+
+/* Hosts a, b and c; the one that sat down first goes first, and the others' leaves must keep their limits. */
+static int check_several_hosts(void)
+{
+	struct cgroup_host hosts[3];
+	struct cgroup_limits limits = no_limits;
+	struct warder_error err;
+	struct cgroup leaf;
+	struct cgroup later;
+
+	CHECK(enter_delegated() == 0);
+	limits.memory_bytes = 64 * MIB;
+	for (size_t i = 0; i < COUNT(hosts); i++) {
+		cgroup_probe(NULL, i == 1, &hosts[i]);
+		CHECK(strcmp(hosts[i].hierarchies[0].base, delegated) == 0);
+		CHECK(hosts[i].hierarchy_of[CGROUP_MEMORY] == 0 && (hosts[i].seat[0] != '\0') == (i == 0));
+	}
+	CHECK(cgroup_create(&hosts[1], &limits, &leaf, &err) == 0 && limit_is(&leaf, 64 * MIB));
+	cgroup_host_done(&hosts[0]);
+	cgroup_host_done(&hosts[0]);
+	CHECK(limit_is(&leaf, 64 * MIB) && hands_down("pids"));
+	cgroup_host_done(&hosts[2]); /* not in the order of the list */
+	CHECK(limit_is(&leaf, 64 * MIB));
+	CHECK(cgroup_create(&hosts[1], &limits, &later, &err) == 0 && limit_is(&later, 64 * MIB));
+	CHECK(cgroup_remove(&later, &err) == 0 && cgroup_remove(&leaf, &err) == 0);
+	cgroup_host_done(&hosts[1]);
+	CHECK(own_dir_is(delegated) && !hands_down("memory") && !hands_down("pids"));
+	return 0;
+}
+
+CGROUP_TEST(several_hosts_share_one_seat)
+{
+	need(CGROUP_ACCOUNT);
+	make_delegated();
+	expect_in_fork("several hosts", check_several_hosts);
+	cr_expect(rmdir(delegated) == 0, "something is left in the delegated cgroup");
+}
+
+/* A worker of ours, forked after the probe, has a run of its own while we give everything back. */
+static int check_worker(void)
+{
+	struct cgroup_host ours;
+	struct cgroup_limits limits = no_limits;
+	struct warder_error err;
+	int up[2];
+	int down[2];
+	char byte = 0;
+	pid_t pid;
+
+	CHECK(enter_delegated() == 0 && pipe2(up, O_CLOEXEC) == 0 && pipe2(down, O_CLOEXEC) == 0);
+	limits.memory_bytes = 64 * MIB;
+	cgroup_probe(NULL, false, &ours);
+	CHECK(ours.seat[0]);
+	pid = fork();
+	if (pid == 0) {
+		struct cgroup_host own;
+		struct cgroup leaf;
+
+		close(down[1]);
+		cgroup_host_done(&ours); /* not this process's to give back */
+		cgroup_probe(NULL, false, &own);
+		if (cgroup_create(&own, &limits, &leaf, &err) < 0 || write(up[1], "", 1) != 1 ||
+		    read(down[0], &byte, 1) != 1)
+			_exit(2);
+		_exit(limit_is(&leaf, 64 * MIB) && cgroup_remove(&leaf, &err) == 0 ? 0 : 3);
+	}
+	close(up[1]);
+	CHECK(read(up[0], &byte, 1) == 1);
+	cgroup_host_done(&ours);
+	CHECK(hands_down("memory"));
+	CHECK(write(down[1], "", 1) == 1 && wait_for(pid) == 0);
+	/* The process stays seated; its directory is one of the leftovers. */
+	CHECK(!own_dir_is(delegated));
+	cgroup_probe(NULL, false, &ours);
+	CHECK(ours.hierarchy_of[CGROUP_MEMORY] == 0);
+	cgroup_host_done(&ours);
+	return 0;
+}
+
+CGROUP_TEST(a_worker_keeps_its_limits)
+{
+	struct cgroup_host rest = { 0 };
+
+	need(CGROUP_ACCOUNT);
+	make_delegated();
+	expect_in_fork("worker", check_worker);
+	rest.hierarchy_count = 1;
+	snprintf(rest.hierarchies[0].base, CGROUP_BASE_MAX, "%.*s", CGROUP_BASE_MAX - 1, delegated);
+	cr_expect(cgroup_clean(&rest, false) == 1, "no seat was left");
+	cr_expect(rmdir(delegated) == 0, "something else is left in the delegated cgroup");
+}
+
+CGROUP_TEST(several_hosts_share_a_parent)
+{
+	struct cgroup_host first;
+	struct cgroup_host second;
+	struct cgroup_limits limits = no_limits;
+	struct warder_error err = { 0 };
+	struct cgroup cgroup;
+	char name[sizeof(parent) + 8];
+
+	need(CGROUP_PIDS);
+	limits.pids_max = 5;
+	snprintf(name, sizeof(name), "%s-two", parent);
+	cgroup_probe(name, false, &first);
+	cgroup_probe(name, false, &second);
+	cgroup_host_done(&first);
+	cr_expect(cgroup_create(&second, &limits, &cgroup, &err) == 0, "%s", err.text);
+	cr_expect(cgroup_remove(&cgroup, &err) == 0);
+	cgroup_host_done(&second);
+	for (size_t h = 0; h < second.hierarchy_count; h++)
+		cr_expect(access(second.hierarchies[h].base, F_OK) < 0, "%s stays",
+			  second.hierarchies[h].base);
 }
 
 /* Not alone in it: a neighbour sleeps in the same cgroup and must not be moved. */

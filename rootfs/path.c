@@ -13,8 +13,8 @@
  * ".." is resolved makes openat2 say EAGAIN, because the kernel cannot tell whether the path left its
  * root: it is asked again, a bounded number of times.
  *
- * Kernels (and filters of containers that we may run in) without openat2 get a walk with O_NOFOLLOW: it
- * follows no symlink and no "..", which refuses more than openat2 would, and never less.
+ * There is no second way for kernels (or filters of containers that we may run in) without openat2: what
+ * cannot be opened by these rules is not opened.
  */
 #include "rootfs/path.h"
 
@@ -37,79 +37,6 @@
 
 /* ---- opening ---- */
 
-static int fail(int error)
-{
-	errno = error;
-	return -1;
-}
-
-static bool is_link(int dir_fd, const char *name)
-{
-	struct stat st;
-
-	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
-}
-
-/* With O_DIRECTORY the kernel says ENOTDIR of a symlink, where openat2 would say ELOOP. */
-static int open_step(int dir_fd, const char *name, int flags, mode_t mode)
-{
-	int fd = openat(dir_fd, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
-
-	if (fd < 0 && errno == ENOTDIR)
-		return fail(is_link(dir_fd, name) ? ELOOP : ENOTDIR);
-	return fd;
-}
-
-/* O_PATH|O_NOFOLLOW opens a symlink itself; only a caller that asked for O_NOFOLLOW may get that. */
-static int open_last(int dir_fd, const char *name, int flags, mode_t mode)
-{
-	owned_fd int fd = open_step(dir_fd, name, flags, mode);
-	struct stat st;
-
-	if (fd >= 0 && (flags & O_PATH) && !(flags & O_NOFOLLOW)) {
-		if (fstat(fd, &st) != 0)
-			return -1;
-		if (S_ISLNK(st.st_mode))
-			return fail(ELOOP);
-	}
-	return fd_take(&fd);
-}
-
-int path_walk(int dir_fd, const char *path, uint64_t flags, uint64_t mode)
-{
-	owned_fd int at_fd = -1;
-	char name[NAME_MAX + 1];
-
-	if (*path == '\0')
-		return fail(ENOENT);
-	if (*path == '/')
-		return fail(EXDEV);
-	for (;;) {
-		size_t len = strcspn(path, "/");
-		const char *next = path + len + strspn(path + len, "/");
-		int from_fd = at_fd >= 0 ? at_fd : dir_fd;
-		int fd;
-
-		if (len > NAME_MAX)
-			return fail(ENAMETOOLONG);
-		memcpy(name, path, len);
-		name[len] = '\0';
-		if (strcmp(name, "..") == 0)
-			return fail(EXDEV);
-		if (*next == '\0' && path[len] == '/' && (flags & O_CREAT))
-			return fail(EISDIR);
-		if (*next == '\0')
-			return open_last(from_fd, name, (int)flags | (path[len] == '/' ? O_DIRECTORY : 0),
-					 (mode_t)mode);
-		fd = open_step(from_fd, name, O_PATH | O_DIRECTORY, 0);
-		if (fd < 0)
-			return -1;
-		fd_done(&at_fd);
-		at_fd = fd;
-		path = next;
-	}
-}
-
 int path_try(int dir_fd, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC, .mode = mode, .resolve = resolve };
@@ -120,11 +47,7 @@ int path_try(int dir_fd, const char *path, uint64_t flags, uint64_t mode, uint64
 		if (fd >= 0 || errno != EAGAIN)
 			break;
 	}
-	if (fd >= 0 || errno != ENOSYS)
-		return (int)fd;
-	if (resolve & (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS))
-		return path_walk(dir_fd, path, flags, mode);
-	return openat(dir_fd, path, (int)flags | O_CLOEXEC, (mode_t)mode);
+	return (int)fd;
 }
 
 static enum warder_error_kind kind_of(int error)
@@ -158,6 +81,11 @@ static int refuse_open(const char *path, bool links, struct warder_error *err)
 		error_set(err, WARDER_ERROR_REJECTED, NULL,
 			  links ? "%s leads through too many symbolic links, or through one of procfs"
 				: "%s is or leads through a symbolic link",
+			  shown);
+	else if (error == ENOSYS)
+		error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+			  "cannot open %s: openat2 is not there (needs Linux 5.6; a container's filter may "
+			  "hide it)",
 			  shown);
 	else
 		error_set_errno(err, kind_of(error), NULL, error, "cannot open %s", shown);

@@ -11,13 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Open a path relative to dir_fd under openat2's RESOLVE_* rules; where the kernel has no openat2 by
- * path_walk(), or, for rules that restrict neither symlinks nor "..", by openat. */
+/* Open a path relative to dir_fd under openat2's RESOLVE_* rules; asks again while a rename disturbs. */
 int path_try(int dir_fd, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve);
-
-/* The way without openat2: component by component, each with O_NOFOLLOW. ELOOP at a symlink, EXDEV at
- * ".." and at a leading "/"; for the rest as openat2 with RESOLVE_BENEATH|RESOLVE_NO_SYMLINKS. */
-int path_walk(int dir_fd, const char *path, uint64_t flags, uint64_t mode);
 
 /* Whether inner is outer or lies below it; both normalised. "/data" does not hold "/database". */
 static inline bool path_within(const char *outer, const char *inner)

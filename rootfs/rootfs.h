@@ -78,7 +78,7 @@ int path_check_relative(const char *path, size_t len, struct warder_error *err);
  * paths. *ret is heap. */
 int path_normalise(const char *path, char **ret, struct warder_error *err);
 /* Open `path` beneath dir_fd with openat2(RESOLVE_BENEATH|RESOLVE_NO_MAGICLINKS); ordinary symlinks
- * that stay beneath work (not on a kernel without openat2, where they are refused). flags/mode as
+ * that stay beneath work. flags/mode as
  * open(2), O_CLOEXEC is added. What is opened may be a FIFO or a device: O_NONBLOCK and fstat are the
  * caller's. Returns the descriptor (owned by the caller), or -1 with *err and sys_errno: REJECTED when
  * the path leads out, NOT_FOUND, CONFLICT (exists already), ... */

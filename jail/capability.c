@@ -1,6 +1,10 @@
 /*
  * What the jail can enforce on a probed host, as rows for policy_match(). A row that is enforced names its mechanism, one that
  * is not says why and what to do.
+ *
+ * Some kernel features are needed by every launch. A quick probe does not try them, because the launch will; then they count
+ * as there. Where a thorough probe found one missing, the controls that rest on it are refused, and jail_check() tells it
+ * even if all of these are only preferred: no jail starts without.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,10 +36,39 @@ static const struct always {
 	{ POLICY_CONTROL_WORKING_DIRECTORY, "chdir inside" },
 };
 
-static void set(struct policy_capabilities *to, enum policy_control control, bool enforced, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+#define ON(id)   (UINT64_C(1) << POLICY_CONTROL_##id)
+#define NETWORKS (ON(NETWORK_NONE) | ON(NETWORK_LOOPBACK))
+#define FILES                                                                                                \
+	(ON(VIEW_HOST) | ON(VIEW_DIRECTORY) | ON(WORKSPACE_NONE) | ON(WORKSPACE_READ_ONLY) |                 \
+	 ON(WORKSPACE_READ_WRITE) | ON(PATHS_READ_ONLY) | ON(PATHS_READ_WRITE) | ON(TMP) | ON(DISK_TMP) |    \
+	 ON(WORKING_DIRECTORY))
 
-static void set(struct policy_capabilities *to, enum policy_control control, bool enforced, const char *format, ...)
+/* What no launch does without, and the controls that rest on it. */
+static const struct indispensable {
+	enum jail_feature feature;
+	uint64_t controls;
+} indispensable[] = {
+	{ JAIL_FEATURE_USER_NS, ON(IDENTITY) },
+	{ JAIL_FEATURE_MOUNT_NS, FILES },
+	{ JAIL_FEATURE_PID_NS, ON(WALL_TIME) },
+	{ JAIL_FEATURE_NET_NS, NETWORKS },
+	{ JAIL_FEATURE_IPC_NS, ON(IDENTITY) },
+	{ JAIL_FEATURE_UTS_NS, ON(IDENTITY) },
+	{ JAIL_FEATURE_CGROUP_NS, ON(IDENTITY) },
+	{ JAIL_FEATURE_TIME_NS, ON(IDENTITY) },
+	{ JAIL_FEATURE_CLONE3, ON(IDENTITY) | ON(WALL_TIME) },
+	{ JAIL_FEATURE_PIDFD, ON(WALL_TIME) },
+	{ JAIL_FEATURE_CLOSE_RANGE, ON(OPEN_FILES) },
+	{ JAIL_FEATURE_OPENAT2, FILES },
+	{ JAIL_FEATURE_MOUNT_API, FILES },
+};
+#define INDISPENSABLE_COUNT (sizeof(indispensable) / sizeof(indispensable[0]))
+
+static void set(struct policy_capabilities *to, enum policy_control control, bool enforced,
+		const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+static void set(struct policy_capabilities *to, enum policy_control control, bool enforced,
+		const char *format, ...)
 {
 	struct policy_capability *row = &to->controls[control];
 	va_list args;
@@ -49,8 +82,9 @@ static void set(struct policy_capabilities *to, enum policy_control control, boo
 	va_end(args);
 }
 
-static void set_cgroup(struct policy_capabilities *to, const struct cgroup_host *host, enum policy_control control,
-                       enum cgroup_controller controller, const char *v2_file, const char *v1_file)
+static void set_cgroup(struct policy_capabilities *to, const struct cgroup_host *host,
+		       enum policy_control control, enum cgroup_controller controller, const char *v2_file,
+		       const char *v1_file)
 {
 	int at = host->hierarchy_of[controller];
 
@@ -61,31 +95,33 @@ static void set_cgroup(struct policy_capabilities *to, const struct cgroup_host 
 		    host->hierarchies[at].v2 ? v2_file : v1_file);
 }
 
-static void set_limits(struct policy_capabilities *to, const struct cgroup_host *host, const struct policy *policy)
+static void set_limits(struct policy_capabilities *to, const struct cgroup_host *host,
+		       const struct policy *policy)
 {
 	const int memory_at = host->hierarchy_of[CGROUP_MEMORY];
 	/* v1 limits memory and swap together. */
 	const bool alone = memory_at >= 0 && !host->hierarchies[memory_at].v2 &&
-	                   policy->limits.memory_bytes == POLICY_UNLIMITED;
+			   policy->limits.memory_bytes == POLICY_UNLIMITED;
 
 	set_cgroup(to, host, POLICY_CONTROL_MEMORY, CGROUP_MEMORY, "memory.max", "memory.limit_in_bytes");
 	set_cgroup(to, host, POLICY_CONTROL_PIDS, CGROUP_PIDS, "pids.max", "pids.max");
 	set_cgroup(to, host, POLICY_CONTROL_CPUS, CGROUP_CPU, "cpu.max", "cpu.cfs_quota_us");
 	set_cgroup(to, host, POLICY_CONTROL_CPU_TIME, CGROUP_ACCOUNT, "cpu.stat, kill by the supervisor",
-	           "cpuacct.usage, kill by the supervisor");
+		   "cpuacct.usage, kill by the supervisor");
 	if (host->swap_limit && !alone)
 		set_cgroup(to, host, POLICY_CONTROL_SWAP, CGROUP_MEMORY, "memory.swap.max",
-		           "memory.memsw.limit_in_bytes");
+			   "memory.memsw.limit_in_bytes");
 	else if (host->no_swap)
 		set(to, POLICY_CONTROL_SWAP, true, "the host has no swap space (SwapTotal 0)");
 	else if (alone)
 		set(to, POLICY_CONTROL_SWAP, false,
-		    "cgroup v1 limits swap only together with memory; limit limits.memory, or set limits.swap unlimited");
+		    "cgroup v1 limits swap only together with memory; limit limits.memory, or set "
+		    "limits.swap unlimited");
 	else
 		set(to, POLICY_CONTROL_SWAP, false, "%s",
-		    host->reason[CGROUP_MEMORY][0] ?
-		        host->reason[CGROUP_MEMORY] :
-		        "the kernel does not account swap per cgroup; boot with swapaccount=1 or remove the swap space");
+		    host->reason[CGROUP_MEMORY][0] ? host->reason[CGROUP_MEMORY]
+						   : "the kernel does not account swap per cgroup; boot with "
+						     "swapaccount=1 or remove the swap space");
 }
 
 static void set_filesystem(struct policy_capabilities *to, const struct jail_host *host)
@@ -107,7 +143,44 @@ static void set_filesystem(struct policy_capabilities *to, const struct jail_hos
 	    "\"unlimited\" with limits.fileSize");
 }
 
-void jail_capabilities(const struct jail_host *host, const struct policy *policy, struct policy_capabilities *ret)
+static bool lacks(const struct jail_host *host, enum jail_feature feature)
+{
+	const struct jail_feature_state *state = &host->features[feature];
+
+	return state->tried && !state->there && !state->absent;
+}
+
+/* Last, over what the rows said before. */
+static void refuse_without(struct policy_capabilities *to, const struct jail_host *host)
+{
+	for (size_t i = 0; i < INDISPENSABLE_COUNT; i++) {
+		const struct indispensable *row = &indispensable[i];
+
+		for (enum policy_control control = 0; control < POLICY_CONTROL_COUNT; control++)
+			if (lacks(host, row->feature) && (row->controls & (UINT64_C(1) << control)) &&
+			    to->controls[control].enforced)
+				set(to, control, false, "%s: %s", jail_feature_title(row->feature),
+				    host->features[row->feature].detail);
+	}
+}
+
+int jail_check(const struct jail_host *host, const struct policy *policy, struct warder_error *err)
+{
+	for (size_t i = 0; i < INDISPENSABLE_COUNT; i++) {
+		enum jail_feature feature = indispensable[i].feature;
+
+		if (feature == JAIL_FEATURE_NET_NS && policy->network.mode == POLICY_NETWORK_HOST)
+			continue;
+		if (lacks(host, feature))
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+					 "no jail can be started here: %s: %s", jail_feature_title(feature),
+					 host->features[feature].detail);
+	}
+	return 0;
+}
+
+void jail_capabilities(const struct jail_host *host, const struct policy *policy,
+		       struct policy_capabilities *ret)
 {
 	static const char *const languages[] = { "command", NULL };
 	const struct jail_feature_state *seccomp = &host->features[JAIL_FEATURE_SECCOMP];
@@ -121,12 +194,13 @@ void jail_capabilities(const struct jail_host *host, const struct policy *policy
 	set(ret, POLICY_CONTROL_NETWORK_ALLOW, false,
 	    "allow-lists are not enforced by this version; use network.mode none, loopback or host");
 	set(ret, POLICY_CONTROL_IDENTITY, true, "%s",
-	    host->privileged ? "user namespace onto an unprivileged id range of its own" :
-	                       "user namespace of one id: the caller's own");
+	    host->privileged ? "user namespace onto an unprivileged id range of its own"
+			     : "user namespace of one id: the caller's own");
 	if (seccomp->there) {
 		set(ret, POLICY_CONTROL_SYSCALLS, true, "seccomp filter");
 		set(ret, POLICY_CONTROL_SYSCALLS_KILL, true, "seccomp filter, SECCOMP_RET_KILL_PROCESS");
-		set(ret, POLICY_CONTROL_NO_SPAWN, true, "seccomp filter: fork, vfork, clone without CLONE_THREAD");
+		set(ret, POLICY_CONTROL_NO_SPAWN, true,
+		    "seccomp filter: fork, vfork, clone without CLONE_THREAD");
 	} else {
 		set(ret, POLICY_CONTROL_SYSCALLS, false, "%s", seccomp->detail);
 		set(ret, POLICY_CONTROL_SYSCALLS_KILL, false, "%s", seccomp->detail);
@@ -134,4 +208,5 @@ void jail_capabilities(const struct jail_host *host, const struct policy *policy
 	}
 	set_limits(ret, &host->cgroup, policy);
 	set_filesystem(ret, host);
+	refuse_without(ret, host);
 }

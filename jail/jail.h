@@ -54,6 +54,7 @@ enum jail_feature {
 struct jail_feature_state {
 	bool tried; /* a quick probe tries only what decides about a policy; a launch tries the rest */
 	bool there;
+	bool absent; /* cgroup and time namespace: the kernel does not know it, and a launch does without */
 	char detail[128]; /* "ABI 7", or why not, with the remedy */
 };
 
@@ -74,6 +75,8 @@ const char *jail_feature_title(enum jail_feature feature); /* for people: "user 
 /* Never fails; leaves nothing behind. *ret is released with jail_host_done(). */
 void jail_probe(const struct jail_probe_options *options, struct jail_host *ret);
 void jail_host_done(struct jail_host *host);
+/* Whether a jail could be started at all, as far as it was tried: 0; -1 with *err (UNAVAILABLE, what is missing). */
+int jail_check(const struct jail_host *host, const struct policy *policy, struct warder_error *err);
 /* What the jail can enforce on that host: one row per control, with mechanism or reason. */
 void jail_capabilities(const struct jail_host *host, const struct policy *policy,
 		       struct policy_capabilities *ret);

@@ -12,7 +12,6 @@
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,14 +23,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/namespaces.h"
 #include "jail/clone.h"
 #include "jail/identity.h"
 #include "jail/inside/sys.h"
 #include "jail/jail.h"
-
-#ifndef CLONE_NEWTIME
-#define CLONE_NEWTIME 0x00000080
-#endif
 
 static const struct feature {
 	const char *name, *title;
@@ -120,8 +116,8 @@ static bool ids_are_ours(void)
 
 static void probe_privilege(struct jail_host *host)
 {
-	static const int needed[] = { CAP_SYS_ADMIN, CAP_SETUID,   CAP_SETGID,     CAP_SETPCAP,
-		                      CAP_CHOWN,     CAP_NET_ADMIN, CAP_DAC_OVERRIDE, CAP_SYS_PTRACE };
+	static const int needed[] = { CAP_SYS_ADMIN, CAP_SETUID,    CAP_SETGID,       CAP_SETPCAP,
+				      CAP_CHOWN,     CAP_NET_ADMIN, CAP_DAC_OVERRIDE, CAP_SYS_PTRACE };
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { { 0 } };
 
@@ -132,8 +128,8 @@ static void probe_privilege(struct jail_host *host)
 	syscall(SYS_capget, &header, data);
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (!(data[needed[i] / 32].effective & (1u << (needed[i] % 32)))) {
-			found(host, JAIL_FEATURE_PRIVILEGED, false, "root without capability %d (capabilities(7))",
-			      needed[i]);
+			found(host, JAIL_FEATURE_PRIVILEGED, false,
+			      "root without capability %d (capabilities(7))", needed[i]);
 			return;
 		}
 	if (!ids_are_ours())
@@ -143,54 +139,89 @@ static void probe_privilege(struct jail_host *host)
 		found(host, JAIL_FEATURE_PRIVILEGED, true, "root");
 }
 
+/* What a launch does without where the kernel does not know it, but not where it only refuses it. */
+static void probe_kernel_has(struct jail_host *host, enum jail_feature feature, const char *file,
+			     const char *remedy)
+{
+	int error = access(file, F_OK) < 0 ? errno : 0;
+
+	found_errno(host, feature, error, remedy);
+	host->features[feature].absent = error != 0;
+}
+
 static void probe_layers(struct jail_host *host)
 {
 	uint32_t action = SECCOMP_RET_KILL_PROCESS;
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
 	host->landlock_abi = abi > 0 ? (int)abi : 0;
-	found(host, JAIL_FEATURE_LANDLOCK, abi > 0, abi > 0 ? "ABI %ld" : "not in this kernel (lsm=landlock,...)", abi);
+	found(host, JAIL_FEATURE_LANDLOCK, abi > 0,
+	      abi > 0 ? "ABI %ld" : "not in this kernel (lsm=landlock,...)", abi);
 	found_errno(host, JAIL_FEATURE_SECCOMP,
-	            syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0 ? errno : 0,
-	            "needs CONFIG_SECCOMP_FILTER");
-	found_errno(host, JAIL_FEATURE_TIME_NS, access("/proc/self/ns/time", F_OK) < 0 ? errno : 0,
-	            "needs CONFIG_TIME_NS");
-	found_errno(host, JAIL_FEATURE_CGROUP_NS, access("/proc/self/ns/cgroup", F_OK) < 0 ? errno : 0,
-	            "needs CONFIG_CGROUPS");
+		    syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0 ? errno : 0,
+		    "needs CONFIG_SECCOMP_FILTER");
+	probe_kernel_has(host, JAIL_FEATURE_TIME_NS, "/proc/self/ns/time", "needs CONFIG_TIME_NS");
+	probe_kernel_has(host, JAIL_FEATURE_CGROUP_NS, "/proc/self/ns/cgroup", "needs CONFIG_CGROUPS");
 }
 
 /* ---- thorough ---- */
 
 struct attempt {
-	uint64_t namespace_flag;
-	bool privileged;
-	long error;
-	int fd;
+	uint64_t namespace_flag; /* namespaces to try in */
+	int fd;                  /* user namespace, or -1 */
+	long error;              /* negative errno, or 0 */
 };
 
-/* An ordinary user gets every other namespace through a user namespace of his own. */
+/* 0 or errno. */
+static int try_in_child(void (*body)(void *arg), struct attempt *attempt)
+{
+	int ret;
+
+	attempt->error = -EINTR; /* until the child says otherwise: it may be killed half-way */
+	ret = clone_run(0, body, attempt);
+	return ret < 0 ? -ret : (int)-attempt->error;
+}
+
 static void try_unshare(void *arg)
 {
 	struct attempt *attempt = arg;
-	uint64_t flags = attempt->namespace_flag | (attempt->privileged ? 0 : CLONE_NEWUSER);
 
-	attempt->error = sys(unshare, flags);
+	attempt->error = sys(unshare, attempt->namespace_flag);
 	sys(exit_group, 0);
+}
+
+static void found_namespace(struct jail_host *host, enum jail_feature feature, int error)
+{
+	/* An ordinary user gets every other namespace through a user namespace of his own. */
+	bool no_user_ns = !host->privileged && !host->features[JAIL_FEATURE_USER_NS].there;
+	uint64_t flag = no_user_ns ? CLONE_NEWUSER : features[feature].namespace_flag;
+	char remedy[64];
+
+	if (error == ENOSPC) {
+		snprintf(remedy, sizeof(remedy), "needs user.max_%s_namespaces > 0",
+			 namespace_kind(flag)->file);
+		found_errno(host, feature, error, remedy);
+	} else if (error == EINVAL) {
+		found_errno(host, feature, error, "not in this kernel");
+	} else if (host->privileged) {
+		found_errno(host, feature, error, "refused by a system call filter or a security module");
+	} else {
+		found_errno(host, feature, error,
+			    "needs kernel.unprivileged_userns_clone=1, "
+			    "kernel.apparmor_restrict_unprivileged_userns=0");
+	}
 }
 
 static void probe_namespaces(struct jail_host *host)
 {
 	for (int i = 0; i < JAIL_FEATURE_COUNT; i++) {
-		struct attempt attempt = { .namespace_flag = features[i].namespace_flag,
-			                   .privileged = host->privileged };
+		struct attempt attempt = { .namespace_flag = features[i].namespace_flag, .fd = -1 };
 
-		if (!features[i].namespace_flag || (host->features[i].tried && !host->features[i].there))
+		if (!features[i].namespace_flag || host->features[i].absent)
 			continue;
-		clone_run(0, try_unshare, &attempt);
-		found_errno(host, (enum jail_feature)i, (int)-attempt.error,
-		            attempt.error == -ENOSPC ? "needs user.max_*_namespaces > 0" :
-		                                       "ordinary users need kernel.unprivileged_userns_clone=1 and "
-		                                       "kernel.apparmor_restrict_unprivileged_userns=0");
+		if (!host->privileged)
+			attempt.namespace_flag |= CLONE_NEWUSER;
+		found_namespace(host, (enum jail_feature)i, try_in_child(try_unshare, &attempt));
 	}
 }
 
@@ -204,24 +235,23 @@ static void probe_calls(struct jail_host *host)
 	found_errno(host, JAIL_FEATURE_PIDFD, pidfd < 0 ? errno : 0, "needs Linux 5.3");
 	/* No arguments: EINVAL from a kernel that has it. */
 	syscall(SYS_clone3, NULL, 0);
-	found_errno(host, JAIL_FEATURE_CLONE3, errno == ENOSYS ? errno : 0, "needs Linux 5.5");
+	found_errno(host, JAIL_FEATURE_CLONE3, errno == EINVAL ? 0 : errno, "needs Linux 5.5");
 	found_errno(host, JAIL_FEATURE_CLOSE_RANGE, syscall(SYS_close_range, ~0u, ~0u, 0) < 0 ? errno : 0,
-	            "needs Linux 5.9");
+		    "needs Linux 5.9");
 	root = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
 	found_errno(host, JAIL_FEATURE_OPENAT2, root < 0 ? errno : 0, "needs Linux 5.6");
 	found_errno(host, JAIL_FEATURE_SECCOMP_NOTIFY,
-	            syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &notify) < 0 ? errno : 0, "needs Linux 5.0");
+		    syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &notify) < 0 ? errno : 0,
+		    "needs Linux 5.0");
 	found(host, JAIL_FEATURE_CGROUP_KILL, host->cgroup.kill_file, "%s",
 	      host->cgroup.kill_file ? "" : "needs a writable cgroup v2 hierarchy of Linux 5.14");
 	found(host, JAIL_FEATURE_INTO_CGROUP, host->cgroup.v2 >= 0, "%s",
 	      host->cgroup.v2 >= 0 ? "" : "needs a writable cgroup v2 hierarchy");
 }
 
-/* A detached tmpfs is enough to try the mount API and idmapped mounts; nothing is attached anywhere. */
-static void try_mounts(void *arg)
+/* A tmpfs that is attached nowhere, with these attributes. 0 or a negative errno. */
+static long try_attributes(const struct mount_attr *attributes)
 {
-	struct attempt *attempt = arg;
-	struct mount_attr idmap = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)attempt->fd };
 	long context = sys(fsopen, "tmpfs", FSOPEN_CLOEXEC);
 	long mount_fd = context;
 
@@ -229,41 +259,74 @@ static void try_mounts(void *arg)
 		mount_fd = sys(fsconfig, context, FSCONFIG_CMD_CREATE, 0, 0, 0);
 	if (mount_fd == 0)
 		mount_fd = sys(fsmount, context, FSMOUNT_CLOEXEC, 0);
-	attempt->error = mount_fd < 0 ? mount_fd : 0;
-	if (mount_fd >= 0 && attempt->fd >= 0)
-		attempt->error = sys(mount_setattr, mount_fd, "", AT_EMPTY_PATH, &idmap, sizeof(idmap));
+	return mount_fd < 0
+		   ? mount_fd
+		   : sys(mount_setattr, mount_fd, "", AT_EMPTY_PATH, attributes, sizeof(*attributes));
+}
+
+/* The calls that a launch makes, those that would change a mount table with descriptors that do not exist. */
+static void try_mount_api(void *arg)
+{
+	struct attempt *attempt = arg;
+	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
+	long error = attempt->namespace_flag ? sys(unshare, attempt->namespace_flag) : 0;
+
+	if (error == 0)
+		error = try_attributes(&read_only);
+	if (error == 0)
+		error = sys(open_tree, -1, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (error == -EBADF)
+		error = sys(move_mount, -1, "", -1, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+	attempt->error = error == -EBADF ? 0 : error;
 	sys(exit_group, 0);
 }
 
-static void probe_mounts(struct jail_host *host)
+static void try_idmap(void *arg)
 {
-	struct attempt api = { .fd = -1 };
-	struct attempt idmap = { .fd = -1 };
-	struct warder_error err;
+	struct attempt *attempt = arg;
+	struct mount_attr idmap = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)attempt->fd };
 
-	if (!host->privileged) {
-		found_errno(host, JAIL_FEATURE_MOUNT_API,
-		            syscall(SYS_open_tree, -1, "", 0) < 0 && errno == ENOSYS ? ENOSYS : 0, "needs Linux 5.12");
-		found(host, JAIL_FEATURE_IDMAP, false, "needs root; an ordinary user's files are his own inside");
+	attempt->error = try_attributes(&idmap);
+	sys(exit_group, 0);
+}
+
+static void probe_mount_api(struct jail_host *host)
+{
+	struct attempt attempt = { .namespace_flag = host->privileged ? 0 : CLONE_NEWUSER | CLONE_NEWNS,
+				   .fd = -1 };
+	int error;
+
+	if (!host->privileged && !host->features[JAIL_FEATURE_MOUNT_NS].there) {
+		found(host, JAIL_FEATURE_MOUNT_API, false, "cannot be tried without a mount namespace");
 		return;
 	}
-	clone_run(0, try_mounts, &api);
-	found_errno(host, JAIL_FEATURE_MOUNT_API, (int)-api.error, "needs Linux 5.12");
-	{
-		struct identity identity = IDENTITY_NONE;
+	error = try_in_child(try_mount_api, &attempt);
+	found_errno(host, JAIL_FEATURE_MOUNT_API, error, error == ENOSYS ? "needs Linux 5.12" : "");
+}
 
-		if (identity_lease(&identity, &err) < 0) {
-			found(host, JAIL_FEATURE_IDMAP, false, "%.100s", err.text);
-			return;
-		}
-		idmap.fd = identity.user_ns_fd;
-		clone_run(0, try_mounts, &idmap);
-		identity_done(&identity);
+static void probe_idmap(struct jail_host *host)
+{
+	struct identity identity = IDENTITY_NONE;
+	struct attempt attempt = { .fd = -1 };
+	struct warder_error err;
+	int error;
+
+	if (!host->privileged) {
+		found(host, JAIL_FEATURE_IDMAP, false,
+		      "needs root; an ordinary user's files are his own inside");
+		return;
 	}
-	found_errno(host, JAIL_FEATURE_IDMAP, (int)-idmap.error,
-	            "tmpfs needs Linux 6.3; ext4, xfs and btrfs work from 5.12 to 5.15 on");
+	if (identity_lease(&identity, &err) < 0) {
+		found(host, JAIL_FEATURE_IDMAP, false, "%.100s", err.text);
+		return;
+	}
+	attempt.fd = identity.user_ns_fd;
+	error = try_in_child(try_idmap, &attempt);
+	identity_done(&identity);
+	found_errno(host, JAIL_FEATURE_IDMAP, error,
+		    "tmpfs needs Linux 6.3; ext4, xfs and btrfs work from 5.12 to 5.15 on");
 	/* A tmpfs without them does not decide about a workspace on another file system: the launch tries. */
-	if (idmap.error)
+	if (error)
 		host->features[JAIL_FEATURE_IDMAP].tried = false;
 }
 
@@ -272,7 +335,7 @@ static void probe_overlay(struct jail_host *host)
 	long context = syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
 
 	found_errno(host, JAIL_FEATURE_OVERLAY, context < 0 ? errno : 0,
-	            host->privileged ? "needs the overlay module" : "needs root or a user namespace");
+		    host->privileged ? "needs the overlay module" : "needs root or a user namespace");
 	if (context >= 0)
 		close((int)context);
 }
@@ -288,7 +351,8 @@ void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)
 		return;
 	probe_namespaces(ret);
 	probe_calls(ret);
-	probe_mounts(ret);
+	probe_mount_api(ret);
+	probe_idmap(ret);
 	probe_overlay(ret);
 }
 

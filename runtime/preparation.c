@@ -108,6 +108,8 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 		*err = unmet;
 		return -1;
 	}
+	if (jail_check(&ret->host, policy, err) != 0)
+		return -1;
 	if (jail_plan_build(policy, &ret->host, &ret->capabilities, &ret->match, environ, &ret->plan, err) !=
 	    0)
 		return -1;

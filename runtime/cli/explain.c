@@ -2,23 +2,19 @@
  * explain: what would happen, and why.
  *
  * It goes the way of a run, up to the point where kernel objects would be made: same checks, same probe, same plan, as
- * the user who asks. So what it says would be enforced is what a run by the same user does, and who may not
- * start a jail can still read what would be refused.
+ * the user who asks; only that the probe tries also what a run leaves to the launch. So what it says would be enforced
+ * is what a run by the same user does, and who may not start a jail can still read what would be refused.
  */
 #include "runtime/cli/explain.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/namespaces.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
-
-#ifndef CLONE_NEWTIME
-#define CLONE_NEWTIME 0x00000080
-#endif
 
 static const struct {
 	const char *word; /* in JSON and in the table */
@@ -30,17 +26,6 @@ static const struct {
 	[EXPLAIN_UNRESTRICTED] = { "unrestricted", TERM_WARN },
 	[EXPLAIN_EMPTY] = { "empty", TERM_DIM },
 };
-
-static const struct {
-	uint64_t flag;
-	const char *name;
-} namespaces[] = {
-	{ CLONE_NEWUSER, "user" },     { CLONE_NEWNS, "mount" },  { CLONE_NEWPID, "pid" },
-	{ CLONE_NEWNET, "network" },   { CLONE_NEWIPC, "ipc" },   { CLONE_NEWUTS, "hostname" },
-	{ CLONE_NEWCGROUP, "cgroup" }, { CLONE_NEWTIME, "time" },
-};
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- rows ---- */
 
@@ -156,9 +141,9 @@ static void begin_line(const char *name)
 static void print_namespaces(const struct jail_plan *plan)
 {
 	begin_line("namespaces");
-	for (size_t i = 0; i < COUNT(namespaces); i++) {
-		if (plan->namespaces & namespaces[i].flag)
-			printf("%s ", namespaces[i].name);
+	for (size_t i = 0; i < NAMESPACE_COUNT; i++) {
+		if (plan->namespaces & namespace_kinds[i].flag)
+			printf("%s ", namespace_kinds[i].name);
 	}
 	putchar('\n');
 }
@@ -323,9 +308,9 @@ static void write_namespaces(struct json_writer *w, const struct jail_plan *plan
 {
 	json_key(w, "namespaces");
 	json_begin_array(w);
-	for (size_t i = 0; i < COUNT(namespaces); i++) {
-		if (plan->namespaces & namespaces[i].flag)
-			json_string(w, namespaces[i].name);
+	for (size_t i = 0; i < NAMESPACE_COUNT; i++) {
+		if (plan->namespaces & namespace_kinds[i].flag)
+			json_string(w, namespace_kinds[i].name);
 	}
 	json_end_array(w);
 }
@@ -493,6 +478,7 @@ static int explain(const struct request *request)
 	const struct preparation_options options = {
 		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
 		.cgroup_parent = request->cgroup_parent,
+		.thorough = true,
 	};
 	struct preparation preparation = { 0 };
 	struct warder_error err = { 0 };

@@ -187,7 +187,7 @@ Test(policy_decode, limits_refused, .timeout = 20)
 		{ "\"pids\":0", "limits.pids", "give at least 1" },
 		{ "\"pids\":\"64\"", "limits.pids", "a string where a number or \"unlimited\"" },
 		{ "\"pids\":4194305", "limits.pids", "give at most 4194304" },
-		{ "\"openFiles\":3", "limits.openFiles", "give at least 4" },
+		{ "\"openFiles\":5", "limits.openFiles", "give at least 6" },
 		{ "\"openFiles\":1.5", "limits.openFiles", "finer" },
 		{ "\"stack\":\"63KiB\"", "limits.stack", "give at least 64KiB" },
 		{ "\"disk\":0", "limits.disk", "give at least 4KiB" },

@@ -122,7 +122,7 @@ Test(policy_encode, round_trips, .timeout = 60)
 		{ "limits.cpus", "8192", NULL, NULL },
 		{ "limits.cpus", "unlimited", NULL, NULL },
 		{ "limits.pids", "unlimited", NULL, NULL },
-		{ "limits.openFiles", "4", NULL, NULL },
+		{ "limits.openFiles", "6", NULL, NULL },
 		{ "limits.fileSize", "0", NULL, NULL },
 		{ "limits.stack", "unlimited", NULL, NULL },
 		{ "limits.disk", "unlimited", NULL, NULL },

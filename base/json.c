@@ -815,6 +815,24 @@ void json_null(struct json_writer *w)
 	append_value(w, "null", 4);
 }
 
+void json_key_string(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_string(w, text);
+}
+
+void json_key_uint(struct json_writer *w, const char *key, uint64_t value)
+{
+	json_key(w, key);
+	json_uint(w, value);
+}
+
+void json_key_bool(struct json_writer *w, const char *key, bool value)
+{
+	json_key(w, key);
+	json_bool(w, value);
+}
+
 char *json_take(struct json_writer *w)
 {
 	char *text;

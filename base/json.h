@@ -84,6 +84,10 @@ void json_number(struct json_writer *w, const char *text);
 void json_double(struct json_writer *w, double value, int decimals);
 void json_bool(struct json_writer *w, bool value);
 void json_null(struct json_writer *w);
+/* A member and its value at once. */
+void json_key_string(struct json_writer *w, const char *key, const char *text);
+void json_key_uint(struct json_writer *w, const char *key, uint64_t value);
+void json_key_bool(struct json_writer *w, const char *key, bool value);
 /* Lose the text, as after a failed allocation: for callers that build a part of it themselves. */
 void json_fail(struct json_writer *w);
 /* Take the text out (heap, NUL-terminated; the caller frees) and empty the writer; NULL if it failed. */

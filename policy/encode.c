@@ -12,24 +12,6 @@
 #include "policy/amounts.h"
 #include "policy/names.h"
 
-static void write_member(struct json_writer *w, const char *key, const char *text)
-{
-	json_key(w, key);
-	json_string(w, text);
-}
-
-static void write_flag(struct json_writer *w, const char *key, bool value)
-{
-	json_key(w, key);
-	json_bool(w, value);
-}
-
-static void write_number(struct json_writer *w, const char *key, uint64_t value)
-{
-	json_key(w, key);
-	json_uint(w, value);
-}
-
 static void write_strings(struct json_writer *w, const char *key, const struct policy_strings *list)
 {
 	json_key(w, key);
@@ -59,14 +41,14 @@ static void write_network(const struct policy *policy, struct json_writer *w)
 {
 	json_key(w, "network");
 	json_begin_object(w);
-	write_member(w, "mode", policy_network_modes[policy->network.mode]);
+	json_key_string(w, "mode", policy_network_modes[policy->network.mode]);
 	json_key(w, "allow");
 	json_begin_array(w);
 	for (size_t i = 0; i < policy->network.allow_count; i++) {
 		const struct policy_endpoint *row = &policy->network.allow[i];
 
 		json_begin_object(w);
-		write_member(w, row->host ? "host" : "cidr", row->host ? row->host : row->cidr);
+		json_key_string(w, row->host ? "host" : "cidr", row->host ? row->host : row->cidr);
 		json_key(w, "ports");
 		json_begin_array(w);
 		for (size_t j = 0; j < row->port_count; j++)
@@ -85,14 +67,14 @@ static void write_sourced(struct json_writer *w, const char *key, const char *wo
 	char *text = NULL;
 
 	if (!has_source) {
-		write_member(w, key, word);
+		json_key_string(w, key, word);
 		return;
 	}
 	if (asprintf(&text, "%s:%s", word, source ? source : "") < 0) {
 		json_fail(w);
 		return;
 	}
-	write_member(w, key, text);
+	json_key_string(w, key, text);
 	free(text);
 }
 
@@ -113,7 +95,7 @@ static void write_filesystem(const struct policy *policy, struct json_writer *w)
 	write_strings(w, "readWrite", &policy->filesystem.read_write);
 	json_end_object(w);
 	write_amount(policy, POLICY_FIELD_TMP, w);
-	write_flag(w, "tmpExec", policy->filesystem.tmp_exec);
+	json_key_bool(w, "tmpExec", policy->filesystem.tmp_exec);
 	json_end_object(w);
 }
 
@@ -121,12 +103,12 @@ static void write_environment(const struct policy *policy, struct json_writer *w
 {
 	json_key(w, "environment");
 	json_begin_object(w);
-	write_member(w, "mode", policy_environment_modes[policy->environment.mode]);
+	json_key_string(w, "mode", policy_environment_modes[policy->environment.mode]);
 	write_strings(w, "names", &policy->environment.names);
 	json_key(w, "set");
 	json_begin_object(w);
 	for (size_t i = 0; i < policy->environment.set_count; i++)
-		write_member(w, policy->environment.set[i].name, policy->environment.set[i].value);
+		json_key_string(w, policy->environment.set[i].name, policy->environment.set[i].value);
 	json_end_object(w);
 	json_end_object(w);
 }
@@ -142,7 +124,7 @@ static void write_limits(const struct policy *policy, struct json_writer *w)
 	json_begin_object(w);
 	write_amount(policy, POLICY_FIELD_STDOUT, w);
 	write_amount(policy, POLICY_FIELD_STDERR, w);
-	write_member(w, "onLimit", policy_on_output_limits[policy->output.on_limit]);
+	json_key_string(w, "onLimit", policy_on_output_limits[policy->output.on_limit]);
 	json_end_object(w);
 }
 
@@ -150,11 +132,11 @@ static void write_processes(const struct policy *policy, struct json_writer *w)
 {
 	json_key(w, "processes");
 	json_begin_object(w);
-	write_flag(w, "spawn", policy->processes.spawn);
+	json_key_bool(w, "spawn", policy->processes.spawn);
 	json_key(w, "identity");
 	json_begin_object(w);
-	write_number(w, "uid", policy->processes.uid);
-	write_number(w, "gid", policy->processes.gid);
+	json_key_uint(w, "uid", policy->processes.uid);
+	json_key_uint(w, "gid", policy->processes.gid);
 	json_end_object(w);
 	json_end_object(w);
 }
@@ -163,10 +145,10 @@ static void write_syscalls(const struct policy *policy, struct json_writer *w)
 {
 	json_key(w, "syscalls");
 	json_begin_object(w);
-	write_member(w, "profile", policy_profiles[policy->syscalls.profile]);
+	json_key_string(w, "profile", policy_profiles[policy->syscalls.profile]);
 	write_strings(w, "deny", &policy->syscalls.deny);
 	write_strings(w, "allow", &policy->syscalls.allow);
-	write_member(w, "onViolation", policy_on_violations[policy->syscalls.on_violation]);
+	json_key_string(w, "onViolation", policy_on_violations[policy->syscalls.on_violation]);
 	json_end_object(w);
 }
 
@@ -175,23 +157,23 @@ static void write_enforcement(const struct policy *policy, struct json_writer *w
 	json_key(w, "enforcement");
 	json_begin_object(w);
 	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++)
-		write_member(w, policy_field_path(field), policy_enforcements[policy->preferred[field]]);
+		json_key_string(w, policy_field_path(field), policy_enforcements[policy->preferred[field]]);
 	json_end_object(w);
 }
 
 void policy_write(const struct policy *policy, struct json_writer *writer)
 {
 	json_begin_object(writer);
-	write_number(writer, "version", POLICY_VERSION);
+	json_key_uint(writer, "version", POLICY_VERSION);
 	write_network(policy, writer);
 	write_filesystem(policy, writer);
 	write_environment(policy, writer);
 	write_limits(policy, writer);
 	write_processes(policy, writer);
 	write_syscalls(policy, writer);
-	write_member(writer, "workingDirectory", policy->working_directory);
+	json_key_string(writer, "workingDirectory", policy->working_directory);
 	if (policy->languages.any)
-		write_member(writer, "languages", "any");
+		json_key_string(writer, "languages", "any");
 	else
 		write_strings(writer, "languages", &policy->languages.names);
 	write_enforcement(policy, writer);

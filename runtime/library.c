@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "jail/jail.h"
 #include "runtime/preparation.h"
 #include "runtime/result.h"
@@ -36,20 +36,13 @@ struct warder_run {
 	struct jail_run *jail;
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *context;
+	uint64_t passed[2]; /* bytes that on_output took, by enum warder_stream */
 	bool waited;
 };
 
 static int no_memory(struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-}
-
-static uint64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 /* Copy a public struct of the caller's size; what it is too short for stays zero. */
@@ -156,7 +149,7 @@ int warder_prepare(const struct warder_policy *policy, const struct warder_optio
 	struct warder_options known = { 0 };
 	struct preparation_options how = { 0 };
 	struct warder_template *tmpl;
-	uint64_t start = now_us();
+	uint64_t start = clock_us();
 
 	if (options && take_sized(&known, sizeof(known), options, options->size, "warder_options", err) != 0)
 		return -1;
@@ -171,7 +164,7 @@ int warder_prepare(const struct warder_policy *policy, const struct warder_optio
 		warder_template_free(tmpl);
 		return -1;
 	}
-	tmpl->prepare_us = now_us() - start;
+	tmpl->prepare_us = clock_us() - start;
 	*ret = tmpl;
 	return 0;
 }
@@ -189,10 +182,13 @@ void warder_template_free(struct warder_template *tmpl)
 
 static int hand_on(void *context, enum jail_stream stream, const char *bytes, size_t len)
 {
-	const struct warder_run *run = context;
+	const enum warder_stream to = stream == JAIL_STDERR ? WARDER_STDERR : WARDER_STDOUT;
+	struct warder_run *run = context;
 
-	return run->on_output(run->context, stream == JAIL_STDERR ? WARDER_STDERR : WARDER_STDOUT, bytes,
-			      len);
+	if (run->on_output(run->context, to, bytes, len) != 0)
+		return -1;
+	run->passed[to] += len;
+	return 0;
 }
 
 int warder_launch(struct warder_template *tmpl, const struct warder_command *command, struct warder_run **ret,
@@ -241,11 +237,12 @@ int warder_wait(struct warder_run *run, struct warder_result **ret, struct warde
 		return no_memory(err);
 	run->waited = true;
 	if (jail_supervise(run->jail, &result->outcome, err) != 0) {
-		free(result);
+		warder_result_free(result); /* the output that was kept until then, too */
 		return -1;
 	}
 	result->receipt = *jail_run_receipt(run->jail);
 	result->streamed = run->on_output != NULL;
+	memcpy(result->passed, run->passed, sizeof(result->passed));
 	result->uid = plan->uid;
 	result->gid = plan->gid;
 	result->prepare_us = run->tmpl->prepare_us;

@@ -121,18 +121,6 @@ void warder_result_free(struct warder_result *result)
 
 /* ---- JSON ---- */
 
-static void member_string(struct json_writer *w, const char *key, const char *text)
-{
-	json_key(w, key);
-	json_string(w, text);
-}
-
-static void member_uint(struct json_writer *w, const char *key, uint64_t value)
-{
-	json_key(w, key);
-	json_uint(w, value);
-}
-
 static void member_known(struct json_writer *w, const char *key, uint64_t value)
 {
 	json_key(w, key);
@@ -151,19 +139,20 @@ static void write_bytes(struct json_writer *w, const struct jail_output *output)
 	if (text_length(bytes, output->len, output->truncated, &text_len)) {
 		json_key(w, "text");
 		json_string_n(w, bytes, text_len);
-		member_string(w, "encoding", "utf-8");
+		json_key_string(w, "encoding", "utf-8");
 		return;
 	}
 	encoded = text_base64(bytes, output->len);
 	if (!encoded)
-		w->failed = true;
+		json_fail(w);
 	else
-		member_string(w, "base64", encoded);
-	member_string(w, "encoding", "base64");
+		json_key_string(w, "base64", encoded);
+	json_key_string(w, "encoding", "base64");
 	free(encoded);
 }
 
-/* A stream that was handed to the caller as it came has neither text nor encoding, only counts. */
+/* A stream that was handed to the caller as it came has neither text nor encoding, only counts: bytesKept of what the
+ * caller took. */
 static void write_stream(struct json_writer *w, const char *key, const struct warder_result *result,
 			 enum jail_stream stream)
 {
@@ -173,10 +162,9 @@ static void write_stream(struct json_writer *w, const char *key, const struct wa
 	json_begin_object(w);
 	if (!result->streamed)
 		write_bytes(w, output);
-	member_uint(w, "bytesKept", output->len);
-	member_uint(w, "bytesTotal", output->total);
-	json_key(w, "truncated");
-	json_bool(w, output->truncated);
+	json_key_uint(w, "bytesKept", result->streamed ? result->passed[stream] : output->len);
+	json_key_uint(w, "bytesTotal", output->total);
+	json_key_bool(w, "truncated", output->truncated);
 	json_end_object(w);
 }
 
@@ -199,12 +187,12 @@ static void write_durations(struct json_writer *w, const struct warder_result *r
 
 	json_key(w, "durations");
 	json_begin_object(w);
-	member_uint(w, "wallUs", outcome->wall_us);
-	member_uint(w, "userUs", outcome->user_us);
-	member_uint(w, "systemUs", outcome->system_us);
-	member_uint(w, "queueUs", 0); /* nothing queues in front of warder_launch() */
-	member_uint(w, "prepareUs", result->prepare_us);
-	member_uint(w, "launchUs", outcome->launch_us);
+	json_key_uint(w, "wallUs", outcome->wall_us);
+	json_key_uint(w, "userUs", outcome->user_us);
+	json_key_uint(w, "systemUs", outcome->system_us);
+	json_key_uint(w, "queueUs", 0); /* nothing queues in front of warder_launch() */
+	json_key_uint(w, "prepareUs", result->prepare_us);
+	json_key_uint(w, "launchUs", outcome->launch_us);
 	json_end_object(w);
 }
 
@@ -223,8 +211,8 @@ static void write_identity(struct json_writer *w, const struct warder_result *re
 {
 	json_key(w, "identity");
 	json_begin_object(w);
-	member_uint(w, "uid", result->uid);
-	member_uint(w, "gid", result->gid);
+	json_key_uint(w, "uid", result->uid);
+	json_key_uint(w, "gid", result->gid);
 	json_end_object(w);
 }
 
@@ -234,8 +222,8 @@ char *warder_result_json(const struct warder_result *result)
 	struct json_writer w = { 0 };
 
 	json_begin_object(&w);
-	member_string(&w, "status", warder_result_status(result));
-	member_string(&w, "cause", warder_result_cause(result));
+	json_key_string(&w, "status", warder_result_status(result));
+	json_key_string(&w, "cause", warder_result_cause(result));
 	write_end(&w, outcome);
 	write_stream(&w, "stdout", result, JAIL_STDOUT);
 	write_stream(&w, "stderr", result, JAIL_STDERR);
@@ -250,7 +238,7 @@ char *warder_result_json(const struct warder_result *result)
 	json_key(&w, "receipt");
 	policy_receipt_write(&result->receipt, &w);
 	write_identity(&w, result);
-	member_string(&w, "detail", outcome->detail);
+	json_key_string(&w, "detail", outcome->detail);
 	json_end_object(&w);
 	return json_take(&w);
 }
@@ -260,13 +248,13 @@ char *result_error_json(const struct warder_error *err)
 	struct json_writer w = { 0 };
 
 	json_begin_object(&w);
-	member_string(&w, "status", "rejected");
+	json_key_string(&w, "status", "rejected");
 	json_key(&w, "error");
 	json_begin_object(&w);
-	member_string(&w, "kind", error_kind_name(err->code));
-	member_string(&w, "field", err->field[0] ? err->field : NULL);
-	member_string(&w, "step", err->step[0] ? err->step : NULL);
-	member_string(&w, "message", err->text);
+	json_key_string(&w, "kind", error_kind_name(err->code));
+	json_key_string(&w, "field", err->field[0] ? err->field : NULL);
+	json_key_string(&w, "step", err->step[0] ? err->step : NULL);
+	json_key_string(&w, "message", err->text);
 	json_end_object(&w);
 	json_end_object(&w);
 	return json_take(&w);

@@ -33,8 +33,10 @@ static struct warder_template *prepare(struct warder_policy *policy)
 	struct warder_template *tmpl = NULL;
 	struct warder_error err;
 
-	if (warder_prepare(policy, NULL, &tmpl, &err) != 0)
+	if (warder_prepare(policy, NULL, &tmpl, &err) != 0) {
+		cr_assert(err.code == WARDER_ERROR_UNSUPPORTED_POLICY, "%s", err.text);
 		cr_skip_test("%s", err.text);
+	}
 	return tmpl;
 }
 
@@ -121,9 +123,25 @@ static int count_bytes(void *context, enum warder_stream stream, const char *byt
 	return 0;
 }
 
+/* One chunk is taken, the second is not. */
 static int refuse_bytes(void *context, enum warder_stream stream, const char *bytes, size_t len)
 {
-	return 1;
+	size_t *taken = context;
+
+	if (*taken)
+		return 1;
+	*taken = len;
+	return 0;
+}
+
+/* Whether the result's JSON says so of standard output. */
+static bool says(const struct warder_result *result, const char *counts)
+{
+	char *json = warder_result_json(result);
+	bool found = json && strstr(json, counts);
+
+	free(json);
+	return found;
 }
 
 Test(library, output_as_it_comes, .timeout = 60)
@@ -131,19 +149,25 @@ Test(library, output_as_it_comes, .timeout = 60)
 	struct warder_template *tmpl = easy_template();
 	size_t counts[2] = { 0 }, kept = 1;
 	struct warder_command counting = { .on_output = count_bytes, .context = counts };
-	struct warder_command refusing = { .on_output = refuse_bytes };
+	size_t taken = 0;
+	struct warder_command refusing = { .on_output = refuse_bytes, .context = &taken };
 	struct warder_result *result = shell(tmpl, "head -c 3000000 /dev/zero; echo err >&2", &counting);
 	uint64_t total = 0;
+	char counts_text[64];
 
 	warder_result_output(result, WARDER_STDOUT, &kept, &total);
 	cr_expect(counts[WARDER_STDOUT] == 1 << 20, "only what is within the limit: %zu",
 		  counts[WARDER_STDOUT]);
 	cr_expect(counts[WARDER_STDERR] == 4);
 	cr_expect(kept == 0 && total == 3000000);
+	cr_expect(
+	    says(result, "\"stdout\":{\"bytesKept\":1048576,\"bytesTotal\":3000000,\"truncated\":true}"));
 	warder_result_free(result);
-	result = shell(tmpl, "echo; sleep 50", &refusing);
+	result = shell(tmpl, "while :; do echo; sleep 1; done", &refusing);
 	cr_expect_str_eq(warder_result_status(result), "killed");
 	cr_expect_str_eq(warder_result_cause(result), "supervisor");
+	snprintf(counts_text, sizeof(counts_text), "\"stdout\":{\"bytesKept\":%zu,", taken);
+	cr_expect(taken && says(result, counts_text), "what was taken");
 	warder_result_free(result);
 	warder_template_free(tmpl);
 }

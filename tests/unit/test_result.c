@@ -170,9 +170,11 @@ Test(result, a_silent_stream_is_empty_and_a_streamed_one_is_not_there, .timeout 
 	json_free(json);
 	result->streamed = true;
 	result->outcome.output[JAIL_STDOUT].total = 5;
+	result->passed[WARDER_STDOUT] = 3;
 	json = parse(warder_result_json(result));
 	cr_expect_null(at(json, "stdout", "text"));
 	cr_expect_null(at(json, "stdout", "encoding"));
+	cr_expect(at(json, "stdout", "bytesKept")->uint == 3);
 	cr_expect(at(json, "stdout", "bytesTotal")->uint == 5);
 	json_free(json);
 	warder_result_free(result);

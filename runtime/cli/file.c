@@ -3,16 +3,21 @@
  *
  * A receipt is written next to its place and renamed over it after the run has ended, so that it is never seen half
  * written and a run that is killed leaves no file of ours. That it can be written is asked before the start.
+ * Its directory is opened before the start as well: a program that may write to a directory above could put a link in its
+ * place, and would choose where a file with our privilege goes.
  */
 #include "runtime/cli/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -95,53 +100,70 @@ int file_write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
-/* Split a path into its directory (into dir) and name. */
-static int split(const char *path, char *dir, size_t size, const char **ret_name, struct warder_error *err)
+static const char *last_component(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	int length = slash == path ? 1 : slash ? (int)(slash - path) : 0;
 
-	if (strlen(path) >= size || !*name)
+	return slash ? slash + 1 : path;
+}
+
+static int cannot_write(const char *path, struct warder_error *err)
+{
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, path, errno, "cannot write %.200s", path);
+}
+
+int file_open_place(const char *path, int *ret_dir_fd, struct warder_error *err)
+{
+	const char *name = last_component(path);
+	char dir[PATH_MAX] = ".";
+	owned_fd int dir_fd = -1;
+	struct stat st;
+
+	if (!*name || (size_t)(name - path) >= sizeof(dir))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path,
 				 "\"%.200s\" cannot be the name of a file", path);
-	snprintf(dir, size, "%.*s", length ? length : 1, length ? path : ".");
-	*ret_name = name;
-	return 0;
-}
-
-int file_can_replace(const char *path, struct warder_error *err)
-{
-	char dir[PATH_MAX];
-	const char *name;
-
-	if (split(path, dir, sizeof(dir), &name, err) != 0)
-		return -1;
-	if (access(dir, W_OK | X_OK) != 0)
-		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, path, errno, "cannot write %.200s",
-				       path);
-	return 0;
-}
-
-int file_replace(const char *path, const char *bytes, size_t len, struct warder_error *err)
-{
-	owned_fd int dir_fd = -1;
-	owned_fd int fd = -1;
-	char dir[PATH_MAX], temporary[NAME_MAX + 1];
-	const char *name;
-
-	if (split(path, dir, sizeof(dir), &name, err) != 0)
-		return -1;
-	snprintf(temporary, sizeof(temporary), ".warder-%d", getpid());
+	if (name != path)
+		snprintf(dir, sizeof(dir), "%.*s", (int)(name - path), path);
 	dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = dir_fd < 0
-		 ? -1
-		 : openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (dir_fd < 0 || access(dir, W_OK | X_OK) != 0)
+		return cannot_write(path, err);
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path,
+				 "%.200s is there and is no regular file; it is not replaced", path);
+	*ret_dir_fd = fd_take(&dir_fd);
+	return 0;
+}
+
+/* A new file of a name that nobody has. */
+static int open_temporary(int dir_fd, char *name, size_t size)
+{
+	for (int tries = 0; tries < 100; tries++) {
+		uint64_t number;
+		int fd;
+
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -1;
+		snprintf(name, size, ".warder-%016" PRIx64, number);
+		fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0 || errno != EEXIST)
+			return fd;
+	}
+	return -1;
+}
+
+int file_replace(int dir_fd, const char *path, const char *bytes, size_t len, struct warder_error *err)
+{
+	char temporary[32];
+	int fd = open_temporary(dir_fd, temporary, sizeof(temporary));
+	int status;
+
 	if (fd < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, path, errno, "cannot write %.200s",
-				       path);
-	if (file_write_all(fd, bytes, len) != 0 || renameat(dir_fd, temporary, dir_fd, name) != 0) {
-		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, path, errno, "cannot write %.200s", path);
+		return cannot_write(path, err);
+	status = file_write_all(fd, bytes, len);
+	if (close(fd) != 0) /* network file systems tell only now that the disk is full */
+		status = -1;
+	if (status != 0 || renameat(dir_fd, temporary, dir_fd, last_component(path)) != 0) {
+		cannot_write(path, err);
 		unlinkat(dir_fd, temporary, 0);
 		return -1;
 	}

@@ -13,9 +13,11 @@
 int file_read(const char *path, char **ret_text, size_t *ret_len, struct warder_error *err);
 /* Write everything, however often it takes. 0; -1 with errno. */
 int file_write_all(int fd, const char *bytes, size_t len);
-/* Whether file_replace() could work; makes nothing. */
-int file_can_replace(const char *path, struct warder_error *err);
+/* Open the directory of `path` for file_replace(), which goes there whatever becomes of the path meanwhile. Refused if
+ * that could not work, or if what is there is no regular file (but a device, or a link such as /dev/stderr). Makes nothing.
+ * *ret_dir_fd is the caller's. */
+int file_open_place(const char *path, int *ret_dir_fd, struct warder_error *err);
 /* Write a file of mode 0600 in place of what is there, at once: a reader sees the old or the new content. */
-int file_replace(const char *path, const char *bytes, size_t len, struct warder_error *err);
+int file_replace(int dir_fd, const char *path, const char *bytes, size_t len, struct warder_error *err);
 
 #endif

@@ -51,18 +51,19 @@ static void catch_signals(void)
 	}
 }
 
-/* ---- output ---- */
-
-struct sink {
-	int error;          /* errno of the write that failed, or 0 */
-	uint64_t passed[2]; /* bytes written, by enum warder_stream */
+struct session {
+	const struct request *request;
+	int receipt_dir_fd; /* owned; -1 without a receipt file */
+	int write_error;    /* errno of the write of the program's output that failed, or 0 */
 };
+
+/* ---- output ---- */
 
 /* As file_write_all(), but a signal ends it. */
 static int pass_on(void *context, enum warder_stream stream, const char *bytes, size_t len)
 {
 	int fd = stream == WARDER_STDERR ? STDERR_FILENO : STDOUT_FILENO;
-	struct sink *sink = context;
+	struct session *session = context;
 
 	while (len > 0) {
 		ssize_t count = write(fd, bytes, len);
@@ -70,11 +71,10 @@ static int pass_on(void *context, enum warder_stream stream, const char *bytes, 
 		if (count >= 0) {
 			bytes += count;
 			len -= (size_t)count;
-			sink->passed[stream] += (uint64_t)count;
 		} else if (errno == EAGAIN) {
 			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
 		} else if (errno != EINTR) {
-			sink->error = errno;
+			session->write_error = errno;
 			return -1;
 		}
 		if (len > 0 && caught)
@@ -87,15 +87,15 @@ static int pass_on(void *context, enum warder_stream stream, const char *bytes, 
 
 static const char *const stream_names[] = { "stdout", "stderr" };
 
-static void tell_truncation(const struct jail_outcome *outcome, const struct sink *sink)
+static void tell_truncation(const struct warder_result *result)
 {
 	for (size_t i = 0; i < 2; i++) {
-		const struct jail_output *output = &outcome->output[i];
+		const struct jail_output *output = &result->outcome.output[i];
 
 		if (output->truncated)
 			term_complain("%s: kept %llu of %llu bytes (output.%s)", stream_names[i],
-				      (unsigned long long)sink->passed[i], (unsigned long long)output->total,
-				      stream_names[i]);
+				      (unsigned long long)result->passed[i],
+				      (unsigned long long)output->total, stream_names[i]);
 	}
 }
 
@@ -120,18 +120,18 @@ static void tell_cause(const struct jail_outcome *outcome, const struct policy *
 		term_complain("%s: %s", jail_cause_name(outcome->cause), outcome->detail);
 }
 
-static void tell(const struct jail_outcome *outcome, const struct policy *policy, const struct sink *sink)
+static void tell(const struct session *session, const struct warder_result *result)
 {
-	tell_truncation(outcome, sink);
-	if (sink->error == EPIPE || caught)
+	tell_truncation(result);
+	if (session->write_error == EPIPE || caught)
 		return;
-	if (sink->error)
-		term_complain("the program's output cannot be written: %s", strerror(sink->error));
+	if (session->write_error)
+		term_complain("the program's output cannot be written: %s", strerror(session->write_error));
 	else
-		tell_cause(outcome, policy);
+		tell_cause(&result->outcome, &session->request->policy->policy);
 }
 
-static int exit_status(const struct jail_outcome *outcome, const struct sink *sink)
+static int exit_status(const struct session *session, const struct jail_outcome *outcome)
 {
 	switch (outcome->cause) {
 	case JAIL_CAUSE_WALL_TIME:
@@ -141,7 +141,7 @@ static int exit_status(const struct jail_outcome *outcome, const struct sink *si
 	case JAIL_CAUSE_SUPERVISOR:
 		if (caught)
 			return 128 + caught;
-		return 128 + (sink->error == EPIPE ? SIGPIPE : SIGKILL);
+		return 128 + (session->write_error == EPIPE ? SIGPIPE : SIGKILL);
 	case JAIL_CAUSE_MEMORY:
 	case JAIL_CAUSE_OUTPUT:
 	case JAIL_CAUSE_HOST:
@@ -178,8 +178,10 @@ static int print_json(const struct warder_result *result, struct warder_error *e
 	return status;
 }
 
-static int write_receipt(const char *path, const struct warder_result *result, struct warder_error *err)
+static int write_receipt(const struct session *session, const struct warder_result *result,
+			 struct warder_error *err)
 {
+	const char *path = session->request->receipt;
 	char *json = result_receipt_json(result);
 	int status;
 
@@ -190,7 +192,7 @@ static int write_receipt(const char *path, const struct warder_result *result, s
 		file_write_all(STDERR_FILENO, "\n", 1);
 		status = 0;
 	} else {
-		status = file_replace(path, json, strlen(json), err);
+		status = file_replace(session->receipt_dir_fd, path, json, strlen(json), err);
 	}
 	free(json);
 	return status;
@@ -198,24 +200,24 @@ static int write_receipt(const char *path, const struct warder_result *result, s
 
 /* Tell how it ended; the exit status. Who asked for a result or a receipt and gets none must not go on as if all was
  * well. */
-static int finish(const struct request *request, const struct warder_result *result, const struct sink *sink)
+static int finish(const struct session *session, const struct warder_result *result)
 {
 	struct warder_error err = { 0 };
 	int status = 0;
 
-	if (request->json)
+	if (session->request->json)
 		status = print_json(result, &err);
 	else
-		tell(&result->outcome, &request->policy->policy, sink);
-	if (status == 0 && request->receipt)
-		status = write_receipt(request->receipt, result, &err);
+		tell(session, result);
+	if (status == 0 && session->request->receipt)
+		status = write_receipt(session, result, &err);
 	if (status == 0)
-		return exit_status(&result->outcome, sink);
+		return exit_status(session, &result->outcome);
 	term_error(&err);
 	return EXIT_REFUSED;
 }
 
-static int wait_for(const struct request *request, struct warder_run *run, const struct sink *sink)
+static int wait_for(const struct session *session, struct warder_run *run)
 {
 	struct warder_result *result = NULL;
 	struct warder_error err = { 0 };
@@ -227,22 +229,21 @@ static int wait_for(const struct request *request, struct warder_run *run, const
 	status = warder_wait(run, &result, &err);
 	running = NULL;
 	if (status != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
-	status = finish(request, result, sink);
+		return command_refuse(session->request, &err, EXIT_REFUSED);
+	status = finish(session, result);
 	warder_result_free(result);
 	return status;
 }
 
-static int launch(const struct request *request, struct warder_template *tmpl)
+static int launch(struct session *session, struct warder_template *tmpl)
 {
 	owned_fd int input_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-	struct sink sink = { 0 };
 	const struct warder_command command = {
 		.size = sizeof(command),
-		.argv = request->rest,
+		.argv = session->request->rest,
 		.input_fd = input_fd,
-		.on_output = request->json ? NULL : pass_on,
-		.context = &sink,
+		.on_output = session->request->json ? NULL : pass_on,
+		.context = session,
 	};
 	struct warder_error err = { 0 };
 	struct warder_run *run = NULL;
@@ -251,16 +252,35 @@ static int launch(const struct request *request, struct warder_template *tmpl)
 	if (caught)
 		return 128 + caught;
 	if (warder_launch(tmpl, &command, &run, &err) != 0)
-		return command_refuse(request, &err, error_exit_status(err.code));
-	status = wait_for(request, run, &sink);
+		return command_refuse(session->request, &err, error_exit_status(err.code));
+	status = wait_for(session, run);
 	warder_run_free(run);
+	return status;
+}
+
+static int prepare_and_launch(struct session *session)
+{
+	const struct request *request = session->request;
+	const struct warder_options options = {
+		.size = sizeof(options),
+		.ceiling = request->ceiling,
+		.cgroup_parent = request->cgroup_parent,
+		.single_use = 1,
+	};
+	struct warder_template *tmpl = NULL;
+	struct warder_error err = { 0 };
+	int status;
+
+	if (warder_prepare(request->policy, &options, &tmpl, &err) != 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	status = launch(session, tmpl);
+	warder_template_free(tmpl);
 	return status;
 }
 
 int run_command(struct request *request, char **argv)
 {
-	struct warder_options options = { .size = sizeof(options), .single_use = 1 };
-	struct warder_template *tmpl = NULL;
+	struct session session = { .request = request, .receipt_dir_fd = -1 };
 	struct warder_error err = { 0 };
 	int status;
 
@@ -273,13 +293,9 @@ int run_command(struct request *request, char **argv)
 	if (request_load(FLAG_RUN, argv, request, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
 	if (request->receipt && strcmp(request->receipt, "-") != 0 &&
-	    file_can_replace(request->receipt, &err) != 0)
+	    file_open_place(request->receipt, &session.receipt_dir_fd, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	options.ceiling = request->ceiling;
-	options.cgroup_parent = request->cgroup_parent;
-	if (warder_prepare(request->policy, &options, &tmpl, &err) != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
-	status = launch(request, tmpl);
-	warder_template_free(tmpl);
+	status = prepare_and_launch(&session);
+	fd_done(&session.receipt_dir_fd);
 	return status;
 }

@@ -50,11 +50,34 @@ $ umask 0; warder run --receipt r.json -- true && stat -c %a r.json && python3 -
 | enforced
 | r.json
 
-= the receipt replaces an older one, also behind a link
-+ echo old > target; ln -s target r.json
-$ warder run --receipt r.json -- true; cat target; test -L r.json || echo file
+= the receipt replaces an older one
++ echo old > r.json; ln r.json same
+$ warder run --receipt r.json -- true; cat same; grep -c namespaceJail r.json; ls -A
 | old
-| file
+| 1
+| r.json
+| same
+
+= what is no regular file is not replaced
++ ln -s /nowhere link; mkfifo fifo
+$ for file in link fifo /dev/null; do warder run --receipt $file -- echo started; echo $?; done; ls -A
+! warder: link is there and is no regular file; it is not replaced
+! warder: fifo is there and is no regular file; it is not replaced
+! warder: /dev/null is there and is no regular file; it is not replaced
+| 125
+| 125
+| 125
+| fifo
+| link
+
+= the receipt goes where its path led before the start
+needs place
++ chmod 777 .; mkdir -m 777 sub; mkdir other
+$ warder run --workspace .:rw --set limits.disk=unlimited --receipt sub/r.json -- sh -c 'mv sub gone; ln -s other sub'; ls -A other gone
+| gone:
+| r.json
+|
+| other:
 
 = a receipt on standard error
 $ warder run --receipt - -- echo out 2>err; grep -c namespaceJail err

@@ -40,16 +40,16 @@ struct cgroup_host {
 	size_t hierarchy_count;
 	int hierarchy_of[CGROUP_CONTROLLER_COUNT]; /* index above; -1: not to be had */
 	char reason[CGROUP_CONTROLLER_COUNT][176]; /* why not, with the remedy; "" when it is there */
-	bool swap_limit;    /* swap can be limited (memory.swap.max / memory.memsw.limit_in_bytes) */
-	bool no_swap;       /* the host has no swap space at all (SwapTotal 0) */
-	bool kill_file;     /* a v2 hierarchy with cgroup.kill exists (tried with an empty leaf) */
-	int v2;             /* index of the v2 hierarchy in use, or -1 */
-	int owner_pid;      /* the process that probed, for the leaves' names */
+	bool swap_limit; /* swap can be limited (memory.swap.max / memory.memsw.limit_in_bytes) */
+	bool no_swap;    /* the host has no swap space at all (SwapTotal 0) */
+	bool kill_file;  /* a v2 hierarchy with cgroup.kill exists (tried with an empty leaf) */
+	int v2;          /* index of the v2 hierarchy in use, or -1 */
+	int owner_pid;   /* the process that probed, for the leaves' names */
 	uint64_t owner_start;
 	/* Set when this process had to leave its own delegated v2 cgroup for a child of it, because a cgroup that holds
 	 * processes cannot hand controllers down ("" = it did not move). */
 	char seat[CGROUP_BASE_MAX + 80];
-	unsigned seat_enabled; /* controllers (1u << enum cgroup_controller) handed down for that */
+	unsigned seat_enabled;    /* controllers (1u << enum cgroup_controller) handed down for that */
 	struct cgroup_host *next; /* list of the hosts of this process; seat and made_parent pass along it */
 };
 
@@ -83,12 +83,12 @@ struct cgroup {
 	const struct cgroup_host *host; /* not owned; outlives this */
 	char name[80];
 	bool used[CGROUP_HIERARCHIES_MAX];
-	int dir_fd[CGROUP_HIERARCHIES_MAX];      /* leaf directories, O_PATH|O_DIRECTORY; -1 where unused */
-	int join_v2_fd;                          /* for CLONE_INTO_CGROUP, or -1; owned */
-	int join_v1_fd[CGROUP_HIERARCHIES_MAX];  /* `tasks` opened O_WRONLY, or -1; owned */
-	int event_fd;  /* after cgroup_watch_oom(): readable on an OOM event (v1: eventfd; v2: epoll over memory.events); else -1 */
-	int oom_fd;    /* v1 memory.oom_control, v2 memory.events; or -1 */
-	int usage_fd;  /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
+	int dir_fd[CGROUP_HIERARCHIES_MAX];     /* leaf directories, O_PATH|O_DIRECTORY; -1 where unused */
+	int join_v2_fd;                         /* for CLONE_INTO_CGROUP, or -1; owned */
+	int join_v1_fd[CGROUP_HIERARCHIES_MAX]; /* `tasks` opened O_WRONLY, or -1; owned */
+	int event_fd; /* after cgroup_watch_oom(): readable on an OOM event (v1: eventfd; v2: epoll over memory.events); else -1 */
+	int oom_fd;   /* v1 memory.oom_control, v2 memory.events; or -1 */
+	int usage_fd; /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
 	struct cgroup_limits limits;
 };
 
@@ -97,19 +97,19 @@ void cgroup_init(struct cgroup *cgroup);
 /* Make the leaves and write every limit. On failure nothing is left. -1 with *err (field = policy field such as
  * "limits.memory", step "cgroup"): UNSUPPORTED_POLICY when the host has no such control or the kernel refuses the
  * value, UNAVAILABLE otherwise. */
-int cgroup_create(const struct cgroup_host *host, const struct cgroup_limits *limits,
-                  struct cgroup *ret, struct warder_error *err);
+int cgroup_create(const struct cgroup_host *host, const struct cgroup_limits *limits, struct cgroup *ret,
+		  struct warder_error *err);
 
 /* One control as the kernel shows it now. */
 struct cgroup_value {
-	uint64_t value;   /* UINT64_MAX for "max"/unlimited; cpu: thousandths of a CPU */
-	char text[64];    /* file content, one line; v1 cpu: "quota period" */
-	char file[64];    /* "memory.max", "memory.limit_in_bytes", ... */
+	uint64_t value; /* UINT64_MAX for "max"/unlimited; cpu: thousandths of a CPU */
+	char text[64];  /* file content, one line; v1 cpu: "quota period" */
+	char file[64];  /* "memory.max", "memory.limit_in_bytes", ... */
 };
 /* Read back the limit of a controller (CGROUP_MEMORY, _PIDS, _CPU), or of swap (on top of memory, so on v1 the
  * difference of two files) when CGROUP_MEMORY and `swap`. 0; -1 with *err. */
 int cgroup_read_back(const struct cgroup *cgroup, enum cgroup_controller controller, bool swap,
-                     struct cgroup_value *ret, struct warder_error *err);
+		     struct cgroup_value *ret, struct warder_error *err);
 
 /* CPU time used so far by everything in the leaf; cheap (one pread). 0; -1 if it cannot be read. */
 int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us);
@@ -128,11 +128,11 @@ void cgroup_kill(const struct cgroup *cgroup);
 struct cgroup_final {
 	uint64_t memory_peak_bytes; /* UINT64_MAX where the kernel does not tell */
 	uint64_t cpu_us, cpu_user_us, cpu_system_us;
-	uint64_t pids_peak;         /* UINT64_MAX where the kernel does not tell */
-	uint64_t pids_limit_hits;   /* forks refused */
+	uint64_t pids_peak;       /* UINT64_MAX where the kernel does not tell */
+	uint64_t pids_limit_hits; /* forks refused */
 	uint64_t oom_kills;
 	bool memory_limit_hit;
-	uint64_t cpu_throttled_us;  /* 0 where the kernel does not tell */
+	uint64_t cpu_throttled_us; /* 0 where the kernel does not tell */
 };
 /* Counters after the last process is gone, before removal. Never fails: unknown stays UINT64_MAX or 0. */
 void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret);

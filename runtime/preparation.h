@@ -25,7 +25,7 @@ struct preparation {
 struct preparation_options {
 	const struct policy *ceiling; /* or NULL */
 	const char *cgroup_parent;    /* see cgroup_probe() */
-	bool thorough;                /* try also what a launch would find out by itself: where none follows */
+	bool thorough; /* try also what a launch would find out by itself: where none follows */
 };
 
 /* Check, probe, match, plan; *ret is zeroed or empty. -1 with *err, of the ceiling before the host's; what was reached

@@ -290,8 +290,8 @@ Test(path, creates_beneath, .init = set_up, .fini = tear_down, .timeout = 30)
 	cr_expect(error_of(path_open_no_links(in_fd, "d/new", O_WRONLY | O_CREAT | O_EXCL, 0640, &err)) == 0,
 		  "%s", err.text);
 	cr_expect(fstatat(top_fd, "in/d/new", &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 07777) == 0640);
-	cr_expect(error_of(path_open_beneath(in_fd, "d/new2", O_WRONLY | O_CREAT | O_EXCL, 0604, &err)) == 0, "%s",
-		  err.text);
+	cr_expect(error_of(path_open_beneath(in_fd, "d/new2", O_WRONLY | O_CREAT | O_EXCL, 0604, &err)) == 0,
+		  "%s", err.text);
 	cr_expect(fstatat(top_fd, "in/d/new2", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		  (st.st_mode & 07777) == 0604);
 	cr_expect(path_open_beneath(in_fd, "d/new3/", O_WRONLY | O_CREAT, 0600, &err) == -1 &&

@@ -33,7 +33,7 @@ static const struct preset {
 	},
 	{
 	    .name = "strict-python",
-	    .summary = "as strict, for Python only",
+	    .summary = "as strict, for Python",
 	    .languages = { "python", "command" },
 	    .wall_time_us = 30 * SECONDS,
 	    .cpu_time_us = 30 * SECONDS,
@@ -46,7 +46,7 @@ static const struct preset {
 	},
 	{
 	    .name = "strict-js",
-	    .summary = "as strict, for JavaScript only, 5 s",
+	    .summary = "as strict, for JavaScript, 5 s",
 	    .languages = { "javascript", "command" },
 	    .wall_time_us = 5 * SECONDS,
 	    .cpu_time_us = 5 * SECONDS,

@@ -10,7 +10,9 @@
  * Threads: templates and policies may be used by several threads at once (a policy not while it is changed); a run
  * belongs to one thread at a time, except warder_cancel(). No global state and no signal handlers. A jail's init is a
  * child of the calling process: it raises SIGCHLD when it ends, and a host that waits for any child may reap it, which
- * does no harm. The wall time holds also if warder_wait() is called late.
+ * does no harm. The wall time holds also if warder_wait() is called late, or an on_output does not return: then the
+ * jail's init ends the run, up to two seconds later.
+ * Templates and runs belong to the process that made them: what it forks must neither use nor free them.
  * Functions return 0, or -1 with *err filled (err may not be NULL). Strings returned as `const char *` belong to
  * the object and live as long as it does. Every _free accepts NULL.
  */
@@ -110,7 +112,8 @@ struct warder_command {
 	size_t input_len;
 	int input_fd; /* > 0: standard input is read from this descriptor instead; borrowed */
 	/* Called from warder_wait() with each chunk of output within the limits; NULL: kept in the result. A non-zero
-	 * return ends the run. */
+	 * return ends the run. It must not block: meanwhile nothing else is done for the run, and its wall time is kept by
+	 * the jail's init alone. */
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *context;
 };
@@ -119,7 +122,8 @@ struct warder_command {
 WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_command *command,
 			     struct warder_run **ret, struct warder_error *err);
 /* Feed, drain and supervise until everything the program started is gone. Once per run: a second call fails. The result
- * is owned by the caller. A program's own failure is a result, not an error. */
+ * is owned by the caller. A program's own failure is a result, not an error. -1: something of the run could not be removed
+ * from the host; the text says what, and there is no result. */
 WARDER_API int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err);
 /* End the run from any thread or signal handler. */
 WARDER_API void warder_cancel(struct warder_run *run);
@@ -136,12 +140,12 @@ WARDER_API const char *warder_result_cause(const struct warder_result *result);
 WARDER_API int warder_result_exit_code(const struct warder_result *result);
 /* The signal that ended it, 0: none. */
 WARDER_API int warder_result_signal(const struct warder_result *result);
-/* Kept bytes of a stream (NUL-terminated after *ret_len) and how many the program wrote. */
+/* Kept bytes of a stream (NUL-terminated after *ret_len; none with on_output) and how many the program wrote. */
 WARDER_API const char *warder_result_output(const struct warder_result *result, enum warder_stream stream,
 					    size_t *ret_len, uint64_t *ret_total);
-/* From the program's start to the end of everything that it started. */
+/* From the program's start to its own end; what it left running is ended after that. */
 WARDER_API uint64_t warder_result_wall_us(const struct warder_result *result);
-/* CPU time of everything that it started. */
+/* CPU time of it and everything that it started. */
 WARDER_API uint64_t warder_result_cpu_us(const struct warder_result *result);
 /* In bytes; UINT64_MAX: the kernel does not tell. */
 WARDER_API uint64_t warder_result_memory_peak(const struct warder_result *result);

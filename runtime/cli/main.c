@@ -20,10 +20,10 @@
 static const struct command commands[] = {
 	{ "run", FLAG_RUN, "run [FLAG...] [--] PROGRAM [ARGUMENT...]", "run a program under a policy",
 	  "Exit status: the program's own; 128+N when signal N ended it; 124 out of time; 137 over memory\n"
-	  "or killed by Warder; 125 refused, nothing started; 126 not executable; 127 not found.\n",
+	  "or killed by Warder; 125 refused or failed; 126 not executable; 127 not found.\n",
 	  "warder run --timeout 5s --memory 256MiB -- echo hello", run_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]", "what enforces each field on this host",
-	  "Starts nothing and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",
+	  "Starts no program and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",
 	  "warder explain --memory 256MiB strict", explain_command },
 	{ "policy", FLAG_POLICY, "policy check FILE... | policy show PRESET|FILE",
 	  "validate or print policies", NULL, "warder policy show strict", policy_command },

@@ -131,6 +131,12 @@ $ warder run --timeout 1s -- sh -c 'trap "" TERM; while :; do :; done'
 ? 124
 < 4
 
+= a reader that does not read does not lengthen it
+needs pgrep
+$ { warder run --timeout 1s -- sh -c 'yes & sleep 31235'; echo $? >&2; } | { sleep 8; pgrep -fx 'sleep 31235'; cat >/dev/null; }
+! warder: killed after 1s (limits.wallTime)
+! 124
+
 = what it left in the background dies with it
 + chmod 777 .
 $ warder run --timeout 1s --workspace .:rw --set limits.disk=unlimited -- sh -c '(sleep 3; touch f) & setsid sh -c "sleep 3; touch f" & wait'; sleep 3; ls

@@ -1,10 +1,26 @@
+/*
+ * The table says where something is mounted, with which flags, and, as device and root, what of which file system. For the
+ * jail's own mounts, which are made of tmpfs, proc and devpts, that is enough to know them. For a bind it is not:
+ * the device is not the one that stat(2) tells on every file system, and the root depends on how the host mounted it. So
+ * binds are also looked at through the jail's root.
+ *
+ * A mask is /dev/null, or the empty /run, mounted again over a name beneath /proc. Whatever else lies there, or in /dev,
+ * was not made by the jail.
+ */
 #include "jail/mounts.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "base/mountinfo.h"
+#include "base/path.h"
 
 enum {
 	FLAG_RO = 1,
@@ -23,36 +39,62 @@ static const struct flag {
 	{ "noexec", FLAG_NOEXEC },
 };
 
-/* The jail's own mounts. /dev and its nodes are the only ones without nodev, and they are read-only. */
+/* The jail's own mounts. /dev and its nodes are the only ones without nodev, and the first is read-only. */
 static const struct own {
-	const char *target;
+	const char *target, *type, *root;
 	unsigned int flags;
 } own_mounts[] = {
-	{ "/", FLAG_RO | FLAG_NOSUID | FLAG_NODEV },
-	{ "/dev", FLAG_RO | FLAG_NOSUID | FLAG_NOEXEC },
-	{ "/dev/pts", FLAG_NOSUID | FLAG_NOEXEC },
-	{ "/dev/shm", FLAG_NOSUID | FLAG_NODEV | FLAG_NOEXEC },
-	{ "/proc", FLAG_RO | FLAG_NOSUID | FLAG_NODEV | FLAG_NOEXEC },
-	{ "/tmp", FLAG_NOSUID | FLAG_NODEV },
+	{ "/", "tmpfs", "/", FLAG_RO | FLAG_NOSUID | FLAG_NODEV },
+	{ "/dev", "tmpfs", "/", FLAG_RO | FLAG_NOSUID | FLAG_NOEXEC },
+	{ "/dev/pts", "devpts", "/", FLAG_NOSUID | FLAG_NOEXEC },
+	{ "/proc", "proc", "/", FLAG_RO | FLAG_NOSUID | FLAG_NODEV | FLAG_NOEXEC },
+	/* One tmpfs, mounted three times: as a whole, and over that its two directories. */
+	{ "/dev/shm", "tmpfs", "/", FLAG_NOSUID | FLAG_NODEV | FLAG_NOEXEC },
+	{ "/dev/shm", "tmpfs", "/shm", FLAG_NOSUID | FLAG_NODEV | FLAG_NOEXEC },
+	{ "/tmp", "tmpfs", "/tmp", FLAG_NOSUID | FLAG_NODEV },
 };
-#define OWN_COUNT (sizeof(own_mounts) / sizeof(own_mounts[0]))
+#define OWN_COUNT   (sizeof(own_mounts) / sizeof(own_mounts[0]))
+#define OWN_SCRATCH 4 /* the first row of that tmpfs */
 
-static bool beneath(const char *path, const char *parent)
+/* In an ordinary user's jail, the host's nodes; root makes its own, which are no mounts. */
+static const char *const nodes[] = { "/dev/null",   "/dev/zero",    "/dev/full",
+				     "/dev/random", "/dev/urandom", "/dev/tty" };
+
+/* What lies at a path, in the words of the table: the file system, and the path in it in two parts. */
+struct place {
+	const char *path;
+	size_t point_len; /* of the deepest mount on the way */
+	struct mountinfo_text device, root;
+	const char *rest;
+};
+
+struct checking {
+	const struct rootfs *rootfs;
+	struct warder_error *err;
+	bool *seen; /* by own mount, then by entry */
+	struct place masks[2];
+	struct mountinfo_text scratch; /* device of the tmpfs behind /tmp */
+};
+
+/* The flags that a mount must have, and the row of `seen` that it is. */
+struct verdict {
+	unsigned int flags;
+	size_t row; /* SIZE_MAX: none of its own */
+};
+
+static int differs(struct checking *checking, const char *path, const char *what)
 {
-	size_t len = strlen(parent);
-
-	return strncmp(path, parent, len) == 0 && path[len] == '/';
+	return error_set(checking->err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
+			 "the kernel shows a mount at %s that the plan does not have%s", path, what);
 }
 
-static unsigned int parse_flags(char *options)
+static unsigned int parse_flags(struct mountinfo_text options)
 {
 	unsigned int flags = 0;
-	char *left = NULL;
 
-	for (char *name = strtok_r(options, ",", &left); name; name = strtok_r(NULL, ",", &left))
-		for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++)
-			if (strcmp(name, flag_names[i].name) == 0)
-				flags |= flag_names[i].bit;
+	for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++)
+		if (mountinfo_has(options, flag_names[i].name))
+			flags |= flag_names[i].bit;
 	return flags;
 }
 
@@ -63,127 +105,223 @@ static void print_flags(unsigned int flags, char *buf, size_t size)
 	buf[0] = 0;
 	for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++)
 		if (flags & flag_names[i].bit)
-			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? "," : "", flag_names[i].name);
-}
-
-/* The kernel writes space, tab, newline and backslash of a path as \ooo. */
-static void unescape(char *path)
-{
-	char *to = path;
-
-	while (*path) {
-		if (path[0] == '\\' && path[1] && path[2] && path[3]) {
-			*to++ = (char)((path[1] - '0') * 64 + (path[2] - '0') * 8 + (path[3] - '0'));
-			path += 4;
-		} else {
-			*to++ = *path++;
-		}
-	}
-	*to = 0;
+			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? "," : "",
+						 flag_names[i].name);
 }
 
 static unsigned int bind_flags(const struct rootfs_entry *entry)
 {
-	return FLAG_NOSUID | FLAG_NODEV | (entry->read_only ? FLAG_RO : 0) | (entry->no_exec ? FLAG_NOEXEC : 0);
+	return FLAG_NOSUID | FLAG_NODEV | (entry->read_only ? FLAG_RO : 0) |
+	       (entry->no_exec ? FLAG_NOEXEC : 0);
 }
 
-/* The flags that a mount at this place must have; -1: it has no business there. *ret_row is its row in `seen`. */
-static int wanted_flags(const struct rootfs *rootfs, const char *path, size_t *ret_row)
+static bool same_text(struct mountinfo_text a, struct mountinfo_text b)
 {
-	int wanted = -1;
+	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+/* ---- masks ---- */
+
+/* A later mount at the same point lies over an earlier one. */
+static void note_place(struct place *place, const struct mountinfo *mount)
+{
+	char point[16];
+
+	if (!mountinfo_path(mount->point, point, sizeof(point)) || !path_within(point, place->path) ||
+	    mount->point.len < place->point_len)
+		return;
+	place->point_len = mount->point.len;
+	place->device = mount->device;
+	place->root = mount->root;
+	place->rest = place->path + (mount->point.len == 1 ? 0 : mount->point.len);
+}
+
+static bool is_at(const struct mountinfo *mount, const struct place *place)
+{
+	size_t root_len = place->root.len == 1 ? 0 : place->root.len;
+	size_t rest_len = place->rest ? strlen(place->rest) : 0;
+
+	return place->rest && same_text(mount->device, place->device) &&
+	       mount->root.len == root_len + rest_len &&
+	       memcmp(mount->root.at, place->root.at, root_len) == 0 &&
+	       memcmp(mount->root.at + root_len, place->rest, rest_len) == 0;
+}
+
+static bool is_mask(const struct checking *checking, const struct mountinfo *mount)
+{
+	return is_at(mount, &checking->masks[0]) || is_at(mount, &checking->masks[1]);
+}
+
+static bool is_node(const char *path)
+{
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		if (strcmp(path, nodes[i]) == 0)
+			return true;
+	return false;
+}
+
+/* ---- the table ---- */
+
+/* Whether it is one of the jail's own. 1; 0; -1 where one of them should be, but it is another. */
+static int judge_own(struct checking *checking, const struct mountinfo *mount, const char *path,
+		     struct verdict *ret)
+{
+	bool here = false;
+
+	for (size_t i = 0; i < OWN_COUNT; i++) {
+		const struct own *own = &own_mounts[i];
+		const bool is_tmp = i == OWN_COUNT - 1;
+
+		if (strcmp(path, own->target) != 0)
+			continue;
+		here = true;
+		if (!mountinfo_is(mount->type, own->type) || !mountinfo_is(mount->root, own->root))
+			continue;
+		if (i >= OWN_SCRATCH && checking->scratch.at && !same_text(checking->scratch, mount->device))
+			return differs(checking, path, ": another tmpfs than /dev/shm");
+		if (i >= OWN_SCRATCH)
+			checking->scratch = mount->device;
+		ret->flags = own->flags | (is_tmp && !checking->rootfs->tmp_exec ? FLAG_NOEXEC : 0);
+		ret->row = i;
+		return 1;
+	}
+	return here ? differs(checking, path, ": not the jail's own") : 0;
+}
+
+/* Whether it is a bind of the plan, or came with one: then the deepest decides. */
+static bool judge_bind(const struct rootfs *rootfs, const char *path, struct verdict *ret)
+{
 	size_t best = 0;
 
-	*ret_row = SIZE_MAX;
-	for (size_t i = 0; i < OWN_COUNT; i++)
-		if (strcmp(path, own_mounts[i].target) == 0) {
-			*ret_row = i;
-			return (int)own_mounts[i].flags;
-		}
 	for (size_t i = 0; i < rootfs->count; i++) {
 		const struct rootfs_entry *entry = &rootfs->entries[i];
 		size_t len = strlen(entry->target);
 
+		if (entry->kind != ROOTFS_BIND || len < best || !path_within(entry->target, path))
+			continue;
+		best = len;
+		ret->flags = bind_flags(entry);
+		ret->row = path[len] ? SIZE_MAX : OWN_COUNT + i;
+	}
+	return best > 0;
+}
+
+static int judge(struct checking *checking, const struct mountinfo *mount, const char *path,
+		 struct verdict *ret)
+{
+	int own = judge_own(checking, mount, path, ret);
+
+	if (own != 0)
+		return own;
+	if (judge_bind(checking->rootfs, path, ret))
+		return 0;
+	ret->row = SIZE_MAX;
+	ret->flags = FLAG_NOSUID;
+	if (path_within("/proc", path) && is_mask(checking, mount))
+		return 0;
+	ret->flags = FLAG_NOSUID | FLAG_NOEXEC;
+	return is_node(path) ? 0 : differs(checking, path, "");
+}
+
+static int check_mount(struct checking *checking, const struct mountinfo *mount)
+{
+	unsigned int has = parse_flags(mount->options);
+	struct verdict wanted;
+	char path[PATH_MAX];
+	char have[48];
+	char want[48];
+
+	if (!mountinfo_path(mount->point, path, sizeof(path)))
+		return error_set(checking->err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
+				 "the kernel shows a mount whose path cannot be read: %.*s",
+				 (int)(mount->point.len > 80 ? 80 : mount->point.len), mount->point.at);
+	if (judge(checking, mount, path, &wanted) < 0)
+		return -1;
+	if ((has & wanted.flags) != wanted.flags) {
+		print_flags(has, have, sizeof(have));
+		print_flags(wanted.flags, want, sizeof(want));
+		return error_set(checking->err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
+				 "the kernel shows %s mounted with \"%s\", the plan wants \"%s\"", path, have,
+				 want);
+	}
+	if (wanted.row != SIZE_MAX)
+		checking->seen[wanted.row] = true;
+	return 0;
+}
+
+static int check_seen(const struct checking *checking)
+{
+	const struct rootfs *rootfs = checking->rootfs;
+
+	for (size_t i = 0; i < OWN_COUNT + rootfs->count; i++) {
+		const struct rootfs_entry *entry = i < OWN_COUNT ? NULL : &rootfs->entries[i - OWN_COUNT];
+
+		if (!checking->seen[i] && (!entry || entry->kind == ROOTFS_BIND))
+			return error_set(checking->err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
+					 "the kernel does not show the plan's mount at %s",
+					 entry ? entry->target : own_mounts[i].target);
+	}
+	return 0;
+}
+
+/* Twice: masks may stand before what they are made of. */
+static int check_table(struct checking *checking, const struct mountinfo_text table)
+{
+	struct mountinfo_text rest = table;
+	struct mountinfo_text line;
+	struct mountinfo mount;
+	int count = 0;
+
+	while (mountinfo_cut(&rest, &line)) {
+		if (!mountinfo_parse(line, &mount))
+			return error_set(checking->err, WARDER_ERROR_INTERNAL, NULL,
+					 "a line of mountinfo cannot be read: %.*s",
+					 (int)(line.len > 80 ? 80 : line.len), line.at);
+		note_place(&checking->masks[0], &mount);
+		note_place(&checking->masks[1], &mount);
+	}
+	for (rest = table; mountinfo_cut(&rest, &line) && mountinfo_parse(line, &mount); count++)
+		if (check_mount(checking, &mount) < 0)
+			return -1;
+	return check_seen(checking) < 0 ? -1 : count;
+}
+
+int mounts_check(const char *text, const struct rootfs *rootfs, struct warder_error *err)
+{
+	struct checking checking = { .rootfs = rootfs,
+				     .err = err,
+				     .seen = calloc(OWN_COUNT + rootfs->count, sizeof(*checking.seen)),
+				     .masks = { { .path = "/dev/null" }, { .path = "/run" } } };
+	int ret;
+
+	if (!checking.seen)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory");
+	ret = check_table(&checking, (struct mountinfo_text){ text, strlen(text) });
+	free(checking.seen);
+	return ret;
+}
+
+/* ---- the objects ---- */
+
+int mounts_compare(int root_fd, const struct rootfs *rootfs, struct warder_error *err)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < rootfs->count; i++) {
+		const struct rootfs_entry *entry = &rootfs->entries[i];
+		const char *field =
+		    entry->field == POLICY_FIELD_NONE ? "filesystem.view" : policy_field_path(entry->field);
+		struct stat st;
+
 		if (entry->kind != ROOTFS_BIND)
 			continue;
-		if (strcmp(path, entry->target) == 0) {
-			*ret_row = OWN_COUNT + i;
-			return (int)bind_flags(entry);
-		}
-		if (beneath(path, entry->target) && len >= best) {
-			best = len;
-			wanted = (int)bind_flags(entry);
-		}
+		if (fstatat(root_fd, entry->target + 1, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
+					       "cannot look at %s in the jail", entry->target);
+		if (st.st_dev != entry->source_dev || st.st_ino != entry->source_ino)
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
+					 "what the jail has at %s is not %s", entry->target, entry->source);
+		count++;
 	}
-	if (wanted >= 0)
-		return wanted; /* came with a recursive bind */
-	/* A mask; or a node of an ordinary user's /dev, a bind of one device. */
-	if (beneath(path, "/proc"))
-		return 0;
-	if (beneath(path, "/dev"))
-		return 0;
-	return -1;
-}
-
-static int check_line(char *line, const struct rootfs *rootfs, bool *seen, struct warder_error *err)
-{
-	char *fields[6];
-	char *left = NULL;
-	char *field = strtok_r(line, " ", &left);
-	char has[48];
-	char wants[48];
-	unsigned int flags;
-	size_t row;
-	int wanted;
-
-	for (int i = 0; i < 6; i++, field = strtok_r(NULL, " ", &left)) {
-		if (!field)
-			return error_set(err, WARDER_ERROR_INTERNAL, NULL, "mountinfo line without 6 fields");
-		fields[i] = field;
-	}
-	unescape(fields[4]);
-	flags = parse_flags(fields[5]);
-	wanted = wanted_flags(rootfs, fields[4], &row);
-	if (wanted < 0)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
-		                 "the kernel shows a mount at %s that the plan does not have", fields[4]);
-	if ((flags & (unsigned int)wanted) != (unsigned int)wanted) {
-		print_flags(flags, has, sizeof(has));
-		print_flags((unsigned int)wanted, wants, sizeof(wants));
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
-		                 "the kernel shows %s mounted with \"%s\", the plan wants \"%s\"", fields[4], has, wants);
-	}
-	if (row != SIZE_MAX)
-		seen[row] = true;
-	return 0;
-}
-
-static int check_seen(const struct rootfs *rootfs, const bool *seen, struct warder_error *err)
-{
-	for (size_t i = 0; i < OWN_COUNT + rootfs->count; i++) {
-		const char *target = i < OWN_COUNT ? own_mounts[i].target : rootfs->entries[i - OWN_COUNT].target;
-
-		if (i >= OWN_COUNT && rootfs->entries[i - OWN_COUNT].kind != ROOTFS_BIND)
-			continue;
-		if (!seen[i])
-			return error_set(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
-			                 "the kernel does not show the plan's mount at %s", target);
-	}
-	return 0;
-}
-
-int mounts_check(char *text, const struct rootfs *rootfs, struct warder_error *err)
-{
-	bool *seen = calloc(OWN_COUNT + rootfs->count, sizeof(*seen));
-	char *left = NULL;
-	int count = 0;
-	int ret = 0;
-
-	if (!seen)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory");
-	for (char *line = strtok_r(text, "\n", &left); line && ret == 0; line = strtok_r(NULL, "\n", &left), count++)
-		ret = check_line(line, rootfs, seen, err);
-	if (ret == 0)
-		ret = check_seen(rootfs, seen, err);
-	free(seen);
-	return ret == 0 ? count : -1;
+	return count;
 }

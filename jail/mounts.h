@@ -1,5 +1,5 @@
 /*
- * mounts: compares the jail's mount table, as the kernel shows it, with the plan. Pure, apart from the text it is given.
+ * mounts: compares what is mounted in a jail with the plan: the mount table, and the objects behind it.
  */
 #ifndef WARDER_JAIL_MOUNTS_H
 #define WARDER_JAIL_MOUNTS_H
@@ -9,9 +9,14 @@
 #include "base/error.h"
 #include "rootfs/rootfs.h"
 
-/* `text`: the NUL-terminated content of /proc/<pid>/mountinfo (proc_pid_mountinfo(5)); it is cut up. Every mount must be one of
- * the plan's, with at least the plan's flags, or lie beneath a bind of the plan or beneath /proc (masks); and every
- * mount of the plan must be there. Returns the number of mounts; -1 with *err naming the first that differs. */
-int mounts_check(char *text, const struct rootfs *rootfs, struct warder_error *err);
+/* `text`: the NUL-terminated content of /proc/<pid>/mountinfo (proc_pid_mountinfo(5)). Every mount must be one of the plan's
+ * with at least the plan's flags, come with a recursive bind of the plan, or be a mask beneath /proc; and every mount of
+ * the plan must be there. Of the jail's own file systems, types and places are compared too; what a bind of the plan
+ * shows is for mounts_compare(). Pure. Returns the number of mounts; -1 with *err naming the first that differs. */
+int mounts_check(const char *text, const struct rootfs *rootfs, struct warder_error *err);
+
+/* Whether each bind of the plan shows the object that the plan was made with; root_fd: the jail's root. For a jail in which
+ * nothing untrusted has run. Returns the number of binds; -1 with *err naming the first that differs. */
+int mounts_compare(int root_fd, const struct rootfs *rootfs, struct warder_error *err);
 
 #endif

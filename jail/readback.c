@@ -2,26 +2,34 @@
  * The receipt is not a copy of the plan. While the payload waits before its exec, everything that the kernel is willing to
  * show about it is read and compared; the first difference ends the launch. A row says what was read and where.
  *
- * What the kernel does not show (a Landlock domain, the environment of the exec to come) is listed by the mechanism
- * that applied it, and its source says so.
+ * What the kernel does not show (a Landlock domain, the environment of the exec to come) is in receipt.c, listed by the
+ * mechanism that applied it, and its source says so.
+ *
+ * All of this is on the way of every launch: paths are relative to one descriptor of /proc/<pid>, texts are read into the
+ * stack, and nothing is read twice. At the gate nothing untrusted has run in the jail, so that its root can be looked into.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sched.h>
+#include <linux/openat2.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/mountinfo.h"
 #include "jail/mounts.h"
-#include "jail/run.h"
+#include "jail/receipt.h"
+
+#define STATUS_BYTES 4096
+#define NOT_SHOWN    (-1l)
 
 static int differs(struct warder_error *err, const char *field, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -34,77 +42,38 @@ static int differs(struct warder_error *err, const char *field, const char *form
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
-	                 "read-back: %s; the program was not started", text);
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, field, "read-back: %s; the program was not started",
+			 text);
 }
 
-/* ---- rows ---- */
-
-__attribute__((format(printf, 4, 0))) static void fill_row(struct policy_receipt_row *row, const char *mechanism,
-                                                           const char *source, const char *format, va_list args)
+static int unreadable(const struct jail_run *run, const char *file, struct warder_error *err)
 {
-	if (!row)
-		return;
-	snprintf(row->mechanism, sizeof(row->mechanism), "%s", mechanism);
-	snprintf(row->source, sizeof(row->source), "%s", source);
-	vsnprintf(row->value, sizeof(row->value), format, args);
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+			       "read-back: cannot read /proc/%d/%s", run->program_pid, file);
 }
 
-/* A row of a policy control; its status follows from the policy and the match. */
-static void control_row(struct jail_run *run, enum policy_control control, const char *source, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* ---- texts ---- */
 
-static void control_row(struct jail_run *run, enum policy_control control, const char *source, const char *format, ...)
+/* Read a whole file into `buf`, NUL-terminated. -1 with errno; EFBIG if it does not fit. */
+static int read_text(int dir_fd, const char *file, char *buf, size_t size)
 {
-	const struct jail_plan *plan = &run->tmpl->plan;
-	struct policy_receipt_row *row =
-	    policy_receipt_add(&run->receipt, policy_control_name(control), POLICY_RECEIPT_ENFORCED);
-	va_list args;
-
-	if (!row)
-		return;
-	policy_control_value(&plan->policy, control, row->requested, sizeof(row->requested));
-	va_start(args, format);
-	fill_row(row, plan->capabilities.controls[control].mechanism, source, format, args);
-	va_end(args);
-}
-
-static void layer_row(struct jail_run *run, const char *name, bool there, const char *mechanism, const char *source,
-                      const char *format, ...) __attribute__((format(printf, 6, 7)));
-
-static void layer_row(struct jail_run *run, const char *name, bool there, const char *mechanism, const char *source,
-                      const char *format, ...)
-{
-	struct policy_receipt_row *row =
-	    policy_receipt_add(&run->receipt, name, there ? POLICY_RECEIPT_HARDENING : POLICY_RECEIPT_ABSENT);
-	va_list args;
-
-	va_start(args, format);
-	fill_row(row, mechanism, source, format, args);
-	va_end(args);
-}
-
-/* ---- reading ---- */
-
-static int read_proc(const struct jail_run *run, const char *file, char *buf, size_t size, struct warder_error *err)
-{
-	owned_fd int fd = openat(run->proc_fd, file, O_RDONLY | O_CLOEXEC);
+	owned_fd int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC);
 	size_t used = 0;
 
-	while (fd >= 0 && used < size - 1) {
-		ssize_t n = read(fd, buf + used, size - 1 - used);
+	while (fd >= 0 && used < size) {
+		ssize_t n = read(fd, buf + used, size - used);
 
-		if (n < 0)
-			fd_done(&fd);
-		if (n <= 0)
-			break;
-		used += (size_t)n;
+		if (n == 0) {
+			buf[used] = '\0';
+			return 0;
+		}
+		if (n < 0 && errno != EINTR)
+			return -1;
+		used += n > 0 ? (size_t)n : 0;
 	}
-	if (fd < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "read-back: cannot read /proc/%d/%s",
-		                       run->program_pid, file);
-	buf[used] = 0;
-	return 0;
+	if (fd >= 0)
+		errno = EFBIG;
+	return -1;
 }
 
 /* The value of "Name:\t..." in /proc/<pid>/status, or NULL. */
@@ -125,19 +94,20 @@ static const char *status_value(const char *status, const char *name)
 	return NULL;
 }
 
-static bool same_id(const char *value, uint32_t id, int times)
+/* Whether the text is these numbers, up to the end of its line. */
+static bool is_numbers(const char *text, const unsigned long *numbers, size_t count)
 {
-	char *end;
+	for (size_t i = 0; i < count; i++) {
+		char *end;
 
-	for (int i = 0; i < times; i++) {
-		if (!value || strtoul(value, &end, 10) != id || end == value)
+		if (!text || strtoul(text, &end, 10) != numbers[i] || end == text)
 			return false;
-		value = end;
+		text = end;
 	}
-	return true;
+	return text[strspn(text, " \t")] == '\n';
 }
 
-/* ---- checks ---- */
+/* ---- privileges ---- */
 
 static int check_privileges(struct jail_run *run, const char *status, struct warder_error *err)
 {
@@ -147,59 +117,110 @@ static int check_privileges(struct jail_run *run, const char *status, struct war
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
 		value = status_value(status, sets[i]);
 		if (!value || strtoull(value, NULL, 16) != 0)
-			return differs(err, NULL, "%s is %.16s, wanted 0", sets[i], value ? value : "not shown");
+			return differs(err, NULL, "%s is %.16s, wanted 0", sets[i],
+				       value ? value : "not shown");
 	}
-	layer_row(run, "capabilities", true, "all five sets empty, secure bits locked", "/proc/<pid>/status Cap*", "0");
+	receipt_layer(run, "capabilities", true, "all five sets empty, and none to be gained",
+		      "/proc/<pid>/status CapInh, CapPrm, CapEff, CapBnd, CapAmb", "0");
 	value = status_value(status, "NoNewPrivs");
-	if (!same_id(value, 1, 1))
+	if (!is_numbers(value, (unsigned long[]){ 1 }, 1))
 		return differs(err, NULL, "NoNewPrivs is not 1");
-	layer_row(run, "noNewPrivileges", true, "PR_SET_NO_NEW_PRIVS", "/proc/<pid>/status NoNewPrivs", "1");
+	receipt_layer(run, "noNewPrivileges", true, "PR_SET_NO_NEW_PRIVS", "/proc/<pid>/status NoNewPrivs",
+		      "1");
 	return 0;
+}
+
+/* Number of filters; NOT_SHOWN before Linux 5.9. */
+static long filter_count(const char *status)
+{
+	const char *value = status_value(status, "Seccomp_filters");
+
+	return value ? strtol(value, NULL, 10) : NOT_SHOWN;
+}
+
+/* Filters of this thread, which the jail inherits. */
+static long own_filters(void)
+{
+	char status[STATUS_BYTES];
+
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0)
+		return 0;
+	if (read_text(AT_FDCWD, "/proc/thread-self/status", status, sizeof(status)) < 0)
+		return NOT_SHOWN;
+	return filter_count(status);
 }
 
 static int check_filter(struct jail_run *run, const char *status, struct warder_error *err)
 {
+	static const char source[] = "/proc/<pid>/status Seccomp: mode and count; the content as loaded";
 	const struct jail_plan *plan = &run->tmpl->plan;
 	const char *mode = status_value(status, "Seccomp");
-	const char *count = status_value(status, "Seccomp_filters");
-	unsigned long filters = count ? strtoul(count, NULL, 10) : 1; /* shown since Linux 5.9 */
+	const long filters = filter_count(status);
+	const long own = own_filters();
+	char count[48] = "number of filters not shown";
 
-	if (!same_id(mode, 2, 1) || filters < 1)
-		return differs(err, "syscalls", "Seccomp is %.1s with %lu filters, wanted mode 2", mode ? mode : "?",
-		               filters);
-	control_row(run, POLICY_CONTROL_SYSCALLS, "/proc/<pid>/status Seccomp, Seccomp_filters",
-	            "mode 2, %lu filter(s), %zu instructions", filters, plan->filter.count);
+	if (plan->filter.count == 0)
+		return 0; /* only preferred, and not to be had */
+	if (!is_numbers(mode, (unsigned long[]){ 2 }, 1))
+		return differs(err, "syscalls", "Seccomp is %.1s, wanted mode 2", mode ? mode : "?");
+	if (filters != NOT_SHOWN && own != NOT_SHOWN && filters != own + 1)
+		return differs(err, "syscalls", "%ld filter(s), wanted %ld", filters, own + 1);
+	if (filters != NOT_SHOWN)
+		snprintf(count, sizeof(count), "%ld filter(s)", filters);
+	receipt_control(run, POLICY_CONTROL_SYSCALLS, source, "mode 2, %s, ours of %zu instructions", count,
+			plan->filter.count);
 	if (plan->policy.syscalls.on_violation == POLICY_VIOLATION_KILL)
-		control_row(run, POLICY_CONTROL_SYSCALLS_KILL, "/proc/<pid>/status Seccomp", "mode 2");
+		receipt_control(run, POLICY_CONTROL_SYSCALLS_KILL, source, "mode 2, %s", count);
 	if (!plan->policy.processes.spawn)
-		control_row(run, POLICY_CONTROL_NO_SPAWN, "/proc/<pid>/status Seccomp",
-		            "mode 2: fork, vfork and clone of a process are denied, threads are not");
+		receipt_control(run, POLICY_CONTROL_NO_SPAWN, source,
+				"mode 2: fork, vfork and clone of a process are denied, threads are not");
+	return 0;
+}
+
+/* ---- identity ---- */
+
+/* A map of ids is one row of three numbers. */
+static int check_map(struct jail_run *run, const char *file, const unsigned long *wanted,
+		     struct warder_error *err)
+{
+	char map[512];
+
+	if (read_text(run->proc_fd, file, map, sizeof(map)) < 0)
+		return unreadable(run, file, err);
+	if (!is_numbers(map, wanted, 3) || strchr(map, '\n')[1])
+		return differs(err, "processes.identity", "%s is \"%.60s\", wanted \"%lu %lu %lu\"", file,
+			       map, wanted[0], wanted[1], wanted[2]);
 	return 0;
 }
 
 static int check_identity(struct jail_run *run, const char *status, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
-	const uint32_t uid = plan->privileged ? run->identity.base + plan->uid : geteuid();
-	const uint32_t gid = plan->privileged ? run->identity.base + plan->gid : getegid();
+	const bool range = plan->privileged;
+	const unsigned long uid = range ? run->identity.base + plan->uid : geteuid();
+	const unsigned long gid = range ? run->identity.base + plan->gid : getegid();
+	const unsigned long uid_map[] = { range ? 0 : plan->uid, range ? run->identity.base : uid,
+					  range ? IDENTITY_IDS : 1 };
+	const unsigned long gid_map[] = { range ? 0 : plan->gid, range ? run->identity.base : gid,
+					  range ? IDENTITY_IDS : 1 };
 	const char *groups = status_value(status, "Groups");
-	char map[128];
-	char *end;
 
-	if (!same_id(status_value(status, "Uid"), uid, 4) || !same_id(status_value(status, "Gid"), gid, 4))
-		return differs(err, "processes.identity", "Uid or Gid is not %u:%u on the host", uid, gid);
+	if (!is_numbers(status_value(status, "Uid"), (unsigned long[]){ uid, uid, uid, uid }, 4) ||
+	    !is_numbers(status_value(status, "Gid"), (unsigned long[]){ gid, gid, gid, gid }, 4))
+		return differs(err, "processes.identity", "Uid or Gid is not %lu:%lu on the host", uid, gid);
 	/* An ordinary user cannot drop his supplementary groups in a user namespace: they stay, unmapped. */
-	if (plan->privileged && groups && *groups != '\n')
-		return differs(err, "processes.identity", "there are supplementary groups: %.40s", groups);
-	if (read_proc(run, "uid_map", map, sizeof(map), err) < 0)
+	if (range && (!groups || *groups != '\n'))
+		return differs(err, "processes.identity", "there are supplementary groups: %.40s",
+			       groups ? groups : "not shown");
+	if (check_map(run, "uid_map", uid_map, err) < 0 || check_map(run, "gid_map", gid_map, err) < 0)
 		return -1;
-	for (end = map + strlen(map); end > map && (end[-1] == '\n' || end[-1] == ' ');)
-		*--end = 0;
-	control_row(run, POLICY_CONTROL_IDENTITY, "/proc/<pid>/status Uid, /proc/<pid>/uid_map",
-	            "host uid %u, map \"%u %u %u\"", uid, plan->privileged ? 0 : plan->uid,
-	            plan->privileged ? run->identity.base : uid, plan->privileged ? IDENTITY_IDS : 1);
+	receipt_control(run, POLICY_CONTROL_IDENTITY, "/proc/<pid>/status Uid, Gid, Groups; uid_map, gid_map",
+			"host uid %lu, map \"%lu %lu %lu\"; gid %lu, map \"%lu %lu %lu\"", uid, uid_map[0],
+			uid_map[1], uid_map[2], gid, gid_map[0], gid_map[1], gid_map[2]);
 	return 0;
 }
+
+/* ---- namespaces ---- */
 
 /* Every namespace of the plan is another one than ours. */
 static int check_namespaces(struct jail_run *run, struct warder_error *err)
@@ -214,135 +235,248 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 		char *text = wanted ? list : missing;
 		struct stat st;
 
-		snprintf(text + strlen(text), sizeof(list) - strlen(text), "%s%s", *text ? " " : "", space->file + 3);
+		snprintf(text + strlen(text), sizeof(list) - strlen(text), "%s%s", *text ? " " : "",
+			 space->file + 3);
 		if (!wanted)
 			continue;
 		if (fstatat(run->proc_fd, space->file, &st, 0) < 0)
-			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "read-back: cannot read %s",
-			                       space->file);
+			return unreadable(run, space->file, err);
 		if (st.st_ino == tmpl->own_namespaces[i])
 			return differs(err, NULL, "the %s namespace is the host's", space->file + 3);
 	}
-	layer_row(run, "namespaces", true, "clone3, setns, unshare", "/proc/<pid>/ns/*", "%s%s%s", list,
-	          *missing ? "; host's: " : "", missing);
+	receipt_layer(run, "namespaces", true, "clone3, setns, unshare", "/proc/<pid>/ns/*", "%s%s%s", list,
+		      *missing ? "; host's: " : "", missing);
 	return 0;
 }
 
-static int check_mounts(struct jail_run *run, struct warder_error *err)
+/* ---- filesystem ---- */
+
+static int check_mount_table(struct jail_run *run, struct warder_error *err)
 {
-	const struct policy *policy = &run->tmpl->plan.policy;
-	const struct rootfs *rootfs = &run->tmpl->plan.rootfs;
-	static const char source[] = "/proc/<pid>/mountinfo";
-	char text[16384];
+	static const char file[] = "mountinfo";
+	char buf[16384];
+	size_t len;
+	char *text = mountinfo_read(run->proc_fd, file, buf, sizeof(buf), &len);
 	int count;
 
-	if (read_proc(run, "mountinfo", text, sizeof(text), err) < 0)
-		return -1;
-	if (strlen(text) == sizeof(text) - 1)
-		return differs(err, "filesystem.view", "the mount table is longer than %zu bytes", sizeof(text) - 1);
-	count = mounts_check(text, rootfs, err);
+	if (!text)
+		return unreadable(run, file, err);
+	count = mounts_check(text, &run->tmpl->plan.rootfs, err);
+	if (text != buf)
+		free(text);
+	return count < 0 ? error_context(err, "read-back") : count;
+}
+
+static void workspace_row(struct jail_run *run, const char *source)
+{
+	static const struct {
+		enum policy_control control;
+		const char *value;
+	} rows[] = {
+		[POLICY_WORKSPACE_NONE] = { POLICY_CONTROL_WORKSPACE_NONE, "no /workspace" },
+		[POLICY_WORKSPACE_READ_ONLY] = { POLICY_CONTROL_WORKSPACE_READ_ONLY,
+						 "/workspace ro,nosuid,nodev" },
+		[POLICY_WORKSPACE_READ_WRITE] = { POLICY_CONTROL_WORKSPACE_READ_WRITE,
+						  "/workspace rw,nosuid,nodev" },
+	};
+	enum policy_workspace workspace = run->tmpl->plan.policy.filesystem.workspace;
+
+	receipt_control(run, rows[workspace].control, source, "%s", rows[workspace].value);
+}
+
+/* A path that a mount of the plan shows already, just so, has none of its own. */
+static void paths_row(struct jail_run *run, const char *source, bool read_only)
+{
+	const struct rootfs *rootfs = &run->tmpl->plan.rootfs;
+	const struct policy_strings *paths = read_only ? &run->tmpl->plan.policy.filesystem.read_only
+						       : &run->tmpl->plan.policy.filesystem.read_write;
+	size_t mounts = 0;
+
+	if (!paths->count)
+		return;
+	for (size_t i = 0; i < rootfs->count; i++)
+		mounts += rootfs->entries[i].kind == ROOTFS_BIND &&
+			  rootfs->entries[i].field == POLICY_FIELD_PATHS &&
+			  rootfs->entries[i].read_only == read_only;
+	receipt_control(
+	    run, read_only ? POLICY_CONTROL_PATHS_READ_ONLY : POLICY_CONTROL_PATHS_READ_WRITE, source,
+	    mounts < paths->count ? "%zu %s,nosuid,nodev; %zu beneath such a mount" : "%zu %s,nosuid,nodev",
+	    mounts, read_only ? "ro" : "rw", paths->count - mounts);
+}
+
+static int check_mounts(struct jail_run *run, int root_fd, struct warder_error *err)
+{
+	static const char source[] = "/proc/<pid>/mountinfo; stat(2) of each bind in the jail";
+	const struct policy *policy = &run->tmpl->plan.policy;
+	int count = check_mount_table(run, err);
+
 	if (count < 0)
 		return -1;
-	control_row(run,
-	            policy->filesystem.view == POLICY_VIEW_DIRECTORY ? POLICY_CONTROL_VIEW_DIRECTORY :
-	                                                               POLICY_CONTROL_VIEW_HOST,
-	            source, "%d mounts, each as planned", count);
-	control_row(run,
-	            policy->filesystem.workspace == POLICY_WORKSPACE_NONE      ? POLICY_CONTROL_WORKSPACE_NONE :
-	            policy->filesystem.workspace == POLICY_WORKSPACE_READ_ONLY ? POLICY_CONTROL_WORKSPACE_READ_ONLY :
-	                                                                         POLICY_CONTROL_WORKSPACE_READ_WRITE,
-	            source, "%s",
-	            policy->filesystem.workspace == POLICY_WORKSPACE_NONE      ? "no /workspace" :
-	            policy->filesystem.workspace == POLICY_WORKSPACE_READ_ONLY ? "/workspace ro,nosuid,nodev" :
-	                                                                         "/workspace rw,nosuid,nodev");
-	if (policy->filesystem.read_only.count)
-		control_row(run, POLICY_CONTROL_PATHS_READ_ONLY, source, "%zu ro,nosuid,nodev",
-		            policy->filesystem.read_only.count);
-	if (policy->filesystem.read_write.count)
-		control_row(run, POLICY_CONTROL_PATHS_READ_WRITE, source, "%zu rw,nosuid,nodev",
-		            policy->filesystem.read_write.count);
+	if (mounts_compare(root_fd, &run->tmpl->plan.rootfs, err) < 0)
+		return error_context(err, "read-back");
+	receipt_control(run,
+			policy->filesystem.view == POLICY_VIEW_DIRECTORY ? POLICY_CONTROL_VIEW_DIRECTORY
+									 : POLICY_CONTROL_VIEW_HOST,
+			source, "%d mounts, each as planned", count);
+	workspace_row(run, source);
+	paths_row(run, source, true);
+	paths_row(run, source, false);
 	return 0;
 }
 
 /* The one tmpfs behind /tmp and /dev/shm; the descriptor stays for the end of the run. */
-static int check_scratch(struct jail_run *run, struct warder_error *err)
+static int check_scratch(struct jail_run *run, int root_fd, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t wanted = (plan->rootfs.scratch_bytes + page - 1) / page * page;
 	struct statfs fs;
 	uint64_t bytes;
 
-	run->scratch_fd = openat(run->proc_fd, "root/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd_done(&run->scratch_fd);
+	run->scratch_fd = openat(root_fd, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (run->scratch_fd < 0 || fstatfs(run->scratch_fd, &fs) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.tmp", errno,
-		                       "read-back: cannot read the size of the jail's /tmp");
+				       "read-back: cannot read the size of the jail's /tmp");
 	bytes = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize;
-	if (bytes > ((plan->rootfs.scratch_bytes + 4095) & ~4095ull))
-		return differs(err, "filesystem.tmp", "/tmp holds %llu bytes, wanted at most %llu",
-		               (unsigned long long)bytes, (unsigned long long)plan->rootfs.scratch_bytes);
-	control_row(run, POLICY_CONTROL_TMP, "statfs of /tmp", "%llu bytes, %llu inodes", (unsigned long long)bytes,
-	            (unsigned long long)fs.f_files);
+	/* 0 blocks or files: no limit. */
+	if (bytes != wanted || fs.f_blocks == 0 || fs.f_files == 0)
+		return differs(err, "filesystem.tmp", "/tmp holds %llu bytes and %llu files, wanted %llu",
+			       (unsigned long long)bytes, (unsigned long long)fs.f_files,
+			       (unsigned long long)wanted);
+	receipt_control(run, POLICY_CONTROL_TMP, "statfs of /tmp", "%llu bytes, %llu inodes",
+			(unsigned long long)bytes, (unsigned long long)fs.f_files);
 	if (plan->policy.limits.disk_bytes != POLICY_UNLIMITED)
-		control_row(run, POLICY_CONTROL_DISK_TMP, "statfs of /tmp", "%llu bytes", (unsigned long long)bytes);
+		receipt_control(run, POLICY_CONTROL_DISK_TMP, "statfs of /tmp", "%llu bytes",
+				(unsigned long long)bytes);
 	return 0;
 }
 
+static int check_working_directory(struct jail_run *run, int root_fd, struct warder_error *err)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	const char *path = run->tmpl->plan.rootfs.working_directory;
+	owned_fd int wanted_fd = -1;
+	struct stat wanted;
+	struct stat now;
+
+	if (!run->tmpl->plan.policy.working_directory)
+		return 0;
+	wanted_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (wanted_fd < 0 || fstat(wanted_fd, &wanted) < 0 || fstatat(run->proc_fd, "cwd", &now, 0) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "workingDirectory", errno,
+				       "read-back: cannot look at %s in the jail", path);
+	if (wanted.st_dev != now.st_dev || wanted.st_ino != now.st_ino)
+		return differs(err, "workingDirectory", "the working directory is not %s", path);
+	receipt_control(run, POLICY_CONTROL_WORKING_DIRECTORY, "/proc/<pid>/cwd", "%s", path);
+	return 0;
+}
+
+/* ---- network ---- */
+
+/* The first line of route, if there is one, names the columns. ipv6_route is also there while loopback is down, with rows of lo. */
+static int check_routes(struct jail_run *run, struct warder_error *err)
+{
+	char text[4096];
+	char *line;
+	char *left = NULL;
+
+	if (read_text(run->proc_fd, "net/route", text, sizeof(text)) < 0 && errno != EFBIG)
+		return unreadable(run, "net/route", err);
+	line = strchr(text, '\n');
+	if (line && line[1])
+		return differs(err, "network", "the jail's network namespace has routes");
+	if (read_text(run->proc_fd, "net/ipv6_route", text, sizeof(text)) < 0)
+		return errno == ENOENT ? 0 : unreadable(run, "net/ipv6_route", err); /* no IPv6 */
+	for (line = strtok_r(text, "\n", &left); line; line = strtok_r(NULL, "\n", &left)) {
+		const char *device = strrchr(line, ' ');
+
+		if (!device || strcmp(device, " lo") != 0)
+			return differs(err, "network",
+				       "the jail's network namespace has an IPv6 route: %.80s",
+				       device ? device + 1 : line);
+	}
+	return 0;
+}
+
+/* Routes exist only over an interface that is up: where there is none, there is no way out. */
 static int check_network(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
-	char text[1024];
-	char *line;
 
 	if (!(plan->namespaces & CLONE_NEWNET))
 		return 0;
-	/* Routes exist only over an interface that is up; the one to loopback is not in this table. */
-	if (read_proc(run, "net/route", text, sizeof(text), err) < 0)
+	if (check_routes(run, err) < 0)
 		return -1;
-	line = strchr(text, '\n');
-	if (line && strchr(line + 1, '\n'))
-		return differs(err, "network", "the jail's network namespace has routes");
+	fd_done(&run->snmp_fd);
 	run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
-	control_row(run, plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK : POLICY_CONTROL_NETWORK_NONE,
-	            "/proc/<pid>/net/route; SIOCGIFFLAGS by init", "lo %s, no route", plan->loopback_up ? "up" : "down");
+	receipt_control(run,
+			plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK : POLICY_CONTROL_NETWORK_NONE,
+			"/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init", "lo %s, no route",
+			plan->loopback_up ? "up, nothing else" : "down");
 	return 0;
+}
+
+/* ---- rlimits ---- */
+
+/* The control of a field that an rlimit enforces by itself, or POLICY_CONTROL_COUNT. */
+static enum policy_control rlimit_control(enum policy_field field)
+{
+	return field == POLICY_FIELD_OPEN_FILES  ? POLICY_CONTROL_OPEN_FILES
+	       : field == POLICY_FIELD_FILE_SIZE ? POLICY_CONTROL_FILE_SIZE
+	       : field == POLICY_FIELD_STACK     ? POLICY_CONTROL_STACK
+						 : POLICY_CONTROL_COUNT;
+}
+
+static void add_rlimit(char *list, size_t size, const char *name, uint64_t value)
+{
+	size_t used = strlen(list);
+
+	snprintf(list + used, size - used, "%s%s=%llu", used ? " " : "", name, (unsigned long long)value);
 }
 
 static int check_rlimits(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
 	char hardening[96] = "";
+	char instead[96] = "";
 
 	for (size_t i = 0; i < plan->rlimit_count; i++) {
 		const struct jail_rlimit *wanted = &plan->rlimits[i];
+		const enum policy_control control = rlimit_control(wanted->field);
 		struct rlimit64 {
 			uint64_t soft, hard;
 		} now;
-		enum policy_control control = POLICY_CONTROL_COUNT;
 
 		if (syscall(SYS_prlimit64, run->program_pid, wanted->resource, NULL, &now) < 0)
-			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "read-back: prlimit %s",
-			                       wanted->name);
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+					       "read-back: prlimit %s", wanted->name);
 		if (now.soft != wanted->value || now.hard != wanted->value)
-			return differs(err, policy_field_path(wanted->field), "RLIMIT_%s is %llu, wanted %llu",
-			               wanted->name, (unsigned long long)now.hard, (unsigned long long)wanted->value);
-		if (wanted->field == POLICY_FIELD_OPEN_FILES)
-			control = POLICY_CONTROL_OPEN_FILES;
-		else if (wanted->field == POLICY_FIELD_FILE_SIZE)
-			control = POLICY_CONTROL_FILE_SIZE;
-		else if (wanted->field == POLICY_FIELD_STACK)
-			control = POLICY_CONTROL_STACK;
+			return differs(
+			    err, wanted->field == POLICY_FIELD_NONE ? NULL : policy_field_path(wanted->field),
+			    "RLIMIT_%s is %llu and %llu, wanted %llu", wanted->name,
+			    (unsigned long long)now.soft, (unsigned long long)now.hard,
+			    (unsigned long long)wanted->value);
 		if (control != POLICY_CONTROL_COUNT)
-			control_row(run, control, "prlimit(2)", "%llu%s", (unsigned long long)now.hard,
-			            wanted->clamped ? " (the host's hard limit is lower than asked)" : "");
+			receipt_control(run, control, "prlimit(2)", "%llu%s", (unsigned long long)now.hard,
+					wanted->clamped ? " (the host's hard limit is lower than asked)"
+							: "");
 		else
-			snprintf(hardening + strlen(hardening), sizeof(hardening) - strlen(hardening), "%s%s=%llu",
-			         *hardening ? " " : "", wanted->name, (unsigned long long)now.hard);
+			add_rlimit(wanted->field == POLICY_FIELD_NONE ? hardening : instead,
+				   sizeof(hardening), wanted->name, now.hard);
 	}
-	layer_row(run, "rlimits", true, "setrlimit", "prlimit(2)", "%s", hardening);
+	receipt_layer(run, "rlimits", true, "setrlimit", "prlimit(2)", "%s", hardening);
+	if (*instead)
+		receipt_layer(run, "rlimits.perProcess", true, "setrlimit, in the place of a cgroup's limits",
+			      "prlimit(2)", "%s", instead);
 	return 0;
 }
 
-static int check_cgroup_value(struct jail_run *run, enum cgroup_controller controller, bool swap, uint64_t wanted,
-                              uint64_t slack, enum policy_control control, struct warder_error *err)
+/* ---- control groups ---- */
+
+static int check_cgroup_value(struct jail_run *run, enum cgroup_controller controller, bool swap,
+			      uint64_t wanted, uint64_t slack, enum policy_control control,
+			      struct warder_error *err)
 {
 	struct cgroup_value value;
 	char source[96];
@@ -354,143 +488,122 @@ static int check_cgroup_value(struct jail_run *run, enum cgroup_controller contr
 	/* The kernel may round a limit down to a page, never up. */
 	if (value.value > wanted || value.value + slack < wanted)
 		return differs(err, policy_field_path(policy_control_field(control)), "%s is %s, wanted %llu",
-		               value.file, value.text, (unsigned long long)wanted);
+			       value.file, value.text, (unsigned long long)wanted);
 	snprintf(source, sizeof(source), "cgroup file %s", value.file);
-	control_row(run, control, source, "%s%s", value.text,
-	            controller == CGROUP_PIDS ? " (the jail's init included)" : "");
+	receipt_control(run, control, source, "%s%s", value.text,
+			controller == CGROUP_PIDS ? " (the jail's init included)" : "");
 	return 0;
 }
 
-static int check_cgroup(struct jail_run *run, struct warder_error *err)
+/* Without a limit of its own, swap is limited only where there is none; somebody may have added some since the probe. */
+static int check_no_swap(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
-	const struct cgroup_limits *limits = &plan->cgroup;
+	struct sysinfo host;
+
+	if (plan->policy.limits.swap_bytes == POLICY_UNLIMITED || plan->not_enforced[POLICY_CONTROL_SWAP] ||
+	    plan->cgroup.swap_bytes != UINT64_MAX)
+		return 0;
+	if (sysinfo(&host) < 0 || host.totalswap != 0)
+		return differs(err, "limits.swap",
+			       "the host has swap space by now, which the plan relied on");
+	receipt_control(run, POLICY_CONTROL_SWAP, "sysinfo(2) totalswap", "0: the host has no swap space");
+	return 0;
+}
+
+static int check_cpu_time(struct jail_run *run, struct warder_error *err)
+{
+	const uint64_t limit = run->tmpl->plan.cpu_time_us;
 	uint64_t used;
 	char text[32];
 
-	if (check_cgroup_value(run, CGROUP_MEMORY, false, limits->memory_bytes, 4095, POLICY_CONTROL_MEMORY, err) < 0 ||
-	    check_cgroup_value(run, CGROUP_PIDS, false, limits->pids_max, 0, POLICY_CONTROL_PIDS, err) < 0 ||
-	    check_cgroup_value(run, CGROUP_CPU, false, limits->cpu_milli, 1, POLICY_CONTROL_CPUS, err) < 0)
-		return -1;
-	if (limits->swap_bytes != UINT64_MAX) {
-		if (check_cgroup_value(run, CGROUP_MEMORY, true, limits->swap_bytes, 8191, POLICY_CONTROL_SWAP, err) < 0)
-			return -1;
-	} else if (plan->policy.limits.swap_bytes != POLICY_UNLIMITED && !plan->not_enforced[POLICY_CONTROL_SWAP]) {
-		control_row(run, POLICY_CONTROL_SWAP, "/proc/meminfo SwapTotal", "0");
-	}
-	if (plan->cpu_time_us == POLICY_UNLIMITED)
+	if (limit == POLICY_UNLIMITED)
 		return 0;
 	if (cgroup_cpu_usage(&run->cgroup, &used) < 0)
 		return differs(err, "limits.cpuTime", "the cgroup's CPU time cannot be read");
-	control_row(run, POLICY_CONTROL_CPU_TIME, "cgroup CPU time, polled", "limit %s, used so far %llu us",
-	            policy_format_time(plan->cpu_time_us, text, sizeof(text)), (unsigned long long)used);
+	receipt_control(run, POLICY_CONTROL_CPU_TIME,
+			"CPU time of the cgroup, polled by the supervisor, which keeps the limit",
+			"limit %s, used so far %llu us", policy_format_time(limit, text, sizeof(text)),
+			(unsigned long long)used);
 	return 0;
 }
 
-/* Controls that live in the supervisor, or in the exec to come. */
-static void supervisor_rows(struct jail_run *run)
+int readback_limits(struct jail_run *run, struct warder_error *err)
 {
-	const struct jail_plan *plan = &run->tmpl->plan;
-	const char *kept = plan->kill_on_output ? "kept; the program is ended beyond" : "kept; the rest drained and counted";
-	size_t variables = 0;
+	const struct cgroup_limits *limits = &run->tmpl->plan.cgroup;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	while (plan->environment[variables])
-		variables++;
-	control_row(run, POLICY_CONTROL_WALL_TIME, "supervisor's clock, from the exec on", "%llu us; init's backstop %llu us",
-	            (unsigned long long)plan->wall_time_us,
-	            (unsigned long long)block_header(&run->tmpl->block)->backstop_ms * 1000);
-	control_row(run, POLICY_CONTROL_STDOUT, "supervisor", "%llu bytes %s", (unsigned long long)plan->stdout_bytes, kept);
-	control_row(run, POLICY_CONTROL_STDERR, "supervisor", "%llu bytes %s", (unsigned long long)plan->stderr_bytes, kept);
-	if (plan->policy.environment.mode != POLICY_ENVIRONMENT_HOST)
-		control_row(run, POLICY_CONTROL_ENVIRONMENT, "the exec's environment", "%zu variables", variables);
+	/* Swap on v1 is the difference of two limits. */
+	if (check_cgroup_value(run, CGROUP_MEMORY, false, limits->memory_bytes, page - 1,
+			       POLICY_CONTROL_MEMORY, err) < 0 ||
+	    check_cgroup_value(run, CGROUP_PIDS, false, limits->pids_max, 0, POLICY_CONTROL_PIDS, err) < 0 ||
+	    check_cgroup_value(run, CGROUP_CPU, false, limits->cpu_milli, 1, POLICY_CONTROL_CPUS, err) < 0 ||
+	    check_cgroup_value(run, CGROUP_MEMORY, true, limits->swap_bytes, 2 * page - 1,
+			       POLICY_CONTROL_SWAP, err) < 0)
+		return -1;
+	return check_no_swap(run, err) < 0 ? -1 : check_cpu_time(run, err);
 }
 
-static void layer_rows(struct jail_run *run)
+/* The limits hold for the payload only if it is in the leaf of each hierarchy. */
+static int check_membership(struct jail_run *run, struct warder_error *err)
 {
-	const struct jail_plan *plan = &run->tmpl->plan;
-	const bool landlock = run->applied & (1ull << WIRE_STEP_LANDLOCK);
-	const bool speculation = run->applied & (1ull << WIRE_STEP_SPECULATION);
+	const size_t name_len = strlen(run->cgroup.name);
+	char text[8192];
+	char *left = NULL;
+	int leaves = 0;
 
-	layer_row(run, "landlock", landlock, "writes only below the writable trees; scoped sockets and signals",
-	          "reported by the payload; the kernel has no read-back", landlock ? "ABI %d" : "not in this kernel (%d)",
-	          plan->landlock_abi);
-	if (plan->speculation)
-		layer_row(run, "speculation", speculation, "PR_SET_SPECULATION_CTRL force-disable",
-		          "reported by the payload", "%s",
-		          speculation ? "store bypass and indirect branch" : "refused by kernel or processor");
+	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
+		leaves += run->cgroup.used[i];
+	if (leaves == 0)
+		return 0;
+	if (read_text(run->proc_fd, "cgroup", text, sizeof(text)) < 0)
+		return unreadable(run, "cgroup", err);
+	for (char *line = strtok_r(text, "\n", &left); line; line = strtok_r(NULL, "\n", &left)) {
+		size_t len = strlen(line);
+
+		leaves -= len > name_len && line[len - name_len - 1] == '/' &&
+			  strcmp(line + len - name_len, run->cgroup.name) == 0;
+	}
+	return leaves == 0 ? 0 : differs(err, "limits", "%d cgroup(s) of the jail do not hold it", leaves);
 }
 
-/* Preferred controls that could not be had, and restrictions that the policy explicitly does not want. */
-static void open_rows(struct jail_run *run)
+/* ---- the gate ---- */
+
+static int open_proc(struct jail_run *run, struct warder_error *err)
 {
-	const struct jail_plan *plan = &run->tmpl->plan;
-	const struct policy *policy = &plan->policy;
-	const struct unrestricted {
-		bool is;
-		enum policy_control control;
-	} unrestricted[] = {
-		{ policy->network.mode == POLICY_NETWORK_HOST, POLICY_CONTROL_NETWORK_NONE },
-		{ policy->environment.mode == POLICY_ENVIRONMENT_HOST, POLICY_CONTROL_ENVIRONMENT },
-		{ policy->limits.cpu_time_us == POLICY_UNLIMITED, POLICY_CONTROL_CPU_TIME },
-		{ policy->limits.memory_bytes == POLICY_UNLIMITED, POLICY_CONTROL_MEMORY },
-		{ policy->limits.swap_bytes == POLICY_UNLIMITED, POLICY_CONTROL_SWAP },
-		{ policy->limits.cpu_milli == POLICY_UNLIMITED, POLICY_CONTROL_CPUS },
-		{ policy->limits.pids_max == POLICY_UNLIMITED, POLICY_CONTROL_PIDS },
-		{ policy->limits.open_files == POLICY_UNLIMITED, POLICY_CONTROL_OPEN_FILES },
-		{ policy->limits.file_size_bytes == POLICY_UNLIMITED, POLICY_CONTROL_FILE_SIZE },
-		{ policy->limits.stack_bytes == POLICY_UNLIMITED, POLICY_CONTROL_STACK },
-		{ policy->limits.disk_bytes == POLICY_UNLIMITED, POLICY_CONTROL_DISK_TMP },
-	};
-	static const char *const fallbacks[POLICY_CONTROL_COUNT] = {
-		[POLICY_CONTROL_MEMORY] = "only RLIMIT_AS, for each process by itself",
-		[POLICY_CONTROL_PIDS] = "only RLIMIT_NPROC",
-		[POLICY_CONTROL_CPU_TIME] = "only RLIMIT_CPU, for each process by itself",
-	};
-	struct policy_receipt_row *row;
+	char path[32];
 
-	for (size_t i = 0; i < sizeof(unrestricted) / sizeof(unrestricted[0]); i++) {
-		enum policy_control control = unrestricted[i].control;
+	if (run->proc_fd >= 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d", run->program_pid);
+	run->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return run->proc_fd < 0 ? unreadable(run, "", err) : 0;
+}
 
-		if (!unrestricted[i].is)
-			continue;
-		row = policy_receipt_add(&run->receipt, policy_field_path(policy_control_field(control)),
-		                         POLICY_RECEIPT_UNRESTRICTED);
-		if (row)
-			policy_control_value(policy, control, row->requested, sizeof(row->requested));
-	}
-	for (int i = 0; i < POLICY_CONTROL_COUNT; i++) {
-		enum policy_control control = (enum policy_control)i;
+static int check_all(struct jail_run *run, struct warder_error *err)
+{
+	owned_fd int root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char status[STATUS_BYTES];
 
-		if (!plan->not_enforced[i])
-			continue;
-		row = policy_receipt_add(&run->receipt, policy_control_name(control), POLICY_RECEIPT_NOT_ENFORCED);
-		if (!row)
-			continue;
-		policy_control_value(policy, control, row->requested, sizeof(row->requested));
-		snprintf(row->mechanism, sizeof(row->mechanism), "%s", fallbacks[i] ? fallbacks[i] : "none");
-		snprintf(row->value, sizeof(row->value), "%.95s", plan->capabilities.controls[i].reason);
-	}
+	if (root_fd < 0)
+		return unreadable(run, "root", err);
+	if (read_text(run->proc_fd, "status", status, sizeof(status)) < 0)
+		return unreadable(run, "status", err);
+	if (check_network(run, err) < 0 || check_mounts(run, root_fd, err) < 0 ||
+	    check_scratch(run, root_fd, err) < 0 || check_working_directory(run, root_fd, err) < 0 ||
+	    check_membership(run, err) < 0 || check_rlimits(run, err) < 0 ||
+	    check_identity(run, status, err) < 0 || check_filter(run, status, err) < 0 ||
+	    check_privileges(run, status, err) < 0 || check_namespaces(run, err) < 0)
+		return -1;
+	return 0;
 }
 
 int readback_check(struct jail_run *run, struct warder_error *err)
 {
-	char status[4096];
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d", run->program_pid);
-	run->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (run->proc_fd < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "read-back: cannot open %s", path);
 	run->receipt.isolation = POLICY_ISOLATION_NAMESPACE_JAIL;
-	if (read_proc(run, "status", status, sizeof(status), err) < 0 ||
-	    check_network(run, err) < 0 || check_mounts(run, err) < 0 || check_scratch(run, err) < 0 ||
-	    check_cgroup(run, err) < 0 || check_rlimits(run, err) < 0 || check_identity(run, status, err) < 0 ||
-	    check_filter(run, status, err) < 0 || check_privileges(run, status, err) < 0 ||
-	    check_namespaces(run, err) < 0)
+	if (readback_limits(run, err) < 0 || open_proc(run, err) < 0 || check_all(run, err) < 0)
 		return -1;
 	fd_done(&run->proc_fd);
-	supervisor_rows(run);
-	layer_rows(run);
-	open_rows(run);
+	readback_rest(run);
 	return 0;
 }

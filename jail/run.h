@@ -29,7 +29,7 @@ struct jail_run {
 	int init_pid, init_fd;
 	int program_pid;
 	uint64_t applied;  /* of the READY message */
-	int proc_fd;       /* /proc/<payload>, during the read-back */
+	int proc_fd;       /* /proc/<payload>, during the read-back, which opens it unless it is open */
 	int scratch_fd;    /* O_PATH of the jail's /tmp, to see whether it is full at the end */
 	int snmp_fd;       /* /proc/<init>/net/snmp, for refused packets */
 	uint64_t start_us; /* of the launch */
@@ -40,8 +40,15 @@ struct jail_run {
 	struct policy_receipt receipt;
 };
 
-/* Check the waiting payload against the plan, and write the receipt. -1 with *err on the first mismatch. */
+/*
+ * The receipt, in the order of a launch; the first two end it with -1 and *err at the first thing that is not as planned.
+ * readback_limits: what can be read while the jail is still being set up: the limits of its cgroups, and swap.
+ * readback_check: everything that the waiting payload shows; the gate before the program.
+ * readback_rest: what is only told; nothing hangs on it, so that the program need not wait for it.
+ */
+int readback_limits(struct jail_run *run, struct warder_error *err);
 int readback_check(struct jail_run *run, struct warder_error *err);
+void readback_rest(struct jail_run *run);
 /* Kill whatever lives of the run and wait until its init is gone. 0; -1 if it does not die within 10 s. */
 int run_kill(struct jail_run *run);
 /* Close and give back everything. -1 with *err if something stays on the host. */

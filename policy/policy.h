@@ -21,7 +21,7 @@
 
 struct json_writer; /* base/json.h */
 
-#define POLICY_VERSION 1
+#define POLICY_VERSION   1
 #define POLICY_UNLIMITED UINT64_MAX
 
 enum policy_network_mode {
@@ -87,29 +87,29 @@ struct policy_variable {
  * The fields that can be required or preferred, in the order in which unmet ones are reported.
  * X(id, path in the document, group)
  */
-#define POLICY_FIELDS(X)                                    \
-	X(LANGUAGES, "languages", "language")                   \
-	X(NETWORK, "network", "network")                        \
-	X(VIEW, "filesystem.view", "filesystem")                \
-	X(WORKSPACE, "filesystem.workspace", "filesystem")      \
-	X(PATHS, "filesystem.paths", "filesystem")              \
-	X(TMP, "filesystem.tmp", "filesystem")                  \
-	X(ENVIRONMENT, "environment", "environment")            \
-	X(WALL_TIME, "limits.wallTime", "timeout")              \
-	X(CPU_TIME, "limits.cpuTime", "limits")                 \
-	X(MEMORY, "limits.memory", "limits")                    \
-	X(SWAP, "limits.swap", "limits")                        \
-	X(CPUS, "limits.cpus", "limits")                        \
-	X(PIDS, "limits.pids", "limits")                        \
-	X(OPEN_FILES, "limits.openFiles", "limits")             \
-	X(FILE_SIZE, "limits.fileSize", "limits")               \
-	X(STACK, "limits.stack", "limits")                      \
-	X(DISK, "limits.disk", "limits")                        \
-	X(STDOUT, "output.stdout", "output")                    \
-	X(STDERR, "output.stderr", "output")                    \
-	X(SPAWN, "processes.spawn", "processes")                \
-	X(IDENTITY, "processes.identity", "processes")          \
-	X(SYSCALLS, "syscalls", "syscalls")                     \
+#define POLICY_FIELDS(X)                                                                                     \
+	X(LANGUAGES, "languages", "language")                                                                \
+	X(NETWORK, "network", "network")                                                                     \
+	X(VIEW, "filesystem.view", "filesystem")                                                             \
+	X(WORKSPACE, "filesystem.workspace", "filesystem")                                                   \
+	X(PATHS, "filesystem.paths", "filesystem")                                                           \
+	X(TMP, "filesystem.tmp", "filesystem")                                                               \
+	X(ENVIRONMENT, "environment", "environment")                                                         \
+	X(WALL_TIME, "limits.wallTime", "timeout")                                                           \
+	X(CPU_TIME, "limits.cpuTime", "limits")                                                              \
+	X(MEMORY, "limits.memory", "limits")                                                                 \
+	X(SWAP, "limits.swap", "limits")                                                                     \
+	X(CPUS, "limits.cpus", "limits")                                                                     \
+	X(PIDS, "limits.pids", "limits")                                                                     \
+	X(OPEN_FILES, "limits.openFiles", "limits")                                                          \
+	X(FILE_SIZE, "limits.fileSize", "limits")                                                            \
+	X(STACK, "limits.stack", "limits")                                                                   \
+	X(DISK, "limits.disk", "limits")                                                                     \
+	X(STDOUT, "output.stdout", "output")                                                                 \
+	X(STDERR, "output.stderr", "output")                                                                 \
+	X(SPAWN, "processes.spawn", "processes")                                                             \
+	X(IDENTITY, "processes.identity", "processes")                                                       \
+	X(SYSCALLS, "syscalls", "syscalls")                                                                  \
 	X(WORKING_DIRECTORY, "workingDirectory", "filesystem")
 
 enum policy_field {
@@ -125,37 +125,37 @@ enum policy_field {
  * mechanisms. X(id, stable name, field it serves, text of the requirement). A policy needs a
  * control only if its value asks for it: network.host needs none, network.none does.
  */
-#define POLICY_CONTROLS(X)                                                                          \
-	X(NETWORK_NONE, "network.none", NETWORK, "no network")                                          \
-	X(NETWORK_LOOPBACK, "network.loopback", NETWORK, "a loopback interface of its own only")        \
-	X(NETWORK_ALLOW, "network.allow", NETWORK, "an allow-list of network destinations")             \
-	X(VIEW_HOST, "filesystem.view.host", VIEW, "a read-only view of the host's programs")           \
-	X(VIEW_DIRECTORY, "filesystem.view.directory", VIEW, "a directory as the root")                 \
-	X(VIEW_IMAGE, "filesystem.view.image", VIEW, "an image as the root")                            \
-	X(WORKSPACE_NONE, "filesystem.workspace.none", WORKSPACE, "no workspace")                       \
-	X(WORKSPACE_READ_ONLY, "filesystem.workspace.readOnly", WORKSPACE, "a read-only workspace")     \
-	X(WORKSPACE_READ_WRITE, "filesystem.workspace.readWrite", WORKSPACE, "a read-write workspace")  \
-	X(PATHS_READ_ONLY, "filesystem.paths.readOnly", PATHS, "read-only extra paths")                 \
-	X(PATHS_READ_WRITE, "filesystem.paths.readWrite", PATHS, "read-write extra paths")              \
-	X(TMP, "filesystem.tmp", TMP, "a private /tmp of a fixed size")                                 \
-	X(ENVIRONMENT, "environment", ENVIRONMENT, "only the granted environment variables")            \
-	X(WALL_TIME, "limits.wallTime", WALL_TIME, "a wall-clock limit")                                \
-	X(CPU_TIME, "limits.cpuTime", CPU_TIME, "a CPU time limit over all processes")                  \
-	X(MEMORY, "limits.memory", MEMORY, "a memory limit over all processes")                         \
-	X(SWAP, "limits.swap", SWAP, "a swap limit")                                                    \
-	X(CPUS, "limits.cpus", CPUS, "a CPU bandwidth limit")                                           \
-	X(PIDS, "limits.pids", PIDS, "a limit of processes and threads")                                \
-	X(OPEN_FILES, "limits.openFiles", OPEN_FILES, "a limit of open files")                          \
-	X(FILE_SIZE, "limits.fileSize", FILE_SIZE, "a limit of a file's size")                          \
-	X(STACK, "limits.stack", STACK, "a stack limit")                                                \
-	X(DISK_TMP, "limits.disk.tmp", DISK, "a limit of all bytes written below /tmp and /dev/shm")    \
-	X(DISK_WORKSPACE, "limits.disk.workspace", DISK, "a limit of bytes written to host directories") \
-	X(STDOUT, "output.stdout", STDOUT, "a limit of kept standard output")                           \
-	X(STDERR, "output.stderr", STDERR, "a limit of kept standard error")                            \
-	X(NO_SPAWN, "processes.spawn.false", SPAWN, "no new processes")                                 \
-	X(IDENTITY, "processes.identity", IDENTITY, "the identity inside")                              \
-	X(SYSCALLS, "syscalls", SYSCALLS, "a system call filter")                                       \
-	X(SYSCALLS_KILL, "syscalls.onViolation.kill", SYSCALLS, "killing on a denied system call")      \
+#define POLICY_CONTROLS(X)                                                                                   \
+	X(NETWORK_NONE, "network.none", NETWORK, "no network")                                               \
+	X(NETWORK_LOOPBACK, "network.loopback", NETWORK, "a loopback interface of its own only")             \
+	X(NETWORK_ALLOW, "network.allow", NETWORK, "an allow-list of network destinations")                  \
+	X(VIEW_HOST, "filesystem.view.host", VIEW, "a read-only view of the host's programs")                \
+	X(VIEW_DIRECTORY, "filesystem.view.directory", VIEW, "a directory as the root")                      \
+	X(VIEW_IMAGE, "filesystem.view.image", VIEW, "an image as the root")                                 \
+	X(WORKSPACE_NONE, "filesystem.workspace.none", WORKSPACE, "no workspace")                            \
+	X(WORKSPACE_READ_ONLY, "filesystem.workspace.readOnly", WORKSPACE, "a read-only workspace")          \
+	X(WORKSPACE_READ_WRITE, "filesystem.workspace.readWrite", WORKSPACE, "a read-write workspace")       \
+	X(PATHS_READ_ONLY, "filesystem.paths.readOnly", PATHS, "read-only extra paths")                      \
+	X(PATHS_READ_WRITE, "filesystem.paths.readWrite", PATHS, "read-write extra paths")                   \
+	X(TMP, "filesystem.tmp", TMP, "a private /tmp of a fixed size")                                      \
+	X(ENVIRONMENT, "environment", ENVIRONMENT, "only the granted environment variables")                 \
+	X(WALL_TIME, "limits.wallTime", WALL_TIME, "a wall-clock limit")                                     \
+	X(CPU_TIME, "limits.cpuTime", CPU_TIME, "a CPU time limit over all processes")                       \
+	X(MEMORY, "limits.memory", MEMORY, "a memory limit over all processes")                              \
+	X(SWAP, "limits.swap", SWAP, "a swap limit")                                                         \
+	X(CPUS, "limits.cpus", CPUS, "a CPU bandwidth limit")                                                \
+	X(PIDS, "limits.pids", PIDS, "a limit of processes and threads")                                     \
+	X(OPEN_FILES, "limits.openFiles", OPEN_FILES, "a limit of open files")                               \
+	X(FILE_SIZE, "limits.fileSize", FILE_SIZE, "a limit of a file's size")                               \
+	X(STACK, "limits.stack", STACK, "a stack limit")                                                     \
+	X(DISK_TMP, "limits.disk.tmp", DISK, "a limit of all bytes written below /tmp and /dev/shm")         \
+	X(DISK_WORKSPACE, "limits.disk.workspace", DISK, "a limit of bytes written to host directories")     \
+	X(STDOUT, "output.stdout", STDOUT, "a limit of kept standard output")                                \
+	X(STDERR, "output.stderr", STDERR, "a limit of kept standard error")                                 \
+	X(NO_SPAWN, "processes.spawn.false", SPAWN, "no new processes")                                      \
+	X(IDENTITY, "processes.identity", IDENTITY, "the identity inside")                                   \
+	X(SYSCALLS, "syscalls", SYSCALLS, "a system call filter")                                            \
+	X(SYSCALLS_KILL, "syscalls.onViolation.kill", SYSCALLS, "killing on a denied system call")           \
 	X(WORKING_DIRECTORY, "workingDirectory", WORKING_DIRECTORY, "a working directory")
 
 enum policy_control {
@@ -175,8 +175,8 @@ struct policy {
 		enum policy_view view;
 		char *view_source; /* NULL with POLICY_VIEW_HOST */
 		enum policy_workspace workspace;
-		char *workspace_root; /* absolute, normalised; NULL with none */
-		struct policy_strings read_only;  /* absolute, normalised, no duplicate over both lists */
+		char *workspace_root;            /* absolute, normalised; NULL with none */
+		struct policy_strings read_only; /* absolute, normalised, no duplicate over both lists */
 		struct policy_strings read_write;
 		uint64_t tmp_bytes; /* size of /tmp; never POLICY_UNLIMITED */
 		bool tmp_exec;      /* programs in /tmp may be executed */
@@ -210,7 +210,7 @@ struct policy {
 	} processes;
 	struct {
 		enum policy_syscall_profile profile;
-		struct policy_strings deny;  /* system call names */
+		struct policy_strings deny; /* system call names */
 		struct policy_strings allow;
 		enum policy_on_violation on_violation;
 	} syscalls;
@@ -306,7 +306,7 @@ int policy_validate(const struct policy *policy, struct warder_error *err);
 /* Decode one strict JSON document of `len` bytes. `origin` names it in errors ("policy.json"). Every
  * error text holds the JSON path and the line: "policy.json:4: limits.memory: ...". */
 int policy_decode(const char *json, size_t len, const char *origin, struct policy *ret,
-                  struct warder_error *err);
+		  struct warder_error *err);
 /* Canonical encoding: fixed key order, every field present, canonical units; decode(encode(p)) == p.
  * Returns a heap string the caller frees, or NULL on want of memory. */
 char *policy_encode(const struct policy *policy);
@@ -320,7 +320,7 @@ void policy_write(const struct policy *policy, struct json_writer *writer);
  * Paths are compared by component after normalisation. 0 within; -1 with *err (REJECTED) naming the first
  * field that asks for more, its value and the most that is granted. */
 int policy_check_ceiling(const struct policy *ceiling, const struct policy *request,
-                         struct warder_error *err);
+			 struct warder_error *err);
 
 /* ---- capabilities and matching: control.c, match.c ---- */
 /* Isolation classes a backend can have; names in JSON in policy_isolation_name(). */
@@ -382,16 +382,14 @@ void policy_needed_controls(const struct policy *policy, bool *ret_needed);
  * whose text names the required unmet fields, then their reasons as far as they fit. *ret is always
  * written. */
 int policy_match(const struct policy *policy, const struct policy_capabilities *capabilities,
-                 const struct policy_subject *subject, struct policy_match *ret,
-                 struct warder_error *err);
+		 const struct policy_subject *subject, struct policy_match *ret, struct warder_error *err);
 
 /* Requested value of a control as a user writes it ("256MiB", "none", "false"). Returns buf. */
-char *policy_control_value(const struct policy *policy, enum policy_control control, char *buf,
-                           size_t len);
+char *policy_control_value(const struct policy *policy, enum policy_control control, char *buf, size_t len);
 
 /* ---- receipt: receipt.c ---- */
 enum policy_receipt_status {
-	POLICY_RECEIPT_ENFORCED,     /* asked for, on, read back */
+	POLICY_RECEIPT_ENFORCED, /* asked for, and on: read back from the kernel where it shows it, see `source` */
 	POLICY_RECEIPT_NOT_ENFORCED, /* preferred, and this host could not */
 	POLICY_RECEIPT_UNRESTRICTED, /* the policy explicitly asks for no restriction */
 	POLICY_RECEIPT_HARDENING,    /* not asked by a field, on as part of the jail */
@@ -399,12 +397,14 @@ enum policy_receipt_status {
 };
 
 struct policy_receipt_row {
-	char control[48];   /* control name, or the name of a hardening layer ("capabilities") */
+	char control[48]; /* control name, or the name of a hardening layer ("capabilities") */
 	enum policy_receipt_status status;
 	char requested[64]; /* as in the policy */
 	char mechanism[96];
-	char value[96];     /* as read back from the kernel */
-	char source[96];    /* where it was read ("/proc/<pid>/status Seccomp") */
+	char value[96]; /* as read back from the kernel; of what the supervisor itself keeps, what it keeps */
+	/* Where it was read ("/proc/<pid>/status NoNewPrivs"), or that it was not: wallTime, stdout, stderr and the environment
+	 * are kept by the supervisor, and some layers are only reported by who applied them. */
+	char source[96];
 };
 
 struct policy_receipt {
@@ -416,7 +416,7 @@ struct policy_receipt {
 const char *policy_receipt_status_name(enum policy_receipt_status status);
 /* Append a row; over-long strings are cut. Returns the row, or NULL when full. */
 struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
-                                              enum policy_receipt_status status);
+					      enum policy_receipt_status status);
 /* {"isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]} */
 void policy_receipt_write(const struct policy_receipt *receipt, struct json_writer *writer);
 

@@ -1,0 +1,18 @@
+/*
+ * path: what the text of a path says about another one. Pure; any thread.
+ */
+#ifndef WARDER_BASE_PATH_H
+#define WARDER_BASE_PATH_H
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Whether inner is outer or lies below it; both absolute and normalised. "/data" does not hold "/database". */
+static inline bool path_within(const char *outer, const char *inner)
+{
+	size_t len = strlen(outer);
+
+	return len == 1 || (strncmp(outer, inner, len) == 0 && (inner[len] == '\0' || inner[len] == '/'));
+}
+
+#endif

@@ -1,0 +1,186 @@
+/*
+ * A row says what is in force and how that is known. Here are the rows of what the kernel does not show: what the supervisor
+ * keeps, what init and payload reported when they applied it, what could not be had, and what nobody asked for.
+ */
+#include "jail/receipt.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char kept_source[] = "kept by the supervisor, not by the kernel";
+static const char reported_source[] = "reported by the payload; the kernel has no read-back";
+
+/* Cut where it does not fit. A copy: there are many rows in every launch. */
+static void put(char *to, size_t size, const char *from)
+{
+	size_t len = strnlen(from, size - 1);
+
+	memcpy(to, from, len);
+	to[len] = '\0';
+}
+
+__attribute__((format(printf, 4, 0))) static void fill(struct policy_receipt_row *row, const char *mechanism,
+						       const char *source, const char *format, va_list args)
+{
+	put(row->mechanism, sizeof(row->mechanism), mechanism);
+	put(row->source, sizeof(row->source), source);
+	vsnprintf(row->value, sizeof(row->value), format, args);
+}
+
+void receipt_control(struct jail_run *run, enum policy_control control, const char *source,
+		     const char *format, ...)
+{
+	const struct jail_plan *plan = &run->tmpl->plan;
+	struct policy_receipt_row *row =
+	    policy_receipt_add(&run->receipt, policy_control_name(control), POLICY_RECEIPT_ENFORCED);
+	va_list args;
+
+	if (!row)
+		return;
+	policy_control_value(&plan->policy, control, row->requested, sizeof(row->requested));
+	va_start(args, format);
+	fill(row, plan->capabilities.controls[control].mechanism, source, format, args);
+	va_end(args);
+}
+
+void receipt_layer(struct jail_run *run, const char *name, bool there, const char *mechanism,
+		   const char *source, const char *format, ...)
+{
+	struct policy_receipt_row *row =
+	    policy_receipt_add(&run->receipt, name, there ? POLICY_RECEIPT_HARDENING : POLICY_RECEIPT_ABSENT);
+	va_list args;
+
+	if (!row)
+		return;
+	va_start(args, format);
+	fill(row, mechanism, source, format, args);
+	va_end(args);
+}
+
+static size_t count_strings(char *const *items)
+{
+	size_t count = 0;
+
+	while (items && items[count])
+		count++;
+	return count;
+}
+
+/* Controls that live in the supervisor, or in the exec to come. */
+static void supervisor_rows(struct jail_run *run)
+{
+	const struct jail_plan *plan = &run->tmpl->plan;
+	const char *kept =
+	    plan->kill_on_output ? "kept; the program is ended beyond" : "kept; the rest drained and counted";
+	receipt_control(run, POLICY_CONTROL_WALL_TIME, kept_source,
+			"%llu us from the exec on; init's backstop %llu us",
+			(unsigned long long)plan->wall_time_us,
+			(unsigned long long)block_header(&run->tmpl->block)->backstop_ms * 1000);
+	receipt_control(run, POLICY_CONTROL_STDOUT, kept_source, "%llu bytes %s",
+			(unsigned long long)plan->stdout_bytes, kept);
+	receipt_control(run, POLICY_CONTROL_STDERR, kept_source, "%llu bytes %s",
+			(unsigned long long)plan->stderr_bytes, kept);
+	if (plan->policy.environment.mode != POLICY_ENVIRONMENT_HOST)
+		receipt_control(run, POLICY_CONTROL_ENVIRONMENT,
+				"made by the supervisor for the exec; not read back",
+				"%zu variables, and %zu of the command", count_strings(plan->environment),
+				count_strings(run->command.set_env));
+}
+
+/* What Landlock can deny depends on its version; see step_landlock() of the payload. */
+static void landlock_row(struct jail_run *run)
+{
+	const int abi = run->tmpl->plan.landlock_abi;
+	const bool there = run->applied & (1ull << WIRE_STEP_LANDLOCK);
+	char denies[96];
+
+	snprintf(denies, sizeof(denies), "writes only below the writable trees%s%s%s",
+		 abi >= 3 ? ", truncation" : "", abi >= 5 ? ", device ioctls" : "",
+		 abi >= 6 ? "; scoped sockets and signals" : "");
+	receipt_layer(run, "landlock", there, there ? denies : "none", reported_source,
+		      there ? "ABI %d" : "not in this kernel (%d)", abi);
+}
+
+static void layer_rows(struct jail_run *run)
+{
+	const bool speculation = run->applied & (1ull << WIRE_STEP_SPECULATION);
+
+	receipt_layer(run, "secureBits", true, "PR_SET_SECUREBITS",
+		      "applied by init; the kernel has no read-back from outside",
+		      "no root, no setuid fixup, no ambient capabilities; locked");
+	landlock_row(run);
+	if (run->tmpl->plan.speculation)
+		receipt_layer(run, "speculation", speculation, "PR_SET_SPECULATION_CTRL force-disable",
+			      "reported by the payload", "%s",
+			      speculation ? "store bypass and indirect branch"
+					  : "refused by kernel or processor");
+}
+
+/* Restrictions that the policy explicitly does not want. */
+static void unrestricted_rows(struct jail_run *run)
+{
+	const struct policy *policy = &run->tmpl->plan.policy;
+	const struct unrestricted {
+		bool is;
+		enum policy_control control;
+	} unrestricted[] = {
+		{ policy->network.mode == POLICY_NETWORK_HOST, POLICY_CONTROL_NETWORK_NONE },
+		{ policy->environment.mode == POLICY_ENVIRONMENT_HOST, POLICY_CONTROL_ENVIRONMENT },
+		{ policy->limits.cpu_time_us == POLICY_UNLIMITED, POLICY_CONTROL_CPU_TIME },
+		{ policy->limits.memory_bytes == POLICY_UNLIMITED, POLICY_CONTROL_MEMORY },
+		{ policy->limits.swap_bytes == POLICY_UNLIMITED, POLICY_CONTROL_SWAP },
+		{ policy->limits.cpu_milli == POLICY_UNLIMITED, POLICY_CONTROL_CPUS },
+		{ policy->limits.pids_max == POLICY_UNLIMITED, POLICY_CONTROL_PIDS },
+		{ policy->limits.open_files == POLICY_UNLIMITED, POLICY_CONTROL_OPEN_FILES },
+		{ policy->limits.file_size_bytes == POLICY_UNLIMITED, POLICY_CONTROL_FILE_SIZE },
+		{ policy->limits.stack_bytes == POLICY_UNLIMITED, POLICY_CONTROL_STACK },
+		{ policy->limits.disk_bytes == POLICY_UNLIMITED, POLICY_CONTROL_DISK_TMP },
+	};
+
+	for (size_t i = 0; i < sizeof(unrestricted) / sizeof(unrestricted[0]); i++) {
+		enum policy_control control = unrestricted[i].control;
+		struct policy_receipt_row *row;
+
+		if (!unrestricted[i].is)
+			continue;
+		row = policy_receipt_add(&run->receipt, policy_field_path(policy_control_field(control)),
+					 POLICY_RECEIPT_UNRESTRICTED);
+		if (row)
+			policy_control_value(policy, control, row->requested, sizeof(row->requested));
+	}
+}
+
+/* Preferred controls that could not be had. */
+static void missing_rows(struct jail_run *run)
+{
+	static const char *const fallbacks[POLICY_CONTROL_COUNT] = {
+		[POLICY_CONTROL_MEMORY] = "only RLIMIT_AS, for each process by itself",
+		[POLICY_CONTROL_PIDS] = "only RLIMIT_NPROC",
+		[POLICY_CONTROL_CPU_TIME] = "only RLIMIT_CPU, for each process by itself",
+	};
+	const struct jail_plan *plan = &run->tmpl->plan;
+
+	for (int i = 0; i < POLICY_CONTROL_COUNT; i++) {
+		enum policy_control control = (enum policy_control)i;
+		struct policy_receipt_row *row;
+
+		if (!plan->not_enforced[i])
+			continue;
+		row = policy_receipt_add(&run->receipt, policy_control_name(control),
+					 POLICY_RECEIPT_NOT_ENFORCED);
+		if (!row)
+			continue;
+		policy_control_value(&plan->policy, control, row->requested, sizeof(row->requested));
+		put(row->mechanism, sizeof(row->mechanism), fallbacks[i] ? fallbacks[i] : "none");
+		put(row->value, sizeof(row->value), plan->capabilities.controls[i].reason);
+	}
+}
+
+void readback_rest(struct jail_run *run)
+{
+	supervisor_rows(run);
+	layer_rows(run);
+	unrestricted_rows(run);
+	missing_rows(run);
+}

@@ -1,0 +1,17 @@
+/*
+ * receipt: the rows of a run's receipt. Private to jail/: readback.c adds what it has read, readback_rest() what is only told.
+ */
+#ifndef WARDER_JAIL_RECEIPT_H
+#define WARDER_JAIL_RECEIPT_H
+
+#include "jail/run.h"
+
+/* An enforced control of the policy. `format`: the value as read back, or as kept; `source`: where it was read. */
+void receipt_control(struct jail_run *run, enum policy_control control, const char *source,
+		     const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* A layer that no policy field asks for: hardening, or absent where it is not `there`. */
+void receipt_layer(struct jail_run *run, const char *name, bool there, const char *mechanism,
+		   const char *source, const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+#endif

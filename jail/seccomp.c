@@ -244,7 +244,7 @@ static size_t emit_rule(struct compiler *c, enum syscall_rule rule)
 	case SYSCALL_RULE_IOCTL:
 		return ioctl_rule(c);
 	case SYSCALL_RULE_FCNTL:
-		return c->options->profile == POLICY_SYSCALLS_STRICT ? fcntl_rule(c) : allow(c);
+		return c->options->profile == POLICY_SYSCALLS_COMPAT ? allow(c) : fcntl_rule(c);
 	case SYSCALL_RULE_SOCKET:
 		return socket_rule(c);
 	case SYSCALL_RULE_SOCKETPAIR:
@@ -495,9 +495,9 @@ int seccomp_number(const char *name)
 	{                                                                                                    \
 		true, true, true                                                                             \
 	}
-#define STRICT_PROFILE                                                                                       \
+#define UP_TO_DEFAULT                                                                                        \
 	{                                                                                                    \
-		true, false, false                                                                           \
+		true, true, false                                                                            \
 	}
 
 static const struct seccomp_group argument_groups[] = {
@@ -531,8 +531,10 @@ static const struct seccomp_group argument_groups[] = {
 	  "moves the argument and environment areas of a process; for checkpoint tools, which work from "
 	  "outside",
 	  "prctl(PR_SET_MM)", "EPERM", EVERY_PROFILE },
-	{ "leases and directory notification", "tells what others do with the files that all jails share",
-	  "fcntl(F_SETLEASE) fcntl(F_NOTIFY)", "ENOSYS", STRICT_PROFILE },
+	{ "leases and directory notification",
+	  "a lease on a workspace's file makes its readers on the host wait; notification tells what others "
+	  "do with the files that all jails share",
+	  "fcntl(F_SETLEASE) fcntl(F_NOTIFY)", "ENOSYS", UP_TO_DEFAULT },
 };
 
 const struct seccomp_group *seccomp_group(size_t i)

@@ -43,7 +43,7 @@ enum syscall_rule {
 	SYSCALL_RULE_SPAWN,       /* fork, vfork: makes a process */
 	SYSCALL_RULE_CLONE,       /* namespaces; processes */
 	SYSCALL_RULE_IOCTL,       /* terminal injection */
-	SYSCALL_RULE_FCNTL,       /* leases and directory notification, in strict */
+	SYSCALL_RULE_FCNTL,       /* leases and directory notification, not in compat */
 	SYSCALL_RULE_SOCKET,      /* domain, type, protocol */
 	SYSCALL_RULE_SOCKETPAIR,  /* domain */
 	SYSCALL_RULE_MODE_1,      /* no set-user-ID mode in argument 1 */

@@ -220,7 +220,7 @@ static int rule_error(enum syscall_rule rule, const struct seccomp_options *o, c
 	case SYSCALL_RULE_IOCTL:
 		return a[1] == 0x5412 || a[1] == 0x541c || a[1] == 0x541d || a[1] == 0x5423 ? EPERM : 0;
 	case SYSCALL_RULE_FCNTL:
-		return o->profile == POLICY_SYSCALLS_STRICT && (a[1] == 1024 || a[1] == 1026) ? ENOSYS : 0;
+		return o->profile != POLICY_SYSCALLS_COMPAT && (a[1] == 1024 || a[1] == 1026) ? ENOSYS : 0;
 	case SYSCALL_RULE_SOCKET:
 		return socket_is_allowed(a[0], a[1], a[2]) ? 0 : EAFNOSUPPORT;
 	case SYSCALL_RULE_SOCKETPAIR:
@@ -603,9 +603,10 @@ Test(seccomp, arguments, .timeout = 30)
 		{ "ioctl", { 0, TIOCSETD }, 0, EPERM },
 		{ "fcntl", { 0, F_SETLK }, S | D | C, 0 },
 		{ "fcntl", { 0, F_OFD_SETLKW }, S | D | C, 0 },
-		{ "fcntl", { 0, F_SETLEASE }, D | C, ENOSYS },
-		{ "fcntl", { 0, F_SETLEASE | HIGH }, D | C, ENOSYS },
-		{ "fcntl", { 0, F_NOTIFY }, D | C, ENOSYS },
+		{ "fcntl", { 0, F_GETLEASE }, S | D | C, 0 },
+		{ "fcntl", { 0, F_SETLEASE }, C, ENOSYS },
+		{ "fcntl", { 0, F_SETLEASE | HIGH }, C, ENOSYS },
+		{ "fcntl", { 0, F_NOTIFY }, C, ENOSYS },
 		{ "socket", { AF_UNIX, SOCK_STREAM }, S | D | C, 0 },
 		{ "socket", { AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK }, S | D | C, 0 },
 		{ "socket", { AF_UNIX, SOCK_SEQPACKET }, S | D | C, 0 },

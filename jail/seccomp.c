@@ -25,6 +25,11 @@
  * Where a filter tests a set that should be closed (sockets, device types, personality) it lists what is allowed.
  * ioctl and prctl are open sets and list what is denied.
  *
+ * Init (process 1 of the jail) runs without the filter and, in an ordinary user's jail, under the program's own user
+ * id, so the kernel lets the program set its limits and its scheduling: RLIMIT_CPU of one second ends the jail, and
+ * the result blames the host. The calls that name it by number are denied. Signals need no rule: from within, the
+ * kernel delivers to init only those that it has a handler for.
+ *
  * Calls whose outcome depends on nr alone get through the kernel's bitmap of always-allowed calls (Linux 5.11)
  * and never run the program; so an argument rule costs all uses of its call some 20 ns, and there are few of them.
  *
@@ -37,6 +42,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/ioprio.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -46,6 +52,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -61,6 +68,8 @@
 #define SET_ID_BITS (S_ISUID | S_ISGID)
 /* Flags of open that make a file, and with it look at the mode. */
 #define MAKE_FLAGS (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
+
+#define INIT_PID 1
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
@@ -231,6 +240,22 @@ static size_t prctl_rule(struct compiler *c)
 	return deny_values(c, 0, denied, 1);
 }
 
+/* Deny the jail's init as the process that argument `index` names. */
+static size_t init_rule(struct compiler *c, unsigned int index)
+{
+	static const uint32_t denied[] = { INIT_PID };
+
+	return deny_values(c, index, denied, 1);
+}
+
+/* ... where argument 0 is what makes argument 1 a process. */
+static size_t init_rule_if(struct compiler *c, uint32_t process)
+{
+	size_t by_pid = init_rule(c, 1);
+
+	return argument(c, 0, bpf_branch(&c->bpf, BPF_JEQ, process, by_pid, allow(c)));
+}
+
 static size_t emit_rule(struct compiler *c, enum syscall_rule rule)
 {
 	switch (rule) {
@@ -271,6 +296,12 @@ static size_t emit_rule(struct compiler *c, enum syscall_rule rule)
 		return deny_bits(c, 2, SHM_HUGETLB);
 	case SYSCALL_RULE_PRCTL:
 		return prctl_rule(c);
+	case SYSCALL_RULE_PID:
+		return init_rule(c, 0);
+	case SYSCALL_RULE_PRIORITY:
+		return init_rule_if(c, PRIO_PROCESS);
+	case SYSCALL_RULE_IO_PRIORITY:
+		return init_rule_if(c, IOPRIO_WHO_PROCESS);
 	}
 	return allow(c);
 }
@@ -531,6 +562,12 @@ static const struct seccomp_group argument_groups[] = {
 	  "moves the argument and environment areas of a process; for checkpoint tools, which work from "
 	  "outside",
 	  "prctl(PR_SET_MM)", "EPERM", EVERY_PROFILE },
+	{ "limits and scheduling of the jail's init",
+	  "in an ordinary user's jail init has the program's own user id: a limit on its processor time "
+	  "would end the jail from within, as if the host had failed; other processes are allowed",
+	  "prlimit64(1) setpriority(PRIO_PROCESS,1) sched_setscheduler(1) sched_setparam(1) sched_setattr(1) "
+	  "sched_setaffinity(1) ioprio_set(IOPRIO_WHO_PROCESS,1)",
+	  "EPERM", EVERY_PROFILE },
 	{ "leases and directory notification",
 	  "a lease on a workspace's file makes its readers on the host wait; notification tells what others "
 	  "do with the files that all jails share",

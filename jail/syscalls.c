@@ -203,22 +203,22 @@ _Static_assert((int)SYSCALL_STRICT == (int)POLICY_SYSCALLS_STRICT &&
 	X(personality, 135, 92, PERSONALITY) \
 	X(getrlimit, 97, 163, NONE) \
 	X(setrlimit, 160, 164, NONE) \
-	X(prlimit64, 302, 261, NONE) \
+	X(prlimit64, 302, 261, PID) \
 	X(getrusage, 98, 165, NONE) \
 	X(getpriority, 140, 141, NONE) \
-	X(setpriority, 141, 140, NONE) \
+	X(setpriority, 141, 140, PRIORITY) \
 	X(ioprio_get, 252, 31, NONE) \
-	X(ioprio_set, 251, 30, NONE) \
+	X(ioprio_set, 251, 30, IO_PRIORITY) \
 	X(pidfd_open, 434, 434, NONE) \
 	X(sched_yield, 24, 124, NONE) \
 	X(sched_getaffinity, 204, 123, NONE) \
-	X(sched_setaffinity, 203, 122, NONE) \
+	X(sched_setaffinity, 203, 122, PID) \
 	X(sched_getparam, 143, 121, NONE) \
-	X(sched_setparam, 142, 118, NONE) \
+	X(sched_setparam, 142, 118, PID) \
 	X(sched_getscheduler, 145, 120, NONE) \
-	X(sched_setscheduler, 144, 119, NONE) \
+	X(sched_setscheduler, 144, 119, PID) \
 	X(sched_getattr, 315, 275, NONE) \
-	X(sched_setattr, 314, 274, NONE) \
+	X(sched_setattr, 314, 274, PID) \
 	X(sched_get_priority_max, 146, 125, NONE) \
 	X(sched_get_priority_min, 147, 126, NONE) \
 	X(sched_rr_get_interval, 148, 127, NONE) \

@@ -57,6 +57,9 @@ enum syscall_rule {
 	SYSCALL_RULE_MEMFD,
 	SYSCALL_RULE_SHMGET,
 	SYSCALL_RULE_PRCTL,
+	SYSCALL_RULE_PID,         /* argument 0 is not the jail's init */
+	SYSCALL_RULE_PRIORITY,    /* the same, where argument 0 says that argument 1 is a process */
+	SYSCALL_RULE_IO_PRIORITY, /* the same, with another number for a process */
 	SYSCALL_RULE_COUNT,
 };
 

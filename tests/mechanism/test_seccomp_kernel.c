@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/audit.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
@@ -19,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -168,6 +170,21 @@ Test(seccomp_kernel, calls_under_default, .timeout = 60)
 		{ "personality", { ADDR_NO_RANDOMIZE }, EPERM, KILLED },
 		{ "personality", { PER_LINUX32 }, EPERM, KILLED },
 		{ "prctl", { PR_SET_MM }, EPERM, KILLED },
+		{ "prlimit64", { 1, RLIMIT_CPU }, EPERM, KILLED },
+		{ "prlimit64", { 1 | HIGH, RLIMIT_CPU }, EPERM, KILLED },
+		{ "prlimit64", { 0, RLIMIT_CPU }, 0, 0 },
+		{ "prlimit64", { INT_MAX, RLIMIT_CPU }, ESRCH, ESRCH },
+		{ "sched_setaffinity", { 1, sizeof(long), BAD }, EPERM, KILLED },
+		{ "sched_setaffinity", { 0, sizeof(long), BAD }, EFAULT, EFAULT },
+		{ "sched_setparam", { 1, 0 }, EPERM, KILLED },
+		{ "sched_setparam", { 0, 0 }, EINVAL, EINVAL },
+		{ "sched_setscheduler", { 1, (uint64_t)-1, BAD }, EPERM, KILLED },
+		{ "sched_setscheduler", { 0, (uint64_t)-1, BAD }, EINVAL, EINVAL },
+		{ "sched_setattr", { 1, 0, 0 }, EPERM, KILLED },
+		{ "sched_setattr", { 0, 0, 0 }, EINVAL, EINVAL },
+		{ "setpriority", { PRIO_PROCESS, INT_MAX, 0 }, ESRCH, ESRCH },
+		{ "setpriority", { PRIO_PROCESS, 0, 19 }, 0, 0 },
+		{ "ioprio_set", { 1, 1, 0xffff }, EPERM, KILLED },
 		{ "chmod", { BAD, 04755 }, EPERM, KILLED },
 		{ "chmod", { BAD, 0755 }, EFAULT, EFAULT },
 		{ "fchmod", { (uint64_t)-1, 02755 }, EPERM, KILLED },
@@ -198,6 +215,25 @@ Test(seccomp_kernel, calls_under_default, .timeout = 60)
 			cr_expect_eq(got, want, "row %zu, %s, kill %d: %d, want %d", i, rows[i].call, kill,
 				     got, want);
 		}
+	}
+}
+
+/* What a row cannot hold: pid 1 keeps its nice value should the filter let the call through. */
+static int init_keeps_its_priority(void)
+{
+	errno = 0;
+	return setpriority(PRIO_PROCESS, 1, getpriority(PRIO_PROCESS, 1)) == -1 ? errno : 0;
+}
+
+/* Without the filter root gets 0; another user EPERM, which only the killed helper tells from the filter's. */
+Test(seccomp_kernel, priority_of_init, .timeout = 30)
+{
+	for (int p = 0; p < 3; p++) {
+		struct seccomp_options o = { .profile = (enum policy_syscall_profile)p };
+
+		cr_expect_eq(inside(&o, init_keeps_its_priority), EPERM, "%s", profile_names[p]);
+		o.kill_on_violation = true;
+		cr_expect_eq(inside(&o, init_keeps_its_priority), KILLED, "%s", profile_names[p]);
 	}
 }
 

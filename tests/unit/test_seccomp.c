@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -247,6 +248,12 @@ static int rule_error(enum syscall_rule rule, const struct seccomp_options *o, c
 		return a[2] & 04000 ? EPERM : 0;
 	case SYSCALL_RULE_PRCTL:
 		return a[0] == 35 ? EPERM : 0;
+	case SYSCALL_RULE_PID:
+		return a[0] == 1 ? EPERM : 0;
+	case SYSCALL_RULE_PRIORITY:
+		return a[0] == 0 && a[1] == 1 ? EPERM : 0;
+	case SYSCALL_RULE_IO_PRIORITY:
+		return a[0] == 1 && a[1] == 1 ? EPERM : 0;
 	}
 	return -1;
 }
@@ -686,6 +693,36 @@ Test(seccomp, arguments, .timeout = 30)
 		{ "prctl", { PR_SET_SECCOMP }, S | D | C, 0 },
 		{ "prctl", { PR_SET_DUMPABLE, 1 }, S | D | C, 0 },
 		{ "prctl", { PR_SET_MM | HIGH }, 0, EPERM },
+		{ "prlimit64", { 1, RLIMIT_CPU }, 0, EPERM },
+		{ "prlimit64", { 1 | HIGH, RLIMIT_CPU }, 0, EPERM },
+		{ "prlimit64", { 0, RLIMIT_CPU, 1, 1 }, S | D | C, 0 },
+		{ "prlimit64", { 2, 1 }, S | D | C, 0 },
+		{ "prlimit64", { HIGH, 1 }, S | D | C, 0 },
+		{ "prlimit64", { (uint32_t)-1, 1 }, S | D | C, 0 },
+		{ "sched_setaffinity", { 1 }, 0, EPERM },
+		{ "sched_setaffinity", { 1 | HIGH }, 0, EPERM },
+		{ "sched_setaffinity", { 0, 1 }, S | D | C, 0 },
+		{ "sched_setparam", { 1 }, 0, EPERM },
+		{ "sched_setparam", { 3, 1 }, S | D | C, 0 },
+		{ "sched_setscheduler", { 1, SCHED_IDLE }, 0, EPERM },
+		{ "sched_setscheduler", { 0, SCHED_FIFO }, S | D | C, 0 },
+		{ "sched_setattr", { 1 }, 0, EPERM },
+		{ "sched_setattr", { 0, 1, 1 }, S | D | C, 0 },
+		{ "sched_getaffinity", { 1 }, S | D | C, 0 },
+		{ "setpriority", { PRIO_PROCESS, 1 }, 0, EPERM },
+		{ "setpriority", { PRIO_PROCESS | HIGH, 1 | HIGH, 19 }, 0, EPERM },
+		{ "setpriority", { PRIO_PROCESS, 0, 1 }, S | D | C, 0 },
+		{ "setpriority", { PRIO_PROCESS, 11 }, S | D | C, 0 },
+		{ "setpriority", { PRIO_PGRP, 1 }, S | D | C, 0 },
+		{ "setpriority", { PRIO_USER, 1 }, S | D | C, 0 },
+		{ "getpriority", { PRIO_PROCESS, 1 }, S | D | C, 0 },
+		{ "ioprio_set", { 1, 1 }, 0, EPERM },
+		{ "ioprio_set", { 1 | HIGH, 1 | HIGH, 1 }, 0, EPERM },
+		{ "ioprio_set", { 1, 0, 1 }, S | D | C, 0 },
+		{ "ioprio_set", { 1, 11 }, S | D | C, 0 },
+		{ "ioprio_set", { 2, 1 }, S | D | C, 0 },
+		{ "ioprio_set", { 0, 1 }, S | D | C, 0 },
+		{ "ioprio_get", { 1, 1 }, S | D | C, 0 },
 	};
 
 	for (int p = 0; p < 3; p++) {
@@ -735,6 +772,40 @@ Test(seccomp, processes_can_be_denied_without_denying_threads, .timeout = 10)
 			cr_expect_eq(verdict(&program, "clone3", NULL), FAIL(ENOSYS), "%s", profile_names[p]);
 			cr_expect_eq(verdict(&program, "execve", NULL), ALLOW, "%s", profile_names[p]);
 		}
+}
+
+Test(seccomp, init_is_out_of_reach_in_every_program, .timeout = 10)
+{
+	static const struct {
+		const char *call;
+		uint64_t args[6];
+	} rows[] = {
+		{ "prlimit64", { 1, RLIMIT_CPU } }, { "sched_setaffinity", { 1 } },
+		{ "sched_setparam", { 1 } },        { "sched_setscheduler", { 1 } },
+		{ "sched_setattr", { 1 } },         { "setpriority", { PRIO_PROCESS, 1 } },
+		{ "ioprio_set", { 1, 1 } },
+	};
+
+	for (int i = 0; i < 12; i++) {
+		struct seccomp_options o = { .profile = (enum policy_syscall_profile)(i / 4),
+					     .allow_spawn = i & 1,
+					     .kill_on_violation = i & 2 };
+
+		for (size_t j = 0; j < COUNT(rows) * SYSCALL_ARCH_COUNT; j++) {
+			enum syscall_arch arch = (enum syscall_arch)(j % SYSCALL_ARCH_COUNT);
+			const char *call = rows[j / SYSCALL_ARCH_COUNT].call;
+			struct seccomp_data data = { .arch = audit_archs[arch],
+						     .nr = syscall_find(call, NULL)->number[arch] };
+			struct seccomp_program program;
+
+			memcpy(data.args, rows[j / SYSCALL_ARCH_COUNT].args, sizeof(data.args));
+			o.allow = &call;
+			o.allow_count = 1;
+			compile(audit_archs[arch], &o, &program);
+			cr_expect_eq(run(&program, &data), o.kill_on_violation ? KILL : FAIL(EPERM),
+				     "%s on architecture %d in %s", call, arch, profile_names[o.profile]);
+		}
+	}
 }
 
 /* ---- groups ---- */

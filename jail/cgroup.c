@@ -128,6 +128,7 @@ static const struct setting {
 	{ CGROUP_PIDS, true, false, "pids.max", "limits.pids", pids },
 	{ CGROUP_CPU, true, false, "cpu.max", "limits.cpus", quota_and_period },
 	{ CGROUP_MEMORY, false, false, "memory.limit_in_bytes", "limits.memory", memory },
+	{ CGROUP_MEMORY, false, true, "memory.kmem.tcp.limit_in_bytes", "limits.memory", memory }, /* a counter of its own */
 	{ CGROUP_MEMORY, false, false, "memory.memsw.limit_in_bytes", "limits.swap", memory_and_swap },
 	{ CGROUP_MEMORY, false, true, "memory.swappiness", "limits.swap", zero_without_swap },
 	{ CGROUP_PIDS, false, false, "pids.max", "limits.pids", pids },
@@ -223,7 +224,8 @@ void cgroup_init(struct cgroup *cgroup)
 static void set_name(struct cgroup *cgroup)
 {
 	static _Atomic uint64_t last;
-	struct cgroup_owner owner = { cgroup->host->owner_pid, cgroup->host->owner_start, ++last };
+	struct cgroup_owner owner = { cgroup->host->owner_pid, cgroup->host->owner_start, ++last,
+				      cgroup->host->owner_space };
 	struct cgroup_process self = { 0 };
 	int pid = getpid();
 
@@ -231,6 +233,7 @@ static void set_name(struct cgroup *cgroup)
 		owner.pid = pid;
 		cgroup_process_read(pid, &self);
 		owner.start_time = self.start_time;
+		owner.space = cgroup_space();
 	}
 	cgroup_text_name(&owner, cgroup->name);
 }

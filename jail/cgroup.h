@@ -7,7 +7,7 @@
  * CLONE_INTO_CGROUP) and writes "0" into each join_v1_fd -> cgroup_read_back() for the receipt ->
  * cgroup_usage() while it runs -> cgroup_kill() -> cgroup_final() -> cgroup_remove(). A leaf is never used twice
  * (a cgroup that was killed kills what is cloned into it later).
- * A leaf's name is "warder-<pid>-<starttime>-<n>": pid and start time (field 22 of /proc/<pid>/stat) of the
+ * A leaf's name is "warder-<pid>-<starttime>-<n>-<space>": pid and start time (field 22 of /proc/<pid>/stat) of the
  * supervisor, so that cgroup_clean() can tell leftovers of a dead supervisor. Host side only, any thread.
  */
 #ifndef WARDER_JAIL_CGROUP_H
@@ -46,9 +46,10 @@ struct cgroup_host {
 	int v2;          /* index of the v2 hierarchy in use, or -1 */
 	int owner_pid;   /* the process that probed, for the leaves' names */
 	uint64_t owner_start;
+	uint64_t owner_space;
 	/* Set when this process had to leave its own delegated v2 cgroup for a child of it, because a cgroup that holds
 	 * processes cannot hand controllers down ("" = it did not move). */
-	char seat[CGROUP_BASE_MAX + 80];
+	char seat[CGROUP_BASE_MAX + 96];
 	unsigned seat_enabled;    /* controllers (1u << enum cgroup_controller) handed down for that */
 	struct cgroup_host *next; /* list of the hosts of this process; seat and made_parent pass along it */
 };
@@ -81,7 +82,7 @@ struct cgroup_limits {
 
 struct cgroup {
 	const struct cgroup_host *host; /* not owned; outlives this */
-	char name[80];
+	char name[96];
 	bool used[CGROUP_HIERARCHIES_MAX];
 	int dir_fd[CGROUP_HIERARCHIES_MAX];     /* leaf directories, O_PATH|O_DIRECTORY; -1 where unused */
 	int join_v2_fd;                         /* for CLONE_INTO_CGROUP, or -1; owned */
@@ -144,7 +145,7 @@ int cgroup_remove(struct cgroup *cgroup, struct warder_error *err);
 /* Remove leaves of dead supervisors below the host's bases: kill what is in them, then rmdir. Never touches a
  * leaf whose supervisor lives. Returns the number of leaves (runs, not directories) removed; a leaf that cannot
  * be emptied stays and is not counted; all waiting together is bounded by about 2 s. `dry_run` only counts.
- * Supervisors that share a base must share a pid namespace. */
+ * Leaves of supervisors in other pid or time namespaces cannot be judged from here and stay. */
 int cgroup_clean(const struct cgroup_host *host, bool dry_run);
 /* A cheap look whether cgroup_clean() would find something: at one hierarchy only. */
 bool cgroup_has_leftovers(const struct cgroup_host *host);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -70,10 +71,22 @@ int cgroup_process_read(int pid, struct cgroup_process *ret)
  * kill() tells whether there is a process even where /proc hides it from us; then we cannot know better than that it
  * lives. A zombie with other threads left is a process whose first thread has ended: it lives.
  */
+uint64_t cgroup_space(void)
+{
+	struct stat pid = { 0 };
+	struct stat time = { 0 };
+
+	stat("/proc/self/ns/pid", &pid);
+	stat("/proc/self/ns/time", &time); /* a kernel without time namespaces has one boot time for all */
+	return ((uint64_t)time.st_ino << 32) ^ (uint64_t)pid.st_ino;
+}
+
 bool cgroup_owner_lives(const struct cgroup_owner *owner)
 {
 	struct cgroup_process process;
 
+	if (owner->space != cgroup_space())
+		return true; /* not ours to judge: there the pid is somebody else, and the boot another moment */
 	if (kill(owner->pid, 0) < 0 && errno == ESRCH)
 		return false;
 	if (cgroup_process_read(owner->pid, &process) < 0)

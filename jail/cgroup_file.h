@@ -24,6 +24,8 @@ int cgroup_file_write(int dir_fd, const char *name, const char *text);
 int cgroup_process_read(int pid, struct cgroup_process *ret);
 /* False only when the owner is certainly gone: no such process, another one under its number, or a zombie. */
 bool cgroup_owner_lives(const struct cgroup_owner *owner);
+/* Where this process's pids and start times are counted: its pid and time namespaces, as one number. */
+uint64_t cgroup_space(void);
 
 /* rmdir again and again, with growing pauses, while the kernel says EBUSY and the deadline (CLOCK_MONOTONIC, ms) is
  * not over. A directory that is not there is removed. 0; -1 with errno. */

@@ -219,7 +219,8 @@ static uint64_t trial_number(void)
 
 static int trial_begin(const struct cgroup_host *host, const char *base, struct trial *ret)
 {
-	struct cgroup_owner owner = { host->owner_pid, host->owner_start, trial_number() };
+	struct cgroup_owner owner = { host->owner_pid, host->owner_start, trial_number(),
+				      host->owner_space };
 	char name[CGROUP_NAME_MAX];
 
 	cgroup_text_name(&owner, name);
@@ -435,7 +436,7 @@ static bool may_sit(const struct cgroup_host *host, const struct survey *survey)
 
 static void sit_down(struct cgroup_host *host, const char *own)
 {
-	struct cgroup_owner owner = { host->owner_pid, host->owner_start, 0 };
+	struct cgroup_owner owner = { host->owner_pid, host->owner_start, 0, host->owner_space };
 	char name[CGROUP_NAME_MAX];
 	char path[sizeof(host->seat) + 16];
 
@@ -810,6 +811,7 @@ static void init_host(struct cgroup_host *host)
 	host->owner_pid = getpid();
 	cgroup_process_read(host->owner_pid, &self);
 	host->owner_start = self.start_time;
+	host->owner_space = cgroup_space();
 	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
 		host->hierarchy_of[c] = -1;
 }

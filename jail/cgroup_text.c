@@ -228,8 +228,8 @@ bool cgroup_text_process(const char *text, size_t len, struct cgroup_process *re
 
 void cgroup_text_name(const struct cgroup_owner *owner, char ret[CGROUP_NAME_MAX])
 {
-	snprintf(ret, CGROUP_NAME_MAX, "warder-%d-%" PRIu64 "-%" PRIu64, owner->pid, owner->start_time,
-		 owner->n);
+	snprintf(ret, CGROUP_NAME_MAX, "warder-%d-%" PRIu64 "-%" PRIu64 "-%" PRIu64, owner->pid,
+		 owner->start_time, owner->n, owner->space);
 }
 
 bool cgroup_text_owner(const char *name, struct cgroup_owner *ret)
@@ -245,7 +245,9 @@ bool cgroup_text_owner(const char *name, struct cgroup_owner *ret)
 	if (!cut(&rest, '-', &piece) || !decimal(piece, &pid) || pid < 1 || pid > INT_MAX)
 		return false;
 	owner.pid = (int)pid;
-	if (!cut(&rest, '-', &piece) || !decimal(piece, &owner.start_time) || !decimal(rest, &owner.n))
+	if (!cut(&rest, '-', &piece) || !decimal(piece, &owner.start_time))
+		return false;
+	if (!cut(&rest, '-', &piece) || !decimal(piece, &owner.n) || !decimal(rest, &owner.space))
 		return false;
 	cgroup_text_name(&owner, again); /* no leading zeros: one owner, one name */
 	if (strcmp(again, name) != 0)

@@ -57,9 +57,10 @@ struct cgroup_owner {
 	int pid;
 	uint64_t start_time;
 	uint64_t n;
+	uint64_t space; /* pid and time namespace in which pid and start time mean something: see cgroup_space() */
 };
-#define CGROUP_NAME_MAX 80
-/* "warder-<pid>-<starttime>-<n>" out of an owner, and back (exactly this form; NUL-terminated). */
+#define CGROUP_NAME_MAX 96
+/* "warder-<pid>-<starttime>-<n>-<space>" out of an owner, and back (exactly this form; NUL-terminated). */
 void cgroup_text_name(const struct cgroup_owner *owner, char ret[CGROUP_NAME_MAX]);
 bool cgroup_text_owner(const char *name, struct cgroup_owner *ret);
 

@@ -12,6 +12,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/prctl.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -109,6 +111,30 @@ static void wait_in_ns(void *arg)
 	sys(exit_group, 0);
 }
 
+/*
+ * A user namespace belongs to the effective uid of its maker, and what is counted per user inside (inotify instances and
+ * watches, queued signals, message queues) counts for that uid outside as well: it must be the jail's own, or one jail could
+ * use up root's. Only this thread's credentials change (the system calls know no processes), with every signal
+ * blocked; its capabilities stay because the fix-up of uid changes is off meanwhile.
+ */
+static long clone_as(uid_t uid, struct clone_args *args, void *stack)
+{
+	const long bits = sys(prctl, PR_GET_SECUREBITS, 0, 0, 0, 0);
+	const bool relaxed = bits >= 0 && sys(prctl, PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP, 0, 0, 0) == 0;
+	const long own = sys(geteuid);
+	long ret = sys(setresuid, -1, uid, -1);
+	long back;
+
+	if (ret == 0)
+		ret = clone_call(args, stack, wait_in_ns, stack);
+	back = sys(setresuid, -1, own, -1);
+	if (relaxed)
+		sys(prctl, PR_SET_SECUREBITS, bits, 0, 0, 0);
+	if (back < 0 && ret > 0)
+		sys(kill, ret, SIGKILL);
+	return back < 0 ? back : ret;
+}
+
 static int write_map(int pid, const char *file, const char *map, struct warder_error *err)
 {
 	char path[64];
@@ -161,7 +187,7 @@ static int make_user_ns(struct identity *identity, const char *uid_map, const ch
 	memcpy(helper->stack, &supervisor_fd, sizeof(supervisor_fd));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = clone_call(&args, helper->stack, wait_in_ns, helper->stack);
+	pid = clone_as(identity->base, &args, helper->stack);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0) {
 		free(helper->stack);

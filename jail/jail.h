@@ -147,6 +147,9 @@ struct jail_command {
 	 * run with cause `supervisor`. */
 	int (*on_output)(void *context, enum jail_stream stream, const char *bytes, size_t len);
 	void *context;
+	/* Instead of the above: the two descriptors that stdout and stderr are passed on to, within the limits, as fast as they
+	 * take them; a slow reader holds up the program, but not the supervision. NULL, or borrowed until the run ends. */
+	const int *output_fds;
 };
 
 struct jail_run;

@@ -188,22 +188,21 @@ static int judge_own(struct checking *checking, const struct mountinfo *mount, c
 	return here ? differs(checking, path, ": not the jail's own") : 0;
 }
 
-/* Whether it is a bind of the plan, or came with one: then the deepest decides. */
+/* Whether it is a bind of the plan, or came with one: the deepest decides, which the order puts last. */
 static bool judge_bind(const struct rootfs *rootfs, const char *path, struct verdict *ret)
 {
-	size_t best = 0;
+	bool found = false;
 
 	for (size_t i = 0; i < rootfs->count; i++) {
 		const struct rootfs_entry *entry = &rootfs->entries[i];
-		size_t len = strlen(entry->target);
 
-		if (entry->kind != ROOTFS_BIND || len < best || !path_within(entry->target, path))
+		if (entry->kind != ROOTFS_BIND || !path_within(entry->target, path))
 			continue;
-		best = len;
+		found = true;
 		ret->flags = bind_flags(entry);
-		ret->row = path[len] ? SIZE_MAX : OWN_COUNT + i;
+		ret->row = path[strlen(entry->target)] ? SIZE_MAX : OWN_COUNT + i;
 	}
-	return best > 0;
+	return found;
 }
 
 static int judge(struct checking *checking, const struct mountinfo *mount, const char *path,

@@ -26,6 +26,7 @@
 #include "base/fd.h"
 #include "base/mountinfo.h"
 #include "jail/mounts.h"
+#include "jail/rlimits.h"
 #include "jail/receipt.h"
 
 #define STATUS_BYTES 4096
@@ -440,35 +441,34 @@ static int check_rlimits(struct jail_run *run, struct warder_error *err)
 	const struct jail_plan *plan = &run->tmpl->plan;
 	char hardening[96] = "";
 	char instead[96] = "";
+	char text[2048];
 
+	if (read_text(run->proc_fd, "limits", text, sizeof(text)) < 0)
+		return unreadable(run, "limits", err);
 	for (size_t i = 0; i < plan->rlimit_count; i++) {
 		const struct jail_rlimit *wanted = &plan->rlimits[i];
 		const enum policy_control control = rlimit_control(wanted->field);
-		struct rlimit64 {
-			uint64_t soft, hard;
-		} now;
+		uint64_t soft = 0;
+		uint64_t hard = 0;
 
-		if (syscall(SYS_prlimit64, run->program_pid, wanted->resource, NULL, &now) < 0)
-			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-					       "read-back: prlimit %s", wanted->name);
-		if (now.soft != wanted->value || now.hard != wanted->value)
+		if (rlimits_find(text, wanted->name, &soft, &hard) < 0 || soft != wanted->value ||
+		    hard != wanted->value)
 			return differs(
 			    err, wanted->field == POLICY_FIELD_NONE ? NULL : policy_field_path(wanted->field),
 			    "RLIMIT_%s is %llu and %llu, wanted %llu", wanted->name,
-			    (unsigned long long)now.soft, (unsigned long long)now.hard,
-			    (unsigned long long)wanted->value);
+			    (unsigned long long)soft, (unsigned long long)hard, (unsigned long long)wanted->value);
 		if (control != POLICY_CONTROL_COUNT)
-			receipt_control(run, control, "prlimit(2)", "%llu%s", (unsigned long long)now.hard,
+			receipt_control(run, control, "/proc/<pid>/limits", "%llu%s", (unsigned long long)hard,
 					wanted->clamped ? " (the host's hard limit is lower than asked)"
 							: "");
 		else
 			add_rlimit(wanted->field == POLICY_FIELD_NONE ? hardening : instead,
-				   sizeof(hardening), wanted->name, now.hard);
+				   sizeof(hardening), wanted->name, hard);
 	}
-	receipt_layer(run, "rlimits", true, "setrlimit", "prlimit(2)", "%s", hardening);
+	receipt_layer(run, "rlimits", true, "setrlimit", "/proc/<pid>/limits", "%s", hardening);
 	if (*instead)
 		receipt_layer(run, "rlimits.perProcess", true, "setrlimit, in the place of a cgroup's limits",
-			      "prlimit(2)", "%s", instead);
+			      "/proc/<pid>/limits", "%s", instead);
 	return 0;
 }
 

@@ -26,7 +26,6 @@
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
 #endif
-#define HIGH_FD 64
 
 extern const char jail_init_image[];
 extern const char jail_init_image_end[];
@@ -111,15 +110,16 @@ static long map_ids(struct shim *shim)
 /* Sources first move out of the way of the numbers they may be needed at. */
 static long place_fds(const struct spawn *spawn, int *ret_image_fd)
 {
+	const int above = spawn->fd_count + 1;
 	int high[SPAWN_FDS_MAX];
-	long image = sys(fcntl, spawn->image_fd, F_DUPFD_CLOEXEC, HIGH_FD);
+	long image = sys(fcntl, spawn->image_fd, F_DUPFD_CLOEXEC, above);
 
 	if (image < 0)
 		return image;
 	for (int i = 0; i < spawn->fd_count; i++) {
 		high[i] = -1;
 		if (spawn->fds[i] >= 0) {
-			long fd = sys(fcntl, spawn->fds[i], F_DUPFD_CLOEXEC, HIGH_FD);
+			long fd = sys(fcntl, spawn->fds[i], F_DUPFD_CLOEXEC, above);
 
 			if (fd < 0)
 				return fd;
@@ -152,7 +152,7 @@ static void shim_main(void *arg)
 	if (shim->spawn->map_ids)
 		ret = map_ids(shim);
 	if (ret == 0) {
-		shim->what = "descriptors";
+		shim->what = "descriptors (RLIMIT_NOFILE of the caller may be too low)";
 		ret = place_fds(shim->spawn, &image_fd);
 	}
 	if (ret == 0) {

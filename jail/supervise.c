@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -34,6 +35,7 @@
 #endif
 #define CHUNK          16384
 #define OOM_SETTLE_US  1000000
+#define PIPE_MOST      (1 << 20) /* fs.pipe-max-size, which a jail cannot exceed */
 #define WATCH_AFTER_US 20000 /* what ends sooner is judged by its counters alone */
 
 static const char *const cause_names[] = {
@@ -66,10 +68,13 @@ struct loop {
 	size_t input_len, input_at;
 	bool input_eof;
 	size_t capacity[2];
+	size_t pending_len[2];   /* read, and still to be passed on to the caller's descriptor */
+	size_t pending_at[2];
 	bool watching;         /* for OOM events */
 	uint64_t oom_until_us; /* an OOM event came: its kill may still have to be counted */
 	char chunk[CHUNK];
 	char input_chunk[CHUNK];
+	char pending[2][CHUNK];
 };
 
 enum {
@@ -144,16 +149,60 @@ static void deliver(struct loop *loop, int stream, const char *bytes, size_t len
 
 	output->total += len;
 	if (wanted && loop->reason != JAIL_CAUSE_SUPERVISOR) {
-		if (!command->on_output && keep(loop, stream, bytes, wanted) < 0)
+		if (command->output_fds) {
+			memcpy(loop->pending[stream], bytes, wanted);
+			loop->pending_len[stream] = wanted;
+			loop->pending_at[stream] = 0;
+		} else if (command->on_output) {
+			if (command->on_output(command->context, (enum jail_stream)stream, bytes, wanted))
+				fail_run(loop, "the receiver of the program's output failed");
+		} else if (keep(loop, stream, bytes, wanted) < 0) {
 			fail_run(loop, "no memory for the program's output");
-		if (command->on_output &&
-		    command->on_output(command->context, (enum jail_stream)stream, bytes, wanted))
-			fail_run(loop, "the receiver of the program's output failed");
+		}
 	}
 	if (output->total > limit) {
 		output->truncated = true;
 		if (loop->run->tmpl->plan.kill_on_output && !loop->ended)
 			end_run(loop, JAIL_CAUSE_OUTPUT);
+	}
+}
+
+/* ---- passing on ---- */
+
+static ssize_t write_quietly(int fd, const char *bytes, size_t len);
+
+/* A descriptor that is ready takes PIPE_BUF bytes without blocking; more could block the supervision. */
+static void pass_on(struct loop *loop, int stream)
+{
+	size_t left = loop->pending_len[stream] - loop->pending_at[stream];
+	ssize_t n = write_quietly(loop->run->command.output_fds[stream],
+				  loop->pending[stream] + loop->pending_at[stream], left < PIPE_BUF ? left : PIPE_BUF);
+
+	if (n >= 0) {
+		loop->pending_at[stream] += (size_t)n;
+	} else if (errno != EAGAIN && errno != EINTR) {
+		loop->pending_at[stream] = loop->pending_len[stream];
+		fail_run(loop, "the receiver of the program's output is gone");
+	}
+}
+
+static bool has_pending(const struct loop *loop, int stream)
+{
+	return loop->pending_at[stream] < loop->pending_len[stream];
+}
+
+/* The jail is gone: now there is time to wait for a slow reader, until the caller cancels. */
+static void pass_rest(struct loop *loop, int stream)
+{
+	while (has_pending(loop, stream)) {
+		struct pollfd fds[2] = { { .fd = loop->run->command.output_fds[stream], .events = POLLOUT },
+					 { .fd = loop->run->cancel_fd, .events = POLLIN } };
+
+		if (poll(fds, 2, -1) < 0)
+			continue;
+		if (fds[1].revents)
+			return;
+		pass_on(loop, stream);
 	}
 }
 
@@ -274,6 +323,7 @@ static void read_control(struct loop *loop)
 
 	if (n == sizeof(message) && message.type == WIRE_BACKSTOP) {
 		loop->backstop = true;
+		loop->ended_us = message.end_us;
 	} else if (n == sizeof(message) && message.type == WIRE_ENDED) {
 		loop->ended = true;
 		loop->wait_status = message.wait_status;
@@ -353,8 +403,13 @@ static void fill_poll(const struct loop *loop, struct pollfd fds[POLL_COUNT])
 
 	fds[POLL_CONTROL] = (struct pollfd){ .fd = run->control[0], .events = POLLIN };
 	fds[POLL_INIT] = (struct pollfd){ .fd = run->init_fd, .events = POLLIN };
-	fds[POLL_STDOUT] = (struct pollfd){ .fd = run->output_pipe[JAIL_STDOUT][RUN_READ], .events = POLLIN };
-	fds[POLL_STDERR] = (struct pollfd){ .fd = run->output_pipe[JAIL_STDERR][RUN_READ], .events = POLLIN };
+	/* What is not passed on yet keeps its stream from being read: the program waits, as it would for the reader itself. */
+	for (int stream = JAIL_STDOUT; stream <= JAIL_STDERR; stream++) {
+		fds[POLL_STDOUT + stream] = (struct pollfd){ .fd = run->output_pipe[stream][RUN_READ], .events = POLLIN };
+		if (has_pending(loop, stream))
+			fds[POLL_STDOUT + stream] =
+			    (struct pollfd){ .fd = run->command.output_fds[stream], .events = POLLOUT };
+	}
 	/* Without data only the hang-up is of interest: the program closed its input. */
 	fds[POLL_STDIN] = (struct pollfd){ .fd = run->stdin_pipe[RUN_WRITE],
 					   .events = has_input || loop->input_eof ? POLLOUT : 0 };
@@ -371,10 +426,14 @@ static void handle(struct loop *loop, const struct pollfd fds[POLL_COUNT])
 
 	if (fds[POLL_CONTROL].revents)
 		read_control(loop);
-	if (fds[POLL_STDOUT].revents)
-		read_output(loop, JAIL_STDOUT);
-	if (fds[POLL_STDERR].revents)
-		read_output(loop, JAIL_STDERR);
+	for (int stream = JAIL_STDOUT; stream <= JAIL_STDERR; stream++) {
+		if (!fds[POLL_STDOUT + stream].revents)
+			continue;
+		if (has_pending(loop, stream))
+			pass_on(loop, stream);
+		else
+			read_output(loop, stream);
+	}
 	if (fds[POLL_STDIN].revents & POLLERR)
 		fd_done(&run->stdin_pipe[RUN_WRITE]);
 	else if (fds[POLL_STDIN].revents)
@@ -408,8 +467,11 @@ static void drive(struct loop *loop)
 			continue;
 		}
 		handle(loop, fds);
-		if (fds[POLL_INIT].revents)
+		if (fds[POLL_INIT].revents) {
+			if (!loop->ended && !loop->backstop)
+				loop->ended_us = clock_us();
 			return;
+		}
 		now = clock_us();
 		if (now >= deadline && !loop->ended)
 			end_run(loop, JAIL_CAUSE_WALL_TIME);
@@ -434,10 +496,12 @@ static void drain(struct loop *loop)
 			break;
 		read_control(loop);
 	}
-	while (read_output(loop, JAIL_STDOUT))
-		;
-	while (read_output(loop, JAIL_STDERR))
-		;
+	for (int stream = JAIL_STDOUT; stream <= JAIL_STDERR; stream++) {
+		pass_rest(loop, stream);
+		/* A pipe holds no more; who got hold of an end outside could go on for ever. */
+		for (size_t chunks = 0; chunks < PIPE_MOST / CHUNK && read_output(loop, stream); chunks++)
+			pass_rest(loop, stream);
+	}
 }
 
 /* ---- the verdict ---- */
@@ -614,7 +678,7 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 {
 	struct jail_outcome *outcome = loop->outcome;
 	const struct jail_run *run = loop->run;
-	uint64_t end_us = loop->ended ? loop->ended_us : clock_us();
+	uint64_t end_us = loop->ended_us ? loop->ended_us : clock_us();
 
 	find_limits_hit(loop, final);
 	outcome->exit_code = -1;

@@ -78,6 +78,9 @@ static long drop_priority(void)
 		if (ret < 0)
 			return ret;
 	}
+	/* Of the I/O classes as well; a kernel without them has none to reset. */
+	if (sys(ioprio_get, 1 /* IOPRIO_WHO_PROCESS */, 0) >> 13 == 1 /* IOPRIO_CLASS_RT */)
+		sys(ioprio_set, 1, 0, 0);
 	/* getpriority(2) as a system call answers 20 minus the nice value. */
 	return sys(getpriority, 0 /* PRIO_PROCESS */, 0) > 20 ? sys(setpriority, 0, 0, 0) : 0;
 }
@@ -492,14 +495,19 @@ static const struct step {
 
 /* ---- waiting ---- */
 
+static uint64_t now_us(void)
+{
+	struct __kernel_timespec now = { 0 };
+
+	sys(clock_gettime, 1 /* CLOCK_MONOTONIC; init stays in the host's time namespace */, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 static void report_end(struct inside *in, int wait_status, const struct inside_rusage *usage)
 {
 	struct wire_message message = { .type = WIRE_ENDED, .wait_status = wait_status };
 
-	struct __kernel_timespec now = { 0 };
-
-	sys(clock_gettime, 1 /* CLOCK_MONOTONIC; init stays in the host's time namespace */, &now);
-	message.end_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	message.end_us = now_us();
 	message.user_us = (uint64_t)usage->user_s * 1000000 + (uint64_t)usage->user_us;
 	message.system_us = (uint64_t)usage->system_s * 1000000 + (uint64_t)usage->system_us;
 	sys(write, WIRE_FD_CONTROL, &message, sizeof(message));
@@ -546,7 +554,7 @@ static _Noreturn void wait_for_end(struct inside *in)
 			break;
 		n = sys(ppoll, fds, 2, &left, 0, 0);
 		if (n == 0) {
-			struct wire_message message = { .type = WIRE_BACKSTOP };
+			struct wire_message message = { .type = WIRE_BACKSTOP, .end_us = now_us() };
 
 			sys(write, WIRE_FD_CONTROL, &message, sizeof(message));
 		}

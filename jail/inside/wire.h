@@ -86,7 +86,7 @@ struct wire_message {
 	int32_t error;       /* positive errno */
 	int32_t wait_status; /* WIRE_ENDED, as of wait4(2) */
 	uint64_t user_us, system_us;
-	uint64_t end_us;  /* WIRE_ENDED: CLOCK_MONOTONIC of the host */
+	uint64_t end_us;  /* WIRE_ENDED, WIRE_BACKSTOP: CLOCK_MONOTONIC of the host */
 	uint64_t applied; /* WIRE_READY: bits 1 << step of optional layers that are on */
 	char detail[64];
 };

@@ -865,7 +865,7 @@ CGROUP_TEST(clean_removes_what_the_dead_left_and_nothing_else)
 CGROUP_TEST(clean_tells_a_recycled_pid)
 {
 	struct cgroup_process self = { 0 };
-	struct cgroup_owner owner = { .pid = getpid(), .n = 1 };
+	struct cgroup_owner owner = { .pid = getpid(), .n = 1, .space = cgroup_space() };
 	char name[CGROUP_NAME_MAX];
 	char path[512];
 
@@ -879,6 +879,24 @@ CGROUP_TEST(clean_tells_a_recycled_pid)
 		cr_expect(cgroup_clean(&host, false) == other, "start time %s",
 			  other ? "of another" : "of this one");
 		cr_expect(rmdir(path) == (other ? -1 : 0));
+	}
+}
+
+/* From another pid or time namespace a living supervisor looks dead. */
+CGROUP_TEST(clean_leaves_other_namespaces_alone)
+{
+	struct cgroup_owner owner = { .pid = 2147483646, .start_time = 1, .n = 1, .space = cgroup_space() };
+	char name[CGROUP_NAME_MAX];
+	char path[512];
+
+	need(CGROUP_PIDS);
+	for (int other = 0; other <= 1; other++) {
+		owner.space += (uint64_t)other;
+		cgroup_text_name(&owner, name);
+		snprintf(path, sizeof(path), "%s/%s", host.hierarchies[0].base, name);
+		cr_assert(mkdir(path, 0755) == 0);
+		cr_expect(cgroup_clean(&host, false) == !other);
+		cr_expect(rmdir(path) == (other ? 0 : -1));
 	}
 }
 

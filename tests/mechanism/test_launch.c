@@ -1,6 +1,7 @@
 /* The launch: each step failed in turn, a supervisor killed, many at once; the host is as before. */
 #include <pthread.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -326,6 +327,34 @@ Test(launch, a_host_that_reaps_everything, .timeout = 120)
 	}
 	waitpid(host, &status, 0);
 	cr_expect_eq(status, 0, "wait status %x", (unsigned int)status);
+}
+
+/* What is counted per user counts for the jail's own id: a jail cannot use up the inotify instances of root. */
+Test(launch, per_user_counters_are_the_jails, .timeout = 60)
+{
+	struct jailed *j = jailed_new();
+	int status = 0;
+	pid_t pid;
+
+	if (!j->host.privileged)
+		cr_skip_test("an ordinary user's jail counts for him");
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	j->command.argv = (char *[]){ "/usr/bin/python3", "-c",
+		                      "import ctypes, time\n"
+		                      "l = ctypes.CDLL(None)\n"
+		                      "while l.inotify_init() >= 0: pass\n"
+		                      "print('used up', flush=True)\ntime.sleep(20)\n", NULL };
+	cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
+	sleep(1);
+	pid = fork();
+	if (pid == 0)
+		_exit(inotify_init1(IN_CLOEXEC) >= 0 ? 0 : 1);
+	waitpid(pid, &status, 0);
+	cr_expect_eq(status, 0, "root has no inotify instance left");
+	jail_cancel(j->run);
+	cr_expect_eq(jail_supervise(j->run, &j->outcome, &j->err), 0);
+	cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), "used up\n", "%s", jailed_text(j, JAIL_STDERR));
+	jailed_free(j);
 }
 
 /* A second wait for the same run is an error, not a hang. */

@@ -130,6 +130,57 @@ Test(streams, dev_stdout_can_be_opened, .timeout = 60)
 	jailed_free(j);
 }
 
+/* Passed on to a reader that reads nothing for long: the limits hold meanwhile, and what was written arrives. */
+Test(streams, a_slow_reader_holds_up_nothing_else, .timeout = 120)
+{
+	struct jailed *j = jailed_new();
+	char byte[4096];
+	size_t got = 0;
+	ssize_t n;
+	int ends[2];
+	pid_t reader;
+
+	cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
+	reader = fork();
+	if (reader == 0) {
+		close(ends[1]);
+		sleep(3);
+		while ((n = read(ends[0], byte, sizeof(byte))) > 0)
+			got += (size_t)n;
+		_exit(got >= 65536 && got <= 1 << 20 ? 0 : 1);
+	}
+	j->policy.limits.wall_time_us = 500000;
+	j->policy.output.stdout_bytes = 1 << 20;
+	j->command.output_fds = (int[2]){ ends[1], ends[1] };
+	jailed_run(j, "/usr/bin/yes", NULL, NULL);
+	close(ends[0]);
+	close(ends[1]);
+	cr_expect_eq(j->outcome.cause, JAIL_CAUSE_WALL_TIME, "%s", j->outcome.detail);
+	cr_expect_lt(j->outcome.wall_us, 2500000u, "%llu us", (unsigned long long)j->outcome.wall_us);
+	{
+		int status = 1;
+
+		waitpid(reader, &status, 0);
+		cr_expect_eq(status, 0);
+	}
+	jailed_free(j);
+}
+
+/* A reader that goes away ends the run. */
+Test(streams, a_reader_that_goes_away, .timeout = 60)
+{
+	struct jailed *j = jailed_new();
+	int ends[2];
+
+	cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
+	close(ends[0]);
+	j->command.output_fds = (int[2]){ ends[1], ends[1] };
+	jailed_sh(j, "while :; do echo x; done");
+	cr_expect_eq(j->outcome.cause, JAIL_CAUSE_SUPERVISOR, "%s", j->outcome.detail);
+	close(ends[1]);
+	jailed_free(j);
+}
+
 /* The supervisor's memory does not grow with the output. Measured in a fresh process. */
 Test(streams, supervisor_memory_is_bounded, .timeout = 180)
 {

@@ -369,24 +369,24 @@ Test(cgroup_text, owner, .timeout = 20)
 		bool ok;
 		struct cgroup_owner owner;
 	} rows[] = {
-		{ "warder-1-0-0", true, { 1, 0, 0 } },
-		{ "warder-4711-998877-12", true, { 4711, 998877, 12 } },
-		{ "warder-2147483647-18446744073709551615-18446744073709551615",
+		{ "warder-1-0-0-7", true, { 1, 0, 0, 7 } },
+		{ "warder-4711-998877-12-7", true, { 4711, 998877, 12, 7 } },
+		{ "warder-2147483647-18446744073709551615-18446744073709551615-7",
 		  true,
-		  { 2147483647, UINT64_MAX, UINT64_MAX } },
-		{ "warder-2147483648-1-1", false, { 0 } },
-		{ "warder-1-18446744073709551616-1", false, { 0 } },
-		{ "warder-0-1-1", false, { 0 } },
-		{ "warder--1-1-1", false, { 0 } },
-		{ "warder-01-1-1", false, { 0 } },
-		{ "warder-1-01-1", false, { 0 } },
-		{ "warder-1-1-01", false, { 0 } },
+		  { 2147483647, UINT64_MAX, UINT64_MAX, 7 } },
+		{ "warder-2147483648-1-1-7", false, { 0 } },
+		{ "warder-1-18446744073709551616-1-7", false, { 0 } },
+		{ "warder-0-1-1-7", false, { 0 } },
+		{ "warder--1-1-1-7", false, { 0 } },
+		{ "warder-01-1-1-7", false, { 0 } },
+		{ "warder-1-01-1-7", false, { 0 } },
+		{ "warder-1-1-01-7", false, { 0 } },
 		{ "warder-1-1", false, { 0 } },
-		{ "warder-1-1-", false, { 0 } },
-		{ "warder-1-1-1-1", false, { 0 } },
-		{ "warder-1-1-1x", false, { 0 } },
-		{ "warder-1-1-1 ", false, { 0 } },
-		{ "xwarder-1-1-1", false, { 0 } },
+		{ "warder-1-1--7", false, { 0 } },
+		{ "warder-1-1-1-1-7", false, { 0 } },
+		{ "warder-1-1-1x-7", false, { 0 } },
+		{ "warder-1-1-1 -7", false, { 0 } },
+		{ "xwarder-1-1-1-7", false, { 0 } },
 		{ "warder", false, { 0 } },
 		{ "warder-test-1", false, { 0 } },
 		{ "", false, { 0 } },
@@ -398,7 +398,7 @@ Test(cgroup_text, owner, .timeout = 20)
 
 		cr_expect(cgroup_text_owner(rows[i].name, &owner) == rows[i].ok, "\"%s\"", rows[i].name);
 		cr_expect(owner.pid == rows[i].owner.pid && owner.start_time == rows[i].owner.start_time &&
-			      owner.n == rows[i].owner.n,
+			      owner.n == rows[i].owner.n && owner.space == rows[i].owner.space,
 			  "\"%s\"", rows[i].name);
 		if (!rows[i].ok)
 			continue;

@@ -1,0 +1,49 @@
+#include "jail/rlimits.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct title {
+	const char *name, *title;
+} titles[] = {
+	{ "AS", "Max address space" },
+	{ "CORE", "Max core file size" },
+	{ "CPU", "Max cpu time" },
+	{ "FSIZE", "Max file size" },
+	{ "MEMLOCK", "Max locked memory" },
+	{ "MSGQUEUE", "Max msgqueue size" },
+	{ "NICE", "Max nice priority" },
+	{ "NOFILE", "Max open files" },
+	{ "NPROC", "Max processes" },
+	{ "RTPRIO", "Max realtime priority" },
+	{ "SIGPENDING", "Max pending signals" },
+	{ "STACK", "Max stack size" },
+};
+
+static const char *read_value(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	while (*text == ' ')
+		text++;
+	if (strncmp(text, "unlimited", 9) == 0) {
+		*ret = UINT64_MAX;
+		return text + 9;
+	}
+	*ret = strtoull(text, &end, 10);
+	return end == text ? NULL : end;
+}
+
+int rlimits_find(const char *text, const char *name, uint64_t *ret_soft, uint64_t *ret_hard)
+{
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
+		const char *at = strcmp(titles[i].name, name) == 0 ? strstr(text, titles[i].title) : NULL;
+
+		if (!at)
+			continue;
+		at = read_value(at + strlen(titles[i].title), ret_soft);
+		return at && read_value(at, ret_hard) ? 0 : -1;
+	}
+	return -1;
+}

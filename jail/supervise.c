@@ -180,8 +180,10 @@ static void pass_on(struct loop *loop, int stream)
 
 	if (n >= 0) {
 		loop->pending_at[stream] += (size_t)n;
+		loop->outcome->passed[stream] += (size_t)n;
 	} else if (errno != EAGAIN && errno != EINTR) {
 		loop->pending_at[stream] = loop->pending_len[stream];
+		loop->outcome->receiver_errno = errno;
 		fail_run(loop, "the receiver of the program's output is gone");
 	}
 }

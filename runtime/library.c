@@ -36,6 +36,7 @@ struct warder_run {
 	struct jail_run *jail;
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *context;
+	bool streamed;      /* the output is handed on, not kept */
 	uint64_t passed[2]; /* bytes that on_output took, by enum warder_stream */
 	bool waited;
 };
@@ -208,6 +209,7 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 	run->tmpl = tmpl;
 	run->on_output = known.on_output;
 	run->context = known.context;
+	run->streamed = known.on_output || known.output_fds;
 	inner = (struct jail_command){
 		.argv = known.argv,
 		.set_env = known.environment,
@@ -215,6 +217,7 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 		.stdin_len = known.input ? known.input_len : 0,
 		.stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
 		.on_output = known.on_output ? hand_on : NULL,
+		.output_fds = known.output_fds,
 		.context = run,
 	};
 	if (jail_launch(tmpl->jail, &inner, &run->jail, err) != 0) {
@@ -241,8 +244,9 @@ int warder_wait(struct warder_run *run, struct warder_result **ret, struct warde
 		return -1;
 	}
 	result->receipt = *jail_run_receipt(run->jail);
-	result->streamed = run->on_output != NULL;
-	memcpy(result->passed, run->passed, sizeof(result->passed));
+	result->streamed = run->streamed;
+	for (size_t i = 0; i < 2; i++)
+		result->passed[i] = run->passed[i] + result->outcome.passed[i];
 	result->uid = plan->uid;
 	result->gid = plan->gid;
 	result->prepare_us = run->tmpl->prepare_us;

@@ -116,6 +116,10 @@ struct warder_command {
 	 * the jail's init alone. */
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *context;
+	/* Instead of on_output: two descriptors that standard output and error are passed on to within the limits, as fast as
+	 * they take it. A slow reader holds up the program, not the supervision; one that goes away ends the run. Borrowed
+	 * until the run is freed. NULL: not used. */
+	const int *output_fds;
 };
 
 /* Start. 0: the program's exec was entered, every control read back from the kernel. -1: nothing is left. */

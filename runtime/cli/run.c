@@ -38,12 +38,13 @@ static void on_signal(int signal)
 
 static void catch_signals(void)
 {
-	static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
+	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	struct sigaction action = { .sa_handler = SIG_IGN };
 	struct sigaction before;
 
 	sigaction(SIGPIPE, &action, NULL);
-	action.sa_handler = on_signal; /* no SA_RESTART: a write(2) that blocks must see it */
+	sigaction(SIGXFSZ, &action, NULL); /* the caller's limit: told as an error of the write */
+	action.sa_handler = on_signal;
 	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
 		sigaction(ending[i], NULL, &before);
 		if (before.sa_handler != SIG_IGN)
@@ -56,32 +57,6 @@ struct session {
 	int receipt_dir_fd; /* owned; -1 without a receipt file */
 	int write_error;    /* errno of the write of the program's output that failed, or 0 */
 };
-
-/* ---- output ---- */
-
-/* As file_write_all(), but a signal ends it. */
-static int pass_on(void *context, enum warder_stream stream, const char *bytes, size_t len)
-{
-	int fd = stream == WARDER_STDERR ? STDERR_FILENO : STDOUT_FILENO;
-	struct session *session = context;
-
-	while (len > 0) {
-		ssize_t count = write(fd, bytes, len);
-
-		if (count >= 0) {
-			bytes += count;
-			len -= (size_t)count;
-		} else if (errno == EAGAIN) {
-			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
-		} else if (errno != EINTR) {
-			session->write_error = errno;
-			return -1;
-		}
-		if (len > 0 && caught)
-			return -1;
-	}
-	return 0;
-}
 
 /* ---- the end, for people and as an exit status ---- */
 
@@ -217,7 +192,7 @@ static int finish(const struct session *session, const struct warder_result *res
 	return EXIT_REFUSED;
 }
 
-static int wait_for(const struct session *session, struct warder_run *run)
+static int wait_for(struct session *session, struct warder_run *run)
 {
 	struct warder_result *result = NULL;
 	struct warder_error err = { 0 };
@@ -230,6 +205,7 @@ static int wait_for(const struct session *session, struct warder_run *run)
 	running = NULL;
 	if (status != 0)
 		return command_refuse(session->request, &err, EXIT_REFUSED);
+	session->write_error = result->outcome.receiver_errno;
 	status = finish(session, result);
 	warder_result_free(result);
 	return status;
@@ -238,12 +214,12 @@ static int wait_for(const struct session *session, struct warder_run *run)
 static int launch(struct session *session, struct warder_template *tmpl)
 {
 	owned_fd int input_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
 	const struct warder_command command = {
 		.size = sizeof(command),
 		.argv = session->request->rest,
 		.input_fd = input_fd,
-		.on_output = session->request->json ? NULL : pass_on,
-		.context = session,
+		.output_fds = session->request->json ? NULL : output_fds,
 	};
 	struct warder_error err = { 0 };
 	struct warder_run *run = NULL;

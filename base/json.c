@@ -65,6 +65,21 @@ static size_t utf8_length(const char *text, size_t left)
 	return 0;
 }
 
+bool json_is_utf8(const char *text)
+{
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		size_t length = utf8_length(text, left);
+
+		if (length == 0)
+			return false;
+		text += length;
+		left -= length;
+	}
+	return true;
+}
+
 static size_t utf8_encode(uint32_t point, char *ret)
 {
 	if (point < 0x80) {

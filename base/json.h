@@ -54,6 +54,8 @@ void json_free(struct json_value *value);
 const struct json_value *json_member(const struct json_value *object, const char *key);
 /* "a string", "an object", ... as a message says it. */
 const char *json_type_name(enum json_type type);
+/* Whether the NUL-terminated text is valid UTF-8 (RFC 3629). */
+bool json_is_utf8(const char *text);
 /* `text` as a JSON string for a message: one line, cut with "..." to fit. len at least 8. Returns buf. */
 char *json_quote(const char *text, char *buf, size_t len);
 

@@ -377,8 +377,14 @@ static int wait_message(struct jail_run *run, const char *when, struct wire_mess
 static int step_setup(struct jail_run *run, struct warder_error *err)
 {
 	struct wire_message message;
-	int got = wait_message(run, "during its set-up", &message, &run->program_pid, err);
+	int got;
 
+	/* The cgroups are what they will be: read while the jail sets itself up. */
+	if (readback_limits(run, err) < 0) {
+		snprintf(err->step, sizeof(err->step), "read-back");
+		return -1;
+	}
+	got = wait_message(run, "during its set-up", &message, &run->program_pid, err);
 	if (got < 0)
 		return -1;
 	if (got == 0)
@@ -424,6 +430,7 @@ static int step_go(struct jail_run *run, struct warder_error *err)
 	run->go_us = clock_us();
 	if (send(run->exec[0], &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
 		return jail_died("before its exec", err);
+	readback_rest(run);
 	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. */
 	while (poll(&fd, 1, SETUP_TIMEOUT_MS) < 0 && errno == EINTR)
 		;

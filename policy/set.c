@@ -334,6 +334,9 @@ int policy_set(struct policy *policy, const char *path, const char *value, struc
 {
 	bool is_row = false;
 
+	if (!json_is_utf8(value))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path,
+				 "the value is not UTF-8, which is all that a policy document can hold");
 	if (set_row(policy, path, value, &is_row, err) != 0)
 		return policy_locate(err, path);
 	if (is_row)

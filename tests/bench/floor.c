@@ -46,7 +46,7 @@
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
 #endif
-#define HOST_ID   0x7ff10000u /* above every id that a jail leases */
+#define HOST_ID   0x60010000u /* below every id that a jail leases */
 #define INSIDE_ID 1000u
 #define EXTRA_MAX 8
 #define NAMESPACES                                                                                           \

@@ -135,8 +135,8 @@ bundle() {
 	    + (["/usr", "/etc/alternatives", "/etc/ld.so.cache", $nothing]
 	      | map({destination: ., type: "bind", source: ., options: ["rbind", "ro", "nosuid", "nodev"]}))),
 	  linux: {
-	    uidMappings: [{containerID: 0, hostID: 2146500608, size: 65536}],
-	    gidMappings: [{containerID: 0, hostID: 2146500608, size: 65536}],
+	    uidMappings: [{containerID: 0, hostID: 1610612736, size: 65536}],
+	    gidMappings: [{containerID: 0, hostID: 1610612736, size: 65536}],
 	    namespaces: (["user", "pid", "network", "ipc", "uts", "mount", "cgroup"] | map({type: .})),
 	    maskedPaths: (["kcore", "keys", "key-users", "kallsyms", "kmsg", "interrupts", "timer_list",
 	      "latency_stats", "locks", "modules", "kpagecount", "kpageflags", "kpagecgroup", "sched_debug",

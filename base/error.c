@@ -8,10 +8,9 @@
 static const struct {
 	const char *name;
 	int exit_status;
-} kinds[] = {
-	[WARDER_ERROR_NONE] = { "none", 0 },
+} kinds[] = { [WARDER_ERROR_NONE] = { "none", 0 },
 #define X(id, name, exit_status, sentence) [WARDER_ERROR_##id] = { name, exit_status },
-	WARDER_ERROR_KINDS(X)
+	      WARDER_ERROR_KINDS(X)
 #undef X
 };
 
@@ -30,8 +29,8 @@ int error_exit_status(uint32_t code)
 }
 
 __attribute__((format(printf, 5, 0))) static void fill(struct warder_error *err, enum warder_error_kind code,
-                                                       const char *field, int sys_errno,
-                                                       const char *format, va_list args)
+						       const char *field, int sys_errno, const char *format,
+						       va_list args)
 {
 	memset(err, 0, sizeof(*err));
 	err->code = code;
@@ -41,8 +40,8 @@ __attribute__((format(printf, 5, 0))) static void fill(struct warder_error *err,
 	vsnprintf(err->text, sizeof(err->text), format, args);
 }
 
-int error_set(struct warder_error *err, enum warder_error_kind code, const char *field,
-              const char *format, ...)
+int error_set(struct warder_error *err, enum warder_error_kind code, const char *field, const char *format,
+	      ...)
 {
 	va_list args;
 
@@ -52,8 +51,8 @@ int error_set(struct warder_error *err, enum warder_error_kind code, const char 
 	return -1;
 }
 
-int error_set_errno(struct warder_error *err, enum warder_error_kind code, const char *field,
-                    int sys_errno, const char *format, ...)
+int error_set_errno(struct warder_error *err, enum warder_error_kind code, const char *field, int sys_errno,
+		    const char *format, ...)
 {
 	va_list args;
 	size_t used;

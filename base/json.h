@@ -28,14 +28,14 @@ enum json_type {
 
 struct json_value {
 	enum json_type type;
-	int line;      /* 1-based line on which the value starts */
-	int key_line;  /* line of the member's name, 0 outside objects */
+	int line;     /* 1-based line on which the value starts */
+	int key_line; /* line of the member's name, 0 outside objects */
 	bool boolean;
-	double number;       /* finite */
-	bool is_uint;        /* the number is a whole one in 0..2^64-1 written without fraction or exponent */
+	double number; /* finite */
+	bool is_uint;  /* the number is a whole one in 0..2^64-1 written without fraction or exponent */
 	uint64_t uint;
-	char *string;        /* JSON_STRING: UTF-8, NUL-terminated, holds no NUL; JSON_NUMBER: as written */
-	char *key;           /* member's name, or NULL */
+	char *string; /* JSON_STRING: UTF-8, NUL-terminated, holds no NUL; JSON_NUMBER: as written */
+	char *key;    /* member's name, or NULL */
 	struct json_value *child; /* first element or member, in document order */
 	struct json_value *next;  /* next sibling */
 };
@@ -48,7 +48,7 @@ struct json_limits {
 /* Parse `len` bytes. `origin` names the document in errors. *ret is owned by the caller (json_free).
  * -1 with *err (INVALID_REQUEST), text "origin:line: what is wrong". */
 int json_parse(const char *text, size_t len, const char *origin, const struct json_limits *limits,
-               struct json_value **ret, struct warder_error *err);
+	       struct json_value **ret, struct warder_error *err);
 void json_free(struct json_value *value);
 /* Member by name, or NULL. */
 const struct json_value *json_member(const struct json_value *object, const char *key);
@@ -64,7 +64,7 @@ struct json_writer {
 	char *text;
 	size_t len, cap;
 	bool failed;
-	bool pretty;     /* indent with two spaces */
+	bool pretty; /* indent with two spaces */
 	int depth;
 	bool need_comma;
 	bool after_key;

@@ -128,7 +128,8 @@ static const struct setting {
 	{ CGROUP_PIDS, true, false, "pids.max", "limits.pids", pids },
 	{ CGROUP_CPU, true, false, "cpu.max", "limits.cpus", quota_and_period },
 	{ CGROUP_MEMORY, false, false, "memory.limit_in_bytes", "limits.memory", memory },
-	{ CGROUP_MEMORY, false, true, "memory.kmem.tcp.limit_in_bytes", "limits.memory", memory }, /* a counter of its own */
+	{ CGROUP_MEMORY, false, true, "memory.kmem.tcp.limit_in_bytes", "limits.memory",
+	  memory }, /* a counter of its own */
 	{ CGROUP_MEMORY, false, false, "memory.memsw.limit_in_bytes", "limits.swap", memory_and_swap },
 	{ CGROUP_MEMORY, false, true, "memory.swappiness", "limits.swap", zero_without_swap },
 	{ CGROUP_PIDS, false, false, "pids.max", "limits.pids", pids },

@@ -219,8 +219,7 @@ static uint64_t trial_number(void)
 
 static int trial_begin(const struct cgroup_host *host, const char *base, struct trial *ret)
 {
-	struct cgroup_owner owner = { host->owner_pid, host->owner_start, trial_number(),
-				      host->owner_space };
+	struct cgroup_owner owner = { host->owner_pid, host->owner_start, trial_number(), host->owner_space };
 	char name[CGROUP_NAME_MAX];
 
 	cgroup_text_name(&owner, name);

@@ -57,7 +57,8 @@ struct cgroup_owner {
 	int pid;
 	uint64_t start_time;
 	uint64_t n;
-	uint64_t space; /* pid and time namespace in which pid and start time mean something: see cgroup_space() */
+	uint64_t
+	    space; /* pid and time namespace in which pid and start time mean something: see cgroup_space() */
 };
 #define CGROUP_NAME_MAX 96
 /* "warder-<pid>-<starttime>-<n>-<space>" out of an owner, and back (exactly this form; NUL-terminated). */

@@ -120,7 +120,8 @@ static void wait_in_ns(void *arg)
 static long clone_as(uid_t uid, struct clone_args *args, void *stack)
 {
 	const long bits = sys(prctl, PR_GET_SECUREBITS, 0, 0, 0, 0);
-	const bool relaxed = bits >= 0 && sys(prctl, PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP, 0, 0, 0) == 0;
+	const bool relaxed =
+	    bits >= 0 && sys(prctl, PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP, 0, 0, 0) == 0;
 	const long own = sys(geteuid);
 	long ret = sys(setresuid, -1, uid, -1);
 	long back;

@@ -202,8 +202,8 @@ struct jail_outcome {
 	uint64_t prepare_us, launch_us;
 	uint64_t memory_peak_bytes; /* UINT64_MAX: the kernel does not tell */
 	uint64_t pids_peak;         /* UINT64_MAX: the kernel does not tell */
-	uint64_t passed[2];    /* bytes that output_fds took, by enum jail_stream */
-	int receiver_errno;    /* of the write to output_fds that failed, or 0 */
+	uint64_t passed[2];         /* bytes that output_fds took, by enum jail_stream */
+	int receiver_errno;         /* of the write to output_fds that failed, or 0 */
 	char detail[200];           /* one sentence: what ended it, on what evidence */
 };
 

@@ -33,7 +33,7 @@ static const struct fixed_rlimit {
 
 /* An rlimit can only be lowered without privilege: what is over the hard limit is clamped, and the receipt says so. */
 static void add_rlimit(struct jail_plan *plan, int resource, const char *name, uint64_t value,
-                       enum policy_field field)
+		       enum policy_field field)
 {
 	struct jail_rlimit *row = &plan->rlimits[plan->rlimit_count++];
 	struct rlimit now;
@@ -49,11 +49,12 @@ static void plan_rlimits(struct jail_plan *plan, const struct policy *policy)
 {
 	for (size_t i = 0; i < sizeof(fixed_rlimits) / sizeof(fixed_rlimits[0]); i++)
 		add_rlimit(plan, fixed_rlimits[i].resource, fixed_rlimits[i].name, fixed_rlimits[i].value,
-		           POLICY_FIELD_NONE);
+			   POLICY_FIELD_NONE);
 	if (policy->limits.open_files != POLICY_UNLIMITED)
 		add_rlimit(plan, RLIMIT_NOFILE, "NOFILE", policy->limits.open_files, POLICY_FIELD_OPEN_FILES);
 	if (policy->limits.file_size_bytes != POLICY_UNLIMITED)
-		add_rlimit(plan, RLIMIT_FSIZE, "FSIZE", policy->limits.file_size_bytes, POLICY_FIELD_FILE_SIZE);
+		add_rlimit(plan, RLIMIT_FSIZE, "FSIZE", policy->limits.file_size_bytes,
+			   POLICY_FIELD_FILE_SIZE);
 	if (policy->limits.stack_bytes != POLICY_UNLIMITED)
 		add_rlimit(plan, RLIMIT_STACK, "STACK", policy->limits.stack_bytes, POLICY_FIELD_STACK);
 }
@@ -89,7 +90,7 @@ static void plan_cgroup(struct jail_plan *plan, const struct policy *policy, con
 		plan->cpu_time_us = POLICY_UNLIMITED;
 		if (policy->limits.cpu_time_us != POLICY_UNLIMITED)
 			add_rlimit(plan, RLIMIT_CPU, "CPU", (policy->limits.cpu_time_us + 999999) / 1000000,
-			           POLICY_FIELD_CPU_TIME);
+				   POLICY_FIELD_CPU_TIME);
 	}
 	plan->cgroup.account = plan->cpu_time_us != POLICY_UNLIMITED;
 }
@@ -141,13 +142,15 @@ static int check_owned_mounts(const struct rootfs *rootfs, struct warder_error *
 		if (entry->kind != ROOTFS_BIND || !entry->owner_mapped)
 			continue;
 		mounts++;
-		while (at < owner_count && (owners[at].uid != entry->owner_uid || owners[at].gid != entry->owner_gid))
+		while (at < owner_count &&
+		       (owners[at].uid != entry->owner_uid || owners[at].gid != entry->owner_gid))
 			at++;
 		if (mounts > JAIL_OWNED_MOUNTS_MAX || at == JAIL_OWNERS_MAX)
-			return error_set(err, WARDER_ERROR_INVALID_REQUEST, policy_field_path(entry->field),
-			                 "workspace and read-write paths are more than %d, or have more than %d owners; "
-			                 "give a common parent directory",
-			                 JAIL_OWNED_MOUNTS_MAX, JAIL_OWNERS_MAX);
+			return error_set(
+			    err, WARDER_ERROR_INVALID_REQUEST, policy_field_path(entry->field),
+			    "workspace and read-write paths are more than %d, or have more than %d owners; "
+			    "give a common parent directory",
+			    JAIL_OWNED_MOUNTS_MAX, JAIL_OWNERS_MAX);
 		if (at == owner_count) {
 			owners[owner_count].uid = entry->owner_uid;
 			owners[owner_count++].gid = entry->owner_gid;
@@ -157,8 +160,8 @@ static int check_owned_mounts(const struct rootfs *rootfs, struct warder_error *
 }
 
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
-                    const struct policy_capabilities *capabilities, const struct policy_match *match,
-                    char *const *caller, struct jail_plan *ret, struct warder_error *err)
+		    const struct policy_capabilities *capabilities, const struct policy_match *match,
+		    char *const *caller, struct jail_plan *ret, struct warder_error *err)
 {
 	struct jail_plan *plan = ret;
 

@@ -455,12 +455,12 @@ static int check_rlimits(struct jail_run *run, struct warder_error *err)
 		    hard != wanted->value)
 			return differs(
 			    err, wanted->field == POLICY_FIELD_NONE ? NULL : policy_field_path(wanted->field),
-			    "RLIMIT_%s is %llu and %llu, wanted %llu", wanted->name,
-			    (unsigned long long)soft, (unsigned long long)hard, (unsigned long long)wanted->value);
+			    "RLIMIT_%s is %llu and %llu, wanted %llu", wanted->name, (unsigned long long)soft,
+			    (unsigned long long)hard, (unsigned long long)wanted->value);
 		if (control != POLICY_CONTROL_COUNT)
-			receipt_control(run, control, "/proc/<pid>/limits", "%llu%s", (unsigned long long)hard,
-					wanted->clamped ? " (the host's hard limit is lower than asked)"
-							: "");
+			receipt_control(
+			    run, control, "/proc/<pid>/limits", "%llu%s", (unsigned long long)hard,
+			    wanted->clamped ? " (the host's hard limit is lower than asked)" : "");
 		else
 			add_rlimit(wanted->field == POLICY_FIELD_NONE ? hardening : instead,
 				   sizeof(hardening), wanted->name, hard);

@@ -36,7 +36,7 @@
 #define CHUNK          16384
 #define OOM_SETTLE_US  1000000
 #define PIPE_MOST      (1 << 20) /* fs.pipe-max-size, which a jail cannot exceed */
-#define WATCH_AFTER_US 20000 /* what ends sooner is judged by its counters alone */
+#define WATCH_AFTER_US 20000     /* what ends sooner is judged by its counters alone */
 
 static const char *const cause_names[] = {
 	[JAIL_CAUSE_EXIT] = "exit",           [JAIL_CAUSE_SIGNAL] = "signal",
@@ -68,7 +68,7 @@ struct loop {
 	size_t input_len, input_at;
 	bool input_eof;
 	size_t capacity[2];
-	size_t pending_len[2];   /* read, and still to be passed on to the caller's descriptor */
+	size_t pending_len[2]; /* read, and still to be passed on to the caller's descriptor */
 	size_t pending_at[2];
 	bool watching;         /* for OOM events */
 	uint64_t oom_until_us; /* an OOM event came: its kill may still have to be counted */
@@ -176,7 +176,8 @@ static void pass_on(struct loop *loop, int stream)
 {
 	size_t left = loop->pending_len[stream] - loop->pending_at[stream];
 	ssize_t n = write_quietly(loop->run->command.output_fds[stream],
-				  loop->pending[stream] + loop->pending_at[stream], left < PIPE_BUF ? left : PIPE_BUF);
+				  loop->pending[stream] + loop->pending_at[stream],
+				  left < PIPE_BUF ? left : PIPE_BUF);
 
 	if (n >= 0) {
 		loop->pending_at[stream] += (size_t)n;
@@ -407,7 +408,8 @@ static void fill_poll(const struct loop *loop, struct pollfd fds[POLL_COUNT])
 	fds[POLL_INIT] = (struct pollfd){ .fd = run->init_fd, .events = POLLIN };
 	/* What is not passed on yet keeps its stream from being read: the program waits, as it would for the reader itself. */
 	for (int stream = JAIL_STDOUT; stream <= JAIL_STDERR; stream++) {
-		fds[POLL_STDOUT + stream] = (struct pollfd){ .fd = run->output_pipe[stream][RUN_READ], .events = POLLIN };
+		fds[POLL_STDOUT + stream] =
+		    (struct pollfd){ .fd = run->output_pipe[stream][RUN_READ], .events = POLLIN };
 		if (has_pending(loop, stream))
 			fds[POLL_STDOUT + stream] =
 			    (struct pollfd){ .fd = run->command.output_fds[stream], .events = POLLOUT };

@@ -33,9 +33,9 @@ uint64_t policy_amount_get(const struct policy *policy, const struct policy_amou
 char *policy_amount_format(const struct policy_amount *amount, uint64_t value, char *buf, size_t len);
 /* Read and store. -1 with *err, which names the field. */
 int policy_amount_set(struct policy *policy, const struct policy_amount *amount, const char *text,
-                      struct warder_error *err);
+		      struct warder_error *err);
 /* Whether the value is within the row's range. -1 with *err naming field, value and bound. */
 int policy_amount_check(const struct policy *policy, const struct policy_amount *amount,
-                        struct warder_error *err);
+			struct warder_error *err);
 
 #endif

@@ -38,7 +38,7 @@ const struct policy_variable *policy_variable_of(const struct policy *policy, co
 /* A name that is there already gets the new value. */
 int policy_variable_set(struct policy *policy, const char *name, const char *value, struct warder_error *err);
 int policy_endpoint_add(struct policy *policy, const struct policy_endpoint *endpoint,
-                        struct warder_error *err);
+			struct warder_error *err);
 void policy_endpoints_done(struct policy *policy);
 
 /* ---- set.c ---- */
@@ -49,6 +49,6 @@ struct policy_strings *policy_list_at(struct policy *policy, const char *path);
 /* Add a row to network.allow after bringing it to its canonical form; exactly one of host and cidr is given.
  * Errors carry no path. */
 int policy_add_endpoint(struct policy *policy, const char *host, const char *cidr, const uint16_t *ports,
-                        size_t port_count, struct warder_error *err);
+			size_t port_count, struct warder_error *err);
 
 #endif

@@ -73,7 +73,8 @@ static const struct row host_rows[] = {
 	{ "/etc/ld.so.cache", ROW_BIND, ALWAYS, NULL, "finds libraries; must be the one made for this /usr" },
 	{ "/etc/ld-musl-x86_64.path", ROW_BIND, ALWAYS, NULL, "finds libraries of musl programs" },
 	{ "/etc/ld-musl-aarch64.path", ROW_BIND, ALWAYS, NULL, "finds libraries of musl programs" },
-	{ "/usr/lib/jvm", ROW_JAVA, ALWAYS, NULL, "java: jvm.cfg and java.security are links to /etc/java-<n>-openjdk" },
+	{ "/usr/lib/jvm", ROW_JAVA, ALWAYS, NULL,
+	  "java: jvm.cfg and java.security are links to /etc/java-<n>-openjdk" },
 	{ "/etc/R", ROW_BIND, ALWAYS, NULL, "R: its start-up files are links to it" },
 	{ "/etc/php", ROW_BIND, ALWAYS, NULL, "php: which extensions are loaded" },
 	{ "/etc/localtime", ROW_REPLICA, ALWAYS, NULL, "the time zone" },
@@ -185,7 +186,8 @@ static int add_java(struct planning *planning, const char *path)
 
 		if (strncmp(item->d_name, "java-", 5) != 0 || !vendor)
 			continue;
-		snprintf(config, sizeof(config), "/etc/%.*s-openjdk", (int)(vendor - item->d_name), item->d_name);
+		snprintf(config, sizeof(config), "/etc/%.*s-openjdk", (int)(vendor - item->d_name),
+			 item->d_name);
 		if (add_bind(planning, config) != 0)
 			return -1;
 	}

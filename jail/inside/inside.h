@@ -13,7 +13,7 @@ struct inside {
 	struct wire_block *block; /* private mapping; read only by convention, except argv and envp */
 	uint64_t block_backstop_ms;
 	int sysctl_fd; /* the host's /proc/sys/user until no-nesting */
-	int gate[2];       /* pipe: init has given up its privileges */
+	int gate[2];   /* pipe: init has given up its privileges */
 	int payload_pid;
 	const char *what; /* object of the current step, for its error */
 	uint64_t applied; /* bits 1 << step of optional layers that are on */

@@ -168,7 +168,8 @@ static int null_fd(void)
 	static int fd = -1;
 
 	if (fd < 0)
-		fd = memfd_create("streams", MFD_CLOEXEC); /* some launchers change the owner of their input */
+		fd =
+		    memfd_create("streams", MFD_CLOEXEC); /* some launchers change the owner of their input */
 	return fd;
 }
 

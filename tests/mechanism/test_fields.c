@@ -3,22 +3,23 @@
 
 #include "tests/lib/jailed.h"
 
-#define EXPECT_ROW(j, name, wanted)                                                                              \
-	do {                                                                                                      \
-		struct policy_receipt_row row_ = jailed_row((j), (name));                                      \
-		cr_expect(row_.status == POLICY_RECEIPT_ENFORCED && strstr(row_.value, (wanted)),                   \
-		          "%s: receipt says \"%s\" (status %d), wanted \"%s\"", (name), row_.value, row_.status, (wanted)); \
+#define EXPECT_ROW(j, name, wanted)                                                                          \
+	do {                                                                                                 \
+		struct policy_receipt_row row_ = jailed_row((j), (name));                                    \
+		cr_expect(row_.status == POLICY_RECEIPT_ENFORCED && strstr(row_.value, (wanted)),            \
+			  "%s: receipt says \"%s\" (status %d), wanted \"%s\"", (name), row_.value,          \
+			  row_.status, (wanted));                                                            \
 	} while (0)
 
 #define EXPECT_OUTPUT(j, wanted)                                                                             \
 	cr_expect_str_eq(jailed_text((j), JAIL_STDOUT), (wanted), "got \"%s\", stderr \"%s\", %s",           \
-	                 jailed_text((j), JAIL_STDOUT), jailed_text((j), JAIL_STDERR), (j)->err.text)
+			 jailed_text((j), JAIL_STDOUT), jailed_text((j), JAIL_STDERR), (j)->err.text)
 
 /* Python's way of saying which errno a call had. */
-#define ERRNO_OF(call)                                                     \
-	"import os, socket, errno, ctypes\n"                               \
-	"libc = ctypes.CDLL(None, use_errno=True)\n"                       \
-	"try:\n  " call "\n  print('done')\n"                              \
+#define ERRNO_OF(call)                                                                                       \
+	"import os, socket, errno, ctypes\n"                                                                 \
+	"libc = ctypes.CDLL(None, use_errno=True)\n"                                                         \
+	"try:\n  " call "\n  print('done')\n"                                                                \
 	"except OSError as e: print(errno.errorcode[e.errno])\n"
 
 Test(fields, network_none, .timeout = 60)
@@ -37,11 +38,11 @@ Test(fields, network_loopback, .timeout = 60)
 
 	j->policy.network.mode = POLICY_NETWORK_LOOPBACK;
 	jailed_python(j, "import socket, errno\n"
-	                 "s = socket.create_server(('127.0.0.1', 0))\n"
-	                 "c = socket.create_connection(s.getsockname()); c.sendall(b'x')\n"
-	                 "print(s.accept()[0].recv(1))\n"
-	                 "try: socket.create_connection(('192.0.2.1', 1), 2)\n"
-	                 "except OSError as e: print(errno.errorcode[e.errno])\n");
+			 "s = socket.create_server(('127.0.0.1', 0))\n"
+			 "c = socket.create_connection(s.getsockname()); c.sendall(b'x')\n"
+			 "print(s.accept()[0].recv(1))\n"
+			 "try: socket.create_connection(('192.0.2.1', 1), 2)\n"
+			 "except OSError as e: print(errno.errorcode[e.errno])\n");
 	EXPECT_OUTPUT(j, "b'x'\nENETUNREACH\n");
 	EXPECT_ROW(j, "network.loopback", "lo up");
 	jailed_free(j);
@@ -83,9 +84,9 @@ Test(fields, host_view_shows_nothing_else, .timeout = 60)
 	struct jailed *j = jailed_new();
 
 	jailed_sh(j, "ls /root /home /var/lib /boot /sys /mnt 2>/dev/null; cat /etc/shadow 2>/dev/null;"
-	             "cut -d: -f1 /etc/passwd | tr '\\n' ' '; touch /usr/x 2>/dev/null || echo usr;"
-	             "touch /x 2>/dev/null || echo root; touch /etc/x 2>/dev/null || echo etc;"
-	             "touch /dev/x 2>/dev/null || echo dev");
+		     "cut -d: -f1 /etc/passwd | tr '\\n' ' '; touch /usr/x 2>/dev/null || echo usr;"
+		     "touch /x 2>/dev/null || echo root; touch /etc/x 2>/dev/null || echo etc;"
+		     "touch /dev/x 2>/dev/null || echo dev");
 	EXPECT_OUTPUT(j, "root sandbox nobody usr\nroot\netc\ndev\n");
 	EXPECT_ROW(j, "filesystem.view.host", "each as planned");
 	EXPECT_ROW(j, "filesystem.workspace.none", "no /workspace");
@@ -135,8 +136,9 @@ Test(fields, workspace_read_write, .timeout = 60)
 	j->policy.filesystem.workspace = POLICY_WORKSPACE_READ_WRITE;
 	j->policy.filesystem.workspace_root = strdup(path);
 	j->policy.limits.disk_bytes = POLICY_UNLIMITED;
-	jailed_sh(j, "pwd; cat in; echo from inside > out; stat -c %u:%g in out; mkdir -p a/b; mv out a/b/out;"
-	             "chmod u+s a/b/out 2>/dev/null || echo no setuid");
+	jailed_sh(j,
+		  "pwd; cat in; echo from inside > out; stat -c %u:%g in out; mkdir -p a/b; mv out a/b/out;"
+		  "chmod u+s a/b/out 2>/dev/null || echo no setuid");
 	if (j->step == 4 && strstr(j->err.text, "idmapped"))
 		cr_skip_test("%s", j->err.text);
 	EXPECT_OUTPUT(j, "/workspace\nfrom outside\n1000:1000\n1000:1000\nno setuid\n");
@@ -165,7 +167,8 @@ Test(fields, workspace_read_only, .timeout = 60)
 	}
 	j->policy.filesystem.workspace = POLICY_WORKSPACE_READ_ONLY;
 	j->policy.filesystem.workspace_root = strdup(path);
-	jailed_sh(j, "cat in; touch out 2>/dev/null || echo no; echo x >> in 2>/dev/null || echo no; rm in 2>/dev/null || echo no");
+	jailed_sh(j, "cat in; touch out 2>/dev/null || echo no; echo x >> in 2>/dev/null || echo no; rm in "
+		     "2>/dev/null || echo no");
 	EXPECT_OUTPUT(j, "from outside\nno\nno\nno\n");
 	EXPECT_ROW(j, "filesystem.workspace.readOnly", "ro,nosuid,nodev");
 	jailed_free(j);
@@ -192,10 +195,10 @@ Test(fields, tmp_and_disk, .timeout = 60)
 	j->policy.limits.disk_bytes = 1 << 20;
 	/* One size for both places, and for what has no name any more. */
 	jailed_python(j, "import os, errno\n"
-	                 "f = open('/tmp/a', 'wb'); os.unlink('/tmp/a'); f.write(bytes(600000)); f.flush()\n"
-	                 "try:\n"
-	                 "  g = open('/dev/shm/b', 'wb'); g.write(bytes(600000)); g.flush(); print('done')\n"
-	                 "except OSError as e: print(errno.errorcode[e.errno], flush=True); os._exit(0)\n");
+			 "f = open('/tmp/a', 'wb'); os.unlink('/tmp/a'); f.write(bytes(600000)); f.flush()\n"
+			 "try:\n"
+			 "  g = open('/dev/shm/b', 'wb'); g.write(bytes(600000)); g.flush(); print('done')\n"
+			 "except OSError as e: print(errno.errorcode[e.errno], flush=True); os._exit(0)\n");
 	EXPECT_OUTPUT(j, "ENOSPC\n");
 	EXPECT_ROW(j, "filesystem.tmp", "1048576 bytes");
 	EXPECT_ROW(j, "limits.disk.tmp", "1048576 bytes");
@@ -227,13 +230,15 @@ Test(fields, environment, .timeout = 60)
 	j->policy.environment.names.items[1] = strdup("UNSET");
 	j->policy.environment.names.count = 2;
 	jail_capabilities(&j->host, &j->policy, &j->capabilities);
-	cr_assert_eq(policy_match(&j->policy, &j->capabilities, &subject, &j->match, &j->err), 0, "%s", j->err.text);
-	cr_assert_eq(jail_plan_build(&j->policy, &j->host, &j->capabilities, &j->match, outside, &j->plan, &j->err), 0, "%s",
-	             j->err.text);
+	cr_assert_eq(policy_match(&j->policy, &j->capabilities, &subject, &j->match, &j->err), 0, "%s",
+		     j->err.text);
+	cr_assert_eq(
+	    jail_plan_build(&j->policy, &j->host, &j->capabilities, &j->match, outside, &j->plan, &j->err), 0,
+	    "%s", j->err.text);
 	cr_assert_eq(jail_prepare(&j->plan, &j->host, false, &j->tmpl, &j->err), 0, "%s", j->err.text);
 	jailed_go(j, argv);
 	EXPECT_OUTPUT(j, "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin\n"
-	                 "HOME=/tmp\nTMPDIR=/tmp\nLANG=C.UTF-8\nFOO=2\n");
+			 "HOME=/tmp\nTMPDIR=/tmp\nLANG=C.UTF-8\nFOO=2\n");
 	jailed_free(j);
 }
 
@@ -257,13 +262,13 @@ Test(fields, cpus, .timeout = 120)
 	j->policy.limits.cpu_milli = 200;
 	/* Two spinning processes for a second get a fifth of a CPU together, give or take a few periods. */
 	jailed_python(j, "import os, time\n"
-	                 "pid = os.fork()\n"
-	                 "end = time.monotonic() + 1\n"
-	                 "while time.monotonic() < end: pass\n"
-	                 "if pid: os.wait()\n");
+			 "pid = os.fork()\n"
+			 "end = time.monotonic() + 1\n"
+			 "while time.monotonic() < end: pass\n"
+			 "if pid: os.wait()\n");
 	cr_expect_eq(j->step, 0, "%s", j->err.text);
-	cr_expect(j->outcome.cpu_us < 600000, "%llu us of CPU in %llu us", (unsigned long long)j->outcome.cpu_us,
-	          (unsigned long long)j->outcome.wall_us);
+	cr_expect(j->outcome.cpu_us < 600000, "%llu us of CPU in %llu us",
+		  (unsigned long long)j->outcome.cpu_us, (unsigned long long)j->outcome.wall_us);
 	EXPECT_ROW(j, "limits.cpus", "20000 100000");
 	jailed_free(j);
 }
@@ -274,11 +279,12 @@ Test(fields, pids, .timeout = 60)
 
 	jailed_need(j, CGROUP_PIDS);
 	j->policy.limits.pids_max = 5;
-	jailed_python(j, "import threading, time\n"
-	                 "n = 1\n"
-	                 "try:\n"
-	                 "  while True: threading.Thread(target=time.sleep, args=(20,), daemon=True).start(); n += 1\n"
-	                 "except RuntimeError: print(n, flush=True); import os; os._exit(0)\n");
+	jailed_python(
+	    j, "import threading, time\n"
+	       "n = 1\n"
+	       "try:\n"
+	       "  while True: threading.Thread(target=time.sleep, args=(20,), daemon=True).start(); n += 1\n"
+	       "except RuntimeError: print(n, flush=True); import os; os._exit(0)\n");
 	EXPECT_OUTPUT(j, "5\n");
 	EXPECT_ROW(j, "limits.pids", "6 (");
 	jailed_free(j);
@@ -292,15 +298,17 @@ Test(fields, rlimits, .timeout = 60)
 	j->policy.limits.file_size_bytes = 5000;
 	j->policy.limits.stack_bytes = 1 << 20;
 	jailed_python(j, "import resource as r, errno, signal\n"
-	                 "for n in ('NOFILE', 'FSIZE', 'STACK', 'CORE'): print(n, *r.getrlimit(getattr(r, 'RLIMIT_' + n)))\n"
-	                 "try: [open('/dev/null') for i in range(30)]\n"
-	                 "except OSError as e: print(errno.errorcode[e.errno])\n"
-	                 "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-	                 "try: f = open('/tmp/f', 'wb', 0); print(f.write(bytes(9000))); f.write(b'x')\n"
-	                 "except OSError as e: print(errno.errorcode[e.errno])\n"
-	                 "try: r.setrlimit(r.RLIMIT_NOFILE, (30, 30))\n"
-	                 "except ValueError: print('not raised')\n");
-	EXPECT_OUTPUT(j, "NOFILE 20 20\nFSIZE 5000 5000\nSTACK 1048576 1048576\nCORE 1 1\nEMFILE\n5000\nEFBIG\nnot raised\n");
+			 "for n in ('NOFILE', 'FSIZE', 'STACK', 'CORE'): print(n, *r.getrlimit(getattr(r, "
+			 "'RLIMIT_' + n)))\n"
+			 "try: [open('/dev/null') for i in range(30)]\n"
+			 "except OSError as e: print(errno.errorcode[e.errno])\n"
+			 "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+			 "try: f = open('/tmp/f', 'wb', 0); print(f.write(bytes(9000))); f.write(b'x')\n"
+			 "except OSError as e: print(errno.errorcode[e.errno])\n"
+			 "try: r.setrlimit(r.RLIMIT_NOFILE, (30, 30))\n"
+			 "except ValueError: print('not raised')\n");
+	EXPECT_OUTPUT(j, "NOFILE 20 20\nFSIZE 5000 5000\nSTACK 1048576 1048576\nCORE 1 "
+			 "1\nEMFILE\n5000\nEFBIG\nnot raised\n");
 	EXPECT_ROW(j, "limits.openFiles", "20");
 	EXPECT_ROW(j, "limits.fileSize", "5000");
 	EXPECT_ROW(j, "limits.stack", "1048576");
@@ -313,13 +321,13 @@ Test(fields, no_spawn, .timeout = 60)
 
 	j->policy.processes.spawn = false;
 	jailed_python(j, "import os, threading, subprocess\n"
-	                 "try: os.fork(); print('forked')\n"
-	                 "except OSError as e: print(e.errno)\n"
-	                 "try: subprocess.run(['true']); print('spawned')\n"
-	                 "except OSError as e: print(e.errno)\n"
-	                 "try: os.posix_spawn('/bin/true', ['true'], {}); print('spawned')\n"
-	                 "except OSError as e: print(e.errno)\n"
-	                 "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()\n");
+			 "try: os.fork(); print('forked')\n"
+			 "except OSError as e: print(e.errno)\n"
+			 "try: subprocess.run(['true']); print('spawned')\n"
+			 "except OSError as e: print(e.errno)\n"
+			 "try: os.posix_spawn('/bin/true', ['true'], {}); print('spawned')\n"
+			 "except OSError as e: print(e.errno)\n"
+			 "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()\n");
 	EXPECT_OUTPUT(j, "1\n1\n1\nthread\n");
 	EXPECT_ROW(j, "processes.spawn.false", "mode 2");
 	jailed_free(j);
@@ -332,12 +340,12 @@ Test(fields, identity, .timeout = 60)
 	j->policy.processes.uid = 1234;
 	j->policy.processes.gid = 2345;
 	jailed_python(j, "import os\n"
-	                 "print(os.getresuid(), os.getresgid())\n"
-	                 "for f in (lambda: os.setuid(0), lambda: os.setgid(0), lambda: os.setgroups([0])):\n"
-	                 "  try: f(); print('became root')\n"
-	                 "  except OSError as e: print(e.errno)\n");
-	EXPECT_OUTPUT(j, j->host.privileged ? "(1234, 1234, 1234) (2345, 2345, 2345)\n1\n1\n1\n" :
-	                                      "(1234, 1234, 1234) (2345, 2345, 2345)\n22\n22\n1\n");
+			 "print(os.getresuid(), os.getresgid())\n"
+			 "for f in (lambda: os.setuid(0), lambda: os.setgid(0), lambda: os.setgroups([0])):\n"
+			 "  try: f(); print('became root')\n"
+			 "  except OSError as e: print(e.errno)\n");
+	EXPECT_OUTPUT(j, j->host.privileged ? "(1234, 1234, 1234) (2345, 2345, 2345)\n1\n1\n1\n"
+					    : "(1234, 1234, 1234) (2345, 2345, 2345)\n22\n22\n1\n");
 	if (j->host.privileged) {
 		struct policy_receipt_row row = jailed_row(j, "processes.identity");
 		unsigned long uid = 0;
@@ -352,10 +360,12 @@ Test(fields, syscalls, .timeout = 60)
 {
 	struct jailed *j = jailed_new();
 
-	jailed_python(j, "import ctypes, errno\n"
-	                 "c = ctypes.CDLL(None, use_errno=True)\n"
-	                 "def e(*a): ctypes.set_errno(0); c.syscall(*a); return errno.errorcode.get(ctypes.get_errno(), 'OK')\n"
-	                 "print(e(165, 0, 0, 0, 0, 0), e(272, 0x10000000), e(321, 0, 0, 0), e(435, 0, 0), e(1000))\n");
+	jailed_python(
+	    j, "import ctypes, errno\n"
+	       "c = ctypes.CDLL(None, use_errno=True)\n"
+	       "def e(*a): ctypes.set_errno(0); c.syscall(*a); return "
+	       "errno.errorcode.get(ctypes.get_errno(), 'OK')\n"
+	       "print(e(165, 0, 0, 0, 0, 0), e(272, 0x10000000), e(321, 0, 0, 0), e(435, 0, 0), e(1000))\n");
 #if defined(__x86_64__)
 	EXPECT_OUTPUT(j, "EPERM EPERM EPERM ENOSYS ENOSYS\n");
 #endif
@@ -389,7 +399,8 @@ Test(fields, identities_are_distinct, .timeout = 60)
 	cr_assert_eq(jail_launch(a->tmpl, &b->command, &b->run, &b->err), 0, "%s", b->err.text);
 	a->receipt = *jail_run_receipt(a->run);
 	b->receipt = *jail_run_receipt(b->run);
-	cr_expect_str_neq(jailed_row(a, "processes.identity").value, jailed_row(b, "processes.identity").value);
+	cr_expect_str_neq(jailed_row(a, "processes.identity").value,
+			  jailed_row(b, "processes.identity").value);
 	jail_supervise(a->run, &a->outcome, &a->err);
 	jail_supervise(b->run, &b->outcome, &b->err);
 	jailed_free(b);

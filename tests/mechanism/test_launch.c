@@ -340,10 +340,11 @@ Test(launch, per_user_counters_are_the_jails, .timeout = 60)
 		cr_skip_test("an ordinary user's jail counts for him");
 	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
 	j->command.argv = (char *[]){ "/usr/bin/python3", "-c",
-		                      "import ctypes, time\n"
-		                      "l = ctypes.CDLL(None)\n"
-		                      "while l.inotify_init() >= 0: pass\n"
-		                      "print('used up', flush=True)\ntime.sleep(20)\n", NULL };
+				      "import ctypes, time\n"
+				      "l = ctypes.CDLL(None)\n"
+				      "while l.inotify_init() >= 0: pass\n"
+				      "print('used up', flush=True)\ntime.sleep(20)\n",
+				      NULL };
 	cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
 	sleep(1);
 	pid = fork();

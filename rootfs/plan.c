@@ -74,6 +74,17 @@ static int refuse_missing(struct planning *planning, const char *path, const cha
 	return -1;
 }
 
+static int refuse_link(struct planning *planning, const struct source_link *link, const char *field)
+{
+	char shown[SHOWN], target[SHOWN];
+
+	return error_set(planning->err, WARDER_ERROR_REJECTED, field,
+			 "%s is a symbolic link that belongs to uid %u and leads to %s; root follows its own "
+			 "links only; name the directory itself",
+			 json_quote(link->path, shown, sizeof(shown)), (unsigned int)link->owner,
+			 json_quote(link->text, target, sizeof(target)));
+}
+
 static int normalise(const char *path, const char *field, char **ret, struct warder_error *err)
 {
 	if (path_normalise(path ? path : "", ret, err) == 0)
@@ -85,14 +96,17 @@ static int normalise(const char *path, const char *field, char **ret, struct war
 int plan_find(struct planning *planning, const char *path, const char *field, struct source *ret)
 {
 	char *normal = NULL;
+	struct source_link link;
 	char shown[SHOWN];
 	int found;
 
 	if (normalise(path, field, &normal, planning->err) != 0)
 		return -1;
-	found = source_find(planning->root_fd, normal, ret);
+	found = source_find_named(planning->root_fd, normal, ret, &link);
 	free(normal);
-	if (found != 0)
+	if (found > 0)
+		return refuse_link(planning, &link, field);
+	if (found < 0)
 		return refuse_missing(planning, path, field, errno);
 	for (size_t i = 0; i < sizeof(refused_sources) / sizeof(refused_sources[0]); i++) {
 		if (strcmp(ret->path, refused_sources[i].path) == 0)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "rootfs/path.h"
@@ -387,6 +388,116 @@ Test(rootfs_plan, refuses_workspaces, .init = set_up, .fini = tear_down, .timeou
 		cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, "filesystem.workspace", rows[i].says),
 			  "%s: %s: %s", rows[i].root, err.field, err.text);
 	}
+}
+
+/* ---- links of other users ---- */
+
+#define STRANGER 12345
+
+static void own(const char *path, uid_t owner)
+{
+	cr_assert(lchown(at(path), owner, owner) == 0, "%s: %s", path, strerror(errno));
+}
+
+Test(rootfs_plan, root_follows_its_own_links_only, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const struct {
+		const char *owned, *root,
+		    *link; /* whose owner is a stranger; what is planned; what is refused */
+	} rows[] = {
+		{ "@/link", "@/link", "@/link" },
+		{ "@/link", "@/link/sub", "@/link" },
+		{ "@/link", "@/link/inner/deep", "@/link" },
+		{ "@/data/inner", "@/link/inner/deep", "@/data/inner" },
+		{ "@/data/inner", "@/data/inner", "@/data/inner" },
+		{ "@/rootlink", "@/rootlink", "@/rootlink" },
+		{ "@/data/out", "@/link/out", "@/data/out" },
+		{ "@/loop", "@/loop", "@/loop" },
+		{ "@/link", "@/data/sub", NULL },
+		{ "@/data", "@/link/inner/deep", NULL },
+		{ "@/data/out", "@/link/inner", NULL },
+	};
+	char quoted[PATH_MAX];
+
+	if (geteuid() != 0)
+		cr_skip_test("needs root, to make links of other users");
+	policy.filesystem.workspace = POLICY_WORKSPACE_READ_WRITE;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		policy.filesystem.workspace_root = (char *)(uintptr_t)at(rows[i].root);
+		own(rows[i].owned, STRANGER);
+		if (!rows[i].link) {
+			cr_expect(plan() == 0, "row %zu: %s", i, err.text);
+		} else {
+			snprintf(quoted, sizeof(quoted),
+				 "\"%.4000s\" is a symbolic link that belongs to uid %d ", at(rows[i].link),
+				 STRANGER);
+			cr_expect(refused(WARDER_ERROR_REJECTED, "filesystem.workspace", quoted),
+				  "row %zu: %s: %s", i, err.field, err.text);
+		}
+		own(rows[i].owned, 0);
+	}
+}
+
+Test(rootfs_plan, root_walks_as_the_kernel_does, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const char long_name[] =
+	    "@/link/"
+	    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	    "a";
+	static const struct {
+		const char *path;
+		int error;
+	} rows[] = {
+		{ "@/link/gone", ENOENT },        { "@/link/file/x", ENOTDIR }, { "@/loop/x", ELOOP },
+		{ long_name, ENAMETOOLONG },      { "@/link/file", 0 },         { "@/link/inner/deep", 0 },
+		{ "/proc/self", ELOOP },          { "/proc/self/cwd", ELOOP },  { "@/link/out", 0 },
+		{ "/proc/self/root/etc", ELOOP },
+	};
+	owned_fd int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		owned_source struct source source = SOURCE_NONE;
+		struct source_link link;
+		char real[PATH_MAX];
+		int found = source_find_named(root_fd, at(rows[i].path), &source, &link);
+
+		if (geteuid() != 0 && strcmp(rows[i].path, "/proc/self") == 0)
+			continue;
+		if (rows[i].error)
+			cr_expect(found == -1 && errno == rows[i].error, "%s: %d %d", rows[i].path, found,
+				  errno);
+		else
+			cr_expect(found == 0 && realpath(at(rows[i].path), real) &&
+				      strcmp(source.path, real) == 0,
+				  "%s: %d %s", rows[i].path, found, source.path);
+	}
+}
+
+static int plan_as_stranger(void)
+{
+	if (setresgid(STRANGER, STRANGER, STRANGER) != 0 || setresuid(STRANGER, STRANGER, STRANGER) != 0)
+		return 2;
+	return plan() == 0 ? 0 : 1;
+}
+
+Test(rootfs_plan, users_follow_any_links, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	int status = -1;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		cr_skip_test("needs root, to make links of other users");
+	cr_assert(chmod(top, 0755) == 0);
+	policy.filesystem.workspace = POLICY_WORKSPACE_READ_ONLY;
+	policy.filesystem.workspace_root = (char *)(uintptr_t)at("@/link");
+	own("@/link", STRANGER + 1);
+	pid = fork();
+	if (pid == 0)
+		_exit(plan_as_stranger());
+	cr_assert(pid > 0 && waitpid(pid, &status, 0) == pid);
+	cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%x", (unsigned int)status);
 }
 
 /* ---- paths ---- */

@@ -5,13 +5,20 @@
  * understands; then about the paths that will be mounted: a granted directory may hold a symbolic link that its
  * owner points wherever he likes, and the plan has followed it. The second question takes the paths out of the
  * finished plan, which is opened without following links again, so there is nothing to win by being quick.
- * The ceiling's own paths are the operator's and are resolved for it.
+ * The ceiling's own paths are never resolved: somebody who owns a component of one could swap it for a link to
+ * the whole host. What is mounted is compared with the text, so a ceiling has to name canonical paths. Where one
+ * is not, that is only looked at for the sake of the message and of what the operator keeps read-only.
  */
 #include "runtime/preparation.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/json.h"
+#include "base/path.h"
+
+#define SHOWN 96
 
 static int no_memory(struct warder_error *err)
 {
@@ -29,12 +36,6 @@ static void resolve(char **path)
 	*path = real;
 }
 
-static void resolve_all(const struct policy_strings *paths)
-{
-	for (size_t i = 0; i < paths->count; i++)
-		resolve(&paths->items[i]);
-}
-
 static void empty(struct policy_strings *paths)
 {
 	while (paths->count)
@@ -48,14 +49,22 @@ static int replace(char **path, const char *source, struct warder_error *err)
 	return *path ? 0 : no_memory(err);
 }
 
-/* What an entry of the plan mounts, as the policy would have had to ask for it. The entries of a directory view are
- * what lies in that directory, so any of them stands for it. */
+/* The directory view's own canonical path, from one of its entries, which are what lies in that directory. */
+static int replace_view(struct policy *policy, const char *item, struct warder_error *err)
+{
+	if (replace(&policy->filesystem.view_source, item, err) != 0)
+		return -1;
+	*strrchr(policy->filesystem.view_source, '/') = '\0';
+	return 0;
+}
+
+/* What an entry of the plan mounts, as the policy would have had to ask for it. */
 static int add_source(struct policy *policy, const struct rootfs_entry *entry, struct warder_error *err)
 {
 	if (entry->field == POLICY_FIELD_WORKSPACE)
 		return replace(&policy->filesystem.workspace_root, entry->source, err);
 	if (entry->field == POLICY_FIELD_VIEW && policy->filesystem.view == POLICY_VIEW_DIRECTORY)
-		return replace(&policy->filesystem.view_source, entry->source, err);
+		return replace_view(policy, entry->source, err);
 	if (entry->field == POLICY_FIELD_PATHS && entry->read_only)
 		return policy_set(policy, "filesystem.paths.readOnly", entry->source, err);
 	if (entry->field == POLICY_FIELD_PATHS)
@@ -63,18 +72,98 @@ static int add_source(struct policy *policy, const struct rootfs_entry *entry, s
 	return 0;
 }
 
+/* Where a path of the ceiling leads, if that is elsewhere. Heap; NULL: it is canonical, or not there. */
+static char *leads_to(const char *granted)
+{
+	char *real = granted ? realpath(granted, NULL) : NULL;
+
+	if (real && strcmp(real, granted) != 0)
+		return real;
+	free(real);
+	return NULL;
+}
+
+static int name_other(const char *granted, const char *real, struct warder_error *err)
+{
+	char shown[SHOWN], target[SHOWN];
+
+	json_quote(granted, shown, sizeof(shown));
+	json_quote(real, target, sizeof(target));
+	return error_context(err, "the ceiling's path %s leads to %s: name %s in the ceiling", shown, target,
+			     target);
+}
+
+/* Say so if a path of the ceiling leads to where the wanted one lies. */
+static bool explain(const char *granted, const char *wanted, struct warder_error *err)
+{
+	char *real = wanted ? leads_to(granted) : NULL;
+	bool is_why = real && path_within(real, wanted);
+
+	if (is_why)
+		name_other(granted, real, err);
+	free(real);
+	return is_why;
+}
+
+static bool explain_lists(const struct policy_strings *granted, const struct policy_strings *wanted,
+			  struct warder_error *err)
+{
+	for (size_t i = 0; i < granted->count; i++) {
+		for (size_t j = 0; j < wanted->count; j++) {
+			if (explain(granted->items[i], wanted->items[j], err))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int refuse_sources(const struct policy *ceiling, const struct policy *wanted, struct warder_error *err)
+{
+	const struct policy_strings *read_only = &ceiling->filesystem.read_only;
+	const struct policy_strings *read_write = &ceiling->filesystem.read_write;
+
+	if (explain(ceiling->filesystem.view_source, wanted->filesystem.view_source, err) ||
+	    explain(ceiling->filesystem.workspace_root, wanted->filesystem.workspace_root, err) ||
+	    explain_lists(read_only, &wanted->filesystem.read_only, err) ||
+	    explain_lists(read_write, &wanted->filesystem.read_only, err) ||
+	    explain_lists(read_write, &wanted->filesystem.read_write, err))
+		return -1;
+	return error_context(err, "behind a symbolic link");
+}
+
+/* A path that the operator keeps read-only by the name of a link stays so: what is asked to be writable may neither
+ * hold nor lie in the place that it leads to. */
+static int check_kept(const struct policy *ceiling, const struct policy *wanted, struct warder_error *err)
+{
+	const struct policy_strings *kept = &ceiling->filesystem.read_only,
+				    *writable = &wanted->filesystem.read_write;
+
+	for (size_t i = 0; i < kept->count && writable->count; i++) {
+		char *real = leads_to(kept->items[i]);
+		bool touched = false;
+
+		for (size_t j = 0; real && j < writable->count; j++)
+			touched |=
+			    path_within(real, writable->items[j]) || path_within(writable->items[j], real);
+		if (touched) {
+			error_set(err, WARDER_ERROR_REJECTED, "filesystem.paths.readWrite",
+				  "the operator grants it for reading only");
+			name_other(kept->items[i], real, err);
+		}
+		free(real);
+		if (touched)
+			return -1;
+	}
+	return 0;
+}
+
 static int check_sources(const struct policy *ceiling, const struct jail_plan *plan, struct warder_error *err)
 {
-	owned_policy struct policy granted = { 0 };
 	owned_policy struct policy wanted = { 0 };
 
-	if (policy_copy(ceiling, &granted, err) != 0 || policy_copy(&plan->policy, &wanted, err) != 0)
+	if (policy_copy(&plan->policy, &wanted, err) != 0)
 		return -1;
-	resolve(&granted.filesystem.view_source);
-	resolve(&granted.filesystem.workspace_root);
-	resolve_all(&granted.filesystem.read_only);
-	resolve_all(&granted.filesystem.read_write);
-	resolve(&wanted.filesystem.view_source);
+	resolve(&wanted.filesystem.view_source); /* for a view without anything to mount */
 	empty(&wanted.filesystem.read_only);
 	empty(&wanted.filesystem.read_write);
 	for (size_t i = 0; i < plan->rootfs.count; i++) {
@@ -83,9 +172,9 @@ static int check_sources(const struct policy *ceiling, const struct jail_plan *p
 		if (entry->kind == ROOTFS_BIND && add_source(&wanted, entry, err) != 0)
 			return -1;
 	}
-	if (policy_check_ceiling(&granted, &wanted, err) != 0)
-		return error_context(err, "behind a symbolic link");
-	return 0;
+	if (policy_check_ceiling(ceiling, &wanted, err) != 0)
+		return refuse_sources(ceiling, &wanted, err);
+	return check_kept(ceiling, &wanted, err);
 }
 
 int preparation_build(const struct policy *policy, const struct preparation_options *options,

@@ -130,7 +130,7 @@ bool mountinfo_path(struct mountinfo_text field, char *ret, size_t size)
 
 bool mountinfo_is(struct mountinfo_text field, const char *word)
 {
-	return field.len == strlen(word) && memcmp(field.at, word, field.len) == 0;
+	return field.len == strlen(word) && (field.len == 0 || memcmp(field.at, word, field.len) == 0);
 }
 
 bool mountinfo_has(struct mountinfo_text options, const char *word)

@@ -35,6 +35,7 @@
 #endif
 #define CHUNK          16384
 #define OOM_SETTLE_US  1000000
+#define KILL_WAIT_US   10000000
 #define PIPE_MOST      (1 << 20) /* fs.pipe-max-size, which a jail cannot exceed */
 #define WATCH_AFTER_US 20000     /* what ends sooner is judged by its counters alone */
 
@@ -485,7 +486,7 @@ static void drive(struct loop *loop)
 			check_oom(loop);
 		if (now >= cpu_at && !loop->ended)
 			cpu_at = cpu_check(loop, now);
-		if (loop->killed && now - loop->kill_us > 10000000)
+		if (loop->killed && now > loop->kill_us + KILL_WAIT_US)
 			return;
 	}
 }

@@ -8,9 +8,11 @@
 #include "runtime/cli/flags.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/cli/file.h"
 #include "runtime/cli/term.h"
@@ -128,12 +130,44 @@ static int change_environment(struct request *request, const struct flag *flag, 
 	return set(request, path, equals + 1, err);
 }
 
-/* Set `path` to `prefix` and an absolute path. Links are followed only as far as a relative path needs it, because
- * what is granted is decided where the path is opened. */
+/* An absolute path for what was given, on the heap; NULL with errno. A relative one is joined with the working directory as
+ * text, and its "." and ".." taken out as text: links are left to the plan, which looks at whose they are. */
+static char *absolute(const char *value)
+{
+	char cwd[PATH_MAX];
+	char *text = NULL;
+	char *to;
+
+	if (*value == '/')
+		return strdup(value);
+	if (*value == '\0')
+		errno = ENOENT;
+	if (*value == '\0' || !getcwd(cwd, sizeof(cwd)))
+		return NULL;
+	if (asprintf(&text, "%s/%s/", strcmp(cwd, "/") == 0 ? "" : cwd, value) < 0)
+		return NULL;
+	to = text;
+	for (const char *from = text; *from;) {
+		size_t length = strcspn(from + 1, "/") + 1; /* "/name" */
+
+		if (length == 3 && strncmp(from, "/..", 3) == 0)
+			while (to > text && *--to != '/')
+				;
+		else if (length > 1 && !(length == 2 && from[1] == '.'))
+			to = (char *)memmove(to, from, length) + length;
+		from += length;
+	}
+	*to = '\0';
+	if (to == text)
+		strcpy(text, "/");
+	return text;
+}
+
+/* Set `path` to `prefix` and an absolute path. */
 static int set_path(struct request *request, const char *path, const char *prefix, const char *value,
 		    struct warder_error *err)
 {
-	char *real = *value == '/' ? strdup(value) : realpath(value, NULL);
+	char *real = absolute(value);
 	char *text = NULL;
 	int status;
 

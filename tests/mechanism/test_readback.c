@@ -102,11 +102,12 @@ static const struct tampered {
 	const char *label;
 	void (*tamper)(struct jail_template *tmpl);
 	const char *field, *said;
+	bool root; /* an ordinary user's namespace is made of the plan at the launch */
 } tampered[] = {
 	{ "open files", more_files, "limits.openFiles", "RLIMIT_NOFILE" },
 	{ "core", less_core, "", "RLIMIT_CORE" },
-	{ "uid", another_uid, "processes.identity", "" },
-	{ "gid", another_gid, "processes.identity", "" },
+	{ "uid", another_uid, "processes.identity", "Uid or Gid", true },
+	{ "gid", another_gid, "processes.identity", "Uid or Gid", true },
 	{ "size of /tmp", another_size, "filesystem.tmp", "/tmp holds" },
 	{ "exec in /tmp", no_exec_in_tmp, "filesystem.view", "/tmp mounted with" },
 	{ "exec in /usr", no_exec_in_usr, "filesystem.view", "/usr mounted with" },
@@ -124,6 +125,10 @@ Test(readback, another_plan_ends_the_launch, .timeout = 120)
 		struct jailed *j = jailed_new();
 		struct ledger before;
 
+		if (row->root && !j->host.privileged) {
+			jailed_free(j);
+			continue;
+		}
 		j->policy.filesystem.tmp_exec = true;
 		j->policy.working_directory = strdup("/tmp");
 		cr_assert_eq(jailed_prepare(j, true), 0, "%s: %s", row->label, j->err.text);

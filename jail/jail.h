@@ -7,7 +7,8 @@
  * when it has entered its exec and the receipt was read back -> jail_supervise() feeds, drains, enforces the
  * deadlines, and returns the outcome after everything is gone -> jail_run_free(), jail_template_free().
  * A reusable template serves any number of launches, also at once from several threads; a run belongs to one thread
- * at a time, only jail_cancel() may be called from another. No global state, no signal handler. A jail's init
+ * at a time, only jail_cancel() may be called from another. No signal handler; no global
+ * state but cgroup_probe()'s locked list of hosts. A jail's init
  * is a child of the process that launched it; a host that waits for any child may reap it, which does no harm.
  * Knows no language, no JSON.
  */

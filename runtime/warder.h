@@ -8,7 +8,8 @@
  *   struct warder_result *result;      warder_wait(run, &result, &err)
  *
  * Threads: templates and policies may be used by several threads at once (a policy not while it is changed); a run
- * belongs to one thread at a time, except warder_cancel(). No global state and no signal handlers. A jail's init is a
+ * belongs to one thread at a time, except warder_cancel(). No signal handlers, and no global state but a
+ * locked list of what the process shares in its control group. A jail's init is a
  * child of the calling process: it raises SIGCHLD when it ends, and a host that waits for any child may reap it, which
  * does no harm. The wall time holds also if warder_wait() is called late, or an on_output does not return: then the
  * jail's init ends the run, up to two seconds later.

@@ -6,9 +6,16 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static char *const host[] = { (char *)"PATH=/host/bin", (char *)"SECRET=hidden", (char *)"LANG=de_DE.UTF-8",
-			      (char *)"EMPTY=",         (char *)"EQUALS=a=b",    (char *)"SECRETARY=somebody",
-			      (char *)"no equals sign", (char *)"SECRET=twice",  NULL };
+/* A name that begins with another one comes before it. */
+static char *const host[] = { (char *)"PATH=/host/bin",
+			      (char *)"SECRETARY=somebody",
+			      (char *)"SECRET=hidden",
+			      (char *)"LANG=de_DE.UTF-8",
+			      (char *)"EMPTY=",
+			      (char *)"EQUALS=a=b",
+			      (char *)"no equals sign",
+			      (char *)"SECRET=twice",
+			      NULL };
 
 static size_t count(char *const *environment)
 {

@@ -1,6 +1,7 @@
 #include "runtime/cli/flags.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

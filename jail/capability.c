@@ -103,7 +103,8 @@ static void set_limits(struct policy_capabilities *to, const struct cgroup_host 
 	const bool alone = memory_at >= 0 && !host->hierarchies[memory_at].v2 &&
 			   policy->limits.memory_bytes == POLICY_UNLIMITED;
 
-	set_cgroup(to, host, POLICY_CONTROL_MEMORY, CGROUP_MEMORY, "memory.max", "memory.limit_in_bytes");
+	set_cgroup(to, host, POLICY_CONTROL_MEMORY, CGROUP_MEMORY, "memory.max",
+		   "memory.limit_in_bytes; TCP buffers, counted apart, the same again");
 	set_cgroup(to, host, POLICY_CONTROL_PIDS, CGROUP_PIDS, "pids.max", "pids.max");
 	set_cgroup(to, host, POLICY_CONTROL_CPUS, CGROUP_CPU, "cpu.max", "cpu.cfs_quota_us");
 	set_cgroup(to, host, POLICY_CONTROL_CPU_TIME, CGROUP_ACCOUNT, "cpu.stat, kill by the supervisor",

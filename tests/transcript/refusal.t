@@ -89,6 +89,7 @@ $ warder run --json -- /nonexistent
 ? 127
 
 = a workspace that is not there
+needs limits
 $ warder run --workspace ./missing -- true
 !~ missing
 ? 125

@@ -4,7 +4,7 @@
  * the device is not the one that stat(2) tells on every file system, and the root depends on how the host mounted it. So
  * binds are also looked at through the jail's root.
  *
- * A mask is /dev/null, or the empty /run, mounted again over a name beneath /proc. Whatever else lies there, or in /dev,
+ * A mask is /dev/null, or the empty /dev/empty, mounted again over a name beneath /proc. Whatever else lies there, or in /dev,
  * was not made by the jail.
  */
 #include "jail/mounts.h"
@@ -290,7 +290,7 @@ int mounts_check(const char *text, const struct rootfs *rootfs, struct warder_er
 	struct checking checking = { .rootfs = rootfs,
 				     .err = err,
 				     .seen = calloc(OWN_COUNT + rootfs->count, sizeof(*checking.seen)),
-				     .masks = { { .path = "/dev/null" }, { .path = "/run" } } };
+				     .masks = { { .path = "/dev/null" }, { .path = "/dev/empty" } } };
 	int ret;
 
 	if (!checking.seen)

@@ -279,10 +279,10 @@ static long step_proc(struct inside *in)
 	in->what = "/proc";
 	if (ret == 0)
 		ret = mask(in, masked_files, sizeof(masked_files) / sizeof(masked_files[0]), "/dev/null");
-	/* /run is an empty directory of the read-only root. */
+	/* /dev is ours in every view, and read-only. */
 	if (ret == 0)
 		ret = mask(in, masked_directories, sizeof(masked_directories) / sizeof(masked_directories[0]),
-			   "/run");
+			   "/dev/empty");
 	return ret;
 }
 

@@ -241,6 +241,7 @@ static long build_dev(int root_fd, const char *stage_dev, const char **ret_what)
 		return ret;
 	sys(mkdirat, root_fd, "dev/pts", 0755);
 	sys(mkdirat, root_fd, "dev/shm", 0755);
+	sys(mkdirat, root_fd, "dev/empty", 0555); /* masks directories of /proc, whatever the view has */
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
 		*ret_what = nodes[i].name;
 		ret = add_node(root_fd, &nodes[i]);

@@ -175,6 +175,35 @@ Test(fields, workspace_read_only, .timeout = 60)
 	remove_directory(path);
 }
 
+/* Masks do not depend on what the view has: this one has neither /run nor anything else but programs. */
+Test(fields, directory_view_is_masked_as_well, .timeout = 60)
+{
+	char root[] = "/tmp/test-view-XXXXXX";
+	char *path = make_directory(root);
+	struct jailed *j = jailed_new();
+	char command[400];
+
+	chmod(path, 0755);
+	snprintf(command, sizeof(command),
+		 "cd '%s' && mkdir bin && cp /bin/busybox bin/ 2>/dev/null && chmod 755 bin bin/busybox",
+		 path);
+	if (system(command) != 0) {
+		remove_directory(path);
+		cr_skip_test("needs a static busybox");
+	}
+	j->policy.filesystem.view = POLICY_VIEW_DIRECTORY;
+	j->policy.filesystem.view_source = strdup(path);
+	cr_assert_eq(jailed_prepare(j, false), 0, "%s", j->err.text);
+	jailed_go(
+	    j, (char *[]){
+		   "/bin/busybox", "sh", "-c",
+		   "for f in /proc/irq/* /proc/bus/* /proc/driver/*; do [ -e $f ] && echo $f; done; echo end",
+		   NULL });
+	EXPECT_OUTPUT(j, "end\n");
+	jailed_free(j);
+	remove_directory(path);
+}
+
 /* The size of a host directory cannot be limited: a limited disk and a writable workspace do not go together. */
 Test(fields, disk_limit_with_a_writable_workspace_is_refused, .timeout = 60)
 {

@@ -58,7 +58,7 @@ TEST_LIBS := -lcriterion -lseccomp -lpthread
 DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev pkg-config \
-              nodejs perl sqlite3 procps xz-utils util-linux flex bison bc
+              nodejs perl sqlite3 busybox-static procps xz-utils util-linux flex bison bc
 
 # musl's compiler wrapper hides the kernel's headers; they are the same for every libc.
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -dumpmachine 2>/dev/null))

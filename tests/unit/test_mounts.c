@@ -22,7 +22,7 @@ static const char table[] =
     "70 69 0:40 / /dev ro,nosuid,noexec,relatime - tmpfs dev rw,size=64k,mode=755\n"
     "49 69 0:42 / /proc ro,nosuid,nodev,noexec,relatime - proc proc ro,hidepid=invisible\n"
     "50 49 0:40 /null /proc/keys ro,nosuid,noexec,relatime - tmpfs dev rw,size=64k,mode=755\n"
-    "65 49 0:39 /run /proc/acpi ro,nosuid,nodev,relatime - tmpfs root rw,size=4096k,mode=755\n"
+    "65 49 0:40 /empty /proc/acpi ro,nosuid,noexec,relatime - tmpfs dev rw,size=64k,mode=755\n"
     "71 70 0:43 / /dev/shm rw,nosuid,nodev,noexec,relatime - tmpfs scratch rw,size=65536k\n"
     "72 69 0:43 /tmp /tmp rw,nosuid,nodev,noexec,relatime - tmpfs scratch rw,size=65536k\n"
     "73 71 0:43 /shm /dev/shm rw,nosuid,nodev,noexec,relatime - tmpfs scratch rw,size=65536k\n"
@@ -136,12 +136,12 @@ Test(mounts, what_may_not, .timeout = 20)
 		  "/proc/keys" },
 		{ "a mask of another file system", "0:40 /null /proc/keys", "0:41 /null /proc/keys",
 		  "/proc/keys" },
-		{ "a mask of a full directory", "0:39 /run /proc/acpi", "0:39 / /proc/acpi", "/proc/acpi" },
-		{ "a mask of what lies deeper", "0:39 /run /proc/acpi", "0:39 /run/x /proc/acpi",
+		{ "a mask of a full directory", "0:40 /empty /proc/acpi", "0:40 / /proc/acpi", "/proc/acpi" },
+		{ "a mask of what lies deeper", "0:40 /empty /proc/acpi", "0:40 /empty/x /proc/acpi",
 		  "/proc/acpi" },
 		{ "procfs again, without its flags", "",
 		  "90 49 0:42 /sys /proc/sys rw,nosuid - proc proc rw\n", "/proc/sys" },
-		{ "a mask over all of /proc", "", "90 49 0:39 /run /proc ro,nosuid - tmpfs root rw\n",
+		{ "a mask over all of /proc", "", "90 49 0:40 /empty /proc ro,nosuid - tmpfs dev rw\n",
 		  "/proc that the plan" },
 		{ "the flags of the bind around it", "/usr/share ro,nosuid,nodev,noexec",
 		  "/usr/share ro,nosuid,nodev", "/usr/share mounted with" },

@@ -50,6 +50,7 @@ verdict() {
 			next
 		}
 		/^ok/ { passed++; ran++; show = 0; next }
+		/^# note: / { print "note    " environment " " suite ": " substr($0, 9); next }
 		/^#/ && show { print "    " $0 }
 		END {
 			if (!have_plan || planned != ran) {
@@ -135,11 +136,13 @@ programs() {
 
 # tests ENVIRONMENT RUNNER BUILD LAYER...
 tests() {
-	local environment=$1 runner=$2 build=$3 layer
+	local environment=$1 runner=$2 build=$3 layer again
 	shift 3
 	for layer in "$@"; do
+		again=no
+		[ "$layer" = unit ] && again=yes
 		# shellcheck disable=SC2046 # names of our own, without blanks
-		suite "$environment" "$layer" "$runner" "$here/criterion.sh" $(programs "$layer" "$build")
+		suite "$environment" "$layer" "$runner" env "AGAIN=$again" "$here/criterion.sh" $(programs "$layer" "$build")
 	done
 }
 

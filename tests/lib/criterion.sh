@@ -5,17 +5,28 @@
 # itself before it reported every test, or fails without a failed test, or takes more than TEST_TIMEOUT seconds (300), is a failed
 # test of its own: a crash of the runner must not look like a short success. A line "skipped: WHY" on a test's standard
 # error is a part of it that was not tried, and becomes a skip.
+#
+# With AGAIN=yes a program in which a test timed out runs a second time, which counts, and a line "# note:" says so. It is
+# meant for tests that make no process and wait for nothing: there a time-out is the machine's or the sanitizer's.
 set -u
 total=0
 failed=0
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
-for program in "$@"; do
-	name=$(basename "$program")
+run_once() {
 	: >"$scratch/tap"
 	timeout -k 5 "${TEST_TIMEOUT:-300}" "$program" --tap="$scratch/tap" --full-stats </dev/null >"$scratch/out" 2>&1
 	status=$?
+}
+
+for program in "$@"; do
+	name=$(basename "$program")
+	run_once
+	if [ "${AGAIN:-no}" = yes ] && grep -q '^not ok.* timed out' "$scratch/tap"; then
+		echo "# note: $name runs again: $(grep -o '[^ ]* timed out' "$scratch/tap" | tr '\n' ' ')"
+		run_once
+	fi
 	awk -v name="$name" -v status="$status" -v first="$total" '
 		FILENAME ~ /out$/ {
 			if (sub(/^skipped: /, "") && !(seen[$0]++))

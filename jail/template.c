@@ -116,14 +116,20 @@ struct build {
 	long ns_fd;
 };
 
-/* Shares our descriptors, so that the namespace's descriptor is ours. */
+/*
+ * Shares our descriptors, so that the namespace's descriptor is ours; but nothing after that: a child that another thread
+ * starts has copies of all of ours until its exec, and one of a file written here would keep the root from being made
+ * read-only.
+ */
 static void build_root(void *arg)
 {
 	struct build *build = arg;
 
 	build->what = "/proc/self/ns/mnt";
 	build->ns_fd = sys(openat, AT_FDCWD, build->what, O_RDONLY | O_CLOEXEC, 0);
-	build->error = build->ns_fd < 0 ? build->ns_fd : root_build(build->block, &build->what);
+	build->error = build->ns_fd < 0 ? build->ns_fd : sys(unshare, CLONE_FILES);
+	if (build->error == 0)
+		build->error = root_build(build->block, &build->what);
 	if (build->error == 0)
 		build->error = root_detach();
 	sys(exit_group, 0);

@@ -1,0 +1,333 @@
+/*
+ * The library under many threads at once. Also built with the thread sanitizer (make tsan), which sees two threads meet
+ * also where nothing went wrong this time: so the threads begin together and use what may be shared, all of it.
+ */
+#include "runtime/warder.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS 4
+#define ROUNDS  3
+
+/* The strict preset without what needs a privilege that not every user has. */
+static struct warder_policy *easy_policy(void)
+{
+	static const char *const preferred[] = {
+		"limits.memory", "limits.swap", "limits.pids", "limits.cpus", "limits.cpuTime",
+	};
+	struct warder_policy *policy = NULL;
+	struct warder_error err;
+
+	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
+	for (size_t i = 0; i < sizeof(preferred) / sizeof(preferred[0]); i++)
+		cr_assert(warder_policy_require(policy, preferred[i], 0, &err) == 0, "%s", err.text);
+	return policy;
+}
+
+static struct warder_template *prepare(const struct warder_policy *policy)
+{
+	struct warder_template *tmpl = NULL;
+	struct warder_error err;
+
+	if (warder_prepare(policy, NULL, &tmpl, &err) != 0) {
+		cr_assert(err.code == WARDER_ERROR_UNSUPPORTED_POLICY, "%s", err.text);
+		cr_skip_test("%s", err.text);
+	}
+	return tmpl;
+}
+
+/* What every thread of a test is given. Expectations are the main thread's: the others count. */
+struct shared {
+	pthread_barrier_t start;
+	const struct warder_policy *policy;
+	struct warder_template *tmpl;
+	atomic_int right;
+	_Atomic(struct warder_run *) run;
+};
+
+/* Start `body` in THREADS threads and wait for all. */
+static void in_threads(struct shared *shared, void *(*body)(void *shared))
+{
+	pthread_t threads[THREADS];
+
+	cr_assert(pthread_barrier_init(&shared->start, NULL, THREADS) == 0);
+	for (size_t i = 0; i < THREADS; i++)
+		cr_assert(pthread_create(&threads[i], NULL, body, shared) == 0);
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&shared->start);
+}
+
+static struct warder_run *launch(struct warder_template *tmpl, const char *script,
+				 struct warder_command *command)
+{
+	char *argv[] = { (char *)"sh", (char *)"-c", (char *)script, NULL };
+	struct warder_run *run = NULL;
+	struct warder_error err;
+
+	command->size = sizeof(*command);
+	command->argv = argv;
+	if (warder_launch(tmpl, command, &run, &err) != 0)
+		fprintf(stderr, "launch: %s\n", err.text);
+	return run;
+}
+
+/* Wait for a run and free it; the result is the caller's. */
+static struct warder_result *finish(struct warder_run *run)
+{
+	struct warder_result *result = NULL;
+	struct warder_error err;
+
+	if (run && warder_wait(run, &result, &err) != 0)
+		fprintf(stderr, "wait: %s\n", err.text);
+	warder_run_free(run);
+	return result;
+}
+
+/* Whether a run answers what was given to it, by result, receipt and JSON. */
+static int echoes(struct warder_template *tmpl, int number)
+{
+	char text[16];
+	struct warder_command command = { .input = text };
+	struct warder_result *result;
+	char *json;
+	int right;
+
+	command.input_len = (size_t)snprintf(text, sizeof(text), "%d", number);
+	result = finish(launch(tmpl, "cat", &command));
+	json = result ? warder_result_json(result) : NULL;
+	right = json && strstr(json, "\"receipt\"") &&
+		strcmp(warder_result_output(result, WARDER_STDOUT, NULL, NULL), text) == 0;
+	free(json);
+	warder_result_free(result);
+	return right;
+}
+
+static void *use_shared_template(void *context)
+{
+	struct shared *shared = context;
+
+	pthread_barrier_wait(&shared->start);
+	for (int i = 0; i < ROUNDS; i++)
+		shared->right += echoes(shared->tmpl, i);
+	return NULL;
+}
+
+Test(threads, share_a_template, .timeout = 200)
+{
+	struct warder_policy *policy = easy_policy();
+	struct shared shared = { .tmpl = prepare(policy) };
+
+	warder_policy_free(policy);
+	in_threads(&shared, use_shared_template);
+	cr_expect(shared.right == THREADS * ROUNDS, "%d of %d", shared.right, THREADS * ROUNDS);
+	warder_template_free(shared.tmpl);
+}
+
+/* The first preparation of the process, which probes the host, happens in all threads at once. */
+static void *prepare_own_template(void *context)
+{
+	struct shared *shared = context;
+
+	pthread_barrier_wait(&shared->start);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct warder_template *tmpl = NULL;
+		struct warder_error err;
+
+		if (warder_prepare(shared->policy, NULL, &tmpl, &err) != 0)
+			fprintf(stderr, "prepare: %s\n", err.text);
+		else
+			shared->right += echoes(tmpl, i);
+		warder_template_free(tmpl);
+	}
+	return NULL;
+}
+
+Test(threads, prepare_their_own_templates_of_one_policy, .timeout = 200)
+{
+	struct warder_policy *policy = easy_policy();
+	struct shared shared = { .policy = policy };
+
+	in_threads(&shared, prepare_own_template);
+	cr_expect(shared.right == THREADS * ROUNDS, "%d of %d", shared.right, THREADS * ROUNDS);
+	warder_policy_free(policy);
+}
+
+/* A template's root is built beside what other threads start: no child of theirs may hold a file of it open. */
+static void *prepare_or_launch(void *context)
+{
+	struct shared *shared = context;
+	const int prepares = pthread_barrier_wait(&shared->start) == PTHREAD_BARRIER_SERIAL_THREAD;
+
+	for (int i = 0; i < 10 * ROUNDS; i++) {
+		struct warder_template *tmpl = NULL;
+		struct warder_error err;
+
+		if (!prepares)
+			shared->right += echoes(shared->tmpl, i);
+		else if (warder_prepare(shared->policy, NULL, &tmpl, &err) == 0)
+			shared->right++;
+		else
+			fprintf(stderr, "prepare: %s\n", err.text);
+		warder_template_free(tmpl);
+	}
+	return NULL;
+}
+
+Test(threads, prepare_while_others_launch, .timeout = 300)
+{
+	struct warder_policy *policy = easy_policy();
+	struct shared shared = { .policy = policy, .tmpl = prepare(policy) };
+
+	in_threads(&shared, prepare_or_launch);
+	cr_expect(shared.right == THREADS * 10 * ROUNDS, "%d of %d", shared.right, THREADS * 10 * ROUNDS);
+	warder_template_free(shared.tmpl);
+	warder_policy_free(policy);
+}
+
+static void *make_own_policy(void *context)
+{
+	struct shared *shared = context;
+
+	pthread_barrier_wait(&shared->start);
+	for (int i = 0; i < 20; i++) {
+		struct warder_policy *policy = easy_policy();
+		struct warder_policy *copy = NULL;
+		struct warder_error err;
+		char *json = warder_policy_json(policy);
+
+		if (json && warder_policy_parse(json, strlen(json), NULL, &copy, &err) == 0)
+			shared->right +=
+			    warder_policy_set(copy, "limits.memory", "no size", &err) == -1 && err.field[0];
+		free(json);
+		warder_policy_free(copy);
+		warder_policy_free(policy);
+	}
+	return NULL;
+}
+
+Test(threads, make_policies, .timeout = 60)
+{
+	struct shared shared = { 0 };
+
+	in_threads(&shared, make_own_policy);
+	cr_expect(shared.right == THREADS * 20, "%d of %d", shared.right, THREADS * 20);
+}
+
+/* Bytes of the stream, added up by the thread that waits. */
+static int count_bytes(void *context, enum warder_stream stream, const char *bytes, size_t len)
+{
+	size_t *counts = context;
+
+	counts[stream] += len;
+	return 0;
+}
+
+static void *take_output(void *context)
+{
+	struct shared *shared = context;
+
+	pthread_barrier_wait(&shared->start);
+	for (int i = 0; i < ROUNDS; i++) {
+		size_t counts[2] = { 0 };
+		struct warder_command command = { .on_output = count_bytes, .context = counts };
+		struct warder_result *result =
+		    finish(launch(shared->tmpl, "head -c 300000 /dev/zero; echo err >&2", &command));
+
+		shared->right += result && counts[WARDER_STDOUT] == 300000 && counts[WARDER_STDERR] == 4;
+		warder_result_free(result);
+	}
+	return NULL;
+}
+
+Test(threads, take_output_as_it_comes, .timeout = 200)
+{
+	struct warder_policy *policy = easy_policy();
+	struct shared shared = { .tmpl = prepare(policy) };
+
+	warder_policy_free(policy);
+	in_threads(&shared, take_output);
+	cr_expect(shared.right == THREADS * ROUNDS, "%d of %d", shared.right, THREADS * ROUNDS);
+	warder_template_free(shared.tmpl);
+}
+
+/* All threads but one cancel the run that the one waits for, before, while and after it ends. */
+static void *cancel_or_wait(void *context)
+{
+	struct shared *shared = context;
+	const int waits = pthread_barrier_wait(&shared->start) == PTHREAD_BARRIER_SERIAL_THREAD;
+	struct warder_command command = { 0 };
+	struct warder_result *result = NULL;
+	struct warder_error err;
+	struct warder_run *run;
+
+	if (!waits) {
+		while (!(run = shared->run))
+			usleep(1000);
+		for (int i = 0; i < 50; i++) {
+			warder_cancel(run);
+			usleep(100);
+		}
+	} else {
+		run = launch(shared->tmpl, "sleep 50", &command);
+		shared->run = run;
+		if (run && warder_wait(run, &result, &err) == 0)
+			shared->right += strcmp(warder_result_cause(result), "cancelled") == 0;
+		warder_result_free(result);
+	}
+	/* The run may be freed after the last cancel. */
+	pthread_barrier_wait(&shared->start);
+	if (waits)
+		warder_run_free(run);
+	return NULL;
+}
+
+Test(threads, cancel_from_outside, .timeout = 120)
+{
+	struct warder_policy *policy = easy_policy();
+	struct shared shared = { .tmpl = prepare(policy) };
+
+	warder_policy_free(policy);
+	for (int i = 0; i < ROUNDS; i++) {
+		shared.run = NULL;
+		in_threads(&shared, cancel_or_wait);
+	}
+	cr_expect(shared.right == ROUNDS, "%d of %d", shared.right, ROUNDS);
+	warder_template_free(shared.tmpl);
+}
+
+/* Launched by one thread, waited for by another, freed by a third. */
+static void *wait_for(void *run)
+{
+	struct warder_result *result = NULL;
+	struct warder_error err;
+
+	if (warder_wait(run, &result, &err) != 0)
+		fprintf(stderr, "wait: %s\n", err.text);
+	return result;
+}
+
+Test(threads, hand_a_run_on, .timeout = 60)
+{
+	struct warder_policy *policy = easy_policy();
+	struct warder_template *tmpl = prepare(policy);
+	struct warder_command command = { 0 };
+	struct warder_run *run = launch(tmpl, "exit 7", &command);
+	void *result = NULL;
+	pthread_t thread;
+
+	warder_policy_free(policy);
+	cr_assert(run);
+	cr_assert(pthread_create(&thread, NULL, wait_for, run) == 0);
+	cr_assert(pthread_join(thread, &result) == 0);
+	cr_expect(result && warder_result_exit_code(result) == 7);
+	warder_result_free(result);
+	warder_run_free(run);
+	warder_template_free(tmpl);
+}

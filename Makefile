@@ -63,8 +63,8 @@ DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git
 # musl's compiler wrapper hides the kernel's headers; they are the same for every libc.
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -dumpmachine 2>/dev/null))
 
-.PHONY: all lib tool test-programs asan-programs guest-programs fuzz-programs
-.PHONY: help demo check check-root check-vm asan fuzz bench lint fmt fmt-check install uninstall deps clean
+.PHONY: all lib tool test-programs asan-programs tsan-programs guest-programs fuzz-programs
+.PHONY: help demo check check-root check-vm asan tsan fuzz bench lint fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a
@@ -136,13 +136,19 @@ $(BUILD)/tests/guest/%: tests/mechanism/%.c $(BUILD)/libtest.a $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) -Itests/lib/plain $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a
 
-# A child that shares our memory ends without unwinding: what it poisoned of its stack would stay poisoned.
-$(BUILD)/lib/jail/%.o: SAN_HERE = $(if $(findstring address,$(SAN)),$(if $(findstring clang,$(CC)),-mllvm -asan-stack=0,--param=asan-stack=0))
+# A child that shares our memory ends without unwinding: what it poisoned of its stack would stay poisoned, and what it
+# pushed onto the thread sanitizer's copy of the stack would stay there.
+not_in_jail = $(if $(findstring $1,$(SAN)),$(if $(findstring clang,$(CC)),-mllvm -$2,--param=$2))
+$(BUILD)/lib/jail/%.o: SAN_HERE = $(call not_in_jail,address,asan-stack=0) $(call not_in_jail,thread,tsan-instrument-func-entry-exit=0)
 
 # Without libFuzzer a target reads the inputs named on its command line.
 FUZZ_MAIN ?= tests/fuzz/replay.c
 asan-programs:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT='-O1 -g' HARDEN= SAN='$(ASAN)' test-programs fuzz-programs
+# The thread sanitizer and Criterion's workers do not go together: the plain runner.
+tsan-programs:
+	@$(MAKE) --no-print-directory BUILD=build/tsan OPT='-O1 -g' HARDEN= SAN='-fsanitize=thread' \
+	  build/tsan/tests/guest/test_threads build/tsan/tests/guest/test_library
 
 check: deps-check                   ## everything: builds, lint, all suites on this host and on a cgroup-v2 kernel
 	@tests/run.sh all
@@ -152,6 +158,8 @@ check-vm: deps-check                ## the suites as root on a cgroup-v2 kernel 
 	@tests/run.sh vm
 asan: deps-check                    ## unit and mechanism tests under the address and undefined-behaviour sanitizers
 	@tests/run.sh asan
+tsan: deps-check                    ## the library in many threads, under the thread sanitizer (root)
+	@tests/run.sh tsan
 fuzz: deps-check                    ## each fuzz target for FUZZ_SECONDS (20)
 	@$(MAKE) --no-print-directory BUILD=build/fuzz CC=$(CLANG) OPT='-O1 -g' HARDEN= SAN='$(ASAN) -fsanitize=fuzzer-no-link' \
 	  FUZZ_MAIN=-fsanitize=fuzzer fuzz-programs

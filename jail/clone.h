@@ -14,6 +14,9 @@
 
 #define CLONE_STACK_BYTES 16384
 
+/* For functions that run in a child while its parent goes on: a sanitizer's bookkeeping is the parent's thread's. */
+#define CLONE_BESIDE __attribute__((no_sanitize("thread")))
+
 /* clone3 with *args (stack fields are filled in here from `stack`, CLONE_STACK_BYTES long), running fn(arg) in the
  * child, which must not return. The stack must stay until the child has executed or exited. All signals are
  * to be blocked by the caller. Returns the child's pid or a negative errno. */

@@ -102,7 +102,7 @@ static int lease_slot(struct identity *identity, struct warder_error *err)
 			 "all %u id ranges are in use by running jails; wait for one to end", IDENTITY_SLOTS);
 }
 
-static void wait_in_ns(void *arg)
+static CLONE_BESIDE void wait_in_ns(void *arg)
 {
 	struct poll_fd supervisor = { .fd = *(int *)arg, .events = 1 };
 

@@ -12,7 +12,7 @@
 #include "jail/inside/sys.h"
 
 /* Shares our descriptors, so that the namespace's is ours. */
-static void make_namespace(void *arg)
+static CLONE_BESIDE void make_namespace(void *arg)
 {
 	struct network *network = arg;
 	long ret = sys(unshare, CLONE_NEWNET);

@@ -68,20 +68,27 @@ bool mountinfo_cut(struct mountinfo_text *text, struct mountinfo_text *ret_line)
 	return text->len > 0 && cut(text, '\n', ret_line);
 }
 
+static bool begins(struct mountinfo_text field, const char *word)
+{
+	return field.len >= strlen(word) && memcmp(field.at, word, strlen(word)) == 0;
+}
+
 bool mountinfo_parse(struct mountinfo_text line, struct mountinfo *ret)
 {
 	struct mountinfo_text field[6]; /* id, parent, device, root, mount point, options */
 	struct mountinfo_text type;
 	struct mountinfo_text other; /* optional fields up to a lone "-"; then the source */
 	struct mountinfo_text super = { 0 };
+	bool linked = false;
 
 	for (int i = 0; i < 6; i++)
 		if (!cut(&line, ' ', &field[i]))
 			return false;
-	do
+	do {
 		if (!cut(&line, ' ', &other))
 			return false;
-	while (!mountinfo_is(other, "-"));
+		linked = linked || begins(other, "shared:") || begins(other, "master:");
+	} while (!mountinfo_is(other, "-"));
 	if (!cut(&line, ' ', &type) || !cut(&line, ' ', &other))
 		return false;
 	cut(&line, ' ', &super);
@@ -90,7 +97,8 @@ bool mountinfo_parse(struct mountinfo_text line, struct mountinfo *ret)
 				   .point = field[4],
 				   .options = field[5],
 				   .type = type,
-				   .super = super };
+				   .super = super,
+				   .linked = linked };
 	return true;
 }
 

@@ -24,6 +24,7 @@ struct mountinfo {
 	struct mountinfo_text options; /* of this mount: "ro,nosuid" */
 	struct mountinfo_text type;    /* "ext4" */
 	struct mountinfo_text super;   /* options of the file system; may be empty */
+	bool linked;                   /* shared or slave: mounts made elsewhere appear beneath it */
 };
 
 /* Read the file to its end, relative to dir_fd: into the `size` bytes (at least 2) at `buf` if it fits there, else, or if buf

@@ -234,6 +234,11 @@ static int check_mount(struct checking *checking, const struct mountinfo *mount)
 		return error_set(checking->err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
 				 "the kernel shows a mount whose path cannot be read: %.*s",
 				 (int)(mount->point.len > 80 ? 80 : mount->point.len), mount->point.at);
+	if (mount->linked)
+		return error_set(checking->err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
+				 "the kernel shows a mount at %s that is not private: what the host mounts "
+				 "beneath it later would appear in the jail",
+				 path);
 	if (judge(checking, mount, path, &wanted) < 0)
 		return -1;
 	if ((has & wanted.flags) != wanted.flags) {

@@ -58,7 +58,9 @@ static int read_own_namespaces(struct jail_template *tmpl, struct warder_error *
 
 static int set_attributes(int tree_fd, const struct rootfs_entry *entry, struct warder_error *err)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+	/* Private: what the host mounts beneath the source later would otherwise appear in the jail. */
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+				   .propagation = MS_PRIVATE };
 
 	if (entry->read_only)
 		attr.attr_set |= MOUNT_ATTR_RDONLY;

@@ -27,6 +27,29 @@ Test(mountinfo, fields, .timeout = 20)
 	cr_expect(mountinfo_is(mount.options, "rw,noatime"));
 	cr_expect(mountinfo_is(mount.type, "ext3"));
 	cr_expect(mountinfo_is(mount.super, "rw,errors=continue"));
+	cr_expect(mount.linked);
+}
+
+Test(mountinfo, propagation, .timeout = 20)
+{
+	static const struct {
+		const char *line;
+		bool linked;
+	} rows[] = {
+		{ "1 2 0:3 / /x rw - tmpfs none rw", false },
+		{ "1 2 0:3 / /x rw unbindable - tmpfs none rw", false },
+		{ "1 2 0:3 / /shared:1 rw - tmpfs shared:1 rw", false },
+		{ "1 2 0:3 / /x rw shared:1 - tmpfs none rw", true },
+		{ "1 2 0:3 / /x rw master:1 - tmpfs none rw", true },
+		{ "1 2 0:3 / /x rw new shared:9 propagate_from:2 - tmpfs none rw", true },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct mountinfo mount;
+
+		cr_expect(mountinfo_parse(text_of(rows[i].line), &mount) && mount.linked == rows[i].linked,
+			  "%s", rows[i].line);
+	}
 }
 
 Test(mountinfo, lines, .timeout = 20)

@@ -66,8 +66,7 @@ Test(mounts, what_may_differ, .timeout = 20)
 		{ "more flags than planned", "/usr ro,nosuid,nodev", "/usr ro,nosuid,nodev,noexec", 0 },
 		{ "a mask before what it is made of", "41 69",
 		  "51 49 0:40 /null /proc/kmsg ro,nosuid,noexec - tmpfs dev rw\n41 69", 1 },
-		{ "optional fields", "noexec,relatime - proc", "noexec,relatime shared:1 master:2 - proc",
-		  0 },
+		{ "optional fields", "noexec,relatime - proc", "noexec,relatime unbindable new:2 - proc", 0 },
 		{ "what came with a bind", "",
 		  "77 43 0:50 /x /srv/a\\040b/deep/er rw,nosuid,nodev - tmpfs t rw\n", 1 },
 	};
@@ -149,6 +148,10 @@ Test(mounts, what_may_not, .timeout = 20)
 		  "/proc/keys" },
 		{ "a removed mount point", "/usr /usr ro", "/usr /usr//deleted ro", "mount at /usr" },
 		{ "a broken escape", "/srv/a\\040b rw", "/srv/a\\04 rw", "cannot be read" },
+		{ "shared with the host", "/usr ro,nosuid,nodev,relatime -",
+		  "/usr ro,nosuid,nodev,relatime shared:1 -", "/usr that is not private" },
+		{ "a slave of the host's", "/usr/src ro,nosuid,nodev,relatime -",
+		  "/usr/src ro,nosuid,nodev,relatime x master:7 -", "/usr/src that is not private" },
 		{ "no mount table", "41 69 254:0", "garbage\n41 69 254:0", "cannot be read: garbage" },
 		{ "a cut line", "- devpts devpts rw,mode=620\n", "", "cannot be read" },
 	};

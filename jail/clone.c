@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -59,6 +60,44 @@ long clone_call(struct clone_args *args, void *stack, void (*fn)(void *arg), voi
 	return clone_raw(args, sizeof(*args), fn, arg);
 }
 
+static int wait_for(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+}
+
+int clone_begin(struct clone_helper *helper, uint64_t flags, void (*fn)(void *arg), void *arg)
+{
+	struct clone_args args = { .flags = CLONE_VM | flags };
+	sigset_t all;
+	sigset_t before;
+	long pid;
+
+	*helper = (struct clone_helper){ .stack = malloc(CLONE_STACK_BYTES) };
+	if (!helper->stack)
+		return -ENOMEM;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = clone_call(&args, helper->stack, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	helper->pid = pid > 0 ? (int)pid : 0;
+	if (pid < 0)
+		clone_end(helper);
+	return pid < 0 ? (int)pid : 0;
+}
+
+int clone_end(struct clone_helper *helper)
+{
+	int status = helper->pid ? wait_for(helper->pid) : 0;
+
+	free(helper->stack);
+	*helper = (struct clone_helper){ 0 };
+	return status;
+}
+
 int clone_run(uint64_t flags, void (*fn)(void *arg), void *arg)
 {
 	struct clone_args args = { .flags = CLONE_VM | CLONE_VFORK | flags };
@@ -71,12 +110,8 @@ int clone_run(uint64_t flags, void (*fn)(void *arg), void *arg)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = clone_call(&args, stack, fn, arg);
-	if (pid > 0) {
-		while (waitpid((pid_t)pid, &status, __WALL) < 0 && errno == EINTR)
-			;
-	}
+	if (pid > 0)
+		status = wait_for((pid_t)pid);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (pid < 0)
-		return (int)pid;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+	return pid < 0 ? (int)pid : status;
 }

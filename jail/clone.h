@@ -26,4 +26,16 @@ long clone_call(struct clone_args *args, void *stack, void (*fn)(void *arg), voi
  * Blocks signals meanwhile. Returns the exit status (0..255) or a negative errno. */
 int clone_run(uint64_t flags, void (*fn)(void *arg), void *arg);
 
+/* A child that works beside its maker: begun, then waited for. All zeros: none. */
+struct clone_helper {
+	int pid;
+	void *stack; /* heap */
+};
+
+/* Start fn(arg) in a child that shares memory (CLONE_VM|flags). 0; a negative errno, and *helper is none. */
+int clone_begin(struct clone_helper *helper, uint64_t flags, void (*fn)(void *arg), void *arg);
+/* Wait for its end; afterwards *helper is none, and so it may be called again. Returns the exit status, 255 if it was
+ * killed, 0 if there is none. */
+int clone_end(struct clone_helper *helper);
+
 #endif

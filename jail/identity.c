@@ -168,7 +168,7 @@ static int map_and_open(int pid, const char *uid_map, const char *gid_map, struc
 static int make_user_ns(struct identity *identity, const char *uid_map, const char *gid_map,
 			struct warder_error *err)
 {
-	struct identity_helper *helper;
+	struct clone_helper *helper;
 	struct clone_args args = { .flags = CLONE_VM | CLONE_NEWUSER };
 	owned_fd int supervisor_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	sigset_t all;
@@ -204,13 +204,8 @@ static int make_user_ns(struct identity *identity, const char *uid_map, const ch
 
 void identity_reap(struct identity *identity)
 {
-	while (identity->helper_count) {
-		struct identity_helper *helper = &identity->helpers[--identity->helper_count];
-
-		while (waitpid(helper->pid, NULL, __WALL) < 0 && errno == EINTR)
-			;
-		free(helper->stack);
-	}
+	while (identity->helper_count)
+		clone_end(&identity->helpers[--identity->helper_count]);
 }
 
 int identity_lease(struct identity *ret, struct warder_error *err)

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "jail/clone.h"
 
 /* Host ids 1879048192 to 2147483647: above the range that systemd-nspawn takes, below what 32-bit tools mistake for
  * negative. 4096 jails at once, 65536 ids each. */
@@ -35,10 +36,7 @@ struct identity {
 	bool fresh;     /* the nesting limits of the namespace are not written yet */
 	struct identity_owner owners[8];
 	unsigned int owner_count;
-	struct identity_helper {
-		int pid;     /* a killed helper that is still to be reaped, or 0 */
-		void *stack; /* it may be on it until then */
-	} helpers[9];
+	struct clone_helper helpers[9]; /* killed, but still to be reaped */
 	unsigned int helper_count;
 };
 

@@ -9,6 +9,7 @@
  *   cgroup      leaf with limits
  *   streams     pipes and sockets
  *   plan        the block in a memfd
+ *   build-root  the prepared mount namespace, made meanwhile
  *   spawn       clone3 + exec of init       --->  init: join-cgroup time-namespace oom-score root
  *                                                 attach-mounts proc scratch pts network hostname
  *                                                 cgroup-namespace user-namespace no-nesting fork
@@ -224,7 +225,13 @@ static int step_plan(struct jail_run *run, struct warder_error *err)
 	return ret;
 }
 
-/* ---- spawn ---- */
+/* ---- root, spawn ---- */
+
+/* The preparation began it, and this launch needs it now. */
+static int step_build_root(struct jail_run *run, struct warder_error *err)
+{
+	return template_finish_root(run->tmpl, err);
+}
 
 static uint64_t spawn_namespaces(const struct jail_plan *plan)
 {
@@ -512,6 +519,7 @@ static const struct step {
 	{ "cgroup", step_cgroup, undo_cgroup },
 	{ "streams", step_streams, undo_streams }, /* after identity: the pipes belong to the jail's user */
 	{ "plan", step_plan, undo_plan },
+	{ "build-root", step_build_root, NULL },
 	{ "spawn", step_spawn, undo_spawn },
 	{ "setup", step_setup, NULL },
 	{ "read-back", step_read_back, undo_read_back }, /* the payload waits: nothing untrusted has run */

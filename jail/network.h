@@ -10,11 +10,11 @@
 #define WARDER_JAIL_NETWORK_H
 
 #include "base/error.h"
+#include "jail/clone.h"
 
 struct network {
 	int ns_fd; /* after network_finish(); -1 before */
-	int pid;   /* helper to be reaped, or 0 */
-	void *stack;
+	struct clone_helper helper;
 	long result; /* written by the helper: descriptor or negative errno */
 };
 

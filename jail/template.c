@@ -111,50 +111,20 @@ int template_clone_tree(const struct rootfs_entry *entry, struct identity *ident
 
 /* ---- the prepared root ---- */
 
-struct build {
-	struct wire_block *block;
-	long error;
-	const char *what;
-	long ns_fd;
-};
-
-/*
- * Shares our descriptors, so that the namespace's descriptor is ours; but nothing after that: a child that another thread
- * starts has copies of all of ours until its exec, and one of a file written here would keep the root from being made
- * read-only.
- */
+/* Begins with our descriptors, so that the namespace's is ours, and goes on with a table of its own: a file of the root
+ * that is open for writing in a child which another thread forks just then would keep the root from becoming read-only. */
 static void build_root(void *arg)
 {
-	struct build *build = arg;
+	struct template_root *root = arg;
 
-	build->what = "/proc/self/ns/mnt";
-	build->ns_fd = sys(openat, AT_FDCWD, build->what, O_RDONLY | O_CLOEXEC, 0);
-	build->error = build->ns_fd < 0 ? build->ns_fd : sys(unshare, CLONE_FILES);
-	if (build->error == 0)
-		build->error = root_build(build->block, &build->what);
-	if (build->error == 0)
-		build->error = root_detach();
+	root->what = "/proc/self/ns/mnt";
+	root->ns_fd = sys(openat, AT_FDCWD, root->what, O_RDONLY | O_CLOEXEC, 0);
+	root->error = root->ns_fd < 0 ? root->ns_fd : sys(unshare, CLONE_FILES);
+	if (root->error == 0)
+		root->error = root_build(root->block, &root->what);
+	if (root->error == 0)
+		root->error = root_detach();
 	sys(exit_group, 0);
-}
-
-static int make_root(struct jail_template *tmpl, struct warder_error *err)
-{
-	/* An error until the child says otherwise: it may be killed half-way. */
-	struct build build = {
-		.block = block_header(&tmpl->block), .what = "killed half-way", .error = -EINTR, .ns_fd = -1
-	};
-	int ret = clone_run(CLONE_FILES | CLONE_NEWNS, build_root, &build);
-
-	if (build.ns_fd >= 0)
-		tmpl->mount_ns_fd = (int)build.ns_fd;
-	if (ret < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", -ret,
-				       "cannot make a mount namespace (needs user.max_mnt_namespaces > 0)");
-	if (ret != 0 || build.error < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
-				       build.error < 0 ? (int)-build.error : EINTR,
-				       "cannot build the root: %s", build.what);
-	return 0;
 }
 
 /* Trees of all entries that are not attached launch by launch. They stay open only while the root is built. */
@@ -182,10 +152,43 @@ static void close_trees(struct jail_template *tmpl)
 		fd_done(&entries[i].fd);
 }
 
-static int realise(struct jail_template *tmpl, struct warder_error *err)
+static int begin_root(struct jail_template *tmpl, struct warder_error *err)
 {
 	int ret;
 
+	if (open_trees(tmpl, err) < 0) {
+		close_trees(tmpl);
+		return -1;
+	}
+	/* An error until the helper says otherwise: it may be killed half-way. */
+	tmpl->root = (struct template_root){
+		.block = block_header(&tmpl->block), .what = "killed half-way", .error = -EINTR, .ns_fd = -1
+	};
+	ret = clone_begin(&tmpl->root.helper, CLONE_FILES | CLONE_NEWNS, build_root, &tmpl->root);
+	if (ret == 0)
+		return 0;
+	close_trees(tmpl);
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", -ret,
+			       "cannot make a mount namespace (needs user.max_mnt_namespaces > 0)");
+}
+
+int template_finish_root(struct jail_template *tmpl, struct warder_error *err)
+{
+	struct template_root *root = &tmpl->root;
+
+	if (!root->helper.pid)
+		return 0;
+	clone_end(&root->helper);
+	close_trees(tmpl);
+	tmpl->mount_ns_fd = root->ns_fd < 0 ? -1 : (int)root->ns_fd;
+	if (root->error < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", (int)-root->error,
+				       "cannot build the root: %s", root->what);
+	return 0;
+}
+
+static int realise(struct jail_template *tmpl, struct warder_error *err)
+{
 	if (rootfs_open(&tmpl->plan.rootfs, err) < 0)
 		return -1;
 	if (read_own_namespaces(tmpl, err) < 0)
@@ -201,11 +204,10 @@ static int realise(struct jail_template *tmpl, struct warder_error *err)
 		return -1;
 	if (!tmpl->plan.privileged)
 		return 0;
-	ret = open_trees(tmpl, err);
-	if (ret == 0)
-		ret = make_root(tmpl, err);
-	close_trees(tmpl);
-	return ret;
+	if (begin_root(tmpl, err) < 0)
+		return -1;
+	/* A single launch goes on meanwhile, and waits for it before the spawn. */
+	return tmpl->reusable ? template_finish_root(tmpl, err) : 0;
 }
 
 int jail_prepare(struct jail_plan *plan, const struct jail_host *host, bool reusable,
@@ -240,8 +242,11 @@ int jail_prepare(struct jail_plan *plan, const struct jail_host *host, bool reus
 
 void jail_template_free(struct jail_template *tmpl)
 {
+	struct warder_error ignored;
+
 	if (!tmpl)
 		return;
+	template_finish_root(tmpl, &ignored);
 	if (tmpl->ahead) {
 		network_done(tmpl->ahead);
 		free(tmpl->ahead);

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "jail/block.h"
+#include "jail/clone.h"
 #include "jail/identity.h"
 #include "jail/jail.h"
 #include "jail/network.h"
@@ -22,15 +23,25 @@ struct template_namespace {
 };
 extern const struct template_namespace template_namespaces[TEMPLATE_NAMESPACES];
 
+/* The root of a privileged template in the making: a helper builds it beside what this process does. */
+struct template_root {
+	struct clone_helper helper;
+	struct wire_block *block;
+	long error; /* the helper's: a negative errno at `what` */
+	const char *what;
+	long ns_fd;
+};
+
 struct jail_template {
 	struct jail_plan plan;
 	const struct jail_host *host;
 	bool reusable;
-	int owner_pid;                             /* the process whose life the jails are tied to */
-	atomic_bool used;                          /* a template that is not reusable has been launched */
-	atomic_bool cleaned;                       /* leftovers of dead supervisors have been looked for */
-	struct block block;                        /* what every launch's block begins with */
-	int image_fd;                              /* the init program */
+	int owner_pid;       /* the process whose life the jails are tied to */
+	atomic_bool used;    /* a template that is not reusable has been launched */
+	atomic_bool cleaned; /* leftovers of dead supervisors have been looked for */
+	struct block block;  /* what every launch's block begins with */
+	int image_fd;        /* the init program */
+	struct template_root root;
 	int mount_ns_fd;                           /* the prepared root, privileged launches; -1 otherwise */
 	int supervisor_fd;                         /* pidfd of this process */
 	ino_t own_namespaces[TEMPLATE_NAMESPACES]; /* this process's, which no jail may have */
@@ -42,6 +53,8 @@ struct jail_template {
 	unsigned int pool_count;
 };
 
+/* Wait until the root is built, if it is still in the making. 0, also for a template without; -1 with *err. */
+int template_finish_root(struct jail_template *tmpl, struct warder_error *err);
 /* Take a leased identity out of the pool, or lease one. Give it back, or end it. */
 int template_take_identity(struct jail_template *tmpl, struct identity *ret, struct warder_error *err);
 void template_give_identity(struct jail_template *tmpl, struct identity *identity);

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +270,48 @@ Test(library, threads_share_templates, .timeout = 200)
 	warder_template_free(tmpls[0]);
 	warder_template_free(tmpls[1]);
 	cr_expect(open_descriptors() == before, "%d descriptors, before %d", open_descriptors(), before);
+}
+
+/* A forked child has a copy of every descriptor of that moment, also of files that a root in the making has open. */
+static void *fork_on(void *arg)
+{
+	atomic_bool *done = arg;
+	pid_t pids[16] = { 0 };
+
+	for (size_t i = 0; !atomic_load(done); i = (i + 1) % 16) {
+		if (pids[i] > 0)
+			waitpid(pids[i], NULL, 0);
+		pids[i] = fork();
+		if (pids[i] == 0) {
+			usleep(3000);
+			_exit(0);
+		}
+	}
+	for (size_t i = 0; i < 16; i++)
+		if (pids[i] > 0)
+			waitpid(pids[i], NULL, 0);
+	return NULL;
+}
+
+Test(library, prepares_while_another_thread_forks, .timeout = 120)
+{
+	struct warder_policy *policy = easy_policy();
+	atomic_bool done = false;
+	pthread_t thread;
+
+	cr_assert(pthread_create(&thread, NULL, fork_on, &done) == 0);
+	for (int i = 0; i < 100; i++) {
+		struct warder_template *tmpl = NULL;
+		struct warder_error err;
+
+		if (warder_prepare(policy, NULL, &tmpl, &err) != 0)
+			cr_expect(err.code == WARDER_ERROR_UNSUPPORTED_POLICY, "preparation %d: %s", i,
+				  err.text);
+		warder_template_free(tmpl);
+	}
+	atomic_store(&done, true);
+	pthread_join(thread, NULL);
+	warder_policy_free(policy);
 }
 
 Test(library, a_wrong_use_is_an_error, .timeout = 60)

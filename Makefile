@@ -48,7 +48,7 @@ INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
 TEST_SRC  := $(sort $(wildcard tests/unit/*.c tests/mechanism/*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Tests reach inside: they link with everything but the command line's main.
-TEST_OBJ  := $(LIB_OBJ) $(filter-out %/main.o,$(CLI_SRC:%.c=$(BUILD)/lib/%.o))
+TEST_OBJ  := $(LIB_OBJ) $(filter-out %/main.o %/heap.o,$(CLI_SRC:%.c=$(BUILD)/lib/%.o))
 # An argv of literals is what a test wants to write, and a message may be cut.
 TEST_CFLAGS = $(ALL_CFLAGS) -Wno-write-strings $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 # libseccomp is the second opinion that the system call filter and its table are compared with.

@@ -729,6 +729,7 @@ int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder
 	drive(&loop);
 	drain(&loop);
 	run_kill(run); /* the release tells if it does not die */
+	template_leave_root(run->tmpl);
 	cgroup_final(&run->cgroup, &final);
 	judge(&loop, &final);
 	return run_release(run, err);

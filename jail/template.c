@@ -187,6 +187,20 @@ int template_finish_root(struct jail_template *tmpl, struct warder_error *err)
 	return 0;
 }
 
+static void close_root(void *arg)
+{
+	sys(close, ((struct jail_template *)arg)->mount_ns_fd);
+	sys(exit_group, 0);
+}
+
+void template_leave_root(struct jail_template *tmpl)
+{
+	if (tmpl->reusable || tmpl->mount_ns_fd < 0 || tmpl->root.helper.pid)
+		return;
+	if (clone_begin(&tmpl->root.helper, CLONE_FILES, close_root, tmpl) == 0)
+		tmpl->root.ns_fd = -1;
+}
+
 static int realise(struct jail_template *tmpl, struct warder_error *err)
 {
 	if (rootfs_open(&tmpl->plan.rootfs, err) < 0)

@@ -55,6 +55,8 @@ struct jail_template {
 
 /* Wait until the root is built, if it is still in the making. 0, also for a template without; -1 with *err. */
 int template_finish_root(struct jail_template *tmpl, struct warder_error *err);
+/* The last jail of a single-use template is dead: a helper gives the root up meanwhile, which takes the kernel a while. */
+void template_leave_root(struct jail_template *tmpl);
 /* Take a leased identity out of the pool, or lease one. Give it back, or end it. */
 int template_take_identity(struct jail_template *tmpl, struct identity *ret, struct warder_error *err);
 void template_give_identity(struct jail_template *tmpl, struct identity *identity);

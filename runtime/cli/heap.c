@@ -1,11 +1,12 @@
 /*
  * heap: the command line tool's malloc.
  *
- * The tool lives for one command. musl's malloc maps and unmaps every object of a few pages by itself; each unmap makes the
- * kernel flush the TLB of every CPU on which a helper shares this memory, and each page is faulted in by itself.
- * A launch did some fourteen of these, of about 0.03 ms each. Here small objects come out of one arena that is mapped with its pages, and are given
- * back only by the end of the process, except the newest, which is what growing and scratch objects are. Large objects, as
- * kept output is, are mapped, remapped and unmapped one by one, so that the arena does not grow with what a program prints.
+ * The tool lives for one command. musl's malloc maps and unmaps every object of a few pages by itself; each unmap makes
+ * the kernel flush the TLB of every CPU on which a helper shares this memory, and each page is faulted in by itself. A
+ * launch did some fourteen of these, of about 0.03 ms each. Here small objects come out of one arena that is mapped with
+ * its pages, and are given back only by the end of the process, except the newest, which is what growing and scratch
+ * objects are. Large objects, as kept output is, are mapped, remapped and unmapped one by one, so that the arena does not
+ * grow with what a program prints.
  *
  * Only the static tool is linked with it (the library's callers have their own heap). One thread; helpers that
  * share memory allocate nothing.

@@ -108,6 +108,16 @@ static int refuse_command(const char *name)
 	return EXIT_REFUSED;
 }
 
+/* Behind a word of the command's own, as in "policy show --help". What run has there is the program's. */
+static bool asks_help(const struct command *command, char *const *rest)
+{
+	for (; command->flags != FLAG_RUN && *rest; rest++) {
+		if (strcmp(*rest, "--help") == 0)
+			return true;
+	}
+	return false;
+}
+
 static int dispatch(const struct command *command, char **argv)
 {
 	struct warder_error err = { 0 };
@@ -116,28 +126,43 @@ static int dispatch(const struct command *command, char **argv)
 
 	if (request_parse(command->flags, argv, &request, &err) != 0)
 		return command_refuse(&request, &err, EXIT_REFUSED);
-	if (request.help)
+	if (request.help || asks_help(command, request.rest))
 		return print_help(command);
 	status = command->run(&request, argv);
 	request_done(&request);
 	return status;
 }
 
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; command_at(i); i++) {
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	}
+	return NULL;
+}
+
 static int choose(char **argv)
 {
+	const struct command *command;
+	bool help = false;
+
 	if (!argv[0]) {
 		term_complain("which command? \"warder --help\" lists them");
 		return EXIT_REFUSED;
 	}
-	if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
+	if (strcmp(argv[0], "help") == 0 && argv[1]) {
+		help = true;
+		argv++;
+	}
+	if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 || strcmp(argv[0], "help") == 0)
 		return print_usage();
 	if (strcmp(argv[0], "--version") == 0)
 		return printf("warder %s\n", warder_version()) < 0;
-	for (size_t i = 0; command_at(i); i++) {
-		if (strcmp(commands[i].name, argv[0]) == 0)
-			return dispatch(&commands[i], argv + 1);
-	}
-	return refuse_command(argv[0]);
+	command = find(argv[0]);
+	if (!command)
+		return refuse_command(argv[0]);
+	return help ? print_help(command) : dispatch(command, argv + 1);
 }
 
 int main(int argc, char **argv)

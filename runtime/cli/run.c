@@ -153,24 +153,32 @@ static int print_json(const struct warder_result *result, struct warder_error *e
 	return status;
 }
 
-static int write_receipt(const struct session *session, const struct warder_result *result,
-			 struct warder_error *err)
+/* Takes the text, which is NULL without memory. */
+static int write_receipt(const struct session *session, char *json, struct warder_error *err)
 {
 	const char *path = session->request->receipt;
-	char *json = result_receipt_json(result);
-	int status;
+	int status = 0;
 
 	if (!json)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
 	if (strcmp(path, "-") == 0) {
 		file_write_all(STDERR_FILENO, json, strlen(json));
 		file_write_all(STDERR_FILENO, "\n", 1);
-		status = 0;
 	} else {
 		status = file_replace(session->receipt_dir_fd, path, json, strlen(json), err);
 	}
 	free(json);
 	return status;
+}
+
+/* Nothing ran: an older receipt in that place must not pass for this one's. */
+static int refuse(const struct session *session, const struct warder_error *why, int status)
+{
+	struct warder_error err = { 0 };
+
+	if (session->receipt_dir_fd >= 0 && write_receipt(session, result_error_json(why), &err) != 0)
+		term_error(&err);
+	return command_refuse(session->request, why, status);
 }
 
 /* Tell how it ended; the exit status. Who asked for a result or a receipt and gets none must not go on as if all was
@@ -185,7 +193,7 @@ static int finish(const struct session *session, const struct warder_result *res
 	else
 		tell(session, result);
 	if (status == 0 && session->request->receipt)
-		status = write_receipt(session, result, &err);
+		status = write_receipt(session, result_receipt_json(result), &err);
 	if (status == 0)
 		return exit_status(session, &result->outcome);
 	term_error(&err);
@@ -204,7 +212,7 @@ static int wait_for(struct session *session, struct warder_run *run)
 	status = warder_wait(run, &result, &err);
 	running = NULL;
 	if (status != 0)
-		return command_refuse(session->request, &err, EXIT_REFUSED);
+		return refuse(session, &err, EXIT_REFUSED);
 	session->write_error = result->outcome.receiver_errno;
 	status = finish(session, result);
 	warder_result_free(result);
@@ -228,7 +236,7 @@ static int launch(struct session *session, struct warder_template *tmpl)
 	if (caught)
 		return 128 + caught;
 	if (warder_launch(tmpl, &command, &run, &err) != 0)
-		return command_refuse(session->request, &err, error_exit_status(err.code));
+		return refuse(session, &err, error_exit_status(err.code));
 	status = wait_for(session, run);
 	warder_run_free(run);
 	return status;
@@ -248,7 +256,7 @@ static int prepare_and_launch(struct session *session)
 	int status;
 
 	if (warder_prepare(request->policy, &options, &tmpl, &err) != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return refuse(session, &err, EXIT_REFUSED);
 	status = launch(session, tmpl);
 	warder_template_free(tmpl);
 	return status;
@@ -263,15 +271,16 @@ int run_command(struct request *request, char **argv)
 	if (!request->rest[0]) {
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
 			  "which program? warder run [FLAG...] -- PROGRAM");
-		return command_refuse(request, &err, EXIT_REFUSED);
+		return refuse(&session, &err, EXIT_REFUSED);
 	}
 	catch_signals();
-	if (request_load(FLAG_RUN, argv, request, &err) != 0)
-		return command_refuse(request, &err, EXIT_REFUSED);
 	if (request->receipt && strcmp(request->receipt, "-") != 0 &&
 	    file_open_place(request->receipt, &session.receipt_dir_fd, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	status = prepare_and_launch(&session);
+	if (request_load(FLAG_RUN, argv, request, &err) != 0)
+		status = refuse(&session, &err, EXIT_REFUSED);
+	else
+		status = prepare_and_launch(&session);
 	fd_done(&session.receipt_dir_fd);
 	return status;
 }

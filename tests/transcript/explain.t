@@ -145,3 +145,22 @@ $ warder --help | grep -c $'\033'; TERM=xterm script -qec 'warder --help' /dev/n
 | colour
 | 0
 ? 1
+
+= help, by any of its names
+$ for words in "--help" "-h" "help"; do warder $words | head -1; done
+|~ ^warder: run programs nobody trusts
+|~ ^warder: run programs nobody trusts
+|~ ^warder: run programs nobody trusts
+
+= help of a command
+$ for words in "policy --help" "help policy" "policy show --help" "policy check --help x.json"; do warder $words | head -1; done; warder help nonsense
+| usage: warder policy check FILE... | policy show PRESET|FILE
+| usage: warder policy check FILE... | policy show PRESET|FILE
+| usage: warder policy check FILE... | policy show PRESET|FILE
+| usage: warder policy check FILE... | policy show PRESET|FILE
+! warder: unknown command nonsense; known: "run", "explain", "policy", "doctor", "completion"
+? 125
+
+= a program's own --help is the program's
+$ warder run -- true --help | head -1
+|~ ^Usage: 

@@ -70,6 +70,17 @@ $ for file in link fifo /dev/null; do warder run --receipt $file -- echo started
 | fifo
 | link
 
+= a refusal takes the place of an older receipt
+$ warder run --receipt r.json -- true; warder run --receipt r.json --cwd /nowhere -- true 2>err; echo $?; python3 -c 'import json; r = json.load(open("r.json")); print(r["status"], r["error"]["field"])'; grep -c . err
+| 125
+| rejected workingDirectory
+| 1
+
+= so does a program that is not there
+$ warder run --receipt r.json -- true; warder run --receipt r.json -- /no/such 2>err; echo $?; python3 -c 'import json; print(json.load(open("r.json"))["error"]["kind"])'
+| 127
+| notFound
+
 = the receipt goes where its path led before the start
 needs place
 + chmod 777 .; mkdir -m 777 sub; mkdir other

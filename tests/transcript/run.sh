@@ -102,7 +102,7 @@ run_case()
 	[ -n "$title" ] || return 0
 	count=$((count + 1))
 	for condition in $needs; do
-		reason=$(unmet "$condition")
+		reason=$(unmet "$condition" </dev/null)
 		[ -z "$reason" ] && continue
 		echo "ok $count - $title # SKIP $reason"
 		return 0

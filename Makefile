@@ -41,9 +41,11 @@ say = $(if $(quiet),$(Q),@printf '  %-7s %s\n' $(1) $(2);)
 LIB_SRC   := $(sort $(wildcard base/*.c policy/*.c rootfs/*.c jail/*.c backends/*.c runtime/*.c) jail/inside/root.c)
 LIB_ASM   := $(wildcard jail/*.S)
 CLI_SRC   := $(sort $(wildcard runtime/cli/*.c))
+ATTEMPTS_SRC := $(sort $(wildcard tests/escape/*.c))
 INIT_SRC  := $(sort $(wildcard jail/inside/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/lib/%.o) $(LIB_ASM:%.S=$(BUILD)/lib/%.o)
 TOOL_OBJ  := $(LIB_SRC:%.c=$(BUILD)/tool/%.o) $(LIB_ASM:%.S=$(BUILD)/tool/%.o) $(CLI_SRC:%.c=$(BUILD)/tool/%.o)
+ATTEMPTS_OBJ := $(ATTEMPTS_SRC:%.c=$(BUILD)/tool/%.o)
 INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
 TEST_SRC  := $(sort $(wildcard tests/unit/*.c tests/mechanism/*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -66,7 +68,7 @@ TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idiraft
 .PHONY: all lib tool test-programs asan-programs tsan-programs guest-programs fuzz-programs
 .PHONY: help demo check check-root check-vm asan tsan fuzz bench lint fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
-tool: $(BUILD)/warder
+tool: $(BUILD)/warder $(BUILD)/warder-attempts
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a
 
 help:
@@ -104,6 +106,10 @@ $(BUILD)/tool/%.o: %.S $(BUILD)/init.elf
 
 $(BUILD)/warder: $(TOOL_OBJ)
 	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) -o $@ $(TOOL_OBJ)
+
+# What `warder doctor --attack` tries in a jail.
+$(BUILD)/warder-attempts: $(ATTEMPTS_OBJ)
+	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) -o $@ $(ATTEMPTS_OBJ)
 
 # The library as one object, in which only what warder.h declares is still a global symbol.
 $(BUILD)/libwarder.o: $(LIB_OBJ)
@@ -190,7 +196,8 @@ SHARE      := $(PREFIX)/share
 MAN        := $(wildcard docs/*.[1-8])
 COMPLETION := $(wildcard docs/completion/warder.bash)
 # What `install` puts below DESTDIR, and `uninstall` takes away again.
-INSTALLED = $(PREFIX)/bin/warder $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarder.so $(LIBDIR)/libwarder.a \
+INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts \
+            $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarder.so $(LIBDIR)/libwarder.a \
             $(LIBDIR)/pkgconfig/warder.pc $(PREFIX)/include/warder.h $(SHARE)/doc/warder/NEWS.md \
             $(COMPLETION:%=$(SHARE)/bash-completion/completions/warder) \
             $(foreach page,$(MAN),$(SHARE)/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
@@ -198,6 +205,7 @@ INSTALLED = $(PREFIX)/bin/warder $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarde
 install: all                        ## install below PREFIX (/usr/local); DESTDIR is respected
 	$(Q)mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(Q)install -m 755 $(BUILD)/warder $(DESTDIR)$(PREFIX)/bin/
+	$(Q)install -m 755 $(BUILD)/warder-attempts $(DESTDIR)$(PREFIX)/libexec/warder/
 	$(Q)install -m 755 $(BUILD)/libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder.so
 	$(Q)install -m 644 $(BUILD)/libwarder.a $(DESTDIR)$(LIBDIR)/

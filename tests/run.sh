@@ -155,6 +155,7 @@ run_root() {
 	fi
 	tests root as_root build/gcc unit mechanism
 	suite root transcript as_root env WARDER=build/gcc/warder tests/transcript/run.sh
+	suite root escape as_root env WARDER=build/gcc/warder tests/escape/run.sh
 	suite root install as_root tests/install.sh build/gcc
 }
 
@@ -166,6 +167,7 @@ run_user() {
 	fi
 	tests user as_user build/gcc mechanism
 	suite user transcript as_user env WARDER=build/gcc/warder tests/transcript/run.sh
+	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
 }
 
 run_asan() {
@@ -211,6 +213,7 @@ run_vm() {
 	esac
 	in_guest mechanism "$here/criterion.sh $(programs guest build/gcc | tr '\n' ' ')"
 	in_guest transcript "WARDER=build/gcc/warder tests/transcript/run.sh"
+	in_guest escape "WARDER=build/gcc/warder tests/escape/run.sh"
 }
 
 # ---- what was asked for ----

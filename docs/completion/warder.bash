@@ -20,7 +20,7 @@ _warder()
 	run) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --receipt --json --help' ;;
 	explain) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --json --help' ;;
 	policy) flags='--help check show' ;;
-	doctor) flags='--cgroup-parent --json --clean --help' ;;
+	doctor) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --json --clean --attack --help' ;;
 	completion) flags='--help' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$flags" -A file -- "$word")

@@ -27,6 +27,8 @@ int run_command(struct request *request, char **argv);
 int explain_command(struct request *request, char **argv);
 int policy_command(struct request *request, char **argv);
 int doctor_command(struct request *request, char **argv);
+/* doctor --attack; changes *policy. */
+int attack_command(struct request *request, struct policy *policy);
 int completion_command(struct request *request, char **argv);
 
 /* Tell of an error of Warder's own: a line on standard error, or with --json an object on standard output. Returns

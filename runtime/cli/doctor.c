@@ -225,9 +225,21 @@ int doctor_command(struct request *request, char **argv)
 			  "doctor takes no argument such as \"%.80s\"", request->rest[0]);
 		return command_refuse(request, &err, EXIT_REFUSED);
 	}
-	request->base = "strict";
+	if (request->shapes_policy && !request->attack) {
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
+			  "doctor looks at the host; flags of a policy belong to doctor --attack");
+		return command_refuse(request, &err, EXIT_REFUSED);
+	}
+	if (request->attack && request->clean) {
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
+			  "--attack and --clean are two things to do; give one of them");
+		return command_refuse(request, &err, EXIT_REFUSED);
+	}
 	if (request_load(FLAG_DOCTOR, argv, request, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	status = examine(request, &request->policy->policy);
+	if (request->attack)
+		status = attack_command(request, &request->policy->policy);
+	else
+		status = examine(request, &request->policy->policy);
 	return status;
 }

@@ -85,6 +85,13 @@ static int choose_clean(struct request *request, const struct flag *flag, const 
 	return 0;
 }
 
+static int choose_attack(struct request *request, const struct flag *flag, const char *value,
+			 struct warder_error *err)
+{
+	request->attack = true;
+	return 0;
+}
+
 static int choose_help(struct request *request, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
@@ -250,7 +257,7 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 
 /* ---- the table ---- */
 
-#define POLICY_FLAG (FLAG_RUN | FLAG_EXPLAIN)
+#define POLICY_FLAG (FLAG_RUN | FLAG_EXPLAIN | FLAG_DOCTOR)
 #define EVERY       (FLAG_RUN | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION)
 
 static const struct flag flags[] = {
@@ -289,14 +296,15 @@ static const struct flag flags[] = {
 	  change_enforcement },
 	{ POLICY_FLAG, "--ceiling", "FILE", NULL, "the most a policy may ask (default: " DEFAULT_CEILING ")",
 	  choose_ceiling },
-	{ POLICY_FLAG | FLAG_DOCTOR, "--cgroup-parent", "DIR", NULL,
+	{ POLICY_FLAG, "--cgroup-parent", "DIR", NULL,
 	  "cgroup below which jails go (default: $WARDER_CGROUP_PARENT)", choose_cgroup_parent },
 	{ FLAG_RUN, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
 	  choose_receipt },
 	{ FLAG_EXPLAIN, "--backend", "NAME", NULL, "backend to explain: local", choose_backend },
-	{ FLAG_RUN | FLAG_EXPLAIN | FLAG_DOCTOR, "--json", NULL, NULL,
-	  "one JSON object on standard output instead", choose_json },
+	{ POLICY_FLAG, "--json", NULL, NULL, "one JSON object on standard output instead", choose_json },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what dead supervisors left", choose_clean },
+	{ FLAG_DOCTOR, "--attack", NULL, NULL,
+	  "try hostile code under the policy that the other flags make (default: strict)", choose_attack },
 	{ EVERY, "--help", NULL, NULL, "this text", choose_help },
 };
 
@@ -382,6 +390,9 @@ static int apply(struct request *request, const struct flag *flag, const char *v
 	int (*use)(struct request *, const struct flag *, const char *, struct warder_error *) =
 	    changing ? flag->change : flag->choose;
 
+	if ((flag->commands & POLICY_FLAG) == POLICY_FLAG && flag->choose != choose_cgroup_parent &&
+	    flag->choose != choose_json && !(flag->commands & FLAG_POLICY))
+		request->shapes_policy = true;
 	if (!use || use(request, flag, value, err) == 0)
 		return 0;
 	return error_context(err, "%s%s%.80s", flag->name, value ? " " : "", value ? value : "");

@@ -24,7 +24,8 @@ enum flag_command {
 };
 
 struct request {
-	bool help, json, clean;
+	bool help, json, clean, attack;
+	bool shapes_policy;            /* a flag that a policy is made with was given */
 	const char *base;              /* preset or file to start from; NULL: strict */
 	bool base_is_file;             /* --policy: never the name of a preset */
 	const char *ceiling_path;      /* NULL: the default place, if there is something */

@@ -28,8 +28,10 @@ static const struct command commands[] = {
 	{ "policy", FLAG_POLICY, "policy check FILE... | policy show PRESET|FILE",
 	  "validate or print policies", NULL, "warder policy show strict", policy_command },
 	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "what this host can enforce",
-	  "Exit status: 0 when the strict preset can be enforced, 1 when it cannot.\n", "warder doctor",
-	  doctor_command },
+	  "Exit status: 0 when the strict preset can be enforced, 1 when it cannot; with --attack 0 when "
+	  "every\n"
+	  "attempt is stopped that the policy does not allow, else 1.\n",
+	  "warder doctor", doctor_command },
 	{ "completion", FLAG_COMPLETION, "completion bash", "print the shell's completion script", NULL,
 	  "warder completion bash", completion_command },
 };

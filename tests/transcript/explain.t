@@ -98,6 +98,21 @@ $ warder doctor all
 ! warder: doctor takes no argument such as "all"
 ? 125
 
+= flags of a policy belong to an attack
+$ warder doctor --memory 1GiB
+! warder: doctor looks at the host; flags of a policy belong to doctor --attack
+? 125
+
+= attack or clean
+$ warder doctor --attack --clean
+! warder: --attack and --clean are two things to do; give one of them
+? 125
+
+= an attack that cannot be made is refused
+$ warder doctor --attack --network 2>/dev/null; echo $?; warder doctor --attack --json --allow example.org:443 | python3 -c 'import json, sys; print(json.load(sys.stdin)["status"])'
+| 125
+| rejected
+
 # ---- help
 
 = version

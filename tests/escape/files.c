@@ -1,0 +1,727 @@
+/*
+ * files: out of the root, or into what is shown read-only.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "tests/escape/attempts.h"
+
+/* Numbers of the calls that libc's headers may not know; the same on every architecture from 424 on. */
+#define NR_OPEN_TREE      428
+#define NR_MOVE_MOUNT     429
+#define NR_FSOPEN         430
+#define NR_FSCONFIG       431
+#define NR_FSMOUNT        432
+#define NR_FSPICK         433
+#define NR_OPENAT2        437
+#define NR_MOUNT_SETATTR  442
+#define NR_OPEN_TREE_ATTR 467
+
+#define AT "/tmp/warder-attempt" /* what attempts make */
+
+static int open_secret(const char *prefix, const struct marks *marks)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%s/secret", prefix, marks->dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		note("%s was opened", path);
+	return answer_hidden(fd);
+}
+
+static int read_secret(const struct attempt *self, const struct marks *marks)
+{
+	char path[128];
+
+	return open_secret(self->path ? process_path(self, marks, path, sizeof(path)) : "", marks);
+}
+
+static int climb(const struct attempt *self, const struct marks *marks)
+{
+	return open_secret("../../../../../../../../../../../../../../..", marks);
+}
+
+static int follow_link(const struct attempt *self, const struct marks *marks)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/secret", marks->dir);
+	unlink(AT "-link");
+	if (symlink(path, AT "-link") != 0)
+		return UNTRIED;
+	fd = open(AT "-link", O_RDONLY | O_CLOEXEC);
+	unlink(AT "-link");
+	return answer_hidden(fd);
+}
+
+/* A directory is moved away from below the one that is walked out of: ".." must end at the jail's root. */
+static int move_and_climb(const struct attempt *self, const struct marks *marks)
+{
+	char path[PATH_MAX];
+	int dir_fd, fd;
+
+	mkdir(AT "-a", 0700);
+	mkdir(AT "-a/b", 0700);
+	mkdir(AT "-a/b/c", 0700);
+	dir_fd = open(AT "-a/b/c", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0 || rename(AT "-a/b/c", AT "-c") != 0)
+		return UNTRIED;
+	snprintf(path, sizeof(path), "../../../../../../../..%s/secret", marks->dir);
+	fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+	rmdir(AT "-c");
+	rmdir(AT "-a/b");
+	rmdir(AT "-a");
+	return answer_hidden(fd);
+}
+
+static int read_home(const struct attempt *self, const struct marks *marks)
+{
+	const struct attempt there = { .path = marks->home };
+
+	return marks->home[0] ? list_directory(&there, marks) : UNTRIED;
+}
+
+static int use_descriptors(const struct attempt *self, const struct marks *marks)
+{
+	int found = -1;
+
+	for (int fd = 3; fd < 1024; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			found = fd;
+	if (found >= 0)
+		note("descriptor %d is open", found);
+	return found >= 0 ? REACHED : EBADF;
+}
+
+static int walk_descriptors(const struct attempt *self, const struct marks *marks)
+{
+	char path[PATH_MAX];
+	int answer = EBADF;
+
+	snprintf(path, sizeof(path), "../../../../../../../../..%s/secret", marks->dir);
+	for (int fd = 3; fd < 1024; fd++) {
+		if (openat(fd, path, O_RDONLY | O_CLOEXEC) >= 0)
+			answer = REACHED;
+	}
+	return answer;
+}
+
+/* Every link of /proc of another process than ourselves leads somewhere. */
+static int follow_process_links(const struct attempt *self, const struct marks *marks)
+{
+	static const char *const links[] = { "root", "cwd", "exe", "fd/0", "fd/1", "ns/mnt" };
+	DIR *dir = opendir("/proc");
+	const struct dirent *item;
+	char path[PATH_MAX], target[PATH_MAX];
+	int answer = CLEAN;
+
+	while (dir && (item = readdir(dir)) != NULL) {
+		if (atoi(item->d_name) <= 0 || atoi(item->d_name) == getpid())
+			continue;
+		for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+			snprintf(path, sizeof(path), "/proc/%s/%s", item->d_name, links[i]);
+			if (readlink(path, target, sizeof(target)) < 0)
+				continue;
+			note("%s can be followed", path);
+			answer = REACHED;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return dir ? answer : UNTRIED;
+}
+
+/* The root is ours, and none of the kernel's own file systems but /proc and /dev/pts is mounted. Of the host's /dev single
+ * nodes may be. */
+static bool is_foreign_mount(const char *line)
+{
+	static const char *const foreign[] = { "sysfs",       "cgroup",     "cgroup2", "debugfs",
+					       "tracefs",     "securityfs", "bpf",     "configfs",
+					       "binfmt_misc", "efivarfs",   "mqueue" };
+	char root[PATH_MAX], place[PATH_MAX], type[64];
+	const char *dash = strstr(line, " - ");
+
+	if (!dash || sscanf(dash, " - %63s", type) != 1 ||
+	    sscanf(line, "%*s %*s %*s %4095s %4095s", root, place) != 2)
+		return true;
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+		if (strcmp(type, foreign[i]) == 0)
+			return true;
+	return (strcmp(type, "devtmpfs") == 0 && strcmp(root, "/") == 0) ||
+	       (strcmp(place, "/") == 0 && strcmp(type, "tmpfs") != 0);
+}
+
+static int read_mounts(const struct attempt *self, const struct marks *marks)
+{
+	char *line = NULL;
+	size_t size = 0;
+	int answer = CLEAN;
+	FILE *file = fopen("/proc/self/mountinfo", "r");
+
+	while (file && getline(&line, &size, file) > 0) {
+		if (!is_foreign_mount(line))
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		note("%s", line);
+		answer = REACHED;
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return file ? answer : UNTRIED;
+}
+
+/* Every mount has the option: field 6 of mountinfo. */
+static int mounts_lack(const char *option, const char *but, const char *nor)
+{
+	char *line = NULL;
+	size_t size = 0;
+	int answer = CLEAN;
+	FILE *file = fopen("/proc/self/mountinfo", "r");
+
+	while (file && getline(&line, &size, file) > 0) {
+		char place[PATH_MAX], options[256];
+
+		if (sscanf(line, "%*s %*s %*s %*s %4095s %255s", place, options) != 2)
+			continue;
+		if (!strstr(options, option) && strncmp(place, but, strlen(but)) != 0 &&
+		    strncmp(place, nor, strlen(nor)) != 0) {
+			note("%s is mounted without %s", place, option);
+			answer = REACHED;
+		}
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return file ? answer : UNTRIED;
+}
+
+static int find_suid_mount(const struct attempt *self, const struct marks *marks)
+{
+	return mounts_lack("nosuid", "\n", "\n");
+}
+
+/* The nodes of /dev are mounts of their own, and the masks of /proc are such nodes or an empty directory of /dev. */
+static int find_dev_mount(const struct attempt *self, const struct marks *marks)
+{
+	return mounts_lack("nodev", "/dev", "/proc/");
+}
+
+/* ---- mounts ---- */
+
+static int in_made_directory(int (*use)(const char *dir))
+{
+	int answer;
+
+	if (mkdir(AT, 0755) != 0 && errno != EEXIST)
+		return UNTRIED;
+	answer = use(AT);
+	umount2(AT, MNT_DETACH);
+	rmdir(AT);
+	return answer;
+}
+
+static int use_mount(const char *dir)
+{
+	return answer_of(mount("tmpfs", dir, "tmpfs", 0, NULL));
+}
+
+static int use_bind(const char *dir)
+{
+	return answer_of(mount("/", dir, NULL, MS_BIND | MS_REC, NULL));
+}
+
+static int use_proc(const char *dir)
+{
+	return answer_of(mount("proc", dir, "proc", 0, NULL));
+}
+
+static int use_sysfs(const char *dir)
+{
+	return answer_of(mount("sysfs", dir, "sysfs", 0, NULL));
+}
+
+static int use_cgroup(const char *dir)
+{
+	return answer_of(mount("cgroup2", dir, "cgroup2", 0, NULL));
+}
+
+static int use_move(const char *dir)
+{
+	return answer_past(mount("/proc", dir, NULL, MS_MOVE, NULL), EINVAL);
+}
+
+static int use_chroot(const char *dir)
+{
+	return answer_of(chroot(dir));
+}
+
+static int mount_tmpfs(const struct attempt *self, const struct marks *marks)
+{
+	return in_made_directory(use_mount);
+}
+
+static int mount_bind(const struct attempt *self, const struct marks *marks)
+{
+	return in_made_directory(use_bind);
+}
+
+static int mount_proc(const struct attempt *self, const struct marks *marks)
+{
+	return in_made_directory(use_proc);
+}
+
+static int mount_sysfs(const struct attempt *self, const struct marks *marks)
+{
+	return in_made_directory(use_sysfs);
+}
+
+static int mount_cgroup(const struct attempt *self, const struct marks *marks)
+{
+	return in_made_directory(use_cgroup);
+}
+
+static int mount_move(const struct attempt *self, const struct marks *marks)
+{
+	return in_made_directory(use_move);
+}
+
+static int try_chroot(const struct attempt *self, const struct marks *marks)
+{
+	return in_made_directory(use_chroot);
+}
+
+static int remount(const struct attempt *self, const struct marks *marks)
+{
+	return answer_past(mount(NULL, "/usr", NULL, MS_REMOUNT | MS_BIND, NULL), EINVAL);
+}
+
+static int share_mounts(const struct attempt *self, const struct marks *marks)
+{
+	return answer_of(mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL));
+}
+
+static int unmount_mask(const struct attempt *self, const struct marks *marks)
+{
+	return answer_past(umount2("/proc/kcore", MNT_DETACH), EINVAL);
+}
+
+static int unmount_root(const struct attempt *self, const struct marks *marks)
+{
+	return answer_of(umount2("/", MNT_DETACH));
+}
+
+/* The handle of inode 2, the root of most file systems of disks. */
+static int open_handle(const struct attempt *self, const struct marks *marks)
+{
+	struct {
+		unsigned int bytes;
+		int type;
+		unsigned char handle[8];
+	} shocker = { 8, 1, { 2 } };
+	int dir_fd = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return answer_past(syscall(SYS_open_by_handle_at, dir_fd, &shocker, O_RDONLY), ESTALE);
+}
+
+static int name_handle(const struct attempt *self, const struct marks *marks)
+{
+	struct {
+		unsigned int bytes;
+		int type;
+		unsigned char handle[128];
+	} handle = { .bytes = 128 };
+	int id;
+
+	return answer_past(syscall(SYS_name_to_handle_at, AT_FDCWD, "/usr", &handle, &id, 0), EOPNOTSUPP);
+}
+
+/* ---- writing where nothing is to be written ---- */
+
+/* A file without a name, which is gone with its descriptor. */
+static int make_unnamed(const struct attempt *self, const struct marks *marks)
+{
+	int fd = open(self->path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		close(fd);
+	return answer_hidden(fd);
+}
+
+static int write_workspace(const struct attempt *self, const struct marks *marks)
+{
+	int fd = open("/workspace/.warder-attempt", O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+
+	if (fd >= 0) {
+		close(fd);
+		unlink("/workspace/.warder-attempt");
+	}
+	return answer_hidden(fd);
+}
+
+/* A descriptor for reading, opened anew for writing through its own link. */
+static int reopen_for_writing(const struct attempt *self, const struct marks *marks)
+{
+	int read_fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	char path[64];
+
+	if (read_fd < 0)
+		return UNTRIED;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", read_fd);
+	return answer_of(open(path, O_WRONLY | O_CLOEXEC));
+}
+
+static int overwrite_self(const struct attempt *self, const struct marks *marks)
+{
+	return answer_of(open("/proc/self/exe", O_WRONLY | O_CLOEXEC));
+}
+
+static int set_mtime(const struct attempt *self, const struct marks *marks)
+{
+	struct stat st;
+	struct timespec times[2];
+
+	if (stat("/usr/bin/env", &st) != 0)
+		return UNTRIED;
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
+	return answer_of(utimensat(AT_FDCWD, "/usr/bin/env", times, 0));
+}
+
+static int change_owner(const struct attempt *self, const struct marks *marks)
+{
+	return answer_of(chown("/usr/bin/env", 0, 0));
+}
+
+static int set_suid(const struct attempt *self, const struct marks *marks)
+{
+	int fd = open(AT "-suid", O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
+	int answer;
+
+	if (fd < 0)
+		return UNTRIED;
+	answer = answer_of(fchmod(fd, 04755));
+	close(fd);
+	unlink(AT "-suid");
+	return answer;
+}
+
+static int make_suid(const struct attempt *self, const struct marks *marks)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, AT "-suid", O_CREAT | O_WRONLY | O_CLOEXEC, 06755);
+
+	int answer = answer_of(fd);
+
+	unlink(AT "-suid");
+	return answer;
+}
+
+static int make_node(mode_t type, dev_t device)
+{
+	int answer = answer_of(mknod(AT "-node", type | 0600, device));
+
+	unlink(AT "-node");
+	return answer;
+}
+
+static int make_null(const struct attempt *self, const struct marks *marks)
+{
+	return make_node(S_IFCHR, makedev(1, 3));
+}
+
+static int make_disk(const struct attempt *self, const struct marks *marks)
+{
+	return make_node(S_IFBLK, makedev(8, 0));
+}
+
+static int link_out(const struct attempt *self, const struct marks *marks)
+{
+	int answer = answer_of(link("/usr/bin/env", "/usr/bin/.warder-attempt"));
+
+	unlink("/usr/bin/.warder-attempt");
+	return answer;
+}
+
+static int link_into_tmp(const struct attempt *self, const struct marks *marks)
+{
+	int answer = answer_of(link("/usr/bin/env", "/tmp/warder-attempt-env"));
+
+	unlink("/tmp/warder-attempt-env");
+	return answer;
+}
+
+static int swap_mount_point(const struct attempt *self, const struct marks *marks)
+{
+	int answer;
+
+	if (mkdir(AT "-swap", 0755) != 0)
+		return UNTRIED;
+	answer = answer_of(syscall(SYS_renameat2, AT_FDCWD, AT "-swap", AT_FDCWD, "/tmp", 2 /* EXCHANGE */));
+	rmdir(AT "-swap");
+	return answer;
+}
+
+/* ---- programs where none is to be executed ---- */
+
+static int copy_self(const char *to)
+{
+	char buf[65536];
+	int from_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd = open(to, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0755);
+	ssize_t n;
+
+	while (from_fd >= 0 && fd >= 0 && (n = read(from_fd, buf, sizeof(buf))) > 0)
+		if (write(fd, buf, (size_t)n) != n)
+			break;
+	close(from_fd);
+	close(fd);
+	return fd;
+}
+
+/* The program without an argument exits with 2, at once; the mark of a child that did so is enough. */
+static int run_copy(const struct attempt *self, const struct marks *marks)
+{
+	char *argv[] = { (char *)self->path, NULL };
+
+	if (copy_self(self->path) < 0)
+		return errno;
+	execv(self->path, argv);
+	return errno;
+}
+
+static int execute_copy(const struct attempt *self, const struct marks *marks)
+{
+	int answer = in_child(run_copy, self, marks);
+
+	unlink(self->path);
+	return answer == UNTRIED ? REACHED : answer; /* the child became the copy, which answers nothing */
+}
+
+/* ---- what is there ---- */
+
+/* Names of /dev that a jail has; anything else is a way to a device or somebody's. */
+static int list_dev(const struct attempt *self, const struct marks *marks)
+{
+	static const char *const ours[] = { ".",       "..",  "null", "zero",  "full",   "random",
+					    "urandom", "tty", "fd",   "stdin", "stdout", "stderr",
+					    "ptmx",    "pts", "shm",  "empty", NULL };
+	DIR *dir = opendir("/dev");
+	const struct dirent *item;
+	int answer = CLEAN;
+
+	while (dir && (item = readdir(dir)) != NULL) {
+		size_t i = 0;
+
+		while (ours[i] && strcmp(ours[i], item->d_name) != 0)
+			i++;
+		if (!ours[i]) {
+			note("/dev/%s", item->d_name);
+			answer = REACHED;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return dir ? answer : UNTRIED;
+}
+
+static int open_device(const struct attempt *self, const struct marks *marks)
+{
+	int fd = open(self->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd >= 0)
+		close(fd);
+	return answer_hidden(fd);
+}
+
+/* Any disk of the host that has a node. */
+static int open_disk(const struct attempt *self, const struct marks *marks)
+{
+	DIR *dir = opendir("/dev");
+	const struct dirent *item;
+	char path[NAME_MAX + 8];
+	int answer = HIDDEN;
+	struct stat st;
+
+	while (dir && (item = readdir(dir)) != NULL) {
+		snprintf(path, sizeof(path), "/dev/%s", item->d_name);
+		if (stat(path, &st) == 0 && S_ISBLK(st.st_mode) && access(path, R_OK) == 0) {
+			note("%s can be read", path);
+			answer = REACHED;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return answer;
+}
+
+/* Users with a home that the jail should not know. */
+static int read_users(const struct attempt *self, const struct marks *marks)
+{
+	char text[8192];
+	long len = read_text("/etc/passwd", text, sizeof(text));
+	int users = 0;
+
+	for (long i = 0; i < len; i++)
+		users += text[i] == '\n';
+	if (users > 3)
+		note("%d users", users);
+	return len < 0 ? answer_hidden(-1) : users > 3 ? REACHED : CLEAN;
+}
+
+#define ROOT     "root of its own (mount namespace)"
+#define READONLY "read-only mounts"
+#define FILTER   "seccomp filter"
+#define DEVICES  "/dev of its own"
+
+#define MOUNTING .by = FILTER ", no capabilities"
+
+static const struct attempt rows[] = {
+	{ "read-file-by-path", "open a file of the host by its path", "hidden", ROOT, .allowed = "shown",
+	  .run = read_secret, .outside = OUTSIDE_PLAIN },
+	{ "read-file-by-proc-root", "the same through /proc/1/root", "hidden|EACCES",
+	  "pid namespace, hidepid", .seen = "CVE-2019-5736 class; container toolkits", .allowed = "shown",
+	  .run = read_secret, .path = "/proc/1/root/", .outside = OUTSIDE_PLAIN },
+	{ "read-file-by-own-root", "the same through /proc/self/root and ..", "hidden", ROOT,
+	  .allowed = "shown", .run = read_secret, .path = "/proc/self/root/../../..",
+	  .outside = OUTSIDE_PLAIN },
+	{ "read-file-by-climbing", "the same through .. from the working directory", "hidden", ROOT,
+	  .seen = "CVE-2024-21626", .allowed = "shown", .run = climb, .outside = OUTSIDE_PLAIN },
+	{ "read-file-by-link", "the same through a symbolic link of its own", "hidden", ROOT,
+	  .allowed = "shown", .run = follow_link, .outside = OUTSIDE_PLAIN },
+	{ "read-file-by-moved-directory", "the same from a directory that was moved meanwhile", "hidden",
+	  ROOT, .allowed = "shown", .run = move_and_climb, .outside = OUTSIDE_PLAIN },
+	{ "read-home", "list the caller's home directory", "hidden", ROOT, .allowed = "home-shown",
+	  .run = read_home, .outside = OUTSIDE_PLAIN },
+	{ "read-shadow", "read /etc/shadow", "hidden", "/etc of its own", .allowed = "view|shows:/etc/shadow",
+	  .run = read_path, .path = "/etc/shadow", .outside = OUTSIDE_PLAIN },
+	{ "read-users", "read the host's users in /etc/passwd", "clean", "/etc of its own",
+	  .allowed = "view|shows:/etc/passwd", .run = read_users, .outside = OUTSIDE_PLAIN },
+	{ "read-machine-id", "read /etc/machine-id", "hidden", "/etc of its own",
+	  .allowed = "view|shows:/etc/machine-id", .run = read_path, .path = "/etc/machine-id",
+	  .outside = OUTSIDE_PLAIN },
+	{ "read-logs", "list /var/log", "hidden", ROOT, .allowed = "view|shows:/var/log",
+	  .run = list_directory, .path = "/var/log", .outside = OUTSIDE_PLAIN },
+	{ "find-sockets-in-run", "list /run, where services have their sockets", "hidden", ROOT,
+	  .allowed = "view|shows:/run", .run = list_directory, .path = "/run", .outside = OUTSIDE_PLAIN },
+	{ "read-sysfs", "list /sys", "hidden", "no sysfs mounted", .allowed = "shows:/sys",
+	  .run = list_directory, .path = "/sys", .outside = OUTSIDE_PLAIN },
+	{ "read-boot", "list /boot", "hidden", ROOT, .allowed = "view|shows:/boot", .run = list_directory,
+	  .path = "/boot", .outside = OUTSIDE_PLAIN },
+	{ "use-leaked-descriptors", "use descriptors 3 to 1023 that the caller left open", "EBADF",
+	  "close_range before the program", .seen = "bubblewrap, minijail", .run = use_descriptors,
+	  .outside = OUTSIDE_PLAIN },
+	{ "walk-leaked-directories", "open a file of the host relative to such a descriptor", "EBADF",
+	  "close_range before the program", .seen = "CVE-2024-21626", .run = walk_descriptors,
+	  .outside = OUTSIDE_PLAIN },
+	{ "follow-process-links", "follow root, cwd, exe and fd of every other process in /proc", "clean",
+	  "pid namespace, hidepid", .run = follow_process_links, .outside = OUTSIDE_PLAIN },
+	{ "read-mount-table", "find the host's root or a kernel file system among the mounts", "clean", ROOT,
+	  .seen = "boxsh", .run = read_mounts, .outside = OUTSIDE_PLAIN },
+	{ "find-suid-mount", "find a mount on which set-user-ID programs work", "clean", "nosuid mounts",
+	  .run = find_suid_mount, .outside = OUTSIDE_PLAIN },
+	{ "find-device-mount", "find a mount on which device nodes work", "clean", "nodev mounts",
+	  .run = find_dev_mount, .outside = OUTSIDE_PLAIN },
+
+	{ "mount-tmpfs", "mount a tmpfs", "EPERM", MOUNTING, .run = mount_tmpfs },
+	{ "mount-bind", "bind the root elsewhere", "EPERM", MOUNTING, .run = mount_bind },
+	{ "mount-proc", "mount a second /proc without masks", "EPERM", MOUNTING,
+	  .seen = "CVE-2025-52881 class", .run = mount_proc },
+	{ "mount-sysfs", "mount /sys", "EPERM", MOUNTING, .run = mount_sysfs },
+	{ "mount-cgroup", "mount the control groups, for release_agent", "EPERM", MOUNTING,
+	  .seen = "CVE-2022-0492", .run = mount_cgroup },
+	{ "mount-move", "move /proc to another place", "EPERM", MOUNTING, .run = mount_move },
+	{ "remount-writable", "remount /usr read-write", "EPERM", MOUNTING, .run = remount },
+	{ "share-mounts", "make mounts propagate to the host", "EPERM", MOUNTING, .run = share_mounts },
+	{ "unmount-mask", "unmount what covers /proc/kcore", "EPERM", MOUNTING,
+	  .seen = "CVE-2025-31133 class", .run = unmount_mask },
+	{ "unmount-root", "unmount the root", "EPERM", MOUNTING, .run = unmount_root },
+	{ "pivot-root", "pivot_root", "EPERM", MOUNTING, .call = { SYS_pivot_root, { 0, 0 }, EFAULT } },
+	{ "chroot", "chroot, the first half of the classic way out", "EPERM", MOUNTING, .run = try_chroot },
+	{ "open-tree", "clone a mount with open_tree", "EPERM", MOUNTING, .seen = "CVE-2021-41133",
+	  .call = { NR_OPEN_TREE, { AT_FDCWD, (long)"/", 1 /* OPEN_TREE_CLONE */ } } },
+	{ "open-tree-attr", "the same with open_tree_attr", "EPERM", MOUNTING,
+	  .call = { NR_OPEN_TREE_ATTR, { AT_FDCWD, (long)"/", 1, 0, 0 } } },
+	{ "move-mount", "move_mount", "EPERM", MOUNTING, .seen = "CVE-2021-41133",
+	  .call = { NR_MOVE_MOUNT, { -1, (long)"", -1, (long)"", 0x44 }, EBADF } },
+	{ "fsopen", "fsopen", "EPERM", MOUNTING, .seen = "CVE-2021-41133, CVE-2022-0185",
+	  .call = { NR_FSOPEN, { (long)"tmpfs", 1 } } },
+	{ "fsconfig", "fsconfig", "EPERM", MOUNTING, .seen = "CVE-2022-0185",
+	  .call = { NR_FSCONFIG, { -1, 6, 0, 0, 0 }, EINVAL } },
+	{ "fsmount", "fsmount", "EPERM", MOUNTING, .call = { NR_FSMOUNT, { -1, 0, 0 }, EBADF } },
+	{ "fspick", "fspick", "EPERM", MOUNTING, .call = { NR_FSPICK, { AT_FDCWD, (long)"/", 0 } } },
+	{ "mount-setattr", "mount_setattr", "EPERM", MOUNTING,
+	  .call = { NR_MOUNT_SETATTR, { AT_FDCWD, (long)"/", 0, 0, 0 }, EINVAL } },
+	{ "open-by-handle", "open inode 2 of the disk by its handle", "EPERM", FILTER,
+	  .seen = "shocker (Docker before 1.0)", .run = open_handle },
+	{ "name-to-handle", "get a file's handle, for a later open", "EPERM", FILTER,
+	  .seen = "every sandbox measured but firejail", .allowed = "profile=compat|call=name_to_handle_at",
+	  .run = name_handle },
+
+	{ "write-usr", "make a file in /usr", "EROFS|EACCES", READONLY, .allowed = "writable:/usr",
+	  .run = make_unnamed, .path = "/usr" },
+	{ "write-etc", "make a file in /etc", "EROFS|EACCES", READONLY, .allowed = "writable:/etc",
+	  .run = make_unnamed, .path = "/etc" },
+	{ "write-root", "make a file in /", "EROFS|EACCES", READONLY, .run = make_unnamed, .path = "/" },
+	{ "write-dev", "make a file in /dev", "EROFS|EACCES", READONLY, .run = make_unnamed, .path = "/dev" },
+	{ "write-workspace", "make a file in the workspace", "EROFS|EACCES|hidden", READONLY,
+	  .allowed = "workspace=rw", .run = write_workspace,
+	  .not_outside = "outside there is no /workspace" },
+	{ "reopen-for-writing", "open a read-only file anew through /proc/self/fd", "EROFS|EACCES", READONLY,
+	  .allowed = "writable:/usr", .run = reopen_for_writing },
+	{ "overwrite-own-program", "open /proc/self/exe for writing", "EROFS|EACCES", READONLY,
+	  .seen = "CVE-2019-5736", .run = overwrite_self },
+	{ "overwrite-init", "open /proc/1/exe for writing", "EACCES|hidden", "pid namespace, hidepid",
+	  .seen = "CVE-2019-5736", .run = open_for_writing, .path = "/proc/1/exe", .outside = OUTSIDE_PLAIN },
+	{ "set-times", "set the times of a file in /usr to what they are", "EROFS|EPERM", READONLY,
+	  .allowed = "writable:/usr", .run = set_mtime },
+	{ "change-owner", "give a file of /usr its own owner again", "EROFS|EPERM|EINVAL", READONLY,
+	  .allowed = "writable:/usr", .run = change_owner },
+	{ "set-suid-bit", "make a set-user-ID file by chmod", "EPERM", FILTER, .run = set_suid },
+	{ "create-suid-file", "make a set-user-ID file by open", "EPERM", FILTER, .run = make_suid },
+	{ "make-character-device", "mknod of a character device", "EPERM", FILTER, .run = make_null },
+	{ "make-disk-device", "mknod of a disk", "EPERM", FILTER ", no capabilities", .run = make_disk },
+	{ "link-in-usr", "make a hard link in /usr", "EROFS|EACCES", READONLY, .allowed = "writable:/usr",
+	  .run = link_out, .not_outside = "it would write to the host's /usr" },
+	{ "link-into-tmp", "make a hard link of the host's file in /tmp", "EXDEV", "mounts of their own",
+	  .run = link_into_tmp },
+	{ "swap-mount-point", "exchange /tmp with a directory of its own", "EBUSY|EXDEV|EACCES|EINVAL|EROFS",
+	  "mount points do not move", .seen = "CVE-2021-30465 class", .run = swap_mount_point,
+	  .not_outside = "it would move the host's /tmp" },
+	{ "execute-from-tmp", "execute a program it wrote to /tmp", "EACCES", "noexec mount",
+	  .allowed = "tmp-exec", .needs = "spawn", .run = execute_copy, .path = "/tmp/warder-attempt-copy" },
+	{ "execute-from-shm", "execute a program it wrote to /dev/shm", "EACCES", "noexec mount",
+	  .needs = "spawn", .run = execute_copy, .path = "/dev/shm/warder-attempt-copy" },
+
+	{ "list-devices", "find a device in /dev that is not for it", "clean", DEVICES, .run = list_dev,
+	  .outside = OUTSIDE_PLAIN },
+	{ "open-disk", "open a disk", "hidden", DEVICES, .run = open_disk, .outside = OUTSIDE_PLAIN },
+	{ "open-memory-device", "open /dev/mem", "hidden", DEVICES, .run = open_device, .path = "/dev/mem",
+	  .outside = OUTSIDE_PLAIN },
+	{ "open-kernel-log-device", "open /dev/kmsg", "hidden", DEVICES, .run = open_device,
+	  .path = "/dev/kmsg", .outside = OUTSIDE_PLAIN },
+	{ "open-fuse", "open /dev/fuse", "hidden", DEVICES, .run = open_device, .path = "/dev/fuse",
+	  .outside = OUTSIDE_PLAIN },
+	{ "open-kvm", "open /dev/kvm", "hidden", DEVICES, .run = open_device, .path = "/dev/kvm",
+	  .outside = OUTSIDE_PLAIN },
+	{ "open-tun", "open /dev/net/tun", "hidden", DEVICES, .run = open_device, .path = "/dev/net/tun",
+	  .outside = OUTSIDE_PLAIN },
+	{ "open-loop-control", "open /dev/loop-control", "hidden", DEVICES, .run = open_device,
+	  .path = "/dev/loop-control", .outside = OUTSIDE_PLAIN },
+};
+
+const struct attempt_group files_group = GROUP("files", rows);

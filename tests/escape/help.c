@@ -1,0 +1,147 @@
+/* help: what the functions of several groups share. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/escape/attempts.h"
+
+int answer_of(long ret)
+{
+	return ret >= 0 ? REACHED : errno;
+}
+
+int answer_past(long ret, int past)
+{
+	return ret >= 0 || errno == past ? REACHED : errno;
+}
+
+int answer_hidden(long ret)
+{
+	int answer = answer_of(ret);
+
+	return answer == ENOENT || answer == ENOTDIR ? HIDDEN : answer;
+}
+
+long read_text(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t len = 0;
+	ssize_t n = 0;
+	int saved;
+
+	if (fd < 0)
+		return -1;
+	while (len + 1 < size && (n = read(fd, buf + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	saved = errno;
+	close(fd);
+	errno = saved;
+	buf[len] = '\0';
+	return n < 0 && len == 0 ? -1 : (long)len;
+}
+
+const char *process_path(const struct attempt *self, const struct marks *marks, char *buf, size_t size)
+{
+	static const char init[] = "/proc/1/";
+
+	if (!marks->outside || strncmp(self->path, init, sizeof(init) - 1) != 0)
+		return self->path;
+	snprintf(buf, size, "/proc/%d/%s", marks->pid, self->path + sizeof(init) - 1);
+	return buf;
+}
+
+int read_path(const struct attempt *self, const struct marks *marks)
+{
+	char text[256], path[128];
+	long len = read_text(process_path(self, marks, path, sizeof(path)), text, sizeof(text));
+
+	if (len > 0)
+		note("%s can be read", self->path);
+	return len == 0 ? HIDDEN : answer_hidden(len);
+}
+
+int open_for_writing(const struct attempt *self, const struct marks *marks)
+{
+	char path[128];
+	int fd =
+	    open(process_path(self, marks, path, sizeof(path)), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd >= 0)
+		close(fd);
+	return answer_hidden(fd);
+}
+
+int write_back(const struct attempt *self, const struct marks *marks)
+{
+	char text[4096];
+	long len = read_text(self->path, text, sizeof(text));
+	int fd = open(self->path, O_WRONLY | O_CLOEXEC);
+	int answer;
+
+	if (fd < 0)
+		return answer_hidden(fd);
+	/* Outside, that it could be opened is enough. */
+	answer = len > 0 && !marks->outside ? answer_of(write(fd, text, (size_t)len)) : REACHED;
+	close(fd);
+	return answer;
+}
+
+int list_directory(const struct attempt *self, const struct marks *marks)
+{
+	DIR *dir = opendir(self->path);
+	const struct dirent *item;
+	int answer = HIDDEN;
+
+	if (!dir)
+		return answer_hidden(-1);
+	while ((item = readdir(dir)) != NULL) {
+		if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0) {
+			note("%s holds %s", self->path, item->d_name);
+			answer = REACHED;
+		}
+	}
+	closedir(dir);
+	return answer;
+}
+
+int in_child(int (*run)(const struct attempt *, const struct marks *), const struct attempt *self,
+	     const struct marks *marks)
+{
+	int answer = 0;
+	int status = 0;
+	int pipes[2];
+	pid_t pid;
+
+	if (pipe(pipes) != 0)
+		return errno;
+	pid = fork();
+	if (pid < 0)
+		return errno;
+	if (pid == 0) {
+		answer = run(self, marks);
+		_exit(write(pipes[1], &answer, sizeof(answer)) != sizeof(answer));
+	}
+	close(pipes[1]);
+	if (read(pipes[0], &answer, sizeof(answer)) != sizeof(answer))
+		answer = UNTRIED;
+	close(pipes[0]);
+	waitpid(pid, &status, 0);
+	if (WIFSIGNALED(status)) {
+		signal(WTERMSIG(status), SIG_DFL);
+		kill(getpid(), WTERMSIG(status));
+	}
+	return answer;
+}
+
+bool is_user_mode_linux(void)
+{
+	char text[512];
+
+	return read_text("/proc/cpuinfo", text, sizeof(text)) > 0 && strstr(text, "User Mode Linux");
+}

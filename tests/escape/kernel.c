@@ -1,0 +1,424 @@
+/*
+ * kernel: parts of the kernel that nobody's program needs and that errors are found in.
+ *
+ * Most rows are one system call whose arguments a later check refuses: who gets that far has reached it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "tests/escape/attempts.h"
+
+#define NR_IO_URING_SETUP    425
+#define NR_IO_URING_ENTER    426
+#define NR_IO_URING_REGISTER 427
+#define NR_QUOTACTL_FD       443
+#define NR_MEMFD_SECRET      447
+#define NR_CACHESTAT         451
+#define NR_STATMOUNT         457
+#define NR_LISTMOUNT         458
+
+#ifndef MFD_HUGETLB
+#define MFD_HUGETLB 4u
+#endif
+#define KEXEC_FILE_LOAD_NR 320
+
+static int set_hostname(const struct attempt *self, const struct marks *marks)
+{
+	struct utsname names;
+
+	uname(&names);
+	return answer_of(sethostname(names.nodename, strlen(names.nodename)));
+}
+
+static int set_domainname(const struct attempt *self, const struct marks *marks)
+{
+	struct utsname names;
+
+	uname(&names);
+	return answer_of(setdomainname(names.domainname, strlen(names.domainname)));
+}
+
+/* Nothing is set: a time that is refused after the check of privilege. */
+static int set_clock(const struct attempt *self, const struct marks *marks)
+{
+	const long time[2] = { 0, -1 };
+
+	return answer_past(syscall(SYS_clock_settime, 0, time), EINVAL);
+}
+
+static int set_time_of_day(const struct attempt *self, const struct marks *marks)
+{
+	const long time[2] = { 0, -1 };
+
+	return answer_past(syscall(SYS_settimeofday, time, NULL), EINVAL);
+}
+
+static int open_perf(const struct attempt *self, const struct marks *marks)
+{
+	unsigned char attr[128] = { 1 /* PERF_TYPE_SOFTWARE */, [4] = 112 };
+
+	attr[40] = 0x61; /* disabled, without the kernel and the hypervisor */
+	return answer_of(syscall(SYS_perf_event_open, attr, 0, -1, -1, 0));
+}
+
+static int setup_ring(const struct attempt *self, const struct marks *marks)
+{
+	unsigned char parameters[128] = { 0 };
+
+	return answer_of(syscall(NR_IO_URING_SETUP, 1, parameters));
+}
+
+static int read_clock_state(const struct attempt *self, const struct marks *marks)
+{
+	unsigned char timex[512] = { 0 };
+
+	return answer_of(syscall(SYS_adjtimex, timex));
+}
+
+/* ---- memory ---- */
+
+static int splice_memory(const struct attempt *self, const struct marks *marks)
+{
+	int pipes[2];
+	struct {
+		const void *base;
+		size_t len;
+	} vector = { "x", 1 };
+
+	return pipe(pipes) != 0 ? UNTRIED : answer_of(syscall(SYS_vmsplice, pipes[1], &vector, 1, 0));
+}
+
+static int huge_memfd(const struct attempt *self, const struct marks *marks)
+{
+	return answer_of(syscall(SYS_memfd_create, "huge", MFD_HUGETLB));
+}
+
+/* Not through libc: musl turns EPERM into ENOMEM here. */
+static int huge_map(const struct attempt *self, const struct marks *marks)
+{
+	long at = syscall(SYS_mmap, NULL, 2 << 20, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE, -1, 0);
+
+	return at == -1 ? answer_past(-1, ENOMEM) : REACHED;
+}
+
+static int huge_segment(const struct attempt *self, const struct marks *marks)
+{
+	int id = shmget(IPC_PRIVATE, 2 << 20, IPC_CREAT | 0600 | 04000 /* SHM_HUGETLB */);
+
+	if (id >= 0)
+		shmctl(id, IPC_RMID, NULL);
+	return answer_past(id, ENOMEM);
+}
+
+static int make_shared_segment(const struct attempt *self, const struct marks *marks)
+{
+	int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+
+	if (id >= 0)
+		shmctl(id, IPC_RMID, NULL);
+	return answer_of(id);
+}
+
+/* ---- terminals ---- */
+
+/* A terminal of our own, made the controlling one, so that outside the kernel would take the character. */
+static int own_terminal(void)
+{
+	int master_fd, fd;
+
+	setsid();
+	master_fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (master_fd < 0 || grantpt(master_fd) != 0 || unlockpt(master_fd) != 0)
+		return -1;
+	fd = open(ptsname(master_fd), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0)
+		ioctl(fd, TIOCSCTTY, 0);
+	return fd;
+}
+
+static int push_character(const struct attempt *self, const struct marks *marks)
+{
+	char c = 'x';
+	int fd = own_terminal();
+
+	return fd < 0 ? UNTRIED : answer_of(ioctl(fd, TIOCSTI, &c));
+}
+
+/* The kernel looks at the low half of the request only; a filter that compares all of it does not see this one. */
+static int push_character_wide(const struct attempt *self, const struct marks *marks)
+{
+	char c = 'x';
+	int fd = own_terminal();
+
+	return fd < 0 ? UNTRIED : answer_of(syscall(SYS_ioctl, fd, (1ul << 32) | TIOCSTI, &c));
+}
+
+/* TIOCLINUX is refused by other terminals than consoles, TIOCCONS by who is no administrator. */
+static int terminal_request(const struct attempt *self, const struct marks *marks)
+{
+	int fd = own_terminal();
+	int line = 0;
+	char c = 6; /* TIOCL_GETSHIFTSTATE; for the rest a bad address */
+
+	if (fd < 0)
+		return UNTRIED;
+	if (strcmp(self->path, "linux") == 0)
+		return answer_past(ioctl(fd, TIOCLINUX, &c), ENOTTY);
+	if (strcmp(self->path, "console") == 0)
+		return answer_past(ioctl(STDIN_FILENO, TIOCCONS, 0), ENOTTY);
+	return answer_of(ioctl(fd, TIOCSETD, &line));
+}
+
+static int take_controlling_terminal(const struct attempt *self, const struct marks *marks)
+{
+	int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
+
+	return answer_hidden(fd);
+}
+
+/* ---- sockets ---- */
+
+struct kind {
+	const char *name;
+	int family, type, protocol;
+};
+
+static const struct kind kinds[] = {
+	{ "packet", AF_PACKET, SOCK_RAW, 0 },
+	{ "vsock", 40, SOCK_STREAM, 0 },
+	{ "alg", 38, SOCK_SEQPACKET, 0 },
+	{ "xdp", 44, SOCK_RAW, 0 },
+	{ "key", 15, SOCK_RAW, 2 },
+	{ "can", 29, SOCK_RAW, 1 },
+	{ "bluetooth", 31, SOCK_RAW, 1 },
+	{ "tipc", 30, SOCK_DGRAM, 0 },
+	{ "kcm", 41, SOCK_DGRAM, 0 },
+	{ "smc", 43, SOCK_STREAM, 0 },
+	{ "rds", 21, SOCK_SEQPACKET, 0 },
+	{ "raw-icmp", AF_INET, SOCK_RAW, 1 },
+	{ "raw-ip6", AF_INET6, SOCK_RAW, 58 },
+	{ "ping", AF_INET, SOCK_DGRAM, 1 },
+	{ "mptcp", AF_INET, SOCK_STREAM, 262 },
+	{ "sctp", AF_INET, SOCK_STREAM, 132 },
+	{ "netfilter", AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER },
+	{ "xfrm", AF_NETLINK, SOCK_RAW, NETLINK_XFRM },
+	{ "audit", AF_NETLINK, SOCK_RAW, NETLINK_AUDIT },
+	{ "generic", AF_NETLINK, SOCK_RAW, NETLINK_GENERIC },
+	{ "uevent", AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT },
+	{ "diag", AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG },
+};
+
+static int open_socket(const struct attempt *self, const struct marks *marks)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		int fd;
+
+		if (strcmp(kinds[i].name, self->path) != 0)
+			continue;
+		fd = socket(kinds[i].family, kinds[i].type | SOCK_CLOEXEC, kinds[i].protocol);
+		if (fd >= 0)
+			close(fd);
+		return answer_of(fd);
+	}
+	return UNTRIED;
+}
+
+static int open_wide_socket(const struct attempt *self, const struct marks *marks)
+{
+	return answer_of(syscall(SYS_socket, (1l << 32) | AF_PACKET, SOCK_RAW, 0));
+}
+
+/* ---- what is allowed to most programs, and lets two of them talk ---- */
+
+static int lock_shared_file(const struct attempt *self, const struct marks *marks)
+{
+	int fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? UNTRIED : answer_of(syscall(SYS_flock, fd, 2 | 4 /* LOCK_EX, LOCK_NB */));
+}
+
+static int lease_shared_file(const struct attempt *self, const struct marks *marks)
+{
+	int fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	int answer = fd < 0 ? UNTRIED : answer_of(fcntl(fd, F_SETLEASE, F_RDLCK));
+
+	close(fd);
+	return answer;
+}
+
+static int watch_directory(const struct attempt *self, const struct marks *marks)
+{
+	int fd = open("/usr/bin", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? UNTRIED : answer_of(fcntl(fd, F_NOTIFY, 1 /* DN_ACCESS */));
+}
+
+static int watch_files(const struct attempt *self, const struct marks *marks)
+{
+#ifdef SYS_inotify_init1
+	int fd = (int)syscall(SYS_inotify_init1, 0);
+
+	if (fd < 0)
+		return errno;
+	return answer_of(syscall(SYS_inotify_add_watch, fd, "/usr/bin", 1));
+#else
+	return UNTRIED;
+#endif
+}
+
+#define FILTER "seccomp filter"
+
+#define CALL(name, about, expected, see, ...)                                                                \
+	{                                                                                                    \
+		name, about, expected, FILTER, .seen = see, .call = __VA_ARGS__                              \
+	}
+#define COMPAT(name, about, expected, calls, ...)                                                            \
+	{                                                                                                    \
+		name, about, expected, FILTER, .allowed = "profile=compat|" calls, .call = __VA_ARGS__       \
+	}
+#define NAMED(name, about, expected, calls, ...)                                                             \
+	{                                                                                                    \
+		name, about, expected, FILTER, .allowed = calls, .call = __VA_ARGS__                         \
+	}
+#define SOCKET(name, kind, see)                                                                              \
+	{                                                                                                    \
+		name, "open a socket of kind " kind, "EAFNOSUPPORT", FILTER,                                 \
+		    .seen = see, .run = open_socket, .path = kind, .outside = OUTSIDE_PLAIN                  \
+	}
+
+static const struct attempt rows[] = {
+	CALL("bpf", "load a BPF program or map", "EPERM", "CVE-2021-3490", { SYS_bpf, { 0, 0, 0 }, EINVAL }),
+	{ "perf-event-open", "perf_event_open", "EPERM", FILTER,
+	  .seen = "CVE-2013-2094; bubblewrap, nsjail, isolate", .run = open_perf },
+	CALL("userfaultfd", "userfaultfd", "EPERM", "bubblewrap, nsjail, isolate",
+	     { SYS_userfaultfd, { 1 } }),
+	{ "io-uring-setup", "io_uring_setup", "EPERM", FILTER, .seen = "CVE-2022-29582; firejail 0.9.72",
+	  .run = setup_ring },
+	CALL("io-uring-enter", "io_uring_enter", "EPERM", NULL,
+	     { NR_IO_URING_ENTER, { -1, 0, 0, 0, 0, 0 }, EBADF }),
+	CALL("io-uring-register", "io_uring_register", "EPERM", NULL,
+	     { NR_IO_URING_REGISTER, { -1, 0, 0, 1 }, EBADF }),
+	NAMED("fanotify-init", "fanotify_init", "EPERM", "call=fanotify_init",
+	      { SYS_fanotify_init, { 0x200 /* FAN_REPORT_FID */, 0 } }),
+	CALL("init-module", "load a kernel module", "EPERM", NULL, { SYS_init_module, { 0, 0, 0 }, EFAULT }),
+	CALL("finit-module", "load a kernel module from a file", "EPERM", NULL,
+	     { SYS_finit_module, { -1, 0, 0 }, EBADF }),
+	CALL("delete-module", "unload a kernel module", "EPERM", NULL,
+	     { SYS_delete_module, { 0, 0 }, EFAULT }),
+	CALL("kexec-load", "load another kernel", "EPERM", NULL,
+	     { SYS_kexec_load, { 0, 99, 0, -1 }, EINVAL }),
+#ifdef SYS_kexec_file_load
+	CALL("kexec-file-load", "load another kernel from a file", "EPERM", NULL,
+	     { SYS_kexec_file_load, { -1, -1, 0, 0, -1 }, EINVAL }),
+#endif
+	CALL("reboot", "reboot", "EPERM", NULL, { SYS_reboot, { 0, 0, 0, 0 }, EINVAL }),
+	CALL("swap-on", "swapon", "EPERM", NULL, { SYS_swapon, { 0, -1 }, EINVAL }),
+	CALL("swap-off", "swapoff", "EPERM", NULL, { SYS_swapoff, { 0 }, EFAULT }),
+	CALL("accounting", "acct", "EPERM", NULL, { SYS_acct, { 1 }, EFAULT }),
+	CALL("quota", "quotactl", "EPERM", NULL, { SYS_quotactl, { 0x800003, 0, 0, 0 }, EINVAL }),
+	CALL("quota-by-descriptor", "quotactl_fd", "EPERM", NULL, { NR_QUOTACTL_FD, { -1, 0, 0, 0 }, EBADF }),
+	{ "set-clock", "clock_settime", "EPERM", FILTER, .run = set_clock },
+	{ "set-time-of-day", "settimeofday", "EPERM", FILTER, .run = set_time_of_day },
+	{ "tune-clock", "adjtimex", "EPERM", FILTER, .allowed = "call=adjtimex", .run = read_clock_state },
+	{ "set-hostname", "sethostname", "EPERM", FILTER, .run = set_hostname },
+	{ "set-domainname", "setdomainname", "EPERM", FILTER, .run = set_domainname },
+#if defined(__x86_64__)
+	CALL("port-privilege", "iopl", "EPERM", NULL, { SYS_iopl, { 9 }, EINVAL }),
+	CALL("port-permission", "ioperm", "EPERM", NULL, { SYS_ioperm, { -1, 1, 0 }, EINVAL }),
+	NAMED("modify-ldt", "modify_ldt", "EPERM", "call=modify_ldt", { SYS_modify_ldt, { 0, 0, 0 } }),
+#endif
+	COMPAT("bind-memory", "mbind", "EPERM", "call=mbind", { SYS_mbind, { 0, 0, 0, 0, 0, 0 } }),
+	COMPAT("memory-policy", "set_mempolicy", "EPERM", "call=set_mempolicy",
+	       { SYS_set_mempolicy, { 0, 0, 0 } }),
+	NAMED("migrate-pages", "migrate_pages", "EPERM", "call=migrate_pages",
+	      { SYS_migrate_pages, { 0, 1, 1, 1 }, EFAULT }),
+	NAMED("move-pages", "move_pages", "EPERM", "call=move_pages",
+	      { SYS_move_pages, { 0, 0, 0, 0, 0, 0 } }),
+	COMPAT("kernel-aio", "io_setup", "ENOSYS", "call=io_setup", { SYS_io_setup, { 0, 0 }, EFAULT }),
+	{ "lend-pages", "vmsplice", "EPERM", FILTER, .allowed = "call=vmsplice", .run = splice_memory },
+	NAMED("secret-memory", "memfd_secret", "EPERM", "call=memfd_secret", { NR_MEMFD_SECRET, { 0 } }),
+	NAMED("remap-file-pages", "remap_file_pages", "EPERM", "call=remap_file_pages",
+	      { SYS_remap_file_pages, { 0, 0, 0, 0, 0 }, EINVAL }),
+	NAMED("query-page-cache", "cachestat", "ENOSYS", "call=cachestat",
+	      { NR_CACHESTAT, { -1, 0, 0, 0 }, EBADF }),
+	NAMED("query-mounts", "statmount", "ENOSYS", "call=statmount",
+	      { NR_STATMOUNT, { 0, 0, 0, 0 }, EFAULT }),
+	NAMED("list-mounts", "listmount", "ENOSYS", "call=listmount",
+	      { NR_LISTMOUNT, { 0, 0, 0, 0 }, EFAULT }),
+	{ "hang-up", "vhangup", "EPERM", FILTER, .call = { SYS_vhangup, { 0 } },
+	  .not_outside = "it would hang up the caller's terminal" },
+	CALL("rewrite-proc", "prctl(PR_SET_MM)", "EPERM", NULL,
+	     { SYS_prctl, { PR_SET_MM, 99, 0, 0, 0 }, EINVAL }),
+	{ "huge-memfd", "a memfd of huge pages, which no memory limit counts", "EPERM", FILTER,
+	  .seen = "every sandbox measured", .run = huge_memfd },
+	{ "huge-map", "map huge pages", "EPERM", FILTER, .run = huge_map },
+	{ "huge-segment", "a System V segment of huge pages", "EPERM|ENOSYS", FILTER, .run = huge_segment },
+	{ "shared-segment", "a System V segment", "ENOSYS", FILTER, .allowed = "profile=default|call=shmget",
+	  .run = make_shared_segment },
+
+	{ "push-character", "TIOCSTI: type into a terminal", "EPERM", FILTER,
+	  .seen = "CVE-2017-5226; isolate, firejail", .run = push_character, .outside = OUTSIDE_PLAIN },
+	{ "push-character-wide", "TIOCSTI with a high bit that the kernel ignores", "EPERM", FILTER,
+	  .seen = "CVE-2019-10063", .run = push_character_wide, .outside = OUTSIDE_PLAIN },
+	{ "paste-selection", "TIOCLINUX: paste into a console", "EPERM", FILTER, .seen = "CVE-2023-28100",
+	  .run = terminal_request, .path = "linux", .outside = OUTSIDE_PLAIN },
+	{ "take-console", "TIOCCONS: take the console's output", "EPERM", FILTER, .run = terminal_request,
+	  .path = "console", .outside = OUTSIDE_PLAIN },
+	{ "line-discipline", "TIOCSETD: change a terminal's driver", "EPERM", FILTER, .run = terminal_request,
+	  .path = "discipline", .outside = OUTSIDE_PLAIN },
+	{ "open-callers-terminal", "open /dev/tty", "ENXIO", "a session of its own",
+	  .seen = "isolate, firejail", .run = take_controlling_terminal, .outside = OUTSIDE_PLAIN,
+	  .not_outside = "the caller may have no terminal" },
+
+	SOCKET("socket-packet", "packet", "CVE-2020-14386"),
+	SOCKET("socket-vsock", "vsock", "CVE-2021-26708; bubblewrap, nsjail"),
+	SOCKET("socket-alg", "alg", NULL),
+	SOCKET("socket-xdp", "xdp", NULL),
+	SOCKET("socket-key", "key", NULL),
+	SOCKET("socket-can", "can", NULL),
+	SOCKET("socket-bluetooth", "bluetooth", NULL),
+	SOCKET("socket-tipc", "tipc", NULL),
+	SOCKET("socket-kcm", "kcm", NULL),
+	SOCKET("socket-smc", "smc", NULL),
+	SOCKET("socket-rds", "rds", NULL),
+	{ "socket-raw-icmp", "open a socket of kind raw-icmp", "EAFNOSUPPORT", FILTER, .run = open_socket,
+	  .path = "raw-icmp", .outside = OUTSIDE_NETWORK },
+	SOCKET("socket-raw-ip6", "raw-ip6", NULL),
+	SOCKET("socket-ping", "ping", NULL),
+	SOCKET("socket-mptcp", "mptcp", NULL),
+	SOCKET("socket-sctp", "sctp", NULL),
+	SOCKET("netlink-netfilter", "netfilter", "CVE-2022-32250; runc, isolate"),
+	SOCKET("netlink-xfrm", "xfrm", "CVE-2017-7184; runc, isolate"),
+	SOCKET("netlink-audit", "audit", NULL),
+	SOCKET("netlink-generic", "generic", NULL),
+	SOCKET("netlink-uevent", "uevent", NULL),
+	SOCKET("netlink-diag", "diag", NULL),
+	{ "socket-packet-wide", "a packet socket with a high bit that the kernel ignores", "EAFNOSUPPORT",
+	  FILTER, .seen = "CVE-2019-7303", .run = open_wide_socket, .outside = OUTSIDE_PLAIN },
+
+	{ "lock-shared-file", "flock a file that all jails share", "ENOSYS", FILTER,
+	  .seen = "bubblewrap, nsjail, runc", .allowed = "profile=default|call=flock",
+	  .run = lock_shared_file, .not_outside = "a program of the host would wait" },
+	{ "lease-shared-file", "take a lease on a shared file", "ENOSYS", FILTER, .allowed = "profile=compat",
+	  .run = lease_shared_file },
+	{ "watch-directory", "be told what others do in a directory (F_NOTIFY)", "ENOSYS", FILTER,
+	  .allowed = "profile=compat", .run = watch_directory },
+	{ "watch-files", "be told what others do with files (inotify)", "ENOSYS", FILTER,
+	  .allowed = "profile=default|call=inotify_add_watch", .run = watch_files },
+};
+
+const struct attempt_group kernel_group = GROUP("kernel", rows);

@@ -1,0 +1,227 @@
+/*
+ * neighbours: two jails of the same policy. The other one makes what a program has, says what, and waits.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tests/escape/attempts.h"
+
+/* ---- the neighbour ---- */
+
+static void make_file(const char *directory, const char *name)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
+	if (fd >= 0) {
+		if (write(fd, "secret\n", 7) != 7)
+			unlink(path);
+		close(fd);
+	}
+}
+
+static void remove_file(const char *directory, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	unlink(path);
+}
+
+static void listen_abstract(const char *name)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	size_t length = strlen(name);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memcpy(at.sun_path + 1, name, length < 100 ? length : 100);
+	if (bind(fd, (struct sockaddr *)&at, (socklen_t)(sizeof(sa_family_t) + 1 + length)) == 0)
+		listen(fd, 4);
+}
+
+static int listen_loopback(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t length = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(fd, 4) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&at, &length) != 0)
+		return 0;
+	return ntohs(at.sin_port);
+}
+
+int neighbour_main(const struct marks *marks)
+{
+	int shm = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0666);
+	int lock_fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	char byte;
+
+	if (shm >= 0 && shmat(shm, NULL, 0) != (void *)-1)
+		shmctl(shm, IPC_RMID, NULL); /* stays as long as it is attached, under its id */
+	make_file("/tmp", marks->neighbour);
+	make_file("/dev/shm", marks->neighbour);
+	listen_abstract(marks->neighbour);
+	/* Only inside: outside a program of the host would wait for it. */
+	if (!marks->outside && lock_fd >= 0)
+		syscall(SYS_flock, lock_fd, 1 /* LOCK_SH */);
+	printf("neighbour-port=%d neighbour-shm=%d\n", listen_loopback(), shm >= 0 ? shm : 0);
+	fflush(stdout);
+	while (read(STDIN_FILENO, &byte, 1) > 0)
+		;
+	remove_file("/tmp", marks->neighbour);
+	remove_file("/dev/shm", marks->neighbour);
+	return 0;
+}
+
+/* ---- against it ---- */
+
+static int read_neighbours_file(const struct attempt *self, const struct marks *marks)
+{
+	const struct attempt row = { .path = self->path };
+	char path[256], text[16];
+
+	if (!marks->neighbour[0])
+		return UNTRIED;
+	snprintf(path, sizeof(path), "%s/%s", row.path, marks->neighbour);
+	return answer_hidden(read_text(path, text, sizeof(text)));
+}
+
+static int read_neighbours_root(const struct attempt *self, const struct marks *marks)
+{
+	char path[256], text[16];
+
+	if (!marks->neighbour_pid)
+		return UNTRIED;
+	snprintf(path, sizeof(path), "/proc/%d/%s", marks->neighbour_pid, self->path);
+	return answer_hidden(read_text(path, text, sizeof(text)));
+}
+
+static int connect_neighbours_socket(const struct attempt *self, const struct marks *marks)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	size_t length = strlen(marks->neighbour);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (!length || length > 100)
+		return UNTRIED;
+	memcpy(to.sun_path + 1, marks->neighbour, length);
+	return answer_of(connect(fd, (struct sockaddr *)&to, (socklen_t)(sizeof(sa_family_t) + 1 + length)));
+}
+
+static int connect_neighbours_port(const struct attempt *self, const struct marks *marks)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)marks->neighbour_port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (!marks->neighbour_port) {
+		note("the other jail has no loopback to listen on");
+		return UNTRIED;
+	}
+	return answer_of(connect(fd, (struct sockaddr *)&to, sizeof(to)));
+}
+
+/* In a namespace of its own the number may be that of a segment of ours: there is none. */
+static int attach_neighbours_segment(const struct attempt *self, const struct marks *marks)
+{
+	void *at = shmat(marks->neighbour_shm, NULL, SHM_RDONLY);
+
+	if (at == (void *)-1)
+		return errno;
+	shmdt(at);
+	return REACHED;
+}
+
+static int signal_neighbour(const struct attempt *self, const struct marks *marks)
+{
+	return marks->neighbour_pid ? answer_of(kill(marks->neighbour_pid, 0)) : UNTRIED;
+}
+
+static int read_neighbours_memory(const struct attempt *self, const struct marks *marks)
+{
+	char byte;
+	struct iovec local = { &byte, 1 };
+	struct iovec remote = { (void *)(uintptr_t)0x400000, 1 };
+
+	if (!marks->neighbour_pid)
+		return UNTRIED;
+	return answer_past(process_vm_readv(marks->neighbour_pid, &local, 1, &remote, 1, 0), EFAULT);
+}
+
+static int find_neighbours_lock(const struct attempt *self, const struct marks *marks)
+{
+	int fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	int answer;
+
+	if (fd < 0)
+		return UNTRIED;
+	answer = answer_of(syscall(SYS_flock, fd, 2 | 4 /* LOCK_EX, LOCK_NB */));
+	return answer == EAGAIN ? REACHED : answer;
+}
+
+/* Two jails of root's have different users outside, so that a file that both can reach is still not the other's. */
+static int share_neighbours_id(const struct attempt *self, const struct marks *marks)
+{
+	unsigned inside, outer;
+	char text[512];
+
+	if (read_text("/proc/self/uid_map", text, sizeof(text)) <= 0 ||
+	    sscanf(text, "%u %u", &inside, &outer) != 2)
+		return UNTRIED;
+	outer += getuid() - inside;
+	note("%u outside, the other is %u", outer, marks->neighbour_uid);
+	return outer == marks->neighbour_uid ? REACHED : CLEAN;
+}
+
+#define NEIGHBOUR(name, about, expected, mechanism, function, where)                                         \
+	{                                                                                                    \
+		name, about, expected, mechanism, .needs = "neighbour", .run = function, .path = where,      \
+						  .outside = OUTSIDE_PLAIN                                   \
+	}
+
+static const struct attempt rows[] = {
+	NEIGHBOUR("read-neighbours-tmp", "read a file in /tmp of another jail", "hidden", "/tmp of its own",
+		  read_neighbours_file, "/tmp"),
+	{ "read-neighbours-shm", "read a file in /dev/shm of another jail", "hidden", "/dev/shm of its own",
+	  .seen = "isolate before 2.6", .needs = "neighbour", .run = read_neighbours_file, .path = "/dev/shm",
+	  .outside = OUTSIDE_PLAIN },
+	NEIGHBOUR("read-neighbours-environment", "read the environment of another jail's program", "hidden",
+		  "pid namespace, hidepid", read_neighbours_root, "environ"),
+	NEIGHBOUR("read-neighbours-arguments", "read the arguments of another jail's program", "hidden",
+		  "pid namespace, hidepid", read_neighbours_root, "cmdline"),
+	NEIGHBOUR("connect-neighbours-socket", "connect to an abstract socket of another jail",
+		  "ECONNREFUSED|EPERM", "network namespace, Landlock", connect_neighbours_socket, NULL),
+	{ "connect-neighbours-port", "connect to another jail on 127.0.0.1", "ENETUNREACH|ECONNREFUSED",
+	  "network namespace", .allowed = "net=host", .needs = "neighbour", .run = connect_neighbours_port,
+	  .outside = OUTSIDE_PLAIN },
+	NEIGHBOUR("attach-neighbours-segment", "attach a System V segment of another jail", "EINVAL|ENOSYS",
+		  "IPC namespace", attach_neighbours_segment, NULL),
+	NEIGHBOUR("signal-neighbour", "signal another jail's program", "ESRCH", "pid namespace",
+		  signal_neighbour, NULL),
+	NEIGHBOUR("read-neighbours-memory", "read the memory of another jail's program", "EPERM|ESRCH",
+		  "seccomp filter, pid namespace", read_neighbours_memory, NULL),
+	{ "share-neighbours-id", "have the same user id outside as another jail", "clean",
+	  "a range of ids for each jail", .allowed = "unprivileged", .needs = "neighbour",
+	  .run = share_neighbours_id, .outside = OUTSIDE_PLAIN },
+	{ "find-neighbours-lock", "see a lock that another jail holds on a shared file", "ENOSYS",
+	  "seccomp filter", .allowed = "profile=default|call=flock", .needs = "neighbour",
+	  .run = find_neighbours_lock, .not_outside = "a program of the host would wait" },
+};
+
+const struct attempt_group neighbours_group = GROUP("neighbours", rows);

@@ -66,7 +66,7 @@ DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -dumpmachine 2>/dev/null))
 
 .PHONY: all lib tool test-programs asan-programs tsan-programs guest-programs fuzz-programs
-.PHONY: help demo check check-root check-vm asan tsan fuzz bench lint fmt fmt-check install uninstall deps clean
+.PHONY: help demo check check-root check-vm asan tsan fuzz bench lint analyze fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder $(BUILD)/warder-attempts
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a
@@ -174,6 +174,8 @@ bench: all                          ## what a launch costs on this machine, besi
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/run.sh
 lint: deps-check                    ## layers, documentation, words, cppcheck, shellcheck, manual pages
 	@tests/lint/run.sh
+analyze: deps-check                 ## the static analyzers of clang and gcc (a minute or two)
+	@tests/lint/analyze.sh
 fmt:                                ## format the sources
 	@clang-format -i $$(git ls-files -co --exclude-standard -- '*.c' '*.h')
 fmt-check:                          ## fails if a source is not formatted

@@ -1,3 +1,4 @@
+#define WARDER_BASE_ERROR_C
 #include "base/error.h"
 
 #include <errno.h>

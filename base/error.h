@@ -61,4 +61,11 @@ int error_set_errno(struct warder_error *err, enum warder_error_kind code, const
 /* Put "context: " before the text. Returns -1. */
 int error_context(struct warder_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* An analyzer sees one file at a time: so that it knows what they return. */
+#if defined(WARDER_ANALYZED) && !defined(WARDER_BASE_ERROR_C)
+#define error_set(...)       (error_set(__VA_ARGS__), -1)
+#define error_set_errno(...) (error_set_errno(__VA_ARGS__), -1)
+#define error_context(...)   (error_context(__VA_ARGS__), -1)
+#endif
+
 #endif

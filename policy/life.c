@@ -118,8 +118,9 @@ int policy_variable_set(struct policy *policy, const char *name, const char *val
 	if (!set)
 		return -1;
 	policy->environment.set = set;
-	if (policy_string_set(&added.name, name, err) != 0)
-		return -1;
+	added.name = strdup(name);
+	if (!added.name)
+		return policy_no_memory(err);
 	if (policy_string_set(&added.value, value, err) != 0) {
 		free(added.name);
 		return -1;

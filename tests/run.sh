@@ -223,6 +223,7 @@ case $what in
 all)
 	suite host build build_steps gcc clang asan tsan
 	suite host lint tests/lint/run.sh all
+	suite host analyze tests/lint/analyze.sh
 	run_root
 	run_user
 	run_asan

@@ -48,7 +48,7 @@ clang_analyzer() {
 	judge clang
 }
 gcc_analyzer() {
-	each gcc -O1 -fanalyzer -fdiagnostics-plain-output "${flags[@]}" -c -o /dev/null || { tail -n 20 "$scratch/log" && return 1; }
+	each gcc -O0 -fanalyzer -fdiagnostics-plain-output "${flags[@]}" -c -o /dev/null || { tail -n 20 "$scratch/log" && return 1; }
 	judge gcc
 }
 

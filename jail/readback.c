@@ -101,11 +101,22 @@ static bool is_numbers(const char *text, const unsigned long *numbers, size_t co
 	for (size_t i = 0; i < count; i++) {
 		char *end;
 
-		if (!text || strtoul(text, &end, 10) != numbers[i] || end == text)
+		if (!text)
+			return false;
+		text += strspn(text, " \t");
+		if (*text < '0' || *text > '9' || strtoul(text, &end, 10) != numbers[i])
 			return false;
 		text = end;
 	}
 	return text[strspn(text, " \t")] == '\n';
+}
+
+/* Whether the text is a mask without a bit, up to the end of its line. */
+static bool is_empty_mask(const char *text)
+{
+	const size_t digits = text ? strspn(text, "0") : 0;
+
+	return digits > 0 && text[digits] == '\n';
 }
 
 /* ---- privileges ---- */
@@ -117,7 +128,7 @@ static int check_privileges(struct jail_run *run, const char *status, struct war
 
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
 		value = status_value(status, sets[i]);
-		if (!value || strtoull(value, NULL, 16) != 0)
+		if (!is_empty_mask(value))
 			return differs(err, NULL, "%s is %.16s, wanted 0", sets[i],
 				       value ? value : "not shown");
 	}

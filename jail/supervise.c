@@ -328,7 +328,8 @@ static void read_control(struct loop *loop)
 	if (n == sizeof(message) && message.type == WIRE_BACKSTOP) {
 		loop->backstop = true;
 		loop->ended_us = message.end_us;
-	} else if (n == sizeof(message) && message.type == WIRE_ENDED) {
+	} else if (n == sizeof(message) && message.type == WIRE_ENDED &&
+		   (WIFEXITED(message.wait_status) || WIFSIGNALED(message.wait_status))) {
 		loop->ended = true;
 		loop->wait_status = message.wait_status;
 		loop->ended_us = message.end_us;
@@ -683,8 +684,14 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 {
 	struct jail_outcome *outcome = loop->outcome;
 	const struct jail_run *run = loop->run;
-	uint64_t end_us = loop->ended_us ? loop->ended_us : clock_us();
+	const uint64_t now = clock_us();
+	uint64_t end_us = loop->ended_us ? loop->ended_us : now;
 
+	/* Init's word, and its clock's: within what we know ourselves. */
+	if (end_us > now)
+		end_us = now;
+	if (end_us < run->go_us)
+		end_us = run->go_us;
 	find_limits_hit(loop, final);
 	outcome->exit_code = -1;
 	outcome->signal = 0;

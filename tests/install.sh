@@ -24,11 +24,14 @@ soname() { readelf -d "$lib/libwarder.so.0" | grep -q 'SONAME.*\[libwarder\.so\.
 hardened() { readelf -dlW "$1" | grep -q BIND_NOW && readelf -lW "$1" | grep -q 'GNU_STACK.* RW ' && readelf -lW "$1" | grep -q GNU_RELRO; }
 static_tool() { ! readelf -lW "$dest/usr/bin/warder" | grep -q INTERP && readelf -lW "$dest/usr/bin/warder" | grep -q 'GNU_STACK.* RW '; }
 tool_runs() { [ "$("$dest/usr/bin/warder" run -- echo hello)" = hello ]; }
+# It cannot be shown in a jail here, below /tmp; the message names what was found.
+attempts_found() { [ "$("$dest/usr/libexec/warder/warder-attempts" --list | wc -l)" -ge 120 ] && "$dest/usr/bin/warder" doctor --attack 2>&1 | grep -q 'libexec/warder/warder-attempts'; }
 removed() { make -s BUILD="$build" PREFIX=/usr DESTDIR="$dest" uninstall && [ -z "$(find "$dest/usr" -type f -o -type l)" ]; }
 
 check "make install" install_tree
 check "the tool runs" tool_runs
 check "the tool is static, its stack is not executable" static_tool
+check "the tool finds what it attacks with" attempts_found
 check "the library has its soname" soname
 check "the library needs libc only" only_libc
 check "the library is hardened" hardened "$lib/libwarder.so.0"

@@ -48,7 +48,7 @@ static int make_directory(struct attack_marks *marks)
 	int fd;
 	int status;
 
-	snprintf(marks->dir, sizeof(marks->dir), "/tmp/warder-attack.XXXXXX");
+	snprintf(marks->dir, sizeof(marks->dir), "/tmp/%s.XXXXXX", marks->token);
 	if (!mkdtemp(marks->dir)) {
 		marks->dir[0] = '\0';
 		return -1;
@@ -118,16 +118,14 @@ static void make_segment(struct attack_marks *marks)
 		add_text(marks, "shm=%d", marks->shm);
 }
 
-/* Of the directory of the marks, and not closed on exec. */
+/* The directory of the marks, and something that can be written to; not closed on exec. */
 static void make_leaks(struct attack_marks *marks)
 {
-	static const int numbers[] = { 50, 251 };
+	owned_fd int dir_fd = open(marks->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	owned_fd int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-	for (size_t i = 0; i < 2; i++) {
-		owned_fd int fd = open(marks->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		marks->leaked_fds[i] = fd < 0 ? -1 : fcntl(fd, F_DUPFD, numbers[i]);
-	}
+	marks->leaked_fds[0] = fcntl(dir_fd, F_DUPFD, 50);
+	marks->leaked_fds[1] = fcntl(null_fd, F_DUPFD, 251);
 }
 
 static void make_words(struct attack_marks *marks)

@@ -109,31 +109,6 @@ static int split_line(char *line, struct attack_row *ret)
 	return 0;
 }
 
-int attack_table_read(struct attack_table *ret, struct warder_error *err)
-{
-	size_t lines = 0;
-	char *next;
-
-	memset(ret, 0, sizeof(*ret));
-	if (find_program(ret->program, err) != 0)
-		return -1;
-	ret->text = run_list(ret->program);
-	for (const char *at = ret->text; at && *at; at++)
-		lines += *at == '\n';
-	ret->rows = calloc(lines + 1, sizeof(*ret->rows));
-	next = ret->text;
-	while (ret->rows && next && *next && ret->count < lines) {
-		if (split_line(strsep(&next, "\n"), &ret->rows[ret->count]) != 0)
-			break;
-		ret->count++;
-	}
-	if (ret->count > 0 && ret->count == lines)
-		return 0;
-	attack_table_done(ret);
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, "--attack",
-			 "%.200s does not tell what it can try; is it of this version?", ret->program);
-}
-
 void attack_table_done(struct attack_table *table)
 {
 	free(table->text);
@@ -283,7 +258,7 @@ static bool is_unlimited(const struct question *q)
 	return false;
 }
 
-static const struct {
+static const struct allowing {
 	const char *word; /* one that ends with ':', '=' or '>=' takes what follows as its argument */
 	bool (*holds)(const struct question *q);
 	const char *why;
@@ -328,22 +303,30 @@ static bool takes_argument(const char *word)
 	return last == ':' || last == '=';
 }
 
-static const char *allowed_by(const char *wanted, struct question *q, char *buf, size_t len)
+static const struct allowing *find_word(const char *wanted)
 {
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		bool same = takes_argument(words[i].word)
 				? strncmp(wanted, words[i].word, strlen(words[i].word)) == 0
 				: strcmp(wanted, words[i].word) == 0;
 
-		if (!same)
-			continue;
-		q->argument = wanted + strlen(words[i].word);
-		if (!words[i].holds(q))
-			continue;
-		snprintf(buf, len, "%s%s%s", words[i].why, *q->argument ? " " : "", q->argument);
-		return buf;
+		if (same)
+			return &words[i];
 	}
 	return NULL;
+}
+
+static const char *allowed_by(const char *wanted, struct question *q, char *buf, size_t len)
+{
+	const struct allowing *word = find_word(wanted);
+
+	if (!word)
+		return NULL;
+	q->argument = wanted + strlen(word->word);
+	if (!word->holds(q))
+		return NULL;
+	snprintf(buf, len, "%s%s%s", word->why, *q->argument ? " " : "", q->argument);
+	return buf;
 }
 
 const char *attack_allowed(const struct attack_row *row, const struct jail_plan *plan, const char *dir,
@@ -365,4 +348,56 @@ const char *attack_allowed(const struct attack_row *row, const struct jail_plan 
 		return buf;
 	}
 	return NULL;
+}
+
+/* ---- reading ---- */
+
+/* A word that is not known would never allow anything, or be waited for in vain. */
+static bool knows_words(const struct attack_row *row)
+{
+	static const char *const needs[] = { "spawn", "neighbour", "short", "storm" };
+	char all[256];
+	char *rest = all;
+	const char *word;
+
+	snprintf(all, sizeof(all), "%s", row->allowed);
+	while ((word = strsep(&rest, "|")) != NULL)
+		if (*word && !find_word(word))
+			return false;
+	snprintf(all, sizeof(all), "%s", row->needs);
+	for (rest = all; (word = strsep(&rest, "|")) != NULL;) {
+		size_t i = 0;
+
+		while (*word && i < sizeof(needs) / sizeof(needs[0]) && strcmp(word, needs[i]) != 0)
+			i++;
+		if (i == sizeof(needs) / sizeof(needs[0]))
+			return false;
+	}
+	return true;
+}
+
+int attack_table_read(struct attack_table *ret, struct warder_error *err)
+{
+	size_t lines = 0;
+	char *next;
+
+	memset(ret, 0, sizeof(*ret));
+	if (find_program(ret->program, err) != 0)
+		return -1;
+	ret->text = run_list(ret->program);
+	for (const char *at = ret->text; at && *at; at++)
+		lines += *at == '\n';
+	ret->rows = calloc(lines + 1, sizeof(*ret->rows));
+	next = ret->text;
+	while (ret->rows && next && *next && ret->count < lines) {
+		if (split_line(strsep(&next, "\n"), &ret->rows[ret->count]) != 0 ||
+		    !knows_words(&ret->rows[ret->count]))
+			break;
+		ret->count++;
+	}
+	if (ret->count > 0 && ret->count == lines)
+		return 0;
+	attack_table_done(ret);
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "--attack",
+			 "%.200s does not tell what it can try; is it of this version?", ret->program);
 }

@@ -1,8 +1,8 @@
 /*
  * attack_table: the attempts that warder-attempts knows, and what of a policy allows one. Private to cli/.
  *
- * Life: attack_table_read() -> walk the rows -> attack_table_done(). The table is the program's own (--list): tool and
- * program need not be of one build.
+ * Life: attack_table_read() -> walk the rows -> attack_table_done(). The table is the program's own (--list); one
+ * with words that are not known here is refused.
  */
 #ifndef WARDER_RUNTIME_CLI_ATTACK_TABLE_H
 #define WARDER_RUNTIME_CLI_ATTACK_TABLE_H

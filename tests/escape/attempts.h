@@ -44,7 +44,8 @@ enum outside {
 	OUTSIDE_NETWORK = 2, /* besides, in a network namespace of its own */
 };
 
-/* What the driver put on the host, and what is known of the policy. Strings are "" and numbers 0 where not given. */
+/* What the driver put on the host, and what is known of the policy. Strings are "" and numbers 0, ids -1, where not
+ * given. */
 struct marks {
 	const char *dir;  /* dir=: the host's directory of the marks, with a file "secret" for everybody */
 	const char *home; /* home=: the caller's home directory */

@@ -526,7 +526,9 @@ static int allow_speculation(const struct attempt *self, const struct marks *mar
 	}
 
 static const struct attempt rows[] = {
-	UNSHARE("unshare-user", "268435456", "user"),
+	{ "unshare-user", "unshare a new user namespace", "EPERM", FILTER_ALSO,
+	  .seen = "nsjail, minijail, runc's default", .run = unshare_one, .path = "268435456",
+	  .outside = OUTSIDE_PLAIN },
 	UNSHARE("unshare-mount", "131072", "mount"),
 	UNSHARE("unshare-pid", "536870912", "pid"),
 	UNSHARE("unshare-network", "1073741824", "network"),
@@ -535,9 +537,9 @@ static const struct attempt rows[] = {
 	UNSHARE("unshare-cgroup", "33554432", "cgroup"),
 	UNSHARE("unshare-time", "128", "time"),
 	{ "clone-user-namespace", "clone into a new user namespace", "EPERM", FILTER_ALSO,
-	  .seen = "CVE-2022-0185", .run = clone_user },
+	  .seen = "CVE-2022-0185", .run = clone_user, .outside = OUTSIDE_PLAIN },
 	{ "clone3-user-namespace", "the same by clone3, which no filter can look into", "ENOSYS", FILTER,
-	  .seen = "CVE-2021-41133", .run = clone3_user },
+	  .seen = "CVE-2021-41133", .run = clone3_user, .outside = OUTSIDE_PLAIN },
 	{ "enter-own-namespace", "setns into its own network namespace", "EPERM", FILTER,
 	  .run = enter_namespace, .path = "/proc/self/ns/net" },
 	{ "enter-init-namespace", "setns into the mount namespace of process 1", "hidden|EACCES|EPERM",

@@ -78,29 +78,40 @@ static int inherit_mask(const struct attempt *self, const struct marks *marks)
 
 /* ---- survival: the driver looks for what is left of every run ---- */
 
-static void daemonise(const struct attempt *self, const struct marks *marks)
+/* Its end of the pipe is closed when it has settled. */
+static _Noreturn void be_daemon(const struct attempt *self, const struct marks *marks, int ready_fd)
 {
-	if (fork() != 0)
-		return;
-	setsid();
-	if (fork() != 0)
-		_exit(0);
 	for (int i = 1; i < 65; i++)
 		signal(i, SIG_IGN);
 	if (self->path)
 		for (int fd = 0; fd < 3; fd++)
 			close(fd);
-	/* Outside nobody ends it: not for long. */
-	if (marks->outside)
-		_exit(0);
-	for (;;)
+	close(ready_fd);
+	/* Outside nobody would end it. */
+	while (!marks->outside)
 		sleep(60);
+	_exit(0);
 }
 
 static int leave_daemon(const struct attempt *self, const struct marks *marks)
 {
-	daemonise(self, marks);
-	usleep(10000);
+	int pipes[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(pipes) != 0)
+		return errno;
+	pid = fork();
+	if (pid == 0) {
+		setsid();
+		if (fork() == 0)
+			be_daemon(self, marks, pipes[1]);
+		_exit(0);
+	}
+	close(pipes[1]);
+	waitpid(pid, NULL, 0);
+	if (read(pipes[0], &byte, 1) != 0)
+		return UNTRIED;
 	return marks->outside ? REACHED : NO_EFFECT;
 }
 
@@ -156,7 +167,7 @@ static const struct attempt rows[] = {
 	  "kill of the cgroup and of the pid namespace", .needs = "spawn", .run = leave_daemon,
 	  .outside = OUTSIDE_PLAIN },
 	{ "leave-zombies", "leave children that nobody waited for", "no-effect", "the jail's init reaps",
-	  .needs = "spawn", .run = leave_zombies, .not_outside = "they would be the driver's" },
+	  .needs = "spawn|storm", .run = leave_zombies, .not_outside = "they would be the driver's" },
 	{ "forge-result", "write a record of its end to every descriptor", "EBADF",
 	  "no descriptor of the supervisor's", .run = forge_result, .outside = OUTSIDE_PLAIN },
 };

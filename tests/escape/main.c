@@ -96,7 +96,13 @@ static void take_mark(struct marks *marks, const char *text)
 
 static struct marks take_marks(char **arguments)
 {
-	struct marks marks = { .dir = "", .home = "", .hostname = "", .abstract = "", .neighbour = "" };
+	struct marks marks = { .dir = "",
+			       .home = "",
+			       .hostname = "",
+			       .abstract = "",
+			       .neighbour = "",
+			       .shm = -1,
+			       .neighbour_shm = -1 };
 
 	for (; *arguments; arguments++)
 		take_mark(&marks, *arguments);
@@ -201,31 +207,41 @@ static int report(const struct attempt *row, const struct marks *marks)
 
 /* ---- outside ---- */
 
+static int write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		return -1;
+	fputs(text, file);
+	return fclose(file);
+}
+
 /* Without privilege, namespaces come with a user namespace, in which the caller is root as far as they go. */
+static int unshare_as_user(int flags)
+{
+	char users[64], groups[64];
+
+	snprintf(users, sizeof(users), "0 %u 1", (unsigned)getuid());
+	snprintf(groups, sizeof(groups), "0 %u 1", (unsigned)getgid());
+	if (unshare(flags | CLONE_NEWUSER) != 0 || write_file("/proc/self/uid_map", users) != 0 ||
+	    write_file("/proc/self/setgroups", "deny") != 0)
+		return -1;
+	return write_file("/proc/self/gid_map", groups);
+}
+
 static int make_private(unsigned kind)
 {
-	int flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
-	char map[64];
-	FILE *file;
+	int flags = kind & OUTSIDE_PLAIN ? 0 : CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
 
-	if (kind & OUTSIDE_PLAIN)
-		flags = 0;
 	if (kind & OUTSIDE_NETWORK)
 		flags |= CLONE_NEWNET;
 	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0);
 	if (!flags)
 		return 0;
-	snprintf(map, sizeof(map), "0 %u 1", (unsigned)getuid());
-	if (unshare(flags) != 0) {
-		if (unshare(flags | CLONE_NEWUSER) != 0)
-			return -1;
-		file = fopen("/proc/self/uid_map", "w");
-		if (!file || fputs(map, file) < 0 || fclose(file) != 0)
-			return -1;
-	}
-	if ((flags & CLONE_NEWNS) && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+	if (unshare(flags) != 0 && unshare_as_user(flags) != 0)
 		return -1;
-	return 0;
+	return flags & CLONE_NEWNS ? mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) : 0;
 }
 
 /* In a child, so that what dies or unshares does not take the report with it. */

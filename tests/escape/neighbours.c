@@ -53,6 +53,7 @@ static void listen_abstract(const char *name)
 		listen(fd, 4);
 }
 
+/* Without a loopback interface that is up nobody listens; then there is a port all the same, to be refused at. */
 static int listen_loopback(void)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -61,7 +62,7 @@ static int listen_loopback(void)
 
 	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(fd, 4) != 0 ||
 	    getsockname(fd, (struct sockaddr *)&at, &length) != 0)
-		return 0;
+		return 1;
 	return ntohs(at.sin_port);
 }
 
@@ -79,7 +80,7 @@ int neighbour_main(const struct marks *marks)
 	/* Only inside: outside a program of the host would wait for it. */
 	if (!marks->outside && lock_fd >= 0)
 		syscall(SYS_flock, lock_fd, 1 /* LOCK_SH */);
-	printf("neighbour-port=%d neighbour-shm=%d\n", listen_loopback(), shm >= 0 ? shm : 0);
+	printf("neighbour-port=%d neighbour-shm=%d\n", listen_loopback(), shm);
 	fflush(stdout);
 	while (read(STDIN_FILENO, &byte, 1) > 0)
 		;
@@ -130,18 +131,19 @@ static int connect_neighbours_port(const struct attempt *self, const struct mark
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (!marks->neighbour_port) {
-		note("the other jail has no loopback to listen on");
+	if (!marks->neighbour_port)
 		return UNTRIED;
-	}
 	return answer_of(connect(fd, (struct sockaddr *)&to, sizeof(to)));
 }
 
 /* In a namespace of its own the number may be that of a segment of ours: there is none. */
 static int attach_neighbours_segment(const struct attempt *self, const struct marks *marks)
 {
-	void *at = shmat(marks->neighbour_shm, NULL, SHM_RDONLY);
+	void *at = marks->neighbour_shm < 0 ? NULL : shmat(marks->neighbour_shm, NULL, SHM_RDONLY);
 
+	/* The other one was not allowed to make any; then neither are we. */
+	if (!at)
+		return answer_of(shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600));
 	if (at == (void *)-1)
 		return errno;
 	shmdt(at);

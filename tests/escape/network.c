@@ -172,7 +172,7 @@ static int attach_segment(const struct attempt *self, const struct marks *marks)
 {
 	void *at;
 
-	if (!marks->shm)
+	if (marks->shm < 0)
 		return UNTRIED;
 	at = shmat(marks->shm, NULL, SHM_RDONLY);
 	if (at == (void *)-1)

@@ -90,16 +90,124 @@ small="--memory 64MiB --pids 24"
 unlimited="fork-many fork-many-sessions start-many-threads touch-much-memory touch-memory-together fill-memory-files burn-processor"
 preferred="--prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.cpuTime --prefer limits.pids"
 
+# ---- the driver: a table of which it is known what it must say ----
+
+# A stand-in for the attempts: rows of name, answer, what allows it, whether it is run outside; then what it does.
+stand_in() {
+	cat <<'END'
+#!/bin/sh
+row() { printf '%s\tfake\t%s\t%s\t-\t%s\tmeans\t-\twhat\n' "$@"; }
+say() { printf '%s\t%s\t%s\n' "$@"; }
+case $1 in
+--list)
+	row stopped EPERM - yes
+	row not-stopped EPERM - yes
+	row by-something-else EPERM - yes
+	row silent EPERM - yes
+	row proves-nothing EPERM - yes
+	row untried EPERM - yes
+	row not-run-outside EPERM - 'no: why'
+	row needs-host-network EPERM net=host yes
+	row killed SIGSYS - yes
+	row leaves-something EPERM - yes
+	;;
+--neighbour) echo 'neighbour-port=1 neighbour-shm=-1' && cat ;;
+--outside)
+	case $2 in
+	proves-nothing) say "$2" EPERM ;;
+	leaves-something) sh -c 'sleep 3; :' sh "$3" >/dev/null 2>&1 & say "$2" reached ;;
+	*) say "$2" reached ;;
+	esac
+	;;
+not-stopped | needs-host-network) say "$1" reached ;;
+by-something-else) say "$1" EIO ;;
+silent) ;;
+untried) say "$1" untried because ;;
+killed) kill -SYS $$ ;;
+*) say "$1" EPERM ;;
+esac
+END
+}
+
+states() {
+	python3 -c 'import json, sys; [print(row["name"], row["state"]) for row in json.load(sys.stdin)["attempts"]]'
+}
+
+# judges STATES STATUS FLAG...
+judges() {
+	local expected=$1 status=$2 ended
+	shift 2
+	"$stand_in_tool" doctor --attack --json "$@" >"$results/json"
+	ended=$?
+	states <"$results/json" | tee "$results/states"
+	[ "$(cat "$results/states")" = "$expected" ] && [ $ended = "$status" ]
+}
+
+refuses_unknown_words() {
+	sed -i '0,/EPERM -/s//EPERM what/' "$stand_in_tool-attempts"
+	"$stand_in_tool" doctor --attack 2>&1 | grep 'does not tell what it can try'
+}
+
+refuses_without_program() {
+	rm "$stand_in_tool-attempts"
+	"$stand_in_tool" doctor --attack 2>&1 | grep 'is not installed'
+	[ "${PIPESTATUS[0]}" = 125 ]
+}
+
+# Interrupted, it takes away what it put on the host.
+cleans_up() {
+	local pid status
+	"$warder" doctor --attack >"$results/out" 2>&1 &
+	pid=$!
+	while [ "$(wc -l <"$results/out")" -lt 8 ] && kill -0 $pid; do sleep 0.05; done
+	kill -TERM $pid
+	wait $pid
+	status=$?
+	echo "status $status" && ls -d "/tmp/warder-attack-$pid".*
+	[ $status = 143 ] && [ -z "$(ls -d "/tmp/warder-attack-$pid".* 2>/dev/null)" ]
+}
+
+test_driver() {
+	local expected="stopped stopped
+not-stopped open
+by-something-else open
+silent open
+proves-nothing unproved
+untried untried
+not-run-outside stopped
+needs-host-network open
+killed stopped
+leaves-something open"
+	mkdir "$scratch/stand-in"
+	stand_in_tool=$scratch/stand-in/warder
+	cp "$warder" "$stand_in_tool"
+	stand_in >"$stand_in_tool-attempts"
+	chmod -R 755 "$scratch"
+	check "driver: judges by what inside and outside answer" judges "$expected" 1
+	check "driver: judges by the policy" judges "${expected/network open/network allowed}" 1 --net host
+	sed -i '/row .*\(not-stopped\|else\|silent\|needs\|leaves\)/d' "$stand_in_tool-attempts"
+	check "driver: ends with 0 where nothing is open" judges "$(grep -E 'stopped$|proves|untried' <<<"$expected")" 0
+	check "driver: refuses a table with words that it does not know" refuses_unknown_words
+	check "driver: says where the program should be" refuses_without_program
+}
+
+# ---- the attempts ----
+
 # shellcheck disable=SC2086 # lists of words
 if $root; then
 	attack strict true "$default $speculation" 200 $small
-	attack "profile strict" false "" 200 $small --set syscalls.profile=strict
-	attack agent false "$default $speculation $compat write-workspace route-to-loopback" 150 \
+	attack agent false "$default $speculation $compat write-workspace route-to-loopback" 200 \
 		$small --preset agent --net loopback --set syscalls.profile=compat
-	$uml || attack kill false "$default $speculation" 200 $small --set syscalls.onViolation=kill
+	$uml || attack "profile strict, kill" false "" 200 $small \
+		--set syscalls.profile=strict --set syscalls.onViolation=kill
 else
 	attack strict true "$default $speculation $unlimited share-neighbours-id" 100 $preferred
 	attack agent false "$default $speculation $compat $unlimited share-neighbours-id write-workspace route-to-loopback" 100 \
 		$preferred --preset agent --net loopback --set syscalls.profile=compat
+fi
+if $root; then
+	check "driver: an interrupted attack leaves nothing" cleans_up
+	[ -n "$scratch" ] || { scratch=$(mktemp -d /srv/warder-escape.XXXXXX) && chmod 755 "$scratch"; }
+	test_driver
 fi
 tap_end

@@ -37,8 +37,8 @@ Q := $(if $(V),,@)
 quiet := $(V)$(findstring s,$(firstword -$(MAKEFLAGS)))
 say = $(if $(quiet),$(Q),@printf '  %-7s %s\n' $(1) $(2);)
 
-# root.c is compiled twice: into the init, and for the child that prepares a template.
-LIB_SRC   := $(sort $(wildcard base/*.c policy/*.c rootfs/*.c jail/*.c backends/*.c runtime/*.c) jail/inside/root.c)
+# root.c and tree.c are compiled twice: into the init, and for the child that prepares a template.
+LIB_SRC   := $(sort $(wildcard base/*.c policy/*.c rootfs/*.c jail/*.c backends/*.c runtime/*.c) jail/inside/root.c jail/inside/tree.c)
 LIB_ASM   := $(wildcard jail/*.S)
 CLI_SRC   := $(sort $(wildcard runtime/cli/*.c))
 ATTEMPTS_SRC := $(sort $(wildcard tests/escape/*.c))
@@ -124,7 +124,7 @@ $(BUILD)/libwarder.so.$(SO): $(LIB_OBJ) runtime/libwarder.map
 
 # ---- tests ----
 
-test-programs: $(TEST_SRC:%.c=$(BUILD)/%)
+test-programs: $(TEST_SRC:%.c=$(BUILD)/%) $(BUILD)/tests/lib/without
 # The mechanism tests again, with a small runner instead of Criterion, for a kernel on which Criterion does not start.
 guest-programs: $(patsubst tests/mechanism/%.c,$(BUILD)/tests/guest/%,$(wildcard tests/mechanism/*.c))
 fuzz-programs: $(FUZZ_SRC:%.c=$(BUILD)/%)

@@ -110,12 +110,13 @@ static bool beneath_a_bind(const struct rootfs *rootfs, size_t index)
 	return false;
 }
 
-/* Mounted at every launch: what carries the identity of the run, and what lies beneath such a mount. */
-static bool is_late(const struct rootfs *rootfs, size_t index, bool privileged)
+/* Mounted at every launch: what carries the identity of the run, and what lies beneath such a mount. Only a
+ * detached mount can be handed to a launch. */
+static bool is_late(const struct rootfs *rootfs, size_t index, bool detached)
 {
 	const struct rootfs_entry *entry = &rootfs->entries[index];
 
-	if (!privileged || entry->kind != ROOTFS_BIND)
+	if (!detached || entry->kind != ROOTFS_BIND)
 		return false;
 	if (entry->owner_mapped)
 		return true;
@@ -148,10 +149,11 @@ static void put_entry(struct block *block, const struct jail_plan *plan, size_t 
 		to.text = block_string(block, from->text);
 		to.text_len = (uint32_t)strlen(from->text);
 	}
-	to.flags = (from->read_only ? WIRE_ENTRY_READ_ONLY : 0) | (from->no_exec ? WIRE_ENTRY_NO_EXEC : 0) |
-		   (from->is_directory ? WIRE_ENTRY_IS_DIRECTORY : 0) |
-		   (beneath_a_bind(&plan->rootfs, index) ? 0 : WIRE_ENTRY_CREATE) |
-		   (is_late(&plan->rootfs, index, plan->privileged) ? WIRE_ENTRY_LATE : 0);
+	to.flags =
+	    (from->read_only ? WIRE_ENTRY_READ_ONLY : 0) | (from->no_exec ? WIRE_ENTRY_NO_EXEC : 0) |
+	    (from->is_directory ? WIRE_ENTRY_IS_DIRECTORY : 0) |
+	    (beneath_a_bind(&plan->rootfs, index) ? 0 : WIRE_ENTRY_CREATE) |
+	    (is_late(&plan->rootfs, index, plan->privileged && !plan->old_mounts) ? WIRE_ENTRY_LATE : 0);
 	to.dev = ((uint64_t)major(from->source_dev) << 32) | minor(from->source_dev);
 	to.ino = from->source_ino;
 	if (!block->failed)
@@ -186,7 +188,7 @@ static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 	       (plan->namespaces & CLONE_NEWTIME ? WIRE_TIME_NS : 0) |
 	       (plan->namespaces & CLONE_NEWCGROUP ? WIRE_CGROUP_NS : 0) |
 	       (plan->namespaces & CLONE_NEWNET ? WIRE_OWN_NETWORK : 0) |
-	       (plan->privileged ? 0 : WIRE_FRESH_USER_NS);
+	       (plan->old_mounts ? WIRE_OLD_MOUNTS : 0) | (plan->privileged ? 0 : WIRE_FRESH_USER_NS);
 }
 
 int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusable, struct warder_error *err)

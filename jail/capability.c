@@ -19,11 +19,7 @@ static const struct always {
 } always[] = {
 	{ POLICY_CONTROL_NETWORK_NONE, "own network namespace, its only interface down" },
 	{ POLICY_CONTROL_NETWORK_LOOPBACK, "own network namespace with loopback only" },
-	{ POLICY_CONTROL_VIEW_HOST, "own mount namespace: tmpfs root, read-only binds" },
-	{ POLICY_CONTROL_VIEW_DIRECTORY, "own mount namespace: tmpfs root, read-only binds" },
 	{ POLICY_CONTROL_WORKSPACE_NONE, "own mount namespace without any workspace" },
-	{ POLICY_CONTROL_WORKSPACE_READ_ONLY, "read-only bind mount at /workspace" },
-	{ POLICY_CONTROL_PATHS_READ_ONLY, "read-only bind mounts" },
 	{ POLICY_CONTROL_TMP, "tmpfs with a size limit" },
 	{ POLICY_CONTROL_ENVIRONMENT, "environment built from nothing for execve" },
 	{ POLICY_CONTROL_WALL_TIME, "supervisor's deadline, kill of the pid namespace; backstop in init" },
@@ -60,7 +56,6 @@ static const struct indispensable {
 	{ JAIL_FEATURE_PIDFD, ON(WALL_TIME) },
 	{ JAIL_FEATURE_CLOSE_RANGE, ON(OPEN_FILES) },
 	{ JAIL_FEATURE_OPENAT2, FILES },
-	{ JAIL_FEATURE_MOUNT_API, FILES },
 };
 #define INDISPENSABLE_COUNT (sizeof(indispensable) / sizeof(indispensable[0]))
 
@@ -125,9 +120,18 @@ static void set_limits(struct policy_capabilities *to, const struct cgroup_host 
 						     "swapaccount=1 or remove the swap space");
 }
 
+static bool lacks(const struct jail_host *host, enum jail_feature feature)
+{
+	const struct jail_feature_state *state = &host->features[feature];
+
+	return state->tried && !state->there && !state->absent;
+}
+
 static void set_filesystem(struct policy_capabilities *to, const struct jail_host *host)
 {
 	const struct jail_feature_state *idmap = &host->features[JAIL_FEATURE_IDMAP];
+	const bool old = lacks(host, JAIL_FEATURE_MOUNT_API);
+	const char *by = old ? "mount(2)" : "mount_setattr";
 	const char *how = "bind mount, owner mapped by an idmapped mount";
 	bool there = true;
 
@@ -135,6 +139,12 @@ static void set_filesystem(struct policy_capabilities *to, const struct jail_hos
 		how = "bind mount, files belong to the caller";
 	else if (idmap->tried && !idmap->there)
 		there = false;
+	set(to, POLICY_CONTROL_VIEW_HOST, true, "own mount namespace: tmpfs root, read-only binds by %s", by);
+	set(to, POLICY_CONTROL_VIEW_DIRECTORY, true, "own mount namespace: tmpfs root, read-only binds by %s",
+	    by);
+	set(to, POLICY_CONTROL_WORKSPACE_READ_ONLY, true, "read-only bind mount at /workspace by %s%s", by,
+	    old && host->privileged ? ", owner not mapped" : "");
+	set(to, POLICY_CONTROL_PATHS_READ_ONLY, true, "read-only bind mounts by %s", by);
 	set(to, POLICY_CONTROL_WORKSPACE_READ_WRITE, there, "%s", there ? how : idmap->detail);
 	set(to, POLICY_CONTROL_PATHS_READ_WRITE, there, "%s", there ? how : idmap->detail);
 	set(to, POLICY_CONTROL_VIEW_IMAGE, false,
@@ -142,13 +152,6 @@ static void set_filesystem(struct policy_capabilities *to, const struct jail_hos
 	set(to, POLICY_CONTROL_DISK_WORKSPACE, false,
 	    "the size of a host directory cannot be limited; use a read-only workspace, or limits.disk "
 	    "\"unlimited\" with limits.fileSize");
-}
-
-static bool lacks(const struct jail_host *host, enum jail_feature feature)
-{
-	const struct jail_feature_state *state = &host->features[feature];
-
-	return state->tried && !state->there && !state->absent;
 }
 
 /* Last, over what the rows said before. */

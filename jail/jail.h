@@ -101,6 +101,7 @@ struct jail_plan {
 	struct rootfs rootfs;
 	uint64_t namespaces; /* CLONE_NEW* flags of the launch */
 	bool loopback_up;
+	bool old_mounts; /* by mount(2), without idmapped mounts */
 	char hostname[65];
 	struct cgroup_limits cgroup; /* pids_max already counts the jail's init */
 	struct jail_rlimit rlimits[JAIL_RLIMITS_MAX];

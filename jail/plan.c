@@ -126,8 +126,10 @@ static int plan_filter(struct jail_plan *plan, const struct policy *policy, stru
 }
 
 /* What a launch can attach and map is bounded; a plan beyond it is refused here, where `explain` shows it. */
-static int check_owned_mounts(const struct rootfs *rootfs, struct warder_error *err)
+static int check_owned_mounts(const struct jail_plan *plan, const struct jail_host *host,
+			      struct warder_error *err)
 {
+	const struct rootfs *rootfs = &plan->rootfs;
 	struct {
 		uid_t uid;
 		gid_t gid;
@@ -141,6 +143,11 @@ static int check_owned_mounts(const struct rootfs *rootfs, struct warder_error *
 
 		if (entry->kind != ROOTFS_BIND || !entry->owner_mapped)
 			continue;
+		/* Also where it is only preferred: there is no weaker way to do it. */
+		if (plan->privileged && plan->old_mounts && !entry->read_only)
+			return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY,
+					 policy_field_path(entry->field), "%s cannot be read-write: %s",
+					 entry->source, host->features[JAIL_FEATURE_IDMAP].detail);
 		mounts++;
 		while (at < owner_count &&
 		       (owners[at].uid != entry->owner_uid || owners[at].gid != entry->owner_gid))
@@ -171,6 +178,8 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 		if (match->unmet[i].control < POLICY_CONTROL_COUNT)
 			plan->not_enforced[match->unmet[i].control] = true;
 	plan->privileged = host->privileged;
+	plan->old_mounts =
+	    host->features[JAIL_FEATURE_MOUNT_API].tried && !host->features[JAIL_FEATURE_MOUNT_API].there;
 	snprintf(plan->hostname, sizeof(plan->hostname), "warder");
 	plan->uid = policy->processes.uid;
 	plan->gid = policy->processes.gid;
@@ -183,7 +192,7 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 	plan_rlimits(plan, policy);
 	plan_cgroup(plan, policy, host);
 	if (policy_copy(policy, &plan->policy, err) < 0 || plan_filter(plan, policy, err) < 0 ||
-	    rootfs_plan(policy, &plan->rootfs, err) < 0 || check_owned_mounts(&plan->rootfs, err) < 0) {
+	    rootfs_plan(policy, &plan->rootfs, err) < 0 || check_owned_mounts(plan, host, err) < 0) {
 		jail_plan_done(plan);
 		return -1;
 	}

@@ -1,8 +1,8 @@
 /*
  * What this host and this privilege level can really do, found by trying, never by version number.
  *
- * A quick probe (every run) answers only what decides about a policy and cannot be answered by the launch itself: the
- * launch tries each namespace anyway, and refuses by name when one is not to be had. A thorough probe (warder
+ * A quick probe (every run) answers what decides about a policy or a plan, and what costs one call to know. The launch tries
+ * each namespace anyway, and refuses by name when one is not to be had. A thorough probe (warder
  * doctor, warder explain) tries every feature in throw-away children that share our memory and exit at once.
  */
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -164,7 +165,7 @@ static void probe_layers(struct jail_host *host)
 	probe_kernel_has(host, JAIL_FEATURE_CGROUP_NS, "/proc/self/ns/cgroup", "needs CONFIG_CGROUPS");
 }
 
-/* ---- thorough ---- */
+/* ---- mounts ---- */
 
 struct attempt {
 	uint64_t namespace_flag; /* namespaces to try in */
@@ -181,6 +182,69 @@ static int try_in_child(void (*body)(void *arg), struct attempt *attempt)
 	ret = clone_run(0, body, attempt);
 	return ret < 0 ? -ret : (int)-attempt->error;
 }
+
+/* The calls that build a root, with descriptors that do not exist: EBADF from a kernel that has them, and lets us. EPERM is also
+ * what it says to somebody who may not mount here, whatever the descriptor. 0 or a negative errno. */
+static long try_mount_calls(bool may_mount)
+{
+	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
+	const long tried[] = {
+		sys(open_tree, -1, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC),
+		sys(move_mount, -1, "", -1, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH),
+		sys(mount_setattr, -1, "", AT_EMPTY_PATH | AT_RECURSIVE, &read_only, sizeof(read_only)),
+	};
+
+	for (size_t i = 0; i < sizeof(tried) / sizeof(tried[0]); i++)
+		if (tried[i] != -EBADF && (may_mount || tried[i] != -EPERM))
+			return tried[i];
+	return 0;
+}
+
+static void try_mount_api(void *arg)
+{
+	struct attempt *attempt = arg;
+
+	attempt->error = sys(unshare, attempt->namespace_flag);
+	if (attempt->error == 0)
+		attempt->error = try_mount_calls(true);
+	sys(exit_group, 0);
+}
+
+/* Decides how the root is built. Without a filter, nobody but the kernel says EPERM to an ordinary user. */
+static void probe_mount_api(struct jail_host *host)
+{
+	struct attempt attempt = { .namespace_flag = CLONE_NEWUSER | CLONE_NEWNS, .fd = -1 };
+	int error;
+
+	if (host->privileged || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0)
+		error = (int)-try_mount_calls(host->privileged);
+	else
+		error = try_in_child(try_mount_api, &attempt);
+	found_errno(host, JAIL_FEATURE_MOUNT_API, error, "needs Linux 5.12; mount(2) is used instead");
+	if (error && host->privileged)
+		found(host, JAIL_FEATURE_IDMAP, false,
+		      "idmapped mounts need open_tree, move_mount and mount_setattr (Linux 5.12): %s",
+		      strerror(error));
+}
+
+/* Calls that no launch does without: cheap to try, and the launch would fail with less to say. */
+static void probe_calls(struct jail_host *host)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC };
+	owned_fd int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	owned_fd int root = -1;
+
+	found_errno(host, JAIL_FEATURE_PIDFD, pidfd < 0 ? errno : 0, "needs Linux 5.3");
+	/* No arguments: EINVAL from a kernel that has it. */
+	syscall(SYS_clone3, NULL, 0);
+	found_errno(host, JAIL_FEATURE_CLONE3, errno == EINVAL ? 0 : errno, "needs Linux 5.5");
+	found_errno(host, JAIL_FEATURE_CLOSE_RANGE, syscall(SYS_close_range, ~0u, ~0u, 0) < 0 ? errno : 0,
+		    "needs Linux 5.9");
+	root = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
+	found_errno(host, JAIL_FEATURE_OPENAT2, root < 0 ? errno : 0, "needs Linux 5.6");
+}
+
+/* ---- thorough ---- */
 
 static void try_unshare(void *arg)
 {
@@ -225,21 +289,10 @@ static void probe_namespaces(struct jail_host *host)
 	}
 }
 
-static void probe_calls(struct jail_host *host)
+static void probe_rest(struct jail_host *host)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC };
 	uint32_t notify = SECCOMP_RET_USER_NOTIF;
-	owned_fd int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	owned_fd int root = -1;
 
-	found_errno(host, JAIL_FEATURE_PIDFD, pidfd < 0 ? errno : 0, "needs Linux 5.3");
-	/* No arguments: EINVAL from a kernel that has it. */
-	syscall(SYS_clone3, NULL, 0);
-	found_errno(host, JAIL_FEATURE_CLONE3, errno == EINVAL ? 0 : errno, "needs Linux 5.5");
-	found_errno(host, JAIL_FEATURE_CLOSE_RANGE, syscall(SYS_close_range, ~0u, ~0u, 0) < 0 ? errno : 0,
-		    "needs Linux 5.9");
-	root = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
-	found_errno(host, JAIL_FEATURE_OPENAT2, root < 0 ? errno : 0, "needs Linux 5.6");
 	found_errno(host, JAIL_FEATURE_SECCOMP_NOTIFY,
 		    syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &notify) < 0 ? errno : 0,
 		    "needs Linux 5.0");
@@ -264,23 +317,6 @@ static long try_attributes(const struct mount_attr *attributes)
 		   : sys(mount_setattr, mount_fd, "", AT_EMPTY_PATH, attributes, sizeof(*attributes));
 }
 
-/* The calls that a launch makes, those that would change a mount table with descriptors that do not exist. */
-static void try_mount_api(void *arg)
-{
-	struct attempt *attempt = arg;
-	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
-	long error = attempt->namespace_flag ? sys(unshare, attempt->namespace_flag) : 0;
-
-	if (error == 0)
-		error = try_attributes(&read_only);
-	if (error == 0)
-		error = sys(open_tree, -1, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-	if (error == -EBADF)
-		error = sys(move_mount, -1, "", -1, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
-	attempt->error = error == -EBADF ? 0 : error;
-	sys(exit_group, 0);
-}
-
 static void try_idmap(void *arg)
 {
 	struct attempt *attempt = arg;
@@ -290,20 +326,6 @@ static void try_idmap(void *arg)
 	sys(exit_group, 0);
 }
 
-static void probe_mount_api(struct jail_host *host)
-{
-	struct attempt attempt = { .namespace_flag = host->privileged ? 0 : CLONE_NEWUSER | CLONE_NEWNS,
-				   .fd = -1 };
-	int error;
-
-	if (!host->privileged && !host->features[JAIL_FEATURE_MOUNT_NS].there) {
-		found(host, JAIL_FEATURE_MOUNT_API, false, "cannot be tried without a mount namespace");
-		return;
-	}
-	error = try_in_child(try_mount_api, &attempt);
-	found_errno(host, JAIL_FEATURE_MOUNT_API, error, error == ENOSYS ? "needs Linux 5.12" : "");
-}
-
 static void probe_idmap(struct jail_host *host)
 {
 	struct identity identity = IDENTITY_NONE;
@@ -311,6 +333,8 @@ static void probe_idmap(struct jail_host *host)
 	struct warder_error err;
 	int error;
 
+	if (!host->features[JAIL_FEATURE_MOUNT_API].there && host->privileged)
+		return;
 	if (!host->privileged) {
 		found(host, JAIL_FEATURE_IDMAP, false,
 		      "needs root; an ordinary user's files are his own inside");
@@ -346,12 +370,13 @@ void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)
 	probe_privilege(ret);
 	ret->privileged = ret->features[JAIL_FEATURE_PRIVILEGED].there;
 	probe_layers(ret);
+	probe_calls(ret);
+	probe_mount_api(ret);
 	cgroup_probe(options ? options->cgroup_parent : NULL, !options || !options->thorough, &ret->cgroup);
 	if (!options || !options->thorough)
 		return;
 	probe_namespaces(ret);
-	probe_calls(ret);
-	probe_mount_api(ret);
+	probe_rest(ret);
 	probe_idmap(ret);
 	probe_overlay(ret);
 }

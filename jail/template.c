@@ -127,13 +127,13 @@ static void build_root(void *arg)
 	sys(exit_group, 0);
 }
 
-/* Trees of all entries that are not attached launch by launch. They stay open only while the root is built. */
+/* Trees of all entries that are not attached launch by launch, where there are such; else the builder opens them. They stay open only while the root is built. */
 static int open_trees(struct jail_template *tmpl, struct warder_error *err)
 {
 	struct wire_entry *entries =
 	    WIRE_AT(tmpl->block.bytes, block_header(&tmpl->block)->entries, struct wire_entry);
 
-	for (size_t i = 0; i < tmpl->plan.rootfs.count; i++) {
+	for (size_t i = 0; i < tmpl->plan.rootfs.count && !tmpl->plan.old_mounts; i++) {
 		if (entries[i].kind != WIRE_BIND || (entries[i].flags & WIRE_ENTRY_LATE))
 			continue;
 		entries[i].fd = template_clone_tree(&tmpl->plan.rootfs.entries[i], NULL, 0, 0, err);
@@ -148,8 +148,11 @@ static void close_trees(struct jail_template *tmpl)
 	struct wire_entry *entries =
 	    WIRE_AT(tmpl->block.bytes, block_header(&tmpl->block)->entries, struct wire_entry);
 
-	for (size_t i = 0; i < tmpl->plan.rootfs.count; i++)
+	for (size_t i = 0; i < tmpl->plan.rootfs.count; i++) {
+		if (tmpl->plan.old_mounts)
+			entries[i].fd = -1; /* the builder's, and gone with it */
 		fd_done(&entries[i].fd);
+	}
 }
 
 static int begin_root(struct jail_template *tmpl, struct warder_error *err)

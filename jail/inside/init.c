@@ -28,6 +28,7 @@
 #include "jail/inside/inside.h"
 #include "jail/inside/root.h"
 #include "jail/inside/sys.h"
+#include "jail/inside/tree.h"
 
 /* struct ifreq as far as it is used; <linux/if.h> needs a libc. */
 struct interface_request {
@@ -236,7 +237,7 @@ static long step_attach(struct inside *in)
 		if (!(entries[i].flags & WIRE_ENTRY_LATE))
 			continue;
 		in->what = WIRE_AT(in->block, entries[i].target, char);
-		ret = root_attach((int)root_fd, fd, in->what);
+		ret = tree_move((int)root_fd, fd, in->what);
 		sys(close, fd++);
 	}
 	sys(close, root_fd);

@@ -19,16 +19,16 @@
 #include <linux/stat.h>
 
 #include "jail/inside/sys.h"
+#include "jail/inside/tree.h"
 
 #ifndef O_PATH
 #define O_PATH 010000000
 #endif
-#define EPERM_        1
-#define EEXIST_       17
-#define EINVAL_       22
-#define ENAMETOOLONG_ 36
-#define ESTALE_       116
-#define MNT_DETACH_   2
+#define EPERM_      1
+#define EEXIST_     17
+#define EINVAL_     22
+#define ESTALE_     116
+#define MNT_DETACH_ 2
 
 static const struct node {
 	const char *name;
@@ -56,49 +56,6 @@ static size_t length(const char *s)
 	return n;
 }
 
-/* Open an absolute path inside beneath root_fd as O_PATH, no symlink in any component. */
-static long walk(int root_fd, const char *path)
-{
-	char name[256];
-	long fd = sys(openat, root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-
-	while (fd >= 0) {
-		size_t n = 0;
-		long next;
-
-		while (*path == '/')
-			path++;
-		if (!*path)
-			return fd;
-		while (path[n] && path[n] != '/')
-			n++;
-		if (n >= sizeof(name)) {
-			sys(close, fd);
-			return -ENAMETOOLONG_;
-		}
-		for (size_t i = 0; i < n; i++)
-			name[i] = path[i];
-		name[n] = 0;
-		path += n;
-		next = sys(openat, fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
-		sys(close, fd);
-		fd = next;
-	}
-	return fd;
-}
-
-long root_attach(int root_fd, int tree_fd, const char *target)
-{
-	long at = walk(root_fd, target);
-	long ret;
-
-	if (at < 0)
-		return at;
-	ret = sys(move_mount, tree_fd, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
-	sys(close, at);
-	return ret;
-}
-
 static long write_file(int root_fd, const char *name, const char *text, size_t len)
 {
 	long fd = sys(openat, root_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -112,15 +69,19 @@ static long write_file(int root_fd, const char *name, const char *text, size_t l
 	return ret < 0 ? ret : 0;
 }
 
-/* An ordinary user's source: opened in this mount namespace, compared with what the plan saw, cloned. */
-static long clone_tree(const struct wire_block *block, const struct wire_entry *entry)
+static unsigned long tree_flags(const struct wire_entry *entry)
+{
+	return MS_NOSUID | MS_NODEV | (entry->flags & WIRE_ENTRY_READ_ONLY ? MS_RDONLY : 0) |
+	       (entry->flags & WIRE_ENTRY_NO_EXEC ? MS_NOEXEC : 0);
+}
+
+/* A source that is opened in this mount namespace: compared with what the plan saw, cloned. */
+static long clone_source(const struct wire_block *block, const struct wire_entry *entry)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
 	struct statx st;
 	long fd;
-	long tree;
 	long ret;
 
 	fd = sys(openat2, AT_FDCWD, WIRE_AT(block, entry->source, char), &how, sizeof(how));
@@ -134,43 +95,33 @@ static long clone_tree(const struct wire_block *block, const struct wire_entry *
 		sys(close, fd);
 		return ret;
 	}
-	tree = sys(open_tree, fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	sys(close, fd);
-	if (tree < 0)
-		return tree;
-	if (entry->flags & WIRE_ENTRY_READ_ONLY)
-		attr.attr_set |= MOUNT_ATTR_RDONLY;
-	if (entry->flags & WIRE_ENTRY_NO_EXEC)
-		attr.attr_set |= MOUNT_ATTR_NOEXEC;
-	ret = sys(mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr));
-	if (ret < 0) {
-		sys(close, tree);
-		return ret;
-	}
-	return tree;
+	return tree_clone(block->flags & WIRE_OLD_MOUNTS, (int)fd, tree_flags(entry));
 }
 
-static long bind_entry(const struct wire_block *block, const struct wire_entry *entry, int root_fd)
+static long bind_entry(const struct wire_block *block, const struct wire_entry *entry,
+		       const struct trees *trees)
 {
 	const char *target = WIRE_AT(block, entry->target, char);
 	long ret = 0;
 
 	if (entry->flags & WIRE_ENTRY_CREATE) {
 		if (entry->flags & WIRE_ENTRY_IS_DIRECTORY)
-			ret = sys(mkdirat, root_fd, target + 1, 0755);
+			ret = sys(mkdirat, trees->root_fd, target + 1, 0755);
 		else
-			ret = write_file(root_fd, target + 1, "", 0);
+			ret = write_file(trees->root_fd, target + 1, "", 0);
 		if (ret < 0 && ret != -EEXIST_)
 			return ret;
 	}
 	if (entry->flags & WIRE_ENTRY_LATE)
 		return 0;
-	return root_attach(root_fd, entry->fd, target);
+	return tree_attach(trees, entry->fd, target, tree_flags(entry));
 }
 
-static long add_entry(const struct wire_block *block, const struct wire_entry *entry, int root_fd)
+static long add_entry(const struct wire_block *block, const struct wire_entry *entry,
+		      const struct trees *trees)
 {
 	const char *target = WIRE_AT(block, entry->target, char);
+	const int root_fd = trees->root_fd;
 	long ret;
 
 	switch ((enum wire_kind)entry->kind) {
@@ -182,26 +133,26 @@ static long add_entry(const struct wire_block *block, const struct wire_entry *e
 	case WIRE_FILE:
 		return write_file(root_fd, target + 1, WIRE_AT(block, entry->text, char), entry->text_len);
 	case WIRE_BIND:
-		return bind_entry(block, entry, root_fd);
+		return bind_entry(block, entry, trees);
 	}
 	return -EINVAL_;
 }
 
 /* A device node is made where the kernel lets us; in a user namespace (or without CAP_MKNOD) the host's is bound. */
-static long add_node(int root_fd, const struct node *node)
+static long add_node(const struct trees *trees, const struct node *node)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC };
+	const unsigned long flags = MS_NOSUID | MS_NOEXEC;
 	struct statx st;
 	char host[32] = "/";
 	long ret;
 	long fd;
 	long tree;
 
-	ret = sys(mknodat, root_fd, node->name, 0020666, (node->major << 8) | node->minor);
+	ret = sys(mknodat, trees->root_fd, node->name, 0020666, (node->major << 8) | node->minor);
 	if (ret != -EPERM_)
 		return ret;
-	ret = write_file(root_fd, node->name, "", 0);
+	ret = write_file(trees->root_fd, node->name, "", 0);
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i <= length(node->name); i++)
@@ -217,19 +168,17 @@ static long add_node(int root_fd, const struct node *node)
 		sys(close, fd);
 		return ret;
 	}
-	tree = sys(open_tree, fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	sys(close, fd);
+	tree = tree_clone(trees->by_path, (int)fd, flags);
 	if (tree < 0)
 		return tree;
-	ret = sys(mount_setattr, tree, "", AT_EMPTY_PATH, &attr, sizeof(attr));
-	if (ret == 0)
-		ret = root_attach(root_fd, (int)tree, node->name);
+	ret = tree_attach(trees, (int)tree, host, flags);
 	sys(close, tree);
 	return ret;
 }
 
-static long build_dev(int root_fd, const char *stage_dev, const char **ret_what)
+static long build_dev(const struct trees *trees, const char *stage_dev, const char **ret_what)
 {
+	const int root_fd = trees->root_fd;
 	long ret;
 
 	*ret_what = "/dev";
@@ -244,7 +193,7 @@ static long build_dev(int root_fd, const char *stage_dev, const char **ret_what)
 	sys(mkdirat, root_fd, "dev/empty", 0555); /* masks directories of /proc, whatever the view has */
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
 		*ret_what = nodes[i].name;
-		ret = add_node(root_fd, &nodes[i]);
+		ret = add_node(trees, &nodes[i]);
 		if (ret < 0)
 			return ret;
 	}
@@ -258,12 +207,12 @@ static long build_dev(int root_fd, const char *stage_dev, const char **ret_what)
 	return sys(mount, 0, stage_dev, 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, 0);
 }
 
-static long build_tree(const struct wire_block *block, int root_fd, const char **ret_what)
+static long add_entries(const struct wire_block *block, const struct trees *trees, const char **ret_what)
 {
 	const struct wire_entry *entries = WIRE_AT(block, block->entries, const struct wire_entry);
 
 	for (uint32_t i = 0; i < block->entry_count; i++) {
-		long ret = add_entry(block, &entries[i], root_fd);
+		long ret = add_entry(block, &entries[i], trees);
 
 		if (ret < 0) {
 			*ret_what = WIRE_AT(block, entries[i].target, char);
@@ -273,7 +222,7 @@ static long build_tree(const struct wire_block *block, int root_fd, const char *
 	return 0;
 }
 
-/* An ordinary user's sources, while all of the host's paths are still visible: the stage hides what is below it. */
+/* The sources that the block has no trees of, while all of the host's paths are still visible: the stage hides what is below it. */
 static long open_sources(struct wire_block *block, const char **ret_what)
 {
 	struct wire_entry *entries = WIRE_AT(block, block->entries, struct wire_entry);
@@ -285,7 +234,7 @@ static long open_sources(struct wire_block *block, const char **ret_what)
 		    (entries[i].flags & WIRE_ENTRY_LATE))
 			continue;
 		*ret_what = WIRE_AT(block, entries[i].source, char);
-		tree = clone_tree(block, &entries[i]);
+		tree = clone_source(block, &entries[i]);
 		if (tree < 0)
 			return tree;
 		entries[i].fd = (int32_t)tree;
@@ -297,6 +246,7 @@ static void close_sources(struct wire_block *block)
 {
 	struct wire_entry *entries = WIRE_AT(block, block->entries, struct wire_entry);
 
+	/* A throw-away child's end with it; the block is its parent's. */
 	for (uint32_t i = 0; i < block->entry_count && !(block->flags & WIRE_PRIVILEGED); i++)
 		if (entries[i].fd >= 0)
 			sys(close, entries[i].fd);
@@ -307,6 +257,7 @@ long root_build(struct wire_block *block, const char **ret_what)
 	/* Any directory will do: what is mounted on it is seen in this namespace only. */
 	static const char stage[] = "/tmp";
 	static const char stage_dev[] = "/tmp/dev";
+	struct trees trees;
 	long root_fd;
 	long ret;
 
@@ -324,10 +275,13 @@ long root_build(struct wire_block *block, const char **ret_what)
 	root_fd = sys(openat, AT_FDCWD, stage, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	if (root_fd < 0)
 		return root_fd;
+	*ret_what = "/proc/self";
+	ret = trees_init(&trees, (int)root_fd, block->flags & WIRE_OLD_MOUNTS);
 	/* The mount point of /dev is opened by path: nothing but our own tmpfs is there yet. */
-	ret = build_dev((int)root_fd, stage_dev, ret_what);
 	if (ret == 0)
-		ret = build_tree(block, (int)root_fd, ret_what);
+		ret = build_dev(&trees, stage_dev, ret_what);
+	if (ret == 0)
+		ret = add_entries(block, &trees, ret_what);
 	if (ret == 0) {
 		*ret_what = "/";
 		ret = sys(mount, 0, stage, 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, 0);
@@ -336,6 +290,7 @@ long root_build(struct wire_block *block, const char **ret_what)
 		ret = sys(fchdir, root_fd);
 	if (ret == 0)
 		ret = sys(pivot_root, ".", ".");
+	trees_done(&trees);
 	sys(close, root_fd);
 	close_sources(block);
 	return ret;

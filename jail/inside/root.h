@@ -8,13 +8,10 @@
 
 #include "jail/inside/wire.h"
 
-/* Build the tree of the block's entries and pivot into it. Entries without a tree descriptor get one, opened by path and
- * closed again. The old root stays mounted on top of the new one, with the
+/* Build the tree of the block's entries and pivot into it. Entries without a tree descriptor get one, opened by path (of a
+ * privileged block: left to the end of the process). The old root stays mounted on top of the new one, with the
  * working directory in it, until root_detach(). Returns 0, or a negative errno with *ret_what naming the object. */
 long root_build(struct wire_block *block, const char **ret_what);
 /* Detach the old root; after this no host path is reachable. */
 long root_detach(void);
-/* Attach one detached mount at a path inside, following no symlink. */
-long root_attach(int root_fd, int tree_fd, const char *target);
-
 #endif

@@ -110,8 +110,9 @@ struct wire_entry {
 	uint32_t kind;
 	uint32_t flags;
 	uint32_t target; /* string: absolute path inside */
-	uint32_t source; /* string: host path, where the builder opens it itself (ordinary user) */
-	uint32_t text;   /* string: link target or file content */
+	uint32_t
+	    source;    /* string: host path, where the builder opens it itself (ordinary user, old mounts) */
+	uint32_t text; /* string: link target or file content */
 	uint32_t text_len;
 	int32_t fd; /* detached mount tree in the builder's descriptor table, or -1 */
 	uint32_t pad;
@@ -134,6 +135,7 @@ enum {
 	WIRE_TIME_NS = 64,
 	WIRE_CGROUP_NS = 128,
 	WIRE_OWN_NETWORK = 256,
+	WIRE_OLD_MOUNTS = 512, /* by mount(2): the kernel, or a filter, has no detached mounts */
 };
 
 struct wire_block {

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A thorough probe under a filter like those of containers, which refuses one system call: it must show. */
+/* A probe under a filter like those of containers, which refuses one system call: it must show. */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -25,16 +25,17 @@ static const struct refusal {
 	{ "unshare, pid", SYS_unshare, EPERM, JAIL_FEATURE_PID_NS },
 	{ "unshare, network", SYS_unshare, ENOSPC, JAIL_FEATURE_NET_NS },
 	{ "no child to try in, user", SYS_clone3, EAGAIN, JAIL_FEATURE_USER_NS },
-	{ "no child to try in, mounts", SYS_clone3, EAGAIN, JAIL_FEATURE_MOUNT_API },
 	{ "clone3, absent", SYS_clone3, ENOSYS, JAIL_FEATURE_CLONE3 },
 	{ "clone3, refused", SYS_clone3, EPERM, JAIL_FEATURE_CLONE3 },
 	{ "pidfd_open", SYS_pidfd_open, ENOSYS, JAIL_FEATURE_PIDFD },
 	{ "close_range", SYS_close_range, ENOSYS, JAIL_FEATURE_CLOSE_RANGE },
 	{ "openat2", SYS_openat2, EPERM, JAIL_FEATURE_OPENAT2 },
-	{ "fsopen", SYS_fsopen, EPERM, JAIL_FEATURE_MOUNT_API },
+	{ "fsopen", SYS_fsopen, EPERM, JAIL_FEATURE_OVERLAY },
 	{ "open_tree", SYS_open_tree, ENOSYS, JAIL_FEATURE_MOUNT_API },
 	{ "move_mount", SYS_move_mount, EPERM, JAIL_FEATURE_MOUNT_API },
 	{ "mount_setattr", SYS_mount_setattr, ENOSYS, JAIL_FEATURE_MOUNT_API },
+	{ "mount_setattr, refused", SYS_mount_setattr, EPERM, JAIL_FEATURE_MOUNT_API },
+	{ "idmapped mounts", SYS_mount_setattr, ENOSYS, JAIL_FEATURE_IDMAP },
 };
 
 static int refuse(unsigned int call, uint32_t error)
@@ -89,13 +90,45 @@ Test(probe, what_is_refused_is_not_there, .timeout = 120)
 	}
 }
 
+/* How the root is built is decided by it, and a thorough one must not say otherwise. */
+static int quick_without(const struct refusal *row)
+{
+	struct jail_host host;
+	bool there;
+
+	if (row && refuse(row->call, row->error) != 0)
+		return 1;
+	jail_probe(NULL, &host);
+	there = host.features[JAIL_FEATURE_MOUNT_API].tried && host.features[JAIL_FEATURE_MOUNT_API].there;
+	jail_host_done(&host);
+	return there == !row ? 0 : 3;
+}
+
+Test(probe, a_quick_one_decides_about_mounts, .timeout = 120)
+{
+	cr_expect(quick_without(NULL) == 0, "without a filter");
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		int status = -1;
+		pid_t pid;
+
+		if (rows[i].feature != JAIL_FEATURE_MOUNT_API)
+			continue;
+		pid = fork();
+		if (pid == 0)
+			_exit(quick_without(&rows[i]));
+		cr_assert(pid > 0 && waitpid(pid, &status, 0) == pid);
+		cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: %x", rows[i].label, status);
+	}
+}
+
 /* The launch will try; nothing has been looked at that it would not need to know. */
 Test(probe, a_quick_one_tries_no_namespace, .timeout = 60)
 {
 	struct jail_host host;
 
 	jail_probe(NULL, &host);
-	cr_expect(!host.features[JAIL_FEATURE_USER_NS].tried && !host.features[JAIL_FEATURE_MOUNT_API].tried);
+	cr_expect(!host.features[JAIL_FEATURE_USER_NS].tried && !host.features[JAIL_FEATURE_MOUNT_NS].tried);
 	cr_expect(host.features[JAIL_FEATURE_PRIVILEGED].tried && host.features[JAIL_FEATURE_SECCOMP].tried);
+	cr_expect(host.features[JAIL_FEATURE_OPENAT2].tried && host.features[JAIL_FEATURE_CLONE3].tried);
 	jail_host_done(&host);
 }

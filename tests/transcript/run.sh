@@ -21,7 +21,7 @@
 # Lines that begin with # and empty lines are for the reader. Conditions: limits (this user can enforce the preset
 # strict here), user (there is another account to become), place (the directory of the case can be shown in a jail,
 # which has a /tmp of its own), terminal (one can be had), storm (the kernel survives a fork bomb), library (it is
-# built, and there is a compiler), and any program by its name.
+# built, and there is a compiler), and any program by its name. `without` is a program of the tests: see lib/without.c.
 set -u
 LC_ALL=C.UTF-8 export LC_ALL
 here=$(cd "$(dirname "$0")" && pwd)
@@ -40,6 +40,7 @@ chmod 755 "$scratch"
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin" || exit 1
 cp "$WARDER" "$scratch/bin/warder" && chmod 755 "$scratch/bin/warder" || exit 1
+[ ! -x "$BUILD/tests/lib/without" ] || cp "$BUILD/tests/lib/without" "$scratch/bin/" || exit 1
 PATH=$scratch/bin:$PATH
 
 count=0

@@ -64,7 +64,6 @@ static const struct {
 	{ JAIL_FEATURE_PIDFD, POLICY_CONTROL_WALL_TIME },
 	{ JAIL_FEATURE_CLOSE_RANGE, POLICY_CONTROL_OPEN_FILES },
 	{ JAIL_FEATURE_OPENAT2, POLICY_CONTROL_VIEW_HOST },
-	{ JAIL_FEATURE_MOUNT_API, POLICY_CONTROL_VIEW_HOST },
 	{ JAIL_FEATURE_SECCOMP, POLICY_CONTROL_SYSCALLS },
 };
 
@@ -133,6 +132,30 @@ Test(capability, a_kernel_without_time_and_cgroup_namespaces_will_do, .timeout =
 	host.features[JAIL_FEATURE_TIME_NS].absent = host.features[JAIL_FEATURE_CGROUP_NS].absent = true;
 	cr_expect(match(&host, &policy, &found, &err) == 0, "%s", err.text);
 	cr_expect(jail_check(&host, &policy, &err) == 0, "%s", err.text);
+}
+
+/* mount(2) does what the newer interface does, but for idmapped mounts. */
+Test(capability, an_older_mount_interface_will_do, .timeout = 20)
+{
+	owned_policy struct policy policy = { 0 };
+	struct jail_host host = whole_host();
+	struct policy_capabilities capabilities;
+	struct warder_error err = { 0 };
+
+	strict(&policy);
+	jail_capabilities(&host, &policy, &capabilities);
+	cr_expect(strstr(capabilities.controls[POLICY_CONTROL_VIEW_HOST].mechanism, "mount_setattr"));
+	lose(&host, JAIL_FEATURE_MOUNT_API);
+	lose(&host, JAIL_FEATURE_IDMAP);
+	jail_capabilities(&host, &policy, &capabilities);
+	cr_expect(jail_check(&host, &policy, &err) == 0, "%s", err.text);
+	cr_expect(capabilities.controls[POLICY_CONTROL_VIEW_HOST].enforced &&
+		  strstr(capabilities.controls[POLICY_CONTROL_VIEW_HOST].mechanism, "mount(2)"));
+	cr_expect(!capabilities.controls[POLICY_CONTROL_WORKSPACE_READ_WRITE].enforced);
+	cr_expect(!capabilities.controls[POLICY_CONTROL_PATHS_READ_WRITE].enforced);
+	host.privileged = false;
+	jail_capabilities(&host, &policy, &capabilities);
+	cr_expect(capabilities.controls[POLICY_CONTROL_WORKSPACE_READ_WRITE].enforced);
 }
 
 Test(capability, no_preference_lets_a_jail_start_without, .timeout = 20)

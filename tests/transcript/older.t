@@ -57,7 +57,7 @@ $ warder run --json --policy easy.json -- true > whole && without landlock_creat
 = no cgroup hierarchy: a program that stays behind is ended all the same
 needs unshare pgrep
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
-$ n=98$$; unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh -c 'mount -t tmpfs none /sys/fs/cgroup && warder run --policy easy.json -- sh -c "(setsid sleep $1 &) ; pgrep -fc \"^sleep $1\"; echo left"' - $n; pgrep -fc "^sleep $n"
+$ n=98$$; unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh -c 'mount -t tmpfs none /sys/fs/cgroup && warder run --policy easy.json -- sh -c "(setsid sleep $1 &); until pgrep -f \"^sleep $1\" >/dev/null; do sleep 0.1; done; pgrep -fc \"^sleep $1\"; echo left"' - $n; pgrep -fc "^sleep $n"
 | 1
 | left
 | 0
@@ -104,13 +104,13 @@ needs unshare place
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
 + mkdir -p "shown/a b" shown/quiet && chmod -R 777 shown
 + cat > inside <<'END'
-+ cd "$1" && for at in here "a b/here" "a b/deep/here" quiet/here; do touch "$at"; done
++ exec 2>&1; cd "$1" && for at in here "a b/here" "a b/deep/here" quiet/here; do touch "$at"; done
 + awk '$5 ~ "^" dir { print substr($5, length(dir) + 1), $6 }' dir="$1" /proc/self/mountinfo
 + END
 + cat > outside <<'END'
 + mount -t tmpfs -o mode=777 one "shown/a b" && mkdir "shown/a b/deep" && chmod 777 "shown/a b/deep"
 + mount -t tmpfs -o mode=777,noatime,noexec two "shown/a b/deep" && mount -t tmpfs -o mode=777,ro,nosymfollow three shown/quiet
-+ without $1 warder run --policy easy.json --workspace . --ro "$PWD/shown" -- sh /workspace/inside "$PWD/shown" 2>&1
++ without $1 warder run --policy easy.json --workspace . --ro "$PWD/shown" -- sh /workspace/inside "$PWD/shown"
 + END
 $ for call in mounts mount_setattr; do unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh outside $call; done
 |~ 'here': Read-only file system$
@@ -148,7 +148,7 @@ $ unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh outside
 needs place
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
 + echo given > file && chmod 666 file
-$ for call in mounts mount_setattr; do without $call warder run --policy easy.json --workspace . -- sh -c 'cat file; echo more >> file'; cat file; done 2>&1
+$ for call in mounts mount_setattr; do without $call warder run --policy easy.json --workspace . -- sh -c 'exec 2>&1; cat file; echo more >> file'; cat file; done
 | given
 |~ Read-only file system$
 | given

@@ -127,7 +127,8 @@ static void build_root(void *arg)
 	sys(exit_group, 0);
 }
 
-/* Trees of all entries that are not attached launch by launch, where there are such; else the builder opens them. They stay open only while the root is built. */
+/* Trees of all entries that are not attached launch by launch. They stay open only while the root is built. Without detached
+ * mounts there are none, and the builder opens the sources. */
 static int open_trees(struct jail_template *tmpl, struct warder_error *err)
 {
 	struct wire_entry *entries =

@@ -126,6 +126,14 @@ static inline const char *jailed_text(const struct jailed *jailed, enum jail_str
 	return jailed->outcome.output[stream].bytes ? jailed->outcome.output[stream].bytes : "";
 }
 
+/* How many times longer things take on this kernel; for what must have got somewhere before a deadline. */
+static inline unsigned int jailed_slow(void)
+{
+	const char *slow = getenv("WARDER_TEST_SLOW");
+
+	return slow && atoi(slow) > 1 ? (unsigned int)atoi(slow) : 1;
+}
+
 /* The receipt's row of a control, or an empty one. */
 static inline struct policy_receipt_row jailed_row(const struct jailed *jailed, const char *control)
 {

@@ -346,7 +346,7 @@ Test(launch, per_user_counters_are_the_jails, .timeout = 60)
 				      "print('used up', flush=True)\ntime.sleep(20)\n",
 				      NULL };
 	cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
-	sleep(1);
+	sleep(jailed_slow());
 	pid = fork();
 	if (pid == 0)
 		_exit(inotify_init1(IN_CLOEXEC) >= 0 ? 0 : 1);

@@ -16,7 +16,7 @@
 #   |*                            any lines from here on
 #   ! warder: ...                 the same three for standard error: !  !~  !*
 #   ? 0                           the exit status; 0 when it is not given
-#   < 3                           the command must have ended within so many seconds
+#   < 3                           the command must have ended within so many seconds (times WARDER_TEST_SLOW)
 #
 # Lines that begin with # and empty lines are for the reader. Conditions: limits (this user can enforce the preset
 # strict here), user (there is another account to become), place (the directory of the case can be shown in a jail,
@@ -45,6 +45,7 @@ PATH=$scratch/bin:$PATH
 
 count=0
 failed=0
+slow=${WARDER_TEST_SLOW:-1}
 strict=''
 
 # unmet CONDITION: prints why it does not hold, or nothing
@@ -117,8 +118,8 @@ run_case()
 	compare stdout "$scratch/out" "${expected_out[@]}" >"$scratch/why" || fine=
 	compare stderr "$scratch/err" "${expected_err[@]}" >>"$scratch/why" || fine=
 	[ "$got" = "$status" ] || { echo "# exit status $got, expected $status" >>"$scratch/why"; fine=; }
-	[ -z "$within" ] || [ $spent -le $((within * 1000)) ] ||
-		{ echo "# took $spent ms, at most ${within} s expected" >>"$scratch/why"; fine=; }
+	[ -z "$within" ] || [ $spent -le $((within * slow * 1000)) ] ||
+		{ echo "# took $spent ms, at most $((within * slow)) s expected" >>"$scratch/why"; fine=; }
 	rm -rf "$dir"
 	if [ "$fine" ]; then
 		echo "ok $count - $title"

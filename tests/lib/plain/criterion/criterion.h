@@ -2,7 +2,7 @@
  * criterion (plain): as much of Criterion's interface as the tests of the mechanism layer use, in one header, for kernels on
  * which Criterion itself does not start: its BoxFort maps arenas at addresses that User-mode Linux does not have. One
  * test file to a program. Each test runs in a child of its own, single-threaded, with a time limit; results are TAP in
- * the file of --tap=FILE, as Criterion writes them.
+ * the file of --tap=FILE, as Criterion writes them. Time limits grow by the factor WARDER_TEST_SLOW.
  */
 #ifndef WARDER_TESTS_PLAIN_CRITERION_H
 #define WARDER_TESTS_PLAIN_CRITERION_H
@@ -110,10 +110,18 @@ plain_failed(int fatal, const char *file, int line, const char *what, const char
 	} while (0)
 #define cr_skip cr_skip_test
 
+static unsigned int plain_limit(const struct plain_test *test)
+{
+	const char *slow = getenv("WARDER_TEST_SLOW");
+	unsigned int limit = test->timeout > 0 ? (unsigned int)test->timeout + 1 : 60;
+
+	return slow && atoi(slow) > 1 ? limit * (unsigned int)atoi(slow) : limit;
+}
+
 static void plain_child(const struct plain_test *test)
 {
 	setpgid(0, 0);
-	alarm(test->timeout > 0 ? (unsigned int)test->timeout + 1 : 60);
+	alarm(plain_limit(test));
 	if (test->init)
 		test->init();
 	test->run();

@@ -61,6 +61,7 @@ DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev pkg-config \
               nodejs perl sqlite3 busybox-static procps xz-utils util-linux flex bison bc
+DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 
 # musl's compiler wrapper hides the kernel's headers; they are the same for every libc.
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -dumpmachine 2>/dev/null))
@@ -160,7 +161,8 @@ check: deps-check                   ## everything: builds, lint, all suites on t
 	@tests/run.sh all
 check-root: deps-check              ## the suites on this host as root
 	@tests/run.sh root
-check-vm: deps-check                ## the suites as root on a cgroup-v2 kernel (User-mode Linux; no other machine yet)
+check-vm: deps-check                ## the suites as root on this host, in User-mode Linux, on Debian's 6.12 and 6.1 (qemu)
+	@tests/lib/deps.sh $(DEPS_VM)
 	@tests/run.sh vm
 asan: deps-check                    ## unit and mechanism tests under the address and undefined-behaviour sanitizers
 	@tests/run.sh asan

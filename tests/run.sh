@@ -2,15 +2,19 @@
 # run.sh [all|root|user|asan|tsan|vm]: build what is needed, run the suites, print a table of suite and environment, and as
 # the last line "N passed, N failed, N skipped" over everything. Exits with 1 if anything failed.
 #
-# Every suite speaks TAP on its standard output. In the strict environments (root, asan, tsan, uml) a skip that is not in
-# tests/expected-skips counts as failed: there everything is meant to be tried. Results stay in build/check/.
+# Every suite speaks TAP on its standard output. In the strict environments (root, asan, tsan, uml, and vmSERIES: Debian's kernel
+# of that series in qemu, with -v1 on control groups of v1) a skip that is not in tests/expected-skips counts as failed: there
+# everything is meant to be tried. Results stay in build/check/.
+#
+# `vm` runs root's suites on this host and on every kernel there is a guest for, and prints a table of kernel and suite as well.
+# WARDER_VM_ON: which of them (root uml vm6.12 vm6.1 vm6.1-v1; root is this host).
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 here=tests/lib
 results=build/check
 jobs=$(nproc)
 make=${MAKE:-make}
-mkdir -p "$results" && rm -f "$results"/*.tap "$results"/*.log "$results"/table || exit 1
+mkdir -p "$results" && rm -f "$results"/*.tap "$results"/*.log "$results"/table "$results"/kernels || exit 1
 
 # ---- results ----
 
@@ -19,7 +23,7 @@ verdict() {
 	local tap=$results/$1.$2.tap
 	awk -v environment="$1" -v suite="$2" -v seconds="$3" -v table="$results/table" -v allow=tests/expected-skips '
 		BEGIN {
-			strict = environment ~ /^(root|asan|tsan|uml)$/
+			strict = environment ~ /^(root|asan|tsan|uml|vm.*)$/
 			while ((getline line < allow) > 0)
 				if (line !~ /^(#|$)/) {
 					split(line, cell, /  +/)
@@ -90,6 +94,19 @@ table() {
 			printf "\n%d passed, %d failed, %d skipped\n", passed, failed, skipped
 			exit failed > 0 || passed == 0
 		}' "$results/table"
+}
+
+# The table of `vm`: what is known of each environment's kernel, and the rows of the suites that ran there.
+matrix() {
+	awk -F '\t' '
+		BEGIN { printf "\n%-30s %-14s %-12s %8s %8s %8s %9s\n", "kernel", "cgroup driver", "suite", "passed", "failed", "skipped", "seconds" }
+		FILENAME ~ /kernels$/ { kernel[$1] = $2; driver[$1] = $3; next }
+		{
+			split($0, cell, " ")
+			if (cell[2] in kernel)
+				printf "%-30s %-14s %-12s %8d %8d %8d %9d\n", kernel[cell[2]], driver[cell[2]], cell[1],
+				       cell[3], cell[4], cell[5], cell[6]
+		}' "$results/kernels" <(sort -s -k 2,2 "$results/table")
 }
 
 # ---- who runs it ----
@@ -196,24 +213,87 @@ run_tsan() {
 	suite tsan threads as_root env TSAN_OPTIONS=halt_on_error=1:exitcode=66 "${still[@]}" "$here/criterion.sh" $(programs guest build/tsan)
 }
 
-# in_guest SUITE COMMAND: one boot for each suite.
-in_guest() {
-	suite uml "$1" tests/vm/uml.sh "$2"
+# ---- root's suites on other kernels ----
+
+guest_suites=(mechanism transcript escape)
+
+# The shell command that runs a suite on whatever kernel it finds itself on.
+guest_command() {
+	case $1 in
+	mechanism) echo "$here/criterion.sh $(programs guest build/gcc | tr '\n' ' ')" ;;
+	*) echo "WARDER=build/gcc/warder tests/$1/run.sh" ;;
+	esac
 }
 
-run_vm() {
-	tests/vm/uml.sh true 2>"$results/uml.log"
+# in_guest ENVIRONMENT COMMAND: boot the environment's kernel for one command.
+in_guest() {
+	local series=${1#vm} cgroup=v2
+	[ "$1" != uml ] || { tests/vm/uml.sh "$2"; return; }
+	[ "$series" = "${series%-v1}" ] || cgroup=v1
+	as_root env ${WARDER_VM_CACHE:+"WARDER_VM_CACHE=$WARDER_VM_CACHE"} WARDER_VM_SERIES="${series%-v1}" WARDER_VM_CGROUP="$cgroup" \
+		tests/vm/qemu.sh "$2"
+}
+
+# To be run on a kernel: its release and, out of what warder doctor tells of control groups, the versions in use.
+describe="uname -r; build/gcc/warder doctor | awk '
+	/^[A-Z]/ { here = /^Control groups/ }
+	here && \$1 == \"yes\" { while (match(\$0, /v[12],/)) { seen[substr(\$0, RSTART, 2)]; \$0 = substr(\$0, RSTART + 3) } }
+	END { print (\"v1\" in seen ? \"v1\" : \"\") (\"v1\" in seen && \"v2\" in seen ? \" and \" : \"\") (\"v2\" in seen ? \"v2\" : \"\") }'"
+
+# kernel ENVIRONMENT LABEL: a line for the matrix out of the description on standard input.
+kernel() {
+	local release driver
+	read -r release
+	read -r driver
+	printf '%s\t%s\t%s\n' "$1" "${release:-none} $2" "${driver:-none}" >>"$results/kernels"
+}
+
+# run_guest ENVIRONMENT LABEL: one boot for each suite. A kernel that is not to be had is a skip of each.
+run_guest() {
+	local name why
+	in_guest "$1" "$describe" >"$results/$1.kernel" 2>"$results/$1.log"
 	case $? in
-	0) ;;
-	77)
-		no_suite uml mechanism "no User-mode Linux kernel, and none could be built: $(tail -n 1 "$results/uml.log")"
-		no_suite uml transcript "no User-mode Linux kernel, and none could be built"
-		return
-		;;
+	77) why="cannot run here: $(tail -n 1 "$results/$1.log")" ;;
+	*) why= ;;
 	esac
-	in_guest mechanism "$here/criterion.sh $(programs guest build/gcc | tr '\n' ' ')"
-	in_guest transcript "WARDER=build/gcc/warder tests/transcript/run.sh"
-	in_guest escape "WARDER=build/gcc/warder tests/escape/run.sh"
+	kernel "$1" "$2" <"$results/$1.kernel"
+	for name in "${guest_suites[@]}"; do
+		if [ -n "$why" ]; then
+			no_suite "$1" "$name" "$why"
+		else
+			suite "$1" "$name" in_guest "$1" "$(guest_command "$name")"
+		fi
+	done
+}
+
+run_uml() {
+	run_guest uml "(User-mode Linux)"
+}
+
+# The qemu guests use one processor each: two of them at a time.
+run_vm() {
+	local on=${WARDER_VM_ON:-root uml vm6.12 vm6.1 vm6.1-v1} each started=()
+	for each in $on; do
+		case $each in
+		root)
+			: >"$results/root.kernel"
+			! $can_be_root || as_root bash -c "$describe" >"$results/root.kernel"
+			kernel root "(this host)" <"$results/root.kernel"
+			run_root
+			;;
+		uml) run_uml ;;
+		*)
+			run_guest "$each" "(qemu)" >"$results/$each.text" 2>&1 &
+			started+=("$each")
+			[ $((${#started[@]} % 2)) = 1 ] || wait
+			;;
+		esac
+	done
+	wait
+	for each in "${started[@]}"; do
+		cat "$results/$each.text"
+	done
+	matrix
 }
 
 # ---- what was asked for ----
@@ -228,7 +308,7 @@ all)
 	run_user
 	run_asan
 	run_tsan
-	run_vm
+	run_uml
 	;;
 root | user | vm)
 	suite host build build_steps gcc

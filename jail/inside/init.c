@@ -100,7 +100,8 @@ static long step_session(struct inside *in)
 	long ret;
 
 	default_signals();
-
+	/* A caller without address randomisation (setarch -R, a debugger) is not to pass that on. */
+	sys(personality, 0);
 	sys(prctl, PR_SET_NAME, "warder-init", 0, 0, 0);
 	sys(umask, 0);
 	/* The caller's session keyring must not be reachable; a kernel without keyrings has none. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -155,8 +156,9 @@ int attack_marks_make(struct attack_marks *ret, struct warder_error *err)
 	make_segment(ret);
 	make_leaks(ret);
 	make_words(ret);
-	/* What a caller may have, and a jail should not: an ignored signal and an odd mask. */
+	/* What a caller may have, and a jail should not: an ignored signal, an odd mask, no address randomisation. */
 	signal(SIGPIPE, SIG_IGN);
+	personality(ADDR_NO_RANDOMIZE);
 	umask(077);
 	return 0;
 }

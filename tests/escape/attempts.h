@@ -115,6 +115,8 @@ int answer_of(long ret);
 int answer_past(long ret, int past);
 /* HIDDEN for ENOENT and ENOTDIR, else as answer_of(). */
 int answer_hidden(long ret);
+/* A file of the host's that every jail shows read-only: /usr/bin/env, or else this program. */
+const char *host_file(void);
 /* self->path; where it is of process 1, outside that of the process that is there to be acted on. Returns it or buf. */
 const char *process_path(const struct attempt *self, const struct marks *marks, char *buf, size_t size);
 /* Open self->path and read: HIDDEN if it is not there or empty. */

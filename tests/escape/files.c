@@ -377,7 +377,7 @@ static int write_workspace(const struct attempt *self, const struct marks *marks
 /* A descriptor for reading, opened anew for writing through its own link. */
 static int reopen_for_writing(const struct attempt *self, const struct marks *marks)
 {
-	int read_fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	int read_fd = open(host_file(), O_RDONLY | O_CLOEXEC);
 	char path[64];
 
 	if (read_fd < 0)
@@ -396,16 +396,16 @@ static int set_mtime(const struct attempt *self, const struct marks *marks)
 	struct stat st;
 	struct timespec times[2];
 
-	if (stat("/usr/bin/env", &st) != 0)
+	if (stat(host_file(), &st) != 0)
 		return UNTRIED;
 	times[0] = st.st_atim;
 	times[1] = st.st_mtim;
-	return answer_of(utimensat(AT_FDCWD, "/usr/bin/env", times, 0));
+	return answer_of(utimensat(AT_FDCWD, host_file(), times, 0));
 }
 
 static int change_owner(const struct attempt *self, const struct marks *marks)
 {
-	return answer_of(chown("/usr/bin/env", 0, 0));
+	return answer_of(chown(host_file(), 0, 0));
 }
 
 static int set_suid(const struct attempt *self, const struct marks *marks)
@@ -451,7 +451,7 @@ static int make_disk(const struct attempt *self, const struct marks *marks)
 
 static int link_out(const struct attempt *self, const struct marks *marks)
 {
-	int answer = answer_of(link("/usr/bin/env", "/usr/bin/.warder-attempt"));
+	int answer = answer_hidden(link(host_file(), "/usr/bin/.warder-attempt"));
 
 	unlink("/usr/bin/.warder-attempt");
 	return answer;
@@ -459,7 +459,7 @@ static int link_out(const struct attempt *self, const struct marks *marks)
 
 static int link_into_tmp(const struct attempt *self, const struct marks *marks)
 {
-	int answer = answer_of(link("/usr/bin/env", "/tmp/warder-attempt-env"));
+	int answer = answer_of(link(host_file(), "/tmp/warder-attempt-env"));
 
 	unlink("/tmp/warder-attempt-env");
 	return answer;
@@ -672,7 +672,7 @@ static const struct attempt rows[] = {
 	  .seen = "every sandbox measured but firejail", .allowed = "profile=compat|call=name_to_handle_at",
 	  .run = name_handle },
 
-	{ "write-usr", "make a file in /usr", "EROFS|EACCES", READONLY, .allowed = "writable:/usr",
+	{ "write-usr", "make a file in /usr", "EROFS|EACCES|hidden", READONLY, .allowed = "writable:/usr",
 	  .run = make_unnamed, .path = "/usr" },
 	{ "write-etc", "make a file in /etc", "EROFS|EACCES", READONLY, .allowed = "writable:/etc",
 	  .run = make_unnamed, .path = "/etc" },
@@ -687,16 +687,16 @@ static const struct attempt rows[] = {
 	  .seen = "CVE-2019-5736", .run = overwrite_self },
 	{ "overwrite-init", "open /proc/1/exe for writing", "EACCES|hidden", "pid namespace, hidepid",
 	  .seen = "CVE-2019-5736", .run = open_for_writing, .path = "/proc/1/exe", .outside = OUTSIDE_PLAIN },
-	{ "set-times", "set the times of a file in /usr to what they are", "EROFS|EPERM", READONLY,
+	{ "set-times", "set the times of a read-only file to what they are", "EROFS|EPERM", READONLY,
 	  .allowed = "writable:/usr", .run = set_mtime },
-	{ "change-owner", "give a file of /usr its own owner again", "EROFS|EPERM|EINVAL", READONLY,
+	{ "change-owner", "give a read-only file to root", "EROFS|EPERM|EINVAL", READONLY,
 	  .allowed = "writable:/usr", .run = change_owner },
 	{ "set-suid-bit", "make a set-user-ID file by chmod", "EPERM", FILTER, .run = set_suid },
 	{ "create-suid-file", "make a set-user-ID file by open", "EPERM", FILTER, .run = make_suid },
 	{ "make-character-device", "mknod of a character device", "EPERM", FILTER, .run = make_null },
 	{ "make-disk-device", "mknod of a disk", "EPERM", FILTER ", no capabilities", .run = make_disk },
-	{ "link-in-usr", "make a hard link in /usr", "EROFS|EACCES", READONLY, .allowed = "writable:/usr",
-	  .run = link_out, .not_outside = "it would write to the host's /usr" },
+	{ "link-in-usr", "make a hard link in /usr", "EROFS|EACCES|EXDEV|hidden", READONLY,
+	  .allowed = "writable:/usr", .run = link_out, .not_outside = "it would write to the host's /usr" },
 	{ "link-into-tmp", "make a hard link of the host's file in /tmp", "EXDEV", "mounts of their own",
 	  .run = link_into_tmp },
 	{ "swap-mount-point", "exchange /tmp with a directory of its own", "EBUSY|EXDEV|EACCES|EINVAL|EROFS",

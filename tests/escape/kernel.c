@@ -246,14 +246,14 @@ static int open_wide_socket(const struct attempt *self, const struct marks *mark
 
 static int lock_shared_file(const struct attempt *self, const struct marks *marks)
 {
-	int fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	int fd = open(host_file(), O_RDONLY | O_CLOEXEC);
 
 	return fd < 0 ? UNTRIED : answer_of(syscall(SYS_flock, fd, 2 | 4 /* LOCK_EX, LOCK_NB */));
 }
 
 static int lease_shared_file(const struct attempt *self, const struct marks *marks)
 {
-	int fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	int fd = open(host_file(), O_RDONLY | O_CLOEXEC);
 	int answer = fd < 0 ? UNTRIED : answer_of(fcntl(fd, F_SETLEASE, F_RDLCK));
 
 	close(fd);
@@ -262,7 +262,7 @@ static int lease_shared_file(const struct attempt *self, const struct marks *mar
 
 static int watch_directory(const struct attempt *self, const struct marks *marks)
 {
-	int fd = open("/usr/bin", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? UNTRIED : answer_of(fcntl(fd, F_NOTIFY, 1 /* DN_ACCESS */));
 }
@@ -274,7 +274,7 @@ static int watch_files(const struct attempt *self, const struct marks *marks)
 
 	if (fd < 0)
 		return errno;
-	return answer_of(syscall(SYS_inotify_add_watch, fd, "/usr/bin", 1));
+	return answer_of(syscall(SYS_inotify_add_watch, fd, "/", 1));
 #else
 	return UNTRIED;
 #endif

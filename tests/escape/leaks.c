@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -74,6 +75,14 @@ static int inherit_mask(const struct attempt *self, const struct marks *marks)
 
 	note("%03o", (unsigned)mask);
 	return mask == 022 ? CLEAN : REACHED;
+}
+
+static int inherit_personality(const struct attempt *self, const struct marks *marks)
+{
+	int now = personality(0xffffffff);
+
+	note("%08x", (unsigned)now);
+	return now == 0 ? CLEAN : REACHED;
 }
 
 /* ---- survival: the driver looks for what is left of every run ---- */
@@ -158,6 +167,8 @@ static const struct attempt rows[] = {
 	  .run = have_terminal, .not_outside = "the caller may have no terminal" },
 	{ "inherit-signals", "find a signal that the caller ignores or blocks", "clean", INIT,
 	  .run = inherit_signals, .outside = OUTSIDE_PLAIN },
+	{ "inherit-personality", "run without address randomisation, as the caller does", "clean", INIT,
+	  .run = inherit_personality, .outside = OUTSIDE_PLAIN },
 	{ "inherit-umask", "find the caller's umask", "clean", INIT, .run = inherit_mask,
 	  .outside = OUTSIDE_PLAIN },
 	{ "leave-daemon", "leave a daemon that ignores all signals", "no-effect",

@@ -69,7 +69,7 @@ static int listen_loopback(void)
 int neighbour_main(const struct marks *marks)
 {
 	int shm = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0666);
-	int lock_fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	int lock_fd = open(host_file(), O_RDONLY | O_CLOEXEC);
 	char byte;
 
 	if (shm >= 0 && shmat(shm, NULL, 0) != (void *)-1)
@@ -168,7 +168,7 @@ static int read_neighbours_memory(const struct attempt *self, const struct marks
 
 static int find_neighbours_lock(const struct attempt *self, const struct marks *marks)
 {
-	int fd = open("/usr/bin/env", O_RDONLY | O_CLOEXEC);
+	int fd = open(host_file(), O_RDONLY | O_CLOEXEC);
 	int answer;
 
 	if (fd < 0)

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -201,6 +202,30 @@ static int touch_memory_together(const struct attempt *self, const struct marks 
 		if (waitpid(pids[i], &status, 0) < 0 || status != 0)
 			answer = ENOMEM;
 	return answer;
+}
+
+/* Buffers of the kernel's: bounded by the number of descriptors, or counted as memory of whoever fills them. */
+static int fill_buffers(const struct attempt *self, const struct marks *marks)
+{
+	const bool is_pipe = strcmp(self->path, "pipe") == 0;
+	uint64_t wanted, held = 0;
+	static char chunk[65536];
+
+	if (memory_to_take(marks, &wanted) != 0)
+		return UNTRIED;
+	while (held < wanted) {
+		ssize_t n;
+		int ends[2];
+
+		if (is_pipe ? pipe2(ends, O_NONBLOCK)
+			    : socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends)) {
+			note("%llu MiB held", (unsigned long long)(held / MIB));
+			return errno;
+		}
+		while ((n = write(ends[1], chunk, sizeof(chunk))) > 0)
+			held += (uint64_t)n;
+	}
+	return REACHED;
 }
 
 /* ---- files ---- */
@@ -397,6 +422,12 @@ static const struct attempt rows[] = {
 	  .allowed = "unlimited:limits.memory", .needs = "spawn", .run = touch_memory_together },
 	{ "fill-memory-files", "the same by files in memory", "limit:memory", MEMORY,
 	  .allowed = "unlimited:limits.memory", .run = fill_memfd },
+	{ "fill-pipes", "the same by buffers of pipes", "limit:memory|EMFILE|EPERM|ENFILE",
+	  MEMORY ", limits.openFiles", .allowed = "unlimited:limits.memory", .run = fill_buffers,
+	  .path = "pipe", .not_outside = "the caller's number of open files bounds it as well" },
+	{ "fill-sockets", "the same by buffers of sockets", "limit:memory|EMFILE|ENFILE",
+	  MEMORY ", limits.openFiles", .allowed = "unlimited:limits.memory", .run = fill_buffers,
+	  .path = "socket", .not_outside = "the caller's number of open files bounds it as well" },
 	{ "fill-tmp", "write more to /tmp than the policy allows", "ENOSPC|limit:memory", SIZE,
 	  .run = fill_directory, .path = "/tmp" },
 	{ "fill-shm", "write more to /dev/shm than the policy allows", "ENOSPC|limit:memory", SIZE,

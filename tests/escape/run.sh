@@ -86,8 +86,11 @@ attack() {
 default="shared-segment lock-shared-file watch-files find-neighbours-lock"
 speculation="allow-store-bypass allow-indirect-branch"
 compat="name-to-handle turn-off-aslr trace-itself bind-memory memory-policy kernel-aio lease-shared-file watch-directory"
+network="connect-host-loopback route-to-metadata route-to-lan route-to-internet route-to-internet6 route-to-loopback
+	find-interface list-unix-sockets list-tcp-sockets connect-neighbours-port"
 small="--memory 64MiB --pids 24"
-unlimited="fork-many fork-many-sessions start-many-threads touch-much-memory touch-memory-together fill-memory-files burn-processor"
+unlimited="fork-many fork-many-sessions start-many-threads touch-much-memory touch-memory-together fill-memory-files fill-pipes
+	fill-sockets burn-processor"
 preferred="--prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.cpuTime --prefer limits.pids"
 
 # ---- the driver: a table of which it is known what it must say ----
@@ -198,8 +201,8 @@ if $root; then
 	attack strict true "$default $speculation" 200 $small
 	attack agent false "$default $speculation $compat write-workspace route-to-loopback" 200 \
 		$small --preset agent --net loopback --set syscalls.profile=compat
-	$uml || attack "profile strict, kill" false "" 200 $small \
-		--set syscalls.profile=strict --set syscalls.onViolation=kill
+	$uml || attack "strict profile, host network" false "$network read-callers-environment" 200 $small --net host \
+		--set syscalls.profile=strict --set syscalls.onViolation=kill --set environment.mode=host
 else
 	attack strict true "$default $speculation $unlimited share-neighbours-id" 100 $preferred
 	attack agent false "$default $speculation $compat $unlimited share-neighbours-id write-workspace route-to-loopback" 100 \

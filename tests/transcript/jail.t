@@ -2,6 +2,11 @@
 
 needs limits
 
+= a caller without address randomisation does not pass that on
+needs setarch
+$ setarch -R warder run -- cat /proc/self/personality
+| 00000000
+
 = the environment is the documented base only
 $ HOME=/root SECRET=1 warder run -- env | sed 's/=.*//' | sort
 | HOME

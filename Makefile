@@ -147,6 +147,8 @@ $(BUILD)/tests/guest/%: tests/mechanism/%.c $(BUILD)/libtest.a $(BUILD)/flags
 # pushed onto the thread sanitizer's copy of the stack would stay there.
 not_in_jail = $(if $(findstring $1,$(SAN)),$(if $(findstring clang,$(CC)),-mllvm -$2,--param=$2))
 $(BUILD)/lib/jail/%.o: SAN_HERE = $(call not_in_jail,address,asan-stack=0) $(call not_in_jail,thread,tsan-instrument-func-entry-exit=0)
+# What such a child runs while its parent goes on.
+$(BUILD)/lib/jail/inside/%.o: SAN_HERE = $(call not_in_jail,address,asan-stack=0) $(if $(findstring thread,$(SAN)),-fno-sanitize=thread)
 
 # Without libFuzzer a target reads the inputs named on its command line.
 FUZZ_MAIN ?= tests/fuzz/replay.c

@@ -113,7 +113,7 @@ int template_clone_tree(const struct rootfs_entry *entry, struct identity *ident
 
 /* Begins with our descriptors, so that the namespace's is ours, and goes on with a table of its own: a file of the root
  * that is open for writing in a child which another thread forks just then would keep the root from becoming read-only. */
-static void build_root(void *arg)
+static CLONE_BESIDE void build_root(void *arg)
 {
 	struct template_root *root = arg;
 
@@ -191,7 +191,7 @@ int template_finish_root(struct jail_template *tmpl, struct warder_error *err)
 	return 0;
 }
 
-static void close_root(void *arg)
+static CLONE_BESIDE void close_root(void *arg)
 {
 	sys(close, ((struct jail_template *)arg)->mount_ns_fd);
 	sys(exit_group, 0);

@@ -137,10 +137,11 @@ static void *prepare_own_template(void *context)
 
 	pthread_barrier_wait(&shared->start);
 	for (int i = 0; i < ROUNDS; i++) {
+		const struct warder_options options = { .size = sizeof(options), .single_use = i % 2 };
 		struct warder_template *tmpl = NULL;
 		struct warder_error err;
 
-		if (warder_prepare(shared->policy, NULL, &tmpl, &err) != 0)
+		if (warder_prepare(shared->policy, &options, &tmpl, &err) != 0)
 			fprintf(stderr, "prepare: %s\n", err.text);
 		else
 			shared->right += echoes(tmpl, i);

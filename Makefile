@@ -67,7 +67,7 @@ DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -dumpmachine 2>/dev/null))
 
 .PHONY: all lib tool test-programs asan-programs tsan-programs guest-programs fuzz-programs
-.PHONY: help demo check check-root check-vm asan tsan fuzz bench lint analyze fmt fmt-check install uninstall deps clean
+.PHONY: help demo check check-root check-vm asan tsan fuzz coverage bench lint analyze fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder $(BUILD)/warder-attempts
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a
@@ -106,9 +106,10 @@ $(BUILD)/tool/%.o: %.S $(BUILD)/init.elf
 	$(call say,AS,$<)$(CC) -I$(BUILD) -c -o $@ $<
 
 $(BUILD)/warder: $(TOOL_OBJ)
-	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) -o $@ $(TOOL_OBJ)
+	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) $(SAN) -o $@ $(TOOL_OBJ)
 
-# What `warder doctor --attack` tries in a jail.
+# What `warder doctor --attack` tries in a jail; what is in there has nothing of a sanitizer's or of the coverage.
+$(BUILD)/tool/tests/%.o: override SAN :=
 $(BUILD)/warder-attempts: $(ATTEMPTS_OBJ)
 	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) -o $@ $(ATTEMPTS_OBJ)
 
@@ -174,6 +175,9 @@ fuzz: deps-check                    ## each fuzz target for FUZZ_SECONDS (20)
 	@$(MAKE) --no-print-directory BUILD=build/fuzz CC=$(CLANG) OPT='-O1 -g' HARDEN= SAN='$(ASAN) -fsanitize=fuzzer-no-link' \
 	  FUZZ_MAIN=-fsanitize=fuzzer fuzz-programs
 	@tests/fuzz/run.sh hunt build/fuzz
+coverage: deps-check                ## how much of each folder the suites run (root)
+	@$(MAKE) --no-print-directory BUILD=build/coverage CC=gcc TOOL_CC=gcc OPT='-O0 -g' HARDEN= SAN=--coverage tool test-programs
+	@tests/coverage.sh build/coverage
 bench: all                          ## what a launch costs on this machine, beside other sandboxes (root)
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/run.sh
 lint: deps-check                    ## layers, documentation, words, cppcheck, shellcheck, manual pages

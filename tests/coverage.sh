@@ -3,7 +3,8 @@
 # build/check/coverage: folder, lines, lines run, branches, branches taken.
 #
 # Counted by gcov at the end of a process. Not counted, whatever ran: the init inside the jail (freestanding; jail/inside here is
-# its root.c as the host runs it for a template), and processes that end by exec, _exit or a signal before they wrote.
+# its root.c and tree.c as the host runs them for a template), and processes that end by exec, _exit or a signal before they
+# wrote.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=$1

@@ -2,8 +2,8 @@
  * attack: `warder doctor --attack`: hostile code, tried against the policy that is about to be used.
  *
  * For each row of the table of warder-attempts: it is run outside, as a plain child, to see that it would succeed there;
- * then in a fresh jail under the policy, of which only this differs: the program itself is shown, read-only, and two
- * attempts about time get shorter deadlines. Its answer is compared with the answers that the row calls sound:
+ * then in a fresh jail under the policy, of which only this differs: the program itself is shown, read-only, and three
+ * attempts about time get less of it. Its answer is compared with the answers that the row calls sound:
  *
  *   stopped   a sound answer inside, another one outside
  *   NOT       anything else inside: the attempt succeeded, or was stopped by something that was not meant to
@@ -60,7 +60,7 @@ struct finding {
 	uint64_t ms;
 };
 
-/* A jail that attempts run in: the policy's, or the one with short deadlines. */
+/* A jail that attempts run in: the policy's, or one with less time. */
 struct place {
 	struct preparation preparation;
 	struct jail_template *tmpl;
@@ -70,7 +70,7 @@ struct attack {
 	const struct request *request;
 	struct attack_table table;
 	struct attack_marks marks;
-	struct place usual, hasty;
+	struct place usual, hasty, thrifty;
 	bool storms_panic; /* the kernel does not survive a fork bomb that is killed */
 	char changed[200]; /* what differs from the policy, for people */
 	struct finding *findings;
@@ -200,10 +200,17 @@ static void read_outcome(const struct attack_row *row, const struct jail_outcome
 	}
 }
 
+static const struct place *choose_place(const struct attack *attack, const struct attack_row *row)
+{
+	if (attack_has_word(row->needs, "short"))
+		return &attack->hasty;
+	return attack_has_word(row->needs, "thrifty") ? &attack->thrifty : &attack->usual;
+}
+
 static int try_inside(struct attack *attack, const struct attack_row *row, struct answer *ret,
 		      struct warder_error *err)
 {
-	struct place *place = attack_has_word(row->needs, "short") ? &attack->hasty : &attack->usual;
+	const struct place *place = choose_place(attack, row);
 	char *argv[ATTACK_ARGUMENTS_MAX] = { attack->table.program, (char *)row->name };
 	const struct jail_command command = { .argv = argv, .stdin_fd = -1 };
 	struct jail_outcome outcome;
@@ -360,19 +367,20 @@ static int check_policy(const struct attack *attack, const struct policy *policy
 	return status;
 }
 
-static int shorten(struct attack *attack, struct policy *policy, struct warder_error *err)
+/* One limit of time is lowered, if it is not lower anyway. */
+static int prepare_less(const struct attack *attack, const struct policy *policy, const char *limit,
+			const char *value, bool lower, struct place *ret, struct warder_error *err)
 {
-	if (policy->limits.wall_time_us > 1000000 && policy_set(policy, "limits.wallTime", "1s", err) != 0)
+	owned_policy struct policy less = { 0 };
+
+	if (policy_copy(policy, &less, err) != 0 || (lower && policy_set(&less, limit, value, err) != 0))
 		return -1;
-	if (policy->limits.cpu_time_us != POLICY_UNLIMITED && policy->limits.cpu_time_us > 300000 &&
-	    policy_set(policy, "limits.cpuTime", "300ms", err) != 0)
-		return -1;
-	return 0;
+	return prepare_place(attack, &less, ret, err);
 }
 
 static int prepare(struct attack *attack, struct policy *policy, struct warder_error *err)
 {
-	owned_policy struct policy hasty = { 0 };
+	const uint64_t cpu_time = policy->limits.cpu_time_us;
 	char workspace[96];
 
 	/* A preset that wants a workspace names none: an empty one. */
@@ -391,9 +399,11 @@ static int prepare(struct attack *attack, struct policy *policy, struct warder_e
 		policy->output.stdout_bytes = LINE_BYTES;
 		snprintf(attack->changed, sizeof(attack->changed), "output.stdout %d bytes", LINE_BYTES);
 	}
-	if (policy_copy(policy, &hasty, err) != 0 || shorten(attack, &hasty, err) != 0 ||
-	    prepare_place(attack, policy, &attack->usual, err) != 0 ||
-	    prepare_place(attack, &hasty, &attack->hasty, err) != 0)
+	if (prepare_place(attack, policy, &attack->usual, err) != 0 ||
+	    prepare_less(attack, policy, "limits.wallTime", "1s", policy->limits.wall_time_us > 1000000,
+			 &attack->hasty, err) != 0 ||
+	    prepare_less(attack, policy, "limits.cpuTime", "300ms",
+			 cpu_time != POLICY_UNLIMITED && cpu_time > 300000, &attack->thrifty, err) != 0)
 		return -1;
 	attack_marks_limits(&attack->marks, jail_template_plan(attack->usual.tmpl));
 	return attack_marks_neighbours(&attack->marks, policy, attack->table.program,
@@ -417,7 +427,8 @@ static void print_heading(const struct attack *attack)
 		 jail_template_plan(attack->usual.tmpl)->privileged ? "root" : "an ordinary user",
 		 attack->table.count);
 	term_title(text);
-	printf("On top of the policy %s is shown, read-only; attempts about time have deadlines of 1s%s%s.\n",
+	printf("On top of the policy %s is shown, read-only; attempts about time have 1s, or 300ms of CPU "
+	       "time%s%s.\n",
 	       attack->table.program, attack->changed[0] ? "; " : "", attack->changed);
 }
 
@@ -575,6 +586,7 @@ int attack_command(struct request *request, struct policy *policy)
 		print_summary(&attack);
 	place_done(&attack.usual);
 	place_done(&attack.hasty);
+	place_done(&attack.thrifty);
 	attack_table_done(&attack.table);
 	free(attack.findings);
 	if (caught)

@@ -250,6 +250,7 @@ static bool is_unlimited(const struct question *q)
 		{ "limits.memory", policy->limits.memory_bytes },
 		{ "limits.fileSize", policy->limits.file_size_bytes },
 		{ "limits.openFiles", policy->limits.open_files },
+		{ "limits.cpuTime", policy->limits.cpu_time_us },
 	};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
@@ -355,7 +356,7 @@ const char *attack_allowed(const struct attack_row *row, const struct jail_plan 
 /* A word that is not known would never allow anything, or be waited for in vain. */
 static bool knows_words(const struct attack_row *row)
 {
-	static const char *const needs[] = { "spawn", "neighbour", "short", "storm" };
+	static const char *const needs[] = { "spawn", "neighbour", "short", "thrifty", "storm" };
 	char all[256];
 	char *rest = all;
 	const char *word;

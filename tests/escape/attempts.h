@@ -77,7 +77,8 @@ struct attempt {
 	/* What of a policy allows it, separated by "|"; NULL: nothing does. Words: see runtime/cli/attack_table.c. */
 	const char *allowed;
 	/* What it needs, separated by "|"; NULL: nothing. "spawn" (child processes), "neighbour" (the second jail),
-	 * "short" (deadlines of a second), "storm" (many processes killed at once). */
+	 * "short" (a deadline of a second), "thrifty"
+	 * (CPU time of 300 ms), "storm" (many processes killed at once). */
 	const char *needs;
 	unsigned outside;        /* enum outside */
 	const char *not_outside; /* not run outside at all: why; or NULL */

@@ -124,7 +124,7 @@ static uint64_t available_memory(void)
 /* 0 if the limit is one that can be tried; the amount that goes over it in *ret. */
 static int memory_to_take(const struct marks *marks, uint64_t *ret)
 {
-	*ret = marks->memory + 32 * MIB;
+	*ret = marks->memory + 8 * MIB;
 	if (!marks->memory || marks->memory > MEMORY_MAX)
 		return too_much("memory", marks->memory);
 	if (available_memory() < *ret + 256 * MIB) {
@@ -448,8 +448,8 @@ static const struct attempt rows[] = {
 	  "deadline of the supervisor", .needs = "spawn|short", .run = sleep_for_ever },
 	{ "stop-itself", "be stopped at the deadline", "limit:wallTime", "deadline of the supervisor",
 	  .needs = "short", .run = stop_itself },
-	{ "burn-processor", "use more CPU time than the policy allows, by four processes",
-	  "limit:cpuTime|limit:wallTime", "CPU accounting of the cgroup, deadline", .needs = "spawn|short",
+	{ "burn-processor", "use more CPU time than the policy allows, by four processes", "limit:cpuTime",
+	  "CPU accounting of the cgroup", .allowed = "unlimited:limits.cpuTime", .needs = "spawn|thrifty",
 	  .run = burn_processor },
 };
 

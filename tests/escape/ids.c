@@ -453,6 +453,37 @@ static int slow_process(const struct attempt *self, const struct marks *marks)
 	return answer_of(setpriority(PRIO_PROCESS, (id_t)target(self, marks), 0));
 }
 
+/* Its process group, and all processes of its user. */
+static int slow_init(const struct attempt *self, const struct marks *marks)
+{
+	const bool by_group = strcmp(self->path, "group") == 0;
+
+	return answer_of(by_group ? setpriority(PRIO_PGRP, 1, 1) : setpriority(PRIO_USER, 0, 1));
+}
+
+static int slow_disk_of_init(const struct attempt *self, const struct marks *marks)
+{
+	const bool by_group = strcmp(self->path, "group") == 0;
+
+	return answer_of(syscall(SYS_ioprio_set, by_group ? 2 : 3, by_group, 3 << 13));
+}
+
+/* A signal that the kernel sends for a descriptor, to whom the program names. */
+static int signal_init_by_descriptor(const struct attempt *self, const struct marks *marks)
+{
+	int ends[2];
+
+	if (pipe(ends) != 0)
+		return UNTRIED;
+	fcntl(ends[0], F_SETSIG, SIGKILL);
+	if (fcntl(ends[0], F_SETOWN, 1) != 0 || fcntl(ends[0], F_SETFL, O_ASYNC) != 0)
+		return errno;
+	if (write(ends[1], "x", 1) != 1)
+		return errno;
+	usleep(20000);
+	return NO_EFFECT; /* init is there, or we were not */
+}
+
 /* ---- more of the processor, more of the limits ---- */
 
 static int raise_priority(const struct attempt *self, const struct marks *marks)
@@ -636,6 +667,20 @@ static const struct attempt rows[] = {
 	  .path = "init", .outside = OUTSIDE_PLAIN },
 	{ "slow-host-process", "set the priority of a process of the host", "ESRCH", PID, .run = slow_process,
 	  .outside = OUTSIDE_PLAIN },
+
+	{ "slow-init-by-group", "lower the priority of the process group of the jail's init", "EPERM", FILTER,
+	  .run = slow_init, .path = "group", .not_outside = "it would slow the caller's own process group" },
+	{ "slow-init-by-user", "lower the priority of all processes of its user", "EPERM", FILTER,
+	  .run = slow_init, .path = "user", .not_outside = "it would slow all of the caller's processes" },
+	{ "slow-disk-of-init-by-group", "lower the input and output class of the group of the jail's init",
+	  "EPERM", FILTER, .run = slow_disk_of_init, .path = "group",
+	  .not_outside = "it would slow the caller's own process group" },
+	{ "slow-disk-of-init-by-user", "lower the input and output class of all processes of its user",
+	  "EPERM", FILTER, .run = slow_disk_of_init, .path = "user",
+	  .not_outside = "it would slow all of the caller's processes" },
+	{ "signal-init-by-descriptor", "have the kernel kill the jail's init when a pipe is written to",
+	  "EPERM|no-effect", PID, .run = signal_init_by_descriptor,
+	  .not_outside = "it would signal the host's process 1" },
 
 	{ "raise-priority", "a nice value of -10", "EACCES|EPERM", NOBODY, .run = raise_priority },
 	{ "be-real-time", "a real-time scheduling class", "EPERM", NOBODY, .run = be_real_time },

@@ -29,6 +29,27 @@ static int read_hostname(const struct attempt *self, const struct marks *marks)
 	return strcmp(names.nodename, marks->hostname) == 0 ? REACHED : HIDDEN;
 }
 
+/* Where the jail's control group lies is the host's business. */
+static int read_cgroup_path(const struct attempt *self, const struct marks *marks)
+{
+	char text[4096];
+	char *next = text;
+	char *line;
+	int answer = CLEAN;
+
+	if (read_text("/proc/self/cgroup", text, sizeof(text)) <= 0)
+		return UNTRIED;
+	while ((line = strsep(&next, "\n")) != NULL) {
+		size_t length = strlen(line);
+
+		if (length > 2 && strcmp(line + length - 2, ":/") != 0) {
+			note("%s", line);
+			answer = REACHED;
+		}
+	}
+	return answer;
+}
+
 static int share_session(const struct attempt *self, const struct marks *marks)
 {
 	pid_t session = getsid(0);
@@ -159,6 +180,8 @@ static const struct attempt rows[] = {
 	  .run = read_environment, .outside = OUTSIDE_PLAIN },
 	{ "read-hostname", "read the host's name", "hidden", "UTS namespace", .run = read_hostname,
 	  .outside = OUTSIDE_PLAIN },
+	{ "read-cgroup-path", "read where its control group lies", "clean", "cgroup namespace",
+	  .run = read_cgroup_path, .outside = OUTSIDE_PLAIN },
 	{ "share-session", "be in the caller's session", "clean", "setsid", .seen = "isolate, firejail",
 	  .run = share_session, .outside = OUTSIDE_PLAIN },
 	{ "share-process-group", "be in the caller's process group", "clean", "setsid", .run = share_group,

@@ -248,12 +248,13 @@ static size_t init_rule(struct compiler *c, unsigned int index)
 	return deny_values(c, index, denied, 1);
 }
 
-/* ... where argument 0 is what makes argument 1 a process. */
-static size_t init_rule_if(struct compiler *c, uint32_t process)
+/* ... as the process or the process group that argument 1 names, both of which are init's, or among all of a user's processes,
+ * which argument 0 asks for: an ordinary user's jail has init among them. */
+static size_t init_rule_but(struct compiler *c, uint32_t user)
 {
-	size_t by_pid = init_rule(c, 1);
+	size_t by_id = init_rule(c, 1);
 
-	return argument(c, 0, bpf_branch(&c->bpf, BPF_JEQ, process, by_pid, allow(c)));
+	return argument(c, 0, bpf_branch(&c->bpf, BPF_JEQ, user, deny(c), by_id));
 }
 
 static size_t emit_rule(struct compiler *c, enum syscall_rule rule)
@@ -299,9 +300,9 @@ static size_t emit_rule(struct compiler *c, enum syscall_rule rule)
 	case SYSCALL_RULE_PID:
 		return init_rule(c, 0);
 	case SYSCALL_RULE_PRIORITY:
-		return init_rule_if(c, PRIO_PROCESS);
+		return init_rule_but(c, PRIO_USER);
 	case SYSCALL_RULE_IO_PRIORITY:
-		return init_rule_if(c, IOPRIO_WHO_PROCESS);
+		return init_rule_but(c, IOPRIO_WHO_USER);
 	}
 	return allow(c);
 }
@@ -565,8 +566,9 @@ static const struct seccomp_group argument_groups[] = {
 	{ "limits and scheduling of the jail's init",
 	  "in an ordinary user's jail init has the program's own user id: a limit on its processor time "
 	  "would end the jail from within, as if the host had failed; other processes are allowed",
-	  "prlimit64(1) setpriority(PRIO_PROCESS,1) sched_setscheduler(1) sched_setparam(1) sched_setattr(1) "
-	  "sched_setaffinity(1) ioprio_set(IOPRIO_WHO_PROCESS,1)",
+	  "prlimit64(1) setpriority(PRIO_PROCESS,1) setpriority(PRIO_PGRP,1) setpriority(PRIO_USER) "
+	  "sched_setscheduler(1) sched_setparam(1) sched_setattr(1) sched_setaffinity(1) "
+	  "ioprio_set(IOPRIO_WHO_PROCESS,1) ioprio_set(IOPRIO_WHO_PGRP,1) ioprio_set(IOPRIO_WHO_USER)",
 	  "EPERM", EVERY_PROFILE },
 	{ "leases and directory notification",
 	  "a lease on a workspace's file makes its readers on the host wait; notification tells what others "

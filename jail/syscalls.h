@@ -58,8 +58,8 @@ enum syscall_rule {
 	SYSCALL_RULE_SHMGET,
 	SYSCALL_RULE_PRCTL,
 	SYSCALL_RULE_PID,         /* argument 0 is not the jail's init */
-	SYSCALL_RULE_PRIORITY,    /* the same, where argument 0 says that argument 1 is a process */
-	SYSCALL_RULE_IO_PRIORITY, /* the same, with another number for a process */
+	SYSCALL_RULE_PRIORITY,    /* argument 1 is not init or its group, argument 0 not all of a user */
+	SYSCALL_RULE_IO_PRIORITY, /* the same, with another number for a user */
 	SYSCALL_RULE_COUNT,
 };
 

@@ -121,9 +121,9 @@ static inline int rule_error(enum syscall_rule rule, const struct seccomp_option
 	case SYSCALL_RULE_PID:
 		return a[0] == 1 ? EPERM : 0;
 	case SYSCALL_RULE_PRIORITY:
-		return a[0] == 0 && a[1] == 1 ? EPERM : 0;
+		return a[0] == 2 || a[1] == 1 ? EPERM : 0;
 	case SYSCALL_RULE_IO_PRIORITY:
-		return a[0] == 1 && a[1] == 1 ? EPERM : 0;
+		return a[0] == 3 || a[1] == 1 ? EPERM : 0;
 	}
 	return -1;
 }

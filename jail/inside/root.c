@@ -188,9 +188,14 @@ static long build_dev(const struct trees *trees, const char *stage_dev, const ch
 	ret = sys(mount, "dev", stage_dev, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=64k");
 	if (ret < 0)
 		return ret;
-	sys(mkdirat, root_fd, "dev/pts", 0755);
-	sys(mkdirat, root_fd, "dev/shm", 0755);
-	sys(mkdirat, root_fd, "dev/empty", 0555); /* masks directories of /proc, whatever the view has */
+	ret = sys(mkdirat, root_fd, "dev/pts", 0755);
+	if (ret == 0)
+		ret = sys(mkdirat, root_fd, "dev/shm", 0755);
+	/* Masks directories of /proc, whatever the view has. Without it these would look as if the kernel had none. */
+	if (ret == 0)
+		ret = sys(mkdirat, root_fd, "dev/empty", 0555);
+	if (ret < 0)
+		return ret;
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
 		*ret_what = nodes[i].name;
 		ret = add_node(trees, &nodes[i]);

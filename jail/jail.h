@@ -63,6 +63,9 @@ struct jail_host {
 	struct jail_feature_state features[JAIL_FEATURE_COUNT];
 	int landlock_abi; /* 0: none */
 	bool privileged;  /* the launch mode: root, or ordinary user */
+	/* "" or a question that the host did not answer (no descriptor, no memory): its answer decides how much protects, and a
+	 * guess could be less, so that jail_plan_build() refuses. */
+	char unanswered[128];
 	struct cgroup_host cgroup;
 };
 

@@ -173,6 +173,9 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 	struct jail_plan *plan = ret;
 
 	memset(plan, 0, sizeof(*plan));
+	if (*host->unanswered)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "what this host can do is not known: %s; run it again", host->unanswered);
 	plan->capabilities = *capabilities;
 	for (size_t i = 0; i < match->count; i++)
 		if (match->unmet[i].control < POLICY_CONTROL_COUNT)

@@ -90,16 +90,25 @@ static void found_errno(struct jail_host *host, enum jail_feature feature, int e
 
 /* ---- quick ---- */
 
-/* The host ids that jails are mapped onto must exist in our own user namespace. */
-static bool ids_are_ours(void)
+static void unanswered(struct jail_host *host, const char *question, int error)
 {
+	if (!*host->unanswered)
+		snprintf(host->unanswered, sizeof(host->unanswered), "%s: %s", question, strerror(error));
+}
+
+/* The host ids that jails are mapped onto must exist in our own user namespace. */
+static bool ids_are_ours(struct jail_host *host)
+{
+	static const char path[] = "/proc/self/uid_map";
 	char text[4096];
-	owned_fd int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+	owned_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	const uint64_t last = (uint64_t)IDENTITY_BASE + (uint64_t)IDENTITY_SLOTS * IDENTITY_IDS - 1;
 	char *line;
 	char *left;
 
+	if (len < 0 && errno != ENOENT) /* a kernel without user namespaces, or no /proc */
+		unanswered(host, path, errno);
 	if (len <= 0)
 		return false;
 	text[len] = 0;
@@ -126,14 +135,15 @@ static void probe_privilege(struct jail_host *host)
 		found(host, JAIL_FEATURE_PRIVILEGED, false, "ordinary user %u", geteuid());
 		return;
 	}
-	syscall(SYS_capget, &header, data);
+	if (syscall(SYS_capget, &header, data) < 0)
+		unanswered(host, "capget", errno);
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (!(data[needed[i] / 32].effective & (1u << (needed[i] % 32)))) {
 			found(host, JAIL_FEATURE_PRIVILEGED, false,
 			      "root without capability %d (capabilities(7))", needed[i]);
 			return;
 		}
-	if (!ids_are_ours())
+	if (!ids_are_ours(host))
 		found(host, JAIL_FEATURE_PRIVILEGED, false, "root of a user namespace without host ids %u-%u",
 		      IDENTITY_BASE, IDENTITY_BASE + IDENTITY_SLOTS * IDENTITY_IDS - 1);
 	else
@@ -147,7 +157,7 @@ static void probe_kernel_has(struct jail_host *host, enum jail_feature feature, 
 	int error = access(file, F_OK) < 0 ? errno : 0;
 
 	found_errno(host, feature, error, remedy);
-	host->features[feature].absent = error != 0;
+	host->features[feature].absent = error == ENOENT;
 }
 
 static void probe_layers(struct jail_host *host)
@@ -155,6 +165,9 @@ static void probe_layers(struct jail_host *host)
 	uint32_t action = SECCOMP_RET_KILL_PROCESS;
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
+	/* EPERM: a container's filter. */
+	if (abi < 0 && errno != ENOSYS && errno != EOPNOTSUPP && errno != EPERM && errno != EINVAL)
+		unanswered(host, "landlock_create_ruleset", errno);
 	host->landlock_abi = abi > 0 ? (int)abi : 0;
 	found(host, JAIL_FEATURE_LANDLOCK, abi > 0,
 	      abi > 0 ? "ABI %ld" : "not in this kernel (lsm=landlock,...)", abi);

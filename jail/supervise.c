@@ -225,6 +225,8 @@ static bool read_output(struct loop *loop, int stream)
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return errno == EINTR;
+	if (n < 0) /* what is lost is not passed off as the end */
+		fail_run(loop, "the program's output cannot be read");
 	fd_done(fd);
 	return false;
 }
@@ -265,10 +267,13 @@ static void write_input(struct loop *loop)
 	if (left) {
 		ssize_t n = write_quietly(*fd, loop->input + loop->input_at, left);
 
-		if (n > 0)
+		if (n > 0) {
 			loop->input_at += (size_t)n;
-		else if (errno != EAGAIN && errno != EINTR)
-			fd_done(fd); /* the program closed its input */
+		} else if (errno != EAGAIN && errno != EINTR) {
+			if (errno != EPIPE) /* the program closed its input */
+				fail_run(loop, "the program's input cannot be written");
+			fd_done(fd);
+		}
 	}
 	if (loop->input_at == loop->input_len && loop->input_eof)
 		fd_done(fd);

@@ -39,6 +39,7 @@ struct interface_request {
 #define INTERFACE_UP 1
 
 #define ENOENT_  2
+#define EINTR_   4
 #define EIO_     5
 #define EINVAL_  22
 #define ENOSYS_  38
@@ -523,7 +524,9 @@ static int reap(struct inside *in)
 	long pid;
 
 	for (;;) {
-		pid = sys(wait4, -1, &wait_status, WNOHANG | __WALL, &usage, 0);
+		do
+			pid = sys(wait4, -1, &wait_status, WNOHANG | __WALL, &usage, 0);
+		while (pid == -EINTR_);
 		if (pid <= 0)
 			return 0;
 		if (pid == in->payload_pid) {

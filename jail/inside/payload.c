@@ -230,7 +230,9 @@ static void wait_for_go(struct inside *in)
 	/* End of file: init failed to give up its privileges, and says so. */
 	if (sys(read, WIRE_FD_CONTROL, &passed, 1) != 1)
 		sys(exit_group, 125);
-	sys(write, WIRE_FD_EXEC, &message, sizeof(message));
+	/* The host would wait in vain for what was not sent. */
+	if (sys(write, WIRE_FD_EXEC, &message, sizeof(message)) != sizeof(message))
+		sys(exit_group, 125);
 	for (;;) {
 		if (sys(ppoll, fds, 2, 0, 0, 0) < 0)
 			continue; /* interrupted */
@@ -308,7 +310,8 @@ _Noreturn void payload_main(struct inside *in)
 			inside_fail(in, WIRE_FD_EXEC, steps[i].id, ret, in->what);
 	}
 	wait_for_go(in);
-	sys(write, WIRE_FD_EXEC, &message, sizeof(message));
+	if (sys(write, WIRE_FD_EXEC, &message, sizeof(message)) != sizeof(message))
+		sys(exit_group, 125);
 	ret = execute(in, argv, envp);
 	message.type = WIRE_NO_EXEC;
 	message.step = WIRE_STEP_EXEC;

@@ -111,7 +111,7 @@ int cgroup_dir_remove(const char *path, int64_t deadline_ms)
 	while (rmdir(path) < 0) {
 		if (errno == ENOENT)
 			return 0;
-		if (errno != EBUSY || cgroup_now_ms() >= deadline_ms)
+		if ((errno != EBUSY && errno != ENOMEM && errno != EINTR) || cgroup_now_ms() >= deadline_ms)
 			return -1;
 		nanosleep(&(struct timespec){ .tv_nsec = pause_us * 1000 }, NULL);
 		if (pause_us < 50000)

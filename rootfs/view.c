@@ -115,12 +115,33 @@ static bool is_public(const struct stat *st)
 	       !(st->st_mode & 02);
 }
 
+/* What this host does not have, or not for us, is left out; not what it only cannot open at the moment, or a program would
+ * see less now and then. 0; -1 with *err. */
+static int leave_out(struct planning *planning, const char *path)
+{
+	switch (errno) {
+	case ENOENT:
+	case ENOTDIR:
+	case EACCES:
+	case EPERM:
+	case ELOOP:
+	case ESTALE: /* it has no name of its own */
+	case ENAMETOOLONG:
+		return 0;
+	default:
+		return error_set_errno(planning->err, WARDER_ERROR_UNAVAILABLE, view_field, errno,
+				       "cannot open %s", path);
+	}
+}
+
 static int add_bind(struct planning *planning, const char *path)
 {
 	owned_source struct source source = SOURCE_NONE;
 	struct rootfs_entry *entry;
 
-	if (source_find(planning->root_fd, path, &source) != 0 || !is_public(&source.stat))
+	if (source_find(planning->root_fd, path, &source) != 0)
+		return leave_out(planning, path);
+	if (!is_public(&source.stat))
 		return 0;
 	entry = entries_bind(planning, path, &source, POLICY_FIELD_NONE);
 	if (!entry)
@@ -146,10 +167,10 @@ static int add_replica(struct planning *planning, const char *path)
 	ssize_t len = readlinkat(planning->root_fd, path_from_root(path), text, sizeof(text) - 1);
 
 	if (len < 0)
-		return errno == EINVAL ? add_bind(planning, path) : 0;
+		return errno == EINVAL ? add_bind(planning, path) : leave_out(planning, path);
 	text[len] = '\0';
 	if (source_find(planning->root_fd, path, &source) != 0)
-		return 0;
+		return leave_out(planning, path);
 	if (!path_within("/usr", source.path))
 		return add_bind(planning, path);
 	return entries_add(planning, ROOTFS_SYMLINK, path, text);
@@ -181,7 +202,9 @@ static int add_java(struct planning *planning, const char *path)
 	const struct dirent *item;
 	char config[PATH_MAX];
 
-	while (dir && (item = readdir(dir)) != NULL) {
+	if (!dir)
+		return leave_out(planning, path);
+	while ((errno = 0, item = readdir(dir)) != NULL) {
 		const char *vendor = strstr(item->d_name, "-openjdk-");
 
 		if (strncmp(item->d_name, "java-", 5) != 0 || !vendor)
@@ -191,7 +214,7 @@ static int add_java(struct planning *planning, const char *path)
 		if (add_bind(planning, config) != 0)
 			return -1;
 	}
-	return 0;
+	return errno == 0 ? 0 : leave_out(planning, path);
 }
 
 static int add_passwd(struct planning *planning, const char *path)

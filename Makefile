@@ -66,8 +66,8 @@ DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 # musl's compiler wrapper hides the kernel's headers; they are the same for every libc.
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -dumpmachine 2>/dev/null))
 
-.PHONY: all lib tool test-programs asan-programs tsan-programs guest-programs fuzz-programs
-.PHONY: help demo check check-root check-vm asan tsan fuzz coverage bench lint analyze fmt fmt-check install uninstall deps clean
+.PHONY: all lib tool test-programs asan-programs tsan-programs guest-programs fault-programs fuzz-programs
+.PHONY: help demo check check-root check-vm soak asan tsan fuzz coverage bench lint analyze fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder $(BUILD)/warder-attempts
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a
@@ -144,6 +144,16 @@ $(BUILD)/tests/guest/%: tests/mechanism/%.c $(BUILD)/libtest.a $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) -Itests/lib/plain $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a
 
+# The plain runner everywhere: each of these tests is a process of its own with a single thread, which may unshare.
+comma := ,
+FAULT_SRC := tests/fault/inventory.c tests/fault/inject.c
+fault-programs: $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fault/test_*.c))
+FAULT_WRAP := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray strdup strndup asprintf vasprintf __asprintf_chk realpath)
+$(BUILD)/tests/fault/test_memory: EXTRA = $(FAULT_WRAP)
+$(BUILD)/tests/fault/test_%: tests/fault/test_%.c $(FAULT_SRC) $(wildcard tests/fault/*.h tests/lib/jailed.h) $(BUILD)/libtest.a $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) -Itests/lib/plain $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(FAULT_SRC) $(BUILD)/libtest.a $(EXTRA) -lpthread
+
 # A child that shares our memory ends without unwinding: what it poisoned of its stack would stay poisoned, and what it
 # pushed onto the thread sanitizer's copy of the stack would stay there.
 not_in_jail = $(if $(findstring $1,$(SAN)),$(if $(findstring clang,$(CC)),-mllvm -$2,--param=$2))
@@ -167,6 +177,8 @@ check-root: deps-check              ## the suites on this host as root
 check-vm: deps-check                ## the suites as root on this host, in User-mode Linux, on Debian's 6.12 and 6.1 (qemu)
 	@tests/lib/deps.sh $(DEPS_VM)
 	@tests/run.sh vm
+soak: deps-check                    ## faults in full: every call of a run failed, 500 kills, 5000 runs (some ten minutes)
+	@tests/run.sh soak
 asan: deps-check                    ## unit and mechanism tests under the address and undefined-behaviour sanitizers
 	@tests/run.sh asan
 tsan: deps-check                    ## the library in many threads, under the thread sanitizer (root)

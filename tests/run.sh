@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh [all|root|user|asan|tsan|vm]: build what is needed, run the suites, print a table of suite and environment, and as
+# run.sh [all|root|user|asan|tsan|vm|soak]: build what is needed, run the suites, print a table of suite and environment, and as
 # the last line "N passed, N failed, N skipped" over everything. Exits with 1 if anything failed.
 #
 # Every suite speaks TAP on its standard output. In the strict environments (root, asan, tsan, uml, and vmSERIES: Debian's kernel
@@ -136,8 +136,8 @@ build_steps() {
 	. tests/lib/tap.sh
 	for name in "$@"; do
 		case $name in
-		gcc) check "gcc, warnings are errors" "$make" -s -j"$jobs" BUILD=build/gcc WERROR=-Werror all test-programs guest-programs ;;
-		clang) check "clang, warnings are errors" "$make" -s -j"$jobs" BUILD=build/clang CC=clang WERROR=-Werror lib test-programs ;;
+		gcc) check "gcc, warnings are errors" "$make" -s -j"$jobs" BUILD=build/gcc WERROR=-Werror all test-programs guest-programs fault-programs ;;
+		clang) check "clang, warnings are errors" "$make" -s -j"$jobs" BUILD=build/clang CC=clang WERROR=-Werror lib test-programs fault-programs ;;
 		asan) check "address and undefined-behaviour sanitizers" "$make" -s -j"$jobs" asan-programs ;;
 		tsan) check "thread sanitizer" "$make" -s -j"$jobs" tsan-programs ;;
 		esac
@@ -164,6 +164,14 @@ tests() {
 	done
 }
 
+# faults ENVIRONMENT RUNNER [NAME=VALUE]
+faults() {
+	local environment=$1 runner=$2
+	shift 2
+	# shellcheck disable=SC2046 # names of our own, without blanks
+	suite "$environment" fault "$runner" env WARDER=build/gcc/warder TEST_TIMEOUT=900 "$@" "$here/criterion.sh" $(programs fault build/gcc)
+}
+
 run_root() {
 	if ! $can_be_root; then
 		no_suite root mechanism "not root, and sudo does not let us"
@@ -172,6 +180,7 @@ run_root() {
 	fi
 	tests root as_root build/gcc unit mechanism
 	suite root transcript as_root env WARDER=build/gcc/warder tests/transcript/run.sh
+	faults root as_root
 	suite root escape as_root env WARDER=build/gcc/warder tests/escape/run.sh
 	suite root install as_root tests/install.sh build/gcc
 }
@@ -184,6 +193,7 @@ run_user() {
 	fi
 	tests user as_user build/gcc mechanism
 	suite user transcript as_user env WARDER=build/gcc/warder tests/transcript/run.sh
+	faults user as_user
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
 }
 
@@ -221,6 +231,7 @@ guest_suites=(mechanism transcript escape)
 guest_command() {
 	case $1 in
 	mechanism) echo "$here/criterion.sh $(programs guest build/gcc | tr '\n' ' ')" ;;
+	fault) echo "WARDER=build/gcc/warder WARDER_SHORT=1 TEST_TIMEOUT=600 $here/criterion.sh $(programs fault build/gcc | tr '\n' ' ')" ;;
 	*) echo "WARDER=build/gcc/warder tests/$1/run.sh" ;;
 	esac
 }
@@ -250,14 +261,15 @@ kernel() {
 
 # run_guest ENVIRONMENT LABEL: one boot for each suite. A kernel that is not to be had is a skip of each.
 run_guest() {
-	local name why
+	local name why suites=("${guest_suites[@]}")
+	[ "$1" != uml ] || suites+=(fault)
 	in_guest "$1" "$describe" >"$results/$1.kernel" 2>"$results/$1.log"
 	case $? in
 	77) why="cannot run here: $(tail -n 1 "$results/$1.log")" ;;
 	*) why= ;;
 	esac
 	kernel "$1" "$2" <"$results/$1.kernel"
-	for name in "${guest_suites[@]}"; do
+	for name in "${suites[@]}"; do
 		if [ -n "$why" ]; then
 			no_suite "$1" "$name" "$why"
 		else
@@ -296,6 +308,12 @@ run_vm() {
 	matrix
 }
 
+# Everything that `fault` only samples: every call, 500 kills, 300 jails at once, 5000 runs in a row.
+run_soak() {
+	! $can_be_root || faults root as_root WARDER_SOAK=1 TEST_TIMEOUT=7200
+	! as_user test -x build/gcc/warder || faults user as_user WARDER_SOAK=1 TEST_TIMEOUT=7200
+}
+
 # ---- what was asked for ----
 
 what=${1:-all}
@@ -310,7 +328,7 @@ all)
 	run_tsan
 	run_uml
 	;;
-root | user | vm)
+root | user | vm | soak)
 	suite host build build_steps gcc
 	"run_$what"
 	;;
@@ -319,7 +337,7 @@ asan | tsan)
 	"run_$what"
 	;;
 *)
-	echo "usage: run.sh [all|root|user|asan|tsan|vm]" >&2
+	echo "usage: run.sh [all|root|user|asan|tsan|vm|soak]" >&2
 	exit 2
 	;;
 esac

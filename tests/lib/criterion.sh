@@ -4,7 +4,8 @@
 # Criterion writes its own TAP, which this passes on with the program's name in front of each test's. A program that ends by
 # itself before it reported every test, or fails without a failed test, or takes more than TEST_TIMEOUT seconds (300), is a failed
 # test of its own: a crash of the runner must not look like a short success. A line "skipped: WHY" on a test's standard
-# error is a part of it that was not tried, and becomes a skip. WARDER_TEST_SLOW multiplies the time.
+# error is a part of it that was not tried, and becomes a skip; a line "note: TEXT" is passed on as a comment.
+# WARDER_TEST_SLOW multiplies the time.
 #
 # With AGAIN=yes a program in which a test timed out runs a second time, which counts, and a line "# note:" says so. It is
 # meant for tests that make no process and wait for nothing: there a time-out is the machine's or the sanitizer's.
@@ -29,6 +30,8 @@ for program in "$@"; do
 	fi
 	awk -v name="$name" -v status="$status" -v first="$total" '
 		FILENAME ~ /out$/ {
+			if (/^note: /)
+				print "# " $0
 			if (sub(/^skipped: /, "") && !(seen[$0]++))
 				partial[++partials] = $0
 			next

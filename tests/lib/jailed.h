@@ -48,10 +48,10 @@ static inline void jailed_prefer(struct jailed *jailed)
 			jailed->policy.preferred[rows[i].field] = true;
 }
 
-/* The strict preset on this host, to be changed before jailed_prepare(). */
-static inline struct jailed *jailed_new(void)
+/* The strict preset on this host, to be changed before jailed_prepare(). Control groups below `parent` (NULL: default). */
+static inline struct jailed *jailed_new_below(const char *parent)
 {
-	const struct jail_probe_options options = { .cgroup_parent = NULL };
+	const struct jail_probe_options options = { .cgroup_parent = parent };
 	struct jailed *jailed = calloc(1, sizeof(*jailed));
 
 	if (!jailed || policy_preset("strict", &jailed->policy, &jailed->err) < 0)
@@ -60,6 +60,11 @@ static inline struct jailed *jailed_new(void)
 	jail_probe(&options, &jailed->host);
 	jailed_prefer(jailed);
 	return jailed;
+}
+
+static inline struct jailed *jailed_new(void)
+{
+	return jailed_new_below(NULL);
 }
 
 static inline int jailed_prepare(struct jailed *jailed, bool reusable)

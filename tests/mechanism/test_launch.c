@@ -1,4 +1,4 @@
-/* The launch: each step failed in turn, a supervisor killed, many at once; the host is as before. */
+/* The launch: what it refuses, what it inherits, many at once. What fails on its way is in tests/fault. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/inotify.h>
@@ -6,30 +6,6 @@
 #include <sys/wait.h>
 
 #include "tests/lib/jailed.h"
-
-Test(launch, every_step_fails_cleanly, .timeout = 180)
-{
-	struct jailed *j = jailed_new();
-	char *argv[] = { "/bin/true", NULL };
-	struct ledger before;
-	const char *step;
-
-	j->policy.network.mode = POLICY_NETWORK_LOOPBACK;
-	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
-	/* The first run makes what the template keeps: its identity. */
-	cr_assert_eq(jailed_go(j, argv), 0, "%s", j->err.text);
-	before = ledger_take(&j->host);
-	for (size_t i = 0; (step = jail_step_name(i)); i++) {
-		/* identity and user-namespace steps exist only in privileged launches, but the hook works in all. */
-		jail_fail_at(j->tmpl, step);
-		cr_expect_eq(jailed_go(j, argv), 4, "%s: the launch went on", step);
-		cr_expect_str_eq(j->err.step, step);
-		ledger_check(&before, &j->host, step);
-	}
-	jail_fail_at(j->tmpl, NULL);
-	cr_expect_eq(jailed_go(j, argv), 0, "after the failures: %s", j->err.text);
-	jailed_free(j);
-}
 
 Test(launch, programs_that_cannot_be_executed, .timeout = 60)
 {
@@ -58,18 +34,6 @@ Test(launch, programs_that_cannot_be_executed, .timeout = 60)
 	jailed_free(j);
 }
 
-/* Wait until a descendant that reads this pipe's other end is gone: end of file. */
-static bool gone_within(int fd, int seconds)
-{
-	fd_set set;
-	struct timeval timeout = { .tv_sec = seconds };
-	char byte;
-
-	FD_ZERO(&set);
-	FD_SET(fd, &set);
-	return select(fd + 1, &set, NULL, NULL, &timeout) == 1 && read(fd, &byte, 1) == 0;
-}
-
 static bool process_gone(pid_t pid, int tenths)
 {
 	char path[32];
@@ -81,51 +45,6 @@ static bool process_gone(pid_t pid, int tenths)
 		usleep(100000);
 	}
 	return false;
-}
-
-/* A supervisor that is killed takes its jail with it; the next probe's clean-up removes the empty cgroups. */
-Test(launch, jail_dies_with_its_supervisor, .timeout = 120)
-{
-	struct jailed *j = jailed_new();
-	char *argv[] = { "/bin/sh", "-c", "trap '' TERM HUP; setsid sleep 1000 & sleep 1000", NULL };
-	int ends[2];
-	int pids[2];
-	pid_t supervisor;
-
-	cr_assert_eq(pipe(ends), 0);
-	supervisor = fork();
-	if (supervisor == 0) {
-		struct jailed *own = jailed_new();
-
-		if (jailed_prepare(own, false) != 0)
-			_exit(1);
-		own->command.argv = argv;
-		if (jail_launch(own->tmpl, &own->command, &own->run, &own->err) < 0)
-			_exit(1);
-		pids[0] = jail_run_init_pid(own->run);
-		pids[1] = jail_run_program_pid(own->run);
-		if (write(ends[1], pids, sizeof(pids)) != sizeof(pids))
-			_exit(1);
-		jail_supervise(own->run, &own->outcome, &own->err);
-		_exit(0);
-	}
-	close(ends[1]);
-	cr_assert_eq(read(ends[0], pids, sizeof(pids)), (ssize_t)sizeof(pids));
-	usleep(100000);
-	kill(supervisor, SIGKILL);
-	waitpid(supervisor, NULL, 0);
-	cr_expect(process_gone(pids[0], 100), "init %d lives", pids[0]);
-	cr_expect(process_gone(pids[1], 100), "program %d lives", pids[1]);
-	cr_expect(gone_within(ends[0], 10));
-	jail_clean(&j->host, false);
-	for (size_t i = 0; i < j->host.cgroup.hierarchy_count; i++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "warder-%d-", supervisor);
-		cr_expect_eq(ledger_entries(j->host.cgroup.hierarchies[i].base, name), 0, "%s",
-			     j->host.cgroup.hierarchies[i].base);
-	}
-	jailed_free(j);
 }
 
 /* Waited for late: the end is when it was, and it is the program's own. */
@@ -267,22 +186,6 @@ Test(launch, nothing_is_inherited, .timeout = 60)
 	cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), "[0, 1, 2] 4\nFalse True True\n6\n", "%s%s",
 			 jailed_text(j, JAIL_STDOUT), jailed_text(j, JAIL_STDERR));
 	close(251);
-	jailed_free(j);
-}
-
-/* Runs in a row keep nothing: neither memory (by a generous measure) nor descriptors. */
-Test(launch, runs_in_a_row, .timeout = 180)
-{
-	struct jailed *j = jailed_new();
-	char *argv[] = { "/bin/true", NULL };
-	struct ledger before;
-
-	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
-	jailed_go(j, argv);
-	before = ledger_take(&j->host);
-	for (int i = 0; i < 50; i++)
-		cr_assert_eq(jailed_go(j, argv), 0, "run %d: %s", i, j->err.text);
-	ledger_check(&before, &j->host, "fifty runs");
 	jailed_free(j);
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ struct plain_test {
 struct plain_state {
 	int failures, skipped;
 	char reason[200];
-	char text[2000];
+	char text[16000];
 };
 
 static struct plain_test *plain_first, **plain_last = &plain_first;
@@ -121,6 +122,7 @@ static unsigned int plain_limit(const struct plain_test *test)
 static void plain_child(const struct plain_test *test)
 {
 	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(plain_limit(test));
 	if (test->init)
 		test->init();

@@ -1,0 +1,106 @@
+/*
+ * Every system call of a run that can fail is made to fail in turn: in the supervisor, its helpers, the jail's init and the
+ * payload. Then the run is refused or fails with an error that says why, or it goes on, and then the program
+ * is confined exactly as in an undisturbed run: by its own account and by the receipt. Nothing is left in either case.
+ */
+#include <ctype.h>
+#include <sys/mman.h>
+
+#include "tests/fault/stage.h"
+
+static void check_act(const struct act *act, const struct inject_report *report, const char *label)
+{
+	cr_expect(!report->hung, "%s: it hung", label);
+	cr_expect(report->wait_status == 0, "%s: the supervisor ended with %x", label,
+		  (unsigned int)report->wait_status);
+	if (report->hung || report->wait_status)
+		return;
+	cr_expect(act->descriptors_after == act->descriptors_before, "%s: %d descriptors, before %d", label,
+		  act->descriptors_after, act->descriptors_before);
+	if (act->step == 0) {
+		stage_check_success(act, label);
+		return;
+	}
+	cr_expect(act->err.code != WARDER_ERROR_NONE && *act->err.text, "%s: no word why", label);
+	cr_expect(act->step != 4 || *act->err.step, "%s: no step: %s", label, act->err.text);
+}
+
+struct count {
+	unsigned int made, refused, went_on, by_who[INJECT_WHO_COUNT];
+};
+
+static void inject_one(struct stage *stage, unsigned int at, unsigned int choice, struct count *count)
+{
+	const struct inject what = {
+		.at = at, .choice = choice, .follow = true, .stop = &stage->act->done, .seconds = 25
+	};
+	static struct inject_report report;
+	char label[200];
+
+	inject_trace(stage_fork(stage, stage_supervise, true), &what, &report);
+	if (!report.injected)
+		return;
+	snprintf(label, sizeof(label), "call %u: %s of the %s: %s (-> %d %s)", at, report.call,
+		 inject_who_name(report.who), report.error, stage->act->step, stage->act->err.step);
+	if (getenv("WARDER_VERBOSE"))
+		fprintf(stderr, "%llu %s %s%s\n", (unsigned long long)clock_us() / 1000, label,
+			stage->act->err.text, stage->act->detail);
+	count->made++;
+	count->by_who[report.who]++;
+	if (stage->act->step == 0)
+		count->went_on++;
+	else
+		count->refused++;
+	check_act(stage->act, &report, label);
+	if (report.hung || report.wait_status)
+		stage_clean(stage, label, false);
+	stage_check(stage, label);
+}
+
+/* Of each kind of call in each kind of process the first, the last and, with `most` of 3, one in the middle. */
+static bool is_sample(const struct inject_report *log, unsigned int at, unsigned int most)
+{
+	const unsigned short kind = log->log[at - 1];
+	unsigned int before = 0;
+	unsigned int after = 0;
+
+	for (unsigned int i = 0; i < log->calls && i < INJECT_LOG_MAX; i++)
+		if (log->log[i] == kind) {
+			before += i < at - 1;
+			after += i > at - 1;
+		}
+	/* A supervisor that gives up kills the jail, and whatever forks in it. */
+	if (!stage_may_kill_forks() && at > log->spawned && kind % INJECT_WHO_COUNT == INJECT_SUPERVISOR)
+		return false;
+	return before == 0 || (most > 1 && after == 0) ||
+	       (most > 2 && (before == after || before == after + 1));
+}
+
+Test(calls, every_call_that_can_fail, .timeout = 6000)
+{
+#if !defined(__x86_64__)
+	cr_skip_test("the injector knows x86-64 only");
+#endif
+	static struct inject_report log;
+	struct stage *stage = stage_new();
+	const struct inject only_count = { .follow = true, .stop = &stage->act->done, .seconds = 60 };
+	const unsigned int most = (unsigned int)stage_amount(1, 3, 0);
+	struct count count = { 0 };
+
+	stage_take_reference(stage);
+	stage_check(stage, "undisturbed runs");
+	inject_trace(stage_fork(stage, stage_supervise, true), &only_count, &log);
+	cr_assert(log.wait_status == 0 && stage->act->step == 0, "traced, but undisturbed: %x, step %d: %s",
+		  (unsigned int)log.wait_status, stage->act->step, stage->act->err.text);
+	stage_check(stage, "a traced run");
+	/* With all of them, also the few calls more that another run may make. */
+	for (unsigned int at = 1; at <= log.calls + (most ? 0 : 10); at++)
+		if (!most || is_sample(&log, at, most))
+			inject_one(stage, at, at, &count);
+	stage_note(
+	    "%u errors injected into the %u calls of a run (supervisor %u, helpers %u, init %u, payload %u): "
+	    "%u refused, %u went on under the whole policy",
+	    count.made, log.calls, count.by_who[INJECT_SUPERVISOR], count.by_who[INJECT_HELPER],
+	    count.by_who[INJECT_INIT], count.by_who[INJECT_PAYLOAD], count.refused, count.went_on);
+	stage_done(stage);
+}

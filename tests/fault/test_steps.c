@@ -1,0 +1,136 @@
+/*
+ * A launch that ends half-way: each step made to fail in turn, and the supervisor killed at each of its system calls and
+ * at random moments. The jail dies with its supervisor; what only files and directories remember is removed by the next run,
+ * or by jail_clean(), which is `warder doctor --clean`.
+ */
+#include "tests/fault/stage.h"
+
+/* The hook of the launch: the step runs, and then counts as failed. Steps that only the other mode has do nothing, and fail. */
+Test(steps, each_step_fails, .timeout = 600)
+{
+	struct stage *stage = stage_new();
+	struct jailed *j = jailed_new_below(stage->parent);
+	char *argv[] = { "/bin/true", NULL };
+	struct inventory before;
+	const char *step;
+	char text[1200];
+	size_t i;
+
+	j->policy.network.mode = POLICY_NETWORK_LOOPBACK;
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	/* The first run makes what the template keeps: its identity, and a network namespace for the next. */
+	cr_assert_eq(jailed_go(j, argv), 0, "%s", j->err.text);
+	usleep(100000);
+	inventory_take(&stage->scope, &before);
+	for (i = 0; (step = jail_step_name(i)); i++) {
+		/* Init is killed while it sets itself up. */
+		if (strcmp(step, "spawn") == 0 && !stage_may_kill_forks()) {
+			fprintf(stderr,
+				"skipped: User-mode Linux panics when forking processes are killed\n");
+			continue;
+		}
+		jail_fail_at(j->tmpl, step);
+		cr_expect_eq(jailed_go(j, argv), 4, "%s: the launch went on", step);
+		cr_expect_str_eq(j->err.step, step);
+		cr_expect(j->err.code != WARDER_ERROR_NONE && *j->err.text, "%s: no word why", step);
+		/* The template may have lost the namespace that it had ready. */
+		cr_expect(
+		    inventory_settle(&stage->scope, &before, false, STAGE_SETTLE_S, text, sizeof(text)) >= 0,
+		    "%s: %s", step, text);
+	}
+	jail_fail_at(j->tmpl, NULL);
+	cr_expect_eq(jailed_go(j, argv), 0, "after the failures: %s", j->err.text);
+	inventory_done(&before);
+	jailed_free(j);
+	stage_note("%zu steps of a launch failed in turn", i);
+	stage_done(stage);
+}
+
+/* ---- killed ---- */
+
+static long worst_ms;
+
+/* The jail of a killed supervisor dies by itself; then a later process cleans. */
+static void after_kill(struct stage *stage, const char *label, long number)
+{
+	long took_ms = stage_clean(stage, label, number % 8 == 7);
+
+	if (getenv("WARDER_VERBOSE"))
+		fprintf(stderr, "%s: %ld ms\n", label, took_ms);
+	worst_ms = took_ms > worst_ms ? took_ms : worst_ms;
+	stage_check(stage, label);
+}
+
+Test(steps, killed_at_each_call, .timeout = 6000)
+{
+#if !defined(__x86_64__)
+	cr_skip_test("the tracer knows x86-64 only");
+#endif
+	if (!stage_may_kill_forks())
+		cr_skip_test("User-mode Linux panics when forking processes are killed");
+	struct stage *stage = stage_new();
+	const volatile bool never = false;
+	static struct inject_report report;
+	struct inject what = { .kill = true, .stop = &never, .seconds = 60 };
+	long kills = 0;
+	long stride;
+	unsigned int calls;
+
+	inject_trace(stage_fork(stage, stage_supervise, true), &what, &report);
+	cr_assert(report.wait_status == 0 && stage->act->step == 0, "undisturbed: %x, step %d: %s",
+		  (unsigned int)report.wait_status, stage->act->step, stage->act->err.text);
+	calls = report.calls;
+	stage_check(stage, "undisturbed");
+	stride = (long)calls / stage_amount(6, 60, calls) + 1;
+	for (what.at = 1; what.at <= calls; what.at += (unsigned int)stride, kills++) {
+		char label[80];
+
+		inject_trace(stage_fork(stage, stage_supervise, true), &what, &report);
+		snprintf(label, sizeof(label), "killed at its call %u (%s)", what.at, report.call);
+		cr_expect(!report.injected || WIFSIGNALED(report.wait_status), "%s: status %x", label,
+			  (unsigned int)report.wait_status);
+		after_kill(stage, label, kills);
+	}
+	stage_note("a supervisor killed at %ld of its %u calls: the jail was dead after %ld ms at most",
+		   kills, calls, worst_ms);
+	stage_done(stage);
+}
+
+static void supervise_for_long(struct stage *stage, struct act *act)
+{
+	char *argv[] = { "/bin/sh", "-c", "trap '' TERM HUP; setsid sleep 1000 & sleep 1000", NULL };
+	struct jailed *j = jailed_new_below(stage->parent);
+
+	act->step = jailed_prepare(j, false);
+	if (act->step == 0)
+		act->step = jailed_go(j, argv);
+}
+
+Test(steps, killed_at_random_moments, .timeout = 6000)
+{
+	if (!stage_may_kill_forks())
+		cr_skip_test("User-mode Linux panics when forking processes are killed");
+	struct stage *stage = stage_new();
+	const long kills = stage_amount(6, 60, 500);
+	uint64_t start_us = clock_us();
+	uint64_t run_us;
+
+	stage_plain_run(stage, "undisturbed");
+	run_us = clock_us() - start_us;
+	for (long i = 0; i < kills; i++) {
+		pid_t pid = stage_fork(stage, i % 2 ? supervise_for_long : stage_supervise, false);
+		const long after_us = random() % (long)(run_us + run_us / 4);
+		char label[80];
+		int status = 0;
+
+		usleep((useconds_t)after_us);
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		snprintf(label, sizeof(label), "killed after %ld us", after_us);
+		after_kill(stage, label, i);
+	}
+	stage_note(
+	    "a supervisor killed at %ld random moments of %lu ms: the jail was dead after %ld ms at most",
+	    kills, (unsigned long)(run_us / 1000), worst_ms);
+	stage_done(stage);
+}

@@ -64,8 +64,9 @@ static int wait_for(pid_t pid)
 {
 	int status = 0;
 
-	while (waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
-		;
+	while (waitpid(pid, &status, __WALL) < 0)
+		if (errno != EINTR)
+			return 255; /* the host waits for any child, and took it */
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 

@@ -35,7 +35,7 @@ struct clone_helper {
 /* Start fn(arg) in a child that shares memory (CLONE_VM|flags). 0; a negative errno, and *helper is none. */
 int clone_begin(struct clone_helper *helper, uint64_t flags, void (*fn)(void *arg), void *arg);
 /* Wait for its end; afterwards *helper is none, and so it may be called again. Returns the exit status, 255 if it was
- * killed, 0 if there is none. */
+ * killed or another thread waited for it, 0 if there is none: what it did is told by what it wrote last. */
 int clone_end(struct clone_helper *helper);
 
 #endif

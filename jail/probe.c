@@ -236,7 +236,9 @@ static void probe_mount_api(struct jail_host *host)
 	if (error == EINTR || error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
 	    (error == ENOSPC && host->privileged)) /* else: no user namespace, which a launch tells better */
 		unanswered(host, "open_tree, move_mount, mount_setattr", error);
-	found_errno(host, JAIL_FEATURE_MOUNT_API, error, "needs Linux 5.12; mount(2) is used instead");
+	found_errno(host, JAIL_FEATURE_MOUNT_API, error,
+		    error == ENOSYS ? "needs Linux 5.12; mount(2) is used instead"
+				    : "mount(2) is used instead");
 	if (error && host->privileged)
 		found(host, JAIL_FEATURE_IDMAP, false,
 		      "idmapped mounts need open_tree, move_mount and mount_setattr (Linux 5.12): %s",

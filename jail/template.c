@@ -116,14 +116,18 @@ int template_clone_tree(const struct rootfs_entry *entry, struct identity *ident
 static CLONE_BESIDE void build_root(void *arg)
 {
 	struct template_root *root = arg;
+	const char *what = "/proc/self/ns/mnt";
+	long ret;
 
-	root->what = "/proc/self/ns/mnt";
-	root->ns_fd = sys(openat, AT_FDCWD, root->what, O_RDONLY | O_CLOEXEC, 0);
-	root->error = root->ns_fd < 0 ? root->ns_fd : sys(unshare, CLONE_FILES);
-	if (root->error == 0)
-		root->error = root_build(root->block, &root->what);
-	if (root->error == 0)
-		root->error = root_detach();
+	root->ns_fd = sys(openat, AT_FDCWD, what, O_RDONLY | O_CLOEXEC, 0);
+	ret = root->ns_fd < 0 ? root->ns_fd : sys(unshare, CLONE_FILES);
+	if (ret == 0)
+		ret = root_build(root->block, &what);
+	if (ret == 0)
+		ret = root_detach();
+	/* Last, and all at once: a builder that is killed before has failed. */
+	root->what = what;
+	root->error = ret;
 	sys(exit_group, 0);
 }
 
@@ -185,10 +189,11 @@ int template_finish_root(struct jail_template *tmpl, struct warder_error *err)
 	clone_end(&root->helper);
 	close_trees(tmpl);
 	tmpl->mount_ns_fd = root->ns_fd < 0 ? -1 : (int)root->ns_fd;
-	if (root->error < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", (int)-root->error,
-				       "cannot build the root: %s", root->what);
-	return 0;
+	if (root->error == 0)
+		return 0;
+	fd_done(&tmpl->mount_ns_fd); /* it may still hold mounts of the host */
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", (int)-root->error,
+			       "cannot build the root: %s", root->what);
 }
 
 static CLONE_BESIDE void close_root(void *arg)

@@ -1,8 +1,9 @@
 /*
- * without CALL[=ERROR][,CALL...] [--] PROGRAM [ARGUMENT...]: runs a program on a kernel that seems to lack these system calls, as
- * an older one does, or the filter of a container. Everything that the program starts lacks them too.
+ * without CALL[=ERROR][,CALL...] [--] PROGRAM [ARGUMENT...]: runs a program on a kernel that seems to lack these system
+ * calls, as an older one does, or the filter of a container. Everything that the program starts lacks them too.
  *
- * ERROR is ENOSYS (the default), EPERM or EACCES. "mounts" stands for all of the mount interface of Linux 5.2 to 5.12.
+ * ERROR is ENOSYS (the default), EPERM or EACCES; KILL ends the process that makes the call. "mounts" stands for all of
+ * the mount interface of Linux 5.2 to 5.12.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -29,6 +30,8 @@ static const struct call {
 	{ "mount", SYS_mount, NULL },
 	{ "openat2", SYS_openat2, NULL },
 	{ "pidfd_open", SYS_pidfd_open, NULL },
+	{ "pivot_root", SYS_pivot_root, NULL },
+	{ "umount2", SYS_umount2, NULL },
 	{ "fsconfig", SYS_fsconfig, "mounts" },
 	{ "fsmount", SYS_fsmount, "mounts" },
 	{ "fsopen", SYS_fsopen, "mounts" },
@@ -40,8 +43,13 @@ static const struct call {
 
 static const struct error {
 	const char *name;
-	unsigned int number;
-} errors[] = { { "ENOSYS", ENOSYS }, { "EPERM", EPERM }, { "EACCES", EACCES } };
+	unsigned int action;
+} errors[] = {
+	{ "ENOSYS", SECCOMP_RET_ERRNO | ENOSYS },
+	{ "EPERM", SECCOMP_RET_ERRNO | EPERM },
+	{ "EACCES", SECCOMP_RET_ERRNO | EACCES },
+	{ "KILL", SECCOMP_RET_KILL_PROCESS },
+};
 
 static struct sock_filter code[2 + 2 * COUNT(calls)];
 static size_t count;
@@ -59,20 +67,20 @@ static void refuse(const char *name)
 {
 	char *equals = strchr(name, '=');
 	const char *wanted = equals ? equals + 1 : "ENOSYS";
-	unsigned int error = 0;
+	unsigned int action = 0;
 	int found = 0;
 
 	if (equals)
 		*equals = '\0';
 	for (size_t i = 0; i < COUNT(errors); i++)
 		if (strcmp(wanted, errors[i].name) == 0)
-			error = errors[i].number;
-	for (size_t i = 0; i < COUNT(calls) && error; i++) {
+			action = errors[i].action;
+	for (size_t i = 0; i < COUNT(calls) && action; i++) {
 		if (strcmp(name, calls[i].name) != 0 &&
 		    (!calls[i].group || strcmp(name, calls[i].group) != 0))
 			continue;
 		put((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i].number, 0, 1));
-		put((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error));
+		put((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 		found = 1;
 	}
 	if (!found) {

@@ -177,3 +177,11 @@ $ without mount_setattr warder run --policy easy.json --workspace w:rw -- touch 
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
 $ without mounts warder run --policy easy.json -- sh -c 'ls -d /srv /home /root /boot; ls /proc/1/root; mount -t tmpfs x /tmp; umount /usr; awk "\$5 == \"/\"" /proc/self/mountinfo | wc -l' 2>/dev/null
 | 1
+
+= a builder of the root that is killed half-way has failed, and no init enters what it left
+needs limits user
+$ for call in pivot_root umount2; do without $call=KILL warder run -- echo started; echo $?; done
+! warder: cannot build the root: killed half-way: Interrupted system call (step build-root)
+! warder: cannot build the root: killed half-way: Interrupted system call (step build-root)
+| 125
+| 125

@@ -91,7 +91,7 @@ static struct object *make(size_t size)
 {
 	struct object *object = NULL;
 
-	if (size < LARGE_BYTES - ALIGNMENT)
+	if (size <= LARGE_BYTES - ALIGNMENT)
 		object = take(size ? rounded(size, ALIGNMENT) : ALIGNMENT);
 	else if (size < LARGEST)
 		object = map_large(size);
@@ -138,6 +138,18 @@ void free(void *at)
 	errno = saved;
 }
 
+static bool grow(struct object *object, size_t size)
+{
+	const size_t more =
+	    size <= LARGE_BYTES - ALIGNMENT ? rounded(size, ALIGNMENT) - object->size : SIZE_MAX;
+
+	if (!is_newest(object) || (size_t)(arena_end - arena_at) < more)
+		return false;
+	arena_at += more;
+	object->size += more;
+	return true;
+}
+
 static void *move(void *at, size_t size)
 {
 	const size_t old = header(at)->size;
@@ -174,7 +186,7 @@ void *realloc(void *at, size_t size)
 	object = header(at);
 	if (is_large(object) && size >= LARGE_BYTES)
 		return remap(object, size);
-	if (size <= object->size && !is_large(object))
+	if (!is_large(object) && (size <= object->size || grow(object, size)))
 		return at;
 	return move(at, size);
 }

@@ -172,12 +172,17 @@ static int write_receipt(const struct session *session, char *json, struct warde
 }
 
 /* Nothing ran: an older receipt in that place must not pass for this one's. */
-static int refuse(const struct session *session, const struct warder_error *why, int status)
+static void receipt_of_refusal(const struct session *session, const struct warder_error *why)
 {
 	struct warder_error err = { 0 };
 
 	if (session->receipt_dir_fd >= 0 && write_receipt(session, result_error_json(why), &err) != 0)
 		term_error(&err);
+}
+
+static int refuse(const struct session *session, const struct warder_error *why, int status)
+{
+	receipt_of_refusal(session, why);
 	return command_refuse(session->request, why, status);
 }
 
@@ -233,8 +238,11 @@ static int launch(struct session *session, struct warder_template *tmpl)
 	struct warder_run *run = NULL;
 	int status;
 
-	if (caught)
+	if (caught) {
+		error_set(&err, WARDER_ERROR_UNAVAILABLE, NULL, "a signal came before the start");
+		receipt_of_refusal(session, &err);
 		return 128 + caught;
+	}
 	if (warder_launch(tmpl, &command, &run, &err) != 0)
 		return refuse(session, &err, error_exit_status(err.code));
 	status = wait_for(session, run);
@@ -268,16 +276,14 @@ int run_command(struct request *request, char **argv)
 	struct warder_error err = { 0 };
 	int status;
 
-	if (!request->rest[0]) {
-		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
-			  "which program? warder run [FLAG...] -- PROGRAM");
-		return refuse(&session, &err, EXIT_REFUSED);
-	}
 	catch_signals();
 	if (request->receipt && strcmp(request->receipt, "-") != 0 &&
 	    file_open_place(request->receipt, &session.receipt_dir_fd, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	if (request_load(FLAG_RUN, argv, request, &err) != 0)
+	if (!request->rest[0])
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
+			  "which program? warder run [FLAG...] -- PROGRAM");
+	if (!request->rest[0] || request_load(FLAG_RUN, argv, request, &err) != 0)
 		status = refuse(&session, &err, EXIT_REFUSED);
 	else
 		status = prepare_and_launch(&session);

@@ -76,6 +76,11 @@ $ warder run --receipt r.json -- true; warder run --receipt r.json --cwd /nowher
 | rejected workingDirectory
 | 1
 
+= so does a command line without a program
+$ warder run --receipt r.json -- true; warder run --receipt r.json 2>err; echo $?; python3 -c 'import json; print(json.load(open("r.json"))["error"]["field"])'
+| 125
+| argv
+
 = so does a program that is not there
 $ warder run --receipt r.json -- true; warder run --receipt r.json -- /no/such 2>err; echo $?; python3 -c 'import json; print(json.load(open("r.json"))["error"]["kind"])'
 | 127

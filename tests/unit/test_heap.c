@@ -1,6 +1,7 @@
 /* The tool's heap, under names of its own: the test program keeps its libc's. */
 #include <criterion/criterion.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 void *heap_malloc(size_t size);
@@ -87,6 +88,37 @@ Test(heap, growing_keeps_the_content, .timeout = 60)
 	cr_expect(filled(at, 50));
 	at = heap_realloc(NULL, 10);
 	cr_expect(at != NULL);
+}
+
+Test(heap, the_newest_grows_in_its_place, .timeout = 60)
+{
+	unsigned char *at = heap_malloc(100);
+
+	fill(at, 100);
+	cr_expect(heap_realloc(at, 5000) == at);
+	cr_expect(filled(at, 100));
+	cr_expect((unsigned char *)heap_malloc(16) >= at + 5000);
+	cr_expect(heap_realloc(at, 6000) != at);
+}
+
+static unsigned long virtual_pages(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	cr_assert(file && fscanf(file, "%lu", &pages) == 1);
+	fclose(file);
+	return pages;
+}
+
+Test(heap, none_is_lost_where_small_meets_large, .timeout = 60)
+{
+	const unsigned long before = virtual_pages();
+
+	for (size_t size = LARGE_BYTES - 64; size <= LARGE_BYTES + 64; size++)
+		for (int i = 0; i < 10; i++)
+			heap_free(heap_malloc(size));
+	cr_expect(virtual_pages() < before + 1000, "%lu pages more", virtual_pages() - before);
 }
 
 /* Kept output must not stay behind when it is freed. */

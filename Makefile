@@ -67,7 +67,7 @@ DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -dumpmachine 2>/dev/null))
 
 .PHONY: all lib tool test-programs asan-programs tsan-programs guest-programs fault-programs fuzz-programs
-.PHONY: help demo check check-root check-vm soak asan tsan fuzz coverage bench lint analyze fmt fmt-check install uninstall deps clean
+.PHONY: help demo check check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder $(BUILD)/warder-attempts
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a
@@ -190,6 +190,8 @@ fuzz: deps-check                    ## each fuzz target for FUZZ_SECONDS (20)
 coverage: deps-check                ## how much of each folder the suites run (root)
 	@$(MAKE) --no-print-directory BUILD=build/coverage CC=gcc TOOL_CC=gcc OPT='-O0 -g' HARDEN= SAN=--coverage tool test-programs
 	@tests/coverage.sh build/coverage
+assurance:                          ## docs/assurance.md out of what check, fuzz and coverage found
+	@tests/assurance.py build/check >build/check/assurance.md && cp build/check/assurance.md docs/assurance.md
 bench: all                          ## what a launch costs on this machine, beside other sandboxes (root)
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/run.sh
 lint: deps-check                    ## layers, documentation, words, cppcheck, shellcheck, manual pages

@@ -259,6 +259,12 @@ kernel() {
 	printf '%s\t%s\t%s\n' "$1" "${release:-none} $2" "${driver:-none}" >>"$results/kernels"
 }
 
+this_kernel() {
+	: >"$results/root.kernel"
+	! $can_be_root || as_root bash -c "$describe" >"$results/root.kernel"
+	kernel root "(this host)" <"$results/root.kernel"
+}
+
 # run_guest ENVIRONMENT LABEL: one boot for each suite. A kernel that is not to be had is a skip of each.
 run_guest() {
 	local name why suites=("${guest_suites[@]}")
@@ -288,9 +294,7 @@ run_vm() {
 	for each in $on; do
 		case $each in
 		root)
-			: >"$results/root.kernel"
-			! $can_be_root || as_root bash -c "$describe" >"$results/root.kernel"
-			kernel root "(this host)" <"$results/root.kernel"
+			this_kernel
 			run_root
 			;;
 		uml) run_uml ;;
@@ -322,6 +326,7 @@ all)
 	suite host build build_steps gcc clang asan tsan
 	suite host lint tests/lint/run.sh all
 	suite host analyze tests/lint/analyze.sh
+	this_kernel
 	run_root
 	run_user
 	run_asan

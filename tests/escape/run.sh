@@ -35,7 +35,7 @@ policy, first, allowed, proved = sys.argv[1], sys.argv[2] == "true", sorted(sys.
 found = json.load(sys.stdin)
 rows = found["attempts"]
 for row in rows:
-    name = "%s: %s (%s)" % (policy, row["name"], row["what"])
+    name = "%s: %s (%s) [%s]" % (policy, row["name"], row["what"], row["group"])
     if row["state"] == "stopped":
         print("ok - %s: %s" % (name, row["answer"]))
     elif row["state"] == "open":

@@ -40,9 +40,14 @@ Test(heap, objects_are_aligned_and_do_not_overlap, .timeout = 60)
 		cr_assert(at[i] && (uintptr_t)at[i] % ALIGNMENT == 0, "object %zu at %p", i, (void *)at[i]);
 		memset(at[i], (int)(i % 251), i * 11);
 	}
-	for (size_t i = 0; i < 400; i++)
-		for (size_t j = 0; j < i * 11; j++)
-			cr_assert(at[i][j] == i % 251, "object %zu, byte %zu", i, j);
+	/* One assertion an object: each is a message to Criterion's runner. */
+	for (size_t i = 0; i < 400; i++) {
+		size_t right = 0;
+
+		while (right < i * 11 && at[i][right] == i % 251)
+			right++;
+		cr_assert(right == i * 11, "object %zu, byte %zu", i, right);
+	}
 }
 
 Test(heap, the_newest_place_is_used_again_and_zeroed, .timeout = 60)

@@ -666,7 +666,7 @@ static void expect_group(const struct seccomp_group *group, const struct seccomp
 	free(words);
 }
 
-Test(seccomp, groups_say_what_the_program_does, .timeout = 30)
+Test(seccomp, groups_say_what_the_program_does, .timeout = 120)
 {
 	const struct seccomp_group *group;
 	size_t count = 0;

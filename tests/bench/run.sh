@@ -201,8 +201,12 @@ list_crun() {
 	bundle "$scratch/bundle.run" "$1"
 	bundle "$scratch/bundle.check" '["/usr/bin/sh", "-c", "exit 7"]'
 	bundle "$scratch/bundle.hold" '["/usr/bin/sleep", "0.3"]'
-	[ -n "$holder" ] || hold_space
-	row crun process floor - "/proc/$holder/ns/mnt" \
+	space=-
+	if [ "$(stat -f -c %T /sys/fs/cgroup)" != cgroup2fs ]; then
+		[ -n "$holder" ] || hold_space
+		space=/proc/$holder/ns/mnt
+	fi
+	row crun process floor - "$space" \
 		'same view, masks, ids, rlimits; a v2 cgroup without limits (a hybrid host has none there); no filter' \
 		"$(tool crun)" --root "$scratch/crun" --cgroup-manager=cgroupfs run \
 		--bundle "$scratch/bundle.{purpose}" 'bench-{id}'

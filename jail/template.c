@@ -88,7 +88,7 @@ static int map_owner(int tree_fd, const struct rootfs_entry *entry, struct ident
 	return error_set_errno(
 	    err, WARDER_ERROR_UNSUPPORTED_POLICY, policy_field_path(entry->field), errno,
 	    "the file system of %s has no idmapped mounts, so that the jail's user cannot own "
-	    "its files; use a directory on ext4, xfs, btrfs or tmpfs, or readOnly",
+	    "its files; use a directory on ext4, xfs, btrfs or (from Linux 6.3) tmpfs, or readOnly",
 	    entry->source);
 }
 

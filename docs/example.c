@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	if (warder_policy_preset("strict-python", &policy, &err) == 0 &&
 	    warder_policy_set(policy, "limits.memory", "64MiB", &err) == 0 &&
-	    warder_policy_set(policy, "limits.wallTime", "2s", &err) == 0 &&
+	    warder_policy_set(policy, "limits.wallTime", "5s", &err) == 0 &&
 	    warder_prepare(policy, NULL, &tmpl, &err) == 0)
 		status = run(tmpl, argv[1], &err);
 	if (status != 0)

@@ -48,7 +48,18 @@ static inline void jailed_prefer(struct jailed *jailed)
 			jailed->policy.preferred[rows[i].field] = true;
 }
 
-/* The strict preset on this host, to be changed before jailed_prepare(). Control groups below `parent` (NULL: default). */
+/* How many times longer things take on this kernel; for what must have got somewhere before a deadline. */
+static inline unsigned int jailed_slow(void)
+{
+	const char *slow = getenv("WARDER_TEST_SLOW");
+
+	return slow && atoi(slow) > 1 ? (unsigned int)atoi(slow) : 1;
+}
+
+/*
+ * The strict preset on this host, with the time that it needs, to be changed before jailed_prepare(). Control groups
+ * below `parent` (NULL: default).
+ */
 static inline struct jailed *jailed_new_below(const char *parent)
 {
 	const struct jail_probe_options options = { .cgroup_parent = parent };
@@ -56,6 +67,8 @@ static inline struct jailed *jailed_new_below(const char *parent)
 
 	if (!jailed || policy_preset("strict", &jailed->policy, &jailed->err) < 0)
 		abort();
+	jailed->policy.limits.wall_time_us *= jailed_slow();
+	jailed->policy.limits.cpu_time_us *= jailed_slow();
 	jailed->command.stdin_fd = -1;
 	jail_probe(&options, &jailed->host);
 	jailed_prefer(jailed);
@@ -129,14 +142,6 @@ static inline void jailed_free(struct jailed *jailed)
 static inline const char *jailed_text(const struct jailed *jailed, enum jail_stream stream)
 {
 	return jailed->outcome.output[stream].bytes ? jailed->outcome.output[stream].bytes : "";
-}
-
-/* How many times longer things take on this kernel; for what must have got somewhere before a deadline. */
-static inline unsigned int jailed_slow(void)
-{
-	const char *slow = getenv("WARDER_TEST_SLOW");
-
-	return slow && atoi(slow) > 1 ? (unsigned int)atoi(slow) : 1;
 }
 
 /* The receipt's row of a control, or an empty one. */

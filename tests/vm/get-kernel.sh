@@ -5,11 +5,12 @@
 #   release      what uname -r says there
 #   vmlinux      the kernel, uncompressed: under software emulation it would unpack itself for many seconds
 #   lib/modules  all its modules, with their dependencies
-#   boot.cpio    those without which it would see neither its disks nor its file systems, as /modules/NN-NAME.ko, in order
+#   boot.cpio    those without which it would see neither its disks nor its file systems, and two that are attack surface, as
+#                /modules/NN-NAME.ko, in order
 set -u
 series=$1
 directory=$2
-needed=(virtio_mmio virtio_blk virtio_console virtiofs overlay)
+needed=(virtio_mmio virtio_blk virtio_console virtiofs overlay tun loop)
 
 cannot() {
 	echo "get-kernel.sh: no kernel $series: $*"

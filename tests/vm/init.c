@@ -106,6 +106,7 @@ static const struct guest_mount {
 	{ .type = "proc", .target = ROOT "/proc", .flags = MS_NOSUID | MS_NODEV | MS_NOEXEC },
 	{ .type = "sysfs", .target = ROOT "/sys", .flags = MS_NOSUID | MS_NODEV | MS_NOEXEC },
 	{ .type = "securityfs", .target = ROOT "/sys/kernel/security", .optional = 1 },
+	{ .type = "debugfs", .target = ROOT "/sys/kernel/debug", .optional = 1 },
 	{ .type = "tmpfs",
 	  .target = ROOT "/tmp",
 	  .options = "mode=1777",

@@ -7,7 +7,8 @@ fuzz                   target executions findings
 coverage               folder lines run branches taken
 
 Attempts are the tests of a suite `escape` whose names end with their group ("strict: name (what) [group]"), injected faults
-those of a suite `fault`, with the group in front ("group/name", "group: name" or "group::name"). What is not there is said to
+those of a suite `fault`, with the group in front ("group/name", "group: name" or "group::name") and figures of their own
+in lines "# note: ...". What is not there is said to
 be missing, and no figure is made up.
 """
 import collections
@@ -34,22 +35,24 @@ class Test:
         self.state = "failed" if match.group(1) else "skipped" if skip else "passed"
         self.lines = []
         after = re.search(r" \[([^][]+)\](?:: .*)?$", self.name)
-        before = re.match(r"([^/:]*?[^/: ])(?:/|::|: )", self.name)
+        before = re.match(r"(?:test_[a-z_]+ )?([^/:]*?[^/: ])(?:/|::|: )", self.name)
         self.is_attempt = bool(after)
         self.group = (after or before).group(1) if after or before else "others"
 
 
 def parse(text):
-    """The tests of a TAP stream, and whether it is whole."""
-    tests, planned = [], None
+    """The tests of a TAP stream, the figures that they noted, and whether it is whole."""
+    tests, notes, planned = [], [], None
     for line in text.splitlines():
         if re.match(r"(not )?ok\b", line):
             tests.append(Test(line))
         elif re.match(r"1\.\.[0-9]+$", line):
             planned = int(line[3:])
+        elif line.startswith("# note: "):
+            notes.append(line[8:].strip())
         elif line.startswith("#") and tests:
             tests[-1].lines.append(line[1:].strip())
-    return tests, planned == len(tests)
+    return tests, notes, planned == len(tests)
 
 
 def table(head, rows):
@@ -67,12 +70,13 @@ def count(tests, *keys):
 # ---- what is there ----
 
 order = ["host", "root", "user", "asan", "tsan", "uml"]
-suites, partial = {}, []
+suites, notes, partial = {}, {}, []
 for name in sorted(os.listdir(results)):
     match = re.match(r"([^.]+)\.([^.]+)\.tap$", name)
     if match:
-        tests, whole = parse(read(name))
+        tests, noted, whole = parse(read(name))
         suites[match.group(1), match.group(2)] = tests
+        notes[match.group(1), match.group(2)] = noted
         if not whole:
             partial.append("%s.%s" % match.groups())
 places = sorted({where for where, _ in suites}, key=lambda where: (order.index(where) if where in order else len(order), where))
@@ -145,9 +149,13 @@ if not faults:
     print("Missing: no run of the suite fault.\n")
 for where, tests in faults:
     print("As %s, on %s:\n" % (where, host(where)))
-    table(["group", "injected", "nothing left behind", "something left or wrong", "not to be injected there"],
+    table(["group of tests", "tests", "nothing left behind", "something left or wrong", "not to be tried there"],
           [(group, sum(count(some, "passed", "failed")), *count(some, "passed", "failed", "skipped"))
            for group, some in list(by_group(tests).items()) + [("all", tests)]])
+    for note in notes[where, "fault"]:
+        print("- " + note)
+    if notes[where, "fault"]:
+        print()
     failed = [test for test in tests if test.state == "failed"]
     for test in failed:
         print("- %s %s" % (test.name, " ".join(test.lines[:1])))

@@ -1,14 +1,15 @@
 /*
  * attack: `warder doctor --attack`: hostile code, tried against the policy that is about to be used.
  *
- * For each row of the table of warder-attempts: it is run outside, as a plain child, to see that it would succeed there;
- * then in a fresh jail under the policy, of which only this differs: the program itself is shown, read-only, and three
- * attempts about time get less of it. Its answer is compared with the answers that the row calls sound:
+ * For each row of the table of warder-attempts: it is run outside, as a plain child, to see that it would succeed
+ * there; then in a fresh jail under the policy, of which only this differs: the program itself is shown, read-only,
+ * and three attempts about time get less of it. Its answer is compared with the answers that the row calls sound:
  *
- *   stopped   a sound answer inside, another one outside
- *   NOT       anything else inside: the attempt succeeded, or was stopped by something that was not meant to
+ *   stopped   a sound answer inside, and it succeeded outside, or the row says why it is not run there
+ *   NOT       anything else inside: the attempt succeeded, or was stopped by something that was not meant
+ *             to
  *   allowed   the policy gives what is attempted
- *   unproved  a sound answer inside, but outside as well: this host says no to everybody, which proves nothing
+ *   unproved  a sound answer inside, but it did not succeed outside either, which proves nothing
  *   untried   it cannot be tried under this policy or on this host
  *
  * Besides, after every run no process of it may be left, and what was put on the host must be as it was.
@@ -277,10 +278,12 @@ static void judge(const struct attack *attack, struct finding *finding)
 		finding->state = STATE_OPEN;
 		snprintf(finding->reason, sizeof(finding->reason), "expected %s%s%s", row->answer,
 			 finding->inside.note[0] ? "; " : "", finding->inside.note);
-	} else if (ran_outside && attack_has_word(row->answer, finding->outside.word)) {
+	} else if (ran_outside && strcmp(finding->outside.word, "reached") != 0) {
 		finding->state = STATE_UNPROVED;
-		snprintf(finding->reason, sizeof(finding->reason), "%s outside as well",
-			 finding->outside.word);
+		snprintf(finding->reason, sizeof(finding->reason), "%s outside%s%s%s",
+			 finding->outside.word[0] ? finding->outside.word : "no answer",
+			 attack_has_word(row->answer, finding->outside.word) ? " as well" : "",
+			 finding->outside.note[0] ? "; " : "", finding->outside.note);
 	} else {
 		finding->state = STATE_STOPPED;
 		snprintf(finding->reason, sizeof(finding->reason), "%s", row->by);
@@ -322,13 +325,13 @@ static int try_row(struct attack *attack, struct finding *finding, struct warder
 		/* Nothing bounds what is not limited; the rest shows what the policy lets through. */
 		if (finding->state == STATE_UNTRIED || strcmp(row->group, "resources") == 0)
 			return 0;
-		return try_inside(attack, row, &finding->inside, err);
-	}
-	if (strcmp(row->outside, ATTACK_OUTSIDE) == 0)
+	} else if (strcmp(row->outside, ATTACK_OUTSIDE) == 0) {
 		try_outside(attack, row, &finding->outside);
+	}
 	if (try_inside(attack, row, &finding->inside, err) != 0)
 		return -1;
-	judge(attack, finding);
+	if (!why)
+		judge(attack, finding);
 	look_around(attack, finding);
 	finding->ms = (clock_us() - start) / 1000;
 	return 0;

@@ -320,8 +320,13 @@ int attack_marks_neighbours(struct attack_marks *marks, const struct policy *pol
 			name,
 			marks->token,
 			NULL };
-	char *plain[] = { (char *)program, (char *)"--neighbour", name,
-			  marks->token,    (char *)"outside=1",   NULL };
+	char *plain[] = { (char *)program,
+			  (char *)"--neighbour",
+			  name,
+			  marks->token,
+			  marks->texts[0], /* dir= */
+			  (char *)"outside=1",
+			  NULL };
 
 	if (write_policy(marks, policy, path, sizeof(path), err) != 0)
 		return -1;

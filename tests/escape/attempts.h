@@ -9,15 +9,17 @@
  *   warder-attempts --outside NAME [KEY=...]  the same outside of a jail, in private namespaces where the row says so
  *   warder-attempts --neighbour [KEY=...]     be the other jail: make what it has, say so, wait for the end of the input
  *
- * The driver runs each row twice: outside, to see that it would succeed without a jail, and in a fresh jail. A sound
- * answer outside proves nothing about the jail, and the row is reported so. Marks (KEY=VALUE) are what the driver put
+ * The driver runs each row twice: outside, to see that it would succeed without a jail, and in a fresh jail. What
+ * does not succeed outside proves nothing about the jail, and the row is reported so. Marks (KEY=VALUE) are what the driver put
  * on the host to be found: see struct marks.
  *
  * To add an attempt: write a function in the group's file (or use `call`, for a system call whose harmless arguments make
  * the kernel fail later than its check of privilege), and a row. Rules for the function:
  *   - It runs outside as well, as root: what it does must be harmless or reversible there (write back what is there,
  *     give arguments that a later check refuses, open without writing), or the row says `not_outside` and why.
- *   - It is bounded, also where nothing stops it, and writes nowhere but /tmp and /dev/shm.
+ *   - It is bounded, also where nothing stops it, and writes nowhere but /tmp and /dev/shm, where it makes files
+ *     with MAKE_FILE. Outside both are the row's own, or it uses own_place().
+ *   - It never answers REACHED without having tried.
  *   - It returns REACHED if the attack succeeded, the errno of what stopped it, or one of the answers below. It may die.
  */
 #ifndef WARDER_TESTS_ESCAPE_ATTEMPTS_H
@@ -39,7 +41,7 @@ enum answer {
 /* Where an attempt runs when it runs outside; bits. */
 enum outside {
 	OUTSIDE_PRIVATE =
-	    0, /* in mount, UTS and IPC namespaces of its own, with a session keyring of its own */
+	    0, /* in mount, UTS and IPC namespaces, a session keyring, a /tmp and a /dev/shm of its own */
 	OUTSIDE_PLAIN = 1,   /* as the host has it: for what such a namespace would hide */
 	OUTSIDE_NETWORK = 2, /* besides, in a network namespace of its own */
 };
@@ -116,10 +118,18 @@ int answer_of(long ret);
 int answer_past(long ret, int past);
 /* HIDDEN for ENOENT and ENOTDIR, else as answer_of(). */
 int answer_hidden(long ret);
+/* The same for opening a file for writing. That it runs (ETXTBSY) is no protection, as it does not run for ever, and
+ * is looked at before the mount: whether it could be written is asked of access(). */
+int answer_busy(long ret, const char *path);
 /* A file of the host's that every jail shows read-only: /usr/bin/env, or else this program. */
 const char *host_file(void);
 /* self->path; where it is of process 1, outside that of the process that is there to be acted on. Returns it or buf. */
 const char *process_path(const struct attempt *self, const struct marks *marks, char *buf, size_t size);
+/* Where a row may make files: the driver's directory for what runs outside as the host has it, else /tmp. The
+ * host's /tmp and /dev/shm are everybody's, who may have put something under any name that can be known. */
+const char *own_place(const struct attempt *self, const struct marks *marks);
+/* How files are made: never one that is there already, or where a link leads. */
+#define MAKE_FILE (O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC)
 /* Open self->path and read: HIDDEN if it is not there or empty. */
 int read_path(const struct attempt *self, const struct marks *marks);
 /* Open self->path for writing and write back what it holds; outside nothing is written. */

@@ -29,7 +29,8 @@
 #define NR_MOUNT_SETATTR  442
 #define NR_OPEN_TREE_ATTR 467
 
-#define AT "/tmp/warder-attempt" /* what attempts make */
+/* What attempts make; for rows that run outside as the host has it see own_place(). */
+#define AT "/tmp/warder-attempt"
 
 static int open_secret(const char *prefix, const struct marks *marks)
 {
@@ -57,15 +58,15 @@ static int climb(const struct attempt *self, const struct marks *marks)
 
 static int follow_link(const struct attempt *self, const struct marks *marks)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], link[PATH_MAX];
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/secret", marks->dir);
-	unlink(AT "-link");
-	if (symlink(path, AT "-link") != 0)
+	snprintf(link, sizeof(link), "%s/warder-attempt-link", own_place(self, marks));
+	if (symlink(path, link) != 0)
 		return UNTRIED;
-	fd = open(AT "-link", O_RDONLY | O_CLOEXEC);
-	unlink(AT "-link");
+	fd = open(link, O_RDONLY | O_CLOEXEC);
+	unlink(link);
 	return answer_hidden(fd);
 }
 
@@ -75,17 +76,18 @@ static int move_and_climb(const struct attempt *self, const struct marks *marks)
 	char path[PATH_MAX];
 	int dir_fd, fd;
 
-	mkdir(AT "-a", 0700);
-	mkdir(AT "-a/b", 0700);
-	mkdir(AT "-a/b/c", 0700);
-	dir_fd = open(AT "-a/b/c", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir_fd < 0 || rename(AT "-a/b/c", AT "-c") != 0)
+	if (chdir(own_place(self, marks)) != 0 || mkdir("warder-attempt-a", 0700) != 0)
+		return UNTRIED;
+	mkdir("warder-attempt-a/b", 0700);
+	mkdir("warder-attempt-a/b/c", 0700);
+	dir_fd = open("warder-attempt-a/b/c", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0 || rename("warder-attempt-a/b/c", "warder-attempt-c") != 0)
 		return UNTRIED;
 	snprintf(path, sizeof(path), "../../../../../../../..%s/secret", marks->dir);
 	fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
-	rmdir(AT "-c");
-	rmdir(AT "-a/b");
-	rmdir(AT "-a");
+	rmdir("warder-attempt-c");
+	rmdir("warder-attempt-a/b");
+	rmdir("warder-attempt-a");
 	return answer_hidden(fd);
 }
 
@@ -146,8 +148,8 @@ static int follow_process_links(const struct attempt *self, const struct marks *
 	return dir ? answer : UNTRIED;
 }
 
-/* The root is ours, and none of the kernel's own file systems but /proc and /dev/pts is mounted. Of the host's /dev single
- * nodes may be. */
+/* The root is ours, and none of the kernel's own file systems but /proc and /dev/pts is mounted. Of the host's
+ * /dev single nodes may be. */
 static bool is_foreign_mount(const char *line)
 {
 	static const char *const foreign[] = { "sysfs",       "cgroup",     "cgroup2", "debugfs",
@@ -216,7 +218,8 @@ static int find_suid_mount(const struct attempt *self, const struct marks *marks
 	return mounts_lack("nosuid", "\n", "\n");
 }
 
-/* The nodes of /dev are mounts of their own, and the masks of /proc are such nodes or an empty directory of /dev. */
+/* The nodes of /dev are mounts of their own, and the masks of /proc are such nodes or an empty directory of
+ * /dev. */
 static int find_dev_mount(const struct attempt *self, const struct marks *marks)
 {
 	return mounts_lack("nodev", "/dev", "/proc/");
@@ -228,7 +231,7 @@ static int in_made_directory(int (*use)(const char *dir))
 {
 	int answer;
 
-	if (mkdir(AT, 0755) != 0 && errno != EEXIST)
+	if (mkdir(AT, 0755) != 0)
 		return UNTRIED;
 	answer = use(AT);
 	umount2(AT, MNT_DETACH);
@@ -266,9 +269,10 @@ static int use_move(const char *dir)
 	return answer_past(mount("/proc", dir, NULL, MS_MOVE, NULL), EINVAL);
 }
 
-static int use_chroot(const char *dir)
+/* Outside in a child: who has changed its root finds the directory no more, to remove it. */
+static int change_root(const struct attempt *self, const struct marks *marks)
 {
-	return answer_of(chroot(dir));
+	return answer_of(chroot(AT));
 }
 
 static int mount_tmpfs(const struct attempt *self, const struct marks *marks)
@@ -303,7 +307,13 @@ static int mount_move(const struct attempt *self, const struct marks *marks)
 
 static int try_chroot(const struct attempt *self, const struct marks *marks)
 {
-	return in_made_directory(use_chroot);
+	int answer;
+
+	if (mkdir(AT, 0755) != 0)
+		return UNTRIED;
+	answer = marks->outside ? in_child(change_root, self, marks) : change_root(self, marks);
+	rmdir(AT);
+	return answer;
 }
 
 static int remount(const struct attempt *self, const struct marks *marks)
@@ -318,7 +328,14 @@ static int share_mounts(const struct attempt *self, const struct marks *marks)
 
 static int unmount_mask(const struct attempt *self, const struct marks *marks)
 {
-	return answer_past(umount2("/proc/kcore", MNT_DETACH), EINVAL);
+	static const char *const masked[] = { "/proc/kcore", "/proc/keys", "/proc/timer_list",
+					      "/proc/interrupts" };
+	size_t i = 0;
+
+	/* A kernel may have none of the first; what is no mount, outside, is EINVAL after the check of privilege. */
+	while (i + 1 < sizeof(masked) / sizeof(masked[0]) && access(masked[i], F_OK) != 0)
+		i++;
+	return answer_past(umount2(masked[i], MNT_DETACH), EINVAL);
 }
 
 static int unmount_root(const struct attempt *self, const struct marks *marks)
@@ -388,7 +405,7 @@ static int reopen_for_writing(const struct attempt *self, const struct marks *ma
 
 static int overwrite_self(const struct attempt *self, const struct marks *marks)
 {
-	return answer_of(open("/proc/self/exe", O_WRONLY | O_CLOEXEC));
+	return answer_busy(open("/proc/self/exe", O_WRONLY | O_CLOEXEC), "/proc/self/exe");
 }
 
 static int set_mtime(const struct attempt *self, const struct marks *marks)
@@ -410,7 +427,7 @@ static int change_owner(const struct attempt *self, const struct marks *marks)
 
 static int set_suid(const struct attempt *self, const struct marks *marks)
 {
-	int fd = open(AT "-suid", O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
+	int fd = open(AT "-suid", MAKE_FILE, 0700);
 	int answer;
 
 	if (fd < 0)
@@ -423,11 +440,11 @@ static int set_suid(const struct attempt *self, const struct marks *marks)
 
 static int make_suid(const struct attempt *self, const struct marks *marks)
 {
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, AT "-suid", O_CREAT | O_WRONLY | O_CLOEXEC, 06755);
-
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, AT "-suid", MAKE_FILE, 06755);
 	int answer = answer_of(fd);
 
-	unlink(AT "-suid");
+	if (fd >= 0)
+		unlink(AT "-suid");
 	return answer;
 }
 
@@ -435,7 +452,8 @@ static int make_node(mode_t type, dev_t device)
 {
 	int answer = answer_of(mknod(AT "-node", type | 0600, device));
 
-	unlink(AT "-node");
+	if (answer == REACHED)
+		unlink(AT "-node");
 	return answer;
 }
 
@@ -459,9 +477,13 @@ static int link_out(const struct attempt *self, const struct marks *marks)
 
 static int link_into_tmp(const struct attempt *self, const struct marks *marks)
 {
-	int answer = answer_of(link(host_file(), "/tmp/warder-attempt-env"));
+	char path[PATH_MAX];
+	int answer;
 
-	unlink("/tmp/warder-attempt-env");
+	snprintf(path, sizeof(path), "%s/warder-attempt-env", own_place(self, marks));
+	answer = answer_of(link(host_file(), path));
+	if (answer == REACHED)
+		unlink(path);
 	return answer;
 }
 
@@ -482,7 +504,7 @@ static int copy_self(const char *to)
 {
 	char buf[65536];
 	int from_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	int fd = open(to, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0755);
+	int fd = open(to, MAKE_FILE, 0755);
 	ssize_t n;
 
 	while (from_fd >= 0 && fd >= 0 && (n = read(from_fd, buf, sizeof(buf))) > 0)
@@ -647,7 +669,7 @@ static const struct attempt rows[] = {
 	{ "mount-move", "move /proc to another place", "EPERM", MOUNTING, .run = mount_move },
 	{ "remount-writable", "remount /usr read-write", "EPERM", MOUNTING, .run = remount },
 	{ "share-mounts", "make mounts propagate to the host", "EPERM", MOUNTING, .run = share_mounts },
-	{ "unmount-mask", "unmount what covers /proc/kcore", "EPERM", MOUNTING,
+	{ "unmount-mask", "unmount what covers /proc/kcore or its like", "EPERM", MOUNTING,
 	  .seen = "CVE-2025-31133 class", .run = unmount_mask },
 	{ "unmount-root", "unmount the root", "EPERM", MOUNTING, .run = unmount_root },
 	{ "pivot-root", "pivot_root", "EPERM", MOUNTING, .call = { SYS_pivot_root, { 0, 0 }, EFAULT } },
@@ -698,7 +720,7 @@ static const struct attempt rows[] = {
 	{ "link-in-usr", "make a hard link in /usr", "EROFS|EACCES|EXDEV|hidden", READONLY,
 	  .allowed = "writable:/usr", .run = link_out, .not_outside = "it would write to the host's /usr" },
 	{ "link-into-tmp", "make a hard link of the host's file in /tmp", "EXDEV", "mounts of their own",
-	  .run = link_into_tmp },
+	  .run = link_into_tmp, .outside = OUTSIDE_PLAIN },
 	{ "swap-mount-point", "exchange /tmp with a directory of its own", "EBUSY|EXDEV|EACCES|EINVAL|EROFS",
 	  "mount points do not move", .seen = "CVE-2021-30465 class", .run = swap_mount_point,
 	  .not_outside = "it would move the host's /tmp" },

@@ -28,6 +28,18 @@ int answer_hidden(long ret)
 	return answer == ENOENT || answer == ENOTDIR ? HIDDEN : answer;
 }
 
+int answer_busy(long ret, const char *path)
+{
+	int answer = answer_hidden(ret);
+
+	return answer == ETXTBSY ? answer_of(access(path, W_OK)) : answer;
+}
+
+const char *own_place(const struct attempt *self, const struct marks *marks)
+{
+	return marks->outside && (self->outside & OUTSIDE_PLAIN) ? marks->dir : "/tmp";
+}
+
 long read_text(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -68,7 +80,7 @@ const char *process_path(const struct attempt *self, const struct marks *marks, 
 
 int read_path(const struct attempt *self, const struct marks *marks)
 {
-	char text[256], path[128];
+	char text[256 + 1], path[128]; /* /proc/kpagecount and its like are read by multiples of 8 bytes */
 	long len = read_text(process_path(self, marks, path, sizeof(path)), text, sizeof(text));
 
 	if (len > 0)
@@ -78,13 +90,14 @@ int read_path(const struct attempt *self, const struct marks *marks)
 
 int open_for_writing(const struct attempt *self, const struct marks *marks)
 {
-	char path[128];
-	int fd =
-	    open(process_path(self, marks, path, sizeof(path)), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char buf[128];
+	const char *path = process_path(self, marks, buf, sizeof(buf));
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int answer = answer_busy(fd, path);
 
 	if (fd >= 0)
 		close(fd);
-	return answer_hidden(fd);
+	return answer;
 }
 
 int write_back(const struct attempt *self, const struct marks *marks)

@@ -1,7 +1,8 @@
 /*
  * main: the program warder-attempts. See attempts.h for its four forms.
  *
- * A line of --list: name, group, answer, allowed, needs, outside ("yes", or "no: why not"), by, seen, what; "-" for none.
+ * A line of --list: name, group, answer, allowed, needs, outside ("yes", or "no: why not"), by, seen, what; "-" for
+ * none.
  */
 #include <errno.h>
 #include <sched.h>
@@ -230,6 +231,15 @@ static int unshare_as_user(int flags)
 	return write_file("/proc/self/gid_map", groups);
 }
 
+/* In /tmp and /dev/shm anybody may have put a link, or a file of his own, under the names that attempts use. */
+static int cover_shared(void)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777") != 0)
+		return -1;
+	return mount("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777") == 0 || errno == ENOENT ? 0 : -1;
+}
+
 static int make_private(unsigned kind)
 {
 	int flags = kind & OUTSIDE_PLAIN ? 0 : CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
@@ -241,7 +251,7 @@ static int make_private(unsigned kind)
 		return 0;
 	if (unshare(flags) != 0 && unshare_as_user(flags) != 0)
 		return -1;
-	return flags & CLONE_NEWNS ? mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) : 0;
+	return flags & CLONE_NEWNS ? cover_shared() : 0;
 }
 
 /* In a child, so that what dies or unshares does not take the report with it. */

@@ -26,7 +26,7 @@ static void make_file(const char *directory, const char *name)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
+	fd = open(path, MAKE_FILE, 0666);
 	if (fd >= 0) {
 		if (write(fd, "secret\n", 7) != 7)
 			unlink(path);
@@ -53,7 +53,8 @@ static void listen_abstract(const char *name)
 		listen(fd, 4);
 }
 
-/* Without a loopback interface that is up nobody listens; then there is a port all the same, to be refused at. */
+/* Without a loopback interface that is up nobody listens; then there is a port all the same, to be refused
+ * at. */
 static int listen_loopback(void)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -70,12 +71,15 @@ int neighbour_main(const struct marks *marks)
 {
 	int shm = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0666);
 	int lock_fd = open(host_file(), O_RDONLY | O_CLOEXEC);
+	/* Outside the driver's directory stands for both: the host's own are everybody's. */
+	const char *shared[] = { marks->outside ? marks->dir : "/tmp", "/dev/shm" };
+	const size_t places = marks->outside ? 1 : 2;
 	char byte;
 
 	if (shm >= 0 && shmat(shm, NULL, 0) != (void *)-1)
 		shmctl(shm, IPC_RMID, NULL); /* stays as long as it is attached, under its id */
-	make_file("/tmp", marks->neighbour);
-	make_file("/dev/shm", marks->neighbour);
+	for (size_t i = 0; i < places; i++)
+		make_file(shared[i], marks->neighbour);
 	listen_abstract(marks->neighbour);
 	/* Only inside: outside a program of the host would wait for it. */
 	if (!marks->outside && lock_fd >= 0)
@@ -84,8 +88,8 @@ int neighbour_main(const struct marks *marks)
 	fflush(stdout);
 	while (read(STDIN_FILENO, &byte, 1) > 0)
 		;
-	remove_file("/tmp", marks->neighbour);
-	remove_file("/dev/shm", marks->neighbour);
+	for (size_t i = 0; i < places; i++)
+		remove_file(shared[i], marks->neighbour);
 	return 0;
 }
 
@@ -93,12 +97,11 @@ int neighbour_main(const struct marks *marks)
 
 static int read_neighbours_file(const struct attempt *self, const struct marks *marks)
 {
-	const struct attempt row = { .path = self->path };
 	char path[256], text[16];
 
 	if (!marks->neighbour[0])
 		return UNTRIED;
-	snprintf(path, sizeof(path), "%s/%s", row.path, marks->neighbour);
+	snprintf(path, sizeof(path), "%s/%s", marks->outside ? marks->dir : self->path, marks->neighbour);
 	return answer_hidden(read_text(path, text, sizeof(text)));
 }
 
@@ -177,7 +180,8 @@ static int find_neighbours_lock(const struct attempt *self, const struct marks *
 	return answer == EAGAIN ? REACHED : answer;
 }
 
-/* Two jails of root's have different users outside, so that a file that both can reach is still not the other's. */
+/* Two jails of root's have different users outside, so that a file that both can reach is still not the
+ * other's. */
 static int share_neighbours_id(const struct attempt *self, const struct marks *marks)
 {
 	unsigned inside, outer;

@@ -3,7 +3,7 @@
 #
 # A row that the policy has to stop is a test; so is the list of what each policy allows, and that nearly all rows succeed
 # without a jail. A row that this host stops for everybody is a skip, told once. WARDER names the tool.
-set -u
+set -u -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/lib/tap.sh
 warder=$(realpath "${WARDER:-build/warder}")
@@ -26,6 +26,7 @@ if [[ $warder == /tmp/* ]]; then
 	cp "$warder" "$(dirname "$warder")/warder-attempts" "$scratch/"
 	warder=$scratch/warder
 fi
+attempts=$(dirname "$warder")/warder-attempts
 
 # lines POLICY FIRST ALLOWED PROVED: TAP lines without numbers out of the JSON on standard input. FIRST: tell what proves nothing.
 lines() {
@@ -43,8 +44,8 @@ for row in rows:
     elif row["state"] == "untried":
         print("ok - %s # SKIP %s" % (name, row["reason"]))
     elif row["state"] == "unproved" and first:
-        missing = row["outside"] in ("hidden", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT", "ENOSYS", "ENXIO", "ENODEV")
-        why = "the host has no such thing" if missing else "the caller may not either"
+        missing = row["outside"] in ("hidden", "ENOENT", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT", "ENOSYS", "ENXIO", "ENODEV")
+        why = "the host has no such thing" if missing else "it does not succeed without a jail either"
         print("ok - %s # SKIP proves nothing: %s (%s outside)" % (name, why, row["outside"]))
 def check(name, good, *why):
     print(("ok - " if good else "not ok - ") + policy + ": " + name)
@@ -53,7 +54,9 @@ def check(name, good, *why):
 given = sorted(row["name"] for row in rows if row["state"] == "allowed")
 check("allows what it says and nothing else", given == allowed, "allowed:", *given)
 # An allowed attempt that the kernel refuses all the same would not be told from one that is stopped.
-count = sum(1 for row in rows if row["state"] == "stopped" and row["outside"])
+count = sum(1 for row in rows if row["state"] == "stopped" and row["outside"] == "reached")
+check("what is said to be stopped succeeds outside, or is not run there",
+      all(row["outside"] == "reached" or row["outside"] is None and row["notOutside"] for row in rows if row["state"] == "stopped"))
 check("at least %d attempts succeed outside" % proved, count >= proved, count)
 check("there are at least 120 attempts in 8 groups",
       len(rows) >= 120 and len(set(row["group"] for row in rows)) == 8, len(rows))
@@ -72,7 +75,10 @@ attack() {
 		sed 's/^/# /' "$results/error" "$results/json"
 		return
 	fi
-	lines "$policy" "$first" "$allowed" "$proved" <"$results/json" >"$results/lines"
+	if ! lines "$policy" "$first" "$allowed" "$proved" <"$results/json" >"$results/lines" 2>"$results/error"; then
+		tap_not_ok "$policy: the result can be read to its end"
+		sed 's/^/# /' "$results/error"
+	fi
 	while IFS= read -r line; do
 		case $line in
 		"ok - "*) tap_ok "${line#ok - }" ;;
@@ -113,13 +119,22 @@ case $1 in
 	row not-run-outside EPERM - 'no: why'
 	row needs-host-network EPERM net=host yes
 	row killed SIGSYS - yes
+	row fails-otherwise EPERM - yes
+	row dies-outside EPERM - yes
 	row leaves-something EPERM - yes
+	row allowed-and-still-there EPERM net=host yes
 	;;
 --neighbour) echo 'neighbour-port=1 neighbour-shm=-1' && cat ;;
 --outside)
 	case $2 in
 	proves-nothing) say "$2" EPERM ;;
-	leaves-something) sh -c 'sleep 3; :' sh "$3" >/dev/null 2>&1 & say "$2" reached ;;
+	fails-otherwise) say "$2" ENOSYS ;;
+	dies-outside) exit 1 ;;
+	leaves-something)
+		for mark; do case $mark in supervisor=*) driver=${mark#*=} ;; esac; done
+		sh -c 'while kill -0 "$0"; do sleep 0.1; done' "$driver" "$3" >/dev/null 2>&1 &
+		say "$2" reached
+		;;
 	*) say "$2" reached ;;
 	esac
 	;;
@@ -149,7 +164,7 @@ judges() {
 
 refuses_unknown_words() {
 	sed -i '0,/EPERM -/s//EPERM what/' "$stand_in_tool-attempts"
-	"$stand_in_tool" doctor --attack 2>&1 | grep 'does not tell what it can try'
+	grep 'does not tell what it can try' <("$stand_in_tool" doctor --attack 2>&1)
 }
 
 refuses_without_program() {
@@ -167,8 +182,51 @@ cleans_up() {
 	kill -TERM $pid
 	wait $pid
 	status=$?
-	echo "status $status" && ls -d "/tmp/warder-attack-$pid".*
-	[ $status = 143 ] && [ -z "$(ls -d "/tmp/warder-attack-$pid".* 2>/dev/null)" ]
+	echo "status $status" && left
+	[ $status = 143 ] && ! left
+}
+
+# What attacks may have put into directories that are everybody's; fails if there is nothing.
+left() {
+	compgen -G '/tmp/warder-att*' || compgen -G '/dev/shm/warder-att*'
+}
+
+# Attempts that run outside use names that everybody can know: another user has links there, to a file that only we may change.
+# What the attempts are to do they do all the same, elsewhere.
+follows_no_link() {
+	local target=$results/target before status=0 row
+	local names="/tmp/warder-attempt /tmp/warder-attempt-suid /tmp/warder-attempt-node /tmp/warder-attempt-hole
+		/tmp/warder-attempt-copy /tmp/warder-attempt-link /tmp/warder-attempt-a /tmp/warder-attempt-env
+		/tmp/warder-attempt-0 /tmp/warder-planted /dev/shm/warder-attempt-copy /dev/shm/warder-planted"
+	chmod 711 "$results"
+	echo untouched >"$target" && chmod 600 "$target"
+	before=$(stat -c '%a %u %s %Y %Z' "$target")
+	mkdir "$results/dir"
+	echo secret >"$results/dir/secret"
+	for name in $names; do
+		setpriv --reuid=65534 --regid=65534 --clear-groups ln -s "$target" "$name" || return
+	done
+	for row in set-suid-bit create-suid-file make-character-device write-beyond-file-size execute-from-tmp execute-from-shm chroot \
+		mount-tmpfs fill-tmp read-file-by-link read-file-by-moved-directory; do
+		"$attempts" --outside $row dir="$results/dir" file-size=100000 tmp=100000 | tee "$results/answer"
+		grep -q "^$row.reached" "$results/answer" || status=1
+	done
+	"$attempts" --outside link-into-tmp dir="$results/dir"
+	"$attempts" --neighbour neighbour=warder-planted dir="$results/dir" outside=1 </dev/null || status=1
+	for name in $names; do
+		[ "$(readlink "$name")" = "$target" ] || { echo "$name is gone" && status=1; }
+	done
+	# shellcheck disable=SC2086 # a list of words
+	rm -f $names
+	ls "$results/dir"
+	[ "$(ls "$results/dir")" = secret ] || status=1
+	stat -c '%a %u %s %Y %Z' "$target"
+	[ "$before" = "$(stat -c '%a %u %s %Y %Z' "$target")" ] && [ $status = 0 ]
+}
+
+# What lines() says of a result that ends too early, or is none.
+refuses_no_result() {
+	! lines strict true "" 0 </dev/null && ! lines strict true "" 0 <<<'{"attempts": [{"name": "a"}]}' && ! lines strict true "" 0 <<<'{}'
 }
 
 test_driver() {
@@ -181,16 +239,20 @@ untried untried
 not-run-outside stopped
 needs-host-network open
 killed stopped
-leaves-something open"
+fails-otherwise unproved
+dies-outside unproved
+leaves-something open
+allowed-and-still-there open"
 	mkdir "$scratch/stand-in"
 	stand_in_tool=$scratch/stand-in/warder
 	cp "$warder" "$stand_in_tool"
 	stand_in >"$stand_in_tool-attempts"
 	chmod -R 755 "$scratch"
+	check "driver: no result is no success" refuses_no_result
 	check "driver: judges by what inside and outside answer" judges "$expected" 1
 	check "driver: judges by the policy" judges "${expected/network open/network allowed}" 1 --net host
-	sed -i '/row .*\(not-stopped\|else\|silent\|needs\|leaves\)/d' "$stand_in_tool-attempts"
-	check "driver: ends with 0 where nothing is open" judges "$(grep -E 'stopped$|proves|untried' <<<"$expected")" 0
+	sed -i '/row .*\(not-stopped\|else\|silent\|needs\|leaves\|there\)/d' "$stand_in_tool-attempts"
+	check "driver: ends with 0 where nothing is open" judges "$(grep -E 'stopped$|unproved$|untried' <<<"$expected" )" 0
 	check "driver: refuses a table with words that it does not know" refuses_unknown_words
 	check "driver: says where the program should be" refuses_without_program
 }
@@ -211,7 +273,9 @@ else
 		$preferred --preset agent --net loopback --set syscalls.profile=compat
 fi
 if $root; then
+	check "driver: an attack leaves nothing" eval '! left'
 	check "driver: an interrupted attack leaves nothing" cleans_up
+	check "driver: attempts outside follow no link of others" follows_no_link
 	[ -n "$scratch" ] || { scratch=$(mktemp -d /srv/warder-escape.XXXXXX) && chmod 755 "$scratch"; }
 	test_driver
 fi

@@ -38,13 +38,16 @@ struct poll_fd {
 	short events, revents;
 };
 
+/* False with errno ENOENT if it certainly is not. */
 static bool still_linked(int fd)
 {
 	struct stat by_fd;
 	struct stat by_path;
 
-	return fstat(fd, &by_fd) == 0 && stat(lease_path, &by_path) == 0 && by_fd.st_dev == by_path.st_dev &&
-	       by_fd.st_ino == by_path.st_ino;
+	if (fstat(fd, &by_fd) < 0 || stat(lease_path, &by_path) < 0)
+		return false;
+	errno = ENOENT;
+	return by_fd.st_dev == by_path.st_dev && by_fd.st_ino == by_path.st_ino;
 }
 
 static bool lock_bytes(int fd, off_t start, off_t len)
@@ -78,6 +81,8 @@ static int lock_slot(int fd, uint32_t *ret_slot)
 	return -1;
 }
 
+static bool remove_if_last(int fd);
+
 static int lease_slot(struct identity *identity, struct warder_error *err)
 {
 	for (int tries = 0; tries < 16; tries++) {
@@ -87,9 +92,12 @@ static int lease_slot(struct identity *identity, struct warder_error *err)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, lease_path, errno,
 					       "cannot open the id lease file %s", lease_path);
 		if (lock_slot(fd, &identity->slot) < 0) {
-			if (errno != EAGAIN)
-				return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, lease_path, errno,
-						       "cannot lock the id lease file %s", lease_path);
+			if (errno != EAGAIN) {
+				error_set_errno(err, WARDER_ERROR_UNAVAILABLE, lease_path, errno,
+						"cannot lock the id lease file %s", lease_path);
+				remove_if_last(fd); /* this may have made it */
+				return -1;
+			}
 			continue;
 		}
 		if (still_linked(fd)) {
@@ -256,9 +264,12 @@ int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t 
 /* Alone with the file: remove it. The lock is held until the descriptor is closed, after the unlink. */
 static bool remove_if_last(int fd)
 {
-	if (!lock_bytes(fd, 0, 0) || !still_linked(fd))
+	/* What fails for want of memory is not an answer: once more. */
+	if (!lock_bytes(fd, 0, 0) && (errno == EAGAIN || errno == EACCES || !lock_bytes(fd, 0, 0)))
 		return false;
-	return unlink(lease_path) == 0;
+	if (!still_linked(fd) && (errno == ENOENT || !still_linked(fd)))
+		return false;
+	return unlink(lease_path) == 0 || (errno != ENOENT && unlink(lease_path) == 0);
 }
 
 void identity_done(struct identity *identity)

@@ -147,7 +147,7 @@ int cgroup_remove(struct cgroup *cgroup, struct warder_error *err);
  * be emptied stays and is not counted; all waiting together is bounded by about 2 s. `dry_run` only counts.
  * Leaves of supervisors in other pid or time namespaces cannot be judged from here and stay. */
 int cgroup_clean(const struct cgroup_host *host, bool dry_run);
-/* A cheap look whether cgroup_clean() would find something: at one hierarchy only. */
+/* A cheap look whether cgroup_clean() would find something: at the first few leaves of others. */
 bool cgroup_has_leftovers(const struct cgroup_host *host);
 
 #endif

@@ -124,10 +124,9 @@ static int clean_hierarchy(const struct cgroup_host *host, size_t h, bool dry_ru
 	return count;
 }
 
-bool cgroup_has_leftovers(const struct cgroup_host *host)
+static bool has_leftovers(const struct cgroup_host *host, size_t h)
 {
-	/* Leaves are made in this hierarchy first. */
-	DIR *dir = host->hierarchy_count ? opendir(host->hierarchies[0].base) : NULL;
+	DIR *dir = opendir(host->hierarchies[h].base);
 	const struct dirent *entry;
 	bool found = false;
 	int looked = 0;
@@ -143,6 +142,15 @@ bool cgroup_has_leftovers(const struct cgroup_host *host)
 	if (dir)
 		closedir(dir);
 	return found;
+}
+
+bool cgroup_has_leftovers(const struct cgroup_host *host)
+{
+	/* In all of them: the leaf of a trial is in one only. */
+	for (size_t h = 0; h < host->hierarchy_count; h++)
+		if (has_leftovers(host, h))
+			return true;
+	return false;
 }
 
 int cgroup_clean(const struct cgroup_host *host, bool dry_run)

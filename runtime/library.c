@@ -7,8 +7,10 @@
  */
 #include "runtime/library.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "jail/jail.h"
@@ -29,21 +31,29 @@ struct warder_template {
 	struct preparation preparation;
 	struct jail_template *jail;
 	uint64_t prepare_us;
+	int owner_pid;
+	atomic_int users; /* the caller, and each run */
 };
 
 struct warder_run {
-	const struct warder_template *tmpl;
+	struct warder_template *tmpl;
 	struct jail_run *jail;
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *context;
 	bool streamed;      /* the output is handed on, not kept */
 	uint64_t passed[2]; /* bytes that on_output took, by enum warder_stream */
-	bool waited;
+	atomic_bool waited;
+	atomic_int users; /* the caller, and a wait that is going on */
 };
 
 static int no_memory(struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+}
+
+static int no_argument(const char *name, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the argument `%s` is NULL", name);
 }
 
 /* Copy a public struct of the caller's size; what it is too short for stays zero. */
@@ -82,8 +92,11 @@ static struct warder_policy *policy_new(struct warder_error *err)
 
 int warder_policy_preset(const char *name, struct warder_policy **ret, struct warder_error *err)
 {
-	struct warder_policy *policy = policy_new(err);
+	struct warder_policy *policy;
 
+	if (!name || !ret)
+		return no_argument(name ? "ret" : "name", err);
+	policy = policy_new(err);
 	if (!policy)
 		return -1;
 	if (policy_preset(name, &policy->policy, err) != 0) {
@@ -97,8 +110,11 @@ int warder_policy_preset(const char *name, struct warder_policy **ret, struct wa
 int warder_policy_parse(const char *json, size_t len, const char *origin, struct warder_policy **ret,
 			struct warder_error *err)
 {
-	struct warder_policy *policy = policy_new(err);
+	struct warder_policy *policy;
 
+	if (!json || !ret)
+		return no_argument(json ? "ret" : "json", err);
+	policy = policy_new(err);
 	if (!policy)
 		return -1;
 	if (policy_decode(json, len, origin ? origin : "policy", &policy->policy, err) != 0) {
@@ -112,6 +128,8 @@ int warder_policy_parse(const char *json, size_t len, const char *origin, struct
 int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
 		      struct warder_error *err)
 {
+	if (!policy || !path || !value)
+		return no_argument(!policy ? "policy" : !path ? "path" : "value", err);
 	return policy_set(&policy->policy, path, value, err);
 }
 
@@ -120,6 +138,8 @@ int warder_policy_require(struct warder_policy *policy, const char *path, int re
 {
 	enum policy_field field;
 
+	if (!policy || !path)
+		return no_argument(policy ? "path" : "policy", err);
 	if (policy_field_from_path(path, &field) != 0)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path,
 				 "\"%.80s\" is no field that can be required or preferred; "
@@ -131,7 +151,7 @@ int warder_policy_require(struct warder_policy *policy, const char *path, int re
 
 char *warder_policy_json(const struct warder_policy *policy)
 {
-	return policy_encode(&policy->policy);
+	return policy ? policy_encode(&policy->policy) : NULL;
 }
 
 void warder_policy_free(struct warder_policy *policy)
@@ -152,6 +172,8 @@ int warder_prepare(const struct warder_policy *policy, const struct warder_optio
 	struct warder_template *tmpl;
 	uint64_t start = clock_us();
 
+	if (!policy || !ret)
+		return no_argument(policy ? "ret" : "policy", err);
 	if (options && take_sized(&known, sizeof(known), options, options->size, "warder_options", err) != 0)
 		return -1;
 	how.ceiling = known.ceiling ? &known.ceiling->policy : NULL;
@@ -159,6 +181,8 @@ int warder_prepare(const struct warder_policy *policy, const struct warder_optio
 	tmpl = calloc(1, sizeof(*tmpl));
 	if (!tmpl)
 		return no_memory(err);
+	tmpl->owner_pid = getpid();
+	atomic_init(&tmpl->users, 1);
 	if (preparation_build(&policy->policy, &how, &tmpl->preparation, err) != 0 ||
 	    jail_prepare(&tmpl->preparation.plan, &tmpl->preparation.host, !known.single_use, &tmpl->jail,
 			 err) != 0) {
@@ -172,7 +196,8 @@ int warder_prepare(const struct warder_policy *policy, const struct warder_optio
 
 void warder_template_free(struct warder_template *tmpl)
 {
-	if (!tmpl)
+	/* In a fork nothing of it is ours to give back: the jails, the id ranges and the cgroups are the parent's. */
+	if (!tmpl || tmpl->owner_pid != getpid() || atomic_fetch_sub(&tmpl->users, 1) > 1)
 		return;
 	jail_template_free(tmpl->jail);
 	preparation_done(&tmpl->preparation);
@@ -199,6 +224,8 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 	struct jail_command inner;
 	struct warder_run *run;
 
+	if (!tmpl || !command || !ret)
+		return no_argument(!tmpl ? "tmpl" : !command ? "command" : "ret", err);
 	if (take_sized(&known, sizeof(known), command, command->size, "warder_command", err) != 0)
 		return -1;
 	if (!known.argv || !known.argv[0])
@@ -207,6 +234,7 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 	if (!run)
 		return no_memory(err);
 	run->tmpl = tmpl;
+	atomic_init(&run->users, 1);
 	run->on_output = known.on_output;
 	run->context = known.context;
 	run->streamed = known.on_output || known.output_fds;
@@ -224,21 +252,30 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 		free(run);
 		return -1;
 	}
+	atomic_fetch_add(&tmpl->users, 1);
 	*ret = run;
 	return 0;
 }
 
-int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err)
+/* The last one to let go of it. */
+static void release_run(struct warder_run *run)
+{
+	if (atomic_fetch_sub(&run->users, 1) > 1)
+		return;
+	jail_run_free(run->jail);
+	warder_template_free(run->tmpl);
+	free(run);
+}
+
+static int wait_for_run(struct warder_run *run, struct warder_result **ret, struct warder_error *err)
 {
 	const struct jail_plan *plan = jail_template_plan(run->tmpl->jail);
-	struct warder_result *result;
+	struct warder_result *result = calloc(1, sizeof(*result));
 
-	if (run->waited)
-		return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the run has been waited for already");
-	result = calloc(1, sizeof(*result));
-	if (!result)
+	if (!result) {
+		atomic_store(&run->waited, false);
 		return no_memory(err);
-	run->waited = true;
+	}
 	if (jail_supervise(run->jail, &result->outcome, err) != 0) {
 		warder_result_free(result); /* the output that was kept until then, too */
 		return -1;
@@ -254,15 +291,36 @@ int warder_wait(struct warder_run *run, struct warder_result **ret, struct warde
 	return 0;
 }
 
+int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err)
+{
+	int waited;
+
+	if (!run || !ret)
+		return no_argument(run ? "ret" : "run", err);
+	if (run->tmpl->owner_pid != getpid())
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "the run belongs to process %d, which this one was forked from",
+				 run->tmpl->owner_pid);
+	if (atomic_exchange(&run->waited, true))
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the run has been waited for already");
+	atomic_fetch_add(&run->users, 1);
+	waited = wait_for_run(run, ret, err);
+	release_run(run);
+	return waited;
+}
+
 void warder_cancel(struct warder_run *run)
 {
-	jail_cancel(run->jail);
+	if (run)
+		jail_cancel(run->jail);
 }
 
 void warder_run_free(struct warder_run *run)
 {
-	if (!run)
+	if (!run || run->tmpl->owner_pid != getpid())
 		return;
-	jail_run_free(run->jail);
-	free(run);
+	/* Somebody waits for it: he gets a result soon, and lets go of it last. */
+	if (atomic_load(&run->users) > 1)
+		jail_cancel(run->jail);
+	release_run(run);
 }

@@ -13,7 +13,10 @@
  * child of the calling process: it raises SIGCHLD when it ends, and a host that waits for any child may reap it, which
  * does no harm. The wall time holds also if warder_wait() is called late, or an on_output does not return: then the
  * jail's init ends the run, up to two seconds later.
- * Templates and runs belong to the process that made them: what it forks must neither use nor free them.
+ * Templates and runs belong to the process that made them. In what it forks, launch and wait are refused, and _free does
+ * nothing (a fork that lives on keeps the memory and the descriptors).
+ * Wrong use that can be seen is an error (INVALID_REQUEST, CONFLICT) and harms nothing: NULL where there must be something, a
+ * struct without its size, a second wait, also at the same time in another thread. What was freed may not be used.
  * Functions return 0, or -1 with *err filled (err may not be NULL). Strings returned as `const char *` belong to
  * the object and live as long as it does. Every _free accepts NULL.
  */
@@ -95,7 +98,7 @@ struct warder_options {
  * copied. -1: UNSUPPORTED_POLICY names every required field that cannot be enforced here; nothing was started. */
 WARDER_API int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
 			      struct warder_template **ret, struct warder_error *err);
-/* To be called after every run of it is freed. */
+/* Runs of it may still live: the last one that is freed takes it along. Only launching is over. */
 WARDER_API void warder_template_free(struct warder_template *tmpl);
 
 /* ---- run ---- */
@@ -130,9 +133,10 @@ WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_c
  * is owned by the caller. A program's own failure is a result, not an error. -1: something of the run could not be removed
  * from the host; the text says what, and there is no result. */
 WARDER_API int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err);
-/* End the run from any thread or signal handler. */
+/* End the run from any thread or signal handler. NULL: nothing. */
 WARDER_API void warder_cancel(struct warder_run *run);
-/* Ends the run if it still lives. */
+/* Ends the run if it still lives. While warder_wait() is at work on it, in another thread or in the on_output that calls
+ * this, the run is cancelled, and gone when warder_wait() returns its result. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- result ---- */

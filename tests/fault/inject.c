@@ -207,6 +207,7 @@ static bool enter(struct tracer *tracer, struct traced *traced)
 	struct user_regs_struct regs;
 	const struct call *call;
 	unsigned int choice;
+	int kind;
 
 	if (*what->stop || ptrace(PTRACE_GETREGS, traced->pid, 0, &regs) < 0)
 		return true;
@@ -215,9 +216,11 @@ static bool enter(struct tracer *tracer, struct traced *traced)
 		return true;
 	if (what->kill && traced->pid != tracer->main_pid)
 		return true;
-	if (report->calls < INJECT_LOG_MAX && call)
-		report->log[report->calls] =
-		    (unsigned short)((call - calls) * INJECT_WHO_COUNT + traced->who);
+	kind = call ? (int)(call - calls) * INJECT_WHO_COUNT + (int)traced->who : 0;
+	if (what->kind >= 0 && !what->kill && kind != what->kind)
+		return true;
+	if (report->calls < INJECT_LOG_MAX)
+		report->log[report->calls] = (unsigned short)kind;
 	if (traced->who == INJECT_INIT && !report->spawned)
 		report->spawned = report->calls;
 	report->calls++;

@@ -18,6 +18,7 @@ enum inject_who { INJECT_SUPERVISOR, INJECT_HELPER, INJECT_INIT, INJECT_PAYLOAD,
 
 struct inject {
 	unsigned int at;     /* 1...; 0: only count */
+	int kind;            /* count only calls of this kind (see `log`); -1: all */
 	unsigned int choice; /* which of the call's errors, counted round */
 	bool kill;
 	bool follow;

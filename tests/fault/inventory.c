@@ -75,8 +75,13 @@ static void add_namespaces(struct inventory *inventory, int pid)
 static void add_process(struct inventory *inventory, int pid, const char *why)
 {
 	char name[64];
+	char known[32];
 	char state;
 
+	snprintf(known, sizeof(known), "process %d (", pid);
+	for (size_t i = 0; i < inventory->count; i++)
+		if (strncmp(inventory->lines[i], known, strlen(known)) == 0)
+			return; /* it is in several hierarchies */
 	if (!read_stat(pid, name, &state))
 		return;
 	add(inventory, "process %d (%s, state %c, %s)", pid, name, state, why);

@@ -351,9 +351,8 @@ static inline bool stage_same_row(size_t i, const struct policy_receipt_row *row
 	       strcmp(row->requested, wanted->requested) == 0 &&
 	       (is_limit || strcmp(row->mechanism, wanted->mechanism) == 0) &&
 	       (stage_reference.varies[i] || row->status == POLICY_RECEIPT_NOT_ENFORCED /* why: in words */ ||
-		/* None is none, whatever says so: the limit, or a host without swap. */
-		(strcmp(row->control, "limits.swap") == 0 && row->value[0] == '0' &&
-		 wanted->value[0] == '0') ||
+		/* A limit of none, and a host that has none, are the same. */
+		(strcmp(row->control, "limits.swap") == 0 && strncmp(row->value, "0: ", 3) == 0) ||
 		strcmp(row->value, wanted->value) == 0);
 }
 

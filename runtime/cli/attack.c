@@ -384,7 +384,7 @@ static int prepare_less(const struct attack *attack, const struct policy *policy
 static int prepare(struct attack *attack, struct policy *policy, struct warder_error *err)
 {
 	const uint64_t cpu_time = policy->limits.cpu_time_us;
-	char workspace[96];
+	char workspace[sizeof(attack->marks.dir) + 32];
 
 	/* A preset that wants a workspace names none: an empty one. */
 	if (policy->filesystem.workspace != POLICY_WORKSPACE_NONE && !policy->filesystem.workspace_root) {

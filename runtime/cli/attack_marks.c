@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,8 +22,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "jail/cgroup_file.h"
 #include "runtime/cli/file.h"
 
+#define NAME_PREFIX     "warder-attack-" /* then as in the name of a cgroup's leaf */
+#define OWNER_PREFIX    "warder-"
+#define DEPTH_MAX       8 /* of the directory of the marks */
 #define SECRET_VARIABLE "WARDER_ATTACK_SECRET"
 #define START_MS        20000 /* for the neighbour, on a slow machine */
 
@@ -40,6 +45,80 @@ static void add_text(struct attack_marks *marks, const char *format, ...)
 	va_end(args);
 }
 
+/* ---- the directory, and those that dead drivers left ---- */
+
+/* Nothing is followed, and what is in use stays. */
+static void empty_directory(int dir_fd, int depth)
+{
+	DIR *dir = fdopendir(fcntl(dir_fd, F_DUPFD_CLOEXEC, 3));
+	const struct dirent *item;
+
+	while (dir && (item = readdir(dir)) != NULL) {
+		owned_fd int below_fd = -1;
+
+		if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0 ||
+		    unlinkat(dir_fd, item->d_name, 0) == 0 || depth == 0)
+			continue;
+		below_fd = openat(dir_fd, item->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below_fd >= 0)
+			empty_directory(below_fd, depth - 1);
+		unlinkat(dir_fd, item->d_name, AT_REMOVEDIR);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* Only a directory, and only one of this user's: in /tmp anybody may make one of that name. */
+static void remove_directory(int parent_fd, const char *name)
+{
+	owned_fd int dir_fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (dir_fd < 0 || fstat(dir_fd, &st) != 0 || st.st_uid != geteuid())
+		return;
+	empty_directory(dir_fd, DEPTH_MAX);
+	unlinkat(parent_fd, name, AT_REMOVEDIR);
+}
+
+/* Whether the name is that of a driver's directory whose driver is certainly gone. */
+static bool is_left_over(const char *name)
+{
+	char text[NAME_MAX + 1];
+	struct cgroup_owner owner;
+
+	if (strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0)
+		return false;
+	snprintf(text, sizeof(text), OWNER_PREFIX "%s", name + strlen(NAME_PREFIX));
+	text[strcspn(text, ".")] = '\0';
+	return cgroup_text_owner(text, &owner) && !cgroup_owner_lives(&owner);
+}
+
+static void remove_left_over(void)
+{
+	DIR *dir = opendir("/tmp");
+	const struct dirent *item;
+
+	while (dir && (item = readdir(dir)) != NULL)
+		if (is_left_over(item->d_name))
+			remove_directory(dirfd(dir), item->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static int choose_token(struct attack_marks *marks)
+{
+	struct cgroup_owner self = { .pid = getpid(), .space = cgroup_space() };
+	struct cgroup_process process;
+	char name[CGROUP_NAME_MAX];
+
+	if (cgroup_process_read(self.pid, &process) != 0)
+		return -1;
+	self.start_time = process.start_time;
+	cgroup_text_name(&self, name);
+	snprintf(marks->token, sizeof(marks->token), NAME_PREFIX "%.80s", name + strlen(OWNER_PREFIX));
+	return 0;
+}
+
 /* ---- single marks ---- */
 
 static int make_directory(struct attack_marks *marks)
@@ -55,7 +134,7 @@ static int make_directory(struct attack_marks *marks)
 		return -1;
 	}
 	snprintf(path, sizeof(path), "%s/secret", marks->dir);
-	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -1;
 	status = file_write_all(fd, secret, strlen(secret)) | fchmod(fd, 0644) | chmod(marks->dir, 0755);
@@ -146,8 +225,9 @@ int attack_marks_make(struct attack_marks *ret, struct warder_error *err)
 	memset(ret, 0, sizeof(*ret));
 	ret->listen_fd = ret->abstract_fd = ret->leaked_fds[0] = ret->leaked_fds[1] = -1;
 	ret->inside.input_fd = ret->outside.input_fd = -1;
-	snprintf(ret->token, sizeof(ret->token), "warder-attack-%d", (int)getpid());
-	if (make_directory(ret) != 0 || make_sleeper(ret) != 0 || make_sockets(ret) != 0) {
+	remove_left_over();
+	if (choose_token(ret) != 0 || make_directory(ret) != 0 || make_sleeper(ret) != 0 ||
+	    make_sockets(ret) != 0) {
 		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--attack", errno,
 				"cannot prepare what attempts are to find");
 		attack_marks_remove(ret, &(struct warder_error){ 0 });
@@ -188,7 +268,7 @@ void attack_marks_limits(struct attack_marks *marks, const struct jail_plan *pla
 static int read_facts(struct attack_neighbour *neighbour, int fd)
 {
 	struct pollfd waiting = { .fd = fd, .events = POLLIN };
-	char line[160];
+	char line[256];
 	size_t len = 0;
 	char *at = line;
 	const char *word;
@@ -217,7 +297,6 @@ static int start_neighbour(struct attack_neighbour *neighbour, const char *path,
 	}
 	neighbour->pid = fork();
 	if (neighbour->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		dup2(in[0], STDIN_FILENO);
 		dup2(out[1], STDOUT_FILENO);
 		execv(path, argv);
@@ -239,8 +318,8 @@ static void end_neighbour(struct attack_neighbour *neighbour)
 	neighbour->pid = 0;
 }
 
-/* Its arguments as the kernel shows them, joined by blanks. */
-static bool read_arguments(const char *pid, char *buf, size_t len)
+/* Its arguments as the kernel shows them, each ended by a NUL. Their length; 0: there are none. */
+static size_t read_arguments(const char *pid, char *buf, size_t len)
 {
 	char path[64];
 	owned_fd int fd = -1;
@@ -250,25 +329,33 @@ static bool read_arguments(const char *pid, char *buf, size_t len)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, buf, len - 1);
 	if (n <= 0)
-		return false;
+		return 0;
 	buf[n] = '\0';
-	for (ssize_t i = 0; i < n; i++)
-		if (!buf[i])
-			buf[i] = ' ';
-	return true;
+	return (size_t)n;
+}
+
+static bool has_argument(const char *buf, size_t len, const char *wanted)
+{
+	for (const char *at = buf; at < buf + len; at += strlen(at) + 1)
+		if (strcmp(at, wanted) == 0)
+			return true;
+	return false;
 }
 
 /* The program of the second jail, by its arguments: no process of ours is its parent. */
-static void find_program(struct attack_neighbour *neighbour, const char *arguments)
+static void find_program(struct attack_neighbour *neighbour, const char *program, const char *name)
 {
 	DIR *dir = opendir("/proc");
 	const struct dirent *item;
 	char text[4096], path[64];
 	struct stat st;
+	size_t len;
 
 	while (dir && (item = readdir(dir)) != NULL) {
-		if (atoi(item->d_name) <= 0 || !read_arguments(item->d_name, text, sizeof(text)) ||
-		    strncmp(text, arguments, strlen(arguments)) != 0)
+		if (atoi(item->d_name) <= 0)
+			continue;
+		len = read_arguments(item->d_name, text, sizeof(text));
+		if (!len || strcmp(text, program) != 0 || !has_argument(text, len, name))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%.20s", item->d_name);
 		if (stat(path, &st) != 0)
@@ -295,7 +382,7 @@ static int write_policy(const struct attack_marks *marks, const struct policy *p
 		return -1;
 	snprintf(path, len, "%s/policy.json", marks->dir);
 	json = policy_encode(&long_lived);
-	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 	status = json && fd >= 0 ? file_write_all(fd, json, strlen(json)) : -1;
 	free(json);
 	return status == 0 ? 0
@@ -305,7 +392,7 @@ static int write_policy(const struct attack_marks *marks, const struct policy *p
 int attack_marks_neighbours(struct attack_marks *marks, const struct policy *policy, const char *program,
 			    const char *cgroup_parent, struct warder_error *err)
 {
-	char path[128], name[80], arguments[512];
+	char path[sizeof(marks->dir) + 16], name[sizeof(marks->inside.facts[0])];
 	char *run[] = { (char *)"warder",
 			(char *)"run",
 			(char *)"--policy",
@@ -333,18 +420,16 @@ int attack_marks_neighbours(struct attack_marks *marks, const struct policy *pol
 	if (!cgroup_parent)
 		memmove(&run[7], &run[9], 5 * sizeof(run[0]));
 	snprintf(name, sizeof(name), "neighbour=%s-inside", marks->token);
-	snprintf(marks->inside.facts[4], sizeof(marks->inside.facts[4]), "%.63s", name);
-	snprintf(arguments, sizeof(arguments), "%.400s --neighbour %s", program, name);
+	snprintf(marks->inside.facts[4], sizeof(marks->inside.facts[4]), "%s", name);
 	if (start_neighbour(&marks->inside, "/proc/self/exe", run) != 0) {
 		end_neighbour(&marks->inside);
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "--attack", "the second jail did not start");
 	}
-	find_program(&marks->inside, arguments);
+	find_program(&marks->inside, program, name);
 	snprintf(name, sizeof(name), "neighbour=%s-outside", marks->token);
-	snprintf(marks->outside.facts[4], sizeof(marks->outside.facts[4]), "%.63s", name);
-	snprintf(arguments, sizeof(arguments), "%.400s --neighbour %s", program, name);
+	snprintf(marks->outside.facts[4], sizeof(marks->outside.facts[4]), "%s", name);
 	if (start_neighbour(&marks->outside, program, plain) == 0)
-		find_program(&marks->outside, arguments);
+		find_program(&marks->outside, program, name);
 	else
 		end_neighbour(&marks->outside);
 	return 0;
@@ -385,30 +470,17 @@ pid_t attack_marks_survivor(const struct attack_marks *marks)
 	DIR *dir = opendir("/proc");
 	const struct dirent *item;
 	pid_t found = 0;
-	char text[4096];
+	char text[8192];
 
 	while (dir && !found && (item = readdir(dir)) != NULL) {
-		if (atoi(item->d_name) > 0 && read_arguments(item->d_name, text, sizeof(text)) &&
-		    strstr(text, marks->token) && !strstr(text, "--neighbour"))
+		size_t len = atoi(item->d_name) > 0 ? read_arguments(item->d_name, text, sizeof(text)) : 0;
+
+		if (has_argument(text, len, marks->token) && !has_argument(text, len, "--neighbour"))
 			found = (pid_t)atoi(item->d_name);
 	}
 	if (dir)
 		closedir(dir);
 	return found;
-}
-
-static void remove_directory(const struct attack_marks *marks)
-{
-	static const char *const names[] = { "secret", "policy.json", "workspace/.warder-attempt" };
-	char path[sizeof(marks->dir) + 64];
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", marks->dir, names[i]);
-		unlink(path);
-	}
-	snprintf(path, sizeof(path), "%s/workspace", marks->dir);
-	rmdir(path);
-	rmdir(marks->dir);
 }
 
 int attack_marks_remove(struct attack_marks *marks, struct warder_error *err)
@@ -428,7 +500,7 @@ int attack_marks_remove(struct attack_marks *marks, struct warder_error *err)
 	fd_done(&marks->leaked_fds[0]);
 	fd_done(&marks->leaked_fds[1]);
 	if (marks->dir[0])
-		remove_directory(marks);
+		remove_directory(AT_FDCWD, marks->dir);
 	if (intact)
 		return 0;
 	return error_set(err, WARDER_ERROR_INTERNAL, "--attack", "an attempt changed the host");

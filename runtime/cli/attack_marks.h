@@ -1,10 +1,12 @@
 /*
  * attack_marks: what is put on the host for attempts to find. Private to cli/.
  *
- * Life: attack_marks_make() -> jails are attacked, with the marks as arguments of the attempts -> attack_marks_remove().
+ * Life: attack_marks_make() -> jails are attacked, with the marks as arguments of the attempts ->
+ * attack_marks_remove().
  * All of it is harmless to others: a directory below /tmp, a process that sleeps, two listening sockets of which one
  * is local and one on 127.0.0.1, a System V segment that is already marked for removal, two descriptors, a variable of the
- * environment. The processes end with the driver, however it ends.
+ * environment. The processes end with the driver, however it ends: by a signal of the kernel, or because
+ * their input ends. The directory of one that was killed is removed by the next attack.
  */
 #ifndef WARDER_RUNTIME_CLI_ATTACK_MARKS_H
 #define WARDER_RUNTIME_CLI_ATTACK_MARKS_H
@@ -17,14 +19,15 @@
 #define ATTACK_ARGUMENTS_MAX 32
 
 struct attack_neighbour {
-	pid_t pid;         /* its supervisor, or itself outside; 0: there is none */
-	int input_fd;      /* owned; -1. Closing it ends the neighbour */
-	char facts[5][64]; /* "neighbour-port=..." and so on */
+	pid_t pid;          /* its supervisor, or itself outside; 0: there is none */
+	int input_fd;       /* owned; -1. Closing it ends the neighbour */
+	char facts[5][128]; /* "neighbour-port=..." and so on */
 };
 
 struct attack_marks {
-	char dir[64];   /* "" before it is made */
-	char token[48]; /* an argument of every process that belongs to the attack */
+	char dir[128]; /* "" before it is made */
+	char token
+	    [104]; /* an argument of every process that belongs to the attack; names this process and its start */
 	char home[160];
 	pid_t sleeper;
 	int listen_fd, abstract_fd, leaked_fds[2]; /* -1: not there */

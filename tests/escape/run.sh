@@ -173,17 +173,54 @@ refuses_without_program() {
 	[ "${PIPESTATUS[0]}" = 125 ]
 }
 
+# An attack in the background that is under way, as $pid.
+begin() {
+	: >"$results/out"
+	"$warder" doctor --attack >>"$results/out" 2>&1 &
+	pid=$!
+	while [ "$(wc -l <"$results/out")" -lt 8 ] && kill -0 "$pid"; do sleep 0.05; done
+}
+
 # Interrupted, it takes away what it put on the host.
 cleans_up() {
 	local pid status
-	"$warder" doctor --attack >"$results/out" 2>&1 &
-	pid=$!
-	while [ "$(wc -l <"$results/out")" -lt 8 ] && kill -0 $pid; do sleep 0.05; done
-	kill -TERM $pid
-	wait $pid
+	begin
+	kill -TERM "$pid"
+	wait "$pid"
 	status=$?
 	echo "status $status" && left
 	[ $status = 143 ] && ! left
+}
+
+# Killed, it leaves a directory, which the next attack removes; but no directory of others, nor through a link.
+cleans_up_later() {
+	local pid dir planted link status
+	begin
+	kill -KILL "$pid"
+	wait "$pid"
+	dir=$(compgen -G "/tmp/warder-attack-$pid-*") || return
+	planted=${dir%.*}.planted link=${dir%.*}.linked
+	setpriv --reuid=65534 --regid=65534 --clear-groups mkdir -m 777 "$planted" && echo ours >"$planted/file"
+	mkdir "$results/linked" && echo ours >"$results/linked/file" && ln -s "$results/linked" "$link"
+	for ((i = 0; i < 600; i++)); do
+		grep -qsF "${dir##*/}" /proc/[0-9]*/cmdline || break
+		sleep 0.1
+	done
+	ls "$dir" && ! compgen -G '/dev/shm/warder-att*' && [ ! -e "$dir/${dir##*/}-outside" ] && cleans_up_after "$dir"
+	status=$?
+	[ "$(cat "$planted/file" "$link/file")" = $'ours\nours' ] || status=1
+	rm -r "$planted" "$link"
+	"$warder" doctor --clean | tail -n 3
+	return "$status"
+}
+
+# The next attack, ended as soon as it has begun.
+cleans_up_after() {
+	local pid
+	begin
+	kill -TERM "$pid"
+	wait "$pid"
+	[ ! -e "$1" ]
 }
 
 # What attacks may have put into directories that are everybody's; fails if there is nothing.
@@ -275,6 +312,7 @@ fi
 if $root; then
 	check "driver: an attack leaves nothing" eval '! left'
 	check "driver: an interrupted attack leaves nothing" cleans_up
+	check "driver: the next attack removes what a killed one left" cleans_up_later
 	check "driver: attempts outside follow no link of others" follows_no_link
 	[ -n "$scratch" ] || { scratch=$(mktemp -d /srv/warder-escape.XXXXXX) && chmod 755 "$scratch"; }
 	test_driver

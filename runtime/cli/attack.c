@@ -29,6 +29,7 @@
 #include "runtime/cli/attack_marks.h"
 #include "runtime/cli/attack_table.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/ending.h"
 #include "runtime/cli/term.h"
 #include "runtime/preparation.h"
 
@@ -78,26 +79,12 @@ struct attack {
 	size_t count[STATE_COUNT];
 };
 
-static volatile sig_atomic_t caught;
 static struct jail_run *volatile running;
 
-static void on_signal(int signal)
+static void cancel_running(void)
 {
-	int saved = errno;
-
-	caught = signal;
 	if (running)
 		jail_cancel(running);
-	errno = saved;
-}
-
-static void catch_signals(void)
-{
-	static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
-	const struct sigaction action = { .sa_handler = on_signal };
-
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		sigaction(ending[i], &action, NULL);
 }
 
 /* ---- answers ---- */
@@ -223,7 +210,7 @@ static int try_inside(struct attack *attack, const struct attack_row *row, struc
 	if (jail_launch(place->tmpl, &command, &run, err) != 0)
 		return error_context(err, "%s", row->name);
 	running = run;
-	if (caught)
+	if (ending_signal())
 		jail_cancel(run);
 	status = jail_supervise(run, &outcome, err);
 	running = NULL;
@@ -532,7 +519,7 @@ static int try_all(struct attack *attack, struct warder_error *err)
 		finding->row = &attack->table.rows[i];
 		if (try_row(attack, finding, err) != 0)
 			return -1;
-		if (caught)
+		if (ending_signal())
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "interrupted");
 		attack->count[finding->state]++;
 		if (!attack->request->json)
@@ -580,7 +567,7 @@ int attack_command(struct request *request, struct policy *policy)
 	struct warder_error err = { 0 };
 	int status;
 
-	catch_signals();
+	ending_catch(cancel_running);
 	attack.storms_panic = is_user_mode_linux();
 	status = run_attack(&attack, policy, &err);
 	if (status == 0 && request->json)
@@ -592,8 +579,8 @@ int attack_command(struct request *request, struct policy *policy)
 	place_done(&attack.thrifty);
 	attack_table_done(&attack.table);
 	free(attack.findings);
-	if (caught)
-		return 128 + caught;
+	if (ending_signal())
+		return 128 + ending_signal();
 	if (status != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
 	return attack.count[STATE_OPEN] ? 1 : 0;

@@ -257,7 +257,8 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 
 /* ---- the table ---- */
 
-#define POLICY_FLAG (FLAG_RUN | FLAG_EXPLAIN | FLAG_DOCTOR)
+#define USES_POLICY (FLAG_RUN | FLAG_EXPLAIN | FLAG_DOCTOR)
+#define POLICY_FLAG (USES_POLICY | FLAG_SHAPES)
 #define EVERY       (FLAG_RUN | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION)
 
 static const struct flag flags[] = {
@@ -296,12 +297,12 @@ static const struct flag flags[] = {
 	  change_enforcement },
 	{ POLICY_FLAG, "--ceiling", "FILE", NULL, "the most a policy may ask (default: " DEFAULT_CEILING ")",
 	  choose_ceiling },
-	{ POLICY_FLAG, "--cgroup-parent", "DIR", NULL,
+	{ USES_POLICY, "--cgroup-parent", "DIR", NULL,
 	  "cgroup below which jails go (default: $WARDER_CGROUP_PARENT)", choose_cgroup_parent },
 	{ FLAG_RUN, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
 	  choose_receipt },
 	{ FLAG_EXPLAIN, "--backend", "NAME", NULL, "backend to explain: local", choose_backend },
-	{ POLICY_FLAG, "--json", NULL, NULL, "one JSON object on standard output instead", choose_json },
+	{ USES_POLICY, "--json", NULL, NULL, "one JSON object on standard output instead", choose_json },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what dead supervisors left", choose_clean },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,
 	  "try hostile code under the policy that the other flags make (default: strict)", choose_attack },
@@ -390,9 +391,7 @@ static int apply(struct request *request, const struct flag *flag, const char *v
 	int (*use)(struct request *, const struct flag *, const char *, struct warder_error *) =
 	    changing ? flag->change : flag->choose;
 
-	if ((flag->commands & POLICY_FLAG) == POLICY_FLAG && flag->choose != choose_cgroup_parent &&
-	    flag->choose != choose_json && !(flag->commands & FLAG_POLICY))
-		request->shapes_policy = true;
+	request->shapes_policy |= (flag->commands & FLAG_SHAPES) != 0;
 	if (!use || use(request, flag, value, err) == 0)
 		return 0;
 	return error_context(err, "%s%s%.80s", flag->name, value ? " " : "", value ? value : "");

@@ -21,6 +21,7 @@ enum flag_command {
 	FLAG_POLICY = 4,
 	FLAG_DOCTOR = 8,
 	FLAG_COMPLETION = 16,
+	FLAG_SHAPES = 32, /* no command: the flag has a part in what policy is made */
 };
 
 struct request {

@@ -18,38 +18,26 @@
 
 #include "base/fd.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/ending.h"
 #include "runtime/cli/file.h"
 #include "runtime/cli/term.h"
 #include "runtime/result.h"
 
-static volatile sig_atomic_t caught;
 static struct warder_run *volatile running;
 
-static void on_signal(int signal)
+static void cancel_run(void)
 {
-	int saved = errno;
-
-	if (!caught)
-		caught = signal;
 	if (running)
 		warder_cancel(running);
-	errno = saved;
 }
 
 static void catch_signals(void)
 {
-	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction action = { .sa_handler = SIG_IGN };
-	struct sigaction before;
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 
-	sigaction(SIGPIPE, &action, NULL);
-	sigaction(SIGXFSZ, &action, NULL); /* the caller's limit: told as an error of the write */
-	action.sa_handler = on_signal;
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
-		sigaction(ending[i], NULL, &before);
-		if (before.sa_handler != SIG_IGN)
-			sigaction(ending[i], &action, NULL);
-	}
+	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL); /* the caller's limit: told as an error of the write */
+	ending_catch(cancel_run);
 }
 
 struct session {
@@ -98,7 +86,7 @@ static void tell_cause(const struct jail_outcome *outcome, const struct policy *
 static void tell(const struct session *session, const struct warder_result *result)
 {
 	tell_truncation(result);
-	if (session->write_error == EPIPE || caught)
+	if (session->write_error == EPIPE || ending_signal())
 		return;
 	if (session->write_error)
 		term_complain("the program's output cannot be written: %s", strerror(session->write_error));
@@ -114,8 +102,8 @@ static int exit_status(const struct session *session, const struct jail_outcome 
 		return 124;
 	case JAIL_CAUSE_CANCELLED:
 	case JAIL_CAUSE_SUPERVISOR:
-		if (caught)
-			return 128 + caught;
+		if (ending_signal())
+			return 128 + ending_signal();
 		return 128 + (session->write_error == EPIPE ? SIGPIPE : SIGKILL);
 	case JAIL_CAUSE_MEMORY:
 	case JAIL_CAUSE_OUTPUT:
@@ -212,7 +200,7 @@ static int wait_for(struct session *session, struct warder_run *run)
 	int status;
 
 	running = run;
-	if (caught)
+	if (ending_signal())
 		warder_cancel(run);
 	status = warder_wait(run, &result, &err);
 	running = NULL;
@@ -238,10 +226,10 @@ static int launch(struct session *session, struct warder_template *tmpl)
 	struct warder_run *run = NULL;
 	int status;
 
-	if (caught) {
+	if (ending_signal()) {
 		error_set(&err, WARDER_ERROR_UNAVAILABLE, NULL, "a signal came before the start");
 		receipt_of_refusal(session, &err);
-		return 128 + caught;
+		return 128 + ending_signal();
 	}
 	if (warder_launch(tmpl, &command, &run, &err) != 0)
 		return refuse(session, &err, error_exit_status(err.code));

@@ -224,6 +224,23 @@ static int try_inside(struct attack *attack, const struct attack_row *row, struc
 
 /* ---- judging ---- */
 
+/* Whether the policy denies the attempt's call by name; of a row that does not tell its call it may be any. */
+static bool may_be_denied(const struct attack_row *row, const struct policy_strings *deny)
+{
+	bool tells = false;
+
+	for (const char *at = row->allowed; *at; at += strcspn(at, "|"), at += *at == '|') {
+		if (strncmp(at, "call=", 5) != 0)
+			continue;
+		tells = true;
+		for (size_t i = 0; i < deny->count; i++)
+			if (strcspn(at + 5, "|") == strlen(deny->items[i]) &&
+			    strncmp(at + 5, deny->items[i], strlen(deny->items[i])) == 0)
+				return true;
+	}
+	return !tells && deny->count > 0;
+}
+
 /* Where the policy kills for a denied call, and where it denies calls by name, that is as sound. */
 static bool is_sound(const struct attack *attack, const struct attack_row *row, const char *word)
 {
@@ -234,8 +251,8 @@ static bool is_sound(const struct attack *attack, const struct attack_row *row, 
 		return true;
 	if (filtered && strcmp(word, "SIGSYS") == 0)
 		return policy->syscalls.on_violation == POLICY_VIOLATION_KILL &&
-		       (policy->syscalls.deny.count > 0 || attack_has_word(row->answer, "EPERM"));
-	return filtered && strcmp(word, "EPERM") == 0 && policy->syscalls.deny.count > 0;
+		       (may_be_denied(row, &policy->syscalls.deny) || attack_has_word(row->answer, "EPERM"));
+	return filtered && strcmp(word, "EPERM") == 0 && may_be_denied(row, &policy->syscalls.deny);
 }
 
 /* Why it cannot be tried; NULL: it can. */

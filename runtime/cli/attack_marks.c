@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
@@ -22,12 +23,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "jail/cgroup_file.h"
 #include "runtime/cli/file.h"
 
-#define NAME_PREFIX     "warder-attack-" /* then as in the name of a cgroup's leaf */
-#define OWNER_PREFIX    "warder-"
-#define DEPTH_MAX       8 /* of the directory of the marks */
+#define NAME_PREFIX     "warder-attack-" /* then the driver's id and start */
+#define DEPTH_MAX       8                /* of the directory of the marks */
 #define SECRET_VARIABLE "WARDER_ATTACK_SECRET"
 #define START_MS        20000 /* for the neighbour, on a slow machine */
 
@@ -80,17 +79,39 @@ static void remove_directory(int parent_fd, const char *name)
 	unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
 
-/* Whether the name is that of a driver's directory whose driver is certainly gone. */
-static bool is_left_over(const char *name)
+/* When a process started, in ticks since boot: field 22 of its stat, counted behind its name. 0: it is gone. */
+static unsigned long long start_of(long pid)
 {
-	char text[NAME_MAX + 1];
-	struct cgroup_owner owner;
+	char path[64], text[1024];
+	owned_fd int fd = -1;
+	unsigned long long start = 0;
+	const char *at;
+	ssize_t n;
 
-	if (strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0)
+	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		start = strtoull(at, NULL, 10);
+	return start;
+}
+
+/* Whether the name is that of a driver's directory whose driver is gone, and nothing of it is left to hold it: a
+ * driver that counts its processes otherwise, in another pid namespace, is known by its lock. */
+static bool is_left_over(int parent_fd, const char *name)
+{
+	owned_fd int dir_fd = -1;
+	unsigned long long start;
+	long pid;
+
+	if (sscanf(name, NAME_PREFIX "%ld-%llu.", &pid, &start) != 2 || start_of(pid) == start)
 		return false;
-	snprintf(text, sizeof(text), OWNER_PREFIX "%s", name + strlen(NAME_PREFIX));
-	text[strcspn(text, ".")] = '\0';
-	return cgroup_text_owner(text, &owner) && !cgroup_owner_lives(&owner);
+	dir_fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return dir_fd >= 0 && flock(dir_fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 static void remove_left_over(void)
@@ -99,24 +120,10 @@ static void remove_left_over(void)
 	const struct dirent *item;
 
 	while (dir && (item = readdir(dir)) != NULL)
-		if (is_left_over(item->d_name))
+		if (is_left_over(dirfd(dir), item->d_name))
 			remove_directory(dirfd(dir), item->d_name);
 	if (dir)
 		closedir(dir);
-}
-
-static int choose_token(struct attack_marks *marks)
-{
-	struct cgroup_owner self = { .pid = getpid(), .space = cgroup_space() };
-	struct cgroup_process process;
-	char name[CGROUP_NAME_MAX];
-
-	if (cgroup_process_read(self.pid, &process) != 0)
-		return -1;
-	self.start_time = process.start_time;
-	cgroup_text_name(&self, name);
-	snprintf(marks->token, sizeof(marks->token), NAME_PREFIX "%.80s", name + strlen(OWNER_PREFIX));
-	return 0;
 }
 
 /* ---- single marks ---- */
@@ -133,6 +140,9 @@ static int make_directory(struct attack_marks *marks)
 		marks->dir[0] = '\0';
 		return -1;
 	}
+	marks->lock_fd = open(marks->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (marks->lock_fd < 0 || flock(marks->lock_fd, LOCK_EX) != 0)
+		return -1;
 	snprintf(path, sizeof(path), "%s/secret", marks->dir);
 	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
 	if (fd < 0)
@@ -225,9 +235,10 @@ int attack_marks_make(struct attack_marks *ret, struct warder_error *err)
 	memset(ret, 0, sizeof(*ret));
 	ret->listen_fd = ret->abstract_fd = ret->leaked_fds[0] = ret->leaked_fds[1] = -1;
 	ret->inside.input_fd = ret->outside.input_fd = -1;
+	ret->lock_fd = -1;
 	remove_left_over();
-	if (choose_token(ret) != 0 || make_directory(ret) != 0 || make_sleeper(ret) != 0 ||
-	    make_sockets(ret) != 0) {
+	snprintf(ret->token, sizeof(ret->token), NAME_PREFIX "%d-%llu", (int)getpid(), start_of(getpid()));
+	if (make_directory(ret) != 0 || make_sleeper(ret) != 0 || make_sockets(ret) != 0) {
 		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--attack", errno,
 				"cannot prepare what attempts are to find");
 		attack_marks_remove(ret, &(struct warder_error){ 0 });
@@ -497,6 +508,7 @@ int attack_marks_remove(struct attack_marks *marks, struct warder_error *err)
 		shmdt(marks->shm_at);
 	fd_done(&marks->listen_fd);
 	fd_done(&marks->abstract_fd);
+	fd_done(&marks->lock_fd);
 	fd_done(&marks->leaked_fds[0]);
 	fd_done(&marks->leaked_fds[1]);
 	if (marks->dir[0])

@@ -30,6 +30,7 @@ struct attack_marks {
 	    [104]; /* an argument of every process that belongs to the attack; names this process and its start */
 	char home[160];
 	pid_t sleeper;
+	int lock_fd; /* of the directory, held as long as anything of the driver lives */
 	int listen_fd, abstract_fd, leaked_fds[2]; /* -1: not there */
 	int shm;
 	void *shm_at;

@@ -203,10 +203,10 @@ cleans_up_later() {
 	setpriv --reuid=65534 --regid=65534 --clear-groups mkdir -m 777 "$planted" && echo ours >"$planted/file"
 	mkdir "$results/linked" && echo ours >"$results/linked/file" && ln -s "$results/linked" "$link"
 	for ((i = 0; i < 600; i++)); do
-		grep -qsF "${dir##*/}" /proc/[0-9]*/cmdline || break
+		grep -qsF "$(basename "${dir%.*}")" /proc/[0-9]*/cmdline || break
 		sleep 0.1
 	done
-	ls "$dir" && ! compgen -G '/dev/shm/warder-att*' && [ ! -e "$dir/${dir##*/}-outside" ] && cleans_up_after "$dir"
+	ls "$dir" && ! compgen -G "/dev/shm/warder-attack-$pid-*" && [ ! -e "$dir/$(basename "${dir%.*}")-outside" ] && cleans_up_after "$dir"
 	status=$?
 	[ "$(cat "$planted/file" "$link/file")" = $'ours\nours' ] || status=1
 	rm -r "$planted" "$link"
@@ -223,25 +223,35 @@ cleans_up_after() {
 	[ ! -e "$1" ]
 }
 
-# What attacks may have put into directories that are everybody's; fails if there is nothing.
+# What attacks that are over may have put into directories that are everybody's; fails if there is nothing.
 left() {
-	compgen -G '/tmp/warder-att*' || compgen -G '/dev/shm/warder-att*'
+	local path pid found=1
+	for path in /tmp/warder-att* /dev/shm/warder-att*; do
+		pid=${path#*/warder-attack-}
+		[ -e "$path" ] && [ ! -e "/proc/${pid%%[!0-9]*}/stat" ] && echo "$path" && found=0
+	done
+	return $found
 }
 
 # Attempts that run outside use names that everybody can know: another user has links there, to a file that only we may change.
 # What the attempts are to do they do all the same, elsewhere.
 follows_no_link() {
 	local target=$results/target before status=0 row
-	local names="/tmp/warder-attempt /tmp/warder-attempt-suid /tmp/warder-attempt-node /tmp/warder-attempt-hole
+	local names="/tmp/warder-attempt-suid /tmp/warder-attempt-node /tmp/warder-attempt-hole
 		/tmp/warder-attempt-copy /tmp/warder-attempt-link /tmp/warder-attempt-a /tmp/warder-attempt-env
-		/tmp/warder-attempt-0 /tmp/warder-planted /dev/shm/warder-attempt-copy /dev/shm/warder-planted"
+		/tmp/warder-attempt-0 /tmp/warder-planted /dev/shm/warder-attempt-copy /dev/shm/warder-planted /tmp/warder-attempt"
 	chmod 711 "$results"
 	echo untouched >"$target" && chmod 600 "$target"
 	before=$(stat -c '%a %u %s %Y %Z' "$target")
 	mkdir "$results/dir"
 	echo secret >"$results/dir/secret"
 	for name in $names; do
-		setpriv --reuid=65534 --regid=65534 --clear-groups ln -s "$target" "$name" || return
+		if [ -e "$name" ]; then
+			echo "$name is there already"
+			names=$(tr -s " \t" "\n" <<<"$names" | grep -vxF "$name")
+			continue
+		fi
+		setpriv --reuid=65534 --regid=65534 --clear-groups ln -sT "$target" "$name" || return
 	done
 	for row in set-suid-bit create-suid-file make-character-device write-beyond-file-size execute-from-tmp execute-from-shm chroot \
 		mount-tmpfs fill-tmp read-file-by-link read-file-by-moved-directory; do

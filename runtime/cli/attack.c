@@ -1,9 +1,10 @@
 /*
  * attack: `warder doctor --attack`: hostile code, tried against the policy that is about to be used.
  *
- * For each row of the table of warder-attempts: it is run outside, as a plain child, to see that it would succeed
- * there; then in a fresh jail under the policy, of which only this differs: the program itself is shown, read-only,
- * and three attempts about time get less of it. Its answer is compared with the answers that the row calls sound:
+ * For each row of the table of warder-attempts: it is run outside, as a plain child, to see that it would
+ * succeed there; then in a fresh jail under the policy, of which only this differs: the program itself is
+ * shown, read-only, and three attempts about time get less of it. Its answer is compared with the answers
+ * that the row calls sound:
  *
  *   stopped   a sound answer inside, and it succeeded outside, or the row says why it is not run there
  *   NOT       anything else inside: the attempt succeeded, or was stopped by something that was not meant
@@ -224,7 +225,8 @@ static int try_inside(struct attack *attack, const struct attack_row *row, struc
 
 /* ---- judging ---- */
 
-/* Whether the policy denies the attempt's call by name; of a row that does not tell its call it may be any. */
+/* Whether the policy denies the attempt's call by name; of a row that does not tell its call it may be
+ * any. */
 static bool may_be_denied(const struct attack_row *row, const struct policy_strings *deny)
 {
 	bool tells = false;

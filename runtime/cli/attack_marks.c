@@ -79,7 +79,8 @@ static void remove_directory(int parent_fd, const char *name)
 	unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
 
-/* When a process started, in ticks since boot: field 22 of its stat, counted behind its name. 0: it is gone. */
+/* When a process started, in ticks since boot: field 22 of its stat, counted behind its name. 0: it is
+ * gone. */
 static unsigned long long start_of(long pid)
 {
 	char path[64], text[1024];
@@ -100,8 +101,8 @@ static unsigned long long start_of(long pid)
 	return start;
 }
 
-/* Whether the name is that of a driver's directory whose driver is gone, and nothing of it is left to hold it: a
- * driver that counts its processes otherwise, in another pid namespace, is known by its lock. */
+/* Whether the name is that of a driver's directory whose driver is gone, and nothing of it is left to hold
+ * it: a driver that counts its processes otherwise, in another pid namespace, is known by its lock. */
 static bool is_left_over(int parent_fd, const char *name)
 {
 	owned_fd int dir_fd = -1;
@@ -247,7 +248,8 @@ int attack_marks_make(struct attack_marks *ret, struct warder_error *err)
 	make_segment(ret);
 	make_leaks(ret);
 	make_words(ret);
-	/* What a caller may have, and a jail should not: an ignored signal, an odd mask, no address randomisation. */
+	/* What a caller may have, and a jail should not: an ignored signal, an odd mask, no address
+	 * randomisation. */
 	signal(SIGPIPE, SIG_IGN);
 	personality(ADDR_NO_RANDOMIZE);
 	umask(077);

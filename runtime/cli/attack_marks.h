@@ -3,10 +3,11 @@
  *
  * Life: attack_marks_make() -> jails are attacked, with the marks as arguments of the attempts ->
  * attack_marks_remove().
- * All of it is harmless to others: a directory below /tmp, a process that sleeps, two listening sockets of which one
- * is local and one on 127.0.0.1, a System V segment that is already marked for removal, two descriptors, a variable of the
- * environment. The processes end with the driver, however it ends: by a signal of the kernel, or because
- * their input ends. The directory of one that was killed is removed by the next attack.
+ * All of it is harmless to others: a directory below /tmp, a process that sleeps, two listening sockets of
+ * which one is local and one on 127.0.0.1, a System V segment that is already marked for removal, two
+ * descriptors, a variable of the environment. The processes end with the driver, however it ends: by a signal
+ * of the kernel, or because their input ends. The directory of one that was killed is removed by the next
+ * attack.
  */
 #ifndef WARDER_RUNTIME_CLI_ATTACK_MARKS_H
 #define WARDER_RUNTIME_CLI_ATTACK_MARKS_H
@@ -45,11 +46,12 @@ int attack_marks_make(struct attack_marks *ret, struct warder_error *err);
 int attack_marks_remove(struct attack_marks *marks, struct warder_error *err);
 /* Tell the attempts which limits there are. */
 void attack_marks_limits(struct attack_marks *marks, const struct jail_plan *plan);
-/* Start the second jail under the same policy, by running this tool, and one outside. Without it attempts that
- * need it are not tried; -1 with *err. */
+/* Start the second jail under the same policy, by running this tool, and one outside. Without it attempts
+ * that need it are not tried; -1 with *err. */
 int attack_marks_neighbours(struct attack_marks *marks, const struct policy *policy, const char *program,
 			    const char *cgroup_parent, struct warder_error *err);
-/* The arguments for an attempt (NULL-terminated, at most ATTACK_ARGUMENTS_MAX), after what the caller put first. */
+/* The arguments for an attempt (NULL-terminated, at most ATTACK_ARGUMENTS_MAX), after what the caller put
+ * first. */
 void attack_marks_arguments(struct attack_marks *marks, bool outside, char **argv, size_t used);
 /* Whether the marks are as they were made. */
 bool attack_marks_intact(const struct attack_marks *marks);

@@ -1,8 +1,8 @@
 /*
  * attack_table: reading the table, and judging it by the policy.
  *
- * An attempt that the policy allows is none: whoever asks for the host's network gets it. The program's table says in
- * words what allows an attempt; here each word is one row with a test.
+ * An attempt that the policy allows is none: whoever asks for the host's network gets it. The program's table
+ * says in words what allows an attempt; here each word is one row with a test.
  */
 #include "runtime/cli/attack_table.h"
 

@@ -1,20 +1,20 @@
 /*
  * attempts: what hostile code tries from inside a jail, as one table; `warder doctor --attack` drives it.
  *
- * A row is one attempt. Each group has a file, which ends with its rows; group.c lists the groups. The program
- * warder-attempts performs one attempt and says what answer it got:
+ * A row is one attempt. Each group has a file, which ends with its rows; group.c lists the groups. The
+ * program warder-attempts performs one attempt and says what answer it got:
  *
  *   warder-attempts --list                    the table, a row a line, fields separated by tabs (see main.c)
  *   warder-attempts NAME [KEY=VALUE...]       perform it; one line "NAME <tab> ANSWER <tab> note" on standard output
  *   warder-attempts --outside NAME [KEY=...]  the same outside of a jail, in private namespaces where the row says so
  *   warder-attempts --neighbour [KEY=...]     be the other jail: make what it has, say so, wait for the end of the input
  *
- * The driver runs each row twice: outside, to see that it would succeed without a jail, and in a fresh jail. What
- * does not succeed outside proves nothing about the jail, and the row is reported so. Marks (KEY=VALUE) are what the driver put
- * on the host to be found: see struct marks.
+ * The driver runs each row twice: outside, to see that it would succeed without a jail, and in a fresh jail.
+ * What does not succeed outside proves nothing about the jail, and the row is reported so. Marks (KEY=VALUE)
+ * are what the driver put on the host to be found: see struct marks.
  *
- * To add an attempt: write a function in the group's file (or use `call`, for a system call whose harmless arguments make
- * the kernel fail later than its check of privilege), and a row. Rules for the function:
+ * To add an attempt: write a function in the group's file (or use `call`, for a system call whose harmless
+ * arguments make the kernel fail later than its check of privilege), and a row. Rules for the function:
  *   - It runs outside as well, as root: what it does must be harmless or reversible there (write back what is there,
  *     give arguments that a later check refuses, open without writing), or the row says `not_outside` and why.
  *   - It is bounded, also where nothing stops it, and writes nowhere but /tmp and /dev/shm, where it makes files
@@ -46,8 +46,8 @@ enum outside {
 	OUTSIDE_NETWORK = 2, /* besides, in a network namespace of its own */
 };
 
-/* What the driver put on the host, and what is known of the policy. Strings are "" and numbers 0, ids -1, where not
- * given. */
+/* What the driver put on the host, and what is known of the policy. Strings are "" and numbers 0, ids -1,
+ * where not given. */
 struct marks {
 	const char *dir;  /* dir=: the host's directory of the marks, with a file "secret" for everybody */
 	const char *home; /* home=: the caller's home directory */
@@ -71,16 +71,18 @@ struct marks {
 struct attempt {
 	const char *name; /* stable, kebab-case */
 	const char *what; /* one line: what it tries */
-	/* What a sound jail answers; one of several separated by "|": an errno's name, "SIGSYS" (killed by it), "hidden",
-	 * "no-effect", "clean", or "limit:CAUSE" (the result of the run has that limit among those that were reached). */
+	/* What a sound jail answers; one of several separated by "|": an errno's name, "SIGSYS" (killed by
+	 * it), "hidden", "no-effect", "clean", or "limit:CAUSE" (the result of the run has that limit among
+	 * those that were reached). */
 	const char *answer;
 	const char *by;   /* the mechanism that stops it, for people */
 	const char *seen; /* a CVE, or who is open to it; or NULL */
-	/* What of a policy allows it, separated by "|"; NULL: nothing does. Words: see runtime/cli/attack_table.c. */
+	/* What of a policy allows it, separated by "|"; NULL: nothing does. Words: see
+	 * runtime/cli/attack_table.c. */
 	const char *allowed;
-	/* What it needs, separated by "|"; NULL: nothing. "spawn" (child processes), "neighbour" (the second jail),
-	 * "short" (a deadline of a second), "thrifty"
-	 * (CPU time of 300 ms), "storm" (many processes killed at once). */
+	/* What it needs, separated by "|"; NULL: nothing. "spawn" (child processes), "neighbour" (the second
+	 * jail), "short" (a deadline of a second), "thrifty" (CPU time of 300
+	 * ms), "storm" (many processes killed at once). */
 	const char *needs;
 	unsigned outside;        /* enum outside */
 	const char *not_outside; /* not run outside at all: why; or NULL */
@@ -118,12 +120,13 @@ int answer_of(long ret);
 int answer_past(long ret, int past);
 /* HIDDEN for ENOENT and ENOTDIR, else as answer_of(). */
 int answer_hidden(long ret);
-/* The same for opening a file for writing. That it runs (ETXTBSY) is no protection, as it does not run for ever, and
- * is looked at before the mount: whether it could be written is asked of access(). */
+/* The same for opening a file for writing. That it runs (ETXTBSY) is no protection, as it does not run for
+ * ever, and is looked at before the mount: whether it could be written is asked of access(). */
 int answer_busy(long ret, const char *path);
 /* A file of the host's that every jail shows read-only: /usr/bin/env, or else this program. */
 const char *host_file(void);
-/* self->path; where it is of process 1, outside that of the process that is there to be acted on. Returns it or buf. */
+/* self->path; where it is of process 1, outside that of the process that is there to be acted on. Returns it
+ * or buf. */
 const char *process_path(const struct attempt *self, const struct marks *marks, char *buf, size_t size);
 /* Where a row may make files: the driver's directory for what runs outside as the host has it, else /tmp. The
  * host's /tmp and /dev/shm are everybody's, who may have put something under any name that can be known. */

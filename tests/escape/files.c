@@ -148,8 +148,8 @@ static int follow_process_links(const struct attempt *self, const struct marks *
 	return dir ? answer : UNTRIED;
 }
 
-/* The root is ours, and none of the kernel's own file systems but /proc and /dev/pts is mounted. Of the host's
- * /dev single nodes may be. */
+/* The root is ours, and none of the kernel's own file systems but /proc and /dev/pts is mounted. Of the
+ * host's /dev single nodes may be. */
 static bool is_foreign_mount(const char *line)
 {
 	static const char *const foreign[] = { "sysfs",       "cgroup",     "cgroup2", "debugfs",
@@ -332,7 +332,8 @@ static int unmount_mask(const struct attempt *self, const struct marks *marks)
 					      "/proc/interrupts" };
 	size_t i = 0;
 
-	/* A kernel may have none of the first; what is no mount, outside, is EINVAL after the check of privilege. */
+	/* A kernel may have none of the first; what is no mount, outside, is EINVAL after the check of
+	 * privilege. */
 	while (i + 1 < sizeof(masked) / sizeof(masked[0]) && access(masked[i], F_OK) != 0)
 		i++;
 	return answer_past(umount2(masked[i], MNT_DETACH), EINVAL);

@@ -1,8 +1,8 @@
 /*
  * main: the program warder-attempts. See attempts.h for its four forms.
  *
- * A line of --list: name, group, answer, allowed, needs, outside ("yes", or "no: why not"), by, seen, what; "-" for
- * none.
+ * A line of --list: name, group, answer, allowed, needs, outside ("yes", or "no: why not"), by, seen, what;
+ * "-" for none.
  */
 #include <errno.h>
 #include <sched.h>
@@ -231,7 +231,8 @@ static int unshare_as_user(int flags)
 	return write_file("/proc/self/gid_map", groups);
 }
 
-/* In /tmp and /dev/shm anybody may have put a link, or a file of his own, under the names that attempts use. */
+/* In /tmp and /dev/shm anybody may have put a link, or a file of his own, under the names that attempts
+ * use. */
 static int cover_shared(void)
 {
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||

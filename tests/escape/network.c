@@ -1,5 +1,6 @@
 /*
- * network: to the host and beyond it. Nothing is sent outside: routes are asked for by connecting a datagram socket.
+ * network: to the host and beyond it. Nothing is sent outside: routes are asked for by connecting a datagram
+ * socket.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * resources: more than the policy gives. Every attempt is bounded where nothing stops it: it goes a little over
- * the limit that it was told, and is not tried where that would be much.
+ * resources: more than the policy gives. Every attempt is bounded where nothing stops it: it goes a little
+ * over the limit that it was told, and is not tried where that would be much.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -204,7 +204,8 @@ static int touch_memory_together(const struct attempt *self, const struct marks 
 	return answer;
 }
 
-/* Buffers of the kernel's: bounded by the number of descriptors, or counted as memory of whoever fills them. */
+/* Buffers of the kernel's: bounded by the number of descriptors, or counted as memory of whoever fills
+ * them. */
 static int fill_buffers(const struct attempt *self, const struct marks *marks)
 {
 	const bool is_pipe = strcmp(self->path, "pipe") == 0;

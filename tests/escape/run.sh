@@ -1,8 +1,9 @@
 #!/bin/bash
 # run.sh: what hostile code reaches in a jail, as TAP: `warder doctor --attack` under several policies.
 #
-# A row that the policy has to stop is a test; so is the list of what each policy allows, and that nearly all rows succeed
-# without a jail. A row that this host stops for everybody is a skip, told once. WARDER names the tool.
+# A row that the policy has to stop is a test; so is the list of what each policy allows, and that nearly all
+# rows succeed without a jail. A row that this host stops for everybody is a skip, told once. WARDER names the
+# tool.
 set -u -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/lib/tap.sh
@@ -28,7 +29,8 @@ if [[ $warder == /tmp/* ]]; then
 fi
 attempts=$(dirname "$warder")/warder-attempts
 
-# lines POLICY FIRST ALLOWED PROVED: TAP lines without numbers out of the JSON on standard input. FIRST: tell what proves nothing.
+# lines POLICY FIRST ALLOWED PROVED: TAP lines without numbers out of the JSON on standard input. FIRST: tell
+# what proves nothing.
 lines() {
 	python3 -c '
 import json, sys
@@ -102,7 +104,8 @@ preferred="--prefer limits.memory --prefer limits.swap --prefer limits.cpus --pr
 
 # ---- the driver: a table of which it is known what it must say ----
 
-# A stand-in for the attempts: rows of name, answer, what allows it, whether it is run outside; then what it does.
+# A stand-in for the attempts: rows of name, answer, what allows it, whether it is run outside; then what it
+# does.
 stand_in() {
 	cat <<'END'
 #!/bin/sh
@@ -192,7 +195,8 @@ cleans_up() {
 	[ $status = 143 ] && ! left
 }
 
-# Killed, it leaves a directory, which the next attack removes; but no directory of others, nor through a link.
+# Killed, it leaves a directory, which the next attack removes; but no directory of others, nor through a
+# link.
 cleans_up_later() {
 	local pid dir planted link status
 	begin
@@ -233,8 +237,8 @@ left() {
 	return $found
 }
 
-# Attempts that run outside use names that everybody can know: another user has links there, to a file that only we may change.
-# What the attempts are to do they do all the same, elsewhere.
+# Attempts that run outside use names that everybody can know: another user has links there, to a file that
+# only we may change. What the attempts are to do they do all the same, elsewhere.
 follows_no_link() {
 	local target=$results/target before status=0 row
 	local names="/tmp/warder-attempt-suid /tmp/warder-attempt-node /tmp/warder-attempt-hole

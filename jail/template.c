@@ -3,6 +3,7 @@
  * by a descriptor. A launch enters it (or, when it is to be used again, a copy of it), so that no host mount is ever
  * in the jail's namespace, not even for the moment between clone and pivot, and no launch pays for building it.
  *
+ * The root of a template for a single launch is built beside that launch's first steps, and given up beside its clean-up.
  * The next launch's network namespace is always in the making beside what this process does.
  *
  * Sources become detached mount trees here, while this process still knows them by descriptor; flags are set

@@ -61,6 +61,7 @@ DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev pkg-config \
               nodejs perl sqlite3 busybox-static procps xz-utils util-linux flex bison bc
+DEPS_FUZZ  := libclang-rt-14-dev
 DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 
 # musl's compiler wrapper hides the kernel's headers; they are the same for every libc.
@@ -184,6 +185,7 @@ asan: deps-check                    ## unit and mechanism tests under the addres
 tsan: deps-check                    ## the library in many threads, under the thread sanitizer (root)
 	@tests/run.sh tsan
 fuzz: deps-check                    ## each fuzz target for FUZZ_SECONDS (20)
+	@tests/lib/deps.sh $(DEPS_FUZZ)
 	@$(MAKE) --no-print-directory BUILD=build/fuzz CC=$(CLANG) OPT='-O1 -g' HARDEN= SAN='$(ASAN) -fsanitize=fuzzer-no-link' \
 	  FUZZ_MAIN=-fsanitize=fuzzer fuzz-programs
 	@tests/fuzz/run.sh hunt build/fuzz

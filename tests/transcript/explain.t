@@ -177,5 +177,6 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 ? 125
 
 = a program's own --help is the program's
+needs limits
 $ warder run -- true --help | head -1
 |~ ^Usage: 

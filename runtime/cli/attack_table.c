@@ -203,6 +203,12 @@ static bool loopback(const struct question *q)
 	return q->plan->policy.network.mode == POLICY_NETWORK_LOOPBACK;
 }
 
+/* Abstract sockets belong to the network namespace; only Landlock tells those of the jail from others. */
+static bool host_network_unscoped(const struct question *q)
+{
+	return host_network(q) && q->plan->landlock_abi < 6;
+}
+
 static bool host_environment(const struct question *q)
 {
 	return q->plan->policy.environment.mode == POLICY_ENVIRONMENT_HOST;
@@ -272,6 +278,7 @@ static const struct allowing {
 	{ "workspace=rw", writes_workspace, "filesystem.workspace readWrite" },
 	{ "tmp-exec", executes_tmp, "filesystem.tmp exec" },
 	{ "net=host", host_network, "network.mode host" },
+	{ "net=host-unscoped", host_network_unscoped, "network.mode host, without Landlock ABI 6" },
 	{ "net=loopback", loopback, "network.mode loopback" },
 	{ "env=host", host_environment, "environment.mode host" },
 	{ "profile=default", at_least_default, "syscalls.profile" },

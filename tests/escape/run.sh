@@ -96,6 +96,9 @@ speculation="allow-store-bypass allow-indirect-branch"
 compat="name-to-handle turn-off-aslr trace-itself bind-memory memory-policy kernel-aio lease-shared-file watch-directory"
 network="connect-host-loopback route-to-metadata route-to-lan route-to-internet route-to-internet6 route-to-loopback
 	find-interface list-unix-sockets list-tcp-sockets connect-neighbours-port"
+# Abstract sockets belong to the network namespace; before Linux 6.12 Landlock does not tell whose they are.
+abi=$("$warder" doctor | sed -n 's/^ *yes *Landlock .*ABI \([0-9]*\).*/\1/p')
+[ "${abi:-0}" -ge 6 ] || network+=" connect-host-abstract connect-neighbours-socket"
 small="--memory 64MiB --pids 24"
 $uml && small="--memory 24MiB --pids 24" # touching memory is slow there
 unlimited="fork-many fork-many-sessions start-many-threads touch-much-memory touch-memory-together fill-memory-files fill-pipes

@@ -225,7 +225,7 @@ run_tsan() {
 
 # ---- root's suites on other kernels ----
 
-guest_suites=(mechanism transcript escape)
+guest_suites=(mechanism transcript escape fault)
 
 # The shell command that runs a suite on whatever kernel it finds itself on.
 guest_command() {
@@ -267,15 +267,14 @@ this_kernel() {
 
 # run_guest ENVIRONMENT LABEL: one boot for each suite. A kernel that is not to be had is a skip of each.
 run_guest() {
-	local name why suites=("${guest_suites[@]}")
-	[ "$1" != uml ] || suites+=(fault)
+	local name why
 	in_guest "$1" "$describe" >"$results/$1.kernel" 2>"$results/$1.log"
 	case $? in
 	77) why="cannot run here: $(tail -n 1 "$results/$1.log")" ;;
 	*) why= ;;
 	esac
 	kernel "$1" "$2" <"$results/$1.kernel"
-	for name in "${suites[@]}"; do
+	for name in "${guest_suites[@]}"; do
 		if [ -n "$why" ]; then
 			no_suite "$1" "$name" "$why"
 		else

@@ -39,8 +39,8 @@ own != "" && /^[ \t]*#[ \t]*include[ \t]*"/ {
 	# The freestanding init's interface belongs to the whole jail folder.
 	if (target == own || (target == "jail/inside" && own == "jail"))
 		next
-	# The command line is part of runtime: it may use what runtime/ shares inside.
-	if (own == "runtime/cli" && target == "runtime")
+	# What lies below runtime/ is part of it, and may use what it shares inside.
+	if (own ~ /^runtime\// && target == "runtime")
 		next
 	if (target == "")
 		fault("\"" part[2] "\" is to be named by its path from the top")

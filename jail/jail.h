@@ -140,7 +140,7 @@ int jail_prepare(struct jail_plan *plan, const struct jail_host *host, bool reus
 void jail_template_free(struct jail_template *tmpl);
 const struct jail_plan *jail_template_plan(const struct jail_template *tmpl);
 
-enum jail_stream { JAIL_STDOUT, JAIL_STDERR };
+enum jail_stream { JAIL_STDOUT, JAIL_STDERR, JAIL_RESULT, JAIL_STREAMS };
 
 struct jail_command {
 	char *const *argv;    /* argv[0]: a path inside, or a name searched in the PATH of the environment */
@@ -155,6 +155,14 @@ struct jail_command {
 	/* Instead of the above: the two descriptors that stdout and stderr are passed on to, within the limits, as fast as they
 	 * take them; a slow reader holds up the program, but not the supervision. NULL, or borrowed until the run ends. */
 	const int *output_fds;
+	/* > 0: the program finds a pipe as its descriptor 3, and up to so many bytes of it are kept in the outcome. */
+	uint64_t result_bytes;
+	int input_fd; /* > 0: the program finds it as its descriptor 4; borrowed. To be read-only, and sealed or the jail's own */
+	/* Put below /tmp, as the jail's user's, when everything else is ready; borrowed until the run ends. */
+	const struct rootfs_file *files;
+	size_t file_count;
+	const struct rootfs_collect
+	    *collect; /* what to take out of /tmp at the end; NULL: nothing. Borrowed. */
 };
 
 struct jail_run;
@@ -202,7 +210,8 @@ struct jail_outcome {
 	int exit_code;              /* -1 when it did not exit by itself */
 	int signal;                 /* 0 when it was not ended by a signal of its own */
 	bool hit[JAIL_CAUSE_COUNT]; /* limits that were reached, also where they did not end the program */
-	struct jail_output output[2];
+	struct jail_output output[JAIL_STREAMS]; /* JAIL_RESULT: always kept, never passed on */
+	struct rootfs_collection collected;
 	uint64_t wall_us, user_us, system_us, cpu_us;
 	uint64_t prepare_us, launch_us;
 	uint64_t memory_peak_bytes; /* UINT64_MAX: the kernel does not tell */

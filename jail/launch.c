@@ -17,6 +17,7 @@
  *                                                 seccomp; READY, then waits
  *   read-back   /proc/<payload>, cgroup files
  *               against the plan: the receipt
+ *   stage       files into the jail's /tmp
  *   go          deadline starts             --->  ENTERING, execve of the program
  *               waits for end of file       <---  (close-on-exec: the exec succeeded) or NO_EXEC
  *
@@ -133,7 +134,8 @@ static int step_streams(struct jail_run *run, struct warder_error *err)
 {
 	int on = 1;
 
-	if (make_input(run) < 0 || make_output(run, JAIL_STDOUT) < 0 || make_output(run, JAIL_STDERR) < 0)
+	if (make_input(run) < 0 || make_output(run, JAIL_STDOUT) < 0 || make_output(run, JAIL_STDERR) < 0 ||
+	    (run->command.result_bytes && make_output(run, JAIL_RESULT) < 0))
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "cannot make the program's pipes");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, run->control) < 0 ||
@@ -202,6 +204,10 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 	header.clock_offset = clock_offset();
 	if (run->identity.fresh)
 		header.flags |= WIRE_FRESH_USER_NS;
+	if (run->command.result_bytes)
+		header.flags |= WIRE_RESULT;
+	if (run->command.input_fd > 0)
+		header.flags |= WIRE_INPUT;
 	header.fail_step = step_by_name(run->tmpl->fail_step);
 	if (!block->failed)
 		*block_header(block) = header;
@@ -285,6 +291,12 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	place(&spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
 	place(&spawn, WIRE_FD_STDOUT, run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
 	place(&spawn, WIRE_FD_STDERR, run->output_pipe[JAIL_STDERR][RUN_WRITE]);
+	/* In the place of what the program does not get: something that it gets anyway. */
+	place(&spawn, WIRE_FD_RESULT,
+	      run->command.result_bytes ? run->output_pipe[JAIL_RESULT][RUN_WRITE]
+					: run->stdin_pipe[RUN_READ]);
+	place(&spawn, WIRE_FD_INPUT,
+	      run->command.input_fd > 0 ? run->command.input_fd : run->stdin_pipe[RUN_READ]);
 	place(&spawn, WIRE_FD_CONTROL, run->control[1]);
 	place(&spawn, WIRE_FD_EXEC, run->exec[1]);
 	place(&spawn, WIRE_FD_BLOCK, run->block_fd);
@@ -302,8 +314,8 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	fd_done(&run->control[1]);
 	fd_done(&run->exec[1]);
 	fd_done(&run->stdin_pipe[RUN_READ]);
-	fd_done(&run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
-	fd_done(&run->output_pipe[JAIL_STDERR][RUN_WRITE]);
+	for (int stream = 0; stream < JAIL_STREAMS; stream++)
+		fd_done(&run->output_pipe[stream][RUN_WRITE]);
 	fd_done(&run->block_fd);
 	fd_done(&run->network_fd);
 	return ret;
@@ -412,6 +424,19 @@ static int step_read_back(struct jail_run *run, struct warder_error *err)
 	return readback_check(run, err);
 }
 
+/* The payload still waits: nobody else is in there. */
+static int step_stage(struct jail_run *run, struct warder_error *err)
+{
+	const struct jail_command *command = &run->command;
+	const struct jail_plan *plan = &run->tmpl->plan;
+	const uid_t uid = plan->privileged ? run->identity.base + plan->uid : (uid_t)-1;
+	const gid_t gid = plan->privileged ? run->identity.base + plan->gid : (gid_t)-1;
+
+	if (!command->file_count)
+		return 0;
+	return rootfs_put_files(run->scratch_fd, command->files, command->file_count, uid, gid, err);
+}
+
 static int no_exec(const struct jail_run *run, int error, struct warder_error *err)
 {
 	const char *name = run->command.argv[0];
@@ -476,8 +501,8 @@ static int undo_streams(struct jail_run *run, struct warder_error *err)
 {
 	for (int i = 0; i < 2; i++) {
 		fd_done(&run->stdin_pipe[i]);
-		fd_done(&run->output_pipe[JAIL_STDOUT][i]);
-		fd_done(&run->output_pipe[JAIL_STDERR][i]);
+		for (int stream = 0; stream < JAIL_STREAMS; stream++)
+			fd_done(&run->output_pipe[stream][i]);
 		fd_done(&run->control[i]);
 		fd_done(&run->exec[i]);
 	}
@@ -523,6 +548,7 @@ static const struct step {
 	{ "spawn", step_spawn, undo_spawn },
 	{ "setup", step_setup, NULL },
 	{ "read-back", step_read_back, undo_read_back }, /* the payload waits: nothing untrusted has run */
+	{ "stage", step_stage, NULL },
 	{ "go", step_go, NULL },
 };
 #define STEPS (sizeof(steps) / sizeof(steps[0]))
@@ -581,8 +607,8 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 	cgroup_init(&run->cgroup);
 	for (int i = 0; i < 2; i++) {
 		run->stdin_pipe[i] = -1;
-		run->output_pipe[JAIL_STDOUT][i] = -1;
-		run->output_pipe[JAIL_STDERR][i] = -1;
+		for (int stream = 0; stream < JAIL_STREAMS; stream++)
+			run->output_pipe[stream][i] = -1;
 		run->control[i] = -1;
 		run->exec[i] = -1;
 	}

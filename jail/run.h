@@ -20,10 +20,10 @@ struct jail_run {
 	int network_fd;                   /* the namespace, until the spawn */
 	int trees[JAIL_OWNED_MOUNTS_MAX]; /* mounts to attach, until the spawn */
 	int tree_count;
-	int stdin_pipe[2];     /* our end is RUN_WRITE */
-	int output_pipe[2][2]; /* by enum jail_stream; our end is RUN_READ */
-	int control[2];        /* [0] ours, [1] init's */
-	int exec[2];           /* [0] ours, [1] the payload's */
+	int stdin_pipe[2];                /* our end is RUN_WRITE */
+	int output_pipe[JAIL_STREAMS][2]; /* by enum jail_stream; our end is RUN_READ */
+	int control[2];                   /* [0] ours, [1] init's */
+	int exec[2];                      /* [0] ours, [1] the payload's */
 	int block_fd;
 	int cancel_fd; /* eventfd */
 	int init_pid, init_fd;

@@ -68,7 +68,7 @@ struct loop {
 	const char *input; /* what is on its way to the pipe: the caller's data, or a chunk from stdin_fd */
 	size_t input_len, input_at;
 	bool input_eof;
-	size_t capacity[2];
+	size_t capacity[JAIL_STREAMS];
 	size_t pending_len[2]; /* read, and still to be passed on to the caller's descriptor */
 	size_t pending_at[2];
 	bool watching;         /* for OOM events */
@@ -83,6 +83,7 @@ enum {
 	POLL_INIT,
 	POLL_STDOUT,
 	POLL_STDERR,
+	POLL_RESULT,
 	POLL_STDIN,
 	POLL_SOURCE,
 	POLL_CANCEL,
@@ -115,6 +116,8 @@ static uint64_t stream_limit(const struct loop *loop, int stream)
 {
 	const struct jail_plan *plan = &loop->run->tmpl->plan;
 
+	if (stream == JAIL_RESULT)
+		return loop->run->command.result_bytes;
 	return stream == JAIL_STDOUT ? plan->stdout_bytes : plan->stderr_bytes;
 }
 
@@ -150,7 +153,10 @@ static void deliver(struct loop *loop, int stream, const char *bytes, size_t len
 
 	output->total += len;
 	if (wanted && loop->reason != JAIL_CAUSE_SUPERVISOR) {
-		if (command->output_fds) {
+		if (stream == JAIL_RESULT) {
+			if (keep(loop, stream, bytes, wanted) < 0)
+				fail_run(loop, "no memory for the program's result");
+		} else if (command->output_fds) {
 			memcpy(loop->pending[stream], bytes, wanted);
 			loop->pending_len[stream] = wanted;
 			loop->pending_at[stream] = 0;
@@ -163,7 +169,7 @@ static void deliver(struct loop *loop, int stream, const char *bytes, size_t len
 	}
 	if (output->total > limit) {
 		output->truncated = true;
-		if (loop->run->tmpl->plan.kill_on_output && !loop->ended)
+		if (stream != JAIL_RESULT && loop->run->tmpl->plan.kill_on_output && !loop->ended)
 			end_run(loop, JAIL_CAUSE_OUTPUT);
 	}
 }
@@ -192,7 +198,7 @@ static void pass_on(struct loop *loop, int stream)
 
 static bool has_pending(const struct loop *loop, int stream)
 {
-	return loop->pending_at[stream] < loop->pending_len[stream];
+	return stream != JAIL_RESULT && loop->pending_at[stream] < loop->pending_len[stream];
 }
 
 /* The jail is gone: now there is time to wait for a slow reader, until the caller cancels. */
@@ -414,7 +420,7 @@ static void fill_poll(const struct loop *loop, struct pollfd fds[POLL_COUNT])
 	fds[POLL_CONTROL] = (struct pollfd){ .fd = run->control[0], .events = POLLIN };
 	fds[POLL_INIT] = (struct pollfd){ .fd = run->init_fd, .events = POLLIN };
 	/* What is not passed on yet keeps its stream from being read: the program waits, as it would for the reader itself. */
-	for (int stream = JAIL_STDOUT; stream <= JAIL_STDERR; stream++) {
+	for (int stream = 0; stream < JAIL_STREAMS; stream++) {
 		fds[POLL_STDOUT + stream] =
 		    (struct pollfd){ .fd = run->output_pipe[stream][RUN_READ], .events = POLLIN };
 		if (has_pending(loop, stream))
@@ -437,7 +443,7 @@ static void handle(struct loop *loop, const struct pollfd fds[POLL_COUNT])
 
 	if (fds[POLL_CONTROL].revents)
 		read_control(loop);
-	for (int stream = JAIL_STDOUT; stream <= JAIL_STDERR; stream++) {
+	for (int stream = 0; stream < JAIL_STREAMS; stream++) {
 		if (!fds[POLL_STDOUT + stream].revents)
 			continue;
 		if (has_pending(loop, stream))
@@ -507,12 +513,22 @@ static void drain(struct loop *loop)
 			break;
 		read_control(loop);
 	}
-	for (int stream = JAIL_STDOUT; stream <= JAIL_STDERR; stream++) {
+	for (int stream = 0; stream < JAIL_STREAMS; stream++) {
 		pass_rest(loop, stream);
 		/* A pipe holds no more; who got hold of an end outside could go on for ever. */
 		for (size_t chunks = 0; chunks < PIPE_MOST / CHUNK && read_output(loop, stream); chunks++)
 			pass_rest(loop, stream);
 	}
+}
+
+/* Every process of the jail is gone, and nobody else can change what is in there. */
+static void collect(struct loop *loop)
+{
+	const struct jail_run *run = loop->run;
+	const struct jail_command *command = &run->command;
+
+	if (command->collect && run->scratch_fd >= 0)
+		rootfs_collect(run->scratch_fd, command->collect, &loop->outcome->collected);
 }
 
 /* ---- the verdict ---- */
@@ -740,7 +756,9 @@ int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder
 	start_input(&loop);
 	drive(&loop);
 	drain(&loop);
-	run_kill(run); /* the release tells if it does not die */
+	/* The release tells if it does not die; nothing is taken out of a jail that lives. */
+	if (run_kill(run) == 0)
+		collect(&loop);
 	template_leave_root(run->tmpl);
 	cgroup_final(&run->cgroup, &final);
 	judge(&loop, &final);
@@ -749,7 +767,8 @@ int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder
 
 void jail_outcome_done(struct jail_outcome *outcome)
 {
-	free(outcome->output[JAIL_STDOUT].bytes);
-	free(outcome->output[JAIL_STDERR].bytes);
+	for (int stream = 0; stream < JAIL_STREAMS; stream++)
+		free(outcome->output[stream].bytes);
+	rootfs_collection_done(&outcome->collected);
 	memset(outcome, 0, sizeof(*outcome));
 }

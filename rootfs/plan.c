@@ -501,6 +501,26 @@ int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_e
 	return 0;
 }
 
+int rootfs_add(struct rootfs *rootfs, const char *source, const char *target, struct warder_error *err)
+{
+	static const char field[] = "program";
+	owned_fd int root_fd = open_root(err);
+	struct planning planning = { .rootfs = rootfs, .root_fd = root_fd, .err = err };
+	owned_source struct source found = SOURCE_NONE;
+	int status = -1;
+
+	if (root_fd < 0)
+		return -1;
+	if (entries_cover(rootfs, target, NULL) || entries_at(rootfs, target))
+		return error_set(err, WARDER_ERROR_CONFLICT, field, "%s is a place of the policy's view",
+				 target);
+	if (plan_find(&planning, source, field, &found) == 0 &&
+	    entries_bind(&planning, target, &found, POLICY_FIELD_NONE) && add_parents(&planning, target) == 0)
+		status = 0;
+	entries_sort(rootfs);
+	return status;
+}
+
 /* ---- open ---- */
 
 static bool is_planned(const struct rootfs_entry *entry, const struct stat *st)

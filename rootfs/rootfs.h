@@ -68,6 +68,72 @@ int rootfs_open(struct rootfs *rootfs, struct warder_error *err);
 /* Closes and frees; zeroed, half-built and NULL are fine; leaves it zeroed. */
 void rootfs_done(struct rootfs *rootfs);
 
+/* Mount one more host directory or file, read-only, at `target`, where nothing is yet; after rootfs_plan(), before
+ * rootfs_open(). For what a run brings along by itself, not for what a policy asks. -1 with *err. */
+int rootfs_add(struct rootfs *rootfs, const char *source, const char *target, struct warder_error *err);
+
+/* ---- files in and out: files.c ---- */
+#define ROOTFS_FILE_DEPTH_MAX 32
+
+struct rootfs_file {
+	const char *path; /* relative, path_check_relative() */
+	const char *bytes;
+	size_t len;
+	uint32_t mode; /* permission bits; 0: 0644 */
+};
+
+/* Write files below dir_fd (O_PATH will do), making the directories between with mode 0755; all of it becomes uid's and
+ * gid's ((uid_t)-1: stays the caller's). No link is followed; what exists already is a CONFLICT. -1 with *err: REJECTED (leads
+ * out), UNAVAILABLE (no space), the file named. */
+int rootfs_put_files(int dir_fd, const struct rootfs_file *files, size_t count, uid_t uid, gid_t gid,
+		     struct warder_error *err);
+
+/* What to take, and at most how much. */
+struct rootfs_collect {
+	const char *directory;       /* relative to dir_fd; paths are told relative to it */
+	const char *const *patterns; /* a file is taken if one matches; none: all but hidden ones */
+	size_t pattern_count;
+	const struct rootfs_file
+	    *unchanged; /* as they were put (paths relative to dir_fd); what is still the same is left out */
+	size_t unchanged_count;
+	size_t files_max;
+	uint64_t file_bytes;   /* of one file, kept inline or saved */
+	uint64_t total_bytes;  /* of all */
+	uint64_t inline_bytes; /* larger files are saved, not kept inline */
+	int save_fd; /* directory to save into, by the same relative path; -1: larger files are only told of */
+};
+
+enum rootfs_taken {
+	ROOTFS_TAKEN_INLINE,
+	ROOTFS_TAKEN_SAVED,
+	ROOTFS_TAKEN_NOT, /* only told of */
+};
+
+struct rootfs_item {
+	char *path;    /* relative to the collected directory */
+	uint64_t size; /* of the file */
+	uint32_t mode; /* permission bits */
+	enum rootfs_taken taken;
+	char *bytes;     /* ROOTFS_TAKEN_INLINE: size bytes and a NUL */
+	const char *why; /* ROOTFS_TAKEN_NOT: why not, for people */
+};
+
+struct rootfs_collection {
+	struct rootfs_item *items; /* in order of their paths, bytewise */
+	size_t count;
+	bool limits_hit; /* something was left out, or not taken, because of a limit */
+	char fault[120]; /* "" or why the collection is not whole */
+};
+
+/* Take regular files out of a directory in which nobody is at work any more. No link is followed, no other file system
+ * entered, nothing that is no regular file opened. The directory may be missing. Does not fail: what could not be taken is told in
+ * *ret, which is to be given to rootfs_collection_done(). */
+void rootfs_collect(int dir_fd, const struct rootfs_collect *what, struct rootfs_collection *ret);
+void rootfs_collection_done(struct rootfs_collection *collection);
+/* Whether a relative path matches a pattern: "*" and "?" do not match '/', "**" as a whole component matches any number of
+ * components, [a-z] as in fnmatch(3). A leading dot is matched only by one in the pattern. Linear in path times pattern. */
+bool rootfs_match(const char *pattern, const char *path);
+
 /* ---- path safety: path.c ---- */
 /* Lexical check of a path relative to a workspace: not empty or blank, no leading '/' or '\\', no drive
  * letter, no NUL within len, shorter than PATH_MAX, never above its root at any point ("a/../../x" is

@@ -462,6 +462,8 @@ static long step_init_drop(struct inside *in)
 	sys(close, WIRE_FD_STDIN);
 	sys(close, WIRE_FD_STDOUT);
 	sys(close, WIRE_FD_STDERR);
+	sys(close, WIRE_FD_RESULT);
+	sys(close, WIRE_FD_INPUT);
 	sys(close, WIRE_FD_EXEC);
 	sys(close, WIRE_FD_BLOCK);
 	sys(close, in->gate[0]);

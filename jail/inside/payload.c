@@ -45,12 +45,16 @@ static long step_stdio(struct inside *in)
 
 	if (ret < 0)
 		return ret;
-	/* Only the standard streams stay, and until the exec the gate (in the place of init's socket), the host's socket and the
+	/* Only the program's streams stay, and until the exec the gate (in the place of init's socket), the host's socket and the
 	 * supervisor's pidfd. */
 	ret = sys(dup3, in->gate[0], WIRE_FD_CONTROL, O_CLOEXEC);
 	if (ret < 0)
 		return ret;
 	sys(close, WIRE_FD_BLOCK);
+	if (!(in->block->flags & WIRE_RESULT))
+		sys(close, WIRE_FD_RESULT);
+	if (!(in->block->flags & WIRE_INPUT))
+		sys(close, WIRE_FD_INPUT);
 	ret = sys(fcntl, WIRE_FD_EXEC, F_SETFD, FD_CLOEXEC);
 	if (ret == 0)
 		ret = sys(fcntl, WIRE_FD_SUPERVISOR, F_SETFD, FD_CLOEXEC);

@@ -19,6 +19,8 @@ enum wire_fd {
 	WIRE_FD_STDIN,
 	WIRE_FD_STDOUT,
 	WIRE_FD_STDERR,
+	WIRE_FD_RESULT, /* the two that a program may be given besides */
+	WIRE_FD_INPUT,
 	WIRE_FD_CONTROL,    /* init's socket */
 	WIRE_FD_EXEC,       /* the payload's socket */
 	WIRE_FD_BLOCK,      /* this block */
@@ -135,6 +137,9 @@ enum {
 	WIRE_TIME_NS = 64,
 	WIRE_CGROUP_NS = 128,
 	WIRE_OWN_NETWORK = 256,
+	WIRE_RESULT =
+	    512, /* of these two the numbers are always taken, so that nothing of init's gets them */
+	WIRE_INPUT = 1024,
 	WIRE_OLD_MOUNTS = 512, /* by mount(2): the kernel, or a filter, has no detached mounts */
 };
 

@@ -1,0 +1,516 @@
+/*
+ * files: what is put into a jail's /tmp before its program starts, and taken out of it when every process is gone.
+ *
+ * Both work on a directory in which nobody else is at work, so that nothing can be swapped between two looks. All the same
+ * no link is ever followed: what the program left behind is hostile by assumption, and a link in it would make
+ * us read a file of the host. A name is opened only after it was seen to be a regular file: opening a device or a FIFO may
+ * have effects or block.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "rootfs/path.h"
+#include "rootfs/rootfs.h"
+
+#define SHOWN       96
+#define CHUNK       65536
+#define ENTRIES_MAX 100000 /* looked at in one collection: more is an attack on the collector */
+#define NO_LINKS    (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
+
+/* ---- in ---- */
+
+/* Without "." and "..", which path_check_relative() has seen to stay inside. Returns out, as large as the path. */
+static char *plain(const char *path, char *out)
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && memcmp(path, "..", 2) == 0) {
+			while (len && out[--len] != '/')
+				;
+		} else if (n && !(n == 1 && *path == '.')) {
+			if (len)
+				out[len++] = '/';
+			memcpy(out + len, path, n);
+			len += n;
+		}
+		out[len] = '\0';
+		path += n;
+		path += *path == '/';
+	}
+	return out;
+}
+
+static int give(int fd, uid_t uid, gid_t gid)
+{
+	return uid == (uid_t)-1 ? 0 : fchownat(fd, "", uid, gid, AT_EMPTY_PATH);
+}
+
+/* The directory of `path` below dir_fd, made where it is missing: an owned descriptor, or -1 with errno. */
+static int open_parent(int dir_fd, char *path, uid_t uid, gid_t gid)
+{
+	owned_fd int at_fd = path_try(dir_fd, ".", O_PATH | O_DIRECTORY, 0, NO_LINKS);
+	char *slash;
+
+	for (; at_fd >= 0 && (slash = strchr(path, '/')) != NULL; path = slash + 1) {
+		bool made;
+		int next_fd;
+
+		*slash = '\0';
+		made = mkdirat(at_fd, path, 0755) == 0;
+		next_fd = path_try(at_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0, NO_LINKS);
+		*slash = '/';
+		fd_done(&at_fd);
+		at_fd = next_fd;
+		if (made && at_fd >= 0 && give(at_fd, uid, gid) < 0)
+			return -1;
+	}
+	return fd_take(&at_fd);
+}
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -1;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* A new file; -1 with errno. */
+static int create(int dir_fd, char *path, mode_t mode, uid_t uid, gid_t gid)
+{
+	owned_fd int parent_fd = open_parent(dir_fd, path, uid, gid);
+	const char *slash = strrchr(path, '/');
+	owned_fd int fd = -1;
+
+	if (parent_fd < 0)
+		return -1;
+	fd = path_try(parent_fd, slash ? slash + 1 : path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600,
+		      NO_LINKS);
+	if (fd < 0 || fchmod(fd, mode) < 0 || give(fd, uid, gid) < 0)
+		return -1;
+	return fd_take(&fd);
+}
+
+static int refuse_file(const char *path, int error, struct warder_error *err)
+{
+	char shown[SHOWN];
+
+	json_quote(path, shown, sizeof(shown));
+	if (error == EEXIST || error == ENOTDIR || error == EISDIR)
+		return error_set_errno(err, WARDER_ERROR_CONFLICT, "files", error,
+				       "%s: another file of the run has that place", shown);
+	if (error == ENOSPC)
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "files", error,
+				       "%s does not fit into the jail's /tmp; raise filesystem.tmp", shown);
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "files", error,
+			       "%s cannot be put into the jail", shown);
+}
+
+static int put(int dir_fd, const struct rootfs_file *file, uid_t uid, gid_t gid, struct warder_error *err)
+{
+	char *path = malloc(strlen(file->path) + 1);
+	owned_fd int fd = -1;
+	int error = 0;
+
+	if (!path)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	fd = create(dir_fd, plain(file->path, path), file->mode ? file->mode & 0777 : 0644, uid, gid);
+	if (fd < 0 || write_all(fd, file->bytes, file->len) < 0)
+		error = errno;
+	free(path);
+	return error ? refuse_file(file->path, error, err) : 0;
+}
+
+int rootfs_put_files(int dir_fd, const struct rootfs_file *files, size_t count, uid_t uid, gid_t gid,
+		     struct warder_error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (path_check_relative(files[i].path, strlen(files[i].path), err) != 0 ||
+		    put(dir_fd, &files[i], uid, gid, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- patterns ---- */
+
+/* One component, of n and m bytes. */
+static bool match_component(const char *pattern, size_t n, const char *name, size_t m)
+{
+	char left[NAME_MAX + 1], right[NAME_MAX + 1];
+
+	if (n > NAME_MAX || m > NAME_MAX)
+		return false;
+	memcpy(left, pattern, n);
+	left[n] = '\0';
+	memcpy(right, name, m);
+	right[m] = '\0';
+	return fnmatch(left, right, FNM_PATHNAME | FNM_PERIOD) == 0;
+}
+
+/* Whether the component at `path` may be passed over by "**". */
+static bool is_visible(const char *path)
+{
+	return *path && *path != '.';
+}
+
+/*
+ * Like the usual matcher with "*", one level up: components instead of bytes. On a mismatch the last "**" takes one component
+ * more; an earlier one need never be tried again, so the work is bounded by path times pattern.
+ */
+bool rootfs_match(const char *pattern, const char *path)
+{
+	const char *star = NULL, *star_at = NULL;
+
+	while (*path) {
+		const size_t n = strcspn(pattern, "/"), m = strcspn(path, "/");
+
+		if (n == 2 && memcmp(pattern, "**", 2) == 0) {
+			star = pattern + 2 + (pattern[2] == '/');
+			star_at = path;
+			pattern = star;
+			if (!*star) /* takes the rest, unless something in it is hidden */
+				while (is_visible(path)) {
+					path += strcspn(path, "/");
+					if (!*path)
+						return true;
+					path++;
+				}
+			if (!*star)
+				return false;
+			continue;
+		}
+		if (n && match_component(pattern, n, path, m) && (pattern[n] == '/') == (path[m] == '/')) {
+			pattern += n + (pattern[n] == '/');
+			path += m + (path[m] == '/');
+			continue;
+		}
+		if (!star || !is_visible(star_at))
+			return false;
+		star_at += strcspn(star_at, "/");
+		if (!*star_at)
+			return false;
+		path = ++star_at;
+		pattern = star;
+	}
+	return !*pattern;
+}
+
+/* ---- out ---- */
+
+struct collecting {
+	const struct rootfs_collect *what;
+	struct rootfs_collection *found;
+	dev_t dev;
+	size_t looked_at;
+	uint64_t taken_bytes;
+	size_t capacity;
+	bool over; /* nothing more is looked at */
+};
+
+static void stop(struct collecting *c, const char *fault)
+{
+	c->over = true;
+	if (fault && !c->found->fault[0])
+		snprintf(c->found->fault, sizeof(c->found->fault), "%s", fault);
+}
+
+static bool is_wanted(const struct rootfs_collect *what, const char *path)
+{
+	for (size_t i = 0; i < what->pattern_count; i++) {
+		if (rootfs_match(what->patterns[i], path))
+			return true;
+	}
+	return what->pattern_count == 0;
+}
+
+static bool same_bytes(int fd, const char *bytes, size_t len)
+{
+	char chunk[4096];
+
+	for (size_t at = 0; at < len;) {
+		ssize_t n = pread(fd, chunk, sizeof(chunk), (off_t)at);
+
+		if (n <= 0 || (size_t)n > len - at || memcmp(chunk, bytes + at, (size_t)n) != 0)
+			return false;
+		at += (size_t)n;
+	}
+	return true;
+}
+
+/* Whether it is one of the files that were put there, as it was put. */
+static bool is_unchanged(const struct rootfs_collect *what, const char *path, int fd, const struct stat *st)
+{
+	const size_t prefix = strlen(what->directory);
+
+	for (size_t i = 0; i < what->unchanged_count; i++) {
+		const struct rootfs_file *file = &what->unchanged[i];
+
+		if (strncmp(file->path, what->directory, prefix) == 0 && file->path[prefix] == '/' &&
+		    strcmp(file->path + prefix + 1, path) == 0)
+			return (uint64_t)st->st_size == file->len && same_bytes(fd, file->bytes, file->len);
+	}
+	return false;
+}
+
+static struct rootfs_item *add_item(struct collecting *c, const char *path, const struct stat *st)
+{
+	struct rootfs_collection *found = c->found;
+	struct rootfs_item *item;
+
+	if (found->count == c->capacity) {
+		size_t capacity = c->capacity ? 2 * c->capacity : 16;
+		struct rootfs_item *grown = reallocarray(found->items, capacity, sizeof(struct rootfs_item));
+
+		if (!grown)
+			return NULL;
+		found->items = grown;
+		c->capacity = capacity;
+	}
+	item = &found->items[found->count];
+	*item = (struct rootfs_item){ .path = strdup(path),
+				      .size = (uint64_t)st->st_size,
+				      .mode = st->st_mode & 0777,
+				      .taken = ROOTFS_TAKEN_NOT };
+	if (!item->path)
+		return NULL;
+	found->count++;
+	return item;
+}
+
+static const char *keep_inline(struct rootfs_item *item, int fd)
+{
+	size_t at = 0;
+
+	item->bytes = malloc((size_t)item->size + 1);
+	if (!item->bytes)
+		return "there is no memory for it";
+	while (at < item->size) {
+		ssize_t n = pread(fd, item->bytes + at, (size_t)item->size - at, (off_t)at);
+
+		if (n <= 0)
+			break;
+		at += (size_t)n;
+	}
+	item->bytes[at] = '\0';
+	if (at == item->size) {
+		item->taken = ROOTFS_TAKEN_INLINE;
+		return NULL;
+	}
+	free(item->bytes);
+	item->bytes = NULL;
+	return "it cannot be read to its end";
+}
+
+static int copy(int from_fd, int to_fd, uint64_t size)
+{
+	char *chunk = malloc(CHUNK);
+	uint64_t at = 0;
+
+	while (chunk && at < size) {
+		ssize_t n = pread(from_fd, chunk, CHUNK, (off_t)at);
+
+		if (n <= 0 || write_all(to_fd, chunk, (size_t)n) < 0)
+			break;
+		at += (uint64_t)n;
+	}
+	free(chunk);
+	return at >= size ? 0 : -1;
+}
+
+static const char *save(const struct rootfs_collect *what, struct rootfs_item *item, int fd)
+{
+	char *path = strdup(item->path);
+	owned_fd int to_fd = -1;
+	const char *why = NULL;
+
+	if (!path)
+		return "there is no memory for it";
+	to_fd = create(what->save_fd, path, 0644 | (item->mode & 0111), (uid_t)-1, (gid_t)-1);
+	if (to_fd < 0)
+		why = errno == EEXIST ? "a file of that name is there already" : "it cannot be saved";
+	else if (copy(fd, to_fd, item->size) < 0)
+		why = "it could be saved only in part";
+	else
+		item->taken = ROOTFS_TAKEN_SAVED;
+	free(path);
+	return why;
+}
+
+/* NULL: taken; else why not. */
+static const char *take(struct collecting *c, struct rootfs_item *item, int fd)
+{
+	const struct rootfs_collect *what = c->what;
+
+	if (item->size > what->file_bytes || item->size > what->total_bytes - c->taken_bytes) {
+		c->found->limits_hit = true;
+		return item->size > what->file_bytes ? "it is larger than the limit of a file"
+						     : "it is over the limit of all files";
+	}
+	if (item->size > what->inline_bytes && what->save_fd < 0)
+		return "it is larger than what is kept inline";
+	c->taken_bytes += item->size;
+	return item->size > what->inline_bytes ? save(what, item, fd) : keep_inline(item, fd);
+}
+
+static void collect_file(struct collecting *c, int dir_fd, const char *name, const char *path)
+{
+	owned_fd int fd = path_try(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0, NO_LINKS);
+	struct rootfs_item *item;
+	struct stat st;
+
+	if (fd >= 0 ? fstat(fd, &st) < 0 : fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (fd >= 0 && is_unchanged(c->what, path, fd, &st))
+		return;
+	if (c->found->count >= c->what->files_max) {
+		c->found->limits_hit = true;
+		c->over = true;
+		return;
+	}
+	item = add_item(c, path, &st);
+	if (!item) {
+		stop(c, "no memory for the list of files");
+		return;
+	}
+	item->why = fd < 0 ? "it cannot be read" : take(c, item, fd);
+}
+
+static void collect_directory(struct collecting *c, int fd, const char *path, int depth);
+
+static void collect_entry(struct collecting *c, int dir_fd, const char *dir_path, const char *name, int depth)
+{
+	const bool all = c->what->pattern_count == 0;
+	char *path = NULL;
+	struct stat st;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != c->dev)
+		return;
+	if (all && (name[0] == '.' || strcmp(name, "__pycache__") == 0))
+		return;
+	if (asprintf(&path, "%s%s%s", dir_path, *dir_path ? "/" : "", name) < 0) {
+		stop(c, "no memory for a path");
+		return;
+	}
+	if (S_ISDIR(st.st_mode) && depth < ROOTFS_FILE_DEPTH_MAX)
+		collect_directory(c, path_try(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, NO_LINKS),
+				  path, depth + 1);
+	else if (S_ISDIR(st.st_mode))
+		c->found->limits_hit = true;
+	else if (S_ISREG(st.st_mode) && is_wanted(c->what, path))
+		collect_file(c, dir_fd, name, path);
+	free(path);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names of a directory, sorted; heap. */
+static char **read_names(struct collecting *c, DIR *dir, size_t *ret_count)
+{
+	size_t count = 0, capacity = 0;
+	char **names = NULL;
+	struct dirent *entry;
+
+	while (!c->over && (entry = readdir(dir)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (++c->looked_at > ENTRIES_MAX) {
+			c->found->limits_hit = true;
+			stop(c, "there are too many files to look at");
+			break;
+		}
+		if (count == capacity) {
+			char **grown = reallocarray(names, capacity + 64, sizeof(char *));
+
+			if (!grown) {
+				stop(c, "no memory for a directory");
+				break;
+			}
+			names = grown;
+			capacity += 64;
+		}
+		names[count] = strdup(entry->d_name);
+		if (!names[count]) {
+			stop(c, "no memory for a directory");
+			break;
+		}
+		count++;
+	}
+	if (names)
+		qsort(names, count, sizeof(char *), by_name);
+	*ret_count = count;
+	return names;
+}
+
+/* Takes the descriptor. The recursion is bounded by ROOTFS_FILE_DEPTH_MAX. */
+static void collect_directory(struct collecting *c, int fd, const char *path, int depth)
+{
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	size_t count = 0;
+	char **names;
+
+	if (!dir) {
+		fd_done(&fd);
+		if (!c->found->fault[0])
+			snprintf(c->found->fault, sizeof(c->found->fault),
+				 "the directory \"%.60s\" cannot be read", path);
+		return;
+	}
+	names = read_names(c, dir, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (!c->over)
+			collect_entry(c, dirfd(dir), path, names[i], depth);
+		free(names[i]);
+	}
+	free(names);
+	closedir(dir);
+}
+
+void rootfs_collect(int dir_fd, const struct rootfs_collect *what, struct rootfs_collection *ret)
+{
+	struct collecting c = { .what = what, .found = ret };
+	int fd = path_try(dir_fd, what->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, NO_LINKS);
+	struct stat st;
+
+	memset(ret, 0, sizeof(*ret));
+	if (fd < 0 && errno == ENOENT)
+		return;
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		c.dev = st.st_dev;
+	collect_directory(&c, fd, "", 1);
+}
+
+void rootfs_collection_done(struct rootfs_collection *collection)
+{
+	for (size_t i = 0; i < collection->count; i++) {
+		free(collection->items[i].path);
+		free(collection->items[i].bytes);
+	}
+	free(collection->items);
+	memset(collection, 0, sizeof(*collection));
+}

@@ -39,7 +39,7 @@ say = $(if $(quiet),$(Q),@printf '  %-7s %s\n' $(1) $(2);)
 
 # root.c and tree.c are compiled twice: into the init, and for the child that prepares a template.
 LIB_SRC   := $(sort $(wildcard base/*.c policy/*.c rootfs/*.c jail/*.c backends/*.c runtime/*.c runtime/code/*.c runtime/agent/*.c) jail/inside/root.c jail/inside/tree.c)
-LIB_ASM   := $(wildcard jail/*.S)
+LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S)
 CLI_SRC   := $(sort $(wildcard runtime/cli/*.c))
 ATTEMPTS_SRC := $(sort $(wildcard tests/escape/*.c))
 INIT_SRC  := $(sort $(wildcard jail/inside/*.c))
@@ -105,6 +105,8 @@ $(BUILD)/lib/%.o: %.S $(BUILD)/init.elf
 $(BUILD)/tool/%.o: %.S $(BUILD)/init.elf
 	@mkdir -p $(@D)
 	$(call say,AS,$<)$(CC) -I$(BUILD) -c -o $@ $<
+
+$(BUILD)/lib/runtime/code/harness.o $(BUILD)/tool/runtime/code/harness.o: runtime/code/harness.rs
 
 $(BUILD)/warder: $(TOOL_OBJ)
 	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) $(SAN) -o $@ $(TOOL_OBJ)

@@ -325,6 +325,7 @@ all)
 	suite host build build_steps gcc clang asan tsan
 	suite host lint tests/lint/run.sh all
 	suite host analyze tests/lint/analyze.sh
+	suite host rust tests/rust.sh
 	this_kernel
 	run_root
 	run_user

@@ -830,6 +830,39 @@ void json_null(struct json_writer *w)
 	append_value(w, "null", 4);
 }
 
+/* The depth is the parser's: bounded by json_limits. */
+void json_copy(struct json_writer *w, const struct json_value *value)
+{
+	switch (value->type) {
+	case JSON_NULL:
+		json_null(w);
+		break;
+	case JSON_BOOL:
+		json_bool(w, value->boolean);
+		break;
+	case JSON_NUMBER:
+		json_number(w, value->string);
+		break;
+	case JSON_STRING:
+		json_string(w, value->string);
+		break;
+	case JSON_ARRAY:
+		json_begin_array(w);
+		for (const struct json_value *child = value->child; child; child = child->next)
+			json_copy(w, child);
+		json_end_array(w);
+		break;
+	case JSON_OBJECT:
+		json_begin_object(w);
+		for (const struct json_value *child = value->child; child; child = child->next) {
+			json_key(w, child->key);
+			json_copy(w, child);
+		}
+		json_end_object(w);
+		break;
+	}
+}
+
 void json_key_string(struct json_writer *w, const char *key, const char *text)
 {
 	json_key(w, key);

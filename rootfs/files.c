@@ -71,7 +71,8 @@ static int open_parent(int dir_fd, char *path, uid_t uid, gid_t gid)
 		int next_fd;
 
 		*slash = '\0';
-		made = mkdirat(at_fd, path, 0755) == 0;
+		/* Whatever the umask is: the jail's user is somebody else. */
+		made = mkdirat(at_fd, path, 0700) == 0 && fchmodat(at_fd, path, 0755, 0) == 0;
 		next_fd = path_try(at_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0, NO_LINKS);
 		*slash = '/';
 		fd_done(&at_fd);
@@ -130,14 +131,18 @@ static int refuse_file(const char *path, int error, struct warder_error *err)
 
 static int put(int dir_fd, const struct rootfs_file *file, uid_t uid, gid_t gid, struct warder_error *err)
 {
-	char *path = malloc(strlen(file->path) + 1);
+	char *path = malloc(strlen(file->path) + 2);
 	owned_fd int fd = -1;
 	int error = 0;
 
 	if (!path)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-	fd = create(dir_fd, plain(file->path, path), file->mode ? file->mode & 0777 : 0644, uid, gid);
-	if (fd < 0 || write_all(fd, file->bytes, file->len) < 0)
+	plain(file->path, path);
+	if (!file->bytes)
+		fd = open_parent(dir_fd, strcat(path, "/"), uid, gid);
+	else
+		fd = create(dir_fd, path, file->mode ? file->mode & 0777 : 0644, uid, gid);
+	if (fd < 0 || (file->bytes && write_all(fd, file->bytes, file->len) < 0))
 		error = errno;
 	free(path);
 	return error ? refuse_file(file->path, error, err) : 0;
@@ -369,10 +374,11 @@ static const char *take(struct collecting *c, struct rootfs_item *item, int fd)
 		return item->size > what->file_bytes ? "it is larger than the limit of a file"
 						     : "it is over the limit of all files";
 	}
-	if (item->size > what->inline_bytes && what->save_fd < 0)
+	if ((item->size > what->inline_bytes || !what->inline_bytes) && what->save_fd < 0)
 		return "it is larger than what is kept inline";
 	c->taken_bytes += item->size;
-	return item->size > what->inline_bytes ? save(what, item, fd) : keep_inline(item, fd);
+	return item->size > what->inline_bytes || !what->inline_bytes ? save(what, item, fd)
+								      : keep_inline(item, fd);
 }
 
 static void collect_file(struct collecting *c, int dir_fd, const char *name, const char *path)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -72,12 +73,16 @@ void rootfs_done(struct rootfs *rootfs);
  * rootfs_open(). For what a run brings along by itself, not for what a policy asks. -1 with *err. */
 int rootfs_add(struct rootfs *rootfs, const char *source, const char *target, struct warder_error *err);
 
+/* Whether a program is to be found at that absolute path inside: a regular file that somebody may execute, in the policy's
+ * view or its read-only or read-write paths. Links are followed as the jail would. *ret_stat (or NULL) is the file's. */
+bool rootfs_has_program(const struct policy *policy, const char *path, struct stat *ret_stat);
+
 /* ---- files in and out: files.c ---- */
 #define ROOTFS_FILE_DEPTH_MAX 32
 
 struct rootfs_file {
-	const char *path; /* relative, path_check_relative() */
-	const char *bytes;
+	const char *path;  /* relative, path_check_relative() */
+	const char *bytes; /* NULL: a directory */
 	size_t len;
 	uint32_t mode; /* permission bits; 0: 0644 */
 };
@@ -99,7 +104,7 @@ struct rootfs_collect {
 	size_t files_max;
 	uint64_t file_bytes;   /* of one file, kept inline or saved */
 	uint64_t total_bytes;  /* of all */
-	uint64_t inline_bytes; /* larger files are saved, not kept inline */
+	uint64_t inline_bytes; /* larger files are saved, not kept inline; 0: all of them */
 	int save_fd; /* directory to save into, by the same relative path; -1: larger files are only told of */
 };
 

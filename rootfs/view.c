@@ -396,3 +396,53 @@ int view_plan(struct planning *planning)
 	    "view \"directory:<path>\"",
 	    json_quote(planning->policy->filesystem.view_source, shown, sizeof(shown)));
 }
+
+/* ---- what is in it ---- */
+
+static bool is_program(const struct source *source, struct stat *ret_stat)
+{
+	if (ret_stat)
+		*ret_stat = source->stat;
+	return S_ISREG(source->stat.st_mode) && (source->stat.st_mode & 0111);
+}
+
+static bool in_list(const struct policy_strings *paths, const char *path)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		if (path_within(paths->items[i], path))
+			return true;
+	}
+	return false;
+}
+
+static bool host_has(const struct policy *policy, int root_fd, const char *path, struct stat *ret_stat)
+{
+	owned_source struct source found = SOURCE_NONE;
+
+	return source_find(root_fd, path, &found) == 0 && is_program(&found, ret_stat) &&
+	       ((policy->filesystem.view == POLICY_VIEW_HOST && path_within("/usr", found.path)) ||
+		in_list(&policy->filesystem.read_only, found.path) ||
+		in_list(&policy->filesystem.read_write, found.path));
+}
+
+static bool directory_has(const struct policy *policy, const char *path, struct stat *ret_stat)
+{
+	owned_fd int view_fd = open(policy->filesystem.view_source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	owned_source struct source found = SOURCE_NONE;
+
+	if (view_fd >= 0)
+		found.fd = path_try(view_fd, path_from_root(path), O_PATH, 0,
+				    RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	return found.fd >= 0 && fstat(found.fd, &found.stat) == 0 && is_program(&found, ret_stat);
+}
+
+bool rootfs_has_program(const struct policy *policy, const char *path, struct stat *ret_stat)
+{
+	owned_fd int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (path[0] != '/' || root_fd < 0)
+		return false;
+	if (policy->filesystem.view == POLICY_VIEW_DIRECTORY && directory_has(policy, path, ret_stat))
+		return true;
+	return host_has(policy, root_fd, path, ret_stat);
+}

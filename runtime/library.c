@@ -40,6 +40,9 @@ struct warder_run {
 	struct jail_run *jail;
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *context;
+	int (*finish)(void *owner, struct warder_result *result, struct warder_error *err);
+	void (*release)(void *owner);
+	void *owner;
 	bool streamed;      /* the output is handed on, not kept */
 	uint64_t passed[2]; /* bytes that on_output took, by enum warder_stream */
 	atomic_bool waited;
@@ -56,9 +59,8 @@ static int no_argument(const char *name, struct warder_error *err)
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the argument `%s` is NULL", name);
 }
 
-/* Copy a public struct of the caller's size; what it is too short for stays zero. */
-static int take_sized(void *to, size_t to_size, const void *from, size_t from_size, const char *what,
-		      struct warder_error *err)
+int library_take(void *to, size_t to_size, const void *from, size_t from_size, const char *what,
+		 struct warder_error *err)
 {
 	memset(to, 0, to_size);
 	if (from_size < sizeof(size_t))
@@ -164,34 +166,41 @@ void warder_policy_free(struct warder_policy *policy)
 
 /* ---- template ---- */
 
-int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
-		   struct warder_template **ret, struct warder_error *err)
+int library_prepare(const struct policy *policy, const struct preparation_options *how, bool single_use,
+		    struct warder_template **ret, struct warder_error *err)
 {
-	struct warder_options known = { 0 };
-	struct preparation_options how = { 0 };
-	struct warder_template *tmpl;
-	uint64_t start = clock_us();
+	struct warder_template *tmpl = calloc(1, sizeof(*tmpl));
+	const uint64_t start = clock_us();
 
-	if (!policy || !ret)
-		return no_argument(policy ? "ret" : "policy", err);
-	if (options && take_sized(&known, sizeof(known), options, options->size, "warder_options", err) != 0)
-		return -1;
-	how.ceiling = known.ceiling ? &known.ceiling->policy : NULL;
-	how.cgroup_parent = known.cgroup_parent;
-	tmpl = calloc(1, sizeof(*tmpl));
 	if (!tmpl)
 		return no_memory(err);
 	tmpl->owner_pid = getpid();
 	atomic_init(&tmpl->users, 1);
-	if (preparation_build(&policy->policy, &how, &tmpl->preparation, err) != 0 ||
-	    jail_prepare(&tmpl->preparation.plan, &tmpl->preparation.host, !known.single_use, &tmpl->jail,
-			 err) != 0) {
+	if (preparation_build(policy, how, &tmpl->preparation, err) != 0 ||
+	    jail_prepare(&tmpl->preparation.plan, &tmpl->preparation.host, !single_use, &tmpl->jail, err) !=
+		0) {
 		warder_template_free(tmpl);
 		return -1;
 	}
 	tmpl->prepare_us = clock_us() - start;
 	*ret = tmpl;
 	return 0;
+}
+
+int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
+		   struct warder_template **ret, struct warder_error *err)
+{
+	struct warder_options known = { 0 };
+	struct preparation_options how = { 0 };
+
+	if (!policy || !ret)
+		return no_argument(policy ? "ret" : "policy", err);
+	if (options &&
+	    library_take(&known, sizeof(known), options, options->size, "warder_options", err) != 0)
+		return -1;
+	how.ceiling = known.ceiling ? &known.ceiling->policy : NULL;
+	how.cgroup_parent = known.cgroup_parent;
+	return library_prepare(&policy->policy, &how, known.single_use, ret, err);
 }
 
 void warder_template_free(struct warder_template *tmpl)
@@ -217,44 +226,60 @@ static int hand_on(void *context, enum jail_stream stream, const char *bytes, si
 	return 0;
 }
 
-int warder_launch(struct warder_template *tmpl, const struct warder_command *command, struct warder_run **ret,
-		  struct warder_error *err)
+int library_launch(struct warder_template *tmpl, const struct library_launch *launch, struct warder_run **ret,
+		   struct warder_error *err)
 {
-	struct warder_command known;
-	struct jail_command inner;
-	struct warder_run *run;
+	struct warder_run *run = calloc(1, sizeof(*run));
+	struct jail_command command = launch->command;
 
-	if (!tmpl || !command || !ret)
-		return no_argument(!tmpl ? "tmpl" : !command ? "command" : "ret", err);
-	if (take_sized(&known, sizeof(known), command, command->size, "warder_command", err) != 0)
-		return -1;
-	if (!known.argv || !known.argv[0])
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
-	run = calloc(1, sizeof(*run));
-	if (!run)
-		return no_memory(err);
-	run->tmpl = tmpl;
-	atomic_init(&run->users, 1);
-	run->on_output = known.on_output;
-	run->context = known.context;
-	run->streamed = known.on_output || known.output_fds;
-	inner = (struct jail_command){
-		.argv = known.argv,
-		.set_env = known.environment,
-		.stdin_data = known.input,
-		.stdin_len = known.input ? known.input_len : 0,
-		.stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
-		.on_output = known.on_output ? hand_on : NULL,
-		.output_fds = known.output_fds,
-		.context = run,
-	};
-	if (jail_launch(tmpl->jail, &inner, &run->jail, err) != 0) {
+	if (run) {
+		run->tmpl = tmpl;
+		atomic_init(&run->users, 1);
+		run->on_output = launch->on_output;
+		run->context = launch->output_context;
+		run->finish = launch->finish;
+		run->release = launch->release;
+		run->owner = launch->owner;
+		run->streamed = launch->on_output || command.output_fds;
+	}
+	command.on_output = launch->on_output ? hand_on : NULL;
+	command.context = run;
+	if (!run || jail_launch(tmpl->jail, &command, &run->jail, err) != 0) {
+		if (launch->release)
+			launch->release(launch->owner);
+		if (!run)
+			return no_memory(err);
 		free(run);
 		return -1;
 	}
 	atomic_fetch_add(&tmpl->users, 1);
 	*ret = run;
 	return 0;
+}
+
+int warder_launch(struct warder_template *tmpl, const struct warder_command *command, struct warder_run **ret,
+		  struct warder_error *err)
+{
+	struct warder_command known;
+	struct library_launch launch = { 0 };
+
+	if (!tmpl || !command || !ret)
+		return no_argument(!tmpl ? "tmpl" : !command ? "command" : "ret", err);
+	if (library_take(&known, sizeof(known), command, command->size, "warder_command", err) != 0)
+		return -1;
+	if (!known.argv || !known.argv[0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
+	launch.on_output = known.on_output;
+	launch.output_context = known.context;
+	launch.command = (struct jail_command){
+		.argv = known.argv,
+		.set_env = known.environment,
+		.stdin_data = known.input,
+		.stdin_len = known.input ? known.input_len : 0,
+		.stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
+		.output_fds = known.output_fds,
+	};
+	return library_launch(tmpl, &launch, ret, err);
 }
 
 /* The last one to let go of it. */
@@ -264,6 +289,8 @@ static void release_run(struct warder_run *run)
 		return;
 	jail_run_free(run->jail);
 	warder_template_free(run->tmpl);
+	if (run->release)
+		run->release(run->owner);
 	free(run);
 }
 
@@ -287,6 +314,10 @@ static int wait_for_run(struct warder_run *run, struct warder_result **ret, stru
 	result->uid = plan->uid;
 	result->gid = plan->gid;
 	result->prepare_us = run->tmpl->prepare_us;
+	if (run->finish && run->finish(run->owner, result, err) != 0) {
+		warder_result_free(result);
+		return -1;
+	}
 	*ret = result;
 	return 0;
 }

@@ -157,11 +157,12 @@ static int check_kept(const struct policy *ceiling, const struct policy *wanted,
 	return 0;
 }
 
-static int check_sources(const struct policy *ceiling, const struct jail_plan *plan, struct warder_error *err)
+static int check_sources(const struct policy *ceiling, const struct policy *asked,
+			 const struct jail_plan *plan, struct warder_error *err)
 {
 	owned_policy struct policy wanted = { 0 };
 
-	if (policy_copy(&plan->policy, &wanted, err) != 0)
+	if (policy_copy(asked, &wanted, err) != 0)
 		return -1;
 	resolve(&wanted.filesystem.view_source); /* for a view without anything to mount */
 	empty(&wanted.filesystem.read_only);
@@ -182,6 +183,7 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 {
 	static const struct policy_subject program = { "command", POLICY_PAYLOAD_PROGRAM };
 	const struct jail_probe_options probe = { options->thorough, options->cgroup_parent };
+	const struct policy *asked = options->asked ? options->asked : policy;
 	struct warder_error unmet;
 	int matched;
 
@@ -189,9 +191,14 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 		return -1;
 	jail_probe(&probe, &ret->host);
 	jail_capabilities(&ret->host, policy, &ret->capabilities);
-	matched = policy_match(policy, &ret->capabilities, &program, &ret->match, &unmet);
+	if (options->subject) { /* whoever names one has found its programs */
+		ret->languages[0] = options->subject->language;
+		ret->capabilities.languages = ret->languages;
+	}
+	matched = policy_match(policy, &ret->capabilities, options->subject ? options->subject : &program,
+			       &ret->match, &unmet);
 	ret->matched = true;
-	if (options->ceiling && policy_check_ceiling(options->ceiling, policy, err) != 0)
+	if (options->ceiling && policy_check_ceiling(options->ceiling, asked, err) != 0)
 		return -1;
 	if (matched != 0) {
 		*err = unmet;
@@ -203,7 +210,10 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 	    0)
 		return -1;
 	ret->planned = true;
-	return options->ceiling ? check_sources(options->ceiling, &ret->plan, err) : 0;
+	if (options->ceiling && check_sources(options->ceiling, asked, &ret->plan, err) != 0)
+		return -1;
+	return options->program ? rootfs_add(&ret->plan.rootfs, options->program, PREPARATION_PROGRAM, err)
+				: 0;
 }
 
 void preparation_done(struct preparation *preparation)

@@ -17,14 +17,23 @@ struct preparation {
 	struct jail_host host;
 	struct policy_capabilities capabilities;
 	struct policy_match match;
+	const char *languages[2]; /* of the capabilities, where a subject was given */
 	struct jail_plan plan;
 	bool matched; /* host, capabilities and match are filled */
 	bool planned; /* plan is filled as well */
 };
 
+/* Where a jail finds what was built for it. */
+#define PREPARATION_PROGRAM "/code"
+
 struct preparation_options {
 	const struct policy *ceiling; /* or NULL */
 	const char *cgroup_parent;    /* see cgroup_probe() */
+	const struct policy
+	    *asked; /* what the ceiling is held against, if the policy was changed since; or NULL */
+	const struct policy_subject *subject; /* NULL: a program */
+	const char
+	    *program;  /* host directory that the jail sees, read-only, as PREPARATION_PROGRAM; or NULL */
 	bool thorough; /* try also what a launch would find out by itself: where none follows */
 };
 

@@ -13,8 +13,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "runtime/mime.h"
 #include "runtime/text.h"
 
 static const char *const statuses[JAIL_CAUSE_COUNT] = {
@@ -66,6 +68,8 @@ const char *warder_result_status(const struct warder_result *result)
 
 	if (outcome->cause == JAIL_CAUSE_EXIT && outcome->exit_code == 0)
 		return "success";
+	if (result->code && result->code->build_failed && strcmp(statuses[outcome->cause], "failed") == 0)
+		return "compileFailed";
 	return statuses[outcome->cause];
 }
 
@@ -111,11 +115,25 @@ uint64_t warder_result_memory_peak(const struct warder_result *result)
 	return result->outcome.memory_peak_bytes;
 }
 
+void result_code_free(struct result_code *code)
+{
+	if (!code)
+		return;
+	for (size_t i = 0; i < code->stage_count; i++)
+		free(code->stages[i].receipt);
+	free(code->language);
+	free(code->diagnostics);
+	free(code->output);
+	free(code->saved_to);
+	free(code);
+}
+
 void warder_result_free(struct warder_result *result)
 {
 	if (!result)
 		return;
 	jail_outcome_done(&result->outcome);
+	result_code_free(result->code);
 	free(result);
 }
 
@@ -130,19 +148,18 @@ static void member_known(struct json_writer *w, const char *key, uint64_t value)
 		json_uint(w, value);
 }
 
-static void write_bytes(struct json_writer *w, const struct jail_output *output)
+static void write_text(struct json_writer *w, const char *bytes, size_t len, bool cut)
 {
-	const char *bytes = output->bytes ? output->bytes : "";
 	size_t text_len;
 	char *encoded;
 
-	if (text_length(bytes, output->len, output->truncated, &text_len)) {
+	if (text_length(bytes, len, cut, &text_len)) {
 		json_key(w, "text");
 		json_string_n(w, bytes, text_len);
 		json_key_string(w, "encoding", "utf-8");
 		return;
 	}
-	encoded = text_base64(bytes, output->len);
+	encoded = text_base64(bytes, len);
 	if (!encoded)
 		json_fail(w);
 	else
@@ -161,7 +178,7 @@ static void write_stream(struct json_writer *w, const char *key, const struct wa
 	json_key(w, key);
 	json_begin_object(w);
 	if (!result->streamed)
-		write_bytes(w, output);
+		write_text(w, output->bytes ? output->bytes : "", output->len, output->truncated);
 	json_key_uint(w, "bytesKept", result->streamed ? result->passed[stream] : output->len);
 	json_key_uint(w, "bytesTotal", output->total);
 	json_key_bool(w, "truncated", output->truncated);
@@ -216,6 +233,85 @@ static void write_identity(struct json_writer *w, const struct warder_result *re
 	json_end_object(w);
 }
 
+static void write_stages(struct json_writer *w, const struct result_code *code)
+{
+	json_key(w, "stages");
+	json_begin_array(w);
+	for (size_t i = 0; i < code->stage_count; i++) {
+		const struct result_stage *stage = &code->stages[i];
+
+		json_begin_object(w);
+		json_key_string(w, "name", stage->name);
+		json_key_string(w, "status", stage->status);
+		json_key_uint(w, "wallUs", stage->wall_us);
+		json_key_uint(w, "cpuTimeUs", stage->cpu_us);
+		member_known(w, "peakMemoryBytes", stage->memory_peak_bytes);
+		/* The run's receipt is the result's. */
+		if (stage->receipt) {
+			json_key(w, "receipt");
+			policy_receipt_write(stage->receipt, w);
+		}
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void write_code(struct json_writer *w, const struct result_code *code)
+{
+	json_key_string(w, "language", code->language);
+	json_key_string(w, "languageFoundBy", code->found_by);
+	write_stages(w, code);
+	json_key(w, "diagnostics");
+	json_number(w, code->diagnostics ? code->diagnostics : "[]");
+	if (code->diagnostics_dropped)
+		json_key_uint(w, "diagnosticsDropped", code->diagnostics_dropped);
+	json_key(w, "output");
+	if (code->output)
+		json_number(w, code->output);
+	else
+		json_null(w);
+	if (code->output_fault[0])
+		json_key_string(w, "outputError", code->output_fault);
+}
+
+static void write_artifact(struct json_writer *w, const struct rootfs_item *item, const char *saved_to)
+{
+	char *path = NULL;
+
+	json_begin_object(w);
+	json_key_string(w, "name", item->path);
+	json_key_uint(w, "sizeBytes", item->size);
+	json_key_string(w, "contentType",
+			mime_type(item->path, item->bytes, item->bytes ? (size_t)item->size : 0));
+	if (item->taken == ROOTFS_TAKEN_INLINE)
+		write_text(w, item->bytes, (size_t)item->size, false);
+	if (item->taken == ROOTFS_TAKEN_SAVED) {
+		if (asprintf(&path, "%s/%s", saved_to ? saved_to : "", item->path) < 0)
+			json_fail(w);
+		else
+			json_key_string(w, "path", path);
+		free(path);
+	}
+	if (item->taken == ROOTFS_TAKEN_NOT)
+		json_key_string(w, "omitted", item->why);
+	json_end_object(w);
+}
+
+static void write_artifacts(struct json_writer *w, const struct warder_result *result)
+{
+	const struct rootfs_collection *collected = &result->outcome.collected;
+
+	json_key(w, "artifacts");
+	json_begin_array(w); /* only code leaves files that are taken */
+	for (size_t i = 0; i < collected->count; i++)
+		write_artifact(w, &collected->items[i], result->code ? result->code->saved_to : NULL);
+	json_end_array(w);
+	if (collected->limits_hit)
+		json_key_bool(w, "artifactLimitsHit", true);
+	if (collected->fault[0])
+		json_key_string(w, "artifactError", collected->fault);
+}
+
 char *warder_result_json(const struct warder_result *result)
 {
 	const struct jail_outcome *outcome = &result->outcome;
@@ -232,9 +328,9 @@ char *warder_result_json(const struct warder_result *result)
 	member_known(&w, "cpuTimeUs", outcome->cpu_us);
 	member_known(&w, "peakPids", outcome->pids_peak);
 	write_limits_hit(&w, outcome);
-	json_key(&w, "artifacts");
-	json_begin_array(&w); /* a run of the local jail collects no files */
-	json_end_array(&w);
+	write_artifacts(&w, result);
+	if (result->code)
+		write_code(&w, result->code);
 	json_key(&w, "receipt");
 	policy_receipt_write(&result->receipt, &w);
 	write_identity(&w, result);

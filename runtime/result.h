@@ -15,7 +15,34 @@
 #include "policy/policy.h"
 #include "runtime/warder.h"
 
+/* A stage of a piece of code: check, build or run. */
+struct result_stage {
+	const char *name; /* "check", "build", "run" */
+	const char
+	    *status; /* "success", "failed", "timeout", "killed"; "cached": an earlier build was used */
+	uint64_t wall_us, cpu_us;
+	uint64_t memory_peak_bytes;     /* UINT64_MAX: the kernel does not tell */
+	struct policy_receipt *receipt; /* owned; NULL for what was not run */
+};
+
+#define RESULT_STAGES_MAX 3
+
+/* What a piece of code adds to a run. */
+struct result_code {
+	char *language;       /* canonical */
+	const char *found_by; /* "hint", "fileName", ...: how the language was found out */
+	struct result_stage stages[RESULT_STAGES_MAX];
+	size_t stage_count;
+	bool build_failed; /* the last stage is not the code's own run, and did not succeed */
+	char *diagnostics; /* JSON array; NULL: no stage of a compiler ran */
+	size_t diagnostics_dropped;
+	char *output;           /* structured output, JSON; NULL: none */
+	char output_fault[200]; /* "" or why there is none although something was written */
+	char *saved_to;         /* directory of the files that were saved, as the caller named it; or NULL */
+};
+
 struct warder_result {
+	struct result_code *code;    /* owned; NULL: a program, not a piece of code */
 	struct jail_outcome outcome; /* owned */
 	struct policy_receipt receipt;
 	bool streamed;       /* the output was handed on as it came, and is not in the outcome */
@@ -33,5 +60,8 @@ char *result_error_json(const struct warder_error *err);
 
 /* The receipt alone, pretty; heap, NULL on want of memory. */
 char *result_receipt_json(const struct warder_result *result);
+
+/* Accepts NULL. */
+void result_code_free(struct result_code *code);
 
 #endif

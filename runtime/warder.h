@@ -139,8 +139,102 @@ WARDER_API void warder_cancel(struct warder_run *run);
  * this, the run is cancelled, and gone when warder_wait() returns its result. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
+/* ---- code ---- */
+struct warder_program;
+
+struct warder_file {
+	const char
+	    *path; /* relative to the working directory inside, "data/a.csv"; no link, no way out of it */
+	const char *bytes;
+	size_t len;
+	unsigned int mode; /* permission bits; 0: 0644 */
+};
+
+enum warder_code_flags {
+	WARDER_CODE_CHECK_ONLY = 1, /* stop before anything of the code's own is executed */
+	WARDER_CODE_NO_CACHE = 2,   /* neither find nor keep what is built */
+};
+
+struct warder_code {
+	size_t size; /* sizeof(struct warder_code) */
+	const char *
+	    language; /* a name or an alias ("python", "c++"); NULL: found out, and refused where that is not certain */
+	const char *file_name; /* of the source, to find the language out by; or NULL */
+	const char
+	    *source; /* text; for "wasm" a module. Not needed after warder_build(), nor are the files. */
+	size_t source_len;
+	const struct warder_file *files; /* in the working directory of every stage */
+	size_t file_count;
+	unsigned int flags;   /* enum warder_code_flags */
+	const char *cache;    /* directory of built programs; NULL: the user's own */
+	uint64_t cache_bytes; /* at most so much is kept there; 0: 512 MiB */
+	const char
+	    *languages; /* document of more languages; NULL: /etc/warder/languages.json if there is one */
+	/* Called when a stage of the build has started, and with run NULL when it has ended, for warder_cancel(). */
+	void (*on_stage)(void *context, const char *stage, struct warder_run *run);
+	void *context;
+};
+
+/*
+ * Make a piece of code ready to run: find its language, check and build it, each in a jail of its own under the same policy
+ * (without network, workspace, paths and environment, and with new processes, which compilers are made of). A template with
+ * options->single_use has one wall time for everything, the run included; else each run has the whole.
+ * 0 with *ret, also if the code does not compile: see warder_program_failed(). -1 with *err: UNSUPPORTED_LANGUAGE,
+ * UNSUPPORTED_POLICY, INVALID_REQUEST, ...; options may be NULL.
+ */
+WARDER_API int warder_build(const struct warder_policy *policy, const struct warder_options *options,
+			    const struct warder_code *code, struct warder_program **ret,
+			    struct warder_error *err);
+/* 1: a stage of the build failed, and there is nothing to run. */
+WARDER_API int warder_program_failed(const struct warder_program *program);
+/* The language's canonical name. */
+WARDER_API const char *warder_program_language(const struct warder_program *program);
+/* Take the result of the build (its last stage: output, diagnostics, status "success", "compileFailed", "timeout", ...). NULL: no
+ * stage ran, because none is needed or the cache had it; or it was taken before. The caller's to free. */
+WARDER_API struct warder_result *warder_program_result(struct warder_program *program);
+/* Runs of it may still live: the last one that is freed takes it along. */
+WARDER_API void warder_program_free(struct warder_program *program);
+
+/* What of the working directory is taken when the run has ended. */
+struct warder_collect {
+	const char *const *
+	    patterns; /* "*.csv", "out/" and two stars; NULL: every file that is not hidden, and new or changed */
+	size_t pattern_count;
+	size_t files_max;     /* 0: 100 */
+	uint64_t file_bytes;  /* of one; 0: 4 MiB */
+	uint64_t total_bytes; /* of all; 0: 64 MiB */
+	uint64_t
+	    inline_bytes; /* larger ones are saved to `directory`, or only told of; 0: 64 KiB; UINT64_MAX: all are saved */
+	const char *directory; /* or NULL. What is there already is not written over. */
+};
+
+struct warder_call {
+	size_t size;              /* sizeof(struct warder_call) */
+	char *const *argv;        /* arguments behind the program; NULL: none */
+	char *const *environment; /* as in struct warder_command */
+	const char *input;        /* as there */
+	size_t input_len;
+	int input_fd;
+	/* A JSON value that the code finds on descriptor 4, at the path in $WARDER_INPUT; NULL: none. Copied. */
+	const char *json;
+	size_t json_len;
+	uint64_t result_bytes; /* of the JSON that it writes to descriptor 3 ($WARDER_RESULT); 0: 1 MiB */
+	int last_line; /* 1: what is not written there is looked for in the last line of standard output */
+	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
+	void *context;
+	const int *output_fds;
+	const struct warder_collect *collect; /* NULL: no file is taken; copied */
+};
+
+/* Run it; goes on as warder_launch() does, with warder_wait(). Any number of times, also at once from several threads, unless it
+ * was built with options->single_use. */
+WARDER_API int warder_call(struct warder_program *program, const struct warder_call *call,
+			   struct warder_run **ret, struct warder_error *err);
+/* Structured output of the code as JSON text, or NULL. */
+WARDER_API const char *warder_result_value(const struct warder_result *result);
+
 /* ---- result ---- */
-/* What to do about it: "success", "failed", "timeout" or "killed". */
+/* What to do about it: "success", "failed", "compileFailed", "timeout" or "killed". */
 WARDER_API const char *warder_result_status(const struct warder_result *result);
 /* What happened: "exit", "signal", "wallTime", "cpuTime", "memory", "pids", "output", "disk", "syscall",
  * "network", "cancelled", "supervisor" or "host". */

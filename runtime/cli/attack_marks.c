@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "runtime/cli/file.h"
+#include "runtime/file.h"
 
 #define NAME_PREFIX     "warder-attack-" /* then the driver's id and start */
 #define DEPTH_MAX       8                /* of the directory of the marks */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/cli/file.h"
+#include "runtime/file.h"
 #include "runtime/cli/term.h"
 
 #define DEFAULT_CEILING "/etc/warder/ceiling.json"
@@ -89,6 +89,48 @@ static int choose_attack(struct request *request, const struct flag *flag, const
 			 struct warder_error *err)
 {
 	request->attack = true;
+	return 0;
+}
+
+static int choose_text(struct request *request, const struct flag *flag, const char *value,
+		       struct warder_error *err)
+{
+	struct request_code *code = &request->code;
+	const struct {
+		const char *name;
+		const char **place;
+	} rows[] = {
+		{ "--language", &code->language },   { "--languages", &code->languages },
+		{ "--input", &code->input },         { "--stdin", &code->standard_input },
+		{ "--artifacts", &code->artifacts }, { "--cache", &code->cache },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strcmp(rows[i].name, flag->name) == 0)
+			*rows[i].place = value;
+	}
+	return 0;
+}
+
+static int choose_more(struct request *request, const struct flag *flag, const char *value,
+		       struct warder_error *err)
+{
+	struct request_list *list =
+	    strcmp(flag->name, "--file") == 0 ? &request->code.files : &request->code.collect;
+
+	if (list->count == REQUEST_LIST_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "given more than %d times",
+				 REQUEST_LIST_MAX);
+	list->items[list->count++] = value;
+	return 0;
+}
+
+static int choose_switch(struct request *request, const struct flag *flag, const char *value,
+			 struct warder_error *err)
+{
+	request->code.check |= strcmp(flag->name, "--check") == 0;
+	request->code.no_cache |= strcmp(flag->name, "--no-cache") == 0;
+	request->code.last_line |= strcmp(flag->name, "--last-line") == 0;
 	return 0;
 }
 
@@ -257,9 +299,9 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 
 /* ---- the table ---- */
 
-#define USES_POLICY (FLAG_RUN | FLAG_EXPLAIN | FLAG_DOCTOR)
+#define USES_POLICY (FLAG_RUN | FLAG_CODE | FLAG_EXPLAIN | FLAG_DOCTOR)
 #define POLICY_FLAG (USES_POLICY | FLAG_SHAPES)
-#define EVERY       (FLAG_RUN | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION)
+#define EVERY       (FLAG_RUN | FLAG_CODE | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION)
 
 static const struct flag flags[] = {
 	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)", choose_base },
@@ -299,7 +341,26 @@ static const struct flag flags[] = {
 	  choose_ceiling },
 	{ USES_POLICY, "--cgroup-parent", "DIR", NULL,
 	  "cgroup below which jails go (default: $WARDER_CGROUP_PARENT)", choose_cgroup_parent },
-	{ FLAG_RUN, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
+	{ FLAG_CODE, "--language", "NAME", NULL, "the code's language; without it, what is certain",
+	  choose_text },
+	{ FLAG_CODE, "--stdin", "FILE", NULL, "the code's standard input (default: Warder's own)",
+	  choose_text },
+	{ FLAG_CODE, "--input", "JSON", NULL,
+	  "a value that the code reads at $WARDER_INPUT; @FILE reads it from a file", choose_text },
+	{ FLAG_CODE, "--last-line", NULL, NULL,
+	  "take the last line of standard output as the result, if it is JSON", choose_switch },
+	{ FLAG_CODE, "--file", "SRC[=DST]", NULL,
+	  "a file that the code finds in its working directory (repeatable)", choose_more },
+	{ FLAG_CODE, "--collect", "PATTERN", NULL,
+	  "files to take (repeatable; default: new and changed ones)", choose_more },
+	{ FLAG_CODE, "--artifacts", "DIR", NULL, "where files go that are too large for the result",
+	  choose_text },
+	{ FLAG_CODE, "--check", NULL, NULL, "check the code, or build it, and do not run it", choose_switch },
+	{ FLAG_CODE, "--no-cache", NULL, NULL, "neither look for an earlier build nor keep this one",
+	  choose_switch },
+	{ FLAG_CODE, "--cache", "DIR", NULL, "where built programs are kept", choose_text },
+	{ FLAG_CODE, "--languages", "FILE", NULL, "a document of more languages", choose_text },
+	{ FLAG_RUN | FLAG_CODE, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
 	  choose_receipt },
 	{ FLAG_EXPLAIN, "--backend", "NAME", NULL, "backend to explain: local", choose_backend },
 	{ USES_POLICY, "--json", NULL, NULL, "one JSON object on standard output instead", choose_json },
@@ -473,6 +534,10 @@ int request_load(enum flag_command command, char **argv, struct request *request
 	if (policy_load(request->base ? request->base : DEFAULT_PRESET, request->base_is_file,
 			&request->policy, err) != 0)
 		return -1;
+	for (const char *const *pair = request->defaults; !request->base && pair && *pair; pair += 2) {
+		if (set(request, pair[0], pair[1], err) != 0)
+			return -1;
+	}
 	if (load_ceiling(request, err) != 0)
 		return -1;
 	return walk(command, argv, request, true, err);

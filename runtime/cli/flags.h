@@ -21,19 +21,38 @@ enum flag_command {
 	FLAG_POLICY = 4,
 	FLAG_DOCTOR = 8,
 	FLAG_COMPLETION = 16,
+	FLAG_CODE = 64,
 	FLAG_SHAPES = 32, /* no command: the flag has a part in what policy is made */
+};
+
+#define REQUEST_LIST_MAX 64
+
+/* Values of a flag that may be repeated. */
+struct request_list {
+	const char *items[REQUEST_LIST_MAX];
+	size_t count;
+};
+
+/* What `warder code` is asked besides its policy. */
+struct request_code {
+	const char *language, *languages, *input, *standard_input, *artifacts, *cache;
+	struct request_list files, collect;
+	bool check, no_cache, last_line;
 };
 
 struct request {
 	bool help, json, clean, attack;
-	bool shapes_policy;            /* a flag that a policy is made with was given */
-	const char *base;              /* preset or file to start from; NULL: strict */
-	bool base_is_file;             /* --policy: never the name of a preset */
-	const char *ceiling_path;      /* NULL: the default place, if there is something */
-	const char *cgroup_parent;     /* or NULL */
-	const char *receipt;           /* "-": standard error; or NULL */
-	const char *backend;           /* or NULL */
-	char **rest;                   /* what follows the flags, NULL-terminated */
+	bool shapes_policy;        /* a flag that a policy is made with was given */
+	const char *base;          /* preset or file to start from; NULL: strict */
+	bool base_is_file;         /* --policy: never the name of a preset */
+	const char *ceiling_path;  /* NULL: the default place, if there is something */
+	const char *cgroup_parent; /* or NULL */
+	const char *receipt;       /* "-": standard error; or NULL */
+	const char *backend;       /* or NULL */
+	struct request_code code;
+	const char *const
+	    *defaults; /* policy path, value, ...: over the default preset where no other is named; or NULL */
+	char **rest;   /* what follows the flags, NULL-terminated */
 	struct warder_policy *policy;  /* owned */
 	struct warder_policy *ceiling; /* owned; NULL: there is none */
 };

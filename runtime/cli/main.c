@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "runtime/cli/commands.h"
-#include "runtime/cli/file.h"
+#include "runtime/file.h"
 #include "runtime/cli/term.h"
 #include "runtime/result.h"
 
@@ -22,6 +22,16 @@ static const struct command commands[] = {
 	  "Exit status: the program's own; 128+N when signal N ended it; 124 out of time; 137 over memory\n"
 	  "or killed by Warder; 125 refused or failed; 126 not executable; 127 not found.\n",
 	  "warder run --timeout 5s --memory 256MiB -- echo hello", run_command },
+	{ "code", FLAG_CODE, "code [FLAG...] FILE|- [ARGUMENT...]", "run a piece of code in its language",
+	  "The code writes its result, if it has one, to descriptor 3 ($WARDER_RESULT), and finds what "
+	  "--input\n"
+	  "says on descriptor 4 ($WARDER_INPUT). \"warder code --json\" tells of both, of compiler "
+	  "diagnostics\n"
+	  "and of files. Languages: python javascript typescript bash sh ruby r perl lua php go rust c c++ "
+	  "java\n"
+	  "wasm command, as far as the jail's view has them.\n"
+	  "Exit status: as of run; 125 also when the code does not compile.\n",
+	  "echo 'print(6 * 7)' | warder code --language python -", code_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]", "what enforces each field on this host",
 	  "Starts no program and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",
 	  "warder explain --memory 256MiB strict", explain_command },

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/cli/file.h"
+#include "runtime/file.h"
 
 static const char *const codes[] = {
 	[TERM_PLAIN] = "",       [TERM_TITLE] = "\033[1m", [TERM_GOOD] = "\033[32m",

@@ -92,6 +92,9 @@ attack() {
 }
 
 default="shared-segment lock-shared-file watch-files find-neighbours-lock"
+# The attempts themselves are shown inside, and with them the directories above.
+here_home=$(getent passwd "$(id -u)" | cut -d: -f6)
+[[ $warder != "${here_home:-/root}"/* ]] || default+=" read-home"
 speculation="allow-store-bypass allow-indirect-branch"
 compat="name-to-handle turn-off-aslr trace-itself bind-memory memory-policy kernel-aio lease-shared-file watch-directory"
 network="connect-host-loopback route-to-metadata route-to-lan route-to-internet route-to-internet6 route-to-loopback

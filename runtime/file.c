@@ -6,7 +6,7 @@
  * Its directory is opened before the start as well: a program that may write to a directory above could put a link in its
  * place, and would choose where a file with our privilege goes.
  */
-#include "runtime/cli/file.h"
+#include "runtime/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static int open_input(const char *path, struct warder_error *err)
 	return fd;
 }
 
-int file_read(const char *path, char **ret_text, size_t *ret_len, struct warder_error *err)
+int file_read_most(const char *path, size_t most, char **ret_text, size_t *ret_len, struct warder_error *err)
 {
 	owned_fd int fd = open_input(path, err);
 	char *text;
@@ -61,23 +61,28 @@ int file_read(const char *path, char **ret_text, size_t *ret_len, struct warder_
 
 	if (fd < 0)
 		return -1;
-	text = malloc(MAX_BYTES + 1); /* untouched pages cost nothing */
+	text = malloc(most + 1); /* untouched pages cost nothing */
 	if (!text)
 		return error_set(err, WARDER_ERROR_INTERNAL, path, "out of memory");
-	if (read_all(fd, text, MAX_BYTES + 1, &used) != 0) {
+	if (read_all(fd, text, most + 1, &used) != 0) {
 		free(text);
 		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, path, errno, "cannot read %.200s",
 				       path);
 	}
-	if (used > MAX_BYTES) {
+	if (used > most) {
 		free(text);
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path, "%.200s is larger than 1 MiB",
-				 path);
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path, "%.200s is larger than %zu MiB",
+				 path, most >> 20);
 	}
 	text[used] = '\0';
 	*ret_text = text;
 	*ret_len = used;
 	return 0;
+}
+
+int file_read(const char *path, char **ret_text, size_t *ret_len, struct warder_error *err)
+{
+	return file_read_most(path, MAX_BYTES, ret_text, ret_len, err);
 }
 
 int file_write_all(int fd, const char *bytes, size_t len)

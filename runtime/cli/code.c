@@ -1,0 +1,256 @@
+/*
+ * code: a piece of code in its language, streams passed through as by run.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/ending.h"
+#include "runtime/cli/report.h"
+#include "runtime/cli/term.h"
+#include "runtime/code/code.h"
+#include "runtime/file.h"
+
+#define SOURCE_MOST ((size_t)16 << 20)
+#define FILE_MOST   ((size_t)64 << 20)
+#define INPUT_MOST  ((size_t)16 << 20)
+
+struct session {
+	struct report report;
+	struct request *request;
+	struct warder_file files[REQUEST_LIST_MAX];
+	size_t file_count;
+	char *source;
+	size_t source_len;
+	char *input; /* owned; NULL: none */
+	size_t input_len;
+	int stdin_fd; /* owned; -1: none */
+};
+
+static void session_done(struct session *session)
+{
+	for (size_t i = 0; i < session->file_count; i++)
+		free((char *)(uintptr_t)session->files[i].bytes);
+	free(session->source);
+	free(session->input);
+	fd_done(&session->stdin_fd);
+	report_done(&session->report);
+}
+
+/* ---- what it is given ---- */
+
+/* SRC=DST, or SRC, which keeps its name. */
+static int read_file(struct session *session, const char *value, struct warder_error *err)
+{
+	struct warder_file *file = &session->files[session->file_count];
+	const char *equals = strrchr(value, '=');
+	const char *slash = strrchr(value, '/');
+	char *source = strndup(value, equals ? (size_t)(equals - value) : strlen(value));
+	char *bytes = NULL;
+	int status;
+
+	if (!source)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	status = file_read_most(source, FILE_MOST, &bytes, &file->len, err);
+	free(source);
+	if (status != 0)
+		return error_context(err, "--file");
+	file->path = equals ? equals + 1 : slash ? slash + 1 : value;
+	file->bytes = bytes;
+	session->file_count++;
+	return 0;
+}
+
+static int read_input(struct session *session, struct warder_error *err)
+{
+	const char *input = session->request->code.input;
+
+	if (!input)
+		return 0;
+	if (*input == '@')
+		return file_read_most(input + 1, INPUT_MOST, &session->input, &session->input_len, err);
+	session->input = strdup(input);
+	session->input_len = strlen(input);
+	return session->input ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+}
+
+/* The source has taken what it came by; then there is nothing left for the code. */
+static int open_stdin(struct session *session, struct warder_error *err)
+{
+	const char *path = session->request->code.standard_input;
+
+	if (!path && strcmp(session->request->rest[0], "-") == 0)
+		return 0;
+	session->stdin_fd = path ? open(path, O_RDONLY | O_CLOEXEC) : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (session->stdin_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "--stdin", errno,
+				       "cannot read %.200s", path ? path : "standard input");
+	return 0;
+}
+
+/* What the language's row has over the default preset. */
+static int find_defaults(struct session *session, struct languages *languages, struct warder_error *err)
+{
+	struct request *request = session->request;
+	const char *name =
+	    request->code.language ? languages_canonical(languages, request->code.language) : NULL;
+	const struct language *row;
+
+	for (size_t i = 0; name && (row = languages_at(languages, i)) != NULL; i++) {
+		if (strcmp(row->name, name) == 0) {
+			request->defaults = row->defaults;
+			break;
+		}
+	}
+	return 0;
+}
+
+static int load(struct session *session, char **argv, struct warder_error *err)
+{
+	struct request *request = session->request;
+	struct languages *languages = NULL;
+	int status;
+
+	if (!request->rest[0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
+				 "which code? warder code [FLAG...] FILE, or - for standard input");
+	if (file_read_most(request->rest[0], SOURCE_MOST, &session->source, &session->source_len, err) != 0)
+		return -1;
+	if (languages_load(code_languages_path(request->code.languages), &languages, err) != 0)
+		return -1;
+	status =
+	    find_defaults(session, languages, err) == 0 ? request_load(FLAG_CODE, argv, request, err) : -1;
+	languages_free(languages);
+	for (size_t i = 0; i < request->code.files.count && status == 0; i++)
+		status = read_file(session, request->code.files.items[i], err);
+	if (status == 0)
+		status = read_input(session, err);
+	return status == 0 ? open_stdin(session, err) : -1;
+}
+
+/* ---- building ---- */
+
+static void on_stage(void *context, const char *stage, struct warder_run *run)
+{
+	report_running(run);
+}
+
+/* What the compiler said, for people. */
+static void show_build(const struct warder_result *result)
+{
+	for (int stream = WARDER_STDOUT; stream <= WARDER_STDERR; stream++) {
+		size_t len;
+		const char *text = warder_result_output(result, (enum warder_stream)stream, &len, NULL);
+
+		file_write_all(STDERR_FILENO, text, len);
+	}
+}
+
+/* The build is all there is: it failed, or nothing else was asked for. */
+static int finish_build(struct session *session, struct warder_program *program)
+{
+	struct warder_result *result = warder_program_result(program);
+	const bool failed = warder_program_failed(program);
+	int status = 0;
+
+	if (result && !session->request->json)
+		show_build(result);
+	if (result && (session->request->json || session->request->receipt))
+		status = report_finish(&session->report, result);
+	if (failed && !session->request->json)
+		term_complain("the code does not compile");
+	if (result && strcmp(warder_result_status(result), "compileFailed") != 0 && failed && status == 0)
+		status = report_finish(&session->report, result);
+	warder_result_free(result);
+	return failed ? EXIT_REFUSED : status;
+}
+
+/* ---- running ---- */
+
+static int call(struct session *session, struct warder_program *program)
+{
+	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
+	struct request *request = session->request;
+	const struct warder_collect collect = {
+		.patterns = request->code.collect.items,
+		.pattern_count = request->code.collect.count,
+		.inline_bytes = request->json ? 0 : UINT64_MAX,
+		.directory = request->code.artifacts,
+	};
+	const struct warder_call call = {
+		.size = sizeof(call),
+		.argv = request->rest + 1,
+		.input_fd = session->stdin_fd,
+		.json = session->input,
+		.json_len = session->input_len,
+		.last_line = request->code.last_line,
+		.output_fds = request->json ? NULL : output_fds,
+		.collect = request->json || request->code.artifacts ? &collect : NULL,
+	};
+	struct warder_error err = { 0 };
+	struct warder_run *run = NULL;
+	int status;
+
+	if (report_ended_early(&session->report))
+		return 128 + ending_signal();
+	if (warder_call(program, &call, &run, &err) != 0)
+		return report_refuse(&session->report, &err, error_exit_status(err.code));
+	status = report_wait(&session->report, run);
+	warder_run_free(run);
+	return status;
+}
+
+static int build_and_call(struct session *session)
+{
+	const struct request *request = session->request;
+	const struct warder_options options = { .size = sizeof(options),
+						.ceiling = request->ceiling,
+						.cgroup_parent = request->cgroup_parent,
+						.single_use = 1 };
+	const struct warder_code code = {
+		.size = sizeof(code),
+		.language = request->code.language,
+		.file_name = strcmp(request->rest[0], "-") == 0 ? NULL : request->rest[0],
+		.source = session->source,
+		.source_len = session->source_len,
+		.files = session->files,
+		.file_count = session->file_count,
+		.flags = (request->code.check ? WARDER_CODE_CHECK_ONLY : 0u) |
+			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u),
+		.cache = request->code.cache,
+		.languages = request->code.languages,
+		.on_stage = on_stage,
+	};
+	struct warder_program *program = NULL;
+	struct warder_error err = { 0 };
+	int status;
+
+	if (warder_build(request->policy, &options, &code, &program, &err) != 0)
+		return report_refuse(&session->report, &err, EXIT_REFUSED);
+	status = warder_program_failed(program) || request->code.check ? finish_build(session, program)
+								       : call(session, program);
+	warder_program_free(program);
+	return status;
+}
+
+int code_command(struct request *request, char **argv)
+{
+	struct session session = { .request = request, .stdin_fd = -1 };
+	struct warder_error err = { 0 };
+	int status;
+
+	report_catch_signals();
+	if (report_open(request, &session.report, &err) != 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	if (load(&session, argv, &err) != 0)
+		status = report_refuse(&session.report, &err, EXIT_REFUSED);
+	else
+		status = build_and_call(&session);
+	session_done(&session);
+	return status;
+}

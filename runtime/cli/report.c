@@ -1,0 +1,235 @@
+/*
+ * report: how a run goes on once it has started, and what is told of its end.
+ *
+ * Signals. SIGINT, SIGTERM and SIGHUP end the run, not Warder: the handler cancels it, the supervisor takes the jail
+ * down, and only then does Warder exit, with 128 plus the signal. A second signal does the same again, so impatience leaves
+ * nothing behind either. A signal that came before the start is seen before and after the launch; what is ignored when Warder
+ * starts (nohup, a background job) stays ignored.
+ * A reader that goes away ends the run like SIGPIPE would have ended the program: silently, with 141.
+ */
+#include "runtime/cli/report.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/ending.h"
+#include "runtime/cli/term.h"
+#include "runtime/file.h"
+#include "runtime/result.h"
+
+static struct warder_run *volatile running;
+
+static void cancel_run(void)
+{
+	if (running)
+		warder_cancel(running);
+}
+
+void report_catch_signals(void)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL); /* the caller's limit: told as an error of the write */
+	ending_catch(cancel_run);
+}
+
+/* ---- the end, for people and as an exit status ---- */
+
+static const char *const stream_names[] = { "stdout", "stderr" };
+
+static void tell_truncation(const struct warder_result *result)
+{
+	for (size_t i = 0; i < 2; i++) {
+		const struct jail_output *output = &result->outcome.output[i];
+
+		if (output->truncated)
+			term_complain("%s: kept %llu of %llu bytes (output.%s)", stream_names[i],
+				      (unsigned long long)result->passed[i],
+				      (unsigned long long)output->total, stream_names[i]);
+	}
+}
+
+/* One line for what ended the program, or for a limit that it lived with; nothing when it ended by itself. */
+static void tell_cause(const struct jail_outcome *outcome, const struct policy *policy)
+{
+	char text[32];
+
+	if (outcome->cause == JAIL_CAUSE_WALL_TIME)
+		term_complain("killed after %s (limits.wallTime)",
+			      policy_format_time(policy->limits.wall_time_us, text, sizeof(text)));
+	else if (outcome->cause == JAIL_CAUSE_CPU_TIME)
+		term_complain("killed after %s of CPU time (limits.cpuTime)",
+			      policy_format_time(policy->limits.cpu_time_us, text, sizeof(text)));
+	else if (outcome->cause == JAIL_CAUSE_MEMORY)
+		term_complain("memory limit of %s reached (limits.memory)",
+			      policy_format_size(policy->limits.memory_bytes, text, sizeof(text)));
+	else if (outcome->cause == JAIL_CAUSE_PIDS || outcome->hit[JAIL_CAUSE_PIDS])
+		term_complain("limit of %s processes reached (limits.pids)",
+			      policy_format_count(policy->limits.pids_max, text, sizeof(text)));
+	else if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL)
+		term_complain("%s: %s", jail_cause_name(outcome->cause), outcome->detail);
+}
+
+static void tell(const struct report *report, const struct warder_result *result)
+{
+	tell_truncation(result);
+	if (report->write_error == EPIPE || ending_signal())
+		return;
+	if (report->write_error)
+		term_complain("the program's output cannot be written: %s", strerror(report->write_error));
+	else
+		tell_cause(&result->outcome, &report->request->policy->policy);
+}
+
+static int exit_status(const struct report *report, const struct jail_outcome *outcome)
+{
+	switch (outcome->cause) {
+	case JAIL_CAUSE_WALL_TIME:
+	case JAIL_CAUSE_CPU_TIME:
+		return 124;
+	case JAIL_CAUSE_CANCELLED:
+	case JAIL_CAUSE_SUPERVISOR:
+		if (ending_signal())
+			return 128 + ending_signal();
+		return 128 + (report->write_error == EPIPE ? SIGPIPE : SIGKILL);
+	case JAIL_CAUSE_MEMORY:
+	case JAIL_CAUSE_OUTPUT:
+	case JAIL_CAUSE_HOST:
+		return 128 + SIGKILL;
+	case JAIL_CAUSE_EXIT:
+	case JAIL_CAUSE_SIGNAL:
+	case JAIL_CAUSE_PIDS:
+	case JAIL_CAUSE_DISK:
+	case JAIL_CAUSE_SYSCALL:
+	case JAIL_CAUSE_NETWORK:
+	case JAIL_CAUSE_COUNT:
+		break;
+	}
+	if (outcome->exit_code >= 0)
+		return outcome->exit_code;
+	return 128 + (outcome->signal > 0 ? outcome->signal : SIGKILL);
+}
+
+/* ---- the run ---- */
+
+static int print_json(const struct warder_result *result, struct warder_error *err)
+{
+	char *json = warder_result_json(result);
+	int status = -1;
+
+	if (!json)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	if (file_write_all(STDOUT_FILENO, json, strlen(json)) == 0 &&
+	    file_write_all(STDOUT_FILENO, "\n", 1) == 0)
+		status = 0;
+	else
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "the result cannot be written");
+	free(json);
+	return status;
+}
+
+/* Takes the text, which is NULL without memory. */
+static int write_receipt(const struct report *report, char *json, struct warder_error *err)
+{
+	const char *path = report->request->receipt;
+	int status = 0;
+
+	if (!json)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	if (strcmp(path, "-") == 0) {
+		file_write_all(STDERR_FILENO, json, strlen(json));
+		file_write_all(STDERR_FILENO, "\n", 1);
+	} else {
+		status = file_replace(report->receipt_dir_fd, path, json, strlen(json), err);
+	}
+	free(json);
+	return status;
+}
+
+/* Nothing ran: an older receipt in that place must not pass for this one's. */
+void report_refusal(const struct report *report, const struct warder_error *why)
+{
+	struct warder_error err = { 0 };
+
+	if (report->receipt_dir_fd >= 0 && write_receipt(report, result_error_json(why), &err) != 0)
+		term_error(&err);
+}
+
+int report_refuse(const struct report *report, const struct warder_error *why, int status)
+{
+	report_refusal(report, why);
+	return command_refuse(report->request, why, status);
+}
+
+/* Tell how it ended; the exit status. Who asked for a result or a receipt and gets none must not go on as if all was
+ * well. */
+int report_finish(const struct report *report, const struct warder_result *result)
+{
+	struct warder_error err = { 0 };
+	int status = 0;
+
+	if (report->request->json)
+		status = print_json(result, &err);
+	else
+		tell(report, result);
+	if (status == 0 && report->request->receipt)
+		status = write_receipt(report, result_receipt_json(result), &err);
+	if (status == 0)
+		return exit_status(report, &result->outcome);
+	term_error(&err);
+	return EXIT_REFUSED;
+}
+
+void report_running(struct warder_run *run)
+{
+	running = run;
+	if (run && ending_signal())
+		warder_cancel(run);
+}
+
+int report_wait(struct report *report, struct warder_run *run)
+{
+	struct warder_result *result = NULL;
+	struct warder_error err = { 0 };
+	int status;
+
+	report_running(run);
+	status = warder_wait(run, &result, &err);
+	report_running(NULL);
+	if (status != 0)
+		return report_refuse(report, &err, EXIT_REFUSED);
+	report->write_error = result->outcome.receiver_errno;
+	status = report_finish(report, result);
+	warder_result_free(result);
+	return status;
+}
+
+int report_open(const struct request *request, struct report *ret, struct warder_error *err)
+{
+	*ret = (struct report){ .request = request, .receipt_dir_fd = -1 };
+	if (!request->receipt || strcmp(request->receipt, "-") == 0)
+		return 0;
+	return file_open_place(request->receipt, &ret->receipt_dir_fd, err);
+}
+
+void report_done(struct report *report)
+{
+	fd_done(&report->receipt_dir_fd);
+}
+
+bool report_ended_early(struct report *report)
+{
+	struct warder_error err = { 0 };
+
+	if (!ending_signal())
+		return false;
+	error_set(&err, WARDER_ERROR_UNAVAILABLE, NULL, "a signal came before the start");
+	report_refusal(report, &err);
+	return true;
+}

@@ -1,0 +1,568 @@
+/*
+ * From a piece of code to a template that runs it.
+ *
+ *   language    hint, file name, shebang, content; then its row, whose programs the policy's view has
+ *   files       source, the caller's, the row's
+ *   policy      the caller's, held against the ceiling as it is
+ *   check       in a jail of its own          ] not if an earlier build of the same things is found
+ *   build       in a jail of its own, whose   ]
+ *               /tmp/out becomes the entry of the cache
+ *   template    of the run: the entry is seen as /code, read-only
+ *
+ * A compiler reads and executes what the source tells it to, so it gets a jail like the program's, and less to see: no
+ * network, workspace, paths or environment of the caller's. It gets one thing more, processes.spawn, because compilers are made
+ * of several programs; what it builds runs without that again, if the policy says so.
+ *
+ * A cached program is found by the digest of everything that could change it: source, files, command lines, environment,
+ * policy of the build, and the compiler's file (device, inode, size, times).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/sha256.h"
+#include "policy/policy.h"
+#include "runtime/code/code.h"
+#include "runtime/code/java_source.h"
+#include "runtime/code/program.h"
+#include "runtime/library.h"
+#include "runtime/preparation.h"
+
+#define SOURCE_LONGEST   (16u << 20)
+#define FILES_MOST       1000
+#define BUILD_OUTPUT     (1ull << 20)
+#define BUILD_FILES_MAX  1000
+#define BUILD_FILE_BYTES (256ull << 20)
+#define DIAGNOSTICS_FILE ".diagnostics.json"
+
+static const char *const stage_names[LANGUAGE_STAGES] = { "check", "build", "run" };
+static char box_path[] = "/tmp/" PROGRAM_BOX;
+static char out_path[] = "/tmp/" PROGRAM_OUT;
+
+struct building {
+	struct warder_program *program;
+	const struct warder_code *code;
+	const struct policy *ceiling;
+	const char *cgroup_parent;
+	struct warder_error *err;
+};
+
+static int no_memory(struct building *b)
+{
+	return error_set(b->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+}
+
+/* ---- the request ---- */
+
+static int check_code(const struct warder_code *code, struct warder_error *err)
+{
+	size_t blank = 0;
+
+	while (code->source && blank < code->source_len && strchr(" \t\r\n\f\v", code->source[blank]) &&
+	       code->source[blank])
+		blank++;
+	if (!code->source || blank == code->source_len)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
+				 "empty source code: code is required");
+	if (code->source_len > SOURCE_LONGEST)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
+				 "the source has %zu bytes; at most %u are taken", code->source_len,
+				 SOURCE_LONGEST);
+	if (code->file_count > FILES_MOST)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "files",
+				 "%zu files; at most %d are taken", code->file_count, FILES_MOST);
+	return 0;
+}
+
+/* ---- language ---- */
+
+const char *code_languages_path(const char *path)
+{
+	return !path && access(CODE_LANGUAGES, F_OK) == 0 ? CODE_LANGUAGES : path;
+}
+
+static int load_languages(struct building *b)
+{
+	return languages_load(code_languages_path(b->code->languages), &b->program->languages, b->err);
+}
+
+static int find_language(struct building *b)
+{
+	struct warder_program *program = b->program;
+
+	if (!b->code->language)
+		return error_set(b->err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
+				 "the language is not certain; name it");
+	program->found_by = "hint";
+	return language_resolve(program->languages, b->code->language, &program->policy, &program->language,
+				program->programs, b->err);
+}
+
+/* Its programs are there; may the policy's list have it as well? */
+static struct policy_subject subject_of(const struct language *language)
+{
+	struct policy_subject subject = { language->name, POLICY_PAYLOAD_SOURCE };
+
+	if (strcmp(language->name, "wasm") == 0)
+		subject.payload = POLICY_PAYLOAD_GUEST_MODULE;
+	else if (strcmp(language->name, "command") == 0)
+		subject.payload = POLICY_PAYLOAD_PROGRAM;
+	return subject;
+}
+
+/* ---- files ---- */
+
+static int add_file(struct building *b, const char *directory, const char *path, const char *bytes,
+		    size_t len, unsigned int mode)
+{
+	struct warder_program *program = b->program;
+	struct rootfs_file *file = &program->files[program->file_count];
+	char *name = NULL, *copy = malloc(len + 1);
+
+	if (!copy || asprintf(&name, "%s/%s", directory, path) < 0) {
+		free(copy);
+		return no_memory(b);
+	}
+	memcpy(copy, bytes, len);
+	copy[len] = '\0';
+	*file = (struct rootfs_file){ .path = name, .bytes = copy, .len = len, .mode = mode };
+	program->file_count++;
+	return 0;
+}
+
+static void name_file(struct warder_program *program, const struct warder_code *code)
+{
+	char class[104];
+
+	snprintf(program->file, sizeof(program->file), "%s", program->language->file);
+	if (program->language->naming == LANGUAGE_NAMING_JAVA &&
+	    java_class(code->source, code->source_len, class, sizeof(class)))
+		snprintf(program->file, sizeof(program->file), "%s.java", class);
+}
+
+static int take_files(struct building *b)
+{
+	struct warder_program *program = b->program;
+	const struct warder_code *code = b->code;
+	const char *const *support = program->language->support;
+	size_t count = 1 + code->file_count;
+
+	for (size_t i = 0; support && support[i]; i += 2)
+		count++;
+	program->files = calloc(count, sizeof(*program->files));
+	if (!program->files)
+		return no_memory(b);
+	name_file(program, code);
+	if (add_file(b, PROGRAM_BOX, program->file, code->source, code->source_len, 0) != 0)
+		return -1;
+	for (size_t i = 0; i < code->file_count; i++) {
+		const struct warder_file *file = &code->files[i];
+
+		if (!file->path || !file->bytes ||
+		    path_check_relative(file->path, strlen(file->path), b->err) != 0)
+			return file->path && file->bytes
+				   ? error_context(b->err, "files")
+				   : error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "files",
+					       "file %zu has no %s", i, file->path ? "bytes" : "path");
+		if (add_file(b, PROGRAM_BOX, file->path, file->bytes, file->len, file->mode) != 0)
+			return -1;
+	}
+	for (size_t i = 0; support && support[i]; i += 2) {
+		if (add_file(b, PROGRAM_SUPPORT, support[i], support[i + 1], strlen(support[i + 1]), 0) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- policies ---- */
+
+static void empty_strings(struct policy_strings *strings)
+{
+	while (strings->count)
+		free(strings->items[--strings->count]);
+}
+
+static bool is_set(const struct policy *policy, const char *name, size_t len)
+{
+	for (size_t i = 0; i < policy->environment.set_count; i++) {
+		if (strncmp(policy->environment.set[i].name, name, len) == 0 &&
+		    !policy->environment.set[i].name[len])
+			return true;
+	}
+	for (size_t i = 0; i < policy->environment.names.count; i++) {
+		if (strncmp(policy->environment.names.items[i], name, len) == 0 &&
+		    !policy->environment.names.items[i][len])
+			return true;
+	}
+	return false;
+}
+
+/* The lowest in order: what the policy or the caller sets stays. */
+static int set_environment(struct policy *policy, const char *const *variables, struct warder_error *err)
+{
+	for (; variables && *variables; variables++) {
+		const size_t len = strcspn(*variables, "=");
+		char path[256];
+
+		if (is_set(policy, *variables, len))
+			continue;
+		snprintf(path, sizeof(path), "environment.set.%.*s", (int)len, *variables);
+		if (policy_set(policy, path, *variables + len + 1, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Of the run. Where it works: in its box, unless the policy says otherwise or gives it a workspace. */
+static int derive_run(struct building *b)
+{
+	struct policy *policy = &b->program->policy;
+
+	if (!policy->working_directory && policy->filesystem.workspace == POLICY_WORKSPACE_NONE &&
+	    policy_set(policy, "workingDirectory", box_path, b->err) != 0)
+		return -1;
+	return set_environment(policy, b->program->language->environment, b->err);
+}
+
+static int derive_build(struct building *b, const struct policy *asked, struct policy *ret)
+{
+	const struct language *language = b->program->language;
+
+	if (policy_copy(asked, ret, b->err) != 0 || policy_set(ret, "network.mode", "none", b->err) != 0 ||
+	    policy_set(ret, "filesystem.workspace", "none", b->err) != 0 ||
+	    policy_set(ret, "environment.mode", "none", b->err) != 0 ||
+	    policy_set(ret, "processes.spawn", "true", b->err) != 0 ||
+	    policy_set(ret, "workingDirectory", box_path, b->err) != 0)
+		return -1;
+	empty_strings(&ret->filesystem.read_only);
+	empty_strings(&ret->filesystem.read_write);
+	while (ret->environment.set_count) {
+		struct policy_variable *last = &ret->environment.set[--ret->environment.set_count];
+
+		free(last->name);
+		free(last->value);
+	}
+	ret->output.stdout_bytes = ret->output.stderr_bytes = BUILD_OUTPUT;
+	ret->output.on_limit = POLICY_OUTPUT_DRAIN;
+	if (set_environment(ret, language->environment, b->err) != 0)
+		return -1;
+	return set_environment(ret, language->build_environment, b->err);
+}
+
+/* ---- stages ---- */
+
+static struct result_stage *add_stage(struct warder_program *program, enum language_stage stage,
+				      const struct warder_result *result)
+{
+	struct result_stage *row = &program->stages[program->stage_count++];
+
+	*row = (struct result_stage){ .name = stage_names[stage], .status = "cached" };
+	if (!result)
+		return row;
+	row->status = warder_result_status(result);
+	row->wall_us = result->outcome.wall_us;
+	row->cpu_us = result->outcome.cpu_us;
+	row->memory_peak_bytes = result->outcome.memory_peak_bytes;
+	row->receipt = malloc(sizeof(*row->receipt));
+	if (row->receipt)
+		*row->receipt = result->receipt;
+	return row;
+}
+
+static int launch_stage(struct building *b, enum language_stage stage, struct warder_template *tmpl,
+			char **argv, struct warder_result **ret)
+{
+	const struct rootfs_collect collect = {
+		.directory = PROGRAM_OUT,
+		.files_max = BUILD_FILES_MAX,
+		.file_bytes = BUILD_FILE_BYTES,
+		.total_bytes = BUILD_FILE_BYTES,
+		.save_fd = b->program->entry.fd,
+	};
+	struct rootfs_file *files = calloc(b->program->file_count + 1, sizeof(*files));
+	struct library_launch launch = { .command = { .argv = argv,
+						      .stdin_fd = -1,
+						      .files = files,
+						      .file_count = b->program->file_count + 1,
+						      .collect =
+							  stage == LANGUAGE_BUILD ? &collect : NULL } };
+	struct warder_run *run = NULL;
+	int status = -1;
+
+	if (!files)
+		return no_memory(b);
+	memcpy(files, b->program->files, b->program->file_count * sizeof(*files));
+	files[b->program->file_count] = (struct rootfs_file){ .path = PROGRAM_OUT };
+	if (library_launch(tmpl, &launch, &run, b->err) == 0) {
+		if (b->code->on_stage)
+			b->code->on_stage(b->code->context, stage_names[stage], run);
+		status = warder_wait(run, ret, b->err);
+		if (b->code->on_stage)
+			b->code->on_stage(b->code->context, stage_names[stage], NULL);
+		warder_run_free(run);
+	}
+	free(files);
+	return status;
+}
+
+static bool is_success(const struct warder_result *result)
+{
+	return result->outcome.cause == JAIL_CAUSE_EXIT && result->outcome.exit_code == 0;
+}
+
+/* Everything that was built is in the entry, or it is not whole. */
+static int check_collected(struct building *b, const struct rootfs_collection *collected)
+{
+	if (collected->limits_hit || collected->fault[0])
+		return error_set(b->err, WARDER_ERROR_UNAVAILABLE, "build",
+				 "what was built cannot be kept: %s",
+				 collected->fault[0] ? collected->fault
+						     : "it is over the limits of 1000 files and 256 MiB");
+	for (size_t i = 0; i < collected->count; i++) {
+		if (collected->items[i].taken != ROOTFS_TAKEN_SAVED)
+			return error_set(b->err, WARDER_ERROR_UNAVAILABLE, "build",
+					 "what was built cannot be kept: %.80s: %s", collected->items[i].path,
+					 collected->items[i].why);
+	}
+	return 0;
+}
+
+static void spend(struct warder_program *program, uint64_t us)
+{
+	program->left_us = us < program->left_us ? program->left_us - us : 1;
+}
+
+/* 0, also if it failed in the sense of the code: program->failed. */
+static int run_stage(struct building *b, enum language_stage stage, const struct policy *asked)
+{
+	struct warder_program *program = b->program;
+	const struct policy_subject subject = subject_of(program->language);
+	const struct preparation_options how = { .cgroup_parent = b->cgroup_parent, .subject = &subject };
+	owned_policy struct policy policy = { 0 };
+	struct warder_template *tmpl = NULL;
+	struct warder_result *result = NULL;
+	char **argv = program_argv(program, stage, out_path, NULL);
+	int status = -1;
+
+	if (!argv)
+		return no_memory(b);
+	if (derive_build(b, asked, &policy) == 0) {
+		policy.limits.wall_time_us = program->left_us;
+		if (library_prepare(&policy, &how, true, &tmpl, b->err) == 0)
+			status = launch_stage(b, stage, tmpl, argv, &result);
+	}
+	program_free_list(argv);
+	warder_template_free(tmpl);
+	if (status != 0)
+		return *b->err->step ? error_context(b->err, "%s", stage_names[stage]) : -1;
+	program->failed = !is_success(result);
+	if (program->single_use)
+		spend(program, result->outcome.wall_us);
+	warder_result_free(program->built);
+	program->built = result;
+	if (!add_stage(program, stage, result)->receipt)
+		return no_memory(b);
+	return program->failed || stage != LANGUAGE_BUILD ? 0
+							  : check_collected(b, &result->outcome.collected);
+}
+
+/* The stage's result tells of it as a whole. */
+static int report_stage(struct building *b)
+{
+	if (!b->program->built || b->program->built->code)
+		return 0;
+	b->program->built->code = program_report(b->program);
+	return b->program->built->code ? 0 : no_memory(b);
+}
+
+/* ---- the cache ---- */
+
+static void add_program(struct sha256 *sha, const struct warder_program *program, enum language_stage stage)
+{
+	struct stat st = { 0 };
+	char text[200] = "";
+
+	sha256_add_text(sha, program->programs[stage]);
+	if (program->programs[stage] && rootfs_has_program(&program->policy, program->programs[stage], &st))
+		snprintf(text, sizeof(text), "%llu %llu %lld %lld.%09ld %lld.%09ld",
+			 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino, (long long)st.st_size,
+			 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (long long)st.st_ctim.tv_sec,
+			 st.st_ctim.tv_nsec);
+	sha256_add_text(sha, text);
+}
+
+static int make_key(struct building *b, const struct policy *asked, char key[SHA256_HEX])
+{
+	const struct warder_program *program = b->program;
+	char **argv = program_argv(program, LANGUAGE_BUILD, out_path, NULL);
+	owned_policy struct policy policy = { 0 };
+	struct sha256 sha;
+	char *document;
+
+	if (!argv || derive_build(b, asked, &policy) != 0) {
+		program_free_list(argv);
+		return argv ? -1 : no_memory(b);
+	}
+	document = policy_encode(&policy);
+	sha256_init(&sha);
+	sha256_add_text(&sha, "warder " WARDER_VERSION);
+	sha256_add_text(&sha, program->language->name);
+	sha256_add_text(&sha, document);
+	add_program(&sha, program, LANGUAGE_CHECK);
+	add_program(&sha, program, LANGUAGE_BUILD);
+	for (char **arg = argv; *arg; arg++)
+		sha256_add_text(&sha, *arg);
+	sha256_add_text(&sha, NULL);
+	for (size_t i = 0; i < program->file_count; i++) {
+		char mode[32];
+
+		snprintf(mode, sizeof(mode), "%o %zu", program->files[i].mode, program->files[i].len);
+		sha256_add_text(&sha, program->files[i].path);
+		sha256_add_text(&sha, mode);
+		sha256_add(&sha, program->files[i].bytes, program->files[i].len);
+	}
+	sha256_hex(&sha, key);
+	program_free_list(argv);
+	free(document);
+	return document ? 0 : no_memory(b);
+}
+
+static int claim_entry(struct building *b, const struct policy *asked)
+{
+	struct warder_program *program = b->program;
+	const bool keeps = !(b->code->flags & WARDER_CODE_NO_CACHE);
+	char key[SHA256_HEX];
+
+	if (make_key(b, asked, key) != 0 ||
+	    cache_open(b->code->cache, b->code->cache_bytes, &program->cache, b->err) != 0)
+		return -1;
+	return cache_claim(&program->cache, keeps ? key : NULL, &program->entry, b->err);
+}
+
+static int build(struct building *b, const struct policy *asked)
+{
+	struct warder_program *program = b->program;
+	const struct language *language = program->language;
+
+	if (claim_entry(b, asked) != 0)
+		return -1;
+	if (program->entry.built) {
+		add_stage(program, LANGUAGE_BUILD, NULL);
+		return 0;
+	}
+	if (language->check_first && language->stages[LANGUAGE_CHECK] &&
+	    run_stage(b, LANGUAGE_CHECK, asked) != 0)
+		return -1;
+	if (program->failed)
+		return 0;
+	if (run_stage(b, LANGUAGE_BUILD, asked) != 0)
+		return -1;
+	return program->failed ? 0 : cache_commit(&program->cache, &program->entry, b->err);
+}
+
+/* ---- from top to bottom ---- */
+
+static int check_only(struct building *b, const struct policy *asked)
+{
+	const struct language *language = b->program->language;
+
+	if (language->stages[LANGUAGE_CHECK])
+		return run_stage(b, LANGUAGE_CHECK, asked);
+	if (language->stages[LANGUAGE_BUILD])
+		return build(b, asked);
+	return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "language",
+			 "%s has nothing that checks code without running it", language->name);
+}
+
+static int make_template(struct building *b, const struct policy *asked)
+{
+	struct warder_program *program = b->program;
+	const struct policy_subject subject = subject_of(program->language);
+	const struct preparation_options how = {
+		.ceiling = b->ceiling,
+		.asked = asked,
+		.cgroup_parent = b->cgroup_parent,
+		.subject = &subject,
+		.program = program->entry.built ? program->entry.path : NULL,
+	};
+
+	if (program->single_use)
+		program->policy.limits.wall_time_us = program->left_us;
+	return library_prepare(&program->policy, &how, program->single_use, &program->tmpl, b->err);
+}
+
+/* What would be refused at the run is refused before a compiler starts. */
+static int judge(struct building *b, const struct policy *asked)
+{
+	const struct policy_subject subject = subject_of(b->program->language);
+	const struct preparation_options how = { .ceiling = b->ceiling,
+						 .cgroup_parent = b->cgroup_parent,
+						 .subject = &subject };
+	struct preparation trial = { 0 };
+	int status = preparation_build(asked, &how, &trial, b->err);
+
+	preparation_done(&trial);
+	return status;
+}
+
+static int build_program(struct building *b, const struct policy *asked)
+{
+	struct warder_program *program = b->program;
+	const struct language *language;
+
+	if (load_languages(b) != 0 || find_language(b) != 0 || take_files(b) != 0)
+		return -1;
+	language = program->language;
+	program->left_us = asked->limits.wall_time_us;
+	if ((language->stages[LANGUAGE_BUILD] || (b->code->flags & WARDER_CODE_CHECK_ONLY)) &&
+	    judge(b, asked) != 0)
+		return -1;
+	if (b->code->flags & WARDER_CODE_CHECK_ONLY)
+		return check_only(b, asked);
+	if (language->stages[LANGUAGE_BUILD] && build(b, asked) != 0)
+		return -1;
+	if (program->failed)
+		return 0;
+	return derive_run(b) == 0 ? make_template(b, asked) : -1;
+}
+
+int warder_build(const struct warder_policy *policy, const struct warder_options *options,
+		 const struct warder_code *code, struct warder_program **ret, struct warder_error *err)
+{
+	struct warder_options known = { 0 };
+	struct warder_code known_code = { 0 };
+	struct building b = { .code = &known_code, .err = err };
+
+	if (!policy || !code || !ret)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the argument `%s` is NULL",
+				 !policy ? "policy"
+				 : !code ? "code"
+					 : "ret");
+	if ((options &&
+	     library_take(&known, sizeof(known), options, options->size, "warder_options", err) != 0) ||
+	    library_take(&known_code, sizeof(known_code), code, code->size, "warder_code", err) != 0 ||
+	    check_code(&known_code, err) != 0)
+		return -1;
+	b.ceiling = known.ceiling ? &known.ceiling->policy : NULL;
+	b.cgroup_parent = known.cgroup_parent;
+	b.program = calloc(1, sizeof(*b.program));
+	if (!b.program)
+		return no_memory(&b);
+	atomic_init(&b.program->users, 1);
+	b.program->cache = CACHE_NONE;
+	b.program->entry = ENTRY_NONE;
+	b.program->single_use = known.single_use;
+	if (policy_copy(&policy->policy, &b.program->policy, err) != 0 ||
+	    build_program(&b, &policy->policy) != 0 || report_stage(&b) != 0) {
+		warder_program_free(b.program);
+		return -1;
+	}
+	*ret = b.program;
+	return 0;
+}

@@ -1,0 +1,385 @@
+/*
+ * Names in the directory: <key> is an entry; <key>.lock is held by who builds it; build-<random> is where he does, until the
+ * rename. Locks are flock(2)s of open descriptions, which the kernel gives back however their holder ends, and which hold
+ * between threads as between processes.
+ *
+ * A lock file is removed by its holder, so that the directory does not fill with them. Who has waited for it may then hold a
+ * file that has no name any more: he looks whether the name still leads to what he locked, and begins again if not.
+ */
+#include "runtime/code/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+static const char build_prefix[] = "build-";
+
+static int unusable(const char *path, int error, const char *why, struct warder_error *err)
+{
+	if (error)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "cache", error, "%.200s %s", path, why);
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "cache", "%.200s %s", path, why);
+}
+
+/* ---- the directory ---- */
+
+static int default_path(char *buf, size_t size, struct warder_error *err)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	int len;
+
+	if (geteuid() == 0)
+		len = snprintf(buf, size, "/var/cache/warder");
+	else if (cache && cache[0] == '/')
+		len = snprintf(buf, size, "%s/warder", cache);
+	else if (home && home[0] == '/')
+		len = snprintf(buf, size, "%s/.cache/warder", home);
+	else
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "cache",
+		    "there is no HOME to keep built programs below; set it, or name a cache directory");
+	return len < (int)size
+		   ? 0
+		   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "cache", "the path is too long");
+}
+
+static int make_directories(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		int made;
+
+		*slash = '\0';
+		made = mkdir(path, 0755);
+		*slash = '/';
+		if (made != 0 && errno != EEXIST)
+			return -1;
+	}
+	return mkdir(path, 0755) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+int cache_open(const char *path, uint64_t bytes_max, struct cache *ret, struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	struct stat st;
+
+	*ret = CACHE_NONE;
+	ret->bytes_max = bytes_max ? bytes_max : CACHE_BYTES_DEFAULT;
+	if (!path && default_path(ret->path, sizeof(ret->path), err) != 0)
+		return -1;
+	if (path && (path[0] != '/' || strlen(path) >= sizeof(ret->path)))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "cache", "%.200s is no absolute path",
+				 path);
+	if (path)
+		strcpy(ret->path, path);
+	if (make_directories(ret->path) != 0)
+		return unusable(ret->path, errno, "cannot be made", err);
+	dir_fd = open(ret->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0 || fstat(dir_fd, &st) != 0)
+		return unusable(ret->path, errno, "cannot be opened", err);
+	/* What is found here is executed: nobody else may have put it there. */
+	if (st.st_uid != geteuid() || (st.st_mode & 022))
+		return unusable(ret->path, 0,
+				"is somebody else's, or others may write to it; name another cache directory",
+				err);
+	ret->dir_fd = fd_take(&dir_fd);
+	return 0;
+}
+
+void cache_done(struct cache *cache)
+{
+	fd_done(&cache->dir_fd);
+}
+
+/* ---- removing ---- */
+
+/* A directory without subdirectories that matter: builds leave few levels. Bounded by the depth of what was collected. */
+static void remove_tree(int parent_fd, const char *name, int depth)
+{
+	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	if (!dir) {
+		fd_done(&fd);
+		return;
+	}
+	while ((entry = readdir(dir)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (unlinkat(dirfd(dir), entry->d_name, 0) != 0 && depth < 64)
+			remove_tree(dirfd(dir), entry->d_name, depth + 1);
+	}
+	closedir(dir);
+	unlinkat(parent_fd, name, AT_REMOVEDIR);
+}
+
+static uint64_t tree_bytes(int parent_fd, const char *name, int depth)
+{
+	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	uint64_t sum = 4096;
+
+	if (!dir) {
+		fd_done(&fd);
+		return 0;
+	}
+	while ((entry = readdir(dir)) != NULL) {
+		struct stat st;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			continue;
+		sum += S_ISDIR(st.st_mode) && depth < 64 ? tree_bytes(dirfd(dir), entry->d_name, depth + 1)
+							 : (uint64_t)st.st_blocks * 512;
+	}
+	closedir(dir);
+	return sum;
+}
+
+/* Whether nobody uses it: then it is locked, by *ret_fd. */
+static bool is_idle(const struct cache *cache, const char *name, int *ret_fd)
+{
+	owned_fd int fd = openat(cache->dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0)
+		return false;
+	*ret_fd = fd_take(&fd);
+	return true;
+}
+
+static void remove_idle(const struct cache *cache, const char *name)
+{
+	owned_fd int fd = -1;
+	char trash[96];
+
+	if (!is_idle(cache, name, &fd))
+		return;
+	/* First out of the way: who looks for the key now does not find half of it. */
+	snprintf(trash, sizeof(trash), "%s%.16s-old", build_prefix, name);
+	if (strncmp(name, build_prefix, sizeof(build_prefix) - 1) != 0 &&
+	    renameat(cache->dir_fd, name, cache->dir_fd, trash) == 0)
+		remove_tree(cache->dir_fd, trash, 0);
+	else
+		remove_tree(cache->dir_fd, name, 0);
+}
+
+struct old_entry {
+	char name[96];
+	struct timespec used;
+	uint64_t bytes;
+};
+
+static int by_age(const void *a, const void *b)
+{
+	const struct timespec *left = &((const struct old_entry *)a)->used;
+	const struct timespec *right = &((const struct old_entry *)b)->used;
+
+	if (left->tv_sec != right->tv_sec)
+		return left->tv_sec < right->tv_sec ? -1 : 1;
+	return left->tv_nsec < right->tv_nsec ? -1 : left->tv_nsec > right->tv_nsec;
+}
+
+static bool is_key(const char *name)
+{
+	return strlen(name) == 64 && strspn(name, "0123456789abcdef") == 64;
+}
+
+/* Entries of the directory, oldest use first; heap. Abandoned builds are removed on the way. */
+static struct old_entry *list_entries(const struct cache *cache, size_t *ret_count, uint64_t *ret_bytes)
+{
+	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct old_entry *list = NULL;
+	size_t count = 0, capacity = 0;
+	struct dirent *item;
+
+	*ret_bytes = 0;
+	while (dir && (item = readdir(dir)) != NULL) {
+		struct stat st;
+
+		if (strncmp(item->d_name, build_prefix, sizeof(build_prefix) - 1) == 0)
+			remove_idle(cache, item->d_name);
+		if (!is_key(item->d_name) ||
+		    fstatat(cache->dir_fd, item->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			continue;
+		if (count == capacity) {
+			struct old_entry *grown =
+			    reallocarray(list, capacity + 256, sizeof(struct old_entry));
+
+			if (!grown)
+				break;
+			list = grown;
+			capacity += 256;
+		}
+		snprintf(list[count].name, sizeof(list[count].name), "%.64s", item->d_name);
+		list[count].used = st.st_mtim;
+		list[count].bytes = tree_bytes(cache->dir_fd, item->d_name, 0);
+		*ret_bytes += list[count].bytes;
+		count++;
+	}
+	if (dir)
+		closedir(dir);
+	else
+		fd_done(&fd);
+	if (list)
+		qsort(list, count, sizeof(*list), by_age);
+	*ret_count = count;
+	return list;
+}
+
+static void make_room(const struct cache *cache, const char *newest)
+{
+	size_t count = 0;
+	uint64_t bytes = 0;
+	struct old_entry *list = list_entries(cache, &count, &bytes);
+
+	for (size_t i = 0; i < count && bytes > cache->bytes_max; i++) {
+		struct stat st;
+
+		if (strcmp(list[i].name, newest) == 0)
+			continue;
+		remove_idle(cache, list[i].name);
+		if (fstatat(cache->dir_fd, list[i].name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			bytes -= list[i].bytes;
+	}
+	free(list);
+}
+
+/* ---- entries ---- */
+
+/* 1: it is there, locked for use; 0: it is not. */
+static int find(struct cache *cache, const char *key, struct cache_entry *entry)
+{
+	owned_fd int fd = openat(cache->dir_fd, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat now, then;
+
+	if (fd < 0 || flock(fd, LOCK_SH) != 0 || fstat(fd, &then) != 0 ||
+	    fstatat(cache->dir_fd, key, &now, AT_SYMLINK_NOFOLLOW) != 0 || now.st_ino != then.st_ino)
+		return 0;
+	futimens(fd, NULL); /* the last use, for make_room() */
+	snprintf(entry->path, sizeof(entry->path), "%s/%.64s", cache->path, key);
+	entry->fd = fd_take(&fd);
+	entry->built = entry->kept = true;
+	return 1;
+}
+
+/* Hold <key>.lock. */
+static int lock_key(struct cache *cache, const char *key, int *ret_fd)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "%.64s.lock", key);
+	for (;;) {
+		owned_fd int fd =
+		    openat(cache->dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		struct stat now, then;
+
+		if (fd < 0)
+			return -1;
+		while (flock(fd, LOCK_EX) != 0) {
+			if (errno != EINTR)
+				return -1;
+		}
+		if (fstat(fd, &then) == 0 && fstatat(cache->dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    now.st_ino == then.st_ino) {
+			*ret_fd = fd_take(&fd);
+			return 0;
+		}
+	}
+}
+
+static void unlock_key(struct cache *cache, struct cache_entry *entry)
+{
+	char name[96];
+
+	if (entry->lock_fd < 0)
+		return;
+	snprintf(name, sizeof(name), "%.64s.lock", entry->name);
+	unlinkat(cache->dir_fd, name, 0);
+	fd_done(&entry->lock_fd);
+}
+
+/* A directory to build in, under a name that nobody has. */
+static int make_build(struct cache *cache, struct cache_entry *entry)
+{
+	char name[64];
+
+	for (int tries = 0; tries < 100; tries++) {
+		uint64_t number;
+
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -1;
+		snprintf(name, sizeof(name), "%s%016" PRIx64, build_prefix, number);
+		if (mkdirat(cache->dir_fd, name, 0755) != 0) {
+			if (errno == EEXIST)
+				continue;
+			return -1;
+		}
+		entry->fd = openat(cache->dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* Whatever the umask is: who executes it is the jail's user. Between the two somebody's make_room() may have found it idle. */
+		if (entry->fd >= 0 && fchmod(entry->fd, 0755) == 0 && flock(entry->fd, LOCK_SH) == 0 &&
+		    faccessat(cache->dir_fd, name, F_OK, 0) == 0) {
+			snprintf(entry->path, sizeof(entry->path), "%s/%s", cache->path, name);
+			return 0;
+		}
+		fd_done(&entry->fd);
+	}
+	return -1;
+}
+
+int cache_claim(struct cache *cache, const char *key, struct cache_entry *ret, struct warder_error *err)
+{
+	*ret = ENTRY_NONE;
+	snprintf(ret->name, sizeof(ret->name), "%.64s", key ? key : "");
+	if (key && find(cache, key, ret))
+		return 0;
+	if (key && lock_key(cache, key, &ret->lock_fd) != 0)
+		return unusable(cache->path, errno, "cannot be written to", err);
+	/* Who held the lock before us has built it, or has failed to. */
+	if (key && find(cache, key, ret)) {
+		unlock_key(cache, ret);
+		return 0;
+	}
+	if (make_build(cache, ret) == 0)
+		return 0;
+	unusable(cache->path, errno, "cannot be written to", err);
+	cache_release(cache, ret);
+	return -1;
+}
+
+int cache_commit(struct cache *cache, struct cache_entry *entry, struct warder_error *err)
+{
+	const char *name = strrchr(entry->path, '/') + 1;
+
+	entry->built = true;
+	if (!entry->name[0]) /* no key: for one use */
+		return 0;
+	if (renameat(cache->dir_fd, name, cache->dir_fd, entry->name) != 0)
+		return unusable(cache->path, errno, "cannot be written to", err);
+	entry->kept = true;
+	snprintf(entry->path, sizeof(entry->path), "%s/%.64s", cache->path, entry->name);
+	unlock_key(cache, entry);
+	make_room(cache, entry->name);
+	return 0;
+}
+
+void cache_release(struct cache *cache, struct cache_entry *entry)
+{
+	if (entry->path[0] && !entry->kept)
+		remove_tree(cache->dir_fd, strrchr(entry->path, '/') + 1, 0);
+	unlock_key(cache, entry);
+	fd_done(&entry->fd);
+	*entry = ENTRY_NONE;
+}

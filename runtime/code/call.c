@@ -1,0 +1,309 @@
+/*
+ * A run of a program that is ready: the files, an input and a result of its own, and what comes back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "runtime/code/program.h"
+#include "runtime/library.h"
+#include "runtime/preparation.h"
+
+#define FILES_MAX    100
+#define FILE_BYTES   (4ull << 20)
+#define TOTAL_BYTES  (64ull << 20)
+#define INLINE_BYTES (64ull << 10)
+#define RESULT_BYTES (1ull << 20)
+#define RESULT_DEPTH 64
+
+/* What a run borrows, and what is to be done with its result. */
+struct call {
+	struct warder_program *program;
+	char **argv, **environment;
+	char **patterns;
+	char *directory; /* of files that are saved, as the caller named it */
+	int save_fd, input_fd;
+	struct rootfs_collect collect;
+	bool collects, last_line;
+};
+
+static int no_memory(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+}
+
+static void call_free(void *owner)
+{
+	struct call *call = owner;
+
+	program_free_list(call->argv);
+	program_free_list(call->environment);
+	program_free_list(call->patterns);
+	free(call->directory);
+	fd_done(&call->save_fd);
+	fd_done(&call->input_fd);
+	warder_program_free(call->program);
+	free(call);
+}
+
+/* ---- before ---- */
+
+static char **copy_list(char *const *items, const char *first, const char *second)
+{
+	const char *const more[] = { first, second };
+	size_t count = 0, used = 0;
+	char **list;
+
+	while (items && items[count])
+		count++;
+	list = calloc(count + 3, sizeof(char *));
+	for (size_t i = 0; list && i < count + 2; i++) {
+		const char *item = i < count ? items[i] : more[i - count];
+
+		if (!item)
+			continue;
+		list[used] = strdup(item);
+		if (!list[used++]) {
+			program_free_list(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+/* A sealed copy, opened for reading alone: nobody can change what another run may be given. */
+static int make_input(const char *json, size_t len, int *ret_fd, struct warder_error *err)
+{
+	owned_fd int write_fd = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct json_value *value = NULL;
+	const struct json_limits limits = { .max_bytes = len + 1, .max_depth = RESULT_DEPTH };
+	char path[64];
+
+	if (json_parse(json, len, "input", &limits, &value, err) != 0)
+		return -1;
+	json_free(value);
+	for (size_t at = 0; write_fd >= 0 && at < len;) {
+		ssize_t n = write(write_fd, json + at, len - at);
+
+		if (n <= 0 && errno != EINTR)
+			break;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", write_fd);
+	if (write_fd < 0 || lseek(write_fd, 0, SEEK_END) != (off_t)len || fchmod(write_fd, 0444) != 0 ||
+	    fcntl(write_fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0 ||
+	    (*ret_fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "input", errno,
+				       "the input cannot be kept for the code");
+	return 0;
+}
+
+static int open_directory(struct call *call, const char *directory, struct warder_error *err)
+{
+	call->directory = strdup(directory);
+	if (!call->directory)
+		return no_memory(err);
+	call->save_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (call->save_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "collect.directory", errno,
+				       "%.200s cannot be opened; it must be a directory that is there",
+				       directory);
+	return 0;
+}
+
+static int take_collect(struct call *call, const struct warder_collect *collect, struct warder_error *err)
+{
+	const struct warder_program *program = call->program;
+
+	call->patterns = calloc(collect->pattern_count + 1, sizeof(char *));
+	for (size_t i = 0; call->patterns && i < collect->pattern_count; i++) {
+		call->patterns[i] = strdup(collect->patterns[i]);
+		if (!call->patterns[i])
+			return no_memory(err);
+	}
+	if (!call->patterns)
+		return no_memory(err);
+	if (collect->directory && open_directory(call, collect->directory, err) != 0)
+		return -1;
+	call->collect = (struct rootfs_collect){
+		.directory = PROGRAM_BOX,
+		.patterns = (const char *const *)call->patterns,
+		.pattern_count = collect->pattern_count,
+		.unchanged = program->files,
+		.unchanged_count = program->file_count,
+		.files_max = collect->files_max ? collect->files_max : FILES_MAX,
+		.file_bytes = collect->file_bytes ? collect->file_bytes : FILE_BYTES,
+		.total_bytes = collect->total_bytes ? collect->total_bytes : TOTAL_BYTES,
+		.inline_bytes = collect->inline_bytes == UINT64_MAX ? 0
+				: collect->inline_bytes             ? collect->inline_bytes
+								    : INLINE_BYTES,
+		.save_fd = call->save_fd,
+	};
+	call->collects = true;
+	return 0;
+}
+
+static int fill_call(struct call *call, const struct warder_call *known, struct warder_error *err)
+{
+	call->argv = program_argv(call->program, LANGUAGE_RUN, PREPARATION_PROGRAM, known->argv);
+	call->environment =
+	    copy_list(known->environment, PROGRAM_RESULT_FD, known->json ? PROGRAM_INPUT_FD : NULL);
+	call->last_line = known->last_line;
+	if (!call->argv || !call->environment)
+		return no_memory(err);
+	if (known->json && make_input(known->json, known->json_len, &call->input_fd, err) != 0)
+		return -1;
+	return known->collect ? take_collect(call, known->collect, err) : 0;
+}
+
+/* ---- after ---- */
+
+/* Canonical text of a JSON value, without line breaks; heap. NULL with *err. */
+static char *canonical(const char *text, size_t len, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = len + 1, .max_depth = RESULT_DEPTH };
+	struct json_writer w = { 0 };
+	struct json_value *value = NULL;
+	char *out;
+
+	if (json_parse(text, len, "result", &limits, &value, err) != 0)
+		return NULL;
+	json_copy(&w, value);
+	json_free(value);
+	out = json_take(&w);
+	if (!out)
+		no_memory(err);
+	return out;
+}
+
+/* The last line of what was printed, if it is a JSON value: it is taken out of the output. */
+static void take_last_line(struct result_code *code, struct jail_output *output)
+{
+	size_t end = output->len, start;
+	struct warder_error fault;
+
+	if (output->truncated || !output->bytes)
+		return;
+	while (end && strchr(" \t\r\n", output->bytes[end - 1]))
+		end--;
+	for (start = end; start && output->bytes[start - 1] != '\n'; start--)
+		;
+	if (start == end)
+		return;
+	code->output = canonical(output->bytes + start, end - start, &fault);
+	if (!code->output)
+		return;
+	output->len = start ? start - 1 : 0;
+	output->bytes[output->len] = '\0';
+}
+
+static void take_output(const struct call *call, struct result_code *code, struct jail_outcome *outcome)
+{
+	const struct jail_output *given = &outcome->output[JAIL_RESULT];
+	struct warder_error fault = { 0 };
+
+	if (given->truncated)
+		snprintf(code->output_fault, sizeof(code->output_fault),
+			 "the result of %llu bytes is larger than its limit of %zu",
+			 (unsigned long long)given->total, given->len);
+	else if (given->len) {
+		code->output = canonical(given->bytes, given->len, &fault);
+		if (!code->output)
+			snprintf(code->output_fault, sizeof(code->output_fault), "no JSON: %.160s",
+				 fault.text);
+	} else if (call->last_line) {
+		take_last_line(code, &outcome->output[JAIL_STDOUT]);
+	}
+}
+
+static int finish(void *owner, struct warder_result *result, struct warder_error *err)
+{
+	const struct call *call = owner;
+	struct result_code *code = program_report(call->program);
+	struct result_stage *stage;
+
+	if (!code)
+		return no_memory(err);
+	if (call->directory && !(code->saved_to = strdup(call->directory))) {
+		result_code_free(code);
+		return no_memory(err);
+	}
+	take_output(call, code, &result->outcome);
+	stage = &code->stages[code->stage_count++];
+	*stage = (struct result_stage){ .name = "run",
+					.status = warder_result_status(result),
+					.wall_us = result->outcome.wall_us,
+					.cpu_us = result->outcome.cpu_us,
+					.memory_peak_bytes = result->outcome.memory_peak_bytes };
+	result->code = code;
+	return 0;
+}
+
+/* ---- the call ---- */
+
+static int check_program(const struct warder_program *program, struct warder_error *err)
+{
+	if (program->failed)
+		return error_set(err, WARDER_ERROR_COMPILE_FAILED, NULL,
+				 "the code did not compile: there is nothing to run");
+	if (!program->tmpl)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "the code was only checked: build it without WARDER_CODE_CHECK_ONLY");
+	return 0;
+}
+
+int warder_call(struct warder_program *program, const struct warder_call *call, struct warder_run **ret,
+		struct warder_error *err)
+{
+	struct warder_call known = { 0 };
+	struct library_launch launch = { 0 };
+	struct call *held;
+
+	if (!program || !ret)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the argument `%s` is NULL",
+				 program ? "ret" : "program");
+	if (call && library_take(&known, sizeof(known), call, call->size, "warder_call", err) != 0)
+		return -1;
+	if (check_program(program, err) != 0)
+		return -1;
+	held = calloc(1, sizeof(*held));
+	if (!held)
+		return no_memory(err);
+	program_hold(program);
+	held->program = program;
+	held->save_fd = held->input_fd = -1;
+	if (fill_call(held, &known, err) != 0) {
+		call_free(held);
+		return -1;
+	}
+	launch = (struct library_launch){
+		.command = { .argv = held->argv,
+			     .set_env = held->environment,
+			     .stdin_data = known.input,
+			     .stdin_len = known.input ? known.input_len : 0,
+			     .stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
+			     .output_fds = known.output_fds,
+			     .result_bytes = known.result_bytes ? known.result_bytes : RESULT_BYTES,
+			     .input_fd = held->input_fd,
+			     .files = program->files,
+			     .file_count = program->file_count,
+			     .collect = held->collects ? &held->collect : NULL },
+		.on_output = known.on_output,
+		.output_context = known.context,
+		.finish = finish,
+		.release = call_free,
+		.owner = held,
+	};
+	return library_launch(program->tmpl, &launch, ret, err);
+}
+
+const char *warder_result_value(const struct warder_result *result)
+{
+	return result && result->code ? result->code->output : NULL;
+}

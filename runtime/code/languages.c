@@ -1,0 +1,539 @@
+/*
+ * The table, and the operator's document of more rows.
+ *
+ * A row's command lines name programs by name; they are looked for in the directories of the jail's PATH, in the view that the
+ * policy gives, so that what is found is what the jail will execute. A document's row has to hold in the same way: it adds
+ * no privilege and no path that the policy does not have.
+ */
+#include "runtime/code/languages.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "rootfs/rootfs.h"
+#include "runtime/code/wasi.h"
+#include "runtime/file.h"
+
+#define ROWS_MAX     64
+#define ELEMENTS_MAX 64
+#define ARGV(...)    ((const char *const[]){ __VA_ARGS__, NULL })
+
+/* What gcc and clang need of a small judge's program; -g0 keeps cached programs small. */
+#define C_FLAGS "-O2", "-g0", "-Wall", "-fdiagnostics-format=json"
+
+static const struct language table[] = {
+	{ .name = "python",
+	  .aliases = "py python3 tool_code",
+	  .file = "main.py",
+	  .stages = { [LANGUAGE_CHECK] =
+			  ARGV("python3", "-I", "-c",
+			       "import sys; p = sys.argv[1]; compile(open(p, 'rb').read(), p, 'exec')",
+			       "{source}"),
+		      [LANGUAGE_RUN] = ARGV("python3", "{source}", "{args}") },
+	  .environment = ARGV("PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1") },
+	{ .name = "javascript",
+	  .aliases = "js node nodejs javaScript mjs",
+	  .file = "main.js",
+	  .stages = { [LANGUAGE_CHECK] = ARGV("node", "--check", "{source}"),
+		      [LANGUAGE_RUN] = ARGV("node", "{source}", "{args}") } },
+	{ .name = "typescript",
+	  .aliases = "ts",
+	  .file = "main.ts",
+	  .stages = { [LANGUAGE_BUILD] =
+			  ARGV("tsc", "--target", "es2021", "--lib", "es2021,dom", "--module", "commonjs",
+			       "--noEmitOnError", "--pretty", "false", "--typeRoots",
+			       "/usr/share/nodejs/@types", "--outDir", "{out}", "{source}"),
+		      [LANGUAGE_RUN] = ARGV("node", "{out}/main.js", "{args}") },
+	  .defaults = ARGV("limits.memory", "1GiB") },
+	{ .name = "bash",
+	  .aliases = "shell",
+	  .file = "main.sh",
+	  .stages = { [LANGUAGE_CHECK] = ARGV("bash", "-n", "{source}"),
+		      [LANGUAGE_RUN] = ARGV("bash", "{source}", "{args}") } },
+	{ .name = "sh",
+	  .aliases = "",
+	  .file = "main.sh",
+	  .stages = { [LANGUAGE_CHECK] = ARGV("sh", "-n", "{source}"),
+		      [LANGUAGE_RUN] = ARGV("sh", "{source}", "{args}") } },
+	{ .name = "ruby",
+	  .aliases = "rb",
+	  .file = "main.rb",
+	  .stages = { [LANGUAGE_CHECK] = ARGV("ruby", "-wc", "{source}"),
+		      [LANGUAGE_RUN] = ARGV("ruby", "{source}", "{args}") } },
+	{ .name = "r",
+	  .aliases = "rscript",
+	  .file = "main.R",
+	  .stages = { [LANGUAGE_CHECK] =
+			  ARGV("Rscript", "-e", "invisible(parse(commandArgs(trailingOnly = TRUE)[1]))",
+			       "{source}"),
+		      [LANGUAGE_RUN] = ARGV("Rscript", "{source}", "{args}") } },
+	{ .name = "perl",
+	  .aliases = "pl",
+	  .file = "main.pl",
+	  .stages = { [LANGUAGE_CHECK] = ARGV("perl", "-c", "{source}"),
+		      [LANGUAGE_RUN] = ARGV("perl", "{source}", "{args}") } },
+	{ .name = "lua",
+	  .aliases = "",
+	  .file = "main.lua",
+	  .stages = { [LANGUAGE_RUN] = ARGV("lua5.4", "{source}", "{args}") } },
+	{ .name = "lua",
+	  .aliases = "",
+	  .file = "main.lua",
+	  .stages = { [LANGUAGE_RUN] = ARGV("lua", "{source}", "{args}") } },
+	{ .name = "php",
+	  .aliases = "",
+	  .file = "main.php",
+	  .stages = { [LANGUAGE_CHECK] = ARGV("php", "-l", "{source}"),
+		      [LANGUAGE_RUN] = ARGV("php", "{source}", "{args}") } },
+	{ .name = "go",
+	  .aliases = "golang",
+	  .file = "main.go",
+	  .stages = { [LANGUAGE_BUILD] = ARGV("go", "build", "-trimpath", "-o", "{out}/program", "{source}"),
+		      [LANGUAGE_RUN] = ARGV("{out}/program", "{args}") },
+	  .build_environment =
+	      ARGV("GO111MODULE=off", "GOCACHE=/tmp/cache", "GOPATH=/tmp/go", "CGO_ENABLED=0", "GOFLAGS="),
+	  .defaults = ARGV("limits.memory", "1GiB", "filesystem.tmp", "512MiB", "limits.pids", "256") },
+	{ .name = "rust",
+	  .aliases = "rs",
+	  .file = "main.rs",
+	  .stages = { [LANGUAGE_CHECK] = ARGV("rustc", "--edition", "2021", "--error-format=json", "--color",
+					      "never", "--emit=metadata", "--out-dir", "{out}", "{source}"),
+		      [LANGUAGE_BUILD] = ARGV("rustc", "--edition", "2021", "--error-format=json", "--color",
+					      "never", "-O", "-o", "{out}/program", "{source}"),
+		      [LANGUAGE_RUN] = ARGV("{out}/program", "{args}") },
+	  .check_first = true,
+	  .diagnostics = LANGUAGE_DIAGNOSTICS_RUSTC,
+	  .defaults = ARGV("limits.memory", "1GiB", "filesystem.tmp", "256MiB") },
+	{ .name = "c",
+	  .aliases = "",
+	  .file = "main.c",
+	  .stages = { [LANGUAGE_CHECK] = ARGV("gcc", "-std=gnu17", C_FLAGS, "-fsyntax-only", "{source}"),
+		      [LANGUAGE_BUILD] = ARGV("gcc", "-std=gnu17", C_FLAGS, "-o", "{out}/program", "{source}",
+					      "-lm", "-pthread"),
+		      [LANGUAGE_RUN] = ARGV("{out}/program", "{args}") },
+	  .diagnostics = LANGUAGE_DIAGNOSTICS_GCC },
+	{ .name = "c++",
+	  .aliases = "cpp cxx cc",
+	  .file = "main.cpp",
+	  .stages = { [LANGUAGE_CHECK] = ARGV("g++", "-std=gnu++20", C_FLAGS, "-fsyntax-only", "{source}"),
+		      [LANGUAGE_BUILD] =
+			  ARGV("g++", "-std=gnu++20", C_FLAGS, "-o", "{out}/program", "{source}", "-pthread"),
+		      [LANGUAGE_RUN] = ARGV("{out}/program", "{args}") },
+	  .diagnostics = LANGUAGE_DIAGNOSTICS_GCC },
+	/* Without /sys the machine takes the host's memory for its own: it is told how much there is. */
+	{ .name = "java",
+	  .aliases = "",
+	  .file = "Main.java",
+	  .naming = LANGUAGE_NAMING_JAVA,
+	  .stages = { [LANGUAGE_BUILD] =
+			  ARGV("javac", "-J-XX:MaxRAM={memory}", "-J-XX:+UseSerialGC", "-J-XX:-UsePerfData",
+			       "-Xlint:-options", "-d", "{out}", "{source}"),
+		      [LANGUAGE_RUN] =
+			  ARGV("java", "-XX:MaxRAM={memory}", "-XX:+UseSerialGC", "-XX:-UsePerfData",
+			       "-Xshare:auto", "-cp", "{out}", "{name}", "{args}") },
+	  .defaults = ARGV("limits.memory", "1GiB") },
+	{ .name = "wasm",
+	  .aliases = "webassembly wasi",
+	  .file = "main.wasm",
+	  .stages = { [LANGUAGE_RUN] = ARGV("wasmtime", "run", "--dir", ".", "{source}", "{args}") } },
+	{ .name = "wasm",
+	  .aliases = "webassembly wasi",
+	  .file = "main.wasm",
+	  .stages = { [LANGUAGE_RUN] = ARGV("node", "--no-warnings", "--experimental-wasi-unstable-preview1",
+					    "{support}/wasi.mjs", "{source}", "{args}") },
+	  .support = ARGV("wasi.mjs", wasi_host) },
+	{ .name = "command",
+	  .aliases = "cmd",
+	  .file = "command",
+	  .stages = { [LANGUAGE_RUN] = ARGV("sh", "-c", "{code}", "sh", "{args}") } },
+};
+#define TABLE_ROWS (sizeof(table) / sizeof(table[0]))
+
+struct languages {
+	struct language rows[ROWS_MAX]; /* of the document */
+	size_t count;
+	struct json_value *document; /* owns the rows' texts */
+	void *lists[ROWS_MAX * 16];  /* their arrays */
+	size_t list_count;
+};
+
+/* ---- the document ---- */
+
+struct reading {
+	struct languages *languages;
+	const char *origin;
+	struct warder_error *err;
+};
+
+static int refuse(struct reading *reading, const struct json_value *value, const char *why)
+{
+	return error_set(reading->err, WARDER_ERROR_INVALID_REQUEST, value->key ? value->key : "languages",
+			 "%s:%d: %s%s%s", reading->origin, value->line, value->key ? value->key : "",
+			 value->key ? ": " : "", why);
+}
+
+static const char **new_list(struct reading *reading, size_t count)
+{
+	struct languages *languages = reading->languages;
+	const char **list = NULL;
+
+	if (languages->list_count < sizeof(languages->lists) / sizeof(languages->lists[0]))
+		list = calloc(count + 1, sizeof(*list));
+	if (list)
+		languages->lists[languages->list_count++] = list;
+	return list;
+}
+
+static size_t count_children(const struct json_value *value)
+{
+	size_t count = 0;
+
+	for (const struct json_value *child = value->child; child; child = child->next)
+		count++;
+	return count;
+}
+
+static int read_strings(struct reading *reading, const struct json_value *value, const char *const **ret)
+{
+	const size_t count = value->type == JSON_ARRAY ? count_children(value) : 0;
+	const char **list;
+	size_t i = 0;
+
+	if (value->type != JSON_ARRAY || count == 0 || count > ELEMENTS_MAX)
+		return refuse(reading, value, "must be an array of 1 to 64 strings");
+	list = new_list(reading, count);
+	if (!list)
+		return error_set(reading->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	for (const struct json_value *child = value->child; child; child = child->next) {
+		if (child->type != JSON_STRING)
+			return refuse(reading, child, "must be a string");
+		list[i++] = child->string;
+	}
+	*ret = list;
+	return 0;
+}
+
+/* {"a": "b"} as "a", "b" or, joined, as "a=b". */
+static int read_pairs(struct reading *reading, const struct json_value *value, bool joined,
+		      const char *const **ret)
+{
+	const size_t count = value->type == JSON_OBJECT ? count_children(value) : 0;
+	const char **list;
+	size_t i = 0;
+
+	if (value->type != JSON_OBJECT || count > ELEMENTS_MAX)
+		return refuse(reading, value, "must be an object of at most 64 strings");
+	list = new_list(reading, joined ? count : 2 * count);
+	if (!list)
+		return error_set(reading->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	for (const struct json_value *child = value->child; child; child = child->next) {
+		char *text = NULL;
+
+		if (child->type != JSON_STRING)
+			return refuse(reading, child, "must be a string");
+		if (!joined) {
+			list[i++] = child->key;
+			list[i++] = child->string;
+			continue;
+		}
+		if (reading->languages->list_count ==
+			sizeof(reading->languages->lists) / sizeof(reading->languages->lists[0]) ||
+		    asprintf(&text, "%s=%s", child->key, child->string) < 0)
+			return error_set(reading->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		reading->languages->lists[reading->languages->list_count++] = text;
+		list[i++] = text;
+	}
+	*ret = list;
+	return 0;
+}
+
+static bool is_name(const char *text)
+{
+	const size_t len = strlen(text);
+
+	return len && len < 32 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789+#._-") == len;
+}
+
+static int read_name(struct reading *reading, const struct json_value *value, const char **ret)
+{
+	if (value->type != JSON_STRING || !is_name(value->string))
+		return refuse(reading, value,
+			      "must be a name of up to 31 characters: small letters, digits, and + # . _ -");
+	*ret = value->string;
+	return 0;
+}
+
+static int read_file_name(struct reading *reading, const struct json_value *value, const char **ret)
+{
+	struct warder_error fault;
+
+	if (value->type != JSON_STRING || strchr(value->string, '/') ||
+	    path_check_relative(value->string, strlen(value->string), &fault) != 0)
+		return refuse(reading, value, "must be a file name without a directory, such as main.awk");
+	*ret = value->string;
+	return 0;
+}
+
+static int read_aliases(struct reading *reading, const struct json_value *value, const char **ret)
+{
+	const char *const *names;
+	char *text;
+	size_t size = 1;
+
+	if (read_strings(reading, value, &names) != 0)
+		return -1;
+	for (size_t i = 0; names[i]; i++) {
+		if (!is_name(names[i]))
+			return refuse(
+			    reading, value,
+			    "has a name with other characters than small letters, digits, + # . _ -");
+		size += strlen(names[i]) + 1;
+	}
+	text = (char *)new_list(reading, size / sizeof(char *) + 1);
+	if (!text)
+		return error_set(reading->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	for (size_t i = 0; names[i]; i++)
+		sprintf(text + strlen(text), "%s%s", i ? " " : "", names[i]);
+	*ret = text;
+	return 0;
+}
+
+static int read_defaults(struct reading *reading, const struct json_value *value, const char *const **ret)
+{
+	owned_policy struct policy trial = { 0 };
+	struct warder_error fault = { 0 };
+
+	if (read_pairs(reading, value, false, ret) != 0 || policy_preset("strict", &trial, reading->err) != 0)
+		return -1;
+	for (size_t i = 0; (*ret)[i]; i += 2) {
+		if (policy_set(&trial, (*ret)[i], (*ret)[i + 1], &fault) != 0)
+			return refuse(reading, value, fault.text);
+	}
+	return 0;
+}
+
+static int read_member(struct reading *reading, const struct json_value *value, struct language *row)
+{
+	static const char *const stages[LANGUAGE_STAGES] = { "check", "build", "run" };
+
+	for (size_t i = 0; i < LANGUAGE_STAGES; i++) {
+		if (strcmp(value->key, stages[i]) == 0)
+			return read_strings(reading, value, &row->stages[i]);
+	}
+	if (strcmp(value->key, "name") == 0)
+		return read_name(reading, value, &row->name);
+	if (strcmp(value->key, "file") == 0)
+		return read_file_name(reading, value, &row->file);
+	if (strcmp(value->key, "aliases") == 0)
+		return read_aliases(reading, value, &row->aliases);
+	if (strcmp(value->key, "environment") == 0)
+		return read_pairs(reading, value, true, &row->environment);
+	if (strcmp(value->key, "buildEnvironment") == 0)
+		return read_pairs(reading, value, true, &row->build_environment);
+	if (strcmp(value->key, "defaults") == 0)
+		return read_defaults(reading, value, &row->defaults);
+	return refuse(
+	    reading, value,
+	    "is no member of a language; known: name, aliases, file, check, build, run, environment, "
+	    "buildEnvironment, defaults");
+}
+
+static int read_row(struct reading *reading, const struct json_value *value)
+{
+	struct languages *languages = reading->languages;
+	struct language *row = &languages->rows[languages->count];
+
+	if (value->type != JSON_OBJECT)
+		return refuse(reading, value, "must be an object");
+	if (languages->count == ROWS_MAX)
+		return refuse(reading, value, "is one language too many; at most 64");
+	*row = (struct language){ .aliases = "" };
+	for (const struct json_value *member = value->child; member; member = member->next) {
+		if (read_member(reading, member, row) != 0)
+			return -1;
+	}
+	if (!row->name || !row->file || !row->stages[LANGUAGE_RUN])
+		return refuse(reading, value, "a language needs name, file and run");
+	languages->count++;
+	return 0;
+}
+
+static int read_document(struct reading *reading, const struct json_value *document)
+{
+	const struct json_value *rows = document->type == JSON_OBJECT ? document->child : NULL;
+
+	if (!rows || rows->next || strcmp(rows->key, "languages") != 0 || rows->type != JSON_ARRAY)
+		return refuse(reading, document, "must be {\"languages\": [...]}");
+	for (const struct json_value *row = rows->child; row; row = row->next) {
+		if (read_row(reading, row) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int load_document(struct languages *languages, const char *path, struct warder_error *err)
+{
+	struct reading reading = { .languages = languages, .origin = path, .err = err };
+	char *text = NULL;
+	size_t len = 0;
+	int status;
+
+	if (file_read(path, &text, &len, err) != 0)
+		return -1;
+	status = json_parse(text, len, path, NULL, &languages->document, err);
+	free(text);
+	return status == 0 ? read_document(&reading, languages->document) : -1;
+}
+
+int languages_load(const char *path, struct languages **ret, struct warder_error *err)
+{
+	struct languages *languages = calloc(1, sizeof(*languages));
+
+	if (!languages)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	if (path && load_document(languages, path, err) != 0) {
+		languages_free(languages);
+		return -1;
+	}
+	*ret = languages;
+	return 0;
+}
+
+void languages_free(struct languages *languages)
+{
+	if (!languages)
+		return;
+	for (size_t i = 0; i < languages->list_count; i++)
+		free(languages->lists[i]);
+	json_free(languages->document);
+	free(languages);
+}
+
+/* ---- looking up ---- */
+
+const struct language *languages_at(const struct languages *languages, size_t i)
+{
+	if (i < languages->count)
+		return &languages->rows[i];
+	i -= languages->count;
+	return i < TABLE_ROWS ? &table[i] : NULL;
+}
+
+static bool answers_to(const struct language *row, const char *name)
+{
+	const size_t len = strlen(name);
+	const char *at = row->aliases;
+
+	if (strcasecmp(row->name, name) == 0)
+		return true;
+	while (len && *at) {
+		size_t n = strcspn(at, " ");
+
+		if (n == len && strncasecmp(at, name, n) == 0)
+			return true;
+		at += n + (at[n] == ' ');
+	}
+	return false;
+}
+
+const char *languages_canonical(const struct languages *languages, const char *name)
+{
+	const struct language *row;
+
+	for (size_t i = 0; (row = languages_at(languages, i)) != NULL; i++) {
+		if (answers_to(row, name))
+			return row->name;
+	}
+	return NULL;
+}
+
+/* The path inside of a program; heap, NULL if the view has none. */
+static char *find_program(const struct policy *policy, const char *name)
+{
+	static const char *const places[] = { "/usr/local/bin", "/usr/bin", "/bin" };
+	char *path = NULL;
+
+	if (strchr(name, '/'))
+		return rootfs_has_program(policy, name, NULL) ? strdup(name) : NULL;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (asprintf(&path, "%s/%s", places[i], name) < 0)
+			return NULL;
+		if (rootfs_has_program(policy, path, NULL))
+			return path;
+		free(path);
+	}
+	return NULL;
+}
+
+/* 0; -1 with the name of the program that is missing. What the build makes need not be there yet. */
+static int find_programs(const struct language *row, const struct policy *policy,
+			 char *ret_programs[LANGUAGE_STAGES], const char **ret_missing)
+{
+	for (int stage = 0; stage < LANGUAGE_STAGES; stage++) {
+		const char *name = row->stages[stage] ? row->stages[stage][0] : NULL;
+
+		ret_programs[stage] = NULL;
+		if (!name || strncmp(name, "{out}", 5) == 0)
+			continue;
+		ret_programs[stage] = find_program(policy, name);
+		if (ret_programs[stage])
+			continue;
+		*ret_missing = name;
+		while (stage > 0)
+			free(ret_programs[--stage]);
+		return -1;
+	}
+	return 0;
+}
+
+static int refuse_unknown(const struct languages *languages, const char *name, struct warder_error *err)
+{
+	const char *words[ROWS_MAX + TABLE_ROWS + 1];
+	char shown[64], remedy[300];
+	const struct language *row;
+	size_t count = 0;
+
+	for (size_t i = 0; (row = languages_at(languages, i)) != NULL; i++) {
+		if (!count || strcmp(words[count - 1], row->name) != 0)
+			words[count++] = row->name;
+	}
+	words[count] = NULL;
+	return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
+			 "%s is no language that Warder knows; %s", json_quote(name, shown, sizeof(shown)),
+			 policy_suggest(words, name, remedy, sizeof(remedy)));
+}
+
+int language_resolve(const struct languages *languages, const char *name, const struct policy *policy,
+		     const struct language **ret, char *ret_programs[LANGUAGE_STAGES],
+		     struct warder_error *err)
+{
+	const struct language *row;
+	char missing[200] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; (row = languages_at(languages, i)) != NULL; i++) {
+		const char *program = NULL;
+
+		if (!answers_to(row, name))
+			continue;
+		if (find_programs(row, policy, ret_programs, &program) == 0) {
+			*ret = row;
+			return 0;
+		}
+		if (used < sizeof(missing) - 1)
+			used += (size_t)snprintf(missing + used, sizeof(missing) - used, "%s%s",
+						 used ? ", nor " : "", program);
+	}
+	if (!used)
+		return refuse_unknown(languages, name, err);
+	return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
+			 "the language %s is not available: there is no %.180s in what the jail sees of %s; "
+			 "install it there",
+			 languages_canonical(languages, name), missing,
+			 policy->filesystem.view == POLICY_VIEW_HOST ? "this host (/usr)"
+								     : policy->filesystem.view_source);
+}

@@ -31,6 +31,7 @@
 #include "runtime/code/code.h"
 #include "runtime/code/java_source.h"
 #include "runtime/code/program.h"
+#include "runtime/file.h"
 #include "runtime/library.h"
 #include "runtime/preparation.h"
 
@@ -224,8 +225,9 @@ static int derive_run(struct building *b)
 {
 	struct policy *policy = &b->program->policy;
 
-	if (!policy->working_directory && policy->filesystem.workspace == POLICY_WORKSPACE_NONE &&
-	    policy_set(policy, "workingDirectory", box_path, b->err) != 0)
+	b->program->in_box =
+	    !policy->working_directory && policy->filesystem.workspace == POLICY_WORKSPACE_NONE;
+	if (b->program->in_box && policy_set(policy, "workingDirectory", box_path, b->err) != 0)
 		return -1;
 	return set_environment(policy, b->program->language->environment, b->err);
 }
@@ -333,6 +335,66 @@ static int check_collected(struct building *b, const struct rootfs_collection *c
 	return 0;
 }
 
+/* ---- what the compilers say ---- */
+
+static int write_diagnostics(struct building *b)
+{
+	struct warder_program *program = b->program;
+	struct json_writer w = { 0 };
+
+	diagnostics_write(&program->found, &w);
+	free(program->diagnostics);
+	program->diagnostics = json_take(&w);
+	return program->diagnostics ? 0 : no_memory(b);
+}
+
+/* tsc tells on its standard output what the others tell on standard error. A check and a build say the same: the last stands. */
+static int read_diagnostics(struct building *b)
+{
+	struct warder_program *program = b->program;
+	const struct rootfs_file *source = &program->files[0];
+	const struct jail_output *output = program->built->outcome.output;
+
+	diagnostics_done(&program->found);
+	memset(&program->found, 0, sizeof(program->found));
+	for (int stream = JAIL_STDERR; stream >= JAIL_STDOUT; stream--) {
+		if (output[stream].len &&
+		    diagnostics_parse(program->language->diagnostics, output[stream].bytes,
+				      output[stream].len, &program->found, b->err) != 0)
+			return -1;
+	}
+	if (diagnostics_add_source(&program->found, program->file, source->bytes, source->len, b->err) != 0)
+		return -1;
+	return write_diagnostics(b);
+}
+
+/* Beside what was built, under a hidden name: the next one to find it is told of the same warnings. */
+static int keep_diagnostics(struct building *b)
+{
+	const struct rootfs_file file = { .path = DIAGNOSTICS_FILE,
+					  .bytes = b->program->diagnostics,
+					  .len = strlen(b->program->diagnostics) };
+
+	return rootfs_put_files(b->program->entry.fd, &file, 1, (uid_t)-1, (gid_t)-1, b->err);
+}
+
+static int find_diagnostics(struct building *b)
+{
+	char *path = NULL;
+	size_t len;
+	int status;
+
+	if (asprintf(&path, "%s/" DIAGNOSTICS_FILE, b->program->entry.path) < 0)
+		return no_memory(b);
+	status = file_read_most(path, 2 * DIAGNOSTICS_MAX_BYTES, &b->program->diagnostics, &len, b->err);
+	free(path);
+	if (status != 0 && b->err->sys_errno == ENOENT) /* nobody has to keep it for us */
+		status = 0;
+	return status;
+}
+
+/* ---- a stage ---- */
+
 static void spend(struct warder_program *program, uint64_t us)
 {
 	program->left_us = us < program->left_us ? program->left_us - us : 1;
@@ -368,6 +430,8 @@ static int run_stage(struct building *b, enum language_stage stage, const struct
 	program->built = result;
 	if (!add_stage(program, stage, result)->receipt)
 		return no_memory(b);
+	if (read_diagnostics(b) != 0)
+		return -1;
 	return program->failed || stage != LANGUAGE_BUILD ? 0
 							  : check_collected(b, &result->outcome.collected);
 }
@@ -454,7 +518,7 @@ static int build(struct building *b, const struct policy *asked)
 		return -1;
 	if (program->entry.built) {
 		add_stage(program, LANGUAGE_BUILD, NULL);
-		return 0;
+		return find_diagnostics(b);
 	}
 	if (language->check_first && language->stages[LANGUAGE_CHECK] &&
 	    run_stage(b, LANGUAGE_CHECK, asked) != 0)
@@ -463,7 +527,9 @@ static int build(struct building *b, const struct policy *asked)
 		return 0;
 	if (run_stage(b, LANGUAGE_BUILD, asked) != 0)
 		return -1;
-	return program->failed ? 0 : cache_commit(&program->cache, &program->entry, b->err);
+	if (program->failed)
+		return 0;
+	return keep_diagnostics(b) == 0 ? cache_commit(&program->cache, &program->entry, b->err) : -1;
 }
 
 /* ---- from top to bottom ---- */
@@ -519,6 +585,7 @@ static int build_program(struct building *b, const struct policy *asked)
 	if (load_languages(b) != 0 || find_language(b) != 0 || take_files(b) != 0)
 		return -1;
 	language = program->language;
+	program->in_box = true; /* in the build */
 	program->left_us = asked->limits.wall_time_us;
 	if ((language->stages[LANGUAGE_BUILD] || (b->code->flags & WARDER_CODE_CHECK_ONLY)) &&
 	    judge(b, asked) != 0)

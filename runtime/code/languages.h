@@ -22,15 +22,9 @@
 
 #include "base/error.h"
 #include "policy/policy.h"
+#include "runtime/code/diagnostics.h"
 
 enum language_stage { LANGUAGE_CHECK, LANGUAGE_BUILD, LANGUAGE_RUN, LANGUAGE_STAGES };
-
-/* How a compiler tells what it found. */
-enum language_diagnostics {
-	LANGUAGE_DIAGNOSTICS_PLAIN, /* file:line: text */
-	LANGUAGE_DIAGNOSTICS_RUSTC,
-	LANGUAGE_DIAGNOSTICS_GCC,
-};
 
 /* What the source's file is called: by the row, or by what the source declares. */
 enum language_naming { LANGUAGE_NAMING_FIXED, LANGUAGE_NAMING_JAVA };
@@ -43,7 +37,7 @@ struct language {
 	const char *const
 	    *stages[LANGUAGE_STAGES]; /* argv, NULL-terminated; NULL: no such stage. run is always there. */
 	bool check_first;             /* the check belongs to every run, not only to those that ask for it */
-	enum language_diagnostics diagnostics;
+	enum diagnostics_format diagnostics;  /* how check and build tell what they found */
 	const char *const *environment;       /* "NAME=value" of every stage; NULL: none */
 	const char *const *build_environment; /* of check and build alone; NULL: none */
 	const char *const *defaults; /* policy path, value, ...: over the default preset; NULL: none */

@@ -51,7 +51,8 @@ static const char *value_of(const struct warder_program *program, const char *na
 	const uint64_t memory = program->policy.limits.memory_bytes;
 
 	if (len == 8 && strncmp(name, "{source}", len) == 0) {
-		snprintf(buf, size, "/tmp/" PROGRAM_BOX "/%s", program->file);
+		/* Messages are shorter, and the same everywhere, where a name is enough. */
+		snprintf(buf, size, "%s%s", program->in_box ? "" : "/tmp/" PROGRAM_BOX "/", program->file);
 		return buf;
 	}
 	if (len == 6 && strncmp(name, "{name}", len) == 0) {
@@ -147,7 +148,7 @@ struct result_code *program_report(const struct warder_program *program)
 	code->language = strdup(program->language->name);
 	code->found_by = program->found_by;
 	code->diagnostics = program->diagnostics ? strdup(program->diagnostics) : NULL;
-	code->diagnostics_dropped = program->diagnostics_dropped;
+	code->diagnostics_dropped = program->found.dropped;
 	code->build_failed = program->failed;
 	for (size_t i = 0; i < program->stage_count; i++) {
 		const struct result_stage *stage = &program->stages[i];
@@ -195,6 +196,7 @@ void warder_program_free(struct warder_program *program)
 	for (size_t i = 0; i < program->stage_count; i++)
 		free(program->stages[i].receipt);
 	free(program->diagnostics);
+	diagnostics_done(&program->found);
 	warder_result_free(program->built);
 	policy_done(&program->policy);
 	free_files(program);

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "runtime/code/cache.h"
+#include "runtime/code/diagnostics.h"
 #include "runtime/code/languages.h"
 #include "runtime/result.h"
 #include "runtime/warder.h"
@@ -33,6 +34,7 @@ struct warder_program {
 	    *files; /* staged in every stage: source, caller's, support; owned with their bytes */
 	size_t file_count;
 	struct policy policy; /* as asked for, with the language's environment: of the run */
+	bool in_box;          /* the working directory is where the source is */
 	bool single_use;
 	uint64_t left_us; /* of the wall time of everything, with single_use */
 	struct cache cache;
@@ -40,8 +42,8 @@ struct warder_program {
 	struct warder_template *tmpl; /* NULL: it cannot be run */
 	struct result_stage stages[RESULT_STAGES_MAX];
 	size_t stage_count;
-	char *diagnostics; /* JSON */
-	size_t diagnostics_dropped;
+	struct diagnostics found;    /* by the compilers */
+	char *diagnostics;           /* the same as JSON; or of the cached build */
 	struct warder_result *built; /* of the last stage of the build; until it is taken */
 	bool failed;
 	atomic_int users;

@@ -46,11 +46,16 @@ static void add_names(struct policy_text *text, const char *const *names)
 		policy_text_add(text, "none");
 }
 
+bool policy_allows_language(const struct policy *policy, const char *language)
+{
+	return policy->languages.any || policy_strings_have(&policy->languages.names, language);
+}
+
 /* The policy's list first: what it does not allow may not run on any backend. */
 static void match_language(const struct policy *policy, const struct policy_capabilities *capabilities,
 			   const char *language, struct policy_match *match)
 {
-	bool allowed = policy->languages.any || policy_strings_have(&policy->languages.names, language);
+	bool allowed = policy_allows_language(policy, language);
 	struct policy_unmet *unmet;
 	struct policy_text text;
 	char quoted[48];

@@ -384,6 +384,9 @@ void policy_needed_controls(const struct policy *policy, bool *ret_needed);
 int policy_match(const struct policy *policy, const struct policy_capabilities *capabilities,
 		 const struct policy_subject *subject, struct policy_match *ret, struct warder_error *err);
 
+/* Whether the policy's own list lets the language run. */
+bool policy_allows_language(const struct policy *policy, const char *language);
+
 /* Requested value of a control as a user writes it ("256MiB", "none", "false"). Returns buf. */
 char *policy_control_value(const struct policy *policy, enum policy_control control, char *buf, size_t len);
 

@@ -4,7 +4,7 @@ _warder()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run code explain policy doctor completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run code languages explain policy doctor completion --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -19,6 +19,7 @@ _warder()
 	case ${COMP_WORDS[1]} in
 	run) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --receipt --json --help' ;;
 	code) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --language --stdin --input --last-line --file --collect --artifacts --check --no-cache --cache --languages --receipt --json --help' ;;
+	languages) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --languages --json --help' ;;
 	explain) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --json --help' ;;
 	policy) flags='--help check show' ;;
 	doctor) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --json --clean --attack --help' ;;

@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
 #include "runtime/file.h"
+#include "runtime/result.h"
 
 #define SOURCE_MOST ((size_t)16 << 20)
 #define FILE_MOST   ((size_t)64 << 20)
@@ -140,9 +142,31 @@ static void on_stage(void *context, const char *stage, struct warder_run *run)
 	report_running(run);
 }
 
-/* What the compiler said, for people. */
+/* What the compiler said, for people: not in the form that it was asked for, which is for programs. */
+static bool show_diagnostics(const struct warder_result *result)
+{
+	const char *text = result->code ? result->code->diagnostics : NULL;
+	const struct json_limits limits = { .max_bytes = 16 << 20 };
+	struct json_value *list = NULL;
+	struct warder_error err;
+	bool shown = false;
+
+	if (!text || json_parse(text, strlen(text), "diagnostics", &limits, &list, &err) != 0)
+		return false;
+	for (const struct json_value *item = list->child; item; item = item->next) {
+		const struct json_value *rendered = json_member(item, "rendered");
+
+		if (rendered && rendered->type == JSON_STRING)
+			shown |= fprintf(stderr, "%s\n", rendered->string) > 0;
+	}
+	json_free(list);
+	return shown;
+}
+
 static void show_build(const struct warder_result *result)
 {
+	if (show_diagnostics(result))
+		return;
 	for (int stream = WARDER_STDOUT; stream <= WARDER_STDERR; stream++) {
 		size_t len;
 		const char *text = warder_result_output(result, (enum warder_stream)stream, &len, NULL);

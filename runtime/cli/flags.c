@@ -299,9 +299,10 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 
 /* ---- the table ---- */
 
-#define USES_POLICY (FLAG_RUN | FLAG_CODE | FLAG_EXPLAIN | FLAG_DOCTOR)
+#define USES_POLICY (FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR)
 #define POLICY_FLAG (USES_POLICY | FLAG_SHAPES)
-#define EVERY       (FLAG_RUN | FLAG_CODE | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION)
+#define EVERY                                                                                                \
+	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION)
 
 static const struct flag flags[] = {
 	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)", choose_base },
@@ -359,7 +360,8 @@ static const struct flag flags[] = {
 	{ FLAG_CODE, "--no-cache", NULL, NULL, "neither look for an earlier build nor keep this one",
 	  choose_switch },
 	{ FLAG_CODE, "--cache", "DIR", NULL, "where built programs are kept", choose_text },
-	{ FLAG_CODE, "--languages", "FILE", NULL, "a document of more languages", choose_text },
+	{ FLAG_CODE | FLAG_LANGUAGES, "--languages", "FILE", NULL, "a document of more languages",
+	  choose_text },
 	{ FLAG_RUN | FLAG_CODE, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
 	  choose_receipt },
 	{ FLAG_EXPLAIN, "--backend", "NAME", NULL, "backend to explain: local", choose_backend },

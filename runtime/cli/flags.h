@@ -22,6 +22,7 @@ enum flag_command {
 	FLAG_DOCTOR = 8,
 	FLAG_COMPLETION = 16,
 	FLAG_CODE = 64,
+	FLAG_LANGUAGES = 128,
 	FLAG_SHAPES = 32, /* no command: the flag has a part in what policy is made */
 };
 

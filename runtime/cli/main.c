@@ -32,6 +32,8 @@ static const struct command commands[] = {
 	  "wasm command, as far as the jail's view has them.\n"
 	  "Exit status: as of run; 125 also when the code does not compile.\n",
 	  "echo 'print(6 * 7)' | warder code --language python -", code_command },
+	{ "languages", FLAG_LANGUAGES, "languages [FLAG...]", "which languages the jail's view has", NULL,
+	  "warder languages --json", languages_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]", "what enforces each field on this host",
 	  "Starts no program and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",
 	  "warder explain --memory 256MiB strict", explain_command },

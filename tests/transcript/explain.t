@@ -173,7 +173,7 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
-! warder: unknown command nonsense; known: "run", "code", "explain", "policy", "doctor", "completion"
+! warder: unknown command nonsense; known: "run", "code", "languages", "explain", "policy", "doctor", "completion"
 ? 125
 
 = a program's own --help is the program's

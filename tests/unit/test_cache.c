@@ -1,0 +1,191 @@
+/* What was built and is kept (runtime/code/cache.c). */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/code/cache.h"
+
+#define KEY(digit) digit "111111111111111111111111111111111111111111111111111111111111111"
+
+struct place {
+	char path[64];
+	struct cache cache;
+};
+
+static void place_init(struct place *place, uint64_t bytes)
+{
+	struct warder_error err;
+
+	snprintf(place->path, sizeof(place->path), "/tmp/warder-cache-XXXXXX");
+	cr_assert(mkdtemp(place->path));
+	strcat(place->path, "/a/b");
+	cr_assert_eq(cache_open(place->path, bytes, &place->cache, &err), 0, "%s", err.text);
+}
+
+static void place_done(struct place *place)
+{
+	char command[128];
+
+	cache_done(&place->cache);
+	place->path[strlen(place->path) - 4] = '\0';
+	snprintf(command, sizeof(command), "rm -rf %s", place->path);
+	cr_assert_eq(system(command), 0);
+}
+
+static size_t count(const struct place *place)
+{
+	DIR *dir = opendir(place->path);
+	size_t n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2;
+}
+
+static void fill(struct cache_entry *entry, size_t bytes)
+{
+	int fd = openat(entry->fd, "program", O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	char *text = calloc(1, bytes);
+
+	cr_assert_eq(write(fd, text, bytes), (ssize_t)bytes);
+	free(text);
+	close(fd);
+}
+
+static bool is_there(const struct place *place, const char *key)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s/program", place->path, key);
+	return access(path, F_OK) == 0;
+}
+
+static void build(struct place *place, const char *key, size_t bytes)
+{
+	struct cache_entry entry;
+	struct warder_error err;
+
+	cr_assert_eq(cache_claim(&place->cache, key, &entry, &err), 0, "%s", err.text);
+	cr_assert(!entry.built);
+	fill(&entry, bytes);
+	cr_assert_eq(cache_commit(&place->cache, &entry, &err), 0, "%s", err.text);
+	cache_release(&place->cache, &entry);
+}
+
+Test(cache, built_once_found_again, .timeout = 20)
+{
+	struct cache_entry entry;
+	struct warder_error err;
+	struct place place;
+
+	place_init(&place, 0);
+	build(&place, KEY("a"), 10);
+	cr_assert_eq(cache_claim(&place.cache, KEY("a"), &entry, &err), 0);
+	cr_expect(entry.built);
+	cr_expect(strstr(entry.path, KEY("a")));
+	cache_release(&place.cache, &entry);
+	cr_expect_eq(count(&place), 1u, "nothing but the entry");
+	place_done(&place);
+}
+
+Test(cache, what_was_given_up_leaves_nothing, .timeout = 20)
+{
+	struct cache_entry entry;
+	struct warder_error err;
+	struct place place;
+
+	place_init(&place, 0);
+	cr_assert_eq(cache_claim(&place.cache, KEY("a"), &entry, &err), 0);
+	fill(&entry, 10);
+	cache_release(&place.cache, &entry);
+	cr_expect_eq(count(&place), 0u);
+	/* Without a key: for one use. */
+	cr_assert_eq(cache_claim(&place.cache, NULL, &entry, &err), 0);
+	fill(&entry, 10);
+	cr_assert_eq(cache_commit(&place.cache, &entry, &err), 0);
+	cr_expect(entry.built);
+	cr_expect_eq(count(&place), 1u);
+	cache_release(&place.cache, &entry);
+	cr_expect_eq(count(&place), 0u);
+	place_done(&place);
+}
+
+Test(cache, the_oldest_makes_room, .timeout = 20)
+{
+	struct cache_entry used;
+	struct warder_error err;
+	struct place place;
+
+	place_init(&place, 300000);
+	build(&place, KEY("a"), 100000);
+	usleep(20000);
+	build(&place, KEY("b"), 100000);
+	usleep(20000);
+	/* The older one was used last. */
+	cr_assert_eq(cache_claim(&place.cache, KEY("a"), &used, &err), 0);
+	cache_release(&place.cache, &used);
+	usleep(20000);
+	build(&place, KEY("c"), 100000);
+	cr_expect(is_there(&place, KEY("a")));
+	cr_expect(!is_there(&place, KEY("b")));
+	cr_expect(is_there(&place, KEY("c")));
+	place_done(&place);
+}
+
+Test(cache, what_is_in_use_stays, .timeout = 20)
+{
+	struct cache_entry used;
+	struct warder_error err;
+	struct place place;
+
+	place_init(&place, 150000);
+	build(&place, KEY("a"), 100000);
+	cr_assert_eq(cache_claim(&place.cache, KEY("a"), &used, &err), 0);
+	build(&place, KEY("b"), 100000);
+	cr_expect(is_there(&place, KEY("a")));
+	cache_release(&place.cache, &used);
+	build(&place, KEY("c"), 100000);
+	cr_expect(!is_there(&place, KEY("a")));
+	cr_expect(is_there(&place, KEY("c")), "the newest stays even if it alone is too much");
+	place_done(&place);
+}
+
+Test(cache, an_abandoned_build_is_removed, .timeout = 20)
+{
+	struct cache_entry entry;
+	struct warder_error err;
+	struct place place;
+
+	place_init(&place, 0);
+	cr_assert_eq(cache_claim(&place.cache, KEY("a"), &entry, &err), 0);
+	fill(&entry, 10);
+	/* As the kernel does for a process that died. */
+	close(entry.fd);
+	close(entry.lock_fd);
+	build(&place, KEY("b"), 10);
+	cr_expect_eq(count(&place), 2u, "the entry, and the lock of the dead");
+	build(&place, KEY("a"), 10);
+	cr_expect_eq(count(&place), 2u, "both entries");
+	place_done(&place);
+}
+
+Test(cache, a_directory_of_others_is_refused, .timeout = 20)
+{
+	struct cache cache = CACHE_NONE;
+	struct warder_error err;
+	struct place place;
+
+	place_init(&place, 0);
+	cr_assert_eq(chmod(place.path, 0777), 0);
+	cr_expect_eq(cache_open(place.path, 0, &cache, &err), -1);
+	cr_expect(strstr(err.text, "others may write"), "%s", err.text);
+	cr_expect_eq(cache_open("relative", 0, &cache, &err), -1);
+	cr_expect_eq(cache_open("/proc/nothing", 0, &cache, &err), -1);
+	place_done(&place);
+}

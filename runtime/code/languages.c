@@ -391,32 +391,36 @@ static int read_document(struct reading *reading, const struct json_value *docum
 	return 0;
 }
 
-static int load_document(struct languages *languages, const char *path, struct warder_error *err)
-{
-	struct reading reading = { .languages = languages, .origin = path, .err = err };
-	char *text = NULL;
-	size_t len = 0;
-	int status;
-
-	if (file_read(path, &text, &len, err) != 0)
-		return -1;
-	status = json_parse(text, len, path, NULL, &languages->document, err);
-	free(text);
-	return status == 0 ? read_document(&reading, languages->document) : -1;
-}
-
-int languages_load(const char *path, struct languages **ret, struct warder_error *err)
+int languages_parse(const char *text, size_t len, const char *origin, struct languages **ret,
+		    struct warder_error *err)
 {
 	struct languages *languages = calloc(1, sizeof(*languages));
+	struct reading reading = { .languages = languages, .origin = origin, .err = err };
 
 	if (!languages)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-	if (path && load_document(languages, path, err) != 0) {
+	if (json_parse(text, len, origin, NULL, &languages->document, err) != 0 ||
+	    read_document(&reading, languages->document) != 0) {
 		languages_free(languages);
 		return -1;
 	}
 	*ret = languages;
 	return 0;
+}
+
+int languages_load(const char *path, struct languages **ret, struct warder_error *err)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int status;
+
+	if (!path)
+		return languages_parse("{\"languages\": []}", 17, "languages", ret, err);
+	if (file_read(path, &text, &len, err) != 0)
+		return -1;
+	status = languages_parse(text, len, path, ret, err);
+	free(text);
+	return status;
 }
 
 void languages_free(struct languages *languages)

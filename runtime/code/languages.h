@@ -48,6 +48,9 @@ struct languages;
 
 /* `path`: a document {"languages": [...]}; NULL: only the table. -1 with *err: file, line, field. */
 int languages_load(const char *path, struct languages **ret, struct warder_error *err);
+/* The same, of a document of `len` bytes; `origin` names it in errors. */
+int languages_parse(const char *text, size_t len, const char *origin, struct languages **ret,
+		    struct warder_error *err);
 void languages_free(struct languages *languages);
 /* Row i, those of the document first; NULL past the end. */
 const struct language *languages_at(const struct languages *languages, size_t i);

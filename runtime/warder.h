@@ -153,6 +153,8 @@ struct warder_file {
 enum warder_code_flags {
 	WARDER_CODE_CHECK_ONLY = 1, /* stop before anything of the code's own is executed */
 	WARDER_CODE_NO_CACHE = 2,   /* neither find nor keep what is built */
+	/* Rust: the source has `fn run(input: Value) -> Value` and no main; the input is the call's json, what it returns the result */
+	WARDER_CODE_FUNCTION = 4,
 };
 
 struct warder_code {

@@ -245,7 +245,8 @@ static int build_and_call(struct session *session)
 		.files = session->files,
 		.file_count = session->file_count,
 		.flags = (request->code.check ? WARDER_CODE_CHECK_ONLY : 0u) |
-			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u),
+			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u) |
+			 (request->code.function ? WARDER_CODE_FUNCTION : 0u),
 		.cache = request->code.cache,
 		.languages = request->code.languages,
 		.on_stage = on_stage,

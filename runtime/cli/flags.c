@@ -130,6 +130,7 @@ static int choose_switch(struct request *request, const struct flag *flag, const
 {
 	request->code.check |= strcmp(flag->name, "--check") == 0;
 	request->code.no_cache |= strcmp(flag->name, "--no-cache") == 0;
+	request->code.function |= strcmp(flag->name, "--function") == 0;
 	request->code.last_line |= strcmp(flag->name, "--last-line") == 0;
 	return 0;
 }
@@ -357,6 +358,8 @@ static const struct flag flags[] = {
 	{ FLAG_CODE, "--artifacts", "DIR", NULL, "where files go that are too large for the result",
 	  choose_text },
 	{ FLAG_CODE, "--check", NULL, NULL, "check the code, or build it, and do not run it", choose_switch },
+	{ FLAG_CODE, "--function", NULL, NULL, "rust: the code is fn run(input: Value) -> Value",
+	  choose_switch },
 	{ FLAG_CODE, "--no-cache", NULL, NULL, "neither look for an earlier build nor keep this one",
 	  choose_switch },
 	{ FLAG_CODE, "--cache", "DIR", NULL, "where built programs are kept", choose_text },

@@ -38,7 +38,7 @@ struct request_list {
 struct request_code {
 	const char *language, *languages, *input, *standard_input, *artifacts, *cache;
 	struct request_list files, collect;
-	bool check, no_cache, last_line;
+	bool check, no_cache, last_line, function;
 };
 
 struct request {

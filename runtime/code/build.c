@@ -31,6 +31,8 @@
 #include "runtime/code/code.h"
 #include "runtime/code/java_source.h"
 #include "runtime/code/program.h"
+#include "runtime/code/rust_source.h"
+#include "runtime/code/wasm.h"
 #include "runtime/file.h"
 #include "runtime/library.h"
 #include "runtime/preparation.h"
@@ -147,12 +149,36 @@ static void name_file(struct warder_program *program, const struct warder_code *
 		snprintf(program->file, sizeof(program->file), "%s.java", class);
 }
 
+/* What the source has to be before a compiler or an engine sees it. */
+static int check_source(struct building *b)
+{
+	const char *language = b->program->language->name;
+	struct wasm_module module;
+
+	b->program->function = b->code->flags & WARDER_CODE_FUNCTION;
+	if (b->program->function && strcmp(language, "rust") != 0)
+		return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "function",
+				 "a function is called in rust only; write a program in %s", language);
+	if (b->program->function)
+		return rust_source_validate(b->code->source, b->code->source_len, b->err);
+	if (strcmp(language, "wasm") != 0)
+		return 0;
+	wasm_inspect(b->code->source, b->code->source_len, &module);
+	if (!module.valid)
+		return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "source", "%s", module.reason);
+	if (module.walked && !module.has_start)
+		return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "source",
+				 "the module exports no function _start: it is no program for WASI");
+	return 0;
+}
+
 static int take_files(struct building *b)
 {
 	struct warder_program *program = b->program;
 	const struct warder_code *code = b->code;
 	const char *const *support = program->language->support;
-	size_t count = 1 + code->file_count;
+	size_t count = 2 + code->file_count, harness_len;
+	const char *harness;
 
 	for (size_t i = 0; support && support[i]; i += 2)
 		count++;
@@ -161,6 +187,9 @@ static int take_files(struct building *b)
 		return no_memory(b);
 	name_file(program, code);
 	if (add_file(b, PROGRAM_BOX, program->file, code->source, code->source_len, 0) != 0)
+		return -1;
+	harness = rust_harness(&harness_len);
+	if (program->function && add_file(b, PROGRAM_BOX, RUST_HARNESS_FILE, harness, harness_len, 0) != 0)
 		return -1;
 	for (size_t i = 0; i < code->file_count; i++) {
 		const struct warder_file *file = &code->files[i];
@@ -582,7 +611,7 @@ static int build_program(struct building *b, const struct policy *asked)
 	struct warder_program *program = b->program;
 	const struct language *language;
 
-	if (load_languages(b) != 0 || find_language(b) != 0 || take_files(b) != 0)
+	if (load_languages(b) != 0 || find_language(b) != 0 || check_source(b) != 0 || take_files(b) != 0)
 		return -1;
 	language = program->language;
 	program->in_box = true; /* in the build */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/code/rust_source.h"
+
 /* ---- command lines ---- */
 
 /* A list that grows; after a failed allocation it stays failed. */
@@ -52,7 +54,8 @@ static const char *value_of(const struct warder_program *program, const char *na
 
 	if (len == 8 && strncmp(name, "{source}", len) == 0) {
 		/* Messages are shorter, and the same everywhere, where a name is enough. */
-		snprintf(buf, size, "%s%s", program->in_box ? "" : "/tmp/" PROGRAM_BOX "/", program->file);
+		snprintf(buf, size, "%s%s", program->in_box ? "" : "/tmp/" PROGRAM_BOX "/",
+			 program->function ? RUST_HARNESS_FILE : program->file);
 		return buf;
 	}
 	if (len == 6 && strncmp(name, "{name}", len) == 0) {

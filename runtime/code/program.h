@@ -34,6 +34,7 @@ struct warder_program {
 	    *files; /* staged in every stage: source, caller's, support; owned with their bytes */
 	size_t file_count;
 	struct policy policy; /* as asked for, with the language's environment: of the run */
+	bool function;        /* the source is called by a harness */
 	bool in_box;          /* the working directory is where the source is */
 	bool single_use;
 	uint64_t left_us; /* of the wall time of everything, with single_use */

@@ -115,7 +115,7 @@ static const struct language table[] = {
 	  .stages = { [LANGUAGE_CHECK] = ARGV("rustc", "--edition", "2021", "--error-format=json", "--color",
 					      "never", "--emit=metadata", "--out-dir", "{out}", "{source}"),
 		      [LANGUAGE_BUILD] = ARGV("rustc", "--edition", "2021", "--error-format=json", "--color",
-					      "never", "-O", "-o", "{out}/program", "{source}"),
+					      "never", "{optimize}", "-o", "{out}/program", "{source}"),
 		      [LANGUAGE_RUN] = ARGV("{out}/program", "{args}") },
 	  .check_first = true,
 	  .diagnostics = DIAGNOSTICS_RUSTC,

@@ -9,8 +9,8 @@
  *
  * In command lines and environments these stand for: {source} the source's path inside, {out} the directory of what the build
  * made, {support} the directory of the row's support files, {name} the source's file name without its extension, {code} the
- * source's text, {memory} the policy's memory limit in bytes; an element {args} becomes the caller's arguments. An element in
- * which {memory} has no value is left out.
+ * source's text, {memory} the policy's memory limit in bytes, {optimize} -O (nothing around a function); an element {args}
+ * becomes the caller's arguments. An element in which {memory} or {optimize} has no value is left out.
  *
  * Life: languages_load() -> language_find(), language_resolve() -> languages_free(). Rows live as long as their list.
  */

@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Well-formed UTF-8 by the first byte: `size` bytes, the second of them in low..high, the others 0x80..0xbf. */
 static const struct lead {
@@ -72,9 +73,10 @@ bool text_length(const char *bytes, size_t len, bool cut, size_t *ret_len)
 	return true;
 }
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 char *text_base64(const char *bytes, size_t len)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const unsigned char *from = (const unsigned char *)bytes;
 	char *text = malloc((len + 2) / 3 * 4 + 1), *to = text;
 
@@ -95,4 +97,43 @@ char *text_base64(const char *bytes, size_t len)
 	}
 	*to = '\0';
 	return text;
+}
+
+/* Four digits, the last `padding` of which are '='; false: they are none, or bits are set that stand for nothing. */
+static bool read_group(const char *text, size_t padding, uint32_t *ret)
+{
+	uint32_t group = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		const char *digit = i < 4 - padding && text[i] ? strchr(digits, text[i]) : NULL;
+
+		if (!digit && i < 4 - padding)
+			return false;
+		group = group << 6 | (digit ? (uint32_t)(digit - digits) : 0);
+	}
+	*ret = group;
+	return (group & ((1U << (8 * padding)) - 1)) == 0;
+}
+
+char *text_unbase64(const char *text, size_t len, size_t *ret_len)
+{
+	size_t padding = len >= 4 && text[len - 1] == '=' ? 1 + (text[len - 2] == '=') : 0;
+	char *bytes = len % 4 ? NULL : malloc(len / 4 * 3 + 1), *to = bytes;
+
+	if (!bytes)
+		return NULL;
+	for (size_t i = 0; i < len; i += 4) {
+		uint32_t group;
+
+		if (!read_group(text + i, i + 4 < len ? 0 : padding, &group)) {
+			free(bytes);
+			return NULL;
+		}
+		*to++ = (char)(group >> 16);
+		*to++ = (char)(group >> 8);
+		*to++ = (char)group;
+	}
+	*ret_len = len / 4 * 3 - padding;
+	bytes[*ret_len] = '\0';
+	return bytes;
 }

@@ -14,4 +14,8 @@ bool text_length(const char *bytes, size_t len, bool cut, size_t *ret_len);
 /* Base64 (RFC 4648, padded), NUL-terminated, on the heap; NULL on want of memory. */
 char *text_base64(const char *bytes, size_t len);
 
+/* The bytes that padded base64 stands for, with a NUL behind them that is not counted, on the heap; NULL: it is not what
+ * text_base64() would have written, or there is no memory. */
+char *text_unbase64(const char *text, size_t len, size_t *ret_len);
+
 #endif

@@ -95,7 +95,29 @@ Test(text, encodes_base64, .timeout = 20)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char *text = text_base64(rows[i].bytes, rows[i].len);
 
+		size_t len = 0;
+		char *bytes = text_unbase64(text, strlen(text), &len);
+
 		cr_expect_str_eq(text, rows[i].text, "row %zu", i);
+		cr_assert(bytes && len == rows[i].len, "row %zu", i);
+		cr_expect(memcmp(bytes, rows[i].bytes, len) == 0 && bytes[len] == '\0', "row %zu", i);
+		free(bytes);
 		free(text);
 	}
+}
+
+Test(text, refuses_what_is_no_base64, .timeout = 20)
+{
+	static const char *const rows[] = { "Zg",   "Zg=",  "=",    "====", "Zg==Zg==", "Zh==",
+					    "Zm9=", "Z===", "Zm 9", "Zm9-", "Zm9v\n",   "=Zm9" };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		size_t len = strlen(rows[i]);
+		char *copy = malloc(len);
+
+		memcpy(copy, rows[i], len);
+		cr_expect_null(text_unbase64(copy, len, &len), "%s", rows[i]);
+		free(copy);
+	}
+	cr_expect_null(text_unbase64("A\0AA", 4, &(size_t){ 0 }), "a NUL");
 }

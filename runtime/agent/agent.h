@@ -1,0 +1,13 @@
+/*
+ * agent: what stands around the execution of code for a model. The folder's door.
+ *
+ * Code blocks out of text (blocks), results into text and back (format). Nothing in here starts a
+ * program or touches a file.
+ */
+#ifndef WARDER_RUNTIME_AGENT_AGENT_H
+#define WARDER_RUNTIME_AGENT_AGENT_H
+
+#include "runtime/agent/blocks.h"
+#include "runtime/agent/format.h"
+
+#endif

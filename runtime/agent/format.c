@@ -1,7 +1,7 @@
 /*
  * format: three ways to write a result, and one back.
  *
- * Delimiters that are a fence (a run of backticks or tildes, the end on a line of its own) can grow: if a line of the body could
+ * Delimiters that are a fence (each on lines of its own, a run of backticks or tildes first) can grow: if a line of the body could
  * close the fence, for a reader of CommonMark or for format_extract(), both get one character more than the longest such
  * line. The first line ending before an equally long run is then the end, and everything before it the body, byte by byte.
  * Other delimiters cannot grow; output that holds the end is refused rather than let out of its block.
@@ -199,7 +199,8 @@ static size_t fence_length(const struct delimiters *delimiters)
 	const char *start = delimiters->start, *end = delimiters->end;
 	size_t length = run_at(start, start + strlen(start), *start);
 
-	if (length < 3 || (*start != '`' && *start != '~') || end[0] != '\n')
+	if (length < 3 || (*start != '`' && *start != '~') || start[strlen(start) - 1] != '\n' ||
+	    end[0] != '\n')
 		return 0;
 	return strlen(end) == length + 1 && run_at(end + 1, end + 1 + length, *start) == length ? length : 0;
 }
@@ -324,7 +325,7 @@ static bool next_body(struct search *search, struct span *ret, bool *ret_closed)
 		for (; found > search->at && found[-1] == start[0]; found--)
 			length++;
 		/* With nothing between them, the line ending of the start is that of the end. */
-		stop = find_fence_end(search, body - (body[-1] == '\n'), length);
+		stop = find_fence_end(search, body - 1, length);
 		end_len = length + 1;
 	} else {
 		stop = memmem(body, (size_t)(search->end - body), end, end_len);

@@ -110,6 +110,7 @@ Test(format, block_between_other_delimiters, .timeout = 20)
 		{ "tildes", { "~~~~out\n", "\n~~~~" }, "~~~~", "~~~~~out\n~~~~\n\n~~~~~" },
 		{ "shorter tildes inside", { "~~~~out\n", "\n~~~~" }, "~~~", "~~~~out\n~~~\n\n~~~~" },
 		{ "ends on the same line", { "```out\n", "```" }, "a```", NULL },
+		{ "starts on the same line", { "```", "\n```" }, "\n```", NULL },
 		{ "ends differ", { "```out\n", "\n````" }, "\n````", NULL },
 		{ "more behind the end", { "```out\n", "\n```x" }, "\n```x", NULL },
 		{ "empty", { "", "x" }, "a", NULL },

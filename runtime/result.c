@@ -148,26 +148,6 @@ static void member_known(struct json_writer *w, const char *key, uint64_t value)
 		json_uint(w, value);
 }
 
-static void write_text(struct json_writer *w, const char *bytes, size_t len, bool cut)
-{
-	size_t text_len;
-	char *encoded;
-
-	if (text_length(bytes, len, cut, &text_len)) {
-		json_key(w, "text");
-		json_string_n(w, bytes, text_len);
-		json_key_string(w, "encoding", "utf-8");
-		return;
-	}
-	encoded = text_base64(bytes, len);
-	if (!encoded)
-		json_fail(w);
-	else
-		json_key_string(w, "base64", encoded);
-	json_key_string(w, "encoding", "base64");
-	free(encoded);
-}
-
 /* A stream that was handed to the caller as it came has neither text nor encoding, only counts: bytesKept of what the
  * caller took. */
 static void write_stream(struct json_writer *w, const char *key, const struct warder_result *result,
@@ -178,7 +158,7 @@ static void write_stream(struct json_writer *w, const char *key, const struct wa
 	json_key(w, key);
 	json_begin_object(w);
 	if (!result->streamed)
-		write_text(w, output->bytes ? output->bytes : "", output->len, output->truncated);
+		text_write(w, "text", output->bytes ? output->bytes : "", output->len, output->truncated);
 	json_key_uint(w, "bytesKept", result->streamed ? result->passed[stream] : output->len);
 	json_key_uint(w, "bytesTotal", output->total);
 	json_key_bool(w, "truncated", output->truncated);
@@ -284,7 +264,7 @@ static void write_artifact(struct json_writer *w, const struct rootfs_item *item
 	json_key_string(w, "contentType",
 			mime_type(item->path, item->bytes, item->bytes ? (size_t)item->size : 0));
 	if (item->taken == ROOTFS_TAKEN_INLINE)
-		write_text(w, item->bytes, (size_t)item->size, false);
+		text_write(w, "text", item->bytes, (size_t)item->size, false);
 	if (item->taken == ROOTFS_TAKEN_SAVED) {
 		if (asprintf(&path, "%s/%s", saved_to ? saved_to : "", item->path) < 0)
 			json_fail(w);

@@ -137,3 +137,23 @@ char *text_unbase64(const char *text, size_t len, size_t *ret_len)
 	bytes[*ret_len] = '\0';
 	return bytes;
 }
+
+void text_write(struct json_writer *w, const char *key, const char *bytes, size_t len, bool cut)
+{
+	size_t text_len;
+	char *encoded;
+
+	if (text_length(bytes, len, cut, &text_len)) {
+		json_key(w, key);
+		json_string_n(w, bytes, text_len);
+		json_key_string(w, "encoding", "utf-8");
+		return;
+	}
+	encoded = text_base64(bytes, len);
+	if (!encoded)
+		json_fail(w);
+	else
+		json_key_string(w, "base64", encoded);
+	json_key_string(w, "encoding", "base64");
+	free(encoded);
+}

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/json.h"
+
 /* How many of `len` bytes are text: UTF-8 without a NUL. All of them, or with `cut` (the bytes were cut off at a limit)
  * all but an unfinished character at their end. False when they are no text. */
 bool text_length(const char *bytes, size_t len, bool cut, size_t *ret_len);
@@ -17,5 +19,8 @@ char *text_base64(const char *bytes, size_t len);
 /* The bytes that padded base64 stands for, with a NUL behind them that is not counted, on the heap; NULL: it is not what
  * text_base64() would have written, or there is no memory. */
 char *text_unbase64(const char *text, size_t len, size_t *ret_len);
+
+/* Write bytes as members of the object that is open: `key` with the text, or "base64"; and "encoding". `cut` as above. */
+void text_write(struct json_writer *w, const char *key, const char *bytes, size_t len, bool cut);
 
 #endif

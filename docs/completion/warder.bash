@@ -4,7 +4,7 @@ _warder()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run code languages explain policy doctor completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run code languages explain policy doctor blocks format completion --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -13,6 +13,7 @@ _warder()
 	case $before in
 	--preset) mapfile -t COMPREPLY < <(compgen -W 'strict strict-python strict-js agent build host-local' -- "$word"); return ;;
 	--net) mapfile -t COMPREPLY < <(compgen -W 'none loopback host' -- "$word"); return ;;
+	--as) mapfile -t COMPREPLY < <(compgen -W 'block inline text' -- "$word"); return ;;
 	--require|--prefer) mapfile -t COMPREPLY < <(compgen -W 'languages network filesystem.view filesystem.workspace filesystem.paths filesystem.tmp environment limits.wallTime limits.cpuTime limits.memory limits.swap limits.cpus limits.pids limits.openFiles limits.fileSize limits.stack limits.disk output.stdout output.stderr processes.spawn processes.identity syscalls workingDirectory' -- "$word"); return ;;
 	--policy|--ro|--rw|--workspace|--ceiling|--stdin|--languages|--receipt) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
 	esac
@@ -23,6 +24,8 @@ _warder()
 	explain) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --json --help' ;;
 	policy) flags='--help check show' ;;
 	doctor) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --json --clean --attack --help' ;;
+	blocks) flags='--language --delimiters --no-fences --ignore --unclosed --code --extract --json --help' ;;
+	format) flags='--delimiters --as --extract --json --help' ;;
 	completion) flags='--help' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$flags" -A file -- "$word")

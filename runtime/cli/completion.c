@@ -71,6 +71,7 @@ static void print_bash(void)
 	print_presets();
 	printf("' -- \"$word\"); return ;;\n\t--net) mapfile -t COMPREPLY < <(compgen -W 'none loopback "
 	       "host' -- \"$word\"); return ;;\n"
+	       "\t--as) mapfile -t COMPREPLY < <(compgen -W 'block inline text' -- \"$word\"); return ;;\n"
 	       "\t--require|--prefer) mapfile -t COMPREPLY < <(compgen -W '");
 	print_fields();
 	printf("' -- \"$word\"); return ;;\n\t");

@@ -115,9 +115,21 @@ static int choose_text(struct request *request, const struct flag *flag, const c
 static int choose_more(struct request *request, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
-	struct request_list *list =
-	    strcmp(flag->name, "--file") == 0 ? &request->code.files : &request->code.collect;
+	const struct {
+		const char *name;
+		struct request_list *list;
+	} rows[] = {
+		{ "--file", &request->code.files },
+		{ "--collect", &request->code.collect },
+		{ "--language", &request->text.languages },
+		{ "--ignore", &request->text.ignored },
+	};
+	struct request_list *list = NULL;
 
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strcmp(rows[i].name, flag->name) == 0)
+			list = rows[i].list;
+	}
 	if (list->count == REQUEST_LIST_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "given more than %d times",
 				 REQUEST_LIST_MAX);
@@ -132,6 +144,72 @@ static int choose_switch(struct request *request, const struct flag *flag, const
 	request->code.no_cache |= strcmp(flag->name, "--no-cache") == 0;
 	request->code.function |= strcmp(flag->name, "--function") == 0;
 	request->code.last_line |= strcmp(flag->name, "--last-line") == 0;
+	return 0;
+}
+
+/* ---- what chooses among text ---- */
+
+/* Called for the start, and then for the end, which completes the pair. */
+static int choose_delimiters(struct request *request, const struct flag *flag, const char *value,
+			     struct warder_error *err)
+{
+	struct request_text *text = &request->text;
+	struct delimiters *pair = &text->delimiters[text->delimiter_count];
+
+	if (text->delimiter_count == BLOCKS_MAX_DELIMITERS)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "give at most %d pairs",
+				 BLOCKS_MAX_DELIMITERS);
+	if (!pair->start) {
+		pair->start = value;
+		return 0;
+	}
+	pair->end = value;
+	text->delimiter_count++;
+	return delimiters_check(pair, err);
+}
+
+static int choose_code(struct request *request, const struct flag *flag, const char *value,
+		       struct warder_error *err)
+{
+	uint64_t number = 0;
+
+	if (policy_parse_count_or_unlimited(value, &number, err) != 0)
+		return -1;
+	if (number == 0 || number > AGENT_MAX_BLOCKS)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
+				 "blocks are counted from 1 to %d", AGENT_MAX_BLOCKS);
+	request->text.code = number;
+	return 0;
+}
+
+static int choose_as(struct request *request, const struct flag *flag, const char *value,
+		     struct warder_error *err)
+{
+	if (strcmp(value, "block") != 0 && strcmp(value, "inline") != 0 && strcmp(value, "text") != 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
+				 "there is no such form; known: block, inline, text");
+	request->text.as = value;
+	return 0;
+}
+
+static int choose_extract(struct request *request, const struct flag *flag, const char *value,
+			  struct warder_error *err)
+{
+	request->text.extract = true;
+	return 0;
+}
+
+static int choose_unclosed(struct request *request, const struct flag *flag, const char *value,
+			   struct warder_error *err)
+{
+	request->text.unclosed = true;
+	return 0;
+}
+
+static int choose_no_fences(struct request *request, const struct flag *flag, const char *value,
+			    struct warder_error *err)
+{
+	request->text.no_fences = true;
 	return 0;
 }
 
@@ -302,8 +380,10 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 
 #define USES_POLICY (FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR)
 #define POLICY_FLAG (USES_POLICY | FLAG_SHAPES)
+#define USES_TEXT   (FLAG_BLOCKS | FLAG_FORMAT)
 #define EVERY                                                                                                \
-	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION)
+	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
+	 FLAG_COMPLETION | USES_TEXT)
 
 static const struct flag flags[] = {
 	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)", choose_base },
@@ -368,7 +448,20 @@ static const struct flag flags[] = {
 	{ FLAG_RUN | FLAG_CODE, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
 	  choose_receipt },
 	{ FLAG_EXPLAIN, "--backend", "NAME", NULL, "backend to explain: local", choose_backend },
-	{ USES_POLICY, "--json", NULL, NULL, "one JSON object on standard output instead", choose_json },
+	{ FLAG_BLOCKS, "--language", "NAME", NULL, "only blocks of this language (repeatable)", choose_more },
+	{ USES_TEXT, "--delimiters", "START END", NULL,
+	  "what stands around code (repeatable), or around a result", choose_delimiters, NULL, true },
+	{ FLAG_BLOCKS, "--no-fences", NULL, NULL, "only code between delimiters", choose_no_fences },
+	{ FLAG_BLOCKS, "--ignore", "TEXT", NULL, "no block whose first line is this (repeatable)",
+	  choose_more },
+	{ FLAG_BLOCKS, "--unclosed", NULL, NULL, "what is not closed at the end of the text is a block, too",
+	  choose_unclosed },
+	{ FLAG_BLOCKS, "--code", "NUMBER", NULL, "print the code of one block, byte by byte", choose_code },
+	{ FLAG_FORMAT, "--as", "FORM", NULL, "block (default), inline, or text for a model", choose_as },
+	{ USES_TEXT, "--extract", NULL, NULL, "print the code of all blocks; what stands between delimiters",
+	  choose_extract },
+	{ USES_POLICY | USES_TEXT, "--json", NULL, NULL, "one JSON object on standard output instead",
+	  choose_json },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what dead supervisors left", choose_clean },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,
 	  "try hostile code under the policy that the other flags make (default: strict)", choose_attack },
@@ -447,6 +540,9 @@ static int next(enum flag_command command, char ***argv, const struct flag **ret
 				 flag->name, flag->name, flag->argument);
 	if (flag->argument && *ret_value == **argv)
 		(*argv)++;
+	if (flag->two && !**argv)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "%s needs two values: %s %s",
+				 flag->name, flag->name, flag->argument);
 	*ret_flag = flag;
 	return 0;
 }
@@ -476,7 +572,8 @@ static int walk(enum flag_command command, char **argv, struct request *request,
 			break;
 		}
 		if (next(command, &argv, &flag, &value, err) != 0 ||
-		    apply(request, flag, value, changing, err) != 0)
+		    apply(request, flag, value, changing, err) != 0 ||
+		    (flag->two && apply(request, flag, *argv++, changing, err) != 0))
 			return -1;
 	}
 	request->rest = argv;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "runtime/agent/agent.h"
 #include "runtime/library.h"
 
 /* Commands that know a flag. */
@@ -24,9 +25,11 @@ enum flag_command {
 	FLAG_CODE = 64,
 	FLAG_LANGUAGES = 128,
 	FLAG_SHAPES = 32, /* no command: the flag has a part in what policy is made */
+	FLAG_BLOCKS = 256,
+	FLAG_FORMAT = 512,
 };
 
-#define REQUEST_LIST_MAX 64
+#define REQUEST_LIST_MAX 64 /* as BLOCKS_MAX_FILTERS */
 
 /* Values of a flag that may be repeated. */
 struct request_list {
@@ -41,6 +44,16 @@ struct request_code {
 	bool check, no_cache, last_line, function;
 };
 
+/* What the commands about text are asked for; points into the arguments. */
+struct request_text {
+	bool no_fences, unclosed, extract;
+	size_t code;    /* number of the block whose code is wanted; 0: none */
+	const char *as; /* "block", "inline", "text"; NULL: block */
+	struct delimiters delimiters[BLOCKS_MAX_DELIMITERS];
+	size_t delimiter_count;
+	struct request_list languages, ignored;
+};
+
 struct request {
 	bool help, json, clean, attack;
 	bool shapes_policy;        /* a flag that a policy is made with was given */
@@ -51,6 +64,7 @@ struct request {
 	const char *receipt;       /* "-": standard error; or NULL */
 	const char *backend;       /* or NULL */
 	struct request_code code;
+	struct request_text text;
 	const char *const
 	    *defaults; /* policy path, value, ...: over the default preset where no other is named; or NULL */
 	char **rest;   /* what follows the flags, NULL-terminated */
@@ -69,6 +83,7 @@ struct flag {
 		      struct warder_error *err);
 	int (*change)(struct request *request, const struct flag *flag, const char *value,
 		      struct warder_error *err);
+	bool two; /* takes two values, which are handed over one after the other */
 };
 
 /* Row i; NULL past the end. */

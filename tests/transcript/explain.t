@@ -121,7 +121,7 @@ $ warder --version
 
 = every command has help with an example that works
 needs limits
-$ for c in run explain policy doctor completion; do warder $c --help > help || echo "no help: $c"; example=$(tail -n 1 help); eval "$example" > /dev/null || echo "fails: $example"; done
+$ for c in run explain policy doctor blocks format completion; do warder $c --help > help || echo "no help: $c"; example=$(tail -n 1 help); eval "$example" > /dev/null || echo "fails: $example"; done
 
 = the example of the first page works
 needs limits
@@ -143,6 +143,11 @@ $ warder --help > /dev/full
 ! warder: standard output cannot be written
 ? 125
 
+= nothing to write to, told with the first line
+$ warder policy show strict > /dev/full
+! warder: standard output cannot be written
+? 125
+
 = the completion in docs/ is what is printed
 $ warder completion bash | diff - "$TOP/docs/completion/warder.bash"
 
@@ -151,7 +156,7 @@ $ warder completion bash > c && bash -n c && . ./c && COMP_WORDS=(warder run --m
 | --memory
 
 = every flag and command is in the manual
-$ { for c in run explain policy doctor; do warder $c --help | sed -n 's/^  --\([a-z-]*\).*/\1/p'; done; } | sort -u | while read f; do grep -q "Fl -$f" "$TOP/docs/warder.1" || echo "missing: $f"; done
+$ { for c in run explain policy doctor blocks format; do warder $c --help | sed -n 's/^  --\([a-z-]*\).*/\1/p'; done; } | sort -u | while read f; do grep -q "Fl -$f" "$TOP/docs/warder.1" || echo "missing: $f"; done
 
 = no colour in a pipe, colour on a terminal, none with NO_COLOR
 needs terminal
@@ -173,7 +178,7 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
-! warder: unknown command nonsense; known: "run", "code", "languages", "explain", "policy", "doctor", "completion"
+! warder: unknown command nonsense; known: "run", "code", "languages", "explain", "policy", "doctor", "blocks", "format", "completion"
 ? 125
 
 = a program's own --help is the program's

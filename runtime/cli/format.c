@@ -1,0 +1,150 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/term.h"
+#include "runtime/text.h"
+
+static int print_json(struct json_writer *w, struct warder_error *err)
+{
+	char *json = json_take(w);
+
+	if (!json)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	puts(json);
+	free(json);
+	return 0;
+}
+
+static void print_line(struct span text)
+{
+	fwrite(text.at, 1, text.len, stdout);
+	if (text.len == 0 || text.at[text.len - 1] != '\n')
+		putchar('\n');
+}
+
+/* The one pair that was given; NULL: none. */
+static const struct delimiters *delimiters_of(const struct request *request)
+{
+	return request->text.delimiter_count ? request->text.delimiters : NULL;
+}
+
+/* ---- a result into text ---- */
+
+/* NULL with *err. */
+static char *written(const struct request *request, const struct format_result *result, size_t *ret_len,
+		     struct warder_error *err)
+{
+	const char *as = request->text.as ? request->text.as : "block";
+	char *text;
+
+	if (strcmp(as, "block") == 0)
+		return format_block(result, delimiters_of(request), ret_len, err);
+	text = strcmp(as, "inline") == 0 ? format_inline(result, ret_len) : format_text(result, ret_len);
+	if (!text)
+		error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	return text;
+}
+
+static int print_text(const struct request *request, const struct format_result *result, struct span text,
+		      struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+
+	if (!request->json) {
+		print_line(text);
+		return 0;
+	}
+	json_begin_object(&w);
+	json_key_string(&w, "outcome", format_outcome(result));
+	text_write(&w, "text", text.at, text.len, false);
+	json_end_object(&w);
+	return print_json(&w, err);
+}
+
+static int format(const struct request *request, const char *json, size_t len, struct warder_error *err)
+{
+	struct format_result result = { 0 };
+	size_t text_len = 0;
+	int status = -1;
+	char *text;
+
+	if (format_result_read(json, len, &result, err) != 0)
+		return -1;
+	text = written(request, &result, &text_len, err);
+	if (text)
+		status = print_text(request, &result, (struct span){ text, text_len }, err);
+	free(text);
+	format_result_done(&result);
+	return status;
+}
+
+/* ---- and back ---- */
+
+static int print_bodies_json(const struct format_bodies *bodies, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key(&w, "bodies");
+	json_begin_array(&w);
+	for (size_t i = 0; i < bodies->count; i++) {
+		json_begin_object(&w);
+		text_write(&w, "text", bodies->items[i].at, bodies->items[i].len, false);
+		json_end_object(&w);
+	}
+	json_end_array(&w);
+	json_key_bool(&w, "unclosed", bodies->has_unclosed);
+	json_end_object(&w);
+	return print_json(&w, err);
+}
+
+static int extract(const struct request *request, const char *text, size_t len, struct warder_error *err)
+{
+	struct format_bodies bodies = { 0 };
+	int status = 0;
+
+	if (format_extract(text, len, delimiters_of(request), &bodies, err) != 0)
+		return -1;
+	if (request->json)
+		status = print_bodies_json(&bodies, err);
+	for (size_t i = 0; !request->json && i < bodies.count; i++)
+		print_line(bodies.items[i]);
+	if (bodies.has_unclosed && !request->json)
+		term_complain("the last start has no end; what follows it was left out");
+	format_bodies_done(&bodies);
+	return status;
+}
+
+static int check_flags(const struct request *request, struct warder_error *err)
+{
+	const struct request_text *text = &request->text;
+	const char *as = text->as ? text->as : "block";
+
+	if (text->as && text->extract)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--as",
+				 "give one of --as and --extract: into text, or back");
+	if (text->delimiter_count > 1)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--delimiters",
+				 "one pair goes around a result; %zu are given", text->delimiter_count);
+	if (text->delimiter_count && strcmp(as, "block") != 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--delimiters",
+				 "only --as block has delimiters");
+	return 0;
+}
+
+int format_command(struct request *request, char **argv)
+{
+	struct warder_error err = { 0 };
+	char *text = NULL;
+	size_t len = 0;
+	int status = 0;
+
+	if (check_flags(request, &err) != 0 || command_input(request, &text, &len, &err) != 0 ||
+	    (request->text.extract ? extract : format)(request, text, len, &err) != 0)
+		status = command_refuse(request, &err, EXIT_REFUSED);
+	free(text);
+	return status;
+}

@@ -1,7 +1,7 @@
 /*
  * agent: what stands around the execution of code for a model. The folder's door.
  *
- * Code blocks out of text (blocks), results into text and back (format). Nothing in here starts a
+ * Code blocks out of text (blocks), results into text and back (format), counts of executions (stats). Nothing in here starts a
  * program or touches a file.
  */
 #ifndef WARDER_RUNTIME_AGENT_AGENT_H
@@ -9,5 +9,6 @@
 
 #include "runtime/agent/blocks.h"
 #include "runtime/agent/format.h"
+#include "runtime/agent/stats.h"
 
 #endif

@@ -73,6 +73,39 @@ bool text_length(const char *bytes, size_t len, bool cut, size_t *ret_len)
 	return true;
 }
 
+char *text_clean(const char *bytes, size_t len, size_t max, size_t *ret_len, bool *ret_cut)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+	char *text = malloc((len < max / 3 ? len * 3 : max) + 1);
+	size_t at = 0, used = 0, size;
+
+	for (; text && at < len; at += size) {
+		const char *piece = bytes + at;
+		bool whole = true;
+		size_t piece_len;
+
+		size = (signed char)bytes[at] > 0
+			   ? 1
+			   : scan_character((const unsigned char *)piece, len - at, &whole);
+		piece_len = size;
+		if (size == 0 || !whole) {
+			piece = replacement;
+			piece_len = sizeof(replacement) - 1;
+			size = size ? size : 1;
+		}
+		if (piece_len > max - used)
+			break;
+		memcpy(text + used, piece, piece_len);
+		used += piece_len;
+	}
+	if (!text)
+		return NULL;
+	text[used] = '\0';
+	*ret_len = used;
+	*ret_cut = at < len;
+	return text;
+}
+
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 char *text_base64(const char *bytes, size_t len)

@@ -13,6 +13,10 @@
  * all but an unfinished character at their end. False when they are no text. */
 bool text_length(const char *bytes, size_t len, bool cut, size_t *ret_len);
 
+/* A copy that is text, of at most `max` bytes and whole characters, NUL-terminated, on the heap: what is no text in it becomes
+ * U+FFFD. *ret_cut: there was more. NULL on want of memory. */
+char *text_clean(const char *bytes, size_t len, size_t max, size_t *ret_len, bool *ret_cut);
+
 /* Base64 (RFC 4648, padded), NUL-terminated, on the heap; NULL on want of memory. */
 char *text_base64(const char *bytes, size_t len);
 

@@ -121,3 +121,42 @@ Test(text, refuses_what_is_no_base64, .timeout = 20)
 	}
 	cr_expect_null(text_unbase64("A\0AA", 4, &(size_t){ 0 }), "a NUL");
 }
+
+Test(text, is_made_of_anything, .timeout = 20)
+{
+	static const struct {
+		const char *bytes;
+		size_t len, max;
+		const char *text;
+		bool cut;
+	} rows[] = {
+		{ "", 0, 9, "", false },
+		{ "ab", 2, 9, "ab", false },
+		{ "ab", 2, 2, "ab", false },
+		{ "abc", 3, 2, "ab", true },
+		{ "a\0b", 3, 9,
+		  "a\xef\xbf\xbd"
+		  "b",
+		  false },
+		{ "\xff\xc3", 2, 9, "\xef\xbf\xbd\xef\xbf\xbd", false },
+		{ "\xff\xff", 2, 5, "\xef\xbf\xbd", true },
+		{ "\xc3\xa4\xc3\xa4", 4, 3, "\xc3\xa4", true },
+		{ "\xe2\x82", 2, 9, "\xef\xbf\xbd", false },
+		{ "\xe2\x82z", 3, 9, "\xef\xbf\xbd\xef\xbf\xbdz", false },
+		{ "x", 1, 0, "", true },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *copy = malloc(rows[i].len ? rows[i].len : 1);
+		bool cut = !rows[i].cut;
+		size_t len = 0;
+		char *text;
+
+		memcpy(copy, rows[i].bytes, rows[i].len);
+		text = text_clean(copy, rows[i].len, rows[i].max, &len, &cut);
+		cr_expect_str_eq(text, rows[i].text, "row %zu", i);
+		cr_expect(len == strlen(rows[i].text) && cut == rows[i].cut, "row %zu", i);
+		free(text);
+		free(copy);
+	}
+}

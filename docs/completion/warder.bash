@@ -24,7 +24,7 @@ _warder()
 	explain) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --json --help' ;;
 	policy) flags='--help check show' ;;
 	doctor) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --json --clean --attack --help' ;;
-	blocks) flags='--language --delimiters --no-fences --ignore --unclosed --code --extract --json --help' ;;
+	blocks) flags='--languages --language --delimiters --no-fences --ignore --unclosed --code --extract --json --help' ;;
 	format) flags='--delimiters --as --extract --json --help' ;;
 	completion) flags='--help' ;;
 	esac

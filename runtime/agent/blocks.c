@@ -268,7 +268,7 @@ static bool next_block(struct scan *scan, struct block *ret)
 
 static const char *canonical_of(const struct blocks_options *options, struct span name)
 {
-	return options->canonical && name.len ? options->canonical(name.at, name.len) : NULL;
+	return options->canonical && name.len ? options->canonical(options->table, name.at, name.len) : NULL;
 }
 
 static bool is_word_byte(char byte)

@@ -29,9 +29,10 @@ struct blocks_options {
 	size_t language_count;
 	const char *const *ignored; /* no block whose first line is one of these */
 	size_t ignored_count;
-	/* The one name of a language out of `len` bytes that may be any of its names, or NULL: unknown. The name is static.
-	 * NULL: names are taken as they are written. */
-	const char *(*canonical)(const char *name, size_t len);
+	/* The one name of a language out of `len` bytes that may be any of its names, or NULL: unknown. The name lives as long
+	 * as what was found. NULL: names are taken as they are written. */
+	const char *(*canonical)(const void *table, const char *name, size_t len);
+	const void *table; /* for canonical() */
 };
 
 struct block {

@@ -84,7 +84,7 @@ static void put_body(FILE *to, const struct format_result *result)
 		put_name(to, result->files[i].name);
 		if (result->files[i].size_bytes != UINT64_MAX)
 			fprintf(to, " (%" PRIu64 " bytes)", result->files[i].size_bytes);
-		fputc('\n', to);
+		fputs(result->files[i].omitted ? ", not kept\n" : "\n", to);
 	}
 }
 
@@ -120,7 +120,7 @@ static void put_inline(FILE *to, const struct format_result *result)
 /* These sentences are a contract with who reads them. */
 static void put_text(FILE *to, const struct format_result *result)
 {
-	bool failed = result->status == FORMAT_FAILED || result->error.len;
+	bool failed = result->status == FORMAT_FAILED || result->error.len, any = false;
 
 	if (result->err.bytes.len || failed)
 		fputs("Code execution error:\n", to);
@@ -139,9 +139,12 @@ static void put_text(FILE *to, const struct format_result *result)
 	}
 	put_cut(to, "stdout", &result->out);
 	for (size_t i = 0; i < result->file_count; i++) {
-		fputs(i ? ",`" : "Saved artifacts:\n`", to);
+		if (result->files[i].omitted)
+			continue;
+		fputs(any ? ",`" : "Saved artifacts:\n`", to);
 		put_name(to, result->files[i].name);
 		fputc('`', to);
+		any = true;
 	}
 }
 
@@ -389,6 +392,7 @@ void format_bodies_done(struct format_bodies *bodies)
 struct format_memory {
 	struct json_value *document;
 	char *decoded[2]; /* streams that were no text */
+	char *diagnostics;
 	struct format_file *files;
 };
 
@@ -490,7 +494,38 @@ static int read_files(const struct json_value *object, struct format_result *ret
 		if (read_text(each, "name", "artifacts.name", &file->name, err) != 0 ||
 		    read_count(each, "sizeBytes", "artifacts.sizeBytes", &file->size_bytes, err) != 0)
 			return -1;
+		file->omitted = member(each, "omitted") != NULL;
 	}
+	return 0;
+}
+
+/* What the compiler said, in place of its standard error, which may be in a form for programs. */
+static int read_diagnostics(const struct json_value *object, struct format_result *ret,
+			    struct warder_error *err)
+{
+	const struct json_value *list = member(object, "diagnostics");
+	size_t len = 0;
+	FILE *to;
+
+	if (!list || !list->child ||
+	    !span_is(span_of(json_member(object, "status")->string), "compileFailed"))
+		return 0;
+	to = open_memstream(&ret->memory->diagnostics, &len);
+	if (!to)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	for (const struct json_value *each = list->child; each; each = each->next) {
+		struct span text = { NULL, 0 };
+
+		if (each->type != JSON_OBJECT || read_text(each, "message", "diagnostics", &text, err) != 0 ||
+		    read_text(each, "rendered", "diagnostics", &text, err) != 0) {
+			fclose(to);
+			return wrong(err, each, "diagnostics", "objects with a message");
+		}
+		put_line(to, text);
+	}
+	if (fclose(to) != 0)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	ret->err = (struct format_stream){ { ret->memory->diagnostics, len }, 0 };
 	return 0;
 }
 
@@ -557,6 +592,8 @@ static int read_members(const struct json_value *object, struct format_result *r
 	    read_stream(object, "stdout", &ret->out, &ret->memory->decoded[0], err) != 0 ||
 	    read_stream(object, "stderr", &ret->err, &ret->memory->decoded[1], err) != 0)
 		return -1;
+	if (read_diagnostics(object, ret, err) != 0)
+		return -1;
 	return read_files(object, ret, err);
 }
 
@@ -584,6 +621,7 @@ void format_result_done(struct format_result *result)
 		json_free(memory->document);
 		free(memory->decoded[0]);
 		free(memory->decoded[1]);
+		free(memory->diagnostics);
 		free(memory->files);
 		free(memory);
 	}

@@ -30,6 +30,7 @@ struct format_stream {
 struct format_file {
 	struct span name;
 	uint64_t size_bytes; /* UINT64_MAX: not known */
+	bool omitted;        /* it was there, but is not kept */
 };
 
 struct format_result {
@@ -43,8 +44,8 @@ struct format_result {
 	    *memory; /* what format_result_read() made; NULL in a struct that was filled by hand */
 };
 
-/* Read a result as `warder run --json` prints it. Of its members status, exitCode, stdout, stderr, artifacts, error and
- * detail count; others are ignored. A stream is an object, or a string. *ret is the caller's (format_result_done).
+/* Read a result as `warder run --json` or `warder code --json` prints it. Of its members status, exitCode, stdout, stderr,
+ * artifacts, error, detail, and of code that does not compile its diagnostics count; others are ignored. A stream is an object, or a string. *ret is the caller's (format_result_done).
  * -1 with *err (INVALID_REQUEST). */
 int format_result_read(const char *json, size_t len, struct format_result *ret, struct warder_error *err);
 void format_result_done(struct format_result *result);

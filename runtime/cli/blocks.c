@@ -1,9 +1,11 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
+#include "runtime/code/code.h"
 #include "runtime/text.h"
 
 static int out_of_memory(struct warder_error *err)
@@ -128,7 +130,20 @@ static void tell_unclosed(const struct request *request, const struct blocks *bl
 			      blocks->unclosed_start);
 }
 
-static int find(const struct request *request, const char *bytes, size_t len, struct warder_error *err)
+/* A language by any of its names; longer ones than any name are not looked up. */
+static const char *canonical(const void *table, const char *name, size_t len)
+{
+	char text[64];
+
+	if (len >= sizeof(text) || memchr(name, '\0', len))
+		return NULL;
+	memcpy(text, name, len);
+	text[len] = '\0';
+	return languages_canonical(table, text);
+}
+
+static int find(const struct request *request, const struct languages *languages, struct span bytes,
+		struct warder_error *err)
 {
 	const struct request_text *text = &request->text;
 	const struct blocks_options options = {
@@ -140,11 +155,13 @@ static int find(const struct request *request, const char *bytes, size_t len, st
 		.language_count = text->languages.count,
 		.ignored = text->ignored.items,
 		.ignored_count = text->ignored.count,
+		.canonical = canonical,
+		.table = languages,
 	};
 	struct blocks blocks = { 0 };
 	int status;
 
-	if (blocks_find(bytes, len, &options, &blocks, err) != 0)
+	if (blocks_find(bytes.at, bytes.len, &options, &blocks, err) != 0)
 		return -1;
 	tell_unclosed(request, &blocks);
 	status = print(request, &blocks, err);
@@ -167,14 +184,18 @@ static int check_flags(const struct request *request, struct warder_error *err)
 
 int blocks_command(struct request *request, char **argv)
 {
+	struct languages *languages = NULL;
 	struct warder_error err = { 0 };
 	char *bytes = NULL;
 	size_t len = 0;
 	int status = 0;
 
-	if (check_flags(request, &err) != 0 || command_input(request, &bytes, &len, &err) != 0 ||
-	    find(request, bytes, len, &err) != 0)
+	if (check_flags(request, &err) != 0 ||
+	    languages_load(code_languages_path(request->code.languages), &languages, &err) != 0 ||
+	    command_input(request, &bytes, &len, &err) != 0 ||
+	    find(request, languages, (struct span){ bytes, len }, &err) != 0)
 		status = command_refuse(request, &err, EXIT_REFUSED);
+	languages_free(languages);
 	free(bytes);
 	return status;
 }

@@ -5,7 +5,7 @@
 
 enum { NO_FENCES = 1, UNCLOSED = 2, DELIMITERS = 4, LANGUAGE = 8, TABLE = 16 };
 
-static const char *canonical(const char *name, size_t len)
+static const char *canonical(const void *table, const char *name, size_t len)
 {
 	return span_is_word((struct span){ name, len }, "py") ? "python" : NULL;
 }

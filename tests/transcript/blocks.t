@@ -14,10 +14,27 @@ $ printf '```python\nx = 1\n```\n~~~bash\nls\n~~~\n```Python\nprint(x)\n```\n' |
 | x = 1
 | print(x)
 
+= a language by any of its names
+$ printf '```py\n1\n```\n```tool_code\n2\n```\n```js\n3\n```\n```cobol\n4\n```\n' > a; warder blocks a; warder blocks --language python3 a; warder blocks --language Cobol a; warder blocks --language python --code 2 --json a; warder blocks --language javascript --json a
+| 0-11 python
+| 12-30 python
+| 31-42 javascript
+| 43-57 cobol
+| 0-11 python
+| 12-30 python
+| 43-57 cobol
+|~ "message":"give one of
+| {"blocks":[{"language":"js","canonical":"javascript","code":"3","encoding":"utf-8","start":31,"end":42,"closed":true}],"unclosed":null}
+
+= languages of the operator's own
++ echo '{"languages":[{"name":"cobol","aliases":["cob"],"file":"main.cob","run":["cobc","{source}"]}]}' > more.json
+$ printf '```cob\n1\n```' | warder blocks --languages more.json --language cobol
+| 0-12 cobol
+
 = a file
 + printf '```js\r\n1\r\n```\r\n' > answer.md
 $ warder blocks answer.md; warder blocks --code 1 - < answer.md
-| 0-13 js
+| 0-13 javascript
 | 1
 
 = a block without a language, and none at all

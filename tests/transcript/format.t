@@ -79,6 +79,22 @@ $ warder run --json --timeout 300ms -- sleep 9 | warder format --as text; warder
 | Code execution error:
 |~ limits.memory
 
+= code that does not compile
+needs limits gcc
+$ echo 'int main(' | warder code --language c --json - | warder format --as inline
+|~ ^error: main.c:1:1: error: 
+
+= code of a model, run, and told
+needs limits python3
+$ printf 'Here:\n```python\nopen("a.txt", "w").write("x")\nprint(6 * 7)\n```\n' | warder blocks --language python --code 1 | warder code --language python --json - | warder format
+| ```tool_output
+| 42
+|
+| [Generated 1 output file(s)]
+| - a.txt (1 bytes)
+|
+| ```
+
 = output that was cut
 needs limits
 $ warder run --json --max-output 2 -- echo hello | warder format

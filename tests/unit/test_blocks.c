@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* What a table of languages would do. */
-static const char *canonical(const char *name, size_t len)
+static const char *canonical(const void *table, const char *name, size_t len)
 {
 	static const char *const names[][2] = { { "python", "python" },
 						{ "py", "python" },

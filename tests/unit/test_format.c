@@ -324,6 +324,20 @@ Test(format, reads_a_result, .timeout = 20)
 		  "Code execution error:\nno\n", "FAILED" },
 		{ "compile", "{\"status\":\"compileFailed\",\"exitCode\":1,\"stderr\":{\"text\":\"bad\"}}",
 		  "Code execution error:\nbad\n", "FAILED" },
+		{ "diagnostics",
+		  "{\"status\":\"compileFailed\",\"exitCode\":1,\"stderr\":{\"text\":\"[{}]\"},"
+		  "\"diagnostics\":["
+		  "{\"message\":\"bad\",\"rendered\":\"main.c:1:1: error: "
+		  "bad\"},{\"message\":\"worse\",\"rendered\":null}]}",
+		  "Code execution error:\nmain.c:1:1: error: bad\nworse\n\n", "FAILED" },
+		{ "diagnostics of code that runs",
+		  "{\"status\":\"success\",\"exitCode\":0,\"stdout\":\"o\",\"diagnostics\":[{\"message\":"
+		  "\"unused\"}]}",
+		  "Code execution result:\no\n", "OK" },
+		{ "artifacts that are not kept",
+		  "{\"status\":\"success\",\"artifacts\":[{\"name\":\"a\",\"omitted\":\"too "
+		  "large\"},{\"name\":\"b\"}]}",
+		  "Saved artifacts:\n`b`", "OK" },
 		{ "artifacts",
 		  "{\"status\":\"success\",\"artifacts\":[{\"name\":\"a.csv\",\"sizeBytes\":3,"
 		  "\"contentType\":"
@@ -364,6 +378,8 @@ Test(format, refuses_what_is_no_result, .timeout = 20)
 		{ "{\"status\":\"failed\",\"stdout\":{\"text\":1}}", "stdout must be a string" },
 		{ "{\"status\":\"failed\",\"stderr\":{\"base64\":\"a\"}}", "stderr.base64 is no base64" },
 		{ "{\"status\":\"failed\",\"error\":[]}", "error must be an object or a string" },
+		{ "{\"status\":\"compileFailed\",\"diagnostics\":[1]}", "diagnostics must be objects" },
+		{ "{\"status\":\"compileFailed\",\"diagnostics\":[{\"message\":1}]}", "diagnostics must be" },
 		{ "{\"status\":\"failed\",\"artifacts\":{}}", "artifacts must be an array" },
 		{ "{\"status\":\"failed\",\"artifacts\":[{}]}", "artifacts must be objects with a name" },
 		{ "{\"status\":\"failed\",\"artifacts\":[{\"name\":\"a\",\"sizeBytes\":-1}]}",

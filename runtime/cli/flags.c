@@ -119,12 +119,11 @@ static int choose_more(struct request *request, const struct flag *flag, const c
 		const char *name;
 		struct request_list *list;
 	} rows[] = {
-		{ "--file", &request->code.files },
 		{ "--collect", &request->code.collect },
 		{ "--language", &request->text.languages },
 		{ "--ignore", &request->text.ignored },
 	};
-	struct request_list *list = NULL;
+	struct request_list *list = &request->code.files;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (strcmp(rows[i].name, flag->name) == 0)

@@ -167,7 +167,7 @@ static char *join_lines(struct diagnostics *list, const struct json_value *span)
 		const char *source = text_of(line, "text");
 		size_t length = source ? strlen(source) : 0;
 
-		if (length >= sizeof(text) - used) { /* the rest is not kept */
+		if (source && length >= sizeof(text) - used) { /* the rest is not kept */
 			memcpy(text + used, source, sizeof(text) - used);
 			used = sizeof(text);
 			list->cut = true;

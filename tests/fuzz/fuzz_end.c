@@ -72,7 +72,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	tmpl.plan.not_enforced[POLICY_CONTROL_CPU_TIME] = bits & 2;
 	take_messages(&input, &loop);
-	input_bytes(&input, &final, sizeof(final) - 16); /* but for the flag and what follows it */
+	input_bytes(
+	    &input, &final,
+	    offsetof(struct cgroup_final, memory_limit_hit)); /* but for the flag and what follows it */
 	final.memory_limit_hit = bits & 4;
 	final.cpu_throttled_us = 0;
 	result.outcome.output[JAIL_STDOUT].truncated = bits & 8;

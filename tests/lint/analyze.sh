@@ -9,9 +9,15 @@ mapfile -t sources < <(find base policy rootfs jail backends runtime -name '*.c'
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
-# each COMMAND...: run it on every source, and fail if it does.
+# each COMMAND...: run it on every source, several at a time, and fail if it does. What each says is kept apart until the end.
 each() {
-	printf '%s\0' "${sources[@]}" | xargs -0 -n 1 -P "$(nproc)" "$@" >"$scratch/log" 2>&1
+	rm -rf "$scratch/each" && mkdir "$scratch/each" || return
+	# shellcheck disable=SC2016 # expanded by the shell that xargs starts
+	printf '%s\0' "${sources[@]}" |
+		EACH=$scratch/each xargs -0 -n 1 -P "$(nproc)" bash -c '"$@" >"$EACH/$BASHPID" 2>&1' each "$@"
+	local status=$?
+	cat "$scratch"/each/* >"$scratch/log"
+	return "$status"
 }
 
 # judge TOOL: from the log: what is not excused, and excuses that excuse nothing.

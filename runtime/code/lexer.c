@@ -1,9 +1,9 @@
 /*
  * lexer: one pass over the bytes; every branch moves on, and none looks at a byte more often than a fixed number of times.
  *
- * What could cost more is a search for the end of something that has none: a quote, a heredoc, a comment. A comment and a
- * heredoc without an end take all the rest. A string that may go over lines is searched to the end of the text once; if it is
- * not closed, it ends with its line, and from then on that quote ends with its line without another search.
+ * What could cost more is a search for the end of something that has none. A comment without an end takes all the rest. A
+ * heredoc without one is none, and from then on there are none. A string that may go over lines is searched to the end of the
+ * text once; if it is not closed, it ends with its line, and from then on that quote ends with its line without another search.
  *
  * Shells are read by words as a shell does: `a"b c"'d'` is one word. What it would be without its quotes is kept in a block of
  * its own, never longer than the source.
@@ -59,6 +59,7 @@ static const struct lexer_rules languages[] = {
 	{ "c", SLASH_COMMENT | CHARACTER },
 	{ "c++", SLASH_COMMENT | CHARACTER | CPP_RAW },
 	{ "java", SLASH_COMMENT | CHARACTER | TRIPLE },
+	{ "text", HASH_COMMENT | SLASH_COMMENT | LUA },
 };
 
 /* Operators of more than one byte, the longer ones first. */
@@ -669,7 +670,7 @@ static void find_heredoc(struct reader *r)
 	bool indented = has(r, PHP), marked = has(r, SHELL | PHP);
 	char quote = '\0';
 
-	if (r->heredoc_len > 0 || !starts(r, has(r, PHP) ? "<<<" : "<<") ||
+	if (r->heredoc_len > 0 || r->open['<'] || !starts(r, has(r, PHP) ? "<<<" : "<<") ||
 	    (!has(r, PHP) && starts(r, "<<<")))
 		return;
 	if (at < r->len && (r->text[at] == '-' || r->text[at] == '~')) {
@@ -714,15 +715,14 @@ static bool read_heredoc(struct reader *r)
 		end = line_end(r, from);
 	}
 	/* What follows the word on its line is code again. */
-	if (from < r->len) {
-		while (from < end && !is_name(r->text[from]))
-			from++;
-		end = from + r->heredoc_len;
-	} else {
-		end = r->len;
-	}
+	while (from < end && !is_name(r->text[from]))
+		from++;
+	end = from + r->heredoc_len;
 	r->heredoc_len = 0;
-	return emit_string(r, end, inner, from, '<');
+	if (from < r->len)
+		return emit_string(r, end, inner, from, '<');
+	r->open['<'] = true;
+	return true;
 }
 
 /* ---- shells ---- */

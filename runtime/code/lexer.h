@@ -53,7 +53,7 @@ struct tokens {
 
 struct lexer_rules;
 
-/* Rules for one of the names of policy's languages; NULL if there are none for it. */
+/* Rules for one of the names of policy's languages, or "text": comments of any kind; NULL if there are none for it. */
 const struct lexer_rules *lexer_rules(const char *language);
 
 /* Tokens of `len` bytes, at most max_tokens of them (0: LEXER_MAX_TOKENS). They point into text, which has to outlive them.

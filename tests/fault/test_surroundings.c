@@ -350,6 +350,11 @@ static void meddle(enum meddling what, const char *label, bool may_fail)
 	status = stage_wait(stage_fork(stage, supervise_meddled, false), 120);
 	cr_expect(status == 0, "%s: status %x, step %d: %s", label, (unsigned int)status, stage->act->step,
 		  stage->act->err.text);
+	if (what == FREEZE && status == 0 && !stage->act->figure) {
+		stage_clean(stage, label, false);
+		stage_done(stage);
+		cr_skip_test("there is no freezer of v2");
+	}
 	if (may_fail && stage->act->figure) {
 		cr_expect(stage->act->step == 5 && strstr(stage->act->err.text, "cgroup"), "%s: step %d: %s",
 			  label, stage->act->step, stage->act->err.text);

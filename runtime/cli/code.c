@@ -44,6 +44,34 @@ static void session_done(struct session *session)
 	report_done(&session->report);
 }
 
+/* ---- what is asked of the library ---- */
+
+static void on_stage(void *context, const char *stage, struct warder_run *run)
+{
+	report_running(run);
+}
+
+static struct warder_code code_of(const struct session *session)
+{
+	const struct request *request = session->request;
+
+	return (struct warder_code){
+		.size = sizeof(struct warder_code),
+		.language = request->code.language,
+		.file_name = strcmp(request->rest[0], "-") == 0 ? NULL : request->rest[0],
+		.source = session->source,
+		.source_len = session->source_len,
+		.files = session->files,
+		.file_count = session->file_count,
+		.flags = (request->code.check ? WARDER_CODE_CHECK_ONLY : 0u) |
+			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u) |
+			 (request->code.function ? WARDER_CODE_FUNCTION : 0u),
+		.cache = request->code.cache,
+		.languages = request->code.languages,
+		.on_stage = on_stage,
+	};
+}
+
 /* ---- what it is given ---- */
 
 /* SRC=DST, or SRC, which keeps its name. */
@@ -96,14 +124,16 @@ static int open_stdin(struct session *session, struct warder_error *err)
 }
 
 /* What the language's row has over the default preset. */
-static int find_defaults(struct session *session, struct languages *languages, struct warder_error *err)
+static int find_defaults(struct session *session, const struct languages *languages, struct warder_error *err)
 {
 	struct request *request = session->request;
-	const char *name =
-	    request->code.language ? languages_canonical(languages, request->code.language) : NULL;
+	const struct warder_code code = code_of(session);
 	const struct language *row;
+	const char *name, *found_by;
 
-	for (size_t i = 0; name && (row = languages_at(languages, i)) != NULL; i++) {
+	if (code_language(languages, &code, &name, &found_by, err) != 0)
+		return -1;
+	for (size_t i = 0; (row = languages_at(languages, i)) != NULL; i++) {
 		if (strcmp(row->name, name) == 0) {
 			request->defaults = row->defaults;
 			break;
@@ -136,11 +166,6 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 }
 
 /* ---- building ---- */
-
-static void on_stage(void *context, const char *stage, struct warder_run *run)
-{
-	report_running(run);
-}
 
 /* What the compiler said, for people: not in the form that it was asked for, which is for programs. */
 static bool show_diagnostics(const struct warder_result *result)
@@ -236,21 +261,7 @@ static int build_and_call(struct session *session)
 						.ceiling = request->ceiling,
 						.cgroup_parent = request->cgroup_parent,
 						.single_use = 1 };
-	const struct warder_code code = {
-		.size = sizeof(code),
-		.language = request->code.language,
-		.file_name = strcmp(request->rest[0], "-") == 0 ? NULL : request->rest[0],
-		.source = session->source,
-		.source_len = session->source_len,
-		.files = session->files,
-		.file_count = session->file_count,
-		.flags = (request->code.check ? WARDER_CODE_CHECK_ONLY : 0u) |
-			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u) |
-			 (request->code.function ? WARDER_CODE_FUNCTION : 0u),
-		.cache = request->code.cache,
-		.languages = request->code.languages,
-		.on_stage = on_stage,
-	};
+	const struct warder_code code = code_of(session);
 	struct warder_program *program = NULL;
 	struct warder_error err = { 0 };
 	int status;

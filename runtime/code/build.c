@@ -29,6 +29,7 @@
 #include "base/sha256.h"
 #include "policy/policy.h"
 #include "runtime/code/code.h"
+#include "runtime/code/detect.h"
 #include "runtime/code/java_source.h"
 #include "runtime/code/program.h"
 #include "runtime/code/rust_source.h"
@@ -95,15 +96,67 @@ static int load_languages(struct building *b)
 	return languages_load(code_languages_path(b->code->languages), &b->program->languages, b->err);
 }
 
+/* A row of the document by the extension of its file; those of the table are detect_language()'s. */
+static const char *by_extension(const struct languages *languages, const char *file_name)
+{
+	const char *dot = file_name ? strrchr(file_name, '.') : NULL;
+	const struct language *row;
+
+	for (size_t i = 0; dot && (row = languages_at(languages, i)) != NULL; i++) {
+		const char *its = strrchr(row->file, '.');
+
+		if (its && strcmp(its, dot) == 0)
+			return row->name;
+	}
+	return NULL;
+}
+
+static int not_certain(const struct detection *found, struct warder_error *err)
+{
+	if (found->runner_up && found->score)
+		return error_set(
+		    err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
+		    "the code's language is not certain (%s is likeliest by its content); name it",
+		    found->runner_up);
+	return error_set(
+	    err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
+	    "the code's language is not certain from its file name, first line and content; name it");
+}
+
+int code_language(const struct languages *languages, const struct warder_code *code, const char **ret_name,
+		  const char **ret_found_by, struct warder_error *err)
+{
+	const struct detect_request request = { .hint = code->language,
+						.file_name = code->file_name,
+						.text = code->source,
+						.len = code->source ? code->source_len : 0 };
+	const char *extension = code->language ? NULL : by_extension(languages, code->file_name);
+	struct detection found = { 0 };
+
+	if (extension) {
+		*ret_name = extension;
+		*ret_found_by = detect_by_name(DETECT_BY_FILE_NAME);
+		return 0;
+	}
+	if (detect_language(&request, &found, err) != 0)
+		return -1;
+	if (!found.language)
+		return not_certain(&found, err);
+	*ret_name = languages_canonical(languages, found.language);
+	if (!*ret_name) /* no such language: language_resolve() says which there are */
+		*ret_name = found.language;
+	*ret_found_by = detect_by_name(found.by);
+	return 0;
+}
+
 static int find_language(struct building *b)
 {
 	struct warder_program *program = b->program;
+	const char *name = NULL;
 
-	if (!b->code->language)
-		return error_set(b->err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
-				 "the language is not certain; name it");
-	program->found_by = "hint";
-	return language_resolve(program->languages, b->code->language, &program->policy, &program->language,
+	if (code_language(program->languages, b->code, &name, &program->found_by, b->err) != 0)
+		return -1;
+	return language_resolve(program->languages, name, &program->policy, &program->language,
 				program->programs, b->err);
 }
 

@@ -13,6 +13,10 @@
 /* The operator's document of more languages, where none is named. */
 #define CODE_LANGUAGES "/etc/warder/languages.json"
 
+/* The canonical name of a piece of code's language, and how it was found out: by the hint (a name or an alias), else by what is
+ * certain. Lives as long as the list. -1 with *err (UNSUPPORTED_LANGUAGE). */
+int code_language(const struct languages *languages, const struct warder_code *code, const char **ret_name,
+		  const char **ret_found_by, struct warder_error *err);
 /* `path`, or that document if there is one, or NULL: for languages_load(). */
 const char *code_languages_path(const char *path);
 

@@ -111,16 +111,12 @@ static const char *by_extension(const struct languages *languages, const char *f
 	return NULL;
 }
 
-static int not_certain(const struct detection *found, struct warder_error *err)
+static int not_certain(struct warder_error *err)
 {
-	if (found->runner_up && found->score)
-		return error_set(
-		    err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
-		    "the code's language is not certain (%s is likeliest by its content); name it",
-		    found->runner_up);
 	return error_set(
 	    err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
-	    "the code's language is not certain from its file name, first line and content; name it");
+	    "the code's language is not certain from its file name, first line and content; name it "
+	    "(\"warder languages\" lists them)");
 }
 
 int code_language(const struct languages *languages, const struct warder_code *code, const char **ret_name,
@@ -141,7 +137,7 @@ int code_language(const struct languages *languages, const struct warder_code *c
 	if (detect_language(&request, &found, err) != 0)
 		return -1;
 	if (!found.language)
-		return not_certain(&found, err);
+		return not_certain(err);
 	*ret_name = languages_canonical(languages, found.language);
 	if (!*ret_name) /* no such language: language_resolve() says which there are */
 		*ret_name = found.language;

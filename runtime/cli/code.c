@@ -190,7 +190,7 @@ static bool show_diagnostics(const struct warder_result *result)
 
 static void show_build(const struct warder_result *result)
 {
-	if (show_diagnostics(result))
+	if (show_diagnostics(result) || strcmp(warder_result_status(result), "success") == 0)
 		return;
 	for (int stream = WARDER_STDOUT; stream <= WARDER_STDERR; stream++) {
 		size_t len;
@@ -200,23 +200,23 @@ static void show_build(const struct warder_result *result)
 	}
 }
 
-/* The build is all there is: it failed, or nothing else was asked for. */
+/* The build is all there is: it failed, or nothing else was asked for. What the compiler exits with is its own business. */
 static int finish_build(struct session *session, struct warder_program *program)
 {
-	struct warder_result *result = warder_program_result(program);
+	const struct request *request = session->request;
 	const bool failed = warder_program_failed(program);
+	struct warder_result *result = warder_program_result(program);
+	const bool refused = result && strcmp(warder_result_status(result), "compileFailed") == 0;
 	int status = 0;
 
-	if (result && !session->request->json)
+	if (result && !request->json)
 		show_build(result);
-	if (result && (session->request->json || session->request->receipt))
-		status = report_finish(&session->report, result);
-	if (failed && !session->request->json)
+	if (refused && !request->json)
 		term_complain("the code does not compile");
-	if (result && strcmp(warder_result_status(result), "compileFailed") != 0 && failed && status == 0)
+	if (result && (request->json || request->receipt || (failed && !refused)))
 		status = report_finish(&session->report, result);
 	warder_result_free(result);
-	return failed ? EXIT_REFUSED : status;
+	return refused ? EXIT_REFUSED : status;
 }
 
 /* ---- running ---- */

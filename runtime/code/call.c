@@ -149,11 +149,22 @@ static int take_collect(struct call *call, const struct warder_collect *collect,
 	return 0;
 }
 
+/* The caller's variables, and those that name the descriptors. */
+static char **make_environment(const struct call *call, const struct warder_call *known)
+{
+	const char *where = call->program->language->descriptors;
+	char result[64], input[64];
+
+	where = where ? where : "/dev/fd/";
+	snprintf(result, sizeof(result), PROGRAM_RESULT "=%s%d", where, PROGRAM_RESULT_FD);
+	snprintf(input, sizeof(input), PROGRAM_INPUT "=%s%d", where, PROGRAM_INPUT_FD);
+	return copy_list(known->environment, result, known->json ? input : NULL);
+}
+
 static int fill_call(struct call *call, const struct warder_call *known, struct warder_error *err)
 {
 	call->argv = program_argv(call->program, LANGUAGE_RUN, PREPARATION_PROGRAM, known->argv);
-	call->environment =
-	    copy_list(known->environment, PROGRAM_RESULT_FD, known->json ? PROGRAM_INPUT_FD : NULL);
+	call->environment = make_environment(call, known);
 	call->last_line = known->last_line;
 	if (!call->argv || !call->environment)
 		return no_memory(err);

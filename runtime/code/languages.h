@@ -42,6 +42,7 @@ struct language {
 	const char *const *build_environment; /* of check and build alone; NULL: none */
 	const char *const *defaults; /* policy path, value, ...: over the default preset; NULL: none */
 	const char *const *support;  /* file name, text, ...; NULL: none */
+	const char *descriptors;     /* what it opens descriptor 3 by, but for the number; NULL: "/dev/fd/" */
 };
 
 struct languages;

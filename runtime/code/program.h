@@ -20,9 +20,11 @@
 #define PROGRAM_SUPPORT "support" /* below /tmp: files of the language's row */
 #define PROGRAM_OUT     "out"     /* below /tmp, during a build */
 
-/* The environment variables that name the descriptors of result and input. */
-#define PROGRAM_RESULT_FD "WARDER_RESULT=/dev/fd/3"
-#define PROGRAM_INPUT_FD  "WARDER_INPUT=/dev/fd/4"
+/* The descriptors of result and input inside, and the environment variables that name them. */
+#define PROGRAM_RESULT_FD 3
+#define PROGRAM_INPUT_FD  4
+#define PROGRAM_RESULT    "WARDER_RESULT"
+#define PROGRAM_INPUT     "WARDER_INPUT"
 
 struct warder_program {
 	struct languages *languages;

@@ -19,11 +19,17 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 
+#define KEY_LENGTH  64
+#define KEY_LETTERS "0123456789abcdef"
+
 static const char build_prefix[] = "build-";
+static const char lock_suffix[] = ".lock";
 
 static int unusable(const char *path, int error, const char *why, struct warder_error *err)
 {
@@ -175,6 +181,33 @@ static void remove_idle(const struct cache *cache, const char *name)
 		remove_tree(cache->dir_fd, name, 0);
 }
 
+static bool still_leads_to(const struct cache *cache, const char *name, int fd)
+{
+	struct stat now, then;
+
+	return fstat(fd, &then) == 0 && fstatat(cache->dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       now.st_ino == then.st_ino;
+}
+
+/* Whoever made the lock file of a key has died, or is about to lock it, and then sees that it has gone. */
+static void remove_idle_lock(const struct cache *cache, const char *name)
+{
+	owned_fd int fd = openat(cache->dir_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && still_leads_to(cache, name, fd))
+		unlinkat(cache->dir_fd, name, 0);
+}
+
+static bool is_key(const char *name)
+{
+	return strlen(name) == KEY_LENGTH && strspn(name, KEY_LETTERS) == KEY_LENGTH;
+}
+
+static bool is_lock(const char *name)
+{
+	return strspn(name, KEY_LETTERS) == KEY_LENGTH && strcmp(name + KEY_LENGTH, lock_suffix) == 0;
+}
+
 struct old_entry {
 	char name[96];
 	struct timespec used;
@@ -191,12 +224,7 @@ static int by_age(const void *a, const void *b)
 	return left->tv_nsec < right->tv_nsec ? -1 : left->tv_nsec > right->tv_nsec;
 }
 
-static bool is_key(const char *name)
-{
-	return strlen(name) == 64 && strspn(name, "0123456789abcdef") == 64;
-}
-
-/* Entries of the directory, oldest use first; heap. Abandoned builds are removed on the way. */
+/* Entries of the directory, oldest use first; heap. What killed builds left is removed on the way. */
 static struct old_entry *list_entries(const struct cache *cache, size_t *ret_count, uint64_t *ret_bytes)
 {
 	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -211,6 +239,8 @@ static struct old_entry *list_entries(const struct cache *cache, size_t *ret_cou
 
 		if (strncmp(item->d_name, build_prefix, sizeof(build_prefix) - 1) == 0)
 			remove_idle(cache, item->d_name);
+		if (is_lock(item->d_name))
+			remove_idle_lock(cache, item->d_name);
 		if (!is_key(item->d_name) ||
 		    fstatat(cache->dir_fd, item->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 			continue;
@@ -263,10 +293,8 @@ static void make_room(const struct cache *cache, const char *newest)
 static int find(struct cache *cache, const char *key, struct cache_entry *entry)
 {
 	owned_fd int fd = openat(cache->dir_fd, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat now, then;
 
-	if (fd < 0 || flock(fd, LOCK_SH) != 0 || fstat(fd, &then) != 0 ||
-	    fstatat(cache->dir_fd, key, &now, AT_SYMLINK_NOFOLLOW) != 0 || now.st_ino != then.st_ino)
+	if (fd < 0 || flock(fd, LOCK_SH) != 0 || !still_leads_to(cache, key, fd))
 		return 0;
 	futimens(fd, NULL); /* the last use, for make_room() */
 	snprintf(entry->path, sizeof(entry->path), "%s/%.64s", cache->path, key);
@@ -275,25 +303,37 @@ static int find(struct cache *cache, const char *key, struct cache_entry *entry)
 	return 1;
 }
 
+/* -1 with ETIMEDOUT: it took too long. The kernel's own waiting knows no end. */
+static int wait_for_lock(int fd, uint64_t begin_us, uint64_t wait_us)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -1;
+		if (wait_us && clock_us() - begin_us >= wait_us) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 /* Hold <key>.lock. */
 static int lock_key(struct cache *cache, const char *key, int *ret_fd)
 {
+	const uint64_t begin = clock_us();
 	char name[96];
 
-	snprintf(name, sizeof(name), "%.64s.lock", key);
+	snprintf(name, sizeof(name), "%.64s%s", key, lock_suffix);
 	for (;;) {
 		owned_fd int fd =
 		    openat(cache->dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-		struct stat now, then;
 
-		if (fd < 0)
+		if (fd < 0 || wait_for_lock(fd, begin, cache->wait_us) != 0)
 			return -1;
-		while (flock(fd, LOCK_EX) != 0) {
-			if (errno != EINTR)
-				return -1;
-		}
-		if (fstat(fd, &then) == 0 && fstatat(cache->dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    now.st_ino == then.st_ino) {
+		if (still_leads_to(cache, name, fd)) {
 			*ret_fd = fd_take(&fd);
 			return 0;
 		}
@@ -306,7 +346,7 @@ static void unlock_key(struct cache *cache, struct cache_entry *entry)
 
 	if (entry->lock_fd < 0)
 		return;
-	snprintf(name, sizeof(name), "%.64s.lock", entry->name);
+	snprintf(name, sizeof(name), "%.64s%s", entry->name, lock_suffix);
 	unlinkat(cache->dir_fd, name, 0);
 	fd_done(&entry->lock_fd);
 }
@@ -346,7 +386,10 @@ int cache_claim(struct cache *cache, const char *key, struct cache_entry *ret, s
 	if (key && find(cache, key, ret))
 		return 0;
 	if (key && lock_key(cache, key, &ret->lock_fd) != 0)
-		return unusable(cache->path, errno, "cannot be written to", err);
+		return errno == ETIMEDOUT
+			   ? error_set(err, WARDER_ERROR_TIMEOUT, "limits.wallTime",
+				       "somebody else builds the same, and did not finish in time")
+			   : unusable(cache->path, errno, "cannot be written to", err);
 	/* Who held the lock before us has built it, or has failed to. */
 	if (key && find(cache, key, ret)) {
 		unlock_key(cache, ret);

@@ -169,9 +169,42 @@ Test(cache, an_abandoned_build_is_removed, .timeout = 20)
 	close(entry.fd);
 	close(entry.lock_fd);
 	build(&place, KEY("b"), 10);
-	cr_expect_eq(count(&place), 2u, "the entry, and the lock of the dead");
+	cr_expect_eq(count(&place), 1u, "the entry; neither directory nor lock of the dead");
 	build(&place, KEY("a"), 10);
 	cr_expect_eq(count(&place), 2u, "both entries");
+	place_done(&place);
+}
+
+Test(cache, the_lock_of_the_living_stays, .timeout = 20)
+{
+	struct cache_entry entry;
+	struct warder_error err;
+	struct place place;
+
+	place_init(&place, 0);
+	cr_assert_eq(cache_claim(&place.cache, KEY("a"), &entry, &err), 0);
+	build(&place, KEY("b"), 10);
+	cr_expect_eq(count(&place), 3u, "the entry, and the other's lock and directory");
+	cache_release(&place.cache, &entry);
+	cr_expect_eq(count(&place), 1u);
+	place_done(&place);
+}
+
+Test(cache, waiting_has_an_end, .timeout = 20)
+{
+	struct cache_entry entry, again;
+	struct warder_error err = { 0 };
+	struct place place;
+
+	place_init(&place, 0);
+	cr_assert_eq(cache_claim(&place.cache, KEY("a"), &entry, &err), 0);
+	place.cache.wait_us = 50000;
+	cr_expect_eq(cache_claim(&place.cache, KEY("a"), &again, &err), -1);
+	cr_expect_eq(err.code, (uint32_t)WARDER_ERROR_TIMEOUT);
+	cr_expect_str_eq(err.field, "limits.wallTime");
+	cache_release(&place.cache, &again);
+	cache_release(&place.cache, &entry);
+	cr_expect_eq(count(&place), 0u);
 	place_done(&place);
 }
 

@@ -404,11 +404,22 @@ static void collect_file(struct collecting *c, int dir_fd, const char *name, con
 	item->why = fd < 0 ? "it cannot be read" : take(c, item, fd);
 }
 
+/* What cannot be taken, being no file. */
+static void tell_of(struct collecting *c, const char *path, const struct stat *st)
+{
+	struct rootfs_item *item = add_item(c, path, st);
+
+	if (item)
+		item->why = "it is no file";
+	else
+		stop(c, "no memory for the list of files");
+}
+
 static void collect_directory(struct collecting *c, int fd, const char *path, int depth);
 
 static void collect_entry(struct collecting *c, int dir_fd, const char *dir_path, const char *name, int depth)
 {
-	const bool all = c->what->pattern_count == 0;
+	const bool all = c->what->pattern_count == 0 && !c->what->whole;
 	char *path = NULL;
 	struct stat st;
 
@@ -427,6 +438,8 @@ static void collect_entry(struct collecting *c, int dir_fd, const char *dir_path
 		c->found->limits_hit = true;
 	else if (S_ISREG(st.st_mode) && is_wanted(c->what, path))
 		collect_file(c, dir_fd, name, path);
+	else if (!S_ISREG(st.st_mode) && c->what->whole)
+		tell_of(c, path, &st);
 	free(path);
 }
 

@@ -106,6 +106,7 @@ struct rootfs_collect {
 	uint64_t total_bytes;  /* of all */
 	uint64_t inline_bytes; /* larger files are saved, not kept inline; 0: all of them */
 	int save_fd; /* directory to save into, by the same relative path; -1: larger files are only told of */
+	bool whole;  /* hidden files are taken too, and what is no file (a link, a pipe) is told of */
 };
 
 enum rootfs_taken {

@@ -208,6 +208,34 @@ Test(files, large_ones_are_saved_beside, .timeout = 20)
 	place_done(&to);
 }
 
+Test(files, whole_or_told, .timeout = 20)
+{
+	struct rootfs_collect what = everything;
+	struct rootfs_collection found;
+	struct warder_error err;
+	struct place place;
+
+	place_init(&place);
+	cr_expect_eq(put(&place, "box/.hidden/file", "x", &err), 0);
+	cr_assert_eq(symlinkat("/etc/passwd", place.fd, "box/link"), 0);
+	cr_assert_eq(mkfifoat(place.fd, "box/pipe", 0644), 0);
+	rootfs_collect(place.fd, &what, &found);
+	cr_expect_eq(found.count, 0u, "an artifact is a file that is not hidden");
+	rootfs_collection_done(&found);
+	what.whole = true;
+	rootfs_collect(place.fd, &what, &found);
+	cr_assert_eq(found.count, 3u);
+	cr_expect_str_eq(found.items[0].path, ".hidden/file");
+	cr_expect_eq(found.items[0].taken, ROOTFS_TAKEN_INLINE);
+	for (size_t i = 1; i < 3; i++) {
+		cr_expect_eq(found.items[i].taken, ROOTFS_TAKEN_NOT);
+		cr_expect(found.items[i].why && strstr(found.items[i].why, "no file"), "%s",
+			  found.items[i].path);
+	}
+	rootfs_collection_done(&found);
+	place_done(&place);
+}
+
 Test(files, patterns, .timeout = 20)
 {
 	static const struct {

@@ -364,6 +364,7 @@ static int launch_stage(struct building *b, enum language_stage stage, struct wa
 		.file_bytes = BUILD_FILE_BYTES,
 		.total_bytes = BUILD_FILE_BYTES,
 		.save_fd = b->program->entry.fd,
+		.whole = true,
 	};
 	struct rootfs_file *files = calloc(b->program->file_count + 1, sizeof(*files));
 	struct library_launch launch = { .command = { .argv = argv,
@@ -579,12 +580,22 @@ static int claim_entry(struct building *b, const struct policy *asked)
 {
 	struct warder_program *program = b->program;
 	const bool keeps = !(b->code->flags & WARDER_CODE_NO_CACHE);
+	const uint64_t begin = clock_us();
 	char key[SHA256_HEX];
 
 	if (make_key(b, asked, key) != 0 ||
 	    cache_open(b->code->cache, b->code->cache_bytes, &program->cache, b->err) != 0)
 		return -1;
-	return cache_claim(&program->cache, keeps ? key : NULL, &program->entry, b->err);
+	program->cache.wait_us = program->left_us;
+	if (cache_claim(&program->cache, keeps ? key : NULL, &program->entry, b->err) != 0)
+		return -1;
+	if (program->single_use)
+		spend(program, clock_us() - begin);
+	/* Who only wants it checked is to get a result: what the compiler says, and under which controls. */
+	if (!program->entry.built || !(b->code->flags & WARDER_CODE_CHECK_ONLY))
+		return 0;
+	cache_release(&program->cache, &program->entry);
+	return cache_claim(&program->cache, NULL, &program->entry, b->err);
 }
 
 static int build(struct building *b, const struct policy *asked)

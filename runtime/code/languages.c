@@ -187,11 +187,17 @@ struct reading {
 	struct warder_error *err;
 };
 
+/* `key`: of the member that the value is, or is in; NULL: none. */
+static int refuse_in(struct reading *reading, const char *key, const struct json_value *value,
+		     const char *why)
+{
+	return error_set(reading->err, WARDER_ERROR_INVALID_REQUEST, key ? key : "languages", "%s:%d: %s%s%s",
+			 reading->origin, value->line, key ? key : "", key ? ": " : "", why);
+}
+
 static int refuse(struct reading *reading, const struct json_value *value, const char *why)
 {
-	return error_set(reading->err, WARDER_ERROR_INVALID_REQUEST, value->key ? value->key : "languages",
-			 "%s:%d: %s%s%s", reading->origin, value->line, value->key ? value->key : "",
-			 value->key ? ": " : "", why);
+	return refuse_in(reading, value->key, value, why);
 }
 
 static const char **new_list(struct reading *reading, size_t count)
@@ -228,7 +234,7 @@ static int read_strings(struct reading *reading, const struct json_value *value,
 		return error_set(reading->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
 	for (const struct json_value *child = value->child; child; child = child->next) {
 		if (child->type != JSON_STRING)
-			return refuse(reading, child, "must be a string");
+			return refuse_in(reading, value->key, child, "must be a string");
 		list[i++] = child->string;
 	}
 	*ret = list;

@@ -1,0 +1,2 @@
+echo never printed
+if true; then

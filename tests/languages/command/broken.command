@@ -1,0 +1,1 @@
+echo never printed; if true; then

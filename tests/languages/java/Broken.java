@@ -1,0 +1,5 @@
+public class Numbers {
+    public static void main(String[] args) {
+        int n = "text";
+    }
+}

@@ -1,0 +1,2 @@
+cat("never printed\n")
+f <- function( {

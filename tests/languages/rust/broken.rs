@@ -1,0 +1,3 @@
+fn main() {
+    let n: i32 = "text";
+}

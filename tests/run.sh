@@ -182,6 +182,7 @@ run_root() {
 	suite root transcript as_root env WARDER=build/gcc/warder tests/transcript/run.sh
 	faults root as_root
 	suite root escape as_root env WARDER=build/gcc/warder tests/escape/run.sh
+	suite root languages as_root env WARDER=build/gcc/warder tests/languages/run.sh
 	suite root install as_root tests/install.sh build/gcc
 }
 
@@ -195,6 +196,7 @@ run_user() {
 	suite user transcript as_user env WARDER=build/gcc/warder tests/transcript/run.sh
 	faults user as_user
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
+	suite user languages as_user env WARDER=build/gcc/warder tests/languages/run.sh
 }
 
 run_asan() {

@@ -536,7 +536,7 @@ overridden() {
 	given own.json '{"languages": [{"name": "python", "file": "x.py", "run": ["sh", "-c", "echo ours {name} {unknown} {", "{args}"]}]}'
 	given code.py 'print("never")'
 	code --languages "$scratch/own.json" --language py "$file"
-	holds 'r.status == "success" and out == "never\n"' && code --languages "$scratch/own.json" --language python "$file" && holds 'out == "ours x {unknown} {\n"'
+	holds 'r.status == "success" and out == "ours x {unknown} {\n"' && code --language py "$file" && holds 'out == "never\n"'
 }
 
 # wrong DOCUMENT LINE FIELD TEXT: refused, with file, line and field.

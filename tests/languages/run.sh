@@ -484,13 +484,15 @@ ended_by_signal() {
 	[ $? = 143 ] && [ "$(entries)" = "$before" ]
 }
 narrow_umask() {
+	local cache=$scratch/narrow
 	program narrow
-	(umask 077 && cache=$scratch/narrow && code --language c "$file" && built success 'out == "narrow\n"' && code --language c "$file" && built cached 'out == "narrow\n"')
+	(umask 077 && code --language c "$file" && built success 'out == "narrow\n"' && code --language c "$file" && built cached 'out == "narrow\n"')
 }
 private() {
 	mkdir -p "$scratch/open" && chmod 777 "$scratch/open"
 	program open
-	(cache=$scratch/open && code --language c "$file")
+	local cache=$scratch/open
+	code --language c "$file"
 	holds 'r.error.kind == "unavailable" and r.error.field == "cache"' '"others may write to it" in message'
 }
 
@@ -597,7 +599,34 @@ results() {
 	holds 'r.error.kind == "invalidRequest" and r.status == "rejected"'
 }
 
+# What the manual and the README show works as it is printed there. $bare is `warder` with the flags that this user needs.
+bare() {
+	mkdir -p "$scratch/bin"
+	printf '#!/bin/bash\ncommand=$1\nshift\nexec "%s" "$command" %s --cache "%s" "$@"\n' "$WARDER" "${easy[*]}" "$cache" >"$scratch/bin/warder"
+	chmod +x "$scratch/bin/warder"
+}
+of_manual() {
+	bare
+	awk '/^\.Bd/ { in_it = 1; next } /^\.Ed/ { if (found) exit; in_it = 0; text = "" } in_it { text = text $0 "\n"; found = /"languages"/ || found }
+		END { printf "%s", text }' "$top/docs/warder-languages.5" >"$scratch/own.json"
+	awk '/^\$ / { sub(/^\$ /, ""); gsub(/\\-/, "-"); print }' "$top/docs/warder-languages.5" >"$scratch/example"
+	[ "$(wc -l <"$scratch/example")" = 2 ] || return 1
+	[ "$(cd "$scratch" && PATH=$scratch/bin:$PATH bash example)" = 5050 ]
+}
+of_readme() {
+	bare
+	awk '/^## / { in_it = /Code/ } in_it && /^```/ { open = !open; next } in_it && open' "$top/README.md" >"$scratch/session"
+	# A command and what follows up to the next is a document, if it ends in a file, or else what is printed.
+	awk '/^\$ cat > / { print substr($0, 3) " <<\"END\""; here = 1; next }
+		/^\$ / { if (here) print "END"; here = 0; print substr($0, 3); next }
+		here { print }' "$scratch/session" >"$scratch/example"
+	(cd "$scratch" && PATH=$scratch/bin:$PATH bash example) >"$scratch/printed" || return 1
+	diff <(printf '%s\n' 5050 "success {'next': 42}") "$scratch/printed" && grep -qx 5050 "$scratch/session" && grep -qx "success {'next': 42}" "$scratch/session"
+}
+
 document_cases() {
+	check "the example of warder-languages(5)" of_manual
+	needs c "the examples of the README" of_readme
 	check "awk and bc, by a document" own_languages
 	check "a document's row goes before one of the table" overridden
 	check "a document that is no object" wrong '[]' 1 languages 'must be {"languages": [...]}'

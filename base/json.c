@@ -111,6 +111,7 @@ struct parser {
 	size_t len, pos;
 	int line;
 	int depth, max_depth;
+	size_t values_left;
 	const char *origin;
 	locale_t c_locale;
 	struct warder_error *err;
@@ -504,8 +505,12 @@ static int parse_content(struct parser *p, struct json_value *value)
 
 static int parse_value(struct parser *p, struct json_value **ret)
 {
-	struct json_value *value = calloc(1, sizeof(*value));
+	struct json_value *value;
 
+	if (p->values_left == 0)
+		return fail(p, p->line, "more values than are read of one document");
+	p->values_left--;
+	value = calloc(1, sizeof(*value));
 	if (!value)
 		return fail_memory(p);
 	skip_space(p);
@@ -542,6 +547,7 @@ int json_parse(const char *text, size_t len, const char *origin, const struct js
 		.len = len,
 		.line = 1,
 		.max_depth = limits && limits->max_depth ? limits->max_depth : DEFAULT_MAX_DEPTH,
+		.values_left = limits && limits->max_values ? limits->max_values : SIZE_MAX,
 		.origin = origin,
 		.err = err,
 	};

@@ -3,7 +3,7 @@
  *
  * Reading: json_parse() -> walk the tree -> json_free(). RFC 8259 and nothing more, and in addition
  * refused: duplicate keys, trailing data, NUL (raw or \u0000), invalid UTF-8 and lone surrogates, more
- * than `max_depth` levels, documents over `max_bytes`, numbers over 127 characters or beyond a double.
+ * than `max_depth` levels or `max_values` values, documents over `max_bytes`, numbers over 127 characters or beyond a double.
  * Every value knows its line, so that a later semantic error can name it. Writing: struct json_writer
  * appends to a growing buffer.
  * No global state; any thread.
@@ -41,8 +41,9 @@ struct json_value {
 };
 
 struct json_limits {
-	size_t max_bytes; /* 0: 1 MiB */
-	int max_depth;    /* 0: 32 */
+	size_t max_bytes;  /* 0: 1 MiB */
+	int max_depth;     /* 0: 32 */
+	size_t max_values; /* each takes some hundred bytes of memory; 0: as many as there are */
 };
 
 /* Parse `len` bytes. `origin` names the document in errors. *ret is owned by the caller (json_free).

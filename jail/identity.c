@@ -123,22 +123,28 @@ static CLONE_BESIDE void wait_in_ns(void *arg)
  * A user namespace belongs to the effective uid of its maker, and what is counted per user inside (inotify instances and
  * watches, queued signals, message queues) counts for that uid outside as well: it must be the jail's own, or one jail could
  * use up root's. Only this thread's credentials change (the system calls know no processes), with every signal
- * blocked; its capabilities stay because the fix-up of uid changes is off meanwhile.
+ * blocked; its capabilities stay because the fix-up of uid changes is off meanwhile. The kernel forgets the signal that the thread
+ * wanted of its parent's death: it is set again, and sent if the parent has died in between.
  */
 static long clone_as(uid_t uid, struct clone_args *args, void *stack)
 {
 	const long bits = sys(prctl, PR_GET_SECUREBITS, 0, 0, 0, 0);
 	const bool relaxed =
 	    bits >= 0 && sys(prctl, PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP, 0, 0, 0) == 0;
-	const long own = sys(geteuid);
-	long ret = sys(setresuid, -1, uid, -1);
-	long back;
+	const long own = sys(geteuid), parent = sys(getppid), pid = sys(getpid), tid = sys(gettid);
+	int death_signal = 0;
+	long ret, back;
 
+	sys(prctl, PR_GET_PDEATHSIG, &death_signal, 0, 0, 0);
+	ret = sys(setresuid, -1, uid, -1);
 	if (ret == 0)
 		ret = clone_call(args, stack, wait_in_ns, stack);
 	back = sys(setresuid, -1, own, -1);
 	if (relaxed)
 		sys(prctl, PR_SET_SECUREBITS, bits, 0, 0, 0);
+	if (death_signal && sys(prctl, PR_SET_PDEATHSIG, death_signal, 0, 0, 0) == 0 &&
+	    sys(getppid) != parent)
+		sys(tgkill, pid, tid, death_signal);
 	if (back < 0 && ret > 0)
 		sys(kill, ret, SIGKILL);
 	return back < 0 ? back : ret;

@@ -319,19 +319,24 @@ char *warder_result_json(const struct warder_result *result)
 	return json_take(&w);
 }
 
+void result_write_error(const struct warder_error *err, struct json_writer *w)
+{
+	json_key(w, "error");
+	json_begin_object(w);
+	json_key_string(w, "kind", error_kind_name(err->code));
+	json_key_string(w, "field", err->field[0] ? err->field : NULL);
+	json_key_string(w, "step", err->step[0] ? err->step : NULL);
+	json_key_string(w, "message", err->text);
+	json_end_object(w);
+}
+
 char *result_error_json(const struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 
 	json_begin_object(&w);
 	json_key_string(&w, "status", "rejected");
-	json_key(&w, "error");
-	json_begin_object(&w);
-	json_key_string(&w, "kind", error_kind_name(err->code));
-	json_key_string(&w, "field", err->field[0] ? err->field : NULL);
-	json_key_string(&w, "step", err->step[0] ? err->step : NULL);
-	json_key_string(&w, "message", err->text);
-	json_end_object(&w);
+	result_write_error(err, &w);
 	json_end_object(&w);
 	return json_take(&w);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "jail/jail.h"
 #include "policy/policy.h"
 #include "runtime/warder.h"
@@ -57,6 +58,8 @@ char *result_signal_name(int signal, char *buf, size_t len);
 /* {"status":"rejected","error":{kind, field, step, message}} for a run that did not start; heap, NULL on want of
  * memory. */
 char *result_error_json(const struct warder_error *err);
+/* The member "error" of it, into the object that is open. */
+void result_write_error(const struct warder_error *err, struct json_writer *w);
 
 /* The receipt alone, pretty; heap, NULL on want of memory. */
 char *result_receipt_json(const struct warder_result *result);

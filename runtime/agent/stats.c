@@ -53,6 +53,8 @@ void stats_count(struct stats *stats, enum stats_outcome outcome, uint64_t durat
 	add(outcome == STATS_SUCCESS ? &numbers->success : &numbers->failed, 1);
 	if (outcome == STATS_TIMEOUT)
 		add(&numbers->timeout, 1);
+	if (outcome == STATS_REJECTED)
+		add(&numbers->rejected, 1);
 	add(&numbers->total_us, duration_us);
 	add(&numbers->buckets[bucket_of(duration_us)], 1);
 	pthread_mutex_unlock(&stats->lock);
@@ -99,6 +101,7 @@ void stats_write(const struct stats_numbers *numbers, struct json_writer *w)
 	json_key_uint(w, "success", numbers->success);
 	json_key_uint(w, "failed", numbers->failed);
 	json_key_uint(w, "timeout", numbers->timeout);
+	json_key_uint(w, "rejected", numbers->rejected);
 	json_key(w, "durations");
 	json_begin_object(w);
 	json_key_uint(w, "totalUs", numbers->total_us);

@@ -18,13 +18,14 @@
 
 enum stats_outcome {
 	STATS_SUCCESS,
-	STATS_FAILED,  /* refused before its start, too */
-	STATS_TIMEOUT, /* counts as failed as well */
+	STATS_FAILED,
+	STATS_TIMEOUT,  /* counts as failed as well */
+	STATS_REJECTED, /* so does this: nothing was started */
 };
 
 struct stats_numbers {
-	uint64_t total, success, failed, timeout; /* total is success and failed */
-	uint64_t total_us, min_us, max_us;        /* min and max are 0 while total is */
+	uint64_t total, success, failed, timeout, rejected; /* total is success and failed */
+	uint64_t total_us, min_us, max_us;                  /* min and max are 0 while total is */
 	uint64_t buckets[STATS_BUCKETS];
 };
 
@@ -43,7 +44,7 @@ void stats_snapshot(struct stats *stats, struct stats_numbers *ret);
  * there were none. */
 uint64_t stats_percentile(const struct stats_numbers *numbers, unsigned percent);
 
-/* {"total","success","failed","timeout","durations":{"totalUs","minUs","maxUs","meanUs","p50Us","p90Us"}}; what is not
+/* {"total","success","failed","timeout","rejected","durations":{"totalUs","minUs","maxUs","meanUs","p50Us","p90Us"}}; what is not
  * known without an execution is null. */
 void stats_write(const struct stats_numbers *numbers, struct json_writer *w);
 

@@ -479,6 +479,17 @@ const char *languages_canonical(const struct languages *languages, const char *n
 	return NULL;
 }
 
+const char *const *languages_defaults(const struct languages *languages, const char *name)
+{
+	const struct language *row;
+
+	for (size_t i = 0; (row = languages_at(languages, i)) != NULL; i++) {
+		if (answers_to(row, name))
+			return row->defaults;
+	}
+	return NULL;
+}
+
 /* The path inside of a program; heap, NULL if the view has none. */
 static char *find_program(const struct policy *policy, const char *name)
 {

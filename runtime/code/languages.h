@@ -57,6 +57,8 @@ void languages_free(struct languages *languages);
 const struct language *languages_at(const struct languages *languages, size_t i);
 /* The canonical name of a name or an alias, in any case; NULL: there is no such language. */
 const char *languages_canonical(const struct languages *languages, const char *name);
+/* What the row of that name or alias sets over the default preset; NULL: nothing. */
+const char *const *languages_defaults(const struct languages *languages, const char *name);
 /* The first row of that name or alias whose programs the policy's view has, and *ret_programs[stage] the absolute path inside
  * of each stage's program (heap, or NULL without the stage). -1 with *err (UNSUPPORTED_LANGUAGE): why each row is not there. */
 int language_resolve(const struct languages *languages, const char *name, const struct policy *policy,

@@ -84,6 +84,20 @@ Test(stats, counts_do_not_wrap, .timeout = 20)
 	cr_expect(numbers.total_us == UINT64_MAX);
 }
 
+Test(stats, rejected_are_failed, .timeout = 20)
+{
+	struct stats_numbers numbers;
+	struct stats stats;
+
+	stats_init(&stats);
+	stats_count(&stats, STATS_REJECTED, 1);
+	stats_count(&stats, STATS_FAILED, 1);
+	stats_count(&stats, STATS_SUCCESS, 1);
+	stats_snapshot(&stats, &numbers);
+	cr_expect(numbers.total == 3 && numbers.failed == 2 && numbers.rejected == 1 && numbers.timeout == 0);
+	stats_done(&stats);
+}
+
 Test(stats, as_json, .timeout = 20)
 {
 	static const uint64_t durations[] = { 2, 4, 6 };
@@ -91,10 +105,12 @@ Test(stats, as_json, .timeout = 20)
 		size_t count;
 		const char *json;
 	} rows[] = {
-		{ 0, "{\"total\":0,\"success\":0,\"failed\":0,\"timeout\":0,\"durations\":{\"totalUs\":0,"
+		{ 0, "{\"total\":0,\"success\":0,\"failed\":0,\"timeout\":0,\"rejected\":0,\"durations\":{"
+		     "\"totalUs\":0,"
 		     "\"minUs\":null,"
 		     "\"maxUs\":null,\"meanUs\":null,\"p50Us\":null,\"p90Us\":null}}" },
-		{ 3, "{\"total\":3,\"success\":3,\"failed\":0,\"timeout\":0,\"durations\":{\"totalUs\":12,"
+		{ 3, "{\"total\":3,\"success\":3,\"failed\":0,\"timeout\":0,\"rejected\":0,\"durations\":{"
+		     "\"totalUs\":12,"
 		     "\"minUs\":2,"
 		     "\"maxUs\":6,\"meanUs\":4,\"p50Us\":4,\"p90Us\":6}}" },
 	};

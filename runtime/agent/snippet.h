@@ -1,0 +1,49 @@
+/*
+ * snippet: a piece of code and its files, as a document has them. Private to agent/; part of a request and of a batch.
+ *
+ *   "language": "python"       left out: found out, where that is certain
+ *   "code": "print(6 * 7)"
+ *   "encoding": "base64"       of the code, where it is no text; else "utf-8"
+ *   "files": [{"name": "data/a.csv", "content": "1,2", "encoding": "utf-8"}]
+ *
+ * A struct that is read from such a document begins with a struct snippet, so that SNIPPET_ROWS can be among its rows, and
+ * calls snippet_finish() when all rows are read.
+ */
+#ifndef WARDER_RUNTIME_AGENT_SNIPPET_H
+#define WARDER_RUNTIME_AGENT_SNIPPET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/agent/decode.h"
+#include "runtime/warder.h"
+
+#define SNIPPET_MAX_FILES 1000
+
+struct snippet {
+	const char *language; /* or NULL */
+	const char *code;
+	size_t code_len;
+	char *code_bytes;          /* owned: the code, where it was base64 */
+	bool is_base64;            /* until snippet_finish() */
+	struct warder_file *files; /* owned, and their bytes */
+	size_t file_count;
+};
+
+int snippet_read_language(struct decoder *d, const struct json_value *value, void *into);
+int snippet_read_code(struct decoder *d, const struct json_value *value, void *into);
+int snippet_read_encoding(struct decoder *d, const struct json_value *value, void *into);
+int snippet_read_files(struct decoder *d, const struct json_value *value, void *into);
+
+#define SNIPPET_ROWS                                                                                         \
+	{ "language", snippet_read_language, false }, { "code", snippet_read_code, true },                   \
+	    { "encoding", snippet_read_encoding, false },                                                    \
+	{                                                                                                    \
+		"files", snippet_read_files, false                                                           \
+	}
+
+/* What depends on more than one row. */
+int snippet_finish(struct decoder *d, const struct json_value *document, struct snippet *snippet);
+void snippet_done(struct snippet *snippet);
+
+#endif

@@ -126,19 +126,12 @@ static int open_stdin(struct session *session, struct warder_error *err)
 /* What the language's row has over the default preset. */
 static int find_defaults(struct session *session, const struct languages *languages, struct warder_error *err)
 {
-	struct request *request = session->request;
 	const struct warder_code code = code_of(session);
-	const struct language *row;
 	const char *name, *found_by;
 
 	if (code_language(languages, &code, &name, &found_by, err) != 0)
 		return -1;
-	for (size_t i = 0; (row = languages_at(languages, i)) != NULL; i++) {
-		if (strcmp(row->name, name) == 0) {
-			request->defaults = row->defaults;
-			break;
-		}
-	}
+	session->request->defaults = languages_defaults(languages, name);
 	return 0;
 }
 

@@ -26,6 +26,7 @@ const struct command *command_at(size_t i);
 int run_command(struct request *request, char **argv);
 int code_command(struct request *request, char **argv);
 int languages_command(struct request *request, char **argv);
+int tool_command(struct request *request, char **argv);
 int explain_command(struct request *request, char **argv);
 int policy_command(struct request *request, char **argv);
 int doctor_command(struct request *request, char **argv);

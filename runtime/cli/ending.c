@@ -1,8 +1,13 @@
 #include "runtime/cli/ending.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+
+static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+#define ENDING (sizeof(ending) / sizeof(ending[0]))
 
 static volatile sig_atomic_t caught;
 static void (*volatile cancel_what)(void);
@@ -20,12 +25,11 @@ static void on_signal(int signal)
 
 void ending_catch(void (*cancel)(void))
 {
-	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	const struct sigaction action = { .sa_handler = on_signal };
 	struct sigaction before;
 
 	cancel_what = cancel;
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+	for (size_t i = 0; i < ENDING; i++) {
 		sigaction(ending[i], NULL, &before);
 		if (before.sa_handler != SIG_IGN)
 			sigaction(ending[i], &action, NULL);
@@ -35,4 +39,19 @@ void ending_catch(void (*cancel)(void))
 int ending_signal(void)
 {
 	return caught;
+}
+
+/* Blocked until the wait, so that none slips in between the look and the wait. */
+void ending_sleep(uint64_t us)
+{
+	const struct timespec time = { (time_t)(us / 1000000), (long)(us % 1000000 * 1000) };
+	sigset_t block, before;
+
+	sigemptyset(&block);
+	for (size_t i = 0; i < ENDING; i++)
+		sigaddset(&block, ending[i]);
+	sigprocmask(SIG_BLOCK, &block, &before);
+	if (!caught)
+		ppoll(NULL, 0, &time, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 }

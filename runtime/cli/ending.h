@@ -7,10 +7,14 @@
 #ifndef WARDER_RUNTIME_CLI_ENDING_H
 #define WARDER_RUNTIME_CLI_ENDING_H
 
+#include <stdint.h>
+
 /* Catch the signals from now on; what is ignored stays ignored (nohup, a background job). `cancel` is called by the
  * handler, each time: it may do only what a handler may, and is to cope with nothing being there to cancel. */
 void ending_catch(void (*cancel)(void));
 /* The first of them that came; 0: none. */
 int ending_signal(void);
+/* Wait for so long, or until one comes. */
+void ending_sleep(uint64_t us);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "runtime/file.h"
 #include "runtime/cli/term.h"
+#include "runtime/cli/workers.h"
 
 #define DEFAULT_CEILING "/etc/warder/ceiling.json"
 #define DEFAULT_PRESET  "strict"
@@ -100,9 +101,10 @@ static int choose_text(struct request *request, const struct flag *flag, const c
 		const char *name;
 		const char **place;
 	} rows[] = {
-		{ "--language", &code->language },   { "--languages", &code->languages },
-		{ "--input", &code->input },         { "--stdin", &code->standard_input },
-		{ "--artifacts", &code->artifacts }, { "--cache", &code->cache },
+		{ "--language", &code->language },     { "--languages", &code->languages },
+		{ "--input", &code->input },           { "--stdin", &code->standard_input },
+		{ "--artifacts", &code->artifacts },   { "--cache", &code->cache },
+		{ "--scopes", &request->tool.scopes }, { "--stats", &request->tool.stats },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -217,6 +219,37 @@ static int choose_help(struct request *request, const struct flag *flag, const c
 {
 	request->help = true;
 	return 0;
+}
+
+static int choose_tool_switch(struct request *request, const struct flag *flag, const char *value,
+			      struct warder_error *err)
+{
+	request->tool.stream |= strcmp(flag->name, "--stream") == 0;
+	request->tool.unordered |= strcmp(flag->name, "--unordered") == 0;
+	return 0;
+}
+
+static int choose_parallel(struct request *request, const struct flag *flag, const char *value,
+			   struct warder_error *err)
+{
+	uint64_t number = 0;
+
+	if (policy_parse_count_or_unlimited(value, &number, err) != 0)
+		return -1;
+	if (number == 0 || number > WORKERS_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "give a number from 1 to %d",
+				 WORKERS_MAX);
+	request->tool.parallel = (unsigned)number;
+	return 0;
+}
+
+unsigned request_parallel(const struct request *request)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (request->tool.parallel)
+		return request->tool.parallel;
+	return cpus < 1 ? 1 : cpus > WORKERS_MAX ? WORKERS_MAX : (unsigned)cpus;
 }
 
 /* ---- what changes the policy ---- */
@@ -377,12 +410,13 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 
 /* ---- the table ---- */
 
-#define USES_POLICY (FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR)
+#define USES_POLICY (FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR)
 #define POLICY_FLAG (USES_POLICY | FLAG_SHAPES)
+#define USES_CODE   (FLAG_CODE | FLAG_TOOL)
 #define USES_TEXT   (FLAG_BLOCKS | FLAG_FORMAT)
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
-	 FLAG_COMPLETION | USES_TEXT)
+	 FLAG_COMPLETION | FLAG_TOOL | USES_TEXT)
 
 static const struct flag flags[] = {
 	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)", choose_base },
@@ -439,11 +473,22 @@ static const struct flag flags[] = {
 	{ FLAG_CODE, "--check", NULL, NULL, "check the code, or build it, and do not run it", choose_switch },
 	{ FLAG_CODE, "--function", NULL, NULL, "rust: the code is fn run(input: Value) -> Value",
 	  choose_switch },
-	{ FLAG_CODE, "--no-cache", NULL, NULL, "neither look for an earlier build nor keep this one",
+	{ USES_CODE, "--no-cache", NULL, NULL, "neither look for an earlier build nor keep this one",
 	  choose_switch },
-	{ FLAG_CODE, "--cache", "DIR", NULL, "where built programs are kept", choose_text },
-	{ FLAG_CODE | FLAG_LANGUAGES | FLAG_BLOCKS, "--languages", "FILE", NULL,
+	{ USES_CODE, "--cache", "DIR", NULL, "where built programs are kept", choose_text },
+	{ USES_CODE | FLAG_LANGUAGES | FLAG_BLOCKS, "--languages", "FILE", NULL,
 	  "a document of more languages", choose_text },
+	{ FLAG_TOOL, "--stream", NULL, NULL, "a request on each line, until the end of the file",
+	  choose_tool_switch },
+	{ FLAG_TOOL, "--parallel", "NUMBER", NULL, "requests at the same time (default: the CPUs)",
+	  choose_parallel },
+	{ FLAG_TOOL, "--unordered", NULL, NULL, "results as they come, not in the order of the requests",
+	  choose_tool_switch },
+	{ FLAG_TOOL, "--scopes", "SCOPE,...", NULL,
+	  "what may be asked: code:execute[:LANGUAGE|:host], code:network, code:filesystem:write",
+	  choose_text },
+	{ FLAG_TOOL, "--stats", "FILE", NULL, "write statistics there at the end; - is standard error",
+	  choose_text },
 	{ FLAG_RUN | FLAG_CODE, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
 	  choose_receipt },
 	{ FLAG_EXPLAIN, "--backend", "NAME", NULL, "backend to explain: local", choose_backend },

@@ -27,6 +27,8 @@ enum flag_command {
 	FLAG_SHAPES = 32, /* no command: the flag has a part in what policy is made */
 	FLAG_BLOCKS = 256,
 	FLAG_FORMAT = 512,
+	FLAG_TOOL = 1024,
+	FLAG_JUDGE = 2048,
 };
 
 #define REQUEST_LIST_MAX 64 /* as BLOCKS_MAX_FILTERS */
@@ -54,6 +56,13 @@ struct request_text {
 	struct request_list languages, ignored;
 };
 
+/* What `warder tool` and `warder judge` are asked besides policy and code. */
+struct request_tool {
+	bool stream, unordered, stop;
+	unsigned parallel; /* 0: as many as there are CPUs */
+	const char *scopes, *stats, *cases, *compare;
+};
+
 struct request {
 	bool help, json, clean, attack;
 	bool shapes_policy;        /* a flag that a policy is made with was given */
@@ -64,6 +73,7 @@ struct request {
 	const char *receipt;       /* "-": standard error; or NULL */
 	const char *backend;       /* or NULL */
 	struct request_code code;
+	struct request_tool tool;
 	struct request_text text;
 	const char *const
 	    *defaults; /* policy path, value, ...: over the default preset where no other is named; or NULL */
@@ -95,6 +105,8 @@ int request_parse(enum flag_command command, char **argv, struct request *ret, s
 /* Load the policy to start from (request->base) and the ceiling, then let the flags change the policy. */
 int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
 void request_done(struct request *request);
+/* How many workers are asked for, at least one. */
+unsigned request_parallel(const struct request *request);
 
 /* A policy by the name of a preset, by path, or "-" for standard input. */
 int policy_load(const char *name, bool is_file, struct warder_policy **ret, struct warder_error *err);

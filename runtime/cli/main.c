@@ -32,6 +32,12 @@ static const struct command commands[] = {
 	  "wasm command, as far as the jail's view has them.\n"
 	  "Exit status: as of run; 125 also when the code does not compile.\n",
 	  "echo 'print(6 * 7)' | warder code --language python -", code_command },
+	{ "tool", FLAG_TOOL, "tool [FLAG...]", "requests as JSON in, results as JSON out",
+	  "Reads one request, or with --stream one on each line, and prints the result of each on a line:\n"
+	  "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}\n"
+	  "The policy that the flags make is what a request gets, and the most that it may ask for.\n"
+	  "Exit status: 0 when every request has its result, whatever it is; 125 when Warder cannot work.\n",
+	  "echo '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}' | warder tool", tool_command },
 	{ "languages", FLAG_LANGUAGES, "languages [FLAG...]", "which languages the jail's view has", NULL,
 	  "warder languages --json", languages_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]", "what enforces each field on this host",

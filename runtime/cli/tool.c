@@ -1,0 +1,525 @@
+/*
+ * tool: requests as JSON in, results as JSON out.
+ *
+ *   standard input --lines--> one worker for each request --memory file--> standard output
+ *
+ * Whatever is wrong with a request is told in its result, and only there. The worker decodes it, too: what a request costs in
+ * memory is gone with its process, and here only its line was kept while it was read.
+ *
+ * Policies. The one that the flags make is what a request gets, and the most that it may ask for. The operator's ceiling is held
+ * against that policy at the start, against what a request asks in its place once more.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "runtime/agent/agent.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/ending.h"
+#include "runtime/cli/lines.h"
+#include "runtime/cli/report.h"
+#include "runtime/cli/term.h"
+#include "runtime/cli/workers.h"
+#include "runtime/code/code.h"
+#include "runtime/file.h"
+#include "runtime/preparation.h"
+#include "runtime/result.h"
+
+/* What a worker tells besides its result. */
+struct note {
+	char id[AGENT_REQUEST_ID_MAX + 1]; /* JSON; "null" before it is known */
+	uint32_t outcome;                  /* enum stats_outcome */
+	uint64_t duration_us;
+	uint64_t line;
+};
+
+struct session {
+	struct request *request;
+	char **argv;
+	struct scopes scopes;
+	struct workers workers;
+	struct lines lines;
+	struct stats stats;
+	int stats_dir_fd;
+	const char *text; /* of the line that the next worker is for; NULL: it was too long */
+	size_t len;
+	int write_error;
+};
+
+/* A request on its way, in its worker. */
+struct job {
+	struct session *session;
+	struct note *note;
+	struct agent_request asked;
+	struct policy policy;
+	bool own_policy;
+	unsigned attempts;
+};
+
+/* ---- in the worker: what is asked ---- */
+
+static void on_stage(void *context, const char *stage, struct warder_run *run)
+{
+	report_running(run);
+}
+
+/* A check that is found in the cache would have nothing to tell. */
+static struct warder_code code_of(const struct job *job)
+{
+	const struct request *request = job->session->request;
+	const struct agent_request *asked = &job->asked;
+
+	return (struct warder_code){
+		.size = sizeof(struct warder_code),
+		.language = asked->snippet.language,
+		.source = asked->snippet.code,
+		.source_len = asked->snippet.code_len,
+		.files = asked->snippet.files,
+		.file_count = asked->snippet.file_count,
+		.flags = (asked->check ? WARDER_CODE_CHECK_ONLY | WARDER_CODE_NO_CACHE : 0u) |
+			 (asked->function ? WARDER_CODE_FUNCTION : 0u) |
+			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u),
+		.cache = request->code.cache,
+		.languages = request->code.languages,
+		.on_stage = on_stage,
+	};
+}
+
+/* The flags' policy again, where the language's row has something to say below it. */
+static int load_defaults(struct job *job, const struct languages *languages, const char *language,
+			 struct warder_error *err)
+{
+	struct request *request = job->session->request;
+
+	request->defaults = languages_defaults(languages, language);
+	if (request->base || !request->defaults)
+		return 0;
+	request_done(request);
+	return request_load(FLAG_TOOL, job->session->argv, request, err);
+}
+
+static int check_scopes(const struct job *job, const char *language, struct warder_error *err)
+{
+	if (scopes_check(&job->session->scopes, language, &job->policy, err) != 0)
+		return error_context(err, "the operator's scopes");
+	return job->asked.has_scopes ? scopes_check(&job->asked.scopes, language, &job->policy, err) : 0;
+}
+
+/* Within the flags' policy it is by request_narrow(); but a directory of that one may have been granted by the name of a link. */
+static int check_ceiling(const struct job *job, struct warder_error *err)
+{
+	const struct request *request = job->session->request;
+	struct preparation trial = { 0 };
+	int status;
+
+	if (!job->own_policy || !request->ceiling)
+		return 0;
+	status = preparation_build(&job->policy,
+				   &(struct preparation_options){ .ceiling = &request->ceiling->policy,
+								  .cgroup_parent = request->cgroup_parent },
+				   &trial, err);
+	preparation_done(&trial);
+	return status == 0 || err->code != WARDER_ERROR_REJECTED ? 0 : -1;
+}
+
+static int judge(struct job *job, struct warder_error *err)
+{
+	const struct request *request = job->session->request;
+	const struct warder_code code = code_of(job);
+	struct languages *languages = NULL;
+	const char *language = NULL, *found_by;
+	int status;
+
+	if (languages_load(code_languages_path(request->code.languages), &languages, err) != 0)
+		return -1;
+	status = code_language(languages, &code, &language, &found_by, err);
+	if (status == 0)
+		status = load_defaults(job, languages, language, err);
+	if (status == 0)
+		status = request_narrow(&job->asked, &request->policy->policy, &job->policy, err);
+	job->own_policy = job->asked.preset || job->asked.policy;
+	if (status == 0)
+		status = check_scopes(job, language, err);
+	languages_free(languages);
+	return status == 0 ? check_ceiling(job, err) : -1;
+}
+
+static int decode(struct job *job, struct warder_error *err)
+{
+	const struct session *session = job->session;
+	int status;
+
+	if (!session->text) {
+		strcpy(job->asked.id, "null");
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "request",
+				 "the request is larger than %zu MiB", AGENT_REQUEST_MAX >> 20);
+	}
+	status = request_decode(session->text, session->len, &job->asked, err);
+	strcpy(job->note->id, job->asked.id);
+	return status == 0 ? judge(job, err) : -1;
+}
+
+/* ---- in the worker: running it ---- */
+
+static int call(struct job *job, struct warder_program *program, struct warder_result **ret,
+		struct warder_error *err)
+{
+	const struct agent_request *asked = &job->asked;
+	const struct warder_collect collect = { .patterns = asked->collect_count ? asked->collect : NULL,
+						.pattern_count = asked->collect_count };
+	const struct warder_call call = {
+		.size = sizeof(call),
+		.argv = asked->args,
+		.input = asked->standard_input,
+		.input_len = asked->standard_input ? strlen(asked->standard_input) : 0,
+		.json = asked->input,
+		.json_len = asked->input ? strlen(asked->input) : 0,
+		.last_line = asked->last_line,
+		.collect = !asked->has_collect || asked->collect_count ? &collect : NULL,
+	};
+	struct warder_run *run = NULL;
+	int status;
+
+	if (warder_call(program, &call, &run, err) != 0)
+		return -1;
+	report_running(run);
+	status = warder_wait(run, ret, err);
+	report_running(NULL);
+	warder_run_free(run);
+	return status;
+}
+
+static int attempt(struct job *job, struct warder_result **ret, struct warder_error *err)
+{
+	const struct request *request = job->session->request;
+	const struct agent_request *asked = &job->asked;
+	const struct warder_policy policy = { job->policy };
+	const struct warder_options options = {
+		.size = sizeof(options),
+		.ceiling = job->own_policy ? request->policy : request->ceiling,
+		.cgroup_parent = request->cgroup_parent,
+		.single_use = 1,
+	};
+	const struct warder_code code = code_of(job);
+	struct warder_program *program = NULL;
+	int status = 0;
+
+	if (warder_build(&policy, &options, &code, &program, err) != 0)
+		return -1;
+	if (warder_program_failed(program) || asked->check)
+		*ret = warder_program_result(program);
+	else if (ending_signal())
+		status = error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "a signal came before the start");
+	else
+		status = call(job, program, ret, err);
+	warder_program_free(program);
+	return status;
+}
+
+static bool is_worth_another(const struct warder_error *err)
+{
+	return err->code == WARDER_ERROR_UNAVAILABLE || err->code == WARDER_ERROR_INTERNAL ||
+	       err->code == WARDER_ERROR_CONFLICT;
+}
+
+static int run_attempts(struct job *job, struct warder_result **ret, struct warder_error *err)
+{
+	for (;;) {
+		*err = (struct warder_error){ 0 };
+		job->attempts++;
+		if (attempt(job, ret, err) == 0)
+			return 0;
+		if (job->attempts >= job->asked.attempts || !is_worth_another(err) || ending_signal())
+			return -1;
+		ending_sleep(job->asked.delay_us);
+	}
+}
+
+/* ---- in the worker: what is told ---- */
+
+/* The members that go before those of the result. */
+static char *begin_line(const struct job *job, const struct warder_result *result)
+{
+	struct warder_error err = { 0 };
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key(&w, "id");
+	json_number(&w, job->asked.id);
+	json_key_uint(&w, "line", job->note->line);
+	json_key_uint(&w, "attempts", job->attempts);
+	request_write_clamped(&job->asked, &w);
+	if (result && strcmp(warder_result_status(result), "compileFailed") == 0) {
+		error_set(&err, WARDER_ERROR_COMPILE_FAILED, "code", "the code does not compile");
+		result_write_error(&err, &w);
+	}
+	json_end_object(&w);
+	return json_take(&w);
+}
+
+/* The line: `first` and `second`, which are objects, as one. Takes both. */
+static int write_line(int fd, char *first, char *second)
+{
+	int status = -1;
+
+	if (first && second) {
+		first[strlen(first) - 1] = ',';
+		if (file_write_all(fd, first, strlen(first)) == 0 &&
+		    file_write_all(fd, second + 1, strlen(second + 1)) == 0)
+			status = file_write_all(fd, "\n", 1);
+	}
+	free(first);
+	free(second);
+	return status;
+}
+
+static enum stats_outcome outcome_of(const char *status)
+{
+	if (strcmp(status, "success") == 0)
+		return STATS_SUCCESS;
+	return strcmp(status, "timeout") == 0 ? STATS_TIMEOUT : STATS_FAILED;
+}
+
+static int tell_result(const struct job *job, int fd, const struct warder_result *result)
+{
+	job->note->outcome = outcome_of(warder_result_status(result));
+	return write_line(fd, begin_line(job, result), warder_result_json(result));
+}
+
+static int tell_error(const struct job *job, int fd, const struct warder_error *err)
+{
+	job->note->outcome = STATS_REJECTED;
+	return write_line(fd, begin_line(job, NULL), result_error_json(err));
+}
+
+/* What a signal has ended is not told of: nobody knows how it would have come out. */
+static bool is_cut_off(const struct warder_result *result)
+{
+	return ending_signal() && (!result || result->outcome.cause == JAIL_CAUSE_CANCELLED);
+}
+
+static int work(void *context, const struct worker *worker)
+{
+	struct session *session = context;
+	struct job job = { .session = session, .note = worker->note };
+	struct warder_result *result = NULL;
+	struct warder_error err = { 0 };
+	const uint64_t start = clock_us();
+	int status;
+
+	status = decode(&job, &err);
+	if (status == 0)
+		status = run_attempts(&job, &result, &err);
+	if (is_cut_off(result))
+		return -1;
+	job.note->duration_us = clock_us() - start;
+	return status == 0 ? tell_result(&job, worker->result_fd, result)
+			   : tell_error(&job, worker->result_fd, &err);
+}
+
+/* ---- in the parent ---- */
+
+/* A worker that was killed cannot speak for itself. */
+static int tell_death(struct session *session, const struct worker *worker)
+{
+	const struct note *note = worker->note;
+	struct warder_error err = { 0 };
+	struct json_writer w = { 0 };
+	char name[16], *text;
+	int status = -1;
+
+	error_set(&err, WARDER_ERROR_INTERNAL, NULL, "the process at work on the request %s%s",
+		  worker->signal ? "was ended by " : "failed",
+		  result_signal_name(worker->signal, name, sizeof(name)));
+	json_begin_object(&w);
+	json_key(&w, "id");
+	json_number(&w, note->id);
+	json_key_uint(&w, "line", note->line);
+	json_key_uint(&w, "attempts", 1);
+	json_key_string(&w, "status", "rejected");
+	result_write_error(&err, &w);
+	json_end_object(&w);
+	text = json_take(&w);
+	if (text && workers_write(&session->workers, STDOUT_FILENO, text, strlen(text)) == 0)
+		status = workers_write(&session->workers, STDOUT_FILENO, "\n", 1);
+	free(text);
+	return status;
+}
+
+static void hand_out(struct session *session, struct worker *worker)
+{
+	const struct note *note = worker->note;
+	int status = 0;
+
+	if (worker->state == WORKER_FINISHED) {
+		status = workers_pass_on(&session->workers, worker, STDOUT_FILENO);
+		stats_count(&session->stats, (enum stats_outcome)note->outcome, note->duration_us);
+	} else if (!ending_signal()) {
+		status = tell_death(session, worker);
+		stats_count(&session->stats, STATS_FAILED, 0);
+	}
+	if (status != 0)
+		session->write_error = errno ? errno : EIO;
+	workers_release(&session->workers, worker);
+}
+
+static void hand_out_all(struct session *session)
+{
+	struct worker *worker;
+
+	while (!session->write_error && (worker = workers_next(&session->workers)) != NULL)
+		hand_out(session, worker);
+}
+
+/* False: there is none any more. */
+static bool start_some(struct session *session, struct warder_error *err)
+{
+	struct note note = { .id = "null" };
+
+	while (workers_may_start(&session->workers)) {
+		if (!lines_next(&session->lines, &session->text, &session->len))
+			return !session->lines.at_end;
+		note.line = session->lines.number;
+		if (workers_start(&session->workers, work, session, &note, err) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Until every request has its result, a signal comes, or nobody takes the results. */
+static int serve(struct session *session, struct warder_error *err)
+{
+	bool more = true;
+
+	while (!ending_signal() && !session->write_error) {
+		bool wants_more;
+
+		if (more)
+			more = start_some(session, err);
+		if (err->code)
+			return -1;
+		hand_out_all(session);
+		if (session->write_error || (!more && workers_idle(&session->workers)))
+			break;
+		wants_more = more && workers_may_start(&session->workers);
+		if (workers_wait(&session->workers, wants_more ? STDIN_FILENO : -1) &&
+		    lines_read(&session->lines, STDIN_FILENO, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- statistics ---- */
+
+static int tell_stats(struct session *session, struct warder_error *err)
+{
+	const char *path = session->request->tool.stats;
+	struct stats_numbers numbers;
+	struct json_writer w = { 0 };
+	char *text, *line = NULL;
+	int status = 0;
+
+	if (!path && !session->request->tool.stream)
+		return 0;
+	stats_snapshot(&session->stats, &numbers);
+	stats_write(&numbers, &w);
+	text = json_take(&w);
+	if (!text || asprintf(&line, "%s\n", text) < 0)
+		line = NULL;
+	free(text);
+	if (!line)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	if (session->stats_dir_fd >= 0)
+		status = file_replace(session->stats_dir_fd, path, line, strlen(line), err);
+	else
+		file_write_all(STDERR_FILENO, line, strlen(line));
+	free(line);
+	return status;
+}
+
+/* ---- the command ---- */
+
+static int open_session(struct session *session, struct warder_error *err)
+{
+	struct request *request = session->request;
+	const struct request_tool *tool = &request->tool;
+
+	if (request->rest[0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->rest[0],
+				 "requests come on standard input: warder tool [FLAG...]");
+	if (request->base && strcmp(request->base, "-") == 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--policy",
+				 "standard input is for requests; name a file");
+	session->scopes = SCOPES_ALL;
+	if (tool->scopes) {
+		session->scopes = (struct scopes){ 0 };
+		if (scopes_add_list(&session->scopes, tool->scopes, err) != 0)
+			return error_context(err, "--scopes");
+	}
+	if (request_load(FLAG_TOOL, session->argv, request, err) != 0)
+		return -1;
+	if (request->ceiling &&
+	    policy_check_ceiling(&request->ceiling->policy, &request->policy->policy, err) != 0)
+		return -1;
+	if (tool->stats && strcmp(tool->stats, "-") != 0 &&
+	    file_open_place(tool->stats, &session->stats_dir_fd, err) != 0)
+		return -1;
+	return 0;
+}
+
+static int exit_status(const struct session *session, int status, const struct warder_error *err)
+{
+	if (ending_signal())
+		return 128 + ending_signal();
+	if (session->write_error == EPIPE)
+		return 128 + SIGPIPE;
+	if (session->write_error)
+		term_complain("the results cannot be written: %s", strerror(session->write_error));
+	else if (status != 0)
+		term_error(err);
+	return status != 0 || session->write_error ? EXIT_REFUSED : 0;
+}
+
+static int serve_all(struct session *session)
+{
+	const struct request_tool *tool = &session->request->tool;
+	struct warder_error err = { 0 }, stats_err = { 0 };
+	int status;
+
+	if (workers_init(&session->workers, request_parallel(session->request), !tool->unordered,
+			 sizeof(struct note), &err) != 0)
+		return command_refuse(session->request, &err, EXIT_REFUSED);
+	lines_init(&session->lines, AGENT_REQUEST_MAX, !tool->stream);
+	stats_init(&session->stats);
+	status = serve(session, &err);
+	workers_end(&session->workers);
+	hand_out_all(session);
+	if (tell_stats(session, &stats_err) != 0 && status == 0) {
+		err = stats_err;
+		status = -1;
+	}
+	status = exit_status(session, status, &err);
+	stats_done(&session->stats);
+	lines_done(&session->lines);
+	workers_done(&session->workers);
+	return status;
+}
+
+int tool_command(struct request *request, char **argv)
+{
+	struct session session = { .request = request, .argv = argv, .stats_dir_fd = -1 };
+	struct warder_error err = { 0 };
+	int status;
+
+	if (open_session(&session, &err) != 0)
+		status = command_refuse(request, &err, EXIT_REFUSED);
+	else
+		status = serve_all(&session);
+	fd_done(&session.stats_dir_fd);
+	return status;
+}

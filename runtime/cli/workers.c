@@ -1,0 +1,290 @@
+#include "runtime/cli/workers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "runtime/cli/ending.h"
+#include "runtime/cli/report.h"
+
+#define ENDING_MS 1000
+#define PIECE     4096 /* a pipe that can be written to takes so much without blocking */
+
+static volatile int waking_fd = -1;
+
+static void wake(void)
+{
+	const uint64_t one = 1;
+
+	if (write(waking_fd, &one, sizeof(one)) < 0)
+		return; /* it is awake already */
+}
+
+static void rest(const struct workers *workers)
+{
+	uint64_t count;
+
+	if (read(workers->wake_fd, &count, sizeof(count)) < 0)
+		return; /* nobody has called */
+}
+
+/* ---- life ---- */
+
+int workers_init(struct workers *workers, size_t parallel, bool ordered, size_t note_size,
+		 struct warder_error *err)
+{
+	const size_t slots = parallel + (ordered ? WORKERS_WAITING : 0);
+
+	*workers = (struct workers){ .slot_count = slots,
+				     .parallel = parallel,
+				     .ordered = ordered,
+				     .note_size = note_size,
+				     .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	workers->notes =
+	    mmap(NULL, slots * note_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (workers->wake_fd < 0 || workers->notes == MAP_FAILED)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "nothing can be shared with workers");
+	for (size_t i = 0; i < slots; i++) {
+		struct worker *slot = &workers->slots[i];
+
+		slot->pid_fd = slot->result_fd = -1;
+		slot->note = (char *)workers->notes + i * note_size;
+	}
+	waking_fd = workers->wake_fd;
+	signal(SIGCHLD, SIG_DFL); /* ignored, it would take their exit statuses away */
+	report_catch_signals();
+	ending_catch(wake);
+	return 0;
+}
+
+void workers_done(struct workers *workers)
+{
+	workers_end(workers);
+	for (size_t i = 0; i < workers->slot_count; i++)
+		workers_release(workers, &workers->slots[i]);
+	munmap(workers->notes, workers->slot_count * workers->note_size);
+	waking_fd = -1;
+	fd_done(&workers->wake_fd);
+}
+
+bool workers_idle(const struct workers *workers)
+{
+	return workers->handed_out == workers->started;
+}
+
+static struct worker *find_free(const struct workers *workers)
+{
+	for (size_t i = 0; i < workers->slot_count; i++) {
+		if (workers->slots[i].state == WORKER_FREE)
+			return (struct worker *)&workers->slots[i];
+	}
+	return NULL;
+}
+
+bool workers_may_start(const struct workers *workers)
+{
+	return workers->running < workers->parallel && find_free(workers);
+}
+
+/* ---- in the worker ---- */
+
+/* SIGTERM ends it, also where we were told to ignore it: by it the kernel tells of our death. */
+static void prepare_child(struct workers *workers, const struct worker *self, pid_t parent)
+{
+	sigset_t terminating;
+
+	signal(SIGTERM, SIG_DFL);
+	report_catch_signals();
+	sigemptyset(&terminating);
+	sigaddset(&terminating, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &terminating, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(1);
+	for (size_t i = 0; i < workers->slot_count; i++) {
+		struct worker *slot = &workers->slots[i];
+
+		if (slot == self)
+			continue;
+		fd_done(&slot->pid_fd);
+		fd_done(&slot->result_fd);
+	}
+}
+
+/* ---- starting and ending ---- */
+
+int workers_start(struct workers *workers, int (*work)(void *context, const struct worker *worker),
+		  void *context, const void *note, struct warder_error *err)
+{
+	struct worker *slot = find_free(workers);
+	const pid_t parent = getpid();
+
+	slot->result_fd = memfd_create("result", MFD_CLOEXEC);
+	if (slot->result_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "no memory file for a result");
+	memcpy(slot->note, note, workers->note_size);
+	slot->pid = fork();
+	if (slot->pid == 0) {
+		prepare_child(workers, slot, parent);
+		_exit(work(context, slot) == 0 ? 0 : 1);
+	}
+	if (slot->pid > 0)
+		slot->pid_fd = (int)syscall(SYS_pidfd_open, slot->pid, 0);
+	if (slot->pid_fd < 0) {
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no process can be started");
+		if (slot->pid > 0) {
+			kill(slot->pid, SIGTERM);
+			waitpid(slot->pid, NULL, 0);
+		}
+		fd_done(&slot->result_fd);
+		return -1;
+	}
+	slot->index = workers->started++;
+	slot->state = WORKER_RUNNING;
+	workers->running++;
+	return 0;
+}
+
+static void reap(struct workers *workers, struct worker *worker)
+{
+	int status = 0;
+	pid_t pid;
+
+	do {
+		pid = waitpid(worker->pid, &status, 0);
+	} while (pid < 0 && errno == EINTR);
+	fd_done(&worker->pid_fd);
+	worker->signal = pid > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	worker->state =
+	    pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? WORKER_FINISHED : WORKER_DIED;
+	workers->running--;
+}
+
+bool workers_wait(struct workers *workers, int input_fd)
+{
+	struct pollfd polls[WORKERS_MAX + WORKERS_WAITING + 2];
+	struct worker *polled[WORKERS_MAX + WORKERS_WAITING];
+	nfds_t count = 2;
+
+	/* What is negative is not looked at. */
+	polls[0] = (struct pollfd){ .fd = input_fd, .events = POLLIN };
+	polls[1] = (struct pollfd){ .fd = workers->wake_fd, .events = POLLIN };
+	for (size_t i = 0; i < workers->slot_count; i++) {
+		if (workers->slots[i].state != WORKER_RUNNING)
+			continue;
+		polled[count - 2] = &workers->slots[i];
+		polls[count++] = (struct pollfd){ .fd = workers->slots[i].pid_fd, .events = POLLIN };
+	}
+	if (poll(polls, count, -1) < 0)
+		return false;
+	if (polls[1].revents)
+		rest(workers);
+	for (nfds_t i = 2; i < count; i++) {
+		if (polls[i].revents)
+			reap(workers, polled[i - 2]);
+	}
+	return polls[0].revents != 0;
+}
+
+struct worker *workers_next(struct workers *workers)
+{
+	struct worker *found = NULL;
+
+	for (size_t i = 0; i < workers->slot_count; i++) {
+		struct worker *slot = &workers->slots[i];
+
+		if (slot->state != WORKER_FINISHED && slot->state != WORKER_DIED)
+			continue;
+		if (workers->ordered && slot->index != workers->handed_out)
+			continue;
+		if (!found || slot->index < found->index)
+			found = slot;
+	}
+	return found;
+}
+
+void workers_release(struct workers *workers, struct worker *worker)
+{
+	if (worker->state == WORKER_FREE)
+		return;
+	workers->handed_out++;
+	fd_done(&worker->result_fd);
+	worker->state = WORKER_FREE;
+}
+
+void workers_end(struct workers *workers)
+{
+	for (size_t i = 0; i < workers->slot_count; i++) {
+		if (workers->slots[i].state == WORKER_RUNNING)
+			kill(workers->slots[i].pid, SIGTERM);
+	}
+	for (size_t i = 0; i < workers->slot_count; i++) {
+		if (workers->slots[i].state == WORKER_RUNNING)
+			reap(workers, &workers->slots[i]);
+	}
+}
+
+/* ---- results ---- */
+
+/* A reader that does not take it holds us up as long as he likes, but not when we are to end. */
+static int wait_for_reader(const struct workers *workers, int fd)
+{
+	struct pollfd polls[] = { { .fd = fd, .events = POLLOUT },
+				  { .fd = workers->wake_fd, .events = POLLIN } };
+	int ready;
+
+	do {
+		ready = ending_signal() ? poll(polls, 1, ENDING_MS) : poll(polls, 2, -1);
+		if (ready < 0 && errno != EINTR)
+			return -1;
+		if (ready == 0) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+	} while (ready < 0 || !polls[0].revents);
+	return 0;
+}
+
+int workers_write(struct workers *workers, int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t count;
+
+		if (wait_for_reader(workers, fd) != 0)
+			return -1;
+		count = write(fd, bytes, len < PIECE ? len : PIECE);
+		if (count < 0 && errno != EINTR && errno != EAGAIN)
+			return -1;
+		bytes += count > 0 ? count : 0;
+		len -= count > 0 ? (size_t)count : 0;
+	}
+	return 0;
+}
+
+int workers_pass_on(struct workers *workers, const struct worker *worker, int fd)
+{
+	char piece[16 * PIECE];
+	off_t at = 0;
+
+	for (;;) {
+		const ssize_t count = pread(worker->result_fd, piece, sizeof(piece), at);
+
+		if (count <= 0)
+			return (int)count;
+		if (workers_write(workers, fd, piece, (size_t)count) != 0)
+			return -1;
+		at += count;
+	}
+}

@@ -468,9 +468,21 @@ static int read_stream(const struct json_value *object, const char *key, struct 
 	return read_count(stream, "bytesTotal", key, &ret->total, err);
 }
 
+static int read_file(const struct json_value *object, struct format_file *ret, struct warder_error *err)
+{
+	ret->size_bytes = UINT64_MAX;
+	if (object->type != JSON_OBJECT || !member(object, "name"))
+		return wrong(err, object, "artifacts", "objects with a name");
+	ret->omitted = member(object, "omitted") != NULL;
+	if (read_text(object, "name", "artifacts.name", &ret->name, err) != 0)
+		return -1;
+	return read_count(object, "sizeBytes", "artifacts.sizeBytes", &ret->size_bytes, err);
+}
+
 static int read_files(const struct json_value *object, struct format_result *ret, struct warder_error *err)
 {
 	const struct json_value *list = member(object, "artifacts");
+	struct format_file *files;
 	size_t count = 0;
 
 	if (!list)
@@ -481,20 +493,13 @@ static int read_files(const struct json_value *object, struct format_result *ret
 		if (delimiters_check_room(count++, err) != 0)
 			return -1;
 	}
-	ret->memory->files = calloc(count + 1, sizeof(*ret->files));
-	if (!ret->memory->files)
+	files = calloc(count + 1, sizeof(*files));
+	if (!files)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-	ret->files = ret->memory->files;
+	ret->files = ret->memory->files = files;
 	for (const struct json_value *each = list->child; each; each = each->next) {
-		struct format_file *file = &ret->memory->files[ret->file_count++];
-
-		file->size_bytes = UINT64_MAX;
-		if (each->type != JSON_OBJECT || !member(each, "name"))
-			return wrong(err, each, "artifacts", "objects with a name");
-		if (read_text(each, "name", "artifacts.name", &file->name, err) != 0 ||
-		    read_count(each, "sizeBytes", "artifacts.sizeBytes", &file->size_bytes, err) != 0)
+		if (read_file(each, &files[ret->file_count++], err) != 0)
 			return -1;
-		file->omitted = member(each, "omitted") != NULL;
 	}
 	return 0;
 }

@@ -40,12 +40,13 @@ static double ratio(const struct report *report, int i, const char *name)
 
 /* ---- table ---- */
 
-static void print_ratio(FILE *out, double value)
+/* Nothing for what was not measured. */
+static void print_known(FILE *out, int width, int digits, double value)
 {
 	if (value > 0)
-		fprintf(out, " %8.2f", value);
+		fprintf(out, " %*.*f", width, digits, value);
 	else
-		fprintf(out, " %8s", "");
+		fprintf(out, " %*s", width, "");
 }
 
 static void print_row(const struct report *report, int i, FILE *out)
@@ -61,14 +62,11 @@ static void print_row(const struct report *report, int i, FILE *out)
 	}
 	for (int percent = 50; percent <= 99; percent += percent == 50 ? 40 : 9)
 		fprintf(out, " %8.0f", percentile_us(figures, percent));
-	print_ratio(out, ratio(report, i, contestant->floor));
-	print_ratio(out, ratio(report, i, "bwrap"));
+	print_known(out, 8, 2, ratio(report, i, contestant->floor));
+	print_known(out, 8, 2, ratio(report, i, "bwrap"));
 	for (int w = 0; w < WIDTHS; w++)
-		fprintf(out, " %7.0f", figures->per_second[w]);
-	if (figures->memory_kib > 0)
-		fprintf(out, " %7.1f", (double)figures->memory_kib / 1024);
-	else
-		fprintf(out, " %7s", "");
+		print_known(out, 7, 0, figures->per_second[w]);
+	print_known(out, 7, 1, (double)figures->memory_kib / 1024);
 	if (to_target > 0)
 		fprintf(out, "  %.2f of %s, target %.2f", to_target, contestant->target_name,
 			contestant->target);

@@ -212,7 +212,38 @@ list_crun() {
 		--bundle "$scratch/bundle.{purpose}" 'bench-{id}'
 }
 
+# The list for a piece of code, of which $scratch/NAME.run is the source: NAME's program alone, in a jail, and as code.
+list_code() {
+	# shellcheck disable=SC2086 # $2 is a list of words without blanks
+	{
+		row 'no sandbox' process - - - 'the interpreter or the binary alone' '{}'
+		if installed "$BUILD/warder" 'warder code'; then
+			row 'warder run' process 'no sandbox' - - 'the same in the jail' "$BUILD/warder" run $2 -- '{}'
+			row 'warder code' process 'no sandbox' - - "the source, staged; what is compiled comes out of the cache" \
+				"$BUILD/warder" code --cache "$scratch/cache" --language "$1" "$scratch/$1.{purpose}"
+		fi
+	} >"$scratch/list"
+}
+
+# sources NAME RUN CHECK HOLD
+sources() {
+	printf '%s\n' "$2" >"$scratch/$1.run"
+	printf '%s\n' "$3" >"$scratch/$1.check"
+	printf '%s\n' "$4" >"$scratch/$1.hold"
+}
+
 # ---- sections ----
+
+# code NAME PROGRAM ARG...: NAME's source against what runs it without Warder.
+code() {
+	code_name=$1
+	code_bind=
+	shift
+	[ -x "$1" ] || return 0
+	[ "$code_name" != c ] || code_bind="--ro $1"
+	list_code "$code_name" "$code_bind"
+	rate_ms=0 measure "code: $*" $(((iterations + 3) / 4)) "$@"
+}
 
 # section TITLE ARGS-AS-JSON static|dynamic ITERATIONS PROGRAM ARG...
 section() {
@@ -222,12 +253,20 @@ section() {
 	count=$4
 	shift 4
 	list "$json" "$kind"
+	measure "$title" "$count" "$@"
+	[ -z "$holder" ] || kill "$holder"
+	holder=
+}
+
+# measure TITLE ITERATIONS PROGRAM ARG...: what the list says.
+measure() {
+	title=$1
+	count=$2
+	shift 2
 	"$out/bench" -n "$count" -s "$rate_ms" -m -t "$title" -j "$scratch/section.json" "$scratch/list" -- "$@" ||
 		failed=1
 	[ ! -e "$scratch/section.json" ] || cat "$scratch/section.json" >>"$scratch/sections"
 	rm -f "$scratch/section.json"
-	[ -z "$holder" ] || kill "$holder"
-	holder=
 }
 
 failed=0
@@ -239,6 +278,17 @@ if [ -n "$with_python" ] && [ -x /usr/bin/python3 ]; then
 	section 'python3 -c pass' '["/usr/bin/python3", "-c", "pass"]' dynamic $(((iterations + 3) / 4)) \
 		/usr/bin/python3 -c pass
 fi
+# What a caller may have set for Node, certificates to read for one, is not there in a jail.
+unset NODE_OPTIONS NODE_EXTRA_CA_CERTS
+sources python 'pass' 'raise SystemExit(7)' 'import time; time.sleep(0.3)'
+code python /usr/bin/python3 -c pass
+sources javascript '0' 'process.exitCode = 7' 'setTimeout(() => 0, 300)'
+code javascript /usr/bin/node -e 0
+sources c 'int main(void) { return 0; }' 'int main(void) { return 7; }' \
+	'#include <unistd.h>
+int main(void) { return usleep(300000); }'
+$CC -O2 -x c -o "$scratch/binary" "$scratch/c.run"
+code c "$scratch/binary"
 {
 	printf '{"kernel": "%s", "cpus": %s, "sections": [\n' "$(uname -r)" "$(nproc)"
 	# One object after the other becomes a list.

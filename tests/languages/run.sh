@@ -453,7 +453,7 @@ sys.exit(not (answers == {"twenty\n"} and builds.count("success") == 1 and build
 wait_for_build() {
 	local _
 	for _ in {1..100}; do
-		[ -z "$(find "$cache" -maxdepth 1 -name 'build-*')" ] || break
+		[ -z "$(find "$cache" -maxdepth 1 -name 'build-*' 2>/dev/null)" ] || break
 		sleep 0.1
 	done
 }

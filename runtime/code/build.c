@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/sha256.h"
 #include "policy/policy.h"
 #include "runtime/code/code.h"
@@ -190,9 +191,14 @@ static int add_file(struct building *b, const char *directory, const char *path,
 
 static void name_file(struct warder_program *program, const struct warder_code *code)
 {
+	const char *dot = code->file_name ? strrchr(code->file_name, '.') : NULL;
 	char class[104];
 
 	snprintf(program->file, sizeof(program->file), "%s", program->language->file);
+	/* Node tells by the name whether it may import. */
+	if (dot && strcmp(program->language->name, "javascript") == 0 &&
+	    (strcmp(dot, ".mjs") == 0 || strcmp(dot, ".cjs") == 0))
+		snprintf(program->file, sizeof(program->file), "main%s", dot);
 	if (program->language->naming == LANGUAGE_NAMING_JAVA &&
 	    java_class(code->source, code->source_len, class, sizeof(class)))
 		snprintf(program->file, sizeof(program->file), "%s.java", class);
@@ -576,6 +582,39 @@ static int make_key(struct building *b, const struct policy *asked, char key[SHA
 	return document ? 0 : no_memory(b);
 }
 
+/* Whether one of the two directories holds the other. */
+static bool meet(const char *path, const char *cache)
+{
+	char *real = path ? realpath(path, NULL) : NULL;
+	const bool met = real && (path_within(real, cache) || path_within(cache, real));
+
+	free(real);
+	return met;
+}
+
+/* What is found in the cache is executed: no program may have written to it. */
+static int check_cache(struct building *b, const struct policy *asked)
+{
+	const struct policy_strings *writable = &asked->filesystem.read_write;
+	const char *path = b->program->cache.path;
+	char *cache = realpath(path, NULL);
+	bool met = cache && asked->filesystem.workspace == POLICY_WORKSPACE_READ_WRITE &&
+		   meet(asked->filesystem.workspace_root, cache);
+
+	for (size_t i = 0; cache && i < writable->count; i++)
+		met |= meet(writable->items[i], cache);
+	free(cache);
+	if (!cache)
+		return error_set_errno(b->err, WARDER_ERROR_UNAVAILABLE, "cache", errno, "%.200s", path);
+	if (!met)
+		return 0;
+	return error_set(
+	    b->err, WARDER_ERROR_INVALID_REQUEST, "cache",
+	    "the policy lets the program write to %.200s, where built programs are kept; name another cache "
+	    "directory, or a path that does not hold it",
+	    path);
+}
+
 static int claim_entry(struct building *b, const struct policy *asked)
 {
 	struct warder_program *program = b->program;
@@ -584,7 +623,8 @@ static int claim_entry(struct building *b, const struct policy *asked)
 	char key[SHA256_HEX];
 
 	if (make_key(b, asked, key) != 0 ||
-	    cache_open(b->code->cache, b->code->cache_bytes, &program->cache, b->err) != 0)
+	    cache_open(b->code->cache, b->code->cache_bytes, &program->cache, b->err) != 0 ||
+	    check_cache(b, asked) != 0)
 		return -1;
 	program->cache.wait_us = program->left_us;
 	if (cache_claim(&program->cache, keeps ? key : NULL, &program->entry, b->err) != 0)

@@ -37,7 +37,7 @@ static const struct language table[] = {
 		      [LANGUAGE_RUN] = ARGV("python3", "{source}", "{args}") },
 	  .environment = ARGV("PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1") },
 	{ .name = "javascript",
-	  .aliases = "js node nodejs javaScript mjs",
+	  .aliases = "js node nodejs javaScript",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
 	  .file = "main.js",
 	  .stages = { [LANGUAGE_CHECK] = ARGV("node", "--check", "{source}"),

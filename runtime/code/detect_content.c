@@ -19,8 +19,9 @@
 #include "runtime/code/pattern.h"
 
 #define FEATURE_HITS     3
-#define CONTENDERS       4 /* candidates that are looked for inside of each other */
-#define DIALECT_STRENGTH 4 /* points over its base that make a dialect */
+#define MAX_TOKENS       8192 /* more are not looked at */
+#define CONTENDERS       4    /* candidates that are looked for inside of each other */
+#define DIALECT_STRENGTH 4    /* points over its base that make a dialect */
 
 struct feature {
 	const char *pattern;
@@ -935,7 +936,7 @@ static int measure(const struct language *language, const char *text, size_t len
 	bool shell = strcmp(language->lexer, "sh") == 0;
 	int points, more;
 
-	if (lexer_read(lexer_rules(language->lexer), text, len, 0, &tokens, err) != 0)
+	if (lexer_read(lexer_rules(language->lexer), text, len, MAX_TOKENS, &tokens, err) != 0)
 		return -1;
 	points = score(language->features, &tokens, shell);
 	more = language->dialect ? score(language->dialect, &tokens, shell) : 0;
@@ -963,7 +964,7 @@ static int mask(const struct language *language, const char *text, size_t len, c
 {
 	struct tokens tokens = { 0 };
 
-	if (lexer_read(lexer_rules(language->lexer), text, len, 0, &tokens, err) != 0)
+	if (lexer_read(lexer_rules(language->lexer), text, len, MAX_TOKENS, &tokens, err) != 0)
 		return -1;
 	for (size_t i = 0; i < len; i++)
 		ret[i] = text[i] == '\n' ? '\n' : ' ';

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_REGEX 1024 /* bytes of a regular expression */
+
 enum rule {
 	HASH_COMMENT = 1 << 0,
 	SLASH_COMMENT = 1 << 1, /* both // and block comments */
@@ -137,8 +139,11 @@ static bool has(const struct reader *r, enum rule rule)
 
 static bool starts(const struct reader *r, const char *word)
 {
-	size_t length = strlen(word);
+	size_t length;
 
+	if (r->text[r->at] != word[0])
+		return false;
+	length = strlen(word);
 	return r->len - r->at >= length && memcmp(r->text + r->at, word, length) == 0;
 }
 
@@ -233,29 +238,44 @@ static bool emit_string(struct reader *r, size_t end, size_t inner, size_t inner
 
 /* ---- strings ---- */
 
-/* The closing quote after `from`, no further than `limit`; limit if there is none. */
-static size_t closing(const struct reader *r, size_t from, size_t limit, char quote, bool escapes)
+/* The closing quote after `from`, or the end of the line (or of the text), if there is none before it. */
+static size_t closing(const struct reader *r, size_t from, bool over_lines, char quote, bool escapes)
 {
 	size_t at = from;
 
-	while (at < limit && r->text[at] != quote)
-		at += escapes && r->text[at] == '\\' ? 2 : 1;
-	return at < limit ? at : limit;
+	while (at < r->len && r->text[at] != quote && (over_lines || r->text[at] != '\n'))
+		at += escapes && r->text[at] == '\\' &&
+			      (over_lines || at + 1 >= r->len || r->text[at + 1] != '\n')
+			  ? 2
+			  : 1;
+	return at < r->len ? at : r->len;
+}
+
+/* The same for a quote that may go over lines, as long as it was always closed. */
+static size_t closing_over_lines(struct reader *r, size_t from, char quote, bool escapes)
+{
+	size_t end = closing(r, from, !r->open[(unsigned char)quote], quote, escapes);
+
+	if (end < r->len || r->open[(unsigned char)quote])
+		return end;
+	r->open[(unsigned char)quote] = true;
+	return closing(r, from, false, quote, escapes);
+}
+
+/* Position behind the quote at `at`, if there is one. */
+static size_t behind_quote(const struct reader *r, size_t at, char quote)
+{
+	return at < r->len && r->text[at] == quote ? at + 1 : at;
 }
 
 /* A string from the quote at `open_at`, which the token may begin before. */
 static bool read_quoted(struct reader *r, size_t open_at, bool long_lines, bool escapes)
 {
 	char quote = r->text[open_at];
-	size_t limit = long_lines && !r->open[(unsigned char)quote] ? r->len : line_end(r, open_at);
-	size_t end = closing(r, open_at + 1, limit, quote, escapes);
+	size_t end = long_lines ? closing_over_lines(r, open_at + 1, quote, escapes)
+				: closing(r, open_at + 1, false, quote, escapes);
 
-	if (end == r->len && limit == r->len && long_lines) {
-		r->open[(unsigned char)quote] = true;
-		limit = line_end(r, open_at);
-		end = closing(r, open_at + 1, limit, quote, escapes);
-	}
-	return emit_string(r, end < limit ? end + 1 : limit, open_at + 1, end, quote);
+	return emit_string(r, behind_quote(r, end, quote), open_at + 1, end, quote);
 }
 
 static bool read_triple(struct reader *r, size_t open_at)
@@ -285,10 +305,9 @@ static size_t character_length(const struct reader *r)
 	size_t size = 1;
 
 	if (peek(r, 1) == '\\') {
-		size_t limit = r->len - r->at < 14 ? r->len : r->at + 14;
-		size_t end = closing(r, r->at + 1, limit, '\'', true);
-
-		return end < limit ? end - r->at - 1 : 0;
+		for (size = 2; size < 13 && peek(r, 1 + size) && !strchr("'\n", peek(r, 1 + size));)
+			size++;
+		return peek(r, 1 + size) == '\'' ? size : 0;
 	}
 	while (size < 4 && ((unsigned char)peek(r, 1 + size) & 0xc0) == 0x80)
 		size++;
@@ -472,10 +491,10 @@ static bool before_operand(const struct reader *r)
 /* A regular expression ends on its line, outside of [...]. */
 static bool read_regex(struct reader *r)
 {
-	size_t limit = line_end(r, r->at), at = r->at + 1;
+	size_t limit = r->len - r->at < MAX_REGEX ? r->len : r->at + MAX_REGEX, at = r->at + 1;
 	bool in_class = false;
 
-	while (at < limit && (in_class || r->text[at] != '/')) {
+	while (at < limit && r->text[at] != '\n' && (in_class || r->text[at] != '/')) {
 		if (r->text[at] == '\\')
 			at++;
 		else if (r->text[at] == '[')
@@ -484,7 +503,7 @@ static bool read_regex(struct reader *r)
 			in_class = false;
 		at++;
 	}
-	if (at >= limit)
+	if (at >= limit || r->text[at] == '\n')
 		return emit_plain(r, TOKEN_SYMBOL, r->at + 1);
 	return emit_string(r, at + 1, r->at + 1, at, '/');
 }
@@ -742,16 +761,10 @@ static void keep(struct reader *r, const char *text, size_t length)
 static size_t shell_quote(struct reader *r, size_t at)
 {
 	char quote = r->text[at];
-	size_t limit = r->open[(unsigned char)quote] ? line_end(r, at) : r->len;
-	size_t end = closing(r, at + 1, limit, quote, quote == '"');
+	size_t end = closing_over_lines(r, at + 1, quote, quote == '"');
 
-	if (end == r->len && limit == r->len) {
-		r->open[(unsigned char)quote] = true;
-		limit = line_end(r, at);
-		end = closing(r, at + 1, limit, quote, quote == '"');
-	}
-	keep(r, r->text + at + 1, end > at + 1 ? end - at - 1 : 0);
-	return end < limit ? end + 1 : limit;
+	keep(r, r->text + at + 1, end - at - 1);
+	return behind_quote(r, end, quote);
 }
 
 /* $name, ${...}, $(( are part of a word as they are; $( ends it. */
@@ -760,11 +773,9 @@ static size_t shell_dollar(struct reader *r, size_t at)
 	size_t end = at + 1;
 
 	if (end < r->len && r->text[end] == '{') {
-		size_t limit = line_end(r, end);
-
-		while (end < limit && r->text[end] != '}')
+		while (end < r->len && r->text[end] != '}' && r->text[end] != '\n')
 			end++;
-		end = end < limit ? end + 1 : limit;
+		end = behind_quote(r, end, '}');
 	}
 	keep(r, r->text + at, end - at);
 	return end;

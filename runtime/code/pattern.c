@@ -37,7 +37,7 @@ static void find_starts(struct pattern *pattern)
 
 	for (size_t i = 0; !any && i < element->length; i++) {
 		if (i == 0 || (element->kind == 'a' && element->text[i - 1] == '|')) {
-			any = element->kind == 'a' && element->text[i] == '*';
+			any = element->kind == 'a' && (element->text[i] == '*' || element->text[i] == '\\');
 			pattern->starts[(unsigned char)element->text[i]] = true;
 		}
 	}
@@ -79,7 +79,8 @@ void pattern_compile(const char *text, struct pattern *ret)
 
 /* ---- spellings ---- */
 
-/* One spelling, in which `*` stands for any bytes. The star that was met last takes more when the rest does not fit. */
+/* One spelling, in which `*` stands for any bytes and `\*` for itself. The star that was met last takes more when the rest does not
+ * fit. */
 static bool glob(const char *spelling, size_t length, const char *text, size_t text_length)
 {
 	size_t s = 0, t = 0, star = SIZE_MAX, taken = 0;
@@ -88,6 +89,9 @@ static bool glob(const char *spelling, size_t length, const char *text, size_t t
 		if (s < length && spelling[s] == '*') {
 			star = s++;
 			taken = t;
+		} else if (s + 1 < length && spelling[s] == '\\' && spelling[s + 1] == text[t]) {
+			s += 2;
+			t++;
 		} else if (s < length && spelling[s] == text[t]) {
 			s++;
 			t++;
@@ -184,7 +188,12 @@ static bool match_from(const struct pattern *pattern, size_t e, const struct tok
 		const struct pattern_element *element = &pattern->elements[e];
 
 		if (element->kind == '*') {
+			bool at_end = e + 1 < pattern->count && pattern->elements[e + 1].kind == '$';
+
 			for (size_t gap = 0; gap <= PATTERN_GAP; gap++, i++) {
+				/* What follows the gap belongs to the same command. */
+				if (shell && !at_end && i < tokens->count && tokens->items[i].first)
+					return false;
 				if (match_from(pattern, e + 1, tokens, i, shell, ret_end))
 					return true;
 				if (i >= tokens->count || !in_gap(&tokens->items[i], shell))

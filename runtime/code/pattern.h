@@ -2,7 +2,7 @@
  * pattern: a short sequence of tokens, written as a text. Used to guess a language and to find what is dangerous.
  *
  * Elements stand between blanks:
- *   word|other     a word or number of one of these spellings; `*` stands for any bytes of it ("-*", "mysql_*")
+ *   word|other     a word or number of one of these spellings; `*` stands for any bytes of it ("-*", "mysql_*"), `\*` for itself
  *   ( ) => ::      a symbol, as the lexer reads it: whatever holds no letter and no digit
  *   "w|a"          a string whose text is one of these; "*" stands for any, a part with `*` as above
  *   %w  %s  %n     any word, any string, any number

@@ -37,7 +37,8 @@
 #define OOM_SETTLE_US  1000000
 #define KILL_WAIT_US   10000000
 #define PIPE_MOST      (1 << 20) /* fs.pipe-max-size, which a jail cannot exceed */
-#define WATCH_AFTER_US 20000     /* what ends sooner is judged by its counters alone */
+#define PAGE_LEAST     4096
+#define WATCH_AFTER_US 20000 /* what ends sooner is judged by its counters alone */
 
 static const char *const cause_names[] = {
 	[JAIL_CAUSE_EXIT] = "exit",           [JAIL_CAUSE_SIGNAL] = "signal",
@@ -506,6 +507,8 @@ static void drive(struct loop *loop)
 /* What the pipes still hold. A descriptor that left the jail over a workspace's socket could keep one open: no waiting. */
 static void drain(struct loop *loop)
 {
+	size_t reads;
+
 	while (loop->run->control[0] >= 0 && !loop->ended) {
 		struct pollfd fd = { .fd = loop->run->control[0], .events = POLLIN };
 
@@ -515,9 +518,12 @@ static void drain(struct loop *loop)
 	}
 	for (int stream = 0; stream < JAIL_STREAMS; stream++) {
 		pass_rest(loop, stream);
-		/* A pipe holds no more; who got hold of an end outside could go on for ever. */
-		for (size_t chunks = 0; chunks < PIPE_MOST / CHUNK && read_output(loop, stream); chunks++)
+		/* A pipe holds no more: a page for each read, if the program made it one of packets. Who got hold of an end
+		 * outside could go on for ever; what is then left is not passed off as the end. */
+		for (reads = 0; reads <= PIPE_MOST / PAGE_LEAST && read_output(loop, stream); reads++)
 			pass_rest(loop, stream);
+		if (reads > PIPE_MOST / PAGE_LEAST)
+			loop->outcome->output[stream].truncated = true;
 	}
 }
 

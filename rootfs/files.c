@@ -60,25 +60,37 @@ static int give(int fd, uid_t uid, gid_t gid)
 	return uid == (uid_t)-1 ? 0 : fchownat(fd, "", uid, gid, AT_EMPTY_PATH);
 }
 
+/*
+ * `exact`: with mode 0755 whatever the umask is, because somebody else is to read it. Only where nobody else may write: the
+ * mode is changed by name, and who may write could have put a link in its place.
+ */
+static int make_directory(int at_fd, const char *name, bool exact, uid_t uid, gid_t gid)
+{
+	const bool made = mkdirat(at_fd, name, 0755) == 0;
+	owned_fd int fd = -1;
+
+	if (made && exact && fchmodat(at_fd, name, 0755, 0) < 0)
+		return -1;
+	fd = path_try(at_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0, NO_LINKS);
+	if (fd < 0 || (made && give(fd, uid, gid) < 0))
+		return -1;
+	return fd_take(&fd);
+}
+
 /* The directory of `path` below dir_fd, made where it is missing: an owned descriptor, or -1 with errno. */
-static int open_parent(int dir_fd, char *path, uid_t uid, gid_t gid)
+static int open_parent(int dir_fd, char *path, bool exact, uid_t uid, gid_t gid)
 {
 	owned_fd int at_fd = path_try(dir_fd, ".", O_PATH | O_DIRECTORY, 0, NO_LINKS);
 	char *slash;
 
 	for (; at_fd >= 0 && (slash = strchr(path, '/')) != NULL; path = slash + 1) {
-		bool made;
 		int next_fd;
 
 		*slash = '\0';
-		/* Whatever the umask is: the jail's user is somebody else. */
-		made = mkdirat(at_fd, path, 0700) == 0 && fchmodat(at_fd, path, 0755, 0) == 0;
-		next_fd = path_try(at_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0, NO_LINKS);
+		next_fd = make_directory(at_fd, path, exact, uid, gid);
 		*slash = '/';
 		fd_done(&at_fd);
 		at_fd = next_fd;
-		if (made && at_fd >= 0 && give(at_fd, uid, gid) < 0)
-			return -1;
 	}
 	return fd_take(&at_fd);
 }
@@ -99,9 +111,9 @@ static int write_all(int fd, const char *bytes, size_t len)
 }
 
 /* A new file; -1 with errno. */
-static int create(int dir_fd, char *path, mode_t mode, uid_t uid, gid_t gid)
+static int create(int dir_fd, char *path, mode_t mode, bool exact, uid_t uid, gid_t gid)
 {
-	owned_fd int parent_fd = open_parent(dir_fd, path, uid, gid);
+	owned_fd int parent_fd = open_parent(dir_fd, path, exact, uid, gid);
 	const char *slash = strrchr(path, '/');
 	owned_fd int fd = -1;
 
@@ -139,9 +151,9 @@ static int put(int dir_fd, const struct rootfs_file *file, uid_t uid, gid_t gid,
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
 	plain(file->path, path);
 	if (!file->bytes)
-		fd = open_parent(dir_fd, strcat(path, "/"), uid, gid);
+		fd = open_parent(dir_fd, strcat(path, "/"), true, uid, gid);
 	else
-		fd = create(dir_fd, path, file->mode ? file->mode & 0777 : 0644, uid, gid);
+		fd = create(dir_fd, path, file->mode ? file->mode & 0777 : 0644, true, uid, gid);
 	if (fd < 0 || (file->bytes && write_all(fd, file->bytes, file->len) < 0))
 		error = errno;
 	free(path);
@@ -345,6 +357,16 @@ static int copy(int from_fd, int to_fd, uint64_t size)
 	return at >= size ? 0 : -1;
 }
 
+/* Half a file is none: it is taken away again. */
+static void unsave(int save_fd, char *path)
+{
+	owned_fd int parent_fd = open_parent(save_fd, path, false, (uid_t)-1, (gid_t)-1);
+	const char *slash = strrchr(path, '/');
+
+	if (parent_fd >= 0)
+		unlinkat(parent_fd, slash ? slash + 1 : path, 0);
+}
+
 static const char *save(const struct rootfs_collect *what, struct rootfs_item *item, int fd)
 {
 	char *path = strdup(item->path);
@@ -353,13 +375,15 @@ static const char *save(const struct rootfs_collect *what, struct rootfs_item *i
 
 	if (!path)
 		return "there is no memory for it";
-	to_fd = create(what->save_fd, path, 0644 | (item->mode & 0111), (uid_t)-1, (gid_t)-1);
-	if (to_fd < 0)
+	to_fd = create(what->save_fd, path, 0644 | (item->mode & 0111), what->whole, (uid_t)-1, (gid_t)-1);
+	if (to_fd < 0) {
 		why = errno == EEXIST ? "a file of that name is there already" : "it cannot be saved";
-	else if (copy(fd, to_fd, item->size) < 0)
-		why = "it could be saved only in part";
-	else
+	} else if (copy(fd, to_fd, item->size) < 0) {
+		why = errno == ENOSPC ? "there is no space to save it" : "it could not be saved to its end";
+		unsave(what->save_fd, path);
+	} else {
 		item->taken = ROOTFS_TAKEN_SAVED;
+	}
 	free(path);
 	return why;
 }

@@ -205,3 +205,40 @@ Test(streams, supervisor_memory_is_bounded, .timeout = 180)
 	waitpid(pid, &status, 0);
 	cr_expect_eq(status, 0);
 }
+
+/* While it is here, nothing is read. */
+static int dawdle(void *context, enum jail_stream stream, const char *bytes, size_t len)
+{
+	bool *dawdled = context;
+
+	if (!*dawdled)
+		usleep(300000 * jailed_slow());
+	*dawdled = true;
+	return 0;
+}
+
+/* Each read of such a pipe returns one packet, however small. */
+Test(streams, packets_are_all_read, .timeout = 120)
+{
+	static const char script[] =
+	    "import fcntl, os, sys\n"
+	    "fcntl.fcntl(1, 1031, 1 << 20)\n" /* F_SETPIPE_SZ */
+	    "fcntl.fcntl(1, fcntl.F_SETFL, os.O_DIRECT | os.O_WRONLY | os.O_NONBLOCK)\n"
+	    "n = 0\n"
+	    "try:\n"
+	    "  while n < 100000: n += os.write(1, b'x')\n"
+	    "except BlockingIOError: pass\n"
+	    "sys.exit(n % 251)\n";
+	struct jailed *j = jailed_new();
+	bool dawdled = false;
+
+	j->command.on_output = dawdle;
+	j->command.context = &dawdled;
+	jailed_python(j, script);
+	cr_expect(j->outcome.output[JAIL_STDOUT].total >= 256u, "%llu bytes",
+		  (unsigned long long)j->outcome.output[JAIL_STDOUT].total);
+	cr_expect_eq((int)(j->outcome.output[JAIL_STDOUT].total % 251), j->outcome.exit_code,
+		     "%llu bytes, exit %d", (unsigned long long)j->outcome.output[JAIL_STDOUT].total,
+		     j->outcome.exit_code);
+	jailed_free(j);
+}

@@ -2,8 +2,9 @@
  * diagnostics_json: rustc's lines and gcc's arrays.
  *
  * The reader of JSON is strict; the text is made of what an untrusted source holds. An object that is refused is therefore read
- * once more with what a strict reader does not take replaced: bytes that are no UTF-8, \u0000, and rustc's `expansion`, the
- * chain of macros behind a span, which nests as deep as macros do and is not needed here.
+ * once more with what a strict reader does not take replaced: bytes that are no UTF-8, bare control characters in strings,
+ * which gcc copies out of the source, \u0000, and rustc's `expansion`, the chain of macros behind a span, which nests as deep
+ * as macros do and is not needed here.
  *
  * gcc 12 prints an array for each compilation on one line, later versions over many. An array is read object by object, so that
  * one that is cut off at its end loses only its last. An object without an end is searched for once: from then on objects end with
@@ -74,6 +75,7 @@ static size_t repair(const char *text, size_t len, char *to)
 	static const char null_member[] = "\"expansion\":null";
 	size_t used = 0;
 	bool balanced = true; /* as long as it is, an object's end is looked for once only */
+	bool in_string = false;
 
 	for (size_t at = 0; at < len;) {
 		size_t length = diagnostics_character(text + at, len - at);
@@ -91,11 +93,12 @@ static size_t repair(const char *text, size_t len, char *to)
 		} else if (text[at] == '\\' && at + 1 < len &&
 			   diagnostics_character(text + at + 1, len - at - 1) == 1) {
 			size = length = 2;
-		} else if (length == 0) {
+		} else if (length == 0 || (in_string && (unsigned char)text[at] < ' ')) {
 			piece = "\xef\xbf\xbd";
 			size = 3;
 			length = 1;
 		}
+		in_string ^= text[at] == '"' && length == 1;
 		memcpy(to + used, piece, size);
 		used += size;
 		at += length;
@@ -156,6 +159,17 @@ static char *keep_text(struct diagnostics *list, const char *text, size_t max)
 
 /* ---- rustc ---- */
 
+/* As much of it as there is room for. */
+static bool append(char *to, size_t room, size_t *used, const char *text)
+{
+	const size_t length = strlen(text);
+	const size_t kept = length < room - *used ? length : room - *used;
+
+	memcpy(to + *used, text, kept);
+	*used += kept;
+	return kept == length;
+}
+
 /* The lines of a span, as one text. */
 static char *join_lines(struct diagnostics *list, const struct json_value *span)
 {
@@ -165,19 +179,9 @@ static char *join_lines(struct diagnostics *list, const struct json_value *span)
 
 	for (const struct json_value *line = first; line; line = line->next) {
 		const char *source = text_of(line, "text");
-		size_t length = source ? strlen(source) : 0;
 
-		if (source && length >= sizeof(text) - used) { /* the rest is not kept */
-			memcpy(text + used, source, sizeof(text) - used);
-			used = sizeof(text);
-			list->cut = true;
-			break;
-		}
-		if (length > 0)
-			memcpy(text + used, source, length);
-		used += length;
-		if (line->next)
-			text[used++] = '\n';
+		list->cut |= !append(text, sizeof(text), &used, source ? source : "") ||
+			     (line->next && !append(text, sizeof(text), &used, "\n"));
 	}
 	while (used == sizeof(text) && ((unsigned char)text[used - 1] & 0xc0) == 0x80)
 		used--; /* not half of a character */
@@ -344,35 +348,43 @@ static size_t read_array(const char *text, size_t limit, size_t at, struct diagn
 	return begin;
 }
 
+static size_t find_line_end(const char *text, size_t len, size_t at)
+{
+	const char *newline = memchr(text + at, '\n', len - at);
+
+	return newline ? (size_t)(newline - text) : len;
+}
+
 void diagnostics_parse_gcc(const char *text, size_t len, struct diagnostics *list)
 {
 	bool over_lines = true, ended = true;
 	size_t plain = 0; /* where the plain text before the next array begins */
+	size_t line_end = 0;
 
 	for (size_t at = 0, end; at < len; at = end + 1) {
-		const char *newline = memchr(text + at, '\n', len - at);
 		size_t begin, behind;
 
-		end = newline ? (size_t)(newline - text) : len;
+		/* Once a line, however many arrays it has. */
+		if (at == 0 || at > line_end)
+			line_end = find_line_end(text, len, at);
+		end = line_end;
 		begin = skip_blanks(text, end, at);
 		if (begin >= end || text[begin] != '[')
 			continue;
 		diagnostics_parse_plain(text + plain, at - plain, list);
 		plain = at;
 		behind = read_array(text, over_lines ? len : end, begin, list, &ended);
-		if (behind == begin) {
+		if (behind == begin)
 			continue;
-		}
 		over_lines = over_lines && ended;
 		plain = behind;
 		while (ended && plain < len && text[plain] == ' ')
 			plain++;
 		/* What follows on the line of the bracket is read as the next line; an array without an end is passed over
 		 * with its line. */
-		newline = memchr(text + behind, '\n', len - behind);
-		end = ended && behind > 0 ? behind - 1 : newline ? (size_t)(newline - text) : len;
+		end = ended ? plain - 1 : find_line_end(text, len, behind);
 		if (!ended)
-			plain = end < len ? end : len;
+			plain = end;
 	}
 	if (plain < len)
 		diagnostics_parse_plain(text + plain, len - plain, list);

@@ -266,6 +266,48 @@ Test(diagnostics, a_bad_line_loses_only_itself, .timeout = 20)
 	diagnostics_done(&list);
 }
 
+Test(diagnostics, arrays_on_one_line, .timeout = 20)
+{
+	static const struct {
+		const char *text;
+		size_t count;
+	} rows[] = {
+		{ "[] []", 0 },
+		{ "[]  [] []\n", 0 },
+		{ "[] [{\"kind\": \"error\", \"message\": \"m\"}] []", 1 },
+		{ "main.c:1: error: a\n[]  [x\nmain.c:2: error: b\n", 2 },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct diagnostics list = parse(DIAGNOSTICS_GCC, rows[i].text);
+
+		cr_expect(list.count == rows[i].count, "%s: %zu", rows[i].text, list.count);
+		diagnostics_done(&list);
+	}
+}
+
+/* A line without text takes room as well: that of its end. */
+Test(diagnostics, lines_fill_the_text, .timeout = 20)
+{
+	struct diagnostics list = parse_sample(DIAGNOSTICS_RUSTC, "rustc-long-lines");
+
+	cr_assert(list.count == 1 && list.items[0].span_count == 1 && list.items[0].spans[0].text);
+	cr_expect(list.cut);
+	cr_expect(strlen(list.items[0].spans[0].text) == 4096, "%zu", strlen(list.items[0].spans[0].text));
+	diagnostics_done(&list);
+}
+
+Test(diagnostics, bare_control_characters_hide_nothing, .timeout = 20)
+{
+	struct diagnostics list = parse_sample(DIAGNOSTICS_GCC, "gcc-control");
+
+	cr_expect(list.unreadable == 0, "%zu", list.unreadable);
+	cr_assert(list.count == 2, "%zu", list.count);
+	cr_expect_str_eq(list.items[0].message, "#warning \"\xef\xbf\xbd[31m\"");
+	cr_expect(list.items[1].level == DIAGNOSTIC_ERROR);
+	diagnostics_done(&list);
+}
+
 Test(diagnostics, noise_is_skipped, .timeout = 20)
 {
 	static const enum diagnostics_format formats[] = { DIAGNOSTICS_GCC, DIAGNOSTICS_PLAIN };

@@ -123,6 +123,7 @@ void result_code_free(struct result_code *code)
 		free(code->stages[i].receipt);
 	free(code->language);
 	free(code->diagnostics);
+	free(code->scan);
 	free(code->output);
 	free(code->saved_to);
 	free(code);
@@ -245,6 +246,10 @@ static void write_code(struct json_writer *w, const struct result_code *code)
 	json_number(w, code->diagnostics ? code->diagnostics : "[]");
 	if (code->diagnostics_dropped)
 		json_key_uint(w, "diagnosticsDropped", code->diagnostics_dropped);
+	if (code->scan) {
+		json_key(w, "scan");
+		json_number(w, code->scan);
+	}
 	json_key(w, "output");
 	if (code->output)
 		json_number(w, code->output);

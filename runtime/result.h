@@ -37,6 +37,7 @@ struct result_code {
 	bool build_failed; /* the last stage is not the code's own run, and did not succeed */
 	char *diagnostics; /* JSON array; NULL: no stage of a compiler ran */
 	size_t diagnostics_dropped;
+	char *scan;             /* advice, JSON; NULL: none was asked for */
 	char *output;           /* structured output, JSON; NULL: none */
 	char output_fault[200]; /* "" or why there is none although something was written */
 	char *saved_to;         /* directory of the files that were saved, as the caller named it; or NULL */

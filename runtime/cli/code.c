@@ -65,7 +65,11 @@ static struct warder_code code_of(const struct session *session)
 		.file_count = session->file_count,
 		.flags = (request->code.check ? WARDER_CODE_CHECK_ONLY : 0u) |
 			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u) |
-			 (request->code.function ? WARDER_CODE_FUNCTION : 0u),
+			 (request->code.function ? WARDER_CODE_FUNCTION : 0u) |
+			 (request->code.scan ? WARDER_CODE_SCAN : 0u) |
+			 (request->code.scan_deny ? WARDER_CODE_SCAN_DENY : 0u),
+		.scan_rules = request->code.rules,
+		.scan_audit = request->code.audit,
 		.cache = request->code.cache,
 		.languages = request->code.languages,
 		.on_stage = on_stage,

@@ -25,6 +25,7 @@ const struct command *command_at(size_t i);
 
 int run_command(struct request *request, char **argv);
 int code_command(struct request *request, char **argv);
+int scan_command(struct request *request, char **argv);
 int languages_command(struct request *request, char **argv);
 int tool_command(struct request *request, char **argv);
 int explain_command(struct request *request, char **argv);

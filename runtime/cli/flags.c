@@ -105,6 +105,7 @@ static int choose_text(struct request *request, const struct flag *flag, const c
 		{ "--input", &code->input },           { "--stdin", &code->standard_input },
 		{ "--artifacts", &code->artifacts },   { "--cache", &code->cache },
 		{ "--scopes", &request->tool.scopes }, { "--stats", &request->tool.stats },
+		{ "--rules", &code->rules },           { "--audit", &code->audit },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -142,6 +143,8 @@ static int choose_switch(struct request *request, const struct flag *flag, const
 			 struct warder_error *err)
 {
 	request->code.check |= strcmp(flag->name, "--check") == 0;
+	request->code.scan |= strcmp(flag->name, "--scan") == 0;
+	request->code.scan_deny |= strcmp(flag->name, "--scan-deny") == 0;
 	request->code.no_cache |= strcmp(flag->name, "--no-cache") == 0;
 	request->code.function |= strcmp(flag->name, "--function") == 0;
 	request->code.last_line |= strcmp(flag->name, "--last-line") == 0;
@@ -416,7 +419,7 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 #define USES_TEXT   (FLAG_BLOCKS | FLAG_FORMAT)
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
-	 FLAG_COMPLETION | FLAG_TOOL | USES_TEXT)
+	 FLAG_COMPLETION | FLAG_TOOL | FLAG_SCAN | USES_TEXT)
 
 static const struct flag flags[] = {
 	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)", choose_base },
@@ -456,8 +459,8 @@ static const struct flag flags[] = {
 	  choose_ceiling },
 	{ USES_POLICY, "--cgroup-parent", "DIR", NULL,
 	  "cgroup below which jails go (default: $WARDER_CGROUP_PARENT)", choose_cgroup_parent },
-	{ FLAG_CODE, "--language", "NAME", NULL, "the code's language; without it, what is certain",
-	  choose_text },
+	{ FLAG_CODE | FLAG_SCAN, "--language", "NAME", NULL,
+	  "the code's language; without it, what is certain", choose_text },
 	{ FLAG_CODE, "--stdin", "FILE", NULL, "the code's standard input (default: Warder's own)",
 	  choose_text },
 	{ FLAG_CODE, "--input", "JSON", NULL,
@@ -470,6 +473,14 @@ static const struct flag flags[] = {
 	  "files to take (repeatable; default: new and changed ones)", choose_more },
 	{ FLAG_CODE, "--artifacts", "DIR", NULL, "where files go that are too large for the result",
 	  choose_text },
+	{ FLAG_CODE, "--scan", NULL, NULL, "look for what is dangerous: advice in the result, no protection",
+	  choose_switch },
+	{ FLAG_CODE, "--scan-deny", NULL, NULL, "the same, and refuse what it advises against",
+	  choose_switch },
+	{ FLAG_CODE | FLAG_SCAN, "--rules", "FILE", NULL, "the scan's lists of domains, commands and paths",
+	  choose_text },
+	{ FLAG_CODE | FLAG_SCAN, "--audit", "FILE", NULL,
+	  "append each decision of the scan there, a line each", choose_text },
 	{ FLAG_CODE, "--check", NULL, NULL, "check the code, or build it, and do not run it", choose_switch },
 	{ FLAG_CODE, "--function", NULL, NULL, "rust: the code is fn run(input: Value) -> Value",
 	  choose_switch },
@@ -504,8 +515,8 @@ static const struct flag flags[] = {
 	{ FLAG_FORMAT, "--as", "FORM", NULL, "block (default), inline, or text for a model", choose_as },
 	{ USES_TEXT, "--extract", NULL, NULL, "print the code of all blocks; what stands between delimiters",
 	  choose_extract },
-	{ USES_POLICY | USES_TEXT, "--json", NULL, NULL, "one JSON object on standard output instead",
-	  choose_json },
+	{ USES_POLICY | USES_TEXT | FLAG_SCAN, "--json", NULL, NULL,
+	  "one JSON object on standard output instead", choose_json },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what dead supervisors left", choose_clean },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,
 	  "try hostile code under the policy that the other flags make (default: strict)", choose_attack },

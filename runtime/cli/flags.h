@@ -24,6 +24,7 @@ enum flag_command {
 	FLAG_COMPLETION = 16,
 	FLAG_CODE = 64,
 	FLAG_LANGUAGES = 128,
+	FLAG_SCAN = 8192,
 	FLAG_SHAPES = 32, /* no command: the flag has a part in what policy is made */
 	FLAG_BLOCKS = 256,
 	FLAG_FORMAT = 512,
@@ -41,9 +42,10 @@ struct request_list {
 
 /* What `warder code` is asked besides its policy. */
 struct request_code {
+	const char *rules, *audit;
 	const char *language, *languages, *input, *standard_input, *artifacts, *cache;
 	struct request_list files, collect;
-	bool check, no_cache, last_line, function;
+	bool check, no_cache, last_line, function, scan, scan_deny;
 };
 
 /* What the commands about text are asked for; points into the arguments. */

@@ -38,6 +38,10 @@ static const struct command commands[] = {
 	  "The policy that the flags make is what a request gets, and the most that it may ask for.\n"
 	  "Exit status: 0 when every request has its result, whatever it is; 125 when Warder cannot work.\n",
 	  "echo '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}' | warder tool", tool_command },
+	{ "scan", FLAG_SCAN, "scan [FLAG...] FILE|-", "advice on a piece of code: what in it is dangerous",
+	  "It is advice: nothing is enforced by it, and who wants to hide something from it can.\n"
+	  "Exit status: 0 allow, 1 review or deny, 125 refused or failed.\n",
+	  "echo 'print(1)' | warder scan --language python -", scan_command },
 	{ "languages", FLAG_LANGUAGES, "languages [FLAG...]", "which languages the jail's view has", NULL,
 	  "warder languages --json", languages_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]", "what enforces each field on this host",

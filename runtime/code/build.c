@@ -32,6 +32,7 @@
 #include "runtime/code/code.h"
 #include "runtime/code/detect.h"
 #include "runtime/code/java_source.h"
+#include "runtime/code/advice.h"
 #include "runtime/code/program.h"
 #include "runtime/code/rust_source.h"
 #include "runtime/code/wasm.h"
@@ -225,6 +226,14 @@ static int check_source(struct building *b)
 		return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "source",
 				 "the module exports no function _start: it is no program for WASI");
 	return 0;
+}
+
+static int advise(struct building *b)
+{
+	if (!(b->code->flags & (WARDER_CODE_SCAN | WARDER_CODE_SCAN_DENY)))
+		return 0;
+	return advice_take(b->code, b->program->language->name, &b->program->policy, &b->program->scan,
+			   b->err);
 }
 
 static int take_files(struct building *b)
@@ -711,7 +720,8 @@ static int build_program(struct building *b, const struct policy *asked)
 	struct warder_program *program = b->program;
 	const struct language *language;
 
-	if (load_languages(b) != 0 || find_language(b) != 0 || check_source(b) != 0 || take_files(b) != 0)
+	if (load_languages(b) != 0 || find_language(b) != 0 || check_source(b) != 0 || advise(b) != 0 ||
+	    take_files(b) != 0)
 		return -1;
 	language = program->language;
 	program->in_box = true; /* in the build */

@@ -7,6 +7,7 @@
 #ifndef WARDER_RUNTIME_CODE_CODE_H
 #define WARDER_RUNTIME_CODE_CODE_H
 
+#include "runtime/code/advice.h"
 #include "runtime/code/languages.h"
 #include "runtime/warder.h"
 

@@ -156,6 +156,7 @@ struct result_code *program_report(const struct warder_program *program)
 	code->found_by = program->found_by;
 	code->diagnostics = program->diagnostics ? strdup(program->diagnostics) : NULL;
 	code->diagnostics_dropped = program->found.dropped;
+	code->scan = program->scan ? strdup(program->scan) : NULL;
 	code->build_failed = program->failed;
 	for (size_t i = 0; i < program->stage_count; i++) {
 		const struct result_stage *stage = &program->stages[i];
@@ -169,7 +170,7 @@ struct result_code *program_report(const struct warder_program *program)
 			break;
 	}
 	if (code->language && (code->diagnostics || !program->diagnostics) &&
-	    code->stage_count == program->stage_count)
+	    (code->scan || !program->scan) && code->stage_count == program->stage_count)
 		return code;
 	result_code_free(code);
 	return NULL;
@@ -204,6 +205,7 @@ void warder_program_free(struct warder_program *program)
 		free(program->stages[i].receipt);
 	free(program->diagnostics);
 	diagnostics_done(&program->found);
+	free(program->scan);
 	warder_result_free(program->built);
 	policy_done(&program->policy);
 	free_files(program);

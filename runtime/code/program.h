@@ -45,6 +45,7 @@ struct warder_program {
 	struct warder_template *tmpl; /* NULL: it cannot be run */
 	struct result_stage stages[RESULT_STAGES_MAX];
 	size_t stage_count;
+	char *scan;                  /* advice on the source, JSON; NULL: none was asked for */
 	struct diagnostics found;    /* by the compilers */
 	char *diagnostics;           /* the same as JSON; or of the cached build */
 	struct warder_result *built; /* of the last stage of the build; until it is taken */

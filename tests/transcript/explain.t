@@ -178,7 +178,7 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
-! warder: unknown command nonsense; known: "run", "code", "tool", "languages", "explain", "policy", "doctor", "blocks", "format", "completion"
+! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "languages", "explain", "policy", "doctor", "blocks", "format", "completion"
 ? 125
 
 = a program's own --help is the program's

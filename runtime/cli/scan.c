@@ -1,0 +1,93 @@
+/*
+ * scan: advice on a source, without running it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/term.h"
+#include "runtime/code/code.h"
+#include "runtime/file.h"
+
+#define SOURCE_MOST          ((size_t)16 << 20)
+#define EXIT_ADVISED_AGAINST 1
+
+static const char *text_of(const struct json_value *object, const char *key)
+{
+	const struct json_value *value = json_member(object, key);
+
+	return value && value->type == JSON_STRING ? value->string : "";
+}
+
+/* "line 3: high: shell.rm-root: why" */
+static void show_finding(const struct json_value *finding)
+{
+	const struct json_value *line = json_member(finding, "line");
+
+	printf("line %s: %s: %s: %s\n", line && line->type == JSON_NUMBER ? line->string : "-",
+	       text_of(finding, "severity"), text_of(finding, "rule"), text_of(finding, "reason"));
+}
+
+static int show(const struct request *request, const char *json, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = 16 << 20 };
+	const struct json_value *findings;
+	struct json_value *report = NULL;
+	int status;
+
+	if (json_parse(json, strlen(json), "advice", &limits, &report, err) != 0)
+		return EXIT_REFUSED;
+	findings = json_member(report, "findings");
+	if (request->json) {
+		printf("%s\n", json);
+	} else {
+		for (const struct json_value *item = findings ? findings->child : NULL; item;
+		     item = item->next)
+			show_finding(item);
+		printf("%s (advice: nothing is enforced by it)\n", text_of(report, "decision"));
+	}
+	status = strcmp(text_of(report, "decision"), "allow") == 0 ? 0 : EXIT_ADVISED_AGAINST;
+	json_free(report);
+	return status;
+}
+
+static int scan(struct request *request, char **ret_json, struct warder_error *err)
+{
+	struct warder_code code = { .size = sizeof(code),
+				    .language = request->code.language,
+				    .scan_rules = request->code.rules,
+				    .scan_audit = request->code.audit };
+	struct languages *languages = NULL;
+	const char *language, *found_by;
+	char *source = NULL;
+	int status = -1;
+
+	if (!request->rest[0] || request->rest[1])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
+				 "which code? warder scan [FLAG...] FILE, or - for standard input");
+	code.file_name = strcmp(request->rest[0], "-") == 0 ? NULL : request->rest[0];
+	if (file_read_most(request->rest[0], SOURCE_MOST, &source, &code.source_len, err) != 0)
+		return -1;
+	code.source = source;
+	if (languages_load(code_languages_path(request->code.languages), &languages, err) == 0 &&
+	    code_language(languages, &code, &language, &found_by, err) == 0)
+		status = advice_take(&code, language, NULL, ret_json, err);
+	languages_free(languages);
+	free(source);
+	return status;
+}
+
+int scan_command(struct request *request, char **argv)
+{
+	struct warder_error err = { 0 };
+	char *json = NULL;
+	int status = EXIT_REFUSED;
+
+	if (scan(request, &json, &err) == 0)
+		status = show(request, json, &err);
+	free(json);
+	return err.code ? command_refuse(request, &err, EXIT_REFUSED) : status;
+}

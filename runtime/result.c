@@ -246,6 +246,8 @@ static void write_code(struct json_writer *w, const struct result_code *code)
 	json_number(w, code->diagnostics ? code->diagnostics : "[]");
 	if (code->diagnostics_dropped)
 		json_key_uint(w, "diagnosticsDropped", code->diagnostics_dropped);
+	if (code->diagnostics_unreadable)
+		json_key_uint(w, "diagnosticsUnreadable", code->diagnostics_unreadable);
 	if (code->scan) {
 		json_key(w, "scan");
 		json_number(w, code->scan);

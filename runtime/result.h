@@ -36,7 +36,7 @@ struct result_code {
 	size_t stage_count;
 	bool build_failed; /* the last stage is not the code's own run, and did not succeed */
 	char *diagnostics; /* JSON array; NULL: no stage of a compiler ran */
-	size_t diagnostics_dropped;
+	size_t diagnostics_dropped, diagnostics_unreadable;
 	char *scan;             /* advice, JSON; NULL: none was asked for */
 	char *output;           /* structured output, JSON; NULL: none */
 	char output_fault[200]; /* "" or why there is none although something was written */

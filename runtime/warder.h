@@ -155,7 +155,7 @@ enum warder_code_flags {
 	WARDER_CODE_NO_CACHE = 2,   /* neither find nor keep what is built */
 	/* Rust: the source has `fn run(input: Value) -> Value` and no main; the input is the call's json, what it returns the result */
 	WARDER_CODE_FUNCTION = 4,
-	WARDER_CODE_SCAN = 8,       /* look for what is dangerous: advice in the result, nothing that protects */
+	WARDER_CODE_SCAN = 8, /* look for what is dangerous: advice in the result, nothing that protects */
 	WARDER_CODE_SCAN_DENY = 16, /* and refuse (REJECTED) what it advises against */
 };
 
@@ -178,7 +178,8 @@ struct warder_code {
 	void (*on_stage)(void *context, const char *stage, struct warder_run *run);
 	void *context;
 	const char *scan_rules; /* document of the scan's lists; NULL: those that are built in */
-	const char *scan_audit; /* file to which each decision of the scan is appended, a JSON object a line; or NULL */
+	const char *
+	    scan_audit; /* file to which each decision of the scan is appended, a JSON object a line; or NULL */
 };
 
 /*

@@ -164,7 +164,7 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 
 /* ---- building ---- */
 
-/* What the compiler said, for people: not in the form that it was asked for, which is for programs. */
+/* What the compiler said, for people: not in the form that it was asked for, which is for programs. Whether it was all. */
 static bool show_diagnostics(const struct warder_result *result)
 {
 	const char *text = result->code ? result->code->diagnostics : NULL;
@@ -179,21 +179,25 @@ static bool show_diagnostics(const struct warder_result *result)
 		const struct json_value *rendered = json_member(item, "rendered");
 
 		if (rendered && rendered->type == JSON_STRING)
-			shown |= fprintf(stderr, "%s\n", rendered->string) > 0;
+			term_write(STDERR_FILENO, rendered->string, strlen(rendered->string));
+		if (rendered && rendered->type == JSON_STRING)
+			shown = file_write_all(STDERR_FILENO, "\n", 1) == 0;
 	}
 	json_free(list);
-	return shown;
+	return shown && !result->code->diagnostics_unreadable;
 }
 
 static void show_build(const struct warder_result *result)
 {
-	if (show_diagnostics(result) || strcmp(warder_result_status(result), "success") == 0)
+	const bool unreadable = result->code && result->code->diagnostics_unreadable;
+
+	if (show_diagnostics(result) || (!unreadable && strcmp(warder_result_status(result), "success") == 0))
 		return;
 	for (int stream = WARDER_STDOUT; stream <= WARDER_STDERR; stream++) {
 		size_t len;
 		const char *text = warder_result_output(result, (enum warder_stream)stream, &len, NULL);
 
-		file_write_all(STDERR_FILENO, text, len);
+		term_write(STDERR_FILENO, text, len);
 	}
 }
 

@@ -269,8 +269,10 @@ static void print_text(const struct policy *policy, const struct preparation *pr
 	if (!refused) {
 		term_print(TERM_GOOD, 0, "It would run.");
 	} else {
+		struct warder_error shown = *refused;
+
 		term_print(TERM_BAD, 0, "It would be refused: ");
-		printf("%s", refused->text);
+		printf("%s", term_clean(shown.text));
 	}
 	putchar('\n');
 }

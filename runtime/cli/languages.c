@@ -29,18 +29,19 @@ static void look_up(const struct languages *languages, const struct policy *poli
 		row->language = found;
 }
 
-static void print_row(const struct row *row)
+static void print_row(struct row *row)
 {
-	const char *program =
+	char *program =
 	    row->programs[LANGUAGE_BUILD] ? row->programs[LANGUAGE_BUILD] : row->programs[LANGUAGE_RUN];
 
 	term_print(TERM_TITLE, 12, row->language->name);
 	if (row->available)
-		printf(" %-24s %s\n", program ? program : "",
+		printf(" %-24s %s\n", program ? term_clean(program) : "",
 		       row->allowed ? "" : "not allowed by the policy");
 	else
-		printf(" not available: %s\n",
-		       strchr(row->reason.text, ':') ? strchr(row->reason.text, ':') + 2 : row->reason.text);
+		printf(" not available: %s\n", strchr(term_clean(row->reason.text), ':')
+						   ? strchr(row->reason.text, ':') + 2
+						   : row->reason.text);
 }
 
 static void write_aliases(struct json_writer *w, const char *aliases)

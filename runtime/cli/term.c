@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/file.h"
+#include "runtime/text.h"
 
 static const char *const codes[] = {
 	[TERM_PLAIN] = "",       [TERM_TITLE] = "\033[1m", [TERM_GOOD] = "\033[32m",
@@ -21,6 +22,60 @@ static bool has_colour(int fd)
 	const char *term = getenv("TERM");
 
 	return !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0) && isatty(fd);
+}
+
+/* Bytes of the character at `text`; *ret_shown: a terminal shows it, and does nothing else. The controls above U+007F count. */
+static size_t character(const char *text, size_t left, bool *ret_shown)
+{
+	const unsigned char first = (unsigned char)text[0];
+	size_t whole;
+
+	*ret_shown = first >= ' ' && first < 0x7f;
+	for (size_t size = 2; first >= 0x80 && size <= 4 && size <= left; size++) {
+		if (!text_length(text, size, false, &whole))
+			continue;
+		*ret_shown = first != 0xc2 || (unsigned char)text[1] >= 0xa0;
+		return size;
+	}
+	return 1;
+}
+
+void term_write(int fd, const char *text, size_t len)
+{
+	char chunk[4096];
+	size_t used = 0;
+
+	for (size_t at = 0; at < len;) {
+		bool shown;
+		size_t size = character(text + at, len - at, &shown);
+
+		shown |= text[at] == '\n' || text[at] == '\t';
+		if (used + size > sizeof(chunk)) {
+			file_write_all(fd, chunk, used);
+			used = 0;
+		}
+		memcpy(chunk + used, shown ? text + at : "?", shown ? size : 1);
+		used += shown ? size : 1;
+		at += size;
+	}
+	file_write_all(fd, chunk, used);
+}
+
+char *term_clean(char *text)
+{
+	const size_t len = strlen(text);
+	size_t used = 0;
+
+	for (size_t at = 0; at < len;) {
+		bool shown;
+		size_t size = character(text + at, len - at, &shown);
+
+		memmove(text + used, shown ? text + at : "?", shown ? size : 1);
+		used += shown ? size : 1;
+		at += size;
+	}
+	text[used] = '\0';
+	return text;
 }
 
 void term_print(enum term_style style, size_t width, const char *text)
@@ -52,6 +107,7 @@ void term_complain(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line + used, sizeof(line) - used - 1, format, args);
 	va_end(args);
+	term_clean(line + used);
 	used = strlen(line);
 	line[used++] = '\n';
 	file_write_all(STDERR_FILENO, line, used);

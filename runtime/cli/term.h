@@ -1,5 +1,8 @@
 /*
  * term: text for people: colours on a terminal, plain in a pipe or with NO_COLOR (no-color.org). Private to cli/.
+ *
+ * Much of that text comes from code, documents and arguments that nobody trusts. What a terminal would obey instead of showing it
+ * (control characters, and bytes that are no UTF-8) is a question mark in everything that is printed here.
  */
 #ifndef WARDER_RUNTIME_CLI_TERM_H
 #define WARDER_RUNTIME_CLI_TERM_H
@@ -12,6 +15,10 @@ enum term_style { TERM_PLAIN, TERM_TITLE, TERM_GOOD, TERM_BAD, TERM_WARN, TERM_D
 
 /* Print `text` to standard output in a style, padded with spaces to `width` bytes (0: not). */
 void term_print(enum term_style style, size_t width, const char *text);
+/* Write `len` bytes, with their newlines and tabs, to a descriptor; no stdio. */
+void term_write(int fd, const char *text, size_t len);
+/* Make a line of text harmless where it stands; returns it. */
+char *term_clean(char *text);
 /* A heading on a line of its own. */
 void term_title(const char *text);
 /* "warder: text" as one line on standard error. */

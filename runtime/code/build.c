@@ -442,7 +442,8 @@ static int write_diagnostics(struct building *b)
 	return program->diagnostics ? 0 : no_memory(b);
 }
 
-/* tsc tells on its standard output what the others tell on standard error. A check and a build say the same: the last stands. */
+/* Standard output is read only where the compiler tells on it: what an assembler prints there is the source's choice. A check
+ * and a build say the same: the last stands. */
 static int read_diagnostics(struct building *b)
 {
 	struct warder_program *program = b->program;
@@ -452,6 +453,8 @@ static int read_diagnostics(struct building *b)
 	diagnostics_done(&program->found);
 	memset(&program->found, 0, sizeof(program->found));
 	for (int stream = JAIL_STDERR; stream >= JAIL_STDOUT; stream--) {
+		if (stream == JAIL_STDOUT && !program->language->tells_on_stdout)
+			continue;
 		if (output[stream].len &&
 		    diagnostics_parse(program->language->diagnostics, output[stream].bytes,
 				      output[stream].len, &program->found, b->err) != 0)

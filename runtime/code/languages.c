@@ -45,6 +45,7 @@ static const struct language table[] = {
 	{ .name = "typescript",
 	  .aliases = "ts",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .tells_on_stdout = true,
 	  .file = "main.ts",
 	  .stages = { [LANGUAGE_BUILD] =
 			  ARGV("tsc", "--target", "es2021", "--lib", "es2021,dom", "--module", "commonjs",

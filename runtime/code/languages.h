@@ -37,8 +37,9 @@ struct language {
 	const char *const
 	    *stages[LANGUAGE_STAGES]; /* argv, NULL-terminated; NULL: no such stage. run is always there. */
 	bool check_first;             /* the check belongs to every run, not only to those that ask for it */
-	enum diagnostics_format diagnostics;  /* how check and build tell what they found */
-	const char *const *environment;       /* "NAME=value" of every stage; NULL: none */
+	enum diagnostics_format diagnostics; /* how check and build tell what they found, on standard error */
+	bool tells_on_stdout;                /* and on standard output */
+	const char *const *environment;      /* "NAME=value" of every stage; NULL: none */
 	const char *const *build_environment; /* of check and build alone; NULL: none */
 	const char *const *defaults; /* policy path, value, ...: over the default preset; NULL: none */
 	const char *const *support;  /* file name, text, ...; NULL: none */

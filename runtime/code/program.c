@@ -156,6 +156,7 @@ struct result_code *program_report(const struct warder_program *program)
 	code->found_by = program->found_by;
 	code->diagnostics = program->diagnostics ? strdup(program->diagnostics) : NULL;
 	code->diagnostics_dropped = program->found.dropped;
+	code->diagnostics_unreadable = program->found.unreadable;
 	code->scan = program->scan ? strdup(program->scan) : NULL;
 	code->build_failed = program->failed;
 	for (size_t i = 0; i < program->stage_count; i++) {

@@ -490,7 +490,8 @@ static int find_diagnostics(struct building *b)
 	if (asprintf(&path, "/proc/self/fd/%d/" DIAGNOSTICS_FILE, b->program->entry.fd) < 0)
 		return no_memory(b);
 	if (file_read_most(path, DIAGNOSTICS_KEPT, &text, &len, &ignored) == 0 &&
-	    json_parse(text, len, DIAGNOSTICS_FILE, &limits, &value, &ignored) == 0 && value->type == JSON_ARRAY) {
+	    json_parse(text, len, DIAGNOSTICS_FILE, &limits, &value, &ignored) == 0 &&
+	    value->type == JSON_ARRAY) {
 		b->program->diagnostics = text;
 		text = NULL;
 	}

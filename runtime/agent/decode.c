@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "policy/policy.h"
@@ -171,6 +172,25 @@ int decode_text(struct decoder *d, const struct json_value *value, const char **
 		return refuse_type(d, value, "a string");
 	*ret = value->string;
 	return 0;
+}
+
+static int read_item(struct decoder *d, const struct json_value *value, void *into)
+{
+	char ***next = into;
+	const char *text = NULL;
+
+	if (decode_text(d, value, &text) != 0)
+		return -1;
+	*(*next)++ = (char *)(uintptr_t)text;
+	return 0;
+}
+
+int decode_texts(struct decoder *d, const struct json_value *value, size_t most, char ***ret_list)
+{
+	char **next = calloc(decode_count(value) + 1, sizeof(char *));
+
+	*ret_list = next;
+	return next ? decode_array(d, value, most, read_item, &next) : decode_no_memory(d);
 }
 
 int decode_bool(struct decoder *d, const struct json_value *value, bool *ret)

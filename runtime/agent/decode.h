@@ -51,6 +51,8 @@ int decode_locate(struct decoder *d, const struct json_value *value);
 
 /* The value as what it must be; -1 with *err. Texts belong to the value. */
 int decode_text(struct decoder *d, const struct json_value *value, const char **ret);
+/* Texts of an array, with NULL behind the last; *ret_list is the caller's to free. */
+int decode_texts(struct decoder *d, const struct json_value *value, size_t most, char ***ret_list);
 int decode_bool(struct decoder *d, const struct json_value *value, bool *ret);
 int decode_number(struct decoder *d, const struct json_value *value, double *ret);
 /* One of the words (NULL at the end); *ret is its index. */

@@ -55,25 +55,9 @@ static int read_input(struct decoder *d, const struct json_value *value, void *i
 	return request->input ? 0 : decode_no_memory(d);
 }
 
-static int read_arg(struct decoder *d, const struct json_value *value, void *into)
-{
-	char ***next = into;
-	const char *text = NULL;
-
-	if (decode_text(d, value, &text) != 0)
-		return -1;
-	*(*next)++ = (char *)(uintptr_t)text;
-	return 0;
-}
-
 static int read_args(struct decoder *d, const struct json_value *value, void *into)
 {
-	struct agent_request *request = into;
-	char **next;
-
-	request->args = calloc(decode_count(value) + 1, sizeof(char *));
-	next = request->args;
-	return next ? decode_array(d, value, REQUEST_MAX_ARGS, read_arg, &next) : decode_no_memory(d);
+	return decode_texts(d, value, REQUEST_MAX_ARGS, &((struct agent_request *)into)->args);
 }
 
 static uint64_t clamp(struct agent_request *request, enum request_clamp which, double value, uint64_t least,
@@ -111,21 +95,13 @@ static int read_memory(struct decoder *d, const struct json_value *value, void *
 	return 0;
 }
 
-static int read_pattern(struct decoder *d, const struct json_value *value, void *into)
-{
-	struct agent_request *request = into;
-
-	return decode_text(d, value, &request->collect[request->collect_count++]);
-}
-
 static int read_collect(struct decoder *d, const struct json_value *value, void *into)
 {
 	struct agent_request *request = into;
 
 	request->has_collect = true;
-	request->collect = calloc(decode_count(value) + 1, sizeof(char *));
-	return request->collect ? decode_array(d, value, REQUEST_MAX_PATTERNS, read_pattern, request)
-				: decode_no_memory(d);
+	request->collect_count = decode_count(value);
+	return decode_texts(d, value, REQUEST_MAX_PATTERNS, &request->collect);
 }
 
 static int read_policy(struct decoder *d, const struct json_value *value, void *into)

@@ -48,8 +48,8 @@ struct agent_request {
 	char **args;                       /* owned list; NULL: none */
 	uint64_t timeout_us;               /* clamped */
 	bool asks_timeout;
-	const char *memory;   /* as written; NULL: the policy's */
-	const char **collect; /* owned list */
+	const char *memory; /* as written; NULL: the policy's */
+	char **collect;     /* owned list */
 	size_t collect_count;
 	bool has_collect;
 	const char *preset; /* name of the policy that is asked for; NULL: none, or: */

@@ -170,7 +170,9 @@ static int call(struct job *job, struct warder_program *program, struct warder_r
 		struct warder_error *err)
 {
 	const struct agent_request *asked = &job->asked;
-	const struct warder_collect collect = { .patterns = asked->collect_count ? asked->collect : NULL,
+	const struct warder_collect collect = { .patterns = asked->collect_count
+								? (const char *const *)asked->collect
+								: NULL,
 						.pattern_count = asked->collect_count };
 	const struct warder_call call = {
 		.size = sizeof(call),

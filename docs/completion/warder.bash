@@ -4,7 +4,7 @@ _warder()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run code tool scan languages explain policy doctor blocks format data completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run code tool scan judge languages explain policy doctor blocks format completion --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -22,13 +22,13 @@ _warder()
 	code) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --language --stdin --input --last-line --file --collect --artifacts --scan --scan-deny --rules --audit --check --function --no-cache --cache --languages --receipt --json --help' ;;
 	tool) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --no-cache --cache --languages --stream --parallel --unordered --scopes --stats --json --help' ;;
 	scan) flags='--language --rules --audit --json --help' ;;
+	judge) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --language --no-cache --cache --languages --parallel --cases --compare --stop --json --help' ;;
 	languages) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --languages --json --help' ;;
 	explain) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --json --help' ;;
 	policy) flags='--help check show' ;;
 	doctor) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --json --clean --attack --help' ;;
 	blocks) flags='--languages --language --delimiters --no-fences --ignore --unclosed --code --extract --json --help' ;;
 	format) flags='--delimiters --as --extract --json --help' ;;
-	data) flags='--pandas --json --help' ;;
 	completion) flags='--help' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$flags" -A file -- "$word")

@@ -164,43 +164,6 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 
 /* ---- building ---- */
 
-/* What the compiler said, for people: not in the form that it was asked for, which is for programs. Whether it was all. */
-static bool show_diagnostics(const struct warder_result *result)
-{
-	const char *text = result->code ? result->code->diagnostics : NULL;
-	const struct json_limits limits = { .max_bytes = 16 << 20 };
-	struct json_value *list = NULL;
-	struct warder_error err;
-	bool shown = false;
-
-	if (!text || json_parse(text, strlen(text), "diagnostics", &limits, &list, &err) != 0)
-		return false;
-	for (const struct json_value *item = list->child; item; item = item->next) {
-		const struct json_value *rendered = json_member(item, "rendered");
-
-		if (rendered && rendered->type == JSON_STRING)
-			term_write(STDERR_FILENO, rendered->string, strlen(rendered->string));
-		if (rendered && rendered->type == JSON_STRING)
-			shown = file_write_all(STDERR_FILENO, "\n", 1) == 0;
-	}
-	json_free(list);
-	return shown && !result->code->diagnostics_unreadable;
-}
-
-static void show_build(const struct warder_result *result)
-{
-	const bool unreadable = result->code && result->code->diagnostics_unreadable;
-
-	if (show_diagnostics(result) || (!unreadable && strcmp(warder_result_status(result), "success") == 0))
-		return;
-	for (int stream = WARDER_STDOUT; stream <= WARDER_STDERR; stream++) {
-		size_t len;
-		const char *text = warder_result_output(result, (enum warder_stream)stream, &len, NULL);
-
-		term_write(STDERR_FILENO, text, len);
-	}
-}
-
 /* The build is all there is: it failed, or nothing else was asked for. What the compiler exits with is its own business. */
 static int finish_build(struct session *session, struct warder_program *program)
 {
@@ -211,7 +174,7 @@ static int finish_build(struct session *session, struct warder_program *program)
 	int status = 0;
 
 	if (result && !request->json)
-		show_build(result);
+		report_build(result);
 	if (refused && !request->json)
 		term_complain("the code does not compile");
 	if (result && (request->json || request->receipt || (failed && !refused)))

@@ -106,6 +106,7 @@ static int choose_text(struct request *request, const struct flag *flag, const c
 		{ "--artifacts", &code->artifacts },   { "--cache", &code->cache },
 		{ "--scopes", &request->tool.scopes }, { "--stats", &request->tool.stats },
 		{ "--rules", &code->rules },           { "--audit", &code->audit },
+		{ "--cases", &request->tool.cases },   { "--compare", &request->tool.compare },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -217,13 +218,6 @@ static int choose_no_fences(struct request *request, const struct flag *flag, co
 	return 0;
 }
 
-static int choose_pandas(struct request *request, const struct flag *flag, const char *value,
-			 struct warder_error *err)
-{
-	request->text.pandas = true;
-	return 0;
-}
-
 static int choose_help(struct request *request, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
@@ -235,6 +229,7 @@ static int choose_tool_switch(struct request *request, const struct flag *flag, 
 			      struct warder_error *err)
 {
 	request->tool.stream |= strcmp(flag->name, "--stream") == 0;
+	request->tool.stop |= strcmp(flag->name, "--stop") == 0;
 	request->tool.unordered |= strcmp(flag->name, "--unordered") == 0;
 	return 0;
 }
@@ -420,13 +415,14 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 
 /* ---- the table ---- */
 
-#define USES_POLICY (FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR)
+#define USES_POLICY                                                                                          \
+	(FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR)
 #define POLICY_FLAG (USES_POLICY | FLAG_SHAPES)
-#define USES_CODE   (FLAG_CODE | FLAG_TOOL)
+#define USES_CODE   (FLAG_CODE | FLAG_TOOL | FLAG_JUDGE)
 #define USES_TEXT   (FLAG_BLOCKS | FLAG_FORMAT)
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
-	 FLAG_COMPLETION | FLAG_TOOL | FLAG_SCAN | FLAG_DATA | USES_TEXT)
+	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | USES_TEXT)
 
 static const struct flag flags[] = {
 	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)", choose_base },
@@ -466,7 +462,7 @@ static const struct flag flags[] = {
 	  choose_ceiling },
 	{ USES_POLICY, "--cgroup-parent", "DIR", NULL,
 	  "cgroup below which jails go (default: $WARDER_CGROUP_PARENT)", choose_cgroup_parent },
-	{ FLAG_CODE | FLAG_SCAN, "--language", "NAME", NULL,
+	{ FLAG_CODE | FLAG_JUDGE | FLAG_SCAN, "--language", "NAME", NULL,
 	  "the code's language; without it, what is certain", choose_text },
 	{ FLAG_CODE, "--stdin", "FILE", NULL, "the code's standard input (default: Warder's own)",
 	  choose_text },
@@ -498,8 +494,8 @@ static const struct flag flags[] = {
 	  "a document of more languages", choose_text },
 	{ FLAG_TOOL, "--stream", NULL, NULL, "a request on each line, until the end of the file",
 	  choose_tool_switch },
-	{ FLAG_TOOL, "--parallel", "NUMBER", NULL, "requests at the same time (default: the CPUs)",
-	  choose_parallel },
+	{ FLAG_TOOL | FLAG_JUDGE, "--parallel", "NUMBER", NULL,
+	  "so many at the same time (default: the CPUs)", choose_parallel },
 	{ FLAG_TOOL, "--unordered", NULL, NULL, "results as they come, not in the order of the requests",
 	  choose_tool_switch },
 	{ FLAG_TOOL, "--scopes", "SCOPE,...", NULL,
@@ -507,6 +503,11 @@ static const struct flag flags[] = {
 	  choose_text },
 	{ FLAG_TOOL, "--stats", "FILE", NULL, "write statistics there at the end; - is standard error",
 	  choose_text },
+	{ FLAG_JUDGE, "--cases", "DIR", NULL, "cases are files: NAME.in and NAME.out", choose_text },
+	{ FLAG_JUDGE, "--compare", "HOW", NULL, "lines (default), exact, tokens, float:1e-6 or none",
+	  choose_text },
+	{ FLAG_JUDGE, "--stop", NULL, NULL, "no more cases after the first that is not accepted",
+	  choose_tool_switch },
 	{ FLAG_RUN | FLAG_CODE, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
 	  choose_receipt },
 	{ FLAG_EXPLAIN, "--backend", "NAME", NULL, "backend to explain: local", choose_backend },
@@ -522,9 +523,7 @@ static const struct flag flags[] = {
 	{ FLAG_FORMAT, "--as", "FORM", NULL, "block (default), inline, or text for a model", choose_as },
 	{ USES_TEXT, "--extract", NULL, NULL, "print the code of all blocks; what stands between delimiters",
 	  choose_extract },
-	{ FLAG_DATA, "--pandas", NULL, NULL, "load tables with pandas, not with Python's own csv",
-	  choose_pandas },
-	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA, "--json", NULL, NULL,
+	{ USES_POLICY | USES_TEXT | FLAG_SCAN, "--json", NULL, NULL,
 	  "one JSON object on standard output instead", choose_json },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what dead supervisors left", choose_clean },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,

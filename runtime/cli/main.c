@@ -42,6 +42,16 @@ static const struct command commands[] = {
 	  "It is advice: nothing is enforced by it, and who wants to hide something from it can.\n"
 	  "Exit status: 0 allow, 1 review or deny, 125 refused or failed.\n",
 	  "echo 'print(1)' | warder scan --language python -", scan_command },
+	{ "judge", FLAG_JUDGE, "judge [FLAG...] [FILE] | judge --cases DIR [FLAG...] FILE [ARGUMENT...]",
+	  "one program, many cases: what is wrong with its answers",
+	  "FILE is a document of code and cases (standard input without one), or with --cases the code.\n"
+	  "{\"language\": \"python\", \"code\": \"print(int(input()) * 2)\",\n"
+	  " \"cases\": [{\"stdin\": \"21\", \"expected\": \"42\"}]}\n"
+	  "The code is built once. Exit status: 0 every case is accepted, 1 not, 125 refused.\n",
+	  "echo '{\"language\": \"bash\", \"code\": \"cat\", \"cases\": [{\"stdin\": \"1\", \"expected\": "
+	  "\"1\"}]}' | "
+	  "warder judge",
+	  judge_command },
 	{ "languages", FLAG_LANGUAGES, "languages [FLAG...]", "which languages the jail's view has", NULL,
 	  "warder languages --json", languages_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]", "what enforces each field on this host",
@@ -63,15 +73,6 @@ static const struct command commands[] = {
 	  "a result in JSON into text for a model, and back",
 	  "Without FILE, or with -, the result is standard input.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
-	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
-	  "tables of a conversation as files, and code that loads them",
-	  "Without FILE, or with -, the conversation is standard input:\n"
-	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
-	  "\"a,b\\n1,2\\n\"}]]}\n"
-	  "Prints its text with the names of files for the tables, and Python that loads each; --json the "
-	  "files, too.\n",
-	  "echo '{\"messages\": [[{\"mimeType\": \"text/csv\", \"content\": \"a,b\"}]]}' | warder data",
-	  data_command },
 	{ "completion", FLAG_COMPLETION, "completion bash", "print the shell's completion script", NULL,
 	  "warder completion bash", completion_command },
 };

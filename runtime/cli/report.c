@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/json.h"
@@ -117,6 +118,45 @@ static int exit_status(const struct report *report, const struct jail_outcome *o
 	return 128 + (outcome->signal > 0 ? outcome->signal : SIGKILL);
 }
 
+/* ---- a build ---- */
+
+/* What the compiler said, for people: not in the form that it was asked for, which is for programs. Whether it was all. */
+static bool show_diagnostics(const struct warder_result *result)
+{
+	const char *text = result->code ? result->code->diagnostics : NULL;
+	const struct json_limits limits = { .max_bytes = 16 << 20 };
+	struct json_value *list = NULL;
+	struct warder_error err;
+	bool shown = false;
+
+	if (!text || json_parse(text, strlen(text), "diagnostics", &limits, &list, &err) != 0)
+		return false;
+	for (const struct json_value *item = list->child; item; item = item->next) {
+		const struct json_value *rendered = json_member(item, "rendered");
+
+		if (rendered && rendered->type == JSON_STRING)
+			term_write(STDERR_FILENO, rendered->string, strlen(rendered->string));
+		if (rendered && rendered->type == JSON_STRING)
+			shown = file_write_all(STDERR_FILENO, "\n", 1) == 0;
+	}
+	json_free(list);
+	return shown && !result->code->diagnostics_unreadable;
+}
+
+void report_build(const struct warder_result *result)
+{
+	const bool unreadable = result->code && result->code->diagnostics_unreadable;
+
+	if (show_diagnostics(result) || (!unreadable && strcmp(warder_result_status(result), "success") == 0))
+		return;
+	for (int stream = WARDER_STDOUT; stream <= WARDER_STDERR; stream++) {
+		size_t len;
+		const char *text = warder_result_output(result, (enum warder_stream)stream, &len, NULL);
+
+		term_write(STDERR_FILENO, text, len);
+	}
+}
+
 /* ---- the run ---- */
 
 static int print_json(const struct warder_result *result, struct warder_error *err)
@@ -168,49 +208,21 @@ int report_refuse(const struct report *report, const struct warder_error *why, i
 	return command_refuse(report->request, why, status);
 }
 
-/* Files that were asked for, and are not where they should be. */
-static bool tell_files(const struct report *report, const struct warder_result *result)
-{
-	const struct rootfs_collection *files = &result->outcome.collected;
-	bool missing = files->limits_hit || files->fault[0];
-
-	for (size_t i = 0; i < files->count; i++) {
-		char name[128];
-
-		if (files->items[i].taken != ROOTFS_TAKEN_NOT)
-			continue;
-		term_complain("%s is not kept: %s", json_quote(files->items[i].path, name, sizeof(name)),
-			      files->items[i].why);
-		missing = true;
-	}
-	if (files->fault[0])
-		term_complain("files are missing: %s", files->fault);
-	else if (files->limits_hit)
-		term_complain(
-		    "files are missing: there is a limit of their number, of the size of each and of all");
-	return missing;
-}
-
 /* Tell how it ended; the exit status. Who asked for a result or a receipt and gets none must not go on as if all was
  * well. */
 int report_finish(const struct report *report, const struct warder_result *result)
 {
 	struct warder_error err = { 0 };
-	bool missing = false;
 	int status = 0;
 
-	if (report->request->json) {
+	if (report->request->json)
 		status = print_json(result, &err);
-	} else {
+	else
 		tell(report, result);
-		missing = tell_files(report, result);
-	}
 	if (status == 0 && report->request->receipt)
 		status = write_receipt(report, result_receipt_json(result), &err);
-	if (status == 0) {
-		status = exit_status(report, &result->outcome);
-		return status == 0 && missing ? EXIT_REFUSED : status;
-	}
+	if (status == 0)
+		return exit_status(report, &result->outcome);
 	term_error(&err);
 	return EXIT_REFUSED;
 }

@@ -28,6 +28,8 @@ bool report_ended_early(struct report *report);
 int report_wait(struct report *report, struct warder_run *run);
 /* Tell of an end. Returns the exit status. */
 int report_finish(const struct report *report, const struct warder_result *result);
+/* What the compilers said, on standard error. */
+void report_build(const struct warder_result *result);
 /* Tell of an error of Warder's own, in the receipt as well. Returns `status`. */
 int report_refuse(const struct report *report, const struct warder_error *why, int status);
 /* In the receipt alone: an older one must not pass for this run's. */

@@ -135,6 +135,7 @@ int workers_start(struct workers *workers, int (*work)(void *context, const stru
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "no memory file for a result");
 	memcpy(slot->note, note, workers->note_size);
+	slot->index = workers->started;
 	slot->pid = fork();
 	if (slot->pid == 0) {
 		prepare_child(workers, slot, parent);
@@ -151,7 +152,7 @@ int workers_start(struct workers *workers, int (*work)(void *context, const stru
 		fd_done(&slot->result_fd);
 		return -1;
 	}
-	slot->index = workers->started++;
+	workers->started++;
 	slot->state = WORKER_RUNNING;
 	workers->running++;
 	return 0;

@@ -46,7 +46,6 @@
 #define BUILD_FILES_MAX  1000
 #define BUILD_FILE_BYTES (256ull << 20)
 #define DIAGNOSTICS_FILE ".diagnostics.json"
-#define DIAGNOSTICS_KEPT ((size_t)16 << 20)
 
 static const char *const stage_names[LANGUAGE_STAGES] = { "check", "build", "run" };
 static char box_path[] = "/tmp/" PROGRAM_BOX;
@@ -473,32 +472,22 @@ static int keep_diagnostics(struct building *b)
 					  .bytes = b->program->diagnostics,
 					  .len = strlen(b->program->diagnostics) };
 
-	if (file.len > DIAGNOSTICS_KEPT)
-		return 0;
 	return rootfs_put_files(b->program->entry.fd, &file, 1, (uid_t)-1, (gid_t)-1, b->err);
 }
 
-/* They are gone, too large, or no JSON any more: then nothing is known of them, which is no reason not to run the program. */
 static int find_diagnostics(struct building *b)
 {
-	const struct json_limits limits = { .max_bytes = DIAGNOSTICS_KEPT + 1 };
-	struct warder_error ignored;
-	struct json_value *value = NULL;
-	char *path = NULL, *text = NULL;
+	char *path = NULL;
 	size_t len;
+	int status;
 
-	if (asprintf(&path, "/proc/self/fd/%d/" DIAGNOSTICS_FILE, b->program->entry.fd) < 0)
+	if (asprintf(&path, "%s/" DIAGNOSTICS_FILE, b->program->entry.path) < 0)
 		return no_memory(b);
-	if (file_read_most(path, DIAGNOSTICS_KEPT, &text, &len, &ignored) == 0 &&
-	    json_parse(text, len, DIAGNOSTICS_FILE, &limits, &value, &ignored) == 0 &&
-	    value->type == JSON_ARRAY) {
-		b->program->diagnostics = text;
-		text = NULL;
-	}
-	json_free(value);
-	free(text);
+	status = file_read_most(path, 2 * DIAGNOSTICS_MAX_BYTES, &b->program->diagnostics, &len, b->err);
 	free(path);
-	return 0;
+	if (status != 0 && b->err->sys_errno == ENOENT) /* nobody has to keep it for us */
+		status = 0;
+	return status;
 }
 
 /* ---- a stage ---- */
@@ -740,16 +729,32 @@ static int build_program(struct building *b, const struct policy *asked)
 	language = program->language;
 	program->in_box = true; /* in the build */
 	program->left_us = asked->limits.wall_time_us;
-	if ((language->stages[LANGUAGE_BUILD] || (b->code->flags & WARDER_CODE_CHECK_ONLY)) &&
+	if ((language->stages[LANGUAGE_BUILD] ||
+	     (b->code->flags & (WARDER_CODE_CHECK_ONLY | CODE_BUILD_ONLY))) &&
 	    judge(b, asked) != 0)
 		return -1;
 	if (b->code->flags & WARDER_CODE_CHECK_ONLY)
 		return check_only(b, asked);
 	if (language->stages[LANGUAGE_BUILD] && build(b, asked) != 0)
 		return -1;
-	if (program->failed)
+	if (program->failed || (b->code->flags & CODE_BUILD_ONLY))
 		return 0;
 	return derive_run(b) == 0 ? make_template(b, asked) : -1;
+}
+
+int code_prepare(struct warder_program *program, const struct warder_policy *policy,
+		 const struct warder_options *options, struct warder_error *err)
+{
+	struct building b = { .program = program, .err = err };
+
+	b.ceiling = options->ceiling ? &options->ceiling->policy : NULL;
+	b.cgroup_parent = options->cgroup_parent;
+	program->single_use = options->single_use;
+	program->left_us = policy->policy.limits.wall_time_us;
+	policy_done(&program->policy);
+	if (policy_copy(&policy->policy, &program->policy, err) != 0 || derive_run(&b) != 0)
+		return -1;
+	return make_template(&b, &policy->policy);
 }
 
 int warder_build(const struct warder_policy *policy, const struct warder_options *options,

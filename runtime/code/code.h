@@ -18,6 +18,12 @@
  * certain. Lives as long as the list. -1 with *err (UNSUPPORTED_LANGUAGE). */
 int code_language(const struct languages *languages, const struct warder_code *code, const char **ret_name,
 		  const char **ret_found_by, struct warder_error *err);
+/* A flag of warder_build() besides the public ones: build it and no more, for code_prepare(). */
+#define CODE_BUILD_ONLY 0x10000u
+/* Make what was so built ready to be called, under a policy that may have other limits than that of the build: once, in this
+ * process or in one that was forked from it since, for templates belong to who made them. -1 with *err. */
+int code_prepare(struct warder_program *program, const struct warder_policy *policy,
+		 const struct warder_options *options, struct warder_error *err);
 /* `path`, or that document if there is one, or NULL: for languages_load(). */
 const char *code_languages_path(const char *path);
 

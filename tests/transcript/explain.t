@@ -121,7 +121,7 @@ $ warder --version
 
 = every command has help with an example that works
 needs limits
-$ for c in run tool explain policy doctor blocks format completion; do warder $c --help > help || echo "no help: $c"; example=$(tail -n 1 help); eval "$example" > /dev/null || echo "fails: $example"; done
+$ for c in run tool judge explain policy doctor blocks format completion; do warder $c --help > help || echo "no help: $c"; example=$(tail -n 1 help); eval "$example" > /dev/null || echo "fails: $example"; done
 
 = the example of the first page works
 needs limits
@@ -178,7 +178,7 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
-! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "languages", "explain", "policy", "doctor", "blocks", "format", "completion"
+! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "judge", "languages", "explain", "policy", "doctor", "blocks", "format", "completion"
 ? 125
 
 = a program's own --help is the program's

@@ -1,0 +1,806 @@
+/*
+ * judge: one program, built once, and many cases that it is run with.
+ *
+ *   document, or files --> build --> one worker for each case --> verdicts, in the order of the cases
+ *
+ * The build is this process's; each worker makes the template of its own run out of what was built (code_prepare()), so that it
+ * happens once with and without a cache. What the program prints is compared as it comes, and not kept.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "runtime/agent/agent.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/ending.h"
+#include "runtime/cli/report.h"
+#include "runtime/cli/term.h"
+#include "runtime/cli/workers.h"
+#include "runtime/code/code.h"
+#include "runtime/file.h"
+#include "runtime/result.h"
+#include "runtime/text.h"
+
+#define SOURCE_MOST   ((size_t)16 << 20)
+#define EXPECTED_MOST ((size_t)64 << 20)
+#define EXIT_REJECTED 1 /* not accepted */
+
+_Static_assert(BATCH_MAX_PARALLEL == WORKERS_MAX, "what a document may ask for");
+
+/* What a worker tells besides the case's object. */
+struct note {
+	uint32_t verdict;
+	uint64_t wall_us, cpu_us, memory_bytes; /* UINT64_MAX: not known */
+	char text[400];                         /* for people */
+};
+
+struct session {
+	struct request *request;
+	struct batch batch;
+	char *document;        /* owned: of the source where cases are files */
+	const char *directory; /* of cases that are files; NULL: they are in the batch */
+	char **args;           /* of all cases that have none of their own; or NULL */
+	struct warder_program *program;
+	struct warder_result *built; /* owned; NULL: nothing was built */
+	struct workers workers;
+	size_t counts[VERDICT_COUNT];
+	enum verdict verdict;                   /* of the first case that is not accepted */
+	size_t first;                           /* that case */
+	uint64_t wall_us, cpu_us, memory_bytes; /* the most of all cases */
+	int write_error;
+};
+
+/* ---- cases that are files ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+	return strverscmp(((const struct batch_case *)a)->name, ((const struct batch_case *)b)->name);
+}
+
+static bool has_ending(const char *name, const char *ending)
+{
+	const size_t len = strlen(name), ending_len = strlen(ending);
+
+	return len > ending_len && strcmp(name + len - ending_len, ending) == 0;
+}
+
+/* NAME.in or NAME.out; heap. */
+static char *path_of(const struct session *session, const char *name, const char *ending)
+{
+	char *path = NULL;
+
+	return asprintf(&path, "%s/%s%s", session->directory, name, ending) < 0 ? NULL : path;
+}
+
+static int no_memory(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+}
+
+static int add_case(struct session *session, const char *file, struct warder_error *err)
+{
+	struct batch *batch = &session->batch;
+	struct batch_case *one = &batch->cases[batch->case_count];
+
+	if (batch->case_count == BATCH_MAX_CASES)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--cases", "more than %d cases",
+				 BATCH_MAX_CASES);
+	one->name = strndup(file, strlen(file) - strlen(".in"));
+	one->how = batch->how;
+	batch->case_count++;
+	return one->name ? 0 : no_memory(err);
+}
+
+static int has_partner(const struct session *session, const char *name, const char *ending,
+		       const char *missing, struct warder_error *err)
+{
+	char *stem = strndup(name, strlen(name) - strlen(ending));
+	char *path = stem ? path_of(session, stem, missing) : NULL;
+	const int found = path ? access(path, R_OK) : -1;
+
+	if (!path)
+		no_memory(err);
+	else if (found != 0)
+		error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "--cases", errno, "%.200s, beside %.80s",
+				path, name);
+	free(stem);
+	free(path);
+	return found;
+}
+
+static int look_at(struct session *session, const char *name, struct warder_error *err)
+{
+	const bool compares = session->batch.how.mode != COMPARE_NONE;
+
+	if (has_ending(name, ".in"))
+		return compares && has_partner(session, name, ".in", ".out", err) != 0
+			   ? -1
+			   : add_case(session, name, err);
+	return compares && has_ending(name, ".out") ? has_partner(session, name, ".out", ".in", err) : 0;
+}
+
+static int list_cases(struct session *session, struct warder_error *err)
+{
+	struct batch *batch = &session->batch;
+	DIR *dir = opendir(session->directory);
+	struct dirent *entry;
+	int status = 0;
+
+	if (!dir)
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "--cases", errno,
+				       "cannot read %.200s", session->directory);
+	batch->cases = calloc(BATCH_MAX_CASES, sizeof(*batch->cases));
+	if (!batch->cases)
+		status = no_memory(err);
+	while (status == 0 && (entry = readdir(dir)) != NULL)
+		status = look_at(session, entry->d_name, err);
+	closedir(dir);
+	if (status == 0 && batch->case_count == 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--cases", "%.200s has no NAME.in",
+				 session->directory);
+	if (status == 0)
+		qsort(batch->cases, batch->case_count, sizeof(*batch->cases), compare_names);
+	return status;
+}
+
+/* ---- what is asked ---- */
+
+static int load_files(struct session *session, struct warder_error *err)
+{
+	struct request *request = session->request;
+	struct batch *batch = &session->batch;
+	const char *how = request->tool.compare ? request->tool.compare : "lines";
+
+	if (!request->rest[0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
+				 "which code? warder judge --cases DIR [FLAG...] FILE");
+	if (compare_parse(how, &batch->how, err) != 0)
+		return error_context(err, "--compare");
+	session->directory = request->tool.cases;
+	session->args = request->rest + 1;
+	if (file_read_most(request->rest[0], SOURCE_MOST, &session->document, &batch->snippet.code_len,
+			   err) != 0)
+		return -1;
+	batch->snippet.code = session->document;
+	batch->snippet.language = request->code.language;
+	return list_cases(session, err);
+}
+
+static int load_document(struct session *session, struct warder_error *err)
+{
+	struct request *request = session->request;
+	const char *path = request->rest[0] ? request->rest[0] : "-";
+	char *text = NULL;
+	size_t len = 0;
+	int status;
+
+	if (request->code.language || request->tool.compare)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST,
+				 request->tool.compare ? "--compare" : "--language",
+				 "the document says so; the flag is for --cases");
+	if (request->rest[0] && request->rest[1])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->rest[1],
+				 "one document at a time: warder judge [FLAG...] [FILE]");
+	if (strcmp(path, "-") == 0 && request->base && strcmp(request->base, "-") == 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--policy",
+				 "standard input is for the document; name a file");
+	if (file_read_most(path, BATCH_MAX, &text, &len, err) != 0)
+		return -1;
+	status = batch_decode(text, len, &session->batch, err);
+	free(text);
+	return status;
+}
+
+static struct warder_code code_of(const struct session *session);
+
+static int load_policy(struct session *session, char **argv, struct warder_error *err)
+{
+	struct request *request = session->request;
+	const struct warder_code code = code_of(session);
+	struct languages *languages = NULL;
+	const char *name, *found_by;
+	int status;
+
+	if (languages_load(code_languages_path(request->code.languages), &languages, err) != 0)
+		return -1;
+	status = code_language(languages, &code, &name, &found_by, err);
+	if (status == 0) {
+		request->defaults = languages_defaults(languages, name);
+		status = request_load(FLAG_JUDGE, argv, request, err);
+	}
+	languages_free(languages);
+	return status;
+}
+
+static int check_cases(const struct session *session, struct warder_error *err)
+{
+	const struct policy *base = &session->request->policy->policy;
+
+	for (size_t i = 0; i < session->batch.case_count; i++) {
+		struct policy policy = { 0 };
+
+		if (batch_policy(&session->batch, i, base, &policy, err) != 0)
+			return -1;
+		policy_done(&policy);
+	}
+	return 0;
+}
+
+static int load(struct session *session, char **argv, struct warder_error *err)
+{
+	struct request *request = session->request;
+
+	if ((request->tool.cases ? load_files(session, err) : load_document(session, err)) != 0)
+		return -1;
+	if (load_policy(session, argv, err) != 0)
+		return -1;
+	session->batch.stop |= request->tool.stop;
+	if (!request->tool.parallel)
+		request->tool.parallel = session->batch.parallel;
+	return check_cases(session, err);
+}
+
+/* ---- the build ---- */
+
+static void on_stage(void *context, const char *stage, struct warder_run *run)
+{
+	report_running(run);
+}
+
+static struct warder_code code_of(const struct session *session)
+{
+	const struct request *request = session->request;
+	const struct snippet *snippet = &session->batch.snippet;
+
+	return (struct warder_code){
+		.size = sizeof(struct warder_code),
+		.language = snippet->language,
+		.file_name =
+		    session->directory && strcmp(request->rest[0], "-") != 0 ? request->rest[0] : NULL,
+		.source = snippet->code,
+		.source_len = snippet->code_len,
+		.files = snippet->files,
+		.file_count = snippet->file_count,
+		.flags = CODE_BUILD_ONLY | (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u),
+		.cache = request->code.cache,
+		.languages = request->code.languages,
+		.on_stage = on_stage,
+	};
+}
+
+static int build(struct session *session, struct warder_error *err)
+{
+	const struct request *request = session->request;
+	const struct warder_options options = { .size = sizeof(options),
+						.ceiling = request->ceiling,
+						.cgroup_parent = request->cgroup_parent };
+	const struct warder_code code = code_of(session);
+
+	if (warder_build(request->policy, &options, &code, &session->program, err) != 0)
+		return -1;
+	session->built = warder_program_result(session->program);
+	return 0;
+}
+
+/* ---- in the worker: a case ---- */
+
+struct trial {
+	struct compare compare;
+	char said[400]; /* the last of standard error, in the half behind, once it is full */
+	size_t said_len;
+};
+
+static void keep_said(struct trial *trial, const char *bytes, size_t len)
+{
+	const size_t half = sizeof(trial->said) / 2;
+
+	while (len) {
+		size_t count = sizeof(trial->said) - trial->said_len;
+
+		if (!count) {
+			memmove(trial->said, trial->said + half, half);
+			trial->said_len = count = half;
+		}
+		count = count < len ? count : len;
+		memcpy(trial->said + trial->said_len, bytes, count);
+		trial->said_len += count;
+		bytes += count;
+		len -= count;
+	}
+}
+
+static int on_output(void *context, enum warder_stream stream, const char *bytes, size_t len)
+{
+	struct trial *trial = context;
+
+	if (stream == WARDER_STDOUT)
+		compare_feed(&trial->compare, bytes, len);
+	else
+		keep_said(trial, bytes, len);
+	return 0;
+}
+
+/* Text of the expected output, or a file's; *ret_own is to be freed. */
+static int find_expected(const struct session *session, const struct batch_case *one, struct trial *trial,
+			 struct warder_error *err)
+{
+	const char *expected = one->expected ? one->expected : "";
+	size_t len = strlen(expected);
+	char *path, *text = NULL;
+	int status = 0;
+
+	if (session->directory && one->how.mode != COMPARE_NONE) {
+		path = path_of(session, one->name, ".out");
+		status = path ? file_read_most(path, EXPECTED_MOST, &text, &len, err) : no_memory(err);
+		free(path);
+		expected = text;
+	}
+	if (status == 0)
+		status = compare_init(&trial->compare, &one->how, expected, len, err);
+	free(text);
+	return status;
+}
+
+static int open_input(const struct session *session, const struct batch_case *one, int *ret_fd,
+		      struct warder_error *err)
+{
+	char *path;
+
+	if (!session->directory)
+		return 0;
+	path = path_of(session, one->name, ".in");
+	if (!path)
+		return no_memory(err);
+	*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (*ret_fd < 0)
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--cases", errno, "cannot read %.200s", path);
+	free(path);
+	return *ret_fd < 0 ? -1 : 0;
+}
+
+static int run_case(const struct session *session, size_t index, struct trial *trial,
+		    struct warder_result **ret, struct warder_error *err)
+{
+	const struct request *request = session->request;
+	const struct batch_case *one = &session->batch.cases[index];
+	const struct warder_options options = { .size = sizeof(options),
+						.ceiling = request->ceiling,
+						.cgroup_parent = request->cgroup_parent,
+						.single_use = 1 };
+	struct warder_policy policy = { 0 };
+	struct warder_call call = { .size = sizeof(call),
+				    .argv = one->args ? one->args : session->args,
+				    .input = one->input,
+				    .input_len = one->input ? strlen(one->input) : 0,
+				    .on_output = on_output,
+				    .context = trial };
+	owned_fd int input_fd = -1;
+	struct warder_run *run = NULL;
+	int status;
+
+	if (find_expected(session, one, trial, err) != 0 || open_input(session, one, &input_fd, err) != 0 ||
+	    batch_policy(&session->batch, index, &request->policy->policy, &policy.policy, err) != 0 ||
+	    code_prepare(session->program, &policy, &options, err) != 0)
+		return -1;
+	call.input_fd = input_fd;
+	if (ending_signal() || warder_call(session->program, &call, &run, err) != 0)
+		return -1;
+	report_running(run);
+	status = warder_wait(run, ret, err);
+	report_running(NULL);
+	return status;
+}
+
+/* Its name, or its number, which is put in buf. */
+static const char *name_of(const struct session *session, size_t index, char *buf, size_t size)
+{
+	const char *name = session->batch.cases[index].name;
+
+	snprintf(buf, size, "%zu", index + 1);
+	return name ? name : buf;
+}
+
+static void begin_case(const struct session *session, size_t index, enum verdict verdict,
+		       struct json_writer *w)
+{
+	char number[24];
+
+	json_begin_object(w);
+	json_key_string(w, "name", name_of(session, index, number, sizeof(number)));
+	json_key_string(w, "verdict", verdict_name(verdict));
+}
+
+static void write_said(const struct trial *trial, struct json_writer *w)
+{
+	size_t len;
+	bool cut;
+	char *text = text_clean(trial->said, trial->said_len, 3 * sizeof(trial->said), &len, &cut);
+
+	if (!text)
+		json_fail(w);
+	else
+		json_key_string(w, "stderr", text);
+	free(text);
+}
+
+static void write_known(struct json_writer *w, const char *key, uint64_t value)
+{
+	json_key(w, key);
+	if (value == UINT64_MAX)
+		json_null(w);
+	else
+		json_uint(w, value);
+}
+
+static void write_run(const struct note *note, const struct warder_result *result, struct json_writer *w)
+{
+	char name[16];
+
+	json_key_string(w, "status", warder_result_status(result));
+	json_key_string(w, "cause", warder_result_cause(result));
+	json_key(w, "exitCode");
+	if (warder_result_exit_code(result) < 0)
+		json_null(w);
+	else
+		json_int(w, warder_result_exit_code(result));
+	json_key(w, "signal");
+	json_string(w, warder_result_signal(result)
+			   ? result_signal_name(warder_result_signal(result), name, sizeof(name))
+			   : NULL);
+	json_key_uint(w, "wallUs", note->wall_us);
+	write_known(w, "cpuTimeUs", note->cpu_us);
+	write_known(w, "peakMemoryBytes", note->memory_bytes);
+}
+
+/* A few words for people. */
+static void explain(struct note *note, const struct warder_result *result, const struct trial *trial)
+{
+	const struct compare_difference *difference = &trial->compare.difference;
+	char expected[96], got[96], piece[COMPARE_SHOWN + 1];
+
+	if (note->verdict == VERDICT_WRONG_ANSWER) {
+		snprintf(piece, sizeof(piece), "%.*s", (int)difference->expected.len,
+			 difference->expected.bytes);
+		json_quote(piece, expected, sizeof(expected));
+		snprintf(piece, sizeof(piece), "%.*s", (int)difference->got.len, difference->got.bytes);
+		json_quote(piece, got, sizeof(got));
+		snprintf(note->text, sizeof(note->text), "line %llu: expected %s, got %s",
+			 (unsigned long long)difference->line,
+			 difference->expected.is_there ? expected : "nothing more",
+			 difference->got.is_there ? got : "nothing more");
+	} else if (note->verdict == VERDICT_OUTPUT_LIMIT) {
+		snprintf(note->text, sizeof(note->text), "%llu bytes of output (output.stdout)",
+			 (unsigned long long)result->outcome.output[JAIL_STDOUT].total);
+	} else if (note->verdict != VERDICT_ACCEPTED) {
+		snprintf(note->text, sizeof(note->text), "%s", result->outcome.detail);
+	}
+}
+
+static int tell_case(const struct session *session, const struct worker *worker, const struct trial *trial,
+		     const struct warder_result *result, const struct warder_error *err)
+{
+	const struct note *note = worker->note;
+	struct json_writer w = { 0 };
+	char *text;
+	int status;
+
+	begin_case(session, worker->index, (enum verdict)note->verdict, &w);
+	if (result) {
+		write_run(note, result, &w);
+		json_key(&w, "difference");
+		if (note->verdict == VERDICT_WRONG_ANSWER)
+			compare_write(&trial->compare.difference, &w);
+		else
+			json_null(&w);
+		if (note->verdict == VERDICT_RUNTIME_ERROR)
+			write_said(trial, &w);
+	} else {
+		result_write_error(err, &w);
+	}
+	json_end_object(&w);
+	text = json_take(&w);
+	status = text ? file_write_all(worker->result_fd, text, strlen(text)) : -1;
+	free(text);
+	return status;
+}
+
+static int work(void *context, const struct worker *worker)
+{
+	const struct session *session = context;
+	struct note *note = worker->note;
+	struct trial trial = { 0 };
+	struct warder_result *result = NULL;
+	struct warder_error err = { 0 };
+
+	if (run_case(session, worker->index, &trial, &result, &err) != 0) {
+		note->verdict = VERDICT_SYSTEM_ERROR;
+		snprintf(note->text, sizeof(note->text), "%s", err.text);
+	} else {
+		note->verdict = verdict_of(result, compare_finish(&trial.compare));
+		note->wall_us = warder_result_wall_us(result);
+		note->cpu_us = warder_result_cpu_us(result);
+		note->memory_bytes = warder_result_memory_peak(result);
+		explain(note, result, &trial);
+	}
+	if (ending_signal() && (!result || note->verdict == VERDICT_SKIPPED))
+		return -1;
+	return tell_case(session, worker, &trial, result, &err);
+}
+
+/* ---- telling ---- */
+
+static void put(struct session *session, const char *text)
+{
+	if (!session->write_error && workers_write(&session->workers, STDOUT_FILENO, text, strlen(text)) != 0)
+		session->write_error = errno;
+}
+
+/* Takes the text. */
+static void put_json(struct session *session, struct json_writer *w)
+{
+	char *text = json_take(w);
+
+	put(session, text ? text : "null");
+	free(text);
+}
+
+static enum term_style style_of(enum verdict verdict)
+{
+	if (verdict == VERDICT_ACCEPTED)
+		return TERM_GOOD;
+	return verdict == VERDICT_SKIPPED ? TERM_DIM : TERM_BAD;
+}
+
+static void print_case(const struct session *session, size_t index, const struct note *note)
+{
+	char number[24], quoted[80], amount[96] = "", memory[32] = "";
+
+	json_quote(name_of(session, index, number, sizeof(number)), quoted, sizeof(quoted));
+	quoted[strlen(quoted) - 1] = '\0';
+	term_print(TERM_PLAIN, 16, quoted + 1);
+	printf(" ");
+	term_print(style_of((enum verdict)note->verdict), 12, verdict_name((enum verdict)note->verdict));
+	if (note->wall_us && note->memory_bytes != UINT64_MAX)
+		snprintf(memory, sizeof(memory), "%.1f MiB", (double)note->memory_bytes / (1 << 20));
+	if (note->wall_us)
+		snprintf(amount, sizeof(amount), "%7.0f ms %12s", (double)note->wall_us / 1000, memory);
+	if (note->wall_us || note->text[0])
+		printf(" %-23s", amount);
+	printf("%s%s\n", note->text[0] ? "  " : "", note->text);
+	fflush(stdout);
+}
+
+static void count(struct session *session, size_t index, const struct note *note)
+{
+	const enum verdict verdict = (enum verdict)note->verdict;
+
+	session->counts[verdict]++;
+	if (verdict != VERDICT_ACCEPTED &&
+	    (session->verdict == VERDICT_ACCEPTED ||
+	     (session->verdict == VERDICT_SKIPPED && verdict != VERDICT_SKIPPED))) {
+		session->verdict = verdict;
+		session->first = index;
+	}
+	if (note->wall_us > session->wall_us)
+		session->wall_us = note->wall_us;
+	if (note->cpu_us != UINT64_MAX && note->cpu_us > session->cpu_us)
+		session->cpu_us = note->cpu_us;
+	if (note->memory_bytes != UINT64_MAX && note->memory_bytes > session->memory_bytes)
+		session->memory_bytes = note->memory_bytes;
+}
+
+/* A case without a worker that could speak for itself. `why` or NULL. */
+static void tell_without(struct session *session, size_t index, enum verdict verdict,
+			 const struct warder_error *why)
+{
+	struct note note = { .verdict = verdict };
+	struct json_writer w = { 0 };
+
+	snprintf(note.text, sizeof(note.text), "%s", why ? why->text : "");
+	count(session, index, &note);
+	if (!session->request->json) {
+		print_case(session, index, &note);
+		return;
+	}
+	begin_case(session, index, verdict, &w);
+	if (why)
+		result_write_error(why, &w);
+	json_end_object(&w);
+	put(session, index ? "," : "");
+	put_json(session, &w);
+}
+
+static void tell_death(struct session *session, const struct worker *worker)
+{
+	struct warder_error err = { 0 };
+	char name[16];
+
+	error_set(&err, WARDER_ERROR_INTERNAL, NULL, "the process at work on the case %s%s",
+		  worker->signal ? "was ended by " : "failed",
+		  result_signal_name(worker->signal, name, sizeof(name)));
+	tell_without(session, worker->index, VERDICT_SYSTEM_ERROR, &err);
+}
+
+static void hand_out(struct session *session, struct worker *worker)
+{
+	const struct note *note = worker->note;
+
+	if (worker->state == WORKER_DIED) {
+		tell_death(session, worker);
+		return;
+	}
+	count(session, worker->index, note);
+	if (!session->request->json) {
+		print_case(session, worker->index, note);
+		return;
+	}
+	put(session, worker->index ? "," : "");
+	if (!session->write_error && workers_pass_on(&session->workers, worker, STDOUT_FILENO) != 0)
+		session->write_error = errno;
+}
+
+static void begin_report(struct session *session)
+{
+	struct json_writer w = { 0 };
+	char *built = session->built ? warder_result_json(session->built) : NULL;
+
+	if (session->request->json) {
+		json_begin_object(&w);
+		json_key_string(&w, "language", warder_program_language(session->program));
+		json_key(&w, "build");
+		json_number(&w, built ? built : "null");
+		json_key(&w, "cases");
+		put_json(session, &w);
+		put(session, "[");
+	} else if (session->built) {
+		report_build(session->built);
+	}
+	free(built);
+}
+
+static void write_sums(const struct session *session, struct json_writer *w)
+{
+	json_key(w, "counts");
+	json_begin_object(w);
+	for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
+		json_key_uint(w, verdict_name((enum verdict)verdict), session->counts[verdict]);
+	json_end_object(w);
+	json_key(w, "most");
+	json_begin_object(w);
+	json_key_uint(w, "wallUs", session->wall_us);
+	json_key_uint(w, "cpuTimeUs", session->cpu_us);
+	json_key_uint(w, "peakMemoryBytes", session->memory_bytes);
+	json_end_object(w);
+}
+
+static void end_report(struct session *session)
+{
+	struct json_writer w = { 0 };
+	const bool failed = session->verdict != VERDICT_ACCEPTED;
+	char number[24], *text;
+
+	if (!session->request->json) {
+		term_print(style_of(session->verdict), 0, verdict_name(session->verdict));
+		printf(": %zu of %zu cases accepted\n", session->counts[VERDICT_ACCEPTED],
+		       session->batch.case_count);
+		return;
+	}
+	json_begin_object(&w);
+	json_key_string(&w, "verdict", verdict_name(session->verdict));
+	json_key_string(&w, "firstFailure",
+			failed ? name_of(session, session->first, number, sizeof(number)) : NULL);
+	write_sums(session, &w);
+	json_end_object(&w);
+	text = json_take(&w);
+	put(session, "],");
+	put(session, text ? text + 1 : "}");
+	put(session, "\n");
+	free(text);
+}
+
+/* ---- all cases ---- */
+
+/* Whether that was the last one to be looked at. */
+static bool hand_out_some(struct session *session, size_t *handed_out)
+{
+	struct worker *worker;
+
+	while ((worker = workers_next(&session->workers)) != NULL) {
+		if (worker->state == WORKER_DIED && ending_signal())
+			return true;
+		hand_out(session, worker);
+		workers_release(&session->workers, worker);
+		(*handed_out)++;
+		if (session->write_error || (session->batch.stop && session->verdict != VERDICT_ACCEPTED))
+			return true;
+	}
+	return ending_signal() || *handed_out == session->batch.case_count;
+}
+
+static int run_cases(struct session *session, struct warder_error *err)
+{
+	const struct note note = { .cpu_us = UINT64_MAX, .memory_bytes = UINT64_MAX };
+	size_t started = 0, handed_out = 0;
+
+	while (!hand_out_some(session, &handed_out)) {
+		while (started < session->batch.case_count && workers_may_start(&session->workers)) {
+			if (workers_start(&session->workers, work, session, &note, err) != 0)
+				return -1;
+			started++;
+		}
+		workers_wait(&session->workers, -1);
+	}
+	workers_end(&session->workers);
+	for (; handed_out < session->batch.case_count && !session->write_error; handed_out++)
+		tell_without(session, handed_out, VERDICT_SKIPPED, NULL);
+	return 0;
+}
+
+static int judge_all(struct session *session, struct warder_error *err)
+{
+	const bool failed = warder_program_failed(session->program);
+	int status = 0;
+
+	if (workers_init(&session->workers, request_parallel(session->request), true, sizeof(struct note),
+			 err) != 0)
+		return -1;
+	begin_report(session);
+	if (failed) {
+		for (size_t i = 0; i < session->batch.case_count; i++)
+			tell_without(session, i, VERDICT_COMPILE_ERROR, NULL);
+	} else {
+		status = run_cases(session, err);
+	}
+	if (status == 0)
+		end_report(session);
+	workers_done(&session->workers);
+	return status;
+}
+
+/* ---- the command ---- */
+
+static int exit_status(const struct session *session)
+{
+	if (ending_signal())
+		return 128 + ending_signal();
+	if (session->write_error == EPIPE)
+		return 128 + SIGPIPE;
+	if (session->write_error) {
+		term_complain("the verdicts cannot be written: %s", strerror(session->write_error));
+		return EXIT_REFUSED;
+	}
+	return session->verdict == VERDICT_ACCEPTED ? 0 : EXIT_REJECTED;
+}
+
+static void session_done(struct session *session)
+{
+	struct batch *batch = &session->batch;
+
+	for (size_t i = 0; session->directory && i < batch->case_count; i++)
+		free((char *)(uintptr_t)batch->cases[i].name);
+	warder_result_free(session->built);
+	warder_program_free(session->program);
+	batch_free(batch);
+	free(session->document);
+}
+
+int judge_command(struct request *request, char **argv)
+{
+	struct session session = { .request = request };
+	struct warder_error err = { 0 };
+	int status;
+
+	report_catch_signals();
+	if (load(&session, argv, &err) != 0 || build(&session, &err) != 0 || judge_all(&session, &err) != 0)
+		status = command_refuse(request, &err, EXIT_REFUSED);
+	else
+		status = exit_status(&session);
+	session_done(&session);
+	return status;
+}

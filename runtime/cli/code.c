@@ -16,7 +16,6 @@
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
 #include "runtime/file.h"
-#include "runtime/result.h"
 
 #define SOURCE_MOST ((size_t)16 << 20)
 #define FILE_MOST   ((size_t)64 << 20)

@@ -146,14 +146,40 @@ static bool is_first_of_field(const struct policy_match *match, size_t i)
 
 #define FIELDS_SIZE 300 /* of the error's text, so that a reason still fits behind the names */
 
-static void add_fields(struct policy_text *text, const struct policy_match *match)
+/* The error's text, of whole parts: one that does not fit is left out, and the end says so. */
+struct refusal {
+	struct policy_text text;
+	bool shortened;
+};
+
+static const char left_out_mark[] = " ...";
+
+static bool add_part(struct refusal *refusal, const char *before, const char *part)
 {
+	struct policy_text *text = &refusal->text;
+
+	if (text->used + strlen(before) + strlen(part) + sizeof(left_out_mark) > text->len) {
+		refusal->shortened = true;
+		return false;
+	}
+	policy_text_add(text, "%s%s", before, part);
+	return true;
+}
+
+static bool is_required(const struct policy_unmet *row)
+{
+	return !row->preferred && row->control != POLICY_CONTROL_COUNT;
+}
+
+static void add_fields(struct refusal *refusal, const struct policy_match *match)
+{
+	struct policy_text *text = &refusal->text;
 	size_t listed = 0, left_out = 0;
 
 	for (size_t i = 0; i < match->count; i++) {
 		if (!is_first_of_field(match, i))
 			continue;
-		if (text->used > FIELDS_SIZE) {
+		if (listed > 0 && text->used > FIELDS_SIZE) {
 			left_out++;
 			continue;
 		}
@@ -167,24 +193,87 @@ static void add_fields(struct policy_text *text, const struct policy_match *matc
 		policy_text_add(text, " and %zu more", left_out);
 }
 
-static void add_reasons(struct policy_text *text, const struct policy_match *match)
+/* A reason without the file that it begins with: each controller of cgroup v1 has one of its own. */
+static const char *without_file(const char *reason)
+{
+	const char *end = *reason == '/' ? strstr(reason, ": ") : NULL;
+
+	return end ? end + 2 : reason;
+}
+
+static bool is_same_reason(const struct policy_unmet *a, const struct policy_unmet *b)
+{
+	return is_required(a) && is_required(b) &&
+	       strcmp(without_file(a->reason), without_file(b->reason)) == 0;
+}
+
+/* The reason of row i, behind the controls that share it; these are not named again where all do. */
+static void add_reason(struct refusal *refusal, const struct policy_match *match, size_t i,
+		       const char *before)
+{
+	const struct policy_unmet *row = &match->unmet[i];
+	char buf[512] = ""; /* more than an error holds: what is cut here does not fit there */
+	struct policy_text part = { buf, sizeof(buf), 0 };
+	bool same_file = true;
+	size_t sharing = 0;
+
+	for (size_t k = i; k < match->count; k++) {
+		if (!is_same_reason(row, &match->unmet[k]))
+			continue;
+		policy_text_add(&part, "%s%s", sharing++ ? ", " : "",
+				policy_control_name(match->unmet[k].control));
+		same_file = same_file && strcmp(row->reason, match->unmet[k].reason) == 0;
+	}
+	if (sharing > 1 && sharing == match->required_count)
+		part.used = 0;
+	policy_text_add(&part, "%s%s", part.used ? ": " : "",
+			same_file ? row->reason : without_file(row->reason));
+	add_part(refusal, before, buf);
+}
+
+static void add_reasons(struct refusal *refusal, const struct policy_match *match)
 {
 	const char *before = ": ";
 
 	for (size_t i = 0; i < match->count; i++) {
+		bool told = false;
+
+		for (size_t k = 0; k < i && !told; k++)
+			told = is_same_reason(&match->unmet[k], &match->unmet[i]);
+		if (told || !is_required(&match->unmet[i]))
+			continue;
+		add_reason(refusal, match, i, before);
+		before = "; ";
+	}
+}
+
+/* Limits can be done without, as their user may choose; what isolates is not offered for that. */
+static void add_remedy(struct refusal *refusal, const struct policy_match *match)
+{
+	const char *before;
+	size_t fields = 0;
+
+	for (size_t i = 0; i < match->count; i++) {
 		const struct policy_unmet *row = &match->unmet[i];
 
-		if (row->preferred || row->control == POLICY_CONTROL_COUNT)
+		if (!row->preferred && strncmp(policy_field_path(row->field), "limits.", 7) != 0)
+			return;
+		fields += is_first_of_field(match, i);
+	}
+	before = fields > 1 ? "; or run without them: --prefer " : "; or run without it: --prefer ";
+	for (size_t i = 0; i < match->count; i++) {
+		if (!is_first_of_field(match, i))
 			continue;
-		policy_text_add(text, "%s%s: %s", before, policy_control_name(row->control), row->reason);
-		before = "; ";
+		if (!add_part(refusal, before, policy_field_path(match->unmet[i].field)))
+			return;
+		before = " --prefer ";
 	}
 }
 
 static int refuse(const struct policy_match *match, struct warder_error *err)
 {
 	char buf[sizeof(err->text)] = "";
-	struct policy_text text = { buf, sizeof(buf), 0 };
+	struct refusal refusal = { .text = { buf, sizeof(buf), 0 } };
 	const struct policy_unmet *first = match->unmet;
 
 	while (first->preferred) /* one is not: the caller has counted */
@@ -193,10 +282,13 @@ static int refuse(const struct policy_match *match, struct warder_error *err)
 		const struct policy_unmet *row = &match->unmet[i];
 
 		if (row->control == POLICY_CONTROL_COUNT)
-			policy_text_add(&text, "%s%s", text.used ? "; " : "", row->reason);
+			add_part(&refusal, refusal.text.used ? "; " : "", row->reason);
 	}
-	add_fields(&text, match);
-	add_reasons(&text, match);
+	add_fields(&refusal, match);
+	add_reasons(&refusal, match);
+	add_remedy(&refusal, match);
+	if (refusal.shortened)
+		policy_text_add(&refusal.text, "%s", left_out_mark);
 	return error_set(err, (enum warder_error_kind)first->error, policy_field_path(first->field), "%s",
 			 buf);
 }

@@ -379,8 +379,8 @@ void policy_needed_controls(const struct policy *policy, bool *ret_needed);
 
 /* Compare. subject may be NULL: then only the policy is looked at. Returns 0 if every required field can be
  * enforced (preferred ones may be unmet: see *ret), -1 with *err of the first required unmet row's kind,
- * whose text names the required unmet fields, then their reasons as far as they fit. *ret is always
- * written. */
+ * whose text names the required unmet fields, then their reasons, each once, then how to do without limits: whole
+ * parts, as far as they fit. *ret is always written. */
 int policy_match(const struct policy *policy, const struct policy_capabilities *capabilities,
 		 const struct policy_subject *subject, struct policy_match *ret, struct warder_error *err);
 

@@ -12,6 +12,7 @@
 #include "runtime/agent/blocks.h"
 #include "runtime/agent/compare.h"
 #include "runtime/agent/context.h"
+#include "runtime/agent/conversation.h"
 #include "runtime/agent/datafile.h"
 #include "runtime/agent/format.h"
 #include "runtime/agent/request.h"

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "policy/policy.h"
+#include "runtime/agent/decode.h"
 #include "runtime/text.h"
 
 struct invocation {
@@ -483,46 +484,64 @@ static void write_results(const struct context *context, bool delta, struct json
 	json_end_object(w);
 }
 
-static char *write_members(const struct context *context, bool delta)
+static void write_members(const struct context *context, bool delta, struct json_writer *w)
 {
 	bool errors = !delta, results = !delta;
-	struct json_writer w = { 0 };
 
 	for (size_t i = 0; i < context->invocation_count; i++) {
 		errors |= context->invocations[i]->errors_changed;
 		results |= context->invocations[i]->runs_changed;
 	}
-	json_begin_object(&w);
+	json_begin_object(w);
 	if (delta ? context->id_changed : context->execution_id != NULL)
-		json_key_string(&w, "executionId", context->execution_id);
+		json_key_string(w, "executionId", context->execution_id);
 	if (!delta || context->files_changed) {
-		json_key(&w, "inputFiles");
-		write_files(context, &w);
+		json_key(w, "inputFiles");
+		write_files(context, w);
 	}
 	if (!delta || context->processed_changed) {
-		json_key(&w, "processedFiles");
-		write_processed(context, &w);
+		json_key(w, "processedFiles");
+		write_processed(context, w);
 	}
 	if (errors) {
-		json_key(&w, "errorCounts");
-		write_errors(context, delta, &w);
+		json_key(w, "errorCounts");
+		write_errors(context, delta, w);
 	}
 	if (results) {
-		json_key(&w, "results");
-		write_results(context, delta, &w);
+		json_key(w, "results");
+		write_results(context, delta, w);
 	}
-	json_end_object(&w);
+	json_end_object(w);
+}
+
+static char *members_json(const struct context *context, bool delta)
+{
+	struct json_writer w = { 0 };
+
+	if (!context)
+		return NULL;
+	write_members(context, delta, &w);
 	return json_take(&w);
 }
 
 char *context_json(const struct context *context)
 {
-	return context ? write_members(context, false) : NULL;
+	return members_json(context, false);
 }
 
 char *context_delta_json(const struct context *context)
 {
-	return context ? write_members(context, true) : NULL;
+	return members_json(context, true);
+}
+
+void context_write(const struct context *context, struct json_writer *w)
+{
+	if (!context)
+		return;
+	json_key(w, "context");
+	write_members(context, false, w);
+	json_key(w, "contextDelta");
+	write_members(context, true, w);
 }
 
 /* ---- reading ---- */
@@ -807,34 +826,40 @@ static const struct member context_members[] = {
 	{ NULL },
 };
 
-static int read_document(const char *json, size_t len, struct context *context, struct warder_error *err)
-{
-	const struct json_limits limits = { .max_bytes = CONTEXT_MAX_JSON };
-	struct json_value *document = NULL;
-	int status;
-
-	if (len == 0)
-		return 0;
-	if (json_parse(json, len, "context", &limits, &document, err) != 0)
-		return -1;
-	status = read_object(document, context_members, "context", context, err);
-	json_free(document);
-	context->id_changed = context->files_changed = context->processed_changed = false;
-	return status;
-}
-
-int context_read(const char *json, size_t len, struct context **ret, struct warder_error *err)
+static int read_value(const struct json_value *document, struct context **ret, struct warder_error *err)
 {
 	struct context *context = calloc(1, sizeof(*context));
 
 	if (!context)
 		return out_of_memory(err);
-	if (read_document(json, len, context, err) != 0) {
+	if (document && read_object(document, context_members, "context", context, err) != 0) {
 		context_free(context);
 		return -1;
 	}
+	context->id_changed = context->files_changed = context->processed_changed = false;
 	*ret = context;
 	return 0;
+}
+
+int context_read(const char *json, size_t len, struct context **ret, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = CONTEXT_MAX_JSON };
+	struct json_value *document = NULL;
+	int status;
+
+	if (len && json_parse(json, len, "context", &limits, &document, err) != 0)
+		return -1;
+	status = read_value(document, ret, err);
+	json_free(document);
+	return status;
+}
+
+int context_decode(struct decoder *d, const struct json_value *value, struct context **ret)
+{
+	if (read_value(value, ret, d->err) == 0)
+		return 0;
+	snprintf(d->err->field, sizeof(d->err->field), "%s", d->path);
+	return -1;
 }
 
 void context_free(struct context *context)

@@ -36,6 +36,9 @@
 #define CONTEXT_MAX_TEXTS       ((size_t)4 << 20)  /* of all of them together */
 
 struct context;
+struct decoder;
+struct json_value;
+struct json_writer;
 
 struct context_file {
 	const char *name, *content_type;
@@ -51,6 +54,8 @@ struct context_run {
 
 /* Read a context; of length 0 it is empty. *ret is the caller's. -1 with *err (INVALID_REQUEST, INTERNAL). */
 int context_read(const char *json, size_t len, struct context **ret, struct warder_error *err);
+/* The same for a value inside of another document; the field of an error is its path there, its text has the line. */
+int context_decode(struct decoder *d, const struct json_value *value, struct context **ret);
 void context_free(struct context *context);
 
 /* The id under which state is kept between runs: the one that was set, or else the invocation's. */
@@ -84,5 +89,7 @@ bool context_should_run(const struct context *context, const char *invocation, u
 char *context_json(const struct context *context);
 /* What changed since it was read, as a merge patch (RFC 7396): applied to what was read it gives the whole. */
 char *context_delta_json(const struct context *context);
+/* Both, as the members "context" and "contextDelta" of the object that is open; nothing where there is no context. */
+void context_write(const struct context *context, struct json_writer *w);
 
 #endif

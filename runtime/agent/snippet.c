@@ -8,7 +8,7 @@
 
 static const char *const encodings[] = { "utf-8", "base64", NULL };
 
-static int read_encoding(struct decoder *d, const struct json_value *value, bool *ret_is_base64)
+int snippet_decode_encoding(struct decoder *d, const struct json_value *value, bool *ret_is_base64)
 {
 	size_t index = 0;
 
@@ -18,9 +18,8 @@ static int read_encoding(struct decoder *d, const struct json_value *value, bool
 	return 0;
 }
 
-/* The bytes of a member that is base64; heap. */
-static int read_base64(struct decoder *d, const struct json_value *object, const char *key, char **ret,
-		       size_t *ret_len)
+int snippet_decode_base64(struct decoder *d, const struct json_value *object, const char *key, char **ret,
+			  size_t *ret_len)
 {
 	const struct json_value *value = json_member(object, key);
 	const size_t mark = decode_enter(d, key);
@@ -59,14 +58,14 @@ int snippet_read_encoding(struct decoder *d, const struct json_value *value, voi
 {
 	struct snippet *snippet = into;
 
-	return read_encoding(d, value, &snippet->is_base64);
+	return snippet_decode_encoding(d, value, &snippet->is_base64);
 }
 
 int snippet_finish(struct decoder *d, const struct json_value *document, struct snippet *snippet)
 {
 	if (!snippet->is_base64)
 		return 0;
-	if (read_base64(d, document, "code", &snippet->code_bytes, &snippet->code_len) != 0)
+	if (snippet_decode_base64(d, document, "code", &snippet->code_bytes, &snippet->code_len) != 0)
 		return -1;
 	snippet->code = snippet->code_bytes;
 	return 0;
@@ -97,7 +96,7 @@ static int read_file_encoding(struct decoder *d, const struct json_value *value,
 {
 	struct file *file = into;
 
-	return read_encoding(d, value, &file->is_base64);
+	return snippet_decode_encoding(d, value, &file->is_base64);
 }
 
 static int read_file(struct decoder *d, const struct json_value *value, void *into)
@@ -116,7 +115,7 @@ static int read_file(struct decoder *d, const struct json_value *value, void *in
 	if (decode_object(d, value, rows, &file) != 0)
 		return -1;
 	if (file.is_base64) {
-		if (read_base64(d, value, "content", &bytes, &len) != 0)
+		if (snippet_decode_base64(d, value, "content", &bytes, &len) != 0)
 			return -1;
 	} else {
 		len = strlen(file.content);

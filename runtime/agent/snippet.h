@@ -42,6 +42,12 @@ int snippet_read_files(struct decoder *d, const struct json_value *value, void *
 		"files", snippet_read_files, false                                                           \
 	}
 
+/* For other documents with bytes: the word "utf-8" or "base64", and the bytes of the member `key`, which is a text, if it is
+ * base64; on the heap, with a NUL behind them. */
+int snippet_decode_encoding(struct decoder *d, const struct json_value *value, bool *ret_is_base64);
+int snippet_decode_base64(struct decoder *d, const struct json_value *object, const char *key, char **ret,
+			  size_t *ret_len);
+
 /* What depends on more than one row. */
 int snippet_finish(struct decoder *d, const struct json_value *document, struct snippet *snippet);
 void snippet_done(struct snippet *snippet);

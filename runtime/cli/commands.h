@@ -36,9 +36,10 @@ int doctor_command(struct request *request, char **argv);
 int attack_command(struct request *request, struct policy *policy);
 int blocks_command(struct request *request, char **argv);
 int format_command(struct request *request, char **argv);
+int data_command(struct request *request, char **argv);
 int completion_command(struct request *request, char **argv);
 
-/* Read what `blocks` and `format` look at: the one file that was named, or standard input. *ret_text is heap. -1 with
+/* Read what `blocks`, `format` and `data` look at: the one file that was named, or standard input. *ret_text is heap. -1 with
  * *err (INVALID_REQUEST). */
 int command_input(const struct request *request, char **ret_text, size_t *ret_len, struct warder_error *err);
 

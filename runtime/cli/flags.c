@@ -218,6 +218,13 @@ static int choose_no_fences(struct request *request, const struct flag *flag, co
 	return 0;
 }
 
+static int choose_pandas(struct request *request, const struct flag *flag, const char *value,
+			 struct warder_error *err)
+{
+	request->text.pandas = true;
+	return 0;
+}
+
 static int choose_help(struct request *request, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
@@ -422,7 +429,7 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 #define USES_TEXT   (FLAG_BLOCKS | FLAG_FORMAT)
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
-	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | USES_TEXT)
+	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | USES_TEXT)
 
 static const struct flag flags[] = {
 	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)", choose_base },
@@ -523,7 +530,9 @@ static const struct flag flags[] = {
 	{ FLAG_FORMAT, "--as", "FORM", NULL, "block (default), inline, or text for a model", choose_as },
 	{ USES_TEXT, "--extract", NULL, NULL, "print the code of all blocks; what stands between delimiters",
 	  choose_extract },
-	{ USES_POLICY | USES_TEXT | FLAG_SCAN, "--json", NULL, NULL,
+	{ FLAG_DATA, "--pandas", NULL, NULL, "load tables with pandas, not with Python's own csv",
+	  choose_pandas },
+	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA, "--json", NULL, NULL,
 	  "one JSON object on standard output instead", choose_json },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what dead supervisors left", choose_clean },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,

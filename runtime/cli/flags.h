@@ -30,6 +30,7 @@ enum flag_command {
 	FLAG_FORMAT = 512,
 	FLAG_TOOL = 1024,
 	FLAG_JUDGE = 2048,
+	FLAG_DATA = 4096,
 };
 
 #define REQUEST_LIST_MAX 64 /* as BLOCKS_MAX_FILTERS */
@@ -50,7 +51,7 @@ struct request_code {
 
 /* What the commands about text are asked for; points into the arguments. */
 struct request_text {
-	bool no_fences, unclosed, extract;
+	bool no_fences, unclosed, extract, pandas;
 	size_t code;    /* number of the block whose code is wanted; 0: none */
 	const char *as; /* "block", "inline", "text"; NULL: block */
 	struct delimiters delimiters[BLOCKS_MAX_DELIMITERS];

@@ -73,6 +73,15 @@ static const struct command commands[] = {
 	  "a result in JSON into text for a model, and back",
 	  "Without FILE, or with -, the result is standard input.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
+	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
+	  "tables of a conversation as files, and code that loads them",
+	  "Without FILE, or with -, the conversation is standard input:\n"
+	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
+	  "\"a,b\\n1,2\\n\"}]]}\n"
+	  "Prints its text with the names of files for the tables, and Python that loads each; --json the "
+	  "files, too.\n",
+	  "echo '{\"messages\": [[{\"mimeType\": \"text/csv\", \"content\": \"a,b\"}]]}' | warder data",
+	  data_command },
 	{ "completion", FLAG_COMPLETION, "completion bash", "print the shell's completion script", NULL,
 	  "warder completion bash", completion_command },
 };
@@ -153,7 +162,7 @@ static int print_help(const struct command *command)
 static int refuse_command(const char *name)
 {
 	const char *words[sizeof(commands) / sizeof(commands[0]) + 1] = { NULL };
-	char remedy[128];
+	char remedy[256];
 
 	for (size_t i = 0; command_at(i); i++)
 		words[i] = commands[i].name;

@@ -208,21 +208,49 @@ int report_refuse(const struct report *report, const struct warder_error *why, i
 	return command_refuse(report->request, why, status);
 }
 
+/* Files that were asked for, and are not where they should be. */
+static bool tell_files(const struct report *report, const struct warder_result *result)
+{
+	const struct rootfs_collection *files = &result->outcome.collected;
+	bool missing = files->limits_hit || files->fault[0];
+
+	for (size_t i = 0; i < files->count; i++) {
+		char name[128];
+
+		if (files->items[i].taken != ROOTFS_TAKEN_NOT)
+			continue;
+		term_complain("%s is not kept: %s", json_quote(files->items[i].path, name, sizeof(name)),
+			      files->items[i].why);
+		missing = true;
+	}
+	if (files->fault[0])
+		term_complain("files are missing: %s", files->fault);
+	else if (files->limits_hit)
+		term_complain(
+		    "files are missing: there is a limit of their number, of the size of each and of all");
+	return missing;
+}
+
 /* Tell how it ended; the exit status. Who asked for a result or a receipt and gets none must not go on as if all was
  * well. */
 int report_finish(const struct report *report, const struct warder_result *result)
 {
 	struct warder_error err = { 0 };
+	bool missing = false;
 	int status = 0;
 
-	if (report->request->json)
+	if (report->request->json) {
 		status = print_json(result, &err);
-	else
+	} else {
 		tell(report, result);
+		missing = tell_files(report, result);
+	}
 	if (status == 0 && report->request->receipt)
 		status = write_receipt(report, result_receipt_json(result), &err);
-	if (status == 0)
-		return exit_status(report, &result->outcome);
+	if (status == 0) {
+		status = exit_status(report, &result->outcome);
+		return status == 0 && missing ? EXIT_REFUSED : status;
+	}
 	term_error(&err);
 	return EXIT_REFUSED;
 }

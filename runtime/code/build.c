@@ -46,6 +46,7 @@
 #define BUILD_FILES_MAX  1000
 #define BUILD_FILE_BYTES (256ull << 20)
 #define DIAGNOSTICS_FILE ".diagnostics.json"
+#define DIAGNOSTICS_KEPT ((size_t)16 << 20)
 
 static const char *const stage_names[LANGUAGE_STAGES] = { "check", "build", "run" };
 static char box_path[] = "/tmp/" PROGRAM_BOX;
@@ -472,22 +473,32 @@ static int keep_diagnostics(struct building *b)
 					  .bytes = b->program->diagnostics,
 					  .len = strlen(b->program->diagnostics) };
 
+	if (file.len > DIAGNOSTICS_KEPT)
+		return 0;
 	return rootfs_put_files(b->program->entry.fd, &file, 1, (uid_t)-1, (gid_t)-1, b->err);
 }
 
+/* They are gone, too large, or no JSON any more: then nothing is known of them, which is no reason not to run the program. */
 static int find_diagnostics(struct building *b)
 {
-	char *path = NULL;
+	const struct json_limits limits = { .max_bytes = DIAGNOSTICS_KEPT + 1 };
+	struct warder_error ignored;
+	struct json_value *value = NULL;
+	char *path = NULL, *text = NULL;
 	size_t len;
-	int status;
 
-	if (asprintf(&path, "%s/" DIAGNOSTICS_FILE, b->program->entry.path) < 0)
+	if (asprintf(&path, "/proc/self/fd/%d/" DIAGNOSTICS_FILE, b->program->entry.fd) < 0)
 		return no_memory(b);
-	status = file_read_most(path, 2 * DIAGNOSTICS_MAX_BYTES, &b->program->diagnostics, &len, b->err);
+	if (file_read_most(path, DIAGNOSTICS_KEPT, &text, &len, &ignored) == 0 &&
+	    json_parse(text, len, DIAGNOSTICS_FILE, &limits, &value, &ignored) == 0 &&
+	    value->type == JSON_ARRAY) {
+		b->program->diagnostics = text;
+		text = NULL;
+	}
+	json_free(value);
+	free(text);
 	free(path);
-	if (status != 0 && b->err->sys_errno == ENOENT) /* nobody has to keep it for us */
-		status = 0;
-	return status;
+	return 0;
 }
 
 /* ---- a stage ---- */

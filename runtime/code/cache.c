@@ -1,5 +1,5 @@
 /*
- * Names in the directory: <key> is an entry; <key>.lock is held by who builds it; build-<random> is where he does, until the
+ * Names in the directory ("built" below the one that was named, so that nothing else of anybody's lies there): <key> is an entry; <key>.lock is held by who builds it; build-<random> is where he does, until the
  * rename. Locks are flock(2)s of open descriptions, which the kernel gives back however their holder ends, and which hold
  * between threads as between processes.
  *
@@ -28,8 +28,10 @@
 #define KEY_LENGTH  64
 #define KEY_LETTERS "0123456789abcdef"
 
+static const char own_directory[] = "/built";
 static const char build_prefix[] = "build-";
 static const char lock_suffix[] = ".lock";
+static const char old_suffix[] = "-old";
 
 static int unusable(const char *path, int error, const char *why, struct warder_error *err)
 {
@@ -46,11 +48,11 @@ static int default_path(char *buf, size_t size, struct warder_error *err)
 	int len;
 
 	if (geteuid() == 0)
-		len = snprintf(buf, size, "/var/cache/warder");
+		len = snprintf(buf, size, "/var/cache/warder%s", own_directory);
 	else if (cache && cache[0] == '/')
-		len = snprintf(buf, size, "%s/warder", cache);
+		len = snprintf(buf, size, "%s/warder%s", cache, own_directory);
 	else if (home && home[0] == '/')
-		len = snprintf(buf, size, "%s/.cache/warder", home);
+		len = snprintf(buf, size, "%s/.cache/warder%s", home, own_directory);
 	else
 		return error_set(
 		    err, WARDER_ERROR_INVALID_REQUEST, "cache",
@@ -58,6 +60,38 @@ static int default_path(char *buf, size_t size, struct warder_error *err)
 	return len < (int)size
 		   ? 0
 		   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "cache", "the path is too long");
+}
+
+/* May somebody else put something in the place of what lies in this directory? The sticky bit keeps others from that. */
+static bool is_ours(const struct stat *st)
+{
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return false;
+	return !S_ISDIR(st->st_mode) || !(st->st_mode & 022) || (st->st_mode & S_ISVTX);
+}
+
+/* Every part of the path that is there, links included, without following one. 0; -1 with *err. */
+static int check_way(char *path, struct warder_error *err)
+{
+	for (char *slash = path;;) {
+		struct stat st;
+		const char kept = *slash;
+		int found;
+
+		*slash = '\0';
+		found = lstat(*path ? path : "/", &st);
+		*slash = kept;
+		if (found == 0 && !is_ours(&st))
+			return unusable(path, 0,
+					"lies where somebody else may put something in its place; name "
+					"another cache directory",
+					err);
+		if (found != 0 && errno != ENOENT)
+			return unusable(path, errno, "cannot be looked at", err);
+		if (found != 0 || !kept)
+			return 0;
+		slash += 1 + strcspn(slash + 1, "/");
+	}
 }
 
 static int make_directories(char *path)
@@ -71,35 +105,49 @@ static int make_directories(char *path)
 		if (made != 0 && errno != EEXIST)
 			return -1;
 	}
-	return mkdir(path, 0755) == 0 || errno == EEXIST ? 0 : -1;
+	return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+/* Only what is below it is Warder's to remove, whatever directory somebody names. */
+static int enter(struct cache *cache, struct warder_error *err)
+{
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (!realpath(cache->path, real) || strlen(real) >= sizeof(cache->path))
+		return unusable(cache->path, errno, "cannot be found", err);
+	strcpy(cache->path, real);
+	/* Once more, now without links: by this way its entries are found. */
+	if (check_way(cache->path, err) != 0)
+		return -1;
+	cache->dir_fd = open(cache->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (cache->dir_fd < 0 || fstat(cache->dir_fd, &st) != 0)
+		return unusable(cache->path, errno, "cannot be opened", err);
+	/* What is found here is executed, and nobody else may lock it. */
+	if (st.st_uid != geteuid() || fchmod(cache->dir_fd, 0700) != 0)
+		return unusable(cache->path, 0, "is somebody else's; name another cache directory", err);
+	return 0;
 }
 
 int cache_open(const char *path, uint64_t bytes_max, struct cache *ret, struct warder_error *err)
 {
-	owned_fd int dir_fd = -1;
-	struct stat st;
-
 	*ret = CACHE_NONE;
 	ret->bytes_max = bytes_max ? bytes_max : CACHE_BYTES_DEFAULT;
 	if (!path && default_path(ret->path, sizeof(ret->path), err) != 0)
 		return -1;
-	if (path && (path[0] != '/' || strlen(path) >= sizeof(ret->path)))
+	if (path && (path[0] != '/' || strlen(path) + sizeof(own_directory) >= sizeof(ret->path)))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "cache", "%.200s is no absolute path",
 				 path);
 	if (path)
-		strcpy(ret->path, path);
+		snprintf(ret->path, sizeof(ret->path), "%s%s", path, own_directory);
+	if (check_way(ret->path, err) != 0)
+		return -1;
 	if (make_directories(ret->path) != 0)
 		return unusable(ret->path, errno, "cannot be made", err);
-	dir_fd = open(ret->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir_fd < 0 || fstat(dir_fd, &st) != 0)
-		return unusable(ret->path, errno, "cannot be opened", err);
-	/* What is found here is executed: nobody else may have put it there. */
-	if (st.st_uid != geteuid() || (st.st_mode & 022))
-		return unusable(ret->path, 0,
-				"is somebody else's, or others may write to it; name another cache directory",
-				err);
-	ret->dir_fd = fd_take(&dir_fd);
-	return 0;
+	if (enter(ret, err) == 0)
+		return 0;
+	cache_done(ret);
+	return -1;
 }
 
 void cache_done(struct cache *cache)
@@ -173,7 +221,7 @@ static void remove_idle(const struct cache *cache, const char *name)
 	if (!is_idle(cache, name, &fd))
 		return;
 	/* First out of the way: who looks for the key now does not find half of it. */
-	snprintf(trash, sizeof(trash), "%s%.16s-old", build_prefix, name);
+	snprintf(trash, sizeof(trash), "%s%.16s%s", build_prefix, name, old_suffix);
 	if (strncmp(name, build_prefix, sizeof(build_prefix) - 1) != 0 &&
 	    renameat(cache->dir_fd, name, cache->dir_fd, trash) == 0)
 		remove_tree(cache->dir_fd, trash, 0);
@@ -201,6 +249,15 @@ static void remove_idle_lock(const struct cache *cache, const char *name)
 static bool is_key(const char *name)
 {
 	return strlen(name) == KEY_LENGTH && strspn(name, KEY_LETTERS) == KEY_LENGTH;
+}
+
+/* "build-" and 16 digits, or what remove_idle() has put aside. */
+static bool is_build(const char *name)
+{
+	const char *digits = name + sizeof(build_prefix) - 1;
+
+	return strncmp(name, build_prefix, sizeof(build_prefix) - 1) == 0 &&
+	       strspn(digits, KEY_LETTERS) == 16 && (!digits[16] || strcmp(digits + 16, old_suffix) == 0);
 }
 
 static bool is_lock(const char *name)
@@ -237,7 +294,7 @@ static struct old_entry *list_entries(const struct cache *cache, size_t *ret_cou
 	while (dir && (item = readdir(dir)) != NULL) {
 		struct stat st;
 
-		if (strncmp(item->d_name, build_prefix, sizeof(build_prefix) - 1) == 0)
+		if (is_build(item->d_name))
 			remove_idle(cache, item->d_name);
 		if (is_lock(item->d_name))
 			remove_idle_lock(cache, item->d_name);
@@ -289,26 +346,12 @@ static void make_room(const struct cache *cache, const char *newest)
 
 /* ---- entries ---- */
 
-/* 1: it is there, locked for use; 0: it is not. */
-static int find(struct cache *cache, const char *key, struct cache_entry *entry)
-{
-	owned_fd int fd = openat(cache->dir_fd, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0 || flock(fd, LOCK_SH) != 0 || !still_leads_to(cache, key, fd))
-		return 0;
-	futimens(fd, NULL); /* the last use, for make_room() */
-	snprintf(entry->path, sizeof(entry->path), "%s/%.64s", cache->path, key);
-	entry->fd = fd_take(&fd);
-	entry->built = entry->kept = true;
-	return 1;
-}
-
 /* -1 with ETIMEDOUT: it took too long. The kernel's own waiting knows no end. */
-static int wait_for_lock(int fd, uint64_t begin_us, uint64_t wait_us)
+static int wait_for_lock(int fd, int kind, uint64_t begin_us, uint64_t wait_us)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
 
-	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+	while (flock(fd, kind | LOCK_NB) != 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -1;
 		if (wait_us && clock_us() - begin_us >= wait_us) {
@@ -318,6 +361,21 @@ static int wait_for_lock(int fd, uint64_t begin_us, uint64_t wait_us)
 		nanosleep(&pause, NULL);
 	}
 	return 0;
+}
+
+/* 1: it is there, locked for use; 0: it is not. */
+static int find(struct cache *cache, const char *key, struct cache_entry *entry)
+{
+	owned_fd int fd = openat(cache->dir_fd, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || wait_for_lock(fd, LOCK_SH, clock_us(), cache->wait_us) != 0 ||
+	    !still_leads_to(cache, key, fd))
+		return 0;
+	futimens(fd, NULL); /* the last use, for make_room() */
+	snprintf(entry->path, sizeof(entry->path), "%s/%.64s", cache->path, key);
+	entry->fd = fd_take(&fd);
+	entry->built = entry->kept = true;
+	return 1;
 }
 
 /* Hold <key>.lock. */
@@ -331,7 +389,7 @@ static int lock_key(struct cache *cache, const char *key, int *ret_fd)
 		owned_fd int fd =
 		    openat(cache->dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-		if (fd < 0 || wait_for_lock(fd, begin, cache->wait_us) != 0)
+		if (fd < 0 || wait_for_lock(fd, LOCK_EX, begin, cache->wait_us) != 0)
 			return -1;
 		if (still_leads_to(cache, name, fd)) {
 			*ret_fd = fd_take(&fd);
@@ -367,14 +425,18 @@ static int make_build(struct cache *cache, struct cache_entry *entry)
 				continue;
 			return -1;
 		}
-		entry->fd = openat(cache->dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		/* Whatever the umask is: who executes it is the jail's user. Between the two somebody's make_room() may have found it idle. */
-		if (entry->fd >= 0 && fchmod(entry->fd, 0755) == 0 && flock(entry->fd, LOCK_SH) == 0 &&
+		/* Whatever the umask is: who executes it is the jail's user. */
+		if (fchmodat(cache->dir_fd, name, 0755, 0) == 0)
+			entry->fd =
+			    openat(cache->dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* Between the two somebody's make_room() may have found it idle. */
+		if (entry->fd >= 0 && flock(entry->fd, LOCK_SH) == 0 &&
 		    faccessat(cache->dir_fd, name, F_OK, 0) == 0) {
 			snprintf(entry->path, sizeof(entry->path), "%s/%s", cache->path, name);
 			return 0;
 		}
 		fd_done(&entry->fd);
+		unlinkat(cache->dir_fd, name, AT_REMOVEDIR);
 	}
 	return -1;
 }

@@ -1,7 +1,7 @@
 /*
  * cache: what was built, by the digest of all that it was built from. Private to code/.
  *
- * A cache is a directory of the caller's own; an entry is a directory in it, named by the key, with the files that a build
+ * A cache is a directory of the caller's own, "built" below the one that he names; an entry is a directory in it, named by the key, with the files that a build
  * left. Life: cache_open() -> cache_claim(): found, or ours to build -> fill entry.fd -> cache_commit() -> use
  * entry.path -> cache_release(). Several processes and threads may use one directory: who comes second for a key waits until
  * the first has built it or given up. An entry in use is locked (flock), and is not removed to make room.
@@ -37,7 +37,8 @@ struct cache_entry {
 #define ENTRY_NONE ((struct cache_entry){ .fd = -1, .lock_fd = -1 })
 
 /* `path` NULL: /var/cache/warder for root, else $XDG_CACHE_HOME/warder or $HOME/.cache/warder. It is made if it is missing. -1
- * with *err: it cannot be made, belongs to somebody else, or others may write to it. */
+ * with *err: it cannot be made, or it or a directory or link on the way to it is such that somebody else than root and the
+ * caller may put something in its place. */
 int cache_open(const char *path, uint64_t bytes_max, struct cache *ret, struct warder_error *err);
 void cache_done(struct cache *cache);
 

@@ -360,7 +360,7 @@ built() {
 	holds 'r.status == "success"' "dict(stages)['build'] == '$1'" "${@:2}"
 }
 entries() {
-	find "$cache" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l
+	find "$cache/built" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l
 }
 
 found_again() {
@@ -426,7 +426,7 @@ unspoiled() {
 }
 makes_room() {
 	local old
-	old=$cache/$(printf 'a%.0s' {1..64})
+	old=$cache/built/$(printf 'a%.0s' {1..64})
 	program room
 	mkdir "$old" && fallocate -l 520MiB "$old/program" && touch -d '1 hour ago' "$old" || return 1
 	code --language c "$file" && built success 'out == "room\n"' && [ ! -e "$old" ] && code --language c "$file" && built cached
@@ -453,7 +453,7 @@ sys.exit(not (answers == {"twenty\n"} and builds.count("success") == 1 and build
 wait_for_build() {
 	local _
 	for _ in {1..100}; do
-		[ -z "$(find "$cache" -maxdepth 1 -name 'build-*' 2>/dev/null)" ] || break
+		[ -z "$(find "$cache/built" -maxdepth 1 -name 'build-*' 2>/dev/null)" ] || break
 		sleep 0.1
 	done
 }
@@ -466,10 +466,10 @@ killed() {
 	wait_for_build
 	kill -KILL $pid
 	wait $pid 2>/dev/null
-	[ -n "$(find "$cache" -maxdepth 1 -name '*.lock')" ] || { echo "nothing was being built"; return 1; }
+	[ -n "$(find "$cache/built" -maxdepth 1 -name '*.lock')" ] || { echo "nothing was being built"; return 1; }
 	program "after $RANDOM"
 	code --language c "$file"
-	built success && [ -z "$(find "$cache" -maxdepth 1 -name 'build-*' -o -maxdepth 1 -name '*.lock')" ] || { ls "$cache"; return 1; }
+	built success && [ -z "$(find "$cache/built" -maxdepth 1 -name 'build-*' -o -maxdepth 1 -name '*.lock')" ] || { ls "$cache/built"; return 1; }
 }
 ended_by_signal() {
 	local pid before
@@ -493,7 +493,7 @@ private() {
 	program open
 	local cache=$scratch/open
 	code --language c "$file"
-	holds 'r.error.kind == "unavailable" and r.error.field == "cache"' '"others may write to it" in message'
+	holds 'r.error.kind == "unavailable" and r.error.field == "cache"' '"somebody else" in message'
 }
 
 cache_cases() {

@@ -156,7 +156,7 @@ $ warder completion bash > c && bash -n c && . ./c && COMP_WORDS=(warder run --m
 | --memory
 
 = every flag and command is in the manual
-$ { for c in run explain policy doctor blocks format; do warder $c --help | sed -n 's/^  --\([a-z-]*\).*/\1/p'; done; } | sort -u | while read f; do grep -q "Fl -$f" "$TOP/docs/warder.1" || echo "missing: $f"; done
+$ { for c in run explain policy doctor blocks format tool judge data; do warder $c --help | sed -n 's/^  --\([a-z-]*\).*/\1/p'; done; } | sort -u | while read f; do grep -q "Fl -$f" "$TOP/docs/warder.1" || echo "missing: $f"; done
 
 = no colour in a pipe, colour on a terminal, none with NO_COLOR
 needs terminal
@@ -178,7 +178,7 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
-! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "judge", "languages", "explain", "policy", "doctor", "blocks", "format", "completion"
+! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "judge", "languages", "explain", "policy", "doctor", "blocks", "format", "data", "completion"
 ? 125
 
 = a program's own --help is the program's

@@ -54,5 +54,5 @@ $ cd / && setpriv --reuid 12345 --regid 12345 --clear-groups warder run --prefer
 = another user is refused what needs a privilege
 needs user
 $ cd / && setpriv --reuid 12345 --regid 12345 --clear-groups warder run -- true
-!~ ^warder: cannot enforce .*limits.memory
+!~ ^warder: cannot enforce .*limits.memory.*: needs root, .*; or run without them: .*--prefer limits.memory .*--prefer limits.pids$
 ? 125

@@ -25,6 +25,8 @@ static void place_init(struct place *place, uint64_t bytes)
 	cr_assert(mkdtemp(place->path));
 	strcat(place->path, "/a/b");
 	cr_assert_eq(cache_open(place->path, bytes, &place->cache, &err), 0, "%s", err.text);
+	strcat(place->path, "/built");
+	cr_assert_str_eq(place->cache.path, place->path);
 }
 
 static void place_done(struct place *place)
@@ -32,7 +34,7 @@ static void place_done(struct place *place)
 	char command[128];
 
 	cache_done(&place->cache);
-	place->path[strlen(place->path) - 4] = '\0';
+	place->path[strlen(place->path) - strlen("/a/b/built")] = '\0';
 	snprintf(command, sizeof(command), "rm -rf %s", place->path);
 	cr_assert_eq(system(command), 0);
 }
@@ -208,17 +210,104 @@ Test(cache, waiting_has_an_end, .timeout = 20)
 	place_done(&place);
 }
 
-Test(cache, a_directory_of_others_is_refused, .timeout = 20)
+/* Opens the cache of a place again, by another way. */
+static int reopen(const struct place *place, struct warder_error *err)
+{
+	struct cache cache = CACHE_NONE;
+	char path[64];
+	int opened;
+
+	snprintf(path, sizeof(path), "%.*s", (int)(strlen(place->path) - strlen("/built")), place->path);
+	opened = cache_open(path, 0, &cache, err);
+	cache_done(&cache);
+	return opened;
+}
+
+Test(cache, a_way_of_others_is_refused, .timeout = 20)
 {
 	struct cache cache = CACHE_NONE;
 	struct warder_error err;
 	struct place place;
+	char around[64];
 
 	place_init(&place, 0);
-	cr_assert_eq(chmod(place.path, 0777), 0);
-	cr_expect_eq(cache_open(place.path, 0, &cache, &err), -1);
-	cr_expect(strstr(err.text, "others may write"), "%s", err.text);
+	snprintf(around, sizeof(around), "%.*s", (int)(strlen(place.path) - strlen("/b/built")), place.path);
+	cr_assert_eq(chmod(around, 0777), 0);
+	cr_expect_eq(reopen(&place, &err), -1);
+	cr_expect(strstr(err.text, "somebody else"), "%s", err.text);
+	cr_assert_eq(chmod(around, 01777), 0);
+	cr_expect_eq(reopen(&place, &err), 0, "with the sticky bit: %s", err.text);
 	cr_expect_eq(cache_open("relative", 0, &cache, &err), -1);
 	cr_expect_eq(cache_open("/proc/nothing", 0, &cache, &err), -1);
+	if (geteuid() == 0) {
+		cr_assert_eq(chown(around, 65534, 65534), 0);
+		cr_expect_eq(reopen(&place, &err), -1);
+		cr_assert_eq(chown(around, 0, 0), 0);
+	}
+	place_done(&place);
+}
+
+Test(cache, a_link_of_others_is_refused, .timeout = 20)
+{
+	struct cache cache = CACHE_NONE;
+	struct warder_error err;
+	struct place place;
+	char link[64];
+
+	place_init(&place, 0);
+	snprintf(link, sizeof(link), "%.*s-link", (int)(strlen(place.path) - strlen("/a/b/built")),
+		 place.path);
+	cr_assert_eq(symlink(place.path, link), 0);
+	cr_expect_eq(cache_open(link, 0, &cache, &err), 0, "one's own: %s", err.text);
+	cache_done(&cache);
+	if (geteuid() == 0) {
+		cr_assert_eq(lchown(link, 65534, 65534), 0);
+		cr_expect_eq(cache_open(link, 0, &cache, &err), -1);
+	}
+	unlink(link);
+	place_done(&place);
+}
+
+Test(cache, only_its_own_is_removed, .timeout = 20)
+{
+	static const char *const names[] = { "build-release", "build-0123456789abcdef-new",
+					     "build-0123456789abcde" };
+	struct place place;
+	char path[128];
+
+	place_init(&place, 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", place.path, names[i]);
+		cr_assert_eq(mkdir(path, 0700), 0);
+	}
+	build(&place, KEY("a"), 10);
+	cr_expect_eq(count(&place), 4u);
+	place_done(&place);
+}
+
+Test(cache, nobody_else_looks_into_it, .timeout = 20)
+{
+	struct place place;
+	struct stat st;
+
+	place_init(&place, 0);
+	cr_expect_eq(stat(place.path, &st), 0);
+	cr_expect_eq(st.st_mode & 0777, 0700u);
+	place_done(&place);
+}
+
+Test(cache, a_mask_that_takes_everything, .timeout = 20)
+{
+	struct cache_entry entry;
+	struct warder_error err;
+	struct place place;
+	mode_t mask;
+
+	place_init(&place, 0);
+	mask = umask(0777);
+	cr_expect_eq(cache_claim(&place.cache, NULL, &entry, &err), 0, "%s", err.text);
+	cache_release(&place.cache, &entry);
+	umask(mask);
+	cr_expect_eq(count(&place), 0u);
 	place_done(&place);
 }

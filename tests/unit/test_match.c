@@ -272,7 +272,72 @@ Test(match, a_field_with_two_controls_is_named_once, .timeout = 20)
 		      "limits.disk.tmp: the backend test cannot enforce a limit of all bytes written below "
 		      "/tmp and /dev/shm; "
 		      "limits.disk.workspace: the backend test cannot enforce a limit of bytes written to "
-		      "host directories");
+		      "host directories; or run without it: --prefer limits.disk");
+}
+
+/* What several share is told once, and the text never ends within a word. */
+Test(match, a_shared_reason_is_told_once, .timeout = 20)
+{
+#define HOW "needs root, or a delegated cgroup: run under systemd-run --user --scope -p Delegate=yes"
+	static const struct {
+		const char *cpu, *memory, *pids, *text;
+	} rows[] = {
+		{ "/cg/cpu: denied: " HOW, "/cg/mem: denied: " HOW, "/cg/pids: denied: " HOW,
+		  "cannot enforce limits.cpuTime, limits.memory, limits.pids: denied: " HOW
+		  "; or run without them: --prefer limits.cpuTime --prefer limits.memory --prefer "
+		  "limits.pids" },
+		{ "/cg: " HOW, "/cg: " HOW, "/cg: " HOW,
+		  "cannot enforce limits.cpuTime, limits.memory, limits.pids: /cg: " HOW
+		  "; or run without them: --prefer limits.cpuTime --prefer limits.memory --prefer "
+		  "limits.pids" },
+		{ "/cg: A", "B", "/cg: A",
+		  "cannot enforce limits.cpuTime, limits.memory, limits.pids: limits.cpuTime, limits.pids: "
+		  "/cg: A; "
+		  "limits.memory: B"
+		  "; or run without them: --prefer limits.cpuTime --prefer limits.memory --prefer "
+		  "limits.pids" },
+		{ HOW "1", HOW "2", HOW "3",
+		  "cannot enforce limits.cpuTime, limits.memory, limits.pids: limits.cpuTime: " HOW
+		  "1; limits.memory: " HOW "2; limits.pids: " HOW "3 ..." },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		owned_policy struct policy policy = { 0 };
+		struct policy_capabilities capabilities = all_enforced();
+		const struct {
+			enum policy_control control;
+			const char *reason;
+		} missing[] = { { POLICY_CONTROL_CPU_TIME, rows[i].cpu },
+				{ POLICY_CONTROL_MEMORY, rows[i].memory },
+				{ POLICY_CONTROL_PIDS, rows[i].pids } };
+		struct policy_match match;
+		struct warder_error err = { 0 };
+
+		preset("strict", &policy);
+		for (size_t k = 0; k < 3; k++) {
+			struct policy_capability *one = &capabilities.controls[missing[k].control];
+
+			one->enforced = false;
+			snprintf(one->reason, sizeof(one->reason), "%s", missing[k].reason);
+		}
+		cr_expect(policy_match(&policy, &capabilities, &program, &match, &err) == -1);
+		cr_expect_str_eq(err.text, rows[i].text, "row %zu: %s", i, err.text);
+	}
+}
+
+/* Only limits are offered to be done without. */
+Test(match, isolation_is_not_offered_away, .timeout = 20)
+{
+	owned_policy struct policy policy = { 0 };
+	struct policy_capabilities capabilities = all_enforced();
+	struct policy_match match;
+	struct warder_error err = { 0 };
+
+	preset("strict", &policy);
+	capabilities.controls[POLICY_CONTROL_MEMORY].enforced = false;
+	capabilities.controls[POLICY_CONTROL_SYSCALLS].enforced = false;
+	cr_expect(policy_match(&policy, &capabilities, &program, &match, &err) == -1);
+	cr_expect_null(strstr(err.text, "--prefer"), "%s", err.text);
 }
 
 Test(match, preferred_fields_may_be_unmet, .timeout = 20)

@@ -1,0 +1,150 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "runtime/cli/commands.h"
+#include "runtime/text.h"
+
+static int out_of_memory(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+}
+
+/* The tables that the context does not have are in it from now on. */
+static int remember(const struct datafile_stage *stage, struct context *context, struct warder_error *err)
+{
+	for (size_t i = 0; context && i < stage->count; i++) {
+		const struct datafile *file = &stage->files[i];
+		const struct context_file known = { file->name, "text/csv", file->content };
+
+		if (!file->is_stored && context_add_file(context, &known, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- as lines ---- */
+
+static void print_line(const char *text, size_t len)
+{
+	fwrite(text, 1, len, stdout);
+	if (len && text[len - 1] != '\n')
+		putchar('\n');
+}
+
+static int print_plain(const struct conversation *talk, const struct datafile_stage *stage,
+		       struct warder_error *err)
+{
+	for (size_t i = 0; i < talk->count; i++) {
+		size_t len = 0;
+		char *text = datafile_text(talk->messages, stage, i, &len);
+
+		if (!text)
+			return out_of_memory(err);
+		print_line(text, len);
+		free(text);
+	}
+	for (size_t i = 0; i < stage->count; i++) {
+		if (!stage->files[i].is_processed)
+			printf("\n%s", stage->files[i].snippet);
+	}
+	return 0;
+}
+
+/* ---- as JSON ---- */
+
+static void write_texts(const struct conversation *talk, const struct datafile_stage *stage,
+			struct json_writer *w)
+{
+	json_begin_array(w);
+	for (size_t i = 0; i < talk->count; i++) {
+		size_t len = 0;
+		char *text = datafile_text(talk->messages, stage, i, &len);
+
+		json_begin_object(w);
+		if (text)
+			text_write(w, "text", text, len, false);
+		else
+			json_fail(w);
+		json_end_object(w);
+		free(text);
+	}
+	json_end_array(w);
+}
+
+static void write_files(const struct datafile_stage *stage, struct json_writer *w)
+{
+	char variable[DATAFILE_MAX_NAME];
+
+	json_begin_array(w);
+	for (size_t i = 0; i < stage->count; i++) {
+		const struct datafile *file = &stage->files[i];
+
+		json_begin_object(w);
+		json_key_uint(w, "message", file->message);
+		json_key_uint(w, "part", file->part);
+		json_key_string(w, "name", file->name);
+		text_write(w, "content", file->content.at, file->content.len, false);
+		json_key_string(w, "variable", datafile_variable(file->name, variable, sizeof(variable)));
+		json_key_string(w, "snippet", file->snippet);
+		json_key_bool(w, "isStored", file->is_stored);
+		json_key_bool(w, "isProcessed", file->is_processed);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static int print_json(const struct conversation *talk, const struct datafile_stage *stage,
+		      struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+	char *json;
+
+	json_begin_object(&w);
+	json_key(&w, "messages");
+	write_texts(talk, stage, &w);
+	json_key(&w, "files");
+	write_files(stage, &w);
+	context_write(talk->context, &w);
+	json_end_object(&w);
+	json = json_take(&w);
+	if (!json)
+		return out_of_memory(err);
+	puts(json);
+	free(json);
+	return 0;
+}
+
+/* ---- the command ---- */
+
+static int print(const struct request *request, const struct conversation *talk, struct warder_error *err)
+{
+	const struct datafile_options options = { .pandas = request->text.pandas, .context = talk->context };
+	struct datafile_stage stage = { 0 };
+	int status;
+
+	if (datafile_stage(talk->messages, talk->count, &options, &stage, err) != 0)
+		return -1;
+	status = remember(&stage, talk->context, err);
+	if (status == 0)
+		status = (request->json ? print_json : print_plain)(talk, &stage, err);
+	datafile_stage_done(&stage);
+	return status;
+}
+
+int data_command(struct request *request, char **argv)
+{
+	struct conversation talk = { 0 };
+	struct warder_error err = { 0 };
+	char *json = NULL;
+	size_t len = 0;
+	int status = 0;
+
+	if (command_input(request, &json, &len, &err) != 0 ||
+	    conversation_read(json, len, &talk, &err) != 0 || print(request, &talk, &err) != 0)
+		status = command_refuse(request, &err, EXIT_REFUSED);
+	conversation_done(&talk);
+	free(json);
+	return status;
+}

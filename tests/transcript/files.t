@@ -1,0 +1,40 @@
+# Files that code leaves, and what is told of those that are not kept.
+needs limits place
+
+= files go into the directory that is named
++ mkdir art
+$ echo 'echo one >a.txt; mkdir d; echo two >d/b.txt' | warder code --language sh --artifacts art - && find art -type f | sort && cat art/d/b.txt
+| art/a.txt
+| art/d/b.txt
+| two
+
+= what is there is not written over, and that is told
++ mkdir art; echo old >art/a.txt
+$ echo 'echo new >a.txt; echo more >b.txt' | warder code --language sh --artifacts art -; echo $?; cat art/*
+| 125
+| old
+| more
+! warder: "a.txt" is not kept: a file of that name is there already
+
+= what is too large is not kept, and that is told
++ mkdir art
+$ echo 'head -c 5000000 /dev/zero >big' | warder code --language sh --artifacts art -; echo $?; ls art
+| 125
+! warder: "big" is not kept: it is larger than the limit of a file
+! warder: files are missing: there is a limit of their number, of the size of each and of all
+
+= the program's own exit status comes first
++ mkdir art; echo old >art/a.txt
+$ echo 'echo new >a.txt; exit 3' | warder code --language sh --artifacts art -
+! warder: "a.txt" is not kept: a file of that name is there already
+? 3
+
+= a link among the artifacts is not followed
++ mkdir art other; ln -s ../other art/d
+$ echo 'mkdir d; echo x >d/a' | warder code --language sh --artifacts art -; ls other
+! warder: "d/a" is not kept: it cannot be saved
+
+= links, pipes and hidden files are not taken
++ mkdir art
+$ echo 'ln -s /etc/passwd l; mkfifo p; echo h >.h; echo f >f' | warder code --language sh --artifacts art -; ls -A art
+| f

@@ -10,8 +10,9 @@
  *   template    of the run: the entry is seen as /code, read-only
  *
  * A compiler reads and executes what the source tells it to, so it gets a jail like the program's, and less to see: no
- * network, workspace, paths or environment of the caller's. It gets one thing more, processes.spawn, because compilers are made
- * of several programs; what it builds runs without that again, if the policy says so.
+ * network, workspace, paths or environment of the caller's. If its row says so, it gets one thing more, processes.spawn, because
+ * many compilers are made of several programs; what it builds runs without that again, if the policy says so. More of its
+ * output is read than the policy keeps; what a result shows is cut to the policy's limit.
  *
  * A cached program is found by the digest of everything that could change it: source, files, command lines, environment,
  * policy of the build, and the compiler's file (device, inode, size, times).
@@ -218,6 +219,9 @@ static int check_source(struct building *b)
 				 "a function is called in rust only; write a program in %s", language);
 	if (b->program->function)
 		return rust_source_validate(b->code->source, b->code->source_len, b->err);
+	if (strcmp(language, "command") == 0 && memchr(b->code->source, '\0', b->code->source_len))
+		return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "source",
+				 "the command has a NUL byte, where it would end; take it out");
 	if (strcmp(language, "wasm") != 0)
 		return 0;
 	wasm_inspect(b->code->source, b->code->source_len, &module);
@@ -326,14 +330,17 @@ static int derive_run(struct building *b)
 	return set_environment(policy, b->program->language->environment, b->err);
 }
 
-static int derive_build(struct building *b, const struct policy *asked, struct policy *ret)
+/* Of a check or a build. */
+static int derive_build(struct building *b, enum language_stage stage, const struct policy *asked,
+			struct policy *ret)
 {
 	const struct language *language = b->program->language;
 
 	if (policy_copy(asked, ret, b->err) != 0 || policy_set(ret, "network.mode", "none", b->err) != 0 ||
 	    policy_set(ret, "filesystem.workspace", "none", b->err) != 0 ||
 	    policy_set(ret, "environment.mode", "none", b->err) != 0 ||
-	    policy_set(ret, "processes.spawn", "true", b->err) != 0 ||
+	    ((language->spawns & LANGUAGE_BIT(stage)) &&
+	     policy_set(ret, "processes.spawn", "true", b->err) != 0) ||
 	    policy_set(ret, "workingDirectory", box_path, b->err) != 0)
 		return -1;
 	empty_strings(&ret->filesystem.read_only);
@@ -508,6 +515,15 @@ static void spend(struct warder_program *program, uint64_t us)
 	program->left_us = us < program->left_us ? program->left_us - us : 1;
 }
 
+static void cut_output(struct jail_output *output, uint64_t most)
+{
+	if (output->len <= most)
+		return;
+	output->len = (size_t)most;
+	output->bytes[output->len] = '\0';
+	output->truncated = true;
+}
+
 /* 0, also if it failed in the sense of the code: program->failed. */
 static int run_stage(struct building *b, enum language_stage stage, const struct policy *asked)
 {
@@ -522,7 +538,7 @@ static int run_stage(struct building *b, enum language_stage stage, const struct
 
 	if (!argv)
 		return no_memory(b);
-	if (derive_build(b, asked, &policy) == 0) {
+	if (derive_build(b, stage, asked, &policy) == 0) {
 		policy.limits.wall_time_us = program->left_us;
 		if (library_prepare(&policy, &how, true, &tmpl, b->err) == 0)
 			status = launch_stage(b, stage, tmpl, argv, &result);
@@ -540,6 +556,8 @@ static int run_stage(struct building *b, enum language_stage stage, const struct
 		return no_memory(b);
 	if (read_diagnostics(b) != 0)
 		return -1;
+	cut_output(&result->outcome.output[JAIL_STDOUT], asked->output.stdout_bytes);
+	cut_output(&result->outcome.output[JAIL_STDERR], asked->output.stderr_bytes);
 	return program->failed || stage != LANGUAGE_BUILD ? 0
 							  : check_collected(b, &result->outcome.collected);
 }
@@ -577,7 +595,7 @@ static int make_key(struct building *b, const struct policy *asked, char key[SHA
 	struct sha256 sha;
 	char *document;
 
-	if (!argv || derive_build(b, asked, &policy) != 0) {
+	if (!argv || derive_build(b, LANGUAGE_BUILD, asked, &policy) != 0) {
 		program_free_list(argv);
 		return argv ? -1 : no_memory(b);
 	}

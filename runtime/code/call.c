@@ -201,7 +201,7 @@ static void take_last_line(struct result_code *code, struct jail_output *output)
 
 	if (output->truncated || !output->bytes)
 		return;
-	while (end && strchr(" \t\r\n", output->bytes[end - 1]))
+	while (end && output->bytes[end - 1] && strchr(" \t\r\n", output->bytes[end - 1]))
 		end--;
 	for (start = end; start && output->bytes[start - 1] != '\n'; start--)
 		;

@@ -25,6 +25,9 @@
 /* What gcc and clang need of a small judge's program; -g0 keeps cached programs small. */
 #define C_FLAGS "-O2", "-g0", "-Wall", "-fdiagnostics-format=json"
 
+/* A driver runs the compiler, the assembler and the linker. tsc and javac are one process of several threads. */
+#define COMPILER_SPAWNS (LANGUAGE_BIT(LANGUAGE_CHECK) | LANGUAGE_BIT(LANGUAGE_BUILD))
+
 static const struct language table[] = {
 	{ .name = "python",
 	  .aliases = "py python3 tool_code",
@@ -75,16 +78,17 @@ static const struct language table[] = {
 	  .aliases = "rscript",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
 	  .file = "main.R",
+	  .spawns = LANGUAGE_BIT(LANGUAGE_CHECK), /* R begins as a script of the shell */
 	  .stages = { [LANGUAGE_CHECK] =
-			  ARGV("Rscript", "-e", "invisible(parse(commandArgs(trailingOnly = TRUE)[1]))",
-			       "{source}"),
+			  ARGV("Rscript", "--vanilla", "-e",
+			       "invisible(parse(commandArgs(trailingOnly = TRUE)[1]))", "{source}"),
 		      [LANGUAGE_RUN] = ARGV("Rscript", "{source}", "{args}") } },
 	{ .name = "perl",
 	  .aliases = "pl",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
 	  .file = "main.pl",
-	  .stages = { [LANGUAGE_CHECK] = ARGV("perl", "-c", "{source}"),
-		      [LANGUAGE_RUN] = ARGV("perl", "{source}", "{args}") } },
+	  /* perl -c executes BEGIN blocks: there is nothing that only checks. */
+	  .stages = { [LANGUAGE_RUN] = ARGV("perl", "{source}", "{args}") } },
 	{ .name = "lua",
 	  .aliases = "",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
@@ -107,6 +111,7 @@ static const struct language table[] = {
 	  .aliases = "golang",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
 	  .file = "main.go",
+	  .spawns = LANGUAGE_BIT(LANGUAGE_BUILD),
 	  .stages = { [LANGUAGE_BUILD] = ARGV("go", "build", "-o", "{out}/program", "{source}"),
 		      [LANGUAGE_RUN] = ARGV("{out}/program", "{args}") },
 	  .build_environment =
@@ -115,6 +120,7 @@ static const struct language table[] = {
 	{ .name = "rust",
 	  .aliases = "rs",
 	  .file = "main.rs",
+	  .spawns = COMPILER_SPAWNS,
 	  .stages = { [LANGUAGE_CHECK] = ARGV("rustc", "--edition", "2021", "--error-format=json", "--color",
 					      "never", "--emit=metadata", "--out-dir", "{out}", "{source}"),
 		      [LANGUAGE_BUILD] = ARGV("rustc", "--edition", "2021", "--error-format=json", "--color",
@@ -126,6 +132,7 @@ static const struct language table[] = {
 	{ .name = "c",
 	  .aliases = "",
 	  .file = "main.c",
+	  .spawns = COMPILER_SPAWNS,
 	  .stages = { [LANGUAGE_CHECK] = ARGV("gcc", "-std=gnu17", C_FLAGS, "-fsyntax-only", "{source}"),
 		      [LANGUAGE_BUILD] = ARGV("gcc", "-std=gnu17", C_FLAGS, "-o", "{out}/program", "{source}",
 					      "-lm", "-pthread"),
@@ -134,6 +141,7 @@ static const struct language table[] = {
 	{ .name = "c++",
 	  .aliases = "cpp cxx cc",
 	  .file = "main.cpp",
+	  .spawns = COMPILER_SPAWNS,
 	  .stages = { [LANGUAGE_CHECK] = ARGV("g++", "-std=gnu++20", C_FLAGS, "-fsyntax-only", "{source}"),
 		      [LANGUAGE_BUILD] =
 			  ARGV("g++", "-std=gnu++20", C_FLAGS, "-o", "{out}/program", "{source}", "-pthread"),
@@ -168,7 +176,7 @@ static const struct language table[] = {
 	  .aliases = "cmd",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
 	  .file = "command",
-	  .stages = { [LANGUAGE_RUN] = ARGV("sh", "-c", "{code}", "sh", "{args}") } },
+	  .stages = { [LANGUAGE_RUN] = ARGV("sh", "-c", "--", "{code}", "sh", "{args}") } },
 };
 #define TABLE_ROWS (sizeof(table) / sizeof(table[0]))
 
@@ -176,8 +184,8 @@ struct languages {
 	struct language rows[ROWS_MAX]; /* of the document */
 	size_t count;
 	struct json_value *document; /* owns the rows' texts */
-	void *lists[ROWS_MAX * 16];  /* their arrays */
-	size_t list_count;
+	void **lists;                /* their arrays, and texts that were put together */
+	size_t list_count, list_capacity;
 };
 
 /* ---- the document ---- */
@@ -201,16 +209,28 @@ static int refuse(struct reading *reading, const struct json_value *value, const
 	return refuse_in(reading, value->key, value, why);
 }
 
-static const char **new_list(struct reading *reading, size_t count)
+/* Takes what was allocated (NULL: not), and keeps it with the languages. NULL without memory. */
+static void *keep(struct languages *languages, void *list)
 {
-	struct languages *languages = reading->languages;
-	const char **list = NULL;
+	if (list && languages->list_count == languages->list_capacity) {
+		size_t capacity = languages->list_capacity ? 2 * languages->list_capacity : 64;
+		void **grown = reallocarray(languages->lists, capacity, sizeof(*grown));
 
-	if (languages->list_count < sizeof(languages->lists) / sizeof(languages->lists[0]))
-		list = calloc(count + 1, sizeof(*list));
+		if (!grown) {
+			free(list);
+			return NULL;
+		}
+		languages->lists = grown;
+		languages->list_capacity = capacity;
+	}
 	if (list)
 		languages->lists[languages->list_count++] = list;
 	return list;
+}
+
+static const char **new_list(struct reading *reading, size_t count)
+{
+	return keep(reading->languages, calloc(count + 1, sizeof(char *)));
 }
 
 static size_t count_children(const struct json_value *value)
@@ -265,11 +285,9 @@ static int read_pairs(struct reading *reading, const struct json_value *value, b
 			list[i++] = child->string;
 			continue;
 		}
-		if (reading->languages->list_count ==
-			sizeof(reading->languages->lists) / sizeof(reading->languages->lists[0]) ||
-		    asprintf(&text, "%s=%s", child->key, child->string) < 0)
+		if (asprintf(&text, "%s=%s", child->key, child->string) < 0 ||
+		    !keep(reading->languages, text))
 			return error_set(reading->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-		reading->languages->lists[reading->languages->list_count++] = text;
 		list[i++] = text;
 	}
 	*ret = list;
@@ -376,7 +394,9 @@ static int read_row(struct reading *reading, const struct json_value *value)
 		return refuse(reading, value, "must be an object");
 	if (languages->count == ROWS_MAX)
 		return refuse(reading, value, "is one language too many; at most 64");
-	*row = (struct language){ .aliases = "", .diagnostics = DIAGNOSTICS_PLAIN };
+	*row = (struct language){ .aliases = "",
+				  .diagnostics = DIAGNOSTICS_PLAIN,
+				  .spawns = LANGUAGE_BIT(LANGUAGE_BUILD) };
 	for (const struct json_value *member = value->child; member; member = member->next) {
 		if (read_member(reading, member, row) != 0)
 			return -1;
@@ -438,6 +458,7 @@ void languages_free(struct languages *languages)
 		return;
 	for (size_t i = 0; i < languages->list_count; i++)
 		free(languages->lists[i]);
+	free(languages->lists);
 	json_free(languages->document);
 	free(languages);
 }

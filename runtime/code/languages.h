@@ -25,6 +25,7 @@
 #include "runtime/code/diagnostics.h"
 
 enum language_stage { LANGUAGE_CHECK, LANGUAGE_BUILD, LANGUAGE_RUN, LANGUAGE_STAGES };
+#define LANGUAGE_BIT(stage) (1u << (stage))
 
 /* What the source's file is called: by the row, or by what the source declares. */
 enum language_naming { LANGUAGE_NAMING_FIXED, LANGUAGE_NAMING_JAVA };
@@ -36,7 +37,8 @@ struct language {
 	enum language_naming naming;
 	const char *const
 	    *stages[LANGUAGE_STAGES]; /* argv, NULL-terminated; NULL: no such stage. run is always there. */
-	bool check_first;             /* the check belongs to every run, not only to those that ask for it */
+	unsigned int spawns; /* LANGUAGE_BIT()s of the stages that cannot do without processes.spawn */
+	bool check_first;    /* the check belongs to every run, not only to those that ask for it */
 	enum diagnostics_format diagnostics; /* how check and build tell what they found, on standard error */
 	bool tells_on_stdout;                /* and on standard output */
 	const char *const *environment;      /* "NAME=value" of every stage; NULL: none */

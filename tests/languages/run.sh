@@ -73,7 +73,7 @@ bash|check|main.bash|broken.bash|syntax error|missing: thrown on purpose
 sh|check|main|broken|yntax error|missing: thrown on purpose
 ruby|check|main.rb|broken.rb|syntax error|thrown on purpose (ArgumentError)
 r|check|main.R|broken.R|unexpected|thrown on purpose
-perl|check|main.pl|broken.pl|Missing right curly|thrown on purpose
+perl|-|main.pl|broken.pl|Missing right curly|thrown on purpose
 lua|-|main.lua|broken.lua|expected near|thrown on purpose
 php|check|main.php|broken.php|syntax error|DomainException: thrown on purpose
 go|build|main.go|broken.go|undefined: undefined|panic: thrown on purpose
@@ -277,6 +277,33 @@ cannot_fork() {
 	holds 'r.status == "success" and out == "-1 1 0\n"' 'stages == [("build", "success"), ("run", "success")]'
 }
 
+# A check has what the policy lets the program have; a build of a document's may start programs.
+spawns_in_builds_only() {
+	speak '/bin/true; /bin/true && echo built >&2; touch {out}/x' 'true' '{"check": ["sh", "-c", "/bin/true; /bin/true && echo checked >&2"]}'
+	given source.txt text
+	spoken --set processes.spawn=false --check "$file"
+	holds 'r.status == "compileFailed" and "ork" in err and "checked" not in err' || return 1
+	spoken --set processes.spawn=false --no-cache "$file"
+	holds 'stages[0] == ("build", "success")'
+}
+
+# As much is shown of a stage that failed as the policy keeps of a stream; the diagnostics are of all that was said.
+shown_as_kept() {
+	given long.c 'int main(void) {' 'return undefined_a;' "$(printf '/* %s */' {1..2000})" '}' 'int f(void) { return undefined_b; }'
+	code --language c --set output.stderr=100 "$file"
+	holds 'r.status == "compileFailed" and len(r.diagnostics) >= 2' 'r.stderr.bytesKept == 100 and r.stderr.truncated and r.stderr.bytesTotal > 100 and len(err) == 100'
+}
+
+# A command is no option of the shell's, and is executed as a whole.
+commands_as_given() {
+	given command '-x; echo never' 'echo after'
+	code --language command "$file"
+	holds '"-x" in err and "not found" in err' 'out == "never\nafter\n"' || return 1
+	printf 'echo one\0; echo two' >"$scratch/nul"
+	code --language command "$scratch/nul"
+	holds 'r.error.kind == "invalidRequest" and r.error.field == "source" and "NUL" in message'
+}
+
 # bomb LANGUAGE EXPRESSION LINE...: ends by one of the policy's limits, or the compiler gives up; never as a success.
 bomb() {
 	local language=$1 expression=$2
@@ -335,6 +362,9 @@ compiler_cases() {
 	needs java "java: a processor of annotations runs in the jail" processor
 	check "what a compiler has is not the program's, and the other way round" two_worlds
 	needs c "without processes.spawn C compiles, and the program cannot fork" cannot_fork
+	check "a check starts no programs against the policy, a document's build does" spawns_in_builds_only
+	needs c "what is shown of a failed stage is cut to the policy's limit" shown_as_kept
+	check "a command that begins with a dash, and one with a NUL byte" commands_as_given
 	needs c++ "c++: a recursion of templates" bomb c++ "$by_limit or $or_by_itself" \
 		'template <int N, typename... T> struct Bomb { Bomb<N - 1, T..., int> a; Bomb<N - 1, T..., long> b; };' \
 		'template <typename... T> struct Bomb<0, T...> {};' 'Bomb<40> bomb;' 'int main() {}'
@@ -591,6 +621,9 @@ results() {
 	given code.sh 'echo one; echo "{\"a\": 1}"; test -z "${WARDER_INPUT+x}" && test ! -e /dev/fd/4'
 	code --language sh --last-line "$file"
 	holds 'r.status == "success" and r.output == {"a": 1} and out == "one"' || return 1
+	given code.sh 'printf "{\"a\": 1}\n\0\0"'
+	code --language sh --last-line "$file"
+	holds 'r.output is None and r.stdout.bytesKept == 11' || return 1
 	given value.json '{"a": [true]}'
 	given code.sh 'cat /dev/fd/4 >/dev/fd/3; echo x >>/dev/fd/4'
 	code --language sh --input "@$scratch/value.json" "$file"

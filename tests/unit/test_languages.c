@@ -115,6 +115,32 @@ Test(languages, a_document_adds_and_goes_first, .timeout = 20)
 	languages_free(languages);
 }
 
+/* A row may have 64 variables, and a document 64 rows. */
+Test(languages, a_large_document_is_taken, .timeout = 20)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *file = open_memstream(&text, &len);
+	struct warder_error err = { 0 };
+	struct languages *languages;
+
+	fprintf(file, "{\"languages\": [");
+	for (int i = 0; i < 64; i++) {
+		fprintf(file, "%s{\"name\": \"x%d\", \"file\": \"x\", \"run\": [\"x\"], \"environment\": {",
+			i ? ", " : "", i);
+		for (int j = 0; j < 64; j++)
+			fprintf(file, "%s\"A%d\": \"%d\"", j ? ", " : "", j, i);
+		fprintf(file, "}}");
+	}
+	fprintf(file, "]}");
+	fclose(file);
+	languages = load(text, &err);
+	cr_assert_not_null(languages, "%s", err.text);
+	cr_expect_str_eq(languages_at(languages, 63)->environment[63], "A63=63");
+	languages_free(languages);
+	free(text);
+}
+
 #define ROW(members) "{\"languages\": [{\"name\": \"x\", \"file\": \"x\", \"run\": [\"x\"]" members "}]}"
 
 Test(languages, bad_documents_are_refused, .timeout = 20)

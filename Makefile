@@ -238,7 +238,7 @@ install: all                        ## install below PREFIX (/usr/local); DESTDI
 	$(Q)install -m 755 $(BUILD)/libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder.so
 	$(Q)install -m 644 $(BUILD)/libwarder.a $(DESTDIR)$(LIBDIR)/
-	$(Q)sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' runtime/warder.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/warder.pc
+	$(Q)sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|; s|@VERSION@|$(VERSION)|' runtime/warder.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/warder.pc
 	$(Q)install -m 644 runtime/warder.h $(DESTDIR)$(PREFIX)/include/
 	$(Q)install -m 644 NEWS.md $(DESTDIR)$(SHARE)/doc/warder/
 	$(Q)$(if $(COMPLETION),install -m 644 $(COMPLETION) $(DESTDIR)$(SHARE)/bash-completion/completions/warder)

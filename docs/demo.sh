@@ -19,7 +19,7 @@ if [ "$(id -u)" != 0 ]; then
 
 		To run all the same, without those limits and with a receipt that says so:
 
-		    warder run --prefer limits.memory --prefer limits.cpuTime --prefer limits.cpus --prefer limits.pids -- echo hello
+		    warder run --prefer limits.memory --prefer limits.swap --prefer limits.cpuTime --prefer limits.cpus --prefer limits.pids -- echo hello
 
 		To have them, start it in a delegated control group (systemd-run --user --scope -p Delegate=yes warder ...), or as root.
 	END

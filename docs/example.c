@@ -1,4 +1,4 @@
-/* Run a line of Python that nobody has read, with 64 MiB and two seconds.
+/* Run a line of Python that nobody has read, with 64 MiB and five seconds.
  *     cc example.c -lwarder && ./a.out 'print(6 * 7)' */
 #include <stdio.h>
 #include <stdlib.h>

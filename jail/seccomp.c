@@ -425,7 +425,8 @@ static bool needed_by_launch(const char *name)
 static int unknown_call(const char *field, const char *name, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
-			 "\"%s\" is no system call; names are those of the kernel, such as \"openat\"", name);
+			 "%s: \"%s\" is no system call; names are those of the kernel, such as \"openat\"",
+			 field, name);
 }
 
 static int apply_allow(struct compiler *c, struct warder_error *err)

@@ -163,7 +163,7 @@ static int refuse_name(const char *name, struct warder_error *err)
 		names[i] = presets[i].name;
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "preset", "%s is no preset; %s",
 			 json_quote(name, quoted, sizeof(quoted)),
-			 policy_suggest(names, "", known, sizeof(known)));
+			 policy_suggest(names, name, known, sizeof(known)));
 }
 
 int policy_preset(const char *name, struct policy *ret, struct warder_error *err)

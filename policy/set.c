@@ -85,7 +85,11 @@ static int split(const char *const *words, const char *path, const char *text, u
 	if (word < 0 || (word == 0 && source))
 		return refuse_word(words, path, text, err);
 	if (word > 0 && (!source || !*source))
-		return policy_refuse(err, path, "\"%s\" does not say which; write \"%s:...\"", name, name);
+		return policy_refuse(
+		    err, path, "\"%s\" does not say which; write \"%s:...\"%s", name, name,
+		    words == policy_workspaces
+			? ", which --workspace DIR can then change; alone it cannot fill it in"
+			: "");
 	*ret_word = (unsigned)word;
 	*ret_source = source;
 	return 0;

@@ -479,6 +479,14 @@ static int plan_entries(struct planning *planning)
 	return plan_working_directory(planning);
 }
 
+/* The field before a text that does not name it. Returns -1. */
+static int name_field(struct warder_error *err)
+{
+	if (err->field[0] && !strstr(err->text, err->field))
+		return error_context(err, "%s", err->field);
+	return -1;
+}
+
 int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_error *err)
 {
 	struct rootfs rootfs = { .scratch_bytes = policy->filesystem.tmp_bytes,
@@ -495,7 +503,7 @@ int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_e
 	free(planning.mounts);
 	if (planned != 0) {
 		rootfs_done(&rootfs);
-		return -1;
+		return name_field(err);
 	}
 	*ret = rootfs;
 	return 0;

@@ -26,6 +26,10 @@ static_tool() { ! readelf -lW "$dest/usr/bin/warder" | grep -q INTERP && readelf
 tool_runs() { [ "$("$dest/usr/bin/warder" run -- echo hello)" = hello ]; }
 # It cannot be shown in a jail here, below /tmp; the message names what was found.
 attempts_found() { [ "$("$dest/usr/libexec/warder/warder-attempts" --list | wc -l)" -ge 120 ] && "$dest/usr/bin/warder" doctor --attack 2>&1 | grep -q 'libexec/warder/warder-attempts'; }
+other_libdir() {
+	make -s BUILD="$build" PREFIX=/usr LIBDIR=/usr/lib64 DESTDIR="$dest/other" install &&
+		[ "$(PKG_CONFIG_PATH=$dest/other/usr/lib64/pkgconfig PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=libdir warder)" = /usr/lib64 ]
+}
 removed() { make -s BUILD="$build" PREFIX=/usr DESTDIR="$dest" uninstall && [ -z "$(find "$dest/usr" -type f -o -type l)" ]; }
 
 check "make install" install_tree
@@ -45,5 +49,6 @@ if command -v c++ >/dev/null; then
 else
 	skip "the header is also C++" "there is no C++ compiler"
 fi
+check "another LIBDIR is told to pkg-config" other_libdir
 check "make uninstall leaves nothing" removed
 tap_end

@@ -178,9 +178,8 @@ static int choose_code(struct request *request, const struct flag *flag, const c
 {
 	uint64_t number = 0;
 
-	if (policy_parse_count_or_unlimited(value, &number, err) != 0)
-		return -1;
-	if (number == 0 || number > AGENT_MAX_BLOCKS)
+	if (policy_parse_count_or_unlimited(value, &number, err) != 0 || number == 0 ||
+	    number > AGENT_MAX_BLOCKS)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
 				 "blocks are counted from 1 to %d", AGENT_MAX_BLOCKS);
 	request->text.code = number;
@@ -246,9 +245,7 @@ static int choose_parallel(struct request *request, const struct flag *flag, con
 {
 	uint64_t number = 0;
 
-	if (policy_parse_count_or_unlimited(value, &number, err) != 0)
-		return -1;
-	if (number == 0 || number > WORKERS_MAX)
+	if (policy_parse_count_or_unlimited(value, &number, err) != 0 || number == 0 || number > WORKERS_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "give a number from 1 to %d",
 				 WORKERS_MAX);
 	request->tool.parallel = (unsigned)number;
@@ -528,7 +525,8 @@ static const struct flag flags[] = {
 	  choose_unclosed },
 	{ FLAG_BLOCKS, "--code", "NUMBER", NULL, "print the code of one block, byte by byte", choose_code },
 	{ FLAG_FORMAT, "--as", "FORM", NULL, "block (default), inline, or text for a model", choose_as },
-	{ USES_TEXT, "--extract", NULL, NULL, "print the code of all blocks; what stands between delimiters",
+	{ USES_TEXT, "--extract", NULL, NULL,
+	  "print only the code of all blocks, or of format what stands between the delimiters",
 	  choose_extract },
 	{ FLAG_DATA, "--pandas", NULL, NULL, "load tables with pandas, not with Python's own csv",
 	  choose_pandas },
@@ -607,7 +605,9 @@ static int next(enum flag_command command, char ***argv, const struct flag **ret
 	if (!flag->argument && *ret_value)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "%s takes no value",
 				 flag->name);
-	if (flag->argument && !*ret_value && !(*ret_value = **argv))
+	if (flag->argument && !*ret_value && **argv && strcmp(**argv, "--") != 0)
+		*ret_value = **argv;
+	if (flag->argument && !*ret_value)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "%s needs a value: %s %s",
 				 flag->name, flag->name, flag->argument);
 	if (flag->argument && *ret_value == **argv)
@@ -652,10 +652,20 @@ static int walk(enum flag_command command, char **argv, struct request *request,
 	return 0;
 }
 
+/* A flag that has no effect without another one. */
+static int check_together(const struct request *request, struct warder_error *err)
+{
+	if (request->help || request->code.collect.count == 0 || request->json || request->code.artifacts)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST, "--collect",
+	    "--collect needs --json, whose result shows the files, or --artifacts DIR, which saves them");
+}
+
 int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err)
 {
 	memset(ret, 0, sizeof(*ret));
-	if (walk(command, argv, ret, false, err) == 0)
+	if (walk(command, argv, ret, false, err) == 0 && check_together(ret, err) == 0)
 		return 0;
 	for (; *argv && strcmp(*argv, "--") != 0; argv++)
 		ret->json |= strcmp(*argv, "--json") == 0;
@@ -707,7 +717,7 @@ int request_load(enum flag_command command, char **argv, struct request *request
 		request->cgroup_parent = parent;
 	if (policy_load(request->base ? request->base : DEFAULT_PRESET, request->base_is_file,
 			&request->policy, err) != 0)
-		return -1;
+		return request->base_is_file && err->sys_errno ? error_context(err, "--policy") : -1;
 	for (const char *const *pair = request->defaults; !request->base && pair && *pair; pair += 2) {
 		if (set(request, pair[0], pair[1], err) != 0)
 			return -1;

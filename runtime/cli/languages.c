@@ -1,9 +1,11 @@
 /*
  * languages: which languages there are, and which of them the policy's view has.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/json.h"
 #include "runtime/cli/commands.h"
@@ -106,6 +108,31 @@ static void show(const struct languages *languages, const struct policy *policy,
 	}
 }
 
+/* As run refuses it: a root that is not there has no languages to tell of. */
+static int check_view(const struct policy *policy, struct warder_error *err)
+{
+	const char *path = policy->filesystem.view_source;
+	struct stat st;
+
+	if (policy_validate(policy, err) != 0)
+		return -1;
+	if (policy->filesystem.view != POLICY_VIEW_DIRECTORY)
+		return 0;
+	if (stat(path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "filesystem.view",
+		    "filesystem.view: \"%.200s\" does not exist on this host; create it or leave it out",
+		    path);
+	if (stat(path, &st) != 0)
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "filesystem.view", errno,
+				       "filesystem.view: %.200s", path);
+	if (!S_ISDIR(st.st_mode))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "filesystem.view",
+		    "filesystem.view: %.200s is no directory; name the directory that holds the root", path);
+	return 0;
+}
+
 static int show_json(const struct languages *languages, const struct policy *policy)
 {
 	struct json_writer w = { .pretty = true };
@@ -116,7 +143,8 @@ static int show_json(const struct languages *languages, const struct policy *pol
 	json_end_array(&w);
 	text = json_take(&w);
 	if (!text || file_write_all(1, text, strlen(text)) != 0 || file_write_all(1, "\n", 1) != 0) {
-		term_complain(text ? "the list cannot be written" : "out of memory");
+		term_complain("%s%s", text ? "standard output cannot be written: " : "out of memory",
+			      text ? strerror(errno) : "");
 		free(text);
 		return EXIT_REFUSED;
 	}
@@ -134,7 +162,8 @@ int languages_command(struct request *request, char **argv)
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv", "warder languages takes flags only");
 	if (request->rest[0] ||
 	    languages_load(code_languages_path(request->code.languages), &languages, &err) != 0 ||
-	    request_load(FLAG_LANGUAGES, argv, request, &err) != 0) {
+	    request_load(FLAG_LANGUAGES, argv, request, &err) != 0 ||
+	    check_view(&request->policy->policy, &err) != 0) {
 		languages_free(languages);
 		return command_refuse(request, &err, EXIT_REFUSED);
 	}

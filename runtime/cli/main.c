@@ -5,6 +5,7 @@
  * before anything is opened: with /dev/null opened for reading, which is at its end for who reads and
  * an error for who writes, as a closed descriptor would be.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -154,6 +155,8 @@ static int print_help(const struct command *command)
 		printf("\nPresets:\n");
 		for (size_t i = 0; i < policy_preset_count(); i++)
 			printf("  %-15s %s\n", policy_preset_name(i), policy_preset_summary(i));
+		printf("\nFill in the directory behind \"readWrite:\" in what show prints of agent and "
+		       "build.\n");
 	}
 	printf("\nExample:\n  %s\n", command->example);
 	return 0;
@@ -219,12 +222,28 @@ static int choose(char **argv)
 	}
 	if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 || strcmp(argv[0], "help") == 0)
 		return print_usage();
-	if (strcmp(argv[0], "--version") == 0)
-		return printf("warder %s\n", warder_version()) < 0;
+	if (strcmp(argv[0], "--version") == 0) {
+		printf("warder %s\n", warder_version());
+		return 0;
+	}
 	command = find(argv[0]);
 	if (!command)
 		return refuse_command(argv[0]);
 	return help ? print_help(command) : dispatch(command, argv + 1);
+}
+
+/* A write that failed earlier leaves its errno, if nothing else has failed since: only what a write can give is told. */
+static void complain_unwritten(int error)
+{
+	static const int reasons[] = { ENOSPC, EPIPE, EIO, EFBIG, EDQUOT, EBADF };
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		if (error == reasons[i]) {
+			term_complain("standard output cannot be written: %s", strerror(error));
+			return;
+		}
+	}
+	term_complain("standard output cannot be written");
 }
 
 int main(int argc, char **argv)
@@ -234,7 +253,7 @@ int main(int argc, char **argv)
 	fill_closed_streams();
 	status = choose(argc > 0 ? argv + 1 : argv);
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0) { /* a part may have failed before */
-		term_complain("standard output cannot be written");
+		complain_unwritten(errno);
 		status = EXIT_REFUSED;
 	}
 	return status;

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -5,6 +6,20 @@
 #include "base/json.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
+
+static void complain(const char *file, const struct warder_error *err)
+{
+	for (size_t i = 0; err->sys_errno == ENOENT && i < policy_preset_count(); i++) {
+		if (strcmp(policy_preset_name(i), file) == 0) {
+			term_complain(
+			    "%s is no file: policy check takes documents; \"warder policy show %s\" "
+			    "prints the preset",
+			    file, file);
+			return;
+		}
+	}
+	term_error(err);
+}
 
 static int check(char **files)
 {
@@ -18,7 +33,7 @@ static int check(char **files)
 			printf("%s: ok\n", *files);
 		} else {
 			fflush(stdout);
-			term_error(&err);
+			complain(*files, &err);
 			status = EXIT_REFUSED;
 		}
 		warder_policy_free(policy);

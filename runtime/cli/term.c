@@ -115,7 +115,8 @@ void term_complain(const char *format, ...)
 
 void term_error(const struct warder_error *err)
 {
-	if (err->step[0])
+	/* At "go" it is the program itself that could not start, as the text says. */
+	if (err->step[0] && strcmp(err->step, "go") != 0)
 		term_complain("%s (step %s)", err->text, err->step);
 	else
 		term_complain("%s", err->text);

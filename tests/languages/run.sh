@@ -649,10 +649,9 @@ of_manual() {
 of_readme() {
 	bare
 	awk '/^## / { in_it = /Code/ } in_it && /^```/ { open = !open; next } in_it && open' "$top/README.md" >"$scratch/session"
-	# A command and what follows up to the next is a document, if it ends in a file, or else what is printed.
-	awk '/^\$ cat > / { print substr($0, 3) " <<\"END\""; here = 1; next }
-		/^\$ / { if (here) print "END"; here = 0; print substr($0, 3); next }
-		here { print }' "$scratch/session" >"$scratch/example"
+	# What follows a command is its here-document, up to END, or else what is printed.
+	awk '/^\$ / { print substr($0, 3); here = /<</; next }
+		here { print; here = $0 != "END" }' "$scratch/session" >"$scratch/example"
 	(cd "$scratch" && PATH=$scratch/bin:$PATH bash example) >"$scratch/printed" || return 1
 	diff <(printf '%s\n' 5050 "success {'next': 42}") "$scratch/printed" && grep -qx 5050 "$scratch/session" && grep -qx "success {'next': 42}" "$scratch/session"
 }

@@ -92,5 +92,5 @@ $ head -c 16777217 /dev/zero | warder blocks
 
 = nowhere to write
 $ printf '```\n1\n```' | warder blocks > /dev/full
-! warder: standard output cannot be written
+! warder: standard output cannot be written: No space left on device
 ? 125

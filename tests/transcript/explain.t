@@ -140,12 +140,17 @@ $ warder rum -- true
 
 = nothing to write to
 $ warder --help > /dev/full
-! warder: standard output cannot be written
+! warder: standard output cannot be written: No space left on device
+? 125
+
+= nothing to write the version to
+$ warder --version > /dev/full
+! warder: standard output cannot be written: No space left on device
 ? 125
 
 = nothing to write to, told with the first line
 $ warder policy show strict > /dev/full
-! warder: standard output cannot be written
+! warder: standard output cannot be written: No space left on device
 ? 125
 
 = the completion in docs/ is what is printed

@@ -156,3 +156,44 @@ needs limits place
 $ warder run --ceiling ceiling.json --ro "$PWD/data/sub" -- true
 !~ ^warder: the ceiling's path ".*/data" leads to ".*/real": name ".*/real" in the ceiling: filesystem.paths.readOnly
 ? 125
+
+= a flag's value is not the end of the flags
+$ warder run --timeout -- true
+! warder: --timeout needs a value: --timeout TIME
+? 125
+
+= messages name the field, the flag or the remedy
+$ cd / && for args in "run --workspace nosuch -- true" "run --ro nosuch -- true" "run --view directory:/nosuch -- true" "run --cwd /nosuch -- true" "run --set syscalls.deny=nosuch -- true" "run --policy nosuch.json -- true" "run --preset strct -- true" "blocks --code x" "languages --view directory:/nosuch" "code --collect x.txt x.py"; do
+> warder $args || echo $?
+> done 2>&1
+| warder: filesystem.workspace: "/nosuch" does not exist on this host; create it or leave it out
+| 125
+| warder: filesystem.paths.readOnly[0]: "/nosuch" does not exist on this host; create it or leave it out
+| 125
+| warder: filesystem.view: "/nosuch" does not exist on this host; create it or leave it out
+| 125
+| warder: workingDirectory: "/nosuch" is not in the jail; add it to filesystem.paths, or name another directory
+| 125
+| warder: syscalls.deny: "nosuch" is no system call; names are those of the kernel, such as "openat"
+| 125
+| warder: --policy: cannot read nosuch.json: No such file or directory
+| 125
+| warder: "strct" is no preset; did you mean "strict"?
+| 125
+| warder: --code x: blocks are counted from 1 to 10000
+| 125
+| warder: filesystem.view: "/nosuch" does not exist on this host; create it or leave it out
+| 125
+| warder: --collect needs --json, whose result shows the files, or --artifacts DIR, which saves them
+| 125
+
+= a preset is no document
+$ warder policy check strict
+! warder: strict is no file: policy check takes documents; "warder policy show strict" prints the preset
+? 125
+
+= a preset's document whose workspace is not filled in
++ warder policy show agent > agent.json
+$ warder policy check agent.json
+!~ ^warder: agent.json:[0-9]+: filesystem.workspace: "readWrite" does not say which; write "readWrite:\.\.\."
+? 125

@@ -29,6 +29,9 @@ top=$(cd "$here/../.." && pwd)
 WARDER=$(realpath "${WARDER:-$top/build/warder}") || exit 1
 export TOP=$top BUILD=${WARDER%/*}
 unset NO_COLOR
+for file; do
+	[ -r "$file" ] || { echo "Bail out! cannot read $file"; exit 1; }
+done
 [ $# -gt 0 ] || set -- "$here"/*.t
 
 # Not below /tmp, of which every jail has its own; a place that other users can reach, if there is one.

@@ -23,7 +23,6 @@
 #include "base/json.h"
 
 #define SCAN_MAX_BYTES    ((size_t)1 << 20) /* what is behind is not read, which is a finding */
-#define SCAN_MAX_BYTES    ((size_t)1 << 20) /* what is behind is not read, which is a finding */
 #define SCAN_MAX_FINDINGS 200
 #define SCAN_MAX_LIST     256 /* entries of one of the policy's lists */
 #define SCAN_EVIDENCE     180 /* characters of a line that are shown */

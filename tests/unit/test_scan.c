@@ -284,27 +284,6 @@ Test(scan, what_is_not_read_is_a_finding, .timeout = 60)
 	free(text);
 }
 
-Test(scan, what_is_not_read_is_a_finding, .timeout = 60)
-{
-	size_t len = SCAN_MAX_BYTES + 1;
-	char *text = malloc(len + 1);
-	struct scan_report report;
-
-	cr_assert(text);
-	memset(text, '\n', len);
-	text[len] = '\0';
-	report = scan("sh", text);
-	cr_expect(report.cut && report.decision == SCAN_REVIEW && report.count == 1);
-	if (report.count == 1)
-		cr_expect_str_eq(report.findings[0].rule, "source.cut");
-	scan_report_done(&report);
-	text[len - 1] = '\0';
-	report = scan("sh", text);
-	cr_expect(!report.cut && report.decision == SCAN_ALLOW && report.count == 0);
-	scan_report_done(&report);
-	free(text);
-}
-
 Test(scan, evidence, .timeout = 20)
 {
 	char long_line[2000];

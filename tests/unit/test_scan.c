@@ -460,6 +460,33 @@ Test(scan, policy, .timeout = 20)
 	}
 }
 
+Test(scan, lists_are_bounded, .timeout = 20)
+{
+	char text[4096];
+	struct scan_policy policy = { 0 };
+	struct warder_error err = { 0 };
+
+	for (size_t entries = SCAN_MAX_LIST; entries <= SCAN_MAX_LIST + 1; entries++) {
+		int used = sprintf(text, "{\"deniedPaths\": [\"a\"");
+
+		for (size_t i = 1; i < entries; i++)
+			used += sprintf(text + used, ",\"b\"");
+		sprintf(text + used, "]}");
+		cr_expect(scan_policy_parse(text, strlen(text), "p", &policy, &err) ==
+			  (entries > SCAN_MAX_LIST ? -1 : 0));
+		scan_policy_done(&policy);
+	}
+	cr_expect(strstr(err.text, "at most 256 entries"), "%s", err.text);
+	for (int length = 256; length <= 257; length++) {
+		sprintf(text, "{\"deniedPaths\": [\"%0*d\"]}", length, 0);
+		cr_expect(scan_policy_parse(text, strlen(text), "p", &policy, &err) ==
+			      (length > 256 ? -1 : 0),
+			  "%d", length);
+		scan_policy_done(&policy);
+	}
+	cr_expect(strstr(err.text, "at most 256 bytes"), "%s", err.text);
+}
+
 Test(scan, json_and_audit_line, .timeout = 20)
 {
 	static const char text[] = "eval(x)\npassword = 'hunter2hunter2'\n";

@@ -94,7 +94,7 @@ Test(wasm, others_are_listed_once_and_bounded, .timeout = 20)
 	bytes[used++] = 11;
 	for (int i = 0; i < 11; i++) {
 		memcpy(bytes + used, "\1x\1f\0\0", 6);
-		bytes[used + 1] = (char)('a' + (i < 10 ? i : 0));
+		bytes[used + 1] = (char)('a' + (i > 0 ? i - 1 : 0)); /* a, a, b, ... */
 		used += 6;
 	}
 	wasm_inspect(bytes, used, &module);

@@ -191,6 +191,37 @@ static int read_function(struct decoder *d, const struct json_value *value, void
 	return decode_bool(d, value, &request->function);
 }
 
+/* ---- what the session remembers ---- */
+
+static int read_context(struct decoder *d, const struct json_value *value, void *into)
+{
+	struct agent_request *request = into;
+
+	return value->type == JSON_NULL ? context_read(NULL, 0, &request->context, d->err)
+					: context_decode(d, value, &request->context);
+}
+
+static int read_invocation(struct decoder *d, const struct json_value *value, void *into)
+{
+	struct agent_request *request = into;
+
+	if (decode_text(d, value, &request->invocation) != 0)
+		return -1;
+	if (!request->invocation[0] || strlen(request->invocation) > CONTEXT_MAX_NAME)
+		return decode_refuse(d, value, "give 1 to %d bytes", CONTEXT_MAX_NAME);
+	return 0;
+}
+
+static int read_max_attempts(struct decoder *d, const struct json_value *value, void *into)
+{
+	struct agent_request *request = into;
+
+	if (value->type != JSON_NUMBER || !value->is_uint || !value->uint || value->uint > UINT32_MAX)
+		return decode_refuse(d, value, "give a whole number from 1 to %u", UINT32_MAX);
+	request->max_attempts = (unsigned)value->uint;
+	return 0;
+}
+
 static const struct decode_row rows[] = {
 	{ "id", read_id, false },
 	SNIPPET_ROWS,
@@ -206,6 +237,9 @@ static const struct decode_row rows[] = {
 	{ "lastLine", read_last_line, false },
 	{ "check", read_check, false },
 	{ "function", read_function, false },
+	{ "context", read_context, false },
+	{ "invocation", read_invocation, false },
+	{ "maxAttempts", read_max_attempts, false },
 	{ NULL, NULL, false },
 };
 
@@ -229,7 +263,10 @@ int request_decode(const char *text, size_t len, struct agent_request *ret, stru
 					    .max_values = AGENT_REQUEST_VALUES };
 	struct decoder d = { .origin = "request", .err = err };
 
-	*ret = (struct agent_request){ .id = "null", .timeout_us = REQUEST_TIMEOUT_US, .attempts = 1 };
+	*ret = (struct agent_request){ .id = "null",
+				       .timeout_us = REQUEST_TIMEOUT_US,
+				       .attempts = 1,
+				       .max_attempts = REQUEST_MAX_ATTEMPTS };
 	if (json_parse(text, len, d.origin, &limits, &ret->document, err) != 0)
 		return -1;
 	find_id(ret);
@@ -246,6 +283,7 @@ void request_free(struct agent_request *request)
 	free(request->args);
 	free(request->collect);
 	free(request->policy);
+	context_free(request->context);
 	*request = (struct agent_request){ 0 };
 }
 

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/agent/context.h"
 #include "runtime/agent/scopes.h"
 #include "runtime/agent/snippet.h"
 
@@ -32,6 +33,7 @@
 #define REQUEST_MAX_ARGS       1000
 #define REQUEST_MAX_PATTERNS   64
 #define REQUEST_MAX_SCOPES     100
+#define REQUEST_MAX_ATTEMPTS   2 /* of an invocation, where nothing is told */
 
 enum request_clamp {
 	REQUEST_CLAMP_TIMEOUT = 1,
@@ -59,7 +61,10 @@ struct agent_request {
 	unsigned attempts; /* clamped; at least 1 */
 	uint64_t delay_us; /* clamped */
 	bool last_line, check, function;
-	unsigned clamped; /* enum request_clamp */
+	struct context *context; /* owned; NULL: none was given */
+	const char *invocation;  /* NULL: none */
+	unsigned max_attempts;   /* failures in a row of the invocation, after which it is not run */
+	unsigned clamped;        /* enum request_clamp */
 };
 
 /* `len` bytes of text. -1 with *err (INVALID_REQUEST): then `id` is there if it could be read, and request_free() is due as

@@ -24,6 +24,7 @@
 #include "runtime/cli/lines.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
+#include "runtime/cli/tool_context.h"
 #include "runtime/cli/workers.h"
 #include "runtime/code/code.h"
 #include "runtime/file.h"
@@ -161,6 +162,8 @@ static int decode(struct job *job, struct warder_error *err)
 	}
 	status = request_decode(session->text, session->len, &job->asked, err);
 	strcpy(job->note->id, job->asked.id);
+	if (status == 0)
+		status = tool_context_begin(&job->asked, err);
 	return status == 0 ? judge(job, err) : -1;
 }
 
@@ -256,6 +259,8 @@ static char *begin_line(const struct job *job, const struct warder_result *resul
 	json_key_uint(&w, "line", job->note->line);
 	json_key_uint(&w, "attempts", job->attempts);
 	request_write_clamped(&job->asked, &w);
+	if (result)
+		context_write(job->asked.context, &w);
 	if (result && strcmp(warder_result_status(result), "compileFailed") == 0) {
 		error_set(&err, WARDER_ERROR_COMPILE_FAILED, "code", "the code does not compile");
 		result_write_error(&err, &w);
@@ -319,6 +324,8 @@ static int work(void *context, const struct worker *worker)
 		status = run_attempts(&job, &result, &err);
 	if (is_cut_off(result))
 		return -1;
+	if (status == 0)
+		status = tool_context_end(&job.asked, result, &err);
 	job.note->duration_us = clock_us() - start;
 	return status == 0 ? tell_result(&job, worker->result_fd, result)
 			   : tell_error(&job, worker->result_fd, &err);

@@ -1,0 +1,64 @@
+#include "runtime/cli/tool_context.h"
+
+#include <string.h>
+#include <time.h>
+
+static int check_invocation(const struct agent_request *asked, struct warder_error *err)
+{
+	if (!asked->invocation)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "invocation",
+				 "a context needs an invocation, for which the run counts");
+	if (context_should_run(asked->context, asked->invocation, asked->max_attempts))
+		return 0;
+	return error_set(err, WARDER_ERROR_REJECTED, "context",
+			 "the invocation has failed %llu times in a row, of %u attempts; begin another one",
+			 (unsigned long long)context_errors(asked->context, asked->invocation),
+			 asked->max_attempts);
+}
+
+int tool_context_begin(struct agent_request *asked, struct warder_error *err)
+{
+	const struct snippet *snippet = &asked->snippet;
+
+	if (!asked->context)
+		return 0;
+	if (check_invocation(asked, err) != 0)
+		return -1;
+	for (size_t i = 0; i < snippet->file_count; i++) {
+		if (context_add_processed(asked->context, snippet->files[i].path, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static struct span output(const struct warder_result *result, enum warder_stream stream, bool *truncated)
+{
+	struct span text = { 0 };
+	uint64_t total = 0;
+
+	text.at = warder_result_output(result, stream, &text.len, &total);
+	*truncated |= total > text.len;
+	return text;
+}
+
+int tool_context_end(struct agent_request *asked, const struct warder_result *result,
+		     struct warder_error *err)
+{
+	struct context_run run = {
+		.code = { asked->snippet.code, asked->snippet.code_len },
+		.failed = strcmp(warder_result_status(result), "success") != 0,
+		.time_ms = now_ms(),
+	};
+
+	run.out = output(result, WARDER_STDOUT, &run.truncated);
+	run.err = output(result, WARDER_STDERR, &run.truncated);
+	return asked->context ? context_record(asked->context, asked->invocation, &run, err) : 0;
+}

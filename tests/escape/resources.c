@@ -177,30 +177,52 @@ static int fill_memfd(const struct attempt *self, const struct marks *marks)
 }
 
 /* Two processes, each within the limit. */
+/* Keeps what it has taken until everybody has his, or nobody is left who could. */
+static _Noreturn void take_and_hold(uint64_t bytes, int done_fd, int hold_fd)
+{
+	char *at =
+	    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char none;
+
+	for (uint64_t i = 0; at != MAP_FAILED && i < bytes; i += 4096)
+		at[i] = 1;
+	if (write(done_fd, "", 1) != 1)
+		_exit(1);
+	close(done_fd);
+	while (read(hold_fd, &none, 1) > 0)
+		;
+	_exit(at == MAP_FAILED);
+}
+
 static int touch_memory_together(const struct attempt *self, const struct marks *marks)
 {
+	int done[2], hold[2];
 	int status = 0;
 	int answer = REACHED;
 	uint64_t wanted;
 	pid_t pids[2];
+	char each;
 
 	if (memory_to_take(marks, &wanted) != 0)
 		return UNTRIED;
+	if (pipe(done) != 0 || pipe(hold) != 0)
+		return errno;
 	for (size_t i = 0; i < 2; i++) {
 		pids[i] = fork();
 		if (pids[i] == 0) {
-			char *at = mmap(NULL, wanted / 2, PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-			for (uint64_t j = 0; at != MAP_FAILED && j < wanted / 2; j += 4096)
-				at[j] = 1;
-			sleep(1); /* both have theirs at the same time */
-			_exit(at == MAP_FAILED);
+			close(hold[1]);
+			take_and_hold(wanted / 2, done[1], hold[0]);
 		}
 	}
+	close(done[1]);
+	for (int i = 0; i < 2 && read(done[0], &each, 1) == 1; i++)
+		;
+	close(hold[1]);
 	for (size_t i = 0; i < 2; i++)
 		if (waitpid(pids[i], &status, 0) < 0 || status != 0)
 			answer = ENOMEM;
+	close(done[0]);
+	close(hold[0]);
 	return answer;
 }
 

@@ -94,7 +94,8 @@ attack() {
 default="shared-segment lock-shared-file watch-files find-neighbours-lock"
 # The attempts themselves are shown inside, and with them the directories above.
 here_home=$(getent passwd "$(id -u)" | cut -d: -f6)
-[[ $warder != "${here_home:-/root}"/* ]] || default+=" read-home"
+home=
+[[ $warder != "${here_home:-/root}"/* ]] || home=read-home
 speculation="allow-store-bypass allow-indirect-branch"
 compat="name-to-handle turn-off-aslr trace-itself bind-memory memory-policy kernel-aio lease-shared-file watch-directory"
 network="connect-host-loopback route-to-metadata route-to-lan route-to-internet route-to-internet6 route-to-loopback
@@ -319,14 +320,14 @@ allowed-and-still-there open"
 # shellcheck disable=SC2086 # lists of words
 # User-mode Linux is ten times slower: one policy there.
 if $root; then
-	attack strict true "$default $speculation" 200 $small
-	$uml || attack agent false "$default $speculation $compat write-workspace route-to-loopback" 200 \
+	attack strict true "$home $default $speculation" 200 $small
+	$uml || attack agent false "$home $default $speculation $compat write-workspace route-to-loopback" 200 \
 		$small --preset agent --net loopback --set syscalls.profile=compat
-	$uml || attack "strict profile, host network" false "$network read-callers-environment" 200 $small --net host \
+	$uml || attack "strict profile, host network" false "$home $network read-callers-environment" 200 $small --net host \
 		--set syscalls.profile=strict --set syscalls.onViolation=kill --set environment.mode=host
 else
-	attack strict true "$default $speculation $unlimited share-neighbours-id" 100 $preferred
-	attack agent false "$default $speculation $compat $unlimited share-neighbours-id write-workspace route-to-loopback" 100 \
+	attack strict true "$home $default $speculation $unlimited share-neighbours-id" 100 $preferred
+	attack agent false "$home $default $speculation $compat $unlimited share-neighbours-id write-workspace route-to-loopback" 100 \
 		$preferred --preset agent --net loopback --set syscalls.profile=compat
 fi
 if $root; then

@@ -30,8 +30,7 @@
 
 /* ---- in ---- */
 
-/* Without "." and "..", which path_check_relative() has seen to stay inside. Returns out, as large as the path. */
-static char *plain(const char *path, char *out)
+char *path_plain(const char *path, char *out)
 {
 	size_t len = 0;
 
@@ -149,7 +148,7 @@ static int put(int dir_fd, const struct rootfs_file *file, uid_t uid, gid_t gid,
 
 	if (!path)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-	plain(file->path, path);
+	path_plain(file->path, path);
 	if (!file->bytes)
 		fd = open_parent(dir_fd, strcat(path, "/"), true, uid, gid);
 	else

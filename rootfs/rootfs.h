@@ -146,6 +146,9 @@ bool rootfs_match(const char *pattern, const char *path);
  * refused, "a/b/.." is fine), not the root itself ("."). 0; -1 with *err (INVALID_REQUEST) naming the
  * path. It protects nothing by itself: open the path with one of the functions below. */
 int path_check_relative(const char *path, size_t len, struct warder_error *err);
+/* A relative path that path_check_relative() has accepted, without ".", ".." and doubled slashes. Returns out, which is as large as
+ * the path. Where no link is followed, this is what the path leads to. */
+char *path_plain(const char *path, char *out);
 /* Normalise an absolute path lexically ("/a/./b//c" -> "/a/b/c"); refuses "..", relative and blank
  * paths. *ret is heap. */
 int path_normalise(const char *path, char **ret, struct warder_error *err);

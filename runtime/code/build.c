@@ -179,12 +179,16 @@ static int add_file(struct building *b, const char *directory, const char *path,
 {
 	struct warder_program *program = b->program;
 	struct rootfs_file *file = &program->files[program->file_count];
-	char *name = NULL, *copy = malloc(len + 1);
+	const size_t prefix = strlen(directory) + 1;
+	char *name = malloc(prefix + strlen(path) + 1), *copy = malloc(len + 1);
 
-	if (!copy || asprintf(&name, "%s/%s", directory, path) < 0) {
+	if (!name || !copy) {
+		free(name);
 		free(copy);
 		return no_memory(b);
 	}
+	sprintf(name, "%s/", directory);
+	path_plain(path, name + prefix);
 	memcpy(copy, bytes, len);
 	copy[len] = '\0';
 	*file = (struct rootfs_file){ .path = name, .bytes = copy, .len = len, .mode = mode };

@@ -176,7 +176,6 @@ static int fill_memfd(const struct attempt *self, const struct marks *marks)
 	return REACHED;
 }
 
-/* Two processes, each within the limit. */
 /* Keeps what it has taken until everybody has his, or nobody is left who could. */
 static _Noreturn void take_and_hold(uint64_t bytes, int done_fd, int hold_fd)
 {
@@ -194,6 +193,7 @@ static _Noreturn void take_and_hold(uint64_t bytes, int done_fd, int hold_fd)
 	_exit(at == MAP_FAILED);
 }
 
+/* Two processes, each within the limit. */
 static int touch_memory_together(const struct attempt *self, const struct marks *marks)
 {
 	int done[2], hold[2];

@@ -38,3 +38,9 @@ $ echo 'mkdir d; echo x >d/a' | warder code --language sh --artifacts art -; ls 
 + mkdir art
 $ echo 'ln -s /etc/passwd l; mkfifo p; echo h >.h; echo f >f' | warder code --language sh --artifacts art -; ls -A art
 | f
+
+= a file that is given by another spelling of its path is known again
++ mkdir art; echo given >d.txt
+$ echo 'cat d.txt e.txt' | warder code --language sh --file d.txt=./d.txt --file d.txt=x/../e.txt --artifacts art -; ls -A art
+| given
+| given

@@ -58,5 +58,5 @@ $ echo '{"messages": [[{"mimetype": "text/csv", "content": ""}]]}' | warder data
 = nowhere to write
 + printf '{"messages": [[{"text": "Look:"}, {"mimeType": "text/csv", "content": "a,b\\n1,2\\n"}, {"mimeType": "image/png", "content": "iVBO", "encoding": "base64"}], [{"text": "Well?"}]]}' > talk.json
 $ warder data talk.json > /dev/full
-! warder: standard output cannot be written
+! warder: standard output cannot be written: No space left on device
 ? 125

@@ -62,21 +62,21 @@ $ warder run --workspace "$PWD/job" -- cat /workspace/x
 needs limits user place
 + mkdir -p -m 755 secret/sub; echo hidden > secret/sub/x; ln -s secret job; chown -h 12345 job
 $ warder run --ro "$PWD/job/sub" -- cat "$PWD/job/sub/x"
-!~ ^warder: ".*/job" is a symbolic link that belongs to uid 12345 and leads to "secret"
+!~ ^warder: filesystem.[a-zA-Z.]+(\[0\])?: ".*/job" is a symbolic link that belongs to uid 12345 and leads to "secret"
 ? 125
 
 = a writable path through such a link
 needs limits user place
 + mkdir -p -m 755 secret; ln -s secret job; chown -h 12345 job
 $ warder run --rw "$PWD/job" --set limits.disk=unlimited -- touch "$PWD/job/x"
-!~ ^warder: ".*/job" is a symbolic link that belongs to uid 12345
+!~ ^warder: filesystem.[a-zA-Z.]+(\[0\])?: ".*/job" is a symbolic link that belongs to uid 12345
 ? 125
 
 = a view through such a link
 needs limits user
 + mkdir -p -m 755 secret/etc; ln -s secret job; chown -h 12345 job
 $ warder run --view "directory:$PWD/job" -- true
-!~ ^warder: ".*/job" is a symbolic link that belongs to uid 12345
+!~ ^warder: filesystem.[a-zA-Z.]+(\[0\])?: ".*/job" is a symbolic link that belongs to uid 12345
 ? 125
 
 = such a link behind one of root's

@@ -155,8 +155,10 @@ Test(presets, without_a_workspace_show_as_templates, .timeout = 20)
 	text = policy_encode(&p);
 	cr_expect(strstr(text, "\"workspace\": \"readWrite:\""), "%s", text);
 	cr_expect(policy_decode(text, strlen(text), "agent.json", &back, &err) == -1);
-	cr_expect_str_eq(err.text, "agent.json:9: filesystem.workspace: \"readWrite\" does not say which; "
-				   "write \"readWrite:...\"");
+	cr_expect_str_eq(
+	    err.text,
+	    "agent.json:9: filesystem.workspace: \"readWrite\" does not say which; "
+	    "write \"readWrite:...\", which --workspace DIR can then change; alone it cannot fill it in");
 	free(text);
 }
 

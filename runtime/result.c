@@ -140,7 +140,7 @@ void warder_result_free(struct warder_result *result)
 
 /* ---- JSON ---- */
 
-static void member_known(struct json_writer *w, const char *key, uint64_t value)
+void result_write_known(struct json_writer *w, const char *key, uint64_t value)
 {
 	json_key(w, key);
 	if (value == UINT64_MAX)
@@ -166,7 +166,7 @@ static void write_stream(struct json_writer *w, const char *key, const struct wa
 	json_end_object(w);
 }
 
-static void write_end(struct json_writer *w, const struct jail_outcome *outcome)
+void result_write_end(const struct jail_outcome *outcome, struct json_writer *w)
 {
 	char name[16];
 
@@ -226,7 +226,7 @@ static void write_stages(struct json_writer *w, const struct result_code *code)
 		json_key_string(w, "status", stage->status);
 		json_key_uint(w, "wallUs", stage->wall_us);
 		json_key_uint(w, "cpuTimeUs", stage->cpu_us);
-		member_known(w, "peakMemoryBytes", stage->memory_peak_bytes);
+		result_write_known(w, "peakMemoryBytes", stage->memory_peak_bytes);
 		/* The run's receipt is the result's. */
 		if (stage->receipt) {
 			json_key(w, "receipt");
@@ -307,13 +307,13 @@ char *warder_result_json(const struct warder_result *result)
 	json_begin_object(&w);
 	json_key_string(&w, "status", warder_result_status(result));
 	json_key_string(&w, "cause", warder_result_cause(result));
-	write_end(&w, outcome);
+	result_write_end(outcome, &w);
 	write_stream(&w, "stdout", result, JAIL_STDOUT);
 	write_stream(&w, "stderr", result, JAIL_STDERR);
 	write_durations(&w, result);
-	member_known(&w, "peakMemoryBytes", outcome->memory_peak_bytes);
-	member_known(&w, "cpuTimeUs", outcome->cpu_us);
-	member_known(&w, "peakPids", outcome->pids_peak);
+	result_write_known(&w, "peakMemoryBytes", outcome->memory_peak_bytes);
+	result_write_known(&w, "cpuTimeUs", outcome->cpu_us);
+	result_write_known(&w, "peakPids", outcome->pids_peak);
 	write_limits_hit(&w, outcome);
 	write_artifacts(&w, result);
 	if (result->code)

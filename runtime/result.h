@@ -59,6 +59,10 @@ char *result_signal_name(int signal, char *buf, size_t len);
 /* {"status":"rejected","error":{kind, field, step, message}} for a run that did not start; heap, NULL on want of
  * memory. */
 char *result_error_json(const struct warder_error *err);
+/* The members "exitCode" and "signal" into the object that is open. */
+void result_write_end(const struct jail_outcome *outcome, struct json_writer *w);
+/* A member that is null where it is UINT64_MAX: not known. */
+void result_write_known(struct json_writer *w, const char *key, uint64_t value);
 /* The member "error" of it, into the object that is open. */
 void result_write_error(const struct warder_error *err, struct json_writer *w);
 

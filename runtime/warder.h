@@ -240,6 +240,16 @@ WARDER_API int warder_call(struct warder_program *program, const struct warder_c
 /* Structured output of the code as JSON text, or NULL. */
 WARDER_API const char *warder_result_value(const struct warder_result *result);
 
+/* ---- verdicts ---- */
+/* Whether an output is the expected one: "exact", "lines" (but for blanks at the ends of lines and empty lines at the end),
+ * "tokens" (words, whatever blanks are between them), "float:1e-6" (tokens, of which numbers may differ by so much, or by so much
+ * of the expected one) or "none" (always). Linear in both. 1 or 0; -1 with *err: there is no such way. */
+WARDER_API int warder_compare(const char *how, const char *expected, size_t expected_len, const char *got,
+			      size_t got_len, struct warder_error *err);
+/* What a judge says of a run whose output was so found the `same`, or not: "accepted", "wrongAnswer", "timeLimit",
+ * "memoryLimit", "outputLimit", "runtimeError", "systemError" or "skipped" (cancelled). Never NULL. */
+WARDER_API const char *warder_result_verdict(const struct warder_result *result, int same);
+
 /* ---- result ---- */
 /* What to do about it: "success", "failed", "compileFailed", "timeout" or "killed". */
 WARDER_API const char *warder_result_status(const struct warder_result *result);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "runtime/text.h"
+#include "runtime/warder.h"
 
 static bool is_blank(char byte)
 {
@@ -464,4 +465,27 @@ void compare_write(const struct compare_difference *difference, struct json_writ
 	write_piece(w, "expected", &difference->expected);
 	write_piece(w, "got", &difference->got);
 	json_end_object(w);
+}
+
+/* ---- for other programs ---- */
+
+int warder_compare(const char *how, const char *expected, size_t expected_len, const char *got,
+		   size_t got_len, struct warder_error *err)
+{
+	struct compare_how parsed;
+	struct compare compare;
+	bool same;
+
+	if (!how || !expected || !got)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the argument `%s` is NULL",
+				 !how        ? "how"
+				 : !expected ? "expected"
+					     : "got");
+	if (compare_parse(how, &parsed, err) != 0 ||
+	    compare_init(&compare, &parsed, expected, expected_len, err) != 0)
+		return -1;
+	compare_feed(&compare, got, got_len);
+	same = compare_finish(&compare);
+	compare_done(&compare);
+	return same;
 }

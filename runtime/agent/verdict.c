@@ -39,3 +39,8 @@ enum verdict verdict_of(const struct warder_result *result, bool same)
 		return VERDICT_OUTPUT_LIMIT;
 	return same ? VERDICT_ACCEPTED : VERDICT_WRONG_ANSWER;
 }
+
+const char *warder_result_verdict(const struct warder_result *result, int same)
+{
+	return verdict_name(result ? verdict_of(result, same > 0) : VERDICT_SYSTEM_ERROR);
+}

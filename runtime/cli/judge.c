@@ -429,33 +429,14 @@ static void write_said(const struct trial *trial, struct json_writer *w)
 	free(text);
 }
 
-static void write_known(struct json_writer *w, const char *key, uint64_t value)
-{
-	json_key(w, key);
-	if (value == UINT64_MAX)
-		json_null(w);
-	else
-		json_uint(w, value);
-}
-
 static void write_run(const struct note *note, const struct warder_result *result, struct json_writer *w)
 {
-	char name[16];
-
 	json_key_string(w, "status", warder_result_status(result));
 	json_key_string(w, "cause", warder_result_cause(result));
-	json_key(w, "exitCode");
-	if (warder_result_exit_code(result) < 0)
-		json_null(w);
-	else
-		json_int(w, warder_result_exit_code(result));
-	json_key(w, "signal");
-	json_string(w, warder_result_signal(result)
-			   ? result_signal_name(warder_result_signal(result), name, sizeof(name))
-			   : NULL);
+	result_write_end(&result->outcome, w);
 	json_key_uint(w, "wallUs", note->wall_us);
-	write_known(w, "cpuTimeUs", note->cpu_us);
-	write_known(w, "peakMemoryBytes", note->memory_bytes);
+	result_write_known(w, "cpuTimeUs", note->cpu_us);
+	result_write_known(w, "peakMemoryBytes", note->memory_bytes);
 }
 
 /* A few words for people. */

@@ -191,6 +191,8 @@ Test(verdict, follows_from_the_end, .timeout = 20)
 		result.outcome.output[JAIL_STDOUT].truncated = rows[i].truncated;
 		cr_expect_str_eq(verdict_name(verdict_of(&result, true)), rows[i].same, "row %zu", i);
 		cr_expect_str_eq(verdict_name(verdict_of(&result, false)), rows[i].other, "row %zu", i);
+		cr_expect_str_eq(warder_result_verdict(&result, 1), rows[i].same, "row %zu", i);
+		cr_expect_str_eq(warder_result_verdict(&result, -1), rows[i].other, "row %zu", i);
 		seen[rows[i].cause] = true;
 	}
 	for (int cause = 0; cause < JAIL_CAUSE_COUNT; cause++)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/warder.h"
+
 /* Compare with the output in pieces of `step` bytes; what is told goes to ret. */
 static bool same(const char *how, const char *expected, const char *got, size_t len, size_t step,
 		 struct compare_difference *ret)
@@ -234,4 +236,16 @@ Test(compare, refuses_other_ways, .timeout = 20)
 		cr_expect_eq(compare_parse(wrong[i], &how, &err), -1, "%s", wrong[i]);
 	cr_assert_eq(compare_parse("float:1e-6", &how, &err), 0);
 	cr_expect(how.mode == COMPARE_FLOAT && how.tolerance == 1e-6);
+}
+
+Test(compare, in_one_call, .timeout = 20)
+{
+	struct warder_error err = { 0 };
+
+	cr_expect_eq(warder_compare("lines", "a\n", 2, "a \nb", 3, &err), 1);
+	cr_expect_eq(warder_compare("lines", "a\n", 2, "a \nb", 4, &err), 0);
+	cr_expect_eq(warder_compare("float:0.1", "1", 1, "1.05", 4, &err), 1);
+	cr_expect_eq(warder_compare("line", "a", 1, "a", 1, &err), -1);
+	cr_expect_eq(err.code, WARDER_ERROR_INVALID_REQUEST);
+	cr_expect_eq(warder_compare("exact", NULL, 0, "a", 1, &err), -1);
 }

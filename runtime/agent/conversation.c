@@ -58,7 +58,7 @@ static int copy_bytes(struct decoder *d, const struct json_value *value, const s
 		if (snippet_decode_base64(d, value, "content", &bytes, &len) != 0)
 			return -1;
 	} else {
-		bytes = strdup(text.at);
+		bytes = strndup(text.at ? text.at : "", text.len);
 		if (!bytes)
 			return decode_no_memory(d);
 	}

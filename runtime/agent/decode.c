@@ -214,7 +214,7 @@ int decode_word(struct decoder *d, const struct json_value *value, const char *c
 	const char *text = NULL;
 	char known[160];
 
-	if (decode_text(d, value, &text) != 0)
+	if (decode_text(d, value, &text) != 0 || !text)
 		return -1;
 	for (size_t i = 0; words[i]; i++) {
 		if (strcmp(words[i], text) == 0) {

@@ -130,6 +130,8 @@ int workers_start(struct workers *workers, int (*work)(void *context, const stru
 	struct worker *slot = find_free(workers);
 	const pid_t parent = getpid();
 
+	if (!slot)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "every place of a worker is taken");
 	slot->result_fd = memfd_create("result", MFD_CLOEXEC);
 	if (slot->result_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,

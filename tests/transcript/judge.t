@@ -4,9 +4,9 @@ needs limits python3
 
 = verdicts, in the order of the cases
 + cat > batch.json <<'END'
-+ {"language": "python", "limits": {"timeout": 1, "memory": "64MiB"},
++ {"language": "python", "limits": {"memory": "64MiB"},
 +  "code": "import os, sys\nn = int(input())\nif n == 3: sys.exit('no three')\nif n == 4:\n    while True: pass\nif n == 5: x = bytearray(1 << 30)\nif n == 6: print('x' * 10 ** 7)\nif n == 7: os.kill(os.getpid(), 11)\nprint(n * n)",
-+  "cases": [{"stdin": "1", "expected": "1"}, {"stdin": "2", "expected": "5", "name": "two"}, {"stdin": "3", "expected": "9"}, {"stdin": "4", "expected": "16"},
++  "cases": [{"stdin": "1", "expected": "1"}, {"stdin": "2", "expected": "5", "name": "two"}, {"stdin": "3", "expected": "9"}, {"stdin": "4", "expected": "16", "timeout": 1},
 +            {"stdin": "5", "expected": "25"}, {"stdin": "6", "expected": "36"}, {"stdin": "7", "expected": "49"}, {"stdin": "8"}, {"stdin": "9", "expected": "81.1", "compare": "float:0.01"}]}
 + END
 $ warder judge batch.json | sed 's/ *[0-9]* ms *[0-9.]* MiB//'

@@ -60,7 +60,7 @@ $ warder tool --stream --pids 16 --memory 128MiB < requests 2>stats | python3 $T
 | success 32MiB 7 - - -
 |~ ^rejected - - rejected network.mode network.mode: "host" is more than the operator grants
 |~ ^rejected - - rejected network.mode 
-|~ ^rejected - - invalidRequest policy "stict" is no preset; did you mean "strict"\?
+|~ ^rejected - - invalidRequest policy "stict" is no preset; .*"strict"
 |~ ^rejected - - invalidRequest policy.limits.memori policy:1: limits.memori: unknown key; did you mean "memory"
 
 = scopes narrow as well: the operator's, and the request's own

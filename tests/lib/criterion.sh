@@ -7,8 +7,9 @@
 # error is a part of it that was not tried, and becomes a skip; a line "note: TEXT" is passed on as a comment.
 # WARDER_TEST_SLOW multiplies the time.
 #
-# With AGAIN=yes a program in which a test timed out runs a second time, which counts, and a line "# note:" says so. It is
-# meant for tests that make no process and wait for nothing: there a time-out is the machine's or the sanitizer's.
+# With AGAIN=yes a program that timed out, or in which a test did, runs a second time, which counts, and a line "# note:" says
+# so. It is meant for tests that make no process and wait for nothing: there a time-out is the machine's, the sanitizer's or
+# Criterion's own, whose worker was seen to wait for ever before its first test.
 set -u
 total=0
 failed=0
@@ -24,8 +25,8 @@ run_once() {
 for program in "$@"; do
 	name=$(basename "$program")
 	run_once
-	if [ "${AGAIN:-no}" = yes ] && grep -q '^not ok.* timed out' "$scratch/tap"; then
-		echo "# note: $name runs again: $(grep -o '[^ ]* timed out' "$scratch/tap" | tr '\n' ' ')"
+	if [ "${AGAIN:-no}" = yes ] && { [ "$status" = 124 ] || grep -q '^not ok.* timed out' "$scratch/tap"; }; then
+		echo "# note: $name runs again: $(grep -o '[^ ]* timed out' "$scratch/tap" | tr '\n' ' ')(status $status)"
 		run_once
 	fi
 	awk -v name="$name" -v status="$status" -v first="$total" '

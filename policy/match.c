@@ -247,7 +247,14 @@ static void add_reasons(struct refusal *refusal, const struct policy_match *matc
 	}
 }
 
-/* Limits can be done without, as their user may choose; what isolates is not offered for that. */
+/* What control groups and the size of a directory limit can be done without, if its user chooses so. What isolates is not offered for that, and without
+ * what the other limits rest on there is no run at all. */
+static bool can_go(enum policy_field field)
+{
+	return field == POLICY_FIELD_MEMORY || field == POLICY_FIELD_SWAP || field == POLICY_FIELD_CPUS ||
+	       field == POLICY_FIELD_CPU_TIME || field == POLICY_FIELD_PIDS || field == POLICY_FIELD_DISK;
+}
+
 static void add_remedy(struct refusal *refusal, const struct policy_match *match)
 {
 	const char *before;
@@ -256,7 +263,7 @@ static void add_remedy(struct refusal *refusal, const struct policy_match *match
 	for (size_t i = 0; i < match->count; i++) {
 		const struct policy_unmet *row = &match->unmet[i];
 
-		if (!row->preferred && strncmp(policy_field_path(row->field), "limits.", 7) != 0)
+		if (!row->preferred && !can_go(row->field))
 			return;
 		fields += is_first_of_field(match, i);
 	}

@@ -163,6 +163,7 @@ $ warder run --timeout -- true
 ? 125
 
 = messages name the field, the flag or the remedy
+needs limits
 $ cd / && for args in "run --workspace nosuch -- true" "run --ro nosuch -- true" "run --view directory:/nosuch -- true" "run --cwd /nosuch -- true" "run --set syscalls.deny=nosuch -- true" "run --policy nosuch.json -- true" "run --preset strct -- true" "blocks --code x" "languages --view directory:/nosuch" "code --collect x.txt x.py"; do
 > warder $args || echo $?
 > done 2>&1

@@ -242,7 +242,7 @@ Test(context, texts_are_cut_and_made_text, .timeout = 20)
 Test(context, the_oldest_results_make_room, .timeout = 60)
 {
 	struct context *context = read_text("");
-	char id[16], *text = malloc(CONTEXT_MAX_TEXT + 1), *json;
+	char id[16], *text = malloc(CONTEXT_MAX_TEXT + 1), *json, *again;
 
 	for (unsigned i = 0; i < CONTEXT_MAX_RUNS + 3; i++) {
 		snprintf(id, sizeof(id), "%u", i);
@@ -272,8 +272,11 @@ Test(context, the_oldest_results_make_room, .timeout = 60)
 	json = context_json(context);
 	context_free(context);
 	context = read_text(json);
-	expect_json(context, json, "again");
+	again = context_json(context);
+	/* Criterion hangs over texts of megabytes that it is to tell of. */
+	cr_expect(again && strcmp(again, json) == 0, "it is written as it was read");
 	context_free(context);
+	free(again);
 	free(json);
 	free(text);
 }

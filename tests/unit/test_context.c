@@ -12,7 +12,7 @@ static struct context *read_text(const char *json)
 	struct context *context = NULL;
 	struct warder_error err = { 0 };
 
-	cr_assert(context_read(json, strlen(json), &context, &err) == 0, "%s: %s", json, err.text);
+	cr_assert(context_read(json, strlen(json), &context, &err) == 0, "%.200s: %s", json, err.text);
 	return context;
 }
 

@@ -2,38 +2,6 @@
 #include "base/json.h"
 #include "tests/fuzz/fuzz.h"
 
-static void write_value(struct json_writer *w, const struct json_value *value)
-{
-	switch (value->type) {
-	case JSON_NULL:
-		json_null(w);
-		break;
-	case JSON_BOOL:
-		json_bool(w, value->boolean);
-		break;
-	case JSON_NUMBER:
-		json_number(w, value->string);
-		break;
-	case JSON_STRING:
-		json_string(w, value->string);
-		break;
-	case JSON_ARRAY:
-		json_begin_array(w);
-		for (const struct json_value *v = value->child; v; v = v->next)
-			write_value(w, v);
-		json_end_array(w);
-		break;
-	case JSON_OBJECT:
-		json_begin_object(w);
-		for (const struct json_value *v = value->child; v; v = v->next) {
-			json_key(w, v->key);
-			write_value(w, v);
-		}
-		json_end_object(w);
-		break;
-	}
-}
-
 static void must_be_same(const struct json_value *a, const struct json_value *b)
 {
 	must(a->type == b->type);
@@ -59,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(err.code == WARDER_ERROR_INVALID_REQUEST && err.text[0] && !strchr(err.text, '\n'));
 		return 0;
 	}
-	write_value(&w, first);
+	json_copy(&w, first);
 	text = json_take(&w);
 	must(text);
 	must(json_parse(text, strlen(text), "output", &(struct json_limits){ .max_bytes = 1 << 26 }, &second,

@@ -319,7 +319,7 @@ gave_up='(r.status, r.cause) == ("compileFailed", "exit") and err'
 
 bomb_status() {
 	given bomb '#include __FILE__' '#include __FILE__'
-	timeout 100 "$WARDER" code "${easy[@]}" --cache "$cache" --no-cache --timeout 2s --language c "$file" >"$scratch/result" 2>&1
+	timeout 100 "$WARDER" code "${easy[@]}" --cache "$cache" --no-cache --timeout 2s --memory 4GiB --language c "$file" >"$scratch/result" 2>&1
 	status=$?
 	exited 124 && ! grep -q 'does not compile' "$scratch/result" && grep -q 'killed after 2s (limits.wallTime)' "$scratch/result" || { cat "$scratch/result"; return 1; }
 }
@@ -369,7 +369,7 @@ compiler_cases() {
 		'template <int N, typename... T> struct Bomb { Bomb<N - 1, T..., int> a; Bomb<N - 1, T..., long> b; };' \
 		'template <typename... T> struct Bomb<0, T...> {};' 'Bomb<40> bomb;' 'int main() {}'
 	needs c "c: #include of /dev/zero" bomb c "$by_limit or $or_by_itself" '#include "/dev/zero"' 'int main(void) {}'
-	needs c "c: a file that includes itself, twice" bomb c "$by_limit" '#include __FILE__' '#include __FILE__'
+	needs c "c: a file that includes itself, twice" bomb c "$by_limit or $or_by_itself" '#include __FILE__' '#include __FILE__'
 	needs c "c: a file that includes itself, once" bomb c "$gave_up and 'depth' in err" '#include __FILE__' 'int main(void) {}'
 	needs rust "rust: a loop at compile time" bomb rust "$by_limit or $gave_up" 'const fn f() -> u8 { loop {} }' 'const N: u8 = f();' \
 		'fn main() { println!("{}", N); }'

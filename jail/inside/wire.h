@@ -140,8 +140,15 @@ enum {
 	WIRE_RESULT =
 	    512, /* of these two the numbers are always taken, so that nothing of init's gets them */
 	WIRE_INPUT = 1024,
-	WIRE_OLD_MOUNTS = 512, /* by mount(2): the kernel, or a filter, has no detached mounts */
+	WIRE_OLD_MOUNTS = 2048, /* by mount(2): the kernel, or a filter, has no detached mounts */
+	WIRE_FLAGS_ALL = 4095,
 };
+
+_Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXEC + WIRE_SPECULATION +
+		       WIRE_FRESH_USER_NS + WIRE_TIME_NS + WIRE_CGROUP_NS + WIRE_OWN_NETWORK + WIRE_RESULT +
+		       WIRE_INPUT + WIRE_OLD_MOUNTS ==
+		   WIRE_FLAGS_ALL,
+	       "no two flags share a bit");
 
 struct wire_block {
 	uint32_t magic;

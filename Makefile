@@ -24,7 +24,7 @@ HARDEN_LINK := -Wl,-z,relro,-z,now,-z,noexecstack
 OPT     ?= -O2 -g
 SAN     ?=
 ASAN    := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-CPPFLAGS := -D_GNU_SOURCE -I. -DWARDER_VERSION='"$(VERSION)"'
+CPPFLAGS := -D_GNU_SOURCE -I. -idirafter runtime -DWARDER_VERSION='"$(VERSION)"'
 CFLAGS   ?=
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(SAN) $(SAN_HERE) $(CFLAGS) -fvisibility=hidden -MMD -MP
 
@@ -41,23 +41,29 @@ say = $(if $(quiet),$(Q),@printf '  %-7s %s\n' $(1) $(2);)
 LIB_SRC   := $(sort $(wildcard base/*.c policy/*.c rootfs/*.c jail/*.c backends/*.c runtime/*.c runtime/code/*.c runtime/agent/*.c) jail/inside/root.c jail/inside/tree.c)
 LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S)
 CLI_SRC   := $(sort $(wildcard runtime/cli/*.c))
+# What stays when a run is over: a library and a program of their own, with the libraries that a launch is not to pay for.
+STORE_SRC := $(sort $(filter-out store/cli/%,$(wildcard store/*.c store/*/*.c)))
+STORE_CLI_SRC := $(sort $(wildcard store/cli/*.c))
+STORE_LIBS := -larchive -lsqlite3
 ATTEMPTS_SRC := $(sort $(wildcard tests/escape/*.c))
 INIT_SRC  := $(sort $(wildcard jail/inside/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/lib/%.o) $(LIB_ASM:%.S=$(BUILD)/lib/%.o)
 TOOL_OBJ  := $(LIB_SRC:%.c=$(BUILD)/tool/%.o) $(LIB_ASM:%.S=$(BUILD)/tool/%.o) $(CLI_SRC:%.c=$(BUILD)/tool/%.o)
 ATTEMPTS_OBJ := $(ATTEMPTS_SRC:%.c=$(BUILD)/tool/%.o)
+STORE_OBJ := $(STORE_SRC:%.c=$(BUILD)/lib/%.o)
+STORE_CLI_OBJ := $(STORE_CLI_SRC:%.c=$(BUILD)/lib/%.o)
 INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
 TEST_SRC  := $(sort $(wildcard tests/unit/*.c tests/mechanism/*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Tests reach inside: they link with everything but the command line's main.
-TEST_OBJ  := $(LIB_OBJ) $(filter-out %/main.o %/heap.o,$(CLI_SRC:%.c=$(BUILD)/lib/%.o))
+TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(filter-out %/main.o %/heap.o,$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ))
 # An argv of literals is what a test wants to write, and a message may be cut.
 TEST_CFLAGS = $(ALL_CFLAGS) -Wno-write-strings $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 # libseccomp is the second opinion that the system call filter and its table are compared with.
-TEST_LIBS := -lcriterion -lseccomp -lpthread
+TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) -lcriterion -lseccomp -lpthread
 
 # Debian packages, by what needs them.
-DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev
+DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev libsqlite3-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev pkg-config \
               nodejs perl sqlite3 busybox-static procps xz-utils util-linux flex bison bc \
@@ -71,8 +77,8 @@ TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idiraft
 .PHONY: all lib tool test-programs asan-programs tsan-programs guest-programs fault-programs fuzz-programs
 .PHONY: help demo check check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
-tool: $(BUILD)/warder $(BUILD)/warder-attempts
-lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a
+tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store
+lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO)
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -128,6 +134,17 @@ $(BUILD)/libwarder.so.$(SO): $(LIB_OBJ) runtime/libwarder.map
 	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F) -Wl,--version-script=runtime/libwarder.map -Wl,-z,defs $(HARDEN_LINK) \
 	  -o $@ $(LIB_OBJ)
 
+$(BUILD)/libinside.a: $(LIB_OBJ)
+	$(call say,AR,$@)rm -f $@ && ar rcsT $@ $(LIB_OBJ)
+
+# The public functions are libwarder's; of its inside it has a copy of what it uses.
+$(BUILD)/libwarder-store.so.$(SO): $(STORE_OBJ) store/libwarder-store.map $(BUILD)/libwarder.so.$(SO) $(BUILD)/libinside.a
+	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F) -Wl,--version-script=store/libwarder-store.map -Wl,-z,defs $(HARDEN_LINK) \
+	  -o $@ $(STORE_OBJ) $(BUILD)/libwarder.so.$(SO) $(BUILD)/libinside.a -Wl,--as-needed $(STORE_LIBS)
+
+$(BUILD)/warder-store: $(STORE_OBJ) $(STORE_CLI_OBJ) $(BUILD)/lib/runtime/cli/term.o $(LIB_OBJ)
+	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ -Wl,--as-needed $(STORE_LIBS) -lpthread
+
 # ---- tests ----
 
 test-programs: $(TEST_SRC:%.c=$(BUILD)/%) $(BUILD)/tests/lib/without
@@ -139,14 +156,15 @@ $(BUILD)/libtest.a: $(TEST_OBJ)
 	$(call say,AR,$@)rm -f $@ && ar rcsT $@ $(TEST_OBJ)
 
 $(BUILD)/tests/fuzz/%: EXTRA = $(FUZZ_MAIN)
+$(BUILD)/tests/fuzz/% $(BUILD)/tests/guest/%: STORE_EXTRA = -Wl,--as-needed $(STORE_LIBS)
 $(BUILD)/tests/unit/% $(BUILD)/tests/mechanism/%: EXTRA = $(TEST_LIBS)
 $(BUILD)/tests/%: tests/%.c $(BUILD)/libtest.a $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a $(EXTRA)
+	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a $(EXTRA) $(STORE_EXTRA)
 
 $(BUILD)/tests/guest/%: tests/mechanism/%.c $(BUILD)/libtest.a $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) -Itests/lib/plain $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a
+	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) -Itests/lib/plain $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a $(STORE_EXTRA)
 
 # The plain runner everywhere: each of these tests is a process of its own with a single thread, which may unshare.
 comma := ,
@@ -225,8 +243,10 @@ SHARE      := $(PREFIX)/share
 MAN        := $(wildcard docs/*.[1-8])
 COMPLETION := $(wildcard docs/completion/warder.bash)
 # What `install` puts below DESTDIR, and `uninstall` takes away again.
-INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts \
+INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts $(PREFIX)/libexec/warder/warder-store \
             $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarder.so $(LIBDIR)/libwarder.a \
+            $(LIBDIR)/libwarder-store.so.$(SO) $(LIBDIR)/libwarder-store.so \
+            $(LIBDIR)/pkgconfig/warder-store.pc $(PREFIX)/include/warder-store.h \
             $(LIBDIR)/pkgconfig/warder.pc $(PREFIX)/include/warder.h $(SHARE)/doc/warder/NEWS.md \
             $(COMPLETION:%=$(SHARE)/bash-completion/completions/warder) \
             $(foreach page,$(MAN),$(SHARE)/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
@@ -234,12 +254,14 @@ INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts \
 install: all                        ## install below PREFIX (/usr/local); DESTDIR is respected
 	$(Q)mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(Q)install -m 755 $(BUILD)/warder $(DESTDIR)$(PREFIX)/bin/
-	$(Q)install -m 755 $(BUILD)/warder-attempts $(DESTDIR)$(PREFIX)/libexec/warder/
-	$(Q)install -m 755 $(BUILD)/libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/
+	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(DESTDIR)$(PREFIX)/libexec/warder/
+	$(Q)install -m 755 $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder.so
+	$(Q)ln -sf libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder-store.so
 	$(Q)install -m 644 $(BUILD)/libwarder.a $(DESTDIR)$(LIBDIR)/
-	$(Q)sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|; s|@VERSION@|$(VERSION)|' runtime/warder.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/warder.pc
-	$(Q)install -m 644 runtime/warder.h $(DESTDIR)$(PREFIX)/include/
+	$(Q)for pc in runtime/warder.pc store/warder-store.pc; do \
+	  sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|; s|@VERSION@|$(VERSION)|' $$pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/$${pc##*/}; done
+	$(Q)install -m 644 runtime/warder.h store/warder-store.h $(DESTDIR)$(PREFIX)/include/
 	$(Q)install -m 644 NEWS.md $(DESTDIR)$(SHARE)/doc/warder/
 	$(Q)$(if $(COMPLETION),install -m 644 $(COMPLETION) $(DESTDIR)$(SHARE)/bash-completion/completions/warder)
 	$(Q)$(foreach page,$(MAN),install -m 644 $(page) $(DESTDIR)$(SHARE)/man/man$(subst .,,$(suffix $(page)))/ &&) true

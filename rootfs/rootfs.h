@@ -140,6 +140,25 @@ void rootfs_collection_done(struct rootfs_collection *collection);
  * components, [a-z] as in fnmatch(3). A leading dot is matched only by one in the pattern. Linear in path times pattern. */
 bool rootfs_match(const char *pattern, const char *path);
 
+/* ---- directories of Warder's own on the host: place.c ---- */
+#define ROOTFS_PLACE_MAX 4000 /* bytes of a path, so that names fit behind it */
+#define ROOTFS_TREE_MAX  512  /* levels below a place */
+
+/* Open a directory for reading that only the caller can reach (mode 0700), making what is missing of it; path has room for
+ * ROOTFS_PLACE_MAX bytes, is absolute, and is canonical afterwards. Every part of the way is looked at, links included: nobody else
+ * than root and the caller may be able to put something in its place. Returns the descriptor (the caller's), or -1 with *err
+ * (UNAVAILABLE, that field). */
+int rootfs_open_place(char *path, const char *field, struct warder_error *err);
+/* Where the store is: `named`, or $WARDER_STORE, or /var/lib/warder for root, or $XDG_DATA_HOME/warder, or
+ * $HOME/.local/share/warder; then "/" and `part` ("images"; "" for itself). path has ROOTFS_PLACE_MAX bytes. 0; -1 with *err
+ * (INVALID_REQUEST): not absolute, too long, or there is no HOME. */
+int rootfs_store_path(const char *named, const char *part, char *path, struct warder_error *err);
+/* Remove a file or directory with all that is in it, without following a link or entering a mount; what is ours may deny us its
+ * content by its mode. 0; -1 with errno: something is left. */
+int rootfs_remove_tree(int parent_fd, const char *name);
+/* Bytes that a file or directory takes on its disk, with all that is in it; what cannot be read counts nothing. */
+uint64_t rootfs_tree_bytes(int parent_fd, const char *name);
+
 /* ---- path safety: path.c ---- */
 /* Lexical check of a path relative to a workspace: not empty or blank, no leading '/' or '\\', no drive
  * letter, no NUL within len, shorter than PATH_MAX, never above its root at any point ("a/../../x" is

@@ -1,5 +1,5 @@
 /*
- * file: whole files in and out. Private to cli/.
+ * file: whole files in and out. Private to runtime/ and store/.
  */
 #ifndef WARDER_RUNTIME_CLI_FILE_H
 #define WARDER_RUNTIME_CLI_FILE_H

@@ -16,30 +16,9 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "runtime/cli/programs.h"
 
 #define COLUMNS 9
-
-/* ---- the program ---- */
-
-static int find_program(char *buf, struct warder_error *err)
-{
-	static const char *const places[] = { "warder-attempts", "../libexec/warder/warder-attempts" };
-	char self[PATH_MAX], path[PATH_MAX + 64];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (length <= 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--attack", errno, "/proc/self/exe");
-	self[length] = '\0';
-	*strrchr(self, '/') = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", self, places[i]);
-		if (realpath(path, buf) && access(buf, X_OK) == 0)
-			return 0;
-	}
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, "--attack",
-			 "warder-attempts is not installed: looked in %.120s and in ../libexec/warder there",
-			 self);
-}
 
 /* ---- its table ---- */
 
@@ -390,7 +369,7 @@ int attack_table_read(struct attack_table *ret, struct warder_error *err)
 	char *next;
 
 	memset(ret, 0, sizeof(*ret));
-	if (find_program(ret->program, err) != 0)
+	if (programs_find("warder-attempts", "--attack", ret->program, err) != 0)
 		return -1;
 	ret->text = run_list(ret->program);
 	for (const char *at = ret->text; at && *at; at++)

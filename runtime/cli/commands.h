@@ -16,7 +16,8 @@ struct command {
 	const char *summary;
 	const char *details; /* more lines of help, or NULL */
 	const char *example; /* works as printed */
-	/* request is parsed, not loaded; argv are the arguments that it was parsed from. Returns the exit status. */
+	/* request is parsed, not loaded; argv are the arguments that it was parsed from. Returns the exit status. NULL: a command
+	 * of warder-store, with its subcommands in `usage`. */
 	int (*run)(struct request *request, char **argv);
 };
 

@@ -25,6 +25,15 @@ static void print_flags(enum flag_command command)
 	}
 }
 
+/* The subcommands of a command of warder-store: "image import|list [...]". */
+static void print_subcommands(const struct command *command)
+{
+	const char *words = command->usage + strcspn(command->usage, " ");
+
+	for (words += *words == ' '; *words && *words != ' '; words++)
+		putchar(*words == '|' ? ' ' : *words);
+}
+
 static void print_presets(void)
 {
 	for (size_t i = 0; i < policy_preset_count(); i++)
@@ -80,7 +89,10 @@ static void print_bash(void)
 	       "${COMP_WORDS[1]} in\n");
 	for (size_t i = 0; command_at(i); i++) {
 		printf("\t%s) flags='", command_at(i)->name);
-		print_flags(command_at(i)->flags);
+		if (command_at(i)->run)
+			print_flags(command_at(i)->flags);
+		else
+			print_subcommands(command_at(i));
 		printf("%s' ;;\n", command_at(i)->flags == FLAG_POLICY ? " check show" : "");
 	}
 	printf("\tesac\n"

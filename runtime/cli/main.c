@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/cli/commands.h"
+#include "runtime/cli/programs.h"
 #include "runtime/file.h"
 #include "runtime/cli/term.h"
 #include "runtime/result.h"
@@ -198,6 +199,16 @@ static int dispatch(const struct command *command, char **argv)
 	return status;
 }
 
+/* A command of warder-store, which knows the rest. Returns only if that cannot be executed. */
+static int leave_to_store(char **argv)
+{
+	struct warder_error err = { 0 };
+
+	programs_become_store(argv, &err);
+	term_error(&err);
+	return EXIT_REFUSED;
+}
+
 static const struct command *find(const char *name)
 {
 	for (size_t i = 0; command_at(i); i++) {
@@ -229,6 +240,8 @@ static int choose(char **argv)
 	command = find(argv[0]);
 	if (!command)
 		return refuse_command(argv[0]);
+	if (!command->run)
+		return leave_to_store(help ? argv - 1 : argv);
 	return help ? print_help(command) : dispatch(command, argv + 1);
 }
 

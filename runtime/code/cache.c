@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "rootfs/rootfs.h"
 
 #define KEY_LENGTH  64
 #define KEY_LETTERS "0123456789abcdef"
@@ -62,73 +63,6 @@ static int default_path(char *buf, size_t size, struct warder_error *err)
 		   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "cache", "the path is too long");
 }
 
-/* May somebody else put something in the place of what lies in this directory? The sticky bit keeps others from that. */
-static bool is_ours(const struct stat *st)
-{
-	if (st->st_uid != 0 && st->st_uid != geteuid())
-		return false;
-	return !S_ISDIR(st->st_mode) || !(st->st_mode & 022) || (st->st_mode & S_ISVTX);
-}
-
-/* Every part of the path that is there, links included, without following one. 0; -1 with *err. */
-static int check_way(char *path, struct warder_error *err)
-{
-	for (char *slash = path;;) {
-		struct stat st;
-		const char kept = *slash;
-		int found;
-
-		*slash = '\0';
-		found = lstat(*path ? path : "/", &st);
-		*slash = kept;
-		if (found == 0 && !is_ours(&st))
-			return unusable(path, 0,
-					"lies where somebody else may put something in its place; name "
-					"another cache directory",
-					err);
-		if (found != 0 && errno != ENOENT)
-			return unusable(path, errno, "cannot be looked at", err);
-		if (found != 0 || !kept)
-			return 0;
-		slash += 1 + strcspn(slash + 1, "/");
-	}
-}
-
-static int make_directories(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		int made;
-
-		*slash = '\0';
-		made = mkdir(path, 0755);
-		*slash = '/';
-		if (made != 0 && errno != EEXIST)
-			return -1;
-	}
-	return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : -1;
-}
-
-/* Only what is below it is Warder's to remove, whatever directory somebody names. */
-static int enter(struct cache *cache, struct warder_error *err)
-{
-	char real[PATH_MAX];
-	struct stat st;
-
-	if (!realpath(cache->path, real) || strlen(real) >= sizeof(cache->path))
-		return unusable(cache->path, errno, "cannot be found", err);
-	strcpy(cache->path, real);
-	/* Once more, now without links: by this way its entries are found. */
-	if (check_way(cache->path, err) != 0)
-		return -1;
-	cache->dir_fd = open(cache->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (cache->dir_fd < 0 || fstat(cache->dir_fd, &st) != 0)
-		return unusable(cache->path, errno, "cannot be opened", err);
-	/* What is found here is executed, and nobody else may lock it. */
-	if (st.st_uid != geteuid() || fchmod(cache->dir_fd, 0700) != 0)
-		return unusable(cache->path, 0, "is somebody else's; name another cache directory", err);
-	return 0;
-}
-
 int cache_open(const char *path, uint64_t bytes_max, struct cache *ret, struct warder_error *err)
 {
 	*ret = CACHE_NONE;
@@ -140,14 +74,8 @@ int cache_open(const char *path, uint64_t bytes_max, struct cache *ret, struct w
 				 path);
 	if (path)
 		snprintf(ret->path, sizeof(ret->path), "%s%s", path, own_directory);
-	if (check_way(ret->path, err) != 0)
-		return -1;
-	if (make_directories(ret->path) != 0)
-		return unusable(ret->path, errno, "cannot be made", err);
-	if (enter(ret, err) == 0)
-		return 0;
-	cache_done(ret);
-	return -1;
+	ret->dir_fd = rootfs_open_place(ret->path, "cache", err);
+	return ret->dir_fd < 0 ? -1 : 0;
 }
 
 void cache_done(struct cache *cache)
@@ -156,51 +84,6 @@ void cache_done(struct cache *cache)
 }
 
 /* ---- removing ---- */
-
-/* A directory without subdirectories that matter: builds leave few levels. Bounded by the depth of what was collected. */
-static void remove_tree(int parent_fd, const char *name, int depth)
-{
-	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *entry;
-
-	if (!dir) {
-		fd_done(&fd);
-		return;
-	}
-	while ((entry = readdir(dir)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		if (unlinkat(dirfd(dir), entry->d_name, 0) != 0 && depth < 64)
-			remove_tree(dirfd(dir), entry->d_name, depth + 1);
-	}
-	closedir(dir);
-	unlinkat(parent_fd, name, AT_REMOVEDIR);
-}
-
-static uint64_t tree_bytes(int parent_fd, const char *name, int depth)
-{
-	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *entry;
-	uint64_t sum = 4096;
-
-	if (!dir) {
-		fd_done(&fd);
-		return 0;
-	}
-	while ((entry = readdir(dir)) != NULL) {
-		struct stat st;
-
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-			continue;
-		sum += S_ISDIR(st.st_mode) && depth < 64 ? tree_bytes(dirfd(dir), entry->d_name, depth + 1)
-							 : (uint64_t)st.st_blocks * 512;
-	}
-	closedir(dir);
-	return sum;
-}
 
 /* Whether nobody uses it: then it is locked, by *ret_fd. */
 static bool is_idle(const struct cache *cache, const char *name, int *ret_fd)
@@ -224,9 +107,9 @@ static void remove_idle(const struct cache *cache, const char *name)
 	snprintf(trash, sizeof(trash), "%s%.16s%s", build_prefix, name, old_suffix);
 	if (strncmp(name, build_prefix, sizeof(build_prefix) - 1) != 0 &&
 	    renameat(cache->dir_fd, name, cache->dir_fd, trash) == 0)
-		remove_tree(cache->dir_fd, trash, 0);
+		rootfs_remove_tree(cache->dir_fd, trash);
 	else
-		remove_tree(cache->dir_fd, name, 0);
+		rootfs_remove_tree(cache->dir_fd, name);
 }
 
 static bool still_leads_to(const struct cache *cache, const char *name, int fd)
@@ -312,7 +195,7 @@ static struct old_entry *list_entries(const struct cache *cache, size_t *ret_cou
 		}
 		snprintf(list[count].name, sizeof(list[count].name), "%.64s", item->d_name);
 		list[count].used = st.st_mtim;
-		list[count].bytes = tree_bytes(cache->dir_fd, item->d_name, 0);
+		list[count].bytes = rootfs_tree_bytes(cache->dir_fd, item->d_name);
 		*ret_bytes += list[count].bytes;
 		count++;
 	}
@@ -483,7 +366,7 @@ int cache_commit(struct cache *cache, struct cache_entry *entry, struct warder_e
 void cache_release(struct cache *cache, struct cache_entry *entry)
 {
 	if (entry->path[0] && !entry->kept)
-		remove_tree(cache->dir_fd, strrchr(entry->path, '/') + 1, 0);
+		rootfs_remove_tree(cache->dir_fd, strrchr(entry->path, '/') + 1);
 	unlock_key(cache, entry);
 	fd_done(&entry->fd);
 	*entry = ENTRY_NONE;

@@ -14,11 +14,12 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "rootfs/rootfs.h"
 
 #define CACHE_BYTES_DEFAULT (512ull << 20)
 
 struct cache {
-	char path[4000];
+	char path[ROOTFS_PLACE_MAX];
 	int dir_fd;         /* -1: closed */
 	uint64_t bytes_max; /* of all entries together; the newest stays even if it alone is larger */
 	uint64_t wait_us;   /* the longest that somebody else's build is waited for; 0: for ever */

@@ -39,14 +39,14 @@ own != "" && /^[ \t]*#[ \t]*include[ \t]*"/ {
 	# The freestanding init's interface belongs to the whole jail folder.
 	if (target == own || (target == "jail/inside" && own == "jail"))
 		next
-	# What lies below runtime/ is part of it, and may use what it shares inside.
-	if (own ~ /^runtime\// && target == "runtime")
+	# What lies below runtime/ or store/ is part of it, and may use what it shares inside.
+	if (own ~ /^runtime\// && target == "runtime" || own ~ /^store\// && target == "store")
 		next
 	if (target == "")
 		fault("\"" part[2] "\" is to be named by its path from the top")
 	else if (!((own, target) in may))
 		fault(own " may not include " part[2] ": dependencies point base <- policy <- rootfs <- jail <- backends <- runtime")
-	else if (door[target] != "*" && door[target] != name)
+	else if (door[target] != "*" && index("," door[target] ",", "," name ",") == 0)
 		fault(part[2] " is private to " target "/; its door is " target "/" door[target])
 }
 

@@ -1,0 +1,224 @@
+/*
+ * place: directories on the host in which Warder keeps something of its own.
+ *
+ * What lies there is executed, mounted, or believed. So nobody else may be able to change it, nor to put another directory in
+ * its place: the owner and mode of every directory and link on the way are looked at, before and after links are resolved.
+ *
+ * Trees are walked with one descriptor for each level, so that no path grows too long and no link is followed.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "rootfs/rootfs.h"
+
+static int unusable(const char *path, int error, const char *field, const char *why, struct warder_error *err)
+{
+	if (error)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, error, "%.200s %s", path, why);
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, field, "%.200s %s", path, why);
+}
+
+/* ---- the way ---- */
+
+/* May somebody else put something in the place of what lies in this directory? The sticky bit keeps others from that. */
+static bool is_ours(const struct stat *st)
+{
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return false;
+	return !S_ISDIR(st->st_mode) || !(st->st_mode & 022) || (st->st_mode & S_ISVTX);
+}
+
+/* Every part of the path that is there, links included, without following one. 0; -1 with *err. */
+static int check_way(char *path, const char *field, struct warder_error *err)
+{
+	for (char *slash = path;;) {
+		struct stat st;
+		const char kept = *slash;
+		int found;
+
+		*slash = '\0';
+		found = lstat(*path ? path : "/", &st);
+		*slash = kept;
+		if (found == 0 && !is_ours(&st))
+			return unusable(path, 0, field,
+					"lies where somebody else may put something in its place; name "
+					"another directory",
+					err);
+		if (found != 0 && errno != ENOENT)
+			return unusable(path, errno, field, "cannot be looked at", err);
+		if (found != 0 || !kept)
+			return 0;
+		slash += 1 + strcspn(slash + 1, "/");
+	}
+}
+
+static int make_directories(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		int made;
+
+		*slash = '\0';
+		made = mkdir(path, 0755);
+		*slash = '/';
+		if (made != 0 && errno != EEXIST)
+			return -1;
+	}
+	return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+static int enter(char *path, const char *field, struct warder_error *err)
+{
+	owned_fd int fd = -1;
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (!realpath(path, real) || strlen(real) >= ROOTFS_PLACE_MAX)
+		return unusable(path, errno, field, "cannot be found", err);
+	strcpy(path, real);
+	/* Once more, now without links: by this way what is in it is found. */
+	if (check_way(path, field, err) != 0)
+		return -1;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return unusable(path, errno, field, "cannot be opened", err);
+	/* Nobody else may lock it, either. */
+	if (st.st_uid != geteuid() || fchmod(fd, 0700) != 0)
+		return unusable(path, 0, field, "is somebody else's; name another directory", err);
+	return fd_take(&fd);
+}
+
+int rootfs_open_place(char *path, const char *field, struct warder_error *err)
+{
+	if (check_way(path, field, err) != 0)
+		return -1;
+	if (make_directories(path) != 0)
+		return unusable(path, errno, field, "cannot be made", err);
+	return enter(path, field, err);
+}
+
+int rootfs_store_path(const char *named, const char *part, char *path, struct warder_error *err)
+{
+	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME"), *below = "";
+	int len;
+
+	if (!named)
+		named = getenv("WARDER_STORE");
+	if (!named && geteuid() == 0)
+		named = "/var/lib/warder";
+	if (!named && data && data[0] == '/') {
+		named = data;
+		below = "/warder";
+	} else if (!named && home && home[0] == '/') {
+		named = home;
+		below = "/.local/share/warder";
+	}
+	if (!named)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "store",
+				 "there is no HOME to keep the store below; set it, or name a directory with "
+				 "--store or in WARDER_STORE");
+	if (named[0] != '/')
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "store",
+				 "\"%.200s\" is no absolute path; write the whole path", named);
+	len = snprintf(path, ROOTFS_PLACE_MAX, "%s%s%s%s", named, below, part[0] ? "/" : "", part);
+	if (len >= ROOTFS_PLACE_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "store",
+				 "the path of the store is longer than %d bytes; name another directory",
+				 ROOTFS_PLACE_MAX - 1);
+	return 0;
+}
+
+/* ---- trees ---- */
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Open a directory in a directory, on the same file system; NULL with errno. */
+static DIR *open_level(int parent_fd, const char *name, bool force)
+{
+	owned_fd int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat parent, own;
+	DIR *dir;
+
+	if (fd < 0 && errno == EACCES && force && fchmodat(parent_fd, name, 0700, 0) == 0)
+		fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &own) != 0 || fstat(parent_fd, &parent) != 0)
+		return NULL;
+	if (own.st_dev != parent.st_dev) {
+		errno = EXDEV;
+		return NULL;
+	}
+	if (force && (own.st_mode & 0700) != 0700)
+		fchmod(fd, 0700);
+	dir = fdopendir(fd);
+	if (dir)
+		fd_take(&fd);
+	return dir;
+}
+
+static int remove_level(int parent_fd, const char *name, int depth)
+{
+	DIR *dir = NULL;
+	const struct dirent *item;
+	int failed = 0;
+
+	if (unlinkat(parent_fd, name, 0) == 0)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return -1;
+	if (depth < ROOTFS_TREE_MAX)
+		dir = open_level(parent_fd, name, true);
+	else
+		errno = ELOOP;
+	if (!dir)
+		return -1;
+	while ((item = readdir(dir)) != NULL) {
+		if (!is_dots(item->d_name) && remove_level(dirfd(dir), item->d_name, depth + 1) != 0)
+			failed = errno;
+	}
+	closedir(dir);
+	if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0)
+		return 0;
+	errno = failed ? failed : errno;
+	return -1;
+}
+
+int rootfs_remove_tree(int parent_fd, const char *name)
+{
+	return remove_level(parent_fd, name, 0);
+}
+
+static uint64_t level_bytes(int parent_fd, const char *name, int depth)
+{
+	struct stat st;
+	uint64_t sum;
+	DIR *dir = NULL;
+	const struct dirent *item;
+
+	if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return 0;
+	sum = (uint64_t)st.st_blocks * 512;
+	if (S_ISDIR(st.st_mode) && depth < ROOTFS_TREE_MAX)
+		dir = open_level(parent_fd, name, false);
+	while (dir && (item = readdir(dir)) != NULL) {
+		if (!is_dots(item->d_name))
+			sum += level_bytes(dirfd(dir), item->d_name, depth + 1);
+	}
+	if (dir)
+		closedir(dir);
+	return sum;
+}
+
+uint64_t rootfs_tree_bytes(int parent_fd, const char *name)
+{
+	return level_bytes(parent_fd, name, 0);
+}

@@ -1,0 +1,151 @@
+/*
+ * main: warder-store, the part of the command line that needs libraries: `warder` executes it for the commands of its tables.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "runtime/cli/term.h"
+#include "runtime/result.h"
+#include "store/cli/command.h"
+
+const struct command *const command_tables[] = {
+	NULL,
+};
+
+static const struct command *next_command(size_t *table, size_t *row)
+{
+	while (command_tables[*table]) {
+		const struct command *command = &command_tables[*table][(*row)++];
+
+		if (command->group)
+			return command;
+		(*table)++;
+		*row = 0;
+	}
+	return NULL;
+}
+
+/* The commands of one group, or of all. */
+static void print_commands(const char *group)
+{
+	const struct command *command;
+	size_t table = 0, row = 0;
+	char words[64];
+
+	while ((command = next_command(&table, &row)) != NULL) {
+		if (group && strcmp(group, command->group) != 0)
+			continue;
+		snprintf(words, sizeof(words), "%s %s", command->group, command->name);
+		printf("  ");
+		term_print(TERM_TITLE, 24, words);
+		printf("%s\n", command->summary);
+	}
+}
+
+static int print_usage(const char *group)
+{
+	printf("usage: warder %s COMMAND [FLAG...] [ARGUMENT...]\n\n", group ? group : "GROUP");
+	print_commands(group);
+	printf("\n\"warder %s COMMAND --help\" tells more.\n", group ? group : "GROUP");
+	return 0;
+}
+
+static int print_help(const struct command *command)
+{
+	printf("usage: warder %s %s [FLAG...]%s%s\n\n%s\n\n", command->group, command->name,
+	       command->operands ? " " : "", command->operands ? command->operands : "", command->summary);
+	options_print(command);
+	if (command->details)
+		printf("\n%s", command->details);
+	if (command->example)
+		printf("\nExample:\n  %s\n", command->example);
+	return 0;
+}
+
+static bool is_group(const char *name)
+{
+	const struct command *command;
+	size_t table = 0, row = 0;
+
+	while ((command = next_command(&table, &row)) != NULL) {
+		if (strcmp(command->group, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const struct command *find(const char *group, const char *name)
+{
+	const struct command *command;
+	size_t table = 0, row = 0;
+
+	while ((command = next_command(&table, &row)) != NULL) {
+		if (strcmp(command->group, group) == 0 && strcmp(command->name, name) == 0)
+			return command;
+	}
+	return NULL;
+}
+
+static int refuse(const struct options *options, const struct warder_error *err)
+{
+	char *json = option_given(options, "--json") ? result_error_json(err) : NULL;
+
+	if (json)
+		puts(json);
+	else
+		term_error(err);
+	free(json);
+	return EXIT_REFUSED;
+}
+
+static int dispatch(const struct command *command, char **argv)
+{
+	struct warder_error err = { 0 };
+	struct options options;
+	int status;
+
+	if (options_parse(command, argv, &options, &err) != 0)
+		return refuse(&options, &err);
+	if (options.help)
+		return print_help(command);
+	status = command->run(&options, &err);
+	return status < 0 ? refuse(&options, &err) : status;
+}
+
+static int choose(char **argv)
+{
+	const struct command *command;
+
+	if (argv[0] && (strcmp(argv[0], "--help") == 0 || (strcmp(argv[0], "help") == 0 && !argv[1])))
+		return print_usage(NULL);
+	if (argv[0] && strcmp(argv[0], "help") == 0)
+		return print_usage(argv[1]);
+	if (!argv[0] || !is_group(argv[0])) {
+		term_complain("which command? \"warder --help\" lists them");
+		return EXIT_REFUSED;
+	}
+	if (argv[1] && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+		return print_usage(argv[0]);
+	command = argv[1] ? find(argv[0], argv[1]) : NULL;
+	if (command)
+		return dispatch(command, argv + 2);
+	if (argv[1])
+		term_complain("unknown command %.64s; \"warder %s --help\" lists them", argv[1], argv[0]);
+	else
+		term_complain("which command? \"warder %s --help\" lists them", argv[0]);
+	return EXIT_REFUSED;
+}
+
+int main(int argc, char **argv)
+{
+	int status = choose(argc > 0 ? argv + 1 : argv);
+
+	if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0) {
+		term_complain("standard output cannot be written: %s", strerror(errno));
+		status = EXIT_REFUSED;
+	}
+	return status;
+}

@@ -1,0 +1,167 @@
+/*
+ * options: one row per flag of all commands.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/cli/command.h"
+
+static const struct option_row {
+	const char *name, *argument, *help;
+} rows[] = {
+	{ "--store", "DIR", "where the store is (default: $WARDER_STORE, or the user's own place)" },
+	{ "--json", NULL, "print one JSON document instead of a text" },
+};
+
+static const struct option_row *find_row(const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strlen(rows[i].name) == len && strncmp(rows[i].name, name, len) == 0)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+/* Whether a word is in a list of words with blanks between. */
+static bool is_listed(const char *list, const char *word)
+{
+	const size_t len = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)) != NULL; at += len) {
+		if ((at == list || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+			return true;
+	}
+	return false;
+}
+
+static int refuse_flag(const struct command *command, const char *flag, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag,
+			 "\"warder %s %s\" has no such flag; \"warder %s %s --help\" lists its flags",
+			 command->group, command->name, command->group, command->name);
+}
+
+/* One flag at *argv, which is left at the last argument that it takes. */
+static int take_flag(const struct command *command, char ***argv, struct options *ret,
+		     struct warder_error *err)
+{
+	const char *word = **argv, *equals = strchr(word, '=');
+	const struct option_row *row = find_row(word, equals ? (size_t)(equals - word) : strlen(word));
+	const char *value = NULL;
+
+	if (!row || !is_listed(command->flags, row->name))
+		return refuse_flag(command, word, err);
+	if (!row->argument && equals)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, row->name, "takes no value");
+	if (row->argument && equals)
+		value = equals + 1;
+	else if (row->argument && !(value = *++*argv))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, row->name, "needs a value: %s %s",
+				 row->name, row->argument);
+	if (ret->count == OPTIONS_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, row->name, "there are more than %d flags",
+				 OPTIONS_MAX);
+	ret->given[ret->count].name = row->name;
+	ret->given[ret->count++].value = value;
+	return 0;
+}
+
+static int check_operands(const struct command *command, const struct options *options,
+			  struct warder_error *err)
+{
+	if (options->operand_count >= command->least && options->operand_count <= command->most)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST,
+	    options->operand_count > command->most ? options->operands[command->most] : command->name,
+	    "too %s arguments; write \"warder %s %s%s%s\"",
+	    options->operand_count > command->most ? "many" : "few", command->group, command->name,
+	    command->operands ? " " : "", command->operands ? command->operands : "");
+}
+
+int options_parse(const struct command *command, char **argv, struct options *ret, struct warder_error *err)
+{
+	*ret = (struct options){ 0 };
+	for (; *argv; argv++) {
+		if (strcmp(*argv, "--") == 0) {
+			ret->program = argv + 1;
+			break;
+		}
+		if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0) {
+			ret->help = true;
+			return 0;
+		}
+		if ((*argv)[0] == '-' && (*argv)[1]) {
+			if (take_flag(command, &argv, ret, err) != 0)
+				return -1;
+			continue;
+		}
+		if (ret->operand_count == OPTIONS_MAX)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *argv,
+					 "there are more than %d arguments", OPTIONS_MAX);
+		ret->operands[ret->operand_count++] = *argv;
+	}
+	return check_operands(command, ret, err);
+}
+
+const char *option_at(const struct options *options, const char *name, size_t n)
+{
+	for (size_t i = 0; i < options->count; i++) {
+		if (strcmp(options->given[i].name, name) == 0 && n-- == 0)
+			return options->given[i].value;
+	}
+	return NULL;
+}
+
+const char *option(const struct options *options, const char *name)
+{
+	const char *value = NULL;
+
+	for (size_t i = 0; i < options->count; i++) {
+		if (strcmp(options->given[i].name, name) == 0)
+			value = options->given[i].value;
+	}
+	return value;
+}
+
+bool option_given(const struct options *options, const char *name)
+{
+	for (size_t i = 0; i < options->count; i++) {
+		if (strcmp(options->given[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+int option_number(const struct options *options, const char *name, long long least, long long most,
+		  long long otherwise, long long *ret, struct warder_error *err)
+{
+	const char *text = option(options, name);
+	char *end = NULL;
+
+	*ret = otherwise;
+	if (!text)
+		return 0;
+	errno = 0;
+	*ret = strtoll(text, &end, 10);
+	if (errno == 0 && end != text && !*end && *ret >= least && *ret <= most)
+		return 0;
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, name, "\"%.40s\" is no number from %lld to %lld",
+			 text, least, most);
+}
+
+void options_print(const struct command *command)
+{
+	char left[64];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!is_listed(command->flags, rows[i].name))
+			continue;
+		snprintf(left, sizeof(left), "%s%s%s", rows[i].name, rows[i].argument ? " " : "",
+			 rows[i].argument ? rows[i].argument : "");
+		printf("  %-24s %s\n", left, rows[i].help);
+	}
+	printf("  %-24s %s\n", "--help", "this text");
+}

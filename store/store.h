@@ -1,0 +1,30 @@
+/*
+ * store: what stays on the host when a run is over. The door of this folder; each kind of thing has a folder with a door of
+ * its own below it.
+ *
+ * A store is one directory of the caller's own (rootfs_store_path(), rootfs_open_place()); each kind has a directory in it.
+ * What is in it survives the death of whoever writes, at any moment: content is written under a temporary name, brought to
+ * the disk, and renamed; what the dead have left is removed by who comes next.
+ */
+#ifndef WARDER_STORE_STORE_H
+#define WARDER_STORE_STORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Open the directory of one kind ("images"), making it if it is missing. `store` NULL: the default place. path has
+ * ROOTFS_PLACE_MAX bytes, and is canonical afterwards. Returns the descriptor (the caller's), or -1 with *err. */
+int store_open(const char *store, const char *kind, char *path, struct warder_error *err);
+/* Write a file of that mode in place of what is there, at once and for good: it is on the disk, under its name, when this
+ * returns. Names in the directory that begin with ".new-" are unfinished ones of this function. -1 with *err (field = name). */
+int store_replace(int dir_fd, const char *name, const char *bytes, size_t len, uint32_t mode,
+		  struct warder_error *err);
+/* A new name for something unfinished: prefix and 16 random digits; name has STORE_NAME_MAX bytes. */
+#define STORE_NAME_MAX 64
+void store_new_name(const char *prefix, char *name);
+/* Bring a file or a directory to the disk. -1 with *err (UNAVAILABLE), field = what. */
+int store_sync(int fd, const char *what, struct warder_error *err);
+
+#endif

@@ -153,7 +153,7 @@ int rootfs_open_place(char *path, const char *field, struct warder_error *err);
  * $HOME/.local/share/warder; then "/" and `part` ("images"; "" for itself). path has ROOTFS_PLACE_MAX bytes. 0; -1 with *err
  * (INVALID_REQUEST): not absolute, too long, or there is no HOME. */
 int rootfs_store_path(const char *named, const char *part, char *path, struct warder_error *err);
-/* Remove a file or directory with all that is in it, without following a link or entering a mount; what is ours may deny us its
+/* Remove a file or directory, a name in parent_fd, with all that is in it, without following a link or entering a mount; what is ours may deny us its
  * content by its mode. 0; -1 with errno: something is left. */
 int rootfs_remove_tree(int parent_fd, const char *name);
 /* Bytes that a file or directory takes on its disk, with all that is in it; what cannot be read counts nothing. */

@@ -10,6 +10,7 @@
  * repeat that as read-only. The workspace is compared with the workspace only, because what the program sees
  * below /workspace is one mount.
  */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -207,13 +208,28 @@ static enum access access_at(const struct policy *policy, const char *path)
 	return strlen(read_write) > strlen(read_only) ? ACCESS_READ_WRITE : ACCESS_READ_ONLY;
 }
 
+/* What is granted at a path that is asked for, wherever it is to be seen. */
+static enum access granted_at(const struct policy *ceiling, const char *item)
+{
+	const char *place = policy_path_place(item);
+	char source[PATH_MAX];
+
+	if (!place)
+		return access_at(ceiling, item);
+	if (policy_placed_fault(item) || (size_t)(place - item) > sizeof(source))
+		return ACCESS_NONE;
+	memcpy(source, item, (size_t)(place - item) - 1);
+	source[place - item - 1] = '\0';
+	return access_at(ceiling, source);
+}
+
 static int check_list(const struct policy *ceiling, const struct policy_strings *list, const char *name,
 		      enum access wanted, struct warder_error *err)
 {
 	char path[PATH_SIZE], quoted[96];
 
 	for (size_t i = 0; i < list->count; i++) {
-		enum access granted = access_at(ceiling, list->items[i]);
+		enum access granted = granted_at(ceiling, list->items[i]);
 
 		if (wanted <= granted)
 			continue;
@@ -232,6 +248,13 @@ static int check_paths(const struct policy *ceiling, const struct policy *reques
 	const struct policy_strings *kept = &ceiling->filesystem.read_only;
 	char quoted[96];
 
+	for (size_t i = 0; i < kept->count; i++) {
+		if (policy_path_place(kept->items[i]))
+			return exceed(
+			    err, "filesystem.paths.readOnly",
+			    "the operator's %s names a place inside; a ceiling names paths of the host only",
+			    json_quote(kept->items[i], quoted, sizeof(quoted)));
+	}
 	if (check_list(ceiling, &request->filesystem.read_only, "readOnly", ACCESS_READ_ONLY, err) != 0 ||
 	    check_list(ceiling, &request->filesystem.read_write, "readWrite", ACCESS_READ_WRITE, err) != 0)
 		return -1;

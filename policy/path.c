@@ -36,6 +36,30 @@ const char *policy_path_fault(const char *path)
 	}
 }
 
+const char *policy_path_place(const char *item)
+{
+	static const char mark[] = ":/workspace/";
+	const char *found = NULL;
+
+	for (const char *next = strstr(item, mark); next; next = strstr(next + 1, mark))
+		found = next;
+	return found ? found + 1 : NULL;
+}
+
+const char *policy_placed_fault(const char *item)
+{
+	const char *place = policy_path_place(item);
+	char source[PATH_MAX];
+
+	if (!place)
+		return policy_path_fault(item);
+	if ((size_t)(place - item) > sizeof(source))
+		return "is too long; at most 4095 bytes";
+	memcpy(source, item, (size_t)(place - item) - 1);
+	source[place - item - 1] = '\0';
+	return policy_path_fault(source) ? policy_path_fault(source) : policy_path_fault(place);
+}
+
 bool policy_path_within(const char *outer, const char *inner)
 {
 	size_t length = strlen(outer);

@@ -302,6 +302,10 @@ bool policy_host_covers(const char *pattern, const char *name);
  * command line end with it. Returns 0; -1 with *err naming field, value and remedy. */
 int policy_validate(const struct policy *policy, struct warder_error *err);
 
+/* Where a path of filesystem.paths.readOnly is to be seen: the last part of "/host/dir:/workspace/dir", or NULL for
+ * a path that is seen where it is. */
+const char *policy_path_place(const char *item);
+
 /* ---- JSON: decode.c, encode.c ---- */
 /* Decode one strict JSON document of `len` bytes. `origin` names it in errors ("policy.json"). Every
  * error text holds the JSON path and the line: "policy.json:4: limits.memory: ...". */

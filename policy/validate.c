@@ -205,7 +205,7 @@ static int check_filesystem(const struct policy *policy, struct warder_error *er
 			  read_write[] = "filesystem.paths.readWrite";
 
 	if (check_view(policy, err) != 0 || check_workspace(policy, err) != 0 ||
-	    check_list(&policy->filesystem.read_only, read_only, policy_path_fault, err) != 0 ||
+	    check_list(&policy->filesystem.read_only, read_only, policy_placed_fault, err) != 0 ||
 	    check_list(&policy->filesystem.read_write, read_write, policy_path_fault, err) != 0)
 		return -1;
 	return check_disjoint(&policy->filesystem.read_write, read_write, &policy->filesystem.read_only,

@@ -14,6 +14,8 @@
 /* ---- path.c ---- */
 /* Absolute and normalised: no "." or "..", no "//", no "/" at the end but of the root itself. */
 const char *policy_path_fault(const char *path);
+/* As policy_path_fault(), of the path and of its place. */
+const char *policy_placed_fault(const char *item);
 /* Whether inner is outer or lies below it: "/data" does not hold "/database". An inner path that is not
  * normalised lies nowhere; outer has to be. */
 bool policy_path_within(const char *outer, const char *inner);

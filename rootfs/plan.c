@@ -8,7 +8,7 @@
  * beneath other mounts are looked at, parents are added, and the working directory is checked against the
  * finished list.
  *
- * A path of a policy is seen inside under its canonical name. When it was named through a link, a link of
+ * A path of a policy is seen inside under its canonical name, unless it is read-only and has a place in the workspace. When it was named through a link, a link of
  * that name is made as well, as far as the place is in the root's own tmpfs.
  *
  * Everything is checked through descriptors, and device and inode go into the entry: rootfs_open() refuses
@@ -230,6 +230,44 @@ static int add_alias(struct planning *planning, const char *path, const char *ca
 	return added;
 }
 
+static bool is_usable(const struct source *source)
+{
+	return S_ISDIR(source->stat.st_mode) || S_ISREG(source->stat.st_mode);
+}
+
+/*
+ * A path that is seen at a place of the workspace. Part of the workspace itself keeps the workspace's owner; what comes from
+ * elsewhere keeps its own, as any path that is read-only.
+ */
+static int plan_placed(struct planning *planning, const char *item, const char *place, const char *field)
+{
+	const struct rootfs_entry *workspace = entries_at(planning->rootfs, workspace_target);
+	owned_source struct source source = SOURCE_NONE;
+	char *path = strndup(item, (size_t)(place - item) - 1);
+	struct rootfs_entry *entry;
+	int found;
+
+	if (!path)
+		return error_set(planning->err, WARDER_ERROR_INTERNAL, NULL, "no memory for a path");
+	found = plan_find(planning, path, field, &source);
+	free(path);
+	if (found != 0)
+		return -1;
+	if (!is_usable(&source))
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "%s is neither a directory nor a regular file", source.path);
+	if (plan_check_tree(planning, &source, field) != 0)
+		return -1;
+	if (entries_at(planning->rootfs, place))
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "two paths are to be seen at %s; leave one out", place);
+	entry = entries_bind(planning, place, &source, POLICY_FIELD_PATHS);
+	if (!entry)
+		return -1;
+	entry->owner_mapped = workspace && path_within(workspace->source, source.path);
+	return 0;
+}
+
 static int plan_path(struct planning *planning, const char *path, bool read_only, const char *field)
 {
 	owned_source struct source source = SOURCE_NONE;
@@ -237,7 +275,7 @@ static int plan_path(struct planning *planning, const char *path, bool read_only
 
 	if (plan_find(planning, path, field, &source) != 0)
 		return -1;
-	if (!S_ISDIR(source.stat.st_mode) && !S_ISREG(source.stat.st_mode))
+	if (!is_usable(&source))
 		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
 				 "%s is neither a directory nor a regular file", source.path);
 	if (check_place(planning, &source, field) != 0 || plan_check_tree(planning, &source, field) != 0)
@@ -259,9 +297,12 @@ static int plan_list(struct planning *planning, const struct policy_strings *lis
 	char field[72];
 
 	for (size_t i = 0; i < list->count; i++) {
+		const char *place = read_only ? policy_path_place(list->items[i]) : NULL;
+
 		snprintf(field, sizeof(field), "%s.%s[%zu]", paths_field,
 			 read_only ? "readOnly" : "readWrite", i);
-		if (plan_path(planning, list->items[i], read_only, field) != 0)
+		if (place ? plan_placed(planning, list->items[i], place, field) != 0
+			  : plan_path(planning, list->items[i], read_only, field) != 0)
 			return -1;
 	}
 	return 0;

@@ -40,3 +40,25 @@ needs place without
 $ unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh outside
 | ready
 | 1
+
+= a read-only path has a place in the workspace, where nobody can write to it
+needs place limits
++ mkdir -p ws/in ws/own data; echo hi > data/f; echo own > ws/own/g
+$ warder run --preset agent --workspace ws:rw --ro data:/workspace/in --ro ws/own:/workspace/own -- sh -c 'cd /workspace; cat in/f own/g; for to in in/f own/g; do echo x 2> /dev/null > $to || echo refused; done; mv own away 2>/dev/null; rm -f own/g 2>/dev/null; touch new; ls' 2>/dev/null; ls ws
+| hi
+| own
+| refused
+| refused
+| in
+| new
+| own
+| in
+| new
+| own
+
+= and only where the workspace has it
+needs place
++ mkdir -p ws data; ln -s /etc ws/link
+$ warder run --preset agent --prefer limits.memory --prefer limits.cpus --prefer limits.pids --prefer limits.cpuTime --workspace ws:rw --ro data:/workspace/link/data -- true
+!~ no place to mount /workspace/link/data on
+? 125

@@ -587,6 +587,59 @@ Test(rootfs_plan, mounts_paths_where_they_are, .init = set_up, .fini = tear_down
 	}
 }
 
+Test(rootfs_plan, mounts_paths_at_their_place, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	const struct rootfs_entry *entry;
+
+	strict();
+	policy.filesystem.workspace = POLICY_WORKSPACE_READ_WRITE;
+	policy.filesystem.workspace_root = (char *)(uintptr_t)at("@/data");
+	grant(0, "@/other:/workspace/sub/deep");
+	grant(0, "@/data/sub:/workspace/sub");
+	expect_plan("placed");
+	entry = entry_of("/workspace/sub");
+	cr_expect(entry && entry->read_only && entry->owner_mapped &&
+		  strcmp(entry->source, at("@/data/sub")) == 0);
+	entry = entry_of("/workspace/sub/deep");
+	cr_expect(entry && entry->read_only && !entry->owner_mapped &&
+		  strcmp(entry->source, at("@/other")) == 0);
+
+	strict();
+	grant(0, "@/data:/workspace/a/b");
+	expect_plan("placed without a workspace");
+	entry = entry_of("/workspace/a/b");
+	cr_expect(entry && entry->read_only && shown_as("/workspace/a") == DIRECTORY);
+}
+
+Test(rootfs_plan, refuses_places, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	static const struct {
+		const char *first, *second, *says;
+	} rows[] = {
+		{ "@/other:/workspace/gone", NULL, "no place to mount" },
+		{ "@/other:/workspace/file", NULL, "one is a directory" },
+		{ "@/other:/workspace/inner", NULL, "no place to mount" }, /* a link */
+		{ "@/other:/workspace/inner/deep", NULL, "no place to mount" },
+		{ "@/gone:/workspace/sub", NULL, "does not exist on this host" },
+		{ "/proc/self:/workspace/sub", NULL, "link of procfs" },
+		{ "/proc/1:/workspace/sub", NULL, "file system of type proc" },
+		{ "/dev/null:/workspace/file", NULL, "neither a directory nor a regular file" },
+		{ "@/other:/workspace/sub", "@/data:/workspace/sub", "two paths" },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		strict();
+		policy.filesystem.workspace = POLICY_WORKSPACE_READ_WRITE;
+		policy.filesystem.workspace_root = (char *)(uintptr_t)at("@/data");
+		grant(0, rows[i].first);
+		if (rows[i].second)
+			grant(0, rows[i].second);
+		cr_expect(rootfs_plan(&policy, &rootfs, &err) != 0 && strstr(err.text, rows[i].says),
+			  "%s: %s", rows[i].first, err.text);
+		rootfs_done(&rootfs);
+	}
+}
+
 Test(rootfs_plan, refuses_paths, .init = set_up, .fini = tear_down, .timeout = 30)
 {
 	static const struct {

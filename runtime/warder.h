@@ -180,6 +180,9 @@ struct warder_code {
 	const char *scan_rules; /* document of the scan's lists; NULL: those that are built in */
 	const char *
 	    scan_audit; /* file to which each decision of the scan is appended, a JSON object a line; or NULL */
+	/* Asked every 10 ms while somebody else builds the same, so that there is no run to cancel; non-zero: warder_build() fails
+	 * (EXECUTION_FAILED). Or NULL. */
+	int (*should_stop)(void *context);
 };
 
 /*

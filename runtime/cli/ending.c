@@ -42,6 +42,11 @@ int ending_signal(void)
 }
 
 /* Blocked until the wait, so that none slips in between the look and the wait. */
+int ending_came(void *context)
+{
+	return ending_signal();
+}
+
 void ending_sleep(uint64_t us)
 {
 	const struct timespec time = { (time_t)(us / 1000000), (long)(us % 1000000 * 1000) };

@@ -14,6 +14,8 @@
 void ending_catch(void (*cancel)(void));
 /* The first of them that came; 0: none. */
 int ending_signal(void);
+/* The same, as what a library asks. */
+int ending_came(void *context);
 /* Wait for so long, or until one comes. */
 void ending_sleep(uint64_t us);
 

@@ -709,6 +709,16 @@ static int load_ceiling(struct request *request, struct warder_error *err)
 	return error_context(err, "ceiling");
 }
 
+/* A document may call anything by the name of a language that is allowed. */
+static int check_document(const struct request *request, struct warder_error *err)
+{
+	if (!request->code.languages || !request->ceiling || request->ceiling->policy.languages.any)
+		return 0;
+	return error_set(err, WARDER_ERROR_REJECTED, "--languages",
+			 "the operator allows certain languages, and a document may give their names to "
+			 "others; leave it out, or have its languages put into /etc/warder/languages.json");
+}
+
 int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
 {
 	const char *parent = getenv("WARDER_CGROUP_PARENT");
@@ -722,7 +732,7 @@ int request_load(enum flag_command command, char **argv, struct request *request
 		if (set(request, pair[0], pair[1], err) != 0)
 			return -1;
 	}
-	if (load_ceiling(request, err) != 0)
+	if (load_ceiling(request, err) != 0 || check_document(request, err) != 0)
 		return -1;
 	return walk(command, argv, request, true, err);
 }

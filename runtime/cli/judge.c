@@ -271,6 +271,7 @@ static struct warder_code code_of(const struct session *session)
 		.cache = request->code.cache,
 		.languages = request->code.languages,
 		.on_stage = on_stage,
+		.should_stop = ending_came,
 	};
 }
 

@@ -88,6 +88,7 @@ static struct warder_code code_of(const struct job *job)
 		.cache = request->code.cache,
 		.languages = request->code.languages,
 		.on_stage = on_stage,
+		.should_stop = ending_came,
 	};
 }
 

@@ -672,6 +672,8 @@ static int claim_entry(struct building *b, const struct policy *asked)
 	    check_cache(b, asked) != 0)
 		return -1;
 	program->cache.wait_us = program->left_us;
+	program->cache.should_stop = b->code->should_stop;
+	program->cache.context = b->code->context;
 	if (cache_claim(&program->cache, keeps ? key : NULL, &program->entry, b->err) != 0)
 		return -1;
 	if (program->single_use)

@@ -229,16 +229,20 @@ static void make_room(const struct cache *cache, const char *newest)
 
 /* ---- entries ---- */
 
-/* -1 with ETIMEDOUT: it took too long. The kernel's own waiting knows no end. */
-static int wait_for_lock(int fd, int kind, uint64_t begin_us, uint64_t wait_us)
+/* -1 with ETIMEDOUT: it took too long; with ECANCELED: told to stop. The kernel's own waiting knows no end. */
+static int wait_for_lock(const struct cache *cache, int fd, int kind, uint64_t begin_us)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
 
 	while (flock(fd, kind | LOCK_NB) != 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -1;
-		if (wait_us && clock_us() - begin_us >= wait_us) {
+		if (cache->wait_us && clock_us() - begin_us >= cache->wait_us) {
 			errno = ETIMEDOUT;
+			return -1;
+		}
+		if (cache->should_stop && cache->should_stop(cache->context)) {
+			errno = ECANCELED;
 			return -1;
 		}
 		nanosleep(&pause, NULL);
@@ -251,8 +255,7 @@ static int find(struct cache *cache, const char *key, struct cache_entry *entry)
 {
 	owned_fd int fd = openat(cache->dir_fd, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd < 0 || wait_for_lock(fd, LOCK_SH, clock_us(), cache->wait_us) != 0 ||
-	    !still_leads_to(cache, key, fd))
+	if (fd < 0 || wait_for_lock(cache, fd, LOCK_SH, clock_us()) != 0 || !still_leads_to(cache, key, fd))
 		return 0;
 	futimens(fd, NULL); /* the last use, for make_room() */
 	snprintf(entry->path, sizeof(entry->path), "%s/%.64s", cache->path, key);
@@ -272,7 +275,7 @@ static int lock_key(struct cache *cache, const char *key, int *ret_fd)
 		owned_fd int fd =
 		    openat(cache->dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-		if (fd < 0 || wait_for_lock(fd, LOCK_EX, begin, cache->wait_us) != 0)
+		if (fd < 0 || wait_for_lock(cache, fd, LOCK_EX, begin) != 0)
 			return -1;
 		if (still_leads_to(cache, name, fd)) {
 			*ret_fd = fd_take(&fd);
@@ -324,6 +327,17 @@ static int make_build(struct cache *cache, struct cache_entry *entry)
 	return -1;
 }
 
+static int not_locked(const struct cache *cache, struct warder_error *err)
+{
+	if (errno == ETIMEDOUT)
+		return error_set(err, WARDER_ERROR_TIMEOUT, "limits.wallTime",
+				 "somebody else builds the same, and did not finish in time");
+	if (errno == ECANCELED)
+		return error_set(err, WARDER_ERROR_EXECUTION_FAILED, NULL,
+				 "stopped while somebody else built the same");
+	return unusable(cache->path, errno, "cannot be written to", err);
+}
+
 int cache_claim(struct cache *cache, const char *key, struct cache_entry *ret, struct warder_error *err)
 {
 	*ret = ENTRY_NONE;
@@ -331,10 +345,7 @@ int cache_claim(struct cache *cache, const char *key, struct cache_entry *ret, s
 	if (key && find(cache, key, ret))
 		return 0;
 	if (key && lock_key(cache, key, &ret->lock_fd) != 0)
-		return errno == ETIMEDOUT
-			   ? error_set(err, WARDER_ERROR_TIMEOUT, "limits.wallTime",
-				       "somebody else builds the same, and did not finish in time")
-			   : unusable(cache->path, errno, "cannot be written to", err);
+		return not_locked(cache, err);
 	/* Who held the lock before us has built it, or has failed to. */
 	if (key && find(cache, key, ret)) {
 		unlock_key(cache, ret);

@@ -23,6 +23,8 @@ struct cache {
 	int dir_fd;         /* -1: closed */
 	uint64_t bytes_max; /* of all entries together; the newest stays even if it alone is larger */
 	uint64_t wait_us;   /* the longest that somebody else's build is waited for; 0: for ever */
+	int (*should_stop)(void *context); /* asked while it is waited for; non-zero: no more. Or NULL */
+	void *context;
 };
 
 struct cache_entry {
@@ -43,7 +45,7 @@ struct cache_entry {
 int cache_open(const char *path, uint64_t bytes_max, struct cache *ret, struct warder_error *err);
 void cache_done(struct cache *cache);
 
-/* Find the entry, or take over its building (ret->built tells); waits while somebody else builds it (TIMEOUT). `key`: SHA256_HEX
+/* Find the entry, or take over its building (ret->built tells); waits while somebody else builds it (TIMEOUT; EXECUTION_FAILED when told to stop). `key`: SHA256_HEX
  * characters; NULL: an entry that is never found and goes with its release. To be given to cache_release(). -1 with *err. */
 int cache_claim(struct cache *cache, const char *key, struct cache_entry *ret, struct warder_error *err);
 /* The files are whole: from now on others find it. Makes room. -1 with *err. */

@@ -24,3 +24,18 @@ $ warder code --check colour.sh
 $ warder run -- "$(printf '/x\033]0;title\a\302\233mä\nwarder: forged\377')"
 !~ ^warder: /x\?\]0;title\?\?mä\?warder: forged\?: no such program inside the jail
 ? 127
+
+= a document of languages gives nobody the name of a language that the operator allows
++ echo '{"version": 1, "limits": {"wallTime": "60s", "disk": "unlimited"}, "languages": ["bash"]}' > ceiling.json
++ echo '{"languages": [{"name": "bash", "file": "main.py", "run": ["/usr/bin/python3", "{source}"]}]}' > own.json
+$ echo 'print(1)' | warder code --ceiling ceiling.json --languages own.json --language bash -
+! warder: the operator allows certain languages, and a document may give their names to others; leave it out, or have its languages put into /etc/warder/languages.json
+? 125
+
+= who waits for somebody else's build ends when he is told to
++ echo 'int main(void) { return 0; }' > wait.c
++ mkdir cache
+$ warder code --cache "$PWD/cache" --timeout 60s wait.c || exit; lock=$(cd cache/built && echo [0-9a-f]*); case $lock in *' '*) exit 9;; esac; rm -rf "cache/built/$lock"; exec 9>"cache/built/$lock.lock"; flock 9; timeout -s TERM 2 warder code --cache "$PWD/cache" --timeout 60s wait.c 9>&-
+! warder: stopped while somebody else built the same
+? 124
+< 40

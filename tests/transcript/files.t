@@ -44,3 +44,11 @@ $ echo 'ln -s /etc/passwd l; mkfifo p; echo h >.h; echo f >f' | warder code --la
 $ echo 'cat d.txt e.txt' | warder code --language sh --file d.txt=./d.txt --file d.txt=x/../e.txt --artifacts art -; ls -A art
 | given
 | given
+
+= two names that are no UTF-8 are told apart
+$ echo 'touch "$(printf "a\377")" "$(printf "a\376")"' | warder code --language sh --json - | python3 $TOP/tests/lib/results.py artifacts.0.nameBase64 artifacts.1.nameBase64
+| Yf4= Yf8=
+
+= a name that is UTF-8 is told once
+$ echo 'touch ä' | warder code --language sh --json - | python3 $TOP/tests/lib/results.py artifacts.0.name artifacts.0.nameBase64
+| ä -

@@ -1,5 +1,6 @@
 #include "runtime/cli/tool_context.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -16,6 +17,41 @@ static int check_invocation(const struct agent_request *asked, struct warder_err
 			 asked->max_attempts);
 }
 
+static bool has_file(const struct snippet *snippet, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(snippet->files[i].path, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The session's files, for the code to work on; the request's own files take their place. */
+static int add_files(struct snippet *snippet, const struct context *context, struct warder_error *err)
+{
+	const size_t own = snippet->file_count;
+	const struct context_file *file;
+	struct warder_file *files = reallocarray(snippet->files, own + CONTEXT_MAX_FILES, sizeof(*files));
+
+	if (!files)
+		return error_set(err, WARDER_ERROR_INTERNAL, "context", "no memory for its files");
+	snippet->files = files;
+	for (size_t i = 0; (file = context_file_at(context, i)) != NULL; i++) {
+		char *bytes;
+
+		if (has_file(snippet, own, file->name))
+			continue;
+		bytes = malloc(file->content.len + 1);
+		if (!bytes)
+			return error_set(err, WARDER_ERROR_INTERNAL, "context", "no memory for %s",
+					 file->name);
+		memcpy(bytes, file->content.at, file->content.len);
+		files[snippet->file_count++] =
+		    (struct warder_file){ .path = file->name, .bytes = bytes, .len = file->content.len };
+	}
+	return 0;
+}
+
 int tool_context_begin(struct agent_request *asked, struct warder_error *err)
 {
 	const struct snippet *snippet = &asked->snippet;
@@ -28,7 +64,7 @@ int tool_context_begin(struct agent_request *asked, struct warder_error *err)
 		if (context_add_processed(asked->context, snippet->files[i].path, err) != 0)
 			return -1;
 	}
-	return 0;
+	return add_files(&asked->snippet, asked->context, err);
 }
 
 static uint64_t now_ms(void)

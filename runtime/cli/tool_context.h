@@ -10,7 +10,7 @@
 #include "runtime/agent/agent.h"
 #include "runtime/warder.h"
 
-/* Whether to run at all, and the names of its files into the context. -1 with *err (REJECTED: the invocation has failed as often as
+/* Whether to run at all; the names of its files into the context, and the context's files among those of the code. -1 with *err (REJECTED: the invocation has failed as often as
  * it may; INVALID_REQUEST). */
 int tool_context_begin(struct agent_request *asked, struct warder_error *err);
 /* The result into the context. -1 with *err (INTERNAL). */

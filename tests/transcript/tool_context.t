@@ -17,3 +17,7 @@ $ printf '%s\n' '{"language": "bash", "code": "true", "context": {"errorCounts":
 | rejected - - invalidRequest context
 | rejected - - invalidRequest maxAttempts
 | success - - - -
+
+= the files of a session are given to its code, and the request's own take their place
+$ echo '{"language": "bash", "code": "cat a b data/c; echo more >>a", "files": [{"name": "b", "content": "new "}], "context": {"inputFiles": [{"name": "a", "contentType": "text/plain", "content": "kept "}, {"name": "b", "contentType": "text/plain", "content": "old "}, {"name": "data/c", "contentType": "application/octet-stream", "base64": "AP8=", "encoding": "base64"}]}, "invocation": "i"}' | warder tool | python3 $TOP/tests/lib/results.py status stdout.base64 context.processedFiles contextDelta.inputFiles artifacts.0.name
+| success a2VwdCBuZXcgAP8= ["b"] - a

@@ -45,6 +45,8 @@ struct command {
 /* The tables of all groups, in the order of the help; NULL-terminated. Each ends with a row without a group. */
 extern const struct command *const command_tables[];
 
+extern const struct command checkpoint_commands[];
+
 /* Read what follows the two words. -1 with *err (INVALID_REQUEST): flag, value and remedy. */
 int options_parse(const struct command *command, char **argv, struct options *ret, struct warder_error *err);
 /* The value of a flag that was given, the last if it was more than once; else NULL. */

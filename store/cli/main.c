@@ -12,6 +12,7 @@
 #include "store/cli/command.h"
 
 const struct command *const command_tables[] = {
+	checkpoint_commands,
 	NULL,
 };
 

@@ -13,6 +13,19 @@ static const struct option_row {
 } rows[] = {
 	{ "--store", "DIR", "where the store is (default: $WARDER_STORE, or the user's own place)" },
 	{ "--json", NULL, "print one JSON document instead of a text" },
+	{ "--id", "ID", "the id to give it (default: a new one)" },
+	{ "--parent", "ID", "what it comes from (default: the head of the thread)" },
+	{ "--metadata", "JSON", "an object to keep with it" },
+	{ "--state", NULL, "print the state alone, as it was put" },
+	{ "--with-state", NULL, "with the states (in JSON)" },
+	{ "--limit", "N", "at most so many (default 100)" },
+	{ "--since", "TIME", "made at that time or later" },
+	{ "--until", "TIME", "made at that time or earlier" },
+	{ "--before", "VERSION", "older than that version" },
+	{ "--after", "VERSION", "newer than that version" },
+	{ "--per-thread", "N", "checkpoints of each thread; the oldest go (default 100)" },
+	{ "--max-age", "TIME", "how long they are kept, as in 24h (the default)" },
+	{ "--max-bytes", "SIZE", "how large the file may grow (default 1GiB)" },
 };
 
 static const struct option_row *find_row(const char *name, size_t len)

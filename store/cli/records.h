@@ -1,0 +1,23 @@
+/*
+ * records: how what the store keeps is shown: times, and tables for people. Private to cli/.
+ */
+#ifndef WARDER_STORE_CLI_RECORDS_H
+#define WARDER_STORE_CLI_RECORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/cli/command.h"
+
+/* "2026-11-21 19:02:03Z"; buf of at least 32 bytes. Returns buf. */
+char *records_time(int64_t ms, char *buf, size_t len);
+/* The value of a flag as milliseconds since 1970: such a number, or "2026-11-21T19:02:03Z", also with a fraction of milliseconds, or
+ * without a time of the day; 0 if it was not given. -1 with *err. */
+int records_parse_time(const struct options *options, const char *flag, int64_t *ret_ms,
+		       struct warder_error *err);
+/* Print a text from the store in a column: harmless on a terminal, padded to width characters, cut to most with "..."; 0: not. */
+void records_cell(const char *text, size_t width, size_t most);
+/* Print a text of the library and a newline, and free it. -1 with *err: it is NULL, for want of memory. */
+int records_print(char *json, struct warder_error *err);
+
+#endif

@@ -84,6 +84,9 @@ static const struct command commands[] = {
 	  "files, too.\n",
 	  "echo '{\"messages\": [[{\"mimeType\": \"text/csv\", \"content\": \"a,b\"}]]}' | warder data",
 	  data_command },
+	{ "checkpoint", 0,
+	  "checkpoint put|get|latest|list|history|rollback|compare|delete|threads|delete-thread|limits [...]",
+	  "states of threads, put and brought back", NULL, NULL, NULL },
 	{ "completion", FLAG_COMPLETION, "completion bash", "print the shell's completion script", NULL,
 	  "warder completion bash", completion_command },
 };

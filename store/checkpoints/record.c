@@ -126,10 +126,11 @@ struct warder_checkpoint *checkpoints_record(const struct warder_checkpoint *fro
 	const size_t state = from->state ? from->state_len : 0;
 	struct warder_checkpoint *record =
 	    malloc(sizeof(*record) + id + thread + metadata + parent + state + 5);
-	char *at = (char *)(record + 1);
+	char *at;
 
 	if (!record)
 		return NULL;
+	at = (char *)(record + 1);
 	*record = *from;
 	record->id = place(&at, from->id, id);
 	record->thread = place(&at, from->thread, thread);

@@ -43,6 +43,9 @@ chmod 755 "$scratch"
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin" || exit 1
 cp "$WARDER" "$scratch/bin/warder" && chmod 755 "$scratch/bin/warder" || exit 1
+[ ! -x "$BUILD/warder-store" ] || cp "$BUILD/warder-store" "$scratch/bin/" || exit 1
+# A store that goes with the case.
+export WARDER_STORE=$scratch/case/store
 [ ! -x "$BUILD/tests/lib/without" ] || cp "$BUILD/tests/lib/without" "$scratch/bin/" || exit 1
 PATH=$scratch/bin:$PATH
 

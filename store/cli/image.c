@@ -1,0 +1,460 @@
+/*
+ * image: images in the store, on the command line.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "policy/policy.h"
+#include "runtime/cli/term.h"
+#include "store/cli/command.h"
+#include "store/cli/progress.h"
+#include "store/images/images.h"
+
+#define FAULTS_SHOWN 16
+#define SHORT_DIGEST 12
+
+/* ---- parts ---- */
+
+static void show_progress(void *context, const char *what, uint64_t done, uint64_t total)
+{
+	struct progress *progress = context;
+
+	progress->what = what;
+	progress_show(progress, done, total);
+}
+
+static int open_images(const struct options *options, struct progress *progress, struct images *ret,
+		       struct warder_error *err)
+{
+	if (images_open(option(options, "--store"), ret, err) != 0)
+		return -1;
+	ret->on_progress = show_progress;
+	ret->context = progress;
+	return 0;
+}
+
+static int size_option(const struct options *options, const char *name, uint64_t *ret, struct warder_error *err)
+{
+	const char *text = option(options, name);
+
+	if (!text || policy_parse_size(text, ret, err) == 0)
+		return 0;
+	return error_context(err, "%s", name);
+}
+
+static int print_json(struct json_writer *w, struct warder_error *err)
+{
+	char *text = json_take(w);
+
+	if (!text)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	puts(text);
+	free(text);
+	return 0;
+}
+
+static uint64_t bytes_of(const struct image *image)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < image->layer_count; i++)
+		bytes += image->layers[i].bytes;
+	return bytes;
+}
+
+/* Text of an image: no terminal is to obey it. */
+static void print_line(const char *key, const char *text)
+{
+	char *line = strdup(text);
+
+	printf("%-12s %s\n", key, line ? term_clean(line) : "");
+	free(line);
+}
+
+/* ---- import ---- */
+
+static const struct {
+	const char *key, *text;
+	size_t offset;
+} notes_table[] = {
+	{ "capabilitiesDropped", "file capabilities were left out", offsetof(struct images_notes, capabilities) },
+	{ "attributesDropped", "extended attributes were left out", offsetof(struct images_notes, attributes) },
+	{ "setIdsCleared", "set-user-id and set-group-id files lost that bit",
+	  offsetof(struct images_notes, set_ids) },
+	{ "devicesDropped", "device nodes that every jail has were left out",
+	  offsetof(struct images_notes, devices) },
+	{ "socketsDropped", "sockets were left out", offsetof(struct images_notes, sockets) },
+	{ "mountsDropped", "what lies on other file systems was left out in places",
+	  offsetof(struct images_notes, mounts) },
+	{ "layersStored", NULL, offsetof(struct images_notes, stored) },
+	{ "layersShared", NULL, offsetof(struct images_notes, shared) },
+};
+
+static uint64_t note_at(const struct images_notes *notes, size_t i)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)notes + notes_table[i].offset, sizeof(value));
+	return value;
+}
+
+#define NOTES (sizeof(notes_table) / sizeof(notes_table[0]))
+
+static int print_imported(const struct options *options, const struct image *image,
+			  const struct images_notes *notes, struct warder_error *err)
+{
+	struct json_writer w = { .pretty = true };
+	char size[32];
+
+	if (!option_given(options, "--json")) {
+		printf("%s  %.12s  %zu layer%s (%" PRIu64 " new), %s\n", image->name, image->digest,
+		       image->layer_count, image->layer_count == 1 ? "" : "s", notes->stored,
+		       policy_format_size(bytes_of(image), size, sizeof(size)));
+		for (size_t i = 0; i < NOTES; i++) {
+			if (notes_table[i].text && note_at(notes, i))
+				printf("  note: %" PRIu64 ": %s\n", note_at(notes, i), notes_table[i].text);
+		}
+		return 0;
+	}
+	json_begin_object(&w);
+	json_key_string(&w, "name", image->name);
+	json_key_string(&w, "digest", image->digest);
+	json_key_uint(&w, "layers", image->layer_count);
+	json_key_uint(&w, "bytes", bytes_of(image));
+	for (size_t i = 0; i < NOTES; i++)
+		json_key_uint(&w, notes_table[i].key, note_at(notes, i));
+	json_end_object(&w);
+	return print_json(&w, err);
+}
+
+static int import_command(const struct options *options, struct warder_error *err)
+{
+	struct images_import what = { .source = options->operands[0],
+				      .name = options->operands[1],
+				      .format = option(options, "--format"),
+				      .reference = option(options, "--ref") };
+	struct progress progress = { .what = "importing" };
+	struct images_notes notes;
+	struct images images;
+	struct image image;
+	long long files;
+	int done;
+
+	if (size_option(options, "--max-size", &what.bytes_max, err) != 0 ||
+	    size_option(options, "--max-file-size", &what.file_bytes_max, err) != 0 ||
+	    option_number(options, "--max-files", 1, 100000000, IMAGES_FILES_MAX, &files, err) != 0 ||
+	    open_images(options, &progress, &images, err) != 0)
+		return -1;
+	what.files_max = (uint64_t)files;
+	done = images_import(&images, &what, &image, &notes, err);
+	progress_end(&progress);
+	if (done == 0)
+		done = print_imported(options, &image, &notes, err);
+	image_done(&image);
+	images_done(&images);
+	return done;
+}
+
+/* ---- list, inspect ---- */
+
+static void list_json(struct json_writer *w, const struct image *image)
+{
+	json_begin_object(w);
+	json_key_string(w, "name", image->name);
+	json_key_bool(w, "damaged", image->layers == NULL);
+	if (image->layers) {
+		json_key_string(w, "digest", image->digest);
+		json_key_uint(w, "layers", image->layer_count);
+		json_key_uint(w, "bytes", bytes_of(image));
+		json_key_uint(w, "created", image->created);
+	}
+	json_end_object(w);
+}
+
+static void list_line(const struct image *image)
+{
+	const time_t created = (time_t)image->created;
+	char size[32], date[32] = "";
+	struct tm tm;
+
+	if (!image->layers) {
+		printf("%-32s damaged: import it again, or remove it\n", image->name ? image->name : "?");
+		return;
+	}
+	if (gmtime_r(&created, &tm))
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M", &tm);
+	printf("%-32s %.12s  %3zu  %10s  %s\n", image->name, image->digest, image->layer_count,
+	       policy_format_size(bytes_of(image), size, sizeof(size)), date);
+}
+
+static int list_command(const struct options *options, struct warder_error *err)
+{
+	struct json_writer w = { .pretty = true };
+	const bool json = option_given(options, "--json");
+	struct images images;
+	struct image *list;
+	size_t count;
+	int listed;
+
+	if (open_images(options, NULL, &images, err) != 0)
+		return -1;
+	listed = images_list(&images, &list, &count, err);
+	images_done(&images);
+	if (listed != 0)
+		return -1;
+	if (json)
+		json_begin_array(&w);
+	else if (count)
+		printf("%-32s %-12s  %3s  %10s  %s\n", "NAME", "DIGEST", "LAYERS", "SIZE", "STORED (UTC)");
+	for (size_t i = 0; i < count; i++) {
+		if (json)
+			list_json(&w, &list[i]);
+		else
+			list_line(&list[i]);
+		image_done(&list[i]);
+	}
+	free(list);
+	if (!json)
+		return 0;
+	json_end_array(&w);
+	return print_json(&w, err);
+}
+
+static void print_strings(const char *key, char *const *strings)
+{
+	for (; strings && *strings; strings++)
+		print_line(key, *strings);
+}
+
+static void print_image(const struct image *image)
+{
+	char size[32], text[128];
+
+	print_line("name", image->name);
+	print_line("digest", image->digest);
+	if (image->source)
+		print_line("source", image->source);
+	if (image->platform)
+		print_line("platform", image->platform);
+	print_line("owners", image->owners_kept ? "image" : "caller");
+	for (size_t i = 0; i < image->layer_count; i++) {
+		snprintf(text, sizeof(text), "%.12s  %" PRIu64 " files, %s", image->layers[i].digest,
+			 image->layers[i].files,
+			 policy_format_size(image->layers[i].bytes, size, sizeof(size)));
+		print_line("layer", text);
+	}
+	print_strings("entrypoint", image->entrypoint);
+	print_strings("cmd", image->command);
+	if (image->working_directory)
+		print_line("directory", image->working_directory);
+	if (image->user)
+		print_line("user", image->user);
+	print_strings("env", image->environment);
+	print_strings("label", image->labels);
+}
+
+static int inspect_command(const struct options *options, struct warder_error *err)
+{
+	struct images images;
+	struct image image;
+	char *text;
+	int done;
+
+	if (open_images(options, NULL, &images, err) != 0)
+		return -1;
+	done = images_inspect(&images, options->operands[0], &image, err);
+	images_done(&images);
+	if (done != 0)
+		return -1;
+	if (option_given(options, "--json")) {
+		text = image_encode(&image);
+		done = text ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		if (text)
+			puts(text);
+		free(text);
+	} else {
+		print_image(&image);
+	}
+	image_done(&image);
+	return done;
+}
+
+/* ---- verify ---- */
+
+static void fault_json(struct json_writer *w, const char *name, const struct images_fault *faults, size_t count)
+{
+	json_begin_object(w);
+	json_key_string(w, "name", name);
+	json_key_bool(w, "good", count == 0);
+	json_key(w, "faults");
+	json_begin_array(w);
+	for (size_t i = 0; i < count; i++) {
+		json_begin_object(w);
+		json_key_string(w, "layer", faults[i].layer);
+		json_key_string(w, "text", faults[i].text);
+		json_end_object(w);
+	}
+	json_end_array(w);
+	json_end_object(w);
+}
+
+static void fault_lines(const char *name, const struct images_fault *faults, size_t count)
+{
+	printf("%s: %s\n", name, count ? "damaged" : "good");
+	for (size_t i = 0; i < count; i++)
+		printf("  layer %.12s: %s\n", faults[i].layer, faults[i].text);
+}
+
+/* 0 good, 1 damaged, -1 with *err. */
+static int verify_one(struct images *images, const char *name, struct json_writer *w, struct warder_error *err)
+{
+	struct images_fault faults[FAULTS_SHOWN];
+	const int found = images_verify(images, name, faults, FAULTS_SHOWN, err);
+	size_t shown = found > FAULTS_SHOWN ? FAULTS_SHOWN : (size_t)(found > 0 ? found : 0);
+
+	if (found < 0)
+		return -1;
+	progress_end(images->context);
+	if (w)
+		fault_json(w, name, faults, shown);
+	else
+		fault_lines(name, faults, shown);
+	return found > 0;
+}
+
+/* All images; one that cannot be verified at all is damaged. */
+static int verify_all(struct images *images, struct json_writer *w, struct warder_error *err)
+{
+	struct image *list;
+	size_t count;
+	int worst = 0;
+
+	if (images_list(images, &list, &count, err) != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		struct images_fault fault = { .layer = "" };
+		struct warder_error one;
+		const char *name = list[i].name ? list[i].name : "?";
+		int found = verify_one(images, name, w, &one);
+
+		if (found < 0 && one.code != WARDER_ERROR_NOT_FOUND) { /* else removed meanwhile */
+			snprintf(fault.text, sizeof(fault.text), "%s", one.text);
+			if (w)
+				fault_json(w, name, &fault, 1);
+			else
+				fault_lines(name, &fault, 1);
+			worst = 1;
+		}
+		if (found > 0)
+			worst = 1;
+		image_done(&list[i]);
+	}
+	free(list);
+	return worst;
+}
+
+static int verify_command(const struct options *options, struct warder_error *err)
+{
+	struct progress progress = { .what = "verifying" };
+	struct json_writer w = { .pretty = true };
+	struct json_writer *json = option_given(options, "--json") ? &w : NULL;
+	struct images images;
+	int found = 0;
+
+	if (open_images(options, &progress, &images, err) != 0)
+		return -1;
+	if (json)
+		json_begin_array(json);
+	if (options->operands[0])
+		found = verify_one(&images, options->operands[0], json, err);
+	else
+		found = verify_all(&images, json, err);
+	progress_end(&progress);
+	images_done(&images);
+	if (found < 0 || !json) {
+		json_writer_done(&w);
+		return found;
+	}
+	json_end_array(json);
+	return print_json(json, err) == 0 ? found : -1;
+}
+
+/* ---- remove, gc ---- */
+
+static int print_removed(const struct options *options, const struct images_removed *removed,
+			 struct warder_error *err)
+{
+	struct json_writer w = { .pretty = true };
+	char size[32];
+
+	if (!option_given(options, "--json")) {
+		printf("%" PRIu64 " layer%s removed, %s free", removed->layers, removed->layers == 1 ? "" : "s",
+		       policy_format_size(removed->bytes, size, sizeof(size)));
+		if (removed->held)
+			printf("; %" PRIu64 " held by a run or an import", removed->held);
+		if (removed->leftovers)
+			printf("; %" PRIu64 " leftover%s of interrupted work removed", removed->leftovers,
+			       removed->leftovers == 1 ? "" : "s");
+		putchar('\n');
+		return 0;
+	}
+	json_begin_object(&w);
+	json_key_uint(&w, "layersRemoved", removed->layers);
+	json_key_uint(&w, "bytesFreed", removed->bytes);
+	json_key_uint(&w, "layersHeld", removed->held);
+	json_key_uint(&w, "leftoversRemoved", removed->leftovers);
+	json_end_object(&w);
+	return print_json(&w, err);
+}
+
+static int remove_command(const struct options *options, struct warder_error *err)
+{
+	struct images_removed removed;
+	struct images images;
+	int done;
+
+	if (open_images(options, NULL, &images, err) != 0)
+		return -1;
+	done = images_remove(&images, options->operands[0], &removed, err);
+	images_done(&images);
+	return done == 0 ? print_removed(options, &removed, err) : -1;
+}
+
+static int gc_command(const struct options *options, struct warder_error *err)
+{
+	struct images_removed removed;
+	struct images images;
+	int done;
+
+	if (open_images(options, NULL, &images, err) != 0)
+		return -1;
+	done = images_gc(&images, &removed, err);
+	images_done(&images);
+	return done == 0 ? print_removed(options, &removed, err) : -1;
+}
+
+const struct command image_commands[] = {
+	{ "image", "import", "--store --json --format --ref --max-size --max-file-size --max-files",
+	  "SOURCE [NAME]", 1, 2, "bring a root file system in",
+	  "SOURCE is an OCI layout (a directory or a tar archive of it), a docker archive, a tar archive of a root\n"
+	  "file system, a directory, or - for an archive on standard input. Without NAME it gets the one that the\n"
+	  "archive says. An image of that name is replaced.\n",
+	  "warder image import debian.tar debian:12", import_command },
+	{ "image", "list", "--store --json", NULL, 0, 0, "what is there", NULL, "warder image list",
+	  list_command },
+	{ "image", "inspect", "--store --json", "NAME", 1, 1, "layers and configuration of an image", NULL, NULL,
+	  inspect_command },
+	{ "image", "verify", "--store --json", "[NAME]", 0, 1, "look at every stored file again",
+	  "Without NAME: all images. Exit status: 0 all is as it was stored, 1 something is damaged, 125 failed.\n",
+	  "warder image verify", verify_command },
+	{ "image", "remove", "--store --json", "NAME", 1, 1, "take a name away, and what only it used",
+	  "Layers that a run or an import holds stay until \"warder image gc\".\n", NULL, remove_command },
+	{ "image", "gc", "--store --json", NULL, 0, 0, "remove layers that no name uses",
+	  "Never one that a run or an import holds. Also removes what interrupted work has left.\n",
+	  "warder image gc", gc_command },
+	{ 0 },
+};

@@ -1,0 +1,44 @@
+/*
+ * depot: layers and records on the disk, and how they get there whole. Private to store/images/.
+ *
+ * Life of a layer: workplace_make() makes a directory under a temporary name, locked by who works in it -> its tree is filled ->
+ * workplace_commit() brings it to the disk and gives it its name. A workplace whose lock is free belongs to a dead process, and is
+ * removed by depot_sweep().
+ */
+#ifndef WARDER_STORE_IMAGES_DEPOT_H
+#define WARDER_STORE_IMAGES_DEPOT_H
+
+#include "store/images/images.h"
+#include "store/images/tree.h"
+#include "store/store.h"
+
+struct workplace {
+	char name[STORE_NAME_MAX]; /* below layers/; "": none */
+	int fd;                    /* of it, locked */
+	int tree_fd;
+};
+
+#define WORKPLACE_NONE ((struct workplace){ .fd = -1, .tree_fd = -1 })
+
+int workplace_make(struct images *images, struct workplace *ret, struct warder_error *err);
+/* Remove what was not committed; zeroed by WORKPLACE_NONE is fine. */
+void workplace_done(struct images *images, struct workplace *workplace);
+/* Make the tree a layer of that name, or drop it if there is one already. *ret is the layer, locked. *ret_new: it was not there
+ * before. -1 with *err. */
+int workplace_commit(struct images *images, struct workplace *workplace, const char *digest,
+		     const struct tree_digest *tree, struct image_layer *ret, bool *ret_new,
+		     struct warder_error *err);
+
+/* A layer that is there, locked. 1; 0: it is not there; -1 with *err. */
+int depot_layer(struct images *images, const char *digest, struct image_layer *ret, struct warder_error *err);
+/* Write the record of an image, in place of an older one. */
+int depot_put(struct images *images, const struct image *image, struct warder_error *err);
+/* Remove unfinished work of the dead; how many there were. */
+uint64_t depot_sweep(struct images *images);
+/* Remove a layer unless it is held, or a record names it. 1: removed, *ret_bytes more are free; 0: a record names it; 2: it is
+ * held; -1 with *err. */
+int depot_drop(struct images *images, const char *digest, uint64_t *ret_bytes, struct warder_error *err);
+/* 1: a record names the layer. -1 with *err: a record is damaged. */
+int depot_is_used(struct images *images, const char *digest, struct warder_error *err);
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * images: root file systems in the store, by name; brought in from archives and directories, or built. The door of this folder.
+ *
+ * Life: images_open() -> any of the others, in any number of processes at once -> images_done(). Nothing that is in the store is
+ * believed half: a layer gets its name when its files and their digest are on the disk, an image its name when its layers have
+ * theirs. rootfs/image.h has the layout and finds an image for a launch.
+ * Any thread, each with an object of its own.
+ */
+#ifndef WARDER_STORE_IMAGES_IMAGES_H
+#define WARDER_STORE_IMAGES_IMAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "rootfs/image.h"
+#include "rootfs/rootfs.h"
+
+struct images {
+	char path[ROOTFS_PLACE_MAX];
+	int dir_fd, layers_fd, names_fd;
+	bool owners_kept; /* root: files keep the image's uids and gids */
+	/* Set by the caller after images_open(), or NULL: how far long work is; total 0: not known. */
+	void (*on_progress)(void *context, const char *what, uint64_t done, uint64_t total);
+	void *context;
+};
+
+/* `store` NULL: the default place. -1 with *err. */
+int images_open(const char *store, struct images *ret, struct warder_error *err);
+void images_done(struct images *images);
+
+/* What was left out or changed, for people. */
+struct images_notes {
+	uint64_t capabilities;   /* of files: left out */
+	uint64_t attributes;     /* other than user.*, or that the file system does not take: left out */
+	uint64_t set_ids;        /* set-user-id and set-group-id bits of files: cleared */
+	uint64_t devices;        /* that every jail has: left out */
+	uint64_t sockets;        /* left out */
+	uint64_t mounts;         /* on other file systems: left out */
+	uint64_t stored, shared; /* layers that were new, and that were there already */
+};
+
+#define IMAGES_BYTES_MAX      ((uint64_t)16 << 30)
+#define IMAGES_FILE_BYTES_MAX ((uint64_t)4 << 30)
+#define IMAGES_FILES_MAX      1000000
+
+struct images_import {
+	const char *source;      /* a directory or an archive; "-": standard input */
+	const char *name;        /* NULL: the one that the archive has, if it is one */
+	const char *format;      /* "oci", "docker", "tar", "directory"; NULL: found out */
+	const char *reference;   /* which image of an archive that has several; NULL: the only one */
+	uint64_t bytes_max;      /* of all layers unpacked; 0: IMAGES_BYTES_MAX */
+	uint64_t file_bytes_max; /* of one file; 0: IMAGES_FILE_BYTES_MAX */
+	uint64_t files_max;      /* members of all layers; 0: IMAGES_FILES_MAX */
+};
+
+/* Bring an image in; one of that name is replaced. *ret holds its layers until image_done(). -1 with *err: REJECTED names the
+ * member that no image may have, INVALID_REQUEST what cannot be read or whose digest is wrong, NOT_FOUND. */
+int images_import(struct images *images, const struct images_import *what, struct image *ret,
+		  struct images_notes *ret_notes, struct warder_error *err);
+
+/* An image as its record says, without locks. -1 with *err (NOT_FOUND). */
+int images_inspect(struct images *images, const char *name, struct image *ret, struct warder_error *err);
+/* All of them by name; *ret is the caller's, each to be given to image_done(), then free(). A damaged record has a name and no
+ * layers. */
+int images_list(struct images *images, struct image **ret, size_t *ret_count, struct warder_error *err);
+
+/* A layer that is no more what it was. */
+struct images_fault {
+	char layer[IMAGE_DIGEST];
+	char text[400];
+};
+
+/* Look at every stored file of an image again. 0; the number of damaged layers, of which at most `room` are told; -1 with *err. */
+int images_verify(struct images *images, const char *name, struct images_fault *ret, size_t room,
+		  struct warder_error *err);
+
+struct images_removed {
+	uint64_t layers, bytes; /* removed */
+	uint64_t held;          /* not used by a name, but held by a run or an import */
+	uint64_t leftovers;     /* unfinished work of the dead */
+};
+
+/* Take a name away, and those layers of it that no other name uses and nobody holds. -1 with *err (NOT_FOUND). */
+int images_remove(struct images *images, const char *name, struct images_removed *ret,
+		  struct warder_error *err);
+/* Remove every layer that no name uses and nobody holds, and what the dead have left. -1 with *err: a record is damaged. */
+int images_gc(struct images *images, struct images_removed *ret, struct warder_error *err);
+
+#endif

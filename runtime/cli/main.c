@@ -87,6 +87,8 @@ static const struct command commands[] = {
 	{ "checkpoint", 0,
 	  "checkpoint put|get|latest|list|history|rollback|compare|delete|threads|delete-thread|limits [...]",
 	  "states of threads, put and brought back", NULL, NULL, NULL },
+	{ "image", 0, "image import|list|inspect|verify|remove|gc [...]", "root file systems, by name", NULL,
+	  NULL, NULL },
 	{ "completion", FLAG_COMPLETION, "completion bash", "print the shell's completion script", NULL,
 	  "warder completion bash", completion_command },
 };

@@ -46,6 +46,7 @@ struct command {
 extern const struct command *const command_tables[];
 
 extern const struct command checkpoint_commands[];
+extern const struct command image_commands[];
 
 /* Read what follows the two words. -1 with *err (INVALID_REQUEST): flag, value and remedy. */
 int options_parse(const struct command *command, char **argv, struct options *ret, struct warder_error *err);

@@ -12,10 +12,10 @@
 #include "runtime/cli/term.h"
 #include "store/cli/command.h"
 #include "store/cli/progress.h"
+#include "store/cli/records.h"
 #include "store/images/images.h"
 
 #define FAULTS_SHOWN 16
-#define SHORT_DIGEST 12
 
 /* ---- parts ---- */
 
@@ -37,7 +37,8 @@ static int open_images(const struct options *options, struct progress *progress,
 	return 0;
 }
 
-static int size_option(const struct options *options, const char *name, uint64_t *ret, struct warder_error *err)
+static int size_option(const struct options *options, const char *name, uint64_t *ret,
+		       struct warder_error *err)
 {
 	const char *text = option(options, name);
 
@@ -46,15 +47,17 @@ static int size_option(const struct options *options, const char *name, uint64_t
 	return error_context(err, "%s", name);
 }
 
-static int print_json(struct json_writer *w, struct warder_error *err)
+/* "163.2 MiB"; buf of at least 32 bytes. */
+static char *show_size(uint64_t bytes, char *buf, size_t len)
 {
-	char *text = json_take(w);
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	size_t i = 0;
 
-	if (!text)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-	puts(text);
-	free(text);
-	return 0;
+	for (; value >= 1024 && i + 1 < sizeof(units) / sizeof(units[0]); i++)
+		value /= 1024;
+	snprintf(buf, len, "%.*f %s", i ? 1 : 0, value, units[i]);
+	return buf;
 }
 
 static uint64_t bytes_of(const struct image *image)
@@ -81,8 +84,10 @@ static const struct {
 	const char *key, *text;
 	size_t offset;
 } notes_table[] = {
-	{ "capabilitiesDropped", "file capabilities were left out", offsetof(struct images_notes, capabilities) },
-	{ "attributesDropped", "extended attributes were left out", offsetof(struct images_notes, attributes) },
+	{ "capabilitiesDropped", "file capabilities were left out",
+	  offsetof(struct images_notes, capabilities) },
+	{ "attributesDropped", "extended attributes were left out",
+	  offsetof(struct images_notes, attributes) },
 	{ "setIdsCleared", "set-user-id and set-group-id files lost that bit",
 	  offsetof(struct images_notes, set_ids) },
 	{ "devicesDropped", "device nodes that every jail has were left out",
@@ -113,7 +118,7 @@ static int print_imported(const struct options *options, const struct image *ima
 	if (!option_given(options, "--json")) {
 		printf("%s  %.12s  %zu layer%s (%" PRIu64 " new), %s\n", image->name, image->digest,
 		       image->layer_count, image->layer_count == 1 ? "" : "s", notes->stored,
-		       policy_format_size(bytes_of(image), size, sizeof(size)));
+		       show_size(bytes_of(image), size, sizeof(size)));
 		for (size_t i = 0; i < NOTES; i++) {
 			if (notes_table[i].text && note_at(notes, i))
 				printf("  note: %" PRIu64 ": %s\n", note_at(notes, i), notes_table[i].text);
@@ -128,7 +133,7 @@ static int print_imported(const struct options *options, const struct image *ima
 	for (size_t i = 0; i < NOTES; i++)
 		json_key_uint(&w, notes_table[i].key, note_at(notes, i));
 	json_end_object(&w);
-	return print_json(&w, err);
+	return records_print(json_take(&w), err);
 }
 
 static int import_command(const struct options *options, struct warder_error *err)
@@ -188,7 +193,7 @@ static void list_line(const struct image *image)
 	if (gmtime_r(&created, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M", &tm);
 	printf("%-32s %.12s  %3zu  %10s  %s\n", image->name, image->digest, image->layer_count,
-	       policy_format_size(bytes_of(image), size, sizeof(size)), date);
+	       show_size(bytes_of(image), size, sizeof(size)), date);
 }
 
 static int list_command(const struct options *options, struct warder_error *err)
@@ -221,7 +226,7 @@ static int list_command(const struct options *options, struct warder_error *err)
 	if (!json)
 		return 0;
 	json_end_array(&w);
-	return print_json(&w, err);
+	return records_print(json_take(&w), err);
 }
 
 static void print_strings(const char *key, char *const *strings)
@@ -243,8 +248,7 @@ static void print_image(const struct image *image)
 	print_line("owners", image->owners_kept ? "image" : "caller");
 	for (size_t i = 0; i < image->layer_count; i++) {
 		snprintf(text, sizeof(text), "%.12s  %" PRIu64 " files, %s", image->layers[i].digest,
-			 image->layers[i].files,
-			 policy_format_size(image->layers[i].bytes, size, sizeof(size)));
+			 image->layers[i].files, show_size(image->layers[i].bytes, size, sizeof(size)));
 		print_line("layer", text);
 	}
 	print_strings("entrypoint", image->entrypoint);
@@ -261,7 +265,6 @@ static int inspect_command(const struct options *options, struct warder_error *e
 {
 	struct images images;
 	struct image image;
-	char *text;
 	int done;
 
 	if (open_images(options, NULL, &images, err) != 0)
@@ -271,11 +274,7 @@ static int inspect_command(const struct options *options, struct warder_error *e
 	if (done != 0)
 		return -1;
 	if (option_given(options, "--json")) {
-		text = image_encode(&image);
-		done = text ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-		if (text)
-			puts(text);
-		free(text);
+		done = records_print(image_encode(&image), err);
 	} else {
 		print_image(&image);
 	}
@@ -285,7 +284,8 @@ static int inspect_command(const struct options *options, struct warder_error *e
 
 /* ---- verify ---- */
 
-static void fault_json(struct json_writer *w, const char *name, const struct images_fault *faults, size_t count)
+static void fault_json(struct json_writer *w, const char *name, const struct images_fault *faults,
+		       size_t count)
 {
 	json_begin_object(w);
 	json_key_string(w, "name", name);
@@ -310,7 +310,8 @@ static void fault_lines(const char *name, const struct images_fault *faults, siz
 }
 
 /* 0 good, 1 damaged, -1 with *err. */
-static int verify_one(struct images *images, const char *name, struct json_writer *w, struct warder_error *err)
+static int verify_one(struct images *images, const char *name, struct json_writer *w,
+		      struct warder_error *err)
 {
 	struct images_fault faults[FAULTS_SHOWN];
 	const int found = images_verify(images, name, faults, FAULTS_SHOWN, err);
@@ -380,7 +381,7 @@ static int verify_command(const struct options *options, struct warder_error *er
 		return found;
 	}
 	json_end_array(json);
-	return print_json(json, err) == 0 ? found : -1;
+	return records_print(json_take(json), err) == 0 ? found : -1;
 }
 
 /* ---- remove, gc ---- */
@@ -392,8 +393,8 @@ static int print_removed(const struct options *options, const struct images_remo
 	char size[32];
 
 	if (!option_given(options, "--json")) {
-		printf("%" PRIu64 " layer%s removed, %s free", removed->layers, removed->layers == 1 ? "" : "s",
-		       policy_format_size(removed->bytes, size, sizeof(size)));
+		printf("%" PRIu64 " layer%s removed, %s free", removed->layers,
+		       removed->layers == 1 ? "" : "s", show_size(removed->bytes, size, sizeof(size)));
 		if (removed->held)
 			printf("; %" PRIu64 " held by a run or an import", removed->held);
 		if (removed->leftovers)
@@ -408,7 +409,7 @@ static int print_removed(const struct options *options, const struct images_remo
 	json_key_uint(&w, "layersHeld", removed->held);
 	json_key_uint(&w, "leftoversRemoved", removed->leftovers);
 	json_end_object(&w);
-	return print_json(&w, err);
+	return records_print(json_take(&w), err);
 }
 
 static int remove_command(const struct options *options, struct warder_error *err)
@@ -440,16 +441,19 @@ static int gc_command(const struct options *options, struct warder_error *err)
 const struct command image_commands[] = {
 	{ "image", "import", "--store --json --format --ref --max-size --max-file-size --max-files",
 	  "SOURCE [NAME]", 1, 2, "bring a root file system in",
-	  "SOURCE is an OCI layout (a directory or a tar archive of it), a docker archive, a tar archive of a root\n"
-	  "file system, a directory, or - for an archive on standard input. Without NAME it gets the one that the\n"
+	  "SOURCE is an OCI layout (a directory or a tar archive of it), a docker archive, a tar archive of "
+	  "a root\n"
+	  "file system, a directory, or - for an archive on standard input. Without NAME it gets the one "
+	  "that the\n"
 	  "archive says. An image of that name is replaced.\n",
 	  "warder image import debian.tar debian:12", import_command },
 	{ "image", "list", "--store --json", NULL, 0, 0, "what is there", NULL, "warder image list",
 	  list_command },
-	{ "image", "inspect", "--store --json", "NAME", 1, 1, "layers and configuration of an image", NULL, NULL,
-	  inspect_command },
+	{ "image", "inspect", "--store --json", "NAME", 1, 1, "layers and configuration of an image", NULL,
+	  NULL, inspect_command },
 	{ "image", "verify", "--store --json", "[NAME]", 0, 1, "look at every stored file again",
-	  "Without NAME: all images. Exit status: 0 all is as it was stored, 1 something is damaged, 125 failed.\n",
+	  "Without NAME: all images. Exit status: 0 all is as it was stored, 1 something is damaged, 125 "
+	  "failed.\n",
 	  "warder image verify", verify_command },
 	{ "image", "remove", "--store --json", "NAME", 1, 1, "take a name away, and what only it used",
 	  "Layers that a run or an import holds stay until \"warder image gc\".\n", NULL, remove_command },

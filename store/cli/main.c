@@ -13,6 +13,7 @@
 
 const struct command *const command_tables[] = {
 	checkpoint_commands,
+	image_commands,
 	NULL,
 };
 

@@ -26,6 +26,11 @@ static const struct option_row {
 	{ "--per-thread", "N", "checkpoints of each thread; the oldest go (default 100)" },
 	{ "--max-age", "TIME", "how long they are kept, as in 24h (the default)" },
 	{ "--max-bytes", "SIZE", "how large the file may grow (default 1GiB)" },
+	{ "--format", "FORMAT", "oci, docker, tar or directory (default: found out)" },
+	{ "--ref", "NAME", "which image of an archive that has several" },
+	{ "--max-size", "SIZE", "of all files together (default 16GiB)" },
+	{ "--max-file-size", "SIZE", "of one file (default 4GiB)" },
+	{ "--max-files", "N", "files, directories and links (default 1000000)" },
 };
 
 static const struct option_row *find_row(const char *name, size_t len)

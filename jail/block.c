@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "jail/overlay.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
@@ -103,32 +104,40 @@ static bool beneath_a_bind(const struct rootfs *rootfs, size_t index)
 		const struct rootfs_entry *other = &rootfs->entries[i];
 		size_t len = strlen(other->target);
 
-		if (i != index && other->kind == ROOTFS_BIND && strncmp(target, other->target, len) == 0 &&
-		    target[len] == '/')
+		if (i != index && (other->kind == ROOTFS_BIND || other->kind == ROOTFS_OVERLAY) &&
+		    strncmp(target, other->target, len) == 0 && target[len] == '/')
 			return true;
 	}
 	return false;
 }
 
-/* Mounted at every launch: what carries the identity of the run, and what lies beneath such a mount. Only a
- * detached mount can be handed to a launch. */
+/* Mounted at every launch: what carries the identity of the run, an overlay, and what lies beneath such a mount. Only a
+ * detached mount can be handed to a launch; an ordinary user's init has its own. */
 static bool is_late(const struct rootfs *rootfs, size_t index, bool detached)
 {
 	const struct rootfs_entry *entry = &rootfs->entries[index];
 
-	if (!detached || entry->kind != ROOTFS_BIND)
+	if (entry->kind == ROOTFS_OVERLAY)
+		return true;
+	if (entry->kind != ROOTFS_BIND)
 		return false;
-	if (entry->owner_mapped)
+	if (detached && entry->owner_mapped)
 		return true;
 	for (size_t i = 0; i < rootfs->count; i++) {
 		const struct rootfs_entry *other = &rootfs->entries[i];
 		size_t len = strlen(other->target);
 
-		if (other->kind == ROOTFS_BIND && other->owner_mapped && i != index &&
-		    strncmp(entry->target, other->target, len) == 0 && entry->target[len] == '/')
+		if ((other->kind == ROOTFS_OVERLAY ||
+		     (detached && other->kind == ROOTFS_BIND && other->owner_mapped)) &&
+		    i != index && strncmp(entry->target, other->target, len) == 0 && entry->target[len] == '/')
 			return true;
 	}
 	return false;
+}
+
+static uint64_t device(dev_t dev)
+{
+	return ((uint64_t)major(dev) << 32) | minor(dev);
 }
 
 static void put_entry(struct block *block, const struct jail_plan *plan, size_t index, uint32_t at)
@@ -138,6 +147,7 @@ static void put_entry(struct block *block, const struct jail_plan *plan, size_t 
 		[ROOTFS_SYMLINK] = WIRE_SYMLINK,
 		[ROOTFS_FILE] = WIRE_FILE,
 		[ROOTFS_BIND] = WIRE_BIND,
+		[ROOTFS_OVERLAY] = WIRE_OVERLAY,
 	};
 	const struct rootfs_entry *from = &plan->rootfs.entries[index];
 	struct wire_entry to = { .kind = kinds[from->kind], .fd = -1 };
@@ -145,6 +155,7 @@ static void put_entry(struct block *block, const struct jail_plan *plan, size_t 
 	to.target = block_string(block, from->target);
 	if (from->source)
 		to.source = block_string(block, from->source);
+	to.overlay = (uint32_t)from->overlay;
 	if (from->text) {
 		to.text = block_string(block, from->text);
 		to.text_len = (uint32_t)strlen(from->text);
@@ -154,10 +165,60 @@ static void put_entry(struct block *block, const struct jail_plan *plan, size_t 
 	    (from->is_directory ? WIRE_ENTRY_IS_DIRECTORY : 0) |
 	    (beneath_a_bind(&plan->rootfs, index) ? 0 : WIRE_ENTRY_CREATE) |
 	    (is_late(&plan->rootfs, index, plan->privileged && !plan->old_mounts) ? WIRE_ENTRY_LATE : 0);
-	to.dev = ((uint64_t)major(from->source_dev) << 32) | minor(from->source_dev);
+	to.dev = device(from->source_dev);
 	to.ino = from->source_ino;
 	if (!block->failed)
 		WIRE_AT(block->bytes, at, struct wire_entry)[index] = to;
+}
+
+static uint32_t put_layers(struct block *block, const struct rootfs_overlay *overlay, size_t index)
+{
+	uint32_t rows = block_reserve(block, overlay->layer_count * sizeof(struct wire_layer));
+
+	for (size_t i = 0; i < overlay->layer_count; i++) {
+		const struct rootfs_layer *from = &overlay->layers[i];
+		char place[OVERLAY_PATH_BYTES];
+		struct wire_layer to = { .fd = -1,
+					 .dev = device(from->source_dev),
+					 .ino = from->source_ino };
+
+		overlay_layer_place(index, i, place);
+		to.source = block_string(block, from->source);
+		to.place = block_string(block, place);
+		if (!block->failed)
+			WIRE_AT(block->bytes, rows, struct wire_layer)[i] = to;
+	}
+	return rows;
+}
+
+static uint32_t put_place(struct block *block, size_t index, const char *what)
+{
+	char place[OVERLAY_PATH_BYTES];
+
+	overlay_place(index, what, place);
+	return block_string(block, place);
+}
+
+static uint32_t put_overlays(struct block *block, const struct jail_plan *plan)
+{
+	const size_t count = plan->rootfs.overlay_count;
+	uint32_t rows = block_reserve(block, count * sizeof(struct wire_overlay));
+
+	for (size_t i = 0; i < count; i++) {
+		const struct rootfs_overlay *from = &plan->rootfs.overlays[i];
+		struct wire_overlay to = { .layer_count = (uint32_t)from->layer_count };
+		char options[OVERLAY_OPTIONS_BYTES];
+
+		to.layers = put_layers(block, from, i);
+		to.directory = put_place(block, i, "");
+		to.upper = put_place(block, i, "/upper");
+		to.work = put_place(block, i, "/work");
+		overlay_options(&plan->rootfs, i, overlay_user_xattrs(plan, i), options);
+		to.options = block_string(block, options);
+		if (!block->failed)
+			WIRE_AT(block->bytes, rows, struct wire_overlay)[i] = to;
+	}
+	return rows;
 }
 
 static uint32_t put_writable(struct block *block, const struct jail_plan *plan, uint32_t *ret_count)
@@ -170,7 +231,7 @@ static uint32_t put_writable(struct block *block, const struct jail_plan *plan, 
 		const struct rootfs_entry *entry = i < 2 ? NULL : &plan->rootfs.entries[i - 2];
 		uint32_t text;
 
-		if (entry && (entry->kind != ROOTFS_BIND || entry->read_only))
+		if (entry && entry->kind != ROOTFS_OVERLAY && (entry->kind != ROOTFS_BIND || entry->read_only))
 			continue;
 		text = block_string(block, entry ? entry->target : always[i]);
 		if (!block->failed)
@@ -206,6 +267,8 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 	header.entries = block_reserve(&block, plan->rootfs.count * sizeof(struct wire_entry));
 	for (size_t i = 0; i < plan->rootfs.count; i++)
 		put_entry(&block, plan, i, header.entries);
+	header.overlay_count = (uint32_t)plan->rootfs.overlay_count;
+	header.overlays = put_overlays(&block, plan);
 	header.rlimit_count = (uint32_t)plan->rlimit_count;
 	header.rlimits = block_reserve(&block, plan->rlimit_count * sizeof(struct wire_rlimit));
 	for (size_t i = 0; i < plan->rlimit_count && !block.failed; i++) {

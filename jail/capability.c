@@ -35,7 +35,7 @@ static const struct always {
 #define ON(id)   (UINT64_C(1) << POLICY_CONTROL_##id)
 #define NETWORKS (ON(NETWORK_NONE) | ON(NETWORK_LOOPBACK))
 #define FILES                                                                                                \
-	(ON(VIEW_HOST) | ON(VIEW_DIRECTORY) | ON(WORKSPACE_NONE) | ON(WORKSPACE_READ_ONLY) |                 \
+	(ON(VIEW_HOST) | ON(VIEW_DIRECTORY) | ON(VIEW_IMAGE) | ON(WORKSPACE_NONE) | ON(WORKSPACE_READ_ONLY) |                 \
 	 ON(WORKSPACE_READ_WRITE) | ON(PATHS_READ_ONLY) | ON(PATHS_READ_WRITE) | ON(TMP) | ON(DISK_TMP) |    \
 	 ON(WORKING_DIRECTORY))
 
@@ -127,6 +127,27 @@ static bool lacks(const struct jail_host *host, enum jail_feature feature)
 	return state->tried && !state->there && !state->absent;
 }
 
+bool jail_needs_overlay(const struct policy *policy)
+{
+	return policy->filesystem.view == POLICY_VIEW_IMAGE;
+}
+
+/* Its layers are detached mounts; see jail/inside/overlay.h. */
+static void set_overlays(struct policy_capabilities *to, const struct jail_host *host)
+{
+	const struct jail_feature_state *overlay = &host->features[JAIL_FEATURE_OVERLAY];
+	const struct jail_feature_state *api = &host->features[JAIL_FEATURE_MOUNT_API];
+	const char *why = lacks(host, JAIL_FEATURE_MOUNT_API) ? api->detail : overlay->detail;
+
+	if (overlay->there && !lacks(host, JAIL_FEATURE_MOUNT_API))
+		set(to, POLICY_CONTROL_VIEW_IMAGE, true,
+		    "overlay of read-only layers, written to in the private tmpfs%s",
+		    host->privileged ? "; ids mapped" : "");
+	else
+		set(to, POLICY_CONTROL_VIEW_IMAGE, false, "no overlay can be mounted here: %s",
+		    *why ? why : "it was not tried");
+}
+
 static void set_filesystem(struct policy_capabilities *to, const struct jail_host *host)
 {
 	const struct jail_feature_state *idmap = &host->features[JAIL_FEATURE_IDMAP];
@@ -147,8 +168,7 @@ static void set_filesystem(struct policy_capabilities *to, const struct jail_hos
 	set(to, POLICY_CONTROL_PATHS_READ_ONLY, true, "read-only bind mounts by %s", by);
 	set(to, POLICY_CONTROL_WORKSPACE_READ_WRITE, there, "%s", there ? how : idmap->detail);
 	set(to, POLICY_CONTROL_PATHS_READ_WRITE, there, "%s", there ? how : idmap->detail);
-	set(to, POLICY_CONTROL_VIEW_IMAGE, false,
-	    "there is no image store; unpack the image and use filesystem.view directory:<path>");
+	set_overlays(to, host);
 	set(to, POLICY_CONTROL_DISK_WORKSPACE, false,
 	    "the size of a host directory cannot be limited; use a read-only workspace, or limits.disk "
 	    "\"unlimited\" with limits.fileSize");

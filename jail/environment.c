@@ -85,12 +85,14 @@ const char *environment_get(char *const *environment, const char *name)
 	return NULL;
 }
 
-char **environment_build(const struct policy *policy, char *const *host)
+char **environment_build(const struct policy *policy, char *const *image, char *const *host)
 {
 	struct list list = { 0 };
 
 	for (size_t i = 0; i < sizeof(base_variables) / sizeof(base_variables[0]); i++)
 		put_variable(&list, base_variables[i]);
+	for (; image && *image; image++)
+		put_variable(&list, *image);
 	if (policy->environment.mode == POLICY_ENVIRONMENT_HOST)
 		for (char *const *variable = host; variable && *variable; variable++)
 			put_variable(&list, *variable);

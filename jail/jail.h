@@ -72,6 +72,7 @@ struct jail_host {
 struct jail_probe_options {
 	bool thorough;             /* try every feature in a throw-away child (milliseconds) */
 	const char *cgroup_parent; /* see cgroup_probe(); NULL: default */
+	bool overlay;              /* try an overlay also if not thorough: the policy needs one */
 };
 
 const char *jail_feature_name(enum jail_feature feature);
@@ -79,6 +80,8 @@ const char *jail_feature_title(enum jail_feature feature); /* for people: "user 
 /* Never fails; leaves nothing behind. *ret is released with jail_host_done(). */
 void jail_probe(const struct jail_probe_options *options, struct jail_host *ret);
 void jail_host_done(struct jail_host *host);
+/* Whether it needs JAIL_FEATURE_OVERLAY. */
+bool jail_needs_overlay(const struct policy *policy);
 /* Whether a jail could be started at all, as far as it was tried: 0; -1 with *err (UNAVAILABLE, what is missing). */
 int jail_check(const struct jail_host *host, const struct policy *policy, struct warder_error *err);
 /* What the jail can enforce on that host: one row per control, with mechanism or reason. */

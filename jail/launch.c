@@ -11,8 +11,9 @@
  *   plan        the block in a memfd
  *   build-root  the prepared mount namespace, made meanwhile
  *   spawn       clone3 + exec of init       --->  init: join-cgroup time-namespace oom-score root
- *                                                 attach-mounts proc scratch pts network hostname
- *                                                 cgroup-namespace user-namespace no-nesting fork
+ *                                                 scratch overlays shm attach-mounts proc pts network
+ *                                                 hostname cgroup-namespace user-namespace no-nesting
+ *                                                 fork
  *   setup       waits                       <---  payload: rlimits identity privileges landlock
  *                                                 seccomp; READY, then waits
  *   read-back   /proc/<payload>, cgroup files
@@ -44,11 +45,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "jail/environment.h"
+#include "jail/overlay.h"
 #include "jail/spawn.h"
 
 #define SETUP_TIMEOUT_MS 30000
 
-_Static_assert(WIRE_FD_FIRST + JAIL_OWNED_MOUNTS_MAX + CGROUP_HIERARCHIES_MAX <= SPAWN_FDS_MAX,
+_Static_assert(WIRE_FD_FIRST + JAIL_TREES_MAX + CGROUP_HIERARCHIES_MAX <= SPAWN_FDS_MAX,
 	       "init gets a descriptor for each mount and each hierarchy");
 
 /* ---- network, identity, mounts, cgroup ---- */
@@ -67,6 +69,29 @@ static int step_identity(struct jail_run *run, struct warder_error *err)
 	return run->tmpl->plan.privileged ? template_take_identity(run->tmpl, &run->identity, err) : 0;
 }
 
+/* After the mounts to attach. */
+static int clone_layers(struct jail_run *run, struct warder_error *err)
+{
+	const struct jail_plan *plan = &run->tmpl->plan;
+
+	for (size_t i = 0; i < plan->rootfs.overlay_count; i++) {
+		const struct rootfs_overlay *overlay = &plan->rootfs.overlays[i];
+
+		for (size_t j = 0; j < overlay->layer_count; j++) {
+			bool mapped = true;
+			int tree_fd = overlay_clone_layer(overlay, &overlay->layers[j], &run->identity,
+							  plan->uid, plan->gid, &mapped, err);
+
+			if (tree_fd < 0)
+				return -1;
+			run->unmapped |= !mapped;
+			run->trees[run->tree_count++] = tree_fd;
+			run->layer_count++;
+		}
+	}
+	return 0;
+}
+
 static int step_mounts(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
@@ -76,7 +101,7 @@ static int step_mounts(struct jail_run *run, struct warder_error *err)
 	for (size_t i = 0; i < plan->rootfs.count; i++) {
 		int tree_fd;
 
-		if (!(entries[i].flags & WIRE_ENTRY_LATE))
+		if (!plan->privileged || entries[i].kind != WIRE_BIND || !(entries[i].flags & WIRE_ENTRY_LATE))
 			continue;
 		if (run->tree_count == JAIL_OWNED_MOUNTS_MAX)
 			return error_set(err, WARDER_ERROR_INTERNAL, "filesystem.paths",
@@ -88,7 +113,7 @@ static int step_mounts(struct jail_run *run, struct warder_error *err)
 			return -1;
 		run->trees[run->tree_count++] = tree_fd;
 	}
-	return 0;
+	return plan->privileged ? clone_layers(run, err) : 0;
 }
 
 static int step_cgroup(struct jail_run *run, struct warder_error *err)
@@ -198,7 +223,8 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 	header.argv = block_strings(block, run->command.argv, count_strings(run->command.argv));
 	header.envp = block_strings(block, environment, count_strings(environment));
 	header.search_path = path ? block_string(block, path) : 0;
-	header.attach_count = (uint32_t)run->tree_count;
+	header.attach_count = (uint32_t)(run->tree_count - run->layer_count);
+	header.layer_count = (uint32_t)run->layer_count;
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
 		header.join_count += run->cgroup.join_v1_fd[i] >= 0;
 	header.clock_offset = clock_offset();
@@ -345,10 +371,12 @@ static int jail_died(const char *when, struct warder_error *err)
 			 "the jail died %s (killed from outside, or too little memory for its start)", when);
 }
 
-/* One message from init or the payload. The sender's pid, as the kernel translates it, is the payload's. */
-static int receive(int fd, struct wire_message *message, int *ret_pid)
+/* One message from init or the payload. The sender's pid, as the kernel translates it, is the payload's; a descriptor comes with
+ * WIRE_UPPER. */
+static int receive(int fd, struct wire_message *message, int *ret_pid, int *ret_fd)
 {
-	char space[CMSG_SPACE(sizeof(struct ucred))] __attribute__((aligned(8)));
+	char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))]
+	    __attribute__((aligned(8)));
 	struct iovec iov = { .iov_base = message, .iov_len = sizeof(*message) };
 	struct msghdr header = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
@@ -357,14 +385,33 @@ static int receive(int fd, struct wire_message *message, int *ret_pid)
 	ssize_t n;
 
 	do
-		n = recvmsg(fd, &header, MSG_DONTWAIT);
+		n = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return (int)n;
-	cmsg = CMSG_FIRSTHDR(&header);
-	if (ret_pid && cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_CREDENTIALS)
-		*ret_pid = ((struct ucred *)(void *)CMSG_DATA(cmsg))->pid;
+	for (cmsg = CMSG_FIRSTHDR(&header); cmsg; cmsg = CMSG_NXTHDR(&header, cmsg)) {
+		if (ret_pid && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_CREDENTIALS)
+			*ret_pid = ((struct ucred *)(void *)CMSG_DATA(cmsg))->pid;
+		if (ret_fd && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
+			memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
+	}
 	return n == sizeof(*message) ? 1 : 0;
+}
+
+/* A message of init. What it says of the overlays is taken here, and only other messages are returned. */
+static int receive_init(struct jail_run *run, struct wire_message *message, bool *ret_took)
+{
+	for (;;) {
+		owned_fd int fd = -1;
+		int got = receive(run->control[0], message, NULL, &fd);
+
+		if (got <= 0 || message->type != WIRE_UPPER)
+			return got;
+		if (run->upper_count == ROOTFS_OVERLAYS_MAX || fd < 0)
+			return 0;
+		run->upper_fds[run->upper_count++] = fd_take(&fd);
+		*ret_took = true;
+	}
 }
 
 /* Wait for a message on either socket. 1 with *message; 0: the jail is gone; -1 with *err. */
@@ -377,6 +424,7 @@ static int wait_message(struct jail_run *run, const char *when, struct wire_mess
 
 	for (;;) {
 		int n = poll(fds, 2, SETUP_TIMEOUT_MS);
+		bool took = false;
 		int got;
 
 		if (n < 0 && errno == EINTR && clock_us() < deadline)
@@ -386,11 +434,26 @@ static int wait_message(struct jail_run *run, const char *when, struct wire_mess
 					 "the jail did not answer within %d s %s", SETUP_TIMEOUT_MS / 1000,
 					 when);
 		/* The payload's own word first: what init says of its end comes after it. */
-		got = receive(run->exec[0], message, ret_pid);
+		got = receive(run->exec[0], message, ret_pid, NULL);
 		if (got <= 0)
-			got = receive(run->control[0], message, NULL);
+			got = receive_init(run, message, &took);
+		if (got < 0 && took)
+			continue;
 		return got > 0 ? 1 : 0;
 	}
+}
+
+/* What init had sent before the payload said that it is ready. */
+static int take_uppers(struct jail_run *run, struct warder_error *err)
+{
+	struct wire_message message;
+	bool took;
+
+	if (!run->tmpl->plan.rootfs.overlay_count)
+		return 0;
+	if (receive_init(run, &message, &took) >= 0 || run->upper_count != run->tmpl->plan.rootfs.overlay_count)
+		return jail_died("during its set-up", err);
+	return 0;
 }
 
 static int step_setup(struct jail_run *run, struct warder_error *err)
@@ -413,6 +476,8 @@ static int step_setup(struct jail_run *run, struct warder_error *err)
 	if (message.type != WIRE_READY || run->program_pid <= 0)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "unexpected message %u from the jail",
 				 message.type);
+	if (take_uppers(run, err) < 0)
+		return -1;
 	run->applied = message.applied;
 	run->identity.fresh = false;
 	identity_reap(&run->identity);
@@ -466,7 +531,7 @@ static int step_go(struct jail_run *run, struct warder_error *err)
 	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. */
 	while (poll(&fd, 1, SETUP_TIMEOUT_MS) < 0 && errno == EINTR)
 		;
-	while (receive(run->exec[0], &message, NULL) > 0) {
+	while (receive(run->exec[0], &message, NULL, NULL) > 0) {
 		if (message.type == WIRE_NO_EXEC)
 			return no_exec(run, message.error, err);
 		entering = message.type == WIRE_ENTERING;
@@ -480,6 +545,7 @@ static int undo_mounts(struct jail_run *run, struct warder_error *err)
 {
 	while (run->tree_count > 0)
 		fd_done(&run->trees[--run->tree_count]);
+	run->layer_count = 0;
 	return 0;
 }
 
@@ -532,6 +598,13 @@ static int undo_read_back(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
+static int undo_setup(struct jail_run *run, struct warder_error *err)
+{
+	while (run->upper_count > 0)
+		fd_done(&run->upper_fds[--run->upper_count]);
+	return 0;
+}
+
 static const struct step {
 	const char *name;
 	int (*run)(struct jail_run *run, struct warder_error *err);
@@ -546,7 +619,7 @@ static const struct step {
 	{ "plan", step_plan, undo_plan },
 	{ "build-root", step_build_root, NULL },
 	{ "spawn", step_spawn, undo_spawn },
-	{ "setup", step_setup, NULL },
+	{ "setup", step_setup, undo_setup },
 	{ "read-back", step_read_back, undo_read_back }, /* the payload waits: nothing untrusted has run */
 	{ "stage", step_stage, NULL },
 	{ "go", step_go, NULL },

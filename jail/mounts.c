@@ -21,6 +21,7 @@
 
 #include "base/mountinfo.h"
 #include "base/path.h"
+#include "jail/overlay.h"
 
 enum {
 	FLAG_RO = 1,
@@ -70,6 +71,8 @@ struct place {
 
 struct checking {
 	const struct rootfs *rootfs;
+	char (*directories)[OVERLAY_OPTIONS_BYTES];       /* of each overlay, as the table must show them */
+	struct mountinfo_text devices[ROOTFS_OVERLAYS_MAX]; /* of each, from its first part on */
 	struct warder_error *err;
 	bool *seen; /* by own mount, then by entry */
 	struct place masks[2];
@@ -205,11 +208,56 @@ static bool judge_bind(const struct rootfs *rootfs, const char *path, struct ver
 	return found;
 }
 
+/* Of an overlay the table shows the directories that it was made of. All parts of one are one file system. */
+static int judge_part(struct checking *checking, const struct mountinfo *mount,
+		      const struct rootfs_entry *entry)
+{
+	const char *directories = checking->directories[entry->overlay];
+	struct mountinfo_text *device = &checking->devices[entry->overlay];
+	const size_t len = strlen(directories);
+	struct mountinfo_text super = mount->super;
+
+	while (super.len > len && memcmp(super.at, directories, len) != 0) {
+		const char *comma = memchr(super.at, ',', super.len);
+
+		if (!comma)
+			break;
+		super.len -= (size_t)(comma + 1 - super.at);
+		super.at = comma + 1;
+	}
+	if (!mountinfo_is(mount->type, "overlay") || !mountinfo_is(mount->root, entry->source) ||
+	    super.len < len || memcmp(super.at, directories, len) != 0 ||
+	    (super.len > len && super.at[len] != ',') || mountinfo_has(mount->super, "redirect_dir=on") ||
+	    mountinfo_has(mount->super, "metacopy=on") ||
+	    (device->at && !same_text(*device, mount->device)))
+		return differs(checking, entry->target, ": not the overlay's part");
+	*device = mount->device;
+	return 1;
+}
+
+/* Whether a part of an overlay is to be there. 1; 0; -1 where one should be, but it is another. */
+static int judge_overlay(struct checking *checking, const struct mountinfo *mount, const char *path,
+			 struct verdict *ret)
+{
+	for (size_t i = 0; i < checking->rootfs->count; i++) {
+		const struct rootfs_entry *entry = &checking->rootfs->entries[i];
+
+		if (entry->kind != ROOTFS_OVERLAY || strcmp(path, entry->target) != 0)
+			continue;
+		ret->flags = FLAG_NOSUID | FLAG_NODEV;
+		ret->row = OWN_COUNT + i;
+		return judge_part(checking, mount, entry);
+	}
+	return 0;
+}
+
 static int judge(struct checking *checking, const struct mountinfo *mount, const char *path,
 		 struct verdict *ret)
 {
 	int own = judge_own(checking, mount, path, ret);
 
+	if (own == 0 && checking->rootfs->overlay_count)
+		own = judge_overlay(checking, mount, path, ret);
 	if (own != 0)
 		return own;
 	if (judge_bind(checking->rootfs, path, ret))
@@ -225,7 +273,7 @@ static int judge(struct checking *checking, const struct mountinfo *mount, const
 static int check_mount(struct checking *checking, const struct mountinfo *mount)
 {
 	unsigned int has = parse_flags(mount->options);
-	struct verdict wanted;
+	struct verdict wanted = { .row = SIZE_MAX };
 	char path[PATH_MAX];
 	char have[48];
 	char want[48];
@@ -260,7 +308,8 @@ static int check_seen(const struct checking *checking)
 	for (size_t i = 0; i < OWN_COUNT + rootfs->count; i++) {
 		const struct rootfs_entry *entry = i < OWN_COUNT ? NULL : &rootfs->entries[i - OWN_COUNT];
 
-		if (!checking->seen[i] && (!entry || entry->kind == ROOTFS_BIND))
+		if (!checking->seen[i] &&
+		    (!entry || entry->kind == ROOTFS_BIND || entry->kind == ROOTFS_OVERLAY))
 			return error_set(checking->err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
 					 "the kernel does not show the plan's mount at %s",
 					 entry ? entry->target : own_mounts[i].target);
@@ -292,7 +341,9 @@ static int check_table(struct checking *checking, const struct mountinfo_text ta
 
 int mounts_check(const char *text, const struct rootfs *rootfs, struct warder_error *err)
 {
+	char directories[ROOTFS_OVERLAYS_MAX][OVERLAY_OPTIONS_BYTES];
 	struct checking checking = { .rootfs = rootfs,
+				     .directories = directories,
 				     .err = err,
 				     .seen = calloc(OWN_COUNT + rootfs->count, sizeof(*checking.seen)),
 				     .masks = { { .path = "/dev/null" }, { .path = "/dev/empty" } } };
@@ -300,6 +351,8 @@ int mounts_check(const char *text, const struct rootfs *rootfs, struct warder_er
 
 	if (!checking.seen)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory");
+	for (size_t i = 0; i < rootfs->overlay_count; i++)
+		overlay_directories(rootfs, i, directories[i]);
 	ret = check_table(&checking, (struct mountinfo_text){ text, strlen(text) });
 	free(checking.seen);
 	return ret;

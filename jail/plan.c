@@ -166,6 +166,18 @@ static int check_owned_mounts(const struct jail_plan *plan, const struct jail_ho
 	return 0;
 }
 
+/* Also where it is only preferred: there is no weaker way to do it. */
+static int check_overlays(const struct jail_plan *plan, const struct jail_host *host, struct warder_error *err)
+{
+	const struct jail_feature_state *overlay = &host->features[JAIL_FEATURE_OVERLAY];
+
+	if (!plan->rootfs.overlay_count || (overlay->there && !plan->old_mounts))
+		return 0;
+	return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, policy_field_path(plan->rootfs.overlays[0].field),
+			 "no overlay can be mounted here: %s",
+			 plan->old_mounts ? host->features[JAIL_FEATURE_MOUNT_API].detail : overlay->detail);
+}
+
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 		    const struct policy_capabilities *capabilities, const struct policy_match *match,
 		    char *const *caller, struct jail_plan *ret, struct warder_error *err)
@@ -195,11 +207,12 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 	plan_rlimits(plan, policy);
 	plan_cgroup(plan, policy, host);
 	if (policy_copy(policy, &plan->policy, err) < 0 || plan_filter(plan, policy, err) < 0 ||
-	    rootfs_plan(policy, &plan->rootfs, err) < 0 || check_owned_mounts(plan, host, err) < 0) {
+	    rootfs_plan(policy, &plan->rootfs, err) < 0 || check_owned_mounts(plan, host, err) < 0 ||
+	    check_overlays(plan, host, err) < 0) {
 		jail_plan_done(plan);
 		return -1;
 	}
-	plan->environment = environment_build(policy, caller);
+	plan->environment = environment_build(policy, plan->rootfs.image.environment, caller);
 	if (!plan->environment) {
 		jail_plan_done(plan);
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the environment");

@@ -29,6 +29,7 @@
 #include "jail/identity.h"
 #include "jail/inside/sys.h"
 #include "jail/jail.h"
+#include "jail/overlay.h"
 
 static const struct feature {
 	const char *name, *title;
@@ -372,14 +373,79 @@ static void probe_idmap(struct jail_host *host)
 		host->features[JAIL_FEATURE_IDMAP].tried = false;
 }
 
+/* ---- overlay ---- */
+
+struct overlay_attempt {
+	struct attempt attempt; /* first: try_in_child() knows this */
+	char uid_map[48], gid_map[48];
+};
+
+static long write_map(const char *path, const char *text)
+{
+	long fd = sys(openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
+	size_t len = 0;
+	long ret;
+
+	if (fd < 0)
+		return fd;
+	while (text[len])
+		len++;
+	ret = sys(write, fd, text, len);
+	sys(close, fd);
+	return ret < 0 ? ret : 0;
+}
+
+/* As a launch does it: over a tmpfs, with its options, with a file to be copied up. In a mount namespace of our own. */
+static long try_overlay_mount(bool privileged)
+{
+	static const char *const directories[] = { "/tmp/lower", "/tmp/upper", "/tmp/work", "/tmp/all" };
+	long ret = sys(mount, 0, "/", 0, MS_REC | MS_PRIVATE, 0);
+
+	if (ret == 0)
+		ret = sys(mount, "try", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=1m");
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]) && ret == 0; i++)
+		ret = sys(mkdirat, AT_FDCWD, directories[i], 0755);
+	if (ret == 0)
+		ret = sys(mkdirat, AT_FDCWD, "/tmp/lower/old", 0755);
+	if (ret == 0)
+		ret = sys(mount, "overlay", "/tmp/all", "overlay", MS_NOSUID | MS_NODEV,
+			  privileged ? "lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work," OVERLAY_FIXED
+				     : "lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work," OVERLAY_FIXED
+				       ",userxattr");
+	return ret < 0 ? ret : sys(mkdirat, AT_FDCWD, "/tmp/all/old/new", 0755);
+}
+
+static void try_overlay(void *arg)
+{
+	struct overlay_attempt *overlay = arg;
+	struct attempt *attempt = &overlay->attempt;
+	const bool privileged = !(attempt->namespace_flag & CLONE_NEWUSER);
+	long ret = sys(unshare, attempt->namespace_flag);
+
+	if (ret == 0 && !privileged)
+		ret = write_map("/proc/self/setgroups", "deny");
+	if (ret == 0 && !privileged)
+		ret = write_map("/proc/self/uid_map", overlay->uid_map);
+	if (ret == 0 && !privileged)
+		ret = write_map("/proc/self/gid_map", overlay->gid_map);
+	attempt->error = ret < 0 ? ret : try_overlay_mount(privileged);
+	sys(exit_group, 0);
+}
+
 static void probe_overlay(struct jail_host *host)
 {
-	long context = syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
+	struct overlay_attempt overlay = {
+		.attempt = { .namespace_flag = CLONE_NEWNS | (host->privileged ? 0 : CLONE_NEWUSER), .fd = -1 }
+	};
+	int error;
 
-	found_errno(host, JAIL_FEATURE_OVERLAY, context < 0 ? errno : 0,
-		    host->privileged ? "needs the overlay module" : "needs root or a user namespace");
-	if (context >= 0)
-		close((int)context);
+	snprintf(overlay.uid_map, sizeof(overlay.uid_map), "0 %u 1", geteuid());
+	snprintf(overlay.gid_map, sizeof(overlay.gid_map), "0 %u 1", getegid());
+	error = try_in_child(try_overlay, &overlay.attempt);
+	found_errno(host, JAIL_FEATURE_OVERLAY, error,
+		    error == ENODEV        ? "needs the overlay module (modprobe overlay)"
+		    : host->privileged     ? "refused by the kernel or a system call filter"
+					   : "an ordinary user needs Linux 5.11 and user namespaces");
 }
 
 void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)
@@ -391,12 +457,13 @@ void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)
 	probe_calls(ret);
 	probe_mount_api(ret);
 	cgroup_probe(options ? options->cgroup_parent : NULL, !options || !options->thorough, &ret->cgroup);
+	if (options && (options->thorough || options->overlay))
+		probe_overlay(ret);
 	if (!options || !options->thorough)
 		return;
 	probe_namespaces(ret);
 	probe_rest(ret);
 	probe_idmap(ret);
-	probe_overlay(ret);
 }
 
 void jail_host_done(struct jail_host *host)

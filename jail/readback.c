@@ -316,20 +316,53 @@ static void paths_row(struct jail_run *run, const char *source, bool read_only)
 	    mounts, read_only ? "ro" : "rw", paths->count - mounts);
 }
 
+static void view_row(struct jail_run *run, const char *source, int count)
+{
+	const struct image *image = &run->tmpl->plan.rootfs.image;
+
+	switch (run->tmpl->plan.policy.filesystem.view) {
+	case POLICY_VIEW_HOST:
+		receipt_control(run, POLICY_CONTROL_VIEW_HOST, source, "%d mounts, each as planned", count);
+		break;
+	case POLICY_VIEW_DIRECTORY:
+		receipt_control(run, POLICY_CONTROL_VIEW_DIRECTORY, source, "%d mounts, each as planned",
+				count);
+		break;
+	case POLICY_VIEW_IMAGE:
+		receipt_control(run, POLICY_CONTROL_VIEW_IMAGE, source,
+				"sha256:%s, %zu layers%s", image->digest, image->layer_count,
+				run->unmapped ? ", unmapped" : "");
+		break;
+	}
+}
+
+/* What is written to an overlay lies in the tmpfs whose size is limited. */
+static int check_uppers(struct jail_run *run, struct warder_error *err)
+{
+	struct stat scratch;
+	struct stat upper;
+
+	for (size_t i = 0; i < run->upper_count; i++)
+		if (fstatat(run->proc_fd, "root/tmp", &scratch, 0) < 0 ||
+		    fstatat(run->upper_fds[i], "upper", &upper, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    upper.st_dev != scratch.st_dev || !S_ISDIR(upper.st_mode))
+			return differs(err, "filesystem.view",
+				       "an overlay's upper directory is not in the jail's /tmp and /dev/shm");
+	return 0;
+}
+
 static int check_mounts(struct jail_run *run, int root_fd, struct warder_error *err)
 {
 	static const char source[] = "/proc/<pid>/mountinfo; stat(2) of each bind in the jail";
-	const struct policy *policy = &run->tmpl->plan.policy;
 	int count = check_mount_table(run, err);
 
 	if (count < 0)
 		return -1;
 	if (mounts_compare(root_fd, &run->tmpl->plan.rootfs, err) < 0)
 		return error_context(err, "read-back");
-	receipt_control(run,
-			policy->filesystem.view == POLICY_VIEW_DIRECTORY ? POLICY_CONTROL_VIEW_DIRECTORY
-									 : POLICY_CONTROL_VIEW_HOST,
-			source, "%d mounts, each as planned", count);
+	if (check_uppers(run, err) < 0)
+		return -1;
+	view_row(run, source, count);
 	workspace_row(run, source);
 	paths_row(run, source, true);
 	paths_row(run, source, false);

@@ -9,6 +9,8 @@
 #include "jail/jail.h"
 #include "jail/template.h"
 
+#define JAIL_TREES_MAX (JAIL_OWNED_MOUNTS_MAX + IMAGE_LAYERS_MAX + 1)
+
 enum { RUN_READ, RUN_WRITE };
 
 struct jail_run {
@@ -18,8 +20,12 @@ struct jail_run {
 	struct network *network; /* until the spawn; NULL: none of its own, or by clone3 */
 	struct cgroup cgroup;
 	int network_fd;                   /* the namespace, until the spawn */
-	int trees[JAIL_OWNED_MOUNTS_MAX]; /* mounts to attach, until the spawn */
+	int trees[JAIL_TREES_MAX]; /* mounts to attach, then layers of overlays, until the spawn */
 	int tree_count;
+	int layer_count; /* of these */
+	bool unmapped;   /* an image's layers show their own ids */
+	int upper_fds[ROOTFS_OVERLAYS_MAX]; /* O_PATH of each overlay's directory in the scratch tmpfs: it has "upper", "work" */
+	size_t upper_count;
 	int stdin_pipe[2];                /* our end is RUN_WRITE */
 	int output_pipe[JAIL_STREAMS][2]; /* by enum jail_stream; our end is RUN_READ */
 	int control[2];                   /* [0] ours, [1] init's */

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "jail/inside/wire.h"
 
-#define SPAWN_FDS_MAX 40
+#define SPAWN_FDS_MAX 176
 
 struct spawn {
 	uint64_t namespaces;    /* CLONE_NEW* */

@@ -116,10 +116,66 @@ void entries_sort(struct rootfs *rootfs)
 		qsort(rootfs->entries, rootfs->count, sizeof(rootfs->entries[0]), by_target);
 }
 
+struct rootfs_entry *entries_part(struct planning *planning, const char *target, size_t overlay,
+				  const char *path, bool is_directory)
+{
+	struct rootfs_entry *entry = add(planning, ROOTFS_OVERLAY, target, path, NULL);
+
+	if (!entry)
+		return NULL;
+	entry->overlay = overlay;
+	entry->is_directory = is_directory;
+	entry->field = planning->rootfs->overlays[overlay].field;
+	return entry;
+}
+
+int entries_overlay(struct planning *planning, size_t layer_count, enum policy_field field,
+		    enum rootfs_owners owners)
+{
+	struct rootfs *rootfs = planning->rootfs;
+	struct rootfs_overlay *overlay = &rootfs->overlays[rootfs->overlay_count];
+
+	overlay->layers = calloc(layer_count, sizeof(*overlay->layers));
+	if (!overlay->layers)
+		return error_set(planning->err, WARDER_ERROR_INTERNAL, NULL,
+				 "no memory for the file system's plan");
+	for (size_t i = 0; i < layer_count; i++)
+		overlay->layers[i].source_fd = -1;
+	overlay->layer_count = layer_count;
+	overlay->field = field;
+	overlay->owners = owners;
+	return (int)rootfs->overlay_count++;
+}
+
+int entries_layer(struct planning *planning, struct rootfs_layer *layer, const char *path,
+		  const struct stat *st)
+{
+	layer->source = strdup(path);
+	layer->source_dev = st->st_dev;
+	layer->source_ino = st->st_ino;
+	layer->owner_uid = st->st_uid;
+	layer->owner_gid = st->st_gid;
+	return layer->source ? 0
+			     : error_set(planning->err, WARDER_ERROR_INTERNAL, NULL,
+					 "no memory for the file system's plan");
+}
+
+static void overlay_done(struct rootfs_overlay *overlay)
+{
+	for (size_t i = 0; i < overlay->layer_count; i++) {
+		free(overlay->layers[i].source);
+		fd_done(&overlay->layers[i].source_fd);
+	}
+	free(overlay->layers);
+}
+
 void rootfs_done(struct rootfs *rootfs)
 {
 	if (!rootfs)
 		return;
+	for (size_t i = 0; i < rootfs->overlay_count; i++)
+		overlay_done(&rootfs->overlays[i]);
+	image_done(&rootfs->image);
 	for (size_t i = 0; i < rootfs->count; i++)
 		entry_done(&rootfs->entries[i]);
 	free(rootfs->entries);

@@ -6,6 +6,8 @@
 #ifndef WARDER_ROOTFS_ENTRIES_H
 #define WARDER_ROOTFS_ENTRIES_H
 
+#include <dirent.h>
+
 #include "rootfs/rootfs.h"
 #include "rootfs/source.h"
 
@@ -23,6 +25,14 @@ int entries_add(struct planning *planning, enum rootfs_kind kind, const char *ta
 /* Append a bind, read-only and not optional until the caller changes it. */
 struct rootfs_entry *entries_bind(struct planning *planning, const char *target, const struct source *source,
 				  enum policy_field field);
+/* Begin an overlay of so many layers, to be filled in by entries_layer(). Its number, or -1. */
+int entries_overlay(struct planning *planning, size_t layer_count, enum policy_field field,
+		    enum rootfs_owners owners);
+int entries_layer(struct planning *planning, struct rootfs_layer *layer, const char *path,
+		  const struct stat *st);
+/* Append a part of an overlay. */
+struct rootfs_entry *entries_part(struct planning *planning, const char *target, size_t overlay,
+				  const char *path, bool is_directory);
 void entries_remove(struct rootfs *rootfs, size_t i);
 /* The entry of that target, or NULL. */
 struct rootfs_entry *entries_at(const struct rootfs *rootfs, const char *target);
@@ -35,6 +45,21 @@ void entries_sort(struct rootfs *rootfs);
 /* ---- view.c ---- */
 /* Add the entries of the policy's view. -1 with *err: filesystem.view. */
 int view_plan(struct planning *planning);
+#define VIEW_TOP_MAX 128 /* entries at the top of a directory or an image, each of which may be a mount */
+/* Whether the jail has a place of its own by that name at the top. */
+bool view_leaves_out(const char *name);
+/* A newline in the name of a mount point makes mountinfo, messages and receipts ambiguous. */
+int view_check_name(struct planning *planning, const char *name);
+/* Open a directory for reading, no link in any component. NULL with errno. */
+DIR *view_open_directory(int dir_fd, const char *path);
+void view_close_directory(DIR **dir);
+#define owned_directory __attribute__((cleanup(view_close_directory)))
+
+/* ---- image_view.c ---- */
+/* Add the overlay and the entries of view image. -1 with *err: filesystem.view. */
+int image_view_plan(struct planning *planning);
+/* Whether the image of that name has a program at the path, links followed as in the jail. */
+bool image_view_has(const char *name, const char *path, struct stat *ret_stat);
 
 /* ---- plan.c: what holds for every path of the host that a policy names; -1 with *err naming `field` ---- */
 /* Find it. The whole host and the directories that only serve it are refused. */

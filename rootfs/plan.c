@@ -25,6 +25,7 @@
 
 #include "base/json.h"
 #include "rootfs/entries.h"
+#include "rootfs/layers.h"
 #include "rootfs/path.h"
 
 #define SHOWN     96
@@ -358,6 +359,67 @@ static int check_mount_point(struct planning *planning, const struct rootfs_entr
 	return 0;
 }
 
+/* Open the layers of an overlay. The caller closes them. */
+static int open_overlay(struct planning *planning, const struct rootfs_overlay *overlay, int *fds)
+{
+	for (size_t i = 0; i < overlay->layer_count; i++) {
+		fds[i] = path_try(planning->root_fd, path_from_root(overlay->layers[i].source), O_PATH, 0,
+				  RESOLVE_NO_SYMLINKS);
+		if (fds[i] >= 0)
+			continue;
+		error_set_errno(planning->err, WARDER_ERROR_CONFLICT, policy_field_path(overlay->field), errno,
+				"cannot open %s", overlay->layers[i].source);
+		while (i-- > 0)
+			fd_done(&fds[i]);
+		return -1;
+	}
+	return 0;
+}
+
+/* What the overlay of an entry shows at an absolute path inside. 0; 1 with errno: nothing; -1 with *err. */
+static int look_into_overlay(struct planning *planning, const struct rootfs_entry *part, const char *path,
+			     bool follow, struct stat *ret)
+{
+	const struct rootfs_overlay *overlay = &planning->rootfs->overlays[part->overlay];
+	const char *within = part->source[1] ? path : path + strlen(part->target);
+	int fds[IMAGE_LAYERS_MAX];
+	size_t layer;
+	int saved;
+	int found;
+
+	if (open_overlay(planning, overlay, fds) != 0)
+		return -1;
+	found = follow ? layers_find(fds, overlay->layer_count, within, ret, &layer)
+		       : layers_lookup(fds, overlay->layer_count, within + 1, ret, &layer);
+	saved = errno;
+	for (size_t i = 0; i < overlay->layer_count; i++)
+		fd_done(&fds[i]);
+	errno = saved;
+	return found == 0 ? 0 : 1;
+}
+
+/* As check_mount_point(), in an image. */
+static int check_mount_point_in_layers(struct planning *planning, const struct rootfs_entry *cover,
+				       const struct rootfs_entry *entry)
+{
+	struct stat st;
+	int found = look_into_overlay(planning, cover, entry->target, false, &st);
+
+	if (found < 0)
+		return -1;
+	if (found > 0)
+		return error_set_errno(planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field, errno,
+				       "no place to mount %s on: the image has none (without a link on the "
+				       "way); name a directory that the image has, or one outside of %s",
+				       entry->target, cover->target);
+	if ((bool)S_ISDIR(st.st_mode) != entry->is_directory || S_ISLNK(st.st_mode))
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field,
+				 "%s cannot be mounted over what the image has there: one is a directory and "
+				 "the other is not",
+				 entry->target);
+	return 0;
+}
+
 static int check_target(struct planning *planning, const struct rootfs_entry *entry)
 {
 	const struct rootfs_entry *cover = entries_cover(planning->rootfs, entry->target, entry);
@@ -367,6 +429,8 @@ static int check_target(struct planning *planning, const struct rootfs_entry *en
 		return 0;
 	if (cover->kind == ROOTFS_BIND && cover->is_directory && entry->kind == ROOTFS_BIND)
 		return check_mount_point(planning, cover, entry);
+	if (cover->kind == ROOTFS_OVERLAY && cover->is_directory && entry->kind == ROOTFS_BIND)
+		return check_mount_point_in_layers(planning, cover, entry);
 	return error_set(
 	    planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field,
 	    "%s cannot be shown: the view has a %s at %s; move it elsewhere, or give its directory as "
@@ -440,6 +504,19 @@ static int check_beneath_bind(struct planning *planning, const struct rootfs_ent
 					"is no directory that the jail has; create it, or name another one");
 }
 
+static int check_in_overlay(struct planning *planning, const struct rootfs_entry *cover, const char *path)
+{
+	struct stat st;
+	int found = look_into_overlay(planning, cover, path, true, &st);
+
+	if (found < 0)
+		return -1;
+	if (found > 0 || !S_ISDIR(st.st_mode))
+		return refuse_working_directory(planning, path,
+						"is no directory that the jail has; name another one");
+	return 0;
+}
+
 /* Where a path leads that goes through a link of the list. -1 with *err when the link has ".." in it. */
 static int follow(struct planning *planning, const struct rootfs_entry *link, const char *path, char **ret)
 {
@@ -468,6 +545,8 @@ static int check_working_directory(struct planning *planning, const char *path, 
 		return 0;
 	if (cover && cover->kind == ROOTFS_BIND)
 		return check_beneath_bind(planning, cover, path);
+	if (cover && cover->kind == ROOTFS_OVERLAY)
+		return check_in_overlay(planning, cover, path);
 	if (!cover || cover->kind != ROOTFS_SYMLINK)
 		return refuse_working_directory(
 		    planning, path,
@@ -484,8 +563,12 @@ static int plan_working_directory(struct planning *planning)
 {
 	const char *path = planning->policy->working_directory;
 
+	if (!path && entries_at(planning->rootfs, workspace_target))
+		path = workspace_target;
 	if (!path)
-		path = entries_at(planning->rootfs, workspace_target) ? workspace_target : "/tmp";
+		path = planning->rootfs->image.working_directory;
+	if (!path)
+		path = "/tmp";
 	if (normalise(path, working_directory_field, &planning->rootfs->working_directory, planning->err) !=
 	    0)
 		return -1;
@@ -600,6 +683,35 @@ static int open_source(struct rootfs_entry *entry, int root_fd, struct warder_er
 	return 0;
 }
 
+static int open_layer(struct rootfs_layer *layer, enum policy_field field, int root_fd,
+		      struct warder_error *err)
+{
+	owned_fd int fd = path_try(root_fd, path_from_root(layer->source), O_PATH | O_DIRECTORY, 0,
+				   RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0 || st.st_dev != layer->source_dev || st.st_ino != layer->source_ino)
+		return error_set(err, WARDER_ERROR_CONFLICT, policy_field_path(field),
+				 "%s was replaced after it was checked; run it again", layer->source);
+	layer->owner_uid = st.st_uid;
+	layer->owner_gid = st.st_gid;
+	layer->source_fd = fd_take(&fd);
+	return 0;
+}
+
+static int open_all_layers(struct rootfs *rootfs, int root_fd, struct warder_error *err)
+{
+	for (size_t i = 0; i < rootfs->overlay_count; i++) {
+		struct rootfs_overlay *overlay = &rootfs->overlays[i];
+
+		for (size_t j = 0; j < overlay->layer_count; j++)
+			if (overlay->layers[j].source_fd < 0 &&
+			    open_layer(&overlay->layers[j], overlay->field, root_fd, err) != 0)
+				return -1;
+	}
+	return 0;
+}
+
 int rootfs_open(struct rootfs *rootfs, struct warder_error *err)
 {
 	owned_fd int root_fd = open_root(err);
@@ -616,5 +728,5 @@ int rootfs_open(struct rootfs *rootfs, struct warder_error *err)
 		if (opened > 0)
 			entries_remove(rootfs, i--);
 	}
-	return 0;
+	return open_all_layers(rootfs, root_fd, err);
 }

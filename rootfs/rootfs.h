@@ -18,18 +18,22 @@
 
 #include "base/error.h"
 #include "policy/policy.h"
+#include "rootfs/image.h"
 
 enum rootfs_kind {
 	ROOTFS_DIRECTORY, /* an empty directory of the root */
 	ROOTFS_SYMLINK,   /* text = link target */
 	ROOTFS_FILE,      /* text = content, 0644 */
 	ROOTFS_BIND,      /* a host directory or file, mounted */
+	ROOTFS_OVERLAY,   /* a part of an overlay: all of it, or one directory or file of its top */
 };
 
 struct rootfs_entry {
 	enum rootfs_kind kind;
 	char *target; /* absolute path inside */
-	char *source; /* ROOTFS_BIND: canonical host path; NULL otherwise */
+	/* ROOTFS_BIND: canonical host path; ROOTFS_OVERLAY: path in the overlay, "/" or "/usr"; NULL otherwise */
+	char *source;
+	size_t overlay; /* ROOTFS_OVERLAY: which */
 	char *text;   /* ROOTFS_SYMLINK, ROOTFS_FILE */
 	bool read_only;
 	bool no_exec;
@@ -44,25 +48,56 @@ struct rootfs_entry {
 	int source_fd; /* after rootfs_open: O_PATH descriptor; -1 before */
 };
 
+/* Whose the files of an overlay's layers are in the jail, where they can be mapped (idmapped mounts, as root). */
+enum rootfs_owners {
+	ROOTFS_OWNERS_IDS,  /* the ids 0 to 65535 of the layers are the jail's */
+	ROOTFS_OWNERS_ROOT, /* they have one owner, who is 0 in the jail */
+	ROOTFS_OWNERS_USER, /* they have one owner, who is the jail's user */
+};
+
+struct rootfs_layer {
+	char *source; /* absolute host path of a directory */
+	dev_t source_dev;
+	ino_t source_ino;
+	uid_t owner_uid;
+	gid_t owner_gid;
+	int source_fd; /* after rootfs_open: O_PATH descriptor; -1 before */
+};
+
+/* Layers, and over them a private writable one in the jail's own scratch space. */
+struct rootfs_overlay {
+	struct rootfs_layer *layers; /* lowest first; never written */
+	size_t layer_count;
+	enum rootfs_owners owners;
+	bool user_xattrs; /* marks of the layers (opaque directories) are user.overlay.*, not trusted.overlay.* */
+	enum policy_field field;
+};
+
+#define ROOTFS_OVERLAYS_MAX 2 /* an image, and a workspace */
+
 /*
  * Every parent of a target is itself an entry, or lies beneath a bind. A target beneath a bind is mounted
  * on what the bind's source has there: a directory or file of the same kind, reached without a symlink. It
  * existed when the plan was made; whoever can write to that source can still change it, so the builder
  * resolves it without following links. No file, symlink or empty directory is ever made beneath a bind.
+ * An overlay's part counts as a bind in this.
  */
 struct rootfs {
 	struct rootfs_entry *entries; /* sorted by target: a parent's entry comes before its children */
 	size_t count;
 	char *working_directory; /* absolute, inside */
-	uint64_t scratch_bytes;  /* size of the one tmpfs that holds /tmp and /dev/shm */
+	uint64_t scratch_bytes;  /* size of the one tmpfs that holds /tmp and /dev/shm, and what is written to overlays */
 	bool tmp_exec;
+	struct rootfs_overlay overlays[ROOTFS_OVERLAYS_MAX];
+	size_t overlay_count;
+	struct image image; /* of view image: its layers are locked; all zeros otherwise */
 };
 
 /* Compile. Checks that every named host path exists and is what it must be; resolves it to its canonical
  * path, which is the entry's source. Needs no privilege and changes nothing. -1 with *err: field, value,
  * remedy. */
 int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_error *err);
-/* Open the sources: source_fd of every bind, without following any link; owners are read again. An
+/* Open the sources: source_fd of every bind and layer, without following any link; owners are read again. An
  * optional source that went away is taken out of the list. -1 with *err: CONFLICT when another object
  * is in a source's place by now. */
 int rootfs_open(struct rootfs *rootfs, struct warder_error *err);

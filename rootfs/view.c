@@ -14,7 +14,7 @@
  * In the directory view, the top level is taken apart and each entry is mounted by itself, so that our own
  * /proc, /dev and /tmp stand beside them in a tmpfs of ours: there is then no mount point of the jail's
  * that the directory's content could redirect. Links of the top level are copied as text and followed
- * inside only.
+ * inside only. The view of an image (image_view.c) is taken apart in the same way.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,8 +29,6 @@
 #include "base/json.h"
 #include "rootfs/entries.h"
 #include "rootfs/path.h"
-
-#define TOP_LEVEL_MAX 128 /* entries of a directory view, each of which may be a mount */
 
 static const char view_field[] = "filesystem.view";
 
@@ -176,16 +174,13 @@ static int add_replica(struct planning *planning, const char *path)
 	return entries_add(planning, ROOTFS_SYMLINK, path, text);
 }
 
-static void close_directory(DIR **dir)
+void view_close_directory(DIR **dir)
 {
 	if (*dir)
 		closedir(*dir);
 }
 
-#define owned_directory __attribute__((cleanup(close_directory)))
-
-/* Open a directory for reading. NULL with errno. */
-static DIR *open_directory(int dir_fd, const char *path)
+DIR *view_open_directory(int dir_fd, const char *path)
 {
 	owned_fd int fd = path_try(dir_fd, path, O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -198,7 +193,7 @@ static DIR *open_directory(int dir_fd, const char *path)
 /* "java-17-openjdk-amd64" has its configuration in /etc/java-17-openjdk. (All of /etc would take longer to search.) */
 static int add_java(struct planning *planning, const char *path)
 {
-	owned_directory DIR *dir = open_directory(planning->root_fd, path_from_root(path));
+	owned_directory DIR *dir = view_open_directory(planning->root_fd, path_from_root(path));
 	const struct dirent *item;
 	char config[PATH_MAX];
 
@@ -278,7 +273,7 @@ static int plan_host(struct planning *planning)
 /* Ours take their place. */
 static const char *const left_out[] = { ".", "..", "proc", "dev", "sys", "tmp", "workspace" };
 
-static bool is_left_out(const char *name)
+bool view_leaves_out(const char *name)
 {
 	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
 		if (strcmp(name, left_out[i]) == 0)
@@ -287,15 +282,14 @@ static bool is_left_out(const char *name)
 	return false;
 }
 
-/* A newline in the name of a mount point makes mountinfo, messages and receipts ambiguous. */
-static int check_name(struct planning *planning, const char *name)
+int view_check_name(struct planning *planning, const char *name)
 {
 	char shown[80];
 
 	for (const unsigned char *at = (const unsigned char *)name; *at; at++) {
 		if (*at < 0x20 || *at == 0x7f)
 			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
-					 "the directory has an entry %s with a control character in its "
+					 "its top has an entry %s with a control character in its "
 					 "name; rename it",
 					 json_quote(name, shown, sizeof(shown)));
 	}
@@ -340,7 +334,7 @@ static int add_item(struct planning *planning, const struct source *directory, i
 
 static int add_items(struct planning *planning, const struct source *directory)
 {
-	owned_directory DIR *dir = open_directory(planning->root_fd, path_from_root(directory->path));
+	owned_directory DIR *dir = view_open_directory(planning->root_fd, path_from_root(directory->path));
 	const struct dirent *item;
 	unsigned int count = 0;
 
@@ -348,14 +342,14 @@ static int add_items(struct planning *planning, const struct source *directory)
 		return error_set_errno(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field, errno,
 				       "cannot read the directory %s", directory->path);
 	while ((item = readdir(dir)) != NULL) {
-		if (is_left_out(item->d_name))
+		if (view_leaves_out(item->d_name))
 			continue;
-		if (++count > TOP_LEVEL_MAX)
+		if (++count > VIEW_TOP_MAX)
 			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
 					 "%s has more than %d entries; name a directory that holds a root "
 					 "(bin, etc, lib, usr, ...)",
-					 directory->path, TOP_LEVEL_MAX);
-		if (check_name(planning, item->d_name) != 0 ||
+					 directory->path, VIEW_TOP_MAX);
+		if (view_check_name(planning, item->d_name) != 0 ||
 		    add_item(planning, directory, dirfd(dir), item->d_name) != 0)
 			return -1;
 	}
@@ -380,21 +374,15 @@ static int plan_directory(struct planning *planning)
 
 int view_plan(struct planning *planning)
 {
-	char shown[96];
-
 	switch (planning->policy->filesystem.view) {
 	case POLICY_VIEW_HOST:
 		return plan_host(planning);
 	case POLICY_VIEW_DIRECTORY:
 		return plan_directory(planning);
 	case POLICY_VIEW_IMAGE:
-		break;
+		return image_view_plan(planning);
 	}
-	return error_set(
-	    planning->err, WARDER_ERROR_UNSUPPORTED_POLICY, view_field,
-	    "images are not available, this host has no image store (image %s); unpack it and use "
-	    "view \"directory:<path>\"",
-	    json_quote(planning->policy->filesystem.view_source, shown, sizeof(shown)));
+	return 0;
 }
 
 /* ---- what is in it ---- */
@@ -443,6 +431,9 @@ bool rootfs_has_program(const struct policy *policy, const char *path, struct st
 	if (path[0] != '/' || root_fd < 0)
 		return false;
 	if (policy->filesystem.view == POLICY_VIEW_DIRECTORY && directory_has(policy, path, ret_stat))
+		return true;
+	if (policy->filesystem.view == POLICY_VIEW_IMAGE &&
+	    image_view_has(policy->filesystem.view_source, path, ret_stat))
 		return true;
 	return host_has(policy, root_fd, path, ret_stat);
 }

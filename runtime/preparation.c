@@ -182,7 +182,8 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 		      struct preparation *ret, struct warder_error *err)
 {
 	static const struct policy_subject program = { "command", POLICY_PAYLOAD_PROGRAM };
-	const struct jail_probe_options probe = { options->thorough, options->cgroup_parent };
+	const struct jail_probe_options probe = { options->thorough, options->cgroup_parent,
+						  jail_needs_overlay(policy) };
 	const struct policy *asked = options->asked ? options->asked : policy;
 	struct warder_error unmet;
 	int matched;

@@ -6,7 +6,7 @@
  *
  * Order, privileged launch (the namespaces belong to the initial user namespace, so that the jail's user has no
  * power over any of them, whatever it becomes):
- *   while the host's /proc is visible: cgroup, clock, oom score  ->  the prepared root  ->  mounts  ->  network,
+ *   while the host's /proc is visible: cgroup, clock, oom score  ->  the prepared root  ->  overlays, mounts  ->  network,
  *   hostname, cgroup namespace  ->  the jail's user namespace, where "root" is an unprivileged host id.
  * Ordinary user: the user namespace came first, with the clone; the root is built here.
  *
@@ -26,6 +26,7 @@
 #include <linux/wait.h>
 
 #include "jail/inside/inside.h"
+#include "jail/inside/overlay.h"
 #include "jail/inside/root.h"
 #include "jail/inside/sys.h"
 #include "jail/inside/tree.h"
@@ -122,7 +123,7 @@ static long step_session(struct inside *in)
 
 static long step_cgroup(struct inside *in)
 {
-	int fd = WIRE_FD_FIRST + (int)in->block->attach_count;
+	int fd = WIRE_FD_FIRST + (int)in->block->attach_count + (int)in->block->layer_count;
 
 	for (uint32_t i = 0; i < in->block->join_count; i++, fd++) {
 		long ret = sys(write, fd, "0", 1);
@@ -226,21 +227,25 @@ static long step_root(struct inside *in)
 static long step_attach(struct inside *in)
 {
 	const struct wire_entry *entries = WIRE_AT(in->block, in->block->entries, const struct wire_entry);
-	int fd = WIRE_FD_FIRST;
+	int next = WIRE_FD_FIRST;
 	long root_fd;
 	long ret = 0;
 
-	if (!in->block->attach_count)
+	if (!in->block->attach_count && !in->block->overlay_count)
 		return 0;
 	root_fd = sys(openat, AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	if (root_fd < 0)
 		return root_fd;
 	for (uint32_t i = 0; i < in->block->entry_count && ret == 0; i++) {
-		if (!(entries[i].flags & WIRE_ENTRY_LATE))
+		int fd = entries[i].fd;
+
+		if (entries[i].kind != WIRE_BIND || !(entries[i].flags & WIRE_ENTRY_LATE))
 			continue;
+		if (fd < 0)
+			fd = next++;
 		in->what = WIRE_AT(in->block, entries[i].target, char);
 		ret = tree_move((int)root_fd, fd, in->what);
-		sys(close, fd++);
+		sys(close, fd);
 	}
 	sys(close, root_fd);
 	return ret;
@@ -297,7 +302,7 @@ static long step_scratch(struct inside *in)
 	long ret;
 
 	in->what = "/tmp";
-	ret = sys(mount, "scratch", "/dev/shm", "tmpfs", flags, options);
+	ret = sys(mount, "scratch", WIRE_SCRATCH, "tmpfs", flags, options);
 	if (ret == 0)
 		ret = sys(mkdirat, AT_FDCWD, "/dev/shm/tmp", 01777);
 	if (ret == 0)
@@ -306,9 +311,21 @@ static long step_scratch(struct inside *in)
 		ret = sys(mount, "/dev/shm/tmp", "/tmp", 0, MS_BIND, 0);
 	if (ret == 0 && (in->block->flags & WIRE_TMP_EXEC))
 		ret = sys(mount, 0, "/tmp", 0, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, 0);
-	if (ret == 0)
-		ret = sys(mount, "/dev/shm/shm", "/dev/shm", 0, MS_BIND, 0);
 	return ret;
+}
+
+static long step_overlays(struct inside *in)
+{
+	const int layer_fd = WIRE_FD_FIRST + (int)in->block->attach_count;
+
+	return in->block->overlay_count ? overlays_mount(in->block, layer_fd, WIRE_FD_CONTROL, &in->what) : 0;
+}
+
+/* From here on the scratch tmpfs as a whole is out of reach. */
+static long step_shm(struct inside *in)
+{
+	in->what = "/dev/shm";
+	return sys(mount, "/dev/shm/shm", "/dev/shm", 0, MS_BIND, 0);
 }
 
 static long step_pts(struct inside *in)
@@ -482,9 +499,11 @@ static const struct step {
 	{ WIRE_STEP_CLOCK, step_clock },   /* before the root: needs the host's /proc */
 	{ WIRE_STEP_OOM, step_oom },       /* before the root: needs the host's /proc */
 	{ WIRE_STEP_ROOT, step_root },
-	{ WIRE_STEP_ATTACH, step_attach },
-	{ WIRE_STEP_PROC, step_proc }, /* before detach: needs a visible /proc in a user namespace */
 	{ WIRE_STEP_SCRATCH, step_scratch },
+	{ WIRE_STEP_OVERLAYS, step_overlays }, /* after scratch: what is written lies there */
+	{ WIRE_STEP_SHM, step_shm },
+	{ WIRE_STEP_ATTACH, step_attach }, /* after the overlays: on some of which it lies */
+	{ WIRE_STEP_PROC, step_proc }, /* before detach: needs a visible /proc in a user namespace */
 	{ WIRE_STEP_PTS, step_pts },
 	{ WIRE_STEP_DETACH, step_detach },
 	{ WIRE_STEP_NETWORK, step_network },

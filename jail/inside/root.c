@@ -17,6 +17,7 @@
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <linux/stat.h>
+#include <stdbool.h>
 
 #include "jail/inside/sys.h"
 #include "jail/inside/tree.h"
@@ -76,7 +77,8 @@ static unsigned long tree_flags(const struct wire_entry *entry)
 }
 
 /* A source that is opened in this mount namespace: compared with what the plan saw, cloned. */
-static long clone_source(const struct wire_block *block, const struct wire_entry *entry)
+static long clone_source(const struct wire_block *block, uint32_t source, uint64_t dev, uint64_t ino,
+			 unsigned long flags)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
@@ -84,36 +86,42 @@ static long clone_source(const struct wire_block *block, const struct wire_entry
 	long fd;
 	long ret;
 
-	fd = sys(openat2, AT_FDCWD, WIRE_AT(block, entry->source, char), &how, sizeof(how));
+	fd = sys(openat2, AT_FDCWD, WIRE_AT(block, source, char), &how, sizeof(how));
 	if (fd < 0)
 		return fd;
 	ret = sys(statx, fd, "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_INO, &st);
-	if (ret == 0 && (st.stx_ino != entry->ino ||
-			 entry->dev != (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor)))
+	if (ret == 0 &&
+	    (st.stx_ino != ino || dev != (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor)))
 		ret = -ESTALE_;
 	if (ret < 0) {
 		sys(close, fd);
 		return ret;
 	}
-	return tree_clone(block->flags & WIRE_OLD_MOUNTS, (int)fd, tree_flags(entry));
+	return tree_clone(block->flags & WIRE_OLD_MOUNTS, (int)fd, flags);
+}
+
+static long make_point(const struct wire_block *block, const struct wire_entry *entry, int root_fd)
+{
+	const char *target = WIRE_AT(block, entry->target, char);
+	long ret = 0;
+
+	if (!(entry->flags & WIRE_ENTRY_CREATE))
+		return 0;
+	if (entry->flags & WIRE_ENTRY_IS_DIRECTORY)
+		ret = sys(mkdirat, root_fd, target + 1, 0755);
+	else
+		ret = write_file(root_fd, target + 1, "", 0);
+	return ret == -EEXIST_ ? 0 : ret;
 }
 
 static long bind_entry(const struct wire_block *block, const struct wire_entry *entry,
 		       const struct trees *trees)
 {
 	const char *target = WIRE_AT(block, entry->target, char);
-	long ret = 0;
+	long ret = make_point(block, entry, trees->root_fd);
 
-	if (entry->flags & WIRE_ENTRY_CREATE) {
-		if (entry->flags & WIRE_ENTRY_IS_DIRECTORY)
-			ret = sys(mkdirat, trees->root_fd, target + 1, 0755);
-		else
-			ret = write_file(trees->root_fd, target + 1, "", 0);
-		if (ret < 0 && ret != -EEXIST_)
-			return ret;
-	}
-	if (entry->flags & WIRE_ENTRY_LATE)
-		return 0;
+	if (ret < 0 || (entry->flags & WIRE_ENTRY_LATE))
+		return ret;
 	return tree_attach(trees, entry->fd, target, tree_flags(entry));
 }
 
@@ -134,6 +142,8 @@ static long add_entry(const struct wire_block *block, const struct wire_entry *e
 		return write_file(root_fd, target + 1, WIRE_AT(block, entry->text, char), entry->text_len);
 	case WIRE_BIND:
 		return bind_entry(block, entry, trees);
+	case WIRE_OVERLAY:
+		return make_point(block, entry, root_fd);
 	}
 	return -EINVAL_;
 }
@@ -227,22 +237,49 @@ static long add_entries(const struct wire_block *block, const struct trees *tree
 	return 0;
 }
 
-/* The sources that the block has no trees of, while all of the host's paths are still visible: the stage hides what is below it. */
+static long open_layers(struct wire_block *block, const struct wire_overlay *overlay, const char **ret_what)
+{
+	struct wire_layer *layers = WIRE_AT(block, overlay->layers, struct wire_layer);
+
+	for (uint32_t i = 0; i < overlay->layer_count; i++) {
+		long tree;
+
+		*ret_what = WIRE_AT(block, layers[i].source, char);
+		tree = clone_source(block, layers[i].source, layers[i].dev, layers[i].ino,
+				    MS_RDONLY | MS_NOSUID | MS_NODEV);
+		if (tree < 0)
+			return tree;
+		layers[i].fd = (int32_t)tree;
+	}
+	return 0;
+}
+
+/* The sources that the block has no trees of, while all of the host's paths are still visible: the stage hides what is below it.
+ * What is attached at a launch is the launch's, which with privilege is handed it. */
 static long open_sources(struct wire_block *block, const char **ret_what)
 {
 	struct wire_entry *entries = WIRE_AT(block, block->entries, struct wire_entry);
+	const bool privileged = block->flags & WIRE_PRIVILEGED;
 
 	for (uint32_t i = 0; i < block->entry_count; i++) {
 		long tree;
 
 		if (entries[i].kind != WIRE_BIND || entries[i].fd >= 0 ||
-		    (entries[i].flags & WIRE_ENTRY_LATE))
+		    (privileged && (entries[i].flags & WIRE_ENTRY_LATE)))
 			continue;
 		*ret_what = WIRE_AT(block, entries[i].source, char);
-		tree = clone_source(block, &entries[i]);
+		tree = clone_source(block, entries[i].source, entries[i].dev, entries[i].ino,
+				    tree_flags(&entries[i]));
 		if (tree < 0)
 			return tree;
 		entries[i].fd = (int32_t)tree;
+	}
+	for (uint32_t i = 0; i < block->overlay_count && !privileged; i++) {
+		long ret = open_layers(block, WIRE_AT(block, block->overlays, struct wire_overlay) + i,
+				       ret_what);
+
+		if (ret < 0)
+			return ret;
 	}
 	return 0;
 }
@@ -253,7 +290,7 @@ static void close_sources(struct wire_block *block)
 
 	/* A throw-away child's end with it; the block is its parent's. */
 	for (uint32_t i = 0; i < block->entry_count && !(block->flags & WIRE_PRIVILEGED); i++)
-		if (entries[i].fd >= 0)
+		if (entries[i].fd >= 0 && !(entries[i].flags & WIRE_ENTRY_LATE))
 			sys(close, entries[i].fd);
 }
 

@@ -28,8 +28,11 @@ enum wire_fd {
 	WIRE_FD_MOUNT_NS,   /* prepared mount namespace (privileged launches) */
 	WIRE_FD_USER_NS,    /* prepared user namespace (privileged launches) */
 	WIRE_FD_NET_NS,     /* prepared network namespace (privileged launches with one of their own) */
-	WIRE_FD_FIRST,      /* from here: mounts to attach, then cgroup files to join */
+	WIRE_FD_FIRST,      /* from here: mounts to attach, layers of overlays, then cgroup files to join */
 };
+
+/* Where the tmpfs of everything that the program may write lies, while the root is set up. */
+#define WIRE_SCRATCH "/dev/shm"
 
 /* Steps inside, in order. X(id, name) */
 #define WIRE_STEPS(X)                                                                                        \
@@ -41,9 +44,11 @@ enum wire_fd {
 	X(CLOCK, "time-namespace")                                                                           \
 	X(OOM, "oom-score")                                                                                  \
 	X(ROOT, "root")                                                                                      \
+	X(SCRATCH, "scratch")                                                                                \
+	X(OVERLAYS, "overlays")                                                                              \
+	X(SHM, "shm")                                                                                        \
 	X(ATTACH, "attach-mounts")                                                                           \
 	X(PROC, "proc")                                                                                      \
-	X(SCRATCH, "scratch")                                                                                \
 	X(PTS, "pts")                                                                                        \
 	X(DETACH, "detach-old-root")                                                                         \
 	X(NETWORK, "network")                                                                                \
@@ -80,6 +85,7 @@ enum wire_type {
 	WIRE_NO_EXEC,  /* payload -> host: error of the exec */
 	WIRE_ENDED,    /* init -> host: how the payload ended */
 	WIRE_BACKSTOP, /* init -> host: its own deadline is over; it exits */
+	WIRE_UPPER,    /* init -> host: with the descriptor of an overlay's directory; before WIRE_READY */
 };
 
 struct wire_message {
@@ -98,6 +104,7 @@ enum wire_kind {
 	WIRE_SYMLINK,
 	WIRE_FILE,
 	WIRE_BIND,
+	WIRE_OVERLAY, /* a part of an overlay: always late */
 };
 
 enum {
@@ -105,20 +112,35 @@ enum {
 	WIRE_ENTRY_NO_EXEC = 2,
 	WIRE_ENTRY_IS_DIRECTORY = 4,
 	WIRE_ENTRY_CREATE = 8, /* the mount point is made in the root's own tmpfs */
-	WIRE_ENTRY_LATE = 16,  /* attached at every launch, not when the root is built */
+	WIRE_ENTRY_LATE = 16,  /* attached at every launch, when the overlays are there, not when the root is built */
 };
 
 struct wire_entry {
 	uint32_t kind;
 	uint32_t flags;
 	uint32_t target; /* string: absolute path inside */
-	uint32_t
-	    source;    /* string: host path, where the builder opens it itself (ordinary user, old mounts) */
+	/* string: host path, where the builder opens it itself (ordinary user, old mounts); of a part of an overlay: the path in
+	 * it, "" or "/" and one name */
+	uint32_t source;
 	uint32_t text; /* string: link target or file content */
 	uint32_t text_len;
 	int32_t fd; /* detached mount tree in the builder's descriptor table, or -1 */
-	uint32_t pad;
+	uint32_t overlay;  /* of a part: which */
 	uint64_t dev, ino; /* what the source must be */
+};
+
+struct wire_layer {
+	uint32_t source; /* string: host path */
+	uint32_t place;  /* string: where it is attached for the moment */
+	int32_t fd;      /* as of an entry; -1: handed to the launch */
+	uint32_t pad;
+	uint64_t dev, ino;
+};
+
+struct wire_overlay {
+	uint32_t layers, layer_count;    /* lowest first */
+	uint32_t directory, upper, work; /* strings: absolute paths inside, the last two below the first */
+	uint32_t options;                /* string: for mount(2) */
 };
 
 struct wire_rlimit {
@@ -156,7 +178,9 @@ struct wire_block {
 	uint32_t flags;
 	uint32_t uid, gid; /* of the payload, inside */
 	uint32_t entries, entry_count;
+	uint32_t overlays, overlay_count;
 	uint32_t attach_count; /* descriptors from WIRE_FD_FIRST on, for the late entries in order */
+	uint32_t layer_count;  /* then for the layers of the overlays in order */
 	uint32_t join_count;   /* then this many cgroup.procs files */
 	uint32_t rlimits, rlimit_count;
 	uint32_t filter, filter_count; /* struct sock_filter rows */

@@ -61,7 +61,7 @@ static void set(struct policy *policy, const char *path, const char *value)
 Test(environment, nothing_of_the_hosts, .timeout = 20)
 {
 	owned_policy struct policy policy = policy_with(POLICY_ENVIRONMENT_NONE);
-	char **environment = environment_build(&policy, host);
+	char **environment = environment_build(&policy, NULL, host);
 
 	cr_assert_not_null(environment);
 	cr_expect_eq(count(environment), 4);
@@ -82,7 +82,7 @@ Test(environment, only_the_names_of_the_list, .timeout = 20)
 	set(&policy, "environment.names", "EMPTY");
 	set(&policy, "environment.names", "EQUALS");
 	set(&policy, "environment.names", "ABSENT");
-	environment = environment_build(&policy, host);
+	environment = environment_build(&policy, NULL, host);
 	cr_assert_not_null(environment);
 	cr_expect_eq(count(environment), 6);
 	expect(environment, "LANG", "de_DE.UTF-8", "list"); /* in the place of the base's */
@@ -102,7 +102,7 @@ Test(environment, a_name_is_no_prefix, .timeout = 20)
 	char **environment;
 
 	set(&policy, "environment.names", "SECRET");
-	environment = environment_build(&policy, longer);
+	environment = environment_build(&policy, NULL, longer);
 	cr_assert_not_null(environment);
 	expect(environment, "SECRET", NULL, "prefix");
 	expect(environment, "SECRETARY", NULL, "prefix");
@@ -112,7 +112,7 @@ Test(environment, a_name_is_no_prefix, .timeout = 20)
 Test(environment, all_of_the_hosts, .timeout = 20)
 {
 	owned_policy struct policy policy = policy_with(POLICY_ENVIRONMENT_HOST);
-	char **environment = environment_build(&policy, host);
+	char **environment = environment_build(&policy, NULL, host);
 
 	cr_assert_not_null(environment);
 	expect(environment, "PATH", "/host/bin", "host");
@@ -138,7 +138,7 @@ Test(environment, the_policys_own_win, .timeout = 20)
 			set(&policy, "environment.names", "SECRET");
 		set(&policy, "environment.set.SECRET", "mine");
 		set(&policy, "environment.set.PATH", "/only");
-		environment = environment_build(&policy, host);
+		environment = environment_build(&policy, NULL, host);
 		cr_assert_not_null(environment);
 		expect(environment, "SECRET", "mine", "set");
 		expect(environment, "PATH", "/only", "set");
@@ -153,7 +153,7 @@ Test(environment, no_host, .timeout = 20)
 
 	for (size_t i = 0; i < COUNT(modes); i++) {
 		owned_policy struct policy policy = policy_with(modes[i]);
-		char **environment = environment_build(&policy, NULL);
+		char **environment = environment_build(&policy, NULL, NULL);
 
 		cr_assert_not_null(environment);
 		cr_expect_eq(count(environment), 4);

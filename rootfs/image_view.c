@@ -1,0 +1,166 @@
+/*
+ * The view of an image: one overlay of its layers, whose parts are what lies at its top. As with a directory, the top level is
+ * taken apart, so that our own /proc, /dev and /tmp stand beside the image's directories in a tmpfs of ours; links of the top are
+ * copied as text, devices, sockets and pipes are left out.
+ *
+ * The layers are held by the locks of image_find(), which the plan keeps until rootfs_done().
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "rootfs/entries.h"
+#include "rootfs/layers.h"
+
+static const char view_field[] = "filesystem.view";
+
+/* The trees of an image's layers, open. */
+struct open_layers {
+	int fds[IMAGE_LAYERS_MAX];
+	size_t count;
+};
+
+static void open_layers_done(struct open_layers *layers)
+{
+	while (layers->count)
+		fd_done(&layers->fds[--layers->count]);
+}
+
+#define owned_layers __attribute__((cleanup(open_layers_done)))
+
+static int open_layers(const struct image *image, struct open_layers *ret, struct warder_error *err)
+{
+	for (size_t i = 0; i < image->layer_count; i++) {
+		int fd = open(image->layers[i].path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, view_field, errno,
+					       "cannot open the layer %s of image %s",
+					       image->layers[i].path, image->name);
+		ret->fds[ret->count++] = fd;
+	}
+	return 0;
+}
+
+static int changed(struct planning *planning, const char *name)
+{
+	char shown[80];
+
+	return error_set_errno(planning->err, WARDER_ERROR_UNAVAILABLE, view_field, errno,
+			       "cannot look at /%s of the image; `warder image verify` tells whether it is whole",
+			       json_quote(name, shown, sizeof(shown)));
+}
+
+static int add_item(struct planning *planning, const struct open_layers *layers, size_t overlay,
+		    const char *name)
+{
+	char target[NAME_MAX + 2];
+	char text[PATH_MAX];
+	struct stat st;
+	size_t layer;
+
+	snprintf(target, sizeof(target), "/%s", name);
+	if (layers_lookup(layers->fds, layers->count, name, &st, &layer) != 0)
+		return errno == ENOENT ? 0 : changed(planning, name); /* whited out */
+	if (S_ISLNK(st.st_mode)) {
+		if (layers_read_link(layers->fds, layer, name, text, sizeof(text)) != 0)
+			return changed(planning, name);
+		return entries_add(planning, ROOTFS_SYMLINK, target, text);
+	}
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return 0;
+	return entries_part(planning, target, overlay, target, S_ISDIR(st.st_mode)) ? 0 : -1;
+}
+
+/* What one layer has at its top, as far as no layer above it had it. *ret_opaque: nothing below counts. */
+static int add_layer_items(struct planning *planning, const struct open_layers *layers, size_t layer,
+			   size_t overlay, unsigned int *count, bool *ret_opaque)
+{
+	owned_directory DIR *dir = view_open_directory(layers->fds[layer], ".");
+	const struct dirent *item;
+	char target[NAME_MAX + 2];
+
+	if (!dir)
+		return changed(planning, "");
+	*ret_opaque = layers_is_opaque(dirfd(dir));
+	while ((item = readdir(dir)) != NULL) {
+		snprintf(target, sizeof(target), "/%s", item->d_name);
+		if (view_leaves_out(item->d_name) || entries_at(planning->rootfs, target))
+			continue;
+		if (++*count > VIEW_TOP_MAX)
+			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
+					 "the image has more than %d entries at its top", VIEW_TOP_MAX);
+		if (view_check_name(planning, item->d_name) != 0 ||
+		    add_item(planning, layers, overlay, item->d_name) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int add_layers(struct planning *planning, const struct open_layers *layers)
+{
+	struct image *image = &planning->rootfs->image;
+	const enum rootfs_owners owners = image->owners_kept ? ROOTFS_OWNERS_IDS : ROOTFS_OWNERS_ROOT;
+	int overlay = entries_overlay(planning, image->layer_count, POLICY_FIELD_VIEW, owners);
+	struct rootfs_layer *rows;
+
+	if (overlay < 0)
+		return -1;
+	planning->rootfs->overlays[overlay].user_xattrs = !image->owners_kept;
+	rows = planning->rootfs->overlays[overlay].layers;
+	for (size_t i = 0; i < image->layer_count; i++) {
+		struct stat st;
+
+		if (fstat(layers->fds[i], &st) != 0)
+			return changed(planning, "");
+		if (entries_layer(planning, &rows[i], image->layers[i].path, &st) != 0)
+			return -1;
+	}
+	return overlay;
+}
+
+int image_view_plan(struct planning *planning)
+{
+	struct image *image = &planning->rootfs->image;
+	owned_layers struct open_layers layers = { .count = 0 };
+	unsigned int count = 0;
+	bool opaque = false;
+	int overlay;
+
+	if (image_find(NULL, planning->policy->filesystem.view_source, image, planning->err) != 0) {
+		snprintf(planning->err->field, sizeof(planning->err->field), "%s", view_field);
+		return -1;
+	}
+	if (open_layers(image, &layers, planning->err) != 0)
+		return -1;
+	overlay = add_layers(planning, &layers);
+	if (overlay < 0)
+		return -1;
+	for (size_t i = layers.count; i-- > 0 && !opaque;)
+		if (add_layer_items(planning, &layers, i, (size_t)overlay, &count, &opaque) != 0)
+			return -1;
+	return 0;
+}
+
+bool image_view_has(const char *name, const char *path, struct stat *ret_stat)
+{
+	owned_layers struct open_layers layers = { .count = 0 };
+	struct image image = { 0 };
+	struct warder_error ignored;
+	struct stat st;
+	size_t layer;
+	bool found;
+
+	found = image_find(NULL, name, &image, &ignored) == 0 && open_layers(&image, &layers, &ignored) == 0 &&
+		layers_find(layers.fds, layers.count, path, &st, &layer) == 0 && S_ISREG(st.st_mode) &&
+		(st.st_mode & 0111);
+	image_done(&image);
+	if (found && ret_stat)
+		*ret_stat = st;
+	return found;
+}

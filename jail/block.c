@@ -95,10 +95,11 @@ int block_memfd(struct block *block, struct warder_error *err)
 	return fd_take(&fd);
 }
 
-/* A mount point beneath another bind must exist there; elsewhere it is made in the root's own tmpfs. */
-static bool beneath_a_bind(const struct rootfs *rootfs, size_t index)
+/* A mount point beneath another bind must exist there; beneath an overlay it is made in it, elsewhere in the root's own tmpfs. */
+static uint32_t making(const struct rootfs *rootfs, size_t index)
 {
 	const char *target = rootfs->entries[index].target;
+	const struct rootfs_entry *cover = NULL;
 
 	for (size_t i = 0; i < rootfs->count; i++) {
 		const struct rootfs_entry *other = &rootfs->entries[i];
@@ -106,9 +107,11 @@ static bool beneath_a_bind(const struct rootfs *rootfs, size_t index)
 
 		if (i != index && (other->kind == ROOTFS_BIND || other->kind == ROOTFS_OVERLAY) &&
 		    strncmp(target, other->target, len) == 0 && target[len] == '/')
-			return true;
+			cover = other; /* the deepest is the last */
 	}
-	return false;
+	if (!cover)
+		return WIRE_ENTRY_CREATE;
+	return cover->kind == ROOTFS_OVERLAY ? WIRE_ENTRY_MAKE : 0;
 }
 
 /* Mounted at every launch: what carries the identity of the run, an overlay, and what lies beneath such a mount. Only a
@@ -129,7 +132,8 @@ static bool is_late(const struct rootfs *rootfs, size_t index, bool detached)
 
 		if ((other->kind == ROOTFS_OVERLAY ||
 		     (detached && other->kind == ROOTFS_BIND && other->owner_mapped)) &&
-		    i != index && strncmp(entry->target, other->target, len) == 0 && entry->target[len] == '/')
+		    i != index && strncmp(entry->target, other->target, len) == 0 &&
+		    entry->target[len] == '/')
 			return true;
 	}
 	return false;
@@ -143,10 +147,8 @@ static uint64_t device(dev_t dev)
 static void put_entry(struct block *block, const struct jail_plan *plan, size_t index, uint32_t at)
 {
 	static const uint32_t kinds[] = {
-		[ROOTFS_DIRECTORY] = WIRE_DIRECTORY,
-		[ROOTFS_SYMLINK] = WIRE_SYMLINK,
-		[ROOTFS_FILE] = WIRE_FILE,
-		[ROOTFS_BIND] = WIRE_BIND,
+		[ROOTFS_DIRECTORY] = WIRE_DIRECTORY, [ROOTFS_SYMLINK] = WIRE_SYMLINK,
+		[ROOTFS_FILE] = WIRE_FILE,           [ROOTFS_BIND] = WIRE_BIND,
 		[ROOTFS_OVERLAY] = WIRE_OVERLAY,
 	};
 	const struct rootfs_entry *from = &plan->rootfs.entries[index];
@@ -162,8 +164,7 @@ static void put_entry(struct block *block, const struct jail_plan *plan, size_t 
 	}
 	to.flags =
 	    (from->read_only ? WIRE_ENTRY_READ_ONLY : 0) | (from->no_exec ? WIRE_ENTRY_NO_EXEC : 0) |
-	    (from->is_directory ? WIRE_ENTRY_IS_DIRECTORY : 0) |
-	    (beneath_a_bind(&plan->rootfs, index) ? 0 : WIRE_ENTRY_CREATE) |
+	    (from->is_directory ? WIRE_ENTRY_IS_DIRECTORY : 0) | making(&plan->rootfs, index) |
 	    (is_late(&plan->rootfs, index, plan->privileged && !plan->old_mounts) ? WIRE_ENTRY_LATE : 0);
 	to.dev = device(from->source_dev);
 	to.ino = from->source_ino;
@@ -178,9 +179,7 @@ static uint32_t put_layers(struct block *block, const struct rootfs_overlay *ove
 	for (size_t i = 0; i < overlay->layer_count; i++) {
 		const struct rootfs_layer *from = &overlay->layers[i];
 		char place[OVERLAY_PATH_BYTES];
-		struct wire_layer to = { .fd = -1,
-					 .dev = device(from->source_dev),
-					 .ino = from->source_ino };
+		struct wire_layer to = { .fd = -1, .dev = device(from->source_dev), .ino = from->source_ino };
 
 		overlay_layer_place(index, i, place);
 		to.source = block_string(block, from->source);
@@ -231,7 +230,8 @@ static uint32_t put_writable(struct block *block, const struct jail_plan *plan, 
 		const struct rootfs_entry *entry = i < 2 ? NULL : &plan->rootfs.entries[i - 2];
 		uint32_t text;
 
-		if (entry && entry->kind != ROOTFS_OVERLAY && (entry->kind != ROOTFS_BIND || entry->read_only))
+		if (entry && entry->kind != ROOTFS_OVERLAY &&
+		    (entry->kind != ROOTFS_BIND || entry->read_only))
 			continue;
 		text = block_string(block, entry ? entry->target : always[i]);
 		if (!block->failed)

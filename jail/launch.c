@@ -101,7 +101,8 @@ static int step_mounts(struct jail_run *run, struct warder_error *err)
 	for (size_t i = 0; i < plan->rootfs.count; i++) {
 		int tree_fd;
 
-		if (!plan->privileged || entries[i].kind != WIRE_BIND || !(entries[i].flags & WIRE_ENTRY_LATE))
+		if (!plan->privileged || entries[i].kind != WIRE_BIND ||
+		    !(entries[i].flags & WIRE_ENTRY_LATE))
 			continue;
 		if (run->tree_count == JAIL_OWNED_MOUNTS_MAX)
 			return error_set(err, WARDER_ERROR_INTERNAL, "filesystem.paths",
@@ -375,8 +376,7 @@ static int jail_died(const char *when, struct warder_error *err)
  * WIRE_UPPER. */
 static int receive(int fd, struct wire_message *message, int *ret_pid, int *ret_fd)
 {
-	char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))]
-	    __attribute__((aligned(8)));
+	char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	struct iovec iov = { .iov_base = message, .iov_len = sizeof(*message) };
 	struct msghdr header = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
@@ -451,7 +451,8 @@ static int take_uppers(struct jail_run *run, struct warder_error *err)
 
 	if (!run->tmpl->plan.rootfs.overlay_count)
 		return 0;
-	if (receive_init(run, &message, &took) >= 0 || run->upper_count != run->tmpl->plan.rootfs.overlay_count)
+	if (receive_init(run, &message, &took) >= 0 ||
+	    run->upper_count != run->tmpl->plan.rootfs.overlay_count)
 		return jail_died("during its set-up", err);
 	return 0;
 }

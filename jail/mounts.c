@@ -71,7 +71,7 @@ struct place {
 
 struct checking {
 	const struct rootfs *rootfs;
-	char (*directories)[OVERLAY_OPTIONS_BYTES];       /* of each overlay, as the table must show them */
+	char (*directories)[OVERLAY_OPTIONS_BYTES];         /* of each overlay, as the table must show them */
 	struct mountinfo_text devices[ROOTFS_OVERLAYS_MAX]; /* of each, from its first part on */
 	struct warder_error *err;
 	bool *seen; /* by own mount, then by entry */
@@ -228,8 +228,7 @@ static int judge_part(struct checking *checking, const struct mountinfo *mount,
 	if (!mountinfo_is(mount->type, "overlay") || !mountinfo_is(mount->root, entry->source) ||
 	    super.len < len || memcmp(super.at, directories, len) != 0 ||
 	    (super.len > len && super.at[len] != ',') || mountinfo_has(mount->super, "redirect_dir=on") ||
-	    mountinfo_has(mount->super, "metacopy=on") ||
-	    (device->at && !same_text(*device, mount->device)))
+	    mountinfo_has(mount->super, "metacopy=on") || (device->at && !same_text(*device, mount->device)))
 		return differs(checking, entry->target, ": not the overlay's part");
 	*device = mount->device;
 	return 1;

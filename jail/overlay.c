@@ -95,10 +95,11 @@ static int map_layer(int tree_fd, const struct rootfs_overlay *overlay, const st
 	*ret_mapped = syscall(SYS_mount_setattr, tree_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0;
 	if (*ret_mapped || (overlay->owners != ROOTFS_OWNERS_USER && (errno == EINVAL || errno == EPERM)))
 		return 0;
-	return error_set_errno(err, WARDER_ERROR_UNSUPPORTED_POLICY, policy_field_path(overlay->field), errno,
-			       "the file system of %s has no idmapped mounts, so that the jail's user cannot own "
-			       "its files; use a directory on ext4, xfs, btrfs or (from Linux 6.3) tmpfs",
-			       layer->source);
+	return error_set_errno(
+	    err, WARDER_ERROR_UNSUPPORTED_POLICY, policy_field_path(overlay->field), errno,
+	    "the file system of %s has no idmapped mounts, so that the jail's user cannot own "
+	    "its files; use a directory on ext4, xfs, btrfs or (from Linux 6.3) tmpfs",
+	    layer->source);
 }
 
 int overlay_clone_layer(const struct rootfs_overlay *overlay, const struct rootfs_layer *layer,
@@ -112,8 +113,7 @@ int overlay_clone_layer(const struct rootfs_overlay *overlay, const struct rootf
 					    AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	int ns_fd;
 
-	if (tree_fd < 0 ||
-	    syscall(SYS_mount_setattr, tree_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+	if (tree_fd < 0 || syscall(SYS_mount_setattr, tree_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, policy_field_path(overlay->field),
 				       errno, "cannot clone the mount of %s", layer->source);
 	ns_fd = owners_ns(overlay, layer, identity, uid, gid, err);

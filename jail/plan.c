@@ -167,13 +167,15 @@ static int check_owned_mounts(const struct jail_plan *plan, const struct jail_ho
 }
 
 /* Also where it is only preferred: there is no weaker way to do it. */
-static int check_overlays(const struct jail_plan *plan, const struct jail_host *host, struct warder_error *err)
+static int check_overlays(const struct jail_plan *plan, const struct jail_host *host,
+			  struct warder_error *err)
 {
 	const struct jail_feature_state *overlay = &host->features[JAIL_FEATURE_OVERLAY];
 
 	if (!plan->rootfs.overlay_count || (overlay->there && !plan->old_mounts))
 		return 0;
-	return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, policy_field_path(plan->rootfs.overlays[0].field),
+	return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY,
+			 policy_field_path(plan->rootfs.overlays[0].field),
 			 "no overlay can be mounted here: %s",
 			 plan->old_mounts ? host->features[JAIL_FEATURE_MOUNT_API].detail : overlay->detail);
 }

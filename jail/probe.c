@@ -409,9 +409,10 @@ static long try_overlay_mount(bool privileged)
 		ret = sys(mkdirat, AT_FDCWD, "/tmp/lower/old", 0755);
 	if (ret == 0)
 		ret = sys(mount, "overlay", "/tmp/all", "overlay", MS_NOSUID | MS_NODEV,
-			  privileged ? "lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work," OVERLAY_FIXED
-				     : "lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work," OVERLAY_FIXED
-				       ",userxattr");
+			  privileged
+			      ? "lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work," OVERLAY_FIXED
+			      : "lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work," OVERLAY_FIXED
+				",userxattr");
 	return ret < 0 ? ret : sys(mkdirat, AT_FDCWD, "/tmp/all/old/new", 0755);
 }
 
@@ -435,7 +436,8 @@ static void try_overlay(void *arg)
 static void probe_overlay(struct jail_host *host)
 {
 	struct overlay_attempt overlay = {
-		.attempt = { .namespace_flag = CLONE_NEWNS | (host->privileged ? 0 : CLONE_NEWUSER), .fd = -1 }
+		.attempt = { .namespace_flag = CLONE_NEWNS | (host->privileged ? 0 : CLONE_NEWUSER),
+			     .fd = -1 }
 	};
 	int error;
 
@@ -443,9 +445,9 @@ static void probe_overlay(struct jail_host *host)
 	snprintf(overlay.gid_map, sizeof(overlay.gid_map), "0 %u 1", getegid());
 	error = try_in_child(try_overlay, &overlay.attempt);
 	found_errno(host, JAIL_FEATURE_OVERLAY, error,
-		    error == ENODEV        ? "needs the overlay module (modprobe overlay)"
-		    : host->privileged     ? "refused by the kernel or a system call filter"
-					   : "an ordinary user needs Linux 5.11 and user namespaces");
+		    error == ENODEV    ? "needs the overlay module (modprobe overlay)"
+		    : host->privileged ? "refused by the kernel or a system call filter"
+				       : "an ordinary user needs Linux 5.11 and user namespaces");
 }
 
 void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)

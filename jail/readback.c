@@ -329,9 +329,8 @@ static void view_row(struct jail_run *run, const char *source, int count)
 				count);
 		break;
 	case POLICY_VIEW_IMAGE:
-		receipt_control(run, POLICY_CONTROL_VIEW_IMAGE, source,
-				"sha256:%s, %zu layers%s", image->digest, image->layer_count,
-				run->unmapped ? ", unmapped" : "");
+		receipt_control(run, POLICY_CONTROL_VIEW_IMAGE, source, "sha256:%s, %zu layers%s",
+				image->digest, image->layer_count, run->unmapped ? ", unmapped" : "");
 		break;
 	}
 }

@@ -19,12 +19,13 @@ struct jail_run {
 	struct identity identity;
 	struct network *network; /* until the spawn; NULL: none of its own, or by clone3 */
 	struct cgroup cgroup;
-	int network_fd;                   /* the namespace, until the spawn */
+	int network_fd;            /* the namespace, until the spawn */
 	int trees[JAIL_TREES_MAX]; /* mounts to attach, then layers of overlays, until the spawn */
 	int tree_count;
 	int layer_count; /* of these */
 	bool unmapped;   /* an image's layers show their own ids */
-	int upper_fds[ROOTFS_OVERLAYS_MAX]; /* O_PATH of each overlay's directory in the scratch tmpfs: it has "upper", "work" */
+	int upper_fds
+	    [ROOTFS_OVERLAYS_MAX]; /* O_PATH of each overlay's directory in the scratch tmpfs: it has "upper", "work" */
 	size_t upper_count;
 	int stdin_pipe[2];                /* our end is RUN_WRITE */
 	int output_pipe[JAIL_STREAMS][2]; /* by enum jail_stream; our end is RUN_READ */

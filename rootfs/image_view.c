@@ -40,8 +40,8 @@ static int open_layers(const struct image *image, struct open_layers *ret, struc
 
 		if (fd < 0)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, view_field, errno,
-					       "cannot open the layer %s of image %s",
-					       image->layers[i].path, image->name);
+					       "cannot open the layer %s of image %s", image->layers[i].path,
+					       image->name);
 		ret->fds[ret->count++] = fd;
 	}
 	return 0;
@@ -51,9 +51,10 @@ static int changed(struct planning *planning, const char *name)
 {
 	char shown[80];
 
-	return error_set_errno(planning->err, WARDER_ERROR_UNAVAILABLE, view_field, errno,
-			       "cannot look at /%s of the image; `warder image verify` tells whether it is whole",
-			       json_quote(name, shown, sizeof(shown)));
+	return error_set_errno(
+	    planning->err, WARDER_ERROR_UNAVAILABLE, view_field, errno,
+	    "cannot look at /%s of the image; `warder image verify` tells whether it is whole",
+	    json_quote(name, shown, sizeof(shown)));
 }
 
 static int add_item(struct planning *planning, const struct open_layers *layers, size_t overlay,
@@ -133,6 +134,9 @@ int image_view_plan(struct planning *planning)
 	int overlay;
 
 	if (image_find(NULL, planning->policy->filesystem.view_source, image, planning->err) != 0) {
+		/* As with a directory that is not there: nothing of the program was looked for. */
+		if (planning->err->code == WARDER_ERROR_NOT_FOUND)
+			planning->err->code = WARDER_ERROR_INVALID_REQUEST;
 		snprintf(planning->err->field, sizeof(planning->err->field), "%s", view_field);
 		return -1;
 	}
@@ -156,7 +160,8 @@ bool image_view_has(const char *name, const char *path, struct stat *ret_stat)
 	size_t layer;
 	bool found;
 
-	found = image_find(NULL, name, &image, &ignored) == 0 && open_layers(&image, &layers, &ignored) == 0 &&
+	found = image_find(NULL, name, &image, &ignored) == 0 &&
+		open_layers(&image, &layers, &ignored) == 0 &&
 		layers_find(layers.fds, layers.count, path, &st, &layer) == 0 && S_ISREG(st.st_mode) &&
 		(st.st_mode & 0111);
 	image_done(&image);

@@ -231,6 +231,13 @@ static int add_alias(struct planning *planning, const char *path, const char *ca
 	return added;
 }
 
+/* The directory of the host that a workspace shows. */
+static const char *host_source(const struct rootfs *rootfs, const struct rootfs_entry *workspace)
+{
+	return workspace->kind == ROOTFS_OVERLAY ? rootfs->overlays[workspace->overlay].layers[0].source
+						 : workspace->source;
+}
+
 static bool is_usable(const struct source *source)
 {
 	return S_ISDIR(source->stat.st_mode) || S_ISREG(source->stat.st_mode);
@@ -265,7 +272,7 @@ static int plan_placed(struct planning *planning, const char *item, const char *
 	entry = entries_bind(planning, place, &source, POLICY_FIELD_PATHS);
 	if (!entry)
 		return -1;
-	entry->owner_mapped = workspace && path_within(workspace->source, source.path);
+	entry->owner_mapped = workspace && path_within(host_source(planning->rootfs, workspace), source.path);
 	return 0;
 }
 
@@ -367,8 +374,8 @@ static int open_overlay(struct planning *planning, const struct rootfs_overlay *
 				  RESOLVE_NO_SYMLINKS);
 		if (fds[i] >= 0)
 			continue;
-		error_set_errno(planning->err, WARDER_ERROR_CONFLICT, policy_field_path(overlay->field), errno,
-				"cannot open %s", overlay->layers[i].source);
+		error_set_errno(planning->err, WARDER_ERROR_CONFLICT, policy_field_path(overlay->field),
+				errno, "cannot open %s", overlay->layers[i].source);
 		while (i-- > 0)
 			fd_done(&fds[i]);
 		return -1;
@@ -398,7 +405,7 @@ static int look_into_overlay(struct planning *planning, const struct rootfs_entr
 	return found == 0 ? 0 : 1;
 }
 
-/* As check_mount_point(), in an image. */
+/* As check_mount_point(), in an overlay. */
 static int check_mount_point_in_layers(struct planning *planning, const struct rootfs_entry *cover,
 				       const struct rootfs_entry *entry)
 {
@@ -407,16 +414,18 @@ static int check_mount_point_in_layers(struct planning *planning, const struct r
 
 	if (found < 0)
 		return -1;
+	if (found > 0 && errno == ENOENT)
+		return 0; /* made where the overlay is written to */
 	if (found > 0)
 		return error_set_errno(planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field, errno,
-				       "no place to mount %s on: the image has none (without a link on the "
-				       "way); name a directory that the image has, or one outside of %s",
-				       entry->target, cover->target);
+				       "no place to mount %s on: there is a link or a file on the way",
+				       entry->target);
 	if ((bool)S_ISDIR(st.st_mode) != entry->is_directory || S_ISLNK(st.st_mode))
-		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field,
-				 "%s cannot be mounted over what the image has there: one is a directory and "
-				 "the other is not",
-				 entry->target);
+		return error_set(
+		    planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field,
+		    "%s cannot be mounted over what lies there: one is a directory and the other "
+		    "is not",
+		    entry->target);
 	return 0;
 }
 

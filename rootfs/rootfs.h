@@ -34,7 +34,7 @@ struct rootfs_entry {
 	/* ROOTFS_BIND: canonical host path; ROOTFS_OVERLAY: path in the overlay, "/" or "/usr"; NULL otherwise */
 	char *source;
 	size_t overlay; /* ROOTFS_OVERLAY: which */
-	char *text;   /* ROOTFS_SYMLINK, ROOTFS_FILE */
+	char *text;     /* ROOTFS_SYMLINK, ROOTFS_FILE */
 	bool read_only;
 	bool no_exec;
 	bool owner_mapped; /* bind whose host owner appears as the jail's user (idmapped where privileged) */
@@ -69,7 +69,8 @@ struct rootfs_overlay {
 	struct rootfs_layer *layers; /* lowest first; never written */
 	size_t layer_count;
 	enum rootfs_owners owners;
-	bool user_xattrs; /* marks of the layers (opaque directories) are user.overlay.*, not trusted.overlay.* */
+	bool
+	    user_xattrs; /* marks of the layers (opaque directories) are user.overlay.*, not trusted.overlay.* */
 	enum policy_field field;
 };
 
@@ -80,13 +81,14 @@ struct rootfs_overlay {
  * on what the bind's source has there: a directory or file of the same kind, reached without a symlink. It
  * existed when the plan was made; whoever can write to that source can still change it, so the builder
  * resolves it without following links. No file, symlink or empty directory is ever made beneath a bind.
- * An overlay's part counts as a bind in this.
+ * An overlay's part counts as a bind in this, but what is missing in it is made where it is written to.
  */
 struct rootfs {
 	struct rootfs_entry *entries; /* sorted by target: a parent's entry comes before its children */
 	size_t count;
 	char *working_directory; /* absolute, inside */
-	uint64_t scratch_bytes;  /* size of the one tmpfs that holds /tmp and /dev/shm, and what is written to overlays */
+	uint64_t
+	    scratch_bytes; /* size of the one tmpfs that holds /tmp and /dev/shm, and what is written to overlays */
 	bool tmp_exec;
 	struct rootfs_overlay overlays[ROOTFS_OVERLAYS_MAX];
 	size_t overlay_count;

@@ -244,7 +244,11 @@ static long step_attach(struct inside *in)
 		if (fd < 0)
 			fd = next++;
 		in->what = WIRE_AT(in->block, entries[i].target, char);
-		ret = tree_move((int)root_fd, fd, in->what);
+		if (entries[i].flags & WIRE_ENTRY_MAKE)
+			ret = tree_make_point((int)root_fd, in->what,
+					      entries[i].flags & WIRE_ENTRY_IS_DIRECTORY);
+		if (ret == 0)
+			ret = tree_move((int)root_fd, fd, in->what);
 		sys(close, fd);
 	}
 	sys(close, root_fd);
@@ -503,7 +507,7 @@ static const struct step {
 	{ WIRE_STEP_OVERLAYS, step_overlays }, /* after scratch: what is written lies there */
 	{ WIRE_STEP_SHM, step_shm },
 	{ WIRE_STEP_ATTACH, step_attach }, /* after the overlays: on some of which it lies */
-	{ WIRE_STEP_PROC, step_proc }, /* before detach: needs a visible /proc in a user namespace */
+	{ WIRE_STEP_PROC, step_proc },     /* before detach: needs a visible /proc in a user namespace */
 	{ WIRE_STEP_PTS, step_pts },
 	{ WIRE_STEP_DETACH, step_detach },
 	{ WIRE_STEP_NETWORK, step_network },

@@ -90,8 +90,7 @@ static long clone_source(const struct wire_block *block, uint32_t source, uint64
 	if (fd < 0)
 		return fd;
 	ret = sys(statx, fd, "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_INO, &st);
-	if (ret == 0 &&
-	    (st.stx_ino != ino || dev != (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor)))
+	if (ret == 0 && (st.stx_ino != ino || dev != (((uint64_t)st.stx_dev_major << 32) | st.stx_dev_minor)))
 		ret = -ESTALE_;
 	if (ret < 0) {
 		sys(close, fd);
@@ -275,8 +274,8 @@ static long open_sources(struct wire_block *block, const char **ret_what)
 		entries[i].fd = (int32_t)tree;
 	}
 	for (uint32_t i = 0; i < block->overlay_count && !privileged; i++) {
-		long ret = open_layers(block, WIRE_AT(block, block->overlays, struct wire_overlay) + i,
-				       ret_what);
+		long ret =
+		    open_layers(block, WIRE_AT(block, block->overlays, struct wire_overlay) + i, ret_what);
 
 		if (ret < 0)
 			return ret;

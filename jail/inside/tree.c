@@ -31,6 +31,7 @@
 #define MS_NOSYMFOLLOW 256
 #endif
 #define ENOENT_       2
+#define EEXIST_       17
 #define EINVAL_       22
 #define ENAMETOOLONG_ 36
 #define PATH_BYTES    4096
@@ -39,6 +40,25 @@ _Static_assert(MOUNT_ATTR_RDONLY == MS_RDONLY && MOUNT_ATTR_NOSUID == MS_NOSUID 
 		   MOUNT_ATTR_NODEV == MS_NODEV && MOUNT_ATTR_NOEXEC == MS_NOEXEC,
 	       "the flags of both interfaces are the same");
 
+/* Cut the first component off the path. Its length; 0: there is none. */
+static long next_component(const char **path, char name[256])
+{
+	const char *at = *path;
+	size_t n = 0;
+
+	while (*at == '/')
+		at++;
+	while (at[n] && at[n] != '/' && n < 256) {
+		name[n] = at[n];
+		n++;
+	}
+	*path = at + n;
+	if (n == 256)
+		return -ENAMETOOLONG_;
+	name[n] = 0;
+	return (long)n;
+}
+
 /* Open an absolute path inside beneath root_fd as O_PATH, no symlink in any component. */
 static long walk(int root_fd, const char *path)
 {
@@ -46,28 +66,45 @@ static long walk(int root_fd, const char *path)
 	long fd = sys(openat, root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 
 	while (fd >= 0) {
-		size_t n = 0;
+		long len = next_component(&path, name);
 		long next;
 
-		while (*path == '/')
-			path++;
-		if (!*path)
+		if (len == 0)
 			return fd;
-		while (path[n] && path[n] != '/')
-			n++;
-		if (n >= sizeof(name)) {
+		if (len < 0) {
 			sys(close, fd);
-			return -ENAMETOOLONG_;
+			return len;
 		}
-		for (size_t i = 0; i < n; i++)
-			name[i] = path[i];
-		name[n] = 0;
-		path += n;
 		next = sys(openat, fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
 		sys(close, fd);
 		fd = next;
 	}
 	return fd;
+}
+
+long tree_make_point(int root_fd, const char *target, bool is_directory)
+{
+	char name[256];
+	long fd = sys(openat, root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	long len = next_component(&target, name);
+
+	while (fd >= 0 && len > 0) {
+		const bool last = !*target;
+		long next;
+
+		if (!last || is_directory)
+			next = sys(mkdirat, fd, name, 0755);
+		else
+			next = sys(mknodat, fd, name, 0100644, 0);
+		if (next == 0 || next == -EEXIST_)
+			next = sys(openat, fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+		sys(close, fd);
+		fd = next;
+		len = next_component(&target, name);
+	}
+	if (fd >= 0)
+		sys(close, fd);
+	return fd < 0 ? fd : len;
 }
 
 /* ---- detached trees ---- */

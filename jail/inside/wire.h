@@ -112,7 +112,9 @@ enum {
 	WIRE_ENTRY_NO_EXEC = 2,
 	WIRE_ENTRY_IS_DIRECTORY = 4,
 	WIRE_ENTRY_CREATE = 8, /* the mount point is made in the root's own tmpfs */
-	WIRE_ENTRY_LATE = 16,  /* attached at every launch, when the overlays are there, not when the root is built */
+	WIRE_ENTRY_MAKE = 32,  /* the mount point is made in the overlay around it, if it is not there */
+	WIRE_ENTRY_LATE =
+	    16, /* attached at every launch, when the overlays are there, not when the root is built */
 };
 
 struct wire_entry {
@@ -124,7 +126,7 @@ struct wire_entry {
 	uint32_t source;
 	uint32_t text; /* string: link target or file content */
 	uint32_t text_len;
-	int32_t fd; /* detached mount tree in the builder's descriptor table, or -1 */
+	int32_t fd;        /* detached mount tree in the builder's descriptor table, or -1 */
 	uint32_t overlay;  /* of a part: which */
 	uint64_t dev, ino; /* what the source must be */
 };

@@ -210,6 +210,12 @@ static void print_mounts(const struct jail_plan *plan)
 	for (size_t i = 0; i < plan->rootfs.count; i++) {
 		const struct rootfs_entry *entry = &plan->rootfs.entries[i];
 
+		if (entry->kind == ROOTFS_OVERLAY) {
+			begin_line("overlay");
+			printf("%s read-write, private, over %zu read-only layers\n", entry->target,
+			       plan->rootfs.overlays[entry->overlay].layer_count);
+			continue;
+		}
 		if (entry->kind != ROOTFS_BIND) {
 			own++;
 			continue;
@@ -382,13 +388,20 @@ static void write_environment(struct json_writer *w, const struct jail_plan *pla
 	json_end_array(w);
 }
 
+static void write_layers(struct json_writer *w, const struct rootfs_overlay *overlay)
+{
+	json_key(w, "layers");
+	json_begin_array(w);
+	for (size_t i = 0; i < overlay->layer_count; i++)
+		json_string(w, overlay->layers[i].source);
+	json_end_array(w);
+}
+
 static void write_mounts(struct json_writer *w, const struct jail_plan *plan)
 {
 	static const char *const kinds[] = {
-		[ROOTFS_DIRECTORY] = "directory",
-		[ROOTFS_SYMLINK] = "symlink",
-		[ROOTFS_FILE] = "file",
-		[ROOTFS_BIND] = "mount",
+		[ROOTFS_DIRECTORY] = "directory", [ROOTFS_SYMLINK] = "symlink", [ROOTFS_FILE] = "file",
+		[ROOTFS_BIND] = "mount",          [ROOTFS_OVERLAY] = "overlay",
 	};
 
 	json_key(w, "root");
@@ -399,6 +412,8 @@ static void write_mounts(struct json_writer *w, const struct jail_plan *plan)
 		json_begin_object(w);
 		member(w, "kind", kinds[entry->kind]);
 		member(w, "target", entry->target);
+		if (entry->kind == ROOTFS_OVERLAY)
+			write_layers(w, &plan->rootfs.overlays[entry->overlay]);
 		if (entry->kind == ROOTFS_BIND) {
 			member(w, "source", entry->source);
 			json_key(w, "readOnly");

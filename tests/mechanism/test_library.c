@@ -386,7 +386,7 @@ Test(library, policies_that_are_refused, .timeout = 60)
 	cr_expect_str_eq(err.field, "limits.wallTime");
 	cr_assert(warder_policy_set(policy, "limits.wallTime", "5s", &err) == 0);
 	cr_assert(warder_policy_set(policy, "filesystem.view", "image:none", &err) == 0);
-	expect_refusal(policy, NULL, WARDER_ERROR_UNSUPPORTED_POLICY);
+	expect_refusal(policy, NULL, WARDER_ERROR_INVALID_REQUEST);
 	cr_expect(warder_policy_require(policy, "limits.memori", 1, &err) == -1);
 	cr_expect(err.code == WARDER_ERROR_INVALID_REQUEST);
 	warder_policy_free(policy);

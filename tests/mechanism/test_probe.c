@@ -30,7 +30,7 @@ static const struct refusal {
 	{ "pidfd_open", SYS_pidfd_open, ENOSYS, JAIL_FEATURE_PIDFD },
 	{ "close_range", SYS_close_range, ENOSYS, JAIL_FEATURE_CLOSE_RANGE },
 	{ "openat2", SYS_openat2, EPERM, JAIL_FEATURE_OPENAT2 },
-	{ "fsopen", SYS_fsopen, EPERM, JAIL_FEATURE_OVERLAY },
+	{ "mount", SYS_mount, EPERM, JAIL_FEATURE_OVERLAY },
 	{ "open_tree", SYS_open_tree, ENOSYS, JAIL_FEATURE_MOUNT_API },
 	{ "move_mount", SYS_move_mount, EPERM, JAIL_FEATURE_MOUNT_API },
 	{ "mount_setattr", SYS_mount_setattr, ENOSYS, JAIL_FEATURE_MOUNT_API },

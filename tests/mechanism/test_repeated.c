@@ -190,7 +190,7 @@ static void be_refused(void *context)
 		uint32_t kind;
 	} rows[] = {
 		{ "limits.wallTime", "1h", WARDER_ERROR_REJECTED },
-		{ "filesystem.view", "image:none", WARDER_ERROR_UNSUPPORTED_POLICY },
+		{ "filesystem.view", "image:none", WARDER_ERROR_INVALID_REQUEST },
 		{ "filesystem.paths.readOnly", "/no/such/path", WARDER_ERROR_INVALID_REQUEST },
 		{ "workingDirectory", "/nowhere", WARDER_ERROR_INVALID_REQUEST },
 	};

@@ -11,9 +11,9 @@ $ warder explain strict | sed -n '1p;$p'
 | It would run.
 
 = explain names what would be refused
-$ warder explain --view image:debian > out; echo $?; grep '^filesystem.view ' out | tr -s ' ' | cut -d' ' -f1-4; tail -n 1 out | cut -c1-21
+$ warder explain --allow example.org:443 > out; echo $?; grep '^network ' out | tr -s ' ' | cut -d' ' -f1-5; tail -n 1 out | cut -c1-21
 | 125
-| filesystem.view image:debian required refused
+| network allow example.org:443 required refused
 | It would be refused: 
 
 = a preferred field that cannot be enforced would run

@@ -73,13 +73,13 @@ $ echo '{"version": 1, "limits": {"wallTime": "5s"}}' | warder run --policy - --
 = an image, of which there is no store
 needs limits
 $ warder run --view image:debian -- true
-!~ ^warder: cannot enforce filesystem.view
+!~ ^warder: filesystem.view: there is no image debian in the store
 ? 125
 
 = with --json the refusal is one object
 needs limits
 $ warder run --json --view image:debian -- true
-|~ ^\{"status":"rejected","error":\{"kind":"unsupportedPolicy","field":"filesystem.view","step":null,"message":".*"\}\}$
+|~ ^\{"status":"rejected","error":\{"kind":"invalidRequest","field":"filesystem.view","step":null,"message":".*"\}\}$
 ? 125
 
 = a program that is not there, as an object

@@ -252,3 +252,79 @@ Test(mounts, objects, .timeout = 20)
 	close(fd);
 	rmdir(root);
 }
+
+/* ---- overlays ---- */
+
+#define MADE "rw,lowerdir=/dev/shm/l0.1:/dev/shm/l0.0,upperdir=/dev/shm/o0/upper,workdir=/dev/shm/o0/work"
+
+static struct rootfs_layer two_layers[2];
+static struct rootfs_entry parts[] = {
+	{ .kind = ROOTFS_OVERLAY, .target = (char *)"/etc", .source = (char *)"/etc" },
+	{ .kind = ROOTFS_BIND, .target = (char *)"/srv/a b", .source = (char *)"/srv/a b" },
+	{ .kind = ROOTFS_BIND, .target = (char *)"/srv/no", .source = (char *)"/srv/no", .no_exec = true },
+	{ .kind = ROOTFS_OVERLAY, .target = (char *)"/usr", .source = (char *)"/usr" },
+	{ .kind = ROOTFS_BIND, .target = (char *)"/usr/share", .read_only = true, .no_exec = true },
+};
+static const struct rootfs with_overlay = { .entries = parts,
+					    .count = COUNT(parts),
+					    .overlays = { { .layers = two_layers, .layer_count = 2 } },
+					    .overlay_count = 1 };
+
+/* The table with these two lines in the place of /usr and what came with it. Heap. */
+static char *with_parts(const char *etc, const char *usr)
+{
+	char *text = NULL;
+
+	cr_assert_geq(asprintf(&text, "%s%s%s", etc, usr, strchr(strchr(table, '\n') + 1, '\n') + 1), 0);
+	return text;
+}
+
+Test(mounts, the_parts_of_an_overlay, .timeout = 20)
+{
+	static const char etc[] =
+	    "41 69 0:60 /etc /etc rw,nosuid,nodev,relatime - overlay overlay " MADE ",index=off\n";
+	static const char usr[] =
+	    "42 69 0:60 /usr /usr rw,nosuid,nodev,relatime - overlay overlay " MADE "\n";
+	static const struct {
+		const char *label, *etc, *usr, *said;
+	} rows[] = {
+		{ "as planned", etc, usr, NULL },
+		{ "a part is missing", etc, "", "plan's mount at /usr" },
+		{ "another place of it", etc,
+		  "42 69 0:60 /etc /usr rw,nosuid,nodev - overlay overlay " MADE "\n",
+		  "/usr that the plan does not have: not the overlay's part" },
+		{ "another overlay", etc, "42 69 0:61 /usr /usr rw,nosuid,nodev - overlay overlay " MADE "\n",
+		  "not the overlay's part" },
+		{ "no overlay", etc, "42 69 0:60 /usr /usr rw,nosuid,nodev - tmpfs overlay " MADE "\n",
+		  "not the overlay's part" },
+		{ "set-user-ID", etc, "42 69 0:60 /usr /usr rw,nodev - overlay overlay " MADE "\n",
+		  "/usr mounted with" },
+		{ "more layers", etc,
+		  "42 69 0:60 /usr /usr rw,nosuid,nodev - overlay overlay "
+		  "rw,lowerdir=/dev/shm/l0.2:/dev/shm/l0.1:"
+		  "/dev/shm/l0.0,upperdir=/dev/shm/o0/upper,workdir=/dev/shm/o0/work\n",
+		  "not the overlay's part" },
+		{ "another work directory", etc,
+		  "42 69 0:60 /usr /usr rw,nosuid,nodev - overlay overlay " MADE "2\n",
+		  "not the overlay's part" },
+		{ "half copied files", etc,
+		  "42 69 0:60 /usr /usr rw,nosuid,nodev - overlay overlay " MADE ",metacopy=on\n",
+		  "not the overlay's part" },
+		{ "a bind in its place", etc, "42 69 254:0 /usr /usr ro,nosuid,nodev - ext4 /dev/vda rw\n",
+		  "not the overlay's part" },
+		{ "a mount beneath a part", etc,
+		  "42 69 0:60 /usr /usr rw,nosuid,nodev - overlay overlay " MADE "\n"
+		  "43 42 254:0 /x /usr/lib ro,nosuid,nodev - ext4 /dev/vda rw\n",
+		  "mount at /usr/lib" },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char *text = with_parts(rows[i].etc, rows[i].usr);
+		struct warder_error err = { 0 };
+		int count = mounts_check(text, &with_overlay, &err);
+
+		cr_expect(rows[i].said ? count == -1 && strstr(err.text, rows[i].said) : count == TABLE_LINES,
+			  "%s: %d \"%s\"", rows[i].label, count, err.text);
+		free(text);
+	}
+}

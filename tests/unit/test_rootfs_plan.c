@@ -519,6 +519,7 @@ static enum shown shown_as(const char *target)
 		return LINK;
 	case ROOTFS_DIRECTORY:
 	case ROOTFS_FILE:
+	case ROOTFS_OVERLAY:
 		break;
 	}
 	return DIRECTORY;
@@ -744,9 +745,10 @@ Test(rootfs_plan, refuses_views, .init = set_up, .fini = tear_down, .timeout = 3
 	strict();
 	policy.filesystem.view = POLICY_VIEW_IMAGE;
 	policy.filesystem.view_source = (char *)(uintptr_t) "debian:12";
-	cr_expect(refused(WARDER_ERROR_UNSUPPORTED_POLICY, "filesystem.view", "images are not available"),
-		  "%s", err.text);
-	cr_expect(strstr(err.text, "\"debian:12\"") && strstr(err.text, "directory:"), "%s", err.text);
+	setenv("WARDER_STORE", at("@/store"), 1);
+	cr_expect(refused(WARDER_ERROR_INVALID_REQUEST, "filesystem.view", "there is no image"), "%s",
+		  err.text);
+	cr_expect(strstr(err.text, "debian:12") && strstr(err.text, "image import"), "%s", err.text);
 }
 
 Test(rootfs_plan, refuses_a_directory_that_holds_no_root, .init = set_up, .fini = tear_down, .timeout = 30)

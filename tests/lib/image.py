@@ -31,7 +31,7 @@ def layer(name, fill):
 
 
 def lower(at):
-    for name in ("bin", "etc", "var/lib/x", "opt/gone", "srv/opaque", "usr/share", "vanished", "home/user"):
+    for name in ("bin", "etc", "var/lib/x", "opt/gone", "srv/opaque", "usr/share", "vanished", "data"):
         os.makedirs(at + name)
     shutil.copy("/bin/busybox", at + "bin/busybox")
     for name in programs:
@@ -47,7 +47,7 @@ def lower(at):
     write(at + "srv/opaque/old", "")
     write(at + "top", "top\n")
     if root:
-        os.chown(at + "home/user", 1000, 1000)
+        os.chown(at + "data", 1000, 1000)
 
 
 def upper(at):

@@ -29,14 +29,14 @@ $ store/two run --env LANG=policy -- sh -c 'echo $MARK $LANG $PATH; pwd; tool'; 
 = what is written is seen, and gone afterwards
 + python3 "$TOP/tests/lib/image.py" "$PWD/store"
 + find store/images/layers -printf '%P %m %s %T@ %C@ %l\n' | sort > before
-$ store/two run -- sh -c 'cd /home/user && touch made && ls -l | wc -l && rm made && mkdir -p a/b && mv a c && rmdir c/b && ls -A'; store/two run -- ls -A /home/user; find store/images/layers -printf '%P %m %s %T@ %C@ %l\n' | sort | cmp - before && echo unchanged
+$ store/two run -- sh -c 'cd /data && touch made && ls -l | wc -l && rm made && mkdir -p a/b && mv a c && rmdir c/b && ls -A'; store/two run -- ls -A /data; find store/images/layers -printf '%P %m %s %T@ %C@ %l\n' | sort | cmp - before && echo unchanged
 | 2
 | c
 | unchanged
 
 = it counts as what is written to /tmp does
 + python3 "$TOP/tests/lib/image.py" "$PWD/store"
-$ store/two run --tmp 1MiB --json -- dd if=/dev/zero of=/home/user/big bs=64k count=32 | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["cause"], r.get("limitsHit"))'
+$ store/two run --tmp 1MiB --json -- dd if=/dev/zero of=/data/big bs=64k count=32 | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["cause"], r.get("limitsHit"))'
 |~ disk
 
 = the receipt names it
@@ -47,7 +47,7 @@ $ store/two run --json -- true | python3 -c 'import json, sys; print(*[c["value"
 = nobody of the jail gets at the layers or at the marks of the upper one
 + python3 "$TOP/tests/lib/image.py" "$PWD/store"
 + cat > try <<'END'
-+ cd /home/user; touch f; mkdir d
++ cd /data; touch f; mkdir d
 + mknod w c 0 0 2>/dev/null && echo whiteout made
 + for x in trusted.overlay.opaque trusted.overlay.redirect user.overlay.opaque user.overlay.redirect; do setfattr -n $x -v y d 2>/dev/null && getfattr -n $x d 2>/dev/null | grep -q y && echo "$x set"; done
 + mount -o remount,rw / 2>/dev/null && echo remounted
@@ -66,7 +66,7 @@ $ store/two run -- sh -c "$(cat try)"; diff -r --no-dereference store again && e
 = two at once have nothing of each other
 + python3 "$TOP/tests/lib/image.py" "$PWD/store"
 + mkdir both; chmod 777 both
-$ store/two run --ro both -- sh -c "echo first > /home/user/f; sleep 2; cat /home/user/f" & store/two run -- sh -c "sleep 1; ls -A /home/user; echo second > /home/user/f; cat /home/user/f"; wait
+$ store/two run --ro both -- sh -c "echo first > /data/f; sleep 2; cat /data/f" & store/two run -- sh -c "sleep 1; ls -A /data; echo second > /data/f; cat /data/f"; wait
 | second
 | first
 
@@ -98,8 +98,8 @@ $ store/two run --view image:three -- true; store/two run --cwd /opt/gone -- tru
 $ store/two explain | tr -s ' ' | grep -oE 'image:two.*overlay|overlay /.*'
 | image:two required enforced overlay
 | overlay /bin read-write, private, over 2 read-only layers
+| overlay /data read-write, private, over 2 read-only layers
 | overlay /etc read-write, private, over 2 read-only layers
-| overlay /home read-write, private, over 2 read-only layers
 | overlay /opt read-write, private, over 2 read-only layers
 | overlay /srv read-write, private, over 2 read-only layers
 | overlay /top read-write, private, over 2 read-only layers

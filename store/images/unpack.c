@@ -74,7 +74,7 @@ const char *unpack_plain_path(const char *path, char *out)
 	size_t len = 0;
 	int depth = 0;
 
-	if (path[0] == '/')
+	if (path[0] == '/' && path[strspn(path, "/")]) /* "/" alone is the root, which some tools write so */
 		return "has an absolute name";
 	if (strlen(path) >= PATH_MAX)
 		return "has a name that is too long";

@@ -1,0 +1,395 @@
+#!/bin/bash
+# run.sh: images brought in from archives that other tools made, from damaged and from hostile ones; the store when imports are killed,
+# and when many work on it at once; as TAP.
+#
+#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile shared killed debian
+#
+# WARDER_TEST_KILLS: how many imports are killed at random moments (20). archives.py makes the archives, and says what is
+# to be said of the bad ones.
+# shellcheck disable=SC2015,SC2016 # a failure behind && is one too; code in quotes is for eval
+set -u
+LC_ALL=C.UTF-8 export LC_ALL
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+. "$top/tests/lib/tap.sh"
+WARDER=$(realpath "${WARDER:-$top/build/warder}") || exit 1
+[ $# -gt 0 ] || set -- good damaged hostile shared killed debian
+kills=${WARDER_TEST_KILLS:-20}
+
+# Not below /tmp, of which every jail has its own. Nobody else may be able to put something in the store's place.
+for base in "${WARDER_TEST_DIR:-/srv}" /opt /var/tmp; do
+	scratch=$(mktemp -d "$base/warder-images.XXXXXX" 2>/dev/null) && break
+done
+[ -d "$scratch" ] || { echo "Bail out! no directory for the tests; name one in WARDER_TEST_DIR"; exit 1; }
+clean() {
+	chmod -R u+rwX "$scratch" 2>/dev/null
+	rm -rf "$scratch"
+}
+trap clean EXIT
+store=$scratch/store
+
+# image ARGUMENT...: its output goes to $scratch/out, its status to $got.
+image() {
+	timeout 120 "$WARDER" image "$@" --store "$store" >"$scratch/out" 2>&1 </dev/null
+	got=$?
+}
+new_store() {
+	store=$scratch/store-$1
+}
+exited() {
+	[ "$got" = "$1" ] || { echo "exit status $got, expected $1:"; cat "$scratch/out"; return 1; }
+}
+says() {
+	grep -qF -- "$1" "$scratch/out" || { echo "does not say: $1"; cat "$scratch/out"; return 1; }
+}
+succeeds() {
+	image "$@"
+	exited 0
+}
+# No unfinished work, nothing without a name.
+nothing_left() {
+	local left
+	left=$(find "$store/images" -mindepth 2 -maxdepth 2 -name '.*')
+	[ -z "$left" ] || { echo "left behind: $left"; return 1; }
+}
+layers() {
+	find "$store/images/layers" -mindepth 1 -maxdepth 1 | wc -l
+}
+has_layers() {
+	[ "$(layers)" = "$1" ] || { echo "$(layers) layers, expected $1"; return 1; }
+}
+is() {
+	[ "$1" = "$2" ] || { echo "\"$1\", expected \"$2\""; return 1; }
+}
+
+# ---- what is good ----
+
+# find_tree PATH: the tree of the layer that has it
+find_tree() {
+	local each
+	for each in "$store"/images/layers/*/tree; do
+		[ ! -e "$each/$1" ] || { echo "$each"; return; }
+	done
+}
+
+check_lower() {
+	local tree
+	tree=$(find_tree etc/kept) && [ -n "$tree" ] &&
+		is "$(cat "$tree/etc/kept")" kept &&
+		is "$(readlink "$tree/bin")" usr/bin &&
+		is "$(readlink "$tree/usr/bin/absolute")" /etc/kept &&
+		is "$(stat -c %i "$tree/usr/bin/tool")" "$(stat -c %i "$tree/usr/bin/again")" &&
+		is "$(stat -c %a "$tree/usr/bin/tool")" 755 &&
+		is "$(stat -c %a "$tree/tmp")" 1777 &&
+		is "$(stat -c %F "$tree/pipe")" fifo &&
+		is "$(stat -c %Y "$tree/etc/kept")" 1000000000 &&
+		is "$(stat -c %Y "$tree/private")" 1000000000 &&
+		is "$(cat "$tree/etc/ümläut")" name &&
+		[ ! -e "$tree/dev/null" ] || { echo "dev/null is there"; return 1; }
+	if [ "$(id -u)" = 0 ]; then
+		is "$(stat -c %u:%g:%a "$tree/private")" 1234:4321:700 && is "$(stat -c %u:%g "$tree/private/deep/er/file")" 1234:4321 &&
+			is "$(stat -c %a "$tree/locked")" 555
+	else
+		is "$(stat -c %u "$tree/private")" "$(id -u)" && is "$(stat -c %a "$tree/locked")" 755
+	fi
+}
+check_upper() {
+	local tree
+	tree=$(find_tree opaque/upper) && [ -n "$tree" ] &&
+		is "$(stat -c %F:%t:%T "$tree/etc/hidden")" "character special file:0:0" &&
+		is "$(cat "$tree/etc/both")" upper &&
+		is "$(cat "$tree/etc/both-here/new")" new &&
+		[ ! -e "$tree/.wh..wh.plnk" ] && [ ! -e "$tree/opaque/.wh..wh..opq" ] && [ ! -e "$tree/etc/.wh.hidden" ] &&
+		python3 -IS - "$tree" <<-'END'
+			import os, sys
+			name = "trusted.overlay.opaque" if os.getuid() == 0 else "user.overlay.opaque"
+			for path, opaque in (("opaque", True), ("etc/both-here", True), ("etc", False)):
+			    if (name in os.listxattr(sys.argv[1] + "/" + path)) != opaque:
+			        sys.exit(path + ": opaque is not " + str(opaque))
+		END
+}
+check_attributes() {
+	python3 -IS - "$(find_tree etc/kept)/capable" <<-'END'
+		import os, sys
+		names = os.listxattr(sys.argv[1])
+		if "user.note" not in names or "security.capability" in names:
+		    sys.exit("attributes: " + str(names))
+	END
+}
+inspect() {
+	image inspect "$1" --json && python3 -IS - "$scratch/out" "$2" <<-'END'
+		import json, sys
+		image = json.load(open(sys.argv[1]))
+		if not eval("(" + sys.argv[2] + ")"):
+		    sys.exit(json.dumps(image, indent=1))
+	END
+}
+part_good() {
+	local archives=$scratch/good names
+	new_store good
+	python3 -IS "$here/archives.py" good "$archives" || exit 1
+	check "good: an OCI layout" succeeds import "$archives/layout"
+	check "good: notes tell what was left out" says "file capabilities were left out"
+	check "good: the lower layer has what the archive has" check_lower
+	check "good: the upper layer hides and replaces" check_upper
+	check "good: attributes of users are kept, capabilities are not" check_attributes
+	check "good: the configuration is in the record" inspect good:1 \
+		"image['env'] == ['PATH=/usr/bin:/bin', 'A=b c'] and image['workingDirectory'] == '/etc' and image['user'] == '1234:4321'
+		 and image['entrypoint'] == ['/bin/sh'] and image['cmd'] == ['-c', 'true'] and image['labels'] == ['maker=test']
+		 and image['source'] == 'oci' and len(image['layers']) == 2 and image['platform'].startswith('linux/')"
+	check "good: who owns the files is in the record" inspect good:1 \
+		"image['owners'] == ('image' if $(id -u) == 0 else 'caller')"
+	check "good: a tar archive of the layout is the same image" bash -c \
+		"[ \"\$1\" = \"\$('$WARDER' image import '$archives/layout.tar' tarred --store '$store' | awk '{print \$2}')\" ]" - \
+		"$("$WARDER" image inspect good:1 --store "$store" | awk '$1 == "digest" {print substr($2, 1, 12)}')"
+	check "good: a docker archive" succeeds import "$archives/docker.tar"
+	check "good: a docker archive with links for its layers" succeeds import "$archives/old-docker.tar"
+	check "good: an index in an index" succeeds import "$archives/nested.tar"
+	check "good: all of them share their two layers" has_layers 2
+	check "good: an archive on standard input" bash -c "'$WARDER' image import - piped --store '$store' <'$archives/layout.tar'"
+	image import "$archives/several.tar"
+	check "good: of several images one is to be named" refused "choose one with --ref: one, two"
+	check "good: one of several images" succeeds import "$archives/several.tar" --ref two
+	check "good: it has that name" inspect two "len(image['layers']) == 1"
+	image import "$archives/several.tar" --ref three
+	check "good: one that is not there" refused "no image named three"
+	check "good: a plain archive has no name" eval 'image import "$archives/plain.tar"; exited 125 && says "it does not say its name"'
+	check "good: a plain archive" succeeds import "$archives/plain.tar" plain
+	check "good: the same, compressed with gzip" succeeds import "$archives/plain.tar.gz" plain.gz
+	check "good: the same, compressed with xz" succeeds import "$archives/plain.tar.xz" plain.xz
+	if zstd -q "$archives/plain.tar" 2>/dev/null; then
+		check "good: the same, compressed with zstd" succeeds import "$archives/plain.tar.zst" plain.zst
+	else
+		skip "good: the same, compressed with zstd" "there is no zstd"
+	fi
+	check "good: they are the lower layer" has_layers 2
+	mkdir -p "$scratch/root/etc" && echo content >"$scratch/root/etc/file" && ln "$scratch/root/etc/file" "$scratch/root/etc/link" &&
+		ln -s etc/file "$scratch/root/.wh.name" && chmod 4755 "$scratch/root/etc/file"
+	check "good: a directory" succeeds import "$scratch/root" from/directory:1.0
+	check "good: a file of a directory that is called like a whiteout is a file" \
+		eval '[ -L "$(find_tree .wh.name)/.wh.name" ] || [ -L "$(find_tree etc/link)/.wh.name" ]'
+	check "good: set-user-id is gone" eval 'is "$(stat -c %a "$(find_tree etc/link)/etc/file")" 755'
+	check "good: the same directory again is the same layer" eval 'succeeds import "$scratch/root" other && says "(0 new)"'
+	check "good: all is as it was stored" succeeds verify
+	names=$("$WARDER" image list --store "$store" | awk 'NR > 1 {print $1}')
+	check "good: the list has all" is "$(wc -w <<<"$names")" \
+		"$("$WARDER" image list --json --store "$store" | grep -c '"name"')"
+	for name in "../../etc" "" "-x" "a b" ".hidden" "$(printf 'a%.0s' {1..200})"; do
+		image import "$archives/plain.tar" -- "$name" 2>/dev/null
+		image inspect "$name"
+		check "good: \"${name:0:20}\" is no name" exited 125
+	done
+	part_changed
+	for name in $names; do
+		check "good: $name is removed" succeeds remove "$name"
+	done
+	check "good: nothing is left" eval 'has_layers 0 && nothing_left'
+}
+
+# A stored tree that is changed is seen, whatever it is. The layer is the one of from/directory:1.0.
+part_changed() {
+	local tree
+	tree=$(find_tree etc/link)
+	changed() {
+		local name=$1 change=$2 undo=$3
+		(cd "$tree" && eval "$change") || return 1
+		image verify from/directory:1.0
+		(cd "$tree" && eval "$undo") || return 1
+		check "changed: $name" eval 'exited 1 && says "its files are not those that were stored"'
+	}
+	changed "a file's content" 'printf c0ntent >etc/file' 'echo content >etc/file'
+	changed "a file's size" 'echo >>etc/file' 'echo content >etc/file'
+	changed "a file's mode" 'chmod 700 etc/file' 'chmod 755 etc/file'
+	changed "a directory's mode" 'chmod 700 etc' 'chmod 755 etc'
+	changed "another file" 'touch etc/more' 'rm etc/more'
+	changed "a file that is gone" 'mv etc/link ../link' 'mv ../link etc/link'
+	changed "a link's target" 'ln -sfn etc/link .wh.name' 'ln -sfn etc/file .wh.name'
+	changed "a hard link that is a copy" 'mv etc/link ../link && cp -p etc/file etc/link' 'mv ../link etc/link'
+	changed "an attribute" 'setfattr -n user.x -v y etc/file 2>/dev/null || python3 -IS -c "import os; os.setxattr(\"etc/file\", \"user.x\", b\"y\")"' \
+		'python3 -IS -c "import os; os.removexattr(\"etc/file\", \"user.x\")"'
+	[ "$(id -u)" != 0 ] || changed "a file's owner" 'chown 7 etc/file' 'chown 0 etc/file'
+	image verify from/directory:1.0
+	check "changed: as it was, it is good again" exited 0
+	echo '{"version": 1' >"$store/images/names/other.json"
+	image inspect other
+	check "changed: a damaged record is told of" eval 'exited 125 && says "other.json"'
+	image remove from/directory:1.0
+	check "changed: with a damaged record nothing that it may use is removed" eval 'exited 125 && says "damaged" && has_layers 3'
+	check "changed: it can be replaced" succeeds import "$scratch/root" other
+	check "changed: and so can the other" succeeds import "$scratch/root" from/directory:1.0
+}
+
+# ---- what is not ----
+
+refused() {
+	exited 125 && says "$1"
+}
+# each KIND: all archives of a kind, each into a store of its own.
+each() {
+	local kind=$1 name expected limits
+	shift
+	python3 -IS "$here/archives.py" "$kind" "$scratch/$kind" >"$scratch/$kind.txt" || { tap_not_ok "$kind: archives"; return; }
+	while IFS='|' read -r name expected; do
+		limits=()
+		[[ $name != LIMIT* ]] || limits=(--max-files 30 --max-file-size 2MiB --max-size 5MiB)
+		new_store "$kind-$name"
+		image import "${limits[@]}" "$scratch/$kind/$name" bad
+		check "$kind: $name" refused "$expected"
+		image inspect bad
+		check "$kind: $name is no image" exited 125
+		image gc
+		check "$kind: $name leaves nothing" eval 'exited 0 && has_layers 0 && nothing_left'
+		rm -rf "$store" "${scratch:?}/$kind/$name"
+	done <"$scratch/$kind.txt"
+}
+part_damaged() {
+	each damaged
+}
+part_hostile() {
+	mkdir -p "$scratch/hostile"
+	each hostile
+	# What a member that got out would have made.
+	check "hostile: nothing got out" eval '[ -z "$(find "$scratch" /tmp/out /etc/out -maxdepth 1 -name out -type f -size -9 2>/dev/null | grep -v "^$scratch/out$")" ]'
+}
+
+# ---- many at once ----
+
+part_shared() {
+	local archives=$scratch/shared i failed=0 jobs=()
+	new_store shared
+	python3 -IS "$here/archives.py" good "$archives" || exit 1
+	for i in 1 2 3 4 5 6 7 8; do
+		timeout 300 "$WARDER" image import "$archives/layout.tar" "same" --store "$store" >/dev/null 2>"$scratch/err.$i" &
+		jobs+=($!)
+	done
+	for i in "${jobs[@]}"; do
+		wait "$i" || failed=$((failed + 1))
+	done
+	check "shared: eight imports of one image at once" is "$failed" 0
+	check "shared: there is one image with its layers" eval 'succeeds verify && has_layers 2 && nothing_left'
+	# Imports, removals and collections of the same layers: an import that has succeeded has all of its layers.
+	jobs=()
+	for i in 1 2 3; do
+		(
+			for _ in 1 2 3 4 5 6 7 8; do
+				timeout 300 "$WARDER" image import "$archives/layout.tar" "mine-$i" --store "$store" || exit 1
+				timeout 300 "$WARDER" image verify "mine-$i" --store "$store" || exit 1
+				timeout 300 "$WARDER" image remove "mine-$i" --store "$store" || exit 1
+			done
+		) >"$scratch/out.$i" 2>&1 &
+		jobs+=($!)
+	done
+	(
+		for _ in $(seq 40); do
+			timeout 300 "$WARDER" image gc --store "$store" || exit 1
+		done
+	) >"$scratch/out.gc" 2>&1 &
+	jobs+=($!)
+	failed=0
+	"$WARDER" image remove same --store "$store" >/dev/null 2>&1
+	for i in "${jobs[@]}"; do
+		wait "$i" || failed=$((failed + 1))
+	done
+	check "shared: imports, removals and collections at once" eval 'is "$failed" 0 || { tail -n 3 "$scratch"/out.[0-9] "$scratch/out.gc"; false; }'
+	image gc
+	check "shared: nothing is left" eval 'exited 0 && has_layers 0 && nothing_left'
+	# A layer that somebody holds stays.
+	image import "$archives/plain.tar" held
+	exec 9<"$(find "$store/images/layers" -name lock | head -n 1)"
+	flock -s 9
+	image remove held
+	check "shared: a layer that is held stays" eval 'exited 0 && says "1 held" && has_layers 1'
+	image gc
+	check "shared: also when it is collected" eval 'exited 0 && says "1 held" && has_layers 1'
+	exec 9<&-
+	image gc
+	check "shared: afterwards it goes" eval 'exited 0 && says "1 layer removed" && has_layers 0'
+}
+
+# ---- killed ----
+
+# An image that takes a while: some thousand files in two layers.
+part_killed() {
+	local root=$scratch/many i pid started=0 good=0 begin took
+	new_store killed
+	mkdir -p "$root"
+	python3 -IS - "$root" <<-'END'
+		import os, sys
+		for d in range(40):
+		    os.mkdir("%s/%d" % (sys.argv[1], d))
+		    for f in range(50):
+		        with open("%s/%d/%d" % (sys.argv[1], d, f), "w") as out:
+		            out.write("%d %d\n" % (d, f) * 300)
+	END
+	tar -C "$root" -czf "$scratch/many.tar.gz" .
+	begin=$(date +%s%N)
+	succeeds import "$scratch/many.tar.gz" whole || { tap_not_ok "killed: the image"; return; }
+	took=$((($(date +%s%N) - begin) / 1000))
+	image remove whole
+	image gc
+	for i in $(seq "$kills"); do
+		timeout 120 "$WARDER" image import "$scratch/many.tar.gz" "n$((i % 3))" --store "$store" >/dev/null 2>&1 &
+		pid=$!
+		python3 -IS -c "import random, time; time.sleep(random.uniform(0, $took * 1.1 / 1e6))"
+		# timeout passes nothing on when it is killed itself: its child is the one.
+		pkill -KILL -P "$pid" 2>/dev/null && started=$((started + 1))
+		wait "$pid" 2>/dev/null
+		if [ $((i % 4)) = 0 ]; then # and a removal, too
+			timeout 120 "$WARDER" image remove "n$((i % 3))" --store "$store" >/dev/null 2>&1 &
+			pid=$!
+			python3 -IS -c "import random, time; time.sleep(random.uniform(0, 0.1))"
+			pkill -KILL -P "$pid" 2>/dev/null
+			wait "$pid" 2>/dev/null
+		fi
+		image verify
+		[ "$got" = 0 ] && good=$((good + 1)) || cp "$scratch/out" "$scratch/bad"
+		image remove "n$((i % 3))" # so that the next one has to do it all again
+	done
+	echo "# note: $kills imports, $started of them killed on their way"
+	check "killed: after each of $kills kills the store is whole" eval 'is "$good" "$kills" || { cat "$scratch/bad"; false; }'
+	check "killed: most imports were met on their way" eval '[ "$started" -gt $((kills / 3)) ]'
+	check "killed: the next import works" succeeds import "$scratch/many.tar.gz" after
+	check "killed: and is right" succeeds verify after
+	check "killed: what the dead have left is collected" eval 'succeeds gc && nothing_left && has_layers 1'
+}
+
+# ---- a real one ----
+
+part_debian() {
+	local tar=${WARDER_TEST_DEBIAN:-$scratch/debian.tar}
+	new_store debian
+	for tool in mmdebstrap umoci; do
+		command -v "$tool" >/dev/null || { skip "debian: a root made by mmdebstrap" "there is no $tool"; return; }
+	done
+	if [ ! -f "$tar" ] && ! timeout 300 mmdebstrap --quiet --variant=minbase --format=tar bookworm "$tar" >"$scratch/err" 2>&1; then
+		skip "debian: a root made by mmdebstrap" "it cannot be made here: $(grep -m 1 '^E:' "$scratch/err" | tr -d '#')"
+		return
+	fi
+	(
+		cd "$scratch" && umoci init --layout debian && umoci new --image debian:minbase && mkdir bundle &&
+			umoci config --image debian:minbase --config.cmd /bin/bash --config.env LANG=C.UTF-8 --config.workingdir /root
+	) >"$scratch/err" 2>&1 || { tap_not_ok "debian: umoci works"; return; }
+	mkdir "$scratch/debian-root" && tar -C "$scratch/debian-root" --no-same-owner --exclude './dev/*' -xf "$tar" &&
+		(cd "$scratch" && umoci insert --rootless --image debian:minbase debian-root /) >"$scratch/err" 2>&1 ||
+		{ tap_not_ok "debian: umoci inserts"; sed 's/^/# /' "$scratch/err" | tail -n 5; return; }
+	check "debian: an OCI layout that umoci made is imported" succeeds import "$scratch/debian" debian:12
+	check "debian: and verified" succeeds verify debian:12
+	check "debian: its configuration" inspect debian:12 "image['cmd'] == ['/bin/bash'] and image['workingDirectory'] == '/root' and 'LANG=C.UTF-8' in image['env']"
+	if command -v skopeo >/dev/null; then
+		check "debian: skopeo makes a docker archive of it" skopeo copy --quiet "oci:$scratch/debian:minbase" "docker-archive:$scratch/docker.tar:debian:docker"
+		check "debian: which is imported" succeeds import "$scratch/docker.tar" debian:docker
+		check "debian: and shares the layer" has_layers 1
+	else
+		skip "debian: a docker archive" "there is no skopeo"
+	fi
+	check "debian: the archive of mmdebstrap itself" succeeds import "$tar" debian:tar
+	check "debian: all are as they were stored" succeeds verify
+}
+
+for part in "$@"; do
+	case $part in
+	good | damaged | hostile | shared | killed | debian) "part_$part" ;;
+	*) echo "Bail out! there is no part $part" && exit 1 ;;
+	esac
+done
+tap_end

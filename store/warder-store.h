@@ -146,6 +146,127 @@ WARDER_API int warder_thread_list(struct warder_checkpoints *checkpoints, struct
 WARDER_API int warder_thread_delete(struct warder_checkpoints *checkpoints, const char *thread,
 				    uint64_t *ret_removed, struct warder_error *err);
 
+/* ---- the collaboration log of a workspace ----
+ *
+ * What those who work in one place tell each other: somebody needs work, claims it, publishes it, asks for feedback, gives it, is
+ * blocked, is done. A log is one file of JSON lines below the store, to which any number of processes append; an event that was
+ * acknowledged is on the disk, has a number of its own, and is never changed. What a process that was killed has left unfinished is
+ * no event, and is cut off by who appends next.
+ * A log's handle does not change and may be used by any thread, and in a child that was forked. A subscription belongs to one thread
+ * at a time.
+ */
+struct warder_events;
+struct warder_subscription;
+
+#define WARDER_EVENT_NAME_MAX 256 /* bytes of an id, a topic, a producer, a consumer: any UTF-8 */
+#define WARDER_EVENT_PAYLOAD_MAX                                                                             \
+	(256u << 10)                       /* bytes of a payload; also at most 32 levels and 100000 values */
+#define WARDER_EVENTS_MAX_BYTES (1u << 30) /* of a log; then it is full */
+#define WARDER_EVENTS_LATER     UINT64_MAX /* for subscribe: what comes from now on */
+
+enum warder_event_kind {
+	WARDER_EVENT_ANY = 0, /* in filters */
+	WARDER_EVENT_NEED_WORK,
+	WARDER_EVENT_WORK_CLAIMED,
+	WARDER_EVENT_WORK_PUBLISHED,
+	WARDER_EVENT_FEEDBACK_REQUESTED,
+	WARDER_EVENT_FEEDBACK_PROVIDED,
+	WARDER_EVENT_BLOCKED,
+	WARDER_EVENT_COMPLETED,
+};
+
+struct warder_event {
+	const char *correlation_id; /* what belongs together; the id of the task */
+	const char *topic;          /* what it is about */
+	const char *producer;       /* who says it */
+	const char *consumer;       /* who is meant; NULL: all */
+	const char *payload;        /* a JSON value, on one line when it comes from a log; NULL: null */
+	enum warder_event_kind kind;
+	int64_t timestamp_ms; /* since 1970, by the host's clock; publish: 0 is now */
+	uint64_t sequence;    /* 1, 2, ... in its log; publish sets it */
+};
+
+struct warder_events_options {
+	size_t size;              /* sizeof(struct warder_events_options) */
+	const char *project_name; /* NULL: the last part of the root's path, or "unnamed" */
+	const char *session_id;   /* or NULL */
+	int64_t created_ms;       /* 0: now */
+	int existing;             /* 1: the log must be there (NOT_FOUND); else it is made if it is missing */
+};
+
+/* What a log says of itself; the texts live as long as the handle. */
+struct warder_events_about {
+	const char *root, *project_name;
+	const char *session_id; /* or NULL */
+	int64_t created_ms;
+};
+
+struct warder_event_filter {
+	size_t size;                 /* sizeof(struct warder_event_filter) */
+	const char *correlation_id;  /* NULL: any */
+	enum warder_event_kind kind; /* WARDER_EVENT_ANY: any */
+	const char *topic;           /* NULL: any */
+};
+
+/* "needWork", ...; NULL for WARDER_EVENT_ANY and numbers that are none. */
+WARDER_API const char *warder_event_kind_name(enum warder_event_kind kind);
+/* WARDER_EVENT_ANY if there is no kind of that name. */
+WARDER_API enum warder_event_kind warder_event_kind_from_name(const char *name);
+
+/* Open the log of a workspace. `store` as of warder_checkpoints_open(). `root` names the workspace: the absolute path of its
+ * directory, or any other text of up to 4000 bytes; it is never a path of the store. What the options say of a log that is
+ * there already is not looked at. options may be NULL. */
+WARDER_API int warder_events_open(const char *store, const char *root,
+				  const struct warder_events_options *options, struct warder_events **ret,
+				  struct warder_error *err);
+WARDER_API struct warder_events_about warder_events_about(const struct warder_events *events);
+WARDER_API void warder_events_free(struct warder_events *events);
+/* What all logs of a store say of themselves; the list is one block, to be freed with free(). */
+WARDER_API int warder_events_list(const char *store, struct warder_events_about **ret, size_t *ret_count,
+				  struct warder_error *err);
+/* Remove a log with all its events. Who waits for one is told (NOT_FOUND). -1 (NOT_FOUND): there is none. */
+WARDER_API int warder_events_remove(const char *store, const char *root, struct warder_error *err);
+
+/* Append an event; its number and how many subscribers there are at that moment (both may be NULL). -1: INVALID_REQUEST (a name or the
+ * payload), NOT_FOUND (the log was removed), CONFLICT (somebody holds the log for a quarter of a minute), UNAVAILABLE, with sys_errno
+ * ENOSPC if the storage is full: then nothing was appended. */
+WARDER_API int warder_events_publish(struct warder_events *events, const struct warder_event *event,
+				     uint64_t *ret_sequence, uint64_t *ret_receivers,
+				     struct warder_error *err);
+/* Be told of the events with numbers above `after`: 0: of all; WARDER_EVENTS_LATER: of those that come from now on. However long a
+ * subscriber does not look, he misses none. */
+WARDER_API int warder_events_subscribe(struct warder_events *events, uint64_t after,
+				       struct warder_subscription **ret, struct warder_error *err);
+/* The next event that the filter (NULL: all) lets through; others are left out for good. Waits for it timeout_ms (-1: as long as it
+ * takes; 0: not at all); if none comes, *ret is NULL, which is no error. The caller frees *ret. -1 (NOT_FOUND): the log was removed. */
+WARDER_API int warder_subscription_next(struct warder_subscription *subscription,
+					const struct warder_event_filter *filter, int timeout_ms,
+					struct warder_event **ret, struct warder_error *err);
+/* A descriptor that can be polled for reading: then the log may have something new. -1: this host has none. */
+WARDER_API int warder_subscription_fd(const struct warder_subscription *subscription);
+/* How many lines of the log were no events, so far: somebody else has written there, or the disk has lost something. */
+WARDER_API uint64_t warder_subscription_damaged(const struct warder_subscription *subscription);
+WARDER_API void warder_subscription_free(struct warder_subscription *subscription);
+/* Subscribe to what comes from now on, and wait for the first event with this correlation id (NULL: any) and kind. As next. */
+WARDER_API int warder_events_wait_for(struct warder_events *events, const char *correlation_id,
+				      enum warder_event_kind kind, int timeout_ms, struct warder_event **ret,
+				      struct warder_error *err);
+
+/* An event as one line of JSON, and back; the caller frees it with free(). NULL on want of memory, or if it is no valid event. */
+WARDER_API char *warder_event_json(const struct warder_event *event);
+WARDER_API int warder_event_parse(const char *json, size_t len, struct warder_event **ret,
+				  struct warder_error *err);
+/* An event as a task of the protocol A2A, on one line: needWork and feedbackProvided are "submitted", workClaimed is "working",
+ * feedbackRequested and blocked are "input-required", workPublished (with an artifact) and completed are "completed". The
+ * correlation id is the task's id, the topic its context. As warder_event_json(). */
+WARDER_API char *warder_event_a2a(const struct warder_event *event);
+/* A task as an event. What warder_event_a2a() has written comes back as it was; else submitted is needWork, working workClaimed,
+ * input-required feedbackRequested, and completed is workPublished if there is an artifact, else completed. -1 (INVALID_REQUEST):
+ * another state, which no event stands for. */
+WARDER_API int warder_event_from_a2a(const char *json, size_t len, struct warder_event **ret,
+				     struct warder_error *err);
+WARDER_API void warder_event_free(struct warder_event *event);
+
 #ifdef __cplusplus
 }
 #endif

@@ -89,6 +89,11 @@ static const struct command commands[] = {
 	  "states of threads, put and brought back", NULL, NULL, NULL },
 	{ "image", 0, "image import|list|inspect|verify|remove|gc [...]", "root file systems, by name", NULL,
 	  NULL, NULL },
+	{ "events", 0,
+	  "events "
+	  "request-work|claim|publish|request-feedback|provide-feedback|block|complete|post|wait|follow|"
+	  "history|create|list|remove|to-a2a|from-a2a [...]",
+	  "what those who work in one workspace tell each other", NULL, NULL, NULL },
 	{ "completion", FLAG_COMPLETION, "completion bash", "print the shell's completion script", NULL,
 	  "warder completion bash", completion_command },
 };

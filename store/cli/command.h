@@ -47,6 +47,7 @@ extern const struct command *const command_tables[];
 
 extern const struct command checkpoint_commands[];
 extern const struct command image_commands[];
+extern const struct command events_commands[];
 
 /* Read what follows the two words. -1 with *err (INVALID_REQUEST): flag, value and remedy. */
 int options_parse(const struct command *command, char **argv, struct options *ret, struct warder_error *err);

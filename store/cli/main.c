@@ -14,6 +14,7 @@
 const struct command *const command_tables[] = {
 	checkpoint_commands,
 	image_commands,
+	events_commands,
 	NULL,
 };
 

@@ -206,8 +206,8 @@ Test(checkpoints, lists_are_newest_first)
 						.limit = WARDER_CHECKPOINT_LIST_MAX + 1 };
 
 	set_limits(0, 0, 0);
-	for (int i = 1; i <= 5; i++) {
-		all->now_ms = 1000 + 100 * i;
+	for (uint64_t i = 1; i <= 5; i++) {
+		all->now_ms = (int64_t)(1000 + 100 * i);
 		cr_assert_eq(put("t", "{}"), i);
 		cr_assert(put("other", "{}"));
 	}
@@ -220,7 +220,7 @@ Test(checkpoints, lists_are_newest_first)
 Test(checkpoints, a_thread_keeps_its_newest)
 {
 	set_limits(3, 0, 0);
-	for (int i = 1; i <= 5; i++)
+	for (uint64_t i = 1; i <= 5; i++)
 		cr_expect_eq(put("t", "{}"), i);
 	cr_expect_str_eq(listed(NULL), "5 4 3");
 	cr_expect_eq(put("u", "{}"), 1);

@@ -115,13 +115,13 @@ Test(events, a_subscriber_hears_what_comes_later_and_misses_none)
 {
 	struct warder_subscription *later, *all, *some;
 
-	for (int i = 1; i <= 3; i++)
+	for (uint64_t i = 1; i <= 3; i++)
 		cr_assert_eq(say(WARDER_EVENT_NEED_WORK, "t", NULL), i);
 	later = listen_from(WARDER_EVENTS_LATER);
 	all = listen_from(0);
 	some = listen_from(2);
 	cr_expect_eq(next(later), 0);
-	for (int i = 4; i <= 2000; i++)
+	for (uint64_t i = 4; i <= 2000; i++)
 		cr_assert_eq(say(WARDER_EVENT_BLOCKED, "u", NULL), i);
 	for (uint64_t i = 1; i <= 2000; i++)
 		cr_expect_eq(next(all), i);

@@ -173,7 +173,7 @@ int rootfs_put_files(int dir_fd, const struct rootfs_file *files, size_t count, 
 /* ---- patterns ---- */
 
 /* One component, of n and m bytes. */
-static bool match_component(const char *pattern, size_t n, const char *name, size_t m)
+static bool match_component(const char *pattern, size_t n, const char *name, size_t m, bool hidden)
 {
 	char left[NAME_MAX + 1], right[NAME_MAX + 1];
 
@@ -183,20 +183,20 @@ static bool match_component(const char *pattern, size_t n, const char *name, siz
 	left[n] = '\0';
 	memcpy(right, name, m);
 	right[m] = '\0';
-	return fnmatch(left, right, FNM_PATHNAME | FNM_PERIOD) == 0;
+	return fnmatch(left, right, FNM_PATHNAME | (hidden ? 0 : FNM_PERIOD)) == 0;
 }
 
 /* Whether the component at `path` may be passed over by "**". */
-static bool is_visible(const char *path)
+static bool is_visible(const char *path, bool hidden)
 {
-	return *path && *path != '.';
+	return *path && (hidden || *path != '.');
 }
 
 /*
  * Like the usual matcher with "*", one level up: components instead of bytes. On a mismatch the last "**" takes one component
  * more; an earlier one need never be tried again, so the work is bounded by path times pattern.
  */
-bool rootfs_match(const char *pattern, const char *path)
+static bool match(const char *pattern, const char *path, bool hidden)
 {
 	const char *star = NULL, *star_at = NULL;
 
@@ -208,7 +208,7 @@ bool rootfs_match(const char *pattern, const char *path)
 			star_at = path;
 			pattern = star;
 			if (!*star) /* takes the rest, unless something in it is hidden */
-				while (is_visible(path)) {
+				while (is_visible(path, hidden)) {
 					path += strcspn(path, "/");
 					if (!*path)
 						return true;
@@ -218,12 +218,13 @@ bool rootfs_match(const char *pattern, const char *path)
 				return false;
 			continue;
 		}
-		if (n && match_component(pattern, n, path, m) && (pattern[n] == '/') == (path[m] == '/')) {
+		if (n && match_component(pattern, n, path, m, hidden) &&
+		    (pattern[n] == '/') == (path[m] == '/')) {
 			pattern += n + (pattern[n] == '/');
 			path += m + (path[m] == '/');
 			continue;
 		}
-		if (!star || !is_visible(star_at))
+		if (!star || !is_visible(star_at, hidden))
 			return false;
 		star_at += strcspn(star_at, "/");
 		if (!*star_at)
@@ -232,6 +233,16 @@ bool rootfs_match(const char *pattern, const char *path)
 		pattern = star;
 	}
 	return !*pattern;
+}
+
+bool rootfs_match(const char *pattern, const char *path)
+{
+	return match(pattern, path, false);
+}
+
+bool rootfs_match_all(const char *pattern, const char *path)
+{
+	return match(pattern, path, true);
 }
 
 /* ---- out ---- */

@@ -176,6 +176,8 @@ void rootfs_collection_done(struct rootfs_collection *collection);
 /* Whether a relative path matches a pattern: "*" and "?" do not match '/', "**" as a whole component matches any number of
  * components, [a-z] as in fnmatch(3). A leading dot is matched only by one in the pattern. Linear in path times pattern. */
 bool rootfs_match(const char *pattern, const char *path);
+/* The same, but a leading dot is matched as any other character. */
+bool rootfs_match_all(const char *pattern, const char *path);
 
 /* ---- directories of Warder's own on the host: place.c ---- */
 #define ROOTFS_PLACE_MAX 4000 /* bytes of a path, so that names fit behind it */

@@ -4,12 +4,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/sha256.h"
 #include "rootfs/rootfs.h"
 #include "runtime/file.h"
 
@@ -59,4 +62,66 @@ int store_replace(int dir_fd, const char *name, const char *bytes, size_t len, u
 	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, name, errno, "cannot be written");
 	unlinkat(dir_fd, temporary, 0);
 	return -1;
+}
+
+char *store_safe_name(const char *name, char *out)
+{
+	static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	struct sha256 sha;
+	char digest[SHA256_HEX];
+	size_t len = 0;
+
+	sha256_init(&sha);
+	sha256_add(&sha, name, strlen(name));
+	sha256_hex(&sha, digest);
+	for (; name[len] && len < 24; len++)
+		out[len] = strchr(harmless, name[len]) ? name[len] : '_';
+	if (len == 0)
+		len = (size_t)sprintf(out, "anon");
+	snprintf(out + len, STORE_NAME_MAX - len, "-%.32s", digest);
+	return out;
+}
+
+static int cannot_read(const char *name, int error, struct warder_error *err)
+{
+	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, name, error, "cannot be read");
+	return -1;
+}
+
+int store_read(int dir_fd, const char *name, size_t most, char **ret_text, size_t *ret_len,
+	       struct warder_error *err)
+{
+	owned_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	size_t used = 0;
+	struct stat st;
+	char *text;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return cannot_read(name, errno, err);
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > most)
+		return cannot_read(name, EFBIG, err);
+	text = malloc((size_t)st.st_size + 1);
+	if (!text)
+		return cannot_read(name, ENOMEM, err);
+	while (used < (size_t)st.st_size) {
+		ssize_t n = pread(fd, text + used, (size_t)st.st_size - used, (off_t)used);
+
+		if (n <= 0)
+			break;
+		used += (size_t)n;
+	}
+	text[used] = '\0';
+	*ret_text = text;
+	*ret_len = used;
+	return 0;
+}
+
+char *store_time(int64_t seconds, char *buf)
+{
+	const time_t at = (time_t)seconds;
+	struct tm parts;
+
+	if (!gmtime_r(&at, &parts) || !strftime(buf, 40, "%Y-%m-%dT%H:%M:%SZ", &parts))
+		buf[0] = '\0';
+	return buf;
 }

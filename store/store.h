@@ -24,6 +24,15 @@ int store_replace(int dir_fd, const char *name, const char *bytes, size_t len, u
 /* A new name for something unfinished: prefix and 16 random digits; name has STORE_NAME_MAX bytes. */
 #define STORE_NAME_MAX 64
 void store_new_name(const char *prefix, char *name);
+/* The file name that stands for a name that somebody chose: what of it is harmless, and its SHA-256 (128 bits of it), so that two
+ * names never share one. out has STORE_NAME_MAX bytes. Returns out. */
+char *store_safe_name(const char *name, char *out);
+/* A small regular file of the store, of at most `most` bytes, NUL-terminated on the heap. -1 with *err (field = name; sys_errno
+ * ENOENT: there is none). */
+int store_read(int dir_fd, const char *name, size_t most, char **ret_text, size_t *ret_len,
+	       struct warder_error *err);
+/* A time as "2026-01-31T23:59:59Z"; buf has 40 bytes. Returns buf. */
+char *store_time(int64_t seconds, char *buf);
 /* Bring a file or a directory to the disk. -1 with *err (UNAVAILABLE), field = what. */
 int store_sync(int fd, const char *what, struct warder_error *err);
 

@@ -1,0 +1,29 @@
+/*
+ * private: what the files of this folder share.
+ */
+#ifndef WARDER_STORE_WORKSPACES_PRIVATE_H
+#define WARDER_STORE_WORKSPACES_PRIVATE_H
+
+#include "store/workspaces/workspaces.h"
+
+/* flock(2), through interruptions. */
+int workspace_lock_wait(int fd, int how);
+/* Make what is missing of the layout, and of the metadata. */
+int workspace_layout(struct workspace *workspace, struct warder_error *err);
+/* Open what a run would see at a path of the tree (plain): of a read-only input what is mounted there, else what the tree has. */
+int workspace_seen(struct workspace *workspace, const char *path, uint64_t flags, struct warder_error *err);
+/* Where the content of a read-only input lies, relative to the workspace's own directory; buf has STORE_NAME_MAX + 8 bytes. Returns buf. */
+char *workspace_input_place(const char *dst, char *buf);
+/* Copy a directory into another one that is empty: files, directories, links as they are. `readable`: by everybody. */
+int workspace_copy_tree(int from_fd, int to_fd, bool readable, struct warder_error *err);
+/* Copy what fd gives into a new file of the workspace's own directory. */
+int workspace_copy_file(struct workspace *workspace, int fd, const char *name, uint32_t mode,
+			struct warder_error *err);
+/* What an input is mounted on: an empty file or directory of the tree, reached without a link. CONFLICT: there is something else. */
+int workspace_placeholder(struct workspace *workspace, const char *dst, bool is_directory,
+			  struct warder_error *err);
+/* Clone a repository of the host, in a jail, as the directory `name` of the workspace's own directory. */
+int workspace_clone(struct workspace *workspace, const struct workspace_source *source, const char *name,
+		    struct warder_error *err);
+
+#endif

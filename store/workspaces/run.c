@@ -1,0 +1,143 @@
+/*
+ * What a run in a workspace needs besides its policy.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "rootfs/rootfs.h"
+#include "store/workspaces/private.h"
+
+static int no_memory(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a run");
+}
+
+/* The path of the workspace's own directory on the host: that of the tree without its last component. */
+static int own_length(const struct workspace *workspace)
+{
+	return (int)(strrchr(workspace->path, '/') - workspace->path);
+}
+
+static int add_mount(struct workspace *workspace, const struct workspace_input *input,
+		     struct workspace_run *ret, size_t at, struct warder_error *err)
+{
+	char place[STORE_NAME_MAX + 8];
+	owned_fd int fd = -1;
+	struct stat st;
+	int length;
+
+	workspace_input_place(input->dst, place);
+	if (strcmp(input->mode, "link") == 0)
+		length =
+		    asprintf(&ret->mounts[at], "%s:" WORKSPACE_INSIDE "/%s", input->resolved, input->dst);
+	else
+		length = asprintf(&ret->mounts[at], "%.*s/%s:" WORKSPACE_INSIDE "/%s", own_length(workspace),
+				  workspace->path, place, input->dst);
+	if (length < 0) {
+		ret->mounts[at] = NULL;
+		return no_memory(err);
+	}
+	fd = workspace_seen(workspace, input->dst, O_PATH, err);
+	if (fd < 0)
+		return error_context(err, "input %s", input->dst);
+	if (fstat(fd, &st) != 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "workspace", errno,
+				       "the input %.200s cannot be looked at", input->dst);
+	return workspace_placeholder(workspace, input->dst, S_ISDIR(st.st_mode), err);
+}
+
+static int add_mounts(struct workspace *workspace, struct workspace_run *ret, struct warder_error *err)
+{
+	struct workspace_metadata metadata;
+	size_t at = 0;
+	int status = 0;
+
+	if (workspace_metadata_load(workspace, &metadata, err) != 0)
+		return -1;
+	for (size_t i = 0; i < metadata.input_count && status == 0; i++) {
+		if (metadata.inputs[i].read_only)
+			status = add_mount(workspace, &metadata.inputs[i], ret, at++, err);
+	}
+	workspace_metadata_done(&metadata);
+	return status;
+}
+
+/* A directory that no run had before. */
+static int add_run_dir(struct workspace *workspace, struct workspace_run *ret, struct warder_error *err)
+{
+	char random[STORE_NAME_MAX], stamp[40];
+	const time_t now = time(NULL);
+	owned_fd int fd = -1;
+	struct tm parts;
+
+	if (!gmtime_r(&now, &parts) || !strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &parts))
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "the clock stands wrong");
+	store_new_name("", random);
+	snprintf(ret->run_dir, sizeof(ret->run_dir), "runs/run_%s_%.8s", stamp, random);
+	fd = workspace_directory(workspace, ret->run_dir, true, err);
+	return fd < 0 ? -1 : 0;
+}
+
+static int name_cwd(struct warder_error *err)
+{
+	snprintf(err->field, sizeof(err->field), "cwd");
+	return -1;
+}
+
+static int take_cwd(struct workspace *workspace, const char *cwd, struct workspace_run *ret,
+		    struct warder_error *err)
+{
+	const bool root = !cwd || !*cwd || strcmp(cwd, ".") == 0;
+	char plain[PATH_MAX] = "";
+	owned_fd int fd = -1;
+
+	if (!root && path_check_relative(cwd, strlen(cwd), err) != 0)
+		return name_cwd(err);
+	if (!root)
+		path_plain(cwd, plain);
+	fd = workspace_directory(workspace, root ? "." : plain, true, err);
+	if (fd < 0)
+		return name_cwd(err);
+	if (snprintf(ret->cwd, sizeof(ret->cwd), WORKSPACE_INSIDE "%s%s", root ? "" : "/", plain) >=
+	    (int)sizeof(ret->cwd))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "cwd", "is too long");
+	return 0;
+}
+
+int workspace_run_prepare(struct workspace *workspace, const char *cwd, struct workspace_run *ret,
+			  struct warder_error *err)
+{
+	static const char *const variables[][2] = { { "WORKSPACE_DIR", "" },
+						    { "SKILLS_DIR", "/skills" },
+						    { "WORK_DIR", "/work" },
+						    { "OUTPUT_DIR", "/out" } };
+
+	memset(ret, 0, sizeof(*ret));
+	if (workspace_layout(workspace, err) != 0 || take_cwd(workspace, cwd, ret, err) != 0 ||
+	    add_run_dir(workspace, ret, err) != 0 || add_mounts(workspace, ret, err) != 0) {
+		workspace_run_done(ret);
+		return -1;
+	}
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		snprintf(ret->variables[i], sizeof(ret->variables[i]), "%s=" WORKSPACE_INSIDE "%s",
+			 variables[i][0], variables[i][1]);
+	snprintf(ret->variables[4], sizeof(ret->variables[4]), "RUN_DIR=" WORKSPACE_INSIDE "/%s",
+		 ret->run_dir);
+	return 0;
+}
+
+void workspace_run_done(struct workspace_run *run)
+{
+	for (size_t i = 0; i < WORKSPACE_INPUTS_MAX && run->mounts[i]; i++) {
+		free(run->mounts[i]);
+		run->mounts[i] = NULL;
+	}
+}

@@ -1,0 +1,154 @@
+/*
+ * Where an input comes from, as a text.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rootfs/rootfs.h"
+#include "store/workspaces/private.h"
+
+static const char field[] = "from";
+
+static const struct {
+	const char *name;
+	enum workspace_scheme scheme;
+} schemes[] = {
+	{ "host://", WORKSPACE_FROM_HOST },         { "workspace://", WORKSPACE_FROM_WORKSPACE },
+	{ "artifact://", WORKSPACE_FROM_ARTIFACT }, { "skill://", WORKSPACE_FROM_SKILL },
+	{ "git+file://", WORKSPACE_FROM_GIT },
+};
+
+static int refuse(const char *text, const char *why, struct warder_error *err)
+{
+	char shown[96];
+
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, field, "%s %s",
+			 json_quote(text, shown, sizeof(shown)), why);
+}
+
+static int refuse_scheme(const char *text, struct warder_error *err)
+{
+	const char *end = strstr(text, "://");
+	char scheme[64], shown[96];
+
+	if (!end)
+		return refuse(text,
+			      "has no scheme; write host:///PATH, workspace://PATH, artifact://NAME, "
+			      "skill://NAME/PATH or git+file:///PATH",
+			      err);
+	snprintf(scheme, sizeof(scheme), "%.*s", (int)(end - text < 60 ? end - text : 60), text);
+	if (strncmp(scheme, "git", 3) == 0)
+		return refuse(text,
+			      "is not on this host, and nothing is fetched from a network here; fetch it "
+			      "yourself and write git+file:///PATH",
+			      err);
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST, field,
+	    "the scheme %s is unknown; there are host://, workspace://, artifact://, skill:// and "
+	    "git+file://",
+	    json_quote(scheme, shown, sizeof(shown)));
+}
+
+/* An absolute path of the host, without links' or dots' help. */
+static int take_host(const char *text, const char *path, struct workspace_source *ret,
+		     struct warder_error *err)
+{
+	char *normal = NULL;
+
+	if (strlen(path) >= sizeof(ret->path))
+		return refuse(text, "is too long", err);
+	if (path_normalise(path, &normal, err) != 0) {
+		snprintf(err->field, sizeof(err->field), "%s", field);
+		return -1;
+	}
+	snprintf(ret->path, sizeof(ret->path), "%s", normal);
+	free(normal);
+	return 0;
+}
+
+static int take_relative(const char *path, const char *below, struct workspace_source *ret,
+			 struct warder_error *err)
+{
+	char plain[PATH_MAX];
+
+	if (path_check_relative(path, strlen(path), err) != 0) {
+		snprintf(err->field, sizeof(err->field), "%s", field);
+		return -1;
+	}
+	path_plain(path, plain);
+	if (snprintf(ret->path, sizeof(ret->path), "%s%s", below, plain) >= (int)sizeof(ret->path))
+		return refuse(path, "is too long", err);
+	return 0;
+}
+
+/* What begins with a dash would be an option to git. */
+static const char *branch_fault(const char *branch)
+{
+	if (!*branch || *branch == '-' || strlen(branch) > 250 || strstr(branch, ".."))
+		return "has no branch or tag behind its #";
+	for (; *branch; branch++) {
+		if ((unsigned char)*branch <= ' ' || *branch == 127 || strchr("~^:?*[\\", *branch))
+			return "has a branch with a character that git does not allow there";
+	}
+	return NULL;
+}
+
+static int take_git(const char *text, const char *path, struct workspace_source *ret,
+		    struct warder_error *err)
+{
+	const char *hash = strrchr(path, '#'), *fault;
+	char *own;
+	int status;
+
+	if (hash) {
+		fault = branch_fault(hash + 1);
+		if (fault)
+			return refuse(text, fault, err);
+		snprintf(ret->branch, sizeof(ret->branch), "%s", hash + 1);
+	}
+	own = strndup(path, hash ? (size_t)(hash - path) : strlen(path));
+	if (!own)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a path");
+	status = take_host(text, own, ret, err);
+	free(own);
+	return status;
+}
+
+int workspace_source_parse(const char *text, struct workspace_source *ret, struct warder_error *err)
+{
+	struct workspace_source source = { .scheme = WORKSPACE_FROM_HOST };
+	const char *rest = NULL;
+	int status = -1;
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]) && !rest; i++) {
+		const size_t len = strlen(schemes[i].name);
+
+		if (strncmp(text, schemes[i].name, len) == 0) {
+			source.scheme = schemes[i].scheme;
+			rest = text + len;
+		}
+	}
+	if (!rest)
+		return refuse_scheme(text, err);
+	switch (source.scheme) {
+	case WORKSPACE_FROM_HOST:
+		status = take_host(text, rest, &source, err);
+		break;
+	case WORKSPACE_FROM_WORKSPACE:
+		status = take_relative(rest, "", &source, err);
+		break;
+	case WORKSPACE_FROM_SKILL:
+		status = take_relative(rest, "skills/", &source, err);
+		break;
+	case WORKSPACE_FROM_ARTIFACT:
+		status = artifact_reference_parse(rest, &source.artifact, err);
+		break;
+	case WORKSPACE_FROM_GIT:
+		status = take_git(text, rest, &source, err);
+		break;
+	}
+	if (status == 0)
+		*ret = source;
+	return status;
+}

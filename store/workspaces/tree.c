@@ -1,0 +1,372 @@
+/*
+ * Files of the tree, while a jail may be changing it.
+ *
+ * Two rules. Every path is given to the kernel as one piece, to be opened beneath the tree's descriptor (path_open_beneath()); what was
+ * opened is looked at through its descriptor and never by its name again. And a new file is written beside the tree, where no
+ * jail reaches, and gets its place by a rename into a directory that is held open: a link in that place is
+ * replaced, not written through. A directory that a jail moves meanwhile can only have gone elsewhere in its own tree.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "rootfs/rootfs.h"
+#include "runtime/file.h"
+#include "store/workspaces/private.h"
+
+#define CHUNK       65536
+#define ENTRIES_MAX 4000000 /* in one directory that is listed: more is an attack on who lists it */
+
+static int failed(const char *path, const char *what, struct warder_error *err)
+{
+	char shown[96];
+
+	return error_set_errno(err,
+			       errno == EISDIR || errno == EEXIST || errno == ENOTEMPTY
+				   ? WARDER_ERROR_CONFLICT
+				   : WARDER_ERROR_UNAVAILABLE,
+			       "path", errno, "%s %s", json_quote(path, shown, sizeof(shown)), what);
+}
+
+/* ---- directories ---- */
+
+/* One more level: the directory `path`, whose last component is missing below parent_fd. */
+static int add_level(struct workspace *workspace, int parent_fd, const char *path, struct warder_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	owned_fd int fd = -1;
+	bool made = mkdirat(parent_fd, slash ? slash + 1 : path, 0700) == 0;
+
+	if (!made && errno != EEXIST)
+		return failed(path, "cannot be made", err);
+	fd = path_open_beneath(workspace->files_fd, path, O_RDONLY | O_DIRECTORY, 0, err);
+	if (fd >= 0 && made && fchmod(fd, 0755) != 0)
+		return failed(path, "cannot be made", err);
+	return fd_take(&fd);
+}
+
+/* Each part of the path is asked for from the tree on: one of them may be a link. */
+static int open_levels(struct workspace *workspace, char *path, bool make, struct warder_error *err)
+{
+	owned_fd int at_fd = path_open_beneath(workspace->files_fd, ".", O_RDONLY | O_DIRECTORY, 0, err);
+	char *slash = path;
+
+	while (at_fd >= 0 && slash) {
+		int next_fd;
+
+		slash = strchr(slash + 1, '/');
+		if (slash)
+			*slash = '\0';
+		next_fd = path_open_beneath(workspace->files_fd, path, O_RDONLY | O_DIRECTORY, 0, err);
+		if (next_fd < 0 && err->sys_errno == ENOENT && make)
+			next_fd = add_level(workspace, at_fd, path, err);
+		if (slash)
+			*slash = '/';
+		fd_done(&at_fd);
+		at_fd = next_fd;
+	}
+	return fd_take(&at_fd);
+}
+
+static bool is_root(const char *path)
+{
+	return !*path || strcmp(path, ".") == 0;
+}
+
+static int name_path(struct warder_error *err)
+{
+	if (!err->field[0])
+		snprintf(err->field, sizeof(err->field), "path");
+	return -1;
+}
+
+int workspace_directory(struct workspace *workspace, const char *path, bool make, struct warder_error *err)
+{
+	char plain[PATH_MAX];
+	int fd;
+
+	if (is_root(path)) {
+		fd = path_open_beneath(workspace->files_fd, ".", O_RDONLY | O_DIRECTORY, 0, err);
+		return fd >= 0 ? fd : name_path(err);
+	}
+	if (path_check_relative(path, strlen(path), err) != 0)
+		return name_path(err);
+	path_plain(path, plain);
+	fd = make ? open_levels(workspace, plain, true, err)
+		  : path_open_beneath(workspace->files_fd, plain, O_RDONLY | O_DIRECTORY, 0, err);
+	return fd >= 0 ? fd : name_path(err);
+}
+
+int workspace_parent(struct workspace *workspace, const char *path, bool make, char *plain,
+		     const char **ret_name, struct warder_error *err)
+{
+	char *slash;
+	int fd;
+
+	if (path_check_relative(path, strlen(path), err) != 0)
+		return name_path(err);
+	path_plain(path, plain);
+	slash = strrchr(plain, '/');
+	*ret_name = slash ? slash + 1 : plain;
+	if (!slash)
+		return workspace_directory(workspace, ".", false, err);
+	*slash = '\0';
+	fd = open_levels(workspace, plain, make, err);
+	*slash = '/';
+	return fd >= 0 ? fd : name_path(err);
+}
+
+/* ---- files ---- */
+
+int workspace_file(struct workspace *workspace, const char *path, struct warder_error *err)
+{
+	owned_fd int fd = -1;
+	char plain[PATH_MAX], shown[96];
+	struct stat st;
+
+	if (path_check_relative(path, strlen(path), err) != 0)
+		return name_path(err);
+	path_plain(path, plain);
+	fd = workspace_seen(workspace, plain, O_RDONLY | O_NONBLOCK | O_NOCTTY, err);
+	if (fd < 0)
+		return name_path(err);
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path", "%s is no regular file",
+				 json_quote(plain, shown, sizeof(shown)));
+	return fd_take(&fd);
+}
+
+int workspace_new_file(struct workspace *workspace, char *name, struct warder_error *err)
+{
+	int fd;
+
+	store_new_name(".new-", name);
+	fd = openat(workspace->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return failed(workspace->id, "has no room for a new file", err);
+	return fd;
+}
+
+int workspace_place_file(struct workspace *workspace, const char *name, int fd, uint32_t mode,
+			 const char *path, struct warder_error *err)
+{
+	char plain[PATH_MAX];
+	const char *last;
+	owned_fd int parent_fd = workspace_parent(workspace, path, true, plain, &last, err);
+	int status = 0;
+
+	if (parent_fd < 0)
+		status = -1;
+	else if (fchmod(fd, mode ? mode & 0777 : 0644) != 0 || fsync(fd) != 0 ||
+		 renameat(workspace->dir_fd, name, parent_fd, last) != 0 || fsync(parent_fd) != 0)
+		status = failed(plain, "cannot be written", err);
+	if (status != 0)
+		unlinkat(workspace->dir_fd, name, 0);
+	return status;
+}
+
+/* -1 with errno. */
+static int copy_all(int from_fd, int to_fd)
+{
+	char chunk[CHUNK];
+
+	for (;;) {
+		ssize_t n = read(from_fd, chunk, sizeof(chunk));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return (int)n;
+		if (file_write_all(to_fd, chunk, (size_t)n) != 0)
+			return -1;
+	}
+}
+
+int workspace_put(struct workspace *workspace, const char *path, uint32_t mode, int fd,
+		  struct warder_error *err)
+{
+	char name[STORE_NAME_MAX];
+	owned_fd int to_fd = -1;
+
+	if (path_check_relative(path, strlen(path), err) != 0)
+		return name_path(err);
+	to_fd = workspace_new_file(workspace, name, err);
+	if (to_fd < 0)
+		return -1;
+	if (copy_all(fd, to_fd) != 0) {
+		failed(path, "cannot be copied", err);
+		unlinkat(workspace->dir_fd, name, 0);
+		return -1;
+	}
+	return workspace_place_file(workspace, name, to_fd, mode, path, err);
+}
+
+int workspace_put_bytes(struct workspace *workspace, const char *path, uint32_t mode, const char *bytes,
+			size_t len, struct warder_error *err)
+{
+	char name[STORE_NAME_MAX];
+	owned_fd int to_fd = -1;
+
+	if (path_check_relative(path, strlen(path), err) != 0)
+		return name_path(err);
+	to_fd = workspace_new_file(workspace, name, err);
+	if (to_fd < 0)
+		return -1;
+	if (file_write_all(to_fd, bytes, len) != 0) {
+		failed(path, "cannot be written", err);
+		unlinkat(workspace->dir_fd, name, 0);
+		return -1;
+	}
+	return workspace_place_file(workspace, name, to_fd, mode, path, err);
+}
+
+/* Out of the tree first, so that nobody is at work in what is removed. */
+int workspace_delete(struct workspace *workspace, const char *path, struct warder_error *err)
+{
+	char plain[PATH_MAX], trash[STORE_NAME_MAX];
+	const char *last;
+	owned_fd int parent_fd = workspace_parent(workspace, path, false, plain, &last, err);
+
+	if (parent_fd < 0)
+		return -1;
+	store_new_name(".new-", trash);
+	if (renameat(parent_fd, last, workspace->dir_fd, trash) != 0 ||
+	    rootfs_remove_tree(workspace->dir_fd, trash) != 0)
+		return failed(plain, "cannot be removed", err);
+	return 0;
+}
+
+/* ---- listing ---- */
+
+struct listing {
+	int (*call)(void *context, const struct workspace_item *item, struct warder_error *err);
+	void *context;
+	struct warder_error *err;
+	int depth_max;
+	bool cut;
+};
+
+static int list_level(struct listing *listing, int dir_fd, const char *path, int depth);
+
+static char type_of(mode_t mode)
+{
+	return S_ISREG(mode) ? 'f' : S_ISDIR(mode) ? 'd' : S_ISLNK(mode) ? 'l' : 'o';
+}
+
+static int list_entry(struct listing *listing, int dir_fd, const char *path, const char *name, int depth)
+{
+	char *joined = NULL;
+	struct stat st;
+	int status;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return 0; /* gone meanwhile */
+	if (asprintf(&joined, "%s%s%s", path, *path ? "/" : "", name) < 0)
+		return error_set(listing->err, WARDER_ERROR_INTERNAL, NULL, "no memory for a path");
+	status = listing->call(listing->context,
+			       &(struct workspace_item){ joined, type_of(st.st_mode), st.st_mode & 07777,
+							 S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
+							 st.st_mtime },
+			       listing->err);
+	if (status == 0 && S_ISDIR(st.st_mode) && depth < listing->depth_max)
+		status = list_level(listing, dir_fd, joined, depth);
+	free(joined);
+	return status;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void free_names(char **names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+static int read_names(DIR *dir, char ***ret, size_t *ret_count, struct warder_error *err)
+{
+	const struct dirent *item;
+	char **names = NULL;
+	size_t count = 0;
+
+	while ((item = readdir(dir)) != NULL) {
+		char **grown = names;
+
+		if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0)
+			continue;
+		if (count % 64 == 0)
+			grown = reallocarray(names, count + 64, sizeof(char *));
+		if (grown)
+			names = grown;
+		if (!grown || count == ENTRIES_MAX || !(names[count] = strdup(item->d_name))) {
+			free_names(names, count);
+			return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a directory");
+		}
+		count++;
+	}
+	if (names)
+		qsort(names, count, sizeof(char *), by_name);
+	*ret = names;
+	*ret_count = count;
+	return 0;
+}
+
+/* `path` is the directory's own; its last component is opened in dir_fd, or dir_fd itself for depth 0. Bounded by depth_max. */
+static int list_level(struct listing *listing, int dir_fd, const char *path, int depth)
+{
+	const char *slash = strrchr(path, '/'), *name = depth ? (slash ? slash + 1 : path) : ".";
+	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	char **names = NULL;
+	size_t count = 0;
+	int status = 0;
+
+	if (!dir) {
+		fd_done(&fd);
+		return 0; /* gone meanwhile, or closed to us */
+	}
+	if (read_names(dir, &names, &count, listing->err) != 0) {
+		closedir(dir);
+		return -1;
+	}
+	if (depth == WORKSPACE_DEPTH_MAX)
+		listing->cut |= count > 0;
+	for (size_t i = 0; i < count && status == 0 && depth < WORKSPACE_DEPTH_MAX; i++)
+		status = list_entry(listing, dirfd(dir), path, names[i], depth + 1);
+	free_names(names, count);
+	closedir(dir);
+	return status;
+}
+
+int workspace_list(struct workspace *workspace, const char *path, int depth,
+		   int (*call)(void *context, const struct workspace_item *item, struct warder_error *err),
+		   void *context, bool *ret_cut, struct warder_error *err)
+{
+	struct listing listing = { call, context, err, depth, false };
+	char plain[PATH_MAX] = "";
+	owned_fd int fd = -1;
+	int status;
+
+	if (!is_root(path)) {
+		if (path_check_relative(path, strlen(path), err) != 0)
+			return name_path(err);
+		path_plain(path, plain);
+		fd = workspace_seen(workspace, plain, O_RDONLY | O_DIRECTORY, err);
+	} else {
+		fd = workspace_directory(workspace, ".", false, err);
+	}
+	if (fd < 0)
+		return name_path(err);
+	status = list_level(&listing, fd, plain, 0);
+	*ret_cut = listing.cut;
+	return status;
+}

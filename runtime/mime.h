@@ -1,5 +1,5 @@
 /*
- * mime: the media type of a file, from its name and its first bytes. Private to runtime/; pure, any thread.
+ * mime: the media type of a file, from its name and its first bytes. For runtime/ and store/; pure, any thread.
  */
 #ifndef WARDER_RUNTIME_MIME_H
 #define WARDER_RUNTIME_MIME_H

@@ -1,5 +1,5 @@
 /*
- * text: bytes of a program's output as something that JSON can hold. Private to runtime/; pure, any thread.
+ * text: bytes of a program's output as something that JSON can hold. For runtime/ and store/; pure, any thread.
  */
 #ifndef WARDER_RUNTIME_TEXT_H
 #define WARDER_RUNTIME_TEXT_H

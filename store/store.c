@@ -74,7 +74,7 @@ char *store_safe_name(const char *name, char *out)
 	sha256_init(&sha);
 	sha256_add(&sha, name, strlen(name));
 	sha256_hex(&sha, digest);
-	for (; name[len] && len < 24; len++)
+	for (; len < 24 && name[len]; len++)
 		out[len] = strchr(harmless, name[len]) ? name[len] : '_';
 	if (len == 0)
 		len = (size_t)sprintf(out, "anon");

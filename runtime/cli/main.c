@@ -94,6 +94,10 @@ static const struct command commands[] = {
 	  "request-work|claim|publish|request-feedback|provide-feedback|block|complete|post|wait|follow|"
 	  "history|create|list|remove|to-a2a|from-a2a [...]",
 	  "what those who work in one workspace tell each other", NULL, NULL, NULL },
+	{ "workspace", 0, "workspace create|run|list|put|write|read|stage|collect|patch|show|remove [...]",
+	  "directories that stay between runs: inputs, outputs", NULL, NULL, NULL },
+	{ "artifact", 0, "artifact save|list|read|verify|remove [...]", "named, versioned content", NULL,
+	  NULL, NULL },
 	{ "completion", FLAG_COMPLETION, "completion bash", "print the shell's completion script", NULL,
 	  "warder completion bash", completion_command },
 };

@@ -32,9 +32,10 @@ struct options {
 
 struct command {
 	const char *group, *name; /* "image", "import" */
-	const char *flags;        /* names of the flags that it knows, with blanks between */
-	const char *operands;     /* for the usage: "DIR|ARCHIVE"; NULL: none */
-	size_t least, most;       /* how many operands it takes */
+	const char
+	    *flags; /* names of the flags that it knows, with blanks between; "*": every word is an operand */
+	const char *operands; /* for the usage: "DIR|ARCHIVE"; NULL: none */
+	size_t least, most;   /* how many operands it takes */
 	const char *summary;
 	const char *details; /* more lines of help, or NULL */
 	const char *example; /* works as printed, or NULL */
@@ -48,6 +49,8 @@ extern const struct command *const command_tables[];
 extern const struct command checkpoint_commands[];
 extern const struct command image_commands[];
 extern const struct command events_commands[];
+extern const struct command workspace_commands[];
+extern const struct command artifact_commands[];
 
 /* Read what follows the two words. -1 with *err (INVALID_REQUEST): flag, value and remedy. */
 int options_parse(const struct command *command, char **argv, struct options *ret, struct warder_error *err);

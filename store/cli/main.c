@@ -15,6 +15,8 @@ const struct command *const command_tables[] = {
 	checkpoint_commands,
 	image_commands,
 	events_commands,
+	workspace_commands,
+	artifact_commands,
 	NULL,
 };
 

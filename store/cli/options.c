@@ -37,9 +37,23 @@ static const struct option_row {
 	{ "--max-bytes", "SIZE", "how large the file may grow (default 1GiB)" },
 	{ "--format", "FORMAT", "oci, docker, tar or directory (default: found out)" },
 	{ "--ref", "NAME", "which image of an archive that has several" },
-	{ "--max-size", "SIZE", "of all files together (default 16GiB)" },
-	{ "--max-file-size", "SIZE", "of one file (default 4GiB)" },
-	{ "--max-files", "N", "files, directories and links (default 1000000)" },
+	{ "--max-size", "SIZE", "of all files together (default 16GiB; collect: 64MiB)" },
+	{ "--max-file-size", "SIZE", "of one file (default 4GiB; collect: 4MiB)" },
+	{ "--max-files", "N", "files, directories and links (default 1000000; collect: 100)" },
+	{ "--mode", "MODE", "permissions of the file (default 644)" },
+	{ "--to", "PATH",
+	  "the place: of an input in the workspace, or a directory of the host to collect into" },
+	{ "--link", NULL, "do not copy: mount the host's file or directory, read-only" },
+	{ "--read-only", NULL, "no program can change it: it is mounted read-only" },
+	{ "--pin", NULL, "the version that was staged at that place before, if none is named" },
+	{ "--save", NULL, "save each file as an artifact" },
+	{ "--name-template", "PREFIX", "save, with this before the path: run-1/ makes run-1/out/a.txt" },
+	{ "--strict", NULL, "save nothing if something would be cut off" },
+	{ "--strip", "N", "components that are taken off the paths of a patch" },
+	{ "--check", NULL, "only find out whether it would be done" },
+	{ "--flat", NULL, "only what lies in the directory itself" },
+	{ "--wait", NULL, "wait until nothing runs" },
+	{ "--type", "TYPE", "content type (default: by name and first bytes)" },
 };
 
 static const struct option_row *find_row(const char *name, size_t len)
@@ -110,6 +124,9 @@ static int check_operands(const struct command *command, const struct options *o
 
 int options_parse(const struct command *command, char **argv, struct options *ret, struct warder_error *err)
 {
+	/* What another program will read is left as it is. */
+	const bool raw = strcmp(command->flags, "*") == 0;
+
 	*ret = (struct options){ 0 };
 	for (; *argv; argv++) {
 		if (strcmp(*argv, "--") == 0) {
@@ -120,7 +137,7 @@ int options_parse(const struct command *command, char **argv, struct options *re
 			ret->help = true;
 			return 0;
 		}
-		if ((*argv)[0] == '-' && (*argv)[1]) {
+		if (!raw && (*argv)[0] == '-' && (*argv)[1]) {
 			if (take_flag(command, &argv, ret, err) != 0)
 				return -1;
 			continue;

@@ -148,11 +148,13 @@ static int open_locked(struct workspaces *workspaces, const char *id, const char
 	for (;;) {
 		owned_fd int fd = open_directory(workspaces->dir_fd, name);
 
-		if (fd < 0 && errno == ENOENT)
-			return error_set_errno(
-			    err, WARDER_ERROR_NOT_FOUND, field, ENOENT,
-			    "there is no workspace %s; \"warder workspace list\" lists them",
-			    json_quote(id, shown, sizeof(shown)));
+		if (fd < 0 && errno == ENOENT) {
+			error_set(err, WARDER_ERROR_NOT_FOUND, field,
+				  "there is no workspace %s; \"warder workspace list\" lists them",
+				  json_quote(id, shown, sizeof(shown)));
+			err->sys_errno = ENOENT;
+			return -1;
+		}
 		if (fd < 0)
 			return failed(id, "cannot be opened", err);
 		if (workspace_lock_wait(fd, how | (wait ? 0 : LOCK_NB)) != 0) {
@@ -225,6 +227,19 @@ static int touch(void *context, struct workspace_metadata *metadata, struct ward
 	return metadata->id ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for an id");
 }
 
+/* A program has put a link there that leads out, or nowhere. */
+static void remove_link(struct workspace *workspace, const char *path)
+{
+	struct warder_error ignored;
+	char plain[PATH_MAX];
+	const char *name;
+	owned_fd int fd = workspace_parent(workspace, path, false, plain, &name, &ignored);
+	struct stat st;
+
+	if (fd >= 0 && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+		unlinkat(fd, name, 0);
+}
+
 int workspace_layout(struct workspace *workspace, struct warder_error *err)
 {
 	static const char *const directories[] = { "skills", "work", "runs", "out", "work/inputs" };
@@ -232,8 +247,13 @@ int workspace_layout(struct workspace *workspace, struct warder_error *err)
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
 		owned_fd int fd = workspace_directory(workspace, directories[i], true, err);
 
+		if (fd < 0) {
+			remove_link(workspace, directories[i]);
+			fd = workspace_directory(workspace, directories[i], true, err);
+		}
 		if (fd < 0)
-			return -1;
+			return error_context(err, "a program has put something else in the place of %s",
+					     directories[i]);
 	}
 	return workspace_metadata_change(workspace, touch, workspace->id, err);
 }
@@ -340,7 +360,7 @@ int workspace_build(struct workspaces *workspaces, const char *id,
 /* ---- removing ---- */
 
 /* First out of the way, so that nobody finds half of it. What cannot be removed comes back, and can be tried again. */
-static int remove_locked(struct workspaces *workspaces, const char *id, const char *name,
+static int remove_locked(struct workspaces *workspaces, const char *id, const char *name, int fd,
 			 struct warder_error *err)
 {
 	char trash[STORE_NAME_MAX];
@@ -349,7 +369,9 @@ static int remove_locked(struct workspaces *workspaces, const char *id, const ch
 	store_new_name(".gone-", trash);
 	if (renameat(workspaces->dir_fd, name, workspaces->dir_fd, trash) != 0)
 		return failed(id, "cannot be removed", err);
-	if (rootfs_remove_tree(workspaces->dir_fd, trash) == 0)
+	/* What programs have made first: the rest never fails. */
+	if ((rootfs_remove_tree(fd, tree) == 0 || errno == ENOENT) &&
+	    rootfs_remove_tree(workspaces->dir_fd, trash) == 0)
 		return store_sync(workspaces->dir_fd, field, err);
 	failure = errno;
 	renameat2(workspaces->dir_fd, trash, workspaces->dir_fd, name, RENAME_NOREPLACE);
@@ -371,7 +393,7 @@ int workspace_remove(struct workspaces *workspaces, const char *id, bool wait, s
 		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
 	if (workspace_lock_wait(workspaces->dir_fd, LOCK_SH) != 0)
 		return failed(workspace.id, "cannot be locked", err);
-	status = remove_locked(workspaces, workspace.id, name, err);
+	status = remove_locked(workspaces, workspace.id, name, fd, err);
 	flock(workspaces->dir_fd, LOCK_UN);
 	return status;
 }

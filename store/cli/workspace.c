@@ -1,0 +1,749 @@
+/*
+ * workspace: directories that stay between runs, on the command line.
+ *
+ * `run` becomes `warder run`, under the caller's flags, with the workspace, its variables and its read-only inputs in front of them; the
+ * lock of the workspace goes along as a descriptor, and so is held until that supervisor has ended.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "policy/policy.h"
+#include "runtime/cli/term.h"
+#include "runtime/file.h"
+#include "runtime/text.h"
+#include "store/artifacts/artifacts.h"
+#include "store/cli/command.h"
+#include "store/cli/progress.h"
+#include "store/cli/records.h"
+#include "store/workspaces/workspaces.h"
+
+/* ---- parts ---- */
+
+typedef int work(struct workspace *workspace, const struct options *options, struct warder_error *err);
+
+static int with_workspace(work *act, const struct options *options, struct warder_error *err)
+{
+	struct workspaces workspaces = WORKSPACES_NONE;
+	struct workspace workspace = WORKSPACE_NONE;
+	int status;
+
+	if (workspaces_open(option(options, "--store"), &workspaces, err) != 0)
+		return -1;
+	status = workspace_open(&workspaces, options->operands[0], WORKSPACE_SHARED, true, &workspace, err);
+	if (status == 0)
+		status = act(&workspace, options, err);
+	workspace_done(&workspace);
+	workspaces_done(&workspaces);
+	return status;
+}
+
+static int print_json(struct json_writer *w, struct warder_error *err)
+{
+	return records_print(json_take(w), err);
+}
+
+static int mode_option(const struct options *options, uint32_t *ret, struct warder_error *err)
+{
+	const char *text = option(options, "--mode");
+
+	*ret = 0;
+	if (!text)
+		return 0;
+	if (strlen(text) < 3 || strlen(text) > 4 || strspn(text, "01234567") != strlen(text) ||
+	    strtoul(text, NULL, 8) > 0777)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--mode",
+				 "\"%.20s\" is no mode; write three octal digits, such as 644", text);
+	*ret = (uint32_t)strtoul(text, NULL, 8);
+	return 0;
+}
+
+static int size_option(const struct options *options, const char *name, uint64_t *ret,
+		       struct warder_error *err)
+{
+	const char *text = option(options, name);
+
+	*ret = 0;
+	if (!text || policy_parse_size(text, ret, err) == 0)
+		return 0;
+	return error_context(err, "%s", name);
+}
+
+/* ---- workspaces ---- */
+
+static int create(const struct options *options, struct warder_error *err)
+{
+	struct workspaces workspaces = WORKSPACES_NONE;
+	struct workspace workspace = WORKSPACE_NONE;
+	struct json_writer w = { 0 };
+	int status;
+
+	if (workspaces_open(option(options, "--store"), &workspaces, err) != 0)
+		return -1;
+	status = workspace_create(&workspaces, options->operands[0], &workspace, err);
+	if (status == 0 && option_given(options, "--json")) {
+		json_begin_object(&w);
+		json_key_string(&w, "id", workspace.id);
+		json_key_string(&w, "path", workspace.path);
+		json_end_object(&w);
+		status = print_json(&w, err);
+	} else if (status == 0 && options->operands[0]) {
+		puts(workspace.path);
+	} else if (status == 0) {
+		printf("%s %s\n", workspace.id, workspace.path);
+	}
+	workspace_done(&workspace);
+	workspaces_done(&workspaces);
+	return status;
+}
+
+static int remove_one(const struct options *options, struct warder_error *err)
+{
+	struct workspaces workspaces = WORKSPACES_NONE;
+	int status;
+
+	if (workspaces_open(option(options, "--store"), &workspaces, err) != 0)
+		return -1;
+	status = workspace_remove(&workspaces, options->operands[0], option_given(options, "--wait"), err);
+	workspaces_done(&workspaces);
+	return status < 0 ? -1 : 0;
+}
+
+static int show(struct workspace *workspace, const struct options *options, struct warder_error *err)
+{
+	struct workspace_metadata metadata;
+	size_t len;
+	char *text;
+
+	(void)options;
+	if (workspace_metadata_load(workspace, &metadata, err) != 0)
+		return -1;
+	text = workspace_metadata_text(&metadata, &len);
+	workspace_metadata_done(&metadata);
+	return records_print(text, err);
+}
+
+static int show_one(const struct options *options, struct warder_error *err)
+{
+	return with_workspace(show, options, err);
+}
+
+/* ---- lists ---- */
+
+static int print_workspace(void *context, const char *id, const char *path, struct warder_error *err)
+{
+	struct json_writer *w = context;
+
+	(void)err;
+	if (!w) {
+		records_cell(id, 24, 0);
+		printf(" %s\n", path);
+		return 0;
+	}
+	json_begin_object(w);
+	json_key_string(w, "id", id);
+	json_key_string(w, "path", path);
+	json_end_object(w);
+	return 0;
+}
+
+static int list_workspaces(const struct options *options, struct warder_error *err)
+{
+	struct workspaces workspaces = WORKSPACES_NONE;
+	const bool json = option_given(options, "--json");
+	struct json_writer w = { 0 };
+	int status;
+
+	if (workspaces_open(option(options, "--store"), &workspaces, err) != 0)
+		return -1;
+	json_begin_array(&w);
+	status = workspaces_each(&workspaces, print_workspace, json ? &w : NULL, err);
+	json_end_array(&w);
+	workspaces_done(&workspaces);
+	if (status == 0 && json)
+		return print_json(&w, err);
+	json_writer_done(&w);
+	return status;
+}
+
+static int print_item(void *context, const struct workspace_item *item, struct warder_error *err)
+{
+	static const struct {
+		char type;
+		const char *name;
+	} types[] = { { 'f', "file" }, { 'd', "directory" }, { 'l', "link" }, { 'o', "other" } };
+	struct json_writer *w = context;
+	char mode[8];
+
+	(void)err;
+	snprintf(mode, sizeof(mode), "%04o", (unsigned int)item->mode);
+	if (!w) {
+		printf("%c %s %12" PRIu64 " ", item->type == 'f' ? '-' : item->type, mode, item->size);
+		records_cell(item->path, 0, 0);
+		putchar('\n');
+		return 0;
+	}
+	json_begin_object(w);
+	json_key_string(w, "path", item->path);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (types[i].type == item->type)
+			json_key_string(w, "type", types[i].name);
+	}
+	json_key_string(w, "mode", mode);
+	json_key_uint(w, "size", item->size);
+	json_key(w, "mtime");
+	json_int(w, item->mtime);
+	json_end_object(w);
+	return 0;
+}
+
+static int list_files(struct workspace *workspace, const struct options *options, struct warder_error *err)
+{
+	const char *path = options->operand_count > 1 ? options->operands[1] : ".";
+	const bool json = option_given(options, "--json");
+	struct json_writer w = { 0 };
+	bool cut = false;
+	int status;
+
+	json_begin_array(&w);
+	status = workspace_list(workspace, path, option_given(options, "--flat") ? 1 : WORKSPACE_DEPTH_MAX,
+				print_item, json ? &w : NULL, &cut, err);
+	json_end_array(&w);
+	if (status == 0 && cut)
+		term_complain("some directories lie too deep to be listed");
+	if (status == 0 && json)
+		return print_json(&w, err);
+	json_writer_done(&w);
+	return status;
+}
+
+static int list(const struct options *options, struct warder_error *err)
+{
+	return options->operand_count ? with_workspace(list_files, options, err)
+				      : list_workspaces(options, err);
+}
+
+/* ---- files ---- */
+
+/* SOURCE or SOURCE=PLACE; without one, the source's last component. */
+static int put_one(struct workspace *workspace, const char *word, uint32_t mode, struct warder_error *err)
+{
+	const char *equals = strrchr(word, '=');
+	char *source = equals ? strndup(word, (size_t)(equals - word)) : strdup(word);
+	const char *slash = source ? strrchr(source, '/') : NULL;
+	const char *place = equals ? equals + 1 : slash ? slash + 1 : source;
+	owned_fd int fd = source ? open(source, O_RDONLY | O_CLOEXEC) : -1;
+	int status;
+
+	if (fd < 0)
+		status = error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, source ? source : word, errno,
+					 "cannot be read");
+	else
+		status = workspace_put(workspace, place, mode, fd, err);
+	free(source);
+	return status;
+}
+
+static int put_files(struct workspace *workspace, const struct options *options, struct warder_error *err)
+{
+	uint32_t mode;
+
+	if (mode_option(options, &mode, err) != 0)
+		return -1;
+	for (size_t i = 1; i < options->operand_count; i++) {
+		if (put_one(workspace, options->operands[i], mode, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int put(const struct options *options, struct warder_error *err)
+{
+	return with_workspace(put_files, options, err);
+}
+
+static int write_file(struct workspace *workspace, const struct options *options, struct warder_error *err)
+{
+	uint32_t mode;
+
+	if (mode_option(options, &mode, err) != 0)
+		return -1;
+	return workspace_put(workspace, options->operands[1], mode, STDIN_FILENO, err);
+}
+
+static int write_one(const struct options *options, struct warder_error *err)
+{
+	return with_workspace(write_file, options, err);
+}
+
+static int read_file(struct workspace *workspace, const struct options *options, struct warder_error *err)
+{
+	owned_fd int fd = workspace_file(workspace, options->operands[1], err);
+	char chunk[65536];
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	while ((n = read(fd, chunk, sizeof(chunk))) > 0) {
+		if (file_write_all(STDOUT_FILENO, chunk, (size_t)n) != 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "stdout", errno,
+					       "cannot be written");
+	}
+	return n == 0 ? 0
+		      : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "path", errno, "%.200s cannot be read",
+					options->operands[1]);
+}
+
+static int read_one(const struct options *options, struct warder_error *err)
+{
+	return with_workspace(read_file, options, err);
+}
+
+/* ---- inputs ---- */
+
+static int print_input(const struct workspace_input *input, bool json, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+
+	if (!json) {
+		puts(input->dst);
+		return 0;
+	}
+	json_begin_object(&w);
+	json_key_string(&w, "from", input->from);
+	json_key_string(&w, "dst", input->dst);
+	json_key_string(&w, "resolved", input->resolved);
+	json_key(&w, "version");
+	if (input->version)
+		json_uint(&w, input->version);
+	else
+		json_null(&w);
+	json_key_string(&w, "mode", input->mode);
+	json_key_bool(&w, "readOnly", input->read_only);
+	json_key_string(&w, "ts", input->ts);
+	json_end_object(&w);
+	return print_json(&w, err);
+}
+
+static int stage_input(struct workspace *workspace, const struct options *options, struct warder_error *err)
+{
+	const struct workspace_stage stage = { .from = options->operands[1],
+					       .dst = option(options, "--to"),
+					       .link = option_given(options, "--link"),
+					       .read_only = option_given(options, "--read-only"),
+					       .pin = option_given(options, "--pin") };
+	struct artifacts artifacts = ARTIFACTS_NONE;
+	struct workspace_input input;
+	int status = artifacts_open(option(options, "--store"), &artifacts, err);
+
+	if (status == 0)
+		status = workspace_stage(workspace, &artifacts, &stage, &input, err);
+	artifacts_done(&artifacts);
+	if (status != 0)
+		return -1;
+	status = print_input(&input, option_given(options, "--json"), err);
+	workspace_input_done(&input);
+	return status;
+}
+
+static int stage(const struct options *options, struct warder_error *err)
+{
+	return with_workspace(stage_input, options, err);
+}
+
+/* ---- outputs ---- */
+
+static struct progress collecting = { .what = "collecting" };
+
+static void show_collecting(void *context, uint64_t len)
+{
+	uint64_t *done = context;
+
+	*done += len;
+	progress_show(&collecting, *done, 0);
+}
+
+static void write_output(struct json_writer *w, const struct workspace_output *output)
+{
+	json_begin_object(w);
+	json_key_string(w, "path", output->path);
+	json_key_uint(w, "size", output->size);
+	json_key_string(w, "contentType", output->type);
+	json_key_bool(w, "truncated", output->truncated);
+	if (output->why)
+		json_key_string(w, "error", output->why);
+	if (output->bytes)
+		text_write(w, "content", output->bytes, (size_t)output->read, output->truncated);
+	if (output->name) {
+		json_key_string(w, "artifact", output->name);
+		json_key_uint(w, "version", output->version);
+	}
+	json_end_object(w);
+}
+
+static int print_outputs_json(const struct workspace_outputs *outputs, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key(&w, "files");
+	json_begin_array(&w);
+	for (size_t i = 0; i < outputs->count; i++)
+		write_output(&w, &outputs->items[i]);
+	json_end_array(&w);
+	json_key_bool(&w, "limitsHit", outputs->limits_hit);
+	json_key_uint(&w, "outside", outputs->outside);
+	json_end_object(&w);
+	return print_json(&w, err);
+}
+
+static int print_outputs(const struct workspace_outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->count; i++) {
+		const struct workspace_output *output = &outputs->items[i];
+
+		printf("%12" PRIu64 " ", output->size);
+		records_cell(output->path, 0, 0);
+		if (output->name)
+			printf(" %s@%" PRIu64, output->name, output->version);
+		printf("%s%s%s%s\n", output->truncated ? " (cut off)" : "", output->why ? " (" : "",
+		       output->why ? output->why : "", output->why ? ")" : "");
+	}
+	if (outputs->limits_hit)
+		term_complain("a limit was reached: this is not all");
+	if (outputs->outside)
+		term_complain("%zu left out: no regular file in the workspace", outputs->outside);
+	return 0;
+}
+
+static int collect_limits(const struct options *options, struct workspace_collect *what,
+			  struct warder_error *err)
+{
+	long long files;
+
+	if (option_number(options, "--max-files", 1, 1000000, 0, &files, err) != 0 ||
+	    size_option(options, "--max-file-size", &what->file_bytes, err) != 0 ||
+	    size_option(options, "--max-size", &what->total_bytes, err) != 0)
+		return -1;
+	what->files_max = (size_t)files;
+	return 0;
+}
+
+static int collect_into(struct workspace *workspace, const struct options *options,
+			struct workspace_collect *what, struct warder_error *err)
+{
+	struct workspace_outputs outputs;
+	int status;
+
+	if (workspace_collect(workspace, what, &outputs, err) != 0) {
+		progress_end(&collecting);
+		return -1;
+	}
+	progress_end(&collecting);
+	status =
+	    option_given(options, "--json") ? print_outputs_json(&outputs, err) : print_outputs(&outputs);
+	workspace_outputs_done(&outputs);
+	return status;
+}
+
+static int collect_files(struct workspace *workspace, const struct options *options, struct warder_error *err)
+{
+	const bool save = option_given(options, "--save") || option(options, "--name-template");
+	const char *to = option(options, "--to");
+	struct artifacts artifacts = ARTIFACTS_NONE;
+	owned_fd int to_fd = to ? open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	uint64_t done = 0;
+	struct workspace_collect what = {
+		.globs = (const char *const *)&options->operands[1],
+		.glob_count = options->operand_count - 1,
+		.artifacts = save ? &artifacts : NULL,
+		.inlined = option_given(options, "--json") && !save && !to,
+		.name_template = option(options, "--name-template"),
+		.strict = option_given(options, "--strict"),
+		.to_fd = to_fd,
+		.on_bytes = show_collecting,
+		.context = &done,
+	};
+	int status;
+
+	if (to && to_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "--to", errno,
+				       "%.200s is no directory to write to", to);
+	if (collect_limits(options, &what, err) != 0 ||
+	    (save && artifacts_open(option(options, "--store"), &artifacts, err) != 0))
+		return -1;
+	status = collect_into(workspace, options, &what, err);
+	artifacts_done(&artifacts);
+	return status;
+}
+
+static int collect(const struct options *options, struct warder_error *err)
+{
+	return with_workspace(collect_files, options, err);
+}
+
+/* ---- patches ---- */
+
+static int print_patched(const struct workspace_patched *patched, size_t count, bool json,
+			 struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_array(&w);
+	for (size_t i = 0; i < count; i++) {
+		const char what[2] = { patched[i].what, '\0' };
+
+		if (!json) {
+			printf("%s ", what);
+			records_cell(patched[i].path, 0, 0);
+			putchar('\n');
+		}
+		json_begin_object(&w);
+		json_key_string(&w, "change", what);
+		json_key_string(&w, "path", patched[i].path);
+		json_end_object(&w);
+	}
+	json_end_array(&w);
+	if (json)
+		return print_json(&w, err);
+	json_writer_done(&w);
+	return 0;
+}
+
+static int patch_files(struct workspace *workspace, const struct options *options, struct warder_error *err)
+{
+	const char *file = options->operand_count > 1 ? options->operands[1] : "-";
+	struct workspace_patched *patched = NULL;
+	char *text = NULL;
+	size_t len, count;
+	long long strip;
+	int status;
+
+	if (option_number(options, "--strip", 0, 100, -1, &strip, err) != 0 ||
+	    file_read_most(file, (size_t)16 << 20, &text, &len, err) != 0)
+		return -1;
+	status = workspace_patch(workspace, text, len, (int)strip, option_given(options, "--check"), &patched,
+				 &count, err);
+	free(text);
+	if (status != 0)
+		return -1;
+	status = print_patched(patched, count, option_given(options, "--json"), err);
+	free(patched);
+	return status;
+}
+
+static int patch(const struct options *options, struct warder_error *err)
+{
+	return with_workspace(patch_files, options, err);
+}
+
+/* ---- run ---- */
+
+#define ARGUMENTS_MAX (OPTIONS_MAX + 2 * WORKSPACE_INPUTS_MAX + 32)
+
+struct arguments {
+	const char *words[ARGUMENTS_MAX + 1];
+	size_t count;
+};
+
+static void add(struct arguments *arguments, const char *word)
+{
+	if (arguments->count < ARGUMENTS_MAX)
+		arguments->words[arguments->count++] = word;
+}
+
+static void add_flag(struct arguments *arguments, const char *name, const char *value)
+{
+	add(arguments, name);
+	add(arguments, value);
+}
+
+/* `warder`, beside this program or where it is installed. buf has PATH_MAX bytes. */
+static int find_warder(char *buf, struct warder_error *err)
+{
+	static const char *const places[] = { "", "../../bin/" };
+	char self[PATH_MAX], path[PATH_MAX + 32];
+	const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (length <= 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "warder", errno, "/proc/self/exe");
+	self[length] = '\0';
+	*strrchr(self, '/') = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%swarder", self, places[i]);
+		if (realpath(path, buf) && access(buf, X_OK) == 0)
+			return 0;
+	}
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "warder", "is not installed: looked in %.200s", self);
+}
+
+/* A flag of ours among those of `warder run`: its value, and how many words it takes; 0: another flag. */
+static size_t own_flag(char *const *word, const char *name, const char **ret)
+{
+	const size_t len = strlen(name);
+
+	if (strncmp(*word, name, len) != 0 || ((*word)[len] && (*word)[len] != '='))
+		return 0;
+	*ret = (*word)[len] ? *word + len + 1 : word[1];
+	return (*word)[len] ? 1 : 2;
+}
+
+static bool chooses_policy(const struct options *options)
+{
+	for (size_t i = 1; i < options->operand_count; i++) {
+		if (strncmp(options->operands[i], "--preset", 8) == 0 ||
+		    strncmp(options->operands[i], "--policy", 8) == 0)
+			return true;
+	}
+	return false;
+}
+
+struct asked {
+	const char *store, *cwd;
+	struct arguments flags; /* for `warder run` */
+};
+
+static int read_flags(const struct options *options, struct asked *ret, struct warder_error *err)
+{
+	for (size_t i = 1; i < options->operand_count;) {
+		char *const *word = &options->operands[i];
+		const char *value = NULL;
+		size_t taken = own_flag(word, "--store", &value);
+
+		if (taken)
+			ret->store = value;
+		else if ((taken = own_flag(word, "--cwd", &value)) != 0)
+			ret->cwd = value;
+		if (taken && !value)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *word, "needs a value");
+		if (!taken)
+			add(&ret->flags, *word);
+		i += taken ? taken : 1;
+	}
+	if (!options->program || !options->program[0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "run",
+				 "there is no program; write \"warder workspace run ID [FLAG...] -- PROGRAM "
+				 "[ARGUMENT...]\"");
+	return 0;
+}
+
+static int become_warder(struct workspace *workspace, const struct workspace_run *run,
+			 const struct options *options, const struct asked *asked, struct warder_error *err)
+{
+	static struct arguments arguments;
+	char warder[PATH_MAX], root[PATH_MAX + 4];
+
+	if (find_warder(warder, err) != 0)
+		return -1;
+	snprintf(root, sizeof(root), "%s:rw", workspace->path);
+	add(&arguments, "warder");
+	add(&arguments, "run");
+	if (!chooses_policy(options))
+		add_flag(&arguments, "--preset", "agent");
+	for (size_t i = 0; i < sizeof(run->variables) / sizeof(run->variables[0]); i++)
+		add_flag(&arguments, "--env", run->variables[i]);
+	for (size_t i = 0; i < asked->flags.count; i++)
+		add(&arguments, asked->flags.words[i]);
+	add_flag(&arguments, "--workspace", root);
+	for (size_t i = 0; run->mounts[i]; i++)
+		add_flag(&arguments, "--ro", run->mounts[i]);
+	add_flag(&arguments, "--cwd", run->cwd);
+	add(&arguments, "--");
+	for (size_t i = 0; options->program[i]; i++) {
+		if (arguments.count == ARGUMENTS_MAX)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "run",
+					 "there are more than %d arguments", ARGUMENTS_MAX);
+		add(&arguments, options->program[i]);
+	}
+	/* Nobody has the workspace alone as long as that lives; what runs in the jail does not get it. */
+	if (fcntl(workspace->dir_fd, F_SETFD, 0) == 0)
+		execv(warder, (char *const *)(uintptr_t)arguments.words);
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "warder", errno, "cannot execute %s", warder);
+}
+
+static int run(const struct options *options, struct warder_error *err)
+{
+	static struct workspace_run prepared;
+	static struct asked asked;
+	struct workspaces workspaces = WORKSPACES_NONE;
+	struct workspace workspace = WORKSPACE_NONE;
+	int status = read_flags(options, &asked, err);
+
+	if (status == 0)
+		status = workspaces_open(asked.store, &workspaces, err);
+	if (status == 0)
+		status = workspace_open(&workspaces, options->operands[0], WORKSPACE_SHARED, true, &workspace,
+					err);
+	if (status == 0)
+		status = workspace_run_prepare(&workspace, asked.cwd, &prepared, err);
+	if (status == 0)
+		status = become_warder(&workspace, &prepared, options, &asked, err);
+	workspace_run_done(&prepared);
+	workspace_done(&workspace);
+	workspaces_done(&workspaces);
+	return status;
+}
+
+/* ---- the table ---- */
+
+const struct command workspace_commands[] = {
+	{ "workspace", "create", "--store --json", "[ID]", 0, 1,
+	  "make a workspace, or mend one: prints its path",
+	  "The same id is the same workspace each time; without one, a new id is made up and printed first.\n"
+	  "In it are skills, work, work/inputs, runs, out, and metadata.json for programs to read.\n",
+	  "warder workspace create job-7", create },
+	{ "workspace", "run", "*", "ID [FLAG...] -- PROGRAM [ARGUMENT...]", 1, OPTIONS_MAX,
+	  "run a program in a workspace",
+	  "Flags are those of \"warder run\"; without --preset or --policy the preset is agent. The "
+	  "workspace is\n"
+	  "/workspace, writable; --cwd is relative to it, and made. WORKSPACE_DIR, SKILLS_DIR, WORK_DIR,\n"
+	  "OUTPUT_DIR and RUN_DIR (a new one for each run) are set. Read-only inputs are mounted so.\n"
+	  "Exit status: as of \"warder run\".\n",
+	  "warder workspace create job-7 && warder workspace run job-7 -- sh -c 'date > $OUTPUT_DIR/now'",
+	  run },
+	{ "workspace", "list", "--store --json --flat", "[ID [DIRECTORY]]", 0, 2,
+	  "the workspaces, or the files of one", NULL, "warder workspace list", list },
+	{ "workspace", "put", "--store --mode", "ID FILE[=PATH]...", 2, OPTIONS_MAX,
+	  "copy files of the host into a workspace", NULL,
+	  "warder workspace create job-7 && warder workspace put job-7 /etc/hostname=work/name.txt", put },
+	{ "workspace", "write", "--store --mode", "ID PATH", 2, 2, "write standard input to a file", NULL,
+	  "warder workspace create job-7 && echo hello | warder workspace write job-7 work/hello.txt",
+	  write_one },
+	{ "workspace", "read", "--store", "ID PATH", 2, 2, "print a file, byte by byte", NULL, NULL,
+	  read_one },
+	{ "workspace", "stage", "--store --json --to --link --read-only --pin", "ID FROM", 2, 2,
+	  "put an input in its place, and record it",
+	  "FROM: host:///PATH, workspace://PATH, artifact://NAME[@VERSION], skill://NAME/PATH, or\n"
+	  "git+file:///PATH[#BRANCH], which is cloned in a jail. The place is work/inputs/ and the last\n"
+	  "component, or --to. What is staged --read-only or --link cannot be changed by any program of a "
+	  "run.\n",
+	  "warder workspace create job-7 && warder workspace stage job-7 host:///etc/hostname --read-only",
+	  stage },
+	{ "workspace", "collect",
+	  "--store --json --max-files --max-file-size --max-size --to --save --name-template --strict",
+	  "ID PATTERN...", 2, OPTIONS_MAX,
+	  "what matches: as a list, in JSON, into a directory or as artifacts",
+	  "Two stars match any number of directories; a pattern may begin with $WORKSPACE_DIR, $SKILLS_DIR,\n"
+	  "$WORK_DIR or $OUTPUT_DIR. At most 100 files, 4 MiB of each and 64 MiB of all, if not told "
+	  "otherwise;\n"
+	  "what is cut off or left out is told. With --json alone the content is in the document.\n",
+	  "warder workspace create job-7 && warder workspace collect job-7 '$OUTPUT_DIR/**'", collect },
+	{ "workspace", "patch", "--store --json --strip --check", "ID [FILE]", 1, 2,
+	  "apply a unified diff: all of it, or nothing",
+	  "Without FILE, or with -, the patch is standard input. Lines have to be exactly as the patch "
+	  "says.\n"
+	  "Paths a/... and b/... lose their first component, if --strip does not say otherwise.\n",
+	  NULL, patch },
+	{ "workspace", "show", "--store --json", "ID", 1, 1, "what Warder knows of a workspace, as JSON",
+	  NULL, NULL, show_one },
+	{ "workspace", "remove", "--store --wait", "ID", 1, 1,
+	  "remove a workspace; it is no error if there is none", NULL, NULL, remove_one },
+	{ 0 },
+};

@@ -1,0 +1,298 @@
+# warder workspace: directories that stay between runs.
+
+= the same id is the same workspace, another id is another, also one that looks alike when it is made safe
++ export WARDER_STORE=$PWD/store
+$ a=$(warder workspace create 'a/b'); test "$a" = "$(warder workspace create a/b)" && echo same; b=$(warder workspace create a_b); test "$a" != "$b" && echo other; ls "$a" "$a/work"; grep '"version": 1' "$a/metadata.json"
+| same
+| other
+|~ /store/workspaces/a_b-[0-9a-f]{32}/files:$
+| metadata.json
+| out
+| runs
+| skills
+| work
+|
+|~ /files/work:$
+| inputs
+|   "version": 1,
+
+= what was deleted outside is there again
++ export WARDER_STORE=$PWD/store; p=$(warder workspace create job); rm -r "$p/work" "$p/out" "$p/metadata.json"
+$ p=$(warder workspace create job); ls "$p"; rm -r "$p"; warder workspace create job | sed "s|$PWD||"; ls "$p"
+| metadata.json
+| out
+| runs
+| skills
+| work
+|~ ^/store/workspaces/job-[0-9a-f]*/files$
+| metadata.json
+| out
+| runs
+| skills
+| work
+
+= files: modes, parents, empty ones, byte by byte
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; printf 'a\0\377b' > bin; : > empty
+$ umask 077; warder workspace put job bin=deep/er/bin empty; warder workspace write job x.sh --mode 755 < empty; warder workspace read job deep/er/bin | od -An -c; warder workspace list job | grep -v -e metadata -e ' work' -e runs -e skills -e out
+|    a  \0 377   b
+| d 0755            0 deep
+| d 0755            0 deep/er
+| - 0644            4 deep/er/bin
+| - 0644            0 empty
+| - 0755            0 x.sh
+
+= every path is one of the workspace
++ export WARDER_STORE=$PWD/store; p=$(warder workspace create job); ln -s /etc "$p/l"; ln -s /etc/passwd "$p/p"; ln -s work "$p/inner"; echo x > x
+$ for path in '' ' ' . .. ../x a/../../x /etc/x '\x' C:x l/x; do warder workspace put job x="$path"; done; warder workspace read job p; warder workspace read job l/passwd; warder workspace read job work; warder workspace read job gone
+!~ is empty
+!~ is empty
+!~ is the workspace itself
+!~ path traversal
+!~ path traversal
+!~ path traversal
+!~ is absolute
+!~ is absolute
+!~ drive letter
+!~ "l".* leads out of its directory
+!~ "p" leads out of its directory
+!~ "l/passwd" leads out of its directory
+!~ "work" is no regular file
+!~ cannot open "gone"
+? 125
+
+= a link in the tree is followed, and one at the end replaced
++ export WARDER_STORE=$PWD/store; p=$(warder workspace create job); ln -s work "$p/inner"; ln -s /etc/passwd "$p/p"; echo new > x
+$ warder workspace put job x=inner/x x=p; p=$(warder workspace create job); cat "$p/work/x" "$p/p"; grep -c root: /etc/passwd
+| new
+| new
+| 1
+
+= no such workspace; removing it is no error
++ export WARDER_STORE=$PWD/store
+$ warder workspace read gone x; warder workspace remove gone; echo $?; warder workspace create gone > /dev/null; warder workspace remove gone; warder workspace list
+! warder: there is no workspace "gone"; "warder workspace list" lists them
+| 0
+
+= an id is text
++ export WARDER_STORE=$PWD/store
+$ warder workspace create $'a\nb'; warder workspace create "$(printf %300s x)"; warder workspace create $'\377'
+!~ has a control character in it
+!~ is longer than 255 bytes
+!~ is not UTF-8
+? 125
+
+= a removal that fails leaves a workspace that can be removed again
+needs unshare
++ export WARDER_STORE=$PWD/store; p=$(warder workspace create job); mkdir "$p/busy"
++ cat > inside <<'END'
++ mount -t tmpfs none "$1/busy" && warder workspace remove job
++ warder workspace list | wc -l
++ END
+$ p=$(warder workspace create job); unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh inside "$p"; warder workspace remove job; warder workspace list | wc -l
+!~ cannot be removed altogether; remove it again when that is mended: Invalid cross-device link
+| 1
+| 0
+
+= a patch is applied as a whole
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; printf 'one\ntwo\n' | warder workspace write job a.txt --mode 600; printf 'x' | warder workspace write job b.txt
++ cat > p <<'END'
++ diff --git a/a.txt b/a.txt
++ --- a/a.txt
++ +++ b/a.txt
++ @@ -1,2 +1,3 @@
++  one
++ +and a half
++  two
++ --- a/b.txt
++ +++ /dev/null
++ @@ -1 +0,0 @@
++ -x
++ \ No newline at end of file
++ diff --git a/n/c.sh b/n/c.sh
++ new file mode 100755
++ --- /dev/null
++ +++ b/n/c.sh
++ @@ -0,0 +1 @@
++ +#!/bin/sh
++ \ No newline at end of file
++ END
+$ warder workspace patch job p --check --json; warder workspace patch job p; warder workspace read job a.txt; warder workspace read job n/c.sh; echo; warder workspace list job --flat | grep -e txt; warder workspace list job n | grep c.sh
+| [{"change":"M","path":"a.txt"},{"change":"D","path":"b.txt"},{"change":"A","path":"n/c.sh"}]
+| M a.txt
+| D b.txt
+| A n/c.sh
+| one
+| and a half
+| two
+| #!/bin/sh
+| - 0600           19 a.txt
+| - 0755            9 n/c.sh
+
+= or not at all
++ export WARDER_STORE=$PWD/store; p=$(warder workspace create job); printf 'one\n' | warder workspace write job a; printf 'two\n' | warder workspace write job b; ln -s /etc "$p/l"
++ cat > patch <<'END'
++ printf -- "$@" | warder workspace patch job
++ END
++ echo '--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+1\n' > A
+$ A=$(cat A); patch() { sh patch "$@"; }; patch "$A"'--- a/b\n+++ b/b\n@@ -1 +1 @@\n-wrong\n+2\n'; patch "$A"'--- a/b\n+++ b/b\n@@ -2 +2 @@\n-two\n+2\n'; patch "$A"'--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+2\n'; patch "$A"'--- a/c\n+++ b/c\n@@ -1 +1 @@\n-two\n+2\n'; patch "$A"'--- a/b\n+++ b/b\n@@ -1,2 +1 @@\n-two\n+2\n'; patch "$A"'--- a/../../b\n+++ b/../../b\n@@ -1 +1 @@\n-two\n+2\n'; patch "$A"'--- /dev/null\n+++ b/l/x\n@@ -0,0 +1 @@\n+2\n'; patch "$A"'rename from a\n'; patch "$A$A"; patch 'hello\n'; warder workspace read job a; warder workspace read job b
+!~ line 9: b has something else there \(line 1 of the file\); nothing was changed
+!~ line 9: b has something else there \(line 2 of the file\)
+!~ b is to be new, and exists
+!~ c does not exist
+!~ the hunk has fewer lines than its @@ says
+!~ path traversal
+!~ is or leads through a symbolic link
+!~ renames, copies and binary patches are not taken
+!~ the file is in the patch twice
+!~ line 1: this is no part of a unified diff
+| one
+| two
+
+= what is collected: patterns, limits, what is no output
++ export WARDER_STORE=$PWD/store; p=$(warder workspace create job); cd "$p"; mkdir out/d; printf abc > out/a; printf def > out/b.txt; printf gh > out/d/.c; ln -s /etc/passwd out/evil; ln -s b.txt out/link; cd - > /dev/null
+$ warder workspace collect job '$OUTPUT_DIR/*' out/a '${WORKSPACE_DIR}/out/**'; warder workspace collect job 'out/*' --max-files 1; warder workspace collect job 'out/*' --max-size 3B --json; warder workspace collect job out/b.txt --max-file-size 2B --json
+|            3 out/a
+|            3 out/b.txt
+|            2 out/d/.c
+|            3 out/link
+! warder: 1 left out: no regular file in the workspace
+|            3 out/a
+! warder: a limit was reached: this is not all
+| {"files":[{"path":"out/a","size":3,"contentType":"text/plain; charset=utf-8","truncated":false,"content":"abc","encoding":"utf-8"}],"limitsHit":true,"outside":0}
+| {"files":[{"path":"out/b.txt","size":3,"contentType":"text/plain","truncated":true,"content":"de","encoding":"utf-8"}],"limitsHit":true,"outside":0}
+
+= what leads out is told
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null
+$ warder workspace collect job '../*'; warder workspace collect job /etc/passwd; warder workspace collect job 'nothing*'; echo $?
+!~ path traversal
+!~ is absolute
+| 0
+
+= binary content, byte by byte
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; printf '\211PNG\r\n\032\n\0\377' | warder workspace write job out/i; mkdir to
+$ warder workspace collect job 'out/*' --json; warder workspace collect job 'out/*' --to to; od -An -tx1 to/out/i; warder workspace collect job 'out/*' --save > /dev/null; warder artifact read out/i | od -An -tx1
+| {"files":[{"path":"out/i","size":10,"contentType":"image/png","truncated":false,"base64":"iVBORw0KGgoA/w==","encoding":"base64"}],"limitsHit":false,"outside":0}
+|           10 out/i
+|  89 50 4e 47 0d 0a 1a 0a 00 ff
+|  89 50 4e 47 0d 0a 1a 0a 00 ff
+
+= saved as artifacts, in versions; nothing is saved that would be cut off
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; echo one | warder workspace write job out/a.txt; echo second | warder workspace write job out/b.txt
+$ cd store; warder workspace collect job out/a.txt --name-template run-1/; warder workspace collect job out/a.txt --name-template run-1/; warder workspace collect job 'out/*' --save --strict --max-file-size 4B; warder artifact list | cut -d' ' -f1-12,14-; warder workspace show job | grep -A3 -e saved_as -e '"versions"' | grep -v -e saved -e versions | head -n 2
+|            4 out/a.txt run-1/out/a.txt@1
+|            4 out/a.txt run-1/out/a.txt@2
+!~ out/b.txt would be cut off by a limit; nothing is saved
+|            4 run-1/out/a.txt@1 text/plain
+|            4 run-1/out/a.txt@2 text/plain
+|*
+
+= inputs: where they come from, where they go
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; mkdir -p data/sub; echo host > data/f; echo sub > data/sub/g; echo v1 | warder artifact save ref.txt > /dev/null; echo v2 | warder artifact save ref.txt > /dev/null; echo own | warder workspace write job out/own.txt
+$ warder workspace stage job host://$PWD/data; warder workspace stage job workspace://out/own.txt --to work/copy.txt; warder workspace stage job artifact://ref.txt@1; warder workspace stage job artifact://ref.txt --pin --json | cut -d, -f2-5; warder workspace stage job artifact://ref.txt; for f in data/sub/g ref.txt; do warder workspace read job work/inputs/$f; done; warder workspace read job work/copy.txt; warder workspace stage job host://$PWD/data --to skills/s --read-only; warder workspace stage job skill://s/f --to s.f; warder workspace read job s.f; warder workspace show job | grep -A3 '"name"' | cut -c1-40
+| work/inputs/data
+| work/copy.txt
+| work/inputs/ref.txt
+| "dst":"work/inputs/ref.txt","resolved":"artifact://ref.txt@1","version":1,"mode":"copy"
+| work/inputs/ref.txt
+| sub
+| v2
+| own
+| skills/s
+| s.f
+| host
+|~ "name": "s"
+|~ "rel_path": "skills/s"
+|~ "digest": "[0-9a-f]{20}
+|*
+
+= what is refused as an input
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; ln -s /etc l; mkfifo p; echo x | warder workspace write job work/x
+$ warder workspace stage job ftp://x/y; warder workspace stage job x; warder workspace stage job workspace://../../etc/passwd; warder workspace stage job skill://../x; warder workspace stage job host://$PWD/l/passwd; warder workspace stage job host://$PWD/p; warder workspace stage job host://relative; warder workspace stage job host:///gone; warder workspace stage job artifact://gone; warder workspace stage job artifact://a@x; warder workspace stage job host:///etc/passwd --to ../x; warder workspace stage job host:///etc/passwd --to work/x; warder workspace stage job git+https://example.org/x
+!~ the scheme "ftp" is unknown
+!~ has no scheme
+!~ path traversal
+!~ path traversal
+!~ is or leads through a symbolic link; name the place itself
+!~ is neither a file nor a directory
+!~ is not absolute
+!~ cannot open "gone"
+!~ there is no artifact gone
+!~ names no version
+!~ path traversal
+!~ there is something at work/x that was not staged
+!~ nothing is fetched from a network here
+? 125
+
+= run: variables, working directory, a new directory for each run
+needs limits place
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null
+$ warder workspace run job -- sh -c 'pwd; echo $WORKSPACE_DIR $SKILLS_DIR $WORK_DIR $OUTPUT_DIR; echo run > $RUN_DIR/f; echo out > $OUTPUT_DIR/f; ls /proc/self/fd | wc -l'; warder workspace run job --cwd work/new --env WORK_DIR=mine --memory 64MiB -- sh -c 'pwd; echo $WORK_DIR'; warder workspace run job -- sh -c 'ls runs | wc -l'; warder workspace collect job 'out/*' 'runs/*/f' | cut -c1-27; warder workspace run job -- sh -c 'exit 7'
+| /workspace
+| /workspace /workspace/skills /workspace/work /workspace/out
+| 4
+| /workspace/work/new
+| mine
+| 3
+|            4 out/f
+|~ ^ +4 runs/run_[0-9T]+
+? 7
+
+= run: a working directory that leads out
++ export WARDER_STORE=$PWD/store; p=$(warder workspace create job); ln -s /etc "$p/l"
+$ for cwd in /etc ../.. l work/../..; do warder workspace run job --cwd $cwd -- true; done; warder workspace run job true; warder workspace run gone -- true
+!~ is absolute
+!~ path traversal
+!~ "l" leads out
+!~ is the workspace itself|path traversal
+!~ there is no program
+!~ there is no workspace "gone"
+? 125
+
+= read-only inputs hold against the program, and what it does about them
+needs limits place
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; mkdir data; echo host > data/f; echo x > x
++ warder workspace stage job host://$PWD/data --link > /dev/null; warder workspace stage job host://$PWD/x --read-only > /dev/null
+$ warder workspace run job -- sh -c 'cd work/inputs; cat data/f x; for f in data/f x data/new; do echo no 2> /dev/null > $f || echo refused; done; chmod 777 x 2> /dev/null || echo refused; rm -rf data x 2> /dev/null || echo refused; mv ../inputs ../moved; ln -s /etc ../inputs'; warder workspace run job -- cat work/inputs/x work/inputs/data/f; cat data/f x; warder workspace read job work/inputs/data/f; warder workspace list job work/inputs; warder workspace run job -- sh -c 'mv work/inputs work/again; mkdir work/inputs; ln -s /etc/passwd work/inputs/x'; warder workspace run job -- cat work/inputs/x
+| host
+| x
+| refused
+| refused
+| refused
+| refused
+| refused
+| x
+| host
+| host
+| x
+| host
+| d 0755            0 work/inputs/data
+| - 0644            0 work/inputs/x
+!~ a program has put something else at "work/inputs/x"
+? 125
+
+= a repository of the host is cloned in a jail
+needs limits place git
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null
++ git init -q -b main r; cd r; git config user.name n; git config user.email e; echo one > f; git add f; git commit -qm one; git checkout -q -b other; echo two > f; git commit -qam two; git checkout -q main
++ printf '#!/bin/sh\ntouch %s/hooked\n' "$OLDPWD" > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout; git config core.fsmonitor "touch $OLDPWD/hooked"; git config uploadpack.packObjectsHook "touch $OLDPWD/hooked"; cd ..
+$ warder workspace stage job git+file://$PWD/r; warder workspace read job work/inputs/r/f; warder workspace stage job "git+file://$PWD/r#other" --to src --read-only; warder workspace read job src/f; warder workspace run job -- cat src/f; ls; warder workspace stage job "git+file://$PWD/r#none"; warder workspace stage job "git+file://$PWD/r#--upload-pack=x"; warder workspace stage job git+file://$PWD/store; warder workspace list job --flat | grep -c new
+| work/inputs/r
+| one
+| src
+| two
+| two
+| r
+| store
+!~ cannot be cloned: git says
+!~ has no branch or tag
+!~ cannot be cloned: git says
+| 0
+? 1
+
+= a workspace is not removed while something runs in it
+needs limits place
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null
++ warder workspace run job -- sh -c 'touch started; until [ -e go ]; do sleep 0.05; done; echo done > out/f' & p=$(warder workspace create job)
++ until [ -e "$p/started" ]; do sleep 0.05; done
+$ p=$(warder workspace create job); warder workspace remove job; warder workspace remove job --wait & touch "$p/go"; wait; warder workspace list
+!~ "job" is in use

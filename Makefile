@@ -156,7 +156,7 @@ $(BUILD)/libtest.a: $(TEST_OBJ)
 	$(call say,AR,$@)rm -f $@ && ar rcsT $@ $(TEST_OBJ)
 
 $(BUILD)/tests/fuzz/%: EXTRA = $(FUZZ_MAIN)
-$(BUILD)/tests/fuzz/% $(BUILD)/tests/guest/%: STORE_EXTRA = -Wl,--as-needed $(STORE_LIBS)
+$(BUILD)/tests/fuzz/% $(BUILD)/tests/guest/% $(BUILD)/tests/fault/%: STORE_EXTRA = -Wl,--as-needed $(STORE_LIBS)
 $(BUILD)/tests/unit/% $(BUILD)/tests/mechanism/%: EXTRA = $(TEST_LIBS)
 $(BUILD)/tests/%: tests/%.c $(BUILD)/libtest.a $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -174,7 +174,7 @@ FAULT_WRAP := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarra
 $(BUILD)/tests/fault/test_memory: EXTRA = $(FAULT_WRAP)
 $(BUILD)/tests/fault/test_%: tests/fault/test_%.c $(FAULT_SRC) $(wildcard tests/fault/*.h tests/lib/jailed.h) $(BUILD)/libtest.a $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) -Itests/lib/plain $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(FAULT_SRC) $(BUILD)/libtest.a $(EXTRA) -lpthread
+	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) -Itests/lib/plain $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(FAULT_SRC) $(BUILD)/libtest.a $(EXTRA) $(STORE_EXTRA) -lpthread
 
 # A child that shares our memory ends without unwinding: what it poisoned of its stack would stay poisoned, and what it
 # pushed onto the thread sanitizer's copy of the stack would stay there.

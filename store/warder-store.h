@@ -242,8 +242,9 @@ WARDER_API int warder_events_subscribe(struct warder_events *events, uint64_t af
 WARDER_API int warder_subscription_next(struct warder_subscription *subscription,
 					const struct warder_event_filter *filter, int timeout_ms,
 					struct warder_event **ret, struct warder_error *err);
-/* A descriptor that can be polled for reading: then the log may have something new. -1: this host has none. */
-WARDER_API int warder_subscription_fd(const struct warder_subscription *subscription);
+/* A descriptor that can be polled for reading: then the log may have something new since it was asked for first; so ask, then look with
+ * a timeout of 0 until there is nothing, then poll. -1: this host has none. */
+WARDER_API int warder_subscription_fd(struct warder_subscription *subscription);
 /* How many lines of the log were no events, so far: somebody else has written there, or the disk has lost something. */
 WARDER_API uint64_t warder_subscription_damaged(const struct warder_subscription *subscription);
 WARDER_API void warder_subscription_free(struct warder_subscription *subscription);

@@ -528,6 +528,12 @@ int warder_events_publish(struct warder_events *events, const struct warder_even
 		free(payload);
 		return -1;
 	}
+	if (sequence >= INT64_MAX) {
+		free(payload);
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD,
+				 "%.200s is damaged: its last event has the highest number; put it aside",
+				 events->path);
+	}
 	numbered.sequence = sequence + 1;
 	if (numbered.timestamp_ms == 0)
 		numbered.timestamp_ms = now_ms();

@@ -30,12 +30,13 @@
 
 struct warder_subscription {
 	const struct warder_events *events;
-	int log_fd, slot_fd, notify_fd; /* notify_fd -1: there is none */
-	uint64_t after;                 /* events up to that number are left out */
-	uint64_t offset;                /* of text[0] in the file */
-	char *text;                     /* whole lines, and perhaps a part of one */
-	size_t len, at, capacity;       /* at: the next line */
-	bool skipping;                  /* in a line that is too long to be one of ours */
+	int log_fd, slot_fd, notify_fd; /* notify_fd -1: not watched, or there is none */
+	bool watched;
+	uint64_t after;           /* events up to that number are left out */
+	uint64_t offset;          /* of text[0] in the file */
+	char *text;               /* whole lines, and perhaps a part of one */
+	size_t len, at, capacity; /* at: the next line */
+	bool skipping;            /* in a line that is too long to be one of ours */
 	uint64_t damaged;
 };
 
@@ -231,8 +232,21 @@ static int check_log(const struct warder_subscription *s, struct warder_error *e
 	return 0;
 }
 
+/* Not before somebody waits: an inotify instance is dear to take down. */
+static void watch(struct warder_subscription *s)
+{
+	const uint32_t news = IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
+
+	if (s->watched)
+		return;
+	s->watched = true;
+	s->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (s->notify_fd >= 0 && inotify_add_watch(s->notify_fd, s->events->path, news) < 0)
+		fd_done(&s->notify_fd);
+}
+
 /* 1: look again; 0: the time is over. */
-static int wait_for_news(const struct warder_subscription *s, bool for_ever, uint64_t end_us)
+static int wait_for_news(struct warder_subscription *s, bool for_ever, uint64_t end_us)
 {
 	struct pollfd poller = { .fd = s->notify_fd, .events = POLLIN };
 	const uint64_t now = clock_us();
@@ -242,6 +256,10 @@ static int wait_for_news(const struct warder_subscription *s, bool for_ever, uin
 		if (now >= end_us)
 			return 0;
 		left = (end_us - now) / 1000 < INT_MAX - 1 ? (int)((end_us - now + 999) / 1000) : INT_MAX;
+	}
+	if (!s->watched) {
+		watch(s);
+		return 1; /* what came before is not told of */
 	}
 	if (s->notify_fd < 0 && (left < 0 || left > BLIND_NAP_MS))
 		left = BLIND_NAP_MS;
@@ -290,10 +308,6 @@ static int settle(struct warder_subscription *s, int locked_fd, uint64_t after, 
 	s->slot_fd = lock_slot(s->events, err);
 	if (s->slot_fd < 0)
 		return -1;
-	s->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (s->notify_fd >= 0 && inotify_add_watch(s->notify_fd, s->events->path,
-						   IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF) < 0)
-		fd_done(&s->notify_fd);
 	s->after = after;
 	if (after != WARDER_EVENTS_LATER)
 		return 0;
@@ -326,8 +340,9 @@ int warder_events_subscribe(struct warder_events *events, uint64_t after, struct
 	return 0;
 }
 
-int warder_subscription_fd(const struct warder_subscription *subscription)
+int warder_subscription_fd(struct warder_subscription *subscription)
 {
+	watch(subscription);
 	return subscription->notify_fd;
 }
 

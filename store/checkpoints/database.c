@@ -183,7 +183,7 @@ static int connect_file(struct database *db, struct warder_error *err)
 			    err);
 }
 
-/* What is known of the file without writing to it. */
+/* What is known of the file without writing to it; within a transaction, so that it is of one moment. */
 static int look(struct database *db, const struct database_schema *schema, int64_t *ret_version,
 		struct warder_error *err)
 {
@@ -219,6 +219,14 @@ static int take_steps(struct database *db, const struct database_schema *schema,
 	return database_run(db, pragma, err);
 }
 
+static int look_once(struct database *db, const struct database_schema *schema, int64_t *ret_version,
+		     struct warder_error *err)
+{
+	if (database_begin_read(db, err) != 0)
+		return -1;
+	return database_end(db, look(db, schema, ret_version, err), err);
+}
+
 /* With the directory locked. */
 static int set_up(struct database *db, const struct database_schema *schema, struct warder_error *err)
 {
@@ -243,7 +251,7 @@ int database_open(const char *directory, const char *name, const char *field,
 	fd = open_directory(directory, name, ret, err);
 	if (fd < 0)
 		return -1;
-	if (connect_file(ret, err) == 0 && look(ret, schema, &version, err) == 0 &&
+	if (connect_file(ret, err) == 0 && look_once(ret, schema, &version, err) == 0 &&
 	    (version == schema->version ||
 	     (lock_directory(ret, fd, err) == 0 && set_up(ret, schema, err) == 0)))
 		return 0;

@@ -82,6 +82,7 @@ WARDER_API int warder_checkpoints_open(const char *store, struct warder_checkpoi
 /* Does nothing in a child of the process that opened it. */
 WARDER_API void warder_checkpoints_free(struct warder_checkpoints *checkpoints);
 
+/* The limits of the store; ret->size is set by the caller. */
 WARDER_API int warder_checkpoints_limits(struct warder_checkpoints *checkpoints,
 					 struct warder_checkpoint_limits *ret, struct warder_error *err);
 /* Apply other limits, from now on and to what is there; ret_removed (may be NULL) checkpoints were over them. A file

@@ -7,7 +7,7 @@ function fault(line, text) {
 }
 
 FNR == 1 {
-	public = FILENAME ~ /runtime\/warder\.h$/
+	public = FILENAME ~ /(runtime\/warder|store\/warder-store)\.h$/
 	opened = 0
 	commented = 0
 	if ($0 != "/*")

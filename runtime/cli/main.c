@@ -94,8 +94,11 @@ static const struct command commands[] = {
 	  "request-work|claim|publish|request-feedback|provide-feedback|block|complete|post|wait|follow|"
 	  "history|create|list|remove|to-a2a|from-a2a [...]",
 	  "what those who work in one workspace tell each other", NULL, NULL, NULL },
-	{ "workspace", 0, "workspace create|run|list|put|write|read|stage|collect|patch|show|remove [...]",
+	{ "workspace", 0,
+	  "workspace create|run|list|put|write|read|stage|collect|patch|show|snapshot|resume|remove [...]",
 	  "directories that stay between runs: inputs, outputs", NULL, NULL, NULL },
+	{ "snapshot", 0, "snapshot list|verify|remove|prune [...]", "workspaces as they were", NULL, NULL,
+	  NULL },
 	{ "artifact", 0, "artifact save|list|read|verify|remove [...]", "named, versioned content", NULL,
 	  NULL, NULL },
 	{ "completion", FLAG_COMPLETION, "completion bash", "print the shell's completion script", NULL,

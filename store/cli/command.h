@@ -51,6 +51,7 @@ extern const struct command image_commands[];
 extern const struct command events_commands[];
 extern const struct command workspace_commands[];
 extern const struct command artifact_commands[];
+extern const struct command snapshot_commands[];
 
 /* Read what follows the two words. -1 with *err (INVALID_REQUEST): flag, value and remedy. */
 int options_parse(const struct command *command, char **argv, struct options *ret, struct warder_error *err);

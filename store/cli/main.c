@@ -12,7 +12,8 @@
 #include "store/cli/command.h"
 
 const struct command *const command_tables[] = {
-	checkpoint_commands, image_commands, events_commands, workspace_commands, artifact_commands, NULL,
+	checkpoint_commands, image_commands, events_commands, workspace_commands, snapshot_commands,
+	artifact_commands,   NULL,
 };
 
 static const struct command *next_command(size_t *table, size_t *row)

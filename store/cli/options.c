@@ -52,6 +52,8 @@ static const struct option_row {
 	{ "--strip", "N", "components that are taken off the paths of a patch" },
 	{ "--check", NULL, "only find out whether it would be done" },
 	{ "--flat", NULL, "only what lies in the directory itself" },
+	{ "--keep", "N", "of each workspace, the newest N stay" },
+	{ "--keep-for", "TIME", "older ones go, such as 168h" },
 	{ "--wait", NULL, "wait until nothing runs" },
 	{ "--type", "TYPE", "content type (default: by name and first bytes)" },
 };

@@ -1,0 +1,760 @@
+/*
+ * On the disk: snapshots/manifests/<id>.jsonl, and snapshots/content/ of blobs. The content is committed before the manifest gets its
+ * name; whoever sweeps has the content alone, and reads all manifests.
+ *
+ * Files are kept in pieces of 4 MiB (blobs.h) and not as a whole: a data base or a log of a gigabyte that has changed in one place costs
+ * a few pieces more, not a gigabyte.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "rootfs/rootfs.h"
+#include "store/snapshots/manifest.h"
+
+#define BYTES_DEFAULT ((uint64_t)16 << 30)
+
+static const char field[] = "snapshot";
+static const char suffix[] = ".jsonl";
+static const char *const roots[] = { "files", "inputs" };
+static const char published[] = "files/metadata.json"; /* made anew for the workspace that is resumed */
+
+static int failed(const char *path, const char *what, struct warder_error *err)
+{
+	char shown[96];
+
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno, "%s %s",
+			       json_quote(path, shown, sizeof(shown)), what);
+}
+
+static int no_memory(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INTERNAL, field, "no memory for a snapshot");
+}
+
+/* ---- life ---- */
+
+/* What was begun and has no writer any more; the content is locked alone. */
+static void remove_dead(struct snapshots *snapshots)
+{
+	struct dirent **items = NULL;
+	const int count = scandirat(snapshots->manifests_fd, ".", &items, NULL, NULL);
+
+	for (int i = 0; i < count; i++) {
+		if (strncmp(items[i]->d_name, ".new-", 5) == 0)
+			unlinkat(snapshots->manifests_fd, items[i]->d_name, 0);
+		free(items[i]);
+	}
+	free(items);
+}
+
+int snapshots_open(const char *store, struct snapshots *ret, struct warder_error *err)
+{
+	struct snapshots snapshots = SNAPSHOTS_NONE;
+
+	snapshots.dir_fd = store_open(store, "snapshots", snapshots.path, err);
+	if (snapshots.dir_fd < 0)
+		return -1;
+	if (mkdirat(snapshots.dir_fd, "manifests", 0700) == 0 || errno == EEXIST)
+		snapshots.manifests_fd =
+		    openat(snapshots.dir_fd, "manifests", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (snapshots.manifests_fd < 0) {
+		failed("manifests", "cannot be made or opened", err);
+		snapshots_done(&snapshots);
+		return -1;
+	}
+	*ret = snapshots;
+	return 0;
+}
+
+void snapshots_done(struct snapshots *snapshots)
+{
+	fd_done(&snapshots->manifests_fd);
+	fd_done(&snapshots->dir_fd);
+}
+
+/* ---- making ---- */
+
+struct inode {
+	dev_t dev;
+	ino_t ino;
+	char *path;
+};
+
+struct making {
+	struct snapshots *snapshots;
+	struct blobs blobs;
+	struct manifest_writer writer;
+	struct inode *inodes; /* of files with several names */
+	size_t inode_count;
+	uint64_t bytes_max, left_out;
+	struct warder_error *err;
+};
+
+static int take_level(struct making *m, int dir_fd, const char *path, int depth);
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+static int changed(struct making *m, const char *path)
+{
+	return error_set(m->err, WARDER_ERROR_CONFLICT, field,
+			 "%.200s changed while it was read: something works in the workspace from outside; "
+			 "nothing was kept",
+			 path);
+}
+
+/* The other name of a file that is there already; or NULL, and it is remembered. */
+static const char *other_name(struct making *m, const struct stat *st, const char *path)
+{
+	struct inode *grown = m->inodes;
+
+	for (size_t i = 0; i < m->inode_count; i++) {
+		if (m->inodes[i].ino == st->st_ino && m->inodes[i].dev == st->st_dev)
+			return m->inodes[i].path;
+	}
+	if (m->inode_count == 100000) /* beyond that, two names become two files */
+		return NULL;
+	if (m->inode_count % 64 == 0)
+		grown = reallocarray(m->inodes, m->inode_count + 64, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	m->inodes = grown;
+	grown[m->inode_count] = (struct inode){ st->st_dev, st->st_ino, strdup(path) };
+	m->inode_count += grown[m->inode_count].path != NULL;
+	return NULL;
+}
+
+static int put_file(struct making *m, int dir_fd, const char *name, const struct stat *st,
+		    struct manifest_entry *entry)
+{
+	owned_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	const uint64_t left = m->bytes_max - m->writer.bytes;
+	struct stat now;
+	bool more = false;
+
+	if (fd < 0)
+		return failed(entry->path, "cannot be read", m->err);
+	if (fstat(fd, &now) != 0 || !is_same(st, &now))
+		return changed(m, entry->path);
+	if (blobs_put_fd(&m->blobs, fd, left, &entry->content, &more, m->err) != 0)
+		return error_context(m->err, "%.200s", entry->path);
+	if (more)
+		return error_set(m->err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "the workspace has more than %" PRIu64
+				 " bytes; raise --max-size, or remove something; nothing was kept",
+				 m->bytes_max);
+	if (fstat(fd, &now) != 0 || !is_same(st, &now))
+		return changed(m, entry->path);
+	return 0;
+}
+
+static int take_file(struct making *m, int dir_fd, const char *name, const struct stat *st,
+		     struct manifest_entry *entry)
+{
+	const char *other = st->st_nlink > 1 ? other_name(m, st, entry->path) : NULL;
+
+	if (other) {
+		entry->type = MANIFEST_HARD_LINK;
+		entry->target = strdup(other);
+		return entry->target ? 0 : no_memory(m->err);
+	}
+	entry->type = MANIFEST_FILE;
+	return put_file(m, dir_fd, name, st, entry);
+}
+
+static int take_link(struct making *m, int dir_fd, const char *name, struct manifest_entry *entry)
+{
+	char target[PATH_MAX];
+	const ssize_t len = readlinkat(dir_fd, name, target, sizeof(target) - 1);
+
+	if (len <= 0)
+		return failed(entry->path, "cannot be read", m->err);
+	entry->type = MANIFEST_LINK;
+	entry->target = strndup(target, (size_t)len);
+	return entry->target ? 0 : no_memory(m->err);
+}
+
+/* 0; 1: it is not kept; -1. */
+static int take_one(struct making *m, int dir_fd, const char *name, const struct stat *st,
+		    struct manifest_entry *entry)
+{
+	entry->mode = st->st_mode & 07777;
+	entry->mtime = st->st_mtim;
+	if (S_ISREG(st->st_mode))
+		return take_file(m, dir_fd, name, st, entry);
+	if (S_ISLNK(st->st_mode))
+		return take_link(m, dir_fd, name, entry);
+	entry->type = S_ISDIR(st->st_mode) ? MANIFEST_DIRECTORY : MANIFEST_PIPE;
+	return S_ISDIR(st->st_mode) || S_ISFIFO(st->st_mode) ? 0 : 1;
+}
+
+static int take_entry(struct making *m, int dir_fd, const char *path, const char *name, int depth)
+{
+	struct manifest_entry entry = { 0 };
+	struct stat st;
+	int status;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return changed(m, path);
+	if (strlen(path) >= PATH_MAX - 1 || depth > WORKSPACE_DEPTH_MAX)
+		return error_set(m->err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "%.100s... lies too deep for a snapshot", path);
+	if (m->writer.entries == SNAPSHOT_ENTRIES_MAX)
+		return error_set(m->err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "the workspace has more than %d files and directories",
+				 SNAPSHOT_ENTRIES_MAX);
+	entry.path = strdup(path);
+	status = entry.path ? take_one(m, dir_fd, name, &st, &entry) : no_memory(m->err);
+	if (status == 0)
+		status = manifest_add(&m->writer, &entry, m->err);
+	manifest_entry_done(&entry);
+	if (status > 0)
+		m->left_out++;
+	if (status == 0 && S_ISDIR(st.st_mode))
+		return take_level(m, dir_fd, path, depth);
+	return status < 0 ? -1 : 0;
+}
+
+static int not_dots(const struct dirent *item)
+{
+	return strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* What lies in a directory whose last component is opened in dir_fd. Bounded by WORKSPACE_DEPTH_MAX. */
+static int take_level(struct making *m, int dir_fd, const char *path, int depth)
+{
+	const char *slash = strrchr(path, '/');
+	owned_fd int fd =
+	    openat(dir_fd, slash ? slash + 1 : path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct dirent **items = NULL;
+	int count = fd < 0 ? -1 : scandirat(fd, ".", &items, not_dots, by_name);
+	int status = 0;
+
+	if (count < 0)
+		return failed(path, "cannot be read", m->err);
+	for (int i = 0; i < count; i++) {
+		char *joined = NULL;
+
+		if (status == 0 && asprintf(&joined, "%s/%s", path, items[i]->d_name) < 0) {
+			joined = NULL;
+			status = no_memory(m->err);
+		}
+		if (status == 0 && strcmp(joined, published) != 0)
+			status = take_entry(m, fd, joined, items[i]->d_name, depth + 1);
+		free(joined);
+		free(items[i]);
+	}
+	free(items);
+	return status;
+}
+
+static int take_roots(struct making *m, struct workspace *workspace)
+{
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		struct stat st;
+
+		if (fstatat(workspace->dir_fd, roots[i], &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
+			continue;
+		if (take_entry(m, workspace->dir_fd, roots[i], roots[i], 0) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static char *metadata_text(struct workspace *workspace, struct warder_error *err)
+{
+	struct workspace_metadata metadata;
+	size_t len;
+	char *text;
+
+	if (workspace_metadata_load(workspace, &metadata, err) != 0)
+		return NULL;
+	text = workspace_metadata_text(&metadata, &len);
+	workspace_metadata_done(&metadata);
+	if (!text)
+		no_memory(err);
+	return text;
+}
+
+static int write_manifest(struct making *m, struct workspace *workspace, int fd,
+			  const struct snapshot *snapshot)
+{
+	char *metadata = metadata_text(workspace, m->err);
+	int status = metadata ? manifest_begin(&m->writer, fd, snapshot, metadata, m->err) : -1;
+
+	free(metadata);
+	if (status != 0 || take_roots(m, workspace) != 0)
+		return -1;
+	return manifest_end(&m->writer, m->left_out, m->err);
+}
+
+static int name_manifest(struct making *m, const char *temporary, int fd, const char *id)
+{
+	char name[SNAPSHOT_ID_MAX + sizeof(suffix)];
+
+	snprintf(name, sizeof(name), "%s%s", id, suffix);
+	if (blobs_commit(&m->blobs, m->err) != 0 || store_sync(fd, field, m->err) != 0)
+		return -1;
+	if (renameat(m->snapshots->manifests_fd, temporary, m->snapshots->manifests_fd, name) != 0)
+		return failed(id, "cannot be kept", m->err);
+	return store_sync(m->snapshots->manifests_fd, field, m->err);
+}
+
+static int make(struct making *m, struct workspace *workspace, struct snapshot *snapshot)
+{
+	char temporary[STORE_NAME_MAX];
+	owned_fd int fd = -1;
+	int status;
+
+	store_new_name(".new-", temporary);
+	fd = openat(m->snapshots->manifests_fd, temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	if (fd < 0)
+		return failed(snapshot->id, "cannot be made", m->err);
+	status = write_manifest(m, workspace, fd, snapshot);
+	if (status == 0)
+		status = name_manifest(m, temporary, fd, snapshot->id);
+	if (status != 0)
+		unlinkat(m->snapshots->manifests_fd, temporary, 0);
+	snapshot->entries = m->writer.entries;
+	snapshot->bytes = m->writer.bytes;
+	snapshot->left_out = m->left_out;
+	return status;
+}
+
+int snapshots_make(struct snapshots *snapshots, struct workspace *workspace, uint64_t bytes_max,
+		   struct snapshot *ret, struct warder_error *err)
+{
+	struct making m = { .snapshots = snapshots,
+			    .blobs = BLOBS_NONE,
+			    .bytes_max = bytes_max ? bytes_max : BYTES_DEFAULT,
+			    .err = err };
+	struct snapshot snapshot = { .created_s = time(NULL) };
+	char id[STORE_NAME_MAX];
+	int status;
+
+	store_new_name("snap-", id);
+	snprintf(snapshot.id, sizeof(snapshot.id), "%.31s", id);
+	snprintf(snapshot.workspace, sizeof(snapshot.workspace), "%s", workspace->id);
+	store_time(snapshot.created_s, snapshot.created);
+	status = blobs_open(snapshots->dir_fd, BLOBS_WRITE, &m.blobs, err);
+	m.blobs.on_bytes = snapshots->on_bytes;
+	m.blobs.context = snapshots->context;
+	if (status == 0)
+		status = make(&m, workspace, &snapshot);
+	blobs_done(&m.blobs);
+	for (size_t i = 0; i < m.inode_count; i++)
+		free(m.inodes[i].path);
+	free(m.inodes);
+	if (status == 0)
+		*ret = snapshot;
+	return status;
+}
+
+/* ---- finding ---- */
+
+static int open_manifest(struct snapshots *snapshots, const char *id, struct warder_error *err)
+{
+	char name[SNAPSHOT_ID_MAX + sizeof(suffix)], shown[96];
+	int fd;
+
+	if (strlen(id) != 21 || strncmp(id, "snap-", 5) != 0 || strspn(id + 5, "0123456789abcdef") != 16)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "%s is no snapshot's id; they look like snap-0123456789abcdef",
+				 json_quote(id, shown, sizeof(shown)));
+	snprintf(name, sizeof(name), "%s%s", id, suffix);
+	fd = openat(snapshots->manifests_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, field,
+				 "there is no snapshot %s; \"warder snapshot list\" lists them", id);
+	return fd >= 0 ? fd : failed(id, "cannot be opened", err);
+}
+
+static int verify_entry(void *context, const struct manifest_entry *entry, struct warder_error *err)
+{
+	if (entry->type != MANIFEST_FILE || blobs_get(context, &entry->content, -1, err) == 0)
+		return 0;
+	return error_context(err, "%.200s", entry->path);
+}
+
+int snapshots_verify(struct snapshots *snapshots, const char *id, struct warder_error *err)
+{
+	owned_fd int fd = open_manifest(snapshots, id, err);
+	struct blobs blobs = BLOBS_NONE;
+	struct snapshot snapshot;
+	int status;
+
+	if (fd < 0 || blobs_open(snapshots->dir_fd, BLOBS_READ, &blobs, err) != 0)
+		return -1;
+	blobs.on_bytes = snapshots->on_bytes;
+	blobs.context = snapshots->context;
+	status = manifest_read(fd, &snapshot, NULL, verify_entry, &blobs, err);
+	blobs_done(&blobs);
+	return status;
+}
+
+struct found {
+	struct snapshot *items;
+	size_t count;
+};
+
+static int by_age(const void *a, const void *b)
+{
+	const struct snapshot *left = a, *right = b;
+
+	if (left->created_s != right->created_s)
+		return left->created_s < right->created_s ? -1 : 1;
+	return strcmp(left->id, right->id);
+}
+
+static int is_manifest(const struct dirent *item)
+{
+	return strncmp(item->d_name, "snap-", 5) == 0 && strlen(item->d_name) == 21 + sizeof(suffix) - 1;
+}
+
+/* All of them, with what `call` is told of their entries (NULL: nothing); heap. Returns 0 or -1. */
+static int find_all(struct snapshots *snapshots, struct found *ret,
+		    int (*call)(void *context, const struct manifest_entry *entry, struct warder_error *err),
+		    void *context, struct warder_error *err)
+{
+	struct dirent **items = NULL;
+	const int count = scandirat(snapshots->manifests_fd, ".", &items, is_manifest, by_name);
+	int status = count < 0 ? failed("manifests", "cannot be listed", err) : 0;
+
+	ret->items = calloc(count > 0 ? (size_t)count : 1, sizeof(*ret->items));
+	if (status == 0 && !ret->items)
+		status = no_memory(err);
+	for (int i = 0; i < count; i++) {
+		char id[SNAPSHOT_ID_MAX];
+		owned_fd int fd = -1;
+
+		snprintf(id, sizeof(id), "%.21s", items[i]->d_name);
+		fd = status ? -1 : open_manifest(snapshots, id, err);
+		if (fd >= 0 && manifest_read(fd, &ret->items[ret->count], NULL, call, context, err) == 0)
+			ret->count++;
+		else if (fd >= 0 || (status == 0 && err->code != WARDER_ERROR_NOT_FOUND))
+			status = error_context(err, "%s", id);
+		free(items[i]);
+	}
+	free(items);
+	if (status == 0 && ret->count)
+		qsort(ret->items, ret->count, sizeof(*ret->items), by_age);
+	if (status != 0) {
+		free(ret->items);
+		ret->items = NULL;
+	}
+	return status;
+}
+
+int snapshots_each(struct snapshots *snapshots, const char *workspace_id,
+		   int (*call)(void *context, const struct snapshot *snapshot, struct warder_error *err),
+		   void *context, struct warder_error *err)
+{
+	struct found found = { 0 };
+	int status = find_all(snapshots, &found, NULL, NULL, err);
+
+	for (size_t i = 0; i < found.count && status == 0; i++) {
+		if (!workspace_id || strcmp(found.items[i].workspace, workspace_id) == 0)
+			status = call(context, &found.items[i], err);
+	}
+	free(found.items);
+	return status;
+}
+
+/* ---- removing ---- */
+
+static int note_used(void *context, const struct manifest_entry *entry, struct warder_error *err)
+{
+	return blobs_set_add(context, &entry->content, err);
+}
+
+/* Content that no snapshot has any more. While somebody makes one, it is left to whoever comes next. */
+static int sweep(struct snapshots *snapshots, struct warder_error *err)
+{
+	struct blobs blobs = BLOBS_NONE;
+	struct blobs_set used = { 0 };
+	struct found found = { 0 };
+	uint64_t freed;
+	int status = blobs_open(snapshots->dir_fd, BLOBS_SWEEP, &blobs, err);
+
+	if (status != 0)
+		return status > 0 ? 0 : -1;
+	remove_dead(snapshots);
+	status = find_all(snapshots, &found, note_used, &used, err);
+	if (status == 0)
+		status = blobs_sweep(&blobs, &used, &freed, err);
+	free(found.items);
+	blobs_set_done(&used);
+	blobs_done(&blobs);
+	return status;
+}
+
+static int remove_manifest(struct snapshots *snapshots, const char *id, struct warder_error *err)
+{
+	char name[SNAPSHOT_ID_MAX + sizeof(suffix)];
+
+	snprintf(name, sizeof(name), "%s%s", id, suffix);
+	if (unlinkat(snapshots->manifests_fd, name, 0) != 0 && errno != ENOENT)
+		return failed(id, "cannot be removed", err);
+	return store_sync(snapshots->manifests_fd, field, err);
+}
+
+int snapshots_remove(struct snapshots *snapshots, const char *id, struct warder_error *err)
+{
+	owned_fd int fd = open_manifest(snapshots, id, err);
+
+	if (fd < 0 || remove_manifest(snapshots, id, err) != 0)
+		return -1;
+	return sweep(snapshots, err);
+}
+
+/* How many newer ones of the same workspace there are. */
+static size_t newer(const struct found *found, size_t at)
+{
+	size_t count = 0;
+
+	for (size_t i = at + 1; i < found->count; i++)
+		count += strcmp(found->items[i].workspace, found->items[at].workspace) == 0;
+	return count;
+}
+
+int snapshots_prune(struct snapshots *snapshots, const char *workspace_id, uint64_t keep, uint64_t max_age_s,
+		    uint64_t *ret_removed, struct warder_error *err)
+{
+	const int64_t now = time(NULL);
+	struct found found = { 0 };
+	int status = find_all(snapshots, &found, NULL, NULL, err);
+
+	*ret_removed = 0;
+	for (size_t i = 0; i < found.count && status == 0; i++) {
+		const struct snapshot *snapshot = &found.items[i];
+
+		if (workspace_id && strcmp(snapshot->workspace, workspace_id) != 0)
+			continue;
+		if ((!keep || newer(&found, i) < keep) &&
+		    (!max_age_s || now - snapshot->created_s <= (int64_t)max_age_s))
+			continue;
+		status = remove_manifest(snapshots, snapshot->id, err);
+		*ret_removed += status == 0;
+	}
+	free(found.items);
+	return status == 0 && *ret_removed ? sweep(snapshots, err) : status;
+}
+
+/* ---- resuming ---- */
+
+struct directory_time {
+	char *path;
+	uint32_t mode;
+	struct timespec mtime;
+};
+
+struct resuming {
+	struct snapshots *snapshots;
+	struct blobs blobs;
+	int manifest_fd;
+	struct workspace *workspace;
+	struct workspace_metadata metadata;
+	struct directory_time *directories; /* their times are set last: what is made in them changes those */
+	size_t directory_count;
+};
+
+static int cannot_make(const struct manifest_entry *entry, struct warder_error *err)
+{
+	return failed(entry->path, "cannot be made", err);
+}
+
+static int open_parent(struct resuming *r, const struct manifest_entry *entry, const char **ret_name,
+		       struct warder_error *err)
+{
+	const char *slash = strrchr(entry->path, '/');
+	char parent[PATH_MAX];
+
+	*ret_name = slash ? slash + 1 : entry->path;
+	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - entry->path) : 1,
+		 slash ? entry->path : ".");
+	return path_open_no_links(r->workspace->dir_fd, parent, O_RDONLY | O_DIRECTORY, 0, err);
+}
+
+static int remember(struct resuming *r, const struct manifest_entry *entry, struct warder_error *err)
+{
+	struct directory_time *grown = r->directories;
+
+	if (r->directory_count % 256 == 0)
+		grown = reallocarray(r->directories, r->directory_count + 256, sizeof(*grown));
+	if (!grown)
+		return no_memory(err);
+	r->directories = grown;
+	grown[r->directory_count] = (struct directory_time){ strdup(entry->path), entry->mode, entry->mtime };
+	return grown[r->directory_count].path && ++r->directory_count ? 0 : no_memory(err);
+}
+
+static int make_directory(struct resuming *r, const struct manifest_entry *entry, int parent_fd,
+			  const char *name, struct warder_error *err)
+{
+	if (mkdirat(parent_fd, name, 0700) != 0 && (errno != EEXIST || strcmp(entry->path, "files") != 0))
+		return cannot_make(entry, err);
+	return remember(r, entry, err);
+}
+
+static int make_file(struct resuming *r, const struct manifest_entry *entry, int parent_fd, const char *name,
+		     struct warder_error *err)
+{
+	const struct timespec times[2] = { entry->mtime, entry->mtime };
+	owned_fd int fd = openat(parent_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return cannot_make(entry, err);
+	if (blobs_get(&r->blobs, &entry->content, fd, err) != 0)
+		return error_context(err, "%.200s", entry->path);
+	if (fchmod(fd, entry->mode) != 0 || futimens(fd, times) != 0)
+		return cannot_make(entry, err);
+	return 0;
+}
+
+static int make_link(const struct manifest_entry *entry, int parent_fd, const char *name,
+		     struct warder_error *err)
+{
+	const struct timespec times[2] = { entry->mtime, entry->mtime };
+
+	if (symlinkat(entry->target, parent_fd, name) != 0 ||
+	    utimensat(parent_fd, name, times, AT_SYMLINK_NOFOLLOW) != 0)
+		return cannot_make(entry, err);
+	return 0;
+}
+
+static int make_hard_link(struct resuming *r, const struct manifest_entry *entry, int parent_fd,
+			  const char *name, struct warder_error *err)
+{
+	const struct manifest_entry first = { .path = entry->target };
+	const char *other;
+	owned_fd int other_fd = open_parent(r, &first, &other, err);
+
+	if (other_fd < 0)
+		return -1;
+	return linkat(other_fd, other, parent_fd, name, 0) == 0 ? 0 : cannot_make(entry, err);
+}
+
+static int make_pipe(const struct manifest_entry *entry, int parent_fd, const char *name,
+		     struct warder_error *err)
+{
+	const struct timespec times[2] = { entry->mtime, entry->mtime };
+
+	if (mkfifoat(parent_fd, name, 0600) != 0 || fchmodat(parent_fd, name, entry->mode, 0) != 0 ||
+	    utimensat(parent_fd, name, times, AT_SYMLINK_NOFOLLOW) != 0)
+		return cannot_make(entry, err);
+	return 0;
+}
+
+static int make_entry(void *context, const struct manifest_entry *entry, struct warder_error *err)
+{
+	struct resuming *r = context;
+	const char *name;
+	owned_fd int parent_fd = open_parent(r, entry, &name, err);
+
+	if (parent_fd < 0)
+		return -1;
+	switch (entry->type) {
+	case MANIFEST_DIRECTORY:
+		return make_directory(r, entry, parent_fd, name, err);
+	case MANIFEST_FILE:
+		return make_file(r, entry, parent_fd, name, err);
+	case MANIFEST_LINK:
+		return make_link(entry, parent_fd, name, err);
+	case MANIFEST_HARD_LINK:
+		return make_hard_link(r, entry, parent_fd, name, err);
+	case MANIFEST_PIPE:
+		return make_pipe(entry, parent_fd, name, err);
+	}
+	return -1;
+}
+
+/* Children first. */
+static int set_times(struct resuming *r, struct warder_error *err)
+{
+	for (size_t i = r->directory_count; i-- > 0;) {
+		const struct directory_time *directory = &r->directories[i];
+		const struct timespec times[2] = { directory->mtime, directory->mtime };
+		owned_fd int fd =
+		    path_open_no_links(r->workspace->dir_fd, directory->path, O_RDONLY | O_DIRECTORY, 0, err);
+
+		if (fd < 0)
+			return -1;
+		if (fchmod(fd, directory->mode) != 0 || futimens(fd, times) != 0)
+			return failed(directory->path, "cannot get its time", err);
+	}
+	return 0;
+}
+
+static int take_metadata(void *context, const char *metadata, struct warder_error *err)
+{
+	struct resuming *r = context;
+
+	return workspace_metadata_parse(metadata, strlen(metadata), &r->metadata, err);
+}
+
+/* What was known of the old one, under the new id. */
+static int use_metadata(void *context, struct workspace_metadata *metadata, struct warder_error *err)
+{
+	struct resuming *r = context;
+
+	free(r->metadata.id);
+	r->metadata.id = strdup(r->workspace->id);
+	workspace_metadata_done(metadata);
+	*metadata = r->metadata;
+	r->metadata = (struct workspace_metadata){ 0 };
+	return metadata->id ? 0 : no_memory(err);
+}
+
+static int fill(void *context, struct workspace *workspace, struct warder_error *err)
+{
+	struct resuming *r = context;
+	struct snapshot snapshot;
+
+	r->workspace = workspace;
+	if (manifest_read(r->manifest_fd, &snapshot, take_metadata, make_entry, r, err) != 0 ||
+	    workspace_metadata_change(workspace, use_metadata, r, err) != 0)
+		return -1;
+	return set_times(r, err);
+}
+
+int snapshots_resume(struct snapshots *snapshots, const char *id, struct workspaces *workspaces,
+		     const char *workspace_id, struct workspace *ret, struct warder_error *err)
+{
+	owned_fd int fd = open_manifest(snapshots, id, err);
+	struct resuming r = { .snapshots = snapshots, .blobs = BLOBS_NONE, .manifest_fd = fd };
+	char made_up[STORE_NAME_MAX];
+	int status;
+
+	if (fd < 0 || blobs_open(snapshots->dir_fd, BLOBS_READ, &r.blobs, err) != 0)
+		return -1;
+	r.blobs.on_bytes = snapshots->on_bytes;
+	r.blobs.context = snapshots->context;
+	if (!workspace_id)
+		store_new_name("ws-", made_up);
+	status = workspace_build(workspaces, workspace_id ? workspace_id : made_up, fill, &r, ret, err);
+	for (size_t i = 0; i < r.directory_count; i++)
+		free(r.directories[i].path);
+	free(r.directories);
+	workspace_metadata_done(&r.metadata);
+	blobs_done(&r.blobs);
+	return status;
+}

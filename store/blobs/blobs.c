@@ -139,7 +139,7 @@ static int put_piece(struct blobs *blobs, const char *bytes, size_t len, const c
 
 static bool is_zero(const char *bytes, size_t len)
 {
-	return len == BLOBS_PIECE && bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
+	return bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
 }
 
 static int add_piece(struct blobs *blobs, const char *bytes, size_t len, struct blobs_content *content,
@@ -336,7 +336,8 @@ static int read_verified(struct blobs *blobs, const char *digest, size_t len, st
 
 static int write_piece(int to_fd, const char *bytes, size_t len, bool hole)
 {
-	if (hole && lseek(to_fd, (off_t)len, SEEK_CUR) >= 0)
+	/* Where everything goes to the end, a hole would be lost. */
+	if (hole && !(fcntl(to_fd, F_GETFL) & O_APPEND) && lseek(to_fd, (off_t)len, SEEK_CUR) >= 0)
 		return 0;
 	return file_write_all(to_fd, bytes, len);
 }
@@ -345,9 +346,12 @@ static int write_piece(int to_fd, const char *bytes, size_t len, bool hole)
 static int end_file(int to_fd, const struct blobs_content *content)
 {
 	const bool hole = content->count && !content->pieces[content->count - 1][0];
-	off_t at = hole ? lseek(to_fd, 0, SEEK_CUR) : -1;
+	const off_t at = hole ? lseek(to_fd, 0, SEEK_CUR) : -1;
+	struct stat st;
 
-	return at >= 0 ? ftruncate(to_fd, at) : 0;
+	if (at < 0 || fstat(to_fd, &st) != 0 || st.st_size >= at)
+		return 0;
+	return ftruncate(to_fd, at);
 }
 
 int blobs_get(struct blobs *blobs, const struct blobs_content *content, int to_fd, struct warder_error *err)
@@ -413,8 +417,6 @@ static int read_pieces(const struct json_value *array, struct blobs_content *con
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a list of content");
 	for (const struct json_value *item = array->child; item; item = item->next)
 		memcpy(content->pieces[content->count++], item->string, strlen(item->string) + 1);
-	if (count && content->size % BLOBS_PIECE && !content->pieces[count - 1][0])
-		return refuse_content("ends with a hole that is no whole piece", err);
 	return 0;
 }
 

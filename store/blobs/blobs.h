@@ -3,7 +3,7 @@
  *
  * Content is cut into pieces of at most BLOBS_PIECE bytes; a piece is a file named by the SHA-256 of what is in it, and is there
  * once, whoever has it. A large file that has grown, or was changed in one place, shares the rest of its pieces with the one
- * before; and whatever its size, no more than one piece of it is in memory. A whole piece of zeros is no file at all.
+ * before; and whatever its size, no more than one piece of it is in memory. A piece of zeros is no file at all.
  *
  * Life: blobs_open() -> blobs_put_...() any number of times -> blobs_commit(): only now the pieces have their names, and are
  * on the disk; what is to refer to them is written after that -> blobs_done(). Whoever has it open for writing holds a shared lock, so that

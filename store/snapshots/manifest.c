@@ -72,7 +72,7 @@ int manifest_begin(struct manifest_writer *writer, int fd, const struct snapshot
 	json_key_string(&w, "id", snapshot->id);
 	json_key_string(&w, "workspace", snapshot->workspace);
 	json_key_string(&w, "createdAt", snapshot->created);
-	json_key_uint(&w, "createdSeconds", (uint64_t)snapshot->created_s);
+	json_key_uint(&w, "createdNanoseconds", (uint64_t)snapshot->created_ns);
 	json_key_string(&w, "metadata", metadata);
 	json_end_object(&w);
 	return write_line(writer, &w, err);
@@ -295,13 +295,13 @@ static int read_head(struct reading *reading, ssize_t len,
 	    strlen(id) >= sizeof(snapshot->id) || !workspace ||
 	    strlen(workspace) >= sizeof(snapshot->workspace) || !created ||
 	    strlen(created) >= sizeof(snapshot->created) || !metadata ||
-	    !number_of(object, "createdSeconds", INT64_MAX, &seconds)) {
+	    !number_of(object, "createdNanoseconds", INT64_MAX, &seconds)) {
 		status = damaged("its first line is not what it should be", err);
 	} else {
 		snprintf(snapshot->id, sizeof(snapshot->id), "%s", id);
 		snprintf(snapshot->workspace, sizeof(snapshot->workspace), "%s", workspace);
 		snprintf(snapshot->created, sizeof(snapshot->created), "%s", created);
-		snapshot->created_s = (int64_t)seconds;
+		snapshot->created_ns = (int64_t)seconds;
 		if (head)
 			status = head(context, metadata, err);
 	}

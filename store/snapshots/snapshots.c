@@ -22,6 +22,8 @@
 
 #define BYTES_DEFAULT ((uint64_t)16 << 30)
 
+#define NS 1000000000
+
 static const char field[] = "snapshot";
 static const char suffix[] = ".jsonl";
 static const char *const roots[] = { "files", "inputs" };
@@ -33,6 +35,14 @@ static int failed(const char *path, const char *what, struct warder_error *err)
 
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno, "%s %s",
 			       json_quote(path, shown, sizeof(shown)), what);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * NS + now.tv_nsec;
 }
 
 static int no_memory(struct warder_error *err)
@@ -347,14 +357,14 @@ int snapshots_make(struct snapshots *snapshots, struct workspace *workspace, uin
 			    .blobs = BLOBS_NONE,
 			    .bytes_max = bytes_max ? bytes_max : BYTES_DEFAULT,
 			    .err = err };
-	struct snapshot snapshot = { .created_s = time(NULL) };
+	struct snapshot snapshot = { .created_ns = now_ns() };
 	char id[STORE_NAME_MAX];
 	int status;
 
 	store_new_name("snap-", id);
 	snprintf(snapshot.id, sizeof(snapshot.id), "%.31s", id);
 	snprintf(snapshot.workspace, sizeof(snapshot.workspace), "%s", workspace->id);
-	store_time(snapshot.created_s, snapshot.created);
+	store_time(snapshot.created_ns / NS, snapshot.created);
 	status = blobs_open(snapshots->dir_fd, BLOBS_WRITE, &m.blobs, err);
 	m.blobs.on_bytes = snapshots->on_bytes;
 	m.blobs.context = snapshots->context;
@@ -420,8 +430,8 @@ static int by_age(const void *a, const void *b)
 {
 	const struct snapshot *left = a, *right = b;
 
-	if (left->created_s != right->created_s)
-		return left->created_s < right->created_s ? -1 : 1;
+	if (left->created_ns != right->created_ns)
+		return left->created_ns < right->created_ns ? -1 : 1;
 	return strcmp(left->id, right->id);
 }
 
@@ -539,7 +549,7 @@ static size_t newer(const struct found *found, size_t at)
 int snapshots_prune(struct snapshots *snapshots, const char *workspace_id, uint64_t keep, uint64_t max_age_s,
 		    uint64_t *ret_removed, struct warder_error *err)
 {
-	const int64_t now = time(NULL);
+	const int64_t now = now_ns();
 	struct found found = { 0 };
 	int status = find_all(snapshots, &found, NULL, NULL, err);
 
@@ -550,7 +560,7 @@ int snapshots_prune(struct snapshots *snapshots, const char *workspace_id, uint6
 		if (workspace_id && strcmp(snapshot->workspace, workspace_id) != 0)
 			continue;
 		if ((!keep || newer(&found, i) < keep) &&
-		    (!max_age_s || now - snapshot->created_s <= (int64_t)max_age_s))
+		    (!max_age_s || (now - snapshot->created_ns) / NS < (int64_t)max_age_s))
 			continue;
 		status = remove_manifest(snapshots, snapshot->id, err);
 		*ret_removed += status == 0;

@@ -35,7 +35,7 @@ struct snapshot {
 	char id[SNAPSHOT_ID_MAX];
 	char workspace[WORKSPACE_ID_MAX];
 	char created[40];
-	int64_t created_s; /* since 1970 */
+	int64_t created_ns; /* since 1970 */
 	uint64_t entries, bytes;
 	uint64_t left_out; /* sockets and the like, which are not kept */
 };

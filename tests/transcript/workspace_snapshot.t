@@ -1,0 +1,73 @@
+# warder workspace snapshot|resume, warder snapshot: workspaces as they were.
+
+= a new workspace with an equal tree: modes, links, empty directories, times, holes, names that are no text
++ p=$(warder workspace create job); cd "$p/work"; mkdir empty sticky; echo a > a; chmod 640 a; ln -s a l; ln -s /etc out; ln a hard; mkfifo p; chmod 1777 sticky; touch -d 2001-02-03T04:05:06.789 a; truncate -s 9M sparse; printf n > $'\377'; touch -h -d 1999-01-01 l; touch -d 1999-01-01 empty
++ cd - ; warder workspace stage job host:///etc/passwd --read-only
+$ look() { (cd "$1" && find . ! -path ./metadata.json -printf '%p %y %m %T@ %s %l %n\n' | sort; cat work/a); }; s=$(warder workspace snapshot job); warder workspace resume $s new | cut -c1-4; look store/workspaces/job-*/files > one; look store/workspaces/new-*/files > two; cmp one two && echo equal; wc -l < one; du -k store/workspaces/new-*/files/work/sparse | cut -f1; warder workspace read new work/inputs/passwd | cmp - /etc/passwd; warder workspace show new | grep '"id"\|"dst"'
+| new 
+| equal
+|~ ^1[0-9]$
+| 0
+|   "id": "new",
+|       "dst": "work/inputs/passwd",
+
+= later changes of either are not the other's; content is stored once
++ warder workspace create job; head -c 5000000 /dev/urandom > big; warder workspace put job big=work/big; warder workspace snapshot job > s1
+$ du -sk store/snapshots | cut -f1 > one; echo more | warder workspace write job work/more; s2=$(warder workspace snapshot job); du -sk store/snapshots | cut -f1 > two; test $(($(cat two) - $(cat one))) -lt 100 && echo once; warder workspace resume $(cat s1) old > /dev/null; warder workspace list old work | cut -d' ' -f1,2,3-; warder workspace resume $s2 | cut -c1-3; warder workspace read old work/big | cmp - big
+| once
+|~ 5000000 work/big$
+| d 0755            0 work/inputs
+| ws-
+
+= known by its id only
++ warder workspace create job
+$ warder workspace resume snap-0000000000000000; warder workspace resume ../x; warder workspace resume snap-../../x; warder snapshot remove snap-0000000000000000; warder workspace snapshot gone; s=$(warder workspace snapshot job); warder workspace resume $s job
+! warder: there is no snapshot snap-0000000000000000; "warder snapshot list" lists them
+! warder: "../x" is no snapshot's id; they look like snap-0123456789abcdef
+! warder: "snap-../../x" is no snapshot's id; they look like snap-0123456789abcdef
+!~ there is no snapshot
+!~ there is no workspace "gone"
+!~ there is a workspace job already
+? 125
+
+= not while something runs, unless it is to wait
+needs limits place
++ p=$(warder workspace create job)
++ warder workspace run job -- sh -c 'touch started; until [ -e go ]; do sleep 0.05; done; echo done > out/f' &
++ until [ -e "$p/started" ]; do sleep 0.05; done
+$ p=$(warder workspace create job); warder workspace snapshot job; touch "$p/go"; s=$(warder workspace snapshot job --wait); warder workspace resume $s new > /dev/null; warder workspace read new out/f
+!~ "job" is in use: something runs in it
+| done
+
+= how much, how many, how old
++ warder workspace create job; warder workspace create other; warder workspace snapshot other; head -c 3000 /dev/zero | warder workspace write job x
+$ warder workspace snapshot job --max-size 2999B; for i in 1 2 3 4; do warder workspace snapshot job --keep 2 --max-size 3000B > last; done; warder snapshot list job | cut -d' ' -f1 > list; wc -l < list; tail -n 1 list | cmp - last; warder snapshot list | wc -l; sleep 1.1; warder snapshot prune job --keep-for 1h; warder snapshot prune --keep 1; warder snapshot list | wc -l; warder snapshot prune; sleep 1; warder snapshot prune --keep-for 1s; warder snapshot list; ls store/snapshots/content
+! warder: the workspace has more than 2999 bytes; raise --max-size, or remove something; nothing was kept
+| 2
+| 3
+| 0 removed
+| 1 removed
+| 2
+! warder: what is to stay? give --keep, --keep-for, or both
+| 2 removed
+
+= what is damaged is told, and nothing is made of it
++ warder workspace create job; echo content | warder workspace write job x; warder workspace snapshot job > s; cp -r store good
+$ s=$(cat s); warder snapshot verify; f=$(grep -l content store/snapshots/content/*); chmod 600 $f; echo cOntent > $f; warder snapshot verify; warder workspace resume $s new; rm $f; warder snapshot verify $s; warder workspace list | wc -l; rm -r store; cp -r good store; sed -i 's/"mode":420/"mode":511/' store/snapshots/manifests/*; warder snapshot verify; warder workspace resume $s new; rm -r store; cp -r good store; sed -i '$d' store/snapshots/manifests/*; warder snapshot verify; warder workspace list | wc -l
+| 1 as they were made
+!~ files/x: the content .* has other bytes: the store is damaged
+!~ has other bytes: the store is damaged
+!~ files/x: the content .* is missing: the store is damaged
+| 1
+!~ the snapshot is damaged: it was changed
+!~ the snapshot is damaged: it was changed
+!~ the snapshot is damaged: it has no end
+| 1
+
+= in JSON
++ warder workspace create job; echo x | warder workspace write job x
+$ warder workspace snapshot job --json; warder snapshot list job --json; warder workspace resume ../x --json
+|~ ^\{"id":"snap-[0-9a-f]{16}","workspace":"job","createdAt":"[0-9TZ:-]+","entries":7,"bytes":2,"leftOut":0\}$
+|~ ^\[\{"id":"snap-[0-9a-f]{16}",.*"entries":7,"bytes":2,"leftOut":0\}\]$
+|~ "kind":"invalidRequest"
+? 125

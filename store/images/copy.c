@@ -91,21 +91,18 @@ static int copy_bytes(struct copy *copy, int from_fd, int to_fd, uint64_t size)
 	return 0;
 }
 
-static int copy_file(struct copy *copy, int dir_fd, const char *name, const char *to,
-		     struct warder_error *err)
+int copy_fd(struct copy *copy, int from_fd, const char *to, struct warder_error *err)
 {
-	owned_fd int from_fd =
-	    openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	owned_fd int to_fd = -1;
 	struct unpack_member member;
 	const char *first = NULL;
 	struct stat st;
 
-	if (from_fd < 0 || fstat(from_fd, &st) != 0)
+	if (fstat(from_fd, &st) != 0)
 		return fail(to, "cannot be read", err);
 	if (!S_ISREG(st.st_mode))
-		return error_set(err, WARDER_ERROR_CONFLICT, field,
-				 "%.160s became something else while it was read", to);
+		return error_set(err, WARDER_ERROR_CONFLICT, field, "%.160s is no regular file (any more)",
+				 to);
 	describe(copy, &st, to, &member);
 	if (st.st_nlink > 1 && names_links_add(&copy->links, &st, to, &first) != 0)
 		return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
@@ -120,6 +117,14 @@ static int copy_file(struct copy *copy, int dir_fd, const char *name, const char
 	return copy_attributes(copy, to, from_fd, to_fd, err) == 0
 		   ? unpack_close(copy->unpack, &member, to_fd, err)
 		   : -1;
+}
+
+static int copy_file(struct copy *copy, int dir_fd, const char *name, const char *to,
+		     struct warder_error *err)
+{
+	owned_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd >= 0 ? copy_fd(copy, fd, to, err) : fail(to, "cannot be read", err);
 }
 
 static int copy_link(struct copy *copy, int dir_fd, const char *name, const struct stat *st, const char *to,
@@ -150,6 +155,8 @@ static int copy_directory(struct copy *copy, int fd, const char *to, struct ward
 
 	if (fstat(fd, &st) != 0)
 		return fail(to, "cannot be looked at", err);
+	if (copy->on_directory && copy->on_directory(copy->directory_context, to, err) != 0)
+		return -1;
 	describe(copy, &st, to, &member);
 	if (unpack_member(copy->unpack, &member, &none_fd, err) != 0)
 		return -1;

@@ -22,6 +22,9 @@ struct copy {
 	mode_t mode;
 	void (*on_progress)(void *context, uint64_t bytes);
 	void *context;
+	/* Asked before a directory is made; -1 with *err ends the copy. May be NULL. */
+	int (*on_directory)(void *context, const char *to, struct warder_error *err);
+	void *directory_context;
 	/* private from here */
 	struct names_links links;
 	dev_t dev;
@@ -31,6 +34,8 @@ struct copy {
 /* What dir_fd has under that name ("." for itself), with all that is below it, as `to` ("" for the root of the tree). Ends with
  * copy_done(); unpack_finish() is the caller's. -1 with *err. */
 int copy_path(struct copy *copy, int dir_fd, const char *name, const char *to, struct warder_error *err);
+/* A regular file that is open for reading. */
+int copy_fd(struct copy *copy, int from_fd, const char *to, struct warder_error *err);
 void copy_done(struct copy *copy);
 
 #endif

@@ -251,6 +251,71 @@ int depot_layer(struct images *images, const char *digest, struct image_layer *r
 	return -1;
 }
 
+int depot_add_layer(struct image *image, struct image_layer *layer, struct warder_error *err)
+{
+	struct image_layer *grown = NULL;
+
+	if (image->layer_count < IMAGE_LAYERS_MAX)
+		grown = reallocarray(image->layers, image->layer_count + 1, sizeof(*grown));
+	if (!grown) {
+		fd_done(&layer->lock_fd);
+		if (image->layer_count < IMAGE_LAYERS_MAX)
+			return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_set(err, WARDER_ERROR_REJECTED, field, "the image has more than %d layers",
+				 IMAGE_LAYERS_MAX);
+	}
+	image->layers = grown;
+	grown[image->layer_count++] = *layer;
+	return 0;
+}
+
+static void show_checking(void *context, uint64_t bytes)
+{
+	const struct images *images = context;
+
+	if (images->on_progress)
+		images->on_progress(images->context, "checking", bytes, 0);
+}
+
+int depot_keep(struct images *images, struct workplace *workplace, const char *digest, struct image *image,
+	       struct images_notes *notes, struct warder_error *err)
+{
+	struct image_layer layer = { .lock_fd = -1 };
+	struct tree_digest tree;
+	bool is_new;
+
+	if (tree_digest(workplace->tree_fd, show_checking, images, &tree, err) != 0 ||
+	    workplace_commit(images, workplace, digest ? digest : tree.hex, &tree, &layer, &is_new, err) != 0)
+		return -1;
+	if (is_new)
+		notes->stored++;
+	else
+		notes->shared++;
+	return depot_add_layer(image, &layer, err);
+}
+
+int depot_find(struct images *images, const char *name, struct image *ret, struct warder_error *err)
+{
+	if (images_inspect(images, name, ret, err) != 0)
+		return -1;
+	for (size_t i = 0; i < ret->layer_count; i++) {
+		struct image_layer layer;
+		const int there = depot_layer(images, ret->layers[i].digest, &layer, err);
+
+		if (there != 1) {
+			image_done(ret);
+			return there < 0
+				   ? -1
+				   : error_set(err, WARDER_ERROR_UNAVAILABLE, field,
+					       "a layer of image %.128s is missing in the store; import "
+					       "the image again",
+					       name);
+		}
+		ret->layers[i] = layer;
+	}
+	return 0;
+}
+
 /* ---- records ---- */
 
 int depot_put(struct images *images, const struct image *image, struct warder_error *err)

@@ -60,6 +60,23 @@ struct images_import {
 int images_import(struct images *images, const struct images_import *what, struct image *ret,
 		  struct images_notes *ret_notes, struct warder_error *err);
 
+struct images_build {
+	const char *context;    /* directory that COPY takes files from */
+	const char *recipe;     /* file of the recipe; NULL: "Dockerfile" in the context */
+	const char *name;       /* of the image */
+	const char *network;    /* of RUN: "none" (NULL) or "host" */
+	char *const *arguments; /* NAME=value for ARG, NULL-terminated; NULL: none */
+	char *const *settings;  /* FIELD=value of the policy of RUN, NULL-terminated; NULL: none */
+	/* Called before each step with its line and text; may be NULL. */
+	void (*on_step)(void *context, size_t number, size_t count, const char *text);
+	int output_fd; /* where the output of RUN goes; -1: nowhere */
+};
+
+/* Build an image; one of that name is replaced when everything has been done. *ret as of images_import(). -1 with *err: the text begins
+ * with the recipe's name and line. */
+int images_build(struct images *images, const struct images_build *what, struct image *ret,
+		 struct images_notes *ret_notes, struct warder_error *err);
+
 /* An image as its record says, without locks. -1 with *err (NOT_FOUND). */
 int images_inspect(struct images *images, const char *name, struct image *ret, struct warder_error *err);
 /* All of them by name; *ret is the caller's, each to be given to image_done(), then free(). A damaged record has a name and no

@@ -68,43 +68,10 @@ static int spend(struct import *import, const struct unpack_report *report)
 	return 0;
 }
 
-/* Add a layer on top of the image; it takes over the lock. */
-static int add_layer(struct import *import, const struct image_layer *layer)
-{
-	struct image *image = import->image;
-	struct image_layer *grown;
-
-	if (image->layer_count == IMAGE_LAYERS_MAX)
-		return error_set(import->err, WARDER_ERROR_REJECTED, field,
-				 "the image has more than %d layers", IMAGE_LAYERS_MAX);
-	grown = reallocarray(image->layers, image->layer_count + 1, sizeof(*grown));
-	if (!grown)
-		return error_set(import->err, WARDER_ERROR_INTERNAL, field, "out of memory");
-	image->layers = grown;
-	grown[image->layer_count++] = *layer;
-	return 0;
-}
-
 /* Give the tree of a workplace its name, and put it on top. digest NULL: that of the tree itself. */
 static int keep(struct import *import, struct workplace *workplace, const char *digest)
 {
-	struct image_layer layer = { .lock_fd = -1 };
-	struct tree_digest tree;
-	bool is_new;
-
-	doing(import, "checking", import->notes->stored ? 0 : 0);
-	if (tree_digest(workplace->tree_fd, show, import, &tree, import->err) != 0 ||
-	    workplace_commit(import->images, workplace, digest ? digest : tree.hex, &tree, &layer, &is_new,
-			     import->err) != 0)
-		return -1;
-	if (is_new)
-		import->notes->stored++;
-	else
-		import->notes->shared++;
-	if (add_layer(import, &layer) == 0)
-		return 0;
-	fd_done(&layer.lock_fd);
-	return -1;
+	return depot_keep(import->images, workplace, digest, import->image, import->notes, import->err);
 }
 
 /* An archive into the workplace. */
@@ -237,7 +204,7 @@ static int take_layer(struct import *import, int dir_fd, const char *path, const
 		return -1;
 	if (there) {
 		import->notes->shared++;
-		return add_layer(import, &layer);
+		return depot_add_layer(import->image, &layer, import->err);
 	}
 	fd = path_open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, import->err);
 	if (fd < 0)

@@ -1,0 +1,214 @@
+/*
+ * A root made of Debian's packages by mmdebstrap or debootstrap, which run on the host, as who builds the image: what they install
+ * are Debian's signed packages, and what these execute is not in a jail. So they are run only where a recipe says so.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "rootfs/rootfs.h"
+#include "store/images/build.h"
+
+extern char **environ;
+
+static const char field[] = "recipe";
+
+static bool has_program(const char *name)
+{
+	static const char *const places[] = { "/usr/sbin", "/usr/bin", "/sbin", "/bin" };
+	char path[128];
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", places[i], name);
+		if (access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int check_word(const struct build *build, const char *what, const char *text, const char *letters)
+{
+	if (text[0] && text[0] != '-' && text[strspn(text, letters)] == '\0')
+		return 0;
+	return error_set(build->err, WARDER_ERROR_INVALID_REQUEST, field, "%.80s is no %s", text, what);
+}
+
+/* Start a program; its standard output goes to out_fd. The pid, or -1 with errno. */
+static pid_t start(char *const *argv, int out_fd)
+{
+	posix_spawn_file_actions_t actions;
+	pid_t pid = -1;
+	int error = posix_spawn_file_actions_init(&actions);
+
+	if (error == 0) {
+		posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+		posix_spawn_file_actions_adddup2(&actions, out_fd, STDOUT_FILENO);
+		error = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+		posix_spawn_file_actions_destroy(&actions);
+	}
+	errno = error;
+	return error ? -1 : pid;
+}
+
+static int wait_for(const struct build *build, pid_t pid, const char *name)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	return error_set(build->err, WARDER_ERROR_UNAVAILABLE, field,
+			 "%s failed (status %d); what it printed says why, mostly that there is no network",
+			 name, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+/* An import, of which the name is used as it is. */
+static int import(struct build *build, const char *source, const char *name)
+{
+	const struct images_import what = { .source = source,
+					    .name = name,
+					    .format = source[0] == '/' && strncmp(source, "/dev/fd/", 8) != 0
+							  ? "directory"
+							  : "tar" };
+	struct images_notes notes;
+	struct image image;
+
+	if (images_import(build->images, &what, &image, &notes, build->err) != 0)
+		return -1;
+	build->notes->set_ids += notes.set_ids;
+	build->notes->devices += notes.devices;
+	build->notes->stored += notes.stored;
+	image_done(build->image);
+	*build->image = image;
+	return 0;
+}
+
+/* mmdebstrap writes an archive, which is read while it is written. */
+static int by_mmdebstrap(struct build *build, const char *suite, const char *variant, const char *include,
+			 const char *name)
+{
+	char variant_flag[64], include_flag[1100], source[32];
+	char *argv[] = { "mmdebstrap", "--quiet",    "--format=tar",
+			 variant_flag, include_flag, (char *)(uintptr_t)suite,
+			 "-",          NULL };
+	int pipe_fds[2], done, ended;
+	pid_t pid;
+
+	snprintf(variant_flag, sizeof(variant_flag), "--variant=%s", variant);
+	snprintf(include_flag, sizeof(include_flag), "--include=%s", include ? include : "");
+	if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+		return error_set_errno(build->err, WARDER_ERROR_UNAVAILABLE, field, errno,
+				       "there is no pipe");
+	pid = start(argv, pipe_fds[1]);
+	close(pipe_fds[1]);
+	if (pid < 0) {
+		close(pipe_fds[0]);
+		return error_set_errno(build->err, WARDER_ERROR_UNAVAILABLE, field, errno,
+				       "mmdebstrap cannot be started");
+	}
+	snprintf(source, sizeof(source), "/dev/fd/%d", pipe_fds[0]);
+	done = import(build, source, name);
+	close(pipe_fds[0]); /* it ends, if it still writes */
+	ended = wait_for(build, pid, "mmdebstrap");
+	if (done == 0 && ended != 0) {
+		struct images_removed removed;
+		struct warder_error ignored;
+
+		image_done(build->image);
+		images_remove(build->images, name, &removed, &ignored);
+	}
+	return done == 0 ? ended : -1;
+}
+
+/* debootstrap fills a directory, which is imported then. */
+static int by_debootstrap(struct build *build, const char *suite, const char *variant, const char *include,
+			  const char *name)
+{
+	char variant_flag[64], include_flag[1100], path[ROOTFS_PLACE_MAX + STORE_NAME_MAX + 32];
+	struct workplace workplace;
+	int done;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return error_set(build->err, WARDER_ERROR_UNAVAILABLE, field,
+				 "debootstrap needs root; install mmdebstrap, or build as root");
+	if (workplace_make(build->images, &workplace, build->err) != 0)
+		return -1;
+	snprintf(variant_flag, sizeof(variant_flag), "--variant=%s", variant);
+	snprintf(include_flag, sizeof(include_flag), "--include=%s", include ? include : "");
+	snprintf(path, sizeof(path), "%s/layers/%s/tree", build->images->path, workplace.name);
+	{
+		char *argv[] = { "debootstrap",
+				 variant_flag,
+				 include ? include_flag : variant_flag,
+				 (char *)(uintptr_t)suite,
+				 path,
+				 NULL };
+
+		pid = start(argv, STDERR_FILENO);
+	}
+	done = pid < 0 ? error_set_errno(build->err, WARDER_ERROR_UNAVAILABLE, field, errno,
+					 "debootstrap cannot be started")
+		       : wait_for(build, pid, "debootstrap");
+	if (done == 0)
+		done = import(build, path, name);
+	workplace_done(build->images, &workplace);
+	return done;
+}
+
+/* What has been made once is taken again, by a name that says all of it. */
+static int name_of(const struct build *build, const char *suite, const char *variant, const char *include,
+		   char ret[static IMAGE_NAME_MAX + 1])
+{
+	char hex[DIGEST_HEX] = "";
+	struct digest digest;
+
+	digest_init(&digest);
+	digest_add_text(&digest, include ? include : "");
+	if (digest_hex(&digest, hex) != 0)
+		return error_set(build->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+	snprintf(ret, IMAGE_NAME_MAX + 1, "debootstrap/%.40s-%.20s%s%.12s", suite, variant,
+		 include ? "-" : "", include ? hex : "");
+	return 0;
+}
+
+int build_base(struct build *build, const struct recipe_step *step, const char *suite)
+{
+	const char *variant = recipe_flag(step, "--variant"), *include = recipe_flag(step, "--include");
+	char name[IMAGE_NAME_MAX + 1];
+	struct image image;
+	struct warder_error missing;
+
+	variant = variant ? variant : "minbase";
+	if (check_word(build, "suite of Debian", suite, "abcdefghijklmnopqrstuvwxyz0123456789-") != 0 ||
+	    check_word(build, "variant", variant, "abcdefghijklmnopqrstuvwxyz-") != 0 ||
+	    (include && (check_word(build, "list of packages", include,
+				    "abcdefghijklmnopqrstuvwxyz0123456789+.-,") != 0 ||
+			 strlen(include) > 1000)))
+		return build->err->code
+			   ? -1
+			   : error_set(build->err, WARDER_ERROR_INVALID_REQUEST, field,
+				       "the list of packages is too long; RUN apt-get install the others");
+	if (name_of(build, suite, variant, include, name) != 0)
+		return -1;
+	if (depot_find(build->images, name, &image, &missing) == 0) {
+		image_done(build->image);
+		*build->image = image;
+		return 0;
+	}
+	if (has_program("mmdebstrap"))
+		return by_mmdebstrap(build, suite, variant, include, name);
+	if (has_program("debootstrap"))
+		return by_debootstrap(build, suite, variant, include, name);
+	return error_set(
+	    build->err, WARDER_ERROR_UNAVAILABLE, field,
+	    "neither mmdebstrap nor debootstrap is installed; install one of them, or import an image");
+}

@@ -87,8 +87,8 @@ static const struct command commands[] = {
 	{ "checkpoint", 0,
 	  "checkpoint put|get|latest|list|history|rollback|compare|delete|threads|delete-thread|limits [...]",
 	  "states of threads, put and brought back", NULL, NULL, NULL },
-	{ "image", 0, "image import|list|inspect|verify|remove|gc [...]", "root file systems, by name", NULL,
-	  NULL, NULL },
+	{ "image", 0, "image import|build|list|inspect|verify|remove|gc [...]", "root file systems, by name",
+	  NULL, NULL, NULL },
 	{ "events", 0,
 	  "events "
 	  "request-work|claim|publish|request-feedback|provide-feedback|block|complete|post|wait|follow|"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "policy/policy.h"
@@ -156,6 +157,61 @@ static int import_command(const struct options *options, struct warder_error *er
 		return -1;
 	what.files_max = (uint64_t)files;
 	done = images_import(&images, &what, &image, &notes, err);
+	progress_end(&progress);
+	if (done == 0)
+		done = print_imported(options, &image, &notes, err);
+	image_done(&image);
+	images_done(&images);
+	return done;
+}
+
+/* ---- build ---- */
+
+/* All values of a repeated flag, NULL-terminated. */
+static void values_of(const struct options *options, const char *flag, char *ret[static OPTIONS_MAX + 1])
+{
+	size_t count = 0;
+
+	while (count < OPTIONS_MAX && option_at(options, flag, count)) {
+		ret[count] = (char *)(uintptr_t)option_at(options, flag, count);
+		count++;
+	}
+	ret[count] = NULL;
+}
+
+static void show_step(void *context, size_t number, size_t count, const char *text)
+{
+	char *line = strdup(text);
+
+	progress_end(context);
+	fprintf(stderr, "step %zu of %zu: %s\n", number, count, line ? term_clean(line) : "");
+	free(line);
+}
+
+static int build_command(const struct options *options, struct warder_error *err)
+{
+	char *arguments[OPTIONS_MAX + 1], *settings[OPTIONS_MAX + 1];
+	const struct images_build what = {
+		.context = options->operands[0],
+		.name = options->operands[1],
+		.recipe = option(options, "--file"),
+		.network = option(options, "--net"),
+		.arguments = arguments,
+		.settings = settings,
+		.on_step = show_step,
+		.output_fd = STDERR_FILENO,
+	};
+	struct progress progress = { .what = "building" };
+	struct images_notes notes;
+	struct images images;
+	struct image image;
+	int done;
+
+	values_of(options, "--build-arg", arguments);
+	values_of(options, "--set", settings);
+	if (open_images(options, &progress, &images, err) != 0)
+		return -1;
+	done = images_build(&images, &what, &image, &notes, err);
 	progress_end(&progress);
 	if (done == 0)
 		done = print_imported(options, &image, &notes, err);
@@ -447,6 +503,14 @@ const struct command image_commands[] = {
 	  "that the\n"
 	  "archive says. An image of that name is replaced.\n",
 	  "warder image import debian.tar debian:12", import_command },
+	{ "image", "build", "--store --json --file --build-arg --net --set", "DIR NAME", 2, 2,
+	  "build a root file system from a recipe",
+	  "The recipe is written as a Dockerfile: FROM, RUN, COPY, ADD, ENV, WORKDIR, USER, CMD, ENTRYPOINT, "
+	  "ARG, LABEL,\n"
+	  "SHELL. FROM debootstrap:SUITE makes a root of Debian's packages. What RUN starts runs in the "
+	  "jail, as its root,\n"
+	  "without a network unless --net gives one. COPY takes files from DIR.\n",
+	  "warder image build . mine:1", build_command },
 	{ "image", "list", "--store --json", NULL, 0, 0, "what is there", NULL, "warder image list",
 	  list_command },
 	{ "image", "inspect", "--store --json", "NAME", 1, 1, "layers and configuration of an image", NULL,

@@ -234,7 +234,8 @@ static int check_arguments(const struct build *build)
 
 static char **command_words(const struct build *build, const struct recipe_step *step)
 {
-	char *const plain[] = { "/bin/sh", "-c", NULL };
+	char program[] = "/bin/sh", flag[] = "-c";
+	char *const plain[] = { program, flag, NULL };
 	char *const *shell = build->shell ? build->shell : plain;
 	const size_t count = length(shell);
 	char **words;

@@ -96,12 +96,13 @@ static int by_mmdebstrap(struct build *build, const char *suite, const char *var
 			 const char *name)
 {
 	char variant_flag[64], include_flag[1100], source[32];
-	char *argv[] = { "mmdebstrap", "--quiet",    "--format=tar",
-			 variant_flag, include_flag, (char *)(uintptr_t)suite,
-			 "-",          NULL };
+	char program[] = "mmdebstrap", quiet[] = "--quiet", format[] = "--format=tar", output[] = "-",
+	     suite_word[64];
+	char *argv[] = { program, quiet, format, variant_flag, include_flag, suite_word, output, NULL };
 	int pipe_fds[2], done, ended;
 	pid_t pid;
 
+	snprintf(suite_word, sizeof(suite_word), "%s", suite);
 	snprintf(variant_flag, sizeof(variant_flag), "--variant=%s", variant);
 	snprintf(include_flag, sizeof(include_flag), "--include=%s", include ? include : "");
 	if (pipe2(pipe_fds, O_CLOEXEC) != 0)
@@ -133,6 +134,10 @@ static int by_debootstrap(struct build *build, const char *suite, const char *va
 			  const char *name)
 {
 	char variant_flag[64], include_flag[1100], path[ROOTFS_PLACE_MAX + STORE_NAME_MAX + 32];
+	char program[] = "debootstrap", suite_word[64];
+	char *argv[] = {
+		program, variant_flag, include ? include_flag : variant_flag, suite_word, path, NULL
+	};
 	struct workplace workplace;
 	int done;
 	pid_t pid;
@@ -145,16 +150,8 @@ static int by_debootstrap(struct build *build, const char *suite, const char *va
 	snprintf(variant_flag, sizeof(variant_flag), "--variant=%s", variant);
 	snprintf(include_flag, sizeof(include_flag), "--include=%s", include ? include : "");
 	snprintf(path, sizeof(path), "%s/layers/%s/tree", build->images->path, workplace.name);
-	{
-		char *argv[] = { "debootstrap",
-				 variant_flag,
-				 include ? include_flag : variant_flag,
-				 (char *)(uintptr_t)suite,
-				 path,
-				 NULL };
-
-		pid = start(argv, STDERR_FILENO);
-	}
+	snprintf(suite_word, sizeof(suite_word), "%s", suite);
+	pid = start(argv, STDERR_FILENO);
 	done = pid < 0 ? error_set_errno(build->err, WARDER_ERROR_UNAVAILABLE, field, errno,
 					 "debootstrap cannot be started")
 		       : wait_for(build, pid, "debootstrap");

@@ -150,10 +150,15 @@ static void compare_objects(struct comparison *c, const struct json_value *from,
 		c->failed = true;
 	while (!c->failed && !c->truncated && (a < a_count || b < b_count)) {
 		int order = a == a_count ? 1 : b == b_count ? -1 : strcmp(as[a]->key, bs[b]->key);
-		const struct json_value *left = order <= 0 ? as[a++] : NULL;
-		const struct json_value *right = order >= 0 ? bs[b++] : NULL;
 
-		compare_step(c, left ? left->key : right->key, left, right);
+		if (order < 0)
+			compare_step(c, as[a]->key, as[a], NULL);
+		else if (order > 0)
+			compare_step(c, bs[b]->key, NULL, bs[b]);
+		else
+			compare_step(c, as[a]->key, as[a], bs[b]);
+		a += order <= 0;
+		b += order >= 0;
 	}
 	free(as);
 	free(bs);

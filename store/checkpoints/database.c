@@ -127,6 +127,12 @@ int database_end(struct database *db, int failed, struct warder_error *err)
 
 /* ---- opening ---- */
 
+static int unmade(struct database *db, int error, struct warder_error *err)
+{
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, db->field, error, "%.200s cannot be made%s",
+			       db->path, error == ENOSPC || error == EDQUOT ? ": storage full" : "");
+}
+
 static int open_directory(const char *directory, const char *name, struct database *db,
 			  struct warder_error *err)
 {
@@ -137,12 +143,13 @@ static int open_directory(const char *directory, const char *name, struct databa
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, db->field, "the path is too long");
 	if (fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, db->field, errno, "%.200s", directory);
-	if (mknodat(fd, name, S_IFREG | 0600, 0) == 0)
-		fsync(fd);
-	else if (errno != EEXIST)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, db->field, errno,
-				       "%.200s: cannot be made%s", db->path,
-				       errno == ENOSPC || errno == EDQUOT ? ": storage full" : "");
+	/* The second of them whatever the umask says. */
+	if (mknodat(fd, name, S_IFREG | 0600, 0) == 0) {
+		if (fchmodat(fd, name, 0600, 0) != 0 || fsync(fd) != 0)
+			return unmade(db, errno, err);
+	} else if (errno != EEXIST) {
+		return unmade(db, errno, err);
+	}
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
 	    st.st_uid != geteuid())
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, db->field,

@@ -85,31 +85,38 @@ static int insert(struct warder_checkpoints *checkpoints, const struct addition 
 	}
 }
 
-/* As insert(); *ret is the record then. */
-static int insert_as_asked(struct warder_checkpoints *checkpoints, struct addition *addition,
-			   struct warder_checkpoint **ret, struct warder_error *err)
+/* With a new id, which is written to `id`. As insert(). */
+static int insert_with_new_id(struct warder_checkpoints *checkpoints, struct addition *addition,
+			      char id[CHECKPOINTS_NEW_ID], struct warder_error *err)
 {
-	char id[CHECKPOINTS_NEW_ID];
 	int taken = 1;
 
-	if (addition->record.id) {
+	addition->record.id = id;
+	for (int i = 0; i < ID_ATTEMPTS && taken > 0; i++) {
+		checkpoints_new_id(addition->record.created_ms, id);
 		taken = insert(checkpoints, addition, err);
-	} else {
-		for (int i = 0; i < ID_ATTEMPTS && taken > 0; i++) {
-			checkpoints_new_id(addition->record.created_ms, id);
-			addition->record.id = id;
-			taken = insert(checkpoints, addition, err);
-		}
 	}
+	return taken;
+}
+
+/* 0: *ret is the record without its state; -1 with *err. */
+static int insert_as_asked(struct warder_checkpoints *checkpoints, const struct addition *asked,
+			   struct warder_checkpoint **ret, struct warder_error *err)
+{
+	struct addition addition = *asked;
+	char id[CHECKPOINTS_NEW_ID];
+	int taken = addition.record.id ? insert(checkpoints, &addition, err)
+				       : insert_with_new_id(checkpoints, &addition, id, err);
+
 	if (taken > 0)
 		return error_set(
 		    err, WARDER_ERROR_CONFLICT, "id",
 		    "there is a checkpoint with the id \"%.128s\" already; name another one, or none",
-		    addition->record.id);
+		    addition.record.id);
 	if (taken < 0)
 		return -1;
-	addition->record.state = NULL;
-	*ret = checkpoints_record(&addition->record);
+	addition.record.state = NULL;
+	*ret = checkpoints_record(&addition.record);
 	return *ret ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
 }
 
@@ -262,7 +269,7 @@ int warder_thread_save(struct warder_checkpoints *checkpoints, const char *threa
 {
 	struct warder_checkpoint *made = NULL;
 
-	if (warder_checkpoint_put(checkpoints, thread, state, state_len, NULL, &made, err) != 0)
+	if (warder_checkpoint_put(checkpoints, thread, state, state_len, NULL, &made, err) != 0 || !made)
 		return -1;
 	if (ret_version)
 		*ret_version = made->version;

@@ -172,7 +172,7 @@ int warder_thread_load(struct warder_checkpoints *checkpoints, const char *threa
 
 	if (!ret_state)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the argument `ret_state` is NULL");
-	if (warder_checkpoint_get(checkpoints, thread, NULL, &head, err) != 0)
+	if (warder_checkpoint_get(checkpoints, thread, NULL, &head, err) != 0 || !head)
 		return -1;
 	*ret_state = malloc(head->state_len + 1);
 	if (*ret_state)

@@ -150,6 +150,8 @@ static int open_locked(const struct warder_events *events, int flags, struct war
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD,
 				 "%.200s is no regular file of the caller's; remove it", events->path);
+	if ((st.st_mode & 07777) != 0600 && fchmod(fd, 0600) != 0) /* whatever the umask says */
+		return events_fail(events, errno, "chmod", err);
 	return st.st_nlink > 0 ? fd_take(&fd) : no_log(events, err);
 }
 
@@ -508,50 +510,68 @@ int warder_events_remove(const char *store, const char *root, struct warder_erro
 	return 0;
 }
 
-int warder_events_publish(struct warder_events *events, const struct warder_event *event,
-			  uint64_t *ret_sequence, uint64_t *ret_receivers, struct warder_error *err)
+/* The event as a line with that number, and its newline; heap. */
+static char *numbered_line(const struct warder_event *event, uint64_t sequence, struct warder_error *err)
 {
-	owned_fd int fd = -1;
-	struct warder_event numbered;
-	uint64_t end, sequence, receivers;
-	char *payload = NULL, *json, *line = NULL;
-	int length = -1, status;
+	struct warder_event numbered = *event;
+	char *json, *line = NULL;
 
-	if (!events)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the argument `events` is NULL");
-	if (events_check(event, err) != 0 || events_payload(event->payload, &payload, err) != 0)
-		return -1;
-	numbered = *event;
-	numbered.payload = payload;
-	fd = events_lock(events, err);
-	if (fd < 0 || events_end(events, fd, &end, &sequence, err) != 0) {
-		free(payload);
-		return -1;
-	}
-	if (sequence >= INT64_MAX) {
-		free(payload);
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD,
-				 "%.200s is damaged: its last event has the highest number; put it aside",
-				 events->path);
-	}
-	numbered.sequence = sequence + 1;
+	numbered.sequence = sequence;
 	if (numbered.timestamp_ms == 0)
 		numbered.timestamp_ms = now_ms();
 	json = warder_event_json(&numbered);
-	free(payload);
-	if (json)
-		length = asprintf(&line, "%s\n", json);
+	if (!json || asprintf(&line, "%s\n", json) < 0) {
+		no_memory(err);
+		line = NULL;
+	}
 	free(json);
-	if (length < 0)
-		return no_memory(err);
-	receivers = events_receivers(events);
-	status = append(events, fd, end, line, (size_t)length, err);
+	return line;
+}
+
+/* To a log that is locked. */
+static int publish_locked(struct warder_events *events, int fd, const struct warder_event *event,
+			  uint64_t *ret_sequence, uint64_t *ret_receivers, struct warder_error *err)
+{
+	uint64_t end;
+	char *line;
+	int status;
+
+	if (events_end(events, fd, &end, ret_sequence, err) != 0)
+		return -1;
+	if (*ret_sequence >= INT64_MAX)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD,
+				 "%.200s is damaged: its last event has the highest number; put it aside",
+				 events->path);
+	line = numbered_line(event, ++*ret_sequence, err);
+	if (!line)
+		return -1;
+	*ret_receivers = events_receivers(events);
+	status = append(events, fd, end, line, strlen(line), err);
 	free(line);
-	if (status == 0 && ret_sequence)
-		*ret_sequence = numbered.sequence;
-	if (status == 0 && ret_receivers)
-		*ret_receivers = receivers;
 	return status;
+}
+
+int warder_events_publish(struct warder_events *events, const struct warder_event *event,
+			  uint64_t *ret_sequence, uint64_t *ret_receivers, struct warder_error *err)
+{
+	uint64_t sequence = 0, receivers = 0;
+	owned_fd int fd = -1;
+	char *payload = NULL;
+
+	if (!events)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the argument `events` is NULL");
+	/* Before the lock: nobody waits for a refusal. */
+	if (events_check(event, err) != 0 || events_payload(event->payload, &payload, err) != 0)
+		return -1;
+	free(payload);
+	fd = events_lock(events, err);
+	if (fd < 0 || publish_locked(events, fd, event, &sequence, &receivers, err) != 0)
+		return -1;
+	if (ret_sequence)
+		*ret_sequence = sequence;
+	if (ret_receivers)
+		*ret_receivers = receivers;
+	return 0;
 }
 
 /* ---- all logs ---- */

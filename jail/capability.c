@@ -35,7 +35,7 @@ static const struct always {
 #define ON(id)   (UINT64_C(1) << POLICY_CONTROL_##id)
 #define NETWORKS (ON(NETWORK_NONE) | ON(NETWORK_LOOPBACK))
 #define FILES                                                                                                \
-	(ON(VIEW_HOST) | ON(VIEW_DIRECTORY) | ON(VIEW_IMAGE) | ON(WORKSPACE_NONE) |                          \
+	(ON(VIEW_HOST) | ON(VIEW_DIRECTORY) | ON(VIEW_IMAGE) | ON(WORKSPACE_OVERLAY) | ON(WORKSPACE_NONE) |                          \
 	 ON(WORKSPACE_READ_ONLY) | ON(WORKSPACE_READ_WRITE) | ON(PATHS_READ_ONLY) | ON(PATHS_READ_WRITE) |   \
 	 ON(TMP) | ON(DISK_TMP) | ON(WORKING_DIRECTORY))
 
@@ -129,7 +129,8 @@ static bool lacks(const struct jail_host *host, enum jail_feature feature)
 
 bool jail_needs_overlay(const struct policy *policy)
 {
-	return policy->filesystem.view == POLICY_VIEW_IMAGE;
+	return policy->filesystem.view == POLICY_VIEW_IMAGE ||
+	       policy->filesystem.workspace == POLICY_WORKSPACE_OVERLAY;
 }
 
 /* Its layers are detached mounts; see jail/inside/overlay.h. */
@@ -139,13 +140,21 @@ static void set_overlays(struct policy_capabilities *to, const struct jail_host 
 	const struct jail_feature_state *api = &host->features[JAIL_FEATURE_MOUNT_API];
 	const char *why = lacks(host, JAIL_FEATURE_MOUNT_API) ? api->detail : overlay->detail;
 
-	if (overlay->there && !lacks(host, JAIL_FEATURE_MOUNT_API))
+	const bool there = overlay->there && !lacks(host, JAIL_FEATURE_MOUNT_API);
+
+	if (there) {
 		set(to, POLICY_CONTROL_VIEW_IMAGE, true,
 		    "overlay of read-only layers, written to in the private tmpfs%s",
 		    host->privileged ? "; ids mapped" : "");
-	else
-		set(to, POLICY_CONTROL_VIEW_IMAGE, false, "no overlay can be mounted here: %s",
-		    *why ? why : "it was not tried");
+		set(to, POLICY_CONTROL_WORKSPACE_OVERLAY, true,
+		    "overlay over the directory, written to in the private tmpfs%s",
+		    host->privileged ? "; owner mapped" : "");
+		return;
+	}
+	if (!*why)
+		why = "it was not tried";
+	set(to, POLICY_CONTROL_VIEW_IMAGE, false, "no overlay can be mounted here: %s", why);
+	set(to, POLICY_CONTROL_WORKSPACE_OVERLAY, false, "no overlay can be mounted here: %s", why);
 }
 
 static void set_filesystem(struct policy_capabilities *to, const struct jail_host *host)

@@ -288,6 +288,8 @@ static void workspace_row(struct jail_run *run, const char *source)
 		[POLICY_WORKSPACE_NONE] = { POLICY_CONTROL_WORKSPACE_NONE, "no /workspace" },
 		[POLICY_WORKSPACE_READ_ONLY] = { POLICY_CONTROL_WORKSPACE_READ_ONLY,
 						 "/workspace ro,nosuid,nodev" },
+		[POLICY_WORKSPACE_OVERLAY] = { POLICY_CONTROL_WORKSPACE_OVERLAY,
+					       "/workspace rw,nosuid,nodev overlay of one layer" },
 		[POLICY_WORKSPACE_READ_WRITE] = { POLICY_CONTROL_WORKSPACE_READ_WRITE,
 						  "/workspace rw,nosuid,nodev" },
 	};

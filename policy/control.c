@@ -28,6 +28,7 @@ static void need_filesystem(const struct policy *policy, bool *needed)
 	needed[POLICY_CONTROL_VIEW_IMAGE] = view == POLICY_VIEW_IMAGE;
 	needed[POLICY_CONTROL_WORKSPACE_NONE] = workspace == POLICY_WORKSPACE_NONE;
 	needed[POLICY_CONTROL_WORKSPACE_READ_ONLY] = workspace == POLICY_WORKSPACE_READ_ONLY;
+	needed[POLICY_CONTROL_WORKSPACE_OVERLAY] = workspace == POLICY_WORKSPACE_OVERLAY;
 	needed[POLICY_CONTROL_WORKSPACE_READ_WRITE] = workspace == POLICY_WORKSPACE_READ_WRITE;
 	needed[POLICY_CONTROL_PATHS_READ_ONLY] = policy->filesystem.read_only.count > 0;
 	needed[POLICY_CONTROL_PATHS_READ_WRITE] = policy->filesystem.read_write.count > 0;

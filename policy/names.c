@@ -27,6 +27,7 @@ const char *const policy_views[] = {
 const char *const policy_workspaces[] = {
 	[POLICY_WORKSPACE_NONE] = "none",
 	[POLICY_WORKSPACE_READ_ONLY] = "readOnly",
+	[POLICY_WORKSPACE_OVERLAY] = "overlay",
 	[POLICY_WORKSPACE_READ_WRITE] = "readWrite",
 	NULL,
 };

@@ -138,6 +138,27 @@ int plan_check_tree(struct planning *planning, const struct source *source, cons
 
 /* ---- workspace ---- */
 
+/* An overlay shows one file system, and what a mount beneath the directory hides would appear in it. */
+static int plan_workspace_overlay(struct planning *planning, const struct source *source)
+{
+	char shown[SHOWN];
+	struct rootfs_layer *layer;
+	int overlay;
+
+	if (source_has_mount_beneath(planning->mounts, source->path))
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, workspace_field,
+				 "%s has another file system mounted beneath it, which an overlay would not show; "
+				 "name a directory without",
+				 json_quote(source->path, shown, sizeof(shown)));
+	overlay = entries_overlay(planning, 1, POLICY_FIELD_WORKSPACE, ROOTFS_OWNERS_USER);
+	if (overlay < 0)
+		return -1;
+	layer = planning->rootfs->overlays[overlay].layers;
+	if (entries_layer(planning, layer, source->path, &source->stat) != 0)
+		return -1;
+	return entries_part(planning, workspace_target, (size_t)overlay, "/", true) ? 0 : -1;
+}
+
 static int plan_workspace(struct planning *planning)
 {
 	enum policy_workspace mode = planning->policy->filesystem.workspace;
@@ -154,6 +175,8 @@ static int plan_workspace(struct planning *planning)
 				 source.path);
 	if (plan_check_tree(planning, &source, workspace_field) != 0)
 		return -1;
+	if (mode == POLICY_WORKSPACE_OVERLAY)
+		return plan_workspace_overlay(planning, &source);
 	entry = entries_bind(planning, workspace_target, &source, POLICY_FIELD_WORKSPACE);
 	if (!entry)
 		return -1;
@@ -397,7 +420,7 @@ static int look_into_overlay(struct planning *planning, const struct rootfs_entr
 	if (open_overlay(planning, overlay, fds) != 0)
 		return -1;
 	found = follow ? layers_find(fds, overlay->layer_count, within, ret, &layer)
-		       : layers_lookup(fds, overlay->layer_count, within + 1, ret, &layer);
+		       : layers_lookup(fds, overlay->layer_count, within + strspn(within, "/"), ret, &layer);
 	saved = errno;
 	for (size_t i = 0; i < overlay->layer_count; i++)
 		fd_done(&fds[i]);

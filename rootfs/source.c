@@ -272,3 +272,20 @@ const char *source_kernel_type(const char *mounts, const char *path)
 	}
 	return around ? around : beneath;
 }
+
+bool source_has_mount_beneath(const char *mounts, const char *path)
+{
+	struct mountinfo_text text = { mounts, strlen(mounts) };
+	struct mountinfo_text line;
+	char point[PATH_MAX];
+
+	while (mountinfo_cut(&text, &line)) {
+		struct mountinfo mount;
+
+		if (mountinfo_parse(line, &mount) &&
+		    (!mountinfo_path(mount.point, point, sizeof(point)) ||
+		     (path_within(path, point) && strcmp(path, point) != 0)))
+			return true;
+	}
+	return false;
+}

@@ -6,6 +6,7 @@
 #define WARDER_ROOTFS_SOURCE_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -40,5 +41,7 @@ char *source_mounts(struct warder_error *err);
 /* The file system type ("proc") of the kernel's own file system that a recursive bind of the canonical
  * path would show: the one it lies on, or one mounted beneath it. NULL: none. Returns a constant. */
 const char *source_kernel_type(const char *mounts, const char *path);
+/* Whether something is mounted beneath the canonical path, or may be. */
+bool source_has_mount_beneath(const char *mounts, const char *path);
 
 #endif

@@ -172,6 +172,10 @@ static int check_sources(const struct policy *ceiling, const struct policy *aske
 
 		if (entry->kind == ROOTFS_BIND && add_source(&wanted, entry, err) != 0)
 			return -1;
+		if (entry->kind == ROOTFS_OVERLAY && entry->field == POLICY_FIELD_WORKSPACE &&
+		    replace(&wanted.filesystem.workspace_root,
+			    plan->rootfs.overlays[entry->overlay].layers[0].source, err) != 0)
+			return -1;
 	}
 	if (policy_check_ceiling(ceiling, &wanted, err) != 0)
 		return refuse_sources(ceiling, &wanted, err);

@@ -359,25 +359,41 @@ static int change_path(struct request *request, const struct flag *flag, const c
 	return set_path(request, flag->path, "", value, err);
 }
 
-/* DIR, DIR:ro or DIR:rw; without a mode the one that the preset has. "none" is the policy's own word. */
+/* DIR, DIR:ro, DIR:rw or DIR:overlay; without a mode the one that the preset has. "none" is the policy's own word. */
 static int change_workspace(struct request *request, const struct flag *flag, const char *value,
 			    struct warder_error *err)
 {
-	size_t length = strlen(value);
-	bool has_mode =
-	    length > 3 && (strcmp(value + length - 3, ":ro") == 0 || strcmp(value + length - 3, ":rw") == 0);
-	bool writable = has_mode
-			    ? value[length - 1] == 'w'
-			    : request->policy->policy.filesystem.workspace == POLICY_WORKSPACE_READ_WRITE;
+	static const struct {
+		const char *suffix, *word;
+		enum policy_workspace mode;
+	} modes[] = {
+		{ ":ro", "readOnly:", POLICY_WORKSPACE_READ_ONLY },
+		{ ":rw", "readWrite:", POLICY_WORKSPACE_READ_WRITE },
+		{ ":overlay", "overlay:", POLICY_WORKSPACE_OVERLAY },
+	};
+	const size_t whole = strlen(value);
+	size_t length = whole;
+	const char *word = "readOnly:";
 	char *directory;
 	int status;
 
 	if (strcmp(value, "none") == 0)
 		return set(request, flag->path, value, err);
-	directory = strndup(value, has_mode ? length - 3 : length);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (request->policy->policy.filesystem.workspace == modes[i].mode)
+			word = modes[i].word;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && length == whole; i++) {
+		const size_t suffix = strlen(modes[i].suffix);
+
+		if (whole > suffix && strcmp(value + whole - suffix, modes[i].suffix) == 0) {
+			length = whole - suffix;
+			word = modes[i].word;
+		}
+	}
+	directory = strndup(value, length);
 	if (!directory)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-	status = set_path(request, flag->path, writable ? "readWrite:" : "readOnly:", directory, err);
+	status = set_path(request, flag->path, word, directory, err);
 	free(directory);
 	return status;
 }
@@ -447,9 +463,9 @@ static const struct flag flags[] = {
 	  "show a host path read-only (repeatable)", NULL, change_path },
 	{ POLICY_FLAG, "--rw", "PATH", "filesystem.paths.readWrite",
 	  "show a host path read-write (repeatable)", NULL, change_path },
-	{ POLICY_FLAG, "--workspace", "DIR[:ro|:rw]", "filesystem.workspace",
+	{ POLICY_FLAG, "--workspace", "DIR[:ro|:rw|:overlay]", "filesystem.workspace",
 	  "show a host directory as /workspace", NULL, change_workspace },
-	{ POLICY_FLAG, "--view", "VIEW", "filesystem.view", "host or directory:DIR as the root", NULL,
+	{ POLICY_FLAG, "--view", "VIEW", "filesystem.view", "host, directory:DIR or image:NAME as the root", NULL,
 	  change_view },
 	{ POLICY_FLAG, "--env", "NAME[=VALUE]", "environment.set, environment.names",
 	  "set a variable, or let the caller's in (repeatable)", NULL, change_environment },

@@ -130,6 +130,8 @@ struct jail_plan {
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 		    const struct policy_capabilities *capabilities, const struct policy_match *match,
 		    char *const *caller, struct jail_plan *ret, struct warder_error *err);
+/* Of a plan with view image: its user becomes 0, whose files the image's are. -1 with *err for another plan. */
+int jail_plan_build_image(struct jail_plan *plan, struct warder_error *err);
 void jail_plan_done(struct jail_plan *plan);
 
 /* ---- template, launch ---- */
@@ -144,6 +146,15 @@ void jail_template_free(struct jail_template *tmpl);
 const struct jail_plan *jail_template_plan(const struct jail_template *tmpl);
 
 enum jail_stream { JAIL_STDOUT, JAIL_STDERR, JAIL_RESULT, JAIL_STREAMS };
+
+/* What was written to an overlay of a jail that is gone. */
+struct jail_upper {
+	int fd;                               /* its upper directory, O_PATH */
+	const struct rootfs_overlay *overlay; /* of the plan; its layers are open */
+	uint32_t id_base;                     /* host id of the jail's id 0 */
+	bool own_ids;                         /* the jail has a range of ids; else all is the caller's */
+	bool user_xattrs;                     /* marks are user.overlay.*, else trusted.overlay.* */
+};
 
 struct jail_command {
 	char *const *argv;    /* argv[0]: a path inside, or a name searched in the PATH of the environment */
@@ -166,6 +177,9 @@ struct jail_command {
 	size_t file_count;
 	const struct rootfs_collect
 	    *collect; /* what to take out of /tmp at the end; NULL: nothing. Borrowed. */
+	/* Called from jail_supervise() for each overlay of the plan when every process of the jail is gone; or NULL. */
+	void (*on_upper)(void *upper_context, const struct jail_upper *upper);
+	void *upper_context;
 };
 
 struct jail_run;

@@ -222,6 +222,16 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 	return 0;
 }
 
+int jail_plan_build_image(struct jail_plan *plan, struct warder_error *err)
+{
+	if (plan->policy.filesystem.view != POLICY_VIEW_IMAGE)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "filesystem.view",
+				 "an image is built in the view of an image");
+	plan->uid = plan->policy.processes.uid = 0;
+	plan->gid = plan->policy.processes.gid = 0;
+	return 0;
+}
+
 void jail_plan_done(struct jail_plan *plan)
 {
 	rootfs_done(&plan->rootfs);

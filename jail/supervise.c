@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "jail/overlay.h"
 #include "jail/run.h"
 
 #ifndef RWF_NOWAIT
@@ -527,6 +528,19 @@ static void drain(struct loop *loop)
 	}
 }
 
+static void show_upper(const struct jail_run *run, size_t index)
+{
+	const struct jail_plan *plan = &run->tmpl->plan;
+	owned_fd int fd = openat(run->upper_fds[index], "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const struct jail_upper upper = { .fd = fd,
+					  .overlay = &plan->rootfs.overlays[index],
+					  .id_base = plan->privileged ? run->identity.base : 0,
+					  .own_ids = plan->privileged,
+					  .user_xattrs = overlay_user_xattrs(plan, index) };
+
+	run->command.on_upper(run->command.upper_context, &upper);
+}
+
 /* Every process of the jail is gone, and nobody else can change what is in there. */
 static void collect(struct loop *loop)
 {
@@ -535,6 +549,8 @@ static void collect(struct loop *loop)
 
 	if (command->collect && run->scratch_fd >= 0)
 		rootfs_collect(run->scratch_fd, command->collect, &loop->outcome->collected);
+	for (size_t i = 0; command->on_upper && i < run->upper_count; i++)
+		show_upper(run, i);
 }
 
 /* ---- the verdict ---- */

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "policy/policy.h"
+#include "rootfs/changes.h"
 #include "rootfs/image.h"
 
 enum rootfs_kind {

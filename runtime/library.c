@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "jail/jail.h"
+#include "runtime/changes.h"
 #include "runtime/preparation.h"
 #include "runtime/result.h"
 
@@ -200,6 +201,7 @@ int warder_prepare(const struct warder_policy *policy, const struct warder_optio
 		return -1;
 	how.ceiling = known.ceiling ? &known.ceiling->policy : NULL;
 	how.cgroup_parent = known.cgroup_parent;
+	how.builds_image = known.builds_image;
 	return library_prepare(&policy->policy, &how, known.single_use, ret, err);
 }
 
@@ -262,6 +264,7 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 {
 	struct warder_command known;
 	struct library_launch launch = { 0 };
+	struct changes_taking *taking;
 
 	if (!tmpl || !command || !ret)
 		return no_argument(!tmpl ? "tmpl" : !command ? "command" : "ret", err);
@@ -279,6 +282,15 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 		.stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
 		.output_fds = known.output_fds,
 	};
+	if (changes_taking_new(&known, jail_template_plan(tmpl->jail), &taking, err) != 0)
+		return -1;
+	if (taking) {
+		launch.command.on_upper = changes_taking_upper;
+		launch.command.upper_context = taking;
+		launch.finish = changes_taking_finish;
+		launch.release = changes_taking_free;
+		launch.owner = taking;
+	}
 	return library_launch(tmpl, &launch, ret, err);
 }
 

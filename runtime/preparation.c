@@ -215,6 +215,8 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 	    0)
 		return -1;
 	ret->planned = true;
+	if (options->builds_image && jail_plan_build_image(&ret->plan, err) != 0)
+		return -1;
 	if (options->ceiling && check_sources(options->ceiling, asked, &ret->plan, err) != 0)
 		return -1;
 	return options->program ? rootfs_add(&ret->plan.rootfs, options->program, PREPARATION_PROGRAM, err)

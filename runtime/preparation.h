@@ -34,6 +34,7 @@ struct preparation_options {
 	const struct policy_subject *subject; /* NULL: a program */
 	const char
 	    *program;  /* host directory that the jail sees, read-only, as PREPARATION_PROGRAM; or NULL */
+	bool builds_image; /* the jail's user is 0 of the image */
 	bool thorough; /* try also what a launch would find out by itself: where none follows */
 };
 

@@ -135,6 +135,10 @@ void warder_result_free(struct warder_result *result)
 		return;
 	jail_outcome_done(&result->outcome);
 	result_code_free(result->code);
+	if (result->changes)
+		changes_done(result->changes);
+	free(result->changes);
+	free(result->changes_kept);
 	free(result);
 }
 
@@ -315,6 +319,18 @@ static void write_artifacts(struct json_writer *w, const struct warder_result *r
 		json_key_string(w, "artifactError", collected->fault);
 }
 
+static void write_result_changes(struct json_writer *w, const struct warder_result *result)
+{
+	if (!result->changes)
+		return;
+	json_key(w, "changes");
+	changes_write(result->changes, w);
+	if (result->changes->fault[0])
+		json_key_string(w, "changesError", result->changes->fault);
+	if (result->changes_kept)
+		json_key_string(w, "changesDirectory", result->changes_kept);
+}
+
 char *warder_result_json(const struct warder_result *result)
 {
 	const struct jail_outcome *outcome = &result->outcome;
@@ -332,6 +348,7 @@ char *warder_result_json(const struct warder_result *result)
 	result_write_known(&w, "peakPids", outcome->pids_peak);
 	write_limits_hit(&w, outcome);
 	write_artifacts(&w, result);
+	write_result_changes(&w, result);
 	if (result->code)
 		write_code(&w, result->code);
 	json_key(&w, "receipt");

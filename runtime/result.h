@@ -51,6 +51,8 @@ struct warder_result {
 	uint64_t passed[2];  /* bytes so handed on and taken, by enum warder_stream */
 	uint32_t uid, gid;   /* inside */
 	uint64_t prepare_us; /* the whole of warder_prepare(), probe and match included */
+	struct changes *changes; /* owned; NULL: none were asked for */
+	char *changes_kept;      /* directory of the set; or NULL */
 };
 
 /* "SIGKILL", "SIG35"; "" for 0. Returns buf, of at least 16 bytes. */

@@ -92,6 +92,9 @@ struct warder_options {
 	const struct warder_policy *ceiling; /* the most a policy may ask; NULL: no ceiling */
 	const char *cgroup_parent; /* directory below each cgroup hierarchy's mount point, or NULL */
 	int single_use;            /* 1: one launch only, which is a little cheaper */
+	/* 1: with filesystem.view "image:<name>" the program is user 0 of the image, as who builds an image needs it. It has no capability
+	 * all the same. */
+	int builds_image;
 };
 
 /* Match the policy with this host and prepare everything that can be prepared. options may be NULL. The policy is
@@ -124,6 +127,13 @@ struct warder_command {
 	 * they take it. A slow reader holds up the program, not the supervision; one that goes away ends the run. Borrowed
 	 * until the run is freed. NULL: not used. */
 	const int *output_fds;
+	/* 1: with filesystem.workspace "overlay:<dir>" the result tells what the run would have changed in the directory. */
+	int changes;
+	/* The same, and it is kept in this directory, which is made, for warder_changes_open(). NULL: it is not. */
+	const char *changes_directory;
+	/* > 0: with filesystem.view "image:<name>", an empty directory into which what was written over the image is copied, in
+	 * overlayfs' own form: a layer for another image. Borrowed until the run is freed. */
+	int layer_fd;
 };
 
 /* Start. 0: the program's exec was entered, every control read back from the kernel. -1: nothing is left. */
@@ -138,6 +148,33 @@ WARDER_API void warder_cancel(struct warder_run *run);
 /* Ends the run if it still lives. While warder_wait() is at work on it, in another thread or in the on_output that calls
  * this, the run is cancelled, and gone when warder_wait() returns its result. */
 WARDER_API void warder_run_free(struct warder_run *run);
+
+/* ---- changes ---- */
+/* What runs would have changed in a directory: kept, shown, carried out or dropped. */
+struct warder_changes;
+
+/* A set that a run has kept. It is the caller's, and nobody else works on it meanwhile. -1: NOT_FOUND, CONFLICT (in use), ... */
+WARDER_API int warder_changes_open(const char *directory, struct warder_changes **ret, struct warder_error *err);
+/* {"directory": ..., "changes": [{path, change, type, mode, size, sha256, target, replaced, ...}], "fault": null or why it is not
+ * whole}; the caller frees it with free(). */
+WARDER_API char *warder_changes_json(const struct warder_changes *changes);
+
+struct warder_selection {
+	size_t size; /* sizeof(struct warder_selection) */
+	/* As of struct warder_collect, or paths, of which directories stand for what is in them. NULL: everything. */
+	const char *const *patterns;
+	size_t pattern_count;
+	int force; /* 1: also what changed on the host meanwhile */
+};
+
+/* Carry out what is selected (NULL: everything) on the original directory: each file by itself whole or not at all. Nothing is done
+ * if something in it is not as it was when the run ended: CONFLICT naming it. *ret_count (or NULL): how many were carried out, also
+ * where it fails. The set stays as it is. */
+WARDER_API int warder_changes_commit(struct warder_changes *changes, const struct warder_selection *selection,
+				     size_t *ret_count, struct warder_error *err);
+/* Remove the set from the disk. It is still to be freed. */
+WARDER_API int warder_changes_drop(struct warder_changes *changes, struct warder_error *err);
+WARDER_API void warder_changes_free(struct warder_changes *changes);
 
 /* ---- code ---- */
 struct warder_program;

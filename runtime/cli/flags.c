@@ -79,6 +79,18 @@ static int choose_json(struct request *request, const struct flag *flag, const c
 	return 0;
 }
 
+static int choose_changes(struct request *request, const struct flag *flag, const char *value,
+			  struct warder_error *err)
+{
+	if (strcmp(flag->name, "--changes") == 0)
+		request->changes.directory = value;
+	else if (strcmp(flag->name, "--force") == 0)
+		request->changes.force = true;
+	else
+		request->changes.diff = true;
+	return 0;
+}
+
 static int choose_clean(struct request *request, const struct flag *flag, const char *value,
 			struct warder_error *err)
 {
@@ -398,6 +410,14 @@ static int change_workspace(struct request *request, const struct flag *flag, co
 	return status;
 }
 
+/* The directory as an overlay, whose changes are told at the end. */
+static int change_dry_run(struct request *request, const struct flag *flag, const char *value,
+			  struct warder_error *err)
+{
+	request->changes.dry_run = true;
+	return set_path(request, flag->path, "overlay:", value, err);
+}
+
 static int change_view(struct request *request, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
@@ -465,6 +485,12 @@ static const struct flag flags[] = {
 	  "show a host path read-write (repeatable)", NULL, change_path },
 	{ POLICY_FLAG, "--workspace", "DIR[:ro|:rw|:overlay]", "filesystem.workspace",
 	  "show a host directory as /workspace", NULL, change_workspace },
+	{ FLAG_RUN, "--dry-run", "DIR", "filesystem.workspace",
+	  "as --workspace DIR:overlay; tells at the end what would have changed", NULL, change_dry_run },
+	{ FLAG_RUN, "--changes", "DIR", NULL,
+	  "keep what an overlay workspace would have changed, for \"warder changes\"", choose_changes },
+	{ FLAG_CHANGES, "--force", NULL, NULL, "commit also what changed on the host since", choose_changes },
+	{ FLAG_CHANGES, "--diff", NULL, NULL, "show the lines of text files, too", choose_changes },
 	{ POLICY_FLAG, "--view", "VIEW", "filesystem.view", "host, directory:DIR or image:NAME as the root", NULL,
 	  change_view },
 	{ POLICY_FLAG, "--env", "NAME[=VALUE]", "environment.set, environment.names",
@@ -546,7 +572,7 @@ static const struct flag flags[] = {
 	  choose_extract },
 	{ FLAG_DATA, "--pandas", NULL, NULL, "load tables with pandas, not with Python's own csv",
 	  choose_pandas },
-	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA, "--json", NULL, NULL,
+	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES, "--json", NULL, NULL,
 	  "one JSON object on standard output instead", choose_json },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what dead supervisors left", choose_clean },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,

@@ -31,6 +31,7 @@ enum flag_command {
 	FLAG_TOOL = 1024,
 	FLAG_JUDGE = 2048,
 	FLAG_DATA = 4096,
+	FLAG_CHANGES = 16384,
 };
 
 #define REQUEST_LIST_MAX 64 /* as BLOCKS_MAX_FILTERS */
@@ -66,6 +67,14 @@ struct request_tool {
 	const char *scopes, *stats, *cases, *compare;
 };
 
+/* What is asked about the changes of a run, and of `warder changes`. */
+struct request_changes {
+	const char *directory; /* that keeps them; or NULL */
+	bool dry_run;          /* they are told at the end */
+	bool force, diff;
+	size_t pattern_count;
+};
+
 struct request {
 	bool help, json, clean, attack;
 	bool shapes_policy;        /* a flag that a policy is made with was given */
@@ -75,6 +84,7 @@ struct request {
 	const char *cgroup_parent; /* or NULL */
 	const char *receipt;       /* "-": standard error; or NULL */
 	const char *backend;       /* or NULL */
+	struct request_changes changes;
 	struct request_code code;
 	struct request_tool tool;
 	struct request_text text;

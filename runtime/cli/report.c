@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "runtime/cli/changes_text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/term.h"
@@ -244,6 +245,8 @@ int report_finish(const struct report *report, const struct warder_result *resul
 	} else {
 		tell(report, result);
 		missing = tell_files(report, result);
+		if (result->changes && (report->request->changes.dry_run || result->changes->fault[0]))
+			changes_print(stderr, result->changes, NULL);
 	}
 	if (status == 0 && report->request->receipt)
 		status = write_receipt(report, result_receipt_json(result), &err);

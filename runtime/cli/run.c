@@ -18,6 +18,8 @@ static int launch(struct report *report, struct warder_template *tmpl)
 		.argv = report->request->rest,
 		.input_fd = input_fd,
 		.output_fds = report->request->json ? NULL : output_fds,
+		.changes = report->request->changes.dry_run,
+		.changes_directory = report->request->changes.directory,
 	};
 	struct warder_error err = { 0 };
 	struct warder_run *run = NULL;

@@ -1,0 +1,118 @@
+/*
+ * changes: what a run would have changed in a directory: shown, committed, dropped.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "runtime/changes.h"
+#include "runtime/cli/changes_text.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/term.h"
+#include "runtime/file.h"
+
+static int show(const struct request *request, struct warder_changes *changes, char **patterns,
+		struct warder_error *err)
+{
+	const struct changes_selection selection = { .patterns = (const char *const *)patterns,
+						     .count = request->changes.pattern_count };
+	char *json;
+
+	if (!request->json) {
+		changes_print(stdout, changes_of(changes), &selection);
+		if (request->changes.diff)
+			changes_print_diffs(stdout, changes, &selection);
+		return 0;
+	}
+	json = warder_changes_json(changes);
+	if (!json)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	puts(json);
+	free(json);
+	return 0;
+}
+
+static int commit(const struct request *request, struct warder_changes *changes, char **patterns,
+		  struct warder_error *err)
+{
+	const struct warder_selection selection = { .size = sizeof(selection),
+						    .patterns = (const char *const *)patterns,
+						    .pattern_count = request->changes.pattern_count,
+						    .force = request->changes.force };
+	size_t count = 0;
+
+	if (warder_changes_commit(changes, &selection, &count, err) != 0) {
+		if (count)
+			term_complain("%zu of the changes were made before", count);
+		return -1;
+	}
+	printf("%zu changes made in %s\n", count, changes_of(changes)->directory);
+	return 0;
+}
+
+static int drop(const struct request *request, struct warder_changes *changes, char **patterns,
+		struct warder_error *err)
+{
+	if (*patterns)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "changes",
+				 "a set is dropped as a whole; commit what you want of it before");
+	return warder_changes_drop(changes, err);
+}
+
+static const struct verb {
+	const char *name;
+	int (*run)(const struct request *request, struct warder_changes *changes, char **patterns,
+		   struct warder_error *err);
+} verbs[] = {
+	{ "show", show },
+	{ "commit", commit },
+	{ "drop", drop },
+};
+
+static const struct verb *find(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+/* Flags are taken also behind the set's directory, where one would write them. */
+static void take_flags(struct request *request)
+{
+	char **to = request->rest;
+
+	for (char **from = request->rest; *from; from++) {
+		if (strcmp(*from, "--force") == 0)
+			request->changes.force = true;
+		else if (strcmp(*from, "--diff") == 0)
+			request->changes.diff = true;
+		else if (strcmp(*from, "--json") == 0)
+			request->json = true;
+		else
+			*to++ = *from;
+	}
+	*to = NULL;
+}
+
+int changes_command(struct request *request, char **argv)
+{
+	const struct verb *verb = (take_flags(request), find(request->rest[0]));
+	struct warder_changes *changes = NULL;
+	struct warder_error err = { 0 };
+	int status;
+
+	if (!verb || !request->rest[1]) {
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "changes",
+			  "which set? warder changes [FLAG...] show|commit|drop DIR [PATTERN...]");
+		return command_refuse(request, &err, EXIT_REFUSED);
+	}
+	for (char **pattern = request->rest + 2; *pattern; pattern++)
+		request->changes.pattern_count++;
+	status = warder_changes_open(request->rest[1], &changes, &err);
+	if (status == 0)
+		status = verb->run(request, changes, request->rest + 2, &err);
+	warder_changes_free(changes);
+	return status == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+}

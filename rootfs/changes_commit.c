@@ -108,10 +108,11 @@ static int by_path(const void *path, const void *change)
 	return strcmp(path, ((const struct change *)change)->path);
 }
 
-/* Whether a selected change removes a file or link that lies above the path. */
-static bool way_is_cleared(const struct committing *c, const char *path)
+/* Whether what lies above the path, and is no directory, goes before; or, of what is removed, has come in the place of one. */
+static bool way_is_cleared(const struct committing *c, const struct change *of)
 {
 	const struct changes *changes = c->changes;
+	const char *path = of->path;
 	char above[PATH_MAX];
 
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -124,6 +125,9 @@ static bool way_is_cleared(const struct committing *c, const char *path)
 			change--;
 		if (change && change->kind == CHANGE_REMOVED && change->type != CHANGE_DIRECTORY &&
 		    changes_selects(c->selection, change))
+			return true;
+		if (change && of->kind == CHANGE_REMOVED && change->kind == CHANGE_REMOVED &&
+		    change + 1 < changes->items + changes->count && strcmp(change[1].path, above) == 0)
 			return true;
 	}
 	return false;
@@ -184,7 +188,7 @@ static int check_place(const struct committing *c, size_t index)
 	bool there;
 
 	/* What stands in the way of a parent goes before. */
-	if (parent_fd < 0 && (errno == ENOTDIR || errno == ELOOP) && way_is_cleared(c, change->path))
+	if (parent_fd < 0 && (errno == ENOTDIR || errno == ELOOP) && way_is_cleared(c, change))
 		return 0;
 	/* Missing parents are made, if they are part of the set. */
 	if (parent_fd < 0 && errno == ENOENT && change->kind != CHANGE_CHANGED)
@@ -233,7 +237,7 @@ static int remove_one(const struct committing *c, size_t index)
 	const int flags = change->type == CHANGE_DIRECTORY ? AT_REMOVEDIR : 0;
 
 	if (parent_fd < 0)
-		return errno == ENOENT || errno == ENOTDIR
+		return errno == ENOENT || ((errno == ENOTDIR || errno == ELOOP) && way_is_cleared(c, change))
 			   ? 0
 			   : failed(c, change, WARDER_ERROR_CONFLICT, "cannot be reached any more");
 	if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && is_done(c, index, parent_fd, name, &st))
@@ -388,11 +392,13 @@ static int put_one(const struct committing *c, const struct change *change)
 		return failed(c, change, WARDER_ERROR_CONFLICT, "cannot be reached any more");
 	put = change->type == CHANGE_DIRECTORY ? put_directory(c, change, parent_fd, name)
 					       : put_file(c, change, parent_fd, name);
+	if (put != 0 && errno == EBADMSG)
+		return conflict(c, change, "is damaged where it was kept; it was not written");
 	if (put != 0)
 		return failed(c, change,
 			      errno == EEXIST || errno == ENOTDIR || errno == EISDIR ? WARDER_ERROR_CONFLICT
 										     : WARDER_ERROR_UNAVAILABLE,
-			      errno == EBADMSG ? "is damaged where it was kept" : "cannot be written");
+			      "cannot be written");
 	return fsync(parent_fd) == 0 ? 0 : failed(c, change, WARDER_ERROR_UNAVAILABLE, "cannot be synced");
 }
 

@@ -1,0 +1,170 @@
+# An overlay over a directory of the host, and what becomes of the changes.
+needs place
+
+= the program writes to an overlay, the directory stays as it is
++ mkdir -p work/sub; echo one > work/a; echo two > work/sub/b; cp -a work before
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --workspace work:overlay -- sh -c 'echo more >> a; rm -r sub; mkdir sub; echo new > sub/new; cat a; ls sub; pwd'; diff -r work before && echo unchanged
+| one
+| more
+| new
+| /workspace
+| unchanged
+
+= a dry run tells what would have changed, on standard error
++ mkdir -p work/sub; echo one > work/a; echo two > work/sub/b; chmod 755 work/sub; chmod 644 work/a; ln -s a work/link
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --dry-run work -- sh -c 'echo done; echo more >> a; rm -r sub; echo x > sub; chmod 600 link; ln -sf sub link; touch "odd name"'; ls work
+| done
+| a
+| link
+| sub
+! M a 9 bytes sha256:5f25b257b30c mode 0644 -> 0600
+! M link -> sub
+! A "odd name" 0 bytes sha256:e3b0c44298fc
+! D sub directory
+! A sub 2 bytes sha256:73cb3858a687
+! D sub/b
+! 2 added, 2 changed, 2 removed
+
+= nothing changed is nothing told, whatever was done to get there
++ mkdir -p work/sub; echo one > work/a; echo two > work/sub/b
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --dry-run work -- sh -c 'cp a c; mv c a; touch a sub; rm sub/b; echo two > sub/b; : > t; rm t'
+! 0 added, 0 changed, 0 removed
+
+= kept, shown, committed in part, then all of it
++ mkdir -p work/sub work/gone/below; seq 9 > work/a; echo two > work/sub/b; echo z > work/gone/below/z
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
++ cat > inside <<'END'
++ set -e
++ sed -i 's/^5$/five/' a; rm -r gone; mkdir -p new/deep; echo n > new/deep/n; chmod 750 new/deep; mv sub/b sub/c; rmdir sub 2> /dev/null || rm sub/c; rmdir sub; echo file > sub
++ END
+$ sh jail --workspace work:overlay --changes set -- sh -c "$(cat inside)"; warder changes show set; warder changes show set --diff a; warder changes commit set new; ls work; warder changes commit set; find work -printf '%P %m %y\n' | sort > now; cut -d' ' -f1,3 now; warder changes commit set > /dev/null; echo again $?; warder changes drop set; ls set
+| M a 21 bytes sha256:0f36174a7431
+| D gone directory
+| D gone/below directory
+| D gone/below/z
+| A new directory
+| A new/deep directory
+| A new/deep/n 2 bytes sha256:a4fb621495a0
+| D sub directory
+| A sub 5 bytes sha256:8b911a8716b9
+| D sub/b
+| 4 added, 1 changed, 5 removed
+| M a 21 bytes sha256:0f36174a7431
+| 0 added, 1 changed, 0 removed
+| --- a
+| +++ a
+| @@ -2,7 +2,7 @@
+|  2
+|  3
+|  4
+| -5
+| +five
+|  6
+|  7
+|  8
+|~ ^3 changes made in /.*/work$
+| a
+| gone
+| new
+| sub
+|~ ^10 changes made in /
+|  d
+| a f
+| new d
+| new/deep d
+| new/deep/n f
+| sub f
+| again 0
+!~ ^ls: cannot access
+? 2
+
+= what changed on the host meanwhile is not written over
++ mkdir work; echo one > work/a; echo one > work/b
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --workspace work:overlay --changes set -- sh -c 'echo two > a; echo two > b; echo two > c'; echo host > work/b; echo host > work/c; warder changes commit set; cat work/a; warder changes commit set a; warder changes commit set c; warder changes commit set --force; cat work/?
+| one
+|~ ^1 changes made in 
+|~ ^3 changes made in 
+| two
+| two
+| two
+! warder: "b" was changed on the host since the run; --force does it all the same
+! warder: "c" is there by now; --force replaces files
+
+= nor through a link that somebody puts in the way
++ mkdir -p work/sub other; echo one > work/sub/a
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --workspace work:overlay --changes set -- sh -c 'echo two > sub/a; echo new > sub/new'; rm -r work/sub; ln -s ../other work/sub; warder changes commit --force set; ls other
+!~ ^warder: "sub/a" cannot be reached without following a link
+? 0
+
+= a set has a place of its own
++ mkdir work
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --workspace work:overlay --changes set -- touch one; sh jail --workspace work:overlay --changes set -- touch two; sh jail --workspace work:ro --changes other -- true; warder changes show set; warder changes show other; warder changes drop set; warder changes frobnicate set
+|~ ^A one
+| 1 added, 0 changed, 0 removed
+!~ ^warder: .*/set cannot keep a set of changes: it may hold one already
+!~ ^warder: there is nothing to tell changes of
+!~ ^warder: there is no directory .*/other
+!~ ^warder: which set\?
+? 125
+
+= a damaged set is refused
++ mkdir work
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --workspace work:overlay --changes set -- sh -c 'echo one > f'; echo two > set/files/1; warder changes commit set; ls -A work; sed -i 's#"path": "f"#"path": "../f"#' set/record.json; warder changes show set; warder changes commit set; ls
+|~ ^jail$
+| set
+| work
+!~ ^warder: "f" is damaged where it was kept; it was not written
+!~ has a path that is none within a directory
+!~ has a path that is none within a directory
+
+= in the result
+needs python3
++ mkdir work
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --dry-run work --json -- sh -c 'echo hi > f; ln -s f l' | python3 -c 'import json, sys; r = json.load(sys.stdin); [print(*c.items()) for c in r["changes"]]; print(*[c["value"] for c in r["receipt"]["controls"] if c["control"] == "filesystem.workspace.overlay"])'
+| ('path', 'f') ('change', 'added') ('type', 'file') ('mode', '0644') ('size', 3) ('sha256', '98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4')
+| ('path', 'l') ('change', 'added') ('type', 'symlink') ('mode', '0777') ('target', 'f')
+| /workspace rw,nosuid,nodev overlay of one layer
+
+= a program that fills the overlay fills what it may write at all
++ mkdir work
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --workspace work:overlay --tmp 1MiB --json -- dd if=/dev/zero of=big bs=64k count=32 | grep -o '"cause":"[a-z]*"'; ls -A work
+| "cause":"disk"
+
+= what an overlay would not show is refused
+needs unshare
++ mkdir -p work/mounted
++ cat > outside <<'END'
++ mount -t tmpfs below work/mounted; warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids --workspace work:overlay -- ls
++ END
+$ unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh outside
+!~ ^warder: filesystem.workspace: .*/work" has another file system mounted beneath it
+? 125

@@ -35,7 +35,7 @@ static const struct always {
 #define ON(id)   (UINT64_C(1) << POLICY_CONTROL_##id)
 #define NETWORKS (ON(NETWORK_NONE) | ON(NETWORK_LOOPBACK))
 #define FILES                                                                                                \
-	(ON(VIEW_HOST) | ON(VIEW_DIRECTORY) | ON(VIEW_IMAGE) | ON(WORKSPACE_OVERLAY) | ON(WORKSPACE_NONE) |                          \
+	(ON(VIEW_HOST) | ON(VIEW_DIRECTORY) | ON(VIEW_IMAGE) | ON(WORKSPACE_OVERLAY) | ON(WORKSPACE_NONE) |  \
 	 ON(WORKSPACE_READ_ONLY) | ON(WORKSPACE_READ_WRITE) | ON(PATHS_READ_ONLY) | ON(PATHS_READ_WRITE) |   \
 	 ON(TMP) | ON(DISK_TMP) | ON(WORKING_DIRECTORY))
 

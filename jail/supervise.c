@@ -531,7 +531,8 @@ static void drain(struct loop *loop)
 static void show_upper(const struct jail_run *run, size_t index)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
-	owned_fd int fd = openat(run->upper_fds[index], "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	owned_fd int fd =
+	    openat(run->upper_fds[index], "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	const struct jail_upper upper = { .fd = fd,
 					  .overlay = &plan->rootfs.overlays[index],
 					  .id_base = plan->privileged ? run->identity.base : 0,

@@ -136,7 +136,8 @@ enum policy_field {
 	X(VIEW_IMAGE, "filesystem.view.image", VIEW, "an image as the root")                                 \
 	X(WORKSPACE_NONE, "filesystem.workspace.none", WORKSPACE, "no workspace")                            \
 	X(WORKSPACE_READ_ONLY, "filesystem.workspace.readOnly", WORKSPACE, "a read-only workspace")          \
-	X(WORKSPACE_OVERLAY, "filesystem.workspace.overlay", WORKSPACE, "a private overlay over a workspace") \
+	X(WORKSPACE_OVERLAY, "filesystem.workspace.overlay", WORKSPACE,                                      \
+	  "a private overlay over a workspace")                                                              \
 	X(WORKSPACE_READ_WRITE, "filesystem.workspace.readWrite", WORKSPACE, "a read-write workspace")       \
 	X(PATHS_READ_ONLY, "filesystem.paths.readOnly", PATHS, "read-only extra paths")                      \
 	X(PATHS_READ_WRITE, "filesystem.paths.readWrite", PATHS, "read-write extra paths")                   \

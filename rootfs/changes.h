@@ -47,7 +47,7 @@ struct change_original {
 	bool moved;    /* it changed on the host while the run went on */
 };
 
-struct change {
+struct changes_item {
 	char *path; /* relative, without ".", ".." and links on the way */
 	enum change_kind kind;
 	enum change_type type; /* of what is there now; of what is removed, what was */
@@ -64,10 +64,10 @@ struct change {
 };
 
 struct changes {
-	char *directory; /* of the host, absolute; what it is a set of changes to. Or NULL */
-	struct change *items; /* in the order of their paths, a directory before what is in it */
+	char *directory;            /* of the host, absolute; what it is a set of changes to. Or NULL */
+	struct changes_item *items; /* in the order of their paths, a directory before what is in it */
 	size_t count;
-	uint64_t saved; /* contents */
+	uint64_t saved;  /* contents */
 	char fault[160]; /* "" or why it is not whole: then it cannot be committed */
 };
 
@@ -98,7 +98,7 @@ struct changes_selection {
 	bool force; /* also what changed on the host meanwhile */
 };
 
-bool changes_selects(const struct changes_selection *selection, const struct change *change);
+bool changes_selects(const struct changes_selection *selection, const struct changes_item *change);
 /* Carry out what is selected on the directory, each file by itself whole or not at all, and safe on the disk when it returns. Nothing
  * is done if one of them is not as it was when the run ended: CONFLICT naming it. Parents that are missing are made if they are
  * part of the set. What is new belongs to the directory's owner. *ret_done counts. -1 with *err; what was done by then stays. */
@@ -110,10 +110,11 @@ char *changes_saved_name(uint64_t number, char ret[static 24]);
 /* ---- upper_copy.c ---- */
 struct upper_copy {
 	int upper_fd;
-	int to_fd;         /* an empty directory */
-	uint32_t id_base;  /* host id of the jail's id 0; what does not lie in the 65536 from there on becomes 0 */
-	bool keep_owners;  /* give the copies the jail's ids; else all is the caller's */
-	bool user_xattrs;  /* marks are user.overlay.*, else trusted.overlay.* */
+	int to_fd; /* an empty directory */
+	uint32_t
+	    id_base; /* host id of the jail's id 0; what does not lie in the 65536 from there on becomes 0 */
+	bool keep_owners; /* give the copies the jail's ids; else all is the caller's */
+	bool user_xattrs; /* marks are user.overlay.*, else trusted.overlay.* */
 };
 
 /* Copy an upper directory as a layer of an image: modes, times, links, hard links, extended attributes that begin with "user.", whiteouts

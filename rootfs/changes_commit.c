@@ -35,7 +35,8 @@ struct committing {
 	struct warder_error *err;
 };
 
-static int failed(const struct committing *c, const struct change *change, uint32_t code, const char *what)
+static int failed(const struct committing *c, const struct changes_item *change, uint32_t code,
+		  const char *what)
 {
 	char shown[SHOWN];
 
@@ -45,13 +46,13 @@ static int failed(const struct committing *c, const struct change *change, uint3
 	return error_set(c->err, code, field, "%s %s", shown, what);
 }
 
-static int conflict(const struct committing *c, const struct change *change, const char *what)
+static int conflict(const struct committing *c, const struct changes_item *change, const char *what)
 {
 	errno = 0;
 	return failed(c, change, WARDER_ERROR_CONFLICT, what);
 }
 
-bool changes_selects(const struct changes_selection *selection, const struct change *change)
+bool changes_selects(const struct changes_selection *selection, const struct changes_item *change)
 {
 	for (size_t i = 0; i < selection->count; i++) {
 		const char *pattern = selection->patterns[i];
@@ -59,9 +60,8 @@ bool changes_selects(const struct changes_selection *selection, const struct cha
 
 		while (len > 1 && pattern[len - 1] == '/')
 			len--;
-		if (rootfs_match(pattern, change->path) ||
-		    (strncmp(pattern, change->path, len) == 0 &&
-		     (change->path[len] == '/' || !change->path[len])))
+		if (rootfs_match(pattern, change->path) || (strncmp(pattern, change->path, len) == 0 &&
+							    (change->path[len] == '/' || !change->path[len])))
 			return true;
 	}
 	return selection->count == 0;
@@ -84,7 +84,7 @@ static int open_parent(const struct committing *c, const char *path, const char 
 
 /* ---- what is there ---- */
 
-static bool is_original(const struct change *change, const struct stat *st)
+static bool is_original(const struct changes_item *change, const struct stat *st)
 {
 	if (S_ISDIR(change->was.mode))
 		return S_ISDIR(st->st_mode) && (st->st_mode & 07777) == (change->was.mode & 07777);
@@ -97,7 +97,7 @@ static bool is_original(const struct change *change, const struct stat *st)
 /* Whether an earlier selected change of the set removes the same path, or a path above it. */
 static bool is_removed_before(const struct committing *c, size_t index)
 {
-	const struct change *change = &c->changes->items[index];
+	const struct changes_item *change = &c->changes->items[index];
 
 	return index > 0 && strcmp(c->changes->items[index - 1].path, change->path) == 0 &&
 	       c->changes->items[index - 1].kind == CHANGE_REMOVED;
@@ -105,18 +105,18 @@ static bool is_removed_before(const struct committing *c, size_t index)
 
 static int by_path(const void *path, const void *change)
 {
-	return strcmp(path, ((const struct change *)change)->path);
+	return strcmp(path, ((const struct changes_item *)change)->path);
 }
 
 /* Whether what lies above the path, and is no directory, goes before; or, of what is removed, has come in the place of one. */
-static bool way_is_cleared(const struct committing *c, const struct change *of)
+static bool way_is_cleared(const struct committing *c, const struct changes_item *of)
 {
 	const struct changes *changes = c->changes;
 	const char *path = of->path;
 	char above[PATH_MAX];
 
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		const struct change *change;
+		const struct changes_item *change;
 
 		snprintf(above, sizeof(above), "%.*s", (int)(slash - path), path);
 		change = bsearch(above, changes->items, changes->count, sizeof(*changes->items), by_path);
@@ -152,7 +152,7 @@ static bool digest_of(int dir_fd, const char *name, char ret[SHA256_HEX])
 static bool is_done(const struct committing *c, size_t index, int parent_fd, const char *name,
 		    const struct stat *st)
 {
-	const struct change *change = &c->changes->items[index];
+	const struct changes_item *change = &c->changes->items[index];
 	char digest[SHA256_HEX];
 	char text[PATH_MAX];
 	ssize_t len;
@@ -181,7 +181,7 @@ static bool is_done(const struct committing *c, size_t index, int parent_fd, con
 /* With `force` only what cannot be done is a conflict. */
 static int check_place(const struct committing *c, size_t index)
 {
-	const struct change *change = &c->changes->items[index];
+	const struct changes_item *change = &c->changes->items[index];
 	const char *name;
 	owned_fd int parent_fd = open_parent(c, change->path, &name);
 	struct stat st;
@@ -207,11 +207,13 @@ static int check_place(const struct committing *c, size_t index)
 	if (c->selection->force || (there && is_done(c, index, parent_fd, name, &st)))
 		return 0;
 	if (change->was.moved)
-		return conflict(c, change, "was changed on the host while the run went on; --force does it all the same");
+		return conflict(
+		    c, change, "was changed on the host while the run went on; --force does it all the same");
 	if (!there && change->kind == CHANGE_REMOVED)
 		return 0;
 	if (!there || !is_original(change, &st))
-		return conflict(c, change, "was changed on the host since the run; --force does it all the same");
+		return conflict(c, change,
+				"was changed on the host since the run; --force does it all the same");
 	return 0;
 }
 
@@ -219,7 +221,8 @@ static int check_all(const struct committing *c)
 {
 	if (c->changes->fault[0] && !c->selection->count)
 		return error_set(c->err, WARDER_ERROR_CONFLICT, field,
-				 "the set is not whole (%s); name what is to be committed of it", c->changes->fault);
+				 "the set is not whole (%s); name what is to be committed of it",
+				 c->changes->fault);
 	for (size_t i = 0; i < c->changes->count; i++)
 		if (changes_selects(c->selection, &c->changes->items[i]) && check_place(c, i) != 0)
 			return -1;
@@ -230,7 +233,7 @@ static int check_all(const struct committing *c)
 
 static int remove_one(const struct committing *c, size_t index)
 {
-	const struct change *change = &c->changes->items[index];
+	const struct changes_item *change = &c->changes->items[index];
 	struct stat st;
 	const char *name;
 	owned_fd int parent_fd = open_parent(c, change->path, &name);
@@ -240,12 +243,14 @@ static int remove_one(const struct committing *c, size_t index)
 		return errno == ENOENT || ((errno == ENOTDIR || errno == ELOOP) && way_is_cleared(c, change))
 			   ? 0
 			   : failed(c, change, WARDER_ERROR_CONFLICT, "cannot be reached any more");
-	if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && is_done(c, index, parent_fd, name, &st))
+	if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    is_done(c, index, parent_fd, name, &st))
 		return 0;
 	if (unlinkat(parent_fd, name, flags) != 0 && errno != ENOENT)
 		return failed(c, change,
-			      errno == ENOTEMPTY || errno == EISDIR || errno == ENOTDIR ? WARDER_ERROR_CONFLICT
-											: WARDER_ERROR_UNAVAILABLE,
+			      errno == ENOTEMPTY || errno == EISDIR || errno == ENOTDIR
+				  ? WARDER_ERROR_CONFLICT
+				  : WARDER_ERROR_UNAVAILABLE,
 			      "cannot be removed");
 	return fsync(parent_fd) == 0 ? 0 : failed(c, change, WARDER_ERROR_UNAVAILABLE, "cannot be synced");
 }
@@ -253,7 +258,8 @@ static int remove_one(const struct committing *c, size_t index)
 /* ---- adding ---- */
 
 /* To whom the directory belongs. A mode loses what could give somebody more than he has. */
-static int finish_object(const struct committing *c, int parent_fd, const char *name, uint32_t mode, bool is_link)
+static int finish_object(const struct committing *c, int parent_fd, const char *name, uint32_t mode,
+			 bool is_link)
 {
 	if (geteuid() == 0 &&
 	    fchownat(parent_fd, name, c->owner.st_uid, c->owner.st_gid, AT_SYMLINK_NOFOLLOW) != 0)
@@ -265,7 +271,7 @@ static int finish_object(const struct committing *c, int parent_fd, const char *
 static int make_parents(const struct committing *c, const char *path)
 {
 	char parent[PATH_MAX];
-	struct change at = { .path = parent };
+	struct changes_item at = { .path = parent };
 
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
 		const char *name;
@@ -314,12 +320,12 @@ static int copy_bytes(int from_fd, int to_fd, const char *sha256)
 	return n == 0 ? fsync(to_fd) : -1;
 }
 
-static int write_temporary(const struct committing *c, const struct change *change, int parent_fd,
+static int write_temporary(const struct committing *c, const struct changes_item *change, int parent_fd,
 			   const char *temporary)
 {
 	char saved[24];
-	owned_fd int from_fd = openat(c->saved_fd, changes_saved_name(change->saved, saved),
-				      O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	owned_fd int from_fd =
+	    openat(c->saved_fd, changes_saved_name(change->saved, saved), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	owned_fd int to_fd = -1;
 
 	if (change->type == CHANGE_SYMLINK)
@@ -330,7 +336,8 @@ static int write_temporary(const struct committing *c, const struct change *chan
 	return to_fd < 0 ? -1 : copy_bytes(from_fd, to_fd, change->sha256);
 }
 
-static int put_file(const struct committing *c, const struct change *change, int parent_fd, const char *name)
+static int put_file(const struct committing *c, const struct changes_item *change, int parent_fd,
+		    const char *name)
 {
 	char temporary[64];
 	int saved;
@@ -347,7 +354,8 @@ static int put_file(const struct committing *c, const struct change *change, int
 	return -1;
 }
 
-static int put_directory(const struct committing *c, const struct change *change, int parent_fd, const char *name)
+static int put_directory(const struct committing *c, const struct changes_item *change, int parent_fd,
+			 const char *name)
 {
 	if (mkdirat(parent_fd, name, 0700) != 0) {
 		struct stat st;
@@ -365,7 +373,7 @@ static int put_directory(const struct committing *c, const struct change *change
 static int restrict_directories(const struct committing *c)
 {
 	for (size_t i = c->changes->count; i-- > 0;) {
-		const struct change *change = &c->changes->items[i];
+		const struct changes_item *change = &c->changes->items[i];
 		const char *name;
 
 		if (change->type != CHANGE_DIRECTORY || change->kind == CHANGE_REMOVED ||
@@ -379,7 +387,7 @@ static int restrict_directories(const struct committing *c)
 	return 0;
 }
 
-static int put_one(const struct committing *c, const struct change *change)
+static int put_one(const struct committing *c, const struct changes_item *change)
 {
 	const char *name;
 	owned_fd int parent_fd = -1;
@@ -396,8 +404,9 @@ static int put_one(const struct committing *c, const struct change *change)
 		return conflict(c, change, "is damaged where it was kept; it was not written");
 	if (put != 0)
 		return failed(c, change,
-			      errno == EEXIST || errno == ENOTDIR || errno == EISDIR ? WARDER_ERROR_CONFLICT
-										     : WARDER_ERROR_UNAVAILABLE,
+			      errno == EEXIST || errno == ENOTDIR || errno == EISDIR
+				  ? WARDER_ERROR_CONFLICT
+				  : WARDER_ERROR_UNAVAILABLE,
 			      "cannot be written");
 	return fsync(parent_fd) == 0 ? 0 : failed(c, change, WARDER_ERROR_UNAVAILABLE, "cannot be synced");
 }
@@ -407,7 +416,7 @@ static int carry_out(const struct committing *c, size_t *ret_done)
 	const struct changes *changes = c->changes;
 
 	for (size_t i = changes->count; i-- > 0;) {
-		const struct change *change = &changes->items[i];
+		const struct changes_item *change = &changes->items[i];
 
 		if (change->kind != CHANGE_REMOVED || !changes_selects(c->selection, change))
 			continue;
@@ -416,7 +425,7 @@ static int carry_out(const struct committing *c, size_t *ret_done)
 		++*ret_done;
 	}
 	for (size_t i = 0; i < changes->count; i++) {
-		const struct change *change = &changes->items[i];
+		const struct changes_item *change = &changes->items[i];
 
 		if (change->kind == CHANGE_REMOVED || change->type == CHANGE_OTHER ||
 		    !changes_selects(c->selection, change))

@@ -65,11 +65,11 @@ static enum change_type type_of(const struct stat *st)
 /* ---- the list ---- */
 
 /* Append; NULL at a limit, which is told. The pointer holds until the next one. */
-static struct change *add(struct reading *reading, const struct pair *pair, enum change_kind kind,
-			  const struct stat *st)
+static struct changes_item *add(struct reading *reading, const struct pair *pair, enum change_kind kind,
+				const struct stat *st)
 {
 	struct changes *changes = reading->changes;
-	struct change change = { .kind = kind, .type = type_of(st), .mode = st->st_mode & 07777 };
+	struct changes_item change = { .kind = kind, .type = type_of(st), .mode = st->st_mode & 07777 };
 
 	if (changes->count == CHANGES_MAX) {
 		fault(reading, pair->name, "there are more changes than can be kept");
@@ -77,7 +77,7 @@ static struct change *add(struct reading *reading, const struct pair *pair, enum
 	}
 	if (changes->count == reading->room) {
 		size_t room = reading->room ? reading->room * 2 : 64;
-		struct change *items = reallocarray(changes->items, room, sizeof(*items));
+		struct changes_item *items = reallocarray(changes->items, room, sizeof(*items));
 
 		if (!items) {
 			fault(reading, pair->name, "no memory");
@@ -299,7 +299,7 @@ static int is_same_file(struct reading *reading, const struct pair *pair, int up
 }
 
 /* Digest of it, and a copy where one is to be kept. */
-static bool take_content(struct reading *reading, struct change *change, int fd, const char *name)
+static bool take_content(struct reading *reading, struct changes_item *change, int fd, const char *name)
 {
 	owned_fd int save_fd = -1;
 	struct sha256 sha;
@@ -347,7 +347,7 @@ static bool read_file(struct reading *reading, const struct pair *pair)
 	const bool over_file = pair->has_lower && S_ISREG(pair->lower.st_mode);
 	owned_fd int fd = open_upper(pair, 0);
 	int same = fd < 0 ? -1 : over_file ? is_same_file(reading, pair, fd) : 0;
-	struct change *change;
+	struct changes_item *change;
 
 	if (same < 0)
 		return fault(reading, pair->name, "cannot be read");
@@ -368,7 +368,7 @@ static bool read_symlink(struct reading *reading, const struct pair *pair)
 	ssize_t was = pair->has_lower && S_ISLNK(pair->lower.st_mode)
 			  ? readlinkat(pair->lower_dir, pair->name, before, sizeof(before))
 			  : -1;
-	struct change *change;
+	struct changes_item *change;
 
 	if (len < 0)
 		return fault(reading, pair->name, "the link cannot be read");
@@ -392,7 +392,7 @@ static bool read_directory(struct reading *reading, struct pair *pair, bool merg
 	owned_fd int lower_fd = merged ? open_lower(pair, O_DIRECTORY) : -1;
 	const bool opaque = upper_fd >= 0 && layers_is_opaque(upper_fd);
 	const bool other_mode = merged && (pair->upper.st_mode & 07777) != (pair->lower.st_mode & 07777);
-	struct change *change;
+	struct changes_item *change;
 	size_t len;
 	bool good;
 
@@ -447,8 +447,8 @@ static bool read_below(struct reading *reading, int upper_dir, int lower_dir, bo
 
 		if (fstatat(upper_dir, pair.name, &pair.upper, AT_SYMLINK_NOFOLLOW) != 0)
 			return fault(reading, pair.name, "cannot be looked at");
-		pair.has_lower = lower_dir >= 0 &&
-				 fstatat(lower_dir, pair.name, &pair.lower, AT_SYMLINK_NOFOLLOW) == 0;
+		pair.has_lower =
+		    lower_dir >= 0 && fstatat(lower_dir, pair.name, &pair.lower, AT_SYMLINK_NOFOLLOW) == 0;
 		good = read_pair(reading, &pair, depth);
 	}
 	if (good && opaque && lower_dir >= 0)
@@ -458,7 +458,7 @@ static bool read_below(struct reading *reading, int upper_dir, int lower_dir, bo
 
 static int by_path(const void *a, const void *b)
 {
-	const struct change *x = a, *y = b;
+	const struct changes_item *x = a, *y = b;
 	int order = strcmp(x->path, y->path);
 
 	/* What goes before what comes. */

@@ -60,7 +60,7 @@ static void write_bytes(struct json_writer *w, const char *key, const char *hex_
 	free(hex);
 }
 
-static void write_original(struct json_writer *w, const struct change *change)
+static void write_original(struct json_writer *w, const struct changes_item *change)
 {
 	json_key(w, "was");
 	json_begin_object(w);
@@ -75,7 +75,7 @@ static void write_original(struct json_writer *w, const struct change *change)
 	json_end_object(w);
 }
 
-static void write_change(struct json_writer *w, const struct change *change, bool whole)
+static void write_change(struct json_writer *w, const struct changes_item *change, bool whole)
 {
 	char mode[8];
 
@@ -144,8 +144,8 @@ struct decoding {
 
 static int refuse(const struct decoding *d, const struct json_value *value, const char *what)
 {
-	return error_set(d->err, WARDER_ERROR_INVALID_REQUEST, field, "%.200s:%d: %.60s %s", d->origin, value->line,
-			 value->key ? value->key : "this", what);
+	return error_set(d->err, WARDER_ERROR_INVALID_REQUEST, field, "%.200s:%d: %.60s %s", d->origin,
+			 value->line, value->key ? value->key : "this", what);
 }
 
 static int digit(char c)
@@ -198,7 +198,8 @@ static int read_word(const struct decoding *d, const struct json_value *object, 
 }
 
 /* A member that is not there is 0. */
-static int read_uint(const struct decoding *d, const struct json_value *object, const char *key, uint64_t *ret)
+static int read_uint(const struct decoding *d, const struct json_value *object, const char *key,
+		     uint64_t *ret)
 {
 	const struct json_value *value = json_member(object, key);
 
@@ -225,7 +226,8 @@ static bool read_flag(const struct json_value *object, const char *key)
 	return value && value->type == JSON_BOOL && value->boolean;
 }
 
-static int read_original(const struct decoding *d, const struct json_value *object, struct change *change)
+static int read_original(const struct decoding *d, const struct json_value *object,
+			 struct changes_item *change)
 {
 	const struct json_value *was = json_member(object, "was");
 	uint64_t mode;
@@ -257,7 +259,7 @@ static bool is_plain(const char *path)
 	return same;
 }
 
-static int read_digest(const struct decoding *d, const struct json_value *object, struct change *change)
+static int read_digest(const struct decoding *d, const struct json_value *object, struct changes_item *change)
 {
 	const struct json_value *value = json_member(object, "sha256");
 
@@ -269,7 +271,7 @@ static int read_digest(const struct decoding *d, const struct json_value *object
 	return 0;
 }
 
-static int read_change(const struct decoding *d, const struct json_value *object, struct change *ret)
+static int read_change(const struct decoding *d, const struct json_value *object, struct changes_item *ret)
 {
 	const struct json_value *mode = json_member(object, "mode");
 	int kind = read_word(d, object, "change", kinds, sizeof(kinds) / sizeof(kinds[0]));
@@ -313,7 +315,7 @@ static int read_list(const struct decoding *d, const struct json_value *list, st
 	if (!ret->items)
 		return error_set(d->err, WARDER_ERROR_INTERNAL, field, "out of memory");
 	for (const struct json_value *each = list->child; each; each = each->next) {
-		struct change *change = &ret->items[ret->count++];
+		struct changes_item *change = &ret->items[ret->count++];
 
 		if (each->type != JSON_OBJECT)
 			return refuse(d, each, "is no object");

@@ -146,10 +146,11 @@ static int plan_workspace_overlay(struct planning *planning, const struct source
 	int overlay;
 
 	if (source_has_mount_beneath(planning->mounts, source->path))
-		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, workspace_field,
-				 "%s has another file system mounted beneath it, which an overlay would not show; "
-				 "name a directory without",
-				 json_quote(source->path, shown, sizeof(shown)));
+		return error_set(
+		    planning->err, WARDER_ERROR_INVALID_REQUEST, workspace_field,
+		    "%s has another file system mounted beneath it, which an overlay would not show; "
+		    "name a directory without",
+		    json_quote(source->path, shown, sizeof(shown)));
 	overlay = entries_overlay(planning, 1, POLICY_FIELD_WORKSPACE, ROOTFS_OWNERS_USER);
 	if (overlay < 0)
 		return -1;

@@ -282,9 +282,8 @@ bool source_has_mount_beneath(const char *mounts, const char *path)
 	while (mountinfo_cut(&text, &line)) {
 		struct mountinfo mount;
 
-		if (mountinfo_parse(line, &mount) &&
-		    (!mountinfo_path(mount.point, point, sizeof(point)) ||
-		     (path_within(path, point) && strcmp(path, point) != 0)))
+		if (mountinfo_parse(line, &mount) && (!mountinfo_path(mount.point, point, sizeof(point)) ||
+						      (path_within(path, point) && strcmp(path, point) != 0)))
 			return true;
 	}
 	return false;

@@ -53,13 +53,14 @@ static int give(struct copying *c, int dir_fd, const char *name, const struct st
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
 
-	if (c->copy->keep_owners && fchownat(dir_fd, name, id_of(c, st->st_uid), id_of(c, st->st_gid),
-					     AT_SYMLINK_NOFOLLOW) != 0)
+	if (c->copy->keep_owners &&
+	    fchownat(dir_fd, name, id_of(c, st->st_uid), id_of(c, st->st_gid), AT_SYMLINK_NOFOLLOW) != 0)
 		return failed(c, name, "cannot get its owner");
 	if (!S_ISLNK(st->st_mode) && fchmodat(dir_fd, name, st->st_mode & 07777, 0) != 0)
 		return failed(c, name, "cannot get its mode");
-	return utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) == 0 ? 0
-									 : failed(c, name, "cannot get its time");
+	return utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) == 0
+		   ? 0
+		   : failed(c, name, "cannot get its time");
 }
 
 static bool is_kept(const struct copying *c, const char *name)
@@ -154,8 +155,9 @@ static int copy_file(struct copying *c, int from_dir, int to_dir, const char *na
 			   ? 0
 			   : failed(c, name, "cannot be linked");
 	from_fd = open_from(from_dir, name, 0);
-	to_fd = from_fd < 0 ? -1
-			    : openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	to_fd = from_fd < 0
+		    ? -1
+		    : openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to_fd < 0)
 		return failed(c, name, "cannot be copied");
 	if (copy_bytes(c, from_fd, to_fd, name) != 0 || copy_attributes(c, from_fd, to_fd, name) != 0 ||
@@ -173,7 +175,7 @@ static int copy_symlink(struct copying *c, int from_dir, int to_dir, const char 
 	c->buffer[len] = '\0';
 	c->files++;
 	return symlinkat(c->buffer, to_dir, name) == 0 ? give(c, to_dir, name, st)
-							: failed(c, name, "cannot be made");
+						       : failed(c, name, "cannot be made");
 }
 
 /* A whiteout, or a pipe. */
@@ -187,8 +189,8 @@ static int copy_node(struct copying *c, int to_dir, const char *name, const stru
 
 static int copy_below(struct copying *c, int from_dir, int to_dir, int depth);
 
-static int copy_directory(struct copying *c, int from_dir, int to_dir, const char *name, const struct stat *st,
-			  int depth)
+static int copy_directory(struct copying *c, int from_dir, int to_dir, const char *name,
+			  const struct stat *st, int depth)
 {
 	owned_fd int from_fd = open_from(from_dir, name, O_DIRECTORY);
 	const size_t len = strlen(c->path);
@@ -242,7 +244,8 @@ static int copy_below(struct copying *c, int from_dir, int to_dir, int depth)
 	return 0;
 }
 
-int upper_copy(const struct upper_copy *copy, uint64_t *ret_files, uint64_t *ret_bytes, struct warder_error *err)
+int upper_copy(const struct upper_copy *copy, uint64_t *ret_files, uint64_t *ret_bytes,
+	       struct warder_error *err)
 {
 	struct copying *c = calloc(1, sizeof(*c));
 	owned_fd int from_fd = openat(copy->upper_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -54,7 +54,8 @@ static char *place_of(const char *directory, struct warder_error *err)
 		return NULL;
 	}
 	if (directory[0] != '/' && !getcwd(here, sizeof(here))) {
-		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno, "the working directory has no path");
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
+				"the working directory has no path");
 		free(path);
 		return NULL;
 	}
@@ -77,12 +78,13 @@ static int make_place(struct changes_taking *taking, const char *directory, stru
 	if (taking->directory_fd < 0)
 		return -1;
 	if (mkdirat(taking->directory_fd, files_name, 0700) != 0)
-		return error_set_errno(err, errno == EEXIST ? WARDER_ERROR_CONFLICT : WARDER_ERROR_UNAVAILABLE,
-				       field, errno,
-				       "%.200s cannot keep a set of changes: it may hold one already; commit or drop "
-				       "that, or name another directory",
-				       taking->directory);
-	taking->files_fd = openat(taking->directory_fd, files_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		return error_set_errno(
+		    err, errno == EEXIST ? WARDER_ERROR_CONFLICT : WARDER_ERROR_UNAVAILABLE, field, errno,
+		    "%.200s cannot keep a set of changes: it may hold one already; commit or drop "
+		    "that, or name another directory",
+		    taking->directory);
+	taking->files_fd =
+	    openat(taking->directory_fd, files_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return taking->files_fd >= 0 ? 0
 				     : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
 						       "%.200s cannot be opened", taking->directory);
@@ -107,10 +109,12 @@ int changes_taking_new(const struct warder_command *command, const struct jail_p
 	if (!tell && command->layer_fd <= 0)
 		return 0;
 	if (tell && !has_overlay(plan, POLICY_FIELD_WORKSPACE))
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
-				 "there is nothing to tell changes of: use filesystem.workspace \"overlay:<dir>\"");
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, field,
+		    "there is nothing to tell changes of: use filesystem.workspace \"overlay:<dir>\"");
 	if (command->layer_fd > 0 && !has_overlay(plan, POLICY_FIELD_VIEW))
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field, "a layer is what was written over an image");
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "a layer is what was written over an image");
 	taking = calloc(1, sizeof(*taking));
 	if (!taking)
 		return no_memory(err);
@@ -219,7 +223,8 @@ void changes_taking_free(void *context)
 
 static int read_record(struct warder_changes *changes, const char *directory, struct warder_error *err)
 {
-	owned_fd int fd = openat(changes->directory_fd, record_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	owned_fd int fd =
+	    openat(changes->directory_fd, record_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 	char *text;
 	size_t used = 0;
@@ -227,10 +232,11 @@ static int read_record(struct warder_changes *changes, const char *directory, st
 
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
 		return error_set(err, WARDER_ERROR_NOT_FOUND, field,
-				 "%.200s holds no set of changes; \"warder run --changes DIR\" makes one", directory);
-	if ((uint64_t)st.st_size > CHANGES_RECORD_BYTES)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field, "the record in %.200s is too large",
+				 "%.200s holds no set of changes; \"warder run --changes DIR\" makes one",
 				 directory);
+	if ((uint64_t)st.st_size > CHANGES_RECORD_BYTES)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "the record in %.200s is too large", directory);
 	text = malloc((size_t)st.st_size + 1);
 	if (!text)
 		return no_memory(err);
@@ -262,7 +268,8 @@ static int open_set(struct warder_changes *changes, const char *directory, struc
 	if (changes->directory_fd < 0)
 		return -1;
 	if (flock(changes->directory_fd, LOCK_EX | LOCK_NB) != 0)
-		return error_set(err, WARDER_ERROR_CONFLICT, field, "somebody else is at work on %.200s", directory);
+		return error_set(err, WARDER_ERROR_CONFLICT, field, "somebody else is at work on %.200s",
+				 directory);
 	changes->files_fd =
 	    openat(changes->directory_fd, files_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return read_record(changes, directory, err);
@@ -298,7 +305,7 @@ const struct changes *changes_of(const struct warder_changes *changes)
 	return &changes->changes;
 }
 
-int changes_open_saved(const struct warder_changes *changes, const struct change *change)
+int changes_open_saved(const struct warder_changes *changes, const struct changes_item *change)
 {
 	char name[24];
 
@@ -332,10 +339,13 @@ int warder_changes_commit(struct warder_changes *changes, const struct warder_se
 	if (selection &&
 	    library_take(&known, sizeof(known), selection, selection->size, "warder_selection", err) != 0)
 		return -1;
-	directory_fd = path_open_no_links(root_fd, changes->changes.directory + 1, O_RDONLY | O_DIRECTORY, 0, err);
+	directory_fd =
+	    path_open_no_links(root_fd, changes->changes.directory + 1, O_RDONLY | O_DIRECTORY, 0, err);
 	if (directory_fd < 0)
 		return error_context(err, "the directory %.200s", changes->changes.directory);
-	chosen = (struct changes_selection){ .patterns = known.patterns, .count = known.pattern_count, .force = known.force };
+	chosen = (struct changes_selection){ .patterns = known.patterns,
+					     .count = known.pattern_count,
+					     .force = known.force };
 	committed = changes_commit(&changes->changes, &chosen, directory_fd, changes->files_fd, &done, err);
 	if (ret_count)
 		*ret_count = done;
@@ -351,7 +361,8 @@ int warder_changes_drop(struct warder_changes *changes, struct warder_error *err
 	/* The record goes first: what is left without it is no set. */
 	if ((unlinkat(changes->directory_fd, record_name, 0) != 0 && errno != ENOENT) ||
 	    rootfs_remove_tree(changes->directory_fd, files_name) != 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno, "the set cannot be removed");
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
+				       "the set cannot be removed");
 	/* The directory, if nothing else is in it. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", changes->directory_fd);
 	len = readlink(path, real, sizeof(real) - 1);

@@ -26,6 +26,6 @@ void changes_taking_free(void *taking);
 /* A kept set, for the command line: what warder_changes_open() gives. */
 const struct changes *changes_of(const struct warder_changes *changes);
 /* Open the kept content of a file for reading; -1 with errno. */
-int changes_open_saved(const struct warder_changes *changes, const struct change *change);
+int changes_open_saved(const struct warder_changes *changes, const struct changes_item *change);
 
 #endif

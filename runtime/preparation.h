@@ -33,9 +33,9 @@ struct preparation_options {
 	    *asked; /* what the ceiling is held against, if the policy was changed since; or NULL */
 	const struct policy_subject *subject; /* NULL: a program */
 	const char
-	    *program;  /* host directory that the jail sees, read-only, as PREPARATION_PROGRAM; or NULL */
+	    *program;      /* host directory that the jail sees, read-only, as PREPARATION_PROGRAM; or NULL */
 	bool builds_image; /* the jail's user is 0 of the image */
-	bool thorough; /* try also what a launch would find out by itself: where none follows */
+	bool thorough;     /* try also what a launch would find out by itself: where none follows */
 };
 
 /* Check, probe, match, plan; *ret is zeroed or empty. -1 with *err, of the ceiling before the host's; what was reached

@@ -47,10 +47,10 @@ struct warder_result {
 	struct result_code *code;    /* owned; NULL: a program, not a piece of code */
 	struct jail_outcome outcome; /* owned */
 	struct policy_receipt receipt;
-	bool streamed;       /* the output was handed on as it came, and is not in the outcome */
-	uint64_t passed[2];  /* bytes so handed on and taken, by enum warder_stream */
-	uint32_t uid, gid;   /* inside */
-	uint64_t prepare_us; /* the whole of warder_prepare(), probe and match included */
+	bool streamed;           /* the output was handed on as it came, and is not in the outcome */
+	uint64_t passed[2];      /* bytes so handed on and taken, by enum warder_stream */
+	uint32_t uid, gid;       /* inside */
+	uint64_t prepare_us;     /* the whole of warder_prepare(), probe and match included */
 	struct changes *changes; /* owned; NULL: none were asked for */
 	char *changes_kept;      /* directory of the set; or NULL */
 };

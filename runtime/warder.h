@@ -154,7 +154,8 @@ WARDER_API void warder_run_free(struct warder_run *run);
 struct warder_changes;
 
 /* A set that a run has kept. It is the caller's, and nobody else works on it meanwhile. -1: NOT_FOUND, CONFLICT (in use), ... */
-WARDER_API int warder_changes_open(const char *directory, struct warder_changes **ret, struct warder_error *err);
+WARDER_API int warder_changes_open(const char *directory, struct warder_changes **ret,
+				   struct warder_error *err);
 /* {"directory": ..., "changes": [{path, change, type, mode, size, sha256, target, replaced, ...}], "fault": null or why it is not
  * whole}; the caller frees it with free(). */
 WARDER_API char *warder_changes_json(const struct warder_changes *changes);

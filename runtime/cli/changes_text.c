@@ -14,10 +14,10 @@
 #include "runtime/changes.h"
 #include "runtime/cli/term.h"
 
-#define TEXT_MAX   (1u << 20) /* bytes of a file that is compared */
-#define LINES_MAX  20000
-#define EDITS_MAX  500 /* lines put in and taken out; the trace takes the square of it */
-#define CONTEXT    3
+#define TEXT_MAX  (1u << 20) /* bytes of a file that is compared */
+#define LINES_MAX 20000
+#define EDITS_MAX 500 /* lines put in and taken out; the trace takes the square of it */
+#define CONTEXT   3
 
 static const char letters[] = { [CHANGE_ADDED] = 'A', [CHANGE_CHANGED] = 'M', [CHANGE_REMOVED] = 'D' };
 
@@ -29,7 +29,7 @@ static const char *name_of(const char *path, char *buf, size_t size)
 	return plain && !strpbrk(path, " \"") ? path : buf;
 }
 
-static void print_line(FILE *to, const struct change *change)
+static void print_line(FILE *to, const struct changes_item *change)
 {
 	char path[4 * 1024];
 	char target[1024];
@@ -59,7 +59,7 @@ void changes_print(FILE *to, const struct changes *changes, const struct changes
 	size_t counts[3] = { 0 };
 
 	for (size_t i = 0; i < changes->count; i++) {
-		const struct change *change = &changes->items[i];
+		const struct changes_item *change = &changes->items[i];
 
 		if (!changes_selects(selection ? selection : &all, change))
 			continue;
@@ -133,8 +133,9 @@ static bool find_edits(const struct text *a, const struct text *b, bool *gone, b
 	for (int d = 0; trace && d <= EDITS_MAX && found < 0; d++) {
 		memcpy(trace + (size_t)d * (2 * EDITS_MAX + 3), v, sizeof(v));
 		for (int k = -d; k <= d && found < 0; k += 2) {
-			int x = k == -d || (k != d && v[middle + k - 1] < v[middle + k + 1]) ? v[middle + k + 1]
-											      : v[middle + k - 1] + 1;
+			int x = k == -d || (k != d && v[middle + k - 1] < v[middle + k + 1])
+				    ? v[middle + k + 1]
+				    : v[middle + k - 1] + 1;
 			int y = x - k;
 
 			while (x < n && y >= 0 && y < m && same_line(a, (size_t)x, b, (size_t)y)) {
@@ -169,13 +170,14 @@ static void print_text_line(FILE *to, char mark, const struct text *text, size_t
 	const bool ends = len && text->lines[line][len - 1] == '\n';
 	char *copy = strndup(text->lines[line], ends ? len - 1 : len);
 
-	fprintf(to, "%c%s\n%s", mark, copy ? term_clean(copy) : "", ends ? "" : "\\ No newline at end of file\n");
+	fprintf(to, "%c%s\n%s", mark, copy ? term_clean(copy) : "",
+		ends ? "" : "\\ No newline at end of file\n");
 	free(copy);
 }
 
 /* The edits from (i, j) on that lie close together, with lines around them. */
-static void print_hunk(FILE *to, const struct text *a, const struct text *b, const bool *gone, const bool *come,
-		       size_t *i, size_t *j)
+static void print_hunk(FILE *to, const struct text *a, const struct text *b, const bool *gone,
+		       const bool *come, size_t *i, size_t *j)
 {
 	size_t first_i = *i > CONTEXT ? *i - CONTEXT : 0, first_j = *j - (*i - first_i);
 	size_t end_i = *i, end_j = *j, quiet = 0;
@@ -217,7 +219,8 @@ static void print_hunk(FILE *to, const struct text *a, const struct text *b, con
 	}
 }
 
-static void print_texts(FILE *to, const struct change *change, const struct text *a, const struct text *b)
+static void print_texts(FILE *to, const struct changes_item *change, const struct text *a,
+			const struct text *b)
 {
 	bool *gone = calloc(a->count + 1, sizeof(*gone));
 	bool *come = calloc(b->count + 1, sizeof(*come));
@@ -247,7 +250,8 @@ static void print_texts(FILE *to, const struct change *change, const struct text
 	free(come);
 }
 
-static void print_diff(FILE *to, const struct warder_changes *changes, const struct change *change, int root_fd)
+static void print_diff(FILE *to, const struct warder_changes *changes, const struct changes_item *change,
+		       int root_fd)
 {
 	struct warder_error ignored;
 	owned_fd int before_fd = -1;
@@ -265,7 +269,8 @@ static void print_diff(FILE *to, const struct warder_changes *changes, const str
 	text_done(&after);
 }
 
-void changes_print_diffs(FILE *to, const struct warder_changes *changes, const struct changes_selection *selection)
+void changes_print_diffs(FILE *to, const struct warder_changes *changes,
+			 const struct changes_selection *selection)
 {
 	const struct changes *set = changes_of(changes);
 	owned_fd int root_fd = open(set->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);

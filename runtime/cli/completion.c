@@ -49,13 +49,15 @@ static void print_fields(void)
 /* Flags whose value is a file or directory of the host. */
 static void print_path_flags(void)
 {
-	static const char *const arguments[] = { "FILE", "PATH", "DIR[:ro|:rw]" };
+	static const char *const arguments[] = { "FILE", "PATH", "PATH[:/workspace/...]",
+						 "DIR[:ro|:rw|:overlay]" };
 	const char *gap = "";
 
 	for (size_t i = 0; flag_at(i); i++) {
 		for (size_t j = 0; flag_at(i)->argument && j < sizeof(arguments) / sizeof(arguments[0]);
 		     j++) {
-			if (strcmp(flag_at(i)->argument, arguments[j]) == 0) {
+			if (strcmp(flag_at(i)->argument, arguments[j]) == 0 ||
+			    (j == 0 && strcmp(flag_at(i)->name, "--dry-run") == 0)) {
 				printf("%s%s", gap, flag_at(i)->name);
 				gap = "|";
 			}
@@ -93,7 +95,9 @@ static void print_bash(void)
 			print_flags(command_at(i)->flags);
 		else
 			print_subcommands(command_at(i));
-		printf("%s' ;;\n", command_at(i)->flags == FLAG_POLICY ? " check show" : "");
+		printf("%s' ;;\n", command_at(i)->flags == FLAG_POLICY    ? " check show"
+				   : command_at(i)->flags == FLAG_CHANGES ? " show commit drop"
+									  : "");
 	}
 	printf("\tesac\n"
 	       "\tmapfile -t COMPREPLY < <(compgen -W \"$flags\" -A file -- \"$word\")\n"

@@ -58,9 +58,11 @@ static const struct command commands[] = {
 	  "warder languages --json", languages_command },
 	{ "changes", FLAG_CHANGES, "changes [FLAG...] show|commit|drop DIR [PATTERN...]",
 	  "what a run would have changed, kept by run --changes DIR",
-	  "A PATTERN is a path, of which a directory stands for all in it, or has wildcards: \"*.c\", \"src/**\".\n"
+	  "A PATTERN is a path, of which a directory stands for all in it, or has wildcards: \"*.c\", "
+	  "\"src/**\".\n"
 	  "commit does nothing if something changed on the host since; the set stays until it is dropped.\n",
-	  "mkdir -p work && warder run --workspace work:overlay --changes set -- touch new && warder changes show set "
+	  "mkdir -p work && warder run --workspace work:overlay --changes set -- touch new && warder changes "
+	  "show set "
 	  "&& warder changes drop set",
 	  changes_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]", "what enforces each field on this host",

@@ -82,6 +82,8 @@ Test(match, needed_controls, .timeout = 20)
 		{ NULL, NULL, POLICY_CONTROL_WORKSPACE_NONE, true },
 		{ "filesystem.workspace", "readOnly:/w", POLICY_CONTROL_WORKSPACE_NONE, false },
 		{ "filesystem.workspace", "readOnly:/w", POLICY_CONTROL_WORKSPACE_READ_ONLY, true },
+		{ "filesystem.workspace", "overlay:/w", POLICY_CONTROL_WORKSPACE_OVERLAY, true },
+		{ "filesystem.workspace", "overlay:/w", POLICY_CONTROL_WORKSPACE_READ_WRITE, false },
 		{ "filesystem.workspace", "readWrite:/w", POLICY_CONTROL_WORKSPACE_READ_WRITE, true },
 		{ NULL, NULL, POLICY_CONTROL_PATHS_READ_ONLY, false },
 		{ NULL, NULL, POLICY_CONTROL_PATHS_READ_WRITE, false },

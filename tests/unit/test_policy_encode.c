@@ -103,6 +103,7 @@ Test(policy_encode, round_trips, .timeout = 60)
 		{ "filesystem.view", "directory:/srv/a b:c\"\\", NULL, NULL },
 		{ "filesystem.view", "image:debian:12", NULL, NULL },
 		{ "filesystem.workspace", "readOnly:/w", NULL, NULL },
+		{ "filesystem.workspace", "overlay:/w", NULL, NULL },
 		{ "filesystem.paths.readOnly", "/d\xc3\xa9j\xc3\xa0", NULL, NULL },
 		{ "filesystem.paths.readWrite", "/b", NULL, NULL },
 		{ "filesystem.tmp", "4097", NULL, NULL },

@@ -33,6 +33,7 @@ Test(policy_set, what_is_set_encodes, .timeout = 20)
 		{ "filesystem.tmpExec", "true", "\"tmpExec\": true" },
 		{ "filesystem.view", "image:debian:12", "\"view\": \"image:debian:12\"" },
 		{ "filesystem.workspace", "readOnly:/srv", "\"workspace\": \"readOnly:/srv\"" },
+		{ "filesystem.workspace", "overlay:/srv", "\"workspace\": \"overlay:/srv\"" },
 		{ "filesystem.paths.readOnly", "/a", "\"readOnly\": [\n        \"/a\"" },
 		{ "network.mode", "loopback", "\"mode\": \"loopback\"" },
 		{ "network.allow", "pypi.org:443,80",

@@ -4,7 +4,7 @@ _warder()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run code tool scan judge languages changes explain policy doctor blocks format data checkpoint image completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run code tool scan judge languages changes explain policy doctor blocks format data checkpoint image events workspace snapshot artifact completion --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -15,7 +15,7 @@ _warder()
 	--net) mapfile -t COMPREPLY < <(compgen -W 'none loopback host' -- "$word"); return ;;
 	--as) mapfile -t COMPREPLY < <(compgen -W 'block inline text' -- "$word"); return ;;
 	--require|--prefer) mapfile -t COMPREPLY < <(compgen -W 'languages network filesystem.view filesystem.workspace filesystem.paths filesystem.tmp environment limits.wallTime limits.cpuTime limits.memory limits.swap limits.cpus limits.pids limits.openFiles limits.fileSize limits.stack limits.disk output.stdout output.stderr processes.spawn processes.identity syscalls workingDirectory' -- "$word"); return ;;
-	--policy|--rw|--ceiling|--stdin|--rules|--audit|--languages|--stats|--receipt) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
+	--policy|--ro|--rw|--workspace|--dry-run|--ceiling|--stdin|--rules|--audit|--languages|--stats|--receipt) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
 	esac
 	case ${COMP_WORDS[1]} in
 	run) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --dry-run --changes --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --receipt --json --help' ;;
@@ -24,7 +24,7 @@ _warder()
 	scan) flags='--language --rules --audit --json --help' ;;
 	judge) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --language --no-cache --cache --languages --parallel --cases --compare --stop --json --help' ;;
 	languages) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --languages --json --help' ;;
-	changes) flags='--force --diff --json' ;;
+	changes) flags='--force --diff --json --help show commit drop' ;;
 	explain) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --json --help' ;;
 	policy) flags='--help check show' ;;
 	doctor) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --json --clean --attack --help' ;;
@@ -32,7 +32,11 @@ _warder()
 	format) flags='--delimiters --as --extract --json --help' ;;
 	data) flags='--pandas --json --help' ;;
 	checkpoint) flags='put get latest list history rollback compare delete threads delete-thread limits' ;;
-	image) flags='import list inspect verify remove gc' ;;
+	image) flags='import build list inspect verify remove gc' ;;
+	events) flags='request-work claim publish request-feedback provide-feedback block complete post wait follow history create list remove to-a2a from-a2a' ;;
+	workspace) flags='create run list put write read stage collect patch show snapshot resume remove' ;;
+	snapshot) flags='list verify remove prune' ;;
+	artifact) flags='save list read verify remove' ;;
 	completion) flags='--help' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$flags" -A file -- "$word")

@@ -101,6 +101,9 @@ static uint32_t making(const struct rootfs *rootfs, size_t index)
 	const char *target = rootfs->entries[index].target;
 	const struct rootfs_entry *cover = NULL;
 
+	if (!target[1])
+		return 0;
+
 	for (size_t i = 0; i < rootfs->count; i++) {
 		const struct rootfs_entry *other = &rootfs->entries[i];
 		size_t len = strlen(other->target);
@@ -249,7 +252,8 @@ static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 	       (plan->namespaces & CLONE_NEWTIME ? WIRE_TIME_NS : 0) |
 	       (plan->namespaces & CLONE_NEWCGROUP ? WIRE_CGROUP_NS : 0) |
 	       (plan->namespaces & CLONE_NEWNET ? WIRE_OWN_NETWORK : 0) |
-	       (plan->old_mounts ? WIRE_OLD_MOUNTS : 0) | (plan->privileged ? 0 : WIRE_FRESH_USER_NS);
+	       (plan->old_mounts ? WIRE_OLD_MOUNTS : 0) | (plan->rootfs.whole ? WIRE_WHOLE_ROOT : 0) |
+	       (plan->privileged ? 0 : WIRE_FRESH_USER_NS);
 }
 
 int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusable, struct warder_error *err)

@@ -130,7 +130,7 @@ struct jail_plan {
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 		    const struct policy_capabilities *capabilities, const struct policy_match *match,
 		    char *const *caller, struct jail_plan *ret, struct warder_error *err);
-/* Of a plan with view image: its user becomes 0, whose files the image's are. -1 with *err for another plan. */
+/* Of a plan with view image: its user becomes 0, whose files the image's are, and the overlay of the image its root. -1 with *err for another plan. */
 int jail_plan_build_image(struct jail_plan *plan, struct warder_error *err);
 void jail_plan_done(struct jail_plan *plan);
 

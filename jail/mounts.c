@@ -165,6 +165,12 @@ static bool is_node(const char *path)
 
 /* ---- the table ---- */
 
+/* The root's own tmpfs, where an overlay has taken its place. */
+static bool is_given_up(const struct rootfs *rootfs, size_t own)
+{
+	return rootfs->whole && own == 0;
+}
+
 /* Whether it is one of the jail's own. 1; 0; -1 where one of them should be, but it is another. */
 static int judge_own(struct checking *checking, const struct mountinfo *mount, const char *path,
 		     struct verdict *ret)
@@ -175,7 +181,7 @@ static int judge_own(struct checking *checking, const struct mountinfo *mount, c
 		const struct own *own = &own_mounts[i];
 		const bool is_tmp = i == OWN_COUNT - 1;
 
-		if (strcmp(path, own->target) != 0)
+		if (strcmp(path, own->target) != 0 || is_given_up(checking->rootfs, i))
 			continue;
 		here = true;
 		if (!mountinfo_is(mount->type, own->type) || !mountinfo_is(mount->root, own->root))
@@ -307,7 +313,7 @@ static int check_seen(const struct checking *checking)
 	for (size_t i = 0; i < OWN_COUNT + rootfs->count; i++) {
 		const struct rootfs_entry *entry = i < OWN_COUNT ? NULL : &rootfs->entries[i - OWN_COUNT];
 
-		if (!checking->seen[i] &&
+		if (!checking->seen[i] && !(i < OWN_COUNT && is_given_up(rootfs, i)) &&
 		    (!entry || entry->kind == ROOTFS_BIND || entry->kind == ROOTFS_OVERLAY))
 			return error_set(checking->err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
 					 "the kernel does not show the plan's mount at %s",

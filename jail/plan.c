@@ -227,6 +227,8 @@ int jail_plan_build_image(struct jail_plan *plan, struct warder_error *err)
 	if (plan->policy.filesystem.view != POLICY_VIEW_IMAGE)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "filesystem.view",
 				 "an image is built in the view of an image");
+	if (rootfs_make_whole(&plan->rootfs, err) != 0)
+		return -1;
 	plan->uid = plan->policy.processes.uid = 0;
 	plan->gid = plan->policy.processes.gid = 0;
 	return 0;

@@ -151,6 +151,25 @@ int image_view_plan(struct planning *planning)
 	return 0;
 }
 
+int rootfs_make_whole(struct rootfs *rootfs, struct warder_error *err)
+{
+	struct planning planning = { .rootfs = rootfs, .err = err };
+
+	for (size_t i = rootfs->count; i-- > 0;) {
+		if (rootfs->entries[i].kind == ROOTFS_BIND ||
+		    rootfs->entries[i].field == POLICY_FIELD_WORKSPACE)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, view_field,
+					 "an image is built without workspace and paths of the host");
+		if (rootfs->entries[i].kind == ROOTFS_OVERLAY || rootfs->entries[i].kind == ROOTFS_SYMLINK)
+			entries_remove(rootfs, i);
+	}
+	if (!entries_part(&planning, "/", 0, "/", true))
+		return -1;
+	rootfs->whole = true;
+	entries_sort(rootfs);
+	return 0;
+}
+
 bool image_view_has(const char *name, const char *path, struct stat *ret_stat)
 {
 	owned_layers struct open_layers layers = { .count = 0 };

@@ -91,6 +91,7 @@ struct rootfs {
 	uint64_t
 	    scratch_bytes; /* size of the one tmpfs that holds /tmp and /dev/shm, and what is written to overlays */
 	bool tmp_exec;
+	bool whole; /* the first entry, at "/", is an overlay: the root itself */
 	struct rootfs_overlay overlays[ROOTFS_OVERLAYS_MAX];
 	size_t overlay_count;
 	struct image image; /* of view image: its layers are locked; all zeros otherwise */
@@ -100,6 +101,9 @@ struct rootfs {
  * path, which is the entry's source. Needs no privilege and changes nothing. -1 with *err: field, value,
  * remedy. */
 int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_error *err);
+/* Make the overlay of view image the whole root, so that something new can be made at its top; before rootfs_open(). -1 with *err
+ * (INVALID_REQUEST): the plan has mounts of the host. */
+int rootfs_make_whole(struct rootfs *rootfs, struct warder_error *err);
 /* Open the sources: source_fd of every bind and layer, without following any link; owners are read again. An
  * optional source that went away is taken out of the list. -1 with *err: CONFLICT when another object
  * is in a source's place by now. */

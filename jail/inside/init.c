@@ -344,6 +344,11 @@ static long step_detach(struct inside *in)
 	return in->block->flags & WIRE_PRIVILEGED ? 0 : root_detach();
 }
 
+static long step_whole(struct inside *in)
+{
+	return in->block->flags & WIRE_WHOLE_ROOT ? overlay_become_root(&in->what) : 0;
+}
+
 static long step_network(struct inside *in)
 {
 	const short up = in->block->flags & WIRE_LOOPBACK_UP ? INTERFACE_UP : 0;
@@ -510,6 +515,7 @@ static const struct step {
 	{ WIRE_STEP_PROC, step_proc },     /* before detach: needs a visible /proc in a user namespace */
 	{ WIRE_STEP_PTS, step_pts },
 	{ WIRE_STEP_DETACH, step_detach },
+	{ WIRE_STEP_WHOLE, step_whole }, /* after detach, whose working directory it takes */
 	{ WIRE_STEP_NETWORK, step_network },
 	{ WIRE_STEP_HOSTNAME, step_hostname },
 	{ WIRE_STEP_CGROUP_NS,

@@ -15,6 +15,7 @@
 #include <linux/mount.h>
 #include <linux/stat.h>
 
+#include "jail/inside/root.h"
 #include "jail/inside/sys.h"
 #include "jail/inside/tree.h"
 
@@ -76,6 +77,7 @@ static long attach_part(const struct wire_block *block, const struct wire_entry 
 {
 	char path[sizeof(stage) + 256];
 	const char *name = WIRE_AT(block, entry->source, const char);
+	const char *target = WIRE_AT(block, entry->target, const char);
 	size_t len = 0;
 	long tree;
 	long ret;
@@ -88,7 +90,7 @@ static long attach_part(const struct wire_block *block, const struct wire_entry 
 	tree = sys(open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
 	if (tree < 0)
 		return tree;
-	ret = tree_move(root_fd, (int)tree, WIRE_AT(block, entry->target, const char));
+	ret = tree_move(root_fd, (int)tree, *target && target[1] ? target : WIRE_WHOLE);
 	sys(close, tree);
 	return ret;
 }
@@ -196,4 +198,38 @@ long overlays_mount(struct wire_block *block, int layer_fd, int socket_fd, const
 	for (uint32_t i = 0; i < block->overlay_count && ret == 0; i++)
 		ret = add_overlay(block, i, &layer_fd, socket_fd, ret_what);
 	return ret < 0 ? ret : sys(unlinkat, AT_FDCWD, stage, AT_REMOVEDIR);
+}
+
+static long move_own(int whole_fd, const char *path)
+{
+	long tree = sys(open_tree, AT_FDCWD, path,
+			OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
+	long ret;
+
+	if (tree < 0)
+		return tree;
+	ret = tree_make_point(whole_fd, path, true);
+	if (ret == 0)
+		ret = tree_move(whole_fd, (int)tree, path);
+	sys(close, tree);
+	return ret;
+}
+
+long overlay_become_root(const char **ret_what)
+{
+	static const char *const own[] = { "/proc", "/dev", "/tmp" };
+	long whole_fd = sys(openat, AT_FDCWD, WIRE_WHOLE, O_FLAGS, 0);
+	long ret = whole_fd < 0 ? whole_fd : 0;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && ret == 0; i++) {
+		*ret_what = own[i];
+		ret = move_own((int)whole_fd, own[i]);
+	}
+	if (ret == 0) {
+		*ret_what = "/";
+		ret = root_become((int)whole_fd);
+	}
+	if (whole_fd >= 0)
+		sys(close, whole_fd);
+	return ret;
 }

@@ -14,5 +14,7 @@
  * the socket. While the scratch tmpfs is mounted as a whole at WIRE_SCRATCH. `layer_fd`: the first descriptor of the layers that have none
  * in the block. Returns 0, or a negative errno with *ret_what naming the object. */
 long overlays_mount(struct wire_block *block, int layer_fd, int socket_fd, const char **ret_what);
+/* The overlay at WIRE_WHOLE becomes the root, with the jail's own file systems in it. When all of these are mounted. */
+long overlay_become_root(const char **ret_what);
 
 #endif

@@ -323,6 +323,8 @@ long root_build(struct wire_block *block, const char **ret_what)
 		ret = build_dev(&trees, stage_dev, ret_what);
 	if (ret == 0)
 		ret = add_entries(block, &trees, ret_what);
+	if (ret == 0 && (block->flags & WIRE_WHOLE_ROOT))
+		ret = sys(mkdirat, root_fd, WIRE_WHOLE + 1, 0755);
 	if (ret == 0) {
 		*ret_what = "/";
 		ret = sys(mount, 0, stage, 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, 0);
@@ -335,6 +337,15 @@ long root_build(struct wire_block *block, const char **ret_what)
 	sys(close, root_fd);
 	close_sources(block);
 	return ret;
+}
+
+long root_become(int root_fd)
+{
+	long ret = sys(fchdir, root_fd);
+
+	if (ret == 0)
+		ret = sys(pivot_root, ".", ".");
+	return ret < 0 ? ret : root_detach();
 }
 
 long root_detach(void)

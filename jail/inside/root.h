@@ -12,6 +12,8 @@
  * privileged block: left to the end of the process). The old root stays mounted on top of the new one, with the
  * working directory in it, until root_detach(). Returns 0, or a negative errno with *ret_what naming the object. */
 long root_build(struct wire_block *block, const char **ret_what);
+/* Another root, mounted in the present one, which is given up with all that is mounted in it. */
+long root_become(int root_fd);
 /* Detach the old root; after this no host path is reachable. */
 long root_detach(void);
 #endif

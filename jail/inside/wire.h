@@ -33,6 +33,8 @@ enum wire_fd {
 
 /* Where the tmpfs of everything that the program may write lies, while the root is set up. */
 #define WIRE_SCRATCH "/dev/shm"
+/* And an overlay that is to become the root. */
+#define WIRE_WHOLE "/whole"
 
 /* Steps inside, in order. X(id, name) */
 #define WIRE_STEPS(X)                                                                                        \
@@ -51,6 +53,7 @@ enum wire_fd {
 	X(PROC, "proc")                                                                                      \
 	X(PTS, "pts")                                                                                        \
 	X(DETACH, "detach-old-root")                                                                         \
+	X(WHOLE, "whole-root")                                                                               \
 	X(NETWORK, "network")                                                                                \
 	X(HOSTNAME, "hostname")                                                                              \
 	X(CGROUP_NS, "cgroup-namespace")                                                                     \
@@ -165,12 +168,13 @@ enum {
 	    512, /* of these two the numbers are always taken, so that nothing of init's gets them */
 	WIRE_INPUT = 1024,
 	WIRE_OLD_MOUNTS = 2048, /* by mount(2): the kernel, or a filter, has no detached mounts */
-	WIRE_FLAGS_ALL = 4095,
+	WIRE_WHOLE_ROOT = 4096, /* an overlay becomes the root, in the place of the tmpfs that was built */
+	WIRE_FLAGS_ALL = 8191,
 };
 
 _Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXEC + WIRE_SPECULATION +
 		       WIRE_FRESH_USER_NS + WIRE_TIME_NS + WIRE_CGROUP_NS + WIRE_OWN_NETWORK + WIRE_RESULT +
-		       WIRE_INPUT + WIRE_OLD_MOUNTS ==
+		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT ==
 		   WIRE_FLAGS_ALL,
 	       "no two flags share a bit");
 

@@ -67,7 +67,7 @@ DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev libsql
 DEPS_DEMO  := $(DEPS_BUILD) python3
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev pkg-config \
               nodejs perl sqlite3 busybox-static procps xz-utils util-linux flex bison bc \
-              node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld
+              node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld mmdebstrap umoci skopeo zstd
 DEPS_FUZZ  := libclang-rt-14-dev
 DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 
@@ -242,13 +242,14 @@ LIBDIR     ?= $(PREFIX)/lib
 SHARE      := $(PREFIX)/share
 MAN        := $(wildcard docs/*.[1-8])
 COMPLETION := $(wildcard docs/completion/warder.bash)
+RECIPES    := $(wildcard recipes/*)
 # What `install` puts below DESTDIR, and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts $(PREFIX)/libexec/warder/warder-store \
             $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarder.so $(LIBDIR)/libwarder.a \
             $(LIBDIR)/libwarder-store.so.$(SO) $(LIBDIR)/libwarder-store.so \
             $(LIBDIR)/pkgconfig/warder-store.pc $(PREFIX)/include/warder-store.h \
             $(LIBDIR)/pkgconfig/warder.pc $(PREFIX)/include/warder.h $(SHARE)/doc/warder/NEWS.md \
-            $(COMPLETION:%=$(SHARE)/bash-completion/completions/warder) \
+            $(COMPLETION:%=$(SHARE)/bash-completion/completions/warder) $(RECIPES:%=$(SHARE)/warder/%) \
             $(foreach page,$(MAN),$(SHARE)/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 
 install: all                        ## install below PREFIX (/usr/local); DESTDIR is respected
@@ -263,6 +264,7 @@ install: all                        ## install below PREFIX (/usr/local); DESTDI
 	  sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|; s|@VERSION@|$(VERSION)|' $$pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/$${pc##*/}; done
 	$(Q)install -m 644 runtime/warder.h store/warder-store.h $(DESTDIR)$(PREFIX)/include/
 	$(Q)install -m 644 NEWS.md $(DESTDIR)$(SHARE)/doc/warder/
+	$(Q)install -m 644 $(RECIPES) $(DESTDIR)$(SHARE)/warder/recipes/
 	$(Q)$(if $(COMPLETION),install -m 644 $(COMPLETION) $(DESTDIR)$(SHARE)/bash-completion/completions/warder)
 	$(Q)$(foreach page,$(MAN),install -m 644 $(page) $(DESTDIR)$(SHARE)/man/man$(subst .,,$(suffix $(page)))/ &&) true
 	$(call say,INSTALL,$(DESTDIR)$(PREFIX))true

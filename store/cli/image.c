@@ -207,6 +207,9 @@ static int build_command(const struct options *options, struct warder_error *err
 	struct image image;
 	int done;
 
+	/* What RUN starts finds its image by the default place. */
+	if (option(options, "--store") && setenv("WARDER_STORE", option(options, "--store"), 1) != 0)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
 	values_of(options, "--build-arg", arguments);
 	values_of(options, "--set", settings);
 	if (open_images(options, &progress, &images, err) != 0)

@@ -771,12 +771,11 @@ int images_build(struct images *images, const struct images_build *what, struct 
 					   .file_bytes_max = IMAGES_FILE_BYTES_MAX },
 			       .err = err };
 	struct recipe recipe = { 0 };
-	char file[400];
 	int done;
 
 	*ret = (struct image){ 0 };
 	*ret_notes = (struct images_notes){ 0 };
-	if (image_record_name(what->name, file, err) != 0)
+	if (depot_check_name(what->name, err) != 0)
 		return -1;
 	depot_sweep(images);
 	build.used = calloc(length(what->arguments) + 1, sizeof(*build.used));

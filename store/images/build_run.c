@@ -1,9 +1,313 @@
+/*
+ * RUN: a program in the jail, over the layers so far, and what it has written as one more layer.
+ *
+ * The jail finds images by their names. So the image on its way gets one that nobody else has, for as long as the step takes; a
+ * record of that kind whose lock is free was left by a build that is dead (depot_sweep()).
+ *
+ * The policy is the preset strict with what a build needs: more time, memory and scratch space, which holds what is written until
+ * it becomes a layer. As an ordinary user, limits that need a control group are kept only where there is one.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "runtime/warder.h"
 #include "store/images/build.h"
+#include "store/images/merged.h"
+#include "store/images/names.h"
+
+static const char field[] = "recipe";
+
+/* What RUN is under, unless the caller sets it otherwise. */
+static const struct {
+	const char *path, *value;
+} settings[] = {
+	{ "limits.wallTime", "15m" }, { "limits.cpuTime", "15m" },    { "limits.memory", "2GiB" },
+	{ "limits.pids", "1024" },    { "limits.cpus", "unlimited" }, { "limits.openFiles", "4096" },
+	{ "filesystem.tmp", "1GiB" }, { "limits.fileSize", "1GiB" },  { "limits.disk", "1GiB" },
+};
+
+/* What an ordinary user without a control group of his own cannot have. */
+static const char *const preferred[] = { "limits.cpuTime", "limits.memory", "limits.swap", "limits.cpus",
+					 "limits.pids" };
+
+/* ---- the policy ---- */
+
+static int set_network(const struct build *build, const struct recipe_step *step,
+		       struct warder_policy *policy)
+{
+	const char *given = build->what->network ? build->what->network : "none";
+	const char *asked = recipe_flag(step, "--network");
+
+	asked = asked ? asked : given;
+	if (strcmp(asked, "default") == 0)
+		asked = given;
+	if (strcmp(asked, "none") != 0 && strcmp(asked, given) != 0)
+		return error_set(build->err, WARDER_ERROR_REJECTED, field,
+				 "--network=%.40s is not allowed; build with --net %.40s", asked, asked);
+	return warder_policy_set(policy, "network.mode", asked, build->err);
+}
+
+/* As the image's user, if it names another than root. */
+static int set_user(const struct build *build, struct warder_policy *policy, int *ret_root)
+{
+	struct merged merged;
+	char text[32];
+	uid_t uid = 0;
+	gid_t gid = 0;
+	int done = 0;
+
+	*ret_root = 1;
+	if (!build->image->user)
+		return 0;
+	if (merged_open(build->images, build->image, &merged, build->err) != 0)
+		return -1;
+	done = merged_ids(&merged, build->image->user, &uid, &gid, build->err);
+	merged_done(&merged);
+	if (done != 0 || uid == 0)
+		return done;
+	*ret_root = 0;
+	snprintf(text, sizeof(text), "%u", uid);
+	if (warder_policy_set(policy, "processes.identity.uid", text, build->err) != 0)
+		return -1;
+	snprintf(text, sizeof(text), "%u", gid);
+	return warder_policy_set(policy, "processes.identity.gid", text, build->err);
+}
+
+static int set_fields(const struct build *build, struct warder_policy *policy, const char *name)
+{
+	char view[IMAGE_NAME_MAX + 16];
+
+	snprintf(view, sizeof(view), "image:%s", name);
+	if (warder_policy_set(policy, "filesystem.view", view, build->err) != 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		if (warder_policy_set(policy, settings[i].path, settings[i].value, build->err) != 0)
+			return -1;
+	}
+	for (size_t i = 0; geteuid() != 0 && i < sizeof(preferred) / sizeof(preferred[0]); i++) {
+		if (warder_policy_require(policy, preferred[i], 0, build->err) != 0)
+			return -1;
+	}
+	for (char *const *each = build->what->settings; each && *each; each++) {
+		const size_t len = strcspn(*each, "=");
+		char path[128];
+
+		snprintf(path, sizeof(path), "%.*s", (int)(len < 127 ? len : 127), *each);
+		if (!(*each)[len])
+			return error_set(build->err, WARDER_ERROR_INVALID_REQUEST, "--set",
+					 "%.80s is not FIELD=VALUE", *each);
+		if (warder_policy_set(policy, path, *each + len + 1, build->err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the image on its way ---- */
+
+/* A record of the layers so far, with what the program is to find in its environment. */
+static int put_unfinished(struct build *build, char ret_name[static STORE_NAME_MAX], int *ret_lock_fd)
+{
+	struct image image = *build->image; /* borrowed but for what is set here */
+	int done = 0;
+
+	store_new_name(DEPOT_UNFINISHED, ret_name);
+	image.name = ret_name;
+	image.entrypoint = image.command = image.labels = NULL;
+	image.user = NULL;
+	image.owners_kept = build->images->owners_kept;
+	image.platform = image.source = NULL;
+	memset(image.digest, '0', sizeof(image.digest) - 1);
+	image.digest[sizeof(image.digest) - 1] = '\0';
+	image.environment = build_copy(build->arguments);
+	if (!image.environment)
+		return error_set(build->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+	for (char **each = build->image->environment; done == 0 && each && *each; each++)
+		done = build_set(&image.environment, *each, build->err);
+	if (done == 0)
+		done = depot_put_unfinished(build->images, &image, ret_lock_fd, build->err);
+	image_strings_free(image.environment);
+	return done;
+}
+
+/* ---- the run ---- */
+
+static char **words_of(const struct build *build, const struct recipe_step *step)
+{
+	char program[] = "/bin/sh", flag[] = "-c";
+	char *plain[] = { program, flag, NULL };
+	char **words, **grown;
+	size_t count = 0;
+
+	if (step->json)
+		return build_copy(step->words);
+	words = build_copy(build->shell ? build->shell : plain);
+	if (!words)
+		return NULL;
+	while (words[count])
+		count++;
+	grown = reallocarray(words, count + 2, sizeof(*words));
+	if (!grown) {
+		image_strings_free(words);
+		return NULL;
+	}
+	grown[count] = strdup(step->words[0]);
+	grown[count + 1] = NULL;
+	if (grown[count])
+		return grown;
+	image_strings_free(grown);
+	return NULL;
+}
+
+static int judge(const struct build *build, const struct warder_result *result)
+{
+	const char *cause = warder_result_cause(result);
+
+	if (strcmp(warder_result_status(result), "success") == 0)
+		return 0;
+	if (strcmp(cause, "exit") == 0)
+		return error_set(build->err, WARDER_ERROR_EXECUTION_FAILED, field, "it ended with status %d",
+				 warder_result_exit_code(result));
+	if (strcmp(cause, "signal") == 0)
+		return error_set(build->err, WARDER_ERROR_EXECUTION_FAILED, field,
+				 "it was ended by signal %d", warder_result_signal(result));
+	return error_set(build->err, WARDER_ERROR_EXECUTION_FAILED, field,
+			 "it was ended (%s); --set raises a limit, as in --set limits.memory=4GiB", cause);
+}
+
+static int launch(struct build *build, struct warder_template *template, char **words, int layer_fd)
+{
+	const int outputs[2] = { build->what->output_fd, build->what->output_fd };
+	const struct warder_command command = { .size = sizeof(command),
+						.argv = words,
+						.output_fds = build->what->output_fd >= 0 ? outputs : NULL,
+						.layer_fd = layer_fd };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	int done;
+
+	if (warder_launch(template, &command, &run, build->err) != 0)
+		return -1;
+	done = warder_wait(run, &result, build->err);
+	if (done == 0)
+		done = judge(build, result);
+	warder_run_free(run);
+	warder_result_free(result);
+	return done;
+}
+
+static int run_words(struct build *build, const struct recipe_step *step, const char *name, char **words,
+		     int layer_fd)
+{
+	struct warder_options options = { .size = sizeof(options), .single_use = 1 };
+	struct warder_template *template = NULL;
+	struct warder_policy *policy = NULL;
+	int done = warder_policy_preset("strict", &policy, build->err);
+
+	if (done == 0)
+		done = set_fields(build, policy, name);
+	if (done == 0)
+		done = set_network(build, step, policy);
+	if (done == 0)
+		done = set_user(build, policy, &options.builds_image);
+	if (done == 0)
+		done = warder_prepare(policy, &options, &template, build->err);
+	if (done == 0)
+		done = launch(build, template, words, layer_fd);
+	warder_template_free(template);
+	warder_policy_free(policy);
+	return done;
+}
+
+/* ---- the layer ---- */
+
+static int tidy_directory(struct build *build, int fd, size_t *count, int depth);
+
+/* By the rules of unpack.h: no set-id bits of files, and the caller can read what is his. */
+static int tidy_entry(struct build *build, int dir_fd, const char *name, size_t *count, int depth)
+{
+	const bool own = !build->images->owners_kept;
+	owned_fd int fd = -1;
+	struct stat st;
+	mode_t mode;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return -1;
+	(*count)++;
+	mode = st.st_mode & 07777;
+	if (S_ISREG(st.st_mode)) {
+		build->notes->set_ids += (mode & 06000) != 0;
+		mode = (mode & 01777) | (own ? 0400 : 0);
+	} else if (S_ISDIR(st.st_mode)) {
+		mode |= own ? 0700 : 0;
+	} else {
+		return 0;
+	}
+	if (mode != (st.st_mode & 07777) && fchmodat(dir_fd, name, mode, 0) != 0)
+		return -1;
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 ? tidy_directory(build, fd, count, depth + 1) : -1;
+}
+
+static int tidy_directory(struct build *build, int fd, size_t *count, int depth)
+{
+	struct names names;
+	int done = 0;
+
+	if (depth > UNPACK_DEPTH_MAX || names_read(fd, &names) != 0)
+		return -1;
+	for (size_t i = 0; done == 0 && i < names.count; i++)
+		done = tidy_entry(build, fd, names.items[i], count, depth);
+	names_done(&names);
+	return done;
+}
+
+/* What was written, if anything was. */
+static int keep(struct build *build, struct workplace *workplace)
+{
+	size_t count = 0;
+
+	if (tidy_directory(build, workplace->tree_fd, &count, 0) != 0)
+		return error_set(build->err, WARDER_ERROR_UNAVAILABLE, field,
+				 "what it has written cannot be kept: it is too deep, or cannot be read");
+	if (count == 0)
+		return 0;
+	if (fchmod(workplace->tree_fd, 0755) != 0)
+		return error_set(build->err, WARDER_ERROR_UNAVAILABLE, field, "the layer cannot be written");
+	return depot_keep(build->images, workplace, NULL, build->image, build->notes, build->err);
+}
 
 int build_run(struct build *build, const struct recipe_step *step)
 {
-	(void)step;
-	return error_set(build->err, WARDER_ERROR_UNAVAILABLE, "recipe",
-			 "this version cannot run programs while it builds; build on an image that has what "
-			 "RUN would make");
+	struct workplace workplace = WORKPLACE_NONE;
+	char name[STORE_NAME_MAX] = "";
+	owned_fd int lock_fd = -1;
+	char **words;
+	int done = -1;
+
+	if (build->image->layer_count == 0)
+		return error_set(build->err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "there is nothing to run in an empty image; COPY a program into it first");
+	words = words_of(build, step);
+	if (!words)
+		return error_set(build->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+	if (put_unfinished(build, name, &lock_fd) == 0) {
+		done = workplace_make(build->images, &workplace, build->err);
+		if (done == 0)
+			done = run_words(build, step, name, words, workplace.tree_fd);
+		depot_drop_unfinished(build->images, name);
+		if (done == 0)
+			done = keep(build, &workplace);
+		workplace_done(build->images, &workplace);
+	}
+	image_strings_free(words);
+	return done;
 }

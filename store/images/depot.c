@@ -341,11 +341,60 @@ int depot_put(struct images *images, const struct image *image, struct warder_er
 	return put;
 }
 
+int depot_put_unfinished(struct images *images, const struct image *image, int *ret_lock_fd,
+			 struct warder_error *err)
+{
+	char file[400];
+
+	if (image_record_name(image->name, file, err) != 0)
+		return -1;
+	for (int i = 0; i < TRIES; i++) {
+		owned_fd int fd = -1;
+
+		if (depot_put(images, image, err) != 0)
+			return -1;
+		/* Until it is locked, it looks like a leftover. */
+		fd = openat(images->names_fd, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && leads_to(images->names_fd, file, fd)) {
+			*ret_lock_fd = fd_take(&fd);
+			return 0;
+		}
+	}
+	return error_set(err, WARDER_ERROR_CONFLICT, field, "the store is too busy; try again");
+}
+
+void depot_drop_unfinished(struct images *images, const char *name)
+{
+	struct warder_error ignored;
+	char file[400];
+
+	if (image_record_name(name, file, &ignored) == 0)
+		unlinkat(images->names_fd, file, 0);
+}
+
+static bool is_unfinished(const char *name)
+{
+	return strncmp(name, DEPOT_UNFINISHED, sizeof(DEPOT_UNFINISHED) - 1) == 0;
+}
+
+int depot_check_name(const char *name, struct warder_error *err)
+{
+	char file[400];
+
+	if (image_record_name(name, file, err) != 0)
+		return -1;
+	if (is_unfinished(name))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "names that begin with " DEPOT_UNFINISHED
+				 " are those of images on their way");
+	return 0;
+}
+
 static bool is_record(const char *name)
 {
 	const size_t len = strlen(name);
 
-	return name[0] != '.' && len > 5 && strcmp(name + len - 5, ".json") == 0;
+	return name[0] != '.' && !is_unfinished(name) && len > 5 && strcmp(name + len - 5, ".json") == 0;
 }
 
 /* The name of an image whose record has that file name; heap. */
@@ -504,6 +553,15 @@ static uint64_t sweep_layers(struct images *images)
 	return count;
 }
 
+static uint64_t sweep_unfinished(struct images *images, const char *name)
+{
+	owned_fd int fd = openat(images->names_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 || !leads_to(images->names_fd, name, fd))
+		return 0;
+	return unlinkat(images->names_fd, name, 0) == 0;
+}
+
 static uint64_t sweep_names(struct images *images)
 {
 	owned_fd int lock_fd = openat(images->names_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -515,6 +573,8 @@ static uint64_t sweep_names(struct images *images)
 	for (size_t i = 0; i < list.count; i++) {
 		if (strncmp(list.items[i], new_prefix, sizeof(new_prefix) - 1) == 0)
 			count += unlinkat(images->names_fd, list.items[i], 0) == 0;
+		else if (is_unfinished(list.items[i]))
+			count += sweep_unfinished(images, list.items[i]);
 	}
 	names_done(&list);
 	return count;

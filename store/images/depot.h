@@ -40,6 +40,14 @@ int depot_keep(struct images *images, struct workplace *workplace, const char *d
 	       struct images_notes *notes, struct warder_error *err);
 /* Write the record of an image, in place of an older one. */
 int depot_put(struct images *images, const struct image *image, struct warder_error *err);
+/* Names of images on their way begin so; they are in no list, and protect nothing. */
+#define DEPOT_UNFINISHED "warder.unfinished."
+/* Whether an image may be called so. -1 with *err. */
+int depot_check_name(const char *name, struct warder_error *err);
+/* Write the record of an image on its way, of such a name; it is one's own as long as *ret_lock_fd is open. */
+int depot_put_unfinished(struct images *images, const struct image *image, int *ret_lock_fd,
+			 struct warder_error *err);
+void depot_drop_unfinished(struct images *images, const char *name);
 /* Remove unfinished work of the dead; how many there were. */
 uint64_t depot_sweep(struct images *images);
 /* Remove a layer unless it is held, or a record names it. 1: removed, *ret_bytes more are free; 0: a record names it; 2: it is

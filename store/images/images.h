@@ -72,7 +72,8 @@ struct images_build {
 	int output_fd; /* where the output of RUN goes; -1: nowhere */
 };
 
-/* Build an image; one of that name is replaced when everything has been done. *ret as of images_import(). -1 with *err: the text begins
+/* Build an image; one of that name is replaced when everything has been done. RUN looks for layers in the default place: another
+ * store has to be named by $WARDER_STORE. *ret as of images_import(). -1 with *err: the text begins
  * with the recipe's name and line. */
 int images_build(struct images *images, const struct images_build *what, struct image *ret,
 		 struct images_notes *ret_notes, struct warder_error *err);

@@ -688,12 +688,11 @@ int images_import(struct images *images, const struct images_import *what, struc
 		.notes = ret_notes,
 		.err = err,
 	};
-	char file[400];
 	enum form form;
 
 	*ret = (struct image){ 0 };
 	*ret_notes = (struct images_notes){ 0 };
-	if ((what->name && image_record_name(what->name, file, err) != 0) ||
+	if ((what->name && depot_check_name(what->name, err) != 0) ||
 	    form_named(what->format, &form, err) != 0)
 		return -1;
 	depot_sweep(images);

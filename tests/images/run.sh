@@ -2,7 +2,7 @@
 # run.sh: images brought in from archives that other tools made, from damaged and from hostile ones; the store when imports are killed,
 # and when many work on it at once; as TAP.
 #
-#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile shared killed debian
+#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile shared killed build debian
 #
 # WARDER_TEST_KILLS: how many imports are killed at random moments (20). archives.py makes the archives, and says what is
 # to be said of the bad ones.
@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 . "$top/tests/lib/tap.sh"
 WARDER=$(realpath "${WARDER:-$top/build/warder}") || exit 1
-[ $# -gt 0 ] || set -- good damaged hostile shared killed debian
+[ $# -gt 0 ] || set -- good damaged hostile shared killed build debian
 kills=${WARDER_TEST_KILLS:-20}
 
 # Not below /tmp, of which every jail has its own. Nobody else may be able to put something in the store's place.
@@ -353,6 +353,140 @@ part_killed() {
 	check "killed: what the dead have left is collected" eval 'succeeds gc && nothing_left && has_layers 1'
 }
 
+# ---- built ----
+
+# in_image NAME COMMAND...: run in the jail.
+in_image() {
+	local name=$1
+	shift
+	WARDER_STORE=$store timeout 120 "$WARDER" run "${easy[@]}" --view "image:$name" -- "$@" >"$scratch/out" 2>&1 </dev/null
+	got=$?
+}
+shows() {
+	local expected=$1
+	shift
+	in_image "$@"
+	exited 0 && is "$(cat "$scratch/out")" "$expected"
+}
+# recipe LINE...: the recipe of the directory
+recipe() {
+	printf '%s\n' "$@" >"$scratch/context/Dockerfile"
+}
+# not_built SAYS LINE...
+not_built() {
+	local expected=$1
+	shift
+	recipe "$@"
+	image build "$scratch/context" bad
+	refused "$expected"
+}
+refuses() {
+	check "build: refused: $1" not_built "$@"
+}
+part_build() {
+	local box=$scratch/box context=$scratch/context busybox kept
+	new_store build
+	busybox=$(command -v busybox) && ! ldd "$busybox" >/dev/null 2>&1 || { skip "build: images" "there is no static busybox"; return; }
+	easy=()
+	if [ "$("$WARDER" explain strict | tail -n 1)" != "It would run." ]; then
+		for limit in memory swap cpus pids cpuTime; do
+			easy+=(--prefer "limits.$limit")
+		done
+	fi
+	mkdir -p "$box/usr/bin" "$box/etc" "$box/srv" "$box/dev" "$box/proc" "$box/tmp" "$box/work" && cp "$busybox" "$box/usr/bin/busybox"
+	for tool in sh cat id ls mkdir rm echo touch ln test stat true false sleep; do
+		ln "$box/usr/bin/busybox" "$box/usr/bin/$tool"
+	done
+	ln -s usr/bin "$box/bin" && chmod 1777 "$box/srv" && printf 'root:x:0:0::/:/bin/sh\nuser:x:7:8::/:/bin/sh\n' >"$box/etc/passwd" &&
+		printf 'root:x:0:\ngroup:x:9:\n' >"$box/etc/group" && echo gone >"$box/etc/gone" && chmod 644 "$box"/etc/*
+	mkdir -p "$context/tree/sub" && echo one >"$context/one" && echo two >"$context/two" && echo 'in tree' >"$context/tree/file" &&
+		echo deep >"$context/tree/sub/deep" && ln -s one "$context/link" && ln -s /etc/hostname "$context/out" && mkdir -p "$context/linked/bin" && echo x >"$context/linked/bin/x" && chmod -R go+rX "$context"
+	check "build: the base" succeeds import "$box" box
+	in_image box true
+	if [ "$got" != 0 ]; then
+		skip "build: images" "view image does not work here: $(head -n 1 "$scratch/out")"
+		return
+	fi
+	recipe 'ARG BASE=box' 'FROM $BASE' 'ARG WORD=default' 'ENV A=1 B="two words"' 'ENV C=${A}${WORD}' 'LABEL l=m' \
+		'COPY one two /bin/' 'COPY --chmod=750 --chown=user:group one /srv/new/renamed' 'COPY tree /srv' 'COPY l* t?? /work/' \
+		'WORKDIR /work/deeper' 'COPY ["two", "two words"]' \
+		'RUN echo "$C $WORD" >/etc/made; rm /etc/gone; mkdir /srv/dir; ln -s dir /srv/link' 'RUN ["/bin/sh", "-c", "id -u >/work/uid; pwd >/work/pwd; ls /proc/self/ns | true"]' \
+		'CMD ["cat", "/etc/made"]' 'ENTRYPOINT ["/bin/sh", "-c"]'
+	check "build: a recipe" succeeds build "$context" built --build-arg WORD=given
+	check "build: files come where links lead" shows "one" built cat /usr/bin/one
+	check "build: the link is still there" shows "two" built cat /bin/two
+	check "build: into directories" shows "in tree" built cat /srv/file
+	check "build: with directories" shows "deep" built cat /srv/sub/deep
+	check "build: by patterns, and where links of the directory lead" shows "one" built cat /work/link
+	check "build: with blanks in a name" shows "two" built cat "/work/deeper/two words"
+	check "build: a directory that was there keeps its mode" shows "1777" built stat -c %a /srv
+	check "build: a new one is root's" shows "755" built stat -c %a /srv/new
+	check "build: with a mode" shows "750" built stat -c %a /srv/new/renamed
+	[ "$(id -u)" != 0 ] || check "build: with owners" shows "7:9" built stat -c %u:%g /srv/new/renamed
+	check "build: RUN has environment and arguments" shows "1given given" built cat /etc/made
+	check "build: RUN is the image's root" shows "0" built cat /work/uid
+	check "build: RUN begins in WORKDIR" shows "/work/deeper" built cat /work/pwd
+	check "build: what RUN has removed is gone" shows "gone" built sh -c 'test -e /etc/gone || echo gone'
+	check "build: links that RUN has made" shows "dir" built sh -c 'ls -l /srv/link | while read -r a b c d e f g h i j k; do echo "$k"; done'
+	check "build: the configuration" inspect built \
+		"image['env'] == ['A=1', 'B=two words', 'C=1given'] and image['cmd'] == ['cat', '/etc/made'] and image['entrypoint'] == ['/bin/sh', '-c']
+		 and image['workingDirectory'] == '/work/deeper' and image['labels'] == ['l=m'] and image['source'] == 'build'"
+	check "build: it is as it was stored" succeeds verify built
+	kept=$(layers)
+	recipe 'FROM built' 'RUN rm -rf /srv/dir /srv/sub && mkdir /srv/sub && touch /srv/sub/new' 'USER user' 'RUN id -u >/srv/user' 'RUN true' 'CMD echo'
+	check "build: on what was built" succeeds build "$context" second
+	check "build: a directory in the place of another hides it" shows "new" second ls /srv/sub
+	check "build: RUN as USER" shows "7" second cat /srv/user
+	check "build: a step that changes nothing makes no layer" has_layers $((kept + 2))
+	check "build: the base's entry point stays, its command does not" inspect second \
+		"image['entrypoint'] == ['/bin/sh', '-c'] and image['cmd'] == ['/bin/sh', '-c', 'echo']"
+	recipe 'FROM scratch' 'COPY one /one'
+	check "build: on nothing" succeeds build "$context" empty
+	check "build: with the recipe elsewhere" eval 'echo "FROM box" >"$scratch/elsewhere" && succeeds build "$context" elsewhere --file "$scratch/elsewhere"'
+	refuses 'Dockerfile:2: RUN: it ended with status 3' 'FROM box' 'RUN exit 3'
+	refuses 'Dockerfile:2: RUN: it was ended by signal 9' 'FROM box' 'RUN kill -9 $$'
+	refuses 'Dockerfile:2: RUN' 'FROM box' 'RUN ["/no/such/program"]'
+	refuses 'there is nothing to run in an empty image' 'FROM scratch' 'RUN true'
+	refuses 'Dockerfile:2: RUN: --network=host is not allowed; build with --net host' 'FROM box' 'RUN --network=host true'
+	refuses 'Dockerfile:1: FROM: there is no image none:1' 'FROM none:1'
+	refuses 'Dockerfile:2: COPY: cannot open "missing"' 'FROM box' 'COPY missing /x'
+	refuses 'leads out of its directory' 'FROM box' 'COPY ../box/etc/passwd /x'
+	refuses 'leads out of its directory' 'FROM box' 'COPY out /x'
+	refuses 'matches nothing' 'FROM box' 'COPY none* /x/'
+	refuses 'is no directory; end it with /' 'FROM box' 'COPY one two /srv/x'
+	refuses 'is a link in the image, and would become a directory; copy to /usr/bin' 'FROM box' 'COPY linked /'
+	refuses 'is no directory in the image' 'FROM box' 'COPY one /etc/passwd/x'
+	refuses 'fetch it before, and COPY it' 'FROM box' 'ADD https://example.org/x /x'
+	refuses 'would be unpacked by ADD' 'FROM box' 'ADD one.tar.gz /x'
+	refuses 'is not in the image' 'FROM box' 'COPY --chown=nobody one /x'
+	refuses 'is no mode' 'FROM box' 'COPY --chmod=u+x one /x'
+	refuses 'is no directory in the image' 'FROM box' 'WORKDIR /etc/passwd'
+	refuses 'is no suite of Debian' 'FROM debootstrap:../x'
+	refuses 'is no list of packages' 'FROM --include=-x debootstrap:bookworm'
+	recipe 'FROM box' 'ARG A'
+	image build "$context" bad --build-arg B=1
+	check "build: an argument that nobody asks for" refused "the recipe has no ARG B"
+	echo one >"$context/.dockerignore"
+	check "build: a .dockerignore" not_built "has a .dockerignore" 'FROM box'
+	rm "$context/.dockerignore"
+	image inspect bad
+	check "build: what failed has no name" exited 125
+	# A build that is killed leaves nothing that stays.
+	recipe 'FROM box' 'COPY one /srv/other' 'RUN touch /srv/begun; sleep 30'
+	timeout 120 "$WARDER" image build "$context" killed --store "$store" >"$scratch/out" 2>&1 &
+	kept=$!
+	for _ in $(seq 300); do
+		grep -q 'step 3' "$scratch/out" && find "$store/images/names" -name 'warder.unfinished.*' | grep -q . && break
+		sleep 0.1
+	done
+	check "build: an image on its way has a name of its own" eval '[ -n "$(find "$store/images/names" -name "warder.unfinished.*")" ]'
+	check "build: which is in no list" eval 'image list; exited 0 && ! grep -q unfinished "$scratch/out"'
+	pkill -KILL -P "$kept"
+	wait "$kept" 2>/dev/null
+	check "build: what a killed one has left is collected" eval 'succeeds gc && nothing_left && [ -z "$(find "$store/images/names" -name "warder.unfinished.*")" ]'
+	check "build: all is as it was stored" succeeds verify
+}
+
 # ---- a real one ----
 
 part_debian() {
@@ -384,11 +518,15 @@ part_debian() {
 	fi
 	check "debian: the archive of mmdebstrap itself" succeeds import "$tar" debian:tar
 	check "debian: all are as they were stored" succeeds verify
+	easy=()
+	[ "$(id -u)" = 0 ] || easy=(--prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids --prefer limits.cpuTime)
+	in_image debian:12 /bin/cat /etc/os-release
+	check "debian: a program is started in it" eval 'exited 0 && says "PRETTY_NAME=\"Debian"'
 }
 
 for part in "$@"; do
 	case $part in
-	good | damaged | hostile | shared | killed | debian) "part_$part" ;;
+	good | damaged | hostile | shared | killed | build | debian) "part_$part" ;;
 	*) echo "Bail out! there is no part $part" && exit 1 ;;
 	esac
 done

@@ -299,7 +299,7 @@ static int walk(struct warder_checkpoints *checkpoints, const struct warder_chec
 	    "WITH RECURSIVE way (thread, version) AS ("
 	    " SELECT c.thread, c.version FROM checkpoint AS c WHERE c.id = ?2 UNION ALL"
 	    " SELECT c.thread, c.parent_version FROM way JOIN checkpoint AS c USING (thread, version)"
-	    " WHERE c.parent_version IS NOT NULL AND c.parent_version < c.version LIMIT ?3) " HEADS
+	    " WHERE c.parent_version IS NOT NULL LIMIT ?3) " HEADS
 	    "AND (c.thread, c.version) IN (SELECT thread, version FROM way) ORDER BY c.version DESC";
 	owned_stmt sqlite3_stmt *stmt = NULL;
 	int64_t oldest;

@@ -27,7 +27,7 @@ $ warder events request-work job --topic t --producer me
 = waiting by id and kind
 + cat > wait.sh <<'END'
 + timeout 60 warder events wait job --correlation c1 --kind workPublished --timeout 50s --json > got &
-+ until warder events claim job --topic t --correlation c1 --producer me --json | grep -q '"receivers":1'; do :; done
++ for i in $(seq 500); do warder events claim job --topic t --correlation c1 --producer me --json | grep -q '"receivers":1' && break; done
 + warder events publish job --topic t --correlation c2 --producer me
 + warder events complete job --topic t --correlation c1 --producer me
 + warder events publish job --topic t --correlation c1 --producer me --payload '"this"'
@@ -49,7 +49,7 @@ $ warder events wait job --correlation c --timeout 0.1s; echo $?; warder events 
 ? 124
 
 = following
-+ (timeout 60 warder events follow job --limit 2 --json > got; echo "status $?" >> got) & until warder events block job --topic t --correlation c --producer me --json | grep -q '"receivers":1'; do :; done; warder events complete job --topic t --correlation c --producer me; wait
++ (timeout 60 warder events follow job --limit 2 --json > got; echo "status $?" >> got) & for i in $(seq 500); do warder events block job --topic t --correlation c --producer me --json | grep -q '"receivers":1' && break; done; warder events complete job --topic t --correlation c --producer me; wait
 $ grep -o '"kind":"[a-zA-Z]*"\|status.*' got
 | "kind":"blocked"
 | "kind":"completed"

@@ -266,6 +266,32 @@ Test(events, who_waits_for_a_removed_log_is_told)
 	warder_subscription_free(later);
 }
 
+static void *say_one(void *context)
+{
+	struct warder_event event = { "x", "topic", "me", NULL, NULL, WARDER_EVENT_BLOCKED, 0, 0 };
+	struct warder_error *own = context;
+
+	if (warder_events_publish(events, &event, NULL, NULL, own) == 0)
+		own->code = 0;
+	return NULL;
+}
+
+/* Nothing is said into a file that has no name any more. */
+Test(events, a_log_that_is_removed_while_somebody_waits_for_its_lock)
+{
+	struct warder_error own = { 0 };
+	int fd = events_lock(events, &err);
+	pthread_t thread;
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, say_one, &own), 0);
+	usleep(100000);
+	cr_assert_eq(unlink(events->path), 0);
+	close(fd);
+	pthread_join(thread, NULL);
+	cr_expect_eq(own.code, WARDER_ERROR_NOT_FOUND, "%s", own.text);
+}
+
 /* ---- logs ---- */
 
 Test(events, a_log_says_what_it_is_about)
@@ -396,12 +422,15 @@ Test(events, a_torn_line_is_no_event_and_is_cut_off)
 Test(events, zeros_of_a_power_cut_are_cut_off)
 {
 	struct warder_subscription *all = listen_from(0);
+	off_t whole;
 
 	say(WARDER_EVENT_BLOCKED, "t", NULL);
 	cr_assert_eq(truncate(events->path, log_size() + 5000), 0);
 	cr_expect(next(all) == 1 && next(all) == 0);
+	whole = log_size() - 5000;
 	cr_expect_eq(say(WARDER_EVENT_COMPLETED, "u", NULL), 2, "%s", err.text);
 	cr_expect_eq(next(all), 2);
+	cr_expect_lt(log_size(), whole + 500, "nothing is left of them");
 	warder_subscription_free(all);
 }
 

@@ -285,7 +285,8 @@ int depot_keep(struct images *images, struct workplace *workplace, const char *d
 	bool is_new;
 
 	if (tree_digest(workplace->tree_fd, show_checking, images, &tree, err) != 0 ||
-	    workplace_commit(images, workplace, digest ? digest : tree.hex, &tree, &layer, &is_new, err) != 0)
+	    workplace_commit(images, workplace, digest ? digest : tree.name, &tree, &layer, &is_new, err) !=
+		0)
 		return -1;
 	if (is_new)
 		notes->stored++;

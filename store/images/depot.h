@@ -35,7 +35,7 @@ int depot_layer(struct images *images, const char *digest, struct image_layer *r
 int depot_find(struct images *images, const char *name, struct image *ret, struct warder_error *err);
 /* Put a layer on top of an image, which takes the lock over. -1 with *err: the lock is given back. */
 int depot_add_layer(struct image *image, struct image_layer *layer, struct warder_error *err);
-/* Commit a workplace and put it on top of an image. digest NULL: the tree's own. -1 with *err. */
+/* Commit a workplace and put it on top of an image. digest NULL: the tree's own name. -1 with *err. */
 int depot_keep(struct images *images, struct workplace *workplace, const char *digest, struct image *image,
 	       struct images_notes *notes, struct warder_error *err);
 /* Write the record of an image, in place of an older one. */

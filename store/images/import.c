@@ -68,7 +68,7 @@ static int spend(struct import *import, const struct unpack_report *report)
 	return 0;
 }
 
-/* Give the tree of a workplace its name, and put it on top. digest NULL: that of the tree itself. */
+/* Give the tree of a workplace its name, and put it on top. digest NULL: by what is in it. */
 static int keep(struct import *import, struct workplace *workplace, const char *digest)
 {
 	return depot_keep(import->images, workplace, digest, import->image, import->notes, import->err);

@@ -216,6 +216,17 @@ static int add_root(struct walk *walk, int tree_fd)
 	return add_directory(walk, tree_fd, 0, 0);
 }
 
+/* A tree's digest itself would not do: what it is made from can be an archive at the same time. */
+static int give_name(struct tree_digest *sums)
+{
+	struct digest digest;
+
+	digest_init(&digest);
+	digest_add_text(&digest, "warder layer of a tree 1");
+	digest_add_text(&digest, sums->hex);
+	return digest_hex(&digest, sums->name);
+}
+
 int tree_digest(int tree_fd, void (*on_progress)(void *context, uint64_t bytes), void *context,
 		struct tree_digest *ret, struct warder_error *err)
 {
@@ -230,7 +241,7 @@ int tree_digest(int tree_fd, void (*on_progress)(void *context, uint64_t bytes),
 		added = add_root(&walk, tree_fd);
 	else
 		error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
-	if (added == 0 && digest_hex(&walk.digest, ret->hex) != 0)
+	if (added == 0 && (digest_hex(&walk.digest, ret->hex) != 0 || give_name(ret) != 0))
 		added = error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
 	digest_done(&walk.digest);
 	names_links_done(&walk.links);

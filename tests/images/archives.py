@@ -3,6 +3,7 @@
 
   archives.py good DIR      DIR/layout (an OCI layout), layout.tar, docker.tar, old-docker.tar, plain.tar, .tar.gz, .tar.xz
   archives.py damaged DIR   layouts and archives with something wrong; prints "path|what the refusal says"
+  archives.py two-names DIR DIR/tree (a directory) and DIR/layout, whose layer's bytes are those that the tree's digest was once made of
   archives.py hostile DIR   the same for tar archives with members that no image may have
 """
 import gzip
@@ -179,6 +180,41 @@ def good(path):
     write(path + "/several.tar", several.tar())
 
 
+def two_names(path):
+    """A tree whose serialisation, of which its digest is made, is an archive of something else; and a layout with that archive as a layer."""
+    def put(block, at, data):
+        block[at:at + len(data)] = data
+
+    evil = b"EVIL\n"
+    os.makedirs(path + "/tree/z")
+    os.chmod(path + "/tree", 0o755)
+    os.chmod(path + "/tree/z", 0o755)
+    write(path + "/tree/z/f", evil)
+    os.chmod(path + "/tree/z/f", 0o644)
+    owner = b"%d\0%d\0" % (os.getuid(), os.getgid())
+    begin = b"warder tree 1\x0040755\0" + owner
+    name = bytearray(b"!" * 200)
+    for at, data in ((100, b"0040755 "), (108, b"0000000 "), (116, b"0000000 "), (124, b"0" * 11 + b" "), (136, b"0" * 11 + b" "),
+                     (148, b" " * 8), (156, b"5")):
+        put(name, at - len(begin), data)
+    good_files = tar(directory("z"), Member("z/f", data=b"GOOD\n"), layout=tarfile.USTAR_FORMAT)[:3072]
+
+    def middle(size):
+        return b"\x00100644\0" + owner + b"0\0" + sha256(b"").encode() + b"\0user.a\0%d\0" % size
+    padding = 512 - len(begin) - len(name) - len(middle(len(good_files)))
+    value = bytes(padding) + good_files
+    header = begin + name + middle(len(value)) + value[:padding]
+    put(name, 148 - len(begin), b"%07o " % sum(header))
+    write(path + "/tree/" + name.decode(), b"")
+    os.chmod(path + "/tree/" + name.decode(), 0o644)
+    os.setxattr(path + "/tree/" + name.decode(), "user.a", value)
+    whole = (begin + name + middle(len(value)) + value + b"z\x0040755\0" + owner + b"z/f\x00100644\0" + owner + b"5\0" +
+             sha256(evil).encode() + b"\0\0\0")
+    layout = Layout()
+    layout.add(layout.manifest([(whole, plain, "")]))
+    layout.write(path + "/layout")
+
+
 def damaged(path):
     def tell(name, data, says):
         write(path + "/" + name, data)
@@ -281,6 +317,7 @@ def damaged(path):
     tell("docker-layer-missing", docker(layers=[LOWER]), "manifest.json has 1 layers, the configuration 2")
     tell("docker-config-outside", tar(Member("manifest.json", data=json.dumps([{"Config": "../../../../../../etc/hostname", "RepoTags": ["x"], "Layers": []}]).encode())),
          "leads out of its directory")
+    tell("short", b"warder layer of a tree 1\0" + b"0" * 64 + b"\0", "no tar archive that can be read")
     tell("empty", b"", "no archive that can be read")
     tell("no-archive", b"this is no archive\n" * 100, "no tar archive that can be read")
     tell("gzip-of-nothing", zipped(b"nothing here\n" * 100), "no tar archive that can be read")
@@ -347,4 +384,4 @@ def hostile(path):
 if __name__ == "__main__":
     shutil.rmtree(sys.argv[2], ignore_errors=True)
     os.makedirs(sys.argv[2])
-    {"good": good, "damaged": damaged, "hostile": hostile}[sys.argv[1]](sys.argv[2])
+    {"good": good, "damaged": damaged, "hostile": hostile, "two-names": two_names}[sys.argv[1]](sys.argv[2])

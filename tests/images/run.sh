@@ -2,7 +2,7 @@
 # run.sh: images brought in from archives that other tools made, from damaged and from hostile ones; the store when imports are killed,
 # and when many work on it at once; as TAP.
 #
-#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile shared killed build debian
+#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile names shared killed build debian
 #
 # WARDER_TEST_KILLS: how many imports are killed at random moments (20). archives.py makes the archives, and says what is
 # to be said of the bad ones.
@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 . "$top/tests/lib/tap.sh"
 WARDER=$(realpath "${WARDER:-$top/build/warder}") || exit 1
-[ $# -gt 0 ] || set -- good damaged hostile shared killed build debian
+[ $# -gt 0 ] || set -- good damaged hostile names shared killed build debian
 kills=${WARDER_TEST_KILLS:-20}
 
 # Not below /tmp, of which every jail has its own. Nobody else may be able to put something in the store's place.
@@ -250,6 +250,19 @@ part_hostile() {
 	each hostile
 	# What a member that got out would have made.
 	check "hostile: nothing got out" eval '[ -z "$(find "$scratch" /tmp/out /etc/out -maxdepth 1 -name out -type f -size -9 2>/dev/null | grep -v "^$scratch/out$")" ]'
+}
+
+# A tree's name is never an archive's, whatever the files are called.
+part_names() {
+	local tree
+	new_store names
+	python3 -IS "$here/archives.py" two-names "$scratch/names" 2>"$scratch/err" ||
+		{ skip "names: a tree and an archive" "there are no attributes: $(tail -n 1 "$scratch/err")"; return; }
+	check "names: a tree" eval 'succeeds import "$scratch/names/tree" tree && is "$(cat "$(find_tree z/f)/z/f")" EVIL'
+	tree=$(find_tree z/f)
+	check "names: an archive with the bytes of its digest is another layer" \
+		eval 'image import "$scratch/names/layout" layout; { exited 125 && says "layer"; } || has_layers 2'
+	check "names: the tree is what it was" eval 'is "$(cat "$tree/z/f")" EVIL && succeeds verify tree'
 }
 
 # ---- many at once ----
@@ -526,7 +539,7 @@ part_debian() {
 
 for part in "$@"; do
 	case $part in
-	good | damaged | hostile | shared | killed | build | debian) "part_$part" ;;
+	good | damaged | hostile | names | shared | killed | build | debian) "part_$part" ;;
 	*) echo "Bail out! there is no part $part" && exit 1 ;;
 	esac
 done

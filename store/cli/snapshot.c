@@ -85,7 +85,7 @@ static int make(const struct options *options, struct warder_error *err)
 {
 	struct snapshots snapshots = SNAPSHOTS_NONE;
 	struct workspaces workspaces = WORKSPACES_NONE;
-	struct workspace workspace = WORKSPACE_NONE;
+	struct workspace workspace = WORKSPACE_UNOPENED;
 	const char *size = option(options, "--max-size");
 	uint64_t keep, age_s, most = 0, removed;
 	struct snapshot snapshot;
@@ -130,7 +130,7 @@ static int resume(const struct options *options, struct warder_error *err)
 {
 	struct snapshots snapshots = SNAPSHOTS_NONE;
 	struct workspaces workspaces = WORKSPACES_NONE;
-	struct workspace workspace = WORKSPACE_NONE;
+	struct workspace workspace = WORKSPACE_UNOPENED;
 	int status = open_both(options, "resuming", &snapshots, &workspaces, err);
 
 	if (status == 0)

@@ -32,7 +32,7 @@ typedef int work(struct workspace *workspace, const struct options *options, str
 static int with_workspace(work *act, const struct options *options, struct warder_error *err)
 {
 	struct workspaces workspaces = WORKSPACES_NONE;
-	struct workspace workspace = WORKSPACE_NONE;
+	struct workspace workspace = WORKSPACE_UNOPENED;
 	int status;
 
 	if (workspaces_open(option(options, "--store"), &workspaces, err) != 0)
@@ -81,7 +81,7 @@ static int size_option(const struct options *options, const char *name, uint64_t
 static int create(const struct options *options, struct warder_error *err)
 {
 	struct workspaces workspaces = WORKSPACES_NONE;
-	struct workspace workspace = WORKSPACE_NONE;
+	struct workspace workspace = WORKSPACE_UNOPENED;
 	struct json_writer w = { 0 };
 	int status;
 
@@ -673,7 +673,7 @@ static int run(const struct options *options, struct warder_error *err)
 	static struct workspace_run prepared;
 	static struct asked asked;
 	struct workspaces workspaces = WORKSPACES_NONE;
-	struct workspace workspace = WORKSPACE_NONE;
+	struct workspace workspace = WORKSPACE_UNOPENED;
 	int status = read_flags(options, &asked, err);
 
 	if (status == 0)

@@ -122,7 +122,7 @@ static int take_id(const char *id, struct workspace *ret, char *name, struct war
 	if (fault)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field, "id %s %s",
 				 json_quote(id, shown, sizeof(shown)), fault);
-	*ret = WORKSPACE_NONE;
+	*ret = WORKSPACE_UNOPENED;
 	snprintf(ret->id, sizeof(ret->id), "%s", *id ? id : "anon");
 	store_safe_name(ret->id, name);
 	return 0;
@@ -414,7 +414,7 @@ static int tell_of(struct workspaces *workspaces, const char *name,
 		   int (*call)(void *context, const char *id, const char *path, struct warder_error *err),
 		   void *context, struct warder_error *err)
 {
-	struct workspace workspace = WORKSPACE_NONE;
+	struct workspace workspace = WORKSPACE_UNOPENED;
 	struct workspace_metadata metadata;
 	int status = 0;
 

@@ -45,7 +45,7 @@ struct workspace {
 	int files_fd;        /* the tree */
 };
 
-#define WORKSPACE_NONE ((struct workspace){ .dir_fd = -1, .files_fd = -1 })
+#define WORKSPACE_UNOPENED ((struct workspace){ .dir_fd = -1, .files_fd = -1 })
 
 /* `store` NULL: the default place. */
 int workspaces_open(const char *store, struct workspaces *ret, struct warder_error *err);

@@ -246,6 +246,9 @@ static uint32_t put_writable(struct block *block, const struct jail_plan *plan, 
 
 static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 {
+	if (plan->starter)
+		return plan->starter->bare ? WIRE_BARE
+					   : WIRE_CONTAINED | (plan->speculation ? WIRE_SPECULATION : 0);
 	return (plan->privileged ? WIRE_PRIVILEGED : 0) | (reusable ? WIRE_REUSABLE : 0) |
 	       (plan->loopback_up ? WIRE_LOOPBACK_UP : 0) | (plan->rootfs.tmp_exec ? WIRE_TMP_EXEC : 0) |
 	       (plan->speculation ? WIRE_SPECULATION : 0) |

@@ -98,12 +98,32 @@ struct jail_rlimit {
 	enum policy_field field; /* or POLICY_FIELD_NONE */
 };
 
+/*
+ * Who else than the launch itself makes namespaces and root, and starts the jail's init in them: an OCI runtime. Init then does
+ * what is left (joins the cgroup, forks, drops, filters, reports), so that launch, read-back and supervision stay the same.
+ * Constant, or living as long as the template; start() may be called from several threads.
+ */
+struct jail_run;
+struct jail_start; /* below */
+struct jail_starter {
+	enum policy_isolation isolation;
+	bool
+	    bare; /* nothing at all is restricted: init is a parent that knows all it has to end, and start is NULL */
+	int filters; /* that it loads into the jail itself, besides the plan's */
+	/* 0 with the running init, its pidfd (the caller's) and what stop() is to be given; -1 with *err: nothing is left. */
+	int (*start)(const struct jail_starter *starter, const struct jail_start *start, void **ret_started,
+		     int *ret_init_pid, int *ret_init_fd, struct warder_error *err);
+	/* Init is dead, or does not die: take away what start() made. -1 with *err: something is left. */
+	int (*stop)(void *started, struct warder_error *err);
+};
+
 #define JAIL_RLIMITS_MAX      16
 #define JAIL_OWNED_MOUNTS_MAX 20 /* workspace, read-write paths and what lies beneath them */
 #define JAIL_OWNERS_MAX       8  /* different host owners of these */
 
 struct jail_plan {
 	bool privileged;
+	const struct jail_starter *starter; /* NULL: the launch itself */
 	struct rootfs rootfs;
 	uint64_t namespaces; /* CLONE_NEW* flags of the launch */
 	bool loopback_up;
@@ -182,7 +202,23 @@ struct jail_command {
 	void *upper_context;
 };
 
-struct jail_run;
+/* What a starter is given; all of it borrowed, for the time of start() alone. */
+struct jail_start {
+	struct jail_run *run;
+	const struct jail_plan *plan;
+	const char *name; /* of the run, unlike any other on this host */
+	const int *fds;   /* init's descriptors, by number */
+	size_t fd_count;
+	int image_number;  /* which of them is init's program */
+	uint32_t first_id; /* host id of id 0 inside; the ids after it are leased as well */
+	uint32_t id_count;
+	int network_fd; /* a network namespace whose only interface is down, or -1: see plan->namespaces, plan->loopback_up */
+	const char *
+	    scratch_options; /* of the one tmpfs behind /tmp and /dev/shm, which holds the directories tmp and shm */
+};
+/* A detached mount of what entry `index` of the plan's root shows, a bind, with its flags and owner. Returns the descriptor (the
+ * caller's); -1 with *err. */
+int jail_start_tree(const struct jail_start *start, size_t index, struct warder_error *err);
 
 /* Start. 0: the program's exec was entered, under the whole policy, read back. -1 with *err (step named);
  * nothing is left. EXECUTION_FAILED: not executable; NOT_FOUND: no such program inside. */

@@ -66,7 +66,9 @@ static int step_network(struct jail_run *run, struct warder_error *err)
 
 static int step_identity(struct jail_run *run, struct warder_error *err)
 {
-	return run->tmpl->plan.privileged ? template_take_identity(run->tmpl, &run->identity, err) : 0;
+	if (!run->tmpl->plan.privileged || run_is_bare(run))
+		return 0;
+	return template_take_identity(run->tmpl, &run->identity, err);
 }
 
 /* After the mounts to attach. */
@@ -98,6 +100,8 @@ static int step_mounts(struct jail_run *run, struct warder_error *err)
 	const struct wire_entry *entries = WIRE_AT(
 	    run->tmpl->block.bytes, block_header(&run->tmpl->block)->entries, const struct wire_entry);
 
+	if (plan->starter)
+		return 0; /* it asks for them */
 	for (size_t i = 0; i < plan->rootfs.count; i++) {
 		int tree_fd;
 
@@ -129,7 +133,7 @@ static int own_pipe(const struct jail_run *run, int fd)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
 
-	if (!plan->privileged)
+	if (!plan->privileged || run_is_bare(run))
 		return 0;
 	return fchown(fd, run->identity.base + plan->uid, run->identity.base + plan->gid);
 }
@@ -228,6 +232,7 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 	header.layer_count = (uint32_t)run->layer_count;
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
 		header.join_count += run->cgroup.join_v1_fd[i] >= 0;
+	header.join_count += run_is_contained(run) && run->cgroup.join_v2_fd >= 0;
 	header.clock_offset = clock_offset();
 	if (run->identity.fresh)
 		header.flags |= WIRE_FRESH_USER_NS;
@@ -294,6 +299,50 @@ static int undo_network(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
+/* Init that is not born in its leaf of cgroup v2 joins it as it joins those of v1. */
+static int open_join(struct jail_run *run, struct warder_error *err)
+{
+	if (!run_is_contained(run) || run->cgroup.join_v2_fd < 0)
+		return 0;
+	run->join_fd = openat(run->cgroup.join_v2_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	if (run->join_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits", errno,
+				       "cannot open the cgroup's cgroup.procs");
+	return 0;
+}
+
+static int start_init(struct jail_run *run, struct spawn *spawn, struct warder_error *err)
+{
+	const struct jail_starter *starter = run->tmpl->plan.starter;
+	const struct wire_block *header = block_header(&run->tmpl->block);
+	const struct jail_start start = {
+		.run = run,
+		.plan = &run->tmpl->plan,
+		.name = run->cgroup.name,
+		.fds = spawn->fds,
+		.fd_count = (size_t)spawn->fd_count,
+		.image_number = WIRE_FD_IMAGE,
+		.first_id = run->identity.base,
+		.id_count = IDENTITY_IDS,
+		.network_fd = run->network_fd,
+		.scratch_options = WIRE_AT(header, header->scratch_options, const char),
+	};
+
+	/* A runtime hands on a row without a gap: in the place of what init does not get, something that it gets anyway. */
+	place(spawn, WIRE_FD_IMAGE, run->tmpl->image_fd);
+	place(spawn, WIRE_FD_USER_NS, run->tmpl->supervisor_fd);
+	place(spawn, WIRE_FD_NET_NS, run->tmpl->supervisor_fd);
+	return starter->start(starter, &start, &run->started, &run->init_pid, &run->init_fd, err);
+}
+
+int jail_start_tree(const struct jail_start *start, size_t index, struct warder_error *err)
+{
+	const struct jail_plan *plan = start->plan;
+
+	return template_clone_tree(&plan->rootfs.entries[index], &start->run->identity, plan->uid, plan->gid,
+				   err);
+}
+
 static int step_spawn(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
@@ -301,7 +350,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 		.namespaces = spawn_namespaces(plan),
 		.cgroup_fd = run->cgroup.join_v2_fd,
 		.image_fd = run->tmpl->image_fd,
-		.map_ids = !plan->privileged,
+		.map_ids = !plan->privileged && !run_is_bare(run),
 		.inside_uid = plan->uid,
 		.inside_gid = plan->gid,
 		.host_uid = geteuid(),
@@ -310,6 +359,8 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	int next = WIRE_FD_FIRST;
 	int ret;
 
+	if (open_join(run, err) < 0)
+		return -1;
 	if (run->network) {
 		if (network_finish(run->network, err) < 0)
 			return -1;
@@ -336,7 +387,10 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
 		if (run->cgroup.join_v1_fd[i] >= 0)
 			place(&spawn, next++, run->cgroup.join_v1_fd[i]);
-	ret = spawn_init(&spawn, &run->init_pid, &run->init_fd, err);
+	if (run->join_fd >= 0)
+		place(&spawn, next++, run->join_fd);
+	ret = run_is_contained(run) ? start_init(run, &spawn, err)
+				    : spawn_init(&spawn, &run->init_pid, &run->init_fd, err);
 	/* Only the jail holds its ends now: end of file on ours means that it is gone. */
 	fd_done(&run->control[1]);
 	fd_done(&run->exec[1]);
@@ -345,6 +399,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 		fd_done(&run->output_pipe[stream][RUN_WRITE]);
 	fd_done(&run->block_fd);
 	fd_done(&run->network_fd);
+	fd_done(&run->join_fd);
 	return ret;
 }
 
@@ -584,7 +639,14 @@ static int undo_plan(struct jail_run *run, struct warder_error *err)
 
 static int undo_spawn(struct jail_run *run, struct warder_error *err)
 {
-	if (run_kill(run) < 0)
+	const bool dead = run_kill(run) == 0;
+	void *started = run->started;
+
+	run->started = NULL;
+	fd_done(&run->join_fd);
+	if (started && run->tmpl->plan.starter->stop(started, err) < 0)
+		return -1;
+	if (!dead)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL,
 				 "the jail's init (pid %d) does not die: it hangs in the kernel",
 				 run->init_pid);
@@ -635,6 +697,13 @@ const char *jail_step_name(size_t i)
 	return i < WIRE_STEP_READY ? inside_step_name((uint32_t)i) : NULL;
 }
 
+/* An init that restricts nothing has no pid namespace that dies with it: it kills what it has started, and then ends. */
+void run_signal(const struct jail_run *run)
+{
+	cgroup_kill(&run->cgroup);
+	syscall(SYS_pidfd_send_signal, run->init_fd, run_is_bare(run) ? SIGTERM : SIGKILL, NULL, 0);
+}
+
 int run_kill(struct jail_run *run)
 {
 	if (run->init_fd < 0 || run->reaped)
@@ -644,8 +713,7 @@ int run_kill(struct jail_run *run)
 		siginfo_t info;
 
 		if (poll(&fd, 1, tries ? 100 : 0) != 1) {
-			cgroup_kill(&run->cgroup);
-			syscall(SYS_pidfd_send_signal, run->init_fd, SIGKILL, NULL, 0);
+			run_signal(run);
 			continue;
 		}
 		/* Readable: it is dead. A host that waits for any child, or ignores SIGCHLD, may have reaped it. */
@@ -687,6 +755,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 		run->exec[i] = -1;
 	}
 	run->network_fd = -1;
+	run->join_fd = -1;
 	run->block_fd = -1;
 	run->cancel_fd = -1;
 	run->init_fd = -1;

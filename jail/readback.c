@@ -25,6 +25,7 @@
 
 #include "base/fd.h"
 #include "base/mountinfo.h"
+#include "jail/contained.h"
 #include "jail/mounts.h"
 #include "jail/rlimits.h"
 #include "jail/receipt.h"
@@ -168,6 +169,7 @@ static int check_filter(struct jail_run *run, const char *status, struct warder_
 	const struct jail_plan *plan = &run->tmpl->plan;
 	const char *mode = status_value(status, "Seccomp");
 	const long filters = filter_count(status);
+	const long theirs = run_is_contained(run) ? plan->starter->filters : 0;
 	const long own = own_filters();
 	char count[48] = "number of filters not shown";
 
@@ -175,8 +177,8 @@ static int check_filter(struct jail_run *run, const char *status, struct warder_
 		return 0; /* only preferred, and not to be had */
 	if (!is_numbers(mode, (unsigned long[]){ 2 }, 1))
 		return differs(err, "syscalls", "Seccomp is %.1s, wanted mode 2", mode ? mode : "?");
-	if (filters != NOT_SHOWN && own != NOT_SHOWN && filters != own + 1)
-		return differs(err, "syscalls", "%ld filter(s), wanted %ld", filters, own + 1);
+	if (filters != NOT_SHOWN && own != NOT_SHOWN && filters != own + theirs + 1)
+		return differs(err, "syscalls", "%ld filter(s), wanted %ld", filters, own + theirs + 1);
 	if (filters != NOT_SHOWN)
 		snprintf(count, sizeof(count), "%ld filter(s)", filters);
 	receipt_control(run, POLICY_CONTROL_SYSCALLS, source, "mode 2, %s, ours of %zu instructions", count,
@@ -273,7 +275,8 @@ static int check_mount_table(struct jail_run *run, struct warder_error *err)
 
 	if (!text)
 		return unreadable(run, file, err);
-	count = mounts_check(text, &run->tmpl->plan.rootfs, err);
+	count = run_is_contained(run) ? contained_check_mounts(text, &run->tmpl->plan.rootfs, err)
+				      : mounts_check(text, &run->tmpl->plan.rootfs, err);
 	if (text != buf)
 		free(text);
 	return count < 0 ? error_context(err, "read-back") : count;
@@ -445,6 +448,24 @@ static int check_routes(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
+/* The only interface is lo. Who started the jail is not asked: the table is the jail's own. */
+static int check_interfaces(struct jail_run *run, struct warder_error *err)
+{
+	char text[4096];
+	char *left = NULL;
+	int row = 0;
+
+	if (read_text(run->proc_fd, "net/dev", text, sizeof(text)) < 0)
+		return unreadable(run, "net/dev", err);
+	for (char *line = strtok_r(text, "\n", &left); line; line = strtok_r(NULL, "\n", &left), row++) {
+		line += strspn(line, " ");
+		if (row >= 2 && strncmp(line, "lo:", 3) != 0)
+			return differs(err, "network", "the jail has the network interface %.*s",
+				       (int)strcspn(line, ":"), line);
+	}
+	return 0;
+}
+
 /* Routes exist only over an interface that is up: where there is none, there is no way out. */
 static int check_network(struct jail_run *run, struct warder_error *err)
 {
@@ -452,14 +473,15 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 
 	if (!(plan->namespaces & CLONE_NEWNET))
 		return 0;
-	if (check_routes(run, err) < 0)
+	if (check_routes(run, err) < 0 || (run_is_contained(run) && check_interfaces(run, err) < 0))
 		return -1;
 	fd_done(&run->snmp_fd);
 	run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
 	receipt_control(run,
 			plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK : POLICY_CONTROL_NETWORK_NONE,
-			"/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init", "lo %s, no route",
-			plan->loopback_up ? "up, nothing else" : "down");
+			run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev"
+					      : "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
+			"lo %s, no route", plan->loopback_up ? "up, nothing else" : "down");
 	return 0;
 }
 
@@ -645,7 +667,11 @@ static int check_all(struct jail_run *run, struct warder_error *err)
 
 int readback_check(struct jail_run *run, struct warder_error *err)
 {
-	run->receipt.isolation = POLICY_ISOLATION_NAMESPACE_JAIL;
+	const struct jail_starter *starter = run->tmpl->plan.starter;
+
+	run->receipt.isolation = starter ? starter->isolation : POLICY_ISOLATION_NAMESPACE_JAIL;
+	if (run_is_bare(run))
+		return 0;
 	if (open_proc(run, err) < 0 || check_all(run, err) < 0)
 		return -1;
 	fd_done(&run->proc_fd);

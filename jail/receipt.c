@@ -73,6 +73,7 @@ static void supervisor_rows(struct jail_run *run)
 	const struct jail_plan *plan = &run->tmpl->plan;
 	const char *kept =
 	    plan->kill_on_output ? "kept; the program is ended beyond" : "kept; the rest drained and counted";
+
 	receipt_control(run, POLICY_CONTROL_WALL_TIME, kept_source,
 			"%llu us from the exec on; init's backstop %llu us",
 			(unsigned long long)plan->wall_time_us,
@@ -81,7 +82,8 @@ static void supervisor_rows(struct jail_run *run)
 			(unsigned long long)plan->stdout_bytes, kept);
 	receipt_control(run, POLICY_CONTROL_STDERR, kept_source, "%llu bytes %s",
 			(unsigned long long)plan->stderr_bytes, kept);
-	if (plan->policy.environment.mode != POLICY_ENVIRONMENT_HOST)
+	if (plan->policy.environment.mode != POLICY_ENVIRONMENT_HOST &&
+	    !plan->not_enforced[POLICY_CONTROL_ENVIRONMENT])
 		receipt_control(run, POLICY_CONTROL_ENVIRONMENT,
 				"made by the supervisor for the exec; not read back",
 				"%zu variables, and %zu of the command", count_strings(plan->environment),
@@ -106,9 +108,12 @@ static void layer_rows(struct jail_run *run)
 {
 	const bool speculation = run->applied & (1ull << WIRE_STEP_SPECULATION);
 
-	receipt_layer(run, "secureBits", true, "PR_SET_SECUREBITS",
-		      "applied by init; the kernel has no read-back from outside",
-		      "no root, no setuid fixup, no ambient capabilities; locked");
+	if (run_is_bare(run))
+		return;
+	if (!run_is_contained(run))
+		receipt_layer(run, "secureBits", true, "PR_SET_SECUREBITS",
+			      "applied by init; the kernel has no read-back from outside",
+			      "no root, no setuid fixup, no ambient capabilities; locked");
 	landlock_row(run);
 	if (run->tmpl->plan.speculation)
 		receipt_layer(run, "speculation", speculation, "PR_SET_SPECULATION_CTRL force-disable",
@@ -172,7 +177,8 @@ static void missing_rows(struct jail_run *run)
 		if (!row)
 			continue;
 		policy_control_value(&plan->policy, control, row->requested, sizeof(row->requested));
-		put(row->mechanism, sizeof(row->mechanism), fallbacks[i] ? fallbacks[i] : "none");
+		put(row->mechanism, sizeof(row->mechanism),
+		    fallbacks[i] && !run_is_bare(run) ? fallbacks[i] : "none");
 		put(row->value, sizeof(row->value), plan->capabilities.controls[i].reason);
 	}
 }

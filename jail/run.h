@@ -44,8 +44,21 @@ struct jail_run {
 	uint64_t launch_us;
 	bool reaped;
 	bool supervised;
+	int join_fd;   /* of the v2 leaf, where a starter starts init, until the spawn */
+	void *started; /* the starter's, or NULL */
 	struct policy_receipt receipt;
 };
+
+/* Without any restriction; with those that a starter's container makes. */
+static inline bool run_is_bare(const struct jail_run *run)
+{
+	return run->tmpl->plan.starter && run->tmpl->plan.starter->bare;
+}
+
+static inline bool run_is_contained(const struct jail_run *run)
+{
+	return run->tmpl->plan.starter && !run->tmpl->plan.starter->bare;
+}
 
 /*
  * The receipt, in the order of a launch; the first two end it with -1 and *err at the first thing that is not as planned.
@@ -56,6 +69,8 @@ struct jail_run {
 int readback_limits(struct jail_run *run, struct warder_error *err);
 int readback_check(struct jail_run *run, struct warder_error *err);
 void readback_rest(struct jail_run *run);
+/* Kill whatever lives of the run; does not wait. */
+void run_signal(const struct jail_run *run);
 /* Kill whatever lives of the run and wait until its init is gone. 0; -1 if it does not die within 10 s. */
 int run_kill(struct jail_run *run);
 /* Close and give back everything. -1 with *err if something stays on the host. */

@@ -522,6 +522,29 @@ int seccomp_number(const char *name)
 	return row->number[arch];
 }
 
+const char *seccomp_name(size_t i)
+{
+	const struct syscall_group *group;
+	enum syscall_arch arch;
+
+	if (find_arch(NATIVE_ARCH, &arch) < 0)
+		return NULL;
+	for (size_t g = 0; (group = syscall_group(g)); g++)
+		for (size_t j = 0; j < group->count; j++)
+			if (group->rows[j].number[arch] >= 0 && i-- == 0)
+				return group->rows[j].name;
+	return NULL;
+}
+
+bool seccomp_reaches(const struct seccomp_options *options, const char *name)
+{
+	const struct syscall_group *group;
+
+	return syscall_find(name, &group) && !listed(name, options->deny, options->deny_count) &&
+	       ((int)group->level <= (int)options->profile ||
+		listed(name, options->allow, options->allow_count));
+}
+
 /* ---- what is denied, in words ---- */
 
 #define EVERY_PROFILE                                                                                        \

@@ -54,6 +54,11 @@ int seccomp_compile_for(uint32_t audit_arch, const struct seccomp_options *optio
  * Linux 6.18, allowed or not, whatever headers it was built with. */
 int seccomp_number(const char *name);
 
+/* Name of the i-th call of the tables that this architecture has; NULL past the end. */
+const char *seccomp_name(size_t i);
+/* Whether a program gets to make the call at all, with some arguments or with every. */
+bool seccomp_reaches(const struct seccomp_options *options, const char *name);
+
 /* What the payload calls between loading the filter and the program's first instruction, and what delivers its
  * signals and its end. No policy can deny these. NULL-terminated. */
 extern const char *const seccomp_launch_calls[];

@@ -101,8 +101,7 @@ static void end_run(struct loop *loop, enum jail_cause reason)
 	loop->killed = true;
 	loop->reason = reason;
 	loop->kill_us = clock_us();
-	cgroup_kill(&loop->run->cgroup);
-	syscall(SYS_pidfd_send_signal, loop->run->init_fd, SIGKILL, NULL, 0);
+	run_signal(loop->run);
 }
 
 static void fail_run(struct loop *loop, const char *failure)

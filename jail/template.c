@@ -226,7 +226,7 @@ static int realise(struct jail_template *tmpl, struct warder_error *err)
 				       "pidfd_open (needs Linux 5.3)");
 	if (block_from_plan(&tmpl->block, &tmpl->plan, tmpl->reusable, err) < 0)
 		return -1;
-	if (!tmpl->plan.privileged)
+	if (!tmpl->plan.privileged || tmpl->plan.starter)
 		return 0;
 	if (begin_root(tmpl, err) < 0)
 		return -1;
@@ -300,6 +300,9 @@ void jail_fail_at(struct jail_template *tmpl, const char *step)
 
 bool template_makes_networks(const struct jail_template *tmpl)
 {
+	/* A starter's loopback is brought up by who makes the namespace. */
+	if (tmpl->plan.starter && (tmpl->plan.starter->bare || tmpl->plan.loopback_up))
+		return false;
 	return tmpl->plan.privileged && (tmpl->plan.namespaces & CLONE_NEWNET);
 }
 

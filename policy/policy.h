@@ -420,6 +420,7 @@ struct policy_receipt_row {
 
 struct policy_receipt {
 	enum policy_isolation isolation;
+	char backend[32];
 	size_t count;
 	struct policy_receipt_row rows[64];
 };
@@ -428,7 +429,7 @@ const char *policy_receipt_status_name(enum policy_receipt_status status);
 /* Append a row; over-long strings are cut. Returns the row, or NULL when full. */
 struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
 					      enum policy_receipt_status status);
-/* {"isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]} */
+/* {"backend": ..., "isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]} */
 void policy_receipt_write(const struct policy_receipt *receipt, struct json_writer *writer);
 
 #endif

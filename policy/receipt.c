@@ -50,6 +50,7 @@ static void write_row(const struct policy_receipt_row *row, struct json_writer *
 void policy_receipt_write(const struct policy_receipt *receipt, struct json_writer *writer)
 {
 	json_begin_object(writer);
+	json_key_string(writer, "backend", receipt->backend[0] ? receipt->backend : NULL);
 	json_key(writer, "isolation");
 	json_string(writer, policy_isolation_name(receipt->isolation));
 	json_key(writer, "controls");

@@ -8,6 +8,7 @@
 #include "runtime/library.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -202,6 +203,8 @@ int warder_prepare(const struct warder_policy *policy, const struct warder_optio
 	how.ceiling = known.ceiling ? &known.ceiling->policy : NULL;
 	how.cgroup_parent = known.cgroup_parent;
 	how.builds_image = known.builds_image;
+	how.backend = known.backend;
+	how.backends = known.backends;
 	return library_prepare(&policy->policy, &how, known.single_use, ret, err);
 }
 
@@ -320,6 +323,8 @@ static int wait_for_run(struct warder_run *run, struct warder_result **ret, stru
 		return -1;
 	}
 	result->receipt = *jail_run_receipt(run->jail);
+	result->backend = run->tmpl->preparation.backend->name;
+	snprintf(result->receipt.backend, sizeof(result->receipt.backend), "%s", result->backend);
 	result->streamed = run->streamed;
 	for (size_t i = 0; i < 2; i++)
 		result->passed[i] = run->passed[i] + result->outcome.passed[i];

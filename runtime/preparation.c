@@ -11,12 +11,15 @@
  */
 #include "runtime/preparation.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/path.h"
+#include "runtime/file.h"
 
 #define SHOWN 96
 
@@ -182,40 +185,113 @@ static int check_sources(const struct policy *ceiling, const struct policy *aske
 	return check_kept(ceiling, &wanted, err);
 }
 
-int preparation_build(const struct policy *policy, const struct preparation_options *options,
-		      struct preparation *ret, struct warder_error *err)
+/* ---- the backend ---- */
+
+static int load_settings(const char *path, struct backend_settings *ret, struct warder_error *err)
+{
+	const char *from = path ? path : PREPARATION_BACKENDS;
+	char *text = NULL;
+	size_t len;
+	int parsed;
+
+	if (file_read(from, &text, &len, err) != 0)
+		return !path && err->sys_errno == ENOENT ? 0 : error_context(err, "backends");
+	parsed = backend_settings_parse(text, len, from, ret, err);
+	free(text);
+	return parsed;
+}
+
+static int match(const struct policy *policy, const struct preparation_options *options,
+		 const struct backend *backend, struct preparation *ret, struct warder_error *err)
 {
 	static const struct policy_subject program = { "command", POLICY_PAYLOAD_PROGRAM };
-	const struct jail_probe_options probe = { options->thorough, options->cgroup_parent,
-						  jail_needs_overlay(policy) };
-	const struct policy *asked = options->asked ? options->asked : policy;
-	struct warder_error unmet;
 	int matched;
 
-	if (policy_validate(policy, err) != 0)
-		return -1;
-	jail_probe(&probe, &ret->host);
-	jail_capabilities(&ret->host, policy, &ret->capabilities);
-	if (options->subject) { /* whoever names one has found its programs */
+	ret->backend = backend;
+	backend->capabilities(backend, &ret->host, policy, &ret->capabilities);
+	if (options->subject && !backend->programs_only) { /* whoever names one has found its programs */
 		ret->languages[0] = options->subject->language;
 		ret->capabilities.languages = ret->languages;
 	}
 	matched = policy_match(policy, &ret->capabilities, options->subject ? options->subject : &program,
-			       &ret->match, &unmet);
+			       &ret->match, err);
 	ret->matched = true;
-	if (options->ceiling && policy_check_ceiling(options->ceiling, asked, err) != 0)
+	return matched == 0 ? backend->check(backend, &ret->host, policy, err) : matched;
+}
+
+static void pass_over(struct preparation *ret, const char *why)
+{
+	size_t used = strlen(ret->passed_over);
+
+	snprintf(ret->passed_over + used, sizeof(ret->passed_over) - used, "%s%s: %s", used ? "; " : "",
+		 ret->backend->name, why);
+}
+
+/* The first in the operator's order that can enforce all of it: what is preferred is no reason to pass one over. */
+static int choose_any(const struct policy *policy, const struct preparation_options *options,
+		      const struct backend_settings *settings, struct preparation *ret,
+		      struct warder_error *err)
+{
+	const struct backend *backend;
+
+	for (size_t i = 0; (backend = backend_candidate(settings, i)); i++) {
+		if (match(policy, options, backend, ret, err) == 0)
+			return 0;
+		pass_over(ret, err->text);
+	}
+	return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, err->field,
+			 "no backend can enforce all of the policy: %s", ret->passed_over);
+}
+
+static int choose(const struct policy *policy, const struct preparation_options *options,
+		  struct preparation *ret, struct warder_error *err)
+{
+	struct backend_settings settings = { 0 };
+	const struct backend *backend = backend_at(0);
+
+	if (!options->backend || strcmp(options->backend, backend->name) == 0)
+		return match(policy, options, backend, ret, err);
+	if (load_settings(options->backends, &settings, err) != 0)
 		return -1;
-	if (matched != 0) {
+	if (strcmp(options->backend, BACKEND_AUTO) == 0)
+		return choose_any(policy, options, &settings, ret, err);
+	backend = backend_find(options->backend, err);
+	if (!backend || backend_check_enabled(backend, &settings, err) != 0)
+		return -1;
+	return match(policy, options, backend, ret, err);
+}
+
+int preparation_build(const struct policy *policy, const struct preparation_options *options,
+		      struct preparation *ret, struct warder_error *err)
+{
+	const struct jail_probe_options probe = { options->thorough, options->cgroup_parent,
+						  jail_needs_overlay(policy) };
+	const struct policy *asked = options->asked ? options->asked : policy;
+	struct warder_error unmet;
+	int chosen;
+
+	if (policy_validate(policy, err) != 0)
+		return -1;
+	jail_probe(&probe, &ret->host);
+	ret->probed = true;
+	chosen = choose(policy, options, ret, &unmet);
+	if (chosen != 0 && !ret->matched) {
 		*err = unmet;
 		return -1;
 	}
-	if (jail_check(&ret->host, policy, err) != 0)
+	if (options->ceiling && policy_check_ceiling(options->ceiling, asked, err) != 0)
 		return -1;
+	if (chosen != 0) {
+		*err = unmet;
+		return -1;
+	}
 	if (jail_plan_build(policy, &ret->host, &ret->capabilities, &ret->match, environ, &ret->plan, err) !=
 	    0)
 		return -1;
 	ret->planned = true;
 	if (options->builds_image && jail_plan_build_image(&ret->plan, err) != 0)
+		return -1;
+	if (ret->backend->shape(ret->backend, &ret->host, &ret->plan, err) != 0)
 		return -1;
 	if (options->ceiling && check_sources(options->ceiling, asked, &ret->plan, err) != 0)
 		return -1;
@@ -227,7 +303,7 @@ void preparation_done(struct preparation *preparation)
 {
 	if (preparation->planned)
 		jail_plan_done(&preparation->plan);
-	if (preparation->matched)
+	if (preparation->probed)
 		jail_host_done(&preparation->host);
-	preparation->planned = preparation->matched = false;
+	preparation->planned = preparation->matched = preparation->probed = false;
 }

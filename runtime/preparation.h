@@ -9,19 +9,25 @@
 
 #include <stdbool.h>
 
+#include "backends/backend.h"
 #include "base/error.h"
 #include "jail/jail.h"
 #include "policy/policy.h"
 
 struct preparation {
+	const struct backend *backend;          /* that was chosen, or the last that auto tried */
+	char passed_over[BACKEND_PASSED_BYTES]; /* by auto: "local: why; crun: why", or "" */
 	struct jail_host host;
 	struct policy_capabilities capabilities;
 	struct policy_match match;
 	const char *languages[2]; /* of the capabilities, where a subject was given */
 	struct jail_plan plan;
-	bool matched; /* host, capabilities and match are filled */
+	bool probed;  /* host is filled */
+	bool matched; /* so are backend, capabilities and match */
 	bool planned; /* plan is filled as well */
 };
+
+#define PREPARATION_BACKENDS "/etc/warder/backends.json"
 
 /* Where a jail finds what was built for it. */
 #define PREPARATION_PROGRAM "/code"
@@ -29,6 +35,9 @@ struct preparation {
 struct preparation_options {
 	const struct policy *ceiling; /* or NULL */
 	const char *cgroup_parent;    /* see cgroup_probe() */
+	const char *backend;          /* a name, or "auto"; NULL: the default */
+	const char
+	    *backends; /* file of the operator's settings; NULL: PREPARATION_BACKENDS, if it is there */
 	const struct policy
 	    *asked; /* what the ceiling is held against, if the policy was changed since; or NULL */
 	const struct policy_subject *subject; /* NULL: a program */

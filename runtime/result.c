@@ -78,6 +78,16 @@ const char *warder_result_cause(const struct warder_result *result)
 	return jail_cause_name(result->outcome.cause);
 }
 
+const char *warder_result_backend(const struct warder_result *result)
+{
+	return result->backend;
+}
+
+const char *warder_result_isolation(const struct warder_result *result)
+{
+	return policy_isolation_name(result->receipt.isolation);
+}
+
 int warder_result_exit_code(const struct warder_result *result)
 {
 	return result->outcome.exit_code;
@@ -351,6 +361,8 @@ char *warder_result_json(const struct warder_result *result)
 	write_result_changes(&w, result);
 	if (result->code)
 		write_code(&w, result->code);
+	json_key_string(&w, "backend", result->backend);
+	json_key_string(&w, "isolation", warder_result_isolation(result));
 	json_key(&w, "receipt");
 	policy_receipt_write(&result->receipt, &w);
 	write_identity(&w, result);

@@ -47,6 +47,7 @@ struct warder_result {
 	struct result_code *code;    /* owned; NULL: a program, not a piece of code */
 	struct jail_outcome outcome; /* owned */
 	struct policy_receipt receipt;
+	const char *backend;     /* its name */
 	bool streamed;           /* the output was handed on as it came, and is not in the outcome */
 	uint64_t passed[2];      /* bytes so handed on and taken, by enum warder_stream */
 	uint32_t uid, gid;       /* inside */

@@ -95,6 +95,11 @@ struct warder_options {
 	/* 1: with filesystem.view "image:<name>" the program is user 0 of the image, as who builds an image needs it. It has no capability
 	 * all the same. */
 	int builds_image;
+	/* Who runs it: "local", "crun", "runc", "process", or "auto": the first in the operator's order that can enforce the whole
+	 * policy. NULL: local. */
+	const char *backend;
+	const char *
+	    backends; /* the operator's document about backends; NULL: /etc/warder/backends.json if there is one */
 };
 
 /* Match the policy with this host and prepare everything that can be prepared. options may be NULL. The policy is
@@ -297,6 +302,9 @@ WARDER_API const char *warder_result_status(const struct warder_result *result);
 /* What happened: "exit", "signal", "wallTime", "cpuTime", "memory", "pids", "output", "disk", "syscall",
  * "network", "cancelled", "supervisor" or "host". */
 WARDER_API const char *warder_result_cause(const struct warder_result *result);
+/* Who ran it ("local", ...), and how it was kept apart ("namespaceJail", "containerEphemeral", "none", ...). */
+WARDER_API const char *warder_result_backend(const struct warder_result *result);
+WARDER_API const char *warder_result_isolation(const struct warder_result *result);
 /* -1: it did not exit by itself. */
 WARDER_API int warder_result_exit_code(const struct warder_result *result);
 /* The signal that ended it, 0: none. */

@@ -15,19 +15,19 @@ _warder()
 	--net) mapfile -t COMPREPLY < <(compgen -W 'none loopback host' -- "$word"); return ;;
 	--as) mapfile -t COMPREPLY < <(compgen -W 'block inline text' -- "$word"); return ;;
 	--require|--prefer) mapfile -t COMPREPLY < <(compgen -W 'languages network filesystem.view filesystem.workspace filesystem.paths filesystem.tmp environment limits.wallTime limits.cpuTime limits.memory limits.swap limits.cpus limits.pids limits.openFiles limits.fileSize limits.stack limits.disk output.stdout output.stderr processes.spawn processes.identity syscalls workingDirectory' -- "$word"); return ;;
-	--policy|--ro|--rw|--workspace|--dry-run|--ceiling|--stdin|--rules|--audit|--languages|--stats|--receipt) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
+	--policy|--ro|--rw|--workspace|--dry-run|--ceiling|--stdin|--rules|--audit|--languages|--stats|--receipt|--backends) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
 	esac
 	case ${COMP_WORDS[1]} in
-	run) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --dry-run --changes --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --receipt --json --help' ;;
-	code) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --language --stdin --input --last-line --file --collect --artifacts --scan --scan-deny --rules --audit --check --function --no-cache --cache --languages --receipt --json --help' ;;
+	run) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --dry-run --changes --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --receipt --backend --backends --json --help' ;;
+	code) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --language --stdin --input --last-line --file --collect --artifacts --scan --scan-deny --rules --audit --check --function --no-cache --cache --languages --receipt --backend --backends --json --help' ;;
 	tool) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --no-cache --cache --languages --stream --parallel --unordered --scopes --stats --json --help' ;;
 	scan) flags='--language --rules --audit --json --help' ;;
 	judge) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --language --no-cache --cache --languages --parallel --cases --compare --stop --json --help' ;;
 	languages) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --languages --json --help' ;;
 	changes) flags='--force --diff --json --help show commit drop' ;;
-	explain) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --json --help' ;;
+	explain) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --backends --json --help' ;;
 	policy) flags='--help check show' ;;
-	doctor) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --json --clean --attack --help' ;;
+	doctor) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --matrix --backends --json --clean --attack --help' ;;
 	blocks) flags='--languages --language --delimiters --no-fences --ignore --unclosed --code --extract --json --help' ;;
 	format) flags='--delimiters --as --extract --json --help' ;;
 	data) flags='--pandas --json --help' ;;

@@ -25,6 +25,8 @@
 #include <linux/time_types.h>
 #include <linux/wait.h>
 
+#include <stdbool.h>
+
 #include "jail/inside/inside.h"
 #include "jail/inside/overlay.h"
 #include "jail/inside/root.h"
@@ -101,7 +103,12 @@ static long step_session(struct inside *in)
 {
 	long ret;
 
+	const uint64_t all = ~0ull;
+
 	default_signals();
+	/* As it is from birth where we make it: init asks for its signals when it has the time. */
+	if (in->block->flags & WIRE_CONTAINED)
+		sys(rt_sigprocmask, 2 /* SIG_SETMASK */, &all, 0, sizeof(all));
 	/* A caller without address randomisation (setarch -R, a debugger) is not to pass that on. */
 	sys(personality, 0);
 	sys(prctl, PR_SET_NAME, "warder-init", 0, 0, 0);
@@ -117,8 +124,13 @@ static long step_session(struct inside *in)
 	if (ret < 0)
 		return ret;
 	in->what = "";
+	if (in->block->flags & WIRE_BARE)
+		ret = sys(prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (ret < 0)
+		return ret;
 	ret = sys(setsid);
-	return ret < 0 ? ret : 0;
+	/* The runtime has made it the leader of a session already. */
+	return ret < 0 && !(in->block->flags & WIRE_CONTAINED) ? ret : 0;
 }
 
 static long step_cgroup(struct inside *in)
@@ -493,38 +505,50 @@ static long step_init_drop(struct inside *in)
 	sys(close, WIRE_FD_EXEC);
 	sys(close, WIRE_FD_BLOCK);
 	sys(close, in->gate[0]);
+	if (in->block->flags & WIRE_BARE)
+		return 0;
 	ret = inside_drop_capabilities();
 	if (ret == 0)
 		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	return ret;
 }
 
+/* Where a step is done: in a jail of ours, in the container of an OCI runtime, where nothing is restricted. */
+enum {
+	IN_JAIL = 1,
+	IN_CONTAINER = 2,
+	IN_NOTHING = 4,
+	EVERYWHERE = 7,
+};
+
 static const struct step {
 	enum wire_step id;
+	unsigned int where;
 	long (*run)(struct inside *in);
 } steps[] = {
-	{ WIRE_STEP_SESSION, step_session },
-	{ WIRE_STEP_CGROUP, step_cgroup }, /* first: all that follows is charged to the jail */
-	{ WIRE_STEP_CLOCK, step_clock },   /* before the root: needs the host's /proc */
-	{ WIRE_STEP_OOM, step_oom },       /* before the root: needs the host's /proc */
-	{ WIRE_STEP_ROOT, step_root },
-	{ WIRE_STEP_SCRATCH, step_scratch },
-	{ WIRE_STEP_OVERLAYS, step_overlays }, /* after scratch: what is written lies there */
-	{ WIRE_STEP_SHM, step_shm },
-	{ WIRE_STEP_ATTACH, step_attach }, /* after the overlays: on some of which it lies */
-	{ WIRE_STEP_PROC, step_proc },     /* before detach: needs a visible /proc in a user namespace */
-	{ WIRE_STEP_PTS, step_pts },
-	{ WIRE_STEP_DETACH, step_detach },
-	{ WIRE_STEP_WHOLE, step_whole }, /* after detach, whose working directory it takes */
-	{ WIRE_STEP_NETWORK, step_network },
-	{ WIRE_STEP_HOSTNAME, step_hostname },
-	{ WIRE_STEP_CGROUP_NS,
-	  step_cgroup_ns },            /* after join-cgroup: its root is the cgroup of this moment */
-	{ WIRE_STEP_USER, step_user }, /* after everything that needs the host's privilege */
-	{ WIRE_STEP_NESTING, step_nesting },
-	{ WIRE_STEP_BOUNDING, step_bounding },
-	{ WIRE_STEP_FORK, step_fork },
-	{ WIRE_STEP_INIT_DROP, step_init_drop },
+	{ WIRE_STEP_SESSION, EVERYWHERE, step_session },
+	{ WIRE_STEP_CGROUP, EVERYWHERE, step_cgroup }, /* first: all that follows is charged to the jail */
+	{ WIRE_STEP_CLOCK, IN_JAIL, step_clock },      /* before the root: needs the host's /proc */
+	{ WIRE_STEP_OOM, IN_JAIL, step_oom },          /* before the root: needs the host's /proc */
+	{ WIRE_STEP_ROOT, IN_JAIL, step_root },
+	{ WIRE_STEP_SCRATCH, IN_JAIL, step_scratch },
+	{ WIRE_STEP_OVERLAYS, IN_JAIL, step_overlays }, /* after scratch: what is written lies there */
+	{ WIRE_STEP_SHM, IN_JAIL, step_shm },
+	{ WIRE_STEP_ATTACH, IN_JAIL, step_attach }, /* after the overlays: on some of which it lies */
+	{ WIRE_STEP_PROC, IN_JAIL, step_proc }, /* before detach: needs a visible /proc in a user namespace */
+	{ WIRE_STEP_PTS, IN_JAIL, step_pts },
+	{ WIRE_STEP_DETACH, IN_JAIL, step_detach },
+	{ WIRE_STEP_WHOLE, IN_JAIL, step_whole }, /* after detach, whose working directory it takes */
+	{ WIRE_STEP_NETWORK, IN_JAIL, step_network },
+	{ WIRE_STEP_HOSTNAME, IN_JAIL, step_hostname },
+	/* after join-cgroup: its root is the cgroup of this moment */
+	{ WIRE_STEP_CGROUP_NS, IN_JAIL, step_cgroup_ns },
+	/* after everything that needs the host's privilege */
+	{ WIRE_STEP_USER, IN_JAIL | IN_CONTAINER, step_user },
+	{ WIRE_STEP_NESTING, IN_JAIL, step_nesting },
+	{ WIRE_STEP_BOUNDING, IN_JAIL, step_bounding },
+	{ WIRE_STEP_FORK, EVERYWHERE, step_fork },
+	{ WIRE_STEP_INIT_DROP, EVERYWHERE, step_init_drop },
 };
 
 /* ---- waiting ---- */
@@ -567,15 +591,62 @@ static int reap(struct inside *in)
 	}
 }
 
+/* The process ids in a text, up to its end, each killed. */
+static void kill_listed(const char *text, long len)
+{
+	int pid = 0;
+
+	for (long i = 0; i < len; i++) {
+		if (text[i] >= '0' && text[i] <= '9') {
+			pid = pid * 10 + (text[i] - '0');
+		} else if (pid > 0) {
+			sys(kill, pid, SIGKILL);
+			pid = 0;
+		}
+	}
+}
+
+/*
+ * Without a pid namespace nothing dies with init. Whoever's parent has died becomes its child, so that all there is can be found
+ * by killing children until there is none, which a program that forks all the time delays, but cannot prevent: killed is what
+ * was there, and what it left is there the next time.
+ */
+static void kill_children(void)
+{
+	const struct __kernel_timespec pause = { .tv_nsec = 1000000 };
+	char text[4096];
+	int wait_status;
+
+	for (;;) {
+		long fd = sys(openat, AT_FDCWD, "/proc/thread-self/children", O_RDONLY | O_CLOEXEC, 0);
+		long len = fd < 0 ? fd : sys(read, fd, text, sizeof(text));
+		long pid;
+
+		if (fd >= 0)
+			sys(close, fd);
+		/* A number that is cut off at the end has no blank behind it. */
+		kill_listed(text, len);
+		do
+			pid = sys(wait4, -1, &wait_status, WNOHANG | __WALL, 0, 0);
+		while (pid > 0 || pid == -EINTR_);
+		if (pid < 0 || fd < 0)
+			return;
+		sys(nanosleep, &pause, 0);
+	}
+}
+
 static _Noreturn void wait_for_end(struct inside *in)
 {
-	uint64_t child = 1ull << (SIGCHLD - 1);
+	/* The host asks an init that restricts nothing to end, which would else only end itself. */
+	const bool bare = in->block->flags & WIRE_BARE;
+	uint64_t child = 1ull << (SIGCHLD - 1) | (bare ? 1ull << (SIGTERM - 1) : 0);
 	long signals = sys(signalfd4, -1, &child, sizeof(child), O_CLOEXEC);
 	struct pollfd fds[2] = { { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN },
 				 { .fd = (int)signals, .events = POLLIN } };
 	struct __kernel_timespec left = { .tv_sec = (long)(in->block_backstop_ms / 1000),
 					  .tv_nsec = (long)(in->block_backstop_ms % 1000) * 1000000 };
-	char drain[128];
+	char drain[128]
+	    __attribute__((aligned(8))); /* one struct signalfd_siginfo, which the number begins */
 
 	if (signals < 0)
 		inside_fail(in, WIRE_FD_CONTROL, WIRE_STEP_INIT_DROP, signals, "signalfd");
@@ -596,9 +667,12 @@ static _Noreturn void wait_for_end(struct inside *in)
 		}
 		if (n == 0 || fds[0].revents)
 			break;
-		if (fds[1].revents)
-			sys(read, signals, drain, sizeof(drain));
+		if (fds[1].revents && sys(read, signals, drain, sizeof(drain)) > 0 &&
+		    *(uint32_t *)(void *)drain == SIGTERM)
+			break;
 	}
+	if (bare)
+		kill_children();
 	sys(exit_group, 0);
 	__builtin_unreachable();
 }
@@ -620,13 +694,19 @@ static long map_block(struct inside *in)
 _Noreturn void inside_main(void)
 {
 	struct inside in = { .sysctl_fd = -1, .what = "" };
+	unsigned int where;
 	long ret = map_block(&in);
 
 	if (ret < 0)
 		inside_fail(&in, WIRE_FD_CONTROL, WIRE_STEP_BLOCK, ret, "");
 	in.block_backstop_ms = in.block->backstop_ms;
+	where = in.block->flags & WIRE_CONTAINED ? IN_CONTAINER
+		: in.block->flags & WIRE_BARE    ? IN_NOTHING
+						 : IN_JAIL;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		in.what = "";
+		if (!(steps[i].where & where))
+			continue;
 		ret = steps[i].run(&in);
 		if (in.block->fail_step == steps[i].id)
 			ret = -EIO_;

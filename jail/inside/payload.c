@@ -14,6 +14,8 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 
+#include <stdbool.h>
+
 #include "jail/inside/inside.h"
 #include "jail/inside/sys.h"
 
@@ -215,12 +217,17 @@ static long step_seccomp(struct inside *in)
 
 static const struct step {
 	enum wire_step id;
+	bool bare; /* also where nothing is restricted */
 	long (*run)(struct inside *in);
 } steps[] = {
-	{ WIRE_STEP_STDIO, step_stdio },           { WIRE_STEP_RLIMITS, step_rlimits },
-	{ WIRE_STEP_IDENTITY, step_identity },     { WIRE_STEP_CWD, step_cwd },
-	{ WIRE_STEP_PRIVILEGES, step_privileges }, { WIRE_STEP_SPECULATION, step_speculation },
-	{ WIRE_STEP_LANDLOCK, step_landlock },     { WIRE_STEP_SECCOMP, step_seccomp },
+	{ WIRE_STEP_STDIO, true, step_stdio },
+	{ WIRE_STEP_RLIMITS, false, step_rlimits },
+	{ WIRE_STEP_IDENTITY, false, step_identity },
+	{ WIRE_STEP_CWD, true, step_cwd },
+	{ WIRE_STEP_PRIVILEGES, false, step_privileges },
+	{ WIRE_STEP_SPECULATION, false, step_speculation },
+	{ WIRE_STEP_LANDLOCK, false, step_landlock },
+	{ WIRE_STEP_SECCOMP, false, step_seccomp },
 };
 
 /* Tell the host, and wait for its word while watching that it lives. */
@@ -307,6 +314,8 @@ _Noreturn void payload_main(struct inside *in)
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		in->what = "";
+		if (!steps[i].bare && (in->block->flags & WIRE_BARE))
+			continue;
 		ret = steps[i].run(in);
 		if (in->block->fail_step == steps[i].id)
 			ret = -EIO_;

@@ -29,6 +29,7 @@ enum wire_fd {
 	WIRE_FD_USER_NS,    /* prepared user namespace (privileged launches) */
 	WIRE_FD_NET_NS,     /* prepared network namespace (privileged launches with one of their own) */
 	WIRE_FD_FIRST,      /* from here: mounts to attach, layers of overlays, then cgroup files to join */
+	WIRE_FD_IMAGE = WIRE_FD_MOUNT_NS, /* init's program, where an OCI runtime executes it */
 };
 
 /* Where the tmpfs of everything that the program may write lies, while the root is set up. */
@@ -169,12 +170,14 @@ enum {
 	WIRE_INPUT = 1024,
 	WIRE_OLD_MOUNTS = 2048, /* by mount(2): the kernel, or a filter, has no detached mounts */
 	WIRE_WHOLE_ROOT = 4096, /* an overlay becomes the root, in the place of the tmpfs that was built */
-	WIRE_FLAGS_ALL = 8191,
+	WIRE_CONTAINED = 8192,  /* an OCI runtime has made namespaces, root and identity */
+	WIRE_BARE = 16384,      /* nothing is restricted; init is no process 1 */
+	WIRE_FLAGS_ALL = 32767,
 };
 
 _Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXEC + WIRE_SPECULATION +
 		       WIRE_FRESH_USER_NS + WIRE_TIME_NS + WIRE_CGROUP_NS + WIRE_OWN_NETWORK + WIRE_RESULT +
-		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT ==
+		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT + WIRE_CONTAINED + WIRE_BARE ==
 		   WIRE_FLAGS_ALL,
 	       "no two flags share a bit");
 

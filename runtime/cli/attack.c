@@ -348,7 +348,9 @@ static int try_row(struct attack *attack, struct finding *finding, struct warder
 static int prepare_place(const struct attack *attack, const struct policy *policy, struct place *ret,
 			 struct warder_error *err)
 {
-	const struct preparation_options options = { .cgroup_parent = attack->request->cgroup_parent };
+	const struct preparation_options options = { .cgroup_parent = attack->request->cgroup_parent,
+						     .backend = attack->request->backend,
+						     .backends = attack->request->backends };
 
 	if (preparation_build(policy, &options, &ret->preparation, err) != 0)
 		return -1;
@@ -368,6 +370,8 @@ static int check_policy(const struct attack *attack, const struct policy *policy
 	const struct preparation_options options = {
 		.ceiling = attack->request->ceiling ? &attack->request->ceiling->policy : NULL,
 		.cgroup_parent = attack->request->cgroup_parent,
+		.backend = attack->request->backend,
+		.backends = attack->request->backends,
 	};
 	struct preparation preparation = { 0 };
 	int status = preparation_build(policy, &options, &preparation, err);

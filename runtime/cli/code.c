@@ -224,6 +224,8 @@ static int build_and_call(struct session *session)
 	const struct warder_options options = { .size = sizeof(options),
 						.ceiling = request->ceiling,
 						.cgroup_parent = request->cgroup_parent,
+						.backend = request->backend,
+						.backends = request->backends,
 						.single_use = 1 };
 	const struct warder_code code = code_of(session);
 	struct warder_program *program = NULL;

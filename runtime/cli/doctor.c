@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "runtime/cli/backends.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/explain.h"
 #include "runtime/cli/term.h"
@@ -195,6 +196,8 @@ static void print_json(const struct findings *findings)
 static int examine(const struct request *request, const struct policy *strict)
 {
 	const struct preparation_options options = { .cgroup_parent = request->cgroup_parent,
+						     .backend = request->backend,
+						     .backends = request->backends,
 						     .thorough = true };
 	struct preparation preparation = { 0 };
 	struct warder_error err = { 0 };
@@ -205,8 +208,8 @@ static int examine(const struct request *request, const struct policy *strict)
 	if (!findings.strict && preparation.match.required_count == 0)
 		findings.why_not = err.text;
 	if (request->clean)
-		findings.removed = jail_clean(&preparation.host, false);
-	findings.leftovers = jail_clean(&preparation.host, true);
+		findings.removed = backend_clean(&preparation.host, false);
+	findings.leftovers = backend_clean(&preparation.host, true);
 	if (request->json)
 		print_json(&findings);
 	else
@@ -237,7 +240,9 @@ int doctor_command(struct request *request, char **argv)
 	}
 	if (request_load(FLAG_DOCTOR, argv, request, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	if (request->attack)
+	if (request->matrix)
+		status = backends_matrix(request);
+	else if (request->attack)
 		status = attack_command(request, &request->policy->policy);
 	else
 		status = examine(request, &request->policy->policy);

@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/namespaces.h"
+#include "runtime/cli/backends.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
 
@@ -26,6 +27,11 @@ static const struct {
 	[EXPLAIN_UNRESTRICTED] = { "unrestricted", TERM_WARN },
 	[EXPLAIN_EMPTY] = { "empty", TERM_DIM },
 };
+
+const char *explain_word(enum explain_state state)
+{
+	return states[state].word;
+}
 
 /* ---- rows ---- */
 
@@ -260,13 +266,18 @@ static void print_plan(const struct jail_plan *plan)
 	puts(policy_format_time(plan->wall_time_us, text, sizeof(text)));
 }
 
-static void print_text(const struct policy *policy, const struct preparation *preparation,
+static void print_text(const struct policy *policy, struct preparation *preparation,
 		       const struct warder_error *refused)
 {
 	struct explain_row rows[EXPLAIN_ROWS_MAX];
 
 	if (preparation->matched) {
-		term_title("Backend local");
+		char title[64];
+
+		snprintf(title, sizeof(title), "Backend %s", preparation->backend->name);
+		term_title(title);
+		if (preparation->passed_over[0])
+			printf("passed over: %s\n", term_clean(preparation->passed_over));
 		print_rows(rows, explain_rows(policy, preparation, rows));
 	}
 	if (preparation->planned)
@@ -470,10 +481,11 @@ static void print_json(const struct policy *policy, const struct preparation *pr
 	char *text;
 
 	json_begin_object(&w);
-	member(&w, "backend", "local");
+	member(&w, "backend", preparation->backend ? preparation->backend->name : NULL);
 	member(&w, "isolation",
-	       policy_isolation_name(preparation->matched ? preparation->capabilities.isolation
+	       policy_isolation_name(preparation->backend ? preparation->backend->isolation
 							  : POLICY_ISOLATION_NAMESPACE_JAIL));
+	json_key_string(&w, "passedOver", preparation->passed_over[0] ? preparation->passed_over : NULL);
 	json_key(&w, "wouldRun");
 	json_bool(&w, !refused);
 	write_refusal(&w, refused);
@@ -495,6 +507,8 @@ static int explain(const struct request *request)
 	const struct preparation_options options = {
 		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
 		.cgroup_parent = request->cgroup_parent,
+		.backend = request->backend,
+		.backends = request->backends,
 		.thorough = true,
 	};
 	struct preparation preparation = { 0 };
@@ -526,7 +540,12 @@ int explain_command(struct request *request, char **argv)
 {
 	struct warder_error err = { 0 };
 
+	int status;
+
 	if (take_base(request, &err) != 0 || request_load(FLAG_EXPLAIN, argv, request, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	return explain(request);
+	if (!request->backend || !strchr(request->backend, ','))
+		return explain(request);
+	status = backends_compare(request, &err);
+	return status < 0 ? command_refuse(request, &err, EXIT_REFUSED) : status;
 }

@@ -29,6 +29,8 @@ struct explain_row {
 
 #define EXPLAIN_ROWS_MAX (POLICY_CONTROL_COUNT + POLICY_FIELD_COUNT)
 
+/* "enforced", ... as it stands in JSON and in tables. */
+const char *explain_word(enum explain_state state);
 /* Rows of a preparation that was matched, in the order of POLICY_FIELDS. Returns their number. */
 size_t explain_rows(const struct policy *policy, const struct preparation *preparation,
 		    struct explain_row ret[EXPLAIN_ROWS_MAX]);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "runtime/file.h"
+#include "runtime/preparation.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/workers.h"
 
@@ -65,10 +66,21 @@ static int choose_receipt(struct request *request, const struct flag *flag, cons
 static int choose_backend(struct request *request, const struct flag *flag, const char *value,
 			  struct warder_error *err)
 {
-	if (strcmp(value, "local") != 0)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
-				 "there is no such backend; this version has: local");
 	request->backend = value;
+	return 0;
+}
+
+static int choose_backends(struct request *request, const struct flag *flag, const char *value,
+			   struct warder_error *err)
+{
+	request->backends = value;
+	return 0;
+}
+
+static int choose_matrix(struct request *request, const struct flag *flag, const char *value,
+			 struct warder_error *err)
+{
+	request->matrix = true;
 	return 0;
 }
 
@@ -431,7 +443,14 @@ static int change_view(struct request *request, const struct flag *flag, const c
 static int change_enforcement(struct request *request, const struct flag *flag, const char *value,
 			      struct warder_error *err)
 {
-	return warder_policy_require(request->policy, value, strcmp(flag->name, "--require") == 0, err);
+	const bool required = strcmp(flag->name, "--require") == 0;
+
+	if (strcmp(value, "all") != 0)
+		return warder_policy_require(request->policy, value, required, err);
+	/* The list of languages is always enforced. */
+	for (int field = POLICY_FIELD_LANGUAGES + 1; field < POLICY_FIELD_COUNT; field++)
+		request->policy->policy.preferred[field] = !required;
+	return 0;
 }
 
 static int change_field(struct request *request, const struct flag *flag, const char *value,
@@ -501,7 +520,7 @@ static const struct flag flags[] = {
 	{ POLICY_FLAG, "--set", "FIELD=VALUE", NULL, "set any field of the policy, such as limits.disk=1GiB",
 	  NULL, change_field },
 	{ POLICY_FLAG, "--require", "FIELD", NULL,
-	  "refuse to run where the field cannot be enforced (default)", NULL, change_enforcement },
+	  "refuse to run where the field (or all) cannot be enforced (default)", NULL, change_enforcement },
 	{ POLICY_FLAG, "--prefer", "FIELD", NULL, "run all the same, and say so in the receipt", NULL,
 	  change_enforcement },
 	{ POLICY_FLAG, "--ceiling", "FILE", NULL, "the most a policy may ask (default: " DEFAULT_CEILING ")",
@@ -556,7 +575,13 @@ static const struct flag flags[] = {
 	  choose_tool_switch },
 	{ FLAG_RUN | FLAG_CODE, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
 	  choose_receipt },
-	{ FLAG_EXPLAIN, "--backend", "NAME", NULL, "backend to explain: local", choose_backend },
+	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR, "--backend", "NAME", NULL,
+	  "who runs it: local (default), crun, runc, process or auto", choose_backend },
+	{ FLAG_EXPLAIN, "--backend", "NAME[,NAME...]", NULL, "backend to explain, or several to compare",
+	  choose_backend },
+	{ FLAG_DOCTOR, "--matrix", NULL, NULL, "what each backend can enforce here", choose_matrix },
+	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR | FLAG_EXPLAIN, "--backends", "FILE", NULL,
+	  "the operator's settings of backends (default: " PREPARATION_BACKENDS ")", choose_backends },
 	{ FLAG_BLOCKS, "--language", "NAME", NULL, "only blocks of this language (repeatable)", choose_more },
 	{ USES_TEXT, "--delimiters", "START END", NULL,
 	  "what stands around code (repeatable), or around a result", choose_delimiters, NULL, true },

@@ -76,7 +76,7 @@ struct request_changes {
 };
 
 struct request {
-	bool help, json, clean, attack;
+	bool help, json, clean, attack, matrix;
 	bool shapes_policy;        /* a flag that a policy is made with was given */
 	const char *base;          /* preset or file to start from; NULL: strict */
 	bool base_is_file;         /* --policy: never the name of a preset */
@@ -85,6 +85,8 @@ struct request {
 	const char *receipt;       /* "-": standard error; or NULL */
 	const char *backend;       /* or NULL */
 	struct request_changes changes;
+	const char *
+	    backends; /* file of the operator's settings of backends; NULL: the default place, if there is something */
 	struct request_code code;
 	struct request_tool tool;
 	struct request_text text;

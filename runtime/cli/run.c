@@ -41,6 +41,8 @@ static int prepare_and_launch(struct report *report)
 		.size = sizeof(options),
 		.ceiling = request->ceiling,
 		.cgroup_parent = request->cgroup_parent,
+		.backend = request->backend,
+		.backends = request->backends,
 		.single_use = 1,
 	};
 	struct warder_template *tmpl = NULL;

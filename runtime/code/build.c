@@ -58,6 +58,7 @@ struct building {
 	const struct warder_code *code;
 	const struct policy *ceiling;
 	const char *cgroup_parent;
+	const char *backend, *backends;
 	struct warder_error *err;
 };
 
@@ -533,7 +534,10 @@ static int run_stage(struct building *b, enum language_stage stage, const struct
 {
 	struct warder_program *program = b->program;
 	const struct policy_subject subject = subject_of(program->language);
-	const struct preparation_options how = { .cgroup_parent = b->cgroup_parent, .subject = &subject };
+	const struct preparation_options how = { .cgroup_parent = b->cgroup_parent,
+						 .backend = b->backend,
+						 .backends = b->backends,
+						 .subject = &subject };
 	owned_policy struct policy policy = { 0 };
 	struct warder_template *tmpl = NULL;
 	struct warder_result *result = NULL;
@@ -730,6 +734,8 @@ static int make_template(struct building *b, const struct policy *asked)
 		.ceiling = b->ceiling,
 		.asked = asked,
 		.cgroup_parent = b->cgroup_parent,
+		.backend = b->backend,
+		.backends = b->backends,
 		.subject = &subject,
 		.program = program->entry.built ? program->entry.path : NULL,
 	};
@@ -745,6 +751,8 @@ static int judge(struct building *b, const struct policy *asked)
 	const struct policy_subject subject = subject_of(b->program->language);
 	const struct preparation_options how = { .ceiling = b->ceiling,
 						 .cgroup_parent = b->cgroup_parent,
+						 .backend = b->backend,
+						 .backends = b->backends,
 						 .subject = &subject };
 	struct preparation trial = { 0 };
 	int status = preparation_build(asked, &how, &trial, b->err);
@@ -784,6 +792,8 @@ int code_prepare(struct warder_program *program, const struct warder_policy *pol
 
 	b.ceiling = options->ceiling ? &options->ceiling->policy : NULL;
 	b.cgroup_parent = options->cgroup_parent;
+	b.backend = options->backend;
+	b.backends = options->backends;
 	program->single_use = options->single_use;
 	program->left_us = policy->policy.limits.wall_time_us;
 	policy_done(&program->policy);
@@ -811,6 +821,8 @@ int warder_build(const struct warder_policy *policy, const struct warder_options
 		return -1;
 	b.ceiling = known.ceiling ? &known.ceiling->policy : NULL;
 	b.cgroup_parent = known.cgroup_parent;
+	b.backend = known.backend;
+	b.backends = known.backends;
 	b.program = calloc(1, sizeof(*b.program));
 	if (!b.program)
 		return no_memory(&b);

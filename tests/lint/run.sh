@@ -22,7 +22,7 @@ cache=${BUILD:-build}/cppcheck
 		cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
 			--suppressions-list=tests/lint/cppcheck.txt --cppcheck-build-dir="$cache" --error-exitcode=1 -j2 \
 			--template='{file}:{line}: {id}: {message}' -D_GNU_SOURCE -D__x86_64__ -DWARDER_VERSION='"0"' -I. \
-			base policy rootfs jail runtime store
+			base policy rootfs jail backends runtime store
 	}
 	# SC2317: what only a trap calls looks unreachable.
 	scripts() { shellcheck -x -e SC2317 $scripts; }

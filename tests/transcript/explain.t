@@ -24,14 +24,13 @@ $ warder explain --prefer filesystem.workspace --prefer limits.disk --set limits
 = explain as an object
 needs limits python3
 $ warder explain --json | python3 -c 'import json, sys; e = json.load(sys.stdin); print(*e); print(*e["fields"][0]); print(e["wouldRun"], "PATH" in e["plan"]["environment"], "user" in e["plan"]["namespaces"])'
-| backend isolation wouldRun refusal fields plan
+| backend isolation passedOver wouldRun refusal fields plan
 | field control requested enforcement state mechanism reason
 | True True True
 
-= explain knows one backend
-$ warder explain --backend container strict
-! warder: --backend container: there is no such backend; this version has: local
-? 125
+= explain of a backend that there is none of
+$ warder explain --backend containers strict | tail -n 1
+| It would be refused: there is no backend "containers"; known: "local", "crun", "runc", "podman", "docker", "process"
 
 = explain shows no value of a variable
 $ TOKEN=hunter2 warder explain --env TOKEN --env KEY=hunter2 strict | grep -c hunter2
@@ -42,6 +41,64 @@ $ TOKEN=hunter2 warder explain --env TOKEN --env KEY=hunter2 strict | grep -c hu
 needs user
 $ setpriv --reuid 12345 --regid 12345 --clear-groups warder explain strict | grep -c '^limits'
 |~ ^[1-9]
+
+= several backends, side by side
+$ warder explain --backend local,process strict | grep -E '^( |network |processes.identity |isolation|process)' | grep -v '^ ' | tr -s ' '
+|~ ^network enforced off
+|~ ^processes.spawn unrestricted off
+|~ ^processes.identity enforced off
+|~ ^isolation namespaceJail -
+|~ ^process would refuse it: the backend process isolates nothing
+
+= auto takes the first in the operator's order
++ echo '{"order": ["docker", "local"]}' > backends.json
+$ warder explain --backend auto --backends backends.json strict | head -n 2 | cut -c1-50
+| Backend local
+|~ ^passed over: docker: 
+
+= a document about backends is read strictly
++ echo '{"order": ["local", "process"]}' > a.json; echo '{"enabled": []}' > b.json; echo '{"enable": ["wasm"]}' > c.json
+$ for f in a b c; do warder explain --backend auto --backends $f.json strict | tail -n 1; done
+|~ ^It would be refused: .*a.json: "order" holds a backend that isolates nothing, which auto never takes$
+|~ ^It would be refused: .*b.json: "enabled" is no member of it; known: "order", "enable"$
+|~ ^It would be refused: .*c.json: there is no backend "wasm"; known: .*
+
+= an ordinary process: only if the operator enables it, and only what it can keep
++ echo '{"enable": ["process"]}' > backends.json
+$ warder run --backend process -- /bin/true
+!~ ^warder: the backend process isolates nothing and is disabled
+? 125
+
+= what it cannot keep is refused
++ echo '{"enable": ["process"]}' > backends.json
+$ warder run --backend process --backends backends.json --prefer all --require limits.memory -- /bin/true
+!~ ^warder: cannot enforce limits.memory: limits.memory: the backend process isolates nothing
+? 125
+
+= it says that it isolates nothing
+needs python3
++ echo '{"enable": ["process"]}' > backends.json
+$ warder run --backend process --backends backends.json --prefer all --json -- /bin/sh -c 'echo out; exit 3' | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["backend"], r["isolation"], r["exitCode"], r["stdout"]["text"].strip(), r["receipt"]["isolation"]); print(sorted({c["status"] for c in r["receipt"]["controls"] if c["control"] == "limits.memory"}))'
+| process none 3 out none
+| ['notEnforced']
+
+= what it started ends with it, in whatever session
++ echo '{"enable": ["process"]}' > backends.json
+$ warder run --backend process --backends backends.json --prefer all --timeout 1s -- /bin/sh -c 'setsid sleep 4321 & setsid setsid sleep 4321 & sleep 4321'; pgrep -fx 'sleep 4321' | wc -l
+| 0
+! warder: killed after 1s (limits.wallTime)
+
+= its output is cut at the byte
++ echo '{"enable": ["process"]}' > backends.json
+$ warder run --backend process --backends backends.json --prefer all --max-output 1000 -- /bin/sh -c 'head -c 5000 /dev/zero' | wc -c
+| 1000
+! warder: stdout: kept 1000 of 5000 bytes (output.stdout)
+
+= no code
++ echo '{"enable": ["process"]}' > backends.json
+$ echo 1 | warder code --backend process --backends backends.json --prefer all --language python -
+!~ ^warder: the language "python" is not available with the backend process
+? 125
 
 # ---- policy
 

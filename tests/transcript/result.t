@@ -5,7 +5,7 @@ needs limits
 = one object, always the same members in the same order
 needs python3
 $ warder run --json -- sh -c 'echo out; echo err >&2; exit 3' | python3 -c 'import json, sys; r = json.load(sys.stdin); print(*r); print(*r["durations"]); print(*r["stdout"]); print(r["status"], r["cause"], r["exitCode"], r["signal"], r["stdout"]["text"].strip(), r["stderr"]["text"].strip(), r["identity"], r["artifacts"])'
-| status cause exitCode signal stdout stderr durations peakMemoryBytes cpuTimeUs peakPids limitsHit artifacts receipt identity detail
+| status cause exitCode signal stdout stderr durations peakMemoryBytes cpuTimeUs peakPids limitsHit artifacts backend isolation receipt identity detail
 | wallUs userUs systemUs queueUs prepareUs launchUs
 | text encoding bytesKept bytesTotal truncated
 | failed exit 3 None out err {'uid': 1000, 'gid': 1000} []
@@ -46,7 +46,7 @@ $ warder run --json --max-output 2 -- printf 'a\303\244'
 needs python3
 $ umask 0; warder run --receipt r.json -- true && stat -c %a r.json && python3 -c 'import json; r = json.load(open("r.json")); print(*r); print({row["control"]: row["status"] for row in r["controls"]}["network.none"])'; ls -A
 | 600
-| isolation controls
+| backend isolation controls
 | enforced
 | r.json
 

@@ -9,7 +9,8 @@
 
 Test(receipt, rows_and_json, .timeout = 20)
 {
-	static struct policy_receipt receipt = { .isolation = POLICY_ISOLATION_NAMESPACE_JAIL };
+	static struct policy_receipt receipt = { .isolation = POLICY_ISOLATION_NAMESPACE_JAIL,
+						 .backend = "local" };
 	struct policy_receipt_row *row;
 	struct json_writer writer = { 0 };
 	char *text;
@@ -25,7 +26,7 @@ Test(receipt, rows_and_json, .timeout = 20)
 	text = json_take(&writer);
 	cr_expect_str_eq(
 	    text,
-	    "{\"isolation\":\"namespaceJail\",\"controls\":["
+	    "{\"backend\":\"local\",\"isolation\":\"namespaceJail\",\"controls\":["
 	    "{\"control\":\"limits.memory\",\"status\":\"enforced\",\"requested\":\"256MiB\","
 	    "\"mechanism\":\"cgroup v2 memory.max\",\"value\":\"268435456\",\"source\":\"memory.max\"},"
 	    "{\"control\":\"capabilities\",\"status\":\"hardening\",\"requested\":\"\",\"mechanism\":\"\","
@@ -41,7 +42,7 @@ Test(receipt, an_empty_one, .timeout = 20)
 
 	policy_receipt_write(&receipt, &writer);
 	text = json_take(&writer);
-	cr_expect_str_eq(text, "{\"isolation\":\"none\",\"controls\":[]}");
+	cr_expect_str_eq(text, "{\"backend\":null,\"isolation\":\"none\",\"controls\":[]}");
 	free(text);
 }
 

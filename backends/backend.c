@@ -1,0 +1,160 @@
+/*
+ * The table, and how a backend is chosen out of it.
+ */
+#include "backends/backend.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/rows.h"
+
+static const struct backend backends[] = {
+	{
+	    .name = "local",
+	    .summary = "Warder's own jail: namespaces, cgroups, seccomp and Landlock on this host",
+	    .describe =
+		"Programs run in a jail on this host. They see a read-only view of installed programs, a "
+		"private /tmp, and /workspace if one was granted. Limits of time, memory, processes and "
+		"output are kept; what is refused answers with an ordinary error.",
+	    .isolation = POLICY_ISOLATION_NAMESPACE_JAIL,
+	    .capabilities = local_capabilities,
+	    .check = local_check,
+	    .shape = local_shape,
+	},
+	{
+	    .name = "crun",
+	    .summary = "a container by crun, without a daemon",
+	    .describe =
+		"Programs run in a container of their own, which is gone when they end. They see a "
+		"read-only view of installed programs, a private /tmp, and /workspace if one was granted.",
+	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
+	    .capabilities = container_capabilities,
+	    .check = container_check,
+	    .shape = container_shape,
+	    .clean = container_clean,
+	    .program = "crun",
+	},
+	{
+	    .name = "runc",
+	    .summary = "a container by runc, without a daemon",
+	    .describe =
+		"Programs run in a container of their own, which is gone when they end. They see a "
+		"read-only view of installed programs, a private /tmp, and /workspace if one was granted.",
+	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
+	    .capabilities = container_capabilities,
+	    .check = container_check,
+	    .shape = container_shape,
+	    .clean = container_clean,
+	    .program = "runc",
+	},
+	{
+	    .name = "podman",
+	    .summary = "a container by podman's command line (not driven by this version)",
+	    .describe = "Not available.",
+	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
+	    .capabilities = absent_capabilities,
+	    .check = absent_check,
+	    .shape = local_shape,
+	    .program = "podman",
+	},
+	{
+	    .name = "docker",
+	    .summary = "a container by Docker's daemon (not driven by this version)",
+	    .describe = "Not available.",
+	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
+	    .capabilities = absent_capabilities,
+	    .check = absent_check,
+	    .shape = local_shape,
+	    .program = "docker",
+	},
+	{
+	    .name = "process",
+	    .summary = "an ordinary process: no isolation at all, only time and output are limited",
+	    .describe =
+		"Programs run as ordinary processes of this host, with every right of the user who runs "
+		"them. Nothing protects the host from them.",
+	    .isolation = POLICY_ISOLATION_NONE,
+	    .off = true,
+	    .programs_only = true,
+	    .capabilities = process_capabilities,
+	    .check = process_check,
+	    .shape = process_shape,
+	},
+};
+#define BACKENDS (sizeof(backends) / sizeof(backends[0]))
+_Static_assert(BACKENDS < BACKEND_COUNT_MAX, "the operator's order has a place for each, and for the end");
+
+const struct backend *backend_at(size_t i)
+{
+	return i < BACKENDS ? &backends[i] : NULL;
+}
+
+const struct backend *backend_find(const char *name, struct warder_error *err)
+{
+	const char *names[BACKENDS + 1] = { NULL };
+	char hint[200];
+
+	for (size_t i = 0; i < BACKENDS; i++) {
+		if (strcmp(backends[i].name, name) == 0)
+			return &backends[i];
+		names[i] = backends[i].name;
+	}
+	error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend", "there is no backend \"%.40s\"; %s", name,
+		  policy_suggest(names, name, hint, sizeof(hint)));
+	return NULL;
+}
+
+const struct backend *backend_candidate(const struct backend_settings *settings, size_t i)
+{
+	if (settings->order[0])
+		return i < BACKEND_COUNT_MAX ? settings->order[i] : NULL;
+	for (size_t row = 0; row < BACKENDS; row++)
+		if (!backends[row].off && i-- == 0)
+			return &backends[row];
+	return NULL;
+}
+
+int backend_check_enabled(const struct backend *backend, const struct backend_settings *settings,
+			  struct warder_error *err)
+{
+	if (!backend->off || settings->enabled[backend - backends])
+		return 0;
+	return error_set(err, WARDER_ERROR_REJECTED, "backend",
+			 "the backend %s isolates nothing and is disabled; the operator enables it with "
+			 "{\"enable\": [\"%s\"]} in /etc/warder/backends.json",
+			 backend->name, backend->name);
+}
+
+int backend_clean(const struct jail_host *host, bool dry_run)
+{
+	int count = jail_clean(host, dry_run);
+
+	for (size_t i = 0; i < BACKENDS; i++)
+		if (backends[i].clean)
+			count += backends[i].clean(&backends[i], host, dry_run);
+	return count;
+}
+
+/* ---- rows of capabilities ---- */
+
+void backend_enforced(struct policy_capabilities *to, enum policy_control control, const char *mechanism)
+{
+	struct policy_capability *row = &to->controls[control];
+
+	row->enforced = true;
+	row->reason[0] = '\0';
+	snprintf(row->mechanism, sizeof(row->mechanism), "%s", mechanism);
+}
+
+void backend_refused(struct policy_capabilities *to, enum policy_control control, const char *format, ...)
+{
+	struct policy_capability *row = &to->controls[control];
+	va_list args;
+
+	row->enforced = false;
+	row->mechanism[0] = '\0';
+	va_start(args, format);
+	vsnprintf(row->reason, sizeof(row->reason), format, args);
+	va_end(args);
+}

@@ -1,0 +1,77 @@
+/*
+ * backend: who runs a program, behind one policy, one validator, one request, one result and one receipt. The door of this folder.
+ *
+ * A backend is a row of a table. Life of a choice: backend_settings_parse() (the operator's) -> backend_find(), or for `auto` each of
+ * backend_candidate() in the operator's order -> capabilities(): what it can enforce on this host, for policy_match() -> check() ->
+ * jail_plan_build(), then shape(): the plan as this backend carries it out -> jail_prepare(), jail_launch(), jail_supervise(), as for
+ * any plan -> clean() for what a crash left.
+ *
+ * What a backend adds to a plan is its starter (jail.h): who makes namespaces and root, and starts the jail's init there. All that
+ * comes after is the same code for all of them, so that a limit, a cause or a row of the receipt cannot mean two things. A launch is
+ * started and waited for in two calls, and a starter keeps its own state (`started`): one that works elsewhere has its place for a
+ * lease there, which it renews until stop(), and for what it needs to find its init again.
+ *
+ * Constant data and pure functions but for capabilities(), check(), shape() and clean(), which look at this host; any thread.
+ */
+#ifndef WARDER_BACKENDS_BACKEND_H
+#define WARDER_BACKENDS_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "jail/jail.h"
+#include "policy/policy.h"
+
+#define BACKEND_DEFAULT      "local"
+#define BACKEND_AUTO         "auto"
+#define BACKEND_COUNT_MAX    16
+#define BACKEND_PASSED_BYTES 1024
+
+struct backend;
+
+/* What the operator decides. Zeroed: the order of the table, nothing enabled that is off by default. */
+struct backend_settings {
+	const struct backend *order[BACKEND_COUNT_MAX]; /* NULL at the end; none: the table's */
+	bool enabled[BACKEND_COUNT_MAX]; /* by row of the table: those that are off by default */
+};
+
+struct backend {
+	const char *name;
+	const char *summary;  /* one line for people */
+	const char *describe; /* a few sentences for a model that writes code for it */
+	enum policy_isolation isolation;
+	bool off;           /* unless the operator enables it; and `auto` never takes it */
+	bool programs_only; /* it has no place for a piece of code and its files */
+	/* What it can enforce here: a row per control, with mechanism or reason. */
+	void (*capabilities)(const struct backend *backend, const struct jail_host *host,
+			     const struct policy *policy, struct policy_capabilities *ret);
+	/* Whether it could start anything at all: 0; -1 with *err (UNAVAILABLE, REJECTED). */
+	int (*check)(const struct backend *backend, const struct jail_host *host, const struct policy *policy,
+		     struct warder_error *err);
+	/* Make a plan of the policy this backend's. */
+	int (*shape)(const struct backend *backend, const struct jail_host *host, struct jail_plan *plan,
+		     struct warder_error *err);
+	/* Remove what dead supervisors left of it, or only count. NULL: nothing is ever left. */
+	int (*clean)(const struct backend *backend, const struct jail_host *host, bool dry_run);
+	const char *program; /* a runtime's name; NULL: it needs none */
+};
+
+/* Row i; NULL past the end. */
+const struct backend *backend_at(size_t i);
+/* By name. NULL with *err (INVALID_REQUEST), which lists the names. */
+const struct backend *backend_find(const char *name, struct warder_error *err);
+/* The i-th that `auto` may take, in the operator's order; NULL past the end. */
+const struct backend *backend_candidate(const struct backend_settings *settings, size_t i);
+
+/* {"order": ["local", "runc"], "enable": ["process"]}: both may be left out. `origin` names the document in errors. 0; -1 with *err. */
+int backend_settings_parse(const char *json, size_t len, const char *origin, struct backend_settings *ret,
+			   struct warder_error *err);
+/* 0, or -1 with *err (REJECTED): it is off, and the operator has not enabled it. */
+int backend_check_enabled(const struct backend *backend, const struct backend_settings *settings,
+			  struct warder_error *err);
+
+/* Remove what dead supervisors left, of every backend. Returns the number of things removed or, dry, there to be removed. */
+int backend_clean(const struct jail_host *host, bool dry_run);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * container: the programs that carry out the OCI runtime specification, without a daemon. What they cannot do, or what could not be
+ * read back from the kernel, is missing from the capabilities.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backends/bundle.h"
+#include "backends/rows.h"
+#include "backends/shepherd.h"
+#include "base/fd.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+
+static const char *const directories[] = { "/usr/bin",        "/usr/sbin", "/usr/local/bin",
+					   "/usr/local/sbin", "/bin",      "/sbin" };
+
+struct runtime {
+	struct jail_starter starter; /* first: what start() is given leads here */
+	const char *name;
+};
+
+/* ---- the program ---- */
+
+/* Nobody but root can have put it there. */
+static bool is_trusted(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0 && !(st.st_mode & 022) &&
+	       (st.st_mode & 0111);
+}
+
+static bool find_program(const char *name, char *path, size_t size)
+{
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		snprintf(path, size, "%s/%s", directories[i], name);
+		if (is_trusted(path))
+			return true;
+	}
+	return false;
+}
+
+static bool why_not(const struct backend *backend, const struct jail_host *host, char *text, size_t size)
+{
+	const struct jail_feature_state *mounts = &host->features[JAIL_FEATURE_MOUNT_API];
+	char path[128];
+
+	if (!host->privileged)
+		snprintf(text, size, "%s is driven as root only; use local", backend->name);
+	else if (!find_program(backend->program, path, sizeof(path)))
+		snprintf(text, size, "there is no %s in /usr/bin, /usr/sbin, ...; install it, or use local",
+			 backend->program);
+	else if (mounts->tried && !mounts->there)
+		snprintf(text, size, "detached mounts: %.120s", mounts->detail);
+	else
+		return false;
+	return true;
+}
+
+/* ---- start, stop ---- */
+
+static void close_trees(int *trees, size_t count)
+{
+	for (size_t i = 0; trees && i < count; i++)
+		fd_done(&trees[i]);
+	free(trees);
+}
+
+static int *open_trees(const struct jail_start *start, struct warder_error *err)
+{
+	const struct rootfs *rootfs = &start->plan->rootfs;
+	int *trees = calloc(rootfs->count + 1, sizeof(*trees));
+
+	for (size_t i = 0; trees && i < rootfs->count; i++)
+		trees[i] = -1;
+	for (size_t i = 0; trees && i < rootfs->count; i++) {
+		if (rootfs->entries[i].kind != ROOTFS_BIND)
+			continue;
+		trees[i] = jail_start_tree(start, i, err);
+		if (trees[i] < 0) {
+			close_trees(trees, rootfs->count);
+			return NULL;
+		}
+	}
+	if (!trees)
+		error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the mounts");
+	return trees;
+}
+
+static int start(const struct jail_starter *starter, const struct jail_start *start, void **ret_started,
+		 int *ret_init_pid, int *ret_init_fd, struct warder_error *err)
+{
+	const struct runtime *runtime = (const struct runtime *)(const void *)starter;
+	char path[128], network[64];
+	struct shepherd_task task = { .runtime = path, .is_crun = strcmp(runtime->name, "crun") == 0 };
+	struct shepherd *shepherd = NULL;
+	char *config;
+	int *trees;
+	int ret = -1;
+
+	if (!find_program(runtime->name, path, sizeof(path)))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "%s is gone", runtime->name);
+	snprintf(network, sizeof(network), "/proc/%d/fd/%d", getpid(), start->network_fd);
+	config = bundle_config(start, start->network_fd >= 0 ? network : NULL);
+	if (!config)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL,
+				 "no memory for the container's configuration");
+	task.config = config;
+	trees = open_trees(start, err);
+	task.trees = trees;
+	if (trees)
+		ret = shepherd_start(&task, start, &shepherd, ret_init_pid, ret_init_fd, err);
+	close_trees(trees, start->plan->rootfs.count);
+	free(config);
+	*ret_started = shepherd;
+	return ret;
+}
+
+static int stop(void *started, struct warder_error *err)
+{
+	return shepherd_stop(started, err);
+}
+
+static const struct runtime runtimes[] = {
+	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, stop }, "crun" },
+	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, stop }, "runc" },
+};
+
+/* ---- the rows of the table ---- */
+
+/* What the runtime does instead of the launch itself; all else is done by the same hands as in a jail of ours. */
+static const struct instead {
+	enum policy_control control;
+	const char *mechanism;
+} instead[] = {
+	{ POLICY_CONTROL_NETWORK_NONE, "own network namespace, its only interface down, entered by %s" },
+	{ POLICY_CONTROL_NETWORK_LOOPBACK, "own network namespace with loopback only, made by %s" },
+	{ POLICY_CONTROL_VIEW_HOST, "root of %s: read-only tmpfs, prepared read-only binds" },
+	{ POLICY_CONTROL_VIEW_DIRECTORY, "root of %s: read-only tmpfs, prepared read-only binds" },
+	{ POLICY_CONTROL_WORKSPACE_NONE, "root of %s without any workspace" },
+	{ POLICY_CONTROL_IDENTITY, "user namespace of %s onto an unprivileged id range of its own" },
+};
+
+void container_capabilities(const struct backend *backend, const struct jail_host *host,
+			    const struct policy *policy, struct policy_capabilities *ret)
+{
+	char text[176];
+
+	jail_capabilities(host, policy, ret);
+	snprintf(ret->backend, sizeof(ret->backend), "%s", backend->name);
+	ret->isolation = backend->isolation;
+	for (size_t i = 0; i < sizeof(instead) / sizeof(instead[0]); i++) {
+		struct policy_capability *row = &ret->controls[instead[i].control];
+		const char *gap = strstr(instead[i].mechanism, "%s");
+
+		if (row->enforced)
+			snprintf(row->mechanism, sizeof(row->mechanism), "%.*s%s%s",
+				 (int)(gap - instead[i].mechanism), instead[i].mechanism, backend->name,
+				 gap + 2);
+	}
+	backend_refused(ret, POLICY_CONTROL_VIEW_IMAGE,
+			"containers of %s have no overlays in this version; use local for an image",
+			backend->name);
+	backend_refused(
+	    ret, POLICY_CONTROL_WORKSPACE_OVERLAY,
+	    "containers of %s have no overlays in this version; use local, or a read-only workspace",
+	    backend->name);
+	for (int i = 0; why_not(backend, host, text, sizeof(text)) && i < POLICY_CONTROL_COUNT; i++)
+		backend_refused(ret, (enum policy_control)i, "%s", text);
+}
+
+int container_check(const struct backend *backend, const struct jail_host *host, const struct policy *policy,
+		    struct warder_error *err)
+{
+	char text[176];
+
+	if (why_not(backend, host, text, sizeof(text)))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "%s", text);
+	return jail_check(host, policy, err);
+}
+
+int container_shape(const struct backend *backend, const struct jail_host *host, struct jail_plan *plan,
+		    struct warder_error *err)
+{
+	if (plan->rootfs.overlay_count)
+		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "filesystem.view",
+				 "containers of %s have no overlays in this version; use local",
+				 backend->name);
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (strcmp(runtimes[i].name, backend->program) == 0)
+			plan->starter = &runtimes[i].starter;
+	/* Clocks of their own are nothing that a runtime makes. */
+	plan->namespaces &= ~(uint64_t)CLONE_NEWTIME;
+	return 0;
+}
+
+int container_clean(const struct backend *backend, const struct jail_host *host, bool dry_run)
+{
+	return 0;
+}

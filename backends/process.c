@@ -1,0 +1,86 @@
+/*
+ * process: an ordinary process of the caller's. Nothing is isolated, and the capabilities say so: a policy that asks for anything
+ * but a time and a size of output is refused, unless it marks the rest as preferred. What is kept is kept by the supervisor and by
+ * init, which is the reaper of all that the program starts: at the deadline, or when the program has ended, all of it is killed,
+ * whatever sessions and groups it made. A program that works against it can do better than that: it has the caller's rights, and may kill
+ * whoever supervises it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/rows.h"
+
+static const char nothing[] =
+    "the backend process isolates nothing; use local, or mark the field as preferred";
+
+static const struct kept {
+	enum policy_control control;
+	const char *mechanism;
+} kept[] = {
+	{ POLICY_CONTROL_WALL_TIME,
+	  "supervisor's deadline; all that the program started is found and killed" },
+	{ POLICY_CONTROL_STDOUT, "supervisor keeps that much of the pipe" },
+	{ POLICY_CONTROL_STDERR, "supervisor keeps that much of the pipe" },
+	{ POLICY_CONTROL_WORKING_DIRECTORY, "chdir" },
+};
+
+static const struct jail_starter starter = { .isolation = POLICY_ISOLATION_NONE, .bare = true };
+
+void process_capabilities(const struct backend *backend, const struct jail_host *host,
+			  const struct policy *policy, struct policy_capabilities *ret)
+{
+	static const char *const languages[] = { "command", NULL };
+
+	memset(ret, 0, sizeof(*ret));
+	snprintf(ret->backend, sizeof(ret->backend), "%s", backend->name);
+	ret->isolation = backend->isolation;
+	ret->languages = languages;
+	for (int i = 0; i < POLICY_CONTROL_COUNT; i++)
+		backend_refused(ret, (enum policy_control)i, "%s", nothing);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		backend_enforced(ret, kept[i].control, kept[i].mechanism);
+	/* Without it nobody would find what a program leaves running. */
+	if (access("/proc/thread-self/children", R_OK) != 0)
+		backend_refused(ret, POLICY_CONTROL_WALL_TIME,
+				"the kernel does not tell the children of a process (CONFIG_PROC_CHILDREN)");
+}
+
+int process_check(const struct backend *backend, const struct jail_host *host, const struct policy *policy,
+		  struct warder_error *err)
+{
+	return 0;
+}
+
+/* There is no root to lay anything out in; the program begins in the place that comes closest to what was asked. */
+static int shape_root(struct jail_plan *plan, struct warder_error *err)
+{
+	const struct policy *policy = &plan->policy;
+	const char *begin = policy->working_directory           ? policy->working_directory
+			    : policy->filesystem.workspace_root ? policy->filesystem.workspace_root
+								: "/tmp";
+
+	rootfs_done(&plan->rootfs);
+	plan->rootfs.working_directory = strdup(begin);
+	return plan->rootfs.working_directory
+		   ? 0
+		   : error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a path");
+}
+
+/* What is left of a plan that restricts nothing. */
+int process_shape(const struct backend *backend, const struct jail_host *host, struct jail_plan *plan,
+		  struct warder_error *err)
+{
+	plan->starter = &starter;
+	plan->namespaces = 0;
+	plan->loopback_up = false;
+	plan->cgroup = (struct cgroup_limits){ UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, false };
+	plan->rlimit_count = 0;
+	plan->filter.count = 0;
+	plan->landlock_abi = 0;
+	plan->speculation = false;
+	plan->cpu_time_us = POLICY_UNLIMITED;
+	plan->uid = geteuid();
+	plan->gid = getegid();
+	return shape_root(plan, err);
+}

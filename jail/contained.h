@@ -1,0 +1,19 @@
+/*
+ * contained: compares what is mounted in a container that somebody else's runtime has made with the plan. Private to jail/.
+ *
+ * A runtime lays the same things out in its own way (the places for /dev, masks and nodes differ from one to the next), so that
+ * this asks what must hold, where jail/mounts.h knows each mount of a jail's own.
+ */
+#ifndef WARDER_JAIL_CONTAINED_H
+#define WARDER_JAIL_CONTAINED_H
+
+#include "base/error.h"
+#include "rootfs/rootfs.h"
+
+/* `text` is /proc/<pid>/mountinfo. The root is read-only; every mount is a bind of the plan, or came with one, with at least the
+ * plan's flags; or /proc, /dev, /dev/pts, /tmp or /dev/shm, with the flags that a jail's own have; or a node in /dev; or lies over
+ * something beneath /proc and cannot be written. Nothing else is there, nothing is linked to the host, and nothing of the plan is
+ * missing. Pure. Returns the number of mounts; -1 with *err naming the first that is not so. */
+int contained_check_mounts(const char *text, const struct rootfs *rootfs, struct warder_error *err);
+
+#endif

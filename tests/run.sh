@@ -183,6 +183,7 @@ run_root() {
 	faults root as_root
 	suite root escape as_root env WARDER=build/gcc/warder tests/escape/run.sh
 	suite root languages as_root env WARDER=build/gcc/warder tests/languages/run.sh
+	suite root workspaces as_root env WARDER=build/gcc/warder tests/workspaces/run.sh
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
 	suite root install as_root tests/install.sh build/gcc
 }
@@ -198,6 +199,7 @@ run_user() {
 	faults user as_user
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
 	suite user languages as_user env WARDER=build/gcc/warder tests/languages/run.sh
+	suite user workspaces as_user env WARDER=build/gcc/warder WARDER_RACES=100 WARDER_KILLS=12 tests/workspaces/run.sh
 	suite user images as_user env WARDER=build/gcc/warder tests/images/run.sh
 }
 

@@ -77,6 +77,11 @@ static int take_relative(const char *path, const char *below, struct workspace_s
 		return -1;
 	}
 	path_plain(path, plain);
+	/* "x/../ " is a blank once it is plain. */
+	if (path_check_relative(plain, strlen(plain), err) != 0) {
+		snprintf(err->field, sizeof(err->field), "%s", field);
+		return -1;
+	}
 	if (snprintf(ret->path, sizeof(ret->path), "%s%s", below, plain) >= (int)sizeof(ret->path))
 		return refuse(path, "is too long", err);
 	return 0;

@@ -1,0 +1,209 @@
+#!/bin/bash
+# run.sh: workspaces, artifacts and snapshots while others disturb them, as TAP.
+#
+#   races  a program swaps a directory for a link that leads out, over and over, while the host puts, reads, lists, patches and collects
+#   kills  a command is killed at a random moment; everything that is left verifies, and the work goes on
+#   size   a large workspace goes through snapshot, resume and collect in bounded memory
+#
+# WARDER=build/warder; WARDER_KILLS (20) and WARDER_RACES (300) say how often, WARDER_SIZE_MIB (64) how large. A whole test is 200, 5000, 1024.
+set -u
+LC_ALL=C export LC_ALL
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+. tests/lib/tap.sh
+warder=$(realpath "${WARDER:-build/warder}") || exit 1
+kills=${WARDER_KILLS:-20}
+races=${WARDER_RACES:-300}
+size=${WARDER_SIZE_MIB:-64}
+for base in "${WARDER_TEST_DIR:-/srv}" /opt "$HOME" /tmp; do
+	scratch=$(mktemp -d "$base/warder-workspaces.XXXXXX" 2>/dev/null) && break
+done
+[ -d "$scratch" ] || { echo "Bail out! no directory for the tests; name one in WARDER_TEST_DIR"; exit 1; }
+swapper=''
+cleanup() {
+	[ -z "$swapper" ] || kill "$swapper" 2>/dev/null
+	rm -rf "$scratch"
+}
+trap cleanup EXIT
+export WARDER_STORE=$scratch/store
+
+# ---- races ----
+
+# An outside that must stay as it is, and a tree in which d is a directory now and a link to it then.
+race_setup() {
+	tree=$("$warder" workspace create race) || return 1
+	mkdir -p "$scratch/outside" "$tree/d" "$tree/real"
+	echo secret >"$scratch/outside/secret"
+	echo inside >"$tree/d/secret"
+	echo one >"$tree/d/patched"
+	ln -s "$scratch/outside" "$tree/link"
+}
+
+# The swaps are exchanges of names, thousands in a second: the link is there half of the time.
+swap() {
+	exec python3 - "$1" <<'END'
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+root = os.open(sys.argv[1], os.O_PATH)
+while True:
+    if libc.syscall(316, root, b"d", root, b"link", 2) != 0 and ctypes.get_errno() not in (2, 17):
+        raise OSError(ctypes.get_errno(), "renameat2")
+END
+}
+
+outside_is_untouched() {
+	[ "$(ls "$scratch/outside")" = secret ] && [ "$(cat "$scratch/outside/secret")" = secret ]
+}
+
+race_put() {
+	local i
+	for ((i = 0; i < races; i++)); do
+		echo "$i" | "$warder" workspace write race d/written 2>/dev/null
+		echo "$i" | "$warder" workspace write race d/deep/er/written 2>/dev/null
+	done
+	outside_is_untouched
+}
+
+race_read() {
+	local i got read=0 refused=0
+	for ((i = 0; i < races; i++)); do
+		if got=$("$warder" workspace read race d/secret 2>/dev/null); then
+			[ "$got" = inside ] || { echo "read: $got"; return 1; }
+			read=$((read + 1))
+		else
+			refused=$((refused + 1))
+		fi
+	done
+	echo "$read read, $refused refused"
+	[ "$read" -gt 0 ] && [ "$refused" -gt 0 ]
+}
+
+race_collect() {
+	local i
+	for ((i = 0; i < races; i++)); do
+		! "$warder" workspace collect race '**/secret' 'd/*' --json 2>/dev/null | grep -q '"content":"secret' || return 1
+	done
+	outside_is_untouched
+}
+
+race_patch() {
+	local i
+	for ((i = 0; i < races; i++)); do
+		printf -- '--- a/d/patched\n+++ b/d/patched\n@@ -1 +1 @@\n-one\n+one\n--- /dev/null\n+++ b/d/new\n@@ -0,0 +1 @@\n+x\n' |
+			"$warder" workspace patch race >/dev/null 2>&1
+		printf -- '--- a/d/new\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n' | "$warder" workspace patch race >/dev/null 2>&1
+	done
+	outside_is_untouched
+}
+
+# ---- kills ----
+
+# Every record and all content is as it was made, and nothing that was begun is in the way.
+verifies() {
+	"$warder" snapshot verify >/dev/null && "$warder" artifact verify >/dev/null && "$warder" workspace list >/dev/null
+}
+
+# kill_after COMMAND...: end it, with all that it started, after up to some milliseconds.
+kill_after() {
+	local pid
+	"$@" >/dev/null 2>&1 </dev/null &
+	pid=$!
+	sleep "0.0$((RANDOM % 60 + 10))"
+	kill -KILL "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+}
+
+kills_of() {
+	local i snapshot name
+	"$warder" workspace create kills >/dev/null || return 1
+	for ((i = 0; i < 40; i++)); do
+		head -c $((RANDOM * 20)) /dev/urandom | "$warder" workspace write kills "out/$i" || return 1
+	done
+	snapshot=$("$warder" workspace snapshot kills) || return 1
+	for ((i = 0; i < kills; i++)); do
+		head -c 100000 /dev/urandom | "$warder" workspace write kills out/changing || return 1
+		case $((i % 6)) in
+		0) kill_after "$warder" workspace snapshot kills --keep 3 ;;
+		1) kill_after "$warder" workspace resume "$snapshot" "resumed-$i" ;;
+		2) kill_after "$warder" workspace collect kills 'out/*' --save ;;
+		3) kill_after "$warder" workspace put kills "$warder=out/tool" ;;
+		4) kill_after "$warder" snapshot prune --keep 2 ;;
+		5) kill_after "$warder" workspace remove "resumed-$((i - 4))" ;;
+		esac
+		verifies || { echo "after kill $i"; return 1; }
+		# What was put is all there or not at all.
+		for name in "$WARDER_STORE"/workspaces/kills-*/files/out/tool; do
+			[ ! -e "$name" ] || cmp -s "$warder" "$name" || { echo "$name is not whole"; return 1; }
+		done
+		# A workspace that has its name is whole.
+		for name in "$WARDER_STORE"/workspaces/resumed-*/; do
+			[ ! -d "$name" ] || [ -e "$name/files/out/39" ] || { echo "$name is not whole"; return 1; }
+		done
+		snapshot=$("$warder" workspace snapshot kills) || return 1
+	done
+}
+
+# What the dead have begun is removed by who comes next.
+nothing_is_left() {
+	echo next | "$warder" artifact save next >/dev/null || return 1
+	"$warder" snapshot prune --keep 1 >/dev/null && "$warder" snapshot list | cut -d' ' -f1 | xargs "$warder" snapshot remove &&
+		"$warder" artifact list | sed -E 's/.* ([^ ]+)@[0-9]+ .*/\1/' | sort -u | while read -r name; do "$warder" artifact remove "$name" || exit 1; done &&
+		"$warder" workspace list | cut -d' ' -f1 | while read -r name; do "$warder" workspace create "$name" >/dev/null && "$warder" workspace remove "$name" || exit 1; done
+	find "$WARDER_STORE" \( -name '.new-*' -o -name '.gone-*' -o -type f ! -name '*.lock' \) | grep . && return 1
+	return 0
+}
+
+# ---- size ----
+
+# peak COMMAND...: its peak of resident memory in KiB, in $scratch/peak.
+peak() {
+	python3 -c 'import resource, subprocess, sys
+status = subprocess.call(sys.argv[2:], stdout=open(sys.argv[1] + ".out", "w"))
+open(sys.argv[1], "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(status)' "$scratch/peak" "$@"
+}
+
+within() {
+	[ "$(cat "$scratch/peak")" -lt $((48 * 1024)) ] || { echo "$(cat "$scratch/peak") KiB"; return 1; }
+	echo "# note: $1: peak of $(($(cat "$scratch/peak") / 1024)) MiB for $size MiB" >>"$scratch/notes"
+}
+
+size_snapshot() {
+	local tree
+	tree=$("$warder" workspace create large) || return 1
+	head -c $((size / 2))M /dev/urandom >"$tree/out/one"
+	split -n 200 <(head -c $((size / 2))M /dev/urandom) "$tree/out/part-" 2>/dev/null ||
+		head -c $((size / 2))M /dev/urandom | split -b $((size * 1024 * 1024 / 400)) -a 4 - "$tree/out/part-" || return 1
+	peak "$warder" workspace snapshot large && within snapshot
+}
+
+size_resume() {
+	peak "$warder" workspace resume "$(cat "$scratch/peak.out")" again && within resume &&
+		diff -r "$WARDER_STORE"/workspaces/large-[0-9a-f]*/files/out "$WARDER_STORE"/workspaces/again-*/files/out
+}
+
+size_collect() {
+	local limits=(--max-files 1000 --max-file-size "${size}MiB" --max-size "$((size * 2))MiB")
+	peak "$warder" workspace collect large 'out/**' --save "${limits[@]}" && within "collect as artifacts" || return 1
+	mkdir -p "$scratch/to"
+	peak "$warder" workspace collect large 'out/**' --to "$scratch/to" "${limits[@]}" && within "collect into a directory" || return 1
+	diff -r "$WARDER_STORE"/workspaces/large-[0-9a-f]*/files/out "$scratch/to/out"
+}
+
+race_setup || { echo "Bail out! no workspace"; exit 1; }
+swap "$tree" &
+swapper=$!
+check "$races times: written while a directory is swapped for a link" race_put
+check "$races times: read while a directory is swapped for a link" race_read
+check "$races times: collected while a directory is swapped for a link" race_collect
+check "$races times: patched while a directory is swapped for a link" race_patch
+check "the swapper was at work all the time" kill -0 "$swapper"
+kill "$swapper" 2>/dev/null
+wait "$swapper" 2>/dev/null
+swapper=''
+check "$kills kills: everything verifies, and what has a name is whole" kills_of
+check "nothing is left behind" nothing_is_left
+check "a workspace of $size MiB: snapshot in bounded memory" size_snapshot
+check "a workspace of $size MiB: resumed, and the same" size_resume
+check "a workspace of $size MiB: collected in bounded memory" size_collect
+[ ! -e "$scratch/notes" ] || cat "$scratch/notes"
+tap_end

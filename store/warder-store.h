@@ -269,6 +269,98 @@ WARDER_API int warder_event_from_a2a(const char *json, size_t len, struct warder
 				     struct warder_error *err);
 WARDER_API void warder_event_free(struct warder_event *event);
 
+/* ---- workspaces ----
+ *
+ * A directory that stays between runs, by an id of the caller's choosing: the same id is the same workspace. A handle locks it, shared with
+ * other handles and with runs; a snapshot and a removal want it alone. Every path is relative to the workspace and resolved
+ * beneath it by the kernel, also while a program works in it; what leads out is refused (REJECTED, INVALID_REQUEST). A handle belongs to one thread
+ * at a time. `store` NULL: the default place.
+ */
+struct warder_workspace;
+
+/* Open it, making it or what is missing of it; id NULL: a new one. */
+WARDER_API int warder_workspace_open(const char *store, const char *id, struct warder_workspace **ret,
+				     struct warder_error *err);
+WARDER_API void warder_workspace_free(struct warder_workspace *workspace);
+WARDER_API const char *warder_workspace_id(const struct warder_workspace *workspace);
+/* Where it is on the host. */
+WARDER_API const char *warder_workspace_path(const struct warder_workspace *workspace);
+/* Remove it with all that is in it; there being none is no error. CONFLICT: it is in use, and `wait` is 0. */
+WARDER_API int warder_workspace_remove(const char *store, const char *id, int wait, struct warder_error *err);
+
+/* Write a file (mode 0: 0644), making directories (0755), at once in place of what is there. */
+WARDER_API int warder_workspace_put(struct warder_workspace *workspace, const char *path, unsigned int mode,
+				    const char *bytes, size_t len, struct warder_error *err);
+/* A regular file of at most `most` bytes (larger: INVALID_REQUEST); *ret is heap, with a NUL behind the bytes. */
+WARDER_API int warder_workspace_read(struct warder_workspace *workspace, const char *path, size_t most,
+				     char **ret, size_t *ret_len, struct warder_error *err);
+/* Apply a unified diff, all of it or nothing. strip: components taken off its paths; -1: one, if they are a/... and b/... */
+WARDER_API int warder_workspace_patch(struct warder_workspace *workspace, const char *patch, size_t len,
+				      int strip, struct warder_error *err);
+
+struct warder_workspace_input {
+	size_t size; /* sizeof(struct warder_workspace_input) */
+	const char *
+	    from; /* "host:///abs", "workspace://rel", "artifact://name[@version]", "skill://name/rel", "git+file:///abs[#branch]" */
+	const char *to; /* NULL: work/inputs/ and the last component of from */
+	int link;       /* 1: of the host: not copied, but mounted read-only where it is */
+	int read_only;  /* 1: no program of a run can change it: it is a read-only mount */
+	int pin;        /* 1: of an artifact without a version: the one that was staged there before */
+};
+
+/* Put an input in its place and record it. */
+WARDER_API int warder_workspace_stage(struct warder_workspace *workspace,
+				      const struct warder_workspace_input *input, struct warder_error *err);
+/* Let a policy show the workspace: as /workspace, writable, with its read-only inputs, WORKSPACE_DIR, SKILLS_DIR, WORK_DIR, OUTPUT_DIR and RUN_DIR (a new
+ * directory; variables that the policy sets stay as they are) and `cwd`, relative to it and made (NULL: itself), as working directory. The
+ * handle has to stay open while it runs. */
+WARDER_API int warder_workspace_policy(struct warder_workspace *workspace, const char *cwd,
+				       struct warder_policy *policy, struct warder_error *err);
+
+struct warder_workspace_outputs {
+	size_t size;                 /* sizeof(struct warder_workspace_outputs) */
+	const char *const *patterns; /* "out/" and two stars, "$OUTPUT_DIR/a.csv", ... */
+	size_t pattern_count;
+	size_t files_max;          /* 0: 100 */
+	uint64_t file_bytes;       /* of one; 0: 4 MiB */
+	uint64_t total_bytes;      /* of all; 0: 64 MiB */
+	int save;                  /* 1: save each as an artifact; 0: the content is in the result */
+	const char *name_template; /* before the path in an artifact's name; NULL: nothing */
+	int strict;                /* 1: save nothing if something would be cut off */
+};
+
+/* What matches, as {"files": [{"path", "size", "contentType", "truncated", "content" or "base64", "encoding", or "artifact",
+ * "version"}], "limitsHit", "outside"}: JSON that the caller frees with free(). */
+WARDER_API int warder_workspace_collect(struct warder_workspace *workspace,
+					const struct warder_workspace_outputs *what, char **ret_json,
+					struct warder_error *err);
+
+/* ---- snapshots of workspaces ---- */
+#define WARDER_SNAPSHOT_ID 32 /* bytes of an id, with the NUL */
+
+/* Keep it as it is, with at most bytes_max bytes of files (0: 16 GiB). No handle of it may be open; CONFLICT: it is in use, and `wait` is 0. */
+WARDER_API int warder_snapshot_make(const char *store, const char *id, int wait, uint64_t bytes_max,
+				    char ret_snapshot[WARDER_SNAPSHOT_ID], struct warder_error *err);
+/* A new workspace (id NULL: a new id) with the same tree: modes, links, empty directories, times. */
+WARDER_API int warder_snapshot_resume(const char *store, const char *snapshot, const char *id,
+				      struct warder_workspace **ret, struct warder_error *err);
+/* Read all of it and compare it with what was written. */
+WARDER_API int warder_snapshot_verify(const char *store, const char *snapshot, struct warder_error *err);
+WARDER_API int warder_snapshot_remove(const char *store, const char *snapshot, struct warder_error *err);
+/* Of a workspace (NULL: of each) only the newest `keep` stay (0: all), and none that is older (0: however old). */
+WARDER_API int warder_snapshot_prune(const char *store, const char *id, uint64_t keep, uint64_t max_age_s,
+				     struct warder_error *err);
+
+/* ---- artifacts ---- */
+/* Keep content under a name, as its next version. type NULL: by the name and the first bytes. */
+WARDER_API int warder_artifact_save(const char *store, const char *name, const char *type, const char *bytes,
+				    size_t len, uint64_t *ret_version, struct warder_error *err);
+/* "name" or "name@version", verified, of at most `most` bytes; *ret is heap, with a NUL behind the bytes. */
+WARDER_API int warder_artifact_read(const char *store, const char *reference, size_t most, char **ret,
+				    size_t *ret_len, struct warder_error *err);
+/* A version, or all of a name. */
+WARDER_API int warder_artifact_remove(const char *store, const char *reference, struct warder_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -18,7 +18,6 @@
 #include "policy/policy.h"
 #include "runtime/cli/term.h"
 #include "runtime/file.h"
-#include "runtime/text.h"
 #include "store/artifacts/artifacts.h"
 #include "store/cli/command.h"
 #include "store/cli/progress.h"
@@ -370,37 +369,11 @@ static void show_collecting(void *context, uint64_t len)
 	progress_show(&collecting, *done, 0);
 }
 
-static void write_output(struct json_writer *w, const struct workspace_output *output)
-{
-	json_begin_object(w);
-	json_key_string(w, "path", output->path);
-	json_key_uint(w, "size", output->size);
-	json_key_string(w, "contentType", output->type);
-	json_key_bool(w, "truncated", output->truncated);
-	if (output->why)
-		json_key_string(w, "error", output->why);
-	if (output->bytes)
-		text_write(w, "content", output->bytes, (size_t)output->read, output->truncated);
-	if (output->name) {
-		json_key_string(w, "artifact", output->name);
-		json_key_uint(w, "version", output->version);
-	}
-	json_end_object(w);
-}
-
 static int print_outputs_json(const struct workspace_outputs *outputs, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 
-	json_begin_object(&w);
-	json_key(&w, "files");
-	json_begin_array(&w);
-	for (size_t i = 0; i < outputs->count; i++)
-		write_output(&w, &outputs->items[i]);
-	json_end_array(&w);
-	json_key_bool(&w, "limitsHit", outputs->limits_hit);
-	json_key_uint(&w, "outside", outputs->outside);
-	json_end_object(&w);
+	workspace_outputs_write(outputs, &w);
 	return print_json(&w, err);
 }
 

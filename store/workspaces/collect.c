@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "rootfs/rootfs.h"
 #include "runtime/mime.h"
+#include "runtime/text.h"
 #include "store/workspaces/private.h"
 
 #define MATCHES_MAX   1000000
@@ -508,6 +509,39 @@ void workspace_outputs_done(struct workspace_outputs *outputs)
 	}
 	free(outputs->items);
 	*outputs = (struct workspace_outputs){ 0 };
+}
+
+/* ---- as JSON ---- */
+
+static void write_output(struct json_writer *w, const struct workspace_output *output)
+{
+	json_begin_object(w);
+	json_key_string(w, "path", output->path);
+	json_key_uint(w, "size", output->size);
+	json_key_string(w, "contentType", output->type);
+	json_key_bool(w, "truncated", output->truncated);
+	if (output->why)
+		json_key_string(w, "error", output->why);
+	if (output->bytes)
+		text_write(w, "content", output->bytes, (size_t)output->read, output->truncated);
+	if (output->name) {
+		json_key_string(w, "artifact", output->name);
+		json_key_uint(w, "version", output->version);
+	}
+	json_end_object(w);
+}
+
+void workspace_outputs_write(const struct workspace_outputs *outputs, struct json_writer *w)
+{
+	json_begin_object(w);
+	json_key(w, "files");
+	json_begin_array(w);
+	for (size_t i = 0; i < outputs->count; i++)
+		write_output(w, &outputs->items[i]);
+	json_end_array(w);
+	json_key_bool(w, "limitsHit", outputs->limits_hit);
+	json_key_uint(w, "outside", outputs->outside);
+	json_end_object(w);
 }
 
 /* ---- digest ---- */

@@ -244,6 +244,8 @@ struct workspace_outputs {
 int workspace_collect(struct workspace *workspace, const struct workspace_collect *what,
 		      struct workspace_outputs *ret, struct warder_error *err);
 void workspace_outputs_done(struct workspace_outputs *outputs);
+/* {"files": [...], "limitsHit", "outside"}. */
+void workspace_outputs_write(const struct workspace_outputs *outputs, struct json_writer *w);
 /* A glob with its "$WORK_DIR" and the like replaced; "" if nothing is left of it. buf has PATH_MAX bytes. */
 const char *workspace_glob(const char *glob, char *buf);
 

@@ -39,7 +39,7 @@ static struct warder_workspace *new_handle(const char *store, struct warder_erro
 	struct warder_workspace *handle = calloc(1, sizeof(*handle));
 
 	if (handle) {
-		handle->workspace = WORKSPACE_NONE;
+		handle->workspace = WORKSPACE_UNOPENED;
 		handle->store = store ? strdup(store) : NULL;
 	}
 	if (handle && (!store || handle->store))
@@ -311,7 +311,7 @@ int warder_snapshot_make(const char *store, const char *id, int wait, uint64_t b
 			 char ret_snapshot[WARDER_SNAPSHOT_ID], struct warder_error *err)
 {
 	struct workspaces workspaces = WORKSPACES_NONE;
-	struct workspace workspace = WORKSPACE_NONE;
+	struct workspace workspace = WORKSPACE_UNOPENED;
 	struct snapshots snapshots = SNAPSHOTS_NONE;
 	struct snapshot made;
 	int status;

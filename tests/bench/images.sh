@@ -67,10 +67,17 @@ for _ in $(seq "$imports"); do
 	timed podman.sync sync -f "$scratch"
 done
 image=$([ -z "$has_podman" ] || "${podman[@]}" images --quiet | head -n 1)
-# Where podman may not raise limits or has no control groups: without.
+# Where podman may not raise limits, or its runtime does not know the host's control groups: with lower ones, and runc.
 limits=(--ulimit nofile=256:256 --ulimit nproc=64:64 --memory=512m --pids-limit=64)
-[ -z "$image" ] || "${podman[@]}" run --rm --network=none "${limits[@]}" "$image" /bin/true >/dev/null 2>&1 ||
-	limits=(--ulimit nofile=256:256 --ulimit nproc=64:64 --cgroups=disabled)
+try() { "${podman[@]}" "$@" run --rm --network=none "${limits[@]}" "$image" /bin/true >/dev/null 2>&1; }
+if [ -n "$image" ] && ! try; then
+	if try --runtime runc; then
+		podman+=(--runtime runc)
+	else
+		limits=(--ulimit nofile=256:256 --ulimit nproc=64:64)
+		try || podman+=(--runtime runc)
+	fi
+fi
 for _ in $(seq "$runs"); do
 	timed run env "WARDER_STORE=$scratch/store" "$WARDER" run --view image:bench -- /bin/true || exit 1
 	[ -n "$has_podman" ] || continue

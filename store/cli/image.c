@@ -96,6 +96,8 @@ static const struct {
 	{ "socketsDropped", "sockets were left out", offsetof(struct images_notes, sockets) },
 	{ "mountsDropped", "what lies on other file systems was left out in places",
 	  offsetof(struct images_notes, mounts) },
+	{ "replaced", "another image had that name, and was replaced",
+	  offsetof(struct images_notes, replaced) },
 	{ "layersStored", NULL, offsetof(struct images_notes, stored) },
 	{ "layersShared", NULL, offsetof(struct images_notes, shared) },
 };
@@ -156,6 +158,7 @@ static int import_command(const struct options *options, struct warder_error *er
 	    open_images(options, &progress, &images, err) != 0)
 		return -1;
 	what.files_max = (uint64_t)files;
+	what.replace = option_given(options, "--replace");
 	done = images_import(&images, &what, &image, &notes, err);
 	progress_end(&progress);
 	if (done == 0)
@@ -498,13 +501,14 @@ static int gc_command(const struct options *options, struct warder_error *err)
 }
 
 const struct command image_commands[] = {
-	{ "image", "import", "--store --json --format --ref --max-size --max-file-size --max-files",
+	{ "image", "import", "--store --json --format --ref --replace --max-size --max-file-size --max-files",
 	  "SOURCE [NAME]", 1, 2, "bring a root file system in",
 	  "SOURCE is an OCI layout (a directory or a tar archive of it), a docker archive, a tar archive of "
 	  "a root\n"
 	  "file system, a directory, or - for an archive on standard input. Without NAME it gets the one "
 	  "that the\n"
-	  "archive says. An image of that name is replaced.\n",
+	  "archive says. An image of that name is replaced; one that the archive names itself only with "
+	  "--replace.\n",
 	  "warder image import debian.tar debian:12", import_command },
 	{ "image", "build", "--store --json --file --build-arg --net --set", "DIR NAME", 2, 2,
 	  "build a root file system from a recipe",

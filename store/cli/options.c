@@ -37,6 +37,7 @@ static const struct option_row {
 	{ "--max-bytes", "SIZE", "how large the file may grow (default 1GiB)" },
 	{ "--format", "FORMAT", "oci, docker, tar or directory (default: found out)" },
 	{ "--ref", "NAME", "which image of an archive that has several" },
+	{ "--replace", NULL, "a name that only the archive says may be another image's" },
 	{ "--max-size", "SIZE", "of all files together (default 16GiB; collect: 64MiB)" },
 	{ "--max-file-size", "SIZE", "of one file (default 4GiB; collect: 4MiB)" },
 	{ "--file", "FILE", "the recipe (default: Dockerfile in the directory)" },

@@ -75,6 +75,7 @@ static int import(struct build *build, const char *source, const char *name)
 {
 	const struct images_import what = { .source = source,
 					    .name = name,
+					    .base = true,
 					    .format = source[0] == '/' && strncmp(source, "/dev/fd/", 8) != 0
 							  ? "directory"
 							  : "tar" };
@@ -172,7 +173,7 @@ static int name_of(const struct build *build, const char *suite, const char *var
 	digest_add_text(&digest, include ? include : "");
 	if (digest_hex(&digest, hex) != 0)
 		return error_set(build->err, WARDER_ERROR_INTERNAL, field, "out of memory");
-	snprintf(ret, IMAGE_NAME_MAX + 1, "debootstrap/%.40s-%.20s%s%.12s", suite, variant,
+	snprintf(ret, IMAGE_NAME_MAX + 1, IMAGES_BASES "%.40s-%.20s%s%.12s", suite, variant,
 		 include ? "-" : "", include ? hex : "");
 	return 0;
 }

@@ -384,6 +384,10 @@ int depot_check_name(const char *name, struct warder_error *err)
 
 	if (image_record_name(name, file, err) != 0)
 		return -1;
+	if (strncmp(name, IMAGES_BASES, sizeof(IMAGES_BASES) - 1) == 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "names that begin with " IMAGES_BASES
+				 " are those of what FROM debootstrap:SUITE makes; choose another one");
 	if (is_unfinished(name))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
 				 "names that begin with " DEPOT_UNFINISHED

@@ -38,6 +38,7 @@ struct images_notes {
 	uint64_t devices;        /* that every jail has: left out */
 	uint64_t sockets;        /* left out */
 	uint64_t mounts;         /* on other file systems: left out */
+	uint64_t replaced;       /* 1: another image had the name */
 	uint64_t stored, shared; /* layers that were new, and that were there already */
 };
 
@@ -45,18 +46,24 @@ struct images_notes {
 #define IMAGES_FILE_BYTES_MAX ((uint64_t)4 << 30)
 #define IMAGES_FILES_MAX      1000000
 
+/* What FROM debootstrap:SUITE makes is called so, and taken again by that name: nothing else may be. */
+#define IMAGES_BASES "debootstrap/"
+
 struct images_import {
 	const char *source;      /* a directory or an archive; "-": standard input */
 	const char *name;        /* NULL: the one that the archive has, if it is one */
 	const char *format;      /* "oci", "docker", "tar", "directory"; NULL: found out */
+	bool replace;            /* a name that the archive gives itself may be another image's */
+	bool base;               /* for the builder: names that begin with IMAGES_BASES are allowed, too */
 	const char *reference;   /* which image of an archive that has several; NULL: the only one */
 	uint64_t bytes_max;      /* of all layers unpacked; 0: IMAGES_BYTES_MAX */
 	uint64_t file_bytes_max; /* of one file; 0: IMAGES_FILE_BYTES_MAX */
 	uint64_t files_max;      /* members of all layers; 0: IMAGES_FILES_MAX */
 };
 
-/* Bring an image in; one of that name is replaced. *ret holds its layers until image_done(). -1 with *err: REJECTED names the
- * member that no image may have, INVALID_REQUEST what cannot be read or whose digest is wrong, NOT_FOUND. */
+/* Bring an image in; one of that name is replaced, if the name was given in *what. *ret holds its layers until image_done(). -1 with *err: REJECTED names the
+ * member that no image may have, INVALID_REQUEST what cannot be read or whose digest is wrong, NOT_FOUND;
+ * CONFLICT: the archive says a name that another image has. */
 int images_import(struct images *images, const struct images_import *what, struct image *ret,
 		  struct images_notes *ret_notes, struct warder_error *err);
 

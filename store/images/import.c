@@ -387,6 +387,8 @@ static int use_name(struct import *import, const char *name)
 {
 	if (import->image->name || !name)
 		return 0;
+	if (!import->what->base && depot_check_name(name, import->err) != 0)
+		return -1;
 	import->image->name = strdup(name);
 	return import->image->name ? 0
 				   : error_set(import->err, WARDER_ERROR_INTERNAL, field, "out of memory");
@@ -657,6 +659,27 @@ static int own_digest(struct image *image, struct warder_error *err)
 		   : error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
 }
 
+/* Whoever made an archive does not know what is in the store: what it calls itself takes nothing else's place unasked. */
+static int check_replaced(struct import *import)
+{
+	const struct images_import *what = import->what;
+	const char *name = import->image->name;
+	struct warder_error why = { 0 };
+	struct image old;
+
+	if (images_inspect(import->images, name, &old, &why) != 0 && why.code == WARDER_ERROR_NOT_FOUND)
+		return 0;
+	import->notes->replaced = strcmp(old.digest, import->image->digest) != 0;
+	image_done(&old);
+	if (!import->notes->replaced || what->replace || what->name ||
+	    (what->reference && strcmp(what->reference, name) == 0))
+		return 0;
+	return error_set(import->err, WARDER_ERROR_CONFLICT, field,
+			 "it calls itself %.128s, which is another image in the store; name it yourself, or "
+			 "give --replace",
+			 name);
+}
+
 static int finish(struct import *import)
 {
 	struct image *image = import->image;
@@ -669,7 +692,7 @@ static int finish(struct import *import)
 		return error_set(import->err, WARDER_ERROR_INVALID_REQUEST, field,
 				 "it does not say its name; give it one: warder image import %.100s NAME",
 				 import->what->source);
-	if (own_digest(image, import->err) != 0)
+	if (own_digest(image, import->err) != 0 || check_replaced(import) != 0)
 		return -1;
 	return depot_put(import->images, image, import->err);
 }
@@ -692,7 +715,7 @@ int images_import(struct images *images, const struct images_import *what, struc
 
 	*ret = (struct image){ 0 };
 	*ret_notes = (struct images_notes){ 0 };
-	if ((what->name && depot_check_name(what->name, err) != 0) ||
+	if ((what->name && !what->base && depot_check_name(what->name, err) != 0) ||
 	    form_named(what->format, &form, err) != 0)
 		return -1;
 	depot_sweep(images);

@@ -174,6 +174,9 @@ def good(path):
     inner = {"schemaVersion": 2, "manifests": [nested.manifest(TWO)]}
     nested.add(dict(nested.blob(json.dumps(inner).encode()), mediaType="application/vnd.oci.image.index.v1+json"), "nested:1")
     write(path + "/nested.tar", nested.tar())
+    base = Layout()
+    base.add(base.manifest(TWO), "debootstrap/bookworm-minbase")
+    write(path + "/base.tar", base.tar())
     several = Layout()
     several.add(several.manifest(TWO), "one")
     several.add(several.manifest([(LOWER, plain, "")]), "two")

@@ -147,6 +147,20 @@ part_good() {
 	check "good: an index in an index" succeeds import "$archives/nested.tar"
 	check "good: all of them share their two layers" has_layers 2
 	check "good: an archive on standard input" bash -c "'$WARDER' image import - piped --store '$store' <'$archives/layout.tar'"
+	# A name that only the archive says takes nobody's place.
+	check "good: an image of one's own" succeeds import "$archives/plain.tar" good:1
+	check "good: that is told when it was another's" says "another image had that name"
+	image import "$archives/layout"
+	check "good: an archive with that name does not replace it" refused "it calls itself good:1, which is another image"
+	check "good: it is still one's own" inspect good:1 "image['source'] == 'tar'"
+	check "good: unless that is asked for" succeeds import "$archives/layout" --replace
+	check "good: the same image again replaces nothing" eval 'succeeds import "$archives/layout" && ! says "another image" >/dev/null'
+	image import "$archives/base.tar"
+	check "good: a base that is built is no name for an archive" refused "names that begin with debootstrap/"
+	image import "$archives/plain.tar" debootstrap/bookworm-minbase
+	check "good: nor for an import" refused "names that begin with debootstrap/"
+	image inspect debootstrap/bookworm-minbase
+	check "good: so there is none" refused "there is no image"
 	image import "$archives/several.tar"
 	check "good: of several images one is to be named" refused "choose one with --ref: one, two"
 	check "good: one of several images" succeeds import "$archives/several.tar" --ref two

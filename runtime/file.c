@@ -53,14 +53,12 @@ static int open_input(const char *path, struct warder_error *err)
 	return fd;
 }
 
-int file_read_most(const char *path, size_t most, char **ret_text, size_t *ret_len, struct warder_error *err)
+int file_read_open(int fd, const char *path, size_t most, char **ret_text, size_t *ret_len,
+		   struct warder_error *err)
 {
-	owned_fd int fd = open_input(path, err);
 	char *text;
 	size_t used;
 
-	if (fd < 0)
-		return -1;
 	text = malloc(most + 1); /* untouched pages cost nothing */
 	if (!text)
 		return error_set(err, WARDER_ERROR_INTERNAL, path, "out of memory");
@@ -78,6 +76,13 @@ int file_read_most(const char *path, size_t most, char **ret_text, size_t *ret_l
 	*ret_text = text;
 	*ret_len = used;
 	return 0;
+}
+
+int file_read_most(const char *path, size_t most, char **ret_text, size_t *ret_len, struct warder_error *err)
+{
+	owned_fd int fd = open_input(path, err);
+
+	return fd >= 0 ? file_read_open(fd, path, most, ret_text, ret_len, err) : -1;
 }
 
 int file_read(const char *path, char **ret_text, size_t *ret_len, struct warder_error *err)

@@ -10,6 +10,9 @@
 
 /* As file_read(), of at most `most` bytes. */
 int file_read_most(const char *path, size_t most, char **ret_text, size_t *ret_len, struct warder_error *err);
+/* The same of an open file; path is for messages. */
+int file_read_open(int fd, const char *path, size_t most, char **ret_text, size_t *ret_len,
+		   struct warder_error *err);
 /* Read a file of at most 1 MiB; "-" is standard input. *ret_text is heap, NUL-terminated. -1 with *err
  * (INVALID_REQUEST; sys_errno is ENOENT if there is no such file), field = path. */
 int file_read(const char *path, char **ret_text, size_t *ret_len, struct warder_error *err);

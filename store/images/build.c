@@ -25,6 +25,8 @@
 #include "store/images/copy.h"
 #include "store/images/merged.h"
 
+#define RECIPE_BYTES ((size_t)1 << 20)
+
 static const char field[] = "recipe";
 
 static int no_memory(struct warder_error *err)
@@ -683,16 +685,15 @@ static int do_steps(struct build *build, const struct recipe *recipe)
 
 static int open_context(struct build *build)
 {
-	struct warder_error ignored;
-	owned_fd int ignore_fd = -1;
+	struct stat st;
 
 	build->context_fd = open(build->what->context, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (build->context_fd < 0)
 		return error_set_errno(
 		    build->err, errno == ENOENT ? WARDER_ERROR_NOT_FOUND : WARDER_ERROR_INVALID_REQUEST,
 		    field, errno, "%.200s cannot be opened", build->what->context);
-	ignore_fd = path_open_beneath(build->context_fd, ".dockerignore", O_PATH, 0, &ignored);
-	if (ignore_fd >= 0)
+	/* A link, wherever it leads, is one, too. */
+	if (fstatat(build->context_fd, ".dockerignore", &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
 		return error_set(
 		    build->err, WARDER_ERROR_INVALID_REQUEST, field,
 		    "%.200s has a .dockerignore, which is not known here: COPY would take what it "
@@ -701,22 +702,34 @@ static int open_context(struct build *build)
 	return 0;
 }
 
+/* The directory may be somebody else's: nothing outside of it is read, nor anything that would keep the reader waiting. */
+static int read_own_recipe(struct build *build, char **ret_text, size_t *ret_len)
+{
+	owned_fd int fd = path_open_beneath(build->context_fd, "Dockerfile", O_RDONLY | O_NONBLOCK | O_NOCTTY,
+					    0, build->err);
+	struct stat st;
+
+	if (fd < 0)
+		return error_context(build->err, "%.200s", build->what->context);
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return error_set(build->err, WARDER_ERROR_REJECTED, field,
+				 "Dockerfile in %.200s is no regular file", build->what->context);
+	return file_read_open(fd, "Dockerfile", RECIPE_BYTES, ret_text, ret_len, build->err);
+}
+
 static int read_recipe(struct build *build, struct recipe *ret)
 {
 	const char *path = build->what->recipe;
-	char *own = NULL, *text;
+	char *text;
 	size_t len;
 	int done;
 
-	if (!path && asprintf(&own, "%s/Dockerfile", build->what->context) < 0)
-		return no_memory(build->err);
-	done = file_read(path ? path : own, &text, &len, build->err);
 	build->origin = path ? path : "Dockerfile";
+	done = path ? file_read(path, &text, &len, build->err) : read_own_recipe(build, &text, &len);
 	if (done == 0) {
 		done = recipe_parse(text, len, build->origin, ret, build->err);
 		free(text);
 	}
-	free(own);
 	return done;
 }
 

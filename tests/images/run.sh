@@ -2,7 +2,7 @@
 # run.sh: images brought in from archives that other tools made, from damaged and from hostile ones; the store when imports are killed,
 # and when many work on it at once; as TAP.
 #
-#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile names shared killed build debian
+#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile names context shared killed build debian
 #
 # WARDER_TEST_KILLS: how many imports are killed at random moments (20). archives.py makes the archives, and says what is
 # to be said of the bad ones.
@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 . "$top/tests/lib/tap.sh"
 WARDER=$(realpath "${WARDER:-$top/build/warder}") || exit 1
-[ $# -gt 0 ] || set -- good damaged hostile names shared killed build debian
+[ $# -gt 0 ] || set -- good damaged hostile names context shared killed build debian
 kills=${WARDER_TEST_KILLS:-20}
 
 # Not below /tmp, of which every jail has its own. Nobody else may be able to put something in the store's place.
@@ -277,6 +277,32 @@ part_names() {
 	check "names: an archive with the bytes of its digest is another layer" \
 		eval 'image import "$scratch/names/layout" layout; { exited 125 && says "layer"; } || has_layers 2'
 	check "names: the tree is what it was" eval 'is "$(cat "$tree/z/f")" EVIL && succeeds verify tree'
+}
+
+# A directory to build from may be somebody else's, and so may its recipe.
+part_context() {
+	local context=$scratch/foreign
+	new_store context
+	mkdir -p "$context" && echo secret >"$scratch/outside" && echo content >"$context/file"
+	ln -s ../outside "$context/Dockerfile"
+	image build "$context" bad
+	check "context: a recipe that is a link out of the directory" eval 'refused "leads out of its directory" && ! says secret >/dev/null'
+	rm "$context/Dockerfile" && mkfifo "$context/Dockerfile"
+	image build "$context" bad
+	check "context: a recipe that is a pipe" refused "is no regular file"
+	rm "$context/Dockerfile" && mkdir "$context/Dockerfile"
+	image build "$context" bad
+	check "context: a recipe that is a directory" refused "is no regular file"
+	rmdir "$context/Dockerfile"
+	image build "$context" bad
+	check "context: no recipe" refused "Dockerfile"
+	printf 'FROM scratch\nCOPY file /file\n' >"$context/recipe" && ln -s recipe "$context/Dockerfile"
+	check "context: a link within the directory" succeeds build "$context" good
+	ln -s /nowhere/ignore "$context/.dockerignore"
+	image build "$context" bad
+	check "context: .dockerignore is a link out of the directory" refused "has a .dockerignore"
+	image inspect bad
+	check "context: nothing was built" refused "there is no image"
 }
 
 # ---- many at once ----
@@ -553,7 +579,7 @@ part_debian() {
 
 for part in "$@"; do
 	case $part in
-	good | damaged | hostile | names | shared | killed | build | debian) "part_$part" ;;
+	good | damaged | hostile | names | context | shared | killed | build | debian) "part_$part" ;;
 	*) echo "Bail out! there is no part $part" && exit 1 ;;
 	esac
 done

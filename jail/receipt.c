@@ -84,10 +84,10 @@ static void supervisor_rows(struct jail_run *run)
 			(unsigned long long)plan->stderr_bytes, kept);
 	if (plan->policy.environment.mode != POLICY_ENVIRONMENT_HOST &&
 	    !plan->not_enforced[POLICY_CONTROL_ENVIRONMENT])
-		receipt_control(run, POLICY_CONTROL_ENVIRONMENT,
-				"made by the supervisor for the exec; not read back",
-				"%zu variables, and %zu of the command", count_strings(plan->environment),
-				count_strings(run->command.set_env));
+		receipt_control(
+		    run, POLICY_CONTROL_ENVIRONMENT, "made by the supervisor for the exec; not read back",
+		    "%zu variables (image: %zu), and %zu of the command", count_strings(plan->environment),
+		    count_strings(plan->rootfs.image.environment), count_strings(run->command.set_env));
 }
 
 /* What Landlock can deny depends on its version; see step_landlock() of the payload. */

@@ -47,6 +47,50 @@ static int open_layers(const struct image *image, struct open_layers *ret, struc
 	return 0;
 }
 
+static void leave_out_layer(struct image *image, struct open_layers *layers, size_t i)
+{
+	const size_t above = image->layer_count - i - 1;
+
+	free(image->layers[i].path);
+	fd_done(&image->layers[i].lock_fd);
+	fd_done(&layers->fds[i]);
+	memmove(&image->layers[i], &image->layers[i + 1], above * sizeof(*image->layers));
+	memmove(&layers->fds[i], &layers->fds[i + 1], above * sizeof(*layers->fds));
+	image->layer_count--;
+	layers->count--;
+}
+
+static bool has_opaque_root(int tree_fd)
+{
+	owned_fd int fd = openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd >= 0 && layers_is_opaque(fd);
+}
+
+static bool is_again_above(const struct image *image, size_t i)
+{
+	for (size_t j = i + 1; j < image->layer_count; j++) {
+		if (strcmp(image->layers[i].digest, image->layers[j].digest) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The same image in layers that the kernel takes: it wants each only once, and the highest of a kind already wins with all
+ * that it has; and it heeds the mark of an opaque directory anywhere but at the top of a layer. */
+static void simplify(struct image *image, struct open_layers *layers)
+{
+	bool hidden = false;
+
+	for (size_t i = image->layer_count; i-- > 0;) {
+		const bool opaque = !hidden && has_opaque_root(layers->fds[i]);
+
+		if (hidden || is_again_above(image, i))
+			leave_out_layer(image, layers, i);
+		hidden |= opaque;
+	}
+}
+
 static int changed(struct planning *planning, const char *name)
 {
 	char shown[80];
@@ -140,8 +184,14 @@ int image_view_plan(struct planning *planning)
 		snprintf(planning->err->field, sizeof(planning->err->field), "%s", view_field);
 		return -1;
 	}
+	if (image->layer_count == 0)
+		return error_set(
+		    planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
+		    "the image %s has no layers, so that there is nothing in it; name another one",
+		    image->name);
 	if (open_layers(image, &layers, planning->err) != 0)
 		return -1;
+	simplify(image, &layers);
 	overlay = add_layers(planning, &layers);
 	if (overlay < 0)
 		return -1;

@@ -125,7 +125,8 @@ static int refuse_sources(const struct policy *ceiling, const struct policy *wan
 	const struct policy_strings *read_only = &ceiling->filesystem.read_only;
 	const struct policy_strings *read_write = &ceiling->filesystem.read_write;
 
-	if (explain(ceiling->filesystem.view_source, wanted->filesystem.view_source, err) ||
+	if ((ceiling->filesystem.view == POLICY_VIEW_DIRECTORY &&
+	     explain(ceiling->filesystem.view_source, wanted->filesystem.view_source, err)) ||
 	    explain(ceiling->filesystem.workspace_root, wanted->filesystem.workspace_root, err) ||
 	    explain_lists(read_only, &wanted->filesystem.read_only, err) ||
 	    explain_lists(read_write, &wanted->filesystem.read_only, err) ||
@@ -167,7 +168,8 @@ static int check_sources(const struct policy *ceiling, const struct policy *aske
 
 	if (policy_copy(asked, &wanted, err) != 0)
 		return -1;
-	resolve(&wanted.filesystem.view_source); /* for a view without anything to mount */
+	if (wanted.filesystem.view == POLICY_VIEW_DIRECTORY)
+		resolve(&wanted.filesystem.view_source); /* for a view without anything to mount */
 	empty(&wanted.filesystem.read_only);
 	empty(&wanted.filesystem.read_write);
 	for (size_t i = 0; i < plan->rootfs.count; i++) {

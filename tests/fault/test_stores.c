@@ -133,9 +133,22 @@ static pid_t start(void (*write_until)(int writer, uint64_t most), int writer, u
 	return pid;
 }
 
+/* Longer where everything takes longer. */
 static void pause_us(long us)
 {
+	const char *slow = getenv("WARDER_TEST_SLOW");
+
+	us *= slow && atoi(slow) > 1 ? atoi(slow) : 1;
 	nanosleep(&(struct timespec){ .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 }, NULL);
+}
+
+static uint64_t told_sum(void)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < WRITERS; i++)
+		sum += __atomic_load_n(&told->acknowledged[i], __ATOMIC_SEQ_CST);
+	return sum;
 }
 
 /* Writers for a random moment, and then none. */
@@ -145,6 +158,8 @@ static void interrupt(void (*write_until)(int writer, uint64_t most))
 
 	for (int i = 0; i < WRITERS; i++)
 		pids[i] = start(write_until, i, UINT64_MAX);
+	while (told_sum() == 0 && __atomic_load_n(&told->failed, __ATOMIC_SEQ_CST) == 0)
+		pause_us(1000); /* so that there is something to lose */
 	pause_us(1000 + rand() % 60000);
 	for (int i = 0; i < WRITERS; i++)
 		kill(pids[i], SIGKILL);

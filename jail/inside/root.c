@@ -324,7 +324,7 @@ long root_build(struct wire_block *block, const char **ret_what)
 	if (ret == 0)
 		ret = add_entries(block, &trees, ret_what);
 	if (ret == 0 && (block->flags & WIRE_WHOLE_ROOT))
-		ret = sys(mkdirat, root_fd, WIRE_WHOLE + 1, 0755);
+		ret = sys(mkdirat, root_fd, &WIRE_WHOLE[1], 0755);
 	if (ret == 0) {
 		*ret_what = "/";
 		ret = sys(mount, 0, stage, 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, 0);

@@ -313,7 +313,7 @@ static void paths_row(struct jail_run *run, const char *source, bool read_only)
 		return;
 	for (size_t i = 0; i < rootfs->count; i++)
 		mounts += rootfs->entries[i].kind == ROOTFS_BIND &&
-			  rootfs->entries[i].field == POLICY_FIELD_PATHS &&
+			  rootfs->entries[i].field == POLICY_FIELD_PATHS && !rootfs->entries[i].held &&
 			  rootfs->entries[i].read_only == read_only;
 	receipt_control(
 	    run, read_only ? POLICY_CONTROL_PATHS_READ_ONLY : POLICY_CONTROL_PATHS_READ_WRITE, source,

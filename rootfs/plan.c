@@ -6,7 +6,7 @@
  * the view has at its place and below (a builder that made the view's /etc/passwd after the host's /etc
  * was mounted read-write would write into the host). Then what is already visible is dropped, mount points
  * beneath other mounts are looked at, parents are added, and the working directory is checked against the
- * finished list.
+ * finished list. The directories on the way to what is read-only in a writable bind are held: mounted on themselves.
  *
  * A path of a policy is seen inside under its canonical name, unless it is read-only and has a place in the workspace. When it was named through a link, a link of
  * that name is made as well, as far as the place is in the root's own tmpfs.
@@ -471,6 +471,67 @@ static int check_target(struct planning *planning, const struct rootfs_entry *en
 	    entry->target, cover->kind == ROOTFS_SYMLINK ? "link" : "file", cover->target);
 }
 
+/* Mount a directory of a bind on itself: a mount point can be neither moved nor removed in the jail. */
+static int hold(struct planning *planning, const char *target, const char *source_path,
+		const struct rootfs_entry *cover)
+{
+	const enum policy_field field = cover->field;
+	const bool owner_mapped = cover->owner_mapped;
+	owned_source struct source source = SOURCE_NONE;
+	struct rootfs_entry *entry;
+
+	if (plan_find(planning, source_path, paths_field, &source) != 0)
+		return -1;
+	if (strcmp(source.path, source_path) != 0 || !S_ISDIR(source.stat.st_mode))
+		return error_set(planning->err, WARDER_ERROR_CONFLICT, paths_field,
+				 "%s was replaced after it was checked; run it again", source_path);
+	entry = entries_bind(planning, target, &source, field); /* may move what `cover` points to */
+	if (!entry)
+		return -1;
+	entry->read_only = false;
+	entry->owner_mapped = owner_mapped;
+	entry->held = true;
+	return 0;
+}
+
+/* What lies read-only in a bind that can be written to could be replaced by moving a directory above it. */
+static int hold_above(struct planning *planning, const char *target)
+{
+	const struct rootfs_entry *entry = entries_at(planning->rootfs, target);
+	const struct rootfs_entry *cover = entries_cover(planning->rootfs, target, entry);
+	char parent[PATH_MAX], source[PATH_MAX];
+
+	if (!cover || cover->kind != ROOTFS_BIND || cover->read_only)
+		return 0;
+	for (const char *slash = strchr(target + strlen(cover->target) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - target), target);
+		cover = entries_cover(planning->rootfs, parent, NULL);
+		if (snprintf(source, sizeof(source), "%s%s", cover->source, parent + strlen(cover->target)) >=
+		    (int)sizeof(source))
+			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field,
+					 "%.200s... is too long", source);
+		if (hold(planning, parent, source, cover) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The list grows at its end while it is read; what is added there needs nothing more. */
+static int hold_all(struct planning *planning)
+{
+	const size_t count = planning->rootfs->count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct rootfs_entry *entry = &planning->rootfs->entries[i];
+
+		if (entry->kind == ROOTFS_BIND && entry->field == POLICY_FIELD_PATHS &&
+		    hold_above(planning, entry->target) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int check_targets(struct planning *planning)
 {
 	for (size_t i = 0; i < planning->rootfs->count; i++) {
@@ -630,7 +691,7 @@ static int plan_entries(struct planning *planning)
 	    plan_list(planning, read_only, true) != 0 || plan_list(planning, read_write, false) != 0)
 		return -1;
 	drop_visible(planning->rootfs);
-	if (check_targets(planning) != 0 || add_all_parents(planning) != 0)
+	if (check_targets(planning) != 0 || hold_all(planning) != 0 || add_all_parents(planning) != 0)
 		return -1;
 	entries_sort(planning->rootfs);
 	return plan_working_directory(planning);

@@ -40,6 +40,7 @@ struct rootfs_entry {
 	bool no_exec;
 	bool owner_mapped; /* bind whose host owner appears as the jail's user (idmapped where privileged) */
 	bool is_directory; /* of a bind's source */
+	bool held;         /* a directory of the bind above, mounted on itself so that nobody can move it */
 	bool optional;     /* a source that went away between plan and open is left out, not an error */
 	uid_t owner_uid;   /* host owner of the source, from fstat */
 	gid_t owner_gid;

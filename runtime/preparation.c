@@ -64,6 +64,8 @@ static int replace_view(struct policy *policy, const char *item, struct warder_e
 /* What an entry of the plan mounts, as the policy would have had to ask for it. */
 static int add_source(struct policy *policy, const struct rootfs_entry *entry, struct warder_error *err)
 {
+	if (entry->held)
+		return 0;
 	if (entry->field == POLICY_FIELD_WORKSPACE)
 		return replace(&policy->filesystem.workspace_root, entry->source, err);
 	if (entry->field == POLICY_FIELD_VIEW && policy->filesystem.view == POLICY_VIEW_DIRECTORY)

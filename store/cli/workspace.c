@@ -636,7 +636,7 @@ static int become_warder(struct workspace *workspace, const struct workspace_run
 		add(&arguments, options->program[i]);
 	}
 	/* Nobody has the workspace alone as long as that lives; what runs in the jail does not get it. */
-	if (fcntl(workspace->dir_fd, F_SETFD, 0) == 0)
+	if (fcntl(workspace->dir_fd, F_SETFD, 0) == 0 && fcntl(workspace->runs_fd, F_SETFD, 0) == 0)
 		execv(warder, (char *const *)(uintptr_t)arguments.words);
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "warder", errno, "cannot execute %s", warder);
 }
@@ -696,7 +696,8 @@ const struct command workspace_commands[] = {
 	  "FROM: host:///PATH, workspace://PATH, artifact://NAME[@VERSION], skill://NAME/PATH, or\n"
 	  "git+file:///PATH[#BRANCH], which is cloned in a jail. The place is work/inputs/ and the last\n"
 	  "component, or --to. What is staged --read-only or --link cannot be changed by any program of a "
-	  "run.\n",
+	  "run;\n"
+	  "so it cannot be staged while one runs.\n",
 	  "warder workspace create job-7 && warder workspace stage job-7 host:///etc/hostname --read-only",
 	  stage },
 	{ "workspace", "collect",

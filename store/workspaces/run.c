@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,6 +53,26 @@ static int add_mount(struct workspace *workspace, const struct workspace_input *
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "workspace", errno,
 				       "the input %.200s cannot be looked at", input->dst);
 	return workspace_placeholder(workspace, input->dst, S_ISDIR(st.st_mode), err);
+}
+
+/* Not by the descriptor of the workspace: others than runs hold that one's lock, too. */
+int workspace_lock_runs(struct workspace *workspace, int how, struct warder_error *err)
+{
+	if (workspace->runs_fd < 0)
+		workspace->runs_fd =
+		    openat(workspace->dir_fd, "runs.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (workspace->runs_fd >= 0 && workspace_lock_wait(workspace->runs_fd, how) == 0)
+		return 0;
+	if (workspace->runs_fd >= 0 && errno == EWOULDBLOCK) {
+		flock(workspace->runs_fd, LOCK_SH); /* a change that fails gives back what was held before */
+		return error_set(
+		    err, WARDER_ERROR_CONFLICT, "workspace",
+		    "a program runs in %.200s, and what it has read-only cannot be changed until it has "
+		    "ended; stage it before, or without --read-only and --link",
+		    workspace->id);
+	}
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "workspace", errno,
+			       "the lock of its runs cannot be had");
 }
 
 static int add_mounts(struct workspace *workspace, struct workspace_run *ret, struct warder_error *err)
@@ -121,8 +142,9 @@ int workspace_run_prepare(struct workspace *workspace, const char *cwd, struct w
 						    { "OUTPUT_DIR", "/out" } };
 
 	memset(ret, 0, sizeof(*ret));
-	if (workspace_layout(workspace, err) != 0 || take_cwd(workspace, cwd, ret, err) != 0 ||
-	    add_run_dir(workspace, ret, err) != 0 || add_mounts(workspace, ret, err) != 0) {
+	if (workspace_lock_runs(workspace, LOCK_SH, err) != 0 || workspace_layout(workspace, err) != 0 ||
+	    take_cwd(workspace, cwd, ret, err) != 0 || add_run_dir(workspace, ret, err) != 0 ||
+	    add_mounts(workspace, ret, err) != 0) {
 		workspace_run_done(ret);
 		return -1;
 	}

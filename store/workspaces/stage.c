@@ -6,6 +6,9 @@
  * changed by root in the jail; and had it its place in the tree, a program could put a link there, which the next run would
  * mount. An input that is linked is mounted from where it is on the host.
  *
+ * A placeholder that is removed or replaced loses its mount in every jail. The jail that has it mounted cannot do that, nor move a
+ * directory above it (rootfs/plan.c holds these). A jail that began before it was staged could: so there is none (workspace_lock_runs()).
+ *
  * The content is made whole under a temporary name, then gets its place by a rename, then is recorded.
  */
 #include <errno.h>
@@ -14,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +38,7 @@ struct staging {
 	char resolved[PATH_MAX];
 	uint64_t version;
 	bool read_only, link, known; /* known: something was staged there before */
+	bool mounted;                /* runs have, or had, it or something in it mounted */
 	char temporary[STORE_NAME_MAX];
 	bool is_directory;
 };
@@ -264,9 +269,25 @@ static int place_in_tree(struct staging *staging, struct warder_error *err)
 {
 	char plain[PATH_MAX];
 	const char *name;
-	owned_fd int parent_fd = workspace_parent(staging->workspace, staging->dst, true, plain, &name, err);
+	owned_fd int parent_fd = -1;
 
+	parent_fd = staging->mounted
+			? workspace_any_parent(staging->workspace, staging->dst, true, plain, &name, err)
+			: workspace_parent(staging->workspace, staging->dst, true, plain, &name, err);
 	return parent_fd < 0 ? -1 : replace(staging, parent_fd, name, err);
+}
+
+/* What a run would have had mounted, or will have, is not in the tree. */
+static void clear_place(struct staging *staging)
+{
+	struct warder_error ignored;
+	char plain[PATH_MAX];
+	const char *name;
+	owned_fd int parent_fd =
+	    workspace_any_parent(staging->workspace, staging->dst, false, plain, &name, &ignored);
+
+	if (parent_fd >= 0)
+		workspace_delete_in(staging->workspace, parent_fd, name, &ignored);
 }
 
 /* What is not an input of before is not removed for a new one. */
@@ -289,6 +310,20 @@ static int check_free(struct staging *staging, struct warder_error *err)
 			 staging->dst);
 }
 
+static int make_empty(struct workspace *workspace, const char *dst, struct warder_error *err)
+{
+	char plain[PATH_MAX];
+	const char *name;
+	owned_fd int parent_fd = workspace_any_parent(workspace, dst, true, plain, &name, err), fd = -1;
+
+	if (parent_fd < 0)
+		return -1;
+	fd = openat(parent_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || fchmod(fd, 0644) != 0)
+		return failed("the place of an input cannot be made", err);
+	return 0;
+}
+
 int workspace_placeholder(struct workspace *workspace, const char *dst, bool is_directory,
 			  struct warder_error *err)
 {
@@ -298,7 +333,7 @@ int workspace_placeholder(struct workspace *workspace, const char *dst, bool is_
 
 	if (fd < 0 && err->sys_errno == ENOENT) {
 		if (!is_directory)
-			return workspace_put_bytes(workspace, dst, 0, "", 0, err);
+			return make_empty(workspace, dst, err);
 		fd = workspace_directory(workspace, dst, true, err);
 		return fd < 0 ? -1 : 0;
 	}
@@ -311,13 +346,14 @@ int workspace_placeholder(struct workspace *workspace, const char *dst, bool is_
 
 /* ---- record ---- */
 
-static bool is_known(const struct workspace_metadata *metadata, const char *dst)
+static void look_up(struct staging *staging, const struct workspace_metadata *metadata)
 {
 	for (size_t i = 0; i < metadata->input_count; i++) {
-		if (strcmp(metadata->inputs[i].dst, dst) == 0)
-			return true;
+		const struct workspace_input *input = &metadata->inputs[i];
+
+		staging->known |= strcmp(input->dst, staging->dst) == 0;
+		staging->mounted |= input->read_only && path_within(staging->dst, input->dst);
 	}
-	return false;
 }
 
 /* "skills/NAME" itself: a skill. */
@@ -412,7 +448,7 @@ static int choose_place(struct staging *staging, struct warder_error *err)
 	path_plain(wanted, staging->dst);
 	if (workspace_metadata_load(staging->workspace, &metadata, err) != 0)
 		return -1;
-	staging->known = is_known(&metadata, staging->dst);
+	look_up(staging, &metadata);
 	workspace_metadata_done(&metadata);
 	return check_free(staging, err);
 }
@@ -425,7 +461,7 @@ static int stage(struct staging *staging, struct warder_error *err)
 		if (!staging->link && place_beside(staging, err) != 0)
 			return -1;
 		if (staging->known) /* it may have been another kind of thing */
-			workspace_delete(staging->workspace, staging->dst, err);
+			clear_place(staging);
 		if (workspace_placeholder(staging->workspace, staging->dst, staging->is_directory, err) != 0)
 			return -1;
 	} else if (place_in_tree(staging, err) != 0) {
@@ -452,7 +488,11 @@ int workspace_stage(struct workspace *workspace, struct artifacts *artifacts,
 	store_new_name(".new-", staging.temporary);
 	if (choose_place(&staging, err) != 0)
 		return -1;
+	if ((staging.read_only || staging.mounted) &&
+	    workspace_lock_runs(workspace, LOCK_EX | LOCK_NB, err) != 0)
+		return -1;
 	status = stage(&staging, err);
+	fd_done(&workspace->runs_fd);
 	if (status != 0)
 		rootfs_remove_tree(workspace->dir_fd, staging.temporary);
 	return status == 0 && ret ? give_record(&staging, ret, err) : status;

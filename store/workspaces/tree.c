@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "rootfs/rootfs.h"
 #include "runtime/file.h"
 #include "store/workspaces/private.h"
@@ -74,6 +75,17 @@ static int open_levels(struct workspace *workspace, char *path, bool make, struc
 	return fd_take(&at_fd);
 }
 
+static bool fd_path(int fd, char *ret)
+{
+	char link[40];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, ret, PATH_MAX - 1);
+	ret[len > 0 ? len : 0] = '\0';
+	return len > 0;
+}
+
 static bool is_root(const char *path)
 {
 	return !*path || strcmp(path, ".") == 0;
@@ -103,8 +115,8 @@ int workspace_directory(struct workspace *workspace, const char *path, bool make
 	return fd >= 0 ? fd : name_path(err);
 }
 
-int workspace_parent(struct workspace *workspace, const char *path, bool make, char *plain,
-		     const char **ret_name, struct warder_error *err)
+int workspace_any_parent(struct workspace *workspace, const char *path, bool make, char *plain,
+			 const char **ret_name, struct warder_error *err)
 {
 	char *slash;
 	int fd;
@@ -120,6 +132,54 @@ int workspace_parent(struct workspace *workspace, const char *path, bool make, c
 	fd = open_levels(workspace, plain, make, err);
 	*slash = '/';
 	return fd >= 0 ? fd : name_path(err);
+}
+
+/* Where a name in an open directory lies in the tree, whatever links led there. false: it lies there no more. */
+static bool true_path(struct workspace *workspace, int parent_fd, const char *name, char *ret)
+{
+	char tree[PATH_MAX], parent[PATH_MAX];
+	size_t len;
+
+	if (!fd_path(workspace->files_fd, tree) || !fd_path(parent_fd, parent) || !path_within(tree, parent))
+		return false;
+	len = strlen(tree);
+	len += parent[len] == '/';
+	return snprintf(ret, PATH_MAX, "%s%s%s", parent + len, parent[len] ? "/" : "", name) < PATH_MAX;
+}
+
+/* A change of what an input is mounted on would take the mount away from programs that run. */
+static int check_changeable(struct workspace *workspace, int parent_fd, const char *name,
+			    struct warder_error *err)
+{
+	struct workspace_metadata metadata;
+	char path[PATH_MAX], shown[96];
+	int status = 0;
+
+	if (workspace_metadata_load(workspace, &metadata, err) != 0)
+		return err->sys_errno == ENOENT ? 0 : -1;
+	if (!true_path(workspace, parent_fd, name, path))
+		metadata.input_count = 0;
+	for (size_t i = 0; i < metadata.input_count && status == 0; i++) {
+		const struct workspace_input *input = &metadata.inputs[i];
+
+		if (input->read_only && (path_within(input->dst, path) || path_within(path, input->dst)))
+			status = error_set(
+			    err, WARDER_ERROR_CONFLICT, "path",
+			    "%s is, or leads to, the read-only input %.200s; stage another one there",
+			    json_quote(path, shown, sizeof(shown)), input->dst);
+	}
+	workspace_metadata_done(&metadata);
+	return status;
+}
+
+int workspace_parent(struct workspace *workspace, const char *path, bool make, char *plain,
+		     const char **ret_name, struct warder_error *err)
+{
+	owned_fd int fd = workspace_any_parent(workspace, path, make, plain, ret_name, err);
+
+	if (fd < 0 || check_changeable(workspace, fd, *ret_name, err) != 0)
+		return -1;
+	return fd_take(&fd);
 }
 
 /* ---- files ---- */
@@ -227,19 +287,25 @@ int workspace_put_bytes(struct workspace *workspace, const char *path, uint32_t 
 }
 
 /* Out of the tree first, so that nobody is at work in what is removed. */
+int workspace_delete_in(struct workspace *workspace, int parent_fd, const char *name,
+			struct warder_error *err)
+{
+	char trash[STORE_NAME_MAX];
+
+	store_new_name(".new-", trash);
+	if (renameat(parent_fd, name, workspace->dir_fd, trash) != 0 ||
+	    rootfs_remove_tree(workspace->dir_fd, trash) != 0)
+		return failed(name, "cannot be removed", err);
+	return 0;
+}
+
 int workspace_delete(struct workspace *workspace, const char *path, struct warder_error *err)
 {
-	char plain[PATH_MAX], trash[STORE_NAME_MAX];
+	char plain[PATH_MAX];
 	const char *last;
 	owned_fd int parent_fd = workspace_parent(workspace, path, false, plain, &last, err);
 
-	if (parent_fd < 0)
-		return -1;
-	store_new_name(".new-", trash);
-	if (renameat(parent_fd, last, workspace->dir_fd, trash) != 0 ||
-	    rootfs_remove_tree(workspace->dir_fd, trash) != 0)
-		return failed(plain, "cannot be removed", err);
-	return 0;
+	return parent_fd < 0 ? -1 : workspace_delete_in(workspace, parent_fd, last, err);
 }
 
 /* ---- listing ---- */

@@ -3,6 +3,7 @@
  *
  *   files/         the tree: all that a jail ever sees
  *   metadata.json  what Warder knows; metadata.lock is held by who changes it
+ *   inputs/        what runs have mounted read-only; runs.lock is held, shared, by each run, and alone by who changes that
  *   .new-<hex>     a file on its way into the tree, or a leftover of somebody who died
  *
  * The lock of a workspace is an flock(2) of its directory, which the kernel gives back however its holder ends, and which a run
@@ -94,6 +95,7 @@ void workspaces_done(struct workspaces *workspaces)
 
 void workspace_done(struct workspace *workspace)
 {
+	fd_done(&workspace->runs_fd);
 	fd_done(&workspace->files_fd);
 	fd_done(&workspace->dir_fd);
 }

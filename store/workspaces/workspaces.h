@@ -43,9 +43,10 @@ struct workspace {
 	char path[PATH_MAX]; /* of the tree, on the host */
 	int dir_fd;          /* what Warder has beside the tree; holds the lock */
 	int files_fd;        /* the tree */
+	int runs_fd;         /* holds the lock of the runs, once one was prepared; -1 */
 };
 
-#define WORKSPACE_UNOPENED ((struct workspace){ .dir_fd = -1, .files_fd = -1 })
+#define WORKSPACE_UNOPENED ((struct workspace){ .dir_fd = -1, .files_fd = -1, .runs_fd = -1 })
 
 /* `store` NULL: the default place. */
 int workspaces_open(const char *store, struct workspaces *ret, struct warder_error *err);
@@ -121,7 +122,8 @@ int workspace_metadata_output(struct workspace_metadata *metadata, char *output,
 
 /* ---- tree.c: files in the tree ---- */
 /* The directory in which a path's last component lies, made (0755) where it is missing if `make`; *ret_name is that component, in
- * `plain`, which has PATH_MAX bytes. An owned descriptor, or -1 with *err. Links on the way are followed as long as they stay beneath. */
+ * `plain`, which has PATH_MAX bytes. An owned descriptor, or -1 with *err. Links on the way are followed as long as they stay beneath.
+ * CONFLICT: a read-only input is there, above or below. */
 int workspace_parent(struct workspace *workspace, const char *path, bool make, char *plain,
 		     const char **ret_name, struct warder_error *err);
 /* A directory and all above it; "" and "." are the tree itself. */
@@ -182,7 +184,8 @@ struct workspace_stage {
 	bool pin;        /* an artifact without a version: the one that was recorded for the same dst */
 };
 
-/* Put an input in its place and record it. *ret (or NULL) is the record: to be given to workspace_input_done(). */
+/* Put an input in its place and record it. CONFLICT: it is, or was, mounted read-only, and a run is on that another one has prepared; of what
+ * `workspace` itself has prepared, nothing may run any more. *ret (or NULL) is the record: to be given to workspace_input_done(). */
 int workspace_stage(struct workspace *workspace, struct artifacts *artifacts,
 		    const struct workspace_stage *stage, struct workspace_input *ret,
 		    struct warder_error *err);

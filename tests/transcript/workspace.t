@@ -252,9 +252,10 @@ $ for cwd in /etc ../.. l work/../..; do warder workspace run job --cwd $cwd -- 
 needs limits place
 + export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; mkdir data; echo host > data/f; echo x > x
 + warder workspace stage job host://$PWD/data --link > /dev/null; warder workspace stage job host://$PWD/x --read-only > /dev/null
-$ warder workspace run job -- sh -c 'cd work/inputs; cat data/f x; for f in data/f x data/new; do echo no 2> /dev/null > $f || echo refused; done; chmod 777 x 2> /dev/null || echo refused; rm -rf data x 2> /dev/null || echo refused; mv ../inputs ../moved; ln -s /etc ../inputs'; warder workspace run job -- cat work/inputs/x work/inputs/data/f; cat data/f x; warder workspace read job work/inputs/data/f; warder workspace list job work/inputs; warder workspace run job -- sh -c 'mv work/inputs work/again; mkdir work/inputs; ln -s /etc/passwd work/inputs/x'; warder workspace run job -- cat work/inputs/x
+$ warder workspace run job -- sh -c 'cd work/inputs; cat data/f x; for f in data/f x data/new; do echo no 2> /dev/null > $f || echo refused; done; chmod 777 x 2> /dev/null || echo refused; rm -rf data x 2> /dev/null || echo refused; mv ../inputs ../moved 2> /dev/null || echo refused'; warder workspace run job -- cat work/inputs/x work/inputs/data/f; cat data/f x; warder workspace read job work/inputs/data/f; warder workspace list job work/inputs; ln -sf /etc/passwd store/workspaces/job-*/files/work/inputs/x; warder workspace run job -- cat work/inputs/x
 | host
 | x
+| refused
 | refused
 | refused
 | refused
@@ -269,6 +270,35 @@ $ warder workspace run job -- sh -c 'cd work/inputs; cat data/f x; for f in data
 | - 0644            0 work/inputs/x
 !~ a program has put something else at "work/inputs/x"
 ? 125
+
+= what is mounted read-only cannot be got at: not by the directory above, not through another run, not from outside by mistake
+needs limits place
++ p=$(warder workspace create job); echo host > x; echo two > y; mkdir data; echo data > data/f
++ warder workspace run job -- sh -c 'touch started; until [ -e go ]; do sleep 0.05; done' & echo
++ until [ -e store/workspaces/job-*/files/started ]; do sleep 0.05; done
+$ p=$(warder workspace create job); warder workspace stage job host://$PWD/x --read-only; warder workspace stage job host://$PWD/data --to skills/s --link; warder workspace stage job host://$PWD/y; touch "$p/go"; wait; until warder workspace stage job host://$PWD/x --read-only 2> /dev/null; do sleep 0.05; done; warder workspace stage job host://$PWD/data --to skills/s --link
+> warder workspace run job -- sh -c 'for d in work work/inputs skills; do mv $d moved 2> /dev/null || echo stays; done; rm -f work/inputs/x 2> /dev/null || echo stays; echo mine > work/inputs/new; ln -s ../work out/l; cat work/inputs/x skills/s/f'
+> for f in work/inputs/x out/l/inputs/x skills/s/f skills; do echo no | warder workspace write job $f; done; warder workspace put job y=work/inputs/x; printf -- '--- a/work/inputs/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-host\n' | warder workspace patch job; warder workspace read job work/inputs/x; warder workspace stage job host://$PWD/y --to work/inputs/x; echo yes | warder workspace write job work/inputs/x; warder workspace run job -- cat work/inputs/x
+!~ a program runs in job
+!~ a program runs in job
+| work/inputs/y
+| work/inputs/x
+| skills/s
+| stays
+| stays
+| stays
+| stays
+| host
+| data
+! warder: "work/inputs/x" is, or leads to, the read-only input work/inputs/x; stage another one there
+! warder: "work/inputs/x" is, or leads to, the read-only input work/inputs/x; stage another one there
+! warder: "skills/s/f" is, or leads to, the read-only input skills/s; stage another one there
+! warder: "skills" is, or leads to, the read-only input skills/s; stage another one there
+! warder: "work/inputs/x" is, or leads to, the read-only input work/inputs/x; stage another one there
+!~ work/inputs/x
+| host
+| work/inputs/x
+| yes
 
 = a repository of the host is cloned in a jail
 needs limits place git

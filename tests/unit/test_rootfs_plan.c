@@ -612,6 +612,39 @@ Test(rootfs_plan, mounts_paths_at_their_place, .init = set_up, .fini = tear_down
 	cr_expect(entry && entry->read_only && shown_as("/workspace/a") == DIRECTORY);
 }
 
+/* A program that may rename the directory above could put another one in its place. */
+Test(rootfs_plan, holds_what_leads_to_a_path, .init = set_up, .fini = tear_down, .timeout = 30)
+{
+	const struct rootfs_entry *entry;
+
+	strict();
+	policy.filesystem.workspace = POLICY_WORKSPACE_READ_WRITE;
+	policy.filesystem.workspace_root = (char *)(uintptr_t)at("@/");
+	grant(0, "@/other:/workspace/data/sub/deep");
+	expect_plan("held in the workspace");
+	entry = entry_of("/workspace/data");
+	cr_expect(entry && entry->held && !entry->read_only && entry->owner_mapped && entry->is_directory &&
+		  strcmp(entry->source, at("@/data")) == 0);
+	entry = entry_of("/workspace/data/sub");
+	cr_expect(entry && entry->held && strcmp(entry->source, at("@/data/sub")) == 0);
+	entry = entry_of("/workspace/data/sub/deep");
+	cr_expect(entry && !entry->held && entry->read_only);
+
+	strict();
+	policy.filesystem.workspace = POLICY_WORKSPACE_READ_ONLY;
+	policy.filesystem.workspace_root = (char *)(uintptr_t)at("@/data");
+	grant(0, "@/other:/workspace/sub/deep");
+	expect_plan("nothing to hold");
+	cr_expect(!entry_of("/workspace/sub"));
+
+	strict();
+	grant(1, "@/data");
+	grant(0, "@/data/sub/deep");
+	expect_plan("held in a path");
+	entry = entry_of(at("@/data/sub"));
+	cr_expect(entry && entry->held && !entry->read_only);
+}
+
 Test(rootfs_plan, refuses_places, .init = set_up, .fini = tear_down, .timeout = 30)
 {
 	static const struct {

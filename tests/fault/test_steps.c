@@ -5,6 +5,20 @@
  */
 #include "tests/fault/stage.h"
 
+/* A workspace of its own, over which an overlay is mounted, where that can be. */
+static void use_overlay(struct jailed *j, char directory[32])
+{
+	strcpy(directory, "/srv/warder-steps.XXXXXX");
+	if (!mkdtemp(directory)) {
+		strcpy(directory, "/var/tmp/warder-steps.XXXXXX");
+		cr_assert(mkdtemp(directory));
+	}
+	if (!j->host.features[JAIL_FEATURE_OVERLAY].there)
+		return;
+	j->policy.filesystem.workspace = POLICY_WORKSPACE_OVERLAY;
+	j->policy.filesystem.workspace_root = strdup(directory);
+}
+
 /* The hook of the launch: the step runs, and then counts as failed. Steps that only the other mode has do nothing, and fail. */
 Test(steps, each_step_fails, .timeout = 600)
 {
@@ -14,9 +28,11 @@ Test(steps, each_step_fails, .timeout = 600)
 	struct inventory before;
 	const char *step;
 	char text[1200];
+	char directory[32];
 	size_t i;
 
 	j->policy.network.mode = POLICY_NETWORK_LOOPBACK;
+	use_overlay(j, directory);
 	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
 	/* The first run makes what the template keeps: its identity, and a network namespace for the next. */
 	cr_assert_eq(jailed_go(j, argv), 0, "%s", j->err.text);
@@ -42,6 +58,7 @@ Test(steps, each_step_fails, .timeout = 600)
 	cr_expect_eq(jailed_go(j, argv), 0, "after the failures: %s", j->err.text);
 	inventory_done(&before);
 	jailed_free(j);
+	cr_expect_eq(rmdir(directory), 0, "something is left in the workspace");
 	stage_note("%zu steps of a launch failed in turn", i);
 	stage_done(stage);
 }

@@ -62,7 +62,7 @@ static inline unsigned int jailed_slow(void)
  */
 static inline struct jailed *jailed_new_below(const char *parent)
 {
-	const struct jail_probe_options options = { .cgroup_parent = parent };
+	const struct jail_probe_options options = { .cgroup_parent = parent, .overlay = true };
 	struct jailed *jailed = calloc(1, sizeof(*jailed));
 
 	if (!jailed || policy_preset("strict", &jailed->policy, &jailed->err) < 0)

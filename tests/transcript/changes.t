@@ -168,3 +168,51 @@ needs unshare
 $ unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh outside
 !~ ^warder: filesystem.workspace: .*/work" has another file system mounted beneath it
 ? 125
+
+= what a program does to the overlay's own means reaches nothing
+needs python3
++ mkdir -p work/sub; echo one > work/a; echo two > work/sub/b; echo x > work/sub/c
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
++ cat > attack.py <<'END'
++ import ctypes, errno, os, stat
++ def attempt(name, function, *arguments):
++     try:
++         result = function(*arguments)
++     except OSError as e:
++         return
++     print("went through:", name, result)
++ for prefix in ("trusted.overlay.", "user.overlay."):
++     for mark, value in (("opaque", b"y"), ("redirect", b"/etc"), ("metacopy", b""), ("whiteout", b"y"), ("origin", b"\0" * 21)):
++         for path in ("sub", "sub/b", "."):
++             try:
++                 os.setxattr(path, prefix + mark, value)
++             except OSError:
++                 pass
++ print(sorted(os.listdir(".")), sorted(os.listdir("sub")), open("sub/b").read().strip())
++ attempt("a whiteout", os.mknod, "w", stat.S_IFCHR | 0o600, os.makedev(0, 0))
++ attempt("a whiteout over a file", os.mknod, "a2", stat.S_IFCHR, 0)
++ attempt("a directory renamed", os.rename, "sub", "moved")
++ for path in ("/dev/shm/o0", "/dev/shm/../o0", "/dev/shm/upper", "/tmp/../dev/shm/l1.0", "/proc/1/root/dev/shm/o0", "/whole"):
++     attempt(path, os.listdir, path)
++ libc = ctypes.CDLL(None, use_errno=True)
++ class Handle(ctypes.Structure):
++     _fields_ = [("bytes", ctypes.c_uint), ("type", ctypes.c_int), ("handle", ctypes.c_char * 128)]
++ handle, mount = Handle(bytes=128), ctypes.c_int()
++ directory = os.open(".", os.O_RDONLY)
++ if libc.name_to_handle_at(directory, b"a", ctypes.byref(handle), ctypes.byref(mount), 0) == 0 and libc.open_by_handle_at(directory, ctypes.byref(handle), os.O_RDWR) >= 0:
++     print("opened by handle")
++ os.link("a", "hard")
++ with open("hard", "w") as file:
++     file.write("other\n")
++ print("done")
++ END
++ cp -a work before
+$ sh jail --dry-run work -- python3 -c "$(cat attack.py)" 2>out; diff -r work before && echo unchanged; cut -d' ' -f1,2,3,4 out
+| ['a', 'sub'] ['b', 'c'] two
+| done
+| unchanged
+| M a 6 bytes
+| A hard 6 bytes
+| 1 added, 1 changed, 0 removed

@@ -72,8 +72,10 @@ struct changes {
 };
 
 struct changes_source {
-	int upper_fd;       /* the upper directory, O_PATH will do */
-	int lower_fd;       /* the directory it lies over */
+	int upper_fd; /* the upper directory, O_PATH will do */
+	int lower_fd; /* the directory it lies over */
+	bool
+	    user_xattrs; /* marks are user.overlay.*, else trusted.overlay.*; the other ones are the program's own */
 	int64_t started_ns; /* realtime clock before the launch */
 	int save_fd;        /* directory for the contents; -1: they are not kept */
 };

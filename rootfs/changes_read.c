@@ -390,7 +390,7 @@ static bool read_directory(struct reading *reading, struct pair *pair, bool merg
 {
 	owned_fd int upper_fd = open_upper(pair, O_DIRECTORY);
 	owned_fd int lower_fd = merged ? open_lower(pair, O_DIRECTORY) : -1;
-	const bool opaque = upper_fd >= 0 && layers_is_opaque(upper_fd);
+	const bool opaque = upper_fd >= 0 && layers_is_opaque(upper_fd, reading->source->user_xattrs);
 	const bool other_mode = merged && (pair->upper.st_mode & 07777) != (pair->lower.st_mode & 07777);
 	struct changes_item *change;
 	size_t len;
@@ -480,7 +480,8 @@ void changes_read(const struct changes_source *source, struct changes *ret)
 	reading->changes = ret;
 	reading->room = 0;
 	reading->path[0] = '\0';
-	read_below(reading, upper_fd, source->lower_fd, layers_is_opaque(upper_fd), 0);
+	read_below(reading, upper_fd, source->lower_fd,
+		   layers_is_opaque(upper_fd, reading->source->user_xattrs), 0);
 	if (ret->count)
 		qsort(ret->items, ret->count, sizeof(ret->items[0]), by_path);
 	free(reading);

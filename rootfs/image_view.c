@@ -19,13 +19,7 @@
 
 static const char view_field[] = "filesystem.view";
 
-/* The trees of an image's layers, open. */
-struct open_layers {
-	int fds[IMAGE_LAYERS_MAX];
-	size_t count;
-};
-
-static void open_layers_done(struct open_layers *layers)
+static void open_layers_done(struct layers *layers)
 {
 	while (layers->count)
 		fd_done(&layers->fds[--layers->count]);
@@ -33,8 +27,9 @@ static void open_layers_done(struct open_layers *layers)
 
 #define owned_layers __attribute__((cleanup(open_layers_done)))
 
-static int open_layers(const struct image *image, struct open_layers *ret, struct warder_error *err)
+static int open_layers(const struct image *image, struct layers *ret, struct warder_error *err)
 {
+	ret->user_xattrs = geteuid() != 0 || !image->owners_kept;
 	for (size_t i = 0; i < image->layer_count; i++) {
 		int fd = open(image->layers[i].path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -101,8 +96,7 @@ static int changed(struct planning *planning, const char *name)
 	    json_quote(name, shown, sizeof(shown)));
 }
 
-static int add_item(struct planning *planning, const struct open_layers *layers, size_t overlay,
-		    const char *name)
+static int add_item(struct planning *planning, const struct layers *layers, size_t overlay, const char *name)
 {
 	char target[NAME_MAX + 2];
 	char text[PATH_MAX];
@@ -110,10 +104,10 @@ static int add_item(struct planning *planning, const struct open_layers *layers,
 	size_t layer;
 
 	snprintf(target, sizeof(target), "/%s", name);
-	if (layers_lookup(layers->fds, layers->count, name, &st, &layer) != 0)
+	if (layers_lookup(layers, name, &st, &layer) != 0)
 		return errno == ENOENT ? 0 : changed(planning, name); /* whited out */
 	if (S_ISLNK(st.st_mode)) {
-		if (layers_read_link(layers->fds, layer, name, text, sizeof(text)) != 0)
+		if (layers_read_link(layers, layer, name, text, sizeof(text)) != 0)
 			return changed(planning, name);
 		return entries_add(planning, ROOTFS_SYMLINK, target, text);
 	}
@@ -123,7 +117,7 @@ static int add_item(struct planning *planning, const struct open_layers *layers,
 }
 
 /* What one layer has at its top, as far as no layer above it had it. *ret_opaque: nothing below counts. */
-static int add_layer_items(struct planning *planning, const struct open_layers *layers, size_t layer,
+static int add_layer_items(struct planning *planning, const struct layers *layers, size_t layer,
 			   size_t overlay, unsigned int *count, bool *ret_opaque)
 {
 	owned_directory DIR *dir = view_open_directory(layers->fds[layer], ".");
@@ -132,7 +126,7 @@ static int add_layer_items(struct planning *planning, const struct open_layers *
 
 	if (!dir)
 		return changed(planning, "");
-	*ret_opaque = layers_is_opaque(dirfd(dir));
+	*ret_opaque = layers_is_opaque(dirfd(dir), layers->user_xattrs);
 	while ((item = readdir(dir)) != NULL) {
 		snprintf(target, sizeof(target), "/%s", item->d_name);
 		if (view_leaves_out(item->d_name) || entries_at(planning->rootfs, target))
@@ -147,7 +141,7 @@ static int add_layer_items(struct planning *planning, const struct open_layers *
 	return 0;
 }
 
-static int add_layers(struct planning *planning, const struct open_layers *layers)
+static int add_layers(struct planning *planning, const struct layers *layers)
 {
 	struct image *image = &planning->rootfs->image;
 	const enum rootfs_owners owners = image->owners_kept ? ROOTFS_OWNERS_IDS : ROOTFS_OWNERS_ROOT;
@@ -156,7 +150,7 @@ static int add_layers(struct planning *planning, const struct open_layers *layer
 
 	if (overlay < 0)
 		return -1;
-	planning->rootfs->overlays[overlay].user_xattrs = !image->owners_kept;
+	planning->rootfs->overlays[overlay].user_xattrs = layers->user_xattrs;
 	rows = planning->rootfs->overlays[overlay].layers;
 	for (size_t i = 0; i < image->layer_count; i++) {
 		struct stat st;
@@ -172,7 +166,7 @@ static int add_layers(struct planning *planning, const struct open_layers *layer
 int image_view_plan(struct planning *planning)
 {
 	struct image *image = &planning->rootfs->image;
-	owned_layers struct open_layers layers = { .count = 0 };
+	owned_layers struct layers layers = { .count = 0 };
 	unsigned int count = 0;
 	bool opaque = false;
 	int overlay;
@@ -222,7 +216,7 @@ int rootfs_make_whole(struct rootfs *rootfs, struct warder_error *err)
 
 bool image_view_has(const char *name, const char *path, struct stat *ret_stat)
 {
-	owned_layers struct open_layers layers = { .count = 0 };
+	owned_layers struct layers layers = { .count = 0 };
 	struct image image = { 0 };
 	struct warder_error ignored;
 	struct stat st;
@@ -230,9 +224,8 @@ bool image_view_has(const char *name, const char *path, struct stat *ret_stat)
 	bool found;
 
 	found = image_find(NULL, name, &image, &ignored) == 0 &&
-		open_layers(&image, &layers, &ignored) == 0 &&
-		layers_find(layers.fds, layers.count, path, &st, &layer) == 0 && S_ISREG(st.st_mode) &&
-		(st.st_mode & 0111);
+		open_layers(&image, &layers, &ignored) == 0 && layers_find(&layers, path, &st, &layer) == 0 &&
+		S_ISREG(st.st_mode) && (st.st_mode & 0111);
 	image_done(&image);
 	if (found && ret_stat)
 		*ret_stat = st;

@@ -22,15 +22,12 @@ bool layers_is_whiteout(const struct stat *st)
 	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
 }
 
-bool layers_is_opaque(int dir_fd)
+bool layers_is_opaque(int dir_fd, bool user_xattrs)
 {
-	static const char *const names[] = { "trusted.overlay.opaque", "user.overlay.opaque" };
+	const char *name = user_xattrs ? "user.overlay.opaque" : "trusted.overlay.opaque";
 	char value[2];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (fgetxattr(dir_fd, names[i], value, sizeof(value)) == 1 && value[0] == 'y')
-			return true;
-	return false;
+	return fgetxattr(dir_fd, name, value, sizeof(value)) == 1 && value[0] == 'y';
 }
 
 /* What one layer says of a path. */
@@ -42,7 +39,7 @@ enum said {
 };
 
 /* One component of the way: *dir_fd becomes the directory of that name. */
-static enum said enter(int *dir_fd, const char *name, bool *opaque)
+static enum said enter(int *dir_fd, const char *name, bool user_xattrs, bool *opaque)
 {
 	owned_fd int fd = openat(*dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
@@ -56,7 +53,7 @@ static enum said enter(int *dir_fd, const char *name, bool *opaque)
 	}
 	if (fd < 0)
 		return SAID_FAILED;
-	*opaque |= layers_is_opaque(fd);
+	*opaque |= layers_is_opaque(fd, user_xattrs);
 	fd_done(dir_fd);
 	*dir_fd = fd_take(&fd);
 	return SAID_FOUND;
@@ -72,10 +69,10 @@ static enum said look(int dir_fd, const char *name, struct stat *ret_stat)
 	return SAID_HIDDEN;
 }
 
-static enum said ask(int layer_fd, const char *path, struct stat *ret_stat)
+static enum said ask(int layer_fd, bool user_xattrs, const char *path, struct stat *ret_stat)
 {
 	owned_fd int dir_fd = openat(layer_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool opaque = dir_fd >= 0 && layers_is_opaque(dir_fd);
+	bool opaque = dir_fd >= 0 && layers_is_opaque(dir_fd, user_xattrs);
 	enum said said = dir_fd < 0 ? SAID_FAILED : SAID_FOUND;
 	char name[NAME_MAX + 1];
 	const char *slash;
@@ -86,7 +83,7 @@ static enum said ask(int layer_fd, const char *path, struct stat *ret_stat)
 			return SAID_FAILED;
 		}
 		snprintf(name, sizeof(name), "%.*s", (int)(slash - path), path);
-		said = enter(&dir_fd, name, &opaque);
+		said = enter(&dir_fd, name, user_xattrs, &opaque);
 		path = slash + 1;
 	}
 	if (said == SAID_FOUND)
@@ -98,10 +95,10 @@ static enum said ask(int layer_fd, const char *path, struct stat *ret_stat)
 	return said;
 }
 
-int layers_lookup(const int *fds, size_t count, const char *path, struct stat *ret_stat, size_t *ret_layer)
+int layers_lookup(const struct layers *layers, const char *path, struct stat *ret_stat, size_t *ret_layer)
 {
-	for (size_t i = count; i-- > 0;) {
-		switch (ask(fds[i], path, ret_stat)) {
+	for (size_t i = layers->count; i-- > 0;) {
+		switch (ask(layers->fds[i], layers->user_xattrs, path, ret_stat)) {
 		case SAID_FOUND:
 			*ret_layer = i;
 			return 0;
@@ -116,9 +113,9 @@ int layers_lookup(const int *fds, size_t count, const char *path, struct stat *r
 	return -1;
 }
 
-int layers_read_link(const int *fds, size_t layer, const char *path, char *ret, size_t size)
+int layers_read_link(const struct layers *layers, size_t layer, const char *path, char *ret, size_t size)
 {
-	owned_fd int dir_fd = openat(fds[layer], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	owned_fd int dir_fd = openat(layers->fds[layer], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char name[NAME_MAX + 1];
 	const char *slash;
 	bool ignored = false;
@@ -126,7 +123,7 @@ int layers_read_link(const int *fds, size_t layer, const char *path, char *ret, 
 
 	while (dir_fd >= 0 && (slash = strchr(path, '/')) != NULL) {
 		snprintf(name, sizeof(name), "%.*s", (int)(slash - path), path);
-		if (enter(&dir_fd, name, &ignored) != SAID_FOUND)
+		if (enter(&dir_fd, name, false, &ignored) != SAID_FOUND)
 			return -1;
 		path = slash + 1;
 	}
@@ -180,12 +177,12 @@ static int join(char *path, const char *name)
 }
 
 /* The last component of the way done is a link: its text goes before the rest. */
-static int follow(struct way *way, const int *fds, size_t layer)
+static int follow(struct way *way, const struct layers *layers, size_t layer)
 {
 	char text[PATH_MAX];
 	char rest[PATH_MAX];
 
-	if (layers_read_link(fds, layer, way->done, text, sizeof(text)) != 0)
+	if (layers_read_link(layers, layer, way->done, text, sizeof(text)) != 0)
 		return -1;
 	if ((size_t)snprintf(rest, sizeof(rest), "%s/%s", text, way->rest) >= sizeof(rest)) {
 		errno = ENAMETOOLONG;
@@ -199,7 +196,7 @@ static int follow(struct way *way, const int *fds, size_t layer)
 	return 0;
 }
 
-int layers_find(const int *fds, size_t count, const char *path, struct stat *ret_stat, size_t *ret_layer)
+int layers_find(const struct layers *layers, const char *path, struct stat *ret_stat, size_t *ret_layer)
 {
 	char name[NAME_MAX + 1];
 	struct way way = { .done = "" };
@@ -209,11 +206,10 @@ int layers_find(const int *fds, size_t count, const char *path, struct stat *ret
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	if (layers_lookup(fds, count, "", ret_stat, ret_layer) != 0)
+	if (layers_lookup(layers, "", ret_stat, ret_layer) != 0)
 		return -1;
 	while (next_component(&way, name)) {
-		if (join(way.done, name) != 0 ||
-		    layers_lookup(fds, count, way.done, ret_stat, ret_layer) != 0)
+		if (join(way.done, name) != 0 || layers_lookup(layers, way.done, ret_stat, ret_layer) != 0)
 			return -1;
 		if (!S_ISLNK(ret_stat->st_mode))
 			continue;
@@ -221,9 +217,9 @@ int layers_find(const int *fds, size_t count, const char *path, struct stat *ret
 			errno = ELOOP;
 			return -1;
 		}
-		if (follow(&way, fds, *ret_layer) != 0)
+		if (follow(&way, layers, *ret_layer) != 0)
 			return -1;
 	}
 	/* What the last link led to may be the root itself. */
-	return layers_lookup(fds, count, way.done, ret_stat, ret_layer);
+	return layers_lookup(layers, way.done, ret_stat, ret_layer);
 }

@@ -154,6 +154,7 @@ static int plan_workspace_overlay(struct planning *planning, const struct source
 	overlay = entries_overlay(planning, 1, POLICY_FIELD_WORKSPACE, ROOTFS_OWNERS_USER);
 	if (overlay < 0)
 		return -1;
+	planning->rootfs->overlays[overlay].user_xattrs = geteuid() != 0;
 	layer = planning->rootfs->overlays[overlay].layers;
 	if (entries_layer(planning, layer, source->path, &source->stat) != 0)
 		return -1;
@@ -390,19 +391,24 @@ static int check_mount_point(struct planning *planning, const struct rootfs_entr
 	return 0;
 }
 
-/* Open the layers of an overlay. The caller closes them. */
-static int open_overlay(struct planning *planning, const struct rootfs_overlay *overlay, int *fds)
+static void close_layers(struct layers *layers)
 {
+	while (layers->count)
+		fd_done(&layers->fds[--layers->count]);
+}
+
+static int open_layers(struct planning *planning, const struct rootfs_overlay *overlay, struct layers *ret)
+{
+	ret->user_xattrs = overlay->user_xattrs;
 	for (size_t i = 0; i < overlay->layer_count; i++) {
-		fds[i] = path_try(planning->root_fd, path_from_root(overlay->layers[i].source), O_PATH, 0,
+		int fd = path_try(planning->root_fd, path_from_root(overlay->layers[i].source), O_PATH, 0,
 				  RESOLVE_NO_SYMLINKS);
-		if (fds[i] >= 0)
-			continue;
-		error_set_errno(planning->err, WARDER_ERROR_CONFLICT, policy_field_path(overlay->field),
-				errno, "cannot open %s", overlay->layers[i].source);
-		while (i-- > 0)
-			fd_done(&fds[i]);
-		return -1;
+
+		if (fd < 0)
+			return error_set_errno(planning->err, WARDER_ERROR_CONFLICT,
+					       policy_field_path(overlay->field), errno, "cannot open %s",
+					       overlay->layers[i].source);
+		ret->fds[ret->count++] = fd;
 	}
 	return 0;
 }
@@ -411,22 +417,21 @@ static int open_overlay(struct planning *planning, const struct rootfs_overlay *
 static int look_into_overlay(struct planning *planning, const struct rootfs_entry *part, const char *path,
 			     bool follow, struct stat *ret)
 {
-	const struct rootfs_overlay *overlay = &planning->rootfs->overlays[part->overlay];
 	const char *within = part->source[1] ? path : path + strlen(part->target);
-	int fds[IMAGE_LAYERS_MAX];
+	struct layers layers = { .count = 0 };
+	int found = open_layers(planning, &planning->rootfs->overlays[part->overlay], &layers);
 	size_t layer;
 	int saved;
-	int found;
 
-	if (open_overlay(planning, overlay, fds) != 0)
-		return -1;
-	found = follow ? layers_find(fds, overlay->layer_count, within, ret, &layer)
-		       : layers_lookup(fds, overlay->layer_count, within + strspn(within, "/"), ret, &layer);
+	if (found == 0)
+		found = follow ? layers_find(&layers, within, ret, &layer)
+			       : layers_lookup(&layers, within + strspn(within, "/"), ret, &layer);
+	else
+		found = -2;
 	saved = errno;
-	for (size_t i = 0; i < overlay->layer_count; i++)
-		fd_done(&fds[i]);
+	close_layers(&layers);
 	errno = saved;
-	return found == 0 ? 0 : 1;
+	return found == -2 ? -1 : found == 0 ? 0 : 1;
 }
 
 /* As check_mount_point(), in an overlay. */

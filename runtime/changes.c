@@ -151,6 +151,7 @@ void changes_taking_upper(void *context, const struct jail_upper *upper)
 	struct changes_taking *taking = context;
 	const struct changes_source source = { .upper_fd = upper->fd,
 					       .lower_fd = upper->overlay->layers[0].source_fd,
+					       .user_xattrs = upper->user_xattrs,
 					       .started_ns = taking->started_ns,
 					       .save_fd = taking->files_fd };
 

@@ -32,11 +32,11 @@ $ sh jail --dry-run work -- sh -c 'echo done; echo more >> a; rm -r sub; echo x 
 ! 2 added, 2 changed, 2 removed
 
 = nothing changed is nothing told, whatever was done to get there
-+ mkdir -p work/sub; echo one > work/a; echo two > work/sub/b
++ mkdir -p work/sub; echo one > work/a; echo two > work/sub/b; chmod 644 work/a work/sub/b
 + cat > jail <<'END'
 + exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
 + END
-$ sh jail --dry-run work -- sh -c 'cp a c; mv c a; touch a sub; rm sub/b; echo two > sub/b; : > t; rm t'
+$ sh jail --dry-run work -- sh -c 'cp a c; chmod 644 c; mv c a; touch a sub; rm sub/b; echo two > sub/b; chmod 644 sub/b; : > t; rm t'
 ! 0 added, 0 changed, 0 removed
 
 = kept, shown, committed in part, then all of it
@@ -209,10 +209,10 @@ needs python3
 + print("done")
 + END
 + cp -a work before
-$ sh jail --dry-run work -- python3 -c "$(cat attack.py)" 2>out; diff -r work before && echo unchanged; cut -d' ' -f1,2,3,4 out
+$ sh jail --dry-run work -- python3 -c "$(cat attack.py)" 2>out; diff -r work before && echo unchanged; cut -d' ' -f1-6 out
 | ['a', 'sub'] ['b', 'c'] two
 | done
 | unchanged
-| M a 6 bytes
-| A hard 6 bytes
+|~ ^M a 6 bytes 
+|~ ^A hard 6 bytes 
 | 1 added, 1 changed, 0 removed

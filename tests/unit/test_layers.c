@@ -14,7 +14,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static char base[] = "/var/tmp/warder-layers.XXXXXX";
-static int fds[3];
+static struct layers layers;
 
 static void run(const char *format)
 {
@@ -40,10 +40,12 @@ static void set_up(void)
 	snprintf(path, sizeof(path), "%s/1/opaque", base);
 	cr_assert(setxattr(path, geteuid() ? "user.overlay.opaque" : "trusted.overlay.opaque", "y", 1, 0) ==
 		  0);
+	layers.count = 3;
+	layers.user_xattrs = geteuid() != 0;
 	for (int i = 0; i < 3; i++) {
 		snprintf(path, sizeof(path), "%s/%d", base, i);
-		fds[i] = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		cr_assert(fds[i] >= 0);
+		layers.fds[i] = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		cr_assert(layers.fds[i] >= 0);
 	}
 }
 
@@ -51,7 +53,7 @@ static void tear_down(void)
 {
 	run("cd / && rm -rf -- \"$OLDPWD\"");
 	for (int i = 0; i < 3; i++)
-		close(fds[i]);
+		close(layers.fds[i]);
 }
 
 Test(layers, what_they_show, .init = set_up, .fini = tear_down, .timeout = 60)
@@ -89,7 +91,8 @@ Test(layers, what_they_show, .init = set_up, .fini = tear_down, .timeout = 60)
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct stat st;
 		size_t layer = 99;
-		int found = (rows[i].follow ? layers_find : layers_lookup)(fds, 3, rows[i].path, &st, &layer);
+		int found =
+		    (rows[i].follow ? layers_find : layers_lookup)(&layers, rows[i].path, &st, &layer);
 
 		cr_expect(rows[i].error ? found == -1 && errno == rows[i].error
 					: found == 0 && layer == rows[i].layer,
@@ -101,8 +104,8 @@ Test(layers, the_text_of_a_link, .init = set_up, .fini = tear_down, .timeout = 6
 {
 	char text[32];
 
-	cr_expect(layers_read_link(fds, 0, "dir/sub/up", text, sizeof(text)) == 0 &&
+	cr_expect(layers_read_link(&layers, 0, "dir/sub/up", text, sizeof(text)) == 0 &&
 		  strcmp(text, "../../../dir/a") == 0);
-	cr_expect(layers_read_link(fds, 0, "dir/sub/up", text, 4) == -1 && errno == ENAMETOOLONG);
-	cr_expect(layers_read_link(fds, 0, "dir/a", text, sizeof(text)) == -1 && errno == EINVAL);
+	cr_expect(layers_read_link(&layers, 0, "dir/sub/up", text, 4) == -1 && errno == ENAMETOOLONG);
+	cr_expect(layers_read_link(&layers, 0, "dir/a", text, sizeof(text)) == -1 && errno == EINVAL);
 }

@@ -42,7 +42,7 @@ static int open_layers(const struct image *image, struct layers *ret, struct war
 	return 0;
 }
 
-static void leave_out_layer(struct image *image, struct open_layers *layers, size_t i)
+static void leave_out_layer(struct image *image, struct layers *layers, size_t i)
 {
 	const size_t above = image->layer_count - i - 1;
 
@@ -55,11 +55,11 @@ static void leave_out_layer(struct image *image, struct open_layers *layers, siz
 	layers->count--;
 }
 
-static bool has_opaque_root(int tree_fd)
+static bool has_opaque_root(int tree_fd, bool user_xattrs)
 {
 	owned_fd int fd = openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return fd >= 0 && layers_is_opaque(fd);
+	return fd >= 0 && layers_is_opaque(fd, user_xattrs);
 }
 
 static bool is_again_above(const struct image *image, size_t i)
@@ -73,12 +73,12 @@ static bool is_again_above(const struct image *image, size_t i)
 
 /* The same image in layers that the kernel takes: it wants each only once, and the highest of a kind already wins with all
  * that it has; and it heeds the mark of an opaque directory anywhere but at the top of a layer. */
-static void simplify(struct image *image, struct open_layers *layers)
+static void simplify(struct image *image, struct layers *layers)
 {
 	bool hidden = false;
 
 	for (size_t i = image->layer_count; i-- > 0;) {
-		const bool opaque = !hidden && has_opaque_root(layers->fds[i]);
+		const bool opaque = !hidden && has_opaque_root(layers->fds[i], layers->user_xattrs);
 
 		if (hidden || is_again_above(image, i))
 			leave_out_layer(image, layers, i);

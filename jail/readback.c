@@ -665,13 +665,26 @@ static int check_all(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
+/* Without a root of its own, the place is one of the host's. */
+static int check_bare(struct jail_run *run, struct warder_error *err)
+{
+	owned_fd int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int checked;
+
+	if (open_proc(run, err) < 0)
+		return -1;
+	checked = check_working_directory(run, root_fd, err);
+	fd_done(&run->proc_fd);
+	return checked;
+}
+
 int readback_check(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_starter *starter = run->tmpl->plan.starter;
 
 	run->receipt.isolation = starter ? starter->isolation : POLICY_ISOLATION_NAMESPACE_JAIL;
 	if (run_is_bare(run))
-		return 0;
+		return check_bare(run, err);
 	if (open_proc(run, err) < 0 || check_all(run, err) < 0)
 		return -1;
 	fd_done(&run->proc_fd);

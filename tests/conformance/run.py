@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""Conformance: every control of a policy before every backend, out of one table.
+
+A cell is "enforced" if the backend takes a policy that asks for the control, and a program that tries to exceed it does not;
+"refused" if the policy is refused before anything starts. There is nothing else: a policy that is taken and exceeded fails, and so does
+a cell that `warder doctor --matrix` sees differently. That an attempt would succeed without the control is tried as well, so
+that no cell is enforced by an attempt that cannot succeed anyway.
+
+An attempt prints "exceeded" when it has got what it may not have, and "tried" when it has not.
+Writes the table as Markdown to WARDER_MATRIX, if that is set.
+"""
+import json, os, shutil, subprocess, sys, tempfile
+
+WARDER = os.environ.get("WARDER", "build/warder")
+PARENT = os.environ.get("WARDER_CGROUP_PARENT")
+PYTHON = "/usr/bin/python3"
+work = os.path.realpath(tempfile.mkdtemp(prefix="warder-conformance-", dir=next(p for p in ("/srv", "/run/lock", "/tmp") if os.access(p, os.W_OK))))
+
+
+def script(body):
+    """Python that calls tried(); what it raises means that it did not get what it wanted."""
+    return [PYTHON, "-c", "import os, sys, time, socket, resource, signal\ndef tried():\n"
+            + "".join("    " + line + "\n" for line in body.strip().split("\n"))
+            + "try:\n    got = tried()\nexcept BaseException:\n    got = False\n"
+            + "os.write(1, b'exceeded' if got else b'tried')\n"]
+
+
+def shell(text):
+    return ["/bin/sh", "-c", "if " + text + "; then printf exceeded; else printf tried; fi"]
+
+
+def make(path, mode=0o755):
+    os.makedirs(os.path.join(work, path), mode=mode)
+    return os.path.join(work, path)
+
+
+def syscall(number):
+    return ("import ctypes\nc = ctypes.CDLL(None, use_errno=True)\nreturn c.syscall(%s) >= 0" % number)
+
+
+os.chmod(work, 0o755)
+shared, granted, beside, rootdir = make("shared"), make("granted"), make("beside"), make("root")
+open(beside + "/secret", "w").close()
+for name in ("bin", "etc"):
+    os.mkdir(rootdir + "/" + name)
+shutil.copy("/bin/busybox", rootdir + "/bin/busybox") if os.path.exists("/bin/busybox") else None
+LOOPBACK = """s = socket.socket()
+s.bind(('127.0.0.1', 0))
+s.listen()
+c = socket.socket()
+c.settimeout(2)
+return c.connect_ex(s.getsockname()) == 0"""
+WRITE = """with open('%s', 'wb') as f:
+    for i in range(%d):
+        f.write(bytes(1 << 20))
+return True"""
+CHILDREN = """pids = []
+for i in range(%d):
+    p = os.fork()
+    if p == 0:
+        time.sleep(5)
+        os._exit(0)
+    pids.append(p)
+for p in pids:
+    os.kill(p, 9)
+    os.waitpid(p, 0)
+return True"""
+# A quarter of a CPU in any of ten seconds, of which a busy host may not have one to give.
+SHARES = """for i in range(10):
+    begin, used = time.monotonic(), time.process_time()
+    while time.monotonic() < begin + 1: pass
+    if time.process_time() - used > 0.25: return True
+return False"""
+HALVES = """p = os.fork()
+x = bytearray(%d << 20)
+for i in range(0, len(x), 4096): x[i] = 1
+if p == 0:
+    time.sleep(1)
+    os._exit(0)
+ok = os.waitpid(p, 0)[1] == 0
+return ok"""
+BOTH = """for n in ('/tmp/a', '/dev/shm/b'):
+    with open(n, 'wb') as f: f.write(bytes(3 << 20))
+return True"""
+NEST = """sys.setrecursionlimit(10 ** 6)
+x = []
+for i in range(%d): x = [x]
+repr(x)
+return True"""
+
+TWICE = """p = os.fork()
+while time.process_time() < 0.4: pass
+if p == 0: os._exit(0)
+return os.waitpid(p, 0)[1] == 0"""
+WHOLE = ["--set", "limits.disk=unlimited"]  # what is written to a host directory is limited nowhere
+
+# control, flags that ask for it, what makes the attempt succeed (flags; or None: run on the host itself), attempt
+ROWS = [
+    ("network.none", ["--net", "none"], ["--net", "loopback"], script(LOOPBACK)),
+    ("network.loopback", ["--net", "loopback"], "socket",
+     script("s = socket.socket(socket.AF_UNIX)\ns.connect('\\0%s')\nreturn True" % work)),
+    ("network.allow", ["--allow", "example.org:443"], None, shell("true")),
+    ("filesystem.view.host", ["--set", "filesystem.view=host"], None, shell("ls /var/lib/dpkg/status >/dev/null 2>&1")),
+    ("filesystem.view.directory", ["--set", "filesystem.view=directory:" + rootdir], None,
+     ["/bin/busybox", "sh", "-c", "if [ -e /usr/bin/python3 ]; then printf exceeded; else printf tried; fi"]),
+    ("filesystem.view.image", ["--set", "filesystem.view=image:conformance"], None,
+     ["/bin/busybox", "sh", "-c", "if [ -e /usr/bin/python3 ]; then printf exceeded; else printf tried; fi"]),
+    ("filesystem.workspace.none", ["--set", "filesystem.workspace=none"], ["--workspace", shared], shell("test -e /workspace")),
+    ("filesystem.workspace.readOnly", ["--workspace", shared + ":ro"], ["--workspace", shared + ":rw"] + WHOLE,
+     shell("touch /workspace/x 2>/dev/null && rm /workspace/x")),
+    ("filesystem.workspace.readWrite", ["--workspace", shared + ":rw"] + WHOLE, None,
+     shell("touch /workspace/x 2>/dev/null; test -e %s/secret" % beside)),
+    ("filesystem.workspace.overlay", ["--set", "filesystem.workspace=overlay:" + shared], ["--workspace", shared + ":rw"] + WHOLE,
+     shell("touch /workspace/overlaid 2>/dev/null"), lambda: os.path.exists(shared + "/overlaid")),
+    ("filesystem.paths.readOnly", ["--ro", granted], ["--rw", granted] + WHOLE, shell("touch %s/x 2>/dev/null && rm %s/x" % (granted, granted))),
+    ("filesystem.paths.readWrite", ["--rw", granted] + WHOLE, None, shell("test -e %s/secret" % beside)),
+    ("filesystem.tmp", ["--tmp", "4MiB"], ["--tmp", "32MiB"], script(WRITE % ("/tmp/big", 8))),
+    ("environment", ["--set", "environment.mode=none"], ["--env", "WARDER_SECRET"], shell('test -n "$WARDER_SECRET"')),
+    ("limits.wallTime", ["--timeout", "1s"], ["--timeout", "60s"], shell("sleep 3")),
+    ("limits.cpuTime", ["--cpu-time", "500ms"], ["--cpu-time", "60s"],
+     script(TWICE)),
+    ("limits.memory", ["--memory", "64MiB"], ["--memory", "512MiB"], script(HALVES % 60)),
+    ("limits.swap", ["--memory", "64MiB", "--set", "limits.swap=0B"], ["--memory", "512MiB"], script(HALVES % 60)),
+    ("limits.cpus", ["--cpus", "0.1"], ["--cpus", "2"], script(SHARES)),
+    ("limits.pids", ["--pids", "8"], ["--pids", "64"], script(CHILDREN % 20)),
+    ("limits.openFiles", ["--set", "limits.openFiles=32"], ["--set", "limits.openFiles=256"],
+     script("return len([open('/dev/null') for i in range(64)]) == 64")),
+    ("limits.fileSize", ["--set", "limits.fileSize=1MiB"], ["--set", "limits.fileSize=16MiB"], script(WRITE % ("/tmp/big", 2))),
+    ("limits.stack", ["--set", "limits.stack=512KiB"], ["--set", "limits.stack=64MiB"], script(NEST % 20000)),
+    ("limits.disk.tmp", ["--set", "limits.disk=4MiB"], ["--set", "limits.disk=64MiB"], script(BOTH)),
+    ("limits.disk.workspace", ["--workspace", shared + ":rw", "--set", "limits.disk=1MiB", "--tmp", "1MiB"], None, shell("true")),
+    ("output.stdout", ["--set", "output.stdout=1000"], "bytes", ["/bin/sh", "-c", "head -c 5000 /dev/zero"]),
+    ("output.stderr", ["--set", "output.stderr=1000"], "bytes", ["/bin/sh", "-c", "head -c 5000 /dev/zero >&2"]),
+    ("processes.spawn.false", ["--set", "processes.spawn=false"], ["--set", "processes.spawn=true"], script(CHILDREN % 1)),
+    ("processes.identity", ["--set", "processes.identity.uid=1234"], ["--set", "processes.identity.uid=4321"],
+     script("try: os.setuid(0)\nexcept OSError: pass\nreturn os.getuid() != 1234")),
+    ("syscalls", ["--set", "syscalls.profile=strict"], None, script(syscall("272, 0x10000000"))),
+    ("syscalls.onViolation.kill", ["--set", "syscalls.onViolation=kill"], ["--set", "syscalls.onViolation=errno"],
+     script(syscall("272, 0x10000000") .replace(" >= 0", " < 0"))),
+    ("workingDirectory", ["--cwd", "/usr"], ["--cwd", "/"], shell('test "$(pwd)" != /usr')),
+]
+
+
+def keeps_little(backend):
+    """It is asked for the one control, and may do without the rest; so are all where an ordinary user has no cgroups."""
+    return backend == "process" or os.geteuid() != 0
+
+
+def run(backend, flags, argv):
+    command = [WARDER, "run", "--backend", backend, "--backends", work + "/backends.json", "--json"]
+    if keeps_little(backend):
+        command += ["--prefer", "all"]
+    if PARENT:
+        command += ["--cgroup-parent", PARENT]
+    environment = dict(os.environ, WARDER_SECRET="1", WARDER_STORE=work + "/store")
+    done = subprocess.run(command + flags + ["--"] + argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+                          env=environment)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        return {"status": "broken", "error": {"message": done.stderr.decode(errors="replace")}}
+
+
+def field_of(control):
+    known = {"network": "network", "filesystem.view": "filesystem.view", "filesystem.workspace": "filesystem.workspace",
+             "filesystem.paths": "filesystem.paths", "limits.disk": "limits.disk", "processes.spawn": "processes.spawn",
+             "syscalls": "syscalls"}
+    for prefix, field in known.items():
+        if control == prefix or control.startswith(prefix + "."):
+            return field
+    return control
+
+
+def exceeded(result, look):
+    if look == "bytes":
+        return max(result["stdout"]["bytesKept"], result["stderr"]["bytesKept"]) > 1000
+    if callable(look):
+        return look()
+    return result.get("stdout", {}).get("text", "") == "exceeded"
+
+
+def cell(backend, row):
+    control, flags, relax, argv = row[:4]
+    look = row[4] if len(row) > 4 else relax if relax == "bytes" else None
+    asked = flags + ["--require", field_of(control)] if keeps_little(backend) else flags
+    result = run(backend, asked, argv)
+    if result["status"] == "rejected":
+        kind = result["error"]["kind"]
+        if kind in ("unsupportedPolicy", "unavailable"):
+            return "refused", result["error"]["message"]
+        return "failed", "%s: %s" % (kind, result["error"]["message"])
+    if result["status"] == "broken":
+        return "failed", result["error"]["message"]
+    if result["cause"] in ("host", "supervisor", "cancelled"):
+        return "failed", result["detail"]
+    if exceeded(result, look):
+        return "failed", "accepted, and exceeded"
+    said = [c for c in result["receipt"]["controls"] if c["control"] == control]
+    if not said or said[0]["status"] != "enforced":
+        return "failed", "accepted, and the receipt does not say that it is enforced"
+    return "enforced", said[0]["mechanism"]
+
+
+def can_succeed(row):
+    """Without the control, or on the host itself, the attempt gets what it wants."""
+    control, flags, relax, argv = row[:4]
+    if control in ("network.allow", "limits.disk.workspace"):
+        return None  # no backend takes them: there is nothing to exceed
+    if relax == "bytes":
+        return run("local", ["--max-output", "10000"], argv)["status"] == "success"
+    if relax is None or relax == "socket":
+        where = dict(os.environ, PATH="/usr/bin:/bin")
+        return subprocess.run(argv, capture_output=True, timeout=60, env=where).stdout == b"exceeded"
+    result = run("local", relax, argv)
+    if len(row) > 4:
+        got = row[4]()
+        if got:
+            os.unlink(shared + "/overlaid")
+        return got
+    return exceeded(result, None)
+
+
+def import_image():
+    """An image for the one row about images, of the little root."""
+    store = os.path.join(os.path.dirname(WARDER) or ".", "warder-store")
+    done = subprocess.run([store, "image", "import", rootdir, "conformance"], capture_output=True,
+                          env=dict(os.environ, WARDER_STORE=work + "/store"))
+    if done.returncode:
+        print("# no image: " + done.stderr.decode(errors="replace").strip())
+
+
+def main():
+    with open(work + "/backends.json", "w") as f:
+        json.dump({"enable": ["process"]}, f)
+    listener = socket_listener()
+    import_image()
+    matrix = json.loads(subprocess.run([WARDER, "doctor", "--matrix", "--json"], capture_output=True, timeout=60).stdout)
+    backends = [b for b in next(iter(matrix.values())) if b not in ("podman", "docker")]
+    only = sys.argv[1:]
+    count = 0
+    table = ["| control | " + " | ".join(backends) + " |", "|---" * (len(backends) + 1) + "|"]
+
+    def tell(ok, name, why=""):
+        nonlocal count
+        count += 1
+        print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
+        if not ok:
+            print("# " + why.replace("\n", "\n# "))
+        sys.stdout.flush()
+
+    if not only:
+        missing = set(matrix) ^ {row[0] for row in ROWS}
+        tell(not missing, "the table has every control", ", ".join(sorted(missing)))
+    for row in ROWS:
+        if only and row[0] not in only:
+            continue
+        if row[0].startswith("filesystem.paths.") and work.startswith("/tmp/"):
+            count += 1
+            print("ok %d - %s # SKIP this user can write to no directory that is not in /tmp" % (count, row[0]))
+            continue
+        cells = []
+        can = can_succeed(row)
+        if can is not None:
+            tell(can, "%s: the attempt succeeds without it" % row[0], "it did not, so that nothing is shown by it")
+        for backend in backends:
+            verdict, why = cell(backend, row)
+            claims = "enforced" if matrix[row[0]][backend]["enforced"] else "refused"
+            ok = verdict == claims
+            tell(ok, "%s: %s: %s" % (row[0], backend, claims), "%s: %s" % (verdict, why))
+            cells.append(verdict)
+        table.append("| %s | %s |" % (row[0], " | ".join(cells)))
+    print("1..%d" % count)
+    listener.close()
+    if os.environ.get("WARDER_MATRIX"):
+        with open(os.environ["WARDER_MATRIX"], "w") as f:
+            f.write("\n".join(table) + "\n")
+
+
+def socket_listener():
+    import socket
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind("\0" + work)
+    listener.listen()
+    return listener
+
+
+try:
+    main()
+finally:
+    shutil.rmtree(work, ignore_errors=True)

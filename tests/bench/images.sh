@@ -81,11 +81,11 @@ fi
 for _ in $(seq "$runs"); do
 	timed run env "WARDER_STORE=$scratch/store" "$WARDER" run --view image:bench -- /bin/true || exit 1
 	[ -n "$has_podman" ] || continue
-	timed podman.run "${podman[@]}" run --rm --network=none "${limits[@]}" "$image" /bin/true || has_podman=
+	timed podman.start "${podman[@]}" run --rm --network=none "${limits[@]}" "$image" /bin/true || has_podman=
 done
 echo "archive: $(stat -c %s "$archive") bytes; medians of $imports imports and $runs runs, in milliseconds"
 printf '%-28s %12s %12s %8s\n' "" warder podman ratio
 row "import, empty store" import podman.import
 row "  and what is to be synced" import.sync podman.sync
-row "run /bin/true" run podman.run
+row "run /bin/true" run podman.start
 [ -n "$has_podman" ] || echo "podman is not there, or did not work"

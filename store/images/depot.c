@@ -28,6 +28,7 @@
 static const char field[] = "image";
 static const char new_prefix[] = ".new-";
 static const char record_file[] = "record.json";
+static const char implied_file[] = "implied";
 
 static int fail(const char *what, struct warder_error *err)
 {
@@ -277,16 +278,58 @@ static void show_checking(void *context, uint64_t bytes)
 		images->on_progress(images->context, "checking", bytes, 0);
 }
 
+int workplace_note_implied(struct workplace *workplace, struct warder_error *err)
+{
+	owned_fd int fd =
+	    openat(workplace->fd, implied_file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd >= 0 ? 0 : fail("the layer cannot be written", err);
+}
+
+bool depot_fits(struct images *images, const char *digest, const struct stat *lower)
+{
+	char path[IMAGE_DIGEST + sizeof(implied_file) + 1];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%.64s/%s", digest, implied_file);
+	if (fstatat(images->layers_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+		return false;
+	snprintf(path, sizeof(path), "%.64s/tree", digest);
+	if (fstatat(images->layers_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return false;
+	return !lower ||
+	       (st.st_mode == lower->st_mode && st.st_uid == lower->st_uid && st.st_gid == lower->st_gid);
+}
+
+/* Shorter than any archive, as the name of a tree. */
+static int placed_name(const char *digest, const struct tree_digest *tree, char ret[static DIGEST_HEX])
+{
+	struct digest name;
+
+	digest_init(&name);
+	digest_add_text(&name, "warder layer in its place 1");
+	digest_add_text(&name, digest);
+	digest_add_text(&name, tree->hex);
+	return digest_hex(&name, ret);
+}
+
 int depot_keep(struct images *images, struct workplace *workplace, const char *digest, struct image *image,
 	       struct images_notes *notes, struct warder_error *err)
 {
 	struct image_layer layer = { .lock_fd = -1 };
 	struct tree_digest tree;
+	char placed[DIGEST_HEX];
 	bool is_new;
 
-	if (tree_digest(workplace->tree_fd, show_checking, images, &tree, err) != 0 ||
-	    workplace_commit(images, workplace, digest ? digest : tree.name, &tree, &layer, &is_new, err) !=
-		0)
+	if (tree_digest(workplace->tree_fd, show_checking, images, &tree, err) != 0)
+		return -1;
+	if (digest && workplace->placed) {
+		if (placed_name(digest, &tree, placed) != 0)
+			return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		digest = placed;
+	}
+	if (workplace_commit(images, workplace, digest ? digest : tree.name, &tree, &layer, &is_new, err) !=
+	    0)
 		return -1;
 	if (is_new)
 		notes->stored++;

@@ -8,6 +8,8 @@
 #ifndef WARDER_STORE_IMAGES_DEPOT_H
 #define WARDER_STORE_IMAGES_DEPOT_H
 
+#include <sys/stat.h>
+
 #include "store/images/images.h"
 #include "store/images/tree.h"
 #include "store/store.h"
@@ -16,6 +18,8 @@ struct workplace {
 	char name[STORE_NAME_MAX]; /* below layers/; "": none */
 	int fd;                    /* of it, locked */
 	int tree_fd;
+	bool
+	    placed; /* what layers below have went into the tree: a digest of the archive does not say all of it */
 };
 
 #define WORKPLACE_NONE ((struct workplace){ .fd = -1, .tree_fd = -1 })
@@ -38,6 +42,10 @@ int depot_add_layer(struct image *image, struct image_layer *layer, struct warde
 /* Commit a workplace and put it on top of an image. digest NULL: the tree's own name. -1 with *err. */
 int depot_keep(struct images *images, struct workplace *workplace, const char *digest, struct image *image,
 	       struct images_notes *notes, struct warder_error *err);
+/* Note in a workplace that the tree has directories whose owner and mode other layers could decide. -1 with *err. */
+int workplace_note_implied(struct workplace *workplace, struct warder_error *err);
+/* Whether a stored layer is what its archive makes on top of those of the image, of which `lower` is the root (NULL: there are none). */
+bool depot_fits(struct images *images, const char *digest, const struct stat *lower);
 /* Write the record of an image, in place of an older one. */
 int depot_put(struct images *images, const struct image *image, struct warder_error *err);
 /* Names of images on their way begin so; they are in no list, and protect nothing. */

@@ -19,6 +19,7 @@
 #include "store/images/copy.h"
 #include "store/images/depot.h"
 #include "store/images/layout.h"
+#include "store/images/merged.h"
 #include "store/images/stream.h"
 #include "store/images/unpack.h"
 
@@ -74,8 +75,22 @@ static int keep(struct import *import, struct workplace *workplace, const char *
 	return depot_keep(import->images, workplace, digest, import->image, import->notes, import->err);
 }
 
-/* An archive into the workplace. */
-static int unpack_into(struct import *import, int fd, struct workplace *workplace,
+/* What the layers that are already taken have. */
+static bool below(void *context, const char *path, struct stat *ret)
+{
+	const struct merged *merged = context;
+	struct warder_error ignored;
+	struct merged_entry entry;
+
+	if (merged_find(merged, path, &entry, &ignored) != 0 || !entry.exists ||
+	    strcmp(entry.path, path) != 0)
+		return false;
+	*ret = entry.st;
+	return S_ISDIR(entry.st.st_mode);
+}
+
+/* An archive into the workplace; lower: the layers that it will lie on, or NULL. */
+static int unpack_into(struct import *import, int fd, struct workplace *workplace, struct merged *lower,
 		       char ret_packed[static DIGEST_HEX], char ret_unpacked[static DIGEST_HEX],
 		       uint64_t *ret_size)
 {
@@ -85,6 +100,8 @@ static int unpack_into(struct import *import, int fd, struct workplace *workplac
 	int done;
 
 	unpack_init(&unpack, workplace->tree_fd, import->images->owners_kept, &import->left);
+	unpack.below = lower ? below : NULL;
+	unpack.below_context = lower;
 	done = stream_open(fd, most, show, import, &stream, import->err);
 	if (done == 0)
 		done = unpack_stream(&unpack, &stream, import->err);
@@ -92,6 +109,9 @@ static int unpack_into(struct import *import, int fd, struct workplace *workplac
 		done = stream_finish(&stream, ret_packed, ret_unpacked, import->err);
 	if (done == 0)
 		done = spend(import, &unpack.report);
+	if (done == 0 && unpack.report.implied)
+		done = workplace_note_implied(workplace, import->err);
+	workplace->placed = unpack.report.inherited != 0;
 	*ret_size = stream.packed;
 	stream_done(&stream);
 	unpack_done(&unpack);
@@ -188,47 +208,78 @@ static int check_platform(const char *os, const char *architecture, struct warde
 
 /* ---- layers of a layout or a docker archive ---- */
 
+/* The layer's archive into a workplace, and its name if its digests are right. */
+static int unpack_layer(struct import *import, int fd, const char *path, const char *diff_id,
+			const struct layout_descriptor *packed, struct merged *lower)
+{
+	struct workplace workplace = WORKPLACE_NONE;
+	char got_packed[DIGEST_HEX], got[DIGEST_HEX];
+	uint64_t size = 0;
+	int taken;
+
+	if (workplace_make(import->images, &workplace, import->err) != 0)
+		return -1;
+	taken = unpack_into(import, fd, &workplace, lower, got_packed, got, &size);
+	if (taken != 0)
+		error_context(import->err, "layer %.12s", diff_id);
+	if (taken == 0 && packed && size != packed->size)
+		taken = error_set(import->err, WARDER_ERROR_INVALID_REQUEST, field,
+				  "%.120s has %llu bytes instead of %llu", path, (unsigned long long)size,
+				  (unsigned long long)packed->size);
+	if (taken == 0 && packed)
+		taken = check_digest(path, packed->digest, got_packed, import->err);
+	if (taken == 0)
+		taken = check_digest(path, diff_id, got, import->err);
+	if (taken == 0)
+		taken = keep(import, &workplace, diff_id);
+	workplace_done(import->images, &workplace);
+	return taken;
+}
+
+/* 1: the layer is there as it would be on top of those of the image, which has it now. */
+static int share_layer(struct import *import, const char *diff_id, struct merged *lower)
+{
+	struct image_layer layer;
+	struct stat root;
+	const bool on = below(lower, "", &root);
+	const int there = depot_layer(import->images, diff_id, &layer, import->err);
+
+	if (there != 1)
+		return there;
+	if (!depot_fits(import->images, diff_id, on ? &root : NULL)) {
+		fd_done(&layer.lock_fd);
+		return 0;
+	}
+	import->notes->shared++;
+	return depot_add_layer(import->image, &layer, import->err) == 0 ? 1 : -1;
+}
+
 /* One layer: `diff_id` is its name; `packed` (or NULL) the digest of the file. */
 static int take_layer(struct import *import, int dir_fd, const char *path, const char *diff_id,
 		      const struct layout_descriptor *packed)
 {
-	struct image_layer layer;
-	struct workplace workplace = WORKPLACE_NONE;
-	char got_packed[DIGEST_HEX], got[DIGEST_HEX];
-	uint64_t size = 0;
 	owned_fd int fd = -1;
+	struct merged lower;
 	struct stat st;
-	int there = depot_layer(import->images, diff_id, &layer, import->err);
+	int taken;
 
-	if (there < 0)
+	if (merged_open(import->images, import->image, &lower, import->err) != 0)
 		return -1;
-	if (there) {
-		import->notes->shared++;
-		return depot_add_layer(import->image, &layer, import->err);
+	taken = share_layer(import, diff_id, &lower);
+	if (taken == 0) {
+		fd = path_open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, import->err);
+		if (fd < 0)
+			taken = -1;
+		else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+			taken =
+			    error_set(import->err, WARDER_ERROR_REJECTED, field, "%.200s is no file", path);
 	}
-	fd = path_open_beneath(dir_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, import->err);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-		return error_set(import->err, WARDER_ERROR_REJECTED, field, "%.200s is no file", path);
-	doing(import, "unpacking", (uint64_t)st.st_size);
-	if (workplace_make(import->images, &workplace, import->err) != 0)
-		return -1;
-	there = unpack_into(import, fd, &workplace, got_packed, got, &size);
-	if (there != 0)
-		error_context(import->err, "layer %.12s", diff_id);
-	if (there == 0 && packed && size != packed->size)
-		there = error_set(import->err, WARDER_ERROR_INVALID_REQUEST, field,
-				  "%.120s has %llu bytes instead of %llu", path, (unsigned long long)size,
-				  (unsigned long long)packed->size);
-	if (there == 0 && packed)
-		there = check_digest(path, packed->digest, got_packed, import->err);
-	if (there == 0)
-		there = check_digest(path, diff_id, got, import->err);
-	if (there == 0)
-		there = keep(import, &workplace, diff_id);
-	workplace_done(import->images, &workplace);
-	return there;
+	if (taken == 0) {
+		doing(import, "unpacking", (uint64_t)st.st_size);
+		taken = unpack_layer(import, fd, path, diff_id, packed, &lower);
+	}
+	merged_done(&lower);
+	return taken < 0 ? -1 : 0;
 }
 
 static int set_platform(struct import *import, const struct layout_config *config)
@@ -609,7 +660,7 @@ static int import_archive(struct import *import, int fd, uint64_t size, enum for
 	doing(import, "unpacking", size);
 	if (workplace_make(import->images, &workplace, import->err) != 0)
 		return -1;
-	taken = unpack_into(import, fd, &workplace, packed, unpacked, &read);
+	taken = unpack_into(import, fd, &workplace, NULL, packed, unpacked, &read);
 	if (taken == 0 && form == FORM_NONE)
 		form = form_found(workplace.tree_fd, FORM_TAR);
 	if (taken == 0 && form != FORM_TAR) {

@@ -3,8 +3,8 @@
  * any link (the kernel's openat2 decides), and the member's own name is made there with calls that do not follow one. So a member
  * beneath a symbolic link is not put where the link leads, and not beside it either: it is refused.
  *
- * Directories are made with mode 0700 and get their own mode at the end, so that a layer whose directories forbid writing can be
- * unpacked by an ordinary user. Where everything is the caller's he has to be able to read it later (to verify it, to run it), so that
+ * Nothing is kept in memory for what was unpacked: a directory has its mode at once, and its time again whenever the unpacking leaves it.
+ * Where everything is the caller's he has to be able to read it later (to verify it, to run it), so that
  * files keep at least 0400 and directories 0700.
  */
 #include "store/images/unpack.h"
@@ -30,17 +30,10 @@
 #define SHOWN           160
 #define ATTRIBUTE_BYTES 65536
 #define ATTRIBUTES_MAX  64
-#define NO_TIME         INT64_MIN
 
 static const char field[] = "image";
 static const char whiteout_prefix[] = ".wh.";
 static const char opaque_name[] = ".wh..wh..opq";
-
-struct unpack_directory {
-	char *path;
-	mode_t mode;
-	int64_t mtime;
-};
 
 /* Nodes that every jail has by itself, with the numbers that they have on Linux. */
 static const struct known_device {
@@ -127,9 +120,6 @@ void unpack_init(struct unpack *unpack, int tree_fd, bool owners_kept, const str
 
 void unpack_done(struct unpack *unpack)
 {
-	for (size_t i = 0; i < unpack->directory_count; i++)
-		free(unpack->directories[i].path);
-	free(unpack->directories);
 	free(unpack->parent);
 	if (unpack->limits) /* else zeroed */
 		fd_done(&unpack->parent_fd);
@@ -138,26 +128,9 @@ void unpack_done(struct unpack *unpack)
 
 /* ---- directories ---- */
 
-static int remember(struct unpack *unpack, const char *path, mode_t mode, int64_t mtime,
-		    struct warder_error *err)
+static int set_time(int fd, struct timespec time)
 {
-	struct unpack_directory *directory;
-
-	if (unpack->directory_count == unpack->directory_capacity) {
-		const size_t capacity = unpack->directory_capacity * 2 + 256;
-		void *grown = reallocarray(unpack->directories, capacity, sizeof(*directory));
-
-		if (!grown)
-			return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
-		unpack->directories = grown;
-		unpack->directory_capacity = capacity;
-	}
-	directory = &unpack->directories[unpack->directory_count];
-	*directory = (struct unpack_directory){ .path = strdup(path), .mode = mode, .mtime = mtime };
-	if (!directory->path)
-		return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
-	unpack->directory_count++;
-	return 0;
+	return futimens(fd, (struct timespec[2]){ { .tv_nsec = UTIME_OMIT }, time });
 }
 
 static int make_opaque(const struct unpack *unpack, int fd)
@@ -196,23 +169,73 @@ static int enter(struct unpack *unpack, int at_fd, const char *base, const char 
 	return fd_take(&fd);
 }
 
-/* The directory of that path, made with those above it where they are missing: they are root's or the caller's, 0755. */
+static bool is_opaque(int fd)
+{
+	char value;
+
+	return fgetxattr(fd, "trusted.overlay.opaque", &value, 1) == 1 ||
+	       fgetxattr(fd, "user.overlay.opaque", &value, 1) == 1;
+}
+
+/* A directory that no member describes: as the layers below have it, else root's or the caller's, 0755. */
+static int give_implied(struct unpack *unpack, const char *path, int fd, const char *name,
+			struct warder_error *err)
+{
+	struct stat own, st;
+	mode_t mode = 0755;
+
+	if (fstat(fd, &own) != 0)
+		return fail(name, err);
+	if (unpack->below && unpack->below(unpack->below_context, path, &st)) {
+		mode = (st.st_mode & 07777) | (unpack->owners_kept ? 0 : 0700);
+		if (unpack->owners_kept && (st.st_uid != own.st_uid || st.st_gid != own.st_gid)) {
+			unpack->report.inherited++;
+			if (fchown(fd, st.st_uid, st.st_gid) != 0)
+				return fail(name, err);
+		}
+		unpack->report.inherited += mode != 0755;
+	}
+	return fchmod(fd, mode) == 0 ? 0 : fail(name, err);
+}
+
+/* One level of enter_path(). `hidden`: what layers below have is not seen here. */
+static int enter_level(struct unpack *unpack, int at_fd, const char *path, const char *base, bool hidden,
+		       const char *name, struct warder_error *err)
+{
+	owned_fd int fd = -1;
+	bool made = false;
+	struct stat at;
+
+	if (fstat(at_fd, &at) != 0)
+		return fail(name, err);
+	fd = enter(unpack, at_fd, base, name, &made, err);
+	if (fd < 0 || !made)
+		return fd_take(&fd);
+	if (++unpack->report.files > unpack->limits->files_max)
+		return refuse(name, err,
+			      "is one too many, with the directories above it; --max-files allows more");
+	unpack->report.implied++;
+	if (hidden ? fchmod(fd, 0755) != 0 : give_implied(unpack, path, fd, name, err) != 0)
+		return hidden ? fail(name, err) : -1;
+	return set_time(at_fd, at.st_mtim) == 0 ? fd_take(&fd) : fail(name, err);
+}
+
+/* The directory of that path, made with those above it where they are missing. */
 static int enter_path(struct unpack *unpack, char *path, const char *name, struct warder_error *err)
 {
 	owned_fd int at_fd = openat(unpack->tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool hidden = false;
 	char *end = path;
 
 	while (at_fd >= 0 && *end) {
 		char *base = end == path ? end : end + 1, kept;
-		bool made = false;
 		int next_fd;
 
+		hidden = hidden || is_opaque(at_fd);
 		end = base + strcspn(base, "/");
 		kept = *end;
 		*end = '\0';
-		next_fd = enter(unpack, at_fd, base, name, &made, err);
-		if (next_fd >= 0 && made && remember(unpack, path, 0755, NO_TIME, err) != 0)
-			fd_done(&next_fd);
+		next_fd = enter_level(unpack, at_fd, path, base, hidden, name, err);
 		*end = kept;
 		fd_done(&at_fd);
 		if (next_fd < 0)
@@ -220,6 +243,22 @@ static int enter_path(struct unpack *unpack, char *path, const char *name, struc
 		at_fd = next_fd;
 	}
 	return at_fd >= 0 ? fd_take(&at_fd) : fail(name, err);
+}
+
+/* Before the parent of the members is another one: what was put into it is not to be seen in its time. */
+static int leave_parent(struct unpack *unpack)
+{
+	return unpack->parent_fd < 0 ? 0 : set_time(unpack->parent_fd, unpack->parent_time);
+}
+
+static int note_parent_time(struct unpack *unpack)
+{
+	struct stat st;
+
+	if (unpack->parent_fd < 0 || fstat(unpack->parent_fd, &st) != 0)
+		return unpack->parent_fd < 0 ? 0 : -1;
+	unpack->parent_time = st.st_mtim;
+	return 0;
 }
 
 /* The descriptor of a member's parent, which stays the unpack's; -1 with *err. `path` is plain. */
@@ -244,11 +283,12 @@ static int open_parent(struct unpack *unpack, const char *path, const char *name
 		free(parent);
 		return -1;
 	}
+	const int left = leave_parent(unpack);
 	free(unpack->parent);
 	fd_done(&unpack->parent_fd);
 	unpack->parent = parent;
 	unpack->parent_fd = fd;
-	return fd;
+	return left == 0 && note_parent_time(unpack) == 0 ? fd : fail(name, err);
 }
 
 static const char *base_of(const char *path)
@@ -260,21 +300,9 @@ static const char *base_of(const char *path)
 
 int unpack_finish(struct unpack *unpack, struct warder_error *err)
 {
-	for (size_t i = 0; i < unpack->directory_count; i++) {
-		const struct unpack_directory *directory = &unpack->directories[i];
-		const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
-						   { .tv_sec = directory->mtime } };
-		owned_fd int fd =
-		    path_open_no_links(unpack->tree_fd, directory->path[0] ? directory->path : ".",
-				       O_RDONLY | O_DIRECTORY, 0, err);
-
-		if (fd < 0)
-			return -1;
-		if (fchmod(fd, directory->mode) != 0 ||
-		    (directory->mtime != NO_TIME && futimens(fd, times) != 0))
-			return fail(directory->path, err);
-	}
-	return 0;
+	if (!unpack->root_given && give_implied(unpack, "", unpack->tree_fd, ".", err) != 0)
+		return -1;
+	return leave_parent(unpack) == 0 ? 0 : fail(".", err);
 }
 
 /* ---- members ---- */
@@ -320,9 +348,14 @@ static int make_directory(struct unpack *unpack, const struct unpack_member *mem
 		fd = openat(unpack->tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	if (unpack->owners_kept && fchown(fd, member->uid, member->gid) != 0)
+	if ((unpack->owners_kept && fchown(fd, member->uid, member->gid) != 0) ||
+	    fchmod(fd, kept_mode(unpack, member)) != 0 ||
+	    set_time(fd, (struct timespec){ .tv_sec = member->mtime }) != 0)
 		return fail(member->name, err);
-	return remember(unpack, path, kept_mode(unpack, member), member->mtime, err);
+	if (path[0])
+		return 0;
+	unpack->root_given = true; /* and is its own parent */
+	return note_parent_time(unpack) == 0 ? 0 : fail(member->name, err);
 }
 
 static int make_file(struct unpack *unpack, const struct unpack_member *member, int parent_fd,
@@ -353,7 +386,7 @@ static int give(struct unpack *unpack, const struct unpack_member *member, int p
 	if (unpack->owners_kept &&
 	    fchownat(parent_fd, base, member->uid, member->gid, AT_SYMLINK_NOFOLLOW) != 0)
 		return fail(member->name, err);
-	if (member->mtime != NO_TIME && utimensat(parent_fd, base, times, AT_SYMLINK_NOFOLLOW) != 0)
+	if (utimensat(parent_fd, base, times, AT_SYMLINK_NOFOLLOW) != 0)
 		return fail(member->name, err);
 	return 0;
 }

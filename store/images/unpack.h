@@ -11,6 +11,8 @@
  * - the device nodes that every jail has by itself (dev/null, ...) are left out;
  * - extended attributes are kept if they begin with "user.", except overlayfs' own, which are refused.
  *
+ * A directory that has no member of its own, but something in it, has the owner and mode that the layers below give it.
+ *
  * Whiteouts become overlayfs' own: ".wh.x" a character device 0:0 of the name x, ".wh..wh..opq" an attribute of its directory.
  */
 #ifndef WARDER_STORE_IMAGES_UNPACK_H
@@ -19,7 +21,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "store/images/stream.h"
@@ -28,7 +32,7 @@
 #define UNPACK_ID_MAX    65535 /* of uids and gids: so many a jail has */
 
 struct unpack_limits {
-	uint64_t files_max;      /* members */
+	uint64_t files_max;      /* members, and directories that are made for them */
 	uint64_t bytes_max;      /* of all files, holes included */
 	uint64_t file_bytes_max; /* of one */
 };
@@ -37,6 +41,8 @@ struct unpack_limits {
 struct unpack_report {
 	uint64_t files, bytes;
 	uint64_t capabilities, attributes, set_ids, devices, sockets, mounts;
+	uint64_t implied;   /* directories that had no member when they were made; they count as files */
+	uint64_t inherited; /* 0: the tree would be the same whatever the layers below have */
 };
 
 struct unpack {
@@ -44,9 +50,12 @@ struct unpack {
 	bool owners_kept; /* uids and gids of the members; else everything is the caller's */
 	const struct unpack_limits *limits;
 	struct unpack_report report;
+	/* What the layers below have at a plain path; true: a directory, described in *ret. Set after unpack_init(), or NULL. */
+	bool (*below)(void *context, const char *path, struct stat *ret);
+	void *below_context;
 	/* private from here */
-	struct unpack_directory *directories; /* what is to be finished: mode, times */
-	size_t directory_count, directory_capacity;
+	bool root_given; /* a member was the root */
+	struct timespec parent_time;
 	char *parent; /* path of parent_fd; a member's parent is mostly the one before's */
 	int parent_fd;
 };
@@ -77,7 +86,7 @@ int unpack_attribute(struct unpack *unpack, const char *name, int fd, const char
 		     size_t size, struct warder_error *err);
 /* Give a regular file its owner, mode and time, when its content is there. */
 int unpack_close(struct unpack *unpack, const struct unpack_member *member, int fd, struct warder_error *err);
-/* Give the directories their modes and times. -1 with *err. */
+/* After the last member: what is left to do for directories. -1 with *err. */
 int unpack_finish(struct unpack *unpack, struct warder_error *err);
 /* Zeroed is fine. */
 void unpack_done(struct unpack *unpack);

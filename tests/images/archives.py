@@ -3,6 +3,7 @@
 
   archives.py good DIR      DIR/layout (an OCI layout), layout.tar, docker.tar, old-docker.tar, plain.tar, .tar.gz, .tar.xz
   archives.py damaged DIR   layouts and archives with something wrong; prints "path|what the refusal says"
+  archives.py implied DIR   DIR/alone (a layout with one layer), DIR/closed and DIR/other, with that layer on top of another one
   archives.py two-names DIR DIR/tree (a directory) and DIR/layout, whose layer's bytes are those that the tree's digest was once made of
   archives.py hostile DIR   the same for tar archives with members that no image may have
 """
@@ -218,6 +219,21 @@ def two_names(path):
     layout.write(path + "/layout")
 
 
+def implied(path):
+    """One layer without members for its directories, alone and on top of others."""
+    upper = tar(Member("priv/in/x", data=b"x\n"), Member("gone/x", data=b"x\n"), Member(".wh.gone"), Member("told/x", data=b"x\n"), directory("told", mode=0o710),
+                Member("replaced/.wh.in"), Member("replaced/in/deep/x", data=b"x\n"))
+    for name, mode in (("closed", 0o700), ("other", 0o711)):
+        lower = tar(directory("./", mode=0o750), *(directory(each, mode=mode, uid=1234, gid=4321)
+                                                   for each in ("priv", "told", "replaced", "replaced/in", "replaced/in/deep")))
+        layout = Layout()
+        layout.add(layout.manifest([(lower, plain, ""), (upper, plain, "")]))
+        layout.write(path + "/" + name)
+    layout = Layout()
+    layout.add(layout.manifest([(upper, plain, "")]))
+    layout.write(path + "/alone")
+
+
 def damaged(path):
     def tell(name, data, says):
         write(path + "/" + name, data)
@@ -373,6 +389,7 @@ def hostile(path):
     tell("uid-impossible", r'a', Member("a", data=x, pax={"uid": "99999999999999999999"}))
     # The script gives limits for these.
     tell("LIMIT-many", r'member "f30" is one too many; --max-files allows more', *(Member("f%d" % i) for i in range(50)))
+    tell("LIMIT-implied", r'is one too many', *(Member("%d/a/b/c/d/e/f" % i) for i in range(10)))
     tell("LIMIT-large", r'member "large" is too large; --max-file-size allows more', Member("large", data=b"\0" * 3000000))
     tell("LIMIT-together", r'too large together; --max-size allows more', *(Member("f%d" % i, data=b"\0" * 900000) for i in range(10)))
     holes = Member("holes", data=x, pax={"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "holes", "GNU.sparse.realsize": str(1 << 50)})
@@ -387,4 +404,4 @@ def hostile(path):
 if __name__ == "__main__":
     shutil.rmtree(sys.argv[2], ignore_errors=True)
     os.makedirs(sys.argv[2])
-    {"good": good, "damaged": damaged, "hostile": hostile, "two-names": two_names}[sys.argv[1]](sys.argv[2])
+    {"good": good, "damaged": damaged, "hostile": hostile, "two-names": two_names, "implied": implied}[sys.argv[1]](sys.argv[2])

@@ -2,7 +2,7 @@
 # run.sh: images brought in from archives that other tools made, from damaged and from hostile ones; the store when imports are killed,
 # and when many work on it at once; as TAP.
 #
-#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile names context shared killed build debian
+#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile names context implied shared killed build debian
 #
 # WARDER_TEST_KILLS: how many imports are killed at random moments (20). archives.py makes the archives, and says what is
 # to be said of the bad ones.
@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 . "$top/tests/lib/tap.sh"
 WARDER=$(realpath "${WARDER:-$top/build/warder}") || exit 1
-[ $# -gt 0 ] || set -- good damaged hostile names context shared killed build debian
+[ $# -gt 0 ] || set -- good damaged hostile names context implied shared killed build debian
 kills=${WARDER_TEST_KILLS:-20}
 
 # Not below /tmp, of which every jail has its own. Nobody else may be able to put something in the store's place.
@@ -140,7 +140,7 @@ part_good() {
 	check "good: who owns the files is in the record" inspect good:1 \
 		"image['owners'] == ('image' if $(id -u) == 0 else 'caller')"
 	check "good: a tar archive of the layout is the same image" bash -c \
-		"[ \"\$1\" = \"\$('$WARDER' image import '$archives/layout.tar' tarred --store '$store' | awk '{print \$2}')\" ]" - \
+		"[ \"\$1\" = \"\$('$WARDER' image import '$archives/layout.tar' tarred --store '$store' | awk 'NR == 1 {print \$2}')\" ]" - \
 		"$("$WARDER" image inspect good:1 --store "$store" | awk '$1 == "digest" {print substr($2, 1, 12)}')"
 	check "good: a docker archive" succeeds import "$archives/docker.tar"
 	check "good: a docker archive with links for its layers" succeeds import "$archives/old-docker.tar"
@@ -303,6 +303,36 @@ part_context() {
 	check "context: .dockerignore is a link out of the directory" refused "has a .dockerignore"
 	image inspect bad
 	check "context: nothing was built" refused "there is no image"
+}
+
+# Directories that a layer has no member for are what they are below it: mode 700 stays that, and what is the same layer otherwise is
+# another one on top of other layers.
+part_implied() {
+	local archives=$scratch/implied tree
+	python3 -IS "$here/archives.py" implied "$archives" || exit 1
+	# like IMAGE NAME MODE: of the directory in the upper layer
+	like() {
+		tree=$(image inspect "$1" --json; python3 -IS -c "import json; print(json.load(open('$scratch/out'))['layers'][-1]['digest'])") &&
+			is "$(stat -c %a "$store/images/layers/$tree/tree/$2")" "$3"
+	}
+	for order in "alone closed other" "closed alone other"; do
+		new_store "implied-${order// /-}"
+		for image in $order; do
+			check "implied: $order: $image" succeeds import "$archives/$image" "$image"
+		done
+		check "implied: a directory stays closed" like closed priv 700
+		check "implied: or as open as it is" like other priv 711
+		check "implied: alone nothing is known of it" like alone priv 755
+		check "implied: below it nothing is known, either" like closed priv/in 755
+		check "implied: the root, too" like closed . 750
+		check "implied: a member goes before" like closed told 710
+		check "implied: so does what hides the directory" like closed replaced/in/deep 755
+		[ "$(id -u)" != 0 ] || check "implied: the owner" eval 'like closed priv 700 && is "$(stat -c %u:%g "$store/images/layers/$tree/tree/priv")" 1234:4321'
+		for image in $order; do
+			check "implied: $image again has nothing new" eval 'succeeds import "$archives/$image" again && says "(0 new)"'
+		done
+		check "implied: all is as it was stored" succeeds verify
+	done
 }
 
 # ---- many at once ----
@@ -579,7 +609,7 @@ part_debian() {
 
 for part in "$@"; do
 	case $part in
-	good | damaged | hostile | names | context | shared | killed | build | debian) "part_$part" ;;
+	good | damaged | hostile | names | context | implied | shared | killed | build | debian) "part_$part" ;;
 	*) echo "Bail out! there is no part $part" && exit 1 ;;
 	esac
 done

@@ -83,25 +83,68 @@ static int add_attributes(struct walk *walk, int fd)
 	return 0;
 }
 
-static int add_content(struct walk *walk, int fd)
+static bool is_zero(const char *bytes, size_t len)
+{
+	return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
+}
+
+/* One block of a file; how many bytes it has, -1 with errno. */
+static ssize_t read_block(struct walk *walk, int fd, off_t at)
+{
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (n != 0 && len < BUFFER) {
+		n = pread(fd, walk->buffer + len, BUFFER - len, at + (off_t)len);
+		if (n < 0 && errno != EINTR)
+			return -1;
+		len += n > 0 ? (size_t)n : 0;
+	}
+	return (ssize_t)len;
+}
+
+/* Where a block with data begins, from `at` on; -1: there is none. */
+static off_t next_block(int fd, off_t at)
+{
+	off_t data = lseek(fd, at, SEEK_DATA);
+
+	if (data < 0)
+		return errno == ENXIO ? -1 : at;
+	return data - data % (off_t)BUFFER;
+}
+
+static void show(struct walk *walk, off_t at)
+{
+	if (walk->on_progress)
+		walk->on_progress(walk->context, walk->sums->bytes + (uint64_t)at);
+}
+
+/* Blocks that are not zero, each with its place. What is a hole is not read, and is the same as zeros that were written. */
+static int add_content(struct walk *walk, int fd, uint64_t size)
 {
 	struct digest content;
-	char hex[DIGEST_HEX];
-	ssize_t n;
+	char hex[DIGEST_HEX], place[32];
+	off_t at = 0;
+	ssize_t n = 0;
 
 	digest_init(&content);
-	while ((n = read(fd, walk->buffer, BUFFER)) > 0 || (n < 0 && errno == EINTR)) {
-		if (n < 0)
-			continue;
-		digest_add(&content, walk->buffer, (size_t)n);
-		walk->sums->bytes += (uint64_t)n;
-		if (walk->on_progress)
-			walk->on_progress(walk->context, walk->sums->bytes);
+	while (n >= 0 && (uint64_t)at < size && (at = next_block(fd, at)) >= 0) {
+		n = read_block(walk, fd, at);
+		if (n <= 0)
+			break;
+		if (!is_zero(walk->buffer, (size_t)n)) {
+			snprintf(place, sizeof(place), "%llu", (unsigned long long)at);
+			digest_add_text(&content, place);
+			digest_add(&content, walk->buffer, (size_t)n);
+		}
+		at += (off_t)BUFFER;
+		show(walk, at);
 	}
 	if (n < 0) {
 		digest_done(&content);
 		return fail(walk, "cannot be read");
 	}
+	walk->sums->bytes += size;
 	if (digest_hex(&content, hex) != 0)
 		return error_set(walk->err, WARDER_ERROR_INTERNAL, field, "out of memory");
 	digest_add_text(&walk->digest, hex);
@@ -127,7 +170,7 @@ static int add_file(struct walk *walk, int dir_fd, const char *name, const struc
 	if (fd < 0)
 		return fail(walk, "cannot be opened");
 	add_number(walk, (unsigned long long)st->st_size);
-	return add_content(walk, fd) == 0 ? add_attributes(walk, fd) : -1;
+	return add_content(walk, fd, (uint64_t)st->st_size) == 0 ? add_attributes(walk, fd) : -1;
 }
 
 static int add_link(struct walk *walk, int dir_fd, const char *name)
@@ -209,7 +252,7 @@ static int add_root(struct walk *walk, int tree_fd)
 	if (fstat(tree_fd, &st) != 0)
 		return fail(walk, "cannot be looked at");
 	snprintf(mode, sizeof(mode), "%o", (unsigned)st.st_mode);
-	digest_add_text(&walk->digest, "warder tree 1");
+	digest_add_text(&walk->digest, "warder tree 2");
 	digest_add_text(&walk->digest, mode);
 	add_number(walk, st.st_uid);
 	add_number(walk, st.st_gid);

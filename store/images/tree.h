@@ -3,7 +3,7 @@
  *
  * It covers, in the order of the paths, of everything below the directory: path, type, permission bits, uid and gid; of files the
  * size, the content and which of them are links to each other; of symbolic links the target; the attributes that layers may
- * have. It does not cover times.
+ * have. It does not cover times. Holes of files count as zeros, and are not read: it takes as long as what is stored is large.
  *
  * Layers from archives are named by the digest of the archive, others by what they are made of. So that no archive can have the name of
  * a tree, that is the digest of a text of less than 512 bytes: a tar archive is never as short as that.

@@ -170,6 +170,10 @@ def good(path):
     write(path + "/old-docker.tar", docker(old=True, tags=("good:old",)))
     write(path + "/plain.tar", LOWER)
     write(path + "/plain.tar.gz", zipped(LOWER))
+    # Five files of holes and a few bytes, 3 GiB each: a lot of zeros in some kilobytes.
+    holes = [Member("hole%d" % i, data=b"x" * 512, pax={"GNU.sparse.size": str(3 << 30), "GNU.sparse.numblocks": "1", "GNU.sparse.map": "%d,512" % ((3 << 30) - 512)})
+             for i in range(5)]
+    write(path + "/holes.tar", tar(*holes))
     write(path + "/plain.tar.xz", lzma.compress(LOWER))
     nested = Layout()
     inner = {"schemaVersion": 2, "manifests": [nested.manifest(TWO)]}
@@ -196,7 +200,7 @@ def two_names(path):
     write(path + "/tree/z/f", evil)
     os.chmod(path + "/tree/z/f", 0o644)
     owner = b"%d\0%d\0" % (os.getuid(), os.getgid())
-    begin = b"warder tree 1\x0040755\0" + owner
+    begin = b"warder tree 2\x0040755\0" + owner
     name = bytearray(b"!" * 200)
     for at, data in ((100, b"0040755 "), (108, b"0000000 "), (116, b"0000000 "), (124, b"0" * 11 + b" "), (136, b"0" * 11 + b" "),
                      (148, b" " * 8), (156, b"5")):
@@ -213,7 +217,7 @@ def two_names(path):
     os.chmod(path + "/tree/" + name.decode(), 0o644)
     os.setxattr(path + "/tree/" + name.decode(), "user.a", value)
     whole = (begin + name + middle(len(value)) + value + b"z\x0040755\0" + owner + b"z/f\x00100644\0" + owner + b"5\0" +
-             sha256(evil).encode() + b"\0\0\0")
+             sha256(b"0\0" + evil).encode() + b"\0\0\0")
     layout = Layout()
     layout.add(layout.manifest([(whole, plain, "")]))
     layout.write(path + "/layout")

@@ -177,6 +177,11 @@ part_good() {
 		skip "good: the same, compressed with zstd" "there is no zstd"
 	fi
 	check "good: they are the lower layer" has_layers 2
+	# 15 GiB of zeros cannot be read in the time that the tests have on their processor.
+	check "good: holes are not read" bash -c "ulimit -t 8; '$WARDER' image import '$archives/holes.tar' holes --store '$store' && '$WARDER' image verify holes --store '$store'"
+	check "good: they have their size, and what is between them" eval 'holes=$(find_tree hole0)/hole0 && is "$(stat -c %s "$holes")" 3221225472 && is "$(tail -c 513 "$holes" | tr "\0" 0)" "0$(printf "x%.0s" {1..512})"'
+	check "good: they are not stored, either" eval '[ "$(du -k "$(find_tree hole0)/hole0" | cut -f 1)" -lt 4096 ]'
+	image remove holes
 	mkdir -p "$scratch/root/etc" && echo content >"$scratch/root/etc/file" && ln "$scratch/root/etc/file" "$scratch/root/etc/link" &&
 		ln -s etc/file "$scratch/root/.wh.name" && chmod 4755 "$scratch/root/etc/file"
 	check "good: a directory" succeeds import "$scratch/root" from/directory:1.0

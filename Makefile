@@ -44,7 +44,7 @@ CLI_SRC   := $(sort $(wildcard runtime/cli/*.c))
 # What stays when a run is over: a library and a program of their own, with the libraries that a launch is not to pay for.
 STORE_SRC := $(sort $(filter-out store/cli/%,$(wildcard store/*.c store/*/*.c)))
 STORE_CLI_SRC := $(sort $(wildcard store/cli/*.c))
-STORE_LIBS := -larchive -lsqlite3 -lcrypto
+STORE_LIBS := -larchive -lz -lsqlite3 -lcrypto
 ATTEMPTS_SRC := $(sort $(wildcard tests/escape/*.c))
 INIT_SRC  := $(sort $(wildcard jail/inside/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/lib/%.o) $(LIB_ASM:%.S=$(BUILD)/lib/%.o)
@@ -63,7 +63,7 @@ TEST_CFLAGS = $(ALL_CFLAGS) -Wno-write-strings $(if $(findstring clang,$(CC)),,-
 TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) -lcriterion -lseccomp -lpthread
 
 # Debian packages, by what needs them.
-DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev libsqlite3-dev libssl-dev
+DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev zlib1g-dev libsqlite3-dev libssl-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev pkg-config \
               nodejs perl sqlite3 busybox-static crun runc procps xz-utils util-linux flex bison bc \

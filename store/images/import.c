@@ -107,6 +107,8 @@ static int unpack_into(struct import *import, int fd, struct workplace *workplac
 		done = unpack_stream(&unpack, &stream, import->err);
 	if (done == 0)
 		done = stream_finish(&stream, ret_packed, ret_unpacked, import->err);
+	if (done == 0 && !lower) /* a layer's digest is compared */
+		done = stream_check_end(&stream, import->err);
 	if (done == 0)
 		done = spend(import, &unpack.report);
 	if (done == 0 && unpack.report.implied)

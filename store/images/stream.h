@@ -12,6 +12,7 @@
 #include <archive.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <zlib.h>
 
 #include "base/error.h"
 #include "store/digest.h"
@@ -25,7 +26,9 @@ struct stream {
 	uint64_t unpacked_max;
 	bool too_large;
 	int fd;
-	char *buffer;
+	char *buffer, *unzipped;
+	bool begun, zipped, zip_ended; /* read from; by gzip; between its members */
+	z_stream zip;
 	void (*on_progress)(void *context, uint64_t packed);
 	void *context;
 };
@@ -37,6 +40,8 @@ int stream_open(int fd, uint64_t unpacked_max, void (*on_progress)(void *context
 /* The digests of the whole file and of what it unpacks to. -1 with *err. */
 int stream_finish(struct stream *stream, char ret_packed[static DIGEST_HEX],
 		  char ret_unpacked[static DIGEST_HEX], struct warder_error *err);
+/* After stream_finish(): whether the archive has its end, where no digest says that it is whole. -1 with *err. */
+int stream_check_end(const struct stream *stream, struct warder_error *err);
 /* Why the last call of libarchive failed. Returns -1. */
 int stream_fault(const struct stream *stream, const char *member, struct warder_error *err);
 void stream_done(struct stream *stream);

@@ -174,6 +174,9 @@ def good(path):
     holes = [Member("hole%d" % i, data=b"x" * 512, pax={"GNU.sparse.size": str(3 << 30), "GNU.sparse.numblocks": "1", "GNU.sparse.map": "%d,512" % ((3 << 30) - 512)})
              for i in range(5)]
     write(path + "/holes.tar", tar(*holes))
+    whole = tar(Member("file", data=b"content\n" * 1000))
+    write(path + "/members.tar.gz", b"".join(zipped(whole[i:i + 1000]) for i in range(0, len(whole), 1000)) + b"\0" * 700)
+    write(path + "/one-block.tar", tar(Member("file", data=b"content\n"))[:1024 + 512])
     write(path + "/plain.tar.xz", lzma.compress(LOWER))
     nested = Layout()
     inner = {"schemaVersion": 2, "manifests": [nested.manifest(TWO)]}
@@ -340,6 +343,13 @@ def damaged(path):
     tell("docker-layer-missing", docker(layers=[LOWER]), "manifest.json has 1 layers, the configuration 2")
     tell("docker-config-outside", tar(Member("manifest.json", data=json.dumps([{"Config": "../../../../../../etc/hostname", "RepoTags": ["x"], "Layers": []}]).encode())),
          "leads out of its directory")
+    # Not compressed within gzip, so that a changed byte is a changed byte of a file; and cut where a member ends.
+    stored = gzip.compress(tar(Member("file", data=b"content\n" * 1000)), 0, mtime=0)
+    tell("gzip-checksum", stored.replace(b"content\ncontent", b"content\ncontemt", 1), "damaged")
+    tell("gzip-cut", stored[:-4], "cut off")
+    tell("gzip-followed", stored + b"something else", "damaged")
+    tell("tar-cut", tar(Member("a", data=b"x"), Member("b", data=b"\0" * 1024), Member("c"))[:512 * 5], "the archive has no end")
+    tell("tar-cut-gzip", zipped(tar(Member("a", data=b"x"), Member("b"))[:1024]), "the archive has no end")
     tell("short", b"warder layer of a tree 1\0" + b"0" * 64 + b"\0", "no tar archive that can be read")
     tell("empty", b"", "no archive that can be read")
     tell("no-archive", b"this is no archive\n" * 100, "no tar archive that can be read")

@@ -170,6 +170,8 @@ part_good() {
 	check "good: a plain archive has no name" eval 'image import "$archives/plain.tar"; exited 125 && says "it does not say its name"'
 	check "good: a plain archive" succeeds import "$archives/plain.tar" plain
 	check "good: the same, compressed with gzip" succeeds import "$archives/plain.tar.gz" plain.gz
+	check "good: gzip's members one after the other, and zeros behind them" eval 'succeeds import "$archives/members.tar.gz" members && image remove members'
+	check "good: one block of zeros is an end, too" eval 'succeeds import "$archives/one-block.tar" one-block && image remove one-block'
 	check "good: the same, compressed with xz" succeeds import "$archives/plain.tar.xz" plain.xz
 	if zstd -q "$archives/plain.tar" 2>/dev/null; then
 		check "good: the same, compressed with zstd" succeeds import "$archives/plain.tar.zst" plain.zst

@@ -165,26 +165,68 @@ static DIR *open_level(int parent_fd, const char *name, bool force)
 	return dir;
 }
 
-static int remove_level(int parent_fd, const char *name, int depth)
+/* A tree that is removed. What lies too deep is moved up into its top, and so has its turn there. */
+struct removal {
+	int top_fd;
+	unsigned int number;
+	size_t moved;
+};
+
+static int move_up(struct removal *removal, int parent_fd, const char *name)
 {
-	DIR *dir = NULL;
+	DIR *dir = open_level(parent_fd, name, true); /* to move it, it has to be writable as well */
+	char moved[32];
+	struct stat st;
+	int status;
+
+	if (!dir)
+		return -1;
+	closedir(dir);
+	do
+		snprintf(moved, sizeof(moved), ".deep-%u", removal->number++);
+	while (fstatat(removal->top_fd, moved, &st, AT_SYMLINK_NOFOLLOW) == 0);
+	status = renameat(parent_fd, name, removal->top_fd, moved);
+	removal->moved += status == 0;
+	return status;
+}
+
+static int remove_level(struct removal *removal, int parent_fd, const char *name, int depth);
+
+/* 0, or the errno of what could not be removed. */
+static int empty_level(struct removal *removal, DIR *dir, int depth)
+{
 	const struct dirent *item;
 	int failed = 0;
+
+	while ((item = readdir(dir)) != NULL) {
+		if (!is_dots(item->d_name) && remove_level(removal, dirfd(dir), item->d_name, depth + 1) != 0)
+			failed = errno;
+	}
+	return failed;
+}
+
+static int remove_level(struct removal *removal, int parent_fd, const char *name, int depth)
+{
+	DIR *dir;
+	int failed;
 
 	if (unlinkat(parent_fd, name, 0) == 0)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -1;
-	if (depth < ROOTFS_TREE_MAX)
-		dir = open_level(parent_fd, name, true);
-	else
-		errno = ELOOP;
+	if (depth == ROOTFS_TREE_MAX)
+		return move_up(removal, parent_fd, name);
+	dir = open_level(parent_fd, name, true);
 	if (!dir)
 		return -1;
-	while ((item = readdir(dir)) != NULL) {
-		if (!is_dots(item->d_name) && remove_level(dirfd(dir), item->d_name, depth + 1) != 0)
-			failed = errno;
-	}
+	if (depth == 0)
+		removal->top_fd = dirfd(dir);
+	do {
+		if (depth == 0)
+			removal->moved = 0;
+		rewinddir(dir);
+		failed = empty_level(removal, dir, depth);
+	} while (depth == 0 && removal->moved && !failed);
 	closedir(dir);
 	if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0)
 		return 0;
@@ -194,7 +236,9 @@ static int remove_level(int parent_fd, const char *name, int depth)
 
 int rootfs_remove_tree(int parent_fd, const char *name)
 {
-	return remove_level(parent_fd, name, 0);
+	struct removal removal = { .top_fd = -1 };
+
+	return remove_level(&removal, parent_fd, name, 0);
 }
 
 static uint64_t level_bytes(int parent_fd, const char *name, int depth)

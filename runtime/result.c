@@ -275,28 +275,12 @@ static void write_code(struct json_writer *w, const struct result_code *code)
 		json_key_string(w, "outputError", code->output_fault);
 }
 
-/* A path, and its bytes where they are no UTF-8: the text alone would be the same for several files. */
-static void write_path(struct json_writer *w, const char *key, const char *base64_key, const char *path)
-{
-	char *base64;
-
-	json_key_string(w, key, path);
-	if (json_is_utf8(path))
-		return;
-	base64 = text_base64(path, strlen(path));
-	if (base64)
-		json_key_string(w, base64_key, base64);
-	else
-		json_fail(w);
-	free(base64);
-}
-
 static void write_artifact(struct json_writer *w, const struct rootfs_item *item, const char *saved_to)
 {
 	char *path = NULL;
 
 	json_begin_object(w);
-	write_path(w, "name", "nameBase64", item->path);
+	text_write_name(w, "name", "nameBase64", item->path);
 	json_key_uint(w, "sizeBytes", item->size);
 	json_key_string(w, "contentType",
 			mime_type(item->path, item->bytes, item->bytes ? (size_t)item->size : 0));
@@ -306,7 +290,7 @@ static void write_artifact(struct json_writer *w, const struct rootfs_item *item
 		if (asprintf(&path, "%s/%s", saved_to ? saved_to : "", item->path) < 0)
 			json_fail(w);
 		else
-			write_path(w, "path", "pathBase64", path);
+			text_write_name(w, "path", "pathBase64", path);
 		free(path);
 	}
 	if (item->taken == ROOTFS_TAKEN_NOT)

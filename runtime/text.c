@@ -190,3 +190,18 @@ void text_write(struct json_writer *w, const char *key, const char *bytes, size_
 	json_key_string(w, "encoding", "base64");
 	free(encoded);
 }
+
+void text_write_name(struct json_writer *w, const char *key, const char *base64_key, const char *name)
+{
+	char *base64;
+
+	json_key_string(w, key, name);
+	if (json_is_utf8(name))
+		return;
+	base64 = text_base64(name, strlen(name));
+	if (base64)
+		json_key_string(w, base64_key, base64);
+	else
+		json_fail(w);
+	free(base64);
+}

@@ -26,5 +26,7 @@ char *text_unbase64(const char *text, size_t len, size_t *ret_len);
 
 /* Write bytes as members of the object that is open: `key` with the text, or "base64"; and "encoding". `cut` as above. */
 void text_write(struct json_writer *w, const char *key, const char *bytes, size_t len, bool cut);
+/* The name of a file, and its bytes where they are no UTF-8: the text alone would be the same for several files. */
+void text_write_name(struct json_writer *w, const char *key, const char *base64_key, const char *name);
 
 #endif

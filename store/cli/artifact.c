@@ -48,14 +48,16 @@ static int print_saved(const struct artifact *artifact, bool json, struct warder
 static int save_one(struct artifacts *artifacts, const struct options *options, struct warder_error *err)
 {
 	const char *file = options->operand_count > 1 ? options->operands[1] : "-";
-	owned_fd int fd = strcmp(file, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-						 : open(file, O_RDONLY | O_CLOEXEC);
+	owned_fd int fd =
+	    strcmp(file, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : records_open_file(file, err);
 	uint64_t most = SIZE_DEFAULT;
 	struct artifact artifact;
 	int status;
 
 	if (fd < 0)
-		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, file, errno, "cannot be read");
+		return strcmp(file, "-") == 0
+			   ? error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, file, errno, "cannot be read")
+			   : -1;
 	if (option(options, "--max-size") &&
 	    policy_parse_size(option(options, "--max-size"), &most, err) != 0)
 		return error_context(err, "--max-size");

@@ -1,11 +1,15 @@
 #include "store/cli/records.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "runtime/cli/term.h"
 
 char *records_time(int64_t ms, char *buf, size_t len)
@@ -95,4 +99,19 @@ int records_print(char *json, struct warder_error *err)
 	puts(json);
 	free(json);
 	return 0;
+}
+
+int records_open_file(const char *path, struct warder_error *err)
+{
+	owned_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, path, errno,
+				       "%.200s cannot be read", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, path,
+		    "%.200s is no regular file; what a pipe gives can be taken from standard input", path);
+	return fd_take(&fd);
 }

@@ -18,6 +18,7 @@
 #include "policy/policy.h"
 #include "runtime/cli/term.h"
 #include "runtime/file.h"
+#include "runtime/text.h"
 #include "store/artifacts/artifacts.h"
 #include "store/cli/command.h"
 #include "store/cli/progress.h"
@@ -70,12 +71,22 @@ static int size_option(const struct options *options, const char *name, uint64_t
 	const char *text = option(options, name);
 
 	*ret = 0;
-	if (!text || policy_parse_size(text, ret, err) == 0)
+	if (!text)
 		return 0;
+	if (policy_parse_size(text, ret, err) == 0)
+		return *ret
+			   ? 0
+			   : error_set(err, WARDER_ERROR_INVALID_REQUEST, name, "%s is 1 byte or more", name);
 	return error_context(err, "%s", name);
 }
 
 /* ---- workspaces ---- */
+
+static void tell_mended(const struct workspace *workspace)
+{
+	if (workspace->mended[0])
+		term_complain("moved %s", workspace->mended);
+}
 
 static int create(const struct options *options, struct warder_error *err)
 {
@@ -87,6 +98,8 @@ static int create(const struct options *options, struct warder_error *err)
 	if (workspaces_open(option(options, "--store"), &workspaces, err) != 0)
 		return -1;
 	status = workspace_create(&workspaces, options->operands[0], &workspace, err);
+	if (status == 0)
+		tell_mended(&workspace);
 	if (status == 0 && option_given(options, "--json")) {
 		json_begin_object(&w);
 		json_key_string(&w, "id", workspace.id);
@@ -190,7 +203,7 @@ static int print_item(void *context, const struct workspace_item *item, struct w
 		return 0;
 	}
 	json_begin_object(w);
-	json_key_string(w, "path", item->path);
+	text_write_name(w, "path", "pathBase64", item->path);
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		if (types[i].type == item->type)
 			json_key_string(w, "type", types[i].name);
@@ -216,7 +229,7 @@ static int list_files(struct workspace *workspace, const struct options *options
 				print_item, json ? &w : NULL, &cut, err);
 	json_end_array(&w);
 	if (status == 0 && cut)
-		term_complain("some directories lie too deep to be listed");
+		term_complain("this is not all: a directory lies too deep to be listed, or is closed to you");
 	if (status == 0 && json)
 		return print_json(&w, err);
 	json_writer_done(&w);
@@ -238,13 +251,10 @@ static int put_one(struct workspace *workspace, const char *word, uint32_t mode,
 	char *source = equals ? strndup(word, (size_t)(equals - word)) : strdup(word);
 	const char *slash = source ? strrchr(source, '/') : NULL;
 	const char *place = equals ? equals + 1 : slash ? slash + 1 : source;
-	owned_fd int fd = source ? open(source, O_RDONLY | O_CLOEXEC) : -1;
-	int status;
+	owned_fd int fd = source ? records_open_file(source, err) : -1;
+	int status = -1;
 
-	if (fd < 0)
-		status = error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, source ? source : word, errno,
-					 "cannot be read");
-	else
+	if (fd >= 0)
 		status = workspace_put(workspace, place, mode, fd, err);
 	free(source);
 	return status;
@@ -390,7 +400,8 @@ static int print_outputs(const struct workspace_outputs *outputs)
 		       output->why ? output->why : "", output->why ? ")" : "");
 	}
 	if (outputs->limits_hit)
-		term_complain("a limit was reached: this is not all");
+		term_complain("this is not all: a limit was reached, or a directory lies too deep, or is "
+			      "closed to you");
 	if (outputs->outside)
 		term_complain("%zu left out: no regular file in the workspace", outputs->outside);
 	return 0;
@@ -583,6 +594,16 @@ struct asked {
 	struct arguments flags; /* for `warder run` */
 };
 
+/* What a policy of the caller's says of its workspace would be overridden. */
+static int refuse_workspace(const char *word, struct warder_error *err)
+{
+	if (strcmp(word, "--workspace") != 0 && strncmp(word, "--workspace=", 12) != 0)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST, "--workspace",
+	    "--workspace cannot be given here: the workspace is the one that is named by its ID");
+}
+
 static int read_flags(const struct options *options, struct asked *ret, struct warder_error *err)
 {
 	for (size_t i = 1; i < options->operand_count;) {
@@ -596,6 +617,8 @@ static int read_flags(const struct options *options, struct asked *ret, struct w
 			ret->cwd = value;
 		if (taken && !value)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *word, "needs a value");
+		if (!taken && refuse_workspace(*word, err) != 0)
+			return -1;
 		if (!taken)
 			add(&ret->flags, *word);
 		i += taken ? taken : 1;
@@ -656,6 +679,7 @@ static int run(const struct options *options, struct warder_error *err)
 					err);
 	if (status == 0)
 		status = workspace_run_prepare(&workspace, asked.cwd, &prepared, err);
+	tell_mended(&workspace);
 	if (status == 0)
 		status = become_warder(&workspace, &prepared, options, &asked, err);
 	workspace_run_done(&prepared);

@@ -185,7 +185,8 @@ static int find_paths(struct collecting *c, struct warder_error *err)
 	if (take_globs(c, err) != 0 ||
 	    workspace_list(c->workspace, ".", WORKSPACE_DEPTH_MAX, note_match, c, &deep, err) != 0)
 		return -1;
-	c->found->limits_hit |= deep || c->cut;
+	c->cut |= deep;
+	c->found->limits_hit |= c->cut;
 	if (c->paths)
 		qsort(c->paths, c->path_count, sizeof(char *), by_text);
 	return drop_inputs(c, err);
@@ -231,6 +232,49 @@ static const char *type_of(const char *path, int fd)
 	return mime_type(path, start, len > 0 ? (size_t)len : 0);
 }
 
+static int refuse_existing(const char *path, struct warder_error *err)
+{
+	char shown[96];
+
+	return error_set(err, WARDER_ERROR_CONFLICT, "to",
+			 "%s is there already; remove it, or name another directory",
+			 json_quote(path, shown, sizeof(shown)));
+}
+
+/* Before anything is copied: the caller's files are not overwritten. */
+static int check_free(struct collecting *c, struct warder_error *err)
+{
+	for (size_t i = 0; i < c->path_count && c->what->to_fd > 0; i++) {
+		owned_fd int fd =
+		    path_open_no_links(c->what->to_fd, c->paths[i], O_PATH | O_NOFOLLOW, 0, err);
+
+		if (fd >= 0 || err->sys_errno == ELOOP)
+			return refuse_existing(c->paths[i], err);
+		if (err->sys_errno != ENOENT)
+			return -1;
+	}
+	return 0;
+}
+
+static int place_out(struct workspace *sink, const char *name, int fd, const struct workspace_output *item,
+		     struct warder_error *err)
+{
+	char plain[PATH_MAX];
+	const char *last;
+	owned_fd int parent_fd = workspace_any_parent(sink, item->path, true, plain, &last, err);
+
+	if (parent_fd < 0)
+		return -1;
+	if (fchmod(fd, 0644 | (item->mode & 0111)) != 0 || fsync(fd) != 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "to", errno, "%.200s cannot be written",
+				       item->path);
+	if (renameat2(sink->dir_fd, name, parent_fd, last, RENAME_NOREPLACE) == 0)
+		return store_sync(parent_fd, "to", err);
+	return errno == EEXIST ? refuse_existing(item->path, err)
+			       : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "to", errno,
+						 "%.200s cannot be written", item->path);
+}
+
 /* Copy up to `most` bytes into the directory that was named. */
 static int copy_out(struct collecting *c, struct workspace_output *item, int fd, uint64_t most,
 		    bool *ret_more, struct warder_error *err)
@@ -261,7 +305,10 @@ static int copy_out(struct collecting *c, struct workspace_output *item, int fd,
 			c->what->on_bytes(c->what->context, (uint64_t)n);
 	}
 	*ret_more = item->read == most && read(fd, &more, 1) > 0;
-	return workspace_place_file(&sink, name, to_fd, 0644 | (item->mode & 0111), item->path, err);
+	if (place_out(&sink, name, to_fd, item, err) == 0)
+		return 0;
+	unlinkat(sink.dir_fd, name, 0);
+	return -1;
 }
 
 /* Returns 0; 1: it cannot be read; -1 with *err. */
@@ -368,11 +415,11 @@ static int take_path(struct collecting *c, const char *path, struct warder_error
 
 /* ---- saving ---- */
 
-static int save_one(struct collecting *c, struct workspace_output *item, const struct blobs_content *content,
-		    struct warder_error *err)
+/* The name of its artifact; one that no artifact can have is told of, and the others are saved. */
+static int name_one(struct collecting *c, struct workspace_output *item, struct warder_error *err)
 {
 	const char *prefix = c->what->name_template ? c->what->name_template : "", *fault;
-	char plain[ARTIFACTS_NAME_MAX];
+	char plain[ARTIFACTS_NAME_MAX], shown[96];
 
 	if (item->why)
 		return 0;
@@ -381,30 +428,54 @@ static int save_one(struct collecting *c, struct workspace_output *item, const s
 		return no_memory(err);
 	}
 	fault = artifact_name_fault(item->name);
-	if (fault)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "artifact", "the name %.200s %s",
-				 item->name, fault);
+	if (fault && c->what->strict)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "artifact",
+				 "the name %s %s; nothing is saved",
+				 json_quote(item->name, shown, sizeof(shown)), fault);
+	if (fault) {
+		free(item->name);
+		item->name = NULL;
+		item->why = "no artifact can have this name; it is not saved";
+		return 0;
+	}
 	snprintf(item->name, strlen(item->name) + 1, "%s", path_plain(item->name, plain));
-	return artifacts_commit(c->what->artifacts, &c->blobs, item->name, item->type, content,
-				&item->version, err);
+	return 0;
 }
 
-static int save_all(struct collecting *c, struct warder_error *err)
+/* With `strict`, it is all or nothing. */
+static int check_whole(struct collecting *c, struct warder_error *err)
 {
-	for (size_t i = 0; i < c->found->count && c->what->strict; i++) {
+	for (size_t i = 0; i < c->found->count; i++) {
 		if (c->found->items[i].truncated)
 			return error_set(
 			    err, WARDER_ERROR_INVALID_REQUEST, "strict",
 			    "%.200s would be cut off by a limit; nothing is saved; raise the limit",
 			    c->found->items[i].path);
 	}
-	if (blobs_commit(&c->blobs, err) != 0)
-		return -1;
-	for (size_t i = 0; i < c->found->count; i++) {
-		if (save_one(c, &c->found->items[i], &c->contents[i], err) != 0)
-			return -1;
-	}
+	if (c->cut)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "strict",
+		    "a directory lies too deep or is closed to you, or too much matches; nothing "
+		    "is saved");
 	return 0;
+}
+
+static int save_all(struct collecting *c, struct warder_error *err)
+{
+	int status = c->what->strict ? check_whole(c, err) : 0;
+
+	for (size_t i = 0; i < c->found->count && status == 0; i++)
+		status = name_one(c, &c->found->items[i], err);
+	if (status != 0 || blobs_commit(&c->blobs, err) != 0)
+		return -1;
+	for (size_t i = 0; i < c->found->count && status == 0; i++) {
+		struct workspace_output *item = &c->found->items[i];
+
+		if (item->name)
+			status = artifacts_commit(c->what->artifacts, &c->blobs, item->name, item->type,
+						  &c->contents[i], &item->version, err);
+	}
+	return status;
 }
 
 static char *record_text(const struct collecting *c)
@@ -449,6 +520,8 @@ static int collect(struct collecting *c, struct warder_error *err)
 {
 	int status = find_paths(c, err);
 
+	if (status == 0)
+		status = check_free(c, err);
 	for (size_t i = 0; i < c->path_count && status == 0; i++)
 		status = take_path(c, c->paths[i], err);
 	if (status < 0)
@@ -516,7 +589,7 @@ void workspace_outputs_done(struct workspace_outputs *outputs)
 static void write_output(struct json_writer *w, const struct workspace_output *output)
 {
 	json_begin_object(w);
-	json_key_string(w, "path", output->path);
+	text_write_name(w, "path", "pathBase64", output->path);
 	json_key_uint(w, "size", output->size);
 	json_key_string(w, "contentType", output->type);
 	json_key_bool(w, "truncated", output->truncated);
@@ -595,7 +668,9 @@ int workspace_digest(struct workspace *workspace, const char *path, char *ret, s
 		status = add_file(workspace, &sha, c.paths[i], c.paths[i] + strlen(path) + 1, err);
 	sha256_hex(&sha, ret);
 	if (status == 0 && deep)
-		status = error_set(err, WARDER_ERROR_INVALID_REQUEST, "path", "%.200s is too deep", path);
+		status =
+		    error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
+			      "%.200s has a directory that lies too deep, or that is closed to you", path);
 	collecting_done(&c);
 	return status;
 }

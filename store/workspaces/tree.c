@@ -340,7 +340,9 @@ static int list_entry(struct listing *listing, int dir_fd, const char *path, con
 							 S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
 							 st.st_mtime },
 			       listing->err);
-	if (status == 0 && S_ISDIR(st.st_mode) && depth < listing->depth_max)
+	if (status == 0 && S_ISDIR(st.st_mode) &&
+	    (depth < listing->depth_max ||
+	     depth == WORKSPACE_DEPTH_MAX)) /* only to see whether it has anything in it */
 		status = list_level(listing, dir_fd, joined, depth);
 	free(joined);
 	return status;
@@ -398,7 +400,9 @@ static int list_level(struct listing *listing, int dir_fd, const char *path, int
 
 	if (!dir) {
 		fd_done(&fd);
-		return 0; /* gone meanwhile, or closed to us */
+		/* Gone meanwhile, or no directory any more; else it is closed to us. */
+		listing->cut |= errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
+		return 0;
 	}
 	if (read_names(dir, &names, &count, listing->err) != 0) {
 		closedir(dir);

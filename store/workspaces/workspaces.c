@@ -55,6 +55,15 @@ static int open_directory(int parent_fd, const char *name)
 	return openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* As store_new_name() makes them; others are not ours. */
+static bool is_of_dead(const char *name, const char *prefix)
+{
+	const size_t len = strlen(prefix);
+
+	return strncmp(name, prefix, len) == 0 && strlen(name + len) == 16 &&
+	       strspn(name + len, "0123456789abcdef") == 16;
+}
+
 /* Remove what the dead have left in a directory that is locked alone. */
 static void remove_dead(int dir_fd)
 {
@@ -67,7 +76,7 @@ static void remove_dead(int dir_fd)
 		return;
 	}
 	while ((item = readdir(dir)) != NULL) {
-		if (strncmp(item->d_name, ".new-", 5) == 0 || strncmp(item->d_name, ".gone-", 6) == 0)
+		if (is_of_dead(item->d_name, ".new-") || is_of_dead(item->d_name, ".gone-"))
 			rootfs_remove_tree(dir_fd, item->d_name);
 	}
 	closedir(dir);
@@ -80,12 +89,17 @@ int workspaces_open(const char *store, struct workspaces *ret, struct warder_err
 	workspaces.dir_fd = store_open(store, "workspaces", workspaces.path, err);
 	if (workspaces.dir_fd < 0)
 		return -1;
-	if (flock(workspaces.dir_fd, LOCK_EX | LOCK_NB) == 0) {
-		remove_dead(workspaces.dir_fd);
-		flock(workspaces.dir_fd, LOCK_UN);
-	}
 	*ret = workspaces;
 	return 0;
+}
+
+/* Who makes or removes something does that; who only looks changes nothing. */
+static void bury_dead(struct workspaces *workspaces)
+{
+	if (flock(workspaces->dir_fd, LOCK_EX | LOCK_NB) != 0)
+		return;
+	remove_dead(workspaces->dir_fd);
+	flock(workspaces->dir_fd, LOCK_UN);
 }
 
 void workspaces_done(struct workspaces *workspaces)
@@ -173,10 +187,23 @@ static int open_locked(struct workspaces *workspaces, const char *id, const char
 	}
 }
 
+/* A program may have closed to us what is ours. */
+static void make_usable(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
+		fchmod(fd, (st.st_mode & 07777) | 0700);
+}
+
 static int enter(struct workspaces *workspaces, const char *name, struct workspace *workspace,
 		 struct warder_error *err)
 {
 	workspace->files_fd = open_directory(workspace->dir_fd, tree);
+	if (workspace->files_fd < 0 && errno == EACCES && fchmodat(workspace->dir_fd, tree, 0755, 0) == 0)
+		workspace->files_fd = open_directory(workspace->dir_fd, tree);
+	if (workspace->files_fd >= 0)
+		make_usable(workspace->files_fd);
 	if (workspace->files_fd < 0)
 		return failed(workspace->id, "has no tree; create it again", err);
 	if (snprintf(workspace->path, sizeof(workspace->path), "%s/%s/%s", workspaces->path, name, tree) >=
@@ -229,17 +256,31 @@ static int touch(void *context, struct workspace_metadata *metadata, struct ward
 	return metadata->id ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for an id");
 }
 
-/* A program has put a link there that leads out, or nowhere. */
-static void remove_link(struct workspace *workspace, const char *path)
+/*
+ * A program has closed a directory of the layout, or put something else there: a link that leads out or nowhere is removed, and
+ * anything else moved aside, and told.
+ */
+static int mend(struct workspace *workspace, const char *path, struct warder_error *err)
 {
-	struct warder_error ignored;
-	char plain[PATH_MAX];
+	char plain[PATH_MAX], aside[STORE_NAME_MAX];
 	const char *name;
-	owned_fd int fd = workspace_parent(workspace, path, false, plain, &name, &ignored);
+	owned_fd int parent_fd = workspace_any_parent(workspace, path, false, plain, &name, err);
 	struct stat st;
+	size_t len;
 
-	if (fd >= 0 && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
-		unlinkat(fd, name, 0);
+	if (parent_fd < 0 || fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return -1;
+	if (S_ISLNK(st.st_mode))
+		return unlinkat(parent_fd, name, 0);
+	if (S_ISDIR(st.st_mode))
+		return fchmodat(parent_fd, name, (st.st_mode & 07777) | 0700, AT_SYMLINK_NOFOLLOW);
+	store_new_name(".moved-", aside);
+	if (renameat2(parent_fd, name, workspace->files_fd, aside + 1, RENAME_NOREPLACE) != 0)
+		return -1;
+	len = strlen(workspace->mended);
+	snprintf(workspace->mended + len, sizeof(workspace->mended) - len,
+		 "%s%.60s, which is no directory, to %.80s", len ? "; " : "", path, aside + 1);
+	return 0;
 }
 
 int workspace_layout(struct workspace *workspace, struct warder_error *err)
@@ -250,12 +291,13 @@ int workspace_layout(struct workspace *workspace, struct warder_error *err)
 		owned_fd int fd = workspace_directory(workspace, directories[i], true, err);
 
 		if (fd < 0) {
-			remove_link(workspace, directories[i]);
+			mend(workspace, directories[i], err);
 			fd = workspace_directory(workspace, directories[i], true, err);
 		}
 		if (fd < 0)
 			return error_context(err, "a program has put something else in the place of %s",
 					     directories[i]);
+		make_usable(fd);
 	}
 	return workspace_metadata_change(workspace, touch, workspace->id, err);
 }
@@ -296,6 +338,7 @@ int workspace_create(struct workspaces *workspaces, const char *id, struct works
 	}
 	if (take_id(id, &workspace, name, err) != 0)
 		return -1;
+	bury_dead(workspaces);
 	if (open_made(workspaces, name, &workspace, err) != 0)
 		return -1;
 	if (make_directory(workspace.dir_fd, tree, 0755) != 0) {
@@ -344,6 +387,7 @@ int workspace_build(struct workspaces *workspaces, const char *id,
 
 	if (take_id(id, &workspace, name, err) != 0)
 		return -1;
+	bury_dead(workspaces);
 	if (workspace_lock_wait(workspaces->dir_fd, LOCK_SH) != 0)
 		return failed(workspace.id, "cannot be locked", err);
 	store_new_name(".new-", temporary);
@@ -390,6 +434,7 @@ int workspace_remove(struct workspaces *workspaces, const char *id, bool wait, s
 
 	if (take_id(id, &workspace, name, err) != 0)
 		return -1;
+	bury_dead(workspaces);
 	fd = open_locked(workspaces, workspace.id, name, WORKSPACE_ALONE, wait, err);
 	if (fd < 0)
 		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;

@@ -43,7 +43,9 @@ struct workspace {
 	char path[PATH_MAX]; /* of the tree, on the host */
 	int dir_fd;          /* what Warder has beside the tree; holds the lock */
 	int files_fd;        /* the tree */
-	int runs_fd;         /* holds the lock of the runs, once one was prepared; -1 */
+	char mended
+	    [512]; /* "" or what was moved aside, and where to, since it stood where a directory of the layout belongs */
+	int runs_fd; /* holds the lock of the runs, once one was prepared; -1 */
 };
 
 #define WORKSPACE_UNOPENED ((struct workspace){ .dir_fd = -1, .files_fd = -1, .runs_fd = -1 })
@@ -151,7 +153,7 @@ struct workspace_item {
 };
 
 /* Call for everything below a directory ("" or ".": all), parents first, in order of names; a non-zero return ends it and is
- * returned. Links are told of, not followed. `depth` 1: only what lies in it. *ret_cut: something lay too deep to look at. */
+ * returned. Links are told of, not followed. `depth` 1: only what lies in it. *ret_cut: something lay too deep to look at, or could not be read. */
 int workspace_list(struct workspace *workspace, const char *path, int depth,
 		   int (*call)(void *context, const struct workspace_item *item, struct warder_error *err),
 		   void *context, bool *ret_cut, struct warder_error *err);
@@ -217,7 +219,7 @@ struct workspace_collect {
 	struct artifacts *artifacts;      /* save each file as an artifact; NULL: none */
 	const char *name_template; /* stands before the file's path in the artifact's name; NULL: nothing */
 	bool strict;               /* what is cut off is not saved, and then nothing is */
-	int to_fd; /* > 0: a directory into which the files are copied, by their paths, in place of what is there */
+	int to_fd; /* > 0: a directory into which the files are copied, by their paths; CONFLICT: one is there already */
 	/* Told of bytes as they are read; or NULL. */
 	void (*on_bytes)(void *context, uint64_t len);
 	void *context;

@@ -157,7 +157,7 @@ $ warder workspace collect job '$OUTPUT_DIR/*' out/a '${WORKSPACE_DIR}/out/**'; 
 |            3 out/link
 ! warder: 1 left out: no regular file in the workspace
 |            3 out/a
-! warder: a limit was reached: this is not all
+! warder: this is not all: a limit was reached, or a directory lies too deep, or is closed to you
 | {"files":[{"path":"out/a","size":3,"contentType":"text/plain; charset=utf-8","truncated":false,"content":"abc","encoding":"utf-8"}],"limitsHit":true,"outside":0}
 | {"files":[{"path":"out/b.txt","size":3,"contentType":"text/plain","truncated":true,"content":"de","encoding":"utf-8"}],"limitsHit":true,"outside":0}
 
@@ -299,6 +299,60 @@ $ p=$(warder workspace create job); warder workspace stage job host://$PWD/x --r
 | host
 | work/inputs/x
 | yes
+
+= what a program has left there is told, mended, and removed
+needs limits place python3
++ warder workspace create job > /dev/null
++ warder workspace run job -- python3 -c 'import os;os.chdir("/workspace/out");[(os.mkdir("d"),os.chdir("d")) for _ in range(1300)];open("f","w")'
+$ warder workspace collect job 'out/**' --json; warder workspace collect job 'out/**' --save --strict; warder workspace list job | wc -l; warder workspace run job -- sh -c 'rm -rf skills work/inputs; echo x > skills; echo y > work/inputs'; warder workspace run job -- sh -c 'cat moved-* | sort; chmod 0 out work; ls'; warder workspace run job -- sh -c 'cd work/inputs'; warder workspace remove job; ls -A store/workspaces | wc -l
+| {"files":[],"limitsHit":true,"outside":0}
+|~ ^13[0-9]$
+| x
+| y
+| metadata.json
+|~ moved-[0-9a-f]{16}
+|~ moved-[0-9a-f]{16}
+| out
+| runs
+| skills
+| work
+| 0
+!~ closed to you, or too much matches; nothing is saved
+!~ this is not all: a directory lies too deep
+!~ moved skills, which is no directory, to moved-[0-9a-f]{16}; work/inputs, which is no directory, to moved-[0-9a-f]{16}
+
+= odd names are told, the others saved; the caller's files stay
++ p=$(warder workspace create job); echo a > $p/out/a; echo b > $p/out/$'nl\nx'; echo c > $p/out/$'\377'; echo d > $p/out/z; mkdir -p to/out; echo mine > to/out/z
+$ warder workspace collect job 'out/*' --save; warder workspace collect job 'out/*' --save --strict; warder artifact list --json | grep -o '"name":"[^"]*"'; warder workspace collect job 'out/*' --json | grep -o '"pathBase64":"[^"]*"'; warder workspace list job out --json | grep -o '"pathBase64":"[^"]*"'; warder workspace collect job 'out/*' --to to; ls to/out; cat to/out/z; rm to/out/z; warder workspace collect job out/z --to to; cat to/out/z; ls -A to
+|            2 out/a out/a@1
+|            2 out/nl?x (no artifact can have this name; it is not saved)
+|            2 out/z out/z@1
+|            2 out/? (no artifact can have this name; it is not saved)
+| "name":"out/a"
+| "name":"out/z"
+| "pathBase64":"b3V0L/8="
+| "pathBase64":"b3V0L/8="
+| z
+| mine
+|            2 out/z
+| d
+| out
+!~ has a control character in it; nothing is saved
+! warder: "out/z" is there already; remove it, or name another directory
+
+= what is refused: no bytes, no other workspace, no pipes; who lists changes nothing
++ warder workspace create job; mkfifo pipe; mkdir -p other/workspaces/.new-mine other/workspaces/.gone-0123456789abcdef
+$ for f in --max-size --max-file-size; do warder workspace collect job '**' $f 0; done; warder workspace run job --workspace /etc:rw -- true; warder workspace run job --workspace=/etc -- true; timeout 20 warder workspace put job pipe; timeout 20 warder artifact save pipe pipe; warder workspace list --store $PWD/other; ls -A other/workspaces; warder workspace create --store $PWD/other a > /dev/null; ls -A other/workspaces | cut -c1-9
+| .gone-0123456789abcdef
+| .new-mine
+| .new-mine
+| a-ca97811
+! warder: --max-size is 1 byte or more
+! warder: --max-file-size is 1 byte or more
+!~ --workspace cannot be given here
+!~ --workspace cannot be given here
+! warder: pipe is no regular file; what a pipe gives can be taken from standard input
+! warder: pipe is no regular file; what a pipe gives can be taken from standard input
 
 = a repository of the host is cloned in a jail
 needs limits place git

@@ -28,10 +28,13 @@ static void show_progress(void *context, const char *what, uint64_t done, uint64
 	progress_show(progress, done, total);
 }
 
-static int open_images(const struct options *options, struct progress *progress, struct images *ret,
-		       struct warder_error *err)
+/* `make`: the store is made if there is none. */
+static int open_images(const struct options *options, struct progress *progress, bool make,
+		       struct images *ret, struct warder_error *err)
 {
-	if (images_open(option(options, "--store"), ret, err) != 0)
+	const char *store = option(options, "--store");
+
+	if ((make ? images_open(store, ret, err) : images_open_to_read(store, ret, err)) != 0)
 		return -1;
 	ret->on_progress = show_progress;
 	ret->context = progress;
@@ -155,7 +158,7 @@ static int import_command(const struct options *options, struct warder_error *er
 	if (size_option(options, "--max-size", &what.bytes_max, err) != 0 ||
 	    size_option(options, "--max-file-size", &what.file_bytes_max, err) != 0 ||
 	    option_number(options, "--max-files", 1, 100000000, IMAGES_FILES_MAX, &files, err) != 0 ||
-	    open_images(options, &progress, &images, err) != 0)
+	    open_images(options, &progress, true, &images, err) != 0)
 		return -1;
 	what.files_max = (uint64_t)files;
 	what.replace = option_given(options, "--replace");
@@ -215,7 +218,7 @@ static int build_command(const struct options *options, struct warder_error *err
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
 	values_of(options, "--build-arg", arguments);
 	values_of(options, "--set", settings);
-	if (open_images(options, &progress, &images, err) != 0)
+	if (open_images(options, &progress, true, &images, err) != 0)
 		return -1;
 	done = images_build(&images, &what, &image, &notes, err);
 	progress_end(&progress);
@@ -267,7 +270,7 @@ static int list_command(const struct options *options, struct warder_error *err)
 	size_t count;
 	int listed;
 
-	if (open_images(options, NULL, &images, err) != 0)
+	if (open_images(options, NULL, false, &images, err) != 0)
 		return -1;
 	listed = images_list(&images, &list, &count, err);
 	images_done(&images);
@@ -329,7 +332,7 @@ static int inspect_command(const struct options *options, struct warder_error *e
 	struct image image;
 	int done;
 
-	if (open_images(options, NULL, &images, err) != 0)
+	if (open_images(options, NULL, false, &images, err) != 0)
 		return -1;
 	done = images_inspect(&images, options->operands[0], &image, err);
 	images_done(&images);
@@ -428,7 +431,7 @@ static int verify_command(const struct options *options, struct warder_error *er
 	struct images images;
 	int found = 0;
 
-	if (open_images(options, &progress, &images, err) != 0)
+	if (open_images(options, &progress, false, &images, err) != 0)
 		return -1;
 	if (json)
 		json_begin_array(json);
@@ -480,7 +483,7 @@ static int remove_command(const struct options *options, struct warder_error *er
 	struct images images;
 	int done;
 
-	if (open_images(options, NULL, &images, err) != 0)
+	if (open_images(options, NULL, false, &images, err) != 0)
 		return -1;
 	done = images_remove(&images, options->operands[0], &removed, err);
 	images_done(&images);
@@ -493,7 +496,7 @@ static int gc_command(const struct options *options, struct warder_error *err)
 	struct images images;
 	int done;
 
-	if (open_images(options, NULL, &images, err) != 0)
+	if (open_images(options, NULL, false, &images, err) != 0)
 		return -1;
 	done = images_gc(&images, &removed, err);
 	images_done(&images);

@@ -44,10 +44,48 @@ static int open_directory(int at_fd, const char *name)
 	return openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* 1: the directory has a store of images; 0: it is not there, or empty. One with something else in it is somebody's: -1. */
+static int look_for(const char *store, char *path, struct warder_error *err)
+{
+	owned_fd int fd = -1;
+	struct names names;
+	struct stat st;
+	bool empty;
+
+	if (rootfs_store_path(store, "images", path, err) != 0)
+		return -1;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno != ENOENT; /* else it is told when it is opened */
+	if (fstatat(fd, "layers", &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 1;
+	if (names_read(fd, &names) != 0)
+		return 1;
+	empty = names.count == 0;
+	names_done(&names);
+	return empty ? 0
+		     : error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "%.200s has something else in it than images; name another store", path);
+}
+
+int images_open_to_read(const char *store, struct images *ret, struct warder_error *err)
+{
+	char path[ROOTFS_PLACE_MAX];
+	const int there = look_for(store, path, err);
+
+	*ret = (struct images){ .dir_fd = -1, .layers_fd = -1, .names_fd = -1 };
+	if (there != 0)
+		return there < 0 ? -1 : images_open(store, ret, err);
+	ret->owners_kept = geteuid() == 0;
+	return 0;
+}
+
 int images_open(const char *store, struct images *ret, struct warder_error *err)
 {
 	*ret = (struct images){ .dir_fd = -1, .layers_fd = -1, .names_fd = -1 };
 	ret->owners_kept = geteuid() == 0;
+	if (look_for(store, ret->path, err) < 0)
+		return -1;
 	ret->dir_fd = store_open(store, "images", ret->path, err);
 	if (ret->dir_fd < 0)
 		return -1;
@@ -493,7 +531,7 @@ static int load(struct images *images, const char *file, struct image *ret, stru
 	size_t len = 0;
 	int loaded;
 
-	if (fd < 0 && errno == ENOENT)
+	if (images->names_fd < 0 || (fd < 0 && errno == ENOENT))
 		return 1;
 	if (fd >= 0)
 		text = read_all(fd, &len);
@@ -537,7 +575,9 @@ int images_list(struct images *images, struct image **ret, size_t *ret_count, st
 	struct image *list;
 	size_t count = 0;
 
-	if (names_read(images->names_fd, &files) != 0)
+	if (images->names_fd < 0)
+		files = (struct names){ 0 };
+	else if (names_read(images->names_fd, &files) != 0)
 		return fail("the store cannot be read", err);
 	list = calloc(files.count + 1, sizeof(*list));
 	for (size_t i = 0; list && i < files.count; i++) {

@@ -26,8 +26,10 @@ struct images {
 	void *context;
 };
 
-/* `store` NULL: the default place. -1 with *err. */
+/* `store` NULL: the default place, which is made if it is missing. -1 with *err: also where it has something else in it. */
 int images_open(const char *store, struct images *ret, struct warder_error *err);
+/* The same to list, inspect, verify and remove: nothing is made. Where there is no store, there are no images. */
+int images_open_to_read(const char *store, struct images *ret, struct warder_error *err);
 void images_done(struct images *images);
 
 /* What was left out or changed, for people. */

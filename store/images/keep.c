@@ -129,6 +129,8 @@ int images_gc(struct images *images, struct images_removed *ret, struct warder_e
 	int done = 0;
 
 	*ret = (struct images_removed){ .leftovers = depot_sweep(images) };
+	if (images->layers_fd < 0)
+		return 0; /* there is no store */
 	if (names_read(images->layers_fd, &layers) != 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
 				       "the store cannot be read");

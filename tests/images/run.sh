@@ -2,7 +2,7 @@
 # run.sh: images brought in from archives that other tools made, from damaged and from hostile ones; the store when imports are killed,
 # and when many work on it at once; as TAP.
 #
-#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile names context implied shared killed build debian
+#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile names context implied foreign shared killed build debian
 #
 # WARDER_TEST_KILLS: how many imports are killed at random moments (20). archives.py makes the archives, and says what is
 # to be said of the bad ones.
@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 . "$top/tests/lib/tap.sh"
 WARDER=$(realpath "${WARDER:-$top/build/warder}") || exit 1
-[ $# -gt 0 ] || set -- good damaged hostile names context implied shared killed build debian
+[ $# -gt 0 ] || set -- good damaged hostile names context implied foreign shared killed build debian
 kills=${WARDER_TEST_KILLS:-20}
 
 # Not below /tmp, of which every jail has its own. Nobody else may be able to put something in the store's place.
@@ -342,6 +342,34 @@ part_implied() {
 	done
 }
 
+# A directory that is no store stays what it is.
+part_foreign() {
+	local place
+	new_store foreign
+	for place in nothing empty; do
+		mkdir -p "$scratch/foreign-$place" && chmod 755 "$scratch/foreign-$place"
+		[ "$place" = nothing ] || { mkdir -p "$scratch/foreign-$place/images" && chmod 755 "$scratch/foreign-$place/images"; }
+		store=$scratch/foreign-$place
+		check "foreign: $place: there are no images" eval 'succeeds list && is "$(cat "$scratch/out")" ""'
+		check "foreign: $place: all of them are good" succeeds verify
+		check "foreign: $place: there is nothing to remove" succeeds gc
+		image inspect any
+		check "foreign: $place: one is not there" refused "there is no image any"
+		image remove any
+		check "foreign: $place: and cannot be removed" refused "there is no image any"
+		check "foreign: $place: nothing was made" is "$(find "$store" -mindepth 1 ! -name images)" ""
+	done
+	check "foreign: nor changed" is "$(stat -c %a "$scratch/foreign-empty/images")" 755
+	check "foreign: not even a directory for images" eval '[ ! -e "$scratch/foreign-nothing/images" ]'
+	echo picture >"$store/images/picture"
+	for what in list verify gc "inspect any" "import $scratch/foreign-nothing any"; do
+		# shellcheck disable=SC2086 # words
+		image $what
+		check "foreign: pictures are no images: ${what%% *}" refused "has something else in it than images"
+	done
+	check "foreign: they are what they were" eval 'is "$(stat -c %a "$store/images")" 755 && is "$(ls "$store/images")" picture'
+}
+
 # ---- many at once ----
 
 part_shared() {
@@ -616,7 +644,7 @@ part_debian() {
 
 for part in "$@"; do
 	case $part in
-	good | damaged | hostile | names | context | implied | shared | killed | build | debian) "part_$part" ;;
+	good | damaged | hostile | names | context | implied | foreign | shared | killed | build | debian) "part_$part" ;;
 	*) echo "Bail out! there is no part $part" && exit 1 ;;
 	esac
 done

@@ -71,6 +71,9 @@ static int print_made(const struct snapshot *snapshot, bool json, struct warder_
 {
 	struct json_writer w = { 0 };
 
+	if (snapshot->attributes)
+		term_complain("%" PRIu64 " lost their extended attributes (user.*), which are not kept",
+			      snapshot->attributes);
 	if (snapshot->left_out)
 		term_complain("%" PRIu64 " left out: sockets and devices are not kept", snapshot->left_out);
 	if (json) {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,7 +98,11 @@ struct inode {
 	dev_t dev;
 	ino_t ino;
 	char *path;
+	size_t next; /* number + 1 of the next one in its row of the table */
 };
+
+#define INODES_MAX 100000
+#define INODE_ROWS 65536
 
 struct making {
 	struct snapshots *snapshots;
@@ -105,7 +110,8 @@ struct making {
 	struct manifest_writer writer;
 	struct inode *inodes; /* of files with several names */
 	size_t inode_count;
-	uint64_t bytes_max, left_out;
+	size_t *rows; /* INODE_ROWS: number + 1 of the first one of each */
+	uint64_t bytes_max, left_out, attributes;
 	struct warder_error *err;
 };
 
@@ -130,21 +136,46 @@ static int changed(struct making *m, const char *path)
 static const char *other_name(struct making *m, const struct stat *st, const char *path)
 {
 	struct inode *grown = m->inodes;
+	size_t *row;
 
-	for (size_t i = 0; i < m->inode_count; i++) {
-		if (m->inodes[i].ino == st->st_ino && m->inodes[i].dev == st->st_dev)
-			return m->inodes[i].path;
+	if (!m->rows)
+		m->rows = calloc(INODE_ROWS, sizeof(*m->rows));
+	if (!m->rows)
+		return NULL;
+	row = &m->rows[(st->st_ino ^ st->st_ino >> 16) % INODE_ROWS];
+	for (size_t i = *row; i; i = m->inodes[i - 1].next) {
+		if (m->inodes[i - 1].ino == st->st_ino && m->inodes[i - 1].dev == st->st_dev)
+			return m->inodes[i - 1].path;
 	}
-	if (m->inode_count == 100000) /* beyond that, two names become two files */
+	if (m->inode_count == INODES_MAX) /* beyond that, two names become two files */
 		return NULL;
 	if (m->inode_count % 64 == 0)
 		grown = reallocarray(m->inodes, m->inode_count + 64, sizeof(*grown));
 	if (!grown)
 		return NULL;
 	m->inodes = grown;
-	grown[m->inode_count] = (struct inode){ st->st_dev, st->st_ino, strdup(path) };
-	m->inode_count += grown[m->inode_count].path != NULL;
+	grown[m->inode_count] = (struct inode){ st->st_dev, st->st_ino, strdup(path), *row };
+	if (grown[m->inode_count].path)
+		*row = ++m->inode_count;
 	return NULL;
+}
+
+/* What the user has attached to a file is not kept; that is told. */
+static bool has_attributes(int dir_fd, const char *name)
+{
+	static const char user[] = "user.";
+	char path[NAME_MAX + 40], names[4096];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir_fd, name);
+	len = llistxattr(path, names, sizeof(names));
+	if (len < 0)
+		return errno == ERANGE;
+	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
+		if (strncmp(names + at, user, sizeof(user) - 1) == 0)
+			return true;
+	}
+	return false;
 }
 
 static int put_file(struct making *m, int dir_fd, const char *name, const struct stat *st,
@@ -203,6 +234,7 @@ static int take_one(struct making *m, int dir_fd, const char *name, const struct
 {
 	entry->mode = st->st_mode & 07777;
 	entry->mtime = st->st_mtim;
+	m->attributes += !S_ISLNK(st->st_mode) && has_attributes(dir_fd, name);
 	if (S_ISREG(st->st_mode))
 		return take_file(m, dir_fd, name, st, entry);
 	if (S_ISLNK(st->st_mode))
@@ -347,6 +379,7 @@ static int make(struct making *m, struct workspace *workspace, struct snapshot *
 	snapshot->entries = m->writer.entries;
 	snapshot->bytes = m->writer.bytes;
 	snapshot->left_out = m->left_out;
+	snapshot->attributes = m->attributes;
 	return status;
 }
 
@@ -374,6 +407,7 @@ int snapshots_make(struct snapshots *snapshots, struct workspace *workspace, uin
 	for (size_t i = 0; i < m.inode_count; i++)
 		free(m.inodes[i].path);
 	free(m.inodes);
+	free(m.rows);
 	if (status == 0)
 		*ret = snapshot;
 	return status;

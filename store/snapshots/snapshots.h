@@ -38,6 +38,8 @@ struct snapshot {
 	int64_t created_ns; /* since 1970 */
 	uint64_t entries, bytes;
 	uint64_t left_out; /* sockets and the like, which are not kept */
+	uint64_t
+	    attributes; /* files and directories that had user.* attributes, which are not kept; only of one that is made now */
 };
 
 /* `store` NULL: the default place. */

@@ -308,7 +308,8 @@ struct warder_workspace_input {
 	int pin;        /* 1: of an artifact without a version: the one that was staged there before */
 };
 
-/* Put an input in its place and record it. */
+/* Put an input in its place and record it. One that is, or was, read-only: CONFLICT while another handle's run is on; of runs by this handle's
+ * policy, none may be on any more. */
 WARDER_API int warder_workspace_stage(struct warder_workspace *workspace,
 				      const struct warder_workspace_input *input, struct warder_error *err);
 /* Let a policy show the workspace: as /workspace, writable, with its read-only inputs, WORKSPACE_DIR, SKILLS_DIR, WORK_DIR, OUTPUT_DIR and RUN_DIR (a new

@@ -702,6 +702,7 @@ const struct command workspace_commands[] = {
 	  "workspace is\n"
 	  "/workspace, writable; --cwd is relative to it, and made. WORKSPACE_DIR, SKILLS_DIR, WORK_DIR,\n"
 	  "OUTPUT_DIR and RUN_DIR (a new one for each run) are set. Read-only inputs are mounted so.\n"
+	  "--workspace is refused; the workspace that a policy names gives way to this one.\n"
 	  "Exit status: as of \"warder run\".\n",
 	  "warder workspace create job-7 && warder workspace run job-7 -- sh -c 'date > $OUTPUT_DIR/now'",
 	  run },

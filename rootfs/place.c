@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +75,37 @@ static int make_directories(char *path)
 	return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : -1;
 }
 
-static int enter(char *path, const char *field, struct warder_error *err)
+static bool is_empty(int fd)
+{
+	owned_fd int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = again >= 0 ? fdopendir(again) : NULL;
+	const struct dirent *item;
+	size_t count = 0;
+
+	if (!dir)
+		return false;
+	fd_take(&again);
+	while (count <= 2 && (item = readdir(dir)) != NULL)
+		count++;
+	closedir(dir);
+	return count == 2;
+}
+
+/* Nobody else may reach it, nor lock it. What is somebody's already is not taken away from others. */
+static int close_to_others(int fd, const struct stat *st, const char *path, const char *field, bool make,
+			   struct warder_error *err)
+{
+	if (st->st_uid != geteuid())
+		return unusable(path, 0, field, "is somebody else's; name another directory", err);
+	if ((st->st_mode & 07777) == 0700 || (make && is_empty(fd) && fchmod(fd, 0700) == 0))
+		return 0;
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
+			 "%.200s has mode %04o, and what Warder keeps is for nobody else; name a directory "
+			 "that is empty or of mode 0700",
+			 path, (unsigned int)st->st_mode & 07777);
+}
+
+static int enter(char *path, const char *field, bool make, struct warder_error *err)
 {
 	owned_fd int fd = -1;
 	char real[PATH_MAX];
@@ -89,10 +120,7 @@ static int enter(char *path, const char *field, struct warder_error *err)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return unusable(path, errno, field, "cannot be opened", err);
-	/* Nobody else may lock it, either. */
-	if (st.st_uid != geteuid() || fchmod(fd, 0700) != 0)
-		return unusable(path, 0, field, "is somebody else's; name another directory", err);
-	return fd_take(&fd);
+	return close_to_others(fd, &st, path, field, make, err) == 0 ? fd_take(&fd) : -1;
 }
 
 int rootfs_open_place(char *path, const char *field, struct warder_error *err)
@@ -101,7 +129,12 @@ int rootfs_open_place(char *path, const char *field, struct warder_error *err)
 		return -1;
 	if (make_directories(path) != 0)
 		return unusable(path, errno, field, "cannot be made", err);
-	return enter(path, field, err);
+	return enter(path, field, true, err);
+}
+
+int rootfs_find_place(char *path, const char *field, struct warder_error *err)
+{
+	return check_way(path, field, err) == 0 ? enter(path, field, false, err) : -1;
 }
 
 int rootfs_store_path(const char *named, const char *part, char *path, struct warder_error *err)

@@ -191,9 +191,11 @@ bool rootfs_match_all(const char *pattern, const char *path);
 
 /* Open a directory for reading that only the caller can reach (mode 0700), making what is missing of it; path has room for
  * ROOTFS_PLACE_MAX bytes, is absolute, and is canonical afterwards. Every part of the way is looked at, links included: nobody else
- * than root and the caller may be able to put something in its place. Returns the descriptor (the caller's), or -1 with *err
+ * than root and the caller may be able to put something in its place. One of another mode is taken if it is empty. Returns the descriptor (the caller's), or -1 with *err
  * (UNAVAILABLE, that field). */
 int rootfs_open_place(char *path, const char *field, struct warder_error *err);
+/* The same for one that is there; nothing is made, and no mode changed. */
+int rootfs_find_place(char *path, const char *field, struct warder_error *err);
 /* Where the store is: `named`, or $WARDER_STORE, or /var/lib/warder for root, or $XDG_DATA_HOME/warder, or
  * $HOME/.local/share/warder; then "/" and `part` ("images"; "" for itself). path has ROOTFS_PLACE_MAX bytes. 0; -1 with *err
  * (INVALID_REQUEST): not absolute, too long, or there is no HOME. */

@@ -1,5 +1,6 @@
 #include "runtime/changes.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "runtime/file.h"
 #include "runtime/library.h"
 #include "runtime/result.h"
@@ -69,25 +71,79 @@ static char *place_of(const char *directory, struct warder_error *err)
 
 /* ---- taking ---- */
 
-static int make_place(struct changes_taking *taking, const char *directory, struct warder_error *err)
+static int in_the_way(const struct changes_taking *taking, const char *why, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_CONFLICT, field, "%.200s %s", taking->directory, why);
+}
+
+/* Nothing but what a run that was killed has left, which goes. */
+static int check_empty(const struct changes_taking *taking, struct warder_error *err)
+{
+	int fd = openat(taking->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *item;
+	bool has_set = false, has_other = false;
+
+	if (!dir) {
+		fd_done(&fd);
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno, "%.200s cannot be read",
+				       taking->directory);
+	}
+	while ((item = readdir(dir)) != NULL) {
+		const char *name = item->d_name;
+
+		has_set |= strcmp(name, record_name) == 0;
+		has_other |=
+		    strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, files_name) != 0;
+	}
+	closedir(dir);
+	if (has_set)
+		return in_the_way(
+		    taking, "holds a set of changes; commit or drop it, or name another directory", err);
+	if (has_other)
+		return in_the_way(taking, "has something else in it; name a new or an empty directory", err);
+	rootfs_remove_tree(taking->directory_fd, files_name);
+	return 0;
+}
+
+/* A set that lay in the directory would be changes of it. */
+static int check_apart(const struct changes_taking *taking, const struct jail_plan *plan,
+		       struct warder_error *err)
+{
+	for (size_t i = 0; i < plan->rootfs.overlay_count; i++) {
+		const struct rootfs_overlay *overlay = &plan->rootfs.overlays[i];
+
+		if (overlay->field == POLICY_FIELD_WORKSPACE &&
+		    path_within(overlay->layers[0].source, taking->directory))
+			return error_set(
+			    err, WARDER_ERROR_INVALID_REQUEST, field,
+			    "%.200s lies in the directory whose changes are to be kept; name another "
+			    "one",
+			    taking->directory);
+	}
+	return 0;
+}
+
+static int make_place(struct changes_taking *taking, const struct jail_plan *plan, const char *directory,
+		      struct warder_error *err)
 {
 	taking->directory = place_of(directory, err);
-	if (!taking->directory)
+	if (!taking->directory || check_apart(taking, plan, err) != 0)
 		return -1;
 	taking->directory_fd = rootfs_open_place(taking->directory, field, err);
-	if (taking->directory_fd < 0)
+	if (taking->directory_fd < 0 || check_apart(taking, plan, err) != 0)
 		return -1;
-	if (mkdirat(taking->directory_fd, files_name, 0700) != 0)
-		return error_set_errno(
-		    err, errno == EEXIST ? WARDER_ERROR_CONFLICT : WARDER_ERROR_UNAVAILABLE, field, errno,
-		    "%.200s cannot keep a set of changes: it may hold one already; commit or drop "
-		    "that, or name another directory",
-		    taking->directory);
-	taking->files_fd =
-	    openat(taking->directory_fd, files_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return taking->files_fd >= 0 ? 0
-				     : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
-						       "%.200s cannot be opened", taking->directory);
+	if (flock(taking->directory_fd, LOCK_EX | LOCK_NB) != 0)
+		return in_the_way(taking, "is in use by somebody else; name another directory", err);
+	if (check_empty(taking, err) != 0)
+		return -1;
+	if (mkdirat(taking->directory_fd, files_name, 0700) == 0)
+		taking->files_fd =
+		    openat(taking->directory_fd, files_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return taking->files_fd >= 0
+		   ? 0
+		   : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
+				     "%.200s cannot keep a set of changes", taking->directory);
 }
 
 static bool has_overlay(const struct jail_plan *plan, enum policy_field wanted)
@@ -121,7 +177,7 @@ int changes_taking_new(const struct warder_command *command, const struct jail_p
 	taking->directory_fd = taking->files_fd = -1;
 	taking->layer_fd = command->layer_fd;
 	taking->tell = tell;
-	if (command->changes_directory && make_place(taking, command->changes_directory, err) != 0) {
+	if (command->changes_directory && make_place(taking, plan, command->changes_directory, err) != 0) {
 		/* What is there is somebody else's. */
 		taking->whole = true;
 		changes_taking_free(taking);
@@ -264,7 +320,7 @@ static int open_set(struct warder_changes *changes, const char *directory, struc
 	if (stat(path, &st) != 0)
 		error_set(err, WARDER_ERROR_NOT_FOUND, field, "there is no directory %.200s", path);
 	else
-		changes->directory_fd = rootfs_open_place(path, field, err);
+		changes->directory_fd = rootfs_find_place(path, field, err);
 	free(path);
 	if (changes->directory_fd < 0)
 		return -1;

@@ -121,7 +121,7 @@ $ sh jail --workspace work:overlay --changes set -- sh -c 'echo two > sub/a; ech
 $ sh jail --workspace work:overlay --changes set -- touch one; sh jail --workspace work:overlay --changes set -- touch two; sh jail --workspace work:ro --changes other -- true; warder changes show set; warder changes show other; warder changes drop set; warder changes frobnicate set
 |~ ^A one
 | 1 added, 0 changed, 0 removed
-!~ ^warder: .*/set cannot keep a set of changes: it may hold one already
+!~ ^warder: .*/set holds a set of changes; commit or drop it, or name another directory$
 !~ ^warder: there is nothing to tell changes of
 !~ ^warder: there is no directory .*/other
 !~ ^warder: which set\?
@@ -216,3 +216,29 @@ $ sh jail --dry-run work -- python3 -c "$(cat attack.py)" 2>out; diff -r work be
 |~ ^M a 6 bytes 
 |~ ^A hard 6 bytes 
 | 1 added, 1 changed, 0 removed
+
+= nobody loses a directory to a set of changes, and no command changes the mode of one
++ mkdir -m 755 foreign && echo kept > foreign/kept && mkdir work && mkdir -m 700 private && echo kept > private/kept
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ for command in show commit drop; do warder changes $command foreign; done; for place in foreign private work/set work; do sh jail --workspace work:overlay --changes $place -- true; done; stat -c '%a %n' foreign; cat foreign/kept private/kept; ls -A work
+| 755 foreign
+| kept
+| kept
+!~ foreign has mode 0755, and what Warder keeps is for nobody else
+!~ foreign has mode 0755
+!~ foreign has mode 0755
+!~ foreign has mode 0755
+!~ private has something else in it; name a new or an empty directory
+!~ work/set lies in the directory whose changes are to be kept
+!~ work lies in the directory whose changes are to be kept
+
+= what a killed run has left of its set is gone with the next one
++ mkdir work && mkdir -m 700 set && mkdir set/files && echo half > set/files/half
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --workspace work:overlay --changes set -- sh -c 'echo new > new' && warder changes show set && ls -A set/files | wc -l
+|~ ^A new 4 bytes
+|*

@@ -168,3 +168,35 @@ Test(store, a_file_is_replaced_as_a_whole, .timeout = 30)
 	cr_expect_eq(rmdir(place.path), 0);
 	close(place.fd);
 }
+
+/* A directory of somebody's, which others use, is not closed to them. */
+Test(store, takes_no_directory_from_others, .timeout = 30)
+{
+	char name[] = "/tmp/warder-store-XXXXXX", path[ROOTFS_PLACE_MAX], inner[64];
+	struct warder_error err;
+	struct stat st;
+	int fd;
+
+	cr_assert(mkdtemp(name));
+	snprintf(inner, sizeof(inner), "%s/things", name);
+	cr_assert_eq(mkdir(inner, 0700), 0);
+	cr_assert_eq(chmod(inner, 0755), 0);
+	strcpy(path, inner);
+	cr_expect_eq(rootfs_find_place(path, "store", &err), -1);
+	cr_expect(strstr(err.text, "has mode 0755"), "%s", err.text);
+	fd = store_open(name, "things", path, &err);
+	cr_expect_geq(fd, 0, "an empty one is taken: %s", err.text);
+	close(fd);
+	strcat(inner, "/kept");
+	cr_assert_eq(mkdir(inner, 0700), 0);
+	*strrchr(inner, '/') = '\0';
+	cr_assert_eq(chmod(inner, 0755), 0);
+	fd = store_open(name, "things", path, &err);
+	cr_expect_eq(fd, -1);
+	cr_expect(stat(inner, &st) == 0 && (st.st_mode & 07777) == 0755);
+	strcat(inner, "/kept");
+	rmdir(inner);
+	*strrchr(inner, '/') = '\0';
+	rmdir(inner);
+	cr_expect_eq(rmdir(name), 0);
+}

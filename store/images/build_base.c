@@ -99,7 +99,8 @@ static int by_mmdebstrap(struct build *build, const char *suite, const char *var
 	char variant_flag[64], include_flag[1100], source[32];
 	char program[] = "mmdebstrap", quiet[] = "--quiet", format[] = "--format=tar", output[] = "-",
 	     suite_word[64];
-	char *argv[] = { program, quiet, format, variant_flag, include_flag, suite_word, output, NULL };
+	char *argv[] = { program,    quiet,  format, variant_flag, include ? include_flag : variant_flag,
+			 suite_word, output, NULL };
 	int pipe_fds[2], done, ended;
 	pid_t pid;
 

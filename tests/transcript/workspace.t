@@ -341,7 +341,7 @@ $ warder workspace collect job 'out/*' --save; warder workspace collect job 'out
 ! warder: "out/z" is there already; remove it, or name another directory
 
 = what is refused: no bytes, no other workspace, no pipes; who lists changes nothing
-+ warder workspace create job; mkfifo pipe; mkdir -p other/workspaces/.new-mine other/workspaces/.gone-0123456789abcdef
++ warder workspace create job; mkfifo pipe; mkdir -p other/workspaces/.new-mine other/workspaces/.gone-0123456789abcdef; chmod 700 other/workspaces
 $ for f in --max-size --max-file-size; do warder workspace collect job '**' $f 0; done; warder workspace run job --workspace /etc:rw -- true; warder workspace run job --workspace=/etc -- true; timeout 20 warder workspace put job pipe; timeout 20 warder artifact save pipe pipe; warder workspace list --store $PWD/other; ls -A other/workspaces; warder workspace create --store $PWD/other a > /dev/null; ls -A other/workspaces | cut -c1-9
 | .gone-0123456789abcdef
 | .new-mine

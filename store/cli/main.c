@@ -56,8 +56,10 @@ static int print_usage(const char *group)
 
 static int print_help(const struct command *command)
 {
-	printf("usage: warder %s %s [FLAG...]%s%s\n\n%s\n\n", command->group, command->name,
-	       command->operands ? " " : "", command->operands ? command->operands : "", command->summary);
+	/* "*": the flags are another command's, and stand behind its operand. */
+	printf("usage: warder %s %s%s%s%s\n\n%s\n\n", command->group, command->name,
+	       strcmp(command->flags, "*") == 0 ? "" : " [FLAG...]", command->operands ? " " : "",
+	       command->operands ? command->operands : "", command->summary);
 	options_print(command);
 	if (command->details)
 		printf("\n%s", command->details);

@@ -79,13 +79,12 @@ static bool is_empty(int fd)
 {
 	owned_fd int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = again >= 0 ? fdopendir(again) : NULL;
-	const struct dirent *item;
 	size_t count = 0;
 
 	if (!dir)
 		return false;
 	fd_take(&again);
-	while (count <= 2 && (item = readdir(dir)) != NULL)
+	while (count <= 2 && readdir(dir))
 		count++;
 	closedir(dir);
 	return count == 2;

@@ -32,7 +32,7 @@ lines, branches = {}, {}
 for text in sys.stdin:
     for file in json.loads(text)["files"]:
         name = os.path.relpath(file["file"])
-        if name.split("/")[0] not in ("base", "policy", "rootfs", "jail", "backends", "runtime") or not name.endswith(".c"):
+        if name.split("/")[0] not in ("base", "policy", "rootfs", "jail", "backends", "runtime", "store") or not name.endswith(".c"):
             continue
         for line in file["lines"]:
             at = (name, line["line_number"])

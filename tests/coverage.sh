@@ -1,6 +1,6 @@
 #!/bin/bash
-# coverage.sh BUILD: what the unit, mechanism, transcript and escape suites ran of a build made for it, by folder, and in
-# build/check/coverage: folder, lines, lines run, branches, branches taken.
+# coverage.sh BUILD: what the unit, mechanism, transcript, escape, images, workspaces and conformance suites ran of a build made
+# for it, by folder, and in build/check/coverage: folder, lines, lines run, branches, branches taken.
 #
 # Counted by gcov at the end of a process. Not counted, whatever ran: the init inside the jail (freestanding; jail/inside here is
 # its root.c and tree.c as the host runs them for a template), and processes that end by exec, _exit or a signal before they
@@ -18,7 +18,7 @@ find "$build" -name '*.gcda' -delete
 
 mapfile -t programs < <(find "$build/tests/unit" "$build/tests/mechanism" -maxdepth 1 -type f -executable -name 'test_*' | sort)
 tests/lib/criterion.sh "${programs[@]}" >"$scratch/tap" 2>"$scratch/err"
-for suite in tests/transcript/run.sh tests/escape/run.sh; do
+for suite in tests/transcript/run.sh tests/escape/run.sh tests/images/run.sh tests/workspaces/run.sh tests/conformance/run.py; do
 	WARDER=$build/warder "$suite" >>"$scratch/tap" 2>>"$scratch/err"
 done
 grep '^not ok' "$scratch/tap"

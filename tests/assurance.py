@@ -3,6 +3,7 @@
 
 ENVIRONMENT.SUITE.tap  TAP of a suite
 kernels                environment, kernel, versions of control groups, separated by tabs; for those that are not this machine
+matrix.md              controls and backends, as a table
 fuzz                   target executions findings
 coverage               folder lines run branches taken
 
@@ -175,6 +176,15 @@ if skips:
 else:
     print("Nothing.\n")
 
+print("## Controls and backends\n")
+text = read("matrix.md")
+if text:
+    print(text.strip() + "\n")
+    print("As root on this machine; each cell is a test of the suite `conformance`: a program cannot exceed the control, or the policy is\n"
+          "refused before anything starts.\n")
+else:
+    print("Missing: the suite conformance was not run.\n")
+
 print("## Fuzzing\n")
 text = read("fuzz")
 if text:
@@ -192,7 +202,9 @@ if text:
     table(["folder", "lines", "run", "branches", "taken"],
           [(folder, lines, share(run, lines), branches, share(taken, branches))
            for folder, lines, run, branches, taken in (line.split() for line in text.splitlines())])
-    print("""Of the unit, mechanism, transcript and escape suites, as root. The init inside the jail is freestanding and is not counted,
+    print("""Of the unit, mechanism, transcript, escape, images, workspaces and conformance suites, as root. The init inside the jail is freestanding and is not counted,
 nor is what runs in a process that ends by exec, by `_exit` or by a signal; `jail/inside` is its part that the host runs as well.""")
 else:
     print("Missing: `make coverage` was not run.")
+
+print("\n## Holes\n\n[docs/holes.md](holes.md): what attacks of our own have found, and how it was closed.")

@@ -367,8 +367,13 @@ int image_lock_layer(int layers_fd, const char *digest, int *ret_fd)
 		errno = EPERM;
 		return -1;
 	}
-	if (flock(fd, LOCK_SH | LOCK_NB) != 0 || fstat(fd, &then) != 0 ||
-	    fstatat(layers_fd, path, &now, AT_SYMLINK_NOFOLLOW) != 0 || now.st_ino != then.st_ino) {
+	/* Who holds it exclusively looks whether the layer is used, and lets go of it before he removes anything. */
+	while (flock(fd, LOCK_SH) != 0) {
+		if (errno != EINTR)
+			return -1;
+	}
+	if (fstat(fd, &then) != 0 || fstatat(layers_fd, path, &now, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    now.st_ino != then.st_ino) {
 		errno = ENOENT;
 		return -1;
 	}

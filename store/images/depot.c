@@ -1,7 +1,9 @@
 /*
  * Why nothing is removed that is used. Who brings an image in holds the shared lock of each of its layers until the record is
  * written. Who removes a layer takes its lock exclusively, and only then looks whether a record names it: either the other one
- * still holds the lock, or his record is already there to be seen.
+ * still holds the lock, or his record is already there to be seen. A shared lock is waited for: it is held against one only while
+ * somebody looks. The layer's own directory is locked by who brings it in and by who removes it, so that what is renamed away is
+ * what was looked at.
  *
  * Why nothing half is seen. A layer is filled under a temporary name, with its record and lock file; syncfs(2) brings all of it to
  * the disk (one call instead of one for each file); then it is renamed, and the directory is brought to the disk. A layer that is
@@ -673,41 +675,40 @@ uint64_t depot_sweep(struct images *images)
 	return sweep_layers(images) + sweep_names(images);
 }
 
-/* The layer's directory under a temporary name, locked; -1 with errno. */
-static int put_aside(struct images *images, const char *digest, char *aside)
+/* The layer's directory, locked: nobody else removes it, or is still bringing it in. -1 with errno. */
+static int lock_layer(struct images *images, const char *digest)
 {
 	owned_fd int fd = openat(images->layers_fd, digest, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	store_new_name(new_prefix, aside);
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 ||
-	    renameat(images->layers_fd, digest, images->layers_fd, aside) != 0)
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0)
 		return -1;
+	if (!leads_to(images->layers_fd, digest, fd)) {
+		errno =
+		    ENOENT; /* who was faster has removed it, and perhaps somebody has brought it in again */
+		return -1;
+	}
 	return fd_take(&fd);
 }
 
 int depot_drop(struct images *images, const char *digest, uint64_t *ret_bytes, struct warder_error *err)
 {
-	char path[IMAGE_DIGEST + 8], aside[STORE_NAME_MAX];
-	owned_fd int lock_fd = -1, dir_fd = -1;
+	char aside[STORE_NAME_MAX];
+	owned_fd int lock_fd = -1, dir_fd = lock_layer(images, digest);
 	uint64_t bytes;
 	int used;
 
-	snprintf(path, sizeof(path), "%.64s/lock", digest);
-	lock_fd = openat(images->layers_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (lock_fd < 0 && errno != ENOENT)
-		return fail("a layer cannot be locked", err);
-	/* Who was faster has removed it, and perhaps somebody has brought it in again. */
-	if (lock_fd >= 0 &&
-	    (flock(lock_fd, LOCK_EX | LOCK_NB) != 0 || !leads_to(images->layers_fd, path, lock_fd)))
-		return 2;
+	if (dir_fd < 0)
+		return errno == ENOENT ? 0 : errno == EWOULDBLOCK ? 2 : fail("a layer cannot be locked", err);
+	lock_fd = openat(dir_fd, "lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (lock_fd < 0 ? errno != ENOENT : flock(lock_fd, LOCK_EX | LOCK_NB) != 0)
+		return errno == EWOULDBLOCK ? 2 : fail("a layer cannot be locked", err);
 	used = depot_is_used(images, digest, err);
 	if (used != 0)
 		return used < 0 ? -1 : 0;
-	dir_fd = put_aside(images, digest, aside);
-	if (dir_fd < 0)
-		return errno == ENOENT        ? 0
-		       : errno == EWOULDBLOCK ? 2
-					      : fail("a layer cannot be removed", err);
+	store_new_name(new_prefix, aside);
+	if (renameat(images->layers_fd, digest, images->layers_fd, aside) != 0)
+		return fail("a layer cannot be removed", err);
+	fd_done(&lock_fd); /* who waits for it finds that the name leads elsewhere */
 	bytes = rootfs_tree_bytes(images->layers_fd, aside);
 	if (rootfs_remove_tree(images->layers_fd, aside) != 0)
 		return fail("a layer cannot be removed", err);

@@ -411,8 +411,14 @@ part_shared() {
 	check "shared: imports, removals and collections at once" eval 'is "$failed" 0 || { tail -n 3 "$scratch"/out.[0-9] "$scratch/out.gc"; false; }'
 	image gc
 	check "shared: nothing is left" eval 'exited 0 && has_layers 0 && nothing_left'
-	# A layer that somebody holds stays.
+	# While somebody looks whether a layer is used, it is there: whoever needs it waits.
 	image import "$archives/plain.tar" held
+	flock -x "$(find "$store/images/layers" -name lock | head -n 1)" -c "touch $scratch/locked; sleep 1" &
+	until [ -e "$scratch/locked" ]; do sleep 0.05; done
+	image verify held
+	check "shared: a layer that is being looked at is there" eval 'exited 0 && says "held: good"'
+	wait "$!"
+	# A layer that somebody holds stays.
 	exec 9<"$(find "$store/images/layers" -name lock | head -n 1)"
 	flock -s 9
 	image remove held

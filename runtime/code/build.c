@@ -46,8 +46,9 @@
 #define BUILD_OUTPUT     (1ull << 20)
 #define BUILD_FILES_MAX  1000
 #define BUILD_FILE_BYTES (256ull << 20)
-#define DIAGNOSTICS_FILE ".diagnostics.json"
+#define DIAGNOSTICS_FILE ".diagnostics"
 #define DIAGNOSTICS_KEPT ((size_t)16 << 20)
+#define COUNTS_BYTES     64 /* of the line before them */
 
 static const char *const stage_names[LANGUAGE_STAGES] = { "check", "build", "run" };
 static char box_path[] = "/tmp/" PROGRAM_BOX;
@@ -478,39 +479,55 @@ static int read_diagnostics(struct building *b)
 	return write_diagnostics(b);
 }
 
-/* Beside what was built, under a hidden name: the next one to find it is told of the same warnings. */
+/* Beside what was built, under a hidden name: the next one to find it is told of the same warnings. How many were dropped and how
+ * many could not be read, and in the next line the others. */
 static int keep_diagnostics(struct building *b)
 {
-	const struct rootfs_file file = { .path = DIAGNOSTICS_FILE,
-					  .bytes = b->program->diagnostics,
-					  .len = strlen(b->program->diagnostics) };
+	const struct diagnostics *found = &b->program->found;
+	const bool fits = strlen(b->program->diagnostics) <= DIAGNOSTICS_KEPT;
+	struct rootfs_file file = { .path = DIAGNOSTICS_FILE };
+	char *text = NULL;
+	int kept = -1;
 
-	if (file.len > DIAGNOSTICS_KEPT)
-		return 0;
-	return rootfs_put_files(b->program->entry.fd, &file, 1, (uid_t)-1, (gid_t)-1, b->err);
+	if (asprintf(&text, "%zu %zu\n%s", found->dropped + (fits ? 0 : found->count), found->unreadable,
+		     fits ? b->program->diagnostics : "[]") >= 0) {
+		file.bytes = text;
+		file.len = strlen(text);
+		kept = rootfs_put_files(b->program->entry.fd, &file, 1, (uid_t)-1, (gid_t)-1, b->err);
+		free(text);
+	} else {
+		no_memory(b);
+	}
+	return kept;
 }
 
 /* They are gone, too large, or no JSON any more: then nothing is known of them, which is no reason not to run the program. */
 static int find_diagnostics(struct building *b)
 {
 	const struct json_limits limits = { .max_bytes = DIAGNOSTICS_KEPT + 1 };
+	struct diagnostics found = { 0 };
 	struct warder_error ignored;
 	struct json_value *value = NULL;
-	char *path = NULL, *text = NULL;
+	char *path = NULL, *text = NULL, *list = NULL;
+	bool no_room = false;
 	size_t len;
 
 	if (asprintf(&path, "/proc/self/fd/%d/" DIAGNOSTICS_FILE, b->program->entry.fd) < 0)
 		return no_memory(b);
-	if (file_read_most(path, DIAGNOSTICS_KEPT, &text, &len, &ignored) == 0 &&
-	    json_parse(text, len, DIAGNOSTICS_FILE, &limits, &value, &ignored) == 0 &&
+	if (file_read_most(path, DIAGNOSTICS_KEPT + COUNTS_BYTES, &text, &len, &ignored) == 0)
+		list = memchr(text, '\n', len);
+	if (list && sscanf(text, "%zu %zu", &found.dropped, &found.unreadable) == 2 &&
+	    json_parse(list + 1, len - (size_t)(list + 1 - text), DIAGNOSTICS_FILE, &limits, &value,
+		       &ignored) == 0 &&
 	    value->type == JSON_ARRAY) {
-		b->program->diagnostics = text;
-		text = NULL;
+		b->program->diagnostics = strdup(list + 1);
+		b->program->found = found;
+		no_room = !b->program->diagnostics;
 	}
 	json_free(value);
 	free(text);
 	free(path);
-	return 0;
+	return no_room ? no_memory(b) : 0;
 }
 
 /* ---- a stage ---- */

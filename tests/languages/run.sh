@@ -398,6 +398,13 @@ found_again() {
 	code --language c "$file" && built success 'out == "one\n"' && code --language c "$file" && built cached 'out == "one\n"' &&
 		code --language c --input 1 "$file" more arguments && built cached
 }
+# What was said of the build is said again, with how much of it did not fit.
+told_again() {
+	given chatty.c "$("$python" -IS -c 'for i in range(1100): print("#warning w%d" % i)
+print("int main(void) { return 0; }")')"
+	code --language c "$file" && built success 'len(r.diagnostics) == 1000' 'r.diagnosticsDropped == 100' &&
+		code --language c "$file" && built cached 'len(r.diagnostics) == 1000' 'r.diagnosticsDropped == 100'
+}
 checked_again() {
 	speak 'echo compiled >&2; echo made >{out}/made' 'cat {out}/made'
 	given source.txt checked
@@ -529,6 +536,7 @@ private() {
 cache_cases() {
 	[ -e "$scratch/secret" ] || echo content >"$scratch/secret"
 	needs c "a program is built once, whatever it is given" found_again
+	needs c "what a compiler said is said again" told_again
 	check "a check compiles again, and a run finds what it made" checked_again
 	needs c++ "another policy, file or language is another program" not_found
 	check "other flags make another program" other_flags

@@ -189,6 +189,10 @@ struct jail_command {
 	/* Instead of the above: the two descriptors that stdout and stderr are passed on to, within the limits, as fast as they
 	 * take them; a slow reader holds up the program, but not the supervision. NULL, or borrowed until the run ends. */
 	const int *output_fds;
+	/* Two regular files that stdout and stderr are written to besides, from their first byte on and also beyond the limits, from where
+	 * each stands; at most spill_bytes of each. -1: that one not. NULL, or borrowed until the run ends. */
+	const int *spill_fds;
+	uint64_t spill_bytes;
 	/* > 0: the program finds a pipe as its descriptor 3, and up to so many bytes of it are kept in the outcome. */
 	uint64_t result_bytes;
 	int input_fd; /* > 0: the program finds it as its descriptor 4; borrowed. To be read-only, and sealed or the jail's own */
@@ -270,8 +274,11 @@ struct jail_outcome {
 	uint64_t memory_peak_bytes; /* UINT64_MAX: the kernel does not tell */
 	uint64_t pids_peak;         /* UINT64_MAX: the kernel does not tell */
 	uint64_t passed[2];         /* bytes that output_fds took, by enum jail_stream */
-	int receiver_errno;         /* of the write to output_fds that failed, or 0 */
-	char detail[200];           /* one sentence: what ended it, on what evidence */
+	uint64_t spilled[2];        /* bytes that spill_fds took, by enum jail_stream */
+	int spill_errno
+	    [2]; /* of the write to spill_fds that failed, after which nothing more went there; or 0 */
+	int receiver_errno; /* of the write to output_fds that failed, or 0 */
+	char detail[200];   /* one sentence: what ended it, on what evidence */
 };
 
 /* Drive the run to its end: returns when the program and everything it started is gone, the output is drained

@@ -144,6 +144,32 @@ static int keep(struct loop *loop, int stream, const char *bytes, size_t len)
 	return 0;
 }
 
+/* What does not fit into the file is left out, and the run goes on: how much the file has is told. */
+static void spill(struct loop *loop, int stream, const char *bytes, size_t len)
+{
+	const struct jail_command *command = &loop->run->command;
+	struct jail_outcome *outcome = loop->outcome;
+	uint64_t room;
+
+	if (stream == JAIL_RESULT || !command->spill_fds || command->spill_fds[stream] < 0)
+		return;
+	room = command->spill_bytes - outcome->spilled[stream];
+	len = len < room ? len : (size_t)room;
+	while (len && !outcome->spill_errno[stream]) {
+		ssize_t n = write(command->spill_fds[stream], bytes, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			outcome->spill_errno[stream] = n < 0 ? errno : ENOSPC;
+			return;
+		}
+		outcome->spilled[stream] += (uint64_t)n;
+		bytes += n;
+		len -= (size_t)n;
+	}
+}
+
 static void deliver(struct loop *loop, int stream, const char *bytes, size_t len)
 {
 	const struct jail_command *command = &loop->run->command;
@@ -153,6 +179,7 @@ static void deliver(struct loop *loop, int stream, const char *bytes, size_t len
 	size_t wanted = len < room ? len : (size_t)room;
 
 	output->total += len;
+	spill(loop, stream, bytes, len);
 	if (wanted && loop->reason != JAIL_CAUSE_SUPERVISOR) {
 		if (stream == JAIL_RESULT) {
 			if (keep(loop, stream, bytes, wanted) < 0)

@@ -398,21 +398,37 @@ static const char *save(const struct rootfs_collect *what, struct rootfs_item *i
 	return why;
 }
 
+/* A descriptor is the file's, whatever becomes of the directory that it lies in. */
+static const char *hold(struct rootfs_item *item, int fd)
+{
+	item->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (item->fd < 0) {
+		item->fd = 0;
+		return "there are too many open files to hold it";
+	}
+	item->taken = ROOTFS_TAKEN_HELD;
+	return NULL;
+}
+
 /* NULL: taken; else why not. */
 static const char *take(struct collecting *c, struct rootfs_item *item, int fd)
 {
 	const struct rootfs_collect *what = c->what;
+	const bool large = item->size > what->inline_bytes || !what->inline_bytes;
 
 	if (item->size > what->file_bytes || item->size > what->total_bytes - c->taken_bytes) {
 		c->found->limits_hit = true;
 		return item->size > what->file_bytes ? "it is larger than the limit of a file"
 						     : "it is over the limit of all files";
 	}
-	if ((item->size > what->inline_bytes || !what->inline_bytes) && what->save_fd < 0)
+	if (!large) {
+		c->taken_bytes += item->size;
+		return keep_inline(item, fd);
+	}
+	if (what->save_fd < 0 && !what->hold)
 		return "it is larger than what is kept inline";
 	c->taken_bytes += item->size;
-	return item->size > what->inline_bytes || !what->inline_bytes ? save(what, item, fd)
-								      : keep_inline(item, fd);
+	return what->hold ? hold(item, fd) : save(what, item, fd);
 }
 
 static void collect_file(struct collecting *c, int dir_fd, const char *name, const char *path)
@@ -563,6 +579,8 @@ void rootfs_collection_done(struct rootfs_collection *collection)
 	for (size_t i = 0; i < collection->count; i++) {
 		free(collection->items[i].path);
 		free(collection->items[i].bytes);
+		if (collection->items[i].taken == ROOTFS_TAKEN_HELD)
+			close(collection->items[i].fd);
 	}
 	free(collection->items);
 	memset(collection, 0, sizeof(*collection));

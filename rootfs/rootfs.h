@@ -149,13 +149,15 @@ struct rootfs_collect {
 	uint64_t total_bytes;  /* of all */
 	uint64_t inline_bytes; /* larger files are saved, not kept inline; 0: all of them */
 	int save_fd; /* directory to save into, by the same relative path; -1: larger files are only told of */
+	bool hold;   /* instead of save_fd: larger files are held open for the caller to read */
 	bool whole;  /* hidden files are taken too, and what is no file (a link, a pipe) is told of */
 };
 
 enum rootfs_taken {
 	ROOTFS_TAKEN_INLINE,
 	ROOTFS_TAKEN_SAVED,
-	ROOTFS_TAKEN_NOT, /* only told of */
+	ROOTFS_TAKEN_HELD, /* open in fd */
+	ROOTFS_TAKEN_NOT,  /* only told of */
 };
 
 struct rootfs_item {
@@ -164,6 +166,7 @@ struct rootfs_item {
 	uint32_t mode; /* permission bits */
 	enum rootfs_taken taken;
 	char *bytes;     /* ROOTFS_TAKEN_INLINE: size bytes and a NUL */
+	int fd;          /* ROOTFS_TAKEN_HELD: at the file's beginning, for reading; else 0 */
 	const char *why; /* ROOTFS_TAKEN_NOT: why not, for people */
 };
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -262,9 +263,29 @@ int library_launch(struct warder_template *tmpl, const struct library_launch *la
 	return 0;
 }
 
+int library_take_spill(const struct warder_spill *spill, struct jail_command *command, bool *ret_hold,
+		       struct warder_error *err)
+{
+	struct warder_spill known = { 0 };
+	struct stat st;
+
+	if (spill && library_take(&known, sizeof(known), spill, spill->size, "warder_spill", err) != 0)
+		return -1;
+	*ret_hold = known.hold_files;
+	for (size_t i = 0; known.fds && i < 2; i++) {
+		if (known.fds[i] >= 0 && (fstat(known.fds[i], &st) != 0 || !S_ISREG(st.st_mode)))
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "spill",
+					 "descriptor %d is no regular file", known.fds[i]);
+	}
+	command->spill_fds = known.fds;
+	command->spill_bytes = known.bytes_max;
+	return 0;
+}
+
 int warder_launch(struct warder_template *tmpl, const struct warder_command *command, struct warder_run **ret,
 		  struct warder_error *err)
 {
+	bool hold;
 	struct warder_command known;
 	struct library_launch launch = { 0 };
 	struct changes_taking *taking;
@@ -285,6 +306,8 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 		.stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
 		.output_fds = known.output_fds,
 	};
+	if (library_take_spill(known.spill, &launch.command, &hold, err) != 0)
+		return -1;
 	if (changes_taking_new(&known, jail_template_plan(tmpl->jail), &taking, err) != 0)
 		return -1;
 	if (taking) {

@@ -30,6 +30,9 @@ struct library_launch {
 };
 int library_launch(struct warder_template *tmpl, const struct library_launch *launch, struct warder_run **ret,
 		   struct warder_error *err);
+/* What of a spill is the jail's, checked; NULL: nothing. *ret_hold: whether files are to be held. -1 with *err. */
+int library_take_spill(const struct warder_spill *spill, struct jail_command *command, bool *ret_hold,
+		       struct warder_error *err);
 /* Copy a public struct of the caller's size; what it is too short for stays zero. -1 with *err naming it. */
 int library_take(void *to, size_t to_size, const void *from, size_t from_size, const char *what,
 		 struct warder_error *err);

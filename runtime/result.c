@@ -110,6 +110,30 @@ const char *warder_result_output(const struct warder_result *result, enum warder
 	return output->bytes ? output->bytes : "";
 }
 
+uint64_t warder_result_spilled(const struct warder_result *result, enum warder_stream stream, int *ret_errno)
+{
+	const enum jail_stream of = stream == WARDER_STDERR ? JAIL_STDERR : JAIL_STDOUT;
+
+	if (ret_errno)
+		*ret_errno = result->outcome.spill_errno[of];
+	return result->outcome.spilled[of];
+}
+
+int warder_result_held(const struct warder_result *result, size_t n, const char **ret_path,
+		       uint64_t *ret_size)
+{
+	const struct rootfs_collection *files = &result->outcome.collected;
+
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->items[i].taken != ROOTFS_TAKEN_HELD || n-- > 0)
+			continue;
+		*ret_path = files->items[i].path;
+		*ret_size = files->items[i].size;
+		return files->items[i].fd;
+	}
+	return -1;
+}
+
 uint64_t warder_result_wall_us(const struct warder_result *result)
 {
 	return result->outcome.wall_us;
@@ -139,10 +163,27 @@ void result_code_free(struct result_code *code)
 	free(code);
 }
 
+void result_reference_done(struct result_reference *reference)
+{
+	free(reference->artifact);
+	free(reference->fault);
+	*reference = (struct result_reference){ 0 };
+}
+
+static void references_free(struct warder_result *result)
+{
+	for (size_t i = 0; i < 2; i++)
+		result_reference_done(&result->streams[i]);
+	for (size_t i = 0; result->references && i < result->outcome.collected.count; i++)
+		result_reference_done(&result->references[i]);
+	free(result->references);
+}
+
 void warder_result_free(struct warder_result *result)
 {
 	if (!result)
 		return;
+	references_free(result);
 	jail_outcome_done(&result->outcome);
 	result_code_free(result->code);
 	if (result->changes)
@@ -163,6 +204,17 @@ void result_write_known(struct json_writer *w, const char *key, uint64_t value)
 		json_uint(w, value);
 }
 
+void result_write_reference(const struct result_reference *reference, struct json_writer *w)
+{
+	if (reference->artifact) {
+		json_key(w, "artifact");
+		json_number(w, reference->artifact);
+		json_key_bool(w, "artifactTruncated", reference->truncated);
+	}
+	if (reference->fault)
+		json_key_string(w, "artifactError", reference->fault);
+}
+
 /* A stream that was handed to the caller as it came has neither text nor encoding, only counts: bytesKept of what the
  * caller took. */
 static void write_stream(struct json_writer *w, const char *key, const struct warder_result *result,
@@ -177,6 +229,7 @@ static void write_stream(struct json_writer *w, const char *key, const struct wa
 	json_key_uint(w, "bytesKept", result->streamed ? result->passed[stream] : output->len);
 	json_key_uint(w, "bytesTotal", output->total);
 	json_key_bool(w, "truncated", output->truncated);
+	result_write_reference(&result->streams[stream], w);
 	json_end_object(w);
 }
 
@@ -275,7 +328,8 @@ static void write_code(struct json_writer *w, const struct result_code *code)
 		json_key_string(w, "outputError", code->output_fault);
 }
 
-static void write_artifact(struct json_writer *w, const struct rootfs_item *item, const char *saved_to)
+static void write_artifact(struct json_writer *w, const struct rootfs_item *item,
+			   const struct result_reference *reference, const char *saved_to)
 {
 	char *path = NULL;
 
@@ -295,6 +349,8 @@ static void write_artifact(struct json_writer *w, const struct rootfs_item *item
 	}
 	if (item->taken == ROOTFS_TAKEN_NOT)
 		json_key_string(w, "omitted", item->why);
+	if (reference)
+		result_write_reference(reference, w);
 	json_end_object(w);
 }
 
@@ -305,7 +361,8 @@ static void write_artifacts(struct json_writer *w, const struct warder_result *r
 	json_key(w, "artifacts");
 	json_begin_array(w); /* only code leaves files that are taken */
 	for (size_t i = 0; i < collected->count; i++)
-		write_artifact(w, &collected->items[i], result->code ? result->code->saved_to : NULL);
+		write_artifact(w, &collected->items[i], result->references ? &result->references[i] : NULL,
+			       result->code ? result->code->saved_to : NULL);
 	json_end_array(w);
 	if (collected->limits_hit)
 		json_key_bool(w, "artifactLimitsHit", true);

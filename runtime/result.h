@@ -16,6 +16,13 @@
 #include "policy/policy.h"
 #include "runtime/warder.h"
 
+/* Where something of a run is kept that its result has no room for. */
+struct result_reference {
+	char *artifact; /* owned; what the store says of it, a JSON object; NULL: it is not kept */
+	bool truncated; /* it is the beginning alone */
+	char *fault;    /* owned; why it is not kept, or not whole; or NULL */
+};
+
 /* A stage of a piece of code: check, build or run. */
 struct result_stage {
 	const char *name; /* "check", "build", "run" */
@@ -54,6 +61,8 @@ struct warder_result {
 	uint64_t prepare_us;     /* the whole of warder_prepare(), probe and match included */
 	struct changes *changes; /* owned; NULL: none were asked for */
 	char *changes_kept;      /* directory of the set; or NULL */
+	struct result_reference streams[2];  /* by enum warder_stream */
+	struct result_reference *references; /* owned; of each collected file; NULL: of none */
 };
 
 /* "SIGKILL", "SIG35"; "" for 0. Returns buf, of at least 16 bytes. */
@@ -71,6 +80,10 @@ void result_write_error(const struct warder_error *err, struct json_writer *w);
 
 /* The receipt alone, pretty; heap, NULL on want of memory. */
 char *result_receipt_json(const struct warder_result *result);
+
+/* The members "artifact" and "artifactError" into the object that is open, as far as there is something to tell. */
+void result_write_reference(const struct result_reference *reference, struct json_writer *w);
+void result_reference_done(struct result_reference *reference);
 
 /* Accepts NULL. */
 void result_code_free(struct result_code *code);

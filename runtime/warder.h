@@ -115,6 +115,17 @@ struct warder_result;
 
 enum warder_stream { WARDER_STDOUT, WARDER_STDERR };
 
+/* What a result has no room for, put into files of the caller's: memory does not grow with it. Borrowed until the run is freed. */
+struct warder_spill {
+	size_t size; /* sizeof(struct warder_spill) */
+	/* Two regular files: everything that comes on standard output and error is written there as well, from its first byte on and
+	 * also beyond the limits of the result. -1: not of that one. NULL: of neither. */
+	const int *fds;
+	uint64_t bytes_max; /* of each; more is left out */
+	/* 1: of a call with collect, files that are larger than inline_bytes are held open: warder_result_held(). Not with a directory. */
+	int hold_files;
+};
+
 struct warder_command {
 	size_t size;       /* sizeof(struct warder_command) */
 	char *const *argv; /* NULL-terminated; argv[0] a path inside, or a name searched in PATH inside */
@@ -139,6 +150,7 @@ struct warder_command {
 	/* > 0: with filesystem.view "image:<name>", an empty directory into which what was written over the image is copied, in
 	 * overlayfs' own form: a layer for another image. Borrowed until the run is freed. */
 	int layer_fd;
+	const struct warder_spill *spill; /* or NULL */
 };
 
 /* Start. 0: the program's exec was entered, every control read back from the kernel. -1: nothing is left. */
@@ -277,6 +289,7 @@ struct warder_call {
 	void *context;
 	const int *output_fds;
 	const struct warder_collect *collect; /* NULL: no file is taken; copied */
+	const struct warder_spill *spill;     /* or NULL */
 };
 
 /* Run it; goes on as warder_launch() does, with warder_wait(). Any number of times, also at once from several threads, unless it
@@ -312,6 +325,14 @@ WARDER_API int warder_result_signal(const struct warder_result *result);
 /* Kept bytes of a stream (NUL-terminated after *ret_len; none with on_output) and how many the program wrote. */
 WARDER_API const char *warder_result_output(const struct warder_result *result, enum warder_stream stream,
 					    size_t *ret_len, uint64_t *ret_total);
+/* How many bytes of a stream went to the file of warder_spill, from the first one on; *ret_errno (or NULL): of the write that failed,
+ * after which nothing more went there, or 0. */
+WARDER_API uint64_t warder_result_spilled(const struct warder_result *result, enum warder_stream stream,
+					  int *ret_errno);
+/* A file that is held open, n from 0 on: its descriptor, for reading from its beginning, which is closed with the result. *ret_path:
+ * relative to the working directory. -1: there are not so many. */
+WARDER_API int warder_result_held(const struct warder_result *result, size_t n, const char **ret_path,
+				  uint64_t *ret_size);
 /* From the program's start to its own end; what it left running is ended after that. */
 WARDER_API uint64_t warder_result_wall_us(const struct warder_result *result);
 /* CPU time of it and everything that it started. */

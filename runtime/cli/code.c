@@ -30,7 +30,8 @@ struct session {
 	size_t source_len;
 	char *input; /* owned; NULL: none */
 	size_t input_len;
-	int stdin_fd; /* owned; -1: none */
+	int stdin_fd;                     /* owned; -1: none */
+	const struct warder_spill *spill; /* the report's, or NULL */
 };
 
 static void session_done(struct session *session)
@@ -193,7 +194,7 @@ static int call(struct session *session, struct warder_program *program)
 		.patterns = request->code.collect.items,
 		.pattern_count = request->code.collect.count,
 		.inline_bytes = request->json ? 0 : UINT64_MAX,
-		.directory = request->code.artifacts,
+		.directory = spool_is_meant(request->code.artifacts) ? NULL : request->code.artifacts,
 	};
 	const struct warder_call call = {
 		.size = sizeof(call),
@@ -204,6 +205,7 @@ static int call(struct session *session, struct warder_program *program)
 		.last_line = request->code.last_line,
 		.output_fds = request->json ? NULL : output_fds,
 		.collect = request->json || request->code.artifacts ? &collect : NULL,
+		.spill = session->spill,
 	};
 	struct warder_error err = { 0 };
 	struct warder_run *run = NULL;
@@ -249,7 +251,7 @@ int code_command(struct request *request, char **argv)
 	report_catch_signals();
 	if (report_open(request, &session.report, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	if (load(&session, argv, &err) != 0)
+	if (load(&session, argv, &err) != 0 || report_spool(&session.report, &session.spill, &err) != 0)
 		status = report_refuse(&session.report, &err, EXIT_REFUSED);
 	else
 		status = build_and_call(&session);

@@ -16,6 +16,7 @@
 
 #include "runtime/file.h"
 #include "runtime/preparation.h"
+#include "runtime/cli/spool.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/workers.h"
 
@@ -138,6 +139,22 @@ static int choose_text(struct request *request, const struct flag *flag, const c
 			*rows[i].place = value;
 	}
 	return 0;
+}
+
+/* Only where code leaves files there is a directory for them. */
+static int choose_store(struct request *request, const struct flag *flag, const char *value,
+			struct warder_error *err)
+{
+	if (!spool_is_meant(value))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
+				 "write store: or store:SESSION/; a directory is for \"warder code\"");
+	return choose_text(request, flag, value, err);
+}
+
+static int choose_max_artifact(struct request *request, const struct flag *flag, const char *value,
+			       struct warder_error *err)
+{
+	return policy_parse_size(value, &request->code.artifact_bytes, err);
 }
 
 static int choose_more(struct request *request, const struct flag *flag, const char *value,
@@ -539,8 +556,14 @@ static const struct flag flags[] = {
 	  "a file that the code finds in its working directory (repeatable)", choose_more },
 	{ FLAG_CODE, "--collect", "PATTERN", NULL,
 	  "files to take (repeatable; default: new and changed ones)", choose_more },
-	{ FLAG_CODE, "--artifacts", "DIR", NULL, "where files go that are too large for the result",
+	{ FLAG_CODE, "--artifacts", "DIR|store:[SESSION/]", NULL,
+	  "where files go that are too large for the result; the artifact store takes cut output, too",
 	  choose_text },
+	{ FLAG_RUN | FLAG_TOOL | FLAG_JUDGE, "--artifacts", "store:[SESSION/]", NULL,
+	  "keep what the result has no room for in the artifact store, as SESSION/stdout, ...",
+	  choose_store },
+	{ FLAG_RUN | USES_CODE, "--max-artifact", "SIZE", NULL,
+	  "most bytes of a stream that go to the artifact store (default 256MiB)", choose_max_artifact },
 	{ FLAG_CODE, "--scan", NULL, NULL, "look for what is dangerous: advice in the result, no protection",
 	  choose_switch },
 	{ FLAG_CODE, "--scan-deny", NULL, NULL, "the same, and refuse what it advises against",
@@ -722,11 +745,14 @@ static int walk(enum flag_command command, char **argv, struct request *request,
 /* A flag that has no effect without another one. */
 static int check_together(const struct request *request, struct warder_error *err)
 {
+	if (!request->help && request->code.artifact_bytes && !spool_is_meant(request->code.artifacts))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--max-artifact",
+				 "--max-artifact needs --artifacts store:");
 	if (request->help || request->code.collect.count == 0 || request->json || request->code.artifacts)
 		return 0;
 	return error_set(
 	    err, WARDER_ERROR_INVALID_REQUEST, "--collect",
-	    "--collect needs --json, whose result shows the files, or --artifacts DIR, which saves them");
+	    "--collect needs --json, whose result shows the files, or --artifacts, which says where they go");
 }
 
 int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err)

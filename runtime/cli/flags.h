@@ -47,6 +47,7 @@ struct request_code {
 	const char *rules, *audit;
 	const char *language, *languages, *input, *standard_input, *artifacts, *cache;
 	struct request_list files, collect;
+	uint64_t artifact_bytes; /* 0: the default */
 	bool check, no_cache, last_line, function, scan, scan_deny;
 };
 

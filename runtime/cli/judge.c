@@ -365,7 +365,28 @@ static int open_input(const struct session *session, const struct batch_case *on
 	return *ret_fd < 0 ? -1 : 0;
 }
 
-static int run_case(const struct session *session, size_t index, struct trial *trial,
+/* Its name, or its number, which is put in buf. */
+static const char *name_of(const struct session *session, size_t index, char *buf, size_t size)
+{
+	const char *name = session->batch.cases[index].name;
+
+	snprintf(buf, size, "%zu", index + 1);
+	return name ? name : buf;
+}
+
+/* What a case has printed, as SESSION/CASE/stdout: nothing of it is in the verdict. */
+static void keep_output(const struct session *session, const struct spool *spool, size_t index,
+			struct warder_result *result)
+{
+	char number[24], *under = NULL;
+
+	if (spool->open && asprintf(&under, "%s/", name_of(session, index, number, sizeof(number))) >= 0) {
+		spool_keep(spool, under, true, result);
+		free(under);
+	}
+}
+
+static int run_case(const struct session *session, size_t index, struct spool *spool, struct trial *trial,
 		    struct warder_result **ret, struct warder_error *err)
 {
 	const struct request *request = session->request;
@@ -387,24 +408,19 @@ static int run_case(const struct session *session, size_t index, struct trial *t
 
 	if (find_expected(session, one, trial, err) != 0 || open_input(session, one, &input_fd, err) != 0 ||
 	    batch_policy(&session->batch, index, &request->policy->policy, &policy.policy, err) != 0 ||
-	    code_prepare(session->program, &policy, &options, err) != 0)
+	    code_prepare(session->program, &policy, &options, err) != 0 ||
+	    spool_open(request->code.artifacts, request->code.artifact_bytes, spool, err) != 0)
 		return -1;
 	call.input_fd = input_fd;
+	call.spill = spool->open ? &spool->spill : NULL;
 	if (ending_signal() || warder_call(session->program, &call, &run, err) != 0)
 		return -1;
 	report_running(run);
 	status = warder_wait(run, ret, err);
 	report_running(NULL);
+	if (status == 0)
+		keep_output(session, spool, index, *ret);
 	return status;
-}
-
-/* Its name, or its number, which is put in buf. */
-static const char *name_of(const struct session *session, size_t index, char *buf, size_t size)
-{
-	const char *name = session->batch.cases[index].name;
-
-	snprintf(buf, size, "%zu", index + 1);
-	return name ? name : buf;
 }
 
 static void begin_case(const struct session *session, size_t index, enum verdict verdict,
@@ -438,6 +454,21 @@ static void write_run(const struct note *note, const struct warder_result *resul
 	json_key_uint(w, "wallUs", note->wall_us);
 	result_write_known(w, "cpuTimeUs", note->cpu_us);
 	result_write_known(w, "peakMemoryBytes", note->memory_bytes);
+}
+
+/* Where its output is kept. */
+static void write_kept(const struct warder_result *result, struct json_writer *w)
+{
+	json_key(w, "output");
+	json_begin_object(w);
+	for (size_t stream = 0; stream < 2; stream++) {
+		json_key(w, stream ? "stderr" : "stdout");
+		json_begin_object(w);
+		json_key_uint(w, "bytesTotal", result->outcome.output[stream].total);
+		result_write_reference(&result->streams[stream], w);
+		json_end_object(w);
+	}
+	json_end_object(w);
 }
 
 /* A few words for people. */
@@ -482,6 +513,8 @@ static int tell_case(const struct session *session, const struct worker *worker,
 			json_null(&w);
 		if (note->verdict == VERDICT_RUNTIME_ERROR)
 			write_said(trial, &w);
+		if (session->request->code.artifacts)
+			write_kept(result, &w);
 	} else {
 		result_write_error(err, &w);
 	}
@@ -497,10 +530,11 @@ static int work(void *context, const struct worker *worker)
 	const struct session *session = context;
 	struct note *note = worker->note;
 	struct trial trial = { 0 };
+	struct spool spool = SPOOL_NONE;
 	struct warder_result *result = NULL;
 	struct warder_error err = { 0 };
 
-	if (run_case(session, worker->index, &trial, &result, &err) != 0) {
+	if (run_case(session, worker->index, &spool, &trial, &result, &err) != 0) {
 		note->verdict = VERDICT_SYSTEM_ERROR;
 		snprintf(note->text, sizeof(note->text), "%s", err.text);
 	} else {

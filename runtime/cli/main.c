@@ -108,7 +108,7 @@ static const struct command commands[] = {
 	  "directories that stay between runs: inputs, outputs", NULL, NULL, NULL },
 	{ "snapshot", 0, "snapshot list|verify|remove|prune [...]", "workspaces as they were", NULL, NULL,
 	  NULL },
-	{ "artifact", 0, "artifact save|list|read|verify|remove [...]", "named, versioned content", NULL,
+	{ "artifact", 0, "artifact save|take|list|read|verify|remove [...]", "named, versioned content", NULL,
 	  NULL, NULL },
 	{ "completion", FLAG_COMPLETION, "completion bash", "print the shell's completion script", NULL,
 	  "warder completion bash", completion_command },

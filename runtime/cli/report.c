@@ -209,6 +209,51 @@ int report_refuse(const struct report *report, const struct warder_error *why, i
 	return command_refuse(report->request, why, status);
 }
 
+/* "what: in the store as NAME@VERSION", and why not. Whether it is kept whole. */
+static bool tell_reference(const char *what, const struct result_reference *reference)
+{
+	const struct json_limits limits = { .max_bytes = 1 << 20 };
+	struct json_value *artifact = NULL;
+	const struct json_value *name, *version;
+	struct warder_error err;
+	char quoted[600], shown[128];
+
+	json_quote(what, shown, sizeof(shown));
+	if (reference->artifact && json_parse(reference->artifact, strlen(reference->artifact), "artifact",
+					      &limits, &artifact, &err) == 0) {
+		name = json_member(artifact, "name");
+		version = json_member(artifact, "version");
+		if (name && name->type == JSON_STRING && version && version->is_uint)
+			term_complain("%s: %s is kept as %s, version %llu", shown,
+				      reference->truncated ? "the beginning" : "all of it",
+				      json_quote(name->string, quoted, sizeof(quoted)),
+				      (unsigned long long)version->uint);
+	}
+	json_free(artifact);
+	if (reference->fault)
+		term_complain("%s: %s", shown, reference->fault);
+	return reference->artifact && !reference->truncated && !reference->fault;
+}
+
+/* What went to the store. Whether something did not. */
+static bool tell_references(const struct warder_result *result)
+{
+	const struct rootfs_collection *files = &result->outcome.collected;
+	bool missing = false;
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct result_reference *reference = &result->streams[i];
+
+		if (reference->artifact || reference->fault)
+			missing |= !tell_reference(stream_names[i], reference);
+	}
+	for (size_t i = 0; result->references && i < files->count; i++) {
+		if (files->items[i].taken == ROOTFS_TAKEN_HELD)
+			missing |= !tell_reference(files->items[i].path, &result->references[i]);
+	}
+	return missing;
+}
+
 /* Files that were asked for, and are not where they should be. */
 static bool tell_files(const struct report *report, const struct warder_result *result)
 {
@@ -245,6 +290,7 @@ int report_finish(const struct report *report, const struct warder_result *resul
 	} else {
 		tell(report, result);
 		missing = tell_files(report, result);
+		missing |= tell_references(result);
 		if (result->changes && (report->request->changes.dry_run || result->changes->fault[0]))
 			changes_print(stderr, result->changes, NULL);
 	}
@@ -277,6 +323,7 @@ int report_wait(struct report *report, struct warder_run *run)
 	if (status != 0)
 		return report_refuse(report, &err, EXIT_REFUSED);
 	report->write_error = result->outcome.receiver_errno;
+	spool_keep(&report->spool, "", false, result);
 	status = report_finish(report, result);
 	warder_result_free(result);
 	return status;
@@ -284,14 +331,25 @@ int report_wait(struct report *report, struct warder_run *run)
 
 int report_open(const struct request *request, struct report *ret, struct warder_error *err)
 {
-	*ret = (struct report){ .request = request, .receipt_dir_fd = -1 };
+	*ret = (struct report){ .request = request, .receipt_dir_fd = -1, .spool = SPOOL_NONE };
 	if (!request->receipt || strcmp(request->receipt, "-") == 0)
 		return 0;
 	return file_open_place(request->receipt, &ret->receipt_dir_fd, err);
 }
 
+int report_spool(struct report *report, const struct warder_spill **ret, struct warder_error *err)
+{
+	const struct request_code *code = &report->request->code;
+
+	if (spool_open(code->artifacts, code->artifact_bytes, &report->spool, err) != 0)
+		return -1;
+	*ret = report->spool.open ? &report->spool.spill : NULL;
+	return 0;
+}
+
 void report_done(struct report *report)
 {
+	spool_done(&report->spool);
 	fd_done(&report->receipt_dir_fd);
 }
 

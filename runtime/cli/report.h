@@ -8,17 +8,21 @@
 #define WARDER_RUNTIME_CLI_REPORT_H
 
 #include "runtime/cli/flags.h"
+#include "runtime/cli/spool.h"
 #include "runtime/warder.h"
 
 struct report {
 	const struct request *request;
 	int receipt_dir_fd; /* owned; -1 without a receipt file */
+	struct spool spool; /* of --artifacts store:, opened by report_spool() */
 	int write_error;    /* errno of the write of the program's output that failed, or 0 */
 };
 
 void report_catch_signals(void);
 /* -1 with *err: the receipt could not be written. */
 int report_open(const struct request *request, struct report *ret, struct warder_error *err);
+/* Open what --artifacts store: asks for, before anything is started. What the run is to be given as `spill`; NULL: nothing. -1 with *err. */
+int report_spool(struct report *report, const struct warder_spill **ret, struct warder_error *err);
 void report_done(struct report *report);
 /* The run that a signal cancels; NULL: none. One that came before is acted on at once. */
 void report_running(struct warder_run *run);

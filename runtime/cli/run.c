@@ -9,7 +9,7 @@
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
 
-static int launch(struct report *report, struct warder_template *tmpl)
+static int launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill)
 {
 	owned_fd int input_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
@@ -20,6 +20,7 @@ static int launch(struct report *report, struct warder_template *tmpl)
 		.output_fds = report->request->json ? NULL : output_fds,
 		.changes = report->request->changes.dry_run,
 		.changes_directory = report->request->changes.directory,
+		.spill = spill,
 	};
 	struct warder_error err = { 0 };
 	struct warder_run *run = NULL;
@@ -45,13 +46,15 @@ static int prepare_and_launch(struct report *report)
 		.backends = request->backends,
 		.single_use = 1,
 	};
+	const struct warder_spill *spill = NULL;
 	struct warder_template *tmpl = NULL;
 	struct warder_error err = { 0 };
 	int status;
 
-	if (warder_prepare(request->policy, &options, &tmpl, &err) != 0)
+	if (report_spool(report, &spill, &err) != 0 ||
+	    warder_prepare(request->policy, &options, &tmpl, &err) != 0)
 		return report_refuse(report, &err, EXIT_REFUSED);
-	status = launch(report, tmpl);
+	status = launch(report, tmpl, spill);
 	warder_template_free(tmpl);
 	return status;
 }

@@ -170,8 +170,8 @@ static int decode(struct job *job, struct warder_error *err)
 
 /* ---- in the worker: running it ---- */
 
-static int call(struct job *job, struct warder_program *program, struct warder_result **ret,
-		struct warder_error *err)
+static int call(struct job *job, struct warder_program *program, const struct spool *spool,
+		struct warder_result **ret, struct warder_error *err)
 {
 	const struct agent_request *asked = &job->asked;
 	const struct warder_collect collect = { .patterns = asked->collect_count
@@ -187,6 +187,7 @@ static int call(struct job *job, struct warder_program *program, struct warder_r
 		.json_len = asked->input ? strlen(asked->input) : 0,
 		.last_line = asked->last_line,
 		.collect = !asked->has_collect || asked->collect_count ? &collect : NULL,
+		.spill = spool->open ? &spool->spill : NULL,
 	};
 	struct warder_run *run = NULL;
 	int status;
@@ -197,6 +198,22 @@ static int call(struct job *job, struct warder_program *program, struct warder_r
 	status = warder_wait(run, ret, err);
 	report_running(NULL);
 	warder_run_free(run);
+	if (status == 0)
+		spool_keep(spool, "", false, *ret);
+	return status;
+}
+
+static int call_spooled(struct job *job, struct warder_program *program, struct warder_result **ret,
+			struct warder_error *err)
+{
+	const struct request_code *flags = &job->session->request->code;
+	struct spool spool;
+	int status;
+
+	if (spool_open(flags->artifacts, flags->artifact_bytes, &spool, err) != 0)
+		return -1;
+	status = call(job, program, &spool, ret, err);
+	spool_done(&spool);
 	return status;
 }
 
@@ -222,7 +239,7 @@ static int attempt(struct job *job, struct warder_result **ret, struct warder_er
 	else if (ending_signal())
 		status = error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "a signal came before the start");
 	else
-		status = call(job, program, ret, err);
+		status = call_spooled(job, program, ret, err);
 	warder_program_free(program);
 	return status;
 }
@@ -458,6 +475,7 @@ static int open_session(struct session *session, struct warder_error *err)
 {
 	struct request *request = session->request;
 	const struct request_tool *tool = &request->tool;
+	struct spool trial;
 
 	if (request->rest[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->rest[0],
@@ -476,6 +494,9 @@ static int open_session(struct session *session, struct warder_error *err)
 	if (request->ceiling &&
 	    policy_check_ceiling(&request->ceiling->policy, &request->policy->policy, err) != 0)
 		return -1;
+	if (spool_open(request->code.artifacts, 0, &trial, err) != 0)
+		return -1;
+	spool_done(&trial); /* each request has its own */
 	if (tool->stats && strcmp(tool->stats, "-") != 0 &&
 	    file_open_place(tool->stats, &session->stats_dir_fd, err) != 0)
 		return -1;

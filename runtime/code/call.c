@@ -274,6 +274,7 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 {
 	struct warder_call known = { 0 };
 	struct library_launch launch = { 0 };
+	struct jail_command spill = { 0 };
 	struct call *held;
 
 	if (!program || !ret)
@@ -289,7 +290,8 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 	program_hold(program);
 	held->program = program;
 	held->save_fd = held->input_fd = -1;
-	if (fill_call(held, &known, err) != 0) {
+	if (fill_call(held, &known, err) != 0 ||
+	    library_take_spill(known.spill, &spill, &held->collect.hold, err) != 0) {
 		call_free(held);
 		return -1;
 	}
@@ -300,6 +302,8 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 			     .stdin_len = known.input ? known.input_len : 0,
 			     .stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
 			     .output_fds = known.output_fds,
+			     .spill_fds = spill.spill_fds,
+			     .spill_bytes = spill.spill_bytes,
 			     .result_bytes = known.result_bytes ? known.result_bytes : RESULT_BYTES,
 			     .input_fd = held->input_fd,
 			     .files = program->files,

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "policy/policy.h"
+#include "runtime/result.h"
 #include "store/artifacts/artifacts.h"
 #include "store/cli/command.h"
 #include "store/cli/records.h"
@@ -73,6 +74,59 @@ static int save(const struct options *options, struct warder_error *err)
 {
 	return with_artifacts(save_one, options, err);
 }
+
+/* ---- several at once ---- */
+
+/* An answer for each: the artifact, or {"error": ...}. */
+static void take_one(struct artifacts *artifacts, const char *name, const char *number, uint64_t most,
+		     struct json_writer *w)
+{
+	struct warder_error err = { 0 };
+	struct artifact artifact;
+	char *end = NULL;
+	const long fd = strtol(number, &end, 10);
+
+	json_begin_object(w);
+	if (end == number || *end || fd < 3 || fd > 1 << 20)
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "artifact", "%.40s is no descriptor above 2",
+			  number);
+	else if (artifacts_save(artifacts, name, NULL, (int)fd, most, &artifact, &err) == 0) {
+		artifact_write(&artifact, w);
+		artifact_done(&artifact);
+	}
+	if (err.code)
+		result_write_error(&err, w);
+	json_end_object(w);
+}
+
+static int take_all(struct artifacts *artifacts, const struct options *options, struct warder_error *err)
+{
+	uint64_t most = SIZE_DEFAULT;
+	struct json_writer w = { 0 };
+
+	if (option(options, "--max-size") &&
+	    policy_parse_size(option(options, "--max-size"), &most, err) != 0)
+		return error_context(err, "--max-size");
+	json_begin_array(&w);
+	for (char **each = options->program; each[0] && each[1]; each += 2)
+		take_one(artifacts, each[0], each[1], most, &w);
+	json_end_array(&w);
+	return records_print(json_take(&w), err);
+}
+
+static int take(const struct options *options, struct warder_error *err)
+{
+	size_t count = 0;
+
+	while (options->program && options->program[count])
+		count++;
+	if (count == 0 || count % 2)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "take",
+				 "write pairs of a name and the number of an open descriptor behind --");
+	return with_artifacts(take_all, options, err);
+}
+
+/* ---- looking ---- */
 
 static int print_artifact(void *context, const struct artifact *artifact, struct warder_error *err)
 {
@@ -189,6 +243,12 @@ const struct command artifact_commands[] = {
 	  "keep content under a name, as a new version of it",
 	  "Without FILE, or with -, the content is standard input. Prints NAME@VERSION.\n",
 	  "echo hello | warder artifact save greeting.txt", save },
+	{ "artifact", "take", "--store --max-size", "-- NAME DESCRIPTOR...", 0, 0,
+	  "keep what open descriptors have, each under its name",
+	  "Prints a JSON array: for each in order the new version, or {\"error\": ...}. It is what \"warder "
+	  "run\n"
+	  "--artifacts store:\" uses. Exit status: 0 also where one of them is not kept.\n",
+	  "echo hello >greeting && warder artifact take -- greeting.txt 3 3<greeting", take },
 	{ "artifact", "list", "--store --json", "[NAME]", 0, 1, "the versions of every artifact, or of one",
 	  NULL, "warder artifact list", list },
 	{ "artifact", "read", "--store", "NAME[@VERSION]", 1, 1, "print the content, verified, byte by byte",

@@ -128,3 +128,71 @@ Test(exchange, files_that_do_not_fit_end_the_launch, .timeout = 60)
 	cr_expect_str_eq(j->err.step, "stage");
 	jailed_free(j);
 }
+
+Test(exchange, output_beyond_the_limit_is_spilled, .timeout = 60)
+{
+	static const struct row {
+		uint64_t most;
+		const char *spilled;
+	} rows[] = { { 1 << 20, "0123456789abc" }, { 12, "0123456789ab" }, { 0, "" } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		owned_fd int out_fd = memfd_create("spilled", MFD_CLOEXEC);
+		const int fds[2] = { out_fd, -1 };
+		struct jailed *j = jailed_new();
+		char text[64] = "";
+
+		j->policy.output.stdout_bytes = 4;
+		j->command.spill_fds = fds;
+		j->command.spill_bytes = rows[i].most;
+		jailed_sh(j, "printf 0123456789; printf abc; echo err >&2");
+		cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), "0123");
+		cr_expect_str_eq(jailed_text(j, JAIL_STDERR), "err\n");
+		cr_expect_eq(j->outcome.output[JAIL_STDOUT].total, 13u);
+		cr_expect_eq(j->outcome.spilled[JAIL_STDOUT], strlen(rows[i].spilled), "%zu", i);
+		cr_expect_eq(j->outcome.spill_errno[JAIL_STDOUT], 0);
+		cr_expect_eq(pread(out_fd, text, sizeof(text) - 1, 0), (ssize_t)strlen(rows[i].spilled));
+		cr_expect_str_eq(text, rows[i].spilled);
+		jailed_free(j);
+	}
+}
+
+Test(exchange, a_spill_that_fails_is_told_and_the_run_goes_on, .timeout = 60)
+{
+	owned_fd int out_fd = memfd_create("spilled", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const int fds[2] = { out_fd, -1 };
+	struct jailed *j = jailed_new();
+
+	cr_assert_eq(fcntl(out_fd, F_ADD_SEALS, F_SEAL_GROW), 0);
+	j->command.spill_fds = fds;
+	j->command.spill_bytes = 100;
+	jailed_sh(j, "echo one; sleep 0.1; echo two");
+	cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), "one\ntwo\n");
+	cr_expect_eq(j->outcome.cause, JAIL_CAUSE_EXIT);
+	cr_expect_eq(j->outcome.spilled[JAIL_STDOUT], 0u);
+	cr_expect_eq(j->outcome.spill_errno[JAIL_STDOUT], EPERM);
+	jailed_free(j);
+}
+
+Test(exchange, large_files_are_held, .timeout = 60)
+{
+	struct rootfs_collect what = outputs;
+	struct jailed *j = jailed_new();
+	const struct rootfs_item *items;
+	char text[16] = "";
+
+	what.inline_bytes = 4;
+	what.hold = true;
+	j->command.collect = &what;
+	cr_assert_eq(policy_set(&j->policy, "workingDirectory", "/tmp/box", &j->err), 0);
+	jailed_sh(j, "printf 0123456789 >large; printf 123 >small");
+	cr_assert_eq(j->outcome.collected.count, 2u);
+	items = j->outcome.collected.items;
+	cr_expect_eq(items[0].taken, ROOTFS_TAKEN_HELD);
+	cr_assert(items[0].fd > 2);
+	cr_expect_eq(read(items[0].fd, text, sizeof(text) - 1), 10);
+	cr_expect_str_eq(text, "0123456789");
+	cr_expect_eq(fcntl(items[0].fd, F_GETFD), FD_CLOEXEC);
+	cr_expect_eq(items[1].taken, ROOTFS_TAKEN_INLINE);
+	jailed_free(j);
+}

@@ -189,6 +189,28 @@ size_collect() {
 	diff -r "$WARDER_STORE"/workspaces/large-[0-9a-f]*/files/out "$scratch/to/out"
 }
 
+# Output goes past the memory of who supervises: watched until it ends, since its children count apart.
+size_spill() {
+	python3 - "$scratch/peak" "$warder" run --json --artifacts store:large/ --max-artifact "${size}MiB" --timeout 10m -- head -c "${size}M" /dev/zero <<'END' || return 1
+import json, subprocess, sys, time
+run = subprocess.Popen(sys.argv[2:], stdout=open(sys.argv[1] + ".out", "w"))
+peak = 0
+while run.poll() is None:
+    try:
+        for line in open("/proc/%d/status" % run.pid):
+            if line.startswith("VmHWM"):
+                peak = max(peak, int(line.split()[1]))
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    time.sleep(0.005)
+open(sys.argv[1], "w").write(str(peak))
+kept = json.load(open(sys.argv[1] + ".out"))["stdout"]
+sys.exit(run.returncode != 0 or kept["artifact"]["size"] != kept["bytesTotal"] or kept["artifactTruncated"] or not peak)
+END
+	echo "# note: output as an artifact: peak of $(cat "$scratch/peak") KiB for $size MiB" >>"$scratch/notes"
+	[ "$(cat "$scratch/peak")" -lt 8192 ] && [ "$("$warder" artifact read large/stdout | wc -c)" = $((size * 1024 * 1024)) ]
+}
+
 race_setup || { echo "Bail out! no workspace"; exit 1; }
 swap "$tree" &
 swapper=$!
@@ -205,5 +227,10 @@ check "nothing is left behind" nothing_is_left
 check "a workspace of $size MiB: snapshot in bounded memory" size_snapshot
 check "a workspace of $size MiB: resumed, and the same" size_resume
 check "a workspace of $size MiB: collected in bounded memory" size_collect
+if can_run=$("$warder" run -- true 2>&1); then
+	check "output of $size MiB: kept as an artifact, within 8 MiB of the supervisor" size_spill
+else
+	skip "output of $size MiB: kept as an artifact" "a strict run is refused here: $(head -n 1 <<<"$can_run")"
+fi
 [ ! -e "$scratch/notes" ] || cat "$scratch/notes"
 tap_end

@@ -84,7 +84,7 @@ $ warder run --backend process --backends backends.json --prefer all --json -- /
 
 = what it started ends with it, in whatever session
 + echo '{"enable": ["process"]}' > backends.json
-$ warder run --backend process --backends backends.json --prefer all --timeout 1s -- /bin/sh -c 'setsid sleep 4321 & setsid setsid sleep 4321 & sleep 4321'; pgrep -fx 'sleep 4321' | wc -l
+$ n=4$$; warder run --backend process --backends backends.json --prefer all --timeout 1s -- /bin/sh -c 'setsid sleep $0 & setsid setsid sleep $0 & sleep $0' $n; pgrep -fx "sleep $n" | wc -l
 | 0
 ! warder: killed after 1s (limits.wallTime)
 

@@ -133,7 +133,7 @@ $ for parallel in 1 3 32; do warder judge --json --parallel $parallel batch.json
 | wrongAnswer 4 51 True True
 
 = a signal ends it, and what is not known is skipped
-$ echo '{"language": "bash", "code": "read x; echo $x; sleep $x", "cases": [{"stdin": "0\n", "expected": "0"}, {"stdin": "1001\n", "expected": ""}, {"stdin": "1001\n", "expected": ""}]}' > batch.json; warder judge --json --parallel 2 batch.json > out & for i in $(seq 600); do [ "$(pgrep -c -f '^sleep 1001$')" = 2 ] && break; sleep 0.05; done; kill -TERM $!; wait $!; echo $?; python3 -c 'import json; r = json.load(open("out")); print([c["verdict"] for c in r["cases"]], r["verdict"])'; pgrep -c -f '^sleep 1001$'
+$ echo '{"language": "bash", "code": "read x; echo $x; sleep $x", "cases": [{"stdin": "0\n", "expected": "0"}, {"stdin": "1001\n", "expected": ""}, {"stdin": "1001\n", "expected": ""}]}' > batch.json; n=1$$; sed -i "s/1001/$n/g" batch.json; warder judge --json --parallel 2 batch.json > out & for i in $(seq 600); do [ "$(pgrep -c -f "^sleep $n\$")" = 2 ] && break; sleep 0.05; done; kill -TERM $!; wait $!; echo $?; python3 -c 'import json; r = json.load(open("out")); print([c["verdict"] for c in r["cases"]], r["verdict"])'; pgrep -c -f "^sleep $n\$"
 needs pgrep
 | 143
 | ['accepted', 'skipped', 'skipped'] skipped
@@ -142,6 +142,6 @@ needs pgrep
 
 = a worker that is killed is a system error
 needs pgrep
-$ echo '{"language": "bash", "code": "sleep 1002", "cases": [{}]}' > batch.json; warder judge --json batch.json > out & judge=$!; for i in $(seq 600); do pgrep -f '^sleep 1002$' > /dev/null && break; sleep 0.05; done; kill -9 $(pgrep -P $judge -x warder); wait $judge; echo $?; grep -o '"verdict":.*"message":"[^"]*"' out
+$ echo '{"language": "bash", "code": "sleep 1002", "cases": [{}]}' > batch.json; n=2$$; sed -i "s/1002/$n/g" batch.json; warder judge --json batch.json > out & judge=$!; for i in $(seq 600); do pgrep -f "^sleep $n\$" > /dev/null && break; sleep 0.05; done; kill -9 $(pgrep -P $judge -x warder); wait $judge; echo $?; grep -o '"verdict":.*"message":"[^"]*"' out
 | 1
 | "verdict":"systemError","error":{"kind":"internal","field":null,"step":null,"message":"the process at work on the case was ended by SIGKILL"

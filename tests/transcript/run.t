@@ -133,7 +133,7 @@ $ warder run --timeout 1s -- sh -c 'trap "" TERM; while :; do :; done'
 
 = a reader that does not read does not lengthen it
 needs pgrep
-$ { warder run --timeout 1s -- sh -c 'yes & sleep 31235'; echo $? >&2; } | { sleep 8; pgrep -fx 'sleep 31235'; cat >/dev/null; }
+$ n=3$$; { warder run --timeout 1s -- sh -c "yes & sleep $n"; echo $? >&2; } | { sleep 8; pgrep -fx "sleep $n"; cat >/dev/null; }
 ! warder: killed after 1s (limits.wallTime)
 ! 124
 
@@ -196,6 +196,6 @@ $ setsid bash -c 'trap - INT; exec warder run -- sleep 100' & sleep 1; kill -HUP
 < 10
 
 = a killed supervisor takes the jail along; what it could not remove, doctor does
-$ warder run -- sleep 31234 & p=$!; sleep 1; kill -KILL $p; wait $p 2>/dev/null; sleep 1; pgrep -fx 'sleep 31234'
+$ n=3$$; warder run -- sleep $n & p=$!; sleep 1; kill -KILL $p; wait $p 2>/dev/null; sleep 1; pgrep -fx "sleep $n"
 > warder doctor --clean >/dev/null; find /sys/fs/cgroup -maxdepth 4 -name "warder-$p-*"
 !*

@@ -144,7 +144,7 @@ $ python3 $TOP/tests/lib/requests.py signal
 
 = a worker that is killed is told of
 needs pgrep
-$ mkfifo go; (warder tool < go > out; echo $? >> out) & exec 5>go; echo '{"id": "me", "language": "bash", "code": "sleep 100"}' >&5; exec 5>&-; tool=$(pgrep -n -P $! -x warder); for i in $(seq 600); do worker=$(pgrep -n -P $tool) && pgrep -f '^sleep 100$' > /dev/null && break; sleep 0.05; done; kill -9 $worker; wait; grep -o '.*"message":"[^"]*"' out; tail -n 1 out
+$ n=1$$; mkfifo go; (warder tool < go > out; echo $? >> out) & exec 5>go; echo '{"id": "me", "language": "bash", "code": "sleep '$n'"}' >&5; exec 5>&-; tool=$(pgrep -n -P $! -x warder); for i in $(seq 600); do worker=$(pgrep -n -P $tool) && pgrep -f "^sleep $n\$" > /dev/null && break; sleep 0.05; done; kill -9 $worker; wait; grep -o '.*"message":"[^"]*"' out; tail -n 1 out
 | {"id":"me","line":1,"attempts":1,"status":"rejected","error":{"kind":"internal","field":null,"step":null,"message":"the process at work on the request was ended by SIGKILL"
 | 0
 

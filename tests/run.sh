@@ -2,6 +2,9 @@
 # run.sh [all|root|user|asan|tsan|vm|soak]: build what is needed, run the suites, print a table of suite and environment, and as
 # the last line "N passed, N failed, N skipped" over everything. Exits with 1 if anything failed.
 #
+# Suites run side by side, as many as there are processors, and what only compiles or reads sources fills the gaps that they
+# leave. WARDER_TEST_LANES: how many side by side; 1 is one after the other.
+#
 # Every suite speaks TAP on its standard output. In the strict environments (root, asan, tsan, uml, and vmSERIES: Debian's kernel
 # of that series in qemu, with -v1 on control groups of v1) a skip that is not in tests/expected-skips counts as failed: there
 # everything is meant to be tried. Results stay in build/check/.
@@ -13,15 +16,17 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 here=tests/lib
 results=build/check
 jobs=$(nproc)
+lanes=${WARDER_TEST_LANES:-$jobs}
 make=${MAKE:-make}
 mkdir -p "$results" && rm -f "$results"/*.tap "$results"/*.log "$results"/table "$results"/kernels || exit 1
 
 # ---- results ----
 
-# verdict ENVIRONMENT SUITE SECONDS: count a TAP file, show what failed and what was skipped, add a row to the table.
+# verdict ENVIRONMENT SUITE SECONDS PROCESSOR-SECONDS: count a TAP file, show what failed and what was skipped, add a row to
+# the table.
 verdict() {
 	local tap=$results/$1.$2.tap
-	awk -v environment="$1" -v suite="$2" -v seconds="$3" -v table="$results/table" -v allow=tests/expected-skips '
+	awk -v environment="$1" -v suite="$2" -v seconds="$3" -v processor="$4" -v table="$results/table" -v allow=tests/expected-skips '
 		BEGIN {
 			strict = environment ~ /^(root|asan|tsan|uml|vm.*)$/
 			while ((getline line < allow) > 0)
@@ -62,38 +67,69 @@ verdict() {
 				printf "FAILED  %s %s: the suite stopped early (%d of %s tests)\n", environment, suite, ran,
 				       have_plan ? planned : "an unknown number of"
 			}
-			printf "%s %s %d %d %d %d\n", suite, environment, passed, failed, skipped, seconds >>table
+			printf "%s %s %d %d %d %d %d\n", suite, environment, passed, failed, skipped, seconds, processor >>table
 			exit failed > 0
 		}' "$tap" || tail -n 40 "$results/$1.$2.log" | sed 's/^/    | /'
 }
 
-# suite ENVIRONMENT NAME COMMAND...
+# suite ENVIRONMENT NAME COMMAND...: run it in a lane, as soon as one is free.
 suite() {
-	local environment=$1 name=$2 start=$SECONDS
+	while [ "${#lane[@]}" -ge "$lanes" ]; do
+		free_lane
+	done
+	if [ "$lanes" -gt 1 ]; then
+		run_suite "$@" &
+		lane[$!]=$2
+	else
+		run_suite "$@"
+	fi
+}
+
+declare -A lane=()
+# Waits until one of the suites that run in lanes has ended.
+free_lane() {
+	local ended=
+	wait -n -p ended "${!lane[@]}"
+	unset "lane[$ended]"
+}
+
+all_lanes() {
+	while [ "${#lane[@]}" -gt 0 ]; do
+		free_lane
+	done
+}
+
+# run_suite ENVIRONMENT NAME COMMAND...: run it now. What it prints is kept together.
+run_suite() {
+	local environment=$1 name=$2 start=$SECONDS TIMEFORMAT='%U %S' user system
 	shift 2
 	[ -t 2 ] && printf '%s %s ...\r' "$environment" "$name" >&2
-	"$@" >"$results/$environment.$name.tap" 2>"$results/$environment.$name.log" </dev/null
-	verdict "$environment" "$name" $((SECONDS - start))
+	{ time "$@" >"$results/$environment.$name.tap" 2>"$results/$environment.$name.log" </dev/null; } 2>"$results/$environment.$name.time"
+	read -r user system <"$results/$environment.$name.time"
+	rm -f "$results/$environment.$name.time"
+	exec {told}>>"$results/table" && flock "$told"
+	verdict "$environment" "$name" $((SECONDS - start)) $((${user%.*} + ${system%.*}))
+	exec {told}>&-
 }
 
 # A whole suite that cannot be tried here counts as one skipped test.
 no_suite() {
 	printf 'ok 1 - all of it # SKIP %s\n1..1\n' "$3" >"$results/$1.$2.tap"
 	: >"$results/$1.$2.log"
-	verdict "$1" "$2" 0
+	verdict "$1" "$2" 0 0
 }
 
 table() {
-	awk '
-		BEGIN { printf "\n%-12s %-8s %8s %8s %8s %9s\n", "suite", "where", "passed", "failed", "skipped", "seconds" }
+	sort -s -k 2,2 "$results/table" | awk '
+		BEGIN { printf "\n%-12s %-8s %8s %8s %8s %9s %10s\n", "suite", "where", "passed", "failed", "skipped", "seconds", "processor" }
 		{
-			printf "%-12s %-8s %8d %8d %8d %9d\n", $1, $2, $3, $4, $5, $6
+			printf "%-12s %-8s %8d %8d %8d %9d %10d\n", $1, $2, $3, $4, $5, $6, $7
 			passed += $3; failed += $4; skipped += $5
 		}
 		END {
 			printf "\n%d passed, %d failed, %d skipped\n", passed, failed, skipped
 			exit failed > 0 || passed == 0
-		}' "$results/table"
+		}'
 }
 
 # The table of `vm`: what is known of each environment's kernel, and the rows of the suites that ran there.
@@ -137,7 +173,7 @@ build_steps() {
 	for name in "$@"; do
 		case $name in
 		gcc) check "gcc, warnings are errors" "$make" -s -j"$jobs" BUILD=build/gcc WERROR=-Werror all test-programs guest-programs fault-programs ;;
-		clang) check "clang, warnings are errors" "$make" -s -j"$jobs" BUILD=build/clang CC=clang WERROR=-Werror lib test-programs fault-programs ;;
+		clang) check "clang, warnings are errors" "$make" -s -j"$jobs" BUILD=build/clang CC=clang OPT=-O1 WERROR=-Werror lib test-programs fault-programs ;;
 		asan) check "address and undefined-behaviour sanitizers" "$make" -s -j"$jobs" asan-programs ;;
 		tsan) check "thread sanitizer" "$make" -s -j"$jobs" tsan-programs ;;
 		esac
@@ -233,13 +269,14 @@ run_tsan() {
 
 # ---- root's suites on other kernels ----
 
-guest_suites=(mechanism transcript escape fault)
+guest_suites=(transcript conformance escape mechanism fault)
 
 # The shell command that runs a suite on whatever kernel it finds itself on.
 guest_command() {
 	case $1 in
 	mechanism) echo "$here/criterion.sh $(programs guest build/gcc | tr '\n' ' ')" ;;
 	fault) echo "WARDER=build/gcc/warder WARDER_SHORT=1 TEST_TIMEOUT=600 $here/criterion.sh $(programs fault build/gcc | tr '\n' ' ')" ;;
+	conformance) echo "WARDER=build/gcc/warder tests/conformance/run.py" ;;
 	*) echo "WARDER=build/gcc/warder tests/$1/run.sh" ;;
 	esac
 }
@@ -325,28 +362,35 @@ run_soak() {
 	! as_user test -x build/gcc/warder || faults user as_user WARDER_SOAK=1 TEST_TIMEOUT=7200
 }
 
+# What is in nobody's way at the lowest priority: it makes no jail, and waits for none.
+fill_gaps() {
+	renice -n 19 -p "$BASHPID" >"$results/fill.log"
+	run_suite host lint tests/lint/run.sh all
+	run_suite host clang build_steps clang
+	run_suite host rust tests/rust.sh
+	run_suite host analyze tests/lint/analyze.sh
+}
+
 # ---- what was asked for ----
 
 what=${1:-all}
 case $what in
 all)
-	suite host build build_steps gcc clang asan tsan
-	suite host lint tests/lint/run.sh all
-	suite host analyze tests/lint/analyze.sh
-	suite host rust tests/rust.sh
+	run_suite host build build_steps gcc asan tsan
+	fill_gaps &
 	this_kernel
+	run_uml
 	run_root
 	run_user
 	run_asan
 	run_tsan
-	run_uml
 	;;
 root | user | vm | soak)
-	suite host build build_steps gcc
+	run_suite host build build_steps gcc
 	"run_$what"
 	;;
 asan | tsan)
-	suite host build build_steps "$what"
+	run_suite host build build_steps "$what"
 	"run_$what"
 	;;
 *)
@@ -354,4 +398,6 @@ asan | tsan)
 	exit 2
 	;;
 esac
+all_lanes
+wait
 table

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 name=uml.sh
 # shellcheck source=tests/vm/guest.sh
 . "$here/guest.sh"
-seconds=${WARDER_VM_TIMEOUT:-600}
+seconds=${WARDER_VM_TIMEOUT:-1800}
 
 # An .xz kernel is unpacked into the cache, under a name that changes with the file.
 unpacked() {

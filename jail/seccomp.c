@@ -42,6 +42,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/fs.h>
 #include <linux/ioprio.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
@@ -287,6 +288,8 @@ static size_t emit_rule(struct compiler *c, enum syscall_rule rule)
 		return mknod_rule(c, 1);
 	case SYSCALL_RULE_MKNODAT:
 		return mknod_rule(c, 2);
+	case SYSCALL_RULE_RENAME:
+		return deny_bits(c, 4, RENAME_WHITEOUT);
 	case SYSCALL_RULE_PERSONALITY:
 		return personality_rule(c);
 	case SYSCALL_RULE_MMAP:
@@ -575,8 +578,9 @@ static const struct seccomp_group argument_groups[] = {
 	  "mknodat(+s)",
 	  "EPERM", EVERY_PROFILE },
 	{ "device nodes",
-	  "a device is a way to the hardware or the kernel; fifos, sockets and files are allowed",
-	  "mknod(device) mknodat(device)", "EPERM", EVERY_PROFILE },
+	  "a device is a way to the hardware or the kernel, and device 0:0 hides files where a directory is "
+	  "a layer of an overlay; fifos, sockets and files are allowed",
+	  "mknod(device) mknodat(device) renameat2(RENAME_WHITEOUT)", "EPERM", EVERY_PROFILE },
 	{ "execution domains",
 	  "turns off address randomisation or makes all memory executable; compat allows ADDR_NO_RANDOMIZE "
 	  "for debuggers",

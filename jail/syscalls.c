@@ -74,7 +74,7 @@ _Static_assert((int)SYSCALL_STRICT == (int)POLICY_SYSCALLS_STRICT &&
 	X(rmdir, 84, -1, NONE) \
 	X(rename, 82, -1, NONE) \
 	X(renameat, 264, 38, NONE) \
-	X(renameat2, 316, 276, NONE) \
+	X(renameat2, 316, 276, RENAME) \
 	X(link, 86, -1, NONE) \
 	X(linkat, 265, 37, NONE) \
 	X(unlink, 87, -1, NONE) \

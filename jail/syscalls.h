@@ -52,6 +52,7 @@ enum syscall_rule {
 	SYSCALL_RULE_OPENAT,      /* the same, one argument later */
 	SYSCALL_RULE_MKNOD,       /* no device, no set-user-ID mode */
 	SYSCALL_RULE_MKNODAT,     /* the same, one argument later */
+	SYSCALL_RULE_RENAME,      /* no whiteout, which is a device, is left behind */
 	SYSCALL_RULE_PERSONALITY, /* execution domain */
 	SYSCALL_RULE_MMAP,        /* huge pages */
 	SYSCALL_RULE_MEMFD,

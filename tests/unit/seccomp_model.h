@@ -108,6 +108,8 @@ static inline int rule_error(enum syscall_rule rule, const struct seccomp_option
 		return node_is_allowed(a[1]) ? 0 : EPERM;
 	case SYSCALL_RULE_MKNODAT:
 		return node_is_allowed(a[2]) ? 0 : EPERM;
+	case SYSCALL_RULE_RENAME:
+		return a[4] & 4 ? EPERM : 0;
 	case SYSCALL_RULE_PERSONALITY:
 		return personality_is_allowed(a[0], o->profile) ? 0 : EPERM;
 	case SYSCALL_RULE_MMAP:

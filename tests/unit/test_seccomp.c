@@ -505,6 +505,8 @@ Test(seccomp, arguments, .timeout = 30)
 		{ "mknod", { 0, S_IFREG | 04755 }, 0, EPERM },
 		{ "mknodat", { 0, 0, S_IFBLK | 0600 | 0x10000 }, 0, EPERM },
 		{ "mknodat", { 0, 0, S_IFIFO | 0600 }, S | D | C, 0 },
+		{ "renameat2", { 0, 0, 0, 0, RENAME_EXCHANGE }, S | D | C, 0 },
+		{ "renameat2", { 0, 0, 0, 0, RENAME_WHITEOUT }, 0, EPERM },
 		{ "personality", { 0 }, S | D | C, 0 },
 		{ "personality", { 0xffffffff }, S | D | C, 0 },
 		{ "personality", { ~0ull }, S | D | C, 0 },

@@ -108,7 +108,7 @@ struct attempt_group {
 	}
 
 extern const struct attempt_group files_group, knobs_group, ids_group, kernel_group, network_group,
-    resources_group, leaks_group, neighbours_group;
+    resources_group, leaks_group, neighbours_group, overlays_group;
 
 /* ---- for the functions: help.c ---- */
 

@@ -60,8 +60,8 @@ count = sum(1 for row in rows if row["state"] == "stopped" and row["outside"] ==
 check("what is said to be stopped succeeds outside, or is not run there",
       all(row["outside"] == "reached" or row["outside"] is None and row["notOutside"] for row in rows if row["state"] == "stopped"))
 check("at least %d attempts succeed outside" % proved, count >= proved, count)
-check("there are at least 120 attempts in 8 groups",
-      len(rows) >= 120 and len(set(row["group"] for row in rows)) == 8, len(rows))
+check("there are at least 120 attempts in 9 groups",
+      len(rows) >= 120 and len(set(row["group"] for row in rows)) == 9, len(rows))
 check("every name is there once", len(set(row["name"] for row in rows)) == len(rows))
 ' "$@"
 }
@@ -103,6 +103,8 @@ network="connect-host-loopback route-to-metadata route-to-lan route-to-internet 
 # Abstract sockets belong to the network namespace; before Linux 6.12 Landlock does not tell whose they are.
 abi=$("$warder" doctor | sed -n 's/^ *yes *Landlock .*ABI \([0-9]*\).*/\1/p')
 [ "${abi:-0}" -ge 6 ] || network+=" connect-host-abstract connect-neighbours-socket"
+# An image has files of its own there.
+of_images="read-home read-shadow read-users read-machine-id read-logs find-sockets-in-run read-boot"
 small="--memory 64MiB --pids 24"
 $uml && small="--memory 24MiB --pids 24" # touching memory is slow there
 unlimited="fork-many fork-many-sessions start-many-threads touch-much-memory touch-memory-together fill-memory-files fill-pipes
@@ -315,6 +317,85 @@ allowed-and-still-there open"
 	check "driver: says where the program should be" refuses_without_program
 }
 
+# ---- images that somebody hostile made ----
+
+# import KIND: an image of this kind, called hostile, in a store of its own; what was said of it is in $results/said. layers.py
+# tells of the kinds.
+import_hostile() {
+	rm -rf "$results/layout" && python3 tests/lib/layers.py "$results/layout" "$1" || return
+	"$warder" image import "$results/layout" hostile --replace 2>&1 | tee "$results/said"
+}
+
+# refused KIND WORDS: it does not get into the store, for this reason.
+refused() {
+	! import_hostile "$1" && grep -qF -- "$2" "$results/said"
+}
+
+# What a program in such an image has got, a line for each.
+# shellcheck disable=SC2016 # for the shell in the image
+looks='
+	for at in "" / /out /proc /dev /tmp /etc /sys /run /usr /begin /workspace; do
+		[ ! -e "$at/$1" ] && [ ! -e "$at$2/$1" ] || echo "the secret, by $at"
+	done
+	[ ! -L /proc ] && [ -e /proc/self/status ] || echo "another /proc"
+	[ ! -L /dev ] && [ -c /dev/null ] && [ "$(stat -c %t:%T /dev/null)" = 1:3 ] || echo "another /dev"
+	[ ! -L /tmp ] && echo planted >/tmp/warder-planted || echo "another /tmp"
+	[ ! -L /workspace ] && [ "$(cat /workspace/token)" = token ] || echo "another workspace"
+	[ ! -u /bin/suid ] || echo "a set-user-ID file"
+	for node in /null /mem /disk; do
+		! head -c 1 "$node" >/dev/null 2>&1 || echo "the device $node"
+	done
+	for at in "" /out /sys /run /usr /begin; do
+		echo planted >"$at/warder-planted"
+	done
+	echo "looked around"'
+
+# What runs in the image has got nothing, and where its links lead nothing has changed.
+reaches_nothing() {
+	# shellcheck disable=SC2046 # a list of words
+	"$warder" run $($root || echo "$preferred") --view image:hostile --workspace "$results/space:ro" -- \
+		/bin/busybox sh -c "$looks" - secret-of-the-host "$results/target" 2>"$results/said" | tee "$results/found"
+	cat "$results/said"
+	[ "$(cat "$results/found")" = "looked around" ] && [ "$(ls -A "$results/target")" = secret-of-the-host ] && [ ! -e /srv/warder-planted ]
+}
+
+harmless() {
+	import_hostile "$1" && reaches_nothing
+}
+
+# A device that an import would have refused, put into the store by its owner: it works there, and not in a jail.
+device_in_store() {
+	local tree
+	import_hostile set-user-id || return
+	for tree in "$WARDER_STORE"/images/layers/*/tree; do
+		rm -f "$tree/null"
+		mknod -m 666 "$tree/null" c 1 3 && : >"$tree/null" || return
+	done
+	reaches_nothing
+}
+
+hostile_images() {
+	local WARDER_STORE=$results/store where
+	export WARDER_STORE
+	mkdir "$results/target" "$results/space" && echo token >"$results/space/token" && : >"$results/target/secret-of-the-host"
+	check "image: a set-user-ID file is none any more" harmless set-user-id
+	check "image: a file below a link to the host" harmless through
+	check "image: programs begin below a link to the host" harmless directory
+	for where in proc dev tmp sys run usr workspace; do
+		check "image: /$where is a link to the host" harmless "links-$where=$results/target"
+		check "image: /$where is a link to process 1" harmless "links-$where=/proc/1/root"
+		check "image: /$where is a link out of the image" refused "links-$where=../.." "leads out of the image"
+	done
+	check "image: devices" refused devices "is a device"
+	check "image: attributes of overlays" refused attributes "an attribute of overlayfs"
+	check "image: a hard link to a file of the host" refused hard-link "what lies outside"
+	check "image: whiteouts without a name" refused whiteouts "hides what has no name"
+	! $root || check "image: a device that its owner put into the store" device_in_store
+	check "image: one to be attacked" import_hostile opaque
+	# shellcheck disable=SC2086 # lists of words
+	! $root || $uml || attack image false "$default $speculation $of_images" 200 $small --view image:hostile
+}
+
 # ---- the attempts ----
 
 # shellcheck disable=SC2086 # lists of words
@@ -329,6 +410,11 @@ else
 	attack strict true "$home $default $speculation $unlimited share-neighbours-id" 100 $preferred
 	attack agent false "$home $default $speculation $compat $unlimited share-neighbours-id write-workspace route-to-loopback" 100 \
 		$preferred --preset agent --net loopback --set syscalls.profile=compat
+fi
+if [ -x /bin/busybox ] && [ -x "$(dirname "$attempts")/warder-store" ]; then
+	hostile_images
+else
+	skip "images that somebody hostile made" "there is no busybox, or no warder-store"
 fi
 if $root; then
 	check "driver: an attack leaves nothing" eval '! left'

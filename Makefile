@@ -38,7 +38,7 @@ quiet := $(V)$(findstring s,$(firstword -$(MAKEFLAGS)))
 say = $(if $(quiet),$(Q),@printf '  %-7s %s\n' $(1) $(2);)
 
 # root.c and tree.c are compiled twice: into the init, and for the child that prepares a template.
-LIB_SRC   := $(sort $(wildcard base/*.c policy/*.c rootfs/*.c jail/*.c backends/*.c runtime/*.c runtime/code/*.c runtime/agent/*.c) jail/inside/root.c jail/inside/tree.c)
+LIB_SRC   := $(sort $(wildcard base/*.c policy/*.c rootfs/*.c jail/*.c backends/*.c runtime/*.c runtime/code/*.c runtime/agent/*.c) jail/inside/overlay.c jail/inside/root.c jail/inside/tree.c)
 LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S)
 CLI_SRC   := $(sort $(wildcard runtime/cli/*.c))
 # What stays when a run is over: a library and a program of their own, with the libraries that a launch is not to pay for.

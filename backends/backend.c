@@ -32,7 +32,6 @@ static const struct backend backends[] = {
 	    .capabilities = container_capabilities,
 	    .check = container_check,
 	    .shape = container_shape,
-	    .clean = container_clean,
 	    .program = "crun",
 	},
 	{
@@ -45,7 +44,6 @@ static const struct backend backends[] = {
 	    .capabilities = container_capabilities,
 	    .check = container_check,
 	    .shape = container_shape,
-	    .clean = container_clean,
 	    .program = "runc",
 	},
 	{

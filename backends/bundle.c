@@ -14,33 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/layout.h"
 #include "base/json.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What of /proc an unprivileged reader could still see of the host, or write. */
-static const char *const masked[] = {
-	"/proc/acpi",          "/proc/asound",        "/proc/bus",         "/proc/cmdline",
-	"/proc/config.gz",     "/proc/diskstats",     "/proc/driver",      "/proc/interrupts",
-	"/proc/irq",           "/proc/kallsyms",      "/proc/kcore",       "/proc/key-users",
-	"/proc/keys",          "/proc/kmsg",          "/proc/kpagecgroup", "/proc/kpagecount",
-	"/proc/kpageflags",    "/proc/latency_stats", "/proc/locks",       "/proc/modules",
-	"/proc/partitions",    "/proc/sched_debug",   "/proc/scsi",        "/proc/swaps",
-	"/proc/sysrq-trigger", "/proc/timer_list",
-};
-static const char *const read_only[] = { "/proc/fs", "/proc/sys" };
 static const char *const nodes[] = { "/dev/null",   "/dev/zero",    "/dev/full",
 				     "/dev/random", "/dev/urandom", "/dev/tty" };
 
-const char *bundle_loose(size_t i, bool *ret_read_only)
+const char *bundle_loose(size_t i)
 {
-	*ret_read_only = i < COUNT(read_only) + COUNT(masked);
-	if (i < COUNT(read_only))
-		return read_only[i];
-	i -= COUNT(read_only);
-	if (i < COUNT(masked))
-		return masked[i];
-	i -= COUNT(masked);
+	size_t masked = 0;
+	const char *path;
+	bool whole;
+
+	while ((path = jail_start_masked(masked, &whole)) && masked < i)
+		masked++;
+	if (path)
+		return path;
+	i -= masked;
 	return i < COUNT(nodes) ? nodes[i] : NULL;
 }
 
@@ -157,8 +149,8 @@ static void write_own_mounts(struct json_writer *w, const struct jail_start *sta
 	write_mount(w, "/proc", "proc", "proc", proc, COUNT(proc));
 	write_mount(w, "/dev", "tmpfs", "tmpfs", dev, COUNT(dev));
 	write_mount(w, "/dev/pts", "devpts", "devpts", pts, COUNT(pts));
-	write_mount(w, "/dev/shm", "bind", BUNDLE_SHM, shm, COUNT(shm));
-	write_mount(w, "/tmp", "bind", BUNDLE_TMP, tmp, COUNT(tmp) - start->plan->rootfs.tmp_exec);
+	write_mount(w, "/dev/shm", "bind", LAYOUT_SHM, shm, COUNT(shm));
+	write_mount(w, "/tmp", "bind", LAYOUT_TMP, tmp, COUNT(tmp) - start->plan->rootfs.tmp_exec);
 }
 
 static void write_mounts(struct json_writer *w, const struct jail_start *start)
@@ -180,7 +172,7 @@ static void write_mounts(struct json_writer *w, const struct jail_start *start)
 			options[count++] = "ro";
 		if (entry->no_exec)
 			options[count++] = "noexec";
-		snprintf(source, sizeof(source), "%s/%zu", BUNDLE_BINDS, i);
+		snprintf(source, sizeof(source), "%s/%zu", LAYOUT_BINDS, i);
 		write_mount(w, entry->target, "bind", source, options, count);
 	}
 	json_end_array(w);
@@ -188,15 +180,20 @@ static void write_mounts(struct json_writer *w, const struct jail_start *start)
 
 /* ---- linux ---- */
 
-static void write_namespaces(struct json_writer *w, const struct jail_start *start, const char *network)
+static void write_namespaces(struct json_writer *w, const struct jail_start *start)
 {
-	static const struct {
+	const struct {
 		const char *type;
 		uint64_t flag;
+		const char *path;
 	} kinds[] = {
-		{ "pid", CLONE_NEWPID },     { "ipc", CLONE_NEWIPC },   { "uts", CLONE_NEWUTS },
-		{ "mount", CLONE_NEWNS },    { "user", CLONE_NEWUSER }, { "cgroup", CLONE_NEWCGROUP },
-		{ "network", CLONE_NEWNET },
+		{ "pid", CLONE_NEWPID, NULL },
+		{ "ipc", CLONE_NEWIPC, NULL },
+		{ "uts", CLONE_NEWUTS, NULL },
+		{ "mount", CLONE_NEWNS, NULL },
+		{ "user", CLONE_NEWUSER, NULL },
+		{ "cgroup", CLONE_NEWCGROUP, LAYOUT_CGROUP_NS },
+		{ "network", CLONE_NEWNET, start->network_fd >= 0 ? LAYOUT_NETWORK_NS : NULL },
 	};
 
 	json_key(w, "namespaces");
@@ -206,8 +203,8 @@ static void write_namespaces(struct json_writer *w, const struct jail_start *sta
 			continue;
 		json_begin_object(w);
 		json_key_string(w, "type", kinds[i].type);
-		if (kinds[i].flag == CLONE_NEWNET && network)
-			json_key_string(w, "path", network);
+		if (kinds[i].path)
+			json_key_string(w, "path", kinds[i].path);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -257,26 +254,34 @@ static void write_filter(struct json_writer *w, const struct policy *policy)
 	json_end_object(w);
 }
 
-static void write_linux(struct json_writer *w, const struct jail_start *start, const char *network)
+static void write_masks(struct json_writer *w, const char *key, bool wanted)
 {
-	char cgroup[112];
+	const char *path;
+	bool whole;
 
-	/* Beside the one that has the limits, which init joins: what a runtime insists on making. */
-	snprintf(cgroup, sizeof(cgroup), "%s-oci", start->name);
+	json_key(w, key);
+	json_begin_array(w);
+	for (size_t i = 0; (path = jail_start_masked(i, &whole)); i++)
+		if (whole == wanted)
+			json_string(w, path);
+	json_end_array(w);
+}
+
+static void write_linux(struct json_writer *w, const struct jail_start *start)
+{
 	json_key(w, "linux");
 	json_begin_object(w);
-	write_namespaces(w, start, network);
+	write_namespaces(w, start);
 	write_mapping(w, "uidMappings", start);
 	write_mapping(w, "gidMappings", start);
-	json_key_string(w, "cgroupsPath", cgroup);
 	if (start->plan->filter.count)
 		write_filter(w, &start->plan->policy);
-	strings(w, "maskedPaths", masked, COUNT(masked));
-	strings(w, "readonlyPaths", read_only, COUNT(read_only));
+	write_masks(w, "maskedPaths", true);
+	write_masks(w, "readonlyPaths", false);
 	json_end_object(w);
 }
 
-char *bundle_config(const struct jail_start *start, const char *network)
+char *bundle_config(const struct jail_start *start)
 {
 	struct json_writer w = { 0 };
 
@@ -285,12 +290,12 @@ char *bundle_config(const struct jail_start *start, const char *network)
 	write_process(&w, start);
 	json_key(&w, "root");
 	json_begin_object(&w);
-	json_key_string(&w, "path", BUNDLE_ROOT);
+	json_key_string(&w, "path", LAYOUT_ROOT);
 	json_key_bool(&w, "readonly", true);
 	json_end_object(&w);
 	json_key_string(&w, "hostname", start->plan->hostname);
 	write_mounts(&w, start);
-	write_linux(&w, start, network);
+	write_linux(&w, start);
 	json_end_object(&w);
 	return json_take(&w);
 }

@@ -28,6 +28,8 @@ static const char *const directories[] = { "/usr/bin",        "/usr/sbin", "/usr
 struct runtime {
 	struct jail_starter starter; /* first: what start() is given leads here */
 	const char *name;
+	const char *options; /* that has it leave control groups alone */
+	bool one_version;    /* it cannot stand a hybrid of both versions of cgroups */
 };
 
 /* ---- the program ---- */
@@ -92,58 +94,103 @@ static bool why_not(const struct backend *backend, const struct jail_host *host,
 
 /* ---- start, stop ---- */
 
-static void close_trees(int *trees, size_t count)
+/* As layout.h has them. */
+struct mounts {
+	int *trees, *layers;
+	size_t tree_count, layer_count;
+};
+
+static void close_fds(int *fds, size_t count)
 {
-	for (size_t i = 0; trees && i < count; i++)
-		fd_done(&trees[i]);
-	free(trees);
+	for (size_t i = 0; fds && i < count; i++)
+		fd_done(&fds[i]);
+	free(fds);
 }
 
-static int *open_trees(const struct jail_start *start, struct warder_error *err)
+static void close_mounts(struct mounts *mounts)
+{
+	close_fds(mounts->trees, mounts->tree_count);
+	close_fds(mounts->layers, mounts->layer_count);
+}
+
+static int open_trees(const struct jail_start *start, struct mounts *mounts, struct warder_error *err)
 {
 	const struct rootfs *rootfs = &start->plan->rootfs;
-	int *trees = calloc(rootfs->count + 1, sizeof(*trees));
 
-	for (size_t i = 0; trees && i < rootfs->count; i++)
-		trees[i] = -1;
-	for (size_t i = 0; trees && i < rootfs->count; i++) {
-		if (rootfs->entries[i].kind != ROOTFS_BIND)
+	while (mounts->tree_count < rootfs->count) {
+		int *tree = &mounts->trees[mounts->tree_count++];
+
+		*tree = -1;
+		if (rootfs->entries[mounts->tree_count - 1].kind != ROOTFS_BIND)
 			continue;
-		trees[i] = jail_start_tree(start, i, err);
-		if (trees[i] < 0) {
-			close_trees(trees, rootfs->count);
-			return NULL;
-		}
+		*tree = jail_start_tree(start, mounts->tree_count - 1, err);
+		if (*tree < 0)
+			return -1;
 	}
-	if (!trees)
-		error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the mounts");
-	return trees;
+	return 0;
+}
+
+static int open_layers(const struct jail_start *start, struct mounts *mounts, struct warder_error *err)
+{
+	const struct rootfs *rootfs = &start->plan->rootfs;
+
+	for (size_t i = 0; i < rootfs->overlay_count; i++)
+		for (size_t j = 0; j < rootfs->overlays[i].layer_count; j++) {
+			int *layer = &mounts->layers[mounts->layer_count++];
+
+			*layer = jail_start_layer(start, i, j, err);
+			if (*layer < 0)
+				return -1;
+		}
+	return 0;
+}
+
+static int open_mounts(const struct jail_start *start, struct mounts *mounts, struct warder_error *err)
+{
+	const struct rootfs *rootfs = &start->plan->rootfs;
+	size_t layers = 1;
+
+	for (size_t i = 0; i < rootfs->overlay_count; i++)
+		layers += rootfs->overlays[i].layer_count;
+	mounts->trees = calloc(rootfs->count + 1, sizeof(*mounts->trees));
+	mounts->layers = calloc(layers, sizeof(*mounts->layers));
+	if (!mounts->trees || !mounts->layers)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the mounts");
+	return open_trees(start, mounts, err) < 0 ? -1 : open_layers(start, mounts, err);
 }
 
 static int start(const struct jail_starter *starter, const struct jail_start *start, void **ret_started,
 		 int *ret_init_pid, int *ret_init_fd, struct warder_error *err)
 {
 	const struct runtime *runtime = (const struct runtime *)(const void *)starter;
-	char path[128], network[64];
-	struct shepherd_task task = { .runtime = path, .is_crun = strcmp(runtime->name, "crun") == 0 };
+	char path[128];
+	struct mounts mounts = { 0 };
 	struct shepherd *shepherd = NULL;
 	char *config;
-	int *trees;
-	int ret = -1;
+	int ret;
 
 	if (!find_program(runtime->name, path, sizeof(path)))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "%s is gone", runtime->name);
-	snprintf(network, sizeof(network), "/proc/%d/fd/%d", getpid(), start->network_fd);
-	config = bundle_config(start, start->network_fd >= 0 ? network : NULL);
+	config = bundle_config(start);
 	if (!config)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL,
 				 "no memory for the container's configuration");
-	task.config = config;
-	trees = open_trees(start, err);
-	task.trees = trees;
-	if (trees)
-		ret = shepherd_start(&task, start, &shepherd, ret_init_pid, ret_init_fd, err);
-	close_trees(trees, start->plan->rootfs.count);
+	ret = open_mounts(start, &mounts, err);
+	if (ret == 0) {
+		const struct shepherd_task task = {
+			.runtime = path,
+			.options = runtime->options,
+			.layout = { .start = start,
+				    .config = config,
+				    .trees = mounts.trees,
+				    .layers = mounts.layers,
+				    .layer_count = mounts.layer_count,
+				    .one_version = runtime->one_version },
+		};
+
+		ret = shepherd_start(&task, &shepherd, ret_init_pid, ret_init_fd, err);
+	}
+	close_mounts(&mounts);
 	free(config);
 	*ret_started = shepherd;
 	return ret;
@@ -154,9 +201,14 @@ static int stop(void *started, struct warder_error *err)
 	return shepherd_stop(started, err);
 }
 
+/* Both make a cgroup of their own, wherever they are told to. A container of ours is in those of the run instead, by its init, and the host is
+ * read-only to the runtime: crun is told so, and runc takes it as somebody who may not make any. */
 static const struct runtime runtimes[] = {
-	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, stop }, "crun" },
-	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, stop }, "runc" },
+	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, stop },
+	  "crun",
+	  "--cgroup-manager=disabled",
+	  true },
+	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, stop }, "runc", "--rootless=true", false },
 };
 
 /* ---- the rows of the table ---- */
@@ -170,6 +222,10 @@ static const struct instead {
 	{ POLICY_CONTROL_NETWORK_LOOPBACK, "own network namespace with loopback only, made by %s" },
 	{ POLICY_CONTROL_VIEW_HOST, "root of %s: read-only tmpfs, prepared read-only binds" },
 	{ POLICY_CONTROL_VIEW_DIRECTORY, "root of %s: read-only tmpfs, prepared read-only binds" },
+	{ POLICY_CONTROL_VIEW_IMAGE,
+	  "overlay in the root of %s: idmapped read-only layers, private upper one" },
+	{ POLICY_CONTROL_WORKSPACE_OVERLAY,
+	  "overlay in the root of %s over the directory, private upper layer in its /tmp" },
 	{ POLICY_CONTROL_WORKSPACE_NONE, "root of %s without any workspace" },
 	{ POLICY_CONTROL_IDENTITY, "user namespace of %s onto an unprivileged id range of its own" },
 };
@@ -191,13 +247,6 @@ void container_capabilities(const struct backend *backend, const struct jail_hos
 				 (int)(gap - instead[i].mechanism), instead[i].mechanism, backend->name,
 				 gap + 2);
 	}
-	backend_refused(ret, POLICY_CONTROL_VIEW_IMAGE,
-			"containers of %s have no overlays in this version; use local for an image",
-			backend->name);
-	backend_refused(
-	    ret, POLICY_CONTROL_WORKSPACE_OVERLAY,
-	    "containers of %s have no overlays in this version; use local, or a read-only workspace",
-	    backend->name);
 	for (int i = 0; why_not(backend, host, text, sizeof(text)) && i < POLICY_CONTROL_COUNT; i++)
 		backend_refused(ret, (enum policy_control)i, "%s", text);
 }
@@ -215,19 +264,13 @@ int container_check(const struct backend *backend, const struct jail_host *host,
 int container_shape(const struct backend *backend, const struct jail_host *host, struct jail_plan *plan,
 		    struct warder_error *err)
 {
-	if (plan->rootfs.overlay_count)
+	if (plan->rootfs.whole)
 		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "filesystem.view",
-				 "containers of %s have no overlays in this version; use local",
-				 backend->name);
+				 "images are built in a jail of our own; use the backend local");
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
 		if (strcmp(runtimes[i].name, backend->program) == 0)
 			plan->starter = &runtimes[i].starter;
 	/* Clocks of their own are nothing that a runtime makes. */
 	plan->namespaces &= ~(uint64_t)CLONE_NEWTIME;
-	return 0;
-}
-
-int container_clean(const struct backend *backend, const struct jail_host *host, bool dry_run)
-{
 	return 0;
 }

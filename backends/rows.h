@@ -31,7 +31,6 @@ int container_check(const struct backend *backend, const struct jail_host *host,
 		    struct warder_error *err);
 int container_shape(const struct backend *backend, const struct jail_host *host, struct jail_plan *plan,
 		    struct warder_error *err);
-int container_clean(const struct backend *backend, const struct jail_host *host, bool dry_run);
 /* absent.c: engines that this version does not drive */
 void absent_capabilities(const struct backend *backend, const struct jail_host *host,
 			 const struct policy *policy, struct policy_capabilities *ret);

@@ -1,21 +1,21 @@
 /*
- * A runtime without a daemon is a program that is run three times: create, start, delete. Between these there is nobody, so that a
- * supervisor that dies would leave the container, and a runtime that hangs would hang the supervisor. The shepherd stands between:
+ * A runtime without a daemon is a program that is run twice: create, start. After that there is nobody, so that a supervisor that dies
+ * would leave the container, and a runtime that hangs would hang the supervisor. The shepherd stands between:
  *
  *   supervisor                        shepherd                              container
- *   fork                         ---> own mount namespace: tmpfs with
- *                                     root, binds, config.json, state
+ *   fork, with a pid and a       ---> layout: tmpfs with root, binds,
+ *   mount namespace                   config.json, state
  *                                     RUNTIME create, RUNTIME start    --->  init (waits for nobody: reports
- *   pid of init, pidfd           <--- STARTED, pid                           to the supervisor itself)
+ *   pidfd of init                <--- STARTED                                to the supervisor itself)
  *   ... the run ...                   waits
  *   init is dead, or is killed
  *   by its pidfd and cgroup
- *   stop                         ---> RUNTIME delete --force
- *   waits, and kills it after a while
+ *   kill                         ---> (dead, and all of its namespaces)
  *
  * Whichever of them dies: init watches the supervisor by its pidfd and ends the container with it; the shepherd sees the end of its
- * socket and deletes the container; without a shepherd the supervisor still has init's pidfd and the cgroup, and the mounts are
- * gone with their namespace. What a runtime makes outside is a cgroup per hierarchy, which bears the run's name.
+ * socket and ends; and as the first process of a pid namespace it takes every other process there with it, a runtime that hangs or
+ * a container that was created and never started included. So nobody is asked to delete a container: its state, its mounts and its
+ * processes are all in namespaces that end, and outside a runtime can make nothing (backends/layout.h).
  *
  * After the fork only system calls are made: another thread of the host may have held any lock.
  */
@@ -24,13 +24,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <poll.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -41,20 +42,11 @@
 
 #include "backends/bundle.h"
 #include "base/fd.h"
-#include "base/path.h"
 
-#ifndef MOVE_MOUNT_F_EMPTY_PATH
-#define MOVE_MOUNT_F_EMPTY_PATH 4 /* linux/mount.h, which some libc's sys/mount.h cannot stand beside */
-#endif
-#define START_TIMEOUT_MS  30000
-#define DELETE_TIMEOUT_MS 10000
-#define STATE             BUNDLE_PLACE "/state"
-#define LOG               BUNDLE_PLACE "/log"
-#define PID_FILE          BUNDLE_PLACE "/pid"
-#define CONFIG            BUNDLE_PLACE "/config.json"
-#define HYBRID            "/sys/fs/cgroup/unified"
-#define ID_MAX            112
-#define ARGS_MAX          20
+#define START_TIMEOUT_MS 30000
+#define DIE_TIMEOUT_MS   20000
+#define ID               "warder" /* of the container: its state lies where nobody else's does */
+#define ARGS_MAX         20
 
 struct shepherd {
 	int pid, pidfd;
@@ -62,181 +54,24 @@ struct shepherd {
 };
 
 enum word {
-	WORD_FAILED, /* text: what could not be done */
-	WORD_STARTED,
-	WORD_LEFT, /* the container could not be deleted */
+	WORD_FAILED,  /* text: what could not be done */
+	WORD_STARTED, /* with a pidfd of the container's init */
 };
 
 struct message {
 	enum word word;
-	int pid;   /* of the container's init */
 	int error; /* errno, or 0 */
-	char text[320];
+	char text[sizeof(((struct layout *)NULL)->text)];
 };
 
 /* What the forked process works with; its copy of the supervisor's memory. */
 struct work {
 	const struct shepherd_task *task;
 	const struct jail_start *start;
-	const struct rootfs *rootfs;
+	struct layout layout; /* keeps what failed */
 	int socket;
-	char id[ID_MAX];
 	char preserve[12];
-	struct message message;
 };
-
-/* ---- inside the shepherd ---- */
-
-static int fail(struct work *work, const char *what)
-{
-	if (!work->message.text[0]) {
-		const size_t len = strnlen(what, sizeof(work->message.text) - 1);
-
-		work->message.error = errno;
-		memcpy(work->message.text, what, len);
-		work->message.text[len] = '\0';
-	}
-	return -1;
-}
-
-static int write_file(struct work *work, const char *path, const char *text, size_t len, mode_t mode)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-	ssize_t n = fd < 0 ? -1 : write(fd, text, len);
-
-	if (fd >= 0)
-		close(fd);
-	return n == (ssize_t)len ? 0 : fail(work, path);
-}
-
-/* Path of an entry below the root that is laid out. Targets are normalised and absolute. */
-static int place(struct work *work, char *buf, size_t size, const char *target)
-{
-	const size_t base = sizeof(BUNDLE_ROOT) - 1;
-	const size_t len = strlen(target);
-
-	if (base + len + 1 > size) {
-		errno = ENAMETOOLONG;
-		return fail(work, target);
-	}
-	memcpy(buf, BUNDLE_ROOT, base);
-	memcpy(buf + base, target, len + 1);
-	return 0;
-}
-
-static int make_point(struct work *work, const char *path, bool directory)
-{
-	if (directory)
-		return mkdir(path, 0755) == 0 || errno == EEXIST ? 0 : fail(work, path);
-	return write_file(work, path, "", 0, 0644);
-}
-
-/* Beneath a mount of the plan the place is there already. */
-static bool beneath_a_bind(const struct rootfs *rootfs, const struct rootfs_entry *entry)
-{
-	for (size_t i = 0; i < rootfs->count; i++)
-		if (&rootfs->entries[i] != entry && rootfs->entries[i].kind == ROOTFS_BIND &&
-		    path_within(rootfs->entries[i].target, entry->target))
-			return true;
-	return false;
-}
-
-static size_t put_number(char *to, size_t value)
-{
-	char digits[24];
-	size_t n = 0, len = 0;
-
-	do
-		digits[n++] = (char)('0' + value % 10);
-	while (value /= 10);
-	while (n)
-		to[len++] = digits[--n];
-	to[len] = '\0';
-	return len;
-}
-
-static int attach(struct work *work, size_t index)
-{
-	const struct rootfs_entry *entry = &work->rootfs->entries[index];
-	char path[sizeof(BUNDLE_BINDS) + 24] = BUNDLE_BINDS "/";
-
-	put_number(path + sizeof(BUNDLE_BINDS), index);
-	if (make_point(work, path, entry->is_directory) < 0)
-		return -1;
-	if (syscall(SYS_move_mount, work->task->trees[index], "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) <
-	    0)
-		return fail(work, entry->target);
-	return 0;
-}
-
-static int lay_entry(struct work *work, size_t index)
-{
-	const struct rootfs_entry *entry = &work->rootfs->entries[index];
-	char path[4200];
-
-	if (place(work, path, sizeof(path), entry->target) < 0)
-		return -1;
-	switch (entry->kind) {
-	case ROOTFS_DIRECTORY:
-		return make_point(work, path, true);
-	case ROOTFS_SYMLINK:
-		return symlink(entry->text, path) == 0 ? 0 : fail(work, path);
-	case ROOTFS_FILE:
-		return write_file(work, path, entry->text, strlen(entry->text), 0644);
-	case ROOTFS_BIND:
-		if (!beneath_a_bind(work->rootfs, entry) && make_point(work, path, entry->is_directory) < 0)
-			return -1;
-		return attach(work, index);
-	case ROOTFS_OVERLAY:
-		break;
-	}
-	errno = EINVAL;
-	return fail(work, entry->target);
-}
-
-/* One tmpfs for everything that the program may write, so that one size bounds all of it; seen twice, with flags of their own. */
-static int lay_scratch(struct work *work)
-{
-	static const char whole[] = BUNDLE_PLACE "/scratch";
-	const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-	const unsigned long tmp = MS_NOSUID | MS_NODEV | (work->rootfs->tmp_exec ? 0 : MS_NOEXEC);
-
-	if (mkdir(whole, 0711) < 0 || mkdir(BUNDLE_TMP, 0711) < 0 || mkdir(BUNDLE_SHM, 0711) < 0 ||
-	    mount("scratch", whole, "tmpfs", flags, work->start->scratch_options) < 0 ||
-	    mkdir(BUNDLE_PLACE "/scratch/tmp", 01777) < 0 || mkdir(BUNDLE_PLACE "/scratch/shm", 01777) < 0 ||
-	    mount(BUNDLE_PLACE "/scratch/tmp", BUNDLE_TMP, NULL, MS_BIND, NULL) < 0 ||
-	    mount(NULL, BUNDLE_TMP, NULL, MS_REMOUNT | MS_BIND | tmp, NULL) < 0 ||
-	    mount(BUNDLE_PLACE "/scratch/shm", BUNDLE_SHM, NULL, MS_BIND, NULL) < 0)
-		return fail(work, "the tmpfs of /tmp and /dev/shm");
-	return 0;
-}
-
-/* crun wants one version of cgroups. It has nothing to do with them here, and is shown the first only. */
-static int hide_hybrid(struct work *work)
-{
-	if (!work->task->is_crun || access(HYBRID "/cgroup.procs", F_OK) < 0)
-		return 0;
-	return mount("none", HYBRID, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k") == 0
-		   ? 0
-		   : fail(work, HYBRID);
-}
-
-static int lay_out(struct work *work)
-{
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return fail(work, "a mount namespace");
-	if (hide_hybrid(work) < 0)
-		return -1;
-	if (mount("warder", BUNDLE_PLACE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0711,size=4m") < 0 ||
-	    mkdir(BUNDLE_ROOT, 0755) < 0 || mkdir(BUNDLE_BINDS, 0711) < 0 || mkdir(STATE, 0700) < 0)
-		return fail(work, BUNDLE_PLACE);
-	if (lay_scratch(work) < 0)
-		return -1;
-	for (size_t i = 0; i < work->rootfs->count; i++)
-		if (lay_entry(work, i) < 0)
-			return -1;
-	return write_file(work, CONFIG, work->task->config, strlen(work->task->config), 0600);
-}
 
 /* ---- running the runtime ---- */
 
@@ -266,19 +101,18 @@ static int take_fds(const struct work *work, bool of_init)
 }
 
 /* Run it to its end, or to the end of the supervisor's patience, or of the supervisor. 0 if it ended well. */
-static int run(struct work *work, const char *const *argv, bool of_init, int timeout_ms)
+static int run(struct work *work, const char *const *argv, bool of_init)
 {
 	static const char *const environment[] = {
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", NULL
 	};
 	const int pid = (int)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-	struct pollfd fds[2] = { { .fd = -1, .events = POLLIN },
-				 { .fd = of_init ? work->socket : -1, .events = POLLIN } };
+	struct pollfd fds[2] = { { .fd = -1, .events = POLLIN }, { .fd = work->socket, .events = POLLIN } };
 	int status = 0;
 	int n;
 
 	if (pid < 0)
-		return fail(work, "fork");
+		return layout_fail(&work->layout, "fork");
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (take_fds(work, of_init) == 0)
@@ -287,7 +121,7 @@ static int run(struct work *work, const char *const *argv, bool of_init, int tim
 	}
 	fds[0].fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	do
-		n = poll(fds, 2, timeout_ms);
+		n = poll(fds, 2, START_TIMEOUT_MS);
 	while (n < 0 && errno == EINTR);
 	if (!(fds[0].revents & POLLIN))
 		kill(pid, SIGKILL);
@@ -302,38 +136,37 @@ static size_t head(const struct work *work, const char **argv)
 	size_t n = 0;
 
 	argv[n++] = work->task->runtime;
-	if (work->task->is_crun)
-		argv[n++] = "--cgroup-manager=disabled";
+	argv[n++] = work->task->options;
 	argv[n++] = "--log";
-	argv[n++] = LOG;
+	argv[n++] = LAYOUT_LOG;
 	argv[n++] = "--root";
-	argv[n++] = STATE;
+	argv[n++] = LAYOUT_STATE;
 	return n;
 }
 
+/* What it wrote into its log is told on one line; it is text of a program that is trusted no more than needed. */
 static int fail_runtime(struct work *work, const char *what)
 {
-	int fd = open(LOG, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, work->message.text + 24, sizeof(work->message.text) - 25);
+	const size_t len = strlen(what);
+	char *text = work->layout.text;
+	int fd = open(LAYOUT_LOG, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text + len, sizeof(work->layout.text) - len - 1);
 
-	work->message.error = 0;
-	memset(work->message.text, ' ', 24);
-	memcpy(work->message.text, what, strlen(what));
-	if (n < 0)
-		n = 0;
-	work->message.text[24 + n] = '\0';
-	for (char *c = work->message.text; *c; c++)
-		if (*c == '\n' || *c == '\r' || *c == '\t')
-			*c = ' ';
 	if (fd >= 0)
 		close(fd);
+	work->layout.error = 0;
+	memcpy(text, what, len);
+	text[len + (n < 0 ? 0 : (size_t)n)] = '\0';
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = ' ';
 	return -1;
 }
 
 static int read_pid(struct work *work)
 {
 	char text[16] = "";
-	int fd = open(PID_FILE, O_RDONLY | O_CLOEXEC);
+	int fd = open(LAYOUT_PID_FILE, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	int pid = 0;
 
@@ -341,7 +174,19 @@ static int read_pid(struct work *work)
 		close(fd);
 	for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
 		pid = pid * 10 + (text[i] - '0');
-	return pid > 1 ? pid : fail(work, PID_FILE);
+	return pid > 1 ? pid : layout_fail(&work->layout, LAYOUT_PID_FILE);
+}
+
+/* The runtime had the program's streams for a while. */
+static bool has_written(const struct work *work)
+{
+	for (int fd = 1; fd <= 2; fd++) {
+		int bytes = 0;
+
+		if (ioctl(work->start->fds[fd], FIONREAD, &bytes) == 0 && bytes > 0)
+			return true;
+	}
+	return false;
 }
 
 static int create(struct work *work)
@@ -351,28 +196,29 @@ static int create(struct work *work)
 
 	argv[n++] = "create";
 	argv[n++] = "--bundle";
-	argv[n++] = BUNDLE_PLACE;
+	argv[n++] = LAYOUT_PLACE;
 	argv[n++] = "--pid-file";
-	argv[n++] = PID_FILE;
+	argv[n++] = LAYOUT_PID_FILE;
 	argv[n++] = "--preserve-fds";
 	argv[n++] = work->preserve;
-	argv[n++] = work->id;
+	argv[n++] = ID;
 	argv[n] = NULL;
-	return run(work, argv, true, START_TIMEOUT_MS) == 0 ? 0 : fail_runtime(work, "create:");
+	if (run(work, argv, true) < 0)
+		return fail_runtime(work, "create failed: ");
+	return has_written(work) ? fail_runtime(work, "create wrote to the program's output: ") : 0;
 }
 
 /* In the container's mount namespace, of which the shepherd's user is the owner's owner. */
 static _Noreturn void tighten_main(int ns_fd)
 {
-	const unsigned long flags = MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NOEXEC;
+	const unsigned long flags = MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NOEXEC | MS_RDONLY;
 	const char *path;
-	bool read_only_too;
 
 	if (setns(ns_fd, CLONE_NEWNS) < 0)
 		_exit(1);
 	/* What is no mount, or not there, stays as it is; what should be one is looked at by the read-back. */
-	for (size_t i = 0; (path = bundle_loose(i, &read_only_too)); i++)
-		mount(NULL, path, NULL, flags | (read_only_too ? MS_RDONLY : 0), NULL);
+	for (size_t i = 0; (path = bundle_loose(i)); i++)
+		mount(NULL, path, NULL, flags, NULL);
 	unlink("/dev/core"); /* a link of crun's to what is masked */
 	_exit(0);
 }
@@ -381,21 +227,21 @@ static _Noreturn void tighten_main(int ns_fd)
 static int tighten(struct work *work, int init_pid)
 {
 	char path[48] = "/proc/";
-	size_t len = 6 + put_number(path + 6, (size_t)init_pid);
+	size_t len = 6 + layout_number(path + 6, (size_t)init_pid);
 	int status = 0;
 	int fd, pid;
 
 	memcpy(path + len, "/ns/mnt", 8);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return fail(work, "the container's mount namespace");
+		return layout_fail(&work->layout, "the container's mount namespace");
 	pid = (int)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0)
 		tighten_main(fd);
 	close(fd);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return pid > 0 && status == 0 ? 0 : fail(work, "the flags of the container's mounts");
+	return pid > 0 && status == 0 ? 0 : layout_fail(&work->layout, "the flags of the container's mounts");
 }
 
 static int start(struct work *work)
@@ -404,46 +250,57 @@ static int start(struct work *work)
 	size_t n = head(work, argv);
 
 	argv[n++] = "start";
-	argv[n++] = work->id;
+	argv[n++] = ID;
 	argv[n] = NULL;
-	return run(work, argv, false, START_TIMEOUT_MS) == 0 ? 0 : fail_runtime(work, "start:");
+	return run(work, argv, false) == 0 ? 0 : fail_runtime(work, "start failed: ");
 }
 
-static int delete (struct work *work)
-{
-	const char *argv[ARGS_MAX];
-	size_t n = head(work, argv);
+/* ---- the shepherd ---- */
 
-	argv[n++] = "delete";
-	argv[n++] = "--force";
-	argv[n++] = work->id;
-	argv[n] = NULL;
-	return run(work, argv, false, DELETE_TIMEOUT_MS);
+/* `fd`: goes along, unless it is negative. */
+static void say(const struct work *work, enum word word, int fd)
+{
+	struct message message = { .word = word, .error = work->layout.error };
+	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = "";
+	struct iovec iov = { .iov_base = &message, .iov_len = sizeof(message) };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	memcpy(message.text, work->layout.text, sizeof(message.text));
+	if (fd >= 0) {
+		struct cmsghdr *cmsg = (struct cmsghdr *)(void *)space;
+
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+		header.msg_control = space;
+		header.msg_controllen = sizeof(space);
+	}
+	sendmsg(work->socket, &header, MSG_NOSIGNAL);
 }
 
-static void say(struct work *work, enum word word)
+/* The lowest of the descriptors that is at least `from`, or `next` if that is lower. */
+static unsigned int lowest(const int *fds, size_t count, unsigned int from, unsigned int next)
 {
-	work->message.word = word;
-	send(work->socket, &work->message, sizeof(work->message), MSG_NOSIGNAL);
+	for (size_t i = 0; i < count; i++)
+		if (fds[i] >= (int)from && (unsigned int)fds[i] < next)
+			next = (unsigned int)fds[i];
+	return next;
 }
 
 /* Close everything but what is still needed; the host's descriptors, also other runs' pipes, are none of ours. */
 static void close_others(const struct work *work)
 {
 	const struct jail_start *given = work->start;
+	const int own[] = { work->socket, given->network_fd };
 	unsigned int from = 0;
 
 	for (;;) {
-		unsigned int next = ~0u;
+		unsigned int next = lowest(own, 2, from, ~0u);
 
-		for (size_t i = 0; i < given->fd_count; i++)
-			if (given->fds[i] >= (int)from && (unsigned int)given->fds[i] < next)
-				next = (unsigned int)given->fds[i];
-		for (size_t i = 0; i < work->rootfs->count; i++)
-			if (work->task->trees[i] >= (int)from && (unsigned int)work->task->trees[i] < next)
-				next = (unsigned int)work->task->trees[i];
-		if (work->socket >= (int)from && (unsigned int)work->socket < next)
-			next = (unsigned int)work->socket;
+		next = lowest(given->fds, given->fd_count, from, next);
+		next = lowest(work->layout.trees, given->plan->rootfs.count, from, next);
+		next = lowest(work->layout.layers, work->layout.layer_count, from, next);
 		if (next > from)
 			syscall(SYS_close_range, from, next - 1, 0);
 		if (next == ~0u)
@@ -452,13 +309,19 @@ static void close_others(const struct work *work)
 	}
 }
 
+static void close_fds(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
 static void close_given(const struct work *work)
 {
-	for (size_t i = 0; i < work->start->fd_count; i++)
-		close(work->start->fds[i]);
-	for (size_t i = 0; i < work->rootfs->count; i++)
-		if (work->task->trees[i] >= 0)
-			close(work->task->trees[i]);
+	close_fds(work->start->fds, work->start->fd_count);
+	close_fds(work->layout.trees, work->start->plan->rootfs.count);
+	close_fds(work->layout.layers, work->layout.layer_count);
+	close_fds(&work->start->network_fd, 1);
 }
 
 static void quiet_signals(void)
@@ -472,120 +335,128 @@ static void quiet_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* The container's init, by a pidfd; -1. */
 static int bring_up(struct work *work)
 {
-	int pid;
+	int pid, fd;
 
-	if (lay_out(work) < 0 || create(work) < 0)
+	if (layout_make(&work->layout) < 0 || create(work) < 0)
 		return -1;
 	/* The container has them now; a pipe's end must be seen. */
 	close_given(work);
 	pid = read_pid(work);
 	if (pid < 0 || tighten(work, pid) < 0 || start(work) < 0)
 		return -1;
-	work->message.pid = pid;
-	return 0;
+	/* Nobody but this process reaps here: the number is still its own. */
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return fd >= 0 ? fd : layout_fail(&work->layout, "the container's init");
 }
 
 static _Noreturn void shepherd_main(struct work *work)
 {
 	struct pollfd fd = { .fd = work->socket, .events = POLLIN };
-	bool up;
+	int init_fd;
 
 	setsid();
 	quiet_signals();
 	umask(0);
 	prctl(PR_SET_NAME, "warder-shepherd");
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	close_others(work);
-	up = bring_up(work) == 0;
-	say(work, up ? WORD_STARTED : WORD_FAILED);
-	/* A word or the end: both mean that it is over. */
-	while (up && poll(&fd, 1, -1) < 0)
-		;
-	if (delete (work) < 0 && up)
-		say(work, WORD_LEFT);
-	while (waitpid(-1, NULL, WNOHANG | __WALL) > 0)
+	init_fd = bring_up(work);
+	say(work, init_fd < 0 ? WORD_FAILED : WORD_STARTED, init_fd);
+	/* The end of the socket is the supervisor's. */
+	while (init_fd >= 0 && poll(&fd, 1, -1) < 0)
 		;
 	_exit(0);
 }
 
 /* ---- the supervisor's side ---- */
 
-static int wait_gone(struct shepherd *shepherd)
+int shepherd_stop(struct shepherd *shepherd, struct warder_error *err)
 {
 	struct pollfd fd = { .fd = shepherd->pidfd, .events = POLLIN };
 	siginfo_t info;
 	int n;
 
+	syscall(SYS_pidfd_send_signal, shepherd->pidfd, SIGKILL, NULL, 0);
 	do
-		n = poll(&fd, 1, 2 * DELETE_TIMEOUT_MS);
+		n = poll(&fd, 1, DIE_TIMEOUT_MS);
 	while (n < 0 && errno == EINTR);
-	if (n != 1)
-		syscall(SYS_pidfd_send_signal, shepherd->pidfd, SIGKILL, NULL, 0);
-	waitid(P_PIDFD, (id_t)shepherd->pidfd, &info, WEXITED | __WALL);
-	return n == 1 ? 0 : -1;
-}
-
-int shepherd_stop(struct shepherd *shepherd, struct warder_error *err)
-{
-	struct message message = { .word = WORD_STARTED };
-	bool left = false;
-	int gone;
-
-	shutdown(shepherd->socket, SHUT_WR);
-	gone = wait_gone(shepherd);
-	while (recv(shepherd->socket, &message, sizeof(message), MSG_DONTWAIT) == sizeof(message))
-		left |= message.word == WORD_LEFT;
+	if (n == 1) /* an application that waits for any child may have reaped it */
+		waitid(P_PIDFD, (id_t)shepherd->pidfd, &info, WEXITED | __WALL);
 	fd_done(&shepherd->socket);
 	fd_done(&shepherd->pidfd);
 	free(shepherd);
-	if (gone == 0 && !left)
+	if (n == 1)
 		return 0;
-	return error_set(
-	    err, WARDER_ERROR_INTERNAL, "backend",
-	    "the runtime did not delete the container; \"warder doctor --clean\" removes what is left");
+	return error_set(err, WARDER_ERROR_INTERNAL, "backend",
+			 "a process of the container does not die: it hangs in the kernel");
 }
 
-static int wait_started(struct shepherd *shepherd, struct message *ret, struct warder_error *err)
+/* The number here of a process that is known by a pidfd. -1: it is dead and reaped. */
+static int number_of(int pidfd)
+{
+	char path[40], line[80];
+	int pid = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	file = fopen(path, "re");
+	while (file && pid < 0 && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Pid: %d", &pid) != 1)
+			pid = -1;
+	if (file)
+		fclose(file);
+	return pid;
+}
+
+/* 1 with *ret and *ret_fd; 0: the end. */
+static int receive(int socket, struct message *ret, int *ret_fd)
+{
+	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
+	struct msghdr header = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
+	};
+	const struct cmsghdr *cmsg;
+	ssize_t n;
+
+	do
+		n = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return 0;
+	cmsg = CMSG_FIRSTHDR(&header);
+	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
+		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
+	ret->text[sizeof(ret->text) - 1] = '\0';
+	return n == sizeof(*ret);
+}
+
+static int wait_started(const struct shepherd *shepherd, int *ret_init_fd, struct warder_error *err)
 {
 	struct pollfd fd = { .fd = shepherd->socket, .events = POLLIN };
+	struct message message = { .word = WORD_FAILED };
 	int n;
 
 	do
 		n = poll(&fd, 1, 2 * START_TIMEOUT_MS + 5000);
 	while (n < 0 && errno == EINTR);
-	if (n == 1 && recv(shepherd->socket, ret, sizeof(*ret), 0) == sizeof(*ret)) {
-		ret->text[sizeof(ret->text) - 1] = '\0';
+	if (n != 1 || !receive(shepherd->socket, &message, ret_init_fd))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "the runtime %s",
+				 n == 1 ? "was ended from outside" : "does not answer");
+	if (message.word == WORD_STARTED && *ret_init_fd >= 0)
 		return 0;
-	}
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "the runtime %s",
-			 n == 1 ? "was ended from outside" : "does not answer");
-}
-
-static int open_init(const struct message *message, int *ret_pid, int *ret_fd, struct warder_error *err)
-{
-	int fd;
-
-	if (message->word != WORD_STARTED && message->error)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "backend", message->error,
-				       "the container's bundle: %s", message->text);
-	if (message->word != WORD_STARTED)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "the runtime: %s", message->text);
-	/* The shepherd has not reaped it: the number is still its own. */
-	fd = (int)syscall(SYS_pidfd_open, message->pid, 0);
-	if (fd < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "backend", errno,
-				       "the container's init is gone");
-	*ret_pid = message->pid;
-	*ret_fd = fd;
-	return 0;
+	if (message.error)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "backend", message.error,
+				       "the container's bundle: %s", message.text);
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "the runtime: %s", message.text);
 }
 
 static int fork_shepherd(struct work *work, struct shepherd *shepherd, struct warder_error *err)
 {
 	struct clone_args args = {
-		.flags = CLONE_PIDFD,
+		.flags = CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS,
 		.pidfd = (uint64_t)(uintptr_t)&shepherd->pidfd,
 		.exit_signal = SIGCHLD,
 	};
@@ -604,14 +475,14 @@ static int fork_shepherd(struct work *work, struct shepherd *shepherd, struct wa
 	return 0;
 }
 
-int shepherd_start(const struct shepherd_task *task, const struct jail_start *given, struct shepherd **ret,
-		   int *ret_init_pid, int *ret_init_fd, struct warder_error *err)
+int shepherd_start(const struct shepherd_task *task, struct shepherd **ret, int *ret_init_pid,
+		   int *ret_init_fd, struct warder_error *err)
 {
-	struct work work = { .task = task, .start = given, .rootfs = &given->plan->rootfs };
+	struct work work = { .task = task, .start = task->layout.start, .layout = task->layout };
 	struct shepherd *shepherd = calloc(1, sizeof(*shepherd));
-	struct message message = { 0 };
 	struct warder_error ignored;
 	int pair[2];
+	int init_fd = -1;
 
 	if (!shepherd)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the container");
@@ -621,8 +492,7 @@ int shepherd_start(const struct shepherd_task *task, const struct jail_start *gi
 	}
 	shepherd->socket = pair[0];
 	work.socket = pair[1];
-	snprintf(work.id, sizeof(work.id), "%s", given->name);
-	snprintf(work.preserve, sizeof(work.preserve), "%d", (int)given->fd_count - 3);
+	snprintf(work.preserve, sizeof(work.preserve), "%d", (int)work.start->fd_count - 3);
 	if (fork_shepherd(&work, shepherd, err) < 0) {
 		close(pair[0]);
 		close(pair[1]);
@@ -630,11 +500,13 @@ int shepherd_start(const struct shepherd_task *task, const struct jail_start *gi
 		return -1;
 	}
 	close(pair[1]);
-	if (wait_started(shepherd, &message, err) < 0 ||
-	    open_init(&message, ret_init_pid, ret_init_fd, err) < 0) {
+	if (wait_started(shepherd, &init_fd, err) < 0) {
+		fd_done(&init_fd);
 		shepherd_stop(shepherd, &ignored);
 		return -1;
 	}
+	*ret_init_pid = number_of(init_fd);
+	*ret_init_fd = init_fd;
 	*ret = shepherd;
 	return 0;
 }

@@ -1,12 +1,22 @@
 #include "jail/contained.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "base/mountinfo.h"
 #include "base/path.h"
+#include "jail/jail.h"
+#include "jail/mounts.h"
+#include "jail/overlay.h"
 
 static const char field[] = "filesystem.view";
 
@@ -32,8 +42,9 @@ static const char *const nodes[] = { "/dev/null",    "/dev/zero", "/dev/full", "
 /* Which mounts of the plan and of its own were seen; the devices of the two that share a file system. */
 struct seen {
 	unsigned int own;
-	size_t binds;
+	size_t mounts;
 	struct mountinfo_text scratch[2];
+	struct mountinfo_text overlays[ROOTFS_OVERLAYS_MAX]; /* as mounts_is_part() has them */
 };
 
 static int lacks(struct warder_error *err, const char *path, const struct mountinfo *mount,
@@ -50,8 +61,8 @@ static int require(const struct mountinfo *mount, const char *path, const char *
 	return !wanted || mountinfo_has(mount->options, option) ? 0 : lacks(err, path, mount, option);
 }
 
-static int check_bind(const struct rootfs_entry *entry, const struct mountinfo *mount, const char *path,
-		      struct warder_error *err)
+static int check_flags(const struct rootfs_entry *entry, const struct mountinfo *mount, const char *path,
+		       struct warder_error *err)
 {
 	if (require(mount, path, "nosuid", true, err) < 0 || require(mount, path, "nodev", true, err) < 0 ||
 	    require(mount, path, "ro", entry->read_only, err) < 0)
@@ -59,15 +70,31 @@ static int check_bind(const struct rootfs_entry *entry, const struct mountinfo *
 	return require(mount, path, "noexec", entry->no_exec, err);
 }
 
-/* The bind of the plan that it is, or came with: the deepest, which the order puts last. */
-static const struct rootfs_entry *find_bind(const struct rootfs *rootfs, const char *path)
+/* The bind of the plan that it is, or came with, or the part of an overlay: the deepest, which the order puts last. */
+static const struct rootfs_entry *find_entry(const struct rootfs *rootfs, const char *path)
 {
 	const struct rootfs_entry *found = NULL;
 
 	for (size_t i = 0; i < rootfs->count; i++)
-		if (rootfs->entries[i].kind == ROOTFS_BIND && path_within(rootfs->entries[i].target, path))
+		if ((rootfs->entries[i].kind == ROOTFS_BIND &&
+		     path_within(rootfs->entries[i].target, path)) ||
+		    (rootfs->entries[i].kind == ROOTFS_OVERLAY &&
+		     strcmp(rootfs->entries[i].target, path) == 0))
 			found = &rootfs->entries[i];
 	return found;
+}
+
+static int check_part(const struct rootfs *rootfs, const struct rootfs_entry *entry,
+		      const struct mountinfo *mount, struct seen *seen, struct warder_error *err)
+{
+	char directories[OVERLAY_OPTIONS_BYTES];
+
+	overlay_directories(rootfs, entry->overlay, directories);
+	return mounts_is_part(mount, entry, directories, &seen->overlays[entry->overlay])
+		   ? 0
+		   : error_set(err, WARDER_ERROR_UNAVAILABLE, field,
+			       "the kernel shows a mount at %s that is not the overlay's part",
+			       entry->target);
 }
 
 static bool is_node(const char *path)
@@ -100,14 +127,16 @@ static int check_own(const struct rootfs *rootfs, const struct mountinfo *mount,
 static int check_mount(const struct rootfs *rootfs, const struct mountinfo *mount, const char *path,
 		       struct seen *seen, struct warder_error *err)
 {
-	const struct rootfs_entry *bind = find_bind(rootfs, path);
+	const struct rootfs_entry *entry = find_entry(rootfs, path);
 
 	for (size_t i = 0; i < OWN_COUNT; i++)
 		if (strcmp(path, own_mounts[i].target) == 0)
 			return check_own(rootfs, mount, path, i, seen, err);
-	if (bind) {
-		seen->binds += strcmp(path, bind->target) == 0;
-		return check_bind(bind, mount, path, err);
+	if (entry && entry->kind == ROOTFS_OVERLAY && check_part(rootfs, entry, mount, seen, err) < 0)
+		return -1;
+	if (entry) {
+		seen->mounts += strcmp(path, entry->target) == 0;
+		return check_flags(entry, mount, path, err);
 	}
 	if (require(mount, path, "nosuid", true, err) < 0 || require(mount, path, "noexec", true, err) < 0)
 		return -1;
@@ -139,18 +168,18 @@ static int check_line(const struct rootfs *rootfs, struct mountinfo_text line, s
 
 static int check_seen(const struct rootfs *rootfs, const struct seen *seen, struct warder_error *err)
 {
-	size_t binds = 0;
+	size_t mounts = 0;
 
 	for (size_t i = 0; i < OWN_COUNT; i++)
 		if (!(seen->own & (1u << i)))
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
 					 "the kernel does not show a mount at %s", own_mounts[i].target);
 	for (size_t i = 0; i < rootfs->count; i++)
-		binds += rootfs->entries[i].kind == ROOTFS_BIND;
-	/* Which they are is for mounts_compare(). */
-	if (seen->binds < binds)
+		mounts += rootfs->entries[i].kind == ROOTFS_BIND || rootfs->entries[i].kind == ROOTFS_OVERLAY;
+	/* Which they are is, of binds, for mounts_compare(). */
+	if (seen->mounts < mounts)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
-				 "the kernel shows %zu of the plan's %zu mounts", seen->binds, binds);
+				 "the kernel shows %zu of the plan's %zu mounts", seen->mounts, mounts);
 	if (seen->scratch[0].len != seen->scratch[1].len ||
 	    memcmp(seen->scratch[0].at, seen->scratch[1].at, seen->scratch[0].len) != 0)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "limits.disk",
@@ -169,4 +198,62 @@ int contained_check_mounts(const char *text, const struct rootfs *rootfs, struct
 		if (check_line(rootfs, line, &seen, err) < 0)
 			return -1;
 	return check_seen(rootfs, &seen, err) < 0 ? -1 : count;
+}
+
+/* ---- masks ---- */
+
+/* The last mount at the path is the one that is seen. */
+static bool find_last(const char *text, const char *path, struct mountinfo *ret)
+{
+	struct mountinfo_text rest = { text, strlen(text) };
+	struct mountinfo_text line;
+	struct mountinfo mount;
+	char point[64];
+	bool found = false;
+
+	while (mountinfo_cut(&rest, &line))
+		if (mountinfo_parse(line, &mount) && mountinfo_path(mount.point, point, sizeof(point)) &&
+		    strcmp(point, path) == 0) {
+			*ret = mount;
+			found = true;
+		}
+	return found;
+}
+
+/* Whether there is nothing in it: an empty directory, or a null device. */
+static bool is_blank(int root_fd, const char *path, const struct stat *st)
+{
+	owned_fd int fd = -1;
+	char entries[512];
+
+	if (S_ISCHR(st->st_mode))
+		return st->st_rdev == makedev(1, 3);
+	if (!S_ISDIR(st->st_mode))
+		return false;
+	fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* "." and ".." take 24 bytes each. */
+	return fd >= 0 && syscall(SYS_getdents64, fd, entries, sizeof(entries)) <= 48;
+}
+
+int contained_check_masks(const char *text, int root_fd, struct warder_error *err)
+{
+	const char *path;
+	bool whole;
+
+	for (size_t i = 0; (path = jail_start_masked(i, &whole)); i++) {
+		struct mountinfo mount;
+		struct stat st;
+
+		if (fstatat(root_fd, path + 1, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0) {
+			if (errno == ENOENT)
+				continue;
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
+					       "cannot look at %s in the container", path);
+		}
+		if (!find_last(text, path, &mount) || (whole && !is_blank(root_fd, path + 1, &st)) ||
+		    (!whole && !mountinfo_has(mount.options, "ro")))
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
+					 "%s is not covered in the container", path);
+	}
+	return 0;
 }

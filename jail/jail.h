@@ -213,6 +213,8 @@ struct jail_start {
 	const char *name; /* of the run, unlike any other on this host */
 	const int *fds;   /* init's descriptors, by number */
 	size_t fd_count;
+	size_t
+	    first_join; /* from here on they are files of the run's cgroups: who writes "0" to each is in all of them */
 	int image_number;  /* which of them is init's program */
 	uint32_t first_id; /* host id of id 0 inside; the ids after it are leased as well */
 	uint32_t id_count;
@@ -223,6 +225,15 @@ struct jail_start {
 /* A detached mount of what entry `index` of the plan's root shows, a bind, with its flags and owner. Returns the descriptor (the
  * caller's); -1 with *err. */
 int jail_start_tree(const struct jail_start *start, size_t index, struct warder_error *err);
+/* The same of a layer of an overlay of the plan. */
+int jail_start_layer(const struct jail_start *start, size_t overlay, size_t layer, struct warder_error *err);
+/* Mount the plan's overlays, and make what mount points lie in them. To be called once, in a forked process of the starter's, whose root is
+ * the one that is laid out, with the scratch tmpfs as a whole at its /dev/shm; `layers` as from jail_start_layer(), in order of overlays
+ * and layers; they are closed. Only system calls are made. Returns 0, or a negative errno with *ret_what naming the object. */
+long jail_start_overlays(const struct jail_start *start, const int *layers, const char **ret_what);
+/* Path i of /proc that a starter has to cover where it exists, so that nothing of the host is read there (or, *ret_whole false, only so
+ * that nothing is written); NULL past the end. The read-back asks for each. */
+const char *jail_start_masked(size_t i, bool *ret_whole);
 
 /* Start. 0: the program's exec was entered, under the whole policy, read back. -1 with *err (step named);
  * nothing is left. EXECUTION_FAILED: not executable; NOT_FOUND: no such program inside. */

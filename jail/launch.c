@@ -321,6 +321,7 @@ static int start_init(struct jail_run *run, struct spawn *spawn, struct warder_e
 		.name = run->cgroup.name,
 		.fds = spawn->fds,
 		.fd_count = (size_t)spawn->fd_count,
+		.first_join = WIRE_FD_FIRST,
 		.image_number = WIRE_FD_IMAGE,
 		.first_id = run->identity.base,
 		.id_count = IDENTITY_IDS,
@@ -333,14 +334,6 @@ static int start_init(struct jail_run *run, struct spawn *spawn, struct warder_e
 	place(spawn, WIRE_FD_USER_NS, run->tmpl->supervisor_fd);
 	place(spawn, WIRE_FD_NET_NS, run->tmpl->supervisor_fd);
 	return starter->start(starter, &start, &run->started, &run->init_pid, &run->init_fd, err);
-}
-
-int jail_start_tree(const struct jail_start *start, size_t index, struct warder_error *err)
-{
-	const struct jail_plan *plan = start->plan;
-
-	return template_clone_tree(&plan->rootfs.entries[index], &start->run->identity, plan->uid, plan->gid,
-				   err);
 }
 
 static int step_spawn(struct jail_run *run, struct warder_error *err)

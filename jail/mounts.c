@@ -214,12 +214,10 @@ static bool judge_bind(const struct rootfs *rootfs, const char *path, struct ver
 	return found;
 }
 
-/* Of an overlay the table shows the directories that it was made of. All parts of one are one file system. */
-static int judge_part(struct checking *checking, const struct mountinfo *mount,
-		      const struct rootfs_entry *entry)
+/* Of an overlay the table shows the directories that it was made of. */
+bool mounts_is_part(const struct mountinfo *mount, const struct rootfs_entry *entry, const char *directories,
+		    struct mountinfo_text *device)
 {
-	const char *directories = checking->directories[entry->overlay];
-	struct mountinfo_text *device = &checking->devices[entry->overlay];
 	const size_t len = strlen(directories);
 	struct mountinfo_text super = mount->super;
 
@@ -235,9 +233,9 @@ static int judge_part(struct checking *checking, const struct mountinfo *mount,
 	    super.len < len || memcmp(super.at, directories, len) != 0 ||
 	    (super.len > len && super.at[len] != ',') || mountinfo_has(mount->super, "redirect_dir=on") ||
 	    mountinfo_has(mount->super, "metacopy=on") || (device->at && !same_text(*device, mount->device)))
-		return differs(checking, entry->target, ": not the overlay's part");
+		return false;
 	*device = mount->device;
-	return 1;
+	return true;
 }
 
 /* Whether a part of an overlay is to be there. 1; 0; -1 where one should be, but it is another. */
@@ -251,7 +249,10 @@ static int judge_overlay(struct checking *checking, const struct mountinfo *moun
 			continue;
 		ret->flags = FLAG_NOSUID | FLAG_NODEV;
 		ret->row = OWN_COUNT + i;
-		return judge_part(checking, mount, entry);
+		return mounts_is_part(mount, entry, checking->directories[entry->overlay],
+				      &checking->devices[entry->overlay])
+			   ? 1
+			   : differs(checking, entry->target, ": not the overlay's part");
 	}
 	return 0;
 }

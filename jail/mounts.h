@@ -4,9 +4,11 @@
 #ifndef WARDER_JAIL_MOUNTS_H
 #define WARDER_JAIL_MOUNTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/mountinfo.h"
 #include "rootfs/rootfs.h"
 
 /* `text`: the NUL-terminated content of /proc/<pid>/mountinfo (proc_pid_mountinfo(5)). Every mount must be one of the plan's
@@ -14,6 +16,11 @@
  * the plan must be there. Of the jail's own file systems, types and places are compared too; what a bind of the plan
  * shows is for mounts_compare(). Pure. Returns the number of mounts; -1 with *err naming the first that differs. */
 int mounts_check(const char *text, const struct rootfs *rootfs, struct warder_error *err);
+
+/* Whether a mount is what an entry, a part of an overlay, is to be: of an overlay of these directories (overlay_directories()), and of the
+ * same file system as the parts before, whose device is noted in *device (zeroed before the first). */
+bool mounts_is_part(const struct mountinfo *mount, const struct rootfs_entry *entry, const char *directories,
+		    struct mountinfo_text *device);
 
 /* Whether each bind of the plan shows the object that the plan was made with; root_fd: the jail's root. For a jail in which
  * nothing untrusted has run. Returns the number of binds; -1 with *err naming the first that differs. */

@@ -265,7 +265,7 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 
 /* ---- filesystem ---- */
 
-static int check_mount_table(struct jail_run *run, struct warder_error *err)
+static int check_mount_table(struct jail_run *run, int root_fd, struct warder_error *err)
 {
 	static const char file[] = "mountinfo";
 	char buf[16384];
@@ -277,6 +277,8 @@ static int check_mount_table(struct jail_run *run, struct warder_error *err)
 		return unreadable(run, file, err);
 	count = run_is_contained(run) ? contained_check_mounts(text, &run->tmpl->plan.rootfs, err)
 				      : mounts_check(text, &run->tmpl->plan.rootfs, err);
+	if (count >= 0 && run_is_contained(run) && contained_check_masks(text, root_fd, err) < 0)
+		count = -1;
 	if (text != buf)
 		free(text);
 	return count < 0 ? error_context(err, "read-back") : count;
@@ -358,7 +360,7 @@ static int check_uppers(struct jail_run *run, struct warder_error *err)
 static int check_mounts(struct jail_run *run, int root_fd, struct warder_error *err)
 {
 	static const char source[] = "/proc/<pid>/mountinfo; stat(2) of each bind in the jail";
-	int count = check_mount_table(run, err);
+	int count = check_mount_table(run, root_fd, err);
 
 	if (count < 0)
 		return -1;

@@ -100,7 +100,7 @@ static int take_fds(const struct work *work, bool of_init)
 	return (int)syscall(SYS_close_range, count, ~0u, 0);
 }
 
-/* Run it to its end, or to the end of the supervisor's patience, or of the supervisor. 0 if it ended well. */
+/* Run it to its end, or to the end of the supervisor's patience, or of the supervisor. Returns its wait status, 0 if it ended well; -1. */
 static int run(struct work *work, const char *const *argv, bool of_init)
 {
 	static const char *const environment[] = {
@@ -128,7 +128,7 @@ static int run(struct work *work, const char *const *argv, bool of_init)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	close(fds[0].fd);
-	return status == 0 ? 0 : -1;
+	return status;
 }
 
 static size_t head(const struct work *work, const char **argv)
@@ -144,37 +144,52 @@ static size_t head(const struct work *work, const char **argv)
 	return n;
 }
 
-/* What it wrote into its log is told on one line; it is text of a program that is trusted no more than needed. */
-static int fail_runtime(struct work *work, const char *what)
+/* How it ended, and on the same line what it wrote into its log: text of a program that is trusted no more than needed. */
+static int fail_runtime(struct work *work, const char *what, int status)
 {
-	const size_t len = strlen(what);
 	char *text = work->layout.text;
+	const size_t size = sizeof(work->layout.text);
+	const bool killed = WIFSIGNALED(status);
+	size_t len = strlen(what);
 	int fd = open(LAYOUT_LOG, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text + len, sizeof(work->layout.text) - len - 1);
+	ssize_t n;
 
-	if (fd >= 0)
-		close(fd);
 	work->layout.error = 0;
 	memcpy(text, what, len);
-	text[len + (n < 0 ? 0 : (size_t)n)] = '\0';
+	if (status) {
+		memcpy(text + len, killed ? " (signal " : " (exit status ", killed ? 9 : 14);
+		len += killed ? 9 : 14;
+		len += layout_number(text + len, (size_t)(killed ? WTERMSIG(status) : WEXITSTATUS(status)));
+		text[len++] = ')';
+	}
+	n = fd < 0 ? 0 : read(fd, text + len + 2, size - len - 3);
+	if (fd >= 0)
+		close(fd);
+	text[len + (n > 0 ? 2 + (size_t)n : 0)] = '\0';
+	if (n > 0)
+		memcpy(text + len, ": ", 2);
 	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
+		if (*c < ' ' || *c > '~')
 			*c = ' ';
 	return -1;
 }
 
+/* The number that the runtime says; whose it is will be seen by what it answers. */
 static int read_pid(struct work *work)
 {
-	char text[16] = "";
+	char text[12] = "";
 	int fd = open(LAYOUT_PID_FILE, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	int pid = 0;
+	long pid = 0;
 
 	if (fd >= 0)
 		close(fd);
 	for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
 		pid = pid * 10 + (text[i] - '0');
-	return pid > 1 ? pid : layout_fail(&work->layout, LAYOUT_PID_FILE);
+	if (pid > 1 && pid < 1 << 30)
+		return (int)pid;
+	errno = 0;
+	return layout_fail(&work->layout, "create names no process as the container's first");
 }
 
 /* The runtime had the program's streams for a while. */
@@ -193,6 +208,7 @@ static int create(struct work *work)
 {
 	const char *argv[ARGS_MAX];
 	size_t n = head(work, argv);
+	int status;
 
 	argv[n++] = "create";
 	argv[n++] = "--bundle";
@@ -203,9 +219,10 @@ static int create(struct work *work)
 	argv[n++] = work->preserve;
 	argv[n++] = ID;
 	argv[n] = NULL;
-	if (run(work, argv, true) < 0)
-		return fail_runtime(work, "create failed: ");
-	return has_written(work) ? fail_runtime(work, "create wrote to the program's output: ") : 0;
+	status = run(work, argv, true);
+	if (status != 0)
+		return fail_runtime(work, "create failed", status);
+	return has_written(work) ? fail_runtime(work, "create wrote to the program's output", 0) : 0;
 }
 
 /* In the container's mount namespace, of which the shepherd's user is the owner's owner. */
@@ -248,11 +265,13 @@ static int start(struct work *work)
 {
 	const char *argv[ARGS_MAX];
 	size_t n = head(work, argv);
+	int status;
 
 	argv[n++] = "start";
 	argv[n++] = ID;
 	argv[n] = NULL;
-	return run(work, argv, false) == 0 ? 0 : fail_runtime(work, "start failed: ");
+	status = run(work, argv, false);
+	return status == 0 ? 0 : fail_runtime(work, "start failed", status);
 }
 
 /* ---- the shepherd ---- */

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -41,6 +42,7 @@ static const char *const nodes[] = { "/dev/null",    "/dev/zero", "/dev/full", "
 
 /* Which mounts of the plan and of its own were seen; the devices of the two that share a file system. */
 struct seen {
+	const char *host; /* our own mount table */
 	unsigned int own;
 	size_t mounts;
 	struct mountinfo_text scratch[2];
@@ -97,6 +99,28 @@ static int check_part(const struct rootfs *rootfs, const struct rootfs_entry *en
 			       entry->target);
 }
 
+/* A mount deeper than a bind's own came with it only if the host has the same one there. */
+static bool came_along(const char *host, const struct rootfs_entry *bind, const struct mountinfo *mount,
+		       const char *path)
+{
+	struct mountinfo_text rest = { host, strlen(host) };
+	struct mountinfo_text line;
+	struct mountinfo theirs;
+	char wanted[PATH_MAX], point[PATH_MAX];
+
+	if (snprintf(wanted, sizeof(wanted), "%s%s", bind->source[1] ? bind->source : "",
+		     path + (bind->target[1] ? strlen(bind->target) : 0)) >= (int)sizeof(wanted))
+		return false;
+	while (mountinfo_cut(&rest, &line))
+		if (mountinfo_parse(line, &theirs) && theirs.device.len == mount->device.len &&
+		    memcmp(theirs.device.at, mount->device.at, mount->device.len) == 0 &&
+		    theirs.root.len == mount->root.len &&
+		    memcmp(theirs.root.at, mount->root.at, mount->root.len) == 0 &&
+		    mountinfo_path(theirs.point, point, sizeof(point)) && strcmp(point, wanted) == 0)
+			return true;
+	return false;
+}
+
 static bool is_node(const char *path)
 {
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
@@ -134,6 +158,10 @@ static int check_mount(const struct rootfs *rootfs, const struct mountinfo *moun
 			return check_own(rootfs, mount, path, i, seen, err);
 	if (entry && entry->kind == ROOTFS_OVERLAY && check_part(rootfs, entry, mount, seen, err) < 0)
 		return -1;
+	if (entry && strcmp(path, entry->target) != 0 && !came_along(seen->host, entry, mount, path))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
+				 "the kernel shows a mount at %s that neither the plan nor %s has", path,
+				 entry->source);
 	if (entry) {
 		seen->mounts += strcmp(path, entry->target) == 0;
 		return check_flags(entry, mount, path, err);
@@ -187,11 +215,12 @@ static int check_seen(const struct rootfs *rootfs, const struct seen *seen, stru
 	return 0;
 }
 
-int contained_check_mounts(const char *text, const struct rootfs *rootfs, struct warder_error *err)
+int contained_check_mounts(const char *text, const char *own, const struct rootfs *rootfs,
+			   struct warder_error *err)
 {
 	struct mountinfo_text rest = { text, strlen(text) };
 	struct mountinfo_text line;
-	struct seen seen = { 0 };
+	struct seen seen = { .host = own };
 	int count = 0;
 
 	for (; mountinfo_cut(&rest, &line); count++)

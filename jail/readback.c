@@ -258,12 +258,30 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 		if (st.st_ino == tmpl->own_namespaces[i])
 			return differs(err, NULL, "the %s namespace is the host's", space->file + 3);
 	}
-	receipt_layer(run, "namespaces", true, "clone3, setns, unshare", "/proc/<pid>/ns/*", "%s%s%s", list,
-		      *missing ? "; host's: " : "", missing);
+	receipt_layer(run, "namespaces", true,
+		      run_is_contained(run) ? "made or entered by the runtime" : "clone3, setns, unshare",
+		      "/proc/<pid>/ns/*", "%s%s%s", list, *missing ? "; host's: " : "", missing);
 	return 0;
 }
 
 /* ---- filesystem ---- */
+
+static int check_contained(const struct jail_run *run, const char *text, int root_fd,
+			   struct warder_error *err)
+{
+	char buf[16384];
+	size_t len;
+	char *own = mountinfo_read(AT_FDCWD, "/proc/thread-self/mountinfo", buf, sizeof(buf), &len);
+	int count;
+
+	if (!own)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "cannot read our own mount table");
+	count = contained_check_mounts(text, own, &run->tmpl->plan.rootfs, err);
+	if (own != buf)
+		free(own);
+	return count < 0 || contained_check_masks(text, root_fd, err) < 0 ? -1 : count;
+}
 
 static int check_mount_table(struct jail_run *run, int root_fd, struct warder_error *err)
 {
@@ -275,10 +293,8 @@ static int check_mount_table(struct jail_run *run, int root_fd, struct warder_er
 
 	if (!text)
 		return unreadable(run, file, err);
-	count = run_is_contained(run) ? contained_check_mounts(text, &run->tmpl->plan.rootfs, err)
+	count = run_is_contained(run) ? check_contained(run, text, root_fd, err)
 				      : mounts_check(text, &run->tmpl->plan.rootfs, err);
-	if (count >= 0 && run_is_contained(run) && contained_check_masks(text, root_fd, err) < 0)
-		count = -1;
 	if (text != buf)
 		free(text);
 	return count < 0 ? error_context(err, "read-back") : count;
@@ -468,6 +484,20 @@ static int check_interfaces(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
+/* A loopback that is up has a local address in the table of addresses, whoever brought it up. */
+static int check_loopback(struct jail_run *run, struct warder_error *err)
+{
+	char text[16384];
+	bool up;
+
+	if (read_text(run->proc_fd, "net/fib_trie", text, sizeof(text)) < 0)
+		return unreadable(run, "net/fib_trie", err);
+	up = strstr(text, " 127.0.0.1\n") != NULL;
+	if (up == run->tmpl->plan.loopback_up)
+		return 0;
+	return differs(err, "network", "the jail's loopback interface is %s", up ? "up" : "down");
+}
+
 /* Routes exist only over an interface that is up: where there is none, there is no way out. */
 static int check_network(struct jail_run *run, struct warder_error *err)
 {
@@ -475,13 +505,14 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 
 	if (!(plan->namespaces & CLONE_NEWNET))
 		return 0;
-	if (check_routes(run, err) < 0 || (run_is_contained(run) && check_interfaces(run, err) < 0))
+	if (check_routes(run, err) < 0 ||
+	    (run_is_contained(run) && (check_interfaces(run, err) < 0 || check_loopback(run, err) < 0)))
 		return -1;
 	fd_done(&run->snmp_fd);
 	run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
 	receipt_control(run,
 			plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK : POLICY_CONTROL_NETWORK_NONE,
-			run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev"
+			run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie"
 					      : "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
 			"lo %s, no route", plan->loopback_up ? "up, nothing else" : "down");
 	return 0;

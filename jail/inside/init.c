@@ -23,6 +23,7 @@
 #include <linux/securebits.h>
 #include <linux/sockios.h>
 #include <linux/time_types.h>
+#include <linux/utsname.h>
 #include <linux/wait.h>
 
 #include <stdbool.h>
@@ -391,8 +392,25 @@ static long step_network(struct inside *in)
 	return ret;
 }
 
+/* A runtime has set it: the name is compared. */
+static long check_hostname(const char *wanted)
+{
+	struct new_utsname now;
+	long ret = sys(uname, &now);
+
+	for (size_t i = 0; ret == 0; i++) {
+		if (now.nodename[i] != wanted[i])
+			ret = -EINVAL_;
+		if (!wanted[i])
+			break;
+	}
+	return ret;
+}
+
 static long step_hostname(struct inside *in)
 {
+	if (in->block->flags & WIRE_CONTAINED)
+		return check_hostname(WIRE_AT(in->block, in->block->hostname, char));
 	return sys(sethostname, WIRE_AT(in->block, in->block->hostname, char), in->block->hostname_len);
 }
 
@@ -540,7 +558,7 @@ static const struct step {
 	{ WIRE_STEP_DETACH, IN_JAIL, step_detach },
 	{ WIRE_STEP_WHOLE, IN_JAIL, step_whole }, /* after detach, whose working directory it takes */
 	{ WIRE_STEP_NETWORK, IN_JAIL, step_network },
-	{ WIRE_STEP_HOSTNAME, IN_JAIL, step_hostname },
+	{ WIRE_STEP_HOSTNAME, IN_JAIL | IN_CONTAINER, step_hostname },
 	/* after join-cgroup: its root is the cgroup of this moment */
 	{ WIRE_STEP_CGROUP_NS, IN_JAIL, step_cgroup_ns },
 	/* after everything that needs the host's privilege */

@@ -1,0 +1,545 @@
+#!/usr/bin/env python3
+"""Containers of the OCI runtimes: what they show, what their receipt says against what is, runtimes that misbehave, and kills.
+
+As root. A runtime that misbehaves is a program bound over /usr/bin/RUNTIME in a mount namespace of the test's own, so that nothing in
+Warder knows of it: it hangs, vanishes, does nothing, prints, or edits the configuration before the real one reads it.
+WARDER_CONTAINER_KILLS: how many runs are killed at random moments, of each runtime (10).
+"""
+import ctypes, json, os, random, re, shutil, signal, subprocess, sys, tempfile, time
+
+WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
+PARENT = os.environ.get("WARDER_CGROUP_PARENT") or "warder-containers-%d" % os.getpid()
+SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
+KILLS = int(os.environ.get("WARDER_CONTAINER_KILLS", "10"))
+RUNTIMES = ["crun", "runc"]
+# Not in /tmp, which a shepherd covers.
+work = os.path.realpath(tempfile.mkdtemp(prefix="warder-containers-", dir=next(p for p in ("/srv", "/run/lock") if os.access(p, os.W_OK))))
+count = 0
+
+
+def tell(ok, name, why=""):
+    global count
+    count += 1
+    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
+    if not ok:
+        print("# " + str(why).strip().replace("\n", "\n# "))
+    sys.stdout.flush()
+
+
+def skip(name, why):
+    global count
+    count += 1
+    print("ok %d - %s # SKIP %s" % (count, name, why))
+
+
+def command(backend, flags, argv):
+    return [WARDER, "run", "--backend", backend, "--cgroup-parent", PARENT] + flags + ["--"] + argv
+
+
+def plain(backend, flags, argv, **more):
+    more.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run(command(backend, flags, argv), capture_output=True, timeout=120 * SLOW, **more)
+
+
+def run(backend, flags, argv, **more):
+    done = plain(backend, ["--json"] + flags, argv, **more)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        return {"status": "broken", "error": {"message": done.stderr.decode(errors="replace")}}
+
+
+def sh(text):
+    return ["/bin/sh", "-c", text]
+
+
+def text_of(result):
+    return result.get("stdout", {}).get("text", "")
+
+
+# ---- what is on the host ----
+
+def cgroups():
+    found = set()
+    for top, directories, _ in os.walk("/sys/fs/cgroup"):
+        found.update(os.path.join(top, d) for d in directories)
+    return found
+
+
+def processes(mark):
+    """Those that have the mark in their command line or are a runtime's or a shepherd's of a run with it."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as f:
+                line = f.read()
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                environment = f.read()
+        except OSError:
+            continue
+        if int(pid) != os.getpid() and (mark.encode() in line or b"WARDER_MARK=" + mark.encode() in environment):
+            found.append(int(pid))
+    return found
+
+
+def descendants(pid):
+    children, found = {}, []
+    for other in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % other) as f:
+                parent = int(f.read().rsplit(")", 1)[1].split()[1])
+        except (OSError, IndexError):
+            continue
+        children.setdefault(parent, []).append(int(other))
+    todo = [pid]
+    while todo:
+        for child in children.get(todo.pop(), []):
+            found.append(child)
+            todo.append(child)
+    return found
+
+
+def mounts():
+    with open("/proc/self/mountinfo") as f:
+        return f.read()
+
+
+def namespaces_of_dead(inodes):
+    """Namespaces that somebody still is in."""
+    left = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            left.add(os.stat("/proc/%s/ns/pid" % pid).st_ino)
+        except OSError:
+            continue
+    return left & inodes
+
+
+def eventually(what, seconds=15):
+    end = time.monotonic() + seconds * SLOW
+    while time.monotonic() < end:
+        if what():
+            return True
+        time.sleep(0.05)
+    return what()
+
+
+def leaves():
+    return [d for d in cgroups() if "/" + PARENT + "/" in d]
+
+
+def clean():
+    done = subprocess.run([WARDER, "doctor", "--clean", "--cgroup-parent", PARENT], capture_output=True, timeout=60 * SLOW)
+    return done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
+
+
+# ---- an ordinary run ----
+
+def ordinary(runtime):
+    result = run(runtime, [], sh("cat /proc/self/cgroup; hostname"))
+    lines = text_of(result).split()
+    shown = [line.split(":", 2)[2] for line in lines if re.match(r"\d+:.*:", line)]
+    tell(shown and all(path == "/" for path in shown), "%s: /proc/self/cgroup shows no name" % runtime, text_of(result) or result)
+    tell(lines[-1:] == ["warder"], "%s: the host's name is Warder's" % runtime, lines)
+    for code in (0, 1, 42, 255):
+        done = plain(runtime, [], sh("exit %d" % code))
+        tell(done.returncode == code, "%s: exit status %d" % (runtime, code), (done.returncode, done.stderr))
+    done = plain(runtime, [], sh("kill -USR1 $$"))
+    tell(done.returncode == 128 + signal.SIGUSR1, "%s: a signal is 128 + its number" % runtime, (done.returncode, done.stderr))
+    every = bytes(range(256)) * 4096
+    done = plain(runtime, [], ["cat"], input=every, stdin=None)
+    tell(done.stdout == every, "%s: a megabyte through standard input and output" % runtime, (len(done.stdout), done.stderr))
+    done = plain(runtime, [], ["cat"])
+    tell(done.returncode == 0 and not done.stdout, "%s: no standard input is its end" % runtime, done)
+    result = run(runtime, ["--timeout", "1s"], sh("echo before; trap '' TERM; (sleep 100 &) ; sleep 100"))
+    tell(result.get("cause") == "wallTime" and text_of(result) == "before\n", "%s: wall time, and what was said before" % runtime, result)
+    result = run(runtime, ["--memory", "64MiB"], ["python3", "-c", "x = bytearray(1 << 30)\nfor i in range(0, 1 << 30, 4096): x[i] = 1"])
+    tell(result.get("cause") == "memory", "%s: memory" % runtime, result)
+    result = run(runtime, ["--pids", "16"], sh("i=0; while [ $i -lt 40 ]; do sleep 3 & i=$((i+1)); done; wait"))
+    tell(result.get("limits", {}).get("pids", True) and "pids" in json.dumps(result), "%s: pids" % runtime, result)
+    result = run(runtime, ["--cpu-time", "500ms", "--timeout", "60s"], sh("while :; do :; done"))
+    tell(result.get("cause") == "cpuTime", "%s: CPU time" % runtime, result)
+    done = plain(runtime, ["--max-output", "1MiB"], sh("head -c 67108864 /dev/zero; echo done >&2"))
+    tell(len(done.stdout) == 1 << 20 and b"done" in done.stderr, "%s: 64 MiB of output, 1 MiB kept" % runtime, (len(done.stdout), done.stderr))
+    mark = "61.%d" % random.randrange(10 ** 9)
+    with subprocess.Popen(command(runtime, [], sh("echo up; exec sleep " + mark)), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+        started.stdout.readline()
+        started.send_signal(signal.SIGINT)
+        started.communicate(timeout=60 * SLOW)
+        tell(started.returncode not in (0, None) and not processes(mark), "%s: cancelled by a signal" % runtime, started.returncode)
+
+
+def untouched(runtime):
+    """While a container runs there is nothing new on the host but the run's own cgroups."""
+    before, table = cgroups(), mounts()
+    with subprocess.Popen(command(runtime, [], sh("echo up; cat")), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        started.stdout.readline()
+        new = [d for d in cgroups() - before if not re.search(r"/%s(/warder-[0-9-]+)?$" % re.escape(PARENT), d)]
+        tell(not new, "%s: no cgroup but those of the run" % runtime, "\n".join(sorted(new)))
+        tell(mounts() == table, "%s: no mount on the host" % runtime)
+        started.communicate(timeout=60 * SLOW)
+    tell(not leaves(), "%s: and none afterwards" % runtime, leaves())
+
+
+def overlays(runtime):
+    root, job = os.path.join(work, "image"), os.path.join(work, "job")
+    store = {"WARDER_STORE": os.path.join(work, "store"), "PATH": os.environ["PATH"]}
+    if not os.path.exists(root):
+        os.makedirs(root + "/bin")
+        os.makedirs(root + "/etc")
+        shutil.copy("/bin/busybox", root + "/bin/busybox")
+        open(root + "/etc/motd", "w").write("hello\n")
+        os.makedirs(job)
+        open(job + "/old", "w").write("old\n")
+        done = subprocess.run([os.path.join(os.path.dirname(WARDER), "warder-store"), "image", "import", root, "containers"],
+                              capture_output=True, env=store)
+        tell(done.returncode == 0, "an image is imported", done.stderr.decode())
+    result = run(runtime, ["--view", "image:containers"], ["/bin/busybox", "cat", "/etc/motd"], env=store)
+    row = [r for r in result.get("receipt", {}).get("controls", []) if r["control"] == "filesystem.view.image"]
+    tell(text_of(result) == "hello\n" and row and row[0]["status"] == "enforced" and "sha256:" in row[0]["value"],
+         "%s: view image, and its digest in the receipt" % runtime, result)
+    done = plain(runtime, ["--dry-run", job], sh("rm old; echo new > new"), env=store)
+    tell(sorted(os.listdir(job)) == ["old"] and b"D old" in done.stderr + done.stdout and b"A new" in done.stderr + done.stdout,
+         "%s: a dry run tells the changes, and the directory is as it was" % runtime, done)
+    result = run(runtime, ["--view", "image:containers", "--tmp", "1MiB", "--workspace", job + ":overlay"],
+                 ["/bin/busybox", "dd", "if=/dev/zero", "of=/workspace/big", "bs=1M", "count=8"], env=store)
+    tell(result.get("exitCode") == 1 and "space" in result.get("stderr", {}).get("text", ""),
+         "%s: the upper layer is bounded by filesystem.tmp" % runtime, result)
+
+
+# ---- the receipt ----
+
+LOOK = r"""
+import os, json, resource
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+s = os.statvfs("/tmp")
+def routes():
+    return len(open("/proc/net/route").readlines()) - 1
+print(json.dumps({
+    "uid_map": open("/proc/self/uid_map").read().split(), "caps": [status[k].strip() for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")],
+    "nnp": status["NoNewPrivs"].strip(), "seccomp": status["Seccomp"].strip(), "filters": status.get("Seccomp_filters", "").strip(),
+    "tmp": s.f_blocks * s.f_frsize, "files": resource.getrlimit(resource.RLIMIT_NOFILE)[1], "size": resource.getrlimit(resource.RLIMIT_FSIZE)[1],
+    "interfaces": sorted(os.listdir("/sys/class/net")) if os.path.isdir("/sys/class/net") else [l.split(":")[0].strip() for l in open("/proc/net/dev").readlines()[2:]],
+    "routes": routes(), "cwd": os.getcwd(), "ns": {n: os.stat("/proc/self/ns/" + n).st_ino for n in ("mnt", "pid", "net", "ipc", "uts", "user", "cgroup")},
+    "lo": "127.0.0.1" in open("/proc/net/fib_trie").read(),
+}))
+"""
+
+
+def receipts(runtime):
+    """Each row against what the program itself sees."""
+    flags = ["--tmp", "8MiB", "--set", "limits.openFiles=77", "--set", "limits.fileSize=3MiB", "--cwd", "/usr", "--net", "none", "--memory", "128MiB"]
+    result = run(runtime, flags, ["python3", "-c", LOOK])
+    try:
+        seen = json.loads(text_of(result))
+    except ValueError:
+        tell(False, "%s: a program looks at itself" % runtime, result)
+        return
+    receipt = result["receipt"]
+    rows = {r["control"]: r for r in receipt["controls"]}
+    layers = {r["control"]: r for r in receipt.get("hardening", [])}
+
+    def row(name, ok):
+        value = (rows.get(name) or layers.get(name) or {}).get("value", "no row")
+        tell(ok(value), "%s: receipt: %s is as the program sees it" % (runtime, name), "%s / %s" % (value, seen))
+
+    row("filesystem.tmp", lambda v: v.startswith("%d bytes" % seen["tmp"]))
+    row("limits.openFiles", lambda v: v == str(seen["files"]) == "77")
+    row("limits.fileSize", lambda v: v == str(seen["size"]))
+    row("network.none", lambda v: "lo down" in v and not seen["lo"] and seen["interfaces"] == ["lo"] and seen["routes"] <= 0)
+    row("workingDirectory", lambda v: v == seen["cwd"] == "/usr")
+    row("syscalls", lambda v: seen["seccomp"] == "2" and (not seen["filters"] or "%s filter" % seen["filters"] in v))
+    row("capabilities", lambda v: v == "0" and set(seen["caps"]) == {"0" * 16})
+    row("noNewPrivileges", lambda v: v == seen["nnp"] == "1")
+    row("limits.memory", lambda v: v == str(128 << 20))
+    row("processes.identity", lambda v: all(n in v for n in (seen["uid_map"][2],)) and seen["uid_map"][0] == "0")
+    own = {n: os.stat("/proc/self/ns/" + n).st_ino for n in seen["ns"]}
+    row("namespaces", lambda v: all((own[n] != seen["ns"][n]) and n in v.split("; host")[0] for n in own))
+    tell(receipt["isolation"] == "containerEphemeral" if "isolation" in receipt else True, "%s: receipt: isolation" % runtime, receipt.get("isolation"))
+    result = run(runtime, ["--net", "loopback"], ["python3", "-c", LOOK])
+    value = [r["value"] for r in result["receipt"]["controls"] if r["control"] == "network.loopback"]
+    tell(json.loads(text_of(result))["lo"] and value and "lo up" in value[0], "%s: receipt: network.loopback is as the program sees it" % runtime, result)
+
+
+# ---- runtimes that misbehave ----
+
+FAKE = r"""#!/usr/bin/python3
+import json, os, sys, time
+real, stage = %(real)r, "create" if "create" in sys.argv else "start" if "start" in sys.argv else "other"
+def go():
+    os.execv(real, [real] + sys.argv[1:])
+def edit(change):
+    if stage == "create":
+        with open("/tmp/config.json") as f:
+            config = json.load(f)
+        change(config)
+        with open("/tmp/config.json", "w") as f:
+            json.dump(config, f)
+    go()
+def without(kind):
+    def change(c):
+        c["linux"]["namespaces"] = [n for n in c["linux"]["namespaces"] if n["type"] != kind]
+    edit(change)
+def put(path, value):
+    def change(c):
+        at = c
+        for key in path[:-1]:
+            at = at[key]
+        if value is None:
+            at.pop(path[-1], None)
+        else:
+            at[path[-1]] = value
+    edit(change)
+def options(target, drop):
+    def change(c):
+        for mount in c["mounts"]:
+            if mount["destination"] == target:
+                mount["options"] = [o for o in mount["options"] if o not in drop]
+    edit(change)
+def mount(more):
+    edit(lambda c: c["mounts"].append(more))
+def link():
+    if stage == "create":
+        os.symlink("/etc", "/tmp/root/planted")
+    go()
+%(body)s
+go()
+"""
+
+STAND_IN = r"""
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.unshare(0x20000) == 0 and libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None) == 0
+assert libc.mount(sys.argv[1].encode(), sys.argv[2].encode(), None, 0x1000, None) == 0
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+def with_fake(runtime, body, argv, **more):
+    """Start a command where the runtime is another program."""
+    target = os.path.realpath(shutil.which(runtime, path="/usr/bin:/usr/sbin:/bin:/sbin"))
+    real = os.path.join(work, "real-" + runtime)
+    if not os.path.exists(real):
+        shutil.copy(target, real)
+    fd, fake = tempfile.mkstemp(prefix="fake-", dir=work)
+    with os.fdopen(fd, "w") as f:
+        f.write(FAKE % {"real": real, "body": body})
+    os.chmod(fake, 0o755)
+    return subprocess.Popen([sys.executable, "-c", STAND_IN, fake, target] + argv, **more)
+
+
+def misbehaving(runtime, body, flags=(), argv=("/bin/sh", "-c", "echo ran")):
+    with with_fake(runtime, body, command(runtime, ["--json"] + list(flags), list(argv)), stdin=subprocess.DEVNULL,
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+        out, err = started.communicate(timeout=200 * SLOW)
+    try:
+        return json.loads(out)
+    except ValueError:
+        return {"status": "broken", "error": {"message": err.decode(errors="replace") + out.decode(errors="replace")}}
+
+
+def refused(runtime, name, body, flags=(), text=""):
+    result = misbehaving(runtime, body, flags)
+    message = result.get("error", {}).get("message", "") if isinstance(result.get("error"), dict) else ""
+    tell(result["status"] == "rejected" and "ran" not in text_of(result) and re.search(text, message),
+         "%s: a runtime that %s: refused" % (runtime, name), result)
+    if os.environ.get("VERBOSE"):
+        print("# " + message)
+
+
+def taken(runtime, name, body, holds, flags=(), argv=("/bin/sh", "-c", "echo ran")):
+    """What changes nothing that is claimed may run."""
+    result = misbehaving(runtime, body, flags, argv)
+    tell(result["status"] != "broken" and holds(result), "%s: a runtime that %s: %s" % (runtime, name, "nothing is claimed that is not so"), result)
+
+
+def liars(runtime):
+    taken(runtime, "is another program in between", "go()", lambda r: text_of(r) == "ran\n")
+    refused(runtime, "exits 0 and does nothing", "sys.exit(0)", text='no process')
+    refused(runtime, "fails with a word", "print('boom', file=open(sys.argv[sys.argv.index('--log') + 1], 'w')); sys.exit(1)", text="boom")
+    refused(runtime, "is killed in create", "os.kill(os.getpid(), 9)", text='create failed \\(signal 9')
+    refused(runtime, "is killed in start", "if stage == 'start': os.kill(os.getpid(), 9)", text='start failed \\(signal 9')
+    refused(runtime, "prints into the program's output", "os.write(1, b'ran\\n' * 100)", text='output')
+    refused(runtime, "prints garbage as its log", "open(sys.argv[sys.argv.index('--log') + 1], 'wb').write(os.urandom(100000)); sys.exit(1)", text='create failed \\(exit status 1')
+    refused(runtime, "names a pid that is none", "if stage == 'create': open('/tmp/pid', 'w').write('999999999999')\nif stage == 'create': sys.exit(0)", text='.')
+    refused(runtime, "names another process", "if stage == 'create': open('/tmp/pid', 'w').write('1'); sys.exit(0)", text='.')
+    refused(runtime, "drops the filter", "put(['linux', 'seccomp'], None)", text="filter")
+    refused(runtime, "drops the masks", "put(['linux', 'maskedPaths'], [])", text="covered")
+    refused(runtime, "drops the read-only paths", "put(['linux', 'readonlyPaths'], [])", text="covered")
+    refused(runtime, "leaves the root writable", "put(['root', 'readonly'], False)", text="\"ro\"")
+    refused(runtime, "shares the network", "without('network')", text='read-back')
+    refused(runtime, "shares the ipc namespace", "without('ipc')", text='read-back')
+    refused(runtime, "shares the host's name", "without('uts')", text='.')
+    refused(runtime, "shares the cgroup namespace", "without('cgroup')", text='read-back')
+    refused(runtime, "maps other ids", "put(['linux', 'uidMappings'], [{'containerID': 0, 'hostID': 700000, 'size': 65536}])", text='.')
+    refused(runtime, "maps fewer ids", "edit(lambda c: c['linux']['gidMappings'][0].update(size=2000))", text='.')
+    refused(runtime, "starts it as another user", "put(['process', 'user'], {'uid': 7, 'gid': 7})", text='read-back')
+    refused(runtime, "names the host otherwise", "put(['hostname'], 'other')", text='hostname')
+    refused(runtime, "drops /tmp's own mount", "edit(lambda c: c.update(mounts=[m for m in c['mounts'] if m['destination'] != '/tmp']))", text='.')
+    refused(runtime, "gives /tmp another size", "edit(lambda c: [m.update(type='tmpfs', source='tmpfs', options=['nosuid', 'nodev']) for m in c['mounts'] if m['destination'] == '/tmp'])", text='.')
+    refused(runtime, "shows another directory", "mount({'destination': '/usr/local', 'type': 'bind', 'source': '/etc', 'options': ['rbind', 'ro', 'nosuid', 'nodev']})", text='read-back.* /usr/local ')
+    refused(runtime, "shows another directory in the place of one", "edit(lambda c: [m.update(source='/etc') for m in c['mounts'] if m['destination'] == '/usr'])", text='read-back')
+    # What init and payload drop by themselves, and what the shepherd has set before, is so whatever the runtime does.
+    taken(runtime, "leaves capabilities", "edit(lambda c: c['process']['capabilities'].update({k: ['CAP_SYS_ADMIN'] for k in c['process']['capabilities']}))",
+          lambda r: r["status"] == "rejected" or text_of(r).strip() == "0000000000000000", argv=("/bin/sh", "-c", "sed -n 's/CapBnd:.//p' /proc/self/status"))
+    taken(runtime, "drops noNewPrivileges", "put(['process', 'noNewPrivileges'], False)",
+          lambda r: r["status"] == "rejected" or text_of(r).strip() == "1", argv=("/bin/sh", "-c", "sed -n 's/NoNewPrivs:.//p' /proc/self/status"))
+    taken(runtime, "drops flags of a bind", "options('/usr', ['ro', 'nosuid', 'nodev'])",
+          lambda r: r["status"] == "rejected" or text_of(r) == "kept\n", argv=("/bin/sh", "-c", "grep ' /usr ' /proc/self/mountinfo | grep -q 'ro,nosuid,nodev' && echo kept"))
+    taken(runtime, "finds a link in the root", "link()",
+          lambda r: r["status"] == "rejected" or "hosts" not in text_of(r), argv=("/bin/sh", "-c", "ls /planted/"))
+
+
+def hanging(runtime):
+    """At the same time, because each takes as long as the supervisor's patience."""
+    stages = {"create": "if stage == 'create': time.sleep(1000)", "start": "if stage == 'start': time.sleep(1000)"}
+    started = {}
+    for stage, body in stages.items():
+        started[stage] = with_fake(runtime, body, command(runtime, [], ["/bin/true"]), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    for stage, process in started.items():
+        _, err = process.communicate(timeout=200 * SLOW)
+        tell(process.returncode == 125 and stage in err.decode(), "%s: a runtime that hangs in %s: refused" % (runtime, stage), (process.returncode, err))
+    tell(eventually(lambda: not leaves()), "%s: and nothing is left of both" % runtime, leaves())
+
+
+# ---- kills ----
+
+def spawned(runtime, mark, body=None):
+    environment = dict(os.environ, WARDER_MARK=mark)
+    argv = command(runtime, ["--timeout", "100s"], sh("echo up; exec sleep " + mark))
+    if body is not None:
+        return with_fake(runtime, body, argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def kill(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def comm(pid):
+    try:
+        with open("/proc/%d/comm" % pid) as f:
+            return f.read().strip()
+    except OSError:
+        return ""
+
+
+def spaces(pids):
+    found = set()
+    for pid in pids:
+        try:
+            found.add(os.stat("/proc/%d/ns/pid" % pid).st_ino)
+        except OSError:
+            pass
+    return found - {os.stat("/proc/self/ns/pid").st_ino}
+
+
+def gone(mark, family, inodes):
+    """No process of the run, and nobody in its pid namespaces."""
+    return not processes(mark) and not namespaces_of_dead(inodes)
+
+
+def kill_both(started, mark):
+    """Supervisor and shepherd at once. What was alive then, for the look afterwards."""
+    os.kill(started.pid, signal.SIGSTOP)
+    family = descendants(started.pid)
+    inodes = spaces(family)
+    kill([started.pid] + [pid for pid in family if comm(pid) == "warder-shepherd" or comm(pid) == "warder"])
+    started.stdout.close()
+    started.wait()
+    return family, inodes
+
+
+def kills(runtime):
+    left = []
+    for i in range(KILLS):
+        mark = "62.%d" % random.randrange(10 ** 9)
+        started = spawned(runtime, mark)
+        time.sleep(random.random() * 0.3 * SLOW)
+        family, inodes = kill_both(started, mark)
+        if not eventually(lambda: gone(mark, family, inodes)):
+            left.append("%s: %s" % (mark, processes(mark)))
+            kill(processes(mark))
+    tell(not left, "%s: supervisor and shepherd killed at %d random moments: no process is left" % (runtime, KILLS), "\n".join(left))
+    said = clean()
+    tell(not leaves(), "%s: doctor --clean removes the cgroups" % runtime, said + "\n".join(leaves()))
+
+
+STAGES = {
+    "before create": ("create", "if stage == 'create': time.sleep(1000)"),
+    "created, not started": ("start", "if stage == 'start': time.sleep(1000)"),
+}
+
+
+def line_of(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def kills_at(runtime):
+    for stage, (word, body) in STAGES.items():
+        mark = "63.%d" % random.randrange(10 ** 9)
+        started = spawned(runtime, mark, body)
+        word = b"\0" + word.encode() + b"\0"
+        ready = eventually(lambda: any(b"python3" in line and word in line for line in map(line_of, descendants(started.pid))))
+        time.sleep(0.3 * SLOW)
+        family, inodes = kill_both(started, mark)
+        ok = ready and inodes and eventually(lambda: gone(mark, family, inodes))
+        tell(ok, "%s: both killed %s: nothing of it lives" % (runtime, stage), (ready, inodes, [(p, comm(p)) for p in processes(mark)]))
+        kill(processes(mark))
+    for who in ("shepherd", "supervisor"):
+        mark = "64.%d" % random.randrange(10 ** 9)
+        started = spawned(runtime, mark)
+        up = started.stdout.readline() == b"up\n"
+        family = descendants(started.pid)
+        inodes = spaces(family)
+        shepherds = [pid for pid in family if comm(pid) == "warder-shepherd"]
+        kill(shepherds if who == "shepherd" else [started.pid])
+        code = started.wait(timeout=60 * SLOW)
+        started.stdout.close()
+        ok = up and len(shepherds) == 1 and code != 0 and eventually(lambda: gone(mark, family, inodes))
+        tell(ok, "%s: the %s is killed in the middle of the run: nothing of it lives" % (runtime, who), (up, shepherds, code, processes(mark)))
+    # The next run takes away what is left of the dead.
+    plain(runtime, [], ["/bin/true"])
+    tell(eventually(lambda: not leaves()), "%s: the next run removes their cgroups" % runtime, leaves())
+
+
+def main():
+    if os.geteuid() != 0:
+        for runtime in RUNTIMES:
+            done = plain(runtime, ["--prefer", "all"], ["/bin/true"])
+            tell(done.returncode == 125 and runtime.encode() in done.stderr and b"root" in done.stderr,
+                 "%s: an ordinary user is told why not" % runtime, (done.returncode, done.stderr))
+        return
+    table = mounts()
+    only = sys.argv[1:]
+    for runtime in RUNTIMES:
+        why = plain(runtime, [], ["/bin/true"])
+        if why.returncode == 125 and b"CONFIG_CGROUP_BPF" in why.stderr:
+            skip("%s: all of it" % runtime, why.stderr.decode().strip())
+            continue
+        for part in (ordinary, untouched, overlays, receipts, liars, hanging, kills, kills_at):
+            if not only or part.__name__ in only:
+                part(runtime)
+    tell(mounts() == table, "the host's mounts are as before")
+
+
+try:
+    main()
+finally:
+    print("1..%d" % count)
+    for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+        for top in [base] + [os.path.join(base, d) for d in (os.listdir(base) if os.path.isdir(base) else [])]:
+            try:
+                os.rmdir(os.path.join(top, PARENT))
+            except OSError:
+                pass
+    shutil.rmtree(work, ignore_errors=True)

@@ -47,6 +47,16 @@ static const struct backend backends[] = {
 	    .program = "runc",
 	},
 	{
+	    .name = "runsc",
+	    .summary = "gVisor, a kernel in a program (not driven by this version)",
+	    .describe = "Not available.",
+	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
+	    .capabilities = container_capabilities,
+	    .check = container_check,
+	    .shape = container_shape,
+	    .program = "runsc",
+	},
+	{
 	    .name = "podman",
 	    .summary = "a container by podman's command line (not driven by this version)",
 	    .describe = "Not available.",

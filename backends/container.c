@@ -2,15 +2,11 @@
  * container: the programs that carry out the OCI runtime specification, without a daemon. What they cannot do, or what could not be
  * read back from the kernel, is missing from the capabilities.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "backends/bundle.h"
@@ -53,38 +49,29 @@ static bool find_program(const char *name, char *path, size_t size)
 	return false;
 }
 
-/*
- * Where there is only cgroup v2, runc insists on a program that filters devices, in a cgroup of its own; a kernel that cannot tell of
- * one has none (CONFIG_CGROUP_BPF).
- */
-static bool lacks_device_filter(void)
-{
-	struct {
-		uint32_t target_fd, attach_type, query_flags, attach_flags;
-		uint64_t prog_ids;
-		uint32_t prog_count, pad;
-	} query = { .attach_type = 6 /* BPF_CGROUP_DEVICE */ };
-	owned_fd int fd = open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct statfs fs;
-
-	if (fd < 0 || fstatfs(fd, &fs) < 0 || fs.f_type != 0x63677270 /* CGROUP2_SUPER_MAGIC */)
-		return false;
-	query.target_fd = (uint32_t)fd;
-	return syscall(SYS_bpf, 16 /* BPF_PROG_QUERY */, &query, sizeof(query)) < 0 && errno == EINVAL;
-}
-
 static bool why_not(const struct backend *backend, const struct jail_host *host, char *text, size_t size)
 {
 	const struct jail_feature_state *mounts = &host->features[JAIL_FEATURE_MOUNT_API];
 	char path[128];
 
-	if (!host->privileged)
-		snprintf(text, size, "%s is driven as root only; use local", backend->name);
+	/* What it says of itself is not what the kernel shows: processes of gVisor are threads of a kernel that is a program. */
+	if (strcmp(backend->program, "runsc") == 0)
+		snprintf(
+		    text, size,
+		    find_program(backend->program, path, sizeof(path))
+			? "runsc's programs run on a kernel of its own, from which this version reads "
+			  "nothing back; use crun, runc or local"
+			: "there is no runsc in /usr/bin, /usr/sbin, ... (no package of Debian has it), and "
+			  "this version does not drive it; use crun, runc or local");
+	else if (!host->privileged)
+		snprintf(
+		    text, size,
+		    "%s is driven as root only: an ordinary user cannot give its mounts owners and flags "
+		    "before it runs; run warder as root, or use local",
+		    backend->name);
 	else if (!find_program(backend->program, path, sizeof(path)))
 		snprintf(text, size, "there is no %s in /usr/bin, /usr/sbin, ...; install it, or use local",
 			 backend->program);
-	else if (strcmp(backend->program, "runc") == 0 && lacks_device_filter())
-		snprintf(text, size, "runc needs a kernel with CONFIG_CGROUP_BPF; use crun or local");
 	else if (mounts->tried && !mounts->there)
 		snprintf(text, size, "detached mounts: %.120s", mounts->detail);
 	else
@@ -233,7 +220,7 @@ static const struct instead {
 void container_capabilities(const struct backend *backend, const struct jail_host *host,
 			    const struct policy *policy, struct policy_capabilities *ret)
 {
-	char text[176];
+	char text[192];
 
 	jail_capabilities(host, policy, ret);
 	snprintf(ret->backend, sizeof(ret->backend), "%s", backend->name);
@@ -254,7 +241,7 @@ void container_capabilities(const struct backend *backend, const struct jail_hos
 int container_check(const struct backend *backend, const struct jail_host *host, const struct policy *policy,
 		    struct warder_error *err)
 {
-	char text[176];
+	char text[192];
 
 	if (why_not(backend, host, text, sizeof(text)))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "%s", text);

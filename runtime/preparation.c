@@ -209,6 +209,7 @@ static int match(const struct policy *policy, const struct preparation_options *
 		 const struct backend *backend, struct preparation *ret, struct warder_error *err)
 {
 	static const struct policy_subject program = { "command", POLICY_PAYLOAD_PROGRAM };
+	struct warder_error why = { 0 };
 	int matched;
 
 	ret->backend = backend;
@@ -220,7 +221,12 @@ static int match(const struct policy *policy, const struct preparation_options *
 	matched = policy_match(policy, &ret->capabilities, options->subject ? options->subject : &program,
 			       &ret->match, err);
 	ret->matched = true;
-	return matched == 0 ? backend->check(backend, &ret->host, policy, err) : matched;
+	if (matched == 0)
+		return backend->check(backend, &ret->host, policy, err);
+	/* Of a program that is not there, or not for this user, a list of every field is no answer. */
+	if (backend->program && backend->check(backend, &ret->host, policy, &why) < 0)
+		*err = why;
+	return matched;
 }
 
 static void pass_over(struct preparation *ret, const char *why)

@@ -221,6 +221,7 @@ run_root() {
 	suite root languages as_root env WARDER=build/gcc/warder tests/languages/run.sh
 	suite root workspaces as_root env WARDER=build/gcc/warder tests/workspaces/run.sh
 	suite root conformance as_root env WARDER=build/gcc/warder WARDER_MATRIX="$results/matrix.md" tests/conformance/run.py
+	suite root containers as_root env WARDER=build/gcc/warder tests/containers/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
 	suite root install as_root tests/install.sh build/gcc
 }
@@ -235,6 +236,7 @@ run_user() {
 	suite user transcript as_user env WARDER=build/gcc/warder tests/transcript/run.sh
 	faults user as_user
 	suite user conformance as_user env WARDER=build/gcc/warder tests/conformance/run.py
+	suite user containers as_user env WARDER=build/gcc/warder tests/containers/run.py
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
 	suite user languages as_user env WARDER=build/gcc/warder tests/languages/run.sh
 	suite user workspaces as_user env WARDER=build/gcc/warder WARDER_RACES=100 WARDER_KILLS=12 tests/workspaces/run.sh

@@ -36,7 +36,7 @@ _warder()
 	events) flags='request-work claim publish request-feedback provide-feedback block complete post wait follow history create list remove to-a2a from-a2a' ;;
 	workspace) flags='create run list put write read stage collect patch show snapshot resume remove' ;;
 	snapshot) flags='list verify remove prune' ;;
-	artifact) flags='save list read verify remove' ;;
+	artifact) flags='save take list read verify remove' ;;
 	completion) flags='--help' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$flags" -A file -- "$word")

@@ -30,7 +30,7 @@ $ warder explain --json | python3 -c 'import json, sys; e = json.load(sys.stdin)
 
 = explain of a backend that there is none of
 $ warder explain --backend containers strict | tail -n 1
-| It would be refused: there is no backend "containers"; known: "local", "crun", "runc", "podman", "docker", "process"
+| It would be refused: there is no backend "containers"; known: "local", "crun", "runc", "runsc", "podman", "docker", "process"
 
 = explain shows no value of a variable
 $ TOKEN=hunter2 warder explain --env TOKEN --env KEY=hunter2 strict | grep -c hunter2

@@ -21,6 +21,7 @@ static const struct backend backends[] = {
 	    .capabilities = local_capabilities,
 	    .check = local_check,
 	    .shape = local_shape,
+	    .sessions = &local_sessions,
 	},
 	{
 	    .name = "crun",

@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "jail/jail.h"
+#include "jail/session.h"
 #include "policy/policy.h"
 
 #define BACKEND_DEFAULT      "local"
@@ -34,6 +35,28 @@ struct backend;
 struct backend_settings {
 	const struct backend *order[BACKEND_COUNT_MAX]; /* NULL at the end; none: the table's */
 	bool enabled[BACKEND_COUNT_MAX]; /* by row of the table: those that are off by default */
+};
+
+/*
+ * A place that stays between executions: files, and what runs in the background. Called by the process that keeps it (`session`: what
+ * start() gave), whose end is the session's end; restarting is a stop and another start. A backend that works elsewhere keeps its lease
+ * in `session`, renews it in wait(), and answers is_running() by asking there.
+ */
+struct backend_sessions {
+	/* Takes what it needs out of the plan. It ends by itself after lifetime_us. -1 with *err: nothing is left. */
+	int (*start)(struct jail_plan *plan, const struct jail_host *host, uint64_t lifetime_us, void **ret,
+		     struct warder_error *err);
+	bool (*is_running)(const void *session);
+	/* Supervise until it has ended; once, in a thread of its own. */
+	void (*wait)(void *session);
+	/* Tell it to end; any thread, any number of times. */
+	void (*stop)(void *session);
+	/* Everything is gone when it returns. */
+	void (*free)(void *session);
+	/* Nobody executes just now: give back what ended executions have left. */
+	void (*sweep)(const void *session);
+	const struct jail_joint *(*joint)(const void *session); /* what an execution on this host joins */
+	const struct policy_receipt *(*receipt)(const void *session);
 };
 
 struct backend {
@@ -55,6 +78,7 @@ struct backend {
 	/* Remove what dead supervisors left of it, or only count. NULL: nothing is ever left. */
 	int (*clean)(const struct backend *backend, const struct jail_host *host, bool dry_run);
 	const char *program; /* a runtime's name; NULL: it needs none */
+	const struct backend_sessions *sessions; /* NULL: nothing of it stays after a run */
 };
 
 /* Row i; NULL past the end. */

@@ -17,6 +17,7 @@ int local_check(const struct backend *backend, const struct jail_host *host, con
 		struct warder_error *err);
 int local_shape(const struct backend *backend, const struct jail_host *host, struct jail_plan *plan,
 		struct warder_error *err);
+extern const struct backend_sessions local_sessions;
 /* process.c */
 void process_capabilities(const struct backend *backend, const struct jail_host *host,
 			  const struct policy *policy, struct policy_capabilities *ret);

@@ -246,10 +246,13 @@ static uint32_t put_writable(struct block *block, const struct jail_plan *plan, 
 
 static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 {
+	if (plan->joint)
+		return WIRE_JOINS | (plan->privileged ? WIRE_PRIVILEGED : 0) |
+		       (plan->speculation ? WIRE_SPECULATION : 0) | (plan->background ? WIRE_BACKGROUND : 0);
 	if (plan->starter)
 		return plan->starter->bare ? WIRE_BARE
 					   : WIRE_CONTAINED | (plan->speculation ? WIRE_SPECULATION : 0);
-	return (plan->privileged ? WIRE_PRIVILEGED : 0) | (reusable ? WIRE_REUSABLE : 0) |
+	return (plan->privileged ? WIRE_PRIVILEGED : 0) | (plan->holds ? WIRE_HOLDS : 0) | (reusable ? WIRE_REUSABLE : 0) |
 	       (plan->loopback_up ? WIRE_LOOPBACK_UP : 0) | (plan->rootfs.tmp_exec ? WIRE_TMP_EXEC : 0) |
 	       (plan->speculation ? WIRE_SPECULATION : 0) |
 	       (plan->namespaces & CLONE_NEWTIME ? WIRE_TIME_NS : 0) |
@@ -268,6 +271,7 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 
 	block_reserve(&block, sizeof(header));
 	header.flags = plan_flags(plan, reusable);
+	header.namespaces = plan->joint ? plan->namespaces : 0;
 	header.uid = plan->uid;
 	header.gid = plan->gid;
 	header.entry_count = (uint32_t)plan->rootfs.count;

@@ -230,7 +230,7 @@ static void set_name(struct cgroup *cgroup)
 	struct cgroup_process self = { 0 };
 	int pid = getpid();
 
-	if (pid != owner.pid) {
+	if (pid != owner.pid && !cgroup->host->lent) {
 		owner.pid = pid;
 		cgroup_process_read(pid, &self);
 		owner.start_time = self.start_time;
@@ -703,6 +703,24 @@ static void close_all(struct cgroup *cgroup)
 		fd_done(&cgroup->join_v1_fd[h]);
 		fd_done(&cgroup->dir_fd[h]);
 	}
+}
+
+bool cgroup_leave(struct cgroup *cgroup)
+{
+	char path[CGROUP_LEAF_PATH_MAX];
+	bool used = false;
+
+	for (size_t h = 0; h < CGROUP_HIERARCHIES_MAX; h++) {
+		if (!cgroup->used[h])
+			continue;
+		leaf_path(cgroup, h, path);
+		used |= rmdir(path) < 0 && errno == EBUSY;
+	}
+	if (!used)
+		return false;
+	close_all(cgroup);
+	memset(cgroup->used, 0, sizeof(cgroup->used));
+	return true;
 }
 
 int cgroup_remove(struct cgroup *cgroup, struct warder_error *err)

@@ -51,6 +51,7 @@ struct cgroup_host {
 	 * processes cannot hand controllers down ("" = it did not move). */
 	char seat[CGROUP_BASE_MAX + 96];
 	unsigned seat_enabled;    /* controllers (1u << enum cgroup_controller) handed down for that */
+	bool lent;                /* leaves are named after the owner also by others, whom they outlive */
 	struct cgroup_host *next; /* list of the hosts of this process; seat and made_parent pass along it */
 };
 
@@ -141,6 +142,12 @@ void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret);
 /* Remove the leaves and close everything; bounded retry while the kernel still says EBUSY (at most about
  * 2 s). Safe after a failed create, twice, and on an initialised struct. 0; -1 with *err if a leaf stays. */
 int cgroup_remove(struct cgroup *cgroup, struct warder_error *err);
+
+/* Let go of a leaf whose processes are to stay: close everything. True; false, and nothing is done, when nobody is in it. */
+bool cgroup_leave(struct cgroup *cgroup);
+/* Remove leaves below `outer`, which `host` goes on from (session.c): those that are empty and have the owner's name; `all`: every
+ * one, and who is in it is killed. */
+void cgroup_sweep(const struct cgroup_host *host, const struct cgroup *outer, bool all);
 
 /* Remove leaves of dead supervisors below the host's bases: kill what is in them, then rmdir. Never touches a
  * leaf whose supervisor lives. Returns the number of leaves (runs, not directories) removed; a leaf that cannot

@@ -81,6 +81,56 @@ static bool exists(const struct cgroup_host *host, size_t h, const char *name)
 	return access(path, F_OK) == 0;
 }
 
+/* What a session's cgroup has below it: one level, and nobody but its executions makes any. With a kill, where wanted. */
+static void remove_children(const char *path, bool with_kill, int64_t deadline_ms)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	char child[CGROUP_LEAF_PATH_MAX + CGROUP_NAME_MAX];
+
+	while (dir && (entry = readdir(dir))) {
+		struct cgroup_owner owner;
+
+		if (!cgroup_text_owner(entry->d_name, &owner))
+			continue;
+		snprintf(child, sizeof(child), "%s/%s", path, entry->d_name);
+		if (with_kill)
+			kill_all(child, entry->d_name);
+		cgroup_dir_remove(child, deadline_ms);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void sweep(const char *base, bool all, int64_t deadline_ms)
+{
+	DIR *dir = opendir(base);
+	const struct dirent *entry;
+	char path[CGROUP_LEAF_PATH_MAX];
+
+	while (dir && (entry = readdir(dir))) {
+		struct cgroup_owner owner;
+
+		if (!cgroup_text_owner(entry->d_name, &owner) || owner.pid != getpid())
+			continue;
+		snprintf(path, sizeof(path), "%s/%.95s", base, entry->d_name);
+		rmdir(path);
+	}
+	if (dir)
+		closedir(dir);
+	if (all)
+		remove_children(base, true, deadline_ms);
+}
+
+void cgroup_sweep(const struct cgroup_host *host, const struct cgroup *outer, bool all)
+{
+	const int64_t deadline_ms = cgroup_now_ms() + 2000;
+
+	for (size_t h = 0; h < host->hierarchy_count; h++)
+		if (outer->used[h])
+			sweep(host->hierarchies[h].base, all, deadline_ms);
+}
+
 /* The leaf in every hierarchy from `first` on. All are killed before any is removed: what is forked while one
  * directory is emptied shows in the others. */
 static bool remove_leaf(const struct cgroup_host *host, size_t first, const char *name, bool with_kill,
@@ -95,6 +145,8 @@ static bool remove_leaf(const struct cgroup_host *host, size_t first, const char
 	}
 	for (size_t h = first; h < host->hierarchy_count; h++) {
 		snprintf(path, sizeof(path), "%s/%s", host->hierarchies[h].base, name);
+		if (with_kill && rmdir(path) < 0)
+			remove_children(path, true, deadline_ms);
 		if (cgroup_dir_remove(path, deadline_ms) < 0)
 			removed = false;
 	}

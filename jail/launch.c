@@ -45,6 +45,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "jail/environment.h"
+#include "jail/joined.h"
 #include "jail/overlay.h"
 #include "jail/spawn.h"
 
@@ -68,6 +69,10 @@ static int step_identity(struct jail_run *run, struct warder_error *err)
 {
 	if (!run->tmpl->plan.privileged || run_is_bare(run))
 		return 0;
+	if (run_is_joined(run)) { /* the session's, which its keeper has leased */
+		run->identity.base = run->tmpl->plan.joint->id_base;
+		return 0;
+	}
 	return template_take_identity(run->tmpl, &run->identity, err);
 }
 
@@ -233,7 +238,8 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
 		header.join_count += run->cgroup.join_v1_fd[i] >= 0;
 	header.join_count += run_is_contained(run) && run->cgroup.join_v2_fd >= 0;
-	header.clock_offset = clock_offset();
+	run->clock_offset = run_is_joined(run) ? run->tmpl->plan.joint->clock_offset : clock_offset();
+	header.clock_offset = run->clock_offset;
 	if (run->identity.fresh)
 		header.flags |= WIRE_FRESH_USER_NS;
 	if (run->command.result_bytes)
@@ -382,8 +388,10 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 			place(&spawn, next++, run->cgroup.join_v1_fd[i]);
 	if (run->join_fd >= 0)
 		place(&spawn, next++, run->join_fd);
-	ret = run_is_contained(run) ? start_init(run, &spawn, err)
-				    : spawn_init(&spawn, &run->init_pid, &run->init_fd, err);
+	ret = run_is_joined(run)      ? joined_start(run, spawn.fds, (size_t)spawn.fd_count, &run->init_pid,
+						     &run->init_fd, err)
+	      : run_is_contained(run) ? start_init(run, &spawn, err)
+				      : spawn_init(&spawn, &run->init_pid, &run->init_fd, err);
 	/* Only the jail holds its ends now: end of file on ours means that it is gone. */
 	fd_done(&run->control[1]);
 	fd_done(&run->exec[1]);
@@ -570,7 +578,8 @@ static int no_exec(const struct jail_run *run, int error, struct warder_error *e
 static int step_go(struct jail_run *run, struct warder_error *err)
 {
 	struct wire_message message = { .type = WIRE_GO };
-	struct pollfd fd = { .fd = run->exec[0] };
+	const bool holds = run->tmpl->plan.holds; /* no exec follows */
+	struct pollfd fd = { .fd = run->exec[0], .events = holds ? POLLIN : 0 };
 	bool entering = false;
 
 	run->go_us = clock_us();
@@ -585,7 +594,7 @@ static int step_go(struct jail_run *run, struct warder_error *err)
 			return no_exec(run, message.error, err);
 		entering = message.type == WIRE_ENTERING;
 	}
-	return entering && (fd.revents & POLLHUP) ? 0 : jail_died("at its exec", err);
+	return entering && (holds || (fd.revents & POLLHUP)) ? 0 : jail_died("at its exec", err);
 }
 
 /* ---- undo ---- */
@@ -609,6 +618,8 @@ static int undo_identity(struct jail_run *run, struct warder_error *err)
 
 static int undo_cgroup(struct jail_run *run, struct warder_error *err)
 {
+	if (run->kept && cgroup_leave(&run->cgroup))
+		return 0;
 	return cgroup_remove(&run->cgroup, err);
 }
 
@@ -699,7 +710,7 @@ void run_signal(const struct jail_run *run)
 
 int run_kill(struct jail_run *run)
 {
-	if (run->init_fd < 0 || run->reaped)
+	if (run->init_fd < 0 || run->reaped || run->kept)
 		return 0;
 	for (int tries = 0; tries < 100; tries++) {
 		struct pollfd fd = { .fd = run->init_fd, .events = POLLIN };

@@ -26,6 +26,7 @@
 #include "base/fd.h"
 #include "base/mountinfo.h"
 #include "jail/contained.h"
+#include "jail/joined.h"
 #include "jail/mounts.h"
 #include "jail/rlimits.h"
 #include "jail/receipt.h"
@@ -243,6 +244,8 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 	char list[80] = "";
 	char missing[80] = "";
 
+	if (run_is_joined(run))
+		return joined_check_namespaces(run, err);
 	for (size_t i = 0; i < TEMPLATE_NAMESPACES; i++) {
 		const struct template_namespace *space = &template_namespaces[i];
 		const bool wanted = tmpl->plan.namespaces & space->flag;
@@ -293,8 +296,8 @@ static int check_mount_table(struct jail_run *run, int root_fd, struct warder_er
 
 	if (!text)
 		return unreadable(run, file, err);
-	count = run_is_contained(run) ? check_contained(run, text, root_fd, err)
-				      : mounts_check(text, &run->tmpl->plan.rootfs, err);
+	count = run_is_contained(run) && !run_is_joined(run) ? check_contained(run, text, root_fd, err)
+							     : mounts_check(text, &run->tmpl->plan.rootfs, err);
 	if (text != buf)
 		free(text);
 	return count < 0 ? error_context(err, "read-back") : count;
@@ -380,7 +383,8 @@ static int check_mounts(struct jail_run *run, int root_fd, struct warder_error *
 
 	if (count < 0)
 		return -1;
-	if (mounts_compare(root_fd, &run->tmpl->plan.rootfs, err) < 0)
+	/* In a session others are at work, and the objects were compared when it started; nobody has mounted since. */
+	if (!run_is_joined(run) && mounts_compare(root_fd, &run->tmpl->plan.rootfs, err) < 0)
 		return error_context(err, "read-back");
 	if (check_uppers(run, err) < 0)
 		return -1;
@@ -509,7 +513,9 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 	    (run_is_contained(run) && (check_interfaces(run, err) < 0 || check_loopback(run, err) < 0)))
 		return -1;
 	fd_done(&run->snmp_fd);
-	run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
+	/* A session's packets are not this execution's alone. */
+	if (!run_is_joined(run))
+		run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
 	receipt_control(run,
 			plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK : POLICY_CONTROL_NETWORK_NONE,
 			run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie"
@@ -715,7 +721,9 @@ int readback_check(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_starter *starter = run->tmpl->plan.starter;
 
-	run->receipt.isolation = starter ? starter->isolation : POLICY_ISOLATION_NAMESPACE_JAIL;
+	run->receipt.isolation = starter                ? starter->isolation
+				 : run->tmpl->plan.holds ? POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT
+							 : POLICY_ISOLATION_NAMESPACE_JAIL;
 	if (run_is_bare(run))
 		return check_bare(run, err);
 	if (open_proc(run, err) < 0 || check_all(run, err) < 0)

@@ -46,6 +46,8 @@ struct jail_run {
 	bool supervised;
 	int join_fd;   /* of the v2 leaf, where a starter starts init, until the spawn */
 	void *started; /* the starter's, or NULL */
+	int64_t clock_offset; /* of a time namespace of its own, seconds */
+	bool kept; /* the program has ended, and what it left running is to stay */
 	struct policy_receipt receipt;
 };
 
@@ -58,6 +60,12 @@ static inline bool run_is_bare(const struct jail_run *run)
 static inline bool run_is_contained(const struct jail_run *run)
 {
 	return run->tmpl->plan.starter && !run->tmpl->plan.starter->bare;
+}
+
+/* In a session that was there before. */
+static inline bool run_is_joined(const struct jail_run *run)
+{
+	return run->tmpl->plan.joint != NULL;
 }
 
 /*

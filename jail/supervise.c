@@ -62,6 +62,7 @@ struct loop {
 	bool ended; /* init reported the program's end */
 	int wait_status;
 	uint64_t ended_us;
+	bool left_running; /* init says that something is left */
 	bool backstop; /* init ended it, at its own deadline */
 	bool killed;   /* we ended it, for `reason` */
 	enum jail_cause reason;
@@ -371,6 +372,7 @@ static void read_control(struct loop *loop)
 		   (WIFEXITED(message.wait_status) || WIFSIGNALED(message.wait_status))) {
 		loop->ended = true;
 		loop->wait_status = message.wait_status;
+		loop->left_running = message.applied != 0;
 		loop->ended_us = message.end_us;
 		loop->outcome->user_us = message.user_us;
 		loop->outcome->system_us = message.system_us;
@@ -493,6 +495,12 @@ static void handle(struct loop *loop, const struct pollfd fds[POLL_COUNT])
 		end_run(loop, JAIL_CAUSE_CANCELLED);
 }
 
+/* The program has ended, and left something running that is to stay. */
+static bool stays(const struct loop *loop)
+{
+	return loop->ended && !loop->killed && loop->left_running && loop->run->tmpl->plan.background;
+}
+
 /* Until init is dead, or does not die although it was killed. */
 static void drive(struct loop *loop)
 {
@@ -512,6 +520,8 @@ static void drive(struct loop *loop)
 			continue;
 		}
 		handle(loop, fds);
+		if (stays(loop))
+			return;
 		if (fds[POLL_INIT].revents) {
 			if (!loop->ended && !loop->backstop)
 				loop->ended_us = clock_us();
@@ -677,7 +687,8 @@ static enum jail_cause find_cause(const struct loop *loop, const struct cgroup_f
 		return cause;
 	if (hit[JAIL_CAUSE_PIDS])
 		return JAIL_CAUSE_PIDS;
-	if (hit[JAIL_CAUSE_DISK])
+	/* In a session somebody else may have filled it. */
+	if (hit[JAIL_CAUSE_DISK] && !run_is_joined(loop->run))
 		return JAIL_CAUSE_DISK;
 	if (hit[JAIL_CAUSE_NETWORK])
 		return JAIL_CAUSE_NETWORK;
@@ -804,6 +815,7 @@ int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder
 	memset(ret, 0, sizeof(*ret));
 	start_input(&loop);
 	drive(&loop);
+	run->kept = stays(&loop);
 	drain(&loop);
 	/* The release tells if it does not die; nothing is taken out of a jail that lives. */
 	if (run_kill(run) == 0)

@@ -300,6 +300,8 @@ void jail_fail_at(struct jail_template *tmpl, const char *step)
 
 bool template_makes_networks(const struct jail_template *tmpl)
 {
+	if (tmpl->plan.joint)
+		return false;
 	/* A starter's loopback is brought up by who makes the namespace. */
 	if (tmpl->plan.starter && (tmpl->plan.starter->bare || tmpl->plan.loopback_up))
 		return false;

@@ -36,6 +36,8 @@ struct warder_template {
 	uint64_t prepare_us;
 	int owner_pid;
 	atomic_int users; /* the caller, and each run */
+	void (*release)(void *owner); /* or NULL: what else goes with it */
+	void *owner;
 };
 
 struct warder_run {
@@ -216,7 +218,15 @@ void warder_template_free(struct warder_template *tmpl)
 		return;
 	jail_template_free(tmpl->jail);
 	preparation_done(&tmpl->preparation);
+	if (tmpl->release)
+		tmpl->release(tmpl->owner);
 	free(tmpl);
+}
+
+void library_own(struct warder_template *tmpl, void (*release)(void *owner), void *owner)
+{
+	tmpl->release = release;
+	tmpl->owner = owner;
 }
 
 /* ---- run ---- */

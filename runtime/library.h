@@ -15,6 +15,8 @@ struct warder_policy {
 
 /* What every template needs to be told besides its policy. `known` may be shorter than the caller's. */
 struct preparation_options;
+/* `owner`: goes with the template, and is released with it; NULL: nothing. It is the caller's if this fails. */
+void library_own(struct warder_template *tmpl, void (*release)(void *owner), void *owner);
 int library_prepare(const struct policy *policy, const struct preparation_options *how, bool single_use,
 		    struct warder_template **ret, struct warder_error *err);
 

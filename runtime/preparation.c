@@ -284,6 +284,10 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 		return -1;
 	jail_probe(&probe, &ret->host);
 	ret->probed = true;
+	if (options->joint) {
+		jail_session_adopt(options->joint, &ret->host);
+		ret->host.cgroup.lent = options->background;
+	}
 	chosen = choose(policy, options, ret, &unmet);
 	if (chosen != 0 && !ret->matched) {
 		*err = unmet;
@@ -304,6 +308,8 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 	if (ret->backend->shape(ret->backend, &ret->host, &ret->plan, err) != 0)
 		return -1;
 	if (options->ceiling && check_sources(options->ceiling, asked, &ret->plan, err) != 0)
+		return -1;
+	if (options->joint && jail_session_join(options->joint, options->background, &ret->plan, err) != 0)
 		return -1;
 	return options->program ? rootfs_add(&ret->plan.rootfs, options->program, PREPARATION_PROGRAM, err)
 				: 0;

@@ -12,6 +12,7 @@
 #include "backends/backend.h"
 #include "base/error.h"
 #include "jail/jail.h"
+#include "jail/session.h"
 #include "policy/policy.h"
 
 struct preparation {
@@ -44,6 +45,8 @@ struct preparation_options {
 	const char
 	    *program;      /* host directory that the jail sees, read-only, as PREPARATION_PROGRAM; or NULL */
 	bool builds_image; /* the jail's user is 0 of the image */
+	const struct jail_joint *joint; /* of the session that is joined, by backend local; or NULL */
+	bool background; /* there: what the program leaves running stays */
 	bool thorough;     /* try also what a launch would find out by itself: where none follows */
 };
 

@@ -166,6 +166,60 @@ WARDER_API void warder_cancel(struct warder_run *run);
  * this, the run is cancelled, and gone when warder_wait() returns its result. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
+/* ---- sessions ---- */
+/*
+ * A jail that stays: files and background processes are there for the next execution, under the limits that hold over all of them. A
+ * session has a name, one for each user, and a process of its own that keeps it (`warder session keeper`): it is there also when who
+ * started it has ended. Any number of processes and threads may start it and execute in it at once.
+ */
+struct warder_session;
+
+struct warder_session_options {
+	size_t size;                        /* sizeof(struct warder_session_options) */
+	const struct warder_policy *policy; /* what holds in it; each execution may have this much, or less */
+	const char *const *setup;           /* commands for sh, run in it before anybody else; NULL: none */
+	size_t setup_count;
+	uint64_t lifetime_us;                /* then it ends by itself; 0: 8 hours; at most 30 days */
+	uint64_t idle_us;                    /* and when nobody has executed for so long; 0: 30 minutes */
+	const struct warder_policy *ceiling; /* as of warder_options, these four */
+	const char *cgroup_parent;
+	const char *backend;
+	const char *backends;
+	const char *program; /* the command line tool; NULL: /usr/local/bin/warder or /usr/bin/warder */
+};
+
+/* Start it, or find it running: of any number of starts at once one makes it. 0 when the set-up has succeeded. -1: CONFLICT if it runs
+ * under another policy or with another set-up; EXECUTION_FAILED if a set-up command failed, and then nothing is left. */
+WARDER_API int warder_session_start(const char *name, const struct warder_session_options *options,
+				    struct warder_session **ret, struct warder_error *err);
+/* Find it running. -1: NOT_FOUND. */
+WARDER_API int warder_session_open(const char *name, struct warder_session **ret, struct warder_error *err);
+/* 1: it runs; 0: it does not; -1 with *err. */
+WARDER_API int warder_session_is_running(const char *name, struct warder_error *err);
+
+enum warder_session_flags {
+	WARDER_SESSION_BACKGROUND = 1, /* what a program leaves running stays, until the session ends */
+};
+
+/* A template for executions in it: warder_launch(), warder_wait(), as many as wanted, at once as well. The session is in use until
+ * the template is freed. policy: NULL for the session's, or one that only narrows limits, output, processes.spawn, system calls; its
+ * environment and working directory are free. flags: enum warder_session_flags. */
+WARDER_API int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
+				      unsigned int flags, struct warder_template **ret,
+				      struct warder_error *err);
+/* How it was when it was found: name, policy, setup, lifetimeUs, idleTimeoutUs, keeperPid, started, ageUs, executions, receipt; heap,
+ * the caller frees it. NULL on want of memory. */
+WARDER_API char *warder_session_json(const struct warder_session *session);
+/* The running ones, as an array of such objects; heap. NULL with *err. */
+WARDER_API char *warder_session_list(struct warder_error *err);
+/* End it: everything in it is killed and gone when this returns. -1: NOT_FOUND if it does not run. */
+WARDER_API int warder_session_stop(const char *name, struct warder_error *err);
+/* The same, and start it again as it was started, set-up included; its files are new. program: as above. */
+WARDER_API int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
+				      struct warder_error *err);
+/* The session stays. */
+WARDER_API void warder_session_free(struct warder_session *session);
+
 /* ---- changes ---- */
 /* What runs would have changed in a directory: kept, shown, carried out or dropped. */
 struct warder_changes;

@@ -298,8 +298,9 @@ static long mask(struct inside *in, const char *const *paths, size_t count, cons
 
 static long step_proc(struct inside *in)
 {
-	long ret =
-	    sys(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2");
+	long ret = in->block->flags & WIRE_JOINS ? join_mount_proc()
+						 : sys(mount, "proc", "/proc", "proc",
+						       MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2");
 
 	in->what = "/proc";
 	if (ret == 0)
@@ -424,8 +425,10 @@ static long step_user(struct inside *in)
 {
 	long ret;
 
+	/* What an ordinary user starts in a session was executed outside of its user namespace: the supervisor could not read it back.
+	 * Nobody in the session has a name for it. */
 	if (!(in->block->flags & WIRE_PRIVILEGED))
-		return sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+		return in->block->flags & WIRE_JOINS ? 0 : sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	ret = sys(setns, WIRE_FD_USER_NS, CLONE_NEWUSER);
 	sys(close, WIRE_FD_USER_NS);
 	if (ret == 0)
@@ -453,13 +456,18 @@ static long step_nesting(struct inside *in)
 
 		if (!(in->block->flags & WIRE_FRESH_USER_NS))
 			break;
+		/* Executions in an ordinary user's session have a pid and a mount namespace each, which init makes: nobody else has a
+		 * capability in this user namespace, nor gets one. */
+		const bool counted = in->block->flags & WIRE_HOLDS && (i == 1 || i == 2);
+		const char *most = counted ? "1024" : "0";
+
 		in->what = limits[i];
 		fd = sys(openat, in->sysctl_fd, limits[i], O_WRONLY | O_CLOEXEC, 0);
 		if (fd == -ENOENT_)
 			continue;
 		if (fd < 0)
 			return fd;
-		ret = sys(write, fd, "0", 1);
+		ret = sys(write, fd, most, counted ? 4 : 1);
 		ret = ret < 0 ? ret : 0;
 		sys(close, fd);
 	}
@@ -536,7 +544,8 @@ enum {
 	IN_JAIL = 1,
 	IN_CONTAINER = 2,
 	IN_NOTHING = 4,
-	EVERYWHERE = 7,
+	IN_SESSION = 8, /* of ours, which is there */
+	EVERYWHERE = 15,
 };
 
 static const struct step {
@@ -544,16 +553,18 @@ static const struct step {
 	unsigned int where;
 	long (*run)(struct inside *in);
 } steps[] = {
+	{ WIRE_STEP_JOIN, IN_SESSION, join_session },
 	{ WIRE_STEP_SESSION, EVERYWHERE, step_session },
 	{ WIRE_STEP_CGROUP, EVERYWHERE, step_cgroup }, /* first: all that follows is charged to the jail */
 	{ WIRE_STEP_CLOCK, IN_JAIL, step_clock },      /* before the root: needs the host's /proc */
-	{ WIRE_STEP_OOM, IN_JAIL, step_oom },          /* before the root: needs the host's /proc */
+	{ WIRE_STEP_OOM, IN_JAIL | IN_SESSION, step_oom }, /* before the root: needs the host's /proc */
+	{ WIRE_STEP_ENTER, IN_SESSION, join_enter },
 	{ WIRE_STEP_ROOT, IN_JAIL, step_root },
 	{ WIRE_STEP_SCRATCH, IN_JAIL, step_scratch },
 	{ WIRE_STEP_OVERLAYS, IN_JAIL, step_overlays }, /* after scratch: what is written lies there */
 	{ WIRE_STEP_SHM, IN_JAIL, step_shm },
 	{ WIRE_STEP_ATTACH, IN_JAIL, step_attach }, /* after the overlays: on some of which it lies */
-	{ WIRE_STEP_PROC, IN_JAIL, step_proc }, /* before detach: needs a visible /proc in a user namespace */
+	{ WIRE_STEP_PROC, IN_JAIL | IN_SESSION, step_proc }, /* before detach: needs a visible /proc in a user namespace */
 	{ WIRE_STEP_PTS, IN_JAIL, step_pts },
 	{ WIRE_STEP_DETACH, IN_JAIL, step_detach },
 	{ WIRE_STEP_WHOLE, IN_JAIL, step_whole }, /* after detach, whose working directory it takes */
@@ -562,50 +573,70 @@ static const struct step {
 	/* after join-cgroup: its root is the cgroup of this moment */
 	{ WIRE_STEP_CGROUP_NS, IN_JAIL, step_cgroup_ns },
 	/* after everything that needs the host's privilege */
-	{ WIRE_STEP_USER, IN_JAIL | IN_CONTAINER, step_user },
-	{ WIRE_STEP_NESTING, IN_JAIL, step_nesting },
-	{ WIRE_STEP_BOUNDING, IN_JAIL, step_bounding },
+	{ WIRE_STEP_USER, IN_JAIL | IN_CONTAINER | IN_SESSION, step_user },
+	{ WIRE_STEP_NESTING, IN_JAIL | IN_SESSION, step_nesting },
+	{ WIRE_STEP_BOUNDING, IN_JAIL | IN_SESSION, step_bounding },
 	{ WIRE_STEP_FORK, EVERYWHERE, step_fork },
 	{ WIRE_STEP_INIT_DROP, EVERYWHERE, step_init_drop },
 };
 
 /* ---- waiting ---- */
 
-static uint64_t now_us(void)
+static uint64_t now_us(const struct inside *in)
 {
 	struct __kernel_timespec now = { 0 };
 
-	sys(clock_gettime, 1 /* CLOCK_MONOTONIC; init stays in the host's time namespace */, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	sys(clock_gettime, 1 /* CLOCK_MONOTONIC */, &now);
+	return (uint64_t)(now.tv_sec - in->block_clock_offset) * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 static void report_end(struct inside *in, int wait_status, const struct inside_rusage *usage)
 {
 	struct wire_message message = { .type = WIRE_ENDED, .wait_status = wait_status };
 
-	message.end_us = now_us();
+	message.end_us = now_us(in);
+	message.applied = in->left_running;
 	message.user_us = (uint64_t)usage->user_s * 1000000 + (uint64_t)usage->user_us;
 	message.system_us = (uint64_t)usage->system_s * 1000000 + (uint64_t)usage->system_us;
 	sys(write, WIRE_FD_CONTROL, &message, sizeof(message));
 }
 
 /* Reap everything that is dead; true when the payload was among it. */
-static int reap(struct inside *in)
+static bool reap(struct inside *in)
 {
 	struct inside_rusage usage = { 0 };
+	struct inside_rusage payload_usage = { 0 };
 	int wait_status = 0;
+	int payload_status = 0;
+	bool ended = false;
 	long pid;
 
-	for (;;) {
-		do
-			pid = sys(wait4, -1, &wait_status, WNOHANG | __WALL, &usage, 0);
-		while (pid == -EINTR_);
-		if (pid <= 0)
-			return 0;
-		if (pid == in->payload_pid) {
-			report_end(in, wait_status, &usage);
-			return 1;
+	do {
+		pid = sys(wait4, -1, &wait_status, WNOHANG | __WALL, &usage, 0);
+		if (pid > 0 && pid == in->payload_pid) {
+			ended = true;
+			payload_status = wait_status;
+			payload_usage = usage;
 		}
+	} while (pid > 0 || pid == -EINTR_);
+	in->left_running = pid == 0;
+	if (ended)
+		report_end(in, payload_status, &payload_usage);
+	return ended;
+}
+
+/* As long as something runs that the payload has left. The jail it is in ends it; nobody else waits for it. */
+static void stay(struct inside *in, int signals)
+{
+	struct pollfd fd = { .fd = signals, .events = POLLIN };
+	char drain[128] __attribute__((aligned(8)));
+
+	sys(close, WIRE_FD_CONTROL);
+	sys(close, WIRE_FD_SUPERVISOR);
+	while (in->left_running) {
+		sys(ppoll, &fd, 1, 0, 0, 0);
+		sys(read, signals, drain, sizeof(drain));
+		reap(in);
 	}
 }
 
@@ -675,11 +706,14 @@ static _Noreturn void wait_for_end(struct inside *in)
 		/* ppoll(2) as a system call leaves the time that is left in its argument. */
 		long n;
 
-		if (reap(in))
+		if (reap(in)) {
+			if (in->block->flags & WIRE_BACKGROUND)
+				stay(in, (int)signals);
 			break;
+		}
 		n = sys(ppoll, fds, 2, &left, 0, 0);
 		if (n == 0) {
-			struct wire_message message = { .type = WIRE_BACKSTOP, .end_us = now_us() };
+			struct wire_message message = { .type = WIRE_BACKSTOP, .end_us = now_us(in) };
 
 			sys(write, WIRE_FD_CONTROL, &message, sizeof(message));
 		}
@@ -718,7 +752,11 @@ _Noreturn void inside_main(void)
 	if (ret < 0)
 		inside_fail(&in, WIRE_FD_CONTROL, WIRE_STEP_BLOCK, ret, "");
 	in.block_backstop_ms = in.block->backstop_ms;
-	where = in.block->flags & WIRE_CONTAINED ? IN_CONTAINER
+	/* Init of a jail stays in the host's time namespace; one that joins can only enter the session's as a whole. */
+	if (in.block->namespaces & CLONE_NEWTIME)
+		in.block_clock_offset = in.block->clock_offset;
+	where = in.block->flags & WIRE_JOINS       ? IN_SESSION
+		: in.block->flags & WIRE_CONTAINED ? IN_CONTAINER
 		: in.block->flags & WIRE_BARE    ? IN_NOTHING
 						 : IN_JAIL;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {

@@ -4,6 +4,7 @@
 #ifndef WARDER_JAIL_INSIDE_INSIDE_H
 #define WARDER_JAIL_INSIDE_INSIDE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,10 +13,12 @@
 struct inside {
 	struct wire_block *block; /* private mapping; read only by convention, except argv and envp */
 	uint64_t block_backstop_ms;
+	int64_t block_clock_offset; /* of the clock that init itself sees */
 	int sysctl_fd; /* the host's /proc/sys/user until no-nesting */
 	int gate[2];   /* pipe: init has given up its privileges */
 	int payload_pid;
 	const char *what; /* object of the current step, for its error */
+	bool left_running; /* children besides the payload's */
 	uint64_t applied; /* bits 1 << step of optional layers that are on */
 };
 
@@ -30,6 +33,13 @@ _Noreturn void inside_fail(const struct inside *in, int fd, enum wire_step step,
 			   const char *detail);
 /* Ambient, inheritable, permitted, effective: all empty. The bounding set is since before the fork. */
 long inside_drop_capabilities(void);
+/* In the helper of a launch into a session: begin its init there (join.c). Returns in that init; the helper, and what stands between
+ * the two, end. A negative errno: nothing was begun. */
+long join_session(struct inside *in);
+/* In that init: the session's namespaces, and a copy of its mounts. */
+long join_enter(struct inside *in);
+/* There: a /proc of the new pid namespace in the place of the session's. */
+long join_mount_proc(void);
 /* The payload's side, in the forked child: apply every restriction, wait for the host's word, execute. */
 _Noreturn void payload_main(struct inside *in);
 _Noreturn void inside_main(void);

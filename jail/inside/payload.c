@@ -3,7 +3,7 @@
  * filter last, tell the host, wait until the host has read the result back from the kernel, execute.
  *
  * Order: rlimits and identity need privilege, so they precede the drop; the working directory is entered as the
- * jail's user; no_new_privs precedes Landlock and seccomp, which need it; seccomp is last because the steps
+ * jail's user, without a capability; no_new_privs precedes Landlock and seccomp, which need it; seccomp is last because the steps
  * before it use calls that it denies. After it only read, write, ppoll, execve and exit_group are called.
  */
 #include <asm/signal.h>
@@ -125,8 +125,9 @@ static long step_privileges(struct inside *in)
 
 	if (ret == 0)
 		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	/* Until the exec nobody may attach; the exec of an ordinary program sets it again. */
-	if (ret == 0)
+	/* Until the exec nobody may attach; the exec of an ordinary program sets it again. In an ordinary user's session nobody could,
+	 * and the supervisor has to look (see step_user() of init). */
+	if (ret == 0 && (!(in->block->flags & WIRE_JOINS) || in->block->flags & WIRE_PRIVILEGED))
 		ret = sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return ret;
 }
@@ -223,8 +224,8 @@ static const struct step {
 	{ WIRE_STEP_STDIO, true, step_stdio },
 	{ WIRE_STEP_RLIMITS, false, step_rlimits },
 	{ WIRE_STEP_IDENTITY, false, step_identity },
-	{ WIRE_STEP_CWD, true, step_cwd },
 	{ WIRE_STEP_PRIVILEGES, false, step_privileges },
+	{ WIRE_STEP_CWD, true, step_cwd }, /* after privileges: in a session others may have changed the way there */
 	{ WIRE_STEP_SPECULATION, false, step_speculation },
 	{ WIRE_STEP_LANDLOCK, false, step_landlock },
 	{ WIRE_STEP_SECCOMP, false, step_seccomp },
@@ -305,6 +306,17 @@ static char **pointers(struct wire_block *block, uint32_t offset)
 	return (char **)(void *)rows;
 }
 
+/* Until the supervisor's end of the socket is gone, or init, whose death is everybody's. By calls that every filter lets pass. */
+static _Noreturn void hold(void)
+{
+	struct wire_message message;
+
+	while (sys(read, WIRE_FD_EXEC, &message, sizeof(message)) != 0)
+		;
+	sys(exit_group, 0);
+	__builtin_unreachable();
+}
+
 _Noreturn void payload_main(struct inside *in)
 {
 	struct wire_message message = { .type = WIRE_ENTERING };
@@ -325,6 +337,8 @@ _Noreturn void payload_main(struct inside *in)
 	wait_for_go(in);
 	if (sys(write, WIRE_FD_EXEC, &message, sizeof(message)) != sizeof(message))
 		sys(exit_group, 125);
+	if (in->block->flags & WIRE_HOLDS)
+		hold();
 	ret = execute(in, argv, envp);
 	message.type = WIRE_NO_EXEC;
 	message.step = WIRE_STEP_EXEC;

@@ -42,10 +42,12 @@ enum wire_fd {
 	X(NONE, "")                                                                                          \
 	X(SHIM, "start-init")                                                                                \
 	X(BLOCK, "read-plan")                                                                                \
+	X(JOIN, "join-session")                                                                              \
 	X(SESSION, "session")                                                                                \
 	X(CGROUP, "join-cgroup")                                                                             \
 	X(CLOCK, "time-namespace")                                                                           \
 	X(OOM, "oom-score")                                                                                  \
+	X(ENTER, "enter-session")                                                                            \
 	X(ROOT, "root")                                                                                      \
 	X(SCRATCH, "scratch")                                                                                \
 	X(OVERLAYS, "overlays")                                                                              \
@@ -90,6 +92,7 @@ enum wire_type {
 	WIRE_ENDED,    /* init -> host: how the payload ended */
 	WIRE_BACKSTOP, /* init -> host: its own deadline is over; it exits */
 	WIRE_UPPER,    /* init -> host: with the descriptor of an overlay's directory; before WIRE_READY */
+	WIRE_JOINED,   /* helper -> host: with the pidfd of an init in a session; before anything of that init's */
 };
 
 struct wire_message {
@@ -172,12 +175,16 @@ enum {
 	WIRE_WHOLE_ROOT = 4096, /* an overlay becomes the root, in the place of the tmpfs that was built */
 	WIRE_CONTAINED = 8192,  /* an OCI runtime has made namespaces, root and identity */
 	WIRE_BARE = 16384,      /* nothing is restricted; init is no process 1 */
-	WIRE_FLAGS_ALL = 32767,
+	WIRE_HOLDS = 32768,     /* the payload waits for the jail's end in the place of its exec */
+	WIRE_JOINS = 65536,     /* into a session that is there */
+	WIRE_BACKGROUND = 131072, /* init stays as long as what the payload left running */
+	WIRE_FLAGS_ALL = 262143,
 };
 
 _Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXEC + WIRE_SPECULATION +
 		       WIRE_FRESH_USER_NS + WIRE_TIME_NS + WIRE_CGROUP_NS + WIRE_OWN_NETWORK + WIRE_RESULT +
-		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT + WIRE_CONTAINED + WIRE_BARE ==
+		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT + WIRE_CONTAINED + WIRE_BARE +
+		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND ==
 		   WIRE_FLAGS_ALL,
 	       "no two flags share a bit");
 
@@ -203,6 +210,7 @@ struct wire_block {
 	uint32_t landlock_abi;
 	uint32_t fail_step;   /* test hook: enum wire_step that reports EIO after it ran */
 	int64_t clock_offset; /* seconds added to the monotonic and boot clocks inside */
+	uint64_t namespaces;  /* CLONE_NEW* of the session that is joined */
 	uint64_t backstop_ms; /* init ends the jail by itself after this long */
 };
 

@@ -24,6 +24,10 @@ struct command {
 /* Row i; NULL past the end. */
 const struct command *command_at(size_t i);
 
+struct report;
+/* Run request->rest in a template, with this process's streams; spill: as of struct warder_command, or NULL. Returns the exit status. */
+int run_launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill);
+int session_command(struct request *request, char **argv);
 int run_command(struct request *request, char **argv);
 int code_command(struct request *request, char **argv);
 int scan_command(struct request *request, char **argv);

@@ -167,6 +167,7 @@ static int choose_more(struct request *request, const struct flag *flag, const c
 		{ "--collect", &request->code.collect },
 		{ "--language", &request->text.languages },
 		{ "--ignore", &request->text.ignored },
+		{ "--setup", &request->session.setup },
 	};
 	struct request_list *list = &request->code.files;
 
@@ -279,6 +280,19 @@ static int choose_tool_switch(struct request *request, const struct flag *flag, 
 	request->tool.stop |= strcmp(flag->name, "--stop") == 0;
 	request->tool.unordered |= strcmp(flag->name, "--unordered") == 0;
 	return 0;
+}
+
+static int choose_session(struct request *request, const struct flag *flag, const char *value,
+			  struct warder_error *err)
+{
+	struct request_session *session = &request->session;
+
+	session->auto_start |= strcmp(flag->name, "--auto-start") == 0;
+	session->background |= strcmp(flag->name, "--background") == 0;
+	if (!value)
+		return 0;
+	return policy_parse_time(
+	    value, strcmp(flag->name, "--lifetime") == 0 ? &session->lifetime_us : &session->idle_us, err);
 }
 
 static int choose_parallel(struct request *request, const struct flag *flag, const char *value,
@@ -492,13 +506,15 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 /* ---- the table ---- */
 
 #define USES_POLICY                                                                                          \
-	(FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR)
+	(FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR |       \
+	 FLAG_SESSION_START | FLAG_SESSION_EXEC)
 #define POLICY_FLAG (USES_POLICY | FLAG_SHAPES)
 #define USES_CODE   (FLAG_CODE | FLAG_TOOL | FLAG_JUDGE)
 #define USES_TEXT   (FLAG_BLOCKS | FLAG_FORMAT)
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
-	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | USES_TEXT)
+	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | USES_TEXT |    \
+	 FLAG_SESSION_ANY)
 
 static const struct flag flags[] = {
 	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)", choose_base },
@@ -596,14 +612,24 @@ static const struct flag flags[] = {
 	  choose_text },
 	{ FLAG_JUDGE, "--stop", NULL, NULL, "no more cases after the first that is not accepted",
 	  choose_tool_switch },
-	{ FLAG_RUN | FLAG_CODE, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
+	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--setup", "COMMAND", NULL,
+	  "run by sh in the session before anybody else (repeatable)", choose_more },
+	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--lifetime", "TIME", NULL,
+	  "the session ends after so long (default: 8h)", choose_session },
+	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--idle-timeout", "TIME", NULL,
+	  "and when nothing was executed for so long (default: 30m)", choose_session },
+	{ FLAG_SESSION_EXEC, "--auto-start", NULL, NULL, "start the session if it does not run",
+	  choose_session },
+	{ FLAG_SESSION_EXEC, "--background", NULL, NULL,
+	  "what the program leaves running stays until the session ends", choose_session },
+	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
 	  choose_receipt },
-	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR, "--backend", "NAME", NULL,
+	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC, "--backend", "NAME", NULL,
 	  "who runs it: local (default), crun, runc, process or auto", choose_backend },
 	{ FLAG_EXPLAIN, "--backend", "NAME[,NAME...]", NULL, "backend to explain, or several to compare",
 	  choose_backend },
 	{ FLAG_DOCTOR, "--matrix", NULL, NULL, "what each backend can enforce here", choose_matrix },
-	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR | FLAG_EXPLAIN, "--backends", "FILE", NULL,
+	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR | FLAG_EXPLAIN | FLAG_SESSION_START | FLAG_SESSION_EXEC, "--backends", "FILE", NULL,
 	  "the operator's settings of backends (default: " PREPARATION_BACKENDS ")", choose_backends },
 	{ FLAG_BLOCKS, "--language", "NAME", NULL, "only blocks of this language (repeatable)", choose_more },
 	{ USES_TEXT, "--delimiters", "START END", NULL,
@@ -620,7 +646,7 @@ static const struct flag flags[] = {
 	  choose_extract },
 	{ FLAG_DATA, "--pandas", NULL, NULL, "load tables with pandas, not with Python's own csv",
 	  choose_pandas },
-	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES, "--json", NULL, NULL,
+	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_SESSION, "--json", NULL, NULL,
 	  "one JSON object on standard output instead", choose_json },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what dead supervisors left", choose_clean },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,
@@ -827,6 +853,11 @@ int request_load(enum flag_command command, char **argv, struct request *request
 	}
 	if (load_ceiling(request, err) != 0 || check_document(request, err) != 0)
 		return -1;
+	return walk(command, argv, request, true, err);
+}
+
+int request_change(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
+{
 	return walk(command, argv, request, true, err);
 }
 

@@ -32,6 +32,10 @@ enum flag_command {
 	FLAG_JUDGE = 2048,
 	FLAG_DATA = 4096,
 	FLAG_CHANGES = 16384,
+	FLAG_SESSION = 32768, /* list, status, stop, restart; these two are words of it */
+	FLAG_SESSION_START = 65536,
+	FLAG_SESSION_EXEC = 131072,
+	FLAG_SESSION_ANY = 229376,
 };
 
 #define REQUEST_LIST_MAX 64 /* as BLOCKS_MAX_FILTERS */
@@ -76,6 +80,13 @@ struct request_changes {
 	size_t pattern_count;
 };
 
+/* What is asked of `warder session`. */
+struct request_session {
+	struct request_list setup;
+	uint64_t lifetime_us, idle_us; /* 0: the default */
+	bool auto_start, background;
+};
+
 struct request {
 	bool help, json, clean, attack, matrix;
 	bool shapes_policy;        /* a flag that a policy is made with was given */
@@ -85,6 +96,7 @@ struct request {
 	const char *cgroup_parent; /* or NULL */
 	const char *receipt;       /* "-": standard error; or NULL */
 	const char *backend;       /* or NULL */
+	struct request_session session;
 	struct request_changes changes;
 	const char *
 	    backends; /* file of the operator's settings of backends; NULL: the default place, if there is something */
@@ -120,6 +132,8 @@ const struct flag *flag_at(size_t i);
 int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err);
 /* Load the policy to start from (request->base) and the ceiling, then let the flags change the policy. */
 int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
+/* Let the flags change the policy that is there. */
+int request_change(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
 void request_done(struct request *request);
 /* How many workers are asked for, at least one. */
 unsigned request_parallel(const struct request *request);

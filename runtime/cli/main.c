@@ -65,6 +65,16 @@ static const struct command commands[] = {
 	  "show set "
 	  "&& warder changes drop set",
 	  changes_command },
+	{ "session", FLAG_SESSION_ANY,
+	  "session start NAME [FLAG...] | exec NAME [FLAG...] -- PROGRAM [ARGUMENT...] | list|status|stop|restart "
+	  "[NAME] [--json]",
+	  "a jail that stays between executions",
+	  "Files, and what --background left running, are there for the next execution. The flags of exec may "
+	  "only\n"
+	  "narrow what start gave. Exit status: of exec as of run; of status 1 when it does not run.\n",
+	  "warder session start work && warder session exec work -- sh -c 'date > /tmp/a' && warder session "
+	  "exec work -- cat /tmp/a && warder session stop work",
+	  session_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]", "what enforces each field on this host",
 	  "Starts no program and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",
 	  "warder explain --memory 256MiB strict", explain_command },
@@ -203,7 +213,7 @@ static int refuse_command(const char *name)
 /* Behind a word of the command's own, as in "policy show --help". What run has there is the program's. */
 static bool asks_help(const struct command *command, char *const *rest)
 {
-	for (; command->flags != FLAG_RUN && *rest; rest++) {
+	for (; command->flags != FLAG_RUN && *rest && strcmp(*rest, "--") != 0; rest++) {
 		if (strcmp(*rest, "--help") == 0)
 			return true;
 	}

@@ -9,7 +9,7 @@
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
 
-static int launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill)
+int run_launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill)
 {
 	owned_fd int input_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
@@ -54,7 +54,7 @@ static int prepare_and_launch(struct report *report)
 	if (report_spool(report, &spill, &err) != 0 ||
 	    warder_prepare(request->policy, &options, &tmpl, &err) != 0)
 		return report_refuse(report, &err, EXIT_REFUSED);
-	status = launch(report, tmpl, spill);
+	status = run_launch(report, tmpl, spill);
 	warder_template_free(tmpl);
 	return status;
 }

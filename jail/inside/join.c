@@ -1,0 +1,180 @@
+/*
+ * join: the way of an init into a session that is there (the host's side and the reasons are in jail/joined.c).
+ *
+ * Helper and middle do nothing but enter and fork. The helper waits for middle, so that its end tells the host that init's descriptor
+ * has been sent, or why not.
+ */
+#include <asm/signal.h>
+#include <linux/fcntl.h>
+#include <linux/mount.h>
+#include <linux/sched.h>
+#include <linux/socket.h>
+#include <linux/wait.h>
+
+#include <stdbool.h>
+
+#include "jail/inside/inside.h"
+#include "jail/inside/sys.h"
+
+#define EINTR_ 4
+
+#ifndef MNT_DETACH
+#define MNT_DETACH 2
+#endif
+#define SOL_SOCKET_ 1
+#define SCM_RIGHTS_ 1
+
+/* struct msghdr and cmsghdr as the kernel has them; <linux/socket.h> leaves them to a libc. */
+struct message_header {
+	void *name;
+	uint32_t name_len;
+	struct {
+		void *base;
+		uint64_t len;
+	} * iov;
+	uint64_t iov_len;
+	void *control;
+	uint64_t control_len;
+	uint32_t flags;
+};
+
+struct one_descriptor {
+	uint64_t len;
+	int32_t level, type;
+	int32_t fd;
+	int32_t pad;
+};
+
+/* Descriptors of the namespaces besides those with a place of their own, behind the cgroups' to join. */
+enum { JOIN_PID, JOIN_IPC, JOIN_UTS, JOIN_CGROUP, JOIN_TIME, JOIN_COUNT };
+
+static int place_of(const struct inside *in, int which)
+{
+	return WIRE_FD_FIRST + (int)in->block->join_count + which;
+}
+
+static long send_init(int init_fd)
+{
+	struct wire_message message = { .type = WIRE_JOINED };
+	struct one_descriptor control = { .len = 20, .level = SOL_SOCKET_, .type = SCM_RIGHTS_, .fd = init_fd };
+	struct message_header header = { .iov_len = 1, .control = &control, .control_len = sizeof(control) };
+	struct {
+		void *base;
+		uint64_t len;
+	} iov = { &message, sizeof(message) };
+	long ret;
+
+	header.iov = (void *)&iov;
+	ret = sys(sendmsg, WIRE_FD_CONTROL, &header, 0x4000 /* MSG_NOSIGNAL */);
+	return ret < 0 ? ret : 0;
+}
+
+/* In middle: init is born in a pid namespace of its own. Returns only there. */
+static void begin_init(struct inside *in)
+{
+	int init_fd = -1;
+	long pid = sys(clone, SIGCHLD | CLONE_NEWPID | CLONE_PIDFD, 0, &init_fd, 0, 0);
+
+	if (pid == 0)
+		return;
+	in->what = "a pid namespace below the session's";
+	if (pid > 0)
+		pid = send_init(init_fd);
+	if (pid < 0)
+		inside_fail(in, WIRE_FD_CONTROL, WIRE_STEP_JOIN, pid, in->what);
+	sys(exit_group, 0);
+	__builtin_unreachable();
+}
+
+long join_session(struct inside *in)
+{
+	int status = 0;
+	long ret = 0;
+	long pid;
+
+	if (in->block->flags & WIRE_PRIVILEGED)
+		ret = sys(prctl, 4 /* PR_SET_DUMPABLE */, 0, 0, 0, 0);
+	else
+		ret = sys(setns, WIRE_FD_USER_NS, CLONE_NEWUSER);
+	in->what = "user namespace";
+	if (ret == 0) {
+		in->what = "pid namespace";
+		ret = sys(setns, place_of(in, JOIN_PID), CLONE_NEWPID);
+	}
+	if (ret < 0)
+		return ret;
+	pid = sys(clone, SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0) {
+		begin_init(in);
+		return 0;
+	}
+	if (pid < 0)
+		return pid;
+	while (sys(wait4, pid, &status, __WALL, 0, 0) == -EINTR_)
+		;
+	sys(exit_group, status ? 125 : 0);
+	__builtin_unreachable();
+}
+
+/* The time namespace last of those that need privilege over it: from here on init's clock is the session's. */
+long join_enter(struct inside *in)
+{
+	static const struct {
+		const char *name;
+		uint64_t flag;
+		int which; /* or the number itself, negative */
+	} rows[] = {
+		{ "mount namespace", CLONE_NEWNS, -WIRE_FD_MOUNT_NS },
+		{ "network namespace", CLONE_NEWNET, -WIRE_FD_NET_NS },
+		{ "ipc namespace", CLONE_NEWIPC, JOIN_IPC },
+		{ "uts namespace", CLONE_NEWUTS, JOIN_UTS },
+		{ "cgroup namespace", CLONE_NEWCGROUP, JOIN_CGROUP },
+		{ "time namespace", CLONE_NEWTIME, JOIN_TIME },
+	};
+	long ret = 0;
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]) && ret == 0; i++) {
+		int fd = rows[i].which < 0 ? -rows[i].which : place_of(in, rows[i].which);
+
+		in->what = rows[i].name;
+		if (in->block->namespaces & rows[i].flag)
+			ret = sys(setns, fd, rows[i].flag);
+	}
+	for (int i = 0; i < JOIN_COUNT; i++)
+		sys(close, place_of(in, i));
+	sys(close, WIRE_FD_MOUNT_NS);
+	sys(close, WIRE_FD_NET_NS);
+	if (ret == 0) {
+		in->what = "a copy of the mounts";
+		ret = sys(unshare, CLONE_NEWNS);
+	}
+	return ret;
+}
+
+/* Made while the session's is there, which a user namespace without one may not; then that one goes, with its masks. */
+long join_mount_proc(void)
+{
+	static const char *const options[][2] = { { "hidepid", "2" } };
+	long context = sys(fsopen, "proc", FSOPEN_CLOEXEC);
+	long mount_fd = -1;
+	long ret = context;
+
+	if (ret >= 0)
+		ret = sys(fsconfig, context, FSCONFIG_SET_STRING, options[0][0], options[0][1], 0);
+	if (ret == 0)
+		ret = sys(fsconfig, context, FSCONFIG_SET_FLAG, "ro", 0, 0);
+	if (ret == 0)
+		ret = sys(fsconfig, context, FSCONFIG_CMD_CREATE, 0, 0, 0);
+	if (ret == 0)
+		mount_fd = sys(fsmount, context, FSMOUNT_CLOEXEC,
+			       MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	if (ret == 0)
+		ret = mount_fd < 0 ? mount_fd : sys(umount2, "/proc", MNT_DETACH);
+	if (ret == 0)
+		ret = sys(move_mount, mount_fd, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH);
+	if (mount_fd >= 0)
+		sys(close, mount_fd);
+	if (context >= 0)
+		sys(close, context);
+	return ret;
+}

@@ -1,0 +1,239 @@
+/*
+ * Joining is entering a place that belongs to somebody hostile. What is taken care of:
+ *
+ * - What joins is init's own program out of a sealed memfd, with nothing of the caller's memory in it: there is nothing to overwrite by
+ *   /proc/self/exe, and nothing to read.
+ * - Namespaces are entered by descriptors that the session's keeper opened while its init waited, never by pid or name.
+ * - Processes of the session live in pid namespaces beside the new one. Nobody who runs code of others lives in the session's own, so that
+ *   none of them can name the process that joins: not to trace it, not to signal it, not to open its /proc.
+ * - The session's mount namespace is left at once for a copy, whose /proc is taken away and made anew, of the new pid namespace. Its
+ *   root is read-only, so that /proc and /dev are what they were. Every other path is resolved after the privileges are dropped.
+ * - The payload keeps its streams and nothing else.
+ *
+ * Three processes: a pid namespace can only be begun from within the one above, which is entered by a fork.
+ *
+ *   helper (here)    user namespace, if the caller is no root; then the session's pid namespace, for its child
+ *   middle           is there, and begins the new one
+ *   init             the rest; when middle ends, the session's init becomes its parent, and reaps it
+ */
+#include "jail/joined.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "jail/receipt.h"
+#include "jail/spawn.h"
+
+#ifndef NS_GET_PARENT
+#define NS_GET_PARENT _IO(0xb7, 0x2) /* linux/nsfs.h */
+#endif
+
+#define JOIN_TIMEOUT_MS 30000
+
+/* ---- start ---- */
+
+static void put(struct spawn *spawn, int number, int fd)
+{
+	spawn->fds[number] = fd;
+	if (number >= spawn->fd_count)
+		spawn->fd_count = number + 1;
+}
+
+static int failed(const struct wire_message *message, struct warder_error *err)
+{
+	char detail[sizeof(message->detail) + 1] = "";
+
+	memcpy(detail, message->detail, sizeof(message->detail));
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, message->error,
+			       "cannot join the session: %s", detail);
+}
+
+/* The pid that a pidfd stands for, as this process sees it; for messages and /proc. */
+static int pid_of(int pidfd)
+{
+	char path[40];
+	char text[1024];
+	owned_fd int fd = -1;
+	ssize_t n;
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	at = strstr(text, "\nPid:");
+	return at ? atoi(at + 5) : -1;
+}
+
+/* The helper's word: a descriptor of init, or why not. */
+static int receive_init(struct jail_run *run, int *ret_pidfd, struct warder_error *err)
+{
+	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	struct wire_message message;
+	struct iovec iov = { .iov_base = &message, .iov_len = sizeof(message) };
+	struct msghdr header = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
+	};
+	ssize_t n = recvmsg(run->control[0], &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *cmsg = n > 0 ? CMSG_FIRSTHDR(&header) : NULL;
+
+	if (n == sizeof(message) && message.type == WIRE_FAILED)
+		return failed(&message, err);
+	if (n != sizeof(message) || message.type != WIRE_JOINED || !cmsg || cmsg->cmsg_type != SCM_RIGHTS)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "cannot join the session: the helper died");
+	memcpy(ret_pidfd, CMSG_DATA(cmsg), sizeof(*ret_pidfd));
+	return 0;
+}
+
+/* The helper ends after its message: who waits for its end has both. */
+static int wait_helper(int helper_fd, struct warder_error *err)
+{
+	struct pollfd fd = { .fd = helper_fd, .events = POLLIN };
+	siginfo_t info;
+	int n;
+
+	do
+		n = poll(&fd, 1, JOIN_TIMEOUT_MS);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		syscall(SYS_pidfd_send_signal, helper_fd, SIGKILL, NULL, 0);
+	waitid(P_PIDFD, (id_t)helper_fd, &info, WEXITED | __WALL);
+	return n > 0 ? 0
+		     : error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "the session was not joined within %d s", JOIN_TIMEOUT_MS / 1000);
+}
+
+int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret_pid, int *ret_pidfd,
+		 struct warder_error *err)
+{
+	const struct jail_joint *joint = run->tmpl->plan.joint;
+	struct spawn spawn = { .cgroup_fd = -1, .image_fd = run->tmpl->image_fd };
+	owned_fd int helper_fd = -1;
+	owned_fd int init_fd = -1;
+	int helper_pid;
+
+	for (size_t i = 0; i < fd_count; i++)
+		put(&spawn, (int)i, fds[i]);
+	put(&spawn, WIRE_FD_MOUNT_NS, joint->fds[JAIL_JOINT_MNT]);
+	put(&spawn, WIRE_FD_USER_NS, joint->fds[JAIL_JOINT_USER]);
+	/* In the place of what the session does not have: something that is there anyway; the flags tell. */
+	for (int i = JAIL_JOINT_NET; i <= JAIL_JOINT_TIME; i++) {
+		const int number = i == JAIL_JOINT_NET ? WIRE_FD_NET_NS : spawn.fd_count;
+
+		put(&spawn, number, joint->fds[i] >= 0 ? joint->fds[i] : run->tmpl->supervisor_fd);
+	}
+	if (spawn_init(&spawn, &helper_pid, &helper_fd, err) < 0) {
+		if (helper_fd >= 0)
+			wait_helper(helper_fd, &(struct warder_error){ 0 });
+		return -1;
+	}
+	if (wait_helper(helper_fd, err) < 0 || receive_init(run, &init_fd, err) < 0)
+		return -1;
+	*ret_pid = pid_of(init_fd);
+	*ret_pidfd = fd_take(&init_fd);
+	return 0;
+}
+
+/* ---- read-back ---- */
+
+static int differs(const char *name, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+			 "read-back: the %s namespace is not the session's; the program was not started",
+			 name);
+}
+
+static int unreadable(const char *name, struct warder_error *err)
+{
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+			       "read-back: cannot look at the %s namespace", name);
+}
+
+static bool same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static int check_pid(struct jail_run *run, const struct stat *session, struct warder_error *err)
+{
+	owned_fd int own_fd = openat(run->proc_fd, "ns/pid", O_RDONLY | O_CLOEXEC);
+	owned_fd int parent_fd = own_fd < 0 ? -1 : ioctl(own_fd, NS_GET_PARENT);
+	struct stat parent;
+
+	if (parent_fd < 0 || fstat(parent_fd, &parent) < 0)
+		return unreadable("pid", err);
+	return same(&parent, session) ? 0 : differs("pid", err);
+}
+
+/* A copy: neither the session's nor the host's. What is in it, the mount table shows. */
+static int check_mnt(struct jail_run *run, const struct stat *session, struct warder_error *err)
+{
+	struct stat own;
+	struct stat host;
+
+	if (fstatat(run->proc_fd, "ns/mnt", &own, 0) < 0 || stat("/proc/self/ns/mnt", &host) < 0)
+		return unreadable("mnt", err);
+	return same(&own, session) || same(&own, &host) ? differs("mnt", err) : 0;
+}
+
+int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
+{
+	static const struct {
+		const char *file;
+		uint64_t flag;
+	} rows[] = {
+		[JAIL_JOINT_MNT] = { "ns/mnt", CLONE_NEWNS },
+		[JAIL_JOINT_USER] = { "ns/user", CLONE_NEWUSER },
+		[JAIL_JOINT_NET] = { "ns/net", CLONE_NEWNET },
+		[JAIL_JOINT_PID] = { "ns/pid", CLONE_NEWPID },
+		[JAIL_JOINT_IPC] = { "ns/ipc", CLONE_NEWIPC },
+		[JAIL_JOINT_UTS] = { "ns/uts", CLONE_NEWUTS },
+		[JAIL_JOINT_CGROUP] = { "ns/cgroup", CLONE_NEWCGROUP },
+		[JAIL_JOINT_TIME] = { "ns/time", 0x80 /* CLONE_NEWTIME */ },
+	};
+	const struct jail_joint *joint = run->tmpl->plan.joint;
+	char list[80] = "";
+
+	for (int i = 0; i <= JAIL_JOINT_TIME; i++) {
+		const char *name = rows[i].file + 3;
+		struct stat session;
+		struct stat own;
+		int ret = 0;
+
+		if (!(joint->namespaces & rows[i].flag))
+			continue;
+		if (fstat(joint->fds[i], &session) < 0)
+			return unreadable(name, err);
+		if (i == JAIL_JOINT_PID) {
+			ret = check_pid(run, &session, err);
+		} else if (i == JAIL_JOINT_MNT) {
+			ret = check_mnt(run, &session, err);
+		} else {
+			if (fstatat(run->proc_fd, rows[i].file, &own, 0) < 0)
+				return unreadable(name, err);
+			ret = same(&own, &session) ? 0 : differs(name, err);
+			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+				 *list ? " " : "", name);
+		}
+		if (ret < 0)
+			return -1;
+	}
+	receipt_layer(run, "namespaces", true, "setns, unshare", "/proc/<pid>/ns/*; NS_GET_PARENT",
+		      "the session's: %s; mnt a copy of the session's; pid below the session's", list);
+	return 0;
+}

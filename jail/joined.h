@@ -1,0 +1,17 @@
+/*
+ * joined: a run that joins a session, as far as launch and read-back differ. Private to jail/; see session.h.
+ */
+#ifndef WARDER_JAIL_JOINED_H
+#define WARDER_JAIL_JOINED_H
+
+#include "jail/run.h"
+#include "jail/session.h"
+
+/* Start the run's init in the session: a process that enters what is shared, then one that begins a pid namespace below the
+ * session's. `fds` as for spawn_init(). 0 with its pid and pidfd (the caller's); -1 with *err: nothing of it lives on. */
+int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret_pid, int *ret_pidfd,
+		 struct warder_error *err);
+/* Read back: each shared namespace is the session's, the pid namespace lies below the session's. -1 with *err. */
+int joined_check_namespaces(struct jail_run *run, struct warder_error *err);
+
+#endif

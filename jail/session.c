@@ -1,0 +1,301 @@
+/*
+ * The jail of a session is a launch like any other, of a payload that applies every restriction, is read back, and then waits instead of
+ * executing. Its cgroup is a step deeper than a run's:
+ *
+ *   <base>/warder-...            the session's limits; nobody is in it
+ *            /warder-...         its init and the payload that waits
+ *            /warder-...         an execution, with its own limits; named after the process that executes, or, if its processes may
+ *                                stay, after the keeper
+ *
+ * The limits above hold over all below. On v2 the outermost hands its controllers down; its memory.oom.group is off, so that an
+ * execution is killed as a whole, and not the session.
+ */
+#include "jail/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "jail/cgroup_file.h"
+#include "jail/joined.h"
+
+/* The session's init, the payload that waits, and the init of a first execution. */
+#define SESSION_PROCESSES 3
+
+struct jail_session {
+	struct cgroup outer;
+	struct jail_host host; /* a copy, whose cgroups go below `outer` */
+	struct jail_template *tmpl;
+	struct jail_run *run;
+	struct jail_joint joint;
+	struct policy_receipt receipt;
+};
+
+/* ---- cgroups ---- */
+
+static int hand_down(const struct cgroup *outer, struct warder_error *err)
+{
+	static const char *const names[CGROUP_CONTROLLER_COUNT] = {
+		[CGROUP_MEMORY] = "+memory", [CGROUP_PIDS] = "+pids", [CGROUP_CPU] = "+cpu"
+	};
+	const struct cgroup_host *host = outer->host;
+	const int dir_fd = host->v2 < 0 ? -1 : outer->dir_fd[host->v2];
+
+	if (dir_fd < 0)
+		return 0;
+	if (cgroup_file_write(dir_fd, "cgroup.max.descendants", "max") < 0 && errno != ENOENT)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cgroup.max.descendants");
+	if (cgroup_file_write(dir_fd, "memory.oom.group", "0") < 0 && errno != ENOENT)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "memory.oom.group");
+	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+		if (names[c] && host->hierarchy_of[c] == host->v2 &&
+		    cgroup_file_write(dir_fd, "cgroup.subtree_control", names[c]) < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits", errno,
+					       "cannot hand %s down to the session's executions",
+					       names[c] + 1);
+	return 0;
+}
+
+/* Below the outer cgroup, in each hierarchy where there is one. The others carry no limit of this session. */
+static int nest(const struct cgroup *outer, struct cgroup_host *host, struct warder_error *err)
+{
+	*host = *outer->host;
+	host->next = NULL;
+	host->seat[0] = '\0';
+	host->seat_enabled = 0;
+	for (size_t h = 0; h < host->hierarchy_count; h++) {
+		struct cgroup_hierarchy *to = &host->hierarchies[h];
+		char base[CGROUP_LEAF_PATH_MAX];
+
+		to->made_parent = false;
+		if (!outer->used[h])
+			continue;
+		snprintf(base, sizeof(base), "%s/%s", to->base, outer->name);
+		if (strlen(base) >= sizeof(to->base))
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the path of cgroup %.200s is too long",
+					 base);
+		strcpy(to->base, base);
+	}
+	return 0;
+}
+
+static int make_cgroups(struct jail_session *session, const struct jail_plan *plan,
+			const struct jail_host *host, struct warder_error *err)
+{
+	struct cgroup_limits limits = plan->cgroup;
+
+	if (limits.pids_max != UINT64_MAX)
+		limits.pids_max += SESSION_PROCESSES - 1; /* one is counted already */
+	session->host = *host;
+	if (cgroup_create(&host->cgroup, &limits, &session->outer, err) < 0)
+		return -1;
+	if (hand_down(&session->outer, err) < 0)
+		return -1;
+	return nest(&session->outer, &session->host.cgroup, err);
+}
+
+/* ---- opening ---- */
+
+static int open_namespaces(struct jail_session *session, struct warder_error *err)
+{
+	static const struct {
+		const char *name;
+		uint64_t flag;
+	} rows[] = {
+		[JAIL_JOINT_MNT] = { "mnt", CLONE_NEWNS },
+		[JAIL_JOINT_USER] = { "user", CLONE_NEWUSER },
+		[JAIL_JOINT_NET] = { "net", CLONE_NEWNET },
+		[JAIL_JOINT_PID] = { "pid", CLONE_NEWPID },
+		[JAIL_JOINT_IPC] = { "ipc", CLONE_NEWIPC },
+		[JAIL_JOINT_UTS] = { "uts", CLONE_NEWUTS },
+		[JAIL_JOINT_CGROUP] = { "cgroup", CLONE_NEWCGROUP },
+		[JAIL_JOINT_TIME] = { "time", 0x80 /* CLONE_NEWTIME */ },
+	};
+
+	/* The payload waits, and nobody can end it: its number is its own. */
+	for (int i = 0; i <= JAIL_JOINT_TIME; i++) {
+		char path[64];
+
+		if (!(session->joint.namespaces & rows[i].flag))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/ns/%s", jail_run_program_pid(session->run), rows[i].name);
+		session->joint.fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+		if (session->joint.fds[i] < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+					       "cannot open the session's %s namespace", rows[i].name);
+	}
+	session->joint.fds[JAIL_JOINT_INIT] = fcntl(session->run->init_fd, F_DUPFD_CLOEXEC, 0);
+	if (session->joint.fds[JAIL_JOINT_INIT] < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor left");
+	return 0;
+}
+
+static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t lifetime_us,
+		  struct warder_error *err)
+{
+	char name[] = "warder-session"; /* never executed */
+	char *argv[] = { name, NULL };
+	const struct jail_command command = { .argv = argv, .stdin_fd = -1 };
+
+	session->joint.magic = JAIL_JOINT_MAGIC;
+	session->joint.size = sizeof(session->joint);
+	session->joint.privileged = plan->privileged;
+	session->joint.namespaces = plan->namespaces;
+	plan->holds = true;
+	plan->wall_time_us = lifetime_us;
+	plan->cpu_time_us = POLICY_UNLIMITED;
+	if (jail_prepare(plan, &session->host, false, &session->tmpl, err) < 0 ||
+	    jail_launch(session->tmpl, &command, &session->run, err) < 0)
+		return -1;
+	session->joint.id_base = session->run->identity.base;
+	session->joint.clock_offset = session->run->clock_offset;
+	session->joint.cgroup = session->host.cgroup;
+	session->receipt = *jail_run_receipt(session->run);
+	return open_namespaces(session, err);
+}
+
+static int check_plan(const struct jail_plan *plan, struct warder_error *err)
+{
+	if (plan->starter)
+		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
+				 "only the backend local keeps a session");
+	if (plan->old_mounts)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "a session needs detached mounts (Linux 5.12), which this kernel or a filter does not have");
+	if (plan->rootfs.whole)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "filesystem.view",
+				 "an image is not built in a session");
+	return 0;
+}
+
+int jail_session_open(struct jail_plan *plan, const struct jail_host *host, uint64_t lifetime_us,
+		      struct jail_session **ret, struct warder_error *err)
+{
+	struct jail_session *session;
+
+	if (check_plan(plan, err) < 0)
+		return -1;
+	session = calloc(1, sizeof(*session));
+	if (!session)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the session");
+	cgroup_init(&session->outer);
+	for (int i = 0; i < JAIL_JOINT_FDS; i++)
+		session->joint.fds[i] = -1;
+	if (make_cgroups(session, plan, host, err) < 0 || launch(session, plan, lifetime_us, err) < 0) {
+		jail_session_free(session);
+		return -1;
+	}
+	*ret = session;
+	return 0;
+}
+
+const struct jail_joint *jail_session_joint(const struct jail_session *session)
+{
+	return &session->joint;
+}
+
+const struct policy_receipt *jail_session_receipt(const struct jail_session *session)
+{
+	return &session->receipt;
+}
+
+int jail_session_init_fd(const struct jail_session *session)
+{
+	return session->joint.fds[JAIL_JOINT_INIT];
+}
+
+void jail_session_sweep(const struct jail_session *session)
+{
+	cgroup_sweep(&session->host.cgroup, &session->outer, false);
+}
+
+/* ---- end ---- */
+
+int jail_session_wait(struct jail_session *session, enum jail_cause *ret, struct warder_error *err)
+{
+	struct jail_outcome outcome;
+
+	if (jail_supervise(session->run, &outcome, err) < 0)
+		return -1;
+	*ret = outcome.cause;
+	jail_outcome_done(&outcome);
+	return 0;
+}
+
+void jail_session_end(struct jail_session *session)
+{
+	jail_cancel(session->run);
+}
+
+void jail_session_free(struct jail_session *session)
+{
+	struct warder_error ignored;
+
+	if (!session)
+		return;
+	jail_run_free(session->run);
+	jail_template_free(session->tmpl);
+	for (int i = 0; i < JAIL_JOINT_FDS; i++)
+		fd_done(&session->joint.fds[i]);
+	/* Init is dead, and with it every process of the session; what executions made is still to be removed. */
+	cgroup_kill(&session->outer);
+	cgroup_sweep(&session->host.cgroup, &session->outer, true);
+	cgroup_remove(&session->outer, &ignored);
+	free(session);
+}
+
+/* ---- joining ---- */
+
+static bool is_text(const char *text, size_t size)
+{
+	return memchr(text, '\0', size) != NULL;
+}
+
+bool jail_joint_valid(const struct jail_joint *joint)
+{
+	const struct cgroup_host *host = &joint->cgroup;
+
+	if (joint->magic != JAIL_JOINT_MAGIC || joint->size != sizeof(*joint) ||
+	    host->hierarchy_count > CGROUP_HIERARCHIES_MAX || host->v2 < -1 ||
+	    host->v2 >= (int)host->hierarchy_count)
+		return false;
+	for (size_t h = 0; h < host->hierarchy_count; h++)
+		if (!is_text(host->hierarchies[h].base, sizeof(host->hierarchies[h].base)))
+			return false;
+	for (int c = 0; c < CGROUP_CONTROLLER_COUNT; c++)
+		if (host->hierarchy_of[c] < -1 || host->hierarchy_of[c] >= (int)host->hierarchy_count ||
+		    !is_text(host->reason[c], sizeof(host->reason[c])))
+			return false;
+	return true;
+}
+
+void jail_session_adopt(const struct jail_joint *joint, struct jail_host *host)
+{
+	cgroup_host_done(&host->cgroup);
+	host->cgroup = joint->cgroup;
+	host->cgroup.next = NULL;
+	host->cgroup.seat[0] = '\0';
+	for (size_t h = 0; h < host->cgroup.hierarchy_count; h++)
+		host->cgroup.hierarchies[h].made_parent = false;
+}
+
+int jail_session_join(const struct jail_joint *joint, bool background, struct jail_plan *plan,
+		      struct warder_error *err)
+{
+	static const struct jail_starter starter = { .isolation = POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT };
+
+	if (plan->starter || plan->privileged != (bool)joint->privileged ||
+	    plan->namespaces != joint->namespaces)
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
+				 "the session was started with other privileges, or on another kernel; restart it");
+	plan->starter = &starter;
+	plan->joint = joint;
+	plan->background = background;
+	return 0;
+}

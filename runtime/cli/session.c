@@ -1,0 +1,299 @@
+/*
+ * session: jails that stay, by name.
+ *
+ * The word and the name come first, then the flags. An execution starts from the session's policy, which its flags may narrow; where it
+ * has to start the session, the same flags make the session's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/ending.h"
+#include "runtime/cli/report.h"
+#include "runtime/cli/term.h"
+#include "runtime/session.h"
+
+#define PROGRAM "/proc/self/exe"
+
+/* ---- start ---- */
+
+static int start(const struct request *request, const char *name, struct warder_session **ret,
+		 struct warder_error *err)
+{
+	const struct warder_session_options options = {
+		.size = sizeof(options),
+		.policy = request->policy,
+		.setup = request->session.setup.items,
+		.setup_count = request->session.setup.count,
+		.lifetime_us = request->session.lifetime_us,
+		.idle_us = request->session.idle_us,
+		.ceiling = request->ceiling,
+		.cgroup_parent = request->cgroup_parent,
+		.backend = request->backend,
+		.backends = request->backends,
+		.program = PROGRAM,
+	};
+
+	return warder_session_start(name, &options, ret, err);
+}
+
+static int print_text(char *text)
+{
+	if (!text)
+		return EXIT_REFUSED;
+	puts(text);
+	free(text);
+	return 0;
+}
+
+/* Parse and load the flags behind the name, then go on. */
+static int start_word(struct request *outer, const char *name, char **flags)
+{
+	struct request request;
+	struct warder_session *session = NULL;
+	struct warder_error err = { 0 };
+	int status = request_parse(FLAG_SESSION_START, flags, &request, &err);
+
+	if (status == 0 && request.rest[0])
+		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, request.rest[0],
+				   "%.60s is one word too many: start NAME [FLAG...]", request.rest[0]);
+	if (status == 0)
+		status = request_load(FLAG_SESSION_START, flags, &request, &err);
+	if (status == 0)
+		status = start(&request, name, &session, &err);
+	request.json |= outer->json;
+	if (status != 0)
+		status = command_refuse(&request, &err, EXIT_REFUSED);
+	else if (request.json)
+		status = print_text(warder_session_json(session));
+	warder_session_free(session);
+	request_done(&request);
+	return status;
+}
+
+/* ---- exec ---- */
+
+/* The policy that the session has, for the flags to narrow; one that is named is taken as it is. */
+static int load_from(const struct warder_session *session, char **flags, struct request *request,
+		     struct warder_error *err)
+{
+	char *text = warder_session_json(session);
+	struct session_spec spec;
+	char *policy;
+	int ret;
+
+	if (request->base) {
+		free(text);
+		return request_load(FLAG_SESSION_EXEC, flags, request, err);
+	}
+	if (!text || session_spec_parse(text, strlen(text), true, &spec, err) != 0) {
+		free(text);
+		return text ? -1 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	}
+	policy = policy_encode(&spec.policy);
+	ret = policy ? warder_policy_parse(policy, strlen(policy), "session", &request->policy, err)
+		     : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	free(policy);
+	session_spec_done(&spec);
+	free(text);
+	return ret == 0 ? request_change(FLAG_SESSION_EXEC, flags, request, err) : ret;
+}
+
+static int find_or_start(const char *name, char **flags, struct request *request,
+			 struct warder_session **ret, struct warder_error *err)
+{
+	if (warder_session_open(name, ret, err) == 0)
+		return load_from(*ret, flags, request, err);
+	if (err->code != WARDER_ERROR_NOT_FOUND || !request->session.auto_start)
+		return -1;
+	return request_load(FLAG_SESSION_EXEC, flags, request, err) == 0 ? start(request, name, ret, err)
+									 : -1;
+}
+
+static int exec_in(struct report *report, const char *name, char **flags, struct request *request)
+{
+	const unsigned int how = request->session.background ? WARDER_SESSION_BACKGROUND : 0;
+	struct warder_session *session = NULL;
+	struct warder_template *tmpl = NULL;
+	struct warder_error err = { 0 };
+	int status;
+
+	if (!request->rest[0])
+		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
+				   "which program? warder session exec NAME [FLAG...] -- PROGRAM");
+	else
+		status = find_or_start(name, flags, request, &session, &err);
+	if (status == 0)
+		status = warder_session_prepare(session, request->policy, how, &tmpl, &err);
+	status = status == 0 ? run_launch(report, tmpl, NULL) : report_refuse(report, &err, EXIT_REFUSED);
+	warder_template_free(tmpl);
+	warder_session_free(session);
+	return status;
+}
+
+static int exec_word(struct request *outer, const char *name, char **flags)
+{
+	struct request request;
+	struct report report;
+	struct warder_error err = { 0 };
+	int status;
+
+	report_catch_signals();
+	if (request_parse(FLAG_SESSION_EXEC, flags, &request, &err) != 0 ||
+	    report_open(&request, &report, &err) != 0)
+		return command_refuse(&request, &err, EXIT_REFUSED);
+	request.json |= outer->json;
+	status = exec_in(&report, name, flags, &request);
+	report_done(&report);
+	request_done(&request);
+	return status;
+}
+
+/* ---- the others ---- */
+
+static const char *text_of(const struct json_value *object, const char *key)
+{
+	const struct json_value *value = json_member(object, key);
+
+	return value && value->type == JSON_STRING ? value->string : "";
+}
+
+static uint64_t number_of(const struct json_value *object, const char *key)
+{
+	const struct json_value *value = json_member(object, key);
+
+	return value && value->is_uint ? value->uint : 0;
+}
+
+static void print_session(const struct json_value *session)
+{
+	printf("%-24s keeper %-8llu since %s, %llu at work\n", text_of(session, "name"),
+	       (unsigned long long)number_of(session, "keeperPid"), text_of(session, "started"),
+	       (unsigned long long)number_of(session, "executions"));
+}
+
+/* One session or an array of them, for people. */
+static int print_sessions(char *text, struct warder_error *err)
+{
+	struct json_value *document = NULL;
+
+	if (json_parse(text, strlen(text), "sessions", &(struct json_limits){ .max_bytes = SIZE_MAX },
+		       &document, err) != 0) {
+		free(text);
+		return -1;
+	}
+	if (document->type == JSON_OBJECT)
+		print_session(document);
+	else
+		for (const struct json_value *item = document->child; item; item = item->next)
+			print_session(item);
+	json_free(document);
+	free(text);
+	return 0;
+}
+
+static int show(const struct request *request, char *text, struct warder_error *err)
+{
+	if (!text)
+		return err->code ? -1 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	return request->json ? print_text(text) : print_sessions(text, err);
+}
+
+static int list_word(const struct request *request, const char *name, struct warder_error *err)
+{
+	return show(request, warder_session_list(err), err);
+}
+
+static int status_word(const struct request *request, const char *name, struct warder_error *err)
+{
+	struct warder_session *session = NULL;
+	int ret = warder_session_open(name, &session, err);
+
+	if (ret == 0)
+		ret = show(request, warder_session_json(session), err);
+	warder_session_free(session);
+	return ret;
+}
+
+static int stop_word(const struct request *request, const char *name, struct warder_error *err)
+{
+	return warder_session_stop(name, err);
+}
+
+static int restart_word(const struct request *request, const char *name, struct warder_error *err)
+{
+	struct warder_session *session = NULL;
+	int ret = warder_session_restart(name, PROGRAM, &session, err);
+
+	if (ret == 0 && request->json)
+		ret = show(request, warder_session_json(session), err);
+	warder_session_free(session);
+	return ret;
+}
+
+static const struct word {
+	const char *name;
+	bool named;
+	int (*run)(const struct request *request, const char *name, struct warder_error *err);
+	int (*run_with_flags)(struct request *request, const char *name, char **flags);
+} words[] = {
+	{ "start", true, NULL, start_word },   { "exec", true, NULL, exec_word },
+	{ "list", false, list_word, NULL },    { "status", true, status_word, NULL },
+	{ "stop", true, stop_word, NULL },     { "restart", true, restart_word, NULL },
+};
+#define WORDS (sizeof(words) / sizeof(words[0]))
+
+/* --json may stand behind the name. */
+static int take_rest(char **rest, struct request *request, struct warder_error *err)
+{
+	for (; *rest; rest++) {
+		if (strcmp(*rest, "--json") != 0)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *rest, "%.60s is not known here",
+					 *rest);
+		request->json = true;
+	}
+	return 0;
+}
+
+static int plain(const struct word *word, struct request *request, char **rest)
+{
+	const char *name = word->named ? *rest++ : NULL;
+	struct warder_error err = { 0 };
+	int status = take_rest(rest, request, &err);
+
+	if (status == 0)
+		status = word->run(request, name, &err);
+	if (status == 0)
+		return 0;
+	command_refuse(request, &err, EXIT_REFUSED);
+	return word->run == status_word && err.code == WARDER_ERROR_NOT_FOUND ? 1 : EXIT_REFUSED;
+}
+
+int session_command(struct request *request, char **argv)
+{
+	const char *names[WORDS + 1] = { NULL };
+	struct warder_error err = { 0 };
+	char remedy[96];
+	char **rest = request->rest;
+
+	if (rest[0] && strcmp(rest[0], "keeper") == 0)
+		return keeper_main();
+	for (size_t i = 0; rest[0] && i < WORDS; i++) {
+		names[i] = words[i].name;
+		if (strcmp(rest[0], words[i].name) != 0)
+			continue;
+		if (words[i].named && !rest[1]) {
+			error_set(&err, WARDER_ERROR_INVALID_REQUEST, "name", "which session? %s NAME",
+				  words[i].name);
+			return command_refuse(request, &err, EXIT_REFUSED);
+		}
+		return words[i].run ? plain(&words[i], request, rest + 1)
+				    : words[i].run_with_flags(request, rest[1], rest + 2);
+	}
+	error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session", "%s",
+		  rest[0] ? policy_suggest(names, rest[0], remedy, sizeof(remedy))
+			  : "what? start, exec, list, status, stop or restart");
+	return command_refuse(request, &err, EXIT_REFUSED);
+}

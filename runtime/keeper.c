@@ -1,0 +1,409 @@
+/*
+ * keeper: the process that a session is. It is an ordinary process of the user's, detached from who started it, with nothing of him
+ * but his user, environment and directory of control groups. It starts the jail, runs the set-up, and then answers: who executes
+ * gets the descriptors of what he joins, and supervises himself; a connection stays open meanwhile, which is how the keeper knows
+ * that the session is in use. When the keeper dies, however it dies, the session's init ends, and with it everything.
+ *
+ * One thread waits in the jail's supervision; the other answers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "runtime/file.h"
+#include "runtime/library.h"
+#include "runtime/preparation.h"
+#include "runtime/result.h"
+#include "runtime/session.h"
+
+struct connection {
+	int fd;
+	bool joined;
+};
+
+struct keeper {
+	struct session_spec spec;
+	int dir_fd, lock_fd, listen_fd, signal_fd;
+	struct preparation preparation;
+	const struct backend_sessions *sessions; /* of its backend */
+	void *session;
+	pthread_t waiter;
+	bool waiting;
+	int ended_fd; /* eventfd: the jail has ended */
+	struct connection connections[SESSION_CONNECTIONS_MAX];
+	size_t connection_count;
+	int stopper_fd; /* who is to be told when everything is gone; or -1 */
+	uint64_t started_us, idle_since_us;
+	time_t started;
+};
+
+/* ---- the jail ---- */
+
+static void *wait_for_end(void *arg)
+{
+	struct keeper *keeper = arg;
+	const uint64_t one = 1;
+
+	keeper->sessions->wait(keeper->session);
+	if (write(keeper->ended_fd, &one, sizeof(one)) < 0)
+		abort(); /* a counter of one takes it */
+	return NULL;
+}
+
+static int start_jail(struct keeper *keeper, struct warder_error *err)
+{
+	const struct session_spec *spec = &keeper->spec;
+	const struct preparation_options how = { .ceiling = spec->has_ceiling ? &spec->ceiling : NULL,
+						 .cgroup_parent = spec->cgroup_parent,
+						 .backend = spec->backend,
+						 .backends = spec->backends };
+
+	if (preparation_build(&spec->policy, &how, &keeper->preparation, err) < 0)
+		return -1;
+	keeper->sessions = keeper->preparation.backend->sessions;
+	if (!keeper->sessions)
+		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
+				 "the backend %s keeps no session: nothing of it stays after a run; use local",
+				 keeper->preparation.backend->name);
+	if (keeper->sessions->start(&keeper->preparation.plan, &keeper->preparation.host, spec->lifetime_us,
+				    &keeper->session, err) < 0)
+		return -1;
+	keeper->ended_fd = eventfd(0, EFD_CLOEXEC);
+	if (keeper->ended_fd < 0 || pthread_create(&keeper->waiter, NULL, wait_for_end, keeper) != 0)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "no thread for the session");
+	keeper->waiting = true;
+	return 0;
+}
+
+static bool has_ended(const struct keeper *keeper)
+{
+	struct pollfd fd = { .fd = keeper->ended_fd, .events = POLLIN };
+
+	return keeper->ended_fd >= 0 && poll(&fd, 1, 0) > 0;
+}
+
+/* ---- set-up ---- */
+
+static int setup_failed(size_t number, const char *command, const struct warder_result *result,
+			struct warder_error *err)
+{
+	const struct jail_outcome *outcome = &result->outcome;
+	size_t len = outcome->output[JAIL_STDERR].len;
+	const char *words = outcome->output[JAIL_STDERR].bytes;
+	char shown[80];
+	char said[160] = "";
+
+	while (len && (words[len - 1] == '\n' || words[len - 1] == ' '))
+		len--;
+	if (len) {
+		const size_t most = len < 100 ? len : 100;
+		char tail[101];
+
+		memcpy(tail, words + len - most, most);
+		tail[most] = '\0';
+		json_quote(tail, said, sizeof(said));
+	}
+	return error_set(err, WARDER_ERROR_EXECUTION_FAILED, "setup",
+			 "set-up command %zu (%s) failed: %.100s%s%s; the session was removed", number + 1,
+			 json_quote(command, shown, sizeof(shown)), outcome->detail, *said ? ": " : "", said);
+}
+
+static int run_setup(struct warder_template *tmpl, size_t number, const char *command,
+		     struct warder_error *err)
+{
+	char shell[] = "sh";
+	char option[] = "-c";
+	char *text = strdup(command);
+	char *argv[] = { shell, option, text, NULL };
+	const struct warder_command run_command = { .size = sizeof(run_command), .argv = argv };
+	struct warder_run *run = NULL;
+	struct warder_result *result = NULL;
+	int ret = text ? warder_launch(tmpl, &run_command, &run, err) : -1;
+
+	if (ret == 0)
+		ret = warder_wait(run, &result, err);
+	if (ret == 0 && (result->outcome.cause != JAIL_CAUSE_EXIT || result->outcome.exit_code != 0))
+		ret = setup_failed(number, command, result, err);
+	warder_result_free(result);
+	warder_run_free(run);
+	free(text);
+	return ret;
+}
+
+static int set_up(struct keeper *keeper, struct warder_error *err)
+{
+	const struct preparation_options how = { .joint = keeper->sessions->joint(keeper->session) };
+	struct warder_template *tmpl = NULL;
+	int ret;
+
+	if (!keeper->spec.setup_count)
+		return 0;
+	ret = library_prepare(&keeper->spec.policy, &how, false, &tmpl, err);
+	for (size_t i = 0; i < keeper->spec.setup_count && ret == 0; i++)
+		ret = run_setup(tmpl, i, keeper->spec.setup[i], err);
+	warder_template_free(tmpl);
+	return ret;
+}
+
+/* ---- answers ---- */
+
+static size_t joined(const struct keeper *keeper)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < keeper->connection_count; i++)
+		count += keeper->connections[i].joined;
+	return count;
+}
+
+static char *describe(const struct keeper *keeper)
+{
+	struct json_writer w = { 0 };
+	struct tm utc;
+	char text[32] = "";
+
+	if (gmtime_r(&keeper->started, &utc))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	json_begin_object(&w);
+	session_spec_write(&keeper->spec, &w);
+	if (!keeper->spec.backend)
+		json_key_string(&w, "backend", keeper->preparation.backend->name);
+	json_key_string(&w, "isolation",
+			policy_isolation_name(POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT));
+	json_key_uint(&w, "keeperPid", (uint64_t)getpid());
+	json_key_string(&w, "started", text);
+	json_key_uint(&w, "ageUs", clock_us() - keeper->started_us);
+	json_key_uint(&w, "executions", joined(keeper));
+	json_key(&w, "receipt");
+	policy_receipt_write(keeper->sessions->receipt(keeper->session), &w);
+	json_end_object(&w);
+	return json_take(&w);
+}
+
+/* False: the connection is done with. */
+static bool answer(struct keeper *keeper, struct connection *connection)
+{
+	enum session_request_type type;
+	const struct warder_error full = { .code = WARDER_ERROR_CONFLICT,
+					   .text = "the session has as many executions as it can have" };
+	char *text;
+	bool sent;
+
+	if (session_receive_request(connection->fd, &type) <= 0)
+		return false;
+	if (type == SESSION_STOP) {
+		if (keeper->stopper_fd < 0)
+			keeper->stopper_fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
+		return true; /* the end of the connection answers, too */
+	}
+	if (type == SESSION_JOIN && joined(keeper) >= SESSION_CONNECTIONS_MAX / 2) {
+		session_send_reply(connection->fd, &full, NULL, NULL);
+		return false;
+	}
+	text = describe(keeper);
+	sent = text && session_send_reply(connection->fd, NULL, text,
+					  type == SESSION_JOIN ? keeper->sessions->joint(keeper->session)
+							       : NULL) == 0;
+	free(text);
+	connection->joined |= sent && type == SESSION_JOIN;
+	return sent;
+}
+
+static void accept_one(struct keeper *keeper)
+{
+	int fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (!session_peer_is_owner(fd) || keeper->connection_count == SESSION_CONNECTIONS_MAX) {
+		close(fd);
+		return;
+	}
+	keeper->connections[keeper->connection_count++] = (struct connection){ .fd = fd };
+}
+
+static void drop(struct keeper *keeper, size_t i)
+{
+	const bool was_joined = keeper->connections[i].joined;
+
+	close(keeper->connections[i].fd);
+	keeper->connections[i] = keeper->connections[--keeper->connection_count];
+	if (!was_joined || joined(keeper))
+		return;
+	keeper->idle_since_us = clock_us();
+	keeper->sessions->sweep(keeper->session);
+}
+
+/* ---- the loop ---- */
+
+enum { POLL_LISTEN, POLL_SIGNAL, POLL_ENDED, POLL_FIRST };
+
+static int timeout_ms(const struct keeper *keeper)
+{
+	const uint64_t now = clock_us();
+	const uint64_t at = keeper->idle_since_us + keeper->spec.idle_us;
+
+	if (joined(keeper))
+		return -1;
+	return at <= now ? 0 : (int)((at - now) / 1000 > 3600000 ? 3600000 : (at - now) / 1000 + 1);
+}
+
+static void keep(struct keeper *keeper)
+{
+	struct pollfd fds[POLL_FIRST + SESSION_CONNECTIONS_MAX];
+
+	while (keeper->stopper_fd < 0) {
+		size_t count = keeper->connection_count;
+
+		fds[POLL_LISTEN] = (struct pollfd){ .fd = keeper->listen_fd, .events = POLLIN };
+		fds[POLL_SIGNAL] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
+		fds[POLL_ENDED] = (struct pollfd){ .fd = keeper->ended_fd, .events = POLLIN };
+		for (size_t i = 0; i < count; i++)
+			fds[POLL_FIRST + i] =
+			    (struct pollfd){ .fd = keeper->connections[i].fd, .events = POLLIN };
+		if (poll(fds, POLL_FIRST + count, timeout_ms(keeper)) < 0)
+			continue;
+		if (fds[POLL_SIGNAL].revents || fds[POLL_ENDED].revents)
+			return;
+		/* Downwards: one that is dropped is replaced by the last, which has been seen. */
+		for (size_t i = count; i-- > 0;)
+			if (fds[POLL_FIRST + i].revents && !answer(keeper, &keeper->connections[i]))
+				drop(keeper, i);
+		if (fds[POLL_LISTEN].revents)
+			accept_one(keeper);
+		if (timeout_ms(keeper) == 0)
+			return;
+	}
+}
+
+/* ---- life ---- */
+
+/* Nothing can be asked any more before anything is taken down; the name is free when everything is gone. */
+static void end(struct keeper *keeper)
+{
+	fd_done(&keeper->listen_fd);
+	if (keeper->waiting) {
+		keeper->sessions->stop(keeper->session);
+		pthread_join(keeper->waiter, NULL);
+	}
+	if (keeper->session)
+		keeper->sessions->free(keeper->session);
+	preparation_done(&keeper->preparation);
+	if (keeper->lock_fd >= 0)
+		session_unlink(keeper->dir_fd, keeper->spec.name);
+	fd_done(&keeper->lock_fd);
+	fd_done(&keeper->dir_fd);
+	session_place_tidy();
+	if (keeper->stopper_fd >= 0)
+		session_send_reply(keeper->stopper_fd, NULL, NULL, NULL);
+}
+
+static int read_spec(struct session_spec *ret, struct warder_error *err)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int parsed;
+
+	if (file_read_open(KEEPER_FD_SPEC, "the session's specification", SESSION_BYTES_MAX, &text, &len,
+			   err) < 0)
+		return -1;
+	parsed = session_spec_parse(text, len, false, ret, err);
+	free(text);
+	return parsed;
+}
+
+static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err)
+{
+	sigset_t signals;
+	int locked;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	keeper->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	if (read_spec(&keeper->spec, err) < 0 || session_place_open(true, &keeper->dir_fd, err) < 0)
+		return -1;
+	locked = session_lock(keeper->dir_fd, keeper->spec.name, &keeper->lock_fd, err);
+	*ret_busy = locked > 0;
+	if (locked != 0)
+		return -1;
+	if (start_jail(keeper, err) < 0 || set_up(keeper, err) < 0)
+		return -1;
+	if (has_ended(keeper))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session ended during its set-up");
+	return session_listen(keeper->dir_fd, keeper->spec.name, &keeper->listen_fd, err);
+}
+
+static void report(enum keeper_word word, const struct warder_error *err)
+{
+	struct keeper_report text = { .word = word };
+
+	if (err)
+		text.error = *err;
+	send(KEEPER_FD_REPORT, &text, sizeof(text), MSG_NOSIGNAL);
+	close(KEEPER_FD_REPORT);
+}
+
+static int live(void)
+{
+	static struct keeper keeper; /* large, and the process is one */
+	struct warder_error err = { 0 };
+	bool busy = false;
+
+	keeper.dir_fd = keeper.lock_fd = keeper.listen_fd = keeper.signal_fd = -1;
+	keeper.ended_fd = keeper.stopper_fd = -1;
+	if (begin(&keeper, &busy, &err) < 0) {
+		end(&keeper);
+		report(busy ? KEEPER_BUSY : KEEPER_FAILED, &err);
+		return 1;
+	}
+	keeper.started = time(NULL);
+	keeper.started_us = keeper.idle_since_us = clock_us();
+	report(KEEPER_READY, NULL);
+	keep(&keeper);
+	end(&keeper);
+	return 0;
+}
+
+int keeper_main(void)
+{
+	struct stat st;
+	int null_fd;
+	pid_t pid;
+
+	if (fstat(KEEPER_FD_REPORT, &st) < 0 || !S_ISSOCK(st.st_mode) || fstat(KEEPER_FD_SPEC, &st) < 0)
+		return 125; /* nobody who starts a session called */
+	pid = fork();
+	if (pid != 0)
+		return pid < 0 ? 125 : 0;
+	setsid();
+	umask(077);
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null_fd, fd);
+	fcntl(KEEPER_FD_REPORT, F_SETFD, FD_CLOEXEC);
+	fcntl(KEEPER_FD_SPEC, F_SETFD, FD_CLOEXEC);
+	syscall(SYS_close_range, KEEPER_FD_SPEC + 1, ~0u, 0);
+	if (chdir("/") < 0)
+		return 125;
+	return live();
+}

@@ -1,0 +1,448 @@
+/*
+ * session: the public calls. Whoever executes in a session speaks to its keeper once, gets the descriptors of what he joins, and goes on
+ * as in any launch: template, run and result are the same. Nothing is shared between executions but the session itself.
+ */
+#include "runtime/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "runtime/file.h"
+#include "runtime/library.h"
+#include "runtime/preparation.h"
+
+#define START_WAIT_US UINT64_C(120000000)
+
+struct warder_session {
+	struct session_spec spec;
+	char *description;
+};
+
+/* What goes with a template: the connection keeps the session in use. */
+struct attachment {
+	int fd;
+	struct jail_joint joint;
+};
+
+static int no_memory(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+}
+
+static int not_running(const char *name, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_NOT_FOUND, "name",
+			 "session %.64s does not run; \"warder session start %.64s\" starts it", name, name);
+}
+
+static int no_argument(const char *name, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the argument `%s` is NULL", name);
+}
+
+/* ---- finding ---- */
+
+/* Ask its keeper. 0 with the connection; 1: it does not run; -1 with *err. */
+static int ask(const char *name, enum session_request_type type, int *ret_fd, struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	owned_fd int fd = -1;
+	int ret;
+
+	if (session_check_name(name, err) < 0)
+		return -1;
+	if (session_place_open(false, &dir_fd, err) < 0)
+		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
+	ret = session_connect(dir_fd, name, &fd, err);
+	if (ret != 0)
+		return ret;
+	if (session_send_request(fd, type, err) < 0)
+		return 1; /* it ends just now */
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+static struct warder_session *session_new(char *description, struct warder_error *err)
+{
+	struct warder_session *session = calloc(1, sizeof(*session));
+
+	if (!session) {
+		no_memory(err);
+	} else if (session_spec_parse(description, strlen(description), true, &session->spec, err) == 0) {
+		session->description = description;
+		return session;
+	}
+	free(session);
+	free(description);
+	return NULL;
+}
+
+/* As ask(). */
+static int find(const char *name, struct warder_session **ret, struct warder_error *err)
+{
+	owned_fd int fd = -1;
+	char *description = NULL;
+	int asked = ask(name, SESSION_DESCRIBE, &fd, err);
+
+	if (asked != 0)
+		return asked;
+	if (session_receive_reply(fd, &description, NULL, err) < 0)
+		return err->code == WARDER_ERROR_UNAVAILABLE ? 1 : -1;
+	*ret = session_new(description, err);
+	return *ret ? 0 : -1;
+}
+
+int warder_session_open(const char *name, struct warder_session **ret, struct warder_error *err)
+{
+	int found;
+
+	if (!ret)
+		return no_argument("ret", err);
+	found = find(name, ret, err);
+	return found > 0 ? not_running(name, err) : found;
+}
+
+int warder_session_is_running(const char *name, struct warder_error *err)
+{
+	struct warder_session *session = NULL;
+	int found = find(name, &session, err);
+
+	warder_session_free(session);
+	return found < 0 ? -1 : found == 0;
+}
+
+/* ---- starting ---- */
+
+/* A program that others could have put there is not executed. */
+static const char *find_program(const char *program)
+{
+	static const char *const places[] = { "/usr/local/bin/warder", "/usr/bin/warder" };
+
+	for (size_t i = 0; !program && i < sizeof(places) / sizeof(places[0]); i++)
+		if (access(places[i], X_OK) == 0)
+			return places[i];
+	return program;
+}
+
+static int spec_file(const struct session_spec *spec, struct warder_error *err)
+{
+	owned_fd int made = memfd_create("warder-session", MFD_CLOEXEC);
+	owned_fd int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, KEEPER_FD_SPEC + 1);
+	struct json_writer w = { 0 };
+	char *text;
+	int ret = -1;
+
+	json_begin_object(&w);
+	session_spec_write(spec, &w);
+	json_end_object(&w);
+	text = json_take(&w);
+	if (text && fd >= 0 && file_write_all(fd, text, strlen(text)) == 0 && lseek(fd, 0, SEEK_SET) == 0)
+		ret = fd_take(&fd);
+	free(text);
+	return ret >= 0 ? ret
+			: error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+					  "cannot write the session's specification");
+}
+
+static int spawn(const char *program, int report_fd, int spec_fd, struct warder_error *err)
+{
+	char name[] = "warder";
+	char command[] = "session";
+	char word[] = "keeper";
+	char *argv[] = { name, command, word, NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	sigset_t all;
+	pid_t pid;
+	int error;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, report_fd, KEEPER_FD_REPORT);
+	posix_spawn_file_actions_adddup2(&actions, spec_fd, KEEPER_FD_SPEC);
+	error = posix_spawn(&pid, program, &actions, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	if (error)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error, "cannot execute %.200s",
+				       program);
+	/* It forks at once; somebody who waits for any child may have been quicker. */
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return 0;
+}
+
+/* 0: it runs; 1: another one has the name; -1 with *err. */
+static int start_keeper(const struct session_spec *spec, const char *program, struct warder_error *err)
+{
+	struct keeper_report report;
+	int pair[2];
+	owned_fd int ours = -1;
+	owned_fd int made = -1;
+	owned_fd int theirs = -1;
+	owned_fd int spec_fd = spec_file(spec, err);
+	ssize_t n;
+
+	if (spec_fd < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make a socket");
+	ours = pair[0];
+	made = pair[1];
+	theirs = fcntl(made, F_DUPFD_CLOEXEC, KEEPER_FD_SPEC + 1);
+	if (theirs < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor left");
+	if (spawn(program, theirs, spec_fd, err) < 0)
+		return -1;
+	fd_done(&made);
+	fd_done(&theirs);
+	do
+		n = recv(ours, &report, sizeof(report), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(report))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "the session's keeper died while it started");
+	if (report.word == KEEPER_FAILED)
+		*err = report.error;
+	return report.word == KEEPER_READY ? 0 : report.word == KEEPER_BUSY ? 1 : -1;
+}
+
+static int check_same(const struct session_spec *wanted, const struct warder_session *found,
+		      struct warder_error *err)
+{
+	if (session_spec_same(wanted, &found->spec))
+		return 0;
+	return error_set(err, WARDER_ERROR_CONFLICT, "name",
+			 "session %.64s runs already, with another policy or set-up; stop it first, or take "
+			 "another name",
+			 wanted->name);
+}
+
+/* Others may start it at the same time, or end it: until one of us has it. */
+static int start(const struct session_spec *spec, const char *program, struct warder_session **ret,
+		 struct warder_error *err)
+{
+	const uint64_t deadline =
+	    clock_us() + START_WAIT_US + spec->setup_count * spec->policy.limits.wall_time_us;
+	const struct timespec pause = { .tv_nsec = 20000000 };
+
+	program = find_program(program);
+	if (!program)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "a session is kept by the tool warder, which is neither in /usr/local/bin nor in "
+				 "/usr/bin: name it in `program`");
+	for (;;) {
+		struct warder_session *session = NULL;
+		int got = find(spec->name, &session, err);
+
+		if (got == 0 && check_same(spec, session, err) == 0) {
+			*ret = session;
+			return 0;
+		}
+		warder_session_free(session);
+		if (got <= 0)
+			return -1;
+		got = start_keeper(spec, program, err);
+		if (got < 0)
+			return -1;
+		if (clock_us() > deadline)
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+					 "session %.64s is being started or ended by somebody else, and does not get "
+					 "done",
+					 spec->name);
+		if (got > 0)
+			nanosleep(&pause, NULL);
+	}
+}
+
+/* Borrowed from the caller's memory, but for the policies. Nothing of it but these is to be freed. */
+static int fill_spec(const char *name, const struct warder_session_options *known, struct session_spec *ret,
+		     struct warder_error *err)
+{
+	*ret = (struct session_spec){
+		.name = (char *)(uintptr_t)name,
+		.policy = known->policy->policy,
+		.has_ceiling = known->ceiling != NULL,
+		.setup = (char **)(uintptr_t)known->setup,
+		.setup_count = known->setup ? known->setup_count : 0,
+		.lifetime_us = known->lifetime_us ? known->lifetime_us : SESSION_LIFETIME_US,
+		.idle_us = known->idle_us ? known->idle_us : SESSION_IDLE_US,
+		.cgroup_parent = (char *)(uintptr_t)known->cgroup_parent,
+		.backend = (char *)(uintptr_t)known->backend,
+		.backends = (char *)(uintptr_t)known->backends,
+	};
+	if (known->ceiling)
+		ret->ceiling = known->ceiling->policy;
+	if (ret->setup_count > SESSION_SETUP_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "setup", "more than %d set-up commands",
+				 SESSION_SETUP_MAX);
+	if (ret->lifetime_us > SESSION_TIME_MAX_US || ret->idle_us > SESSION_TIME_MAX_US)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "lifetime", "at most 30 days");
+	return session_check_name(name, err);
+}
+
+int warder_session_start(const char *name, const struct warder_session_options *options,
+			 struct warder_session **ret, struct warder_error *err)
+{
+	struct warder_session_options known;
+	struct session_spec spec;
+
+	if (!name || !options || !ret)
+		return no_argument(!name ? "name" : !options ? "options" : "ret", err);
+	if (library_take(&known, sizeof(known), options, options->size, "warder_session_options", err) != 0)
+		return -1;
+	if (!known.policy)
+		return no_argument("options->policy", err);
+	if (fill_spec(name, &known, &spec, err) < 0)
+		return -1;
+	return start(&spec, known.program, ret, err);
+}
+
+/* ---- executing ---- */
+
+static void attachment_free(void *owner)
+{
+	struct attachment *attachment = owner;
+
+	session_joint_done(&attachment->joint);
+	fd_done(&attachment->fd);
+	free(attachment);
+}
+
+static struct attachment *attach(const char *name, struct warder_error *err)
+{
+	struct attachment *attachment = calloc(1, sizeof(*attachment));
+	int asked;
+
+	if (!attachment) {
+		no_memory(err);
+		return NULL;
+	}
+	attachment->fd = -1;
+	for (int i = 0; i < JAIL_JOINT_FDS; i++)
+		attachment->joint.fds[i] = -1;
+	asked = ask(name, SESSION_JOIN, &attachment->fd, err);
+	if (asked > 0)
+		not_running(name, err);
+	if (asked == 0 && session_receive_reply(attachment->fd, NULL, &attachment->joint, err) == 0)
+		return attachment;
+	attachment_free(attachment);
+	return NULL;
+}
+
+int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
+			   unsigned int flags, struct warder_template **ret, struct warder_error *err)
+{
+	const struct policy *asked = policy ? &policy->policy : session ? &session->spec.policy : NULL;
+	struct preparation_options how = { .background = flags & WARDER_SESSION_BACKGROUND };
+	struct attachment *attachment;
+
+	if (!session || !ret)
+		return no_argument(session ? "ret" : "session", err);
+	if (flags & ~(unsigned int)WARDER_SESSION_BACKGROUND)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "unknown flags %#x", flags);
+	if (session_check_narrower(&session->spec.policy, asked, err) < 0)
+		return -1;
+	attachment = attach(session->spec.name, err);
+	if (!attachment)
+		return -1;
+	how.joint = &attachment->joint;
+	if (library_prepare(asked, &how, false, ret, err) < 0) {
+		attachment_free(attachment);
+		return -1;
+	}
+	library_own(*ret, attachment_free, attachment);
+	return 0;
+}
+
+/* ---- the rest ---- */
+
+char *warder_session_json(const struct warder_session *session)
+{
+	return session ? strdup(session->description) : NULL;
+}
+
+static int add_to_list(void *context, const char *name)
+{
+	struct json_writer *w = context;
+	struct warder_session *session = NULL;
+	struct warder_error ignored;
+
+	/* One that is being started, or ends, is not there. */
+	if (find(name, &session, &ignored) == 0)
+		json_number(w, session->description);
+	warder_session_free(session);
+	return 0;
+}
+
+char *warder_session_list(struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+	char *text;
+
+	json_begin_array(&w);
+	if (session_each(add_to_list, &w, err) < 0) {
+		json_writer_done(&w);
+		return NULL;
+	}
+	json_end_array(&w);
+	text = json_take(&w);
+	if (!text)
+		no_memory(err);
+	return text;
+}
+
+int warder_session_stop(const char *name, struct warder_error *err)
+{
+	owned_fd int fd = -1;
+	struct warder_error ignored;
+	int asked = name ? ask(name, SESSION_STOP, &fd, err) : no_argument("name", err);
+
+	if (asked != 0)
+		return asked > 0 ? not_running(name, err) : -1;
+	/* Its end without a word is an end, too. */
+	session_receive_reply(fd, NULL, NULL, &ignored);
+	return 0;
+}
+
+int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
+			   struct warder_error *err)
+{
+	struct warder_session *before = NULL;
+	int restarted = warder_session_open(name, &before, err);
+
+	if (restarted == 0)
+		restarted = warder_session_stop(name, err);
+	if (restarted == 0)
+		restarted = start(&before->spec, program, ret, err);
+	warder_session_free(before);
+	return restarted;
+}
+
+void warder_session_free(struct warder_session *session)
+{
+	if (!session)
+		return;
+	session_spec_done(&session->spec);
+	free(session->description);
+	free(session);
+}

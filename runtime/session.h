@@ -1,0 +1,132 @@
+/*
+ * session: sessions by name: where they are found, what is said to the process that keeps one, and that process. Private to runtime/
+ * and its command line.
+ *
+ * A session NAME has two files below /run/warder/sessions (root) or $XDG_RUNTIME_DIR/warder/sessions (others), directories of mode 0700
+ * that nobody else owns: NAME.lock, locked by its keeper as long as it lives, and NAME.sock, which answers only its owner. Who starts a
+ * session executes `warder session keeper` with a specification; that process detaches itself, takes the lock, starts the jail, runs the
+ * set-up, and only then can be spoken to. So of any number of starts at once one has a keeper, and the others find its session.
+ *
+ * Messages are fixed structs over SOCK_SEQPACKET, of one version of Warder; a description is JSON in a memory file that comes beside.
+ */
+#ifndef WARDER_RUNTIME_SESSION_H
+#define WARDER_RUNTIME_SESSION_H
+
+#include "base/error.h"
+#include "base/json.h"
+#include "jail/session.h"
+#include "policy/policy.h"
+
+#define SESSION_NAME_MAX        64
+#define SESSION_SETUP_MAX       64
+#define SESSION_CONNECTIONS_MAX 256
+#define SESSION_BYTES_MAX       (1024 * 1024) /* of a specification, of a description */
+#define SESSION_TIME_MAX_US     (UINT64_C(30) * 24 * 3600 * 1000000)
+#define SESSION_LIFETIME_US     (UINT64_C(8) * 3600 * 1000000)
+#define SESSION_IDLE_US         (UINT64_C(30) * 60 * 1000000)
+
+/* ---- place: session_place.c ---- */
+
+/* Letters, digits, '.', '_', '-', not first a '.' or '-'. -1 with *err. */
+int session_check_name(const char *name, struct warder_error *err);
+/* The directory, made if it is not there and `make`. Its descriptor is the caller's. -1 with *err: UNAVAILABLE, or where it is not made
+ * NOT_FOUND. */
+int session_place_open(bool make, int *ret_dir_fd, struct warder_error *err);
+/* Remove the directories again, if nobody needs them. */
+void session_place_tidy(void);
+/* Take the lock of a name. 0 with its descriptor; 1: somebody has it; -1 with *err. */
+int session_lock(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
+/* Remove both files. To be called with the lock held. */
+void session_unlink(int dir_fd, const char *name);
+/* A socket that listens there. -1 with *err. */
+int session_listen(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
+/* 0 with the connection; 1: nobody listens; -1 with *err. */
+int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
+/* Whether the peer of a connection is of our user. */
+bool session_peer_is_owner(int fd);
+/* Call back with each name whose keeper lives. */
+int session_each(int (*each)(void *context, const char *name), void *context, struct warder_error *err);
+/* Remove the files of keepers that died. Returns how many sessions these were. */
+int session_clean(bool dry_run);
+
+/* ---- messages: session_wire.c ---- */
+
+enum session_request_type {
+	SESSION_DESCRIBE = 1,
+	SESSION_JOIN, /* and the connection stays while somebody may execute */
+	SESSION_STOP, /* answered when everything is gone */
+};
+
+struct session_request {
+	uint32_t magic, size;
+	uint32_t type;
+};
+
+struct session_reply {
+	uint32_t magic, size;
+	uint32_t failed;  /* then only `error` is meant */
+	uint32_t fd_mask; /* of joint.fds, in order behind the description */
+	struct warder_error error;
+	struct jail_joint joint;
+};
+
+int session_send_request(int fd, enum session_request_type type, struct warder_error *err);
+/* 1 with *ret; 0: the peer is gone; -1: what came is no request. */
+int session_receive_request(int fd, enum session_request_type *ret);
+/* description: JSON, or NULL; joint: or NULL. -1: it was not sent. */
+int session_send_reply(int fd, const struct warder_error *failure, const char *description,
+		       const struct jail_joint *joint);
+/* Waits. *ret_description (or NULL) is heap. *ret_joint's descriptors are the caller's: -1 where there is none. -1 with *err, also the
+ * peer's. */
+int session_receive_reply(int fd, char **ret_description, struct jail_joint *ret_joint,
+			  struct warder_error *err);
+void session_joint_done(struct jail_joint *joint);
+
+/* ---- specification: session_spec.c ---- */
+
+struct session_spec {
+	char *name;
+	struct policy policy;
+	struct policy ceiling;
+	bool has_ceiling;
+	char **setup; /* shell commands */
+	size_t setup_count;
+	uint64_t lifetime_us, idle_us;
+	char *cgroup_parent, *backend, *backends; /* or NULL */
+};
+
+/* The members of it into the object that is open. */
+void session_spec_write(const struct session_spec *spec, struct json_writer *w);
+/* Decode, strictly: every member known and within its bounds. `more`: the members that a description has besides are passed over. */
+int session_spec_parse(const char *json, size_t len, bool more, struct session_spec *ret,
+		       struct warder_error *err);
+void session_spec_done(struct session_spec *spec);
+/* Whether both would make the same session: name, policy, set-up. */
+bool session_spec_same(const struct session_spec *a, const struct session_spec *b);
+/* Whether `asked` only narrows what an execution in a session under `session` may do, and leaves alone what is the session's: file
+ * system, network, identity, disk. -1 with *err naming the field. */
+int session_check_narrower(const struct policy *session, const struct policy *asked,
+			   struct warder_error *err);
+
+/* ---- keeper: keeper.c ---- */
+
+/* What a starter is told. */
+enum keeper_word {
+	KEEPER_READY = 1,
+	KEEPER_BUSY, /* another one has the name */
+	KEEPER_FAILED,
+};
+
+struct keeper_report {
+	uint32_t word;
+	struct warder_error error;
+};
+
+/* Descriptors that a keeper finds. */
+#define KEEPER_FD_REPORT 3
+#define KEEPER_FD_SPEC   4
+
+/* The process `warder session keeper`. Returns its exit status, in the process that was started at once. */
+int keeper_main(void);
+
+#endif

@@ -1,0 +1,302 @@
+#include "runtime/session.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#define TRIES 32
+
+static const char *const levels[] = { "warder", "sessions" };
+
+int session_check_name(const char *name, struct warder_error *err)
+{
+	static const char most[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+	const size_t len = name ? strlen(name) : 0;
+
+	if (len == 0 || len > SESSION_NAME_MAX || name[0] == '.' || name[0] == '-' ||
+	    strspn(name, most) != len)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "name",
+				 "\"%.80s\" is no name of a session: up to %d letters, digits, '.', '_' and "
+				 "'-', a letter or digit first",
+				 name ? name : "", SESSION_NAME_MAX);
+	return 0;
+}
+
+static const char *base_directory(void)
+{
+	return geteuid() == 0 ? "/run" : getenv("XDG_RUNTIME_DIR");
+}
+
+/* Nobody else may have put anything there: not in the base either, where another could be first. */
+static int check_base(int fd, const char *base, struct warder_error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, base, errno, "cannot look at %s", base);
+	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, base,
+				 "%s can be written by others: sessions are not kept there", base);
+	return 0;
+}
+
+/* One level down. 0; -1 with *err. */
+static int descend(int *fd, const char *name, bool make, struct warder_error *err)
+{
+	owned_fd int next = -1;
+	struct stat st;
+
+	if (make && mkdirat(*fd, name, 0700) < 0 && errno != EEXIST)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, name, errno,
+				       "cannot make the directory of the sessions");
+	next = openat(*fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (next < 0)
+		return error_set_errno(err,
+				       errno == ENOENT ? WARDER_ERROR_NOT_FOUND : WARDER_ERROR_UNAVAILABLE,
+				       name, errno, "there are no sessions");
+	if (fstat(next, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, name,
+				 "the directory %s of the sessions is not its owner's alone (mode 0700)", name);
+	close(*fd);
+	*fd = fd_take(&next);
+	return 0;
+}
+
+static int open_once(const char *base, bool make, int *ret_dir_fd, struct warder_error *err)
+{
+	owned_fd int fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, base, errno, "cannot open %s", base);
+	if (check_base(fd, base, err) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (descend(&fd, levels[i], make, err) < 0)
+			return -1;
+	*ret_dir_fd = fd_take(&fd);
+	return 0;
+}
+
+int session_place_open(bool make, int *ret_dir_fd, struct warder_error *err)
+{
+	const char *base = base_directory();
+	int ret = -1;
+
+	if (!base || base[0] != '/')
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "XDG_RUNTIME_DIR",
+				 "an ordinary user's sessions are found below $XDG_RUNTIME_DIR, which is not set");
+	/* A keeper that ends may remove the directories between two steps. */
+	for (int i = 0; i < TRIES && ret < 0; i++) {
+		ret = open_once(base, make, ret_dir_fd, err);
+		if (ret < 0 && (!make || err->sys_errno != ENOENT))
+			break;
+	}
+	return ret;
+}
+
+void session_place_tidy(void)
+{
+	char path[512];
+	const char *base = base_directory();
+
+	if (!base)
+		return;
+	for (int depth = 2; depth > 0; depth--) {
+		snprintf(path, sizeof(path), "%.400s/%s%s%s", base, levels[0], depth == 2 ? "/" : "",
+			 depth == 2 ? levels[1] : "");
+		if (rmdir(path) < 0)
+			return;
+	}
+}
+
+static void file_name(char ret[SESSION_NAME_MAX + 8], const char *name, const char *kind)
+{
+	snprintf(ret, SESSION_NAME_MAX + 8, "%.64s%s", name, kind);
+}
+
+static bool is_linked(int dir_fd, const char *file, int fd)
+{
+	struct stat by_fd;
+	struct stat by_name;
+
+	return fstat(fd, &by_fd) == 0 && fstatat(dir_fd, file, &by_name, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       by_fd.st_dev == by_name.st_dev && by_fd.st_ino == by_name.st_ino;
+}
+
+int session_lock(int dir_fd, const char *name, int *ret_fd, struct warder_error *err)
+{
+	char file[SESSION_NAME_MAX + 8];
+
+	file_name(file, name, ".lock");
+	for (int i = 0; i < TRIES; i++) {
+		owned_fd int fd = openat(dir_fd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+		if (fd < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, file, errno, "cannot open %s", file);
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+			return errno == EWOULDBLOCK ? 1
+						    : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, file, errno,
+								      "cannot lock %s", file);
+		if (is_linked(dir_fd, file, fd)) {
+			*ret_fd = fd_take(&fd);
+			return 0;
+		}
+	}
+	return 1;
+}
+
+void session_unlink(int dir_fd, const char *name)
+{
+	char file[SESSION_NAME_MAX + 8];
+
+	file_name(file, name, ".sock");
+	unlinkat(dir_fd, file, 0);
+	file_name(file, name, ".lock");
+	unlinkat(dir_fd, file, 0);
+}
+
+/* By way of the descriptor: the path is short, and leads nowhere else. */
+static socklen_t fill_address(struct sockaddr_un *to, int dir_fd, const char *name)
+{
+	char file[SESSION_NAME_MAX + 8];
+
+	file_name(file, name, ".sock");
+	memset(to, 0, sizeof(*to));
+	to->sun_family = AF_UNIX;
+	snprintf(to->sun_path, sizeof(to->sun_path), "/proc/self/fd/%d/%s", dir_fd, file);
+	return sizeof(*to);
+}
+
+int session_listen(int dir_fd, const char *name, int *ret_fd, struct warder_error *err)
+{
+	owned_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
+	socklen_t len = fill_address(&address, dir_fd, name);
+	char file[SESSION_NAME_MAX + 8];
+
+	file_name(file, name, ".sock");
+	unlinkat(dir_fd, file, 0); /* of a keeper that died: the lock is ours */
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, len) < 0 || listen(fd, 64) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, file, errno,
+				       "cannot listen on the session's socket");
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+bool session_peer_is_owner(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+}
+
+int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_error *err)
+{
+	owned_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address;
+	socklen_t len = fill_address(&address, dir_fd, name);
+
+	if (fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make a socket");
+	while (connect(fd, (struct sockaddr *)&address, len) < 0) {
+		if (errno == ENOENT || errno == ECONNREFUSED || errno == ECONNRESET)
+			return 1;
+		if (errno != EINTR)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
+					       "cannot reach the keeper of session %s", name);
+	}
+	if (!session_peer_is_owner(fd))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+				 "session %s is kept by another user", name);
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+/* The name, if the file is a lock that is held (`held`), or is not. */
+static bool is_lock(int dir_fd, const char *file, bool held, char ret[SESSION_NAME_MAX + 1])
+{
+	const size_t len = strlen(file);
+	struct warder_error ignored;
+	bool locked;
+
+	if (len < 6 || len > SESSION_NAME_MAX + 5 || strcmp(file + len - 5, ".lock") != 0)
+		return false;
+	snprintf(ret, SESSION_NAME_MAX + 1, "%.*s", (int)(len - 5), file);
+	if (session_check_name(ret, &ignored) < 0)
+		return false;
+	{
+		owned_fd int fd = openat(dir_fd, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0)
+			return false;
+		locked = flock(fd, LOCK_EX | LOCK_NB) < 0;
+	}
+	return locked == held;
+}
+
+int session_each(int (*each)(void *context, const char *name), void *context, struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	const struct dirent *entry;
+	DIR *dir;
+	int ret = 0;
+
+	if (session_place_open(false, &dir_fd, err) < 0)
+		return err->code == WARDER_ERROR_NOT_FOUND ? 0 : -1;
+	dir = fdopendir(dup(dir_fd));
+	while (dir && ret == 0 && (entry = readdir(dir))) {
+		char name[SESSION_NAME_MAX + 1];
+
+		if (is_lock(dir_fd, entry->d_name, true, name))
+			ret = each(context, name);
+	}
+	if (dir)
+		closedir(dir);
+	return ret;
+}
+
+static bool clean_one(int dir_fd, const char *name)
+{
+	struct warder_error ignored;
+	owned_fd int fd = -1;
+
+	if (session_lock(dir_fd, name, &fd, &ignored) != 0)
+		return false;
+	session_unlink(dir_fd, name);
+	return true;
+}
+
+int session_clean(bool dry_run)
+{
+	struct warder_error ignored;
+	owned_fd int dir_fd = -1;
+	const struct dirent *entry;
+	DIR *dir;
+	int count = 0;
+
+	if (session_place_open(false, &dir_fd, &ignored) < 0)
+		return 0;
+	dir = fdopendir(dup(dir_fd));
+	while (dir && (entry = readdir(dir))) {
+		char name[SESSION_NAME_MAX + 1];
+
+		if (is_lock(dir_fd, entry->d_name, false, name))
+			count += dry_run || clean_one(dir_fd, name);
+	}
+	if (dir)
+		closedir(dir);
+	if (!dry_run)
+		session_place_tidy();
+	return count;
+}

@@ -77,7 +77,7 @@ struct backend {
 		     struct warder_error *err);
 	/* Remove what dead supervisors left of it, or only count. NULL: nothing is ever left. */
 	int (*clean)(const struct backend *backend, const struct jail_host *host, bool dry_run);
-	const char *program; /* a runtime's name; NULL: it needs none */
+	const char *program;                     /* a runtime's name; NULL: it needs none */
 	const struct backend_sessions *sessions; /* NULL: nothing of it stays after a run */
 };
 

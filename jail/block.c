@@ -252,9 +252,9 @@ static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 	if (plan->starter)
 		return plan->starter->bare ? WIRE_BARE
 					   : WIRE_CONTAINED | (plan->speculation ? WIRE_SPECULATION : 0);
-	return (plan->privileged ? WIRE_PRIVILEGED : 0) | (plan->holds ? WIRE_HOLDS : 0) | (reusable ? WIRE_REUSABLE : 0) |
-	       (plan->loopback_up ? WIRE_LOOPBACK_UP : 0) | (plan->rootfs.tmp_exec ? WIRE_TMP_EXEC : 0) |
-	       (plan->speculation ? WIRE_SPECULATION : 0) |
+	return (plan->privileged ? WIRE_PRIVILEGED : 0) | (plan->holds ? WIRE_HOLDS : 0) |
+	       (reusable ? WIRE_REUSABLE : 0) | (plan->loopback_up ? WIRE_LOOPBACK_UP : 0) |
+	       (plan->rootfs.tmp_exec ? WIRE_TMP_EXEC : 0) | (plan->speculation ? WIRE_SPECULATION : 0) |
 	       (plan->namespaces & CLONE_NEWTIME ? WIRE_TIME_NS : 0) |
 	       (plan->namespaces & CLONE_NEWCGROUP ? WIRE_CGROUP_NS : 0) |
 	       (plan->namespaces & CLONE_NEWNET ? WIRE_OWN_NETWORK : 0) |

@@ -613,6 +613,20 @@ int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_l
 	return 0;
 }
 
+bool cgroup_above_oom(const struct cgroup *cgroup)
+{
+	const int h = cgroup->host ? cgroup->host->hierarchy_of[CGROUP_MEMORY] : -1;
+	owned_fd int dir_fd =
+	    h < 0 ? -1 : open(cgroup->host->hierarchies[h].base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	uint64_t count = 0;
+
+	if (h < 0)
+		return false;
+	if (cgroup->host->hierarchies[h].v2)
+		return read_key(dir_fd, "memory.events.local", "max", &count) && count > 0;
+	return read_number(dir_fd, "memory.failcnt", &count) && count > 0;
+}
+
 void cgroup_clear_event(const struct cgroup *cgroup)
 {
 	char text[1024];

@@ -118,6 +118,8 @@ int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us);
 /* Kills of the OOM killer so far in the leaf (v2 counts the chosen process of a group twice), and whether the leaf's
  * own limit was reached (also when reclaim was enough to go on). 0; -1 without a memory leaf. */
 int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_limit);
+/* Whether the limit of the cgroup above the leaf was ever reached: that of a session. */
+bool cgroup_above_oom(const struct cgroup *cgroup);
 /* Open event_fd, if there is a memory limit. Apart from cgroup_create() because short runs do without: closing a v1
  * event costs more than a millisecond. What happened before is not an event: ask cgroup_oom() once afterwards. */
 int cgroup_watch_oom(struct cgroup *cgroup, struct warder_error *err);

@@ -125,9 +125,10 @@ struct jail_joint; /* session.h */
 struct jail_plan {
 	bool privileged;
 	const struct jail_starter *starter; /* NULL: the launch itself */
-	const struct jail_joint *joint; /* of the session that a launch joins, with a starter that says so; or NULL */
-	bool background;                /* joining: what the program leaves running stays */
-	bool holds;                     /* the jail of a session: its payload waits, and executes nothing */
+	const struct jail_joint
+	    *joint;      /* of the session that a launch joins, with a starter that says so; or NULL */
+	bool background; /* joining: what the program leaves running stays */
+	bool holds;      /* the jail of a session: its payload waits, and executes nothing */
 	struct rootfs rootfs;
 	uint64_t namespaces; /* CLONE_NEW* flags of the launch */
 	bool loopback_up;

@@ -60,6 +60,18 @@ static int failed(const struct wire_message *message, struct warder_error *err)
 			       "cannot join the session: %s", detail);
 }
 
+static bool has_ended(const struct jail_joint *joint, int wait_ms)
+{
+	struct pollfd fd = { .fd = joint->fds[JAIL_JOINT_INIT], .events = POLLIN };
+
+	return poll(&fd, 1, wait_ms) != 0;
+}
+
+static int ended(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_NOT_FOUND, "name", "the session has ended; start it again");
+}
+
 /* The pid that a pidfd stands for, as this process sees it; for messages and /proc. */
 static int pid_of(int pidfd)
 {
@@ -83,7 +95,7 @@ static int pid_of(int pidfd)
 static int receive_init(struct jail_run *run, int *ret_pidfd, struct warder_error *err)
 {
 	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	struct wire_message message;
+	struct wire_message message = { 0 };
 	struct iovec iov = { .iov_base = &message, .iov_len = sizeof(message) };
 	struct msghdr header = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
@@ -118,6 +130,12 @@ static int wait_helper(int helper_fd, struct warder_error *err)
 				 "the session was not joined within %d s", JOIN_TIMEOUT_MS / 1000);
 }
 
+bool joined_has_ended(const struct jail_run *run)
+{
+	/* The kernel ends what is in it first. */
+	return has_ended(run->tmpl->plan.joint, 500);
+}
+
 int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret_pid, int *ret_pidfd,
 		 struct warder_error *err)
 {
@@ -127,6 +145,8 @@ int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret
 	owned_fd int init_fd = -1;
 	int helper_pid;
 
+	if (has_ended(joint, 0))
+		return ended(err);
 	for (size_t i = 0; i < fd_count; i++)
 		put(&spawn, (int)i, fds[i]);
 	put(&spawn, WIRE_FD_MOUNT_NS, joint->fds[JAIL_JOINT_MNT]);
@@ -143,7 +163,7 @@ int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret
 		return -1;
 	}
 	if (wait_helper(helper_fd, err) < 0 || receive_init(run, &init_fd, err) < 0)
-		return -1;
+		return has_ended(joint, 0) ? ended(err) : -1;
 	*ret_pid = pid_of(init_fd);
 	*ret_pidfd = fd_take(&init_fd);
 	return 0;
@@ -227,13 +247,13 @@ int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
 			if (fstatat(run->proc_fd, rows[i].file, &own, 0) < 0)
 				return unreadable(name, err);
 			ret = same(&own, &session) ? 0 : differs(name, err);
-			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
-				 *list ? " " : "", name);
+			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? " " : "",
+				 name);
 		}
 		if (ret < 0)
 			return -1;
 	}
 	receipt_layer(run, "namespaces", true, "setns, unshare", "/proc/<pid>/ns/*; NS_GET_PARENT",
-		      "the session's: %s; mnt a copy of the session's; pid below the session's", list);
+		      "the session's: %s; mnt: a copy; pid: below it", list);
 	return 0;
 }

@@ -388,8 +388,8 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 			place(&spawn, next++, run->cgroup.join_v1_fd[i]);
 	if (run->join_fd >= 0)
 		place(&spawn, next++, run->join_fd);
-	ret = run_is_joined(run)      ? joined_start(run, spawn.fds, (size_t)spawn.fd_count, &run->init_pid,
-						     &run->init_fd, err)
+	ret = run_is_joined(run)
+		  ? joined_start(run, spawn.fds, (size_t)spawn.fd_count, &run->init_pid, &run->init_fd, err)
 	      : run_is_contained(run) ? start_init(run, &spawn, err)
 				      : spawn_init(&spawn, &run->init_pid, &run->init_fd, err);
 	/* Only the jail holds its ends now: end of file on ours means that it is gone. */

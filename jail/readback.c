@@ -296,8 +296,9 @@ static int check_mount_table(struct jail_run *run, int root_fd, struct warder_er
 
 	if (!text)
 		return unreadable(run, file, err);
-	count = run_is_contained(run) && !run_is_joined(run) ? check_contained(run, text, root_fd, err)
-							     : mounts_check(text, &run->tmpl->plan.rootfs, err);
+	count = run_is_contained(run) && !run_is_joined(run)
+		    ? check_contained(run, text, root_fd, err)
+		    : mounts_check(text, &run->tmpl->plan.rootfs, err);
 	if (text != buf)
 		free(text);
 	return count < 0 ? error_context(err, "read-back") : count;
@@ -378,7 +379,9 @@ static int check_uppers(struct jail_run *run, struct warder_error *err)
 
 static int check_mounts(struct jail_run *run, int root_fd, struct warder_error *err)
 {
-	static const char source[] = "/proc/<pid>/mountinfo; stat(2) of each bind in the jail";
+	const char *source = run_is_joined(run)
+				 ? "/proc/<pid>/mountinfo; the objects when the session started"
+				 : "/proc/<pid>/mountinfo; stat(2) of each bind in the jail";
 	int count = check_mount_table(run, root_fd, err);
 
 	if (count < 0)
@@ -510,7 +513,8 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 	if (!(plan->namespaces & CLONE_NEWNET))
 		return 0;
 	if (check_routes(run, err) < 0 ||
-	    (run_is_contained(run) && (check_interfaces(run, err) < 0 || check_loopback(run, err) < 0)))
+	    (run_is_contained(run) && !run_is_joined(run) && check_interfaces(run, err) < 0) ||
+	    (run_is_contained(run) && check_loopback(run, err) < 0))
 		return -1;
 	fd_done(&run->snmp_fd);
 	/* A session's packets are not this execution's alone. */
@@ -518,8 +522,9 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 		run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
 	receipt_control(run,
 			plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK : POLICY_CONTROL_NETWORK_NONE,
-			run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie"
-					      : "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
+			run_is_joined(run)      ? "/proc/<pid>/net/route, ipv6_route, fib_trie"
+			: run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie"
+						: "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
 			"lo %s, no route", plan->loopback_up ? "up, nothing else" : "down");
 	return 0;
 }
@@ -721,7 +726,7 @@ int readback_check(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_starter *starter = run->tmpl->plan.starter;
 
-	run->receipt.isolation = starter                ? starter->isolation
+	run->receipt.isolation = starter                 ? starter->isolation
 				 : run->tmpl->plan.holds ? POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT
 							 : POLICY_ISOLATION_NAMESPACE_JAIL;
 	if (run_is_bare(run))

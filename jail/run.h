@@ -44,10 +44,10 @@ struct jail_run {
 	uint64_t launch_us;
 	bool reaped;
 	bool supervised;
-	int join_fd;   /* of the v2 leaf, where a starter starts init, until the spawn */
-	void *started; /* the starter's, or NULL */
+	int join_fd;          /* of the v2 leaf, where a starter starts init, until the spawn */
+	void *started;        /* the starter's, or NULL */
 	int64_t clock_offset; /* of a time namespace of its own, seconds */
-	bool kept; /* the program has ended, and what it left running is to stay */
+	bool kept;            /* the program has ended, and what it left running is to stay */
 	struct policy_receipt receipt;
 };
 

@@ -78,8 +78,8 @@ static int nest(const struct cgroup *outer, struct cgroup_host *host, struct war
 			continue;
 		snprintf(base, sizeof(base), "%s/%s", to->base, outer->name);
 		if (strlen(base) >= sizeof(to->base))
-			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the path of cgroup %.200s is too long",
-					 base);
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+					 "the path of cgroup %.200s is too long", base);
 		strcpy(to->base, base);
 	}
 	return 0;
@@ -124,7 +124,8 @@ static int open_namespaces(struct jail_session *session, struct warder_error *er
 
 		if (!(session->joint.namespaces & rows[i].flag))
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/ns/%s", jail_run_program_pid(session->run), rows[i].name);
+		snprintf(path, sizeof(path), "/proc/%d/ns/%s", jail_run_program_pid(session->run),
+			 rows[i].name);
 		session->joint.fds[i] = open(path, O_RDONLY | O_CLOEXEC);
 		if (session->joint.fds[i] < 0)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
@@ -167,7 +168,8 @@ static int check_plan(const struct jail_plan *plan, struct warder_error *err)
 				 "only the backend local keeps a session");
 	if (plan->old_mounts)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-				 "a session needs detached mounts (Linux 5.12), which this kernel or a filter does not have");
+				 "a session needs detached mounts (Linux 5.12), which this kernel or a "
+				 "filter does not have");
 	if (plan->rootfs.whole)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "filesystem.view",
 				 "an image is not built in a session");
@@ -245,8 +247,11 @@ void jail_session_free(struct jail_session *session)
 		fd_done(&session->joint.fds[i]);
 	/* Init is dead, and with it every process of the session; what executions made is still to be removed. */
 	cgroup_kill(&session->outer);
-	cgroup_sweep(&session->host.cgroup, &session->outer, true);
-	cgroup_remove(&session->outer, &ignored);
+	for (int i = 0; i < 3; i++) { /* one that is being started makes its own once more, and fails */
+		cgroup_sweep(&session->host.cgroup, &session->outer, true);
+		if (cgroup_remove(&session->outer, &ignored) == 0)
+			break;
+	}
 	free(session);
 }
 
@@ -288,12 +293,14 @@ void jail_session_adopt(const struct jail_joint *joint, struct jail_host *host)
 int jail_session_join(const struct jail_joint *joint, bool background, struct jail_plan *plan,
 		      struct warder_error *err)
 {
-	static const struct jail_starter starter = { .isolation = POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT };
+	static const struct jail_starter starter = { .isolation =
+							 POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT };
 
 	if (plan->starter || plan->privileged != (bool)joint->privileged ||
 	    plan->namespaces != joint->namespaces)
-		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
-				 "the session was started with other privileges, or on another kernel; restart it");
+		return error_set(
+		    err, WARDER_ERROR_CONFLICT, NULL,
+		    "the session was started with other privileges, or on another kernel; restart it");
 	plan->starter = &starter;
 	plan->joint = joint;
 	plan->background = background;

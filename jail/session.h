@@ -38,7 +38,7 @@ struct jail_joint {
 	uint32_t privileged;
 	uint32_t id_base;
 	uint64_t namespaces;
-	int64_t clock_offset; /* of its time namespace, seconds */
+	int64_t clock_offset;      /* of its time namespace, seconds */
 	struct cgroup_host cgroup; /* executions' cgroups go below the session's */
 	int fds[JAIL_JOINT_FDS];
 };

@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "jail/joined.h"
 #include "jail/overlay.h"
 #include "jail/run.h"
 
@@ -63,8 +64,8 @@ struct loop {
 	int wait_status;
 	uint64_t ended_us;
 	bool left_running; /* init says that something is left */
-	bool backstop; /* init ended it, at its own deadline */
-	bool killed;   /* we ended it, for `reason` */
+	bool backstop;     /* init ended it, at its own deadline */
+	bool killed;       /* we ended it, for `reason` */
 	enum jail_cause reason;
 	const char *failure; /* what went wrong on our side, with JAIL_CAUSE_SUPERVISOR */
 	uint64_t kill_us;
@@ -381,6 +382,12 @@ static void read_control(struct loop *loop)
 	}
 }
 
+/* A kill that the limit of this leaf does not explain: the session's, which holds over all its executions together? */
+static bool is_sessions(const struct loop *loop)
+{
+	return run_is_joined(loop->run) && cgroup_above_oom(&loop->run->cgroup);
+}
+
 /* v1 kills one process only; the jail ends as a whole, as with memory.oom.group. The kernel tells of the event before it
  * has chosen and counted a victim. */
 static void check_oom(struct loop *loop)
@@ -389,7 +396,7 @@ static void check_oom(struct loop *loop)
 	bool own_limit = false;
 
 	if (cgroup_oom(&loop->run->cgroup, &kills, &own_limit) == 0 && kills)
-		end_run(loop, own_limit ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST);
+		end_run(loop, own_limit || is_sessions(loop) ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST);
 }
 
 static void watch_oom(struct loop *loop)
@@ -636,7 +643,7 @@ static void find_limits_hit(struct loop *loop, const struct cgroup_final *final)
 
 	hit[JAIL_CAUSE_OUTPUT] = output[JAIL_STDOUT].truncated || output[JAIL_STDERR].truncated;
 	hit[JAIL_CAUSE_PIDS] = final->pids_limit_hits > 0;
-	hit[JAIL_CAUSE_MEMORY] = final->oom_kills > 0 && final->memory_limit_hit;
+	hit[JAIL_CAUSE_MEMORY] = final->oom_kills > 0 && (final->memory_limit_hit || is_sessions(loop));
 	hit[JAIL_CAUSE_DISK] = scratch_full(loop->run) || (loop->ended && WIFSIGNALED(loop->wait_status) &&
 							   WTERMSIG(loop->wait_status) == SIGXFSZ);
 	hit[JAIL_CAUSE_NETWORK] = failed && refused_packets(loop->run) > 0;
@@ -678,7 +685,7 @@ static enum jail_cause find_cause(const struct loop *loop, const struct cgroup_f
 	if (loop->ended && WIFEXITED(loop->wait_status) && WEXITSTATUS(loop->wait_status) == 0)
 		return JAIL_CAUSE_EXIT;
 	if (final->oom_kills)
-		return final->memory_limit_hit ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST;
+		return hit[JAIL_CAUSE_MEMORY] ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST;
 	if (!loop->ended) /* nobody inside can kill init */
 		return loop->backstop ? JAIL_CAUSE_WALL_TIME : JAIL_CAUSE_HOST;
 	cause = WIFSIGNALED(loop->wait_status) ? cause_of_signal(loop, WTERMSIG(loop->wait_status))
@@ -698,7 +705,8 @@ static enum jail_cause find_cause(const struct loop *loop, const struct cgroup_f
 static void describe(const struct loop *loop, const struct cgroup_final *final)
 {
 	struct jail_outcome *outcome = loop->outcome;
-	const struct jail_plan *plan = &loop->run->tmpl->plan;
+	const struct jail_run *run = loop->run;
+	const struct jail_plan *plan = &run->tmpl->plan;
 	char *text = outcome->detail;
 	const size_t size = sizeof(outcome->detail);
 	char limit[32];
@@ -754,7 +762,9 @@ static void describe(const struct loop *loop, const struct cgroup_final *final)
 	case JAIL_CAUSE_HOST:
 		snprintf(text, size,
 			 final->oom_kills ? "killed by the host's OOM killer"
-					  : "the jail's init was killed from outside");
+			 : run_is_joined(run) && joined_has_ended(run)
+			     ? "killed: the session has ended"
+			     : "the jail's init was killed from outside");
 		break;
 	case JAIL_CAUSE_COUNT:
 		break;

@@ -78,9 +78,10 @@ static int start_jail(struct keeper *keeper, struct warder_error *err)
 		return -1;
 	keeper->sessions = keeper->preparation.backend->sessions;
 	if (!keeper->sessions)
-		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
-				 "the backend %s keeps no session: nothing of it stays after a run; use local",
-				 keeper->preparation.backend->name);
+		return error_set(
+		    err, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
+		    "the backend %s keeps no session: nothing of it stays after a run; use local",
+		    keeper->preparation.backend->name);
 	if (keeper->sessions->start(&keeper->preparation.plan, &keeper->preparation.host, spec->lifetime_us,
 				    &keeper->session, err) < 0)
 		return -1;
@@ -184,8 +185,7 @@ static char *describe(const struct keeper *keeper)
 	session_spec_write(&keeper->spec, &w);
 	if (!keeper->spec.backend)
 		json_key_string(&w, "backend", keeper->preparation.backend->name);
-	json_key_string(&w, "isolation",
-			policy_isolation_name(POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT));
+	json_key_string(&w, "isolation", policy_isolation_name(POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT));
 	json_key_uint(&w, "keeperPid", (uint64_t)getpid());
 	json_key_string(&w, "started", text);
 	json_key_uint(&w, "ageUs", clock_us() - keeper->started_us);

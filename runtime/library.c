@@ -35,7 +35,7 @@ struct warder_template {
 	struct jail_template *jail;
 	uint64_t prepare_us;
 	int owner_pid;
-	atomic_int users; /* the caller, and each run */
+	atomic_int users;             /* the caller, and each run */
 	void (*release)(void *owner); /* or NULL: what else goes with it */
 	void *owner;
 };

@@ -46,8 +46,8 @@ struct preparation_options {
 	    *program;      /* host directory that the jail sees, read-only, as PREPARATION_PROGRAM; or NULL */
 	bool builds_image; /* the jail's user is 0 of the image */
 	const struct jail_joint *joint; /* of the session that is joined, by backend local; or NULL */
-	bool background; /* there: what the program leaves running stays */
-	bool thorough;     /* try also what a launch would find out by itself: where none follows */
+	bool background;                /* there: what the program leaves running stays */
+	bool thorough; /* try also what a launch would find out by itself: where none follows */
 };
 
 /* Check, probe, match, plan; *ret is zeroed or empty. -1 with *err, of the ceiling before the host's; what was reached

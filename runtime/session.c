@@ -247,9 +247,10 @@ static int start(const struct session_spec *spec, const char *program, struct wa
 
 	program = find_program(program);
 	if (!program)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-				 "a session is kept by the tool warder, which is neither in /usr/local/bin nor in "
-				 "/usr/bin: name it in `program`");
+		return error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, NULL,
+		    "a session is kept by the tool warder, which is neither in /usr/local/bin nor in "
+		    "/usr/bin: name it in `program`");
 	for (;;) {
 		struct warder_session *session = NULL;
 		int got = find(spec->name, &session, err);
@@ -265,10 +266,11 @@ static int start(const struct session_spec *spec, const char *program, struct wa
 		if (got < 0)
 			return -1;
 		if (clock_us() > deadline)
-			return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
-					 "session %.64s is being started or ended by somebody else, and does not get "
-					 "done",
-					 spec->name);
+			return error_set(
+			    err, WARDER_ERROR_UNAVAILABLE, "name",
+			    "session %.64s is being started or ended by somebody else, and does not get "
+			    "done",
+			    spec->name);
 		if (got > 0)
 			nanosleep(&pause, NULL);
 	}

@@ -66,7 +66,8 @@ static int descend(int *fd, const char *name, bool make, struct warder_error *er
 				       name, errno, "there are no sessions");
 	if (fstat(next, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, name,
-				 "the directory %s of the sessions is not its owner's alone (mode 0700)", name);
+				 "the directory %s of the sessions is not its owner's alone (mode 0700)",
+				 name);
 	close(*fd);
 	*fd = fd_take(&next);
 	return 0;
@@ -93,8 +94,9 @@ int session_place_open(bool make, int *ret_dir_fd, struct warder_error *err)
 	int ret = -1;
 
 	if (!base || base[0] != '/')
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, "XDG_RUNTIME_DIR",
-				 "an ordinary user's sessions are found below $XDG_RUNTIME_DIR, which is not set");
+		return error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, "XDG_RUNTIME_DIR",
+		    "an ordinary user's sessions are found below $XDG_RUNTIME_DIR, which is not set");
 	/* A keeper that ends may remove the directories between two steps. */
 	for (int i = 0; i < TRIES && ret < 0; i++) {
 		ret = open_once(base, make, ret_dir_fd, err);
@@ -142,11 +144,12 @@ int session_lock(int dir_fd, const char *name, int *ret_fd, struct warder_error 
 		owned_fd int fd = openat(dir_fd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 		if (fd < 0)
-			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, file, errno, "cannot open %s", file);
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, file, errno, "cannot open %s",
+					       file);
 		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 			return errno == EWOULDBLOCK ? 1
-						    : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, file, errno,
-								      "cannot lock %s", file);
+						    : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, file,
+								      errno, "cannot lock %s", file);
 		if (is_linked(dir_fd, file, fd)) {
 			*ret_fd = fd_take(&fd);
 			return 0;
@@ -217,8 +220,8 @@ int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_err
 					       "cannot reach the keeper of session %s", name);
 	}
 	if (!session_peer_is_owner(fd))
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
-				 "session %s is kept by another user", name);
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "session %s is kept by another user",
+				 name);
 	*ret_fd = fd_take(&fd);
 	return 0;
 }

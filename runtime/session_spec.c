@@ -207,8 +207,7 @@ static bool same_place(const struct policy *session, const struct policy *asked)
 	return same_policy(session, &flat);
 }
 
-int session_check_narrower(const struct policy *session, const struct policy *asked,
-			   struct warder_error *err)
+int session_check_narrower(const struct policy *session, const struct policy *asked, struct warder_error *err)
 {
 	struct policy flat = *asked;
 

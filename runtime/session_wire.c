@@ -149,7 +149,7 @@ int session_receive_reply(int fd, char **ret_description, struct jail_joint *ret
 			  struct warder_error *err)
 {
 	char space[CMSG_SPACE(sizeof(int) * FDS_MAX)] __attribute__((aligned(8)));
-	struct session_reply reply;
+	struct session_reply reply = { 0 };
 	struct iovec iov = { .iov_base = &reply, .iov_len = sizeof(reply) };
 	struct msghdr header = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)

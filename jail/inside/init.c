@@ -42,6 +42,9 @@ struct interface_request {
 };
 #define INTERFACE_UP 1
 
+#ifndef MNT_DETACH
+#define MNT_DETACH 2
+#endif
 #define ENOENT_  2
 #define EINTR_   4
 #define EIO_     5
@@ -298,9 +301,10 @@ static long mask(struct inside *in, const char *const *paths, size_t count, cons
 
 static long step_proc(struct inside *in)
 {
-	long ret = in->block->flags & WIRE_JOINS ? join_mount_proc()
-						 : sys(mount, "proc", "/proc", "proc",
-						       MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2");
+	long ret = in->block->flags & WIRE_JOINS
+		       ? join_mount_proc()
+		       : sys(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+			     "hidepid=2");
 
 	in->what = "/proc";
 	if (ret == 0)
@@ -349,6 +353,13 @@ static long step_shm(struct inside *in)
 static long step_pts(struct inside *in)
 {
 	in->what = "/dev/pts";
+	/* An execution's terminals are its own. */
+	if (in->block->flags & WIRE_JOINS) {
+		long ret = sys(umount2, "/dev/pts", MNT_DETACH);
+
+		if (ret < 0)
+			return ret;
+	}
 	return sys(mount, "devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
 		   "newinstance,ptmxmode=0666,mode=0620,max=64");
 }
@@ -564,8 +575,9 @@ static const struct step {
 	{ WIRE_STEP_OVERLAYS, IN_JAIL, step_overlays }, /* after scratch: what is written lies there */
 	{ WIRE_STEP_SHM, IN_JAIL, step_shm },
 	{ WIRE_STEP_ATTACH, IN_JAIL, step_attach }, /* after the overlays: on some of which it lies */
-	{ WIRE_STEP_PROC, IN_JAIL | IN_SESSION, step_proc }, /* before detach: needs a visible /proc in a user namespace */
-	{ WIRE_STEP_PTS, IN_JAIL, step_pts },
+	{ WIRE_STEP_PROC, IN_JAIL | IN_SESSION,
+	  step_proc }, /* before detach: needs a visible /proc in a user namespace */
+	{ WIRE_STEP_PTS, IN_JAIL | IN_SESSION, step_pts },
 	{ WIRE_STEP_DETACH, IN_JAIL, step_detach },
 	{ WIRE_STEP_WHOLE, IN_JAIL, step_whole }, /* after detach, whose working directory it takes */
 	{ WIRE_STEP_NETWORK, IN_JAIL, step_network },
@@ -757,8 +769,8 @@ _Noreturn void inside_main(void)
 		in.block_clock_offset = in.block->clock_offset;
 	where = in.block->flags & WIRE_JOINS       ? IN_SESSION
 		: in.block->flags & WIRE_CONTAINED ? IN_CONTAINER
-		: in.block->flags & WIRE_BARE    ? IN_NOTHING
-						 : IN_JAIL;
+		: in.block->flags & WIRE_BARE      ? IN_NOTHING
+						   : IN_JAIL;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		in.what = "";
 		if (!(steps[i].where & where))

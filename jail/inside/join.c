@@ -56,7 +56,9 @@ static int place_of(const struct inside *in, int which)
 static long send_init(int init_fd)
 {
 	struct wire_message message = { .type = WIRE_JOINED };
-	struct one_descriptor control = { .len = 20, .level = SOL_SOCKET_, .type = SCM_RIGHTS_, .fd = init_fd };
+	struct one_descriptor control = {
+		.len = 20, .level = SOL_SOCKET_, .type = SCM_RIGHTS_, .fd = init_fd
+	};
 	struct message_header header = { .iov_len = 1, .control = &control, .control_len = sizeof(control) };
 	struct {
 		void *base;

@@ -225,7 +225,8 @@ static const struct step {
 	{ WIRE_STEP_RLIMITS, false, step_rlimits },
 	{ WIRE_STEP_IDENTITY, false, step_identity },
 	{ WIRE_STEP_PRIVILEGES, false, step_privileges },
-	{ WIRE_STEP_CWD, true, step_cwd }, /* after privileges: in a session others may have changed the way there */
+	{ WIRE_STEP_CWD, true,
+	  step_cwd }, /* after privileges: in a session others may have changed the way there */
 	{ WIRE_STEP_SPECULATION, false, step_speculation },
 	{ WIRE_STEP_LANDLOCK, false, step_landlock },
 	{ WIRE_STEP_SECCOMP, false, step_seccomp },

@@ -92,7 +92,7 @@ enum wire_type {
 	WIRE_ENDED,    /* init -> host: how the payload ended */
 	WIRE_BACKSTOP, /* init -> host: its own deadline is over; it exits */
 	WIRE_UPPER,    /* init -> host: with the descriptor of an overlay's directory; before WIRE_READY */
-	WIRE_JOINED,   /* helper -> host: with the pidfd of an init in a session; before anything of that init's */
+	WIRE_JOINED, /* helper -> host: with the pidfd of an init in a session; before anything of that init's */
 };
 
 struct wire_message {
@@ -171,12 +171,12 @@ enum {
 	WIRE_RESULT =
 	    512, /* of these two the numbers are always taken, so that nothing of init's gets them */
 	WIRE_INPUT = 1024,
-	WIRE_OLD_MOUNTS = 2048, /* by mount(2): the kernel, or a filter, has no detached mounts */
-	WIRE_WHOLE_ROOT = 4096, /* an overlay becomes the root, in the place of the tmpfs that was built */
-	WIRE_CONTAINED = 8192,  /* an OCI runtime has made namespaces, root and identity */
-	WIRE_BARE = 16384,      /* nothing is restricted; init is no process 1 */
-	WIRE_HOLDS = 32768,     /* the payload waits for the jail's end in the place of its exec */
-	WIRE_JOINS = 65536,     /* into a session that is there */
+	WIRE_OLD_MOUNTS = 2048,   /* by mount(2): the kernel, or a filter, has no detached mounts */
+	WIRE_WHOLE_ROOT = 4096,   /* an overlay becomes the root, in the place of the tmpfs that was built */
+	WIRE_CONTAINED = 8192,    /* an OCI runtime has made namespaces, root and identity */
+	WIRE_BARE = 16384,        /* nothing is restricted; init is no process 1 */
+	WIRE_HOLDS = 32768,       /* the payload waits for the jail's end in the place of its exec */
+	WIRE_JOINS = 65536,       /* into a session that is there */
 	WIRE_BACKGROUND = 131072, /* init stays as long as what the payload left running */
 	WIRE_FLAGS_ALL = 262143,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "runtime/session.h"
 #include "runtime/cli/backends.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/explain.h"
@@ -208,8 +209,8 @@ static int examine(const struct request *request, const struct policy *strict)
 	if (!findings.strict && preparation.match.required_count == 0)
 		findings.why_not = err.text;
 	if (request->clean)
-		findings.removed = backend_clean(&preparation.host, false);
-	findings.leftovers = backend_clean(&preparation.host, true);
+		findings.removed = session_clean(false) + backend_clean(&preparation.host, false);
+	findings.leftovers = session_clean(true) + backend_clean(&preparation.host, true);
 	if (request->json)
 		print_json(&findings);
 	else

@@ -513,7 +513,7 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 #define USES_TEXT   (FLAG_BLOCKS | FLAG_FORMAT)
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
-	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | USES_TEXT |    \
+	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | USES_TEXT |       \
 	 FLAG_SESSION_ANY)
 
 static const struct flag flags[] = {
@@ -622,14 +622,15 @@ static const struct flag flags[] = {
 	  choose_session },
 	{ FLAG_SESSION_EXEC, "--background", NULL, NULL,
 	  "what the program leaves running stays until the session ends", choose_session },
-	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL, "write the receipt there; - is standard error",
-	  choose_receipt },
-	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC, "--backend", "NAME", NULL,
-	  "who runs it: local (default), crun, runc, process or auto", choose_backend },
+	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL,
+	  "write the receipt there; - is standard error", choose_receipt },
+	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC, "--backend", "NAME",
+	  NULL, "who runs it: local (default), crun, runc, process or auto", choose_backend },
 	{ FLAG_EXPLAIN, "--backend", "NAME[,NAME...]", NULL, "backend to explain, or several to compare",
 	  choose_backend },
 	{ FLAG_DOCTOR, "--matrix", NULL, NULL, "what each backend can enforce here", choose_matrix },
-	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR | FLAG_EXPLAIN | FLAG_SESSION_START | FLAG_SESSION_EXEC, "--backends", "FILE", NULL,
+	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR | FLAG_EXPLAIN | FLAG_SESSION_START | FLAG_SESSION_EXEC,
+	  "--backends", "FILE", NULL,
 	  "the operator's settings of backends (default: " PREPARATION_BACKENDS ")", choose_backends },
 	{ FLAG_BLOCKS, "--language", "NAME", NULL, "only blocks of this language (repeatable)", choose_more },
 	{ USES_TEXT, "--delimiters", "START END", NULL,

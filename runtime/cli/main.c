@@ -66,10 +66,12 @@ static const struct command commands[] = {
 	  "&& warder changes drop set",
 	  changes_command },
 	{ "session", FLAG_SESSION_ANY,
-	  "session start NAME [FLAG...] | exec NAME [FLAG...] -- PROGRAM [ARGUMENT...] | list|status|stop|restart "
+	  "session start NAME [FLAG...] | exec NAME [FLAG...] -- PROGRAM [ARGUMENT...] | "
+	  "list|status|stop|restart "
 	  "[NAME] [--json]",
 	  "a jail that stays between executions",
-	  "Files, and what --background left running, are there for the next execution. The flags of exec may "
+	  "Files, and what --background left running, are there for the next execution. The flags of exec "
+	  "may "
 	  "only\n"
 	  "narrow what start gave. Exit status: of exec as of run; of status 1 when it does not run.\n",
 	  "warder session start work && warder session exec work -- sh -c 'date > /tmp/a' && warder session "

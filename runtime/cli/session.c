@@ -101,8 +101,8 @@ static int load_from(const struct warder_session *session, char **flags, struct 
 	return ret == 0 ? request_change(FLAG_SESSION_EXEC, flags, request, err) : ret;
 }
 
-static int find_or_start(const char *name, char **flags, struct request *request,
-			 struct warder_session **ret, struct warder_error *err)
+static int find_or_start(const char *name, char **flags, struct request *request, struct warder_session **ret,
+			 struct warder_error *err)
 {
 	if (warder_session_open(name, ret, err) == 0)
 		return load_from(*ret, flags, request, err);
@@ -239,9 +239,9 @@ static const struct word {
 	int (*run)(const struct request *request, const char *name, struct warder_error *err);
 	int (*run_with_flags)(struct request *request, const char *name, char **flags);
 } words[] = {
-	{ "start", true, NULL, start_word },   { "exec", true, NULL, exec_word },
-	{ "list", false, list_word, NULL },    { "status", true, status_word, NULL },
-	{ "stop", true, stop_word, NULL },     { "restart", true, restart_word, NULL },
+	{ "start", true, NULL, start_word }, { "exec", true, NULL, exec_word },
+	{ "list", false, list_word, NULL },  { "status", true, status_word, NULL },
+	{ "stop", true, stop_word, NULL },   { "restart", true, restart_word, NULL },
 };
 #define WORDS (sizeof(words) / sizeof(words[0]))
 
@@ -292,8 +292,11 @@ int session_command(struct request *request, char **argv)
 		return words[i].run ? plain(&words[i], request, rest + 1)
 				    : words[i].run_with_flags(request, rest[1], rest + 2);
 	}
-	error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session", "%s",
-		  rest[0] ? policy_suggest(names, rest[0], remedy, sizeof(remedy))
-			  : "what? start, exec, list, status, stop or restart");
+	if (rest[0])
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session", "session has no word \"%.40s\"; %s",
+			  rest[0], policy_suggest(names, rest[0], remedy, sizeof(remedy)));
+	else
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session",
+			  "what? start, exec, list, status, stop or restart");
 	return command_refuse(request, &err, EXIT_REFUSED);
 }

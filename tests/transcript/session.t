@@ -1,0 +1,118 @@
+# Jails that stay between executions. The sessions have a name of the case's own, and end with it.
+
+= files stay between executions, and the session is gone when it is stopped
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ sh s start && sh s exec -- sh -c 'echo kept > /tmp/a; pwd' && sh s exec -- cat /tmp/a; sh s stop && sh s status
+| /tmp
+| kept
+!~ ^warder: session [a-zA-Z0-9]* does not run; "warder session start [a-zA-Z0-9]*" starts it$
+? 1
+
+= each execution has its own end, output and limits
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ sh s start; sh s exec -- sh -c 'echo out; echo err >&2; exit 3'; echo $?; sh s exec --timeout 300ms -- sleep 60; echo $?; sh s exec --max-output 4B -- echo abcdefgh; sh s exec -- sh -c 'kill -9 $$'; echo $?; sh s stop
+| out
+| 3
+| 124
+| abcd137
+! err
+! warder: killed after 300ms (limits.wallTime)
+! warder: stdout: kept 4 of 9 bytes (output.stdout)
+
+= what an execution leaves running ends with it, unless it is to stay
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ sh s start; writer='while sleep 0.1; do echo x >> /tmp/log; done > /dev/null 2>&1 &'; sh s exec -- sh -c "$writer"; sh s exec -- sh -c 'rm -f /tmp/log; sleep 0.5; ls /tmp'; sh s exec --background -- sh -c "$writer"; sh s exec -- sh -c 'while [ ! -s /tmp/log ]; do sleep 0.1; done; echo it writes; ls /proc | grep -c "^[0-9]"'; sh s stop
+| it writes
+| 3
+
+= an execution may only narrow what the session has
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ sh s start; sh s exec --timeout 1h -- true; sh s exec --net loopback -- true; sh s exec --ro /srv -- true; sh s exec --prefer network -- true; sh s exec --env A=1 --cwd / --set processes.spawn=false -- sh -c 'echo $A; pwd; ls'; sh s stop
+| 1
+| /
+!~ ^warder: more than the session has: limits.wallTime: .*
+! warder: file system, network, identity and disk are the session's: an execution cannot have others; start another session for it
+! warder: file system, network, identity and disk are the session's: an execution cannot have others; start another session for it
+!~ ^warder: more than the session has: .*network.*
+!~ ^sh: .*
+
+= started twice it is one; with something else it is refused
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ for i in 1 2 3 4; do sh s start --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/' & done > pids; wait; sort -u pids | wc -l; sh s start --net loopback; echo $?; sh s stop
+| 1
+| 125
+!~ ^warder: session [a-zA-Z0-9]* runs already, with another policy or set-up; stop it first, or take another name$
+
+= auto-start, restart, and a name that nobody keeps
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ sh s exec -- true 2> /dev/null; echo $?; sh s exec --auto-start --setup 'echo set > /tmp/s' -- cat /tmp/s; sh s exec --auto-start -- sh -c 'echo more >> /tmp/s'; sh s restart; sh s exec -- cat /tmp/s; sh s stop; sh s stop 2> /dev/null; echo $?
+| 125
+| set
+| set
+| 125
+
+= a set-up command that fails leaves no session
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ sh s start --setup 'true' --setup 'echo no such thing >&2; exit 4'; echo $?; sh s status 2> /dev/null; echo $?; ls rt
+| 125
+| 1
+! warder: set-up command 2 ("echo no such thing >&2; exit 4") failed: exited with 4: "no such thing"; the session was removed
+
+= it ends by itself
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ sh s start --idle-timeout 1s; while sh s status > /dev/null 2>&1; do sleep 0.2; done; echo idle; sh s start --lifetime 2s; sh s exec -- sleep 20; echo $?; while sh s status > /dev/null 2>&1; do sleep 0.2; done; sh s start --lifetime 1y; echo $?
+| idle
+| 137
+| 125
+! warder: host: killed: the session has ended
+!~ ^warder: --lifetime 1y: .*
+
+= names, words and flags that are wrong
+$ warder session start ../x; warder session exec; warder session strat x; warder session start x y; warder session exec x; warder session stop x --force; warder session --help | head -1
+|~ ^usage: warder session start NAME
+! warder: "../x" is no name of a session: up to 64 letters, digits, '.', '_' and '-', a letter or digit first
+! warder: which session? exec NAME
+! warder: session has no word "strat"; known: "start", "exec", "list", "status", "stop", "restart"
+! warder: y is one word too many: start NAME [FLAG...]
+! warder: which program? warder session exec NAME [FLAG...] -- PROGRAM
+! warder: --force is not known here

@@ -97,7 +97,9 @@ static void print_bash(void)
 			print_subcommands(command_at(i));
 		printf("%s' ;;\n", command_at(i)->flags == FLAG_POLICY    ? " check show"
 				   : command_at(i)->flags == FLAG_CHANGES ? " show commit drop"
-									  : "");
+				   : command_at(i)->flags == FLAG_SESSION_ANY
+				       ? " start exec list status stop restart"
+				       : "");
 	}
 	printf("\tesac\n"
 	       "\tmapfile -t COMPREPLY < <(compgen -W \"$flags\" -A file -- \"$word\")\n"

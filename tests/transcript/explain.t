@@ -240,7 +240,7 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
-! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "judge", "languages", "changes", "explain", "policy", "doctor", "blocks", "format", "data", "checkpoint", "image", "events", "workspace", "snapshot", "artifact", "completion"
+! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "judge", "languages", "changes", "session", "explain", "policy", "doctor", "blocks", "format", "data", "checkpoint", "image", "events", "workspace", "snapshot", "artifact", "completion"
 ? 125
 
 = a program's own --help is the program's

@@ -41,6 +41,8 @@ struct command {
 	const char *example; /* works as printed, or NULL */
 	/* Prints its result. 0; or another exit status of its own, such as 1 for "there is none"; -1 with *err. */
 	int (*run)(const struct options *options, struct warder_error *err);
+	/* What it looks for was stored before: where --store names no store, that is said, and none is made. */
+	bool looks;
 };
 
 /* The tables of all groups, in the order of the help; NULL-terminated. Each ends with a row without a group. */

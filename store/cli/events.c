@@ -152,6 +152,25 @@ static void new_correlation(char *buf, size_t len)
 	snprintf(buf, len, "task-%016" PRIx64, number);
 }
 
+/* The member of an event that is at fault is a flag here. Returns -1. */
+static int name_flag(struct warder_error *err)
+{
+	static const char *const flags[][2] = { { "correlationId", "--correlation" },
+						{ "topic", "--topic" },
+						{ "producer", "--producer" },
+						{ "consumer", "--consumer" },
+						{ "payload", "--payload" } };
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (strcmp(err->field, flags[i][0]) != 0)
+			continue;
+		snprintf(err->field, sizeof(err->field), "%s", flags[i][1]);
+		error_context(err, "%s", flags[i][1]);
+		break;
+	}
+	return -1;
+}
+
 static int say(const struct options *options, enum warder_event_kind kind, struct warder_error *err)
 {
 	struct warder_event event = { .correlation_id = option(options, "--correlation"),
@@ -169,10 +188,14 @@ static int say(const struct options *options, enum warder_event_kind kind, struc
 		new_correlation(fresh, sizeof(fresh));
 		event.correlation_id = fresh;
 	}
-	if (events_check(&event, err) != 0 || open_log(options, false, &events, err) != 0)
+	if (events_check(&event, err) != 0)
+		return name_flag(err);
+	if (open_log(options, false, &events, err) != 0)
 		return -1;
 	status = warder_events_publish(events, &event, &sequence, &receivers, err);
 	warder_events_free(events);
+	if (status != 0)
+		name_flag(err);
 	return status == 0 ? print_receipt(options, event.correlation_id, sequence, receivers, err) : -1;
 }
 
@@ -493,21 +516,22 @@ const struct command events_commands[] = {
 	  "wait for one event that comes from now on",
 	  "With --after N also for one that is there, if its number is above N.\n"
 	  "Exit status: 0 it is printed, 124 none came in time, 125 refused or failed.\n",
-	  EXAMPLE_REQUEST " && warder events wait job --after 0 --kind needWork --timeout 5s", wait_command },
+	  EXAMPLE_REQUEST " && warder events wait job --after 0 --kind needWork --timeout 5s", wait_command,
+	  true },
 	{ "events", "follow", LISTEN_FLAGS " --timeout", "WORKSPACE", 1, 1, "print events as they come",
 	  "Ends after --limit events, or when none has come for --timeout.\n",
-	  EXAMPLE_REQUEST " && warder events follow job --after 0 --limit 1", follow_command },
+	  EXAMPLE_REQUEST " && warder events follow job --after 0 --limit 1", follow_command, true },
 	{ "events", "history", LISTEN_FLAGS, "WORKSPACE", 1, 1,
 	  "print the events that are there, oldest first", about_workspace,
-	  EXAMPLE_REQUEST " && warder events history job", history_command },
+	  EXAMPLE_REQUEST " && warder events history job", history_command, true },
 	{ "events", "create", "--store --json --project --session", "WORKSPACE", 1, 1,
 	  "make a log, and print what it says of itself",
 	  "A log that is there already stays as it is. Saying something makes it, too.\n",
 	  "warder events create job", create_command },
 	{ "events", "list", "--store --json", NULL, 0, 0, "list the logs", NULL, "warder events list",
-	  list_command },
+	  list_command, true },
 	{ "events", "remove", "--store --json", "WORKSPACE", 1, 1, "remove a log with all its events", NULL,
-	  "warder events create job && warder events remove job", remove_command },
+	  "warder events create job && warder events remove job", remove_command, true },
 	{ "events", "to-a2a", "--json", NULL, 0, 0, "events as tasks of the protocol A2A, line by line",
 	  "Reads events in JSON from standard input.\n",
 	  EXAMPLE_REQUEST " && warder events history job --json | warder events to-a2a", to_a2a_command },

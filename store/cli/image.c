@@ -245,19 +245,33 @@ static void list_json(struct json_writer *w, const struct image *image)
 	json_end_object(w);
 }
 
-static void list_line(const struct image *image)
+/* Characters of the longest name, from 32 on. */
+static int name_width(const struct image *list, size_t count)
+{
+	size_t width = 32;
+
+	for (size_t i = 0; i < count; i++) {
+		const size_t len = list[i].name ? strlen(list[i].name) : 0;
+
+		width = len > width ? len : width;
+	}
+	return (int)width;
+}
+
+static void list_line(const struct image *image, int width)
 {
 	const time_t created = (time_t)image->created;
 	char size[32], date[32] = "";
 	struct tm tm;
 
 	if (!image->layers) {
-		printf("%-32s damaged: import it again, or remove it\n", image->name ? image->name : "?");
+		printf("%-*s damaged: import it again, or remove it\n", width,
+		       image->name ? image->name : "?");
 		return;
 	}
 	if (gmtime_r(&created, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M", &tm);
-	printf("%-32s %.12s  %3zu  %10s  %s\n", image->name, image->digest, image->layer_count,
+	printf("%-*s %.12s  %6zu  %10s  %s\n", width, image->name, image->digest, image->layer_count,
 	       show_size(bytes_of(image), size, sizeof(size)), date);
 }
 
@@ -268,7 +282,7 @@ static int list_command(const struct options *options, struct warder_error *err)
 	struct images images;
 	struct image *list;
 	size_t count;
-	int listed;
+	int listed, width;
 
 	if (open_images(options, NULL, false, &images, err) != 0)
 		return -1;
@@ -276,15 +290,17 @@ static int list_command(const struct options *options, struct warder_error *err)
 	images_done(&images);
 	if (listed != 0)
 		return -1;
+	width = name_width(list, count);
 	if (json)
 		json_begin_array(&w);
 	else if (count)
-		printf("%-32s %-12s  %3s  %10s  %s\n", "NAME", "DIGEST", "LAYERS", "SIZE", "STORED (UTC)");
+		printf("%-*s %-12s  %6s  %10s  %s\n", width, "NAME", "DIGEST", "LAYERS", "SIZE",
+		       "STORED (UTC)");
 	for (size_t i = 0; i < count; i++) {
 		if (json)
 			list_json(&w, &list[i]);
 		else
-			list_line(&list[i]);
+			list_line(&list[i], width);
 		image_done(&list[i]);
 	}
 	free(list);
@@ -522,17 +538,18 @@ const struct command image_commands[] = {
 	  "without a network unless --net gives one. COPY takes files from DIR.\n",
 	  "warder image build . mine:1", build_command },
 	{ "image", "list", "--store --json", NULL, 0, 0, "what is there", NULL, "warder image list",
-	  list_command },
+	  list_command, true },
 	{ "image", "inspect", "--store --json", "NAME", 1, 1, "layers and configuration of an image", NULL,
-	  NULL, inspect_command },
+	  NULL, inspect_command, true },
 	{ "image", "verify", "--store --json", "[NAME]", 0, 1, "look at every stored file again",
 	  "Without NAME: all images. Exit status: 0 all is as it was stored, 1 something is damaged, 125 "
 	  "failed.\n",
-	  "warder image verify", verify_command },
+	  "warder image verify", verify_command, true },
 	{ "image", "remove", "--store --json", "NAME", 1, 1, "take a name away, and what only it used",
-	  "Layers that a run or an import holds stay until \"warder image gc\".\n", NULL, remove_command },
+	  "Layers that a run or an import holds stay until \"warder image gc\".\n", NULL, remove_command,
+	  true },
 	{ "image", "gc", "--store --json", NULL, 0, 0, "remove layers that no name uses",
 	  "Never one that a run or an import holds. Also removes what interrupted work has left.\n",
-	  "warder image gc", gc_command },
+	  "warder image gc", gc_command, true },
 	{ 0 },
 };

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
+#include "rootfs/rootfs.h"
 #include "runtime/cli/term.h"
 #include "runtime/result.h"
 #include "store/cli/command.h"
@@ -104,6 +106,22 @@ static int refuse(const struct options *options, const struct warder_error *err)
 	return EXIT_REFUSED;
 }
 
+/* A store that the command line names, and that is not there. What the environment says is a place to be, like the default. */
+static int check_store(const struct options *options, struct warder_error *err)
+{
+	const char *named = option(options, "--store");
+	char path[ROOTFS_PLACE_MAX];
+
+	if (!named)
+		return 0;
+	if (rootfs_store_path(named, "", path, err) != 0)
+		return -1;
+	if (access(path, F_OK) == 0 || errno != ENOENT)
+		return 0;
+	return error_set(err, WARDER_ERROR_NOT_FOUND, "--store",
+			 "there is no store at %.200s; what puts something into it makes it", path);
+}
+
 static int dispatch(const struct command *command, char **argv)
 {
 	struct warder_error err = { 0 };
@@ -114,6 +132,8 @@ static int dispatch(const struct command *command, char **argv)
 		return refuse(&options, &err);
 	if (options.help)
 		return print_help(command);
+	if (command->looks && check_store(&options, &err) != 0)
+		return refuse(&options, &err);
 	status = command->run(&options, &err);
 	return status < 0 ? refuse(&options, &err) : status;
 }

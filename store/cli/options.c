@@ -8,8 +8,10 @@
 
 #include "store/cli/command.h"
 
+/* Of a name the first row that a command has: one that is meant for some commands stands before the one for the others. */
 static const struct option_row {
 	const char *name, *argument, *help;
+	const char *only; /* "checkpoint list, ..."; NULL: every command */
 } rows[] = {
 	{ "--store", "DIR", "where the store is (default: $WARDER_STORE, or the user's own place)" },
 	{ "--json", NULL, "print one JSON document instead of a text" },
@@ -18,11 +20,13 @@ static const struct option_row {
 	{ "--metadata", "JSON", "an object to keep with it" },
 	{ "--state", NULL, "print the state alone, as it was put" },
 	{ "--with-state", NULL, "with the states (in JSON)" },
-	{ "--limit", "N", "at most so many (of checkpoints: 100 by default)" },
+	{ "--limit", "N", "at most so many (default 100)", "checkpoint list, checkpoint history" },
+	{ "--limit", "N", "at most so many (default: all)" },
 	{ "--since", "TIME", "made at that time or later" },
 	{ "--until", "TIME", "made at that time or earlier" },
 	{ "--before", "VERSION", "older than that version" },
-	{ "--after", "N", "newer than that version or number" },
+	{ "--after", "VERSION", "newer than that version", "checkpoint list" },
+	{ "--after", "N", "of a higher number than that" },
 	{ "--correlation", "ID", "what belongs together: the id of the task" },
 	{ "--topic", "TEXT", "what it is about" },
 	{ "--producer", "NAME", "who says it" },
@@ -38,16 +42,21 @@ static const struct option_row {
 	{ "--format", "FORMAT", "oci, docker, tar or directory (default: found out)" },
 	{ "--ref", "NAME", "which image of an archive that has several" },
 	{ "--replace", NULL, "a name that only the archive says may be another image's" },
-	{ "--max-size", "SIZE", "of all files together (default 16GiB; collect: 64MiB)" },
-	{ "--max-file-size", "SIZE", "of one file (default 4GiB; collect: 4MiB)" },
+	{ "--max-size", "SIZE", "of all files together (default 64MiB)", "workspace collect" },
+	{ "--max-size", "SIZE", "of the content; more is not saved (default 16GiB)",
+	  "artifact save, artifact take" },
+	{ "--max-size", "SIZE", "of all files together (default 16GiB)" },
+	{ "--max-file-size", "SIZE", "of one file (default 4MiB)", "workspace collect" },
+	{ "--max-file-size", "SIZE", "of one file (default 4GiB)" },
 	{ "--file", "FILE", "the recipe (default: Dockerfile in the directory)" },
 	{ "--build-arg", "NAME=VALUE", "what an ARG of the recipe stands for" },
 	{ "--net", "none|host", "the network of RUN (default none)" },
 	{ "--set", "FIELD=VALUE", "a field of the policy that RUN is under" },
-	{ "--max-files", "N", "files, directories and links (default 1000000; collect: 100)" },
+	{ "--max-files", "N", "files that are taken (default 100)", "workspace collect" },
+	{ "--max-files", "N", "files, directories and links (default 1000000)" },
 	{ "--mode", "MODE", "permissions of the file (default 644)" },
-	{ "--to", "PATH",
-	  "the place: of an input in the workspace, or a directory of the host to collect into" },
+	{ "--to", "DIR", "a directory of the host to copy the files into", "workspace collect" },
+	{ "--to", "PATH", "the place in the workspace (default: work/inputs/ and the last component)" },
 	{ "--link", NULL, "do not copy: mount the host's file or directory, read-only" },
 	{ "--read-only", NULL, "no program can change it: it is mounted read-only" },
 	{ "--pin", NULL, "the version that was staged at that place before, if none is named" },
@@ -63,15 +72,6 @@ static const struct option_row {
 	{ "--type", "TYPE", "content type (default: by name and first bytes)" },
 };
 
-static const struct option_row *find_row(const char *name, size_t len)
-{
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (strlen(rows[i].name) == len && strncmp(rows[i].name, name, len) == 0)
-			return &rows[i];
-	}
-	return NULL;
-}
-
 /* Whether a word is in a list of words with blanks between. */
 static bool is_listed(const char *list, const char *word)
 {
@@ -82,6 +82,23 @@ static bool is_listed(const char *list, const char *word)
 			return true;
 	}
 	return false;
+}
+
+/* A flag as a command has it; NULL: there is none of that name. */
+static const struct option_row *find_row(const struct command *command, const char *name, size_t len)
+{
+	char words[64];
+
+	snprintf(words, sizeof(words), "%s %s", command->group, command->name);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *only = rows[i].only ? strstr(rows[i].only, words) : words;
+
+		if (strlen(rows[i].name) != len || strncmp(rows[i].name, name, len) != 0 || !only)
+			continue;
+		if (!rows[i].only || !only[strlen(words)] || only[strlen(words)] == ',')
+			return &rows[i];
+	}
+	return NULL;
 }
 
 static int refuse_flag(const struct command *command, const char *flag, struct warder_error *err)
@@ -96,7 +113,8 @@ static int take_flag(const struct command *command, char ***argv, struct options
 		     struct warder_error *err)
 {
 	const char *word = **argv, *equals = strchr(word, '=');
-	const struct option_row *row = find_row(word, equals ? (size_t)(equals - word) : strlen(word));
+	const struct option_row *row =
+	    find_row(command, word, equals ? (size_t)(equals - word) : strlen(word));
 	const char *value = NULL;
 
 	if (!row || !is_listed(command->flags, row->name))
@@ -208,7 +226,8 @@ void options_print(const struct command *command)
 	char left[64];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (!is_listed(command->flags, rows[i].name))
+		if (!is_listed(command->flags, rows[i].name) ||
+		    find_row(command, rows[i].name, strlen(rows[i].name)) != &rows[i])
 			continue;
 		snprintf(left, sizeof(left), "%s%s%s", rows[i].name, rows[i].argument ? " " : "",
 			 rows[i].argument ? rows[i].argument : "");

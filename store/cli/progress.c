@@ -12,15 +12,20 @@
 void progress_show(struct progress *progress, uint64_t done, uint64_t total)
 {
 	const uint64_t now = clock_us();
+	char line[200];
+	int width;
 
 	if (!isatty(STDERR_FILENO) || (progress->shown_us && now - progress->shown_us < PAUSE_US))
 		return;
 	progress->shown_us = now;
 	if (total)
-		progress->width = fprintf(stderr, "\r%s: %.1f of %.1f MiB (%" PRIu64 " %%)", progress->what,
-					  (double)done / MIB, (double)total / MIB, done * 100 / total);
+		width = snprintf(line, sizeof(line), "%s: %.1f of %.1f MiB (%" PRIu64 " %%)", progress->what,
+				 (double)done / MIB, (double)total / MIB, done * 100 / total);
 	else
-		progress->width = fprintf(stderr, "\r%s: %.1f MiB", progress->what, (double)done / MIB);
+		width = snprintf(line, sizeof(line), "%s: %.1f MiB", progress->what, (double)done / MIB);
+	/* Over all of the line before. */
+	fprintf(stderr, "\r%-*s", progress->width, line);
+	progress->width = width > progress->width ? width : progress->width;
 	fflush(stderr);
 }
 

@@ -369,6 +369,8 @@ static int stage(const struct options *options, struct warder_error *err)
 
 /* ---- outputs ---- */
 
+#define EXIT_CUT 1 /* of collect: it is not all */
+
 static struct progress collecting = { .what = "collecting" };
 
 static void show_collecting(void *context, uint64_t len)
@@ -399,12 +401,24 @@ static int print_outputs(const struct workspace_outputs *outputs)
 		printf("%s%s%s%s\n", output->truncated ? " (cut off)" : "", output->why ? " (" : "",
 		       output->why ? output->why : "", output->why ? ")" : "");
 	}
-	if (outputs->limits_hit)
-		term_complain("this is not all: a limit was reached, or a directory lies too deep, or is "
-			      "closed to you");
 	if (outputs->outside)
 		term_complain("%zu left out: no regular file in the workspace", outputs->outside);
 	return 0;
+}
+
+/* What was cut off or left out: told to people whatever the form of the rest, and by the exit status. */
+static int tell_cut(const struct workspace_outputs *outputs)
+{
+	size_t cut = 0;
+
+	for (size_t i = 0; i < outputs->count; i++)
+		cut += outputs->items[i].truncated;
+	if (cut)
+		term_complain("%zu cut off at a limit (--max-file-size, --max-size)", cut);
+	if (outputs->limits_hit)
+		term_complain("this is not all: a limit was reached, or a directory lies too deep, or is "
+			      "closed to you");
+	return cut || outputs->limits_hit ? EXIT_CUT : 0;
 }
 
 static int collect_limits(const struct options *options, struct workspace_collect *what,
@@ -433,6 +447,8 @@ static int collect_into(struct workspace *workspace, const struct options *optio
 	progress_end(&collecting);
 	status =
 	    option_given(options, "--json") ? print_outputs_json(&outputs, err) : print_outputs(&outputs);
+	if (status == 0)
+		status = tell_cut(&outputs);
 	workspace_outputs_done(&outputs);
 	return status;
 }
@@ -707,15 +723,16 @@ const struct command workspace_commands[] = {
 	  "warder workspace create job-7 && warder workspace run job-7 -- sh -c 'date > $OUTPUT_DIR/now'",
 	  run },
 	{ "workspace", "list", "--store --json --flat", "[ID [DIRECTORY]]", 0, 2,
-	  "the workspaces, or the files of one", NULL, "warder workspace list", list },
+	  "the workspaces, or the files of one", NULL, "warder workspace list", list, true },
 	{ "workspace", "put", "--store --mode", "ID FILE[=PATH]...", 2, OPTIONS_MAX,
 	  "copy files of the host into a workspace", NULL,
-	  "warder workspace create job-7 && warder workspace put job-7 /etc/hostname=work/name.txt", put },
+	  "warder workspace create job-7 && warder workspace put job-7 /etc/hostname=work/name.txt", put,
+	  true },
 	{ "workspace", "write", "--store --mode", "ID PATH", 2, 2, "write standard input to a file", NULL,
 	  "warder workspace create job-7 && echo hello | warder workspace write job-7 work/hello.txt",
-	  write_one },
-	{ "workspace", "read", "--store", "ID PATH", 2, 2, "print a file, byte by byte", NULL, NULL,
-	  read_one },
+	  write_one, true },
+	{ "workspace", "read", "--store", "ID PATH", 2, 2, "print a file, byte by byte", NULL, NULL, read_one,
+	  true },
 	{ "workspace", "stage", "--store --json --to --link --read-only --pin", "ID FROM", 2, 2,
 	  "put an input in its place, and record it",
 	  "FROM: host:///PATH, workspace://PATH, artifact://NAME[@VERSION], skill://NAME/PATH, or\n"
@@ -724,7 +741,7 @@ const struct command workspace_commands[] = {
 	  "run;\n"
 	  "so it cannot be staged while one runs.\n",
 	  "warder workspace create job-7 && warder workspace stage job-7 host:///etc/hostname --read-only",
-	  stage },
+	  stage, true },
 	{ "workspace", "collect",
 	  "--store --json --max-files --max-file-size --max-size --to --save --name-template --strict",
 	  "ID PATTERN...", 2, OPTIONS_MAX,
@@ -732,17 +749,18 @@ const struct command workspace_commands[] = {
 	  "Two stars match any number of directories; a pattern may begin with $WORKSPACE_DIR, $SKILLS_DIR,\n"
 	  "$WORK_DIR or $OUTPUT_DIR. At most 100 files, 4 MiB of each and 64 MiB of all, if not told "
 	  "otherwise;\n"
-	  "what is cut off or left out is told. With --json alone the content is in the document.\n",
-	  "warder workspace create job-7 && warder workspace collect job-7 '$OUTPUT_DIR/**'", collect },
+	  "what is cut off or left out is told. With --json alone the content is in the document.\n"
+	  "Exit status: 0; 1 that is not all of it, because of a limit; 125 refused or failed.\n",
+	  "warder workspace create job-7 && warder workspace collect job-7 '$OUTPUT_DIR/**'", collect, true },
 	{ "workspace", "patch", "--store --json --strip --check", "ID [FILE]", 1, 2,
 	  "apply a unified diff: all of it, or nothing",
 	  "Without FILE, or with -, the patch is standard input. Lines have to be exactly as the patch "
 	  "says.\n"
 	  "Paths a/... and b/... lose their first component, if --strip does not say otherwise.\n",
-	  NULL, patch },
+	  NULL, patch, true },
 	{ "workspace", "show", "--store --json", "ID", 1, 1, "what Warder knows of a workspace, as JSON",
-	  NULL, NULL, show_one },
+	  NULL, NULL, show_one, true },
 	{ "workspace", "remove", "--store --wait", "ID", 1, 1,
-	  "remove a workspace; it is no error if there is none", NULL, NULL, remove_one },
+	  "remove a workspace; it is no error if there is none", NULL, NULL, remove_one, true },
 	{ 0 },
 };

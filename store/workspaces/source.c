@@ -39,10 +39,11 @@ static int refuse_scheme(const char *text, struct warder_error *err)
 			      err);
 	snprintf(scheme, sizeof(scheme), "%.*s", (int)(end - text < 60 ? end - text : 60), text);
 	if (strncmp(scheme, "git", 3) == 0)
-		return refuse(text,
-			      "is not on this host, and nothing is fetched from a network here; fetch it "
-			      "yourself and write git+file:///PATH",
-			      err);
+		return refuse(
+		    text,
+		    "is not on this host, and nothing is fetched from a network here; run \"git clone "
+		    "--mirror URL /DIR\" yourself, and stage git+file:///DIR[#BRANCH]",
+		    err);
 	return error_set(
 	    err, WARDER_ERROR_INVALID_REQUEST, field,
 	    "the scheme %s is unknown; there are host://, workspace://, artifact://, skill:// and "

@@ -72,7 +72,8 @@ static int open_host(const char *path, uint64_t flags, struct warder_error *err)
 				 "%s is or leads through a symbolic link; name the place itself (realpath)",
 				 json_quote(path, shown, sizeof(shown)));
 	if (fd < 0)
-		snprintf(err->field, sizeof(err->field), "from");
+		return error_set_errno(err, err->code, "from", err->sys_errno, "cannot open %s",
+				       json_quote(path, shown, sizeof(shown)));
 	return fd;
 }
 

@@ -60,3 +60,23 @@ $ echo content | warder artifact save a > /dev/null; f=$(echo store/artifacts/co
 !~ has other bytes: the store is damaged
 !~ a@1: the content .* has other bytes
 ? 125
+
+= a store that is named, and is not there: that is said, and none is made
++ mkdir here
+$ at=$PWD/here/typo; for words in 'artifact list' 'artifact read a' 'artifact verify' 'artifact remove a' 'image list' 'image verify' 'image gc' 'workspace list' 'workspace read a b' 'snapshot list' 'snapshot verify' 'snapshot prune' 'checkpoint threads' 'checkpoint latest a' 'events list' 'events history a' 'events follow a' 'workspace snapshot a' 'workspace resume a'; do warder $words --store $at 2>&1 | grep -c "there is no store at $at" | sed "/^1/d;s/^0/$words/"; done; ls here; warder artifact list --store $at --json | cut -c1-60; echo x | warder artifact save a --store $at; warder artifact list --store $at | grep -o 'a@1'
+| {"status":"rejected","error":{"kind":"notFound","field":"--s
+| a@1
+| a@1
+
+= several at once, each by its descriptor
++ echo one > 1; echo two > 2
+$ warder artifact take -- a/1 3 '../x' 4 b/2 4 c x 3<1 4<2 | python3 -c 'import json, sys; [print(a.get("name"), a.get("size"), a.get("error", {}).get("message", "")[:24]) for a in json.load(sys.stdin)]'; warder artifact read a/1; warder artifact read b/2; warder artifact take -- a; warder artifact take
+| a/1 4 
+| None None "../x" is no relative pa
+| b/2 4 
+| None None x is no descriptor above
+| one
+| two
+!~ write pairs
+!~ write pairs
+? 125

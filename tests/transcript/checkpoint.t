@@ -143,6 +143,6 @@ $ warder checkpoint latest talk
 
 = a store where others can write
 + mkdir -m 777 open
-$ warder checkpoint threads --store "$PWD/open/store"
+$ WARDER_STORE=$PWD/open/store warder checkpoint threads
 !~ open/store/checkpoints lies where somebody else may put something in its place; name another directory$
 ? 125

@@ -150,7 +150,7 @@ $ A=$(cat A); patch() { sh patch "$@"; }; patch "$A"'--- a/b\n+++ b/b\n@@ -1 +1 
 
 = what is collected: patterns, limits, what is no output
 + export WARDER_STORE=$PWD/store; p=$(warder workspace create job); cd "$p"; mkdir out/d; printf abc > out/a; printf def > out/b.txt; printf gh > out/d/.c; ln -s /etc/passwd out/evil; ln -s b.txt out/link; cd - > /dev/null
-$ warder workspace collect job '$OUTPUT_DIR/*' out/a '${WORKSPACE_DIR}/out/**'; warder workspace collect job 'out/*' --max-files 1; warder workspace collect job 'out/*' --max-size 3B --json; warder workspace collect job out/b.txt --max-file-size 2B --json
+$ warder workspace collect job '$OUTPUT_DIR/*' out/a '${WORKSPACE_DIR}/out/**'; warder workspace collect job 'out/*' --max-files 1; warder workspace collect job 'out/*' --max-size 3B --json; warder workspace collect job out/b.txt --max-file-size 2B --json; echo $?; warder workspace collect job out/b.txt --max-file-size 2B
 |            3 out/a
 |            3 out/b.txt
 |            2 out/d/.c
@@ -160,6 +160,14 @@ $ warder workspace collect job '$OUTPUT_DIR/*' out/a '${WORKSPACE_DIR}/out/**'; 
 ! warder: this is not all: a limit was reached, or a directory lies too deep, or is closed to you
 | {"files":[{"path":"out/a","size":3,"contentType":"text/plain; charset=utf-8","truncated":false,"content":"abc","encoding":"utf-8"}],"limitsHit":true,"outside":0}
 | {"files":[{"path":"out/b.txt","size":3,"contentType":"text/plain","truncated":true,"content":"de","encoding":"utf-8"}],"limitsHit":true,"outside":0}
+! warder: this is not all: a limit was reached, or a directory lies too deep, or is closed to you
+! warder: 1 cut off at a limit (--max-file-size, --max-size)
+! warder: this is not all: a limit was reached, or a directory lies too deep, or is closed to you
+| 1
+|            3 out/b.txt (cut off)
+! warder: 1 cut off at a limit (--max-file-size, --max-size)
+! warder: this is not all: a limit was reached, or a directory lies too deep, or is closed to you
+? 1
 
 = what leads out is told
 + export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null
@@ -215,7 +223,7 @@ $ warder workspace stage job ftp://x/y; warder workspace stage job x; warder wor
 !~ is or leads through a symbolic link; name the place itself
 !~ is neither a file nor a directory
 !~ is not absolute
-!~ cannot open "gone"
+!~ cannot open "/gone"
 !~ there is no artifact gone
 !~ names no version
 !~ path traversal
@@ -317,6 +325,7 @@ $ warder workspace collect job 'out/**' --json; warder workspace collect job 'ou
 | skills
 | work
 | 0
+! warder: this is not all: a limit was reached, or a directory lies too deep, or is closed to you
 !~ closed to you, or too much matches; nothing is saved
 !~ this is not all: a directory lies too deep
 !~ moved skills, which is no directory, to moved-[0-9a-f]{16}; work/inputs, which is no directory, to moved-[0-9a-f]{16}

@@ -189,6 +189,47 @@ size_collect() {
 	diff -r "$WARDER_STORE"/workspaces/large-[0-9a-f]*/files/out "$scratch/to/out"
 }
 
+# on_terminal WHAT COMMAND...: what it prints on a terminal beside its result: one line that is written over, and is gone in the end.
+on_terminal() {
+	python3 - "$@" <<'END'
+import os, pty, re, select, subprocess, sys
+what, command = sys.argv[1], sys.argv[2:]
+ours, theirs = pty.openpty()
+run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
+os.close(theirs)
+seen = b""
+while True:
+    try:
+        got = os.read(ours, 65536)
+    except OSError: # as a terminal tells that nobody has it any more
+        break
+    if not got:
+        break
+    seen += got
+status = run.wait()
+text = seen.decode()
+lines = text.split("\r")
+print("status", status, "of", len(lines), "lines:", repr(text[:60]), "...", repr(text[-60:]))
+faults = ["status"] if status != 0 else []
+shown, before, last = 0, "", 0.0
+for line in lines[1:-2]:
+    match = re.fullmatch(r"(" + what + r"): ([0-9.]+) (?:of [0-9.]+ )?MiB(?: \([0-9]+ %\))? *", line)
+    if not match or len(line) < len(before.rstrip()) or match[1] == before.split(":")[0] and float(match[2]) < last:
+        faults.append(line)
+    else:
+        shown, before, last = shown + 1, line, float(match[2])
+if lines[0] or lines[-1] or lines[-2].strip() or shown < 2:
+    faults.append("not one line that is written over and taken away")
+print(*faults, sep="\n")
+sys.exit(len(faults) > 0)
+END
+}
+
+terminal_import() {
+	tar -C "$WARDER_STORE"/workspaces/large-[0-9a-f]*/files -cf "$scratch/large.tar" out || return 1
+	on_terminal '[a-z ]+' "$warder" image import "$scratch/large.tar" large
+}
+
 # Output goes past the memory of who supervises: watched until it ends, since its children count apart.
 size_spill() {
 	python3 - "$scratch/peak" "$warder" run --json --artifacts store:large/ --max-artifact "${size}MiB" --timeout 10m -- head -c "${size}M" /dev/zero <<'END' || return 1
@@ -227,6 +268,10 @@ check "nothing is left behind" nothing_is_left
 check "a workspace of $size MiB: snapshot in bounded memory" size_snapshot
 check "a workspace of $size MiB: resumed, and the same" size_resume
 check "a workspace of $size MiB: collected in bounded memory" size_collect
+check "a workspace of $size MiB: progress of a snapshot on a terminal" on_terminal snapshot "$warder" workspace snapshot large
+check "a workspace of $size MiB: progress of a collection on a terminal" on_terminal collecting "$warder" workspace collect large 'out/**' --save \
+	--max-files 1000 --max-file-size "${size}MiB" --max-size "$((size * 2))MiB"
+check "an image of $size MiB: progress of an import on a terminal" terminal_import
 if can_run=$("$warder" run -- true 2>&1); then
 	check "output of $size MiB: kept as an artifact, within 8 MiB of the supervisor" size_spill
 else

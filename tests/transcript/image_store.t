@@ -1,0 +1,72 @@
+# warder image: root file systems in the store, by name.
+
+= an archive is imported, listed, inspected, verified, removed
++ mkdir -p root/etc root/bin && echo one > root/etc/version && echo tool > root/bin/tool && chmod 755 root root/* root/bin/tool && chmod 644 root/etc/version && tar --owner=0 --group=0 --mtime=@0 -C root -cf root.tar .
+$ warder image import root.tar small:1; warder image list | sed -E 's/ [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{5}$/ WHEN/; s/[0-9a-f]{12}/DIGEST/'; warder image inspect small:1 | sed -E 's/[0-9a-f]{12,}/DIGEST/'; warder image verify small:1; warder image verify; warder image remove small:1; warder image list; warder image inspect small:1
+|~ ^small:1  [0-9a-f]{12}  1 layer \(1 new\), 9 B$
+| NAME                             DIGEST        LAYERS        SIZE  STORED (UTC)
+| small:1                          DIGEST       1         9 B  WHEN
+| name         small:1
+| digest       DIGEST
+| source       tar
+|~ ^owners +(image|caller)$
+|~ ^layer +DIGEST  [0-9]+ files, 9 B$
+|~ ^small:1: 
+|~ ^small:1: 
+|~ ^1 layer removed, .* free$
+! warder: there is no image small:1 in the store; "warder image list" shows what is there
+? 125
+
+= long names keep the columns
++ mkdir root && echo a > root/a && long=registry.example.org/a-team/with-a-long-name/and-a-longer-one:2026-01-31
+$ long=registry.example.org/a-team/with-a-long-name/and-a-longer-one:2026-01-31; warder image import root $long > /dev/null; warder image import root b > /dev/null; warder image list | sed -E 's/(LAYERS| {5}1) .*//' | awk '{ print length($0) }'
+| 87
+| 87
+| 87
+
+= in JSON
++ mkdir root && echo a > root/a
+$ warder image import root b --json | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["name"], r["layers"], r["bytes"], r["layersStored"])'; warder image list --json | python3 -c 'import json, sys; [print(i["name"], i["damaged"], i["layers"]) for i in json.load(sys.stdin)]'; warder image inspect b --json | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["name"], len(r["layers"]))'; warder image gc --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["layersRemoved"])'
+| b 1 2 1
+| b False 1
+| b 1
+| 0
+
+= damage is found, told by the layer, and mended by another import
++ mkdir root && echo a > root/a
+$ warder image import root b > /dev/null; chmod u+w store/images/layers/*/tree/a; echo x > store/images/layers/*/tree/a; warder image verify b ; echo $?; warder image remove b > /dev/null; warder image import root b > /dev/null; warder image verify b
+| b: damaged
+|~ ^  layer [0-9a-f]{12}: its files are not those that were stored$
+| 1
+| b: good
+
+= what is refused
++ mkdir root && echo text > file && ln -s /etc out
+$ warder image import gone a; warder image import file a; warder image import root; warder image import root 'A B'; warder image import root warder.unfinished.x; warder image import root debootstrap/x; warder image import root a --format rpm; warder image import root a --max-size 1XB; warder image remove gone; warder image verify gone; warder image build root; warder image build root a; warder image inspect; warder image foo; warder image import root a --net host
+!~ gone
+!~ no tar archive
+!~ name
+!~ A B
+!~ name
+!~ name
+!~ rpm
+!~ --max-size
+! warder: there is no image gone in the store; "warder image list" shows what is there
+! warder: there is no image gone in the store; "warder image list" shows what is there
+!~ too few arguments
+!~ Dockerfile
+!~ too few arguments
+! warder: unknown command foo; "warder image --help" lists them
+!~ has no such flag
+? 125
+
+= help tells of the flags as this command has them
+$ for words in 'image import' 'workspace collect' 'artifact save'; do warder $words --help | grep -E -- '--max-(size|files)'; done; warder checkpoint list --help | grep -e "^  --limit"; warder events history --help | grep -e --limit -e --after
+|   --max-size SIZE          of all files together (default 16GiB)
+|   --max-files N            files, directories and links (default 1000000)
+|   --max-size SIZE          of all files together (default 64MiB)
+|   --max-files N            files that are taken (default 100)
+|   --max-size SIZE          of the content; more is not saved (default 16GiB)
+|   --limit N                at most so many (default 100)
+|   --limit N                at most so many (default: all)
+|   --after N                of a higher number than that

@@ -352,10 +352,72 @@ WARDER_API int warder_snapshot_remove(const char *store, const char *snapshot, s
 WARDER_API int warder_snapshot_prune(const char *store, const char *id, uint64_t keep, uint64_t max_age_s,
 				     struct warder_error *err);
 
+/* ---- images ----
+ *
+ * Root file systems by name, for filesystem.view "image:NAME" of a policy. A run finds them in the default place ($WARDER_STORE, or the
+ * user's own); any number of processes may work on a store at once. What is told comes as JSON, which the caller frees with free(); a
+ * ret_json that is NULL is not asked for. What is hostile or damaged in an archive is refused by the name of the member (REJECTED,
+ * INVALID_REQUEST), before anything has a name in the store.
+ */
+struct warder_image_import {
+	size_t size;           /* sizeof(struct warder_image_import) */
+	const char *source;    /* a directory or an archive; "-": standard input */
+	const char *name;      /* an image of that name is replaced; NULL: the one that the archive says */
+	const char *format;    /* "oci", "docker", "tar", "directory"; NULL: found out */
+	const char *reference; /* which image of an archive that has several; NULL: the only one */
+	int replace;           /* 1: a name that only the archive says may be another image's (0: CONFLICT) */
+	uint64_t bytes_max;    /* of all layers unpacked; 0: 16 GiB */
+	uint64_t file_bytes_max; /* of one file; 0: 4 GiB */
+	uint64_t files_max;      /* members of all layers; 0: a million */
+	/* Told how far it is, some times in a second or more often; total 0: not known. Or NULL. */
+	void (*on_progress)(void *context, const char *what, uint64_t done, uint64_t total);
+	void *context;
+};
+
+/* Bring an image in. {"name", "digest", "layers", "bytes", and what was left out or changed: "capabilitiesDropped",
+ * "setIdsCleared", ..., "layersStored", "layersShared"}. */
+WARDER_API int warder_image_import(const char *store, const struct warder_image_import *what, char **ret_json,
+				   struct warder_error *err);
+
+struct warder_image_build {
+	size_t size;            /* sizeof(struct warder_image_build) */
+	const char *directory;  /* that COPY takes files from */
+	const char *recipe;     /* file; NULL: "Dockerfile" in the directory */
+	const char *name;       /* of the image; one of that name is replaced when everything has been done */
+	const char *network;    /* of RUN: "none" (NULL) or "host" */
+	char *const *arguments; /* NAME=value for ARG, NULL-terminated; or NULL */
+	char *const *settings;  /* FIELD=value of the policy of RUN, NULL-terminated; or NULL */
+	int output_fd;          /* where the output of RUN goes; 0: nowhere */
+};
+
+/* Build an image in the default place, where RUN looks for its layers. JSON as of import. -1: the text begins with the recipe's name and
+ * line. */
+WARDER_API int warder_image_build(const struct warder_image_build *what, char **ret_json,
+				  struct warder_error *err);
+/* [{"name", "damaged", "digest", "layers", "bytes", "created"}], by name. Where there is no store there are none. */
+WARDER_API int warder_image_list(const char *store, char **ret_json, struct warder_error *err);
+/* Layers and configuration of one. -1: NOT_FOUND. */
+WARDER_API int warder_image_inspect(const char *store, const char *name, char **ret_json,
+				    struct warder_error *err);
+/* Look at every stored file of an image again. 0: as it was stored; 1: damaged; -1 with *err. {"name", "good", "faults": [{"layer", "text"}]},
+ * of at most 16 layers. */
+WARDER_API int warder_image_verify(const char *store, const char *name, char **ret_json,
+				   struct warder_error *err);
+/* Take a name away, and the layers that no other name uses and no run or import holds. {"layersRemoved", "bytesFreed", "layersHeld",
+ * "leftoversRemoved"}. -1: NOT_FOUND. */
+WARDER_API int warder_image_remove(const char *store, const char *name, char **ret_json,
+				   struct warder_error *err);
+/* Remove every layer that no name uses and nobody holds, and what interrupted work has left. As remove. */
+WARDER_API int warder_image_gc(const char *store, char **ret_json, struct warder_error *err);
+
 /* ---- artifacts ---- */
 /* Keep content under a name, as its next version. type NULL: by the name and the first bytes. */
 WARDER_API int warder_artifact_save(const char *store, const char *name, const char *type, const char *bytes,
 				    size_t len, uint64_t *ret_version, struct warder_error *err);
+/* The same of an open file, from where it stands to its end, such as one of struct warder_spill; of more than bytes_max (0: 16 GiB)
+ * nothing is saved. */
+WARDER_API int warder_artifact_save_file(const char *store, const char *name, const char *type, int fd,
+					 uint64_t bytes_max, uint64_t *ret_version, struct warder_error *err);
 /* "name" or "name@version", verified, of at most `most` bytes; *ret is heap, with a NUL behind the bytes. */
 WARDER_API int warder_artifact_read(const char *store, const char *reference, size_t most, char **ret,
 				    size_t *ret_len, struct warder_error *err);

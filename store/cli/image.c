@@ -64,15 +64,6 @@ static char *show_size(uint64_t bytes, char *buf, size_t len)
 	return buf;
 }
 
-static uint64_t bytes_of(const struct image *image)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < image->layer_count; i++)
-		bytes += image->layers[i].bytes;
-	return bytes;
-}
-
 /* Text of an image: no terminal is to obey it. */
 static void print_line(const char *key, const char *text)
 {
@@ -84,61 +75,24 @@ static void print_line(const char *key, const char *text)
 
 /* ---- import ---- */
 
-static const struct {
-	const char *key, *text;
-	size_t offset;
-} notes_table[] = {
-	{ "capabilitiesDropped", "file capabilities were left out",
-	  offsetof(struct images_notes, capabilities) },
-	{ "attributesDropped", "extended attributes were left out",
-	  offsetof(struct images_notes, attributes) },
-	{ "setIdsCleared", "set-user-id and set-group-id files lost that bit",
-	  offsetof(struct images_notes, set_ids) },
-	{ "devicesDropped", "device nodes that every jail has were left out",
-	  offsetof(struct images_notes, devices) },
-	{ "socketsDropped", "sockets were left out", offsetof(struct images_notes, sockets) },
-	{ "mountsDropped", "what lies on other file systems was left out in places",
-	  offsetof(struct images_notes, mounts) },
-	{ "replaced", "another image had that name, and was replaced",
-	  offsetof(struct images_notes, replaced) },
-	{ "layersStored", NULL, offsetof(struct images_notes, stored) },
-	{ "layersShared", NULL, offsetof(struct images_notes, shared) },
-};
-
-static uint64_t note_at(const struct images_notes *notes, size_t i)
-{
-	uint64_t value;
-
-	memcpy(&value, (const char *)notes + notes_table[i].offset, sizeof(value));
-	return value;
-}
-
-#define NOTES (sizeof(notes_table) / sizeof(notes_table[0]))
-
 static int print_imported(const struct options *options, const struct image *image,
 			  const struct images_notes *notes, struct warder_error *err)
 {
 	struct json_writer w = { .pretty = true };
+	struct images_note note;
 	char size[32];
 
 	if (!option_given(options, "--json")) {
 		printf("%s  %.12s  %zu layer%s (%" PRIu64 " new), %s\n", image->name, image->digest,
 		       image->layer_count, image->layer_count == 1 ? "" : "s", notes->stored,
-		       show_size(bytes_of(image), size, sizeof(size)));
-		for (size_t i = 0; i < NOTES; i++) {
-			if (notes_table[i].text && note_at(notes, i))
-				printf("  note: %" PRIu64 ": %s\n", note_at(notes, i), notes_table[i].text);
+		       show_size(images_bytes(image), size, sizeof(size)));
+		for (size_t i = 0; images_note(notes, i, &note); i++) {
+			if (note.text && note.count)
+				printf("  note: %" PRIu64 ": %s\n", note.count, note.text);
 		}
 		return 0;
 	}
-	json_begin_object(&w);
-	json_key_string(&w, "name", image->name);
-	json_key_string(&w, "digest", image->digest);
-	json_key_uint(&w, "layers", image->layer_count);
-	json_key_uint(&w, "bytes", bytes_of(image));
-	for (size_t i = 0; i < NOTES; i++)
-		json_key_uint(&w, notes_table[i].key, note_at(notes, i));
-	json_end_object(&w);
+	images_write_stored(image, notes, &w);
 	return records_print(json_take(&w), err);
 }
 
@@ -231,20 +185,6 @@ static int build_command(const struct options *options, struct warder_error *err
 
 /* ---- list, inspect ---- */
 
-static void list_json(struct json_writer *w, const struct image *image)
-{
-	json_begin_object(w);
-	json_key_string(w, "name", image->name);
-	json_key_bool(w, "damaged", image->layers == NULL);
-	if (image->layers) {
-		json_key_string(w, "digest", image->digest);
-		json_key_uint(w, "layers", image->layer_count);
-		json_key_uint(w, "bytes", bytes_of(image));
-		json_key_uint(w, "created", image->created);
-	}
-	json_end_object(w);
-}
-
 /* Characters of the longest name, from 32 on. */
 static int name_width(const struct image *list, size_t count)
 {
@@ -272,7 +212,7 @@ static void list_line(const struct image *image, int width)
 	if (gmtime_r(&created, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M", &tm);
 	printf("%-*s %.12s  %6zu  %10s  %s\n", width, image->name, image->digest, image->layer_count,
-	       show_size(bytes_of(image), size, sizeof(size)), date);
+	       show_size(images_bytes(image), size, sizeof(size)), date);
 }
 
 static int list_command(const struct options *options, struct warder_error *err)
@@ -298,7 +238,7 @@ static int list_command(const struct options *options, struct warder_error *err)
 		       "STORED (UTC)");
 	for (size_t i = 0; i < count; i++) {
 		if (json)
-			list_json(&w, &list[i]);
+			images_write_listed(&list[i], &w);
 		else
 			list_line(&list[i], width);
 		image_done(&list[i]);
@@ -365,24 +305,6 @@ static int inspect_command(const struct options *options, struct warder_error *e
 
 /* ---- verify ---- */
 
-static void fault_json(struct json_writer *w, const char *name, const struct images_fault *faults,
-		       size_t count)
-{
-	json_begin_object(w);
-	json_key_string(w, "name", name);
-	json_key_bool(w, "good", count == 0);
-	json_key(w, "faults");
-	json_begin_array(w);
-	for (size_t i = 0; i < count; i++) {
-		json_begin_object(w);
-		json_key_string(w, "layer", faults[i].layer);
-		json_key_string(w, "text", faults[i].text);
-		json_end_object(w);
-	}
-	json_end_array(w);
-	json_end_object(w);
-}
-
 static void fault_lines(const char *name, const struct images_fault *faults, size_t count)
 {
 	printf("%s: %s\n", name, count ? "damaged" : "good");
@@ -402,7 +324,7 @@ static int verify_one(struct images *images, const char *name, struct json_write
 		return -1;
 	progress_end(images->context);
 	if (w)
-		fault_json(w, name, faults, shown);
+		images_write_verified(name, faults, shown, w);
 	else
 		fault_lines(name, faults, shown);
 	return found > 0;
@@ -426,7 +348,7 @@ static int verify_all(struct images *images, struct json_writer *w, struct warde
 		if (found < 0 && one.code != WARDER_ERROR_NOT_FOUND) { /* else removed meanwhile */
 			snprintf(fault.text, sizeof(fault.text), "%s", one.text);
 			if (w)
-				fault_json(w, name, &fault, 1);
+				images_write_verified(name, &fault, 1, w);
 			else
 				fault_lines(name, &fault, 1);
 			worst = 1;
@@ -484,12 +406,7 @@ static int print_removed(const struct options *options, const struct images_remo
 		putchar('\n');
 		return 0;
 	}
-	json_begin_object(&w);
-	json_key_uint(&w, "layersRemoved", removed->layers);
-	json_key_uint(&w, "bytesFreed", removed->bytes);
-	json_key_uint(&w, "layersHeld", removed->held);
-	json_key_uint(&w, "leftoversRemoved", removed->leftovers);
-	json_end_object(&w);
+	images_write_removed(removed, &w);
 	return records_print(json_take(&w), err);
 }
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "rootfs/image.h"
 #include "rootfs/rootfs.h"
 
@@ -114,5 +115,28 @@ int images_remove(struct images *images, const char *name, struct images_removed
 		  struct warder_error *err);
 /* Remove every layer that no name uses and nobody holds, and what the dead have left. -1 with *err: a record is damaged. */
 int images_gc(struct images *images, struct images_removed *ret, struct warder_error *err);
+
+/* ---- what is told of them: describe.c ---- */
+
+/* One kind of note. */
+struct images_note {
+	const char *key;  /* in JSON */
+	const char *text; /* for people; NULL: it is nothing that they need to know */
+	uint64_t count;
+};
+
+/* The i-th kind, whatever its count; false: there are not so many. */
+bool images_note(const struct images_notes *notes, size_t i, struct images_note *ret);
+/* Of all layers' files. */
+uint64_t images_bytes(const struct image *image);
+/* An object each, into the writer: of an image that was imported or built, ... */
+void images_write_stored(const struct image *image, const struct images_notes *notes, struct json_writer *w);
+/* ... of one in a list, which may be damaged, ... */
+void images_write_listed(const struct image *image, struct json_writer *w);
+/* ... of one that was verified, ... */
+void images_write_verified(const char *name, const struct images_fault *faults, size_t count,
+			   struct json_writer *w);
+/* ... and of what went. */
+void images_write_removed(const struct images_removed *removed, struct json_writer *w);
 
 #endif

@@ -420,6 +420,26 @@ int warder_artifact_save(const char *store, const char *name, const char *type, 
 	return status;
 }
 
+int warder_artifact_save_file(const char *store, const char *name, const char *type, int fd,
+			      uint64_t bytes_max, uint64_t *ret_version, struct warder_error *err)
+{
+	struct artifacts artifacts = ARTIFACTS_NONE;
+	struct artifact artifact = { 0 };
+	int status;
+
+	if (!name || fd < 0)
+		return misuse("no name or file", err);
+	status = artifacts_open(store, &artifacts, err);
+	if (status == 0)
+		status = artifacts_save(&artifacts, name, type, fd,
+					bytes_max ? bytes_max : (uint64_t)16 << 30, &artifact, err);
+	if (status == 0 && ret_version)
+		*ret_version = artifact.version;
+	artifact_done(&artifact);
+	artifacts_done(&artifacts);
+	return status;
+}
+
 static int read_artifact(struct artifacts *artifacts, const char *text, size_t most, char **ret,
 			 size_t *ret_len, struct warder_error *err)
 {

@@ -2,8 +2,10 @@
 # run.sh: images brought in from archives that other tools made, from damaged and from hostile ones; the store when imports are killed,
 # and when many work on it at once; as TAP.
 #
-#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile names context implied foreign shared killed build debian
+#   tests/images/run.sh [PART...]      WARDER=build/warder by default; parts: good damaged hostile names context implied foreign shared killed build debian recipes
 #
+# WARDER_TEST_RECIPES: which of recipes/ are built and a real program run in each (perl; "all" takes half an hour), and debootstrap: the
+# way by debootstrap; WARDER_TEST_RECIPES_STORE: where the images are looked for first, and stay.
 # WARDER_TEST_KILLS: how many imports are killed at random moments (20). archives.py makes the archives, and says what is
 # to be said of the bad ones.
 # shellcheck disable=SC2015,SC2016 # a failure behind && is one too; code in quotes is for eval
@@ -13,7 +15,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 . "$top/tests/lib/tap.sh"
 WARDER=$(realpath "${WARDER:-$top/build/warder}") || exit 1
-[ $# -gt 0 ] || set -- good damaged hostile names context implied foreign shared killed build debian
+[ $# -gt 0 ] || set -- good damaged hostile names context implied foreign shared killed build debian recipes
 kills=${WARDER_TEST_KILLS:-20}
 
 # Not below /tmp, of which every jail has its own. Nobody else may be able to put something in the store's place.
@@ -648,9 +650,79 @@ part_debian() {
 	check "debian: a program is started in it" eval 'exited 0 && says "PRETTY_NAME=\"Debian"'
 }
 
+# ---- the recipes that come with Warder ----
+
+# recipe | language | program of tests/languages
+recipes='
+shell|bash|main.bash
+c|c|main.c
+cpp|c++|main.cpp
+go|go|main.go
+java|java|Numbers.java
+lua|lua|main.lua
+node|javascript|main.js
+node|typescript|main.ts
+perl|perl|main.pl
+php|php|main.php
+python|python|main.py
+r|r|main.R
+ruby|ruby|main.rb
+rust|rust|main.rs
+'
+build_recipe() {
+	"$WARDER" image inspect "recipe-$1" --store "$store" >/dev/null 2>&1 && return
+	mkdir -p "$scratch/nothing"
+	timeout "${2:-1800}" "$WARDER" image build "$scratch/nothing" "recipe-$1" --file "$top/recipes/$1" --store "$store" >"$scratch/out" 2>&1 </dev/null
+}
+# The program of the language's own tests; its compiler and all are the image's.
+run_recipe() {
+	local program=$top/tests/languages/$2/$3
+	timeout 300 env WARDER_STORE="$store" "$WARDER" code "${easy[@]}" --json --timeout 200s --memory 2GiB --cpus 2 --tmp 512MiB \
+		--view "image:recipe-$1" --language "$2" --no-cache --stdin "$scratch/numbers" --input '{"factor": 2, "name": "Zoë"}' \
+		"$program" alpha "two words" >"$scratch/result" 2>"$scratch/err" </dev/null
+	python3 -IS "$top/tests/languages/holds.py" "$scratch/result" 'r.status == "success" and r.exitCode == 0' \
+		'out == "sum 6\nalpha|two words\n"' 'r.output == {"scaled": 12, "name": "Zoë", "sorted": [1, 2, 3]}' ||
+		{ cat "$scratch/err"; head -c 2000 "$scratch/result"; return 1; }
+}
+part_recipes() {
+	local wanted=${WARDER_TEST_RECIPES:-perl} recipe language program built=''
+	[ "$wanted" != all ] || wanted="$(ls "$top/recipes") debootstrap"
+	new_store recipes
+	[ -z "${WARDER_TEST_RECIPES_STORE:-}" ] || store=$WARDER_TEST_RECIPES_STORE
+	command -v mmdebstrap >/dev/null || { skip "recipes: an image of a language" "there is no mmdebstrap"; return; }
+	easy=()
+	[ "$(id -u)" = 0 ] || easy=(--prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids --prefer limits.cpuTime)
+	printf '3\n1\n2\n' >"$scratch/numbers"
+	while IFS='|' read -r recipe language program; do
+		[ -n "$recipe" ] && [[ " $wanted " == *[[:space:]]"$recipe"[[:space:]]* ]] || continue
+		if [ "$built" != "$recipe" ] && ! build_recipe "$recipe"; then
+			grep -q '^E: .*\(resolve\|connect\|download\|fetch\|Release\)' "$scratch/out" &&
+				skip "recipes: $recipe" "it cannot be made here: $(grep -m 1 '^E:' "$scratch/out" | tr -d '#')" ||
+				{ tap_not_ok "recipes: $recipe is built"; tail -n 5 "$scratch/out" | sed 's/^/# /'; }
+			continue
+		fi
+		built=$recipe
+		check "recipes: a program in $language runs in the image of $recipe" run_recipe "$recipe" "$language" "$program"
+	done <<<"$recipes"
+	[[ " $wanted " != *[[:space:]]debootstrap[[:space:]]* ]] || part_debootstrap
+	[ "$wanted" = perl ] || check "recipes: all are as they were stored" succeeds verify
+}
+# The other program that makes roots of Debian's packages: where mmdebstrap is not to be found.
+part_debootstrap() {
+	[ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null || { skip "recipes: debootstrap" "not root, or not installed"; return; }
+	command -v unshare >/dev/null || { skip "recipes: debootstrap" "there is no unshare"; return; }
+	mkdir -p "$scratch/nothing"
+	printf 'FROM --include=lua5.4 debootstrap:bookworm\nCMD ["lua5.4"]\n' >"$scratch/recipe"
+	check "recipes: an image by debootstrap, without mmdebstrap" timeout 1800 unshare --mount --propagation private sh -c '
+		mount --bind /dev/null "$(command -v mmdebstrap)" && exec "$0" "$@"' "$WARDER" image build "$scratch/nothing" by-debootstrap \
+		--file "$scratch/recipe" --store "$scratch/store-debootstrap"
+	store=$scratch/store-debootstrap
+	check "recipes: which has what was asked for" eval 'in_image by-debootstrap lua5.4 -e "print(6 * 7)"; exited 0 && says 42'
+}
+
 for part in "$@"; do
 	case $part in
-	good | damaged | hostile | names | context | implied | foreign | shared | killed | build | debian) "part_$part" ;;
+	good | damaged | hostile | names | context | implied | foreign | shared | killed | build | debian | recipes) "part_$part" ;;
 	*) echo "Bail out! there is no part $part" && exit 1 ;;
 	esac
 done

@@ -5,7 +5,7 @@
  * Every path is opened beneath the directory by the kernel (RESOLVE_BENEATH, no link anywhere), so that nothing that somebody puts
  * there meanwhile leads elsewhere. A file is written under a temporary name beside its place, synced, and renamed; the directory is
  * synced after that. A crash leaves each file as it was or as it will be, and at worst a temporary file, whose name begins with
- * ".warder-". Between the last look and the rename there is a moment in which somebody else's change can be lost, as with
+ * ".warder-", and which the next commit of the set removes. Between the last look and the rename there is a moment in which somebody else's change can be lost, as with
  * any program that replaces files.
  */
 #include <errno.h>
@@ -32,6 +32,7 @@ struct committing {
 	const struct changes_selection *selection;
 	int directory_fd, saved_fd;
 	struct stat owner; /* of the directory: whose everything becomes */
+	uint64_t saved_inode;
 	struct warder_error *err;
 };
 
@@ -342,8 +343,10 @@ static int put_file(const struct committing *c, const struct changes_item *chang
 	char temporary[64];
 	int saved;
 
-	snprintf(temporary, sizeof(temporary), ".warder-%d-%llu", (int)getpid(),
+	/* The same for each commit of the set: what one that was killed has left goes with the next. */
+	snprintf(temporary, sizeof(temporary), ".warder-%llx-%llu", (unsigned long long)c->saved_inode,
 		 (unsigned long long)(change - c->changes->items));
+	unlinkat(parent_fd, temporary, 0);
 	if (write_temporary(c, change, parent_fd, temporary) == 0 &&
 	    finish_object(c, parent_fd, temporary, change->mode, change->type == CHANGE_SYMLINK) == 0 &&
 	    renameat(parent_fd, temporary, parent_fd, name) == 0)
@@ -446,9 +449,12 @@ int changes_commit(const struct changes *changes, const struct changes_selection
 				.saved_fd = saved_fd,
 				.err = err };
 
+	struct stat saved;
+
 	*ret_done = 0;
-	if (fstat(directory_fd, &c.owner) != 0)
+	if (fstat(directory_fd, &c.owner) != 0 || fstat(saved_fd, &saved) != 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
 				       "the directory cannot be looked at");
+	c.saved_inode = saved.st_ino;
 	return check_all(&c) != 0 ? -1 : carry_out(&c, ret_done);
 }

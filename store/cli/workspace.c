@@ -85,7 +85,7 @@ static int size_option(const struct options *options, const char *name, uint64_t
 static void tell_mended(const struct workspace *workspace)
 {
 	if (workspace->mended[0])
-		term_complain("moved %s", workspace->mended);
+		term_complain("%s", workspace->mended);
 }
 
 static int create(const struct options *options, struct warder_error *err)

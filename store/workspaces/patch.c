@@ -2,7 +2,8 @@
  * A unified diff on the tree: all of it or nothing.
  *
  * Every new content is made first, in files beside the tree. Then each changes places with the old one, in one step, and what came out is
- * compared with what was read: if a program has changed it in between, or a later file fails, everything changes back.
+ * compared with what was read: if a program has changed it in between, or a later file fails, everything changes back. Of several
+ * files a journal is on the disk meanwhile: if this process dies, who comes next changes everything back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@ struct change {
 	char name
 	    [STORE_NAME_MAX]; /* beside the tree: the new content, or after the exchange the old one; "" none */
 	struct stat old;
+	uint64_t inode; /* of the new content; 0: none */
 	bool done;
 };
 
@@ -105,13 +107,16 @@ static int write_new(struct patching *p, const struct patch_file *file, struct c
 {
 	const mode_t mode = file->mode ? file->mode : file->is_new ? 0644 : change->old.st_mode & 0777;
 	owned_fd int fd = workspace_new_file(p->workspace, change->name, p->err);
+	struct stat st;
 
 	if (fd < 0) {
 		change->name[0] = '\0';
 		return -1;
 	}
-	if (file_write_all(fd, text, len) != 0 || fchmod(fd, mode) != 0 || fsync(fd) != 0)
+	if (file_write_all(fd, text, len) != 0 || fchmod(fd, mode) != 0 || fsync(fd) != 0 ||
+	    fstat(fd, &st) != 0)
 		return failed(p, file, "cannot be written");
+	change->inode = st.st_ino;
 	return 0;
 }
 
@@ -123,7 +128,9 @@ static int prepare(struct patching *p, const struct patch_file *file, struct cha
 
 	if (status == 0)
 		status = patch_apply(&p->patch, file, old ? old : "", old_len, &new, &new_len, p->err);
-	if (status == 0 && !file->is_deleted)
+	if (status == 0 && file->is_deleted)
+		store_new_name(".new-", change->name);
+	else if (status == 0)
 		status = write_new(p, file, change, new, new_len);
 	free(old);
 	free(new);
@@ -138,6 +145,11 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+static char kind_of(const struct patch_file *file)
+{
+	return file->is_new ? 'A' : file->is_deleted ? 'D' : 'M';
+}
+
 static int move(struct patching *p, const struct patch_file *file, struct change *change, int parent_fd,
 		const char *name)
 {
@@ -149,7 +161,6 @@ static int move(struct patching *p, const struct patch_file *file, struct change
 		return change->done ? 0 : failed(p, file, "cannot be made");
 	}
 	if (file->is_deleted) {
-		store_new_name(".new-", change->name);
 		change->done = renameat2(parent_fd, name, own_fd, change->name, RENAME_NOREPLACE) == 0;
 	} else {
 		change->done = renameat2(own_fd, change->name, parent_fd, name, RENAME_EXCHANGE) == 0;
@@ -193,18 +204,50 @@ static void change_back(struct patching *p, const struct patch_file *file, struc
 		renameat2(own_fd, change->name, parent_fd, name, RENAME_EXCHANGE);
 }
 
+/* One file changes in one step anyway. */
+static int begin_journal(struct patching *p, struct journal *ret)
+{
+	const size_t count = p->patch.file_count;
+	struct journal_entry *entries;
+	int status;
+
+	if (count < 2)
+		return 0;
+	entries = calloc(count, sizeof(*entries));
+	if (!entries)
+		return error_set(p->err, WARDER_ERROR_INTERNAL, "patch", "no memory for a journal");
+	for (size_t i = 0; i < count; i++) {
+		const struct patch_file *file = &p->patch.files[i];
+
+		entries[i] = (struct journal_entry){ .what = kind_of(file),
+						     .new_inode = p->changes[i].inode,
+						     .old_inode = p->changes[i].old.st_ino,
+						     .path = file->path };
+		memcpy(entries[i].name, p->changes[i].name, sizeof(entries[i].name));
+	}
+	status = journal_begin(p->workspace, entries, count, ret, p->err);
+	free(entries);
+	return status;
+}
+
 static int apply(struct patching *p, bool check)
 {
+	struct journal journal = JOURNAL_NONE;
 	int status = 0;
 
 	for (size_t i = 0; i < p->patch.file_count && status == 0; i++)
 		status = prepare(p, &p->patch.files[i], &p->changes[i]);
+	if (status == 0 && !check)
+		status = begin_journal(p, &journal);
 	for (size_t i = 0; i < p->patch.file_count && status == 0 && !check; i++)
 		status = exchange(p, &p->patch.files[i], &p->changes[i]);
 	for (size_t i = p->patch.file_count; i-- > 0 && status != 0;) {
 		if (p->changes[i].done)
 			change_back(p, &p->patch.files[i], &p->changes[i]);
 	}
+	if (journal_end(p->workspace, &journal) != 0 && status == 0)
+		return error_set_errno(p->err, WARDER_ERROR_UNAVAILABLE, "patch", errno,
+				       "its journal cannot be removed; the next command takes it back");
 	for (size_t i = 0; i < p->patch.file_count; i++) {
 		if (p->changes[i].name[0])
 			rootfs_remove_tree(p->workspace->dir_fd, p->changes[i].name);
@@ -223,7 +266,7 @@ static int tell(const struct patch *patch, struct workspace_patched **ret, size_
 		const struct patch_file *file = &patch->files[i];
 
 		snprintf(told[i].path, sizeof(told[i].path), "%s", file->path);
-		told[i].what = file->is_new ? 'A' : file->is_deleted ? 'D' : 'M';
+		told[i].what = kind_of(file);
 	}
 	*ret = told;
 	*ret_count = patch->file_count;

@@ -35,4 +35,29 @@ int workspace_placeholder(struct workspace *workspace, const char *dst, bool is_
 int workspace_clone(struct workspace *workspace, const struct workspace_source *source, const char *name,
 		    struct warder_error *err);
 
+/* ---- the journal of a patch: journal.c ---- */
+struct journal_entry {
+	char what; /* 'M' changed, 'A' added, 'D' deleted */
+	char name
+	    [STORE_NAME_MAX]; /* beside the tree: of the new content, or after the exchange of the old one */
+	uint64_t new_inode, old_inode; /* 0: there is none */
+	const char *path;              /* in the tree; borrowed */
+};
+
+struct journal {
+	char name[STORE_NAME_MAX]; /* "": none */
+	int fd;                    /* holds its lock */
+};
+
+#define JOURNAL_NONE ((struct journal){ .fd = -1 })
+
+/* On the disk before anything is exchanged; held until journal_end(). -1 with *err. */
+int journal_begin(struct workspace *workspace, const struct journal_entry *entries, size_t count,
+		  struct journal *ret, struct warder_error *err);
+/* All is exchanged, or taken back. -1 with errno: it is still there, and who comes next takes everything back. */
+int journal_end(struct workspace *workspace, struct journal *journal);
+/* Take back what patches have exchanged whose process died before their end. To be called when the workspace is opened, before what the dead have
+ * left is removed. 0; -1: something could not be reached, and is tried again the next time. */
+int journal_recover(struct workspace *workspace);
+
 #endif

@@ -4,6 +4,7 @@
  *   files/         the tree: all that a jail ever sees
  *   metadata.json  what Warder knows; metadata.lock is held by who changes it
  *   inputs/        what runs have mounted read-only; runs.lock is held, shared, by each run, and alone by who changes that
+ *   .patch-<hex>   the journal of a patch (journal.c)
  *   .new-<hex>     a file on its way into the tree, or a leftover of somebody who died
  *
  * The lock of a workspace is an flock(2) of its directory, which the kernel gives back however its holder ends, and which a run
@@ -224,12 +225,12 @@ int workspace_open(struct workspaces *workspaces, const char *id, enum workspace
 	workspace.dir_fd = open_locked(workspaces, workspace.id, name, lock, wait, err);
 	if (workspace.dir_fd < 0)
 		return -1;
-	if (lock == WORKSPACE_ALONE)
-		remove_dead(workspace.dir_fd);
 	if (enter(workspaces, name, &workspace, err) != 0) {
 		workspace_done(&workspace);
 		return -1;
 	}
+	if (journal_recover(&workspace) == 0 && lock == WORKSPACE_ALONE)
+		remove_dead(workspace.dir_fd);
 	*ret = workspace;
 	return 0;
 }
@@ -279,7 +280,8 @@ static int mend(struct workspace *workspace, const char *path, struct warder_err
 		return -1;
 	len = strlen(workspace->mended);
 	snprintf(workspace->mended + len, sizeof(workspace->mended) - len,
-		 "%s%.60s, which is no directory, to %.80s", len ? "; " : "", path, aside + 1);
+		 "%s%s%.60s, which is no directory, to %.80s", len ? "; " : "",
+		 strstr(workspace->mended, "moved ") ? "" : "moved ", path, aside + 1);
 	return 0;
 }
 
@@ -303,10 +305,15 @@ int workspace_layout(struct workspace *workspace, struct warder_error *err)
 }
 
 /* Nobody else is here: the dead are buried, and the lock is shared again. Not at once: somebody may have removed it in between. */
-static bool sweep(struct workspaces *workspaces, const char *name, int fd)
+static bool sweep(struct workspaces *workspaces, const char *name, struct workspace *workspace)
 {
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+	const int fd = workspace->dir_fd;
+	const bool alone = flock(fd, LOCK_EX | LOCK_NB) == 0;
+
+	workspace->files_fd = open_directory(fd, tree);
+	if (alone && (workspace->files_fd < 0 || journal_recover(workspace) == 0))
 		remove_dead(fd);
+	fd_done(&workspace->files_fd);
 	return workspace_lock_wait(fd, LOCK_SH) == 0 && still_leads_to(workspaces->dir_fd, name, fd);
 }
 
@@ -318,7 +325,7 @@ static int open_made(struct workspaces *workspaces, const char *name, struct wor
 		if (make_directory(workspaces->dir_fd, name, 0700) != 0)
 			return failed(workspace->id, "cannot be made", err);
 		workspace->dir_fd = open_locked(workspaces, workspace->id, name, WORKSPACE_SHARED, true, err);
-		if (workspace->dir_fd >= 0 && sweep(workspaces, name, workspace->dir_fd))
+		if (workspace->dir_fd >= 0 && sweep(workspaces, name, workspace))
 			return 0;
 		if (workspace->dir_fd < 0 && err->sys_errno != ENOENT)
 			return -1;

@@ -5,7 +5,7 @@
 #   kills  a command is killed at a random moment; everything that is left verifies, and the work goes on
 #   size   a large workspace goes through snapshot, resume and collect in bounded memory
 #
-# WARDER=build/warder; WARDER_KILLS (20) and WARDER_RACES (300) say how often, WARDER_SIZE_MIB (64) how large. A whole test is 200, 5000, 1024.
+# WARDER=build/warder; WARDER_KILLS (20; of a commit as well as of a patch) and WARDER_RACES (300) say how often, WARDER_SIZE_MIB (64) how large. A whole test is 200, 5000, 1024.
 set -u
 LC_ALL=C export LC_ALL
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -25,6 +25,11 @@ cleanup() {
 }
 trap cleanup EXIT
 export WARDER_STORE=$scratch/store
+
+easy=()
+for field in memory swap cpus pids cpuTime; do
+	easy+=(--prefer "limits.$field")
+done
 
 # ---- races ----
 
@@ -102,6 +107,12 @@ verifies() {
 	"$warder" snapshot verify >/dev/null && "$warder" artifact verify >/dev/null && "$warder" workspace list >/dev/null
 }
 
+# The same of what was acknowledged last; the whole store grows with every round, and is looked at now and then.
+verifies_last() {
+	"$warder" snapshot verify "$1" >/dev/null && "$warder" workspace list >/dev/null &&
+		{ ! "$warder" artifact list out/changing >/dev/null 2>&1 || "$warder" artifact verify out/changing >/dev/null; }
+}
+
 # kill_after COMMAND...: end it, with all that it started, after up to some milliseconds.
 kill_after() {
 	local pid
@@ -129,7 +140,8 @@ kills_of() {
 		4) kill_after "$warder" snapshot prune --keep 2 ;;
 		5) kill_after "$warder" workspace remove "resumed-$((i - 4))" ;;
 		esac
-		verifies || { echo "after kill $i"; return 1; }
+		verifies_last "$snapshot" || { echo "after kill $i"; return 1; }
+		((i % 20)) || verifies || { echo "after kill $i: not all of it"; return 1; }
 		# What was put is all there or not at all.
 		for name in "$WARDER_STORE"/workspaces/kills-*/files/out/tool; do
 			[ ! -e "$name" ] || cmp -s "$warder" "$name" || { echo "$name is not whole"; return 1; }
@@ -138,8 +150,9 @@ kills_of() {
 		for name in "$WARDER_STORE"/workspaces/resumed-*/; do
 			[ ! -d "$name" ] || [ -e "$name/files/out/39" ] || { echo "$name is not whole"; return 1; }
 		done
-		snapshot=$("$warder" workspace snapshot kills) || return 1
+		snapshot=$("$warder" workspace snapshot kills --keep 4) || return 1
 	done
+	verifies
 }
 
 # What the dead have begun is removed by who comes next.
@@ -265,6 +278,12 @@ wait "$swapper" 2>/dev/null
 swapper=''
 check "$kills kills: everything verifies, and what has a name is whole" kills_of
 check "nothing is left behind" nothing_is_left
+check "$kills kills of a patch of several files: all of it or nothing" tests/workspaces/kills.py patch "$warder" "$scratch/patches" "$kills"
+if can_run=$("$warder" run "${easy[@]}" -- true 2>&1); then
+	check "$kills kills of a commit of changes: each file is old or new" tests/workspaces/kills.py commit "$warder" "$scratch/commits" "$kills"
+else
+	skip "$kills kills of a commit of changes" "a run is refused here: $(head -n 1 <<<"$can_run")"
+fi
 check "a workspace of $size MiB: snapshot in bounded memory" size_snapshot
 check "a workspace of $size MiB: resumed, and the same" size_resume
 check "a workspace of $size MiB: collected in bounded memory" size_collect

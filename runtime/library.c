@@ -30,6 +30,12 @@ _Static_assert(WARDER_ERROR_UNSUPPORTED_POLICY == 1 && WARDER_ERROR_NOT_FOUND ==
 		   WARDER_ERROR_INTERNAL == 11,
 	       "the kinds of errors are part of the binary interface");
 
+_Static_assert(sizeof(struct warder_file) == sizeof(struct rootfs_file) &&
+		   offsetof(struct warder_file, bytes) == offsetof(struct rootfs_file, bytes) &&
+		   offsetof(struct warder_file, len) == offsetof(struct rootfs_file, len) &&
+		   offsetof(struct warder_file, mode) == offsetof(struct rootfs_file, mode),
+	       "files of a launch are handed on as they are");
+
 struct warder_template {
 	struct preparation preparation;
 	struct jail_template *jail;
@@ -315,6 +321,8 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 		.stdin_len = known.input ? known.input_len : 0,
 		.stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
 		.output_fds = known.output_fds,
+		.files = (const struct rootfs_file *)known.files,
+		.file_count = known.files ? known.file_count : 0,
 	};
 	if (library_take_spill(known.spill, &launch.command, &hold, err) != 0)
 		return -1;

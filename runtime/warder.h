@@ -115,6 +115,15 @@ struct warder_result;
 
 enum warder_stream { WARDER_STDOUT, WARDER_STDERR };
 
+/* Put there before the program starts. */
+struct warder_file {
+	const char *
+	    path; /* relative to the working directory inside ("data/a.csv"), or of warder_launch() to /tmp; no link, no way out of it */
+	const char *bytes; /* of warder_launch() NULL: a directory */
+	size_t len;
+	unsigned int mode; /* permission bits; 0: 0644 */
+};
+
 /* What a result has no room for, put into files of the caller's: memory does not grow with it. Borrowed until the run is freed. */
 struct warder_spill {
 	size_t size; /* sizeof(struct warder_spill) */
@@ -151,6 +160,9 @@ struct warder_command {
 	 * overlayfs' own form: a layer for another image. Borrowed until the run is freed. */
 	int layer_fd;
 	const struct warder_spill *spill; /* or NULL */
+	const struct warder_file
+	    *files; /* below the program's own /tmp; borrowed until the run is freed. NULL: none */
+	size_t file_count;
 };
 
 /* Start. 0: the program's exec was entered, every control read back from the kernel. -1: nothing is left. */
@@ -250,14 +262,6 @@ WARDER_API void warder_changes_free(struct warder_changes *changes);
 
 /* ---- code ---- */
 struct warder_program;
-
-struct warder_file {
-	const char
-	    *path; /* relative to the working directory inside, "data/a.csv"; no link, no way out of it */
-	const char *bytes;
-	size_t len;
-	unsigned int mode; /* permission bits; 0: 0644 */
-};
 
 enum warder_code_flags {
 	WARDER_CODE_CHECK_ONLY = 1, /* stop before anything of the code's own is executed */

@@ -5,9 +5,17 @@
  * record of that kind whose lock is free was left by a build that is dead (depot_sweep()).
  *
  * The policy is the preset strict with what a build needs: more time, memory and scratch space, which holds what is written until
- * it becomes a layer. As an ordinary user, limits that need a control group are kept only where there is one.
+ * it becomes a layer.
+ *
+ * apt-get works without any capability, as long as it does not become another user to fetch, and keeps what it fetches in places of its own:
+ * those of the image belong to that user. A RUN that names it finds such a configuration, by $APT_CONFIG, in the jail's /tmp. What
+ * remains refused are packages with files that belong to somebody else than root.
+ *
+ * As an ordinary user, limits that need a control group are kept only where there is one.
  */
+#include <ctype.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +44,34 @@ static const struct {
 /* What an ordinary user without a control group of his own cannot have. */
 static const char *const preferred[] = { "limits.cpuTime", "limits.memory", "limits.swap", "limits.cpus",
 					 "limits.pids" };
+
+/* For apt-get: below /tmp, of which nothing becomes part of the image. */
+#define APT "warder-apt/"
+static const char apt_configuration[] = "APT::Sandbox::User \"root\";\n"
+					"Dir::State::lists \"/tmp/" APT "lists\";\n"
+					"Dir::Cache \"/tmp/" APT "cache\";\n"
+					"Dir::Log \"/tmp/" APT "log\";\n";
+static char apt_variable[] = "APT_CONFIG=/tmp/" APT "apt.conf";
+static char *const apt_environment[] = { apt_variable, NULL };
+static const struct warder_file apt_files[] = {
+	{ .path = APT "apt.conf", .bytes = apt_configuration, .len = sizeof(apt_configuration) - 1 },
+	{ .path = APT "lists/partial", .mode = 0755 },
+	{ .path = APT "cache/archives/partial", .mode = 0755 },
+	{ .path = APT "log", .mode = 0755 },
+};
+
+/* Whether a step speaks of it, as a word of its own. */
+static bool names_apt(char *const *words)
+{
+	for (; *words; words++) {
+		for (const char *at = *words; (at = strstr(at, "apt")) != NULL; at++) {
+			if ((at == *words || !isalnum((unsigned char)at[-1])) &&
+			    (strncmp(at, "apt-get", 7) == 0 || !isalnum((unsigned char)at[3])))
+				return true;
+		}
+	}
+	return false;
+}
 
 /* ---- the policy ---- */
 
@@ -181,13 +217,30 @@ static int judge(const struct build *build, const struct warder_result *result)
 			 "it was ended (%s); --set raises a limit, as in --set limits.memory=4GiB", cause);
 }
 
+/* Why apt-get fails, most of the time. */
+static void advise_apt(const struct build *build)
+{
+	const size_t len = strlen(build->err->text);
+	const bool network = build->what->network && strcmp(build->what->network, "none") != 0;
+
+	snprintf(build->err->text + len, sizeof(build->err->text) - len, "%s",
+		 network ? "; packages with files of other users than root cannot be installed without a "
+			   "capability: name them in FROM --include=PACKAGE,... debootstrap:SUITE"
+			 : "; apt-get had no network: build with --net host, or name the packages in FROM "
+			   "--include=PACKAGE,... debootstrap:SUITE");
+}
+
 static int launch(struct build *build, struct warder_template *template, char **words, int layer_fd)
 {
 	const int outputs[2] = { build->what->output_fd, build->what->output_fd };
+	const bool apt = names_apt(words);
 	const struct warder_command command = { .size = sizeof(command),
 						.argv = words,
 						.output_fds = build->what->output_fd >= 0 ? outputs : NULL,
-						.layer_fd = layer_fd };
+						.layer_fd = layer_fd,
+						.environment = apt ? apt_environment : NULL,
+						.files = apt ? apt_files : NULL,
+						.file_count = sizeof(apt_files) / sizeof(apt_files[0]) };
 	struct warder_result *result = NULL;
 	struct warder_run *run = NULL;
 	int done;
@@ -197,6 +250,8 @@ static int launch(struct build *build, struct warder_template *template, char **
 	done = warder_wait(run, &result, build->err);
 	if (done == 0)
 		done = judge(build, result);
+	if (done != 0 && result && apt)
+		advise_apt(build);
 	warder_run_free(run);
 	warder_result_free(result);
 	return done;

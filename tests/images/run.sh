@@ -570,6 +570,12 @@ part_build() {
 	check "build: on nothing" succeeds build "$context" empty
 	check "build: with the recipe elsewhere" eval 'echo "FROM box" >"$scratch/elsewhere" && succeeds build "$context" elsewhere --file "$scratch/elsewhere"'
 	refuses 'Dockerfile:2: RUN: it ended with status 3' 'FROM box' 'RUN exit 3'
+	recipe 'FROM box' 'RUN : apt-get; read -r line <"$APT_CONFIG" && echo "$line" >/srv/apt && touch /tmp/warder-apt/lists/partial/x /tmp/warder-apt/cache/archives/partial/x /tmp/warder-apt/log/x' \
+		'RUN : adaptation; echo "${APT_CONFIG-none}" >/srv/none; ls /tmp >>/srv/none' 'RUN : apt; rm /tmp/warder-apt/apt.conf'
+	check "build: a RUN with apt-get has its configuration" succeeds build "$context" apt
+	check "build: which is its own" shows 'APT::Sandbox::User "root";' apt cat /srv/apt
+	check "build: and no other's" shows none apt cat /srv/none
+	refuses 'apt-get had no network: build with --net host' 'FROM box' 'RUN exit 3; apt-get update'
 	refuses 'Dockerfile:2: RUN: it was ended by signal 9' 'FROM box' 'RUN kill -9 $$'
 	refuses 'Dockerfile:2: RUN' 'FROM box' 'RUN ["/no/such/program"]'
 	refuses 'there is nothing to run in an empty image' 'FROM scratch' 'RUN true'
@@ -704,6 +710,11 @@ part_recipes() {
 		built=$recipe
 		check "recipes: a program in $language runs in the image of $recipe" run_recipe "$recipe" "$language" "$program"
 	done <<<"$recipes"
+	if [[ " $wanted " == *[[:space:]]perl[[:space:]]* ]]; then
+		printf 'FROM recipe-perl\nRUN apt-get update && apt-get install -y --no-install-recommends lua5.4\nRUN lua5.4 -e "print(6 * 7)"\n' >"$scratch/recipe"
+		check "recipes: apt-get installs in a RUN with a network" eval 'timeout 600 "$WARDER" image build "$scratch/nothing" apt --net host \
+			--file "$scratch/recipe" --store "$store" >"$scratch/out" 2>&1 </dev/null; grep -qx 42 "$scratch/out" || { tail -n 5 "$scratch/out"; false; }'
+	fi
 	[[ " $wanted " != *[[:space:]]debootstrap[[:space:]]* ]] || part_debootstrap
 	[ "$wanted" = perl ] || check "recipes: all are as they were stored" succeeds verify
 }

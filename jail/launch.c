@@ -296,9 +296,7 @@ static void place(struct spawn *spawn, int number, int fd)
 
 static int undo_network(struct jail_run *run, struct warder_error *err)
 {
-	if (run->network)
-		network_done(run->network);
-	free(run->network);
+	network_free(run->network);
 	run->network = NULL;
 	fd_done(&run->network_fd);
 	template_settle_network(run->tmpl);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdlib.h>
 
 #include "base/fd.h"
 #include "jail/inside/sys.h"
@@ -19,17 +20,32 @@ static CLONE_BESIDE void make_namespace(void *arg)
 	sys(exit_group, 0);
 }
 
-int network_begin(struct network *network, struct warder_error *err)
+static int begin(struct network *network, struct warder_error *err)
 {
 	int ret;
 
-	*network = (struct network)NETWORK_NONE;
-	network->result = -EINTR; /* until the helper says otherwise: it may be killed half-way */
+	/* An error until the helper says otherwise: it may be killed half-way. */
+	*network = (struct network){ .ns_fd = -1, .result = -EINTR };
 	ret = clone_begin(&network->helper, CLONE_FILES, make_namespace, network);
 	if (ret < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network", -ret,
 				       "cannot start the maker of a network namespace");
 	return 0;
+}
+
+struct network *network_new(struct warder_error *err)
+{
+	struct network *network = malloc(sizeof(*network));
+
+	if (!network) {
+		error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a network namespace");
+		return NULL;
+	}
+	if (begin(network, err) < 0) {
+		free(network);
+		return NULL;
+	}
+	return network;
 }
 
 static void reap(struct network *network)
@@ -49,8 +65,11 @@ int network_finish(struct network *network, struct warder_error *err)
 	return 0;
 }
 
-void network_done(struct network *network)
+void network_free(struct network *network)
 {
+	if (!network)
+		return;
 	reap(network);
 	fd_done(&network->ns_fd);
+	free(network);
 }

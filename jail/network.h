@@ -2,9 +2,9 @@
  * network: a jail's network namespace, made beside the launch. Making one is the dearest single step (0.37 ms), and it needs
  * nothing of the rest: a helper does it on another CPU meanwhile.
  *
- * Life: network_begin() starts the helper -> network_finish() waits for it and yields the descriptor -> network_done().
+ * Life: network_new() starts the helper -> network_finish() waits for it and yields the descriptor -> network_free().
  * The namespace belongs to the initial user namespace; only init, while it is privileged, enters it. Never used twice.
- * Host side; the struct must not move between begin and finish.
+ * Host side.
  */
 #ifndef WARDER_JAIL_NETWORK_H
 #define WARDER_JAIL_NETWORK_H
@@ -18,15 +18,11 @@ struct network {
 	long result; /* written by the helper: descriptor or negative errno */
 };
 
-#define NETWORK_NONE                                                                                         \
-	{                                                                                                    \
-		.ns_fd = -1                                                                                  \
-	}
-
-int network_begin(struct network *network, struct warder_error *err);
+/* Begun; NULL with *err. */
+struct network *network_new(struct warder_error *err);
 /* 0 with network->ns_fd open; -1 with *err. */
 int network_finish(struct network *network, struct warder_error *err);
-/* In any state. */
-void network_done(struct network *network);
+/* In any state, or NULL. Waits for the helper. */
+void network_free(struct network *network);
 
 #endif

@@ -29,6 +29,7 @@
 #include "jail/identity.h"
 #include "jail/inside/sys.h"
 #include "jail/jail.h"
+#include "jail/network.h"
 #include "jail/overlay.h"
 
 static const struct feature {
@@ -452,13 +453,19 @@ static void probe_overlay(struct jail_host *host)
 
 void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)
 {
+	struct warder_error ignored;
+
 	memset(ret, 0, sizeof(*ret));
+	/* First: it may need a cgroup in which nobody else is, as a helper would be. */
+	cgroup_probe(options ? options->cgroup_parent : NULL, !options || !options->thorough, &ret->cgroup);
+	/* Where it cannot be made, the launch tries again, and tells. */
+	if (options && options->network && geteuid() == 0)
+		ret->network = network_new(&ignored);
 	probe_privilege(ret);
 	ret->privileged = ret->features[JAIL_FEATURE_PRIVILEGED].there;
 	probe_layers(ret);
 	probe_calls(ret);
 	probe_mount_api(ret);
-	cgroup_probe(options ? options->cgroup_parent : NULL, !options || !options->thorough, &ret->cgroup);
 	if (options && (options->thorough || options->overlay))
 		probe_overlay(ret);
 	if (!options || !options->thorough)
@@ -470,6 +477,8 @@ void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)
 
 void jail_host_done(struct jail_host *host)
 {
+	network_free(host->network); /* before the cgroup, in which the helper is */
+	host->network = NULL;
 	cgroup_host_done(&host->cgroup);
 }
 

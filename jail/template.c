@@ -234,7 +234,7 @@ static int realise(struct jail_template *tmpl, struct warder_error *err)
 	return tmpl->reusable ? template_finish_root(tmpl, err) : 0;
 }
 
-int jail_prepare(struct jail_plan *plan, const struct jail_host *host, bool reusable,
+int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable,
 		 struct jail_template **ret, struct warder_error *err)
 {
 	const uint64_t start = clock_us();
@@ -251,6 +251,10 @@ int jail_prepare(struct jail_plan *plan, const struct jail_host *host, bool reus
 	tmpl->mount_ns_fd = -1;
 	tmpl->supervisor_fd = -1;
 	pthread_mutex_init(&tmpl->lock, NULL);
+	if (template_makes_networks(tmpl)) {
+		tmpl->ahead = host->network;
+		host->network = NULL;
+	}
 	template_begin_network(tmpl);
 	if (realise(tmpl, err) < 0) {
 		strcpy(err->step, "prepare");
@@ -271,10 +275,7 @@ void jail_template_free(struct jail_template *tmpl)
 	if (!tmpl)
 		return;
 	template_finish_root(tmpl, &ignored);
-	if (tmpl->ahead) {
-		network_done(tmpl->ahead);
-		free(tmpl->ahead);
-	}
+	network_free(tmpl->ahead);
 	for (unsigned int i = 0; i < tmpl->pool_count; i++)
 		identity_done(&tmpl->pool[i]);
 	fd_done(&tmpl->image_fd);
@@ -308,21 +309,6 @@ bool template_makes_networks(const struct jail_template *tmpl)
 	return tmpl->plan.privileged && (tmpl->plan.namespaces & CLONE_NEWNET);
 }
 
-static struct network *new_network(struct warder_error *err)
-{
-	struct network *network = malloc(sizeof(*network));
-
-	if (!network) {
-		error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a network namespace");
-		return NULL;
-	}
-	if (network_begin(network, err) < 0) {
-		free(network);
-		return NULL;
-	}
-	return network;
-}
-
 void template_begin_network(struct jail_template *tmpl)
 {
 	struct warder_error ignored;
@@ -331,7 +317,7 @@ void template_begin_network(struct jail_template *tmpl)
 		return;
 	pthread_mutex_lock(&tmpl->lock);
 	if (!tmpl->ahead)
-		tmpl->ahead = new_network(&ignored);
+		tmpl->ahead = network_new(&ignored);
 	pthread_mutex_unlock(&tmpl->lock);
 }
 
@@ -341,7 +327,7 @@ void template_settle_network(struct jail_template *tmpl)
 
 	pthread_mutex_lock(&tmpl->lock);
 	if (tmpl->ahead && network_finish(tmpl->ahead, &ignored) < 0) {
-		free(tmpl->ahead); /* the next launch tries again, and tells */
+		network_free(tmpl->ahead); /* the next launch tries again, and tells */
 		tmpl->ahead = NULL;
 	}
 	pthread_mutex_unlock(&tmpl->lock);
@@ -355,7 +341,7 @@ struct network *template_take_network(struct jail_template *tmpl, struct warder_
 	network = tmpl->ahead;
 	tmpl->ahead = NULL;
 	pthread_mutex_unlock(&tmpl->lock);
-	return network ? network : new_network(err);
+	return network ? network : network_new(err);
 }
 
 int template_take_identity(struct jail_template *tmpl, struct identity *ret, struct warder_error *err)

@@ -66,7 +66,7 @@ bool template_makes_networks(const struct jail_template *tmpl);
 void template_begin_network(struct jail_template *tmpl);
 /* Wait for the one in the making, so that no helper is left between launches. */
 void template_settle_network(struct jail_template *tmpl);
-/* The one in the making, or a new one; the caller owns it (network_done, free). NULL with *err. */
+/* The one in the making, or a new one; the caller owns it (network_free). NULL with *err. */
 struct network *template_take_network(struct jail_template *tmpl, struct warder_error *err);
 /* A detached, flagged clone of an entry's source, owner-mapped when the entry asks for it. */
 int template_clone_tree(const struct rootfs_entry *entry, struct identity *identity, uint32_t uid,

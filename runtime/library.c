@@ -181,13 +181,15 @@ int library_prepare(const struct policy *policy, const struct preparation_option
 		    struct warder_template **ret, struct warder_error *err)
 {
 	struct warder_template *tmpl = calloc(1, sizeof(*tmpl));
+	struct preparation_options launching = *how;
 	const uint64_t start = clock_us();
 
 	if (!tmpl)
 		return no_memory(err);
 	tmpl->owner_pid = getpid();
 	atomic_init(&tmpl->users, 1);
-	if (preparation_build(policy, how, &tmpl->preparation, err) != 0 ||
+	launching.launches = true;
+	if (preparation_build(policy, &launching, &tmpl->preparation, err) != 0 ||
 	    jail_prepare(&tmpl->preparation.plan, &tmpl->preparation.host, !single_use, &tmpl->jail, err) !=
 		0) {
 		warder_template_free(tmpl);

@@ -274,8 +274,12 @@ static int choose(const struct policy *policy, const struct preparation_options 
 int preparation_build(const struct policy *policy, const struct preparation_options *options,
 		      struct preparation *ret, struct warder_error *err)
 {
-	const struct jail_probe_options probe = { options->thorough, options->cgroup_parent,
-						  jail_needs_overlay(policy) };
+	const struct jail_probe_options probe = {
+		.thorough = options->thorough,
+		.cgroup_parent = options->cgroup_parent,
+		.overlay = jail_needs_overlay(policy),
+		.network = options->launches && !options->backend && policy->network.mode != POLICY_NETWORK_HOST,
+	};
 	const struct policy *asked = options->asked ? options->asked : policy;
 	struct warder_error unmet;
 	int chosen;

@@ -74,7 +74,7 @@ struct jail_probe_options {
 	bool thorough;             /* try every feature in a throw-away child (milliseconds) */
 	const char *cgroup_parent; /* see cgroup_probe(); NULL: default */
 	bool overlay;              /* try an overlay also if not thorough: the policy needs one */
-	bool network;              /* a launch follows that needs a network namespace: begin making one meanwhile */
+	bool network; /* a launch follows that needs a network namespace: begin making one meanwhile */
 };
 
 const char *jail_feature_name(enum jail_feature feature);
@@ -167,8 +167,8 @@ struct jail_template;
 
 /* Realise. The template takes what it needs out of *plan (which is left empty, but still to be given to
  * jail_plan_done()); `host` must outlive it. `reusable`: false for a single launch, which is cheaper. */
-int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable,
-		 struct jail_template **ret, struct warder_error *err);
+int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable, struct jail_template **ret,
+		 struct warder_error *err);
 void jail_template_free(struct jail_template *tmpl);
 const struct jail_plan *jail_template_plan(const struct jail_template *tmpl);
 

@@ -9,9 +9,9 @@
  *   cgroup      leaf with limits
  *   streams     pipes and sockets
  *   plan        the block in a memfd
- *   build-root  the prepared mount namespace, made meanwhile
  *   spawn       clone3 + exec of init       --->  init: join-cgroup time-namespace oom-score root
- *                                                 scratch overlays shm attach-mounts proc pts network
+ *   build-root  the prepared mount namespace,
+ *               made meanwhile                      scratch overlays shm attach-mounts proc pts network
  *                                                 hostname cgroup-namespace user-namespace no-nesting
  *                                                 fork
  *   setup       waits                       <---  payload: rlimits identity privileges landlock
@@ -51,8 +51,8 @@
 
 #define SETUP_TIMEOUT_MS 30000
 
-_Static_assert(WIRE_FD_FIRST + JAIL_TREES_MAX + CGROUP_HIERARCHIES_MAX <= SPAWN_FDS_MAX,
-	       "init gets a descriptor for each mount and each hierarchy");
+_Static_assert(WIRE_FD_FIRST + JAIL_TREES_MAX + CGROUP_HIERARCHIES_MAX + 1 <= SPAWN_FDS_MAX,
+	       "init gets a descriptor for each mount, each hierarchy and the root's builder");
 
 /* ---- network, identity, mounts, cgroup ---- */
 
@@ -246,6 +246,8 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 		header.flags |= WIRE_RESULT;
 	if (run->command.input_fd > 0)
 		header.flags |= WIRE_INPUT;
+	if (run->tmpl->root.built_fd >= 0)
+		header.flags |= WIRE_BUILDING;
 	header.fail_step = step_by_name(run->tmpl->fail_step);
 	if (!block->failed)
 		*block_header(block) = header;
@@ -271,7 +273,7 @@ static int step_plan(struct jail_run *run, struct warder_error *err)
 
 /* ---- root, spawn ---- */
 
-/* The preparation began it, and this launch needs it now. */
+/* The preparation began it. */
 static int step_build_root(struct jail_run *run, struct warder_error *err)
 {
 	return template_finish_root(run->tmpl, err);
@@ -356,7 +358,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	int next = WIRE_FD_FIRST;
 	int ret;
 
-	if (open_join(run, err) < 0)
+	if (open_join(run, err) < 0 || template_enter_root(run->tmpl, err) < 0)
 		return -1;
 	if (run->network) {
 		if (network_finish(run->network, err) < 0)
@@ -386,6 +388,8 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 			place(&spawn, next++, run->cgroup.join_v1_fd[i]);
 	if (run->join_fd >= 0)
 		place(&spawn, next++, run->join_fd);
+	if (run->tmpl->root.built_fd >= 0)
+		place(&spawn, next++, run->tmpl->root.built_fd);
 	ret = run_is_joined(run)
 		  ? joined_start(run, spawn.fds, (size_t)spawn.fd_count, &run->init_pid, &run->init_fd, err)
 	      : run_is_contained(run) ? start_init(run, &spawn, err)
@@ -511,27 +515,40 @@ static int take_uppers(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
-static int step_setup(struct jail_run *run, struct warder_error *err)
+/* The payload's next word, which says of what type it is to be. */
+static int expect(struct jail_run *run, enum wire_type type, struct wire_message *message,
+		  struct warder_error *err)
 {
-	struct wire_message message;
-	int got;
+	int got = wait_message(run, "during its set-up", message, &run->program_pid, err);
 
-	/* The cgroups are what they will be: read while the jail sets itself up. */
-	if (readback_limits(run, err) < 0) {
-		snprintf(err->step, sizeof(err->step), "read-back");
-		return -1;
-	}
-	got = wait_message(run, "during its set-up", &message, &run->program_pid, err);
 	if (got < 0)
 		return -1;
 	if (got == 0)
 		return jail_died("during its set-up", err);
-	if (message.type == WIRE_FAILED)
-		return inside_failed(&message, err);
-	if (message.type != WIRE_READY || run->program_pid <= 0)
+	if (message->type == WIRE_FAILED)
+		return inside_failed(message, err);
+	if (message->type != type || run->program_pid <= 0)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "unexpected message %u from the jail",
-				 message.type);
-	if (take_uppers(run, err) < 0)
+				 message->type);
+	return 0;
+}
+
+static int named(int ret, const char *step, struct warder_error *err)
+{
+	if (ret < 0)
+		snprintf(err->step, sizeof(err->step), "%s", step);
+	return ret;
+}
+
+static int step_setup(struct jail_run *run, struct warder_error *err)
+{
+	struct wire_message message;
+
+	/* What will not change any more is read back while the jail goes on: its cgroups, then what its payload was born into. */
+	if (named(readback_limits(run, err), "read-back", err) < 0 ||
+	    expect(run, WIRE_BORN, &message, err) < 0 || take_uppers(run, err) < 0 ||
+	    named(readback_place(run, err), "read-back", err) < 0 ||
+	    expect(run, WIRE_READY, &message, err) < 0)
 		return -1;
 	run->applied = message.applied;
 	run->identity.fresh = false;
@@ -682,8 +699,8 @@ static const struct step {
 	{ "cgroup", step_cgroup, undo_cgroup },
 	{ "streams", step_streams, undo_streams }, /* after identity: the pipes belong to the jail's user */
 	{ "plan", step_plan, undo_plan },
-	{ "build-root", step_build_root, NULL },
 	{ "spawn", step_spawn, undo_spawn },
+	{ "build-root", step_build_root, NULL }, /* init waits for it as well, where it enters it */
 	{ "setup", step_setup, undo_setup },
 	{ "read-back", step_read_back, undo_read_back }, /* the payload waits: nothing untrusted has run */
 	{ "stage", step_stage, NULL },

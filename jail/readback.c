@@ -5,6 +5,8 @@
  * What the kernel does not show (a Landlock domain, the environment of the exec to come) is in receipt.c, listed by the
  * mechanism that applied it, and its source says so.
  *
+ * What the payload was born into, it cannot change: namespaces, mounts and cgroups are read while it restricts itself.
+ *
  * All of this is on the way of every launch: paths are relative to one descriptor of /proc/<pid>, texts are read into the
  * stack, and nothing is read twice. At the gate nothing untrusted has run in the jail, so that its root can be looked into.
  */
@@ -691,20 +693,31 @@ static int open_proc(struct jail_run *run, struct warder_error *err)
 	return run->proc_fd < 0 ? unreadable(run, "", err) : 0;
 }
 
-static int check_all(struct jail_run *run, struct warder_error *err)
+static int open_root(const struct jail_run *run, struct warder_error *err)
 {
-	owned_fd int root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return root_fd < 0 ? unreadable(run, "root", err) : root_fd;
+}
+
+static int check_place(struct jail_run *run, int root_fd, struct warder_error *err)
+{
+	if (check_network(run, err) < 0 || check_mounts(run, root_fd, err) < 0 ||
+	    check_scratch(run, root_fd, err) < 0 || check_membership(run, err) < 0 ||
+	    check_namespaces(run, err) < 0)
+		return -1;
+	return 0;
+}
+
+static int check_payload(struct jail_run *run, int root_fd, struct warder_error *err)
+{
 	char status[STATUS_BYTES];
 
-	if (root_fd < 0)
-		return unreadable(run, "root", err);
 	if (read_text(run->proc_fd, "status", status, sizeof(status)) < 0)
 		return unreadable(run, "status", err);
-	if (check_network(run, err) < 0 || check_mounts(run, root_fd, err) < 0 ||
-	    check_scratch(run, root_fd, err) < 0 || check_working_directory(run, root_fd, err) < 0 ||
-	    check_membership(run, err) < 0 || check_rlimits(run, err) < 0 ||
+	if (check_working_directory(run, root_fd, err) < 0 || check_rlimits(run, err) < 0 ||
 	    check_identity(run, status, err) < 0 || check_filter(run, status, err) < 0 ||
-	    check_privileges(run, status, err) < 0 || check_namespaces(run, err) < 0)
+	    check_privileges(run, status, err) < 0)
 		return -1;
 	return 0;
 }
@@ -722,16 +735,32 @@ static int check_bare(struct jail_run *run, struct warder_error *err)
 	return checked;
 }
 
+int readback_place(struct jail_run *run, struct warder_error *err)
+{
+	owned_fd int root_fd = -1;
+
+	if (run_is_bare(run))
+		return 0;
+	if (open_proc(run, err) < 0)
+		return -1;
+	root_fd = open_root(run, err);
+	return root_fd < 0 ? -1 : check_place(run, root_fd, err);
+}
+
 int readback_check(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_starter *starter = run->tmpl->plan.starter;
+	owned_fd int root_fd = -1;
 
 	run->receipt.isolation = starter                 ? starter->isolation
 				 : run->tmpl->plan.holds ? POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT
 							 : POLICY_ISOLATION_NAMESPACE_JAIL;
 	if (run_is_bare(run))
 		return check_bare(run, err);
-	if (open_proc(run, err) < 0 || check_all(run, err) < 0)
+	if (open_proc(run, err) < 0)
+		return -1;
+	root_fd = open_root(run, err);
+	if (root_fd < 0 || check_payload(run, root_fd, err) < 0)
 		return -1;
 	fd_done(&run->proc_fd);
 	return 0;

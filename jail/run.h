@@ -69,12 +69,14 @@ static inline bool run_is_joined(const struct jail_run *run)
 }
 
 /*
- * The receipt, in the order of a launch; the first two end it with -1 and *err at the first thing that is not as planned.
+ * The receipt, in the order of a launch; the first three end it with -1 and *err at the first thing that is not as planned.
  * readback_limits: what can be read while the jail is still being set up: the limits of its cgroups, and swap.
- * readback_check: everything that the waiting payload shows; the gate before the program.
+ * readback_place: what the payload was born into, while it restricts itself: namespaces, mounts, network, membership of cgroups.
+ * readback_check: everything else that the waiting payload shows; the gate before the program.
  * readback_rest: what is only told; nothing hangs on it, so that the program need not wait for it.
  */
 int readback_limits(struct jail_run *run, struct warder_error *err);
+int readback_place(struct jail_run *run, struct warder_error *err);
 int readback_check(struct jail_run *run, struct warder_error *err);
 void readback_rest(struct jail_run *run);
 /* Kill whatever lives of the run; does not wait. */

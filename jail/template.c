@@ -3,7 +3,8 @@
  * by a descriptor. A launch enters it (or, when it is to be used again, a copy of it), so that no host mount is ever
  * in the jail's namespace, not even for the moment between clone and pivot, and no launch pays for building it.
  *
- * The root of a template for a single launch is built beside that launch's first steps, and given up beside its clean-up.
+ * The root of a template for a single launch is built beside that launch's first steps, up to where init enters it, and given
+ * up beside its clean-up.
  * The next launch's network namespace is always in the making beside what this process does.
  *
  * Sources become detached mount trees here, while this process still knows them by descriptor; flags are set
@@ -15,8 +16,10 @@
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -118,14 +121,17 @@ static CLONE_BESIDE void build_root(void *arg)
 {
 	struct template_root *root = arg;
 	const char *what = "/proc/self/ns/mnt";
-	long ret;
+	const uint64_t one = 1;
+	long ns_fd = sys(openat, AT_FDCWD, what, O_RDONLY | O_CLOEXEC, 0);
+	long ret = ns_fd < 0 ? ns_fd : sys(unshare, CLONE_FILES);
 
-	root->ns_fd = sys(openat, AT_FDCWD, what, O_RDONLY | O_CLOEXEC, 0);
-	ret = root->ns_fd < 0 ? root->ns_fd : sys(unshare, CLONE_FILES);
+	root->ns_fd = ns_fd < 0 ? -1 : ns_fd;
 	if (ret == 0)
 		ret = root_build(root->block, &what);
 	if (ret == 0)
 		ret = root_detach();
+	if (ret == 0 && root->built_fd >= 0)
+		ret = sys(write, root->built_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -EIO;
 	/* Last, and all at once: a builder that is killed before has failed. */
 	root->what = what;
 	root->error = ret;
@@ -170,9 +176,11 @@ static int begin_root(struct jail_template *tmpl, struct warder_error *err)
 		return -1;
 	}
 	/* An error until the helper says otherwise: it may be killed half-way. */
-	tmpl->root = (struct template_root){
-		.block = block_header(&tmpl->block), .what = "killed half-way", .error = -EINTR, .ns_fd = -1
-	};
+	tmpl->root = (struct template_root){ .block = block_header(&tmpl->block),
+					     .what = "killed half-way",
+					     .error = -EINTR,
+					     .ns_fd = -1,
+					     .built_fd = tmpl->reusable ? -1 : eventfd(0, EFD_CLOEXEC) };
 	ret = clone_begin(&tmpl->root.helper, CLONE_FILES | CLONE_NEWNS, build_root, &tmpl->root);
 	if (ret == 0)
 		return 0;
@@ -189,12 +197,26 @@ int template_finish_root(struct jail_template *tmpl, struct warder_error *err)
 		return 0;
 	clone_end(&root->helper);
 	close_trees(tmpl);
-	tmpl->mount_ns_fd = root->ns_fd < 0 ? -1 : (int)root->ns_fd;
+	tmpl->mount_ns_fd = (int)root->ns_fd;
 	if (root->error == 0)
 		return 0;
 	fd_done(&tmpl->mount_ns_fd); /* it may still hold mounts of the host */
-	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", (int)-root->error,
-			       "cannot build the root: %s", root->what);
+	error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "filesystem.view", (int)-root->error,
+			"cannot build the root: %s", root->what);
+	snprintf(err->step, sizeof(err->step), "build-root");
+	return -1;
+}
+
+int template_enter_root(struct jail_template *tmpl, struct warder_error *err)
+{
+	struct template_root *root = &tmpl->root;
+
+	/* Not even begun, or without a means to tell when it is finished. */
+	if (root->helper.pid && (root->ns_fd < 0 || root->built_fd < 0))
+		return template_finish_root(tmpl, err);
+	if (root->helper.pid)
+		tmpl->mount_ns_fd = (int)root->ns_fd;
+	return 0;
 }
 
 static CLONE_BESIDE void close_root(void *arg)
@@ -234,8 +256,8 @@ static int realise(struct jail_template *tmpl, struct warder_error *err)
 	return tmpl->reusable ? template_finish_root(tmpl, err) : 0;
 }
 
-int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable,
-		 struct jail_template **ret, struct warder_error *err)
+int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable, struct jail_template **ret,
+		 struct warder_error *err)
 {
 	const uint64_t start = clock_us();
 	struct jail_template *tmpl = calloc(1, sizeof(*tmpl));
@@ -249,6 +271,7 @@ int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable,
 	tmpl->reusable = reusable;
 	tmpl->image_fd = -1;
 	tmpl->mount_ns_fd = -1;
+	tmpl->root.built_fd = -1;
 	tmpl->supervisor_fd = -1;
 	pthread_mutex_init(&tmpl->lock, NULL);
 	if (template_makes_networks(tmpl)) {
@@ -280,6 +303,7 @@ void jail_template_free(struct jail_template *tmpl)
 		identity_done(&tmpl->pool[i]);
 	fd_done(&tmpl->image_fd);
 	fd_done(&tmpl->mount_ns_fd);
+	fd_done(&tmpl->root.built_fd);
 	fd_done(&tmpl->supervisor_fd);
 	block_done(&tmpl->block);
 	jail_plan_done(&tmpl->plan);

@@ -29,7 +29,8 @@ struct template_root {
 	struct wire_block *block;
 	long error; /* the helper's: a negative errno at `what` */
 	const char *what;
-	long ns_fd;
+	_Atomic long ns_fd; /* -1 until the helper has opened it, which it does first */
+	int built_fd; /* eventfd: becomes readable when the root is finished, never if that failed; or -1 */
 };
 
 struct jail_template {
@@ -55,6 +56,8 @@ struct jail_template {
 
 /* Wait until the root is built, if it is still in the making. 0, also for a template without; -1 with *err. */
 int template_finish_root(struct jail_template *tmpl, struct warder_error *err);
+/* Have its mount namespace in tmpl->mount_ns_fd, which is finished only when that is done or root.built_fd tells. -1 with *err. */
+int template_enter_root(struct jail_template *tmpl, struct warder_error *err);
 /* The last jail of a single-use template is dead: a helper gives the root up meanwhile, which takes the kernel a while. */
 void template_leave_root(struct jail_template *tmpl);
 /* Take a leased identity out of the pool, or lease one. Give it back, or end it. */

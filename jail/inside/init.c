@@ -227,12 +227,31 @@ static long step_oom(struct inside *in)
 	return ret;
 }
 
+/* The host ends a jail whose root cannot be built. */
+static void await_root(const struct inside *in)
+{
+	const int built_fd =
+	    WIRE_FD_FIRST + (int)(in->block->attach_count + in->block->layer_count + in->block->join_count);
+	struct pollfd fds[2] = { { .fd = built_fd, .events = POLLIN },
+				 { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN } };
+	long n;
+
+	do
+		n = sys(ppoll, fds, 2, 0, 0, 0);
+	while (n == -EINTR_);
+	if (n < 0 || !fds[0].revents)
+		sys(exit_group, 125);
+	sys(close, built_fd);
+}
+
 static long step_root(struct inside *in)
 {
 	long ret;
 
 	if (!(in->block->flags & WIRE_PRIVILEGED))
 		return root_build(in->block, &in->what);
+	if (in->block->flags & WIRE_BUILDING)
+		await_root(in);
 	ret = sys(setns, WIRE_FD_MOUNT_NS, CLONE_NEWNS);
 	if (ret == 0 && (in->block->flags & WIRE_REUSABLE))
 		ret = sys(unshare, CLONE_NEWNS);

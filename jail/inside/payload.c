@@ -232,6 +232,13 @@ static const struct step {
 	{ WIRE_STEP_SECCOMP, false, step_seccomp },
 };
 
+/* The host would wait in vain for what was not sent. */
+static void tell(const struct wire_message *message)
+{
+	if (sys(write, WIRE_FD_EXEC, message, sizeof(*message)) != sizeof(*message))
+		sys(exit_group, 125);
+}
+
 /* Tell the host, and wait for its word while watching that it lives. */
 static void wait_for_go(struct inside *in)
 {
@@ -243,9 +250,7 @@ static void wait_for_go(struct inside *in)
 	/* End of file: init failed to give up its privileges, and says so. */
 	if (sys(read, WIRE_FD_CONTROL, &passed, 1) != 1)
 		sys(exit_group, 125);
-	/* The host would wait in vain for what was not sent. */
-	if (sys(write, WIRE_FD_EXEC, &message, sizeof(message)) != sizeof(message))
-		sys(exit_group, 125);
+	tell(&message);
 	for (;;) {
 		if (sys(ppoll, fds, 2, 0, 0, 0) < 0)
 			continue; /* interrupted */
@@ -320,11 +325,12 @@ static _Noreturn void hold(void)
 
 _Noreturn void payload_main(struct inside *in)
 {
-	struct wire_message message = { .type = WIRE_ENTERING };
+	struct wire_message message = { .type = WIRE_BORN };
 	char **argv = pointers(in->block, in->block->argv);
 	char **envp = pointers(in->block, in->block->envp);
 	long ret;
 
+	tell(&message);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		in->what = "";
 		if (!steps[i].bare && (in->block->flags & WIRE_BARE))
@@ -336,8 +342,8 @@ _Noreturn void payload_main(struct inside *in)
 			inside_fail(in, WIRE_FD_EXEC, steps[i].id, ret, in->what);
 	}
 	wait_for_go(in);
-	if (sys(write, WIRE_FD_EXEC, &message, sizeof(message)) != sizeof(message))
-		sys(exit_group, 125);
+	message.type = WIRE_ENTERING;
+	tell(&message);
 	if (in->block->flags & WIRE_HOLDS)
 		hold();
 	ret = execute(in, argv, envp);

@@ -28,7 +28,7 @@ enum wire_fd {
 	WIRE_FD_MOUNT_NS,   /* prepared mount namespace (privileged launches) */
 	WIRE_FD_USER_NS,    /* prepared user namespace (privileged launches) */
 	WIRE_FD_NET_NS,     /* prepared network namespace (privileged launches with one of their own) */
-	WIRE_FD_FIRST,      /* from here: mounts to attach, layers of overlays, then cgroup files to join */
+	WIRE_FD_FIRST, /* from here: mounts to attach, layers of overlays, cgroup files to join, WIRE_BUILDING's */
 	WIRE_FD_IMAGE = WIRE_FD_MOUNT_NS, /* init's program, where an OCI runtime executes it */
 };
 
@@ -85,13 +85,14 @@ enum wire_step {
 
 enum wire_type {
 	WIRE_FAILED,   /* init or payload -> host: step, error, detail */
+	WIRE_BORN,     /* payload -> host: namespaces, mounts and cgroups are what they will be */
 	WIRE_READY,    /* payload -> host: everything is applied, nothing untrusted ran */
 	WIRE_GO,       /* host -> payload */
 	WIRE_ENTERING, /* payload -> host: the next thing is the exec */
 	WIRE_NO_EXEC,  /* payload -> host: error of the exec */
 	WIRE_ENDED,    /* init -> host: how the payload ended */
 	WIRE_BACKSTOP, /* init -> host: its own deadline is over; it exits */
-	WIRE_UPPER,    /* init -> host: with the descriptor of an overlay's directory; before WIRE_READY */
+	WIRE_UPPER,    /* init -> host: with the descriptor of an overlay's directory; before WIRE_BORN */
 	WIRE_JOINED, /* helper -> host: with the pidfd of an init in a session; before anything of that init's */
 };
 
@@ -178,13 +179,15 @@ enum {
 	WIRE_HOLDS = 32768,       /* the payload waits for the jail's end in the place of its exec */
 	WIRE_JOINS = 65536,       /* into a session that is there */
 	WIRE_BACKGROUND = 131072, /* init stays as long as what the payload left running */
-	WIRE_FLAGS_ALL = 262143,
+	WIRE_BUILDING =
+	    262144, /* the prepared root may not be finished: a descriptor tells, by becoming readable */
+	WIRE_FLAGS_ALL = 524287,
 };
 
 _Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXEC + WIRE_SPECULATION +
 		       WIRE_FRESH_USER_NS + WIRE_TIME_NS + WIRE_CGROUP_NS + WIRE_OWN_NETWORK + WIRE_RESULT +
 		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT + WIRE_CONTAINED + WIRE_BARE +
-		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND ==
+		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND + WIRE_BUILDING ==
 		   WIRE_FLAGS_ALL,
 	       "no two flags share a bit");
 

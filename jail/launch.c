@@ -10,13 +10,12 @@
  *   streams     pipes and sockets
  *   plan        the block in a memfd
  *   spawn       clone3 + exec of init       --->  init: join-cgroup time-namespace oom-score root
- *   build-root  the prepared mount namespace,
- *               made meanwhile                      scratch overlays shm attach-mounts proc pts network
- *                                                 hostname cgroup-namespace user-namespace no-nesting
- *                                                 fork
- *   setup       waits                       <---  payload: rlimits identity privileges landlock
- *                                                 seccomp; READY, then waits
- *   read-back   /proc/<payload>, cgroup files
+ *   build-root  the prepared mount namespace,     (which it waits for) scratch overlays shm
+ *               made meanwhile                    attach-mounts proc pts network hostname
+ *                                                 cgroup-namespace user-namespace no-nesting fork
+ *   setup       /proc/<payload>: what it was      payload: BORN, rlimits identity privileges
+ *               born into; cgroup files     <---  landlock seccomp; READY, then waits
+ *   read-back   /proc/<payload>: the rest,
  *               against the plan: the receipt
  *   stage       files into the jail's /tmp
  *   go          deadline starts             --->  ENTERING, execve of the program
@@ -45,6 +44,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "jail/environment.h"
+#include "jail/inside/sys.h"
 #include "jail/joined.h"
 #include "jail/overlay.h"
 #include "jail/spawn.h"
@@ -276,7 +276,27 @@ static int step_plan(struct jail_run *run, struct warder_error *err)
 /* The preparation began it. */
 static int step_build_root(struct jail_run *run, struct warder_error *err)
 {
-	return template_finish_root(run->tmpl, err);
+	if (template_finish_root(run->tmpl, err) < 0)
+		return -1;
+	if (!run->tmpl->reusable)
+		run->mount_ns_fd = fd_take(&run->tmpl->mount_ns_fd);
+	return 0;
+}
+
+static CLONE_BESIDE void leave_root(void *arg)
+{
+	int *mount_ns_fd = arg;
+	const int fd = *mount_ns_fd;
+
+	*mount_ns_fd = -1;
+	sys(close, fd);
+	sys(exit_group, 0);
+}
+
+void run_leave_root(struct jail_run *run)
+{
+	if (run->mount_ns_fd >= 0)
+		clone_begin(&run->leaver, CLONE_FILES, leave_root, &run->mount_ns_fd);
 }
 
 static uint64_t spawn_namespaces(const struct jail_plan *plan)
@@ -296,8 +316,10 @@ static void place(struct spawn *spawn, int number, int fd)
 		spawn->fd_count = number + 1;
 }
 
-static int undo_network(struct jail_run *run, struct warder_error *err)
+static int undo_namespaces(struct jail_run *run, struct warder_error *err)
 {
+	clone_end(&run->leaver);
+	fd_done(&run->mount_ns_fd); /* unless that has closed it */
 	network_free(run->network);
 	run->network = NULL;
 	fd_done(&run->network_fd);
@@ -533,11 +555,24 @@ static int expect(struct jail_run *run, enum wire_type type, struct wire_message
 	return 0;
 }
 
-static int named(int ret, const char *step, struct warder_error *err)
+/* What the payload was born into. If it has failed meanwhile, that is why it cannot be looked at. */
+static int read_place(struct jail_run *run, struct warder_error *err)
 {
-	if (ret < 0)
-		snprintf(err->step, sizeof(err->step), "%s", step);
-	return ret;
+	struct wire_message message;
+	int payload;
+	int init;
+
+	if (readback_place(run, err) == 0)
+		return 0;
+	payload = receive(run->exec[0], &message, NULL, NULL);
+	/* Before init fails, its word is there; the payload dies with it. */
+	init = payload > 0 ? -1 : receive(run->control[0], &message, NULL, NULL);
+	if ((payload > 0 || init > 0) && message.type == WIRE_FAILED)
+		return inside_failed(&message, err);
+	if (payload == 0 || init == 0)
+		return jail_died("during its set-up", err);
+	snprintf(err->step, sizeof(err->step), "read-back");
+	return -1;
 }
 
 static int step_setup(struct jail_run *run, struct warder_error *err)
@@ -545,10 +580,12 @@ static int step_setup(struct jail_run *run, struct warder_error *err)
 	struct wire_message message;
 
 	/* What will not change any more is read back while the jail goes on: its cgroups, then what its payload was born into. */
-	if (named(readback_limits(run, err), "read-back", err) < 0 ||
-	    expect(run, WIRE_BORN, &message, err) < 0 || take_uppers(run, err) < 0 ||
-	    named(readback_place(run, err), "read-back", err) < 0 ||
-	    expect(run, WIRE_READY, &message, err) < 0)
+	if (readback_limits(run, err) < 0) {
+		snprintf(err->step, sizeof(err->step), "read-back");
+		return -1;
+	}
+	if (expect(run, WIRE_BORN, &message, err) < 0 || take_uppers(run, err) < 0 ||
+	    read_place(run, err) < 0 || expect(run, WIRE_READY, &message, err) < 0)
 		return -1;
 	run->applied = message.applied;
 	run->identity.fresh = false;
@@ -693,7 +730,7 @@ static const struct step {
 	int (*undo)(struct jail_run *run,
 		    struct warder_error *err); /* safe also if `run` did nothing, and twice */
 } steps[] = {
-	{ "namespace", step_network, undo_network }, /* first: it is made meanwhile */
+	{ "namespace", step_network, undo_namespaces }, /* first: it is made meanwhile */
 	{ "identity", step_identity, undo_identity },
 	{ "mounts", step_mounts, undo_mounts }, /* after identity: owners are mapped onto its ids */
 	{ "cgroup", step_cgroup, undo_cgroup },
@@ -778,6 +815,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 	run->block_fd = -1;
 	run->cancel_fd = -1;
 	run->init_fd = -1;
+	run->mount_ns_fd = -1;
 	run->proc_fd = -1;
 	run->scratch_fd = -1;
 	run->snmp_fd = -1;

@@ -34,6 +34,8 @@ struct jail_run {
 	int block_fd;
 	int cancel_fd; /* eventfd */
 	int init_pid, init_fd;
+	int mount_ns_fd; /* the jail's, so that its end is not init's to wait for; -1 where init builds its root itself */
+	struct clone_helper leaver;
 	int program_pid;
 	uint64_t applied;  /* of the READY message */
 	int proc_fd;       /* /proc/<payload>, during the read-back, which opens it unless it is open */
@@ -83,6 +85,8 @@ void readback_rest(struct jail_run *run);
 void run_signal(const struct jail_run *run);
 /* Kill whatever lives of the run and wait until its init is gone. 0; -1 if it does not die within 10 s. */
 int run_kill(struct jail_run *run);
+/* Everybody in the jail is dead: a helper gives its mount namespace up, which takes the kernel a while; the release waits for it. */
+void run_leave_root(struct jail_run *run);
 /* Close and give back everything. -1 with *err if something stays on the host. */
 int run_release(struct jail_run *run, struct warder_error *err);
 

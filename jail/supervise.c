@@ -830,7 +830,7 @@ int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder
 	/* The release tells if it does not die; nothing is taken out of a jail that lives. */
 	if (run_kill(run) == 0)
 		collect(&loop);
-	template_leave_root(run->tmpl);
+	run_leave_root(run);
 	cgroup_final(&run->cgroup, &final);
 	judge(&loop, &final);
 	return run_release(run, err);

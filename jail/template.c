@@ -3,8 +3,7 @@
  * by a descriptor. A launch enters it (or, when it is to be used again, a copy of it), so that no host mount is ever
  * in the jail's namespace, not even for the moment between clone and pivot, and no launch pays for building it.
  *
- * The root of a template for a single launch is built beside that launch's first steps, up to where init enters it, and given
- * up beside its clean-up.
+ * The root of a template for a single launch is built beside that launch's first steps, up to where init enters it.
  * The next launch's network namespace is always in the making beside what this process does.
  *
  * Sources become detached mount trees here, while this process still knows them by descriptor; flags are set
@@ -217,20 +216,6 @@ int template_enter_root(struct jail_template *tmpl, struct warder_error *err)
 	if (root->helper.pid)
 		tmpl->mount_ns_fd = (int)root->ns_fd;
 	return 0;
-}
-
-static CLONE_BESIDE void close_root(void *arg)
-{
-	sys(close, ((struct jail_template *)arg)->mount_ns_fd);
-	sys(exit_group, 0);
-}
-
-void template_leave_root(struct jail_template *tmpl)
-{
-	if (tmpl->reusable || tmpl->mount_ns_fd < 0 || tmpl->root.helper.pid)
-		return;
-	if (clone_begin(&tmpl->root.helper, CLONE_FILES, close_root, tmpl) == 0)
-		tmpl->root.ns_fd = -1;
 }
 
 static int realise(struct jail_template *tmpl, struct warder_error *err)

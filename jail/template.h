@@ -58,8 +58,6 @@ struct jail_template {
 int template_finish_root(struct jail_template *tmpl, struct warder_error *err);
 /* Have its mount namespace in tmpl->mount_ns_fd, which is finished only when that is done or root.built_fd tells. -1 with *err. */
 int template_enter_root(struct jail_template *tmpl, struct warder_error *err);
-/* The last jail of a single-use template is dead: a helper gives the root up meanwhile, which takes the kernel a while. */
-void template_leave_root(struct jail_template *tmpl);
 /* Take a leased identity out of the pool, or lease one. Give it back, or end it. */
 int template_take_identity(struct jail_template *tmpl, struct identity *ret, struct warder_error *err);
 void template_give_identity(struct jail_template *tmpl, struct identity *identity);

@@ -523,18 +523,42 @@ static int wait_message(struct jail_run *run, const char *when, struct wire_mess
 	}
 }
 
-/* What init had sent before the payload said that it is ready. */
-static int take_uppers(struct jail_run *run, struct warder_error *err)
+/* The jail's own word on why it is not as it should be: the payload's before init's, of which *of_init is one if got >= 0. False:
+ * it lives, and says nothing. */
+static bool told_why(struct jail_run *run, int got, struct wire_message *of_init, struct warder_error *err)
 {
 	struct wire_message message;
-	bool took;
+	int payload = receive(run->exec[0], &message, NULL, NULL);
 
-	if (!run->tmpl->plan.rootfs.overlay_count)
+	if (payload > 0 && message.type == WIRE_FAILED) {
+		inside_failed(&message, err);
+		return true;
+	}
+	if (got < 0)
+		got = receive(run->control[0], of_init, NULL, NULL);
+	if (got > 0 && of_init->type == WIRE_FAILED)
+		inside_failed(of_init, err);
+	else if (got >= 0 || payload == 0)
+		jail_died("during its set-up", err);
+	else
+		return false;
+	return true;
+}
+
+/* What init had sent before the payload was born. */
+static int take_uppers(struct jail_run *run, struct warder_error *err)
+{
+	const size_t wanted = run->tmpl->plan.rootfs.overlay_count;
+	struct wire_message message;
+	bool took;
+	int got;
+
+	if (!wanted)
 		return 0;
-	if (receive_init(run, &message, &took) >= 0 ||
-	    run->upper_count != run->tmpl->plan.rootfs.overlay_count)
-		return jail_died("during its set-up", err);
-	return 0;
+	got = receive_init(run, &message, &took);
+	if (got < 0 && run->upper_count == wanted)
+		return 0;
+	return told_why(run, got, &message, err) ? -1 : jail_died("during its set-up", err);
 }
 
 /* The payload's next word, which says of what type it is to be. */
@@ -559,19 +583,11 @@ static int expect(struct jail_run *run, enum wire_type type, struct wire_message
 static int read_place(struct jail_run *run, struct warder_error *err)
 {
 	struct wire_message message;
-	int payload;
-	int init;
 
 	if (readback_place(run, err) == 0)
 		return 0;
-	payload = receive(run->exec[0], &message, NULL, NULL);
-	/* Before init fails, its word is there; the payload dies with it. */
-	init = payload > 0 ? -1 : receive(run->control[0], &message, NULL, NULL);
-	if ((payload > 0 || init > 0) && message.type == WIRE_FAILED)
-		return inside_failed(&message, err);
-	if (payload == 0 || init == 0)
-		return jail_died("during its set-up", err);
-	snprintf(err->step, sizeof(err->step), "read-back");
+	if (!told_why(run, -1, &message, err))
+		snprintf(err->step, sizeof(err->step), "read-back");
 	return -1;
 }
 

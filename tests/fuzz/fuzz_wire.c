@@ -23,11 +23,14 @@ static void send_next(struct input *input, struct jail_run *run)
 
 static void check_messages(struct input *input)
 {
+	/* What a payload was born into is not its word, and is not looked at. */
+	static const struct jail_starter bare = { .bare = true };
 	static struct jail_template tmpl; /* of a plan without limits */
 	struct jail_run run;
 	struct warder_error err = { 0 };
 	int on = 1;
 
+	tmpl.plan.starter = &bare;
 	tmpl.plan.cgroup.memory_bytes = tmpl.plan.cgroup.pids_max = tmpl.plan.cgroup.cpu_milli =
 	    tmpl.plan.cgroup.swap_bytes = UINT64_MAX;
 	tmpl.plan.cpu_time_us = tmpl.plan.policy.limits.swap_bytes = POLICY_UNLIMITED;

@@ -59,22 +59,26 @@ static const struct backend backends[] = {
 	},
 	{
 	    .name = "podman",
-	    .summary = "a container by podman's command line (not driven by this version)",
-	    .describe = "Not available.",
+	    .summary = "a container by podman's command line, with storage and books of its own",
+	    .describe =
+		"Programs run in a container of their own, which is gone when they end. They see a "
+		"read-only view of installed programs, a private /tmp, and /workspace if one was granted.",
 	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
-	    .capabilities = absent_capabilities,
-	    .check = absent_check,
-	    .shape = local_shape,
+	    .capabilities = engine_capabilities,
+	    .check = engine_check,
+	    .shape = engine_shape,
 	    .program = "podman",
 	},
 	{
 	    .name = "docker",
-	    .summary = "a container by Docker's daemon (not driven by this version)",
-	    .describe = "Not available.",
+	    .summary = "a container by Docker, with a daemon of its own for the one run",
+	    .describe =
+		"Programs run in a container of their own, which is gone when they end. They see a "
+		"read-only view of installed programs, a private /tmp, and /workspace if one was granted.",
 	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
-	    .capabilities = absent_capabilities,
-	    .check = absent_check,
-	    .shape = local_shape,
+	    .capabilities = engine_capabilities,
+	    .check = engine_check,
+	    .shape = engine_shape,
 	    .program = "docker",
 	},
 	{

@@ -222,7 +222,19 @@ static void write_mapping(struct json_writer *w, const char *key, const struct j
 	json_end_array(w);
 }
 
-static void write_filter(struct json_writer *w, const struct policy *policy)
+/* Calls of an init that comes to its descriptors through a door. */
+static const char *const door_calls[] = { "socket", "connect", "recvmsg" };
+
+static void allow_besides(struct json_writer *w, const struct seccomp_options *options,
+			  const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!seccomp_reaches(options, names[i]))
+			json_string(w, names[i]);
+}
+
+/* The members of an object that is a filter. */
+static void write_rules(struct json_writer *w, const struct policy *policy, bool has_door)
 {
 	const struct seccomp_options options = {
 		.profile = policy->syscalls.profile,
@@ -232,8 +244,6 @@ static void write_filter(struct json_writer *w, const struct policy *policy)
 	};
 	const char *name;
 
-	json_key(w, "seccomp");
-	json_begin_object(w);
 	json_key_string(w, "defaultAction", "SCMP_ACT_ERRNO");
 	json_key_uint(w, "defaultErrnoRet", 38 /* ENOSYS */);
 	json_key(w, "syscalls");
@@ -244,14 +254,23 @@ static void write_filter(struct json_writer *w, const struct policy *policy)
 	for (size_t i = 0; (name = seccomp_name(i)); i++)
 		if (seccomp_reaches(&options, name))
 			json_string(w, name);
-	for (size_t i = 0; i < COUNT(init_calls); i++)
-		if (!seccomp_reaches(&options, init_calls[i]))
-			json_string(w, init_calls[i]);
+	allow_besides(w, &options, init_calls, COUNT(init_calls));
+	if (has_door)
+		allow_besides(w, &options, door_calls, COUNT(door_calls));
 	json_end_array(w);
 	json_key_string(w, "action", "SCMP_ACT_ALLOW");
 	json_end_object(w);
 	json_end_array(w);
-	json_end_object(w);
+}
+
+char *bundle_profile(const struct policy *policy)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	write_rules(&w, policy, true);
+	json_end_object(&w);
+	return json_take(&w);
 }
 
 static void write_masks(struct json_writer *w, const char *key, bool wanted)
@@ -274,8 +293,12 @@ static void write_linux(struct json_writer *w, const struct jail_start *start)
 	write_namespaces(w, start);
 	write_mapping(w, "uidMappings", start);
 	write_mapping(w, "gidMappings", start);
-	if (start->plan->filter.count)
-		write_filter(w, &start->plan->policy);
+	if (start->plan->filter.count) {
+		json_key(w, "seccomp");
+		json_begin_object(w);
+		write_rules(w, &start->plan->policy, false);
+		json_end_object(w);
+	}
 	write_masks(w, "maskedPaths", true);
 	write_masks(w, "readonlyPaths", false);
 	json_end_object(w);

@@ -14,4 +14,8 @@ const char *bundle_loose(size_t i);
  * the start none, the runtime makes it, with loopback. No control group is asked for. Returns heap text; NULL on want of memory. */
 char *bundle_config(const struct jail_start *start);
 
+/* The filter alone, as an engine takes it, with what an init needs besides that fetches its descriptors. Heap text; NULL on want of
+ * memory. */
+char *bundle_profile(const struct policy *policy);
+
 #endif

@@ -39,7 +39,7 @@ static bool is_trusted(const char *path)
 	       (st.st_mode & 0111);
 }
 
-static bool find_program(const char *name, char *path, size_t size)
+bool container_program(const char *name, char *path, size_t size)
 {
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
 		snprintf(path, size, "%s/%s", directories[i], name);
@@ -58,7 +58,7 @@ static bool why_not(const struct backend *backend, const struct jail_host *host,
 	if (strcmp(backend->program, "runsc") == 0)
 		snprintf(
 		    text, size,
-		    find_program(backend->program, path, sizeof(path))
+		    container_program(backend->program, path, sizeof(path))
 			? "runsc's programs run on a kernel of its own, from which this version reads "
 			  "nothing back; use crun, runc or local"
 			: "there is no runsc in /usr/bin, /usr/sbin, ... (no package of Debian has it), and "
@@ -69,7 +69,7 @@ static bool why_not(const struct backend *backend, const struct jail_host *host,
 		    "%s is driven as root only: an ordinary user cannot give its mounts owners and flags "
 		    "before it runs; run warder as root, or use local",
 		    backend->name);
-	else if (!find_program(backend->program, path, sizeof(path)))
+	else if (!container_program(backend->program, path, sizeof(path)))
 		snprintf(text, size, "there is no %s in /usr/bin, /usr/sbin, ...; install it, or use local",
 			 backend->program);
 	else if (mounts->tried && !mounts->there)
@@ -146,56 +146,61 @@ static int open_mounts(const struct jail_start *start, struct mounts *mounts, st
 	return open_trees(start, mounts, err) < 0 ? -1 : open_layers(start, mounts, err);
 }
 
+int container_start(struct shepherd_task *task, void **ret_started, int *ret_init_pid, int *ret_init_fd,
+		    struct warder_error *err)
+{
+	struct mounts mounts = { 0 };
+	struct shepherd *shepherd = NULL;
+	int ret = open_mounts(task->layout.start, &mounts, err);
+
+	task->layout.trees = mounts.trees;
+	task->layout.layers = mounts.layers;
+	task->layout.layer_count = mounts.layer_count;
+	if (ret == 0)
+		ret = shepherd_start(task, &shepherd, ret_init_pid, ret_init_fd, err);
+	close_mounts(&mounts);
+	*ret_started = shepherd;
+	return ret;
+}
+
+int container_stop(void *started, struct warder_error *err)
+{
+	return shepherd_stop(started, err);
+}
+
 static int start(const struct jail_starter *starter, const struct jail_start *start, void **ret_started,
 		 int *ret_init_pid, int *ret_init_fd, struct warder_error *err)
 {
 	const struct runtime *runtime = (const struct runtime *)(const void *)starter;
 	char path[128];
-	struct mounts mounts = { 0 };
-	struct shepherd *shepherd = NULL;
+	struct shepherd_task task = { .runtime = path, .options = runtime->options };
 	char *config;
 	int ret;
 
-	if (!find_program(runtime->name, path, sizeof(path)))
+	if (!container_program(runtime->name, path, sizeof(path)))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "%s is gone", runtime->name);
 	config = bundle_config(start);
 	if (!config)
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL,
 				 "no memory for the container's configuration");
-	ret = open_mounts(start, &mounts, err);
-	if (ret == 0) {
-		const struct shepherd_task task = {
-			.runtime = path,
-			.options = runtime->options,
-			.layout = { .start = start,
-				    .config = config,
-				    .trees = mounts.trees,
-				    .layers = mounts.layers,
-				    .layer_count = mounts.layer_count,
-				    .one_version = runtime->one_version },
-		};
-
-		ret = shepherd_start(&task, &shepherd, ret_init_pid, ret_init_fd, err);
-	}
-	close_mounts(&mounts);
+	task.layout =
+	    (struct layout){ .start = start, .config = config, .one_version = runtime->one_version };
+	ret = container_start(&task, ret_started, ret_init_pid, ret_init_fd, err);
 	free(config);
-	*ret_started = shepherd;
 	return ret;
-}
-
-static int stop(void *started, struct warder_error *err)
-{
-	return shepherd_stop(started, err);
 }
 
 /* Both make a cgroup of their own, wherever they are told to. A container of ours is in those of the run instead, by its init, and the host is
  * read-only to the runtime: crun is told so, and runc takes it as somebody who may not make any. */
 static const struct runtime runtimes[] = {
-	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, stop },
+	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, container_stop },
 	  "crun",
 	  "--cgroup-manager=disabled",
 	  true },
-	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, stop }, "runc", "--rootless=true", false },
+	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, container_stop },
+	  "runc",
+	  "--rootless=true",
+	  false },
 };
 
 /* ---- the rows of the table ---- */

@@ -75,51 +75,54 @@ struct work {
 
 /* ---- running the runtime ---- */
 
-/* The child's descriptors become those of init, from 0 on, or /dev/null. */
-static int take_fds(const struct work *work, bool of_init)
+static int take_fds(const int *fds, size_t count)
 {
-	const int count = of_init ? (int)work->start->fd_count : 3;
 	int high[64];
 
-	if (count > (int)(sizeof(high) / sizeof(high[0])))
+	if (count > sizeof(high) / sizeof(high[0]))
 		return -1;
-	for (int i = 0; i < count; i++) {
-		high[i] = of_init ? fcntl(work->start->fds[i], F_DUPFD, 128) : open("/dev/null", O_RDWR);
-		if (!of_init && high[i] >= 0) {
-			int fd = high[i];
-
-			high[i] = fcntl(fd, F_DUPFD, 128);
-			close(fd);
-		}
+	for (size_t i = 0; i < count; i++) {
+		high[i] = fcntl(fds[i], F_DUPFD, 128);
 		if (high[i] < 0)
 			return -1;
 	}
-	for (int i = 0; i < count; i++)
-		if (dup2(high[i], i) < 0)
+	for (size_t i = 0; i < count; i++)
+		if (dup2(high[i], (int)i) < 0)
 			return -1;
-	return (int)syscall(SYS_close_range, count, ~0u, 0);
+	return (int)syscall(SYS_close_range, (int)count, ~0u, 0);
 }
 
-/* Run it to its end, or to the end of the supervisor's patience, or of the supervisor. Returns its wait status, 0 if it ended well; -1. */
-static int run(struct work *work, const char *const *argv, bool of_init)
+int shepherd_spawn(struct layout *layout, const char *const *argv, const char *const *environment,
+		   const int *fds, size_t fd_count, int *ret_pid)
 {
-	static const char *const environment[] = {
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", NULL
-	};
 	const int pid = (int)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-	struct pollfd fds[2] = { { .fd = -1, .events = POLLIN }, { .fd = work->socket, .events = POLLIN } };
-	int status = 0;
-	int n;
+	int pidfd;
 
 	if (pid < 0)
-		return layout_fail(&work->layout, "fork");
+		return layout_fail(layout, "fork");
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (take_fds(work, of_init) == 0)
+		if (chdir("/") == 0 && take_fds(fds, fd_count) == 0)
 			syscall(SYS_execve, argv[0], argv, environment);
 		_exit(126);
 	}
-	fds[0].fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	*ret_pid = pid;
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return pidfd >= 0 ? pidfd : layout_fail(layout, "pidfd_open");
+}
+
+int shepherd_run(struct layout *layout, int socket, const char *const *argv, const char *const *environment,
+		 const int *given, size_t given_count)
+{
+	int pid = 0;
+	struct pollfd fds[2] = { { .fd = shepherd_spawn(layout, argv, environment, given, given_count, &pid),
+				   .events = POLLIN },
+				 { .fd = socket, .events = POLLIN } };
+	int status = 0;
+	int n;
+
+	if (fds[0].fd < 0)
+		return -1;
 	do
 		n = poll(fds, 2, START_TIMEOUT_MS);
 	while (n < 0 && errno == EINTR);
@@ -129,6 +132,23 @@ static int run(struct work *work, const char *const *argv, bool of_init)
 		;
 	close(fds[0].fd);
 	return status;
+}
+
+/* With init's descriptors, or with none. */
+static int run(struct work *work, const char *const *argv, bool of_init)
+{
+	static const char *const environment[] = {
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", NULL
+	};
+	const int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const int none[] = { null_fd, null_fd, null_fd };
+	const int ret = of_init ? shepherd_run(&work->layout, work->socket, argv, environment,
+					       work->start->fds, work->start->fd_count)
+				: shepherd_run(&work->layout, work->socket, argv, environment, none, 3);
+
+	if (null_fd >= 0)
+		close(null_fd);
+	return ret;
 }
 
 static size_t head(const struct work *work, const char **argv)
@@ -145,16 +165,20 @@ static size_t head(const struct work *work, const char **argv)
 }
 
 /* How it ended, and on the same line what it wrote into its log: text of a program that is trusted no more than needed. */
-static int fail_runtime(struct work *work, const char *what, int status)
+int shepherd_fail_log(struct layout *layout, const char *path, const char *what, int status)
 {
-	char *text = work->layout.text;
-	const size_t size = sizeof(work->layout.text);
+	char *text = layout->text;
+	const size_t size = sizeof(layout->text);
 	const bool killed = WIFSIGNALED(status);
 	size_t len = strlen(what);
-	int fd = open(LAYOUT_LOG, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
+	int fd;
 
-	work->layout.error = 0;
+	if (status < 0)
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	layout->error = 0;
 	memcpy(text, what, len);
 	if (status) {
 		memcpy(text + len, killed ? " (signal " : " (exit status ", killed ? 9 : 14);
@@ -221,8 +245,10 @@ static int create(struct work *work)
 	argv[n] = NULL;
 	status = run(work, argv, true);
 	if (status != 0)
-		return fail_runtime(work, "create failed", status);
-	return has_written(work) ? fail_runtime(work, "create wrote to the program's output", 0) : 0;
+		return shepherd_fail_log(&work->layout, LAYOUT_LOG, "create failed", status);
+	return has_written(work)
+		   ? shepherd_fail_log(&work->layout, LAYOUT_LOG, "create wrote to the program's output", 0)
+		   : 0;
 }
 
 /* In the container's mount namespace, of which the shepherd's user is the owner's owner. */
@@ -271,7 +297,7 @@ static int start(struct work *work)
 	argv[n++] = ID;
 	argv[n] = NULL;
 	status = run(work, argv, false);
-	return status == 0 ? 0 : fail_runtime(work, "start failed", status);
+	return status == 0 ? 0 : shepherd_fail_log(&work->layout, LAYOUT_LOG, "start failed", status);
 }
 
 /* ---- the shepherd ---- */
@@ -359,7 +385,14 @@ static int bring_up(struct work *work)
 {
 	int pid, fd;
 
-	if (layout_make(&work->layout) < 0 || create(work) < 0)
+	if (layout_make(&work->layout) < 0)
+		return -1;
+	if (work->task->up) {
+		fd = work->task->up(work->task, &work->layout, work->socket);
+		close_given(work);
+		return fd;
+	}
+	if (create(work) < 0)
 		return -1;
 	/* The container has them now; a pipe's end must be seen. */
 	close_given(work);

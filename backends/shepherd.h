@@ -21,7 +21,21 @@ struct shepherd_task {
 	const char *runtime; /* path of the program */
 	const char *options; /* one argument before its command */
 	struct layout layout;
+	/* Instead of a runtime's create and start, in the shepherd, when all is laid out; or NULL. Returns a pidfd of the container's
+	 * init; -1 with layout_fail(). `socket` becomes readable with the supervisor's end. */
+	int (*up)(const struct shepherd_task *task, struct layout *layout, int socket);
+	const void *engine; /* up()'s own */
 };
+
+/* Only in the shepherd: run a program with these descriptors as 0, 1, 2, ... to its end, or to the end of the supervisor's patience, or of
+ * the supervisor. Returns its wait status, 0 if it ended well; -1 with layout_fail(). */
+int shepherd_run(struct layout *layout, int socket, const char *const *argv, const char *const *environment,
+		 const int *fds, size_t fd_count);
+/* The same without waiting: a pidfd; -1 with layout_fail(). It ends with the shepherd at the latest. */
+int shepherd_spawn(struct layout *layout, const char *const *argv, const char *const *environment,
+		   const int *fds, size_t fd_count, int *ret_pid);
+/* As what failed, on one line: `what`, how it ended (shepherd_run()'s; 0: nothing of that), and what it wrote into the file. Returns -1. */
+int shepherd_fail_log(struct layout *layout, const char *path, const char *what, int status);
 
 /* 0 with *ret, and the container's init as jail_starter's start(); -1 with *err: nothing is left. */
 int shepherd_start(const struct shepherd_task *task, struct shepherd **ret, int *ret_init_pid,

@@ -222,7 +222,9 @@ struct jail_start {
 	size_t fd_count;
 	size_t
 	    first_join; /* from here on they are files of the run's cgroups: who writes "0" to each is in all of them */
-	int image_number;  /* which of them is init's program */
+	int image_number; /* which of them is init's program */
+	const char *
+	    door; /* a path inside: an init without descriptors takes them, in one message, from this socket */
 	uint32_t first_id; /* host id of id 0 inside; the ids after it are leased as well */
 	uint32_t id_count;
 	int network_fd; /* a network namespace whose only interface is down, or -1: see plan->namespaces, plan->loopback_up */

@@ -351,6 +351,7 @@ static int start_init(struct jail_run *run, struct spawn *spawn, struct warder_e
 		.fd_count = (size_t)spawn->fd_count,
 		.first_join = WIRE_FD_FIRST,
 		.image_number = WIRE_FD_IMAGE,
+		.door = WIRE_DOOR,
 		.first_id = run->identity.base,
 		.id_count = IDENTITY_IDS,
 		.network_fd = run->network_fd,

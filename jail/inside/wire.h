@@ -32,6 +32,10 @@ enum wire_fd {
 	WIRE_FD_IMAGE = WIRE_FD_MOUNT_NS, /* init's program, where an OCI runtime executes it */
 };
 
+/* Where init fetches its descriptors, by number from 0 on, in one message, if it was started without. */
+#define WIRE_DOOR     "/door"
+#define WIRE_DOOR_FDS 253 /* SCM_MAX_FD */
+
 /* Where the tmpfs of everything that the program may write lies, while the root is set up. */
 #define WIRE_SCRATCH "/dev/shm"
 /* And an overlay that is to become the root. */

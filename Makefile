@@ -66,7 +66,7 @@ TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) -lcriterion -lseccomp -lpthread
 DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev zlib1g-dev libsqlite3-dev libssl-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev pkg-config \
-              nodejs perl sqlite3 busybox-static crun runc procps xz-utils util-linux flex bison bc \
+              nodejs perl sqlite3 busybox-static crun runc podman procps xz-utils util-linux flex bison bc \
               node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld mmdebstrap umoci skopeo zstd
 DEPS_FUZZ  := libclang-rt-14-dev
 DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd

@@ -222,6 +222,7 @@ run_root() {
 	suite root workspaces as_root env WARDER=build/gcc/warder tests/workspaces/run.sh
 	suite root conformance as_root env WARDER=build/gcc/warder WARDER_MATRIX="$results/matrix.md" tests/conformance/run.py
 	suite root containers as_root env WARDER=build/gcc/warder tests/containers/run.py
+	suite root engines as_root env WARDER=build/gcc/warder tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
 	suite root install as_root tests/install.sh build/gcc
 }

@@ -235,7 +235,7 @@ def main():
     listener = socket_listener()
     import_image()
     matrix = json.loads(subprocess.run([WARDER, "doctor", "--matrix", "--json"], capture_output=True, timeout=60).stdout)
-    backends = [b for b in next(iter(matrix.values())) if b not in ("podman", "docker")]
+    backends = list(next(iter(matrix.values())))
     only = sys.argv[1:]
     count = 0
     table = ["| control | " + " | ".join(backends) + " |", "|---" * (len(backends) + 1) + "|"]

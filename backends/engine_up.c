@@ -277,9 +277,11 @@ static int tighten(void)
 /* A network namespace that an engine made has its loopback up. */
 static int lower_loopback(int ns_fd)
 {
-	struct ifreq request = { .ifr_name = "lo" };
+	struct ifreq address = { .ifr_name = "lo", .ifr_addr = { .sa_family = AF_INET } };
+	struct ifreq flags = { .ifr_name = "lo" };
 	int fd = setns(ns_fd, CLONE_NEWNET) < 0 ? -1 : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	const int ret = fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &request);
+	/* Without its address as well, which else stays in the table of the namespace. */
+	const int ret = fd < 0 || ioctl(fd, SIOCSIFADDR, &address) < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &flags);
 
 	if (fd >= 0)
 		close(fd);

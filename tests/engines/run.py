@@ -8,7 +8,7 @@
 After all of it the host has no process, mount, control group or file more than before, and the host's own engine has not noticed.
 WARDER=build/warder; WARDER_ENGINES="podman docker" names the backends; WARDER_KILLS (10) says how often a supervisor is killed.
 """
-import json, os, random, shutil, signal, subprocess, sys, tempfile, time
+import concurrent.futures, json, os, random, shutil, signal, subprocess, sys, tempfile, time
 
 WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
 BACKENDS = os.environ.get("WARDER_ENGINES", "podman docker").split()
@@ -229,25 +229,26 @@ def fake(backend, name, script):
 
 def test_fakes(backend):
     os.chmod(work, 0o755)
-    before = fake(backend, "failing", "#!/bin/sh\nprintf 'Error: \\033[31mthe disk is full\\n' >&2\nexit 125\n")
-    result = run(backend, [], ["/bin/true"], before=before)
-    message = result["error"]["message"]
-    tell(result["status"] == "rejected" and "the disk is full" in message and "\033" not in message, "%s: an engine that fails is quoted, without its control characters" % backend, message)
-
-    before = fake(backend, "lying", "#!/bin/sh\nexit 0\n")
-    result = run(backend, [], ["/bin/true"], before=before)
-    tell(result["status"] == "rejected" and "door" in result["error"]["message"], "%s: an engine that starts nothing and says that all is well" % backend, json.dumps(result)[:300])
-
     marker = "hanging-%d" % os.getpid()
-    before = fake(backend, "hanging", "#!/bin/sh\nsleep 100000 &\nexec sleep 100000\n")
-    result = run(backend, [], ["/bin/true", marker], before=before)
-    tell(result["status"] == "rejected" and not processes(marker), "%s: an engine that hangs ends with the patience of its supervisor" % backend, json.dumps(result)[:300])
-
-    # It has started the container, and does not come back: the program has not run, and does not later.
     shared = os.path.join(work, "hung")
     os.makedirs(shared, exist_ok=True)
-    before = fake(backend, "slow", "#!/bin/sh\n%s/real/%s \"$@\"\nexec sleep 100000\n" % (work, backend))
-    result = run(backend, ["--workspace", shared + ":rw", "--set", "limits.disk=unlimited"], ["/bin/touch", "/workspace/ran"], before=before)
+    # The last two take as long as the patience of the supervisor: all of them at once.
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        failing = pool.submit(run, backend, [], ["/bin/true"],
+                              before=fake(backend, "failing", "#!/bin/sh\nprintf 'Error: \\033[31mthe disk is full\\n' >&2\nexit 125\n"))
+        lying = pool.submit(run, backend, [], ["/bin/true"], before=fake(backend, "lying", "#!/bin/sh\nexit 0\n"))
+        hanging = pool.submit(run, backend, [], ["/bin/true", marker], before=fake(backend, "hanging", "#!/bin/sh\nsleep 100000 &\nexec sleep 100000\n"))
+        slow = pool.submit(run, backend, ["--workspace", shared + ":rw", "--set", "limits.disk=unlimited"], ["/bin/touch", "/workspace/ran"],
+                           before=fake(backend, "slow", "#!/bin/sh\n%s/real/%s \"$@\"\nexec sleep 100000\n" % (work, backend)))
+    result = failing.result()
+    message = result["error"]["message"]
+    tell(result["status"] == "rejected" and "the disk is full" in message and "\033" not in message, "%s: an engine that fails is quoted, without its control characters" % backend, message)
+    result = lying.result()
+    tell(result["status"] == "rejected" and "door" in result["error"]["message"], "%s: an engine that starts nothing and says that all is well" % backend, json.dumps(result)[:300])
+    result = hanging.result()
+    tell(result["status"] == "rejected" and not processes(marker), "%s: an engine that hangs ends with the patience of its supervisor" % backend, json.dumps(result)[:300])
+    # It has started the container, and does not come back: the program has not run, and does not later.
+    result = slow.result()
     tell(result["status"] == "rejected" and not os.path.exists(shared + "/ran"), "%s: an engine that hangs after the start: the program never runs" % backend, json.dumps(result)[:300])
 
 

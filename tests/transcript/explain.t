@@ -55,7 +55,7 @@ needs user
 + echo '{"order": ["docker", "local"]}' > backends.json; chmod 755 .
 $ setpriv --reuid 12345 --regid 12345 --clear-groups warder explain --backend auto --backends backends.json --prefer all strict | head -n 2 | cut -c1-80
 | Backend local
-| passed over: docker: docker is driven as root only; use local
+|~ ^passed over: docker: docker is driven as root only
 
 = a document about backends is read strictly
 + echo '{"order": ["local", "process"]}' > a.json; echo '{"enabled": []}' > b.json; echo '{"enable": ["wasm"]}' > c.json

@@ -52,11 +52,11 @@ $ warder run -- tail -n 1 < numbers
 
 = no standard input is end of file at once
 $ warder run -- cat < /dev/null
-< 5
+< 25
 
 = a closed standard input is end of file at once
 $ warder run -- cat <&-
-< 5
+< 25
 
 = 10 MiB come back byte by byte
 + head -c 10485760 /dev/urandom > in
@@ -70,7 +70,7 @@ $ warder run -- cat < in | cmp - in && echo same
 
 = a program that never reads its input finishes
 $ head -c 10485760 /dev/zero | warder run -- true
-< 10
+< 25
 
 = input comes as it is written
 $ (echo early; sleep 1; echo late) | warder run -- cat
@@ -109,7 +109,7 @@ $ warder run --set output.onLimit=kill --max-output 4KiB -- sh -c 'yes; echo nev
 $ warder run --max-output 1GiB -- yes | head -n 1; echo ${PIPESTATUS[0]}
 | y
 | 141
-< 10
+< 25
 
 = standard output that cannot be written
 $ warder run -- echo hello > /dev/full
@@ -119,17 +119,17 @@ $ warder run -- echo hello > /dev/full
 # ---- time
 
 = wall time
-$ warder run --timeout 1s -- sh -c 'echo before; sleep 10'
+$ warder run --timeout 1s -- sh -c 'echo before; sleep 60'
 | before
 ! warder: killed after 1s (limits.wallTime)
 ? 124
-< 4
+< 25
 
 = a program that ignores SIGTERM
 $ warder run --timeout 1s -- sh -c 'trap "" TERM; while :; do :; done'
 ! warder: killed after 1s (limits.wallTime)
 ? 124
-< 4
+< 25
 
 = a reader that does not read does not lengthen it
 needs pgrep
@@ -141,18 +141,18 @@ $ n=3$$; { warder run --timeout 1s -- sh -c "yes & sleep $n"; echo $? >&2; } | {
 + chmod 777 .
 $ warder run --timeout 1s --workspace .:rw --set limits.disk=unlimited -- sh -c '(sleep 3; touch f) & setsid sh -c "sleep 3; touch f" & wait'; sleep 3; ls
 ! warder: killed after 1s (limits.wallTime)
-< 8
+< 25
 
 = the run ends with the program, not with what it left behind
 $ warder run -- sh -c 'setsid sleep 100 >/dev/null 2>&1 & echo done'
 | done
-< 10
+< 25
 
 = cpu time of all processes
-$ warder run --cpu-time 500ms --timeout 20s -- sh -c 'while :; do :; done & while :; do :; done'
+$ warder run --cpu-time 500ms --timeout 60s -- sh -c 'while :; do :; done & while :; do :; done'
 ! warder: killed after 500ms of CPU time (limits.cpuTime)
 ? 124
-< 15
+< 50
 
 # ---- memory, processes
 
@@ -166,7 +166,7 @@ $ warder run --memory 64MiB -- python3 -c 'x = bytearray(300 << 20)'
 needs storm
 $ warder run --pids 16 --timeout 3s -- sh -c 'f() { f & f; }; f' >/dev/null 2>&1; echo $?
 |~ ^[0-9]+$
-< 10
+< 25
 
 = refused forks are told
 $ warder run --pids 8 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1 & done; wait' 2>&1 | tail -n 1
@@ -185,17 +185,17 @@ $ warder run --set processes.spawn=false -- python3 -c 'import threading as t; x
 # ---- signals
 
 = SIGTERM takes the jail along
-$ setsid warder run -- sh -c 'echo up; sleep 100' & sleep 1; kill -TERM $!; wait $!
+$ setsid warder run -- sh -c 'echo up; sleep 100' > out & for i in $(seq 300); do [ -s out ] && break; sleep 0.1; done; kill -TERM $!; wait $!; s=$?; cat out; exit $s
 | up
 ? 143
-< 10
+< 25
 
-= SIGINT twice does as well
-$ setsid bash -c 'trap - INT; exec warder run -- sleep 100' & sleep 1; kill -HUP $!; kill -HUP $! 2>/dev/null; wait $!
+= SIGHUP twice does as well
+$ setsid env --default-signal=HUP warder run -- sh -c 'echo up; sleep 100' > out & for i in $(seq 300); do [ -s out ] && break; sleep 0.1; done; kill -HUP $!; kill -HUP $! 2>/dev/null; wait $!
 ? 129
-< 10
+< 25
 
 = a killed supervisor takes the jail along; what it could not remove, doctor does
-$ n=3$$; warder run -- sleep $n & p=$!; sleep 1; kill -KILL $p; wait $p 2>/dev/null; sleep 1; pgrep -fx "sleep $n"
-> warder doctor --clean >/dev/null; find /sys/fs/cgroup -maxdepth 4 -name "warder-$p-*"
+$ n=3$$; warder run -- sleep $n & p=$!; for i in $(seq 300); do pgrep -fx "sleep $n" >/dev/null && break; sleep 0.1; done; kill -KILL $p; wait $p 2>/dev/null; for i in $(seq 100); do pgrep -fx "sleep $n" >/dev/null || break; sleep 0.1; done; pgrep -fx "sleep $n"
+> warder doctor --clean >/dev/null; find /sys/fs/cgroup -maxdepth 4 -name "warder-$p-*" 2>/dev/null; true
 !*

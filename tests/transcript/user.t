@@ -37,7 +37,7 @@ $ warder run --policy easy.json --workspace .:rw -- sh -c 'echo written > file';
 $ warder run --policy easy.json --timeout 1s -- sh -c '(setsid sleep 50) & sleep 50'
 ! warder: killed after 1s (limits.wallTime)
 ? 124
-< 5
+< 25
 
 = standard input and a signal
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json

@@ -190,7 +190,7 @@ asan-programs:
 # The thread sanitizer and Criterion's workers do not go together: the plain runner.
 tsan-programs:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT='-O1 -g' HARDEN= SAN='-fsanitize=thread' \
-	  build/tsan/tests/guest/test_threads build/tsan/tests/guest/test_library
+	  build/tsan/tests/guest/test_threads build/tsan/tests/guest/test_library build/tsan/tests/guest/test_store_threads
 
 check: deps-check                   ## everything: builds, lint, all suites on this host and on a cgroup-v2 kernel
 	@tests/run.sh all

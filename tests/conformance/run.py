@@ -65,11 +65,11 @@ for p in pids:
     os.kill(p, 9)
     os.waitpid(p, 0)
 return True"""
-# A quarter of a CPU in any of ten seconds, of which a busy host may not have one to give.
+# More than a seventh of a CPU in any of ten seconds, of which a busy host may not have one to give.
 SHARES = """for i in range(10):
     begin, used = time.monotonic(), time.process_time()
     while time.monotonic() < begin + 1: pass
-    if time.process_time() - used > 0.25: return True
+    if time.process_time() - used > 0.15 * (time.monotonic() - begin): return True
 return False"""
 HALVES = """p = os.fork()
 x = bytearray(%d << 20)
@@ -260,6 +260,8 @@ def main():
             continue
         cells = []
         can = can_succeed(row)
+        for _ in range(2 if row[0] == "limits.cpus" and can is False else 0):
+            can = can or can_succeed(row)  # a host that others keep busy gives none at times
         if can is not None:
             tell(can, "%s: the attempt succeeds without it" % row[0], "it did not, so that nothing is shown by it")
         for backend in backends:

@@ -47,7 +47,7 @@ struct preparation_options {
 	bool builds_image; /* the jail's user is 0 of the image */
 	const struct jail_joint *joint; /* of the session that is joined, by backend local; or NULL */
 	bool background;                /* there: what the program leaves running stays */
-	bool launches; /* a launch follows: what it needs is begun meanwhile */
+	bool launches;                  /* a launch follows: what it needs is begun meanwhile */
 	bool thorough; /* try also what a launch would find out by itself: where none follows */
 };
 

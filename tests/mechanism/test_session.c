@@ -1,0 +1,320 @@
+/* Sessions: what stays, what an execution has of its own, and what one that runs can do to the next. */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "jail/session.h"
+#include "tests/lib/jailed.h"
+
+#define EXECUTIONS 20
+
+struct stage {
+	struct jailed *j; /* its host, policy and matches; the plan goes to the session */
+	struct jail_session *session;
+	struct jail_host host; /* what executions see */
+	pthread_t waiter;
+	enum jail_cause cause;
+};
+
+static void *wait_for_end(void *arg)
+{
+	struct stage *stage = arg;
+	struct warder_error err = { 0 };
+
+	stage->cause = JAIL_CAUSE_COUNT;
+	jail_session_wait(stage->session, &stage->cause, &err);
+	return NULL;
+}
+
+static int plan(struct jailed *j, const struct jail_host *host, struct jail_plan *ret)
+{
+	static const struct policy_subject subject = { "command", POLICY_PAYLOAD_PROGRAM };
+
+	jail_capabilities(host, &j->policy, &j->capabilities);
+	if (policy_match(&j->policy, &j->capabilities, &subject, &j->match, &j->err) < 0)
+		return -1;
+	return jail_plan_build(&j->policy, host, &j->capabilities, &j->match, NULL, ret, &j->err);
+}
+
+static void begin(struct stage *stage, struct jailed *j, uint64_t lifetime_us)
+{
+	memset(stage, 0, sizeof(*stage));
+	stage->j = j;
+	cr_assert_eq(plan(j, &j->host, &j->plan), 0, "%s", j->err.text);
+	cr_assert_eq(jail_session_open(&j->plan, &j->host, lifetime_us, &stage->session, &j->err), 0,
+		     "%s: %s", j->err.step, j->err.text);
+	cr_assert_eq(pthread_create(&stage->waiter, NULL, wait_for_end, stage), 0);
+	jail_probe(NULL, &stage->host);
+	jail_session_adopt(jail_session_joint(stage->session), &stage->host);
+}
+
+static void finish(struct stage *stage)
+{
+	jail_session_end(stage->session);
+	pthread_join(stage->waiter, NULL);
+	jail_session_free(stage->session);
+	jailed_free(stage->j);
+}
+
+struct execution {
+	struct stage *stage;
+	const char *script;
+	bool background;
+	uint64_t wall_us; /* 0: the policy's */
+	struct jail_outcome outcome;
+	struct policy_receipt receipt;
+	struct warder_error err;
+	int step;
+	char name[32];
+};
+
+static void execute(struct execution *e)
+{
+	struct stage *stage = e->stage;
+	char *argv[] = { "/bin/sh", "-c", (char *)e->script, NULL };
+	const struct jail_command command = { .argv = argv, .stdin_fd = -1 };
+	struct jail_host host = stage->host;
+	struct jail_plan own = { 0 };
+	struct jail_template *tmpl = NULL;
+	struct jail_run *run = NULL;
+
+	host.cgroup.lent = e->background;
+	e->step = 1;
+	if (jail_plan_build(&stage->j->policy, &host, &stage->j->capabilities, &stage->j->match, NULL, &own,
+			    &e->err) < 0)
+		return;
+	if (e->wall_us)
+		own.wall_time_us = e->wall_us;
+	e->step = 2;
+	if (jail_session_join(jail_session_joint(stage->session), e->background, &own, &e->err) == 0 &&
+	    jail_prepare(&own, &host, false, &tmpl, &e->err) == 0) {
+		e->step = 3;
+		if (jail_launch(tmpl, &command, &run, &e->err) == 0) {
+			e->receipt = *jail_run_receipt(run);
+			e->step = jail_supervise(run, &e->outcome, &e->err) < 0 ? 4 : 0;
+		}
+	}
+	jail_run_free(run);
+	jail_template_free(tmpl);
+	jail_plan_done(&own);
+}
+
+static void *execute_beside(void *arg)
+{
+	execute(arg);
+	return NULL;
+}
+
+/* One after the other; the output without its last newline is what is expected, and the exit status 0. */
+static void expect(struct stage *stage, bool background, const char *script, const char *output)
+{
+	struct execution e = { .stage = stage, .script = script, .background = background };
+	const char *text;
+
+	execute(&e);
+	cr_assert_eq(e.step, 0, "%s: %s", script, e.err.text);
+	text = e.outcome.output[JAIL_STDOUT].bytes ? e.outcome.output[JAIL_STDOUT].bytes : "";
+	cr_expect_eq(e.outcome.exit_code, 0, "%s: %s; %s", script, e.outcome.detail,
+		     e.outcome.output[JAIL_STDERR].bytes ? e.outcome.output[JAIL_STDERR].bytes : "");
+	cr_expect(strncmp(text, output, strlen(output)) == 0 && strlen(text) <= strlen(output) + 1,
+		  "%s: \"%s\", not \"%s\"", script, text, output);
+	jail_outcome_done(&e.outcome);
+}
+
+#define HOUR UINT64_C(3600000000)
+
+Test(session, files_and_background_stay_and_nothing_is_left, .timeout = 120)
+{
+	struct jailed *j = jailed_new();
+	struct jail_host host = j->host;
+	const struct ledger before = ledger_take(&j->host);
+	struct stage stage;
+
+	begin(&stage, j, HOUR);
+	expect(&stage, false, "echo kept > /tmp/a; sleep 60 > /dev/null 2>&1 & echo", "");
+	expect(&stage, true, "(while :; do date > /tmp/b; sleep 0.1; done) > /dev/null 2>&1 & echo", "");
+	expect(&stage, false, "cat /tmp/a; rm -f /tmp/b; while [ ! -s /tmp/b ]; do sleep 0.1; done", "kept");
+	/* Its own shell, ls, grep and init: nobody else is seen. */
+	expect(&stage, false, "ls /proc | grep -c '^[0-9]'", "3");
+	finish(&stage);
+	ledger_check(&before, &host, "session");
+}
+
+/* Whatever a program of the session may do that knows what is coming, the next execution's end, output and time are its own. */
+Test(session, no_execution_reaches_another, .timeout = 120)
+{
+	static const char hostile[] =
+	    "cat > /tmp/hostile.py <<'END'\n"
+	    "import ctypes, os, signal, time\n"
+	    "libc = ctypes.CDLL(None, use_errno=True)\n"
+	    "me, end = os.getpid(), time.monotonic() + 60\n"
+	    "for number in range(1, 32):\n"
+	    "    if number not in (9, 17, 19): signal.signal(number, signal.SIG_IGN)\n"
+	    "while os.getppid() != 1: time.sleep(0.05)\n"
+	    "open('/tmp/begun', 'w').close()\n"
+	    "while time.monotonic() < end:\n"
+	    "    for pid in [-1] + [p for p in range(1, 200) if p != me]:\n"
+	    "        for f in (lambda: os.kill(pid, 19), lambda: os.kill(pid, 9), lambda: libc.ptrace(16, "
+	    "pid, 0, 0)):\n"
+	    "            try: f()\n"
+	    "            except OSError: pass\n"
+	    "    for name in os.listdir('/proc'):\n"
+	    "        if name.isdigit() and int(name) not in (1, me):\n"
+	    "            for fd in (1, 2):\n"
+	    "                try: open(f'/proc/{name}/fd/{fd}', 'w').write('forged')\n"
+	    "                except OSError: pass\n"
+	    "            open('/tmp/seen', 'a').write(open(f'/proc/{name}/cmdline').read() + '\\n')\n"
+	    "    for p in os.listdir('/dev/pts'):\n"
+	    "        try: open('/dev/pts/' + p, 'w').write('forged')\n"
+	    "        except OSError: pass\n"
+	    "END\n"
+	    "setsid python3 /tmp/hostile.py > /dev/null 2>&1 < /dev/null & echo ready";
+	struct stage stage;
+
+	begin(&stage, jailed_new(), HOUR);
+	expect(&stage, true, hostile, "ready");
+	expect(&stage, false, "while [ ! -e /tmp/begun ]; do sleep 0.05; done; echo it is at work",
+	       "it is at work");
+	for (int i = 0; i < 5; i++)
+		expect(&stage, false, "python3 -c 'import time; time.sleep(0.3)'; kill -0 1; echo mine",
+		       "mine");
+	expect(&stage, false, "cat /tmp/seen 2> /dev/null | grep -v hostile | grep -c .; true", "0");
+	finish(&stage);
+}
+
+/* A pid namespace and a mount namespace of its own; all others the session's, and none the host's. */
+Test(session, namespaces_and_receipt, .timeout = 60)
+{
+	struct stage stage;
+	struct execution e = { .stage = &stage,
+			       .script =
+				   "for n in user mnt pid net ipc uts; do readlink /proc/self/ns/$n; done" };
+	struct execution other = e;
+	bool found = false;
+
+	begin(&stage, jailed_new(), HOUR);
+	e.stage = other.stage = &stage;
+	execute(&e);
+	execute(&other);
+	cr_assert_eq(e.step + other.step, 0, "%s%s", e.err.text, other.err.text);
+	cr_expect_eq(e.receipt.isolation, POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT);
+	for (size_t i = 0; i < e.receipt.count; i++)
+		if (strcmp(e.receipt.rows[i].control, "namespaces") == 0)
+			found = strstr(e.receipt.rows[i].value, "the session's: user net ipc uts") &&
+				strstr(e.receipt.rows[i].value, "pid: below it");
+	cr_expect(found, "the receipt tells the namespaces");
+	{
+		const char *a = e.outcome.output[JAIL_STDOUT].bytes;
+		const char *b = other.outcome.output[JAIL_STDOUT].bytes;
+		char one[6][40];
+		char two[6][40];
+
+		cr_assert_eq(sscanf(a, "%39s %39s %39s %39s %39s %39s", one[0], one[1], one[2], one[3],
+				    one[4], one[5]),
+			     6);
+		cr_assert_eq(sscanf(b, "%39s %39s %39s %39s %39s %39s", two[0], two[1], two[2], two[3],
+				    two[4], two[5]),
+			     6);
+		/* Of the two that are an execution's own, the kernel may give the number again. */
+		for (int i = 0; i < 6; i++)
+			cr_expect(i == 1 || i == 2 || strcmp(one[i], two[i]) == 0, "%s and %s", one[i],
+				  two[i]);
+	}
+	jail_outcome_done(&e.outcome);
+	jail_outcome_done(&other.outcome);
+	finish(&stage);
+}
+
+Test(session, twenty_at_once, .timeout = 120)
+{
+	static struct execution executions[EXECUTIONS];
+	pthread_t threads[EXECUTIONS];
+	char scripts[EXECUTIONS][64];
+	struct jailed *j = jailed_new();
+	struct stage stage;
+
+	j->policy.limits.wall_time_us = 60000000u * jailed_slow();
+	begin(&stage, j, HOUR);
+	for (int i = 0; i < EXECUTIONS; i++) {
+		snprintf(scripts[i], sizeof(scripts[i]), "echo %d; sleep 0.2; exit %d", i, i);
+		executions[i] = (struct execution){ .stage = &stage, .script = scripts[i] };
+		pthread_create(&threads[i], NULL, execute_beside, &executions[i]);
+	}
+	for (int i = 0; i < EXECUTIONS; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < EXECUTIONS; i++) {
+		const struct jail_outcome *outcome = &executions[i].outcome;
+
+		cr_expect_eq(executions[i].step, 0, "%d: %s", i, executions[i].err.text);
+		if (executions[i].step == 0) {
+			cr_expect_eq(outcome->exit_code, i, "%d: %s", i, outcome->detail);
+			cr_expect_eq(atoi(outcome->output[JAIL_STDOUT].bytes), i, "%d", i);
+		}
+		jail_outcome_done(&executions[i].outcome);
+	}
+	finish(&stage);
+}
+
+/* Limits of an execution end that execution; the session goes on. */
+Test(session, limits_end_the_execution_alone, .timeout = 60)
+{
+	struct stage stage;
+	struct execution slow = { .script = "sleep 60", .wall_us = 300000 };
+
+	begin(&stage, jailed_new(), HOUR);
+	slow.stage = &stage;
+	execute(&slow);
+	cr_assert_eq(slow.step, 0, "%s", slow.err.text);
+	cr_expect_eq(slow.outcome.cause, JAIL_CAUSE_WALL_TIME, "%s", slow.outcome.detail);
+	jail_outcome_done(&slow.outcome);
+	expect(&stage, false, "echo still", "still");
+	finish(&stage);
+}
+
+/* When it ends, what runs in it ends and says so; nothing can be started any more. */
+Test(session, ends_with_its_init_and_lifetime, .timeout = 60)
+{
+	struct stage stage;
+	struct execution long_one = { .script = "sleep 60" };
+	struct execution late = { .script = "true" };
+
+	begin(&stage, jailed_new(), 2000000);
+	long_one.stage = late.stage = &stage;
+	execute(&long_one);
+	cr_assert_eq(long_one.step, 0, "%s", long_one.err.text);
+	cr_expect_eq(long_one.outcome.cause, JAIL_CAUSE_HOST, "%s", long_one.outcome.detail);
+	cr_expect_str_eq(long_one.outcome.detail, "killed: the session has ended");
+	jail_outcome_done(&long_one.outcome);
+	pthread_join(stage.waiter, NULL);
+	cr_expect_eq(stage.cause, JAIL_CAUSE_WALL_TIME);
+	execute(&late);
+	cr_expect_neq(late.step, 0);
+	pthread_create(&stage.waiter, NULL, wait_for_end, &stage);
+	finish(&stage);
+}
+
+/* The session's limit holds over executions together. */
+Test(session, memory_of_all_together, .timeout = 120)
+{
+	static const char hog[] =
+	    "python3 -c 'x = bytearray(40 << 20); import time; open(\"/tmp/on\", \"w\"); "
+	    "time.sleep(60)' > /dev/null 2>&1 & while [ ! -e /tmp/on ]; do sleep 0.1; done";
+	struct jailed *j = jailed_new();
+	struct stage stage;
+	struct execution e = { .script = "python3 -c 'x = bytearray(48 << 20)'" };
+
+	jailed_need(j, CGROUP_MEMORY);
+	j->policy.limits.memory_bytes = 64 << 20;
+	begin(&stage, j, HOUR);
+	e.stage = &stage;
+	expect(&stage, false, e.script, "");
+	expect(&stage, true, hog, "");
+	/* One of the two is killed: what is larger. It is told as memory, never as something else. */
+	execute(&e);
+	cr_assert_eq(e.step, 0, "%s", e.err.text);
+	cr_expect(e.outcome.exit_code == 0 || e.outcome.cause == JAIL_CAUSE_MEMORY, "%s", e.outcome.detail);
+	jail_outcome_done(&e.outcome);
+	finish(&stage);
+}

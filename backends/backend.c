@@ -82,14 +82,46 @@ static const struct backend backends[] = {
 	    .program = "docker",
 	},
 	{
+	    .name = "wasm",
+	    .summary = "a WebAssembly module: its linear memory and WASI, by Node inside Warder's jail",
+	    .describe =
+		"Runs WebAssembly modules that export _start and import nothing but WASI preview 1. A module "
+		"sees "
+		"its working directory, /tmp and what was granted, its arguments and environment. It has no "
+		"sockets, no processes and no threads. Memory that would be over its limit is not given; a "
+		"trap "
+		"ends it with exit status 1.",
+	    .isolation = POLICY_ISOLATION_IN_PROCESS,
+	    .runs = BACKEND_RUNS_MODULES,
+	    .capabilities = wasm_capabilities,
+	    .check = wasm_check,
+	    .shape = wasm_shape,
+	    .program = "node",
+	    .layer = "linear memory, and no imports but WASI preview 1: the engine's to keep",
+	},
+	{
+	    .name = "builtin",
+	    .summary = "the executor of a model's provider: nothing runs here, and nothing is enforced",
+	    .describe = "The model's provider executes Python for the model, on machines of its own. No file "
+			"of this host "
+			"is there, and no limit of Warder's holds there.",
+	    .isolation = POLICY_ISOLATION_PROVIDER_HOSTED,
+	    .off = "has code executed by a model's provider",
+	    .runs = BACKEND_RUNS_NOTHING,
+	    .capabilities = builtin_capabilities,
+	    .check = builtin_check,
+	    .shape = local_shape,
+	    .declare = builtin_declare,
+	},
+	{
 	    .name = "process",
 	    .summary = "an ordinary process: no isolation at all, only time and output are limited",
 	    .describe =
 		"Programs run as ordinary processes of this host, with every right of the user who runs "
 		"them. Nothing protects the host from them.",
 	    .isolation = POLICY_ISOLATION_NONE,
-	    .off = true,
-	    .programs_only = true,
+	    .off = "isolates nothing",
+	    .runs = BACKEND_RUNS_PROGRAMS,
 	    .capabilities = process_capabilities,
 	    .check = process_check,
 	    .shape = process_shape,
@@ -134,9 +166,24 @@ int backend_check_enabled(const struct backend *backend, const struct backend_se
 	if (!backend->off || settings->enabled[backend - backends])
 		return 0;
 	return error_set(err, WARDER_ERROR_REJECTED, "backend",
-			 "the backend %s isolates nothing and is disabled; the operator enables it with "
+			 "the backend %s %s and is disabled; the operator enables it with "
 			 "{\"enable\": [\"%s\"]} in /etc/warder/backends.json",
-			 backend->name, backend->name);
+			 backend->name, backend->off, backend->name);
+}
+
+int backend_check_listed(const struct backend *backend, const struct backend_settings *settings,
+			 struct warder_error *err)
+{
+	const struct backend *candidate;
+
+	if (settings->enabled[backend - backends])
+		return 0;
+	for (size_t i = 0; (candidate = backend_candidate(settings, i)); i++)
+		if (candidate == backend)
+			return 0;
+	return error_set(err, WARDER_ERROR_REJECTED, "backend",
+			 "the backend %s is not in the operator's order, so that a request may not choose it",
+			 backend->name);
 }
 
 int backend_clean(const struct jail_host *host, bool dry_run)

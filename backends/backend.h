@@ -59,13 +59,30 @@ struct backend_sessions {
 	const struct policy_receipt *(*receipt)(const void *session);
 };
 
+/* What it has a place for. */
+enum backend_runs {
+	BACKEND_RUNS_ANYTHING, /* programs, and code in any language that the view has */
+	BACKEND_RUNS_PROGRAMS, /* no piece of code and its files */
+	BACKEND_RUNS_MODULES,  /* guest modules of WebAssembly */
+	BACKEND_RUNS_NOTHING,  /* on this host */
+};
+
+/* A request to a model, as JSON. */
+struct backend_model_request {
+	const char *json;
+	size_t len;
+	const char *origin; /* names it in errors */
+	const char *model;  /* where the request does not name one; or NULL */
+};
+
 struct backend {
 	const char *name;
 	const char *summary;  /* one line for people */
 	const char *describe; /* a few sentences for a model that writes code for it */
 	enum policy_isolation isolation;
-	bool off;           /* unless the operator enables it; and `auto` never takes it */
-	bool programs_only; /* it has no place for a piece of code and its files */
+	const char *
+	    off; /* NULL; or why it is, unless the operator enables it: "isolates nothing". `auto` never takes it */
+	enum backend_runs runs;
 	/* What it can enforce here: a row per control, with mechanism or reason. */
 	void (*capabilities)(const struct backend *backend, const struct jail_host *host,
 			     const struct policy *policy, struct policy_capabilities *ret);
@@ -79,6 +96,11 @@ struct backend {
 	int (*clean)(const struct backend *backend, const struct jail_host *host, bool dry_run);
 	const char *program;                     /* a runtime's name; NULL: it needs none */
 	const struct backend_sessions *sessions; /* NULL: nothing of it stays after a run */
+	const char *layer; /* what keeps a program apart besides the controls, for the receipt; or NULL */
+	/* Of an executor that is part of a model: the request to that model, with what lets it execute code. Heap; NULL with *err.
+	 * NULL: it is none. */
+	char *(*declare)(const struct backend *backend, const struct backend_model_request *request,
+			 struct warder_error *err);
 };
 
 /* Row i; NULL past the end. */
@@ -94,6 +116,11 @@ int backend_settings_parse(const char *json, size_t len, const char *origin, str
 /* 0, or -1 with *err (REJECTED): it is off, and the operator has not enabled it. */
 int backend_check_enabled(const struct backend *backend, const struct backend_settings *settings,
 			  struct warder_error *err);
+
+/* 0, or -1 with *err (REJECTED): neither is it one that `auto` may take, nor has the operator enabled it. For who may choose only among
+ * these. */
+int backend_check_listed(const struct backend *backend, const struct backend_settings *settings,
+			 struct warder_error *err);
 
 /* Remove what dead supervisors left, of every backend. Returns the number of things removed or, dry, there to be removed. */
 int backend_clean(const struct jail_host *host, bool dry_run);

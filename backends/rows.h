@@ -39,6 +39,20 @@ bool container_program(const char *name, char *path, size_t size);
 int container_start(struct shepherd_task *task, void **ret_started, int *ret_init_pid, int *ret_init_fd,
 		    struct warder_error *err);
 int container_stop(void *started, struct warder_error *err);
+/* wasm.c */
+void wasm_capabilities(const struct backend *backend, const struct jail_host *host,
+		       const struct policy *policy, struct policy_capabilities *ret);
+int wasm_check(const struct backend *backend, const struct jail_host *host, const struct policy *policy,
+	       struct warder_error *err);
+int wasm_shape(const struct backend *backend, const struct jail_host *host, struct jail_plan *plan,
+	       struct warder_error *err);
+/* builtin.c */
+void builtin_capabilities(const struct backend *backend, const struct jail_host *host,
+			  const struct policy *policy, struct policy_capabilities *ret);
+int builtin_check(const struct backend *backend, const struct jail_host *host, const struct policy *policy,
+		  struct warder_error *err);
+char *builtin_declare(const struct backend *backend, const struct backend_model_request *request,
+		      struct warder_error *err);
 /* engine.c */
 void engine_capabilities(const struct backend *backend, const struct jail_host *host,
 			 const struct policy *policy, struct policy_capabilities *ret);

@@ -32,6 +32,15 @@ static const struct backend *named(const struct json_value *value, const char *o
 	return backend;
 }
 
+static int refuse_off(const struct json_value *list, const char *origin, const struct backend *backend,
+		      struct warder_error *err)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text), "holds a backend that %.80s, which auto never takes", backend->off);
+	return wrong(list, origin, text, err);
+}
+
 static int take_order(const struct json_value *list, const char *origin, struct backend_settings *ret,
 		      struct warder_error *err)
 {
@@ -43,8 +52,7 @@ static int take_order(const struct json_value *list, const char *origin, struct 
 		if (!backend)
 			return -1;
 		if (backend->off)
-			return wrong(list, origin,
-				     "holds a backend that isolates nothing, which auto never takes", err);
+			return refuse_off(list, origin, backend, err);
 		for (size_t i = 0; i < count; i++)
 			if (ret->order[i] == backend)
 				return wrong(list, origin, "holds the same backend twice", err);

@@ -156,6 +156,14 @@ static void unrestricted_rows(struct jail_run *run)
 	}
 }
 
+static bool has_rlimit(const struct jail_plan *plan, enum policy_field field)
+{
+	for (size_t i = 0; i < plan->rlimit_count; i++)
+		if (plan->rlimits[i].field == field)
+			return true;
+	return false;
+}
+
 /* Preferred controls that could not be had. */
 static void missing_rows(struct jail_run *run)
 {
@@ -178,7 +186,9 @@ static void missing_rows(struct jail_run *run)
 			continue;
 		policy_control_value(&plan->policy, control, row->requested, sizeof(row->requested));
 		put(row->mechanism, sizeof(row->mechanism),
-		    fallbacks[i] && !run_is_bare(run) ? fallbacks[i] : "none");
+		    fallbacks[i] && !run_is_bare(run) && has_rlimit(plan, policy_control_field(control))
+			? fallbacks[i]
+			: "none");
 		put(row->value, sizeof(row->value), plan->capabilities.controls[i].reason);
 	}
 }

@@ -119,6 +119,8 @@ int rootfs_add(struct rootfs *rootfs, const char *source, const char *target, st
 /* Whether a program is to be found at that absolute path inside: a regular file that somebody may execute, in the policy's
  * view or its read-only or read-write paths. Links are followed as the jail would. *ret_stat (or NULL) is the file's. */
 bool rootfs_has_program(const struct policy *policy, const char *path, struct stat *ret_stat);
+/* The same for a name, in the directories of the jail's PATH; a path is taken as it is. *ret: the path inside. */
+bool rootfs_find_program(const struct policy *policy, const char *name, char *ret, size_t size);
 
 /* ---- files in and out: files.c ---- */
 #define ROOTFS_FILE_DEPTH_MAX 32

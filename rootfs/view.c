@@ -437,3 +437,17 @@ bool rootfs_has_program(const struct policy *policy, const char *path, struct st
 		return true;
 	return host_has(policy, root_fd, path, ret_stat);
 }
+
+bool rootfs_find_program(const struct policy *policy, const char *name, char *ret, size_t size)
+{
+	static const char *const places[] = { "/usr/local/bin/", "/usr/bin/", "/bin/" };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const bool is_path = strchr(name, '/') != NULL;
+
+		if ((size_t)snprintf(ret, size, "%s%s", is_path ? "" : places[i], name) < size &&
+		    rootfs_has_program(policy, ret, NULL))
+			return true;
+	}
+	return false;
+}

@@ -352,6 +352,20 @@ static void release_run(struct warder_run *run)
 	free(run);
 }
 
+/* What no kernel shows, and so cannot be read back. */
+static void add_layer(const struct backend *backend, struct policy_receipt *receipt)
+{
+	struct policy_receipt_row *row =
+	    backend->layer ? policy_receipt_add(receipt, backend->name, POLICY_RECEIPT_HARDENING) : NULL;
+
+	if (backend->layer) /* it is within the jail that was read back, and more than that */
+		receipt->isolation = backend->isolation;
+	if (!row)
+		return;
+	snprintf(row->mechanism, sizeof(row->mechanism), "%s", backend->layer);
+	snprintf(row->source, sizeof(row->source), "not read back: no kernel shows it");
+}
+
 static int wait_for_run(struct warder_run *run, struct warder_result **ret, struct warder_error *err)
 {
 	const struct jail_plan *plan = jail_template_plan(run->tmpl->jail);
@@ -367,6 +381,8 @@ static int wait_for_run(struct warder_run *run, struct warder_result **ret, stru
 	}
 	result->receipt = *jail_run_receipt(run->jail);
 	result->backend = run->tmpl->preparation.backend->name;
+	strcpy(result->passed_over, run->tmpl->preparation.passed_over);
+	add_layer(run->tmpl->preparation.backend, &result->receipt);
 	snprintf(result->receipt.backend, sizeof(result->receipt.backend), "%s", result->backend);
 	result->streamed = run->streamed;
 	for (size_t i = 0; i < 2; i++)

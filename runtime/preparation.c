@@ -191,7 +191,7 @@ static int check_sources(const struct policy *ceiling, const struct policy *aske
 
 /* ---- the backend ---- */
 
-static int load_settings(const char *path, struct backend_settings *ret, struct warder_error *err)
+int preparation_settings(const char *path, struct backend_settings *ret, struct warder_error *err)
 {
 	const char *from = path ? path : PREPARATION_BACKENDS;
 	char *text = NULL;
@@ -209,17 +209,24 @@ static int match(const struct policy *policy, const struct preparation_options *
 		 const struct backend *backend, struct preparation *ret, struct warder_error *err)
 {
 	static const struct policy_subject program = { "command", POLICY_PAYLOAD_PROGRAM };
+	static const struct policy_subject module = { "wasm", POLICY_PAYLOAD_GUEST_MODULE };
+	static const struct policy_subject code = { "python", POLICY_PAYLOAD_SOURCE };
+	const struct policy_subject *subject = options->subject ? options->subject : &program;
 	struct warder_error why = { 0 };
 	int matched;
 
 	ret->backend = backend;
 	backend->capabilities(backend, &ret->host, policy, &ret->capabilities);
-	if (options->subject && !backend->programs_only) { /* whoever names one has found its programs */
+	if (options->subject &&
+	    backend->runs == BACKEND_RUNS_ANYTHING) { /* whoever names one has found its programs */
 		ret->languages[0] = options->subject->language;
 		ret->capabilities.languages = ret->languages;
 	}
-	matched = policy_match(policy, &ret->capabilities, options->subject ? options->subject : &program,
-			       &ret->match, err);
+	if (options->any_subject && strcmp(options->backend ? options->backend : "", backend->name) == 0)
+		subject = backend->runs == BACKEND_RUNS_MODULES   ? &module
+			  : backend->runs == BACKEND_RUNS_NOTHING ? &code
+								  : subject;
+	matched = policy_match(policy, &ret->capabilities, subject, &ret->match, err);
 	ret->matched = true;
 	if (matched == 0)
 		return backend->check(backend, &ret->host, policy, err);
@@ -261,7 +268,7 @@ static int choose(const struct policy *policy, const struct preparation_options 
 
 	if (!options->backend || strcmp(options->backend, backend->name) == 0)
 		return match(policy, options, backend, ret, err);
-	if (load_settings(options->backends, &settings, err) != 0)
+	if (preparation_settings(options->backends, &settings, err) != 0)
 		return -1;
 	if (strcmp(options->backend, BACKEND_AUTO) == 0)
 		return choose_any(policy, options, &settings, ret, err);
@@ -269,6 +276,25 @@ static int choose(const struct policy *policy, const struct preparation_options 
 	if (!backend || backend_check_enabled(backend, &settings, err) != 0)
 		return -1;
 	return match(policy, options, backend, ret, err);
+}
+
+int preparation_check_choice(const char *asked, const char *given, const char *backends,
+			     struct warder_error *err)
+{
+	struct backend_settings settings = { 0 };
+	const struct backend *backend;
+
+	if (given && strcmp(given, asked) != 0 && strcmp(given, BACKEND_AUTO) != 0)
+		return error_set(
+		    err, WARDER_ERROR_REJECTED, "backend",
+		    "the operator has chosen the backend %.40s; a request may not choose another", given);
+	if (strcmp(asked, BACKEND_AUTO) == 0)
+		return 0;
+	backend = backend_find(asked, err);
+	if (!backend || preparation_settings(backends, &settings, err) != 0 ||
+	    backend_check_enabled(backend, &settings, err) != 0)
+		return -1;
+	return backend_check_listed(backend, &settings, err);
 }
 
 int preparation_build(const struct policy *policy, const struct preparation_options *options,

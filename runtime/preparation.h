@@ -48,13 +48,21 @@ struct preparation_options {
 	const struct jail_joint *joint; /* of the session that is joined, by backend local; or NULL */
 	bool background;                /* there: what the program leaves running stays */
 	bool launches;                  /* a launch follows: what it needs is begun meanwhile */
-	bool thorough; /* try also what a launch would find out by itself: where none follows */
+	bool any_subject; /* without a subject: what the backend that is named has a place for */
+	bool thorough;    /* try also what a launch would find out by itself: where none follows */
 };
 
 /* Check, probe, match, plan; *ret is zeroed or empty. -1 with *err, of the ceiling before the host's; what was reached
  * stays in *ret, to be given to preparation_done() in any case. */
 int preparation_build(const struct policy *policy, const struct preparation_options *options,
 		      struct preparation *ret, struct warder_error *err);
+/* The operator's document; `path` as `backends` in the options. */
+int preparation_settings(const char *path, struct backend_settings *ret, struct warder_error *err);
+/* Whether a request may choose the backend `asked` (or auto) where who serves it has chosen `given` (NULL: nothing): 0; -1 with *err
+ * (REJECTED, INVALID_REQUEST). A request can have what `auto` may take and what the operator has enabled, and nothing else than
+ * `given` if that is one. `backends` as in the options. */
+int preparation_check_choice(const char *asked, const char *given, const char *backends,
+			     struct warder_error *err);
 void preparation_done(struct preparation *preparation);
 
 #endif

@@ -75,12 +75,19 @@ const char *warder_result_status(const struct warder_result *result)
 
 const char *warder_result_cause(const struct warder_result *result)
 {
+	if (result->code && result->code->trap[0])
+		return "trap";
 	return jail_cause_name(result->outcome.cause);
 }
 
 const char *warder_result_backend(const struct warder_result *result)
 {
 	return result->backend;
+}
+
+const char *warder_result_passed_over(const struct warder_result *result)
+{
+	return result->passed_over[0] ? result->passed_over : NULL;
 }
 
 const char *warder_result_isolation(const struct warder_result *result)
@@ -404,6 +411,7 @@ char *warder_result_json(const struct warder_result *result)
 		write_code(&w, result->code);
 	json_key_string(&w, "backend", result->backend);
 	json_key_string(&w, "isolation", warder_result_isolation(result));
+	json_key_string(&w, "passedOver", warder_result_passed_over(result));
 	json_key(&w, "receipt");
 	policy_receipt_write(&result->receipt, &w);
 	write_identity(&w, result);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backends/backend.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "jail/jail.h"
@@ -46,6 +47,7 @@ struct result_code {
 	size_t diagnostics_dropped, diagnostics_unreadable;
 	char *scan;             /* advice, JSON; NULL: none was asked for */
 	char *output;           /* structured output, JSON; NULL: none */
+	char trap[160];         /* "", or the trap that ended a guest module */
 	char output_fault[200]; /* "" or why there is none although something was written */
 	char *saved_to;         /* directory of the files that were saved, as the caller named it; or NULL */
 };
@@ -54,7 +56,8 @@ struct warder_result {
 	struct result_code *code;    /* owned; NULL: a program, not a piece of code */
 	struct jail_outcome outcome; /* owned */
 	struct policy_receipt receipt;
-	const char *backend;     /* its name */
+	const char *backend;                    /* its name */
+	char passed_over[BACKEND_PASSED_BYTES]; /* by auto, and why; or "" */
 	bool streamed;           /* the output was handed on as it came, and is not in the outcome */
 	uint64_t passed[2];      /* bytes so handed on and taken, by enum warder_stream */
 	uint32_t uid, gid;       /* inside */

@@ -95,8 +95,8 @@ struct warder_options {
 	/* 1: with filesystem.view "image:<name>" the program is user 0 of the image, as who builds an image needs it. It has no capability
 	 * all the same. */
 	int builds_image;
-	/* Who runs it: "local", "crun", "runc", "process", or "auto": the first in the operator's order that can enforce the whole
-	 * policy. NULL: local. */
+	/* Who runs it: one of warder_backend_name(), or "auto": the first in the operator's order that can enforce the whole policy.
+	 * NULL: local. */
 	const char *backend;
 	const char *
 	    backends; /* the operator's document about backends; NULL: /etc/warder/backends.json if there is one */
@@ -108,6 +108,26 @@ WARDER_API int warder_prepare(const struct warder_policy *policy, const struct w
 			      struct warder_template **ret, struct warder_error *err);
 /* Runs of it may still live: the last one that is freed takes it along. Only launching is over. */
 WARDER_API void warder_template_free(struct warder_template *tmpl);
+
+/* ---- backends ---- */
+/* Name of backend i ("local", "crun", ...); NULL past the end. */
+WARDER_API const char *warder_backend_name(size_t i);
+/* What it is, who may use it and what it can enforce on this host, as one JSON object, which the caller frees with free(). The policy
+ * says what of the host is seen. Of the options (or NULL) cgroup_parent and backends count. */
+WARDER_API int warder_backend_json(const char *name, const struct warder_policy *policy,
+				   const struct warder_options *options, char **ret,
+				   struct warder_error *err);
+/* The same as a paragraph for a model that writes code: what there is, in which languages, under which limits. */
+WARDER_API int warder_backend_for_model(const char *name, const struct warder_policy *policy,
+					const struct warder_options *options, char **ret,
+					struct warder_error *err);
+/* A request to a model, JSON of `len` bytes, with the executor of the model's provider declared in it: options->backend "builtin".
+ * `model`: where the request names none; or NULL. *ret is the caller's to free. -1: REJECTED (the operator has not enabled it, or
+ * the ceiling), UNSUPPORTED_POLICY (the policy requires what is not enforced there: everything but what it prefers), UNAVAILABLE
+ * (no such executor is known of the model), INVALID_REQUEST. */
+WARDER_API int warder_backend_declare(const struct warder_policy *policy,
+				      const struct warder_options *options, const char *model,
+				      const char *request, size_t len, char **ret, struct warder_error *err);
 
 /* ---- run ---- */
 struct warder_run;
@@ -371,11 +391,13 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
 /* What to do about it: "success", "failed", "compileFailed", "timeout" or "killed". */
 WARDER_API const char *warder_result_status(const struct warder_result *result);
 /* What happened: "exit", "signal", "wallTime", "cpuTime", "memory", "pids", "output", "disk", "syscall",
- * "network", "cancelled", "supervisor" or "host". */
+ * "network", "cancelled", "supervisor" or "host"; of a guest module also "trap". */
 WARDER_API const char *warder_result_cause(const struct warder_result *result);
 /* Who ran it ("local", ...), and how it was kept apart ("namespaceJail", "containerEphemeral", "none", ...). */
 WARDER_API const char *warder_result_backend(const struct warder_result *result);
 WARDER_API const char *warder_result_isolation(const struct warder_result *result);
+/* With the backend "auto": those that it did not take, and why ("crun: ...; local: ..."). NULL: it took the first, or one was named. */
+WARDER_API const char *warder_result_passed_over(const struct warder_result *result);
 /* -1: it did not exit by itself. */
 WARDER_API int warder_result_exit_code(const struct warder_result *result);
 /* The signal that ended it, 0: none. */

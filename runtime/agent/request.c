@@ -212,6 +212,13 @@ static int read_invocation(struct decoder *d, const struct json_value *value, vo
 	return 0;
 }
 
+static int read_backend(struct decoder *d, const struct json_value *value, void *into)
+{
+	struct agent_request *request = into;
+
+	return decode_text(d, value, &request->backend);
+}
+
 static int read_max_attempts(struct decoder *d, const struct json_value *value, void *into)
 {
 	struct agent_request *request = into;
@@ -240,6 +247,7 @@ static const struct decode_row rows[] = {
 	{ "context", read_context, false },
 	{ "invocation", read_invocation, false },
 	{ "maxAttempts", read_max_attempts, false },
+	{ "backend", read_backend, false },
 	{ NULL, NULL, false },
 };
 

@@ -63,6 +63,7 @@ struct agent_request {
 	bool last_line, check, function;
 	struct context *context; /* owned; NULL: none was given */
 	const char *invocation;  /* NULL: none */
+	const char *backend;     /* NULL: the operator's */
 	unsigned max_attempts;   /* failures in a row of the invocation, after which it is not run */
 	unsigned clamped;        /* enum request_clamp */
 };

@@ -46,6 +46,7 @@ static int add_column(struct columns *columns, const struct request *request, co
 		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
 		.cgroup_parent = request->cgroup_parent,
 		.backends = request->backends,
+		.any_subject = true,
 		.thorough = true,
 	};
 

@@ -35,6 +35,7 @@ int languages_command(struct request *request, char **argv);
 int judge_command(struct request *request, char **argv);
 int tool_command(struct request *request, char **argv);
 int changes_command(struct request *request, char **argv);
+int backend_command(struct request *request, char **argv);
 int explain_command(struct request *request, char **argv);
 int policy_command(struct request *request, char **argv);
 int doctor_command(struct request *request, char **argv);

@@ -509,6 +509,7 @@ static int explain(const struct request *request)
 		.cgroup_parent = request->cgroup_parent,
 		.backend = request->backend,
 		.backends = request->backends,
+		.any_subject = true,
 		.thorough = true,
 	};
 	struct preparation preparation = { 0 };

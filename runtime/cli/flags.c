@@ -85,6 +85,13 @@ static int choose_matrix(struct request *request, const struct flag *flag, const
 	return 0;
 }
 
+static int choose_for_model(struct request *request, const struct flag *flag, const char *value,
+			    struct warder_error *err)
+{
+	request->for_model = true;
+	return 0;
+}
+
 static int choose_json(struct request *request, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
@@ -132,6 +139,7 @@ static int choose_text(struct request *request, const struct flag *flag, const c
 		{ "--scopes", &request->tool.scopes }, { "--stats", &request->tool.stats },
 		{ "--rules", &code->rules },           { "--audit", &code->audit },
 		{ "--cases", &request->tool.cases },   { "--compare", &request->tool.compare },
+		{ "--model", &request->model },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -507,14 +515,14 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 
 #define USES_POLICY                                                                                          \
 	(FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR |       \
-	 FLAG_SESSION_START | FLAG_SESSION_EXEC)
+	 FLAG_SESSION_START | FLAG_SESSION_EXEC | FLAG_BACKEND)
 #define POLICY_FLAG (USES_POLICY | FLAG_SHAPES)
 #define USES_CODE   (FLAG_CODE | FLAG_TOOL | FLAG_JUDGE)
 #define USES_TEXT   (FLAG_BLOCKS | FLAG_FORMAT)
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
-	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | USES_TEXT |       \
-	 FLAG_SESSION_ANY)
+	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_BACKEND |    \
+	 USES_TEXT | FLAG_SESSION_ANY)
 
 static const struct flag flags[] = {
 	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)", choose_base },
@@ -624,12 +632,17 @@ static const struct flag flags[] = {
 	  "what the program leaves running stays until the session ends", choose_session },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL,
 	  "write the receipt there; - is standard error", choose_receipt },
-	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC, "--backend", "NAME",
-	  NULL, "who runs it: local (default), crun, runc, process or auto", choose_backend },
+	{ FLAG_RUN | USES_CODE | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC, "--backend", "NAME",
+	  NULL, "who runs it: local (default), another of \"warder backend list\", or auto", choose_backend },
 	{ FLAG_EXPLAIN, "--backend", "NAME[,NAME...]", NULL, "backend to explain, or several to compare",
 	  choose_backend },
+	{ FLAG_BACKEND, "--for-model", NULL, NULL, "describe: only the text for a model, under the policy",
+	  choose_for_model },
+	{ FLAG_BACKEND, "--model", "NAME", NULL, "declare: the request's model, where it names none",
+	  choose_text },
 	{ FLAG_DOCTOR, "--matrix", NULL, NULL, "what each backend can enforce here", choose_matrix },
-	{ FLAG_RUN | FLAG_CODE | FLAG_DOCTOR | FLAG_EXPLAIN | FLAG_SESSION_START | FLAG_SESSION_EXEC,
+	{ FLAG_RUN | USES_CODE | FLAG_DOCTOR | FLAG_EXPLAIN | FLAG_BACKEND | FLAG_SESSION_START |
+	      FLAG_SESSION_EXEC,
 	  "--backends", "FILE", NULL,
 	  "the operator's settings of backends (default: " PREPARATION_BACKENDS ")", choose_backends },
 	{ FLAG_BLOCKS, "--language", "NAME", NULL, "only blocks of this language (repeatable)", choose_more },

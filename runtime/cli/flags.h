@@ -36,6 +36,7 @@ enum flag_command {
 	FLAG_SESSION_START = 65536,
 	FLAG_SESSION_EXEC = 131072,
 	FLAG_SESSION_ANY = 229376,
+	FLAG_BACKEND = 262144,
 };
 
 #define REQUEST_LIST_MAX 64 /* as BLOCKS_MAX_FILTERS */
@@ -88,7 +89,7 @@ struct request_session {
 };
 
 struct request {
-	bool help, json, clean, attack, matrix;
+	bool help, json, clean, attack, matrix, for_model;
 	bool shapes_policy;        /* a flag that a policy is made with was given */
 	const char *base;          /* preset or file to start from; NULL: strict */
 	bool base_is_file;         /* --policy: never the name of a preset */
@@ -97,6 +98,7 @@ struct request {
 	const char *receipt;       /* "-": standard error; or NULL */
 	const char *backend;       /* or NULL */
 	struct request_session session;
+	const char *model; /* of a model's provider; or NULL */
 	struct request_changes changes;
 	const char *
 	    backends; /* file of the operator's settings of backends; NULL: the default place, if there is something */

@@ -280,7 +280,9 @@ static int build(struct session *session, struct warder_error *err)
 	const struct request *request = session->request;
 	const struct warder_options options = { .size = sizeof(options),
 						.ceiling = request->ceiling,
-						.cgroup_parent = request->cgroup_parent };
+						.cgroup_parent = request->cgroup_parent,
+						.backend = request->backend,
+						.backends = request->backends };
 	const struct warder_code code = code_of(session);
 
 	if (warder_build(request->policy, &options, &code, &session->program, err) != 0)
@@ -394,6 +396,8 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 	const struct warder_options options = { .size = sizeof(options),
 						.ceiling = request->ceiling,
 						.cgroup_parent = request->cgroup_parent,
+						.backend = request->backend,
+						.backends = request->backends,
 						.single_use = 1 };
 	struct warder_policy policy = { 0 };
 	struct warder_call call = { .size = sizeof(call),
@@ -451,6 +455,9 @@ static void write_run(const struct note *note, const struct warder_result *resul
 	json_key_string(w, "status", warder_result_status(result));
 	json_key_string(w, "cause", warder_result_cause(result));
 	result_write_end(&result->outcome, w);
+	json_key_string(w, "backend", warder_result_backend(result));
+	json_key_string(w, "isolation", warder_result_isolation(result));
+	json_key_string(w, "passedOver", warder_result_passed_over(result));
 	json_key_uint(w, "wallUs", note->wall_us);
 	result_write_known(w, "cpuTimeUs", note->cpu_us);
 	result_write_known(w, "peakMemoryBytes", note->memory_bytes);

@@ -80,6 +80,15 @@ static const struct command commands[] = {
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]", "what enforces each field on this host",
 	  "Starts no program and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",
 	  "warder explain --memory 256MiB strict", explain_command },
+	{ "backend", FLAG_BACKEND, "backend [FLAG...] list | describe NAME | declare NAME [FILE]",
+	  "who can run a program here, and what each can enforce",
+	  "describe --for-model prints a paragraph for a model that writes code for it. declare adds the "
+	  "executor "
+	  "of a\n"
+	  "model's provider to a request to that model (FILE, or standard input), as far as the operator has "
+	  "enabled\n"
+	  "it and the policy prefers what is not enforced there, which is everything.\n",
+	  "warder backend describe local", backend_command },
 	{ "policy", FLAG_POLICY, "policy check FILE... | policy show PRESET|FILE",
 	  "validate or print policies", NULL, "warder policy show strict", policy_command },
 	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "what this host can enforce",

@@ -105,6 +105,12 @@ static int load_defaults(struct job *job, const struct languages *languages, con
 	return request_load(FLAG_TOOL, job->session->argv, request, err);
 }
 
+/* The request's choice, if it has one; judge() has looked whether it may. */
+static const char *backend_of(const struct job *job)
+{
+	return job->asked.backend ? job->asked.backend : job->session->request->backend;
+}
+
 static int check_scopes(const struct job *job, const char *language, struct warder_error *err)
 {
 	if (scopes_check(&job->session->scopes, language, &job->policy, err) != 0)
@@ -123,7 +129,9 @@ static int check_ceiling(const struct job *job, struct warder_error *err)
 		return 0;
 	status = preparation_build(&job->policy,
 				   &(struct preparation_options){ .ceiling = &request->ceiling->policy,
-								  .cgroup_parent = request->cgroup_parent },
+								  .cgroup_parent = request->cgroup_parent,
+								  .backend = backend_of(job),
+								  .backends = request->backends },
 				   &trial, err);
 	preparation_done(&trial);
 	return status == 0 || err->code != WARDER_ERROR_REJECTED ? 0 : -1;
@@ -137,6 +145,9 @@ static int judge(struct job *job, struct warder_error *err)
 	const char *language = NULL, *found_by;
 	int status;
 
+	if (job->asked.backend &&
+	    preparation_check_choice(job->asked.backend, request->backend, request->backends, err) != 0)
+		return -1;
 	if (languages_load(code_languages_path(request->code.languages), &languages, err) != 0)
 		return -1;
 	status = code_language(languages, &code, &language, &found_by, err);
@@ -226,6 +237,8 @@ static int attempt(struct job *job, struct warder_result **ret, struct warder_er
 		.size = sizeof(options),
 		.ceiling = job->own_policy ? request->policy : request->ceiling,
 		.cgroup_parent = request->cgroup_parent,
+		.backend = backend_of(job),
+		.backends = request->backends,
 		.single_use = 1,
 	};
 	const struct warder_code code = code_of(job);

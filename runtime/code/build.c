@@ -151,6 +151,46 @@ int code_language(const struct languages *languages, const struct warder_code *c
 	return 0;
 }
 
+/* That it is the backend which was named, and not one that auto may take. */
+static bool is_named(const struct building *b, enum backend_runs runs)
+{
+	struct warder_error ignored;
+	const struct backend *backend = b->backend ? backend_find(b->backend, &ignored) : NULL;
+
+	return backend && backend->runs == runs;
+}
+
+/* Whoever runs nothing here needs no compiler here to say so. */
+static int refuse_all(struct building *b, const char *language)
+{
+	const struct policy_subject subject = { language, POLICY_PAYLOAD_SOURCE };
+	const struct preparation_options how = { .ceiling = b->ceiling,
+						 .cgroup_parent = b->cgroup_parent,
+						 .backend = b->backend,
+						 .backends = b->backends,
+						 .subject = &subject };
+	struct preparation trial = { 0 };
+
+	preparation_build(&b->program->policy, &how, &trial, b->err);
+	preparation_done(&trial);
+	return -1;
+}
+
+/* A module's backend says what its engine does; of another program by the language's name nothing is known. */
+static int check_engine(struct building *b)
+{
+	const struct warder_program *program = b->program;
+
+	if (!is_named(b, BACKEND_RUNS_MODULES) || program->language->is_engine ||
+	    strcmp(program->language->name, "wasm") != 0)
+		return 0;
+	return error_set(
+	    b->err, WARDER_ERROR_UNAVAILABLE, "backend",
+	    "the backend %s drives node only, and wasm is run by %.100s here: install nodejs, or use "
+	    "the backend local",
+	    b->backend, program->programs[LANGUAGE_RUN]);
+}
+
 static int find_language(struct building *b)
 {
 	struct warder_program *program = b->program;
@@ -158,8 +198,17 @@ static int find_language(struct building *b)
 
 	if (code_language(program->languages, b->code, &name, &program->found_by, b->err) != 0)
 		return -1;
-	return language_resolve(program->languages, name, &program->policy, &program->language,
-				program->programs, b->err);
+	if (is_named(b, BACKEND_RUNS_NOTHING))
+		return refuse_all(b, name);
+	if (language_resolve(program->languages, name, &program->policy, &program->language,
+			     program->programs, b->err) == 0)
+		return check_engine(b);
+	if (is_named(b, BACKEND_RUNS_MODULES) &&
+	    strcmp(name, "wasm") == 0) { /* who asks for the engine itself */
+		b->err->code = WARDER_ERROR_UNAVAILABLE;
+		return error_context(b->err, "the backend %s", b->backend);
+	}
+	return -1;
 }
 
 /* Its programs are there; may the policy's list have it as well? */

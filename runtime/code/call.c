@@ -214,11 +214,36 @@ static void take_last_line(struct result_code *code, struct jail_output *output)
 	output->bytes[output->len] = '\0';
 }
 
+/* What the host of wasi.h tells before the result, between two NUL bytes. */
+static void take_ending(const struct call *call, struct result_code *code, struct jail_outcome *outcome)
+{
+	static const char trap[] = "trap: ", refused[] = "refused: ";
+	struct jail_output *given = &outcome->output[JAIL_RESULT];
+	char *said = given->len ? given->bytes + 1 : NULL;
+	const char *end = said ? memchr(said, '\0', given->len - 1) : NULL;
+
+	if (!call->program->language->is_engine || !end || given->bytes[0] ||
+	    outcome->cause != JAIL_CAUSE_EXIT)
+		return;
+	for (char *c = said; *c; c++) /* a module may have a part in the words */
+		*c = *c >= 0x20 && *c < 0x7f ? *c : '?';
+	if (strncmp(said, trap, sizeof(trap) - 1) == 0) {
+		snprintf(code->trap, sizeof(code->trap), "%s", said + sizeof(trap) - 1);
+		snprintf(outcome->detail, sizeof(outcome->detail), "the module trapped: %s", code->trap);
+	} else if (strncmp(said, refused, sizeof(refused) - 1) == 0) {
+		snprintf(outcome->detail, sizeof(outcome->detail), "the engine does not take the module: %s",
+			 said + sizeof(refused) - 1);
+	}
+	given->len -= (size_t)(end + 1 - given->bytes);
+	memmove(given->bytes, end + 1, given->len + 1);
+}
+
 static void take_output(const struct call *call, struct result_code *code, struct jail_outcome *outcome)
 {
 	const struct jail_output *given = &outcome->output[JAIL_RESULT];
 	struct warder_error fault = { 0 };
 
+	take_ending(call, code, outcome);
 	if (given->truncated)
 		snprintf(code->output_fault, sizeof(code->output_fault),
 			 "the result of %llu bytes is larger than its limit of %zu",

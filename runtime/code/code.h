@@ -8,6 +8,7 @@
 #define WARDER_RUNTIME_CODE_CODE_H
 
 #include "runtime/code/advice.h"
+#include "runtime/code/describe.h"
 #include "runtime/code/languages.h"
 #include "runtime/warder.h"
 

@@ -7,6 +7,7 @@
  */
 #include "runtime/code/languages.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,18 +161,22 @@ static const struct language table[] = {
 			  ARGV("java", "-XX:MaxRAM={memory}", "-XX:+UseSerialGC", "-XX:-UsePerfData",
 			       "-Xshare:auto", "-cp", "{out}", "{name}", "{args}") },
 	  .defaults = ARGV("limits.memory", "1GiB") },
-	{ .name = "wasm",
-	  .aliases = "webassembly wasi",
-	  .diagnostics = DIAGNOSTICS_PLAIN,
-	  .file = "main.wasm",
-	  .stages = { [LANGUAGE_RUN] = ARGV("wasmtime", "run", "--dir", ".", "{source}", "{args}") } },
+	/* Node 20 dies of its fast calls from WASI, once a module's memory has grown by much. */
 	{ .name = "wasm",
 	  .aliases = "webassembly wasi",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
 	  .file = "main.wasm",
 	  .stages = { [LANGUAGE_RUN] = ARGV("node", "--no-warnings", "--experimental-wasi-unstable-preview1",
-					    "{support}/wasi.mjs", "{source}", "{args}") },
-	  .support = ARGV("wasi.mjs", wasi_host) },
+					    "--no-turbo-fast-api-calls", "--wasm-max-mem-pages={pages}",
+					    "--stack-size={stack}", "{support}/wasi.mjs", "{directories}",
+					    "{source}", "{args}") },
+	  .support = ARGV("wasi.mjs", wasi_host),
+	  .is_engine = true },
+	{ .name = "wasm",
+	  .aliases = "webassembly wasi",
+	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .file = "main.wasm",
+	  .stages = { [LANGUAGE_RUN] = ARGV("wasmtime", "run", "--dir", ".", "{source}", "{args}") } },
 	{ .name = "command",
 	  .aliases = "cmd",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
@@ -515,19 +520,9 @@ const char *const *languages_defaults(const struct languages *languages, const c
 /* The path inside of a program; heap, NULL if the view has none. */
 static char *find_program(const struct policy *policy, const char *name)
 {
-	static const char *const places[] = { "/usr/local/bin", "/usr/bin", "/bin" };
-	char *path = NULL;
+	char path[PATH_MAX];
 
-	if (strchr(name, '/'))
-		return rootfs_has_program(policy, name, NULL) ? strdup(name) : NULL;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (asprintf(&path, "%s/%s", places[i], name) < 0)
-			return NULL;
-		if (rootfs_has_program(policy, path, NULL))
-			return path;
-		free(path);
-	}
-	return NULL;
+	return rootfs_find_program(policy, name, path, sizeof(path)) ? strdup(path) : NULL;
 }
 
 /* 0; -1 with the name of the program that is missing. What the build makes need not be there yet. */

@@ -9,8 +9,10 @@
  *
  * In command lines and environments these stand for: {source} the source's path inside, {out} the directory of what the build
  * made, {support} the directory of the row's support files, {name} the source's file name without its extension, {code} the
- * source's text, {memory} the policy's memory limit in bytes, {optimize} -O (nothing around a function); an element {args}
- * becomes the caller's arguments. An element in which {memory} or {optimize} has no value is left out.
+ * source's text, {memory} the policy's memory limit in bytes, {pages} the same in pages of 64 KiB, {stack} what of its stack limit
+ * an engine may use, in KiB, {optimize} -O (nothing around a function); an element {args} becomes the caller's arguments,
+ * {directories} a --dir=PATH for each directory that the policy grants. An element in which {memory}, {pages}, {stack} or {optimize}
+ * has no value is left out.
  *
  * Life: languages_load() -> language_find(), language_resolve() -> languages_free(). Rows live as long as their list.
  */
@@ -45,7 +47,8 @@ struct language {
 	const char *const *build_environment; /* of check and build alone; NULL: none */
 	const char *const *defaults; /* policy path, value, ...: over the default preset; NULL: none */
 	const char *const *support;  /* file name, text, ...; NULL: none */
-	const char *descriptors;     /* what it opens descriptor 3 by, but for the number; NULL: "/dev/fd/" */
+	bool is_engine;          /* a guest module is run by the host of wasi.h, which tells how it ended */
+	const char *descriptors; /* what it opens descriptor 3 by, but for the number; NULL: "/dev/fd/" */
 };
 
 struct languages;

@@ -7,6 +7,10 @@
 
 #include "runtime/code/rust_source.h"
 
+#define WASM_PAGE      65536u
+#define WASM_PAGES_MAX 65536u
+#define V8_STACK       984u /* KiB; its default */
+
 /* ---- command lines ---- */
 
 /* A list that grows; after a failed allocation it stays failed. */
@@ -51,6 +55,7 @@ static const char *value_of(const struct warder_program *program, const char *na
 			    const char *out, char *buf, size_t size)
 {
 	const uint64_t memory = program->policy.limits.memory_bytes;
+	const uint64_t stack = program->policy.limits.stack_bytes;
 
 	if (len == 8 && strncmp(name, "{source}", len) == 0) {
 		/* Messages are shorter, and the same everywhere, where a name is enough. */
@@ -66,6 +71,21 @@ static const char *value_of(const struct warder_program *program, const char *na
 		snprintf(buf, size, "%llu", (unsigned long long)memory);
 		return buf;
 	}
+	if (len == 7 && strncmp(name, "{pages}", len) == 0 && memory != POLICY_UNLIMITED) {
+		const uint64_t pages = memory / WASM_PAGE;
+
+		snprintf(buf, size, "%llu",
+			 (unsigned long long)(pages > WASM_PAGES_MAX ? WASM_PAGES_MAX
+					      : pages                ? pages
+								     : 1));
+		return buf;
+	}
+	if (len == 7 && strncmp(name, "{stack}", len) == 0 && stack != POLICY_UNLIMITED) {
+		const uint64_t most = stack / 1024 / 4 * 3; /* the rest is the engine's own */
+
+		snprintf(buf, size, "%llu", (unsigned long long)(most < V8_STACK ? most : V8_STACK));
+		return buf;
+	}
 	/* The harness takes three times as long to optimize as to compile. */
 	if (len == 10 && strncmp(name, "{optimize}", len) == 0 && !program->function)
 		return "-O";
@@ -76,6 +96,16 @@ static const char *value_of(const struct warder_program *program, const char *na
 	if (len == 6 && strncmp(name, "{code}", len) == 0)
 		return program->files[0].bytes;
 	return NULL;
+}
+
+static bool may_be_left_out(const char *name)
+{
+	static const char *const names[] = { "{memory}", "{pages}", "{stack}", "{optimize}" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
 }
 
 /* Heap; NULL: it has no value, or (*ret_failed) there is no memory. */
@@ -96,8 +126,7 @@ static char *expand(const struct warder_program *program, const char *text, cons
 
 		if (brace == text && end) {
 			value = value_of(program, text, plain, out, buf, sizeof(buf));
-			if (!value &&
-			    (strncmp(text, "{memory}", 8) == 0 || strncmp(text, "{optimize}", 10) == 0)) {
+			if (!value && may_be_left_out(text)) {
 				free(expanded);
 				return NULL;
 			}
@@ -117,6 +146,28 @@ static char *expand(const struct warder_program *program, const char *text, cons
 	return expanded;
 }
 
+static void append_directory(struct list *list, const char *path)
+{
+	char *text = NULL;
+
+	append(list, asprintf(&text, "--dir=%s", path) < 0 ? NULL : text);
+}
+
+static void append_directories(struct list *list, const struct policy *policy)
+{
+	const struct policy_strings *const lists[] = { &policy->filesystem.read_only,
+						       &policy->filesystem.read_write };
+
+	if (policy->filesystem.workspace != POLICY_WORKSPACE_NONE)
+		append_directory(list, "/workspace");
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		for (size_t k = 0; k < lists[i]->count; k++) {
+			const char *place = policy_path_place(lists[i]->items[k]);
+
+			append_directory(list, place ? place : lists[i]->items[k]);
+		}
+}
+
 char **program_argv(const struct warder_program *program, enum language_stage stage, const char *out,
 		    char *const *args)
 {
@@ -130,6 +181,10 @@ char **program_argv(const struct warder_program *program, enum language_stage st
 		if (strcmp(row[i], "{args}") == 0) {
 			for (char *const *arg = args; arg && *arg; arg++)
 				append(&list, strdup(*arg));
+			continue;
+		}
+		if (strcmp(row[i], "{directories}") == 0) {
+			append_directories(&list, &program->policy);
 			continue;
 		}
 		text = i == 0 && program->programs[stage] ? strdup(program->programs[stage])

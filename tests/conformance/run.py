@@ -43,6 +43,8 @@ shared, granted, beside, rootdir = make("shared"), make("granted"), make("beside
 open(beside + "/secret", "w").close()
 for name in ("bin", "etc"):
     os.mkdir(rootdir + "/" + name)
+for name in ("lib", "lib64"):  # of what --ro /usr adds
+    os.symlink("usr/" + name, rootdir + "/" + name)
 shutil.copy("/bin/busybox", rootdir + "/bin/busybox") if os.path.exists("/bin/busybox") else None
 LOOPBACK = """s = socket.socket()
 s.bind(('127.0.0.1', 0))
@@ -141,18 +143,84 @@ ROWS = [
 ]
 
 
+# A module tries by itself what a program tries in Python (guest.c). Where two lists of flags stand, they replace those of the row.
+# Nothing that WASI has a call for could exceed some: their module asks for calls that WASI has not ("outside", with a number), and
+# is not linked.
+ENGINE = ["--ro", "/usr"]  # it is there, where the root is another one
+GUEST = {
+    "network.none": (["socket"], None, None),
+    "network.loopback": (["outside", "41"], None, None),
+    "network.allow": (["outside", "41"], None, None),
+    "filesystem.view.host": (["sees", "/var/lib/dpkg/status"], None, None),
+    "filesystem.view.directory": (["sees", "/etc/passwd"], ["--set", "filesystem.view=directory:" + rootdir] + ENGINE, None),
+    "filesystem.view.image": (["sees", "/etc/passwd"], ["--set", "filesystem.view=image:conformance"] + ENGINE, None),
+    "filesystem.workspace.none": (["granted", "/workspace"], None, ["--workspace", shared]),
+    "filesystem.workspace.readOnly": (["writes", "/workspace"], None, ["--workspace", shared + ":rw"] + WHOLE),
+    "filesystem.workspace.readWrite": (["granted", beside], None, ["--ro", beside]),
+    "filesystem.workspace.overlay": (["writes", "/workspace"], None, ["--workspace", shared + ":rw"] + WHOLE),
+    "filesystem.paths.readOnly": (["writes", granted], None, ["--rw", granted] + WHOLE),
+    "filesystem.paths.readWrite": (["granted", beside], None, ["--ro", beside]),
+    "filesystem.tmp": (["fills", "4"], None, ["--tmp", "32MiB"]),
+    "environment": (["variable", "WARDER_SECRET="], None, ["--env", "WARDER_SECRET"]),
+    "limits.wallTime": (["lasts", "3"], None, ["--timeout", "60s"]),
+    "limits.cpuTime": (["works", "1"], None, ["--cpu-time", "60s"]),
+    "limits.memory": (["grows", "130"], ["--memory", "128MiB"], ["--memory", "512MiB"]),
+    "limits.swap": (["grows", "130"], ["--memory", "128MiB", "--set", "limits.swap=0B"], ["--memory", "512MiB"]),
+    "limits.cpus": (["quarter"], None, ["--cpus", "2"]),
+    "limits.pids": (["outside", "57"], ["--pids", "32"], None),
+    "limits.openFiles": (["opens", "64"], None, ["--set", "limits.openFiles=256"]),
+    "limits.fileSize": (["fills", "2"], None, ["--set", "limits.fileSize=16MiB"]),
+    "limits.stack": (["recurses", "8000"], None, ["--set", "limits.stack=64MiB"]),
+    "limits.disk.tmp": (["fills", "3"], None, ["--set", "limits.disk=64MiB"]),
+    "limits.disk.workspace": (["socket"], None, None),
+    "output.stdout": (["prints", "1"], None, ["--max-output", "10000"]),
+    "output.stderr": (["prints", "2"], None, ["--max-output", "10000"]),
+    "processes.spawn.false": (["outside", "57"], None, None),
+    "processes.identity": (["outside", "105"], None, None),
+    "syscalls": (["outside", "272"], None, None),
+    "syscalls.onViolation.kill": (["outside", "272"], None, None),
+    "workingDirectory": (["elsewhere", "share"], None, ["--cwd", "/"]),
+}
+
+
 def keeps_little(backend):
     """It is asked for the one control, and may do without the rest; so are all where an ordinary user has no cgroups."""
     return backend == "process" or os.geteuid() != 0
 
 
-def run(backend, flags, argv):
-    command = [WARDER, "run", "--backend", backend, "--backends", work + "/backends.json", "--json"]
+def make_guest():
+    """The module, and outside.wasm beside it; None where they cannot be made."""
+    module = work + "/guest.wasm"
+    if not shutil.which("wasm-ld") or not shutil.which("clang"):
+        print("# no module: needs clang and lld")
+        return None
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest.c")
+    for name, more in ((module, []), (work + "/outside.wasm", ["-DOUTSIDE"])):
+        subprocess.run(["clang", "--target=wasm32", "-O1", "-nostdlib", "-Wall", "-Wextra", "-Werror", "-fno-builtin",
+                        "-Wl,-z,stack-size=4194304", "-o", name, source] + more, check=True)
+    return module
+
+
+def words(backend, row, guest):
+    """Flags, relaxing flags, command and what follows the flags, of an attempt before this backend."""
+    control, flags, relax, argv = row[:4]
+    if backend == "builtin":  # it is to refuse everything
+        return flags, None, "code", []
+    if backend != "wasm":
+        return flags, relax, "run", argv
+    attempt, own, relax = GUEST[control]
+    return own or flags, relax, "code", [work + "/outside.wasm" if attempt[0] == "outside" else guest] + attempt
+
+
+def run(backend, flags, argv, command="run"):
+    command = [WARDER, command, "--backend", backend, "--backends", work + "/backends.json", "--json"]
     if keeps_little(backend):
         command += ["--prefer", "all"]
     if PARENT:
         command += ["--cgroup-parent", PARENT]
     environment = dict(os.environ, WARDER_SECRET="1", WARDER_STORE=work + "/store")
+    if command[1] == "code" and backend == "builtin":
+        command, argv = command + ["--language", "python"], [work + "/nothing.py"]
     done = subprocess.run(command + flags + ["--"] + argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
                           env=environment)
     try:
@@ -179,11 +247,19 @@ def exceeded(result, look):
     return result.get("stdout", {}).get("text", "") == "exceeded"
 
 
-def cell(backend, row):
-    control, flags, relax, argv = row[:4]
+def was_tried(result, argv):
+    """An engine that does not start would make every cell look enforced."""
+    if argv[1] == "outside":
+        return result["detail"].startswith("the engine does not take the module: ")
+    return result["stdout"]["text"] == "tried" or result["cause"] in ("wallTime", "cpuTime", "trap", "memory", "syscall")
+
+
+def cell(backend, row, guest):
+    control, relax = row[0], row[2]
+    flags, _, command, argv = words(backend, row, guest)
     look = row[4] if len(row) > 4 else relax if relax == "bytes" else None
     asked = flags + ["--require", field_of(control)] if keeps_little(backend) else flags
-    result = run(backend, asked, argv)
+    result = run(backend, asked, argv, command)
     if result["status"] == "rejected":
         kind = result["error"]["kind"]
         if kind in ("unsupportedPolicy", "unavailable"):
@@ -195,6 +271,8 @@ def cell(backend, row):
         return "failed", result["detail"]
     if exceeded(result, look):
         return "failed", "accepted, and exceeded"
+    if backend == "wasm" and look is None and not was_tried(result, argv):
+        return "failed", "the module did not come to its attempt: %s, %s" % (result["detail"], result["stderr"]["text"])
     said = [c for c in result["receipt"]["controls"] if c["control"] == control]
     if not said or said[0]["status"] != "enforced":
         return "failed", "accepted, and the receipt does not say that it is enforced"
@@ -220,6 +298,21 @@ def can_succeed(row):
     return exceeded(result, None)
 
 
+def guest_can_succeed(row, guest):
+    """The same for a module, in the same jail with other flags. None: WASI has no call for it, or nothing to exceed it by."""
+    _, relax, command, argv = words("wasm", row, guest)
+    if relax is None:
+        return None
+    result = run("wasm", relax, argv, command)
+    if row[2] == "bytes":
+        return max(result["stdout"]["bytesKept"], result["stderr"]["bytesKept"]) > 1000
+    got = exceeded(result, None)
+    for place in (shared, granted):
+        if os.path.exists(place + "/written"):
+            os.unlink(place + "/written")
+    return got
+
+
 def import_image():
     """An image for the one row about images, of the little root."""
     store = os.path.join(os.path.dirname(WARDER) or ".", "warder-store")
@@ -231,7 +324,10 @@ def import_image():
 
 def main():
     with open(work + "/backends.json", "w") as f:
-        json.dump({"enable": ["process"]}, f)
+        json.dump({"enable": ["process", "builtin"]}, f)
+    with open(work + "/nothing.py", "w") as f:
+        f.write("print('exceeded')\n")
+    guest = make_guest()
     listener = socket_listener()
     import_image()
     matrix = json.loads(subprocess.run([WARDER, "doctor", "--matrix", "--json"], capture_output=True, timeout=60).stdout)
@@ -264,8 +360,17 @@ def main():
             can = can or can_succeed(row)  # a host that others keep busy gives none at times
         if can is not None:
             tell(can, "%s: the attempt succeeds without it" % row[0], "it did not, so that nothing is shown by it")
+        if guest and matrix["network.none"]["wasm"]["enforced"]:
+            can = guest_can_succeed(row, guest)
+            if can is not None:
+                tell(can, "%s: the module's attempt succeeds without it" % row[0], "it did not, so that nothing is shown by it")
         for backend in backends:
-            verdict, why = cell(backend, row)
+            if backend == "wasm" and not guest:
+                count += 1
+                print("ok %d - %s: wasm # SKIP there is no module: needs clang and lld" % (count, row[0]))
+                cells.append("-")
+                continue
+            verdict, why = cell(backend, row, guest)
             claims = "enforced" if matrix[row[0]][backend]["enforced"] else "refused"
             ok = verdict == claims
             tell(ok, "%s: %s: %s" % (row[0], backend, claims), "%s: %s" % (verdict, why))

@@ -30,7 +30,7 @@ $ warder explain --json | python3 -c 'import json, sys; e = json.load(sys.stdin)
 
 = explain of a backend that there is none of
 $ warder explain --backend containers strict | tail -n 1
-| It would be refused: there is no backend "containers"; known: "local", "crun", "runc", "runsc", "podman", "docker", "process"
+| It would be refused: there is no backend "containers"; known: "local", "crun", "runc", "runsc", "podman", "docker", "wasm", "builtin", "process"
 
 = explain shows no value of a variable
 $ TOKEN=hunter2 warder explain --env TOKEN --env KEY=hunter2 strict | grep -c hunter2
@@ -58,11 +58,11 @@ $ setpriv --reuid 12345 --regid 12345 --clear-groups warder explain --backend au
 |~ ^passed over: docker: docker is driven as root only
 
 = a document about backends is read strictly
-+ echo '{"order": ["local", "process"]}' > a.json; echo '{"enabled": []}' > b.json; echo '{"enable": ["wasm"]}' > c.json
++ echo '{"order": ["local", "process"]}' > a.json; echo '{"enabled": []}' > b.json; echo '{"enable": ["wasmer"]}' > c.json
 $ for f in a b c; do warder explain --backend auto --backends $f.json strict | tail -n 1; done
 |~ ^It would be refused: .*a.json: "order" holds a backend that isolates nothing, which auto never takes$
 |~ ^It would be refused: .*b.json: "enabled" is no member of it; known: "order", "enable"$
-|~ ^It would be refused: .*c.json: there is no backend "wasm"; known: .*
+|~ ^It would be refused: .*c.json: there is no backend "wasmer"; .*
 
 = an ordinary process: only if the operator enables it, and only what it can keep
 + echo '{"enable": ["process"]}' > backends.json
@@ -241,7 +241,7 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
 | usage: warder policy check FILE... | policy show PRESET|FILE
-! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "judge", "languages", "changes", "session", "explain", "policy", "doctor", "blocks", "format", "data", "checkpoint", "image", "events", "workspace", "snapshot", "artifact", "completion"
+! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "judge", "languages", "changes", "session", "explain", "backend", "policy", "doctor", "blocks", "format", "data", "checkpoint", "image", "events", "workspace", "snapshot", "artifact", "completion"
 ? 125
 
 = a program's own --help is the program's

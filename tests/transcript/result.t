@@ -5,7 +5,7 @@ needs limits
 = one object, always the same members in the same order
 needs python3
 $ warder run --json -- sh -c 'echo out; echo err >&2; exit 3' | python3 -c 'import json, sys; r = json.load(sys.stdin); print(*r); print(*r["durations"]); print(*r["stdout"]); print(r["status"], r["cause"], r["exitCode"], r["signal"], r["stdout"]["text"].strip(), r["stderr"]["text"].strip(), r["identity"], r["artifacts"])'
-| status cause exitCode signal stdout stderr durations peakMemoryBytes cpuTimeUs peakPids limitsHit artifacts backend isolation receipt identity detail
+| status cause exitCode signal stdout stderr durations peakMemoryBytes cpuTimeUs peakPids limitsHit artifacts backend isolation passedOver receipt identity detail
 | wallUs userUs systemUs queueUs prepareUs launchUs
 | text encoding bytesKept bytesTotal truncated
 | failed exit 3 None out err {'uid': 1000, 'gid': 1000} []

@@ -1,0 +1,243 @@
+/*
+ * backend: who can run a program, and what is known of them; and the request to a model whose provider does.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cli/commands.h"
+#include "runtime/cli/term.h"
+#include "runtime/declare.h"
+#include "runtime/code/code.h"
+#include "runtime/file.h"
+
+#define REQUEST_MOST ((size_t)32 << 20)
+
+static int out_of_memory(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+}
+
+/* Takes the text. */
+static int print_text(char *text, struct warder_error *err)
+{
+	if (!text)
+		return out_of_memory(err);
+	puts(text);
+	free(text);
+	return 0;
+}
+
+static enum term_style style_of(enum describe_state state)
+{
+	return state == DESCRIBE_AVAILABLE ? TERM_GOOD : state == DESCRIBE_OFF ? TERM_DIM : TERM_WARN;
+}
+
+/* ---- list ---- */
+
+static void print_row(const struct description *row)
+{
+	char place[24] = "-";
+
+	if (row->place)
+		snprintf(place, sizeof(place), "%zu", row->place);
+	term_print(TERM_TITLE, 10, row->backend->name);
+	term_print(TERM_PLAIN, 20, policy_isolation_name(row->backend->isolation));
+	term_print(TERM_PLAIN, 6, place);
+	term_print(style_of(row->state), 13, describe_state_name(row->state));
+	puts(row->backend->summary);
+}
+
+static int list(const struct describe *describe, bool json, struct warder_error *err)
+{
+	struct description *row = calloc(1, sizeof(*row));
+	struct json_writer w = { 0 };
+
+	if (!row)
+		return out_of_memory(err);
+	json_begin_array(&w);
+	if (!json) {
+		term_print(TERM_TITLE, 10, "backend");
+		term_print(TERM_TITLE, 20, "isolation");
+		term_print(TERM_TITLE, 6, "auto");
+		term_print(TERM_TITLE, 0, "state");
+		putchar('\n');
+	}
+	for (size_t i = 0; backend_at(i); i++) {
+		describe_backend(describe, backend_at(i), row);
+		if (json)
+			describe_write(row, &w);
+		else
+			print_row(row);
+	}
+	free(row);
+	json_end_array(&w);
+	if (json)
+		return print_text(json_take(&w), err);
+	json_writer_done(&w);
+	return 0;
+}
+
+/* ---- describe ---- */
+
+static void print_fact(const char *name, const char *text)
+{
+	printf("  ");
+	term_print(TERM_PLAIN, 11, name);
+	puts(text);
+}
+
+static void print_languages(const struct description *row)
+{
+	printf("  ");
+	term_print(TERM_PLAIN, 11, "languages");
+	for (size_t i = 0; i < row->language_count; i++)
+		printf("%s%s", i ? ", " : "", row->languages[i]);
+	puts(row->language_count ? "" : "none");
+}
+
+static void print_controls(const struct description *row, bool enforced)
+{
+	putchar('\n');
+	term_title(enforced ? "Enforces" : "Refuses");
+	for (int control = 0; control < POLICY_CONTROL_COUNT; control++) {
+		const struct policy_capability *cell = &row->capabilities.controls[control];
+
+		if (cell->enforced != enforced)
+			continue;
+		printf("  ");
+		term_print(TERM_PLAIN, 31, policy_control_name((enum policy_control)control));
+		puts(enforced ? cell->mechanism : cell->reason);
+	}
+}
+
+static int print_whole(const struct describe *describe, const struct description *row,
+		       struct warder_error *err)
+{
+	char place[80] = "never takes it", *model = describe_for_model(describe, row);
+
+	if (!model)
+		return out_of_memory(err);
+	if (row->place)
+		snprintf(place, sizeof(place), "number %zu of the order", row->place);
+	term_title(row->backend->name);
+	print_fact("", row->backend->summary);
+	print_fact("isolation", policy_isolation_name(row->backend->isolation));
+	print_fact("runs", describe_runs(row->backend));
+	print_languages(row);
+	print_fact("state", describe_state_name(row->state));
+	if (row->why[0])
+		print_fact("", row->why);
+	print_fact("auto", place);
+	print_controls(row, true);
+	print_controls(row, false);
+	putchar('\n');
+	term_title("For a model");
+	print_fact("", model);
+	free(model);
+	return 0;
+}
+
+static int describe_named(const struct describe *describe, const struct request *request,
+			  struct warder_error *err)
+{
+	const struct backend *backend = request->rest[1] ? backend_find(request->rest[1], err) : NULL;
+	struct description *row;
+	struct json_writer w = { 0 };
+	int status;
+
+	if (!request->rest[1])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend",
+				 "which one? warder backend describe NAME; \"warder backend list\" has them");
+	row = backend ? calloc(1, sizeof(*row)) : NULL;
+	if (!row)
+		return backend ? out_of_memory(err) : -1;
+	describe_backend(describe, backend, row);
+	if (request->for_model) {
+		status = print_text(describe_for_model(describe, row), err);
+	} else if (request->json) {
+		describe_write(row, &w);
+		status = print_text(json_take(&w), err);
+	} else {
+		status = print_whole(describe, row, err);
+	}
+	free(row);
+	return status;
+}
+
+static int show(const struct request *request, bool all, struct warder_error *err)
+{
+	struct describe describe;
+	int status;
+
+	if (request->rest[1] && request->rest[all ? 1 : 2])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+				 "%.80s is one argument too many; flags stand before %s",
+				 request->rest[all ? 1 : 2], request->rest[0]);
+	if (describe_open(&request->policy->policy, request->backends, request->cgroup_parent, &describe,
+			  err) != 0)
+		return -1;
+	status = all ? list(&describe, request->json, err) : describe_named(&describe, request, err);
+	describe_close(&describe);
+	return status;
+}
+
+/* ---- declare ---- */
+
+static int declare(const struct request *request, struct warder_error *err)
+{
+	const struct warder_options options = {
+		.size = sizeof(options),
+		.ceiling = request->ceiling,
+		.cgroup_parent = request->cgroup_parent,
+		.backend = request->rest[1],
+		.backends = request->backends,
+	};
+	const char *path = request->rest[1] && request->rest[2] ? request->rest[2] : "-";
+	struct backend_model_request asked = { .origin = strcmp(path, "-") == 0 ? "standard input" : path,
+					       .model = request->model };
+	char *text = NULL, *declared = NULL;
+	int status;
+
+	if (!request->rest[1] || (request->rest[2] && request->rest[3]))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "argv",
+		    "warder backend declare [FLAG...] NAME [FILE]: a request to a model, or standard "
+		    "input");
+	if (strcmp(path, "-") == 0 && request->base && strcmp(request->base, "-") == 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--policy",
+				 "standard input is for the request; name a file");
+	if (file_read_most(path, REQUEST_MOST, &text, &asked.len, err) != 0)
+		return -1;
+	asked.json = text;
+	status = declare_request(request->policy, &options, &asked, request->json, &declared, err);
+	free(text);
+	return status == 0 ? print_text(declared, err) : -1;
+}
+
+/* ---- the command ---- */
+
+static int act(struct request *request, struct warder_error *err)
+{
+	static const char *const words[] = { "list", "describe", "declare", NULL };
+	const char *word = request->rest[0];
+	char remedy[100];
+
+	if (word && strcmp(word, "list") == 0)
+		return show(request, true, err);
+	if (word && strcmp(word, "describe") == 0)
+		return show(request, false, err);
+	if (word && strcmp(word, "declare") == 0)
+		return declare(request, err);
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "warder backend %.40s: %s",
+			 word ? word : "", policy_suggest(words, word ? word : "", remedy, sizeof(remedy)));
+}
+
+int backend_command(struct request *request, char **argv)
+{
+	struct warder_error err = { 0 };
+
+	if (request_load(FLAG_BACKEND, argv, request, &err) != 0 || act(request, &err) != 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	return 0;
+}

@@ -217,6 +217,7 @@ assurance:                          ## docs/assurance.md out of what check, fuzz
 	@tests/assurance.py build/check >build/check/assurance.md && cp build/check/assurance.md docs/assurance.md
 bench: all                          ## what a launch costs on this machine, beside other sandboxes (root)
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/run.sh
+	@BUILD=$(BUILD) tests/bench/backends.py
 lint: deps-check                    ## layers, documentation, words, cppcheck, shellcheck, manual pages
 	@tests/lint/run.sh
 analyze: deps-check                 ## the static analyzers of clang and gcc (a minute or two)

@@ -1,12 +1,13 @@
 /*
- * A runtime without a daemon is a program that is run twice: create, start. After that there is nobody, so that a supervisor that dies
- * would leave the container, and a runtime that hangs would hang the supervisor. The shepherd stands between:
+ * A runtime without a daemon is a program that makes a container, starts it, and ends. After that there is nobody, so that a supervisor that
+ * dies would leave the container, and a runtime that hangs would hang the supervisor. The shepherd stands between:
  *
  *   supervisor                        shepherd                              container
  *   fork, with a pid and a       ---> layout: tmpfs with root, binds,
  *   mount namespace                   config.json, state
- *                                     RUNTIME create, RUNTIME start    --->  init (waits for nobody: reports
- *   pidfd of init                <--- STARTED                                to the supervisor itself)
+ *                                     RUNTIME run --detach             --->  init (waits for nobody: reports
+ *                                     flags of its mounts                    to the supervisor itself; the
+ *   pidfd of init                <--- STARTED                                program waits for the read-back)
  *   ... the run ...                   waits
  *   init is dead, or is killed
  *   by its pidfd and cgroup
@@ -14,7 +15,7 @@
  *
  * Whichever of them dies: init watches the supervisor by its pidfd and ends the container with it; the shepherd sees the end of its
  * socket and ends; and as the first process of a pid namespace it takes every other process there with it, a runtime that hangs or
- * a container that was created and never started included. So nobody is asked to delete a container: its state, its mounts and its
+ * a container that was made and never started included. So nobody is asked to delete a container: its state, its mounts and its
  * processes are all in namespaces that end, and outside a runtime can make nothing (backends/layout.h).
  *
  * After the fork only system calls are made: another thread of the host may have held any lock.
@@ -134,23 +135,6 @@ int shepherd_run(struct layout *layout, int socket, const char *const *argv, con
 	return status;
 }
 
-/* With init's descriptors, or with none. */
-static int run(struct work *work, const char *const *argv, bool of_init)
-{
-	static const char *const environment[] = {
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", NULL
-	};
-	const int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	const int none[] = { null_fd, null_fd, null_fd };
-	const int ret = of_init ? shepherd_run(&work->layout, work->socket, argv, environment,
-					       work->start->fds, work->start->fd_count)
-				: shepherd_run(&work->layout, work->socket, argv, environment, none, 3);
-
-	if (null_fd >= 0)
-		close(null_fd);
-	return ret;
-}
-
 static size_t head(const struct work *work, const char **argv)
 {
 	size_t n = 0;
@@ -213,7 +197,7 @@ static int read_pid(struct work *work)
 	if (pid > 1 && pid < 1 << 30)
 		return (int)pid;
 	errno = 0;
-	return layout_fail(&work->layout, "create names no process as the container's first");
+	return layout_fail(&work->layout, "run names no process as the container's first");
 }
 
 /* The runtime had the program's streams for a while. */
@@ -228,13 +212,18 @@ static bool has_written(const struct work *work)
 	return false;
 }
 
-static int create(struct work *work)
+static int run(struct work *work)
 {
+	static const char *const environment[] = {
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", NULL
+	};
+	const struct jail_start *start = work->start;
 	const char *argv[ARGS_MAX];
 	size_t n = head(work, argv);
 	int status;
 
-	argv[n++] = "create";
+	argv[n++] = "run";
+	argv[n++] = "--detach";
 	argv[n++] = "--bundle";
 	argv[n++] = LAYOUT_PLACE;
 	argv[n++] = "--pid-file";
@@ -243,11 +232,11 @@ static int create(struct work *work)
 	argv[n++] = work->preserve;
 	argv[n++] = ID;
 	argv[n] = NULL;
-	status = run(work, argv, true);
+	status = shepherd_run(&work->layout, work->socket, argv, environment, start->fds, start->fd_count);
 	if (status != 0)
-		return shepherd_fail_log(&work->layout, LAYOUT_LOG, "create failed", status);
+		return shepherd_fail_log(&work->layout, LAYOUT_LOG, "run failed", status);
 	return has_written(work)
-		   ? shepherd_fail_log(&work->layout, LAYOUT_LOG, "create wrote to the program's output", 0)
+		   ? shepherd_fail_log(&work->layout, LAYOUT_LOG, "run wrote to the program's output", 0)
 		   : 0;
 }
 
@@ -285,19 +274,6 @@ static int tighten(struct work *work, int init_pid)
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return pid > 0 && status == 0 ? 0 : layout_fail(&work->layout, "the flags of the container's mounts");
-}
-
-static int start(struct work *work)
-{
-	const char *argv[ARGS_MAX];
-	size_t n = head(work, argv);
-	int status;
-
-	argv[n++] = "start";
-	argv[n++] = ID;
-	argv[n] = NULL;
-	status = run(work, argv, false);
-	return status == 0 ? 0 : shepherd_fail_log(&work->layout, LAYOUT_LOG, "start failed", status);
 }
 
 /* ---- the shepherd ---- */
@@ -392,12 +368,12 @@ static int bring_up(struct work *work)
 		close_given(work);
 		return fd;
 	}
-	if (create(work) < 0)
+	if (run(work) < 0)
 		return -1;
 	/* The container has them now; a pipe's end must be seen. */
 	close_given(work);
 	pid = read_pid(work);
-	if (pid < 0 || tighten(work, pid) < 0 || start(work) < 0)
+	if (pid < 0 || tighten(work, pid) < 0)
 		return -1;
 	/* Nobody but this process reaps here: the number is still its own. */
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);

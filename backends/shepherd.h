@@ -2,7 +2,7 @@
  * shepherd: a process beside a container, for the time of its life. Private to backends/.
  *
  * Life: shepherd_start() forks it, as the first process of a pid namespace and into a mount namespace; it lays the bundle out in there
- * (backends/layout.h), has the runtime create and start the container, and hands its init over -> it waits for shepherd_stop(), or for
+ * (backends/layout.h), has the runtime run the container, and hands its init over -> it waits for shepherd_stop(), or for
  * the end of whoever started it -> it ends, and with it, by the kernel, every process of its pid namespace, the container's among
  * them, and every mount. Whatever the runtime does or fails to do, and whoever is killed when, nothing of it is left.
  * Host side, any thread; what it runs after the fork makes no call that could wait for a lock of another thread.
@@ -21,7 +21,7 @@ struct shepherd_task {
 	const char *runtime; /* path of the program */
 	const char *options; /* one argument before its command */
 	struct layout layout;
-	/* Instead of a runtime's create and start, in the shepherd, when all is laid out; or NULL. Returns a pidfd of the container's
+	/* Instead of a runtime, in the shepherd, when all is laid out; or NULL. Returns a pidfd of the container's
 	 * init; -1 with layout_fail(). `socket` becomes readable with the supervisor's end. */
 	int (*up)(const struct shepherd_task *task, struct layout *layout, int socket);
 	const void *engine; /* up()'s own */

@@ -264,12 +264,16 @@ def receipts(runtime):
 # ---- runtimes that misbehave ----
 
 FAKE = r"""#!/usr/bin/python3
-import json, os, sys, time
-real, stage = %(real)r, "create" if "create" in sys.argv else "start" if "start" in sys.argv else "other"
+import json, os, subprocess, sys, time
+real, stage = %(real)r, "run" if "run" in sys.argv else "other"
 def go():
     os.execv(real, [real] + sys.argv[1:])
+def create():
+    args = sys.argv[1:]
+    at = args.index("run")
+    return args[:at] + ["create"] + args[at + 2:]
 def edit(change):
-    if stage == "create":
+    if stage == "run":
         with open("/tmp/config.json") as f:
             config = json.load(f)
         change(config)
@@ -299,7 +303,7 @@ def options(target, drop):
 def mount(more):
     edit(lambda c: c["mounts"].append(more))
 def link():
-    if stage == "create":
+    if stage == "run":
         os.symlink("/etc", "/tmp/root/planted")
     go()
 %(body)s
@@ -357,12 +361,11 @@ def liars(runtime):
     taken(runtime, "is another program in between", "go()", lambda r: text_of(r) == "ran\n")
     refused(runtime, "exits 0 and does nothing", "sys.exit(0)", text='no process')
     refused(runtime, "fails with a word", "print('boom', file=open(sys.argv[sys.argv.index('--log') + 1], 'w')); sys.exit(1)", text="boom")
-    refused(runtime, "is killed in create", "os.kill(os.getpid(), 9)", text='create failed \\(signal 9')
-    refused(runtime, "is killed in start", "if stage == 'start': os.kill(os.getpid(), 9)", text='start failed \\(signal 9')
+    refused(runtime, "is killed", "os.kill(os.getpid(), 9)", text='run failed \\(signal 9')
     refused(runtime, "prints into the program's output", "os.write(1, b'ran\\n' * 100)", text='output')
-    refused(runtime, "prints garbage as its log", "open(sys.argv[sys.argv.index('--log') + 1], 'wb').write(os.urandom(100000)); sys.exit(1)", text='create failed \\(exit status 1')
-    refused(runtime, "names a pid that is none", "if stage == 'create': open('/tmp/pid', 'w').write('999999999999')\nif stage == 'create': sys.exit(0)", text='.')
-    refused(runtime, "names another process", "if stage == 'create': open('/tmp/pid', 'w').write('1'); sys.exit(0)", text='.')
+    refused(runtime, "prints garbage as its log", "open(sys.argv[sys.argv.index('--log') + 1], 'wb').write(os.urandom(100000)); sys.exit(1)", text='run failed \\(exit status 1')
+    refused(runtime, "names a pid that is none", "if stage == 'run': open('/tmp/pid', 'w').write('999999999999')\nif stage == 'run': sys.exit(0)", text='.')
+    refused(runtime, "names another process", "if stage == 'run': open('/tmp/pid', 'w').write('1'); sys.exit(0)", text='.')
     refused(runtime, "drops the filter", "put(['linux', 'seccomp'], None)", text="filter")
     refused(runtime, "drops the masks", "put(['linux', 'maskedPaths'], [])", text="covered")
     refused(runtime, "drops the read-only paths", "put(['linux', 'readonlyPaths'], [])", text="covered")
@@ -390,16 +393,22 @@ def liars(runtime):
           lambda r: r["status"] == "rejected" or "hosts" not in text_of(r), argv=("/bin/sh", "-c", "ls /planted/"))
 
 
+STAGES = {
+    "before it has begun": "time.sleep(1000)",
+    "when it has created, not started": "subprocess.run([real] + create(), close_fds=False); time.sleep(1000)",
+}
+
+
 def hanging():
     """All at the same time, because each takes as long as the supervisor's patience."""
     started = {}
     for runtime in RUNTIMES:
-        for stage in ("create", "start"):
-            started[runtime, stage] = with_fake(runtime, "if stage == %r: time.sleep(1000)" % stage, command(runtime, [], ["/bin/true"]),
+        for stage, body in list(STAGES.items()) + [("as a container that it says is started", "subprocess.run([real] + create(), close_fds=False); sys.exit(0)")]:
+            started[runtime, stage] = with_fake(runtime, body, command(runtime, [], ["/bin/true"]),
                                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     for (runtime, stage), process in started.items():
         _, err = process.communicate(timeout=200 * SLOW)
-        tell(process.returncode == 125 and stage in err.decode(), "%s: a runtime that hangs in %s: refused" % (runtime, stage), (process.returncode, err))
+        tell(process.returncode == 125 and re.search(rb"run failed .signal 9|did not answer", err), "%s: a runtime that hangs %s: refused" % (runtime, stage), (process.returncode, err))
     tell(eventually(lambda: not leaves()), "and nothing is left of them", leaves())
 
 
@@ -470,12 +479,6 @@ def kills(runtime):
     tell(not leaves(), "%s: doctor --clean removes the cgroups" % runtime, said + "\n".join(leaves()))
 
 
-STAGES = {
-    "before create": ("create", "if stage == 'create': time.sleep(1000)"),
-    "created, not started": ("start", "if stage == 'start': time.sleep(1000)"),
-}
-
-
 def line_of(pid):
     try:
         with open("/proc/%d/cmdline" % pid, "rb") as f:
@@ -485,12 +488,11 @@ def line_of(pid):
 
 
 def kills_at(runtime):
-    for stage, (word, body) in STAGES.items():
+    for stage, body in STAGES.items():
         mark = "63.%d" % random.randrange(10 ** 9)
         started = spawned(runtime, mark, body)
-        word = b"\0" + word.encode() + b"\0"
-        ready = eventually(lambda: any(b"python3" in line and word in line for line in map(line_of, descendants(started.pid))))
-        time.sleep(0.3 * SLOW)
+        ready = eventually(lambda: any(b"python3" in line and b"\0run\0" in line for line in map(line_of, descendants(started.pid))))
+        time.sleep(SLOW)
         family, inodes = kill_both(started, mark)
         ok = ready and inodes and eventually(lambda: gone(mark, family, inodes))
         tell(ok, "%s: both killed %s: nothing of it lives" % (runtime, stage), (ready, inodes, [(p, comm(p)) for p in processes(mark)]))

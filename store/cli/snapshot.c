@@ -72,7 +72,7 @@ static int print_made(const struct snapshot *snapshot, bool json, struct warder_
 	struct json_writer w = { 0 };
 
 	if (snapshot->attributes)
-		term_complain("%" PRIu64 " lost their extended attributes (user.*), which are not kept",
+		term_complain("%" PRIu64 " lost extended attributes (user.*) that cannot be kept",
 			      snapshot->attributes);
 	if (snapshot->left_out)
 		term_complain("%" PRIu64 " left out: sockets and devices are not kept", snapshot->left_out);
@@ -142,6 +142,8 @@ static int resume(const struct options *options, struct warder_error *err)
 	progress_end(&shown);
 	if (status == 0)
 		status = print_resumed(&workspace, option_given(options, "--json"), err);
+	if (workspace.mended[0])
+		term_complain("%s", workspace.mended);
 	workspace_done(&workspace);
 	workspaces_done(&workspaces);
 	snapshots_done(&snapshots);

@@ -34,6 +34,11 @@ void manifest_entry_done(struct manifest_entry *entry)
 {
 	free(entry->path);
 	free(entry->target);
+	for (size_t i = 0; i < entry->attribute_count; i++) {
+		free(entry->attributes[i].name);
+		free(entry->attributes[i].value);
+	}
+	free(entry->attributes);
 	blobs_content_done(&entry->content);
 	*entry = (struct manifest_entry){ 0 };
 }
@@ -95,6 +100,23 @@ static void write_bytes(struct json_writer *w, const char *key, const char *base
 	free(encoded);
 }
 
+static void write_attributes(struct json_writer *w, const struct manifest_entry *entry)
+{
+	json_key(w, "attributes");
+	json_begin_object(w);
+	for (size_t i = 0; i < entry->attribute_count; i++) {
+		const struct manifest_attribute *attribute = &entry->attributes[i];
+		char *encoded = text_base64(attribute->value, attribute->len);
+
+		if (encoded)
+			json_key_string(w, attribute->name, encoded);
+		else
+			json_fail(w);
+		free(encoded);
+	}
+	json_end_object(w);
+}
+
 int manifest_add(struct manifest_writer *writer, const struct manifest_entry *entry, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
@@ -108,6 +130,12 @@ int manifest_add(struct manifest_writer *writer, const struct manifest_entry *en
 	json_key(&w, "seconds");
 	json_int(&w, entry->mtime.tv_sec);
 	json_key_uint(&w, "nanoseconds", (uint64_t)entry->mtime.tv_nsec);
+	if (entry->owned) {
+		json_key_uint(&w, "uid", entry->uid);
+		json_key_uint(&w, "gid", entry->gid);
+	}
+	if (entry->attribute_count)
+		write_attributes(&w, entry);
 	if (entry->type == MANIFEST_FILE)
 		blobs_content_write(&entry->content, &w);
 	json_end_object(&w);
@@ -193,6 +221,47 @@ static bool read_time(const struct json_value *object, struct timespec *ret)
 	return true;
 }
 
+static int read_attribute(const struct json_value *member, struct manifest_entry *entry)
+{
+	struct manifest_attribute *attribute = &entry->attributes[entry->attribute_count];
+
+	if (member->type != JSON_STRING || strncmp(member->key, "user.", 5) != 0 ||
+	    strlen(member->key) > NAME_MAX)
+		return -1;
+	attribute->value = text_unbase64(member->string, strlen(member->string), &attribute->len);
+	if (!attribute->value)
+		return -1;
+	entry->attribute_count++;
+	attribute->name = strdup(member->key);
+	return attribute->name && attribute->len <= MANIFEST_ATTRIBUTE_BYTES ? 0 : -1;
+}
+
+/* Who it belonged to, and what the user has attached to it, if that was kept. -1: it is not what it should be. */
+static int read_owner(const struct json_value *object, struct manifest_entry *entry)
+{
+	const struct json_value *attributes = json_member(object, "attributes");
+	uint64_t uid, gid;
+
+	if (json_member(object, "uid")) {
+		if (!number_of(object, "uid", UINT32_MAX - 1, &uid) ||
+		    !number_of(object, "gid", UINT32_MAX - 1, &gid))
+			return -1;
+		entry->owned = true;
+		entry->uid = (uint32_t)uid;
+		entry->gid = (uint32_t)gid;
+	}
+	if (!attributes)
+		return 0;
+	entry->attributes = calloc(MANIFEST_ATTRIBUTES_MAX, sizeof(*entry->attributes));
+	if (attributes->type != JSON_OBJECT || !entry->attributes)
+		return -1;
+	for (const struct json_value *each = attributes->child; each; each = each->next) {
+		if (entry->attribute_count == MANIFEST_ATTRIBUTES_MAX || read_attribute(each, entry) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int decode(const struct json_value *object, struct manifest_entry *entry, struct warder_error *err)
 {
 	const char *type = text_of(object, "type");
@@ -210,6 +279,8 @@ static int decode(const struct json_value *object, struct manifest_entry *entry,
 	if (!number_of(object, "mode", 07777, &mode) || !read_time(object, &entry->mtime))
 		return damaged("an entry has no mode or no time", err);
 	entry->mode = (uint32_t)mode;
+	if (read_owner(object, entry) != 0)
+		return damaged("an entry has an owner or an attribute that cannot be", err);
 	if (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD_LINK) {
 		entry->target = read_bytes(object, "target", "targetBase64");
 		if (!entry->target || !*entry->target ||

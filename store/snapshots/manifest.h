@@ -8,6 +8,7 @@
 #define WARDER_STORE_SNAPSHOTS_MANIFEST_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -24,11 +25,24 @@ enum manifest_type {
 	MANIFEST_PIPE,
 };
 
+#define MANIFEST_ATTRIBUTES_MAX  64                 /* of one file */
+#define MANIFEST_ATTRIBUTE_BYTES ((size_t)64 << 10) /* of one value */
+
+/* An attribute of the user's: "user.NAME". */
+struct manifest_attribute {
+	char *name, *value; /* owned */
+	size_t len;
+};
+
 struct manifest_entry {
 	enum manifest_type type;
 	char *path;   /* relative to the workspace's own directory: "files/..." or "inputs/..." */
 	char *target; /* of links */
 	uint32_t mode;
+	bool owned; /* uid and gid are known: older snapshots have none */
+	uint32_t uid, gid;
+	struct manifest_attribute *attributes; /* owned; of files and directories */
+	size_t attribute_count;
 	struct timespec mtime;
 	struct blobs_content content; /* MANIFEST_FILE */
 };

@@ -160,35 +160,109 @@ static const char *other_name(struct making *m, const struct stat *st, const cha
 	return NULL;
 }
 
-/* What the user has attached to a file is not kept; that is told. */
-static bool has_attributes(int dir_fd, const char *name)
+/* A value, and its name; heap. False: it cannot be kept. */
+static bool take_attribute(const char *path, const char *name, struct manifest_attribute *ret)
+{
+	char *value = malloc(MANIFEST_ATTRIBUTE_BYTES);
+	const ssize_t len = value ? lgetxattr(path, name, value, MANIFEST_ATTRIBUTE_BYTES) : -1;
+
+	*ret = (struct manifest_attribute){ .value = value, .len = len < 0 ? 0 : (size_t)len };
+	if (len >= 0 && json_is_utf8(name))
+		ret->name = strdup(name);
+	if (ret->name)
+		return true;
+	free(value);
+	return false;
+}
+
+/* What the user has attached to a file or a directory. What cannot be kept of it is counted. */
+static void take_attributes(struct making *m, int dir_fd, const char *name, struct manifest_entry *entry)
 {
 	static const char user[] = "user.";
 	char path[NAME_MAX + 40], names[4096];
+	bool lost = false;
 	ssize_t len;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir_fd, name);
 	len = llistxattr(path, names, sizeof(names));
-	if (len < 0)
-		return errno == ERANGE;
+	lost = len < 0 && errno == ERANGE;
 	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
-		if (strncmp(names + at, user, sizeof(user) - 1) == 0)
-			return true;
+		if (strncmp(names + at, user, sizeof(user) - 1) != 0)
+			continue;
+		if (!entry->attributes)
+			entry->attributes = calloc(MANIFEST_ATTRIBUTES_MAX, sizeof(*entry->attributes));
+		if (entry->attributes && entry->attribute_count < MANIFEST_ATTRIBUTES_MAX &&
+		    take_attribute(path, names + at, &entry->attributes[entry->attribute_count]))
+			entry->attribute_count++;
+		else
+			lost = true;
 	}
-	return false;
+	m->attributes += lost;
+}
+
+/* ---- what a program has closed to its own user ---- */
+
+/*
+ * Nobody works in the workspace now, and what is the caller's he may open to himself: by a handle, so that it is the very file, and for as
+ * long as it is read. Root needs none of that. *ret_mode: what close_again() is to be given. A descriptor, or -1 with errno.
+ */
+static int open_closed(int dir_fd, const char *name, int flags, mode_t needed, mode_t *ret_mode)
+{
+	int fd = openat(dir_fd, name, flags | O_NOFOLLOW | O_CLOEXEC);
+	owned_fd int handle = -1;
+	char path[40];
+	struct stat st;
+
+	*ret_mode = (mode_t)-1;
+	if (fd < 0 && errno != EACCES)
+		return -1;
+	if (fd >= 0 && (fstat(fd, &st) != 0 || geteuid() == 0 || (st.st_mode & needed) == needed ||
+			st.st_uid != geteuid()))
+		return fd;
+	fd_done(&fd);
+	handle = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (handle < 0 || fstat(handle, &st) != 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+	if (st.st_uid != geteuid() || chmod(path, (st.st_mode & 07777) | needed) != 0) {
+		errno = EACCES;
+		return -1;
+	}
+	fd = open(path, flags | O_CLOEXEC);
+	*ret_mode = st.st_mode & 07777;
+	if (fd < 0)
+		chmod(path, *ret_mode);
+	return fd;
+}
+
+static void close_again(int fd, mode_t mode)
+{
+	if (fd >= 0 && mode != (mode_t)-1)
+		fchmod(fd, mode);
+}
+
+/* The same file, with the same content; its mode may be ours for now. */
+static bool is_same_content(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 static int put_file(struct making *m, int dir_fd, const char *name, const struct stat *st,
 		    struct manifest_entry *entry)
 {
-	owned_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	mode_t mode;
+	owned_fd int fd = open_closed(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0400, &mode);
 	const uint64_t left = m->bytes_max - m->writer.bytes;
-	struct stat now;
+	struct stat now, own = *st;
 	bool more = false;
 
 	if (fd < 0)
 		return failed(entry->path, "cannot be read", m->err);
-	if (fstat(fd, &now) != 0 || !is_same(st, &now))
+	close_again(fd, mode);
+	if (mode != (mode_t)-1 && (fstat(fd, &own) != 0 || !is_same_content(st, &own)))
+		return changed(m, entry->path);
+	if (fstat(fd, &now) != 0 || !is_same(&own, &now))
 		return changed(m, entry->path);
 	if (blobs_put_fd(&m->blobs, fd, left, &entry->content, &more, m->err) != 0)
 		return error_context(m->err, "%.200s", entry->path);
@@ -197,7 +271,7 @@ static int put_file(struct making *m, int dir_fd, const char *name, const struct
 				 "the workspace has more than %" PRIu64
 				 " bytes; raise --max-size, or remove something; nothing was kept",
 				 m->bytes_max);
-	if (fstat(fd, &now) != 0 || !is_same(st, &now))
+	if (fstat(fd, &now) != 0 || !is_same(&own, &now))
 		return changed(m, entry->path);
 	return 0;
 }
@@ -234,7 +308,11 @@ static int take_one(struct making *m, int dir_fd, const char *name, const struct
 {
 	entry->mode = st->st_mode & 07777;
 	entry->mtime = st->st_mtim;
-	m->attributes += !S_ISLNK(st->st_mode) && has_attributes(dir_fd, name);
+	entry->owned = true;
+	entry->uid = st->st_uid;
+	entry->gid = st->st_gid;
+	if (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode))
+		take_attributes(m, dir_fd, name, entry);
 	if (S_ISREG(st->st_mode))
 		return take_file(m, dir_fd, name, st, entry);
 	if (S_ISLNK(st->st_mode))
@@ -284,14 +362,17 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 static int take_level(struct making *m, int dir_fd, const char *path, int depth)
 {
 	const char *slash = strrchr(path, '/');
-	owned_fd int fd =
-	    openat(dir_fd, slash ? slash + 1 : path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	mode_t mode;
+	owned_fd int fd = open_closed(dir_fd, slash ? slash + 1 : path, O_RDONLY | O_DIRECTORY, 0500, &mode);
 	struct dirent **items = NULL;
 	int count = fd < 0 ? -1 : scandirat(fd, ".", &items, not_dots, by_name);
 	int status = 0;
 
-	if (count < 0)
-		return failed(path, "cannot be read", m->err);
+	if (count < 0) {
+		failed(path, "cannot be read", m->err);
+		close_again(fd, mode);
+		return -1;
+	}
 	for (int i = 0; i < count; i++) {
 		char *joined = NULL;
 
@@ -305,6 +386,7 @@ static int take_level(struct making *m, int dir_fd, const char *path, int depth)
 		free(items[i]);
 	}
 	free(items);
+	close_again(fd, mode);
 	return status;
 }
 
@@ -605,7 +687,8 @@ int snapshots_prune(struct snapshots *snapshots, const char *workspace_id, uint6
 
 /* ---- resuming ---- */
 
-struct directory_time {
+/* A directory is finished when everything is in it. */
+struct directory_rest {
 	char *path;
 	uint32_t mode;
 	struct timespec mtime;
@@ -617,9 +700,33 @@ struct resuming {
 	int manifest_fd;
 	struct workspace *workspace;
 	struct workspace_metadata metadata;
-	struct directory_time *directories; /* their times are set last: what is made in them changes those */
+	struct directory_rest *directories; /* their times are set last: what is made in them changes those */
 	size_t directory_count;
+	uint64_t owners, attributes; /* that could not be given back */
 };
+
+/* Before its mode, which a new owner would clear bits of. To whom it belonged, if the caller may give it away. */
+static void give_owner(struct resuming *r, const struct manifest_entry *entry, int parent_fd,
+		       const char *name)
+{
+	struct stat st;
+
+	if (!entry->owned || fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    (st.st_uid == entry->uid && st.st_gid == entry->gid))
+		return;
+	if (fchownat(parent_fd, name, entry->uid, entry->gid, AT_SYMLINK_NOFOLLOW) != 0)
+		r->owners++;
+}
+
+static void give_attributes(struct resuming *r, const struct manifest_entry *entry, int fd)
+{
+	bool lost = false;
+
+	for (size_t i = 0; i < entry->attribute_count; i++)
+		lost |= fsetxattr(fd, entry->attributes[i].name, entry->attributes[i].value,
+				  entry->attributes[i].len, 0) != 0;
+	r->attributes += lost;
+}
 
 static int cannot_make(const struct manifest_entry *entry, struct warder_error *err)
 {
@@ -640,14 +747,14 @@ static int open_parent(struct resuming *r, const struct manifest_entry *entry, c
 
 static int remember(struct resuming *r, const struct manifest_entry *entry, struct warder_error *err)
 {
-	struct directory_time *grown = r->directories;
+	struct directory_rest *grown = r->directories;
 
 	if (r->directory_count % 256 == 0)
 		grown = reallocarray(r->directories, r->directory_count + 256, sizeof(*grown));
 	if (!grown)
 		return no_memory(err);
 	r->directories = grown;
-	grown[r->directory_count] = (struct directory_time){ strdup(entry->path), entry->mode, entry->mtime };
+	grown[r->directory_count] = (struct directory_rest){ strdup(entry->path), entry->mode, entry->mtime };
 	return grown[r->directory_count].path && ++r->directory_count ? 0 : no_memory(err);
 }
 
@@ -656,6 +763,12 @@ static int make_directory(struct resuming *r, const struct manifest_entry *entry
 {
 	if (mkdirat(parent_fd, name, 0700) != 0 && (errno != EEXIST || strcmp(entry->path, "files") != 0))
 		return cannot_make(entry, err);
+	give_owner(r, entry, parent_fd, name);
+	if (entry->attribute_count) {
+		owned_fd int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		give_attributes(r, entry, fd);
+	}
 	return remember(r, entry, err);
 }
 
@@ -669,18 +782,22 @@ static int make_file(struct resuming *r, const struct manifest_entry *entry, int
 		return cannot_make(entry, err);
 	if (blobs_get(&r->blobs, &entry->content, fd, err) != 0)
 		return error_context(err, "%.200s", entry->path);
+	give_attributes(r, entry, fd);
+	give_owner(r, entry, parent_fd, name);
 	if (fchmod(fd, entry->mode) != 0 || futimens(fd, times) != 0)
 		return cannot_make(entry, err);
 	return 0;
 }
 
-static int make_link(const struct manifest_entry *entry, int parent_fd, const char *name,
+static int make_link(struct resuming *r, const struct manifest_entry *entry, int parent_fd, const char *name,
 		     struct warder_error *err)
 {
 	const struct timespec times[2] = { entry->mtime, entry->mtime };
 
-	if (symlinkat(entry->target, parent_fd, name) != 0 ||
-	    utimensat(parent_fd, name, times, AT_SYMLINK_NOFOLLOW) != 0)
+	if (symlinkat(entry->target, parent_fd, name) != 0)
+		return cannot_make(entry, err);
+	give_owner(r, entry, parent_fd, name);
+	if (utimensat(parent_fd, name, times, AT_SYMLINK_NOFOLLOW) != 0)
 		return cannot_make(entry, err);
 	return 0;
 }
@@ -697,12 +814,15 @@ static int make_hard_link(struct resuming *r, const struct manifest_entry *entry
 	return linkat(other_fd, other, parent_fd, name, 0) == 0 ? 0 : cannot_make(entry, err);
 }
 
-static int make_pipe(const struct manifest_entry *entry, int parent_fd, const char *name,
+static int make_pipe(struct resuming *r, const struct manifest_entry *entry, int parent_fd, const char *name,
 		     struct warder_error *err)
 {
 	const struct timespec times[2] = { entry->mtime, entry->mtime };
 
-	if (mkfifoat(parent_fd, name, 0600) != 0 || fchmodat(parent_fd, name, entry->mode, 0) != 0 ||
+	if (mkfifoat(parent_fd, name, 0600) != 0)
+		return cannot_make(entry, err);
+	give_owner(r, entry, parent_fd, name);
+	if (fchmodat(parent_fd, name, entry->mode, 0) != 0 ||
 	    utimensat(parent_fd, name, times, AT_SYMLINK_NOFOLLOW) != 0)
 		return cannot_make(entry, err);
 	return 0;
@@ -722,11 +842,11 @@ static int make_entry(void *context, const struct manifest_entry *entry, struct 
 	case MANIFEST_FILE:
 		return make_file(r, entry, parent_fd, name, err);
 	case MANIFEST_LINK:
-		return make_link(entry, parent_fd, name, err);
+		return make_link(r, entry, parent_fd, name, err);
 	case MANIFEST_HARD_LINK:
 		return make_hard_link(r, entry, parent_fd, name, err);
 	case MANIFEST_PIPE:
-		return make_pipe(entry, parent_fd, name, err);
+		return make_pipe(r, entry, parent_fd, name, err);
 	}
 	return -1;
 }
@@ -735,7 +855,7 @@ static int make_entry(void *context, const struct manifest_entry *entry, struct 
 static int set_times(struct resuming *r, struct warder_error *err)
 {
 	for (size_t i = r->directory_count; i-- > 0;) {
-		const struct directory_time *directory = &r->directories[i];
+		const struct directory_rest *directory = &r->directories[i];
 		const struct timespec times[2] = { directory->mtime, directory->mtime };
 		owned_fd int fd =
 		    path_open_no_links(r->workspace->dir_fd, directory->path, O_RDONLY | O_DIRECTORY, 0, err);
@@ -795,6 +915,11 @@ int snapshots_resume(struct snapshots *snapshots, const char *id, struct workspa
 	if (!workspace_id)
 		store_new_name("ws-", made_up);
 	status = workspace_build(workspaces, workspace_id ? workspace_id : made_up, fill, &r, ret, err);
+	if (status == 0 && (r.owners || r.attributes))
+		snprintf(ret->mended, sizeof(ret->mended),
+			 "%" PRIu64 " belong to you now, and not to whom they belonged; %" PRIu64
+			 " lost attributes that this file system does not take",
+			 r.owners, r.attributes);
 	for (size_t i = 0; i < r.directory_count; i++)
 		free(r.directories[i].path);
 	free(r.directories);

@@ -39,7 +39,7 @@ struct snapshot {
 	uint64_t entries, bytes;
 	uint64_t left_out; /* sockets and the like, which are not kept */
 	uint64_t
-	    attributes; /* files and directories that had user.* attributes, which are not kept; only of one that is made now */
+	    attributes; /* files and directories that had user.* attributes that are not all kept; only of one that is made now */
 };
 
 /* `store` NULL: the default place. */

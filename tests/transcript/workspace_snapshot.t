@@ -11,12 +11,21 @@ $ look() { (cd "$1" && find . ! -path ./metadata.json -printf '%p %y %m %T@ %s %
 |   "id": "new",
 |       "dst": "work/inputs/passwd",
 
-= extended attributes are not kept, and that is told; many names of many files
+= extended attributes of the user are kept; many names of many files
 needs python3
 + p=$(warder workspace create job); python3 -c 'import os,sys; p=sys.argv[1]+"/work/"; open(p+"a","w"); os.setxattr(p+"a","user.x",b"1"); os.mkdir(p+"d"); os.setxattr(p+"d","user.x",b"1"); [(open(p+str(i),"w").close(), os.link(p+str(i),p+"l"+str(i))) for i in range(3000)]' $p
-$ warder workspace resume $(warder workspace snapshot job) new > /dev/null; find store/workspaces/new-*/files/work -type f -links 2 | wc -l
+$ warder workspace resume $(warder workspace snapshot job) new > /dev/null; find store/workspaces/new-*/files/work -type f -links 2 | wc -l; python3 -c 'import os, glob; p = glob.glob("store/workspaces/new-*/files/work/")[0]; print(*(os.getxattr(p + n, "user.x") for n in ("a", "d")))'
 | 6000
-! warder: 2 lost their extended attributes (user.*), which are not kept
+| b'1' b'1'
+
+= owners are kept for root, who may give files away
+needs user
++ p=$(warder workspace create job); touch $p/work/a $p/work/b; mkdir $p/work/d; ln -s x $p/work/l; chmod 4750 $p/work/b
+$ p=$(warder workspace create job); chown 1:2 $p/work/a; chown 3:4 $p/work/b; chmod 4750 $p/work/b; chown 5:6 $p/work/d; chown -h 7:8 $p/work/l; warder workspace resume $(warder workspace snapshot job) new > /dev/null; cd store/workspaces/new-*/files/work; stat -c '%n %u %g %a' a b d l
+| a 1 2 644
+| b 3 4 4750
+| d 5 6 755
+| l 7 8 777
 
 = later changes of either are not the other's; content is stored once
 + warder workspace create job; head -c 5000000 /dev/urandom > big; warder workspace put job big=work/big; warder workspace snapshot job > s1
@@ -78,3 +87,21 @@ $ warder workspace snapshot job --json; warder snapshot list job --json; warder 
 |~ ^\[\{"id":"snap-[0-9a-f]{16}",.*"entries":7,"bytes":2,"leftOut":0\}\]$
 |~ "kind":"invalidRequest"
 ? 125
+
+= what a program has closed to its own user is kept, and stays closed
++ p=$(warder workspace create job); mkdir -p $p/work/c/d $p/work/half; echo in > $p/work/c/d/f; echo shut > $p/work/shut; echo x > $p/work/half/x; chmod 0 $p/work/shut $p/work/c/d/f $p/work/c/d $p/work/c; chmod 600 $p/work/half
+$ s=$(warder workspace snapshot job); warder workspace resume $s new > /dev/null; for w in job new; do (cd store/workspaces/$w-*/files/work && stat -c '%n %a' c shut half && chmod 700 c half && stat -c '%n %a' c/d && chmod 700 c/d && chmod 600 c/d/f shut && cat c/d/f shut half/x); done
+| c 0
+| shut 0
+| half 600
+| c/d 0
+| in
+| shut
+| x
+| c 0
+| shut 0
+| half 600
+| c/d 0
+| in
+| shut
+| x

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/snapshots/manifest.h"
 #include "store/workspaces/patch_text.h"
 #include "store/workspaces/workspaces.h"
 #include "store/warder-store.h"
@@ -307,4 +308,40 @@ Test(workspaces, artifacts_are_read_as_they_were_saved)
 	cr_expect_eq(warder_artifact_remove(store, "a/b", &err), 0);
 	cr_expect(refused(warder_artifact_read(store, "a/b", 9, &got, &len, &err), WARDER_ERROR_NOT_FOUND,
 			  "no artifact"));
+}
+
+#define LINE "{\"type\":\"directory\",\"path\":\"files/a\",\"mode\":493,\"seconds\":1,\"nanoseconds\":2"
+
+Test(manifest, an_owner_and_attributes_may_be_there, .timeout = 30)
+{
+	static const struct row {
+		const char *rest;
+		bool good, owned;
+		size_t attributes;
+	} rows[] = {
+		{ "}", true, false, 0 },
+		{ ",\"uid\":5,\"gid\":6}", true, true, 0 },
+		{ ",\"uid\":5,\"gid\":6,\"attributes\":{\"user.x\":\"MQ==\",\"user.y\":\"\"}}", true, true,
+		  2 },
+		{ ",\"uid\":5}", false, false, 0 },
+		{ ",\"uid\":-1,\"gid\":6}", false, false, 0 },
+		{ ",\"uid\":4294967295,\"gid\":6}", false, false, 0 },
+		{ ",\"attributes\":{\"trusted.x\":\"MQ==\"}}", false, false, 0 },
+		{ ",\"attributes\":{\"security.capability\":\"MQ==\"}}", false, false, 0 },
+		{ ",\"attributes\":{\"user.x\":1}}", false, false, 0 },
+		{ ",\"attributes\":{\"user.x\":\"?\"}}", false, false, 0 },
+		{ ",\"attributes\":[]}", false, false, 0 },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct manifest_entry entry = { 0 };
+		char line[512];
+
+		snprintf(line, sizeof(line), LINE "%s", rows[i].rest);
+		cr_expect_eq(manifest_entry_parse(line, strlen(line), &entry, &err) == 0, rows[i].good, "%s",
+			     rows[i].rest);
+		cr_expect_eq(entry.owned, rows[i].owned, "%s", rows[i].rest);
+		cr_expect_eq(entry.attribute_count, rows[i].attributes, "%s", rows[i].rest);
+		manifest_entry_done(&entry);
+	}
 }

@@ -90,7 +90,11 @@ declare -A lane=()
 free_lane() {
 	local ended=
 	wait -n -p ended "${!lane[@]}"
-	unset "lane[$ended]"
+	if [ -n "$ended" ]; then
+		unset "lane[$ended]"
+	else
+		lane=()
+	fi
 }
 
 all_lanes() {
@@ -363,12 +367,14 @@ run_vm() {
 			;;
 		uml) run_uml ;;
 		*)
-			run_guest "$each" "(qemu)" >"$results/$each.text" 2>&1 &
+			all_lanes
+			(lanes=1 && run_guest "$each" "(qemu)") >"$results/$each.text" 2>&1 &
 			started+=("$each")
 			[ $((${#started[@]} % 2)) = 1 ] || wait
 			;;
 		esac
 	done
+	all_lanes
 	wait
 	for each in "${started[@]}"; do
 		cat "$results/$each.text"
@@ -382,9 +388,9 @@ run_soak() {
 	! as_user test -x build/gcc/warder || faults user as_user WARDER_SOAK=1 TEST_TIMEOUT=7200
 }
 
-# What is in nobody's way at the lowest priority: it makes no jail, and waits for none.
+# What makes no jail, with what processor time the suites leave; not the lowest priority, at which a busy machine gives it none at all.
 fill_gaps() {
-	renice -n 19 -p "$BASHPID" >"$results/fill.log"
+	renice -n 10 -p "$BASHPID" >"$results/fill.log"
 	run_suite host lint tests/lint/run.sh all
 	run_suite host clang build_steps clang
 	run_suite host rust tests/rust.sh

@@ -276,7 +276,10 @@ run_tsan() {
 
 # ---- root's suites on other kernels ----
 
+# What asks something of the kernel. Images and workspaces would take hours in an emulator; the compilers of `languages`, and
+# `install`, ask nothing that these do not.
 guest_suites=(transcript conformance escape mechanism fault)
+uml_suites=(images workspaces)
 
 # The shell command that runs a suite on whatever kernel it finds itself on.
 guest_command() {
@@ -284,6 +287,7 @@ guest_command() {
 	mechanism) echo "$here/criterion.sh $(programs guest build/gcc | tr '\n' ' ')" ;;
 	fault) echo "WARDER=build/gcc/warder WARDER_SHORT=1 TEST_TIMEOUT=600 $here/criterion.sh $(programs fault build/gcc | tr '\n' ' ')" ;;
 	conformance) echo "WARDER=build/gcc/warder tests/conformance/run.py" ;;
+	workspaces) echo "WARDER=build/gcc/warder WARDER_RACES=20 WARDER_KILLS=4 tests/workspaces/run.sh" ;;
 	*) echo "WARDER=build/gcc/warder tests/$1/run.sh" ;;
 	esac
 }
@@ -343,7 +347,9 @@ run_guest() {
 	*) why= ;;
 	esac
 	kernel "$1" "$2" <"$results/$1.kernel"
-	for name in "${guest_suites[@]}"; do
+	local suites=("${guest_suites[@]}")
+	[ "$1" != uml ] || suites+=("${uml_suites[@]}")
+	for name in "${suites[@]}"; do
 		if [ -n "$why" ]; then
 			no_suite "$1" "$name" "$why"
 		else

@@ -7,7 +7,10 @@
  * cost of its own is in the figure.
  *
  *   floor [--ro PATH]... -- PROGRAM ARG...                      one launch; exits with the program's status
- *   floor --serve [--prepared] [--ro PATH]... -- PROGRAM ...    launches for the harness
+ *   floor --serve [--prepared] [--cgroup DIR]... [--ro PATH]... -- PROGRAM ...    launches for the harness
+ *
+ * --cgroup: a launch makes a leaf in DIR, of cgroup v1, writes its limits, reads them back, has the child join it, reads its counters
+ * at the end, and removes it.
  *
  * --serve: the user namespace is made once and entered. --prepared: so is the mount namespace, and a launch enters a copy
  * of it, as it does with a template.
@@ -26,6 +29,7 @@
 #include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -46,9 +50,10 @@
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
 #endif
-#define HOST_ID   0x60010000u /* below every id that a jail leases */
-#define INSIDE_ID 1000u
-#define EXTRA_MAX 8
+#define HOST_ID    0x60010000u /* below every id that a jail leases */
+#define INSIDE_ID  1000u
+#define EXTRA_MAX  8
+#define GROUPS_MAX 6
 #define NAMESPACES                                                                                           \
 	(CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWTIME)
 
@@ -109,8 +114,33 @@ static const char *const masked_directories[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* What the policy limits, and what a result tells. */
+static const struct knob {
+	const char *file, *value;
+} knobs[] = {
+	{ "memory.limit_in_bytes", "268435456" },
+	{ "memory.memsw.limit_in_bytes", "268435456" },
+	{ "pids.max", "65" },
+	{ "cpu.cfs_quota_us", "100000" },
+};
+static const char *const counters[] = {
+	"memory.max_usage_in_bytes",
+	"memory.oom_control",
+	"pids.peak",
+	"pids.events",
+	"cpuacct.usage",
+	"cpu.stat",
+};
+
+struct group {
+	const char *parent;
+	bool has_knob[COUNT(knobs)], has_counter[COUNT(counters)];
+};
+
 struct floor {
 	char *const *argv;
+	struct group groups[GROUPS_MAX];
+	size_t group_count;
 	struct source extra[EXTRA_MAX]; /* seen inside under the same name */
 	size_t extra_count;
 	bool prepared;
@@ -123,6 +153,7 @@ struct child {
 	const char *what; /* the call that failed, for the parent */
 	long error;
 	int mount_ns_fd; /* from prepare_root() */
+	int join_fds[GROUPS_MAX];
 };
 
 static _Noreturn void fail(struct child *child, const char *what, long error)
@@ -373,6 +404,8 @@ static void child_main(void *arg)
 	long self_fd = sys(openat, AT_FDCWD, "/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 
 	check(child, "/proc/self", self_fd);
+	for (size_t i = 0; i < floor->group_count; i++)
+		check(child, "cgroup", sys(write, child->join_fds[i], "0", 1));
 	write_at(child, (int)self_fd, "timens_offsets", floor->clocks);
 	if (floor->prepared) {
 		check(child, "mount namespace", sys(setns, floor->mount_ns_fd, CLONE_NEWNS));
@@ -399,17 +432,19 @@ static int complain(const struct child *child)
 	return -1;
 }
 
-static int launch(void *context)
+static int launch_with(const struct floor *floor, const int *join_fds)
 {
 	char stack[CLONE_STACK_BYTES] __attribute__((aligned(16)));
-	const struct floor *floor = context;
 	struct child child = { .floor = floor, .what = "clone3" };
 	struct clone_args args = { .flags = CLONE_VM | CLONE_VFORK | NAMESPACES |
 					    (floor->prepared ? 0 : CLONE_NEWNS),
 				   .exit_signal = SIGCHLD };
 	int status = 0;
-	long pid = clone_call(&args, stack, child_main, &child);
+	long pid;
 
+	for (size_t i = 0; join_fds && i < floor->group_count; i++)
+		child.join_fds[i] = join_fds[i];
+	pid = clone_call(&args, stack, child_main, &child);
 	if (pid < 0)
 		child.error = pid;
 	else
@@ -418,6 +453,99 @@ static int launch(void *context)
 	if (child.error < 0)
 		return complain(&child);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- control groups ---- */
+
+struct leaf {
+	char path[256];
+	int fd;
+};
+
+static bool read_in(int dir_fd, const char *file)
+{
+	char text[1024];
+	int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && read(fd, text, sizeof(text)) > 0;
+
+	close(fd);
+	return ok;
+}
+
+static bool set_in(int dir_fd, const struct knob *knob)
+{
+	int fd = openat(dir_fd, knob->file, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, knob->value, strlen(knob->value)) > 0;
+
+	close(fd);
+	return ok && read_in(dir_fd, knob->file);
+}
+
+static bool make_leaf(const struct group *group, struct leaf *ret, int *ret_join_fd)
+{
+	static atomic_ulong last;
+	bool ok;
+
+	snprintf(ret->path, sizeof(ret->path), "%s/warder-floor-%d-%lu", group->parent, getpid(), ++last);
+	ok = mkdir(ret->path, 0755) == 0;
+	ret->fd = open(ret->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < COUNT(knobs) && ok; i++)
+		ok = !group->has_knob[i] || set_in(ret->fd, &knobs[i]);
+	*ret_join_fd = openat(ret->fd, "tasks", O_WRONLY | O_CLOEXEC);
+	return ok && *ret_join_fd >= 0;
+}
+
+static bool remove_leaf(const struct group *group, const struct leaf *leaf)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < COUNT(counters); i++)
+		ok &= !group->has_counter[i] || read_in(leaf->fd, counters[i]);
+	close(leaf->fd);
+	return rmdir(leaf->path) == 0 && ok;
+}
+
+/* What is there is found by a leaf of its own. */
+static bool add_group(struct floor *floor, const char *parent)
+{
+	struct group *group = &floor->groups[floor->group_count++];
+	struct leaf leaf;
+	int join_fd;
+
+	*group = (struct group){ .parent = parent };
+	if (!make_leaf(group, &leaf, &join_fd))
+		return false;
+	close(join_fd);
+	for (size_t i = 0; i < COUNT(knobs); i++)
+		group->has_knob[i] = faccessat(leaf.fd, knobs[i].file, F_OK, 0) == 0;
+	for (size_t i = 0; i < COUNT(counters); i++)
+		group->has_counter[i] = faccessat(leaf.fd, counters[i], F_OK, 0) == 0;
+	return remove_leaf(group, &leaf);
+}
+
+static int launch_in_leaves(void *context)
+{
+	const struct floor *floor = context;
+	struct leaf leaves[GROUPS_MAX];
+	int join_fds[GROUPS_MAX] = { 0 };
+	bool ok = true;
+	size_t made = 0;
+	int ret = -1;
+
+	for (; made < floor->group_count && ok; made++)
+		ok = make_leaf(&floor->groups[made], &leaves[made], &join_fds[made]);
+	if (ok)
+		ret = launch_with(floor, join_fds);
+	for (size_t i = 0; i < made; i++) {
+		close(join_fds[i]);
+		ok &= remove_leaf(&floor->groups[i], &leaves[i]);
+	}
+	return ok ? ret : -1;
+}
+
+static int launch(void *context)
+{
+	return launch_with(context, NULL);
 }
 
 /* ---- preparation ---- */
@@ -482,7 +610,7 @@ static int serve_launches(struct floor *floor)
 	floor->user_ns_fd = prepare_user_ns();
 	if (floor->user_ns_fd < 0 || (floor->prepared && prepare_mount_ns(floor) < 0))
 		return 125;
-	return serve(launch, floor);
+	return serve(floor->group_count ? launch_in_leaves : launch, floor);
 }
 
 static void add_source(struct floor *floor, const char *path)
@@ -505,13 +633,17 @@ int main(int argc, char **argv)
 			serving = true;
 		else if (strcmp(argv[at], "--prepared") == 0)
 			floor.prepared = true;
+		else if (strcmp(argv[at], "--cgroup") == 0 && at + 1 < argc &&
+			 floor.group_count < GROUPS_MAX && add_group(&floor, argv[at + 1]))
+			at++;
 		else if (strcmp(argv[at], "--ro") == 0 && at + 1 < argc && floor.extra_count < EXTRA_MAX)
 			add_source(&floor, argv[++at]);
 		else
 			break;
 	}
 	if (at + 1 >= argc || strcmp(argv[at], "--") != 0) {
-		fprintf(stderr, "usage: floor [--serve [--prepared]] [--ro PATH]... -- PROGRAM ARG...\n");
+		fprintf(stderr, "usage: floor [--serve [--prepared] [--cgroup DIR]...] [--ro PATH]... -- "
+				"PROGRAM ARG...\n");
 		return 125;
 	}
 	floor.argv = argv + at + 1;

@@ -159,7 +159,12 @@ list() {
 	for path in $extra; do
 		floor="$floor --ro $path"
 	done
-	# shellcheck disable=SC2086 # $floor and $bind are lists of words without blanks
+	groups=
+	hierarchies=$(awk '$3 == "cgroup" && $4 ~ /(^|,)(cpu|cpuacct|memory|pids)(,|$)/ { print $2 }' /proc/mounts)
+	for path in $hierarchies; do
+		groups="$groups --cgroup $path"
+	done
+	# shellcheck disable=SC2086 # $floor, $groups and $bind are lists of words without blanks
 	{
 		row 'no sandbox' process - - - 'vfork, exec, wait' '{}'
 		row 'floor' process - - - 'one-shot, static: the system calls of such a jail and nothing else; no cgroup' \
@@ -170,6 +175,11 @@ list() {
 		fi
 		row 'floor in process' server - - - 'the same from a running process, user namespace made once' \
 			"$out/floor" --serve $floor -- '{}'
+		if [ -n "$groups" ]; then
+			row 'floor with cgroups' server - - - \
+				'in process, with control groups of v1: made, limited, read back, joined, read, removed' \
+				"$out/floor" --serve $groups $floor -- '{}'
+		fi
 		row 'floor prepared' server - - - \
 			'mount and user namespace made once, launches enter a copy; no cgroup' \
 			"$out/floor" --serve --prepared $floor -- '{}'

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -307,6 +308,7 @@ int warder_session_start(const char *name, const struct warder_session_options *
 {
 	struct warder_session_options known;
 	struct session_spec spec;
+	char backends[PATH_MAX];
 
 	if (!name || !options || !ret)
 		return no_argument(!name ? "name" : !options ? "options" : "ret", err);
@@ -316,6 +318,12 @@ int warder_session_start(const char *name, const struct warder_session_options *
 		return no_argument("options->policy", err);
 	if (fill_spec(name, &known, &spec, err) < 0)
 		return -1;
+	/* The keeper is at home in another directory. */
+	if (known.backends && !realpath(known.backends, backends))
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "backends", errno,
+				       "cannot find %.200s", known.backends);
+	if (known.backends)
+		spec.backends = backends;
 	return start(&spec, known.program, ret, err);
 }
 

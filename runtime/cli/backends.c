@@ -184,6 +184,7 @@ static void write_column(struct json_writer *w, const struct column *column)
 	json_key_string(w, "backend", column->name);
 	json_key_string(w, "chosen", backend ? backend->name : NULL);
 	json_key_string(w, "isolation", backend ? policy_isolation_name(backend->isolation) : NULL);
+	json_key_bool(w, "persistentWorkspace", backend && backend->sessions);
 	json_key_bool(w, "wouldRun", column->runs);
 	json_key_string(w, "message", column->runs ? NULL : column->refused.text);
 	json_key_string(w, "passedOver",

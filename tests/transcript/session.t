@@ -116,3 +116,9 @@ $ warder session start ../x; warder session exec; warder session strat x; warder
 ! warder: y is one word too many: start NAME [FLAG...]
 ! warder: which program? warder session exec NAME [FLAG...] -- PROGRAM
 ! warder: --force is not known here
+
+= a backend of which nothing stays refuses, with the reason
++ echo '{"enable": ["process"]}' > backends; mkdir -m 700 rt
+$ XDG_RUNTIME_DIR=$PWD/rt warder session start backend-$$ --backend process --backends backends --prefer all; echo $?; ls rt
+| 125
+! warder: the backend process keeps no session: nothing of it stays after a run; use local

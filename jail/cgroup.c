@@ -230,7 +230,9 @@ static void set_name(struct cgroup *cgroup)
 	struct cgroup_process self = { 0 };
 	int pid = getpid();
 
-	if (pid != owner.pid && !cgroup->host->lent) {
+	if (cgroup->host->lent) /* by any process: each has numbers of its own */
+		owner.n += (uint64_t)pid << 24;
+	else if (pid != owner.pid) {
 		owner.pid = pid;
 		cgroup_process_read(pid, &self);
 		owner.start_time = self.start_time;

@@ -549,7 +549,8 @@ static bool told_why(struct jail_run *run, int got, struct wire_message *of_init
 /* What init had sent before the payload was born. */
 static int take_uppers(struct jail_run *run, struct warder_error *err)
 {
-	const size_t wanted = run->tmpl->plan.rootfs.overlay_count;
+	/* Those of a session were made when it started. */
+	const size_t wanted = run_is_joined(run) ? 0 : run->tmpl->plan.rootfs.overlay_count;
 	struct wire_message message;
 	bool took;
 	int got;

@@ -56,6 +56,21 @@ $ sh s start; sh s exec --timeout 1h -- true; sh s exec --net loopback -- true; 
 !~ ^warder: more than the session has: .*network.*
 !~ ^sh: .*
 
+= an overlay and a writable workspace are the session's
+needs place
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40); mkdir work; echo one > work/a
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ sh s start --workspace $PWD/work:overlay; sh s exec -- sh -c 'echo more >> a'; sh s exec -- cat a; sh s stop; cat work/a; sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec -- sh -c 'echo two > b'; sh s exec -- cat b; sh s stop; cat work/b
+| one
+| more
+| one
+| two
+| two
+
 = started twice it is one; with something else it is refused
 + mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
 + cat > s <<END

@@ -81,6 +81,7 @@ fi
 for _ in $(seq "$runs"); do
 	timed run env "WARDER_STORE=$scratch/store" "$WARDER" run --view image:bench -- /bin/true || exit 1
 	[ -n "$has_podman" ] || continue
+	timed engine env "WARDER_STORE=$scratch/store" "$WARDER" run --backend podman --view image:bench -- /bin/true
 	timed podman.start "${podman[@]}" run --rm --network=none "${limits[@]}" "$image" /bin/true || has_podman=
 done
 echo "archive: $(stat -c %s "$archive") bytes; medians of $imports imports and $runs runs, in milliseconds"
@@ -88,4 +89,5 @@ printf '%-28s %12s %12s %8s\n' "" warder podman ratio
 row "import, empty store" import podman.import
 row "  and what is to be synced" import.sync podman.sync
 row "run /bin/true" run podman.start
+row "  by --backend podman" engine podman.start
 [ -n "$has_podman" ] || echo "podman is not there, or did not work"

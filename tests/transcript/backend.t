@@ -1,0 +1,140 @@
+# Backends: who there is, a module's engine, a model's provider, and who may choose.
+
+= the list has every backend
+$ warder backend list | awk '{ print $1, $2 }'
+| backend isolation
+| local namespaceJail
+| crun containerEphemeral
+| runc containerEphemeral
+| runsc containerEphemeral
+| podman containerEphemeral
+| docker containerEphemeral
+| wasm inProcess
+| builtin providerHosted
+| process none
+
+= what is off says who enables it
+$ warder backend describe process | grep -A1 '^  state'
+|~ ^  state +off$
+|~ isolates nothing and is disabled; the operator enables it with \{"enable": \["process"\]\}
+
+= for a program, the same
+$ warder backend --json describe builtin | python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["name"], d["isolation"], d["languages"], d["state"], d["autoPlace"], d["declares"], sorted({c["enforced"] for c in d["controls"].values()}))'
+| builtin providerHosted ['python'] off None True [False]
+
+= for a model: the limits that are enforced, and no others
++ echo '{"enable": ["builtin"]}' > on.json
+$ warder backend --backends on.json --for-model describe builtin; warder backend --timeout 7s --for-model describe process | grep -o 'Limits: 7s of time'
+| The model's provider executes Python for the model, on machines of its own. No file of this host is there, and no limit of Warder's holds there. Languages: python.
+| Limits: 7s of time
+
+= words that are none
+$ warder backend nonsense; warder backend describe; warder backend describe lokal; warder backend list local; warder backend declare local < /dev/null
+!~ ^warder: warder backend nonsense: known: "list", "describe", "declare"$
+!~ ^warder: which one\? warder backend describe NAME
+!~ ^warder: there is no backend "lokal"; did you mean "local"\?
+!~ ^warder: local is one argument too many
+!~ ^warder: the backend local runs code on this host, and is no part of a model; declare builtin$
+? 125
+
+= a provider's executor is off
+$ echo '{"model": "gemini-2.0-flash"}' | warder backend --prefer all declare builtin
+!~ ^warder: the backend builtin has code executed by a model's provider and is disabled; the operator enables it
+? 125
+
+= what is required is not enforced there
++ echo '{"enable": ["builtin"]}' > on.json
+$ echo '{"model": "gemini-2.0-flash"}' | warder backend --backends on.json declare builtin
+!~ ^warder: cannot enforce network, filesystem.view, .*limits.wallTime
+? 125
+
+= a request with the tool, all else as it came
++ echo '{"enable": ["builtin"]}' > on.json
+$ echo '{"model": "models/gemini-2.5-pro", "n": 1.50, "tools": [{"a": {}}]}' | warder backend --backends on.json --prefer all declare builtin; echo '{"config": null}' | warder backend --backends on.json --prefer all --model gemini-2.0-flash declare builtin; echo '{"model": "gemini-2", "tools": [{"codeExecution": {}}]}' | warder backend --backends on.json --prefer all declare builtin
+| {"model":"models/gemini-2.5-pro","n":1.50,"tools":[{"a":{}},{"code_execution":{}}]}
+| {"config":{"tools":[{"code_execution":{}}]}}
+| {"model":"gemini-2","tools":[{"codeExecution":{}}]}
+
+= and what is not enforced, told
++ echo '{"enable": ["builtin"]}' > on.json; echo '{"model": "gemini-2.0-flash"}' > request.json
+$ warder backend --backends on.json --prefer all --json declare builtin request.json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["backend"], d["isolation"], "network.none" in d["notEnforced"], d["request"]["tools"])'
+| builtin providerHosted True [{'code_execution': {}}]
+
+= models that have none
++ echo '{"enable": ["builtin"]}' > on.json
+$ for model in gemini-1.5-pro gpt-4 gemini-20; do echo '{}' | warder backend --backends on.json --prefer all --model $model declare builtin; done; echo '{}' | warder backend --backends on.json --prefer all declare builtin
+!~ ^warder: no built-in code execution is known of the model "gemini-1.5-pro"; known: gemini-2.x
+!~ ^warder: no built-in code execution is known of the model "gpt-4"
+!~ ^warder: no built-in code execution is known of the model "gemini-20"
+!~ ^warder: the request names no model
+? 125
+
+= it never runs anything
++ echo '{"enable": ["builtin"]}' > on.json
+$ echo 'print(1)' | warder code --backend builtin --backends on.json --prefer all --language python -; echo '{"language": "python", "code": "print(1)"}' | warder tool --backend builtin --backends on.json --prefer all | python3 $TOP/tests/lib/results.py status error.kind
+!~ ^warder: the backend builtin executes nothing on this host
+| rejected unavailable
+
+= a module exits
+needs limits node
++ printf '\0asm\1\0\0\0\1\10\2\140\1\177\0\140\0\0\2\44\1\26wasi_snapshot_preview1\11proc_exit\0\0\3\2\1\1\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\1\12\10\1\6\0\101\3\20\0\13' > exit.wasm
+$ warder code --backend wasm exit.wasm; echo $?; warder code --backend wasm --json exit.wasm | python3 $TOP/tests/lib/results.py status cause exitCode backend isolation passedOver
+| 3
+| failed exit 3 wasm inProcess -
+
+= a module traps
+needs limits node
++ printf '\0asm\1\0\0\0\1\4\1\140\0\0\3\2\1\0\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\0\12\5\1\3\0\0\13' > trap.wasm
+$ warder code --backend wasm trap.wasm; echo $?; warder code --backend wasm --json trap.wasm | python3 $TOP/tests/lib/results.py status cause exitCode detail stderr.text
+! wasm trap: unreachable
+| 1
+| failed trap 1 the module trapped: unreachable "wasm trap: unreachable\n"
+
+= what the engine does not take
+needs limits node
++ printf '\0asm\1\0\0\0\1\4\1\140\0\0\2\11\1\3env\1f\0\0\3\2\1\0\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\1\12\4\1\2\0\13' > env.wasm
+$ warder code --backend wasm --json env.wasm | python3 $TOP/tests/lib/results.py status cause exitCode detail
+|~ ^failed exit 1 the engine does not take the module: .*env
+
+= other languages and programs
+$ echo 'print(1)' | warder code --backend wasm --language python -; warder run --backend wasm -- true
+!~ ^warder: the language "python" is not available with the backend wasm; available: wasm
+!~ ^warder: the language "command" is not available with the backend wasm; available: wasm
+? 125
+
+= what a module cannot be given
+needs limits node
++ printf '\0asm\1\0\0\0\1\4\1\140\0\0\3\2\1\0\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\0\12\5\1\3\0\0\13' > trap.wasm
+$ warder code --backend wasm --net loopback trap.wasm; warder code --backend wasm --net host trap.wasm; warder code --backend wasm --set syscalls.onViolation=kill trap.wasm; warder code --backend wasm --ro /usr/bin/env trap.wasm
+!~ ^warder: cannot enforce network: network.loopback: WASI preview 1 gives a module no sockets
+!~ ^warder: network.mode host: WASI preview 1 gives a module no sockets
+!~ ^warder: cannot enforce syscalls: .*a module makes no system calls that it could be killed for
+!~ ^warder: filesystem.paths.readOnly: /usr/bin/env is a file, and a module is given directories
+? 125
+
+= without an engine
+needs limits
++ mkdir -p root/bin; printf '\0asm\1\0\0\0\1\4\1\140\0\0\3\2\1\0\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\0\12\5\1\3\0\0\13' > trap.wasm
+$ warder code --backend wasm --view directory:root --json trap.wasm | python3 $TOP/tests/lib/results.py status error.kind error.message
+|~ ^rejected unavailable the backend wasm: the language wasm is not available: there is no node, nor wasmtime in
+
+= a request chooses, within what the operator has
+needs limits bash
++ echo '{"order": ["local"]}' > order.json
+$ echo '{"language": "bash", "code": "true", "backend": "local"}' | warder tool --backends order.json | python3 $TOP/tests/lib/results.py status backend passedOver; for backend in crun process nonsense; do echo '{"language": "bash", "code": "true", "backend": "'$backend'"}'; done | warder tool --stream --backends order.json 2>/dev/null | python3 $TOP/tests/lib/results.py status error.kind error.field error.message
+| success local -
+|~ rejected rejected backend the backend crun is not in the operator's order, so that a request may not choose it
+|~ rejected rejected backend the backend process isolates nothing and is disabled; 
+|~ rejected invalidRequest backend there is no backend "nonsense"; 
+
+= and not another one than the operator has chosen
+needs limits bash
+$ echo '{"language": "bash", "code": "true", "backend": "crun"}' | warder tool --backend local | python3 $TOP/tests/lib/results.py status error.message
+| rejected the operator has chosen the backend local; a request may not choose another
+
+= auto tells what it passed over
+needs limits bash
++ echo '{"order": ["wasm", "local"]}' > order.json
+$ echo '{"language": "bash", "code": "true"}' | warder tool --backend auto --backends order.json | python3 $TOP/tests/lib/results.py status backend passedOver; echo '{"language": "bash", "code": "cat", "cases": [{"stdin": "1", "expected": "1"}]}' | warder judge --backend auto --backends order.json --json | python3 -c 'import json, sys; c = json.load(sys.stdin)["cases"][0]; print(c["verdict"], c["backend"], c["isolation"], c["passedOver"])'
+|~ ^success local wasm: the language "bash" is not available with the backend wasm; available: wasm$
+|~ ^accepted local namespaceJail wasm: the language "bash"

@@ -46,12 +46,10 @@ enum wire_fd {
 	X(NONE, "")                                                                                          \
 	X(SHIM, "start-init")                                                                                \
 	X(BLOCK, "read-plan")                                                                                \
-	X(JOIN, "join-session")                                                                              \
 	X(SESSION, "session")                                                                                \
 	X(CGROUP, "join-cgroup")                                                                             \
 	X(CLOCK, "time-namespace")                                                                           \
 	X(OOM, "oom-score")                                                                                  \
-	X(ENTER, "enter-session")                                                                            \
 	X(ROOT, "root")                                                                                      \
 	X(SCRATCH, "scratch")                                                                                \
 	X(OVERLAYS, "overlays")                                                                              \
@@ -78,7 +76,9 @@ enum wire_fd {
 	X(LANDLOCK, "landlock")                                                                              \
 	X(SECCOMP, "seccomp")                                                                                \
 	X(READY, "ready")                                                                                    \
-	X(EXEC, "exec")
+	X(EXEC, "exec")                                                                                      \
+	X(JOIN, "join-session") /* these two early, of a launch into a session alone */                      \
+	X(ENTER, "enter-session")
 
 enum wire_step {
 #define X(id, name) WIRE_STEP_##id,

@@ -3,7 +3,7 @@
 
     tests/bench/backends.py [-n RUNS]
 
-The bare command is `RUNTIME run` of a bundle that shows the same directories, with all namespaces and a map of ids, and nothing else: no limit, no
+The bare command is `RUNTIME run` of a bundle, or `podman run` of a root, that shows the same directories, with all namespaces and a map of ids, and nothing else: no limit, no
 filter, no read-back. It works in a mount namespace of its own with the host read-only, as a backend's does, where it makes no
 control group. Prints medians and 95th percentiles in milliseconds, and what the backend takes of what the bare command takes. Figures are
 facts, never a failure; a backend that this host does not have is left out, with its reason.
@@ -13,6 +13,7 @@ import ctypes, json, os, shutil, statistics, subprocess, sys, tempfile, time
 WARDER = os.path.realpath(os.path.join(os.environ.get("BUILD", "build"), "warder"))
 RUNS = int(sys.argv[2]) if sys.argv[1:2] == ["-n"] else 30
 BARE = {"crun": ["--cgroup-manager=disabled"], "runc": ["--rootless=true"]}
+ENGINES = ["podman", "docker"]
 
 
 def bundle(place):
@@ -39,6 +40,25 @@ def bundle(place):
     os.chmod(place, 0o755)
     with open(place + "/config.json", "w") as f:
         json.dump(config, f)
+
+
+def podman(place):
+    """The command of a container with the same root, ids and namespaces, and nothing else; its books are beside the bundle."""
+    root = place + "/podman"
+    shutil.copytree(place + "/root", root, symlinks=True)
+    for name in ("etc", "run", "sys"):
+        os.mkdir(root + "/" + name)
+    for name in ("etc/passwd", "etc/group", "etc/hosts", "etc/hostname", "etc/resolv.conf", "run/.containerenv"):
+        open(root + "/" + name, "w").close()
+    with open(place + "/containers.conf", "w") as f:
+        f.write('[containers]\ndefault_ulimits = []\n[engine]\nlock_type = "file"\nevents_logger = "none"\n')
+    os.environ["CONTAINERS_CONF"] = place + "/containers.conf"
+    books = place + "/books"
+    binds = [word for name in ("usr", "lib", "lib64", "bin", "sbin") if os.path.isdir(root + "/" + name) and not os.path.islink(root + "/" + name)
+             for word in ("--volume", "/%s:/%s:ro" % (name, name))]
+    return [shutil.which("podman"), "--root", books + "/root", "--runroot", books + "/run", "--tmpdir", books + "/tmp", "--storage-driver", "vfs", "--cgroup-manager",
+            "cgroupfs", "--runtime", "/usr/bin/crun", "run", "--rm", "--ulimit", "host", "--cgroups", "disabled", "--network", "none", "--log-driver", "none", "--uidmap", "0:700000:65536",
+            "--gidmap", "0:700000:65536", *binds, "--volume", "/mnt:/sys/fs/cgroup:ro", "--rootfs", root, "/bin/true"]
 
 
 def alone():
@@ -78,13 +98,16 @@ def inner(place):
     alone()
     spaces = {"warder": host, "bare": os.open("/proc/self/ns/mnt", os.O_RDONLY)}
     contestants, times = {}, {}
-    for name in ("local", *BARE):
+    for name in ("local", *BARE, *ENGINES):
         contestants["warder " + name] = lambda i, name=name: [WARDER, "run", "--backend", name, "--", "/bin/true"]
     for name, options in BARE.items():
         path = shutil.which(name)
         if path:
             contestants["bare " + name] = lambda i, path=path, options=options: (
                 [path] + options + ["--root", place + "/state", "run", "--bundle", place, "bench-%d" % i])
+    if shutil.which("podman"):
+        bare = podman(place)
+        contestants["bare podman"] = lambda i: bare
     for i in range(RUNS + 1):
         for name, command in list(contestants.items()):
             if ctypes.CDLL(None).setns(spaces[name.split()[0]], 0x20000) < 0:

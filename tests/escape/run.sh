@@ -374,6 +374,11 @@ device_in_store() {
 	reaches_nothing
 }
 
+# Where the store lies, for whoever has a node.
+devices_work() {
+	mknod -m 666 "$results/null" c 1 3 && { : >"$results/null"; } 2>/dev/null
+}
+
 hostile_images() {
 	local WARDER_STORE=$results/store where
 	export WARDER_STORE
@@ -390,7 +395,11 @@ hostile_images() {
 	check "image: attributes of overlays" refused attributes "an attribute of overlayfs"
 	check "image: a hard link to a file of the host" refused hard-link "what lies outside"
 	check "image: whiteouts without a name" refused whiteouts "hides what has no name"
-	! $root || check "image: a device that its owner put into the store" device_in_store
+	if $root && devices_work; then
+		check "image: a device that its owner put into the store" device_in_store
+	elif $root; then
+		skip "image: a device that its owner put into the store" "proves nothing: the host has no such thing as devices that work in $results"
+	fi
 	check "image: one to be attacked" import_hostile opaque
 	# shellcheck disable=SC2086 # lists of words
 	! $root || $uml || attack image false "$default $speculation $of_images" 200 $small --view image:hostile

@@ -48,7 +48,8 @@ def many(flags):
     count = 200 // SLOW
     samples = [sample(i) for i in range(count)]
     lines = "".join(json.dumps(request) + "\n" for request, _ in samples)
-    done = subprocess.run(["warder", "tool", "--stream", *flags], input=lines, capture_output=True, text=True, check=False)
+    done = subprocess.run(["warder", "tool", "--stream", "--timeout", "300s", *flags], input=lines,
+                          capture_output=True, text=True, check=False)
     results = [json.loads(line) for line in done.stdout.splitlines()]
     expected = {request["id"]: outcome for request, outcome in samples}
     order = [result["id"] for result in results]

@@ -356,6 +356,13 @@ static void quiet_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+static bool is_dead(int pidfd)
+{
+	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
 /* The container's init, by a pidfd; -1. */
 static int bring_up(struct work *work)
 {
@@ -373,11 +380,16 @@ static int bring_up(struct work *work)
 	/* The container has them now; a pipe's end must be seen. */
 	close_given(work);
 	pid = read_pid(work);
-	if (pid < 0 || tighten(work, pid) < 0)
+	if (pid < 0)
 		return -1;
 	/* Nobody but this process reaps here: the number is still its own. */
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	return fd >= 0 ? fd : layout_fail(&work->layout, "the container's init");
+	if (fd < 0)
+		return layout_fail(&work->layout, "the container's init");
+	/* An init that has ended already has told the supervisor why. */
+	if (tighten(work, pid) < 0 && !is_dead(fd))
+		return -1;
+	return fd;
 }
 
 static _Noreturn void shepherd_main(struct work *work)

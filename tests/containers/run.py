@@ -99,15 +99,21 @@ def mounts():
         return [line for line in f if work in line or re.search(r" - tmpfs (warder|scratch) | /tmp/(root|bind|scratch|ns-)", line)]
 
 
-def namespaces_of_dead(inodes):
-    """Namespaces that somebody still is in."""
-    left = set()
+def now_ticks():
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+
+def alive_in(inodes, before):
+    """Whether somebody who was there before is still in one of these namespaces. Their numbers are given to others later."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            left.add(os.stat("/proc/%s/ns/pid" % pid).st_ino)
-        except OSError:
+            with open("/proc/%s/stat" % pid) as f:
+                begun = int(f.read().rsplit(")", 1)[1].split()[19])
+            if os.stat("/proc/%s/ns/pid" % pid).st_ino in inodes and begun <= before:
+                return True
+        except (OSError, IndexError):
             continue
-    return left & inodes
+    return False
 
 
 def eventually(what, seconds=15):
@@ -448,12 +454,12 @@ def spaces(pids):
     return found - {os.stat("/proc/self/ns/pid").st_ino}
 
 
-def gone(mark, family, inodes):
+def gone(mark, inodes, before):
     """No process of the run, and nobody in its pid namespaces."""
-    return not processes(mark) and not namespaces_of_dead(inodes)
+    return not processes(mark) and not alive_in(inodes, before)
 
 
-def kill_both(started, mark):
+def kill_both(started):
     """Supervisor and shepherd at once. What was alive then, for the look afterwards."""
     os.kill(started.pid, signal.SIGSTOP)
     family = descendants(started.pid)
@@ -461,7 +467,7 @@ def kill_both(started, mark):
     kill([started.pid] + [pid for pid in family if comm(pid) == "warder-shepherd" or comm(pid) == "warder"])
     started.stdout.close()
     started.wait()
-    return family, inodes
+    return inodes
 
 
 def kills(runtime):
@@ -470,8 +476,9 @@ def kills(runtime):
         mark = "62.%d" % random.randrange(10 ** 9)
         started = spawned(runtime, mark)
         time.sleep(random.random() * 0.3 * SLOW)
-        family, inodes = kill_both(started, mark)
-        if not eventually(lambda: gone(mark, family, inodes)):
+        inodes = kill_both(started)
+        before = now_ticks()
+        if not eventually(lambda: gone(mark, inodes, before)):
             left.append("%s: %s" % (mark, processes(mark)))
             kill(processes(mark))
     tell(not left, "%s: supervisor and shepherd killed at %d random moments: no process is left" % (runtime, KILLS), "\n".join(left))
@@ -493,8 +500,9 @@ def kills_at(runtime):
         started = spawned(runtime, mark, body)
         ready = eventually(lambda: any(b"python3" in line and b"\0run\0" in line for line in map(line_of, descendants(started.pid))))
         time.sleep(SLOW)
-        family, inodes = kill_both(started, mark)
-        ok = ready and inodes and eventually(lambda: gone(mark, family, inodes))
+        inodes = kill_both(started)
+        before = now_ticks()
+        ok = ready and inodes and eventually(lambda: gone(mark, inodes, before))
         tell(ok, "%s: both killed %s: nothing of it lives" % (runtime, stage), (ready, inodes, [(p, comm(p)) for p in processes(mark)]))
         kill(processes(mark))
     for who in ("shepherd", "supervisor"):
@@ -507,7 +515,8 @@ def kills_at(runtime):
         kill(shepherds if who == "shepherd" else [started.pid])
         code = started.wait(timeout=60 * SLOW)
         started.stdout.close()
-        ok = up and len(shepherds) == 1 and code != 0 and eventually(lambda: gone(mark, family, inodes))
+        before = now_ticks()
+        ok = up and len(shepherds) == 1 and code != 0 and eventually(lambda: gone(mark, inodes, before))
         tell(ok, "%s: the %s is killed in the middle of the run: nothing of it lives" % (runtime, who), (up, shepherds, code, processes(mark)))
     # The next run takes away what is left of the dead.
     plain(runtime, [], ["/bin/true"])

@@ -185,7 +185,7 @@ $ cd / && for args in "run --workspace nosuch -- true" "run --ro nosuch -- true"
 | 125
 | warder: filesystem.view: "/nosuch" does not exist on this host; create it or leave it out
 | 125
-| warder: --collect needs --json, whose result shows the files, or --artifacts DIR, which saves them
+| warder: --collect needs --json, whose result shows the files, or --artifacts, which says where they go
 | 125
 
 = a preset is no document

@@ -137,3 +137,16 @@ $ warder session start ../x; warder session exec; warder session strat x; warder
 $ XDG_RUNTIME_DIR=$PWD/rt warder session start backend-$$ --backend process --backends backends --prefer all; echo $?; ls rt
 | 125
 ! warder: the backend process keeps no session: nothing of it stays after a run; use local
+
+= when its keeper is killed everything in it dies, and the name is free
+needs place
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40); mkdir work
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'while :; do echo > alive; sleep 0.05; done > /dev/null 2>&1 &'; while [ ! -e work/alive ]; do sleep 0.1; done; kill -9 $(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); while rm -f work/alive; sleep 1; [ -e work/alive ]; do :; done; sh s status 2> /dev/null; echo $?; sh s exec -- true 2> /dev/null; echo $?; sh s start && sh s exec -- echo again; sh s stop; ls rt
+| 1
+| 125
+| again

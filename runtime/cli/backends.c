@@ -62,6 +62,8 @@ static int add_column(struct columns *columns, const struct request *request, co
 	    preparation_build(columns->policy, &options, &column->preparation, &column->refused) == 0;
 	if (column->preparation.matched)
 		column->row_count = explain_rows(columns->policy, &column->preparation, column->rows);
+	if (!column->runs && column->preparation.match.required_count == 0)
+		explain_refused(column->rows, column->row_count, &column->refused);
 	return 0;
 }
 
@@ -170,7 +172,7 @@ static void print_verdicts(const struct columns *columns)
 		if (column->runs)
 			puts("would run it");
 		else
-			printf("would refuse it: %s\n", term_clean(column->refused.text));
+			printf("would refuse it: %s\n", column->refused.text);
 	}
 }
 
@@ -251,6 +253,8 @@ int backends_compare(const struct request *request, struct warder_error *err)
 	if (request->json) {
 		print_json(&columns);
 	} else {
+		for (size_t c = 0; c < columns.count; c++)
+			term_clean(columns.at[c]->refused.text);
 		print_table(&columns);
 		print_differences(&columns);
 		print_verdicts(&columns);

@@ -47,7 +47,7 @@ static int commit(const struct request *request, struct warder_changes *changes,
 			term_complain("%zu of the changes were made before", count);
 		return -1;
 	}
-	printf("%zu changes made in %s\n", count, changes_of(changes)->directory);
+	printf("%zu change%s made in %s\n", count, count == 1 ? "" : "s", changes_of(changes)->directory);
 	return 0;
 }
 

@@ -119,6 +119,27 @@ size_t explain_rows(const struct policy *policy, const struct preparation *prepa
 	return count;
 }
 
+static bool is_about(const char *name, const char *field)
+{
+	const size_t len = name ? strlen(name) : 0;
+
+	return len && strncmp(name, field, len) == 0 && (!field[len] || strchr(".[", field[len]));
+}
+
+void explain_refused(struct explain_row *rows, size_t count, const struct warder_error *refused)
+{
+	struct explain_row *found = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_about(rows[i].control, refused->field) ||
+		    (!found && is_about(rows[i].field, refused->field)))
+			found = &rows[i];
+	if (!found)
+		return;
+	found->state = EXPLAIN_REFUSED;
+	found->by = refused->text;
+}
+
 /* ---- as text ---- */
 
 static void print_rows(const struct explain_row *rows, size_t count)
@@ -270,7 +291,13 @@ static void print_text(const struct policy *policy, struct preparation *preparat
 		       const struct warder_error *refused)
 {
 	struct explain_row rows[EXPLAIN_ROWS_MAX];
+	struct warder_error shown = { 0 };
+	size_t count;
 
+	if (refused) {
+		shown = *refused;
+		term_clean(shown.text);
+	}
 	if (preparation->matched) {
 		char title[64];
 
@@ -278,7 +305,10 @@ static void print_text(const struct policy *policy, struct preparation *preparat
 		term_title(title);
 		if (preparation->passed_over[0])
 			printf("passed over: %s\n", term_clean(preparation->passed_over));
-		print_rows(rows, explain_rows(policy, preparation, rows));
+		count = explain_rows(policy, preparation, rows);
+		if (refused && preparation->match.required_count == 0)
+			explain_refused(rows, count, &shown);
+		print_rows(rows, count);
 	}
 	if (preparation->planned)
 		print_plan(&preparation->plan);
@@ -286,10 +316,8 @@ static void print_text(const struct policy *policy, struct preparation *preparat
 	if (!refused) {
 		term_print(TERM_GOOD, 0, "It would run.");
 	} else {
-		struct warder_error shown = *refused;
-
 		term_print(TERM_BAD, 0, "It would be refused: ");
-		printf("%s", term_clean(shown.text));
+		printf("%s", shown.text);
 	}
 	putchar('\n');
 }
@@ -478,6 +506,7 @@ static void print_json(const struct policy *policy, const struct preparation *pr
 {
 	struct explain_row rows[EXPLAIN_ROWS_MAX];
 	struct json_writer w = { 0 };
+	size_t count;
 	char *text;
 
 	json_begin_object(&w);
@@ -489,8 +518,12 @@ static void print_json(const struct policy *policy, const struct preparation *pr
 	json_key(&w, "wouldRun");
 	json_bool(&w, !refused);
 	write_refusal(&w, refused);
-	if (preparation->matched)
-		write_rows(&w, rows, explain_rows(policy, preparation, rows));
+	if (preparation->matched) {
+		count = explain_rows(policy, preparation, rows);
+		if (refused && preparation->match.required_count == 0)
+			explain_refused(rows, count, refused);
+		write_rows(&w, rows, count);
+	}
 	if (preparation->planned)
 		write_plan(&w, &preparation->plan);
 	json_end_object(&w);

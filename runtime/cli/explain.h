@@ -34,5 +34,7 @@ const char *explain_word(enum explain_state state);
 /* Rows of a preparation that was matched, in the order of POLICY_FIELDS. Returns their number. */
 size_t explain_rows(const struct policy *policy, const struct preparation *preparation,
 		    struct explain_row ret[EXPLAIN_ROWS_MAX]);
+/* Where every control could be had, and the policy is refused for what stands in a field: its row says so. *refused lives as long. */
+void explain_refused(struct explain_row *rows, size_t count, const struct warder_error *refused);
 
 #endif

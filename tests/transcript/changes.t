@@ -96,7 +96,7 @@ $ sh jail --workspace work:overlay --changes set -- sh -c "$(cat inside)"; warde
 + END
 $ sh jail --workspace work:overlay --changes set -- sh -c 'echo two > a; echo two > b; echo two > c'; echo host > work/b; echo host > work/c; warder changes commit set; cat work/a; warder changes commit set a; warder changes commit set c; warder changes commit set --force; cat work/?
 | one
-|~ ^1 changes made in 
+|~ ^1 change made in 
 |~ ^3 changes made in 
 | two
 | two

@@ -265,7 +265,7 @@ two_worlds() {
 	holds 'r.status == "success"' '"BUILDING=1" in out.split("--")[0] and "BOTH=1" in out.split("--")[0]' \
 		'"OURS" not in out.split("--")[0] and "WARDER_" not in out.split("--")[0]' \
 		'"BUILDING" not in out.split("--")[1] and "BOTH=1" in out.split("--")[1] and "OURS=1" in out.split("--")[1]' \
-		'out.split("--")[2].split() == "/code: .diagnostics.json environment pid seen /tmp: box /tmp/box: main.txt read-only".split()' \
+		'out.split("--")[2].split() == "/code: .diagnostics environment pid seen /tmp: box /tmp/box: main.txt read-only".split()' \
 		'"left" not in out.split("--")[2]' '"/workspace" in err and "file" not in err.replace("No such file", "").replace("shown/file", "")'
 }
 

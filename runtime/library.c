@@ -300,35 +300,54 @@ int library_take_spill(const struct warder_spill *spill, struct jail_command *co
 	return 0;
 }
 
-int warder_launch(struct warder_template *tmpl, const struct warder_command *command, struct warder_run **ret,
-		  struct warder_error *err)
+/* What an image starts where no program is named: a row of its own words, heap. NULL with *err. */
+static char **take_own_program(const struct image *image, struct warder_error *err)
+{
+	char *const *const parts[] = { image->entrypoint, image->command };
+	char **argv = calloc(IMAGE_STRINGS_MAX * 2 + 1, sizeof(*argv));
+	size_t count = 0;
+
+	if (!argv) {
+		no_memory(err);
+		return NULL;
+	}
+	for (size_t i = 0; i < 2; i++)
+		for (char *const *word = parts[i]; word && *word; word++)
+			argv[count++] = *word;
+	if (count == 0) {
+		error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+			  image->name
+			      ? "there is no program to run, and the image %.128s names none; say which one"
+			      : "there is no program to run",
+			  image->name);
+		free(argv);
+		return NULL;
+	}
+	return argv;
+}
+
+static int launch_command(struct warder_template *tmpl, const struct warder_command *known,
+			  struct warder_run **ret, struct warder_error *err)
 {
 	bool hold;
-	struct warder_command known;
 	struct library_launch launch = { 0 };
 	struct changes_taking *taking;
 
-	if (!tmpl || !command || !ret)
-		return no_argument(!tmpl ? "tmpl" : !command ? "command" : "ret", err);
-	if (library_take(&known, sizeof(known), command, command->size, "warder_command", err) != 0)
-		return -1;
-	if (!known.argv || !known.argv[0])
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
-	launch.on_output = known.on_output;
-	launch.output_context = known.context;
+	launch.on_output = known->on_output;
+	launch.output_context = known->context;
 	launch.command = (struct jail_command){
-		.argv = known.argv,
-		.set_env = known.environment,
-		.stdin_data = known.input,
-		.stdin_len = known.input ? known.input_len : 0,
-		.stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
-		.output_fds = known.output_fds,
-		.files = (const struct rootfs_file *)known.files,
-		.file_count = known.files ? known.file_count : 0,
+		.argv = known->argv,
+		.set_env = known->environment,
+		.stdin_data = known->input,
+		.stdin_len = known->input ? known->input_len : 0,
+		.stdin_fd = known->input_fd > 0 ? known->input_fd : -1,
+		.output_fds = known->output_fds,
+		.files = (const struct rootfs_file *)known->files,
+		.file_count = known->files ? known->file_count : 0,
 	};
-	if (library_take_spill(known.spill, &launch.command, &hold, err) != 0)
+	if (library_take_spill(known->spill, &launch.command, &hold, err) != 0)
 		return -1;
-	if (changes_taking_new(&known, jail_template_plan(tmpl->jail), &taking, err) != 0)
+	if (changes_taking_new(known, jail_template_plan(tmpl->jail), &taking, err) != 0)
 		return -1;
 	if (taking) {
 		launch.command.on_upper = changes_taking_upper;
@@ -338,6 +357,28 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 		launch.owner = taking;
 	}
 	return library_launch(tmpl, &launch, ret, err);
+}
+
+int warder_launch(struct warder_template *tmpl, const struct warder_command *command, struct warder_run **ret,
+		  struct warder_error *err)
+{
+	struct warder_command known;
+	char **own = NULL;
+	int launched;
+
+	if (!tmpl || !command || !ret)
+		return no_argument(!tmpl ? "tmpl" : !command ? "command" : "ret", err);
+	if (library_take(&known, sizeof(known), command, command->size, "warder_command", err) != 0)
+		return -1;
+	if (!known.argv || !known.argv[0]) {
+		own = take_own_program(&jail_template_plan(tmpl->jail)->rootfs.image, err);
+		if (!own)
+			return -1;
+		known.argv = own;
+	}
+	launched = launch_command(tmpl, &known, ret, err);
+	free(own);
+	return launched;
 }
 
 /* The last one to let go of it. */

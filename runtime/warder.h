@@ -157,7 +157,9 @@ struct warder_spill {
 
 struct warder_command {
 	size_t size;       /* sizeof(struct warder_command) */
-	char *const *argv; /* NULL-terminated; argv[0] a path inside, or a name searched in PATH inside */
+	/* NULL-terminated; argv[0] a path inside, or a name searched in PATH inside. NULL or empty: entrypoint and command of the
+	 * policy's image. */
+	char *const *argv;
 	/* NULL-terminated "NAME=value" on top of the policy's, or NULL. No ceiling is asked: the caller vouches for it. */
 	char *const *environment;
 	const char *input; /* standard input; borrowed until the run is freed. NULL: end of file at once */

@@ -21,6 +21,7 @@
 
 static const struct command commands[] = {
 	{ "run", FLAG_RUN, "run [FLAG...] [--] PROGRAM [ARGUMENT...]", "run a program under a policy",
+	  "Without PROGRAM, --view image:NAME starts what the image names (entrypoint and command).\n"
 	  "Exit status: the program's own; 128+N when signal N ended it; 124 out of time; 137 over memory\n"
 	  "or killed by Warder; 125 refused or failed; 126 not executable; 127 not found.\n",
 	  "warder run --timeout 5s --memory 256MiB -- echo hello", run_command },

@@ -59,6 +59,15 @@ static int prepare_and_launch(struct report *report)
 	return status;
 }
 
+/* Only an image may have one of its own. */
+static int check_program(const struct request *request, struct warder_error *err)
+{
+	if (request->rest[0] || request->policy->policy.filesystem.view == POLICY_VIEW_IMAGE)
+		return 0;
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+			 "which program? warder run [FLAG...] -- PROGRAM");
+}
+
 int run_command(struct request *request, char **argv)
 {
 	struct report report;
@@ -68,10 +77,7 @@ int run_command(struct request *request, char **argv)
 	report_catch_signals();
 	if (report_open(request, &report, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	if (!request->rest[0])
-		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
-			  "which program? warder run [FLAG...] -- PROGRAM");
-	if (!request->rest[0] || request_load(FLAG_RUN, argv, request, &err) != 0)
+	if (request_load(FLAG_RUN, argv, request, &err) != 0 || check_program(request, &err) != 0)
 		status = report_refuse(&report, &err, EXIT_REFUSED);
 	else
 		status = prepare_and_launch(&report);

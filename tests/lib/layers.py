@@ -2,7 +2,7 @@
 """layers.py DIRECTORY KIND: an OCI layout whose layers ask something of who mounts them.
 
 KIND: opaque (the root of the upper layer hides the lower one), again (the empty layer comes twice), none (no layer at all),
-environment (variables that a program would heed), and what a hostile image is made of: links-NAME=TARGET (the directory NAME is a
+environment (variables that a program would heed), own (names a program), and what a hostile image is made of: links-NAME=TARGET (the directory NAME is a
 link), set-user-id (a shell of root's), devices, attributes (of overlays, and of files with capabilities), through (a file below a
 link that a layer before it made), hard-link, whiteouts, directory (where programs begin is a link).
 """
@@ -92,6 +92,7 @@ kinds = {
     "opaque": ([base, over], {}),
     "again": ([base, bytes(1024), bytes(1024)], {}),
     "none": ([], {}),
+    "own": ([base], {"Entrypoint": ["/bin/sh", "-c", 'echo "$0,$*"'], "Cmd": ["own", "two  words"]}),
     "environment": ([base], {"Env": ["LD_PRELOAD=/x", "PATH=/bin"]}),
     "set-user-id": ([base, layer(("bin/suid", tarfile.REGTYPE, 0o6755, busybox))], {}),
     "devices": ([base, archive_of(devices)], {}),

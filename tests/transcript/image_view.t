@@ -29,3 +29,11 @@ $ warder run --json --view image:environment -- env | python3 -c 'import json, s
 + echo '{"version": 1, "limits": {"wallTime": "60s", "disk": "unlimited"}, "filesystem": {"view": "image:again"}}' > ceiling.json
 $ warder run --ceiling ceiling.json --view image:again -- /bin/cat /etc/old
 | hidden
+
+= without a program, what the image names is started
++ for i in own again; do python3 $TOP/tests/lib/layers.py $i $i && warder image import $i $i; done
+$ warder run --view image:own; warder run --view image:own -- /bin/sh -c 'echo another'; warder run --view image:again; echo $?
+| own,two  words
+| another
+! warder: there is no program to run, and the image again names none; say which one
+| 125

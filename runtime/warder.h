@@ -156,7 +156,7 @@ struct warder_spill {
 };
 
 struct warder_command {
-	size_t size;       /* sizeof(struct warder_command) */
+	size_t size; /* sizeof(struct warder_command) */
 	/* NULL-terminated; argv[0] a path inside, or a name searched in PATH inside. NULL or empty: entrypoint and command of the
 	 * policy's image. */
 	char *const *argv;

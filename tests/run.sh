@@ -293,17 +293,18 @@ guest_command() {
 }
 
 # Where a process is killed while it forks, User-mode Linux frees memory that it has not set up yet, and panics: once more then.
+# Podman's own processes end so every time.
 in_uml() {
-	local kept status
+	local kept status again
 	kept=$(mktemp -d) || return 125
-	tests/vm/uml.sh "$1" >"$kept/out" 2>"$kept/err"
-	status=$?
-	if [ "$status" = 125 ] && grep -q 'Kernel panic - not syncing: Kernel mode fault' "$kept/err"; then
+	for again in 2 1 0; do
+		tests/vm/uml.sh "WARDER_WITHOUT=podman $1" >"$kept/out" 2>"$kept/err"
+		status=$?
+		if [ "$status" != 125 ] || [ "$again" = 0 ]; then break; fi
+		grep -q 'Kernel panic - not syncing: Kernel mode fault' "$kept/err" || break
 		echo "# note: the guest's kernel panicked after $(grep -cE '^(not )?ok ' "$kept/out") tests; once more"
 		cat "$kept/err" >&2
-		tests/vm/uml.sh "$1" >"$kept/out" 2>"$kept/err"
-		status=$?
-	fi
+	done
 	cat "$kept/out" && cat "$kept/err" >&2
 	rm -rf "$kept"
 	return "$status"

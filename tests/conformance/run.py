@@ -7,7 +7,7 @@ a cell that `warder doctor --matrix` sees differently. That an attempt would suc
 that no cell is enforced by an attempt that cannot succeed anyway.
 
 An attempt prints "exceeded" when it has got what it may not have, and "tried" when it has not.
-Writes the table as Markdown to WARDER_MATRIX, if that is set.
+WARDER_WITHOUT names backends that are not tried. Writes the table as Markdown to WARDER_MATRIX, if that is set.
 """
 import json, os, shutil, subprocess, sys, tempfile
 
@@ -333,6 +333,7 @@ def main():
     matrix = json.loads(subprocess.run([WARDER, "doctor", "--matrix", "--json"], capture_output=True, timeout=60).stdout)
     backends = list(next(iter(matrix.values())))
     only = sys.argv[1:]
+    without = os.environ.get("WARDER_WITHOUT", "").split()
     count = 0
     table = ["| control | " + " | ".join(backends) + " |", "|---" * (len(backends) + 1) + "|"]
 
@@ -368,6 +369,11 @@ def main():
             if backend == "wasm" and not guest:
                 count += 1
                 print("ok %d - %s: wasm # SKIP there is no module: needs clang and lld" % (count, row[0]))
+                cells.append("-")
+                continue
+            if backend in without:
+                count += 1
+                print("ok %d - %s: %s # SKIP this kernel cannot bear it (WARDER_WITHOUT)" % (count, row[0], backend))
                 cells.append("-")
                 continue
             verdict, why = cell(backend, row, guest)

@@ -30,9 +30,23 @@ find_kernel() {
 	esac
 }
 
-# The first processor that this process may use: a guest that wanders between two is several times slower.
-first_cpu() {
-	taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/'
+# A processor that this process may use, and that no other guest has: one that wanders between two is several times slower. It is held by
+# a lock as long as the guest runs; where all are taken, the first one is shared.
+cpu=
+take_cpu() {
+	local part each first held
+	for part in $(taskset -cp $$ | sed 's/.*: *//; s/,/ /g'); do
+		for each in $(seq "${part%-*}" "${part#*-}"); do
+			: "${first:=$each}"
+			exec {held}<"/sys/devices/system/cpu/cpu$each" || continue
+			if flock -n "$held"; then
+				cpu=$each
+				return
+			fi
+			exec {held}<&-
+		done
+	done
+	cpu=$first
 }
 
 # The kernel sets O_NONBLOCK on the descriptors of its serial lines: it gets pipes of its own, never the caller's files. Words of its
@@ -40,9 +54,11 @@ first_cpu() {
 boot() {
 	local out err
 	mkdir "$scratch/umid"
+	cpu=${WARDER_VM_CPU:-}
+	[ -n "$cpu" ] || take_cpu
 	exec {out_fd}> >(exec cat) && out=$!
 	exec {err_fd}> >(exec cat >&2) && err=$!
-	env -u TMPDIR timeout -k 5 "$seconds" taskset -c "${WARDER_VM_CPU:-$(first_cpu)}" "$kernel" \
+	env -u TMPDIR timeout -k 5 "$seconds" taskset -c "$cpu" "$kernel" \
 		mem="${memory}M" umid="warder$$" uml_dir="$scratch/umid" \
 		root=/dev/root rootfstype=hostfs rootflags="$scratch/boot" rw init=/init panic=-1 quiet cgroup_no_v1=all \
 		con=null con0=null,fd:1 ssl=null ssl0=null,fd:"$out_fd" ssl1=null,fd:"$err_fd" \

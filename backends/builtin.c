@@ -111,7 +111,8 @@ static bool is_null(const struct json_value *value)
 
 static bool has_tool(const struct json_value *tools, const struct provider *provider)
 {
-	for (const struct json_value *tool = is_null(tools) ? NULL : tools->child; tool; tool = tool->next) {
+	for (const struct json_value *tool = tools && tools->type == JSON_ARRAY ? tools->child : NULL; tool;
+	     tool = tool->next) {
 		if (tool->type == JSON_OBJECT &&
 		    (json_member(tool, provider->tool) || json_member(tool, provider->other_spelling)))
 			return true;

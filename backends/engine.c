@@ -47,10 +47,11 @@ static const struct row rows[] = {
 
 static const struct row *find_row(const struct backend *backend)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strcmp(rows[i].engine->name, backend->program) == 0)
-			return &rows[i];
-	return NULL;
+	size_t i = 0;
+
+	while (i + 1 < sizeof(rows) / sizeof(rows[0]) && strcmp(rows[i].engine->name, backend->program) != 0)
+		i++;
+	return &rows[i];
 }
 
 /* The first of its programs that is not there; NULL: all are. */

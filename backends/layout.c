@@ -165,7 +165,6 @@ static int in_child(struct layout *layout, int (*run)(struct layout *layout))
 {
 	int pipe_fds[2];
 	int status = 0;
-	ssize_t n;
 	int pid;
 
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
@@ -174,10 +173,11 @@ static int in_child(struct layout *layout, int (*run)(struct layout *layout))
 	if (pid == 0) {
 		if (run(layout) == 0)
 			_exit(0);
-		n = write(pipe_fds[1], &layout->error, sizeof(layout->error));
-		if (n > 0)
-			n = write(pipe_fds[1], layout->text, sizeof(layout->text));
-		_exit(1);
+		/* Without it the error is told as one that is not known. */
+		_exit(write(pipe_fds[1], &layout->error, sizeof(layout->error)) > 0 &&
+			      write(pipe_fds[1], layout->text, sizeof(layout->text)) > 0
+			  ? 1
+			  : 2);
 	}
 	close(pipe_fds[1]);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -802,6 +802,7 @@ static long fetch_fds(void)
 	long fd = sys(socket, 1 /* AF_UNIX */, 5 /* SOCK_SEQPACKET */ | O_CLOEXEC, 0);
 	long ret = fd < 0 ? fd : sys(connect, fd, &address, sizeof(address));
 
+	control.level = control.type = 0;
 	if (ret == 0)
 		ret = sys(recvmsg, fd, &message, 0x40000000 /* MSG_CMSG_CLOEXEC */);
 	if (ret < 0)

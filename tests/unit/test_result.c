@@ -98,9 +98,9 @@ Test(result, signals_have_names, .timeout = 20)
 Test(result, members_keep_their_order, .timeout = 20)
 {
 	static const char *const keys[] = {
-		"status",    "cause",           "exitCode",  "signal",   "stdout",    "stderr",
-		"durations", "peakMemoryBytes", "cpuTimeUs", "peakPids", "limitsHit", "artifacts",
-		"backend",   "isolation",       "receipt",   "identity", "detail",
+		"status",    "cause",           "exitCode",   "signal",   "stdout",    "stderr",
+		"durations", "peakMemoryBytes", "cpuTimeUs",  "peakPids", "limitsHit", "artifacts",
+		"backend",   "isolation",       "passedOver", "receipt",  "identity",  "detail",
 	};
 	struct warder_result *result = result_of(JAIL_CAUSE_EXIT, 0, 0);
 	struct json_value *json = parse(warder_result_json(result));

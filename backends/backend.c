@@ -87,7 +87,8 @@ static const struct backend backends[] = {
 	    .describe =
 		"Runs WebAssembly modules that export _start and import nothing but WASI preview 1. A module "
 		"sees "
-		"its working directory, /tmp and what was granted, its arguments and environment. It has no "
+		"its working directory, /tmp and what was granted, its arguments and environment. It "
+		"makes and follows no symbolic links, and has no "
 		"sockets, no processes and no threads. Memory that would be over its limit is not given; a "
 		"trap "
 		"ends it with exit status 1.",

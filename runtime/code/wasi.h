@@ -2,19 +2,24 @@
  * wasi: what has Node execute a WebAssembly module that asks for WASI (preview 1). Private to code/.
  *
  * The module is given its arguments, the environment, and as directories the working directory, /tmp and what the policy grants
- * (--dir=PATH, before the module's name). The jail around Node is what holds it: Node says of its WASI that it does not keep a
- * module from following links out of these directories. WASI has no path that leads to a descriptor: what $WARDER_INPUT and
- * $WARDER_RESULT name are files below /tmp, copied from and to the descriptors before and after.
+ * (--dir=PATH, before the module's name). It is linked with the functions of WASI and nothing else, by their names. The jail around
+ * Node is what holds it: Node says of its WASI that it does not keep a module from following links out of these directories.
+ * Therefore a module makes no links here and follows none, and no path of its leads into a /proc, where the descriptors and the
+ * memory of Node are. What $WARDER_INPUT and $WARDER_RESULT name are files below /tmp, copied from and to the descriptors.
+ *
+ * The look at a path comes before its use. A module has one thread, and cannot change a path between the two; another process can,
+ * where it may write to the same directory (a workspace that is shared, read-write). Then the jail alone holds the module.
  *
  * How the module ended is told on descriptor 3 before its result, between two NUL bytes: "trap: MESSAGE", or "refused: MESSAGE"
- * where the engine does not take it. A module cannot do that itself: it has no such descriptor, and a result with a NUL is no JSON.
+ * where the engine does not take it. A module by itself cannot: it reaches no such descriptor, and a result with a NUL is no JSON.
  */
 #ifndef WARDER_RUNTIME_CODE_WASI_H
 #define WARDER_RUNTIME_CODE_WASI_H
 
 static const char wasi_host[] =
-    "import { closeSync, constants, mkdtempSync, openSync, readFileSync, writeFileSync, writeSync } from "
-    "'node:fs';\n"
+    "import { closeSync, constants, mkdtempSync, openSync, readFileSync, statSync, writeFileSync, writeSync "
+    "} "
+    "from 'node:fs';\n"
     "import { WASI } from 'node:wasi';\n"
     "const args = process.argv.slice(2), env = { ...process.env };\n"
     "const preopens = { '.': '.', '/tmp': '/tmp' };\n"
@@ -34,13 +39,85 @@ static const char wasi_host[] =
     "  try { writeSync(2, `wasm ${kind}: ${text}\\n`); } catch {}\n"
     "  writeSync(result, `\\0${kind}: ${text}\\0`);\n"
     "}\n"
+    /* errno of WASI */
+    "const FAULT = 21, INVALID = 28, LOOP = 32, TOO_LONG = 37, ABSENT = 44, NO_DIRECTORY = 54, DENIED = 63, "
+    "OUTSIDE = 76;\n"
+    "const LINK = 7, ABOUT = 64;\n" /* type of a file, and the size of what is told about one */
+    /* Where a path's directory and the path itself are among the arguments. */
+    "const paths = {\n"
+    "  path_create_directory: [[0, 1]], path_filestat_get: [[0, 2]], path_filestat_set_times: [[0, 2]],\n"
+    "  path_link: [[0, 2], [4, 5]], path_open: [[0, 2]], path_readlink: [[0, 1]],\n"
+    "  path_remove_directory: [[0, 1]], path_rename: [[0, 1], [3, 4]], path_unlink_file: [[0, 1]],\n"
+    "};\n"
+    "const reads = { path_readlink: () => true, path_unlink_file: () => true,\n" /* the link itself */
+    "                path_filestat_get: (args) => !(args[1] & 1) };\n"
+    "let instance;\n"
+    /* What WASI itself says of a file, in the module's memory, which is as it was afterwards. */
+    "function ask(bytes, call) {\n"
+    "  const kept = bytes.slice(0, ABOUT + 1);\n"
+    "  bytes[ABOUT] = 46;\n" /* "." */
+    "  const errno = call(), view = new DataView(bytes.buffer);\n"
+    "  const told = { errno, dev: view.getBigUint64(0, true), ino: view.getBigUint64(8, true), "
+    "type: bytes[16] };\n"
+    "  bytes.set(kept);\n"
+    "  return told;\n"
+    "}\n"
+    "function checkPath(wasi, procs, bytes, fd, at, length, readsLink) {\n"
+    "  if (length > 4096) return TOO_LONG;\n"
+    "  if (at + length > bytes.length) return FAULT;\n"
+    "  const path = bytes.slice(at, at + length);\n"
+    "  if (path.includes(0)) return INVALID;\n"
+    "  if (path[0] === 47) return OUTSIDE;\n"
+    /* WASI goes by the name that a directory was opened with: another may have it now. */
+    "  const base = ask(bytes, () => wasi.fd_filestat_get(fd, 0));\n"
+    "  if (base.errno) return base.errno;\n"
+    "  const named = ask(bytes, () => wasi.path_filestat_get(fd, 0, ABOUT, 1, 0));\n"
+    "  if (named.errno) return named.errno;\n"
+    "  if (named.dev !== base.dev || named.ino !== base.ino || procs.has(base.dev)) return OUTSIDE;\n"
+    "  for (let end = 1; end <= length; end++) {\n"
+    "    if (end < length && path[end] !== 47) continue;\n"
+    "    const step = ask(bytes, () => wasi.path_filestat_get(fd, 0, at, end, 0));\n"
+    "    if (step.errno === ABSENT || step.errno === NO_DIRECTORY) continue;\n"
+    "    if (step.errno) return step.errno;\n"
+    "    if (procs.has(step.dev)) return OUTSIDE;\n"
+    "    if (step.type === LINK && !(readsLink && end === length)) return LOOP;\n"
+    "  }\n"
+    "  return 0;\n"
+    "}\n"
+    "function guarded(wasi, procs, name) {\n"
+    "  if (name === 'path_symlink') return () => DENIED;\n"
+    "  return (...args) => {\n"
+    "    const bytes = new Uint8Array(instance.exports.memory.buffer);\n"
+    "    if (bytes.length <= ABOUT) return FAULT;\n"
+    "    for (const [fd, at] of paths[name]) {\n"
+    "      const errno = checkPath(wasi, procs, bytes, args[fd], args[at] >>> 0, args[at + 1] >>> 0,\n"
+    "                              reads[name]?.(args));\n"
+    "      if (errno) return errno;\n"
+    "    }\n"
+    "    return wasi[name](...args);\n"
+    "  };\n"
+    "}\n"
+    "function functionsOf(wasi) {\n"
+    "  const mounts = readFileSync('/proc/self/mountinfo', 'latin1').split('\\n');\n"
+    "  const procs = new Set(mounts.filter((line) => line.includes(' - proc '))\n"
+    "    .map((line) => statSync(line.split(' ')[4], { bigint: true }).dev));\n"
+    "  const functions = Object.create(null);\n"
+    "  for (const name of Object.keys(wasi))\n"
+    "    if (/^(args|environ|clock|fd|path|poll|proc|random|sched|sock)_[a-z_]+$/.test(name) &&\n"
+    "        typeof wasi[name] === 'function')\n"
+    "      functions[name] = name.startsWith('path_') ? guarded(wasi, procs, name) : wasi[name];\n"
+    "  return functions;\n"
+    "}\n"
     "let running = false;\n"
     "try {\n"
     "  const wasi = new WASI({ version: 'preview1', args, env, preopens, returnOnExit: true });\n"
     "  const module = await WebAssembly.compile(readFileSync(args[0]));\n"
-    "  const instance = await WebAssembly.instantiate(module, {\n"
-    "    wasi_snapshot_preview1: wasi.wasiImport, wasi_unstable: wasi.wasiImport,\n"
-    "  });\n"
+    "  const functions = functionsOf(wasi.wasiImport), imports = Object.create(null);\n"
+    "  imports.wasi_snapshot_preview1 = imports.wasi_unstable = functions;\n"
+    "  for (const { module: from, name, kind } of WebAssembly.Module.imports(module))\n"
+    "    if (!(from in imports) || !(name in functions) || kind !== 'function')\n"
+    "      throw new Error(`it imports ${from}.${name}, which is not WASI`);\n"
+    "  instance = await WebAssembly.instantiate(module, imports);\n"
     "  running = true;\n"
     "  process.exitCode = wasi.start(instance);\n"
     "} catch (error) {\n"

@@ -96,6 +96,23 @@ needs limits node
 $ warder code --backend wasm --json env.wasm | python3 $TOP/tests/lib/results.py status cause exitCode detail
 |~ ^failed exit 1 the engine does not take the module: .*env
 
+= what is no WASI, although JavaScript has something of the name
+needs limits node
++ printf '\0asm\1\0\0\0\1\4\1\140\0\0\2\33\1\13constructor\13constructor\0\0\3\2\1\0\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\1\12\4\1\2\0\13' > outer.wasm
++ printf '\0asm\1\0\0\0\1\4\1\140\0\0\2\43\1\26wasi_snapshot_preview1\10toString\0\0\3\2\1\0\5\3\1\0\1\7\23\2\6memory\2\0\6_start\0\1\12\4\1\2\0\13' > inner.wasm
+$ for module in outer inner; do warder code --backend wasm --json $module.wasm | python3 $TOP/tests/lib/results.py status cause exitCode detail; done
+| failed exit 1 the engine does not take the module: it imports constructor.constructor, which is not WASI
+| failed exit 1 the engine does not take the module: it imports wasi_snapshot_preview1.toString, which is not WASI
+
+= a module that looks for the descriptors of its engine
+needs limits node
++ python3 $TOP/tests/lib/forging.py 4 dd . r r/r/../../proc/self/fd dd > made.wasm; python3 $TOP/tests/lib/forging.py 3 dd > found.wasm; python3 $TOP/tests/lib/forging.py 3 proc/self/fd > there.wasm
++ mkdir shared; ln -s /proc/self/fd shared/dd
+$ for call in "made.wasm" "--workspace shared --cwd /workspace found.wasm" "--cwd / there.wasm"; do warder code --backend wasm --json $call | python3 $TOP/tests/lib/results.py status cause exitCode stdout.bytesKept; done
+| success exit 0 45
+| success exit 0 45
+| success exit 0 45
+
 = other languages and programs
 $ echo 'print(1)' | warder code --backend wasm --language python -; warder run --backend wasm -- true
 !~ ^warder: the language "python" is not available with the backend wasm; available: wasm

@@ -248,6 +248,7 @@ static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 {
 	if (plan->joint)
 		return WIRE_JOINS | (plan->privileged ? WIRE_PRIVILEGED : 0) |
+		       (plan->namespaces & CLONE_NEWCGROUP ? WIRE_CGROUP_NS : 0) |
 		       (plan->speculation ? WIRE_SPECULATION : 0) | (plan->background ? WIRE_BACKGROUND : 0);
 	if (plan->starter)
 		return plan->starter->bare ? WIRE_BARE

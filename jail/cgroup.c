@@ -626,7 +626,7 @@ bool cgroup_above_oom(const struct cgroup *cgroup)
 		return false;
 	if (cgroup->host->hierarchies[h].v2)
 		return read_key(dir_fd, "memory.events.local", "max", &count) && count > 0;
-	return read_number(dir_fd, "memory.failcnt", &count) && count > 0;
+	return v1_limit_reached(dir_fd, 1);
 }
 
 void cgroup_clear_event(const struct cgroup *cgroup)

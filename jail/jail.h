@@ -287,6 +287,7 @@ struct jail_outcome {
 	int exit_code;              /* -1 when it did not exit by itself */
 	int signal;                 /* 0 when it was not ended by a signal of its own */
 	bool hit[JAIL_CAUSE_COUNT]; /* limits that were reached, also where they did not end the program */
+	bool sessions_limit;        /* the one of memory was the session's, over all that runs in it */
 	struct jail_output output[JAIL_STREAMS]; /* JAIL_RESULT: always kept, never passed on */
 	struct rootfs_collection collected;
 	uint64_t wall_us, user_us, system_us, cpu_us;

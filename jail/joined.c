@@ -69,7 +69,7 @@ static bool has_ended(const struct jail_joint *joint, int wait_ms)
 
 static int ended(struct warder_error *err)
 {
-	return error_set(err, WARDER_ERROR_NOT_FOUND, "name", "the session has ended; start it again");
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "the session has ended; start it again");
 }
 
 /* The pid that a pidfd stands for, as this process sees it; for messages and /proc. */
@@ -200,15 +200,32 @@ static int check_pid(struct jail_run *run, const struct stat *session, struct wa
 	return same(&parent, session) ? 0 : differs("pid", err);
 }
 
-/* A copy: neither the session's nor the host's. What is in it, the mount table shows. */
-static int check_mnt(struct jail_run *run, const struct stat *session, struct warder_error *err)
+static int check_own(struct jail_run *run, const char *name, const char *file, const char *hosts,
+		     const struct stat *session, struct warder_error *err)
 {
 	struct stat own;
 	struct stat host;
 
-	if (fstatat(run->proc_fd, "ns/mnt", &own, 0) < 0 || stat("/proc/self/ns/mnt", &host) < 0)
-		return unreadable("mnt", err);
-	return same(&own, session) || same(&own, &host) ? differs("mnt", err) : 0;
+	if (fstatat(run->proc_fd, file, &own, 0) < 0 || stat(hosts, &host) < 0)
+		return unreadable(name, err);
+	return same(&own, session) || same(&own, &host)
+		   ? error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+			       "read-back: the %s namespace is not the execution's own; the program was not "
+			       "started",
+			       name)
+		   : 0;
+}
+
+/* A copy: neither the session's nor the host's. What is in it, the mount table shows. */
+static int check_mnt(struct jail_run *run, const struct stat *session, struct warder_error *err)
+{
+	return check_own(run, "mnt", "ns/mnt", "/proc/self/ns/mnt", session, err);
+}
+
+/* Rooted at the execution's leaves: what it reads of its cgroups names nothing of the host. */
+static int check_cgroup(struct jail_run *run, const struct stat *session, struct warder_error *err)
+{
+	return check_own(run, "cgroup", "ns/cgroup", "/proc/self/ns/cgroup", session, err);
 }
 
 int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
@@ -243,6 +260,8 @@ int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
 			ret = check_pid(run, &session, err);
 		} else if (i == JAIL_JOINT_MNT) {
 			ret = check_mnt(run, &session, err);
+		} else if (i == JAIL_JOINT_CGROUP) {
+			ret = check_cgroup(run, &session, err);
 		} else {
 			if (fstatat(run->proc_fd, rows[i].file, &own, 0) < 0)
 				return unreadable(name, err);
@@ -254,6 +273,7 @@ int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
 			return -1;
 	}
 	receipt_layer(run, "namespaces", true, "setns, unshare", "/proc/<pid>/ns/*; NS_GET_PARENT",
-		      "the session's: %s; mnt: a copy; pid: below it", list);
+		      "the session's: %s; mnt: a copy; pid: below it%s", list,
+		      joint->namespaces & CLONE_NEWCGROUP ? "; cgroup: its own" : "");
 	return 0;
 }

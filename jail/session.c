@@ -93,6 +93,7 @@ static int make_cgroups(struct jail_session *session, const struct jail_plan *pl
 	if (limits.pids_max != UINT64_MAX)
 		limits.pids_max += SESSION_PROCESSES - 1; /* one is counted already */
 	session->host = *host;
+	cgroup_clean(&host->cgroup, false); /* of a keeper that was killed: nobody else may ever look */
 	if (cgroup_create(&host->cgroup, &limits, &session->outer, err) < 0)
 		return -1;
 	if (hand_down(&session->outer, err) < 0)

@@ -6,8 +6,8 @@
  * time is over or it died -> jail_session_free(). In the process that executes: jail_session_join() makes a plan one that joins;
  * prepare, launch and supervise are those of any plan.
  *
- * An execution has the session's user, network, IPC, UTS, cgroup and time namespaces; a mount namespace that is a copy of the
- * session's, with a /proc of its own; and a pid namespace of its own below the session's. So no process of one execution has a name
+ * An execution has the session's user, network, IPC, UTS and time namespaces; a mount namespace that is a copy of the
+ * session's, with a /proc of its own; a cgroup namespace of its own; and a pid namespace of its own below the session's. So no process of one execution has a name
  * for one of another, while files, sockets and loopback are shared. When the session's init dies, the kernel kills all of them.
  */
 #ifndef WARDER_JAIL_SESSION_H

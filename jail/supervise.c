@@ -643,7 +643,9 @@ static void find_limits_hit(struct loop *loop, const struct cgroup_final *final)
 
 	hit[JAIL_CAUSE_OUTPUT] = output[JAIL_STDOUT].truncated || output[JAIL_STDERR].truncated;
 	hit[JAIL_CAUSE_PIDS] = final->pids_limit_hits > 0;
-	hit[JAIL_CAUSE_MEMORY] = final->oom_kills > 0 && (final->memory_limit_hit || is_sessions(loop));
+	loop->outcome->sessions_limit = final->oom_kills > 0 && !final->memory_limit_hit && is_sessions(loop);
+	hit[JAIL_CAUSE_MEMORY] =
+	    final->oom_kills > 0 && (final->memory_limit_hit || loop->outcome->sessions_limit);
 	hit[JAIL_CAUSE_DISK] = scratch_full(loop->run) || (loop->ended && WIFSIGNALED(loop->wait_status) &&
 							   WTERMSIG(loop->wait_status) == SIGXFSZ);
 	hit[JAIL_CAUSE_NETWORK] = failed && refused_packets(loop->run) > 0;
@@ -686,8 +688,11 @@ static enum jail_cause find_cause(const struct loop *loop, const struct cgroup_f
 		return JAIL_CAUSE_EXIT;
 	if (final->oom_kills)
 		return hit[JAIL_CAUSE_MEMORY] ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST;
-	if (!loop->ended) /* nobody inside can kill init */
-		return loop->backstop ? JAIL_CAUSE_WALL_TIME : JAIL_CAUSE_HOST;
+	if (!loop->ended && loop->backstop) /* nobody inside can kill init */
+		return JAIL_CAUSE_WALL_TIME;
+	if (!loop->ended)
+		return run_is_joined(loop->run) && joined_has_ended(loop->run) ? JAIL_CAUSE_SUPERVISOR
+									       : JAIL_CAUSE_HOST;
 	cause = WIFSIGNALED(loop->wait_status) ? cause_of_signal(loop, WTERMSIG(loop->wait_status))
 					       : JAIL_CAUSE_EXIT;
 	if (cause == JAIL_CAUSE_SYSCALL || cause == JAIL_CAUSE_CPU_TIME)
@@ -727,6 +732,12 @@ static void describe(const struct loop *loop, const struct cgroup_final *final)
 			 policy_format_time(plan->policy.limits.cpu_time_us, limit, sizeof(limit)));
 		break;
 	case JAIL_CAUSE_MEMORY:
+		if (outcome->sessions_limit) {
+			snprintf(text, size,
+				 "killed at the memory limit of the session, which all that runs in it has "
+				 "together");
+			break;
+		}
 		snprintf(text, size, "killed at the memory limit of %s (%llu OOM kill(s))",
 			 policy_format_size(plan->policy.limits.memory_bytes, limit, sizeof(limit)),
 			 (unsigned long long) final->oom_kills);
@@ -756,15 +767,17 @@ static void describe(const struct loop *loop, const struct cgroup_final *final)
 		snprintf(text, size, "cancelled by the caller");
 		break;
 	case JAIL_CAUSE_SUPERVISOR:
+		if (!loop->killed) {
+			snprintf(text, size, "killed: the session has ended");
+			break;
+		}
 		snprintf(text, size, "ended by the supervisor: %s",
 			 loop->failure ? loop->failure : "internal failure");
 		break;
 	case JAIL_CAUSE_HOST:
 		snprintf(text, size,
 			 final->oom_kills ? "killed by the host's OOM killer"
-			 : run_is_joined(run) && joined_has_ended(run)
-			     ? "killed: the session has ended"
-			     : "the jail's init was killed from outside");
+					  : "the jail's init was killed from outside");
 		break;
 	case JAIL_CAUSE_COUNT:
 		break;
@@ -793,7 +806,9 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 	outcome->cause = find_cause(loop, final);
 	if (!loop->ended || loop->killed)
 		outcome->signal = SIGKILL;
-	if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL)
+	/* The session's end is nobody's limit. */
+	if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL &&
+	    (outcome->cause != JAIL_CAUSE_SUPERVISOR || loop->killed))
 		outcome->hit[outcome->cause] = true;
 	outcome->wall_us = end_us - run->go_us;
 	outcome->prepare_us = run->tmpl->prepare_us;

@@ -48,7 +48,10 @@ struct keeper {
 	int ended_fd; /* eventfd: the jail has ended */
 	struct connection connections[SESSION_CONNECTIONS_MAX];
 	size_t connection_count;
-	int stopper_fd; /* who is to be told when everything is gone; or -1 */
+	pthread_t attendant; /* while the set-up runs */
+	int set_up_fd;       /* eventfd: the set-up has come to an end */
+	const char *gave_up; /* why it was ended; or NULL */
+	int stopper_fd;      /* who is to be told when everything is gone; or -1 */
 	uint64_t started_us, idle_since_us;
 	time_t started;
 };
@@ -292,6 +295,83 @@ static void keep(struct keeper *keeper)
 	}
 }
 
+/* ---- during the set-up ---- */
+
+/* What is asked before there is a session: only its end can be had. False: the connection is done with. */
+static bool answer_early(struct keeper *keeper, struct connection *connection)
+{
+	const struct warder_error early = { .code = WARDER_ERROR_UNAVAILABLE,
+					    .field = "name",
+					    .text = "the session is being set up; try again" };
+	enum session_request_type type;
+
+	if (session_receive_request(connection->fd, &type) <= 0)
+		return false;
+	if (type != SESSION_STOP) {
+		session_send_reply(connection->fd, &early, NULL, NULL);
+		return false;
+	}
+	keeper->gave_up = "stopped by another process";
+	if (keeper->stopper_fd < 0)
+		keeper->stopper_fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
+	return true;
+}
+
+enum { EARLY_LISTEN, EARLY_SIGNAL, EARLY_STARTER, EARLY_DONE, EARLY_FIRST };
+
+/* Until the set-up has ended, or must: its starter's socket hangs up when he ends, however he does. */
+static void *attend(void *arg)
+{
+	struct keeper *keeper = arg;
+	struct pollfd fds[EARLY_FIRST + SESSION_CONNECTIONS_MAX];
+
+	while (!keeper->gave_up) {
+		size_t count = keeper->connection_count;
+
+		fds[EARLY_LISTEN] = (struct pollfd){ .fd = keeper->listen_fd, .events = POLLIN };
+		fds[EARLY_SIGNAL] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
+		fds[EARLY_STARTER] = (struct pollfd){ .fd = KEEPER_FD_REPORT, .events = POLLIN };
+		fds[EARLY_DONE] = (struct pollfd){ .fd = keeper->set_up_fd, .events = POLLIN };
+		for (size_t i = 0; i < count; i++)
+			fds[EARLY_FIRST + i] =
+			    (struct pollfd){ .fd = keeper->connections[i].fd, .events = POLLIN };
+		if (poll(fds, EARLY_FIRST + count, -1) < 0)
+			continue;
+		if (fds[EARLY_DONE].revents)
+			return NULL;
+		if (fds[EARLY_STARTER].revents)
+			keeper->gave_up = "given up by who started it";
+		if (fds[EARLY_SIGNAL].revents)
+			keeper->gave_up = "ended by a signal";
+		for (size_t i = count; i-- > 0;)
+			if (fds[EARLY_FIRST + i].revents && !answer_early(keeper, &keeper->connections[i]))
+				drop(keeper, i);
+		if (fds[EARLY_LISTEN].revents)
+			accept_one(keeper);
+	}
+	keeper->sessions->stop(keeper->session); /* which ends the command that runs */
+	return NULL;
+}
+
+static int set_up_attended(struct keeper *keeper, struct warder_error *err)
+{
+	const uint64_t one = 1;
+	int ret;
+
+	keeper->set_up_fd = eventfd(0, EFD_CLOEXEC);
+	if (keeper->set_up_fd < 0 || pthread_create(&keeper->attendant, NULL, attend, keeper) != 0)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "no thread for the session");
+	ret = set_up(keeper, err);
+	if (write(keeper->set_up_fd, &one, sizeof(one)) < 0)
+		abort(); /* a counter of one takes it */
+	pthread_join(keeper->attendant, NULL);
+	fd_done(&keeper->set_up_fd);
+	return keeper->gave_up
+		   ? error_set(err, WARDER_ERROR_CONFLICT, "name",
+			       "the session was %s during its set-up, and was removed", keeper->gave_up)
+		   : ret;
+}
+
 /* ---- life ---- */
 
 /* Nothing can be asked any more before anything is taken down; the name is free when everything is gone. */
@@ -346,21 +426,25 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	*ret_busy = locked > 0;
 	if (locked != 0)
 		return -1;
-	if (start_jail(keeper, err) < 0 || set_up(keeper, err) < 0)
+	if (session_listen(keeper->dir_fd, keeper->spec.name, &keeper->listen_fd, err) < 0 ||
+	    start_jail(keeper, err) < 0 || set_up_attended(keeper, err) < 0)
 		return -1;
 	if (has_ended(keeper))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session ended during its set-up");
-	return session_listen(keeper->dir_fd, keeper->spec.name, &keeper->listen_fd, err);
+	return 0;
 }
 
-static void report(enum keeper_word word, const struct warder_error *err)
+/* False: nobody is there any more who would know. */
+static bool report(enum keeper_word word, const struct warder_error *err)
 {
 	struct keeper_report text = { .word = word };
+	bool sent;
 
 	if (err)
 		text.error = *err;
-	send(KEEPER_FD_REPORT, &text, sizeof(text), MSG_NOSIGNAL);
+	sent = send(KEEPER_FD_REPORT, &text, sizeof(text), MSG_NOSIGNAL) == sizeof(text);
 	close(KEEPER_FD_REPORT);
+	return sent;
 }
 
 static int live(void)
@@ -370,7 +454,7 @@ static int live(void)
 	bool busy = false;
 
 	keeper.dir_fd = keeper.lock_fd = keeper.listen_fd = keeper.signal_fd = -1;
-	keeper.ended_fd = keeper.stopper_fd = -1;
+	keeper.ended_fd = keeper.set_up_fd = keeper.stopper_fd = -1;
 	if (begin(&keeper, &busy, &err) < 0) {
 		end(&keeper);
 		report(busy ? KEEPER_BUSY : KEEPER_FAILED, &err);
@@ -378,8 +462,8 @@ static int live(void)
 	}
 	keeper.started = time(NULL);
 	keeper.started_us = keeper.idle_since_us = clock_us();
-	report(KEEPER_READY, NULL);
-	keep(&keeper);
+	if (report(KEEPER_READY, NULL))
+		keep(&keeper);
 	end(&keeper);
 	return 0;
 }

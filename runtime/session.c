@@ -192,8 +192,22 @@ static int spawn(const char *program, int report_fd, int spec_fd, struct warder_
 	return 0;
 }
 
+/* The keeper's word, or 0 bytes; -1: the caller does not want it any more, and the keeper ends when we hang up. */
+static ssize_t receive_report(int fd, struct keeper_report *ret, int (*came)(void *context))
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+	while (poll(&ready, 1, came ? 100 : -1) <= 0)
+		if (came && came(NULL))
+			return -1;
+	ssize_t n = recv(fd, ret, sizeof(*ret), 0);
+
+	return n < 0 ? 0 : n;
+}
+
 /* 0: it runs; 1: another one has the name; -1 with *err. */
-static int start_keeper(const struct session_spec *spec, const char *program, struct warder_error *err)
+static int start_keeper(const struct session_spec *spec, const char *program, int (*came)(void *context),
+			struct warder_error *err)
 {
 	struct keeper_report report;
 	int pair[2];
@@ -216,9 +230,9 @@ static int start_keeper(const struct session_spec *spec, const char *program, st
 		return -1;
 	fd_done(&made);
 	fd_done(&theirs);
-	do
-		n = recv(ours, &report, sizeof(report), 0);
-	while (n < 0 && errno == EINTR);
+	n = receive_report(ours, &report, came);
+	if (n < 0)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the start was interrupted");
 	if (n != sizeof(report))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 				 "the session's keeper died while it started");
@@ -227,20 +241,38 @@ static int start_keeper(const struct session_spec *spec, const char *program, st
 	return report.word == KEEPER_READY ? 0 : report.word == KEEPER_BUSY ? 1 : -1;
 }
 
+/* As the keeper of a new one would. */
+static int check_ceiling(const struct session_spec *spec, struct warder_error *err)
+{
+	const struct preparation_options how = { .ceiling = spec->has_ceiling ? &spec->ceiling : NULL,
+						 .cgroup_parent = spec->cgroup_parent,
+						 .backend = spec->backend,
+						 .backends = spec->backends };
+	struct preparation preparation = { 0 };
+	int ret;
+
+	if (!spec->has_ceiling)
+		return 0;
+	ret = preparation_build(&spec->policy, &how, &preparation, err);
+	preparation_done(&preparation);
+	return ret;
+}
+
 static int check_same(const struct session_spec *wanted, const struct warder_session *found,
 		      struct warder_error *err)
 {
-	if (session_spec_same(wanted, &found->spec))
-		return 0;
+	const char *what = session_spec_difference(wanted, &found->spec);
+
+	if (!what)
+		return check_ceiling(wanted, err);
 	return error_set(err, WARDER_ERROR_CONFLICT, "name",
-			 "session %.64s runs already, with another policy or set-up; stop it first, or take "
-			 "another name",
-			 wanted->name);
+			 "session %.64s runs already, with another %s; stop it first, or take another name",
+			 wanted->name, what);
 }
 
 /* Others may start it at the same time, or end it: until one of us has it. */
-static int start(const struct session_spec *spec, const char *program, struct warder_session **ret,
-		 struct warder_error *err)
+static int start(const struct session_spec *spec, const char *program, int (*came)(void *context),
+		 struct warder_session **ret, struct warder_error *err)
 {
 	const uint64_t deadline =
 	    clock_us() + START_WAIT_US + spec->setup_count * spec->policy.limits.wall_time_us;
@@ -263,9 +295,11 @@ static int start(const struct session_spec *spec, const char *program, struct wa
 		warder_session_free(session);
 		if (got <= 0)
 			return -1;
-		got = start_keeper(spec, program, err);
+		got = start_keeper(spec, program, came, err);
 		if (got < 0)
 			return -1;
+		if (got > 0 && came && came(NULL))
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the start was interrupted");
 		if (clock_us() > deadline)
 			return error_set(
 			    err, WARDER_ERROR_UNAVAILABLE, "name",
@@ -287,8 +321,8 @@ static int fill_spec(const char *name, const struct warder_session_options *know
 		.has_ceiling = known->ceiling != NULL,
 		.setup = (char **)(uintptr_t)known->setup,
 		.setup_count = known->setup ? known->setup_count : 0,
-		.lifetime_us = known->lifetime_us ? known->lifetime_us : SESSION_LIFETIME_US,
-		.idle_us = known->idle_us ? known->idle_us : SESSION_IDLE_US,
+		.lifetime_us = known->lifetime_us,
+		.idle_us = known->idle_us,
 		.cgroup_parent = (char *)(uintptr_t)known->cgroup_parent,
 		.backend = (char *)(uintptr_t)known->backend,
 		.backends = (char *)(uintptr_t)known->backends,
@@ -305,6 +339,12 @@ static int fill_spec(const char *name, const struct warder_session_options *know
 
 int warder_session_start(const char *name, const struct warder_session_options *options,
 			 struct warder_session **ret, struct warder_error *err)
+{
+	return session_start(name, options, NULL, ret, err);
+}
+
+int session_start(const char *name, const struct warder_session_options *options, int (*came)(void *context),
+		  struct warder_session **ret, struct warder_error *err)
 {
 	struct warder_session_options known;
 	struct session_spec spec;
@@ -324,7 +364,7 @@ int warder_session_start(const char *name, const struct warder_session_options *
 				       "cannot find %.200s", known.backends);
 	if (known.backends)
 		spec.backends = backends;
-	return start(&spec, known.program, ret, err);
+	return start(&spec, known.program, came, ret, err);
 }
 
 /* ---- executing ---- */
@@ -362,15 +402,32 @@ static struct attachment *attach(const char *name, struct warder_error *err)
 int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
 			   unsigned int flags, struct warder_template **ret, struct warder_error *err)
 {
+	return session_prepare(session, policy, NULL, flags, ret, err);
+}
+
+static int check_granted(const struct policy *session, const struct warder_policy *ceiling,
+			 struct warder_error *err)
+{
+	return ceiling && policy_check_ceiling(&ceiling->policy, session, err) < 0
+		   ? error_context(err, "the session has more than the ceiling grants")
+		   : 0;
+}
+
+int session_prepare(struct warder_session *session, const struct warder_policy *policy,
+		    const struct warder_policy *ceiling, unsigned int flags, struct warder_template **ret,
+		    struct warder_error *err)
+{
 	const struct policy *asked = policy ? &policy->policy : session ? &session->spec.policy : NULL;
-	struct preparation_options how = { .background = flags & WARDER_SESSION_BACKGROUND };
+	struct preparation_options how = { .background = flags & WARDER_SESSION_BACKGROUND,
+					   .ceiling = ceiling ? &ceiling->policy : NULL };
 	struct attachment *attachment;
 
 	if (!session || !ret)
 		return no_argument(session ? "ret" : "session", err);
 	if (flags & ~(unsigned int)WARDER_SESSION_BACKGROUND)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "unknown flags %#x", flags);
-	if (session_check_narrower(&session->spec.policy, asked, err) < 0)
+	if (check_granted(&session->spec.policy, ceiling, err) < 0 ||
+	    session_check_narrower(&session->spec.policy, asked, err) < 0)
 		return -1;
 	attachment = attach(session->spec.name, err);
 	if (!attachment)
@@ -437,13 +494,37 @@ int warder_session_stop(const char *name, struct warder_error *err)
 int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
 			   struct warder_error *err)
 {
+	return session_restart(name, program, NULL, ret, err);
+}
+
+/* What is granted now takes the place of what was granted then, also for what links lead to. */
+static int renew_ceiling(struct session_spec *spec, const struct warder_policy *ceiling,
+			 struct warder_error *err)
+{
+	if (!ceiling)
+		return 0;
+	policy_done(&spec->ceiling);
+	memset(&spec->ceiling, 0, sizeof(spec->ceiling));
+	spec->has_ceiling = true;
+	if (policy_copy(&ceiling->policy, &spec->ceiling, err) < 0)
+		return -1;
+	return check_ceiling(spec, err) < 0
+		   ? error_context(err, "the session has more than the ceiling grants")
+		   : 0;
+}
+
+int session_restart(const char *name, const char *program, const struct warder_policy *ceiling,
+		    struct warder_session **ret, struct warder_error *err)
+{
 	struct warder_session *before = NULL;
 	int restarted = warder_session_open(name, &before, err);
 
 	if (restarted == 0)
+		restarted = renew_ceiling(&before->spec, ceiling, err);
+	if (restarted == 0)
 		restarted = warder_session_stop(name, err);
 	if (restarted == 0)
-		restarted = start(&before->spec, program, ret, err);
+		restarted = start(&before->spec, program, NULL, ret, err);
 	warder_session_free(before);
 	return restarted;
 }

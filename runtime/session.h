@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "jail/session.h"
 #include "policy/policy.h"
+#include "runtime/warder.h"
 
 #define SESSION_NAME_MAX        64
 #define SESSION_SETUP_MAX       64
@@ -91,7 +92,7 @@ struct session_spec {
 	bool has_ceiling;
 	char **setup; /* shell commands */
 	size_t setup_count;
-	uint64_t lifetime_us, idle_us;
+	uint64_t lifetime_us, idle_us;            /* 0: not given, which is written as the default */
 	char *cgroup_parent, *backend, *backends; /* or NULL */
 };
 
@@ -101,12 +102,25 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w);
 int session_spec_parse(const char *json, size_t len, bool more, struct session_spec *ret,
 		       struct warder_error *err);
 void session_spec_done(struct session_spec *spec);
-/* Whether both would make the same session: name, policy, set-up. */
-bool session_spec_same(const struct session_spec *a, const struct session_spec *b);
+/* In what the session that is there is another than the one that is wanted: name, policy and set-up, and of the rest what is given in
+ * `wanted`. A name for it; NULL: it is the same. */
+const char *session_spec_difference(const struct session_spec *wanted, const struct session_spec *found);
 /* Whether `asked` only narrows what an execution in a session under `session` may do, and leaves alone what is the session's: file
  * system, network, identity, disk. -1 with *err naming the field. */
 int session_check_narrower(const struct policy *session, const struct policy *asked,
 			   struct warder_error *err);
+
+/* ---- calls: session.c ---- */
+
+/* The public calls, with what the command line has besides. came: asked while the start is waited for, whether to give it up; or NULL.
+ * ceiling: held against the session's policy and the execution's, as it is now; or NULL. */
+int session_start(const char *name, const struct warder_session_options *options, int (*came)(void *context),
+		  struct warder_session **ret, struct warder_error *err);
+int session_prepare(struct warder_session *session, const struct warder_policy *policy,
+		    const struct warder_policy *ceiling, unsigned int flags, struct warder_template **ret,
+		    struct warder_error *err);
+int session_restart(const char *name, const char *program, const struct warder_policy *ceiling,
+		    struct warder_session **ret, struct warder_error *err);
 
 /* ---- keeper: keeper.c ---- */
 

@@ -19,8 +19,8 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w)
 	for (size_t i = 0; i < spec->setup_count; i++)
 		json_string(w, spec->setup[i]);
 	json_end_array(w);
-	json_key_uint(w, "lifetimeUs", spec->lifetime_us);
-	json_key_uint(w, "idleTimeoutUs", spec->idle_us);
+	json_key_uint(w, "lifetimeUs", spec->lifetime_us ? spec->lifetime_us : SESSION_LIFETIME_US);
+	json_key_uint(w, "idleTimeoutUs", spec->idle_us ? spec->idle_us : SESSION_IDLE_US);
 	if (spec->cgroup_parent)
 		json_key_string(w, "cgroupParent", spec->cgroup_parent);
 	if (spec->backend)
@@ -178,14 +178,47 @@ static bool same_policy(const struct policy *a, const struct policy *b)
 	return same;
 }
 
-bool session_spec_same(const struct session_spec *a, const struct session_spec *b)
+static bool same_setup(const struct session_spec *a, const struct session_spec *b)
 {
-	if (strcmp(a->name, b->name) != 0 || a->setup_count != b->setup_count)
+	if (a->setup_count != b->setup_count)
 		return false;
 	for (size_t i = 0; i < a->setup_count; i++)
 		if (strcmp(a->setup[i], b->setup[i]) != 0)
 			return false;
-	return same_policy(&a->policy, &b->policy);
+	return true;
+}
+
+static bool same_text(const char *wanted, const char *found)
+{
+	return !wanted || (found && strcmp(wanted, found) == 0);
+}
+
+/* Only one backend keeps sessions, and whoever leaves the choice has it. */
+static bool same_backend(const char *wanted)
+{
+	return !wanted || strcmp(wanted, "local") == 0 || strcmp(wanted, "auto") == 0;
+}
+
+static const char *differing_option(const struct session_spec *wanted, const struct session_spec *found)
+{
+	if (wanted->lifetime_us && wanted->lifetime_us != found->lifetime_us)
+		return "lifetime";
+	if (wanted->idle_us && wanted->idle_us != found->idle_us)
+		return "idle-timeout";
+	if (!same_text(wanted->cgroup_parent, found->cgroup_parent))
+		return "cgroup-parent";
+	if (!same_backend(wanted->backend))
+		return "backend";
+	return same_text(wanted->backends, found->backends) ? NULL : "backends";
+}
+
+const char *session_spec_difference(const struct session_spec *wanted, const struct session_spec *found)
+{
+	if (strcmp(wanted->name, found->name) != 0)
+		return "name";
+	if (!same_setup(wanted, found) || !same_policy(&wanted->policy, &found->policy))
+		return "policy or set-up";
+	return differing_option(wanted, found);
 }
 
 /* What is made once for all executions has to be the same: compared is the rest, as text, after the moving parts were made equal. The

@@ -487,9 +487,9 @@ static long step_nesting(struct inside *in)
 
 		if (!(in->block->flags & WIRE_FRESH_USER_NS))
 			break;
-		/* Executions in an ordinary user's session have a pid and a mount namespace each, which init makes: nobody else has a
-		 * capability in this user namespace, nor gets one. */
-		const bool counted = in->block->flags & WIRE_HOLDS && (i == 1 || i == 2);
+		/* Executions in an ordinary user's session have a pid, a mount and a cgroup namespace each, which init makes: nobody
+		 * else has a capability in this user namespace, nor gets one. */
+		const bool counted = in->block->flags & WIRE_HOLDS && (i == 1 || i == 2 || i == 6);
 		const char *most = counted ? "1024" : "0";
 
 		in->what = limits[i];
@@ -603,7 +603,7 @@ static const struct step {
 	{ WIRE_STEP_NETWORK, IN_JAIL, step_network },
 	{ WIRE_STEP_HOSTNAME, IN_JAIL | IN_CONTAINER, step_hostname },
 	/* after join-cgroup: its root is the cgroup of this moment */
-	{ WIRE_STEP_CGROUP_NS, IN_JAIL, step_cgroup_ns },
+	{ WIRE_STEP_CGROUP_NS, IN_JAIL | IN_SESSION, step_cgroup_ns },
 	/* after everything that needs the host's privilege */
 	{ WIRE_STEP_USER, IN_JAIL | IN_CONTAINER | IN_SESSION, step_user },
 	{ WIRE_STEP_NESTING, IN_JAIL | IN_SESSION, step_nesting },

@@ -130,7 +130,6 @@ long join_enter(struct inside *in)
 		{ "network namespace", CLONE_NEWNET, -WIRE_FD_NET_NS },
 		{ "ipc namespace", CLONE_NEWIPC, JOIN_IPC },
 		{ "uts namespace", CLONE_NEWUTS, JOIN_UTS },
-		{ "cgroup namespace", CLONE_NEWCGROUP, JOIN_CGROUP },
 		{ "time namespace", CLONE_NEWTIME, JOIN_TIME },
 	};
 	long ret = 0;

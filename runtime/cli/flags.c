@@ -831,7 +831,7 @@ int policy_load(const char *name, bool is_file, struct warder_policy **ret, stru
 	return status;
 }
 
-static int load_ceiling(struct request *request, struct warder_error *err)
+int request_load_ceiling(struct request *request, struct warder_error *err)
 {
 	const char *path = request->ceiling_path ? request->ceiling_path : DEFAULT_CEILING;
 
@@ -865,7 +865,7 @@ int request_load(enum flag_command command, char **argv, struct request *request
 		if (set(request, pair[0], pair[1], err) != 0)
 			return -1;
 	}
-	if (load_ceiling(request, err) != 0 || check_document(request, err) != 0)
+	if (request_load_ceiling(request, err) != 0 || check_document(request, err) != 0)
 		return -1;
 	return walk(command, argv, request, true, err);
 }

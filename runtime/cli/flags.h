@@ -134,6 +134,8 @@ const struct flag *flag_at(size_t i);
 int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err);
 /* Load the policy to start from (request->base) and the ceiling, then let the flags change the policy. */
 int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
+/* The ceiling that --ceiling names, or the default place's if there is one. */
+int request_load_ceiling(struct request *request, struct warder_error *err);
 /* Let the flags change the policy that is there. */
 int request_change(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
 void request_done(struct request *request);

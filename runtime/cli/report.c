@@ -69,7 +69,7 @@ static void tell_cause(const struct jail_outcome *outcome, const struct policy *
 	else if (outcome->cause == JAIL_CAUSE_CPU_TIME)
 		term_complain("killed after %s of CPU time (limits.cpuTime)",
 			      policy_format_time(policy->limits.cpu_time_us, text, sizeof(text)));
-	else if (outcome->cause == JAIL_CAUSE_MEMORY)
+	else if (outcome->cause == JAIL_CAUSE_MEMORY && !outcome->sessions_limit)
 		term_complain("memory limit of %s reached (limits.memory)",
 			      policy_format_size(policy->limits.memory_bytes, text, sizeof(text)));
 	else if (outcome->cause == JAIL_CAUSE_PIDS || outcome->hit[JAIL_CAUSE_PIDS])

@@ -36,7 +36,7 @@ static int start(const struct request *request, const char *name, struct warder_
 		.program = PROGRAM,
 	};
 
-	return warder_session_start(name, &options, ret, err);
+	return session_start(name, &options, ending_came, ret, err);
 }
 
 static int print_text(char *text)
@@ -75,6 +75,30 @@ static int start_word(struct request *outer, const char *name, char **flags)
 
 /* ---- exec ---- */
 
+/* What only a start can be told: a session that runs has its own. */
+static int check_start_flags(const struct request *request, struct warder_error *err)
+{
+	const struct {
+		const char *flag;
+		bool given;
+	} rows[] = {
+		{ "--setup", request->session.setup.count > 0 },
+		{ "--lifetime", request->session.lifetime_us > 0 },
+		{ "--idle-timeout", request->session.idle_us > 0 },
+		{ "--cgroup-parent", request->cgroup_parent != NULL },
+		{ "--backend", request->backend && strcmp(request->backend, "local") != 0 },
+		{ "--backends", request->backends != NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].given)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, rows[i].flag,
+					 "%s: the session runs already, and an execution cannot change that; "
+					 "say it at \"warder session start\"",
+					 rows[i].flag);
+	return 0;
+}
+
 /* The policy that the session has, for the flags to narrow; one that is named is taken as it is. */
 static int load_from(const struct warder_session *session, char **flags, struct request *request,
 		     struct warder_error *err)
@@ -84,6 +108,10 @@ static int load_from(const struct warder_session *session, char **flags, struct 
 	char *policy;
 	int ret;
 
+	if (check_start_flags(request, err) < 0) {
+		free(text);
+		return -1;
+	}
 	if (request->base) {
 		free(text);
 		return request_load(FLAG_SESSION_EXEC, flags, request, err);
@@ -98,6 +126,8 @@ static int load_from(const struct warder_session *session, char **flags, struct 
 	free(policy);
 	session_spec_done(&spec);
 	free(text);
+	if (ret == 0)
+		ret = request_load_ceiling(request, err);
 	return ret == 0 ? request_change(FLAG_SESSION_EXEC, flags, request, err) : ret;
 }
 
@@ -126,7 +156,7 @@ static int exec_in(struct report *report, const char *name, char **flags, struct
 	else
 		status = find_or_start(name, flags, request, &session, &err);
 	if (status == 0)
-		status = warder_session_prepare(session, request->policy, how, &tmpl, &err);
+		status = session_prepare(session, request->policy, request->ceiling, how, &tmpl, &err);
 	status = status == 0 ? run_launch(report, tmpl, NULL) : report_refuse(report, &err, EXIT_REFUSED);
 	warder_template_free(tmpl);
 	warder_session_free(session);
@@ -225,8 +255,12 @@ static int stop_word(const struct request *request, const char *name, struct war
 static int restart_word(const struct request *request, const char *name, struct warder_error *err)
 {
 	struct warder_session *session = NULL;
-	int ret = warder_session_restart(name, PROGRAM, &session, err);
+	struct request granted = { 0 };
+	int ret = request_load_ceiling(&granted, err);
 
+	if (ret == 0)
+		ret = session_restart(name, PROGRAM, granted.ceiling, &session, err);
+	request_done(&granted);
 	if (ret == 0 && request->json)
 		ret = show(request, warder_session_json(session), err);
 	warder_session_free(session);

@@ -205,6 +205,7 @@ Test(session, namespaces_and_receipt, .timeout = 60)
 			found = strstr(e.receipt.rows[i].value, "the session's: user net ipc uts") &&
 				strstr(e.receipt.rows[i].value, "pid: below it");
 	cr_expect(found, "the receipt tells the namespaces");
+	expect(&stage, false, "grep -v ':/$' /proc/self/cgroup; true", "");
 	{
 		const char *a = e.outcome.output[JAIL_STDOUT].bytes;
 		const char *b = other.outcome.output[JAIL_STDOUT].bytes;
@@ -284,13 +285,16 @@ Test(session, ends_with_its_init_and_lifetime, .timeout = 60)
 	long_one.stage = late.stage = &stage;
 	execute(&long_one);
 	cr_assert_eq(long_one.step, 0, "%s", long_one.err.text);
-	cr_expect_eq(long_one.outcome.cause, JAIL_CAUSE_HOST, "%s", long_one.outcome.detail);
+	cr_expect_eq(long_one.outcome.cause, JAIL_CAUSE_SUPERVISOR, "%s", long_one.outcome.detail);
+	cr_expect_not(long_one.outcome.hit[JAIL_CAUSE_SUPERVISOR] || long_one.outcome.hit[JAIL_CAUSE_HOST]);
 	cr_expect_str_eq(long_one.outcome.detail, "killed: the session has ended");
 	jail_outcome_done(&long_one.outcome);
 	pthread_join(stage.waiter, NULL);
 	cr_expect_eq(stage.cause, JAIL_CAUSE_WALL_TIME);
 	execute(&late);
 	cr_expect_neq(late.step, 0);
+	cr_expect_eq(late.err.code, WARDER_ERROR_UNAVAILABLE, "%s",
+		     late.err.text); /* no program is missing */
 	pthread_create(&stage.waiter, NULL, wait_for_end, &stage);
 	finish(&stage);
 }
@@ -315,6 +319,8 @@ Test(session, memory_of_all_together, .timeout = 120)
 	execute(&e);
 	cr_assert_eq(e.step, 0, "%s", e.err.text);
 	cr_expect(e.outcome.exit_code == 0 || e.outcome.cause == JAIL_CAUSE_MEMORY, "%s", e.outcome.detail);
+	cr_expect(e.outcome.exit_code == 0 || strstr(e.outcome.detail, "limit of the session"), "%s",
+		  e.outcome.detail);
 	jail_outcome_done(&e.outcome);
 	finish(&stage);
 }

@@ -119,7 +119,7 @@ $ sh s start --idle-timeout 1s; while sh s status > /dev/null 2>&1; do sleep 0.2
 | idle
 | 137
 | 125
-! warder: host: killed: the session has ended
+! warder: supervisor: killed: the session has ended
 !~ ^warder: --lifetime 1y: .*
 
 = names, words and flags that are wrong
@@ -146,7 +146,91 @@ needs place
 + case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
 + exec warder session \$word $name "\$@"
 + END
-$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'while :; do echo > alive; sleep 0.05; done > /dev/null 2>&1 &'; while [ ! -e work/alive ]; do sleep 0.1; done; kill -9 $(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); while rm -f work/alive; sleep 1; [ -e work/alive ]; do :; done; sh s status 2> /dev/null; echo $?; sh s exec -- true 2> /dev/null; echo $?; sh s start && sh s exec -- echo again; sh s stop; ls rt
+$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'while :; do echo > alive; sleep 0.05; done > /dev/null 2>&1 &'; while [ ! -e work/alive ]; do sleep 0.1; done; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -9 $keeper; while rm -f work/alive; sleep 1; [ -e work/alive ]; do :; done; sh s status 2> /dev/null; echo $?; sh s exec -- true 2> /dev/null; echo $?; sh s start && sh s exec -- echo again; find /sys/fs/cgroup -type d -name "warder-$keeper-*" 2> /dev/null; sh s stop; ls rt
 | 1
 | 125
 | again
+
+= what only a start can be told is refused where the session runs
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ sh s start; for f in '--setup true' '--lifetime 1h' '--idle-timeout 1h' '--cgroup-parent /x' '--backend process' '--backends x'; do sh s exec $f -- true; echo $?; done; sh s exec --backend local -- echo fine; sh s stop
+| 125
+| 125
+| 125
+| 125
+| 125
+| 125
+| fine
+! warder: --setup: the session runs already, and an execution cannot change that; say it at "warder session start"
+!~ ^warder: --lifetime: the session runs already
+!~ ^warder: --idle-timeout: the session runs already
+!~ ^warder: --cgroup-parent: the session runs already
+!~ ^warder: --backend: the session runs already
+!~ ^warder: --backends: the session runs already
+
+= a ceiling holds for an execution, and for a start that finds the session
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
++ echo '{"version": 1, "limits": {"wallTime": "1s"}}' > low
+$ sh s start; for c in none low; do sh s exec --ceiling $c -- echo no; echo $?; sh s start --ceiling $c; echo $?; done; sh s stop
+| 125
+| 125
+| 125
+| 125
+!~ ^warder: ceiling: .*none
+!~ ^warder: ceiling: .*none
+!~ ^warder: the session has more than the ceiling grants: 
+!~ ^warder: .*
+
+= a start that finds another session says in what
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
+$ sh s start --lifetime 1h; sh s start && sh s start --lifetime 1h && echo same; sh s start --lifetime 2h; echo $?; sh s start --idle-timeout 1h; sh s start --cgroup-parent /x; sh s start --backend process; sh s stop
+| same
+| 125
+!~ ^warder: session [a-zA-Z0-9]* runs already, with another lifetime; stop it first
+!~ ^warder: session [a-zA-Z0-9]* runs already, with another idle-timeout; stop it first
+!~ ^warder: session [a-zA-Z0-9]* runs already, with another cgroup-parent; stop it first
+!~ ^warder: session [a-zA-Z0-9]* runs already, with another backend; stop it first
+
+= a start that is ended during the set-up leaves no session
+needs place
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
++ mkdir work
++ echo $name > name
+$ place=$PWD/rt/warder/sessions; [ $(id -u) != 0 ] || place=/run/warder/sessions; for sig in TERM KILL; do sh s start --timeout 60s --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo > begun; sleep 40' 2> /dev/null & pid=$!; while [ ! -e work/begun ]; do sleep 0.1; done; [ -e $place/$(cat name).lock ] && kill -$sig $pid; wait $pid 2> /dev/null; n=0; while [ -e $place/$(cat name).lock ] && [ $n -lt 100 ]; do sleep 0.2; n=$((n+1)); done; [ $n -lt 100 ]; echo $?; rm work/begun; done
+| 0
+| 0
+
+= a session can be stopped during its set-up
+needs place
++ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
++ cat > s <<END
++ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
++ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
++ exec warder session \$word $name "\$@"
++ END
++ mkdir work
+$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo > begun; sleep 20' & while [ ! -e work/begun ]; do sleep 0.1; done; sh s exec -- true 2> /dev/null; echo $?; sh s stop; echo $?; wait $!; echo $?
+| 125
+| 0
+| 125
+! warder: the session was stopped by another process during its set-up, and was removed

@@ -87,12 +87,12 @@ Test(session, specification_and_back, .timeout = 20)
 	json_end_object(&w);
 	written = json_take(&w);
 	cr_assert_eq(session_spec_parse(written, strlen(written), true, &other, &err), 0, "%s", err.text);
-	cr_expect(session_spec_same(&one, &other));
+	cr_expect_null(session_spec_difference(&one, &other));
 	cr_expect_eq(other.lifetime_us, 5);
 	cr_expect_eq(other.idle_us, 6);
 	cr_expect_str_eq(other.backend, "local");
 	other.setup[1][0] = 'z';
-	cr_expect_not(session_spec_same(&one, &other));
+	cr_expect_not_null(session_spec_difference(&one, &other));
 	session_spec_done(&one);
 	session_spec_done(&other);
 	free(written);

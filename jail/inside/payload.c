@@ -3,7 +3,7 @@
  * filter last, tell the host, wait until the host has read the result back from the kernel, execute.
  *
  * Order: rlimits and identity need privilege, so they precede the drop; the working directory is entered as the
- * jail's user, without a capability; no_new_privs precedes Landlock and seccomp, which need it; seccomp is last because the steps
+ * jail's user, in a session without a capability; no_new_privs precedes Landlock and seccomp, which need it; seccomp is last because the steps
  * before it use calls that it denies. After it only read, write, ppoll, execve and exit_group are called.
  */
 #include <asm/signal.h>
@@ -119,6 +119,17 @@ static long step_cwd(struct inside *in)
 	}
 }
 
+static long step_own_cwd(struct inside *in)
+{
+	return in->block->flags & WIRE_JOINS ? 0 : step_cwd(in);
+}
+
+/* Without a capability: in a session others may have changed the way there. */
+static long step_shared_cwd(struct inside *in)
+{
+	return in->block->flags & WIRE_JOINS ? step_cwd(in) : 0;
+}
+
 static long step_privileges(struct inside *in)
 {
 	long ret = inside_drop_capabilities();
@@ -224,9 +235,9 @@ static const struct step {
 	{ WIRE_STEP_STDIO, true, step_stdio },
 	{ WIRE_STEP_RLIMITS, false, step_rlimits },
 	{ WIRE_STEP_IDENTITY, false, step_identity },
+	{ WIRE_STEP_CWD, true, step_own_cwd },
 	{ WIRE_STEP_PRIVILEGES, false, step_privileges },
-	{ WIRE_STEP_CWD, true,
-	  step_cwd }, /* after privileges: in a session others may have changed the way there */
+	{ WIRE_STEP_CWD, true, step_shared_cwd },
 	{ WIRE_STEP_SPECULATION, false, step_speculation },
 	{ WIRE_STEP_LANDLOCK, false, step_landlock },
 	{ WIRE_STEP_SECCOMP, false, step_seccomp },

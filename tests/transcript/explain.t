@@ -250,6 +250,7 @@ $ warder run -- true --help | head -1
 |~ ^Usage: 
 
 = a row says that its field is refused, whoever could enforce it
+needs limits
 $ warder explain --view image:nope strict | grep '^filesystem.view'; warder explain --ro /no/such/place --json strict | python3 -c 'import json, sys; print(*[(f["control"], f["state"], f["reason"]) for f in json.load(sys.stdin)["fields"] if f["field"] == "filesystem.paths"])'
 |~ ^filesystem.view +image:nope +required +refused +filesystem.view: there is no image nope in the store
 |~ ^\('filesystem.paths.readOnly', 'refused', 'filesystem.paths.readOnly\[0\]: "/no/such/place" does not exist

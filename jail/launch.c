@@ -514,10 +514,13 @@ static int wait_message(struct jail_run *run, const char *when, struct wire_mess
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 					 "the jail did not answer within %d s %s", SETUP_TIMEOUT_MS / 1000,
 					 when);
-		/* The payload's own word first: what init says of its end comes after it. */
+		/* The payload's own word first: what init says of its end comes after it, perhaps while it is waited for. */
 		got = receive(run->exec[0], message, ret_pid, NULL);
-		if (got <= 0)
+		if (got <= 0) {
 			got = receive_init(run, message, &took);
+			if (got >= 0 && receive(run->exec[0], message, ret_pid, NULL) > 0)
+				got = 1;
+		}
 		if (got < 0 && took)
 			continue;
 		return got > 0 ? 1 : 0;
@@ -537,6 +540,9 @@ static bool told_why(struct jail_run *run, int got, struct wire_message *of_init
 	}
 	if (got < 0)
 		got = receive(run->control[0], of_init, NULL, NULL);
+	if (got >= 0 && payload < 0 && receive(run->exec[0], &message, NULL, NULL) > 0 &&
+	    message.type == WIRE_FAILED)
+		return inside_failed(&message, err) != 0;
 	if (got > 0 && of_init->type == WIRE_FAILED)
 		inside_failed(of_init, err);
 	else if (got >= 0 || payload == 0)

@@ -47,7 +47,7 @@ Test(steps, each_step_fails, .timeout = 600)
 		}
 		jail_fail_at(j->tmpl, step);
 		cr_expect_eq(jailed_go(j, argv), 4, "%s: the launch went on", step);
-		cr_expect_str_eq(j->err.step, step);
+		cr_expect_str_eq(j->err.step, step, "%s: told as %s: %s", step, j->err.step, j->err.text);
 		cr_expect(j->err.code != WARDER_ERROR_NONE && *j->err.text, "%s: no word why", step);
 		/* The template may have lost the namespace that it had ready. */
 		cr_expect(

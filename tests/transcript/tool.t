@@ -121,12 +121,12 @@ $ (sleep 0.5; rm file) & echo '{"language": "c", "code": "int main(void) { retur
 |~ ^[2-5] success$
 
 = 200 requests at the same time, in order
-needs perl
+needs perl storm
 $ python3 $TOP/tests/lib/requests.py many --parallel 200
 | many: as expected
 
 = many requests, as they come
-needs perl
+needs perl storm
 $ python3 $TOP/tests/lib/requests.py many --parallel 8 --unordered
 | many: as expected
 

@@ -216,7 +216,7 @@ needs place
 + END
 + mkdir work
 + echo $name > name
-$ place=$PWD/rt/warder/sessions; [ $(id -u) != 0 ] || place=/run/warder/sessions; for sig in TERM KILL; do sh s start --timeout 60s --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo > begun; sleep 40' 2> /dev/null & pid=$!; while [ ! -e work/begun ]; do sleep 0.1; done; [ -e $place/$(cat name).lock ] && kill -$sig $pid; wait $pid 2> /dev/null; n=0; while [ -e $place/$(cat name).lock ] && [ $n -lt 100 ]; do sleep 0.2; n=$((n+1)); done; [ $n -lt 100 ]; echo $?; rm work/begun; done
+$ place=$PWD/rt/warder/sessions; [ $(id -u) != 0 ] || place=/run/warder/sessions; for sig in TERM KILL; do sh s start --timeout 60s --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo > begun; sleep 40' 2> /dev/null & pid=$!; while [ ! -e work/begun ] && kill -0 $pid 2> /dev/null; do sleep 0.1; done; [ -e $place/$(cat name).lock ] && kill -$sig $pid; wait $pid 2> /dev/null; n=0; while [ -e $place/$(cat name).lock ] && [ $n -lt 100 ]; do sleep 0.2; n=$((n+1)); done; [ $n -lt 100 ]; echo $?; rm -f work/begun; done; sh s stop 2> /dev/null || true
 | 0
 | 0
 

@@ -72,7 +72,7 @@ DEPS_FUZZ  := libclang-rt-14-dev
 DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 
 # musl's compiler wrapper hides the kernel's headers; they are the same for every libc.
-TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -dumpmachine 2>/dev/null))
+TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(TOOL_CC) -dumpmachine 2>/dev/null))
 
 .PHONY: all lib tool test-programs asan-programs tsan-programs guest-programs fault-programs fuzz-programs
 .PHONY: help demo check check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze fmt fmt-check install uninstall deps clean

@@ -244,7 +244,8 @@ void inventory_take(const struct inventory_scope *scope, struct inventory *ret)
 	add_namespaces(ret, getpid());
 	add_children(ret, getpid());
 	add_descriptors(ret);
-	add_mounts(ret);
+	if (scope->own_mounts)
+		add_mounts(ret);
 	for (size_t h = 0; h < scope->host->cgroup.hierarchy_count; h++)
 		add_cgroups(ret, scope->host->cgroup.hierarchies[h].base);
 	for (size_t i = 0; scope->directories[i]; i++)

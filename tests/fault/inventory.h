@@ -2,8 +2,8 @@
  * inventory: everything on the host that a run could leave behind, as lines of text, to be compared before and after.
  *
  * What belongs to the test: processes (its descendants, orphans too, since it is their subreaper, and whoever is in its
- * cgroups), the namespaces that these and the test are in, its descriptors, the mounts of its mount namespace, the
- * directories below the cgroup bases of `host`, files in `directories`, leased id ranges. Others may use
+ * cgroups), the namespaces that these and the test are in, its descriptors, the mounts of its mount namespace if nobody else
+ * is in it, the directories below the cgroup bases of `host`, files in `directories`, leased id ranges. Others may use
  * the machine at the same time: what is theirs is not looked at.
  * The kernel ends some of it (network namespaces, dying cgroups) a moment after the last user is gone: inventory_settle()
  * waits for a bounded time, and reaps orphans.
@@ -19,6 +19,7 @@
 struct inventory_scope {
 	const struct jail_host *host;
 	const char *directories[4]; /* whose entries are ours alone; NULL-terminated */
+	bool own_mounts;            /* the mount namespace is ours alone */
 };
 
 struct inventory {

@@ -86,6 +86,7 @@ static inline void stage_own_mounts(struct stage *stage)
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("fault", "/run", "tmpfs", 0, "size=64k,mode=755") < 0)
 		cr_assert_fail("mounts of its own: %s", strerror(errno));
+	stage->scope.own_mounts = true;
 	stage->scope.directories[0] = "/run";
 	if (strncmp(here, "/tmp/", 5) == 0)
 		return;
@@ -142,13 +143,17 @@ static inline struct stage *stage_new(void)
 	return &stage;
 }
 
-/* Everything is as it was when the stage was made. Returns the milliseconds that it took to become so, or -1. */
+/* Everything is as it was when the stage was made. Returns the milliseconds that it took to become so, or -1. What is left for
+ * good is left at every check, and each waits for it: the third ends the test. */
 static inline long stage_check(struct stage *stage, const char *label)
 {
+	static unsigned int failures;
 	char text[1200];
 	long took = inventory_settle(&stage->scope, &stage->start, true, STAGE_SETTLE_S, text, sizeof(text));
 
 	cr_expect(took >= 0, "%s: %s", label, text);
+	failures += took < 0;
+	cr_assert(failures < 3, "given up");
 	return took;
 }
 

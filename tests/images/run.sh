@@ -627,7 +627,9 @@ part_debian() {
 	for tool in mmdebstrap umoci; do
 		command -v "$tool" >/dev/null || { skip "debian: a root made by mmdebstrap" "there is no $tool"; return; }
 	done
-	if [ ! -f "$tar" ] && ! timeout 300 mmdebstrap --quiet --variant=minbase --format=tar bookworm "$tar" >"$scratch/err" 2>&1; then
+	local alone=() # what it mounts is nobody else's
+	[ "$(id -u)" != 0 ] || alone=(unshare --mount)
+	if [ ! -f "$tar" ] && ! timeout 300 "${alone[@]}" mmdebstrap --quiet --variant=minbase --format=tar bookworm "$tar" >"$scratch/err" 2>&1; then
 		skip "debian: a root made by mmdebstrap" "it cannot be made here: $(grep -m 1 '^E:' "$scratch/err" | tr -d '#')"
 		return
 	fi
@@ -678,7 +680,12 @@ rust|rust|main.rs
 build_recipe() {
 	"$WARDER" image inspect "recipe-$1" --store "$store" >/dev/null 2>&1 && return
 	mkdir -p "$scratch/nothing"
-	timeout "${2:-1800}" "$WARDER" image build "$scratch/nothing" "recipe-$1" --file "$top/recipes/$1" --store "$store" >"$scratch/out" 2>&1 </dev/null
+	timeout "${2:-1800}" "$WARDER" image build "$scratch/nothing" "recipe-$1" --file "$top/recipes/$1" --store "$store" >"$scratch/out" 2>&1 </dev/null &
+	while kill -0 $! 2>/dev/null; do
+		grep mmdebstrap /proc/self/mounts >>"$scratch/mounted"
+		sleep 0.2
+	done
+	wait $!
 }
 # The program of the language's own tests; its compiler and all are the image's.
 run_recipe() {
@@ -720,6 +727,7 @@ part_recipes() {
 		check "recipes: apt-get installs in a RUN with a network" eval 'timeout 600 "$WARDER" image build "$scratch/nothing" apt --net host \
 			--file "$scratch/recipe" --store "$store" >"$scratch/out" 2>&1 </dev/null; grep -qx 42 "$scratch/out" || { tail -n 5 "$scratch/out"; false; }'
 	fi
+	[ ! -f "$scratch/mounted" ] || check "recipes: what is mounted for a root is not mounted on the host" eval '! grep . "$scratch/mounted"'
 	[[ " $wanted " != *[[:space:]]debootstrap[[:space:]]* ]] || part_debootstrap
 	[ "$wanted" = perl ] || check "recipes: all are as they were stored" succeeds verify
 }

@@ -43,7 +43,8 @@ static int check_word(const struct build *build, const char *what, const char *t
  * ordinary user it has one by itself. Between fork and exec, so nothing but system calls. */
 static void exec_alone(char *const *argv, int in_fd, int out_fd)
 {
-	if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+	if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
+	    mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		_exit(126);
 	if (dup2(in_fd, STDIN_FILENO) >= 0 && (out_fd == STDOUT_FILENO || dup2(out_fd, STDOUT_FILENO) >= 0))
 		execvp(argv[0], argv);

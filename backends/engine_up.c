@@ -9,11 +9,13 @@
  *   (a daemon, an empty image)
  *   ENGINE run --detach                                       --->  init: connects to the door, and waits
  *   the plan's root takes the place of the bare one
+ *   (the daemon is killed)
  *   init's descriptors, through the door                      --->  goes on as in any container
  *
  * Who init is, is told by the kernel (the credentials of its connection), not by the engine. Nothing of the program's passes
- * through the engine: neither its streams, which are the supervisor's own pipes, nor its end. Nobody has to be asked to delete the
- * container: the engine's processes, its books and the container itself end with the shepherd.
+ * through the engine: neither its streams, which are the supervisor's own pipes, nor its end. So a daemon has nothing to do any more when
+ * the program begins, and it would delete the container if a process between the two were killed: it goes before. Nobody has to be
+ * asked to delete the container: the engine's processes, its books and the container itself end with the shepherd.
  *
  * Only system calls are made, as in all of the shepherd.
  */
@@ -62,6 +64,7 @@ struct work {
 	int socket; /* readable with the supervisor's end */
 	int door;   /* listens */
 	int root;   /* the plan's, a detached tree */
+	int daemon; /* a pidfd */
 	int client; /* init's connection */
 	int init_pid;
 	int init_fd;
@@ -436,19 +439,36 @@ static int start_daemon(struct work *work)
 		return 0;
 	if (enter_cgroup_namespace(work) < 0)
 		return -1;
-	fds[0].fd = spawn(work, line);
-	if (fds[0].fd < 0)
+	work->daemon = spawn(work, line);
+	if (work->daemon < 0)
 		return -1;
+	fds[0].fd = work->daemon;
 	for (int waited = 0; n == 0 && waited < DAEMON_TIMEOUT_MS && !answers(); waited += DAEMON_PAUSE_MS) {
 		n = poll(fds, 2, DAEMON_PAUSE_MS);
 		if (n < 0 && errno == EINTR)
 			n = 0;
 	}
-	close(fds[0].fd);
 	errno = ETIMEDOUT;
 	if (n)
 		return shepherd_fail_log(work->layout, ENGINE_DAEMON_LOG, "its daemon ended", 0);
 	return answers() ? 0 : layout_fail(work->layout, "the engine's daemon");
+}
+
+/* With all that it has told to end when it does. */
+static int end_daemon(struct work *work)
+{
+	struct pollfd fd = { .fd = work->daemon, .events = POLLIN };
+	int n;
+
+	if (work->daemon < 0)
+		return 0;
+	syscall(SYS_pidfd_send_signal, work->daemon, SIGKILL, NULL, 0);
+	do
+		n = poll(&fd, 1, DAEMON_TIMEOUT_MS);
+	while (n < 0 && errno == EINTR);
+	close(work->daemon);
+	errno = ETIMEDOUT;
+	return n == 1 ? 0 : layout_fail(work->layout, "the end of the engine's daemon");
 }
 
 static int meet_init(struct work *work)
@@ -505,6 +525,7 @@ int engine_up(const struct shepherd_task *task, struct layout *layout, int socke
 			     .socket = socket,
 			     .door = -1,
 			     .root = -1,
+			     .daemon = -1,
 			     .client = -1,
 			     .init_fd = -1 };
 
@@ -514,7 +535,7 @@ int engine_up(const struct shepherd_task *task, struct layout *layout, int socke
 	if (start_daemon(&work) < 0 || carry_out(&work, &work.task->prepare) < 0 ||
 	    carry_out(&work, &work.task->run) < 0)
 		return -1;
-	if (meet_init(&work) < 0 || swap_root(&work) < 0 || give_fds(&work) < 0)
+	if (meet_init(&work) < 0 || swap_root(&work) < 0 || end_daemon(&work) < 0 || give_fds(&work) < 0)
 		return -1;
 	return work.init_fd;
 }

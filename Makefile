@@ -75,7 +75,7 @@ DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(TOOL_CC) -dumpmachine 2>/dev/null))
 
 .PHONY: all lib tool test-programs asan-programs tsan-programs guest-programs fault-programs fuzz-programs
-.PHONY: help demo check check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze fmt fmt-check install uninstall deps clean
+.PHONY: help demo check check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO)
@@ -217,7 +217,9 @@ assurance:                          ## docs/assurance.md out of what check, fuzz
 	@tests/assurance.py build/check >build/check/assurance.md && cp build/check/assurance.md docs/assurance.md
 bench: all                          ## what a launch costs on this machine, beside other sandboxes (root)
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/run.sh
-	@BUILD=$(BUILD) tests/bench/backends.py
+	@BUILD=$(BUILD) tests/engines/docker.sh tests/bench/backends.py
+docker:                             ## Debian's Docker for check and bench, unpacked below ~/.cache/warder-engines, not installed (root)
+	@tests/engines/docker.sh
 lint: deps-check                    ## layers, documentation, words, cppcheck, shellcheck, manual pages
 	@tests/lint/run.sh
 analyze: deps-check                 ## the static analyzers of clang and gcc (a minute or two)

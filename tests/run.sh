@@ -224,9 +224,9 @@ run_root() {
 	suite root escape as_root env WARDER=build/gcc/warder tests/escape/run.sh
 	suite root languages as_root env WARDER=build/gcc/warder tests/languages/run.sh
 	suite root workspaces as_root env WARDER=build/gcc/warder tests/workspaces/run.sh
-	suite root conformance as_root env WARDER=build/gcc/warder WARDER_MATRIX="$results/matrix.md" tests/conformance/run.py
+	suite root conformance as_root env WARDER=build/gcc/warder WARDER_MATRIX="$results/matrix.md" tests/engines/docker.sh tests/conformance/run.py
 	suite root containers as_root env WARDER=build/gcc/warder tests/containers/run.py
-	suite root engines as_root env WARDER=build/gcc/warder tests/engines/run.py
+	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
 	suite root install as_root tests/install.sh build/gcc
 }

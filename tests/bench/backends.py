@@ -5,8 +5,10 @@
 
 The bare command is `RUNTIME run` of a bundle, or `podman run` of a root, that shows the same directories, with all namespaces and a map of ids, and nothing else: no limit, no
 filter, no read-back. It works in a mount namespace of its own with the host read-only, as a backend's does, where it makes no
-control group. Prints medians and 95th percentiles in milliseconds, and what the backend takes of what the bare command takes. Figures are
-facts, never a failure; a backend that this host does not have is left out, with its reason.
+control group. That of Docker is `docker run` before a daemon that is there already; `daemon docker` is the same with a daemon that is
+started for the one run, as the backend's is. tests/engines/docker.sh runs this with Debian's Docker where none is installed. Prints
+medians and 95th percentiles in milliseconds, and what the backend takes of what the bare command takes. Figures are facts, never a
+failure; a backend that this host does not have is left out, with its reason.
 """
 import ctypes, json, os, shutil, statistics, subprocess, sys, tempfile, time
 
@@ -61,6 +63,42 @@ def podman(place):
             "--gidmap", "0:700000:65536", *binds, "--volume", "/mnt:/sys/fs/cgroup:ro", "--rootfs", root, "/bin/true"]
 
 
+DAEMON = """set -e
+mount -t tmpfs none /etc && mount -t tmpfs none /run
+printf 'root:x:0:0::/:/bin/false\\nbench:x:700000:700000::/:/bin/false\\n' >/etc/passwd && cp /etc/passwd /etc/group
+echo bench:700000:65536 >/etc/subuid && cp /etc/subuid /etc/subgid
+echo '{"runtimes": {"bare": {"path": "/usr/bin/crun", "runtimeArgs": ["--cgroup-manager=disabled"]}}}' >/etc/docker.json
+mkdir "$1/data" "$1/exec" && mount -t tmpfs none "$1/data" && mount -t tmpfs none "$1/exec"
+dockerd --config-file /etc/docker.json --data-root "$1/data" --exec-root "$1/exec" --pidfile /run/pid --host "unix://$1/socket" --bridge=none \\
+    --iptables=false --ip6tables=false --storage-driver=vfs --userns-remap=bench --log-level=error 2>"$1/log" &
+until [ -S "$1/socket" ]; do sleep 0.01; done
+tar -C "$2" -c . | docker --host "unix://$1/socket" import - bench >/dev/null
+shift 2
+[ $# = 0 ] || exec "$@"
+echo ready
+wait"""
+
+
+def docker(place):
+    """The same of Docker: the command, and the words that run one before a daemon of its own, in namespaces that end with it."""
+    root = place + "/root"
+    binds = [word for name in ("usr", "lib", "lib64", "bin", "sbin") if os.path.isdir(root + "/" + name) and not os.path.islink(root + "/" + name)
+             for word in ("--volume", "/%s:/%s:ro" % (name, name))]
+
+    def daemon(books):
+        os.mkdir(books)
+        return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", DAEMON, "sh", books, root]
+
+    def client(books):
+        return ["docker", "--host", "unix://%s/socket" % books, "run", "--rm", "--pull", "never", "--runtime", "bare", "--network", "none", "--ipc", "private", "--log-driver", "none",
+                "--cgroupns", "host", *binds, "--volume", "/mnt:/sys/fs/cgroup:ro", "bench", "/bin/true"]
+
+    running = subprocess.Popen(daemon(place + "/docker"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    if not running.stdout.readline():
+        print("bare docker        %s" % open(place + "/docker/log").read().strip()[-200:])
+    return running, client(place + "/docker"), lambda i: daemon(place + "/docker-%d" % i) + client(place + "/docker-%d" % i)
+
+
 def alone():
     """A mount namespace of our own, read-only but for the runtime's state, so that the runtimes leave control groups alone."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -108,9 +146,13 @@ def inner(place):
     if shutil.which("podman"):
         bare = podman(place)
         contestants["bare podman"] = lambda i: bare
+    running = None
+    if shutil.which("docker") and shutil.which("dockerd"):
+        running, line, contestants["daemon docker"] = docker(place)
+        contestants["bare docker"] = lambda i: line
     for i in range(RUNS + 1):
         for name, command in list(contestants.items()):
-            if ctypes.CDLL(None).setns(spaces[name.split()[0]], 0x20000) < 0:
+            if ctypes.CDLL(None).setns(spaces["warder" if name.startswith("warder") else "bare"], 0x20000) < 0:
                 sys.exit("backends.py: setns")
             took, done = timed(command(i))
             if done.returncode:
@@ -118,6 +160,10 @@ def inner(place):
                 del contestants[name]
             elif i:
                 times.setdefault(name, []).append(took)
+            shutil.rmtree(place + "/docker-%d" % i, ignore_errors=True)
+    if running:
+        running.kill()  # unshare is deaf to the others
+        running.wait()
     for name in contestants:
         row(name, times[name], times.get(name.replace("warder", "bare")) if name.startswith("warder") else None)
 

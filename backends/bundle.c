@@ -116,8 +116,10 @@ static void write_process(struct json_writer *w, const struct jail_start *start)
 	json_key_string(w, "cwd", "/");
 	json_key(w, "capabilities");
 	json_begin_object(w);
+	/* Which init drops, after the secure bits that it needs it for. */
 	for (size_t i = 0; i < COUNT(sets); i++)
-		strings(w, sets[i], NULL, 0);
+		strings(w, sets[i], (const char *const[]){ "CAP_SETPCAP" },
+			start->plan->starter->gives_setpcap);
 	json_end_object(w);
 	json_key_bool(w, "noNewPrivileges", true);
 	json_key_uint(w, "oomScoreAdj", 800);

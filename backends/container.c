@@ -2,7 +2,6 @@
  * container: the programs that carry out the OCI runtime specification, without a daemon. What they cannot do, or what could not be
  * read back from the kernel, is missing from the capabilities.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +12,6 @@
 #include "backends/rows.h"
 #include "backends/shepherd.h"
 #include "base/fd.h"
-
-#ifndef CLONE_NEWTIME
-#define CLONE_NEWTIME 0x00000080
-#endif
 
 static const char *const directories[] = { "/usr/bin",        "/usr/sbin", "/usr/local/bin",
 					   "/usr/local/sbin", "/bin",      "/sbin" };
@@ -193,11 +188,11 @@ static int start(const struct jail_starter *starter, const struct jail_start *st
 /* Both make a cgroup of their own, wherever they are told to. A container of ours is in those of the run instead, by its init, and the host is
  * read-only to the runtime: crun is told so, and runc takes it as somebody who may not make any. */
 static const struct runtime runtimes[] = {
-	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, container_stop },
+	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, true, start, container_stop },
 	  "crun",
 	  "--cgroup-manager=disabled",
 	  true },
-	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, container_stop },
+	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, true, start, container_stop },
 	  "runc",
 	  "--rootless=true",
 	  false },
@@ -262,7 +257,5 @@ int container_shape(const struct backend *backend, const struct jail_host *host,
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
 		if (strcmp(runtimes[i].name, backend->program) == 0)
 			plan->starter = &runtimes[i].starter;
-	/* Clocks of their own are nothing that a runtime makes. */
-	plan->namespaces &= ~(uint64_t)CLONE_NEWTIME;
 	return 0;
 }

@@ -40,9 +40,10 @@ struct row {
 static int start(const struct jail_starter *starter, const struct jail_start *start, void **ret_started,
 		 int *ret_init_pid, int *ret_init_fd, struct warder_error *err);
 
+/* Docker gives a capability to nobody but uid 0. */
 static const struct row rows[] = {
-	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, container_stop }, &engine_podman },
-	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, start, container_stop }, &engine_docker },
+	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, true, start, container_stop }, &engine_podman },
+	{ { POLICY_ISOLATION_CONTAINER_EPHEMERAL, false, 1, false, start, container_stop }, &engine_docker },
 };
 
 static const struct row *find_row(const struct backend *backend)

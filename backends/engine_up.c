@@ -274,7 +274,7 @@ static int tighten(void)
 		cover(path, whole);
 	for (size_t i = 0; (path = bundle_loose(i)); i++)
 		mount(NULL, path, NULL, flags | MS_RDONLY, NULL);
-	return 0;
+	return mount(NULL, "/proc", NULL, flags | MS_NODEV | MS_RDONLY, NULL);
 }
 
 /* A network namespace that an engine made has its loopback up. */

@@ -73,9 +73,10 @@ static void put_rest(struct engine_line *line, const struct engine_task *task)
 		"--volume", ENGINE_EMPTY ":/sys:ro", "--volume", ENGINE_EMPTY "/fs/cgroup:/sys/fs/cgroup:ro",
 		"--volume", LAYOUT_SHM ":/dev/shm:rw,nosuid,nodev,noexec",
 		/* rights; /proc is covered with the plan's root */
-		"--read-only", "--read-only-tmpfs=false", "--cap-drop", "ALL", "--oom-score-adj", "800",
-		"--security-opt", "no-new-privileges", "--security-opt", "label=disable", "--security-opt",
-		"proc-opts=nosuid,nodev,noexec,hidepid=2", "--security-opt", "unmask=ALL", NULL
+		"--read-only", "--read-only-tmpfs=false", "--cap-drop", "ALL", "--cap-add", "SETPCAP",
+		"--oom-score-adj", "800", "--security-opt", "no-new-privileges", "--security-opt",
+		"label=disable", "--security-opt", "proc-opts=nosuid,nodev,noexec,hidepid=2",
+		"--security-opt", "unmask=ALL", NULL
 	};
 
 	engine_put_all(line, words);

@@ -44,6 +44,9 @@
 #include "backends/bundle.h"
 #include "base/fd.h"
 
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
 #define START_TIMEOUT_MS 30000
 #define DIE_TIMEOUT_MS   20000
 #define ID               "warder" /* of the container: its state lies where nobody else's does */
@@ -251,6 +254,9 @@ static _Noreturn void tighten_main(int ns_fd)
 	/* What is no mount, or not there, stays as it is; what should be one is looked at by the read-back. */
 	for (size_t i = 0; (path = bundle_loose(i)); i++)
 		mount(NULL, path, NULL, flags, NULL);
+	/* Only now, when nobody but init is there: runtimes write to it what the process is to be. */
+	if (mount(NULL, "/proc", NULL, flags | MS_NODEV, NULL) < 0)
+		_exit(1);
 	unlink("/dev/core"); /* a link of crun's to what is masked */
 	_exit(0);
 }
@@ -363,12 +369,49 @@ static bool is_dead(int pidfd)
 	return poll(&fd, 1, 0) == 1;
 }
 
+/* "NAME SECONDS 0" for both clocks that can be moved. Returns the length. */
+static size_t write_offsets(char *text, int64_t seconds)
+{
+	static const char *const clocks[] = { "monotonic ", "boottime " };
+	size_t len = 0;
+
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+		memcpy(text + len, clocks[i], strlen(clocks[i]));
+		len += strlen(clocks[i]);
+		if (seconds < 0)
+			text[len++] = '-';
+		len += layout_number(text + len, (size_t)(seconds < 0 ? -seconds : seconds));
+		memcpy(text + len, " 0\n", 3);
+		len += 3;
+	}
+	return len;
+}
+
+/* Runtimes know little of clocks: what is forked from here on is in a time namespace with them, and the container as well. */
+static int set_clocks(struct work *work)
+{
+	char text[96];
+	const size_t len = write_offsets(text, work->start->clock_offset);
+	int fd;
+	ssize_t n;
+
+	if (!(work->start->plan->namespaces & CLONE_NEWTIME))
+		return 0;
+	if (unshare(CLONE_NEWTIME) < 0)
+		return layout_fail(&work->layout, "a time namespace");
+	fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : write(fd, text, len);
+	if (fd >= 0)
+		close(fd);
+	return n == (ssize_t)len ? 0 : layout_fail(&work->layout, "the clocks of a time namespace");
+}
+
 /* The container's init, by a pidfd; -1. */
 static int bring_up(struct work *work)
 {
 	int pid, fd;
 
-	if (layout_make(&work->layout) < 0)
+	if (layout_make(&work->layout) < 0 || set_clocks(work) < 0)
 		return -1;
 	if (work->task->up) {
 		fd = work->task->up(work->task, &work->layout, work->socket);

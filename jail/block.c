@@ -252,7 +252,8 @@ static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 		       (plan->speculation ? WIRE_SPECULATION : 0) | (plan->background ? WIRE_BACKGROUND : 0);
 	if (plan->starter)
 		return plan->starter->bare ? WIRE_BARE
-					   : WIRE_CONTAINED | (plan->speculation ? WIRE_SPECULATION : 0);
+					   : WIRE_CONTAINED | (plan->speculation ? WIRE_SPECULATION : 0) |
+						 (plan->starter->gives_setpcap ? WIRE_SETPCAP : 0);
 	return (plan->privileged ? WIRE_PRIVILEGED : 0) | (plan->holds ? WIRE_HOLDS : 0) |
 	       (reusable ? WIRE_REUSABLE : 0) | (plan->loopback_up ? WIRE_LOOPBACK_UP : 0) |
 	       (plan->rootfs.tmp_exec ? WIRE_TMP_EXEC : 0) | (plan->speculation ? WIRE_SPECULATION : 0) |
@@ -272,7 +273,7 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 
 	block_reserve(&block, sizeof(header));
 	header.flags = plan_flags(plan, reusable);
-	header.namespaces = plan->joint ? plan->namespaces : 0;
+	header.namespaces = plan->joint || plan->starter ? plan->namespaces : 0;
 	header.uid = plan->uid;
 	header.gid = plan->gid;
 	header.entry_count = (uint32_t)plan->rootfs.count;

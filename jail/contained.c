@@ -24,10 +24,10 @@ static const char field[] = "filesystem.view";
 /* What a container has of its own. The options are NULL-terminated; mounts of the two last are of one file system. */
 static const struct own {
 	const char *target, *type;
-	const char *options[4];
+	const char *options[5];
 } own_mounts[] = {
 	{ "/", NULL, { "ro" } },
-	{ "/proc", "proc", { "nosuid", "nodev", "noexec" } },
+	{ "/proc", "proc", { "ro", "nosuid", "nodev", "noexec" } },
 	{ "/dev", "tmpfs", { "nosuid", "noexec" } },
 	{ "/dev/pts", "devpts", { "nosuid", "noexec" } },
 	{ "/dev/shm", "tmpfs", { "nosuid", "nodev", "noexec" } },

@@ -112,6 +112,8 @@ struct jail_starter {
 	bool
 	    bare; /* nothing at all is restricted: init is a parent that knows all it has to end, and start is NULL */
 	int filters; /* that it loads into the jail itself, besides the plan's */
+	bool
+	    gives_setpcap; /* init begins with CAP_SETPCAP, in all sets and alone: it locks the secure bits, and drops it */
 	/* 0 with the running init, its pidfd (the caller's) and what stop() is to be given; -1 with *err: nothing is left. */
 	int (*start)(const struct jail_starter *starter, const struct jail_start *start, void **ret_started,
 		     int *ret_init_pid, int *ret_init_fd, struct warder_error *err);
@@ -227,6 +229,8 @@ struct jail_start {
 	    door; /* a path inside: an init without descriptors takes them, in one message, from this socket */
 	uint32_t first_id; /* host id of id 0 inside; the ids after it are leased as well */
 	uint32_t id_count;
+	int64_t
+	    clock_offset; /* of a time namespace of its own (plan->namespaces): seconds, of the monotonic and the boot clock */
 	int network_fd; /* a network namespace whose only interface is down, or -1: see plan->namespaces, plan->loopback_up */
 	const char *
 	    scratch_options; /* of the one tmpfs behind /tmp and /dev/shm, which holds the directories tmp and shm */

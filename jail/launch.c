@@ -354,6 +354,7 @@ static int start_init(struct jail_run *run, struct spawn *spawn, struct warder_e
 		.door = WIRE_DOOR,
 		.first_id = run->identity.base,
 		.id_count = IDENTITY_IDS,
+		.clock_offset = run->clock_offset,
 		.network_fd = run->network_fd,
 		.scratch_options = WIRE_AT(header, header->scratch_options, const char),
 	};

@@ -110,7 +110,7 @@ static void layer_rows(struct jail_run *run)
 
 	if (run_is_bare(run))
 		return;
-	if (!run_is_contained(run) || run_is_joined(run))
+	if (!run_is_contained(run) || run_is_joined(run) || run->tmpl->plan.starter->gives_setpcap)
 		receipt_layer(run, "secureBits", true, "PR_SET_SECUREBITS",
 			      "applied by init; the kernel has no read-back from outside",
 			      "no root, no setuid fixup, no ambient capabilities; locked");

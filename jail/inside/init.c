@@ -513,6 +513,8 @@ static long step_bounding(struct inside *in)
 {
 	long ret = 0;
 
+	if ((in->block->flags & WIRE_CONTAINED) && !(in->block->flags & WIRE_SETPCAP))
+		return 0; /* no set has had anything from the start */
 	for (int cap = 0; cap < 64; cap++) {
 		ret = sys(prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
 		if (ret == -EINVAL_)
@@ -607,7 +609,7 @@ static const struct step {
 	/* after everything that needs the host's privilege */
 	{ WIRE_STEP_USER, IN_JAIL | IN_CONTAINER | IN_SESSION, step_user },
 	{ WIRE_STEP_NESTING, IN_JAIL | IN_SESSION, step_nesting },
-	{ WIRE_STEP_BOUNDING, IN_JAIL | IN_SESSION, step_bounding },
+	{ WIRE_STEP_BOUNDING, IN_JAIL | IN_CONTAINER | IN_SESSION, step_bounding },
 	{ WIRE_STEP_FORK, EVERYWHERE, step_fork },
 	{ WIRE_STEP_INIT_DROP, EVERYWHERE, step_init_drop },
 };
@@ -842,7 +844,8 @@ _Noreturn void inside_main(void)
 	if (ret < 0)
 		inside_fail(&in, WIRE_FD_CONTROL, WIRE_STEP_BLOCK, ret, "");
 	in.block_backstop_ms = in.block->backstop_ms;
-	/* Init of a jail stays in the host's time namespace; one that joins can only enter the session's as a whole. */
+	/* Init of a jail stays in the host's time namespace; one that joins can only enter the session's as a whole, and in a
+	 * container it is born into it. */
 	if (in.block->namespaces & CLONE_NEWTIME)
 		in.block_clock_offset = in.block->clock_offset;
 	where = in.block->flags & WIRE_JOINS       ? IN_SESSION

@@ -185,13 +185,14 @@ enum {
 	WIRE_BACKGROUND = 131072, /* init stays as long as what the payload left running */
 	WIRE_BUILDING =
 	    262144, /* the prepared root may not be finished: a descriptor tells, by becoming readable */
-	WIRE_FLAGS_ALL = 524287,
+	WIRE_SETPCAP = 524288, /* who made the container left init that one capability */
+	WIRE_FLAGS_ALL = 1048575,
 };
 
 _Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXEC + WIRE_SPECULATION +
 		       WIRE_FRESH_USER_NS + WIRE_TIME_NS + WIRE_CGROUP_NS + WIRE_OWN_NETWORK + WIRE_RESULT +
 		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT + WIRE_CONTAINED + WIRE_BARE +
-		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND + WIRE_BUILDING ==
+		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND + WIRE_BUILDING + WIRE_SETPCAP ==
 		   WIRE_FLAGS_ALL,
 	       "no two flags share a bit");
 
@@ -217,7 +218,7 @@ struct wire_block {
 	uint32_t landlock_abi;
 	uint32_t fail_step;   /* test hook: enum wire_step that reports EIO after it ran */
 	int64_t clock_offset; /* seconds added to the monotonic and boot clocks inside */
-	uint64_t namespaces;  /* CLONE_NEW* of the session that is joined */
+	uint64_t namespaces;  /* CLONE_NEW* of the session that is joined, or that a starter makes */
 	uint64_t backstop_ms; /* init ends the jail by itself after this long */
 };
 

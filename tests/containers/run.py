@@ -216,17 +216,24 @@ def overlays(runtime):
 # ---- the receipt ----
 
 LOOK = r"""
-import os, json, resource
+import ctypes, os, json, resource, time
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 s = os.statvfs("/tmp")
 def routes():
     return len(open("/proc/net/route").readlines()) - 1
+def oom():
+    try:
+        return open("/proc/self/oom_score_adj", "w").write("1000")
+    except OSError as e:
+        return e.strerror
 print(json.dumps({
     "uid_map": open("/proc/self/uid_map").read().split(), "caps": [status[k].strip() for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")],
     "nnp": status["NoNewPrivs"].strip(), "seccomp": status["Seccomp"].strip(), "filters": status.get("Seccomp_filters", "").strip(),
     "tmp": s.f_blocks * s.f_frsize, "files": resource.getrlimit(resource.RLIMIT_NOFILE)[1], "size": resource.getrlimit(resource.RLIMIT_FSIZE)[1],
     "interfaces": sorted(os.listdir("/sys/class/net")) if os.path.isdir("/sys/class/net") else [l.split(":")[0].strip() for l in open("/proc/net/dev").readlines()[2:]],
-    "routes": routes(), "cwd": os.getcwd(), "ns": {n: os.stat("/proc/self/ns/" + n).st_ino for n in ("mnt", "pid", "net", "ipc", "uts", "user", "cgroup")},
+    "routes": routes(), "cwd": os.getcwd(), "ns": {n: os.stat("/proc/self/ns/" + n).st_ino for n in ("mnt", "pid", "net", "ipc", "uts", "user", "cgroup", "time") if os.path.exists("/proc/self/ns/" + n)},
+    "secure": ctypes.CDLL(None).prctl(27, 0, 0, 0, 0), "uptime": float(open("/proc/uptime").read().split()[0]), "clock": time.monotonic(),
+    "proc": [line.split()[5] for line in open("/proc/self/mountinfo") if line.split()[4] == "/proc"], "oom": oom(),
     "lo": "127.0.0.1" in open("/proc/net/fib_trie").read(),
 }))
 """
@@ -260,6 +267,9 @@ def receipts(runtime):
     row("limits.memory", lambda v: v == str(128 << 20))
     row("processes.identity", lambda v: all(n in v for n in (seen["uid_map"][2],)) and seen["uid_map"][0] == "0")
     own = {n: os.stat("/proc/self/ns/" + n).st_ino for n in seen["ns"]}
+    row("secureBits", lambda v: "locked" in v and seen["secure"] == 0xef)
+    tell(len(seen["proc"]) == 1 and "ro" in seen["proc"][0].split(",") and "ead-only" in str(seen["oom"]), "%s: /proc is read-only" % runtime, seen)
+    tell("time" not in own or 0 < seen["uptime"] < 60 * SLOW and 0 < seen["clock"] < 60 * SLOW, "%s: clocks that begin with the run" % runtime, seen)
     row("namespaces", lambda v: all((own[n] != seen["ns"][n]) and n in v.split("; host")[0] for n in own))
     tell(receipt["isolation"] == "containerEphemeral" if "isolation" in receipt else True, "%s: receipt: isolation" % runtime, receipt.get("isolation"))
     result = run(runtime, ["--net", "loopback"], ["python3", "-c", LOOK])

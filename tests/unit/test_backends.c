@@ -135,8 +135,10 @@ static const struct json_value *with(const struct json_value *list, const char *
 
 Test(backends, bundle, .timeout = 20)
 {
+	const struct jail_starter starters[] = { { .gives_setpcap = true }, { .filters = 1 } };
 	struct jail_plan plan = { .uid = 1000,
 				  .gid = 1001,
+				  .starter = &starters[0],
 				  .hostname = "warder",
 				  .namespaces = CLONE_NEWUSER | CLONE_NEWCGROUP | CLONE_NEWNET | CLONE_NEWNS,
 				  .rootfs = { .entries = entries, .count = COUNT(entries) } };
@@ -155,7 +157,8 @@ Test(backends, bundle, .timeout = 20)
 	cr_expect_str_eq(json_member(process, "args")->child->string, "/proc/self/fd/9");
 	cr_expect_eq(json_member(json_member(process, "user"), "gid")->number, 1001);
 	for (const struct json_value *set = json_member(process, "capabilities")->child; set; set = set->next)
-		cr_expect_eq(count_of(set), 0, "%s", set->key);
+		cr_expect(count_of(set) == 1 && strcmp(set->child->string, "CAP_SETPCAP") == 0, "%s",
+			  set->key);
 	cr_expect_null(json_member(linux_part, "cgroupsPath"));
 	cr_expect_eq(json_member(json_member(linux_part, "uidMappings")->child, "hostID")->number, 700000);
 	cr_expect_eq(count_of(spaces), 4);
@@ -172,7 +175,11 @@ Test(backends, bundle, .timeout = 20)
 	json_free(root);
 
 	start.network_fd = -1;
+	plan.starter = &starters[1];
 	root = config_of(&start);
+	for (const struct json_value *set = json_member(json_member(root, "process"), "capabilities")->child;
+	     set; set = set->next)
+		cr_expect_eq(count_of(set), 0, "%s", set->key);
 	spaces = json_member(json_member(root, "linux"), "namespaces");
 	cr_expect_null(json_member(with(spaces, "type", "network"), "path"));
 	json_free(root);

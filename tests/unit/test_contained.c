@@ -19,7 +19,7 @@
 /* Of a container by crun. */
 static const char table[] =
     "41 40 0:50 /root / ro,nosuid,nodev,relatime - tmpfs warder rw,size=4096k\n"
-    "42 41 0:51 / /proc rw,nosuid,nodev,noexec,relatime - proc proc rw,hidepid=invisible\n"
+    "42 41 0:51 / /proc ro,nosuid,nodev,noexec,relatime - proc proc rw,hidepid=invisible\n"
     "43 41 0:52 / /dev rw,nosuid,noexec - tmpfs tmpfs rw,size=64k\n"
     "44 43 0:53 / /dev/pts rw,nosuid,noexec,relatime - devpts devpts rw\n"
     "45 43 0:54 /shm /dev/shm rw,nosuid,nodev,noexec,relatime - tmpfs scratch rw,size=65536k\n"
@@ -78,7 +78,6 @@ Test(contained, what_may_differ, .timeout = 20)
 		{ "stricter flags of a bind", "/srv/no rw,nosuid,nodev,noexec",
 		  "/srv/no ro,nosuid,nodev,noexec" },
 		{ "another node", "", "60 43 0:5 /zero /dev/zero ro,nosuid,noexec - devtmpfs devtmpfs rw\n" },
-		{ "/proc read-only", "/proc rw,nosuid", "/proc ro,nosuid" },
 		{ "another mask", "", "60 42 0:55 / /proc/scsi ro,nosuid,noexec - tmpfs tmpfs rw\n" },
 	};
 	struct warder_error err;
@@ -100,6 +99,7 @@ Test(contained, differences, .timeout = 20)
 		{ "root writable", "/ ro,nosuid,nodev,relatime - tmpfs warder",
 		  "/ rw,nosuid,nodev,relatime - tmpfs warder", "\"ro\"" },
 		{ "bind writable", "/usr ro,", "/usr rw,", "\"ro\"" },
+		{ "/proc writable", "/proc ro,", "/proc rw,", "\"ro\"" },
 		{ "bind with setuid", "/usr ro,nosuid,", "/usr ro,", "\"nosuid\"" },
 		{ "bind with devices", "/srv/no rw,nosuid,nodev", "/srv/no rw,nosuid", "\"nodev\"" },
 		{ "bind to execute", "/srv/no rw,nosuid,nodev,noexec", "/srv/no rw,nosuid,nodev",

@@ -297,15 +297,15 @@ static _Noreturn void swap_main(const struct work *work, int mount_fd, int netwo
 	const struct jail_plan *plan = work->start->plan;
 
 	if ((plan->namespaces & CLONE_NEWNET) && !plan->loopback_up && lower_loopback(network_fd) < 0)
-		_exit(errno);
+		layout_leave(errno);
 	if (setns(mount_fd, CLONE_NEWNS) < 0 ||
 	    syscall(SYS_move_mount, work->root, "", AT_FDCWD, ENGINE_PLAN, MOVE_FROM_FD) < 0 ||
 	    mount("/proc", ENGINE_PLAN "/proc", NULL, MS_MOVE, NULL) < 0 ||
 	    mount("/dev", ENGINE_PLAN "/dev", NULL, MS_MOVE, NULL) < 0 || chdir(ENGINE_PLAN) < 0 ||
 	    syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ||
 	    tighten() < 0)
-		_exit(errno);
-	_exit(0);
+		layout_leave(errno);
+	layout_leave(0);
 }
 
 /* Its namespace i, as /proc/<pid>/ns has it. */

@@ -42,6 +42,12 @@ int layout_fail(struct layout *layout, const char *what)
 	return -1;
 }
 
+_Noreturn void layout_leave(int status)
+{
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
 size_t layout_number(char *to, size_t value)
 {
 	char digits[24];
@@ -172,12 +178,12 @@ static int in_child(struct layout *layout, int (*run)(struct layout *layout))
 	pid = (int)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0) {
 		if (run(layout) == 0)
-			_exit(0);
+			layout_leave(0);
 		/* Without it the error is told as one that is not known. */
-		_exit(write(pipe_fds[1], &layout->error, sizeof(layout->error)) > 0 &&
-			      write(pipe_fds[1], layout->text, sizeof(layout->text)) > 0
-			  ? 1
-			  : 2);
+		layout_leave(write(pipe_fds[1], &layout->error, sizeof(layout->error)) > 0 &&
+				     write(pipe_fds[1], layout->text, sizeof(layout->text)) > 0
+				 ? 1
+				 : 2);
 	}
 	close(pipe_fds[1]);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)

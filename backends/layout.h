@@ -40,6 +40,8 @@ struct layout {
 int layout_make(struct layout *layout);
 /* Note what failed, with errno, unless something has before. Returns -1. */
 int layout_fail(struct layout *layout, const char *what);
+/* _exit() without what a sanitizer does there, which waits for the threads that a forked process does not have. */
+_Noreturn void layout_leave(int status);
 /* Decimal, NUL-terminated, at most 21 bytes. Returns its length. */
 size_t layout_number(char *to, size_t value);
 

@@ -108,7 +108,7 @@ int shepherd_spawn(struct layout *layout, const char *const *argv, const char *c
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (chdir("/") == 0 && take_fds(fds, fd_count) == 0)
 			syscall(SYS_execve, argv[0], argv, environment);
-		_exit(126);
+		layout_leave(126);
 	}
 	*ret_pid = pid;
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -250,15 +250,15 @@ static _Noreturn void tighten_main(int ns_fd)
 	const char *path;
 
 	if (setns(ns_fd, CLONE_NEWNS) < 0)
-		_exit(1);
+		layout_leave(1);
 	/* What is no mount, or not there, stays as it is; what should be one is looked at by the read-back. */
 	for (size_t i = 0; (path = bundle_loose(i)); i++)
 		mount(NULL, path, NULL, flags, NULL);
 	/* Only now, when nobody but init is there: runtimes write to it what the process is to be. */
 	if (mount(NULL, "/proc", NULL, flags | MS_NODEV, NULL) < 0)
-		_exit(1);
+		layout_leave(1);
 	unlink("/dev/core"); /* a link of crun's to what is masked */
-	_exit(0);
+	layout_leave(0);
 }
 
 /* Runtimes lay their masks and nodes without the flags that a jail's have: these are set from outside, while the container waits. */
@@ -435,11 +435,24 @@ static int bring_up(struct work *work)
 	return fd;
 }
 
+#ifdef __SANITIZE_THREAD__
+void __tsan_ignore_thread_begin(void); /* the sanitizer's own */
+#endif
+
+/* The thread sanitizer does not see that this is another process, for which other threads of the host do nothing any more. */
+static void leave_threads(void)
+{
+#ifdef __SANITIZE_THREAD__
+	__tsan_ignore_thread_begin();
+#endif
+}
+
 static _Noreturn void shepherd_main(struct work *work)
 {
 	struct pollfd fd = { .fd = work->socket, .events = POLLIN };
 	int init_fd;
 
+	leave_threads();
 	setsid();
 	quiet_signals();
 	umask(0);
@@ -450,7 +463,7 @@ static _Noreturn void shepherd_main(struct work *work)
 	/* The end of the socket is the supervisor's. */
 	while (init_fd >= 0 && poll(&fd, 1, -1) < 0)
 		;
-	_exit(0);
+	layout_leave(0);
 }
 
 /* ---- the supervisor's side ---- */

@@ -300,3 +300,71 @@ Test(store_threads, workspaces, .timeout = 300)
 	in_threads(&shared, work_in_workspaces, THREADS * 3);
 	tear_down();
 }
+
+/* ---- images ---- */
+
+static char tree[96]; /* a root file system of one file */
+
+static void make_tree(void)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(tree, sizeof(tree), "%s/tree", store);
+	snprintf(path, sizeof(path), "%s/file", tree);
+	cr_assert(mkdir(tree, 0755) == 0);
+	file = fopen(path, "we");
+	cr_assert(file && fputs("content", file) >= 0 && fclose(file) == 0);
+}
+
+static bool import(const char *images, const char *name, struct warder_error *own)
+{
+	const struct warder_image_import what = { .size = sizeof(what), .source = tree, .name = name };
+	char *json = NULL;
+	bool good = warder_image_import(images, &what, &json, own) == 0 && strstr(json, name);
+
+	free(json);
+	return good;
+}
+
+/* One of its own, which comes and goes, and everybody's, which stays: both of the same layer, which is collected beside. */
+static bool use_images(int number, struct warder_error *own)
+{
+	char images[128], name[32], *list = NULL;
+	bool good;
+
+	snprintf(images, sizeof(images), "%s/images", store);
+	snprintf(name, sizeof(name), "own-%d", number);
+	if (!import(images, name, own) || !import(images, "everybodys", own) ||
+	    warder_image_list(images, &list, own) != 0)
+		return false;
+	good = strstr(list, name) && strstr(list, "everybodys");
+	free(list);
+	if (!good)
+		snprintf(own->text, sizeof(own->text), "an image that was imported is not in the list");
+	return good && warder_image_verify(images, "everybodys", NULL, own) == 0 &&
+	       warder_image_remove(images, name, NULL, own) == 0 && warder_image_gc(images, NULL, own) == 0 &&
+	       warder_image_inspect(images, "everybodys", NULL, own) == 0;
+}
+
+static void *keep_images(void *context)
+{
+	struct shared *shared = context;
+	struct warder_error own = { 0 };
+	int number = atomic_fetch_add(&shared->number, 1);
+
+	pthread_barrier_wait(&shared->start);
+	for (int i = 0; i < ROUNDS; i++)
+		tell(shared, use_images(number, &own), &own);
+	return NULL;
+}
+
+Test(store_threads, images, .timeout = 300)
+{
+	struct shared shared = { .right = 0 };
+
+	set_up();
+	make_tree();
+	in_threads(&shared, keep_images, THREADS * ROUNDS);
+	tear_down();
+}

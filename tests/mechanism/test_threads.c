@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,8 @@ struct shared {
 	pthread_barrier_t start;
 	const struct warder_policy *policy;
 	struct warder_template *tmpl;
-	atomic_int right;
+	const char *name; /* of a backend, or of a session of everybody's */
+	atomic_int right, number;
 	_Atomic(struct warder_run *) run;
 };
 
@@ -331,4 +333,153 @@ Test(threads, hand_a_run_on, .timeout = 60)
 	warder_result_free(result);
 	warder_run_free(run);
 	warder_template_free(tmpl);
+}
+
+/* ---- sessions ---- */
+
+/* The tool keeps a session: it lies where this program was built, or, where that is a sanitizer's, beside it. NULL: there is none. */
+static const char *find_tool(char *path, size_t size)
+{
+	static const char *const places[] = { "warder", "../gcc/warder", "../warder" };
+	char own[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	char *end;
+
+	own[len < 0 ? 0 : len] = '\0';
+	end = strstr(own, "/tests/");
+	for (size_t i = 0; end && i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, size, "%.*s/%s", (int)(end - own), own, places[i]);
+		if (access(path, X_OK) == 0)
+			return path;
+	}
+	return NULL;
+}
+
+/* A session, new or found, in which something is run. */
+static int works(const char *name, const struct shared *shared, int number)
+{
+	char tool[PATH_MAX];
+	const struct warder_session_options options = { .size = sizeof(options),
+							.policy = shared->policy,
+							.program = find_tool(tool, sizeof(tool)) };
+	struct warder_session *session = NULL;
+	struct warder_template *tmpl = NULL;
+	struct warder_error err;
+	char *json = NULL;
+	int right = 0;
+
+	if (warder_session_start(name, &options, &session, &err) == 0 &&
+	    warder_session_prepare(session, NULL, 0, &tmpl, &err) == 0) {
+		json = warder_session_json(session);
+		right = json && strstr(json, name) && echoes(tmpl, number);
+	} else {
+		fprintf(stderr, "%s: %s\n", name, err.text);
+	}
+	free(json);
+	warder_template_free(tmpl);
+	warder_session_free(session);
+	return right;
+}
+
+/* A session of one's own, begun and ended, beside executions in everybody's. */
+static void *use_sessions(void *context)
+{
+	struct shared *shared = context;
+	const int number = shared->number++;
+	struct warder_error err;
+	char own[80], *list;
+
+	snprintf(own, sizeof(own), "%s-%d", shared->name, number);
+	pthread_barrier_wait(&shared->start);
+	for (int i = 0; i < ROUNDS; i++) {
+		shared->right += works(shared->name, shared, number) && works(own, shared, number);
+		list = warder_session_list(&err);
+		shared->right += list && strstr(list, own) && strstr(list, shared->name);
+		free(list);
+		shared->right +=
+		    warder_session_stop(own, &err) == 0 && warder_session_is_running(own, &err) == 0;
+	}
+	return NULL;
+}
+
+/* Of all that end it at once one does, and nobody says so before it has ended. */
+static void *stop_session(void *context)
+{
+	struct shared *shared = context;
+	struct warder_error err;
+
+	pthread_barrier_wait(&shared->start);
+	shared->right += warder_session_stop(shared->name, &err) == 0 || err.code == WARDER_ERROR_NOT_FOUND;
+	shared->right += warder_session_is_running(shared->name, &err) == 0;
+	return NULL;
+}
+
+Test(threads, sessions, .timeout = 300)
+{
+	struct warder_policy *policy = easy_policy();
+	char name[40], tool[PATH_MAX];
+	struct shared shared = { .policy = policy, .name = name };
+
+	if (!find_tool(tool, sizeof(tool)))
+		cr_skip_test("there is no command line tool beside this program");
+	warder_template_free(prepare(policy));
+	snprintf(name, sizeof(name), "threads-%d", (int)getpid());
+	in_threads(&shared, use_sessions);
+	cr_expect(shared.right == THREADS * ROUNDS * 3, "%d of %d", shared.right, THREADS * ROUNDS * 3);
+	shared.right = 0;
+	in_threads(&shared, stop_session);
+	cr_expect(shared.right == THREADS * 2, "%d of %d", shared.right, THREADS * 2);
+	warder_policy_free(policy);
+}
+
+/* ---- backends ---- */
+
+/* What is there and what it can enforce, and a run by it where it can. */
+static int describes_and_runs(const char *name, const struct shared *shared, int number)
+{
+	const struct warder_options options = { .size = sizeof(options), .backend = name };
+	struct warder_template *tmpl = NULL;
+	struct warder_error err;
+	char *json = NULL, *words = NULL;
+	int right;
+
+	right = warder_backend_json(name, shared->policy, NULL, &json, &err) == 0 &&
+		warder_backend_for_model(name, shared->policy, NULL, &words, &err) == 0 && strstr(json, name);
+	free(json);
+	free(words);
+	if (right && shared->name && strcmp(name, shared->name) == 0 &&
+	    warder_prepare(shared->policy, &options, &tmpl, &err) == 0)
+		right = echoes(tmpl, number);
+	warder_template_free(tmpl);
+	return right;
+}
+
+static void *use_backends(void *context)
+{
+	struct shared *shared = context;
+	const int number = shared->number++;
+	const char *name;
+	int right = 1;
+
+	pthread_barrier_wait(&shared->start);
+	for (size_t i = 0; (name = warder_backend_name(i)); i++)
+		right &= describes_and_runs(name, shared, number);
+	shared->right += right;
+	return NULL;
+}
+
+Test(threads, backends, .timeout = 300)
+{
+	static const char *const run[] = { "local", "crun", "runc" };
+	struct warder_policy *policy = easy_policy();
+	struct shared shared = { .policy = policy };
+
+	warder_template_free(prepare(policy));
+	for (size_t i = 0; i < sizeof(run) / sizeof(run[0]); i++) {
+		shared.name = run[i];
+		shared.right = 0;
+		in_threads(&shared, use_backends);
+		cr_expect(shared.right == THREADS, "%s: %d of %d", run[i], shared.right, THREADS);
+	}
+	warder_policy_free(policy);
 }

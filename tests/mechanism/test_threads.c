@@ -5,12 +5,14 @@
 #include "runtime/warder.h"
 
 #include <criterion/criterion.h>
+#include <ftw.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define THREADS 4
@@ -414,7 +416,27 @@ static void *stop_session(void *context)
 	return NULL;
 }
 
-Test(threads, sessions, .timeout = 300)
+static char place[] = "/tmp/warder-threads-XXXXXX";
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+/* An ordinary user's sessions lie below his runtime directory. */
+static void set_up_place(void)
+{
+	if (geteuid() != 0)
+		cr_assert(mkdtemp(place) && setenv("XDG_RUNTIME_DIR", place, 1) == 0);
+}
+
+static void tear_down_place(void)
+{
+	if (geteuid() != 0)
+		nftw(place, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+Test(threads, sessions, .init = set_up_place, .fini = tear_down_place, .timeout = 300)
 {
 	struct warder_policy *policy = easy_policy();
 	char name[40], tool[PATH_MAX];

@@ -5,7 +5,8 @@
  * call of the module's own choice: that is the engine's to keep, and the class of isolation is named after it. Around the engine is
  * the same jail as around any program, and every limit is kept there, so that a fault of the engine gives a module no more than
  * the jail gives a program. Files are the jail's to keep: Node says of its WASI that links lead out of the directories that it grants,
- * and what is done about that (a module follows none: runtime/code/wasi.h) holds against the module, not against a neighbour.
+ * and what is done about that (a module follows none: runtime/code/wasi.h) keeps its engine from it, but against a neighbour who moves
+ * links meanwhile not the jail's other files.
  *
  * Of what a policy can ask, a module cannot be given some: no loopback interface is of use to it, and no system call of its can be
  * answered by killing it. That is refused and not accepted as enforced by accident.

@@ -8,7 +8,8 @@
  * memory of Node are. What $WARDER_INPUT and $WARDER_RESULT name are files below /tmp, copied from and to the descriptors.
  *
  * The look at a path comes before its use. A module has one thread, and cannot change a path between the two; another process can,
- * where it may write to the same directory (a workspace that is shared, read-write). Then the jail alone holds the module.
+ * where it may write to the same directory (a workspace that is shared, read-write). Then the module comes to what else the jail
+ * shows, but not to its engine: what it opens is looked at once more, by its descriptor.
  *
  * How the module ended is told on descriptor 3 before its result, between two NUL bytes: "trap: MESSAGE", or "refused: MESSAGE"
  * where the engine does not take it. A module by itself cannot: it reaches no such descriptor, and a result with a NUL is no JSON.
@@ -17,9 +18,8 @@
 #define WARDER_RUNTIME_CODE_WASI_H
 
 static const char wasi_host[] =
-    "import { closeSync, constants, mkdtempSync, openSync, readFileSync, statSync, writeFileSync, writeSync "
-    "} "
-    "from 'node:fs';\n"
+    "import { closeSync, constants, fstatSync, mkdtempSync, openSync, readFileSync, readdirSync, statSync, "
+    "writeFileSync, writeSync } from 'node:fs';\n"
     "import { WASI } from 'node:wasi';\n"
     "const args = process.argv.slice(2), env = { ...process.env };\n"
     "const preopens = { '.': '.', '/tmp': '/tmp' };\n"
@@ -42,7 +42,7 @@ static const char wasi_host[] =
     /* errno of WASI */
     "const FAULT = 21, INVALID = 28, LOOP = 32, TOO_LONG = 37, ABSENT = 44, NO_DIRECTORY = 54, DENIED = 63, "
     "OUTSIDE = 76;\n"
-    "const LINK = 7, ABOUT = 64;\n" /* type of a file, and the size of what is told about one */
+    "const LINK = 7, ABOUT = 64, STAT = 1n << 21n;\n" /* type of a file, size of what is told about one, the right to ask */
     /* Where a path's directory and the path itself are among the arguments. */
     "const paths = {\n"
     "  path_create_directory: [[0, 1]], path_filestat_get: [[0, 2]], path_filestat_set_times: [[0, 2]],\n"
@@ -84,28 +84,56 @@ static const char wasi_host[] =
     "  }\n"
     "  return 0;\n"
     "}\n"
-    "function guarded(wasi, procs, name) {\n"
+    /* What was opened is looked at by its own descriptor: it is neither of a /proc nor the engine's, whoever moved the path. */
+    "function guardedOpen(wasi, outside, bytes, args) {\n"
+    "  const at = args[8] >>> 0;\n"
+    "  if (at + 4 > bytes.length) return FAULT;\n"
+    "  args[5] |= STAT;\n"
+    "  args[6] |= STAT;\n"
+    "  const errno = wasi.path_open(...args);\n"
+    "  if (errno) return errno;\n"
+    "  const fd = new DataView(bytes.buffer).getUint32(at, true);\n"
+    "  const told = ask(bytes, () => wasi.fd_filestat_get(fd, 0));\n"
+    "  if (!told.errno && !outside.procs.has(told.dev) && !outside.own.has(`${told.dev}:${told.ino}`)) "
+    "return "
+    "0;\n"
+    "  wasi.fd_close(fd);\n"
+    "  return OUTSIDE;\n"
+    "}\n"
+    "function guarded(wasi, outside, name) {\n"
     "  if (name === 'path_symlink') return () => DENIED;\n"
     "  return (...args) => {\n"
     "    const bytes = new Uint8Array(instance.exports.memory.buffer);\n"
     "    if (bytes.length <= ABOUT) return FAULT;\n"
     "    for (const [fd, at] of paths[name]) {\n"
-    "      const errno = checkPath(wasi, procs, bytes, args[fd], args[at] >>> 0, args[at + 1] >>> 0,\n"
+    "      const errno = checkPath(wasi, outside.procs, bytes, args[fd], args[at] >>> 0, args[at + 1] >>> "
+    "0,\n"
     "                              reads[name]?.(args));\n"
     "      if (errno) return errno;\n"
     "    }\n"
-    "    return wasi[name](...args);\n"
+    "    return name === 'path_open' ? guardedOpen(wasi, outside, bytes, args) : wasi[name](...args);\n"
     "  };\n"
     "}\n"
-    "function functionsOf(wasi) {\n"
+    /* The devices that are a /proc, and what the engine holds that has no name but there: pipes, sockets, nameless files. */
+    "function findOutside() {\n"
     "  const mounts = readFileSync('/proc/self/mountinfo', 'latin1').split('\\n');\n"
     "  const procs = new Set(mounts.filter((line) => line.includes(' - proc '))\n"
     "    .map((line) => statSync(line.split(' ')[4], { bigint: true }).dev));\n"
+    "  const own = new Set();\n"
+    "  for (const fd of readdirSync('/proc/self/fd')) {\n"
+    "    let st;\n"
+    "    try { st = fstatSync(+fd, { bigint: true }); } catch { continue; }\n" /* the list's own */
+    "    if (st.isFIFO() || st.isSocket() || !st.nlink) own.add(`${st.dev}:${st.ino}`);\n"
+    "  }\n"
+    "  return { procs, own };\n"
+    "}\n"
+    "function functionsOf(wasi) {\n"
+    "  const outside = findOutside();\n"
     "  const functions = Object.create(null);\n"
     "  for (const name of Object.keys(wasi))\n"
     "    if (/^(args|environ|clock|fd|path|poll|proc|random|sched|sock)_[a-z_]+$/.test(name) &&\n"
     "        typeof wasi[name] === 'function')\n"
-    "      functions[name] = name.startsWith('path_') ? guarded(wasi, procs, name) : wasi[name];\n"
+    "      functions[name] = name.startsWith('path_') ? guarded(wasi, outside, name) : wasi[name];\n"
     "  return functions;\n"
     "}\n"
     "let running = false;\n"

@@ -113,6 +113,13 @@ $ for call in "made.wasm" "--workspace shared --cwd /workspace found.wasm" "--cw
 | success exit 0 45
 | success exit 0 45
 
+= another process leads it there, between the look at a path and its use
+needs limits node
++ FORGING_ROUNDS=1000 python3 $TOP/tests/lib/forging.py 3 dd > found.wasm
++ mkdir -p shared/dd; ln -s /proc/self/fd shared/link; chmod -R 777 shared
+$ python3 $TOP/tests/lib/exchanging.py shared/dd shared/link warder code --backend wasm --workspace shared:rw --set limits.disk=unlimited --cwd /workspace --json found.wasm | python3 $TOP/tests/lib/results.py status cause exitCode stdout.bytesKept
+| success exit 0 45
+
 = other languages and programs
 $ echo 'print(1)' | warder code --backend wasm --language python -; warder run --backend wasm -- true
 !~ ^warder: the language "python" is not available with the backend wasm; available: wasm

@@ -203,7 +203,7 @@ def test_receipt(backend):
     tell(receipt.get("backend") == backend and receipt.get("isolation") == "containerEphemeral", "%s: the receipt names backend and isolation" % backend,
          json.dumps(receipt)[:300])
     tell(states == {"enforced", "hardening"}, "%s: all of the preset strict is enforced" % backend, states)
-    rows = {r["control"]: r["value"] for r in receipt.get("hardening", [])}
+    rows = {c["control"]: c["value"] for c in receipt["controls"]}
     seen = text_of(run(backend, [], ["/bin/sh", "-c", "cat /proc/uptime; grep -c ' /proc ro,' /proc/self/mountinfo"]).get("stdout", {})).split()
     tell(len(seen) == 3 and seen[2] == "1", "%s: /proc is read-only" % backend, seen)
     tell("time" not in rows["namespaces"].split("; host")[0].split() or float(seen[0]) < 200, "%s: clocks that begin with the run" % backend, seen)

@@ -15,6 +15,7 @@ import ctypes, json, os, shutil, statistics, subprocess, sys, tempfile, time
 WARDER = os.path.realpath(os.path.join(os.environ.get("BUILD", "build"), "warder"))
 RUNS = int(sys.argv[2]) if sys.argv[1:2] == ["-n"] else 30
 BARE = {"crun": ["--cgroup-manager=disabled"], "runc": ["--rootless=true"]}
+HERE = os.path.dirname(os.path.realpath(__file__))
 ENGINES = ["podman", "docker"]
 
 
@@ -63,22 +64,6 @@ def podman(place):
             "--gidmap", "0:700000:65536", *binds, "--volume", "/mnt:/sys/fs/cgroup:ro", "--rootfs", root, "/bin/true"]
 
 
-DAEMON = """set -e
-mount -t tmpfs none /etc && mount -t tmpfs none /run
-printf 'root:x:0:0::/:/bin/false\\nbench:x:700000:700000::/:/bin/false\\n' >/etc/passwd && cp /etc/passwd /etc/group
-echo bench:700000:65536 >/etc/subuid && cp /etc/subuid /etc/subgid
-echo '{"runtimes": {"bare": {"path": "/usr/bin/crun", "runtimeArgs": ["--cgroup-manager=disabled"]}}}' >/etc/docker.json
-mkdir "$1/data" "$1/exec" && mount -t tmpfs none "$1/data" && mount -t tmpfs none "$1/exec"
-dockerd --config-file /etc/docker.json --data-root "$1/data" --exec-root "$1/exec" --pidfile /run/pid --host "unix://$1/socket" --bridge=none \\
-    --iptables=false --ip6tables=false --storage-driver=vfs --userns-remap=bench --log-level=error 2>"$1/log" &
-until [ -S "$1/socket" ]; do sleep 0.01; done
-tar -C "$2" -c . | docker --host "unix://$1/socket" import - bench >/dev/null
-shift 2
-[ $# = 0 ] || exec "$@"
-echo ready
-wait"""
-
-
 def docker(place):
     """The same of Docker: the command, and the words that run one before a daemon of its own, in namespaces that end with it."""
     root = place + "/root"
@@ -86,12 +71,11 @@ def docker(place):
              for word in ("--volume", "/%s:/%s:ro" % (name, name))]
 
     def daemon(books):
-        os.mkdir(books)
-        return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", DAEMON, "sh", books, root]
+        return [HERE + "/../engines/bare-docker.sh", books, root]
 
     def client(books):
         return ["docker", "--host", "unix://%s/socket" % books, "run", "--rm", "--pull", "never", "--runtime", "bare", "--network", "none", "--ipc", "private", "--log-driver", "none",
-                "--cgroupns", "host", *binds, "--volume", "/mnt:/sys/fs/cgroup:ro", "bench", "/bin/true"]
+                "--cgroupns", "host", *binds, "--volume", "/mnt:/sys/fs/cgroup:ro", "bare", "/bin/true"]
 
     running = subprocess.Popen(daemon(place + "/docker"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     if not running.stdout.readline():

@@ -384,6 +384,31 @@ def test_anything_killed(backend):
     tell(not worst, "%s: one of the engine's processes is killed at a random moment, %d times: the run is whole, or does not begin" % (backend, KILLS // 2), worst)
 
 
+def test_bare_client_killed(backend):
+    """What the tests of killed clients would see, were the container the client's alone to end."""
+    books, root, marker = work + "/books", work + "/bare", "bare-%d" % os.getpid()
+    os.chmod(work, 0o755)
+    for name in ("usr", "proc", "dev", "sys"):
+        os.makedirs(os.path.join(root, name))
+    for name in ("bin", "lib", "lib64"):
+        os.symlink("usr/" + name, root + "/" + name)
+    daemon = subprocess.Popen([os.path.join(os.path.dirname(os.path.realpath(__file__)), "bare-docker.sh"), books, root], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    try:
+        ready = daemon.stdout.readline()
+        client = subprocess.Popen(["docker", "--host", "unix://%s/socket" % books, "run", "--pull", "never", "--runtime", "bare", "--network", "none", "--log-driver", "none", "--cgroupns", "host",
+                                   "--volume", "/usr:/usr:ro", "--volume", "/mnt:/sys/fs/cgroup:ro", "bare", "/bin/sh", "-c", "sleep 1000 # " + marker],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        program = wait_for(lambda: client.poll() is not None or in_container(marker))
+        client.kill()
+        why = client.communicate()[1]
+        time.sleep(1)
+        tell(ready and program and in_container(marker), "docker: of the bare command, a killed client leaves its container running", "%s %s" % (why, open(books + "/log").read()[-500:]))
+    finally:
+        daemon.kill()
+        daemon.wait()
+    tell(wait_for(lambda: not processes(marker) and not processes(books)), "docker: which ends with the namespace of its daemon", processes(marker))
+
+
 # ---- kills ----
 
 STARTS = {"podman": 0.8, "docker": 2.5}  # seconds
@@ -427,9 +452,9 @@ def main():
             skip("%s: all of it" % backend, os.environ.get("WARDER_NO_DOCKER") if backend == "docker" and os.environ.get("WARDER_NO_DOCKER") else explained.get("refusal"))
             continue
         state = engine_state()
-        for test in (test_results, test_streams, test_receipt, test_descendants, test_refused, test_many, test_fakes, test_monitor_killed, test_client_killed, test_daemon_killed,
+        for test in (test_results, test_streams, test_receipt, test_descendants, test_refused, test_many, test_fakes, test_monitor_killed, test_client_killed, test_bare_client_killed, test_daemon_killed,
                      test_anything_killed, test_shepherd_killed, test_kills, test_terminated):
-            if test == test_daemon_killed and backend != "docker":
+            if test in (test_bare_client_killed, test_daemon_killed) and backend != "docker":
                 continue
             begun = time.monotonic()
             test(backend)

@@ -57,8 +57,9 @@ unpack() {
 }
 
 fetch() {
-	local ret
+	local ret tool
 	[ "$(id -u)" = 0 ] || { cannot "the backend takes no program that is not root's" || return 1; }
+	unshare --mount true 2>/dev/null || { cannot "no mount namespaces here" || return 1; }
 	for tool in apt-get dpkg-deb; do
 		command -v "$tool" >/dev/null || { cannot "there is no $tool here" || return 1; }
 	done

@@ -17,6 +17,7 @@ static void compose_daemon(struct engine_task *task)
 				      ENGINE_BOOKS "/pid",     "--host",
 				      "unix://" ENGINE_SOCKET, "--bridge=none",
 				      "--iptables=false",      "--ip6tables=false",
+				      "--ip-forward=false",    "--ip-masq=false",
 				      "--storage-driver=vfs",  "--userns-remap=" ENGINE_USER,
 				      "--log-level=error",     NULL };
 

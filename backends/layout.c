@@ -1,11 +1,12 @@
 /*
- * In order: the host becomes read-only, /proc one of the new pid namespace, and the rest grows in a tmpfs over a directory that every
- * host has. The root is a directory of that tmpfs. What lies directly in it (directories, links, files, the parts of overlays) is made
+ * In order: the host's network is left, the host becomes read-only, /proc one of the new pid namespace, and the rest grows in a tmpfs over a
+ * directory that every host has. The root is a directory of that tmpfs. What lies directly in it (directories, links, files, the parts of overlays) is made
  * there; what is bound is mounted apart, each in a place by its number, for the runtime to find: runtimes differ in what they make of
  * the options of a bind, so that every mount has its flags and its owners before.
  */
 #include "backends/layout.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -26,8 +27,10 @@
 #define AT_RECURSIVE 0x8000
 #endif
 #define ATTR_RDONLY 1 /* MOUNT_ATTR_RDONLY, for the same reason */
+#define PROC_FLAGS  (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 #define HYBRID      "/sys/fs/cgroup/unified"
 #define SCRATCH     LAYOUT_PLACE "/scratch"
+#define BEHIND      LAYOUT_PLACE "/behind"
 #define STAGE       LAYOUT_ROOT "/dev/shm" /* where the scratch tmpfs is while overlays are mounted */
 
 int layout_fail(struct layout *layout, const char *what)
@@ -259,6 +262,18 @@ static int lay_namespaces(struct layout *layout)
 
 /* ---- all of it ---- */
 
+/* What a policy without the host's network runs has no more of it than the policy: not even to be changed. */
+static int leave_network(struct layout *layout)
+{
+	const struct jail_start *start = layout->start;
+	int ret;
+
+	if (!(start->plan->namespaces & CLONE_NEWNET))
+		return 0;
+	ret = start->network_fd >= 0 ? setns(start->network_fd, CLONE_NEWNET) : unshare(CLONE_NEWNET);
+	return ret == 0 ? 0 : layout_fail(layout, "a network namespace");
+}
+
 /* Nobody's business but ours, and nothing to be written to: runtimes make control groups, directories and files for their own books. */
 static int seal_host(struct layout *layout)
 {
@@ -274,21 +289,83 @@ static int seal_host(struct layout *layout)
 		return layout_fail(layout, HYBRID);
 	if (syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof(attr)) < 0)
 		return layout_fail(layout, "the host as read-only mounts");
-	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+	if (mount("proc", "/proc", "proc", PROC_FLAGS, NULL) < 0)
 		return layout_fail(layout, "/proc");
 	return 0;
+}
+
+/* In a user namespace the kernel mounts a new /proc only where a whole one is to be seen: nothing on it, and not read-only. The sealed one
+ * is none; another is mounted for the kernel's list alone, in a directory that is covered then, so that no path leads there. */
+static int keep_whole_proc(struct layout *layout)
+{
+	if (mkdir(BEHIND, 0700) < 0 || mkdir(BEHIND "/proc", 0700) < 0 ||
+	    mount("proc", BEHIND "/proc", "proc", PROC_FLAGS, NULL) < 0 ||
+	    mount("none", BEHIND, "tmpfs", PROC_FLAGS | MS_RDONLY, "size=4k,mode=0") < 0)
+		return layout_fail(layout, BEHIND);
+	return 0;
+}
+
+/* An entry of /proc that is no process and could be written to. */
+static int seal_entry(struct layout *layout, const char *name)
+{
+	char path[sizeof(layout->text)] = "/proc/";
+	struct stat st;
+
+	if (name[0] == '.' || (name[0] >= '0' && name[0] <= '9'))
+		return 0;
+	memcpy(path + 6, name, strlen(name) + 1);
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : layout_fail(layout, path);
+	if (!S_ISDIR(st.st_mode) && !(S_ISREG(st.st_mode) && (st.st_mode & 0222)))
+		return 0;
+	return mount(path, path, NULL, MS_BIND, NULL) == 0 &&
+		       mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL) == 0
+		   ? 0
+		   : layout_fail(layout, path);
+}
+
+/* Its settings are those of the whole host: only what tells of processes stays writable, for runtimes set that. */
+static int seal_proc(struct layout *layout)
+{
+	char buf[4096] __attribute__((aligned(8)));
+	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret = fd < 0 ? layout_fail(layout, "/proc") : 0;
+	long n = 0;
+
+	while (ret == 0 && (n = syscall(SYS_getdents64, fd, buf, sizeof(buf))) > 0)
+		for (long at = 0; ret == 0 && at < n;) {
+			const struct dirent64 *entry = (const void *)(buf + at);
+
+			ret = seal_entry(layout, entry->d_name);
+			at += entry->d_reclen;
+		}
+	if (n < 0)
+		ret = layout_fail(layout, "/proc");
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* Engines set what they find of a network, in the mount namespace that they have: there is none, as there is no network. */
+static int hide_network(struct layout *layout)
+{
+	if (!(layout->start->plan->namespaces & CLONE_NEWNET) ||
+	    mount("none", "/proc/sys/net", "tmpfs", PROC_FLAGS | MS_RDONLY, "size=4k") == 0)
+		return 0;
+	return layout_fail(layout, "/proc/sys/net");
 }
 
 int layout_make(struct layout *layout)
 {
 	const struct rootfs *rootfs = &layout->start->plan->rootfs;
 
-	if (seal_host(layout) < 0)
+	if (leave_network(layout) < 0 || seal_host(layout) < 0)
 		return -1;
 	if (mount("warder", LAYOUT_PLACE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0711,size=4m") < 0 ||
 	    mkdir(LAYOUT_ROOT, 0755) < 0 || mkdir(LAYOUT_BINDS, 0711) < 0 || mkdir(LAYOUT_STATE, 0700) < 0)
 		return layout_fail(layout, LAYOUT_PLACE);
-	if (lay_scratch(layout) < 0)
+	if (keep_whole_proc(layout) < 0 || seal_proc(layout) < 0 || hide_network(layout) < 0 ||
+	    lay_scratch(layout) < 0)
 		return -1;
 	for (size_t i = 0; i < rootfs->count; i++)
 		if (lay_entry(layout, i) < 0)

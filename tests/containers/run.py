@@ -7,6 +7,11 @@ WARDER_CONTAINER_KILLS: how many runs are killed at random moments, of each runt
 """
 import ctypes, json, os, random, re, shutil, signal, subprocess, sys, tempfile, time
 
+LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "lib")
+sys.path.insert(0, LIB)
+sys.dont_write_bytecode = True
+import settings
+
 WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
 PARENT = os.environ.get("WARDER_CGROUP_PARENT") or "warder-containers-%d" % os.getpid()
 SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
@@ -185,6 +190,25 @@ def untouched(runtime):
         tell(mounts() == table, "%s: no mount on the host" % runtime)
         started.communicate(timeout=60 * SLOW)
     tell(not leaves(), "%s: and none afterwards" % runtime, leaves())
+
+
+def sealed(runtime):
+    """A runtime can change no setting of the host, and is not in its network."""
+    ours = len(settings.writable())
+    look = ("if stage == 'run':\n    sys.path.insert(0, %r)\n    import settings\n    found = settings.writable()\n"
+            "    print('writable %%d:' %% len(found), *found[:3], os.readlink('/proc/self/ns/net'), file=open(sys.argv[sys.argv.index('--log') + 1], 'w'))\n    sys.exit(1)" % LIB)
+    for network in ("none", "loopback"):
+        result = misbehaving(runtime, look, ["--net", network])
+        message = result.get("error", {}).get("message", "")
+        tell(ours > 500 and "writable 0: net:" in message, "%s: nothing of the host's /proc and /sys can be written to by a runtime (%s)" % (runtime, network),
+             "%s; here %d can" % (result, ours))
+        tell("net:" in message and os.readlink("/proc/self/ns/net") not in message, "%s: a runtime is not in the host's network (%s)" % (runtime, network), message)
+        # One that tries; of a network namespace of the test, should it get through.
+        with with_fake(runtime, "try: open('/proc/sys/net/ipv4/ip_forward', 'w').write('1')\nexcept OSError: pass",
+                       [sys.executable, LIB + "/settings.py"] + command(runtime, ["--net", network], ["/bin/echo", "ran"]),
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+            said = started.communicate(timeout=120 * SLOW)
+        tell(said[0] == b"ran\n{}\n", "%s: all settings of the host are afterwards as before (%s)" % (runtime, network), said)
 
 
 def overlays(runtime):
@@ -569,7 +593,7 @@ def main():
         if why.returncode:
             tell(False, "%s: /bin/true" % runtime, why.stderr.decode())
             continue
-        for part in (ordinary, untouched, overlays, receipts, liars, kills, kills_at):
+        for part in (ordinary, untouched, sealed, overlays, receipts, liars, kills, kills_at):
             if not only or part.__name__ in only:
                 part(runtime)
     for part in (hanging, gvisor):

@@ -141,6 +141,22 @@ def clean():
 
 # ---- an ordinary run ----
 
+# How many children it may have, of forty.
+FORKS = """
+import os, time
+n = 0
+try:
+    while n < 40:
+        if os.fork() == 0:
+            time.sleep(100)
+            os._exit(0)
+        n += 1
+except OSError:
+    pass
+print(n)
+"""
+
+
 def ordinary(runtime):
     result = run(runtime, [], sh("cat /proc/self/cgroup; hostname"))
     lines = text_of(result).split()
@@ -161,8 +177,8 @@ def ordinary(runtime):
     tell(result.get("cause") == "wallTime" and text_of(result) == "before\n", "%s: wall time, and what was said before" % runtime, result)
     result = run(runtime, ["--memory", "64MiB"], ["python3", "-c", "x = bytearray(1 << 30)\nfor i in range(0, 1 << 30, 4096): x[i] = 1"])
     tell(result.get("cause") == "memory", "%s: memory" % runtime, result)
-    result = run(runtime, ["--pids", "16"], sh("i=0; while [ $i -lt 40 ]; do sleep 3 & i=$((i+1)); done; wait"))
-    tell(result.get("limits", {}).get("pids", True) and "pids" in json.dumps(result), "%s: pids" % runtime, result)
+    result = run(runtime, ["--pids", "16"], ["python3", "-c", FORKS])
+    tell(text_of(result) in ["%d\n" % n for n in range(8, 16)] and "pids" in result.get("limitsHit", []), "%s: pids" % runtime, result)
     result = run(runtime, ["--cpu-time", "500ms", "--timeout", "60s"], sh("while :; do :; done"))
     tell(result.get("cause") == "cpuTime", "%s: CPU time" % runtime, result)
     done = plain(runtime, ["--max-output", "1MiB"], sh("head -c 67108864 /dev/zero; echo done >&2"))
@@ -342,9 +358,11 @@ def options(target, drop):
     edit(change)
 def mount(more):
     edit(lambda c: c["mounts"].append(more))
-def link():
+def link(name, target):
     if stage == "run":
-        os.symlink("/etc", "/tmp/root/planted")
+        if os.path.isdir("/tmp/root/" + name):
+            os.rmdir("/tmp/root/" + name)
+        os.symlink(target, "/tmp/root/" + name)
     go()
 %(body)s
 go()
@@ -410,7 +428,10 @@ def liars(runtime):
     refused(runtime, "drops the masks", "put(['linux', 'maskedPaths'], [])", text="covered")
     refused(runtime, "drops the read-only paths", "put(['linux', 'readonlyPaths'], [])", text="covered")
     refused(runtime, "leaves the root writable", "put(['root', 'readonly'], False)", text="\"ro\"")
-    refused(runtime, "shares the network", "without('network')", text='read-back')
+    # The host's it cannot share: it is in the run's own.
+    taken(runtime, "shares the network", "without('network')", lambda r: text_of(r).startswith("net:[") and os.readlink("/proc/self/ns/net") not in text_of(r),
+          argv=("/bin/sh", "-c", "readlink /proc/self/ns/net"))
+    refused(runtime, "shares the network, and should have made one", "without('network')", flags=["--net", "loopback"], text='read-back')
     refused(runtime, "shares the ipc namespace", "without('ipc')", text='read-back')
     refused(runtime, "shares the host's name", "without('uts')", text='.')
     refused(runtime, "shares the cgroup namespace", "without('cgroup')", text='read-back')
@@ -429,8 +450,19 @@ def liars(runtime):
           lambda r: r["status"] == "rejected" or text_of(r).strip() == "1", argv=("/bin/sh", "-c", "sed -n 's/NoNewPrivs:.//p' /proc/self/status"))
     taken(runtime, "drops flags of a bind", "options('/usr', ['ro', 'nosuid', 'nodev'])",
           lambda r: r["status"] == "rejected" or text_of(r) == "kept\n", argv=("/bin/sh", "-c", "grep ' /usr ' /proc/self/mountinfo | grep -q 'ro,nosuid,nodev' && echo kept"))
-    taken(runtime, "finds a link in the root", "link()",
-          lambda r: r["status"] == "rejected" or "hosts" not in text_of(r), argv=("/bin/sh", "-c", "ls /planted/"))
+    # Links that lead out, where the runtime or the shepherd mounts, and where nobody does; outside is a file of the host.
+    outside = os.path.join(work, "outside")
+    os.makedirs(outside, exist_ok=True)
+    with open(outside + "/marker", "w") as f:
+        f.write("the host's\n")
+    for way, target in (("an absolute link", outside), ("a climbing link", "../" * 12 + outside[1:])):
+        for place in ("usr", "tmp", "proc"):
+            refused(runtime, "finds %s in the place of /%s" % (way, place), "link(%r, %r)" % (place, target), text="run failed")
+        taken(runtime, "finds %s in the root" % way, "link('planted', %r)" % target,
+              lambda r: text_of(r) == "none\n", argv=("/bin/sh", "-c", "cat /planted/marker || echo none"))
+    for place in ("usr", "tmp"):
+        refused(runtime, "mounts elsewhere what is for /%s" % place, "link(%r, '/etc')" % place, text="read-back.* /etc ")
+    tell(os.listdir(outside) == ["marker"] and open(outside + "/marker").read() == "the host's\n", "%s: and what they lead to is as before" % runtime, os.listdir(outside))
 
 
 STAGES = {

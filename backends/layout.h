@@ -2,8 +2,9 @@
  * layout: the bundle of a container as it lies in a mount namespace: its root, mounts, configuration. Private to backends/.
  *
  * Called once by a process that was forked with a mount and a pid namespace of its own. All that is made is a tmpfs and what is
- * mounted there, which is gone with the namespace; the host's own mounts are read-only in it, so that who runs there can change
- * nothing of the host's, neither a file nor a control group. Only system calls are made.
+ * mounted there, which is gone with the namespace; the host's own mounts are read-only in it, and what of /proc is no
+ * process's, so that who runs there can change nothing of the host's, neither a file nor a control group nor a setting. The caller's
+ * network namespace is left, unless the plan has the host's. Only system calls are made.
  */
 #ifndef WARDER_BACKENDS_LAYOUT_H
 #define WARDER_BACKENDS_LAYOUT_H

@@ -6,10 +6,11 @@ A cell is "enforced" if the backend takes a policy that asks for the control, an
 a cell that `warder doctor --matrix` sees differently. That an attempt would succeed without the control is tried as well, so
 that no cell is enforced by an attempt that cannot succeed anyway.
 
-An attempt prints "exceeded" when it has got what it may not have, and "tried" when it has not.
+An attempt prints "exceeded" when it has got what it may not have, and "tried" when it has not. One that prints neither has ended by a cause
+that belongs to its control (CAUSES), or the cell fails: what has not come to its attempt shows nothing.
 WARDER_WITHOUT names backends that are not tried. Writes the table as Markdown to WARDER_MATRIX, if that is set.
 """
-import json, os, shutil, subprocess, sys, tempfile
+import contextlib, json, os, shutil, subprocess, sys, tempfile
 
 WARDER = os.environ.get("WARDER", "build/warder")
 PARENT = os.environ.get("WARDER_CGROUP_PARENT")
@@ -25,8 +26,9 @@ def script(body):
             + "os.write(1, b'exceeded' if got else b'tried')\n"]
 
 
-def shell(text):
-    return ["/bin/sh", "-c", "if " + text + "; then printf exceeded; else printf tried; fi"]
+def shell(text, first="true"):
+    """What has to hold `first` is what was asked for, without which an attempt to exceed it shows nothing."""
+    return ["/bin/sh", "-c", first + " || exit 9; if " + text + "; then printf exceeded; else printf tried; fi"]
 
 
 def make(path, mode=0o755):
@@ -100,7 +102,7 @@ WHOLE = ["--set", "limits.disk=unlimited"]  # what is written to a host director
 ROWS = [
     ("network.none", ["--net", "none"], ["--net", "loopback"], script(LOOPBACK)),
     ("network.loopback", ["--net", "loopback"], "socket",
-     script("s = socket.socket(socket.AF_UNIX)\ns.connect('\\0%s')\nreturn True" % work)),
+     script(LOOPBACK.replace("return c.connect_ex(s.getsockname()) == 0", "c.connect_ex(s.getsockname()) == 0 or os._exit(9)") + "\ns = socket.socket(socket.AF_UNIX)\ns.connect('\\0%s')\nreturn True" % work)),
     ("network.allow", ["--allow", "example.org:443"], None, shell("true")),
     ("filesystem.view.host", ["--set", "filesystem.view=host"], None, shell("ls /var/lib/dpkg/status >/dev/null 2>&1")),
     ("filesystem.view.directory", ["--set", "filesystem.view=directory:" + rootdir], None,
@@ -109,20 +111,21 @@ ROWS = [
      ["/bin/busybox", "sh", "-c", "if [ -e /usr/bin/python3 ]; then printf exceeded; else printf tried; fi"]),
     ("filesystem.workspace.none", ["--set", "filesystem.workspace=none"], ["--workspace", shared], shell("test -e /workspace")),
     ("filesystem.workspace.readOnly", ["--workspace", shared + ":ro"], ["--workspace", shared + ":rw"] + WHOLE,
-     shell("touch /workspace/x 2>/dev/null && rm /workspace/x")),
-    ("filesystem.workspace.readWrite", ["--workspace", shared + ":rw"] + WHOLE, None,
-     shell("touch /workspace/x 2>/dev/null; test -e %s/secret" % beside)),
+     shell("touch /workspace/x 2>/dev/null && rm /workspace/x", "test -d /workspace")),
+    ("filesystem.workspace.readWrite", ["--workspace", shared + ":rw"] + WHOLE, ["--workspace", shared + ":rw", "--ro", beside] + WHOLE,
+     shell("test -e %s/secret" % beside, "touch /workspace/x && rm /workspace/x")),
     ("filesystem.workspace.overlay", ["--set", "filesystem.workspace=overlay:" + shared], ["--workspace", shared + ":rw"] + WHOLE,
-     shell("touch /workspace/overlaid 2>/dev/null"), lambda: os.path.exists(shared + "/overlaid")),
-    ("filesystem.paths.readOnly", ["--ro", granted], ["--rw", granted] + WHOLE, shell("touch %s/x 2>/dev/null && rm %s/x" % (granted, granted))),
-    ("filesystem.paths.readWrite", ["--rw", granted] + WHOLE, None, shell("test -e %s/secret" % beside)),
+     shell("touch /workspace/written 2>/dev/null"), lambda: os.path.exists(shared + "/written")),
+    ("filesystem.paths.readOnly", ["--ro", granted], ["--rw", granted] + WHOLE, shell("touch %s/x 2>/dev/null && rm %s/x" % (granted, granted), "test -d " + granted)),
+    ("filesystem.paths.readWrite", ["--rw", granted] + WHOLE, None,
+     shell("test -e %s/secret" % beside, "touch %s/x && rm %s/x" % (granted, granted))),
     ("filesystem.tmp", ["--tmp", "4MiB"], ["--tmp", "32MiB"], script(WRITE % ("/tmp/big", 8))),
     ("environment", ["--set", "environment.mode=none"], ["--env", "WARDER_SECRET"], shell('test -n "$WARDER_SECRET"')),
     ("limits.wallTime", ["--timeout", "1s"], ["--timeout", "60s"], shell("sleep 3")),
     ("limits.cpuTime", ["--cpu-time", "500ms"], ["--cpu-time", "60s"],
      script(TWICE)),
     ("limits.memory", ["--memory", "64MiB"], ["--memory", "512MiB"], script(HALVES % 60)),
-    ("limits.swap", ["--memory", "64MiB", "--set", "limits.swap=0B"], ["--memory", "512MiB"], script(HALVES % 60)),
+    ("limits.swap", ["--memory", "64MiB", "--set", "limits.swap=0B"], ["--memory", "64MiB", "--set", "limits.swap=200MiB"], script(HALVES % 60)),
     ("limits.cpus", ["--cpus", "0.1"], ["--cpus", "2"], script(SHARES)),
     ("limits.pids", ["--pids", "8"], ["--pids", "64"], script(CHILDREN % 20)),
     ("limits.openFiles", ["--set", "limits.openFiles=32"], ["--set", "limits.openFiles=256"],
@@ -165,7 +168,7 @@ GUEST = {
     "limits.wallTime": (["lasts", "3"], None, ["--timeout", "60s"]),
     "limits.cpuTime": (["works", "1"], None, ["--cpu-time", "60s"]),
     "limits.memory": (["grows", "130"], ["--memory", "128MiB"], ["--memory", "512MiB"]),
-    "limits.swap": (["grows", "130"], ["--memory", "128MiB", "--set", "limits.swap=0B"], ["--memory", "512MiB"]),
+    "limits.swap": (["grows", "123"], ["--memory", "128MiB", "--set", "limits.swap=0B"], ["--memory", "128MiB", "--set", "limits.swap=200MiB"]),
     "limits.cpus": (["quarter"], None, ["--cpus", "2"]),
     "limits.pids": (["outside", "57"], ["--pids", "32"], None),
     "limits.openFiles": (["opens", "64"], None, ["--set", "limits.openFiles=256"]),
@@ -247,11 +250,26 @@ def exceeded(result, look):
     return result.get("stdout", {}).get("text", "") == "exceeded"
 
 
-def was_tried(result, argv):
-    """An engine that does not start would make every cell look enforced."""
+# Ends of an attempt that say that it met its limit; an end of another kind would make every cell look enforced.
+CAUSES = {
+    "limits.wallTime": ("wallTime",),
+    "limits.cpuTime": ("cpuTime",),
+    "limits.memory": ("memory",),
+    "limits.swap": ("memory",),
+    "limits.stack": ("trap", "SIGSEGV"),
+    "syscalls.onViolation.kill": ("syscall",),
+}
+
+
+def was_tried(row, result, look, argv):
     if argv[1] == "outside":
         return result["detail"].startswith("the engine does not take the module: ")
-    return result["stdout"]["text"] == "tried" or result["cause"] in ("wallTime", "cpuTime", "trap", "memory", "syscall")
+    if look == "bytes":  # all of it was printed
+        return max(result["stdout"]["bytesTotal"], result["stderr"]["bytesTotal"]) >= 5000
+    text = result["stdout"]["text"]
+    if callable(look):  # it has got what it wanted, elsewhere than where it looked
+        return text == "exceeded"
+    return text == "tried" or not text and {result["cause"], result.get("signal")} & set(CAUSES.get(row[0], ()))
 
 
 def cell(backend, row, guest):
@@ -271,8 +289,8 @@ def cell(backend, row, guest):
         return "failed", result["detail"]
     if exceeded(result, look):
         return "failed", "accepted, and exceeded"
-    if backend == "wasm" and look is None and not was_tried(result, argv):
-        return "failed", "the module did not come to its attempt: %s, %s" % (result["detail"], result["stderr"]["text"])
+    if not was_tried(row, result, look, argv):
+        return "failed", "it did not come to its attempt: %s, %s, %s" % (result["cause"], result["detail"], result["stderr"]["text"][:300])
     said = [c for c in result["receipt"]["controls"] if c["control"] == control]
     if not said or said[0]["status"] != "enforced":
         return "failed", "accepted, and the receipt does not say that it is enforced"
@@ -293,7 +311,7 @@ def can_succeed(row):
     if len(row) > 4:
         got = row[4]()
         if got:
-            os.unlink(shared + "/overlaid")
+            os.unlink(shared + "/written")
         return got
     return exceeded(result, None)
 
@@ -313,6 +331,38 @@ def guest_can_succeed(row, guest):
     return got
 
 
+def has_swap():
+    """Enough of it to be exceeded."""
+    with open("/proc/meminfo") as f:
+        return any(line.startswith("SwapFree:") and int(line.split()[1]) > 150 << 10 for line in f)
+
+
+class Swap:
+    """A throw-away guest has it for the one row: a disk of its own, or a file. A host has what it has."""
+
+    def __enter__(self):
+        self.place = None
+        if os.geteuid() != 0 or not os.environ.get("WARDER_TEST_GUEST"):
+            return self
+        place = "/dev/ubda"
+        if not os.path.exists(place):
+            place = work + "/swap"
+            with open(place, "wb") as f:
+                for _ in range(256):
+                    f.write(bytes(1 << 20))
+            os.chmod(place, 0o600)
+        done = subprocess.run("/sbin/mkswap -q %s && /sbin/swapon %s" % (place, place), shell=True, capture_output=True)
+        if done.returncode:
+            print("# no swap: " + done.stderr.decode(errors="replace").strip())
+        else:
+            self.place = place
+        return self
+
+    def __exit__(self, *_):
+        if self.place:
+            subprocess.run(["/sbin/swapoff", self.place], check=True)
+
+
 def import_image():
     """An image for the one row about images, of the little root."""
     store = os.path.join(os.path.dirname(WARDER) or ".", "warder-store")
@@ -320,6 +370,40 @@ def import_image():
                           env=dict(os.environ, WARDER_STORE=work + "/store"))
     if done.returncode:
         print("# no image: " + done.stderr.decode(errors="replace").strip())
+
+
+def one_row(row, backends, guest, matrix, tell, skip):
+    """The verdicts of one control's row."""
+    cells = []
+    bounded = row[0] != "limits.swap" or has_swap()
+    can = can_succeed(row) if bounded else None
+    for _ in range(2 if row[0] == "limits.cpus" and can is False else 0):
+        can = can or can_succeed(row)  # a host that others keep busy gives none at times
+    if can is not None:
+        tell(can, "%s: the attempt succeeds without it" % row[0], "it did not, so that nothing is shown by it")
+    if not bounded:
+        skip("limits.swap: the attempt succeeds without it", "this host has no swap; what is read back is compared all the same")
+    elif guest and matrix["network.none"]["wasm"]["enforced"]:
+        can = guest_can_succeed(row, guest)
+        for _ in range(2 if row[0] == "limits.cpus" and can is False else 0):
+            can = can or guest_can_succeed(row, guest)
+        if can is not None:
+            tell(can, "%s: the module's attempt succeeds without it" % row[0], "it did not, so that nothing is shown by it")
+    for backend in backends:
+        if backend == "wasm" and not guest:
+            skip(row[0] + ": wasm", "there is no module: needs clang and lld")
+            cells.append("-")
+            continue
+        if backend in os.environ.get("WARDER_WITHOUT", "").split():
+            skip("%s: %s" % (row[0], backend), "this kernel cannot bear it (WARDER_WITHOUT)")
+            cells.append("-")
+            continue
+        verdict, why = cell(backend, row, guest)
+        claims = "enforced" if matrix[row[0]][backend]["enforced"] else "refused"
+        ok = verdict == claims
+        tell(ok, "%s: %s: %s" % (row[0], backend, claims), "%s: %s" % (verdict, why))
+        cells.append(verdict)
+    return cells
 
 
 def main():
@@ -333,7 +417,6 @@ def main():
     matrix = json.loads(subprocess.run([WARDER, "doctor", "--matrix", "--json"], capture_output=True, timeout=60).stdout)
     backends = list(next(iter(matrix.values())))
     only = sys.argv[1:]
-    without = os.environ.get("WARDER_WITHOUT", "").split()
     count = 0
     table = ["| control | " + " | ".join(backends) + " |", "|---" * (len(backends) + 1) + "|"]
 
@@ -345,6 +428,11 @@ def main():
             print("# " + why.replace("\n", "\n# "))
         sys.stdout.flush()
 
+    def skip(name, why):
+        nonlocal count
+        count += 1
+        print("ok %d - %s # SKIP %s" % (count, name, why))
+
     if not only:
         missing = set(matrix) ^ {row[0] for row in ROWS}
         tell(not missing, "the table has every control", ", ".join(sorted(missing)))
@@ -352,35 +440,10 @@ def main():
         if only and row[0] not in only:
             continue
         if row[0].startswith("filesystem.paths.") and work.startswith("/tmp/"):
-            count += 1
-            print("ok %d - %s # SKIP this user can write to no directory that is not in /tmp" % (count, row[0]))
+            skip(row[0], "this user can write to no directory that is not in /tmp")
             continue
-        cells = []
-        can = can_succeed(row)
-        for _ in range(2 if row[0] == "limits.cpus" and can is False else 0):
-            can = can or can_succeed(row)  # a host that others keep busy gives none at times
-        if can is not None:
-            tell(can, "%s: the attempt succeeds without it" % row[0], "it did not, so that nothing is shown by it")
-        if guest and matrix["network.none"]["wasm"]["enforced"]:
-            can = guest_can_succeed(row, guest)
-            if can is not None:
-                tell(can, "%s: the module's attempt succeeds without it" % row[0], "it did not, so that nothing is shown by it")
-        for backend in backends:
-            if backend == "wasm" and not guest:
-                count += 1
-                print("ok %d - %s: wasm # SKIP there is no module: needs clang and lld" % (count, row[0]))
-                cells.append("-")
-                continue
-            if backend in without:
-                count += 1
-                print("ok %d - %s: %s # SKIP this kernel cannot bear it (WARDER_WITHOUT)" % (count, row[0], backend))
-                cells.append("-")
-                continue
-            verdict, why = cell(backend, row, guest)
-            claims = "enforced" if matrix[row[0]][backend]["enforced"] else "refused"
-            ok = verdict == claims
-            tell(ok, "%s: %s: %s" % (row[0], backend, claims), "%s: %s" % (verdict, why))
-            cells.append(verdict)
+        with Swap() if row[0] == "limits.swap" else contextlib.nullcontext():
+            cells = one_row(row, backends, guest, matrix, tell, skip)
         table.append("| %s | %s |" % (row[0], " | ".join(cells)))
     print("1..%d" % count)
     listener.close()

@@ -53,13 +53,13 @@ take_cpu() {
 # command line that it does not know become variables in init's environment.
 boot() {
 	local out err
-	mkdir "$scratch/umid"
+	{ mkdir "$scratch/umid" && truncate -s 256M "$scratch/disk"; } || fail "cannot write to $scratch"
 	cpu=${WARDER_VM_CPU:-}
 	[ -n "$cpu" ] || take_cpu
 	exec {out_fd}> >(exec cat) && out=$!
 	exec {err_fd}> >(exec cat >&2) && err=$!
 	env -u TMPDIR timeout -k 5 "$seconds" taskset -c "$cpu" "$kernel" \
-		mem="${memory}M" umid="warder$$" uml_dir="$scratch/umid" \
+		mem="${memory}M" ubd0="$scratch/disk" umid="warder$$" uml_dir="$scratch/umid" \
 		root=/dev/root rootfstype=hostfs rootflags="$scratch/boot" rw init=/init panic=-1 quiet cgroup_no_v1=all \
 		con=null con0=null,fd:1 ssl=null ssl0=null,fd:"$out_fd" ssl1=null,fd:"$err_fd" \
 		WARDER_TEST_GUEST=uml WARDER_TEST_SLOW="${WARDER_TEST_SLOW:-1}" \

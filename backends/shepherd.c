@@ -49,6 +49,7 @@
 #endif
 #define START_TIMEOUT_MS 30000
 #define DIE_TIMEOUT_MS   20000
+#define END_TIMEOUT_MS   1000
 #define ID               "warder" /* of the container: its state lies where nobody else's does */
 #define ARGS_MAX         20
 
@@ -362,11 +363,12 @@ static void quiet_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* A process that ends has no namespaces any more a moment before its end is told. */
 static bool is_dead(int pidfd)
 {
 	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
 
-	return poll(&fd, 1, 0) == 1;
+	return poll(&fd, 1, END_TIMEOUT_MS) == 1;
 }
 
 /* "NAME SECONDS 0" for both clocks that can be moved. Returns the length. */

@@ -12,7 +12,7 @@
  *
  * Three processes: a pid namespace can only be begun from within the one above, which is entered by a fork.
  *
- *   helper (here)    user namespace, if the caller is no root; then the session's pid namespace, for its child
+ *   helper (here)    begun in the session's user namespace, if the caller is no root; enters its pid namespace, for its child
  *   middle           is there, and begins the new one
  *   init             the rest; when middle ends, the session's init becomes its parent, and reaps it
  */
@@ -140,7 +140,9 @@ int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret
 		 struct warder_error *err)
 {
 	const struct jail_joint *joint = run->tmpl->plan.joint;
-	struct spawn spawn = { .cgroup_fd = -1, .image_fd = run->tmpl->image_fd };
+	struct spawn spawn = { .cgroup_fd = -1,
+			       .image_fd = run->tmpl->image_fd,
+			       .enters_user_ns = !run->tmpl->plan.privileged };
 	owned_fd int helper_fd = -1;
 	owned_fd int init_fd = -1;
 	int helper_pid;

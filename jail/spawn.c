@@ -3,7 +3,9 @@
  * system calls through jail/inside/sys.h, on a stack of its own, with every signal blocked and every handler reset.
  *
  * An ordinary user's init is born in a user namespace without maps, writes the one map that a process may write for
- * itself, and must keep its capabilities over the exec of a program that is not root's: ambient capabilities do that.
+ * itself, and must keep its capabilities over the exec of a program that is not root's: ambient capabilities do that. One that
+ * joins a session enters the session's before the exec, so that its memory belongs to that namespace, whose owner can look at it when it is
+ * not dumpable any more.
  */
 #include "jail/spawn.h"
 
@@ -100,7 +102,20 @@ static long map_ids(struct shim *shim)
 		shim->what = "/proc/self/gid_map";
 		ret = write_self(shim->what, shim->gid_map);
 	}
-	if (ret == 0) {
+	return ret;
+}
+
+static long enter_user_ns(struct shim *shim)
+{
+	long ret = 0;
+
+	if (shim->spawn->map_ids)
+		ret = map_ids(shim);
+	if (shim->spawn->enters_user_ns) {
+		shim->what = "the session's user namespace";
+		ret = sys(setns, shim->spawn->fds[WIRE_FD_USER_NS], CLONE_NEWUSER);
+	}
+	if (ret == 0 && (shim->spawn->map_ids || shim->spawn->enters_user_ns)) {
 		shim->what = "ambient capabilities";
 		ret = keep_capabilities();
 	}
@@ -147,10 +162,8 @@ static void shim_main(void *arg)
 	static const char *const envp[] = { NULL };
 	struct shim *shim = arg;
 	int image_fd = -1;
-	long ret = 0;
+	long ret = enter_user_ns(shim);
 
-	if (shim->spawn->map_ids)
-		ret = map_ids(shim);
 	if (ret == 0) {
 		shim->what = "descriptors (RLIMIT_NOFILE of the caller may be too low)";
 		ret = place_fds(shim->spawn, &image_fd);

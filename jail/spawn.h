@@ -23,6 +23,8 @@ struct spawn {
 	/* ordinary user: the single ids of the new user namespace */
 	int map_ids;
 	uint32_t inside_uid, inside_gid, host_uid, host_gid;
+	/* ordinary user who joins: init is executed in the user namespace of fds[WIRE_FD_USER_NS] */
+	int enters_user_ns;
 };
 
 /* Sealed memfd with the init program; the caller owns it. -1 with *err. */

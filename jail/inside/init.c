@@ -456,10 +456,8 @@ static long step_user(struct inside *in)
 {
 	long ret;
 
-	/* What an ordinary user starts in a session was executed outside of its user namespace: the supervisor could not read it back.
-	 * Nobody in the session has a name for it. */
 	if (!(in->block->flags & WIRE_PRIVILEGED))
-		return in->block->flags & WIRE_JOINS ? 0 : sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+		return sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	ret = sys(setns, WIRE_FD_USER_NS, CLONE_NEWUSER);
 	sys(close, WIRE_FD_USER_NS);
 	if (ret == 0)

@@ -94,11 +94,9 @@ long join_session(struct inside *in)
 	long ret = 0;
 	long pid;
 
+	/* An ordinary user's is in the session's user namespace since before its exec (jail/spawn.c). */
 	if (in->block->flags & WIRE_PRIVILEGED)
 		ret = sys(prctl, 4 /* PR_SET_DUMPABLE */, 0, 0, 0, 0);
-	else
-		ret = sys(setns, WIRE_FD_USER_NS, CLONE_NEWUSER);
-	in->what = "user namespace";
 	if (ret == 0) {
 		in->what = "pid namespace";
 		ret = sys(setns, place_of(in, JOIN_PID), CLONE_NEWPID);

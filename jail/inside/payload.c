@@ -9,6 +9,7 @@
 #include <asm/signal.h>
 #include <linux/fcntl.h>
 #include <linux/landlock.h>
+#include <linux/openat2.h>
 #include <linux/poll.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
@@ -136,9 +137,8 @@ static long step_privileges(struct inside *in)
 
 	if (ret == 0)
 		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	/* Until the exec nobody may attach; the exec of an ordinary program sets it again. In an ordinary user's session nobody could,
-	 * and the supervisor has to look (see step_user() of init). */
-	if (ret == 0 && (!(in->block->flags & WIRE_JOINS) || in->block->flags & WIRE_PRIVILEGED))
+	/* Until the exec nobody may attach; the exec of an ordinary program sets it again. */
+	if (ret == 0)
 		ret = sys(prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return ret;
 }
@@ -158,10 +158,14 @@ static long step_speculation(struct inside *in)
 	return 0;
 }
 
-static long add_rule(int ruleset, const char *path, uint64_t access)
+/* In a session somebody else may have put a link on the way, behind the parent of a mount: it would widen what may be written. */
+static long add_rule(const struct inside *in, int ruleset, const char *path, uint64_t access)
 {
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				      .resolve = in->block->flags & WIRE_JOINS ? RESOLVE_NO_SYMLINKS : 0 };
 	struct landlock_path_beneath_attr attr = { .allowed_access = access };
-	long fd = sys(openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
+	long fd = in->block->flags & WIRE_JOINS ? sys(openat2, AT_FDCWD, path, &how, sizeof(how))
+						: sys(openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
 	long ret;
 
 	if (fd < 0)
@@ -202,13 +206,13 @@ static long step_landlock(struct inside *in)
 	if (ruleset < 0)
 		return ruleset;
 	in->what = "/dev";
-	ret = add_rule((int)ruleset, "/dev", on_file);
+	ret = add_rule(in, (int)ruleset, "/dev", on_file);
 	for (uint32_t i = 0; i < in->block->writable_count && ret == 0; i++) {
 		in->what = WIRE_AT(in->block, trees[i], char);
-		ret = add_rule((int)ruleset, in->what, make | on_file);
+		ret = add_rule(in, (int)ruleset, in->what, make | on_file);
 		/* A single file takes only the rights that files have. */
 		if (ret == -EINVAL_)
-			ret = add_rule((int)ruleset, in->what, on_file);
+			ret = add_rule(in, (int)ruleset, in->what, on_file);
 	}
 	if (ret == 0)
 		ret = sys(landlock_restrict_self, ruleset, 0);

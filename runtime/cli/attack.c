@@ -13,6 +13,9 @@
  *   unproved  a sound answer inside, but it did not succeed outside either, which proves nothing
  *   untried   it cannot be tried under this policy or on this host
  *
+ * With --session each attempt has a session of the policy to itself, and is an execution in it; those that only a session can
+ * have are tried, too. What it leaves must not keep the next execution from being as it must be.
+ *
  * Besides, after every run no process of it may be left, and what was put on the host must be as it was.
  */
 #include <errno.h>
@@ -28,6 +31,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "runtime/cli/attack_marks.h"
+#include "runtime/cli/attack_session.h"
 #include "runtime/cli/attack_table.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
@@ -76,6 +80,7 @@ struct attack {
 	struct place usual, hasty, thrifty;
 	bool storms_panic; /* the kernel does not survive a fork bomb that is killed */
 	char changed[200]; /* what differs from the policy, for people */
+	char broken[200];  /* what came of the attempt in its session; or "" */
 	struct finding *findings;
 	size_t count[STATE_COUNT];
 };
@@ -196,10 +201,9 @@ static const struct place *choose_place(const struct attack *attack, const struc
 	return attack_has_word(row->needs, "thrifty") ? &attack->thrifty : &attack->usual;
 }
 
-static int try_inside(struct attack *attack, const struct attack_row *row, struct answer *ret,
-		      struct warder_error *err)
+static int try_in(struct attack *attack, struct jail_template *tmpl, const struct attack_row *row,
+		  struct answer *ret, struct warder_error *err)
 {
-	const struct place *place = choose_place(attack, row);
 	char *argv[ATTACK_ARGUMENTS_MAX] = { attack->table.program, (char *)row->name };
 	const struct jail_command command = { .argv = argv, .stdin_fd = -1 };
 	struct jail_outcome outcome;
@@ -207,8 +211,7 @@ static int try_inside(struct attack *attack, const struct attack_row *row, struc
 	int status;
 
 	attack_marks_arguments(&attack->marks, false, argv, 2);
-	memset(ret, 0, sizeof(*ret));
-	if (jail_launch(place->tmpl, &command, &run, err) != 0)
+	if (jail_launch(tmpl, &command, &run, err) != 0)
 		return error_context(err, "%s", row->name);
 	running = run;
 	if (ending_signal())
@@ -221,6 +224,52 @@ static int try_inside(struct attack *attack, const struct attack_row *row, struc
 	}
 	jail_run_free(run);
 	return status == 0 ? 0 : error_context(err, "%s", row->name);
+}
+
+static struct preparation_options options_of(const struct attack *attack)
+{
+	return (struct preparation_options){ .cgroup_parent = attack->request->cgroup_parent,
+					     .backend = attack->request->backend,
+					     .backends = attack->request->backends };
+}
+
+/* In an execution of a session that nobody else has. */
+static int try_in_session(struct attack *attack, const struct attack_row *row, struct answer *ret,
+			  struct warder_error *err)
+{
+	const struct policy *policy = &jail_template_plan(attack->usual.tmpl)->policy;
+	const struct policy *own = &jail_template_plan(choose_place(attack, row)->tmpl)->policy;
+	const struct preparation_options how = options_of(attack);
+	char *joiner[ATTACK_ARGUMENTS_MAX] = { attack->table.program, (char *)"--joiner" };
+	char *companion[ATTACK_ARGUMENTS_MAX] = { attack->table.program, (char *)"--companion",
+						  (char *)row->name };
+	struct attack_session session = { 0 };
+	int status;
+
+	attack_marks_arguments(&attack->marks, false, joiner, 2);
+	attack_marks_arguments(&attack->marks, false, companion, 3);
+	status = attack_session_open(&session, policy, own, &how, joiner, err);
+	if (status == 0 && attack_has_word(row->needs, "companion"))
+		status = attack_session_companion(&session, companion, err);
+	if (status == 0 && attack_has_word(row->needs, "joiners"))
+		status = attack_session_join(&session, err);
+	if (status == 0)
+		status = try_in(attack, session.attempt.tmpl, row, ret, err);
+	attack_session_joined(&session);
+	if (status == 0 && !attack_session_check(&session))
+		snprintf(attack->broken, sizeof(attack->broken), "%s", session.broken);
+	attack_session_close(&session);
+	return status == 0 ? 0 : error_context(err, "%s", row->name);
+}
+
+static int try_inside(struct attack *attack, const struct attack_row *row, struct answer *ret,
+		      struct warder_error *err)
+{
+	memset(ret, 0, sizeof(*ret));
+	attack->broken[0] = '\0';
+	return attack->request->attack_session
+		   ? try_in_session(attack, row, ret, err)
+		   : try_in(attack, choose_place(attack, row)->tmpl, row, ret, err);
 }
 
 /* ---- judging ---- */
@@ -307,6 +356,8 @@ static void look_around(const struct attack *attack, struct finding *finding)
 	else if (!attack_marks_intact(&attack->marks))
 		snprintf(finding->reason, sizeof(finding->reason),
 			 "it ended or changed something of the host");
+	else if (attack->broken[0])
+		snprintf(finding->reason, sizeof(finding->reason), "%s", attack->broken);
 	else
 		return;
 	finding->state = STATE_OPEN;
@@ -348,9 +399,7 @@ static int try_row(struct attack *attack, struct finding *finding, struct warder
 static int prepare_place(const struct attack *attack, const struct policy *policy, struct place *ret,
 			 struct warder_error *err)
 {
-	const struct preparation_options options = { .cgroup_parent = attack->request->cgroup_parent,
-						     .backend = attack->request->backend,
-						     .backends = attack->request->backends };
+	const struct preparation_options options = options_of(attack);
 
 	if (preparation_build(policy, &options, &ret->preparation, err) != 0)
 		return -1;
@@ -367,15 +416,12 @@ static void place_done(struct place *place)
 /* The user's policy as it is, with his ceiling: refused as `run` would refuse it. */
 static int check_policy(const struct attack *attack, const struct policy *policy, struct warder_error *err)
 {
-	const struct preparation_options options = {
-		.ceiling = attack->request->ceiling ? &attack->request->ceiling->policy : NULL,
-		.cgroup_parent = attack->request->cgroup_parent,
-		.backend = attack->request->backend,
-		.backends = attack->request->backends,
-	};
+	struct preparation_options options = options_of(attack);
 	struct preparation preparation = { 0 };
-	int status = preparation_build(policy, &options, &preparation, err);
+	int status;
 
+	options.ceiling = attack->request->ceiling ? &attack->request->ceiling->policy : NULL;
+	status = preparation_build(policy, &options, &preparation, err);
 	preparation_done(&preparation);
 	return status;
 }
@@ -435,10 +481,10 @@ static void print_heading(const struct attack *attack)
 	char text[400];
 
 	snprintf(text, sizeof(text),
-		 "Attack on the policy %.200s, as %s: %zu attempts, each in a jail of its own",
+		 "Attack on the policy %.200s, as %s: %zu attempts, each in a %s of its own",
 		 policy_title(attack->request),
 		 jail_template_plan(attack->usual.tmpl)->privileged ? "root" : "an ordinary user",
-		 attack->table.count);
+		 attack->table.count, attack->request->attack_session ? "session" : "jail");
 	term_title(text);
 	printf("On top of the policy %s is shown, read-only; attempts about time have 1s, or 300ms of CPU "
 	       "time%s%s.\n",
@@ -570,7 +616,7 @@ static int run_attack(struct attack *attack, struct policy *policy, struct warde
 	struct warder_error after = { 0 };
 	int status;
 
-	if (attack_table_read(&attack->table, err) != 0)
+	if (attack_table_read(attack->request->attack_session, &attack->table, err) != 0)
 		return -1;
 	if (attack_marks_make(&attack->marks, err) != 0)
 		return -1;

@@ -342,7 +342,8 @@ const char *attack_allowed(const struct attack_row *row, const struct jail_plan 
 /* A word that is not known would never allow anything, or be waited for in vain. */
 static bool knows_words(const struct attack_row *row)
 {
-	static const char *const needs[] = { "spawn", "neighbour", "short", "thrifty", "storm" };
+	static const char *const needs[] = { "spawn", "neighbour", "short",  "thrifty",
+					     "storm", "companion", "joiners" };
 	char all[256];
 	char *rest = all;
 	const char *word;
@@ -363,9 +364,15 @@ static bool knows_words(const struct attack_row *row)
 	return true;
 }
 
-int attack_table_read(struct attack_table *ret, struct warder_error *err)
+static bool is_of_session(const struct attack_row *row)
+{
+	return attack_has_word(row->needs, "companion") || attack_has_word(row->needs, "joiners");
+}
+
+int attack_table_read(bool in_session, struct attack_table *ret, struct warder_error *err)
 {
 	size_t lines = 0;
+	size_t read = 0;
 	char *next;
 
 	memset(ret, 0, sizeof(*ret));
@@ -376,13 +383,14 @@ int attack_table_read(struct attack_table *ret, struct warder_error *err)
 		lines += *at == '\n';
 	ret->rows = calloc(lines + 1, sizeof(*ret->rows));
 	next = ret->text;
-	while (ret->rows && next && *next && ret->count < lines) {
-		if (split_line(strsep(&next, "\n"), &ret->rows[ret->count]) != 0 ||
-		    !knows_words(&ret->rows[ret->count]))
+	for (; ret->rows && next && *next && read < lines; read++) {
+		struct attack_row *row = &ret->rows[ret->count];
+
+		if (split_line(strsep(&next, "\n"), row) != 0 || !knows_words(row))
 			break;
-		ret->count++;
+		ret->count += in_session || !is_of_session(row);
 	}
-	if (ret->count > 0 && ret->count == lines)
+	if (ret->count > 0 && read == lines)
 		return 0;
 	attack_table_done(ret);
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, "--attack",

@@ -30,8 +30,8 @@ struct attack_table {
 };
 
 /* Find the program beside the tool or in ../libexec/warder, and read its table. -1 with *err
- * (UNAVAILABLE). */
-int attack_table_read(struct attack_table *ret, struct warder_error *err);
+ * (UNAVAILABLE). in_session: with what only a session can have. */
+int attack_table_read(bool in_session, struct attack_table *ret, struct warder_error *err);
 void attack_table_done(struct attack_table *table);
 
 /* Whether `word` is among the words of a column, which are separated by "|". */

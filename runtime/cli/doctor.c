@@ -234,6 +234,10 @@ int doctor_command(struct request *request, char **argv)
 			  "doctor looks at the host; flags of a policy belong to doctor --attack");
 		return command_refuse(request, &err, EXIT_REFUSED);
 	}
+	if (request->attack_session && !request->attack) {
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "--session", "--session belongs to --attack");
+		return command_refuse(request, &err, EXIT_REFUSED);
+	}
 	if (request->attack && request->clean) {
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
 			  "--attack and --clean are two things to do; give one of them");

@@ -118,6 +118,13 @@ static int choose_clean(struct request *request, const struct flag *flag, const 
 	return 0;
 }
 
+static int choose_attack_session(struct request *request, const struct flag *flag, const char *value,
+				 struct warder_error *err)
+{
+	request->attack_session = true;
+	return 0;
+}
+
 static int choose_attack(struct request *request, const struct flag *flag, const char *value,
 			 struct warder_error *err)
 {
@@ -665,6 +672,9 @@ static const struct flag flags[] = {
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what dead supervisors left", choose_clean },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,
 	  "try hostile code under the policy that the other flags make (default: strict)", choose_attack },
+	{ FLAG_DOCTOR, "--session", NULL, NULL,
+	  "of --attack: each attempt is an execution in a session, where it has others beside it",
+	  choose_attack_session },
 	{ EVERY, "--help", NULL, NULL, "this text", choose_help },
 };
 

@@ -89,7 +89,7 @@ struct request_session {
 };
 
 struct request {
-	bool help, json, clean, attack, matrix, for_model;
+	bool help, json, clean, attack, attack_session, matrix, for_model;
 	bool shapes_policy;        /* a flag that a policy is made with was given */
 	const char *base;          /* preset or file to start from; NULL: strict */
 	bool base_is_file;         /* --policy: never the name of a preset */

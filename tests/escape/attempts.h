@@ -8,6 +8,8 @@
  *   warder-attempts NAME [KEY=VALUE...]       perform it; one line "NAME <tab> ANSWER <tab> note" on standard output
  *   warder-attempts --outside NAME [KEY=...]  the same outside of a jail, in private namespaces where the row says so
  *   warder-attempts --neighbour [KEY=...]     be the other jail: make what it has, say so, wait for the end of the input
+ *   warder-attempts --companion NAME [KEY=...]   leave a process in the session that the attempt NAME meets there
+ *   warder-attempts --joiner [KEY=...]        be an execution that is attacked: say "fine" if nothing came of it
  *
  * The driver runs each row twice: outside, to see that it would succeed without a jail, and in a fresh jail.
  * What does not succeed outside proves nothing about the jail, and the row is reported so. Marks (KEY=VALUE)
@@ -82,7 +84,7 @@ struct attempt {
 	const char *allowed;
 	/* What it needs, separated by "|"; NULL: nothing. "spawn" (child processes), "neighbour" (the second
 	 * jail), "short" (a deadline of a second), "thrifty" (CPU time of 300
-	 * ms), "storm" (many processes killed at once). */
+	 * ms), "storm" (many processes killed at once), "companion" and "joiners" (a session; see sessions.c). */
 	const char *needs;
 	unsigned outside;        /* enum outside */
 	const char *not_outside; /* not run outside at all: why; or NULL */
@@ -108,7 +110,7 @@ struct attempt_group {
 	}
 
 extern const struct attempt_group files_group, knobs_group, ids_group, kernel_group, network_group,
-    resources_group, leaks_group, neighbours_group, overlays_group;
+    resources_group, leaks_group, neighbours_group, overlays_group, sessions_group;
 
 /* ---- for the functions: help.c ---- */
 
@@ -150,5 +152,8 @@ int in_child(int (*run)(const struct attempt *, const struct marks *), const str
 bool is_user_mode_linux(void);
 /* Be the neighbour; returns an exit status. */
 int neighbour_main(const struct marks *marks);
+/* Be one of a session's others; return exit statuses. */
+int companion_main(const char *name, const struct marks *marks);
+int joiner_main(const struct marks *marks);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * main: the program warder-attempts. See attempts.h for its four forms.
+ * main: the program warder-attempts. See attempts.h for its forms.
  *
  * A line of --list: name, group, answer, allowed, needs, outside ("yes", or "no: why not"), by, seen, what;
  * "-" for none.
@@ -293,6 +293,10 @@ int main(int argc, char **argv)
 		return list();
 	if (strcmp(argv[1], "--neighbour") == 0)
 		return neighbour_main(&marks);
+	if (strcmp(argv[1], "--joiner") == 0)
+		return joiner_main(&marks);
+	if (argc > 2 && strcmp(argv[1], "--companion") == 0)
+		return companion_main(argv[2], &marks);
 	row = find(argv[is_outside ? 2 : 1]);
 	if (!row) {
 		fprintf(stderr, "no such attempt: %s\n", argv[is_outside ? 2 : 1]);

@@ -60,8 +60,11 @@ count = sum(1 for row in rows if row["state"] == "stopped" and row["outside"] ==
 check("what is said to be stopped succeeds outside, or is not run there",
       all(row["outside"] == "reached" or row["outside"] is None and row["notOutside"] for row in rows if row["state"] == "stopped"))
 check("at least %d attempts succeed outside" % proved, count >= proved, count)
-check("there are at least 120 attempts in 9 groups",
-      len(rows) >= 120 and len(set(row["group"] for row in rows)) == 9, len(rows))
+groups = 9 + ("sessions" in (row["group"] for row in rows))
+check("there are at least 120 attempts in %d groups" % groups,
+      len(rows) >= 120 and len(set(row["group"] for row in rows)) == groups, len(rows))
+beside = sum(1 for row in rows if row["group"] == "sessions")
+check("those of sessions are tried in sessions", beside >= 20 if "session" in policy else beside == 0, beside)
 check("every name is there once", len(set(row["name"] for row in rows)) == len(rows))
 ' "$@"
 }
@@ -109,6 +112,7 @@ small="--memory 64MiB --pids 24"
 $uml && small="--memory 24MiB --pids 24" # touching memory is slow there
 unlimited="fork-many fork-many-sessions start-many-threads touch-much-memory touch-memory-together fill-memory-files fill-pipes
 	fill-sockets burn-processor"
+unlimited_together="fork-beside-companion touch-memory-beside-companion fill-before-joiners"
 preferred="--prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.cpuTime --prefer limits.pids"
 
 # ---- the driver: a table of which it is known what it must say ----
@@ -172,6 +176,32 @@ judges() {
 	ended=$?
 	states <"$results/json" | tee "$results/states"
 	[ "$(cat "$results/states")" = "$expected" ] && [ $ended = "$status" ]
+}
+
+# The same for executions beside an attempt: `forges` reaches those that begin meanwhile, `spoils` the next one.
+stand_in_beside() {
+	cat <<'END'
+#!/bin/sh
+row() { printf '%s\tfake\tEPERM\t-\t%s\tno: why\tmeans\t-\twhat\n' "$@"; }
+case $1 in
+--list) row harmless - && row meets companion && row beside joiners && row forges joiners && row spoils - ;;
+--neighbour) echo 'neighbour-port=1 neighbour-shm=-1' && cat ;;
+--companion) echo ready && touch /tmp/companion ;;
+--joiner)
+	if [ -e /tmp/forged ]; then echo forged; else echo fine; fi
+	[ ! -e /tmp/spoiled ]
+	;;
+*)
+	case $1 in
+	forges) touch /tmp/forged && sleep 1 && rm /tmp/forged ;;
+	beside) sleep 1 ;;
+	spoils) touch /tmp/spoiled ;;
+	esac
+	if [ "$1" = meets ] && [ ! -e /tmp/companion ]; then set -- "$1" reached; else set -- "$1" EPERM; fi
+	printf '%s\t%s\t\n' "$@"
+	;;
+esac
+END
 }
 
 refuses_unknown_words() {
@@ -313,6 +343,16 @@ allowed-and-still-there open"
 	check "driver: judges by the policy" judges "${expected/network open/network allowed}" 1 --net host
 	sed -i '/row .*\(not-stopped\|else\|silent\|needs\|leaves\|there\)/d' "$stand_in_tool-attempts"
 	check "driver: ends with 0 where nothing is open" judges "$(grep -E 'stopped$|unproved$|untried' <<<"$expected" )" 0
+	cp "$stand_in_tool-attempts" "$results/before"
+	stand_in_beside >"$stand_in_tool-attempts"
+	check "driver: judges by what comes of executions beside" judges "harmless stopped
+meets stopped
+beside stopped
+forges open
+spoils open" 1 --session
+	check "driver: without a session nothing is beside" judges "harmless stopped
+spoils stopped" 0
+	cat "$results/before" >"$stand_in_tool-attempts"
 	check "driver: refuses a table with words that it does not know" refuses_unknown_words
 	check "driver: says where the program should be" refuses_without_program
 }
@@ -413,10 +453,15 @@ if $root; then
 	attack strict true "$home $default $speculation" 200 $small
 	$uml || attack agent false "$home $default $speculation $compat write-workspace route-to-loopback" 200 \
 		$small --preset agent --net loopback --set syscalls.profile=compat
+	attack "strict, in a session" false "$home $default $speculation" 200 $small --session
+	$uml || attack "agent, in a session" false "$home $default $speculation $compat write-workspace route-to-loopback" 200 \
+		$small --session --preset agent --net loopback --set syscalls.profile=compat
 	$uml || attack "strict profile, host network" false "$home $network read-callers-environment" 200 $small --net host \
 		--set syscalls.profile=strict --set syscalls.onViolation=kill --set environment.mode=host
 else
 	attack strict true "$home $default $speculation $unlimited share-neighbours-id" 100 $preferred
+	attack "agent, in a session" false "$home $default $speculation $compat $unlimited $unlimited_together share-neighbours-id write-workspace
+		route-to-loopback" 100 $preferred --session --preset agent --net loopback --set syscalls.profile=compat
 	attack agent false "$home $default $speculation $compat $unlimited share-neighbours-id write-workspace route-to-loopback" 100 \
 		$preferred --preset agent --net loopback --set syscalls.profile=compat
 fi

@@ -1,0 +1,416 @@
+/*
+ * Sessions whose processes are killed, or stopped, at any moment: who starts, who executes, the keeper, the session's init. After each
+ * either nothing is there, or a session that `list` shows and `stop` removes; what a killed process left besides is removed by
+ * `doctor --clean`. By the tool, as a user would.
+ */
+#include "tests/fault/stage.h"
+
+#define NAME      "faulty"
+#define WORDS_MAX 40
+
+/* ---- the tool ---- */
+
+static const char *tool(void)
+{
+	return getenv("WARDER");
+}
+
+/* An ordinary user's sessions are below a directory of his. */
+static struct stage *begin(void)
+{
+	static char place[] = "/tmp/warder-fault-XXXXXX";
+	struct stage *stage;
+
+	if (!tool())
+		cr_skip_test("WARDER does not name the tool");
+	if (!stage_may_kill_forks())
+		cr_skip_test("User-mode Linux panics when forking processes are killed");
+	if (geteuid() != 0)
+		cr_assert(mkdtemp(place) && setenv("XDG_RUNTIME_DIR", place, 1) == 0);
+	stage = stage_new();
+	if (geteuid() != 0) {
+		inventory_done(&stage->start);
+		stage->scope.directories[0] = place;
+		inventory_take(&stage->scope, &stage->start);
+	}
+	return stage;
+}
+
+static void finish(struct stage *stage)
+{
+	stage_done(stage);
+	if (geteuid() != 0)
+		cr_expect_eq(rmdir(getenv("XDG_RUNTIME_DIR")), 0,
+			     "something is left in the place of sessions");
+}
+
+/* `words` behind those of `warder`, then what a policy needs where there are no limits, then a program for sh. */
+static pid_t call(const struct stage *stage, const char *const *words, bool policy, const char *script,
+		  int output_fd)
+{
+	static const char *const prefer[] = { "limits.cpuTime", "limits.memory", "limits.swap", "limits.cpus",
+					      "limits.pids" };
+	const char *argv[WORDS_MAX] = { tool() };
+	size_t count = 1;
+	pid_t pid;
+
+	for (; *words; words++)
+		argv[count++] = *words;
+	for (size_t i = 0; policy && i < sizeof(prefer) / sizeof(prefer[0]); i++) {
+		argv[count++] = "--prefer";
+		argv[count++] = prefer[i];
+	}
+	if (script) {
+		argv[count++] = "--";
+		argv[count++] = "sh";
+		argv[count++] = "-c";
+		argv[count++] = script;
+	}
+	argv[count] = NULL;
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		int null_fd = open("/dev/null", O_RDWR);
+
+		dup2(null_fd, 0);
+		dup2(output_fd >= 0 ? output_fd : null_fd, 1);
+		dup2(null_fd, 2);
+		execv(argv[0], (char **)(uintptr_t)argv);
+		_exit(99);
+	}
+	return pid;
+}
+
+static int ended(pid_t pid)
+{
+	int status = stage_wait(pid, 60);
+
+	return status < 0 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static pid_t starts(const struct stage *stage, const char *setup)
+{
+	const char *words[] = { "session", "start", NAME, setup ? "--setup" : NULL, setup, NULL };
+	const char *with_parent[] = { "session",     "start",
+				      NAME,          "--cgroup-parent",
+				      stage->parent, setup ? "--setup" : NULL,
+				      setup,         NULL };
+
+	return call(stage, stage->parent ? with_parent : words, true, NULL, -1);
+}
+
+static pid_t executes(const struct stage *stage, bool background, const char *script, int output_fd)
+{
+	const char *words[] = { "session", "exec", NAME, background ? "--background" : NULL, NULL };
+
+	return call(stage, words, false, script, output_fd);
+}
+
+static int stops(const struct stage *stage)
+{
+	static const char *const words[] = { "session", "stop", NAME, NULL };
+
+	return ended(call(stage, words, false, NULL, -1));
+}
+
+static void cleans(const struct stage *stage)
+{
+	const char *words[] = { "doctor", "--clean", "--cgroup-parent", stage->parent, NULL };
+
+	if (!stage->parent)
+		words[2] = NULL;
+	ended(call(stage, words, false, NULL, -1));
+}
+
+/* Whether `session list` shows it. */
+static bool is_listed(const struct stage *stage)
+{
+	static const char *const words[] = { "session", "list", NULL };
+	char text[400] = "";
+	int pipes[2];
+	ssize_t n;
+	pid_t pid;
+
+	cr_assert(pipe2(pipes, O_CLOEXEC) == 0);
+	pid = call(stage, words, false, NULL, pipes[1]);
+	close(pipes[1]);
+	n = read(pipes[0], text, sizeof(text) - 1);
+	close(pipes[0]);
+	cr_expect_eq(ended(pid), 0, "list");
+	return n > 0 && strstr(text, NAME);
+}
+
+/* ---- after a kill ---- */
+
+struct tally {
+	long stopped, nothing, cleaned, worst_ms;
+};
+
+/* Processes are gone by themselves, or by a stop; then the rest is, if need be by --clean. */
+static void settle(struct stage *stage, const char *label, struct tally *tally)
+{
+	const uint64_t begin_us = clock_us();
+	char text[1200];
+	long took;
+
+	if (is_listed(stage)) {
+		int status = stops(stage);
+
+		/* It may have ended by itself, between the two. */
+		cr_expect(status == 0 || (status == 125 && !is_listed(stage)), "%s: stop: %d", label, status);
+		tally->stopped++;
+	} else {
+		tally->nothing++;
+	}
+	took = inventory_settle(&stage->scope, &stage->start, true, 1, text, sizeof(text));
+	if (took < 0) {
+		/* One that was being started when it was looked for gives up by itself, or is there now. */
+		stops(stage);
+		cleans(stage);
+		tally->cleaned++;
+		took = stage_check(stage, label);
+	}
+	if ((long)((clock_us() - begin_us) / 1000) > tally->worst_ms)
+		tally->worst_ms = (long)((clock_us() - begin_us) / 1000);
+}
+
+static void tell(const char *what, long kills, const struct tally *tally)
+{
+	stage_note("%s killed %ld times: %ld times there was a session, which stop removed, %ld times none; "
+		   "--clean was "
+		   "needed %ld times; %ld ms at most until nothing was left",
+		   what, kills, tally->stopped, tally->nothing, tally->cleaned, tally->worst_ms);
+}
+
+/* A process of ours, by its arguments: the keeper and init are orphans, who are this process's then. 0: there is none. */
+static pid_t find(const char *wanted)
+{
+	DIR *dir = opendir("/proc");
+	const struct dirent *entry;
+	pid_t found = 0;
+
+	while (dir && !found && (entry = readdir(dir))) {
+		char path[300];
+		char text[300] = "";
+		pid_t parent = 0;
+		FILE *file;
+		size_t n;
+
+		snprintf(path, sizeof(path), "/proc/%.20s/stat", entry->d_name);
+		file = atoi(entry->d_name) > 0 ? fopen(path, "re") : NULL;
+		if (file && fgets(text, sizeof(text), file) && strrchr(text, ')'))
+			parent = atoi(strrchr(text, ')') + 4);
+		if (file)
+			fclose(file);
+		snprintf(path, sizeof(path), "/proc/%.20s/cmdline", entry->d_name);
+		file = parent == getpid() ? fopen(path, "re") : NULL;
+		n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+		for (size_t i = 0; i < n; i++)
+			if (!text[i])
+				text[i] = ' ';
+		text[n] = '\0';
+		if (file)
+			fclose(file);
+		if (n && strstr(text, wanted))
+			found = atoi(entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static long time_of_start(struct stage *stage, const char *setup)
+{
+	const uint64_t begin_us = clock_us();
+	struct tally ignored = { 0 };
+
+	cr_assert_eq(ended(starts(stage, setup)), 0, "a session cannot be started");
+
+	{
+		const long took = (long)(clock_us() - begin_us);
+
+		settle(stage, "undisturbed", &ignored);
+		cr_assert_eq(ignored.stopped, 1, "what was started is not listed");
+		return took;
+	}
+}
+
+static long moment(long usual_us)
+{
+	return random() % (usual_us + usual_us / 4 + 1);
+}
+
+Test(sessions, start_killed_at_random_moments, .timeout = 6000)
+{
+	struct stage *stage = begin();
+	const long kills = stage_amount(4, 24, 300);
+	const long usual_us = time_of_start(stage, "sleep 0.01");
+	struct tally tally = { 0 };
+
+	for (long i = 0; i < kills; i++) {
+		const long after_us = moment(usual_us);
+		pid_t pid = starts(stage, i % 2 ? "sleep 0.01" : NULL);
+		char label[80];
+
+		usleep((useconds_t)after_us);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		snprintf(label, sizeof(label), "start killed after %ld us", after_us);
+		settle(stage, label, &tally);
+	}
+	tell("a start", kills, &tally);
+	finish(stage);
+}
+
+/* ---- */
+
+static const char *const scripts[] = {
+	"true",
+	"sleep 1000",
+	"setsid sleep 1000 & while :; do :; done",
+	"for i in 1 2 3 4 5 6 7 8; do setsid sleep 1000 & done; kill -STOP -1; kill -STOP $$",
+};
+
+/* Its processes wait, and nobody of what has ended is still to be reaped. */
+static void take_quiet(const struct stage *stage, struct inventory *ret)
+{
+	for (int i = 0; i < 100; i++) {
+		bool quiet = true;
+
+		inventory_take(&stage->scope, ret);
+		for (size_t l = 0; l < ret->count; l++)
+			quiet = quiet && (strncmp(ret->lines[l], "process", 7) != 0 ||
+					  strstr(ret->lines[l], ", state S"));
+		if (quiet)
+			return;
+		inventory_done(ret);
+		usleep(50000);
+	}
+	cr_assert_fail("the session does not become quiet");
+}
+
+/* The session goes on, with nothing of the execution in it. */
+Test(sessions, exec_killed_at_random_moments, .timeout = 6000)
+{
+	struct stage *stage = begin();
+	const long kills = stage_amount(4, 24, 300);
+	struct inventory with_session;
+	struct tally tally = { 0 };
+	long usual_us = 0;
+	long swept = 0;
+
+	cr_assert_eq(ended(starts(stage, NULL)), 0);
+	for (int i = 0; i < 2; i++) {
+		const uint64_t begin_us = clock_us();
+
+		cr_assert_eq(ended(executes(stage, false, "true", -1)), 0);
+		usual_us = (long)(clock_us() - begin_us);
+	}
+	take_quiet(stage, &with_session);
+	for (long i = 0; i < kills; i++) {
+		const long after_us = moment(usual_us);
+		pid_t pid = executes(stage, false, scripts[(size_t)i % 4], -1);
+		char label[120];
+		char text[1200];
+
+		usleep((useconds_t)after_us);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		snprintf(label, sizeof(label), "exec of \"%.30s\" killed after %ld us",
+			 scripts[(size_t)i % 4], after_us);
+		if (inventory_settle(&stage->scope, &with_session, true, 3, text, sizeof(text)) < 0) {
+			cleans(stage);
+			swept++;
+			cr_assert(inventory_settle(&stage->scope, &with_session, true, STAGE_SETTLE_S, text,
+						   sizeof(text)) >= 0,
+				  "%s: %s", label, text);
+		}
+		cr_expect_eq(ended(executes(stage, false, "true", -1)), 0, "%s: the next one", label);
+	}
+	inventory_done(&with_session);
+	settle(stage, "executions killed", &tally);
+	cr_expect_eq(tally.stopped, 1, "the session did not outlive them");
+	stage_note("an exec killed %ld times: --clean was needed %ld times", kills, swept);
+	finish(stage);
+}
+
+/* While it starts, and while somebody executes, whose process is told and ends. */
+Test(sessions, keeper_killed_at_random_moments, .timeout = 6000)
+{
+	struct stage *stage = begin();
+	const long kills = stage_amount(4, 24, 300);
+	const long usual_us = time_of_start(stage, NULL);
+	struct tally tally = { 0 };
+	long found = 0;
+
+	for (long i = 0; i < kills; i++) {
+		const bool runs = i % 2;
+		const long after_us = moment(runs ? 30000 : usual_us);
+		pid_t pid = starts(stage, NULL);
+		pid_t keeper;
+		char label[80];
+
+		if (runs) {
+			cr_expect_eq(ended(pid), 0);
+			cr_expect_eq(
+			    ended(executes(stage, true, "setsid sleep 1000 > /dev/null 2>&1 & :", -1)), 0);
+			pid = executes(stage, false, scripts[1 + (size_t)i / 2 % 3], -1);
+		}
+		usleep((useconds_t)after_us);
+		keeper = find("session keeper");
+		if (keeper)
+			kill(keeper, SIGKILL);
+		found += keeper > 0;
+		snprintf(label, sizeof(label), "keeper killed %s after %ld us",
+			 runs ? "at work" : "at its start", after_us);
+		if (!keeper && runs)
+			cr_expect(false, "%s: there is none", label);
+		cr_expect(ended(pid) >= 0, "%s: who waits for it does not end", label);
+		settle(stage, label, &tally);
+	}
+	cr_expect(found >= kills / 2, "it was there %ld times", found);
+	tell("a keeper", kills, &tally);
+	finish(stage);
+}
+
+/* ---- its init ---- */
+
+Test(sessions, init_is_stopped_and_killed, .timeout = 300)
+{
+	struct stage *stage = begin();
+	struct tally tally = { 0 };
+	pid_t keeper;
+	char path[64];
+	char text[32] = "";
+	FILE *file;
+	pid_t init;
+	pid_t pid;
+	int status;
+
+	for (int killed = 0; killed < 2; killed++) {
+		cr_assert_eq(ended(starts(stage, NULL)), 0);
+		keeper = find("session keeper");
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", keeper, keeper);
+		file = fopen(path, "re");
+		cr_assert(file && fgets(text, sizeof(text), file), "the keeper has no child");
+		fclose(file);
+		init = atoi(text);
+		cr_assert_gt(init, 1);
+		kill(init, SIGSTOP);
+		status = ended(executes(stage, false, "exit 7", -1));
+		cr_expect(status == 7, "an execution where init is stopped: %d", status);
+		if (killed) {
+			pid = executes(stage, false, "sleep 1000", -1);
+			usleep(200000);
+			kill(init, SIGKILL);
+			status = ended(pid);
+			cr_expect(status == 137 || status == 125, "an execution whose session dies: %d",
+				  status);
+			status = ended(executes(stage, false, "true", -1));
+			cr_expect_eq(status, 125, "an execution where init is dead: %d", status);
+		}
+		settle(stage, killed ? "init killed" : "init stopped", &tally);
+	}
+	cr_expect_eq(tally.stopped, 1, "a session whose init is stopped can be stopped");
+	finish(stage);
+}

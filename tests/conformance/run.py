@@ -6,6 +6,9 @@ A cell is "enforced" if the backend takes a policy that asks for the control, an
 a cell that `warder doctor --matrix` sees differently. That an attempt would succeed without the control is tried as well, so
 that no cell is enforced by an attempt that cannot succeed anyway.
 
+Besides the backends there is a column for the local one's sessions: the session is started with the flags, and the attempt is an execution in
+it, which is told nothing more. What a run of the backend local is held to, that has to be, too.
+
 An attempt prints "exceeded" when it has got what it may not have, and "tried" when it has not. One that prints neither has ended by a cause
 that belongs to its control (CAUSES), or the cell fails: what has not come to its attempt shows nothing.
 WARDER_WITHOUT names backends that are not tried. Writes the table as Markdown to WARDER_MATRIX, if that is set.
@@ -15,6 +18,7 @@ import contextlib, json, os, shutil, subprocess, sys, tempfile
 WARDER = os.environ.get("WARDER", "build/warder")
 PARENT = os.environ.get("WARDER_CGROUP_PARENT")
 PYTHON = "/usr/bin/python3"
+SESSION = "local, session"
 work = os.path.realpath(tempfile.mkdtemp(prefix="warder-conformance-", dir=next(p for p in ("/srv", "/run/lock", "/tmp") if os.access(p, os.W_OK))))
 
 
@@ -41,6 +45,7 @@ def syscall(number):
 
 
 os.chmod(work, 0o755)
+os.mkdir(work + "/rt", 0o700)
 shared, granted, beside, rootdir = make("shared"), make("granted"), make("beside"), make("root")
 open(beside + "/secret", "w").close()
 for name in ("bin", "etc"):
@@ -232,6 +237,35 @@ def run(backend, flags, argv, command="run"):
         return {"status": "broken", "error": {"message": done.stderr.decode(errors="replace")}}
 
 
+def call(command):
+    environment = dict(os.environ, WARDER_SECRET="1", WARDER_STORE=work + "/store", XDG_RUNTIME_DIR=work + "/rt")
+    done = subprocess.run([WARDER, "session"] + command, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, env=environment)
+    try:
+        return done.returncode, json.loads(done.stdout)
+    except ValueError:
+        return done.returncode, {"status": "broken", "error": {"message": done.stderr.decode(errors="replace")}}
+
+
+def run_in_session(flags, argv):
+    """As run(), in a session that has nobody else. Set up first is an execution of which the attempt finds what it left."""
+    name = "conformance-%d" % os.getpid()
+    command = ["start", name, "--json", "--backends", work + "/backends.json"]
+    if keeps_little(SESSION):
+        command += ["--prefer", "all"]
+    if PARENT:
+        command += ["--cgroup-parent", PARENT]
+    status, told = call(command + flags)
+    if status != 0:
+        return told
+    try:
+        call(["exec", name, "--", "/bin/true"])
+        return call(["exec", name, "--json", "--"] + argv)[1]
+    finally:
+        status, told = call(["stop", name])
+        if status != 0:
+            raise RuntimeError("the session cannot be stopped: " + told["error"]["message"])
+
+
 def field_of(control):
     known = {"network": "network", "filesystem.view": "filesystem.view", "filesystem.workspace": "filesystem.workspace",
              "filesystem.paths": "filesystem.paths", "limits.disk": "limits.disk", "processes.spawn": "processes.spawn",
@@ -277,7 +311,7 @@ def cell(backend, row, guest):
     flags, _, command, argv = words(backend, row, guest)
     look = row[4] if len(row) > 4 else relax if relax == "bytes" else None
     asked = flags + ["--require", field_of(control)] if keeps_little(backend) else flags
-    result = run(backend, asked, argv, command)
+    result = run_in_session(asked, argv) if backend == SESSION else run(backend, asked, argv, command)
     if result["status"] == "rejected":
         kind = result["error"]["kind"]
         if kind in ("unsupportedPolicy", "unavailable"):
@@ -416,6 +450,8 @@ def main():
     listener = socket_listener()
     import_image()
     matrix = json.loads(subprocess.run([WARDER, "doctor", "--matrix", "--json"], capture_output=True, timeout=60).stdout)
+    for row in matrix.values():
+        row[SESSION] = row["local"]
     backends = list(next(iter(matrix.values())))
     only = sys.argv[1:]
     count = 0

@@ -157,7 +157,10 @@ static int exec_in(struct report *report, const char *name, char **flags, struct
 		status = find_or_start(name, flags, request, &session, &err);
 	if (status == 0)
 		status = session_prepare(session, request->policy, request->ceiling, how, &tmpl, &err);
-	status = status == 0 ? run_launch(report, tmpl, NULL) : report_refuse(report, &err, EXIT_REFUSED);
+	/* A start that the signal has interrupted is no refusal. */
+	status = status == 0
+		     ? run_launch(report, tmpl, NULL)
+		     : report_refuse(report, &err, ending_signal() ? 128 + ending_signal() : EXIT_REFUSED);
 	warder_template_free(tmpl);
 	warder_session_free(session);
 	return status;

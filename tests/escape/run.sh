@@ -112,7 +112,7 @@ small="--memory 64MiB --pids 24"
 $uml && small="--memory 24MiB --pids 24" # touching memory is slow there
 unlimited="fork-many fork-many-sessions start-many-threads touch-much-memory touch-memory-together fill-memory-files fill-pipes
 	fill-sockets burn-processor"
-unlimited_together="fork-beside-companion touch-memory-beside-companion fill-before-joiners"
+unlimited_together="fork-beside-companion touch-memory-beside-companion"
 preferred="--prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.cpuTime --prefer limits.pids"
 
 # ---- the driver: a table of which it is known what it must say ----

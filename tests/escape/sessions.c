@@ -544,24 +544,36 @@ static int misplace_joiners(const struct attempt *self, const struct marks *mark
 	return NO_EFFECT;
 }
 
+/* As many files as the limit of one makes it. */
 static int fill_before_joiners(const struct attempt *self, const struct marks *marks)
 {
 	static char block[65536];
-	int fd = open("/tmp/warder-full", MAKE_FILE, 0600);
+	/* Not the last of the memory, which is limited besides. */
+	const uint64_t most =
+	    marks->memory && share(marks->memory) < marks->tmp ? share(marks->memory) : marks->tmp + MIB;
 	uint64_t written = 0;
-	ssize_t n = 0;
 
-	if (fd < 0 || !marks->tmp || marks->tmp > 256 * MIB) {
+	if (!marks->tmp || marks->tmp > 256 * MIB) {
 		note("/tmp is too large to be filled here");
 		return UNTRIED;
 	}
-	/* Not the last of the memory, which is limited besides. */
-	while (written < marks->tmp + MIB && (!marks->memory || written < share(marks->memory)) &&
-	       (n = write(fd, block, sizeof(block))) > 0)
-		written += (uint64_t)n;
+	signal(SIGXFSZ, SIG_IGN);
+	for (int i = 0; i < 64 && written < most; i++) {
+		char path[64];
+		ssize_t n = 0;
+		int fd;
+
+		snprintf(path, sizeof(path), "/tmp/warder-full-%d", i);
+		fd = open(path, MAKE_FILE, 0600);
+		while (fd >= 0 && written < most && (n = write(fd, block, sizeof(block))) > 0)
+			written += (uint64_t)n;
+		if (fd < 0 || (n < 0 && errno != EFBIG))
+			break;
+		close(fd);
+	}
 	note("%llu KiB", (unsigned long long)(written >> 10));
 	pause_ms(700);
-	return NO_EFFECT;
+	return written ? NO_EFFECT : errno;
 }
 
 #define PIDS "pid namespace of each execution"

@@ -414,3 +414,44 @@ Test(sessions, init_is_stopped_and_killed, .timeout = 300)
 	cr_expect_eq(tally.stopped, 1, "a session whose init is stopped can be stopped");
 	finish(stage);
 }
+
+/* ---- the operator's ceiling ---- */
+
+static void put(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s: %s", path, strerror(errno));
+}
+
+/* What /etc/warder/ceiling.json says when an execution is asked for holds for it, whatever it was when the session was started. */
+Test(sessions, ceiling_of_the_host_at_each_execution, .timeout = 300)
+{
+	static const char ceiling[] = "/etc/warder/ceiling.json";
+	static const char *const restart[] = { "session", "restart", NAME, NULL };
+	struct stage *stage;
+
+	if (geteuid() != 0)
+		cr_skip_test("an ordinary user has no /etc of his own");
+	stage = begin();
+	cr_assert(mkdir("/tmp/upper", 0755) == 0 && mkdir("/tmp/work", 0755) == 0);
+	if (mount("overlay", "/etc", "overlay", 0, "lowerdir=/etc,upperdir=/tmp/upper,workdir=/tmp/work") < 0)
+		cr_skip_test("no overlay can be mounted on /etc: %s", strerror(errno));
+	mkdir("/etc/warder", 0755);
+	unlink(ceiling);
+	cr_expect_eq(ended(starts(stage, NULL)), 0, "without a ceiling");
+	cr_expect_eq(ended(executes(stage, false, "exit 3", -1)), 3, "without a ceiling");
+	put(ceiling, "{\"version\": 1, \"limits\": {\"wallTime\": \"1s\"}}");
+	cr_expect_eq(ended(executes(stage, false, "exit 3", -1)), 125, "under one that grants less");
+	cr_expect_eq(ended(call(stage, restart, false, NULL, -1)), 125,
+		     "restarted under one that grants less");
+	cr_expect_eq(ended(starts(stage, NULL)), 125, "found under one that grants less");
+	put(ceiling, "{");
+	cr_expect_eq(ended(executes(stage, false, "exit 3", -1)), 125, "under one that cannot be read");
+	unlink(ceiling);
+	cr_expect_eq(ended(executes(stage, false, "exit 3", -1)), 3, "it did not go on");
+	cr_expect_eq(stops(stage), 0);
+	cr_expect_eq(umount2("/etc", MNT_DETACH), 0);
+	cr_expect_eq(system("rm -rf /tmp/upper /tmp/work"), 0);
+	finish(stage);
+}

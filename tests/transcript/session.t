@@ -1,12 +1,7 @@
 # Jails that stay between executions. The sessions have a name of the case's own, and end with it.
 
 = files stay between executions, and the session is gone when it is stopped
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 $ sh s start && sh s exec -- sh -c 'echo kept > /tmp/a; pwd' && sh s exec -- cat /tmp/a; sh s stop && sh s status
 | /tmp
 | kept
@@ -14,12 +9,7 @@ $ sh s start && sh s exec -- sh -c 'echo kept > /tmp/a; pwd' && sh s exec -- cat
 ? 1
 
 = each execution has its own end, output and limits
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 $ sh s start; sh s exec -- sh -c 'echo out; echo err >&2; exit 3'; echo $?; sh s exec --timeout 300ms -- sleep 60; echo $?; sh s exec --max-output 4B -- echo abcdefgh; sh s exec -- sh -c 'kill -9 $$'; echo $?; sh s stop
 | out
 | 3
@@ -30,23 +20,13 @@ $ sh s start; sh s exec -- sh -c 'echo out; echo err >&2; exit 3'; echo $?; sh s
 ! warder: stdout: kept 4 of 9 bytes (output.stdout)
 
 = what an execution leaves running ends with it, unless it is to stay
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 $ sh s start; writer='while sleep 0.1; do echo x >> /tmp/log; done > /dev/null 2>&1 &'; sh s exec -- sh -c "$writer"; sh s exec -- sh -c 'rm -f /tmp/log; sleep 0.5; ls /tmp'; sh s exec --background -- sh -c "$writer"; sh s exec -- sh -c 'while [ ! -s /tmp/log ]; do sleep 0.1; done; echo it writes'; sh s exec -- sh -c 'cat /proc/[0-9]*/cmdline | tr "\0" " " | grep -c "tmp/[l]og"'; sh s stop
 | it writes
 | 0
 
 = an execution may only narrow what the session has
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 $ sh s start; sh s exec --timeout 1h -- true; sh s exec --net loopback -- true; sh s exec --ro /srv -- true; sh s exec --prefer network -- true; sh s exec --env A=1 --cwd / --set processes.spawn=false -- sh -c 'echo $A; pwd; ls'; sh s stop
 | 1
 | /
@@ -58,12 +38,7 @@ $ sh s start; sh s exec --timeout 1h -- true; sh s exec --net loopback -- true; 
 
 = an overlay and a writable workspace are the session's
 needs place
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40); mkdir work; echo one > work/a
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"; mkdir work; echo one > work/a
 $ sh s start --workspace $PWD/work:overlay; sh s exec -- sh -c 'echo more >> a'; sh s exec -- cat a; sh s stop; cat work/a; sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec -- sh -c 'echo two > b'; sh s exec -- cat b; sh s stop; cat work/b
 | one
 | more
@@ -72,24 +47,14 @@ $ sh s start --workspace $PWD/work:overlay; sh s exec -- sh -c 'echo more >> a';
 | two
 
 = started twice it is one; with something else it is refused
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 $ for i in 1 2 3 4; do sh s start --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/' & done > pids; wait; sort -u pids | wc -l; sh s start --net loopback; echo $?; sh s stop
 | 1
 | 125
 !~ ^warder: session [a-zA-Z0-9]* runs already, with another policy or set-up; stop it first, or take another name$
 
 = auto-start, restart, and a name that nobody keeps
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 $ sh s exec -- true 2> /dev/null; echo $?; sh s exec --auto-start --setup 'echo set > /tmp/s' -- cat /tmp/s; sh s exec --auto-start -- sh -c 'echo more >> /tmp/s'; sh s restart; sh s exec -- cat /tmp/s; sh s stop; sh s stop 2> /dev/null; echo $?
 | 125
 | set
@@ -97,24 +62,14 @@ $ sh s exec -- true 2> /dev/null; echo $?; sh s exec --auto-start --setup 'echo 
 | 125
 
 = a set-up command that fails leaves no session
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 $ sh s start --setup 'true' --setup 'echo no such thing >&2; exit 4'; echo $?; sh s status 2> /dev/null; echo $?; ls rt
 | 125
 | 1
 ! warder: set-up command 2 ("echo no such thing >&2; exit 4") failed: exited with 4: "no such thing"; the session was removed
 
 = it ends by itself
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 $ sh s start --idle-timeout 1s; while sh s status > /dev/null 2>&1; do sleep 0.2; done; echo idle; sh s start --lifetime 2s; sh s exec -- sleep 20; echo $?; while sh s status > /dev/null 2>&1; do sleep 0.2; done; sh s start --lifetime 1y; echo $?
 | idle
 | 137
@@ -140,24 +95,14 @@ $ XDG_RUNTIME_DIR=$PWD/rt warder session start backend-$$ --backend process --ba
 
 = when its keeper is killed everything in it dies, and the name is free
 needs place
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40); mkdir work
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"; mkdir work
 $ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'while :; do echo > alive; sleep 0.05; done > /dev/null 2>&1 &'; while [ ! -e work/alive ]; do sleep 0.1; done; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -9 $keeper; while rm -f work/alive; sleep 1; [ -e work/alive ]; do :; done; sh s status 2> /dev/null; echo $?; sh s exec -- true 2> /dev/null; echo $?; sh s start && sh s exec -- echo again; find /sys/fs/cgroup -type d -name "warder-$keeper-*" 2> /dev/null; sh s stop; ls rt
 | 1
 | 125
 | again
 
 = what only a start can be told is refused where the session runs
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 $ sh s start; for f in '--setup true' '--lifetime 1h' '--idle-timeout 1h' '--cgroup-parent /x' '--backend process' '--backends x'; do sh s exec $f -- true; echo $?; done; sh s exec --backend local -- echo fine; sh s stop
 | 125
 | 125
@@ -174,12 +119,7 @@ $ sh s start; for f in '--setup true' '--lifetime 1h' '--idle-timeout 1h' '--cgr
 !~ ^warder: --backends: the session runs already
 
 = a ceiling holds for an execution, and for a start that finds the session
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 + echo '{"version": 1, "limits": {"wallTime": "1s"}}' > low
 $ sh s start; for c in none low; do sh s exec --ceiling $c -- echo no; echo $?; sh s start --ceiling $c; echo $?; done; sh s stop
 | 125
@@ -192,12 +132,7 @@ $ sh s start; for c in none low; do sh s exec --ceiling $c -- echo no; echo $?; 
 !~ ^warder: .*
 
 = a start that finds another session says in what
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 $ sh s start --lifetime 1h; sh s start && sh s start --lifetime 1h && echo same; sh s start --lifetime 2h; echo $?; sh s start --idle-timeout 1h; sh s start --cgroup-parent /x; sh s start --backend process; sh s stop
 | same
 | 125
@@ -208,26 +143,25 @@ $ sh s start --lifetime 1h; sh s start && sh s start --lifetime 1h && echo same;
 
 = a start that is ended during the set-up leaves no session
 needs place
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 + mkdir work
 + echo $name > name
 $ place=$PWD/rt/warder/sessions; [ $(id -u) != 0 ] || place=/run/warder/sessions; for sig in TERM KILL; do sh s start --timeout 60s --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo > begun; sleep 40' 2> /dev/null & pid=$!; while [ ! -e work/begun ] && kill -0 $pid 2> /dev/null; do sleep 0.1; done; [ -e $place/$(cat name).lock ] && kill -$sig $pid; wait $pid 2> /dev/null; n=0; while [ -e $place/$(cat name).lock ] && [ $n -lt 100 ]; do sleep 0.2; n=$((n+1)); done; [ $n -lt 100 ]; echo $?; rm -f work/begun; done; sh s stop 2> /dev/null || true
 | 0
 | 0
 
+= who gives up an execution that has to start the session gets the signal's status
+needs place
++ . "$TOP/tests/transcript/session.sh"
++ mkdir work
+$ sh s exec --auto-start --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo > begun; sleep 20' -- echo no & pid=$!; while [ ! -e work/begun ]; do sleep 0.1; done; kill -TERM $pid; wait $pid; echo $?; sh s exec -- true 2> /dev/null; echo $?
+| 143
+| 125
+! warder: the start was interrupted
+
 = a session can be stopped during its set-up
 needs place
-+ mkdir -m 700 rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40)
-+ cat > s <<END
-+ word=\$1; shift; export XDG_RUNTIME_DIR=$PWD/rt
-+ case \$word in start | exec) set -- --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "\$@" ;; esac
-+ exec warder session \$word $name "\$@"
-+ END
++ . "$TOP/tests/transcript/session.sh"
 + mkdir work
 $ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo > begun; sleep 20' & while [ ! -e work/begun ]; do sleep 0.1; done; sh s exec -- true 2> /dev/null; echo $?; sh s stop; echo $?; wait $!; echo $?
 | 125

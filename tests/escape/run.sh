@@ -453,7 +453,7 @@ if $root; then
 	attack strict true "$home $default $speculation" 200 $small
 	$uml || attack agent false "$home $default $speculation $compat write-workspace route-to-loopback" 200 \
 		$small --preset agent --net loopback --set syscalls.profile=compat
-	attack "strict, in a session" false "$home $default $speculation" 200 $small --session
+	$uml || attack "strict, in a session" false "$home $default $speculation" 200 $small --session
 	$uml || attack "agent, in a session" false "$home $default $speculation $compat write-workspace route-to-loopback" 200 \
 		$small --session --preset agent --net loopback --set syscalls.profile=compat
 	$uml || attack "strict profile, host network" false "$home $network read-callers-environment" 200 $small --net host \

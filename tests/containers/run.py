@@ -210,9 +210,10 @@ def untouched(runtime):
 
 def sealed(runtime):
     """A runtime can change no setting of the host, and is not in its network."""
+    shutil.copy(LIB + "/settings.py", work)
     ours = len(settings.writable())
-    look = ("if stage == 'run':\n    sys.path.insert(0, %r)\n    import settings\n    found = settings.writable()\n"
-            "    print('writable %%d:' %% len(found), *found[:3], os.readlink('/proc/self/ns/net'), file=open(sys.argv[sys.argv.index('--log') + 1], 'w'))\n    sys.exit(1)" % LIB)
+    look = ("if stage == 'run':\n    sys.path.insert(0, %r)\n    sys.dont_write_bytecode = True\n    import settings\n    found = settings.writable()\n"
+            "    print('writable %%d:' %% len(found), *found[:3], os.readlink('/proc/self/ns/net'), file=open(sys.argv[sys.argv.index('--log') + 1], 'w'))\n    sys.exit(1)" % work)
     for network in ("none", "loopback"):
         result = misbehaving(runtime, look, ["--net", network])
         message = result.get("error", {}).get("message", "")

@@ -10,7 +10,12 @@ After all of it the host has no process, mount, control group or file more than 
 WARDER=build/warder; WARDER_ENGINES="podman docker" names the backends; WARDER_KILLS (10) says how often a supervisor is killed, and an engine
 half as often. Where Docker is not installed, docker.sh runs this with Debian's; WARDER_NO_DOCKER is why it could not.
 """
-import concurrent.futures, json, os, random, shutil, signal, subprocess, sys, tempfile, time
+import concurrent.futures, ctypes, json, os, random, shutil, signal, subprocess, sys, tempfile, time
+
+LIB = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "lib")
+sys.path.insert(0, LIB)
+sys.dont_write_bytecode = True
+import settings
 
 WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
 BACKENDS = os.environ.get("WARDER_ENGINES", "podman docker").split()
@@ -157,8 +162,8 @@ RESULTS = [
     ("no such program", [], ["/nonexistent"], {"status": "rejected"}),
     ("no standard input is an end at once", [], ["/bin/cat"], {"status": "success", "stdout": ""}),
     ("no network", [], ["/bin/sh", "-c", "tail -n +3 /proc/net/dev | grep -vc lo:"], {"stdout": "0\n"}),
-    ("the host's name and processes are not there", [], ["/bin/sh", "-c", "ls -d /proc/[0-9]* | wc -l; test \"$(cat /proc/sys/kernel/hostname)\" != '%s'" % os.uname().nodename],
-     {"status": "success"}),
+    ("the host's name and processes are not there", [], ["/bin/sh", "-c", "set -- /proc/[0-9]*; echo $#; test \"$(cat /proc/sys/kernel/hostname)\" != '%s'" % os.uname().nodename],
+     {"status": "success", "stdout": "1\n"}),
     ("nothing of the engine's in the root", [], ["/bin/sh", "-c", "ls -d /run/.containerenv /etc/hostname /etc/hosts /etc/resolv.conf /sys /init /door /plan /dev/mqueue 2>/dev/null"],
      {"exitCode": 2, "stdout": ""}),
     ("no variable of the engine's", ["--set", "environment.mode=none"], ["/bin/sh", "-c", "echo $container$HOSTNAME$CONTAINERS_CONF"], {"stdout": "\n"}),
@@ -409,6 +414,32 @@ def test_bare_client_killed(backend):
     tell(wait_for(lambda: not processes(marker) and not processes(books)), "docker: which ends with the namespace of its daemon", processes(marker))
 
 
+# ---- the host ----
+
+LOOK = """import os, sys
+sys.path.insert(0, %r)
+import settings
+found = settings.writable()
+print("writable %%d:" %% len(found), *found[:3], os.readlink("/proc/self/ns/net"), file=sys.stderr)
+"""
+
+
+def test_sealed(backend):
+    """An engine can change no setting of the host, and is not in its network."""
+    shutil.copy(LIB + "/settings.py", work)
+    with open(work + "/look.py", "w") as f:
+        f.write(LOOK % work)
+    ours = len(settings.writable())
+    script = "python3 -B %s/look.py; exit 1" % work
+    for network in ("none", "loopback"):
+        message = run(backend, ["--net", network], ["/bin/true"], before=fake("dockerd" if backend == "docker" else backend, "looking", script)).get("error", {}).get("message", "")
+        tell(ours > 500 and "writable 0: net:" in message, "%s: nothing of the host's /proc and /sys can be written to by an engine (%s)" % (backend, network), message)
+        tell("net:" in message and os.readlink("/proc/self/ns/net") not in message, "%s: an engine is not in the host's network (%s)" % (backend, network), message)
+        done = subprocess.run([sys.executable, LIB + "/settings.py", WARDER, "run", "--backend", backend, "--net", network, "--", "/bin/echo", "ran"],
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=240)
+        tell(done.stdout == b"ran\n{}\n", "%s: all settings of the host are afterwards as before (%s)" % (backend, network), done)
+
+
 # ---- kills ----
 
 STARTS = {"podman": 0.8, "docker": 2.5}  # seconds
@@ -446,13 +477,16 @@ def main():
     if os.geteuid() != 0:
         skip("all of it", "engines are driven as root only")
         return
+    # What outlives whoever started it becomes a child of this process, so that all that these tests leave behind is below it.
+    if ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) < 0:  # PR_SET_CHILD_SUBREAPER
+        sys.exit("run.py: prctl")
     for backend in BACKENDS:
         explained = json.loads(subprocess.run([WARDER, "explain", "--backend", backend, "--json"], capture_output=True, timeout=60).stdout)
         if not explained.get("wouldRun"):
             skip("%s: all of it" % backend, os.environ.get("WARDER_NO_DOCKER") if backend == "docker" and os.environ.get("WARDER_NO_DOCKER") else explained.get("refusal"))
             continue
         state = engine_state()
-        for test in (test_results, test_streams, test_receipt, test_descendants, test_refused, test_many, test_fakes, test_monitor_killed, test_client_killed, test_bare_client_killed, test_daemon_killed,
+        for test in (test_results, test_streams, test_receipt, test_descendants, test_refused, test_many, test_sealed, test_fakes, test_monitor_killed, test_client_killed, test_bare_client_killed, test_daemon_killed,
                      test_anything_killed, test_shepherd_killed, test_kills, test_terminated):
             if test in (test_bare_client_killed, test_daemon_killed) and backend != "docker":
                 continue
@@ -460,6 +494,7 @@ def main():
             test(backend)
             if os.environ.get("WARDER_TIMES"):
                 print("# %s %s %.1f" % (backend, test.__name__, time.monotonic() - begun))
+        tell(wait_for(lambda: not descendants(os.getpid())), "%s: no process is left" % backend, descendants(os.getpid()))
         after = engine_state()
         changed = {k: (set(map(str, after[k])) ^ set(map(str, state[k]))) for k in state if after[k] != state[k]}
         tell(not changed, "%s: the host's own engine has not noticed, and no mount or group is left" % backend, changed)

@@ -59,13 +59,24 @@ outside_is_untouched() {
 	[ "$(ls "$scratch/outside")" = secret ] && [ "$(cat "$scratch/outside/secret")" = secret ]
 }
 
+# met DONE REFUSED: the race was one: some were carried out, some refused.
+met() {
+	echo "$1 done, $2 refused"
+	[ "$1" -gt 0 ] && [ "$2" -gt 0 ]
+}
+
 race_put() {
-	local i
+	local i name put=0 refused=0
 	for ((i = 0; i < races; i++)); do
-		echo "$i" | "$warder" workspace write race d/written 2>/dev/null
-		echo "$i" | "$warder" workspace write race d/deep/er/written 2>/dev/null
+		for name in d/written d/deep/er/written; do
+			if echo "$i" | "$warder" workspace write race "$name" 2>/dev/null; then
+				put=$((put + 1))
+			else
+				refused=$((refused + 1))
+			fi
+		done
 	done
-	outside_is_untouched
+	outside_is_untouched && met "$put" "$refused"
 }
 
 race_read() {
@@ -78,26 +89,34 @@ race_read() {
 			refused=$((refused + 1))
 		fi
 	done
-	echo "$read read, $refused refused"
-	[ "$read" -gt 0 ] && [ "$refused" -gt 0 ]
+	met "$read" "$refused"
 }
 
 race_collect() {
-	local i
+	local i got within=0 without=0
 	for ((i = 0; i < races; i++)); do
-		! "$warder" workspace collect race '**/secret' 'd/*' --json 2>/dev/null | grep -q '"content":"secret' || return 1
+		got=$("$warder" workspace collect race '**/secret' 'd/*' --json 2>/dev/null)
+		case $got in
+		*'"content":"secret'*) echo "collected: $got" && return 1 ;;
+		*'"path":"d/secret"'*'"content":"inside'*) within=$((within + 1)) ;;
+		*) without=$((without + 1)) ;;
+		esac
 	done
-	outside_is_untouched
+	outside_is_untouched && met "$within" "$without"
 }
 
 race_patch() {
-	local i
+	local i patched=0 refused=0
 	for ((i = 0; i < races; i++)); do
-		printf -- '--- a/d/patched\n+++ b/d/patched\n@@ -1 +1 @@\n-one\n+one\n--- /dev/null\n+++ b/d/new\n@@ -0,0 +1 @@\n+x\n' |
-			"$warder" workspace patch race >/dev/null 2>&1
+		if printf -- '--- a/d/patched\n+++ b/d/patched\n@@ -1 +1 @@\n-one\n+one\n--- /dev/null\n+++ b/d/new\n@@ -0,0 +1 @@\n+x\n' |
+			"$warder" workspace patch race >/dev/null 2>&1; then
+			patched=$((patched + 1))
+		else
+			refused=$((refused + 1))
+		fi
 		printf -- '--- a/d/new\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n' | "$warder" workspace patch race >/dev/null 2>&1
 	done
-	outside_is_untouched
+	outside_is_untouched && met "$patched" "$refused"
 }
 
 # ---- kills ----

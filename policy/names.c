@@ -152,6 +152,14 @@ bool policy_is_language(const char *name)
 	return policy_word(policy_languages, name) >= 0;
 }
 
+bool policy_is_language_name(const char *name)
+{
+	const size_t len = strlen(name);
+
+	return len && len < 32 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789+#._-") == len &&
+	       strcmp(name, "any") != 0;
+}
+
 int policy_word(const char *const *words, const char *text)
 {
 	for (int i = 0; words[i]; i++) {

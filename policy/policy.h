@@ -235,9 +235,11 @@ const char *policy_control_text(enum policy_control control);
 enum policy_field policy_control_field(enum policy_control control);
 const char *policy_network_mode_name(enum policy_network_mode mode);
 const char *policy_profile_name(enum policy_syscall_profile profile);
-/* Whether a policy may name the language: command python javascript typescript bash sh ruby r perl lua php go
+/* Whether Warder itself knows the language: command python javascript typescript bash sh ruby r perl lua php go
  * rust c c++ java wasm. */
 bool policy_is_language(const char *name);
+/* Whether a language may be called so, by an operator's document too: small letters, digits, + # . _ -, up to 31; not "any". */
+bool policy_is_language_name(const char *name);
 /* The remedy for an unknown word: `did you mean "memory"?` if one of the words (NULL at the end) is close,
  * else `known: "a", "b", ...`. Returns buf. */
 char *policy_suggest(const char *const *words, const char *text, char *buf, size_t len);
@@ -392,6 +394,8 @@ void policy_needed_controls(const struct policy *policy, bool *ret_needed);
 int policy_match(const struct policy *policy, const struct policy_capabilities *capabilities,
 		 const struct policy_subject *subject, struct policy_match *ret, struct warder_error *err);
 
+/* Whether the policy's own list names but languages that are known (NULL at the end): all there are. -1 with *err. */
+int policy_check_languages(const struct policy *policy, const char *const *known, struct warder_error *err);
 /* Whether the policy's own list lets the language run. */
 bool policy_allows_language(const struct policy *policy, const char *language);
 

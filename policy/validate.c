@@ -70,30 +70,34 @@ static int check_disjoint(const struct policy_strings *list, const char *path,
 
 /* ---- languages ---- */
 
+/* Which languages there are is known where the operator's document of more is read. */
 static const char *language_fault(const char *name)
 {
-	return policy_is_language(name) ? NULL : "is no language that Warder knows";
+	return policy_is_language_name(name)
+		   ? NULL
+		   : "is no name of a language; write small letters, digits, + # . _ -, such as \"python\"";
 }
 
-/* Its own message: here the likely word helps more than the rule. */
-static int refuse_language(const char *name, size_t i, struct warder_error *err)
+int policy_check_languages(const struct policy *policy, const char *const *known, struct warder_error *err)
 {
-	char path[PATH_SIZE], quoted[64], known[200];
+	const struct policy_strings *names = &policy->languages.names;
+	char path[PATH_SIZE], quoted[64], remedy[300];
 
-	snprintf(path, sizeof(path), "languages[%zu]", i);
-	return policy_refuse(err, path, "%s is no language that Warder knows; %s",
-			     json_quote(name, quoted, sizeof(quoted)),
-			     policy_suggest(policy_languages, name, known, sizeof(known)));
+	for (size_t i = 0; i < names->count; i++) {
+		if (policy_word(known, names->items[i]) >= 0)
+			continue;
+		snprintf(path, sizeof(path), "languages[%zu]", i);
+		return policy_refuse(err, path, "%s is no language that Warder knows; %s",
+				     json_quote(names->items[i], quoted, sizeof(quoted)),
+				     policy_suggest(known, names->items[i], remedy, sizeof(remedy)));
+	}
+	return 0;
 }
 
 static int check_languages(const struct policy *policy, struct warder_error *err)
 {
 	const struct policy_strings *names = &policy->languages.names;
 
-	for (size_t i = 0; i < names->count; i++) {
-		if (language_fault(names->items[i]))
-			return refuse_language(names->items[i], i, err);
-	}
 	if (policy->languages.any && names->count > 0)
 		return policy_refuse(err, "languages", "both \"any\" and a list; give one of them");
 	if (policy->preferred[POLICY_FIELD_LANGUAGES])

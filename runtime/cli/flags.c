@@ -16,6 +16,7 @@
 
 #include "runtime/file.h"
 #include "runtime/preparation.h"
+#include "runtime/code/code.h"
 #include "runtime/cli/spool.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/workers.h"
@@ -862,6 +863,17 @@ static int check_document(const struct request *request, struct warder_error *er
 			 "others; leave it out, or have its languages put into /etc/warder/languages.json");
 }
 
+static int check_languages(const struct request *request, struct warder_error *err)
+{
+	const char *path = code_languages_path(request->code.languages);
+
+	if (languages_check_by(path, &request->policy->policy, err) != 0)
+		return -1;
+	return request->ceiling && languages_check_by(path, &request->ceiling->policy, err) != 0
+		   ? error_context(err, "ceiling")
+		   : 0;
+}
+
 int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
 {
 	const char *parent = getenv("WARDER_CGROUP_PARENT");
@@ -875,9 +887,10 @@ int request_load(enum flag_command command, char **argv, struct request *request
 		if (set(request, pair[0], pair[1], err) != 0)
 			return -1;
 	}
-	if (request_load_ceiling(request, err) != 0 || check_document(request, err) != 0)
+	if (request_load_ceiling(request, err) != 0 || check_document(request, err) != 0 ||
+	    walk(command, argv, request, true, err) != 0)
 		return -1;
-	return walk(command, argv, request, true, err);
+	return check_languages(request, err);
 }
 
 int request_change(enum flag_command command, char **argv, struct request *request, struct warder_error *err)

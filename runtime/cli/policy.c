@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "runtime/code/code.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
 
@@ -29,7 +30,8 @@ static int check(char **files)
 		struct warder_policy *policy = NULL;
 		struct warder_error err = { 0 };
 
-		if (policy_load(*files, true, &policy, &err) == 0) {
+		if (policy_load(*files, true, &policy, &err) == 0 &&
+		    languages_check_by(code_languages_path(NULL), &policy->policy, &err) == 0) {
 			printf("%s: ok\n", *files);
 		} else {
 			fflush(stdout);

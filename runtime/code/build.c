@@ -97,9 +97,17 @@ const char *code_languages_path(const char *path)
 	return !path && access(CODE_LANGUAGES, F_OK) == 0 ? CODE_LANGUAGES : path;
 }
 
-static int load_languages(struct building *b)
+/* What policy and ceiling name has to be among them. */
+static int load_languages(struct building *b, const struct policy *asked)
 {
-	return languages_load(code_languages_path(b->code->languages), &b->program->languages, b->err);
+	struct warder_program *program = b->program;
+
+	if (languages_load(code_languages_path(b->code->languages), &program->languages, b->err) != 0 ||
+	    languages_check(program->languages, asked, b->err) != 0)
+		return -1;
+	return b->ceiling && languages_check(program->languages, b->ceiling, b->err) != 0
+		   ? error_context(b->err, "ceiling")
+		   : 0;
 }
 
 /* A row of the document by the extension of its file; those of the table are detect_language()'s. */
@@ -832,8 +840,8 @@ static int build_program(struct building *b, const struct policy *asked)
 	struct warder_program *program = b->program;
 	const struct language *language;
 
-	if (load_languages(b) != 0 || find_language(b) != 0 || check_source(b) != 0 || advise(b) != 0 ||
-	    take_files(b) != 0)
+	if (load_languages(b, asked) != 0 || find_language(b) != 0 || check_source(b) != 0 ||
+	    advise(b) != 0 || take_files(b) != 0)
 		return -1;
 	language = program->language;
 	program->in_box = true; /* in the build */

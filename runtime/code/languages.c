@@ -184,6 +184,7 @@ static const struct language table[] = {
 	  .stages = { [LANGUAGE_RUN] = ARGV("sh", "-c", "--", "{code}", "sh", "{args}") } },
 };
 #define TABLE_ROWS (sizeof(table) / sizeof(table[0]))
+#define NAMES_MAX  (ROWS_MAX + TABLE_ROWS + 1)
 
 struct languages {
 	struct language rows[ROWS_MAX]; /* of the document */
@@ -299,16 +300,9 @@ static int read_pairs(struct reading *reading, const struct json_value *value, b
 	return 0;
 }
 
-static bool is_name(const char *text)
-{
-	const size_t len = strlen(text);
-
-	return len && len < 32 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789+#._-") == len;
-}
-
 static int read_name(struct reading *reading, const struct json_value *value, const char **ret)
 {
-	if (value->type != JSON_STRING || !is_name(value->string))
+	if (value->type != JSON_STRING || !policy_is_language_name(value->string))
 		return refuse(reading, value,
 			      "must be a name of up to 31 characters: small letters, digits, and + # . _ -");
 	*ret = value->string;
@@ -335,7 +329,7 @@ static int read_aliases(struct reading *reading, const struct json_value *value,
 	if (read_strings(reading, value, &names) != 0)
 		return -1;
 	for (size_t i = 0; names[i]; i++) {
-		if (!is_name(names[i]))
+		if (!policy_is_language_name(names[i]))
 			return refuse(
 			    reading, value,
 			    "has a name with other characters than small letters, digits, + # . _ -");
@@ -546,10 +540,9 @@ static int find_programs(const struct language *row, const struct policy *policy
 	return 0;
 }
 
-static int refuse_unknown(const struct languages *languages, const char *name, struct warder_error *err)
+/* NULL at the end. */
+static void collect_names(const struct languages *languages, const char *words[NAMES_MAX])
 {
-	const char *words[ROWS_MAX + TABLE_ROWS + 1];
-	char shown[64], remedy[300];
 	const struct language *row;
 	size_t count = 0;
 
@@ -558,6 +551,39 @@ static int refuse_unknown(const struct languages *languages, const char *name, s
 			words[count++] = row->name;
 	}
 	words[count] = NULL;
+}
+
+int languages_check(const struct languages *languages, const struct policy *policy, struct warder_error *err)
+{
+	const char *words[NAMES_MAX];
+
+	collect_names(languages, words);
+	return policy_check_languages(policy, words, err);
+}
+
+int languages_check_by(const char *path, const struct policy *policy, struct warder_error *err)
+{
+	struct languages *languages = NULL;
+	bool all_ours = true;
+	int ret;
+
+	for (size_t i = 0; i < policy->languages.names.count; i++)
+		all_ours = all_ours && policy_is_language(policy->languages.names.items[i]);
+	if (all_ours)
+		return 0;
+	if (languages_load(path, &languages, err) != 0)
+		return -1;
+	ret = languages_check(languages, policy, err);
+	languages_free(languages);
+	return ret;
+}
+
+static int refuse_unknown(const struct languages *languages, const char *name, struct warder_error *err)
+{
+	const char *words[NAMES_MAX];
+	char shown[64], remedy[300];
+
+	collect_names(languages, words);
 	return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
 			 "%s is no language that Warder knows; %s", json_quote(name, shown, sizeof(shown)),
 			 policy_suggest(words, name, remedy, sizeof(remedy)));

@@ -63,6 +63,10 @@ void languages_free(struct languages *languages);
 const struct language *languages_at(const struct languages *languages, size_t i);
 /* The canonical name of a name or an alias, in any case; NULL: there is no such language. */
 const char *languages_canonical(const struct languages *languages, const char *name);
+/* Whether a policy's list names but languages of these. -1 with *err. */
+int languages_check(const struct languages *languages, const struct policy *policy, struct warder_error *err);
+/* The same, of the document at `path` (or NULL), which is read only where a name is not of the table. */
+int languages_check_by(const char *path, const struct policy *policy, struct warder_error *err);
 /* What the row of that name or alias sets over the default preset; NULL: nothing. */
 const char *const *languages_defaults(const struct languages *languages, const char *name);
 /* The first row of that name or alias whose programs the policy's view has, and *ret_programs[stage] the absolute path inside

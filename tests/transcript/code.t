@@ -32,6 +32,25 @@ $ echo 'print(1)' | warder code --ceiling ceiling.json --languages own.json --la
 ! warder: the operator allows certain languages, and a document may give their names to others; leave it out, or have its languages put into /etc/warder/languages.json
 ? 125
 
+= a policy may name what a document adds
++ echo '{"languages": [{"name": "cobol", "file": "main.cob", "run": ["sh", "{source}"]}]}' > own.json
++ echo '{"version": 1, "limits": {"wallTime": "60s"}, "languages": ["cobol", "python"]}' > policy.json
+$ echo 'echo hi' | warder code --languages own.json --policy policy.json --prefer all --language cobol -; echo 'print(1)' | warder code --languages own.json --prefer all --set languages=python --language cobol -
+| hi
+! warder: the policy does not allow the language "cobol"; add it to languages
+? 125
+
+= and nothing that is nowhere
++ echo '{"languages": [{"name": "awk", "file": "main.awk", "run": ["awk", "-f", "{source}"]}]}' > own.json; echo 1 > x.awk
++ echo '{"version": 1, "limits": {"wallTime": "60s"}, "languages": ["cobol", "python"]}' > policy.json
+$ warder code --policy policy.json --prefer all --language python -; warder run --policy policy.json -- true; warder policy check policy.json; warder run --set languages=command,pyton -- true; warder code --languages own.json --set languages=cobl x.awk
+!~ ^warder: languages\[0\]: "cobol" is no language that Warder knows; known: "python", "javascript",
+!~ ^warder: languages\[0\]: "cobol" is no language that Warder knows; known: "python", "javascript",
+!~ ^warder: languages\[0\]: "cobol" is no language that Warder knows; known: "python", "javascript",
+! warder: languages[1]: "pyton" is no language that Warder knows; did you mean "python"?
+!~ ^warder: languages\[0\]: "cobl" is no language that Warder knows; known: "awk", "python",
+? 125
+
 = who waits for somebody else's build ends when he is told to
 + echo 'int main(void) { return 0; }' > wait.c
 + mkdir cache

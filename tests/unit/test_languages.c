@@ -115,6 +115,43 @@ Test(languages, a_document_adds_and_goes_first, .timeout = 20)
 	languages_free(languages);
 }
 
+/* A policy may name what a document adds, and nothing that is nowhere. */
+Test(languages, a_policy_names_what_there_is, .timeout = 20)
+{
+	static const struct {
+		const char *names, *says;
+	} rows[] = {
+		{ "any", NULL },
+		{ "", NULL },
+		{ "command,awk,c++", NULL },
+		{ "awk,pyton",
+		  "languages[1]: \"pyton\" is no language that Warder knows; did you mean \"python\"?" },
+		{ "cobol", "known: \"awk\", \"python\"," },
+		{ "gawk", "did you mean \"awk\"?" }, /* an alias is none */
+	};
+	struct warder_error err;
+	struct languages *languages =
+	    load("{\"languages\": [{\"name\": \"awk\", \"aliases\": [\"gawk\"], \"file\": \"main.awk\", "
+		 "\"run\": [\"awk\", \"-f\", \"{source}\"]}]}",
+		 &err);
+
+	cr_assert_not_null(languages, "%s", err.text);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		owned_policy struct policy policy = { 0 };
+		int ret;
+
+		cr_assert_eq(policy_preset("strict", &policy, &err), 0);
+		cr_assert_eq(policy_set(&policy, "languages", rows[i].names, &err), 0, "%s", err.text);
+		ret = languages_check(languages, &policy, &err);
+		cr_expect_eq(ret, rows[i].says ? -1 : 0, "%s: %s", rows[i].names, err.text);
+		cr_expect(!rows[i].says || (ret < 0 && strstr(err.text, rows[i].says)), "%s: %s",
+			  rows[i].names, err.text);
+		cr_expect_eq(languages_check_by(NULL, &policy, &err),
+			     rows[i].says || strstr(rows[i].names, "awk") ? -1 : 0, "%s", rows[i].names);
+	}
+	languages_free(languages);
+}
+
 /* A row may have 64 variables, and a document 64 rows. */
 Test(languages, a_large_document_is_taken, .timeout = 20)
 {

@@ -128,7 +128,7 @@ Test(policy_set, validation_after_flags, .timeout = 20)
 		{ "environment.set.", "x", "environment.set." },
 		{ "network.allow", "a.org", "network.allow" },
 		{ "network.mode", "allow", "network.allow" },
-		{ "languages", "python,cobol", "languages[1]" },
+		{ "languages", "python,Cobol", "languages[1]" },
 		{ "languages", "python,", "languages[1]" },
 		{ "syscalls.allow", "", "syscalls.allow[0]" },
 		{ "network.mode", "host", NULL },

@@ -26,19 +26,19 @@ static const char engine[] = "node";
 /* What is different from a program in the jail. */
 static const struct instead {
 	enum policy_control control;
-	const char *mechanism; /* %: the jail's own; NULL: refused, because: */
+	const char *mechanism; /* before the jail's own; NULL: refused, because: */
 	const char *reason;
 } instead[] = {
-	{ POLICY_CONTROL_NETWORK_NONE, "no sockets in WASI; %", NULL },
+	{ POLICY_CONTROL_NETWORK_NONE, "no sockets in WASI; ", NULL },
 	{ POLICY_CONTROL_NETWORK_LOOPBACK, NULL,
 	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
 	{ POLICY_CONTROL_NETWORK_ALLOW, NULL,
 	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
-	{ POLICY_CONTROL_MEMORY, "linear memory no larger; %", NULL },
-	{ POLICY_CONTROL_ENVIRONMENT, "the engine's environ: %", NULL },
-	{ POLICY_CONTROL_NO_SPAWN, "no processes in WASI; %", NULL },
-	{ POLICY_CONTROL_PIDS, "no processes in WASI; of the engine: %", NULL },
-	{ POLICY_CONTROL_SYSCALLS, "a module makes none; of the engine: %", NULL },
+	{ POLICY_CONTROL_MEMORY, "linear memory no larger; ", NULL },
+	{ POLICY_CONTROL_ENVIRONMENT, "the engine's environ: ", NULL },
+	{ POLICY_CONTROL_NO_SPAWN, "no processes in WASI; ", NULL },
+	{ POLICY_CONTROL_PIDS, "no processes in WASI; of the engine: ", NULL },
+	{ POLICY_CONTROL_SYSCALLS, "a module makes none; of the engine: ", NULL },
 	{ POLICY_CONTROL_SYSCALLS_KILL, NULL,
 	  "a module makes no system calls that it could be killed for; use syscalls.onViolation errno, or "
 	  "the "
@@ -58,6 +58,17 @@ static bool why_not(const struct policy *policy, char *text, size_t size)
 	return true;
 }
 
+/* What does not fit of the text is cut off. */
+static void put_before(char *text, size_t size, const char *words)
+{
+	const size_t len = strlen(words);
+	const size_t kept = strnlen(text, size - 1 - len);
+
+	memmove(text + len, text, kept);
+	memcpy(text, words, len);
+	text[len + kept] = '\0';
+}
+
 void wasm_capabilities(const struct backend *backend, const struct jail_host *host,
 		       const struct policy *policy, struct policy_capabilities *ret)
 {
@@ -69,17 +80,11 @@ void wasm_capabilities(const struct backend *backend, const struct jail_host *ho
 	ret->languages = languages;
 	for (size_t i = 0; i < sizeof(instead) / sizeof(instead[0]); i++) {
 		struct policy_capability *row = &ret->controls[instead[i].control];
-		const char *gap = instead[i].mechanism ? strchr(instead[i].mechanism, '%') : NULL;
 
-		if (!gap) {
+		if (!instead[i].mechanism)
 			backend_refused(ret, instead[i].control, "%s", instead[i].reason);
-		} else if (row->enforced) {
-			char jails[sizeof(row->mechanism)];
-
-			strcpy(jails, row->mechanism);
-			snprintf(row->mechanism, sizeof(row->mechanism), "%.*s%s",
-				 (int)(gap - instead[i].mechanism), instead[i].mechanism, jails);
-		}
+		else if (row->enforced)
+			put_before(row->mechanism, sizeof(row->mechanism), instead[i].mechanism);
 	}
 	for (int i = 0; why_not(policy, text, sizeof(text)) && i < POLICY_CONTROL_COUNT; i++)
 		backend_refused(ret, (enum policy_control)i, "%s", text);

@@ -49,11 +49,20 @@ bool spool_is_meant(const char *artifacts)
 
 /* ---- before the run ---- */
 
+/* What stands between a session and a name: a session is a directory of them, also when it is written without a slash. */
+static const char *slash_after(const char *session)
+{
+	const size_t len = strlen(session);
+
+	return len && session[len - 1] != '/' ? "/" : "";
+}
+
 static int check_session(const char *session, struct warder_error *err)
 {
 	char name[512];
 
-	if ((size_t)snprintf(name, sizeof(name), "%sstdout", session) >= sizeof(name) - 200 ||
+	if ((size_t)snprintf(name, sizeof(name), "%s%sstdout", session, slash_after(session)) >=
+		sizeof(name) - 200 ||
 	    strpbrk(session, "@\n") || !json_is_utf8(session))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag,
 				 "the session is the beginning of names: up to 300 bytes of UTF-8 without @, "
@@ -144,7 +153,7 @@ static void add(struct handing *handing, const struct spool *spool, const char *
 	struct kept *one = &handing->items[handing->count];
 
 	*one = (struct kept){ .fd = fd, .reference = reference };
-	if (asprintf(&one->name, "%s%s%s", spool->session, under, name) < 0)
+	if (asprintf(&one->name, "%s%s%s%s", spool->session, slash_after(spool->session), under, name) < 0)
 		blame(reference, "out of memory");
 	else
 		handing->count++;

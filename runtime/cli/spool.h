@@ -16,7 +16,7 @@
 #include "runtime/warder.h"
 
 struct spool {
-	const char *session; /* before every name, "run-1/"; "": nothing */
+	const char *session; /* before every name, "run-1/" or "run-1"; "": nothing */
 	char program[PATH_MAX];
 	int fds[2];
 	struct warder_spill spill; /* points into the struct, which is not to be moved */

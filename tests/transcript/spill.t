@@ -50,9 +50,14 @@ $ bin/warder run --max-output 2 --artifacts store: -- echo out; echo $?; bin/war
 !~ warder-store is not installed
 ? 125
 
+= a session is a directory of names, also without a slash
+$ warder run --json --max-output 2 --artifacts store:run-2 -- echo out | python3 -c 'import json, sys; print(json.load(sys.stdin)["stdout"]["artifact"]["name"])'
+| run-2/stdout
+
 = what cannot be meant
-$ warder run --artifacts dir -- true; warder run --artifacts store:../x/ -- true; warder run --artifacts store:a@1/ -- true; warder run --max-artifact 5 -- true; warder run --max-artifact x --artifacts store: -- true; warder judge --artifacts dir; warder tool --artifacts dir
+$ warder run --artifacts dir -- true; warder run --artifacts store:../x/ -- true; warder run --artifacts store:.. -- true; warder run --artifacts store:a@1/ -- true; warder run --max-artifact 5 -- true; warder run --max-artifact x --artifacts store: -- true; warder judge --artifacts dir; warder tool --artifacts dir
 !~ write store: or store:SESSION/
+!~ leads out
 !~ leads out
 !~ without @
 ! warder: --max-artifact needs --artifacts store:

@@ -383,10 +383,11 @@ int image_lock_layer(int layers_fd, const char *digest, int *ret_fd)
 
 static int not_found(const char *name, struct warder_error *err)
 {
-	return error_set(err, WARDER_ERROR_NOT_FOUND, field,
-			 "there is no image %.128s in the store; \"warder image list\" shows what is there, "
-			 "\"warder image import\" brings one in",
-			 name);
+	return error_set(
+	    err, WARDER_ERROR_NOT_FOUND, field,
+	    "there is no image %.128s in the store (no other name stands for it, and nothing is fetched); "
+	    "\"warder image list\" shows what is there, \"warder image import\" brings one in",
+	    name);
 }
 
 /* The record's bytes, heap. */

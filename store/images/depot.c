@@ -557,7 +557,10 @@ int images_inspect(struct images *images, const char *name, struct image *ret, s
 	if (loaded == 1)
 		return error_set(
 		    err, WARDER_ERROR_NOT_FOUND, field,
-		    "there is no image %.128s in the store; \"warder image list\" shows what is there", name);
+		    "there is no image %.128s in the store (no other name stands for it, and nothing is "
+		    "fetched); "
+		    "\"warder image list\" shows what is there, \"warder image import\" brings one in",
+		    name);
 	return loaded;
 }
 

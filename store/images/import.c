@@ -683,6 +683,11 @@ static int import_source(struct import *import, enum form form)
 						   : open(source, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 
+	if (fd < 0 && errno == ENOENT && !strchr(source, '/'))
+		return error_set(import->err, WARDER_ERROR_NOT_FOUND, field,
+				 "there is no file or directory %.200s here, and no image is fetched by its "
+				 "name; save it as an archive (docker save, skopeo copy) and import that",
+				 source);
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return error_set_errno(
 		    import->err, errno == ENOENT ? WARDER_ERROR_NOT_FOUND : WARDER_ERROR_INVALID_REQUEST,

@@ -10,6 +10,7 @@ CC := gcc
 endif
 # The command line tool is static against musl: glibc's start costs 0.65 ms more on a virtual machine (cpuid traps).
 TOOL_CC ?= musl-gcc
+TOOL_LINK ?= -static
 CLANG   ?= clang
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
@@ -49,6 +50,10 @@ ATTEMPTS_SRC := $(sort $(wildcard tests/escape/*.c))
 INIT_SRC  := $(sort $(wildcard jail/inside/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/lib/%.o) $(LIB_ASM:%.S=$(BUILD)/lib/%.o)
 TOOL_OBJ  := $(LIB_SRC:%.c=$(BUILD)/tool/%.o) $(LIB_ASM:%.S=$(BUILD)/tool/%.o) $(CLI_SRC:%.c=$(BUILD)/tool/%.o)
+# The sanitizer brings a heap of its own.
+ifneq ($(findstring -fsanitize=,$(SAN)),)
+TOOL_OBJ  := $(filter-out %/heap.o,$(TOOL_OBJ))
+endif
 ATTEMPTS_OBJ := $(ATTEMPTS_SRC:%.c=$(BUILD)/tool/%.o)
 STORE_OBJ := $(STORE_SRC:%.c=$(BUILD)/lib/%.o)
 STORE_CLI_OBJ := $(STORE_CLI_SRC:%.c=$(BUILD)/lib/%.o)
@@ -74,14 +79,14 @@ DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 # musl's compiler wrapper hides the kernel's headers; they are the same for every libc.
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(TOOL_CC) -dumpmachine 2>/dev/null))
 
-.PHONY: all lib tool test-programs asan-programs tsan-programs guest-programs fault-programs fuzz-programs
+.PHONY: all lib tool test-programs asan-programs asan-tool asan-containers tsan-programs guest-programs fault-programs fuzz-programs
 .PHONY: help demo check check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO)
 
 help:
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 # ---- objects ----
 
@@ -116,7 +121,7 @@ $(BUILD)/tool/%.o: %.S $(BUILD)/init.elf
 $(BUILD)/lib/runtime/code/harness.o $(BUILD)/tool/runtime/code/harness.o: runtime/code/harness.rs
 
 $(BUILD)/warder: $(TOOL_OBJ)
-	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) $(SAN) -o $@ $(TOOL_OBJ)
+	$(call say,LD,$@)$(TOOL_CC) $(TOOL_LINK) -no-pie $(HARDEN_LINK) $(SAN) -o $@ $(TOOL_OBJ)
 
 # What `warder doctor --attack` tries in a jail; what is in there has nothing of a sanitizer's or of the coverage.
 $(BUILD)/tool/tests/%.o: override SAN :=
@@ -179,14 +184,17 @@ $(BUILD)/tests/fault/test_%: tests/fault/test_%.c $(FAULT_SRC) $(wildcard tests/
 # A child that shares our memory ends without unwinding: what it poisoned of its stack would stay poisoned, and what it
 # pushed onto the thread sanitizer's copy of the stack would stay there.
 not_in_jail = $(if $(findstring $1,$(SAN)),$(if $(findstring clang,$(CC)),-mllvm -$2,--param=$2))
-$(BUILD)/lib/jail/%.o: SAN_HERE = $(call not_in_jail,address,asan-stack=0) $(call not_in_jail,thread,tsan-instrument-func-entry-exit=0)
+$(BUILD)/lib/jail/%.o $(BUILD)/tool/jail/%.o: SAN_HERE = $(call not_in_jail,address,asan-stack=0) $(call not_in_jail,thread,tsan-instrument-func-entry-exit=0)
 # What such a child runs while its parent goes on.
-$(BUILD)/lib/jail/inside/%.o: SAN_HERE = $(call not_in_jail,address,asan-stack=0) $(if $(findstring thread,$(SAN)),-fno-sanitize=thread)
+$(BUILD)/lib/jail/inside/%.o $(BUILD)/tool/jail/inside/%.o: SAN_HERE = $(call not_in_jail,address,asan-stack=0) $(if $(findstring thread,$(SAN)),-fno-sanitize=thread)
 
 # Without libFuzzer a target reads the inputs named on its command line.
 FUZZ_MAIN ?= tests/fuzz/replay.c
 asan-programs:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT='-O1 -g' HARDEN= SAN='$(ASAN)' test-programs fuzz-programs
+# The command line tool itself, without its own heap, for suites that start it.
+asan-tool:
+	@$(MAKE) --no-print-directory BUILD=build/asan-tool OPT='-O1 -g' HARDEN= HARDEN_LINK= TOOL_CC=$(CC) TOOL_LINK= SAN='$(ASAN)' tool
 # The thread sanitizer and Criterion's workers do not go together: the plain runner.
 tsan-programs:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT='-O1 -g' HARDEN= SAN='-fsanitize=thread' \
@@ -203,6 +211,11 @@ soak: deps-check                    ## faults in full: every call of a run faile
 	@tests/run.sh soak
 asan: deps-check                    ## unit and mechanism tests under the address and undefined-behaviour sanitizers
 	@tests/run.sh asan
+asan-containers: deps-check asan-tool ## containers of runtimes and engines under the same sanitizers (root; some minutes)
+	@for suite in containers engines; do \
+	  env ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 WARDER_TEST_SLOW=3 WARDER=build/asan-tool/warder \
+	    LSAN_OPTIONS=suppressions=tests/lsan.supp:print_suppressions=0 tests/$$suite/run.py >build/asan-tool/$$suite.tap || exit; \
+	  ! grep -A9 '^not ok' build/asan-tool/$$suite.tap || exit; grep -c '^ok' build/asan-tool/$$suite.tap; done
 tsan: deps-check                    ## the library in many threads, under the thread sanitizer (root)
 	@tests/run.sh tsan
 fuzz: deps-check                    ## each fuzz target for FUZZ_SECONDS (20)

@@ -312,7 +312,7 @@ def receipts(runtime):
     tell(len(seen["proc"]) == 1 and "ro" in seen["proc"][0].split(",") and "ead-only" in str(seen["oom"]), "%s: /proc is read-only" % runtime, seen)
     tell("time" not in own or 0 < seen["uptime"] < 60 * SLOW and 0 < seen["clock"] < 60 * SLOW, "%s: clocks that begin with the run" % runtime, seen)
     row("namespaces", lambda v: all((own[n] != seen["ns"][n]) and n in v.split("; host")[0] for n in own))
-    tell(receipt["isolation"] == "containerEphemeral" if "isolation" in receipt else True, "%s: receipt: isolation" % runtime, receipt.get("isolation"))
+    tell(receipt.get("isolation") == "containerEphemeral", "%s: receipt: isolation" % runtime, receipt.get("isolation"))
     result = run(runtime, ["--net", "loopback"], ["python3", "-c", LOOK])
     value = [r["value"] for r in result["receipt"]["controls"] if r["control"] == "network.loopback"]
     tell(json.loads(text_of(result))["lo"] and value and "lo up" in value[0], "%s: receipt: network.loopback is as the program sees it" % runtime, result)

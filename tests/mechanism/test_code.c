@@ -22,6 +22,9 @@ static void place_init(struct place *place)
 	snprintf(place->cache, sizeof(place->cache), "/tmp/warder-code-XXXXXX");
 	cr_assert(mkdtemp(place->cache));
 	cr_assert_eq(warder_policy_preset("strict", &place->policy, &place->err), 0);
+	/* Generous: six interpreters at a time, on a slow machine. */
+	cr_assert_eq(warder_policy_set(place->policy, "limits.wallTime", "100s", &place->err), 0);
+	cr_assert_eq(warder_policy_set(place->policy, "limits.cpuTime", "100s", &place->err), 0);
 	for (size_t i = 0; i < sizeof(preferred) / sizeof(preferred[0]) && geteuid() != 0; i++)
 		cr_assert_eq(warder_policy_require(place->policy, preferred[i], 0, &place->err), 0);
 }

@@ -241,7 +241,7 @@ static void set_name(struct cgroup *cgroup)
 	cgroup_text_name(&owner, cgroup->name);
 }
 
-static void leaf_path(const struct cgroup *cgroup, size_t h, char ret[CGROUP_LEAF_PATH_MAX])
+void cgroup_leaf_path(const struct cgroup *cgroup, size_t h, char ret[CGROUP_LEAF_PATH_MAX])
 {
 	snprintf(ret, CGROUP_LEAF_PATH_MAX, "%s/%s", cgroup->host->hierarchies[h].base, cgroup->name);
 }
@@ -251,7 +251,7 @@ static int make_leaf(struct cgroup *cgroup, size_t h, struct warder_error *err)
 {
 	char path[CGROUP_LEAF_PATH_MAX];
 
-	leaf_path(cgroup, h, path);
+	cgroup_leaf_path(cgroup, h, path);
 	if (mkdir(path, 0755) < 0) {
 		if (errno == EEXIST)
 			return 1;
@@ -729,7 +729,7 @@ bool cgroup_leave(struct cgroup *cgroup)
 	for (size_t h = 0; h < CGROUP_HIERARCHIES_MAX; h++) {
 		if (!cgroup->used[h])
 			continue;
-		leaf_path(cgroup, h, path);
+		cgroup_leaf_path(cgroup, h, path);
 		used |= rmdir(path) < 0 && errno == EBUSY;
 	}
 	if (!used)
@@ -749,7 +749,7 @@ int cgroup_remove(struct cgroup *cgroup, struct warder_error *err)
 	for (size_t h = 0; h < CGROUP_HIERARCHIES_MAX; h++) {
 		if (!cgroup->used[h])
 			continue;
-		leaf_path(cgroup, h, path);
+		cgroup_leaf_path(cgroup, h, path);
 		if (cgroup_dir_remove(path, deadline_ms) == 0)
 			cgroup->used[h] = false;
 		else if (result == 0)

@@ -147,9 +147,9 @@ int cgroup_remove(struct cgroup *cgroup, struct warder_error *err);
 
 /* Let go of a leaf whose processes are to stay: close everything. True; false, and nothing is done, when nobody is in it. */
 bool cgroup_leave(struct cgroup *cgroup);
-/* Remove leaves below `outer`, which `host` goes on from (session.c): those that are empty and have the owner's name; `all`: every
- * one, and who is in it is killed. */
-void cgroup_sweep(const struct cgroup_host *host, const struct cgroup *outer, bool all);
+/* Remove leaves below `outer`, and nowhere else: those that are empty and have the owner's name; `all`: every one, and who is in it is
+ * killed. */
+void cgroup_sweep(const struct cgroup *outer, bool all);
 
 /* Remove leaves of dead supervisors below the host's bases: kill what is in them, then rmdir. Never touches a
  * leaf whose supervisor lives. Returns the number of leaves (runs, not directories) removed; a leaf that cannot

@@ -102,33 +102,37 @@ static void remove_children(const char *path, bool with_kill, int64_t deadline_m
 		closedir(dir);
 }
 
-static void sweep(const char *base, bool all, int64_t deadline_ms)
+static void sweep(const char *outer, bool all, int64_t deadline_ms)
 {
-	DIR *dir = opendir(base);
+	DIR *dir = opendir(outer);
 	const struct dirent *entry;
-	char path[CGROUP_LEAF_PATH_MAX];
+	char path[CGROUP_LEAF_PATH_MAX + CGROUP_NAME_MAX];
 
 	while (dir && (entry = readdir(dir))) {
 		struct cgroup_owner owner;
 
 		if (!cgroup_text_owner(entry->d_name, &owner) || owner.pid != getpid())
 			continue;
-		snprintf(path, sizeof(path), "%s/%.95s", base, entry->d_name);
+		snprintf(path, sizeof(path), "%s/%.95s", outer, entry->d_name);
 		rmdir(path);
 	}
 	if (dir)
 		closedir(dir);
 	if (all)
-		remove_children(base, true, deadline_ms);
+		remove_children(outer, true, deadline_ms);
 }
 
-void cgroup_sweep(const struct cgroup_host *host, const struct cgroup *outer, bool all)
+void cgroup_sweep(const struct cgroup *outer, bool all)
 {
 	const int64_t deadline_ms = cgroup_now_ms() + 2000;
+	char path[CGROUP_LEAF_PATH_MAX];
 
-	for (size_t h = 0; h < host->hierarchy_count; h++)
-		if (outer->used[h])
-			sweep(host->hierarchies[h].base, all, deadline_ms);
+	for (size_t h = 0; h < CGROUP_HIERARCHIES_MAX; h++) {
+		if (!outer->used[h])
+			continue;
+		cgroup_leaf_path(outer, h, path);
+		sweep(path, all, deadline_ms);
+	}
 }
 
 /* The leaf in every hierarchy from `first` on. All are killed before any is removed: what is forked while one

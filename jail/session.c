@@ -76,7 +76,7 @@ static int nest(const struct cgroup *outer, struct cgroup_host *host, struct war
 		to->made_parent = false;
 		if (!outer->used[h])
 			continue;
-		snprintf(base, sizeof(base), "%s/%s", to->base, outer->name);
+		cgroup_leaf_path(outer, h, base);
 		if (strlen(base) >= sizeof(to->base))
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 					 "the path of cgroup %.200s is too long", base);
@@ -215,7 +215,7 @@ int jail_session_init_fd(const struct jail_session *session)
 
 void jail_session_sweep(const struct jail_session *session)
 {
-	cgroup_sweep(&session->host.cgroup, &session->outer, false);
+	cgroup_sweep(&session->outer, false);
 }
 
 /* ---- end ---- */
@@ -249,7 +249,7 @@ void jail_session_free(struct jail_session *session)
 	/* Init is dead, and with it every process of the session; what executions made is still to be removed. */
 	cgroup_kill(&session->outer);
 	for (int i = 0; i < 3; i++) { /* one that is being started makes its own once more, and fails */
-		cgroup_sweep(&session->host.cgroup, &session->outer, true);
+		cgroup_sweep(&session->outer, true);
 		if (cgroup_remove(&session->outer, &ignored) == 0)
 			break;
 	}

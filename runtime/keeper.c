@@ -35,6 +35,7 @@
 struct connection {
 	int fd;
 	bool joined;
+	uint64_t number; /* in the order in which they came */
 };
 
 struct keeper {
@@ -48,6 +49,7 @@ struct keeper {
 	int ended_fd; /* eventfd: the jail has ended */
 	struct connection connections[SESSION_CONNECTIONS_MAX];
 	size_t connection_count;
+	uint64_t came; /* connections, so far */
 	pthread_t attendant; /* while the set-up runs */
 	int set_up_fd;       /* eventfd: the set-up has come to an end */
 	const char *gave_up; /* why it was ended; or NULL */
@@ -228,19 +230,6 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 	return sent;
 }
 
-static void accept_one(struct keeper *keeper)
-{
-	int fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (!session_peer_is_owner(fd) || keeper->connection_count == SESSION_CONNECTIONS_MAX) {
-		close(fd);
-		return;
-	}
-	keeper->connections[keeper->connection_count++] = (struct connection){ .fd = fd };
-}
-
 static void drop(struct keeper *keeper, size_t i)
 {
 	const bool was_joined = keeper->connections[i].joined;
@@ -251,6 +240,40 @@ static void drop(struct keeper *keeper, size_t i)
 		return;
 	keeper->idle_since_us = clock_us();
 	keeper->sessions->sweep(keeper->session);
+}
+
+/* The one that came first of those that nobody executes by. Who asks does so at once, and is answered in the next round: whoever has
+ * waited for long has nothing to ask, and keeps nobody out that has, least of all one that ends the session. */
+static void make_room(struct keeper *keeper)
+{
+	size_t oldest = keeper->connection_count;
+
+	for (size_t i = 0; i < keeper->connection_count; i++)
+		if (!keeper->connections[i].joined &&
+		    (oldest == keeper->connection_count ||
+		     keeper->connections[i].number < keeper->connections[oldest].number))
+			oldest = i;
+	if (oldest < keeper->connection_count)
+		drop(keeper, oldest);
+}
+
+static void accept_one(struct keeper *keeper)
+{
+	int fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			make_room(keeper);
+		return;
+	}
+	if (!session_peer_is_owner(fd)) {
+		close(fd);
+		return;
+	}
+	if (keeper->connection_count == SESSION_CONNECTIONS_MAX)
+		make_room(keeper); /* at most half of them execute */
+	keeper->connections[keeper->connection_count++] =
+	    (struct connection){ .fd = fd, .number = keeper->came++ };
 }
 
 /* ---- the loop ---- */

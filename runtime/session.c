@@ -100,8 +100,9 @@ static int find(const char *name, struct warder_session **ret, struct warder_err
 
 	if (asked != 0)
 		return asked;
+	/* With a number, it is we who lack something. */
 	if (session_receive_reply(fd, &description, NULL, err) < 0)
-		return err->code == WARDER_ERROR_UNAVAILABLE ? 1 : -1;
+		return err->code == WARDER_ERROR_UNAVAILABLE && !err->sys_errno ? 1 : -1;
 	*ret = session_new(description, err);
 	return *ret ? 0 : -1;
 }
@@ -448,31 +449,36 @@ char *warder_session_json(const struct warder_session *session)
 	return session ? strdup(session->description) : NULL;
 }
 
+struct list {
+	struct json_writer w;
+	struct warder_error *err;
+};
+
 static int add_to_list(void *context, const char *name)
 {
-	struct json_writer *w = context;
+	struct list *list = context;
 	struct warder_session *session = NULL;
-	struct warder_error ignored;
+	const int found = find(name, &session, list->err);
 
 	/* One that is being started, or ends, is not there. */
-	if (find(name, &session, &ignored) == 0)
-		json_number(w, session->description);
+	if (found == 0)
+		json_number(&list->w, session->description);
 	warder_session_free(session);
-	return 0;
+	return found < 0 ? -1 : 0;
 }
 
 char *warder_session_list(struct warder_error *err)
 {
-	struct json_writer w = { 0 };
+	struct list list = { .err = err };
 	char *text;
 
-	json_begin_array(&w);
-	if (session_each(add_to_list, &w, err) < 0) {
-		json_writer_done(&w);
+	json_begin_array(&list.w);
+	if (session_each(add_to_list, &list, err) < 0) {
+		json_writer_done(&list.w);
 		return NULL;
 	}
-	json_end_array(&w);
-	text = json_take(&w);
+	json_end_array(&list.w);
+	text = json_take(&list.w);
 	if (!text)
 		no_memory(err);
 	return text;
@@ -480,15 +486,9 @@ char *warder_session_list(struct warder_error *err)
 
 int warder_session_stop(const char *name, struct warder_error *err)
 {
-	owned_fd int fd = -1;
-	struct warder_error ignored;
-	int asked = name ? ask(name, SESSION_STOP, &fd, err) : no_argument("name", err);
+	int stopped = name ? session_stop(name, err) : no_argument("name", err);
 
-	if (asked != 0)
-		return asked > 0 ? not_running(name, err) : -1;
-	/* Its end without a word is an end, too. */
-	session_receive_reply(fd, NULL, NULL, &ignored);
-	return 0;
+	return stopped > 0 ? not_running(name, err) : stopped;
 }
 
 int warder_session_restart(const char *name, const char *program, struct warder_session **ret,

@@ -45,8 +45,12 @@ int session_listen(int dir_fd, const char *name, int *ret_fd, struct warder_erro
 int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
 /* Whether the peer of a connection is of our user. */
 bool session_peer_is_owner(int fd);
-/* Call back with each name whose keeper lives. */
+/* Its process: at the end of a client, that of the keeper. 0: it has none in our pid namespace. */
+int session_peer_pid(int fd);
+/* Call back with each name whose keeper lives, until it returns another number than 0. That; -1 with *err: who is there cannot be told. */
 int session_each(int (*each)(void *context, const char *name), void *context, struct warder_error *err);
+/* Remove the files of a keeper that died. False: another has the name, or it has no files. */
+bool session_remove_dead(int dir_fd, const char *name);
 /* Remove the files of keepers that died. Returns how many sessions these were. */
 int session_clean(bool dry_run);
 
@@ -121,6 +125,12 @@ int session_prepare(struct warder_session *session, const struct warder_policy *
 		    struct warder_error *err);
 int session_restart(const char *name, const char *program, const struct warder_policy *ceiling,
 		    struct warder_session **ret, struct warder_error *err);
+
+/* ---- its end: session_stop.c ---- */
+
+/* Returns when nothing of it is left: 0; 1: there is none; -1 with *err: it has not ended (UNAVAILABLE: the keeper neither ends nor dies). A
+ * keeper that listens, but has not answered for 15 s, is killed. */
+int session_stop(const char *name, struct warder_error *err);
 
 /* ---- keeper: keeper.c ---- */
 

@@ -14,7 +14,9 @@
 
 #include "base/fd.h"
 
-#define TRIES 32
+#define TRIES             32
+#define CONNECT_TIMEOUT_S 30   /* where the keeper takes no connection, and as many wait as can */
+#define BACKLOG           1024 /* as many */
 
 static const char *const levels[] = { "warder", "sessions" };
 
@@ -189,7 +191,7 @@ int session_listen(int dir_fd, const char *name, int *ret_fd, struct warder_erro
 
 	file_name(file, name, ".sock");
 	unlinkat(dir_fd, file, 0); /* of a keeper that died: the lock is ours */
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, len) < 0 || listen(fd, 64) < 0)
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, len) < 0 || listen(fd, BACKLOG) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, file, errno,
 				       "cannot listen on the session's socket");
 	*ret_fd = fd_take(&fd);
@@ -204,13 +206,22 @@ bool session_peer_is_owner(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
 }
 
+int session_peer_pid(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
+}
+
 int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_error *err)
 {
 	owned_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
 	socklen_t len = fill_address(&address, dir_fd, name);
+	const struct timeval patience = { .tv_sec = CONNECT_TIMEOUT_S };
 
-	if (fd < 0)
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make a socket");
 	while (connect(fd, (struct sockaddr *)&address, len) < 0) {
 		if (errno == ENOENT || errno == ECONNREFUSED || errno == ECONNRESET)
@@ -226,26 +237,42 @@ int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_err
 	return 0;
 }
 
-/* The name, if the file is a lock that is held (`held`), or is not. */
-static bool is_lock(int dir_fd, const char *file, bool held, char ret[SESSION_NAME_MAX + 1])
+/* 1 with the name, if the file is a lock that is held (`held`), or is not; 0: it is another; -1 with errno: it cannot be told. */
+static int is_lock(int dir_fd, const char *file, bool held, char ret[SESSION_NAME_MAX + 1])
 {
 	const size_t len = strlen(file);
 	struct warder_error ignored;
 	bool locked;
 
 	if (len < 6 || len > SESSION_NAME_MAX + 5 || strcmp(file + len - 5, ".lock") != 0)
-		return false;
+		return 0;
 	snprintf(ret, SESSION_NAME_MAX + 1, "%.*s", (int)(len - 5), file);
 	if (session_check_name(ret, &ignored) < 0)
-		return false;
+		return 0;
 	{
 		owned_fd int fd = openat(dir_fd, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
 		if (fd < 0)
-			return false;
+			return errno == ENOENT || errno == ELOOP ? 0 : -1;
 		locked = flock(fd, LOCK_EX | LOCK_NB) < 0;
 	}
 	return locked == held;
+}
+
+/* `dir_fd` stays the caller's. NULL with errno. */
+static DIR *open_list(int dir_fd)
+{
+	owned_fd int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (dir)
+		fd_take(&fd);
+	return dir;
+}
+
+static int unlisted(struct warder_error *err)
+{
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot list the sessions");
 }
 
 int session_each(int (*each)(void *context, const char *name), void *context, struct warder_error *err)
@@ -257,19 +284,22 @@ int session_each(int (*each)(void *context, const char *name), void *context, st
 
 	if (session_place_open(false, &dir_fd, err) < 0)
 		return err->code == WARDER_ERROR_NOT_FOUND ? 0 : -1;
-	dir = fdopendir(dup(dir_fd));
-	while (dir && ret == 0 && (entry = readdir(dir))) {
+	dir = open_list(dir_fd);
+	if (!dir)
+		return unlisted(err);
+	while (ret == 0 && (errno = 0, entry = readdir(dir))) {
 		char name[SESSION_NAME_MAX + 1];
+		const int held = is_lock(dir_fd, entry->d_name, true, name);
 
-		if (is_lock(dir_fd, entry->d_name, true, name))
-			ret = each(context, name);
+		ret = held > 0 ? each(context, name) : held < 0 ? unlisted(err) : 0;
 	}
-	if (dir)
-		closedir(dir);
+	if (ret == 0 && errno)
+		ret = unlisted(err);
+	closedir(dir);
 	return ret;
 }
 
-static bool clean_one(int dir_fd, const char *name)
+bool session_remove_dead(int dir_fd, const char *name)
 {
 	struct warder_error ignored;
 	owned_fd int fd = -1;
@@ -290,12 +320,12 @@ int session_clean(bool dry_run)
 
 	if (session_place_open(false, &dir_fd, &ignored) < 0)
 		return 0;
-	dir = fdopendir(dup(dir_fd));
+	dir = open_list(dir_fd);
 	while (dir && (entry = readdir(dir))) {
 		char name[SESSION_NAME_MAX + 1];
 
-		if (is_lock(dir_fd, entry->d_name, false, name))
-			count += dry_run || clean_one(dir_fd, name);
+		if (is_lock(dir_fd, entry->d_name, false, name) > 0)
+			count += dry_run || session_remove_dead(dir_fd, name);
 	}
 	if (dir)
 		closedir(dir);

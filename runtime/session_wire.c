@@ -168,6 +168,11 @@ int session_receive_reply(int fd, char **ret_description, struct jail_joint *ret
 	if (n < 0)
 		return no_answer(err);
 	count = take_fds(&header, fds, FDS_MAX);
+	if (header.msg_flags & MSG_CTRUNC) {
+		while (count)
+			close(fds[--count]);
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, EMFILE, "no descriptor left");
+	}
 	if (n != sizeof(reply) || reply.magic != MAGIC || reply.size != sizeof(reply)) {
 		while (count)
 			close(fds[--count]);

@@ -575,18 +575,22 @@ int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us)
  * newer kernels do not count its failures. Its peak tells: the kernel charges up to 64 pages at once, so a leaf in which
  * somebody was killed for memory had come that close to its own limit, or it was not its own.
  */
-static bool v1_limit_reached(int dir_fd, uint64_t kills)
+static bool v1_peak_reached(int dir_fd, uint64_t kills)
 {
 	uint64_t slack_bytes = kills ? 64 * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-	uint64_t fails = 0;
 	uint64_t peak_bytes;
 	uint64_t limit_bytes;
 
-	if (read_number(dir_fd, "memory.failcnt", &fails) && fails > 0)
-		return true;
 	return read_number(dir_fd, "memory.memsw.max_usage_in_bytes", &peak_bytes) &&
 	       read_number(dir_fd, "memory.memsw.limit_in_bytes", &limit_bytes) &&
 	       peak_bytes + slack_bytes >= limit_bytes;
+}
+
+static bool v1_limit_reached(int dir_fd, uint64_t kills)
+{
+	uint64_t fails = 0;
+
+	return (read_number(dir_fd, "memory.failcnt", &fails) && fails > 0) || v1_peak_reached(dir_fd, kills);
 }
 
 int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_limit)
@@ -609,24 +613,52 @@ int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_l
 	cgroup_text_key(text, (size_t)len, "oom", &oom);
 	*ret_kills = kills ? kills : groups;
 	if (is_v2(cgroup, CGROUP_MEMORY))
-		*ret_own_limit = max > 0 || oom > 0;
+		*ret_own_limit = oom > 0 || (max > 0 && *ret_kills == 0);
 	else
 		*ret_own_limit = v1_limit_reached(leaf_of(cgroup, CGROUP_MEMORY), *ret_kills);
 	return 0;
 }
 
-bool cgroup_above_oom(const struct cgroup *cgroup)
+/* The directory of the cgroup above, in the hierarchy of memory. -1: none. */
+static int open_above(const struct cgroup *cgroup, bool *ret_v2)
 {
 	const int h = cgroup->host ? cgroup->host->hierarchy_of[CGROUP_MEMORY] : -1;
-	owned_fd int dir_fd =
-	    h < 0 ? -1 : open(cgroup->host->hierarchies[h].base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	*ret_v2 = h >= 0 && cgroup->host->hierarchies[h].v2;
+	return h < 0 ? -1 : open(cgroup->host->hierarchies[h].base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* v2: how often its own limit made the kernel look for a victim. v1: how often it was reached. */
+static uint64_t count_above(int dir_fd, bool v2)
+{
 	uint64_t count = 0;
 
-	if (h < 0)
-		return false;
-	if (cgroup->host->hierarchies[h].v2)
-		return read_key(dir_fd, "memory.events.local", "max", &count) && count > 0;
-	return v1_limit_reached(dir_fd, 1);
+	if (v2)
+		read_key(dir_fd, "memory.events.local", "oom", &count);
+	else
+		read_number(dir_fd, "memory.failcnt", &count);
+	return count;
+}
+
+void cgroup_above_begin(struct cgroup *cgroup)
+{
+	bool v2;
+	owned_fd int dir_fd = open_above(cgroup, &v2);
+
+	cgroup->above_count = count_above(dir_fd, v2);
+	/* Peaks cannot be subtracted, but begun anew. For who is in the session already this changes nothing: what ends him brings the
+	 * peak back. */
+	if (!v2 && dir_fd >= 0 && v1_peak_reached(dir_fd, 1))
+		cgroup_file_write(dir_fd, "memory.memsw.max_usage_in_bytes", "0");
+}
+
+bool cgroup_above_oom(const struct cgroup *cgroup)
+{
+	bool v2;
+	owned_fd int dir_fd = open_above(cgroup, &v2);
+
+	return dir_fd >= 0 &&
+	       (count_above(dir_fd, v2) > cgroup->above_count || (!v2 && v1_peak_reached(dir_fd, 1)));
 }
 
 void cgroup_clear_event(const struct cgroup *cgroup)

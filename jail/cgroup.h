@@ -92,6 +92,7 @@ struct cgroup {
 	int oom_fd;   /* v1 memory.oom_control, v2 memory.events; or -1 */
 	int usage_fd; /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
 	struct cgroup_limits limits;
+	uint64_t above_count; /* of cgroup_above_begin() */
 };
 
 /* Zeroed is not valid: call this first, then _remove() is always safe. */
@@ -115,10 +116,14 @@ int cgroup_read_back(const struct cgroup *cgroup, enum cgroup_controller control
 
 /* CPU time used so far by everything in the leaf; cheap (one pread). 0; -1 if it cannot be read. */
 int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us);
-/* Kills of the OOM killer so far in the leaf (v2 counts the chosen process of a group twice), and whether the leaf's
- * own limit was reached (also when reclaim was enough to go on). 0; -1 without a memory leaf. */
+/* Kills of the OOM killer so far in the leaf (v2 counts the chosen process of a group twice), and whether the leaf's own limit was
+ * reached: where somebody was killed, so that nothing could be reclaimed (v1 does not tell this apart); else also when reclaim was enough
+ * to go on. 0; -1 without a memory leaf. */
 int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_limit);
-/* Whether the limit of the cgroup above the leaf was ever reached: that of a session. */
+/* Before anybody is in the leaf: what the cgroup above it, a session's, has counted so far. */
+void cgroup_above_begin(struct cgroup *cgroup);
+/* After a kill in the leaf: whether since then the limit of the cgroup above was reached, so that nothing could be reclaimed (v1 does not
+ * tell this apart). */
 bool cgroup_above_oom(const struct cgroup *cgroup);
 /* Open event_fd, if there is a memory limit. Apart from cgroup_create() because short runs do without: closing a v1
  * event costs more than a millisecond. What happened before is not an event: ask cgroup_oom() once afterwards. */

@@ -43,6 +43,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/namespaces.h"
 #include "jail/environment.h"
 #include "jail/inside/sys.h"
 #include "jail/joined.h"
@@ -128,7 +129,11 @@ static int step_mounts(struct jail_run *run, struct warder_error *err)
 
 static int step_cgroup(struct jail_run *run, struct warder_error *err)
 {
-	return cgroup_create(&run->tmpl->host->cgroup, &run->tmpl->plan.cgroup, &run->cgroup, err);
+	if (cgroup_create(&run->tmpl->host->cgroup, &run->tmpl->plan.cgroup, &run->cgroup, err) < 0)
+		return -1;
+	if (run_is_joined(run))
+		cgroup_above_begin(&run->cgroup);
+	return 0;
 }
 
 /* ---- streams ---- */
@@ -302,7 +307,7 @@ void run_leave_root(struct jail_run *run)
 static uint64_t spawn_namespaces(const struct jail_plan *plan)
 {
 	/* Entered later by init: cgroup (after joining), time (by a fork), and with privilege user, mount and network. */
-	uint64_t later = CLONE_NEWCGROUP | 0x80 /* CLONE_NEWTIME */;
+	uint64_t later = CLONE_NEWCGROUP | CLONE_NEWTIME;
 
 	if (plan->privileged)
 		later |= CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET;

@@ -323,3 +323,67 @@ Test(session, memory_of_all_together, .timeout = 120)
 	jail_outcome_done(&e.outcome);
 	finish(&stage);
 }
+
+static void set_limit(const char *base, bool v2, const char *text)
+{
+	char path[CGROUP_BASE_MAX + 40];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", base, v2 ? "memory.max" : "memory.limit_in_bytes");
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	cr_assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), "%s", path);
+	close(fd);
+}
+
+/* A file of 96 MiB that is in no cache, in a directory of its own. */
+static void make_large_file(char directory[40], char path[50])
+{
+	static char block[1 << 20];
+	int fd;
+
+	strcpy(directory, "/var/tmp/warder-session.XXXXXX");
+	cr_assert(mkdtemp(directory) && chmod(directory, 0755) == 0);
+	snprintf(path, 50, "%s/large", directory);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	for (int i = 0; i < 96; i++)
+		cr_assert_eq(write(fd, block, sizeof(block)), (ssize_t)sizeof(block));
+	cr_assert_eq(fsync(fd), 0);
+	cr_assert_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+	close(fd);
+}
+
+/* The session was at its limit once, by what could be given back; then somebody above it runs out of memory. */
+Test(session, a_kill_that_the_host_wants_is_not_the_sessions, .timeout = 120)
+{
+	struct execution e = { .script = "python3 -c 'x = bytearray(40 << 20)'" };
+	struct stage stage;
+	struct jailed *j;
+	const struct cgroup_hierarchy *memory;
+	char parent[40];
+	char directory[40];
+	char path[50];
+
+	if (geteuid() != 0)
+		cr_skip_test("needs root: a cgroup parent of its own");
+	snprintf(parent, sizeof(parent), "warder-above-%d", getpid());
+	j = jailed_new_below(parent);
+	jailed_need(j, CGROUP_MEMORY);
+	memory = &j->host.cgroup.hierarchies[j->host.cgroup.hierarchy_of[CGROUP_MEMORY]];
+	make_large_file(directory, path);
+	j->policy.limits.memory_bytes = 64 << 20;
+	j->policy.filesystem.workspace = POLICY_WORKSPACE_READ_ONLY;
+	j->policy.filesystem.workspace_root = strdup(directory);
+	begin(&stage, j, HOUR);
+	e.stage = &stage;
+	expect(&stage, false, "cat /workspace/large | wc -c", "100663296");
+	cr_expect_eq(truncate(path, 0), 0); /* and with it, what the session has of it in its cache */
+	set_limit(memory->base, memory->v2, "33554432");
+	execute(&e);
+	set_limit(memory->base, memory->v2, memory->v2 ? "max" : "-1");
+	cr_assert_eq(e.step, 0, "%s", e.err.text);
+	cr_expect_eq(e.outcome.cause, JAIL_CAUSE_HOST, "cause %d: %s", e.outcome.cause, e.outcome.detail);
+	jail_outcome_done(&e.outcome);
+	unlink(path);
+	rmdir(directory);
+	finish(&stage);
+}

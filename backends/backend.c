@@ -9,6 +9,10 @@
 
 #include "backends/rows.h"
 
+#define CONTAINER_DESCRIBE                                                                                   \
+	"Programs run in a container of their own, which is gone when they end. They see a read-only view "  \
+	"of installed programs, a private /tmp, and /workspace if one was granted."
+
 static const struct backend backends[] = {
 	{
 	    .name = "local",
@@ -26,9 +30,7 @@ static const struct backend backends[] = {
 	{
 	    .name = "crun",
 	    .summary = "a container by crun, without a daemon",
-	    .describe =
-		"Programs run in a container of their own, which is gone when they end. They see a "
-		"read-only view of installed programs, a private /tmp, and /workspace if one was granted.",
+	    .describe = CONTAINER_DESCRIBE,
 	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
 	    .capabilities = container_capabilities,
 	    .check = container_check,
@@ -38,9 +40,7 @@ static const struct backend backends[] = {
 	{
 	    .name = "runc",
 	    .summary = "a container by runc, without a daemon",
-	    .describe =
-		"Programs run in a container of their own, which is gone when they end. They see a "
-		"read-only view of installed programs, a private /tmp, and /workspace if one was granted.",
+	    .describe = CONTAINER_DESCRIBE,
 	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
 	    .capabilities = container_capabilities,
 	    .check = container_check,
@@ -60,9 +60,7 @@ static const struct backend backends[] = {
 	{
 	    .name = "podman",
 	    .summary = "a container by podman's command line, with storage and books of its own",
-	    .describe =
-		"Programs run in a container of their own, which is gone when they end. They see a "
-		"read-only view of installed programs, a private /tmp, and /workspace if one was granted.",
+	    .describe = CONTAINER_DESCRIBE,
 	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
 	    .capabilities = engine_capabilities,
 	    .check = engine_check,
@@ -72,9 +70,7 @@ static const struct backend backends[] = {
 	{
 	    .name = "docker",
 	    .summary = "a container by Docker, with a daemon of its own for the one run",
-	    .describe =
-		"Programs run in a container of their own, which is gone when they end. They see a "
-		"read-only view of installed programs, a private /tmp, and /workspace if one was granted.",
+	    .describe = CONTAINER_DESCRIBE,
 	    .isolation = POLICY_ISOLATION_CONTAINER_EPHEMERAL,
 	    .capabilities = engine_capabilities,
 	    .check = engine_check,
@@ -185,16 +181,6 @@ int backend_check_listed(const struct backend *backend, const struct backend_set
 	return error_set(err, WARDER_ERROR_REJECTED, "backend",
 			 "the backend %s is not in the operator's order, so that a request may not choose it",
 			 backend->name);
-}
-
-int backend_clean(const struct jail_host *host, bool dry_run)
-{
-	int count = jail_clean(host, dry_run);
-
-	for (size_t i = 0; i < BACKENDS; i++)
-		if (backends[i].clean)
-			count += backends[i].clean(&backends[i], host, dry_run);
-	return count;
 }
 
 /* ---- rows of capabilities ---- */

@@ -92,8 +92,6 @@ struct backend {
 	/* Make a plan of the policy this backend's. */
 	int (*shape)(const struct backend *backend, const struct jail_host *host, struct jail_plan *plan,
 		     struct warder_error *err);
-	/* Remove what dead supervisors left of it, or only count. NULL: nothing is ever left. */
-	int (*clean)(const struct backend *backend, const struct jail_host *host, bool dry_run);
 	const char *program;                     /* a runtime's name; NULL: it needs none */
 	const struct backend_sessions *sessions; /* NULL: nothing of it stays after a run */
 	const char *layer; /* what keeps a program apart besides the controls, for the receipt; or NULL */
@@ -121,8 +119,5 @@ int backend_check_enabled(const struct backend *backend, const struct backend_se
  * these. */
 int backend_check_listed(const struct backend *backend, const struct backend_settings *settings,
 			 struct warder_error *err);
-
-/* Remove what dead supervisors left, of every backend. Returns the number of things removed or, dry, there to be removed. */
-int backend_clean(const struct jail_host *host, bool dry_run);
 
 #endif

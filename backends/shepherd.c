@@ -43,6 +43,7 @@
 
 #include "backends/bundle.h"
 #include "base/fd.h"
+#include "base/pidfd.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
@@ -54,7 +55,7 @@
 #define ARGS_MAX         20
 
 struct shepherd {
-	int pid, pidfd;
+	int pidfd;
 	int socket; /* ours */
 };
 
@@ -491,23 +492,6 @@ int shepherd_stop(struct shepherd *shepherd, struct warder_error *err)
 			 "a process of the container does not die: it hangs in the kernel");
 }
 
-/* The number here of a process that is known by a pidfd. -1: it is dead and reaped. */
-static int number_of(int pidfd)
-{
-	char path[40], line[80];
-	int pid = -1;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-	file = fopen(path, "re");
-	while (file && pid < 0 && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Pid: %d", &pid) != 1)
-			pid = -1;
-	if (file)
-		fclose(file);
-	return pid;
-}
-
 /* 1 with *ret and *ret_fd; 0: the end. */
 static int receive(int socket, struct message *ret, int *ret_fd)
 {
@@ -569,7 +553,6 @@ static int fork_shepherd(struct work *work, struct shepherd *shepherd, struct wa
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "backend", errno, "cannot fork");
-	shepherd->pid = (int)pid;
 	return 0;
 }
 
@@ -603,7 +586,7 @@ int shepherd_start(const struct shepherd_task *task, struct shepherd **ret, int 
 		shepherd_stop(shepherd, &ignored);
 		return -1;
 	}
-	*ret_init_pid = number_of(init_fd);
+	*ret_init_pid = pidfd_number(init_fd);
 	*ret_init_fd = init_fd;
 	*ret = shepherd;
 	return 0;

@@ -33,6 +33,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/namespaces.h"
+#include "base/pidfd.h"
 #include "jail/receipt.h"
 #include "jail/spawn.h"
 
@@ -70,25 +72,6 @@ static bool has_ended(const struct jail_joint *joint, int wait_ms)
 static int ended(struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "the session has ended; start it again");
-}
-
-/* The pid that a pidfd stands for, as this process sees it; for messages and /proc. */
-static int pid_of(int pidfd)
-{
-	char path[40];
-	char text[1024];
-	owned_fd int fd = -1;
-	ssize_t n;
-	const char *at;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	at = strstr(text, "\nPid:");
-	return at ? atoi(at + 5) : -1;
 }
 
 /* The helper's word: a descriptor of init, or why not. */
@@ -166,12 +149,24 @@ int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret
 	}
 	if (wait_helper(helper_fd, err) < 0 || receive_init(run, &init_fd, err) < 0)
 		return has_ended(joint, 0) ? ended(err) : -1;
-	*ret_pid = pid_of(init_fd);
+	*ret_pid = pidfd_number(init_fd);
 	*ret_pidfd = fd_take(&init_fd);
 	return 0;
 }
 
 /* ---- read-back ---- */
+
+const struct namespace_kind *joined_kind(enum jail_joint_fd fd)
+{
+	static const uint64_t flags[] = {
+		[JAIL_JOINT_MNT] = CLONE_NEWNS,        [JAIL_JOINT_USER] = CLONE_NEWUSER,
+		[JAIL_JOINT_NET] = CLONE_NEWNET,       [JAIL_JOINT_PID] = CLONE_NEWPID,
+		[JAIL_JOINT_IPC] = CLONE_NEWIPC,       [JAIL_JOINT_UTS] = CLONE_NEWUTS,
+		[JAIL_JOINT_CGROUP] = CLONE_NEWCGROUP, [JAIL_JOINT_TIME] = CLONE_NEWTIME,
+	};
+
+	return namespace_kind(flags[fd]);
+}
 
 static int differs(const char *name, struct warder_error *err)
 {
@@ -232,32 +227,20 @@ static int check_cgroup(struct jail_run *run, const struct stat *session, struct
 
 int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
 {
-	static const struct {
-		const char *file;
-		uint64_t flag;
-	} rows[] = {
-		[JAIL_JOINT_MNT] = { "ns/mnt", CLONE_NEWNS },
-		[JAIL_JOINT_USER] = { "ns/user", CLONE_NEWUSER },
-		[JAIL_JOINT_NET] = { "ns/net", CLONE_NEWNET },
-		[JAIL_JOINT_PID] = { "ns/pid", CLONE_NEWPID },
-		[JAIL_JOINT_IPC] = { "ns/ipc", CLONE_NEWIPC },
-		[JAIL_JOINT_UTS] = { "ns/uts", CLONE_NEWUTS },
-		[JAIL_JOINT_CGROUP] = { "ns/cgroup", CLONE_NEWCGROUP },
-		[JAIL_JOINT_TIME] = { "ns/time", 0x80 /* CLONE_NEWTIME */ },
-	};
 	const struct jail_joint *joint = run->tmpl->plan.joint;
 	char list[80] = "";
 
 	for (int i = 0; i <= JAIL_JOINT_TIME; i++) {
-		const char *name = rows[i].file + 3;
+		const struct namespace_kind *kind = joined_kind((enum jail_joint_fd)i);
+		char file[16];
 		struct stat session;
 		struct stat own;
 		int ret = 0;
 
-		if (!(joint->namespaces & rows[i].flag))
+		if (!(joint->namespaces & kind->flag))
 			continue;
 		if (fstat(joint->fds[i], &session) < 0)
-			return unreadable(name, err);
+			return unreadable(kind->file, err);
 		if (i == JAIL_JOINT_PID) {
 			ret = check_pid(run, &session, err);
 		} else if (i == JAIL_JOINT_MNT) {
@@ -265,11 +248,12 @@ int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
 		} else if (i == JAIL_JOINT_CGROUP) {
 			ret = check_cgroup(run, &session, err);
 		} else {
-			if (fstatat(run->proc_fd, rows[i].file, &own, 0) < 0)
-				return unreadable(name, err);
-			ret = same(&own, &session) ? 0 : differs(name, err);
+			snprintf(file, sizeof(file), "ns/%s", kind->file);
+			if (fstatat(run->proc_fd, file, &own, 0) < 0)
+				return unreadable(kind->file, err);
+			ret = same(&own, &session) ? 0 : differs(kind->file, err);
 			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? " " : "",
-				 name);
+				 kind->file);
 		}
 		if (ret < 0)
 			return -1;

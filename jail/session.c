@@ -105,32 +105,19 @@ static int make_cgroups(struct jail_session *session, const struct jail_plan *pl
 
 static int open_namespaces(struct jail_session *session, struct warder_error *err)
 {
-	static const struct {
-		const char *name;
-		uint64_t flag;
-	} rows[] = {
-		[JAIL_JOINT_MNT] = { "mnt", CLONE_NEWNS },
-		[JAIL_JOINT_USER] = { "user", CLONE_NEWUSER },
-		[JAIL_JOINT_NET] = { "net", CLONE_NEWNET },
-		[JAIL_JOINT_PID] = { "pid", CLONE_NEWPID },
-		[JAIL_JOINT_IPC] = { "ipc", CLONE_NEWIPC },
-		[JAIL_JOINT_UTS] = { "uts", CLONE_NEWUTS },
-		[JAIL_JOINT_CGROUP] = { "cgroup", CLONE_NEWCGROUP },
-		[JAIL_JOINT_TIME] = { "time", 0x80 /* CLONE_NEWTIME */ },
-	};
-
 	/* The payload waits, and nobody can end it: its number is its own. */
 	for (int i = 0; i <= JAIL_JOINT_TIME; i++) {
+		const struct namespace_kind *kind = joined_kind((enum jail_joint_fd)i);
 		char path[64];
 
-		if (!(session->joint.namespaces & rows[i].flag))
+		if (!(session->joint.namespaces & kind->flag))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/ns/%s", jail_run_program_pid(session->run),
-			 rows[i].name);
+			 kind->file);
 		session->joint.fds[i] = open(path, O_RDONLY | O_CLOEXEC);
 		if (session->joint.fds[i] < 0)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-					       "cannot open the session's %s namespace", rows[i].name);
+					       "cannot open the session's %s namespace", kind->file);
 	}
 	session->joint.fds[JAIL_JOINT_INIT] = fcntl(session->run->init_fd, F_DUPFD_CLOEXEC, 0);
 	if (session->joint.fds[JAIL_JOINT_INIT] < 0)

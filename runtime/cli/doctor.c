@@ -209,8 +209,8 @@ static int examine(const struct request *request, const struct policy *strict)
 	if (!findings.strict && preparation.match.required_count == 0)
 		findings.why_not = err.text;
 	if (request->clean)
-		findings.removed = session_clean(false) + backend_clean(&preparation.host, false);
-	findings.leftovers = session_clean(true) + backend_clean(&preparation.host, true);
+		findings.removed = session_clean(false) + jail_clean(&preparation.host, false);
+	findings.leftovers = session_clean(true) + jail_clean(&preparation.host, true);
 	if (request->json)
 		print_json(&findings);
 	else

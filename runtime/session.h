@@ -106,6 +106,8 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w);
 int session_spec_parse(const char *json, size_t len, bool more, struct session_spec *ret,
 		       struct warder_error *err);
 void session_spec_done(struct session_spec *spec);
+/* Whether a session that runs is of the backend that is asked for: only one keeps any, and NULL and "auto" leave the choice. */
+bool session_is_backend(const char *wanted);
 /* In what the session that is there is another than the one that is wanted: name, policy and set-up, and of the rest what is given in
  * `wanted`. A name for it; NULL: it is the same. */
 const char *session_spec_difference(const struct session_spec *wanted, const struct session_spec *found);

@@ -193,8 +193,7 @@ static bool same_text(const char *wanted, const char *found)
 	return !wanted || (found && strcmp(wanted, found) == 0);
 }
 
-/* Only one backend keeps sessions, and whoever leaves the choice has it. */
-static bool same_backend(const char *wanted)
+bool session_is_backend(const char *wanted)
 {
 	return !wanted || strcmp(wanted, "local") == 0 || strcmp(wanted, "auto") == 0;
 }
@@ -207,7 +206,7 @@ static const char *differing_option(const struct session_spec *wanted, const str
 		return "idle-timeout";
 	if (!same_text(wanted->cgroup_parent, found->cgroup_parent))
 		return "cgroup-parent";
-	if (!same_backend(wanted->backend))
+	if (!session_is_backend(wanted->backend))
 		return "backend";
 	return same_text(wanted->backends, found->backends) ? NULL : "backends";
 }

@@ -86,7 +86,7 @@ static int check_start_flags(const struct request *request, struct warder_error 
 		{ "--lifetime", request->session.lifetime_us > 0 },
 		{ "--idle-timeout", request->session.idle_us > 0 },
 		{ "--cgroup-parent", request->cgroup_parent != NULL },
-		{ "--backend", request->backend && strcmp(request->backend, "local") != 0 },
+		{ "--backend", !session_is_backend(request->backend) },
 		{ "--backends", request->backends != NULL },
 	};
 
@@ -116,16 +116,16 @@ static int load_from(const struct warder_session *session, char **flags, struct 
 		free(text);
 		return request_load(FLAG_SESSION_EXEC, flags, request, err);
 	}
-	if (!text || session_spec_parse(text, strlen(text), true, &spec, err) != 0) {
-		free(text);
-		return text ? -1 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-	}
+	ret = text ? session_spec_parse(text, strlen(text), true, &spec, err)
+		   : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	free(text);
+	if (ret != 0)
+		return -1;
 	policy = policy_encode(&spec.policy);
 	ret = policy ? warder_policy_parse(policy, strlen(policy), "session", &request->policy, err)
 		     : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
 	free(policy);
 	session_spec_done(&spec);
-	free(text);
 	if (ret == 0)
 		ret = request_load_ceiling(request, err);
 	return ret == 0 ? request_change(FLAG_SESSION_EXEC, flags, request, err) : ret;

@@ -103,7 +103,7 @@ $ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --b
 
 = what only a start can be told is refused where the session runs
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; for f in '--setup true' '--lifetime 1h' '--idle-timeout 1h' '--cgroup-parent /x' '--backend process' '--backends x'; do sh s exec $f -- true; echo $?; done; sh s exec --backend local -- echo fine; sh s stop
+$ sh s start; for f in '--setup true' '--lifetime 1h' '--idle-timeout 1h' '--cgroup-parent /x' '--backend process' '--backends x'; do sh s exec $f -- true; echo $?; done; sh s exec --backend local -- echo fine; sh s exec --backend auto -- echo so is auto; sh s stop
 | 125
 | 125
 | 125
@@ -111,6 +111,7 @@ $ sh s start; for f in '--setup true' '--lifetime 1h' '--idle-timeout 1h' '--cgr
 | 125
 | 125
 | fine
+| so is auto
 ! warder: --setup: the session runs already, and an execution cannot change that; say it at "warder session start"
 !~ ^warder: --lifetime: the session runs already
 !~ ^warder: --idle-timeout: the session runs already

@@ -49,7 +49,7 @@ struct keeper {
 	int ended_fd; /* eventfd: the jail has ended */
 	struct connection connections[SESSION_CONNECTIONS_MAX];
 	size_t connection_count;
-	uint64_t came; /* connections, so far */
+	uint64_t came;       /* connections, so far */
 	pthread_t attendant; /* while the set-up runs */
 	int set_up_fd;       /* eventfd: the set-up has come to an end */
 	const char *gave_up; /* why it was ended; or NULL */

@@ -49,7 +49,12 @@ static void pin(struct stop *stop)
 		stop->pidfd = fd_take(&pidfd);
 }
 
-enum asked { ASKED, ASKED_NOBODY /* listens */, ASKED_ANOTHER /* who has the name now */, ASKED_FAILED /* *err */ };
+enum asked {
+	ASKED,
+	ASKED_NOBODY /* listens */,
+	ASKED_ANOTHER /* who has the name now */,
+	ASKED_FAILED /* *err */
+};
 
 /* Anew, if it has to be. */
 static enum asked ask(struct stop *stop, struct warder_error *err)
@@ -86,7 +91,8 @@ static bool is_over(const struct stop *stop)
 /* For a moment. Whether it has ended; without an answer of who closed the connection that is over. */
 static bool wait_end(struct stop *stop)
 {
-	struct pollfd fds[] = { { .fd = stop->fd, .events = POLLIN }, { .fd = stop->pidfd, .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = stop->fd, .events = POLLIN },
+				{ .fd = stop->pidfd, .events = POLLIN } };
 	struct warder_error ignored;
 
 	poll(fds, 2, SLICE_MS);
@@ -116,10 +122,11 @@ static int runs_on(const struct stop *stop, const char *why, struct warder_error
 				 "session %.64s has not ended: its keeper, process %d, %s, and stop the "
 				 "session again",
 				 stop->name, stop->pid, why);
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
-			 "session %.64s has not ended: its keeper does not answer, and is a process of another "
-			 "pid namespace; stop it there",
-			 stop->name);
+	return error_set(
+	    err, WARDER_ERROR_UNAVAILABLE, "name",
+	    "session %.64s has not ended: its keeper does not answer, and is a process of another "
+	    "pid namespace; stop it there",
+	    stop->name);
 }
 
 static int kill_keeper(const struct stop *stop, struct warder_error *err)

@@ -173,9 +173,9 @@ Test(neighbour, every_failed_call_of_a_start, .timeout = 6000)
 			  (unsigned int)report.wait_status);
 		cr_expect(stage->act->step == 0 || *stage->act->err.text, "%s: no word why", label);
 		failed += stage->act->step != 0;
-		cr_assert(inventory_settle(&stage->scope, &before, true, STAGE_SETTLE_S, text,
-					   sizeof(text)) >= 0,
-			  "%s: %s", label, text);
+		cr_assert(
+		    inventory_settle(&stage->scope, &before, true, STAGE_SETTLE_S, text, sizeof(text)) >= 0,
+		    "%s: %s", label, text);
 		cr_assert(lives(&neighbour), "%s: it ended another's jail", label);
 	}
 	inventory_done(&before);

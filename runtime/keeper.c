@@ -323,7 +323,7 @@ static void keep(struct keeper *keeper)
 /* What is asked before there is a session: only its end can be had. False: the connection is done with. */
 static bool answer_early(struct keeper *keeper, struct connection *connection)
 {
-	const struct warder_error early = { .code = WARDER_ERROR_UNAVAILABLE,
+	const struct warder_error early = { .code = WARDER_ERROR_CONFLICT, /* find() knows it by that */
 					    .field = "name",
 					    .text = "the session is being set up; try again" };
 	enum session_request_type type;

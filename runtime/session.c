@@ -91,7 +91,7 @@ static struct warder_session *session_new(char *description, struct warder_error
 	return NULL;
 }
 
-/* As ask(). */
+/* As ask(); 2: it is being set up. */
 static int find(const char *name, struct warder_session **ret, struct warder_error *err)
 {
 	owned_fd int fd = -1;
@@ -102,7 +102,9 @@ static int find(const char *name, struct warder_session **ret, struct warder_err
 		return asked;
 	/* With a number, it is we who lack something. */
 	if (session_receive_reply(fd, &description, NULL, err) < 0)
-		return err->code == WARDER_ERROR_UNAVAILABLE && !err->sys_errno ? 1 : -1;
+		return err->code == WARDER_ERROR_CONFLICT                         ? 2
+		       : err->code == WARDER_ERROR_UNAVAILABLE && !err->sys_errno ? 1
+										  : -1;
 	*ret = session_new(description, err);
 	return *ret ? 0 : -1;
 }
@@ -114,6 +116,9 @@ int warder_session_open(const char *name, struct warder_session **ret, struct wa
 	if (!ret)
 		return no_argument("ret", err);
 	found = find(name, ret, err);
+	if (found == 2)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "name",
+				 "session %.64s is being set up; try again", name);
 	return found > 0 ? not_running(name, err) : found;
 }
 
@@ -460,9 +465,15 @@ static int add_to_list(void *context, const char *name)
 	struct warder_session *session = NULL;
 	const int found = find(name, &session, list->err);
 
-	/* One that is being started, or ends, is not there. */
+	/* One whose jail is being made, or that ends, is not there. */
 	if (found == 0)
 		json_number(&list->w, session->description);
+	if (found == 2) {
+		json_begin_object(&list->w);
+		json_key_string(&list->w, "name", name);
+		json_key_bool(&list->w, "settingUp", true);
+		json_end_object(&list->w);
+	}
 	warder_session_free(session);
 	return found < 0 ? -1 : 0;
 }

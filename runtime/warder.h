@@ -244,7 +244,7 @@ WARDER_API int warder_session_prepare(struct warder_session *session, const stru
 /* How it was when it was found: name, policy, setup, lifetimeUs, idleTimeoutUs, keeperPid, started, ageUs, executions, receipt; heap,
  * the caller frees it. NULL on want of memory. */
 WARDER_API char *warder_session_json(const struct warder_session *session);
-/* The running ones, as an array of such objects; heap. NULL with *err. */
+/* The running ones, as an array of such objects, and of those that are being set up their name and settingUp; heap. NULL with *err. */
 WARDER_API char *warder_session_list(struct warder_error *err);
 /* End it: everything in it is killed and gone when this returns. -1: NOT_FOUND if it does not run. */
 WARDER_API int warder_session_stop(const char *name, struct warder_error *err);

@@ -202,6 +202,10 @@ static uint64_t number_of(const struct json_value *object, const char *key)
 
 static void print_session(const struct json_value *session)
 {
+	if (json_member(session, "settingUp")) {
+		printf("%-24s being set up\n", text_of(session, "name"));
+		return;
+	}
 	printf("%-24s keeper %-8llu since %s, %llu at work\n", text_of(session, "name"),
 	       (unsigned long long)number_of(session, "keeperPid"), text_of(session, "started"),
 	       (unsigned long long)number_of(session, "executions"));

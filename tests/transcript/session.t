@@ -163,9 +163,11 @@ $ sh s exec --auto-start --workspace $PWD/work:rw --set limits.disk=unlimited --
 = a session can be stopped during its set-up
 needs place
 + . "$TOP/tests/transcript/session.sh"
-+ mkdir work
-$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo > begun; sleep 20' & while [ ! -e work/begun ]; do sleep 0.1; done; sh s exec -- true 2> /dev/null; echo $?; sh s stop; echo $?; wait $!; echo $?
++ mkdir work; echo $name > name
+$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo > begun; sleep 20' & while [ ! -e work/begun ]; do sleep 0.1; done; sh s exec -- true 2> /dev/null; echo $?; XDG_RUNTIME_DIR=$PWD/rt warder session list | grep -c "^$(cat name) *being set up"; sh s status 2>&1 | grep -c 'is being set up'; sh s stop; echo $?; wait $!; echo $?
 | 125
+| 1
+| 1
 | 0
 | 125
 ! warder: the session was stopped by another process during its set-up, and was removed

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -44,7 +45,7 @@ static const char *const nodes[] = { "/dev/null",    "/dev/zero", "/dev/full", "
 struct seen {
 	const char *host; /* our own mount table */
 	unsigned int own;
-	size_t mounts;
+	bool *mounts; /* one for each entry of the plan */
 	struct mountinfo_text scratch[2];
 	struct mountinfo_text overlays[ROOTFS_OVERLAYS_MAX]; /* as mounts_is_part() has them */
 };
@@ -163,7 +164,8 @@ static int check_mount(const struct rootfs *rootfs, const struct mountinfo *moun
 				 "the kernel shows a mount at %s that neither the plan nor %s has", path,
 				 entry->source);
 	if (entry) {
-		seen->mounts += strcmp(path, entry->target) == 0;
+		if (strcmp(path, entry->target) == 0)
+			seen->mounts[entry - rootfs->entries] = true;
 		return check_flags(entry, mount, path, err);
 	}
 	if (require(mount, path, "nosuid", true, err) < 0 || require(mount, path, "noexec", true, err) < 0)
@@ -196,18 +198,17 @@ static int check_line(const struct rootfs *rootfs, struct mountinfo_text line, s
 
 static int check_seen(const struct rootfs *rootfs, const struct seen *seen, struct warder_error *err)
 {
-	size_t mounts = 0;
-
 	for (size_t i = 0; i < OWN_COUNT; i++)
 		if (!(seen->own & (1u << i)))
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
 					 "the kernel does not show a mount at %s", own_mounts[i].target);
+	/* Of what, is for mounts_compare(), and of overlays for check_part(). */
 	for (size_t i = 0; i < rootfs->count; i++)
-		mounts += rootfs->entries[i].kind == ROOTFS_BIND || rootfs->entries[i].kind == ROOTFS_OVERLAY;
-	/* Which they are is, of binds, for mounts_compare(). */
-	if (seen->mounts < mounts)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
-				 "the kernel shows %zu of the plan's %zu mounts", seen->mounts, mounts);
+		if ((rootfs->entries[i].kind == ROOTFS_BIND || rootfs->entries[i].kind == ROOTFS_OVERLAY) &&
+		    !seen->mounts[i])
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
+					 "the kernel does not show the plan's mount at %s",
+					 rootfs->entries[i].target);
 	if (seen->scratch[0].len != seen->scratch[1].len ||
 	    memcmp(seen->scratch[0].at, seen->scratch[1].at, seen->scratch[0].len) != 0)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "limits.disk",
@@ -220,13 +221,18 @@ int contained_check_mounts(const char *text, const char *own, const struct rootf
 {
 	struct mountinfo_text rest = { text, strlen(text) };
 	struct mountinfo_text line;
-	struct seen seen = { .host = own };
+	struct seen seen = { .host = own, .mounts = calloc(rootfs->count + 1, sizeof(bool)) };
 	int count = 0;
 
-	for (; mountinfo_cut(&rest, &line); count++)
-		if (check_line(rootfs, line, &seen, err) < 0)
-			return -1;
-	return check_seen(rootfs, &seen, err) < 0 ? -1 : count;
+	if (!seen.mounts)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
+				 "no memory for the mounts of a container");
+	while (count >= 0 && mountinfo_cut(&rest, &line))
+		count = check_line(rootfs, line, &seen, err) < 0 ? -1 : count + 1;
+	if (count >= 0 && check_seen(rootfs, &seen, err) < 0)
+		count = -1;
+	free(seen.mounts);
+	return count;
 }
 
 /* ---- masks ---- */

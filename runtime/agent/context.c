@@ -383,7 +383,10 @@ int context_record(struct context *context, const char *invocation_id, const str
 	invocation->runs[invocation->run_count++] = copy;
 	invocation->runs_changed = true;
 	context->text_bytes += run_bytes(&copy);
-	set_errors(invocation, run->failed || run->err.len ? invocation->errors + 1 : 0);
+	if (!run->failed && !run->err.len)
+		set_errors(invocation, 0);
+	else if (invocation->errors < UINT32_MAX) /* which is the most that can be read */
+		set_errors(invocation, invocation->errors + 1);
 	return 0;
 }
 

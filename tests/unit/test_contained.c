@@ -124,6 +124,10 @@ Test(contained, differences, .timeout = 20)
 		  "overlay's part" },
 		{ "an overlay with devices", "/workspace rw,nosuid,nodev", "/workspace rw,nosuid",
 		  "\"nodev\"" },
+		{ "a bind twice, and no overlay",
+		  "0:60 / /workspace rw,nosuid,nodev,relatime - overlay overlay rw,",
+		  "254:0 /srv/no /srv/no rw,nosuid,nodev,noexec,relatime - ext4 /dev/vda rw,",
+		  "at /workspace" },
 		{ "a line that is none", "", "something else\n", "cannot be read" },
 	};
 	struct warder_error err;

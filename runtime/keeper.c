@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <pthread.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -188,6 +190,7 @@ static char *describe(const struct keeper *keeper)
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	json_begin_object(&w);
 	session_spec_write(&keeper->spec, &w);
+	json_key_string(&w, "id", keeper->spec.id);
 	if (!keeper->spec.backend)
 		json_key_string(&w, "backend", keeper->preparation.backend->name);
 	json_key_string(&w, "isolation", policy_isolation_name(POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT));
@@ -201,32 +204,46 @@ static char *describe(const struct keeper *keeper)
 	return json_take(&w);
 }
 
+/* Whoever joins has been checked against the description of the session that he means. */
+static int check_join(const struct keeper *keeper, const struct session_request *request,
+		      struct warder_error *err)
+{
+	if (strcmp(request->id, keeper->spec.id) != 0)
+		return error_set(err, WARDER_ERROR_CONFLICT, "name",
+				 "session %.64s ended, and another has its name; open it again",
+				 keeper->spec.name);
+	if (joined(keeper) >= SESSION_CONNECTIONS_MAX / 2)
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
+				 "the session has as many executions as it can have");
+	return 0;
+}
+
 /* False: the connection is done with. */
 static bool answer(struct keeper *keeper, struct connection *connection)
 {
-	enum session_request_type type;
-	const struct warder_error full = { .code = WARDER_ERROR_CONFLICT,
-					   .text = "the session has as many executions as it can have" };
+	struct session_request request;
+	struct warder_error err = { 0 };
+	bool joins;
 	char *text;
 	bool sent;
 
-	if (session_receive_request(connection->fd, &type) <= 0)
+	if (session_receive_request(connection->fd, &request) <= 0)
 		return false;
-	if (type == SESSION_STOP) {
+	if (request.type == SESSION_STOP) {
 		if (keeper->stopper_fd < 0)
 			keeper->stopper_fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
 		return true; /* the end of the connection answers, too */
 	}
-	if (type == SESSION_JOIN && joined(keeper) >= SESSION_CONNECTIONS_MAX / 2) {
-		session_send_reply(connection->fd, &full, NULL, NULL);
+	joins = request.type == SESSION_JOIN;
+	if (joins && check_join(keeper, &request, &err) < 0) {
+		session_send_reply(connection->fd, &err, NULL, NULL);
 		return false;
 	}
 	text = describe(keeper);
 	sent = text && session_send_reply(connection->fd, NULL, text,
-					  type == SESSION_JOIN ? keeper->sessions->joint(keeper->session)
-							       : NULL) == 0;
+					  joins ? keeper->sessions->joint(keeper->session) : NULL) == 0;
 	free(text);
-	connection->joined |= sent && type == SESSION_JOIN;
+	connection->joined |= sent && joins;
 	return sent;
 }
 
@@ -326,11 +343,11 @@ static bool answer_early(struct keeper *keeper, struct connection *connection)
 	const struct warder_error early = { .code = WARDER_ERROR_CONFLICT, /* find() knows it by that */
 					    .field = "name",
 					    .text = "the session is being set up; try again" };
-	enum session_request_type type;
+	struct session_request request;
 
-	if (session_receive_request(connection->fd, &type) <= 0)
+	if (session_receive_request(connection->fd, &request) <= 0)
 		return false;
-	if (type != SESSION_STOP) {
+	if (request.type != SESSION_STOP) {
 		session_send_reply(connection->fd, &early, NULL, NULL);
 		return false;
 	}
@@ -431,6 +448,22 @@ static int read_spec(struct session_spec *ret, struct warder_error *err)
 	return parsed;
 }
 
+static int draw_id(char **ret, struct warder_error *err)
+{
+	uint64_t number[2];
+	char text[SESSION_ID_LENGTH + 1];
+	ssize_t n;
+
+	do
+		n = getrandom(number, sizeof(number), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(number))
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no random number");
+	snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, number[0], number[1]);
+	*ret = strdup(text);
+	return *ret ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+}
+
 static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err)
 {
 	sigset_t signals;
@@ -443,7 +476,8 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	keeper->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
-	if (read_spec(&keeper->spec, err) < 0 || session_place_open(true, &keeper->dir_fd, err) < 0)
+	if (read_spec(&keeper->spec, err) < 0 || draw_id(&keeper->spec.id, err) < 0 ||
+	    session_place_open(true, &keeper->dir_fd, err) < 0)
 		return -1;
 	locked = session_lock(keeper->dir_fd, keeper->spec.name, &keeper->lock_fd, err);
 	*ret_busy = locked > 0;

@@ -57,7 +57,8 @@ static int no_argument(const char *name, struct warder_error *err)
 /* ---- finding ---- */
 
 /* Ask its keeper. 0 with the connection; 1: it does not run; -1 with *err. */
-static int ask(const char *name, enum session_request_type type, int *ret_fd, struct warder_error *err)
+static int ask(const char *name, enum session_request_type type, const char *id, int *ret_fd,
+	       struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
 	owned_fd int fd = -1;
@@ -70,10 +71,15 @@ static int ask(const char *name, enum session_request_type type, int *ret_fd, st
 	ret = session_connect(dir_fd, name, &fd, err);
 	if (ret != 0)
 		return ret;
-	if (session_send_request(fd, type, err) < 0)
+	if (session_send_request(fd, type, id, err) < 0)
 		return 1; /* it ends just now */
 	*ret_fd = fd_take(&fd);
 	return 0;
+}
+
+static bool same_id(const struct session_spec *a, const struct session_spec *b)
+{
+	return a->id && b->id && strcmp(a->id, b->id) == 0;
 }
 
 static struct warder_session *session_new(char *description, struct warder_error *err)
@@ -96,7 +102,7 @@ static int find(const char *name, struct warder_session **ret, struct warder_err
 {
 	owned_fd int fd = -1;
 	char *description = NULL;
-	int asked = ask(name, SESSION_DESCRIBE, &fd, err);
+	int asked = ask(name, SESSION_DESCRIBE, NULL, &fd, err);
 
 	if (asked != 0)
 		return asked;
@@ -384,7 +390,7 @@ static void attachment_free(void *owner)
 	free(attachment);
 }
 
-static struct attachment *attach(const char *name, struct warder_error *err)
+static struct attachment *attach(const struct session_spec *spec, struct warder_error *err)
 {
 	struct attachment *attachment = calloc(1, sizeof(*attachment));
 	int asked;
@@ -396,9 +402,9 @@ static struct attachment *attach(const char *name, struct warder_error *err)
 	attachment->fd = -1;
 	for (int i = 0; i < JAIL_JOINT_FDS; i++)
 		attachment->joint.fds[i] = -1;
-	asked = ask(name, SESSION_JOIN, &attachment->fd, err);
+	asked = ask(spec->name, SESSION_JOIN, spec->id, &attachment->fd, err);
 	if (asked > 0)
-		not_running(name, err);
+		not_running(spec->name, err);
 	if (asked == 0 && session_receive_reply(attachment->fd, NULL, &attachment->joint, err) == 0)
 		return attachment;
 	attachment_free(attachment);
@@ -435,7 +441,7 @@ int session_prepare(struct warder_session *session, const struct warder_policy *
 	if (check_granted(&session->spec.policy, ceiling, err) < 0 ||
 	    session_check_narrower(&session->spec.policy, asked, err) < 0)
 		return -1;
-	attachment = attach(session->spec.name, err);
+	attachment = attach(&session->spec, err);
 	if (!attachment)
 		return -1;
 	how.joint = &attachment->joint;
@@ -445,6 +451,17 @@ int session_prepare(struct warder_session *session, const struct warder_policy *
 	}
 	library_own(*ret, attachment_free, attachment);
 	return 0;
+}
+
+bool session_is_replaced(const struct warder_session *session)
+{
+	struct warder_session *now = NULL;
+	struct warder_error ignored;
+	const bool replaced =
+	    find(session->spec.name, &now, &ignored) == 0 && !same_id(&session->spec, &now->spec);
+
+	warder_session_free(now);
+	return replaced;
 }
 
 /* ---- the rest ---- */

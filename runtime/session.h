@@ -7,6 +7,9 @@
  * session executes `warder session keeper` with a specification; that process detaches itself, takes the lock, starts the jail, runs the
  * set-up, and only then can be spoken to. So of any number of starts at once one has a keeper, and the others find its session.
  *
+ * A name says nothing about whose it will be in a moment. A session therefore has an id besides, which its keeper draws; who joins names the
+ * one that he has read the description of, and a keeper of another refuses him.
+ *
  * Messages are fixed structs over SOCK_SEQPACKET, of one version of Warder; a description is JSON in a memory file that comes beside.
  */
 #ifndef WARDER_RUNTIME_SESSION_H
@@ -19,6 +22,7 @@
 #include "runtime/warder.h"
 
 #define SESSION_NAME_MAX        64
+#define SESSION_ID_LENGTH       32
 #define SESSION_SETUP_MAX       64
 #define SESSION_CONNECTIONS_MAX 256
 #define SESSION_BYTES_MAX       (1024 * 1024) /* of a specification, of a description */
@@ -65,6 +69,7 @@ enum session_request_type {
 struct session_request {
 	uint32_t magic, size;
 	uint32_t type;
+	char id[SESSION_ID_LENGTH + 1]; /* of the session that is to be joined */
 };
 
 struct session_reply {
@@ -75,9 +80,10 @@ struct session_reply {
 	struct jail_joint joint;
 };
 
-int session_send_request(int fd, enum session_request_type type, struct warder_error *err);
+/* id: as its description has it, or NULL where nothing is joined. */
+int session_send_request(int fd, enum session_request_type type, const char *id, struct warder_error *err);
 /* 1 with *ret; 0: the peer is gone; -1: what came is no request. */
-int session_receive_request(int fd, enum session_request_type *ret);
+int session_receive_request(int fd, struct session_request *ret);
 /* description: JSON, or NULL; joint: or NULL. -1: it was not sent. */
 int session_send_reply(int fd, const struct warder_error *failure, const char *description,
 		       const struct jail_joint *joint);
@@ -98,9 +104,10 @@ struct session_spec {
 	size_t setup_count;
 	uint64_t lifetime_us, idle_us;            /* 0: not given, which is written as the default */
 	char *cgroup_parent, *backend, *backends; /* or NULL */
+	char *id; /* of a description: another one of each session that was ever started; else NULL */
 };
 
-/* The members of it into the object that is open. */
+/* The members of it into the object that is open, but for the id. */
 void session_spec_write(const struct session_spec *spec, struct json_writer *w);
 /* Decode, strictly: every member known and within its bounds. `more`: the members that a description has besides are passed over. */
 int session_spec_parse(const char *json, size_t len, bool more, struct session_spec *ret,
@@ -125,6 +132,8 @@ int session_start(const char *name, const struct warder_session_options *options
 int session_prepare(struct warder_session *session, const struct warder_policy *policy,
 		    const struct warder_policy *ceiling, unsigned int flags, struct warder_template **ret,
 		    struct warder_error *err);
+/* Whether another session has its name by now. */
+bool session_is_replaced(const struct warder_session *session);
 int session_restart(const char *name, const char *program, const struct warder_policy *ceiling,
 		    struct warder_session **ret, struct warder_error *err);
 

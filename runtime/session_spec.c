@@ -112,6 +112,8 @@ static int take_member(const struct json_value *value, bool more, struct session
 {
 	if (strcmp(value->key, "setup") == 0)
 		return take_setup(value, spec, err);
+	if (more && strcmp(value->key, "id") == 0)
+		return take_text(value, &spec->id, err);
 	spec->has_ceiling |= strcmp(value->key, "ceiling") == 0;
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		if (strcmp(value->key, members[i].key) == 0)
@@ -162,6 +164,7 @@ void session_spec_done(struct session_spec *spec)
 	free(spec->cgroup_parent);
 	free(spec->backend);
 	free(spec->backends);
+	free(spec->id);
 	memset(spec, 0, sizeof(*spec));
 }
 

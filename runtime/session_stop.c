@@ -74,7 +74,7 @@ static enum asked ask(struct stop *stop, struct warder_error *err)
 	if (stop->pidfd < 0)
 		pin(stop);
 	/* One that is gone meanwhile does not answer either. */
-	session_send_request(stop->fd, SESSION_STOP, &ignored);
+	session_send_request(stop->fd, SESSION_STOP, NULL, &ignored);
 	return ASKED;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,24 +25,23 @@ static int no_answer(struct warder_error *err)
 			 "version of Warder");
 }
 
-int session_send_request(int fd, enum session_request_type type, struct warder_error *err)
+int session_send_request(int fd, enum session_request_type type, const char *id, struct warder_error *err)
 {
-	const struct session_request request = { MAGIC, sizeof(request), type };
+	struct session_request request = { .magic = MAGIC, .size = sizeof(request), .type = type };
 
+	snprintf(request.id, sizeof(request.id), "%s", id ? id : "");
 	return send(fd, &request, sizeof(request), MSG_NOSIGNAL) == sizeof(request) ? 0 : no_answer(err);
 }
 
-int session_receive_request(int fd, enum session_request_type *ret)
+int session_receive_request(int fd, struct session_request *ret)
 {
-	struct session_request request;
-	ssize_t n = recv(fd, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t n = recv(fd, ret, sizeof(*ret), MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n == 0 || (n < 0 && errno == ECONNRESET))
 		return 0;
-	if (n != sizeof(request) || request.magic != MAGIC || request.size != sizeof(request) ||
-	    request.type < SESSION_DESCRIBE || request.type > SESSION_STOP)
+	if (n != sizeof(*ret) || ret->magic != MAGIC || ret->size != sizeof(*ret) ||
+	    ret->type < SESSION_DESCRIBE || ret->type > SESSION_STOP || ret->id[SESSION_ID_LENGTH])
 		return -1;
-	*ret = (enum session_request_type)request.type;
 	return 1;
 }
 

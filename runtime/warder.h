@@ -241,8 +241,8 @@ enum warder_session_flags {
 WARDER_API int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
 				      unsigned int flags, struct warder_template **ret,
 				      struct warder_error *err);
-/* How it was when it was found: name, policy, setup, lifetimeUs, idleTimeoutUs, keeperPid, started, ageUs, executions, receipt; heap,
- * the caller frees it. NULL on want of memory. */
+/* How it was when it was found: name, id (of this session alone), policy, setup, lifetimeUs, idleTimeoutUs, keeperPid, started, ageUs,
+ * executions, receipt; heap, the caller frees it. NULL on want of memory. */
 WARDER_API char *warder_session_json(const struct warder_session *session);
 /* The running ones, as an array of such objects, and of those that are being set up their name and settingUp; heap. NULL with *err. */
 WARDER_API char *warder_session_list(struct warder_error *err);

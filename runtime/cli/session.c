@@ -16,6 +16,7 @@
 #include "runtime/session.h"
 
 #define PROGRAM "/proc/self/exe"
+#define TRIES   3 /* to join, while others take the name for sessions of theirs */
 
 /* ---- start ---- */
 
@@ -142,9 +143,27 @@ static int find_or_start(const char *name, char **flags, struct request *request
 									 : -1;
 }
 
-static int exec_in(struct report *report, const char *name, char **flags, struct request *request)
+/* Prepare in the session that was found. Where another took its name meanwhile, the flags are held against that one. */
+static int prepare_in(const char *name, char **flags, struct request *request, struct warder_session **ret,
+		      struct warder_template **ret_tmpl, struct warder_error *err)
 {
 	const unsigned int how = request->session.background ? WARDER_SESSION_BACKGROUND : 0;
+
+	for (int tries = 1;; tries++) {
+		if (find_or_start(name, flags, request, ret, err) < 0)
+			return -1;
+		if (session_prepare(*ret, request->policy, request->ceiling, how, ret_tmpl, err) == 0)
+			return 0;
+		if (tries == TRIES || !session_is_replaced(*ret))
+			return -1;
+		warder_session_free(*ret);
+		*ret = NULL;
+		request_done(request);
+	}
+}
+
+static int exec_in(struct report *report, const char *name, char **flags, struct request *request)
+{
 	struct warder_session *session = NULL;
 	struct warder_template *tmpl = NULL;
 	struct warder_error err = { 0 };
@@ -154,9 +173,7 @@ static int exec_in(struct report *report, const char *name, char **flags, struct
 		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
 				   "which program? warder session exec NAME [FLAG...] -- PROGRAM");
 	else
-		status = find_or_start(name, flags, request, &session, &err);
-	if (status == 0)
-		status = session_prepare(session, request->policy, request->ceiling, how, &tmpl, &err);
+		status = prepare_in(name, flags, request, &session, &tmpl, &err);
 	/* A start that the signal has interrupted is no refusal. */
 	status = status == 0
 		     ? run_launch(report, tmpl, NULL)

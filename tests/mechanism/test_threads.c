@@ -454,6 +454,42 @@ Test(threads, sessions, .init = set_up_place, .fini = tear_down_place, .timeout 
 	warder_policy_free(policy);
 }
 
+/* Whoever read the description of one session does not get into the next one of its name. */
+Test(threads, a_session_is_no_other_of_its_name, .init = set_up_place, .fini = tear_down_place,
+     .timeout = 120)
+{
+	struct warder_policy *policy = easy_policy();
+	char name[40], tool[PATH_MAX];
+	const struct warder_session_options options = { .size = sizeof(options),
+							.policy = policy,
+							.program = find_tool(tool, sizeof(tool)) };
+	struct warder_session *first = NULL, *second = NULL;
+	struct warder_template *tmpl = NULL;
+	struct warder_error err = { 0 };
+	int prepared;
+
+	if (!options.program)
+		cr_skip_test("there is no command line tool beside this program");
+	snprintf(name, sizeof(name), "threads-%d", (int)getpid());
+	cr_assert_eq(warder_session_start(name, &options, &first, &err), 0, "%s", err.text);
+	cr_expect_eq(warder_session_stop(name, &err), 0, "%s", err.text);
+	cr_assert_eq(warder_session_start(name, &options, &second, &err), 0, "%s", err.text);
+	prepared = warder_session_prepare(first, NULL, 0, &tmpl, &err);
+	cr_expect_eq(prepared, -1, "it joined another one");
+	cr_expect(prepared < 0 && err.code == WARDER_ERROR_CONFLICT &&
+		      strstr(err.text, "another has its name"),
+		  "%s", err.text);
+	warder_template_free(tmpl);
+	tmpl = NULL;
+	cr_expect_eq(warder_session_prepare(second, NULL, 0, &tmpl, &err), 0, "%s", err.text);
+	cr_expect(tmpl && echoes(tmpl, 3));
+	warder_template_free(tmpl);
+	cr_expect_eq(warder_session_stop(name, &err), 0, "%s", err.text);
+	warder_session_free(first);
+	warder_session_free(second);
+	warder_policy_free(policy);
+}
+
 /* ---- backends ---- */
 
 /* What is there and what it can enforce, and a run by it where it can. */

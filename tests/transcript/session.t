@@ -171,3 +171,15 @@ $ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo 
 | 0
 | 125
 ! warder: the session was stopped by another process during its set-up, and was removed
+
+= an execution joins the session that it was checked against, or starts over with the one that has its name now
+needs place python3
++ . "$TOP/tests/transcript/session.sh"; mkdir wa wb; echo one > wa/f; echo two > wb/f; mkfifo ceiling
++ cat > policy.py <<'END'
++ import json, sys
++ print(json.dumps(json.load(sys.stdin)['policy']))
++ END
+# The ceiling is read when the session has been found: until it is there, the name becomes another's.
+$ sh s start --workspace $PWD/wa; sh s status --json | python3 policy.py > first; timeout 60 sh s exec --ceiling ceiling --receipt r -- cat /workspace/f & exec 3> ceiling; sh s stop; sh s start --workspace $PWD/wb; sh s status --json | python3 policy.py > second; cat first >&3; exec 3>&-; timeout 60 sh -c 'cat second > ceiling'; wait; grep -o 'readOnly:[^" ]*/w[ab]' r | sort -u | sed 's|:.*/|:|'; sh s stop
+| two
+| readOnly:wb

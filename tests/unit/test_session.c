@@ -54,6 +54,7 @@ Test(session, specifications_that_are_wrong, .timeout = 20)
 		{ "\"name\": \"../a\", \"lifetimeUs\": 1, \"idleTimeoutUs\": 1", "no name" },
 		{ "\"name\": 1, \"lifetimeUs\": 1, \"idleTimeoutUs\": 1", "no string" },
 		{ "\"name\": \"a\", \"lifetimeUs\": 1, \"idleTimeoutUs\": 1, \"x\": 1", "not known" },
+		{ "\"name\": \"a\", \"lifetimeUs\": 1, \"idleTimeoutUs\": 1, \"id\": \"1\"", "not known" },
 		{ "\"name\": \"a\", \"lifetimeUs\": 1, \"idleTimeoutUs\": 1, \"setup\": \"a\"", "no array" },
 		{ "\"name\": \"a\", \"lifetimeUs\": 1, \"idleTimeoutUs\": 1, \"setup\": [1]", "no list" },
 	};
@@ -84,6 +85,7 @@ Test(session, specification_and_back, .timeout = 20)
 	json_begin_object(&w);
 	session_spec_write(&one, &w);
 	json_key_uint(&w, "more", 1);
+	json_key_string(&w, "id", "0a");
 	json_end_object(&w);
 	written = json_take(&w);
 	cr_assert_eq(session_spec_parse(written, strlen(written), true, &other, &err), 0, "%s", err.text);
@@ -91,6 +93,8 @@ Test(session, specification_and_back, .timeout = 20)
 	cr_expect_eq(other.lifetime_us, 5);
 	cr_expect_eq(other.idle_us, 6);
 	cr_expect_str_eq(other.backend, "local");
+	cr_expect_null(one.id);
+	cr_expect_str_eq(other.id, "0a");
 	other.setup[1][0] = 'z';
 	cr_expect_not_null(session_spec_difference(&one, &other));
 	session_spec_done(&one);

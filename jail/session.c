@@ -136,6 +136,7 @@ static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t
 	session->joint.size = sizeof(session->joint);
 	session->joint.privileged = plan->privileged;
 	session->joint.namespaces = plan->namespaces;
+	memcpy(session->joint.image, plan->rootfs.image.digest, sizeof(session->joint.image));
 	plan->holds = true;
 	plan->wall_time_us = lifetime_us;
 	plan->cpu_time_us = POLICY_UNLIMITED;
@@ -256,7 +257,7 @@ bool jail_joint_valid(const struct jail_joint *joint)
 
 	if (joint->magic != JAIL_JOINT_MAGIC || joint->size != sizeof(*joint) ||
 	    host->hierarchy_count > CGROUP_HIERARCHIES_MAX || host->v2 < -1 ||
-	    host->v2 >= (int)host->hierarchy_count)
+	    host->v2 >= (int)host->hierarchy_count || !is_text(joint->image, sizeof(joint->image)))
 		return false;
 	for (size_t h = 0; h < host->hierarchy_count; h++)
 		if (!is_text(host->hierarchies[h].base, sizeof(host->hierarchies[h].base)))
@@ -289,6 +290,13 @@ int jail_session_join(const struct jail_joint *joint, bool background, struct ja
 		return error_set(
 		    err, WARDER_ERROR_CONFLICT, NULL,
 		    "the session was started with other privileges, or on another kernel; restart it");
+	/* What an image says of variables and directory was taken from the one that has the name now. */
+	if (strcmp(plan->rootfs.image.digest, joint->image) != 0)
+		return error_set(
+		    err, WARDER_ERROR_CONFLICT, "filesystem.view",
+		    "the session's image is %.80s, and another has its name by now; restart the session, "
+		    "or give the image its name back",
+		    joint->image);
 	plan->starter = &starter;
 	plan->joint = joint;
 	plan->background = background;

@@ -39,6 +39,7 @@ struct jail_joint {
 	uint32_t id_base;
 	uint64_t namespaces;
 	int64_t clock_offset;      /* of its time namespace, seconds */
+	char image[IMAGE_DIGEST];  /* of its view, "" for another view */
 	struct cgroup_host cgroup; /* executions' cgroups go below the session's */
 	int fds[JAIL_JOINT_FDS];
 };

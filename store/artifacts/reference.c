@@ -56,12 +56,13 @@ int artifact_reference_parse(const char *text, struct artifact_reference *ret, s
 	memcpy(plain, text, len);
 	plain[len] = '\0';
 	fault = artifact_name_fault(plain);
+	if (!fault)
+		fault = artifact_name_fault(path_plain(plain, ret->name)); /* "a/../c:/x" */
 	if (fault)
 		return refuse(text, fault, err);
 	ret->version = 0;
 	if (at && !read_version(at + 1, &ret->version))
 		return refuse(text, "names no version; behind the @ stands a number from 1 to 999999999",
 			      err);
-	path_plain(plain, ret->name);
 	return 0;
 }

@@ -21,6 +21,7 @@
 #define INLINE_BYTES (64ull << 10)
 #define RESULT_BYTES (1ull << 20)
 #define RESULT_DEPTH 64
+#define ENDING_BYTES 512 /* what the host of wasi.h says takes no more */
 
 /* What a run borrows, and what is to be done with its result. */
 struct call {
@@ -29,6 +30,7 @@ struct call {
 	char **patterns;
 	char *directory; /* of files that are saved, as the caller named it */
 	int save_fd, input_fd;
+	uint64_t result_bytes;
 	struct rootfs_collect collect;
 	bool collects, last_line;
 };
@@ -161,11 +163,20 @@ static char **make_environment(const struct call *call, const struct warder_call
 	return copy_list(known->environment, result, known->json ? input : NULL);
 }
 
+/* How much is taken from the descriptor of the result. */
+static uint64_t read_bytes(const struct call *call)
+{
+	const uint64_t more = call->program->language->is_engine ? ENDING_BYTES : 0;
+
+	return call->result_bytes > UINT64_MAX - more ? UINT64_MAX : call->result_bytes + more;
+}
+
 static int fill_call(struct call *call, const struct warder_call *known, struct warder_error *err)
 {
 	call->argv = program_argv(call->program, LANGUAGE_RUN, PREPARATION_PROGRAM, known->argv);
 	call->environment = make_environment(call, known);
 	call->last_line = known->last_line;
+	call->result_bytes = known->result_bytes ? known->result_bytes : RESULT_BYTES;
 	if (!call->argv || !call->environment)
 		return no_memory(err);
 	if (known->json && make_input(known->json, known->json_len, &call->input_fd, err) != 0)
@@ -214,28 +225,50 @@ static void take_last_line(struct result_code *code, struct jail_output *output)
 	output->bytes[output->len] = '\0';
 }
 
-/* What the host of wasi.h tells before the result, between two NUL bytes. */
-static void take_ending(const struct call *call, struct result_code *code, struct jail_outcome *outcome)
+static void tell_ending(const char *words, struct result_code *code, struct jail_outcome *outcome)
 {
 	static const char trap[] = "trap: ", refused[] = "refused: ";
-	struct jail_output *given = &outcome->output[JAIL_RESULT];
-	char *said = given->len ? given->bytes + 1 : NULL;
-	const char *end = said ? memchr(said, '\0', given->len - 1) : NULL;
 
-	if (!call->program->language->is_engine || !end || given->bytes[0] ||
-	    outcome->cause != JAIL_CAUSE_EXIT)
-		return;
-	for (char *c = said; *c; c++) /* a module may have a part in the words */
-		*c = *c >= 0x20 && *c < 0x7f ? *c : '?';
-	if (strncmp(said, trap, sizeof(trap) - 1) == 0) {
-		snprintf(code->trap, sizeof(code->trap), "%s", said + sizeof(trap) - 1);
+	if (strncmp(words, trap, sizeof(trap) - 1) == 0) {
+		snprintf(code->trap, sizeof(code->trap), "%s", words + sizeof(trap) - 1);
 		snprintf(outcome->detail, sizeof(outcome->detail), "the module trapped: %s", code->trap);
-	} else if (strncmp(said, refused, sizeof(refused) - 1) == 0) {
+	} else if (strncmp(words, refused, sizeof(refused) - 1) == 0) {
 		snprintf(outcome->detail, sizeof(outcome->detail), "the engine does not take the module: %s",
-			 said + sizeof(refused) - 1);
+			 words + sizeof(refused) - 1);
 	}
-	given->len -= (size_t)(end + 1 - given->bytes);
-	memmove(given->bytes, end + 1, given->len + 1);
+}
+
+/* Take away the first bytes, for which there was room besides. */
+static void behead(struct jail_output *given, size_t count, uint64_t limit)
+{
+	given->len -= count;
+	given->total -= count;
+	memmove(given->bytes, given->bytes + count, given->len);
+	if (given->len > limit)
+		given->len = limit;
+	given->truncated = given->total > limit;
+	given->bytes[given->len] = '\0';
+}
+
+/* What the host of wasi.h tells before any byte of the module's, between two NUL bytes; without that there is no result. */
+static void take_ending(const struct call *call, struct result_code *code, struct jail_outcome *outcome)
+{
+	struct jail_output *given = &outcome->output[JAIL_RESULT];
+	char *words = given->len ? given->bytes + 1 : NULL;
+	const char *end = words && !given->bytes[0] ? memchr(words, '\0', given->len - 1) : NULL;
+
+	if (!call->program->language->is_engine)
+		return;
+	if (!end) {
+		given->len = 0;
+		given->truncated = false;
+		return;
+	}
+	for (char *c = words; *c; c++) /* a module may have a part in the words */
+		*c = *c >= 0x20 && *c < 0x7f ? *c : '?';
+	if (outcome->cause == JAIL_CAUSE_EXIT)
+		tell_ending(words, code, outcome);
+	behead(given, (size_t)(end + 1 - given->bytes), call->result_bytes);
 }
 
 static void take_output(const struct call *call, struct result_code *code, struct jail_outcome *outcome)
@@ -329,7 +362,7 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 			     .output_fds = known.output_fds,
 			     .spill_fds = spill.spill_fds,
 			     .spill_bytes = spill.spill_bytes,
-			     .result_bytes = known.result_bytes ? known.result_bytes : RESULT_BYTES,
+			     .result_bytes = read_bytes(held),
 			     .input_fd = held->input_fd,
 			     .files = program->files,
 			     .file_count = program->file_count,

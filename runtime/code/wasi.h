@@ -11,8 +11,9 @@
  * where it may write to the same directory (a workspace that is shared, read-write). Then the module comes to what else the jail
  * shows, but not to its engine: what it opens is looked at once more, by its descriptor.
  *
- * How the module ended is told on descriptor 3 before its result, between two NUL bytes: "trap: MESSAGE", or "refused: MESSAGE"
- * where the engine does not take it. A module by itself cannot: it reaches no such descriptor, and a result with a NUL is no JSON.
+ * How the module ended is told on descriptor 3 before its result, between two NUL bytes: "trap: MESSAGE", "refused: MESSAGE" where
+ * the engine does not take it, or nothing. It is always told, so that the first bytes are never the module's: it reaches no such
+ * descriptor, and its result is copied when it has ended, behind these words. A host that dies before has copied none of it.
  */
 #ifndef WARDER_RUNTIME_CODE_WASI_H
 #define WARDER_RUNTIME_CODE_WASI_H
@@ -33,11 +34,12 @@ static const char wasi_host[] =
     "const result = openSync(env.WARDER_RESULT, constants.O_WRONLY), input = env.WARDER_INPUT;\n"
     "env.WARDER_RESULT = `${exchange}/result`;\n"
     "if (input) writeFileSync(env.WARDER_INPUT = `${exchange}/input`, readFileSync(input));\n"
+    "let words = '';\n"
     "function tell(kind, error) {\n"
     "  const text = String(error?.message ?? error).replaceAll('\\0', '?').slice(0, 150);\n"
     "  process.exitCode = 1;\n"
     "  try { writeSync(2, `wasm ${kind}: ${text}\\n`); } catch {}\n"
-    "  writeSync(result, `\\0${kind}: ${text}\\0`);\n"
+    "  words = `${kind}: ${text}`;\n"
     "}\n"
     /* errno of WASI */
     "const FAULT = 21, INVALID = 28, LOOP = 32, TOO_LONG = 37, ABSENT = 44, NO_DIRECTORY = 54, DENIED = 63, "
@@ -152,6 +154,7 @@ static const char wasi_host[] =
     "  const refused = !running || error?.code === 'ERR_INVALID_ARG_TYPE';\n"
     "  tell(refused && !(error instanceof WebAssembly.RuntimeError) ? 'refused' : 'trap', error);\n"
     "}\n"
+    "writeSync(result, `\\0${words}\\0`);\n"
     "try {\n"
     "  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;\n"
     "  closeSync(spare);\n"

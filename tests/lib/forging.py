@@ -9,32 +9,11 @@ import os
 import struct
 import sys
 
-I32, I64, END, DROP, STORE8 = b"\x41", b"\x42", b"\x0b", b"\x1a", b"\x3a\0\0"
+sys.dont_write_bytecode = True
+import module  # noqa: E402
+from module import DROP, END, I64, const, leb  # noqa: E402
 
-
-def leb(n, signed=False):
-    out = b""
-    while True:
-        byte, n = n & 0x7F, n >> 7
-        if not n and not (signed and byte & 0x40):
-            return out + bytes([byte])
-        out += bytes([byte | 0x80])
-
-
-def vector(items):
-    return leb(len(items)) + b"".join(items)
-
-
-def section(number, content):
-    return bytes([number]) + leb(len(content)) + content
-
-
-def name(text):
-    return leb(len(text)) + text.encode()
-
-
-def const(n):
-    return I32 + leb(n, True)
+STORE8 = b"\x3a\0\0"
 
 
 def span(data):
@@ -67,10 +46,4 @@ for fd in range(3, 48):
 body += b"\x20\0" + const(1) + b"\x6a\x22\0" + const(rounds) + b"\x48\x0d\0" + END
 body += const(1) + const(spans + 8) + const(1) + const(8) + b"\x10\2" + DROP
 code = b"\1\1\x7f" + body + END
-sys.stdout.buffer.write(
-    b"\0asm\1\0\0\0" + section(1, vector(types))
-    + section(2, vector([name("wasi_snapshot_preview1") + name(f) + b"\0" + leb(t) for f, t in imports]))
-    + section(3, b"\1\0") + section(5, b"\1\0\1")
-    + section(7, vector([name("_start") + b"\0" + leb(len(imports)), name("memory") + b"\2\0"]))
-    + section(10, vector([leb(len(code)) + code]))
-    + section(11, vector([b"\0" + const(0) + END + leb(len(memory)) + bytes(memory)])))
+module.write(types, imports, code, memory)

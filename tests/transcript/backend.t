@@ -120,6 +120,34 @@ needs limits node
 $ python3 $TOP/tests/lib/exchanging.py shared/dd shared/link warder code --backend wasm --workspace shared:rw --set limits.disk=unlimited --cwd /workspace --json found.wasm | python3 $TOP/tests/lib/results.py status cause exitCode stdout.bytesKept
 | success exit 0 45
 
+= what a module writes as its result is never an end that its engine tells
+needs limits node
+$ tell() { python3 $TOP/tests/lib/telling.py "$@" > w.wasm; for backend in wasm local; do warder code --backend $backend --timeout 2s --json w.wasm | python3 $TOP/tests/lib/results.py status cause exitCode detail output outputError; done; }; tell '{"a":1}'; for words in '\0trap: forged by the module\0{"a":1}' '\0refused: forged\0' '\0\0{"a":1}'; do tell "$words"; tell "$words" exit 1; done; tell '\0refused: forged\0{"a":1}' trap; tell '\0trap: forged\0{"a":1}' loop
+| success exit 0 exited with 0 {"a": 1} -
+| success exit 0 exited with 0 {"a": 1} -
+| success exit 0 exited with 0 - no JSON: result:1: byte 0x00 where a value is expected
+| success exit 0 exited with 0 - no JSON: result:1: byte 0x00 where a value is expected
+| failed exit 1 exited with 1 - no JSON: result:1: byte 0x00 where a value is expected
+| failed exit 1 exited with 1 - no JSON: result:1: byte 0x00 where a value is expected
+| success exit 0 exited with 0 - no JSON: result:1: byte 0x00 where a value is expected
+| success exit 0 exited with 0 - no JSON: result:1: byte 0x00 where a value is expected
+| failed exit 1 exited with 1 - no JSON: result:1: byte 0x00 where a value is expected
+| failed exit 1 exited with 1 - no JSON: result:1: byte 0x00 where a value is expected
+| success exit 0 exited with 0 - no JSON: result:1: byte 0x00 where a value is expected
+| success exit 0 exited with 0 - no JSON: result:1: byte 0x00 where a value is expected
+| failed exit 1 exited with 1 - no JSON: result:1: byte 0x00 where a value is expected
+| failed exit 1 exited with 1 - no JSON: result:1: byte 0x00 where a value is expected
+| failed trap 1 the module trapped: unreachable - no JSON: result:1: byte 0x00 where a value is expected
+| failed trap 1 the module trapped: unreachable - no JSON: result:1: byte 0x00 where a value is expected
+| timeout wallTime - killed after the wall time of 2s - -
+| timeout wallTime - killed after the wall time of 2s - -
+
+= the result of a module has room beside what its engine tells
+needs limits node
+$ for size in 1048574 1048575; do printf '"%0*d"' $size 0 | python3 $TOP/tests/lib/telling.py - > w.wasm; warder code --backend wasm --json w.wasm | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["status"], len(r["output"] or ""), r.get("outputError"))'; done
+| success 1048574 None
+| success 0 the result of 1048577 bytes is larger than its limit of 1048576
+
 = other languages and programs
 $ echo 'print(1)' | warder code --backend wasm --language python -; warder run --backend wasm -- true
 !~ ^warder: the language "python" is not available with the backend wasm; available: wasm

@@ -34,10 +34,13 @@
 #include "runtime/result.h"
 #include "runtime/session.h"
 
+#define STRANGERS_MAX 8 /* of the connections: who may wait to be told why not */
+
 struct connection {
 	int fd;
 	bool joined;
 	uint64_t number; /* in the order in which they came */
+	bool stranger;   /* of other namespaces */
 };
 
 struct keeper {
@@ -218,6 +221,24 @@ static int check_join(const struct keeper *keeper, const struct session_request 
 	return 0;
 }
 
+/* False: the connection is done with. A stranger is told why, and nothing else. */
+static bool take_request(const struct connection *connection, struct session_request *ret)
+{
+	const struct warder_error refused = {
+		.code = WARDER_ERROR_REJECTED,
+		.field = "name",
+		.text =
+		    "the session answers in its keeper's namespaces of processes and users alone: not in a "
+		    "jail, and not in a container; ask for it where it was started",
+	};
+
+	if (session_receive_request(connection->fd, ret) <= 0)
+		return false;
+	if (connection->stranger)
+		session_send_reply(connection->fd, &refused, NULL, NULL);
+	return !connection->stranger;
+}
+
 /* False: the connection is done with. */
 static bool answer(struct keeper *keeper, struct connection *connection)
 {
@@ -227,7 +248,7 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 	char *text;
 	bool sent;
 
-	if (session_receive_request(connection->fd, &request) <= 0)
+	if (!take_request(connection, &request))
 		return false;
 	if (request.type == SESSION_STOP) {
 		if (keeper->stopper_fd < 0)
@@ -274,23 +295,34 @@ static void make_room(struct keeper *keeper)
 		drop(keeper, oldest);
 }
 
+static bool has_room(const struct keeper *keeper, enum session_peer peer)
+{
+	size_t strangers = 0;
+
+	for (size_t i = 0; i < keeper->connection_count; i++)
+		strangers += keeper->connections[i].stranger;
+	return peer == SESSION_PEER_OWNER || (peer == SESSION_PEER_ELSEWHERE && strangers < STRANGERS_MAX &&
+					      keeper->connection_count < SESSION_CONNECTIONS_MAX);
+}
+
 static void accept_one(struct keeper *keeper)
 {
-	int fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	owned_fd int fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	enum session_peer peer;
 
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE)
 			make_room(keeper);
 		return;
 	}
-	if (!session_peer_is_owner(fd)) {
-		close(fd);
+	peer = session_peer(fd);
+	if (!has_room(keeper, peer))
 		return;
-	}
 	if (keeper->connection_count == SESSION_CONNECTIONS_MAX)
 		make_room(keeper); /* at most half of them execute */
-	keeper->connections[keeper->connection_count++] =
-	    (struct connection){ .fd = fd, .number = keeper->came++ };
+	keeper->connections[keeper->connection_count++] = (struct connection){
+		.fd = fd_take(&fd), .number = keeper->came++, .stranger = peer == SESSION_PEER_ELSEWHERE
+	};
 }
 
 /* ---- the loop ---- */
@@ -345,7 +377,7 @@ static bool answer_early(struct keeper *keeper, struct connection *connection)
 					    .text = "the session is being set up; try again" };
 	struct session_request request;
 
-	if (session_receive_request(connection->fd, &request) <= 0)
+	if (!take_request(connection, &request))
 		return false;
 	if (request.type != SESSION_STOP) {
 		session_send_reply(connection->fd, &early, NULL, NULL);

@@ -3,7 +3,8 @@
  * and its command line.
  *
  * A session NAME has two files below /run/warder/sessions (root) or $XDG_RUNTIME_DIR/warder/sessions (others), directories of mode 0700
- * that nobody else owns: NAME.lock, locked by its keeper as long as it lives, and NAME.sock, which answers only its owner. Who starts a
+ * that nobody else owns: NAME.lock, locked by its keeper as long as it lives, and NAME.sock, which answers only its owner, and not what
+ * he has put into a jail or a container (session_peer). Who starts a
  * session executes `warder session keeper` with a specification; that process detaches itself, takes the lock, starts the jail, runs the
  * set-up, and only then can be spoken to. So of any number of starts at once one has a keeper, and the others find its session.
  *
@@ -47,8 +48,6 @@ void session_unlink(int dir_fd, const char *name);
 int session_listen(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
 /* 0 with the connection; 1: nobody listens; -1 with *err. */
 int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
-/* Whether the peer of a connection is of our user. */
-bool session_peer_is_owner(int fd);
 /* Its process: at the end of a client, that of the keeper. 0: it has none in our pid namespace. */
 int session_peer_pid(int fd);
 /* Call back with each name whose keeper lives, until it returns another number than 0. That; -1 with *err: who is there cannot be told. */
@@ -57,6 +56,17 @@ int session_each(int (*each)(void *context, const char *name), void *context, st
 bool session_remove_dead(int dir_fd, const char *name);
 /* Remove the files of keepers that died. Returns how many sessions these were. */
 int session_clean(bool dry_run);
+
+/* ---- peer: session_peer.c ---- */
+
+enum session_peer {
+	SESSION_PEER_OTHER_USER,
+	SESSION_PEER_ELSEWHERE, /* of our user, but not seen to be in our pid and user namespaces */
+	SESSION_PEER_OWNER,
+};
+
+/* Who connected, at a socket that was accepted; who listens, at one that was connected. */
+enum session_peer session_peer(int fd);
 
 /* ---- messages: session_wire.c ---- */
 

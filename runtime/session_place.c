@@ -198,12 +198,23 @@ int session_listen(int dir_fd, const char *name, int *ret_fd, struct warder_erro
 	return 0;
 }
 
-bool session_peer_is_owner(int fd)
+/* Whoever could write to the directory could also have put a socket there. */
+static int check_keeper(int fd, const char *name, struct warder_error *err)
 {
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+	switch (session_peer(fd)) {
+	case SESSION_PEER_OWNER:
+		return 0;
+	case SESSION_PEER_ELSEWHERE:
+		return error_set(
+		    err, WARDER_ERROR_REJECTED, "name",
+		    "session %.64s is kept in other namespaces of processes or users, as those of "
+		    "a container: ask for it where it was started",
+		    name);
+	case SESSION_PEER_OTHER_USER:
+		break;
+	}
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "session %.64s is kept by another user",
+			 name);
 }
 
 int session_peer_pid(int fd)
@@ -230,9 +241,8 @@ int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_err
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
 					       "cannot reach the keeper of session %s", name);
 	}
-	if (!session_peer_is_owner(fd))
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "session %s is kept by another user",
-				 name);
+	if (check_keeper(fd, name, err) < 0)
+		return -1;
 	*ret_fd = fd_take(&fd);
 	return 0;
 }

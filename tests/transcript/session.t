@@ -30,7 +30,7 @@ $ sh s start; writer='while sleep 0.1; do echo x >> /tmp/log; done > /dev/null 2
 $ sh s start; sh s exec --timeout 1h -- true; sh s exec --net loopback -- true; sh s exec --ro /srv -- true; sh s exec --prefer network -- true; sh s exec --env A=1 --cwd / --set processes.spawn=false -- sh -c 'echo $A; pwd; ls'; sh s stop
 | 1
 | /
-!~ ^warder: more than the session has: limits.wallTime: .*
+! warder: more than the session has: limits.wallTime: 1h is more than the session grants; at most 30s
 ! warder: file system, network, identity and disk are the session's: an execution cannot have others; start another session for it
 ! warder: file system, network, identity and disk are the session's: an execution cannot have others; start another session for it
 !~ ^warder: more than the session has: .*network.*
@@ -76,6 +76,40 @@ $ sh s start --idle-timeout 1s; while sh s status > /dev/null 2>&1; do sleep 0.2
 | 125
 ! warder: supervisor: killed: the session has ended
 !~ ^warder: --lifetime 1y: .*
+
+= what is in other namespaces of the user's gets nothing of a session, and cannot end it
+needs unshare python3
++ . "$TOP/tests/transcript/session.sh"
+$ name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40); ask() { python3 $TOP/tests/lib/asking.py $1 rt/warder/sessions/$name.sock /run/warder/sessions/$name.sock; }; export -f ask; export name
+> sh s start; ask 2 | cut -d ' ' -f 1; for type in 1 2 3; do unshare -U -r -p -f bash -c "ask $type"; unshare -U -r bash -c "ask $type"; done | sort | uniq -c | sed 's/^ *//'; sh s exec -- echo it runs; sh s stop
+| answered
+| 6 refused 0 the session answers in its keeper's namespaces of processes and users alone: not in a jail, and not in a container; ask for it where it was started
+| it runs
+
+= a keeper in other namespaces is none
+needs unshare
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; for word in "exec -- true" stop; do unshare -U -r -p -f --mount-proc sh s $word; echo $?; done; sh s stop
+| 125
+| 125
+!~ ^warder: session [a-zA-Z0-9]* is kept in other namespaces of processes or users, as those of a container: ask for it where it was started$
+!~ ^warder: session [a-zA-Z0-9]* is kept in other namespaces of processes or users, as those of a container: ask for it where it was started$
+
+= a time of 0 is not the default
++ . "$TOP/tests/transcript/session.sh"
+$ for flag in "--lifetime 0" "--lifetime 0s" "--idle-timeout 0ms"; do for word in start exec; do sh s $word $flag -- true; echo $?; done; done; ls rt
+| 125
+| 125
+| 125
+| 125
+| 125
+| 125
+! warder: --lifetime 0: give a time above 0, or leave the flag out, which means 8h
+! warder: --lifetime 0: give a time above 0, or leave the flag out, which means 8h
+! warder: --lifetime 0s: give a time above 0, or leave the flag out, which means 8h
+! warder: --lifetime 0s: give a time above 0, or leave the flag out, which means 8h
+! warder: --idle-timeout 0ms: give a time above 0, or leave the flag out, which means 30m
+! warder: --idle-timeout 0ms: give a time above 0, or leave the flag out, which means 30m
 
 = names, words and flags that are wrong
 $ warder session start ../x; warder session exec; warder session strat x; warder session start x y; warder session exec x; warder session stop x --force; warder session --help | head -1

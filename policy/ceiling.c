@@ -428,3 +428,30 @@ int policy_check_ceiling(const struct policy *ceiling, const struct policy *requ
 	}
 	return 0;
 }
+
+/* The last one: in the texts above nothing of a value that could read the same comes after it. */
+static char *find_last(char *text, const char *words)
+{
+	char *last = NULL;
+
+	for (char *at = strstr(text, words); at; at = strstr(at + 1, words))
+		last = at;
+	return last;
+}
+
+int policy_check_granted(const struct policy *granted, const struct policy *request, const char *who,
+			 struct warder_error *err)
+{
+	static const char operator[] = "the operator";
+	char text[sizeof(err->text)];
+	char *at;
+
+	if (policy_check_ceiling(granted, request, err) == 0)
+		return 0;
+	memcpy(text, err->text, sizeof(text));
+	at = find_last(text, operator);
+	if (at)
+		snprintf(err->text, sizeof(err->text), "%.*s%s%s", (int)(at - text), text, who,
+			 at + sizeof(operator) - 1);
+	return -1;
+}

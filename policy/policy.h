@@ -331,6 +331,9 @@ void policy_write(const struct policy *policy, struct json_writer *writer);
  * field that asks for more, its value and the most that is granted. */
 int policy_check_ceiling(const struct policy *ceiling, const struct policy *request,
 			 struct warder_error *err);
+/* The same where `who` ("the session") grants and not the operator: the error says so. */
+int policy_check_granted(const struct policy *granted, const struct policy *request, const char *who,
+			 struct warder_error *err);
 
 /* ---- capabilities and matching: control.c, match.c ---- */
 /* Isolation classes a backend can have; names in JSON in policy_isolation_name(). */

@@ -252,7 +252,7 @@ int session_check_narrower(const struct policy *session, const struct policy *as
 				 "cannot have others; start another session for it");
 	/* Variables that are set are the caller's own words, as in any run. */
 	flat.environment.set_count = 0;
-	if (policy_check_ceiling(session, &flat, err) < 0)
+	if (policy_check_granted(session, &flat, "the session", err) < 0)
 		return error_context(err, "more than the session has");
 	for (int i = 0; i < POLICY_FIELD_COUNT; i++)
 		if (asked->preferred[i] && !session->preferred[i])

@@ -302,13 +302,19 @@ static int choose_session(struct request *request, const struct flag *flag, cons
 			  struct warder_error *err)
 {
 	struct request_session *session = &request->session;
+	const bool is_lifetime = strcmp(flag->name, "--lifetime") == 0;
+	uint64_t *time = is_lifetime ? &session->lifetime_us : &session->idle_us;
 
 	session->auto_start |= strcmp(flag->name, "--auto-start") == 0;
 	session->background |= strcmp(flag->name, "--background") == 0;
 	if (!value)
 		return 0;
-	return policy_parse_time(
-	    value, strcmp(flag->name, "--lifetime") == 0 ? &session->lifetime_us : &session->idle_us, err);
+	if (policy_parse_time(value, time, err) != 0)
+		return -1;
+	return *time ? 0
+		     : error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
+				 "give a time above 0, or leave the flag out, which means %s",
+				 is_lifetime ? "8h" : "30m");
 }
 
 static int choose_parallel(struct request *request, const struct flag *flag, const char *value,

@@ -640,12 +640,18 @@ static int check_working_directory(struct planning *planning, const char *path, 
 	int status;
 
 	/* /tmp is empty at first: the jail makes the directory there. */
-	if (strcmp(path, "/") == 0 || path_within("/tmp", path) || (entry && entry->kind == ROOTFS_DIRECTORY))
+	if (strcmp(path, "/") == 0 || path_within("/tmp", path) || strcmp(path, "/dev/shm") == 0 ||
+	    (entry && entry->kind == ROOTFS_DIRECTORY))
 		return 0;
 	if (cover && cover->kind == ROOTFS_BIND)
 		return check_beneath_bind(planning, cover, path);
 	if (cover && cover->kind == ROOTFS_OVERLAY)
 		return check_in_overlay(planning, cover, path);
+	if (path_within("/dev", path) || path_within("/proc", path))
+		return refuse_working_directory(
+		    planning, path,
+		    "lies in what the jail makes itself; of that name /dev, /dev/shm, /proc or what is below "
+		    "/tmp");
 	if (!cover || cover->kind != ROOTFS_SYMLINK)
 		return refuse_working_directory(
 		    planning, path,

@@ -811,6 +811,8 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 	    (outcome->cause != JAIL_CAUSE_SUPERVISOR || loop->killed))
 		outcome->hit[outcome->cause] = true;
 	outcome->wall_us = end_us - run->go_us;
+	/* It may have ended by itself before the timer was heard. */
+	outcome->hit[JAIL_CAUSE_WALL_TIME] |= outcome->wall_us > run->tmpl->plan.wall_time_us;
 	outcome->prepare_us = run->tmpl->prepare_us;
 	outcome->launch_us = run->launch_us;
 	outcome->memory_peak_bytes = final->memory_peak_bytes;

@@ -125,6 +125,10 @@ $ warder run --timeout 1s -- sh -c 'echo before; sleep 60'
 ? 124
 < 25
 
+= it is a limit that was hit, also when the program has ended before it is killed
+$ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do warder run --timeout 1us --json -- true; done | python3 $TOP/tests/lib/results.py limitsHit | sort -u
+| ["wallTime"]
+
 = a program that ignores SIGTERM
 $ warder run --timeout 1s -- sh -c 'trap "" TERM; while :; do :; done'
 ! warder: killed after 1s (limits.wallTime)

@@ -613,12 +613,17 @@ static size_t escape_character(const char *text, size_t left, char piece[MAX_PIE
 
 char *json_quote(const char *text, char *buf, size_t len)
 {
-	size_t left = strlen(text), used = 0, taken;
+	return json_quote_bytes(text, strlen(text), buf, len);
+}
+
+char *json_quote_bytes(const char *bytes, size_t count, char *buf, size_t len)
+{
+	size_t left = count, used = 0, taken;
 	char piece[MAX_PIECE];
 
 	buf[used++] = '"';
-	for (; left > 0; text += taken, left -= taken) {
-		size_t length = escape_character(text, left, piece, &taken);
+	for (; left > 0; bytes += taken, left -= taken) {
+		size_t length = escape_character(bytes, left, piece, &taken);
 
 		/* Room for the closing quote and NUL, and before the last one for a cut mark too. */
 		if (used + length + (taken < left ? 5 : 2) > len) {

@@ -59,6 +59,8 @@ const char *json_type_name(enum json_type type);
 bool json_is_utf8(const char *text);
 /* `text` as a JSON string for a message: one line, cut with "..." to fit. len at least 8. Returns buf. */
 char *json_quote(const char *text, char *buf, size_t len);
+/* The same of bytes, in which a NUL may be. */
+char *json_quote_bytes(const char *bytes, size_t count, char *buf, size_t len);
 
 /* A growing text; zeroed is empty. After any failed allocation `failed` stays true and text is NULL. */
 struct json_writer {

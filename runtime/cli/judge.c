@@ -482,14 +482,12 @@ static void write_kept(const struct warder_result *result, struct json_writer *w
 static void explain(struct note *note, const struct warder_result *result, const struct trial *trial)
 {
 	const struct compare_difference *difference = &trial->compare.difference;
-	char expected[96], got[96], piece[COMPARE_SHOWN + 1];
+	char expected[96], got[96];
 
 	if (note->verdict == VERDICT_WRONG_ANSWER) {
-		snprintf(piece, sizeof(piece), "%.*s", (int)difference->expected.len,
-			 difference->expected.bytes);
-		json_quote(piece, expected, sizeof(expected));
-		snprintf(piece, sizeof(piece), "%.*s", (int)difference->got.len, difference->got.bytes);
-		json_quote(piece, got, sizeof(got));
+		json_quote_bytes(difference->expected.bytes, difference->expected.len, expected,
+				 sizeof(expected));
+		json_quote_bytes(difference->got.bytes, difference->got.len, got, sizeof(got));
 		snprintf(note->text, sizeof(note->text), "line %llu: expected %s, got %s",
 			 (unsigned long long)difference->line,
 			 difference->expected.is_there ? expected : "nothing more",

@@ -37,6 +37,12 @@ $ echo '{"language": "bash", "code": "read x; echo first; echo $((x + 1)); [ $x 
 | 2 wrongAnswer "success" "exit" 0 null {"line": 2, "column": 1, "expected": "2", "got": "3"} null
 | 3 runtimeError "failed" "exit" 5 null null "why\n"
 
+= a NUL is a difference that is seen
+$ echo '{"language": "bash", "code": "printf \\"42\\\\0\\"", "cases": [{"expected": "42"}]}' | warder judge
+|~ ^1 +wrongAnswer .*line 1: expected "42", got "42\\u0000"$
+| wrongAnswer: 0 of 1 cases accepted
+? 1
+
 = the exit status: 0 accepted, 1 not
 $ echo '{"language": "bash", "code": "cat", "cases": [{"stdin": "a", "expected": "a"}]}' | warder judge > /dev/null; echo $?; echo '{"language": "bash", "code": "cat", "cases": [{"stdin": "a", "expected": "b"}]}' | warder judge > /dev/null
 | 0

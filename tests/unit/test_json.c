@@ -386,6 +386,8 @@ Test(json, quotes_for_messages, .timeout = 20)
 	char buf[16];
 
 	cr_expect_str_eq(json_quote("plain", buf, sizeof(buf)), "\"plain\"");
+	cr_expect_str_eq(json_quote_bytes("42\0x", 4, buf, sizeof(buf)), "\"42\\u0000x\"");
+	cr_expect_str_eq(json_quote_bytes("42\0x", 2, buf, sizeof(buf)), "\"42\"");
 	cr_expect_str_eq(json_quote("a\nb", buf, sizeof(buf)), "\"a\\nb\"");
 	cr_expect_str_eq(json_quote("0123456789abcdef", buf, sizeof(buf)), "\"0123456789...\"");
 	cr_expect_str_eq(json_quote("\xe2\x82\xac", buf, 8), "\"\xe2\x82\xac\"");

@@ -62,6 +62,7 @@ int session_clean(bool dry_run);
 enum session_peer {
 	SESSION_PEER_OTHER_USER,
 	SESSION_PEER_ELSEWHERE, /* of our user, but not seen to be in our pid and user namespaces */
+	SESSION_PEER_GONE,      /* it ended meanwhile */
 	SESSION_PEER_OWNER,
 };
 

@@ -6,6 +6,7 @@
  * there is only the number, and a process that ended after it connected could have a successor.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -42,6 +43,13 @@ static bool shares(int pid, const char *kind)
 	return stat(path, &theirs) == 0 && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
+static bool has_ended(int pidfd)
+{
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&end, 1, 0) > 0;
+}
+
 enum session_peer session_peer(int fd)
 {
 	struct ucred peer;
@@ -52,9 +60,11 @@ enum session_peer session_peer(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid())
 		return SESSION_PEER_OTHER_USER;
 	pidfd = open_peer(fd, peer.pid);
-	pid = pidfd < 0 ? -1 : pidfd_number(pidfd);
+	if (pidfd < 0)
+		return errno == ESRCH || errno == EINVAL ? SESSION_PEER_GONE : SESSION_PEER_ELSEWHERE;
+	pid = pidfd_number(pidfd);
 	/* That it still has its number says that these were its namespaces. */
-	return pid > 0 && shares(pid, "pid") && shares(pid, "user") && pidfd_number(pidfd) == pid
-		   ? SESSION_PEER_OWNER
-		   : SESSION_PEER_ELSEWHERE;
+	if (pid > 0 && shares(pid, "pid") && shares(pid, "user") && pidfd_number(pidfd) == pid)
+		return SESSION_PEER_OWNER;
+	return has_ended(pidfd) ? SESSION_PEER_GONE : SESSION_PEER_ELSEWHERE;
 }

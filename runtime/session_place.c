@@ -198,12 +198,14 @@ int session_listen(int dir_fd, const char *name, int *ret_fd, struct warder_erro
 	return 0;
 }
 
-/* Whoever could write to the directory could also have put a socket there. */
+/* Whoever could write to the directory could also have put a socket there. 0; 1: it has ended just now; -1 with *err. */
 static int check_keeper(int fd, const char *name, struct warder_error *err)
 {
 	switch (session_peer(fd)) {
 	case SESSION_PEER_OWNER:
 		return 0;
+	case SESSION_PEER_GONE:
+		return 1;
 	case SESSION_PEER_ELSEWHERE:
 		return error_set(
 		    err, WARDER_ERROR_REJECTED, "name",
@@ -230,6 +232,7 @@ int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_err
 	owned_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
 	socklen_t len = fill_address(&address, dir_fd, name);
+	int checked;
 	const struct timeval patience = { .tv_sec = CONNECT_TIMEOUT_S };
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
@@ -241,10 +244,10 @@ int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_err
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "name", errno,
 					       "cannot reach the keeper of session %s", name);
 	}
-	if (check_keeper(fd, name, err) < 0)
-		return -1;
-	*ret_fd = fd_take(&fd);
-	return 0;
+	checked = check_keeper(fd, name, err);
+	if (checked == 0)
+		*ret_fd = fd_take(&fd);
+	return checked;
 }
 
 /* 1 with the name, if the file is a lock that is held (`held`), or is not; 0: it is another; -1 with errno: it cannot be told. */

@@ -38,7 +38,7 @@ $ echo '{"language": "bash", "code": "read x; echo first; echo $((x + 1)); [ $x 
 | 3 runtimeError "failed" "exit" 5 null null "why\n"
 
 = a NUL is a difference that is seen
-$ echo '{"language": "bash", "code": "printf \\"42\\\\0\\"", "cases": [{"expected": "42"}]}' | warder judge
+$ printf '%s\n' '{"language": "bash", "code": "printf \"42\\\\0\"", "cases": [{"expected": "42"}]}' | warder judge
 |~ ^1 +wrongAnswer .*line 1: expected "42", got "42\\u0000"$
 | wrongAnswer: 0 of 1 cases accepted
 ? 1

@@ -131,7 +131,7 @@ ROWS = [
      script(TWICE)),
     ("limits.memory", ["--memory", "64MiB"], ["--memory", "512MiB"], script(HALVES % 60)),
     ("limits.swap", ["--memory", "64MiB", "--set", "limits.swap=0B"], ["--memory", "64MiB", "--set", "limits.swap=200MiB"], script(HALVES % 60)),
-    ("limits.cpus", ["--cpus", "0.1"], ["--cpus", "2"], script(SHARES)),
+    ("limits.cpus", ["--cpus", "0.1", "--timeout", "300s"], ["--cpus", "2"], script(SHARES)),  # a slow start
     ("limits.pids", ["--pids", "8"], ["--pids", "64"], script(CHILDREN % 20)),
     ("limits.openFiles", ["--set", "limits.openFiles=32"], ["--set", "limits.openFiles=256"],
      script("return len([open('/dev/null') for i in range(64)]) == 64")),
@@ -229,7 +229,7 @@ def run(backend, flags, argv, command="run"):
     environment = dict(os.environ, WARDER_SECRET="1", WARDER_STORE=work + "/store")
     if command[1] == "code" and backend == "builtin":
         command, argv = command + ["--language", "python"], [work + "/nothing.py"]
-    done = subprocess.run(command + flags + ["--"] + argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+    done = subprocess.run(command + flags + ["--"] + argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=400,
                           env=environment)
     try:
         return json.loads(done.stdout)
@@ -239,7 +239,7 @@ def run(backend, flags, argv, command="run"):
 
 def call(command):
     environment = dict(os.environ, WARDER_SECRET="1", WARDER_STORE=work + "/store", XDG_RUNTIME_DIR=work + "/rt")
-    done = subprocess.run([WARDER, "session"] + command, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, env=environment)
+    done = subprocess.run([WARDER, "session"] + command, stdin=subprocess.DEVNULL, capture_output=True, timeout=400, env=environment)
     try:
         return done.returncode, json.loads(done.stdout)
     except ValueError:

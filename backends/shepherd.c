@@ -83,7 +83,7 @@ struct work {
 
 static int take_fds(const int *fds, size_t count)
 {
-	int high[64];
+	int high[64] = { 0 };
 
 	if (count > sizeof(high) / sizeof(high[0]))
 		return -1;

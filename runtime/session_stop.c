@@ -78,14 +78,19 @@ static enum asked ask(struct stop *stop, struct warder_error *err)
 	return ASKED;
 }
 
+/* Without a pidfd it is over when the lock is free, or when who ended it has taken the directory away too. */
 static bool is_over(const struct stop *stop)
 {
-	struct warder_error ignored;
+	struct warder_error error = { 0 };
 	owned_fd int lock_fd = -1;
+	int ret;
 
 	if (stop->pidfd >= 0)
 		return is_readable(stop->pidfd);
-	return session_lock(stop->dir_fd, stop->name, &lock_fd, &ignored) == 0;
+	ret = session_lock(stop->dir_fd, stop->name, &lock_fd, &error);
+	if (ret == 0)
+		session_unlink(stop->dir_fd, stop->name);
+	return ret == 0 || (ret < 0 && error.sys_errno == ENOENT);
 }
 
 /* For a moment. Whether it has ended; without an answer of who closed the connection that is over. */

@@ -84,7 +84,7 @@ static void add_process(struct inventory *inventory, int pid, const char *why)
 			return; /* it is in several hierarchies */
 	if (!read_stat(pid, name, &state))
 		return;
-	add(inventory, "process %d (%s, %s, %s)", pid, name, state == 'Z' ? "a zombie" : "alive", why);
+	add(inventory, "process %d (%s, state %c, %s)", pid, name, state, why);
 	add_namespaces(inventory, pid);
 }
 

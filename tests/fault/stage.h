@@ -157,6 +157,24 @@ static inline long stage_check(struct stage *stage, const char *label)
 	return took;
 }
 
+/* Our processes wait, and nobody of what has ended is still to be reaped. */
+static inline void stage_take_quiet(const struct stage *stage, struct inventory *ret)
+{
+	for (int i = 0; i < 100; i++) {
+		bool quiet = true;
+
+		inventory_take(&stage->scope, ret);
+		for (size_t l = 0; l < ret->count; l++)
+			quiet = quiet && (strncmp(ret->lines[l], "process", 7) != 0 ||
+					  strstr(ret->lines[l], ", state S"));
+		if (quiet)
+			return;
+		inventory_done(ret);
+		usleep(50000);
+	}
+	cr_assert_fail("the processes do not become quiet");
+}
+
 /* The same after a supervisor was killed: its jail is gone by itself; the rest is for the clean-up of a later process.
  * Returns the milliseconds until no process was left. */
 static inline long stage_clean(struct stage *stage, const char *label, bool by_next_run);

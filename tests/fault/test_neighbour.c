@@ -159,7 +159,7 @@ Test(neighbour, every_failed_call_of_a_start, .timeout = 6000)
 	cr_expect_eq(stage_wait(stage_fork(stage, open_plainly, false), 60), 0);
 	cr_assert_eq(stage->act->step, 0, "undisturbed: %s", stage->act->err.text);
 	usleep(300000); /* the neighbour sleeps: its state is part of the inventory */
-	inventory_take(&stage->scope, &before);
+	stage_take_quiet(stage, &before);
 	inject_trace(stage_fork(stage, open_traced, false), &what, &report);
 	cr_assert(report.wait_status == 0 && stage->act->step == 0, "traced, but undisturbed: %x, %s",
 		  (unsigned int)report.wait_status, stage->act->err.text);

@@ -271,24 +271,6 @@ static const char *const scripts[] = {
 	"for i in 1 2 3 4 5 6 7 8; do setsid sleep 1000 & done; kill -STOP -1; kill -STOP $$",
 };
 
-/* Its processes wait, and nobody of what has ended is still to be reaped. */
-static void take_quiet(const struct stage *stage, struct inventory *ret)
-{
-	for (int i = 0; i < 100; i++) {
-		bool quiet = true;
-
-		inventory_take(&stage->scope, ret);
-		for (size_t l = 0; l < ret->count; l++)
-			quiet = quiet && (strncmp(ret->lines[l], "process", 7) != 0 ||
-					  strstr(ret->lines[l], ", state S"));
-		if (quiet)
-			return;
-		inventory_done(ret);
-		usleep(50000);
-	}
-	cr_assert_fail("the session does not become quiet");
-}
-
 /* The session goes on, with nothing of the execution in it. */
 Test(sessions, exec_killed_at_random_moments, .timeout = 6000)
 {
@@ -306,7 +288,7 @@ Test(sessions, exec_killed_at_random_moments, .timeout = 6000)
 		cr_assert_eq(ended(executes(stage, false, "true", -1)), 0);
 		usual_us = (long)(clock_us() - begin_us);
 	}
-	take_quiet(stage, &with_session);
+	stage_take_quiet(stage, &with_session);
 	for (long i = 0; i < kills; i++) {
 		const long after_us = moment(usual_us);
 		pid_t pid = executes(stage, false, scripts[(size_t)i % 4], -1);

@@ -489,7 +489,9 @@ Test(surroundings, a_deadline_that_races_the_end, .timeout = 3000)
 				  "%d %d %s", j->outcome.exit_code, j->outcome.signal, j->outcome.detail);
 		} else {
 			cr_expect(j->outcome.cause == JAIL_CAUSE_EXIT && j->outcome.exit_code == 0 &&
-				      j->outcome.signal == 0 && !j->outcome.hit[JAIL_CAUSE_WALL_TIME],
+				      j->outcome.signal == 0 &&
+				      j->outcome.hit[JAIL_CAUSE_WALL_TIME] ==
+					  (j->outcome.wall_us > j->policy.limits.wall_time_us),
 				  "%d %d %s", j->outcome.exit_code, j->outcome.signal, j->outcome.detail);
 		}
 		jailed_free(j);

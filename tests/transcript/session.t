@@ -87,7 +87,7 @@ $ name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40); ask() { python3 $TOP/tests/lib/as
 | it runs
 
 = a keeper in other namespaces is none
-needs unshare
+needs unshare user
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start; for word in "exec -- true" stop; do unshare -U -r -p -f --mount-proc sh s $word; echo $?; done; sh s stop
 | 125

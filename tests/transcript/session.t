@@ -213,8 +213,8 @@ needs place python3
 + import json, sys
 + print(json.dumps(json.load(sys.stdin)['policy']))
 + END
-# The ceiling is read when the session has been found: until it is there, the name becomes another's.
-$ sh s start --workspace $PWD/wa; sh s status --json | python3 policy.py > first; timeout 60 sh s exec --ceiling ceiling --receipt r -- cat /workspace/f & exec 3> ceiling; sh s stop; sh s start --workspace $PWD/wb; sh s status --json | python3 policy.py > second; cat first >&3; exec 3>&-; timeout 60 sh -c 'cat second > ceiling'; wait; grep -o 'readOnly:[^" ]*/w[ab]' r | sort -u | sed 's|:.*/|:|'; sh s stop
+# The ceiling is read when the session has been found: until it is there, the name becomes another's. The pause keeps the two documents apart.
+$ sh s start --workspace $PWD/wa; sh s status --json | python3 policy.py > first; timeout 60 sh s exec --ceiling ceiling --receipt r -- cat /workspace/f & exec 3> ceiling; sh s stop; sh s start --workspace $PWD/wb; sh s status --json | python3 policy.py > second; cat first >&3; exec 3>&-; sleep 3; timeout 60 sh -c 'cat second > ceiling'; wait; grep -o 'readOnly:[^" ]*/w[ab]' r | sort -u | sed 's|:.*/|:|'; sh s stop
 | two
 | readOnly:wb
 

@@ -1,4 +1,4 @@
-# session.sh: what the cases of session.t begin with, sourced in the directory of the case. `sh s WORD...` is then `warder session WORD` of
+# session.sh: what the cases of session*.t begin with, sourced in the directory of the case. `sh s WORD...` is then `warder session WORD` of
 # a session with a name of the case's own, which needs no control groups; an ordinary user's lies below rt.
 # shellcheck shell=bash
 mkdir -m 700 rt

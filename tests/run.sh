@@ -5,9 +5,10 @@
 # Suites run side by side, as many as there are processors, and what only compiles or reads sources fills the gaps that they
 # leave. WARDER_TEST_LANES: how many side by side; 1 is one after the other.
 #
-# Every suite speaks TAP on its standard output. In the strict environments (root, asan, tsan, uml, and vmSERIES: Debian's kernel
+# Every suite speaks TAP on its standard output. In the strict environments (root, soak, asan, tsan, uml, and vmSERIES: Debian's kernel
 # of that series in qemu, with -v1 on control groups of v1) a skip that is not in tests/expected-skips counts as failed: there
-# everything is meant to be tried. Results stay in build/check/.
+# everything is meant to be tried. Results stay in build/check/ until their environment runs again: `make assurance` puts those of
+# several kinds of run together.
 #
 # `vm` runs root's suites on this host and on every kernel there is a guest for, and prints a table of kernel and suite as well.
 # WARDER_VM_ON: which of them (root uml vm6.12 vm6.1 vm6.1-v1; root is this host).
@@ -18,7 +19,7 @@ results=build/check
 jobs=$(nproc)
 lanes=${WARDER_TEST_LANES:-$jobs}
 make=${MAKE:-make}
-mkdir -p "$results" && rm -f "$results"/*.tap "$results"/*.log "$results"/table "$results"/kernels || exit 1
+mkdir -p "$results" && rm -f "$results"/table || exit 1
 
 # ---- results ----
 
@@ -28,7 +29,7 @@ verdict() {
 	local tap=$results/$1.$2.tap
 	awk -v environment="$1" -v suite="$2" -v seconds="$3" -v processor="$4" -v table="$results/table" -v allow=tests/expected-skips '
 		BEGIN {
-			strict = environment ~ /^(root|asan|tsan|uml|vm.*)$/
+			strict = environment ~ /^(root|soak|asan|tsan|uml|vm.*)$/
 			while ((getline line < allow) > 0)
 				if (line !~ /^(#|$)/) {
 					split(line, cell, /  +/)
@@ -140,13 +141,13 @@ table() {
 matrix() {
 	awk -F '\t' '
 		BEGIN { printf "\n%-30s %-14s %-12s %8s %8s %8s %9s\n", "kernel", "cgroup driver", "suite", "passed", "failed", "skipped", "seconds" }
-		FILENAME ~ /kernels$/ { kernel[$1] = $2; driver[$1] = $3; next }
+		FILENAME ~ /[.]where$/ { kernel[$1] = $2; driver[$1] = $3; next }
 		{
 			split($0, cell, " ")
-			if (cell[2] in kernel)
+			if (cell[2] in kernel && cell[2] != "host")
 				printf "%-30s %-14s %-12s %8d %8d %8d %9d\n", kernel[cell[2]], driver[cell[2]], cell[1],
 				       cell[3], cell[4], cell[5], cell[6]
-		}' "$results/kernels" <(sort -s -k 2,2 "$results/table")
+		}' "$results"/*.where <(sort -s -k 2,2 "$results/table")
 }
 
 # ---- who runs it ----
@@ -185,12 +186,35 @@ build_steps() {
 	tap_end
 }
 
-# ---- suites ----
-
 programs() {
 	local layer=$1 build=$2
 	find "$build/tests/$layer" -maxdepth 1 -type f -executable -name 'test_*' | sort
 }
+
+# ---- where it runs ----
+
+# To be run on a kernel: its release and, out of what warder doctor tells of control groups, the versions in use.
+describe="uname -r; build/gcc/warder doctor | awk '
+	/^[A-Z]/ { here = /^Control groups/ }
+	here && \$1 == \"yes\" { while (match(\$0, /v[12],/)) { seen[substr(\$0, RSTART, 2)]; \$0 = substr(\$0, RSTART + 3) } }
+	END { print (\"v1\" in seen ? \"v1\" : \"\") (\"v1\" in seen && \"v2\" in seen ? \" and \" : \"\") (\"v2\" in seen ? \"v2\" : \"\") }'"
+
+# begin ENVIRONMENT LABEL: forget what it left when it ran before, and record its kernel (the description is on standard input),
+# the sources and the day.
+begin() {
+	local release driver sources
+	read -r release
+	read -r driver
+	sources=$(git describe --always --dirty --abbrev=10 2>/dev/null)
+	rm -f "$results/$1".*
+	printf '%s\t%s\t%s\t%s\t%s\n' "$1" "${release:-none} $2" "${driver:-none}" "${sources:-no repository}" "$(date -u +%F)" >"$results/$1.where"
+}
+
+begin_here() {
+	begin "$1" "(this host)" < <(if $can_be_root; then as_root bash -c "$describe"; else bash -c "$describe"; fi)
+}
+
+# ---- suites on this host ----
 
 # tests ENVIRONMENT RUNNER BUILD LAYER...
 tests() {
@@ -213,6 +237,7 @@ faults() {
 }
 
 run_root() {
+	begin_here root
 	if ! $can_be_root; then
 		no_suite root mechanism "not root, and sudo does not let us"
 		no_suite root transcript "not root, and sudo does not let us"
@@ -232,6 +257,7 @@ run_root() {
 }
 
 run_user() {
+	begin_here user
 	if ! as_user test -x build/gcc/warder; then
 		no_suite user mechanism "the account nobody cannot read this directory"
 		no_suite user transcript "the account nobody cannot read this directory"
@@ -249,6 +275,7 @@ run_user() {
 }
 
 run_asan() {
+	begin_here asan
 	local options=(env ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 		"LSAN_OPTIONS=suppressions=$here/lsan.supp:print_suppressions=0")
 	if $can_be_root; then
@@ -264,6 +291,7 @@ run_asan() {
 # The library in many threads. The first report ends a test. Without setarch this sanitizer does not start where the kernel
 # moves a program's parts farther than its shadow memory allows.
 run_tsan() {
+	begin_here tsan
 	local still=()
 	if ! $can_be_root; then
 		no_suite tsan threads "not root, and sudo does not let us"
@@ -319,35 +347,12 @@ in_guest() {
 		tests/vm/qemu.sh "$2"
 }
 
-# To be run on a kernel: its release and, out of what warder doctor tells of control groups, the versions in use.
-describe="uname -r; build/gcc/warder doctor | awk '
-	/^[A-Z]/ { here = /^Control groups/ }
-	here && \$1 == \"yes\" { while (match(\$0, /v[12],/)) { seen[substr(\$0, RSTART, 2)]; \$0 = substr(\$0, RSTART + 3) } }
-	END { print (\"v1\" in seen ? \"v1\" : \"\") (\"v1\" in seen && \"v2\" in seen ? \" and \" : \"\") (\"v2\" in seen ? \"v2\" : \"\") }'"
-
-# kernel ENVIRONMENT LABEL: a line for the matrix out of the description on standard input.
-kernel() {
-	local release driver
-	read -r release
-	read -r driver
-	printf '%s\t%s\t%s\n' "$1" "${release:-none} $2" "${driver:-none}" >>"$results/kernels"
-}
-
-this_kernel() {
-	: >"$results/root.kernel"
-	! $can_be_root || as_root bash -c "$describe" >"$results/root.kernel"
-	kernel root "(this host)" <"$results/root.kernel"
-}
-
 # run_guest ENVIRONMENT LABEL: one boot for each suite. A kernel that is not to be had is a skip of each.
 run_guest() {
-	local name why
-	in_guest "$1" "$describe" >"$results/$1.kernel" 2>"$results/$1.log"
-	case $? in
-	77) why="cannot run here: $(tail -n 1 "$results/$1.log")" ;;
-	*) why= ;;
-	esac
-	kernel "$1" "$2" <"$results/$1.kernel"
+	local name why=
+	in_guest "$1" "$describe" >"$results/description" 2>"$results/description.log"
+	[ $? != 77 ] || why="cannot run here: $(tail -n 1 "$results/description.log")"
+	begin "$1" "$2" <"$results/description"
 	local suites=("${guest_suites[@]}")
 	[ "$1" != uml ] || suites+=("${uml_suites[@]}")
 	for name in "${suites[@]}"; do
@@ -368,10 +373,7 @@ run_vm() {
 	local each
 	for each in ${WARDER_VM_ON:-root uml vm6.12 vm6.1 vm6.1-v1}; do
 		case $each in
-		root)
-			this_kernel
-			run_root
-			;;
+		root) run_root ;;
 		uml) run_uml ;;
 		*) run_guest "$each" "(qemu)" ;;
 		esac
@@ -382,8 +384,10 @@ run_vm() {
 
 # Everything that `fault` only samples: every call, 500 kills, 300 jails at once, 5000 runs in a row.
 run_soak() {
-	! $can_be_root || faults root as_root WARDER_SOAK=1 TEST_TIMEOUT=7200
-	! as_user test -x build/gcc/warder || faults user as_user WARDER_SOAK=1 TEST_TIMEOUT=7200
+	begin_here soak
+	begin_here soak-user
+	! $can_be_root || faults soak as_root WARDER_SOAK=1 TEST_TIMEOUT=7200
+	! as_user test -x build/gcc/warder || faults soak-user as_user WARDER_SOAK=1 TEST_TIMEOUT=7200
 }
 
 # What makes no jail, with what processor time the suites leave; not the lowest priority, at which a busy machine gives it none at all.
@@ -400,9 +404,9 @@ fill_gaps() {
 what=${1:-all}
 case $what in
 all)
+	begin host "(this host)" < <(uname -r)
 	run_suite host build build_steps gcc asan tsan
 	fill_gaps &
-	this_kernel
 	run_uml
 	run_root
 	run_user

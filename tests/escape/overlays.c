@@ -27,7 +27,7 @@
 
 #define AT "/tmp/warder-attempt-overlay"
 
-static const char *const parts[] = { AT, AT "/lower", AT "/upper", AT "/work", AT "/merged" };
+static const char *const parts[] = { AT, AT "/lower", AT "/upper", AT "/spare", AT "/merged" };
 
 static int make_parts(void)
 {
@@ -41,8 +41,8 @@ static int make_parts(void)
 static void remove_parts(void)
 {
 	umount2(AT "/merged", MNT_DETACH);
-	rmdir(AT "/work/work");
-	rmdir(AT "/work/index");
+	rmdir(AT "/spare/work");
+	rmdir(AT "/spare/index");
 	for (size_t i = sizeof(parts) / sizeof(parts[0]); i-- > 0;)
 		rmdir(parts[i]);
 }
@@ -52,7 +52,7 @@ static int mount_parts(const char *more)
 	char options[512];
 
 	snprintf(options, sizeof(options),
-		 "lowerdir=" AT "/lower,upperdir=" AT "/upper,workdir=" AT "/work%s", more);
+		 "lowerdir=" AT "/lower,upperdir=" AT "/upper,workdir=" AT "/spare%s", more);
 	return mount("overlay", AT "/merged", "overlay", 0, options);
 }
 

@@ -520,7 +520,7 @@ part_build() {
 			easy+=(--prefer "limits.$limit")
 		done
 	fi
-	mkdir -p "$box/usr/bin" "$box/etc" "$box/srv" "$box/dev" "$box/proc" "$box/tmp" "$box/work" && cp "$busybox" "$box/usr/bin/busybox"
+	mkdir -p "$box/usr/bin" "$box/etc" "$box/srv" "$box/dev" "$box/proc" "$box/tmp" "$box/job" && cp "$busybox" "$box/usr/bin/busybox"
 	for tool in sh cat id ls mkdir rm echo touch ln test stat true false sleep; do
 		ln "$box/usr/bin/busybox" "$box/usr/bin/$tool"
 	done
@@ -535,29 +535,29 @@ part_build() {
 		return
 	fi
 	recipe 'ARG BASE=box' 'FROM $BASE' 'ARG WORD=default' 'ENV A=1 B="two words"' 'ENV C=${A}${WORD}' 'LABEL l=m' \
-		'COPY one two /bin/' 'COPY --chmod=750 --chown=user:group one /srv/new/renamed' 'COPY tree /srv' 'COPY l* t?? /work/' \
-		'WORKDIR /work/deeper' 'COPY ["two", "two words"]' \
-		'RUN echo "$C $WORD" >/etc/made; rm /etc/gone; mkdir /srv/dir; ln -s dir /srv/link' 'RUN ["/bin/sh", "-c", "id -u >/work/uid; pwd >/work/pwd; ls /proc/self/ns | true"]' \
+		'COPY one two /bin/' 'COPY --chmod=750 --chown=user:group one /srv/new/renamed' 'COPY tree /srv' 'COPY l* t?? /job/' \
+		'WORKDIR /job/deeper' 'COPY ["two", "two words"]' \
+		'RUN echo "$C $WORD" >/etc/made; rm /etc/gone; mkdir /srv/dir; ln -s dir /srv/link' 'RUN ["/bin/sh", "-c", "id -u >/job/uid; pwd >/job/pwd; ls /proc/self/ns | true"]' \
 		'CMD ["cat", "/etc/made"]' 'ENTRYPOINT ["/bin/sh", "-c"]'
 	check "build: a recipe" succeeds build "$context" built --build-arg WORD=given
 	check "build: files come where links lead" shows "one" built cat /usr/bin/one
 	check "build: the link is still there" shows "two" built cat /bin/two
 	check "build: into directories" shows "in tree" built cat /srv/file
 	check "build: with directories" shows "deep" built cat /srv/sub/deep
-	check "build: by patterns, and where links of the directory lead" shows "one" built cat /work/link
-	check "build: with blanks in a name" shows "two" built cat "/work/deeper/two words"
+	check "build: by patterns, and where links of the directory lead" shows "one" built cat /job/link
+	check "build: with blanks in a name" shows "two" built cat "/job/deeper/two words"
 	check "build: a directory that was there keeps its mode" shows "1777" built stat -c %a /srv
 	check "build: a new one is root's" shows "755" built stat -c %a /srv/new
 	check "build: with a mode" shows "750" built stat -c %a /srv/new/renamed
 	[ "$(id -u)" != 0 ] || check "build: with owners" shows "7:9" built stat -c %u:%g /srv/new/renamed
 	check "build: RUN has environment and arguments" shows "1given given" built cat /etc/made
-	check "build: RUN is the image's root" shows "0" built cat /work/uid
-	check "build: RUN begins in WORKDIR" shows "/work/deeper" built cat /work/pwd
+	check "build: RUN is the image's root" shows "0" built cat /job/uid
+	check "build: RUN begins in WORKDIR" shows "/job/deeper" built cat /job/pwd
 	check "build: what RUN has removed is gone" shows "gone" built sh -c 'test -e /etc/gone || echo gone'
 	check "build: links that RUN has made" shows "dir" built sh -c 'ls -l /srv/link | while read -r a b c d e f g h i j k; do echo "$k"; done'
 	check "build: the configuration" inspect built \
 		"image['env'] == ['A=1', 'B=two words', 'C=1given'] and image['cmd'] == ['cat', '/etc/made'] and image['entrypoint'] == ['/bin/sh', '-c']
-		 and image['workingDirectory'] == '/work/deeper' and image['labels'] == ['l=m'] and image['source'] == 'build'"
+		 and image['workingDirectory'] == '/job/deeper' and image['labels'] == ['l=m'] and image['source'] == 'build'"
 	check "build: it is as it was stored" succeeds verify built
 	kept=$(layers)
 	recipe 'FROM built' 'RUN rm -rf /srv/dir /srv/sub && mkdir /srv/sub && touch /srv/sub/new' 'USER user' 'RUN id -u >/srv/user' 'RUN true' 'CMD echo'

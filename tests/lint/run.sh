@@ -20,7 +20,7 @@ cache=${BUILD:-build}/cppcheck
 		[ $? = 1 ]
 	}
 	# Names that would bind the project to one person's desk, and promises to finish something later.
-	words() { no_line '\b(TOD[O]|FIXM[E]|XX[X]|HAC[K])\b|[Cc]laud[e]|\bissue #[0-9]|/wor[k]/(main|shared|ci)|/hom[e]/[a-z]' $texts; }
+	words() { no_line '\b(TOD[O]|FIXM[E]|XX[X]|HAC[K])\b|[Cc]laud[e]|\bissue #[0-9]|(^|[^.[:alnum:]])/(wor[k]|hom[e])/[a-z]' $texts; }
 	spaces() { no_line '[[:blank:]]+$' $plain_texts; }
 	static_analysis() {
 		mkdir -p "$cache"

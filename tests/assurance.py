@@ -6,6 +6,7 @@ ENVIRONMENT.where      environment, kernel, versions of control groups, sources,
 matrix.md              controls and backends, as a table
 fuzz                   target executions findings
 coverage               folder lines run branches taken
+fuzz.sources, coverage.sources   sources and day, separated by a tab
 
 Attempts are the tests of a suite `escape` whose names end with their group ("strict: name (what) [group]"), injected faults
 those of a suite `fault`, with the group in front ("group/name", "group: name" or "group::name") and figures of their own
@@ -105,6 +106,11 @@ def by_group(tests):
     return groups
 
 
+def told_of(name):
+    cells = (read(name + ".sources") or "").split("\t")
+    return "The sources were %s, the day %s." % (cells[0], cells[1].strip()) if len(cells) == 2 else "Sources and day are not recorded."
+
+
 # ---- the document ----
 
 print("""# Assurance
@@ -189,6 +195,7 @@ text = read("fuzz")
 if text:
     rows = [line.split() for line in text.splitlines()]
     table(["target", "executions", "findings"], rows + [("all", *(sum(int(row[i]) for row in rows) for i in (1, 2)))])
+    print(told_of("fuzz") + "\n")
 else:
     print("Missing: `make fuzz` was not run.\n")
 
@@ -201,8 +208,11 @@ if text:
     table(["folder", "lines", "run", "branches", "taken"],
           [(folder, lines, share(run, lines), branches, share(taken, branches))
            for folder, lines, run, branches, taken in (line.split() for line in text.splitlines())])
-    print("""Of the unit, mechanism, transcript, escape, images, workspaces and conformance suites, as root. The init inside the jail is freestanding and is not counted,
-nor is what runs in a process that ends by exec, by `_exit` or by a signal; `jail/inside` is its part that the host runs as well.""")
+    print(told_of("coverage") + """
+
+Counted over the suites unit, mechanism, transcript, escape, images, workspaces, conformance, containers and engines, as root. The
+init inside the jail is freestanding and is not counted, nor is what runs in a process that ends by exec, by `_exit` or by a signal;
+`jail/inside` is its part that the host runs as well.""")
 else:
     print("Missing: `make coverage` was not run.")
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# coverage.sh BUILD: what the unit, mechanism, transcript, escape, images, workspaces and conformance suites ran of a build made
-# for it, by folder, and in build/check/coverage: folder, lines, lines run, branches, branches taken.
+# coverage.sh BUILD: what the unit, mechanism, transcript, escape, images, workspaces, conformance, containers and engines suites
+# ran of a build made for it, by folder, and in build/check/coverage: folder, lines, lines run, branches, branches taken; in
+# coverage.sources: of what.
 #
 # Counted by gcov at the end of a process. Not counted, whatever ran: the init inside the jail (freestanding; jail/inside here is
 # its root.c and tree.c as the host runs them for a template), and processes that end by exec, _exit or a signal before they
@@ -12,14 +13,14 @@ table=build/check/coverage
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 [ "$(id -u)" = 0 ] || echo "coverage.sh: not root: what only root may try is not covered" >&2
-mkdir -p "${table%/*}"
+mkdir -p "${table%/*}" && tests/lib/sources.sh >"$table.sources"
 export GCOV_ERROR_FILE=/dev/null # another user cannot write the counts, and need not say so where a test reads
 find "$build" -name '*.gcda' -delete
 
 mapfile -t programs < <(find "$build/tests/unit" "$build/tests/mechanism" -maxdepth 1 -type f -executable -name 'test_*' | sort)
 tests/lib/criterion.sh "${programs[@]}" >"$scratch/tap" 2>"$scratch/err"
-for suite in tests/transcript/run.sh tests/escape/run.sh tests/images/run.sh tests/workspaces/run.sh tests/conformance/run.py; do
-	WARDER=$build/warder "$suite" >>"$scratch/tap" 2>>"$scratch/err"
+for suite in transcript/run.sh escape/run.sh images/run.sh workspaces/run.sh conformance/run.py containers/run.py engines/run.py; do
+	WARDER=$build/warder tests/engines/docker.sh "tests/$suite" >>"$scratch/tap" 2>>"$scratch/err"
 done
 grep '^not ok' "$scratch/tap"
 

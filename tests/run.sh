@@ -202,12 +202,11 @@ describe="uname -r; build/gcc/warder doctor | awk '
 # begin ENVIRONMENT LABEL: forget what it left when it ran before, and record its kernel (the description is on standard input),
 # the sources and the day.
 begin() {
-	local release driver sources
+	local release driver
 	read -r release
 	read -r driver
-	sources=$(git describe --always --dirty --abbrev=10 2>/dev/null)
 	rm -f "$results/$1".*
-	printf '%s\t%s\t%s\t%s\t%s\n' "$1" "${release:-none} $2" "${driver:-none}" "${sources:-no repository}" "$(date -u +%F)" >"$results/$1.where"
+	printf '%s\t%s\t%s\t%s\n' "$1" "${release:-none} $2" "${driver:-none}" "$("$here/sources.sh")" >"$results/$1.where"
 }
 
 begin_here() {

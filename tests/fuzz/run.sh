@@ -29,11 +29,11 @@ executions() {
 	awk '/^stat::number_of_executed_units:/ { n = $2 } END { print n + 0 }' "$1"
 }
 
-# The table goes to build/check/ as well: one line a target, its executions and how many inputs made it fail.
+# The table goes to build/check/ as well: one line a target, its executions and how many inputs made it fail; and of what.
 hunt() {
 	local target name log count found status=0 table=build/check/fuzz
 	mkdir -p "$build/found" "$build/new" "${table%/*}" || exit 1
-	: >"$table"
+	: >"$table" && tests/lib/sources.sh >"$table.sources"
 	printf '%-14s %12s %9s\n' target executions findings
 	for target in "$build"/tests/fuzz/fuzz_*; do
 		[ -x "$target" ] || continue

@@ -11,10 +11,10 @@ name=uml.sh
 . "$here/guest.sh"
 seconds=${WARDER_VM_TIMEOUT:-1800}
 
-# An .xz kernel is unpacked into the cache, under a name that changes with the file.
+# An .xz kernel is unpacked into the cache, under a name that changes with its contents.
 unpacked() {
 	local key to
-	key=$(stat -L -c '%s-%Y' "$1") || return 1
+	key=$(sha256sum <"$1" | head -c 16) || return 1
 	to=$cache/uml-$key
 	[ -x "$to" ] || { xz -dc "$1" >"$to.$$" && chmod 755 "$to.$$" && mv "$to.$$" "$to"; } || return 1
 	echo "$to"

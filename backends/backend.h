@@ -56,6 +56,7 @@ struct backend_sessions {
 	/* Nobody executes just now: give back what ended executions have left. */
 	void (*sweep)(const void *session);
 	const struct jail_joint *(*joint)(const void *session); /* what an execution on this host joins */
+	const char *(*root)(const void *session);               /* rootfs_record() of it */
 	const struct policy_receipt *(*receipt)(const void *session);
 };
 

@@ -71,6 +71,11 @@ static const struct jail_joint *joint(const void *session)
 	return jail_session_joint(session);
 }
 
+static const char *root(const void *session)
+{
+	return jail_session_root(session);
+}
+
 static const struct policy_receipt *receipt(const void *session)
 {
 	return jail_session_receipt(session);
@@ -84,5 +89,6 @@ const struct backend_sessions local_sessions = {
 	.free = free_session,
 	.sweep = sweep,
 	.joint = joint,
+	.root = root,
 	.receipt = receipt,
 };

@@ -155,10 +155,11 @@ struct jail_plan {
 };
 
 /* Compile. `match` says which preferred controls are unmet. `caller` is the caller's environment for
- * environment modes allowList and host (NULL-terminated, may be NULL). -1 with *err. */
+ * environment modes allowList and host (NULL-terminated, may be NULL). root: rootfs_record() of the session that will be joined, in whose
+ * root the plan then is, without a look at the host's paths; or NULL. -1 with *err. */
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 		    const struct policy_capabilities *capabilities, const struct policy_match *match,
-		    char *const *caller, struct jail_plan *ret, struct warder_error *err);
+		    char *const *caller, const char *root, struct jail_plan *ret, struct warder_error *err);
 /* Of a plan with view image: its user becomes 0, whose files the image's are, and the overlay of the image its root. -1 with *err for another plan. */
 int jail_plan_build_image(struct jail_plan *plan, struct warder_error *err);
 void jail_plan_done(struct jail_plan *plan);

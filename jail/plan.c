@@ -182,7 +182,7 @@ static int check_overlays(const struct jail_plan *plan, const struct jail_host *
 
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 		    const struct policy_capabilities *capabilities, const struct policy_match *match,
-		    char *const *caller, struct jail_plan *ret, struct warder_error *err)
+		    char *const *caller, const char *root, struct jail_plan *ret, struct warder_error *err)
 {
 	struct jail_plan *plan = ret;
 
@@ -209,8 +209,9 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 	plan_rlimits(plan, policy);
 	plan_cgroup(plan, policy, host);
 	if (policy_copy(policy, &plan->policy, err) < 0 || plan_filter(plan, policy, err) < 0 ||
-	    rootfs_plan(policy, &plan->rootfs, err) < 0 || check_owned_mounts(plan, host, err) < 0 ||
-	    check_overlays(plan, host, err) < 0) {
+	    (root ? rootfs_recall(root, strlen(root), policy, &plan->rootfs, err)
+		  : rootfs_plan(policy, &plan->rootfs, err)) < 0 ||
+	    check_owned_mounts(plan, host, err) < 0 || check_overlays(plan, host, err) < 0) {
 		jail_plan_done(plan);
 		return -1;
 	}

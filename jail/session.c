@@ -35,6 +35,7 @@ struct jail_session {
 	struct jail_run *run;
 	struct jail_joint joint;
 	struct policy_receipt receipt;
+	char *root; /* jail_session_root() */
 };
 
 /* ---- cgroups ---- */
@@ -136,7 +137,6 @@ static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t
 	session->joint.size = sizeof(session->joint);
 	session->joint.privileged = plan->privileged;
 	session->joint.namespaces = plan->namespaces;
-	memcpy(session->joint.image, plan->rootfs.image.digest, sizeof(session->joint.image));
 	plan->holds = true;
 	plan->wall_time_us = lifetime_us;
 	plan->cpu_time_us = POLICY_UNLIMITED;
@@ -147,6 +147,9 @@ static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t
 	session->joint.clock_offset = session->run->clock_offset;
 	session->joint.cgroup = session->host.cgroup;
 	session->receipt = *jail_run_receipt(session->run);
+	session->root = rootfs_record(&session->tmpl->plan.rootfs);
+	if (!session->root)
+		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the session");
 	return open_namespaces(session, err);
 }
 
@@ -189,6 +192,11 @@ int jail_session_open(struct jail_plan *plan, const struct jail_host *host, uint
 const struct jail_joint *jail_session_joint(const struct jail_session *session)
 {
 	return &session->joint;
+}
+
+const char *jail_session_root(const struct jail_session *session)
+{
+	return session->root;
 }
 
 const struct policy_receipt *jail_session_receipt(const struct jail_session *session)
@@ -241,6 +249,7 @@ void jail_session_free(struct jail_session *session)
 		if (cgroup_remove(&session->outer, &ignored) == 0)
 			break;
 	}
+	free(session->root);
 	free(session);
 }
 
@@ -257,7 +266,7 @@ bool jail_joint_valid(const struct jail_joint *joint)
 
 	if (joint->magic != JAIL_JOINT_MAGIC || joint->size != sizeof(*joint) ||
 	    host->hierarchy_count > CGROUP_HIERARCHIES_MAX || host->v2 < -1 ||
-	    host->v2 >= (int)host->hierarchy_count || !is_text(joint->image, sizeof(joint->image)))
+	    host->v2 >= (int)host->hierarchy_count)
 		return false;
 	for (size_t h = 0; h < host->hierarchy_count; h++)
 		if (!is_text(host->hierarchies[h].base, sizeof(host->hierarchies[h].base)))
@@ -290,13 +299,6 @@ int jail_session_join(const struct jail_joint *joint, bool background, struct ja
 		return error_set(
 		    err, WARDER_ERROR_CONFLICT, NULL,
 		    "the session was started with other privileges, or on another kernel; restart it");
-	/* What an image says of variables and directory was taken from the one that has the name now. */
-	if (strcmp(plan->rootfs.image.digest, joint->image) != 0)
-		return error_set(
-		    err, WARDER_ERROR_CONFLICT, "filesystem.view",
-		    "the session's image is %.80s, and another has its name by now; restart the session, "
-		    "or give the image its name back",
-		    joint->image);
 	plan->starter = &starter;
 	plan->joint = joint;
 	plan->background = background;

@@ -39,7 +39,6 @@ struct jail_joint {
 	uint32_t id_base;
 	uint64_t namespaces;
 	int64_t clock_offset;      /* of its time namespace, seconds */
-	char image[IMAGE_DIGEST];  /* of its view, "" for another view */
 	struct cgroup_host cgroup; /* executions' cgroups go below the session's */
 	int fds[JAIL_JOINT_FDS];
 };
@@ -52,6 +51,8 @@ int jail_session_open(struct jail_plan *plan, const struct jail_host *host, uint
 		      struct jail_session **ret, struct warder_error *err);
 /* Borrowed. */
 const struct jail_joint *jail_session_joint(const struct jail_session *session);
+/* rootfs_record() of what it has mounted. Borrowed. */
+const char *jail_session_root(const struct jail_session *session);
 /* What the kernel showed of the waiting jail. */
 const struct policy_receipt *jail_session_receipt(const struct jail_session *session);
 /* pidfd of its init: readable when it is dead. Borrowed. */
@@ -70,7 +71,7 @@ void jail_session_free(struct jail_session *session);
 bool jail_joint_valid(const struct jail_joint *joint);
 /* The host's control groups become the session's: call before the plan is built. */
 void jail_session_adopt(const struct jail_joint *joint, struct jail_host *host);
-/* Make the plan of a policy that fits the session's one that joins it. `joint` is borrowed and must outlive every template made of
+/* Make the plan of a policy that fits the session's, in its root (jail_plan_build()), one that joins it. `joint` is borrowed and must outlive every template made of
  * the plan. background: what the program leaves running stays until the session ends. -1 with *err: plan and session do not fit. */
 int jail_session_join(const struct jail_joint *joint, bool background, struct jail_plan *plan,
 		      struct warder_error *err);

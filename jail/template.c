@@ -220,7 +220,8 @@ int template_enter_root(struct jail_template *tmpl, struct warder_error *err)
 
 static int realise(struct jail_template *tmpl, struct warder_error *err)
 {
-	if (rootfs_open(&tmpl->plan.rootfs, err) < 0)
+	/* What a session has mounted is there, whatever its sources' names lead to by now. */
+	if (!tmpl->plan.joint && rootfs_open(&tmpl->plan.rootfs, err) < 0)
 		return -1;
 	if (read_own_namespaces(tmpl, err) < 0)
 		return -1;

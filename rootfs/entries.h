@@ -18,6 +18,8 @@ struct planning {
 	int root_fd;  /* O_PATH of "/" */
 	char *mounts; /* source_mounts(), read when it is first needed */
 	struct warder_error *err;
+	bool
+	    is_there; /* the root is mounted already: what lies in a mount is not looked at by the paths of the host */
 };
 
 /* Append; text is NULL for a directory. */
@@ -64,6 +66,10 @@ bool image_view_has(const char *name, const char *path, struct stat *ret_stat);
 /* ---- plan.c: what holds for every path of the host that a policy names; -1 with *err naming `field` ---- */
 /* Find it. The whole host and the directories that only serve it are refused. */
 int plan_find(struct planning *planning, const char *path, const char *field, struct source *ret);
+/* Put the field before a text that does not name it. Returns -1. */
+int plan_name_field(struct warder_error *err);
+/* Choose and check it, in the finished list. */
+int plan_working_directory(struct planning *planning);
 /* Refuse what lies on the kernel's own file systems, or has one mounted beneath. */
 int plan_check_tree(struct planning *planning, const struct source *source, const char *field);
 

@@ -643,6 +643,8 @@ static int check_working_directory(struct planning *planning, const char *path, 
 	if (strcmp(path, "/") == 0 || path_within("/tmp", path) || strcmp(path, "/dev/shm") == 0 ||
 	    (entry && entry->kind == ROOTFS_DIRECTORY))
 		return 0;
+	if (planning->is_there && cover && (cover->kind == ROOTFS_BIND || cover->kind == ROOTFS_OVERLAY))
+		return 0; /* it is entered in the jail, or not */
 	if (cover && cover->kind == ROOTFS_BIND)
 		return check_beneath_bind(planning, cover, path);
 	if (cover && cover->kind == ROOTFS_OVERLAY)
@@ -664,7 +666,7 @@ static int check_working_directory(struct planning *planning, const char *path, 
 	return status;
 }
 
-static int plan_working_directory(struct planning *planning)
+int plan_working_directory(struct planning *planning)
 {
 	const char *path = planning->policy->working_directory;
 
@@ -708,8 +710,7 @@ static int plan_entries(struct planning *planning)
 	return plan_working_directory(planning);
 }
 
-/* The field before a text that does not name it. Returns -1. */
-static int name_field(struct warder_error *err)
+int plan_name_field(struct warder_error *err)
 {
 	if (err->field[0] && !strstr(err->text, err->field))
 		return error_context(err, "%s", err->field);
@@ -732,7 +733,7 @@ int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_e
 	free(planning.mounts);
 	if (planned != 0) {
 		rootfs_done(&rootfs);
-		return name_field(err);
+		return plan_name_field(err);
 	}
 	*ret = rootfs;
 	return 0;

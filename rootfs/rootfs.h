@@ -112,6 +112,15 @@ int rootfs_open(struct rootfs *rootfs, struct warder_error *err);
 /* Closes and frees; zeroed, half-built and NULL are fine; leaves it zeroed. */
 void rootfs_done(struct rootfs *rootfs);
 
+/* ---- a root that is there already: record.c ---- */
+#define ROOTFS_RECORD_BYTES (8u << 20)
+/* What an execution that joins a jail has to know of its root, as text (JSON, heap); after rootfs_open(). NULL: no memory. */
+char *rootfs_record(const struct rootfs *rootfs);
+/* A record as a plan of that same root, for a policy that differs only in what each execution has of its own. No path of the host is
+ * looked at; nothing is to be opened. -1 with *err: of the working directory INVALID_REQUEST, of the text UNAVAILABLE or INVALID_REQUEST. */
+int rootfs_recall(const char *text, size_t len, const struct policy *policy, struct rootfs *ret,
+		  struct warder_error *err);
+
 /* Mount one more host directory or file, read-only, at `target`, where nothing is yet; after rootfs_plan(), before
  * rootfs_open(). For what a run brings along by itself, not for what a policy asks. -1 with *err. */
 int rootfs_add(struct rootfs *rootfs, const char *source, const char *target, struct warder_error *err);

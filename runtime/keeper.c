@@ -159,7 +159,8 @@ static int run_setup(struct warder_template *tmpl, size_t number, const char *co
 
 static int set_up(struct keeper *keeper, struct warder_error *err)
 {
-	const struct preparation_options how = { .joint = keeper->sessions->joint(keeper->session) };
+	const struct preparation_options how = { .joint = keeper->sessions->joint(keeper->session),
+						 .root = keeper->sessions->root(keeper->session) };
 	struct warder_template *tmpl = NULL;
 	int ret;
 
@@ -208,14 +209,24 @@ static char *describe(const struct keeper *keeper)
 }
 
 /* Whoever joins has been checked against the description of the session that he means. */
-static int check_join(const struct keeper *keeper, const struct session_request *request,
-		      struct warder_error *err)
+static int check_meant(const struct keeper *keeper, const struct session_request *request,
+		       struct warder_error *err)
 {
-	if (strcmp(request->id, keeper->spec.id) != 0)
-		return error_set(err, WARDER_ERROR_CONFLICT, "name",
-				 "session %.64s ended, and another has its name; open it again",
-				 keeper->spec.name);
-	if (joined(keeper) >= SESSION_CONNECTIONS_MAX / 2)
+	const bool any = request->type != SESSION_JOIN && !*request->id;
+
+	return any || strcmp(request->id, keeper->spec.id) == 0
+		   ? 0
+		   : error_set(err, WARDER_ERROR_CONFLICT, "name",
+			       "session %.64s ended, and another has its name; open it again",
+			       keeper->spec.name);
+}
+
+static int check_request(const struct keeper *keeper, const struct session_request *request,
+			 struct warder_error *err)
+{
+	if (check_meant(keeper, request, err) < 0)
+		return -1;
+	if (request->type == SESSION_JOIN && joined(keeper) >= SESSION_CONNECTIONS_MAX / 2)
 		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
 				 "the session has as many executions as it can have");
 	return 0;
@@ -244,27 +255,29 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 {
 	struct session_request request;
 	struct warder_error err = { 0 };
-	bool joins;
 	char *text;
 	bool sent;
 
 	if (!take_request(connection, &request))
 		return false;
+	if (check_request(keeper, &request, &err) < 0) {
+		session_send_reply(connection->fd, &err, NULL, NULL);
+		return false;
+	}
 	if (request.type == SESSION_STOP) {
 		if (keeper->stopper_fd < 0)
 			keeper->stopper_fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
 		return true; /* the end of the connection answers, too */
 	}
-	joins = request.type == SESSION_JOIN;
-	if (joins && check_join(keeper, &request, &err) < 0) {
-		session_send_reply(connection->fd, &err, NULL, NULL);
-		return false;
+	if (request.type == SESSION_JOIN) {
+		connection->joined =
+		    session_send_reply(connection->fd, NULL, keeper->sessions->root(keeper->session),
+				       keeper->sessions->joint(keeper->session)) == 0;
+		return connection->joined;
 	}
 	text = describe(keeper);
-	sent = text && session_send_reply(connection->fd, NULL, text,
-					  joins ? keeper->sessions->joint(keeper->session) : NULL) == 0;
+	sent = text && session_send_reply(connection->fd, NULL, text, NULL) == 0;
 	free(text);
-	connection->joined |= sent && joins;
 	return sent;
 }
 
@@ -372,14 +385,14 @@ static void keep(struct keeper *keeper)
 /* What is asked before there is a session: only its end can be had. False: the connection is done with. */
 static bool answer_early(struct keeper *keeper, struct connection *connection)
 {
-	const struct warder_error early = { .code = WARDER_ERROR_CONFLICT, /* find() knows it by that */
-					    .field = "name",
-					    .text = "the session is being set up; try again" };
+	struct warder_error early = { .code = WARDER_ERROR_CONFLICT, /* find() knows it by that */
+				      .field = "name",
+				      .text = "the session is being set up; try again" };
 	struct session_request request;
 
 	if (!take_request(connection, &request))
 		return false;
-	if (request.type != SESSION_STOP) {
+	if (request.type != SESSION_STOP || check_meant(keeper, &request, &early) < 0) {
 		session_send_reply(connection->fd, &early, NULL, NULL);
 		return false;
 	}

@@ -8,6 +8,9 @@
  * The ceiling's own paths are never resolved: somebody who owns a component of one could swap it for a link to
  * the whole host. What is mounted is compared with the text, so a ceiling has to name canonical paths. Where one
  * is not, that is only looked at for the sake of the message and of what the operator keeps read-only.
+ *
+ * An execution in a session has the paths that the session mounted at its start: its plan has them from there, and they are what a
+ * ceiling is held against.
  */
 #include "runtime/preparation.h"
 
@@ -170,7 +173,7 @@ static int check_sources(const struct policy *ceiling, const struct policy *aske
 
 	if (policy_copy(asked, &wanted, err) != 0)
 		return -1;
-	if (wanted.filesystem.view == POLICY_VIEW_DIRECTORY)
+	if (!plan->joint && wanted.filesystem.view == POLICY_VIEW_DIRECTORY)
 		resolve(&wanted.filesystem.view_source); /* for a view without anything to mount */
 	empty(&wanted.filesystem.read_only);
 	empty(&wanted.filesystem.read_write);
@@ -330,17 +333,17 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 		*err = unmet;
 		return -1;
 	}
-	if (jail_plan_build(policy, &ret->host, &ret->capabilities, &ret->match, environ, &ret->plan, err) !=
-	    0)
+	if (jail_plan_build(policy, &ret->host, &ret->capabilities, &ret->match, environ, options->root,
+			    &ret->plan, err) != 0)
 		return -1;
 	ret->planned = true;
 	if (options->builds_image && jail_plan_build_image(&ret->plan, err) != 0)
 		return -1;
 	if (ret->backend->shape(ret->backend, &ret->host, &ret->plan, err) != 0)
 		return -1;
-	if (options->ceiling && check_sources(options->ceiling, asked, &ret->plan, err) != 0)
-		return -1;
 	if (options->joint && jail_session_join(options->joint, options->background, &ret->plan, err) != 0)
+		return -1;
+	if (options->ceiling && check_sources(options->ceiling, asked, &ret->plan, err) != 0)
 		return -1;
 	return options->program ? rootfs_add(&ret->plan.rootfs, options->program, PREPARATION_PROGRAM, err)
 				: 0;

@@ -46,6 +46,7 @@ struct preparation_options {
 	    *program;      /* host directory that the jail sees, read-only, as PREPARATION_PROGRAM; or NULL */
 	bool builds_image; /* the jail's user is 0 of the image */
 	const struct jail_joint *joint; /* of the session that is joined, by backend local; or NULL */
+	const char *root;               /* there: rootfs_record() of the session */
 	bool background;                /* there: what the program leaves running stays */
 	bool launches;                  /* a launch follows: what it needs is begun meanwhile */
 	bool any_subject; /* without a subject: what the backend that is named has a place for */

@@ -36,6 +36,7 @@ struct warder_session {
 struct attachment {
 	int fd;
 	struct jail_joint joint;
+	char *root; /* what is mounted there */
 };
 
 static int no_memory(struct warder_error *err)
@@ -135,6 +136,40 @@ int warder_session_is_running(const char *name, struct warder_error *err)
 
 	warder_session_free(session);
 	return found < 0 ? -1 : found == 0;
+}
+
+/* ---- joining ---- */
+
+static void attachment_free(void *owner)
+{
+	struct attachment *attachment = owner;
+
+	session_joint_done(&attachment->joint);
+	fd_done(&attachment->fd);
+	free(attachment->root);
+	free(attachment);
+}
+
+static struct attachment *attach(const struct session_spec *spec, struct warder_error *err)
+{
+	struct attachment *attachment = calloc(1, sizeof(*attachment));
+	int asked;
+
+	if (!attachment) {
+		no_memory(err);
+		return NULL;
+	}
+	attachment->fd = -1;
+	for (int i = 0; i < JAIL_JOINT_FDS; i++)
+		attachment->joint.fds[i] = -1;
+	asked = ask(spec->name, SESSION_JOIN, spec->id, &attachment->fd, err);
+	if (asked > 0)
+		not_running(spec->name, err);
+	if (asked == 0 &&
+	    session_receive_reply(attachment->fd, &attachment->root, &attachment->joint, err) == 0)
+		return attachment;
+	attachment_free(attachment);
+	return NULL;
 }
 
 /* ---- starting ---- */
@@ -253,33 +288,45 @@ static int start_keeper(const struct session_spec *spec, const char *program, in
 	return report.word == KEEPER_READY ? 0 : report.word == KEEPER_BUSY ? 1 : -1;
 }
 
-/* As the keeper of a new one would. */
-static int check_ceiling(const struct session_spec *spec, struct warder_error *err)
+/* As the keeper of a new one would, or of one that runs: there its paths are those of its start, whatever has their names now. */
+static int check_plan(const struct session_spec *spec, const struct attachment *runs,
+		      struct warder_error *err)
 {
 	const struct preparation_options how = { .ceiling = spec->has_ceiling ? &spec->ceiling : NULL,
 						 .cgroup_parent = spec->cgroup_parent,
 						 .backend = spec->backend,
-						 .backends = spec->backends };
+						 .backends = spec->backends,
+						 .joint = runs ? &runs->joint : NULL,
+						 .root = runs ? runs->root : NULL };
 	struct preparation preparation = { 0 };
 	int ret;
 
-	if (!spec->has_ceiling)
-		return 0;
 	ret = preparation_build(&spec->policy, &how, &preparation, err);
 	preparation_done(&preparation);
 	return ret;
 }
 
+/* 0: it is; 1: it ended meanwhile; -1 with *err. */
 static int check_same(const struct session_spec *wanted, const struct warder_session *found,
 		      struct warder_error *err)
 {
 	const char *what = session_spec_difference(wanted, &found->spec);
+	struct attachment *attachment;
+	int ret;
 
-	if (!what)
-		return check_ceiling(wanted, err);
-	return error_set(err, WARDER_ERROR_CONFLICT, "name",
-			 "session %.64s runs already, with another %s; stop it first, or take another name",
-			 wanted->name, what);
+	if (what)
+		return error_set(
+		    err, WARDER_ERROR_CONFLICT, "name",
+		    "session %.64s runs already, with another %s; stop it first, or take another name",
+		    wanted->name, what);
+	if (!wanted->has_ceiling)
+		return 0;
+	attachment = attach(&found->spec, err);
+	if (!attachment)
+		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
+	ret = check_plan(wanted, attachment, err);
+	attachment_free(attachment);
+	return ret;
 }
 
 /* Others may start it at the same time, or end it: until one of us has it. */
@@ -300,12 +347,14 @@ static int start(const struct session_spec *spec, const char *program, int (*cam
 		struct warder_session *session = NULL;
 		int got = find(spec->name, &session, err);
 
-		if (got == 0 && check_same(spec, session, err) == 0) {
+		if (got == 0)
+			got = check_same(spec, session, err);
+		if (got == 0) {
 			*ret = session;
 			return 0;
 		}
 		warder_session_free(session);
-		if (got <= 0)
+		if (got < 0)
 			return -1;
 		got = start_keeper(spec, program, came, err);
 		if (got < 0)
@@ -381,36 +430,6 @@ int session_start(const char *name, const struct warder_session_options *options
 
 /* ---- executing ---- */
 
-static void attachment_free(void *owner)
-{
-	struct attachment *attachment = owner;
-
-	session_joint_done(&attachment->joint);
-	fd_done(&attachment->fd);
-	free(attachment);
-}
-
-static struct attachment *attach(const struct session_spec *spec, struct warder_error *err)
-{
-	struct attachment *attachment = calloc(1, sizeof(*attachment));
-	int asked;
-
-	if (!attachment) {
-		no_memory(err);
-		return NULL;
-	}
-	attachment->fd = -1;
-	for (int i = 0; i < JAIL_JOINT_FDS; i++)
-		attachment->joint.fds[i] = -1;
-	asked = ask(spec->name, SESSION_JOIN, spec->id, &attachment->fd, err);
-	if (asked > 0)
-		not_running(spec->name, err);
-	if (asked == 0 && session_receive_reply(attachment->fd, NULL, &attachment->joint, err) == 0)
-		return attachment;
-	attachment_free(attachment);
-	return NULL;
-}
-
 int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
 			   unsigned int flags, struct warder_template **ret, struct warder_error *err)
 {
@@ -445,6 +464,7 @@ int session_prepare(struct warder_session *session, const struct warder_policy *
 	if (!attachment)
 		return -1;
 	how.joint = &attachment->joint;
+	how.root = attachment->root;
 	if (library_prepare(asked, &how, false, ret, err) < 0) {
 		attachment_free(attachment);
 		return -1;
@@ -514,7 +534,7 @@ char *warder_session_list(struct warder_error *err)
 
 int warder_session_stop(const char *name, struct warder_error *err)
 {
-	int stopped = name ? session_stop(name, err) : no_argument("name", err);
+	int stopped = name ? session_stop(name, NULL, err) : no_argument("name", err);
 
 	return stopped > 0 ? not_running(name, err) : stopped;
 }
@@ -536,9 +556,28 @@ static int renew_ceiling(struct session_spec *spec, const struct warder_policy *
 	spec->has_ceiling = true;
 	if (policy_copy(&ceiling->policy, &spec->ceiling, err) < 0)
 		return -1;
-	return check_ceiling(spec, err) < 0
+	return policy_check_ceiling(&spec->ceiling, &spec->policy, err) < 0
 		   ? error_context(err, "the session has more than the ceiling grants")
 		   : 0;
+}
+
+/* One that could not be started again is not stopped. */
+static int check_again(const struct session_spec *spec, struct warder_error *err)
+{
+	return check_plan(spec, NULL, err) < 0
+		   ? error_context(err, "the session goes on, because it could not be started again")
+		   : 0;
+}
+
+static int stop_seen(const struct session_spec *seen, struct warder_error *err)
+{
+	const int stopped = session_stop(seen->name, seen->id, err);
+
+	return stopped > 0 ? error_set(err, WARDER_ERROR_CONFLICT, "name",
+				       "session %.64s ended while it was about to be restarted, and was not: "
+				       "\"warder session status %.64s\" tells whether another has its name",
+				       seen->name, seen->name)
+			   : stopped;
 }
 
 int session_restart(const char *name, const char *program, const struct warder_policy *ceiling,
@@ -550,7 +589,9 @@ int session_restart(const char *name, const char *program, const struct warder_p
 	if (restarted == 0)
 		restarted = renew_ceiling(&before->spec, ceiling, err);
 	if (restarted == 0)
-		restarted = warder_session_stop(name, err);
+		restarted = check_again(&before->spec, err);
+	if (restarted == 0)
+		restarted = stop_seen(&before->spec, err);
 	if (restarted == 0)
 		restarted = start(&before->spec, program, NULL, ret, err);
 	warder_session_free(before);

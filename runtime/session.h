@@ -11,7 +11,8 @@
  * A name says nothing about whose it will be in a moment. A session therefore has an id besides, which its keeper draws; who joins names the
  * one that he has read the description of, and a keeper of another refuses him.
  *
- * Messages are fixed structs over SOCK_SEQPACKET, of one version of Warder; a description is JSON in a memory file that comes beside.
+ * Messages are fixed structs over SOCK_SEQPACKET, of one version of Warder; JSON comes beside in a memory file: the description, or who
+ * joins gets what the session has mounted, and looks at none of its paths again.
  */
 #ifndef WARDER_RUNTIME_SESSION_H
 #define WARDER_RUNTIME_SESSION_H
@@ -80,7 +81,7 @@ enum session_request_type {
 struct session_request {
 	uint32_t magic, size;
 	uint32_t type;
-	char id[SESSION_ID_LENGTH + 1]; /* of the session that is to be joined */
+	char id[SESSION_ID_LENGTH + 1]; /* of the session that is meant; "" to describe or end any */
 };
 
 struct session_reply {
@@ -91,17 +92,16 @@ struct session_reply {
 	struct jail_joint joint;
 };
 
-/* id: as its description has it, or NULL where nothing is joined. */
+/* id: as its description has it, or NULL for any, which none can join. */
 int session_send_request(int fd, enum session_request_type type, const char *id, struct warder_error *err);
 /* 1 with *ret; 0: the peer is gone; -1: what came is no request. */
 int session_receive_request(int fd, struct session_request *ret);
-/* description: JSON, or NULL; joint: or NULL. -1: it was not sent. */
-int session_send_reply(int fd, const struct warder_error *failure, const char *description,
+/* text: JSON, or NULL; joint: or NULL. -1: it was not sent. */
+int session_send_reply(int fd, const struct warder_error *failure, const char *text,
 		       const struct jail_joint *joint);
-/* Waits. *ret_description (or NULL) is heap. *ret_joint's descriptors are the caller's: -1 where there is none. -1 with *err, also the
+/* Waits. *ret_text (or NULL) is heap. *ret_joint's descriptors are the caller's: -1 where there is none. -1 with *err, also the
  * peer's. */
-int session_receive_reply(int fd, char **ret_description, struct jail_joint *ret_joint,
-			  struct warder_error *err);
+int session_receive_reply(int fd, char **ret_text, struct jail_joint *ret_joint, struct warder_error *err);
 void session_joint_done(struct jail_joint *joint);
 
 /* ---- specification: session_spec.c ---- */
@@ -150,9 +150,10 @@ int session_restart(const char *name, const char *program, const struct warder_p
 
 /* ---- its end: session_stop.c ---- */
 
-/* Returns when nothing of it is left: 0; 1: there is none; -1 with *err: it has not ended (UNAVAILABLE: the keeper neither ends nor dies). A
- * keeper that listens, but has not answered for 15 s, is killed. */
-int session_stop(const char *name, struct warder_error *err);
+/* Returns when nothing of it is left: 0; 1: there is none, or another than `id` (NULL: whichever has the name); -1 with *err: it has not
+ * ended (UNAVAILABLE: the keeper neither ends nor dies). A keeper that listens, but has not answered for 15 s, is killed; with an id that
+ * is an error, because it has not said which session it keeps. */
+int session_stop(const char *name, const char *id, struct warder_error *err);
 
 /* ---- keeper: keeper.c ---- */
 

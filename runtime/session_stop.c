@@ -1,6 +1,7 @@
 /*
  * The end of a session, and no word of it before it is true. What counts is the keeper that had the name when the first connection was
- * made: it is held by a pidfd, so that its end is seen whatever it says, and whoever takes the name after it is let alone.
+ * made: it is held by a pidfd, so that its end is seen whatever it says, and whoever takes the name after it is let alone. Who means one
+ * session by its id is told by the keeper whether it is that one.
  *
  * A keeper closes its socket before it takes anything down. One that goes on listening and does not answer is stopped, frozen or hangs;
  * after a while it is killed, and the session dies with it. Its control groups are for the next launch to remove, like those of every
@@ -25,6 +26,8 @@
 
 struct stop {
 	const char *name;
+	const char *id; /* of the session that is meant, or NULL: whichever has the name */
+	bool another;   /* its keeper said that it keeps another one */
 	int dir_fd;
 	int fd;    /* asks; or -1 */
 	int pid;   /* of the keeper, 0 where it has none here */
@@ -71,10 +74,10 @@ static enum asked ask(struct stop *stop, struct warder_error *err)
 	if (stop->pidfd >= 0 && pid != stop->pid)
 		return ASKED_ANOTHER;
 	stop->pid = pid;
-	if (stop->pidfd < 0)
+	if (stop->pidfd < 0 && !stop->id) /* with an id it may be another's, until it answers */
 		pin(stop);
 	/* One that is gone meanwhile does not answer either. */
-	session_send_request(stop->fd, SESSION_STOP, NULL, &ignored);
+	session_send_request(stop->fd, SESSION_STOP, stop->id, &ignored);
 	return ASKED;
 }
 
@@ -98,15 +101,16 @@ static bool wait_end(struct stop *stop)
 {
 	struct pollfd fds[] = { { .fd = stop->fd, .events = POLLIN },
 				{ .fd = stop->pidfd, .events = POLLIN } };
-	struct warder_error ignored;
+	struct warder_error why = { 0 };
 
 	poll(fds, 2, SLICE_MS);
 	if (stop->fd >= 0 && fds[0].revents) {
-		if (session_receive_reply(stop->fd, NULL, NULL, &ignored) == 0)
+		if (session_receive_reply(stop->fd, NULL, NULL, &why) == 0)
 			return true;
+		stop->another = why.code == WARDER_ERROR_CONFLICT;
 		fd_done(&stop->fd);
 	}
-	return is_over(stop);
+	return stop->another || is_over(stop);
 }
 
 /* Its files, when their lock is free. */
@@ -177,13 +181,13 @@ static int end(struct stop *stop, struct warder_error *err)
 		return asked == ASKED_NOBODY ? 1 : -1;
 	while (ret > 0 && !wait_end(stop))
 		ret = go_on(stop, asked_us, err);
-	return ret > 0 ? 0 : ret;
+	return ret < 0 ? -1 : stop->another;
 }
 
-int session_stop(const char *name, struct warder_error *err)
+int session_stop(const char *name, const char *id, struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
-	struct stop stop = { .name = name, .fd = -1, .pidfd = -1 };
+	struct stop stop = { .name = name, .id = id, .fd = -1, .pidfd = -1 };
 	int ret;
 
 	if (session_check_name(name, err) < 0)

@@ -54,7 +54,7 @@ static int text_file(const char *text)
 	return fd_take(&fd);
 }
 
-int session_send_reply(int fd, const struct warder_error *failure, const char *description,
+int session_send_reply(int fd, const struct warder_error *failure, const char *text,
 		       const struct jail_joint *joint)
 {
 	char space[CMSG_SPACE(sizeof(int) * FDS_MAX)] __attribute__((aligned(8)));
@@ -69,7 +69,7 @@ int session_send_reply(int fd, const struct warder_error *failure, const char *d
 		reply.failed = 1;
 		reply.error = *failure;
 	} else {
-		text_fd = text_file(description ? description : "");
+		text_fd = text_file(text ? text : "");
 		if (text_fd < 0)
 			return -1;
 		fds[count++] = text_fd;
@@ -138,15 +138,14 @@ static int distribute(const struct session_reply *reply, int *fds, size_t count,
 	return jail_joint_valid(ret_joint) ? 0 : -1;
 }
 
-static int read_description(int fd, char **ret, struct warder_error *err)
+static int read_text(int fd, char **ret, struct warder_error *err)
 {
 	size_t len;
 
-	return file_read_open(fd, "the session's description", SESSION_BYTES_MAX, ret, &len, err);
+	return file_read_open(fd, "the keeper's answer", ROOTFS_RECORD_BYTES, ret, &len, err);
 }
 
-int session_receive_reply(int fd, char **ret_description, struct jail_joint *ret_joint,
-			  struct warder_error *err)
+int session_receive_reply(int fd, char **ret_text, struct jail_joint *ret_joint, struct warder_error *err)
 {
 	char space[CMSG_SPACE(sizeof(int) * FDS_MAX)] __attribute__((aligned(8)));
 	struct session_reply reply = { 0 };
@@ -189,8 +188,8 @@ int session_receive_reply(int fd, char **ret_description, struct jail_joint *ret
 		ret = -1;
 	} else if (ret < 0) {
 		no_answer(err);
-	} else if (ret_description) {
-		ret = read_description(text_fd, ret_description, err);
+	} else if (ret_text) {
+		ret = read_text(text_fd, ret_text, err);
 	}
 	if (ret < 0 && ret_joint)
 		session_joint_done(ret_joint);

@@ -248,7 +248,8 @@ WARDER_API char *warder_session_json(const struct warder_session *session);
 WARDER_API char *warder_session_list(struct warder_error *err);
 /* End it: everything in it is killed and gone when this returns. -1: NOT_FOUND if it does not run. */
 WARDER_API int warder_session_stop(const char *name, struct warder_error *err);
-/* The same, and start it again as it was started, set-up included; its files are new. program: as above. */
+/* The same, and start it again as it was started, set-up included; its files are new. program: as above. -1, and it goes on, where it could
+ * not be started again; -1, CONFLICT, and another that has its name goes on, where it ended meanwhile. */
 WARDER_API int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
 				      struct warder_error *err);
 /* The session stays. */

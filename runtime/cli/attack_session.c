@@ -14,6 +14,7 @@ static int prepare(struct attack_session *session, const struct policy *policy,
 	struct preparation_options joins = *how;
 
 	joins.joint = session->sessions->joint(session->session);
+	joins.root = session->sessions->root(session->session);
 	joins.background = background;
 	if (preparation_build(policy, &joins, &ret->preparation, err) != 0)
 		return -1;

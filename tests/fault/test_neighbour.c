@@ -14,7 +14,8 @@ static int build(struct jailed *j)
 	jail_capabilities(&j->host, &j->policy, &j->capabilities);
 	if (policy_match(&j->policy, &j->capabilities, &subject, &j->match, &j->err) < 0)
 		return 1;
-	return jail_plan_build(&j->policy, &j->host, &j->capabilities, &j->match, NULL, &j->plan, &j->err) < 0
+	return jail_plan_build(&j->policy, &j->host, &j->capabilities, &j->match, NULL, NULL, &j->plan,
+			       &j->err) < 0
 		   ? 2
 		   : 0;
 }

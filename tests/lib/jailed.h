@@ -87,7 +87,7 @@ static inline int jailed_prepare(struct jailed *jailed, bool reusable)
 	jail_capabilities(&jailed->host, &jailed->policy, &jailed->capabilities);
 	if (policy_match(&jailed->policy, &jailed->capabilities, &subject, &jailed->match, &jailed->err) < 0)
 		return jailed->step = 1;
-	if (jail_plan_build(&jailed->policy, &jailed->host, &jailed->capabilities, &jailed->match, NULL,
+	if (jail_plan_build(&jailed->policy, &jailed->host, &jailed->capabilities, &jailed->match, NULL, NULL,
 			    &jailed->plan, &jailed->err) < 0)
 		return jailed->step = 2;
 	if (jail_prepare(&jailed->plan, &jailed->host, reusable, &jailed->tmpl, &jailed->err) < 0)

@@ -261,9 +261,9 @@ Test(fields, environment, .timeout = 60)
 	jail_capabilities(&j->host, &j->policy, &j->capabilities);
 	cr_assert_eq(policy_match(&j->policy, &j->capabilities, &subject, &j->match, &j->err), 0, "%s",
 		     j->err.text);
-	cr_assert_eq(
-	    jail_plan_build(&j->policy, &j->host, &j->capabilities, &j->match, outside, &j->plan, &j->err), 0,
-	    "%s", j->err.text);
+	cr_assert_eq(jail_plan_build(&j->policy, &j->host, &j->capabilities, &j->match, outside, NULL,
+				     &j->plan, &j->err),
+		     0, "%s", j->err.text);
 	cr_assert_eq(jail_prepare(&j->plan, &j->host, false, &j->tmpl, &j->err), 0, "%s", j->err.text);
 	jailed_go(j, argv);
 	EXPECT_OUTPUT(j, "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin\n"

@@ -35,7 +35,7 @@ static int plan(struct jailed *j, const struct jail_host *host, struct jail_plan
 	jail_capabilities(host, &j->policy, &j->capabilities);
 	if (policy_match(&j->policy, &j->capabilities, &subject, &j->match, &j->err) < 0)
 		return -1;
-	return jail_plan_build(&j->policy, host, &j->capabilities, &j->match, NULL, ret, &j->err);
+	return jail_plan_build(&j->policy, host, &j->capabilities, &j->match, NULL, NULL, ret, &j->err);
 }
 
 static void begin(struct stage *stage, struct jailed *j, uint64_t lifetime_us)
@@ -82,8 +82,8 @@ static void execute(struct execution *e)
 
 	host.cgroup.lent = e->background;
 	e->step = 1;
-	if (jail_plan_build(&stage->j->policy, &host, &stage->j->capabilities, &stage->j->match, NULL, &own,
-			    &e->err) < 0)
+	if (jail_plan_build(&stage->j->policy, &host, &stage->j->capabilities, &stage->j->match, NULL,
+			    jail_session_root(stage->session), &own, &e->err) < 0)
 		return;
 	if (e->wall_us)
 		own.wall_time_us = e->wall_us;

@@ -64,8 +64,10 @@ $ for how in ro overlay rw; do sh s start --workspace $PWD/work:$how --set limit
 = a workspace in whose place is a link to another directory is still the one of the start
 needs place
 + . "$TOP/tests/transcript/session.sh"; mkdir work other; echo one > work/a; echo secret > other/a
-$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; mv work moved; ln -s other work; sh s exec --receipt r -- sh -c 'cat a; echo new > b'; ls other moved; sh s status > status; sh s stop
+$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; mv work moved; ln -s other work; sh s exec -- sh -c 'cat a; echo new > b'; ln -sfn nowhere work; sh s exec -- cat b; ln -sfn other/a work; sh s exec -- cat b; ls other moved; sh s stop
 | one
+| new
+| new
 | moved:
 | a
 | b
@@ -130,7 +132,7 @@ $ sh s start --workspace $PWD/work:overlay; sh s exec -- mkdir -p /workspace/mad
 = a restart is of the session that it has looked at, and of no other that has its name by then
 needs python3
 + . "$TOP/tests/transcript/session.sh"; sed "s/$name/${name}x/" s > x; echo $name > name
-$ name=$(cat name); place=$PWD/rt/warder/sessions; [ $(id -u) != 0 ] || place=/run/warder/sessions; sh x start; python3 $TOP/tests/lib/standing_in.py $place $name ${name}x sh s start --cwd / > here & while ! grep -q here here; do sleep 0.1; done; timeout 60 sh s restart; echo $?; wait; sh s exec -- pwd; sh s restart && sh s exec -- pwd; sh s stop; sh x stop
+$ name=$(cat name); place=$PWD/rt/warder/sessions; [ $(id -u) != 0 ] || place=/run/warder/sessions; sh x start; python3 $TOP/tests/lib/standing_in.py $place $name ${name}x sh s start --cwd / > here & while ! [ -s here ]; do sleep 0.1; done; timeout 60 sh s restart; echo $?; wait; sh s exec -- pwd; sh s restart && sh s exec -- pwd; sh s stop; sh x stop
 | 125
 | /
 | /

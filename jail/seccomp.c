@@ -20,8 +20,8 @@
  *
  * Arguments. The kernel reads an int or unsigned int argument from the low half of the register, while the
  * filter sees all 64 bits. A rule that compared 64 bits would be passed by setting a high bit
- * that the kernel then ignores. So only the low 32 bits are looked at, everywhere; of the arguments that are 64
- * bits wide (flags of mmap and clone), every denied bit is in the low half.
+ * that the kernel then ignores. So only the low 32 bits are looked at; of the arguments that are 64
+ * bits wide (flags of mmap and clone), every denied bit is in the low half. Whether a pointer is NULL is asked of all 64.
  * Where a filter tests a set that should be closed (sockets, device types, personality) it lists what is allowed.
  * ioctl and prctl are open sets and list what is denied.
  *
@@ -29,6 +29,11 @@
  * id, so the kernel lets the program set its limits and its scheduling: RLIMIT_CPU of one second ends the jail, and
  * the result blames the host. The calls that name it by number are denied. Signals need no rule: from within, the
  * kernel delivers to init only those that it has a handler for.
+ *
+ * Core dumps. Where core_pattern begins with "|", the kernel starts that program of the host's, as root, for whatever crashes,
+ * also where the limit of core dumps is 0; a limit of 1 is its own word for "never" (coredump.c). Jails have that limit, and a
+ * program could lower it: setting it is not done, and answered with success, because programs with secrets to keep (agents of
+ * keys) lower it and give up if that fails. None of them gets a core dump in any case.
  *
  * Calls whose outcome depends on nr alone get through the kernel's bitmap of always-allowed calls (Linux 5.11)
  * and never run the program; so an argument rule costs all uses of its call some 20 ns, and there are few of them.
@@ -249,6 +254,39 @@ static size_t init_rule(struct compiler *c, unsigned int index)
 	return deny_values(c, index, denied, 1);
 }
 
+/* Success without the call. */
+static size_t pretend(struct compiler *c)
+{
+	return fail(c, 0);
+}
+
+/* Go on at `yes` if the pointer in argument `index` is NULL: of all its 64 bits. */
+static size_t if_null(struct compiler *c, unsigned int index, size_t yes, size_t no)
+{
+	const uint32_t high =
+	    (uint32_t)(offsetof(struct seccomp_data, args) + index * sizeof(uint64_t) + sizeof(uint32_t));
+	size_t next = bpf_load(&c->bpf, high, bpf_branch(&c->bpf, BPF_JEQ, 0, yes, no));
+
+	return argument(c, index, bpf_branch(&c->bpf, BPF_JEQ, 0, next, no));
+}
+
+/* setrlimit */
+static size_t core_rule(struct compiler *c)
+{
+	return argument(c, 0, bpf_branch(&c->bpf, BPF_JEQ, RLIMIT_CORE, pretend(c), allow(c)));
+}
+
+/* prlimit64: resource in argument 1, its new value in 2, a place for the old one in 3, which a call that is not made leaves as
+ * it is. */
+static size_t limit_rule(struct compiler *c)
+{
+	size_t set = if_null(c, 3, pretend(c), deny(c));
+	size_t core = if_null(c, 2, allow(c), set);
+	size_t other = argument(c, 1, bpf_branch(&c->bpf, BPF_JEQ, RLIMIT_CORE, core, allow(c)));
+
+	return argument(c, 0, bpf_branch(&c->bpf, BPF_JEQ, INIT_PID, deny(c), other));
+}
+
 /* ... as the process or the process group that argument 1 names, both of which are init's, or among all of a user's processes,
  * which argument 0 asks for: an ordinary user's jail has init among them. */
 static size_t init_rule_but(struct compiler *c, uint32_t user)
@@ -302,6 +340,10 @@ static size_t emit_rule(struct compiler *c, enum syscall_rule rule)
 		return prctl_rule(c);
 	case SYSCALL_RULE_PID:
 		return init_rule(c, 0);
+	case SYSCALL_RULE_LIMIT:
+		return limit_rule(c);
+	case SYSCALL_RULE_CORE:
+		return core_rule(c);
 	case SYSCALL_RULE_PRIORITY:
 		return init_rule_but(c, PRIO_USER);
 	case SYSCALL_RULE_IO_PRIORITY:
@@ -598,6 +640,11 @@ static const struct seccomp_group argument_groups[] = {
 	  "sched_setscheduler(1) sched_setparam(1) sched_setattr(1) sched_setaffinity(1) "
 	  "ioprio_set(IOPRIO_WHO_PROCESS,1) ioprio_set(IOPRIO_WHO_PGRP,1) ioprio_set(IOPRIO_WHO_USER)",
 	  "EPERM", EVERY_PROFILE },
+	{ "limit of core dumps",
+	  "at 1 it is the kernel's word for no core dump at all; at any other value a host that has core "
+	  "dumps piped starts that "
+	  "program, as root, for a program that crashes; setting it succeeds and changes nothing",
+	  "setrlimit(RLIMIT_CORE) prlimit64(RLIMIT_CORE)", "no effect", EVERY_PROFILE },
 	{ "leases and directory notification",
 	  "a lease on a workspace's file makes its readers on the host wait; notification tells what others "
 	  "do with the files that all jails share",

@@ -69,7 +69,7 @@ struct seccomp_group {
 	const char *name;   /* "kernel modules" */
 	const char *reason; /* why it is denied */
 	const char *calls;  /* "init_module finit_module delete_module", separated by one space */
-	const char *answer; /* "EPERM", "ENOSYS" or "EAFNOSUPPORT" */
+	const char *answer; /* "EPERM", "ENOSYS", "EAFNOSUPPORT" or "no effect" */
 	bool denied[3];     /* indexed by enum policy_syscall_profile */
 };
 const struct seccomp_group *seccomp_group(size_t i);

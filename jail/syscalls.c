@@ -202,8 +202,8 @@ _Static_assert((int)SYSCALL_STRICT == (int)POLICY_SYSCALLS_STRICT &&
 	X(arch_prctl, 158, -1, NONE) \
 	X(personality, 135, 92, PERSONALITY) \
 	X(getrlimit, 97, 163, NONE) \
-	X(setrlimit, 160, 164, NONE) \
-	X(prlimit64, 302, 261, PID) \
+	X(setrlimit, 160, 164, CORE) \
+	X(prlimit64, 302, 261, LIMIT) \
 	X(getrusage, 98, 165, NONE) \
 	X(getpriority, 140, 141, NONE) \
 	X(setpriority, 141, 140, PRIORITY) \

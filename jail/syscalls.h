@@ -59,6 +59,8 @@ enum syscall_rule {
 	SYSCALL_RULE_SHMGET,
 	SYSCALL_RULE_PRCTL,
 	SYSCALL_RULE_PID,         /* argument 0 is not the jail's init */
+	SYSCALL_RULE_LIMIT,       /* the same, and no limit of core dumps is set */
+	SYSCALL_RULE_CORE,        /* argument 0 is not that limit */
 	SYSCALL_RULE_PRIORITY,    /* argument 1 is not init or its group, argument 0 not all of a user */
 	SYSCALL_RULE_IO_PRIORITY, /* the same, with another number for a user */
 	SYSCALL_RULE_COUNT,

@@ -77,8 +77,17 @@ static inline bool personality_is_allowed(uint32_t domain, enum policy_syscall_p
 	       (profile == POLICY_SYSCALLS_COMPAT && domain == 0x40000);
 }
 
-/* errno of a rule on the low halves of the arguments; 0: allowed. */
-static inline int rule_error(enum syscall_rule rule, const struct seccomp_options *o, const uint32_t *a)
+#define DONE (-2) /* success, without the call */
+
+/* Of prlimit64 and a limit of core dumps: by its pointers. */
+static inline int core_error(uint64_t new_limit, uint64_t old_limit)
+{
+	return new_limit == 0 ? 0 : old_limit == 0 ? DONE : EPERM;
+}
+
+/* errno of a rule on the low halves of the arguments, of pointers on all of them; 0: allowed; or DONE. */
+static inline int rule_error(enum syscall_rule rule, const struct seccomp_options *o, const uint32_t *a,
+			     const uint64_t *whole)
 {
 	switch (rule) {
 	case SYSCALL_RULE_NONE:
@@ -122,6 +131,10 @@ static inline int rule_error(enum syscall_rule rule, const struct seccomp_option
 		return a[0] == 35 ? EPERM : 0;
 	case SYSCALL_RULE_PID:
 		return a[0] == 1 ? EPERM : 0;
+	case SYSCALL_RULE_LIMIT:
+		return a[0] == 1 ? EPERM : a[1] == 4 ? core_error(whole[2], whole[3]) : 0;
+	case SYSCALL_RULE_CORE:
+		return a[0] == 4 ? DONE : 0;
 	case SYSCALL_RULE_PRIORITY:
 		return a[0] == 2 || a[1] == 1 ? EPERM : 0;
 	case SYSCALL_RULE_IO_PRIORITY:
@@ -162,17 +175,20 @@ static inline int call_error(const struct index *index, const struct seccomp_opt
 {
 	uint32_t nr = (uint32_t)data->nr;
 	uint32_t low[6];
+	uint64_t whole[6];
 
 	if (nr >= SYSCALL_NUMBERS || !index->rows[nr])
 		return ENOSYS;
-	for (size_t i = 0; i < 6; i++)
-		low[i] = (uint32_t)data->args[i];
+	for (size_t i = 0; i < 6; i++) {
+		whole[i] = data->args[i];
+		low[i] = (uint32_t)whole[i];
+	}
 	if ((int)index->groups[nr]->level > (int)o->profile &&
 	    !in_list(index->rows[nr]->name, o->allow, o->allow_count))
 		return index->groups[nr]->refusal == SYSCALL_ABSENT ? ENOSYS : EPERM;
 	if (in_list(index->rows[nr]->name, o->deny, o->deny_count))
 		return EPERM;
-	return rule_error(index->rows[nr]->rule, o, low);
+	return rule_error(index->rows[nr]->rule, o, low, whole);
 }
 
 static inline uint32_t expected(const struct index *index, enum syscall_arch arch,
@@ -188,6 +204,8 @@ static inline uint32_t expected(const struct index *index, enum syscall_arch arc
 	error = call_error(index, o, data);
 	if (error == 0)
 		return ALLOW;
+	if (error == DONE)
+		return FAIL(0);
 	return error == EPERM && o->kill_on_violation ? KILL : FAIL((uint32_t)error);
 }
 

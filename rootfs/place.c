@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "rootfs/path.h"
 #include "rootfs/rootfs.h"
 
 static int unusable(const char *path, int error, const char *field, const char *why, struct warder_error *err)
@@ -174,21 +176,34 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Open a directory in a directory, on the same file system; NULL with errno. */
+/* A directory in a directory: neither a link, nor what is mounted there, which may be another one of the same file system. */
+static int open_directory(int parent_fd, const char *name, uint64_t flags)
+{
+	return path_try(parent_fd, name, flags | O_DIRECTORY, 0,
+			RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV);
+}
+
+/* Let its owner in: the directory that was looked at, whatever has its name by now. */
+static int let_in(int parent_fd, const char *name)
+{
+	owned_fd int fd = open_directory(parent_fd, name, O_PATH);
+	char link[32];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return fd < 0 ? -1 : chmod(link, 0700);
+}
+
+/* NULL with errno. */
 static DIR *open_level(int parent_fd, const char *name, bool force)
 {
-	owned_fd int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat parent, own;
+	owned_fd int fd = open_directory(parent_fd, name, O_RDONLY);
+	struct stat own;
 	DIR *dir;
 
-	if (fd < 0 && errno == EACCES && force && fchmodat(parent_fd, name, 0700, 0) == 0)
-		fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &own) != 0 || fstat(parent_fd, &parent) != 0)
+	if (fd < 0 && errno == EACCES && force && let_in(parent_fd, name) == 0)
+		fd = open_directory(parent_fd, name, O_RDONLY);
+	if (fd < 0 || fstat(fd, &own) != 0)
 		return NULL;
-	if (own.st_dev != parent.st_dev) {
-		errno = EXDEV;
-		return NULL;
-	}
 	if (force && (own.st_mode & 0700) != 0700)
 		fchmod(fd, 0700);
 	dir = fdopendir(fd);

@@ -292,14 +292,25 @@ static bool may_be_denied(const struct attack_row *row, const struct policy_stri
 	return !tells && deny->count > 0;
 }
 
-/* Where the policy kills for a denied call, and where it denies calls by name, that is as sound. */
+/* Whether the filter is the first to refuse it. Where a policy lets calls pass, other layers, which `by` names as well, may be. */
+static bool is_the_filters(const struct policy *policy, const struct attack_row *row)
+{
+	bool more = policy->syscalls.profile == POLICY_SYSCALLS_COMPAT || policy->syscalls.allow.count > 0;
+
+	return strcmp(row->by, "seccomp filter") == 0 ||
+	       (!more && strncmp(row->by, "seccomp filter", 14) == 0);
+}
+
+/* Where the policy kills for a denied call, and where it denies calls by name, that is as sound; and where it kills, a mere EPERM
+ * was somebody else's. */
 static bool is_sound(const struct attack *attack, const struct attack_row *row, const char *word)
 {
 	const struct policy *policy = &jail_template_plan(attack->usual.tmpl)->policy;
 	bool filtered = strstr(row->by, "seccomp filter") != NULL;
 
 	if (attack_has_word(row->answer, word))
-		return true;
+		return strcmp(word, "EPERM") != 0 || policy->syscalls.on_violation != POLICY_VIOLATION_KILL ||
+		       !is_the_filters(policy, row);
 	if (filtered && strcmp(word, "SIGSYS") == 0)
 		return policy->syscalls.on_violation == POLICY_VIOLATION_KILL &&
 		       (may_be_denied(row, &policy->syscalls.deny) || attack_has_word(row->answer, "EPERM"));

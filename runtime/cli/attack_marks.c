@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -28,6 +29,7 @@
 #define NAME_PREFIX     "warder-attack-" /* then the driver's id and start */
 #define DEPTH_MAX       8                /* of the directory of the marks */
 #define SECRET_VARIABLE "WARDER_ATTACK_SECRET"
+#define SPARE_GROUP     54321 /* nobody's */
 #define START_MS        20000 /* for the neighbour, on a slow machine */
 
 static void add_text(struct attack_marks *marks, const char *format, ...)
@@ -248,8 +250,10 @@ int attack_marks_make(struct attack_marks *ret, struct warder_error *err)
 	make_segment(ret);
 	make_leaks(ret);
 	make_words(ret);
-	/* What a caller may have, and a jail should not: an ignored signal, an odd mask, no address
-	 * randomisation. */
+	/* What a caller may have, and a jail should not: a group besides his own, an ignored signal, an odd
+	 * mask, no address randomisation. */
+	if (geteuid() == 0)
+		setgroups(1, &(gid_t){ SPARE_GROUP });
 	signal(SIGPIPE, SIG_IGN);
 	personality(ADDR_NO_RANDOMIZE);
 	umask(077);

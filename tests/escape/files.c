@@ -148,6 +148,39 @@ static int follow_process_links(const struct attempt *self, const struct marks *
 	return dir ? answer : UNTRIED;
 }
 
+static bool is_foreign_stream(const char *target)
+{
+	return strncmp(target, "pipe:", 5) != 0 && strcmp(target, "/dev/null") != 0;
+}
+
+/* Its own, whatever their number; and where it stands. One of them is what the directory is read by. */
+static int follow_own_links(const struct attempt *self, const struct marks *marks)
+{
+	char path[NAME_MAX + 32], target[PATH_MAX] = "";
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *item;
+	int answer = CLEAN;
+	ssize_t len;
+
+	while (dir && (item = readdir(dir)) != NULL) {
+		if (item->d_name[0] == '.' || atoi(item->d_name) == dirfd(dir))
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", item->d_name);
+		len = readlink(path, target, sizeof(target) - 1);
+		target[len > 0 ? len : 0] = '\0';
+		if (is_foreign_stream(target)) {
+			note("%s leads to %s", path, target);
+			answer = REACHED;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	len = readlink("/proc/self/cwd", target, sizeof(target) - 1);
+	if (len <= 0 || target[0] != '/')
+		answer = REACHED;
+	return dir ? answer : UNTRIED;
+}
+
 /* The root is ours, and none of the kernel's own file systems but /proc and /dev/pts is mounted. Of the
  * host's /dev single nodes may be. */
 static bool is_foreign_mount(const char *line)
@@ -189,7 +222,7 @@ static int read_mounts(const struct attempt *self, const struct marks *marks)
 }
 
 /* Every mount has the option: field 6 of mountinfo. */
-static int mounts_lack(const char *option, const char *but, const char *nor)
+static int mounts_lack(const char *option, bool (*is_excepted)(const char *place))
 {
 	char *line = NULL;
 	size_t size = 0;
@@ -201,8 +234,7 @@ static int mounts_lack(const char *option, const char *but, const char *nor)
 
 		if (sscanf(line, "%*s %*s %*s %*s %4095s %255s", place, options) != 2)
 			continue;
-		if (!strstr(options, option) && strncmp(place, but, strlen(but)) != 0 &&
-		    strncmp(place, nor, strlen(nor)) != 0) {
+		if (!strstr(options, option) && !(is_excepted && is_excepted(place))) {
 			note("%s is mounted without %s", place, option);
 			answer = REACHED;
 		}
@@ -215,14 +247,46 @@ static int mounts_lack(const char *option, const char *but, const char *nor)
 
 static int find_suid_mount(const struct attempt *self, const struct marks *marks)
 {
-	return mounts_lack("nosuid", "\n", "\n");
+	return mounts_lack("nosuid", NULL);
 }
 
-/* The nodes of /dev are mounts of their own, and the masks of /proc are such nodes or an empty directory of
- * /dev. */
+/* What a jail's /dev has: links and directories have no numbers. */
+static const struct node {
+	const char *name;
+	unsigned major, minor;
+} nodes[] = {
+	{ "null", 1, 3 },    { "zero", 1, 5 },  { "full", 1, 7 },   { "random", 1, 8 },
+	{ "urandom", 1, 9 }, { "tty", 5, 0 },   { ".", 0, 0 },      { "..", 0, 0 },
+	{ "fd", 0, 0 },      { "stdin", 0, 0 }, { "stdout", 0, 0 }, { "stderr", 0, 0 },
+	{ "ptmx", 0, 0 },    { "pts", 0, 0 },   { "shm", 0, 0 },    { "empty", 0, 0 },
+};
+
+static const struct node *find_node(const char *name)
+{
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		if (strcmp(nodes[i].name, name) == 0)
+			return &nodes[i];
+	return NULL;
+}
+
+/* /dev, its terminals and its nodes, which may be mounts of their own; the masks of /proc, which are such nodes or an empty
+ * directory of /dev. */
+static bool has_nodes(const char *place)
+{
+	static const char dev[] = "/dev/";
+	const struct node *node;
+
+	if (strcmp(place, "/dev") == 0 || strcmp(place, "/dev/pts") == 0 || strncmp(place, "/proc/", 6) == 0)
+		return true;
+	if (strncmp(place, dev, sizeof(dev) - 1) != 0)
+		return false;
+	node = find_node(place + sizeof(dev) - 1);
+	return node && node->major;
+}
+
 static int find_dev_mount(const struct attempt *self, const struct marks *marks)
 {
-	return mounts_lack("nodev", "/dev", "/proc/");
+	return mounts_lack("nodev", has_nodes);
 }
 
 /* ---- mounts ---- */
@@ -409,6 +473,15 @@ static int overwrite_self(const struct attempt *self, const struct marks *marks)
 	return answer_busy(open("/proc/self/exe", O_WRONLY | O_CLOEXEC), "/proc/self/exe");
 }
 
+static int overwrite_supervisor(const struct attempt *self, const struct marks *marks)
+{
+	char path[64];
+	const struct attempt there = { .path = path };
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", marks->supervisor);
+	return marks->supervisor ? open_for_writing(&there, marks) : UNTRIED;
+}
+
 static int set_mtime(const struct attempt *self, const struct marks *marks)
 {
 	struct stat st;
@@ -488,14 +561,33 @@ static int link_into_tmp(const struct attempt *self, const struct marks *marks)
 	return answer;
 }
 
-static int swap_mount_point(const struct attempt *self, const struct marks *marks)
+/* Where the root can be written to, a mount point is busy, which is another answer. */
+static int move_mount_point(const struct attempt *self, const struct marks *marks)
 {
-	int answer;
+	int answer = answer_of(rename("/proc", "/warder-attempt"));
 
-	if (mkdir(AT "-swap", 0755) != 0)
-		return UNTRIED;
-	answer = answer_of(syscall(SYS_renameat2, AT_FDCWD, AT "-swap", AT_FDCWD, "/tmp", 2 /* EXCHANGE */));
-	rmdir(AT "-swap");
+	rename("/warder-attempt", "/proc");
+	return answer;
+}
+
+/* What covers a directory of /proc. */
+static int write_mask(const struct attempt *self, const struct marks *marks)
+{
+	static const char *const masks[] = { "/proc/acpi", "/proc/bus", "/proc/irq", "/proc/driver",
+					     "/proc/scsi" };
+	int answer = UNTRIED;
+
+	for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
+		const struct attempt one = { .path = masks[i] };
+		int fd = access(masks[i], F_OK) == 0 ? make_unnamed(&one, marks) : HIDDEN;
+
+		if (fd == HIDDEN)
+			continue;
+		note("%s", masks[i]);
+		answer = fd;
+		if (answer != EROFS)
+			break;
+	}
 	return answer;
 }
 
@@ -521,38 +613,48 @@ static int run_copy(const struct attempt *self, const struct marks *marks)
 {
 	char *argv[] = { (char *)self->path, NULL };
 
-	if (copy_self(self->path) < 0)
-		return errno;
 	execv(self->path, argv);
 	return errno;
 }
 
 static int execute_copy(const struct attempt *self, const struct marks *marks)
 {
-	int answer = in_child(run_copy, self, marks);
+	int answer;
 
+	if (copy_self(self->path) < 0) {
+		note("%s cannot be made", self->path);
+		return UNTRIED;
+	}
+	answer = in_child(run_copy, self, marks);
 	unlink(self->path);
 	return answer == UNTRIED ? REACHED : answer; /* the child became the copy, which answers nothing */
 }
 
 /* ---- what is there ---- */
 
-/* Names of /dev that a jail has; anything else is a way to a device or somebody's. */
+/* What is there has its own numbers; anything else is a way to a device or somebody's. */
+static bool is_ours(const char *name)
+{
+	const struct node *node = find_node(name);
+	char path[NAME_MAX + 8];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/dev/%s", name);
+	if (!node || lstat(path, &st) != 0)
+		return false;
+	if (!node->major)
+		return S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode);
+	return S_ISCHR(st.st_mode) && st.st_rdev == makedev(node->major, node->minor);
+}
+
 static int list_dev(const struct attempt *self, const struct marks *marks)
 {
-	static const char *const ours[] = { ".",       "..",  "null", "zero",  "full",   "random",
-					    "urandom", "tty", "fd",   "stdin", "stdout", "stderr",
-					    "ptmx",    "pts", "shm",  "empty", NULL };
 	DIR *dir = opendir("/dev");
 	const struct dirent *item;
 	int answer = CLEAN;
 
 	while (dir && (item = readdir(dir)) != NULL) {
-		size_t i = 0;
-
-		while (ours[i] && strcmp(ours[i], item->d_name) != 0)
-			i++;
-		if (!ours[i]) {
+		if (!is_ours(item->d_name)) {
 			note("/dev/%s", item->d_name);
 			answer = REACHED;
 		}
@@ -616,9 +718,9 @@ static int read_users(const struct attempt *self, const struct marks *marks)
 static const struct attempt rows[] = {
 	{ "read-file-by-path", "open a file of the host by its path", "hidden", ROOT, .allowed = "shown",
 	  .run = read_secret, .outside = OUTSIDE_PLAIN },
-	{ "read-file-by-proc-root", "the same through /proc/1/root", "hidden|EACCES",
-	  "pid namespace, hidepid", .seen = "CVE-2019-5736 class; container toolkits", .allowed = "shown",
-	  .run = read_secret, .path = "/proc/1/root/", .outside = OUTSIDE_PLAIN },
+	{ "read-file-by-proc-root", "the same through /proc/1/root", "hidden", "pid namespace, hidepid",
+	  .seen = "CVE-2019-5736 class; container toolkits", .allowed = "shown", .run = read_secret,
+	  .path = "/proc/1/root/", .outside = OUTSIDE_PLAIN },
 	{ "read-file-by-own-root", "the same through /proc/self/root and ..", "hidden", ROOT,
 	  .allowed = "shown", .run = read_secret, .path = "/proc/self/root/../../..",
 	  .outside = OUTSIDE_PLAIN },
@@ -653,6 +755,9 @@ static const struct attempt rows[] = {
 	  .outside = OUTSIDE_PLAIN },
 	{ "follow-process-links", "follow root, cwd, exe and fd of every other process in /proc", "clean",
 	  "pid namespace, hidepid", .run = follow_process_links, .outside = OUTSIDE_PLAIN },
+	{ "follow-own-links", "find a stream of its own, or a working directory, that leads to the host",
+	  "clean", "streams are pipes; close_range before the program", .seen = "CVE-2024-21626",
+	  .run = follow_own_links, .outside = OUTSIDE_PLAIN },
 	{ "read-mount-table", "find the host's root or a kernel file system among the mounts", "clean", ROOT,
 	  .seen = "boxsh", .run = read_mounts, .outside = OUTSIDE_PLAIN },
 	{ "find-suid-mount", "find a mount on which set-user-ID programs work", "clean", "nosuid mounts",
@@ -695,36 +800,41 @@ static const struct attempt rows[] = {
 	  .seen = "every sandbox measured but firejail", .allowed = "profile=compat|call=name_to_handle_at",
 	  .run = name_handle },
 
-	{ "write-usr", "make a file in /usr", "EROFS|EACCES|hidden", READONLY, .allowed = "writable:/usr",
+	{ "write-usr", "make a file in /usr", "EROFS|hidden", READONLY, .allowed = "writable:/usr",
 	  .run = make_unnamed, .path = "/usr" },
-	{ "write-etc", "make a file in /etc", "EROFS|EACCES", READONLY, .allowed = "writable:/etc",
-	  .run = make_unnamed, .path = "/etc" },
-	{ "write-root", "make a file in /", "EROFS|EACCES", READONLY, .run = make_unnamed, .path = "/" },
-	{ "write-dev", "make a file in /dev", "EROFS|EACCES", READONLY, .run = make_unnamed, .path = "/dev" },
-	{ "write-workspace", "make a file in the workspace", "EROFS|EACCES|hidden", READONLY,
+	{ "write-etc", "make a file in /etc", "EROFS|EACCES", READONLY ", files of others",
+	  .allowed = "writable:/etc", .run = make_unnamed, .path = "/etc" },
+	{ "write-root", "make a file in /", "EROFS", READONLY, .run = make_unnamed, .path = "/" },
+	{ "write-dev", "make a file in /dev", "EROFS", READONLY, .run = make_unnamed, .path = "/dev" },
+	{ "write-workspace", "make a file in the workspace", "EROFS|hidden", READONLY,
 	  .allowed = "workspace=rw", .run = write_workspace,
 	  .not_outside = "outside there is no /workspace" },
-	{ "reopen-for-writing", "open a read-only file anew through /proc/self/fd", "EROFS|EACCES", READONLY,
-	  .allowed = "writable:/usr", .run = reopen_for_writing },
-	{ "overwrite-own-program", "open /proc/self/exe for writing", "EROFS|EACCES", READONLY,
-	  .seen = "CVE-2019-5736", .run = overwrite_self },
-	{ "overwrite-init", "open /proc/1/exe for writing", "EACCES|hidden", "pid namespace, hidepid",
+	{ "reopen-for-writing", "open a read-only file anew through /proc/self/fd", "EROFS|EACCES",
+	  READONLY ", files of others", .allowed = "writable:/usr", .run = reopen_for_writing },
+	{ "overwrite-own-program", "open /proc/self/exe for writing", "EROFS|EACCES",
+	  READONLY ", files of others", .seen = "CVE-2019-5736", .run = overwrite_self },
+	{ "overwrite-init", "open /proc/1/exe for writing", "hidden", "pid namespace, hidepid",
 	  .seen = "CVE-2019-5736", .run = open_for_writing, .path = "/proc/1/exe", .outside = OUTSIDE_PLAIN },
-	{ "set-times", "set the times of a read-only file to what they are", "EROFS|EPERM", READONLY,
+	{ "overwrite-supervisor", "open the supervisor's program in /proc for writing", "hidden",
+	  "pid namespace, hidepid", .seen = "CVE-2019-5736", .run = overwrite_supervisor,
+	  .outside = OUTSIDE_PLAIN },
+	{ "set-times", "set the times of a read-only file to what they are", "EROFS", READONLY,
 	  .allowed = "writable:/usr", .run = set_mtime },
-	{ "change-owner", "give a read-only file to root", "EROFS|EPERM|EINVAL", READONLY,
-	  .allowed = "writable:/usr", .run = change_owner },
+	{ "change-owner", "give a read-only file to root", "EROFS", READONLY, .allowed = "writable:/usr",
+	  .run = change_owner },
 	{ "set-suid-bit", "make a set-user-ID file by chmod", "EPERM", FILTER, .run = set_suid },
 	{ "create-suid-file", "make a set-user-ID file by open", "EPERM", FILTER, .run = make_suid },
 	{ "make-character-device", "mknod of a character device", "EPERM", FILTER, .run = make_null },
 	{ "make-disk-device", "mknod of a disk", "EPERM", FILTER ", no capabilities", .run = make_disk },
-	{ "link-in-usr", "make a hard link in /usr", "EROFS|EACCES|EXDEV|hidden", READONLY,
-	  .allowed = "writable:/usr", .run = link_out, .not_outside = "it would write to the host's /usr" },
+	{ "link-in-usr", "make a hard link in /usr", "EROFS|hidden", READONLY, .allowed = "writable:/usr",
+	  .run = link_out, .not_outside = "it would write to the host's /usr" },
 	{ "link-into-tmp", "make a hard link of the host's file in /tmp", "EXDEV", "mounts of their own",
 	  .run = link_into_tmp, .outside = OUTSIDE_PLAIN },
-	{ "swap-mount-point", "exchange /tmp with a directory of its own", "EBUSY|EXDEV|EACCES|EINVAL|EROFS",
-	  "mount points do not move", .seen = "CVE-2021-30465 class", .run = swap_mount_point,
-	  .not_outside = "it would move the host's /tmp" },
+	{ "move-mount-point", "give /proc another name, to put something in its place", "EROFS", READONLY,
+	  .seen = "CVE-2021-30465, CVE-2019-19921 class", .run = move_mount_point,
+	  .not_outside = "it would move the host's /proc" },
+	{ "write-mask", "make a file in what covers a directory of /proc", "EROFS", READONLY,
+	  .seen = "runc before 1.5", .run = write_mask, .not_outside = "outside nothing covers them" },
 	{ "execute-from-tmp", "execute a program it wrote to /tmp", "EACCES", "noexec mount",
 	  .allowed = "tmp-exec", .needs = "spawn", .run = execute_copy, .path = "/tmp/warder-attempt-copy" },
 	{ "execute-from-shm", "execute a program it wrote to /dev/shm", "EACCES", "noexec mount",
@@ -742,6 +852,8 @@ static const struct attempt rows[] = {
 	{ "open-kvm", "open /dev/kvm", "hidden", DEVICES, .run = open_device, .path = "/dev/kvm",
 	  .outside = OUTSIDE_PLAIN },
 	{ "open-tun", "open /dev/net/tun", "hidden", DEVICES, .run = open_device, .path = "/dev/net/tun",
+	  .outside = OUTSIDE_PLAIN },
+	{ "open-vsock", "open /dev/vsock", "hidden", DEVICES, .run = open_device, .path = "/dev/vsock",
 	  .outside = OUTSIDE_PLAIN },
 	{ "open-loop-control", "open /dev/loop-control", "hidden", DEVICES, .run = open_device,
 	  .path = "/dev/loop-control", .outside = OUTSIDE_PLAIN },

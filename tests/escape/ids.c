@@ -10,12 +10,14 @@
 #include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -51,9 +53,6 @@ static int unshare_one(const struct attempt *self, const struct marks *marks)
 {
 	return marks->outside ? in_child(unshare_here, self, marks) : unshare_here(self, marks);
 }
-
-#define FLAG_TEXT_(flag) #flag
-#define FLAG_TEXT(flag)  FLAG_TEXT_(flag)
 
 static int clone_user(const struct attempt *self, const struct marks *marks)
 {
@@ -130,9 +129,25 @@ static int read_status(const char *field, char *buf, size_t size)
 	return 0;
 }
 
+/* Root has these two empty unless somebody fills them. */
+static void inherit_capability(void)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data) != 0)
+		return;
+	data[0].inheritable |= 1u << CAP_CHOWN;
+	syscall(SYS_capset, &header, data);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_CHOWN, 0, 0);
+}
+
 static int have_capabilities(const struct attempt *self, const struct marks *marks)
 {
 	char text[64];
+
+	if (marks->outside)
+		inherit_capability();
 
 	if (read_status(self->path, text, sizeof(text)) != 0)
 		return UNTRIED;
@@ -150,13 +165,7 @@ static int take_capabilities(const struct attempt *self, const struct marks *mar
 
 static int raise_ambient(const struct attempt *self, const struct marks *marks)
 {
-	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &header, data) == 0) {
-		data[0].inheritable |= 1u << CAP_CHOWN;
-		syscall(SYS_capset, &header, data);
-	}
+	inherit_capability();
 	return answer_of(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_CHOWN, 0, 0));
 }
 
@@ -170,13 +179,16 @@ static int unlock_securebits(const struct attempt *self, const struct marks *mar
 	return answer_of(prctl(PR_SET_SECUREBITS, 0, 0, 0, 0));
 }
 
+/* One that has no number inside is shown as 65534, and is there all the same. */
 static int have_groups(const struct attempt *self, const struct marks *marks)
 {
 	gid_t groups[64];
 	int count = getgroups(64, groups);
 
+	if (count < 0)
+		return errno == EINVAL ? REACHED : errno;
 	for (int i = 0; i < count; i++) {
-		if (groups[i] != getgid() && groups[i] != 65534) {
+		if (groups[i] != getgid()) {
 			note("group %u", (unsigned)groups[i]);
 			return REACHED;
 		}
@@ -187,61 +199,78 @@ static int have_groups(const struct attempt *self, const struct marks *marks)
 /* Root inside is nobody outside: no id inside leads to the host's 0. */
 static int map_to_root(const struct attempt *self, const struct marks *marks)
 {
-	char text[512];
+	char text[4096];
+	char *next = text;
+	const char *line;
 	unsigned inside, outer, count;
+	int answer = UNTRIED;
 
-	if (read_text(self->path, text, sizeof(text)) <= 0 ||
-	    sscanf(text, "%u %u %u", &inside, &outer, &count) != 3)
+	if (read_text(self->path, text, sizeof(text)) <= 0)
 		return UNTRIED;
-	note("id %u inside is %u outside, %u of them", inside, outer, count);
-	return outer == 0 ? REACHED : CLEAN;
+	while ((line = strsep(&next, "\n")) != NULL &&
+	       sscanf(line, "%u %u %u", &inside, &outer, &count) == 3) {
+		note("id %u inside is %u outside, %u of them", inside, outer, count);
+		if (outer == 0)
+			return REACHED;
+		answer = CLEAN;
+	}
+	return answer;
 }
 
-/* What a set-user-ID program gains: its effective id while it waits for a password that does not come. */
+/* The effective id of a program that has ended and was not waited for. With another one it is hidden from us. */
+static unsigned last_id(pid_t pid)
+{
+	char path[64], text[4096];
+	unsigned effective;
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	at = read_text(path, text, sizeof(text)) > 0 ? strstr(text, "Uid:") : NULL;
+	return at && sscanf(at, "Uid: %*u %u", &effective) == 1 ? effective : 0;
+}
+
+/* What a set-user-ID program gains. It ends at once, and keeps its id. */
 static int run_suid(const struct attempt *self, const struct marks *marks)
 {
 	static const char *const programs[] = { "/usr/bin/su", "/bin/su", "/usr/bin/newgrp",
 						"/usr/bin/passwd" };
-	const uid_t me = geteuid();
+	size_t i = 0;
+	siginfo_t info = { 0 };
+	unsigned effective;
+	pid_t pid;
 
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-		char path[64], text[4096];
-		unsigned effective = me;
-		int pipes[2];
-		pid_t pid;
-
-		if (access(programs[i], X_OK) != 0 || pipe(pipes) != 0)
-			continue;
-		pid = fork();
-		if (pid == 0) {
-			dup2(pipes[0], 0);
-			execl(programs[i], programs[i], "--help", (char *)NULL);
-			_exit(1);
-		}
-		snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-		for (int tries = 0; pid > 0 && tries < 200 && effective == me; tries++) {
-			const char *at;
-
-			if (read_text(path, text, sizeof(text)) <= 0) {
-				if (kill(pid, 0) != 0 && errno == EPERM)
-					effective = 0; /* another user's by now */
-				continue;
-			}
-			at = strstr(text, "Uid:");
-			if (!at || sscanf(at, "Uid: %*u %u", &effective) != 1)
-				effective = me;
-		}
-		if (pid > 0) {
-			kill(pid, SIGKILL);
-			waitpid(pid, NULL, 0);
-		}
-		close(pipes[0]);
-		close(pipes[1]);
-		note("%s ran as %u", programs[i], effective);
-		return effective == me ? NO_EFFECT : REACHED;
+	while (i < sizeof(programs) / sizeof(programs[0]) && access(programs[i], X_OK) != 0)
+		i++;
+	if (i == sizeof(programs) / sizeof(programs[0]) || geteuid() == 0) {
+		note("there is no set-user-ID program, or its owner runs it");
+		return UNTRIED;
 	}
-	note("there is no set-user-ID program");
-	return UNTRIED;
+	pid = fork();
+	if (pid == 0) {
+		int null_fd = open("/dev/null", O_RDWR);
+
+		for (int fd = 0; fd < 3; fd++)
+			dup2(null_fd, fd);
+		execl(programs[i], programs[i], "--help", (char *)NULL);
+		_exit(127);
+	}
+	if (pid < 0 || waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) != 0)
+		return UNTRIED;
+	effective = last_id(pid);
+	waitpid(pid, NULL, 0);
+	note("%s ran as %u", programs[i], effective);
+	if (info.si_code == CLD_EXITED && info.si_status == 127)
+		return UNTRIED;
+	return effective == geteuid() ? NO_EFFECT : REACHED;
+}
+
+/* Outside as a user who does not own it. */
+static int run_suid_as_user(const struct attempt *self, const struct marks *marks)
+{
+	if (marks->outside && geteuid() == 0 &&
+	    (setresgid(65533, 65533, 65533) != 0 || setresuid(65533, 65533, 65533) != 0))
+		return UNTRIED;
+	return run_suid(self, marks);
 }
 
 static int switch_to_keyring(const struct attempt *self, const struct marks *marks)
@@ -288,6 +317,12 @@ static int call_by_x32(const struct attempt *self, const struct marks *marks)
 }
 #endif
 
+/* A call that nothing but the filter refuses, and no profile lets pass. */
+static int change_domain(void)
+{
+	return answer_of(personality(PER_LINUX32));
+}
+
 static int loosen_filter(const struct attempt *self, const struct marks *marks)
 {
 	struct sock_filter all[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
@@ -296,14 +331,14 @@ static int loosen_filter(const struct attempt *self, const struct marks *marks)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
 		return UNTRIED;
-	return answer_of(syscall(SYS_unshare, CLONE_NEWUTS));
+	return change_domain();
 }
 
-static void *unshare_in_thread(void *context)
+static void *change_in_thread(void *context)
 {
 	int *answer = context;
 
-	*answer = answer_of(syscall(SYS_unshare, CLONE_NEWUTS));
+	*answer = change_domain();
 	return NULL;
 }
 
@@ -312,17 +347,76 @@ static int escape_by_thread(const struct attempt *self, const struct marks *mark
 	int answer = UNTRIED;
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, unshare_in_thread, &answer) != 0)
+	if (pthread_create(&thread, NULL, change_in_thread, &answer) != 0)
 		return UNTRIED;
 	pthread_join(thread, NULL);
 	return answer;
 }
 
+static int change_here(const struct attempt *self, const struct marks *marks)
+{
+	return change_domain();
+}
+
 static int escape_by_child(const struct attempt *self, const struct marks *marks)
 {
-	const struct attempt row = { .path = FLAG_TEXT(0x04000000) };
+	return in_child(change_here, self, marks);
+}
 
-	return in_child(unshare_here, &row, marks);
+/* A thread under a filter of its own, which asks us about each change of domain. */
+struct asking {
+	int listener, answer;
+	int ready[2];
+};
+
+static void *ask_and_change(void *context)
+{
+	struct asking *asking = context;
+	struct sock_filter ask[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0 /* the number */),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_personality, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, ask };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	asking->listener =
+	    (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+	close(asking->ready[1]);
+	if (asking->listener >= 0)
+		asking->answer = change_domain();
+	return NULL;
+}
+
+/* Let it go on, if we are asked at all. */
+static void let_pass(int listener)
+{
+	struct pollfd asked = { .fd = listener, .events = POLLIN };
+	struct seccomp_notif question = { 0 };
+	struct seccomp_notif_resp word = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+
+	if (listener < 0 || poll(&asked, 1, 300) != 1 ||
+	    ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &question) != 0)
+		return;
+	word.id = question.id;
+	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &word);
+}
+
+static int answer_own_calls(const struct attempt *self, const struct marks *marks)
+{
+	struct asking asking = { -1, UNTRIED, { -1, -1 } };
+	pthread_t thread;
+	char none;
+
+	if (pipe(asking.ready) != 0 || pthread_create(&thread, NULL, ask_and_change, &asking) != 0)
+		return UNTRIED;
+	if (read(asking.ready[0], &none, 1) == 0)
+		let_pass(asking.listener);
+	if (asking.listener >= 0)
+		close(asking.listener); /* what still waits for a word fails */
+	pthread_join(thread, NULL);
+	return asking.answer;
 }
 
 /* ---- other processes ---- */
@@ -453,6 +547,11 @@ static int slow_process(const struct attempt *self, const struct marks *marks)
 	return answer_of(setpriority(PRIO_PROCESS, (id_t)target(self, marks), 0));
 }
 
+static int slow_disk_of_process(const struct attempt *self, const struct marks *marks)
+{
+	return answer_of(syscall(SYS_ioprio_set, 1, marks->pid, 3 << 13));
+}
+
 /* Its process group, and all processes of its user. */
 static int slow_init(const struct attempt *self, const struct marks *marks)
 {
@@ -520,16 +619,56 @@ static int be_real_time_io(const struct attempt *self, const struct marks *marks
 static int raise_limit(const struct attempt *self, const struct marks *marks)
 {
 	int resource = atoi(self->path);
-	struct rlimit limit;
+	struct rlimit limit, after;
 
 	if (getrlimit(resource, &limit) != 0)
 		return UNTRIED;
+	if (limit.rlim_max == RLIM_INFINITY && !marks->outside) {
+		note("there is no limit to raise");
+		return REACHED;
+	}
 	if (limit.rlim_max == RLIM_INFINITY) {
 		limit.rlim_cur = limit.rlim_max = 4096;
 		setrlimit(resource, &limit);
 	}
 	limit.rlim_max++;
-	return answer_of(setrlimit(resource, &limit));
+	if (setrlimit(resource, &limit) != 0)
+		return errno;
+	return getrlimit(resource, &after) == 0 && after.rlim_max < limit.rlim_max ? NO_EFFECT : REACHED;
+}
+
+/* Numbers that are no soft limit of 1 any more; by several ways, of which one has a pointer whose lower half is 0. */
+static void set_core_limit(const struct rlimit *to)
+{
+	struct rlimit old;
+	struct rlimit *at = mmap((void *)((uintptr_t)1 << 32), 4096, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	setrlimit(RLIMIT_CORE, to);
+	syscall(SYS_setrlimit, RLIMIT_CORE, to);
+	syscall(SYS_prlimit64, 0, RLIMIT_CORE, to, &old);
+	if (at == MAP_FAILED)
+		return;
+	*at = *to;
+	syscall(SYS_prlimit64, 0, RLIMIT_CORE, at, NULL);
+	syscall(SYS_prlimit64, 0, RLIMIT_CORE, at, &old);
+}
+
+/* The kernel makes no core dump at all where the soft limit is 1. At 0 there is no file, but a program of the host's still gets one,
+ * if core_pattern names it. */
+static int allow_core_dumps(const struct attempt *self, const struct marks *marks)
+{
+	struct rlimit now;
+
+	if (getrlimit(RLIMIT_CORE, &now) != 0)
+		return UNTRIED;
+	if (marks->outside) {
+		now.rlim_cur = 1;
+		if (setrlimit(RLIMIT_CORE, &now) != 0)
+			return UNTRIED;
+	}
+	set_core_limit(&(struct rlimit){ 0, now.rlim_max });
+	return getrlimit(RLIMIT_CORE, &now) == 0 && now.rlim_cur == 1 ? NO_EFFECT : REACHED;
 }
 
 static int allow_speculation(const struct attempt *self, const struct marks *marks)
@@ -573,8 +712,8 @@ static const struct attempt rows[] = {
 	  .seen = "CVE-2021-41133", .run = clone3_user, .outside = OUTSIDE_PLAIN },
 	{ "enter-own-namespace", "setns into its own network namespace", "EPERM", FILTER,
 	  .run = enter_namespace, .path = "/proc/self/ns/net" },
-	{ "enter-init-namespace", "setns into the mount namespace of process 1", "hidden|EACCES|EPERM",
-	  PID ", hidepid", .run = enter_namespace, .path = "/proc/1/ns/mnt", .outside = OUTSIDE_PLAIN },
+	{ "enter-init-namespace", "setns into the mount namespace of process 1", "hidden", PID ", hidepid",
+	  .run = enter_namespace, .path = "/proc/1/ns/mnt", .outside = OUTSIDE_PLAIN },
 	{ "enter-by-pidfd", "setns by a pidfd", "EPERM", FILTER, .run = enter_by_pidfd },
 
 	{ "become-root", "setresuid to 0", "EPERM|EINVAL", NOBODY, .run = become_root },
@@ -586,20 +725,25 @@ static const struct attempt rows[] = {
 	  .path = "\nCapPrm" },
 	{ "have-bounding", "have a capability in the bounding set", "clean", NOBODY,
 	  .seen = "isolate, minijail", .run = have_capabilities, .path = "\nCapBnd" },
+	{ "have-inheritable", "have an inheritable capability", "clean", NOBODY, .seen = "CVE-2022-27650",
+	  .run = have_capabilities, .path = "\nCapInh" },
+	{ "have-ambient", "have an ambient capability", "clean", NOBODY, .run = have_capabilities,
+	  .path = "\nCapAmb" },
 	{ "take-capabilities", "capset of CAP_SYS_ADMIN", "EPERM", NOBODY, .run = take_capabilities },
-	{ "raise-ambient", "raise an ambient capability", "EPERM", "locked secure bits",
+	{ "raise-ambient", "raise an ambient capability", "EPERM", NOBODY ", locked secure bits",
 	  .seen = "CVE-2022-27650", .run = raise_ambient },
 	{ "lack-no-new-privs", "be without no_new_privs", "clean", "no_new_privs", .run = lack_no_new_privs },
 	{ "unlock-securebits", "clear the secure bits", "EPERM", NOBODY, .run = unlock_securebits },
 	{ "keep-groups", "keep one of the caller's groups", "clean", "supplementary groups dropped",
-	  .seen = "isolate before 2.5", .run = have_groups, .outside = OUTSIDE_PLAIN },
+	  .seen = "isolate before 2.5", .allowed = "unprivileged", .run = have_groups,
+	  .outside = OUTSIDE_PLAIN },
 	{ "map-to-root", "be user 0 of the host under another number", "clean", "user namespace",
 	  .seen = "bubblewrap, nsjail, runc as root", .run = map_to_root, .path = "/proc/self/uid_map",
 	  .outside = OUTSIDE_PLAIN },
 	{ "map-to-root-group", "be group 0 of the host under another number", "clean", "user namespace",
 	  .run = map_to_root, .path = "/proc/self/gid_map", .outside = OUTSIDE_PLAIN },
 	{ "run-suid-program", "run a set-user-ID program of /usr", "no-effect", "no_new_privs, nosuid",
-	  .needs = "spawn", .run = run_suid, .not_outside = "the caller may be the program's owner already" },
+	  .needs = "spawn", .run = run_suid_as_user, .outside = OUTSIDE_PLAIN },
 	{ "use-session-keyring", "reach the session keyring", "EPERM", FILTER, .seen = "isolate, bubblewrap",
 	  .run = switch_to_keyring },
 	{ "join-keyring", "join a session keyring", "EPERM", FILTER, .run = join_keyring },
@@ -618,12 +762,15 @@ static const struct attempt rows[] = {
 	  .seen = "every sandbox measured but isolate", .run = call_by_int80 },
 	{ "call-by-x32", "a system call of the x32 kind", "SIGSYS", FILTER, .run = call_by_x32 },
 #endif
-	{ "loosen-filter", "install a filter that allows all, then unshare", "EPERM",
+	{ "loosen-filter", "install a filter that allows all, then do what is denied", "EPERM",
 	  "seccomp filter: filters only add up", .run = loosen_filter },
-	{ "escape-by-thread", "unshare in another thread", "EPERM", "seccomp filter, inherited by threads",
-	  .run = escape_by_thread },
-	{ "escape-by-child", "unshare in a child", "EPERM", "seccomp filter, inherited by children",
+	{ "escape-by-thread", "do what is denied in another thread", "EPERM",
+	  "seccomp filter, inherited by threads", .run = escape_by_thread },
+	{ "escape-by-child", "do what is denied in a child", "EPERM", "seccomp filter, inherited by children",
 	  .needs = "spawn", .run = escape_by_child },
+
+	{ "answer-own-calls", "install a filter that asks itself, and allow what is denied", "EPERM",
+	  "seccomp filter: filters only add up", .run = answer_own_calls },
 
 	{ "trace-host-process", "ptrace a process of the host", "EPERM|ESRCH", FILTER ", " PID, .run = attach,
 	  .outside = OUTSIDE_PLAIN },
@@ -668,6 +815,9 @@ static const struct attempt rows[] = {
 	{ "slow-host-process", "set the priority of a process of the host", "ESRCH", PID, .run = slow_process,
 	  .outside = OUTSIDE_PLAIN },
 
+	{ "slow-disk-of-host-process", "set the input and output class of a process of the host", "ESRCH",
+	  PID, .run = slow_disk_of_process, .outside = OUTSIDE_PLAIN },
+
 	{ "slow-init-by-group", "lower the priority of the process group of the jail's init", "EPERM", FILTER,
 	  .run = slow_init, .path = "group", .not_outside = "it would slow the caller's own process group" },
 	{ "slow-init-by-user", "lower the priority of all processes of its user", "EPERM", FILTER,
@@ -688,8 +838,10 @@ static const struct attempt rows[] = {
 	{ "be-real-time-io", "a real-time input and output class", "EPERM", NOBODY, .run = be_real_time_io },
 	{ "raise-open-files", "raise the hard limit of open files", "EPERM", NOBODY, .run = raise_limit,
 	  .path = "7" },
-	{ "raise-core-size", "raise the hard limit of core dumps", "EPERM", NOBODY, .run = raise_limit,
+	{ "raise-core-size", "raise the hard limit of core dumps", "no-effect", FILTER, .run = raise_limit,
 	  .path = "4" },
+	{ "allow-core-dumps", "lower the limit of core dumps, so that a program of the host's gets one",
+	  "no-effect|SIGSYS", FILTER, .run = allow_core_dumps },
 	{ "raise-locked-memory", "raise the hard limit of locked memory", "EPERM", NOBODY, .run = raise_limit,
 	  .path = "8" },
 	{ "allow-store-bypass", "turn speculative store bypass on", "EPERM", "prctl, forced",

@@ -58,6 +58,21 @@ static int read_kernel_log(const struct attempt *self, const struct marks *marks
 	return answer_of(klogctl(3, text, sizeof(text)));
 }
 
+/* Outside it is not read: who reads it takes the messages from the host. */
+static int read_kernel_messages(const struct attempt *self, const struct marks *marks)
+{
+	int fd;
+	int answer;
+
+	if (!marks->outside)
+		return read_path(self, marks);
+	fd = open(self->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	answer = answer_hidden(fd);
+	if (fd >= 0)
+		close(fd);
+	return answer;
+}
+
 static int read_environment_of_init(const struct attempt *self, const struct marks *marks)
 {
 	int answer = read_path(self, marks);
@@ -72,12 +87,12 @@ static int read_environment_of_init(const struct attempt *self, const struct mar
 
 #define WRITE(name, file, about, see)                                                                        \
 	{                                                                                                    \
-		name, "write " about " (what is there already)", "EACCES|EROFS|hidden", READONLY,            \
+		name, "write " about " (what is there already)", "EROFS|hidden", READONLY,                   \
 		    .seen = see, .run = write_back, .path = file, .outside = OUTSIDE_PLAIN                   \
 	}
 #define OPEN(name, file, about, see)                                                                         \
 	{                                                                                                    \
-		name, "open " about " for writing", "EACCES|EROFS|hidden", READONLY,                         \
+		name, "open " about " for writing", "EROFS|hidden", READONLY,                                \
 		    .seen = see, .run = open_for_writing, .path = file, .outside = OUTSIDE_PLAIN             \
 	}
 #define READ(name, file)                                                                                     \
@@ -108,15 +123,19 @@ static const struct attempt rows[] = {
 	WRITE("write-ip-forward", "/proc/sys/net/ipv4/ip_forward", "ip_forward", NULL),
 	WRITE("write-user-namespaces", "/proc/sys/user/max_user_namespaces", "the limit of user namespaces",
 	      NULL),
-	OPEN("trigger-sysrq", "/proc/sysrq-trigger", "/proc/sysrq-trigger", "container toolkits"),
+	/* What covers it is a device, which nobody may write to in this place. */
+	{ "trigger-sysrq", "open /proc/sysrq-trigger for writing", "EROFS|EACCES|hidden", MASK ", Landlock",
+	  .seen = "container toolkits", .run = open_for_writing, .path = "/proc/sysrq-trigger",
+	  .outside = OUTSIDE_PLAIN },
 	OPEN("drop-caches", "/proc/sys/vm/drop_caches", "drop_caches", NULL),
 	OPEN("register-binfmt", "/proc/sys/fs/binfmt_misc/register", "binfmt_misc/register",
 	     "container toolkits"),
 	OPEN("write-uid-map", "/proc/self/uid_map", "its own uid_map", NULL),
 	OPEN("write-gid-map", "/proc/self/gid_map", "its own gid_map", NULL),
 	OPEN("write-setgroups", "/proc/self/setgroups", "its own setgroups", NULL),
+	OPEN("write-own-label", "/proc/self/attr/exec", "the label of what it executes next", NULL),
 	OPEN("write-coredump-filter", "/proc/self/coredump_filter", "its own coredump_filter", NULL),
-	{ "lower-oom-score", "ask the kernel to spare it when memory is short", "EROFS|EACCES", READONLY,
+	{ "lower-oom-score", "ask the kernel to spare it when memory is short", "EROFS", READONLY,
 	  .run = lower_oom_score, .outside = OUTSIDE_PLAIN },
 
 	READ("read-kcore", "/proc/kcore"),
@@ -138,6 +157,9 @@ static const struct attempt rows[] = {
 	READ("read-sched-debug", "/proc/sched_debug"),
 	{ "read-kernel-addresses", "read /proc/kallsyms", "hidden", MASK,
 	  .seen = "bubblewrap, nsjail, isolate", .run = read_addresses, .outside = OUTSIDE_PLAIN },
+	{ "read-kernel-messages", "read /proc/kmsg", "hidden", MASK, .run = read_kernel_messages,
+	  .path = "/proc/kmsg", .outside = OUTSIDE_PLAIN },
+	LIST("list-sound", "/proc/asound"),
 	LIST("list-acpi", "/proc/acpi"),
 	LIST("list-scsi", "/proc/scsi"),
 	LIST("list-bus", "/proc/bus"),
@@ -148,13 +170,13 @@ static const struct attempt rows[] = {
 
 	{ "list-processes", "find other processes in /proc", "clean", PID, .run = list_processes,
 	  .outside = OUTSIDE_PLAIN },
-	{ "read-init-environment", "read /proc/1/environ", "hidden|EACCES", PID,
-	  .run = read_environment_of_init, .path = "/proc/1/environ", .outside = OUTSIDE_PLAIN },
-	{ "read-init-arguments", "read /proc/1/cmdline", "hidden|EACCES", PID, .run = read_path,
+	{ "read-init-environment", "read /proc/1/environ", "hidden", PID, .run = read_environment_of_init,
+	  .path = "/proc/1/environ", .outside = OUTSIDE_PLAIN },
+	{ "read-init-arguments", "read /proc/1/cmdline", "hidden", PID, .run = read_path,
 	  .path = "/proc/1/cmdline", .outside = OUTSIDE_PLAIN },
-	{ "read-init-maps", "read /proc/1/maps", "hidden|EACCES", PID, .run = read_path,
-	  .path = "/proc/1/maps", .outside = OUTSIDE_PLAIN },
-	{ "write-init-memory", "open /proc/1/mem for writing", "hidden|EACCES", PID,
+	{ "read-init-maps", "read /proc/1/maps", "hidden", PID, .run = read_path, .path = "/proc/1/maps",
+	  .outside = OUTSIDE_PLAIN },
+	{ "write-init-memory", "open /proc/1/mem for writing", "hidden", PID,
 	  .seen = "runc's default: readable", .run = open_for_writing, .path = "/proc/1/mem",
 	  .outside = OUTSIDE_PLAIN },
 

@@ -2,8 +2,10 @@
  * neighbours: two jails of the same policy. The other one makes what a program has, says what, and waits.
  */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,18 +22,19 @@
 
 /* ---- the neighbour ---- */
 
-static void make_file(const char *directory, const char *name)
+static int make_file(const char *directory, const char *name)
 {
 	char path[256];
+	int status;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	fd = open(path, MAKE_FILE, 0666);
-	if (fd >= 0) {
-		if (write(fd, "secret\n", 7) != 7)
-			unlink(path);
-		close(fd);
-	}
+	if (fd < 0)
+		return -1;
+	status = write(fd, "secret\n", 7) == 7 ? 0 : -1;
+	close(fd);
+	return status;
 }
 
 static void remove_file(const char *directory, const char *name)
@@ -42,15 +45,54 @@ static void remove_file(const char *directory, const char *name)
 	unlink(path);
 }
 
-static void listen_abstract(const char *name)
+static int listen_abstract(const char *name)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	size_t length = strlen(name);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	memcpy(at.sun_path + 1, name, length < 100 ? length : 100);
-	if (bind(fd, (struct sockaddr *)&at, (socklen_t)(sizeof(sa_family_t) + 1 + length)) == 0)
-		listen(fd, 4);
+	if (bind(fd, (struct sockaddr *)&at, (socklen_t)(sizeof(sa_family_t) + 1 + length)) != 0)
+		return -1;
+	return listen(fd, 4);
+}
+
+/* A filter may have no such thing, for both. Not to write to: Landlock takes it for a file that is not in the plan. */
+static int make_queue(const char *name)
+{
+	char path[256];
+	struct mq_attr about = { .mq_maxmsg = 1, .mq_msgsize = 16 };
+	mqd_t queue;
+
+	snprintf(path, sizeof(path), "/%s", name);
+	queue = mq_open(path, O_CREAT | O_EXCL | O_RDONLY, 0666, &about);
+	return queue != (mqd_t)-1 || errno == ENOSYS ? 0 : -1;
+}
+
+static void remove_queue(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "/%s", name);
+	mq_unlink(path);
+}
+
+static int open_terminal(void)
+{
+	int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? -1 : 0;
+}
+
+/* What others are not to find; an attempt that does not find what is not there proves nothing. */
+static int have_everything(const char *name, const char *const *places, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (make_file(places[i], name) != 0)
+			return -1;
+	if (listen_abstract(name) != 0 || open_terminal() != 0)
+		return -1;
+	return make_queue(name);
 }
 
 /* Without a loopback interface that is up nobody listens; then there is a port all the same, to be refused
@@ -78,9 +120,8 @@ int neighbour_main(const struct marks *marks)
 
 	if (shm >= 0 && shmat(shm, NULL, 0) != (void *)-1)
 		shmctl(shm, IPC_RMID, NULL); /* stays as long as it is attached, under its id */
-	for (size_t i = 0; i < places; i++)
-		make_file(shared[i], marks->neighbour);
-	listen_abstract(marks->neighbour);
+	if (have_everything(marks->neighbour, shared, places) != 0)
+		return 1;
 	/* Only inside: outside a program of the host would wait for it. */
 	if (!marks->outside && lock_fd >= 0)
 		syscall(SYS_flock, lock_fd, 1 /* LOCK_SH */);
@@ -90,6 +131,7 @@ int neighbour_main(const struct marks *marks)
 		;
 	for (size_t i = 0; i < places; i++)
 		remove_file(shared[i], marks->neighbour);
+	remove_queue(marks->neighbour);
 	return 0;
 }
 
@@ -103,6 +145,43 @@ static int read_neighbours_file(const struct attempt *self, const struct marks *
 		return UNTRIED;
 	snprintf(path, sizeof(path), "%s/%s", marks->outside ? marks->dir : self->path, marks->neighbour);
 	return answer_hidden(read_text(path, text, sizeof(text)));
+}
+
+/* Its file in /tmp, or outside the driver's. */
+static int open_neighbours_root(const struct attempt *self, const struct marks *marks)
+{
+	char path[512], text[16];
+
+	if (!marks->neighbour_pid)
+		return UNTRIED;
+	snprintf(path, sizeof(path), "/proc/%d/root%s/%s", marks->neighbour_pid,
+		 marks->outside ? marks->dir : "/tmp", marks->neighbour);
+	return answer_hidden(read_text(path, text, sizeof(text)));
+}
+
+/* All of an instance of /dev/pts have each other's. */
+static int find_neighbours_terminal(const struct attempt *self, const struct marks *marks)
+{
+	DIR *dir = opendir("/dev/pts");
+	const struct dirent *item;
+	int answer = HIDDEN;
+
+	while (dir && (item = readdir(dir)) != NULL)
+		if (item->d_name[0] >= '0' && item->d_name[0] <= '9')
+			answer = REACHED;
+	if (dir)
+		closedir(dir);
+	return dir ? answer : UNTRIED;
+}
+
+static int open_neighbours_queue(const struct attempt *self, const struct marks *marks)
+{
+	char path[256];
+	mqd_t queue;
+
+	snprintf(path, sizeof(path), "/%s", marks->neighbour);
+	queue = mq_open(path, O_RDONLY | O_NONBLOCK);
+	return queue == (mqd_t)-1 ? answer_hidden(-1) : REACHED;
 }
 
 static int read_neighbours_root(const struct attempt *self, const struct marks *marks)
@@ -219,6 +298,12 @@ static const struct attempt rows[] = {
 	  .outside = OUTSIDE_PLAIN },
 	NEIGHBOUR("attach-neighbours-segment", "attach a System V segment of another jail", "EINVAL|ENOSYS",
 		  "IPC namespace", attach_neighbours_segment, NULL),
+	NEIGHBOUR("open-neighbours-queue", "open a message queue of another jail", "hidden|ENOSYS",
+		  "IPC namespace", open_neighbours_queue, NULL),
+	NEIGHBOUR("find-neighbours-terminal", "find a terminal of another jail", "hidden",
+		  "/dev/pts of its own", find_neighbours_terminal, NULL),
+	NEIGHBOUR("open-neighbours-root", "read a file of another jail through its root in /proc", "hidden",
+		  "pid namespace, hidepid", open_neighbours_root, NULL),
 	NEIGHBOUR("signal-neighbour", "signal another jail's program", "ESRCH", "pid namespace",
 		  signal_neighbour, NULL),
 	NEIGHBOUR("read-neighbours-memory", "read the memory of another jail's program", "EPERM|ESRCH",

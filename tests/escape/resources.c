@@ -16,7 +16,9 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -365,6 +367,96 @@ static int nest_directories(const struct attempt *self, const struct marks *mark
 	return depth ? NO_EFFECT : UNTRIED;
 }
 
+/* Attributes of a file, which take memory of the kernel's. */
+static int fill_attributes(const struct attempt *self, const struct marks *marks)
+{
+	const uint64_t most = marks->tmp + 8 * MIB;
+	const size_t size = 60000;
+	char *value = calloc(1, size);
+	int fd = open("/tmp/warder-attempt", MAKE_FILE, 0600);
+	int answer = REACHED;
+	uint64_t held = 0;
+
+	if (!value || fd < 0)
+		return UNTRIED;
+	if (!marks->tmp || marks->tmp > MEMORY_MAX / 2)
+		return too_much("/tmp", marks->tmp);
+	for (unsigned i = 0; held < most && answer == REACHED; i++, held += size) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "user.warder%u", i);
+		if (fsetxattr(fd, name, value, size, 0) != 0)
+			answer = held || errno != EOPNOTSUPP ? errno : UNTRIED;
+	}
+	note("%llu MiB held", (unsigned long long)(held / MIB));
+	close(fd);
+	unlink("/tmp/warder-attempt");
+	return answer;
+}
+
+#define PENDING_MAX 4096 /* signals and timers: more than a jail may have, and less than a user may outside */
+
+/* Each takes memory of the kernel's until it is taken away. */
+static int arm_timers(const struct attempt *self, const struct marks *marks)
+{
+	int id;
+
+	for (int i = 0; i < PENDING_MAX; i++)
+		if (syscall(SYS_timer_create, CLOCK_MONOTONIC, NULL, &id) != 0)
+			return errno;
+	return REACHED;
+}
+
+static int queue_signals(const struct attempt *self, const struct marks *marks)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (int i = 0; i < PENDING_MAX; i++)
+		if (sigqueue(getpid(), SIGRTMIN, (union sigval){ 0 }) != 0)
+			return errno;
+	return REACHED;
+}
+
+/* Descriptors that were sent and are not received: nobody has them, and they are there. 250 in a message. */
+static int send_descriptors(const struct attempt *self, const struct marks *marks)
+{
+	const uint64_t most = marks->open_files + 500;
+	union {
+		char bytes[CMSG_SPACE(250 * sizeof(int))];
+		struct cmsghdr header;
+	} control = { 0 };
+	char byte = 0;
+	struct msghdr message = { .msg_iov = &(struct iovec){ &byte, 1 },
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	int ends[2];
+
+	if (!marks->open_files || marks->open_files > 4096)
+		return too_much("open files", marks->open_files);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) != 0)
+		return errno;
+	control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(250 * sizeof(int)),
+					   .cmsg_level = SOL_SOCKET,
+					   .cmsg_type = SCM_RIGHTS };
+	for (uint64_t sent = 0; sent < most; sent += 250)
+		if (sendmsg(ends[0], &message, 0) < 0)
+			return errno;
+	return REACHED;
+}
+
+/* Pages that cannot be taken away, also not from whoever needs them more. */
+static int lock_memory(const struct attempt *self, const struct marks *marks)
+{
+	const size_t size = 9 * MIB;
+	char *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return at == MAP_FAILED ? UNTRIED : answer_of(mlock(at, size));
+}
+
 /* ---- output and time ---- */
 
 static int flood_output(const struct attempt *self, const struct marks *marks)
@@ -446,6 +538,14 @@ static const struct attempt rows[] = {
 	{ "fill-sockets", "the same by buffers of sockets", "limit:memory|EMFILE|ENFILE",
 	  MEMORY ", limits.openFiles", .allowed = "unlimited:limits.memory", .run = fill_buffers,
 	  .path = "socket", .not_outside = "the caller's number of open files bounds it as well" },
+	{ "send-many-descriptors", "have more files open by sending their descriptors", "ETOOMANYREFS",
+	  "RLIMIT_NOFILE", .allowed = "unlimited:limits.openFiles", .run = send_descriptors },
+	{ "arm-many-timers", "make timers without end", "EAGAIN", "RLIMIT_SIGPENDING", .run = arm_timers },
+	{ "queue-many-signals", "send itself signals without end", "EAGAIN", "RLIMIT_SIGPENDING",
+	  .run = queue_signals },
+	{ "lock-much-memory", "lock 9 MiB of memory", "ENOMEM|EPERM", "RLIMIT_MEMLOCK", .run = lock_memory },
+	{ "fill-attributes", "write more into a file's attributes than /tmp may hold", "ENOSPC|limit:memory",
+	  SIZE, .run = fill_attributes },
 	{ "fill-tmp", "write more to /tmp than the policy allows", "ENOSPC|limit:memory", SIZE,
 	  .run = fill_directory, .path = "/tmp" },
 	{ "fill-shm", "write more to /dev/shm than the policy allows", "ENOSPC|limit:memory", SIZE,

@@ -61,8 +61,8 @@ check("what is said to be stopped succeeds outside, or is not run there",
       all(row["outside"] == "reached" or row["outside"] is None and row["notOutside"] for row in rows if row["state"] == "stopped"))
 check("at least %d attempts succeed outside" % proved, count >= proved, count)
 groups = 9 + ("sessions" in (row["group"] for row in rows))
-check("there are at least 120 attempts in %d groups" % groups,
-      len(rows) >= 120 and len(set(row["group"] for row in rows)) == groups, len(rows))
+check("there are at least 340 attempts in %d groups" % groups,
+      len(rows) >= 340 and len(set(row["group"] for row in rows)) == groups, len(rows))
 beside = sum(1 for row in rows if row["group"] == "sessions")
 check("those of sessions are tried in sessions", beside >= 20 if "session" in policy else beside == 0, beside)
 check("every name is there once", len(set(row["name"] for row in rows)) == len(rows))
@@ -459,10 +459,10 @@ if $root; then
 	$uml || attack "strict profile, host network" false "$home $network read-callers-environment" 200 $small --net host \
 		--set syscalls.profile=strict --set syscalls.onViolation=kill --set environment.mode=host
 else
-	attack strict true "$home $default $speculation $unlimited share-neighbours-id" 100 $preferred
-	attack "agent, in a session" false "$home $default $speculation $compat $unlimited $unlimited_together share-neighbours-id write-workspace
+	attack strict true "$home $default $speculation $unlimited share-neighbours-id keep-groups" 100 $preferred
+	attack "agent, in a session" false "$home $default $speculation $compat $unlimited $unlimited_together share-neighbours-id keep-groups write-workspace
 		route-to-loopback" 100 $preferred --session --preset agent --net loopback --set syscalls.profile=compat
-	attack agent false "$home $default $speculation $compat $unlimited share-neighbours-id write-workspace route-to-loopback" 100 \
+	attack agent false "$home $default $speculation $compat $unlimited share-neighbours-id keep-groups write-workspace route-to-loopback" 100 \
 		$preferred --preset agent --net loopback --set syscalls.profile=compat
 fi
 if [ -x /bin/busybox ] && [ -x "$(dirname "$attempts")/warder-store" ]; then

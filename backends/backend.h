@@ -47,8 +47,8 @@ struct backend_sessions {
 	int (*start)(struct jail_plan *plan, const struct jail_host *host, uint64_t lifetime_us, void **ret,
 		     struct warder_error *err);
 	bool (*is_running)(const void *session);
-	/* Supervise until it has ended; once, in a thread of its own. */
-	void (*wait)(void *session);
+	/* Supervise until it has ended; once, in a thread of its own. Its cause: cancelled, wallTime (its lifetime), or any other. */
+	enum jail_cause (*wait)(void *session);
 	/* Tell it to end; any thread, any number of times. */
 	void (*stop)(void *session);
 	/* Everything is gone when it returns. */

@@ -43,12 +43,13 @@ static bool is_running(const void *session)
 	return poll(&fd, 1, 0) == 0;
 }
 
-static void wait_for_end(void *session)
+static enum jail_cause wait_for_end(void *session)
 {
 	struct warder_error ignored; /* what is left is told by who looks: doctor */
-	enum jail_cause cause;
+	enum jail_cause cause = JAIL_CAUSE_HOST;
 
 	jail_session_wait(session, &cause, &ignored);
+	return cause;
 }
 
 static void stop(void *session)

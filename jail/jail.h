@@ -293,6 +293,7 @@ struct jail_outcome {
 	int signal;                 /* 0 when it was not ended by a signal of its own */
 	bool hit[JAIL_CAUSE_COUNT]; /* limits that were reached, also where they did not end the program */
 	bool sessions_limit;        /* the one of memory was the session's, over all that runs in it */
+	bool session_ended;         /* that is what ended the program, with JAIL_CAUSE_SUPERVISOR */
 	struct jail_output output[JAIL_STREAMS]; /* JAIL_RESULT: always kept, never passed on */
 	struct rootfs_collection collected;
 	uint64_t wall_us, user_us, system_us, cpu_us;

@@ -62,7 +62,7 @@ static int failed(const struct wire_message *message, struct warder_error *err)
 			       "cannot join the session: %s", detail);
 }
 
-static bool has_ended(const struct jail_joint *joint, int wait_ms)
+bool jail_session_has_ended(const struct jail_joint *joint, int wait_ms)
 {
 	struct pollfd fd = { .fd = joint->fds[JAIL_JOINT_INIT], .events = POLLIN };
 
@@ -113,10 +113,9 @@ static int wait_helper(int helper_fd, struct warder_error *err)
 				 "the session was not joined within %d s", JOIN_TIMEOUT_MS / 1000);
 }
 
-bool joined_has_ended(const struct jail_run *run)
+bool joined_has_ended(const struct jail_run *run, int wait_ms)
 {
-	/* The kernel ends what is in it first. */
-	return has_ended(run->tmpl->plan.joint, 500);
+	return jail_session_has_ended(run->tmpl->plan.joint, wait_ms);
 }
 
 int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret_pid, int *ret_pidfd,
@@ -130,7 +129,7 @@ int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret
 	owned_fd int init_fd = -1;
 	int helper_pid;
 
-	if (has_ended(joint, 0))
+	if (jail_session_has_ended(joint, 0))
 		return ended(err);
 	for (size_t i = 0; i < fd_count; i++)
 		put(&spawn, (int)i, fds[i]);
@@ -148,7 +147,7 @@ int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret
 		return -1;
 	}
 	if (wait_helper(helper_fd, err) < 0 || receive_init(run, &init_fd, err) < 0)
-		return has_ended(joint, 0) ? ended(err) : -1;
+		return jail_session_has_ended(joint, 0) ? ended(err) : -1;
 	*ret_pid = pidfd_number(init_fd);
 	*ret_pidfd = fd_take(&init_fd);
 	return 0;

@@ -69,6 +69,8 @@ void jail_session_free(struct jail_session *session);
 
 /* Whether bytes that came over a socket can be one: of the same size and making, every text within its bounds. */
 bool jail_joint_valid(const struct jail_joint *joint);
+/* Whether the session that is joined has ended, or will have within wait_ms. */
+bool jail_session_has_ended(const struct jail_joint *joint, int wait_ms);
 /* The host's control groups become the session's: call before the plan is built. */
 void jail_session_adopt(const struct jail_joint *joint, struct jail_host *host);
 /* Make the plan of a policy that fits the session's, in its root (jail_plan_build()), one that joins it. `joint` is borrowed and must outlive every template made of

@@ -649,7 +649,7 @@ static void find_limits_hit(struct loop *loop, const struct cgroup_final *final)
 	hit[JAIL_CAUSE_DISK] = scratch_full(loop->run) || (loop->ended && WIFSIGNALED(loop->wait_status) &&
 							   WTERMSIG(loop->wait_status) == SIGXFSZ);
 	hit[JAIL_CAUSE_NETWORK] = failed && refused_packets(loop->run) > 0;
-	if (loop->killed)
+	if (loop->killed && !loop->outcome->session_ended)
 		hit[loop->reason] = true;
 }
 
@@ -672,6 +672,18 @@ static enum jail_cause cause_of_signal(const struct loop *loop, int number)
 	}
 }
 
+/* The kernel kills what is in a session before its init is dead; of an execution it may take the program first, so that its init can tell
+ * of a signal. What fails on our side meanwhile is the end's consequence. Nobody else kills an init, so that there is time to wait. */
+static bool has_session_ended(const struct loop *loop)
+{
+	const bool is_killed =
+	    loop->ended && WIFSIGNALED(loop->wait_status) && WTERMSIG(loop->wait_status) == SIGKILL;
+
+	if (!run_is_joined(loop->run) || (loop->ended && !is_killed) || (loop->killed && !loop->failure))
+		return false;
+	return joined_has_ended(loop->run, loop->ended ? 500 : 5000);
+}
+
 /*
  * One cause. What we did comes first; then what the kernel counted (an OOM kill may show itself as a shell's exit 137);
  * then how the program ended. A failed program that met a limit that only refuses (a fork, a write, a packet) is
@@ -682,6 +694,8 @@ static enum jail_cause find_cause(const struct loop *loop, const struct cgroup_f
 	const bool *hit = loop->outcome->hit;
 	enum jail_cause cause;
 
+	if (loop->outcome->session_ended)
+		return JAIL_CAUSE_SUPERVISOR;
 	if (loop->killed)
 		return loop->reason;
 	if (loop->ended && WIFEXITED(loop->wait_status) && WEXITSTATUS(loop->wait_status) == 0)
@@ -691,8 +705,7 @@ static enum jail_cause find_cause(const struct loop *loop, const struct cgroup_f
 	if (!loop->ended && loop->backstop) /* nobody inside can kill init */
 		return JAIL_CAUSE_WALL_TIME;
 	if (!loop->ended)
-		return run_is_joined(loop->run) && joined_has_ended(loop->run) ? JAIL_CAUSE_SUPERVISOR
-									       : JAIL_CAUSE_HOST;
+		return JAIL_CAUSE_HOST;
 	cause = WIFSIGNALED(loop->wait_status) ? cause_of_signal(loop, WTERMSIG(loop->wait_status))
 					       : JAIL_CAUSE_EXIT;
 	if (cause == JAIL_CAUSE_SYSCALL || cause == JAIL_CAUSE_CPU_TIME)
@@ -767,7 +780,7 @@ static void describe(const struct loop *loop, const struct cgroup_final *final)
 		snprintf(text, size, "cancelled by the caller");
 		break;
 	case JAIL_CAUSE_SUPERVISOR:
-		if (!loop->killed) {
+		if (outcome->session_ended) {
 			snprintf(text, size, "killed: the session has ended");
 			break;
 		}
@@ -796,6 +809,7 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 		end_us = now;
 	if (end_us < run->go_us)
 		end_us = run->go_us;
+	outcome->session_ended = final->oom_kills == 0 && has_session_ended(loop);
 	find_limits_hit(loop, final);
 	outcome->exit_code = -1;
 	outcome->signal = 0;
@@ -808,7 +822,7 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 		outcome->signal = SIGKILL;
 	/* The session's end is nobody's limit. */
 	if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL &&
-	    (outcome->cause != JAIL_CAUSE_SUPERVISOR || loop->killed))
+	    !outcome->session_ended)
 		outcome->hit[outcome->cause] = true;
 	outcome->wall_us = end_us - run->go_us;
 	/* It may have ended by itself before the timer was heard. */

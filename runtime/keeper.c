@@ -51,7 +51,9 @@ struct keeper {
 	void *session;
 	pthread_t waiter;
 	bool waiting;
-	int ended_fd; /* eventfd: the jail has ended */
+	int ended_fd;          /* eventfd: the jail has ended */
+	enum jail_cause cause; /* then: by what */
+	enum session_end end;  /* as it is told to who executes */
 	struct connection connections[SESSION_CONNECTIONS_MAX];
 	size_t connection_count;
 	uint64_t came;       /* connections, so far */
@@ -70,7 +72,7 @@ static void *wait_for_end(void *arg)
 	struct keeper *keeper = arg;
 	const uint64_t one = 1;
 
-	keeper->sessions->wait(keeper->session);
+	keeper->cause = keeper->sessions->wait(keeper->session);
 	if (write(keeper->ended_fd, &one, sizeof(one)) < 0)
 		abort(); /* a counter of one takes it */
 	return NULL;
@@ -352,6 +354,14 @@ static int timeout_ms(const struct keeper *keeper)
 	return at <= now ? 0 : (int)((at - now) / 1000 > 3600000 ? 3600000 : (at - now) / 1000 + 1);
 }
 
+/* What ends the session; it is asked for in the order in which one thing follows from the other. */
+static enum session_end find_end(const struct keeper *keeper, const struct pollfd *fds)
+{
+	if (fds[POLL_ENDED].revents)
+		return keeper->cause == JAIL_CAUSE_WALL_TIME ? SESSION_END_LIFETIME : SESSION_END_INIT;
+	return fds[POLL_SIGNAL].revents ? SESSION_END_SIGNAL : SESSION_END_NONE;
+}
+
 static void keep(struct keeper *keeper)
 {
 	struct pollfd fds[POLL_FIRST + SESSION_CONNECTIONS_MAX];
@@ -367,7 +377,8 @@ static void keep(struct keeper *keeper)
 			    (struct pollfd){ .fd = keeper->connections[i].fd, .events = POLLIN };
 		if (poll(fds, POLL_FIRST + count, timeout_ms(keeper)) < 0)
 			continue;
-		if (fds[POLL_SIGNAL].revents || fds[POLL_ENDED].revents)
+		keeper->end = find_end(keeper, fds);
+		if (keeper->end != SESSION_END_NONE)
 			return;
 		/* Downwards: one that is dropped is replaced by the last, which has been seen. */
 		for (size_t i = count; i-- > 0;)
@@ -378,6 +389,7 @@ static void keep(struct keeper *keeper)
 		if (timeout_ms(keeper) == 0)
 			return;
 	}
+	keeper->end = SESSION_END_STOPPED;
 }
 
 /* ---- during the set-up ---- */
@@ -463,6 +475,9 @@ static int set_up_attended(struct keeper *keeper, struct warder_error *err)
 static void end(struct keeper *keeper)
 {
 	fd_done(&keeper->listen_fd);
+	for (size_t i = 0; i < keeper->connection_count; i++)
+		if (keeper->connections[i].joined)
+			session_tell_end(keeper->connections[i].fd, keeper->end);
 	if (keeper->waiting) {
 		keeper->sessions->stop(keeper->session);
 		pthread_join(keeper->waiter, NULL);

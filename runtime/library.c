@@ -41,8 +41,8 @@ struct warder_template {
 	struct jail_template *jail;
 	uint64_t prepare_us;
 	int owner_pid;
-	atomic_int users;             /* the caller, and each run */
-	void (*release)(void *owner); /* or NULL: what else goes with it */
+	atomic_int users;                      /* the caller, and each run */
+	const struct library_session *session; /* that it is of; or NULL */
 	void *owner;
 };
 
@@ -226,14 +226,14 @@ void warder_template_free(struct warder_template *tmpl)
 		return;
 	jail_template_free(tmpl->jail);
 	preparation_done(&tmpl->preparation);
-	if (tmpl->release)
-		tmpl->release(tmpl->owner);
+	if (tmpl->session)
+		tmpl->session->release(tmpl->owner);
 	free(tmpl);
 }
 
-void library_own(struct warder_template *tmpl, void (*release)(void *owner), void *owner)
+void library_own(struct warder_template *tmpl, const struct library_session *session, void *owner)
 {
-	tmpl->release = release;
+	tmpl->session = session;
 	tmpl->owner = owner;
 }
 
@@ -273,6 +273,8 @@ int library_launch(struct warder_template *tmpl, const struct library_launch *la
 			launch->release(launch->owner);
 		if (!run)
 			return no_memory(err);
+		if (tmpl->session)
+			tmpl->session->tell_failure(tmpl->owner, err);
 		free(run);
 		return -1;
 	}
@@ -420,6 +422,8 @@ static int wait_for_run(struct warder_run *run, struct warder_result **ret, stru
 		warder_result_free(result); /* the output that was kept until then, too */
 		return -1;
 	}
+	if (result->outcome.session_ended && run->tmpl->session)
+		result->session_end = run->tmpl->session->tell_end(run->tmpl->owner, &result->outcome);
 	result->receipt = *jail_run_receipt(run->jail);
 	result->backend = run->tmpl->preparation.backend->name;
 	strcpy(result->passed_over, run->tmpl->preparation.passed_over);

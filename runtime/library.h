@@ -15,8 +15,16 @@ struct warder_policy {
 
 /* What every template needs to be told besides its policy. `known` may be shorter than the caller's. */
 struct preparation_options;
-/* `owner`: goes with the template, and is released with it; NULL: nothing. It is the caller's if this fails. */
-void library_own(struct warder_template *tmpl, void (*release)(void *owner), void *owner);
+/* Of a template of a session's: what goes with it. */
+struct library_session {
+	void (*release)(void *owner);
+	/* The session ended under a run: put into the outcome how. A word for it, constant. */
+	const char *(*tell_end)(void *owner, struct jail_outcome *outcome);
+	/* A launch has failed: where the reason is that the session has ended, *err becomes that. */
+	void (*tell_failure)(void *owner, struct warder_error *err);
+};
+/* The owner is released with the template; `session` is constant. */
+void library_own(struct warder_template *tmpl, const struct library_session *session, void *owner);
 int library_prepare(const struct policy *policy, const struct preparation_options *how, bool single_use,
 		    struct warder_template **ret, struct warder_error *err);
 

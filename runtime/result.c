@@ -397,6 +397,8 @@ char *warder_result_json(const struct warder_result *result)
 	json_begin_object(&w);
 	json_key_string(&w, "status", warder_result_status(result));
 	json_key_string(&w, "cause", warder_result_cause(result));
+	if (result->session_end)
+		json_key_string(&w, "sessionEnd", result->session_end);
 	result_write_end(outcome, &w);
 	write_stream(&w, "stdout", result, JAIL_STDOUT);
 	write_stream(&w, "stderr", result, JAIL_STDERR);

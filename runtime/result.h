@@ -56,6 +56,7 @@ struct warder_result {
 	struct result_code *code;    /* owned; NULL: a program, not a piece of code */
 	struct jail_outcome outcome; /* owned */
 	struct policy_receipt receipt;
+	const char *session_end;                /* how the session ended under it; or NULL */
 	const char *backend;                    /* its name */
 	char passed_over[BACKEND_PASSED_BYTES]; /* by auto, and why; or "" */
 	bool streamed;           /* the output was handed on as it came, and is not in the outcome */

@@ -26,13 +26,14 @@
 #include "runtime/preparation.h"
 
 #define START_WAIT_US UINT64_C(120000000)
+#define WORD_WAIT_MS  10000 /* for the keeper of a session that has ended */
 
 struct warder_session {
 	struct session_spec spec;
 	char *description;
 };
 
-/* What goes with a template: the connection keeps the session in use. */
+/* What goes with a template: the connection keeps the session in use, and the keeper's last word comes by it. */
 struct attachment {
 	int fd;
 	struct jail_joint joint;
@@ -98,6 +99,12 @@ static struct warder_session *session_new(char *description, struct warder_error
 	return NULL;
 }
 
+/* Whether the keeper that was asked ended instead of answering. With a number, it is we who lack something. */
+static bool is_silent(const struct warder_error *err)
+{
+	return err->code == WARDER_ERROR_UNAVAILABLE && !err->sys_errno;
+}
+
 /* As ask(); 2: it is being set up. */
 static int find(const char *name, struct warder_session **ret, struct warder_error *err)
 {
@@ -107,11 +114,8 @@ static int find(const char *name, struct warder_session **ret, struct warder_err
 
 	if (asked != 0)
 		return asked;
-	/* With a number, it is we who lack something. */
 	if (session_receive_reply(fd, &description, NULL, err) < 0)
-		return err->code == WARDER_ERROR_CONFLICT                         ? 2
-		       : err->code == WARDER_ERROR_UNAVAILABLE && !err->sys_errno ? 1
-										  : -1;
+		return err->code == WARDER_ERROR_CONFLICT ? 2 : is_silent(err) ? 1 : -1;
 	*ret = session_new(description, err);
 	return *ret ? 0 : -1;
 }
@@ -163,11 +167,11 @@ static struct attachment *attach(const struct session_spec *spec, struct warder_
 	for (int i = 0; i < JAIL_JOINT_FDS; i++)
 		attachment->joint.fds[i] = -1;
 	asked = ask(spec->name, SESSION_JOIN, spec->id, &attachment->fd, err);
-	if (asked > 0)
-		not_running(spec->name, err);
 	if (asked == 0 &&
 	    session_receive_reply(attachment->fd, &attachment->root, &attachment->joint, err) == 0)
 		return attachment;
+	if (asked > 0 || (asked == 0 && is_silent(err)))
+		not_running(spec->name, err);
 	attachment_free(attachment);
 	return NULL;
 }
@@ -436,6 +440,34 @@ int warder_session_prepare(struct warder_session *session, const struct warder_p
 	return session_prepare(session, policy, NULL, flags, ret, err);
 }
 
+static const char *tell_end(void *owner, struct jail_outcome *outcome)
+{
+	const struct attachment *attachment = owner;
+	const enum session_end end = session_hear_end(attachment->fd, WORD_WAIT_MS);
+
+	snprintf(outcome->detail, sizeof(outcome->detail), "killed: %s", session_end_text(end));
+	return session_end_name(end);
+}
+
+/* The keeper's word comes before the end, or its silence after it. */
+static void tell_failure(void *owner, struct warder_error *err)
+{
+	const struct attachment *attachment = owner;
+	enum session_end end;
+
+	if (err->code != WARDER_ERROR_UNAVAILABLE)
+		return;
+	end = session_hear_end(attachment->fd, 0);
+	if (end == SESSION_END_NONE && !jail_session_has_ended(&attachment->joint, 500))
+		return;
+	if (end == SESSION_END_NONE)
+		end = session_hear_end(attachment->fd, WORD_WAIT_MS);
+	error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "the program was not started: %s; start it again",
+		  session_end_text(end));
+}
+
+static const struct library_session of_session = { attachment_free, tell_end, tell_failure };
+
 static int check_granted(const struct policy *session, const struct warder_policy *ceiling,
 			 struct warder_error *err)
 {
@@ -466,10 +498,11 @@ int session_prepare(struct warder_session *session, const struct warder_policy *
 	how.joint = &attachment->joint;
 	how.root = attachment->root;
 	if (library_prepare(asked, &how, false, ret, err) < 0) {
+		tell_failure(attachment, err);
 		attachment_free(attachment);
 		return -1;
 	}
-	library_own(*ret, attachment_free, attachment);
+	library_own(*ret, &of_session, attachment);
 	return 0;
 }
 

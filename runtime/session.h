@@ -104,6 +104,26 @@ int session_send_reply(int fd, const struct warder_error *failure, const char *t
 int session_receive_reply(int fd, char **ret_text, struct jail_joint *ret_joint, struct warder_error *err);
 void session_joint_done(struct jail_joint *joint);
 
+/* ---- how it ended: session_end.c ---- */
+
+enum session_end {
+	SESSION_END_NONE, /* it has not, or nobody says why */
+	SESSION_END_STOPPED,
+	SESSION_END_LIFETIME,
+	SESSION_END_SIGNAL, /* that its keeper got, and heeded */
+	SESSION_END_INIT,
+	SESSION_END_KEEPER, /* which said nothing */
+	SESSION_END_COUNT,
+};
+
+/* In a result, and for people: "the session was stopped". */
+const char *session_end_name(enum session_end end);
+const char *session_end_text(enum session_end end);
+/* To somebody who has joined by that connection; the last that is said there. */
+void session_tell_end(int fd, enum session_end end);
+/* And there: what was said, or that the keeper is gone, at the latest after wait_ms. Any number of times, any thread. */
+enum session_end session_hear_end(int fd, int wait_ms);
+
 /* ---- specification: session_spec.c ---- */
 
 struct session_spec {

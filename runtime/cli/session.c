@@ -154,7 +154,8 @@ static int prepare_in(const char *name, char **flags, struct request *request, s
 			return -1;
 		if (session_prepare(*ret, request->policy, request->ceiling, how, ret_tmpl, err) == 0)
 			return 0;
-		if (tries == TRIES || !session_is_replaced(*ret))
+		if (tries == TRIES || !(session_is_replaced(*ret) ||
+					(request->session.auto_start && err->code == WARDER_ERROR_NOT_FOUND)))
 			return -1;
 		warder_session_free(*ret);
 		*ret = NULL;

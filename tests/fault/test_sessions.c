@@ -357,27 +357,33 @@ Test(sessions, keeper_killed_at_random_moments, .timeout = 6000)
 
 /* ---- its init ---- */
 
+static pid_t init_of(pid_t keeper)
+{
+	char path[64];
+	char text[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", keeper, keeper);
+	file = fopen(path, "re");
+	if (file && !fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	if (file)
+		fclose(file);
+	return atoi(text);
+}
+
 Test(sessions, init_is_stopped_and_killed, .timeout = 300)
 {
 	struct stage *stage = begin();
 	struct tally tally = { 0 };
-	pid_t keeper;
-	char path[64];
-	char text[32] = "";
-	FILE *file;
 	pid_t init;
 	pid_t pid;
 	int status;
 
 	for (int killed = 0; killed < 2; killed++) {
 		cr_assert_eq(ended(starts(stage, NULL)), 0);
-		keeper = find("session keeper");
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", keeper, keeper);
-		file = fopen(path, "re");
-		cr_assert(file && fgets(text, sizeof(text), file), "the keeper has no child");
-		fclose(file);
-		init = atoi(text);
-		cr_assert_gt(init, 1);
+		init = init_of(find("session keeper"));
+		cr_assert_gt(init, 1, "the keeper has no child");
 		kill(init, SIGSTOP);
 		status = ended(executes(stage, false, "exit 7", -1));
 		cr_expect(status == 7, "an execution where init is stopped: %d", status);
@@ -394,6 +400,83 @@ Test(sessions, init_is_stopped_and_killed, .timeout = 300)
 		settle(stage, killed ? "init killed" : "init stopped", &tally);
 	}
 	cr_expect_eq(tally.stopped, 1, "a session whose init is stopped can be stopped");
+	finish(stage);
+}
+
+/* ---- what an execution says of it ---- */
+
+static void end_by_stop(const struct stage *stage)
+{
+	stops(stage);
+}
+
+static void end_by_signal(const struct stage *stage)
+{
+	kill(find("session keeper"), SIGTERM);
+}
+
+static void end_by_keeper(const struct stage *stage)
+{
+	kill(find("session keeper"), SIGKILL);
+}
+
+static void end_by_init(const struct stage *stage)
+{
+	const pid_t init = init_of(find("session keeper"));
+
+	cr_assert_gt(init, 1);
+	kill(init, SIGKILL);
+}
+
+static const struct way {
+	const char *label, *text;
+	void (*end)(const struct stage *stage);
+} ways[] = {
+	{ "stop", "the session was stopped", end_by_stop },
+	{ "keeper ended", "the session's keeper was ended by a signal", end_by_signal },
+	{ "keeper killed", "the session's keeper died", end_by_keeper },
+	{ "init killed", "the session's init was killed from outside", end_by_init },
+};
+
+/* While it is found, joined, being launched, or runs. */
+Test(sessions, an_execution_says_how_its_session_ended, .timeout = 6000)
+{
+	static const char *const words[] = { "session", "exec", NAME, "--json", NULL };
+	struct stage *stage = begin();
+	const long ends = stage_amount(8, 48, 400);
+	struct tally tally = { 0 };
+	long refused = 0, killed = 0;
+
+	for (long i = 0; i < ends; i++) {
+		const struct way *way = &ways[(size_t)i % 4];
+		char text[65536] = "";
+		size_t len = 0;
+		char label[80];
+		int pipes[2];
+		ssize_t n;
+		pid_t pid;
+		int status;
+
+		cr_assert_eq(ended(starts(stage, NULL)), 0);
+		cr_assert(pipe2(pipes, O_CLOEXEC) == 0);
+		pid = call(stage, words, false, "sleep 1000", pipes[1]);
+		close(pipes[1]);
+		usleep((useconds_t)moment(i % 3 ? 30000 : 200000));
+		way->end(stage);
+		while ((n = read(pipes[0], text + len, sizeof(text) - 1 - len)) > 0)
+			len += (size_t)n;
+		close(pipes[0]);
+		text[len] = '\0';
+		status = ended(pid);
+		snprintf(label, sizeof(label), "%s, end %ld", way->label, i);
+		refused += status == 125;
+		killed += status == 137;
+		cr_expect(strstr(text, way->text) || (status == 125 && strstr(text, "does not run")),
+			  "%s: %d, %.300s ... %s", label, status, text, strstr(text, "\"detail\""));
+		settle(stage, label, &tally);
+	}
+	cr_expect(refused + killed == ends, "%ld were refused and %ld killed, of %ld", refused, killed, ends);
+	stage_note("%ld ends: %ld executions were refused, %ld killed", ends, refused, killed);
 	finish(stage);
 }
 

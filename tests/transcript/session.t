@@ -74,7 +74,7 @@ $ sh s start --idle-timeout 1s; while sh s status > /dev/null 2>&1; do sleep 0.2
 | idle
 | 137
 | 125
-! warder: supervisor: killed: the session has ended
+! warder: supervisor: killed: the session's lifetime was over
 !~ ^warder: --lifetime 1y: .*
 
 = what is in other namespaces of the user's gets nothing of a session, and cannot end it

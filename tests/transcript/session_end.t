@@ -33,3 +33,46 @@ $ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --b
 + . "$TOP/tests/transcript/session.sh"; echo $name > name
 $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; for n in $(seq 3 40); do sh -c "ulimit -n $n && exec warder session list" > list 2> /dev/null; code=$?; [ $code = 125 ] || grep -q $(cat name) list || echo "with $n descriptors: $code, and not there"; done; grep -c $(cat name) list; sh s stop
 | 1
+
+= an execution that the session's end kills says how that came
+needs place python3 pgrep
++ . "$TOP/tests/transcript/session.sh"; mkdir work
++ cat > tell.py <<'END'
++ import json, sys
++ r = json.load(sys.stdin)
++ print(r['status'], r['cause'], r.get('sessionEnd'), r['exitCode'], r['signal'], r['limitsHit'], r['detail'], sep='; ')
++ END
++ cat > row.sh <<END
++ row() {
++ rm -f work/begun; sh s start --workspace $PWD/work:rw --set limits.disk=unlimited \$2
++ sh s exec --json -- sh -c 'echo > begun; sleep 60' > r 2> /dev/null & pid=\$!
++ while [ ! -e work/begun ]; do sleep 0.1; done
++ keeper=\$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/')
++ eval "\$1"; wait \$pid; echo \$? "\$(python3 tell.py < r)"; sh s stop 2> /dev/null
++ }
++ END
+$ . ./row.sh; row 'sh s stop'; row 'sh s restart'; row : '--lifetime 3s'; row 'kill $keeper'; row 'kill -9 $keeper'; row 'kill -9 $(pgrep -P $keeper)'; row 'sh s exec -- true'  '--lifetime 4s --idle-timeout 1s'; true
+| 137 killed; supervisor; stopped; None; SIGKILL; []; killed: the session was stopped
+| 137 killed; supervisor; stopped; None; SIGKILL; []; killed: the session was stopped
+| 137 killed; supervisor; lifetime; None; SIGKILL; []; killed: the session's lifetime was over
+| 137 killed; supervisor; keeperEnded; None; SIGKILL; []; killed: the session's keeper was ended by a signal
+| 137 killed; supervisor; keeperDied; None; SIGKILL; []; killed: the session's keeper died
+| 137 killed; supervisor; initDied; None; SIGKILL; []; killed: the session's init was killed from outside
+| 137 killed; supervisor; lifetime; None; SIGKILL; []; killed: the session's lifetime was over
+
+= an execution at the memory limit of all together says so, and the session goes on
+needs limits place python3
++ . "$TOP/tests/transcript/session.sh"; mkdir work; echo 'import json, sys; r = json.load(sys.stdin); print(r["cause"], r.get("sessionEnd"), r["limitsHit"], r["detail"], sep="; ")' > tell.py
+$ sh s start --memory 80MiB --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'dd if=/dev/zero bs=30M 2> /dev/null | (head -c 1 > /dev/null; echo > begun; sleep 1000) > /dev/null 2>&1 &'; while [ ! -e work/begun ]; do sleep 0.1; done; sh s exec --json -- sh -c 'dd if=/dev/zero bs=70M 2> /dev/null | sleep 60' > r 2> /dev/null; echo $?; python3 tell.py < r; sh s exec -- echo it goes on; sh s stop
+| 137
+| memory; None; ['memory']; killed at the memory limit of the session, which all that runs in it has together
+| it goes on
+
+= an execution whose session ends before it is joined is refused, or starts it anew
+needs python3
++ . "$TOP/tests/transcript/session.sh"; mkfifo ceiling
+$ for flag in '' --auto-start; do sh s start --idle-timeout 4s; sh s status --json | python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["policy"]))' > granted; exec 3<> ceiling; timeout 100 sh s exec $flag --ceiling ceiling -- echo it runs 3>&- & while sh s status > status 2> /dev/null; do sleep 0.2; done; cat granted >&3; exec 3>&-; [ -z "$flag" ] || { sleep 3; timeout 60 sh -c 'cat granted > ceiling'; }; wait $!; echo $?; done; sh s stop
+| 125
+| it runs
+| 0
+!~ ^warder: session [a-zA-Z0-9]* does not run; 

@@ -44,9 +44,8 @@ $ warder run --view "directory:$PWD/root" -- /bin/busybox echo ran
 = a directory of the root is exchanged with a link to the host while jails start
 needs limits place busybox python3
 + mkdir -p root/bin root/etc target; cp /bin/busybox root/bin; echo inside > root/etc/x; echo "of the host" > target/x; chmod 777 target; ln -s "$PWD/target" root/link
-$ python3 "$TOP/tests/lib/swap.py" root/etc root/link & swap=$!; for i in $(seq "${WARDER_TEST_LAUNCHES:-40}"); do
-> warder run --view "directory:$PWD/root" -- /bin/busybox sh -c 'cat /etc/x; echo planted > /etc/y' 2>/dev/null; done | sort -u; kill $swap; wait $swap 2>/dev/null; ls target; grep "$PWD" /proc/self/mountinfo; :
-| inside
+$ python3 "$TOP/tests/lib/swap.py" root/etc root/link ready & swap=$!; until [ -e ready ]; do sleep 0.05; done; for i in $(seq "${WARDER_TEST_LAUNCHES:-40}"); do
+> warder run --view "directory:$PWD/root" -- /bin/busybox sh -c 'cat /etc/x; echo planted > /etc/y' 2>/dev/null; done | sort -u | grep -vx inside; kill $swap; wait $swap 2>/dev/null; ls target; grep "$PWD" /proc/self/mountinfo; :
 | x
 
 # ---- a mount point in a workspace ----
@@ -54,18 +53,16 @@ $ python3 "$TOP/tests/lib/swap.py" root/etc root/link & swap=$!; for i in $(seq 
 = it is exchanged with a link while jails start
 needs limits place python3
 + mkdir -p ws/in data; echo data > data/f; ln -s /tmp ws/link
-$ python3 "$TOP/tests/lib/swap.py" ws/in ws/link & swap=$!; for i in $(seq "${WARDER_TEST_LAUNCHES:-40}"); do
-> warder run --workspace ws:rw --set limits.disk=unlimited --ro data:/workspace/in -- sh -c 'ls /tmp; cat in/f link/f; echo planted > in/f; echo planted > in/g' 2>/dev/null; done | sort -u; kill $swap; wait $swap 2>/dev/null; cat data/f; ls data; ls /tmp/f 2>/dev/null; grep "$PWD" /proc/self/mountinfo; :
-| data
+$ python3 "$TOP/tests/lib/swap.py" ws/in ws/link ready & swap=$!; until [ -e ready ]; do sleep 0.05; done; for i in $(seq "${WARDER_TEST_LAUNCHES:-40}"); do
+> warder run --workspace ws:rw --set limits.disk=unlimited --ro data:/workspace/in -- sh -c 'ls /tmp; cat in/f link/f; echo planted > in/f; echo planted > in/g' 2>/dev/null; done | sort -u | grep -vx data; kill $swap; wait $swap 2>/dev/null; cat data/f; ls data; ls /tmp/f 2>/dev/null; grep "$PWD" /proc/self/mountinfo; :
 | data
 | f
 
 = and where the root is built by mount(2)
 needs limits place python3 without
 + mkdir -p ws/in data; echo data > data/f; ln -s /tmp ws/link
-$ python3 "$TOP/tests/lib/swap.py" ws/in ws/link & swap=$!; for i in $(seq "${WARDER_TEST_LAUNCHES:-40}"); do
-> without mounts warder run --workspace ws:ro --ro data:/workspace/in -- sh -c 'ls /tmp; cat in/f link/f; echo planted > in/g' 2>/dev/null; done | sort -u; kill $swap; wait $swap 2>/dev/null; cat data/f; ls data
-| data
+$ python3 "$TOP/tests/lib/swap.py" ws/in ws/link ready & swap=$!; until [ -e ready ]; do sleep 0.05; done; for i in $(seq "${WARDER_TEST_LAUNCHES:-40}"); do
+> without mounts warder run --workspace ws:ro --ro data:/workspace/in -- sh -c 'ls /tmp; cat in/f link/f; echo planted > in/g' 2>/dev/null; done | sort -u | grep -vx data; kill $swap; wait $swap 2>/dev/null; cat data/f; ls data
 | data
 | f
 
@@ -148,14 +145,29 @@ $ for code in 125 126 127 137; do warder run --json -- sh -c "exit $code" | pyth
 | failed exit 137
 | rejected
 
+# ---- what is collected ----
+
+= results that are links, pipes, sockets, devices, or have no end
+needs user python3
++ mkdir into
+$ p=$(warder workspace create job); cd "$p/out"; echo ok > plain; truncate -s 1T huge; mkfifo pipe; ln -s /etc/shadow link; ln -s /etc dir; mknod zero c 1 5; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
+> cd - > /dev/null; timeout 100 warder workspace collect job 'out/**' --to into 2> said; echo $?; find into -type f -size -5M | sort; find into ! -type f ! -type d; cat into/out/plain; grep -c 'cut off' said
+| 1099511627776 out/huge (cut off)
+|~ ^ *3 out/plain$
+| 1
+| into/out/huge
+| into/out/plain
+| ok
+| 1
+
 # ---- what is removed ----
 
 = links take the place of directories while a workspace is removed
 needs python3
 + mkdir -p kept/sub; for i in 1 2 3; do echo keep > kept/$i; echo keep > kept/sub/$i; done
 $ for round in 1 2 3 4 5 6; do p=$(warder workspace create job); for i in $(seq 40); do mkdir -p "$p/work/d$i/in"; ln -s "$PWD/kept" "$p/work/l$i"; done
-> python3 "$TOP/tests/lib/swap.py" "$p/work/d20" "$p/work/l20" & first=$!; python3 "$TOP/tests/lib/swap.py" "$p/work/d3/in" "$p/work/l3" & second=$!
-> warder workspace remove job 2>/dev/null; kill $first $second 2>/dev/null; wait $first $second 2>/dev/null; warder workspace remove job; done; find kept -type f | wc -l; ls -A store/workspaces
+> python3 "$TOP/tests/lib/swap.py" "$p/work/d20" "$p/work/l20" first-$round & first=$!; python3 "$TOP/tests/lib/swap.py" "$p/work/d3/in" "$p/work/l3" second-$round & second=$!
+> until [ -e first-$round ] && [ -e second-$round ]; do sleep 0.05; done; warder workspace remove job 2>/dev/null; kill $first $second 2>/dev/null; wait $first $second 2>/dev/null; warder workspace remove job; done; find kept -type f | wc -l; ls -A store/workspaces
 | 6
 
 = what is mounted in a workspace is not the workspace

@@ -6,7 +6,7 @@ ENVIRONMENT.where      environment, kernel, versions of control groups, sources,
 matrix.md              controls and backends, as a table
 fuzz                   target executions findings
 coverage               folder lines run branches taken
-fuzz.sources, coverage.sources   sources and day, separated by a tab
+fuzz.sources, coverage.sources   sources and day, separated by a tab; of coverage also a line with the suites
 
 Attempts are the tests of a suite `escape` whose names end with their group ("strict: name (what) [group]"), injected faults
 those of a suite `fault`, with the group in front ("group/name", "group: name" or "group::name") and figures of their own
@@ -58,6 +58,8 @@ def parse(text):
 
 
 def table(head, rows):
+    if not rows:
+        return
     print("| " + " | ".join(head) + " |")
     print("|---" + "".join("|---:" if str(rows[0][i]).strip("-0123456789. %") == "" else "|---" for i in range(1, len(head))) + "|")
     for row in rows:
@@ -107,8 +109,9 @@ def by_group(tests):
 
 
 def told_of(name):
-    cells = (read(name + ".sources") or "").split("\t")
-    return "The sources were %s, the day %s." % (cells[0], cells[1].strip()) if len(cells) == 2 else "Sources and day are not recorded."
+    lines = (read(name + ".sources") or "").splitlines()
+    told = "The sources were %s, the day %s." % tuple(lines[0].split("\t")) if lines else "Sources and day are not recorded."
+    return told + (" The suites were " + ", ".join(lines[1].split()) + "." if len(lines) > 1 else "")
 
 
 # ---- the document ----
@@ -210,9 +213,8 @@ if text:
            for folder, lines, run, branches, taken in (line.split() for line in text.splitlines())])
     print(told_of("coverage") + """
 
-Counted over the suites unit, mechanism, transcript, escape, images, workspaces, conformance, containers and engines, as root. The
-init inside the jail is freestanding and is not counted, nor is what runs in a process that ends by exec, by `_exit` or by a signal;
-`jail/inside` is its part that the host runs as well.""")
+Counted as root. The init inside the jail is freestanding and is not counted, nor is what runs in a process that ends by exec, by
+`_exit` or by a signal; `jail/inside` is its part that the host runs as well.""")
 else:
     print("Missing: `make coverage` was not run.")
 

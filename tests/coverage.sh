@@ -1,7 +1,6 @@
 #!/bin/bash
-# coverage.sh BUILD: what the unit, mechanism, transcript, escape, images, workspaces, conformance, containers and engines suites
-# ran of a build made for it, by folder, and in build/check/coverage: folder, lines, lines run, branches, branches taken; in
-# coverage.sources: of what.
+# coverage.sh BUILD: what the unit and mechanism tests and the suites below ran of a build made for it, by folder, and in
+# build/check/coverage: folder, lines, lines run, branches, branches taken; in coverage.sources: of what, and by which suites.
 #
 # Counted by gcov at the end of a process. Not counted, whatever ran: the init inside the jail (freestanding; jail/inside here is
 # its root.c and tree.c as the host runs them for a template), and processes that end by exec, _exit or a signal before they
@@ -13,14 +12,15 @@ table=build/check/coverage
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 [ "$(id -u)" = 0 ] || echo "coverage.sh: not root: what only root may try is not covered" >&2
-mkdir -p "${table%/*}" && tests/lib/sources.sh >"$table.sources"
+suites=(transcript escape images workspaces conformance containers engines)
+mkdir -p "${table%/*}" && { tests/lib/sources.sh && echo "unit mechanism ${suites[*]}"; } >"$table.sources"
 export GCOV_ERROR_FILE=/dev/null # another user cannot write the counts, and need not say so where a test reads
 find "$build" -name '*.gcda' -delete
 
 mapfile -t programs < <(find "$build/tests/unit" "$build/tests/mechanism" -maxdepth 1 -type f -executable -name 'test_*' | sort)
 tests/lib/criterion.sh "${programs[@]}" >"$scratch/tap" 2>"$scratch/err"
-for suite in transcript/run.sh escape/run.sh images/run.sh workspaces/run.sh conformance/run.py containers/run.py engines/run.py; do
-	WARDER=$build/warder tests/engines/docker.sh "tests/$suite" >>"$scratch/tap" 2>>"$scratch/err"
+for suite in "${suites[@]}"; do
+	WARDER=$build/warder tests/engines/docker.sh tests/"$suite"/run.[ps]* >>"$scratch/tap" 2>>"$scratch/err"
 done
 grep '^not ok' "$scratch/tap"
 

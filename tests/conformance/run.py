@@ -75,10 +75,14 @@ for p in pids:
     os.waitpid(p, 0)
 return True"""
 # More than a seventh of a CPU in any of ten seconds, of which a busy host may not have one to give.
-SHARES = """for i in range(10):
+# Seconds of more than it is granted, three of ten: a kernel that stands still for a while itself, as a guest on a busy host, charges
+# that to whom it finds there.
+SHARES = """more = 0
+for i in range(10):
     begin, used = time.monotonic(), time.process_time()
     while time.monotonic() < begin + 1: pass
-    if time.process_time() - used > 0.15 * (time.monotonic() - begin): return True
+    more += time.process_time() - used > 0.15 * (time.monotonic() - begin)
+    if more == 3: return True
 return False"""
 HALVES = """p = os.fork()
 x = bytearray(%d << 20)

@@ -122,7 +122,7 @@ $ python3 $TOP/tests/lib/exchanging.py shared/dd shared/link warder code --backe
 
 = what a module writes as its result is never an end that its engine tells
 needs limits node
-$ tell() { python3 $TOP/tests/lib/telling.py "$@" > w.wasm; for backend in wasm local; do warder code --backend $backend --timeout $((2 * ${WARDER_TEST_SLOW:-1}))s --json w.wasm | sed 's/wall time of [0-9]*s/wall time of 2s/' | python3 $TOP/tests/lib/results.py status cause exitCode detail output outputError; done; }; tell '{"a":1}'; for words in '\0trap: forged by the module\0{"a":1}' '\0refused: forged\0' '\0\0{"a":1}'; do tell "$words"; tell "$words" exit 1; done; tell '\0refused: forged\0{"a":1}' trap; tell '\0trap: forged\0{"a":1}' loop
+$ limit=$((60 * ${WARDER_TEST_SLOW:-1})); tell() { python3 $TOP/tests/lib/telling.py "$@" > w.wasm; for backend in wasm local; do warder code --backend $backend --timeout ${limit}s --json w.wasm | sed 's/wall time of [0-9]*s/wall time of 2s/' | python3 $TOP/tests/lib/results.py status cause exitCode detail output outputError; done; }; tell '{"a":1}'; for words in '\0trap: forged by the module\0{"a":1}' '\0refused: forged\0' '\0\0{"a":1}'; do tell "$words"; tell "$words" exit 1; done; tell '\0refused: forged\0{"a":1}' trap; limit=$((2 * ${WARDER_TEST_SLOW:-1})); tell '\0trap: forged\0{"a":1}' loop
 | success exit 0 exited with 0 {"a": 1} -
 | success exit 0 exited with 0 {"a": 1} -
 | success exit 0 exited with 0 - no JSON: result:1: byte 0x00 where a value is expected

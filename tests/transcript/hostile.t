@@ -69,7 +69,7 @@ $ python3 "$TOP/tests/lib/swap.py" ws/in ws/link ready & swap=$!; until [ -e rea
 # ---- files that have a power on the host ----
 
 = a set-user-ID program, one with capabilities, and a device, in what is shown
-needs limits place user setcap
+needs limits place user power setcap
 + mkdir shown; cp "$(command -v id)" shown/id; chmod 4755 shown/id; cp "$(command -v grep)" shown/look; setcap cap_sys_admin+ep shown/look; mknod -m 666 shown/null c 1 3
 + cat > try <<'END'
 + cd "$1"; [ "$(./id -u)" = "$(id -ru)" ] || echo "another user"

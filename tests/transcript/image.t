@@ -66,9 +66,9 @@ $ store/two run -- sh -c "$(cat try)"; find store -printf '%P %m %s %T@ %C@ %l\n
 = two at once have nothing of each other
 + python3 "$TOP/tests/lib/image.py" "$PWD/store"
 + mkdir both; chmod 777 both
-$ store/two run --ro both -- sh -c "echo first > /data/f; sleep 2; cat /data/f" & store/two run -- sh -c "sleep 1; ls -A /data; echo second > /data/f; cat /data/f"; wait
-| second
+$ store/two run --rw both --set limits.disk=unlimited -- sh -c "echo first > /data/f; > $PWD/both/one; until [ -e $PWD/both/two ]; do sleep 1; done; cat /data/f" > first & store/two run --rw both --set limits.disk=unlimited -- sh -c "until [ -e $PWD/both/one ]; do sleep 1; done; ls -A /data; echo second > /data/f; cat /data/f; > $PWD/both/two" > second; wait; cat first second
 | first
+| second
 
 = a path is mounted where the image has a place, and else a place is made
 + python3 "$TOP/tests/lib/image.py" "$PWD/store"

@@ -20,7 +20,7 @@
 #
 # Lines that begin with # and empty lines are for the reader. Conditions: limits (this user can enforce the preset
 # strict here), user (there is another account to become), place (the directory of the case can be shown in a jail,
-# which has a /tmp of its own), terminal (one can be had), storm (the kernel survives a fork bomb), library (it is
+# which has a /tmp of its own), power (set-user-ID programs and devices work where the case is), terminal (one can be had), storm (the kernel survives a fork bomb), library (it is
 # built, and there is a compiler), and any program by its name. `without` is a program of the tests: see lib/without.c.
 set -u
 LC_ALL=C.UTF-8 export LC_ALL
@@ -65,6 +65,10 @@ unmet()
 	user) [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || echo "needs root and setpriv, to become another user" ;;
 	place) case $scratch in /tmp/* | /var/tmp/*) echo "needs a directory outside of /tmp; see WARDER_TEST_DIR" ;; esac ;;
 	storm) grep -q 'User Mode Linux' /proc/cpuinfo && echo "User-mode Linux panics when forking processes are killed" ;;
+	power)
+		findmnt -no OPTIONS -T "$scratch" | grep -qE '\<(nosuid|nodev)\>' &&
+			echo "its directory is on a file system without set-user-ID programs and devices"
+		;;
 	terminal)
 		[ "$(script -qec 'test -t 1 && echo yes' /dev/null 2>/dev/null | tr -d '\r')" = yes ] ||
 			echo "needs script(1) and a pseudo-terminal"

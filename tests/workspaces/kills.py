@@ -55,11 +55,11 @@ def patches():
     """Files 0 to 9 are changed, 10 is removed, 11 is new."""
     tree = must("workspace", "create", "job").strip()
     given = os.path.join(place, "patch")
-    names = [f"{tree}/part/f{i}" for i in range(FILES)]
+    names = [os.path.join(tree, "work", f"f{i}") for i in range(FILES)]
     lines = []
     for i in range(FILES - 2):
-        lines += [f"--- a/part/f{i}", f"+++ b/part/f{i}", "@@ -1 +1 @@", "-old", "+new"]
-    lines += ["--- a/part/f10", "+++ /dev/null", "@@ -1 +0,0 @@", "-old", "--- /dev/null", "+++ b/part/f11", "@@ -0,0 +1 @@", "+new"]
+        lines += [f"--- a/work/f{i}", f"+++ b/work/f{i}", "@@ -1 +1 @@", "-old", "+new"]
+    lines += ["--- a/work/f10", "+++ /dev/null", "@@ -1 +0,0 @@", "-old", "--- /dev/null", "+++ b/work/f11", "@@ -0,0 +1 @@", "+new"]
     write(given, "\n".join(lines) + "\n")
 
     def reset():

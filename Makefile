@@ -39,14 +39,19 @@ quiet := $(V)$(findstring s,$(firstword -$(MAKEFLAGS)))
 say = $(if $(quiet),$(Q),@printf '  %-7s %s\n' $(1) $(2);)
 
 # root.c and tree.c are compiled twice: into the init, and for the child that prepares a template.
-LIB_SRC   := $(sort $(wildcard base/*.c policy/*.c rootfs/*.c jail/*.c backends/*.c runtime/*.c runtime/code/*.c runtime/agent/*.c) jail/inside/overlay.c jail/inside/root.c jail/inside/tree.c)
+LIB_ROOMS := base policy rootfs rootfs/changes jail jail/cgroup jail/filter backends backends/container runtime/library runtime/session \
+             runtime/code runtime/code/detect runtime/code/diagnostics runtime/code/scan runtime/text runtime/tool runtime/judge
+LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) jail/inside/overlay.c jail/inside/root.c jail/inside/tree.c)
 LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S)
-CLI_SRC   := $(sort $(wildcard runtime/cli/*.c))
+CLI_SRC   := $(sort $(wildcard runtime/cli/*.c runtime/attack/*.c))
 # What stays when a run is over: a library and a program of their own, with the libraries that a launch is not to pay for.
 STORE_SRC := $(sort $(filter-out store/cli/%,$(wildcard store/*.c store/*/*.c)))
 STORE_CLI_SRC := $(sort $(wildcard store/cli/*.c))
+# What connects for a jail, outside of it.
+EDGE_SRC := $(sort $(wildcard edge/*.c))
+EDGE_LIBS := -lcares
 STORE_LIBS := -larchive -lz -lsqlite3 -lcrypto
-ATTEMPTS_SRC := $(sort $(wildcard tests/escape/*.c))
+ATTEMPTS_SRC := $(sort $(wildcard runtime/attack/attempts/*.c))
 INIT_SRC  := $(sort $(wildcard jail/inside/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(BUILD)/lib/%.o) $(LIB_ASM:%.S=$(BUILD)/lib/%.o)
 TOOL_OBJ  := $(LIB_SRC:%.c=$(BUILD)/tool/%.o) $(LIB_ASM:%.S=$(BUILD)/tool/%.o) $(CLI_SRC:%.c=$(BUILD)/tool/%.o)
@@ -57,22 +62,24 @@ endif
 ATTEMPTS_OBJ := $(ATTEMPTS_SRC:%.c=$(BUILD)/tool/%.o)
 STORE_OBJ := $(STORE_SRC:%.c=$(BUILD)/lib/%.o)
 STORE_CLI_OBJ := $(STORE_CLI_SRC:%.c=$(BUILD)/lib/%.o)
+EDGE_OBJ := $(EDGE_SRC:%.c=$(BUILD)/lib/%.o)
 INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
-TEST_SRC  := $(sort $(wildcard tests/unit/*.c tests/mechanism/*.c))
+TEST_SRC  := $(sort $(shell find tests/unit -name 'test_*.c') $(wildcard tests/mechanism/*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Tests reach inside: they link with everything but the command line's main.
-TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(filter-out %/main.o %/heap.o,$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ))
+TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(filter-out %/main.o %/heap.o,$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ) $(EDGE_OBJ))
 # An argv of literals is what a test wants to write, and a message may be cut.
 TEST_CFLAGS = $(ALL_CFLAGS) -Wno-write-strings $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
-# libseccomp is the second opinion that the system call filter and its table are compared with.
-TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) -lcriterion -lseccomp -lpthread
+# Second opinions: libseccomp on the system call filter and its table, libcmark on code blocks.
+TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) $(EDGE_LIBS) -lcriterion -lseccomp -lcmark -lpthread
 
 # Debian packages, by what needs them.
-DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev zlib1g-dev libsqlite3-dev libssl-dev
+DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev zlib1g-dev libsqlite3-dev libssl-dev libc-ares-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3
-DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev pkg-config \
-              nodejs perl sqlite3 busybox-static crun runc podman procps xz-utils util-linux flex bison bc \
-              node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld mmdebstrap umoci skopeo zstd
+DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev libcmark-dev pkg-config \
+              nodejs perl sqlite3 busybox-static crun runc podman procps xz-utils util-linux flex bison bc tmux vim less \
+              node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld mmdebstrap umoci skopeo zstd \
+              cargo cmake python3-venv iproute2 curl openssl
 DEPS_FUZZ  := libclang-rt-14-dev
 DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 
@@ -80,9 +87,9 @@ DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(TOOL_CC) -dumpmachine 2>/dev/null))
 
 .PHONY: all lib tool test-programs asan-programs asan-tool asan-containers tsan-programs guest-programs fault-programs fuzz-programs
-.PHONY: help demo check check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze docker fmt fmt-check install uninstall deps clean
+.PHONY: help demo check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
-tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store
+tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO)
 
 help:
@@ -124,7 +131,7 @@ $(BUILD)/warder: $(TOOL_OBJ)
 	$(call say,LD,$@)$(TOOL_CC) $(TOOL_LINK) -no-pie $(HARDEN_LINK) $(SAN) -o $@ $(TOOL_OBJ)
 
 # What `warder doctor --attack` tries in a jail; what is in there has nothing of a sanitizer's or of the coverage.
-$(BUILD)/tool/tests/%.o: override SAN :=
+$(BUILD)/tool/runtime/attack/attempts/%.o: override SAN :=
 $(BUILD)/warder-attempts: $(ATTEMPTS_OBJ)
 	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) -o $@ $(ATTEMPTS_OBJ)
 
@@ -150,6 +157,9 @@ $(BUILD)/libwarder-store.so.$(SO): $(STORE_OBJ) store/libwarder-store.map $(BUIL
 $(BUILD)/warder-store: $(STORE_OBJ) $(STORE_CLI_OBJ) $(BUILD)/lib/runtime/cli/term.o $(LIB_OBJ)
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ -Wl,--as-needed $(STORE_LIBS) -lpthread
 
+$(BUILD)/warder-edge: $(EDGE_OBJ) $(BUILD)/lib/policy/special.o
+	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ $(EDGE_LIBS)
+
 # ---- tests ----
 
 test-programs: $(TEST_SRC:%.c=$(BUILD)/%) $(BUILD)/tests/lib/without
@@ -163,6 +173,10 @@ $(BUILD)/libtest.a: $(TEST_OBJ)
 $(BUILD)/tests/fuzz/%: EXTRA = $(FUZZ_MAIN)
 $(BUILD)/tests/fuzz/% $(BUILD)/tests/guest/% $(BUILD)/tests/fault/%: STORE_EXTRA = -Wl,--as-needed $(STORE_LIBS)
 $(BUILD)/tests/unit/% $(BUILD)/tests/mechanism/%: EXTRA = $(TEST_LIBS)
+# Reads the table of attempts.
+ATTEMPTS_TEST := $(filter-out %/main.o,$(ATTEMPTS_SRC:%.c=$(BUILD)/lib/%.o))
+$(BUILD)/tests/unit/runtime/attack/test_attempts: $(ATTEMPTS_TEST)
+$(BUILD)/tests/unit/runtime/attack/test_attempts: EXTRA = $(ATTEMPTS_TEST) $(TEST_LIBS)
 $(BUILD)/tests/%: tests/%.c $(BUILD)/libtest.a $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a $(EXTRA) $(STORE_EXTRA)
@@ -200,8 +214,10 @@ tsan-programs:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT='-O1 -g' HARDEN= SAN='-fsanitize=thread' \
 	  build/tsan/tests/guest/test_threads build/tsan/tests/guest/test_library build/tsan/tests/guest/test_store_threads
 
-check: deps-check                   ## everything: builds, lint, all suites on this host and on a cgroup-v2 kernel
-	@tests/run.sh all
+check: deps-check                   ## what a change must pass: builds, lint, suites on this host and on a cgroup-v2 kernel
+	@tests/run.sh check
+check-deep: deps-check              ## check, the static analyzers, and every suite in the guest kernel and as an ordinary user
+	@tests/run.sh deep
 check-root: deps-check              ## the suites on this host as root
 	@tests/run.sh root
 check-vm: deps-check                ## the suites as root on this host, in User-mode Linux, on Debian's 6.12 and 6.1 (qemu)
@@ -257,21 +273,23 @@ deps-check:
 LIBDIR     ?= $(PREFIX)/lib
 SHARE      := $(PREFIX)/share
 MAN        := $(wildcard docs/*.[1-8])
-COMPLETION := $(wildcard docs/completion/warder.bash)
+# Where each shell looks for the completion of a command.
+COMPLETION := bash-completion/completions/warder zsh/site-functions/_warder fish/vendor_completions.d/warder.fish
 RECIPES    := $(wildcard recipes/*)
 # What `install` puts below DESTDIR, and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts $(PREFIX)/libexec/warder/warder-store \
+            $(PREFIX)/libexec/warder/warder-edge \
             $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarder.so $(LIBDIR)/libwarder.a \
             $(LIBDIR)/libwarder-store.so.$(SO) $(LIBDIR)/libwarder-store.so \
             $(LIBDIR)/pkgconfig/warder-store.pc $(PREFIX)/include/warder-store.h \
             $(LIBDIR)/pkgconfig/warder.pc $(PREFIX)/include/warder.h $(SHARE)/doc/warder/NEWS.md \
-            $(COMPLETION:%=$(SHARE)/bash-completion/completions/warder) $(RECIPES:%=$(SHARE)/warder/%) \
+            $(COMPLETION:%=$(SHARE)/%) $(RECIPES:%=$(SHARE)/warder/%) \
             $(foreach page,$(MAN),$(SHARE)/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 
 install: all                        ## install below PREFIX (/usr/local); DESTDIR is respected
 	$(Q)mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(Q)install -m 755 $(BUILD)/warder $(DESTDIR)$(PREFIX)/bin/
-	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(DESTDIR)$(PREFIX)/libexec/warder/
+	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(DESTDIR)$(PREFIX)/libexec/warder/
 	$(Q)install -m 755 $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder.so
 	$(Q)ln -sf libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder-store.so
@@ -281,7 +299,9 @@ install: all                        ## install below PREFIX (/usr/local); DESTDI
 	$(Q)install -m 644 runtime/warder.h store/warder-store.h $(DESTDIR)$(PREFIX)/include/
 	$(Q)install -m 644 NEWS.md $(DESTDIR)$(SHARE)/doc/warder/
 	$(Q)install -m 644 $(RECIPES) $(DESTDIR)$(SHARE)/warder/recipes/
-	$(Q)$(if $(COMPLETION),install -m 644 $(COMPLETION) $(DESTDIR)$(SHARE)/bash-completion/completions/warder)
+	$(Q)install -m 644 docs/completion/warder.bash $(DESTDIR)$(SHARE)/bash-completion/completions/warder
+	$(Q)install -m 644 docs/completion/_warder $(DESTDIR)$(SHARE)/zsh/site-functions/
+	$(Q)install -m 644 docs/completion/warder.fish $(DESTDIR)$(SHARE)/fish/vendor_completions.d/
 	$(Q)$(foreach page,$(MAN),install -m 644 $(page) $(DESTDIR)$(SHARE)/man/man$(subst .,,$(suffix $(page)))/ &&) true
 	$(call say,INSTALL,$(DESTDIR)$(PREFIX))true
 

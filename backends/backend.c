@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backends/rows.h"
+#include "base/array.h"
 
 #define CONTAINER_DESCRIBE                                                                                   \
 	"Programs run in a container of their own, which is gone when they end. They see a read-only view "  \
@@ -113,18 +114,19 @@ static const struct backend backends[] = {
 	{
 	    .name = "process",
 	    .summary = "an ordinary process: no isolation at all, only time and output are limited",
-	    .describe =
-		"Programs run as ordinary processes of this host, with every right of the user who runs "
-		"them. Nothing protects the host from them.",
+	    .describe = "Programs and code run as ordinary processes of this host, with every right of the "
+			"user who runs "
+			"them. Nothing protects the host from them. Code works in a temporary directory.",
 	    .isolation = POLICY_ISOLATION_NONE,
 	    .off = "isolates nothing",
-	    .runs = BACKEND_RUNS_PROGRAMS,
+	    .runs = BACKEND_RUNS_ANYTHING,
+	    .bare = true,
 	    .capabilities = process_capabilities,
 	    .check = process_check,
 	    .shape = process_shape,
 	},
 };
-#define BACKENDS (sizeof(backends) / sizeof(backends[0]))
+#define BACKENDS (ARRAY_LENGTH(backends))
 _Static_assert(BACKENDS < BACKEND_COUNT_MAX, "the operator's order has a place for each, and for the end");
 
 const struct backend *backend_at(size_t i)

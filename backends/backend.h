@@ -49,9 +49,11 @@ struct backend_sessions {
 	bool (*is_running)(const void *session);
 	/* Supervise until it has ended; once, in a thread of its own. Its cause: cancelled, wallTime (its lifetime), or any other. */
 	enum jail_cause (*wait)(void *session);
+	/* Then: a sentence that names what does not die, and stays behind; "": nothing does. Borrowed. */
+	const char *(*left)(const void *session);
 	/* Tell it to end; any thread, any number of times. */
 	void (*stop)(void *session);
-	/* Everything is gone when it returns. */
+	/* Everything is gone when it returns, except what `left` names. */
 	void (*free)(void *session);
 	/* Nobody executes just now: give back what ended executions have left. */
 	void (*sweep)(const void *session);
@@ -63,7 +65,6 @@ struct backend_sessions {
 /* What it has a place for. */
 enum backend_runs {
 	BACKEND_RUNS_ANYTHING, /* programs, and code in any language that the view has */
-	BACKEND_RUNS_PROGRAMS, /* no piece of code and its files */
 	BACKEND_RUNS_MODULES,  /* guest modules of WebAssembly */
 	BACKEND_RUNS_NOTHING,  /* on this host */
 };
@@ -93,7 +94,8 @@ struct backend {
 	/* Make a plan of the policy this backend's. */
 	int (*shape)(const struct backend *backend, const struct jail_host *host, struct jail_plan *plan,
 		     struct warder_error *err);
-	const char *program;                     /* a runtime's name; NULL: it needs none */
+	bool bare;           /* its programs have no root of their own: they see the files of the host */
+	const char *program; /* a runtime's name; NULL: it needs none */
 	const struct backend_sessions *sessions; /* NULL: nothing of it stays after a run */
 	const char *layer; /* what keeps a program apart besides the controls, for the receipt; or NULL */
 	/* Of an executor that is part of a model: the request to that model, with what lets it execute code. Heap; NULL with *err.

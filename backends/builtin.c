@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "backends/rows.h"
+#include "base/array.h"
 #include "base/json.h"
 
 #define REQUEST_BYTES  ((size_t)32 << 20)
@@ -59,7 +60,7 @@ static const struct provider *find_provider(const char *model)
 	const char *slash = strrchr(model, '/');
 	const char *name = slash ? slash + 1 : model;
 
-	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(providers); i++) {
 		const size_t len = strlen(providers[i].family);
 
 		if (strncmp(name, providers[i].family, len) == 0 && strchr("-.", name[len]))
@@ -213,7 +214,7 @@ char *builtin_declare(const struct backend *backend, const struct backend_model_
 		write_request(document, provider, &w);
 		text = json_take(&w);
 		if (!text)
-			error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the request");
+			error_no_memory(err, NULL);
 	}
 	json_free(document);
 	return text;

@@ -52,6 +52,11 @@ static enum jail_cause wait_for_end(void *session)
 	return cause;
 }
 
+static const char *left(const void *session)
+{
+	return jail_session_left(session);
+}
+
 static void stop(void *session)
 {
 	jail_session_end(session);
@@ -86,6 +91,7 @@ const struct backend_sessions local_sessions = {
 	.start = start,
 	.is_running = is_running,
 	.wait = wait_for_end,
+	.left = left,
 	.stop = stop,
 	.free = free_session,
 	.sweep = sweep,

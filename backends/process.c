@@ -1,15 +1,21 @@
 /*
  * process: an ordinary process of the caller's. Nothing is isolated, and the capabilities say so: a policy that asks for anything
- * but a time and a size of output is refused, unless it marks the rest as preferred. What is kept is kept by the supervisor and by
- * init, which is the reaper of all that the program starts: at the deadline, or when the program has ended, all of it is killed,
- * whatever sessions and groups it made. A program that works against it can do better than that: it has the caller's rights, and may kill
- * whoever supervises it.
+ * but a time and a size of output is refused, unless it marks the rest as preferred. The supervisor and init keep what is kept:
+ * init is the reaper of all that the program starts, and kills it at the deadline and when the program has ended, whatever sessions
+ * and groups it made. A program that works against this can do better: it has the caller's rights, and may kill its init. Then the
+ * cause is `host`, and the receipt says that the wall time was not enforced.
+ *
+ * Code works in a temporary directory (runtime/code/scratch.h), which stands for the /tmp of a jail.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "backends/rows.h"
+#include "base/array.h"
+#include "base/fd.h"
 
 static const char nothing[] =
     "the backend process isolates nothing; use local, or mark the field as preferred";
@@ -19,11 +25,21 @@ static const struct kept {
 	const char *mechanism;
 } kept[] = {
 	{ POLICY_CONTROL_WALL_TIME,
-	  "supervisor's deadline; all that the program started is found and killed" },
+	  "supervisor's deadline; init kills all that the program started, unless the program kills init" },
+	{ POLICY_CONTROL_CODE, "size compared before anything starts" },
 	{ POLICY_CONTROL_STDOUT, "supervisor keeps that much of the pipe" },
 	{ POLICY_CONTROL_STDERR, "supervisor keeps that much of the pipe" },
 	{ POLICY_CONTROL_WORKING_DIRECTORY, "chdir" },
 };
+
+static const char no_children[] = "the kernel does not list the children of a process "
+				  "(CONFIG_PROC_CHILDREN), so Warder cannot find the processes that a "
+				  "program leaves running";
+
+static bool lists_children(void)
+{
+	return access("/proc/thread-self/children", R_OK) == 0;
+}
 
 static const struct jail_starter starter = { .isolation = POLICY_ISOLATION_NONE, .bare = true };
 
@@ -38,17 +54,24 @@ void process_capabilities(const struct backend *backend, const struct jail_host 
 	ret->languages = languages;
 	for (int i = 0; i < POLICY_CONTROL_COUNT; i++)
 		backend_refused(ret, (enum policy_control)i, "%s", nothing);
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(kept); i++)
 		backend_enforced(ret, kept[i].control, kept[i].mechanism);
-	/* Without it nobody would find what a program leaves running. */
-	if (access("/proc/thread-self/children", R_OK) != 0)
-		backend_refused(ret, POLICY_CONTROL_WALL_TIME,
-				"the kernel does not tell the children of a process (CONFIG_PROC_CHILDREN)");
+	if (!lists_children())
+		backend_refused(ret, POLICY_CONTROL_WALL_TIME, "%s", no_children);
 }
 
 int process_check(const struct backend *backend, const struct jail_host *host, const struct policy *policy,
 		  struct warder_error *err)
 {
+	owned_fd int pid_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	if (!lists_children()) /* whether or not a time is asked for */
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "the backend process: %s",
+				 no_children);
+	if (pid_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "backend", errno,
+				       "the backend process: the kernel has no pidfds (Linux 5.3), by which "
+				       "Warder ends what it started");
 	return 0;
 }
 
@@ -62,9 +85,7 @@ static int shape_root(struct jail_plan *plan, struct warder_error *err)
 
 	rootfs_done(&plan->rootfs);
 	plan->rootfs.working_directory = strdup(begin);
-	return plan->rootfs.working_directory
-		   ? 0
-		   : error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a path");
+	return plan->rootfs.working_directory ? 0 : error_no_memory(err, NULL);
 }
 
 /* What is left of a plan that restricts nothing. */

@@ -32,13 +32,13 @@ int container_check(const struct backend *backend, const struct jail_host *host,
 		    struct warder_error *err);
 int container_shape(const struct backend *backend, const struct jail_host *host, struct jail_plan *plan,
 		    struct warder_error *err);
-struct shepherd_task;
+struct container_monitor_task;
 /* Path of a program that nobody but root can have put there; false: there is none. */
 bool container_program(const char *name, char *path, size_t size);
 /* As jail_starter's start() and stop(), with the mounts of the task's layout, which are opened for it. */
-int container_start(struct shepherd_task *task, void **ret_started, int *ret_init_pid, int *ret_init_fd,
-		    struct warder_error *err);
-int container_stop(void *started, struct warder_error *err);
+int container_start(struct container_monitor_task *task, void **ret_started, int *ret_init_pid,
+		    int *ret_init_fd, struct warder_error *err);
+int container_stop(void *started, bool stuck, struct warder_error *err);
 /* wasm.c */
 void wasm_capabilities(const struct backend *backend, const struct jail_host *host,
 		       const struct policy *policy, struct policy_capabilities *ret);

@@ -23,7 +23,7 @@ static const struct backend *named(const struct json_value *value, const char *o
 	const struct backend *backend;
 
 	if (value->type != JSON_STRING) {
-		wrong(value, origin, "holds something that is no backend's name", err);
+		wrong(value, origin, "contains something that is not the name of a backend", err);
 		return NULL;
 	}
 	backend = backend_find(value->string, err);
@@ -78,14 +78,14 @@ static int take(const struct json_value *root, const char *origin, struct backen
 		struct warder_error *err)
 {
 	if (root->type != JSON_OBJECT)
-		return wrong(root, origin, "is no object", err);
+		return wrong(root, origin, "is not an object", err);
 	for (const struct json_value *member = root->child; member; member = member->next) {
 		const bool order = strcmp(member->key, "order") == 0;
 
 		if (!order && strcmp(member->key, "enable") != 0)
-			return wrong(member, origin, "is no member of it; known: \"order\", \"enable\"", err);
+			return wrong(member, origin, "is not a member; known: \"order\", \"enable\"", err);
 		if (member->type != JSON_ARRAY)
-			return wrong(member, origin, "is no list", err);
+			return wrong(member, origin, "is not a list", err);
 		if ((order ? take_order(member, origin, ret, err) : take_enabled(member, origin, ret, err)) <
 		    0)
 			return -1;

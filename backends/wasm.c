@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "backends/rows.h"
+#include "base/array.h"
 
 static const char *const languages[] = { "wasm", NULL };
 
@@ -33,6 +34,18 @@ static const struct instead {
 	{ POLICY_CONTROL_NETWORK_LOOPBACK, NULL,
 	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
 	{ POLICY_CONTROL_NETWORK_ALLOW, NULL,
+	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
+	{ POLICY_CONTROL_NETWORK_IPV6, NULL,
+	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
+	{ POLICY_CONTROL_NETWORK_DENY, NULL,
+	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
+	{ POLICY_CONTROL_NETWORK_LEARN, NULL,
+	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
+	{ POLICY_CONTROL_NETWORK_PUBLISH, NULL,
+	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
+	{ POLICY_CONTROL_NETWORK_CONNECTIONS, NULL,
+	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
+	{ POLICY_CONTROL_NETWORK_BYTES, NULL,
 	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
 	{ POLICY_CONTROL_MEMORY, "linear memory no larger; ", NULL },
 	{ POLICY_CONTROL_ENVIRONMENT, "the engine's environ: ", NULL },
@@ -52,7 +65,7 @@ static bool why_not(const struct policy *policy, char *text, size_t size)
 	if (rootfs_find_program(policy, engine, path, sizeof(path)))
 		return false;
 	snprintf(text, size,
-		 "there is no engine in what the jail sees: no %s in /usr/bin or /usr/local/bin; install "
+		 "the view has no engine: there is no %s in /usr/bin or /usr/local/bin; install "
 		 "nodejs there",
 		 engine);
 	return true;
@@ -78,7 +91,7 @@ void wasm_capabilities(const struct backend *backend, const struct jail_host *ho
 	snprintf(ret->backend, sizeof(ret->backend), "%s", backend->name);
 	ret->isolation = backend->isolation;
 	ret->languages = languages;
-	for (size_t i = 0; i < sizeof(instead) / sizeof(instead[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(instead); i++) {
 		struct policy_capability *row = &ret->controls[instead[i].control];
 
 		if (!instead[i].mechanism)

@@ -6,6 +6,8 @@
 #define WARDER_BASE_FD_H
 
 #include <errno.h>
+#include <stdbool.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Close *fd if it is open and set it to -1; errno is kept. */
@@ -29,6 +31,12 @@ static inline int fd_take(int *fd)
 
 	*fd = -1;
 	return taken;
+}
+
+/* Whether two descriptors or paths are of the same object. */
+static inline bool fd_same_object(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 #endif

@@ -10,6 +10,7 @@
  * reading uses the "C" locale explicitly, writing replaces whatever point printf() used.
  */
 #include "base/json.h"
+#include "base/array.h"
 
 #include <inttypes.h>
 #include <locale.h>
@@ -133,7 +134,7 @@ static int fail(struct parser *p, int line, const char *format, ...)
 
 static int fail_memory(struct parser *p)
 {
-	return error_set(p->err, WARDER_ERROR_INTERNAL, p->origin, "out of memory");
+	return error_no_memory(p->err, p->origin);
 }
 
 /* The byte at the position, -1 at the end. */
@@ -372,7 +373,7 @@ static int parse_word(struct parser *p, struct json_value *value)
 		{ "false", JSON_BOOL, false },
 	};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
 		size_t length = strlen(words[i].word);
 
 		if (p->len - p->pos < length || memcmp(p->text + p->pos, words[i].word, length) != 0)
@@ -585,6 +586,22 @@ const struct json_value *json_member(const struct json_value *object, const char
 			return member;
 	}
 	return NULL;
+}
+
+const char *json_member_text(const struct json_value *object, const char *key, const char *other)
+{
+	const struct json_value *value = json_member(object, key);
+
+	return value && value->type == JSON_STRING ? value->string : other;
+}
+
+size_t json_length(const struct json_value *value)
+{
+	size_t count = 0;
+
+	for (const struct json_value *each = value->child; each; each = each->next)
+		count++;
+	return count;
 }
 
 /* ---- escaping ---- */

@@ -53,6 +53,10 @@ int json_parse(const char *text, size_t len, const char *origin, const struct js
 void json_free(struct json_value *value);
 /* Member by name, or NULL. */
 const struct json_value *json_member(const struct json_value *object, const char *key);
+/* The text of a member, or `other` if the member is missing or not a string. */
+const char *json_member_text(const struct json_value *object, const char *key, const char *other);
+/* How many members or elements it has. */
+size_t json_length(const struct json_value *value);
 /* "a string", "an object", ... as a message says it. */
 const char *json_type_name(enum json_type type);
 /* Whether the NUL-terminated text is valid UTF-8 (RFC 3629). */

@@ -51,15 +51,16 @@ char *mountinfo_read(int dir_fd, const char *path, char *buf, size_t size, size_
 /* Cut the next piece off *text at `separator`; false when nothing is left. Empty pieces count. */
 static bool cut(struct mountinfo_text *text, char separator, struct mountinfo_text *ret)
 {
-	const char *stop;
+	size_t len = 0;
 
 	if (!text->at)
 		return false;
-	stop = memchr(text->at, separator, text->len);
+	while (len < text->len && text->at[len] != separator)
+		len++; /* pieces are short: memchr would take longer to begin */
 	ret->at = text->at;
-	ret->len = stop ? (size_t)(stop - text->at) : text->len;
-	text->at = stop ? stop + 1 : NULL;
-	text->len = stop ? text->len - ret->len - 1 : 0;
+	ret->len = len;
+	text->at = len < text->len ? text->at + len + 1 : NULL;
+	text->len -= len < text->len ? len + 1 : len;
 	return true;
 }
 
@@ -141,11 +142,16 @@ bool mountinfo_is(struct mountinfo_text field, const char *word)
 	return field.len == strlen(word) && (field.len == 0 || memcmp(field.at, word, field.len) == 0);
 }
 
+bool mountinfo_option(struct mountinfo_text *options, struct mountinfo_text *ret)
+{
+	return cut(options, ',', ret);
+}
+
 bool mountinfo_has(struct mountinfo_text options, const char *word)
 {
 	struct mountinfo_text option;
 
-	while (cut(&options, ',', &option))
+	while (mountinfo_option(&options, &option))
 		if (mountinfo_is(option, word))
 			return true;
 	return false;

@@ -39,6 +39,8 @@ bool mountinfo_parse(struct mountinfo_text line, struct mountinfo *ret);
 /* A root or mount point with its escapes (\040) decoded, NUL-terminated. False if it is no absolute path, holds a NUL or
  * a broken escape, or does not fit. */
 bool mountinfo_path(struct mountinfo_text field, char *ret, size_t size);
+/* Cut the first one off a list of options; false when none is left. */
+bool mountinfo_option(struct mountinfo_text *options, struct mountinfo_text *ret);
 /* Whether the field is this word; whether a list of options holds it. */
 bool mountinfo_is(struct mountinfo_text field, const char *word);
 bool mountinfo_has(struct mountinfo_text options, const char *word);

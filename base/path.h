@@ -15,4 +15,18 @@ static inline bool path_within(const char *outer, const char *inner)
 	return len == 1 || (strncmp(outer, inner, len) == 0 && (inner[len] == '\0' || inner[len] == '/'));
 }
 
+/* What follows the last slash. */
+static inline const char *path_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Whether a path of the jail lies in its private /tmp. */
+static inline bool path_is_below_tmp(const char *path)
+{
+	return strncmp(path, "/tmp/", 5) == 0;
+}
+
 #endif

@@ -21,7 +21,7 @@ if [ "$(id -u)" != 0 ]; then
 
 		    warder run --prefer limits.memory --prefer limits.swap --prefer limits.cpuTime --prefer limits.cpus --prefer limits.pids -- echo hello
 
-		To have them, start it in a delegated control group (systemd-run --user --scope -p Delegate=yes warder ...), or as root.
+		To have them, run with --delegate (a scope of your systemd), or as root.
 	END
 	exit 0
 fi
@@ -33,6 +33,7 @@ chmod 755 "$work"
 mkdir -m 755 "$work/data" "$work/src"
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\033[1m' dim=$'\033[2m' plain=$'\033[0m'; else bold='' dim='' plain=''; fi
 failed=0
+summary=
 
 # Rows of a receipt that differ from jail to jail.
 receipt() {
@@ -60,6 +61,7 @@ show() {
 	printf '%s  exit status %d; read back from the kernel before the program started:%s\n' "$dim" "$status" "$plain"
 	receipt
 	[ "$status" = "$expected" ] || { echo "  expected exit status $expected"; failed=1; }
+	summary+=$(printf '%-50s exit status %d' "$title" "$status")$'\n'
 }
 
 printf 'city,temperature\nOslo,4\nCairo,31\nLima,19\n' >"$work/data/weather.csv"
@@ -97,9 +99,15 @@ show "A program that does not end is ended" 124 \
 show "The network is not there" 1 \
 	-- python3 -c 'import socket; socket.create_connection(("192.0.2.1", 80), 2)'
 
-printf '\n%sWhat cannot be enforced is not accepted%s\n%s$ warder run --allow example.org:443 -- true%s\n' "$bold" "$plain" "$dim" "$plain"
-"$warder" run --allow example.org:443 -- true
-[ $? = 125 ] || failed=1
+title="A policy that cannot be enforced is refused"
+printf '\n%s%s%s\n%s$ warder run --memory 1B -- true%s\n' "$bold" "$title" "$plain" "$dim" "$plain"
+"$warder" run --memory 1B -- true
+status=$?
+[ "$status" = 125 ] || failed=1
+summary+=$(printf '%-50s exit status %d' "$title" "$status")$'\n'
+
+# The end is what stays on the screen: at most 12 lines.
 left=$("$warder" doctor --json 2>/dev/null | tr -d ' \n' | grep -o '"leftovers":[0-9]*')
-printf '\nLeft on this host by all of this: %s\n' "${left##*:}"
+printf '\n%sIn short%s\n%s%-50s %s\n' "$bold" "$plain" "$summary" "Left on this host by all of this" "${left##*:} leftovers"
+echo "Now your own program: ${1#"$PWD"/} run -- PROGRAM (run --json prints the result as JSON)"
 exit "$failed"

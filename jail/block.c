@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/path.h"
+#include "jail/edge.h"
 #include "jail/overlay.h"
 
 #ifndef CLONE_NEWTIME
@@ -28,7 +30,7 @@ uint32_t block_reserve(struct block *block, size_t len)
 		return 0;
 	}
 	if (end > block->cap) {
-		size_t cap = block->cap ? block->cap : 8192;
+		size_t cap = block->cap ? block->cap : 16384;
 		char *bytes;
 
 		while (cap < end)
@@ -95,7 +97,8 @@ int block_memfd(struct block *block, struct warder_error *err)
 	return fd_take(&fd);
 }
 
-/* A mount point beneath another bind must exist there; beneath an overlay it is made in it, elsewhere in the root's own tmpfs. */
+/* A mount point beneath another bind must exist there; beneath an overlay or the jail's /tmp it is made in it, elsewhere in the root's own
+ * tmpfs. */
 static uint32_t making(const struct rootfs *rootfs, size_t index)
 {
 	const char *target = rootfs->entries[index].target;
@@ -112,14 +115,16 @@ static uint32_t making(const struct rootfs *rootfs, size_t index)
 		    strncmp(target, other->target, len) == 0 && target[len] == '/')
 			cover = other; /* the deepest is the last */
 	}
+	if (!cover && path_is_below_tmp(target))
+		return WIRE_ENTRY_MAKE;
 	if (!cover)
 		return WIRE_ENTRY_CREATE;
 	return cover->kind == ROOTFS_OVERLAY ? WIRE_ENTRY_MAKE : 0;
 }
 
-/* Mounted at every launch: what carries the identity of the run, an overlay, and what lies beneath such a mount. Only a
+/* What carries the identity of the run, an overlay, what the jail's /tmp would hide, and what lies beneath such a mount. Only a
  * detached mount can be handed to a launch; an ordinary user's init has its own. */
-static bool is_late(const struct rootfs *rootfs, size_t index, bool detached)
+bool block_is_late(const struct rootfs *rootfs, size_t index, bool detached)
 {
 	const struct rootfs_entry *entry = &rootfs->entries[index];
 
@@ -127,7 +132,7 @@ static bool is_late(const struct rootfs *rootfs, size_t index, bool detached)
 		return true;
 	if (entry->kind != ROOTFS_BIND)
 		return false;
-	if (detached && entry->owner_mapped)
+	if (path_is_below_tmp(entry->target) || (detached && entry->owner_mapped))
 		return true;
 	for (size_t i = 0; i < rootfs->count; i++) {
 		const struct rootfs_entry *other = &rootfs->entries[i];
@@ -168,7 +173,8 @@ static void put_entry(struct block *block, const struct jail_plan *plan, size_t 
 	to.flags =
 	    (from->read_only ? WIRE_ENTRY_READ_ONLY : 0) | (from->no_exec ? WIRE_ENTRY_NO_EXEC : 0) |
 	    (from->is_directory ? WIRE_ENTRY_IS_DIRECTORY : 0) | making(&plan->rootfs, index) |
-	    (is_late(&plan->rootfs, index, plan->privileged && !plan->old_mounts) ? WIRE_ENTRY_LATE : 0);
+	    (block_is_late(&plan->rootfs, index, plan->privileged && !plan->old_mounts) ? WIRE_ENTRY_LATE
+											: 0);
 	to.dev = device(from->source_dev);
 	to.ino = from->source_ino;
 	if (!block->failed)
@@ -244,6 +250,93 @@ static uint32_t put_writable(struct block *block, const struct jail_plan *plan, 
 	return rows;
 }
 
+/* What the host does not know of its names, init finds out: it mounts over those that are there. */
+static void put_cover(struct block *block, const struct proc_row *row, const struct proc_facts *facts,
+		      char *text, size_t size, uint32_t at)
+{
+	static const struct {
+		const char *source; /* NULL: a file of its own */
+		uint32_t flags;
+	} kinds[] = {
+		[PROC_NULL] = { "/dev/null", 0 },
+		[PROC_EMPTY] = { "/dev/empty", 0 },
+		[PROC_FILE] = { NULL, 0 },
+		[PROC_LAUNCH] = { NULL, WIRE_COVER_LAUNCH },
+		[PROC_FILES] = { NULL, WIRE_COVER_DIRECTORY },
+		[PROC_PART] = { NULL, WIRE_COVER_PART },
+		[PROC_ROOT] = { "/dev/null", 0 },
+	};
+	struct wire_cover to = { .target = block_string(block, row->path), .flags = kinds[row->cover].flags };
+	char source[64];
+
+	if (!kinds[row->cover].source)
+		snprintf(source, sizeof(source), "%s/%s",
+			 row->cover == PROC_LAUNCH ? WIRE_LAUNCH_PROC : WIRE_ROOT_PROC, proc_name(row));
+	to.source = block_string(block, kinds[row->cover].source ? kinds[row->cover].source : source);
+	if ((row->cover == PROC_FILE || row->cover == PROC_PART) && facts) {
+		to.text_len = (uint32_t)proc_write(row, facts, NULL, text, size);
+		to.text = block_append(block, text, to.text_len);
+	}
+	if (!block->failed)
+		*WIRE_AT(block->bytes, at, struct wire_cover) = to;
+}
+
+/* A privileged launch gives its jails ids that own nothing. */
+static bool users_are_root(const struct jail_plan *plan)
+{
+	return !plan->privileged && geteuid() == 0;
+}
+
+/* Of a jail whose root is made for it; in a session's, what does not change from launch to launch is there. */
+static uint32_t put_covers(struct block *block, const struct jail_plan *plan, uint32_t *ret_count)
+{
+	struct proc_facts facts;
+	/* The longest file is that of the processors. */
+	const size_t longest = (size_t)(plan->processors + 1) * PROC_CPUINFO_MAX;
+	const size_t size = longest < PROC_TEXT_MAX ? longest : PROC_TEXT_MAX;
+	char *text = malloc(size);
+	uint32_t count = 0;
+	uint32_t rows;
+
+	/* The rows of what only root may open are the last. */
+	while (proc_row(count) && (proc_row(count)->cover != PROC_ROOT || users_are_root(plan)))
+		count++;
+	rows = block_reserve(block, count * sizeof(struct wire_cover));
+	if (!text)
+		block->failed = true;
+	if (!plan->joint)
+		proc_describe(&plan->policy, plan->processors, &facts);
+	for (uint32_t i = 0; i < count && !block->failed; i++)
+		put_cover(block, proc_row(i), plan->joint ? NULL : &facts, text, size,
+			  rows + i * (uint32_t)sizeof(struct wire_cover));
+	free(text);
+	*ret_count = count;
+	return rows;
+}
+
+void block_add_moment(struct block *block, const struct jail_plan *plan, const struct proc_moment *moment)
+{
+	struct proc_facts facts; /* its 8 KB of text are of no use here, and stay as they are */
+	const uint32_t covers = block_header(block)->covers;
+	char text[PROC_MOMENT_MAX];
+
+	facts.processors = plan->processors;
+	for (uint32_t i = 0; i < block_header(block)->cover_count && !block->failed; i++) {
+		const struct proc_row *row = proc_row(i);
+		uint32_t at;
+		size_t len;
+
+		if (row->cover != PROC_LAUNCH)
+			continue;
+		len = proc_write(row, &facts, moment, text, sizeof(text));
+		at = block_append(block, text, len);
+		if (block->failed)
+			return;
+		WIRE_AT(block->bytes, covers, struct wire_cover)[i].text = at;
+		WIRE_AT(block->bytes, covers, struct wire_cover)[i].text_len = (uint32_t)len;
+	}
+}
+
 static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 {
 	if (plan->joint)
@@ -259,7 +352,7 @@ static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 	       (plan->rootfs.tmp_exec ? WIRE_TMP_EXEC : 0) | (plan->speculation ? WIRE_SPECULATION : 0) |
 	       (plan->namespaces & CLONE_NEWTIME ? WIRE_TIME_NS : 0) |
 	       (plan->namespaces & CLONE_NEWCGROUP ? WIRE_CGROUP_NS : 0) |
-	       (plan->namespaces & CLONE_NEWNET ? WIRE_OWN_NETWORK : 0) |
+	       (plan->namespaces & CLONE_NEWNET ? WIRE_OWN_NETWORK : 0) | (plan->edge ? WIRE_EDGE : 0) |
 	       (plan->old_mounts ? WIRE_OLD_MOUNTS : 0) | (plan->rootfs.whole ? WIRE_WHOLE_ROOT : 0) |
 	       (plan->privileged ? 0 : WIRE_FRESH_USER_NS);
 }
@@ -282,6 +375,8 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 		put_entry(&block, plan, i, header.entries);
 	header.overlay_count = (uint32_t)plan->rootfs.overlay_count;
 	header.overlays = put_overlays(&block, plan);
+	if (!plan->starter || plan->joint)
+		header.covers = put_covers(&block, plan, &header.cover_count);
 	header.rlimit_count = (uint32_t)plan->rlimit_count;
 	header.rlimits = block_reserve(&block, plan->rlimit_count * sizeof(struct wire_rlimit));
 	for (size_t i = 0; i < plan->rlimit_count && !block.failed; i++) {
@@ -301,13 +396,24 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 		 (unsigned long long)plan->rootfs.scratch_bytes,
 		 (unsigned long long)(inodes < 1024 ? 1024 : inodes));
 	header.scratch_options = block_string(&block, options);
+	/* devpts takes max=0 for "no limit": without terminals it is not mounted. */
+	if (plan->rootfs.terminals) {
+		snprintf(options, sizeof(options), "newinstance,ptmxmode=0666,mode=0620,max=%u",
+			 plan->rootfs.terminals);
+		header.pts_options = block_string(&block, options);
+	}
+	header.listener_count = (uint32_t)edge_listeners(&plan->policy, plan->edge, NULL);
+	header.listeners = block_reserve(&block, header.listener_count * sizeof(struct edge_listener));
+	if (!block.failed)
+		edge_listeners(&plan->policy, plan->edge,
+			       WIRE_AT(block.bytes, header.listeners, struct edge_listener));
 	header.writable = put_writable(&block, plan, &header.writable_count);
 	header.landlock_abi = (uint32_t)plan->landlock_abi;
 	/* The supervisor's deadline comes first; this one is for a supervisor that is stopped or stuck. */
-	header.backstop_ms = plan->wall_time_us / 1000 + 2000;
+	header.backstop_ms = plan->wall_time_us == POLICY_UNLIMITED ? 0 : plan->wall_time_us / 1000 + 2000;
 	if (block.failed) {
 		block_done(&block);
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the plan");
+		return error_no_memory(err, NULL);
 	}
 	*block_header(&block) = header;
 	*ret = block;

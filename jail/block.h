@@ -11,6 +11,7 @@
 
 #include "jail/inside/wire.h"
 #include "jail/jail.h"
+#include "jail/proc.h"
 
 struct block {
 	char *bytes;
@@ -30,6 +31,10 @@ static inline struct wire_block *block_header(struct block *block)
 }
 /* The part that is the same for every launch of a plan. Entry descriptors are left at -1. */
 int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusable, struct warder_error *err);
+/* The texts of what is different at every launch: what covers names of /proc. */
+void block_add_moment(struct block *block, const struct jail_plan *plan, const struct proc_moment *moment);
+/* Whether an entry of a plan is mounted at every launch, not when the root is built; `detached`: as root, with detached mounts. */
+bool block_is_late(const struct rootfs *rootfs, size_t index, bool detached);
 /* A memfd with the block's bytes; -1 with *err. */
 int block_memfd(struct block *block, struct warder_error *err);
 void block_done(struct block *block);

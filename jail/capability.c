@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "jail/edge.h"
 #include "jail/jail.h"
 
 /* Controls that only need the kernel features without which no jail starts at all. */
@@ -27,17 +29,19 @@ static const struct always {
 	{ POLICY_CONTROL_FILE_SIZE, "RLIMIT_FSIZE" },
 	{ POLICY_CONTROL_STACK, "RLIMIT_STACK" },
 	{ POLICY_CONTROL_DISK_TMP, "one tmpfs of that size for /tmp and /dev/shm" },
+	{ POLICY_CONTROL_CODE, "size compared before anything starts" },
 	{ POLICY_CONTROL_STDOUT, "supervisor keeps that much of the pipe" },
 	{ POLICY_CONTROL_STDERR, "supervisor keeps that much of the pipe" },
+	{ POLICY_CONTROL_TERMINALS, "devpts of its own with max=, or none" },
 	{ POLICY_CONTROL_WORKING_DIRECTORY, "chdir inside" },
 };
 
 #define ON(id)   (UINT64_C(1) << POLICY_CONTROL_##id)
-#define NETWORKS (ON(NETWORK_NONE) | ON(NETWORK_LOOPBACK))
+#define NETWORKS (ON(NETWORK_NONE) | ON(NETWORK_LOOPBACK) | ON(NETWORK_ALLOW))
 #define FILES                                                                                                \
 	(ON(VIEW_HOST) | ON(VIEW_DIRECTORY) | ON(VIEW_IMAGE) | ON(WORKSPACE_OVERLAY) | ON(WORKSPACE_NONE) |  \
 	 ON(WORKSPACE_READ_ONLY) | ON(WORKSPACE_READ_WRITE) | ON(PATHS_READ_ONLY) | ON(PATHS_READ_WRITE) |   \
-	 ON(TMP) | ON(DISK_TMP) | ON(WORKING_DIRECTORY))
+	 ON(TMP) | ON(DISK_TMP) | ON(TERMINALS) | ON(WORKING_DIRECTORY))
 
 /* What no launch does without, and the controls that rest on it. */
 static const struct indispensable {
@@ -57,7 +61,7 @@ static const struct indispensable {
 	{ JAIL_FEATURE_CLOSE_RANGE, ON(OPEN_FILES) },
 	{ JAIL_FEATURE_OPENAT2, FILES },
 };
-#define INDISPENSABLE_COUNT (sizeof(indispensable) / sizeof(indispensable[0]))
+#define INDISPENSABLE_COUNT (ARRAY_LENGTH(indispensable))
 
 static void set(struct policy_capabilities *to, enum policy_control control, bool enforced,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -77,6 +81,21 @@ static void set(struct policy_capabilities *to, enum policy_control control, boo
 	va_end(args);
 }
 
+/* As set(), of text that needs no format: most rows, and each launch writes them all. */
+static void set_text(struct policy_capabilities *to, enum policy_control control, bool enforced,
+		     const char *text)
+{
+	struct policy_capability *row = &to->controls[control];
+	char *at = enforced ? row->mechanism : row->reason;
+	const size_t size = enforced ? sizeof(row->mechanism) : sizeof(row->reason);
+	const size_t len = strlen(text);
+	const size_t kept = len < size ? len : size - 1;
+
+	row->enforced = enforced;
+	memcpy(at, text, kept);
+	at[kept] = '\0';
+}
+
 static void set_cgroup(struct policy_capabilities *to, const struct cgroup_host *host,
 		       enum policy_control control, enum cgroup_controller controller, const char *v2_file,
 		       const char *v1_file)
@@ -84,7 +103,7 @@ static void set_cgroup(struct policy_capabilities *to, const struct cgroup_host 
 	int at = host->hierarchy_of[controller];
 
 	if (at < 0)
-		set(to, control, false, "%s", host->reason[controller]);
+		set_text(to, control, false, host->reason[controller]);
 	else
 		set(to, control, true, "cgroup %s %s", host->hierarchies[at].v2 ? "v2" : "v1",
 		    host->hierarchies[at].v2 ? v2_file : v1_file);
@@ -108,16 +127,17 @@ static void set_limits(struct policy_capabilities *to, const struct cgroup_host 
 		set_cgroup(to, host, POLICY_CONTROL_SWAP, CGROUP_MEMORY, "memory.swap.max",
 			   "memory.memsw.limit_in_bytes");
 	else if (host->no_swap)
-		set(to, POLICY_CONTROL_SWAP, true, "the host has no swap space (SwapTotal 0)");
+		set_text(to, POLICY_CONTROL_SWAP, true, "the host has no swap space (SwapTotal 0)");
 	else if (alone)
-		set(to, POLICY_CONTROL_SWAP, false,
-		    "cgroup v1 limits swap only together with memory; limit limits.memory, or set "
-		    "limits.swap unlimited");
+		set_text(to, POLICY_CONTROL_SWAP, false,
+			 "cgroup v1 limits swap only together with memory; limit limits.memory, or set "
+			 "limits.swap unlimited");
 	else
-		set(to, POLICY_CONTROL_SWAP, false, "%s",
-		    host->reason[CGROUP_MEMORY][0] ? host->reason[CGROUP_MEMORY]
-						   : "the kernel does not account swap per cgroup; boot with "
-						     "swapaccount=1 or remove the swap space");
+		set_text(to, POLICY_CONTROL_SWAP, false,
+			 host->reason[CGROUP_MEMORY][0]
+			     ? host->reason[CGROUP_MEMORY]
+			     : "the kernel does not account swap per cgroup; boot with "
+			       "swapaccount=1 or remove the swap space");
 }
 
 static bool lacks(const struct jail_host *host, enum jail_feature feature)
@@ -175,12 +195,12 @@ static void set_filesystem(struct policy_capabilities *to, const struct jail_hos
 	set(to, POLICY_CONTROL_WORKSPACE_READ_ONLY, true, "read-only bind mount at /workspace by %s%s", by,
 	    old && host->privileged ? ", owner not mapped" : "");
 	set(to, POLICY_CONTROL_PATHS_READ_ONLY, true, "read-only bind mounts by %s", by);
-	set(to, POLICY_CONTROL_WORKSPACE_READ_WRITE, there, "%s", there ? how : idmap->detail);
-	set(to, POLICY_CONTROL_PATHS_READ_WRITE, there, "%s", there ? how : idmap->detail);
+	set_text(to, POLICY_CONTROL_WORKSPACE_READ_WRITE, there, there ? how : idmap->detail);
+	set_text(to, POLICY_CONTROL_PATHS_READ_WRITE, there, there ? how : idmap->detail);
 	set_overlays(to, host);
-	set(to, POLICY_CONTROL_DISK_WORKSPACE, false,
-	    "the size of a host directory cannot be limited; use a read-only workspace, or limits.disk "
-	    "\"unlimited\" with limits.fileSize");
+	set_text(to, POLICY_CONTROL_DISK_WORKSPACE, false,
+		 "the size of a host directory cannot be limited; use a read-only workspace, or limits.disk "
+		 "\"unlimited\" with limits.fileSize");
 }
 
 /* Last, over what the rows said before. */
@@ -212,33 +232,63 @@ int jail_check(const struct jail_host *host, const struct policy *policy, struct
 	return 0;
 }
 
+static void set_network(struct policy_capabilities *ret, const struct policy *policy)
+{
+	/* What the edge does besides, once it is there. */
+	static const struct always by_edge[] = {
+		{ POLICY_CONTROL_NETWORK_DENY, "warder-edge; a row of network.deny wins" },
+		{ POLICY_CONTROL_NETWORK_CONNECTIONS, "warder-edge resets a connection too many" },
+		{ POLICY_CONTROL_NETWORK_BYTES, "warder-edge counts them, and resets every connection" },
+	};
+	const char *why = NULL;
+	struct warder_error err;
+
+	if (policy->network.mode == POLICY_NETWORK_ALLOW && policy->filesystem.view != POLICY_VIEW_HOST)
+		why = "names are found only with the host's view of files; use filesystem.view host";
+	else if (edge_check(policy, &err) < 0)
+		why = err.text;
+	set_text(ret, POLICY_CONTROL_NETWORK_ALLOW, !why,
+		 why ? why : "own network namespace without a way out; warder-edge connects for it");
+	for (size_t i = 0; i < ARRAY_LENGTH(by_edge); i++)
+		set_text(ret, by_edge[i].control, !why, why ? why : by_edge[i].mechanism);
+	set_text(
+	    ret, POLICY_CONTROL_NETWORK_IPV6, false,
+	    "this version connects to blocks of IPv4 addresses only; name hosts, or use network.mode host");
+	set_text(ret, POLICY_CONTROL_NETWORK_LEARN, false,
+		 "this version does not learn; use network.mode allow, and see what is refused");
+	set_text(ret, POLICY_CONTROL_NETWORK_PUBLISH, false,
+		 "this version publishes no ports; use network.mode host");
+}
+
 void jail_capabilities(const struct jail_host *host, const struct policy *policy,
 		       struct policy_capabilities *ret)
 {
 	static const char *const languages[] = { "command", NULL };
 	const struct jail_feature_state *seccomp = &host->features[JAIL_FEATURE_SECCOMP];
+	const struct jail_feature_state *speculation = &host->features[JAIL_FEATURE_SPECULATION];
 
 	memset(ret, 0, sizeof(*ret));
 	snprintf(ret->backend, sizeof(ret->backend), "local");
 	ret->isolation = POLICY_ISOLATION_NAMESPACE_JAIL;
 	ret->languages = languages;
-	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
-		set(ret, always[i].control, true, "%s", always[i].mechanism);
-	set(ret, POLICY_CONTROL_NETWORK_ALLOW, false,
-	    "allow-lists are not enforced by this version; use network.mode none, loopback or host");
-	set(ret, POLICY_CONTROL_IDENTITY, true, "%s",
-	    host->privileged ? "user namespace onto an unprivileged id range of its own"
-			     : "user namespace of one id: the caller's own");
+	for (size_t i = 0; i < ARRAY_LENGTH(always); i++)
+		set_text(ret, always[i].control, true, always[i].mechanism);
+	set_network(ret, policy);
+	set_text(ret, POLICY_CONTROL_IDENTITY, true,
+		 host->privileged ? "user namespace onto an unprivileged id range of its own"
+				  : "user namespace of one id: the caller's own");
 	if (seccomp->there) {
-		set(ret, POLICY_CONTROL_SYSCALLS, true, "seccomp filter");
-		set(ret, POLICY_CONTROL_SYSCALLS_KILL, true, "seccomp filter, SECCOMP_RET_KILL_PROCESS");
-		set(ret, POLICY_CONTROL_NO_SPAWN, true,
-		    "seccomp filter: fork, vfork, clone without CLONE_THREAD");
+		set_text(ret, POLICY_CONTROL_SYSCALLS, true, "seccomp filter");
+		set_text(ret, POLICY_CONTROL_SYSCALLS_KILL, true, "seccomp filter, SECCOMP_RET_KILL_PROCESS");
+		set_text(ret, POLICY_CONTROL_NO_SPAWN, true,
+			 "seccomp filter: fork, vfork, clone without CLONE_THREAD");
 	} else {
-		set(ret, POLICY_CONTROL_SYSCALLS, false, "%s", seccomp->detail);
-		set(ret, POLICY_CONTROL_SYSCALLS_KILL, false, "%s", seccomp->detail);
-		set(ret, POLICY_CONTROL_NO_SPAWN, false, "%s", seccomp->detail);
+		set_text(ret, POLICY_CONTROL_SYSCALLS, false, seccomp->detail);
+		set_text(ret, POLICY_CONTROL_SYSCALLS_KILL, false, seccomp->detail);
+		set_text(ret, POLICY_CONTROL_NO_SPAWN, false, seccomp->detail);
 	}
+	set_text(ret, POLICY_CONTROL_SPECULATION, speculation->there,
+		 speculation->there ? "PR_SET_SPECULATION_CTRL force-disable" : speculation->detail);
 	set_limits(ret, &host->cgroup, policy);
 	set_filesystem(ret, host);
 	refuse_without(ret, host);

@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "base/mountinfo.h"
 #include "base/path.h"
@@ -34,7 +35,8 @@ static const struct own {
 	{ "/dev/shm", "tmpfs", { "nosuid", "nodev", "noexec" } },
 	{ "/tmp", "tmpfs", { "nosuid", "nodev" } },
 };
-#define OWN_COUNT (sizeof(own_mounts) / sizeof(own_mounts[0]))
+#define OWN_COUNT (ARRAY_LENGTH(own_mounts))
+#define OWN_PTS   3
 #define OWN_SHM   4
 #define OWN_TMP   5
 
@@ -124,7 +126,7 @@ static bool came_along(const char *host, const struct rootfs_entry *bind, const 
 
 static bool is_node(const char *path)
 {
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(nodes); i++)
 		if (strcmp(path, nodes[i]) == 0)
 			return true;
 	return false;
@@ -137,7 +139,15 @@ static int check_own(const struct rootfs *rootfs, const struct mountinfo *mount,
 
 	if (own->type && !mountinfo_is(mount->type, own->type))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
-				 "the kernel shows a mount at %s that is no %s", path, own->type);
+				 "the kernel shows a mount at %s that is not of type %s", path, own->type);
+	if (row == OWN_PTS && !rootfs->terminals)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "devices.terminals",
+				 "the kernel shows a mount at %s, the plan has no terminals", path);
+	if (row == OWN_PTS && !mounts_has_terminals(mount, rootfs->terminals))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "devices.terminals",
+				 "the kernel shows %s mounted with \"%.*s\", the plan wants \"max=%u\"", path,
+				 (int)(mount->super.len > 60 ? 60 : mount->super.len), mount->super.at,
+				 rootfs->terminals);
 	for (size_t i = 0; own->options[i]; i++)
 		if (require(mount, path, own->options[i], true, err) < 0)
 			return -1;
@@ -199,7 +209,7 @@ static int check_line(const struct rootfs *rootfs, struct mountinfo_text line, s
 static int check_seen(const struct rootfs *rootfs, const struct seen *seen, struct warder_error *err)
 {
 	for (size_t i = 0; i < OWN_COUNT; i++)
-		if (!(seen->own & (1u << i)))
+		if (!(seen->own & (1u << i)) && (i != OWN_PTS || rootfs->terminals))
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
 					 "the kernel does not show a mount at %s", own_mounts[i].target);
 	/* Of what, is for mounts_compare(), and of overlays for check_part(). */
@@ -225,8 +235,7 @@ int contained_check_mounts(const char *text, const char *own, const struct rootf
 	int count = 0;
 
 	if (!seen.mounts)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
-				 "no memory for the mounts of a container");
+		return error_no_memory(err, field);
 	while (count >= 0 && mountinfo_cut(&rest, &line))
 		count = check_line(rootfs, line, &seen, err) < 0 ? -1 : count + 1;
 	if (count >= 0 && check_seen(rootfs, &seen, err) < 0)

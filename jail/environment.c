@@ -1,4 +1,5 @@
 #include "jail/environment.h"
+#include "base/array.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -89,7 +90,7 @@ char **environment_build(const struct policy *policy, char *const *image, char *
 {
 	struct list list = { 0 };
 
-	for (size_t i = 0; i < sizeof(base_variables) / sizeof(base_variables[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(base_variables); i++)
 		put_variable(&list, base_variables[i]);
 	for (; image && *image; image++)
 		put_variable(&list, *image);

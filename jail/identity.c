@@ -27,8 +27,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
-#include "jail/clone.h"
+#include "jail/cgroup/clone.h"
 #include "jail/inside/sys.h"
 
 static const char lease_path[] = "/run/warder.ids";
@@ -192,12 +193,12 @@ static int make_user_ns(struct identity *identity, const char *uid_map, const ch
 
 	if (supervisor_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "pidfd_open");
-	if (identity->helper_count == sizeof(identity->helpers) / sizeof(identity->helpers[0]))
+	if (identity->helper_count == ARRAY_LENGTH(identity->helpers))
 		identity_reap(identity);
 	helper = &identity->helpers[identity->helper_count];
 	helper->stack = malloc(CLONE_STACK_BYTES);
 	if (!helper->stack)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a user namespace");
+		return error_no_memory(err, NULL);
 	/* The helper's argument lives on its stack's far end: ours may be gone when it looks. */
 	memcpy(helper->stack, &supervisor_fd, sizeof(supervisor_fd));
 	sigfillset(&all);
@@ -252,7 +253,7 @@ int identity_owner_ns(struct identity *identity, uid_t uid, gid_t gid, uint32_t 
 		if (owner->uid == uid && owner->gid == gid)
 			return owner->user_ns_fd;
 	}
-	if (identity->owner_count == sizeof(identity->owners) / sizeof(identity->owners[0]))
+	if (identity->owner_count == ARRAY_LENGTH(identity->owners))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "filesystem.paths",
 				 "workspace and read-write paths have more than 8 different owners");
 	owner = &identity->owners[identity->owner_count];

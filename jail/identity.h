@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "jail/clone.h"
+#include "jail/cgroup/clone.h"
 
 /* Host ids 1879048192 to 2147483647: above the range that systemd-nspawn takes, below what 32-bit tools mistake for
  * negative. 4096 jails at once, 65536 ids each. */

@@ -20,8 +20,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "jail/cgroup.h"
-#include "jail/seccomp.h"
+#include "edge/edge.h"
+#include "jail/cgroup/cgroup.h"
+#include "jail/filter/seccomp.h"
+#include "jail/risks.h"
 #include "policy/policy.h"
 #include "rootfs/rootfs.h"
 
@@ -48,6 +50,7 @@ enum jail_feature {
 	JAIL_FEATURE_SECCOMP,
 	JAIL_FEATURE_SECCOMP_NOTIFY,
 	JAIL_FEATURE_LANDLOCK,
+	JAIL_FEATURE_SPECULATION, /* speculation of one process can be forced off */
 	JAIL_FEATURE_CGROUP_KILL,
 	JAIL_FEATURE_COUNT,
 };
@@ -117,12 +120,13 @@ struct jail_starter {
 	/* 0 with the running init, its pidfd (the caller's) and what stop() is to be given; -1 with *err: nothing is left. */
 	int (*start)(const struct jail_starter *starter, const struct jail_start *start, void **ret_started,
 		     int *ret_init_pid, int *ret_init_fd, struct warder_error *err);
-	/* Init is dead, or does not die: take away what start() made. -1 with *err: something is left. */
-	int (*stop)(void *started, struct warder_error *err);
+	/* Init is dead, or (`stuck`) does not die, which nobody waits for any more: take away what start() made. -1 with *err:
+	 * something is left. */
+	int (*stop)(void *started, bool stuck, struct warder_error *err);
 };
 
 #define JAIL_RLIMITS_MAX      16
-#define JAIL_OWNED_MOUNTS_MAX 20 /* workspace, read-write paths and what lies beneath them */
+#define JAIL_OWNED_MOUNTS_MAX 20 /* workspace, paths, targets below /tmp and what lies beneath them */
 #define JAIL_OWNERS_MAX       8  /* different host owners of these */
 
 struct jail_joint; /* session.h */
@@ -136,18 +140,23 @@ struct jail_plan {
 	struct rootfs rootfs;
 	uint64_t namespaces; /* CLONE_NEW* flags of the launch */
 	bool loopback_up;
+	bool edge;       /* a process outside connects for the jail */
 	bool old_mounts; /* by mount(2), without idmapped mounts */
 	char hostname[65];
 	struct cgroup_limits cgroup; /* pids_max already counts the jail's init */
 	struct jail_rlimit rlimits[JAIL_RLIMITS_MAX];
 	size_t rlimit_count;
 	uint32_t uid, gid; /* inside */
+	uint32_t
+	    processors; /* that the jail is to see: limits.cpus rounded up, at most those that the caller may use */
 	struct seccomp_program filter;
 	int landlock_abi;   /* 0: the layer is absent */
 	bool speculation;   /* force-disable speculation features */
 	char **environment; /* NULL-terminated "NAME=value" */
 	uint64_t wall_time_us, cpu_time_us;
 	uint64_t stdout_bytes, stderr_bytes;
+	uint64_t
+	    code_bytes; /* of the program text, which the caller has compared with limits.code; 0: a program */
 	bool kill_on_output;
 	struct policy policy;                    /* a copy, for the receipt */
 	bool not_enforced[POLICY_CONTROL_COUNT]; /* preferred controls that this host lacks */
@@ -160,6 +169,8 @@ struct jail_plan {
 int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 		    const struct policy_capabilities *capabilities, const struct policy_match *match,
 		    char *const *caller, const char *root, struct jail_plan *ret, struct warder_error *err);
+/* Whether the filter of the policy's system calls can be made: names that there are, which may be allowed and denied. Pure. -1 with *err. */
+int jail_check_calls(const struct policy *policy, struct warder_error *err);
 /* Of a plan with view image: its user becomes 0, whose files the image's are, and the overlay of the image its root. -1 with *err for another plan. */
 int jail_plan_build_image(struct jail_plan *plan, struct warder_error *err);
 void jail_plan_done(struct jail_plan *plan);
@@ -174,6 +185,9 @@ int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable, 
 		 struct warder_error *err);
 void jail_template_free(struct jail_template *tmpl);
 const struct jail_plan *jail_template_plan(const struct jail_template *tmpl);
+
+/* How long the reader of output_fds has after the end of the run. */
+#define JAIL_GRACE_US 2000000
 
 enum jail_stream { JAIL_STDOUT, JAIL_STDERR, JAIL_RESULT, JAIL_STREAMS };
 
@@ -191,14 +205,24 @@ struct jail_command {
 	char *const *set_env; /* "NAME=value" added to or replacing the plan's environment; may be NULL */
 	const char *stdin_data; /* borrowed until the run ends */
 	size_t stdin_len;
-	int stdin_fd; /* -1, or read by the supervisor as it becomes readable and passed on; borrowed */
+	/* -1, or where the program's input comes from; borrowed. Of a pipe, a regular file or a stream socket exactly the bytes that the
+	 * program reads are consumed; anything else is read as it becomes readable. */
+	int stdin_fd;
+	/* > 0: a terminal, open for reading. The program's three streams are a terminal of the jail's own with this one's settings and size;
+	 * what is typed here goes there as it comes, and what the program writes counts as stdout. Needs devices.terminals, and a
+	 * starter that is not bare; stdin_data and stdin_fd are not used. Borrowed until the run ends. */
+	int terminal_fd;
 	/* Called with each chunk within the limits; NULL: kept in the outcome. A non-zero return ends the
 	 * run with cause `supervisor`. */
 	int (*on_output)(void *context, enum jail_stream stream, const char *bytes, size_t len);
 	void *context;
-	/* Instead of the above: the two descriptors that stdout and stderr are passed on to, within the limits, as fast as they
-	 * take them; a slow reader holds up the program, but not the supervision. NULL, or borrowed until the run ends. */
+	/* Instead of the above: the two descriptors, open for writing, that stdout and stderr are passed on to, as fast as they take them.
+	 * Nothing is kept, and the plan's limits of output do not hold. A slow reader holds up the program, but not the supervision: what it
+	 * has not taken JAIL_GRACE_US after the run's end is dropped. Two descriptors of one file make one stream, which counts as
+	 * stdout. NULL, or borrowed until the run ends. */
 	const int *output_fds;
+	uint64_t
+	    output_max; /* with output_fds: more bytes than this on either stream end the run; 0: no limit */
 	/* Two regular files that stdout and stderr are written to besides, from their first byte on and also beyond the limits, from where
 	 * each stands; at most spill_bytes of each. -1: that one not. NULL, or borrowed until the run ends. */
 	const int *spill_fds;
@@ -211,6 +235,16 @@ struct jail_command {
 	size_t file_count;
 	const struct rootfs_collect
 	    *collect; /* what to take out of /tmp at the end; NULL: nothing. Borrowed. */
+	/* Where the starter is bare: the directory of the host that files are put into and taken out of instead, by its absolute path,
+	 * and the program's working directory, if it is another one than the plan's. Init removes the directory if this process
+	 * dies first. Or NULL; borrowed until the run ends. */
+	const char *scratch;
+	const char *working_directory;
+	/* Asked about ten times a second while the jail is set up: non-zero gives the launch up. Or NULL. */
+	int (*should_stop)(void *stop_context);
+	void *stop_context;
+	/* Read everything back and compare it as ever, but write no row of the receipt. */
+	bool no_receipt;
 	/* Called from jail_supervise() for each overlay of the plan when every process of the jail is gone; or NULL. */
 	void (*on_upper)(void *upper_context, const struct jail_upper *upper);
 	void *upper_context;
@@ -236,6 +270,8 @@ struct jail_start {
 	const char *
 	    scratch_options; /* of the one tmpfs behind /tmp and /dev/shm, which holds the directories tmp and shm */
 };
+/* Whether the caller does not want the run any more: a start that waits asks now and then. */
+bool jail_start_is_cancelled(const struct jail_start *start);
 /* A detached mount of what entry `index` of the plan's root shows, a bind, with its flags and owner. Returns the descriptor (the
  * caller's); -1 with *err. */
 int jail_start_tree(const struct jail_start *start, size_t index, struct warder_error *err);
@@ -267,7 +303,7 @@ enum jail_cause {
 	JAIL_CAUSE_WALL_TIME,
 	JAIL_CAUSE_CPU_TIME,
 	JAIL_CAUSE_MEMORY,
-	JAIL_CAUSE_PIDS,
+	JAIL_CAUSE_PIDS, /* this one and network only in `hit`: they refuse, and end nothing */
 	JAIL_CAUSE_OUTPUT,
 	JAIL_CAUSE_DISK,
 	JAIL_CAUSE_SYSCALL,
@@ -279,6 +315,11 @@ enum jail_cause {
 };
 
 const char *jail_cause_name(enum jail_cause cause);
+/* Why the edge refused: a stable name, and a sentence without its end. */
+const char *jail_refusal_name(unsigned int reason);
+const char *jail_refusal_text(unsigned int reason);
+/* "evil.test", "evil.test:443", "[2001:db8::1]:443". Returns buf. */
+char *jail_refusal_destination(const struct edge_refusal *row, char *buf, size_t len);
 
 struct jail_output {
 	char *bytes; /* kept, at most the policy's limit; NUL-terminated after len; NULL with on_output */
@@ -292,31 +333,44 @@ struct jail_outcome {
 	int exit_code;              /* -1 when it did not exit by itself */
 	int signal;                 /* 0 when it was not ended by a signal of its own */
 	bool hit[JAIL_CAUSE_COUNT]; /* limits that were reached, also where they did not end the program */
-	bool sessions_limit;        /* the one of memory was the session's, over all that runs in it */
-	bool session_ended;         /* that is what ended the program, with JAIL_CAUSE_SUPERVISOR */
+	bool
+	    file_size_hit; /* so was limits.fileSize: SIGXFSZ, or a failed program left a file of that size in its /tmp */
+	bool sessions_limit; /* the one of memory was the session's, over all that runs in it */
+	bool session_ended;  /* that is what ended the program, with JAIL_CAUSE_SUPERVISOR */
 	struct jail_output output[JAIL_STREAMS]; /* JAIL_RESULT: always kept, never passed on */
 	struct rootfs_collection collected;
+	struct edge_report *network; /* heap: what its edge refused; NULL: it has none of its own */
+	bool edge_died;              /* before the end: from then on the jail had no network */
 	uint64_t wall_us, user_us, system_us, cpu_us;
 	uint64_t prepare_us, launch_us;
 	uint64_t memory_peak_bytes; /* UINT64_MAX: the kernel does not tell */
 	uint64_t pids_peak;         /* UINT64_MAX: the kernel does not tell */
 	uint64_t passed[2];         /* bytes that output_fds took, by enum jail_stream */
-	uint64_t spilled[2];        /* bytes that spill_fds took, by enum jail_stream */
+	uint64_t dropped[2]; /* bytes that output_fds did not take in time, or because the caller cancelled */
+	bool merged;         /* standard error went the way of standard output, and counts there */
+	uint64_t spilled[2]; /* bytes that spill_fds took, by enum jail_stream */
 	int spill_errno
 	    [2]; /* of the write to spill_fds that failed, after which nothing more went there; or 0 */
 	int receiver_errno; /* of the write to output_fds that failed, or 0 */
-	char detail[200];   /* one sentence: what ended it, on what evidence */
+	bool left_behind;   /* with JAIL_CAUSE_HOST: it does not die, and `detail` names what stays */
+	char detail[512];   /* one sentence: what ended it, on what evidence */
 };
 
 /* Drive the run to its end: returns when the program and everything it started is gone, the output is drained
- * and the cgroup removed. To be called once. 0, also when the program failed; -1 with *err if the run's end could not
- * be cleaned up (something is left; the text says what). */
+ * and the cgroup removed; or when a jail that does not die is given up, 6 s after its end began (left_behind). To be called
+ * once. 0, also when the program failed; -1 with *err if the run's end could not be cleaned up (something is left; the text says
+ * what). */
 int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder_error *err);
 void jail_outcome_done(struct jail_outcome *outcome);
 
 /* Ask the run to end; any thread, any number of times; the outcome's cause will be `cancelled` if the program had not
  * ended before. Async-signal-safe. */
 void jail_cancel(struct jail_run *run);
+/* Send a signal to the program's process group, and end the run as jail_cancel() does if it has not ended `grace_us` later, or at the next
+ * call. Any thread; async-signal-safe. Without effect before jail_supervise(), which sends it when it begins. */
+void jail_stop(struct jail_run *run, int signal, uint64_t grace_us);
+/* With terminal_fd: its size has changed, and the program's terminal gets it. Any thread; async-signal-safe. */
+void jail_resize(struct jail_run *run);
 const struct policy_receipt *jail_run_receipt(const struct jail_run *run);
 /* Host pid of the jail's init and of the program (0 before launch); for tests and diagnostics. */
 int jail_run_init_pid(const struct jail_run *run);

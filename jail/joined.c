@@ -32,7 +32,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/hang.h"
 #include "base/namespaces.h"
 #include "base/pidfd.h"
 #include "jail/receipt.h"
@@ -43,15 +45,9 @@
 #endif
 
 #define JOIN_TIMEOUT_MS 30000
+#define JOIN_LOOK_MS    100
 
 /* ---- start ---- */
-
-static void put(struct spawn *spawn, int number, int fd)
-{
-	spawn->fds[number] = fd;
-	if (number >= spawn->fd_count)
-		spawn->fd_count = number + 1;
-}
 
 static int failed(const struct wire_message *message, struct warder_error *err)
 {
@@ -95,22 +91,38 @@ static int receive_init(struct jail_run *run, int *ret_pidfd, struct warder_erro
 	return 0;
 }
 
-/* The helper ends after its message: who waits for its end has both. */
-static int wait_helper(int helper_fd, struct warder_error *err)
+/* Whether it has ended within the time, hung in the kernel, or was not wanted any more. */
+static bool has_ended(const struct jail_run *run, int helper_pid, int helper_fd)
 {
 	struct pollfd fd = { .fd = helper_fd, .events = POLLIN };
-	siginfo_t info;
-	int n;
+	const uint64_t deadline = clock_us() + JOIN_TIMEOUT_MS * 1000ull;
+	struct hang hang = { 0 };
 
-	do
-		n = poll(&fd, 1, JOIN_TIMEOUT_MS);
-	while (n < 0 && errno == EINTR);
-	if (n <= 0)
+	while (poll(&fd, 1, JOIN_LOOK_MS) <= 0)
+		if (hang_look(&hang, helper_pid) || clock_us() >= deadline ||
+		    (run->command.should_stop && run->command.should_stop(run->command.stop_context)))
+			return false;
+	return true;
+}
+
+/* The helper ends after its message: who waits for its end has both. One that is killed has a second to die. */
+static int wait_helper(const struct jail_run *run, int helper_pid, int helper_fd, struct warder_error *err)
+{
+	struct pollfd fd = { .fd = helper_fd, .events = POLLIN };
+	const bool ended = has_ended(run, helper_pid, helper_fd);
+	siginfo_t info;
+
+	if (!ended) {
 		syscall(SYS_pidfd_send_signal, helper_fd, SIGKILL, NULL, 0);
-	waitid(P_PIDFD, (id_t)helper_fd, &info, WEXITED | __WALL);
-	return n > 0 ? 0
-		     : error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-				 "the session was not joined within %d s", JOIN_TIMEOUT_MS / 1000);
+		poll(&fd, 1, 1000);
+	}
+	waitid(P_PIDFD, (id_t)helper_fd, &info, WEXITED | WNOHANG | __WALL);
+	return ended ? 0
+		     : error_set(
+			   err, WARDER_ERROR_UNAVAILABLE, NULL,
+			   "the session was not joined (within %d s, or until a signal, or before the host's "
+			   "kernel hung)",
+			   JOIN_TIMEOUT_MS / 1000);
 }
 
 bool joined_has_ended(const struct jail_run *run, int wait_ms)
@@ -132,21 +144,21 @@ int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret
 	if (jail_session_has_ended(joint, 0))
 		return ended(err);
 	for (size_t i = 0; i < fd_count; i++)
-		put(&spawn, (int)i, fds[i]);
-	put(&spawn, WIRE_FD_MOUNT_NS, joint->fds[JAIL_JOINT_MNT]);
-	put(&spawn, WIRE_FD_USER_NS, joint->fds[JAIL_JOINT_USER]);
+		spawn_place(&spawn, (int)i, fds[i]);
+	spawn_place(&spawn, WIRE_FD_MOUNT_NS, joint->fds[JAIL_JOINT_MNT]);
+	spawn_place(&spawn, WIRE_FD_USER_NS, joint->fds[JAIL_JOINT_USER]);
 	/* In the place of what the session does not have: something that is there anyway; the flags tell. */
 	for (int i = JAIL_JOINT_NET; i <= JAIL_JOINT_TIME; i++) {
 		const int number = i == JAIL_JOINT_NET ? WIRE_FD_NET_NS : spawn.fd_count;
 
-		put(&spawn, number, joint->fds[i] >= 0 ? joint->fds[i] : run->tmpl->supervisor_fd);
+		spawn_place(&spawn, number, joint->fds[i] >= 0 ? joint->fds[i] : run->tmpl->supervisor_fd);
 	}
 	if (spawn_init(&spawn, &helper_pid, &helper_fd, err) < 0) {
 		if (helper_fd >= 0)
-			wait_helper(helper_fd, &(struct warder_error){ 0 });
+			wait_helper(run, helper_pid, helper_fd, &(struct warder_error){ 0 });
 		return -1;
 	}
-	if (wait_helper(helper_fd, err) < 0 || receive_init(run, &init_fd, err) < 0)
+	if (wait_helper(run, helper_pid, helper_fd, err) < 0 || receive_init(run, &init_fd, err) < 0)
 		return jail_session_has_ended(joint, 0) ? ended(err) : -1;
 	*ret_pid = pidfd_number(init_fd);
 	*ret_pidfd = fd_take(&init_fd);
@@ -180,11 +192,6 @@ static int unreadable(const char *name, struct warder_error *err)
 			       "read-back: cannot look at the %s namespace", name);
 }
 
-static bool same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 static int check_pid(struct jail_run *run, const struct stat *session, struct warder_error *err)
 {
 	owned_fd int own_fd = openat(run->proc_fd, "ns/pid", O_RDONLY | O_CLOEXEC);
@@ -193,7 +200,7 @@ static int check_pid(struct jail_run *run, const struct stat *session, struct wa
 
 	if (parent_fd < 0 || fstat(parent_fd, &parent) < 0)
 		return unreadable("pid", err);
-	return same(&parent, session) ? 0 : differs("pid", err);
+	return fd_same_object(&parent, session) ? 0 : differs("pid", err);
 }
 
 static int check_own(struct jail_run *run, const char *name, const char *file, const char *hosts,
@@ -204,7 +211,7 @@ static int check_own(struct jail_run *run, const char *name, const char *file, c
 
 	if (fstatat(run->proc_fd, file, &own, 0) < 0 || stat(hosts, &host) < 0)
 		return unreadable(name, err);
-	return same(&own, session) || same(&own, &host)
+	return fd_same_object(&own, session) || fd_same_object(&own, &host)
 		   ? error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 			       "read-back: the %s namespace is not the execution's own; the program was not "
 			       "started",
@@ -250,7 +257,7 @@ int joined_check_namespaces(struct jail_run *run, struct warder_error *err)
 			snprintf(file, sizeof(file), "ns/%s", kind->file);
 			if (fstatat(run->proc_fd, file, &own, 0) < 0)
 				return unreadable(kind->file, err);
-			ret = same(&own, &session) ? 0 : differs(kind->file, err);
+			ret = fd_same_object(&own, &session) ? 0 : differs(kind->file, err);
 			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? " " : "",
 				 kind->file);
 		}

@@ -5,16 +5,19 @@
  *   ------------------------------------------    ---------------------------------------------------
  *   namespace   a network namespace, made meanwhile
  *   identity    id range, user namespace
+ *   edge        warder-edge, for an allow-list of the network: starts meanwhile
  *   mounts      trees owned by the run
  *   cgroup      leaf with limits
+ *   processors  an affinity mask, claims
  *   streams     pipes and sockets
  *   plan        the block in a memfd
  *   spawn       clone3 + exec of init       --->  init: join-cgroup time-namespace oom-score root
- *   build-root  the prepared mount namespace,     (which it waits for) scratch overlays shm
- *               made meanwhile                    attach-mounts proc pts network hostname
+ *   build-root  the prepared mount namespace,     (which it waits for) scratch overlays proc
+ *               made meanwhile                    shm attach-mounts pts network hostname
  *                                                 cgroup-namespace user-namespace no-nesting fork
  *   setup       /proc/<payload>: what it was      payload: BORN, rlimits identity privileges
- *               born into; cgroup files     <---  landlock seccomp; READY, then waits
+ *               born into; cgroup files     <---  terminal (its master comes here) landlock
+ *                                                 seccomp; READY, then waits
  *   read-back   /proc/<payload>: the rest,
  *               against the plan: the receipt
  *   stage       files into the jail's /tmp
@@ -24,6 +27,8 @@
  * Every step can fail; what was made by then is undone in reverse order. A failure inside arrives as a
  * message that names the step; silence and end of file mean that the jail died, never that it is well.
  */
+#include "base/array.h"
+#include "base/text.h"
 #include "jail/run.h"
 
 #include <errno.h>
@@ -35,7 +40,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -43,17 +50,21 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/hang.h"
 #include "base/namespaces.h"
+#include "jail/cgroup/ends.h"
 #include "jail/environment.h"
 #include "jail/inside/sys.h"
 #include "jail/joined.h"
 #include "jail/overlay.h"
 #include "jail/spawn.h"
 
-#define SETUP_TIMEOUT_MS 30000
+#define SETUP_TIMEOUT_MS   30000
+#define SETUP_LOOK_MS      100
+#define LEAVER_PATIENCE_MS 500
 
-_Static_assert(WIRE_FD_FIRST + JAIL_TREES_MAX + CGROUP_HIERARCHIES_MAX + 1 <= SPAWN_FDS_MAX,
-	       "init gets a descriptor for each mount, each hierarchy and the root's builder");
+_Static_assert(WIRE_FD_FIRST + JAIL_TREES_MAX + CGROUP_HIERARCHIES_MAX + 2 <= SPAWN_FDS_MAX,
+	       "init gets a descriptor for each mount, each hierarchy, the root's builder and the edge");
 
 /* ---- network, identity, mounts, cgroup ---- */
 
@@ -75,6 +86,23 @@ static int step_identity(struct jail_run *run, struct warder_error *err)
 		return 0;
 	}
 	return template_take_identity(run->tmpl, &run->identity, err);
+}
+
+/* It starts meanwhile: nothing before the program waits for it. Its user is the last of the jail's range, which nobody inside can become. An
+ * execution in a session has the session's. */
+static int step_edge(struct jail_run *run, struct warder_error *err)
+{
+	const struct jail_plan *plan = &run->tmpl->plan;
+
+	if (!plan->edge || run_is_joined(run))
+		return 0;
+	return run_edge_start(&run->edge, &plan->policy, run->identity.base + IDENTITY_IDS - 1, err);
+}
+
+static int undo_edge(struct jail_run *run, struct warder_error *err)
+{
+	run_edge_done(&run->edge);
+	return 0;
 }
 
 /* After the mounts to attach. */
@@ -136,6 +164,14 @@ static int step_cgroup(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
+/* A session's payload executes nothing, and what restricts nothing gets no mask either. */
+static int step_processors(struct jail_run *run, struct warder_error *err)
+{
+	if (!run->tmpl->plan.holds && !run_is_bare(run))
+		affinity_choose(run->tmpl->plan.processors, &run->affinity);
+	return 0;
+}
+
 /* ---- streams ---- */
 
 /* The jail's user must be able to open /dev/stdout, which is the pipe's inode. */
@@ -152,29 +188,90 @@ static int make_input(struct jail_run *run)
 {
 	const struct jail_command *command = &run->command;
 
-	if (!command->stdin_data && command->stdin_fd < 0) {
+	if (command->terminal_fd > 0 || (!command->stdin_data && command->stdin_fd < 0)) {
 		run->stdin_pipe[RUN_READ] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		return run->stdin_pipe[RUN_READ] < 0 ? -1 : 0;
 	}
 	if (pipe2(run->stdin_pipe, O_CLOEXEC) < 0 || own_pipe(run, run->stdin_pipe[RUN_READ]) < 0)
 		return -1;
-	return fcntl(run->stdin_pipe[RUN_WRITE], F_SETFL, O_NONBLOCK);
+	if (fcntl(run->stdin_pipe[RUN_WRITE], F_SETFL, O_NONBLOCK) < 0)
+		return -1;
+	return input_open(&run->input, command->stdin_data, command->stdin_len, command->stdin_fd,
+			  run->stdin_pipe);
 }
 
 static int make_output(struct jail_run *run, enum jail_stream stream)
 {
 	int *ends = run->output_pipe[stream];
 
+	/* The terminal comes in its place. */
+	if (run->command.terminal_fd > 0 && stream != JAIL_RESULT) {
+		ends[RUN_WRITE] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		return ends[RUN_WRITE] < 0 ? -1 : 0;
+	}
 	if (pipe2(ends, O_CLOEXEC) < 0 || own_pipe(run, ends[RUN_WRITE]) < 0)
 		return -1;
 	return fcntl(ends[RUN_READ], F_SETFL, O_NONBLOCK);
+}
+
+/* Where the caller's two descriptors are one file, the program gets one pipe, so that its bytes keep their order. */
+static bool is_one_file(const int fds[2])
+{
+	struct stat first, second;
+
+	return fstat(fds[0], &first) == 0 && fstat(fds[1], &second) == 0 && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
+}
+
+static int open_passes(struct jail_run *run, struct warder_error *err)
+{
+	const int *fds = run->command.output_fds;
+
+	for (int stream = 0; fds && stream < 2; stream++) {
+		const int error = pass_open(fds[stream], &run->pass[stream]);
+		char field[32];
+
+		snprintf(field, sizeof(field), "output_fds[%d]", stream);
+		if (error == EBADF)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+					 "%s: descriptor %d (output_fds[%d]) is not open for writing",
+					 stream == JAIL_STDOUT ? "standard output" : "standard error",
+					 fds[stream], stream);
+		if (error)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, error,
+					       "output_fds[%d]: descriptor %d", stream, fds[stream]);
+	}
+	run->merged = run->command.terminal_fd > 0 || (fds && is_one_file(fds));
+	return 0;
+}
+
+static int check_terminal(const struct jail_run *run, struct warder_error *err)
+{
+	if (run_is_bare(run))
+		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "terminal_fd",
+				 "a terminal for the program (-t, terminal_fd) needs a /dev/pts of its own, "
+				 "which this backend does not make; use --backend local");
+	if (run->tmpl->plan.rootfs.terminals == 0)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "devices.terminals",
+		    "devices.terminals is 0, and the program is to have a terminal; set it to 1");
+	if (run->tmpl->plan.background)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "terminal_fd",
+		    "terminal_fd does not go with background processes: the terminal ends with the program");
+	return terminal_check(run->command.terminal_fd, err);
 }
 
 static int step_streams(struct jail_run *run, struct warder_error *err)
 {
 	int on = 1;
 
-	if (make_input(run) < 0 || make_output(run, JAIL_STDOUT) < 0 || make_output(run, JAIL_STDERR) < 0 ||
+	if (run->command.terminal_fd > 0 && check_terminal(run, err) < 0)
+		return -1;
+	if (open_passes(run, err) < 0)
+		return -1;
+	if (make_input(run) < 0 || make_output(run, JAIL_STDOUT) < 0 ||
+	    (!run->merged && make_output(run, JAIL_STDERR) < 0) ||
 	    (run->command.result_bytes && make_output(run, JAIL_RESULT) < 0))
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "cannot make the program's pipes");
@@ -200,15 +297,6 @@ static int64_t clock_offset(void)
 	return now.tv_sec > 1 ? -(int64_t)(now.tv_sec - 1) : 0;
 }
 
-static size_t count_strings(char *const *items)
-{
-	size_t count = 0;
-
-	while (items && items[count])
-		count++;
-	return count;
-}
-
 static const char *inside_step_name(uint32_t step)
 {
 	static const char *const names[] = {
@@ -228,22 +316,59 @@ static uint32_t step_by_name(const char *name)
 	return WIRE_STEP_NONE;
 }
 
+/* As the kernel computes them: the time of the boot is that of the time namespace. */
+static int add_moment(struct jail_run *run, struct block *block, struct warder_error *err)
+{
+	struct proc_moment moment;
+	struct timespec since_boot;
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &since_boot);
+	clock_gettime(CLOCK_REALTIME, &now);
+	moment.boot_time_s = now.tv_sec - since_boot.tv_sec - (now.tv_nsec < since_boot.tv_nsec);
+	if (run->tmpl->plan.namespaces & CLONE_NEWTIME)
+		moment.boot_time_s -= run->clock_offset;
+	if (getrandom(moment.boot_id, sizeof(moment.boot_id), 0) != sizeof(moment.boot_id))
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "no random number for the jail's boot_id");
+	block_add_moment(block, &run->tmpl->plan, &moment);
+	return 0;
+}
+
+/* Among the jails of this process, until the end. One without a filter, or whose init is not the first of its pid namespace, can neither
+ * be told nor do anything about it. */
+static void count_in(struct jail_run *run)
+{
+	if (run->tmpl->plan.starter)
+		return;
+	run->counted = true;
+	run->crowded = ends_begin();
+}
+
 static int fill_block(struct jail_run *run, struct block *block, char *const *environment,
 		      struct warder_error *err)
 {
 	const char *path = environment_get(environment, "PATH");
 	struct wire_block header;
 
+	run->clock_offset = run_is_joined(run) ? run->tmpl->plan.joint->clock_offset : clock_offset();
+	if (!run_is_joined(run) && block_header(block)->cover_count && add_moment(run, block, err) < 0)
+		return -1;
 	header = *block_header(block);
-	header.argv = block_strings(block, run->command.argv, count_strings(run->command.argv));
-	header.envp = block_strings(block, environment, count_strings(environment));
+	header.argv = block_strings(block, run->command.argv, text_count(run->command.argv));
+	header.envp = block_strings(block, environment, text_count(environment));
+	header.affinity_len = run->affinity.mask.bytes;
+	header.affinity = block_append(block, run->affinity.mask.words, header.affinity_len);
 	header.search_path = path ? block_string(block, path) : 0;
+	if (run->command.working_directory)
+		header.working_directory = block_string(block, run->command.working_directory);
+	if (run->command.scratch)
+		header.scratch = block_string(block, run->command.scratch);
 	header.attach_count = (uint32_t)(run->tree_count - run->layer_count);
 	header.layer_count = (uint32_t)run->layer_count;
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
 		header.join_count += run->cgroup.join_v1_fd[i] >= 0;
 	header.join_count += run_is_contained(run) && run->cgroup.join_v2_fd >= 0;
-	run->clock_offset = run_is_joined(run) ? run->tmpl->plan.joint->clock_offset : clock_offset();
 	header.clock_offset = run->clock_offset;
 	if (run->identity.fresh)
 		header.flags |= WIRE_FRESH_USER_NS;
@@ -251,8 +376,13 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 		header.flags |= WIRE_RESULT;
 	if (run->command.input_fd > 0)
 		header.flags |= WIRE_INPUT;
+	if (run->command.terminal_fd > 0)
+		header.flags |= WIRE_ON_TERMINAL;
 	if (run->tmpl->root.built_fd >= 0)
 		header.flags |= WIRE_BUILDING;
+	count_in(run);
+	if (run->crowded)
+		header.flags |= WIRE_CROWDED;
 	header.fail_step = step_by_name(run->tmpl->fail_step);
 	if (!block->failed)
 		*block_header(block) = header;
@@ -267,10 +397,9 @@ static int step_plan(struct jail_run *run, struct warder_error *err)
 	int ret;
 
 	if (!environment)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the environment");
+		return error_no_memory(err, NULL);
 	block_append(&block, run->tmpl->block.bytes, run->tmpl->block.len);
-	ret = block.failed ? error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the plan")
-			   : fill_block(run, &block, environment, err);
+	ret = block.failed ? error_no_memory(err, NULL) : fill_block(run, &block, environment, err);
 	block_done(&block);
 	environment_free(environment);
 	return ret;
@@ -314,16 +443,11 @@ static uint64_t spawn_namespaces(const struct jail_plan *plan)
 	return plan->namespaces & ~later;
 }
 
-static void place(struct spawn *spawn, int number, int fd)
-{
-	spawn->fds[number] = fd;
-	if (number >= spawn->fd_count)
-		spawn->fd_count = number + 1;
-}
-
 static int undo_namespaces(struct jail_run *run, struct warder_error *err)
 {
-	clone_end(&run->leaver);
+	/* Where the jail hangs, most likely so does this: it was watched for long enough. */
+	run->leaver_hangs =
+	    clone_end_within(&run->leaver, run->stuck ? LEAVER_PATIENCE_MS : 0) == CLONE_HANGS;
 	fd_done(&run->mount_ns_fd); /* unless that has closed it */
 	network_free(run->network);
 	run->network = NULL;
@@ -365,9 +489,9 @@ static int start_init(struct jail_run *run, struct spawn *spawn, struct warder_e
 	};
 
 	/* A runtime hands on a row without a gap: in the place of what init does not get, something that it gets anyway. */
-	place(spawn, WIRE_FD_IMAGE, run->tmpl->image_fd);
-	place(spawn, WIRE_FD_USER_NS, run->tmpl->supervisor_fd);
-	place(spawn, WIRE_FD_NET_NS, run->tmpl->supervisor_fd);
+	spawn_place(spawn, WIRE_FD_IMAGE, run->tmpl->image_fd);
+	spawn_place(spawn, WIRE_FD_USER_NS, run->tmpl->supervisor_fd);
+	spawn_place(spawn, WIRE_FD_NET_NS, run->tmpl->supervisor_fd);
 	return starter->start(starter, &start, &run->started, &run->init_pid, &run->init_fd, err);
 }
 
@@ -394,31 +518,34 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 			return -1;
 		run->network_fd = fd_take(&run->network->ns_fd);
 	}
-	place(&spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
-	place(&spawn, WIRE_FD_STDOUT, run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
-	place(&spawn, WIRE_FD_STDERR, run->output_pipe[JAIL_STDERR][RUN_WRITE]);
+	spawn_place(&spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
+	spawn_place(&spawn, WIRE_FD_STDOUT, run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
+	spawn_place(&spawn, WIRE_FD_STDERR,
+		    run->output_pipe[run->merged ? JAIL_STDOUT : JAIL_STDERR][RUN_WRITE]);
 	/* In the place of what the program does not get: something that it gets anyway. */
-	place(&spawn, WIRE_FD_RESULT,
-	      run->command.result_bytes ? run->output_pipe[JAIL_RESULT][RUN_WRITE]
-					: run->stdin_pipe[RUN_READ]);
-	place(&spawn, WIRE_FD_INPUT,
-	      run->command.input_fd > 0 ? run->command.input_fd : run->stdin_pipe[RUN_READ]);
-	place(&spawn, WIRE_FD_CONTROL, run->control[1]);
-	place(&spawn, WIRE_FD_EXEC, run->exec[1]);
-	place(&spawn, WIRE_FD_BLOCK, run->block_fd);
-	place(&spawn, WIRE_FD_SUPERVISOR, run->tmpl->supervisor_fd);
-	place(&spawn, WIRE_FD_MOUNT_NS, run->tmpl->mount_ns_fd);
-	place(&spawn, WIRE_FD_USER_NS, run->identity.user_ns_fd);
-	place(&spawn, WIRE_FD_NET_NS, run->network_fd);
+	spawn_place(&spawn, WIRE_FD_RESULT,
+		    run->command.result_bytes ? run->output_pipe[JAIL_RESULT][RUN_WRITE]
+					      : run->stdin_pipe[RUN_READ]);
+	spawn_place(&spawn, WIRE_FD_INPUT,
+		    run->command.input_fd > 0 ? run->command.input_fd : run->stdin_pipe[RUN_READ]);
+	spawn_place(&spawn, WIRE_FD_CONTROL, run->control[1]);
+	spawn_place(&spawn, WIRE_FD_EXEC, run->exec[1]);
+	spawn_place(&spawn, WIRE_FD_BLOCK, run->block_fd);
+	spawn_place(&spawn, WIRE_FD_SUPERVISOR, run->tmpl->supervisor_fd);
+	spawn_place(&spawn, WIRE_FD_MOUNT_NS, run->tmpl->mount_ns_fd);
+	spawn_place(&spawn, WIRE_FD_USER_NS, run->identity.user_ns_fd);
+	spawn_place(&spawn, WIRE_FD_NET_NS, run->network_fd);
 	for (int i = 0; i < run->tree_count; i++)
-		place(&spawn, next++, run->trees[i]);
+		spawn_place(&spawn, next++, run->trees[i]);
 	for (int i = 0; i < CGROUP_HIERARCHIES_MAX; i++)
 		if (run->cgroup.join_v1_fd[i] >= 0)
-			place(&spawn, next++, run->cgroup.join_v1_fd[i]);
+			spawn_place(&spawn, next++, run->cgroup.join_v1_fd[i]);
 	if (run->join_fd >= 0)
-		place(&spawn, next++, run->join_fd);
+		spawn_place(&spawn, next++, run->join_fd);
 	if (run->tmpl->root.built_fd >= 0)
-		place(&spawn, next++, run->tmpl->root.built_fd);
+		spawn_place(&spawn, next++, run->tmpl->root.built_fd);
+	if (run->edge.setup_fd >= 0)
+		spawn_place(&spawn, next++, run->edge.setup_fd);
 	ret = run_is_joined(run)
 		  ? joined_start(run, spawn.fds, (size_t)spawn.fd_count, &run->init_pid, &run->init_fd, err)
 	      : run_is_contained(run) ? start_init(run, &spawn, err)
@@ -432,6 +559,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	fd_done(&run->block_fd);
 	fd_done(&run->network_fd);
 	fd_done(&run->join_fd);
+	fd_done(&run->edge.setup_fd);
 	return ret;
 }
 
@@ -460,8 +588,8 @@ static int jail_died(const char *when, struct warder_error *err)
 }
 
 /* One message from init or the payload. The sender's pid, as the kernel translates it, is the payload's; a descriptor comes with
- * WIRE_UPPER. */
-static int receive(int fd, struct wire_message *message, int *ret_pid, int *ret_fd)
+ * WIRE_UPPER and WIRE_TERMINAL. */
+static int receive(int socket_fd, struct wire_message *message, int *ret_pid, int *ret_fd)
 {
 	char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	struct iovec iov = { .iov_base = message, .iov_len = sizeof(*message) };
@@ -469,18 +597,23 @@ static int receive(int fd, struct wire_message *message, int *ret_pid, int *ret_
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
 	};
 	struct cmsghdr *cmsg;
+	owned_fd int fd = -1;
 	ssize_t n;
 
 	do
-		n = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		n = recvmsg(socket_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return (int)n;
 	for (cmsg = CMSG_FIRSTHDR(&header); cmsg; cmsg = CMSG_NXTHDR(&header, cmsg)) {
 		if (ret_pid && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_CREDENTIALS)
 			*ret_pid = ((struct ucred *)(void *)CMSG_DATA(cmsg))->pid;
-		if (ret_fd && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
-			memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
+		if (cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
+			memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
+	}
+	if (ret_fd && fd >= 0) {
+		fd_done(ret_fd);
+		*ret_fd = fd_take(&fd);
 	}
 	return n == sizeof(*message) ? 1 : 0;
 }
@@ -501,6 +634,29 @@ static int receive_init(struct jail_run *run, struct wire_message *message, bool
 	}
 }
 
+/* Once a second or so in the time that a set-up needs, which is a few milliseconds. -1 with *err: it is not waited for any longer. */
+static int look_at_setup(struct jail_run *run, struct hang hangs[2], uint64_t deadline, const char *when,
+			 struct warder_error *err)
+{
+	const int pids[2] = { run->init_pid, run->program_pid };
+	char place[80];
+
+	if (run->command.should_stop && run->command.should_stop(run->command.stop_context))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the launch was cancelled %s", when);
+	for (int i = 0; i < 2; i++) {
+		if (!hang_look(&hangs[i], pids[i]))
+			continue;
+		run_begin_end(run, RUN_PATIENCE_HUNG_US);
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "the host's kernel does not go on: process %d of the jail hangs%s %s",
+				 pids[i], hang_place(pids[i], place, sizeof(place)), when);
+	}
+	if (clock_us() >= deadline)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "the jail did not answer within %d s %s", SETUP_TIMEOUT_MS / 1000, when);
+	return 0;
+}
+
 /* Wait for a message on either socket. 1 with *message; 0: the jail is gone; -1 with *err. */
 static int wait_message(struct jail_run *run, const char *when, struct wire_message *message, int *ret_pid,
 			struct warder_error *err)
@@ -508,23 +664,22 @@ static int wait_message(struct jail_run *run, const char *when, struct wire_mess
 	struct pollfd fds[2] = { { .fd = run->exec[0], .events = POLLIN },
 				 { .fd = run->control[0], .events = POLLIN } };
 	const uint64_t deadline = clock_us() + SETUP_TIMEOUT_MS * 1000ull;
+	struct hang hangs[2] = { 0 };
 
 	for (;;) {
-		int n = poll(fds, 2, SETUP_TIMEOUT_MS);
+		int n = poll(fds, 2, SETUP_LOOK_MS);
 		bool took = false;
 		int got;
 
-		if (n < 0 && errno == EINTR && clock_us() < deadline)
-			continue;
+		if (n <= 0 && look_at_setup(run, hangs, deadline, when, err) < 0)
+			return -1;
 		if (n <= 0)
-			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-					 "the jail did not answer within %d s %s", SETUP_TIMEOUT_MS / 1000,
-					 when);
+			continue;
 		/* The payload's own word first: what init says of its end comes after it, perhaps while it is waited for. */
-		got = receive(run->exec[0], message, ret_pid, NULL);
+		got = receive(run->exec[0], message, ret_pid, &run->terminal.master_fd);
 		if (got <= 0) {
 			got = receive_init(run, message, &took);
-			if (got >= 0 && receive(run->exec[0], message, ret_pid, NULL) > 0)
+			if (got >= 0 && receive(run->exec[0], message, ret_pid, &run->terminal.master_fd) > 0)
 				got = 1;
 		}
 		if (got < 0 && took)
@@ -575,6 +730,33 @@ static int take_uppers(struct jail_run *run, struct warder_error *err)
 	return told_why(run, got, &message, err) ? -1 : jail_died("during its set-up", err);
 }
 
+/* What a message means that came in the place of another one. */
+static int told_otherwise(struct jail_run *run, const struct wire_message *message, struct warder_error *err)
+{
+	static const char *const meanings[] = {
+		[WIRE_BORN] = "its program's process was born a second time",
+		[WIRE_TERMINAL] = "its program's process made a terminal that nobody asked for",
+		[WIRE_READY] = "its program's process was ready before it had been looked at",
+		[WIRE_ENTERING] = "its program was about to start before it was allowed to",
+		[WIRE_NO_EXEC] = "its program could not be started before it was allowed to start",
+		[WIRE_ENDED] =
+		    "its program's process ended before its program started (killed from outside?)",
+		[WIRE_BACKSTOP] =
+		    "the whole wall time was over before the program started; the host is too slow, "
+		    "or its kernel hangs",
+	};
+	const char *meaning = message->type < ARRAY_LENGTH(meanings) ? meanings[message->type] : NULL;
+
+	if (message->type == WIRE_BACKSTOP)
+		run_begin_end(run, RUN_PATIENCE_HUNG_US);
+	return error_set(err,
+			 message->type == WIRE_BACKSTOP || message->type == WIRE_ENDED
+			     ? WARDER_ERROR_UNAVAILABLE
+			     : WARDER_ERROR_INTERNAL,
+			 NULL, "the jail was given up during its set-up: %s",
+			 meaning ? meaning : "its init said something that is not part of a launch");
+}
+
 /* The payload's next word, which says of what type it is to be. */
 static int expect(struct jail_run *run, enum wire_type type, struct wire_message *message,
 		  struct warder_error *err)
@@ -588,8 +770,7 @@ static int expect(struct jail_run *run, enum wire_type type, struct wire_message
 	if (message->type == WIRE_FAILED)
 		return inside_failed(message, err);
 	if (message->type != type || run->program_pid <= 0)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "unexpected message %u from the jail",
-				 message->type);
+		return told_otherwise(run, message, err);
 	return 0;
 }
 
@@ -605,6 +786,25 @@ static int read_place(struct jail_run *run, struct warder_error *err)
 	return -1;
 }
 
+/* The payload's terminal, in the place of its pipes. Nothing untrusted has run: the master is as our own program made it. */
+static int take_terminal(struct jail_run *run, struct warder_error *err)
+{
+	struct wire_message message;
+
+	if (run->command.terminal_fd <= 0)
+		return 0;
+	if (expect(run, WIRE_TERMINAL, &message, err) < 0 ||
+	    terminal_open(&run->terminal, run->command.terminal_fd, err) < 0)
+		return -1;
+	run->output_pipe[JAIL_STDOUT][RUN_READ] = fcntl(run->terminal.master_fd, F_DUPFD_CLOEXEC, 3);
+	run->stdin_pipe[RUN_WRITE] = fcntl(run->terminal.master_fd, F_DUPFD_CLOEXEC, 3);
+	if (run->output_pipe[JAIL_STDOUT][RUN_READ] < 0 || run->stdin_pipe[RUN_WRITE] < 0 ||
+	    input_open(&run->input, NULL, 0, run->command.terminal_fd, run->stdin_pipe) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "cannot read the program's terminal");
+	return 0;
+}
+
 static int step_setup(struct jail_run *run, struct warder_error *err)
 {
 	struct wire_message message;
@@ -615,12 +815,13 @@ static int step_setup(struct jail_run *run, struct warder_error *err)
 		return -1;
 	}
 	if (expect(run, WIRE_BORN, &message, err) < 0 || take_uppers(run, err) < 0 ||
-	    read_place(run, err) < 0 || expect(run, WIRE_READY, &message, err) < 0)
+	    read_place(run, err) < 0 || take_terminal(run, err) < 0 ||
+	    expect(run, WIRE_READY, &message, err) < 0)
 		return -1;
 	run->applied = message.applied;
 	run->identity.fresh = false;
 	identity_reap(&run->identity);
-	return 0;
+	return run_edge_await(&run->edge, err);
 }
 
 static int step_read_back(struct jail_run *run, struct warder_error *err)
@@ -636,6 +837,12 @@ static int step_stage(struct jail_run *run, struct warder_error *err)
 	const uid_t uid = plan->privileged ? run->identity.base + plan->uid : (uid_t)-1;
 	const gid_t gid = plan->privileged ? run->identity.base + plan->gid : (gid_t)-1;
 
+	if (command->scratch) {
+		run->scratch_fd = open(command->scratch, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (run->scratch_fd < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "files", errno,
+					       "cannot open %.200s", command->scratch);
+	}
 	if (!command->file_count)
 		return 0;
 	return rootfs_put_files(run->scratch_fd, command->files, command->file_count, uid, gid, err);
@@ -662,6 +869,7 @@ static int step_go(struct jail_run *run, struct warder_error *err)
 	struct wire_message message = { .type = WIRE_GO };
 	const bool holds = run->tmpl->plan.holds; /* no exec follows */
 	struct pollfd fd = { .fd = run->exec[0], .events = holds ? POLLIN : 0 };
+	struct hang hangs[2] = { 0 };
 	bool entering = false;
 
 	run->go_us = clock_us();
@@ -669,8 +877,10 @@ static int step_go(struct jail_run *run, struct warder_error *err)
 		return jail_died("before its exec", err);
 	readback_rest(run);
 	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. */
-	while (poll(&fd, 1, SETUP_TIMEOUT_MS) < 0 && errno == EINTR)
-		;
+	while (poll(&fd, 1, SETUP_LOOK_MS) <= 0)
+		if (look_at_setup(run, hangs, run->go_us + SETUP_TIMEOUT_MS * 1000ull, "at its exec", err) <
+		    0)
+			return -1;
 	while (receive(run->exec[0], &message, NULL, NULL) > 0) {
 		if (message.type == WIRE_NO_EXEC)
 			return no_exec(run, message.error, err);
@@ -702,41 +912,47 @@ static int undo_cgroup(struct jail_run *run, struct warder_error *err)
 {
 	if (run->kept && cgroup_leave(&run->cgroup))
 		return 0;
+	run->cgroup.stuck = run->stuck;
 	return cgroup_remove(&run->cgroup, err);
+}
+
+static int undo_processors(struct jail_run *run, struct warder_error *err)
+{
+	affinity_done(&run->affinity);
+	return 0;
 }
 
 static int undo_streams(struct jail_run *run, struct warder_error *err)
 {
+	input_done(&run->input);
+	terminal_done(&run->terminal);
 	for (int i = 0; i < 2; i++) {
 		fd_done(&run->stdin_pipe[i]);
 		for (int stream = 0; stream < JAIL_STREAMS; stream++)
 			fd_done(&run->output_pipe[stream][i]);
 		fd_done(&run->control[i]);
 		fd_done(&run->exec[i]);
+		pass_done(&run->pass[i]);
 	}
 	return 0;
 }
 
 static int undo_plan(struct jail_run *run, struct warder_error *err)
 {
+	if (run->counted)
+		ends_end();
+	run->counted = false;
 	fd_done(&run->block_fd);
 	return 0;
 }
 
 static int undo_spawn(struct jail_run *run, struct warder_error *err)
 {
-	const bool dead = run_kill(run) == 0;
-	void *started = run->started;
-
-	run->started = NULL;
+	run_begin_end(run, RUN_PATIENCE_UNDO_US);
+	run_kill(run);
 	fd_done(&run->join_fd);
-	if (started && run->tmpl->plan.starter->stop(started, err) < 0)
-		return -1;
-	if (!dead)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL,
-				 "the jail's init (pid %d) does not die: it hangs in the kernel",
-				 run->init_pid);
-	return 0;
+	run_stop_starter(run);
+	return run->stuck ? error_set(err, WARDER_ERROR_INTERNAL, NULL, "%s", run->left) : 0;
 }
 
 static int undo_read_back(struct jail_run *run, struct warder_error *err)
@@ -762,8 +978,10 @@ static const struct step {
 } steps[] = {
 	{ "namespace", step_network, undo_namespaces }, /* first: it is made meanwhile */
 	{ "identity", step_identity, undo_identity },
+	{ "edge", step_edge, undo_edge },       /* after identity: its user is of the jail's range */
 	{ "mounts", step_mounts, undo_mounts }, /* after identity: owners are mapped onto its ids */
 	{ "cgroup", step_cgroup, undo_cgroup },
+	{ "processors", step_processors, undo_processors },
 	{ "streams", step_streams, undo_streams }, /* after identity: the pipes belong to the jail's user */
 	{ "plan", step_plan, undo_plan },
 	{ "spawn", step_spawn, undo_spawn },
@@ -773,7 +991,7 @@ static const struct step {
 	{ "stage", step_stage, NULL },
 	{ "go", step_go, NULL },
 };
-#define STEPS (sizeof(steps) / sizeof(steps[0]))
+#define STEPS (ARRAY_LENGTH(steps))
 
 const char *jail_step_name(size_t i)
 {
@@ -783,31 +1001,159 @@ const char *jail_step_name(size_t i)
 	return i < WIRE_STEP_READY ? inside_step_name((uint32_t)i) : NULL;
 }
 
-/* An init that restricts nothing has no pid namespace that dies with it: it kills what it has started, and then ends. */
+/* ---- the end ---- */
+
+void run_take_turn(struct jail_run *run)
+{
+	if (run->counted && !run->had_turn)
+		ends_take();
+	run->had_turn = true;
+}
+
+void run_begin_end(struct jail_run *run, uint64_t patience_us)
+{
+	if (!run->give_up_us)
+		run->give_up_us = clock_us() + patience_us;
+}
+
+/* An init that restricts nothing has no pid namespace that dies with it: it kills what it has started, wherever that has gone, and
+ * then ends. The program may have stopped it. */
 void run_signal(const struct jail_run *run)
 {
+	if (run_is_bare(run)) {
+		syscall(SYS_pidfd_send_signal, run->init_fd, SIGTERM, NULL, 0);
+		syscall(SYS_pidfd_send_signal, run->init_fd, SIGCONT, NULL, 0);
+		return;
+	}
 	cgroup_kill(&run->cgroup);
-	syscall(SYS_pidfd_send_signal, run->init_fd, run_is_bare(run) ? SIGTERM : SIGKILL, NULL, 0);
+	syscall(SYS_pidfd_send_signal, run->init_fd, SIGKILL, NULL, 0);
+}
+
+/* The processes in a list of the kernel's, at most a few of them by number; how many there are. */
+static int list_processes(int dir_fd, const char *file, char *ret, size_t size)
+{
+	owned_fd int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC);
+	FILE *list = fd < 0 ? NULL : fdopen(fd, "r");
+	size_t used = 0;
+	int count = 0;
+	int pid;
+
+	*ret = 0;
+	if (!list)
+		return 0;
+	fd_take(&fd);
+	for (; fscanf(list, "%d", &pid) == 1; count++)
+		if (count < 4 && used < size)
+			used += (size_t)snprintf(ret + used, size - used, count ? " %d" : "%d", pid);
+	if (count > 4 && used < size)
+		snprintf(ret + used, size - used, " and %d more", count - 4);
+	fclose(list);
+	return count;
+}
+
+/* The jail's processes: of its cgroup; of an init that restricts nothing, its children; at least init. */
+static void list_jail(const struct jail_run *run, char *ret, size_t size)
+{
+	char path[64];
+
+	for (int h = 0; h < CGROUP_HIERARCHIES_MAX; h++)
+		if (run->cgroup.used[h] && list_processes(run->cgroup.dir_fd[h], "cgroup.procs", ret, size))
+			return;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", run->init_pid, run->init_pid);
+	if (!run_is_bare(run) || !list_processes(AT_FDCWD, path, ret, size))
+		snprintf(ret, size, "%d", run->init_pid);
+}
+
+/* Says what stays behind of a jail that does not die. While its cgroup is open, and its init there. */
+static void name_rest(struct jail_run *run)
+{
+	const struct cgroup_host *host = run->cgroup.host;
+	char pids[80];
+	char group[200] = "";
+	char mounts[64] = "";
+
+	list_jail(run, pids, sizeof(pids));
+	for (size_t h = 0; host && h < host->hierarchy_count && !*group; h++)
+		if (run->cgroup.used[h])
+			snprintf(group, sizeof(group), ", cgroup %.90s/%.95s", host->hierarchies[h].base,
+				 run->cgroup.name);
+	if (!run_is_bare(run))
+		snprintf(mounts, sizeof(mounts), ", mounts (/proc/%d/mountinfo)", run->init_pid);
+	snprintf(run->left, sizeof(run->left),
+		 "the jail does not die: the kernel holds it. Left behind: processes %s%s%s. If they end, "
+		 "\"warder doctor "
+		 "--clean\" removes the rest",
+		 pids, group, mounts);
+}
+
+/* Until it is dead or given up. */
+static bool await_death(const struct jail_run *run)
+{
+	struct pollfd fd = { .fd = run->init_fd, .events = POLLIN };
+
+	while (poll(&fd, 1, 0) != 1) {
+		run_signal(run);
+		if (clock_us() >= run->give_up_us)
+			return false;
+		if (poll(&fd, 1, 100) == 1)
+			break;
+	}
+	return true;
+}
+
+/* Where no pid namespace ends with init, its cgroup tells what goes on living: what an init that was killed has not killed. */
+static bool await_empty(const struct jail_run *run)
+{
+	const struct timespec pause = { .tv_nsec = 2000000 };
+	const int h = run->cgroup.host ? run->cgroup.host->v2 : -1;
+	char ignored[80];
+
+	while (h >= 0 && run->cgroup.used[h] &&
+	       list_processes(run->cgroup.dir_fd[h], "cgroup.procs", ignored, sizeof(ignored))) {
+		if (clock_us() >= run->give_up_us)
+			return false;
+		cgroup_kill(&run->cgroup);
+		nanosleep(&pause, NULL);
+	}
+	return true;
 }
 
 int run_kill(struct jail_run *run)
 {
+	struct pollfd init = { .fd = run->init_fd, .events = POLLIN };
+	siginfo_t info;
+
+	if (run->stuck)
+		return -1;
 	if (run->init_fd < 0 || run->reaped || run->kept)
 		return 0;
-	for (int tries = 0; tries < 100; tries++) {
-		struct pollfd fd = { .fd = run->init_fd, .events = POLLIN };
-		siginfo_t info;
-
-		if (poll(&fd, 1, tries ? 100 : 0) != 1) {
-			run_signal(run);
-			continue;
-		}
-		/* Readable: it is dead. A host that waits for any child, or ignores SIGCHLD, may have reaped it. */
-		waitid(P_PIDFD, (id_t)run->init_fd, &info, WEXITED | __WALL);
-		run->reaped = true;
-		return 0;
+	if (poll(&init, 1, 0) != 1)
+		run_take_turn(run);
+	run_begin_end(run, RUN_PATIENCE_US);
+	if (!await_death(run) || (run_is_bare(run) && !await_empty(run))) {
+		run->stuck = true;
+		name_rest(run);
+		/* One that restricts nothing does not hang itself; a child of its does. */
+		cgroup_kill(&run->cgroup);
+		syscall(SYS_pidfd_send_signal, run->init_fd, SIGKILL, NULL, 0);
+		return -1;
 	}
-	return -1;
+	/* A host that waits for any child, or ignores SIGCHLD, may have reaped it. */
+	waitid(P_PIDFD, (id_t)run->init_fd, &info, WEXITED | __WALL);
+	run->reaped = true;
+	return 0;
+}
+
+void run_stop_starter(struct jail_run *run)
+{
+	void *started = run->started;
+	struct warder_error err;
+
+	run->started = NULL;
+	if (!started || run->tmpl->plan.starter->stop(started, run->stuck, &err) == 0 || run->stuck)
+		return;
+	run->stuck = true;
+	snprintf(run->left, sizeof(run->left), "%s", err.text);
 }
 
 int run_release(struct jail_run *run, struct warder_error *err)
@@ -828,9 +1174,9 @@ int run_release(struct jail_run *run, struct warder_error *err)
 
 static void run_init(struct jail_run *run, struct jail_template *tmpl, const struct jail_command *command)
 {
-	memset(run, 0, sizeof(*run));
 	run->tmpl = tmpl;
 	run->command = *command;
+	run->receipt.unwanted = command->no_receipt;
 	run->identity = (struct identity)IDENTITY_NONE;
 	cgroup_init(&run->cgroup);
 	for (int i = 0; i < 2; i++) {
@@ -840,7 +1186,9 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 		run->control[i] = -1;
 		run->exec[i] = -1;
 	}
+	run->terminal = (struct terminal)TERMINAL_NONE;
 	run->network_fd = -1;
+	run->edge = (struct run_edge)RUN_EDGE_NONE;
 	run->join_fd = -1;
 	run->block_fd = -1;
 	run->cancel_fd = -1;
@@ -868,9 +1216,17 @@ static int run_steps(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
+static void add_rest(const struct jail_run *run, struct warder_error *err)
+{
+	const size_t used = strlen(err->text);
+
+	snprintf(err->text + used, sizeof(err->text) - used, "; %s", run->left);
+}
+
 int jail_launch(struct jail_template *tmpl, const struct jail_command *command, struct jail_run **ret,
 		struct warder_error *err)
 {
+	struct warder_error left;
 	struct jail_run *run;
 
 	if (tmpl->owner_pid != getpid())
@@ -882,18 +1238,19 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
 				 "a template for a single launch has been used; prepare another one");
 	if (!command->argv || !command->argv[0] || !command->argv[0][0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
-	run = malloc(sizeof(*run));
+	run = calloc(1, sizeof(*run));
 	if (!run)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the run");
+		return error_no_memory(err, NULL);
 	run_init(run, tmpl, command);
 	if (run_steps(run, err) < 0) {
+		run_release(run, &left);
+		if (run->stuck)
+			add_rest(run, err);
 		jail_run_free(run);
 		return -1;
 	}
 	undo_mounts(run, err); /* attached; init holds them */
-	/* While the program runs: what supervisors that were killed left, since nobody else will look; and the next namespace. */
-	if (!atomic_exchange(&tmpl->cleaned, true) && cgroup_has_leftovers(&tmpl->host->cgroup))
-		cgroup_clean(&tmpl->host->cgroup, false);
+	/* The next namespace, while the program runs. */
 	if (tmpl->reusable)
 		template_begin_network(tmpl);
 	run->launch_us = clock_us() - run->start_us;
@@ -901,13 +1258,35 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
 	return 0;
 }
 
-void jail_cancel(struct jail_run *run)
+static void wake(const struct jail_run *run)
 {
 	const uint64_t one = 1;
 	int saved = errno;
 
 	if (write(run->cancel_fd, &one, sizeof(one)) < 0)
-		errno = saved; /* a full counter has been read as a cancel already */
+		errno = saved; /* a full counter wakes as well */
+}
+
+void jail_cancel(struct jail_run *run)
+{
+	atomic_store(&run->cancelled, true);
+	wake(run);
+}
+
+void jail_stop(struct jail_run *run, int signal, uint64_t grace_us)
+{
+	int none = 0;
+
+	atomic_store(&run->stop_grace_us, grace_us);
+	if (!atomic_compare_exchange_strong(&run->stop_signal, &none, signal))
+		atomic_store(&run->cancelled, true);
+	wake(run);
+}
+
+void jail_resize(struct jail_run *run)
+{
+	atomic_store(&run->resized, true);
+	wake(run);
 }
 
 const struct policy_receipt *jail_run_receipt(const struct jail_run *run)
@@ -932,7 +1311,11 @@ void jail_run_free(struct jail_run *run)
 	if (!run)
 		return;
 	run_release(run, &ignored);
+	/* The result has been delivered. What supervisors that were killed left, nobody else may ever look for. */
+	if (run->supervised && !run_is_joined(run) && !atomic_exchange(&run->tmpl->cleaned, true))
+		cgroup_clean_briefly(&run->tmpl->host->cgroup);
 	fd_done(
 	    &run->cancel_fd); /* kept until here: a cancel may come from another thread at any time before */
-	free(run);
+	if (!run->leaver_hangs)
+		free(run);
 }

@@ -4,8 +4,8 @@
  * the device is not the one that stat(2) tells on every file system, and the root depends on how the host mounted it. So
  * binds are also looked at through the jail's root.
  *
- * A mask is /dev/null, or the empty /dev/empty, mounted again over a name beneath /proc. Whatever else lies there, or in /dev,
- * was not made by the jail.
+ * What covers a name beneath /proc is /dev/null, the empty /dev/empty, a file of the root's /dev/proc, or one of the scratch tmpfs, as the
+ * name's row says (jail/proc.h), mounted again. Whatever else lies there, or in /dev, was not made by the jail.
  */
 #include "jail/mounts.h"
 
@@ -19,9 +19,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/mountinfo.h"
 #include "base/path.h"
+#include "jail/inside/wire.h"
 #include "jail/overlay.h"
+#include "jail/proc.h"
 
 enum {
 	FLAG_RO = 1,
@@ -54,7 +57,8 @@ static const struct own {
 	{ "/dev/shm", "tmpfs", "/shm", FLAG_NOSUID | FLAG_NODEV | FLAG_NOEXEC },
 	{ "/tmp", "tmpfs", "/tmp", FLAG_NOSUID | FLAG_NODEV },
 };
-#define OWN_COUNT   (sizeof(own_mounts) / sizeof(own_mounts[0]))
+#define OWN_COUNT   (ARRAY_LENGTH(own_mounts))
+#define OWN_PTS     2
 #define OWN_SCRATCH 4 /* the first row of that tmpfs */
 
 /* In an ordinary user's jail, the host's nodes; root makes its own, which are no mounts. */
@@ -74,9 +78,12 @@ struct checking {
 	char (*directories)[OVERLAY_OPTIONS_BYTES];         /* of each overlay, as the table must show them */
 	struct mountinfo_text devices[ROOTFS_OVERLAYS_MAX]; /* of each, from its first part on */
 	struct warder_error *err;
-	bool *seen; /* by own mount, then by entry */
-	struct place masks[2];
+	bool *seen;                    /* by own mount, then by entry, then by row of /proc */
+	struct place covers[3];        /* by enum proc_cover; of a file, its directory */
 	struct mountinfo_text scratch; /* device of the tmpfs behind /tmp */
+	struct mountinfo_text whole;   /* the same, of where it is mounted as a whole */
+	size_t cover_rows;             /* of /proc */
+	size_t next_row;               /* after the one that was seen last */
 };
 
 /* The flags that a mount must have, and the row of `seen` that it is. */
@@ -94,10 +101,12 @@ static int differs(struct checking *checking, const char *path, const char *what
 static unsigned int parse_flags(struct mountinfo_text options)
 {
 	unsigned int flags = 0;
+	struct mountinfo_text option;
 
-	for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++)
-		if (mountinfo_has(options, flag_names[i].name))
-			flags |= flag_names[i].bit;
+	while (mountinfo_option(&options, &option))
+		for (size_t i = 0; i < ARRAY_LENGTH(flag_names); i++)
+			if (mountinfo_is(option, flag_names[i].name))
+				flags |= flag_names[i].bit;
 	return flags;
 }
 
@@ -106,7 +115,7 @@ static void print_flags(unsigned int flags, char *buf, size_t size)
 	size_t used = 0;
 
 	buf[0] = 0;
-	for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(flag_names); i++)
 		if (flags & flag_names[i].bit)
 			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? "," : "",
 						 flag_names[i].name);
@@ -123,15 +132,16 @@ static bool same_text(struct mountinfo_text a, struct mountinfo_text b)
 	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
-/* ---- masks ---- */
+/* ---- what covers names of /proc ---- */
 
-/* A later mount at the same point lies over an earlier one. */
+/* A later mount at the same point lies over an earlier one. The places have no letter that the table would write in another way. */
 static void note_place(struct place *place, const struct mountinfo *mount)
 {
-	char point[16];
+	const size_t len = mount->point.len;
 
-	if (!mountinfo_path(mount->point, point, sizeof(point)) || !path_within(point, place->path) ||
-	    mount->point.len < place->point_len)
+	if (len < place->point_len || len > strlen(place->path) ||
+	    memcmp(mount->point.at, place->path, len) != 0 ||
+	    (len > 1 && place->path[len] != '/' && place->path[len] != '\0'))
 		return;
 	place->point_len = mount->point.len;
 	place->device = mount->device;
@@ -139,36 +149,88 @@ static void note_place(struct place *place, const struct mountinfo *mount)
 	place->rest = place->path + (mount->point.len == 1 ? 0 : mount->point.len);
 }
 
-static bool is_at(const struct mountinfo *mount, const struct place *place)
+/* Whether a text is the others, one after the other; none of them "/" alone. */
+static bool is_joined_of(struct mountinfo_text text, struct mountinfo_text first, const char *second,
+			 const char *third)
 {
-	size_t root_len = place->root.len == 1 ? 0 : place->root.len;
-	size_t rest_len = place->rest ? strlen(place->rest) : 0;
+	const size_t first_len = first.len == 1 ? 0 : first.len;
+	const size_t second_len = strlen(second);
+	const size_t third_len = strlen(third);
 
-	return place->rest && same_text(mount->device, place->device) &&
-	       mount->root.len == root_len + rest_len &&
-	       memcmp(mount->root.at, place->root.at, root_len) == 0 &&
-	       memcmp(mount->root.at + root_len, place->rest, rest_len) == 0;
+	return text.len == first_len + second_len + third_len && memcmp(text.at, first.at, first_len) == 0 &&
+	       memcmp(text.at + first_len, second, second_len) == 0 &&
+	       memcmp(text.at + first_len + second_len, third, third_len) == 0;
 }
 
-static bool is_mask(const struct checking *checking, const struct mountinfo *mount)
+/* Whether what is mounted is the row's cover, which writes the flags that it must have. */
+static bool is_cover(const struct checking *checking, const struct mountinfo *mount,
+		     const struct proc_row *row, unsigned int *ret_flags)
 {
-	return is_at(mount, &checking->masks[0]) || is_at(mount, &checking->masks[1]);
+	const char *name = proc_name(row) - 1;
+	const struct place *place;
+
+	*ret_flags = FLAG_RO | FLAG_NOSUID | FLAG_NOEXEC;
+	if (row->cover == PROC_LAUNCH)
+		return checking->whole.at && same_text(mount->device, checking->whole) &&
+		       is_joined_of(mount->root, (struct mountinfo_text){ "/", 1 },
+				    &WIRE_LAUNCH_PROC[sizeof(WIRE_SCRATCH) - 1], name);
+	place = &checking->covers[row->cover == PROC_FILES  ? PROC_FILE
+				  : row->cover == PROC_ROOT ? PROC_NULL
+							    : row->cover];
+	if (row->cover != PROC_FILE && row->cover != PROC_FILES) {
+		*ret_flags = FLAG_NOSUID;
+		name = "";
+	}
+	return place->rest && same_text(mount->device, place->device) &&
+	       is_joined_of(mount->root, place->root, place->rest, name);
+}
+
+/* Whether it covers a name of /proc. 1; 0: it is nowhere beneath /proc; -1: what covers the name is not to be there. */
+static int judge_cover(struct checking *checking, const struct mountinfo *mount, const char *path,
+		       struct verdict *ret)
+{
+	const struct proc_row *row;
+
+	if (!path_within("/proc", path))
+		return 0;
+	/* They are mounted in the order of their rows: mostly it is the next one. */
+	for (size_t n = 0; n < checking->cover_rows; n++) {
+		const size_t i = (checking->next_row + n) % checking->cover_rows;
+
+		row = proc_row(i);
+		if (strcmp(row->path, path) != 0 || row->cover == PROC_PART)
+			continue;
+		checking->next_row = i + 1;
+		ret->row = OWN_COUNT + checking->rootfs->count + i;
+		return is_cover(checking, mount, row, &ret->flags)
+			   ? 1
+			   : differs(checking, path, ": something else covers it");
+	}
+	return differs(checking, path, "");
 }
 
 static bool is_node(const char *path)
 {
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(nodes); i++)
 		if (strcmp(path, nodes[i]) == 0)
 			return true;
 	return false;
 }
 
+bool mounts_has_terminals(const struct mountinfo *mount, unsigned int terminals)
+{
+	char wanted[24];
+
+	snprintf(wanted, sizeof(wanted), "max=%u", terminals);
+	return mountinfo_has(mount->super, wanted);
+}
+
 /* ---- the table ---- */
 
-/* The root's own tmpfs, where an overlay has taken its place. */
+/* The root's own tmpfs, where an overlay has taken its place; and /dev/pts, where there are to be no terminals. */
 static bool is_given_up(const struct rootfs *rootfs, size_t own)
 {
-	return rootfs->whole && own == 0;
+	return (rootfs->whole && own == 0) || (!rootfs->terminals && own == OWN_PTS);
 }
 
 /* Whether it is one of the jail's own. 1; 0; -1 where one of them should be, but it is another. */
@@ -186,6 +248,8 @@ static int judge_own(struct checking *checking, const struct mountinfo *mount, c
 		here = true;
 		if (!mountinfo_is(mount->type, own->type) || !mountinfo_is(mount->root, own->root))
 			continue;
+		if (i == OWN_PTS && !mounts_has_terminals(mount, checking->rootfs->terminals))
+			return differs(checking, path, ": not with the policy's number of terminals");
 		if (i >= OWN_SCRATCH && checking->scratch.at && !same_text(checking->scratch, mount->device))
 			return differs(checking, path, ": another tmpfs than /dev/shm");
 		if (i >= OWN_SCRATCH)
@@ -264,14 +328,14 @@ static int judge(struct checking *checking, const struct mountinfo *mount, const
 
 	if (own == 0 && checking->rootfs->overlay_count)
 		own = judge_overlay(checking, mount, path, ret);
+	/* No bind of a plan lies beneath /proc. */
+	if (own == 0)
+		own = judge_cover(checking, mount, path, ret);
 	if (own != 0)
 		return own;
 	if (judge_bind(checking->rootfs, path, ret))
 		return 0;
 	ret->row = SIZE_MAX;
-	ret->flags = FLAG_NOSUID;
-	if (path_within("/proc", path) && is_mask(checking, mount))
-		return 0;
 	ret->flags = FLAG_NOSUID | FLAG_NOEXEC;
 	return is_node(path) ? 0 : differs(checking, path, "");
 }
@@ -320,48 +384,111 @@ static int check_seen(const struct checking *checking)
 					 "the kernel does not show the plan's mount at %s",
 					 entry ? entry->target : own_mounts[i].target);
 	}
+	for (size_t i = 0; proc_row(i); i++)
+		if (proc_row(i)->always && !checking->seen[OWN_COUNT + rootfs->count + i])
+			return error_set(
+			    checking->err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
+			    "the kernel does not show that %s is covered: it would describe the host",
+			    proc_row(i)->path);
 	return 0;
 }
 
-/* Twice: masks may stand before what they are made of. */
-static int check_table(struct checking *checking, const struct mountinfo_text table)
+static void note_mount(struct checking *checking, const struct mountinfo *mount)
 {
-	struct mountinfo_text rest = table;
+	for (size_t i = 0; i < ARRAY_LENGTH(checking->covers); i++)
+		note_place(&checking->covers[i], mount);
+	if (mountinfo_is(mount->point, WIRE_SCRATCH) && mountinfo_is(mount->root, "/"))
+		checking->whole = mount->device;
+}
+
+/* All are read before one is judged: covers may stand before what they are made of. */
+static int check_table(struct checking *checking, struct mountinfo_text rest, struct mountinfo *mounts)
+{
 	struct mountinfo_text line;
-	struct mountinfo mount;
 	int count = 0;
 
-	while (mountinfo_cut(&rest, &line)) {
-		if (!mountinfo_parse(line, &mount))
+	for (; mountinfo_cut(&rest, &line); count++) {
+		if (!mountinfo_parse(line, &mounts[count]))
 			return error_set(checking->err, WARDER_ERROR_INTERNAL, NULL,
 					 "a line of mountinfo cannot be read: %.*s",
 					 (int)(line.len > 80 ? 80 : line.len), line.at);
-		note_place(&checking->masks[0], &mount);
-		note_place(&checking->masks[1], &mount);
+		note_mount(checking, &mounts[count]);
 	}
-	for (rest = table; mountinfo_cut(&rest, &line) && mountinfo_parse(line, &mount); count++)
-		if (check_mount(checking, &mount) < 0)
+	for (int i = 0; i < count; i++)
+		if (check_mount(checking, &mounts[i]) < 0)
 			return -1;
 	return check_seen(checking) < 0 ? -1 : count;
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t lines = 1;
+
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		lines++;
+	return lines;
 }
 
 int mounts_check(const char *text, const struct rootfs *rootfs, struct warder_error *err)
 {
 	char directories[ROOTFS_OVERLAYS_MAX][OVERLAY_OPTIONS_BYTES];
+	size_t rows = OWN_COUNT + rootfs->count;
 	struct checking checking = { .rootfs = rootfs,
 				     .directories = directories,
 				     .err = err,
-				     .seen = calloc(OWN_COUNT + rootfs->count, sizeof(*checking.seen)),
-				     .masks = { { .path = "/dev/null" }, { .path = "/dev/empty" } } };
+				     .covers = { [PROC_NULL] = { .path = "/dev/null" },
+						 [PROC_EMPTY] = { .path = "/dev/empty" },
+						 [PROC_FILE] = { .path = WIRE_ROOT_PROC } } };
+	struct mountinfo *mounts = malloc(count_lines(text) * sizeof(*mounts));
 	int ret;
 
-	if (!checking.seen)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory");
+	while (proc_row(checking.cover_rows))
+		checking.cover_rows++;
+	rows += checking.cover_rows;
+	checking.seen = calloc(rows, sizeof(*checking.seen));
 	for (size_t i = 0; i < rootfs->overlay_count; i++)
 		overlay_directories(rootfs, i, directories[i]);
-	ret = check_table(&checking, (struct mountinfo_text){ text, strlen(text) });
+	ret = mounts && checking.seen
+		  ? check_table(&checking, (struct mountinfo_text){ text, strlen(text) }, mounts)
+		  : error_no_memory(err, NULL);
 	free(checking.seen);
+	free(mounts);
 	return ret;
+}
+
+/* ---- owners ---- */
+
+/* The last mount at the path is the one that is seen. */
+static bool is_idmapped(struct mountinfo_text rest, const char *path)
+{
+	struct mountinfo_text line;
+	struct mountinfo mount;
+	char point[PATH_MAX];
+	bool mapped = false;
+
+	while (mountinfo_cut(&rest, &line))
+		if (mountinfo_parse(line, &mount) && mountinfo_path(mount.point, point, sizeof(point)) &&
+		    strcmp(point, path) == 0)
+			mapped = mountinfo_has(mount.options, "idmapped");
+	return mapped;
+}
+
+void mounts_count_owners(const char *text, const struct rootfs *rootfs, enum policy_field field,
+			 bool read_only, struct mounts_owners *ret)
+{
+	const struct mountinfo_text table = { text, strlen(text) };
+
+	*ret = (struct mounts_owners){ 0 };
+	for (size_t i = 0; i < rootfs->count; i++) {
+		const struct rootfs_entry *entry = &rootfs->entries[i];
+
+		if (entry->kind != ROOTFS_BIND || entry->field != field || entry->read_only != read_only)
+			continue;
+		if (is_idmapped(table, entry->target))
+			ret->mapped++;
+		else
+			ret->unmapped++;
+	}
 }
 
 /* ---- the objects ---- */
@@ -383,7 +510,8 @@ int mounts_compare(int root_fd, const struct rootfs *rootfs, struct warder_error
 					       "cannot look at %s in the jail", entry->target);
 		if (st.st_dev != entry->source_dev || st.st_ino != entry->source_ino)
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
-					 "what the jail has at %s is not %s", entry->target, entry->source);
+					 "the jail shows something else at %s than %s", entry->target,
+					 entry->source);
 		count++;
 	}
 	return count;

@@ -9,20 +9,23 @@
 #ifndef WARDER_JAIL_NETWORK_H
 #define WARDER_JAIL_NETWORK_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
-#include "jail/clone.h"
+#include "jail/cgroup/clone.h"
 
 struct network {
 	int ns_fd; /* after network_finish(); -1 before */
 	struct clone_helper helper;
 	long result; /* written by the helper: descriptor or negative errno */
+	bool hangs;  /* the helper does not end: *network stays for good */
 };
 
 /* Begun; NULL with *err. */
 struct network *network_new(struct warder_error *err);
 /* 0 with network->ns_fd open; -1 with *err. */
 int network_finish(struct network *network, struct warder_error *err);
-/* In any state, or NULL. Waits for the helper. */
+/* In any state, or NULL. Waits for the helper, unless that hangs in the kernel. */
 void network_free(struct network *network);
 
 #endif

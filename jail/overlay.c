@@ -63,15 +63,6 @@ bool overlay_user_xattrs(const struct jail_plan *plan, size_t index)
 	return !plan->privileged || plan->rootfs.overlays[index].user_xattrs;
 }
 
-size_t overlay_layer_count(const struct rootfs *rootfs)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < rootfs->overlay_count; i++)
-		count += rootfs->overlays[i].layer_count;
-	return count;
-}
-
 /* The namespace whose map makes the layer's ids those of the jail. -1 with *err. */
 static int owners_ns(const struct rootfs_overlay *overlay, const struct rootfs_layer *layer,
 		     struct identity *identity, uint32_t uid, uint32_t gid, struct warder_error *err)

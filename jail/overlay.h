@@ -30,8 +30,6 @@ void overlay_options(const struct rootfs *rootfs, size_t index, bool user_xattrs
 		     char ret[OVERLAY_OPTIONS_BYTES]);
 /* Whether an overlay keeps its marks in user.overlay.*: all that an ordinary user may write, and how an ordinary user's import did. */
 bool overlay_user_xattrs(const struct jail_plan *plan, size_t index);
-/* Number of layers of all overlays. */
-size_t overlay_layer_count(const struct rootfs *rootfs);
 /* A detached, read-only mount of one layer, its owners mapped for the identity. A file system that has no idmapped mounts shows an
  * image's files as they are: *ret_mapped is false. The descriptor is the caller's; -1 with *err. */
 int overlay_clone_layer(const struct rootfs_overlay *overlay, const struct rootfs_layer *layer,

@@ -9,14 +9,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "jail/block.h"
+#include "jail/affinity.h"
 #include "jail/environment.h"
 #include "jail/jail.h"
+#include "jail/proc.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
 #endif
 
-/* Limits that no policy field sets. A core limit of 1 byte also stops dumps into a pipe: the kernel refuses the
+/* Limits that no policy field sets. Locked shared memory, message queues and queued signals are counted for the user: a
+ * jail gets a part of what an ordinary user has by default (8 MiB, 819200 bytes; a queue takes 84 KB), and nobody inside can raise it. A core limit of 1 byte also stops dumps into a pipe: the kernel refuses the
  * helper for exactly this value (core(5), "Piping core dumps to a program"). */
 static const struct fixed_rlimit {
 	int resource;
@@ -24,8 +29,8 @@ static const struct fixed_rlimit {
 	uint64_t value;
 } fixed_rlimits[] = {
 	{ RLIMIT_CORE, "CORE", 1 },
-	{ RLIMIT_MEMLOCK, "MEMLOCK", 8u << 20 },
-	{ RLIMIT_MSGQUEUE, "MSGQUEUE", 819200 },
+	{ RLIMIT_MEMLOCK, "MEMLOCK", 2u << 20 },
+	{ RLIMIT_MSGQUEUE, "MSGQUEUE", 131072 },
 	{ RLIMIT_SIGPENDING, "SIGPENDING", 1024 },
 	{ RLIMIT_NICE, "NICE", 0 },
 	{ RLIMIT_RTPRIO, "RTPRIO", 0 },
@@ -47,7 +52,7 @@ static void add_rlimit(struct jail_plan *plan, int resource, const char *name, u
 
 static void plan_rlimits(struct jail_plan *plan, const struct policy *policy)
 {
-	for (size_t i = 0; i < sizeof(fixed_rlimits) / sizeof(fixed_rlimits[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(fixed_rlimits); i++)
 		add_rlimit(plan, fixed_rlimits[i].resource, fixed_rlimits[i].name, fixed_rlimits[i].value,
 			   POLICY_FIELD_NONE);
 	if (policy->limits.open_files != POLICY_UNLIMITED)
@@ -104,13 +109,16 @@ static void plan_namespaces(struct jail_plan *plan, const struct policy *policy,
 		plan->namespaces |= CLONE_NEWCGROUP;
 	if (host->features[JAIL_FEATURE_TIME_NS].there)
 		plan->namespaces |= CLONE_NEWTIME;
-	plan->loopback_up = policy->network.mode == POLICY_NETWORK_LOOPBACK;
+	plan->edge =
+	    policy->network.mode == POLICY_NETWORK_ALLOW && !plan->not_enforced[POLICY_CONTROL_NETWORK_ALLOW];
+	plan->loopback_up = plan->edge || policy->network.mode == POLICY_NETWORK_LOOPBACK;
 }
 
-static int plan_filter(struct jail_plan *plan, const struct policy *policy, struct warder_error *err)
+static struct seccomp_options filter_options(const struct policy *policy)
 {
-	struct seccomp_options options = {
+	return (struct seccomp_options){
 		.profile = policy->syscalls.profile,
+		.network = policy->network.mode,
 		.allow_spawn = policy->processes.spawn,
 		.kill_on_violation = policy->syscalls.on_violation == POLICY_VIOLATION_KILL,
 		.deny = (const char *const *)policy->syscalls.deny.items,
@@ -118,52 +126,120 @@ static int plan_filter(struct jail_plan *plan, const struct policy *policy, stru
 		.allow = (const char *const *)policy->syscalls.allow.items,
 		.allow_count = policy->syscalls.allow.count,
 	};
+}
 
-	plan->speculation = policy->syscalls.profile == POLICY_SYSCALLS_STRICT;
+static int plan_filter(struct jail_plan *plan, const struct policy *policy, struct warder_error *err)
+{
+	const struct seccomp_options options = filter_options(policy);
+
+	plan->speculation = policy->syscalls.speculation && !plan->not_enforced[POLICY_CONTROL_SPECULATION];
 	if (plan->not_enforced[POLICY_CONTROL_SYSCALLS])
 		return 0; /* only preferred, and the kernel has no filters */
 	return seccomp_compile(&options, &plan->filter, err);
 }
 
-/* What a launch can attach and map is bounded; a plan beyond it is refused here, where `explain` shows it. */
-static int check_owned_mounts(const struct jail_plan *plan, const struct jail_host *host,
-			      struct warder_error *err)
+int jail_check_calls(const struct policy *policy, struct warder_error *err)
 {
-	const struct rootfs *rootfs = &plan->rootfs;
-	struct {
-		uid_t uid;
-		gid_t gid;
-	} owners[JAIL_OWNERS_MAX];
-	int owner_count = 0;
-	int mounts = 0;
+	struct seccomp_program *filter = calloc(1, sizeof(*filter));
+	struct seccomp_options options;
+	int status;
+
+	if (!filter)
+		return error_no_memory(err, NULL);
+	options = filter_options(policy);
+	status = seccomp_compile(&options, filter, err);
+	free(filter);
+	return status;
+}
+
+/* ---- mounts that every launch attaches ---- */
+
+/* The mounts that a launch as root attaches, each with a descriptor. */
+static size_t count_late(const struct rootfs *rootfs)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < rootfs->count; i++)
+		count += rootfs->entries[i].kind == ROOTFS_BIND && block_is_late(rootfs, i, true);
+	return count;
+}
+
+/* Different owners of the binds whose owner is mapped. */
+static size_t count_owners(const struct rootfs *rootfs)
+{
+	size_t count = 0;
 
 	for (size_t i = 0; i < rootfs->count; i++) {
 		const struct rootfs_entry *entry = &rootfs->entries[i];
-		int at = 0;
+		bool is_new = entry->kind == ROOTFS_BIND && entry->owner_mapped;
 
-		if (entry->kind != ROOTFS_BIND || !entry->owner_mapped)
+		for (size_t j = 0; j < i && is_new; j++)
+			is_new =
+			    !(rootfs->entries[j].kind == ROOTFS_BIND && rootfs->entries[j].owner_mapped &&
+			      rootfs->entries[j].owner_uid == entry->owner_uid &&
+			      rootfs->entries[j].owner_gid == entry->owner_gid);
+		count += is_new;
+	}
+	return count;
+}
+
+static bool fits(const struct rootfs *rootfs)
+{
+	return count_late(rootfs) <= JAIL_OWNED_MOUNTS_MAX && count_owners(rootfs) <= JAIL_OWNERS_MAX;
+}
+
+/* What is only read can be shown without: the receipt says so. */
+static void leave_unmapped(struct rootfs *rootfs, enum policy_field field)
+{
+	for (size_t i = 0; i < rootfs->count; i++)
+		if (rootfs->entries[i].field == field && rootfs->entries[i].read_only)
+			rootfs->entries[i].owner_mapped = false;
+}
+
+static int check_old_mounts(struct rootfs *rootfs, const struct jail_plan *plan, const struct jail_host *host,
+			    struct warder_error *err)
+{
+	for (size_t i = 0; i < rootfs->count; i++) {
+		const struct rootfs_entry *entry = &rootfs->entries[i];
+
+		if (entry->kind != ROOTFS_BIND)
 			continue;
+		if (strncmp(entry->target, "/tmp/", 5) == 0)
+			return error_set(
+			    err, WARDER_ERROR_UNSUPPORTED_POLICY, policy_field_path(entry->field),
+			    "%s cannot be shown at %s: below /tmp only detached mounts can be: %s; "
+			    "choose another target",
+			    entry->source, entry->target, host->features[JAIL_FEATURE_MOUNT_API].detail);
 		/* Also where it is only preferred: there is no weaker way to do it. */
-		if (plan->privileged && plan->old_mounts && !entry->read_only)
+		if (plan->privileged && entry->owner_mapped && !entry->read_only)
 			return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY,
 					 policy_field_path(entry->field), "%s cannot be read-write: %s",
 					 entry->source, host->features[JAIL_FEATURE_IDMAP].detail);
-		mounts++;
-		while (at < owner_count &&
-		       (owners[at].uid != entry->owner_uid || owners[at].gid != entry->owner_gid))
-			at++;
-		if (mounts > JAIL_OWNED_MOUNTS_MAX || at == JAIL_OWNERS_MAX)
-			return error_set(
-			    err, WARDER_ERROR_INVALID_REQUEST, policy_field_path(entry->field),
-			    "workspace and read-write paths are more than %d, or have more than %d owners; "
-			    "give a common parent directory",
-			    JAIL_OWNED_MOUNTS_MAX, JAIL_OWNERS_MAX);
-		if (at == owner_count) {
-			owners[owner_count].uid = entry->owner_uid;
-			owners[owner_count++].gid = entry->owner_gid;
-		}
 	}
+	leave_unmapped(rootfs, POLICY_FIELD_PATHS);
 	return 0;
+}
+
+/* What a launch can attach and map is bounded; a plan beyond it is refused here, where `explain` shows it. */
+static int check_owned_mounts(struct jail_plan *plan, const struct jail_host *host, struct warder_error *err)
+{
+	struct rootfs *rootfs = &plan->rootfs;
+
+	if (plan->old_mounts)
+		return check_old_mounts(rootfs, plan, host, err);
+	if (!plan->privileged)
+		return 0;
+	if (!fits(rootfs))
+		leave_unmapped(rootfs, POLICY_FIELD_PATHS);
+	if (!fits(rootfs))
+		leave_unmapped(rootfs, POLICY_FIELD_WORKSPACE);
+	return fits(rootfs)
+		   ? 0
+		   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "filesystem.paths",
+			       "workspace, read-write paths, targets below /tmp and what lies beneath "
+			       "them are more than %d mounts, or have more than %d owners; give a "
+			       "common parent directory",
+			       JAIL_OWNED_MOUNTS_MAX, JAIL_OWNERS_MAX);
 }
 
 /* Also where it is only preferred: there is no weaker way to do it. */
@@ -185,11 +261,12 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 		    char *const *caller, const char *root, struct jail_plan *ret, struct warder_error *err)
 {
 	struct jail_plan *plan = ret;
+	struct affinity_mask callers;
 
 	memset(plan, 0, sizeof(*plan));
 	if (*host->unanswered)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-				 "what this host can do is not known: %s; run it again", host->unanswered);
+				 "the abilities of this host are unknown: %s; try again", host->unanswered);
 	plan->capabilities = *capabilities;
 	for (size_t i = 0; i < match->count; i++)
 		if (match->unmet[i].control < POLICY_CONTROL_COUNT)
@@ -200,6 +277,7 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 	snprintf(plan->hostname, sizeof(plan->hostname), "warder");
 	plan->uid = policy->processes.uid;
 	plan->gid = policy->processes.gid;
+	plan->processors = proc_processors(policy->limits.cpu_milli, affinity_available(&callers));
 	plan->landlock_abi = host->landlock_abi;
 	plan->wall_time_us = policy->limits.wall_time_us;
 	plan->stdout_bytes = policy->output.stdout_bytes;
@@ -218,7 +296,7 @@ int jail_plan_build(const struct policy *policy, const struct jail_host *host,
 	plan->environment = environment_build(policy, plan->rootfs.image.environment, caller);
 	if (!plan->environment) {
 		jail_plan_done(plan);
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the environment");
+		return error_no_memory(err, NULL);
 	}
 	return 0;
 }

@@ -23,14 +23,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "base/namespaces.h"
-#include "jail/clone.h"
+#include "jail/cgroup/clone.h"
+#include "jail/filter/speculation.h"
 #include "jail/identity.h"
 #include "jail/inside/sys.h"
 #include "jail/jail.h"
 #include "jail/network.h"
 #include "jail/overlay.h"
+#include "jail/risks.h"
+#include "jail/spawn.h"
 
 static const struct feature {
 	const char *name, *title;
@@ -56,6 +60,7 @@ static const struct feature {
 	[JAIL_FEATURE_SECCOMP] = { "seccomp", "seccomp filter", 0 },
 	[JAIL_FEATURE_SECCOMP_NOTIFY] = { "seccompNotify", "seccomp user notification", 0 },
 	[JAIL_FEATURE_LANDLOCK] = { "landlock", "Landlock", 0 },
+	[JAIL_FEATURE_SPECULATION] = { "speculation", "speculation controls", 0 },
 	[JAIL_FEATURE_CGROUP_KILL] = { "cgroupKill", "cgroup.kill", 0 },
 };
 
@@ -86,16 +91,27 @@ static void found(struct jail_host *host, enum jail_feature feature, bool there,
 
 static void found_errno(struct jail_host *host, enum jail_feature feature, int error, const char *remedy)
 {
-	found(host, feature, error == 0, "%s%s%s", error ? strerror(error) : "", error && *remedy ? "; " : "",
-	      error ? remedy : "");
+	struct jail_feature_state *state = &host->features[feature];
+	char text[64];
+
+	if (error) {
+		found(host, feature, false, "%s%s%s", error_errno_text(error, text, sizeof(text)),
+		      *remedy ? "; " : "", remedy);
+		return;
+	}
+	state->tried = state->there = true;
+	state->detail[0] = '\0';
 }
 
 /* ---- quick ---- */
 
 static void unanswered(struct jail_host *host, const char *question, int error)
 {
+	char text[64];
+
 	if (!*host->unanswered)
-		snprintf(host->unanswered, sizeof(host->unanswered), "%s: %s", question, strerror(error));
+		snprintf(host->unanswered, sizeof(host->unanswered), "%s: %s", question,
+			 error_errno_text(error, text, sizeof(text)));
 }
 
 /* The host ids that jails are mapped onto must exist in our own user namespace. */
@@ -139,7 +155,7 @@ static void probe_privilege(struct jail_host *host)
 	}
 	if (syscall(SYS_capget, &header, data) < 0)
 		unanswered(host, "capget", errno);
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(needed); i++)
 		if (!(data[needed[i] / 32].effective & (1u << (needed[i] % 32)))) {
 			found(host, JAIL_FEATURE_PRIVILEGED, false,
 			      "root without capability %d (capabilities(7))", needed[i]);
@@ -162,6 +178,23 @@ static void probe_kernel_has(struct jail_host *host, enum jail_feature feature, 
 	host->features[feature].absent = error == ENOENT;
 }
 
+static int ask_speculation(unsigned long feature)
+{
+	const int answer = prctl(PR_GET_SPECULATION_CTRL, feature, 0, 0, 0);
+
+	return answer < 0 ? -errno : answer;
+}
+
+static void probe_speculation(struct jail_host *host)
+{
+	char why[128] = "";
+	const bool there =
+	    speculation_can_be_forced(ask_speculation(PR_SPEC_STORE_BYPASS),
+				      ask_speculation(PR_SPEC_INDIRECT_BRANCH), why, sizeof(why));
+
+	found(host, JAIL_FEATURE_SPECULATION, there, "%s", why);
+}
+
 static void probe_layers(struct jail_host *host)
 {
 	uint32_t action = SECCOMP_RET_KILL_PROCESS;
@@ -176,6 +209,7 @@ static void probe_layers(struct jail_host *host)
 	found_errno(host, JAIL_FEATURE_SECCOMP,
 		    syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0 ? errno : 0,
 		    "needs CONFIG_SECCOMP_FILTER");
+	probe_speculation(host);
 	probe_kernel_has(host, JAIL_FEATURE_TIME_NS, "/proc/self/ns/time", "needs CONFIG_TIME_NS");
 	probe_kernel_has(host, JAIL_FEATURE_CGROUP_NS, "/proc/self/ns/cgroup", "needs CONFIG_CGROUPS");
 }
@@ -188,19 +222,19 @@ struct attempt {
 	long error;              /* negative errno, or 0 */
 };
 
-/* 0 or errno. */
-static int try_in_child(void (*body)(void *arg), struct attempt *attempt)
+/* `size`: of what the attempt is the beginning of. 0 or errno. */
+static int try_in_child(void (*body)(void *arg), struct attempt *attempt, size_t size)
 {
 	int ret;
 
 	attempt->error = -EINTR; /* until the child says otherwise: it may be killed half-way */
-	ret = clone_run(0, body, attempt);
+	ret = clone_run(0, body, attempt, size);
 	return ret < 0 ? -ret : (int)-attempt->error;
 }
 
 /* The calls that build a root, with descriptors that do not exist: EBADF from a kernel that has them, and lets us. EPERM is also
  * what it says to somebody who may not mount here, whatever the descriptor. 0 or a negative errno. */
-static long try_mount_calls(bool may_mount)
+static CLONE_BESIDE long try_mount_calls(bool may_mount)
 {
 	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
 	const long tried[] = {
@@ -209,13 +243,13 @@ static long try_mount_calls(bool may_mount)
 		sys(mount_setattr, -1, "", AT_EMPTY_PATH | AT_RECURSIVE, &read_only, sizeof(read_only)),
 	};
 
-	for (size_t i = 0; i < sizeof(tried) / sizeof(tried[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(tried); i++)
 		if (tried[i] != -EBADF && (may_mount || tried[i] != -EPERM))
 			return tried[i];
 	return 0;
 }
 
-static void try_mount_api(void *arg)
+static CLONE_BESIDE void try_mount_api(void *arg)
 {
 	struct attempt *attempt = arg;
 
@@ -234,7 +268,7 @@ static void probe_mount_api(struct jail_host *host)
 	if (host->privileged || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0)
 		error = (int)-try_mount_calls(host->privileged);
 	else
-		error = try_in_child(try_mount_api, &attempt);
+		error = try_in_child(try_mount_api, &attempt, sizeof(attempt));
 	if (error == EINTR || error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
 	    (error == ENOSPC && host->privileged)) /* else: no user namespace, which a launch tells better */
 		unanswered(host, "open_tree, move_mount, mount_setattr", error);
@@ -266,7 +300,7 @@ static void probe_calls(struct jail_host *host)
 
 /* ---- thorough ---- */
 
-static void try_unshare(void *arg)
+static CLONE_BESIDE void try_unshare(void *arg)
 {
 	struct attempt *attempt = arg;
 
@@ -305,13 +339,26 @@ static void probe_namespaces(struct jail_host *host)
 			continue;
 		if (!host->privileged)
 			attempt.namespace_flag |= CLONE_NEWUSER;
-		found_namespace(host, (enum jail_feature)i, try_in_child(try_unshare, &attempt));
+		found_namespace(host, (enum jail_feature)i,
+				try_in_child(try_unshare, &attempt, sizeof(attempt)));
 	}
+}
+
+/* That the kernel knows filters does not tell that it still loads any. */
+static void probe_filter(struct jail_host *host)
+{
+	char why[128];
+
+	if (host->privileged && host->features[JAIL_FEATURE_SECCOMP].there &&
+	    jail_try_filter(why, sizeof(why)) < 0)
+		found(host, JAIL_FEATURE_SECCOMP, false, "%s", why);
 }
 
 static void probe_rest(struct jail_host *host)
 {
 	uint32_t notify = SECCOMP_RET_USER_NOTIF;
+
+	probe_filter(host);
 
 	found_errno(host, JAIL_FEATURE_SECCOMP_NOTIFY,
 		    syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &notify) < 0 ? errno : 0,
@@ -323,7 +370,7 @@ static void probe_rest(struct jail_host *host)
 }
 
 /* A tmpfs that is attached nowhere, with these attributes. 0 or a negative errno. */
-static long try_attributes(const struct mount_attr *attributes)
+static CLONE_BESIDE long try_attributes(const struct mount_attr *attributes)
 {
 	long context = sys(fsopen, "tmpfs", FSOPEN_CLOEXEC);
 	long mount_fd = context;
@@ -337,7 +384,7 @@ static long try_attributes(const struct mount_attr *attributes)
 		   : sys(mount_setattr, mount_fd, "", AT_EMPTY_PATH, attributes, sizeof(*attributes));
 }
 
-static void try_idmap(void *arg)
+static CLONE_BESIDE void try_idmap(void *arg)
 {
 	struct attempt *attempt = arg;
 	struct mount_attr idmap = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)attempt->fd };
@@ -357,7 +404,7 @@ static void probe_idmap(struct jail_host *host)
 		return;
 	if (!host->privileged) {
 		found(host, JAIL_FEATURE_IDMAP, false,
-		      "needs root; an ordinary user's files are his own inside");
+		      "needs root; an ordinary user's files keep their owner inside");
 		return;
 	}
 	if (identity_lease(&identity, &err) < 0) {
@@ -365,7 +412,7 @@ static void probe_idmap(struct jail_host *host)
 		return;
 	}
 	attempt.fd = identity.user_ns_fd;
-	error = try_in_child(try_idmap, &attempt);
+	error = try_in_child(try_idmap, &attempt, sizeof(attempt));
 	identity_done(&identity);
 	found_errno(host, JAIL_FEATURE_IDMAP, error,
 		    "tmpfs needs Linux 6.3; ext4, xfs and btrfs work from 5.12 to 5.15 on");
@@ -381,30 +428,15 @@ struct overlay_attempt {
 	char uid_map[48], gid_map[48];
 };
 
-static long write_map(const char *path, const char *text)
-{
-	long fd = sys(openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
-	size_t len = 0;
-	long ret;
-
-	if (fd < 0)
-		return fd;
-	while (text[len])
-		len++;
-	ret = sys(write, fd, text, len);
-	sys(close, fd);
-	return ret < 0 ? ret : 0;
-}
-
 /* As a launch does it: over a tmpfs, with its options, with a file to be copied up. In a mount namespace of our own. */
-static long try_overlay_mount(bool privileged)
+static CLONE_BESIDE long try_overlay_mount(bool privileged)
 {
 	static const char *const directories[] = { "/tmp/lower", "/tmp/upper", "/tmp/work", "/tmp/all" };
 	long ret = sys(mount, 0, "/", 0, MS_REC | MS_PRIVATE, 0);
 
 	if (ret == 0)
 		ret = sys(mount, "try", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=1m");
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]) && ret == 0; i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(directories) && ret == 0; i++)
 		ret = sys(mkdirat, AT_FDCWD, directories[i], 0755);
 	if (ret == 0)
 		ret = sys(mkdirat, AT_FDCWD, "/tmp/lower/old", 0755);
@@ -417,7 +449,7 @@ static long try_overlay_mount(bool privileged)
 	return ret < 0 ? ret : sys(mkdirat, AT_FDCWD, "/tmp/all/old/new", 0755);
 }
 
-static void try_overlay(void *arg)
+static CLONE_BESIDE void try_overlay(void *arg)
 {
 	struct overlay_attempt *overlay = arg;
 	struct attempt *attempt = &overlay->attempt;
@@ -425,11 +457,11 @@ static void try_overlay(void *arg)
 	long ret = sys(unshare, attempt->namespace_flag);
 
 	if (ret == 0 && !privileged)
-		ret = write_map("/proc/self/setgroups", "deny");
+		ret = spawn_write_self("/proc/self/setgroups", "deny");
 	if (ret == 0 && !privileged)
-		ret = write_map("/proc/self/uid_map", overlay->uid_map);
+		ret = spawn_write_self("/proc/self/uid_map", overlay->uid_map);
 	if (ret == 0 && !privileged)
-		ret = write_map("/proc/self/gid_map", overlay->gid_map);
+		ret = spawn_write_self("/proc/self/gid_map", overlay->gid_map);
 	attempt->error = ret < 0 ? ret : try_overlay_mount(privileged);
 	sys(exit_group, 0);
 }
@@ -444,7 +476,7 @@ static void probe_overlay(struct jail_host *host)
 
 	snprintf(overlay.uid_map, sizeof(overlay.uid_map), "0 %u 1", geteuid());
 	snprintf(overlay.gid_map, sizeof(overlay.gid_map), "0 %u 1", getegid());
-	error = try_in_child(try_overlay, &overlay.attempt);
+	error = try_in_child(try_overlay, &overlay.attempt, sizeof(overlay));
 	found_errno(host, JAIL_FEATURE_OVERLAY, error,
 		    error == ENODEV    ? "needs the overlay module (modprobe overlay)"
 		    : host->privileged ? "refused by the kernel or a system call filter"

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -25,13 +26,16 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "base/mountinfo.h"
 #include "jail/contained.h"
+#include "jail/filter/speculation.h"
 #include "jail/joined.h"
 #include "jail/mounts.h"
-#include "jail/rlimits.h"
+#include "jail/proc.h"
 #include "jail/receipt.h"
+#include "jail/rlimits.h"
 
 #define STATUS_BYTES 4096
 #define NOT_SHOWN    (-1l)
@@ -130,7 +134,7 @@ static int check_privileges(struct jail_run *run, const char *status, struct war
 	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 	const char *value;
 
-	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(sets); i++) {
 		value = status_value(status, sets[i]);
 		if (!is_empty_mask(value))
 			return differs(err, NULL, "%s is %.16s, wanted 0", sets[i],
@@ -191,6 +195,25 @@ static int check_filter(struct jail_run *run, const char *status, struct warder_
 	if (!plan->policy.processes.spawn)
 		receipt_control(run, POLICY_CONTROL_NO_SPAWN, source,
 				"mode 2: fork, vfork and clone of a process are denied, threads are not");
+	return 0;
+}
+
+static int check_speculation(struct jail_run *run, const char *status, struct warder_error *err)
+{
+	const char *bypass = status_value(status, "Speculation_Store_Bypass");
+	const char *branch = status_value(status, "SpeculationIndirectBranch");
+	const int bypass_len = bypass ? (int)strcspn(bypass, "\n") : 0;
+	const int branch_len = branch ? (int)strcspn(branch, "\n") : 0;
+
+	if (!run->tmpl->plan.speculation)
+		return 0;
+	if (!speculation_is_off(bypass, branch))
+		return differs(err, "syscalls.speculation",
+			       "store bypass is \"%.*s\", indirect branches are \"%.*s\"", bypass_len,
+			       bypass ? bypass : "", branch_len, branch ? branch : "");
+	receipt_control(run, POLICY_CONTROL_SPECULATION,
+			"/proc/<pid>/status Speculation_Store_Bypass, SpeculationIndirectBranch",
+			"%.*s; %.*s", bypass_len, bypass, branch_len, branch);
 	return 0;
 }
 
@@ -290,6 +313,17 @@ static int check_contained(const struct jail_run *run, const char *text, int roo
 	return count < 0 || contained_check_masks(text, root_fd, err) < 0 ? -1 : count;
 }
 
+/* An ordinary user's files are the jail's user's as they are. What can be written to is refused where it cannot be mapped. */
+static const char *owners(const struct jail_run *run, const char *text, enum policy_field field)
+{
+	struct mounts_owners found;
+
+	if (!run->tmpl->plan.privileged)
+		return "";
+	mounts_count_owners(text, &run->tmpl->plan.rootfs, field, true, &found);
+	return !found.unmapped ? "" : found.mapped ? "; owners partly unmapped" : "; owners unmapped";
+}
+
 static int check_mount_table(struct jail_run *run, int root_fd, struct warder_error *err)
 {
 	static const char file[] = "mountinfo";
@@ -303,6 +337,8 @@ static int check_mount_table(struct jail_run *run, int root_fd, struct warder_er
 	count = run_is_contained(run) && !run_is_joined(run)
 		    ? check_contained(run, text, root_fd, err)
 		    : mounts_check(text, &run->tmpl->plan.rootfs, err);
+	run->path_owners = owners(run, text, POLICY_FIELD_PATHS);
+	run->workspace_owners = owners(run, text, POLICY_FIELD_WORKSPACE);
 	if (text != buf)
 		free(text);
 	return count < 0 ? error_context(err, "read-back") : count;
@@ -324,7 +360,8 @@ static void workspace_row(struct jail_run *run, const char *source)
 	};
 	enum policy_workspace workspace = run->tmpl->plan.policy.filesystem.workspace;
 
-	receipt_control(run, rows[workspace].control, source, "%s", rows[workspace].value);
+	receipt_control(run, rows[workspace].control, source, "%s%s", rows[workspace].value,
+			run->workspace_owners);
 }
 
 /* A path that a mount of the plan shows already, just so, has none of its own. */
@@ -333,18 +370,20 @@ static void paths_row(struct jail_run *run, const char *source, bool read_only)
 	const struct rootfs *rootfs = &run->tmpl->plan.rootfs;
 	const struct policy_strings *paths = read_only ? &run->tmpl->plan.policy.filesystem.read_only
 						       : &run->tmpl->plan.policy.filesystem.read_write;
+	char beneath[48] = "";
 	size_t mounts = 0;
 
 	if (!paths->count)
 		return;
+	/* A bind that was taken apart is a directory that has a source. */
 	for (size_t i = 0; i < rootfs->count; i++)
-		mounts += rootfs->entries[i].kind == ROOTFS_BIND &&
-			  rootfs->entries[i].field == POLICY_FIELD_PATHS && !rootfs->entries[i].held &&
-			  rootfs->entries[i].read_only == read_only;
-	receipt_control(
-	    run, read_only ? POLICY_CONTROL_PATHS_READ_ONLY : POLICY_CONTROL_PATHS_READ_WRITE, source,
-	    mounts < paths->count ? "%zu %s,nosuid,nodev; %zu beneath such a mount" : "%zu %s,nosuid,nodev",
-	    mounts, read_only ? "ro" : "rw", paths->count - mounts);
+		mounts += rootfs->entries[i].source && rootfs->entries[i].field == POLICY_FIELD_PATHS &&
+			  !rootfs->entries[i].held && rootfs->entries[i].read_only == read_only;
+	if (mounts < paths->count)
+		snprintf(beneath, sizeof(beneath), "; %zu beneath such a mount", paths->count - mounts);
+	receipt_control(run, read_only ? POLICY_CONTROL_PATHS_READ_ONLY : POLICY_CONTROL_PATHS_READ_WRITE,
+			source, "%zu %s,nosuid,nodev%s%s", mounts, read_only ? "ro" : "rw", beneath,
+			read_only ? run->path_owners : "");
 }
 
 static void view_row(struct jail_run *run, const char *source, int count)
@@ -364,6 +403,18 @@ static void view_row(struct jail_run *run, const char *source, int count)
 				image->digest, image->layer_count, run->unmapped ? ", unmapped" : "");
 		break;
 	}
+}
+
+/* The number was compared with the mount's option. */
+static void terminals_row(struct jail_run *run)
+{
+	const unsigned int terminals = run->tmpl->plan.rootfs.terminals;
+	const char *source = "/proc/<pid>/mountinfo";
+
+	if (terminals)
+		receipt_control(run, POLICY_CONTROL_TERMINALS, source, "/dev/pts devpts max=%u", terminals);
+	else
+		receipt_control(run, POLICY_CONTROL_TERMINALS, source, "no devpts");
 }
 
 /* What is written to an overlay lies in the tmpfs whose size is limited. */
@@ -399,6 +450,7 @@ static int check_mounts(struct jail_run *run, int root_fd, struct warder_error *
 	workspace_row(run, source);
 	paths_row(run, source, true);
 	paths_row(run, source, false);
+	terminals_row(run);
 	return 0;
 }
 
@@ -433,7 +485,7 @@ static int check_scratch(struct jail_run *run, int root_fd, struct warder_error 
 static int check_working_directory(struct jail_run *run, int root_fd, struct warder_error *err)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-	const char *path = run->tmpl->plan.rootfs.working_directory;
+	const char *path = run_working_directory(run);
 	owned_fd int wanted_fd = -1;
 	struct stat wanted;
 	struct stat now;
@@ -509,6 +561,23 @@ static int check_loopback(struct jail_run *run, struct warder_error *err)
 	return differs(err, "network", "the jail's loopback interface is %s", up ? "up" : "down");
 }
 
+/* What the edge does, which the kernel does not show. */
+static void edge_rows(struct jail_run *run)
+{
+	const struct policy *policy = &run->tmpl->plan.policy;
+	const char *source = "kept by warder-edge";
+	char text[32];
+
+	if (policy->network.deny.count)
+		receipt_control(run, POLICY_CONTROL_NETWORK_DENY, source, "%zu rows",
+				policy->network.deny.count);
+	receipt_control(run, POLICY_CONTROL_NETWORK_CONNECTIONS, source, "%llu at once",
+			(unsigned long long)policy->network.connections_max);
+	if (policy->network.bytes_max != POLICY_UNLIMITED)
+		receipt_control(run, POLICY_CONTROL_NETWORK_BYTES, source, "%s",
+				policy_format_size(policy->network.bytes_max, text, sizeof(text)));
+}
+
 /* Routes exist only over an interface that is up: where there is none, there is no way out. */
 static int check_network(struct jail_run *run, struct warder_error *err)
 {
@@ -525,15 +594,83 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 	if (!run_is_joined(run))
 		run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
 	receipt_control(run,
-			plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK : POLICY_CONTROL_NETWORK_NONE,
+			plan->edge          ? POLICY_CONTROL_NETWORK_ALLOW
+			: plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK
+					    : POLICY_CONTROL_NETWORK_NONE,
 			run_is_joined(run)      ? "/proc/<pid>/net/route, ipv6_route, fib_trie"
 			: run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie"
 						: "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
-			"lo %s, no route", plan->loopback_up ? "up, nothing else" : "down");
+			"lo %s, no route",
+			plan->edge          ? "with 198.18.0.1, nothing else"
+			: plan->loopback_up ? "up, nothing else"
+					    : "down");
+	if (plan->edge)
+		edge_rows(run);
+	return 0;
+}
+
+/* ---- what describes the jail ---- */
+
+/* A maker of the network namespace that is root takes them away (jail/network.c); no other can. */
+static bool counters_hidden(const struct jail_run *run)
+{
+	struct stat st;
+
+	return (run->tmpl->plan.namespaces & CLONE_NEWNET) &&
+	       (fstatat(run->proc_fd, "net/protocols", &st, 0) < 0 || (st.st_mode & 0777) == 0);
+}
+
+/* That the files cover what they are to cover, the mount table shows; here, that they say what they are to say. */
+static int check_proc(struct jail_run *run, int root_fd, struct warder_error *err)
+{
+	const char *counters = counters_hidden(run) ? "" : "; socket counters of the host in /proc/net";
+	struct proc_facts facts;
+	char text[64];
+	uint64_t total;
+	owned_fd int fd = -1;
+	ssize_t n;
+
+	if (run_is_contained(run) && !run_is_joined(run)) {
+		receipt_layer(run, "proc", false, "the runtime's /proc; counters are covered", "mountinfo",
+			      "memory, processors and load are the host's%s", counters);
+		return 0;
+	}
+	fd = openat(root_fd, "proc/meminfo", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	if (sscanf(text, "MemTotal: %" SCNu64 " kB", &total) != 1)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.memory", errno,
+				       "read-back: cannot read the jail's /proc/meminfo");
+	proc_limit_memory(&run->tmpl->plan.policy, &facts);
+	if (total != facts.memory_bytes >> 10 && !run_is_joined(run))
+		return differs(err, "limits.memory", "/proc/meminfo says %" PRIu64 " KiB, wanted %" PRIu64,
+			       total, facts.memory_bytes >> 10);
+	receipt_layer(run, "proc", true, "files that describe the jail, over the kernel's",
+		      "/proc/<pid>/mountinfo; MemTotal of /proc/meminfo",
+		      "%" PRIu64 " KiB, %u processor(s)%s", total, (unsigned int)run->tmpl->plan.processors,
+		      counters);
+	return 0;
+}
+
+static int check_processors(struct jail_run *run, const char *status, struct warder_error *err)
+{
+	const struct affinity_mask *mask = &run->affinity.mask;
+	const char *value = status_value(status, "Cpus_allowed");
+	char text[96];
+
+	if (mask->bytes == 0)
+		return 0;
+	if (!value || !affinity_is(mask, value))
+		return differs(err, "limits.cpus", "Cpus_allowed is %.40s, wanted processor(s) %s",
+			       value ? value : "not shown", affinity_print(mask, text, sizeof(text)));
+	receipt_layer(run, "processors", true, "sched_setaffinity; a hint, which the program may change",
+		      "/proc/<pid>/status Cpus_allowed", "%s", affinity_print(mask, text, sizeof(text)));
 	return 0;
 }
 
 /* ---- rlimits ---- */
+
+#define LIMITS_BYTES 2048
 
 /* The control of a field that an rlimit enforces by itself, or POLICY_CONTROL_COUNT. */
 static enum policy_control rlimit_control(enum policy_field field)
@@ -551,15 +688,65 @@ static void add_rlimit(char *list, size_t size, const char *name, uint64_t value
 	snprintf(list + used, size - used, "%s%s=%llu", used ? " " : "", name, (unsigned long long)value);
 }
 
+static void print_rlimit(char *buf, size_t size, uint64_t value)
+{
+	if (value == UINT64_MAX)
+		snprintf(buf, size, "unlimited");
+	else
+		snprintf(buf, size, "%llu", (unsigned long long)value);
+}
+
+/* Where the policy asks for no limit, the caller's holds. */
+static void inherited_row(struct jail_run *run, const char *text, enum policy_control control,
+			  const char *name)
+{
+	char soft_text[24], hard_text[24];
+	uint64_t soft = 0;
+	uint64_t hard = 0;
+	struct policy_receipt_row *row;
+
+	if (rlimits_find(text, name, &soft, &hard) < 0)
+		return;
+	row = policy_receipt_add(&run->receipt, policy_field_path(policy_control_field(control)),
+				 POLICY_RECEIPT_UNRESTRICTED);
+	if (!row)
+		return;
+	print_rlimit(soft_text, sizeof(soft_text), soft);
+	print_rlimit(hard_text, sizeof(hard_text), hard);
+	policy_control_value(&run->tmpl->plan.policy, control, row->requested, sizeof(row->requested));
+	snprintf(row->mechanism, sizeof(row->mechanism), "the caller's RLIMIT_%s", name);
+	snprintf(row->source, sizeof(row->source), "/proc/<pid>/limits");
+	if (soft == hard)
+		snprintf(row->value, sizeof(row->value), "%s", hard_text);
+	else
+		snprintf(row->value, sizeof(row->value), "%s, which the program may raise to %s", soft_text,
+			 hard_text);
+}
+
+static int read_limits(struct jail_run *run, char *buf, size_t size, struct warder_error *err)
+{
+	const struct policy *policy = &run->tmpl->plan.policy;
+
+	if (read_text(run->proc_fd, "limits", buf, size) < 0)
+		return unreadable(run, "limits", err);
+	if (policy->limits.open_files == POLICY_UNLIMITED)
+		inherited_row(run, buf, POLICY_CONTROL_OPEN_FILES, "NOFILE");
+	if (policy->limits.file_size_bytes == POLICY_UNLIMITED)
+		inherited_row(run, buf, POLICY_CONTROL_FILE_SIZE, "FSIZE");
+	if (policy->limits.stack_bytes == POLICY_UNLIMITED)
+		inherited_row(run, buf, POLICY_CONTROL_STACK, "STACK");
+	return 0;
+}
+
 static int check_rlimits(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
 	char hardening[96] = "";
 	char instead[96] = "";
-	char text[2048];
+	char text[LIMITS_BYTES];
 
-	if (read_text(run->proc_fd, "limits", text, sizeof(text)) < 0)
-		return unreadable(run, "limits", err);
+	if (read_limits(run, text, sizeof(text), err) < 0)
+		return -1;
 	for (size_t i = 0; i < plan->rlimit_count; i++) {
 		const struct jail_rlimit *wanted = &plan->rlimits[i];
 		const enum policy_control control = rlimit_control(wanted->field);
@@ -705,8 +892,8 @@ static int open_root(const struct jail_run *run, struct warder_error *err)
 static int check_place(struct jail_run *run, int root_fd, struct warder_error *err)
 {
 	if (check_network(run, err) < 0 || check_mounts(run, root_fd, err) < 0 ||
-	    check_scratch(run, root_fd, err) < 0 || check_membership(run, err) < 0 ||
-	    check_namespaces(run, err) < 0)
+	    check_scratch(run, root_fd, err) < 0 || check_proc(run, root_fd, err) < 0 ||
+	    check_membership(run, err) < 0 || check_namespaces(run, err) < 0)
 		return -1;
 	return 0;
 }
@@ -718,7 +905,8 @@ static int check_payload(struct jail_run *run, int root_fd, struct warder_error 
 	if (read_text(run->proc_fd, "status", status, sizeof(status)) < 0)
 		return unreadable(run, "status", err);
 	if (check_working_directory(run, root_fd, err) < 0 || check_rlimits(run, err) < 0 ||
-	    check_identity(run, status, err) < 0 || check_filter(run, status, err) < 0 ||
+	    check_processors(run, status, err) < 0 || check_identity(run, status, err) < 0 ||
+	    check_filter(run, status, err) < 0 || check_speculation(run, status, err) < 0 ||
 	    check_privileges(run, status, err) < 0)
 		return -1;
 	return 0;
@@ -728,11 +916,14 @@ static int check_payload(struct jail_run *run, int root_fd, struct warder_error 
 static int check_bare(struct jail_run *run, struct warder_error *err)
 {
 	owned_fd int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char text[LIMITS_BYTES];
 	int checked;
 
 	if (open_proc(run, err) < 0)
 		return -1;
 	checked = check_working_directory(run, root_fd, err);
+	if (checked == 0)
+		checked = read_limits(run, text, sizeof(text), err);
 	fd_done(&run->proc_fd);
 	return checked;
 }

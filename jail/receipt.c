@@ -3,6 +3,8 @@
  * keeps, what init and payload reported when they applied it, what could not be had, and what nobody asked for.
  */
 #include "jail/receipt.h"
+#include "base/array.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,21 +13,33 @@
 static const char kept_source[] = "kept by the supervisor, not by the kernel";
 static const char reported_source[] = "reported by the payload; the kernel has no read-back";
 
-/* Cut where it does not fit. A copy: there are many rows in every launch. */
+/* Cut between two words, and marked, where it does not fit. A copy: there are many rows in every launch. */
 static void put(char *to, size_t size, const char *from)
 {
-	size_t len = strnlen(from, size - 1);
+	static const char mark[] = " ...";
+	size_t len = strnlen(from, size);
 
+	if (len < size) {
+		memcpy(to, from, len + 1);
+		return;
+	}
+	for (len = size - sizeof(mark); len && from[len] != ' ';)
+		len--;
+	if (!len) /* one long word */
+		len = size - sizeof(mark);
 	memcpy(to, from, len);
-	to[len] = '\0';
+	memcpy(to + len, mark, sizeof(mark));
 }
 
 __attribute__((format(printf, 4, 0))) static void fill(struct policy_receipt_row *row, const char *mechanism,
 						       const char *source, const char *format, va_list args)
 {
+	char value[2 * sizeof(row->value)];
+
 	put(row->mechanism, sizeof(row->mechanism), mechanism);
 	put(row->source, sizeof(row->source), source);
-	vsnprintf(row->value, sizeof(row->value), format, args);
+	vsnprintf(value, sizeof(value), format, args);
+	put(row->value, sizeof(row->value), value);
 }
 
 void receipt_control(struct jail_run *run, enum policy_control control, const char *source,
@@ -58,15 +72,6 @@ void receipt_layer(struct jail_run *run, const char *name, bool there, const cha
 	va_end(args);
 }
 
-static size_t count_strings(char *const *items)
-{
-	size_t count = 0;
-
-	while (items && items[count])
-		count++;
-	return count;
-}
-
 /* Controls that live in the supervisor, or in the exec to come. */
 static void supervisor_rows(struct jail_run *run)
 {
@@ -74,10 +79,16 @@ static void supervisor_rows(struct jail_run *run)
 	const char *kept =
 	    plan->kill_on_output ? "kept; the program is ended beyond" : "kept; the rest drained and counted";
 
-	receipt_control(run, POLICY_CONTROL_WALL_TIME, kept_source,
-			"%llu us from the exec on; init's backstop %llu us",
-			(unsigned long long)plan->wall_time_us,
-			(unsigned long long)block_header(&run->tmpl->block)->backstop_ms * 1000);
+	if (plan->wall_time_us != POLICY_UNLIMITED)
+		receipt_control(run, POLICY_CONTROL_WALL_TIME, kept_source,
+				"%llu us from the exec on; init's backstop %llu us",
+				(unsigned long long)plan->wall_time_us,
+				(unsigned long long)block_header(&run->tmpl->block)->backstop_ms * 1000);
+	if (plan->code_bytes)
+		receipt_control(run, POLICY_CONTROL_CODE, kept_source, "%llu bytes of program text",
+				(unsigned long long)plan->code_bytes);
+	else
+		receipt_control(run, POLICY_CONTROL_CODE, kept_source, "a program, not a piece of code");
 	receipt_control(run, POLICY_CONTROL_STDOUT, kept_source, "%llu bytes %s",
 			(unsigned long long)plan->stdout_bytes, kept);
 	receipt_control(run, POLICY_CONTROL_STDERR, kept_source, "%llu bytes %s",
@@ -86,8 +97,8 @@ static void supervisor_rows(struct jail_run *run)
 	    !plan->not_enforced[POLICY_CONTROL_ENVIRONMENT])
 		receipt_control(
 		    run, POLICY_CONTROL_ENVIRONMENT, "made by the supervisor for the exec; not read back",
-		    "%zu variables (image: %zu), and %zu of the command", count_strings(plan->environment),
-		    count_strings(plan->rootfs.image.environment), count_strings(run->command.set_env));
+		    "%zu variables (image: %zu), and %zu of the command", text_count(plan->environment),
+		    text_count(plan->rootfs.image.environment), text_count(run->command.set_env));
 }
 
 /* What Landlock can deny depends on its version; see step_landlock() of the payload. */
@@ -106,23 +117,46 @@ static void landlock_row(struct jail_run *run)
 
 static void layer_rows(struct jail_run *run)
 {
-	const bool speculation = run->applied & (1ull << WIRE_STEP_SPECULATION);
-
 	if (run_is_bare(run))
 		return;
 	if (!run_is_contained(run) || run_is_joined(run) || run->tmpl->plan.starter->gives_setpcap)
 		receipt_layer(run, "secureBits", true, "PR_SET_SECUREBITS",
 			      "applied by init; the kernel has no read-back from outside",
 			      "no root, no setuid fixup, no ambient capabilities; locked");
+	receipt_layer(run, "perUserAccounts", !run_is_contained(run) || run_is_joined(run),
+		      run_is_contained(run) && !run_is_joined(run)
+			  ? "none"
+			  : "/proc/sys/user of the jail's user namespace",
+		      "written and read back by init", "%s",
+		      run_is_contained(run) && !run_is_joined(run)
+			  ? "inotify and fanotify count for the user of the container"
+			  : "16 instances and 8192 watches each of inotify and fanotify");
 	landlock_row(run);
-	if (run->tmpl->plan.speculation)
-		receipt_layer(run, "speculation", speculation, "PR_SET_SPECULATION_CTRL force-disable",
-			      "reported by the payload", "%s",
-			      speculation ? "store bypass and indirect branch"
-					  : "refused by kernel or processor");
 }
 
-/* Restrictions that the policy explicitly does not want. */
+/* Directories of the host that the program may write to, without a limit of their size. */
+static void growth_row(struct jail_run *run)
+{
+	const struct policy *policy = &run->tmpl->plan.policy;
+	struct policy_receipt_row *row;
+
+	if (!policy->filesystem.growth_unlimited || !policy_writes_host(policy))
+		return;
+	row = policy_receipt_add(&run->receipt, "filesystem.growth", POLICY_RECEIPT_UNRESTRICTED);
+	if (row)
+		snprintf(row->requested, sizeof(row->requested), "unlimited");
+}
+
+static bool has_row(const struct jail_run *run, const char *control)
+{
+	for (size_t i = 0; i < run->receipt.count; i++)
+		if (run->receipt.rows[i].status == POLICY_RECEIPT_UNRESTRICTED &&
+		    strcmp(run->receipt.rows[i].control, control) == 0)
+			return true;
+	return false;
+}
+
+/* Restrictions that the policy explicitly does not want; the read-back has added those of which the kernel shows what holds. */
 static void unrestricted_rows(struct jail_run *run)
 {
 	const struct policy *policy = &run->tmpl->plan.policy;
@@ -132,6 +166,8 @@ static void unrestricted_rows(struct jail_run *run)
 	} unrestricted[] = {
 		{ policy->network.mode == POLICY_NETWORK_HOST, POLICY_CONTROL_NETWORK_NONE },
 		{ policy->environment.mode == POLICY_ENVIRONMENT_HOST, POLICY_CONTROL_ENVIRONMENT },
+		/* A session's plan has its lifetime here. */
+		{ run->tmpl->plan.wall_time_us == POLICY_UNLIMITED, POLICY_CONTROL_WALL_TIME },
 		{ policy->limits.cpu_time_us == POLICY_UNLIMITED, POLICY_CONTROL_CPU_TIME },
 		{ policy->limits.memory_bytes == POLICY_UNLIMITED, POLICY_CONTROL_MEMORY },
 		{ policy->limits.swap_bytes == POLICY_UNLIMITED, POLICY_CONTROL_SWAP },
@@ -143,17 +179,18 @@ static void unrestricted_rows(struct jail_run *run)
 		{ policy->limits.disk_bytes == POLICY_UNLIMITED, POLICY_CONTROL_DISK_TMP },
 	};
 
-	for (size_t i = 0; i < sizeof(unrestricted) / sizeof(unrestricted[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(unrestricted); i++) {
 		enum policy_control control = unrestricted[i].control;
 		struct policy_receipt_row *row;
 
-		if (!unrestricted[i].is)
+		if (!unrestricted[i].is || has_row(run, policy_field_path(policy_control_field(control))))
 			continue;
 		row = policy_receipt_add(&run->receipt, policy_field_path(policy_control_field(control)),
 					 POLICY_RECEIPT_UNRESTRICTED);
 		if (row)
 			policy_control_value(policy, control, row->requested, sizeof(row->requested));
 	}
+	growth_row(run);
 }
 
 static bool has_rlimit(const struct jail_plan *plan, enum policy_field field)
@@ -199,4 +236,19 @@ void readback_rest(struct jail_run *run)
 	layer_rows(run);
 	unrestricted_rows(run);
 	missing_rows(run);
+}
+
+void readback_lost_init(struct jail_run *run)
+{
+	for (size_t i = 0; i < run->receipt.count; i++) {
+		struct policy_receipt_row *row = &run->receipt.rows[i];
+
+		if (strcmp(row->control, policy_control_name(POLICY_CONTROL_WALL_TIME)) != 0 ||
+		    row->status != POLICY_RECEIPT_ENFORCED)
+			continue;
+		row->status = POLICY_RECEIPT_NOT_ENFORCED;
+		put(row->mechanism, sizeof(row->mechanism), "none");
+		put(row->value, sizeof(row->value),
+		    "init was killed before it had ended the processes of the program; some may still run");
+	}
 }

@@ -1,4 +1,5 @@
 #include "jail/rlimits.h"
+#include "base/array.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static const char *read_value(const char *text, uint64_t *ret)
 
 int rlimits_find(const char *text, const char *name, uint64_t *ret_soft, uint64_t *ret_hard)
 {
-	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(titles); i++) {
 		const char *at = strcmp(titles[i].name, name) == 0 ? strstr(text, titles[i].title) : NULL;
 
 		if (!at)

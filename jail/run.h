@@ -4,10 +4,17 @@
 #ifndef WARDER_JAIL_RUN_H
 #define WARDER_JAIL_RUN_H
 
+#include <stdatomic.h>
+
+#include "jail/affinity.h"
+#include "jail/edge.h"
 #include "jail/identity.h"
+#include "jail/input.h"
 #include "jail/inside/wire.h"
 #include "jail/jail.h"
+#include "jail/pass.h"
 #include "jail/template.h"
+#include "jail/terminal.h"
 
 #define JAIL_TREES_MAX (JAIL_OWNED_MOUNTS_MAX + IMAGE_LAYERS_MAX + 1)
 
@@ -19,20 +26,32 @@ struct jail_run {
 	struct identity identity;
 	struct network *network; /* until the spawn; NULL: none of its own, or by clone3 */
 	struct cgroup cgroup;
+	struct affinity affinity;
+	struct run_edge edge;
 	int network_fd;            /* the namespace, until the spawn */
 	int trees[JAIL_TREES_MAX]; /* mounts to attach, then layers of overlays, until the spawn */
 	int tree_count;
 	int layer_count; /* of these */
 	bool unmapped;   /* an image's layers show their own ids */
+	const char *path_owners,
+	    *workspace_owners; /* what the receipt says of those that are read-only, or "" */
 	int upper_fds
 	    [ROOTFS_OVERLAYS_MAX]; /* O_PATH of each overlay's directory in the scratch tmpfs: it has "upper", "work" */
 	size_t upper_count;
-	int stdin_pipe[2];                /* our end is RUN_WRITE */
+	int stdin_pipe[2]; /* our end is RUN_WRITE */
+	struct input input;
 	int output_pipe[JAIL_STREAMS][2]; /* by enum jail_stream; our end is RUN_READ */
+	struct pass pass[2];              /* with output_fds, by enum jail_stream */
+	bool merged;                      /* standard error goes the way of standard output */
 	int control[2];                   /* [0] ours, [1] init's */
 	int exec[2];                      /* [0] ours, [1] the payload's */
 	int block_fd;
-	int cancel_fd; /* eventfd */
+	struct terminal terminal; /* where the program's streams are one */
+	int cancel_fd;            /* eventfd: one of the next four was set */
+	atomic_bool cancelled;    /* by jail_cancel(), or a second jail_stop() */
+	atomic_int stop_signal;
+	_Atomic uint64_t stop_grace_us;
+	atomic_bool resized; /* the caller's terminal */
 	int init_pid, init_fd;
 	int mount_ns_fd; /* the jail's, so that its end is not init's to wait for; -1 where init builds its root itself */
 	struct clone_helper leaver;
@@ -50,6 +69,14 @@ struct jail_run {
 	void *started;        /* the starter's, or NULL */
 	int64_t clock_offset; /* of a time namespace of its own, seconds */
 	bool kept;            /* the program has ended, and what it left running is to stay */
+	uint64_t
+	    give_up_us; /* clock at which a jail that does not die is left behind; 0: it is not to die yet */
+	bool stuck;     /* it did not die by then */
+	bool counted;   /* among the jails of this process: see ends.h */
+	bool crowded;   /* with many others: init waits to be killed at its program's end */
+	bool had_turn;  /* it may be killed */
+	bool leaver_hangs; /* and uses what is in here: the run is never freed */
+	char left[512];    /* stuck: a sentence that names what stays behind */
 	struct policy_receipt receipt;
 };
 
@@ -62,6 +89,12 @@ static inline bool run_is_bare(const struct jail_run *run)
 static inline bool run_is_contained(const struct jail_run *run)
 {
 	return run->tmpl->plan.starter && !run->tmpl->plan.starter->bare;
+}
+
+static inline const char *run_working_directory(const struct jail_run *run)
+{
+	return run->command.working_directory ? run->command.working_directory
+					      : run->tmpl->plan.rootfs.working_directory;
 }
 
 /* In a session that was there before. */
@@ -81,12 +114,25 @@ int readback_limits(struct jail_run *run, struct warder_error *err);
 int readback_place(struct jail_run *run, struct warder_error *err);
 int readback_check(struct jail_run *run, struct warder_error *err);
 void readback_rest(struct jail_run *run);
+/* After the end of a bare jail whose init was killed before it had killed what the program started: the wall time did not hold. */
+void readback_lost_init(struct jail_run *run);
+/* Wait until one more jail may be killed, the first time that this one is to be. Before run_begin_end(). */
+void run_take_turn(struct jail_run *run);
+/* The jail is to be gone from now on: the time begins after which it is given up. Only the first call counts. */
+void run_begin_end(struct jail_run *run, uint64_t patience_us);
 /* Kill whatever lives of the run; does not wait. */
 void run_signal(const struct jail_run *run);
-/* Kill whatever lives of the run and wait until its init is gone. 0; -1 if it does not die within 10 s. */
+/* Kill whatever lives of the run and wait until its init is gone. 0; -1 with run->left if it has not died when it is given up
+ * (RUN_PATIENCE_US after the first call, or after run_begin_end()). */
 int run_kill(struct jail_run *run);
+#define RUN_PATIENCE_US 6000000
+#define RUN_PATIENCE_UNDO_US                                                                                 \
+	4000000 /* for a launch that is given up: a step of it may have waited for a hang already */
+#define RUN_PATIENCE_HUNG_US 2000000 /* for a jail that was seen to hang before it was killed */
 /* Everybody in the jail is dead: a helper gives its mount namespace up, which takes the kernel a while; the release waits for it. */
 void run_leave_root(struct jail_run *run);
+/* After run_kill(): take away what the backend made around the jail. If that does not die, run->stuck and run->left say so. Only once. */
+void run_stop_starter(struct jail_run *run);
 /* Close and give back everything. -1 with *err if something stays on the host. */
 int run_release(struct jail_run *run, struct warder_error *err);
 

@@ -21,12 +21,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
-#include "jail/cgroup_file.h"
+#include "jail/cgroup/file.h"
 #include "jail/joined.h"
 
 /* The session's init, the payload that waits, and the init of a first execution. */
 #define SESSION_PROCESSES 3
+#define SWEEP_US          1500000 /* so long, and cgroup_sweep() waited for what does not die */
 
 struct jail_session {
 	struct cgroup outer;
@@ -35,7 +37,8 @@ struct jail_session {
 	struct jail_run *run;
 	struct jail_joint joint;
 	struct policy_receipt receipt;
-	char *root; /* jail_session_root() */
+	char *root;     /* jail_session_root() */
+	char left[512]; /* jail_session_left() */
 };
 
 /* ---- cgroups ---- */
@@ -68,8 +71,8 @@ static int nest(const struct cgroup *outer, struct cgroup_host *host, struct war
 {
 	*host = *outer->host;
 	host->next = NULL;
-	host->seat[0] = '\0';
-	host->seat_enabled = 0;
+	host->self_leaf[0] = '\0';
+	host->self_leaf_enabled = 0;
 	for (size_t h = 0; h < host->hierarchy_count; h++) {
 		struct cgroup_hierarchy *to = &host->hierarchies[h];
 		char base[CGROUP_LEAF_PATH_MAX];
@@ -94,7 +97,6 @@ static int make_cgroups(struct jail_session *session, const struct jail_plan *pl
 	if (limits.pids_max != UINT64_MAX)
 		limits.pids_max += SESSION_PROCESSES - 1; /* one is counted already */
 	session->host = *host;
-	cgroup_clean(&host->cgroup, false); /* of a keeper that was killed: nobody else may ever look */
 	if (cgroup_create(&host->cgroup, &limits, &session->outer, err) < 0)
 		return -1;
 	if (hand_down(&session->outer, err) < 0)
@@ -146,10 +148,10 @@ static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t
 	session->joint.id_base = session->run->identity.base;
 	session->joint.clock_offset = session->run->clock_offset;
 	session->joint.cgroup = session->host.cgroup;
-	session->receipt = *jail_run_receipt(session->run);
+	policy_receipt_copy(&session->receipt, jail_run_receipt(session->run));
 	session->root = rootfs_record(&session->tmpl->plan.rootfs);
 	if (!session->root)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the session");
+		return error_no_memory(err, NULL);
 	return open_namespaces(session, err);
 }
 
@@ -177,7 +179,7 @@ int jail_session_open(struct jail_plan *plan, const struct jail_host *host, uint
 		return -1;
 	session = calloc(1, sizeof(*session));
 	if (!session)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the session");
+		return error_no_memory(err, NULL);
 	cgroup_init(&session->outer);
 	for (int i = 0; i < JAIL_JOINT_FDS; i++)
 		session->joint.fds[i] = -1;
@@ -220,11 +222,22 @@ int jail_session_wait(struct jail_session *session, enum jail_cause *ret, struct
 {
 	struct jail_outcome outcome;
 
+	/* A run removes the leftovers of others after its result. A session may last for hours: it does so first. */
+	cgroup_clean_briefly(session->outer.host);
 	if (jail_supervise(session->run, &outcome, err) < 0)
 		return -1;
 	*ret = outcome.cause;
+	if (outcome.left_behind) {
+		snprintf(session->left, sizeof(session->left), "%s", outcome.detail);
+		session->outer.stuck = true;
+	}
 	jail_outcome_done(&outcome);
 	return 0;
+}
+
+const char *jail_session_left(const struct jail_session *session)
+{
+	return session->left;
 }
 
 void jail_session_end(struct jail_session *session)
@@ -235,6 +248,7 @@ void jail_session_end(struct jail_session *session)
 void jail_session_free(struct jail_session *session)
 {
 	struct warder_error ignored;
+	uint64_t begun_us;
 
 	if (!session)
 		return;
@@ -244,8 +258,10 @@ void jail_session_free(struct jail_session *session)
 		fd_done(&session->joint.fds[i]);
 	/* Init is dead, and with it every process of the session; what executions made is still to be removed. */
 	cgroup_kill(&session->outer);
+	begun_us = clock_us();
 	for (int i = 0; i < 3; i++) { /* one that is being started makes its own once more, and fails */
 		cgroup_sweep(&session->outer, true);
+		session->outer.stuck |= clock_us() - begun_us >= SWEEP_US; /* it has been waited for */
 		if (cgroup_remove(&session->outer, &ignored) == 0)
 			break;
 	}
@@ -283,7 +299,7 @@ void jail_session_adopt(const struct jail_joint *joint, struct jail_host *host)
 	cgroup_host_done(&host->cgroup);
 	host->cgroup = joint->cgroup;
 	host->cgroup.next = NULL;
-	host->cgroup.seat[0] = '\0';
+	host->cgroup.self_leaf[0] = '\0';
 	for (size_t h = 0; h < host->cgroup.hierarchy_count; h++)
 		host->cgroup.hierarchies[h].made_parent = false;
 }

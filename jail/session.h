@@ -59,9 +59,11 @@ const struct policy_receipt *jail_session_receipt(const struct jail_session *ses
 int jail_session_init_fd(const struct jail_session *session);
 /* Remove the cgroups of what executions left running and is gone by now. While none is being started. */
 void jail_session_sweep(const struct jail_session *session);
-/* Until everything in it is gone. Once. 0 with the cause of its end: cancelled, wallTime (its lifetime) or host; -1 with *err: something
- * is left. */
+/* Until everything in it is gone, or given up because it does not die. Once. 0 with the cause of its end: cancelled, wallTime (its
+ * lifetime) or host; -1 with *err: something is left. */
 int jail_session_wait(struct jail_session *session, enum jail_cause *ret, struct warder_error *err);
+/* After jail_session_wait(): a sentence that names what does not die and stays behind; "": nothing does. Borrowed. */
+const char *jail_session_left(const struct jail_session *session);
 /* Any thread. */
 void jail_session_end(struct jail_session *session);
 /* Ends it if it still lives. */

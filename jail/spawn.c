@@ -1,6 +1,8 @@
 /*
- * Between clone and exec the child runs in the caller's memory while the calling thread is suspended. It only makes
- * system calls through jail/inside/sys.h, on a stack of its own, with every signal blocked and every handler reset.
+ * Between clone and exec the child runs in the caller's memory while the calling thread waits. It only makes system calls
+ * through jail/inside/sys.h, on a stack of its own, with every signal blocked and every handler reset. The thread waits by a
+ * futex, which the kernel clears when the child has left that memory, and not by CLONE_VFORK, which has no time limit: a child
+ * that hangs in the kernel keeps what it uses, and the launch fails.
  *
  * An ordinary user's init is born in a user namespace without maps, writes the one map that a process may write for
  * itself, and must keep its capabilities over the exec of a program that is not root's: ambient capabilities do that. One that
@@ -13,16 +15,22 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "jail/clone.h"
+#include "base/hang.h"
+#include "jail/cgroup/clone.h"
 #include "jail/inside/sys.h"
 
 #ifndef MFD_EXEC
@@ -49,14 +57,17 @@ int spawn_image(struct warder_error *err)
 	return fd_take(&fd);
 }
 
+/* Heap: all that the child uses. */
 struct shim {
-	const struct spawn *spawn;
+	struct spawn spawn;
+	char stack[CLONE_STACK_BYTES] __attribute__((aligned(16)));
+	_Atomic uint32_t tid; /* 0 when the child has executed init, or ended */
 	char uid_map[48], gid_map[48];
 	long error;
 	const char *what;
 };
 
-static long write_self(const char *path, const char *text)
+CLONE_BESIDE long spawn_write_self(const char *path, const char *text)
 {
 	long fd = sys(openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
 	size_t len = 0;
@@ -71,7 +82,7 @@ static long write_self(const char *path, const char *text)
 	return ret < 0 ? ret : 0;
 }
 
-static long keep_capabilities(void)
+static CLONE_BESIDE long keep_capabilities(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
@@ -88,34 +99,34 @@ static long keep_capabilities(void)
 	return ret;
 }
 
-static long map_ids(struct shim *shim)
+static CLONE_BESIDE long map_ids(struct shim *shim)
 {
 	long ret;
 
 	shim->what = "/proc/self/setgroups";
-	ret = write_self(shim->what, "deny");
+	ret = spawn_write_self(shim->what, "deny");
 	if (ret == 0) {
 		shim->what = "/proc/self/uid_map";
-		ret = write_self(shim->what, shim->uid_map);
+		ret = spawn_write_self(shim->what, shim->uid_map);
 	}
 	if (ret == 0) {
 		shim->what = "/proc/self/gid_map";
-		ret = write_self(shim->what, shim->gid_map);
+		ret = spawn_write_self(shim->what, shim->gid_map);
 	}
 	return ret;
 }
 
-static long enter_user_ns(struct shim *shim)
+static CLONE_BESIDE long enter_user_ns(struct shim *shim)
 {
 	long ret = 0;
 
-	if (shim->spawn->map_ids)
+	if (shim->spawn.map_ids)
 		ret = map_ids(shim);
-	if (shim->spawn->enters_user_ns) {
+	if (shim->spawn.enters_user_ns) {
 		shim->what = "the session's user namespace";
-		ret = sys(setns, shim->spawn->fds[WIRE_FD_USER_NS], CLONE_NEWUSER);
+		ret = sys(setns, shim->spawn.fds[WIRE_FD_USER_NS], CLONE_NEWUSER);
 	}
-	if (ret == 0 && (shim->spawn->map_ids || shim->spawn->enters_user_ns)) {
+	if (ret == 0 && (shim->spawn.map_ids || shim->spawn.enters_user_ns)) {
 		shim->what = "ambient capabilities";
 		ret = keep_capabilities();
 	}
@@ -123,7 +134,7 @@ static long enter_user_ns(struct shim *shim)
 }
 
 /* Sources first move out of the way of the numbers they may be needed at. */
-static long place_fds(const struct spawn *spawn, int *ret_image_fd)
+static CLONE_BESIDE long place_fds(const struct spawn *spawn, int *ret_image_fd)
 {
 	const int above = spawn->fd_count + 1;
 	int high[SPAWN_FDS_MAX];
@@ -156,7 +167,7 @@ static long place_fds(const struct spawn *spawn, int *ret_image_fd)
 	return image < 0 ? image : sys(close_range, spawn->fd_count + 1, ~0u, 0);
 }
 
-static void shim_main(void *arg)
+static CLONE_BESIDE void shim_main(void *arg)
 {
 	static const char *const argv[] = { "warder-init", NULL };
 	static const char *const envp[] = { NULL };
@@ -166,7 +177,7 @@ static void shim_main(void *arg)
 
 	if (ret == 0) {
 		shim->what = "descriptors (RLIMIT_NOFILE of the caller may be too low)";
-		ret = place_fds(shim->spawn, &image_fd);
+		ret = place_fds(&shim->spawn, &image_fd);
 	}
 	if (ret == 0) {
 		shim->what = "exec of the init image";
@@ -193,37 +204,82 @@ static int clone_failed(long error, uint64_t namespaces, struct warder_error *er
 	return -1;
 }
 
+/* Until the child has left our memory. False: it hangs in it. */
+static bool await_exec(struct shim *shim, int pid)
+{
+	const struct timespec look = { .tv_nsec = 200000000 };
+	struct hang hang = { 0 };
+	uint32_t tid;
+
+	while ((tid = atomic_load(&shim->tid)) != 0)
+		if (syscall(SYS_futex, &shim->tid, FUTEX_WAIT, tid, &look, NULL, 0) < 0 &&
+		    errno == ETIMEDOUT && hang_look(&hang, pid))
+			return false;
+	return true;
+}
+
+static struct shim *shim_new(const struct spawn *spawn)
+{
+	struct shim *shim = malloc(sizeof(*shim));
+
+	if (!shim)
+		return NULL;
+	shim->spawn = *spawn;
+	shim->error = 0;
+	shim->what = "";
+	atomic_init(&shim->tid, 0);
+	snprintf(shim->uid_map, sizeof(shim->uid_map), "%u %u 1\n", spawn->inside_uid, spawn->host_uid);
+	snprintf(shim->gid_map, sizeof(shim->gid_map), "%u %u 1\n", spawn->inside_gid, spawn->host_gid);
+	return shim;
+}
+
 int spawn_init(const struct spawn *spawn, int *ret_pid, int *ret_pidfd, struct warder_error *err)
 {
-	char stack[CLONE_STACK_BYTES] __attribute__((aligned(16)));
-	struct shim shim = { .spawn = spawn, .what = "" };
+	struct shim *shim = shim_new(spawn);
 	owned_fd int pidfd = -1;
 	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | CLONE_CLEAR_SIGHAND | spawn->namespaces,
+		.flags = CLONE_VM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | CLONE_PIDFD |
+			 CLONE_CLEAR_SIGHAND | spawn->namespaces,
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 	};
+	long error;
 	sigset_t all;
 	sigset_t before;
 	long pid;
 
+	if (!shim)
+		return error_no_memory(err, NULL);
+	args.parent_tid = args.child_tid = (uint64_t)(uintptr_t)&shim->tid;
 	if (spawn->cgroup_fd >= 0) {
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)spawn->cgroup_fd;
 	}
-	snprintf(shim.uid_map, sizeof(shim.uid_map), "%u %u 1\n", spawn->inside_uid, spawn->host_uid);
-	snprintf(shim.gid_map, sizeof(shim.gid_map), "%u %u 1\n", spawn->inside_gid, spawn->host_gid);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = clone_call(&args, stack, shim_main, &shim);
+	pid = clone_call(&args, shim->stack, shim_main, shim);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0) {
+		free(shim);
 		pidfd = -1; /* the kernel may have written, and closed, one before it failed */
 		return clone_failed(pid, spawn->namespaces, err);
 	}
 	*ret_pid = (int)pid;
 	*ret_pidfd = fd_take(&pidfd);
-	if (shim.error < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, (int)-shim.error,
-				       "cannot start the jail's init: %s", shim.what);
-	return 0;
+	if (!await_exec(shim, (int)pid))
+		return error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, NULL,
+		    "the host's kernel does not go on: process %ld hangs before it is the jail's init", pid);
+	error = shim->error;
+	if (error < 0)
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, (int)-error,
+				"cannot start the jail's init: %s", shim->what);
+	free(shim);
+	return error < 0 ? -1 : 0;
+}
+
+void spawn_place(struct spawn *spawn, int number, int fd)
+{
+	spawn->fds[number] = fd;
+	if (number >= spawn->fd_count)
+		spawn->fd_count = number + 1;
 }

@@ -6,12 +6,15 @@
  * directories that the kernel shows for it are the same in both, and one read-back serves both.
  */
 #include <fcntl.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "jail/block.h"
 #include "jail/inside/overlay.h"
 #include "jail/inside/sys.h"
 #include "jail/inside/tree.h"
 #include "jail/overlay.h"
+#include "jail/proc.h"
 #include "jail/run.h"
 
 int jail_start_tree(const struct jail_start *start, size_t index, struct warder_error *err)
@@ -34,6 +37,13 @@ int jail_start_layer(const struct jail_start *start, size_t overlay, size_t laye
 	return fd;
 }
 
+bool jail_start_is_cancelled(const struct jail_start *start)
+{
+	const struct jail_command *command = &start->run->command;
+
+	return command->should_stop && command->should_stop(command->stop_context);
+}
+
 static void give_layers(struct wire_block *block, const int *layers)
 {
 	const struct wire_overlay *overlays = WIRE_AT(block, block->overlays, const struct wire_overlay);
@@ -53,10 +63,12 @@ static long make_points(const struct wire_block *block, const char **ret_what)
 	long ret = root_fd < 0 ? root_fd : 0;
 
 	for (uint32_t i = 0; i < block->entry_count && ret == 0; i++) {
-		if (!(entries[i].flags & WIRE_ENTRY_MAKE))
-			continue;
+		if (!(entries[i].flags & WIRE_ENTRY_MAKE) ||
+		    strncmp(WIRE_AT(block, entries[i].target, const char), "/tmp/", 5) == 0)
+			continue; /* the container's /tmp is not there yet */
 		*ret_what = WIRE_AT(block, entries[i].target, const char);
-		ret = tree_make_point((int)root_fd, *ret_what, entries[i].flags & WIRE_ENTRY_IS_DIRECTORY);
+		ret = tree_make_point((int)root_fd, *ret_what, entries[i].flags & WIRE_ENTRY_IS_DIRECTORY,
+				      0755);
 	}
 	if (root_fd >= 0)
 		sys(close, root_fd);
@@ -75,31 +87,24 @@ long jail_start_overlays(const struct jail_start *start, const int *layers, cons
 	return ret < 0 ? ret : make_points(block, ret_what);
 }
 
+/* A runtime covers with nothing, not with files; and its own init finds the processors of the host. */
 const char *jail_start_masked(size_t i, bool *ret_whole)
 {
-	/* What an unprivileged reader could still see of the host, and what is only not to be written. */
-	static const struct {
-		const char *path;
-		bool whole;
-	} masked[] = {
-		{ "/proc/fs", false },           { "/proc/sys", false },
-		{ "/proc/acpi", true },          { "/proc/asound", true },
-		{ "/proc/bus", true },           { "/proc/cmdline", true },
-		{ "/proc/config.gz", true },     { "/proc/diskstats", true },
-		{ "/proc/driver", true },        { "/proc/interrupts", true },
-		{ "/proc/irq", true },           { "/proc/kallsyms", true },
-		{ "/proc/kcore", true },         { "/proc/key-users", true },
-		{ "/proc/keys", true },          { "/proc/kmsg", true },
-		{ "/proc/kpagecgroup", true },   { "/proc/kpagecount", true },
-		{ "/proc/kpageflags", true },    { "/proc/latency_stats", true },
-		{ "/proc/locks", true },         { "/proc/modules", true },
-		{ "/proc/partitions", true },    { "/proc/sched_debug", true },
-		{ "/proc/scsi", true },          { "/proc/swaps", true },
-		{ "/proc/sysrq-trigger", true }, { "/proc/timer_list", true },
-	};
+	/* Not to be written. */
+	static const char *const sealed[] = { "/proc/sys" };
+	const struct proc_row *row;
+	size_t masks = 0;
 
-	if (i >= sizeof(masked) / sizeof(masked[0]))
-		return NULL;
-	*ret_whole = masked[i].whole;
-	return masked[i].path;
+	if (i < ARRAY_LENGTH(sealed)) {
+		*ret_whole = false;
+		return sealed[i];
+	}
+	i -= ARRAY_LENGTH(sealed);
+	for (size_t k = 0; (row = proc_row(k)); k++)
+		if ((row->cover == PROC_NULL || row->cover == PROC_EMPTY || row->cover == PROC_ROOT) &&
+		    masks++ == i) {
+			*ret_whole = true;
+			return row->path;
+		}
+	return NULL;
 }

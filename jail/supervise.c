@@ -20,7 +20,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -32,12 +31,12 @@
 #include "jail/overlay.h"
 #include "jail/run.h"
 
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 8 /* linux/fs.h; not in every libc */
+#ifndef PIDFD_SIGNAL_PROCESS_GROUP
+#define PIDFD_SIGNAL_PROCESS_GROUP 4 /* linux/pidfd.h; not in every libc */
 #endif
 #define CHUNK          16384
 #define OOM_SETTLE_US  1000000
-#define KILL_WAIT_US   10000000
+#define KILL_AGAIN_US  2000000 /* before a jail is given up: the time in which it is killed again and again */
 #define PIPE_MOST      (1 << 20) /* fs.pipe-max-size, which a jail cannot exceed */
 #define PAGE_LEAST     4096
 #define WATCH_AFTER_US 20000 /* what ends sooner is judged by its counters alone */
@@ -65,21 +64,18 @@ struct loop {
 	uint64_t ended_us;
 	bool left_running; /* init says that something is left */
 	bool backstop;     /* init ended it, at its own deadline */
+	bool emptied;      /* init of a bare jail says that nothing is left */
 	bool killed;       /* we ended it, for `reason` */
 	enum jail_cause reason;
 	const char *failure; /* what went wrong on our side, with JAIL_CAUSE_SUPERVISOR */
-	uint64_t kill_us;
-	const char *input; /* what is on its way to the pipe: the caller's data, or a chunk from stdin_fd */
-	size_t input_len, input_at;
-	bool input_eof;
 	size_t capacity[JAIL_STREAMS];
-	size_t pending_len[2]; /* read, and still to be passed on to the caller's descriptor */
-	size_t pending_at[2];
+	uint64_t stop_at_us;     /* the end of the grace after a signal; UINT64_MAX: none */
+	uint64_t deadline_us;    /* of the wall time; UINT64_MAX: none */
+	uint64_t grace_until_us; /* of a slow reader, when the jail is gone */
+	uint64_t grace_most_us;
 	bool watching;         /* for OOM events */
 	uint64_t oom_until_us; /* an OOM event came: its kill may still have to be counted */
 	char chunk[CHUNK];
-	char input_chunk[CHUNK];
-	char pending[2][CHUNK];
 };
 
 enum {
@@ -102,7 +98,8 @@ static void end_run(struct loop *loop, enum jail_cause reason)
 		return;
 	loop->killed = true;
 	loop->reason = reason;
-	loop->kill_us = clock_us();
+	run_take_turn(loop->run);
+	run_begin_end(loop->run, RUN_PATIENCE_US);
 	run_signal(loop->run);
 }
 
@@ -115,14 +112,49 @@ static void fail_run(struct loop *loop, const char *failure)
 
 /* ---- output ---- */
 
+static bool is_passed(const struct loop *loop, int stream)
+{
+	return stream != JAIL_RESULT && loop->run->command.output_fds;
+}
+
 static uint64_t stream_limit(const struct loop *loop, int stream)
 {
 	const struct jail_plan *plan = &loop->run->tmpl->plan;
 
 	if (stream == JAIL_RESULT)
 		return loop->run->command.result_bytes;
+	if (is_passed(loop, stream))
+		return loop->run->command.output_max ? loop->run->command.output_max : UINT64_MAX;
 	return stream == JAIL_STDOUT ? plan->stdout_bytes : plan->stderr_bytes;
 }
+
+/* ---- passing on ---- */
+
+static bool has_pending(const struct loop *loop, int stream)
+{
+	return is_passed(loop, stream) && pass_waiting(&loop->run->pass[stream]) > 0;
+}
+
+/* From now on nothing of the stream is passed on; it is only counted. */
+static void drop_rest(struct loop *loop, int stream)
+{
+	loop->outcome->dropped[stream] += pass_waiting(&loop->run->pass[stream]);
+	pass_done(&loop->run->pass[stream]);
+}
+
+static void pass_on(struct loop *loop, int stream)
+{
+	const int error = pass_step(&loop->run->pass[stream]);
+
+	if (!error)
+		return;
+	drop_rest(loop, stream);
+	loop->outcome->receiver_errno = error;
+	fail_run(loop, error == EPIPE ? "the reader of the program's output is gone"
+				      : "the program's output cannot be written");
+}
+
+/* ---- keeping ---- */
 
 static int keep(struct loop *loop, int stream, const char *bytes, size_t len)
 {
@@ -172,6 +204,17 @@ static void spill(struct loop *loop, int stream, const char *bytes, size_t len)
 	}
 }
 
+/* Of a stream whose bytes are in the room of its pass, unless that is closed. */
+static void hand_on(struct loop *loop, int stream, size_t len)
+{
+	if (!pass_is_open(&loop->run->pass[stream])) {
+		loop->outcome->dropped[stream] += len;
+		return;
+	}
+	pass_give(&loop->run->pass[stream], len);
+	pass_on(loop, stream);
+}
+
 static void deliver(struct loop *loop, int stream, const char *bytes, size_t len)
 {
 	const struct jail_command *command = &loop->run->command;
@@ -182,15 +225,10 @@ static void deliver(struct loop *loop, int stream, const char *bytes, size_t len
 
 	output->total += len;
 	spill(loop, stream, bytes, len);
-	if (wanted && loop->reason != JAIL_CAUSE_SUPERVISOR) {
-		if (stream == JAIL_RESULT) {
-			if (keep(loop, stream, bytes, wanted) < 0)
-				fail_run(loop, "no memory for the program's result");
-		} else if (command->output_fds) {
-			memcpy(loop->pending[stream], bytes, wanted);
-			loop->pending_len[stream] = wanted;
-			loop->pending_at[stream] = 0;
-		} else if (command->on_output) {
+	if (wanted && is_passed(loop, stream)) {
+		hand_on(loop, stream, wanted);
+	} else if (wanted && loop->reason != JAIL_CAUSE_SUPERVISOR) {
+		if (stream != JAIL_RESULT && command->on_output) {
 			if (command->on_output(command->context, (enum jail_stream)stream, bytes, wanted))
 				fail_run(loop, "the receiver of the program's output failed");
 		} else if (keep(loop, stream, bytes, wanted) < 0) {
@@ -199,50 +237,39 @@ static void deliver(struct loop *loop, int stream, const char *bytes, size_t len
 	}
 	if (output->total > limit) {
 		output->truncated = true;
-		if (stream != JAIL_RESULT && loop->run->tmpl->plan.kill_on_output && !loop->ended)
+		if (is_passed(loop, stream) ||
+		    (stream != JAIL_RESULT && loop->run->tmpl->plan.kill_on_output && !loop->ended))
 			end_run(loop, JAIL_CAUSE_OUTPUT);
 	}
 }
 
-/* ---- passing on ---- */
-
-static ssize_t write_quietly(int fd, const char *bytes, size_t len);
-
-/* A descriptor that is ready takes PIPE_BUF bytes without blocking; more could block the supervision. */
-static void pass_on(struct loop *loop, int stream)
+/* The jail is gone. A reader that takes something has JAIL_GRACE_US more each time, but no longer than the wall time. */
+static void extend_grace(struct loop *loop)
 {
-	size_t left = loop->pending_len[stream] - loop->pending_at[stream];
-	ssize_t n = write_quietly(loop->run->command.output_fds[stream],
-				  loop->pending[stream] + loop->pending_at[stream],
-				  left < PIPE_BUF ? left : PIPE_BUF);
+	const uint64_t wanted = clock_us() + JAIL_GRACE_US;
 
-	if (n >= 0) {
-		loop->pending_at[stream] += (size_t)n;
-		loop->outcome->passed[stream] += (size_t)n;
-	} else if (errno != EAGAIN && errno != EINTR) {
-		loop->pending_at[stream] = loop->pending_len[stream];
-		loop->outcome->receiver_errno = errno;
-		fail_run(loop, "the receiver of the program's output is gone");
-	}
+	loop->grace_until_us = wanted < loop->grace_most_us ? wanted : loop->grace_most_us;
 }
 
-static bool has_pending(const struct loop *loop, int stream)
-{
-	return stream != JAIL_RESULT && loop->pending_at[stream] < loop->pending_len[stream];
-}
-
-/* The jail is gone: now there is time to wait for a slow reader, until the caller cancels. */
+/* What is left waits for a slow reader, until the grace is over or the caller cancels. Then it is dropped. */
 static void pass_rest(struct loop *loop, int stream)
 {
 	while (has_pending(loop, stream)) {
-		struct pollfd fds[2] = { { .fd = loop->run->command.output_fds[stream], .events = POLLOUT },
+		struct pass *pass = &loop->run->pass[stream];
+		struct pollfd fds[2] = { { .fd = pass_poll_fd(pass), .events = POLLOUT },
 					 { .fd = loop->run->cancel_fd, .events = POLLIN } };
+		const uint64_t now = clock_us();
+		const uint64_t left = now < loop->grace_until_us ? loop->grace_until_us - now : 0;
+		const uint64_t passed = pass->passed;
 
-		if (poll(fds, 2, -1) < 0)
+		if (poll(fds, 2, (int)((left + 999) / 1000)) < 0)
 			continue;
-		if (fds[1].revents)
-			return;
-		pass_on(loop, stream);
+		if (left == 0 || fds[1].revents)
+			drop_rest(loop, stream);
+		else if (fds[0].revents)
+			pass_on(loop, stream);
+		if (pass->passed > passed)
+			extend_grace(loop);
 	}
 }
 
@@ -250,113 +277,30 @@ static void pass_rest(struct loop *loop, int stream)
 static bool read_output(struct loop *loop, int stream)
 {
 	int *fd = &loop->run->output_pipe[stream][RUN_READ];
+	char *bytes = loop->chunk;
+	size_t size = sizeof(loop->chunk);
 	ssize_t n;
 
 	if (*fd < 0)
 		return false;
-	n = read(*fd, loop->chunk, sizeof(loop->chunk));
+	if (is_passed(loop, stream) && pass_is_open(&loop->run->pass[stream])) {
+		bytes = pass_room(&loop->run->pass[stream]);
+		size = PASS_CHUNK;
+	}
+	n = read(*fd, bytes, size);
 	if (n > 0) {
-		deliver(loop, stream, loop->chunk, (size_t)n);
+		deliver(loop, stream, bytes, (size_t)n);
 		return true;
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return errno == EINTR;
-	if (n < 0) /* what is lost is not passed off as the end */
+	/* Nobody has the program's terminal open any more: nobody will read from it, either. */
+	if (n < 0 && errno == EIO && loop->run->terminal.master_fd >= 0)
+		fd_done(&loop->run->stdin_pipe[RUN_WRITE]);
+	else if (n < 0) /* what is lost is not passed off as the end */
 		fail_run(loop, "the program's output cannot be read");
 	fd_done(fd);
 	return false;
-}
-
-/* ---- input ---- */
-
-/* A write into a pipe that nobody reads raises SIGPIPE in this thread: it must not reach the host application. */
-static ssize_t write_quietly(int fd, const char *bytes, size_t len)
-{
-	const struct timespec now = { 0 };
-	sigset_t pipe_set;
-	sigset_t before;
-	sigset_t pending;
-	bool was_pending;
-	ssize_t n;
-	int saved;
-
-	sigemptyset(&pipe_set);
-	sigaddset(&pipe_set, SIGPIPE);
-	sigpending(&pending);
-	was_pending = sigismember(&pending, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
-	n = write(fd, bytes, len);
-	saved = errno;
-	if (n < 0 && saved == EPIPE && !was_pending)
-		while (sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR)
-			;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	errno = saved;
-	return n;
-}
-
-static void write_input(struct loop *loop)
-{
-	int *fd = &loop->run->stdin_pipe[RUN_WRITE];
-	size_t left = loop->input_len - loop->input_at;
-
-	if (left) {
-		ssize_t n = write_quietly(*fd, loop->input + loop->input_at, left);
-
-		if (n > 0) {
-			loop->input_at += (size_t)n;
-		} else if (errno != EAGAIN && errno != EINTR) {
-			if (errno != EPIPE) /* the program closed its input */
-				fail_run(loop, "the program's input cannot be written");
-			fd_done(fd);
-		}
-	}
-	if (loop->input_at == loop->input_len && loop->input_eof)
-		fd_done(fd);
-}
-
-/* Another reader of the same pipe may be faster than us: a read that would wait is not done. Files have no readers that take
- * something away, and may have to be read from a disk. */
-static ssize_t read_without_waiting(int fd, char *bytes, size_t size)
-{
-	struct iovec iov = { .iov_base = bytes, .iov_len = size };
-	ssize_t n = syscall(SYS_preadv2, fd, &iov, 1, -1L, -1L, RWF_NOWAIT);
-	struct stat st;
-
-	if (n >= 0 || (errno != EOPNOTSUPP && errno != EAGAIN && errno != ENOSYS))
-		return n;
-	if (errno == EAGAIN && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-		errno = EAGAIN;
-		return -1;
-	}
-	return read(fd, bytes, size);
-}
-
-static void read_source(struct loop *loop)
-{
-	ssize_t n =
-	    read_without_waiting(loop->run->command.stdin_fd, loop->input_chunk, sizeof(loop->input_chunk));
-
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	loop->input_at = 0;
-	loop->input_len = n > 0 ? (size_t)n : 0;
-	if (n <= 0) {
-		loop->input_eof = true;
-		fd_done(&loop->run->stdin_pipe[RUN_WRITE]);
-	}
-}
-
-static void start_input(struct loop *loop)
-{
-	const struct jail_command *command = &loop->run->command;
-
-	loop->input = loop->input_chunk;
-	if (command->stdin_data) {
-		loop->input = command->stdin_data;
-		loop->input_len = command->stdin_len;
-		loop->input_eof = true;
-	}
 }
 
 /* ---- events ---- */
@@ -377,6 +321,8 @@ static void read_control(struct loop *loop)
 		loop->ended_us = message.end_us;
 		loop->outcome->user_us = message.user_us;
 		loop->outcome->system_us = message.system_us;
+	} else if (n == sizeof(message) && message.type == WIRE_EMPTIED) {
+		loop->emptied = true;
 	} else if (n == 0) {
 		fd_done(&loop->run->control[0]);
 	}
@@ -405,7 +351,7 @@ static void watch_oom(struct loop *loop)
 
 	loop->watching = true;
 	if (cgroup_watch_oom(&loop->run->cgroup, &err) < 0)
-		fail_run(loop, "cannot be told of OOM events");
+		fail_run(loop, "cannot watch OOM events");
 	else if (loop->run->cgroup.event_fd >= 0)
 		loop->oom_until_us = clock_us() + OOM_SETTLE_US; /* what happened before is not an event */
 }
@@ -437,10 +383,15 @@ static uint64_t cpu_check(struct loop *loop, uint64_t now)
 static int timeout_ms(const struct loop *loop, uint64_t now, uint64_t deadline, uint64_t cpu_at)
 {
 	const uint64_t watch_at = loop->run->go_us + WATCH_AFTER_US;
+	const int input_ms = input_timeout_ms(&loop->run->input);
 	uint64_t at = deadline < cpu_at ? deadline : cpu_at;
 
-	if (loop->killed)
-		return 1000;
+	if (loop->run->give_up_us)
+		return 100;
+	if (loop->stop_at_us < at)
+		at = loop->stop_at_us;
+	if (input_ms >= 0 && now + (uint64_t)input_ms * 1000 < at)
+		at = now + (uint64_t)input_ms * 1000;
 	if (!loop->watching && watch_at < at)
 		at = watch_at;
 	if (now < loop->oom_until_us && now + 10000 < at)
@@ -451,8 +402,6 @@ static int timeout_ms(const struct loop *loop, uint64_t now, uint64_t deadline, 
 static void fill_poll(const struct loop *loop, struct pollfd fds[POLL_COUNT])
 {
 	const struct jail_run *run = loop->run;
-	const bool has_input = loop->input_at < loop->input_len;
-	const bool open = run->stdin_pipe[RUN_WRITE] >= 0;
 
 	fds[POLL_CONTROL] = (struct pollfd){ .fd = run->control[0], .events = POLLIN };
 	fds[POLL_INIT] = (struct pollfd){ .fd = run->init_fd, .events = POLLIN };
@@ -462,21 +411,79 @@ static void fill_poll(const struct loop *loop, struct pollfd fds[POLL_COUNT])
 		    (struct pollfd){ .fd = run->output_pipe[stream][RUN_READ], .events = POLLIN };
 		if (has_pending(loop, stream))
 			fds[POLL_STDOUT + stream] =
-			    (struct pollfd){ .fd = run->command.output_fds[stream], .events = POLLOUT };
+			    (struct pollfd){ .fd = pass_poll_fd(&run->pass[stream]), .events = POLLOUT };
 	}
-	/* Without data only the hang-up is of interest: the program closed its input. */
-	fds[POLL_STDIN] = (struct pollfd){ .fd = run->stdin_pipe[RUN_WRITE],
-					   .events = has_input || loop->input_eof ? POLLOUT : 0 };
-	fds[POLL_SOURCE] =
-	    (struct pollfd){ .fd = open && !has_input && !loop->input_eof ? run->command.stdin_fd : -1,
-			     .events = POLLIN };
-	fds[POLL_CANCEL] = (struct pollfd){ .fd = loop->killed ? -1 : run->cancel_fd, .events = POLLIN };
+	input_poll(&run->input, &fds[POLL_STDIN], &fds[POLL_SOURCE]);
+	fds[POLL_CANCEL] = (struct pollfd){
+		.fd = loop->killed || (loop->ended && atomic_load(&run->cancelled)) ? -1 : run->cancel_fd,
+		.events = POLLIN
+	};
 	fds[POLL_OOM] = (struct pollfd){ .fd = loop->killed ? -1 : run->cgroup.event_fd, .events = POLLIN };
+}
+
+/* Whether a directory of /proc is that of a child of the jail's init. */
+static bool is_inits_child(const struct jail_run *run, int proc_fd)
+{
+	owned_fd int fd = openat(proc_fd, "status", O_RDONLY | O_CLOEXEC);
+	char text[1024];
+	const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	const char *parent;
+
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	parent = strstr(text, "\nPPid:\t");
+	return parent && atoi(parent + 7) == run->init_pid;
+}
+
+/* To the process group that the program leads; init has no right to do that. A process that has got the program's number meanwhile is
+ * one of the jail's, or is left alone. Before Linux 6.9 a group is known by its number only. False: the program has not got it. */
+static bool signal_program(const struct jail_run *run, int number)
+{
+	owned_fd int fd = -1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", run->program_pid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* serves as its pidfd */
+	if (fd < 0 || !is_inits_child(run, fd))
+		return false;
+	if (syscall(SYS_pidfd_send_signal, fd, number, NULL, PIDFD_SIGNAL_PROCESS_GROUP) == 0)
+		return true;
+	return errno == EINVAL && kill(-run->program_pid, number) == 0;
+}
+
+/* The program has the grace to end by itself. */
+static void send_signal(struct loop *loop, int number)
+{
+	const uint64_t grace_us = atomic_load(&loop->run->stop_grace_us);
+	const uint64_t now = clock_us();
+
+	loop->stop_at_us = grace_us > UINT64_MAX - now ? UINT64_MAX : now + grace_us;
+	signal_program(loop->run,
+		       number); /* the grace is for what it does then, or for its end that is on its way */
+}
+
+static void heed_caller(struct loop *loop)
+{
+	const int number = atomic_load(&loop->run->stop_signal);
+	uint64_t count;
+
+	if (atomic_load(&loop->run->cancelled)) {
+		if (!loop->ended)
+			end_run(loop, JAIL_CAUSE_CANCELLED);
+		return; /* it stays readable: a wait for a slow reader ends, too */
+	}
+	if (read(loop->run->cancel_fd, &count, sizeof(count)) == sizeof(count) && number && !loop->ended &&
+	    loop->stop_at_us == UINT64_MAX)
+		send_signal(loop, number);
+	if (atomic_exchange(&loop->run->resized, false))
+		terminal_copy_size(&loop->run->terminal, loop->run->command.terminal_fd);
 }
 
 static void handle(struct loop *loop, const struct pollfd fds[POLL_COUNT])
 {
 	struct jail_run *run = loop->run;
+	const char *failure;
 
 	if (fds[POLL_CONTROL].revents)
 		read_control(loop);
@@ -488,18 +495,15 @@ static void handle(struct loop *loop, const struct pollfd fds[POLL_COUNT])
 		else
 			read_output(loop, stream);
 	}
-	if (fds[POLL_STDIN].revents & POLLERR)
-		fd_done(&run->stdin_pipe[RUN_WRITE]);
-	else if (fds[POLL_STDIN].revents)
-		write_input(loop);
-	if (fds[POLL_SOURCE].revents && run->stdin_pipe[RUN_WRITE] >= 0)
-		read_source(loop);
+	failure = input_step(&run->input, &fds[POLL_STDIN], &fds[POLL_SOURCE]);
+	if (failure)
+		fail_run(loop, failure);
 	if (fds[POLL_OOM].revents) {
 		cgroup_clear_event(&run->cgroup);
 		loop->oom_until_us = clock_us() + OOM_SETTLE_US;
 	}
-	if (fds[POLL_CANCEL].revents && !loop->ended)
-		end_run(loop, JAIL_CAUSE_CANCELLED);
+	if (fds[POLL_CANCEL].revents)
+		heed_caller(loop);
 }
 
 /* The program has ended, and left something running that is to stay. */
@@ -508,14 +512,28 @@ static bool stays(const struct loop *loop)
 	return loop->ended && !loop->killed && loop->left_running && loop->run->tmpl->plan.background;
 }
 
+/* Nothing is left for init to do but to die; in a crowd it waits to be killed. */
+static void leave_to_die(struct loop *loop)
+{
+	struct jail_run *run = loop->run;
+	const bool kill = run->crowded && !run->had_turn;
+
+	if (kill)
+		run_take_turn(run);
+	run_begin_end(run, RUN_PATIENCE_US);
+	if (kill)
+		run_signal(run);
+}
+
 /* Until init is dead, or does not die although it was killed. */
 static void drive(struct loop *loop)
 {
 	const struct jail_run *run = loop->run;
 	const uint64_t wall = run->tmpl->plan.wall_time_us;
-	const uint64_t deadline = run->go_us + wall < wall ? UINT64_MAX : run->go_us + wall;
+	const uint64_t deadline = wall == POLICY_UNLIMITED ? UINT64_MAX : run->go_us + wall;
 	uint64_t cpu_at = cpu_check(loop, clock_us());
 
+	loop->deadline_us = deadline;
 	for (;;) {
 		struct pollfd fds[POLL_COUNT];
 		uint64_t now = clock_us();
@@ -529,12 +547,17 @@ static void drive(struct loop *loop)
 		handle(loop, fds);
 		if (stays(loop))
 			return;
+		/* Init's socket is closed when it begins to die, whoever killed it. */
+		if (loop->ended || loop->backstop || run->control[0] < 0)
+			leave_to_die(loop);
 		if (fds[POLL_INIT].revents) {
 			if (!loop->ended && !loop->backstop)
 				loop->ended_us = clock_us();
 			return;
 		}
 		now = clock_us();
+		if (now >= loop->stop_at_us && !loop->ended)
+			end_run(loop, JAIL_CAUSE_CANCELLED);
 		if (now >= deadline && !loop->ended)
 			end_run(loop, JAIL_CAUSE_WALL_TIME);
 		if (now >= run->go_us + WATCH_AFTER_US && !loop->watching && !loop->killed && !loop->ended)
@@ -543,7 +566,7 @@ static void drive(struct loop *loop)
 			check_oom(loop);
 		if (now >= cpu_at && !loop->ended)
 			cpu_at = cpu_check(loop, now);
-		if (loop->killed && now > loop->kill_us + KILL_WAIT_US)
+		if (run->give_up_us && now + KILL_AGAIN_US >= run->give_up_us)
 			return;
 	}
 }
@@ -553,13 +576,16 @@ static void drain(struct loop *loop)
 {
 	size_t reads;
 
-	while (loop->run->control[0] >= 0 && !loop->ended) {
+	while (loop->run->control[0] >= 0 && !(loop->ended && (loop->emptied || !run_is_bare(loop->run)))) {
 		struct pollfd fd = { .fd = loop->run->control[0], .events = POLLIN };
 
 		if (poll(&fd, 1, 0) <= 0)
 			break;
 		read_control(loop);
 	}
+	loop->grace_until_us = clock_us() + JAIL_GRACE_US;
+	loop->grace_most_us =
+	    loop->deadline_us > loop->grace_until_us ? loop->deadline_us : loop->grace_until_us;
 	for (int stream = 0; stream < JAIL_STREAMS; stream++) {
 		pass_rest(loop, stream);
 		/* A pipe holds no more: a page for each read, if the program made it one of packets. Who got hold of an end
@@ -631,25 +657,55 @@ static bool scratch_full(const struct jail_run *run)
 {
 	struct statfs fs;
 
-	return run->scratch_fd >= 0 && fstatfs(run->scratch_fd, &fs) == 0 &&
+	/* A bare jail's is a directory of the host, which has no size. */
+	return run->scratch_fd >= 0 && !run_is_bare(run) && fstatfs(run->scratch_fd, &fs) == 0 &&
 	       (fs.f_bavail == 0 || fs.f_ffree == 0);
 }
 
+/* Nobody else is in there any more. The kernel counts no refused write, so that a file of just that size is what shows it; the
+ * walk is worth its time only if the program failed and has written that much. */
+static bool file_size_reached(const struct loop *loop)
+{
+	const struct jail_run *run = loop->run;
+	const uint64_t limit = run->tmpl->plan.policy.limits.file_size_bytes;
+	const bool failed = !loop->ended || loop->wait_status != 0;
+	struct statfs fs;
+
+	if (limit == POLICY_UNLIMITED || !failed || run->scratch_fd < 0 || run_is_joined(run) ||
+	    run_is_bare(run))
+		return false;
+	if (loop->ended && WIFSIGNALED(loop->wait_status) && WTERMSIG(loop->wait_status) == SIGXFSZ)
+		return true;
+	return fstatfs(run->scratch_fd, &fs) == 0 &&
+	       (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize >= limit &&
+	       rootfs_has_file_of(run->scratch_fd, limit);
+}
+
+/* These ends have nothing to do with a limit. */
+static bool is_limit(enum jail_cause cause)
+{
+	return cause != JAIL_CAUSE_EXIT && cause != JAIL_CAUSE_SIGNAL && cause != JAIL_CAUSE_CANCELLED &&
+	       cause != JAIL_CAUSE_SUPERVISOR && cause != JAIL_CAUSE_HOST;
+}
+
+/* What was observed, whether or not it has to do with the end. */
 static void find_limits_hit(struct loop *loop, const struct cgroup_final *final)
 {
-	bool *hit = loop->outcome->hit;
-	const struct jail_output *output = loop->outcome->output;
-	const bool failed = !loop->ended || loop->wait_status != 0;
+	struct jail_outcome *outcome = loop->outcome;
+	const struct jail_output *output = outcome->output;
+	bool *hit = outcome->hit;
 
 	hit[JAIL_CAUSE_OUTPUT] = output[JAIL_STDOUT].truncated || output[JAIL_STDERR].truncated;
 	hit[JAIL_CAUSE_PIDS] = final->pids_limit_hits > 0;
-	loop->outcome->sessions_limit = final->oom_kills > 0 && !final->memory_limit_hit && is_sessions(loop);
-	hit[JAIL_CAUSE_MEMORY] =
-	    final->oom_kills > 0 && (final->memory_limit_hit || loop->outcome->sessions_limit);
-	hit[JAIL_CAUSE_DISK] = scratch_full(loop->run) || (loop->ended && WIFSIGNALED(loop->wait_status) &&
-							   WTERMSIG(loop->wait_status) == SIGXFSZ);
-	hit[JAIL_CAUSE_NETWORK] = failed && refused_packets(loop->run) > 0;
-	if (loop->killed && !loop->outcome->session_ended)
+	outcome->sessions_limit = final->oom_kills > 0 && !final->memory_limit_hit && is_sessions(loop);
+	hit[JAIL_CAUSE_MEMORY] = final->oom_kills > 0 && (final->memory_limit_hit || outcome->sessions_limit);
+	outcome->file_size_hit = file_size_reached(loop);
+	hit[JAIL_CAUSE_DISK] = scratch_full(loop->run);
+	outcome->network = run_edge_report(&loop->run->edge);
+	outcome->edge_died = run_edge_is_dead(&loop->run->edge);
+	hit[JAIL_CAUSE_NETWORK] = refused_packets(loop->run) > 0 || outcome->edge_died ||
+				  (outcome->network && outcome->network->refused > 0);
+	if (loop->killed && !outcome->session_ended && is_limit(loop->reason))
 		hit[loop->reason] = true;
 }
 
@@ -666,7 +722,8 @@ static enum jail_cause cause_of_signal(const struct loop *loop, int number)
 	case SIGSYS:
 		return JAIL_CAUSE_SYSCALL;
 	case SIGXFSZ:
-		return JAIL_CAUSE_DISK;
+		return plan->policy.limits.file_size_bytes == POLICY_UNLIMITED ? JAIL_CAUSE_SIGNAL
+									       : JAIL_CAUSE_DISK;
 	default:
 		return JAIL_CAUSE_SIGNAL;
 	}
@@ -684,40 +741,32 @@ static bool has_session_ended(const struct loop *loop)
 	return joined_has_ended(loop->run, loop->ended ? 500 : 5000);
 }
 
+/* Without a pid namespace, the program may kill its init, and what it started goes on. */
+static bool lost_init(const struct loop *loop)
+{
+	return run_is_bare(loop->run) && !loop->emptied;
+}
+
 /*
- * One cause. What we did comes first; then what the kernel counted (an OOM kill may show itself as a shell's exit 137);
- * then how the program ended. A failed program that met a limit that only refuses (a fork, a write, a packet) is
- * attributed to it; one that succeeded all the same is not.
+ * One cause: a limit only where the kernel counted a kill, we killed for it, or the signal proves it. A process that the kernel
+ * killed for memory comes first, whatever the others did before they were killed, too. A limit that merely refuses (a fork, a write,
+ * a packet) may have been handled long before the end, so that it stands in the limits that were hit alone.
  */
 static enum jail_cause find_cause(const struct loop *loop, const struct cgroup_final *final)
 {
-	const bool *hit = loop->outcome->hit;
-	enum jail_cause cause;
-
+	if (loop->run->stuck || lost_init(loop))
+		return JAIL_CAUSE_HOST;
 	if (loop->outcome->session_ended)
 		return JAIL_CAUSE_SUPERVISOR;
+	if (final->oom_kills)
+		return loop->outcome->hit[JAIL_CAUSE_MEMORY] ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST;
 	if (loop->killed)
 		return loop->reason;
-	if (loop->ended && WIFEXITED(loop->wait_status) && WEXITSTATUS(loop->wait_status) == 0)
-		return JAIL_CAUSE_EXIT;
-	if (final->oom_kills)
-		return hit[JAIL_CAUSE_MEMORY] ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST;
-	if (!loop->ended && loop->backstop) /* nobody inside can kill init */
-		return JAIL_CAUSE_WALL_TIME;
 	if (!loop->ended)
-		return JAIL_CAUSE_HOST;
-	cause = WIFSIGNALED(loop->wait_status) ? cause_of_signal(loop, WTERMSIG(loop->wait_status))
-					       : JAIL_CAUSE_EXIT;
-	if (cause == JAIL_CAUSE_SYSCALL || cause == JAIL_CAUSE_CPU_TIME)
-		return cause;
-	if (hit[JAIL_CAUSE_PIDS])
-		return JAIL_CAUSE_PIDS;
-	/* In a session somebody else may have filled it. */
-	if (hit[JAIL_CAUSE_DISK] && !run_is_joined(loop->run))
-		return JAIL_CAUSE_DISK;
-	if (hit[JAIL_CAUSE_NETWORK])
-		return JAIL_CAUSE_NETWORK;
-	return cause;
+		return loop->backstop ? JAIL_CAUSE_WALL_TIME
+				      : JAIL_CAUSE_HOST; /* nobody inside can kill init */
+	return WIFSIGNALED(loop->wait_status) ? cause_of_signal(loop, WTERMSIG(loop->wait_status))
+					      : JAIL_CAUSE_EXIT;
 }
 
 static void describe(const struct loop *loop, const struct cgroup_final *final)
@@ -755,26 +804,16 @@ static void describe(const struct loop *loop, const struct cgroup_final *final)
 			 policy_format_size(plan->policy.limits.memory_bytes, limit, sizeof(limit)),
 			 (unsigned long long) final->oom_kills);
 		break;
-	case JAIL_CAUSE_PIDS:
-		snprintf(text, size, "failed after %llu refused new processes or threads (limit %llu)",
-			 (unsigned long long) final->pids_limit_hits,
-			 (unsigned long long)plan->policy.limits.pids_max);
-		break;
 	case JAIL_CAUSE_OUTPUT:
 		snprintf(text, size, "killed for more output than the limit");
 		break;
 	case JAIL_CAUSE_DISK:
 		snprintf(text, size,
-			 outcome->signal == SIGXFSZ
-			     ? "ended by SIGXFSZ: a file at limits.fileSize (or that signal by itself)"
-			     : "failed with /tmp full");
+			 "ended by SIGXFSZ: a file at limits.fileSize, %s (or that signal by itself)",
+			 policy_format_size(plan->policy.limits.file_size_bytes, limit, sizeof(limit)));
 		break;
 	case JAIL_CAUSE_SYSCALL:
 		snprintf(text, size, "ended by SIGSYS: a denied system call (or that signal by itself)");
-		break;
-	case JAIL_CAUSE_NETWORK:
-		snprintf(text, size, "failed after %llu packet(s) that had no route out of the jail",
-			 (unsigned long long)refused_packets(loop->run));
 		break;
 	case JAIL_CAUSE_CANCELLED:
 		snprintf(text, size, "cancelled by the caller");
@@ -788,10 +827,15 @@ static void describe(const struct loop *loop, const struct cgroup_final *final)
 			 loop->failure ? loop->failure : "internal failure");
 		break;
 	case JAIL_CAUSE_HOST:
-		snprintf(text, size,
-			 final->oom_kills ? "killed by the host's OOM killer"
-					  : "the jail's init was killed from outside");
+		snprintf(text, size, "%s",
+			 outcome->left_behind ? run->left
+			 : lost_init(loop) ? "the program's init was killed, by the program or from outside; "
+					     "processes that the program started may still run"
+			 : final->oom_kills ? "killed by the host's OOM killer"
+					    : "the jail's init was killed from outside");
 		break;
+	case JAIL_CAUSE_PIDS: /* these two end nothing */
+	case JAIL_CAUSE_NETWORK:
 	case JAIL_CAUSE_COUNT:
 		break;
 	}
@@ -801,6 +845,9 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 {
 	struct jail_outcome *outcome = loop->outcome;
 	const struct jail_run *run = loop->run;
+	/* What the program did between the kernel's kill and ours is not its end. */
+	const bool by_itself =
+	    loop->ended && !loop->killed && final->oom_kills == 0 && !run->stuck && !lost_init(loop);
 	const uint64_t now = clock_us();
 	uint64_t end_us = loop->ended_us ? loop->ended_us : now;
 
@@ -809,20 +856,19 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 		end_us = now;
 	if (end_us < run->go_us)
 		end_us = run->go_us;
-	outcome->session_ended = final->oom_kills == 0 && has_session_ended(loop);
+	outcome->left_behind = run->stuck;
+	outcome->session_ended = final->oom_kills == 0 && !run->stuck && has_session_ended(loop);
 	find_limits_hit(loop, final);
 	outcome->exit_code = -1;
 	outcome->signal = 0;
-	if (loop->ended && !loop->killed && WIFEXITED(loop->wait_status))
+	if (by_itself && WIFEXITED(loop->wait_status))
 		outcome->exit_code = WEXITSTATUS(loop->wait_status);
-	if (loop->ended && !loop->killed && WIFSIGNALED(loop->wait_status))
+	if (by_itself && WIFSIGNALED(loop->wait_status))
 		outcome->signal = WTERMSIG(loop->wait_status);
 	outcome->cause = find_cause(loop, final);
-	if (!loop->ended || loop->killed)
+	if (!by_itself)
 		outcome->signal = SIGKILL;
-	/* The session's end is nobody's limit. */
-	if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL &&
-	    !outcome->session_ended)
+	if (is_limit(outcome->cause))
 		outcome->hit[outcome->cause] = true;
 	outcome->wall_us = end_us - run->go_us;
 	/* It may have ended by itself before the timer was heard. */
@@ -844,6 +890,7 @@ int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder
 {
 	struct loop loop;
 	struct cgroup_final final;
+	int released;
 
 	if (run->supervised)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
@@ -853,18 +900,27 @@ int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder
 	loop.run = run;
 	loop.outcome = ret;
 	loop.reason = JAIL_CAUSE_COUNT;
+	loop.stop_at_us = UINT64_MAX;
 	memset(ret, 0, sizeof(*ret));
-	start_input(&loop);
 	drive(&loop);
 	run->kept = stays(&loop);
 	drain(&loop);
+	input_settle(&run->input);
 	/* The release tells if it does not die; nothing is taken out of a jail that lives. */
-	if (run_kill(run) == 0)
+	if (run_kill(run) == 0) {
 		collect(&loop);
-	run_leave_root(run);
+		run_leave_root(run);
+		run_stop_starter(run);
+	}
+	for (int stream = 0; stream < 2; stream++)
+		ret->passed[stream] = run->pass[stream].passed;
+	ret->merged = run->merged;
 	cgroup_final(&run->cgroup, &final);
+	if (lost_init(&loop))
+		readback_lost_init(run);
 	judge(&loop, &final);
-	return run_release(run, err);
+	released = run_release(run, err);
+	return run->stuck ? 0 : released;
 }
 
 void jail_outcome_done(struct jail_outcome *outcome)
@@ -872,5 +928,6 @@ void jail_outcome_done(struct jail_outcome *outcome)
 	for (int stream = 0; stream < JAIL_STREAMS; stream++)
 		free(outcome->output[stream].bytes);
 	rootfs_collection_done(&outcome->collected);
+	free(outcome->network);
 	memset(outcome, 0, sizeof(*outcome));
 }

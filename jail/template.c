@@ -26,7 +26,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "jail/clone.h"
+#include "jail/cgroup/clone.h"
 #include "jail/inside/root.h"
 #include "jail/inside/sys.h"
 #include "jail/spawn.h"
@@ -192,9 +192,16 @@ int template_finish_root(struct jail_template *tmpl, struct warder_error *err)
 {
 	struct template_root *root = &tmpl->root;
 
-	if (!root->helper.pid)
+	if (!root->helper.pid && !root->hangs)
 		return 0;
-	clone_end(&root->helper);
+	root->hangs = root->hangs || clone_end(&root->helper) == CLONE_HANGS;
+	if (root->hangs) {
+		error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, "filesystem.view",
+		    "cannot build the root: the kernel hangs in it (a file system that does not answer?)");
+		snprintf(err->step, sizeof(err->step), "build-root");
+		return -1;
+	}
 	close_trees(tmpl);
 	tmpl->mount_ns_fd = (int)root->ns_fd;
 	if (root->error == 0)
@@ -249,7 +256,7 @@ int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable, 
 	struct jail_template *tmpl = calloc(1, sizeof(*tmpl));
 
 	if (!tmpl)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the template");
+		return error_no_memory(err, NULL);
 	tmpl->plan = *plan;
 	memset(plan, 0, sizeof(*plan));
 	tmpl->host = host;
@@ -284,6 +291,8 @@ void jail_template_free(struct jail_template *tmpl)
 	if (!tmpl)
 		return;
 	template_finish_root(tmpl, &ignored);
+	if (tmpl->root.hangs)
+		return;
 	network_free(tmpl->ahead);
 	for (unsigned int i = 0; i < tmpl->pool_count; i++)
 		identity_done(&tmpl->pool[i]);

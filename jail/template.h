@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "jail/block.h"
-#include "jail/clone.h"
+#include "jail/cgroup/clone.h"
 #include "jail/identity.h"
 #include "jail/jail.h"
 #include "jail/network.h"
@@ -30,6 +30,7 @@ struct template_root {
 	long error; /* the helper's: a negative errno at `what` */
 	const char *what;
 	_Atomic long ns_fd; /* -1 until the helper has opened it, which it does first */
+	bool hangs;         /* the helper does not end: the template stays for good */
 	int built_fd; /* eventfd: becomes readable when the root is finished, never if that failed; or -1 */
 };
 

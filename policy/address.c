@@ -1,5 +1,5 @@
 /*
- * address: destinations of network.allow.
+ * address: names and blocks of addresses, as network.allow and network.deny hold them.
  *
  * Host patterns are compared as text; a name is never resolved here. IPv4 and IPv6 are two worlds: an
  * IPv4-mapped block (::ffff:0:0/96) would be a second spelling of IPv4 addresses that a grant or a refusal
@@ -11,12 +11,8 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "policy/names.h"
 #include "policy/values.h"
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 static bool is_label(const char *label, size_t length)
 {
@@ -25,33 +21,52 @@ static bool is_label(const char *label, size_t length)
 	for (size_t i = 0; i < length; i++) {
 		char c = label[i];
 
-		if (!(c >= 'a' && c <= 'z') && !is_digit(c) && c != '-' && c != '_')
+		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '_')
 			return false;
 	}
 	return true;
+}
+
+/* What inet_aton() and a browser take for a part of an address: "10", "0x7f". */
+static bool is_number(const char *label)
+{
+	if (strncmp(label, "0x", 2) == 0)
+		return label[2 + strspn(label + 2, "0123456789abcdef")] == '\0';
+	return label[strspn(label, "0123456789")] == '\0';
+}
+
+static bool is_ascii(const char *text)
+{
+	while (*text && (unsigned char)*text < 0x80)
+		text++;
+	return *text == '\0';
 }
 
 const char *policy_host_fault(const char *host)
 {
 	const char *label = host;
 
+	if (host[0] == '@')
+		return policy_word(policy_host_lists, host) < 0 ? "is not a list of names" : NULL;
 	if (strcmp(host, "*") == 0)
 		return "is every host; write network.mode \"host\" if that is meant";
-	if (strlen(host) > 253)
-		return "is too long; at most 253 bytes";
+	if (strlen(host) > POLICY_MAX_HOST)
+		return "is too long; a name has at most 253 bytes";
+	if (!is_ascii(host))
+		return "is not a valid host name; write it as DNS has it, such as \"xn--bcher-kva.example\"";
 	if (strncmp(label, "*.", 2) == 0)
 		label += 2;
 	for (;;) {
 		size_t length = strcspn(label, ".");
 
 		if (!is_label(label, length))
-			return "is no host name; write it as \"pypi.org\" or \"*.example.org\", addresses as "
-			       "cidr";
+			return "is not a valid host name; write it as \"pypi.org\" or \"*.example.org\", "
+			       "addresses as cidr";
 		if (label[length] == '\0')
 			break;
 		label += length + 1;
 	}
-	if (label[strspn(label, "0123456789")] == '\0')
+	if (is_number(label))
 		return "is an address; write it as cidr, such as \"10.1.2.3/32\"";
 	return NULL;
 }
@@ -90,17 +105,6 @@ static bool parse_prefix(const char *text, unsigned max, unsigned *ret)
 	return *ret <= max;
 }
 
-/* Whether the two addresses agree in their first `bits`. */
-static bool same_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
-{
-	unsigned bytes = bits / 8, rest = bits % 8;
-	uint8_t mask = (uint8_t)(0xff00 >> rest);
-
-	if (memcmp(a, b, bytes) != 0)
-		return false;
-	return rest == 0 || ((a[bytes] ^ b[bytes]) & mask) == 0;
-}
-
 static void keep_prefix(uint8_t *address, size_t size, unsigned bits)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -120,14 +124,14 @@ int policy_parse_cidr(const char *text, struct policy_cidr *ret, struct warder_e
 	char address[64], why[160], canonical[64];
 
 	if (!slash || (size_t)(slash - text) >= sizeof(address))
-		return refuse(text, "is no address block; write one such as \"10.1.0.0/16\" or \"fd00::/8\"",
-			      err);
+		return refuse(
+		    text, "is not an address block; write one such as \"10.1.0.0/16\" or \"fd00::/8\"", err);
 	memcpy(address, text, (size_t)(slash - text));
 	address[slash - text] = '\0';
 	if (inet_pton(cidr.is_v6 ? AF_INET6 : AF_INET, address, cidr.address) != 1 ||
 	    !parse_prefix(slash + 1, cidr.is_v6 ? 128 : 32, &cidr.prefix))
-		return refuse(text, "is no address block; write one such as \"10.1.0.0/16\" or \"fd00::/8\"",
-			      err);
+		return refuse(
+		    text, "is not an address block; write one such as \"10.1.0.0/16\" or \"fd00::/8\"", err);
 	if (cidr.is_v6 && cidr.prefix >= 96 && memcmp(cidr.address, mapped, sizeof(mapped)) == 0)
 		return refuse(text, "is a block of IPv4 addresses; write it as IPv4", err);
 	kept = cidr;
@@ -141,28 +145,11 @@ int policy_parse_cidr(const char *text, struct policy_cidr *ret, struct warder_e
 	return 0;
 }
 
-bool policy_cidr_contains(const struct policy_cidr *outer, const struct policy_cidr *inner)
-{
-	return outer->is_v6 == inner->is_v6 && outer->prefix <= inner->prefix &&
-	       same_prefix(outer->address, inner->address, outer->prefix);
-}
-
 char *policy_format_cidr(const struct policy_cidr *cidr, char *buf, size_t len)
 {
 	char address[INET6_ADDRSTRLEN];
 
 	inet_ntop(cidr->is_v6 ? AF_INET6 : AF_INET, cidr->address, address, sizeof(address));
 	snprintf(buf, len, "%s/%u", address, cidr->prefix);
-	return buf;
-}
-
-char *policy_format_endpoint(const struct policy_endpoint *endpoint, char *buf, size_t len)
-{
-	bool is_v6 = endpoint->cidr && strchr(endpoint->cidr, ':') && endpoint->port_count > 0;
-	size_t used = (size_t)snprintf(buf, len, "%s%s%s", is_v6 ? "[" : "",
-				       endpoint->host ? endpoint->host : endpoint->cidr, is_v6 ? "]" : "");
-
-	for (size_t i = 0; i < endpoint->port_count && used < len; i++)
-		used += (size_t)snprintf(buf + used, len - used, "%c%u", i ? ',' : ':', endpoint->ports[i]);
 	return buf;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "policy/names.h"
 
 #define KIB      ((uint64_t)1 << 10)
@@ -13,9 +14,13 @@
 #define AT(member) offsetof(struct policy, member)
 
 static const struct policy_amount amounts[] = {
-	{ POLICY_FIELD_TMP, POLICY_MEASURE_SIZE, AT(filesystem.tmp_bytes), 4 * KIB, TIB, false,
-	  "a file system needs a page" },
-	{ POLICY_FIELD_WALL_TIME, POLICY_MEASURE_TIME, AT(limits.wall_time_us), 1, YEAR_US, false,
+	{ POLICY_FIELD_NETWORK_CONNECTIONS, POLICY_MEASURE_COUNT, AT(network.connections_max), 1, 4096, false,
+	  "network.mode \"none\" is the way to allow none" },
+	{ POLICY_FIELD_NETWORK_BYTES, POLICY_MEASURE_SIZE, AT(network.bytes_max), KIB, MAX_SIZE, true,
+	  "no connection is opened with less" },
+	{ POLICY_FIELD_TMP, POLICY_MEASURE_SIZE, AT(filesystem.tmp_bytes), 16 * KIB, TIB, false,
+	  "files that Warder makes for /proc lie there, too" },
+	{ POLICY_FIELD_WALL_TIME, POLICY_MEASURE_TIME, AT(limits.wall_time_us), 1, YEAR_US, true,
 	  "a program needs some time" },
 	{ POLICY_FIELD_CPU_TIME, POLICY_MEASURE_TIME, AT(limits.cpu_time_us), 1, YEAR_US, true,
 	  "a program needs some time" },
@@ -28,14 +33,18 @@ static const struct policy_amount amounts[] = {
 	{ POLICY_FIELD_PIDS, POLICY_MEASURE_COUNT, AT(limits.pids_max), 1, (uint64_t)1 << 22, true,
 	  "the program itself is one process" },
 	{ POLICY_FIELD_OPEN_FILES, POLICY_MEASURE_COUNT, AT(limits.open_files), 6, (uint64_t)1 << 30, true,
-	  "what starts the program needs as many" },
+	  "the start of the program needs as many" },
 	{ POLICY_FIELD_FILE_SIZE, POLICY_MEASURE_SIZE, AT(limits.file_size_bytes), 0, MAX_SIZE, true, "" },
 	{ POLICY_FIELD_STACK, POLICY_MEASURE_SIZE, AT(limits.stack_bytes), 64 * KIB, MAX_SIZE, true,
 	  "no program starts in less" },
-	{ POLICY_FIELD_DISK, POLICY_MEASURE_SIZE, AT(limits.disk_bytes), 4 * KIB, MAX_SIZE, true,
-	  "a file system needs a page" },
+	{ POLICY_FIELD_DISK, POLICY_MEASURE_SIZE, AT(limits.disk_bytes), 16 * KIB, MAX_SIZE, true,
+	  "files that Warder makes for /proc count, too" },
+	{ POLICY_FIELD_CODE, POLICY_MEASURE_SIZE, AT(limits.code_bytes), 1, POLICY_MAX_CODE, false,
+	  "empty code is refused anyway" },
 	{ POLICY_FIELD_STDOUT, POLICY_MEASURE_SIZE, AT(output.stdout_bytes), 0, TIB, false, "" },
 	{ POLICY_FIELD_STDERR, POLICY_MEASURE_SIZE, AT(output.stderr_bytes), 0, TIB, false, "" },
+	{ POLICY_FIELD_TERMINALS, POLICY_MEASURE_COUNT, AT(devices.terminals), 0, POLICY_MAX_TERMINALS, false,
+	  "" },
 };
 
 static const struct {
@@ -46,19 +55,17 @@ static const struct {
 	[POLICY_MEASURE_SIZE] = { policy_parse_size, policy_parse_size_or_unlimited, policy_format_size },
 	[POLICY_MEASURE_TIME] = { policy_parse_time, policy_parse_time_or_unlimited, policy_format_time },
 	[POLICY_MEASURE_CPUS] = { policy_parse_cpus, policy_parse_cpus_or_unlimited, policy_format_cpus },
-	/* Every count may be unlimited. */
-	[POLICY_MEASURE_COUNT] = { policy_parse_count_or_unlimited, policy_parse_count_or_unlimited,
-				   policy_format_count },
+	[POLICY_MEASURE_COUNT] = { policy_parse_count, policy_parse_count_or_unlimited, policy_format_count },
 };
 
 const struct policy_amount *policy_amount_at(size_t i)
 {
-	return i < sizeof(amounts) / sizeof(amounts[0]) ? &amounts[i] : NULL;
+	return i < ARRAY_LENGTH(amounts) ? &amounts[i] : NULL;
 }
 
 const struct policy_amount *policy_amount_of(enum policy_field field)
 {
-	for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(amounts); i++) {
 		if (amounts[i].field == field)
 			return &amounts[i];
 	}

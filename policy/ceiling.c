@@ -5,6 +5,10 @@
  * program nothing that the ceiling's value does not. A ceiling is always within itself. What has no order
  * (the kind of view, the identity) has to be the same.
  *
+ * A check reports every violation and goes on, so that a caller can list all of them; the first one is the
+ * error. A value that no grant covers is refused; where the ceiling has a narrower value of the same field,
+ * the violation lowers the field to it.
+ *
  * Extra paths: a requested path must lie inside a granted one, the most specific grant decides about the
  * access, and a read-write request must not swallow a read-only grant that lies below it: the request has to
  * repeat that as read-only. The workspace is compared with the workspace only, because what the program sees
@@ -15,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "policy/amounts.h"
 #include "policy/names.h"
@@ -22,158 +27,202 @@
 
 #define PATH_SIZE 72
 
-static int exceed(struct warder_error *err, const char *path, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+struct check {
+	const struct policy *ceiling, *request;
+	void (*found)(void *context, const struct policy_violation *violation);
+	void *context;
+	size_t count;
+	enum policy_field field; /* that is being checked */
+	bool real;               /* `request` has its paths as links lead */
+	bool
+	    has_rows; /* a row of paths that the ceiling has itself is granted, with its target: it is a session's policy */
+};
 
-static int exceed(struct warder_error *err, const char *path, const char *format, ...)
+static void violate(struct check *c, enum policy_grant grant, const char *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void violate(struct check *c, enum policy_grant grant, const char *path, const char *format, ...)
 {
-	char text[sizeof(err->text)];
+	struct policy_violation violation = { .field = c->field, .grant = grant };
+	char text[sizeof(violation.error.text)];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	error_set(err, WARDER_ERROR_REJECTED, NULL, "%s", text);
-	return policy_locate(err, path);
+	error_set(&violation.error, WARDER_ERROR_REJECTED, NULL, "%s", text);
+	policy_locate(&violation.error, path);
+	if (c->real)
+		error_context(&violation.error, POLICY_BEHIND_LINK);
+	c->count++;
+	c->found(c->context, &violation);
 }
 
 /* A word of a table is not granted; the operator's word is the most that is. */
-static int exceed_word(struct warder_error *err, const char *path, const char *asked, const char *granted)
+static void exceed_word(struct check *c, const char *path, const char *asked, const char *granted)
 {
-	return exceed(err, path, "\"%s\" is more than the operator grants; at most \"%s\"", asked, granted);
+	violate(c, POLICY_LOWERED, path, "\"%s\" is more than the operator grants; at most \"%s\"", asked,
+		granted);
+}
+
+/* What is granted, for a person who is refused something else: "a, b and 3 more", or "none". */
+static const char *list_grants(const struct policy_strings *one, const struct policy_strings *other,
+			       char *ret, size_t size)
+{
+	const size_t count = one->count + other->count;
+	size_t used = 0, i;
+
+	snprintf(ret, size, "none");
+	for (i = 0; i < count; i++) {
+		const char *item = i < one->count ? one->items[i] : other->items[i - one->count];
+
+		if (used + strlen(item) + sizeof(", and 12345 more") > size)
+			break;
+		used += (size_t)snprintf(ret + used, size - used, "%s%s", i ? ", " : "", item);
+	}
+	if (i < count)
+		snprintf(ret + used, size - used, "%s%zu more", i ? " and " : "", count - i);
+	return ret;
 }
 
 /* ---- languages ---- */
 
-static int check_languages(const struct policy *ceiling, const struct policy *request,
-			   struct warder_error *err)
+static void check_languages(struct check *c)
 {
-	char path[PATH_SIZE];
+	const struct policy_strings *names = &c->request->languages.names;
+	const struct policy_strings *granted = &c->ceiling->languages.names, none = { 0 };
+	char path[PATH_SIZE], all[120];
 
-	if (ceiling->languages.any)
-		return 0;
-	if (request->languages.any)
-		return exceed(err, "languages",
-			      "\"any\" is more than the operator grants; name the languages");
-	for (size_t i = 0; i < request->languages.names.count; i++) {
-		if (policy_strings_have(&ceiling->languages.names, request->languages.names.items[i]))
+	if (c->ceiling->languages.any)
+		return;
+	list_grants(granted, &none, all, sizeof(all));
+	if (c->request->languages.any)
+		violate(c, POLICY_LOWERED, "languages",
+			"\"any\" is more than the languages (%s) that the operator grants; name languages",
+			all);
+	for (size_t i = 0; i < names->count; i++) {
+		if (policy_strings_have(granted, names->items[i]))
 			continue;
 		snprintf(path, sizeof(path), "languages[%zu]", i);
-		return exceed(err, path, "\"%.40s\" is not granted by the operator",
-			      request->languages.names.items[i]);
+		violate(c, POLICY_REFUSED, path,
+			"\"%.40s\" is not one of the languages (%s) that the operator grants",
+			names->items[i], all);
 	}
-	return 0;
 }
 
 /* ---- network ---- */
 
-static bool where_covers(const struct policy_endpoint *granted, const struct policy_endpoint *asked)
+static void check_endpoint(struct check *c, const struct policy_endpoint *asked, size_t index)
 {
-	struct policy_cidr outer, inner;
-	struct warder_error ignored;
-
-	if (granted->host && asked->host)
-		return policy_host_covers(granted->host, asked->host);
-	if (!granted->cidr || !asked->cidr)
-		return false;
-	return policy_parse_cidr(granted->cidr, &outer, &ignored) == 0 &&
-	       policy_parse_cidr(asked->cidr, &inner, &ignored) == 0 && policy_cidr_contains(&outer, &inner);
-}
-
-static bool has_port(const struct policy_endpoint *row, uint16_t port)
-{
-	for (size_t i = 0; i < row->port_count; i++) {
-		if (row->ports[i] == port)
-			return true;
-	}
-	return row->port_count == 0;
-}
-
-/* Whether some row grants the place with this port; port 0 stands for all of them. */
-static bool grants(const struct policy *ceiling, const struct policy_endpoint *asked, uint16_t port)
-{
-	for (size_t i = 0; i < ceiling->network.allow_count; i++) {
-		const struct policy_endpoint *row = &ceiling->network.allow[i];
-
-		if ((port == 0 ? row->port_count == 0 : has_port(row, port)) && where_covers(row, asked))
-			return true;
-	}
-	return false;
-}
-
-static int check_endpoint(const struct policy *ceiling, const struct policy_endpoint *asked, size_t index,
-			  struct warder_error *err)
-{
-	const char *where = asked->host ? asked->host : asked->cidr;
+	size_t count = policy_rule_count(asked);
 	char path[PATH_SIZE];
 
 	snprintf(path, sizeof(path), "network.allow[%zu]", index);
-	if (asked->port_count == 0 && !grants(ceiling, asked, 0))
-		return exceed(err, path, "\"%.100s\" with every port is not granted by the operator", where);
-	for (size_t i = 0; i < asked->port_count; i++) {
-		if (!grants(ceiling, asked, asked->ports[i]))
-			return exceed(err, path, "\"%.100s\" with port %u is not granted by the operator",
-				      where, asked->ports[i]);
+	for (size_t i = 0; i < count; i++) {
+		struct policy_rule rule = policy_rule_at(asked, i);
+
+		for (size_t j = 0; j < rule.port_count; j++)
+			if (!policy_network_grants(c->ceiling, &rule, rule.ports[j]))
+				violate(c, POLICY_REFUSED, path,
+					"\"%.100s\" with port %u is not granted by the operator",
+					rule.host ? rule.host : rule.cidr, rule.ports[j]);
 	}
-	return 0;
 }
 
-static int check_network(const struct policy *ceiling, const struct policy *request, struct warder_error *err)
+static void check_denied(struct check *c)
 {
-	if (request->network.mode > ceiling->network.mode)
-		return exceed_word(err, "network.mode", policy_network_mode_name(request->network.mode),
-				   policy_network_mode_name(ceiling->network.mode));
-	if (request->network.mode != POLICY_NETWORK_ALLOW || ceiling->network.mode == POLICY_NETWORK_HOST)
-		return 0;
-	for (size_t i = 0; i < request->network.allow_count; i++) {
-		if (check_endpoint(ceiling, &request->network.allow[i], i, err) != 0)
-			return -1;
+	const struct policy_endpoints *deny = &c->ceiling->network.deny;
+	char row[160];
+
+	for (size_t i = 0; i < deny->count; i++) {
+		if (!policy_network_avoids(c->request, &deny->items[i]))
+			violate(c, POLICY_LOWERED, "network.deny",
+				"the operator denies \"%s\"; add it to the list",
+				policy_format_endpoint(&deny->items[i], row, sizeof(row)));
 	}
-	return 0;
+}
+
+static void check_network(struct check *c)
+{
+	const enum policy_network_mode asked = c->request->network.mode, granted = c->ceiling->network.mode;
+
+	if (asked > granted) {
+		exceed_word(c, "network.mode", policy_network_mode_name(asked),
+			    policy_network_mode_name(granted));
+		return;
+	}
+	if (asked == POLICY_NETWORK_LEARN && granted != POLICY_NETWORK_LEARN)
+		violate(c, POLICY_REFUSED, "network.mode",
+			"\"learn\" is granted only by the operator's own \"learn\", not by \"%s\"",
+			policy_network_mode_name(granted));
+	for (size_t i = 0; i < c->request->network.allow.count; i++)
+		check_endpoint(c, &c->request->network.allow.items[i], i);
+	check_denied(c);
+}
+
+static void check_publish(struct check *c)
+{
+	const struct policy_published *list = &c->request->network.publish;
+	char path[PATH_SIZE], row[48];
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (policy_network_publishes_within(c->ceiling, &list->items[i]))
+			continue;
+		snprintf(path, sizeof(path), "network.publish[%zu]", i);
+		violate(c, POLICY_REFUSED, path, "\"%s\" is not granted by the operator",
+			policy_format_publish(&list->items[i], row, sizeof(row)));
+	}
 }
 
 /* ---- filesystem ---- */
 
-static int check_view(const struct policy *ceiling, const struct policy *request, struct warder_error *err)
+static void check_view(struct check *c)
 {
-	const char *granted = ceiling->filesystem.view_source, *asked = request->filesystem.view_source;
+	const enum policy_view view = c->request->filesystem.view;
+	const char *granted = c->ceiling->filesystem.view_source, *asked = c->request->filesystem.view_source;
 	char quoted[96];
 
-	if (request->filesystem.view != ceiling->filesystem.view)
-		return exceed(err, "filesystem.view", "\"%s\" is not what the operator grants: \"%s\"",
-			      policy_views[request->filesystem.view], policy_views[ceiling->filesystem.view]);
-	switch (request->filesystem.view) {
+	if (view != c->ceiling->filesystem.view) {
+		violate(c, POLICY_REFUSED, "filesystem.view",
+			"\"%s\" differs from the operator's grant: \"%s\"", policy_views[view],
+			policy_views[c->ceiling->filesystem.view]);
+		return;
+	}
+	switch (view) {
 	case POLICY_VIEW_HOST:
-		return 0;
+		return;
 	case POLICY_VIEW_DIRECTORY:
 		if (granted && asked && policy_path_within(granted, asked))
-			return 0;
+			return;
 		break;
 	case POLICY_VIEW_IMAGE:
 		if (granted && asked && strcmp(granted, asked) == 0)
-			return 0;
+			return;
 		break;
 	}
-	return exceed(err, "filesystem.view", "%s is not what the operator grants: \"%.100s\"",
-		      json_quote(asked ? asked : "", quoted, sizeof(quoted)), granted ? granted : "");
+	violate(c, POLICY_REFUSED, "filesystem.view", "%s differs from the operator's grant: \"%.100s\"",
+		json_quote(asked ? asked : "", quoted, sizeof(quoted)), granted ? granted : "");
 }
 
-static int check_workspace(const struct policy *ceiling, const struct policy *request,
-			   struct warder_error *err)
+static void check_workspace(struct check *c)
 {
-	const char *granted = ceiling->filesystem.workspace_root, *asked = request->filesystem.workspace_root;
+	const enum policy_workspace mode = c->request->filesystem.workspace;
+	const char *granted = c->ceiling->filesystem.workspace_root,
+		   *asked = c->request->filesystem.workspace_root;
 	char quoted[96];
 
-	if (request->filesystem.workspace > ceiling->filesystem.workspace)
-		return exceed_word(err, "filesystem.workspace",
-				   policy_workspaces[request->filesystem.workspace],
-				   policy_workspaces[ceiling->filesystem.workspace]);
-	if (request->filesystem.workspace == POLICY_WORKSPACE_NONE)
-		return 0;
-	if (granted && asked && policy_path_within(granted, asked))
-		return 0;
-	return exceed(err, "filesystem.workspace", "%s is not inside \"%.100s\", which the operator grants",
-		      json_quote(asked ? asked : "", quoted, sizeof(quoted)), granted ? granted : "");
+	if (mode > c->ceiling->filesystem.workspace) {
+		exceed_word(c, "filesystem.workspace", policy_workspaces[mode],
+			    policy_workspaces[c->ceiling->filesystem.workspace]);
+		return;
+	}
+	if (mode == POLICY_WORKSPACE_NONE || (granted && asked && policy_path_within(granted, asked)))
+		return;
+	if (!granted && !asked)
+		return; /* no run has one without a directory */
+	violate(c, POLICY_REFUSED, "filesystem.workspace",
+		"%s is not inside \"%.100s\", which the operator grants",
+		json_quote(asked ? asked : "", quoted, sizeof(quoted)), granted ? granted : "");
 }
 
 enum access {
@@ -208,225 +257,390 @@ static enum access access_at(const struct policy *policy, const char *path)
 	return strlen(read_write) > strlen(read_only) ? ACCESS_READ_WRITE : ACCESS_READ_ONLY;
 }
 
-/* What is granted at a path that is asked for, wherever it is to be seen. */
+/* What is granted at the source of a row that is asked for, wherever it is to be seen. */
 static enum access granted_at(const struct policy *ceiling, const char *item)
 {
-	const char *place = policy_path_place(item);
 	char source[PATH_MAX];
 
-	if (!place)
-		return access_at(ceiling, item);
-	if (policy_placed_fault(item) || (size_t)(place - item) > sizeof(source))
+	if (policy_placed_fault(item) || !policy_path_source(item, source))
 		return ACCESS_NONE;
-	memcpy(source, item, (size_t)(place - item) - 1);
-	source[place - item - 1] = '\0';
 	return access_at(ceiling, source);
 }
 
-static int check_list(const struct policy *ceiling, const struct policy_strings *list, const char *name,
-		      enum access wanted, struct warder_error *err)
+/* Only where it has the row in the same list: the whole row is compared. */
+static bool has_row(const struct check *c, const char *item, enum access access)
 {
-	char path[PATH_SIZE], quoted[96];
+	const struct policy *ceiling = c->ceiling;
+
+	return c->has_rows &&
+	       policy_strings_have(access == ACCESS_READ_WRITE ? &ceiling->filesystem.read_write
+							       : &ceiling->filesystem.read_only,
+				   item);
+}
+
+static void check_list(struct check *c, const struct policy_strings *list, const char *name,
+		       enum access wanted)
+{
+	char path[PATH_SIZE], quoted[96], all[200];
 
 	for (size_t i = 0; i < list->count; i++) {
-		enum access granted = granted_at(ceiling, list->items[i]);
+		enum access granted = granted_at(c->ceiling, list->items[i]);
 
-		if (wanted <= granted)
+		if (wanted <= granted || has_row(c, list->items[i], wanted))
 			continue;
 		snprintf(path, sizeof(path), "filesystem.paths.%s[%zu]", name, i);
 		json_quote(list->items[i], quoted, sizeof(quoted));
-		return exceed(err, path,
-			      granted == ACCESS_NONE ? "%s is not inside a path that the operator grants"
-						     : "%s is granted by the operator for reading only",
-			      quoted);
+		if (granted == ACCESS_NONE)
+			violate(c, POLICY_REFUSED, path,
+				"%s is not inside a path (%s) that the operator grants", quoted,
+				list_grants(&c->ceiling->filesystem.read_only,
+					    &c->ceiling->filesystem.read_write, all, sizeof(all)));
+		else
+			violate(c, POLICY_LOWERED, path, "%s is granted by the operator for reading only",
+				quoted);
 	}
-	return 0;
 }
 
-static int check_paths(const struct policy *ceiling, const struct policy *request, struct warder_error *err)
+/* Where a requested row shows a path of the host, in a buffer of PATH_MAX bytes. False: nowhere. */
+static bool shows_at(const char *item, const char *path, char *ret)
 {
-	const struct policy_strings *kept = &ceiling->filesystem.read_only;
+	const char *target = policy_path_target(item);
+	char source[PATH_MAX];
+	size_t above;
+
+	if (!policy_path_source(item, source) || !policy_path_within(source, path))
+		return false;
+	above = source[1] ? strlen(source) : 0;
+	return snprintf(ret, PATH_MAX, "%s%s", target[1] ? target : "", path + above) < PATH_MAX;
+}
+
+/* The longest target of the list that holds a path inside; 0: none does. */
+static size_t nearest(const struct policy_strings *list, const char *inside)
+{
+	size_t best = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const char *target = policy_path_target(list->items[i]);
+
+		if (policy_path_within(target, inside) && strlen(target) > best)
+			best = strlen(target);
+	}
+	return best;
+}
+
+/* Whether a requested row lets a path of the host be written to, as the request's other rows leave it. */
+static bool lets_write(const struct policy *request, const char *item, const char *path)
+{
+	char inside[PATH_MAX];
+
+	return shows_at(item, path, inside) && nearest(&request->filesystem.read_write, inside) >
+						   nearest(&request->filesystem.read_only, inside);
+}
+
+static void check_paths(struct check *c)
+{
+	const struct policy_strings *kept = &c->ceiling->filesystem.read_only;
+	const struct policy_strings *granted[] = { kept, &c->ceiling->filesystem.read_write };
+	const struct policy_strings *writable = &c->request->filesystem.read_write;
 	char quoted[96];
 
-	for (size_t i = 0; i < kept->count; i++) {
-		if (policy_path_place(kept->items[i]))
-			return exceed(
-			    err, "filesystem.paths.readOnly",
-			    "the operator's %s names a place inside; a ceiling names paths of the host only",
-			    json_quote(kept->items[i], quoted, sizeof(quoted)));
-	}
-	if (check_list(ceiling, &request->filesystem.read_only, "readOnly", ACCESS_READ_ONLY, err) != 0 ||
-	    check_list(ceiling, &request->filesystem.read_write, "readWrite", ACCESS_READ_WRITE, err) != 0)
-		return -1;
-	for (size_t i = 0; i < kept->count; i++) {
-		if (access_at(request, kept->items[i]) == ACCESS_READ_WRITE)
-			return exceed(
-			    err, "filesystem.paths.readWrite",
-			    "%s lies below a requested path and is granted by the operator for reading "
-			    "only; add it to filesystem.paths.readOnly",
-			    json_quote(kept->items[i], quoted, sizeof(quoted)));
-	}
-	return 0;
-}
-
-static int check_tmp_exec(const struct policy *ceiling, const struct policy *request,
-			  struct warder_error *err)
-{
-	if (request->filesystem.tmp_exec && !ceiling->filesystem.tmp_exec)
-		return exceed(err, "filesystem.tmpExec",
-			      "true is more than the operator grants; at most false");
-	return 0;
+	for (size_t list = 0; list < 2; list++)
+		for (size_t i = 0; i < granted[list]->count; i++)
+			if (!c->has_rows && policy_path_place(granted[list]->items[i]))
+				violate(c, POLICY_REFUSED,
+					list ? "filesystem.paths.readWrite" : "filesystem.paths.readOnly",
+					"the operator's %s names a target inside; a ceiling names sources "
+					"only, and every target is free",
+					json_quote(granted[list]->items[i], quoted, sizeof(quoted)));
+	check_list(c, &c->request->filesystem.read_only, "readOnly", ACCESS_READ_ONLY);
+	check_list(c, writable, "readWrite", ACCESS_READ_WRITE);
+	for (size_t i = 0; i < kept->count; i++)
+		for (size_t j = 0; j < writable->count; j++)
+			if (!has_row(c, writable->items[j], ACCESS_READ_WRITE) &&
+			    lets_write(c->request, writable->items[j], kept->items[i]))
+				violate(
+				    c, POLICY_LOWERED, "filesystem.paths.readWrite",
+				    "%s lies below a requested path and is granted by the operator for "
+				    "reading only; add it to filesystem.paths.readOnly, with its target if "
+				    "the path has one",
+				    json_quote(kept->items[i], quoted, sizeof(quoted)));
 }
 
 /* ---- environment ---- */
 
-/* A variable may be set if its name is granted, or if the operator sets it to the same value. */
-static bool may_set(const struct policy *ceiling, const struct policy_variable *asked)
+bool policy_grants_variable(const struct policy *ceiling, const char *name, const char *value)
 {
-	const struct policy_variable *granted = policy_variable_of(ceiling, asked->name);
+	const struct policy_variable *granted = policy_variable_of(ceiling, name);
 
 	switch (ceiling->environment.mode) {
 	case POLICY_ENVIRONMENT_NONE:
-		return granted && strcmp(granted->value, asked->value) == 0;
+		return granted && strcmp(granted->value, value) == 0;
 	case POLICY_ENVIRONMENT_ALLOW_LIST:
-		return granted || policy_strings_have(&ceiling->environment.names, asked->name);
+		return granted || policy_strings_have(&ceiling->environment.names, name);
 	case POLICY_ENVIRONMENT_HOST:
 		return true;
 	}
 	return false;
 }
 
-static int check_environment(const struct policy *ceiling, const struct policy *request,
-			     struct warder_error *err)
+static void check_environment(struct check *c)
 {
-	const struct policy_strings *names = &request->environment.names;
+	const enum policy_environment_mode asked = c->request->environment.mode,
+					   granted = c->ceiling->environment.mode;
+	const struct policy_strings *names = &c->request->environment.names;
 	char path[PATH_SIZE];
 
-	if (request->environment.mode > ceiling->environment.mode)
-		return exceed_word(err, "environment.mode",
-				   policy_environment_modes[request->environment.mode],
-				   policy_environment_modes[ceiling->environment.mode]);
-	for (size_t i = 0; i < names->count && ceiling->environment.mode != POLICY_ENVIRONMENT_HOST; i++) {
-		if (policy_strings_have(&ceiling->environment.names, names->items[i]))
+	if (asked > granted)
+		exceed_word(c, "environment.mode", policy_environment_modes[asked],
+			    policy_environment_modes[granted]);
+	for (size_t i = 0; i < names->count && granted != POLICY_ENVIRONMENT_HOST; i++) {
+		if (policy_strings_have(&c->ceiling->environment.names, names->items[i]))
 			continue;
 		snprintf(path, sizeof(path), "environment.names[%zu]", i);
-		return exceed(err, path, "\"%.60s\" is not granted by the operator", names->items[i]);
+		violate(c, POLICY_REFUSED, path, "\"%.60s\" is not granted by the operator", names->items[i]);
 	}
-	for (size_t i = 0; i < request->environment.set_count; i++) {
-		if (may_set(ceiling, &request->environment.set[i]))
+	for (size_t i = 0; i < c->request->environment.set_count; i++) {
+		const struct policy_variable *set = &c->request->environment.set[i];
+
+		if (policy_grants_variable(c->ceiling, set->name, set->value))
 			continue;
-		snprintf(path, sizeof(path), "environment.set.%.50s", request->environment.set[i].name);
-		return exceed(err, path, "the operator does not grant this variable or value");
+		snprintf(path, sizeof(path), "environment.set.%.50s", set->name);
+		violate(c, POLICY_REFUSED, path, "the operator does not grant this variable or value");
 	}
-	return 0;
 }
 
 /* ---- amounts ---- */
 
-static int check_amount(const struct policy *ceiling, const struct policy *request, enum policy_field field,
-			struct warder_error *err)
+static void check_amount(struct check *c)
 {
-	const struct policy_amount *amount = policy_amount_of(field);
-	uint64_t granted = policy_amount_get(ceiling, amount), asked = policy_amount_get(request, amount);
+	const struct policy_amount *amount = policy_amount_of(c->field);
+	uint64_t granted = policy_amount_get(c->ceiling, amount),
+		 asked = policy_amount_get(c->request, amount);
 	char asked_text[32], granted_text[32];
 
 	if (asked <= granted) /* POLICY_UNLIMITED is the largest number */
-		return 0;
-	return exceed(err, policy_field_path(field), "%s is more than the operator grants; at most %s",
-		      policy_amount_format(amount, asked, asked_text, sizeof(asked_text)),
-		      policy_amount_format(amount, granted, granted_text, sizeof(granted_text)));
+		return;
+	violate(c, POLICY_LOWERED, policy_field_path(c->field),
+		"%s is more than the operator grants; at most %s",
+		policy_amount_format(amount, asked, asked_text, sizeof(asked_text)),
+		policy_amount_format(amount, granted, granted_text, sizeof(granted_text)));
 }
 
-static int check_tmp(const struct policy *ceiling, const struct policy *request, struct warder_error *err)
+/* Limits of connections: nothing is counted where there are none, or where the operator counts none. */
+static void check_traffic(struct check *c)
 {
-	if (check_amount(ceiling, request, POLICY_FIELD_TMP, err) != 0)
-		return -1;
-	return check_tmp_exec(ceiling, request, err);
+	if (policy_network_connects(c->request) && c->ceiling->network.mode != POLICY_NETWORK_HOST)
+		check_amount(c);
 }
 
-static int check_limits(const struct policy *ceiling, const struct policy *request, struct warder_error *err)
+static void check_tmp(struct check *c)
 {
-	for (enum policy_field field = POLICY_FIELD_WALL_TIME; field <= POLICY_FIELD_STDERR; field++) {
-		if (check_amount(ceiling, request, field, err) != 0)
-			return -1;
-	}
-	if (ceiling->output.on_limit == POLICY_OUTPUT_KILL && request->output.on_limit != POLICY_OUTPUT_KILL)
-		return exceed_word(err, "output.onLimit", "drain", "kill");
-	return 0;
+	check_amount(c);
+	/* limits.disk of the operator's holds for directories of the host as well. */
+	if (c->request->filesystem.growth_unlimited && policy_writes_host(c->request) &&
+	    !c->ceiling->filesystem.growth_unlimited && c->ceiling->limits.disk_bytes != POLICY_UNLIMITED)
+		violate(c, POLICY_LOWERED, "filesystem.growth",
+			"unlimited is more than the operator grants, who limits disk (limits.disk); leave "
+			"--rw and :rw out, or use an overlay");
+	if (c->request->filesystem.tmp_exec && !c->ceiling->filesystem.tmp_exec)
+		violate(c, POLICY_LOWERED, "filesystem.tmpExec",
+			"true is more than the operator grants; at most false");
+}
+
+static void check_errors(struct check *c)
+{
+	check_amount(c);
+	if (c->ceiling->output.on_limit == POLICY_OUTPUT_KILL &&
+	    c->request->output.on_limit != POLICY_OUTPUT_KILL)
+		exceed_word(c, "output.onLimit", "drain", "kill");
 }
 
 /* ---- processes ---- */
 
-static int check_processes(const struct policy *ceiling, const struct policy *request,
-			   struct warder_error *err)
+static void check_spawn(struct check *c)
 {
-	if (request->processes.spawn && !ceiling->processes.spawn)
-		return exceed(err, "processes.spawn", "true is more than the operator grants; at most false");
-	if (request->processes.uid != ceiling->processes.uid ||
-	    request->processes.gid != ceiling->processes.gid)
-		return exceed(err, "processes.identity", "%u:%u is not what the operator grants: %u:%u",
-			      request->processes.uid, request->processes.gid, ceiling->processes.uid,
-			      ceiling->processes.gid);
-	return 0;
+	if (c->request->processes.spawn && !c->ceiling->processes.spawn)
+		violate(c, POLICY_LOWERED, "processes.spawn",
+			"true is more than the operator grants; at most false");
+}
+
+static void check_identity(struct check *c)
+{
+	const struct policy *asked = c->request, *granted = c->ceiling;
+
+	if (asked->processes.uid != granted->processes.uid || asked->processes.gid != granted->processes.gid)
+		violate(c, POLICY_REFUSED, "processes.identity",
+			"%u:%u differs from the operator's grant: %u:%u", asked->processes.uid,
+			asked->processes.gid, granted->processes.uid, granted->processes.gid);
 }
 
 /* ---- system calls ---- */
 
-static int check_syscalls(const struct policy *ceiling, const struct policy *request,
-			  struct warder_error *err)
+static void check_syscalls(struct check *c)
 {
-	const struct policy_strings *allow = &request->syscalls.allow, *deny = &ceiling->syscalls.deny;
+	const struct policy *asked = c->request, *granted = c->ceiling;
+	const struct policy_strings *allow = &asked->syscalls.allow, *deny = &granted->syscalls.deny;
 	char path[PATH_SIZE];
 
-	if (request->syscalls.profile > ceiling->syscalls.profile)
-		return exceed_word(err, "syscalls.profile", policy_profile_name(request->syscalls.profile),
-				   policy_profile_name(ceiling->syscalls.profile));
+	if (asked->syscalls.profile > granted->syscalls.profile)
+		exceed_word(c, "syscalls.profile", policy_profile_name(asked->syscalls.profile),
+			    policy_profile_name(granted->syscalls.profile));
 	for (size_t i = 0; i < allow->count; i++) {
-		if (policy_strings_have(&ceiling->syscalls.allow, allow->items[i]))
+		if (policy_strings_have(&granted->syscalls.allow, allow->items[i]))
 			continue;
 		snprintf(path, sizeof(path), "syscalls.allow[%zu]", i);
-		return exceed(err, path, "\"%.60s\" is not granted by the operator", allow->items[i]);
+		violate(c, POLICY_REFUSED, path, "\"%.60s\" is not granted by the operator", allow->items[i]);
 	}
 	for (size_t i = 0; i < deny->count; i++) {
-		if (!policy_strings_have(&request->syscalls.deny, deny->items[i]))
-			return exceed(err, "syscalls.deny",
-				      "the operator denies \"%.60s\"; add it to the list", deny->items[i]);
+		if (!policy_strings_have(&asked->syscalls.deny, deny->items[i]))
+			violate(c, POLICY_LOWERED, "syscalls.deny",
+				"the operator denies \"%.60s\"; add it to the list", deny->items[i]);
 	}
-	if (ceiling->syscalls.on_violation == POLICY_VIOLATION_KILL &&
-	    request->syscalls.on_violation != POLICY_VIOLATION_KILL)
-		return exceed_word(err, "syscalls.onViolation", "errno", "kill");
-	return 0;
+	if (granted->syscalls.on_violation == POLICY_VIOLATION_KILL &&
+	    asked->syscalls.on_violation != POLICY_VIOLATION_KILL)
+		exceed_word(c, "syscalls.onViolation", "errno", "kill");
+}
+
+static void check_speculation(struct check *c)
+{
+	if (c->ceiling->syscalls.speculation && !c->request->syscalls.speculation)
+		violate(c, POLICY_LOWERED, "syscalls.speculation",
+			"false is more than the operator grants; set it to true");
 }
 
 /* ---- enforcement ---- */
 
-static int check_enforcement(const struct policy *ceiling, const struct policy *request,
-			     struct warder_error *err)
+static void check_enforcement(struct check *c)
 {
 	char path[PATH_SIZE];
 
-	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++) {
-		if (!request->preferred[field] || ceiling->preferred[field])
-			continue;
-		snprintf(path, sizeof(path), "enforcement.%s", policy_field_path(field));
-		return exceed(err, path, "\"preferred\" is not granted; the operator requires this field");
+	if (!c->request->preferred[c->field] || c->ceiling->preferred[c->field])
+		return;
+	snprintf(path, sizeof(path), "enforcement.%s", policy_field_path(c->field));
+	violate(c, POLICY_LOWERED, path, "\"preferred\" is not granted; the operator requires this field");
+}
+
+/* NULL: no value of the field gives the program more than another. */
+static void (*const checks[])(struct check *c) = {
+	[POLICY_FIELD_LANGUAGES] = check_languages,
+	[POLICY_FIELD_NETWORK] = check_network,
+	[POLICY_FIELD_NETWORK_PUBLISH] = check_publish,
+	[POLICY_FIELD_NETWORK_CONNECTIONS] = check_traffic,
+	[POLICY_FIELD_NETWORK_BYTES] = check_traffic,
+	[POLICY_FIELD_VIEW] = check_view,
+	[POLICY_FIELD_WORKSPACE] = check_workspace,
+	[POLICY_FIELD_PATHS] = check_paths,
+	[POLICY_FIELD_TMP] = check_tmp,
+	[POLICY_FIELD_ENVIRONMENT] = check_environment,
+	[POLICY_FIELD_WALL_TIME] = check_amount,
+	[POLICY_FIELD_CPU_TIME] = check_amount,
+	[POLICY_FIELD_MEMORY] = check_amount,
+	[POLICY_FIELD_SWAP] = check_amount,
+	[POLICY_FIELD_CPUS] = check_amount,
+	[POLICY_FIELD_PIDS] = check_amount,
+	[POLICY_FIELD_OPEN_FILES] = check_amount,
+	[POLICY_FIELD_FILE_SIZE] = check_amount,
+	[POLICY_FIELD_STACK] = check_amount,
+	[POLICY_FIELD_DISK] = check_amount,
+	[POLICY_FIELD_CODE] = check_amount,
+	[POLICY_FIELD_STDOUT] = check_amount,
+	[POLICY_FIELD_STDERR] = check_errors,
+	[POLICY_FIELD_SPAWN] = check_spawn,
+	[POLICY_FIELD_IDENTITY] = check_identity,
+	[POLICY_FIELD_SYSCALLS] = check_syscalls,
+	[POLICY_FIELD_SPECULATION] = check_speculation,
+	[POLICY_FIELD_TERMINALS] = check_amount,
+	[POLICY_FIELD_WORKING_DIRECTORY] = NULL,
+};
+
+_Static_assert(ARRAY_LENGTH(checks) == POLICY_FIELD_COUNT, "every field has a row");
+
+struct search {
+	const char *field;
+	bool found;
+};
+
+static void compare_field(void *context, const struct policy_violation *violation)
+{
+	struct search *search = context;
+
+	search->found |= strcmp(violation->error.field, search->field) == 0;
+}
+
+/* What the request's paths lead to; what they have beyond the ceiling as they are written has been found already. */
+struct behind {
+	const struct check *written;
+	struct check *c;
+};
+
+static void find_behind(void *context, const struct policy_violation *violation)
+{
+	const struct behind *behind = context;
+	struct search search = { .field = violation->error.field };
+	struct check written = *behind->written;
+
+	written.found = compare_field;
+	written.context = &search;
+	checks[written.field](&written);
+	if (search.found)
+		return;
+	behind->c->count++;
+	behind->c->found(behind->c->context, violation);
+}
+
+static void check_real(struct check *c, const struct policy *real)
+{
+	const struct check written = *c;
+	struct behind behind = { &written, c };
+	struct check check = *c;
+
+	check.request = real;
+	check.real = true;
+	check.found = find_behind;
+	check.context = &behind;
+	checks[c->field](&check);
+}
+
+static size_t check_all(struct check *c, const struct policy *real)
+{
+	for (c->field = 0; c->field < POLICY_FIELD_COUNT; c->field++) {
+		if (checks[c->field])
+			checks[c->field](c);
+		if (real && (c->field == POLICY_FIELD_VIEW || c->field == POLICY_FIELD_WORKSPACE ||
+			     c->field == POLICY_FIELD_PATHS))
+			check_real(c, real);
 	}
-	return 0;
+	for (c->field = 0; c->field < POLICY_FIELD_COUNT; c->field++)
+		check_enforcement(c);
+	return c->count;
+}
+
+size_t policy_violations(const struct policy *ceiling, const struct policy *request,
+			 const struct policy *real,
+			 void (*found)(void *context, const struct policy_violation *violation),
+			 void *context)
+{
+	struct check c = { .ceiling = ceiling, .request = request, .found = found, .context = context };
+
+	return check_all(&c, real);
+}
+
+static void keep_first(void *context, const struct policy_violation *violation)
+{
+	struct warder_error *err = context;
+
+	if (err->code == WARDER_ERROR_NONE)
+		*err = violation->error;
 }
 
 int policy_check_ceiling(const struct policy *ceiling, const struct policy *request, struct warder_error *err)
 {
-	static int (*const checks[])(const struct policy *, const struct policy *, struct warder_error *) = {
-		check_languages, check_network,  check_view,        check_workspace,
-		check_paths,     check_tmp,      check_environment, check_limits,
-		check_processes, check_syscalls, check_enforcement,
-	};
+	struct warder_error first = { 0 };
 
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-		if (checks[i](ceiling, request, err) != 0)
-			return -1;
-	}
-	return 0;
+	if (policy_violations(ceiling, request, NULL, keep_first, &first) == 0)
+		return 0;
+	*err = first;
+	return -1;
 }
 
 /* The last one: in the texts above nothing of a value that could read the same comes after it. */
@@ -443,11 +657,18 @@ int policy_check_granted(const struct policy *granted, const struct policy *requ
 			 struct warder_error *err)
 {
 	static const char operator[] = "the operator";
+	struct warder_error first = { 0 };
+	struct check c = { .ceiling = granted,
+			   .request = request,
+			   .found = keep_first,
+			   .context = &first,
+			   .has_rows = true };
 	char text[sizeof(err->text)];
 	char *at;
 
-	if (policy_check_ceiling(granted, request, err) == 0)
+	if (check_all(&c, NULL) == 0)
 		return 0;
+	*err = first;
 	memcpy(text, err->text, sizeof(text));
 	at = find_last(text, operator);
 	if (at)

@@ -7,13 +7,14 @@
  * goes through floating point.
  *
  * Every error ends as "origin:line: path: what is wrong". Readers set the line where they know a better one
- * than that of the member they read; rules that span fields (policy_validate) only know a path, and
+ * than that of the member they read; rules that span fields (policy_validate_document) only know a path, and
  * line_of() finds its line in the document.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "policy/amounts.h"
 #include "policy/names.h"
@@ -37,6 +38,7 @@ static int read_boolean(struct decoder *d, const struct json_value *value, const
 static int read_list(struct decoder *d, const struct json_value *value, const char *path);
 static int read_languages(struct decoder *d, const struct json_value *value, const char *path);
 static int read_endpoints(struct decoder *d, const struct json_value *value, const char *path);
+static int read_published(struct decoder *d, const struct json_value *value, const char *path);
 static int read_variables(struct decoder *d, const struct json_value *value, const char *path);
 static int read_enforcement(struct decoder *d, const struct json_value *value, const char *path);
 
@@ -48,6 +50,10 @@ static const struct row {
 	{ "network", read_object },
 	{ "network.mode", read_text },
 	{ "network.allow", read_endpoints },
+	{ "network.deny", read_endpoints },
+	{ "network.publish", read_published },
+	{ "network.maxConnections", read_amount },
+	{ "network.bytes", read_amount },
 	{ "filesystem", read_object },
 	{ "filesystem.view", read_text },
 	{ "filesystem.workspace", read_text },
@@ -56,6 +62,7 @@ static const struct row {
 	{ "filesystem.paths.readWrite", read_list },
 	{ "filesystem.tmp", read_amount },
 	{ "filesystem.tmpExec", read_boolean },
+	{ "filesystem.growth", read_text },
 	{ "environment", read_object },
 	{ "environment.mode", read_text },
 	{ "environment.names", read_list },
@@ -71,6 +78,7 @@ static const struct row {
 	{ "limits.fileSize", read_amount },
 	{ "limits.stack", read_amount },
 	{ "limits.disk", read_amount },
+	{ "limits.code", read_amount },
 	{ "output", read_object },
 	{ "output.stdout", read_amount },
 	{ "output.stderr", read_amount },
@@ -85,12 +93,15 @@ static const struct row {
 	{ "syscalls.deny", read_list },
 	{ "syscalls.allow", read_list },
 	{ "syscalls.onViolation", read_text },
+	{ "syscalls.speculation", read_boolean },
+	{ "devices", read_object },
+	{ "devices.terminals", read_amount },
 	{ "workingDirectory", read_text_or_null },
 	{ "languages", read_languages },
 	{ "enforcement", read_enforcement },
 };
 
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+#define ROW_COUNT (ARRAY_LENGTH(rows))
 
 /* ---- errors ---- */
 
@@ -202,18 +213,33 @@ static int read_text_or_null(struct decoder *d, const struct json_value *value, 
 	return value->type == JSON_NULL ? 0 : read_text(d, value, path);
 }
 
+static bool lacks_unit(const char *text)
+{
+	return *text && text[strspn(text, "0123456789.")] == '\0';
+}
+
 /* A number, or a text with a unit; counts have no unit, so a text can only be "unlimited". */
 static int read_amount(struct decoder *d, const struct json_value *value, const char *path)
 {
 	enum policy_field field = POLICY_FIELD_NONE;
-	bool is_count;
+	const struct policy_amount *amount;
 
 	policy_field_from_path(path, &field);
-	is_count = policy_amount_of(field)->measure == POLICY_MEASURE_COUNT;
+	amount = policy_amount_of(field);
 	if (value->type != JSON_NUMBER && value->type != JSON_STRING)
 		return refuse_type(d, value, path, "a number or a string");
-	if (is_count && value->type == JSON_STRING && strcmp(value->string, "unlimited") != 0)
-		return refuse_type(d, value, path, "a number or \"unlimited\"");
+	if (amount->measure == POLICY_MEASURE_COUNT && value->type == JSON_STRING &&
+	    strcmp(value->string, "unlimited") != 0)
+		return refuse_type(d, value, path,
+				   amount->may_be_unlimited ? "a number or \"unlimited\"" : "a number");
+	if ((amount->measure == POLICY_MEASURE_TIME || amount->measure == POLICY_MEASURE_SIZE) &&
+	    value->type == JSON_STRING && lacks_unit(value->string)) {
+		policy_refuse(d->err, path,
+			      "\"%.30s\" has no unit; write \"%.30s%s\", or %.30s without quotes",
+			      value->string, value->string,
+			      amount->measure == POLICY_MEASURE_TIME ? "s" : "B", value->string);
+		return at_line(d, value->line);
+	}
 	return policy_set_scalar(d->policy, path, value->string, d->err);
 }
 
@@ -298,24 +324,22 @@ static int read_enforcement(struct decoder *d, const struct json_value *value, c
 	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++)
 		fields[field] = policy_field_path(field);
 	for (const struct json_value *member = value->child; member; member = member->next) {
-		int field = policy_word(fields, member->key);
 		int word =
 		    member->type == JSON_STRING ? policy_word(policy_enforcements, member->string) : -1;
 
 		join(path, member->key, member_path);
-		if (field < 0) {
+		if (word < 0)
+			return refuse_type(d, member, member_path, "\"required\" or \"preferred\"");
+		if (policy_prefer(d->policy, member->key, word == 1) != 0) {
 			policy_refuse(d->err, member_path, "there is no such field; %s",
 				      policy_suggest(fields, member->key, known, sizeof(known)));
 			return at_line(d, member->key_line);
 		}
-		if (word < 0)
-			return refuse_type(d, member, member_path, "\"required\" or \"preferred\"");
-		d->policy->preferred[field] = word == 1;
 	}
 	return 0;
 }
 
-/* ---- network.allow ---- */
+/* ---- destinations and published ports ---- */
 
 struct endpoint {
 	const char *host, *cidr;
@@ -337,7 +361,7 @@ static int read_ports(struct decoder *d, const struct json_value *value, const c
 		if (!item->is_uint || item->uint == 0 || item->uint > 65535 ||
 		    ret->port_count == POLICY_MAX_PORTS) {
 			policy_refuse(d->err, item_path,
-				      "%.40s is no port; write at most %d numbers from 1 to 65535",
+				      "%.40s is not a port; write at most %d numbers from 1 to 65535",
 				      item->string, POLICY_MAX_PORTS);
 			return at_line(d, item->line);
 		}
@@ -366,7 +390,8 @@ static int read_endpoint_member(struct decoder *d, const struct json_value *memb
 	return 0;
 }
 
-static int read_endpoint(struct decoder *d, const struct json_value *value, const char *path)
+static int read_endpoint(struct decoder *d, const struct json_value *value, struct policy_endpoints *list,
+			 const char *path)
 {
 	struct endpoint row = { 0 };
 
@@ -378,12 +403,30 @@ static int read_endpoint(struct decoder *d, const struct json_value *value, cons
 	}
 	if (!row.host == !row.cidr)
 		return policy_refuse(d->err, path, "give exactly one of host and cidr");
-	if (policy_add_endpoint(d->policy, row.host, row.cidr, row.ports, row.port_count, d->err) != 0)
+	if (policy_add_endpoint(list, row.host, row.cidr, row.ports, row.port_count, d->err) != 0)
 		return policy_locate(d->err, path);
 	return 0;
 }
 
 static int read_endpoints(struct decoder *d, const struct json_value *value, const char *path)
+{
+	struct policy_endpoints *list =
+	    strcmp(path, "network.deny") == 0 ? &d->policy->network.deny : &d->policy->network.allow;
+	size_t i = 0;
+
+	if (value->type != JSON_ARRAY)
+		return refuse_type(d, value, path, "an array");
+	for (const struct json_value *item = value->child; item; item = item->next, i++) {
+		char item_path[PATH_SIZE];
+
+		snprintf(item_path, sizeof(item_path), "%s[%zu]", path, i);
+		if (read_endpoint(d, item, list, item_path) != 0)
+			return at_line(d, item->line);
+	}
+	return 0;
+}
+
+static int read_published(struct decoder *d, const struct json_value *value, const char *path)
 {
 	size_t i = 0;
 
@@ -393,8 +436,12 @@ static int read_endpoints(struct decoder *d, const struct json_value *value, con
 		char item_path[PATH_SIZE];
 
 		snprintf(item_path, sizeof(item_path), "%s[%zu]", path, i);
-		if (read_endpoint(d, item, item_path) != 0)
+		if (item->type != JSON_STRING)
+			return refuse_type(d, item, item_path, "a string such as \"127.0.0.1:8080:80\"");
+		if (policy_publish_parse(&d->policy->network.publish, item->string, d->err) != 0) {
+			policy_locate(d->err, item_path);
 			return at_line(d, item->line);
+		}
 	}
 	return 0;
 }
@@ -465,7 +512,7 @@ static int decode(struct decoder *d, const struct json_value *root)
 {
 	if (read_object(d, root, "") != 0 || check_present(d, root) != 0)
 		return -1;
-	if (policy_validate(d->policy, d->err) != 0)
+	if (policy_validate_document(d->policy, d->err) != 0)
 		return at_line(d, line_of(root, d->err->field));
 	return 0;
 }
@@ -490,4 +537,12 @@ int policy_decode(const char *json, size_t len, const char *origin, struct polic
 	*ret = policy;
 	policy = (struct policy){ 0 };
 	return 0;
+}
+
+int policy_line(const char *json, size_t len, const char *path)
+{
+	__attribute__((cleanup(free_document))) struct json_value *root = NULL;
+	struct warder_error ignored;
+
+	return json_parse(json, len, "policy", NULL, &root, &ignored) == 0 ? line_of(root, path) : 1;
 }

@@ -1,8 +1,7 @@
 /*
  * encode: a policy as its canonical document. Every field is written, in a fixed order and with canonical
- * units, so that equal policies give equal texts and nothing about a policy has to be guessed. The one
- * policy that does not decode again is a preset that still lacks its workspace: it says "readWrite:", and
- * the decoder asks for the directory.
+ * units, so that equal policies give equal texts and nothing about a policy has to be guessed. A preset that still
+ * lacks its workspace says "readWrite:", which decodes again; the run asks for the directory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "base/json.h"
 #include "policy/amounts.h"
 #include "policy/names.h"
+#include "policy/values.h"
 
 static void write_strings(struct json_writer *w, const char *key, const struct policy_strings *list)
 {
@@ -37,26 +37,44 @@ static void write_amount(const struct policy *policy, enum policy_field field, s
 		json_string(w, text);
 }
 
-static void write_network(const struct policy *policy, struct json_writer *w)
+static void write_endpoints(struct json_writer *w, const char *key, const struct policy_endpoints *list)
 {
-	json_key(w, "network");
-	json_begin_object(w);
-	json_key_string(w, "mode", policy_network_modes[policy->network.mode]);
-	json_key(w, "allow");
+	json_key(w, key);
 	json_begin_array(w);
-	for (size_t i = 0; i < policy->network.allow_count; i++) {
-		const struct policy_endpoint *row = &policy->network.allow[i];
+	for (size_t i = 0; i < list->count; i++) {
+		const struct policy_endpoint *row = &list->items[i];
 
 		json_begin_object(w);
 		json_key_string(w, row->host ? "host" : "cidr", row->host ? row->host : row->cidr);
-		json_key(w, "ports");
-		json_begin_array(w);
-		for (size_t j = 0; j < row->port_count; j++)
-			json_uint(w, row->ports[j]);
-		json_end_array(w);
+		if (row->port_count > 0) {
+			json_key(w, "ports");
+			json_begin_array(w);
+			for (size_t j = 0; j < row->port_count; j++)
+				json_uint(w, row->ports[j]);
+			json_end_array(w);
+		}
 		json_end_object(w);
 	}
 	json_end_array(w);
+}
+
+static void write_network(const struct policy *policy, struct json_writer *w)
+{
+	const struct policy_published *publish = &policy->network.publish;
+	char text[48];
+
+	json_key(w, "network");
+	json_begin_object(w);
+	json_key_string(w, "mode", policy_network_modes[policy->network.mode]);
+	write_endpoints(w, "allow", &policy->network.allow);
+	write_endpoints(w, "deny", &policy->network.deny);
+	json_key(w, "publish");
+	json_begin_array(w);
+	for (size_t i = 0; i < publish->count; i++)
+		json_string(w, policy_format_publish(&publish->items[i], text, sizeof(text)));
+	json_end_array(w);
+	write_amount(policy, POLICY_FIELD_NETWORK_CONNECTIONS, w);
+	write_amount(policy, POLICY_FIELD_NETWORK_BYTES, w);
 	json_end_object(w);
 }
 
@@ -96,6 +114,8 @@ static void write_filesystem(const struct policy *policy, struct json_writer *w)
 	json_end_object(w);
 	write_amount(policy, POLICY_FIELD_TMP, w);
 	json_key_bool(w, "tmpExec", policy->filesystem.tmp_exec);
+	if (policy->filesystem.growth_unlimited)
+		json_key_string(w, "growth", policy_growths[true]);
 	json_end_object(w);
 }
 
@@ -117,7 +137,7 @@ static void write_limits(const struct policy *policy, struct json_writer *w)
 {
 	json_key(w, "limits");
 	json_begin_object(w);
-	for (enum policy_field field = POLICY_FIELD_WALL_TIME; field <= POLICY_FIELD_DISK; field++)
+	for (enum policy_field field = POLICY_FIELD_WALL_TIME; field <= POLICY_FIELD_CODE; field++)
 		write_amount(policy, field, w);
 	json_end_object(w);
 	json_key(w, "output");
@@ -141,7 +161,7 @@ static void write_processes(const struct policy *policy, struct json_writer *w)
 	json_end_object(w);
 }
 
-static void write_syscalls(const struct policy *policy, struct json_writer *w)
+static void write_syscalls_and_devices(const struct policy *policy, struct json_writer *w)
 {
 	json_key(w, "syscalls");
 	json_begin_object(w);
@@ -149,6 +169,11 @@ static void write_syscalls(const struct policy *policy, struct json_writer *w)
 	write_strings(w, "deny", &policy->syscalls.deny);
 	write_strings(w, "allow", &policy->syscalls.allow);
 	json_key_string(w, "onViolation", policy_on_violations[policy->syscalls.on_violation]);
+	json_key_bool(w, "speculation", policy->syscalls.speculation);
+	json_end_object(w);
+	json_key(w, "devices");
+	json_begin_object(w);
+	write_amount(policy, POLICY_FIELD_TERMINALS, w);
 	json_end_object(w);
 }
 
@@ -170,7 +195,7 @@ void policy_write(const struct policy *policy, struct json_writer *writer)
 	write_environment(policy, writer);
 	write_limits(policy, writer);
 	write_processes(policy, writer);
-	write_syscalls(policy, writer);
+	write_syscalls_and_devices(policy, writer);
 	json_key_string(writer, "workingDirectory", policy->working_directory);
 	if (policy->languages.any)
 		json_key_string(writer, "languages", "any");

@@ -1,8 +1,8 @@
 /*
  * life: copying, comparing and freeing a policy, and the growing of its lists.
  *
- * Lists grow by one with realloc: they are built once, and the empty list is NULL and 0. They have at most
- * POLICY_MAX_ROWS rows, which keeps the comparisons of each row with each other small.
+ * Lists grow by one with realloc: they are built once, and the empty list is NULL and 0. Their number of rows is
+ * bounded, which keeps the comparisons of each row with each other small.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,30 +15,30 @@ int policy_string_set(char **at, const char *text, struct warder_error *err)
 	char *copy = text ? strdup(text) : NULL;
 
 	if (text && !copy)
-		return policy_no_memory(err);
+		return error_no_memory(err, NULL);
 	free(*at);
 	*at = copy;
 	return 0;
 }
 
 /* The array with room for one row more, or NULL with *err and the array as it was. */
-static void *grow(void *items, size_t count, size_t size, struct warder_error *err)
+static void *grow(void *items, size_t count, size_t most, size_t size, struct warder_error *err)
 {
 	void *grown;
 
-	if (count >= POLICY_MAX_ROWS) {
-		error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "more than %d rows", POLICY_MAX_ROWS);
+	if (count >= most) {
+		error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "more than %zu rows", most);
 		return NULL;
 	}
 	grown = realloc(items, (count + 1) * size);
 	if (!grown)
-		policy_no_memory(err);
+		error_no_memory(err, NULL);
 	return grown;
 }
 
 int policy_strings_add(struct policy_strings *list, const char *item, struct warder_error *err)
 {
-	char **items = grow(list->items, list->count, sizeof(*items), err);
+	char **items = grow(list->items, list->count, POLICY_MAX_ROWS, sizeof(*items), err);
 
 	if (!items)
 		return -1;
@@ -114,13 +114,13 @@ int policy_variable_set(struct policy *policy, const char *name, const char *val
 	if (old)
 		return policy_string_set(&policy->environment.set[old - policy->environment.set].value, value,
 					 err);
-	set = grow(policy->environment.set, count, sizeof(*set), err);
+	set = grow(policy->environment.set, count, POLICY_MAX_ROWS, sizeof(*set), err);
 	if (!set)
 		return -1;
 	policy->environment.set = set;
 	added.name = strdup(name);
 	if (!added.name)
-		return policy_no_memory(err);
+		return error_no_memory(err, NULL);
 	if (policy_string_set(&added.value, value, err) != 0) {
 		free(added.name);
 		return -1;
@@ -143,7 +143,7 @@ static bool variables_equal(const struct policy *a, const struct policy *b)
 	return true;
 }
 
-/* ---- network.allow ---- */
+/* ---- network ---- */
 
 static void endpoint_done(struct policy_endpoint *endpoint)
 {
@@ -163,45 +163,53 @@ static int endpoint_copy(const struct policy_endpoint *from, struct policy_endpo
 		return 0;
 	ret->ports = calloc(from->port_count, sizeof(*ret->ports));
 	if (!ret->ports)
-		return policy_no_memory(err);
+		return error_no_memory(err, NULL);
 	memcpy(ret->ports, from->ports, from->port_count * sizeof(*ret->ports));
 	ret->port_count = from->port_count;
 	return 0;
 }
 
-int policy_endpoint_add(struct policy *policy, const struct policy_endpoint *endpoint,
+int policy_endpoint_add(struct policy_endpoints *list, const struct policy_endpoint *endpoint,
 			struct warder_error *err)
 {
-	size_t count = policy->network.allow_count;
-	struct policy_endpoint *allow = grow(policy->network.allow, count, sizeof(*allow), err);
+	struct policy_endpoint *items = grow(list->items, list->count, POLICY_MAX_NAMES, sizeof(*items), err);
 
-	if (!allow)
+	if (!items)
 		return -1;
-	policy->network.allow = allow;
-	allow[count] = (struct policy_endpoint){ 0 };
-	if (endpoint_copy(endpoint, &allow[count], err) != 0) {
-		endpoint_done(&allow[count]);
+	list->items = items;
+	items[list->count] = (struct policy_endpoint){ 0 };
+	if (endpoint_copy(endpoint, &items[list->count], err) != 0) {
+		endpoint_done(&items[list->count]);
 		return -1;
 	}
-	policy->network.allow_count = count + 1;
+	list->count++;
 	return 0;
 }
 
-void policy_endpoints_done(struct policy *policy)
+void policy_endpoints_done(struct policy_endpoints *list)
 {
-	for (size_t i = 0; i < policy->network.allow_count; i++)
-		endpoint_done(&policy->network.allow[i]);
-	free(policy->network.allow);
-	policy->network.allow = NULL;
-	policy->network.allow_count = 0;
+	for (size_t i = 0; i < list->count; i++)
+		endpoint_done(&list->items[i]);
+	free(list->items);
+	*list = (struct policy_endpoints){ 0 };
 }
 
-static bool endpoints_equal(const struct policy *a, const struct policy *b)
+static int endpoints_copy(const struct policy_endpoints *from, struct policy_endpoints *ret,
+			  struct warder_error *err)
 {
-	if (a->network.allow_count != b->network.allow_count)
+	for (size_t i = 0; i < from->count; i++) {
+		if (policy_endpoint_add(ret, &from->items[i], err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool endpoints_equal(const struct policy_endpoints *a, const struct policy_endpoints *b)
+{
+	if (a->count != b->count)
 		return false;
-	for (size_t i = 0; i < a->network.allow_count; i++) {
-		const struct policy_endpoint *left = &a->network.allow[i], *right = &b->network.allow[i];
+	for (size_t i = 0; i < a->count; i++) {
+		const struct policy_endpoint *left = &a->items[i], *right = &b->items[i];
 
 		if (!string_equal(left->host, right->host) || !string_equal(left->cidr, right->cidr) ||
 		    left->port_count != right->port_count)
@@ -214,13 +222,68 @@ static bool endpoints_equal(const struct policy *a, const struct policy *b)
 	return true;
 }
 
+int policy_publish_add(struct policy_published *list, const struct policy_publish *row,
+		       struct warder_error *err)
+{
+	struct policy_publish *items =
+	    grow(list->items, list->count, POLICY_MAX_PUBLISHED, sizeof(*items), err);
+
+	if (!items)
+		return -1;
+	list->items = items;
+	items[list->count++] = *row;
+	return 0;
+}
+
+void policy_published_done(struct policy_published *list)
+{
+	free(list->items);
+	*list = (struct policy_published){ 0 };
+}
+
+static int published_copy(const struct policy_published *from, struct policy_published *ret,
+			  struct warder_error *err)
+{
+	for (size_t i = 0; i < from->count; i++) {
+		if (policy_publish_add(ret, &from->items[i], err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool published_equal(const struct policy_published *a, const struct policy_published *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++) {
+		const struct policy_publish *left = &a->items[i], *right = &b->items[i];
+
+		if (strcmp(left->address, right->address) != 0 || left->host_port != right->host_port ||
+		    left->host_last != right->host_last || left->jail_port != right->jail_port ||
+		    left->jail_last != right->jail_last)
+			return false;
+	}
+	return true;
+}
+
+static bool networks_equal(const struct policy *a, const struct policy *b)
+{
+	return a->network.mode == b->network.mode && endpoints_equal(&a->network.allow, &b->network.allow) &&
+	       endpoints_equal(&a->network.deny, &b->network.deny) &&
+	       published_equal(&a->network.publish, &b->network.publish) &&
+	       a->network.connections_max == b->network.connections_max &&
+	       a->network.bytes_max == b->network.bytes_max;
+}
+
 /* ---- the whole ---- */
 
 void policy_done(struct policy *policy)
 {
 	if (!policy)
 		return;
-	policy_endpoints_done(policy);
+	policy_endpoints_done(&policy->network.allow);
+	policy_endpoints_done(&policy->network.deny);
+	policy_published_done(&policy->network.publish);
 	free(policy->filesystem.view_source);
 	free(policy->filesystem.workspace_root);
 	policy_strings_done(&policy->filesystem.read_only);
@@ -243,8 +306,9 @@ static struct policy scalars_of(const struct policy *from)
 {
 	struct policy to = *from;
 
-	to.network.allow = NULL;
-	to.network.allow_count = 0;
+	to.network.allow = (struct policy_endpoints){ 0 };
+	to.network.deny = (struct policy_endpoints){ 0 };
+	to.network.publish = (struct policy_published){ 0 };
 	to.filesystem.view_source = NULL;
 	to.filesystem.workspace_root = NULL;
 	to.filesystem.read_only = (struct policy_strings){ 0 };
@@ -261,10 +325,10 @@ static struct policy scalars_of(const struct policy *from)
 
 static int copy_rows(const struct policy *from, struct policy *to, struct warder_error *err)
 {
-	for (size_t i = 0; i < from->network.allow_count; i++) {
-		if (policy_endpoint_add(to, &from->network.allow[i], err) != 0)
-			return -1;
-	}
+	if (endpoints_copy(&from->network.allow, &to->network.allow, err) != 0 ||
+	    endpoints_copy(&from->network.deny, &to->network.deny, err) != 0 ||
+	    published_copy(&from->network.publish, &to->network.publish, err) != 0)
+		return -1;
 	for (size_t i = 0; i < from->environment.set_count; i++) {
 		const struct policy_variable *variable = &from->environment.set[i];
 
@@ -311,6 +375,8 @@ static bool restrictions_equal(const struct policy *a, const struct policy *b)
 	       a->processes.spawn == b->processes.spawn && a->processes.uid == b->processes.uid &&
 	       a->processes.gid == b->processes.gid && a->syscalls.profile == b->syscalls.profile &&
 	       a->syscalls.on_violation == b->syscalls.on_violation &&
+	       a->syscalls.speculation == b->syscalls.speculation &&
+	       a->devices.terminals == b->devices.terminals &&
 	       strings_equal(&a->syscalls.deny, &b->syscalls.deny) &&
 	       strings_equal(&a->syscalls.allow, &b->syscalls.allow) &&
 	       a->languages.any == b->languages.any &&
@@ -319,8 +385,7 @@ static bool restrictions_equal(const struct policy *a, const struct policy *b)
 
 static bool grants_equal(const struct policy *a, const struct policy *b)
 {
-	return a->network.mode == b->network.mode && endpoints_equal(a, b) &&
-	       a->filesystem.view == b->filesystem.view &&
+	return networks_equal(a, b) && a->filesystem.view == b->filesystem.view &&
 	       string_equal(a->filesystem.view_source, b->filesystem.view_source) &&
 	       a->filesystem.workspace == b->filesystem.workspace &&
 	       string_equal(a->filesystem.workspace_root, b->filesystem.workspace_root) &&
@@ -328,6 +393,7 @@ static bool grants_equal(const struct policy *a, const struct policy *b)
 	       strings_equal(&a->filesystem.read_write, &b->filesystem.read_write) &&
 	       a->filesystem.tmp_bytes == b->filesystem.tmp_bytes &&
 	       a->filesystem.tmp_exec == b->filesystem.tmp_exec &&
+	       a->filesystem.growth_unlimited == b->filesystem.growth_unlimited &&
 	       a->environment.mode == b->environment.mode &&
 	       strings_equal(&a->environment.names, &b->environment.names) && variables_equal(a, b) &&
 	       string_equal(a->working_directory, b->working_directory);

@@ -257,7 +257,6 @@ static bool can_go(enum policy_field field)
 
 static void add_remedy(struct refusal *refusal, const struct policy_match *match)
 {
-	const char *before;
 	size_t fields = 0;
 
 	for (size_t i = 0; i < match->count; i++) {
@@ -267,14 +266,15 @@ static void add_remedy(struct refusal *refusal, const struct policy_match *match
 			return;
 		fields += is_first_of_field(match, i);
 	}
-	before = fields > 1 ? "; or run without them: --prefer " : "; or run without it: --prefer ";
-	for (size_t i = 0; i < match->count; i++) {
-		if (!is_first_of_field(match, i))
-			continue;
-		if (!add_part(refusal, before, policy_field_path(match->unmet[i].field)))
-			return;
-		before = " --prefer ";
+	/* All that can go without are limits: one flag names them together. */
+	if (fields > 1) {
+		add_part(refusal, "; or run without them: --prefer ", "limits");
+		return;
 	}
+	for (size_t i = 0; i < match->count; i++)
+		if (is_first_of_field(match, i))
+			add_part(refusal, "; or run without it: --prefer ",
+				 policy_field_path(match->unmet[i].field));
 }
 
 static int refuse(const struct policy_match *match, struct warder_error *err)

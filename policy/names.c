@@ -6,15 +6,14 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/language.h"
 
 #define MAX_WORD 32
 
 const char *const policy_network_modes[] = {
-	[POLICY_NETWORK_NONE] = "none",
-	[POLICY_NETWORK_LOOPBACK] = "loopback",
-	[POLICY_NETWORK_ALLOW] = "allow",
-	[POLICY_NETWORK_HOST] = "host",
-	NULL,
+	[POLICY_NETWORK_NONE] = "none",   [POLICY_NETWORK_LOOPBACK] = "loopback",
+	[POLICY_NETWORK_ALLOW] = "allow", [POLICY_NETWORK_LEARN] = "learn",
+	[POLICY_NETWORK_HOST] = "host",   NULL,
 };
 
 const char *const policy_views[] = {
@@ -58,11 +57,7 @@ const char *const policy_on_output_limits[] = {
 	NULL,
 };
 
-const char *const policy_languages[] = {
-	"command", "python", "javascript", "typescript", "bash", "sh",  "ruby", "r",    "perl",
-	"lua",     "php",    "go",         "rust",       "c",    "c++", "java", "wasm", NULL,
-};
-
+const char *const policy_growths[] = { [false] = "limited", [true] = "unlimited", NULL };
 const char *const policy_booleans[] = { [false] = "false", [true] = "true", NULL };
 
 const char *const policy_enforcements[] = { [false] = "required", [true] = "preferred", NULL };
@@ -117,6 +112,27 @@ int policy_field_from_path(const char *path, enum policy_field *ret_field)
 	return -1;
 }
 
+int policy_prefer(struct policy *policy, const char *path, bool preferred)
+{
+	const size_t len = strlen(path);
+	enum policy_field field;
+	int status = -1;
+
+	if (policy_field_from_path(path, &field) == 0) {
+		policy->preferred[field] = preferred;
+		if (field != POLICY_FIELD_NETWORK)
+			return 0;
+		status = 0; /* its parts limit connections, which there are none of without it */
+	}
+	for (field = 0; field < POLICY_FIELD_COUNT && len; field++) {
+		if (strncmp(fields[field].path, path, len) != 0 || fields[field].path[len] != '.')
+			continue;
+		policy->preferred[field] = preferred;
+		status = 0;
+	}
+	return status;
+}
+
 const char *policy_control_name(enum policy_control control)
 {
 	return controls[control].name;
@@ -149,7 +165,9 @@ const char *policy_isolation_name(enum policy_isolation isolation)
 
 bool policy_is_language(const char *name)
 {
-	return policy_word(policy_languages, name) >= 0;
+	const struct language_row *row = language_named(name);
+
+	return row && !row->no_code;
 }
 
 bool policy_is_language_name(const char *name)
@@ -243,8 +261,13 @@ char *policy_suggest(const char *const *words, const char *text, char *buf, size
 		return buf;
 	}
 	policy_text_add(&list, "known:");
-	for (size_t i = 0; words[i]; i++)
+	for (size_t i = 0; words[i]; i++) {
+		if (list.used + strlen(words[i]) + sizeof(", \"\", ...") > len) {
+			policy_text_add(&list, i ? ", ..." : " ...");
+			break;
+		}
 		policy_text_add(&list, "%s \"%s\"", i ? "," : "", words[i]);
+	}
 	return buf;
 }
 
@@ -279,9 +302,4 @@ int policy_refuse(struct warder_error *err, const char *path, const char *format
 	va_end(args);
 	error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "%s", text);
 	return policy_locate(err, path);
-}
-
-int policy_no_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
 }

@@ -10,13 +10,14 @@
 #include "policy/policy.h"
 
 extern const char *const policy_network_modes[];
+extern const char *const policy_host_lists[]; /* "@pypi", ...; the rows are in hosts.c */
 extern const char *const policy_views[];
 extern const char *const policy_workspaces[];
 extern const char *const policy_environment_modes[];
 extern const char *const policy_profiles[];
 extern const char *const policy_on_violations[];
 extern const char *const policy_on_output_limits[];
-extern const char *const policy_languages[];
+extern const char *const policy_growths[];      /* indexed by growth_unlimited */
 extern const char *const policy_booleans[];     /* indexed by bool */
 extern const char *const policy_enforcements[]; /* indexed by struct policy.preferred */
 
@@ -36,7 +37,5 @@ int policy_refuse(struct warder_error *err, const char *path, const char *format
     __attribute__((format(printf, 3, 4)));
 /* Give an error that a parser filled without a place the place it belongs to. Returns -1. */
 int policy_locate(struct warder_error *err, const char *path);
-/* *err = INTERNAL, out of memory. Returns -1. */
-int policy_no_memory(struct warder_error *err);
 
 #endif

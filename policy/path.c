@@ -4,8 +4,10 @@
  * repaired, so that what was reviewed is, byte by byte, what is granted and mounted.
  */
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "policy/values.h"
 
 static bool is_dots(const char *component, size_t length)
@@ -36,14 +38,63 @@ const char *policy_path_fault(const char *path)
 	}
 }
 
+/* The last colon before a slash: what follows it has no other. */
 const char *policy_path_place(const char *item)
 {
-	static const char mark[] = ":/workspace/";
 	const char *found = NULL;
 
-	for (const char *next = strstr(item, mark); next; next = strstr(next + 1, mark))
+	for (const char *next = strstr(item, ":/"); next; next = strstr(next + 1, ":/"))
 		found = next;
-	return found ? found + 1 : NULL;
+	return found && found > item ? found + 1 : NULL;
+}
+
+const char *policy_path_target(const char *item)
+{
+	const char *place = policy_path_place(item);
+
+	return place ? place : item;
+}
+
+bool policy_path_source(const char *item, char *ret)
+{
+	const char *place = policy_path_place(item);
+	const size_t length = place ? (size_t)(place - item) - 1 : strlen(item);
+
+	if (length >= PATH_MAX)
+		return false;
+	memcpy(ret, item, length);
+	ret[length] = '\0';
+	return true;
+}
+
+const char *policy_place_fault(const char *place)
+{
+	static const struct {
+		const char *path, *fault;
+		bool alone; /* not what lies below it */
+	} kept[] = {
+		{ "/", "has the target \"/\", which is the whole root; use filesystem.view directory:SOURCE",
+		  true },
+		{ "/proc", "has a target at or below /proc, which the jail makes itself; choose another",
+		  false },
+		{ "/dev", "has a target at or below /dev, which the jail makes itself; choose another",
+		  false },
+		{ "/sys", "has a target at or below /sys, which no jail has; choose another", false },
+		{ "/tmp", "has the target /tmp, which is the jail's own; choose one below it", true },
+		{ "/workspace",
+		  "has the target /workspace; give the directory as filesystem.workspace, or choose a target "
+		  "below it",
+		  true },
+	};
+
+	if (policy_path_fault(place))
+		return "has a target that is not normalised, or too long; write it without \".\", \"..\", "
+		       "\"//\" and \"/\" at the end";
+	for (size_t i = 0; i < ARRAY_LENGTH(kept); i++)
+		if (kept[i].alone ? strcmp(kept[i].path, place) == 0
+				  : policy_path_within(kept[i].path, place))
+			return kept[i].fault;
+	return NULL;
 }
 
 const char *policy_placed_fault(const char *item)
@@ -53,11 +104,13 @@ const char *policy_placed_fault(const char *item)
 
 	if (!place)
 		return policy_path_fault(item);
-	if ((size_t)(place - item) > sizeof(source))
+	if (!policy_path_source(item, source))
 		return "is too long; at most 4095 bytes";
-	memcpy(source, item, (size_t)(place - item) - 1);
-	source[place - item - 1] = '\0';
-	return policy_path_fault(source) ? policy_path_fault(source) : policy_path_fault(place);
+	if (policy_path_fault(source))
+		return policy_path_fault(source);
+	if (strchr(place, ':'))
+		return "has a target with a colon; choose one without (the last \":/\" begins the target)";
+	return policy_place_fault(place);
 }
 
 bool policy_path_within(const char *outer, const char *inner)
@@ -84,7 +137,8 @@ const char *policy_image_fault(const char *name)
 {
 	if (!only(name, LOWER UPPER DIGIT, LOWER UPPER DIGIT "._/:@-") || strstr(name, "..") ||
 	    strstr(name, "//"))
-		return "is no image name; write letters, digits and . _ / : @ - such as \"debian:12\"";
+		return "is not a valid image name; write letters, digits and . _ / : @ - such as "
+		       "\"debian:12\"";
 	if (strlen(name) > 255)
 		return "is too long; at most 255 bytes";
 	return NULL;
@@ -93,13 +147,15 @@ const char *policy_image_fault(const char *name)
 const char *policy_variable_fault(const char *name)
 {
 	if (!only(name, LOWER UPPER "_", LOWER UPPER DIGIT "_") || strlen(name) > 255)
-		return "is no name of a variable; write letters, digits and _, not beginning with a digit";
+		return "is not a valid variable name; write letters, digits and _, not beginning with a "
+		       "digit";
 	return NULL;
 }
 
 const char *policy_syscall_fault(const char *name)
 {
 	if (!only(name, LOWER "_", LOWER DIGIT "_") || strlen(name) > 63)
-		return "is no name of a system call; write it as its manual page does, such as \"ptrace\"";
+		return "is not the name of a system call; write it as its manual page does, such as "
+		       "\"ptrace\"";
 	return NULL;
 }

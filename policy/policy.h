@@ -24,19 +24,46 @@ struct json_writer; /* base/json.h */
 #define POLICY_VERSION   1
 #define POLICY_UNLIMITED UINT64_MAX
 
+#define POLICY_MAX_TERMINALS 64
+#define POLICY_MAX_CODE      ((uint64_t)16 << 20) /* bytes */
+
 enum policy_network_mode {
 	POLICY_NETWORK_NONE,
 	POLICY_NETWORK_LOOPBACK,
 	POLICY_NETWORK_ALLOW,
+	POLICY_NETWORK_LEARN, /* public addresses on ports 22, 80 and 443, and what network.allow lists */
 	POLICY_NETWORK_HOST,
 };
 
-/* One row of network.allow: exactly one of host and cidr is set; no ports means every port. */
+#define POLICY_MAX_NAMES           4096 /* rows of network.allow and of network.deny; names in a jail */
+#define POLICY_MAX_PORTS           64   /* different ones in network.allow */
+#define POLICY_MAX_PUBLISHED       64
+#define POLICY_DEFAULT_CONNECTIONS 256
+
+/* One row of network.allow or network.deny: exactly one of host and cidr is set. */
 struct policy_endpoint {
-	char *host; /* "pypi.org" or "*.example.org", lower case */
-	char *cidr; /* "10.1.0.0/16", "fd00::/8" */
-	uint16_t *ports;
+	char *host;      /* "pypi.org", "*.example.org" or "@pypi" (a list of hosts.c), lower case */
+	char *cidr;      /* "10.1.0.0/16", "fd00::/8" */
+	uint16_t *ports; /* none: with "@pypi" those of the list; in network.deny every port */
 	size_t port_count;
+};
+
+struct policy_endpoints {
+	struct policy_endpoint *items;
+	size_t count;
+};
+
+/* One row of network.publish: connections to a port of the host reach a port in the jail. A ceiling's row may have
+ * ranges; that of a run has not, and the ..._last are the same as the ports. */
+struct policy_publish {
+	char address[16];              /* of the host, IPv4: "127.0.0.1" */
+	uint16_t host_port, host_last; /* 0: any free one */
+	uint16_t jail_port, jail_last;
+};
+
+struct policy_published {
+	struct policy_publish *items;
+	size_t count;
 };
 
 enum policy_view {
@@ -92,6 +119,9 @@ struct policy_variable {
 #define POLICY_FIELDS(X)                                                                                     \
 	X(LANGUAGES, "languages", "language")                                                                \
 	X(NETWORK, "network", "network")                                                                     \
+	X(NETWORK_PUBLISH, "network.publish", "network")                                                     \
+	X(NETWORK_CONNECTIONS, "network.maxConnections", "network")                                          \
+	X(NETWORK_BYTES, "network.bytes", "network")                                                         \
 	X(VIEW, "filesystem.view", "filesystem")                                                             \
 	X(WORKSPACE, "filesystem.workspace", "filesystem")                                                   \
 	X(PATHS, "filesystem.paths", "filesystem")                                                           \
@@ -107,11 +137,14 @@ struct policy_variable {
 	X(FILE_SIZE, "limits.fileSize", "limits")                                                            \
 	X(STACK, "limits.stack", "limits")                                                                   \
 	X(DISK, "limits.disk", "limits")                                                                     \
+	X(CODE, "limits.code", "limits")                                                                     \
 	X(STDOUT, "output.stdout", "output")                                                                 \
 	X(STDERR, "output.stderr", "output")                                                                 \
 	X(SPAWN, "processes.spawn", "processes")                                                             \
 	X(IDENTITY, "processes.identity", "processes")                                                       \
 	X(SYSCALLS, "syscalls", "syscalls")                                                                  \
+	X(SPECULATION, "syscalls.speculation", "syscalls")                                                   \
+	X(TERMINALS, "devices.terminals", "devices")                                                         \
 	X(WORKING_DIRECTORY, "workingDirectory", "filesystem")
 
 enum policy_field {
@@ -131,6 +164,13 @@ enum policy_field {
 	X(NETWORK_NONE, "network.none", NETWORK, "no network")                                               \
 	X(NETWORK_LOOPBACK, "network.loopback", NETWORK, "a loopback interface of its own only")             \
 	X(NETWORK_ALLOW, "network.allow", NETWORK, "an allow-list of network destinations")                  \
+	X(NETWORK_IPV6, "network.allow.ipv6", NETWORK, "IPv6 blocks in an allow-list")                       \
+	X(NETWORK_DENY, "network.deny", NETWORK, "a list of refused network destinations")                   \
+	X(NETWORK_LEARN, "network.learn", NETWORK, "public addresses only, and a record of what was used")   \
+	X(NETWORK_PUBLISH, "network.publish", NETWORK_PUBLISH, "published ports")                            \
+	X(NETWORK_CONNECTIONS, "network.maxConnections", NETWORK_CONNECTIONS,                                \
+	  "a limit of open network connections")                                                             \
+	X(NETWORK_BYTES, "network.bytes", NETWORK_BYTES, "a limit of bytes sent and received")               \
 	X(VIEW_HOST, "filesystem.view.host", VIEW, "a read-only view of the host's programs")                \
 	X(VIEW_DIRECTORY, "filesystem.view.directory", VIEW, "a directory as the root")                      \
 	X(VIEW_IMAGE, "filesystem.view.image", VIEW, "an image as the root")                                 \
@@ -154,12 +194,15 @@ enum policy_field {
 	X(STACK, "limits.stack", STACK, "a stack limit")                                                     \
 	X(DISK_TMP, "limits.disk.tmp", DISK, "a limit of all bytes written below /tmp and /dev/shm")         \
 	X(DISK_WORKSPACE, "limits.disk.workspace", DISK, "a limit of bytes written to host directories")     \
+	X(CODE, "limits.code", CODE, "a limit of the program text's size")                                   \
 	X(STDOUT, "output.stdout", STDOUT, "a limit of kept standard output")                                \
 	X(STDERR, "output.stderr", STDERR, "a limit of kept standard error")                                 \
 	X(NO_SPAWN, "processes.spawn.false", SPAWN, "no new processes")                                      \
 	X(IDENTITY, "processes.identity", IDENTITY, "the identity inside")                                   \
 	X(SYSCALLS, "syscalls", SYSCALLS, "a system call filter")                                            \
 	X(SYSCALLS_KILL, "syscalls.onViolation.kill", SYSCALLS, "killing on a denied system call")           \
+	X(SPECULATION, "syscalls.speculation", SPECULATION, "speculation of the processor forced off")       \
+	X(TERMINALS, "devices.terminals", TERMINALS, "a number of terminals")                                \
 	X(WORKING_DIRECTORY, "workingDirectory", WORKING_DIRECTORY, "a working directory")
 
 enum policy_control {
@@ -172,8 +215,11 @@ enum policy_control {
 struct policy {
 	struct {
 		enum policy_network_mode mode;
-		struct policy_endpoint *allow; /* only with POLICY_NETWORK_ALLOW */
-		size_t allow_count;
+		struct policy_endpoints allow;   /* only with POLICY_NETWORK_ALLOW and _LEARN */
+		struct policy_endpoints deny;    /* the same; a row here wins over all of allow */
+		struct policy_published publish; /* only with POLICY_NETWORK_LOOPBACK, _ALLOW and _LEARN */
+		uint64_t connections_max; /* open at once, both directions; more are reset. Never unlimited */
+		uint64_t bytes_max;       /* of all connections together, both directions */
 	} network;
 	struct {
 		enum policy_view view;
@@ -184,6 +230,9 @@ struct policy {
 		struct policy_strings read_write;
 		uint64_t tmp_bytes; /* size of /tmp; never POLICY_UNLIMITED */
 		bool tmp_exec;      /* programs in /tmp may be executed */
+		/* How far directories of the host that a program may write to can grow: as limits.disk says, which no mechanism
+		 * here enforces, or, where true, without a limit. */
+		bool growth_unlimited;
 	} filesystem;
 	struct {
 		enum policy_environment_mode mode;
@@ -192,7 +241,7 @@ struct policy {
 		size_t set_count;
 	} environment;
 	struct {
-		uint64_t wall_time_us; /* > 0, never unlimited */
+		uint64_t wall_time_us; /* > 0; a document has to give it */
 		uint64_t cpu_time_us;
 		uint64_t memory_bytes;
 		uint64_t swap_bytes; /* on top of memory_bytes */
@@ -202,6 +251,7 @@ struct policy {
 		uint64_t file_size_bytes;
 		uint64_t stack_bytes;
 		uint64_t disk_bytes; /* everything the program writes that outlives a write(2) */
+		uint64_t code_bytes; /* of the program text that a piece of code is; never unlimited */
 	} limits;
 	struct {
 		uint64_t stdout_bytes; /* kept of each stream; never unlimited */
@@ -217,19 +267,33 @@ struct policy {
 		struct policy_strings deny; /* system call names */
 		struct policy_strings allow;
 		enum policy_on_violation on_violation;
+		bool
+		    speculation; /* true: force the kernel's controls of store bypass and indirect branches off */
 	} syscalls;
+	struct {
+		uint64_t terminals; /* pseudo-terminals of each execution, 0..64; 0: no devpts */
+	} devices;
 	char *working_directory; /* absolute path inside; NULL: /workspace if there is one, else /tmp */
 	struct {
 		bool any;
 		struct policy_strings names; /* empty and !any: nothing may run */
 	} languages;
 	bool preferred[POLICY_FIELD_COUNT]; /* false: required */
+	/* Which of two fields that bound one another were set, and not only left at a preset's value. No part of what
+	 * policy_equal() compares or a document holds. */
+	struct {
+		bool tmp, disk;
+	} given;
 };
 
 /* ---- names ---- */
 const char *policy_field_path(enum policy_field field);
 const char *policy_field_group(enum policy_field field);
 int policy_field_from_path(const char *path, enum policy_field *ret_field); /* 0; -1 unknown */
+/* Make the field at `path`, or every field of the part of a document that it names ("limits"), preferred or required;
+ * "network" is both.
+ * Returns 0; -1 if there is no such field and no such part. */
+int policy_prefer(struct policy *policy, const char *path, bool preferred);
 const char *policy_control_name(enum policy_control control);
 const char *policy_control_text(enum policy_control control);
 enum policy_field policy_control_field(enum policy_control control);
@@ -245,9 +309,9 @@ bool policy_is_language_name(const char *name);
 char *policy_suggest(const char *const *words, const char *text, char *buf, size_t len);
 
 /* ---- values: units.c ---- */
-/* "256MiB", "1GiB", "64KiB", "512B", "1024", "1.5MiB"; binary units only. -1 with *err quoting the value. */
+/* "256MiB", "1GiB", "64KiB", "512B", "1024", "1.5MiB"; "256M", "1g", "64k": all units are binary. -1 with *err quoting the value. */
 int policy_parse_size(const char *text, uint64_t *ret_bytes, struct warder_error *err);
-/* "30s", "250ms", "2m", "1h", "10us", "1.5" (seconds). Never negative; 0 is parsed, callers refuse it. */
+/* "30s", "250ms", "2m", "1h", "10us", "1.5" (seconds), "1d" (24 hours), "1m30s". Never negative; 0 is parsed, callers refuse it. */
 int policy_parse_time(const char *text, uint64_t *ret_us, struct warder_error *err);
 /* "0.5", "2" -> thousandths of a CPU; > 0. */
 int policy_parse_cpus(const char *text, uint64_t *ret_milli, struct warder_error *err);
@@ -255,7 +319,8 @@ int policy_parse_cpus(const char *text, uint64_t *ret_milli, struct warder_error
 int policy_parse_size_or_unlimited(const char *text, uint64_t *ret_bytes, struct warder_error *err);
 int policy_parse_time_or_unlimited(const char *text, uint64_t *ret_us, struct warder_error *err);
 int policy_parse_cpus_or_unlimited(const char *text, uint64_t *ret_milli, struct warder_error *err);
-/* A whole number, or "unlimited". */
+/* A whole number; and the same, or "unlimited". */
+int policy_parse_count(const char *text, uint64_t *ret_count, struct warder_error *err);
 int policy_parse_count_or_unlimited(const char *text, uint64_t *ret_count, struct warder_error *err);
 /* Shortest exact text ("256MiB", "250ms", "unlimited"); buf of at least 32 bytes. Returns buf. */
 char *policy_format_size(uint64_t bytes, char *buf, size_t len);
@@ -280,15 +345,20 @@ bool policy_equal(const struct policy *a, const struct policy *b);
 /* ---- set.c ---- */
 /* Set the field at `path` ("limits.memory", "network.mode", "filesystem.workspace", "processes.spawn") to a
  * value as it stands in a document ("256MiB", "none", "readWrite:/srv/job", "false"). Lists:
- * "network.allow" (HOST[:PORT,...], CIDR[:PORT,...], [CIDR]:PORT for IPv6), "filesystem.paths.readOnly",
+ * "network.allow" (HOST[:PORT,...] where no port means 443 and 80, @LIST, CIDR:PORT,..., [CIDR]:PORT for IPv6),
+ * "network.deny" (the same; no port means every port), "network.publish" ([ADDRESS:]HOSTPORT:JAILPORT), "filesystem.paths.readOnly",
  * "filesystem.paths.readWrite", "environment.names", "syscalls.deny" and "syscalls.allow" append one row;
- * "environment.set.NAME" sets or replaces one variable; "languages" replaces the list by names separated by
- * commas, or by "any". A network or environment mode drops the rows that only another mode may have.
+ * "languages" appends names separated by commas, or becomes "any"; an empty value empties any of these lists.
+ * "environment.set.NAME" sets or replaces one variable. A network or environment mode drops the rows that only another mode may have.
+ * filesystem.tmp and limits.disk bound one another: the one that was not set follows the one that is (limits.disk
+ * up, filesystem.tmp down). If both were set and contradict each other, policy_validate() refuses them.
  * Returns 0; -1 with *err (INVALID_REQUEST) naming the path and quoting the value, policy as before.
  * policy_validate() comes after the last call. */
 int policy_set(struct policy *policy, const char *path, const char *value, struct warder_error *err);
+/* Whether policy_set() adds a row to what the path (of `length` bytes) names, instead of replacing its value. */
+bool policy_is_list(const char *path, size_t length);
 
-/* ---- destinations: address.c ---- */
+/* ---- destinations: address.c, hosts.c, network.c, special.c ---- */
 struct policy_cidr {
 	bool is_v6;
 	uint8_t address[16]; /* network byte order; 4 bytes used by IPv4 */
@@ -298,6 +368,42 @@ struct policy_cidr {
 int policy_parse_cidr(const char *text, struct policy_cidr *ret, struct warder_error *err);
 /* Whether every address of inner is one of outer's; the two families never meet. */
 bool policy_cidr_contains(const struct policy_cidr *outer, const struct policy_cidr *inner);
+/* One destination that a row stands for: the row itself, or one name of a list such as "@pypi". */
+struct policy_rule {
+	const char *host; /* NULL: cidr */
+	const char *cidr;
+	const uint16_t *ports;
+	size_t port_count;
+};
+size_t policy_rule_count(const struct policy_endpoint *row);
+struct policy_rule policy_rule_at(const struct policy_endpoint *row, size_t i);
+/* Whether the mode uses network.allow and network.deny; whether it may publish ports. */
+bool policy_network_lists(const struct policy *policy);
+bool policy_network_publishes(const struct policy *policy);
+enum policy_verdict {
+	POLICY_UNLISTED, /* no row of network.allow lists it */
+	POLICY_ALLOWED,
+	POLICY_DENIED, /* by a row of network.deny */
+};
+#define POLICY_NO_ROW SIZE_MAX
+/* What the policy says of a connection to a port by name ("pypi.org"; capitals and a dot at the end are fine).
+ * *ret_row: the index of the most specific row of network.allow, or of a row of network.deny; POLICY_NO_ROW: there is
+ * none, as with a name that only the mode learn allows. */
+enum policy_verdict policy_network_match(const struct policy *policy, const char *name, uint16_t port,
+					 size_t *ret_row);
+/* The same of a connection by address: a block with a prefix of all its bits. */
+enum policy_verdict policy_network_match_address(const struct policy *policy,
+						 const struct policy_cidr *address, uint16_t port,
+						 size_t *ret_row);
+/* Whether a name is allowed with any port: whether a query for it has an answer. */
+bool policy_network_knows(const struct policy *policy, const char *name);
+/* Why a name that is allowed must not be reached at one of its addresses: "denied" (network.deny lists its block), or the
+ * kind of a special address that network.allow does not list with the port. NULL: it may. */
+const char *policy_network_address_fault(const struct policy *policy, const struct policy_cidr *address,
+					 uint16_t port);
+/* The kind of an address or block that is not a public one: unspecified loopback private shared linkLocal metadata
+ * multicast broadcast benchmarking documentation mapped reserved. NULL: public. */
+const char *policy_special_address(const struct policy_cidr *address);
 /* Whether a host pattern covers a name (or a narrower pattern): "pypi.org" itself; "*.example.org" every
  * name below example.org at any depth, but not example.org. Both in lower case. */
 bool policy_host_covers(const char *pattern, const char *name);
@@ -308,22 +414,37 @@ bool policy_host_covers(const char *pattern, const char *name);
  * command line end with it. Returns 0; -1 with *err naming field, value and remedy. */
 int policy_validate(const struct policy *policy, struct warder_error *err);
 
-/* Where a path of filesystem.paths.readOnly is to be seen: the last part of "/host/dir:/workspace/dir", or NULL for
- * a path that is seen where it is. */
+/* The same of a document or preset that no run has been asked for: the directory of its workspace may be missing. */
+int policy_validate_document(const struct policy *policy, struct warder_error *err);
+/* Whether there is to be a workspace, and a run still has to name its directory. */
+bool policy_lacks_workspace(const struct policy *policy);
+
+/* Whether a program may write to a directory or file of the host: a read-write workspace or path. */
+bool policy_writes_host(const struct policy *policy);
+/* The target of a row of filesystem.paths, "/data/in" of "/host/dir:/data/in": what follows the last colon that a slash
+ * follows. NULL: there is none, and the source is seen under its own path. */
 const char *policy_path_place(const char *item);
+/* Where such a row is seen, as far as its text says: its target, or its source. */
+const char *policy_path_target(const char *item);
+/* The source of such a row, into a buffer of PATH_MAX bytes. False: it is too long. */
+bool policy_path_source(const char *item, char *ret);
+/* Why nothing can be shown at a path inside, or NULL: it is not absolute and normalised, or is one of the jail's own places. */
+const char *policy_place_fault(const char *place);
 
 /* ---- JSON: decode.c, encode.c ---- */
 /* Decode one strict JSON document of `len` bytes. `origin` names it in errors ("policy.json"). Every
  * error text holds the JSON path and the line: "policy.json:4: limits.memory: ...". */
 int policy_decode(const char *json, size_t len, const char *origin, struct policy *ret,
 		  struct warder_error *err);
+/* The line of the value at `path` ("syscalls.allow"), or of what comes closest to it, in a document that decodes; 1 if it does not. */
+int policy_line(const char *json, size_t len, const char *path);
 /* Canonical encoding: fixed key order, every field present, canonical units; decode(encode(p)) == p.
  * Returns a heap string the caller frees, or NULL on want of memory. */
 char *policy_encode(const struct policy *policy);
 /* The same object as a value inside a larger document. */
 void policy_write(const struct policy *policy, struct json_writer *writer);
 
-/* ---- ceiling: ceiling.c ---- */
+/* ---- ceiling: ceiling.c, granted.c ---- */
 /* The operator's ceiling is itself a policy document (same decoder): the most that a request may ask.
  * Narrowing only: numbers at most the ceiling's; modes at most as wide; a path only inside the most
  * specific granted path and not with more access than it has; variables and hosts only if granted.
@@ -331,9 +452,44 @@ void policy_write(const struct policy *policy, struct json_writer *writer);
  * field that asks for more, its value and the most that is granted. */
 int policy_check_ceiling(const struct policy *ceiling, const struct policy *request,
 			 struct warder_error *err);
+/* What a ceiling says of a field or of a part of one, such as a row of a list. */
+enum policy_grant {
+	POLICY_GRANTED,
+	POLICY_LOWERED, /* more than is granted; the ceiling grants a narrower value */
+	POLICY_REFUSED, /* not granted with any value */
+};
+const char *policy_grant_name(enum policy_grant grant); /* "granted", "lowered", "refused" */
+
+struct policy_violation {
+	enum policy_field field;
+	enum policy_grant grant;   /* POLICY_LOWERED or POLICY_REFUSED */
+	struct warder_error error; /* REJECTED; as of policy_check_ceiling() */
+};
+
+/* Call found() for everything that the request asks beyond the ceiling, in the order of POLICY_FIELDS; the first is
+ * the error of policy_check_ceiling(). `real` is the request with its paths as symbolic links lead, or NULL: a path that only it has
+ * beyond the ceiling is found too. Returns how many there are; 0: the request is within the ceiling. */
+#define POLICY_BEHIND_LINK "behind a symbolic link" /* context of the errors that only `real` has */
+size_t policy_violations(const struct policy *ceiling, const struct policy *request,
+			 const struct policy *real,
+			 void (*found)(void *context, const struct policy_violation *violation),
+			 void *context);
+/* Write one as {"field", "message"}; all of them as an array of that. */
+void policy_write_violation(const struct policy_violation *violation, struct json_writer *writer);
+void policy_write_violations(const struct policy *ceiling, const struct policy *request,
+			     const struct policy *real, struct json_writer *writer);
+/* The widest of the field's violations, or POLICY_GRANTED; ceiling NULL: everything is granted. */
+enum policy_grant policy_grant_of(const struct policy *ceiling, const struct policy *request,
+				  const struct policy *real, enum policy_field field);
+/* Write what of the request is granted as an object; see warder_policy_granted(). All may be NULL. */
+void policy_write_granted(const struct policy *ceiling, const struct policy *request,
+			  const struct policy *real, struct json_writer *writer);
 /* The same where `who` ("the session") grants and not the operator: the error says so. */
 int policy_check_granted(const struct policy *granted, const struct policy *request, const char *who,
 			 struct warder_error *err);
+
+/* Whether a request may set this variable to this value: its name is granted, or the operator sets it to the same value. */
+bool policy_grants_variable(const struct policy *ceiling, const char *name, const char *value);
 
 /* ---- capabilities and matching: control.c, match.c ---- */
 /* Isolation classes a backend can have; names in JSON in policy_isolation_name(). */
@@ -405,6 +561,10 @@ bool policy_allows_language(const struct policy *policy, const char *language);
 /* Requested value of a control as a user writes it ("256MiB", "none", "false"). Returns buf. */
 char *policy_control_value(const struct policy *policy, enum policy_control control, char *buf, size_t len);
 
+/* The whole value of a field as a line of text ("64MiB, executable", "readOnly:/a readWrite:/b"); " ..." at the end if buf
+ * has no room for all of it. Values of variables are left out: they may be secrets. Returns buf. */
+char *policy_field_value(const struct policy *policy, enum policy_field field, char *buf, size_t len);
+
 /* ---- receipt: receipt.c ---- */
 enum policy_receipt_status {
 	POLICY_RECEIPT_ENFORCED, /* asked for, and on: read back from the kernel where it shows it, see `source` */
@@ -419,7 +579,8 @@ struct policy_receipt_row {
 	enum policy_receipt_status status;
 	char requested[64]; /* as in the policy */
 	char mechanism[96];
-	char value[96]; /* as read back from the kernel; of what the supervisor itself keeps, what it keeps */
+	char
+	    value[200]; /* as read back from the kernel; of what the supervisor itself keeps, what it keeps */
 	/* Where it was read ("/proc/<pid>/status NoNewPrivs"), or that it was not: wallTime, stdout, stderr and the environment
 	 * are kept by the supervisor, and some layers are only reported by who applied them. */
 	char source[96];
@@ -428,15 +589,18 @@ struct policy_receipt_row {
 struct policy_receipt {
 	enum policy_isolation isolation;
 	char backend[32];
+	bool unwanted; /* nobody will read it: no row is added */
 	size_t count;
 	struct policy_receipt_row rows[64];
 };
 
 const char *policy_receipt_status_name(enum policy_receipt_status status);
-/* Append a row; over-long strings are cut. Returns the row, or NULL when full. */
+/* Append a row; over-long strings are cut. Returns the row, or NULL when full or unwanted. */
 struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
 					      enum policy_receipt_status status);
-/* {"backend": ..., "isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]} */
+/* Copy into a zeroed receipt, without touching rows that are not in use. */
+void policy_receipt_copy(struct policy_receipt *ret, const struct policy_receipt *receipt);
+/* {"backend": ..., "isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]}; null if unwanted */
 void policy_receipt_write(const struct policy_receipt *receipt, struct json_writer *writer);
 
 #endif

@@ -1,5 +1,7 @@
-#include <stdio.h>
+#include <stddef.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "policy/policy.h"
 
@@ -20,13 +22,21 @@ struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, co
 					      enum policy_receipt_status status)
 {
 	struct policy_receipt_row *row;
+	size_t len;
 
-	if (receipt->count == sizeof(receipt->rows) / sizeof(receipt->rows[0]))
+	if (receipt->unwanted || receipt->count == ARRAY_LENGTH(receipt->rows))
 		return NULL;
 	row = &receipt->rows[receipt->count++];
 	*row = (struct policy_receipt_row){ .status = status };
-	snprintf(row->control, sizeof(row->control), "%s", control);
+	len = strnlen(control, sizeof(row->control) - 1);
+	memcpy(row->control, control, len); /* the rest is 0 */
 	return row;
+}
+
+void policy_receipt_copy(struct policy_receipt *ret, const struct policy_receipt *receipt)
+{
+	memcpy(ret, receipt,
+	       offsetof(struct policy_receipt, rows) + receipt->count * sizeof(receipt->rows[0]));
 }
 
 static void write_row(const struct policy_receipt_row *row, struct json_writer *writer)
@@ -40,7 +50,7 @@ static void write_row(const struct policy_receipt_row *row, struct json_writer *
 	};
 
 	json_begin_object(writer);
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(members); i++) {
 		json_key(writer, members[i].key);
 		json_string(writer, members[i].text);
 	}
@@ -49,6 +59,10 @@ static void write_row(const struct policy_receipt_row *row, struct json_writer *
 
 void policy_receipt_write(const struct policy_receipt *receipt, struct json_writer *writer)
 {
+	if (receipt->unwanted) {
+		json_null(writer);
+		return;
+	}
 	json_begin_object(writer);
 	json_key_string(writer, "backend", receipt->backend[0] ? receipt->backend : NULL);
 	json_key(writer, "isolation");

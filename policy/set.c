@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "policy/amounts.h"
 #include "policy/names.h"
@@ -21,6 +22,7 @@ static const struct choice {
 } choices[] = {
 	{ "network.mode", policy_network_modes, AT(network.mode), sizeof(enum policy_network_mode) },
 	{ "filesystem.tmpExec", policy_booleans, AT(filesystem.tmp_exec), sizeof(bool) },
+	{ "filesystem.growth", policy_growths, AT(filesystem.growth_unlimited), sizeof(bool) },
 	{ "environment.mode", policy_environment_modes, AT(environment.mode),
 	  sizeof(enum policy_environment_mode) },
 	{ "output.onLimit", policy_on_output_limits, AT(output.on_limit),
@@ -29,6 +31,7 @@ static const struct choice {
 	{ "syscalls.profile", policy_profiles, AT(syscalls.profile), sizeof(enum policy_syscall_profile) },
 	{ "syscalls.onViolation", policy_on_violations, AT(syscalls.on_violation),
 	  sizeof(enum policy_on_violation) },
+	{ "syscalls.speculation", policy_booleans, AT(syscalls.speculation), sizeof(bool) },
 };
 
 static const struct {
@@ -84,14 +87,11 @@ static int split(const char *const *words, const char *path, const char *text, u
 	word = length < sizeof(name) ? policy_word(words, name) : -1;
 	if (word < 0 || (word == 0 && source))
 		return refuse_word(words, path, text, err);
-	if (word > 0 && (!source || !*source))
-		return policy_refuse(
-		    err, path, "\"%s\" does not say which; write \"%s:...\"%s", name, name,
-		    words == policy_workspaces
-			? ", which --workspace DIR can then change; alone it cannot fill it in"
-			: "");
+	/* A workspace alone is one as presets have it, whose directory a run has to name. */
+	if (word > 0 && (!source || !*source) && words != policy_workspaces)
+		return policy_refuse(err, path, "\"%s\" does not say which; write \"%s:...\"", name, name);
 	*ret_word = (unsigned)word;
-	*ret_source = source;
+	*ret_source = source && *source ? source : NULL;
 	return 0;
 }
 
@@ -139,7 +139,7 @@ static int set_id(uint32_t *at, const char *path, const char *text, struct warde
 	char quoted[64];
 
 	if (!parse_number(text, UINT32_MAX, at))
-		return policy_refuse(err, path, "%s is no id; write a number from 1 to 65533",
+		return policy_refuse(err, path, "%s is not an id; write a number from 1 to 65533",
 				     json_quote(text, quoted, sizeof(quoted)));
 	return 0;
 }
@@ -150,6 +150,31 @@ static int refuse_unknown(const char *path, struct warder_error *err)
 			     "there is no such field; see \"warder policy show strict\" for all fields");
 }
 
+/* limits.disk is the size of the one file system behind /tmp and /dev/shm: a larger /tmp than that would be none. */
+static void follow(struct policy *policy, enum policy_field field)
+{
+	policy->given.tmp |= field == POLICY_FIELD_TMP;
+	policy->given.disk |= field == POLICY_FIELD_DISK;
+	if (policy->filesystem.tmp_bytes <= policy->limits.disk_bytes)
+		return;
+	if (!policy->given.disk)
+		policy->limits.disk_bytes = policy->filesystem.tmp_bytes;
+	else if (!policy->given.tmp)
+		policy->filesystem.tmp_bytes = policy->limits.disk_bytes;
+}
+
+static int set_amount(struct policy *policy, const struct policy_amount *amount, const char *text,
+		      struct warder_error *err)
+{
+	struct warder_error ignored; /* policy_validate() will say it */
+
+	if (policy_amount_set(policy, amount, text, err) != 0)
+		return -1;
+	if (policy_amount_check(policy, amount, &ignored) == 0)
+		follow(policy, amount->field);
+	return 0;
+}
+
 int policy_set_scalar(struct policy *policy, const char *path, const char *text, struct warder_error *err)
 {
 	enum policy_field field = POLICY_FIELD_NONE;
@@ -158,8 +183,8 @@ int policy_set_scalar(struct policy *policy, const char *path, const char *text,
 	policy_field_from_path(path, &field);
 	amount = policy_amount_of(field);
 	if (amount)
-		return policy_amount_set(policy, amount, text, err);
-	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+		return set_amount(policy, amount, text, err);
+	for (size_t i = 0; i < ARRAY_LENGTH(choices); i++) {
 		if (strcmp(choices[i].path, path) == 0)
 			return set_choice(policy, &choices[i], text, err);
 	}
@@ -178,140 +203,104 @@ int policy_set_scalar(struct policy *policy, const char *path, const char *text,
 
 struct policy_strings *policy_list_at(struct policy *policy, const char *path)
 {
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(lists); i++) {
 		if (strcmp(lists[i].path, path) == 0)
 			return (struct policy_strings *)(void *)((char *)policy + lists[i].offset);
 	}
 	return NULL;
 }
 
-/* ---- network.allow ---- */
-
-static void lower(char *text)
+bool policy_is_list(const char *path, size_t length)
 {
-	for (; *text; text++) {
-		if (*text >= 'A' && *text <= 'Z')
-			*text = (char)(*text - 'A' + 'a');
-	}
-}
+	static const char *const others[] = { "network.allow", "network.deny", "network.publish",
+					      "languages" };
+	static const char variables[] = "environment.set.";
 
-int policy_add_endpoint(struct policy *policy, const char *host, const char *cidr, const uint16_t *ports,
-			size_t port_count, struct warder_error *err)
-{
-	struct policy_endpoint endpoint = { .port_count = port_count };
-	struct policy_cidr block;
-	char canonical[256], quoted[64];
-	const char *fault;
-
-	if (host) {
-		snprintf(canonical, sizeof(canonical), "%s", host);
-		lower(canonical);
-		fault = strlen(host) < sizeof(canonical) ? policy_host_fault(canonical) : "is too long";
-		if (fault)
-			return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "%s %s",
-					 json_quote(host, quoted, sizeof(quoted)), fault);
-		endpoint.host = canonical;
-	} else {
-		if (policy_parse_cidr(cidr, &block, err) != 0)
-			return -1;
-		endpoint.cidr = policy_format_cidr(&block, canonical, sizeof(canonical));
-	}
-	endpoint.ports = (uint16_t *)(uintptr_t)ports; /* only read: policy_endpoint_add() copies */
-	return policy_endpoint_add(policy, &endpoint, err);
-}
-
-static int refuse_long(size_t most, struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the value is longer than %zu bytes", most);
-}
-
-static int parse_ports(char *text, uint16_t *ret_ports, size_t *ret_count, struct warder_error *err)
-{
-	size_t count = 0;
-	char quoted[64];
-
-	for (char *port = strsep(&text, ","); port; port = strsep(&text, ",")) {
-		uint32_t number = 0;
-
-		if (count == POLICY_MAX_PORTS || !parse_number(port, 65535, &number) || number == 0)
-			return error_set(
-			    err, WARDER_ERROR_INVALID_REQUEST, NULL,
-			    "%s is no port; write at most %d numbers from 1 to 65535 with commas",
-			    json_quote(port, quoted, sizeof(quoted)), POLICY_MAX_PORTS);
-		ret_ports[count++] = (uint16_t)number;
-	}
-	*ret_count = count;
-	return 0;
-}
-
-/* Cut "where:ports" in two in place: IPv6 has its own colons, and brackets when a port follows. */
-static char *cut_ports(char **where)
-{
-	char *text = *where, *colon = strrchr(text, ':'), *bracket;
-
-	if (text[0] == '[' && (bracket = strchr(text, ']')) && (bracket[1] == ':' || bracket[1] == '\0')) {
-		*where = text + 1;
-		*bracket = '\0';
-		return bracket[1] == ':' ? bracket + 2 : NULL;
-	}
-	if (!colon || strchr(text, ':') != colon)
-		return NULL;
-	*colon = '\0';
-	return colon + 1;
-}
-
-static int set_allow(struct policy *policy, const char *value, struct warder_error *err)
-{
-	uint16_t ports[POLICY_MAX_PORTS];
-	size_t count = 0;
-	char text[1024];
-	char *where = text, *port_list;
-	bool is_cidr;
-
-	if (strlen(value) >= sizeof(text))
-		return refuse_long(sizeof(text) - 1, err);
-	memcpy(text, value, strlen(value) + 1);
-	port_list = cut_ports(&where);
-	is_cidr = strchr(where, '/') != NULL;
-	if ((port_list && parse_ports(port_list, ports, &count, err) != 0) ||
-	    policy_add_endpoint(policy, is_cidr ? NULL : where, is_cidr ? where : NULL, ports, count, err) !=
-		0)
-		return -1;
-	return 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(lists); i++)
+		if (strlen(lists[i].path) == length && memcmp(lists[i].path, path, length) == 0)
+			return true;
+	for (size_t i = 0; i < ARRAY_LENGTH(others); i++)
+		if (strlen(others[i]) == length && memcmp(others[i], path, length) == 0)
+			return true;
+	return length >= sizeof(variables) - 1 && memcmp(path, variables, sizeof(variables) - 1) == 0;
 }
 
 /* ---- lists and modes ---- */
 
-static int set_languages(struct policy *policy, const char *value, struct warder_error *err)
+/* Names with commas between them join the list; "any" takes its place, and names take the place of "any". */
+static int add_languages(struct policy *policy, const char *value, struct warder_error *err)
 {
-	struct policy_strings names = { 0 };
-	char text[512];
+	owned_policy struct policy copy = { 0 };
+	char text[512], quoted[64];
 	char *rest = text;
 
 	if (strlen(value) >= sizeof(text))
-		return refuse_long(sizeof(text) - 1, err);
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "the value is longer than %zu bytes", sizeof(text) - 1);
 	memcpy(text, value, strlen(value) + 1);
-	if (strcmp(value, "any") != 0 && *value) {
-		for (char *name = strsep(&rest, ","); name; name = strsep(&rest, ",")) {
-			if (policy_strings_add(&names, name, err) != 0) {
-				policy_strings_done(&names);
-				return -1;
-			}
-		}
+	if (policy_copy(policy, &copy, err) != 0)
+		return -1;
+	for (char *name = strsep(&rest, ","); name; name = strsep(&rest, ",")) {
+		if (policy_strings_have(&copy.languages.names, name))
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+					 "%s is in the list already; an empty value empties the list first",
+					 json_quote(name, quoted, sizeof(quoted)));
+		if (policy_strings_add(&copy.languages.names, name, err) != 0)
+			return -1;
 	}
 	policy_strings_done(&policy->languages.names);
-	policy->languages.names = names;
-	policy->languages.any = strcmp(value, "any") == 0;
+	policy->languages.names = copy.languages.names;
+	copy.languages.names = (struct policy_strings){ 0 };
+	policy->languages.any = false;
+	return 0;
+}
+
+static int set_languages(struct policy *policy, const char *value, struct warder_error *err)
+{
+	if (*value && strcmp(value, "any") != 0)
+		return add_languages(policy, value, err);
+	policy_strings_done(&policy->languages.names);
+	policy->languages.any = *value != '\0';
 	return 0;
 }
 
 static void drop_rows_of_other_modes(struct policy *policy, const char *path)
 {
-	if (strcmp(path, "network.mode") == 0 && policy->network.mode != POLICY_NETWORK_ALLOW)
-		policy_endpoints_done(policy);
+	if (strcmp(path, "network.mode") == 0 && !policy_network_lists(policy)) {
+		policy_endpoints_done(&policy->network.allow);
+		policy_endpoints_done(&policy->network.deny);
+	}
+	if (strcmp(path, "network.mode") == 0 && !policy_network_publishes(policy))
+		policy_published_done(&policy->network.publish);
 	if (strcmp(path, "environment.mode") == 0 &&
 	    policy->environment.mode != POLICY_ENVIRONMENT_ALLOW_LIST)
 		policy_strings_done(&policy->environment.names);
+}
+
+/* Add a row, or with an empty value take all rows away. */
+static int set_list(struct policy_strings *list, const char *value, struct warder_error *err)
+{
+	if (*value)
+		return policy_strings_add(list, value, err);
+	policy_strings_done(list);
+	return 0;
+}
+
+static int set_endpoints(struct policy_endpoints *list, const char *value, bool is_allow,
+			 struct warder_error *err)
+{
+	if (*value)
+		return policy_endpoint_parse(list, value, is_allow, err);
+	policy_endpoints_done(list);
+	return 0;
+}
+
+static int set_published(struct policy_published *list, const char *value, struct warder_error *err)
+{
+	if (*value)
+		return policy_publish_parse(list, value, err);
+	policy_published_done(list);
+	return 0;
 }
 
 /* Appending or replacing one row: -1 without a path in the error. */
@@ -323,9 +312,13 @@ static int set_row(struct policy *policy, const char *path, const char *value, b
 
 	*ret_known = true;
 	if (list)
-		return policy_strings_add(list, value, err);
+		return set_list(list, value, err);
 	if (strcmp(path, "network.allow") == 0)
-		return set_allow(policy, value, err);
+		return set_endpoints(&policy->network.allow, value, true, err);
+	if (strcmp(path, "network.deny") == 0)
+		return set_endpoints(&policy->network.deny, value, false, err);
+	if (strcmp(path, "network.publish") == 0)
+		return set_published(&policy->network.publish, value, err);
 	if (strcmp(path, "languages") == 0)
 		return set_languages(policy, value, err);
 	if (strncmp(path, variables, sizeof(variables) - 1) == 0)

@@ -3,7 +3,8 @@
  *
  * All four are the same thing, a decimal number times a factor that must come out whole, so one exact
  * integer parser reads them: no floating point, no rounding, no locale. "1.5MiB" is fine and "1.5B" is not,
- * "0.0005" CPUs is finer than what is counted. What does not fit in 63 bits is refused; who means more writes
+ * "0.0005" CPUs is finer than what is counted. A time may have several parts, "1h30m", from the largest unit to the smallest.
+ * All sizes are binary: "64M" and "64m", as other tools write it, are "64MiB". What does not fit in 63 bits is refused; who means more writes
  * "unlimited".
  */
 #include "policy/policy.h"
@@ -23,11 +24,13 @@ struct unit {
 
 /* A way of writing numbers. Units are sorted by size; the first row is the smallest. */
 struct measure {
-	struct unit units[6];
-	uint64_t bare;       /* factor of a number without a unit */
-	const char *what;    /* "a size" */
-	const char *example; /* what may be written */
-	const char *zero;    /* how nothing is written */
+	struct unit units[6]; /* these are printed */
+	struct unit also[9];  /* these are only read */
+	uint64_t bare;        /* factor of a number without a unit */
+	bool parts;           /* several numbers, each with its unit */
+	const char *what;     /* "a size" */
+	const char *example;  /* what may be written */
+	const char *zero;     /* how nothing is written */
 };
 
 static const struct measure sizes = {
@@ -36,17 +39,27 @@ static const struct measure sizes = {
 		   { "MiB", (uint64_t)1 << 20 },
 		   { "GiB", (uint64_t)1 << 30 },
 		   { "TiB", (uint64_t)1 << 40 } },
+	.also = { { "K", (uint64_t)1 << 10 },
+		  { "k", (uint64_t)1 << 10 },
+		  { "M", (uint64_t)1 << 20 },
+		  { "m", (uint64_t)1 << 20 },
+		  { "G", (uint64_t)1 << 30 },
+		  { "g", (uint64_t)1 << 30 },
+		  { "T", (uint64_t)1 << 40 },
+		  { "t", (uint64_t)1 << 40 } },
 	.bare = 1,
 	.what = "a size",
-	.example = "bytes, or a number with B, KiB, MiB, GiB or TiB such as \"256MiB\"",
+	.example = "bytes, or a number with B, KiB, MiB, GiB or TiB such as \"256MiB\" or \"256M\"",
 	.zero = "0B",
 };
 
 static const struct measure times = {
 	.units = { { "us", 1 }, { "ms", 1000 }, { "s", 1000000 }, { "m", 60000000 }, { "h", 3600000000 } },
+	.also = { { "d", 86400000000 } },
 	.bare = 1000000,
+	.parts = true,
 	.what = "a time",
-	.example = "seconds, or a number with us, ms, s, m or h such as \"30s\"",
+	.example = "seconds, or numbers with us, ms, s, m, h or d such as \"30s\" or \"1m30s\"",
 	.zero = "0s",
 };
 
@@ -67,19 +80,26 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool find_factor(const struct measure *measure, const char *unit, uint64_t *ret_factor)
+static const struct unit *find_unit(const struct unit *rows, const char *name, size_t length)
 {
-	if (*unit == '\0') {
+	for (; rows->name; rows++) {
+		if (strlen(rows->name) == length && strncmp(rows->name, name, length) == 0)
+			return rows;
+	}
+	return NULL;
+}
+
+static bool find_factor(const struct measure *measure, const char *name, size_t length, uint64_t *ret_factor)
+{
+	const struct unit *unit = find_unit(measure->units, name, length);
+
+	if (!unit)
+		unit = find_unit(measure->also, name, length);
+	if (unit)
+		*ret_factor = unit->factor;
+	else if (length == 0)
 		*ret_factor = measure->bare;
-		return true;
-	}
-	for (const struct unit *row = measure->units; row->name; row++) {
-		if (strcmp(row->name, unit) == 0) {
-			*ret_factor = row->factor;
-			return true;
-		}
-	}
-	return false;
+	return unit || length == 0;
 }
 
 /* Reads one kind of text; `unlimited` says whether that word is one of the values. */
@@ -128,34 +148,57 @@ static bool take_decimals(const char **at, uint64_t *ret_fraction, uint64_t *ret
 	return true;
 }
 
-/* digits [ "." digits ] [ unit ]; *ret is written only on success. */
+/* digits [ "." digits ] [ unit ], added to *value. *factor: of the part before, 0 for the first; then of this one. */
+static int take_part(const struct reader *r, const char **at, uint64_t *value, uint64_t *factor)
+{
+	const uint64_t before = *factor;
+	uint64_t whole = 0, fraction = 0, scale = 1;
+	unsigned __int128 part;
+	size_t length;
+
+	if (!is_digit(**at))
+		return refuse(r, **at == '-' && !before ? ": it is negative" : "");
+	if (!take_digits(at, &whole))
+		return refuse(r, " that can be counted: it is too large");
+	if ((*at)[0] == '.' && is_digit((*at)[1])) {
+		(*at)++;
+		if (!take_decimals(at, &fraction, &scale))
+			return refuse(r, ": it has too many decimals");
+	}
+	length = strcspn(*at, "0123456789.");
+	if (!find_factor(r->measure, *at, length, factor))
+		return refuse(r, "");
+	*at += length;
+	if ((before || **at) && (!r->measure->parts || length == 0))
+		return refuse(r, "");
+	if (**at && fraction)
+		return refuse(r, ": only its last part may have a fraction");
+	if (before && *factor >= before)
+		return refuse(r, ": its parts go from the largest unit first, each once");
+	part = (unsigned __int128)fraction * *factor;
+	if (part % scale != 0)
+		return refuse(r, ": it has too many decimals");
+	if (__builtin_mul_overflow(whole, *factor, &whole) ||
+	    __builtin_add_overflow(whole, (uint64_t)(part / scale), &whole) ||
+	    __builtin_add_overflow(*value, whole, value) || *value > INT64_MAX)
+		return refuse(r, " that can be counted: it is too large");
+	return 0;
+}
+
+/* *ret is written only on success. */
 static int parse(const struct reader *r, uint64_t *ret)
 {
 	const char *at = r->text;
-	uint64_t whole = 0, fraction = 0, scale = 1, factor = 0, value = 0;
-	unsigned __int128 part;
+	uint64_t value = 0, factor = 0;
 
 	if (r->unlimited && strcmp(r->text, "unlimited") == 0) {
 		*ret = POLICY_UNLIMITED;
 		return 0;
 	}
-	if (!is_digit(*at))
-		return refuse(r, *at == '-' ? ": it is negative" : "");
-	if (!take_digits(&at, &whole))
-		return refuse(r, " that can be counted: it is too large");
-	if (at[0] == '.' && is_digit(at[1])) {
-		at++;
-		if (!take_decimals(&at, &fraction, &scale))
-			return refuse(r, ": it has too many decimals");
-	}
-	if (!find_factor(r->measure, at, &factor))
-		return refuse(r, "");
-	part = (unsigned __int128)fraction * factor;
-	if (part % scale != 0)
-		return refuse(r, ": it is finer than what is counted");
-	if (__builtin_mul_overflow(whole, factor, &value) ||
-	    __builtin_add_overflow(value, (uint64_t)(part / scale), &value) || value > INT64_MAX)
-		return refuse(r, " that can be counted: it is too large");
+	do {
+		if (take_part(r, &at, &value, &factor) != 0)
+			return -1;
+	} while (*at);
 	*ret = value;
 	return 0;
 }
@@ -200,6 +243,11 @@ int policy_parse_time_or_unlimited(const char *text, uint64_t *ret_us, struct wa
 int policy_parse_cpus_or_unlimited(const char *text, uint64_t *ret_milli, struct warder_error *err)
 {
 	return parse_cpus(&(const struct reader){ &cpus, text, true, err }, ret_milli);
+}
+
+int policy_parse_count(const char *text, uint64_t *ret_count, struct warder_error *err)
+{
+	return parse(&(const struct reader){ &counts, text, false, err }, ret_count);
 }
 
 int policy_parse_count_or_unlimited(const char *text, uint64_t *ret_count, struct warder_error *err)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "policy/amounts.h"
 #include "policy/names.h"
@@ -73,9 +74,9 @@ static int check_disjoint(const struct policy_strings *list, const char *path,
 /* Which languages there are is known where the operator's document of more is read. */
 static const char *language_fault(const char *name)
 {
-	return policy_is_language_name(name)
-		   ? NULL
-		   : "is no name of a language; write small letters, digits, + # . _ -, such as \"python\"";
+	return policy_is_language_name(name) ? NULL
+					     : "is not a valid language name; write small letters, digits, + "
+					       "# . _ -, such as \"python\"";
 }
 
 int policy_check_languages(const struct policy *policy, const char *const *known, struct warder_error *err)
@@ -87,7 +88,7 @@ int policy_check_languages(const struct policy *policy, const char *const *known
 		if (policy_word(known, names->items[i]) >= 0)
 			continue;
 		snprintf(path, sizeof(path), "languages[%zu]", i);
-		return policy_refuse(err, path, "%s is no language that Warder knows; %s",
+		return policy_refuse(err, path, "%s is not a language that Warder knows; %s",
 				     json_quote(names->items[i], quoted, sizeof(quoted)),
 				     policy_suggest(known, names->items[i], remedy, sizeof(remedy)));
 	}
@@ -109,14 +110,23 @@ static int check_languages(const struct policy *policy, struct warder_error *err
 
 /* ---- network ---- */
 
-static int check_ports(const struct policy_endpoint *row, const char *row_path, struct warder_error *err)
+/* Rows of network.allow have ports; a list of names has its own, and in network.deny none stand for all. */
+static int check_ports(const struct policy_endpoint *row, bool is_allow, const char *row_path,
+		       struct warder_error *err)
 {
+	bool is_list = row->host && row->host[0] == '@';
 	char path[PATH_SIZE];
 
+	snprintf(path, sizeof(path), "%.40s.ports", row_path);
+	if (is_allow && is_list && row->port_count > 0)
+		return policy_refuse(err, path, "the names of %s have their own ports; leave ports out",
+				     row->host);
+	if (is_allow && !is_list && row->port_count == 0)
+		return policy_refuse(err, path, "missing; name them, such as \"ports\": [443]");
 	for (size_t i = 0; i < row->port_count; i++) {
 		snprintf(path, sizeof(path), "%.40s.ports[%zu]", row_path, i);
 		if (row->ports[i] == 0)
-			return policy_refuse(err, path, "0 is no port; write a number from 1 to 65535");
+			return policy_refuse(err, path, "0 is not a port; write a number from 1 to 65535");
 		for (size_t j = 0; j < i; j++) {
 			if (row->ports[i] == row->ports[j])
 				return policy_refuse(err, path, "%u is given twice; leave one out",
@@ -140,7 +150,8 @@ static int check_cidr(const char *path, const char *text, struct warder_error *e
 	return refuse_value(err, path, text, fault);
 }
 
-static int check_endpoint(const struct policy_endpoint *row, const char *row_path, struct warder_error *err)
+static int check_endpoint(const struct policy_endpoint *row, bool is_allow, const char *row_path,
+			  struct warder_error *err)
 {
 	char path[PATH_SIZE];
 
@@ -150,29 +161,125 @@ static int check_endpoint(const struct policy_endpoint *row, const char *row_pat
 	if (row->host ? check_value(err, path, row->host, policy_host_fault)
 		      : check_cidr(path, row->cidr, err))
 		return -1;
-	return check_ports(row, row_path, err);
+	return check_ports(row, is_allow, row_path, err);
+}
+
+static int check_endpoints(const struct policy_endpoints *list, bool is_allow, struct warder_error *err)
+{
+	char path[PATH_SIZE];
+
+	for (size_t i = 0; i < list->count; i++) {
+		snprintf(path, sizeof(path), "network.%s[%zu]", is_allow ? "allow" : "deny", i);
+		if (check_endpoint(&list->items[i], is_allow, path, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The jail listens on each port that a row names. */
+static int check_port_count(const struct policy *policy, struct warder_error *err)
+{
+	const struct policy_endpoints *allow = &policy->network.allow;
+	uint8_t seen[8192] = { 0 };
+	size_t names = 0, different = 0;
+	char path[PATH_SIZE];
+
+	for (size_t i = 0; i < allow->count; i++) {
+		size_t count = policy_rule_count(&allow->items[i]);
+
+		for (size_t j = 0; j < count; j++) {
+			struct policy_rule rule = policy_rule_at(&allow->items[i], j);
+
+			names += rule.host != NULL;
+			for (size_t k = 0; k < rule.port_count; k++) {
+				different += !(seen[rule.ports[k] / 8] & 1 << rule.ports[k] % 8);
+				seen[rule.ports[k] / 8] |= (uint8_t)(1 << rule.ports[k] % 8);
+			}
+		}
+		snprintf(path, sizeof(path), "network.allow[%zu]", i);
+		if (different > POLICY_MAX_PORTS)
+			return policy_refuse(err, path,
+					     "more than %d different ports up to this row; name fewer",
+					     POLICY_MAX_PORTS);
+		if (names > POLICY_MAX_NAMES)
+			return policy_refuse(err, path, "more than %d names up to this row; name fewer",
+					     POLICY_MAX_NAMES);
+	}
+	return 0;
+}
+
+static int check_published(const struct policy *policy, struct warder_error *err)
+{
+	const struct policy_published *list = &policy->network.publish;
+	char path[PATH_SIZE];
+
+	if (list->count > 0 && !policy_network_publishes(policy))
+		return policy_refuse(err, "network.publish",
+				     "there are ports but network.mode is \"%s\"; set it to \"loopback\" or "
+				     "\"allow\", or leave them out",
+				     policy_network_mode_name(policy->network.mode));
+	for (size_t i = 0; i < list->count; i++)
+		for (size_t j = 0; j < i; j++) {
+			if (list->items[i].host_port == 0 ||
+			    list->items[i].host_port != list->items[j].host_port ||
+			    strcmp(list->items[i].address, list->items[j].address) != 0)
+				continue;
+			snprintf(path, sizeof(path), "network.publish[%zu]", i);
+			return policy_refuse(err, path, "port %u of %s is published twice; choose another",
+					     list->items[i].host_port, list->items[i].address);
+		}
+	return 0;
+}
+
+/* Limits of connections that no part of Warder sees. */
+static int check_unseen(const struct policy *policy, struct warder_error *err)
+{
+	if (policy->network.mode != POLICY_NETWORK_HOST)
+		return 0;
+	if (policy->network.connections_max != POLICY_DEFAULT_CONNECTIONS)
+		return policy_refuse(
+		    err, "network.maxConnections",
+		    "with network.mode \"host\" nothing counts connections; leave it out, or "
+		    "set the mode to \"allow\"");
+	if (policy->network.bytes_max != POLICY_UNLIMITED)
+		return policy_refuse(err, "network.bytes",
+				     "with network.mode \"host\" nothing counts bytes; leave it out, or set "
+				     "the mode to \"allow\"");
+	return 0;
+}
+
+bool policy_network_lists(const struct policy *policy)
+{
+	return policy->network.mode == POLICY_NETWORK_ALLOW || policy->network.mode == POLICY_NETWORK_LEARN;
+}
+
+bool policy_network_publishes(const struct policy *policy)
+{
+	return policy->network.mode == POLICY_NETWORK_LOOPBACK || policy_network_lists(policy);
+}
+
+bool policy_network_connects(const struct policy *policy)
+{
+	return policy_network_lists(policy) || policy->network.publish.count > 0;
 }
 
 static int check_network(const struct policy *policy, struct warder_error *err)
 {
-	bool is_allow = policy->network.mode == POLICY_NETWORK_ALLOW;
-	char path[PATH_SIZE];
+	const struct policy_endpoints *allow = &policy->network.allow, *deny = &policy->network.deny;
 
-	if (!is_allow && policy->network.allow_count > 0)
+	if (!policy_network_lists(policy) && allow->count + deny->count > 0)
 		return policy_refuse(
-		    err, "network.allow",
+		    err, allow->count ? "network.allow" : "network.deny",
 		    "there are rows but network.mode is \"%s\"; set it to \"allow\" or leave them out",
 		    policy_network_mode_name(policy->network.mode));
-	if (is_allow && policy->network.allow_count == 0)
+	if (policy->network.mode == POLICY_NETWORK_ALLOW && allow->count == 0)
 		return policy_refuse(
 		    err, "network.allow",
 		    "network.mode is \"allow\" and there are no rows; give some or set \"none\"");
-	for (size_t i = 0; i < policy->network.allow_count; i++) {
-		snprintf(path, sizeof(path), "network.allow[%zu]", i);
-		if (check_endpoint(&policy->network.allow[i], path, err) != 0)
-			return -1;
-	}
-	return 0;
+	if (check_endpoints(allow, true, err) != 0 || check_endpoints(deny, false, err) != 0 ||
+	    check_port_count(policy, err) != 0 || check_published(policy, err) != 0)
+		return -1;
+	return check_unseen(policy, err);
 }
 
 /* ---- filesystem ---- */
@@ -193,14 +300,28 @@ static int check_view(const struct policy *policy, struct warder_error *err)
 
 static int check_workspace(const struct policy *policy, struct warder_error *err)
 {
-	if (policy->filesystem.workspace == POLICY_WORKSPACE_NONE)
-		return 0;
 	if (!policy->filesystem.workspace_root)
-		return policy_refuse(
-		    err, "filesystem.workspace",
-		    "the directory is missing; give filesystem.workspace \"%s:/dir\" or --workspace DIR",
-		    policy_workspaces[policy->filesystem.workspace]);
+		return 0;
 	return check_value(err, "filesystem.workspace", policy->filesystem.workspace_root, policy_path_fault);
+}
+
+/* No row of one list may have the target of one of the other; of one list with itself, of one before. */
+static int check_targets(const struct policy_strings *list, const char *path,
+			 const struct policy_strings *other, const char *other_path, struct warder_error *err)
+{
+	char item_path[PATH_SIZE], fault[160];
+
+	for (size_t i = 0; i < list->count; i++)
+		for (size_t j = 0; j < (list == other ? i : other->count); j++) {
+			if (strcmp(policy_path_target(list->items[i]), policy_path_target(other->items[j])) !=
+			    0)
+				continue;
+			snprintf(item_path, sizeof(item_path), "%s[%zu]", path, i);
+			snprintf(fault, sizeof(fault), "has the target of %s[%zu]; choose another",
+				 other_path, j);
+			return refuse_value(err, item_path, list->items[i], fault);
+		}
+	return 0;
 }
 
 static int check_filesystem(const struct policy *policy, struct warder_error *err)
@@ -210,10 +331,16 @@ static int check_filesystem(const struct policy *policy, struct warder_error *er
 
 	if (check_view(policy, err) != 0 || check_workspace(policy, err) != 0 ||
 	    check_list(&policy->filesystem.read_only, read_only, policy_placed_fault, err) != 0 ||
-	    check_list(&policy->filesystem.read_write, read_write, policy_path_fault, err) != 0)
+	    check_list(&policy->filesystem.read_write, read_write, policy_placed_fault, err) != 0 ||
+	    check_disjoint(&policy->filesystem.read_write, read_write, &policy->filesystem.read_only,
+			   read_only, err) != 0 ||
+	    check_targets(&policy->filesystem.read_only, read_only, &policy->filesystem.read_only, read_only,
+			  err) != 0 ||
+	    check_targets(&policy->filesystem.read_write, read_write, &policy->filesystem.read_only,
+			  read_only, err) != 0)
 		return -1;
-	return check_disjoint(&policy->filesystem.read_write, read_write, &policy->filesystem.read_only,
-			      read_only, err);
+	return check_targets(&policy->filesystem.read_write, read_write, &policy->filesystem.read_write,
+			     read_write, err);
 }
 
 /* ---- environment ---- */
@@ -260,11 +387,19 @@ static int check_environment(const struct policy *policy, struct warder_error *e
 static int check_amounts(const struct policy *policy, struct warder_error *err)
 {
 	const struct policy_amount *amount;
+	char tmp[32], disk[32];
 
 	for (size_t i = 0; (amount = policy_amount_at(i)) != NULL; i++) {
 		if (policy_amount_check(policy, amount, err) != 0)
 			return -1;
 	}
+	if (policy->filesystem.tmp_bytes > policy->limits.disk_bytes)
+		return policy_refuse(
+		    err, "filesystem.tmp",
+		    "%s is more than limits.disk, %s, which holds for /tmp and /dev/shm together; raise "
+		    "limits.disk, or lower filesystem.tmp",
+		    policy_format_size(policy->filesystem.tmp_bytes, tmp, sizeof(tmp)),
+		    policy_format_size(policy->limits.disk_bytes, disk, sizeof(disk)));
 	return 0;
 }
 
@@ -298,16 +433,49 @@ static int check_working_directory(const struct policy *policy, struct warder_er
 	return check_value(err, "workingDirectory", policy->working_directory, policy_path_fault);
 }
 
-int policy_validate(const struct policy *policy, struct warder_error *err)
+int policy_validate_document(const struct policy *policy, struct warder_error *err)
 {
 	static int (*const checks[])(const struct policy *, struct warder_error *) = {
 		check_languages, check_network,  check_filesystem, check_environment,
 		check_amounts,   check_identity, check_syscalls,   check_working_directory,
 	};
 
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(checks); i++) {
 		if (checks[i](policy, err) != 0)
 			return -1;
 	}
 	return 0;
+}
+
+/* Only a ceiling may hold rows that stand for many. */
+static int check_no_ranges(const struct policy *policy, struct warder_error *err)
+{
+	const struct policy_published *list = &policy->network.publish;
+	char path[PATH_SIZE];
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->items[i].host_port == list->items[i].host_last &&
+		    list->items[i].jail_port == list->items[i].jail_last)
+			continue;
+		snprintf(path, sizeof(path), "network.publish[%zu]", i);
+		return policy_refuse(err, path, "a range of ports is for a ceiling; name one port");
+	}
+	return 0;
+}
+
+int policy_validate(const struct policy *policy, struct warder_error *err)
+{
+	if (check_no_ranges(policy, err) != 0)
+		return -1;
+	if (policy_lacks_workspace(policy))
+		return policy_refuse(
+		    err, "filesystem.workspace",
+		    "the directory is missing; give filesystem.workspace \"%s:/dir\" or --workspace DIR",
+		    policy_workspaces[policy->filesystem.workspace]);
+	return policy_validate_document(policy, err);
+}
+
+bool policy_lacks_workspace(const struct policy *policy)
+{
+	return policy->filesystem.workspace != POLICY_WORKSPACE_NONE && !policy->filesystem.workspace_root;
 }

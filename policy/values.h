@@ -8,13 +8,13 @@
 
 #include "policy/policy.h"
 
-#define POLICY_MAX_ROWS  1024 /* in each list */
-#define POLICY_MAX_PORTS 64   /* in each row of network.allow */
+#define POLICY_MAX_ROWS 1024 /* in each list */
+#define POLICY_MAX_HOST 253  /* bytes of a name, as DNS has it */
 
 /* ---- path.c ---- */
 /* Absolute and normalised: no "." or "..", no "//", no "/" at the end but of the root itself. */
 const char *policy_path_fault(const char *path);
-/* As policy_path_fault(), of the path and of its place. */
+/* Of a row "/source" or "/source:/target" of filesystem.paths: both parts, and whether the target can be one. */
 const char *policy_placed_fault(const char *item);
 /* Whether inner is outer or lies below it: "/data" does not hold "/database". An inner path that is not
  * normalised lies nowhere; outer has to be. */
@@ -27,8 +27,30 @@ const char *policy_syscall_fault(const char *name);
 const char *policy_host_fault(const char *host);
 /* Canonical text; buf of at least 64 bytes. Returns buf. */
 char *policy_format_cidr(const struct policy_cidr *cidr, char *buf, size_t len);
-/* "pypi.org:443,8443", "10.0.0.0/8", "[fd00::/8]:443". Returns buf, cut to fit. */
+
+/* ---- endpoint.c: errors carry no path ---- */
+/* The name in lower case without the dot at its end, into a buffer of POLICY_MAX_HOST + 1. False: it is too long. */
+bool policy_host_canonical(const char *host, char *ret);
+/* Add a row after bringing it to its canonical form; exactly one of host and cidr is given. */
+int policy_add_endpoint(struct policy_endpoints *list, const char *host, const char *cidr,
+			const uint16_t *ports, size_t port_count, struct warder_error *err);
+/* The same of a text as policy_set() takes it; is_allow: without ports a name gets 443 and 80. */
+int policy_endpoint_parse(struct policy_endpoints *list, const char *value, bool is_allow,
+			  struct warder_error *err);
+/* "pypi.org:443,8443", "@pypi", "10.0.0.0/8:22", "[fd00::/8]:443". Returns buf, cut to fit. */
 char *policy_format_endpoint(const struct policy_endpoint *endpoint, char *buf, size_t len);
+/* "8080:80", "0.0.0.0:8000-8999:1-65535". */
+int policy_publish_parse(struct policy_published *list, const char *value, struct warder_error *err);
+/* "127.0.0.1:8080:80"; buf of at least 48 bytes. Returns buf. */
+char *policy_format_publish(const struct policy_publish *row, char *buf, size_t len);
+
+/* ---- network.c ---- */
+/* Whether one rule of the ceiling holds the rule with this port. */
+bool policy_network_grants(const struct policy *ceiling, const struct policy_rule *asked, uint16_t port);
+/* Whether the request cannot reach anything of a row of the ceiling's network.deny. */
+bool policy_network_avoids(const struct policy *request, const struct policy_endpoint *denied);
+/* Whether one row of the ceiling's network.publish holds the row. */
+bool policy_network_publishes_within(const struct policy *ceiling, const struct policy_publish *asked);
 
 /* ---- life.c: these take copies; errors (too many rows, no memory) carry no path ---- */
 int policy_strings_add(struct policy_strings *list, const char *item, struct warder_error *err);
@@ -39,18 +61,21 @@ int policy_string_set(char **at, const char *text, struct warder_error *err);
 const struct policy_variable *policy_variable_of(const struct policy *policy, const char *name);
 /* A name that is there already gets the new value. */
 int policy_variable_set(struct policy *policy, const char *name, const char *value, struct warder_error *err);
-int policy_endpoint_add(struct policy *policy, const struct policy_endpoint *endpoint,
+int policy_endpoint_add(struct policy_endpoints *list, const struct policy_endpoint *endpoint,
 			struct warder_error *err);
-void policy_endpoints_done(struct policy *policy);
+void policy_endpoints_done(struct policy_endpoints *list);
+int policy_publish_add(struct policy_published *list, const struct policy_publish *row,
+		       struct warder_error *err);
+void policy_published_done(struct policy_published *list);
+
+/* ---- validate.c ---- */
+/* Whether there can be connections that Warder makes for the jail, and counts. */
+bool policy_network_connects(const struct policy *policy);
 
 /* ---- set.c ---- */
 /* policy_set() for everything that is one value and no list, without its dropping of rows. */
 int policy_set_scalar(struct policy *policy, const char *path, const char *text, struct warder_error *err);
 /* The list of strings at a path, NULL if there is none. */
 struct policy_strings *policy_list_at(struct policy *policy, const char *path);
-/* Add a row to network.allow after bringing it to its canonical form; exactly one of host and cidr is given.
- * Errors carry no path. */
-int policy_add_endpoint(struct policy *policy, const char *host, const char *cidr, const uint16_t *ports,
-			size_t port_count, struct warder_error *err);
 
 #endif

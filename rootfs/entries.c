@@ -42,7 +42,7 @@ static struct rootfs_entry *add(struct planning *planning, enum rootfs_kind kind
 	if (!entry.target || (source && !entry.source) || (text && !entry.text) ||
 	    grow(planning->rootfs) != 0) {
 		entry_done(&entry);
-		error_set(planning->err, WARDER_ERROR_INTERNAL, NULL, "no memory for the file system's plan");
+		error_no_memory(planning->err, NULL);
 		return NULL;
 	}
 	planning->rootfs->entries[planning->rootfs->count] = entry;
@@ -69,6 +69,15 @@ struct rootfs_entry *entries_bind(struct planning *planning, const char *target,
 	entry->source_ino = source->stat.st_ino;
 	entry->field = field;
 	return entry;
+}
+
+void entries_hold(struct rootfs_entry *entry, const struct rootfs_entry *whole)
+{
+	entry->held = true;
+	entry->field = whole->field;
+	entry->owner_mapped = whole->owner_mapped;
+	entry->owner_uid = whole->owner_uid;
+	entry->owner_gid = whole->owner_gid;
 }
 
 void entries_remove(struct rootfs *rootfs, size_t i)
@@ -137,8 +146,7 @@ int entries_overlay(struct planning *planning, size_t layer_count, enum policy_f
 
 	overlay->layers = calloc(layer_count, sizeof(*overlay->layers));
 	if (!overlay->layers)
-		return error_set(planning->err, WARDER_ERROR_INTERNAL, NULL,
-				 "no memory for the file system's plan");
+		return error_no_memory(planning->err, NULL);
 	for (size_t i = 0; i < layer_count; i++)
 		overlay->layers[i].source_fd = -1;
 	overlay->layer_count = layer_count;
@@ -155,9 +163,7 @@ int entries_layer(struct planning *planning, struct rootfs_layer *layer, const c
 	layer->source_ino = st->st_ino;
 	layer->owner_uid = st->st_uid;
 	layer->owner_gid = st->st_gid;
-	return layer->source ? 0
-			     : error_set(planning->err, WARDER_ERROR_INTERNAL, NULL,
-					 "no memory for the file system's plan");
+	return layer->source ? 0 : error_no_memory(planning->err, NULL);
 }
 
 static void overlay_done(struct rootfs_overlay *overlay)

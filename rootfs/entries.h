@@ -27,6 +27,8 @@ int entries_add(struct planning *planning, enum rootfs_kind kind, const char *ta
 /* Append a bind, read-only and not optional until the caller changes it. */
 struct rootfs_entry *entries_bind(struct planning *planning, const char *target, const struct source *source,
 				  enum policy_field field);
+/* Mark a bind as part of another entry's source, whose owner and field it has. */
+void entries_hold(struct rootfs_entry *entry, const struct rootfs_entry *whole);
 /* Begin an overlay of so many layers, to be filled in by entries_layer(). Its number, or -1. */
 int entries_overlay(struct planning *planning, size_t layer_count, enum policy_field field,
 		    enum rootfs_owners owners);
@@ -47,6 +49,8 @@ void entries_sort(struct rootfs *rootfs);
 /* ---- view.c ---- */
 /* Add the entries of the policy's view. -1 with *err: filesystem.view. */
 int view_plan(struct planning *planning);
+/* Make a read-only bind of a directory a directory of the root's own, and what lies in it entries of their own. */
+int view_take_apart(struct planning *planning, struct rootfs_entry *cover, const char *field);
 #define VIEW_TOP_MAX 128 /* entries at the top of a directory or an image, each of which may be a mount */
 /* Whether the jail has a place of its own by that name at the top. */
 bool view_leaves_out(const char *name);

@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "rootfs/path.h"
 #include "rootfs/rootfs.h"
 
@@ -136,6 +137,11 @@ static int refuse_file(const char *path, int error, struct warder_error *err)
 	if (error == ENOSPC)
 		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "files", error,
 				       "%s does not fit into the jail's /tmp; raise filesystem.tmp", shown);
+	if (error == EXDEV)
+		return error_set(err, WARDER_ERROR_CONFLICT, "files",
+				 "%s cannot be put into the jail's /tmp: a path of filesystem.paths has that "
+				 "place; choose another target",
+				 shown);
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "files", error,
 			       "%s cannot be put into the jail", shown);
 }
@@ -147,7 +153,7 @@ static int put(int dir_fd, const struct rootfs_file *file, uid_t uid, gid_t gid,
 	int error = 0;
 
 	if (!path)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	path_plain(file->path, path);
 	if (!file->bytes)
 		fd = open_parent(dir_fd, strcat(path, "/"), true, uid, gid);
@@ -426,7 +432,7 @@ static const char *take(struct collecting *c, struct rootfs_item *item, int fd)
 		return keep_inline(item, fd);
 	}
 	if (what->save_fd < 0 && !what->hold)
-		return "it is larger than what is kept inline";
+		return "it is larger than the limit for inline content";
 	c->taken_bytes += item->size;
 	return what->hold ? hold(item, fd) : save(what, item, fd);
 }
@@ -460,12 +466,22 @@ static void tell_of(struct collecting *c, const char *path, const struct stat *s
 	struct rootfs_item *item = add_item(c, path, st);
 
 	if (item)
-		item->why = "it is no file";
+		item->why = "it is not a file";
 	else
 		stop(c, "no memory for the list of files");
 }
 
 static void collect_directory(struct collecting *c, int fd, const char *path, int depth);
+
+/* What nobody wants who does not name it: hidden entries, and what an interpreter or an editor left. */
+static bool is_byproduct(const char *name, mode_t mode)
+{
+	const char *dot = strrchr(name, '.');
+
+	if (name[0] == '.' || strcmp(name, "__pycache__") == 0)
+		return true;
+	return S_ISREG(mode) && dot && (strcmp(dot, ".pyc") == 0 || strcmp(dot, ".tmp") == 0);
+}
 
 static void collect_entry(struct collecting *c, int dir_fd, const char *dir_path, const char *name, int depth)
 {
@@ -475,7 +491,7 @@ static void collect_entry(struct collecting *c, int dir_fd, const char *dir_path
 
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != c->dev)
 		return;
-	if (all && (name[0] == '.' || strcmp(name, "__pycache__") == 0))
+	if (all && is_byproduct(name, st.st_mode))
 		return;
 	if (asprintf(&path, "%s%s%s", dir_path, *dir_path ? "/" : "", name) < 0) {
 		stop(c, "no memory for a path");
@@ -491,11 +507,6 @@ static void collect_entry(struct collecting *c, int dir_fd, const char *dir_path
 	else if (!S_ISREG(st.st_mode) && c->what->whole)
 		tell_of(c, path, &st);
 	free(path);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* The names of a directory, sorted; heap. */
@@ -531,7 +542,7 @@ static char **read_names(struct collecting *c, DIR *dir, size_t *ret_count)
 		count++;
 	}
 	if (names)
-		qsort(names, count, sizeof(char *), by_name);
+		qsort(names, count, sizeof(char *), text_order);
 	*ret_count = count;
 	return names;
 }
@@ -584,4 +595,45 @@ void rootfs_collection_done(struct rootfs_collection *collection)
 	}
 	free(collection->items);
 	memset(collection, 0, sizeof(*collection));
+}
+
+/* ---- sizes ---- */
+
+#define SIZES_ENTRIES 4096
+#define SIZES_LEVELS  16
+
+static bool find_size(int dir_fd, uint64_t size, int levels, size_t *left)
+{
+	const int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+	bool found = false;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && !found && *left && (entry = readdir(dir))) {
+		struct stat st;
+		owned_fd int below_fd = -1;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		--*left;
+		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		found = S_ISREG(st.st_mode) && (uint64_t)st.st_size >= size;
+		if (!S_ISDIR(st.st_mode) || levels == 0)
+			continue;
+		below_fd = openat(fd, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		found = below_fd >= 0 && find_size(below_fd, size, levels - 1, left);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+bool rootfs_has_file_of(int dir_fd, uint64_t size)
+{
+	size_t left = SIZES_ENTRIES;
+
+	return find_size(dir_fd, size, SIZES_LEVELS, &left);
 }

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "rootfs/rootfs.h"
@@ -55,10 +56,11 @@ int image_record_name(const char *name, char ret[static 400], struct warder_erro
 	}
 	/* Names of files are shorter than 256 bytes. */
 	if (!good || used > 240)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
-				 "%s is no name of an image; use letters, digits and ._-/:@+, at most %d, a "
-				 "letter or digit first",
-				 json_quote(name, shown, sizeof(shown)), IMAGE_NAME_MAX);
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, field,
+		    "%s is not a valid image name; use letters, digits and ._-/:@+, at most %d, a "
+		    "letter or digit first",
+		    json_quote(name, shown, sizeof(shown)), IMAGE_NAME_MAX);
 	strcpy(ret + used, ".json");
 	return 0;
 }
@@ -107,16 +109,16 @@ static int refuse(const struct decoding *d, const struct json_value *value, cons
 static int take_text(const struct decoding *d, const struct json_value *value, char **ret)
 {
 	if (value->type != JSON_STRING || *ret)
-		return refuse(d, value, "is no string");
+		return refuse(d, value, "is not a string");
 	*ret = strdup(value->string);
-	return *ret ? 0 : error_set(d->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+	return *ret ? 0 : error_no_memory(d->err, field);
 }
 
 static int take_digest(const struct decoding *d, const struct json_value *value,
 		       char ret[static IMAGE_DIGEST])
 {
 	if (value->type != JSON_STRING || !image_is_digest(value->string))
-		return refuse(d, value, "is no digest");
+		return refuse(d, value, "is not a digest");
 	memcpy(ret, value->string, IMAGE_DIGEST);
 	return 0;
 }
@@ -124,30 +126,21 @@ static int take_digest(const struct decoding *d, const struct json_value *value,
 static int take_number(const struct decoding *d, const struct json_value *value, uint64_t *ret)
 {
 	if (value->type != JSON_NUMBER || !value->is_uint)
-		return refuse(d, value, "is no number");
+		return refuse(d, value, "is not a number");
 	*ret = value->uint;
 	return 0;
 }
 
-static size_t length(const struct json_value *list)
-{
-	size_t count = 0;
-
-	for (const struct json_value *each = list->child; each; each = each->next)
-		count++;
-	return count;
-}
-
 static int take_strings(const struct decoding *d, const struct json_value *value, char ***ret)
 {
-	const size_t count = value->type == JSON_ARRAY ? length(value) : SIZE_MAX;
+	const size_t count = value->type == JSON_ARRAY ? json_length(value) : SIZE_MAX;
 	size_t i = 0;
 
 	if (count > IMAGE_STRINGS_MAX || *ret)
-		return refuse(d, value, "is no list of strings, or has too many");
+		return refuse(d, value, "is not a list of strings, or has too many");
 	*ret = calloc(count + 1, sizeof(**ret));
 	if (!*ret)
-		return error_set(d->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(d->err, field);
 	for (const struct json_value *each = value->child; each; each = each->next) {
 		if (take_text(d, each, &(*ret)[i++]) != 0)
 			return -1;
@@ -159,7 +152,7 @@ static int take_layer(const struct decoding *d, const struct json_value *value, 
 {
 	ret->lock_fd = -1;
 	if (value->type != JSON_OBJECT)
-		return refuse(d, value, "is no object");
+		return refuse(d, value, "is not an object");
 	for (const struct json_value *each = value->child; each; each = each->next) {
 		int taken;
 
@@ -182,13 +175,13 @@ static int take_layer(const struct decoding *d, const struct json_value *value, 
 static int take_layers(const struct decoding *d, const struct json_value *value)
 {
 	struct image *image = d->image;
-	const size_t count = value->type == JSON_ARRAY ? length(value) : SIZE_MAX;
+	const size_t count = value->type == JSON_ARRAY ? json_length(value) : SIZE_MAX;
 
 	if (count > IMAGE_LAYERS_MAX || image->layers)
-		return refuse(d, value, "is no list, or has too many layers");
+		return refuse(d, value, "is not a list, or has too many layers");
 	image->layers = calloc(count + 1, sizeof(*image->layers));
 	if (!image->layers)
-		return error_set(d->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(d->err, field);
 	for (const struct json_value *each = value->child; each; each = each->next) {
 		image->layer_count++;
 		if (take_layer(d, each, &image->layers[image->layer_count - 1]) != 0)
@@ -234,7 +227,7 @@ static int take_member(const struct decoding *d, const struct json_value *value)
 		{ "labels", .strings = &image->labels },
 	};
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(members); i++) {
 		if (strcmp(value->key, members[i].key) == 0)
 			return members[i].text ? take_text(d, value, members[i].text)
 					       : take_strings(d, value, members[i].strings);
@@ -255,7 +248,7 @@ static int take_member(const struct decoding *d, const struct json_value *value)
 static int decode(const struct decoding *d, const struct json_value *root)
 {
 	if (root->type != JSON_OBJECT)
-		return refuse(d, root, "is no object");
+		return refuse(d, root, "is not an object");
 	for (const struct json_value *each = root->child; each; each = each->next) {
 		if (take_member(d, each) != 0)
 			return -1;
@@ -386,7 +379,7 @@ static int not_found(const char *name, struct warder_error *err)
 	return error_set(
 	    err, WARDER_ERROR_NOT_FOUND, field,
 	    "there is no image %.128s in the store (no other name stands for it, and nothing is fetched); "
-	    "\"warder image list\" shows what is there, \"warder image import\" brings one in",
+	    "\"warder image list\" lists the images, \"warder image import\" imports one",
 	    name);
 }
 
@@ -407,7 +400,7 @@ static int read_record(int images_fd, const char *name, const char *path, char *
 				 name);
 	text = malloc(IMAGE_RECORD_BYTES);
 	if (!text)
-		return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(err, field);
 	while (len < IMAGE_RECORD_BYTES && (n = read(fd, text + len, IMAGE_RECORD_BYTES - len)) > 0)
 		len += (size_t)n;
 	if (n < 0) {
@@ -440,7 +433,7 @@ static int claim_layer(int images_fd, const char *images_path, struct image_laye
 				 layer->digest);
 	if (asprintf(&layer->path, "%s/layers/%s/tree", images_path, layer->digest) < 0) {
 		layer->path = NULL;
-		return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(err, field);
 	}
 	return 0;
 }
@@ -473,7 +466,7 @@ static int find_once(int images_fd, const char *images_path, const char *name, s
 
 int image_find(const char *store, const char *name, struct image *ret, struct warder_error *err)
 {
-	char path[ROOTFS_PLACE_MAX], encoded[400];
+	char path[ROOTFS_PRIVATE_DIR_MAX], encoded[400];
 	owned_fd int fd = -1;
 	int found = 1;
 
@@ -482,7 +475,7 @@ int image_find(const char *store, const char *name, struct image *ret, struct wa
 		return -1;
 	if (access(path, F_OK) != 0 && errno == ENOENT) /* nothing is made by looking */
 		return not_found(name, err);
-	fd = rootfs_open_place(path, field, err);
+	fd = rootfs_open_private_dir(path, field, err);
 	if (fd < 0)
 		return -1;
 	for (int i = 0; i < TRIES && found == 1; i++)

@@ -19,13 +19,7 @@
 
 static const char view_field[] = "filesystem.view";
 
-static void open_layers_done(struct layers *layers)
-{
-	while (layers->count)
-		fd_done(&layers->fds[--layers->count]);
-}
-
-#define owned_layers __attribute__((cleanup(open_layers_done)))
+#define owned_layers __attribute__((cleanup(layers_close)))
 
 static int open_layers(const struct image *image, struct layers *ret, struct warder_error *err)
 {
@@ -90,10 +84,9 @@ static int changed(struct planning *planning, const char *name)
 {
 	char shown[80];
 
-	return error_set_errno(
-	    planning->err, WARDER_ERROR_UNAVAILABLE, view_field, errno,
-	    "cannot look at /%s of the image; `warder image verify` tells whether it is whole",
-	    json_quote(name, shown, sizeof(shown)));
+	return error_set_errno(planning->err, WARDER_ERROR_UNAVAILABLE, view_field, errno,
+			       "cannot look at /%s of the image; `warder image verify` checks the image",
+			       json_quote(name, shown, sizeof(shown)));
 }
 
 static int add_item(struct planning *planning, const struct layers *layers, size_t overlay, const char *name)

@@ -223,3 +223,9 @@ int layers_find(const struct layers *layers, const char *path, struct stat *ret_
 	/* What the last link led to may be the root itself. */
 	return layers_lookup(layers, way.done, ret_stat, ret_layer);
 }
+
+void layers_close(struct layers *layers)
+{
+	while (layers->count)
+		fd_done(&layers->fds[--layers->count]);
+}

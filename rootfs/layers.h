@@ -31,5 +31,7 @@ int layers_read_link(const struct layers *layers, size_t layer, const char *path
 bool layers_is_whiteout(const struct stat *st);
 /* Whether the directory open for reading hides what is below it. */
 bool layers_is_opaque(int dir_fd, bool user_xattrs);
+/* Close the descriptors. */
+void layers_close(struct layers *layers);
 
 #endif

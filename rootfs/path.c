@@ -190,7 +190,7 @@ int path_normalise(const char *path, char **ret, struct warder_error *err)
 		return refuse_text(path, len, "is too long; at most 4095 bytes", err);
 	text = malloc(len + 1);
 	if (!text)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a path");
+		return error_no_memory(err, NULL);
 	for (size_t i = 0, n; i < len; i += n + 1) {
 		n = strcspn(path + i, "/");
 		if (n == 2 && path[i] == '.' && path[i + 1] == '.') {

@@ -8,8 +8,9 @@
  * beneath other mounts are looked at, parents are added, and the working directory is checked against the
  * finished list. The directories on the way to what is read-only in a writable bind are held: mounted on themselves.
  *
- * A path of a policy is seen inside under its canonical name, unless it is read-only and has a place in the workspace. When it was named through a link, a link of
- * that name is made as well, as far as the place is in the root's own tmpfs.
+ * A path of a policy is seen inside at its target, or without one under its canonical name. When it was named through a link, a link of
+ * that name is made as well, as far as the place is in the root's own tmpfs. A target that nothing has is made in that tmpfs, in the
+ * jail's /tmp or in an overlay, never on the host: where a read-only bind lies over it, that is taken apart.
  *
  * Everything is checked through descriptors, and device and inode go into the entry: rootfs_open() refuses
  * anything else that is found under the name by then.
@@ -23,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "rootfs/entries.h"
 #include "rootfs/layers.h"
@@ -43,8 +45,8 @@ static const struct {
 } refused_sources[] = {
 	{ "/", "is the whole host; name the directories that are needed" },
 	{ "/dev", "holds the host's devices; the jail has a /dev of its own" },
-	{ "/run", "holds the sockets of the host's services; name what is needed of it" },
-	{ "/boot", "holds the host's kernel; name what is needed of it" },
+	{ "/run", "holds the sockets of the host's services; name the paths that you need" },
+	{ "/boot", "holds the host's kernel; name the paths that you need" },
 };
 
 static int open_root(struct warder_error *err)
@@ -63,7 +65,8 @@ static int refuse_missing(struct planning *planning, const char *path, const cha
 	json_quote(path, shown, sizeof(shown));
 	if (error == ENOENT || error == ENOTDIR)
 		error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
-			  "%s does not exist on this host; create it or leave it out", shown);
+			  "%s does not exist on this host; create it or leave it out%s", shown,
+			  strchr(path, ':') ? " (a target inside is absolute: SOURCE:/TARGET)" : "");
 	else if (error == ELOOP)
 		error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
 			  "%s leads through a link of procfs or too many links; name the place itself",
@@ -109,7 +112,7 @@ int plan_find(struct planning *planning, const char *path, const char *field, st
 		return refuse_link(planning, &link, field);
 	if (found < 0)
 		return refuse_missing(planning, path, field, errno);
-	for (size_t i = 0; i < sizeof(refused_sources) / sizeof(refused_sources[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(refused_sources); i++) {
 		if (strcmp(ret->path, refused_sources[i].path) == 0)
 			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field, "%s %s",
 					 json_quote(path, shown, sizeof(shown)), refused_sources[i].why);
@@ -173,7 +176,7 @@ static int plan_workspace(struct planning *planning)
 		return -1;
 	if (!S_ISDIR(source.stat.st_mode))
 		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, workspace_field,
-				 "%s is no directory; a single file can be given in filesystem.paths",
+				 "%s is not a directory; a single file can be given in filesystem.paths",
 				 source.path);
 	if (plan_check_tree(planning, &source, workspace_field) != 0)
 		return -1;
@@ -189,35 +192,95 @@ static int plan_workspace(struct planning *planning)
 
 /* ---- paths ---- */
 
-static const char *const own_places[] = { "/proc", "/dev", "/sys", "/tmp", workspace_target };
+static const char tmp_target[] = "/tmp";
 
-static bool is_own_place(const char *path)
+static bool is_below_tmp(const char *path)
 {
-	for (size_t i = 0; i < sizeof(own_places) / sizeof(own_places[0]); i++) {
-		if (path_within(own_places[i], path))
-			return true;
-	}
-	return false;
+	return path_within(tmp_target, path) && strcmp(path, tmp_target) != 0;
 }
 
-static int check_place(struct planning *planning, const struct source *source, const char *field)
-{
-	char shown[SHOWN];
-
-	if (!is_own_place(source->path))
-		return 0;
-	return error_set(
-	    planning->err, WARDER_ERROR_INVALID_REQUEST, field,
-	    "%s would lie where the jail has its own /%.*s; move it elsewhere, or give its directory as "
-	    "the workspace",
-	    json_quote(source->path, shown, sizeof(shown)), (int)strcspn(source->path + 1, "/"),
-	    source->path + 1);
-}
-
-/* The same place under two names: harmless in one list, a contradiction over both. */
-static int check_again(struct planning *planning, const struct rootfs_entry *before, bool read_only,
+/* Of a path that is seen where it is, or that a link of the view leads to. */
+static int check_place(struct planning *planning, const struct source *source, const char *target,
 		       const char *field)
 {
+	const char *fault = policy_place_fault(target);
+	char shown[SHOWN];
+
+	if (!fault && strstr(target, ":/"))
+		fault = "has a colon before a slash, where a target would begin";
+	if (!fault)
+		return 0;
+	return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+			 "%s %.*s; write SOURCE:/TARGET to show it elsewhere",
+			 json_quote(source->path, shown, sizeof(shown)), (int)strcspn(fault, ";"), fault);
+}
+
+/* Replace path, of PATH_MAX bytes, by `text` in the place of its first `len` bytes, without "." and "..". */
+static bool replace_front(char *path, size_t len, const char *parent, int parent_len, const char *text)
+{
+	char joined[PATH_MAX];
+	size_t used = 0;
+
+	if (snprintf(joined, sizeof(joined), "%.*s/%s%s", parent_len, parent, text, path + len) >=
+	    (int)sizeof(joined))
+		return false;
+	for (const char *at = joined + strspn(joined, "/"); *at; at += strspn(at, "/")) {
+		const size_t name = strcspn(at, "/");
+
+		if (name == 2 && at[0] == '.' && at[1] == '.')
+			while (used && path[--used] != '/')
+				;
+		else if (name && !(name == 1 && at[0] == '.')) {
+			path[used++] = '/';
+			memmove(path + used, at, name);
+			used += name;
+		}
+		at += name;
+	}
+	if (!used)
+		path[used++] = '/';
+	path[used] = '\0';
+	return true;
+}
+
+/*
+ * What is mounted beneath a link of the view (/bin, /var/tmp) lies where the link leads; the program finds it by either name. The
+ * directories above a link of the list are none, so ".." in its text can be resolved as text.
+ */
+static int resolve_target(struct planning *planning, char path[PATH_MAX], const char *field)
+{
+	const struct rootfs *rootfs = planning->rootfs;
+	char shown[SHOWN];
+
+	for (int links = 0; links <= LINKS_MAX; links++) {
+		const struct rootfs_entry *link = NULL;
+		char parent[PATH_MAX];
+
+		for (size_t i = 0; i < rootfs->count && !link; i++)
+			if (rootfs->entries[i].kind == ROOTFS_SYMLINK &&
+			    path_within(rootfs->entries[i].target, path) &&
+			    strcmp(rootfs->entries[i].target, path) != 0)
+				link = &rootfs->entries[i];
+		if (!link)
+			return 0;
+		snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(link->target, '/') - link->target),
+			 link->text[0] == '/' ? "" : link->target);
+		if (!replace_front(path, strlen(link->target), parent, (int)strlen(parent), link->text))
+			break;
+	}
+	return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+			 "the target %s leads through too many links of the view; name the place itself",
+			 json_quote(path, shown, sizeof(shown)));
+}
+
+/* One object under two names: harmless in one list, a contradiction over both. */
+static int check_again(struct planning *planning, const struct rootfs_entry *before,
+		       const struct source *source, bool read_only, const char *field)
+{
+	if (before->source_dev != source->stat.st_dev || before->source_ino != source->stat.st_ino)
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "two paths have the target %s; leave one out, or choose another target",
+				 before->target);
 	if (before->read_only == read_only)
 		return 0;
 	return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
@@ -237,92 +300,86 @@ static void make_way(struct rootfs *rootfs, const char *target)
 	}
 }
 
-/* A link of the name that the user wrote; only where it would be made in our own tmpfs. */
-static int add_alias(struct planning *planning, const char *path, const char *canonical)
+static int check_kind(struct planning *planning, const struct source *source, const char *field)
 {
-	char *normal = NULL;
-	int added = 0;
+	const mode_t mode = source->stat.st_mode;
 
-	if (path_normalise(path, &normal, planning->err) != 0)
-		return -1;
-	if (strcmp(normal, canonical) != 0 && !is_own_place(normal) && !path_within(normal, canonical) &&
-	    !entries_cover(planning->rootfs, normal, NULL)) {
-		make_way(planning->rootfs, normal);
-		added = entries_add(planning, ROOTFS_SYMLINK, normal, canonical);
-		if (added == 0)
-			planning->rootfs->entries[planning->rootfs->count - 1].field = POLICY_FIELD_PATHS;
-	}
-	free(normal);
-	return added;
+	if (S_ISDIR(mode) || S_ISREG(mode))
+		return 0;
+	return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+			 "%s is neither a directory nor a regular file%s", source->path,
+			 S_ISSOCK(mode) || S_ISFIFO(mode) ? "; name the directory that holds it" : "");
 }
 
-/* The directory of the host that a workspace shows. */
-static const char *host_source(const struct rootfs *rootfs, const struct rootfs_entry *workspace)
+static int add_path(struct planning *planning, const struct source *source, const char *target,
+		    bool read_only, const char *field)
 {
-	return workspace->kind == ROOTFS_OVERLAY ? rootfs->overlays[workspace->overlay].layers[0].source
-						 : workspace->source;
-}
+	struct rootfs_entry *entry = entries_at(planning->rootfs, target);
 
-static bool is_usable(const struct source *source)
-{
-	return S_ISDIR(source->stat.st_mode) || S_ISREG(source->stat.st_mode);
-}
-
-/*
- * A path that is seen at a place of the workspace. Part of the workspace itself keeps the workspace's owner; what comes from
- * elsewhere keeps its own, as any path that is read-only.
- */
-static int plan_placed(struct planning *planning, const char *item, const char *place, const char *field)
-{
-	const struct rootfs_entry *workspace = entries_at(planning->rootfs, workspace_target);
-	owned_source struct source source = SOURCE_NONE;
-	char *path = strndup(item, (size_t)(place - item) - 1);
-	struct rootfs_entry *entry;
-	int found;
-
-	if (!path)
-		return error_set(planning->err, WARDER_ERROR_INTERNAL, NULL, "no memory for a path");
-	found = plan_find(planning, path, field, &source);
-	free(path);
-	if (found != 0)
+	if (check_place(planning, source, target, field) != 0)
 		return -1;
-	if (!is_usable(&source))
-		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
-				 "%s is neither a directory nor a regular file", source.path);
-	if (plan_check_tree(planning, &source, field) != 0)
-		return -1;
-	if (entries_at(planning->rootfs, place))
-		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
-				 "two paths are to be seen at %s; leave one out", place);
-	entry = entries_bind(planning, place, &source, POLICY_FIELD_PATHS);
-	if (!entry)
-		return -1;
-	entry->owner_mapped = workspace && path_within(host_source(planning->rootfs, workspace), source.path);
-	return 0;
-}
-
-static int plan_path(struct planning *planning, const char *path, bool read_only, const char *field)
-{
-	owned_source struct source source = SOURCE_NONE;
-	struct rootfs_entry *entry;
-
-	if (plan_find(planning, path, field, &source) != 0)
-		return -1;
-	if (!is_usable(&source))
-		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
-				 "%s is neither a directory nor a regular file", source.path);
-	if (check_place(planning, &source, field) != 0 || plan_check_tree(planning, &source, field) != 0)
-		return -1;
-	entry = entries_at(planning->rootfs, source.path);
 	if (entry && entry->field == POLICY_FIELD_PATHS && entry->kind == ROOTFS_BIND)
-		return check_again(planning, entry, read_only, field);
-	make_way(planning->rootfs, source.path);
-	entry = entries_bind(planning, source.path, &source, POLICY_FIELD_PATHS);
+		return check_again(planning, entry, source, read_only, field);
+	make_way(planning->rootfs, target);
+	entry = entries_bind(planning, target, source, POLICY_FIELD_PATHS);
 	if (!entry)
 		return -1;
 	entry->read_only = read_only;
-	entry->owner_mapped = !read_only;
-	return add_alias(planning, path, source.path);
+	entry->owner_mapped = true;
+	return 0;
+}
+
+/* A link of the name that the user wrote, where it would be made in our own tmpfs; below /tmp, where no links are made, a mount. */
+static int add_alias(struct planning *planning, const struct source *source, const char *name,
+		     const char *target, bool read_only, const char *field)
+{
+	char alias[PATH_MAX];
+
+	snprintf(alias, sizeof(alias), "%s", name);
+	if (resolve_target(planning, alias, field) != 0)
+		return -1;
+	if (strcmp(alias, target) == 0 || policy_place_fault(alias) || strstr(alias, ":/") ||
+	    path_within(alias, target) || entries_cover(planning->rootfs, alias, NULL))
+		return 0;
+	if (is_below_tmp(alias)) {
+		if (add_path(planning, source, alias, read_only, field) != 0)
+			return -1;
+		entries_at(planning->rootfs, alias)->held = true;
+		return 0;
+	}
+	make_way(planning->rootfs, alias);
+	if (entries_add(planning, ROOTFS_SYMLINK, alias, target) != 0)
+		return -1;
+	planning->rootfs->entries[planning->rootfs->count - 1].field = POLICY_FIELD_PATHS;
+	return 0;
+}
+
+static int plan_path(struct planning *planning, const char *item, bool read_only, const char *field)
+{
+	const char *place = policy_path_place(item);
+	owned_source struct source source = SOURCE_NONE;
+	char path[PATH_MAX], target[PATH_MAX];
+	char *normal = NULL;
+	int status;
+
+	if (!policy_path_source(item, path))
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field, "%.200s... is too long",
+				 item);
+	if (plan_find(planning, path, field, &source) != 0 || check_kind(planning, &source, field) != 0)
+		return -1;
+	snprintf(target, sizeof(target), "%s", place ? place : source.path);
+	if (resolve_target(planning, target, field) != 0 ||
+	    check_place(planning, &source, target, field) != 0 ||
+	    plan_check_tree(planning, &source, field) != 0 ||
+	    add_path(planning, &source, target, read_only, field) != 0)
+		return -1;
+	if (place)
+		return 0;
+	if (normalise(path, field, &normal, planning->err) != 0)
+		return -1;
+	status = add_alias(planning, &source, normal, target, read_only, field);
+	free(normal);
+	return status;
 }
 
 static int plan_list(struct planning *planning, const struct policy_strings *list, bool read_only)
@@ -330,12 +387,9 @@ static int plan_list(struct planning *planning, const struct policy_strings *lis
 	char field[72];
 
 	for (size_t i = 0; i < list->count; i++) {
-		const char *place = read_only ? policy_path_place(list->items[i]) : NULL;
-
 		snprintf(field, sizeof(field), "%s.%s[%zu]", paths_field,
 			 read_only ? "readOnly" : "readWrite", i);
-		if (place ? plan_placed(planning, list->items[i], place, field) != 0
-			  : plan_path(planning, list->items[i], read_only, field) != 0)
+		if (plan_path(planning, list->items[i], read_only, field) != 0)
 			return -1;
 	}
 	return 0;
@@ -366,7 +420,7 @@ static void drop_visible(struct rootfs *rootfs)
 	}
 }
 
-/* What lies at a target beneath a mount; it must be there already and of the same kind. */
+/* What lies at a target beneath a mount, which must be of the same kind. 0; 1: there is nothing; -1. */
 static int check_mount_point(struct planning *planning, const struct rootfs_entry *cover,
 			     const struct rootfs_entry *entry)
 {
@@ -378,6 +432,8 @@ static int check_mount_point(struct planning *planning, const struct rootfs_entr
 
 	if (cover_fd >= 0)
 		fd = path_try(cover_fd, rest, O_PATH, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	if (cover_fd >= 0 && fd < 0 && errno == ENOENT && cover->read_only)
+		return 1;
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return error_set_errno(
 		    planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field, errno,
@@ -389,12 +445,6 @@ static int check_mount_point(struct planning *planning, const struct rootfs_entr
 				 "%s cannot be mounted on %s/%s: one is a directory and the other is not",
 				 entry->target, cover->source, rest);
 	return 0;
-}
-
-static void close_layers(struct layers *layers)
-{
-	while (layers->count)
-		fd_done(&layers->fds[--layers->count]);
 }
 
 static int open_layers(struct planning *planning, const struct rootfs_overlay *overlay, struct layers *ret)
@@ -429,7 +479,7 @@ static int look_into_overlay(struct planning *planning, const struct rootfs_entr
 	else
 		found = -2;
 	saved = errno;
-	close_layers(&layers);
+	layers_close(&layers);
 	errno = saved;
 	return found == -2 ? -1 : found == 0 ? 0 : 1;
 }
@@ -452,16 +502,18 @@ static int check_mount_point_in_layers(struct planning *planning, const struct r
 	if ((bool)S_ISDIR(st.st_mode) != entry->is_directory || S_ISLNK(st.st_mode))
 		return error_set(
 		    planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field,
-		    "%s cannot be mounted over what lies there: one is a directory and the other "
-		    "is not",
+		    "%s cannot be mounted: its source and its place must both be directories, or neither",
 		    entry->target);
 	return 0;
 }
 
-static int check_target(struct planning *planning, const struct rootfs_entry *entry)
+/* 0; 1 with the cover that has to be taken apart; -1. */
+static int check_target(struct planning *planning, const struct rootfs_entry *entry,
+			struct rootfs_entry **ret_cover)
 {
-	const struct rootfs_entry *cover = entries_cover(planning->rootfs, entry->target, entry);
+	struct rootfs_entry *cover = entries_cover(planning->rootfs, entry->target, entry);
 
+	*ret_cover = cover;
 	if (!cover ||
 	    (cover->kind == ROOTFS_BIND && entry->kind == ROOTFS_BIND && shows_source(cover, entry)))
 		return 0;
@@ -480,8 +532,7 @@ static int check_target(struct planning *planning, const struct rootfs_entry *en
 static int hold(struct planning *planning, const char *target, const char *source_path,
 		const struct rootfs_entry *cover)
 {
-	const enum policy_field field = cover->field;
-	const bool owner_mapped = cover->owner_mapped;
+	const struct rootfs_entry whole = *cover; /* adding may move what it points to */
 	owned_source struct source source = SOURCE_NONE;
 	struct rootfs_entry *entry;
 
@@ -490,12 +541,11 @@ static int hold(struct planning *planning, const char *target, const char *sourc
 	if (strcmp(source.path, source_path) != 0 || !S_ISDIR(source.stat.st_mode))
 		return error_set(planning->err, WARDER_ERROR_CONFLICT, paths_field,
 				 "%s was replaced after it was checked; run it again", source_path);
-	entry = entries_bind(planning, target, &source, field); /* may move what `cover` points to */
+	entry = entries_bind(planning, target, &source, whole.field);
 	if (!entry)
 		return -1;
 	entry->read_only = false;
-	entry->owner_mapped = owner_mapped;
-	entry->held = true;
+	entries_hold(entry, &whole);
 	return 0;
 }
 
@@ -539,9 +589,15 @@ static int hold_all(struct planning *planning)
 
 static int check_targets(struct planning *planning)
 {
+	struct rootfs_entry *cover;
+
 	for (size_t i = 0; i < planning->rootfs->count; i++) {
-		if (check_target(planning, &planning->rootfs->entries[i]) != 0)
+		const int checked = check_target(planning, &planning->rootfs->entries[i], &cover);
+
+		if (checked < 0 || (checked > 0 && view_take_apart(planning, cover, paths_field) != 0))
 			return -1;
+		if (checked > 0)
+			i--; /* what lies above may be one of the pieces, and lack the place as well */
 	}
 	return 0;
 }
@@ -551,7 +607,8 @@ static int add_parents(struct planning *planning, const char *target)
 {
 	char parent[PATH_MAX];
 
-	for (const char *slash = strchr(target + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+	for (const char *slash = strchr(target + 1, '/'); slash && !is_below_tmp(target);
+	     slash = strchr(slash + 1, '/')) {
 		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - target), target);
 		if (entries_cover(planning->rootfs, parent, NULL))
 			return 0;
@@ -587,6 +644,7 @@ static int refuse_working_directory(struct planning *planning, const char *path,
 static int check_beneath_bind(struct planning *planning, const struct rootfs_entry *cover, const char *path)
 {
 	const char *rest = path + strlen(cover->target);
+	char shown[SHOWN], why[160];
 	owned_fd int cover_fd =
 	    path_try(planning->root_fd, path_from_root(cover->source), O_PATH, 0, RESOLVE_NO_SYMLINKS);
 	owned_fd int fd = -1;
@@ -599,8 +657,14 @@ static int check_beneath_bind(struct planning *planning, const struct rootfs_ent
 	if (errno == EXDEV)
 		return refuse_working_directory(planning, path,
 						"leads through a link; name the directory itself");
-	return refuse_working_directory(planning, path,
-					"is no directory that the jail has; create it, or name another one");
+	if (errno == EACCES) {
+		snprintf(why, sizeof(why),
+			 "lies in %.80s of the host, which you may not enter: permission denied",
+			 json_quote(cover->source, shown, sizeof(shown)));
+		return refuse_working_directory(planning, path, why);
+	}
+	return refuse_working_directory(
+	    planning, path, "is not a directory that the jail has; create it, or name another one");
 }
 
 static int check_in_overlay(struct planning *planning, const struct rootfs_entry *cover, const char *path)
@@ -612,7 +676,7 @@ static int check_in_overlay(struct planning *planning, const struct rootfs_entry
 		return -1;
 	if (found > 0 || !S_ISDIR(st.st_mode))
 		return refuse_working_directory(planning, path,
-						"is no directory that the jail has; name another one");
+						"is not a directory that the jail has; name another one");
 	return 0;
 }
 
@@ -626,7 +690,7 @@ static int follow(struct planning *planning, const struct rootfs_entry *link, co
 
 	if (asprintf(&joined, "%.*s%s%s", parent_len, link->target, link->text, path + strlen(link->target)) <
 	    0)
-		return error_set(planning->err, WARDER_ERROR_INTERNAL, NULL, "no memory for a path");
+		return error_no_memory(planning->err, NULL);
 	status = path_normalise(joined, ret, planning->err);
 	free(joined);
 	return status;
@@ -640,8 +704,8 @@ static int check_working_directory(struct planning *planning, const char *path, 
 	int status;
 
 	/* /tmp is empty at first: the jail makes the directory there. */
-	if (strcmp(path, "/") == 0 || path_within("/tmp", path) || strcmp(path, "/dev/shm") == 0 ||
-	    (entry && entry->kind == ROOTFS_DIRECTORY))
+	if (strcmp(path, "/") == 0 || (path_within(tmp_target, path) && !cover) ||
+	    strcmp(path, "/dev/shm") == 0 || (entry && entry->kind == ROOTFS_DIRECTORY))
 		return 0;
 	if (planning->is_there && cover && (cover->kind == ROOTFS_BIND || cover->kind == ROOTFS_OVERLAY))
 		return 0; /* it is entered in the jail, or not */
@@ -688,7 +752,7 @@ static int plan_own_places(struct planning *planning)
 {
 	static const char *const targets[] = { "/proc", "/dev", "/tmp" };
 
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(targets); i++) {
 		if (entries_add(planning, ROOTFS_DIRECTORY, targets[i], NULL) != 0)
 			return -1;
 	}
@@ -720,15 +784,23 @@ int plan_name_field(struct warder_error *err)
 int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_error *err)
 {
 	struct rootfs rootfs = { .scratch_bytes = policy->filesystem.tmp_bytes,
-				 .tmp_exec = policy->filesystem.tmp_exec };
+				 .tmp_exec = policy->filesystem.tmp_exec,
+				 .terminals = (unsigned int)policy->devices.terminals };
 	owned_fd int root_fd = open_root(err);
 	struct planning planning = { .policy = policy, .rootfs = &rootfs, .root_fd = root_fd, .err = err };
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	int planned;
 
 	if (root_fd < 0)
 		return -1;
 	if (policy->limits.disk_bytes < rootfs.scratch_bytes)
 		rootfs.scratch_bytes = policy->limits.disk_bytes;
+	/* The kernel would round up, to more than was granted. */
+	rootfs.scratch_bytes -= rootfs.scratch_bytes % page;
+	if (!rootfs.scratch_bytes)
+		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "filesystem.tmp",
+				 "filesystem.tmp: less than a page of this host; give at least %llu bytes",
+				 (unsigned long long)page);
 	planned = plan_entries(&planning);
 	free(planning.mounts);
 	if (planned != 0) {
@@ -783,8 +855,10 @@ static int open_source(struct rootfs_entry *entry, int root_fd, struct warder_er
 	if (fd < 0 || fstat(fd, &st) != 0 || !is_planned(entry, &st))
 		return error_set(err, WARDER_ERROR_CONFLICT, field,
 				 "%s was replaced after it was checked; run it again", entry->source);
-	entry->owner_uid = st.st_uid;
-	entry->owner_gid = st.st_gid;
+	if (!entry->held) {
+		entry->owner_uid = st.st_uid;
+		entry->owner_gid = st.st_gid;
+	}
 	entry->source_fd = fd_take(&fd);
 	return 0;
 }

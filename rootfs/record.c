@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "rootfs/entries.h"
 
@@ -36,8 +37,6 @@ static const struct flag {
 	{ "isDirectory", offsetof(struct rootfs_entry, is_directory) },
 	{ "held", offsetof(struct rootfs_entry, held) },
 };
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- writing ---- */
 
@@ -88,7 +87,7 @@ static void put_entry(struct json_writer *w, const struct rootfs_entry *entry)
 	put_member(w, "text", entry->text);
 	if (entry->kind == ROOTFS_OVERLAY)
 		json_key_uint(w, "overlay", entry->overlay);
-	for (size_t i = 0; i < COUNT(flags); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++)
 		if (*(const bool *)((const char *)entry + flags[i].at))
 			json_key_bool(w, flags[i].key, true);
 	put_field(w, entry->field);
@@ -170,10 +169,10 @@ static int take_bytes(const struct json_value *value, char **ret, struct warder_
 	size_t len = 0;
 
 	if (!from || *ret)
-		return damaged(value, "is no string", err);
+		return damaged(value, "is not a string", err);
 	*ret = to = malloc(strlen(from) + 1);
 	if (!to)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	while (*from) {
 		const int high = *from == '%' ? digit(from[1]) : -1;
 		const int low = high < 0 ? -1 : digit(from[2]);
@@ -203,7 +202,7 @@ static int take_flag(const struct json_value *value, bool *ret, struct warder_er
 static int take_number(const struct json_value *value, uint64_t most, uint64_t *ret, struct warder_error *err)
 {
 	if (value->type != JSON_NUMBER || !value->is_uint || value->uint > most)
-		return damaged(value, "is no number, or too large", err);
+		return damaged(value, "is not a number, or too large", err);
 	*ret = value->uint;
 	return 0;
 }
@@ -223,7 +222,7 @@ static int take_field(const struct json_value *value, enum policy_field *ret, st
 {
 	return value->type == JSON_STRING && policy_field_from_path(value->string, ret) == 0
 		   ? 0
-		   : damaged(value, "is no field of a policy", err);
+		   : damaged(value, "is not a field of a policy", err);
 }
 
 static int take_entry_member(const struct json_value *value, size_t overlays, struct rootfs_entry *entry,
@@ -231,11 +230,11 @@ static int take_entry_member(const struct json_value *value, size_t overlays, st
 {
 	uint64_t number = 0;
 
-	for (size_t i = 0; i < COUNT(flags); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++)
 		if (strcmp(value->key, flags[i].key) == 0)
 			return take_flag(value, (bool *)((char *)entry + flags[i].at), err);
 	if (strcmp(value->key, "kind") == 0)
-		return take_word(value, kinds, COUNT(kinds), ret_kind, err);
+		return take_word(value, kinds, ARRAY_LENGTH(kinds), ret_kind, err);
 	if (strcmp(value->key, "target") == 0)
 		return take_bytes(value, &entry->target, err);
 	if (strcmp(value->key, "source") == 0)
@@ -259,24 +258,25 @@ static bool is_whole(const struct rootfs_entry *entry, size_t kind, size_t overl
 	const bool has_text = kind == ROOTFS_SYMLINK || kind == ROOTFS_FILE;
 
 	return entry->target && entry->target[0] == '/' && strlen(entry->target) < PATH_MAX &&
-	       mounts == (entry->source != NULL) && has_text == (entry->text != NULL) &&
-	       (!mounts || (entry->source[0] == '/' && strlen(entry->source) < PATH_MAX)) &&
+	       (mounts ? entry->source != NULL : kind == ROOTFS_DIRECTORY || !entry->source) &&
+	       has_text == (entry->text != NULL) &&
+	       (!entry->source || (entry->source[0] == '/' && strlen(entry->source) < PATH_MAX)) &&
 	       (kind != ROOTFS_OVERLAY || overlays > 0);
 }
 
 static int take_entry(const struct json_value *value, struct rootfs *rootfs, struct warder_error *err)
 {
 	struct rootfs_entry *entry = &rootfs->entries[rootfs->count++];
-	size_t kind = COUNT(kinds);
+	size_t kind = ARRAY_LENGTH(kinds);
 
 	entry->source_fd = -1;
 	entry->field = POLICY_FIELD_NONE;
 	if (value->type != JSON_OBJECT)
-		return damaged(value, "has an entry that is no object", err);
+		return damaged(value, "has an entry that is not an object", err);
 	for (const struct json_value *each = value->child; each; each = each->next)
 		if (take_entry_member(each, rootfs->overlay_count, entry, &kind, err) != 0)
 			return -1;
-	if (kind == COUNT(kinds) || !is_whole(entry, kind, rootfs->overlay_count))
+	if (kind == ARRAY_LENGTH(kinds) || !is_whole(entry, kind, rootfs->overlay_count))
 		return damaged(value, "has an entry that is not whole", err);
 	entry->kind = (enum rootfs_kind)kind;
 	return 0;
@@ -299,10 +299,10 @@ static int take_entries(const struct json_value *list, struct rootfs *rootfs, st
 	const size_t count = length(list);
 
 	if (count > ENTRIES_MAX)
-		return damaged(list, "is no list, or too long", err);
+		return damaged(list, "is not a list, or too long", err);
 	rootfs->entries = calloc(count + 1, sizeof(*rootfs->entries));
 	if (!rootfs->entries)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	for (const struct json_value *each = list->child; each; each = each->next)
 		if (take_entry(each, rootfs, err) != 0)
 			return -1;
@@ -318,10 +318,10 @@ static int take_layers(const struct json_value *list, struct rootfs_overlay *ove
 	const size_t count = length(list);
 
 	if (count == 0 || count > IMAGE_LAYERS_MAX || overlay->layers)
-		return damaged(list, "is no list, or too long", err);
+		return damaged(list, "is not a list, or too long", err);
 	overlay->layers = calloc(count, sizeof(*overlay->layers));
 	if (!overlay->layers)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	for (const struct json_value *each = list->child; each; each = each->next) {
 		struct rootfs_layer *layer = &overlay->layers[overlay->layer_count++];
 
@@ -347,7 +347,7 @@ static int take_overlay_member(const struct json_value *value, struct rootfs_ove
 		return take_flag(value, &overlay->user_xattrs, err);
 	if (strcmp(value->key, "owners") != 0)
 		return damaged(value, "is not known", err);
-	if (take_word(value, owners, COUNT(owners), &word, err) != 0)
+	if (take_word(value, owners, ARRAY_LENGTH(owners), &word, err) != 0)
 		return -1;
 	overlay->owners = (enum rootfs_owners)word;
 	return 0;
@@ -356,13 +356,13 @@ static int take_overlay_member(const struct json_value *value, struct rootfs_ove
 static int take_overlays(const struct json_value *list, struct rootfs *rootfs, struct warder_error *err)
 {
 	if (length(list) > ROOTFS_OVERLAYS_MAX)
-		return damaged(list, "is no list, or too long", err);
+		return damaged(list, "is not a list, or too long", err);
 	for (const struct json_value *each = list->child; each; each = each->next) {
 		struct rootfs_overlay *overlay = &rootfs->overlays[rootfs->overlay_count++];
 
 		overlay->field = POLICY_FIELD_NONE;
 		if (each->type != JSON_OBJECT)
-			return damaged(list, "has one that is no object", err);
+			return damaged(list, "has one that is not an object", err);
 		for (const struct json_value *item = each->child; item; item = item->next)
 			if (take_overlay_member(item, overlay, err) != 0)
 				return -1;
@@ -382,7 +382,7 @@ static int take_image(const struct json_value *value, struct image *ret, struct 
 	json_copy(&w, value);
 	text = json_take(&w);
 	if (!text)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	taken = image_decode(text, strlen(text), "the session's image", &image, err);
 	free(text);
 	if (taken == 0)
@@ -406,7 +406,7 @@ static int take_rest(const struct json_value *value, struct rootfs *rootfs, stru
 static int take(const struct json_value *document, struct rootfs *rootfs, struct warder_error *err)
 {
 	if (document->type != JSON_OBJECT)
-		return damaged(document, "is no object", err);
+		return damaged(document, "is not an object", err);
 	/* Entries name overlays. */
 	if (take_overlays(json_member(document, "overlays"), rootfs, err) != 0 ||
 	    take_entries(json_member(document, "entries"), rootfs, err) != 0)
@@ -422,7 +422,7 @@ int rootfs_recall(const char *text, size_t len, const struct policy *policy, str
 {
 	const struct json_limits limits = { .max_bytes = ROOTFS_RECORD_BYTES, .max_values = 65536 };
 	struct json_value *document;
-	struct rootfs rootfs = { 0 };
+	struct rootfs rootfs = { .terminals = (unsigned int)policy->devices.terminals };
 	struct planning planning = {
 		.policy = policy, .rootfs = &rootfs, .root_fd = -1, .err = err, .is_there = true
 	};

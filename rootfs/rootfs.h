@@ -18,7 +18,6 @@
 
 #include "base/error.h"
 #include "policy/policy.h"
-#include "rootfs/changes.h"
 #include "rootfs/image.h"
 
 enum rootfs_kind {
@@ -33,6 +32,7 @@ struct rootfs_entry {
 	enum rootfs_kind kind;
 	char *target; /* absolute path inside */
 	/* ROOTFS_BIND: canonical host path; ROOTFS_OVERLAY: path in the overlay, "/" or "/usr"; NULL otherwise */
+	/* ROOTFS_DIRECTORY: that of a bind that was taken apart, whose content is mounted one by one */
 	char *source;
 	size_t overlay; /* ROOTFS_OVERLAY: which */
 	char *text;     /* ROOTFS_SYMLINK, ROOTFS_FILE */
@@ -40,9 +40,10 @@ struct rootfs_entry {
 	bool no_exec;
 	bool owner_mapped; /* bind whose host owner appears as the jail's user (idmapped where privileged) */
 	bool is_directory; /* of a bind's source */
-	bool held;         /* a directory of the bind above, mounted on itself so that nobody can move it */
-	bool optional;     /* a source that went away between plan and open is left out, not an error */
-	uid_t owner_uid;   /* host owner of the source, from fstat */
+	bool
+	    held; /* part of a source that another entry has: mounted on itself so that nobody can move it, or of a bind that was taken apart */
+	bool optional;   /* a source that went away between plan and open is left out, not an error */
+	uid_t owner_uid; /* host owner of the source, from fstat; of what is held, of the other entry's */
 	gid_t owner_gid;
 	enum policy_field field; /* policy field that asked for it, POLICY_FIELD_NONE for the host view */
 	dev_t source_dev;        /* what the plan saw; another one at open is refused */
@@ -83,7 +84,9 @@ struct rootfs_overlay {
  * on what the bind's source has there: a directory or file of the same kind, reached without a symlink. It
  * existed when the plan was made; whoever can write to that source can still change it, so the builder
  * resolves it without following links. No file, symlink or empty directory is ever made beneath a bind.
- * An overlay's part counts as a bind in this, but what is missing in it is made where it is written to.
+ * An overlay's part counts as a bind in this, but what is missing in it is made where it is written to. A read-only bind that
+ * lacks the place is taken apart: the directory becomes one of the root's own, and what lies in it is mounted one by one.
+ * Below /tmp nothing is an entry but what is mounted there: the way to it is made when the jail has its /tmp.
  */
 struct rootfs {
 	struct rootfs_entry *entries; /* sorted by target: a parent's entry comes before its children */
@@ -92,7 +95,8 @@ struct rootfs {
 	uint64_t
 	    scratch_bytes; /* size of the one tmpfs that holds /tmp and /dev/shm, and what is written to overlays */
 	bool tmp_exec;
-	bool whole; /* the first entry, at "/", is an overlay: the root itself */
+	unsigned int terminals; /* of /dev/pts; 0: there is none */
+	bool whole;             /* the first entry, at "/", is an overlay: the root itself */
 	struct rootfs_overlay overlays[ROOTFS_OVERLAYS_MAX];
 	size_t overlay_count;
 	struct image image; /* of view image: its layers are locked; all zeros otherwise */
@@ -149,8 +153,9 @@ int rootfs_put_files(int dir_fd, const struct rootfs_file *files, size_t count, 
 
 /* What to take, and at most how much. */
 struct rootfs_collect {
-	const char *directory;       /* relative to dir_fd; paths are told relative to it */
-	const char *const *patterns; /* a file is taken if one matches; none: all but hidden ones */
+	const char *directory; /* relative to dir_fd; paths are told relative to it */
+	const char *const *
+	    patterns; /* a file is taken if one matches; none: all but hidden ones, __pycache__, *.pyc and *.tmp */
 	size_t pattern_count;
 	const struct rootfs_file
 	    *unchanged; /* as they were put (paths relative to dir_fd); what is still the same is left out */
@@ -192,6 +197,9 @@ struct rootfs_collection {
  * entered, nothing that is no regular file opened. The directory may be missing. Does not fail: what could not be taken is told in
  * *ret, which is to be given to rootfs_collection_done(). */
 void rootfs_collect(int dir_fd, const struct rootfs_collect *what, struct rootfs_collection *ret);
+/* Whether a regular file of `size` bytes or more lies below dir_fd, as far as the first few thousand entries show. While nobody else is at
+ * work in there. */
+bool rootfs_has_file_of(int dir_fd, uint64_t size);
 void rootfs_collection_done(struct rootfs_collection *collection);
 /* Whether a relative path matches a pattern: "*" and "?" do not match '/', "**" as a whole component matches any number of
  * components, [a-z] as in fnmatch(3). A leading dot is matched only by one in the pattern. Linear in path times pattern. */
@@ -200,18 +208,18 @@ bool rootfs_match(const char *pattern, const char *path);
 bool rootfs_match_all(const char *pattern, const char *path);
 
 /* ---- directories of Warder's own on the host: place.c ---- */
-#define ROOTFS_PLACE_MAX 4000 /* bytes of a path, so that names fit behind it */
-#define ROOTFS_TREE_MAX  512  /* levels below a place */
+#define ROOTFS_PRIVATE_DIR_MAX 4000 /* bytes of a path, so that names fit behind it */
+#define ROOTFS_TREE_MAX        512  /* levels below a place */
 
 /* Open a directory for reading that only the caller can reach (mode 0700), making what is missing of it; path has room for
- * ROOTFS_PLACE_MAX bytes, is absolute, and is canonical afterwards. Every part of the way is looked at, links included: nobody else
+ * ROOTFS_PRIVATE_DIR_MAX bytes, is absolute, and is canonical afterwards. Every part of the way is looked at, links included: nobody else
  * than root and the caller may be able to put something in its place. One of another mode is taken if it is empty. Returns the descriptor (the caller's), or -1 with *err
  * (UNAVAILABLE, that field). */
-int rootfs_open_place(char *path, const char *field, struct warder_error *err);
+int rootfs_open_private_dir(char *path, const char *field, struct warder_error *err);
 /* The same for one that is there; nothing is made, and no mode changed. */
-int rootfs_find_place(char *path, const char *field, struct warder_error *err);
+int rootfs_find_private_dir(char *path, const char *field, struct warder_error *err);
 /* Where the store is: `named`, or $WARDER_STORE, or /var/lib/warder for root, or $XDG_DATA_HOME/warder, or
- * $HOME/.local/share/warder; then "/" and `part` ("images"; "" for itself). path has ROOTFS_PLACE_MAX bytes. 0; -1 with *err
+ * $HOME/.local/share/warder; then "/" and `part` ("images"; "" for itself). path has ROOTFS_PRIVATE_DIR_MAX bytes. 0; -1 with *err
  * (INVALID_REQUEST): not absolute, too long, or there is no HOME. */
 int rootfs_store_path(const char *named, const char *part, char *path, struct warder_error *err);
 /* Remove a file or directory, a name in parent_fd, with all that is in it, without following a link or entering a mount; what is ours may deny us its

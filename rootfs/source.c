@@ -26,6 +26,8 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "base/array.h"
+#include "base/fd.h"
 #include "base/mountinfo.h"
 #include "rootfs/path.h"
 
@@ -39,11 +41,6 @@ static const char *const kernel_types[] = {
 };
 
 /* ---- finding ---- */
-
-static bool same_object(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
 
 /* The name that the kernel has for an open object; of PATH_MAX bytes. */
 static int fd_name(int fd, char *name)
@@ -73,7 +70,7 @@ static int name_of(int root_fd, int fd, const struct stat *object, char **ret)
 	if (fd_name(fd, name) != 0)
 		return -1;
 	again_fd = path_try(root_fd, path_from_root(name), O_PATH, 0, RESOLVE_NO_SYMLINKS);
-	if (again_fd < 0 || fstat(again_fd, &again) != 0 || !same_object(object, &again)) {
+	if (again_fd < 0 || fstat(again_fd, &again) != 0 || !fd_same_object(object, &again)) {
 		errno = ESTALE;
 		return -1;
 	}
@@ -242,7 +239,7 @@ char *source_mounts(struct warder_error *err)
 
 static const char *type_of(const struct mountinfo *mount)
 {
-	for (size_t i = 0; i < sizeof(kernel_types) / sizeof(kernel_types[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(kernel_types); i++)
 		if (mountinfo_is(mount->type, kernel_types[i]))
 			return kernel_types[i];
 	return NULL;

@@ -26,6 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "rootfs/entries.h"
 #include "rootfs/path.h"
@@ -88,6 +89,8 @@ static const struct row host_rows[] = {
 	{ "/etc/hosts", ROW_TEXT, ON(LOOPBACK) | ON(ALLOW), "127.0.0.1 localhost\n::1 localhost\n",
 	  "localhost" },
 	{ "/etc/hosts", ROW_BIND, ON(HOST), NULL, "names are found as on the host" },
+	{ "/etc/resolv.conf", ROW_TEXT, ON(ALLOW), "nameserver 198.18.0.1\noptions timeout:2 attempts:2\n",
+	  "names are asked of the jail's own resolver" },
 	{ "/etc/resolv.conf", ROW_BIND, ON(HOST), NULL, "names are found as on the host" },
 	{ "/etc/gai.conf", ROW_BIND, ON(HOST), NULL, "addresses are sorted as on the host" },
 	{ "/etc/services", ROW_BIND, REMOTE, NULL, "getservbyname" },
@@ -158,6 +161,19 @@ static int add_needed(struct planning *planning, const char *path)
 	return entries_bind(planning, path, &source, POLICY_FIELD_NONE) ? 0 : -1;
 }
 
+/* Whether a link says in plain words that it leads into /usr, where no further link is on the way: then it is seen there. */
+static bool leads_straight_into_usr(const struct planning *planning, const char *path, const char *text)
+{
+	const bool at_top = strrchr(path, '/') == path;
+	const char *from_root = text[0] == '/' ? text + 1 : at_top ? text : "";
+	owned_fd int fd = -1;
+
+	if (strncmp(from_root, "usr/", 4) != 0 || strstr(from_root, ".."))
+		return false;
+	fd = path_try(planning->root_fd, from_root, O_PATH, 0, RESOLVE_NO_SYMLINKS);
+	return fd >= 0;
+}
+
 static int add_replica(struct planning *planning, const char *path)
 {
 	owned_source struct source source = SOURCE_NONE;
@@ -167,6 +183,8 @@ static int add_replica(struct planning *planning, const char *path)
 	if (len < 0)
 		return errno == EINVAL ? add_bind(planning, path) : leave_out(planning, path);
 	text[len] = '\0';
+	if (leads_straight_into_usr(planning, path, text))
+		return entries_add(planning, ROOTFS_SYMLINK, path, text);
 	if (source_find(planning->root_fd, path, &source) != 0)
 		return leave_out(planning, path);
 	if (!path_within("/usr", source.path))
@@ -260,7 +278,7 @@ static int add_row(struct planning *planning, const struct row *row)
 
 static int plan_host(struct planning *planning)
 {
-	for (size_t i = 0; i < sizeof(host_rows) / sizeof(host_rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(host_rows); i++) {
 		if ((host_rows[i].when & (1u << planning->policy->network.mode)) &&
 		    add_row(planning, &host_rows[i]) != 0)
 			return -1;
@@ -275,7 +293,7 @@ static const char *const left_out[] = { ".", "..", "proc", "dev", "sys", "tmp", 
 
 bool view_leaves_out(const char *name)
 {
-	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(left_out); i++) {
 		if (strcmp(name, left_out[i]) == 0)
 			return true;
 	}
@@ -325,7 +343,7 @@ static int add_item(struct planning *planning, const struct source *directory, i
 		return 0;
 	if (asprintf(&source.path, "%s%s", directory->path, target) < 0) {
 		source.path = NULL;
-		return error_set(planning->err, WARDER_ERROR_INTERNAL, view_field, "no memory for the view");
+		return error_no_memory(planning->err, view_field);
 	}
 	if (plan_check_tree(planning, &source, view_field) != 0)
 		return -1;
@@ -368,8 +386,78 @@ static int plan_directory(struct planning *planning)
 		return -1;
 	if (!S_ISDIR(source.stat.st_mode))
 		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
-				 "%s is no directory; name the directory that holds the root", source.path);
+				 "%s is not a directory; name the directory that holds the root",
+				 source.path);
 	return add_items(planning, &source);
+}
+
+/* ---- a bind that is taken apart ---- */
+
+/* Device nodes, sockets and FIFOs are left out here, too. */
+static int add_piece(struct planning *planning, const struct rootfs_entry *whole, int dir_fd,
+		     const char *name, const char *field)
+{
+	owned_source struct source source = SOURCE_NONE;
+	struct rootfs_entry *entry;
+	char target[PATH_MAX];
+
+	if ((size_t)snprintf(target, sizeof(target), "%s/%s", whole->target, name) >= sizeof(target))
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field, "%.200s... is too long",
+				 target);
+	if (entries_at(planning->rootfs, target))
+		return 0;
+	source.fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (source.fd < 0 || fstat(source.fd, &source.stat) != 0)
+		return error_set_errno(planning->err, WARDER_ERROR_CONFLICT, field, errno,
+				       "%s changed while it was read", whole->source);
+	if (S_ISLNK(source.stat.st_mode))
+		return copy_link(planning, dir_fd, name, target);
+	if (!S_ISDIR(source.stat.st_mode) && !S_ISREG(source.stat.st_mode))
+		return 0;
+	if (asprintf(&source.path, "%s/%s", whole->source[1] ? whole->source : "", name) < 0) {
+		source.path = NULL;
+		return error_no_memory(planning->err, field);
+	}
+	entry = entries_bind(planning, target, &source, whole->field);
+	if (!entry)
+		return -1;
+	entry->no_exec = whole->no_exec;
+	entry->optional = whole->optional;
+	entries_hold(entry, whole);
+	return 0;
+}
+
+int view_take_apart(struct planning *planning, struct rootfs_entry *cover, const char *field)
+{
+	owned_directory DIR *dir = view_open_directory(planning->root_fd, path_from_root(cover->source));
+	struct rootfs_entry whole;
+	const struct dirent *item;
+	unsigned int count = 0;
+	struct stat st;
+
+	if (!dir || fstat(dirfd(dir), &st) != 0)
+		return error_set_errno(planning->err, WARDER_ERROR_INVALID_REQUEST, field, errno,
+				       "cannot read the directory %s, to show another path in it",
+				       cover->source);
+	if (st.st_dev != cover->source_dev || st.st_ino != cover->source_ino)
+		return error_set(planning->err, WARDER_ERROR_CONFLICT, field,
+				 "%s was replaced after it was checked; run it again", cover->source);
+	cover->kind = ROOTFS_DIRECTORY;
+	whole = *cover; /* adding may move what it points to; its strings stay */
+	while ((item = readdir(dir)) != NULL) {
+		if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0)
+			continue;
+		if (++count > VIEW_TOP_MAX)
+			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
+					 "a target in %s is not there, and the directory has more than %d "
+					 "entries, so that they cannot be mounted one by one; choose "
+					 "another target, or create it there",
+					 whole.source, VIEW_TOP_MAX);
+		if (view_check_name(planning, item->d_name) != 0 ||
+		    add_piece(planning, &whole, dirfd(dir), item->d_name, field) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 int view_plan(struct planning *planning)
@@ -394,10 +482,30 @@ static bool is_program(const struct source *source, struct stat *ret_stat)
 	return S_ISREG(source->stat.st_mode) && (source->stat.st_mode & 0111);
 }
 
+/* Whether a row without a target of its own shows that path of the host. */
 static bool in_list(const struct policy_strings *paths, const char *path)
 {
 	for (size_t i = 0; i < paths->count; i++) {
-		if (path_within(paths->items[i], path))
+		if (!policy_path_place(paths->items[i]) && path_within(paths->items[i], path))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a row with a target shows a program at that path inside. */
+static bool placed_has(const struct policy_strings *paths, int root_fd, const char *path,
+		       struct stat *ret_stat)
+{
+	char source[PATH_MAX], there[PATH_MAX];
+
+	for (size_t i = 0; i < paths->count; i++) {
+		const char *place = policy_path_place(paths->items[i]);
+		owned_source struct source found = SOURCE_NONE;
+
+		if (place && path_within(place, path) && policy_path_source(paths->items[i], source) &&
+		    snprintf(there, sizeof(there), "%s%s", source, path + strlen(place)) <
+			(int)sizeof(there) &&
+		    source_find(root_fd, there, &found) == 0 && is_program(&found, ret_stat))
 			return true;
 	}
 	return false;
@@ -435,14 +543,16 @@ bool rootfs_has_program(const struct policy *policy, const char *path, struct st
 	if (policy->filesystem.view == POLICY_VIEW_IMAGE &&
 	    image_view_has(policy->filesystem.view_source, path, ret_stat))
 		return true;
-	return host_has(policy, root_fd, path, ret_stat);
+	return placed_has(&policy->filesystem.read_only, root_fd, path, ret_stat) ||
+	       placed_has(&policy->filesystem.read_write, root_fd, path, ret_stat) ||
+	       host_has(policy, root_fd, path, ret_stat);
 }
 
 bool rootfs_find_program(const struct policy *policy, const char *name, char *ret, size_t size)
 {
 	static const char *const places[] = { "/usr/local/bin/", "/usr/bin/", "/bin/" };
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
 		const bool is_path = strchr(name, '/') != NULL;
 
 		if ((size_t)snprintf(ret, size, "%s%s", is_path ? "" : places[i], name) < size &&

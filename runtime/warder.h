@@ -1,5 +1,6 @@
 /*
- * libwarder: run a program nobody trusts, under a policy that is enforced and proved, or not at all.
+ * libwarder: run an untrusted program under a policy. Warder enforces and proves every restriction, or starts
+ * nothing.
  *
  *   struct warder_error err;
  *   struct warder_policy *policy;      warder_policy_preset("strict", &policy, &err)
@@ -7,18 +8,21 @@
  *   struct warder_run *run;            warder_launch(template, &command, &run, &err)     many times
  *   struct warder_result *result;      warder_wait(run, &result, &err)
  *
- * Threads: templates and policies may be used by several threads at once (a policy not while it is changed); a run
- * belongs to one thread at a time, except warder_cancel(). No signal handlers, and no global state but a
- * locked list of what the process shares in its control group. A jail's init is a
- * child of the calling process: it raises SIGCHLD when it ends, and a host that waits for any child may reap it, which
- * does no harm. The wall time holds also if warder_wait() is called late, or an on_output does not return: then the
+ * Returns: functions return 0, or -1 with *err filled (err must not be NULL). A `const char *` that is returned
+ * belongs to the object and lives as long as the object. A `char *` that is returned belongs to the caller, who
+ * frees it with free(). Every _free accepts NULL.
+ * Threads: several threads may use one policy or template at the same time, but not while one of them changes the
+ * policy. A run belongs to one thread at a time, except for warder_cancel(), warder_stop() and warder_resize().
+ * Processes: the library installs no signal handler. Its only global state is a locked list of the jails in its
+ * cgroup. A jail's init is a child of the calling process, and raises SIGCHLD when it ends. An application that
+ * waits for any child may reap it, which does no harm.
+ * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait are refused,
+ * and _free does nothing; such a child keeps the memory and the descriptors until it ends.
+ * Time: the wall time is enforced even if warder_wait() is called late, or if on_output does not return. Then the
  * jail's init ends the run, up to two seconds later.
- * Templates and runs belong to the process that made them. In what it forks, launch and wait are refused, and _free does
- * nothing (a fork that lives on keeps the memory and the descriptors).
- * Wrong use that can be seen is an error (INVALID_REQUEST, CONFLICT) and harms nothing: NULL where there must be something, a
- * struct without its size, a second wait, also at the same time in another thread. What was freed may not be used.
- * Functions return 0, or -1 with *err filled (err may not be NULL). Strings returned as `const char *` belong to
- * the object and live as long as it does. Every _free accepts NULL.
+ * Wrong use: NULL where an object is required, a struct without its size, and a second wait (also in another
+ * thread at the same time) are errors (INVALID_REQUEST, CONFLICT) and harm nothing. Do not use an object after its
+ * _free.
  */
 #ifndef WARDER_H
 #define WARDER_H
@@ -32,8 +36,7 @@ extern "C" {
 
 #define WARDER_API __attribute__((visibility("default")))
 
-#ifndef WARDER_BASE_ERROR_H
-/* Kinds: see warder_error_kind_name(); the values are stable. */
+/* The stable numbers of the kinds; warder_error_kind_name() has their names. */
 enum warder_error_kind {
 	WARDER_ERROR_NONE = 0,
 	WARDER_ERROR_UNSUPPORTED_POLICY, /* this host cannot enforce a required field; text names all */
@@ -42,46 +45,61 @@ enum warder_error_kind {
 	WARDER_ERROR_COMPILE_FAILED,
 	WARDER_ERROR_TIMEOUT,
 	WARDER_ERROR_EXECUTION_FAILED, /* not executable */
-	WARDER_ERROR_REJECTED,         /* over the operator's ceiling */
+	WARDER_ERROR_REJECTED,         /* exceeds the operator's ceiling */
 	WARDER_ERROR_NOT_FOUND,        /* no such program inside */
 	WARDER_ERROR_CONFLICT,
-	WARDER_ERROR_UNAVAILABLE, /* the host lacks something */
+	WARDER_ERROR_UNAVAILABLE, /* the host lacks a feature or a program */
 	WARDER_ERROR_INTERNAL,
 };
 
 struct warder_error {
 	uint32_t code;     /* enum warder_error_kind */
 	int32_t sys_errno; /* errno of the call that failed, or 0 */
-	char step[32];     /* launch step that failed, or "" */
-	char field[72];    /* policy field or file the error is about, or "" */
-	char text[400];    /* one line for people: what happened and what to do */
+	char step[32];     /* launch step that failed ("cgroup", "root", ...), or "" */
+	char field[72];    /* policy field, flag or file the error is about, or "" */
+	char text[400];    /* one line for people, without a newline: what happened and what to do */
 };
-#endif
 
-/* "0.1.0". */
+/* The version, such as "0.1.0". */
 WARDER_API const char *warder_version(void);
-/* "unsupportedPolicy", ...; never NULL. */
+/* The name of a kind, such as "unsupportedPolicy"; never NULL. */
 WARDER_API const char *warder_error_kind_name(uint32_t code);
 
 /* ---- policy ---- */
 struct warder_policy;
 
-/* A new policy out of a preset: "strict", "agent", ... -1: the text lists the names. */
+/* Make a policy from a preset ("strict", "agent", ...). *ret belongs to the caller: warder_policy_free(). -1:
+ * INVALID_REQUEST; the text lists the names. */
 WARDER_API int warder_policy_preset(const char *name, struct warder_policy **ret, struct warder_error *err);
-/* Decode a policy document of `len` bytes; `origin` names it in errors. */
+/* Decode a policy document of `len` bytes. `origin` is its name in messages. *ret belongs to the caller:
+ * warder_policy_free(). */
 WARDER_API int warder_policy_parse(const char *json, size_t len, const char *origin,
 				   struct warder_policy **ret, struct warder_error *err);
-/* Set one field by its path ("limits.memory", "network.mode", "filesystem.workspace", "environment.set.NAME",
- * "filesystem.paths.readOnly" (appends), ...) to a value as written in a policy document or on the
- * command line ("256MiB", "none", "readWrite:/srv/job"). */
+/* Set one field. `path` is its path: "limits.memory", "network.mode", "filesystem.workspace",
+ * "environment.set.NAME", "filesystem.paths.readOnly" (appends a row), ... `value` is written as in a policy
+ * document or on the command line: "256MiB", "none", "readWrite:/srv/job". */
 WARDER_API int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
 				 struct warder_error *err);
-/* Mark a field required (1) or preferred (0). */
+/* Mark a field as required (1) or preferred (0). A part of a document, such as "limits", stands for all of its
+ * fields. */
 WARDER_API int warder_policy_require(struct warder_policy *policy, const char *path, int required,
 				     struct warder_error *err);
-/* Canonical JSON; the caller frees it with free(). NULL on want of memory. */
+/* The policy as JSON in its canonical form. The caller frees it with free(). NULL: out of memory. */
 WARDER_API char *warder_policy_json(const struct warder_policy *policy);
-/* The templates made of it stay as they are. */
+/* The most that a policy may ask for under a ceiling, and the fields of `policy` that the ceiling grants. Both are
+ * borrowed and not changed: Warder never lowers a policy, it refuses one that asks for too much.
+ * *ret is a JSON object in UTF-8 with a final NUL, which the caller frees with free():
+ *   granted  true: the ceiling grants the whole policy; null without a policy
+ *   most     the ceiling as a policy document; null without a ceiling, which grants everything
+ *   fields   an object {field, grant, asked, most, violations} for each field, in the order in which a refusal lists them
+ * `grant` is "granted", "lowered" (the ceiling grants only a narrower value) or "refused" (it grants no value like
+ * this). `asked` and `most` are values with the units of a document ("256MiB", "30s", "0.5"), or null without a
+ * policy or a ceiling. `violations` is an array of {field, message}, one for each value or row of a list.
+ * policy: NULL to ask for `most` only. ceiling: NULL if there is none; no file is read.
+ * -1: INVALID_REQUEST (ret is NULL), INTERNAL (out of memory). */
+WARDER_API int warder_policy_granted(const struct warder_policy *policy, const struct warder_policy *ceiling,
+				     char **ret, struct warder_error *err);
+/* Free a policy. Templates made from it stay valid. */
 WARDER_API void warder_policy_free(struct warder_policy *policy);
 
 /* ---- template ---- */
@@ -89,42 +107,46 @@ struct warder_template;
 
 struct warder_options {
 	size_t size;                         /* sizeof(struct warder_options) */
-	const struct warder_policy *ceiling; /* the most a policy may ask; NULL: no ceiling */
+	const struct warder_policy *ceiling; /* the most that a policy may ask for; NULL: no ceiling */
 	const char *cgroup_parent; /* directory below each cgroup hierarchy's mount point, or NULL */
-	int single_use;            /* 1: one launch only, which is a little cheaper */
-	/* 1: with filesystem.view "image:<name>" the program is user 0 of the image, as who builds an image needs it. It has no capability
-	 * all the same. */
+	int single_use;            /* 1: for one launch only, which is a little cheaper */
+	/* 1: with filesystem.view "image:<name>", the program is user 0 of the image, as the build of an image
+	 * requires. It still has no capability. */
 	int builds_image;
-	/* Who runs it: one of warder_backend_name(), or "auto": the first in the operator's order that can enforce the whole policy.
-	 * NULL: local. */
+	/* The backend: a name of warder_backend_name(), or "auto" for the first one, in the operator's order, that
+	 * can enforce the whole policy. NULL: "local". */
 	const char *backend;
 	const char *
-	    backends; /* the operator's document about backends; NULL: /etc/warder/backends.json if there is one */
+	    backends; /* path of the operator's settings of backends; NULL: /etc/warder/backends.json, if it exists */
 };
 
-/* Match the policy with this host and prepare everything that can be prepared. options may be NULL. The policy is
- * copied. -1: UNSUPPORTED_POLICY names every required field that cannot be enforced here; nothing was started. */
+/* Match the policy with this host, and prepare everything that can be prepared. `options` may be NULL. The policy
+ * is copied. *ret belongs to the caller: warder_template_free(). -1: UNSUPPORTED_POLICY; the text names every
+ * required field that cannot be enforced here. Nothing was started. */
 WARDER_API int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
 			      struct warder_template **ret, struct warder_error *err);
-/* Runs of it may still live: the last one that is freed takes it along. Only launching is over. */
+/* Free a template. It can launch no more runs. Its present runs go on; its memory is released with the last of
+ * them. */
 WARDER_API void warder_template_free(struct warder_template *tmpl);
 
 /* ---- backends ---- */
 /* Name of backend i ("local", "crun", ...); NULL past the end. */
 WARDER_API const char *warder_backend_name(size_t i);
-/* What it is, who may use it and what it can enforce on this host, as one JSON object, which the caller frees with free(). The policy
- * says what of the host is seen. Of the options (or NULL) cgroup_parent and backends count. */
+/* Describe a backend: isolation, availability, and its capabilities on this host, as one JSON object, which the
+ * caller frees with free(). The policy says which parts of the host are visible. Only cgroup_parent and backends
+ * of the options are used; options may be NULL. */
 WARDER_API int warder_backend_json(const char *name, const struct warder_policy *policy,
 				   const struct warder_options *options, char **ret,
 				   struct warder_error *err);
-/* The same as a paragraph for a model that writes code: what there is, in which languages, under which limits. */
+/* The same as a paragraph for a model that writes code: languages and limits. The caller frees *ret with free(). */
 WARDER_API int warder_backend_for_model(const char *name, const struct warder_policy *policy,
 					const struct warder_options *options, char **ret,
 					struct warder_error *err);
-/* A request to a model, JSON of `len` bytes, with the executor of the model's provider declared in it: options->backend "builtin".
- * `model`: where the request names none; or NULL. *ret is the caller's to free. -1: REJECTED (the operator has not enabled it, or
- * the ceiling), UNSUPPORTED_POLICY (the policy requires what is not enforced there: everything but what it prefers), UNAVAILABLE
- * (no such executor is known of the model), INVALID_REQUEST. */
+/* Add the code executor of the model's provider to a request to that model. `request` is JSON of `len` bytes;
+ * options->backend is "builtin". `model` is the model if the request names none, or NULL. The caller frees *ret,
+ * the new request, with free(). -1: REJECTED (the operator has not enabled the backend, or the ceiling refuses),
+ * UNSUPPORTED_POLICY (the policy requires a field; the provider enforces none), UNAVAILABLE (the model has no
+ * known executor), INVALID_REQUEST. */
 WARDER_API int warder_backend_declare(const struct warder_policy *policy,
 				      const struct warder_options *options, const char *model,
 				      const char *request, size_t len, char **ret, struct warder_error *err);
@@ -135,151 +157,200 @@ struct warder_result;
 
 enum warder_stream { WARDER_STDOUT, WARDER_STDERR };
 
-/* Put there before the program starts. */
+/* A file that Warder makes before the program starts. */
 struct warder_file {
 	const char *
-	    path; /* relative to the working directory inside ("data/a.csv"), or of warder_launch() to /tmp; no link, no way out of it */
-	const char *bytes; /* of warder_launch() NULL: a directory */
+	    path; /* relative to the working directory inside ("data/a.csv"), or to /tmp with warder_launch(); it follows no link and may not lead out */
+	const char *bytes; /* with warder_launch(), NULL makes a directory */
 	size_t len;
 	unsigned int mode; /* permission bits; 0: 0644 */
 };
 
-/* What a result has no room for, put into files of the caller's: memory does not grow with it. Borrowed until the run is freed. */
+/* Files of the caller that take output for which a result has no room; memory does not grow with it. Borrowed
+ * until the run is freed. */
 struct warder_spill {
 	size_t size; /* sizeof(struct warder_spill) */
-	/* Two regular files: everything that comes on standard output and error is written there as well, from its first byte on and
-	 * also beyond the limits of the result. -1: not of that one. NULL: of neither. */
+	/* Two descriptors of regular files, for standard output and error. Each stream is written to its file from
+	 * the first byte on, also beyond the limits of the result. -1: no file for this stream. NULL: no file for
+	 * both. */
 	const int *fds;
-	uint64_t bytes_max; /* of each; more is left out */
-	/* 1: of a call with collect, files that are larger than inline_bytes are held open: warder_result_held(). Not with a directory. */
+	uint64_t bytes_max; /* for each stream; the rest is left out */
+	/* 1: in a call with collect, files larger than inline_bytes stay open, for warder_result_held(). Not
+	 * together with collect->directory. */
 	int hold_files;
 };
 
 struct warder_command {
 	size_t size; /* sizeof(struct warder_command) */
-	/* NULL-terminated; argv[0] a path inside, or a name searched in PATH inside. NULL or empty: entrypoint and command of the
-	 * policy's image. */
+	/* NULL-terminated. argv[0] is a path inside, or a name that is searched in PATH inside. NULL or empty:
+	 * entrypoint and command of the policy's image. */
 	char *const *argv;
-	/* NULL-terminated "NAME=value" on top of the policy's, or NULL. No ceiling is asked: the caller vouches for it. */
+	/* NULL-terminated "NAME=value", in addition to the policy's variables, or NULL. No ceiling applies: the
+	 * caller is responsible. */
 	char *const *environment;
-	const char *input; /* standard input; borrowed until the run is freed. NULL: end of file at once */
+	const char *input; /* standard input; borrowed until the run is freed. NULL: empty */
 	size_t input_len;
-	int input_fd; /* > 0: standard input is read from this descriptor instead; borrowed */
-	/* Called from warder_wait() with each chunk of output within the limits; NULL: kept in the result. A non-zero
-	 * return ends the run. It must not block: meanwhile nothing else is done for the run, and its wall time is kept by
-	 * the jail's init alone. */
+	/* > 0: read standard input from this descriptor instead; borrowed. From a pipe, a regular file or a stream
+	 * socket, Warder consumes exactly the bytes that the program reads. From anything else, such as a
+	 * terminal, it reads whatever arrives. */
+	int input_fd;
+	/* warder_wait() calls this with each chunk of output within the limits. NULL: the result keeps the output.
+	 * A non-zero return ends the run. The function must not block: while it runs, nothing else is done for the
+	 * run, and only the jail's init enforces the wall time. */
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *context;
-	/* Instead of on_output: two descriptors that standard output and error are passed on to within the limits, as fast as
-	 * they take it. A slow reader holds up the program, not the supervision; one that goes away ends the run. Borrowed
-	 * until the run is freed. NULL: not used. */
+	/* Instead of on_output: two descriptors, open for writing, to which standard output and error are passed
+	 * on, as fast as they accept it. The result keeps none of this output, and the policy's limits of output
+	 * do not apply to it. A slow reader delays the program, not the supervision; a closed reader ends the run.
+	 * Output that a reader has not taken 2 seconds after the end of the run is dropped and counted, unless the
+	 * reader still takes some and the wall time is not over. Two descriptors of one file make one stream, in
+	 * the order of its writes, which counts as standard output. Borrowed until the run is freed. NULL: not
+	 * used. */
 	const int *output_fds;
-	/* 1: with filesystem.workspace "overlay:<dir>" the result tells what the run would have changed in the directory. */
+	/* 1: with filesystem.workspace "overlay:<dir>", the result lists the changes that the run made in the
+	 * directory. */
 	int changes;
-	/* The same, and it is kept in this directory, which is made, for warder_changes_open(). NULL: it is not. */
+	/* As `changes`, and the changes are also stored in this new directory, for warder_changes_open(). NULL:
+	 * not stored. */
 	const char *changes_directory;
-	/* > 0: with filesystem.view "image:<name>", an empty directory into which what was written over the image is copied, in
-	 * overlayfs' own form: a layer for another image. Borrowed until the run is freed. */
+	/* > 0: with filesystem.view "image:<name>", an empty directory. The files that the run wrote over the
+	 * image are copied there, in the form of overlayfs, as a layer for another image. Borrowed until the run
+	 * is freed. */
 	int layer_fd;
 	const struct warder_spill *spill; /* or NULL */
 	const struct warder_file
-	    *files; /* below the program's own /tmp; borrowed until the run is freed. NULL: none */
+	    *files; /* files below the program's own /tmp; borrowed until the run is freed. NULL: none */
 	size_t file_count;
+	uint64_t
+	    output_max; /* with output_fds: a stream with more bytes than this ends the run, cause "output"; 0: no limit */
+	/* Called with `context` about ten times a second while the jail is set up, which takes some milliseconds
+	 * on a healthy host. Non-zero cancels the launch (UNAVAILABLE). NULL: the launch is cancelled after 30 s,
+	 * or if the kernel hangs. */
+	int (*should_stop)(void *context);
+	/* > 0: a terminal, open for reading; borrowed until the run is freed. The program gets a terminal of the
+	 * jail as its three streams and its controlling terminal, with the settings and the size of this terminal.
+	 * Input from this terminal goes there byte by byte: put it into raw mode between warder_launch() and
+	 * warder_wait(), and back afterwards. The program's output is handled as standard output. Requires
+	 * devices.terminals of at least 1, neither input nor input_fd, and no session with
+	 * WARDER_SESSION_BACKGROUND. The backend "process" refuses it. */
+	int terminal_fd;
+	/* 1: the result has no receipt, which makes a launch a little cheaper. Every control is read back and compared all the same, and
+	 * a difference ends the launch. */
+	int no_receipt;
 };
 
-/* Start. 0: the program's exec was entered, every control read back from the kernel. -1: nothing is left. */
+/* Start the program. 0: every control was read back from the kernel, and the exec has begun; *ret belongs to the
+ * caller: warder_run_free(). -1: nothing is left behind. */
 WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_command *command,
 			     struct warder_run **ret, struct warder_error *err);
-/* Feed, drain and supervise until everything the program started is gone. Once per run: a second call fails. The result
- * is owned by the caller. A program's own failure is a result, not an error. -1: something of the run could not be removed
- * from the host; the text says what, and there is no result. */
+/* Pass input and output on and supervise the run until every process that the program started is gone. Once per
+ * run: a second call fails. *ret belongs to the caller: warder_result_free(). A failure of the program is a
+ * result, not an error. -1: something could not be removed from the host; the text names it, and there is no
+ * result. */
 WARDER_API int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err);
-/* End the run from any thread or signal handler. NULL: nothing. */
+/* End the run. From any thread or signal handler. NULL: no effect. */
 WARDER_API void warder_cancel(struct warder_run *run);
-/* Ends the run if it still lives. While warder_wait() is at work on it, in another thread or in the on_output that calls
- * this, the run is cancelled, and gone when warder_wait() returns its result. */
+/* Send a signal to the program's process group. If the program has not ended after grace_us microseconds, or at
+ * the second call, the run ends as by warder_cancel(), cause "cancelled". From any thread or signal handler; it
+ * takes effect in warder_wait(). NULL: no effect. */
+WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_us);
+/* With terminal_fd: give the program's terminal the new size of terminal_fd, after SIGWINCH. From any thread or
+ * signal handler; it takes effect in warder_wait(). NULL: no effect. */
+WARDER_API void warder_resize(struct warder_run *run);
+/* End the run if it still runs, and free it. If warder_wait() is at work on it, in another thread or in the
+ * on_output that makes this call, the run is cancelled, and freed when warder_wait() returns its result. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- sessions ---- */
 /*
- * A jail that stays: files and background processes are there for the next execution, under the limits that hold over all of them. A
- * session has a name, one for each user, and a process of its own that keeps it (`warder session keeper`): it is there also when who
- * started it has ended. Any number of processes and threads may start it and execute in it at once.
+ * A session is a jail that stays: the next execution finds files and background processes, under limits that hold
+ * for all of them together. A session has a name, unique for each user, and a process that holds it: the keeper
+ * (`warder session keeper`). It stays when the process that started it has ended. Any number of processes and
+ * threads may start it and execute in it at the same time.
  */
 struct warder_session;
 
 struct warder_session_options {
-	size_t size;                        /* sizeof(struct warder_session_options) */
-	const struct warder_policy *policy; /* what holds in it; each execution may have this much, or less */
-	const char *const *setup;           /* commands for sh, run in it before anybody else; NULL: none */
+	size_t size; /* sizeof(struct warder_session_options) */
+	const struct warder_policy
+	    *policy;              /* policy of the session; each execution may have this or a narrower one */
+	const char *const *setup; /* commands for sh, executed before any execution; NULL: none */
 	size_t setup_count;
-	uint64_t lifetime_us;                /* then it ends by itself; 0: 8 hours; at most 30 days */
-	uint64_t idle_us;                    /* and when nobody has executed for so long; 0: 30 minutes */
-	const struct warder_policy *ceiling; /* as of warder_options, these four */
+	uint64_t lifetime_us; /* microseconds after which it ends; 0: 8 hours; at most 30 days */
+	uint64_t idle_us; /* it also ends after so many microseconds without an execution; 0: 30 minutes */
+	const struct warder_policy *ceiling; /* these four as in struct warder_options */
 	const char *cgroup_parent;
 	const char *backend;
 	const char *backends;
 	const char *program; /* the command line tool; NULL: /usr/local/bin/warder or /usr/bin/warder */
 };
 
-/* Start it, or find it running: of any number of starts at once one makes it. 0 when the set-up has succeeded. -1: CONFLICT if it runs
- * under another policy or with another set-up; EXECUTION_FAILED if a set-up command failed, and then nothing is left. */
+/* Start a session, or find the running one. If several callers start it at the same time, one of them makes it. 0:
+ * the set-up has succeeded; *ret belongs to the caller: warder_session_free(). -1: CONFLICT if it runs with
+ * another policy or set-up; EXECUTION_FAILED if a set-up command failed, and then nothing is left. */
 WARDER_API int warder_session_start(const char *name, const struct warder_session_options *options,
 				    struct warder_session **ret, struct warder_error *err);
-/* Find it running. -1: NOT_FOUND. */
+/* Find a running session. *ret belongs to the caller: warder_session_free(). -1: NOT_FOUND. */
 WARDER_API int warder_session_open(const char *name, struct warder_session **ret, struct warder_error *err);
-/* 1: it runs; 0: it does not; -1 with *err. */
+/* 1: the session runs; 0: it does not; -1 with *err. */
 WARDER_API int warder_session_is_running(const char *name, struct warder_error *err);
 
 enum warder_session_flags {
-	WARDER_SESSION_BACKGROUND = 1, /* what a program leaves running stays, until the session ends */
+	WARDER_SESSION_BACKGROUND =
+	    1, /* processes that a program leaves running stay until the session ends */
 };
 
-/* A template for executions in it: warder_launch(), warder_wait(), as many as wanted, at once as well. The session is in use until
- * the template is freed. policy: NULL for the session's, or one that only narrows limits, output, processes.spawn, system calls; its
- * environment and working directory are free. flags: enum warder_session_flags. */
+/* Make a template for executions in the session: warder_launch() and warder_wait(), any number of times, also at
+ * the same time. The session is in use until the template is freed. policy: NULL for the session's policy, or one
+ * that only narrows limits, output, processes.spawn and system calls; its environment and working directory may
+ * differ. flags: enum warder_session_flags. */
 WARDER_API int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
 				      unsigned int flags, struct warder_template **ret,
 				      struct warder_error *err);
-/* How it was when it was found: name, id (of this session alone), policy, setup, lifetimeUs, idleTimeoutUs, keeperPid, started, ageUs,
- * executions, receipt; heap, the caller frees it. NULL on want of memory. */
+/* The session when it was found, as a JSON object: name, id (unique), policy, setup, lifetimeUs, idleTimeoutUs,
+ * keeperPid, started, ageUs, executions, receipt. The caller frees it with free(). NULL: out of memory. */
 WARDER_API char *warder_session_json(const struct warder_session *session);
-/* The running ones, as an array of such objects, and of those that are being set up their name and settingUp; heap. NULL with *err. */
+/* The running sessions as an array of such objects. A session that is still set up has only name and settingUp, and
+ * one whose keeper does not answer within 8 s has only name and error (a sentence for people). The caller frees it
+ * with free(). NULL with *err. */
 WARDER_API char *warder_session_list(struct warder_error *err);
-/* End it: everything in it is killed and gone when this returns. -1: NOT_FOUND if it does not run. */
+/* End a session. When this returns, all of its processes are gone. -1: NOT_FOUND if it does not run. */
 WARDER_API int warder_session_stop(const char *name, struct warder_error *err);
-/* The same, and start it again as it was started, set-up included; its files are new. program: as above. -1, and it goes on, where it could
- * not be started again; -1, CONFLICT, and another that has its name goes on, where it ended meanwhile. */
+/* End a session and start it again with the same options and set-up, and with new files. program: as above. -1:
+ * the session goes on if it cannot be started again. -1, CONFLICT: the session had ended, and another one with its
+ * name goes on. */
 WARDER_API int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
 				      struct warder_error *err);
-/* The session stays. */
+/* Free the handle. The session goes on. */
 WARDER_API void warder_session_free(struct warder_session *session);
 
 /* ---- changes ---- */
-/* What runs would have changed in a directory: kept, shown, carried out or dropped. */
+/* The stored changes that a run made over a directory: list, commit or drop them. */
 struct warder_changes;
 
-/* A set that a run has kept. It is the caller's, and nobody else works on it meanwhile. -1: NOT_FOUND, CONFLICT (in use), ... */
+/* Open a set of changes that a run stored. Until it is freed, other callers get CONFLICT. -1: NOT_FOUND, CONFLICT
+ * (in use), ... */
 WARDER_API int warder_changes_open(const char *directory, struct warder_changes **ret,
 				   struct warder_error *err);
-/* {"directory": ..., "changes": [{path, change, type, mode, size, sha256, target, replaced, ...}], "fault": null or why it is not
- * whole}; the caller frees it with free(). */
+/* The set as JSON: {"directory": ..., "changes": [{path, change, type, mode, size, sha256, target, replaced,
+ * ...}], "fault": null, or the reason why the set is incomplete}. The caller frees it with free(). */
 WARDER_API char *warder_changes_json(const struct warder_changes *changes);
 
 struct warder_selection {
 	size_t size; /* sizeof(struct warder_selection) */
-	/* As of struct warder_collect, or paths, of which directories stand for what is in them. NULL: everything. */
+	/* Patterns as in struct warder_collect, or paths; a directory stands for everything in it. NULL:
+	 * everything. */
 	const char *const *patterns;
 	size_t pattern_count;
-	int force; /* 1: also what changed on the host meanwhile */
+	int force; /* 1: also commit paths that changed on the host since the run */
 };
 
-/* Carry out what is selected (NULL: everything) on the original directory: each file by itself whole or not at all. Nothing is done
- * if something in it is not as it was when the run ended: CONFLICT naming it. *ret_count (or NULL): how many were carried out, also
- * where it fails. The set stays as it is. */
+/* Make the selected changes (NULL: all) in the original directory. Each file is replaced as a whole or not at all.
+ * If a selected path has changed since the run, nothing is done: CONFLICT; the text names the path. *ret_count (or
+ * NULL): the number of changes made, also after a failure. The set stays as it is. */
 WARDER_API int warder_changes_commit(struct warder_changes *changes, const struct warder_selection *selection,
 				     size_t *ret_count, struct warder_error *err);
-/* Remove the set from the disk. It is still to be freed. */
+/* Remove the set from the disk. The object still has to be freed. */
 WARDER_API int warder_changes_drop(struct warder_changes *changes, struct warder_error *err);
 WARDER_API void warder_changes_free(struct warder_changes *changes);
 
@@ -287,142 +358,154 @@ WARDER_API void warder_changes_free(struct warder_changes *changes);
 struct warder_program;
 
 enum warder_code_flags {
-	WARDER_CODE_CHECK_ONLY = 1, /* stop before anything of the code's own is executed */
-	WARDER_CODE_NO_CACHE = 2,   /* neither find nor keep what is built */
-	/* Rust: the source has `fn run(input: Value) -> Value` and no main; the input is the call's json, what it returns the result */
+	WARDER_CODE_CHECK_ONLY = 1, /* stop before any part of the code is executed */
+	WARDER_CODE_NO_CACHE = 2,   /* neither use nor fill the cache of built programs */
+	/* Rust: the source has `fn run(input: Value) -> Value` and no main. Its argument is the json of the call,
+	 * and its return value is the result */
 	WARDER_CODE_FUNCTION = 4,
-	WARDER_CODE_SCAN = 8, /* look for what is dangerous: advice in the result, nothing that protects */
-	WARDER_CODE_SCAN_DENY = 16, /* and refuse (REJECTED) what it advises against */
+	WARDER_CODE_SCAN = 8,       /* look for dangerous code: advice in the result, no protection */
+	WARDER_CODE_SCAN_DENY = 16, /* the same, and refuse (REJECTED) code that the scan advises against */
 };
 
 struct warder_code {
 	size_t size; /* sizeof(struct warder_code) */
 	const char *
-	    language; /* a name or an alias ("python", "c++"); NULL: found out, and refused where that is not certain */
-	const char *file_name; /* of the source, to find the language out by; or NULL */
+	    language; /* a name or an alias ("python", "c++"); NULL: detected, and refused if it is not certain */
+	const char *file_name; /* name of the source, which helps to detect the language; or NULL */
 	const char
-	    *source; /* text; for "wasm" a module. Not needed after warder_build(), nor are the files. */
+	    *source; /* text; for "wasm" a module. Source and files are not used after warder_build() */
 	size_t source_len;
 	const struct warder_file *files; /* in the working directory of every stage */
 	size_t file_count;
 	unsigned int flags;   /* enum warder_code_flags */
-	const char *cache;    /* directory of built programs; NULL: the user's own */
-	uint64_t cache_bytes; /* at most so much is kept there; 0: 512 MiB */
-	const char
-	    *languages; /* document of more languages; NULL: /etc/warder/languages.json if there is one */
-	/* Called when a stage of the build has started, and with run NULL when it has ended, for warder_cancel(). */
+	const char *cache;    /* directory of the cache; NULL: the user's default */
+	uint64_t cache_bytes; /* most bytes in the cache; 0: 512 MiB */
+	const char *
+	    languages; /* path of a document of more languages; NULL: /etc/warder/languages.json, if it exists */
+	/* Called at the start of each stage of the build, with its run for warder_cancel(), and at its end with
+	 * run NULL. */
 	void (*on_stage)(void *context, const char *stage, struct warder_run *run);
 	void *context;
-	const char *scan_rules; /* document of the scan's lists; NULL: those that are built in */
+	const char *scan_rules; /* path of a document with the scan's lists; NULL: the built-in lists */
 	const char *
-	    scan_audit; /* file to which each decision of the scan is appended, a JSON object a line; or NULL */
-	/* Asked every 10 ms while somebody else builds the same, so that there is no run to cancel; non-zero: warder_build() fails
-	 * (EXECUTION_FAILED). Or NULL. */
+	    scan_audit; /* path of a file to which each decision of the scan is appended, as one JSON object on a line; or NULL */
+	/* Called every 10 ms while another process builds the same code, when there is no run to cancel. Non-zero:
+	 * warder_build() fails (EXECUTION_FAILED). NULL: not called. */
 	int (*should_stop)(void *context);
 };
 
 /*
- * Make a piece of code ready to run: find its language, check and build it, each in a jail of its own under the same policy
- * (without network, workspace, paths and environment, and with new processes, which compilers are made of). A template with
- * options->single_use has one wall time for everything, the run included; else each run has the whole.
- * 0 with *ret, also if the code does not compile: see warder_program_failed(). -1 with *err: UNSUPPORTED_LANGUAGE,
- * UNSUPPORTED_POLICY, INVALID_REQUEST, ...; options may be NULL.
+ * Prepare a piece of code: detect its language, check it and build it. Each stage runs in a jail of its own under
+ * the same policy, without network, workspace, paths and environment; compilers may always start processes. With
+ * options->single_use, one wall time holds for all stages and the run together; otherwise each run has the whole
+ * wall time.
+ * 0: *ret belongs to the caller (warder_program_free()), also if the code does not compile: see
+ * warder_program_failed(). -1: UNSUPPORTED_LANGUAGE, UNSUPPORTED_POLICY, INVALID_REQUEST, ... `options` may be
+ * NULL.
  */
 WARDER_API int warder_build(const struct warder_policy *policy, const struct warder_options *options,
 			    const struct warder_code *code, struct warder_program **ret,
 			    struct warder_error *err);
-/* 1: a stage of the build failed, and there is nothing to run. */
+/* 1: a stage of the build failed, so the program cannot run. */
 WARDER_API int warder_program_failed(const struct warder_program *program);
-/* The language's canonical name. */
+/* The canonical name of the language. */
 WARDER_API const char *warder_program_language(const struct warder_program *program);
-/* Take the result of the build (its last stage: output, diagnostics, status "success", "compileFailed", "timeout", ...). NULL: no
- * stage ran, because none is needed or the cache had it; or it was taken before. The caller's to free. */
+/* Take the result of the last stage of the build: output, diagnostics, status "success", "compileFailed",
+ * "timeout", ... It belongs to the caller: warder_result_free(). NULL: no stage ran, because none was needed or
+ * the cache had the program; or the result was already taken. */
 WARDER_API struct warder_result *warder_program_result(struct warder_program *program);
-/* Runs of it may still live: the last one that is freed takes it along. */
+/* Free a program. Its present runs go on; its memory is released with the last of them. */
 WARDER_API void warder_program_free(struct warder_program *program);
 
-/* What of the working directory is taken when the run has ended. */
+/* The files of the working directory to collect after the run. */
 struct warder_collect {
 	const char *const *
-	    patterns; /* "*.csv", "out/" and two stars; NULL: every file that is not hidden, and new or changed */
+	    patterns; /* "*.csv", or "out/" and two stars; NULL: every new or changed file, except hidden ones, __pycache__, *.pyc and *.tmp */
 	size_t pattern_count;
 	size_t files_max;     /* 0: 100 */
-	uint64_t file_bytes;  /* of one; 0: 4 MiB */
-	uint64_t total_bytes; /* of all; 0: 64 MiB */
+	uint64_t file_bytes;  /* for each file; 0: 4 MiB */
+	uint64_t total_bytes; /* for all files together; 0: 64 MiB */
 	uint64_t
-	    inline_bytes; /* larger ones are saved to `directory`, or only told of; 0: 64 KiB; UINT64_MAX: all are saved */
-	const char *directory; /* or NULL. What is there already is not written over. */
+	    inline_bytes; /* larger files are saved to `directory`, or only listed; 0: 64 KiB; UINT64_MAX: all files are saved */
+	const char *directory; /* directory for larger files, or NULL. Existing files are not overwritten. */
 };
 
 struct warder_call {
 	size_t size;              /* sizeof(struct warder_call) */
-	char *const *argv;        /* arguments behind the program; NULL: none */
+	char *const *argv;        /* arguments of the program; NULL: none */
 	char *const *environment; /* as in struct warder_command */
-	const char *input;        /* as there */
+	const char *input;        /* as in struct warder_command */
 	size_t input_len;
 	int input_fd;
 	/* A JSON value that the code finds on descriptor 4, at the path in $WARDER_INPUT; NULL: none. Copied. */
 	const char *json;
 	size_t json_len;
-	uint64_t result_bytes; /* of the JSON that it writes to descriptor 3 ($WARDER_RESULT); 0: 1 MiB */
-	int last_line; /* 1: what is not written there is looked for in the last line of standard output */
+	uint64_t result_bytes; /* most bytes of JSON on descriptor 3 ($WARDER_RESULT); 0: 1 MiB */
+	int last_line; /* 1: if the code writes nothing to descriptor 3, use the last line of standard output */
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *context;
 	const int *output_fds;
-	const struct warder_collect *collect; /* NULL: no file is taken; copied */
+	const struct warder_collect *collect; /* NULL: no file is collected; copied */
 	const struct warder_spill *spill;     /* or NULL */
+	uint64_t output_max;                  /* as in struct warder_command */
+	int (*should_stop)(void *context);    /* as in struct warder_command */
 };
 
-/* Run it; goes on as warder_launch() does, with warder_wait(). Any number of times, also at once from several threads, unless it
- * was built with options->single_use. */
+/* Start a program that warder_build() made. Continue with warder_wait(), as after warder_launch(). Any number of
+ * times, also from several threads at the same time, unless it was built with options->single_use. */
 WARDER_API int warder_call(struct warder_program *program, const struct warder_call *call,
 			   struct warder_run **ret, struct warder_error *err);
-/* Structured output of the code as JSON text, or NULL. */
+/* The structured output of the code as JSON text, or NULL. */
 WARDER_API const char *warder_result_value(const struct warder_result *result);
 
 /* ---- verdicts ---- */
-/* Whether an output is the expected one: "exact", "lines" (but for blanks at the ends of lines and empty lines at the end),
- * "tokens" (words, whatever blanks are between them), "float:1e-6" (tokens, of which numbers may differ by so much, or by so much
- * of the expected one) or "none" (always). Linear in both. 1 or 0; -1 with *err: there is no such way. */
+/* Compare an output with the expected one. `how`: "exact"; "lines" (ignores blanks at the ends of lines, and empty
+ * lines at the end); "tokens" (compares words, with any blanks between them); "float:1e-6" (as tokens, but numbers
+ * may differ by this value, or by this value times the expected number); "none" (always equal). Takes linear time.
+ * 1: equal; 0: different; -1 with *err: unknown `how`. */
 WARDER_API int warder_compare(const char *how, const char *expected, size_t expected_len, const char *got,
 			      size_t got_len, struct warder_error *err);
-/* What a judge says of a run whose output was so found the `same`, or not: "accepted", "wrongAnswer", "timeLimit",
+/* The verdict about a run. `same` is the answer of warder_compare(). "accepted", "wrongAnswer", "timeLimit",
  * "memoryLimit", "outputLimit", "runtimeError", "systemError" or "skipped" (cancelled). Never NULL. */
 WARDER_API const char *warder_result_verdict(const struct warder_result *result, int same);
 
 /* ---- result ---- */
-/* What to do about it: "success", "failed", "compileFailed", "timeout" or "killed". */
+/* For the result NULL, these functions return "", -1, 0, UINT64_MAX or NULL, the same value as for missing data. */
+/* The status: "success", "failed", "compileFailed", "timeout" or "killed". */
 WARDER_API const char *warder_result_status(const struct warder_result *result);
-/* What happened: "exit", "signal", "wallTime", "cpuTime", "memory", "pids", "output", "disk", "syscall",
- * "network", "cancelled", "supervisor" or "host"; of a guest module also "trap". */
+/* The cause of the end: "exit", "signal", "wallTime", "cpuTime", "memory", "output", "disk", "syscall",
+ * "cancelled", "supervisor" or "host"; for a WebAssembly module also "trap". A limit that only refused a process,
+ * a write or a packet is never the cause. */
 WARDER_API const char *warder_result_cause(const struct warder_result *result);
-/* Who ran it ("local", ...), and how it was kept apart ("namespaceJail", "containerEphemeral", "none", ...). */
+/* The backend ("local", ...), and its isolation ("namespaceJail", "containerEphemeral", "none", ...). */
 WARDER_API const char *warder_result_backend(const struct warder_result *result);
 WARDER_API const char *warder_result_isolation(const struct warder_result *result);
-/* With the backend "auto": those that it did not take, and why ("crun: ...; local: ..."). NULL: it took the first, or one was named. */
+/* With the backend "auto": the backends that were passed over, and why ("crun: ...; local: ..."). NULL: the first
+ * one was used, or one was named. */
 WARDER_API const char *warder_result_passed_over(const struct warder_result *result);
-/* -1: it did not exit by itself. */
+/* The exit code. -1: the program did not exit by itself. */
 WARDER_API int warder_result_exit_code(const struct warder_result *result);
-/* The signal that ended it, 0: none. */
+/* The signal that ended the program. 0: none. */
 WARDER_API int warder_result_signal(const struct warder_result *result);
-/* Kept bytes of a stream (NUL-terminated after *ret_len; none with on_output) and how many the program wrote. */
+/* The bytes of a stream that the result keeps: *ret_len bytes and a final NUL. Empty with on_output and
+ * output_fds. *ret_total: the number of bytes that the program wrote. */
 WARDER_API const char *warder_result_output(const struct warder_result *result, enum warder_stream stream,
 					    size_t *ret_len, uint64_t *ret_total);
-/* How many bytes of a stream went to the file of warder_spill, from the first one on; *ret_errno (or NULL): of the write that failed,
- * after which nothing more went there, or 0. */
+/* The number of bytes of a stream that were written to the file of warder_spill, from the first byte on.
+ * *ret_errno (or NULL): 0, or the error of a failed write, after which nothing more was written. */
 WARDER_API uint64_t warder_result_spilled(const struct warder_result *result, enum warder_stream stream,
 					  int *ret_errno);
-/* A file that is held open, n from 0 on: its descriptor, for reading from its beginning, which is closed with the result. *ret_path:
- * relative to the working directory. -1: there are not so many. */
+/* The n-th file that is held open, from 0: a descriptor for reading from the beginning, which is closed with the
+ * result. *ret_path is relative to the working directory; *ret_size is in bytes. -1: there are fewer files. */
 WARDER_API int warder_result_held(const struct warder_result *result, size_t n, const char **ret_path,
 				  uint64_t *ret_size);
-/* From the program's start to its own end; what it left running is ended after that. */
+/* Microseconds from the start of the program to its own end. Processes that it left running are ended later. */
 WARDER_API uint64_t warder_result_wall_us(const struct warder_result *result);
-/* CPU time of it and everything that it started. */
+/* CPU time of the program and its children, in microseconds. */
 WARDER_API uint64_t warder_result_cpu_us(const struct warder_result *result);
-/* In bytes; UINT64_MAX: the kernel does not tell. */
+/* The peak of memory, in bytes. UINT64_MAX: the kernel does not report it. */
 WARDER_API uint64_t warder_result_memory_peak(const struct warder_result *result);
-/* The whole result, receipt included, as one JSON object; the caller frees it with free(). */
+/* The whole result with its receipt as one JSON object. The caller frees it with free(). */
 WARDER_API char *warder_result_json(const struct warder_result *result);
 WARDER_API void warder_result_free(struct warder_result *result);
 

@@ -12,15 +12,15 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/sha256.h"
 #include "rootfs/rootfs.h"
-#include "runtime/file.h"
 
 int store_open(const char *store, const char *kind, char *path, struct warder_error *err)
 {
 	if (rootfs_store_path(store, kind, path, err) != 0)
 		return -1;
-	return rootfs_open_place(path, "store", err);
+	return rootfs_open_private_dir(path, "store", err);
 }
 
 void store_new_name(const char *prefix, char *name)
@@ -124,4 +124,54 @@ char *store_time(int64_t seconds, char *buf)
 	if (!gmtime_r(&at, &parts) || !strftime(buf, 40, "%Y-%m-%dT%H:%M:%SZ", &parts))
 		buf[0] = '\0';
 	return buf;
+}
+
+int store_misuse(const char *what, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "wrong call: %s", what);
+}
+
+/* A file from where fd stands, of at most `most` bytes. */
+int store_take_bytes(int fd, size_t most, const char *name, char **ret, size_t *ret_len,
+		     struct warder_error *err)
+{
+	struct stat st;
+	size_t used = 0;
+	char *bytes;
+
+	if (fstat(fd, &st) != 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "path", errno, "cannot be looked at");
+	if ((uint64_t)st.st_size > most)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
+				 "%.200s has %" PRIu64 " bytes; at most %zu were asked for", name,
+				 (uint64_t)st.st_size, most);
+	bytes = malloc((size_t)st.st_size + 1);
+	if (!bytes)
+		return error_no_memory(err, NULL);
+	while (used < (size_t)st.st_size) {
+		const ssize_t n = pread(fd, bytes + used, (size_t)st.st_size - used, (off_t)used);
+
+		if (n <= 0)
+			break;
+		used += (size_t)n;
+	}
+	bytes[used] = '\0';
+	*ret = bytes;
+	*ret_len = used;
+	return 0;
+}
+
+int store_open_directory(int parent_fd, const char *name)
+{
+	return openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int store_is_visible(const struct dirent *item)
+{
+	return item->d_name[0] != '.';
+}
+
+int store_order(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
 }

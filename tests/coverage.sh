@@ -17,7 +17,7 @@ mkdir -p "${table%/*}" && { tests/lib/sources.sh && echo "unit mechanism ${suite
 export GCOV_ERROR_FILE=/dev/null # another user cannot write the counts, and need not say so where a test reads
 find "$build" -name '*.gcda' -delete
 
-mapfile -t programs < <(find "$build/tests/unit" "$build/tests/mechanism" -maxdepth 1 -type f -executable -name 'test_*' | sort)
+mapfile -t programs < <(find "$build/tests/unit" "$build/tests/mechanism" -type f -executable -name 'test_*' | sort)
 tests/lib/criterion.sh "${programs[@]}" >"$scratch/tap" 2>"$scratch/err"
 for suite in "${suites[@]}"; do
 	WARDER=$build/warder tests/engines/docker.sh tests/"$suite"/run.[ps]* >>"$scratch/tap" 2>>"$scratch/err"

@@ -1,16 +1,20 @@
 #!/bin/bash
-# run.sh [all|root|user|asan|tsan|vm|soak]: build what is needed, run the suites, print a table of suite and environment, and as
-# the last line "N passed, N failed, N skipped" over everything. Exits with 1 if anything failed.
+# run.sh [check|deep|root|user|asan|tsan|vm|soak]: build what is needed, run the suites, print a table of suite and environment,
+# and as the last line "N passed, N failed, N skipped" over everything. Exits with 1 if anything failed.
+#
+# `check` is what every change must pass, within about 20 minutes on two quiet processors. `deep` is all of it and what takes longer: the static
+# analyzers, and the suites that repeat in a guest kernel, or as an ordinary user, what another suite of `check` covers.
 #
 # Suites run side by side, as many as there are processors, and what only compiles or reads sources fills the gaps that they
-# leave. WARDER_TEST_LANES: how many side by side; 1 is one after the other.
+# leave. WARDER_TEST_LANES: how many side by side; 1 is one after the other. Each suite prints a line when it starts and when it ends.
 #
 # Every suite speaks TAP on its standard output. In the strict environments (root, soak, asan, tsan, uml, and vmSERIES: Debian's kernel
 # of that series in qemu, with -v1 on control groups of v1) a skip that is not in tests/expected-skips counts as failed: there
 # everything is meant to be tried. Results stay in build/check/ until their environment runs again: `make assurance` puts those of
 # several kinds of run together.
 #
-# `vm` runs root's suites on this host and on every kernel there is a guest for, and prints a table of kernel and suite as well.
+# `vm` runs root's suites on this host and on every kernel there is a guest for, and prints a table of kernel and suite as well. `vm` and
+# `deep` print which attempts of the escape suite each environment proved.
 # WARDER_VM_ON: which of them (root uml vm6.12 vm6.1 vm6.1-v1; root is this host).
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -55,7 +59,12 @@ verdict() {
 				print "FAILED  " environment " " suite ": unexpected skip: " text
 			} else {
 				skipped++
-				print "skipped " environment " " suite ": " text
+				why = text
+				sub(/^.*: /, "", why)
+				if (!(why in skips))
+					reason[++reasons] = why
+				skips[why]++
+				example[why] = text
 			}
 			next
 		}
@@ -68,6 +77,12 @@ verdict() {
 				printf "FAILED  %s %s: the suite stopped early (%d of %s tests)\n", environment, suite, ran,
 				       have_plan ? planned : "an unknown number of"
 			}
+			for (i = 1; i <= reasons; i++)
+				if (skips[reason[i]] == 1)
+					print "skipped " environment " " suite ": " example[reason[i]]
+				else
+					print "skipped " environment " " suite ": " skips[reason[i]] " tests: " reason[i]
+			printf "ended   %s %s: %d passed, %d failed, %d skipped, %d s\n", environment, suite, passed, failed, skipped, seconds
 			printf "%s %s %d %d %d %d %d\n", suite, environment, passed, failed, skipped, seconds, processor >>table
 			exit failed > 0
 		}' "$tap" || tail -n 40 "$results/$1.$2.log" | sed 's/^/    | /'
@@ -108,7 +123,7 @@ all_lanes() {
 run_suite() {
 	local environment=$1 name=$2 start=$SECONDS TIMEFORMAT='%U %S' user system
 	shift 2
-	[ -t 2 ] && printf '%s %s ...\r' "$environment" "$name" >&2
+	echo "started $environment $name"
 	{ time "$@" >"$results/$environment.$name.tap" 2>"$results/$environment.$name.log" </dev/null; } 2>"$results/$environment.$name.time"
 	read -r user system <"$results/$environment.$name.time"
 	rm -f "$results/$environment.$name.time"
@@ -150,6 +165,19 @@ matrix() {
 		}' "$results"/*.where <(sort -s -k 2,2 "$results/table")
 }
 
+# The table of attempts and environments. Fails if an attempt is proved nowhere, without a reason in docs/threat-model.md.
+proofs() {
+	local environment answer=ok found=()
+	for environment in root user uml vm6.12 vm6.1 vm6.1-v1; do
+		! grep -qs '^ok .*\[files\]' "$results/$environment.escape.tap" || found+=("$environment=$results/$environment.escape.tap")
+	done
+	[ ${#found[@]} -gt 0 ] || return
+	tests/escape/proofs.py build/gcc/warder-attempts "${found[@]}" || answer="not ok"
+	printf '%s 1 - every attempt is proved somewhere, or docs/threat-model.md says why not\n1..1\n' "$answer" >"$results/host.proofs.tap"
+	: >"$results/host.proofs.log"
+	verdict host proofs 0 0
+}
+
 # ---- who runs it ----
 
 # as_root COMMAND...: run it as root, with the same environment. Without root and sudo: `can_be_root` is false.
@@ -188,7 +216,7 @@ build_steps() {
 
 programs() {
 	local layer=$1 build=$2
-	find "$build/tests/$layer" -maxdepth 1 -type f -executable -name 'test_*' | sort
+	find "$build/tests/$layer" -type f -executable -name 'test_*' | sort
 }
 
 # ---- where it runs ----
@@ -247,11 +275,13 @@ run_root() {
 	faults root as_root
 	suite root escape as_root env WARDER=build/gcc/warder tests/escape/run.sh
 	suite root languages as_root env WARDER=build/gcc/warder tests/languages/run.sh
+	suite root programs as_root env WARDER=build/gcc/warder tests/programs/run.sh
 	suite root workspaces as_root env WARDER=build/gcc/warder tests/workspaces/run.sh
 	suite root conformance as_root env WARDER=build/gcc/warder WARDER_MATRIX="$results/matrix.md" tests/engines/docker.sh tests/conformance/run.py
 	suite root containers as_root env WARDER=build/gcc/warder tests/containers/run.py
 	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
+	suite root network as_root env WARDER=build/gcc/warder tests/network/run.sh
 	suite root install as_root tests/install.sh build/gcc
 }
 
@@ -269,6 +299,7 @@ run_user() {
 	suite user containers as_user env WARDER=build/gcc/warder tests/containers/run.py
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
 	suite user languages as_user env WARDER=build/gcc/warder tests/languages/run.sh
+	suite user programs as_user env WARDER=build/gcc/warder tests/programs/run.sh
 	suite user workspaces as_user env WARDER=build/gcc/warder WARDER_RACES=100 WARDER_KILLS=12 tests/workspaces/run.sh
 	suite user images as_user env WARDER=build/gcc/warder tests/images/run.sh
 }
@@ -303,10 +334,11 @@ run_tsan() {
 
 # ---- root's suites on other kernels ----
 
-# What asks something of the kernel. Images and workspaces would take hours in an emulator; the compilers of `languages`, and
-# `install`, ask nothing that these do not.
+# The suites that ask something of the kernel. Images and workspaces would take hours in an emulator; the compilers of `languages`, and
+# `install`, ask nothing that these do not. `check` runs the three that compare Warder with the kernel itself.
 guest_suites=(transcript conformance escape mechanism fault)
 uml_suites=(images workspaces)
+quick_suites=(mechanism escape fault)
 
 # The shell command that runs a suite on whatever kernel it finds itself on.
 guest_command() {
@@ -354,6 +386,7 @@ run_guest() {
 	begin "$1" "$2" <"$results/description"
 	local suites=("${guest_suites[@]}")
 	[ "$1" != uml ] || suites+=("${uml_suites[@]}")
+	[ "$what" != check ] || suites=("${quick_suites[@]}")
 	for name in "${suites[@]}"; do
 		if [ -n "$why" ]; then
 			no_suite "$1" "$name" "$why"
@@ -395,14 +428,16 @@ fill_gaps() {
 	run_suite host lint tests/lint/run.sh all
 	run_suite host clang build_steps clang
 	run_suite host rust tests/rust.sh
-	run_suite host analyze tests/lint/analyze.sh
+	! $deep || run_suite host analyze tests/lint/analyze.sh
 }
 
 # ---- what was asked for ----
 
-what=${1:-all}
+what=${1:-check}
+deep=false
+[ "$what" != deep ] || deep=true
 case $what in
-all)
+check | deep)
 	begin host "(this host)" < <(uname -r)
 	run_suite host build build_steps gcc asan tsan
 	fill_gaps &
@@ -421,10 +456,11 @@ asan | tsan)
 	"run_$what"
 	;;
 *)
-	echo "usage: run.sh [all|root|user|asan|tsan|vm|soak]" >&2
+	echo "usage: run.sh [check|deep|root|user|asan|tsan|vm|soak]" >&2
 	exit 2
 	;;
 esac
 all_lanes
 wait
+case $what in deep | vm) proofs ;; esac
 table

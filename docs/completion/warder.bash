@@ -11,35 +11,35 @@ _warder()
 		[[ ${COMP_WORDS[i]} == -- ]] && { mapfile -t COMPREPLY < <(compgen -A command -A file -- "$word"); return; }
 	done
 	case $before in
-	--preset) mapfile -t COMPREPLY < <(compgen -W 'strict strict-python strict-js agent build host-local' -- "$word"); return ;;
+	--preset) mapfile -t COMPREPLY < <(compgen -W 'strict strict-python strict-js agent build workflow host-local' -- "$word"); return ;;
 	--net) mapfile -t COMPREPLY < <(compgen -W 'none loopback host' -- "$word"); return ;;
 	--as) mapfile -t COMPREPLY < <(compgen -W 'block inline text' -- "$word"); return ;;
-	--require|--prefer) mapfile -t COMPREPLY < <(compgen -W 'languages network filesystem.view filesystem.workspace filesystem.paths filesystem.tmp environment limits.wallTime limits.cpuTime limits.memory limits.swap limits.cpus limits.pids limits.openFiles limits.fileSize limits.stack limits.disk output.stdout output.stderr processes.spawn processes.identity syscalls workingDirectory' -- "$word"); return ;;
+	--require|--prefer) mapfile -t COMPREPLY < <(compgen -W 'languages network network.publish network.maxConnections network.bytes filesystem.view filesystem.workspace filesystem.paths filesystem.tmp environment limits.wallTime limits.cpuTime limits.memory limits.swap limits.cpus limits.pids limits.openFiles limits.fileSize limits.stack limits.disk limits.code output.stdout output.stderr processes.spawn processes.identity syscalls syscalls.speculation devices.terminals workingDirectory' -- "$word"); return ;;
 	--policy|--ro|--rw|--workspace|--dry-run|--ceiling|--stdin|--rules|--audit|--languages|--stats|--receipt|--backends) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
 	esac
 	case ${COMP_WORDS[1]} in
-	run) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --dry-run --changes --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --artifacts --max-artifact --receipt --backend --backends --json --help' ;;
-	code) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --language --stdin --input --last-line --file --collect --artifacts --max-artifact --scan --scan-deny --rules --audit --check --function --no-cache --cache --languages --receipt --backend --backends --json --help' ;;
-	tool) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --artifacts --max-artifact --no-cache --cache --languages --stream --parallel --unordered --scopes --stats --backend --backends --json --help' ;;
-	scan) flags='--language --rules --audit --json --help' ;;
-	judge) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --language --artifacts --max-artifact --no-cache --cache --languages --parallel --cases --compare --stop --backend --backends --json --help' ;;
-	languages) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --languages --json --help' ;;
-	changes) flags='--force --diff --json --help show commit drop' ;;
-	session) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --setup --lifetime --idle-timeout --auto-start --background --receipt --backend --backends --json --help start exec list status stop restart' ;;
-	explain) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --backends --json --help' ;;
-	backend) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --for-model --model --backends --json --help' ;;
-	policy) flags='--help check show' ;;
-	doctor) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --matrix --backends --json --clean --attack --session --help' ;;
-	blocks) flags='--languages --language --delimiters --no-fences --ignore --unclosed --code --extract --json --help' ;;
-	format) flags='--delimiters --as --extract --json --help' ;;
-	data) flags='--pandas --json --help' ;;
+	run) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --dry-run --changes --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --delegate --artifacts --max-artifact --grace --terminal --no-input --receipt --backend --backends --json --no-config --help' ;;
+	code) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --delegate --language --stdin --input --last-line --file --collect --artifacts --max-artifact --scan --scan-deny --rules --audit --check --function --no-cache --cache --languages --grace --no-input --receipt --backend --backends --json --no-config --help' ;;
+	tool) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --artifacts --max-artifact --no-cache --cache --languages --stream --parallel --unordered --scopes --request-env --default-language --schema --stats --backend --backends --json --no-config --help' ;;
+	scan) flags='--language --rules --audit --json --no-config --help' ;;
+	judge) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --language --artifacts --max-artifact --no-cache --cache --languages --parallel --request-env --cases --compare --stop --backend --backends --json --no-config --help' ;;
+	languages) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --languages --json --no-config --help' ;;
+	changes) flags='--force --diff --json --no-config --help show commit drop' ;;
+	session) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --setup --lifetime --idle-timeout --auto-start --background --grace --terminal --no-input --receipt --backend --backends --json --no-config --help start exec list status stop restart' ;;
+	explain) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --backends --json --no-config --help' ;;
+	backend) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --for-model --model --backends --json --no-config --help list describe declare' ;;
+	policy) flags='--ceiling --for --json --help check show ceiling' ;;
+	doctor) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --matrix --backends --json --clean --attack --session --help' ;;
+	blocks) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --no-cache --cache --languages --backend --backends --language --delimiters --no-fences --ignore --unclosed --until-first --run --code --extract --json --no-config --help' ;;
+	format) flags='--delimiters --as --extract --json --no-config --help' ;;
+	data) flags='--pandas --json --no-config --help' ;;
 	checkpoint) flags='put get latest list history rollback compare delete threads delete-thread limits' ;;
 	image) flags='import build list inspect verify remove gc' ;;
 	events) flags='request-work claim publish request-feedback provide-feedback block complete post wait follow history create list remove to-a2a from-a2a' ;;
 	workspace) flags='create run list put write read stage collect patch show snapshot resume remove' ;;
 	snapshot) flags='list verify remove prune' ;;
 	artifact) flags='save take list read verify remove' ;;
-	completion) flags='--help' ;;
+	completion) flags='--help bash zsh fish' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$flags" -A file -- "$word")
 }

@@ -28,9 +28,11 @@
 
 #include <stdbool.h>
 
+#include "base/array.h"
 #include "jail/inside/inside.h"
 #include "jail/inside/overlay.h"
 #include "jail/inside/root.h"
+#include "jail/inside/scratch.h"
 #include "jail/inside/sys.h"
 #include "jail/inside/tree.h"
 
@@ -175,6 +177,15 @@ static size_t put_text(char *to, const char *text)
 	return n;
 }
 
+static size_t length_of(const char *text)
+{
+	size_t n = 0;
+
+	while (text[n])
+		n++;
+	return n;
+}
+
 static size_t put_number(char *to, int64_t value)
 {
 	char digits[24];
@@ -228,11 +239,16 @@ static long step_oom(struct inside *in)
 	return ret;
 }
 
+static int first_after_joins(const struct inside *in)
+{
+	return WIRE_FD_FIRST +
+	       (int)(in->block->attach_count + in->block->layer_count + in->block->join_count);
+}
+
 /* The host ends a jail whose root cannot be built. */
 static void await_root(const struct inside *in)
 {
-	const int built_fd =
-	    WIRE_FD_FIRST + (int)(in->block->attach_count + in->block->layer_count + in->block->join_count);
+	const int built_fd = first_after_joins(in);
 	struct pollfd fds[2] = { { .fd = built_fd, .events = POLLIN },
 				 { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN } };
 	long n;
@@ -260,6 +276,12 @@ static long step_root(struct inside *in)
 	return ret;
 }
 
+static bool is_below_tmp(const char *path)
+{
+	return path[0] == '/' && path[1] == 't' && path[2] == 'm' && path[3] == 'p' && path[4] == '/';
+}
+
+/* What is made below /tmp on the way to a mount, the jail's user may use as /tmp itself. */
 static long step_attach(struct inside *in)
 {
 	const struct wire_entry *entries = WIRE_AT(in->block, in->block->entries, const struct wire_entry);
@@ -267,8 +289,6 @@ static long step_attach(struct inside *in)
 	long root_fd;
 	long ret = 0;
 
-	if (!in->block->attach_count && !in->block->overlay_count)
-		return 0;
 	root_fd = sys(openat, AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	if (root_fd < 0)
 		return root_fd;
@@ -282,7 +302,8 @@ static long step_attach(struct inside *in)
 		in->what = WIRE_AT(in->block, entries[i].target, char);
 		if (entries[i].flags & WIRE_ENTRY_MAKE)
 			ret = tree_make_point((int)root_fd, in->what,
-					      entries[i].flags & WIRE_ENTRY_IS_DIRECTORY);
+					      entries[i].flags & WIRE_ENTRY_IS_DIRECTORY,
+					      is_below_tmp(in->what) ? 01777 : 0755);
 		if (ret == 0)
 			ret = tree_move((int)root_fd, fd, in->what);
 		sys(close, fd);
@@ -291,48 +312,59 @@ static long step_attach(struct inside *in)
 	return ret;
 }
 
-/*
- * /proc is mounted read-only as a whole, which covers /proc/sys, sysrq-trigger, irq, bus and every
- * per-process knob. Masked is what an unprivileged reader could still see of the host.
- */
-static const char *const masked_files[] = {
-	"/proc/kcore",       "/proc/keys",        "/proc/key-users",  "/proc/kallsyms",
-	"/proc/kmsg",        "/proc/interrupts",  "/proc/timer_list", "/proc/latency_stats",
-	"/proc/locks",       "/proc/modules",     "/proc/kpagecount", "/proc/kpageflags",
-	"/proc/kpagecgroup", "/proc/sched_debug", "/proc/config.gz",  "/proc/sysrq-trigger",
-	"/proc/cmdline",     "/proc/swaps",       "/proc/diskstats",  "/proc/partitions",
-};
-static const char *const masked_directories[] = {
-	"/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/driver", "/proc/bus", "/proc/irq",
-};
-
-static long mask(struct inside *in, const char *const *paths, size_t count, const char *by)
+/* What is made for this launch lies in the scratch tmpfs, which may be written. */
+static long seal_cover(const char *target)
 {
-	for (size_t i = 0; i < count; i++) {
-		long ret = sys(mount, by, paths[i], 0, MS_BIND, 0);
-
-		if (ret < 0 && ret != -ENOENT_ && ret != -ENOTDIR_) {
-			in->what = paths[i];
-			return ret;
-		}
-	}
-	return 0;
+	return sys(mount, 0, target, 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		   0);
 }
 
+static long cover(struct inside *in, const struct wire_cover *cover)
+{
+	const char *target = WIRE_AT(in->block, cover->target, char);
+	const char *source = WIRE_AT(in->block, cover->source, char);
+	long ret = sys(mount, source, target, 0, MS_BIND, 0);
+
+	in->what = target;
+	/* Not in this kernel. */
+	if (ret == -ENOENT_ || ret == -ENOTDIR_)
+		return 0;
+	return ret == 0 && cover->flags & WIRE_COVER_LAUNCH ? seal_cover(target) : ret;
+}
+
+/*
+ * /proc is mounted read-only as a whole, which covers /proc/sys, sysrq-trigger, irq, bus and every per-process knob. The
+ * block's covers hide what describes the host (jail/proc.c). In a session those that were made for its launch come along.
+ */
 static long step_proc(struct inside *in)
 {
-	long ret = in->block->flags & WIRE_JOINS
-		       ? join_mount_proc()
-		       : sys(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
-			     "hidepid=2");
+	const struct wire_cover *covers = WIRE_AT(in->block, in->block->covers, const struct wire_cover);
+	const bool joins = in->block->flags & WIRE_JOINS;
+	long ret;
 
 	in->what = "/proc";
-	if (ret == 0)
-		ret = mask(in, masked_files, sizeof(masked_files) / sizeof(masked_files[0]), "/dev/null");
-	/* /dev is ours in every view, and read-only. */
-	if (ret == 0)
-		ret = mask(in, masked_directories, sizeof(masked_directories) / sizeof(masked_directories[0]),
-			   "/dev/empty");
+	ret = joins ? join_mount_proc(in)
+		    : sys(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+			  "hidepid=2");
+	for (uint32_t i = 0; i < in->block->cover_count && ret == 0; i++)
+		if (!(covers[i].flags & (WIRE_COVER_PART | (joins ? WIRE_COVER_LAUNCH : 0))))
+			ret = cover(in, &covers[i]);
+	return ret;
+}
+
+/* The files that describe this launch in /proc. */
+static long write_covers(struct inside *in)
+{
+	const struct wire_cover *covers = WIRE_AT(in->block, in->block->covers, const struct wire_cover);
+	long ret = sys(mkdirat, AT_FDCWD, WIRE_LAUNCH_PROC, 0711);
+
+	for (uint32_t i = 0; i < in->block->cover_count && ret == 0; i++) {
+		if (!(covers[i].flags & WIRE_COVER_LAUNCH))
+			continue;
+		in->what = WIRE_AT(in->block, covers[i].target, char);
+		ret = root_write_file(AT_FDCWD, WIRE_AT(in->block, covers[i].source, char),
+				      WIRE_AT(in->block, covers[i].text, char), covers[i].text_len);
+	}
 	return ret;
 }
 
@@ -353,7 +385,7 @@ static long step_scratch(struct inside *in)
 		ret = sys(mount, "/dev/shm/tmp", "/tmp", 0, MS_BIND, 0);
 	if (ret == 0 && (in->block->flags & WIRE_TMP_EXEC))
 		ret = sys(mount, 0, "/tmp", 0, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, 0);
-	return ret;
+	return ret < 0 ? ret : write_covers(in);
 }
 
 static long step_overlays(struct inside *in)
@@ -373,15 +405,16 @@ static long step_shm(struct inside *in)
 static long step_pts(struct inside *in)
 {
 	in->what = "/dev/pts";
-	/* An execution's terminals are its own. */
+	/* An execution's terminals are its own. The session itself may have none: then there is nothing to remove. */
 	if (in->block->flags & WIRE_JOINS) {
 		long ret = sys(umount2, "/dev/pts", MNT_DETACH);
 
-		if (ret < 0)
+		if (ret < 0 && ret != -EINVAL_ && ret != -ENOENT_)
 			return ret;
 	}
-	return sys(mount, "devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-		   "newinstance,ptmxmode=0666,mode=0620,max=64");
+	return in->block->pts_options ? sys(mount, "devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+					    WIRE_AT(in->block, in->block->pts_options, const char))
+				      : 0;
 }
 
 static long step_detach(struct inside *in)
@@ -421,6 +454,8 @@ static long step_network(struct inside *in)
 	if (ret == 0 && (request.flags & INTERFACE_UP) != up)
 		ret = -EINVAL_;
 	sys(close, fd);
+	if (ret == 0 && in->block->flags & WIRE_EDGE)
+		ret = sockets_make(in, first_after_joins(in) + !!(in->block->flags & WIRE_BUILDING));
 	return ret;
 }
 
@@ -471,34 +506,60 @@ static long step_user(struct inside *in)
 	return ret;
 }
 
-/* No namespace can be made inside, whatever else fails: the limits of the jail's user namespace are zero. */
+/*
+ * What the jail's user namespace may use up. No namespace can be made inside, whatever else fails. Of what the kernel counts per
+ * user, a jail of an ordinary user gets a part of what its user has (128 instances of inotify and of fanotify, by default): the
+ * counts inside are also the user's, and the limits of this namespace hold for the jail alone.
+ */
+static const struct account {
+	const char *file;
+	const char *most;
+	bool
+	    per_execution; /* init of an ordinary user's session makes some for each execution; nobody else has the capability */
+} accounts[] = {
+	{ "max_user_namespaces", "0", false },    { "max_mnt_namespaces", "0", true },
+	{ "max_pid_namespaces", "0", true },      { "max_net_namespaces", "0", false },
+	{ "max_ipc_namespaces", "0", false },     { "max_uts_namespaces", "0", false },
+	{ "max_cgroup_namespaces", "0", true },   { "max_inotify_instances", "16", false },
+	{ "max_inotify_watches", "8192", false }, { "max_fanotify_groups", "16", false },
+	{ "max_fanotify_marks", "8192", false },
+};
+
+/* Writes the limit and reads it back. -ENOENT: the kernel has no such account. */
+static long limit_account(int directory_fd, const char *file, const char *most)
+{
+	const size_t len = length_of(most);
+	char back[16];
+	long fd = sys(openat, directory_fd, file, O_RDWR | O_CLOEXEC, 0);
+	long ret;
+
+	if (fd < 0)
+		return fd;
+	ret = sys(write, fd, most, len);
+	if (ret >= 0)
+		ret = sys(pread64, fd, back, sizeof(back), 0);
+	sys(close, fd);
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; i < len; i++)
+		if ((size_t)ret <= len || back[i] != most[i] || back[len] != '\n')
+			return -EINVAL_;
+	return 0;
+}
+
 static long step_nesting(struct inside *in)
 {
-	static const char *const limits[] = {
-		"max_user_namespaces", "max_mnt_namespaces", "max_pid_namespaces",    "max_net_namespaces",
-		"max_ipc_namespaces",  "max_uts_namespaces", "max_cgroup_namespaces",
-	};
 	long ret = 0;
 
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]) && ret == 0; i++) {
-		long fd;
+	for (size_t i = 0; i < ARRAY_LENGTH(accounts) && ret == 0; i++) {
+		const bool counted = in->block->flags & WIRE_HOLDS && accounts[i].per_execution;
 
 		if (!(in->block->flags & WIRE_FRESH_USER_NS))
 			break;
-		/* Executions in an ordinary user's session have a pid, a mount and a cgroup namespace each, which init makes: nobody
-		 * else has a capability in this user namespace, nor gets one. */
-		const bool counted = in->block->flags & WIRE_HOLDS && (i == 1 || i == 2 || i == 6);
-		const char *most = counted ? "1024" : "0";
-
-		in->what = limits[i];
-		fd = sys(openat, in->sysctl_fd, limits[i], O_WRONLY | O_CLOEXEC, 0);
-		if (fd == -ENOENT_)
-			continue;
-		if (fd < 0)
-			return fd;
-		ret = sys(write, fd, most, counted ? 4 : 1);
-		ret = ret < 0 ? ret : 0;
-		sys(close, fd);
+		in->what = accounts[i].file;
+		ret = limit_account(in->sysctl_fd, accounts[i].file, counted ? "1024" : accounts[i].most);
+		if (ret == -ENOENT_)
+			ret = 0;
 	}
 	sys(close, in->sysctl_fd);
 	in->sysctl_fd = -1;
@@ -540,13 +601,18 @@ static long step_fork(struct inside *in)
 	return in->payload_pid < 0 ? in->payload_pid : 0;
 }
 
-long inside_drop_capabilities(void)
+static long drop_capabilities_except(uint32_t kept)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
+	struct __user_cap_data_struct data[2] = { { .effective = kept, .permitted = kept } };
 	long ret = sys(prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 
 	return ret < 0 ? ret : sys(capset, &header, data);
+}
+
+long inside_drop_capabilities(void)
+{
+	return drop_capabilities_except(0);
 }
 
 static long step_init_drop(struct inside *in)
@@ -564,7 +630,8 @@ static long step_init_drop(struct inside *in)
 	sys(close, in->gate[0]);
 	if (in->block->flags & WIRE_BARE)
 		return 0;
-	ret = inside_drop_capabilities();
+	/* In a crowd init stops the program, which may be another user. */
+	ret = drop_capabilities_except(in->block->flags & WIRE_CROWDED ? 1u << CAP_KILL : 0);
 	if (ret == 0)
 		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	return ret;
@@ -593,10 +660,10 @@ static const struct step {
 	{ WIRE_STEP_ROOT, IN_JAIL, step_root },
 	{ WIRE_STEP_SCRATCH, IN_JAIL, step_scratch },
 	{ WIRE_STEP_OVERLAYS, IN_JAIL, step_overlays }, /* after scratch: what is written lies there */
+	/* after scratch, some of whose files cover its names; before detach: needs a visible /proc in a user namespace */
+	{ WIRE_STEP_PROC, IN_JAIL | IN_SESSION, step_proc },
 	{ WIRE_STEP_SHM, IN_JAIL, step_shm },
 	{ WIRE_STEP_ATTACH, IN_JAIL, step_attach }, /* after the overlays: on some of which it lies */
-	{ WIRE_STEP_PROC, IN_JAIL | IN_SESSION,
-	  step_proc }, /* before detach: needs a visible /proc in a user namespace */
 	{ WIRE_STEP_PTS, IN_JAIL | IN_SESSION, step_pts },
 	{ WIRE_STEP_DETACH, IN_JAIL, step_detach },
 	{ WIRE_STEP_WHOLE, IN_JAIL, step_whole }, /* after detach, whose working directory it takes */
@@ -692,7 +759,7 @@ static void kill_listed(const char *text, long len)
  * by killing children until there is none, which a program that forks all the time delays, but cannot prevent: killed is what
  * was there, and what it left is there the next time.
  */
-static void kill_children(void)
+static bool kill_children(void)
 {
 	const struct __kernel_timespec pause = { .tv_nsec = 1000000 };
 	char text[4096];
@@ -711,13 +778,67 @@ static void kill_children(void)
 			pid = sys(wait4, -1, &wait_status, WNOHANG | __WALL, 0, 0);
 		while (pid > 0 || pid == -EINTR_);
 		if (pid < 0 || fd < 0)
-			return;
+			return pid < 0;
 		sys(nanosleep, &pause, 0);
 	}
 }
 
+/*
+ * The supervisor of many jails is dead, and all of them end. Each holds a filter, and some kernels deadlock if a thousand are freed at
+ * once: so the jails end within a second, at random. Meanwhile nothing runs: the kernel stops all of the pid namespace in one go, which
+ * no fork slips through, and nobody is left to continue anybody. Returns the status to end with.
+ */
+static int end_in_crowd(void)
+{
+	struct __kernel_timespec pause = { 0 };
+	uint32_t random = 0;
+	int wait_status = 0;
+	int status = WIRE_EXIT_APART;
+
+	if (sys(getpid) != 1)
+		return 0;
+	sys(kill, -1, SIGSTOP);
+	if (sys(getrandom, &random, sizeof(random), 0) == sizeof(random))
+		pause.tv_nsec = random % 1000000000;
+	sys(nanosleep, &pause, 0);
+	status += (int)(pause.tv_nsec / 100000000);
+	while (sys(wait4, -1, &wait_status, WNOHANG | WUNTRACED | __WALL, 0, 0) > 0)
+		if ((wait_status & 0xff) == 0x7f)
+			return status + WIRE_EXIT_STOPPED;
+	return status;
+}
+
+/*
+ * The program of a jail in a crowd has ended; what it left goes on for a moment. A supervisor that lives kills init in its turn. One that
+ * died may itself have ended the program, by a broken pipe, before its death can be seen here.
+ */
+static int wait_for_turn(struct pollfd *supervisor, struct __kernel_timespec *left)
+{
+	long n;
+
+	do
+		n = sys(ppoll, supervisor, 1, left, 0, 0);
+	while (n == -EINTR_);
+	return end_in_crowd();
+}
+
+/* The program can kill init: only this message shows that init has done its work. The supervisor removes the directory, after it
+ * has taken out the files; unless it is dead. */
+static void end_bare(struct inside *in)
+{
+	struct pollfd supervisor = { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN };
+	const struct wire_message emptied = { .type = WIRE_EMPTIED };
+	struct __kernel_timespec now = { 0 };
+
+	if (kill_children())
+		sys(write, WIRE_FD_CONTROL, &emptied, sizeof(emptied));
+	if (in->block->scratch && sys(ppoll, &supervisor, 1, &now, 0, 0) > 0)
+		scratch_remove(WIRE_AT(in->block, in->block->scratch, char));
+}
+
 static _Noreturn void wait_for_end(struct inside *in)
 {
+	const bool crowded = in->block->flags & WIRE_CROWDED;
 	/* The host asks an init that restricts nothing to end, which would else only end itself. */
 	const bool bare = in->block->flags & WIRE_BARE;
 	uint64_t child = 1ull << (SIGCHLD - 1) | (bare ? 1ull << (SIGTERM - 1) : 0);
@@ -728,6 +849,7 @@ static _Noreturn void wait_for_end(struct inside *in)
 					  .tv_nsec = (long)(in->block_backstop_ms % 1000) * 1000000 };
 	char drain[128]
 	    __attribute__((aligned(8))); /* one struct signalfd_siginfo, which the number begins */
+	int status = 0;
 
 	if (signals < 0)
 		inside_fail(in, WIRE_FD_CONTROL, WIRE_STEP_INIT_DROP, signals, "signalfd");
@@ -741,14 +863,18 @@ static _Noreturn void wait_for_end(struct inside *in)
 		if (reap(in)) {
 			if (in->block->flags & WIRE_BACKGROUND)
 				stay(in, (int)signals);
+			else if (crowded)
+				status = wait_for_turn(fds, &left);
 			break;
 		}
-		n = sys(ppoll, fds, 2, &left, 0, 0);
+		n = sys(ppoll, fds, 2, in->block_backstop_ms ? &left : 0, 0, 0);
 		if (n == 0) {
 			struct wire_message message = { .type = WIRE_BACKSTOP, .end_us = now_us(in) };
 
 			sys(write, WIRE_FD_CONTROL, &message, sizeof(message));
 		}
+		if (crowded && (n == 0 || fds[0].revents))
+			status = end_in_crowd();
 		if (n == 0 || fds[0].revents)
 			break;
 		if (fds[1].revents && sys(read, signals, drain, sizeof(drain)) > 0 &&
@@ -756,8 +882,8 @@ static _Noreturn void wait_for_end(struct inside *in)
 			break;
 	}
 	if (bare)
-		kill_children();
-	sys(exit_group, 0);
+		end_bare(in);
+	sys(exit_group, status);
 	__builtin_unreachable();
 }
 
@@ -850,7 +976,7 @@ _Noreturn void inside_main(void)
 		: in.block->flags & WIRE_CONTAINED ? IN_CONTAINER
 		: in.block->flags & WIRE_BARE      ? IN_NOTHING
 						   : IN_JAIL;
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(steps); i++) {
 		in.what = "";
 		if (!(steps[i].where & where))
 			continue;

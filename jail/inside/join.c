@@ -13,10 +13,13 @@
 
 #include <stdbool.h>
 
+#include "base/array.h"
 #include "jail/inside/inside.h"
 #include "jail/inside/sys.h"
 
-#define EINTR_ 4
+#define ENOENT_    2
+#define EINTR_     4
+#define COVERS_MAX 8 /* of those that are made at a launch; a plan has fewer */
 
 #ifndef MNT_DETACH
 #define MNT_DETACH 2
@@ -132,7 +135,7 @@ long join_enter(struct inside *in)
 	};
 	long ret = 0;
 
-	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]) && ret == 0; i++) {
+	for (unsigned int i = 0; i < ARRAY_LENGTH(rows) && ret == 0; i++) {
 		int fd = rows[i].which < 0 ? -rows[i].which : place_of(in, rows[i].which);
 
 		in->what = rows[i].name;
@@ -150,16 +153,52 @@ long join_enter(struct inside *in)
 	return ret;
 }
 
-/* Made while the session's is there, which a user namespace without one may not; then that one goes, with its masks. */
-long join_mount_proc(void)
+/* What covers names of the session's /proc and was made for its launch, as detached mounts, in the order of the block. A name that
+ * the kernel does not have is -1. */
+static long take_covers(struct inside *in, int *ret_fds, uint32_t *ret_count)
 {
-	static const char *const options[][2] = { { "hidepid", "2" } };
+	const struct wire_cover *covers = WIRE_AT(in->block, in->block->covers, const struct wire_cover);
+
+	for (uint32_t i = 0; i < in->block->cover_count; i++) {
+		long fd;
+
+		if (!(covers[i].flags & WIRE_COVER_LAUNCH) || *ret_count == COVERS_MAX)
+			continue;
+		in->what = WIRE_AT(in->block, covers[i].target, char);
+		fd = sys(open_tree, AT_FDCWD, in->what, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+		if (fd < 0 && fd != -ENOENT_)
+			return fd;
+		ret_fds[(*ret_count)++] = (int)fd;
+	}
+	return 0;
+}
+
+static long give_covers(struct inside *in, const int *fds, uint32_t count)
+{
+	const struct wire_cover *covers = WIRE_AT(in->block, in->block->covers, const struct wire_cover);
+	uint32_t next = 0;
+	long ret = 0;
+
+	for (uint32_t i = 0; i < in->block->cover_count && next < count && ret == 0; i++) {
+		if (!(covers[i].flags & WIRE_COVER_LAUNCH))
+			continue;
+		in->what = WIRE_AT(in->block, covers[i].target, char);
+		if (fds[next] >= 0)
+			ret = sys(move_mount, fds[next], "", AT_FDCWD, in->what, MOVE_MOUNT_F_EMPTY_PATH);
+		next++;
+	}
+	return ret;
+}
+
+static long mount_proc(struct inside *in)
+{
 	long context = sys(fsopen, "proc", FSOPEN_CLOEXEC);
 	long mount_fd = -1;
 	long ret = context;
 
+	in->what = "/proc";
 	if (ret >= 0)
-		ret = sys(fsconfig, context, FSCONFIG_SET_STRING, options[0][0], options[0][1], 0);
+		ret = sys(fsconfig, context, FSCONFIG_SET_STRING, "hidepid", "2", 0);
 	if (ret == 0)
 		ret = sys(fsconfig, context, FSCONFIG_SET_FLAG, "ro", 0, 0);
 	if (ret == 0)
@@ -175,5 +214,23 @@ long join_mount_proc(void)
 		sys(close, mount_fd);
 	if (context >= 0)
 		sys(close, context);
+	return ret;
+}
+
+/* The new one is made while the session's is there, which a user namespace without one may not; then that one goes, with its
+ * covers. */
+long join_mount_proc(struct inside *in)
+{
+	int fds[COVERS_MAX];
+	uint32_t count = 0;
+	long ret = take_covers(in, fds, &count);
+
+	if (ret == 0)
+		ret = mount_proc(in);
+	if (ret == 0)
+		ret = give_covers(in, fds, count);
+	for (uint32_t i = 0; i < count; i++)
+		if (fds[i] >= 0)
+			sys(close, fds[i]);
 	return ret;
 }

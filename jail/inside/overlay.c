@@ -15,6 +15,7 @@
 #include <linux/mount.h>
 #include <linux/stat.h>
 
+#include "base/array.h"
 #include "jail/inside/root.h"
 #include "jail/inside/sys.h"
 #include "jail/inside/tree.h"
@@ -208,7 +209,7 @@ static long move_own(int whole_fd, const char *path)
 
 	if (tree < 0)
 		return tree;
-	ret = tree_make_point(whole_fd, path, true);
+	ret = tree_make_point(whole_fd, path, true, 0755);
 	if (ret == 0)
 		ret = tree_move(whole_fd, (int)tree, path);
 	sys(close, tree);
@@ -221,7 +222,7 @@ long overlay_become_root(const char **ret_what)
 	long whole_fd = sys(openat, AT_FDCWD, WIRE_WHOLE, O_FLAGS, 0);
 	long ret = whole_fd < 0 ? whole_fd : 0;
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && ret == 0; i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(own) && ret == 0; i++) {
 		*ret_what = own[i];
 		ret = move_own((int)whole_fd, own[i]);
 	}

@@ -3,7 +3,8 @@
  * filter last, tell the host, wait until the host has read the result back from the kernel, execute.
  *
  * Order: rlimits and identity need privilege, so they precede the drop; the working directory is entered as the
- * jail's user, in a session without a capability; no_new_privs precedes Landlock and seccomp, which need it; seccomp is last because the steps
+ * jail's user, in a session without a capability; the terminal is made as the jail's user, who then owns it, and before Landlock and
+ * seccomp, which refuse what that takes; no_new_privs precedes Landlock and seccomp, which need it; seccomp is last because the steps
  * before it use calls that it denies. After it only read, write, ppoll, execve and exit_group are called.
  */
 #include <asm/signal.h>
@@ -17,6 +18,7 @@
 
 #include <stdbool.h>
 
+#include "base/array.h"
 #include "jail/inside/inside.h"
 #include "jail/inside/sys.h"
 
@@ -26,6 +28,12 @@
 #define EEXIST_  17
 #define ENOTDIR_ 20
 #define EINVAL_  22
+
+#define O_NOCTTY_ 0400
+/* <asm/ioctls.h>, which declares more than a freestanding program can use. */
+#define TIOCSCTTY_   0x540e
+#define TIOCSPTLCK_  0x40045431
+#define TIOCGPTPEER_ 0x5441
 
 #ifndef O_PATH
 #define O_PATH 010000000
@@ -95,15 +103,15 @@ static long step_identity(struct inside *in)
 	return ret;
 }
 
-/* Below /tmp the directory may not exist yet: it is made, as the jail's user. */
+/* Below /tmp the directory may not exist yet: it is made, as the jail's user. Where /tmp is the host's, it has to be there. */
 static long step_cwd(struct inside *in)
 {
 	char *path = WIRE_AT(in->block, in->block->working_directory, char);
 	long ret = sys(chdir, path);
 
 	in->what = path;
-	if (ret != -ENOENT_ || path[0] != '/' || path[1] != 't' || path[2] != 'm' || path[3] != 'p' ||
-	    path[4] != '/')
+	if (ret != -ENOENT_ || in->block->flags & WIRE_BARE || path[0] != '/' || path[1] != 't' ||
+	    path[2] != 'm' || path[3] != 'p' || path[4] != '/')
 		return ret;
 	for (size_t i = 5;; i++) {
 		char c = path[i];
@@ -143,18 +151,76 @@ static long step_privileges(struct inside *in)
 	return ret;
 }
 
-/* A processor or kernel that has no such control answers ENODEV or ENXIO: then the layer is absent. */
+/* The host gets the master, in one message, and the payload keeps none. */
+static long send_master(int master_fd)
+{
+	struct wire_message message = { .type = WIRE_TERMINAL };
+	struct {
+		size_t len;
+		int level, type;
+		int fd;
+	} control = { sizeof(size_t) + 3 * sizeof(int), 1 /* SOL_SOCKET */, 1 /* SCM_RIGHTS */, master_fd };
+	struct {
+		void *at;
+		size_t len;
+	} part = { &message, sizeof(message) };
+	struct {
+		void *name;
+		uint32_t name_len;
+		void *parts;
+		size_t part_count;
+		void *control;
+		size_t control_len;
+		uint32_t flags;
+	} header = { .parts = &part, .part_count = 1, .control = &control, .control_len = sizeof(control) };
+	long ret = sys(sendmsg, WIRE_FD_EXEC, &header, 0);
+
+	return ret < 0 ? ret : ret == sizeof(message) ? 0 : -EIO_;
+}
+
+/* A terminal of the jail's own devpts, so that its name means something inside. The payload leads a session since its first step. */
+static long step_terminal(struct inside *in)
+{
+	const int unlocked = 0;
+	long master_fd, slave_fd;
+	long ret;
+
+	if (!(in->block->flags & WIRE_ON_TERMINAL))
+		return 0;
+	in->what = "/dev/pts/ptmx";
+	master_fd = sys(openat, AT_FDCWD, "/dev/pts/ptmx", O_RDWR | O_CLOEXEC | O_NOCTTY_, 0);
+	if (master_fd < 0)
+		return master_fd;
+	ret = sys(ioctl, master_fd, TIOCSPTLCK_, &unlocked);
+	slave_fd = ret < 0 ? ret : sys(ioctl, master_fd, TIOCGPTPEER_, O_RDWR | O_CLOEXEC | O_NOCTTY_);
+	if (slave_fd < 0)
+		return slave_fd;
+	ret = sys(ioctl, slave_fd, TIOCSCTTY_, 0);
+	for (int fd = WIRE_FD_STDIN; fd <= WIRE_FD_STDERR && ret >= 0; fd++)
+		ret = sys(dup3, slave_fd, fd, 0);
+	if (ret >= 0)
+		ret = send_master((int)master_fd);
+	sys(close, slave_fd);
+	sys(close, master_fd);
+	return ret < 0 ? ret : 0;
+}
+
+/* A hint to programs that count processors; they may set it anew. */
+static long step_affinity(struct inside *in)
+{
+	const uint32_t len = in->block->affinity_len;
+	long ret = len ? sys(sched_setaffinity, 0, len, WIRE_AT(in->block, in->block->affinity, char)) : 0;
+
+	return ret < 0 ? ret : 0;
+}
+
+/* Where the processor is not affected, or all processes are protected, the kernel refuses: the read-back judges what is in force. */
 static long step_speculation(struct inside *in)
 {
-	long bypass;
-	long branch;
-
 	if (!(in->block->flags & WIRE_SPECULATION))
 		return 0;
-	bypass = sys(prctl, PR_SET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS, PR_SPEC_FORCE_DISABLE, 0, 0);
-	branch = sys(prctl, PR_SET_SPECULATION_CTRL, PR_SPEC_INDIRECT_BRANCH, PR_SPEC_FORCE_DISABLE, 0, 0);
-	if (bypass == 0 && branch == 0)
-		in->applied |= 1ull << WIRE_STEP_SPECULATION;
+	sys(prctl, PR_SET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS, PR_SPEC_FORCE_DISABLE, 0, 0);
+	sys(prctl, PR_SET_SPECULATION_CTRL, PR_SPEC_INDIRECT_BRANCH, PR_SPEC_FORCE_DISABLE, 0, 0);
 	return 0;
 }
 
@@ -238,10 +304,12 @@ static const struct step {
 } steps[] = {
 	{ WIRE_STEP_STDIO, true, step_stdio },
 	{ WIRE_STEP_RLIMITS, false, step_rlimits },
+	{ WIRE_STEP_AFFINITY, false, step_affinity },
 	{ WIRE_STEP_IDENTITY, false, step_identity },
 	{ WIRE_STEP_CWD, true, step_own_cwd },
 	{ WIRE_STEP_PRIVILEGES, false, step_privileges },
 	{ WIRE_STEP_CWD, true, step_shared_cwd },
+	{ WIRE_STEP_TERMINAL, false, step_terminal },
 	{ WIRE_STEP_SPECULATION, false, step_speculation },
 	{ WIRE_STEP_LANDLOCK, false, step_landlock },
 	{ WIRE_STEP_SECCOMP, false, step_seccomp },
@@ -346,7 +414,7 @@ _Noreturn void payload_main(struct inside *in)
 	long ret;
 
 	tell(&message);
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(steps); i++) {
 		in->what = "";
 		if (!steps[i].bare && (in->block->flags & WIRE_BARE))
 			continue;

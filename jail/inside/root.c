@@ -1,8 +1,8 @@
 /*
  * The root is an empty tmpfs, filled with the block's entries, remounted read-only and pivoted into.
  *
- * Path safety: a mount point is reached component by component with O_NOFOLLOW from the new root's
- * descriptor, so that neither a host directory's content nor a race can move it (a symlink in a parent component
+ * Path safety: a mount point is reached from the new root's descriptor by openat2, which follows no symlink in any
+ * component and does not leave the root, so that neither a host directory's content nor a race can move it (a symlink in a parent component
  * of a mount destination is how most container escapes of the last years began). Mount points are created only where the plan
  * says that they lie in our own tmpfs.
  *
@@ -19,6 +19,7 @@
 #include <linux/stat.h>
 #include <stdbool.h>
 
+#include "base/array.h"
 #include "jail/inside/sys.h"
 #include "jail/inside/tree.h"
 
@@ -43,10 +44,12 @@ static const struct node {
 static const struct link {
 	const char *target, *name;
 } links[] = {
-	{ "/proc/self/fd", "dev/fd" },       { "/proc/self/fd/0", "dev/stdin" },
-	{ "/proc/self/fd/1", "dev/stdout" }, { "/proc/self/fd/2", "dev/stderr" },
-	{ "pts/ptmx", "dev/ptmx" },
+	{ "/proc/self/fd", "dev/fd" },
+	{ "/proc/self/fd/0", "dev/stdin" },
+	{ "/proc/self/fd/1", "dev/stdout" },
+	{ "/proc/self/fd/2", "dev/stderr" },
 };
+static const struct link ptmx = { "pts/ptmx", "dev/ptmx" };
 
 static size_t length(const char *s)
 {
@@ -57,7 +60,7 @@ static size_t length(const char *s)
 	return n;
 }
 
-static long write_file(int root_fd, const char *name, const char *text, size_t len)
+long root_write_file(int root_fd, const char *name, const char *text, size_t len)
 {
 	long fd = sys(openat, root_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	long ret = 0;
@@ -109,7 +112,7 @@ static long make_point(const struct wire_block *block, const struct wire_entry *
 	if (entry->flags & WIRE_ENTRY_IS_DIRECTORY)
 		ret = sys(mkdirat, root_fd, target + 1, 0755);
 	else
-		ret = write_file(root_fd, target + 1, "", 0);
+		ret = root_write_file(root_fd, target + 1, "", 0);
 	return ret == -EEXIST_ ? 0 : ret;
 }
 
@@ -138,7 +141,8 @@ static long add_entry(const struct wire_block *block, const struct wire_entry *e
 	case WIRE_SYMLINK:
 		return sys(symlinkat, WIRE_AT(block, entry->text, char), root_fd, target + 1);
 	case WIRE_FILE:
-		return write_file(root_fd, target + 1, WIRE_AT(block, entry->text, char), entry->text_len);
+		return root_write_file(root_fd, target + 1, WIRE_AT(block, entry->text, char),
+				       entry->text_len);
 	case WIRE_BIND:
 		return bind_entry(block, entry, trees);
 	case WIRE_OVERLAY:
@@ -161,7 +165,7 @@ static long add_node(const struct trees *trees, const struct node *node)
 	ret = sys(mknodat, trees->root_fd, node->name, 0020666, (node->major << 8) | node->minor);
 	if (ret != -EPERM_)
 		return ret;
-	ret = write_file(trees->root_fd, node->name, "", 0);
+	ret = root_write_file(trees->root_fd, node->name, "", 0);
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i <= length(node->name); i++)
@@ -185,7 +189,33 @@ static long add_node(const struct trees *trees, const struct node *node)
 	return ret;
 }
 
-static long build_dev(const struct trees *trees, const char *stage_dev, const char **ret_what)
+static long add_link(const struct trees *trees, const struct link *link, const char **ret_what)
+{
+	*ret_what = link->name;
+	return sys(symlinkat, link->target, trees->root_fd, link->name);
+}
+
+/* The files that cover names of /proc in every launch. */
+static long add_covers(const struct wire_block *block, int root_fd, const char **ret_what)
+{
+	const struct wire_cover *covers = WIRE_AT(block, block->covers, const struct wire_cover);
+	long ret = sys(mkdirat, root_fd, &WIRE_ROOT_PROC[1], 0755);
+
+	for (uint32_t i = 0; i < block->cover_count && ret == 0; i++) {
+		if (!(covers[i].text || covers[i].flags & WIRE_COVER_DIRECTORY) ||
+		    covers[i].flags & WIRE_COVER_LAUNCH)
+			continue;
+		*ret_what = WIRE_AT(block, covers[i].source, char);
+		ret = covers[i].flags & WIRE_COVER_DIRECTORY
+			  ? sys(mkdirat, root_fd, *ret_what + 1, 0555)
+			  : root_write_file(root_fd, *ret_what + 1, WIRE_AT(block, covers[i].text, char),
+					    covers[i].text_len);
+	}
+	return ret;
+}
+
+static long build_dev(const struct wire_block *block, const struct trees *trees, const char *stage_dev,
+		      bool terminals, const char **ret_what)
 {
 	const int root_fd = trees->root_fd;
 	long ret;
@@ -194,29 +224,33 @@ static long build_dev(const struct trees *trees, const char *stage_dev, const ch
 	ret = sys(mkdirat, root_fd, "dev", 0755);
 	if (ret < 0 && ret != -EEXIST_)
 		return ret;
-	ret = sys(mount, "dev", stage_dev, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=64k");
+	ret = sys(mount, "dev", stage_dev, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=2m");
 	if (ret < 0)
 		return ret;
-	ret = sys(mkdirat, root_fd, "dev/pts", 0755);
-	if (ret == 0)
-		ret = sys(mkdirat, root_fd, "dev/shm", 0755);
+	ret = sys(mkdirat, root_fd, "dev/shm", 0755);
+	if (ret == 0 && terminals)
+		ret = sys(mkdirat, root_fd, "dev/pts", 0755);
 	/* Masks directories of /proc, whatever the view has. Without it these would look as if the kernel had none. */
 	if (ret == 0)
 		ret = sys(mkdirat, root_fd, "dev/empty", 0555);
+	if (ret == 0)
+		ret = add_covers(block, root_fd, ret_what);
 	if (ret < 0)
 		return ret;
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(nodes); i++) {
 		*ret_what = nodes[i].name;
 		ret = add_node(trees, &nodes[i]);
 		if (ret < 0)
 			return ret;
 	}
-	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-		*ret_what = links[i].name;
-		ret = sys(symlinkat, links[i].target, root_fd, links[i].name);
+	for (size_t i = 0; i < ARRAY_LENGTH(links); i++) {
+		ret = add_link(trees, &links[i], ret_what);
 		if (ret < 0)
 			return ret;
 	}
+	ret = terminals ? add_link(trees, &ptmx, ret_what) : 0;
+	if (ret < 0)
+		return ret;
 	*ret_what = "/dev";
 	return sys(mount, 0, stage_dev, 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, 0);
 }
@@ -320,7 +354,7 @@ long root_build(struct wire_block *block, const char **ret_what)
 	ret = trees_init(&trees, (int)root_fd, block->flags & WIRE_OLD_MOUNTS);
 	/* The mount point of /dev is opened by path: nothing but our own tmpfs is there yet. */
 	if (ret == 0)
-		ret = build_dev(&trees, stage_dev, ret_what);
+		ret = build_dev(block, &trees, stage_dev, block->pts_options, ret_what);
 	if (ret == 0)
 		ret = add_entries(block, &trees, ret_what);
 	if (ret == 0 && (block->flags & WIRE_WHOLE_ROOT))

@@ -21,7 +21,9 @@
 #include <linux/fcntl.h>
 #include <linux/magic.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 
+#include "base/array.h"
 #include "jail/inside/sys.h"
 
 #ifndef O_PATH
@@ -62,27 +64,15 @@ static long next_component(const char **path, char name[256])
 /* Open an absolute path inside beneath root_fd as O_PATH, no symlink in any component. */
 static long walk(int root_fd, const char *path)
 {
-	char name[256];
-	long fd = sys(openat, root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
 
-	while (fd >= 0) {
-		long len = next_component(&path, name);
-		long next;
-
-		if (len == 0)
-			return fd;
-		if (len < 0) {
-			sys(close, fd);
-			return len;
-		}
-		next = sys(openat, fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
-		sys(close, fd);
-		fd = next;
-	}
-	return fd;
+	while (*path == '/')
+		path++;
+	return sys(openat2, root_fd, *path ? path : ".", &how, sizeof(how));
 }
 
-long tree_make_point(int root_fd, const char *target, bool is_directory)
+long tree_make_point(int root_fd, const char *target, bool is_directory, unsigned int mode)
 {
 	char name[256];
 	long fd = sys(openat, root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
@@ -93,7 +83,7 @@ long tree_make_point(int root_fd, const char *target, bool is_directory)
 		long next;
 
 		if (!last || is_directory)
-			next = sys(mkdirat, fd, name, 0755);
+			next = sys(mkdirat, fd, name, mode);
 		else
 			next = sys(mknodat, fd, name, 0100644, 0);
 		if (next == 0 || next == -EEXIST_)
@@ -241,7 +231,7 @@ static unsigned long parse_options(const char *text)
 	unsigned long flags = 0;
 
 	while (*text) {
-		for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		for (size_t i = 0; i < ARRAY_LENGTH(options); i++) {
 			const char *name = options[i].name;
 			const char *at = text;
 

@@ -25,7 +25,7 @@ long tree_clone(bool by_path, int source_fd, unsigned long flags);
 /* With the same flags. The path inside is walked without following a symlink. */
 long tree_attach(const struct trees *trees, int tree_fd, const char *target, unsigned long flags);
 /* Make a mount point and what is missing on the way to it, in an overlay of the jail's own. No symlink is followed. */
-long tree_make_point(int root_fd, const char *target, bool is_directory);
+long tree_make_point(int root_fd, const char *target, bool is_directory, unsigned int mode);
 /* Attach one detached mount, whose flags are set. */
 long tree_move(int root_fd, int tree_fd, const char *target);
 

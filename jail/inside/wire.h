@@ -28,7 +28,7 @@ enum wire_fd {
 	WIRE_FD_MOUNT_NS,   /* prepared mount namespace (privileged launches) */
 	WIRE_FD_USER_NS,    /* prepared user namespace (privileged launches) */
 	WIRE_FD_NET_NS,     /* prepared network namespace (privileged launches with one of their own) */
-	WIRE_FD_FIRST, /* from here: mounts to attach, layers of overlays, cgroup files to join, WIRE_BUILDING's */
+	WIRE_FD_FIRST, /* from here: mounts to attach, layers of overlays, cgroup files to join, WIRE_BUILDING's, WIRE_EDGE's */
 	WIRE_FD_IMAGE = WIRE_FD_MOUNT_NS, /* init's program, where an OCI runtime executes it */
 };
 
@@ -38,6 +38,9 @@ enum wire_fd {
 
 /* Where the tmpfs of everything that the program may write lies, while the root is set up. */
 #define WIRE_SCRATCH "/dev/shm"
+/* The directory in it of the files that cover names of /proc at every launch; and that of those which are the root's. */
+#define WIRE_LAUNCH_PROC WIRE_SCRATCH "/proc"
+#define WIRE_ROOT_PROC   "/dev/proc"
 /* And an overlay that is to become the root. */
 #define WIRE_WHOLE "/whole"
 
@@ -53,9 +56,9 @@ enum wire_fd {
 	X(ROOT, "root")                                                                                      \
 	X(SCRATCH, "scratch")                                                                                \
 	X(OVERLAYS, "overlays")                                                                              \
+	X(PROC, "proc")                                                                                      \
 	X(SHM, "shm")                                                                                        \
 	X(ATTACH, "attach-mounts")                                                                           \
-	X(PROC, "proc")                                                                                      \
 	X(PTS, "pts")                                                                                        \
 	X(DETACH, "detach-old-root")                                                                         \
 	X(WHOLE, "whole-root")                                                                               \
@@ -69,9 +72,11 @@ enum wire_fd {
 	X(INIT_DROP, "init-drop")                                                                            \
 	X(STDIO, "descriptors")                                                                              \
 	X(RLIMITS, "rlimits")                                                                                \
+	X(AFFINITY, "affinity")                                                                              \
 	X(IDENTITY, "ids")                                                                                   \
 	X(CWD, "working-directory")                                                                          \
 	X(PRIVILEGES, "privileges")                                                                          \
+	X(TERMINAL, "terminal")                                                                              \
 	X(SPECULATION, "speculation")                                                                        \
 	X(LANDLOCK, "landlock")                                                                              \
 	X(SECCOMP, "seccomp")                                                                                \
@@ -96,7 +101,9 @@ enum wire_type {
 	WIRE_NO_EXEC,  /* payload -> host: error of the exec */
 	WIRE_ENDED,    /* init -> host: how the payload ended */
 	WIRE_BACKSTOP, /* init -> host: its own deadline is over; it exits */
+	WIRE_EMPTIED,  /* init of a bare jail -> host: nothing that the program started is left */
 	WIRE_UPPER,    /* init -> host: with the descriptor of an overlay's directory; before WIRE_BORN */
+	WIRE_TERMINAL, /* payload -> host: with the master of its terminal; between WIRE_BORN and WIRE_READY */
 	WIRE_JOINED, /* helper -> host: with the pidfd of an init in a session; before anything of that init's */
 };
 
@@ -157,6 +164,19 @@ struct wire_overlay {
 	uint32_t options;                /* string: for mount(2) */
 };
 
+enum {
+	WIRE_COVER_LAUNCH = 1,    /* the source is written at every launch, not when the root is built */
+	WIRE_COVER_DIRECTORY = 2, /* the source is made, as a directory */
+	WIRE_COVER_PART = 4,      /* nothing is mounted: the source lies in that of the one before */
+};
+
+/* A name of /proc that something else is mounted over, if the kernel has it. */
+struct wire_cover {
+	uint32_t target, source; /* strings: absolute paths inside */
+	uint32_t text, text_len; /* what is written to the source; 0: it is there */
+	uint32_t flags;
+};
+
 struct wire_rlimit {
 	uint32_t resource;
 	uint32_t pad;
@@ -186,13 +206,28 @@ enum {
 	WIRE_BUILDING =
 	    262144, /* the prepared root may not be finished: a descriptor tells, by becoming readable */
 	WIRE_SETPCAP = 524288, /* who made the container left init that one capability */
-	WIRE_FLAGS_ALL = 1048575,
+	WIRE_CROWDED =
+	    1048576, /* the supervisor has many jails: when it dies, this one stops at once, and ends a little later */
+	WIRE_ON_TERMINAL = 2097152, /* the payload's streams are a new terminal of its /dev/pts */
+	WIRE_EDGE =
+	    4194304, /* a process outside connects for the jail: it is handed the sockets that listen */
+	WIRE_FLAGS_ALL = 8388607,
+};
+
+/*
+ * The exit status of a crowded init that its supervisor's death ended: WIRE_EXIT_APART, plus the tenths of a second that it paused, plus
+ * WIRE_EXIT_STOPPED if the kernel reported by then that a child was stopped. It is for whoever reaps init in the supervisor's place.
+ */
+enum {
+	WIRE_EXIT_APART = 100,
+	WIRE_EXIT_STOPPED = 10,
 };
 
 _Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXEC + WIRE_SPECULATION +
 		       WIRE_FRESH_USER_NS + WIRE_TIME_NS + WIRE_CGROUP_NS + WIRE_OWN_NETWORK + WIRE_RESULT +
 		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT + WIRE_CONTAINED + WIRE_BARE +
-		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND + WIRE_BUILDING + WIRE_SETPCAP ==
+		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND + WIRE_BUILDING + WIRE_SETPCAP +
+		       WIRE_CROWDED + WIRE_ON_TERMINAL + WIRE_EDGE ==
 		   WIRE_FLAGS_ALL,
 	       "no two flags share a bit");
 
@@ -203,23 +238,28 @@ struct wire_block {
 	uint32_t uid, gid; /* of the payload, inside */
 	uint32_t entries, entry_count;
 	uint32_t overlays, overlay_count;
+	uint32_t covers, cover_count;
 	uint32_t attach_count; /* descriptors from WIRE_FD_FIRST on, for the late entries in order */
 	uint32_t layer_count;  /* then for the layers of the overlays in order */
-	uint32_t join_count;   /* then this many cgroup.procs files */
+	uint32_t join_count;   /* then this many cgroup.procs files; then WIRE_BUILDING's, then WIRE_EDGE's */
+	uint32_t listeners, listener_count; /* struct edge_listener rows */
 	uint32_t rlimits, rlimit_count;
 	uint32_t filter, filter_count; /* struct sock_filter rows */
 	uint32_t argv;                 /* uint64_t offsets, 0-terminated; turned into pointers by init */
 	uint32_t envp;
-	uint32_t search_path; /* value of PATH inside */
+	uint32_t affinity, affinity_len; /* mask for the payload; length 0: none */
+	uint32_t search_path;            /* value of PATH inside */
 	uint32_t hostname, hostname_len;
 	uint32_t working_directory;
+	uint32_t scratch; /* of a bare jail: the host's directory that init removes without its supervisor */
 	uint32_t scratch_options;          /* tmpfs options of /tmp and /dev/shm together */
+	uint32_t pts_options;              /* devpts options of /dev/pts; 0: no terminals */
 	uint32_t writable, writable_count; /* uint32_t string offsets: trees that Landlock lets be written */
 	uint32_t landlock_abi;
 	uint32_t fail_step;   /* test hook: enum wire_step that reports EIO after it ran */
 	int64_t clock_offset; /* seconds added to the monotonic and boot clocks inside */
 	uint64_t namespaces;  /* CLONE_NEW* of the session that is joined, or that a starter makes */
-	uint64_t backstop_ms; /* init ends the jail by itself after this long */
+	uint64_t backstop_ms; /* init ends the jail by itself after this long; 0: never */
 };
 
 #define WIRE_AT(block, offset, type) ((type *)(void *)((char *)(block) + (offset)))

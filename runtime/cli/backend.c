@@ -5,24 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
-#include "runtime/declare.h"
 #include "runtime/code/code.h"
-#include "runtime/file.h"
+#include "runtime/library/declare.h"
 
 #define REQUEST_MOST ((size_t)32 << 20)
-
-static int out_of_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-}
 
 /* Takes the text. */
 static int print_text(char *text, struct warder_error *err)
 {
 	if (!text)
-		return out_of_memory(err);
+		return error_no_memory(err, NULL);
 	puts(text);
 	free(text);
 	return 0;
@@ -54,7 +49,7 @@ static int list(const struct describe *describe, bool json, struct warder_error 
 	struct json_writer w = { 0 };
 
 	if (!row)
-		return out_of_memory(err);
+		return error_no_memory(err, NULL);
 	json_begin_array(&w);
 	if (!json) {
 		term_print(TERM_TITLE, 10, "backend");
@@ -117,7 +112,7 @@ static int print_whole(const struct describe *describe, const struct description
 	char place[80] = "never takes it", *model = describe_for_model(describe, row);
 
 	if (!model)
-		return out_of_memory(err);
+		return error_no_memory(err, NULL);
 	if (row->place)
 		snprintf(place, sizeof(place), "number %zu of the order", row->place);
 	term_title(row->backend->name);
@@ -151,7 +146,7 @@ static int describe_named(const struct describe *describe, const struct request 
 				 "which one? warder backend describe NAME; \"warder backend list\" has them");
 	row = backend ? calloc(1, sizeof(*row)) : NULL;
 	if (!row)
-		return backend ? out_of_memory(err) : -1;
+		return backend ? error_no_memory(err, NULL) : -1;
 	describe_backend(describe, backend, row);
 	if (request->for_model) {
 		status = print_text(describe_for_model(describe, row), err);

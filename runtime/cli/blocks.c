@@ -1,28 +1,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/array.h"
 #include "base/json.h"
+#include "base/text.h"
+#include "runtime/cli/blocks_run.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
-#include "runtime/text.h"
-
-static int out_of_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-}
+#include "runtime/text/blocks.h"
 
 /* Byte by byte. `line`: and a line ending, if it has none. */
 static int print_code(const struct block *block, bool line, struct warder_error *err)
 {
-	char *code = malloc(block->code.len + 1);
-	size_t len;
+	size_t len = 0;
+	char *code = block_code_copy(block, &len);
 
 	if (!code)
-		return out_of_memory(err);
-	len = block_code(block, code);
-	fwrite(code, 1, len, stdout);
+		return error_no_memory(err, NULL);
+	if (isatty(STDOUT_FILENO))
+		term_show(stdout, code, len);
+	else
+		fwrite(code, 1, len, stdout);
 	if (line && (len == 0 || code[len - 1] != '\n'))
 		putchar('\n');
 	free(code);
@@ -34,13 +35,13 @@ static void print_language(const struct block *block)
 {
 	struct span name = block->canonical ? span_of(block->canonical) : block->language;
 
-	if (!name.len)
-		putchar('-');
-	for (size_t i = 0; i < name.len && i < 64; i++) {
-		unsigned char byte = (unsigned char)name.at[i];
+	char word[65] = "-";
 
-		putchar(byte <= ' ' || byte == 0x7f ? '?' : byte);
-	}
+	if (name.len)
+		snprintf(word, sizeof(word), "%.*s", name.len < 64 ? (int)name.len : 64, name.at);
+	for (char *space = strchr(word, ' '); space; space = strchr(space, ' '))
+		*space = '?';
+	fputs(term_clean(word), stdout);
 }
 
 static void print_lines(const struct blocks *blocks)
@@ -54,14 +55,15 @@ static void print_lines(const struct blocks *blocks)
 
 static void write_block(struct json_writer *w, const struct block *block)
 {
-	char *code = malloc(block->code.len + 1);
+	size_t len = 0;
+	char *code = block_code_copy(block, &len);
 
 	json_begin_object(w);
 	json_key(w, "language");
 	json_string_n(w, block->language.at, block->language.len);
 	json_key_string(w, "canonical", block->canonical);
 	if (code)
-		text_write(w, "code", code, block_code(block, code), false);
+		text_write(w, "code", code, len, false);
 	else
 		json_fail(w);
 	free(code);
@@ -90,7 +92,7 @@ static int print_json(const struct blocks *blocks, struct warder_error *err)
 	json_end_object(&w);
 	json = json_take(&w);
 	if (!json)
-		return out_of_memory(err);
+		return error_no_memory(err, NULL);
 	puts(json);
 	free(json);
 	return 0;
@@ -105,15 +107,31 @@ static int print_all_code(const struct blocks *blocks, struct warder_error *err)
 	return 0;
 }
 
-static int print(const struct request *request, const struct blocks *blocks, struct warder_error *err)
+/* What a model wrote before it could see a result: the rest is made up. Without a block, all of it. */
+static void print_until_first(const struct blocks *blocks, struct span bytes)
+{
+	const size_t end = blocks->count ? blocks->items[0].end : bytes.len;
+
+	fwrite(bytes.at, 1, end, stdout);
+	if (end && bytes.at[end - 1] != '\n')
+		putchar('\n');
+}
+
+static int print(const struct request *request, const struct blocks *blocks, struct span bytes,
+		 struct warder_error *err)
 {
 	const struct request_text *text = &request->text;
+
+	if (text->until_first) {
+		print_until_first(blocks, bytes);
+		return 0;
+	}
 
 	if (request->json)
 		return print_json(blocks, err);
 	if (text->code > blocks->count)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--code",
-				 "there is no block %zu; found: %zu", text->code, blocks->count);
+				 "there is no block %u; found: %zu", text->code, blocks->count);
 	if (text->code)
 		return print_code(&blocks->items[text->code - 1], false, err);
 	if (text->extract)
@@ -126,7 +144,7 @@ static int print(const struct request *request, const struct blocks *blocks, str
 static void tell_unclosed(const struct request *request, const struct blocks *blocks)
 {
 	if (blocks->has_unclosed && !request->text.unclosed && !request->json)
-		term_complain("what begins at byte %zu is not closed; --unclosed makes a block of it",
+		term_complain("the block that begins at byte %zu is not closed; --unclosed includes it",
 			      blocks->unclosed_start);
 }
 
@@ -142,8 +160,8 @@ static const char *canonical(const void *table, const char *name, size_t len)
 	return languages_canonical(table, text);
 }
 
-static int find(const struct request *request, const struct languages *languages, struct span bytes,
-		struct warder_error *err)
+static int find(struct request *request, char **argv, const struct languages *languages, struct span bytes,
+		int *ret_status, struct warder_error *err)
 {
 	const struct request_text *text = &request->text;
 	const struct blocks_options options = {
@@ -164,18 +182,42 @@ static int find(const struct request *request, const struct languages *languages
 	if (blocks_find(bytes.at, bytes.len, &options, &blocks, err) != 0)
 		return -1;
 	tell_unclosed(request, &blocks);
-	status = print(request, &blocks, err);
+	status = text->run ? blocks_run(request, argv, languages, &blocks, ret_status, err)
+			   : print(request, &blocks, bytes, err);
 	blocks_done(&blocks);
 	return status;
+}
+
+/* Flags of what is executed: without --run nothing is. */
+static int check_no_policy(const struct request *request, struct warder_error *err)
+{
+	static const char *const also[] = { "--languages", "--json", "--no-config", "--help" };
+	const struct flag *flag;
+
+	for (size_t i = 0; (flag = flag_at(i)); i++) {
+		bool ours = (flag->commands & FLAG_BLOCKS) && (flag->commands & FLAG_CODE);
+
+		for (size_t j = 0; j < ARRAY_LENGTH(also); j++)
+			ours &= strcmp(flag->name, also[j]) != 0;
+		if (request->typed[i] && ours)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "%s needs --run",
+					 flag->name);
+	}
+	return 0;
 }
 
 static int check_flags(const struct request *request, struct warder_error *err)
 {
 	const struct request_text *text = &request->text;
 
-	if (request->json + text->extract + (text->code > 0) > 1)
+	if (text->run && text->extract + text->until_first + (text->code > 0) > 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--run",
+				 "give one of --run, --code, --extract and --until-first");
+	if (!text->run && check_no_policy(request, err) != 0)
+		return -1;
+	if (request->json + text->extract + text->until_first + (text->code > 0) > 1)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--code",
-				 "give one of --code, --extract and --json");
+				 "give one of --code, --extract, --until-first and --json");
 	if (text->no_fences && !text->delimiter_count)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--no-fences",
 				 "there is nothing to look for; give --delimiters, too");
@@ -193,7 +235,7 @@ int blocks_command(struct request *request, char **argv)
 	if (check_flags(request, &err) != 0 ||
 	    languages_load(code_languages_path(request->code.languages), &languages, &err) != 0 ||
 	    command_input(request, &bytes, &len, &err) != 0 ||
-	    find(request, languages, (struct span){ bytes, len }, &err) != 0)
+	    find(request, argv, languages, (struct span){ bytes, len }, &status, &err) != 0)
 		status = command_refuse(request, &err, EXIT_REFUSED);
 	languages_free(languages);
 	free(bytes);

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/file.h"
 #include "base/json.h"
-#include "runtime/changes.h"
 #include "runtime/cli/changes_text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
-#include "runtime/file.h"
+#include "rootfs/changes/changes.h"
+#include "runtime/library/changes.h"
 
 static int show(const struct request *request, struct warder_changes *changes, char **patterns,
 		struct warder_error *err)
@@ -27,10 +29,32 @@ static int show(const struct request *request, struct warder_changes *changes, c
 	}
 	json = warder_changes_json(changes);
 	if (!json)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	puts(json);
 	free(json);
 	return 0;
+}
+
+/* What the host does not get of what was committed. */
+static void tell_lost(const struct changes *changes, const struct changes_selection *selection)
+{
+	size_t linked = 0, attributes = 0, other = 0;
+
+	for (size_t i = 0; i < changes->count; i++) {
+		const struct changes_item *item = &changes->items[i];
+
+		if (item->kind == CHANGE_REMOVED || !changes_selects(selection, item))
+			continue;
+		linked += item->linked;
+		attributes += item->attributes;
+		other += item->type == CHANGE_OTHER;
+	}
+	if (linked)
+		term_complain("%zu hard-linked names are now files of their own", linked);
+	if (attributes)
+		term_complain("extended attributes of %zu files and directories are not kept", attributes);
+	if (other)
+		term_complain("%zu sockets, pipes or devices are not kept", other);
 }
 
 static int commit(const struct request *request, struct warder_changes *changes, char **patterns,
@@ -48,6 +72,8 @@ static int commit(const struct request *request, struct warder_changes *changes,
 		return -1;
 	}
 	printf("%zu change%s made in %s\n", count, count == 1 ? "" : "s", changes_of(changes)->directory);
+	tell_lost(changes_of(changes), &(struct changes_selection){ .patterns = selection.patterns,
+								    .count = selection.pattern_count });
 	return 0;
 }
 
@@ -56,7 +82,7 @@ static int drop(const struct request *request, struct warder_changes *changes, c
 {
 	if (*patterns)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "changes",
-				 "a set is dropped as a whole; commit what you want of it before");
+				 "a set is dropped as a whole; commit the paths that you want to keep first");
 	return warder_changes_drop(changes, err);
 }
 
@@ -72,33 +98,15 @@ static const struct verb {
 
 static const struct verb *find(const char *name)
 {
-	for (size_t i = 0; name && i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (size_t i = 0; name && i < ARRAY_LENGTH(verbs); i++)
 		if (strcmp(verbs[i].name, name) == 0)
 			return &verbs[i];
 	return NULL;
 }
 
-/* Flags are taken also behind the set's directory, where one would write them. */
-static void take_flags(struct request *request)
-{
-	char **to = request->rest;
-
-	for (char **from = request->rest; *from; from++) {
-		if (strcmp(*from, "--force") == 0)
-			request->changes.force = true;
-		else if (strcmp(*from, "--diff") == 0)
-			request->changes.diff = true;
-		else if (strcmp(*from, "--json") == 0)
-			request->json = true;
-		else
-			*to++ = *from;
-	}
-	*to = NULL;
-}
-
 int changes_command(struct request *request, char **argv)
 {
-	const struct verb *verb = (take_flags(request), find(request->rest[0]));
+	const struct verb *verb = find(request->rest[0]);
 	struct warder_changes *changes = NULL;
 	struct warder_error err = { 0 };
 	int status;

@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "runtime/changes.h"
 #include "runtime/cli/term.h"
+#include "rootfs/changes/changes.h"
+#include "runtime/library/changes.h"
 
 #define TEXT_MAX  (1u << 20) /* bytes of a file that is compared */
 #define LINES_MAX 20000
@@ -24,7 +25,9 @@ static const char letters[] = { [CHANGE_ADDED] = 'A', [CHANGE_CHANGED] = 'M', [C
 /* A name may be anything: as JSON's strings are, where it is not plain. */
 static const char *name_of(const char *path, char *buf, size_t size)
 {
-	bool plain = strlen(json_quote(path, buf, size)) == strlen(path) + 2 && json_is_utf8(path);
+	const size_t len = strlen(path);
+	bool plain =
+	    strlen(term_clean(json_quote(path, buf, size))) == len + 2 && memcmp(buf + 1, path, len) == 0;
 
 	return plain && !strpbrk(path, " \"") ? path : buf;
 }
@@ -49,7 +52,7 @@ static void print_line(FILE *to, const struct changes_item *change)
 	if (change->attributes)
 		fprintf(to, " (attributes not kept)");
 	if (change->existed && change->was.moved)
-		fprintf(to, " (changed on the host meanwhile)");
+		fprintf(to, " (changed on the host since)");
 	fputc('\n', to);
 }
 

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "rootfs/changes/changes.h"
 #include "rootfs/rootfs.h"
 #include "runtime/warder.h"
 

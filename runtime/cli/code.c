@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
-#include "runtime/file.h"
 
 #define SOURCE_MOST ((size_t)16 << 20)
 #define FILE_MOST   ((size_t)64 << 20)
@@ -46,11 +46,6 @@ static void session_done(struct session *session)
 
 /* ---- what is asked of the library ---- */
 
-static void on_stage(void *context, const char *stage, struct warder_run *run)
-{
-	report_running(run);
-}
-
 static struct warder_code code_of(const struct session *session)
 {
 	const struct request *request = session->request;
@@ -72,7 +67,7 @@ static struct warder_code code_of(const struct session *session)
 		.scan_audit = request->code.audit,
 		.cache = request->code.cache,
 		.languages = request->code.languages,
-		.on_stage = on_stage,
+		.on_stage = report_on_stage,
 		.should_stop = ending_came,
 	};
 }
@@ -90,8 +85,9 @@ static int read_file(struct session *session, const char *value, struct warder_e
 	int status;
 
 	if (!source)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-	status = file_read_most(source, FILE_MOST, &bytes, &file->len, err);
+		return error_no_memory(err, NULL);
+	status = strcmp(source, "-") == 0 ? file_read_most(source, FILE_MOST, &bytes, &file->len, err)
+					  : file_read_regular(source, FILE_MOST, &bytes, &file->len, err);
 	free(source);
 	if (status != 0)
 		return error_context(err, "--file");
@@ -108,10 +104,10 @@ static int read_input(struct session *session, struct warder_error *err)
 	if (!input)
 		return 0;
 	if (*input == '@')
-		return file_read_most(input + 1, INPUT_MOST, &session->input, &session->input_len, err);
+		return file_read_regular(input + 1, INPUT_MOST, &session->input, &session->input_len, err);
 	session->input = strdup(input);
 	session->input_len = strlen(input);
-	return session->input ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	return session->input ? 0 : error_no_memory(err, NULL);
 }
 
 /* The source has taken what it came by; then there is nothing left for the code. */
@@ -119,7 +115,10 @@ static int open_stdin(struct session *session, struct warder_error *err)
 {
 	const char *path = session->request->code.standard_input;
 
-	if (!path && strcmp(session->request->rest[0], "-") == 0)
+	if (path && session->request->no_input)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "-n",
+				 "-n gives an empty standard input, and --stdin another; give one of them");
+	if (session->request->no_input || (!path && strcmp(session->request->rest[0], "-") == 0))
 		return 0;
 	session->stdin_fd = path ? open(path, O_RDONLY | O_CLOEXEC) : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (session->stdin_fd < 0)
@@ -199,13 +198,15 @@ static int call(struct session *session, struct warder_program *program)
 	const struct warder_call call = {
 		.size = sizeof(call),
 		.argv = request->rest + 1,
-		.input_fd = session->stdin_fd,
+		.input_fd = session->stdin_fd > 0 ? session->stdin_fd : 0,
 		.json = session->input,
 		.json_len = session->input_len,
 		.last_line = request->code.last_line,
 		.output_fds = request->json ? NULL : output_fds,
+		.output_max = request->json ? 0 : request->output_max,
 		.collect = request->json || request->code.artifacts ? &collect : NULL,
 		.spill = session->spill,
+		.should_stop = ending_came,
 	};
 	struct warder_error err = { 0 };
 	struct warder_run *run = NULL;

@@ -1,9 +1,10 @@
 /*
- * completion: a script for bash out of the tables of commands and flags.
+ * completion: scripts for bash, zsh and fish out of the tables of commands and flags.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
 
@@ -49,13 +50,11 @@ static void print_fields(void)
 /* Flags whose value is a file or directory of the host. */
 static void print_path_flags(void)
 {
-	static const char *const arguments[] = { "FILE", "PATH", "PATH[:/workspace/...]",
-						 "DIR[:ro|:rw|:overlay]" };
+	static const char *const arguments[] = { "FILE", "SRC[:/DST]", "DIR[:ro|:rw|:overlay]" };
 	const char *gap = "";
 
 	for (size_t i = 0; flag_at(i); i++) {
-		for (size_t j = 0; flag_at(i)->argument && j < sizeof(arguments) / sizeof(arguments[0]);
-		     j++) {
+		for (size_t j = 0; flag_at(i)->argument && j < ARRAY_LENGTH(arguments); j++) {
 			if (strcmp(flag_at(i)->argument, arguments[j]) == 0 ||
 			    (j == 0 && strcmp(flag_at(i)->name, "--dry-run") == 0)) {
 				printf("%s%s", gap, flag_at(i)->name);
@@ -63,6 +62,24 @@ static void print_path_flags(void)
 			}
 		}
 	}
+}
+
+/* Words of a command besides its flags. */
+static const char *words_of(const struct command *command)
+{
+	switch ((unsigned)command->flags) {
+	case FLAG_POLICY:
+		return "check show ceiling";
+	case FLAG_CHANGES:
+		return "show commit drop";
+	case FLAG_SESSION_ANY:
+		return "start exec list status stop restart";
+	case FLAG_BACKEND:
+		return "list describe declare";
+	case FLAG_COMPLETION:
+		return "bash zsh fish";
+	}
+	return "";
 }
 
 static void print_bash(void)
@@ -95,11 +112,7 @@ static void print_bash(void)
 			print_flags(command_at(i)->flags);
 		else
 			print_subcommands(command_at(i));
-		printf("%s' ;;\n", command_at(i)->flags == FLAG_POLICY    ? " check show"
-				   : command_at(i)->flags == FLAG_CHANGES ? " show commit drop"
-				   : command_at(i)->flags == FLAG_SESSION_ANY
-				       ? " start exec list status stop restart"
-				       : "");
+		printf("%s%s' ;;\n", *words_of(command_at(i)) ? " " : "", words_of(command_at(i)));
 	}
 	printf("\tesac\n"
 	       "\tmapfile -t COMPREPLY < <(compgen -W \"$flags\" -A file -- \"$word\")\n"
@@ -107,12 +120,161 @@ static void print_bash(void)
 	       "complete -F _warder warder\n");
 }
 
+/* Text between single quotes, for both shells: what would end them, or mean something to zsh, is left out. */
+static void print_help(const char *text, const char *without)
+{
+	for (; *text; text++) {
+		if (*text != '\'' && !strchr(without, *text))
+			putchar(*text);
+	}
+}
+
+static bool takes_path(const struct flag *flag)
+{
+	return flag->argument &&
+	       (strncmp(flag->argument, "FILE", 4) == 0 || strncmp(flag->argument, "DIR", 3) == 0 ||
+		strncmp(flag->argument, "PATH", 4) == 0 || strncmp(flag->argument, "SRC", 3) == 0);
+}
+
+/* The values of a flag that are known. Whether there are any. */
+static bool print_values(const struct flag *flag)
+{
+	if (strcmp(flag->name, "--preset") == 0)
+		print_presets();
+	else if (strcmp(flag->name, "--require") == 0 || strcmp(flag->name, "--prefer") == 0)
+		print_fields();
+	else if (strcmp(flag->name, "--net") == 0)
+		printf("none loopback host");
+	else if (strcmp(flag->name, "--as") == 0)
+		printf("block inline text");
+	else
+		return false;
+	return true;
+}
+
+static bool has_values(const struct flag *flag)
+{
+	static const char *const names[] = { "--preset", "--require", "--prefer", "--net", "--as" };
+
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		if (strcmp(flag->name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* One specification of _arguments for each name of the flag. */
+static void print_zsh_flag(const struct flag *flag)
+{
+	for (int form = 0; form < (flag->letter ? 2 : 1); form++) {
+		printf("\t\t\t'%s", flag->many ? "*" : "");
+		if (form)
+			printf("-%c", flag->letter);
+		else
+			printf("%s", flag->name);
+		putchar('[');
+		print_help(flag->help, "[]:\\");
+		putchar(']');
+		if (flag->argument) {
+			putchar(':');
+			print_help(flag->argument, "[]:\\");
+			printf(":");
+			if (has_values(flag)) {
+				printf("(");
+				print_values(flag);
+				printf(")");
+			} else if (takes_path(flag)) {
+				printf("_files");
+			}
+			if (flag->two)
+				printf(":END: ");
+		}
+		printf("' \\\n");
+	}
+}
+
+static void print_zsh(void)
+{
+	printf("#compdef warder\n# Completion of warder(1) for zsh; printed by \"warder completion zsh\".\n"
+	       "_warder()\n{\n\tif ((CURRENT == 2)); then\n\t\tlocal -a commands=(\n");
+	for (size_t i = 0; command_at(i); i++) {
+		printf("\t\t\t'%s:", command_at(i)->name);
+		print_help(command_at(i)->summary, ":\\");
+		printf("'\n");
+	}
+	printf("\t\t)\n\t\t_describe command commands\n\t\treturn\n\tfi\n\tcase $words[2] in\n");
+	for (size_t i = 0; command_at(i); i++) {
+		const struct command *command = command_at(i);
+
+		printf("\t%s)\n\t\t_arguments -s \\\n", command->name);
+		for (size_t j = 0; command->run && flag_at(j); j++) {
+			if (flag_at(j)->commands & (unsigned)command->flags)
+				print_zsh_flag(flag_at(j));
+		}
+		printf("\t\t\t'1:command:' \\\n\t\t\t'*:argument:{ compadd -- ");
+		printf("%s", words_of(command));
+		if (!command->run)
+			print_subcommands(command);
+		printf("; _files }'\n\t\t;;\n");
+	}
+	printf("\tesac\n}\n_warder \"$@\"\n");
+}
+
+static void print_fish_flag(const struct command *command, const struct flag *flag)
+{
+	printf("complete -c warder -n '__fish_seen_subcommand_from %s' -l %s", command->name, flag->name + 2);
+	if (flag->letter)
+		printf(" -s %c", flag->letter);
+	if (flag->argument)
+		printf(" -r");
+	if (takes_path(flag))
+		printf(" -F");
+	if (has_values(flag)) {
+		printf(" -f -a '");
+		print_values(flag);
+		printf("'");
+	}
+	printf(" -d '");
+	print_help(flag->help, "\\");
+	printf("'\n");
+}
+
+static void print_fish(void)
+{
+	printf("# Completion of warder(1) for fish; printed by \"warder completion fish\".\n");
+	for (size_t i = 0; command_at(i); i++) {
+		const struct command *command = command_at(i);
+
+		printf("complete -c warder -n __fish_use_subcommand -f -a %s -d '", command->name);
+		print_help(command->summary, "\\");
+		printf("'\n");
+		if (!command->run || *words_of(command)) {
+			printf("complete -c warder -n '__fish_seen_subcommand_from %s' -a '%s", command->name,
+			       words_of(command));
+			if (!command->run)
+				print_subcommands(command);
+			printf("'\n");
+		}
+		for (size_t j = 0; command->run && flag_at(j); j++) {
+			if (flag_at(j)->commands & (unsigned)command->flags)
+				print_fish_flag(command, flag_at(j));
+		}
+	}
+}
+
 int completion_command(struct request *request, char **argv)
 {
-	if (!request->rest[0] || strcmp(request->rest[0], "bash") != 0 || request->rest[1]) {
-		term_complain("write \"warder completion bash\"");
-		return EXIT_REFUSED;
+	static const struct {
+		const char *name;
+		void (*print)(void);
+	} shells[] = { { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish } };
+
+	for (size_t i = 0; request->rest[0] && !request->rest[1] && i < ARRAY_LENGTH(shells); i++) {
+		if (strcmp(shells[i].name, request->rest[0]) == 0) {
+			shells[i].print();
+			return 0;
+		}
 	}
-	print_bash();
-	return 0;
+	term_complain("write \"warder completion bash\", zsh or fish");
+	return EXIT_REFUSED;
 }

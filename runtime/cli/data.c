@@ -3,13 +3,11 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "runtime/cli/commands.h"
-#include "runtime/text.h"
-
-static int out_of_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-}
+#include "runtime/tool/context.h"
+#include "runtime/tool/conversation.h"
+#include "runtime/tool/datafile.h"
 
 /* The tables that the context does not have are in it from now on. */
 static int remember(const struct datafile_stage *stage, struct context *context, struct warder_error *err)
@@ -41,7 +39,7 @@ static int print_plain(const struct conversation *talk, const struct datafile_st
 		char *text = datafile_text(talk->messages, stage, i, &len);
 
 		if (!text)
-			return out_of_memory(err);
+			return error_no_memory(err, NULL);
 		print_line(text, len);
 		free(text);
 	}
@@ -110,7 +108,7 @@ static int print_json(const struct conversation *talk, const struct datafile_sta
 	json_end_object(&w);
 	json = json_take(&w);
 	if (!json)
-		return out_of_memory(err);
+		return error_no_memory(err, NULL);
 	puts(json);
 	free(json);
 	return 0;

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "runtime/session.h"
 #include "runtime/cli/backends.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/explain.h"
 #include "runtime/cli/term.h"
+#include "runtime/session/session.h"
 
 static const char *const controllers[CGROUP_CONTROLLER_COUNT] = {
 	[CGROUP_MEMORY] = "memory",
@@ -26,6 +26,7 @@ struct findings {
 	bool strict;         /* it can be enforced */
 	const char *why_not; /* what else than a row stands in its way; "" for none */
 	int leftovers, removed;
+	struct jail_risks risks;
 };
 
 /* ---- as text ---- */
@@ -88,11 +89,39 @@ static void print_strict(const struct findings *findings)
 		print_line(true, "can be enforced", "");
 }
 
+static void print_risks(const struct jail_risks *risks)
+{
+	char limit[32], used[32];
+
+	putchar('\n');
+	term_title("Resources that all jails of the host share");
+	if (risks->jit_limit_known)
+		printf("  code of BPF programs: at most %s (net.core.bpf_jit_limit), %s in use\n",
+		       policy_format_size(risks->jit_limit_bytes, limit, sizeof(limit)),
+		       risks->jit_used_known ? policy_format_size(risks->jit_used_bytes, used, sizeof(used))
+					     : "an unknown part");
+	else
+		printf("  code of BPF programs: the limit is unknown (root reads net.core.bpf_jit_limit)\n");
+	if (risks->loads_modules)
+		printf(
+		    "  warning: the kernel starts %s as root. A jail with network.mode loopback or allow can "
+		    "make it "
+		    "load\n"
+		    "  a classifier module, and before Linux 6.14 the execution of an unknown binary format "
+		    "starts it, too.\n"
+		    "  After the boot: \"sysctl kernel.modules_disabled=1\", or \"sysctl "
+		    "kernel.modprobe=\"\n",
+		    risks->modprobe);
+	else
+		printf("  modules: the kernel starts no program to load one\n");
+}
+
 static void print_text(const struct findings *findings, bool clean)
 {
 	print_features(findings->host);
 	print_cgroups(&findings->host->cgroup);
 	print_strict(findings);
+	print_risks(&findings->risks);
 	putchar('\n');
 	term_title("Left by dead supervisors");
 	if (clean)
@@ -103,12 +132,6 @@ static void print_text(const struct findings *findings, bool clean)
 }
 
 /* ---- as JSON ---- */
-
-static void member(struct json_writer *w, const char *key, const char *text)
-{
-	json_key(w, key);
-	json_string(w, text);
-}
 
 static void member_bool(struct json_writer *w, const char *key, bool value)
 {
@@ -122,9 +145,9 @@ static void write_features(struct json_writer *w, const struct jail_host *host)
 	json_begin_array(w);
 	for (enum jail_feature feature = 0; feature < JAIL_FEATURE_COUNT; feature++) {
 		json_begin_object(w);
-		member(w, "name", jail_feature_name(feature));
+		json_key_string(w, "name", jail_feature_name(feature));
 		member_bool(w, "there", host->features[feature].there);
-		member(w, "detail", host->features[feature].detail);
+		json_key_string(w, "detail", host->features[feature].detail);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -138,14 +161,14 @@ static void write_cgroups(struct json_writer *w, const struct cgroup_host *cgrou
 		int at = cgroup->hierarchy_of[controller];
 
 		json_begin_object(w);
-		member(w, "controller", controllers[controller]);
+		json_key_string(w, "controller", controllers[controller]);
 		json_key(w, "version");
 		if (at < 0)
 			json_null(w);
 		else
 			json_uint(w, cgroup->hierarchies[at].v2 ? 2 : 1);
-		member(w, "base", at < 0 ? NULL : cgroup->hierarchies[at].base);
-		member(w, "reason", at < 0 ? cgroup->reason[controller] : NULL);
+		json_key_string(w, "base", at < 0 ? NULL : cgroup->hierarchies[at].base);
+		json_key_string(w, "reason", at < 0 ? cgroup->reason[controller] : NULL);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -164,13 +187,29 @@ static void write_strict(struct json_writer *w, const struct findings *findings)
 		if (findings->rows[i].state != EXPLAIN_REFUSED)
 			continue;
 		json_begin_object(w);
-		member(w, "field", findings->rows[i].field);
-		member(w, "reason", findings->rows[i].by);
+		json_key_string(w, "field", findings->rows[i].field);
+		json_key_string(w, "reason", findings->rows[i].by);
 		json_end_object(w);
 	}
 	json_end_array(w);
-	member(w, "reason", findings->why_not[0] ? findings->why_not : NULL);
+	json_key_string(w, "reason", findings->why_not[0] ? findings->why_not : NULL);
 	json_end_object(w);
+}
+
+static void member_known(struct json_writer *w, const char *key, bool known, uint64_t value)
+{
+	json_key(w, key);
+	if (known)
+		json_uint(w, value);
+	else
+		json_null(w);
+}
+
+static void write_risks(struct json_writer *w, const struct jail_risks *risks)
+{
+	member_known(w, "bpfJitLimitBytes", risks->jit_limit_known, risks->jit_limit_bytes);
+	member_known(w, "bpfJitUsedBytes", risks->jit_used_known, risks->jit_used_bytes);
+	json_key_string(w, "loadsModules", risks->loads_modules ? risks->modprobe : NULL);
 }
 
 static void print_json(const struct findings *findings)
@@ -182,6 +221,7 @@ static void print_json(const struct findings *findings)
 	write_features(&w, findings->host);
 	write_cgroups(&w, &findings->host->cgroup);
 	write_strict(&w, findings);
+	write_risks(&w, &findings->risks);
 	json_key(&w, "leftovers");
 	json_int(&w, findings->leftovers);
 	json_key(&w, "removed");
@@ -211,6 +251,7 @@ static int examine(const struct request *request, const struct policy *strict)
 	if (request->clean)
 		findings.removed = session_clean(false) + jail_clean(&preparation.host, false);
 	findings.leftovers = session_clean(true) + jail_clean(&preparation.host, true);
+	jail_risks_read(&findings.risks);
 	if (request->json)
 		print_json(&findings);
 	else

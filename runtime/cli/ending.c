@@ -1,4 +1,5 @@
 #include "runtime/cli/ending.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,7 +8,7 @@
 
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
-#define ENDING (sizeof(ending) / sizeof(ending[0]))
+#define ENDING (ARRAY_LENGTH(ending))
 
 static volatile sig_atomic_t caught;
 static void (*volatile cancel_what)(void);

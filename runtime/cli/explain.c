@@ -15,7 +15,9 @@
 #include "base/namespaces.h"
 #include "runtime/cli/backends.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/config.h"
 #include "runtime/cli/term.h"
+#include "runtime/cli/violations.h"
 
 static const struct {
 	const char *word; /* in JSON and in the table */
@@ -151,7 +153,7 @@ static void print_rows(const struct explain_row *rows, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const struct explain_row *row = &rows[i];
 
-		term_print(TERM_PLAIN, 22, row->field);
+		term_print(TERM_PLAIN, 24, row->field);
 		term_print(TERM_PLAIN, (width < 36 ? width : 36) + 2, row->requested);
 		term_print(TERM_PLAIN, 11, row->preferred ? "preferred" : "required");
 		term_print(states[row->state].style, 14, states[row->state].word);
@@ -214,7 +216,7 @@ static void print_filter(const struct jail_plan *plan)
 	putchar('\n');
 	begin_line("denied");
 	for (size_t i = 0; (group = seccomp_group(i)); i++) {
-		if (group->denied[profile]) {
+		if (seccomp_denies(group, profile, plan->policy.network.mode)) {
 			printf("%s%s (%s)", gap, group->name, group->answer);
 			gap = ", ";
 		}
@@ -252,11 +254,46 @@ static void print_mounts(const struct jail_plan *plan)
 		       entry->no_exec ? " noexec" : "");
 		if (strcmp(entry->source, entry->target) != 0)
 			printf(" from %s", entry->source);
+		if (plan->privileged && entry->field == POLICY_FIELD_PATHS && !entry->owner_mapped)
+			fputs(", owners unmapped", stdout);
 		putchar('\n');
 	}
 	begin_line("root");
 	printf("an empty tmpfs with %zu directories, links and files of its own, /proc and a minimal /dev\n",
 	       own);
+}
+
+static void print_rules(const char *name, const struct policy_endpoints *list, bool is_allow)
+{
+	for (size_t row = 0; row < list->count; row++)
+		for (size_t i = 0; i < policy_rule_count(&list->items[row]); i++) {
+			struct policy_rule rule = policy_rule_at(&list->items[row], i);
+			const char *given = list->items[row].host;
+
+			if (!is_allow) /* a list of names is denied on every port */
+				rule.port_count = list->items[row].port_count;
+			begin_line(name);
+			printf("%s port", rule.host ? rule.host : rule.cidr);
+			for (size_t j = 0; j < rule.port_count; j++)
+				printf("%s %u", j ? "," : "", rule.ports[j]);
+			printf("%s%s%s\n", rule.port_count ? "" : " any", rule.host != given ? ", of " : "",
+			       rule.host != given ? given : "");
+		}
+}
+
+/* What each row of the policy stands for. */
+static void print_destinations(const struct policy *policy)
+{
+	if (!policy_network_lists(policy))
+		return;
+	putchar('\n');
+	term_title("Destinations");
+	print_rules("allow", &policy->network.allow, true);
+	if (policy->network.mode == POLICY_NETWORK_LEARN) {
+		begin_line("allow");
+		puts("every public address port 22, 80, 443");
+	}
+	print_rules("deny", &policy->network.deny, false);
 }
 
 static void print_plan(const struct jail_plan *plan)
@@ -287,6 +324,16 @@ static void print_plan(const struct jail_plan *plan)
 	puts(policy_format_time(plan->wall_time_us, text, sizeof(text)));
 }
 
+/* Flags that were not typed have a part in what follows. */
+static void print_config(const struct config *config)
+{
+	char names[400];
+
+	if (!config)
+		return;
+	printf("Defaults from %s: %s\n\n", config->path, config_names(config, names, sizeof(names)));
+}
+
 static void print_text(const struct policy *policy, struct preparation *preparation,
 		       const struct warder_error *refused)
 {
@@ -310,6 +357,7 @@ static void print_text(const struct policy *policy, struct preparation *preparat
 			explain_refused(rows, count, &shown);
 		print_rows(rows, count);
 	}
+	print_destinations(policy);
 	if (preparation->planned)
 		print_plan(&preparation->plan);
 	putchar('\n');
@@ -324,12 +372,6 @@ static void print_text(const struct policy *policy, struct preparation *preparat
 
 /* ---- as JSON ---- */
 
-static void member(struct json_writer *w, const char *key, const char *text)
-{
-	json_key(w, key);
-	json_string(w, text);
-}
-
 static void write_rows(struct json_writer *w, const struct explain_row *rows, size_t count)
 {
 	json_key(w, "fields");
@@ -339,13 +381,13 @@ static void write_rows(struct json_writer *w, const struct explain_row *rows, si
 		bool reason = row->state == EXPLAIN_NOT_ENFORCED || row->state == EXPLAIN_REFUSED;
 
 		json_begin_object(w);
-		member(w, "field", row->field);
-		member(w, "control", row->control);
-		member(w, "requested", row->requested);
-		member(w, "enforcement", row->preferred ? "preferred" : "required");
-		member(w, "state", states[row->state].word);
-		member(w, "mechanism", row->state == EXPLAIN_ENFORCED ? row->by : NULL);
-		member(w, "reason", reason ? row->by : NULL);
+		json_key_string(w, "field", row->field);
+		json_key_string(w, "control", row->control);
+		json_key_string(w, "requested", row->requested);
+		json_key_string(w, "enforcement", row->preferred ? "preferred" : "required");
+		json_key_string(w, "state", states[row->state].word);
+		json_key_string(w, "mechanism", row->state == EXPLAIN_ENFORCED ? row->by : NULL);
+		json_key_string(w, "reason", reason ? row->by : NULL);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -368,7 +410,7 @@ static void write_rlimits(struct json_writer *w, const struct jail_plan *plan)
 	json_begin_array(w);
 	for (size_t i = 0; i < plan->rlimit_count; i++) {
 		json_begin_object(w);
-		member(w, "name", plan->rlimits[i].name);
+		json_key_string(w, "name", plan->rlimits[i].name);
 		json_key(w, "value");
 		json_uint(w, plan->rlimits[i].value);
 		json_key(w, "clamped");
@@ -405,12 +447,12 @@ static void write_filter(struct json_writer *w, const struct jail_plan *plan)
 
 	json_key(w, "filter");
 	json_begin_object(w);
-	member(w, "profile", policy_profile_name(profile));
+	json_key_string(w, "profile", policy_profile_name(profile));
 	write_amount(w, "instructions", plan->filter.count);
 	json_key(w, "denied");
 	json_begin_array(w);
 	for (size_t i = 0; (group = seccomp_group(i)); i++) {
-		if (group->denied[profile])
+		if (seccomp_denies(group, profile, plan->policy.network.mode))
 			json_string(w, group->name);
 	}
 	json_end_array(w);
@@ -449,12 +491,12 @@ static void write_mounts(struct json_writer *w, const struct jail_plan *plan)
 		const struct rootfs_entry *entry = &plan->rootfs.entries[i];
 
 		json_begin_object(w);
-		member(w, "kind", kinds[entry->kind]);
-		member(w, "target", entry->target);
+		json_key_string(w, "kind", kinds[entry->kind]);
+		json_key_string(w, "target", entry->target);
 		if (entry->kind == ROOTFS_OVERLAY)
 			write_layers(w, &plan->rootfs.overlays[entry->overlay]);
 		if (entry->kind == ROOTFS_BIND) {
-			member(w, "source", entry->source);
+			json_key_string(w, "source", entry->source);
 			json_key(w, "readOnly");
 			json_bool(w, entry->read_only);
 			json_key(w, "noExec");
@@ -474,7 +516,7 @@ static void write_plan(struct json_writer *w, const struct jail_plan *plan)
 	json_bool(w, plan->privileged);
 	write_amount(w, "uid", plan->uid);
 	write_amount(w, "gid", plan->gid);
-	member(w, "hostname", plan->hostname);
+	json_key_string(w, "hostname", plan->hostname);
 	json_key(w, "loopbackUp");
 	json_bool(w, plan->loopback_up);
 	write_cgroup(w, &plan->cgroup);
@@ -482,12 +524,13 @@ static void write_plan(struct json_writer *w, const struct jail_plan *plan)
 	write_filter(w, plan);
 	write_environment(w, plan);
 	write_mounts(w, plan);
-	member(w, "workingDirectory", plan->rootfs.working_directory);
+	json_key_string(w, "workingDirectory", plan->rootfs.working_directory);
 	write_amount(w, "wallTimeUs", plan->wall_time_us);
 	json_end_object(w);
 }
 
-static void write_refusal(struct json_writer *w, const struct warder_error *refused)
+static void write_refusal(struct json_writer *w, const struct request *request,
+			  const struct warder_error *refused)
 {
 	json_key(w, "refusal");
 	if (!refused) {
@@ -495,29 +538,35 @@ static void write_refusal(struct json_writer *w, const struct warder_error *refu
 		return;
 	}
 	json_begin_object(w);
-	member(w, "kind", error_kind_name(refused->code));
-	member(w, "field", refused->field[0] ? refused->field : NULL);
-	member(w, "message", refused->text);
+	json_key_string(w, "kind", error_kind_name(refused->code));
+	json_key_string(w, "field", refused->field[0] ? refused->field : NULL);
+	json_key_string(w, "message", refused->text);
+	if (violations_explain(request, refused)) {
+		json_key(w, "violations");
+		violations_write(request, w);
+	}
 	json_end_object(w);
 }
 
-static void print_json(const struct policy *policy, const struct preparation *preparation,
+static void print_json(const struct request *request, const struct preparation *preparation,
 		       const struct warder_error *refused)
 {
+	const struct policy *policy = &request->policy->policy;
 	struct explain_row rows[EXPLAIN_ROWS_MAX];
 	struct json_writer w = { 0 };
 	size_t count;
 	char *text;
 
 	json_begin_object(&w);
-	member(&w, "backend", preparation->backend ? preparation->backend->name : NULL);
-	member(&w, "isolation",
-	       policy_isolation_name(preparation->backend ? preparation->backend->isolation
-							  : POLICY_ISOLATION_NAMESPACE_JAIL));
+	json_key_string(&w, "backend", preparation->backend ? preparation->backend->name : NULL);
+	json_key_string(&w, "isolation",
+			policy_isolation_name(preparation->backend ? preparation->backend->isolation
+								   : POLICY_ISOLATION_NAMESPACE_JAIL));
 	json_key_string(&w, "passedOver", preparation->passed_over[0] ? preparation->passed_over : NULL);
+	config_write_member(request->config, &w);
 	json_key(&w, "wouldRun");
 	json_bool(&w, !refused);
-	write_refusal(&w, refused);
+	write_refusal(&w, request, refused);
 	if (preparation->matched) {
 		count = explain_rows(policy, preparation, rows);
 		if (refused && preparation->match.required_count == 0)
@@ -533,6 +582,23 @@ static void print_json(const struct policy *policy, const struct preparation *pr
 }
 
 /* ---- the command ---- */
+
+static void print_next(void *context, const struct policy_violation *violation)
+{
+	struct warder_error shown = violation->error;
+	size_t *seen = context;
+
+	if ((*seen)++ > 0)
+		printf("%s\n", term_clean(shown.text));
+}
+
+/* The first is in the sentence above. */
+static void print_violations(const struct request *request)
+{
+	size_t seen = 0;
+
+	violations_visit(request, print_next, &seen);
+}
 
 static int explain(const struct request *request)
 {
@@ -550,9 +616,11 @@ static int explain(const struct request *request)
 	int status = preparation_build(policy, &options, &preparation, &err);
 
 	if (request->json)
-		print_json(policy, &preparation, status != 0 ? &err : NULL);
+		print_json(request, &preparation, status != 0 ? &err : NULL);
 	else
 		print_text(policy, &preparation, status != 0 ? &err : NULL);
+	if (status != 0 && !request->json && violations_explain(request, &err))
+		print_violations(request);
 	preparation_done(&preparation);
 	return status != 0 ? EXIT_REFUSED : 0;
 }
@@ -560,13 +628,16 @@ static int explain(const struct request *request)
 /* The policy's name may stand without a flag. */
 static int take_base(struct request *request, struct warder_error *err)
 {
+	const bool typed = request->base && !config_overrule_base(request->config, request->rest[0]);
+
 	if (!request->rest[0])
 		return 0;
-	if (request->base || request->rest[1])
+	if (typed || request->rest[1])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
 				 "there is more than one policy; the second is \"%.80s\"",
-				 request->rest[request->base ? 0 : 1]);
+				 request->rest[typed ? 0 : 1]);
 	request->base = request->rest[0];
+	request->base_is_file = false;
 	return 0;
 }
 
@@ -578,6 +649,8 @@ int explain_command(struct request *request, char **argv)
 
 	if (take_base(request, &err) != 0 || request_load(FLAG_EXPLAIN, argv, request, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
+	if (!request->json)
+		print_config(request->config);
 	if (!request->backend || !strchr(request->backend, ','))
 		return explain(request);
 	status = backends_compare(request, &err);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "runtime/preparation.h"
+#include "runtime/library/preparation.h"
 
 enum explain_state {
 	EXPLAIN_ENFORCED,

@@ -5,6 +5,8 @@
  * line, in a document and to the library. What the command line adds is comfort only: relative paths become absolute,
  * --allow and --env switch the mode that their rows need, --max-output sets both streams.
  */
+#include "base/array.h"
+#include "runtime/text/blocks.h"
 #include "runtime/cli/flags.h"
 
 #include <errno.h>
@@ -14,22 +16,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/file.h"
-#include "runtime/preparation.h"
-#include "runtime/code/code.h"
+#include "base/file.h"
+#include "runtime/cli/config.h"
 #include "runtime/cli/spool.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/workers.h"
+#include "runtime/code/code.h"
+#include "runtime/library/preparation.h"
 
-#define DEFAULT_CEILING "/etc/warder/ceiling.json"
-#define DEFAULT_PRESET  "strict"
+#define DEFAULT_PRESET "strict"
+#define GRACE_US       2000000
 
 static int set(struct request *request, const char *path, const char *value, struct warder_error *err)
 {
 	return warder_policy_set(request->policy, path, value, err);
 }
 
-/* ---- what chooses ---- */
+/* ---- flags that choose the policy to start from, or something besides the policy ---- */
 
 static int choose_base(struct request *request, const struct flag *flag, const char *value,
 		       struct warder_error *err)
@@ -44,119 +47,6 @@ static int choose_base(struct request *request, const struct flag *flag, const c
 	return 0;
 }
 
-static int choose_ceiling(struct request *request, const struct flag *flag, const char *value,
-			  struct warder_error *err)
-{
-	request->ceiling_path = value;
-	return 0;
-}
-
-static int choose_cgroup_parent(struct request *request, const struct flag *flag, const char *value,
-				struct warder_error *err)
-{
-	request->cgroup_parent = value;
-	return 0;
-}
-
-static int choose_receipt(struct request *request, const struct flag *flag, const char *value,
-			  struct warder_error *err)
-{
-	request->receipt = value;
-	return 0;
-}
-
-static int choose_backend(struct request *request, const struct flag *flag, const char *value,
-			  struct warder_error *err)
-{
-	request->backend = value;
-	return 0;
-}
-
-static int choose_backends(struct request *request, const struct flag *flag, const char *value,
-			   struct warder_error *err)
-{
-	request->backends = value;
-	return 0;
-}
-
-static int choose_matrix(struct request *request, const struct flag *flag, const char *value,
-			 struct warder_error *err)
-{
-	request->matrix = true;
-	return 0;
-}
-
-static int choose_for_model(struct request *request, const struct flag *flag, const char *value,
-			    struct warder_error *err)
-{
-	request->for_model = true;
-	return 0;
-}
-
-static int choose_json(struct request *request, const struct flag *flag, const char *value,
-		       struct warder_error *err)
-{
-	request->json = true;
-	return 0;
-}
-
-static int choose_changes(struct request *request, const struct flag *flag, const char *value,
-			  struct warder_error *err)
-{
-	if (strcmp(flag->name, "--changes") == 0)
-		request->changes.directory = value;
-	else if (strcmp(flag->name, "--force") == 0)
-		request->changes.force = true;
-	else
-		request->changes.diff = true;
-	return 0;
-}
-
-static int choose_clean(struct request *request, const struct flag *flag, const char *value,
-			struct warder_error *err)
-{
-	request->clean = true;
-	return 0;
-}
-
-static int choose_attack_session(struct request *request, const struct flag *flag, const char *value,
-				 struct warder_error *err)
-{
-	request->attack_session = true;
-	return 0;
-}
-
-static int choose_attack(struct request *request, const struct flag *flag, const char *value,
-			 struct warder_error *err)
-{
-	request->attack = true;
-	return 0;
-}
-
-static int choose_text(struct request *request, const struct flag *flag, const char *value,
-		       struct warder_error *err)
-{
-	struct request_code *code = &request->code;
-	const struct {
-		const char *name;
-		const char **place;
-	} rows[] = {
-		{ "--language", &code->language },     { "--languages", &code->languages },
-		{ "--input", &code->input },           { "--stdin", &code->standard_input },
-		{ "--artifacts", &code->artifacts },   { "--cache", &code->cache },
-		{ "--scopes", &request->tool.scopes }, { "--stats", &request->tool.stats },
-		{ "--rules", &code->rules },           { "--audit", &code->audit },
-		{ "--cases", &request->tool.cases },   { "--compare", &request->tool.compare },
-		{ "--model", &request->model },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (strcmp(rows[i].name, flag->name) == 0)
-			*rows[i].place = value;
-	}
-	return 0;
-}
-
 /* Only where code leaves files there is a directory for them. */
 static int choose_store(struct request *request, const struct flag *flag, const char *value,
 			struct warder_error *err)
@@ -164,53 +54,9 @@ static int choose_store(struct request *request, const struct flag *flag, const 
 	if (!spool_is_meant(value))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
 				 "write store: or store:SESSION/; a directory is for \"warder code\"");
-	return choose_text(request, flag, value, err);
-}
-
-static int choose_max_artifact(struct request *request, const struct flag *flag, const char *value,
-			       struct warder_error *err)
-{
-	return policy_parse_size(value, &request->code.artifact_bytes, err);
-}
-
-static int choose_more(struct request *request, const struct flag *flag, const char *value,
-		       struct warder_error *err)
-{
-	const struct {
-		const char *name;
-		struct request_list *list;
-	} rows[] = {
-		{ "--collect", &request->code.collect },
-		{ "--language", &request->text.languages },
-		{ "--ignore", &request->text.ignored },
-		{ "--setup", &request->session.setup },
-	};
-	struct request_list *list = &request->code.files;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (strcmp(rows[i].name, flag->name) == 0)
-			list = rows[i].list;
-	}
-	if (list->count == REQUEST_LIST_MAX)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "given more than %d times",
-				 REQUEST_LIST_MAX);
-	list->items[list->count++] = value;
+	request->code.artifacts = value;
 	return 0;
 }
-
-static int choose_switch(struct request *request, const struct flag *flag, const char *value,
-			 struct warder_error *err)
-{
-	request->code.check |= strcmp(flag->name, "--check") == 0;
-	request->code.scan |= strcmp(flag->name, "--scan") == 0;
-	request->code.scan_deny |= strcmp(flag->name, "--scan-deny") == 0;
-	request->code.no_cache |= strcmp(flag->name, "--no-cache") == 0;
-	request->code.function |= strcmp(flag->name, "--function") == 0;
-	request->code.last_line |= strcmp(flag->name, "--last-line") == 0;
-	return 0;
-}
-
-/* ---- what chooses among text ---- */
 
 /* Called for the start, and then for the end, which completes the pair. */
 static int choose_delimiters(struct request *request, const struct flag *flag, const char *value,
@@ -231,19 +77,6 @@ static int choose_delimiters(struct request *request, const struct flag *flag, c
 	return delimiters_check(pair, err);
 }
 
-static int choose_code(struct request *request, const struct flag *flag, const char *value,
-		       struct warder_error *err)
-{
-	uint64_t number = 0;
-
-	if (policy_parse_count_or_unlimited(value, &number, err) != 0 || number == 0 ||
-	    number > AGENT_MAX_BLOCKS)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
-				 "blocks are counted from 1 to %d", AGENT_MAX_BLOCKS);
-	request->text.code = number;
-	return 0;
-}
-
 static int choose_as(struct request *request, const struct flag *flag, const char *value,
 		     struct warder_error *err)
 {
@@ -251,81 +84,6 @@ static int choose_as(struct request *request, const struct flag *flag, const cha
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
 				 "there is no such form; known: block, inline, text");
 	request->text.as = value;
-	return 0;
-}
-
-static int choose_extract(struct request *request, const struct flag *flag, const char *value,
-			  struct warder_error *err)
-{
-	request->text.extract = true;
-	return 0;
-}
-
-static int choose_unclosed(struct request *request, const struct flag *flag, const char *value,
-			   struct warder_error *err)
-{
-	request->text.unclosed = true;
-	return 0;
-}
-
-static int choose_no_fences(struct request *request, const struct flag *flag, const char *value,
-			    struct warder_error *err)
-{
-	request->text.no_fences = true;
-	return 0;
-}
-
-static int choose_pandas(struct request *request, const struct flag *flag, const char *value,
-			 struct warder_error *err)
-{
-	request->text.pandas = true;
-	return 0;
-}
-
-static int choose_help(struct request *request, const struct flag *flag, const char *value,
-		       struct warder_error *err)
-{
-	request->help = true;
-	return 0;
-}
-
-static int choose_tool_switch(struct request *request, const struct flag *flag, const char *value,
-			      struct warder_error *err)
-{
-	request->tool.stream |= strcmp(flag->name, "--stream") == 0;
-	request->tool.stop |= strcmp(flag->name, "--stop") == 0;
-	request->tool.unordered |= strcmp(flag->name, "--unordered") == 0;
-	return 0;
-}
-
-static int choose_session(struct request *request, const struct flag *flag, const char *value,
-			  struct warder_error *err)
-{
-	struct request_session *session = &request->session;
-	const bool is_lifetime = strcmp(flag->name, "--lifetime") == 0;
-	uint64_t *time = is_lifetime ? &session->lifetime_us : &session->idle_us;
-
-	session->auto_start |= strcmp(flag->name, "--auto-start") == 0;
-	session->background |= strcmp(flag->name, "--background") == 0;
-	if (!value)
-		return 0;
-	if (policy_parse_time(value, time, err) != 0)
-		return -1;
-	return *time ? 0
-		     : error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
-				 "give a time above 0, or leave the flag out, which means %s",
-				 is_lifetime ? "8h" : "30m");
-}
-
-static int choose_parallel(struct request *request, const struct flag *flag, const char *value,
-			   struct warder_error *err)
-{
-	uint64_t number = 0;
-
-	if (policy_parse_count_or_unlimited(value, &number, err) != 0 || number == 0 || number > WORKERS_MAX)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "give a number from 1 to %d",
-				 WORKERS_MAX);
-	request->tool.parallel = (unsigned)number;
 	return 0;
 }
 
@@ -343,15 +101,27 @@ unsigned request_parallel(const struct request *request)
 static int change_output(struct request *request, const struct flag *flag, const char *value,
 			 struct warder_error *err)
 {
-	if (set(request, "output.stdout", value, err) != 0)
+	if (set(request, "output.stdout", value, err) != 0 || set(request, "output.stderr", value, err) != 0)
 		return -1;
-	return set(request, "output.stderr", value, err);
+	request->output_max = request->policy->policy.output.stdout_bytes;
+	return 0;
 }
 
+/* learn takes rows as well. */
 static int change_allow(struct request *request, const struct flag *flag, const char *value,
 			struct warder_error *err)
 {
-	if (set(request, "network.mode", "allow", err) != 0)
+	if (!policy_network_lists(&request->policy->policy) &&
+	    set(request, "network.mode", "allow", err) != 0)
+		return -1;
+	return set(request, flag->path, value, err);
+}
+
+static int change_publish(struct request *request, const struct flag *flag, const char *value,
+			  struct warder_error *err)
+{
+	if (request->policy->policy.network.mode == POLICY_NETWORK_NONE &&
+	    set(request, "network.mode", "loopback", err) != 0)
 		return -1;
 	return set(request, flag->path, value, err);
 }
@@ -376,44 +146,11 @@ static int change_environment(struct request *request, const struct flag *flag, 
 	return set(request, path, equals + 1, err);
 }
 
-/* An absolute path for what was given, on the heap; NULL with errno. A relative one is joined with the working directory as
- * text, and its "." and ".." taken out as text: links are left to the plan, which looks at whose they are. */
-static char *absolute(const char *value)
-{
-	char cwd[PATH_MAX];
-	char *text = NULL;
-	char *to;
-
-	if (*value == '/')
-		return strdup(value);
-	if (*value == '\0')
-		errno = ENOENT;
-	if (*value == '\0' || !getcwd(cwd, sizeof(cwd)))
-		return NULL;
-	if (asprintf(&text, "%s/%s/", strcmp(cwd, "/") == 0 ? "" : cwd, value) < 0)
-		return NULL;
-	to = text;
-	for (const char *from = text; *from;) {
-		size_t length = strcspn(from + 1, "/") + 1; /* "/name" */
-
-		if (length == 3 && strncmp(from, "/..", 3) == 0)
-			while (to > text && *--to != '/')
-				;
-		else if (length > 1 && !(length == 2 && from[1] == '.'))
-			to = (char *)memmove(to, from, length) + length;
-		from += length;
-	}
-	*to = '\0';
-	if (to == text)
-		strcpy(text, "/");
-	return text;
-}
-
 /* Set `path` to `prefix` and an absolute path. */
 static int set_path(struct request *request, const char *path, const char *prefix, const char *value,
 		    struct warder_error *err)
 {
-	char *real = absolute(value);
+	char *real = file_absolute(value);
 	char *text = NULL;
 	int status;
 
@@ -424,16 +161,45 @@ static int set_path(struct request *request, const char *path, const char *prefi
 	status = asprintf(&text, "%s%s", prefix, real);
 	free(real);
 	if (status < 0)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	status = set(request, path, text, err);
 	free(text);
 	return status;
 }
 
+/* SOURCE or SOURCE:/TARGET; only the source is made absolute. */
 static int change_path(struct request *request, const struct flag *flag, const char *value,
 		       struct warder_error *err)
 {
-	return set_path(request, flag->path, "", value, err);
+	const char *place = policy_path_place(value);
+	char source[PATH_MAX];
+	char *real = NULL, *text = NULL;
+	int status = -1;
+
+	if (strncmp(value, ":/", 2) == 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->path,
+				 "there is no source before the colon; write SOURCE:/TARGET");
+	if (!place)
+		return set_path(request, flag->path, "", value, err);
+	if (!policy_path_source(value, source))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->path, "%.200s... is too long",
+				 value);
+	real = file_absolute(source);
+	if (!real)
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, flag->path, errno, "%.200s", value);
+	for (size_t length = strlen(real); length > 1 && real[length - 1] == '/'; length--)
+		real[length - 1] = '\0';
+	if (asprintf(&text, "%s:%s", real, place) < 0) {
+		free(real);
+		return error_no_memory(err, NULL);
+	}
+	for (size_t length = strlen(text), first = (size_t)(strlen(real) + 2);
+	     length > first && text[length - 1] == '/'; length--)
+		text[length - 1] = '\0'; /* as completion leaves it */
+	status = set(request, flag->path, text, err);
+	free(real);
+	free(text);
+	return status;
 }
 
 /* DIR, DIR:ro, DIR:rw or DIR:overlay; without a mode the one that the preset has. "none" is the policy's own word. */
@@ -456,10 +222,10 @@ static int change_workspace(struct request *request, const struct flag *flag, co
 
 	if (strcmp(value, "none") == 0)
 		return set(request, flag->path, value, err);
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++)
 		if (request->policy->policy.filesystem.workspace == modes[i].mode)
 			word = modes[i].word;
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && length == whole; i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(modes) && length == whole; i++) {
 		const size_t suffix = strlen(modes[i].suffix);
 
 		if (whole > suffix && strcmp(value + whole - suffix, modes[i].suffix) == 0) {
@@ -469,10 +235,21 @@ static int change_workspace(struct request *request, const struct flag *flag, co
 	}
 	directory = strndup(value, length);
 	if (!directory)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	status = set_path(request, flag->path, word, directory, err);
 	free(directory);
+	if (status == 0 && length != whole && strcmp(word, "readWrite:") == 0)
+		status = set(request, "filesystem.growth", "unlimited", err);
 	return status;
+}
+
+/* What the program writes there is the caller's: limits.disk bounds what Warder stores itself. */
+static int change_rw(struct request *request, const struct flag *flag, const char *value,
+		     struct warder_error *err)
+{
+	return change_path(request, flag, value, err) == 0
+		   ? set(request, "filesystem.growth", "unlimited", err)
+		   : -1;
 }
 
 /* The directory as an overlay, whose changes are told at the end. */
@@ -519,9 +296,12 @@ static int change_field(struct request *request, const struct flag *flag, const 
 	return set(request, path, equals + 1, err);
 }
 
-static int change_plain(struct request *request, const struct flag *flag, const char *value,
-			struct warder_error *err)
+static int change_cwd(struct request *request, const struct flag *flag, const char *value,
+		      struct warder_error *err)
 {
+	if (*value != '/')
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->path,
+				 "the path inside is not absolute; write it from \"/\" on");
 	return set(request, flag->path, value, err);
 }
 
@@ -529,7 +309,7 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 
 #define USES_POLICY                                                                                          \
 	(FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR |       \
-	 FLAG_SESSION_START | FLAG_SESSION_EXEC | FLAG_BACKEND)
+	 FLAG_SESSION_START | FLAG_SESSION_EXEC | FLAG_BACKEND | FLAG_BLOCKS)
 #define POLICY_FLAG (USES_POLICY | FLAG_SHAPES)
 #define USES_CODE   (FLAG_CODE | FLAG_TOOL | FLAG_JUDGE)
 #define USES_TEXT   (FLAG_BLOCKS | FLAG_FORMAT)
@@ -538,166 +318,249 @@ static int change_plain(struct request *request, const struct flag *flag, const 
 	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_BACKEND |    \
 	 USES_TEXT | FLAG_SESSION_ANY)
 
+#define TAKES_CONFIG (EVERY & ~(FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION | FLAG_SESSION))
+
+/* How a row says what its flag does. A member of another type than the kind needs does not compile. */
+#define AT(type, member)                                                                                     \
+	.offset = _Generic(((struct request *)0)->member, type : offsetof(struct request, member))
+#define FIELD                .kind = FLAG_KIND_FIELD
+#define CHANGE(function)     .kind = FLAG_KIND_CHANGE, .use = (function)
+#define CHOOSE(function)     .kind = FLAG_KIND_CHOOSE, .use = (function)
+#define SWITCH(member)       .kind = FLAG_KIND_SWITCH, AT(bool, member)
+#define TEXT(member)         .kind = FLAG_KIND_TEXT, AT(const char *, member)
+#define LIST(member)         .kind = FLAG_KIND_LIST, AT(struct request_list, member)
+#define TIME(member)         .kind = FLAG_KIND_TIME, AT(uint64_t, member)
+#define SIZE(member)         .kind = FLAG_KIND_SIZE, AT(uint64_t, member)
+#define NUMBER(member, last) .kind = FLAG_KIND_NUMBER, AT(unsigned, member), .most = (last)
+
 static const struct flag flags[] = {
-	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)", choose_base },
+	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)",
+	  CHOOSE(choose_base) },
 	{ POLICY_FLAG, "--policy", "FILE", NULL, "start from a policy document; - is standard input",
-	  choose_base },
-	{ POLICY_FLAG, "--timeout", "TIME", "limits.wallTime", "wall time, such as 5s", NULL, change_plain },
-	{ POLICY_FLAG, "--cpu-time", "TIME", "limits.cpuTime", "CPU time of all processes", NULL,
-	  change_plain },
-	{ POLICY_FLAG, "--memory", "SIZE", "limits.memory", "memory of all processes, such as 256MiB", NULL,
-	  change_plain },
-	{ POLICY_FLAG, "--cpus", "NUMBER", "limits.cpus", "CPU bandwidth, such as 0.5", NULL, change_plain },
-	{ POLICY_FLAG, "--pids", "NUMBER", "limits.pids", "processes and threads", NULL, change_plain },
-	{ POLICY_FLAG, "--tmp", "SIZE", "filesystem.tmp", "size of the private /tmp", NULL, change_plain },
-	{ POLICY_FLAG, "--net", "MODE", "network.mode", "none, loopback or host", NULL, change_plain },
-	{ POLICY_FLAG, "--allow", "HOST:PORT", "network.allow",
-	  "allow one destination; this version refuses it", NULL, change_allow },
-	{ POLICY_FLAG, "--ro", "PATH[:/workspace/...]", "filesystem.paths.readOnly",
-	  "show a host path read-only (repeatable)", NULL, change_path },
-	{ POLICY_FLAG, "--rw", "PATH", "filesystem.paths.readWrite",
-	  "show a host path read-write (repeatable)", NULL, change_path },
+	  CHOOSE(choose_base) },
+	{ POLICY_FLAG, "--timeout", "TIME", "limits.wallTime", "wall time, such as 5s", FIELD },
+	{ POLICY_FLAG, "--cpu-time", "TIME", "limits.cpuTime", "CPU time of all processes", FIELD },
+	{ POLICY_FLAG, "--memory", "SIZE", "limits.memory", "memory of all processes, such as 256MiB", FIELD,
+	  .letter = 'm' },
+	{ POLICY_FLAG, "--cpus", "NUMBER", "limits.cpus", "CPU bandwidth, such as 0.5", FIELD },
+	{ POLICY_FLAG, "--pids", "NUMBER", "limits.pids", "processes and threads", FIELD },
+	{ POLICY_FLAG, "--tmp", "SIZE", "filesystem.tmp", "size of the private /tmp", FIELD },
+	{ POLICY_FLAG, "--net", "MODE", "network.mode",
+	  "none, loopback, allow, learn (this version refuses it) or host", FIELD },
+	{ POLICY_FLAG, "--allow", "HOST[:PORT]", "network.allow",
+	  "allow a destination, with ports 443 and 80 if none is given (repeatable)", CHANGE(change_allow),
+	  .many = true },
+	{ POLICY_FLAG, "--deny", "HOST[:PORT]", "network.deny",
+	  "refuse a destination that --allow covers, with every port if none is given (repeatable)", FIELD,
+	  .many = true },
+	{ POLICY_FLAG, "--publish", "[ADDR:]HOSTPORT:PORT", "network.publish",
+	  "lead connections to a port of the host, by default of 127.0.0.1, to one in the jail (repeatable); "
+	  "this version refuses it",
+	  CHANGE(change_publish), .many = true },
+	{ POLICY_FLAG, "--max-connections", "NUMBER", "network.maxConnections",
+	  "most open connections of the jail (default: 256)", FIELD },
+	{ POLICY_FLAG, "--net-bytes", "SIZE", "network.bytes", "most bytes over all connections", FIELD },
+	{ POLICY_FLAG, "--ro", "SRC[:/DST]", "filesystem.paths.readOnly",
+	  "show a host path read-only, at DST or at the same path (repeatable)", CHANGE(change_path),
+	  .many = true },
+	{ POLICY_FLAG, "--rw", "SRC[:/DST]", "filesystem.paths.readWrite",
+	  "as --ro, but read-write and without a limit of size (repeatable)", CHANGE(change_rw),
+	  .many = true },
 	{ POLICY_FLAG, "--workspace", "DIR[:ro|:rw|:overlay]", "filesystem.workspace",
-	  "show a host directory as /workspace", NULL, change_workspace },
+	  "show a host directory as /workspace", CHANGE(change_workspace) },
 	{ FLAG_RUN, "--dry-run", "DIR", "filesystem.workspace",
-	  "as --workspace DIR:overlay; tells at the end what would have changed", NULL, change_dry_run },
+	  "as --workspace DIR:overlay; lists the changes at the end", CHANGE(change_dry_run) },
 	{ FLAG_RUN, "--changes", "DIR", NULL,
-	  "keep what an overlay workspace would have changed, for \"warder changes\"", choose_changes },
-	{ FLAG_CHANGES, "--force", NULL, NULL, "commit also what changed on the host since", choose_changes },
-	{ FLAG_CHANGES, "--diff", NULL, NULL, "show the lines of text files, too", choose_changes },
+	  "store the changes of an overlay workspace there, for \"warder changes\"",
+	  TEXT(changes.directory) },
+	{ FLAG_CHANGES, "--force", NULL, NULL, "also replace files that changed on the host since",
+	  SWITCH(changes.force) },
+	{ FLAG_CHANGES, "--diff", NULL, NULL, "show the lines of text files, too", SWITCH(changes.diff) },
 	{ POLICY_FLAG, "--view", "VIEW", "filesystem.view", "host, directory:DIR or image:NAME as the root",
-	  NULL, change_view },
+	  CHANGE(change_view) },
 	{ POLICY_FLAG, "--env", "NAME[=VALUE]", "environment.set, environment.names",
-	  "set a variable, or let the caller's in (repeatable)", NULL, change_environment },
-	{ POLICY_FLAG, "--cwd", "DIR", "workingDirectory", "working directory inside", NULL, change_plain },
+	  "set a variable, or pass the caller's to the program (repeatable)", CHANGE(change_environment),
+	  .many = true, .letter = 'e' },
+	{ POLICY_FLAG, "--cwd", "DIR", "workingDirectory", "working directory inside", CHANGE(change_cwd),
+	  .letter = 'w' },
 	{ POLICY_FLAG, "--max-output", "SIZE", "output.stdout, output.stderr",
-	  "bytes kept of stdout and of stderr", NULL, change_output },
+	  "most bytes of stdout and of stderr", CHANGE(change_output) },
 	{ POLICY_FLAG, "--set", "FIELD=VALUE", NULL, "set any field of the policy, such as limits.disk=1GiB",
-	  NULL, change_field },
+	  CHANGE(change_field), .many = true, .sets_any = true },
 	{ POLICY_FLAG, "--require", "FIELD", NULL,
-	  "refuse to run where the field (or all) cannot be enforced (default)", NULL, change_enforcement },
-	{ POLICY_FLAG, "--prefer", "FIELD", NULL, "run all the same, and say so in the receipt", NULL,
-	  change_enforcement },
-	{ POLICY_FLAG, "--ceiling", "FILE", NULL, "the most a policy may ask (default: " DEFAULT_CEILING ")",
-	  choose_ceiling },
+	  "refuse to run if the field (or all) cannot be enforced (default)", CHANGE(change_enforcement),
+	  .many = true },
+	{ POLICY_FLAG, "--prefer", "FIELD", NULL,
+	  "run even if the field cannot be enforced; the receipt then says so", CHANGE(change_enforcement),
+	  .many = true },
+	{ POLICY_FLAG | FLAG_POLICY, "--ceiling", "FILE", NULL,
+	  "the most that a policy may ask for (default: " CEILING_PATH ")", TEXT(ceiling_path) },
+	{ FLAG_POLICY, "--for", "POLICY", NULL,
+	  "with ceiling: the preset or file whose fields are compared with the ceiling", TEXT(for_policy) },
 	{ USES_POLICY, "--cgroup-parent", "DIR", NULL,
-	  "cgroup below which jails go (default: $WARDER_CGROUP_PARENT)", choose_cgroup_parent },
+	  "parent cgroup of the jails (default: $WARDER_CGROUP_PARENT)", TEXT(cgroup_parent) },
+	{ FLAG_RUN | FLAG_CODE, "--delegate", NULL, NULL,
+	  "start again in a scope of your systemd, where cgroup limits work without root", SWITCH(delegate) },
 	{ FLAG_CODE | FLAG_JUDGE | FLAG_SCAN, "--language", "NAME", NULL,
-	  "the code's language; without it, what is certain", choose_text },
+	  "the code's language (default: detected, if certain)", TEXT(code.language) },
 	{ FLAG_CODE, "--stdin", "FILE", NULL, "the code's standard input (default: Warder's own)",
-	  choose_text },
+	  TEXT(code.standard_input) },
 	{ FLAG_CODE, "--input", "JSON", NULL,
-	  "a value that the code reads at $WARDER_INPUT; @FILE reads it from a file", choose_text },
+	  "a value that the code reads at $WARDER_INPUT; @FILE reads it from a file", TEXT(code.input) },
 	{ FLAG_CODE, "--last-line", NULL, NULL,
-	  "take the last line of standard output as the result, if it is JSON", choose_switch },
+	  "take the last line of standard output as the result, if it is JSON", SWITCH(code.last_line) },
 	{ FLAG_CODE, "--file", "SRC[=DST]", NULL,
-	  "a file that the code finds in its working directory (repeatable)", choose_more },
+	  "a file that the code finds in its working directory (repeatable)", LIST(code.files),
+	  .many = true },
 	{ FLAG_CODE, "--collect", "PATTERN", NULL,
-	  "files to take (repeatable; default: new and changed ones)", choose_more },
+	  "files to take (repeatable; default: new and changed ones)", LIST(code.collect), .many = true },
 	{ FLAG_CODE, "--artifacts", "DIR|store:[SESSION/]", NULL,
-	  "where files go that are too large for the result; the artifact store takes cut output, too",
-	  choose_text },
+	  "store files there that are too large for the result; the artifact store also takes cut output",
+	  TEXT(code.artifacts) },
 	{ FLAG_RUN | FLAG_TOOL | FLAG_JUDGE, "--artifacts", "store:[SESSION/]", NULL,
-	  "keep what the result has no room for in the artifact store, as SESSION/stdout, ...",
-	  choose_store },
+	  "store output that the result has no room for as SESSION/stdout, ...", CHOOSE(choose_store) },
 	{ FLAG_RUN | USES_CODE, "--max-artifact", "SIZE", NULL,
-	  "most bytes of a stream that go to the artifact store (default 256MiB)", choose_max_artifact },
-	{ FLAG_CODE, "--scan", NULL, NULL, "look for what is dangerous: advice in the result, no protection",
-	  choose_switch },
-	{ FLAG_CODE, "--scan-deny", NULL, NULL, "the same, and refuse what it advises against",
-	  choose_switch },
+	  "most bytes of a stream that go to the artifact store (default 256MiB)",
+	  SIZE(code.artifact_bytes) },
+	{ FLAG_CODE, "--scan", NULL, NULL, "look for dangerous code: advice in the result, no protection",
+	  SWITCH(code.scan) },
+	{ FLAG_CODE, "--scan-deny", NULL, NULL, "the same, and refuse code that it advises against",
+	  SWITCH(code.scan_deny) },
 	{ FLAG_CODE | FLAG_SCAN, "--rules", "FILE", NULL, "the scan's lists of domains, commands and paths",
-	  choose_text },
-	{ FLAG_CODE | FLAG_SCAN, "--audit", "FILE", NULL,
-	  "append each decision of the scan there, a line each", choose_text },
-	{ FLAG_CODE, "--check", NULL, NULL, "check the code, or build it, and do not run it", choose_switch },
+	  TEXT(code.rules) },
+	{ FLAG_CODE | FLAG_SCAN, "--audit", "FILE", NULL, "append each decision of the scan to this file",
+	  TEXT(code.audit) },
+	{ FLAG_CODE, "--check", NULL, NULL, "check the code, or build it, and do not run it",
+	  SWITCH(code.check) },
 	{ FLAG_CODE, "--function", NULL, NULL, "rust: the code is fn run(input: Value) -> Value",
-	  choose_switch },
-	{ USES_CODE, "--no-cache", NULL, NULL, "neither look for an earlier build nor keep this one",
-	  choose_switch },
-	{ USES_CODE, "--cache", "DIR", NULL, "where built programs are kept", choose_text },
+	  SWITCH(code.function) },
+	{ USES_CODE | FLAG_BLOCKS, "--no-cache", NULL, NULL,
+	  "neither look for an earlier build nor keep this one", SWITCH(code.no_cache) },
+	{ USES_CODE | FLAG_BLOCKS, "--cache", "DIR", NULL, "directory of built programs", TEXT(code.cache) },
 	{ USES_CODE | FLAG_LANGUAGES | FLAG_BLOCKS, "--languages", "FILE", NULL,
-	  "a document of more languages", choose_text },
+	  "a document of more languages", TEXT(code.languages) },
 	{ FLAG_TOOL, "--stream", NULL, NULL, "a request on each line, until the end of the file",
-	  choose_tool_switch },
+	  SWITCH(tool.stream) },
 	{ FLAG_TOOL | FLAG_JUDGE, "--parallel", "NUMBER", NULL,
-	  "so many at the same time (default: the CPUs)", choose_parallel },
-	{ FLAG_TOOL, "--unordered", NULL, NULL, "results as they come, not in the order of the requests",
-	  choose_tool_switch },
+	  "run at most this many at the same time (default: number of CPUs)",
+	  NUMBER(tool.parallel, WORKERS_MAX) },
+	{ FLAG_TOOL, "--unordered", NULL, NULL, "print each result as soon as it is ready",
+	  SWITCH(tool.unordered) },
 	{ FLAG_TOOL, "--scopes", "SCOPE,...", NULL,
-	  "what may be asked: code:execute[:LANGUAGE|:host], code:network, code:filesystem:write",
-	  choose_text },
+	  "permissions that requests may use: code:execute[:LANGUAGE|:host], code:network, "
+	  "code:filesystem:write",
+	  TEXT(tool.scopes) },
+	{ FLAG_TOOL | FLAG_JUDGE, "--request-env", "NAME", NULL,
+	  "a variable that a request may set in its environment (repeatable)", LIST(tool.granted),
+	  .many = true },
+	{ FLAG_TOOL, "--default-language", "NAME", NULL,
+	  "language of a request that names none (default: detected, if certain)",
+	  TEXT(tool.default_language) },
+	{ FLAG_TOOL, "--schema", "NAME", NULL,
+	  "print the definition of a tool for a model: python_code, javascript_code, frontend_code, "
+	  "code_exec",
+	  TEXT(tool.schema), .typed = true },
 	{ FLAG_TOOL, "--stats", "FILE", NULL, "write statistics there at the end; - is standard error",
-	  choose_text },
-	{ FLAG_JUDGE, "--cases", "DIR", NULL, "cases are files: NAME.in and NAME.out", choose_text },
+	  TEXT(tool.stats) },
+	{ FLAG_JUDGE, "--cases", "DIR", NULL, "cases are files: NAME.in and NAME.out", TEXT(tool.cases) },
 	{ FLAG_JUDGE, "--compare", "HOW", NULL, "lines (default), exact, tokens, float:1e-6 or none",
-	  choose_text },
-	{ FLAG_JUDGE, "--stop", NULL, NULL, "no more cases after the first that is not accepted",
-	  choose_tool_switch },
+	  TEXT(tool.compare) },
+	{ FLAG_JUDGE, "--stop", NULL, NULL, "stop after the first case that is not accepted",
+	  SWITCH(tool.stop) },
 	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--setup", "COMMAND", NULL,
-	  "run by sh in the session before anybody else (repeatable)", choose_more },
+	  "run this shell command in the session before any execution (repeatable)", LIST(session.setup),
+	  .many = true, .typed = true },
 	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--lifetime", "TIME", NULL,
-	  "the session ends after so long (default: 8h)", choose_session },
+	  "end the session this long after its start (default: 8h)", TIME(session.lifetime_us),
+	  .fallback = "8h" },
 	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--idle-timeout", "TIME", NULL,
-	  "and when nothing was executed for so long (default: 30m)", choose_session },
+	  "end the session when it was idle for this long (default: 30m)", TIME(session.idle_us),
+	  .fallback = "30m" },
 	{ FLAG_SESSION_EXEC, "--auto-start", NULL, NULL, "start the session if it does not run",
-	  choose_session },
+	  SWITCH(session.auto_start) },
 	{ FLAG_SESSION_EXEC, "--background", NULL, NULL,
-	  "what the program leaves running stays until the session ends", choose_session },
+	  "keep processes that the program leaves running until the session ends",
+	  SWITCH(session.background) },
+	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--grace", "TIME", NULL,
+	  "time that the program has to end after a signal (default: 2s)", TIME(grace_us) },
+	{ FLAG_RUN, "--terminal", NULL, NULL,
+	  "give the program a terminal; no wall time limit unless --timeout or --policy sets one",
+	  SWITCH(terminal), .letter = 't' },
+	{ FLAG_SESSION_EXEC, "--terminal", NULL, NULL,
+	  "give the program a terminal; the session needs devices.terminals of 1 or more", SWITCH(terminal),
+	  .letter = 't' },
+	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--no-input", NULL, NULL,
+	  "give the program an empty standard input; Warder does not read its own", SWITCH(no_input),
+	  .letter = 'n' },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL,
-	  "write the receipt there; - is standard error", choose_receipt },
-	{ FLAG_RUN | USES_CODE | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC, "--backend", "NAME",
-	  NULL, "who runs it: local (default), another of \"warder backend list\", or auto", choose_backend },
+	  "write the receipt there; - is standard error", TEXT(receipt) },
+	{ FLAG_RUN | USES_CODE | FLAG_BLOCKS | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC,
+	  "--backend", "NAME", NULL,
+	  "the backend: local (default), another of \"warder backend list\", or auto", TEXT(backend) },
 	{ FLAG_EXPLAIN, "--backend", "NAME[,NAME...]", NULL, "backend to explain, or several to compare",
-	  choose_backend },
-	{ FLAG_BACKEND, "--for-model", NULL, NULL, "describe: only the text for a model, under the policy",
-	  choose_for_model },
-	{ FLAG_BACKEND, "--model", "NAME", NULL, "declare: the request's model, where it names none",
-	  choose_text },
-	{ FLAG_DOCTOR, "--matrix", NULL, NULL, "what each backend can enforce here", choose_matrix },
-	{ FLAG_RUN | USES_CODE | FLAG_DOCTOR | FLAG_EXPLAIN | FLAG_BACKEND | FLAG_SESSION_START |
-	      FLAG_SESSION_EXEC,
+	  TEXT(backend) },
+	{ FLAG_BACKEND, "--for-model", NULL, NULL, "describe: print only the text for a model",
+	  SWITCH(for_model) },
+	{ FLAG_BACKEND, "--model", "NAME", NULL, "declare: the model, if the request names none",
+	  TEXT(model) },
+	{ FLAG_DOCTOR, "--matrix", NULL, NULL, "list the controls that each backend can enforce here",
+	  SWITCH(matrix) },
+	{ FLAG_RUN | USES_CODE | FLAG_BLOCKS | FLAG_DOCTOR | FLAG_EXPLAIN | FLAG_BACKEND |
+	      FLAG_SESSION_START | FLAG_SESSION_EXEC,
 	  "--backends", "FILE", NULL,
-	  "the operator's settings of backends (default: " PREPARATION_BACKENDS ")", choose_backends },
-	{ FLAG_BLOCKS, "--language", "NAME", NULL, "only blocks of this language (repeatable)", choose_more },
+	  "the operator's settings of backends (default: " PREPARATION_BACKENDS ")", TEXT(backends) },
+	{ FLAG_BLOCKS, "--language", "NAME", NULL, "only blocks of this language (repeatable)",
+	  LIST(text.languages), .many = true },
 	{ USES_TEXT, "--delimiters", "START END", NULL,
-	  "what stands around code (repeatable), or around a result", choose_delimiters, NULL, true },
-	{ FLAG_BLOCKS, "--no-fences", NULL, NULL, "only code between delimiters", choose_no_fences },
-	{ FLAG_BLOCKS, "--ignore", "TEXT", NULL, "no block whose first line is this (repeatable)",
-	  choose_more },
-	{ FLAG_BLOCKS, "--unclosed", NULL, NULL, "what is not closed at the end of the text is a block, too",
-	  choose_unclosed },
-	{ FLAG_BLOCKS, "--code", "NUMBER", NULL, "print the code of one block, byte by byte", choose_code },
-	{ FLAG_FORMAT, "--as", "FORM", NULL, "block (default), inline, or text for a model", choose_as },
+	  "texts before and after code (repeatable), or before and after a result", CHOOSE(choose_delimiters),
+	  .two = true, .many = true },
+	{ FLAG_BLOCKS, "--no-fences", NULL, NULL, "only code between delimiters", SWITCH(text.no_fences) },
+	{ FLAG_BLOCKS, "--ignore", "TEXT", NULL, "skip blocks whose first line is this (repeatable)",
+	  LIST(text.ignored), .many = true },
+	{ FLAG_BLOCKS, "--unclosed", NULL, NULL,
+	  "also take a block that is not closed at the end of the text", SWITCH(text.unclosed) },
+	{ FLAG_BLOCKS, "--until-first", NULL, NULL,
+	  "print the text up to the end of the first block, and drop the rest", SWITCH(text.until_first) },
+	{ FLAG_BLOCKS, "--run", NULL, NULL,
+	  "execute the blocks in order, each by itself, under the policy that the other flags make",
+	  SWITCH(text.run) },
+	{ FLAG_BLOCKS, "--code", "NUMBER", NULL, "print the code of one block, byte by byte",
+	  NUMBER(text.code, AGENT_MAX_BLOCKS) },
+	{ FLAG_FORMAT, "--as", "FORM", NULL, "block (default), inline, or text for a model",
+	  CHOOSE(choose_as) },
 	{ USES_TEXT, "--extract", NULL, NULL,
-	  "print only the code of all blocks, or of format what stands between the delimiters",
-	  choose_extract },
+	  "print only the code of all blocks; format: the text between the delimiters",
+	  SWITCH(text.extract) },
 	{ FLAG_DATA, "--pandas", NULL, NULL, "load tables with pandas, not with Python's own csv",
-	  choose_pandas },
-	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_SESSION, "--json", NULL, NULL,
-	  "one JSON object on standard output instead", choose_json },
-	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what dead supervisors left", choose_clean },
+	  SWITCH(text.pandas) },
+	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_SESSION | FLAG_POLICY,
+	  "--json", NULL, NULL, "print one JSON object on standard output instead", SWITCH(json) },
+	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove leftovers of dead supervisors", SWITCH(clean) },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,
-	  "try hostile code under the policy that the other flags make (default: strict)", choose_attack },
+	  "try hostile code under the policy that the other flags make (default: strict)", SWITCH(attack) },
 	{ FLAG_DOCTOR, "--session", NULL, NULL,
-	  "of --attack: each attempt is an execution in a session, where it has others beside it",
-	  choose_attack_session },
-	{ EVERY, "--help", NULL, NULL, "this text", choose_help },
+	  "with --attack: run each attempt in a session, with others beside it", SWITCH(attack_session) },
+	{ TAKES_CONFIG, "--no-config", NULL, NULL, "do not read the user's file of defaults (see FILES)",
+	  SWITCH(no_config), .typed = true },
+	{ EVERY, "--help", NULL, NULL, "this text", SWITCH(help), .typed = true, .letter = 'h' },
 };
+
+_Static_assert(ARRAY_LENGTH(flags) <= FLAG_COUNT_MAX, "a request has a place for each");
 
 const struct flag *flag_at(size_t i)
 {
-	return i < sizeof(flags) / sizeof(flags[0]) ? &flags[i] : NULL;
+	return i < ARRAY_LENGTH(flags) ? &flags[i] : NULL;
 }
 
 void flags_print(enum flag_command command)
 {
-	for (const struct flag *flag = flags; flag < flags + sizeof(flags) / sizeof(flags[0]); flag++) {
+	for (const struct flag *flag = flags; flag < flags + ARRAY_LENGTH(flags); flag++) {
 		char left[64];
 
 		if (!(flag->commands & (unsigned)command))
 			continue;
-		snprintf(left, sizeof(left), "  %s %s", flag->name, flag->argument ? flag->argument : "");
+		snprintf(left, sizeof(left), "  %s%.1s%s%s %s", flag->letter ? "-" : "", &flag->letter,
+			 flag->letter ? ", " : "", flag->name, flag->argument ? flag->argument : "");
 		term_print(TERM_PLAIN, 28, left);
 		printf(" %s", flag->help);
 		if (flag->path)
@@ -708,100 +571,300 @@ void flags_print(enum flag_command command)
 
 /* ---- walking ---- */
 
+/* What the flag is called elsewhere. */
+static const char *const elsewhere[][2] = {
+	{ "--network", "--net" },       { "--workdir", "--cwd" },  { "--chdir", "--cwd" },
+	{ "--volume", "--rw" },         { "--bind", "--rw" },      { "--ro-bind", "--ro" },
+	{ "--setenv", "--env" },        { "--cpu", "--cpus" },     { "--pids-limit", "--pids" },
+	{ "--wall-time", "--timeout" }, { "--time", "--timeout" }, { "--lang", "--language" },
+};
+
+/* The only flag of the command that begins so, or the one that is called so elsewhere; NULL: none. */
+static const char *meant(const char *const *words, const char *name)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(elsewhere); i++) {
+		for (size_t j = 0; words[j] && strcmp(elsewhere[i][0], name) == 0; j++) {
+			if (strcmp(words[j], elsewhere[i][1]) == 0)
+				return words[j];
+		}
+	}
+	for (; strlen(name) > 3 && *words; words++) {
+		if (strncmp(*words, name, strlen(name)) != 0)
+			continue;
+		if (found && strcmp(found, *words) != 0)
+			return NULL;
+		found = *words;
+	}
+	return found;
+}
+
 static int refuse_unknown(enum flag_command command, const char *text, size_t length,
 			  struct warder_error *err)
 {
-	const char *words[sizeof(flags) / sizeof(flags[0]) + 1];
+	const char *words[ARRAY_LENGTH(flags) + 1];
 	size_t count = 0;
 	char name[64], remedy[96];
+	const char *found;
 
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++) {
 		if (flags[i].commands & (unsigned)command)
 			words[count++] = flags[i].name;
 	}
 	words[count] = NULL;
 	snprintf(name, sizeof(name), "%.*s", (int)length, text);
-	policy_suggest(words, name, remedy, sizeof(remedy));
+	found = meant(words, name);
+	if (found)
+		snprintf(remedy, sizeof(remedy), "did you mean \"%s\"?", found);
+	else
+		policy_suggest(words, name, remedy, sizeof(remedy));
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, name, "unknown flag %s; %s", name,
 			 strncmp(remedy, "did", 3) == 0 ? remedy : "--help lists what there is");
 }
 
-static const struct flag *find(enum flag_command command, const char *text, size_t length)
+/* A flag as it was typed: "--memory", "--memory=64MiB", "-m", "-m64MiB". */
+struct typed {
+	const struct flag *flag;
+	const char *value; /* NULL: none */
+	char name[64];
+};
+
+static bool is_letter(const char *text)
 {
-	if (strcmp(text, "-h") == 0)
-		return find(command, "--help", 6);
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		if ((flags[i].commands & (unsigned)command) && strlen(flags[i].name) == length &&
-		    strncmp(flags[i].name, text, length) == 0)
+	return text[0] == '-' && text[1] && text[1] != '-';
+}
+
+static const struct flag *find(unsigned commands, const char *text, size_t length)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++) {
+		if (!(flags[i].commands & commands))
+			continue;
+		if (is_letter(text)
+			? flags[i].letter == text[1]
+			: strlen(flags[i].name) == length && strncmp(flags[i].name, text, length) == 0)
 			return &flags[i];
 	}
 	return NULL;
 }
 
+const struct flag *flag_find(unsigned commands, const char *name)
+{
+	return find(commands, name, strlen(name));
+}
+
 /* The flag at *argv with its value; *argv moves past both. */
-static int next(enum flag_command command, char ***argv, const struct flag **ret_flag, const char **ret_value,
-		struct warder_error *err)
+static int next(enum flag_command command, char ***argv, struct typed *ret, struct warder_error *err)
 {
 	const char *text = *(*argv)++;
-	size_t length = strcspn(text, "=");
+	const size_t length = is_letter(text) ? 2 : strcspn(text, "=");
 	const struct flag *flag = find(command, text, length);
 
-	*ret_value = text[length] ? text + length + 1 : NULL;
+	snprintf(ret->name, sizeof(ret->name), "%.*s", (int)length, text);
+	ret->flag = flag;
+	ret->value = !text[length] ? NULL : text + length + !is_letter(text);
 	if (!flag)
-		return refuse_unknown(command, text, length, err);
-	if (!flag->argument && *ret_value)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "%s takes no value",
-				 flag->name);
-	if (flag->argument && !*ret_value && **argv && strcmp(**argv, "--") != 0)
-		*ret_value = **argv;
-	if (flag->argument && !*ret_value)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "%s needs a value: %s %s",
-				 flag->name, flag->name, flag->argument);
-	if (flag->argument && *ret_value == **argv)
-		(*argv)++;
+		return refuse_unknown(command, text, is_letter(text) ? strlen(text) : length, err);
+	if (!flag->argument && ret->value)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, ret->name, "%s takes no value",
+				 ret->name);
+	if (flag->argument && !ret->value && **argv && strcmp(**argv, "--") != 0)
+		ret->value = *(*argv)++;
+	if (flag->argument && !ret->value)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, ret->name, "%s needs a value: %s %s",
+				 ret->name, ret->name, flag->argument);
 	if (flag->two && !**argv)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "%s needs two values: %s %s",
-				 flag->name, flag->name, flag->argument);
-	*ret_flag = flag;
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, ret->name, "%s needs two values: %s %s",
+				 ret->name, ret->name, flag->argument);
 	return 0;
 }
 
-static int apply(struct request *request, const struct flag *flag, const char *value, bool changing,
+bool flag_changes_policy(const struct flag *flag)
+{
+	return flag->kind == FLAG_KIND_FIELD || flag->kind == FLAG_KIND_CHANGE;
+}
+
+static int take_list(struct request_list *list, const struct flag *flag, const char *value,
+		     struct warder_error *err)
+{
+	if (list->count == REQUEST_LIST_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "given more than %d times",
+				 REQUEST_LIST_MAX);
+	list->items[list->count++] = value;
+	return 0;
+}
+
+static int take_time(uint64_t *time_us, const struct flag *flag, const char *value, struct warder_error *err)
+{
+	if (policy_parse_time(value, time_us, err) != 0)
+		return -1;
+	if (*time_us || !flag->fallback)
+		return 0;
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
+			 "give a time above 0, or leave the flag out, which means %s", flag->fallback);
+}
+
+static int take_number(unsigned *number, const struct flag *flag, const char *value, struct warder_error *err)
+{
+	uint64_t count = 0;
+
+	if (policy_parse_count_or_unlimited(value, &count, err) != 0 || count == 0 || count > flag->most)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "give a number from 1 to %u",
+				 flag->most);
+	*number = (unsigned)count;
+	return 0;
+}
+
+/* Do what the row says. */
+static int take(struct request *request, const struct flag *flag, const char *value, struct warder_error *err)
+{
+	void *at = (char *)request + flag->offset;
+
+	switch (flag->kind) {
+	case FLAG_KIND_FIELD:
+		return set(request, flag->path, value, err);
+	case FLAG_KIND_CHANGE:
+	case FLAG_KIND_CHOOSE:
+		return flag->use(request, flag, value, err);
+	case FLAG_KIND_SWITCH:
+		*(bool *)at = true;
+		return 0;
+	case FLAG_KIND_TEXT:
+		*(const char **)at = value;
+		return 0;
+	case FLAG_KIND_LIST:
+		return take_list(at, flag, value, err);
+	case FLAG_KIND_TIME:
+		return take_time(at, flag, value, err);
+	case FLAG_KIND_SIZE:
+		return policy_parse_size(value, at, err);
+	case FLAG_KIND_NUMBER:
+		return take_number(at, flag, value, err);
+	}
+	return -1;
+}
+
+static int use_flag(struct request *request, const struct flag *flag, const char *value, bool changing,
+		    struct warder_error *err)
+{
+	request->shapes_policy |= (flag->commands & FLAG_SHAPES) != 0;
+	return flag_changes_policy(flag) == changing ? take(request, flag, value, err) : 0;
+}
+
+static int apply(struct request *request, const struct typed *typed, const char *value, bool changing,
 		 struct warder_error *err)
 {
-	int (*use)(struct request *, const struct flag *, const char *, struct warder_error *) =
-	    changing ? flag->change : flag->choose;
-
-	request->shapes_policy |= (flag->commands & FLAG_SHAPES) != 0;
-	if (!use || use(request, flag, value, err) == 0)
+	if (use_flag(request, typed->flag, value, changing, err) == 0)
 		return 0;
-	return error_context(err, "%s%s%.80s", flag->name, value ? " " : "", value ? value : "");
+	return error_context(err, "%s%s%.80s", typed->name, value ? " " : "", value ? value : "");
+}
+
+/* The flags of the user's file, which come before those of the command line. */
+static int walk_config(struct request *request, bool changing, struct warder_error *err)
+{
+	const struct config *config = request->config;
+
+	for (size_t i = 0; config && i < config->count; i++) {
+		const struct config_flag *row = &config->flags[i];
+
+		if (use_flag(request, row->flag, row->value, changing, err) != 0)
+			return config_blame(config, row, err);
+	}
+	return 0;
+}
+
+/* Commands whose words begin a program and its arguments, or that read their words first. */
+#define WORDS_END_FLAGS (FLAG_RUN | FLAG_CODE | FLAG_JUDGE | FLAG_SESSION_ANY)
+
+static bool is_flag(const char *word)
+{
+	return word[0] == '-' && word[1];
+}
+
+/* Put the flags of argv, and "--", before the words. What is no flag of the command is refused by walk(). */
+static int put_flags_first(enum flag_command command, char **argv, struct warder_error *err)
+{
+	size_t count = 0, words = 0, at = 0;
+	char **held, **next_one;
+
+	while (argv[count])
+		count++;
+	held = calloc(count + 1, sizeof(*held));
+	if (!held)
+		return error_no_memory(err, NULL);
+	for (next_one = argv; *next_one && strcmp(*next_one, "--") != 0;) {
+		struct typed typed;
+		char **from = next_one;
+		struct warder_error ignored;
+
+		if (!is_flag(*next_one)) {
+			held[words++] = *next_one++;
+			continue;
+		}
+		if (next(command, &next_one, &typed, &ignored) == 0 && typed.flag->two)
+			next_one++;
+		while (from < next_one)
+			argv[at++] = *from++;
+	}
+	if (*next_one) /* "--": it stays between the flags and the words */
+		memmove(argv + at + 1 + words, next_one + 1,
+			(size_t)(argv + count - next_one - 1) * sizeof(*argv));
+	if (*next_one)
+		argv[at++] = (char *)"--";
+	memcpy(argv + at, held, words * sizeof(*argv));
+	free(held);
+	return 0;
 }
 
 /* The first argument that is no flag ends the flags, and so does "--". */
 static int walk(enum flag_command command, char **argv, struct request *request, bool changing,
 		struct warder_error *err)
 {
-	while (*argv && (*argv)[0] == '-' && (*argv)[1]) {
-		const struct flag *flag = NULL;
-		const char *value = NULL;
+	while (*argv && is_flag(*argv)) {
+		struct typed typed = { 0 };
 
 		if (strcmp(*argv, "--") == 0) {
 			argv++;
 			break;
 		}
-		if (next(command, &argv, &flag, &value, err) != 0 ||
-		    apply(request, flag, value, changing, err) != 0 ||
-		    (flag->two && apply(request, flag, *argv++, changing, err) != 0))
+		if (next(command, &argv, &typed, err) != 0)
+			return -1;
+		request->typed[typed.flag - flags] = true;
+		if (apply(request, &typed, typed.value, changing, err) != 0 ||
+		    (!changing &&
+		     given_add(&request->given, GIVEN_LINE, typed.flag, typed.name, typed.value, err) < 0) ||
+		    (typed.flag->two && apply(request, &typed, *argv++, changing, err) != 0))
 			return -1;
 	}
 	request->rest = argv;
 	return 0;
 }
 
-/* A flag that has no effect without another one. */
+/* A result keeps what a terminal shows only as long as somebody looks at it; and a terminal is an input. */
+int request_check_terminal(const struct request *request, struct warder_error *err)
+{
+	const char *other = request->json                 ? "--json"
+			    : request->no_input           ? "-n (--no-input)"
+			    : request->session.background ? "--background"
+							  : NULL;
+
+	if (!request->terminal || request->help)
+		return 0;
+	if (other)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--terminal",
+				 "-t (--terminal) does not go with %s; give one of them", other);
+	if (!isatty(STDIN_FILENO))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--terminal",
+				 "-t (--terminal) needs a terminal on standard input, which is none; "
+				 "leave -t out, or run it under script(1)");
+	return 0;
+}
+
+/* A flag that has no effect without another one, or that contradicts one. */
 static int check_together(const struct request *request, struct warder_error *err)
 {
+	if (request_check_terminal(request, err) != 0)
+		return -1;
 	if (!request->help && request->code.artifact_bytes && !spool_is_meant(request->code.artifacts))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--max-artifact",
 				 "--max-artifact needs --artifacts store:");
@@ -812,11 +875,33 @@ static int check_together(const struct request *request, struct warder_error *er
 	    "--collect needs --json, whose result shows the files, or --artifacts, which says where they go");
 }
 
-int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err)
+/* Parse the words alone, or behind the flags of a file. */
+static int parse(enum flag_command command, char **argv, struct config *config, struct request *ret,
+		 struct warder_error *err)
 {
 	memset(ret, 0, sizeof(*ret));
-	if (walk(command, argv, ret, false, err) == 0 && check_together(ret, err) == 0)
-		return 0;
+	ret->grace_us = GRACE_US;
+	ret->config = config;
+	return walk_config(ret, false, err) == 0 && walk(command, argv, ret, false, err) == 0 ? 0 : -1;
+}
+
+int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err)
+{
+	struct config *config = NULL;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!(command & WORDS_END_FLAGS) && put_flags_first(command, argv, err) != 0)
+		return -1;
+	if (parse(command, argv, NULL, ret, err) == 0 &&
+	    (ret->help || ret->no_config || config_load(command, &ret->given, &config, err) == 0)) {
+		if (config && ret->base_is_file)
+			config_leave_policy(config);
+		if ((!config || parse(command, argv, config, ret, err) == 0) && check_together(ret, err) == 0)
+			return 0;
+	}
+	config_blame_field(config, err);
+	config_free(config);
+	ret->config = NULL;
 	for (; *argv && strcmp(*argv, "--") != 0; argv++)
 		ret->json |= strcmp(*argv, "--json") == 0;
 	return -1;
@@ -850,13 +935,14 @@ int policy_load(const char *name, bool is_file, struct warder_policy **ret, stru
 
 int request_load_ceiling(struct request *request, struct warder_error *err)
 {
-	const char *path = request->ceiling_path ? request->ceiling_path : DEFAULT_CEILING;
+	const char *path = request->ceiling_path ? request->ceiling_path : CEILING_PATH;
 
 	if (policy_load(path, true, &request->ceiling, err) == 0)
 		return 0;
 	if (!request->ceiling_path && err->sys_errno == ENOENT)
 		return 0;
-	return error_context(err, "ceiling");
+	error_context(err, "ceiling");
+	return config_blame_flag(request->config, "--ceiling", err);
 }
 
 /* A document may call anything by the name of a language that is allowed. */
@@ -880,33 +966,81 @@ static int check_languages(const struct request *request, struct warder_error *e
 		   : 0;
 }
 
+/* Commands that run something for the user. */
+#define CHOOSES_BACKEND (FLAG_RUN | USES_CODE | FLAG_BLOCKS | FLAG_SESSION_START)
+
+/* What -t asks of a policy, where the document and the flags behind it do not say otherwise. */
+static int load_terminal(struct request *request, struct warder_error *err)
+{
+	if (!request->terminal || request->session.runs)
+		return 0;
+	if (!request->base_is_file && set(request, "limits.wallTime", "unlimited", err) != 0)
+		return -1;
+	return request->policy->policy.devices.terminals == 0 ? set(request, "devices.terminals", "1", err)
+							      : 0;
+}
+
+int request_pass_term(struct request *request, struct warder_error *err)
+{
+	const struct policy *policy = &request->policy->policy;
+	const char *type = getenv("TERM");
+
+	if (!request->terminal || !type || !*type ||
+	    (request->ceiling && !policy_grants_variable(&request->ceiling->policy, "TERM", type)))
+		return 0;
+	for (size_t i = 0; i < policy->environment.set_count; i++) {
+		if (strcmp(policy->environment.set[i].name, "TERM") == 0)
+			return 0;
+	}
+	return set(request, "environment.set.TERM", type, err);
+}
+
 int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
 {
-	const char *parent = getenv("WARDER_CGROUP_PARENT");
+	const char *parent = getenv("WARDER_CGROUP_PARENT"), *backend = getenv("WARDER_BACKEND");
 
+	if (!request->backend && (command & CHOOSES_BACKEND) && backend && *backend)
+		request->backend = backend;
+	if (request->backend == backend && backend && strcmp(backend, BACKEND_AUTO) != 0 &&
+	    !backend_find(backend, err))
+		return error_context(err, "WARDER_BACKEND");
+	if (request->config && request->backend && strcmp(request->backend, BACKEND_AUTO) != 0 &&
+	    !strchr(request->backend, ',') && !backend_find(request->backend, err))
+		return config_blame_flag(request->config, "--backend", err);
 	if (!request->cgroup_parent && parent && *parent)
 		request->cgroup_parent = parent;
 	if (policy_load(request->base ? request->base : DEFAULT_PRESET, request->base_is_file,
-			&request->policy, err) != 0)
-		return request->base_is_file && err->sys_errno ? error_context(err, "--policy") : -1;
+			&request->policy, err) != 0) {
+		if (request->base_is_file && err->sys_errno)
+			error_context(err, "--policy");
+		return config_blame_flag(request->config, request->base_is_file ? "--policy" : "--preset",
+					 err);
+	}
 	for (const char *const *pair = request->defaults; !request->base && pair && *pair; pair += 2) {
 		if (set(request, pair[0], pair[1], err) != 0)
 			return -1;
 	}
-	if (request_load_ceiling(request, err) != 0 || check_document(request, err) != 0 ||
-	    walk(command, argv, request, true, err) != 0)
+	if (load_terminal(request, err) != 0 || request_load_ceiling(request, err) != 0 ||
+	    check_document(request, err) != 0 || request_change(command, argv, request, err) != 0)
 		return -1;
 	return check_languages(request, err);
 }
 
 int request_change(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
 {
-	return walk(command, argv, request, true, err);
+	return walk_config(request, true, err) == 0 ? walk(command, argv, request, true, err) : -1;
 }
 
-void request_done(struct request *request)
+void request_unload(struct request *request)
 {
 	warder_policy_free(request->policy);
 	warder_policy_free(request->ceiling);
 	request->policy = request->ceiling = NULL;
+}
+
+void request_done(struct request *request)
+{
+	request_unload(request);
+	config_free(request->config);
+	request->config = NULL;
 }

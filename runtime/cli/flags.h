@@ -1,8 +1,9 @@
 /*
  * flags: the flags of every command, as one table, and what they ask for. Private to cli/.
  *
- * Life: request_parse() walks the arguments twice: first what chooses the policy to start from, then the flags
- * that change its fields, in their order -> the command does its work -> request_done().
+ * Life: request_parse() takes what chooses the policy to start from, and reads the user's file of defaults -> request_load()
+ * takes the flags that change its fields, in their order -> the command does its work -> request_done(). The flags of the
+ * file come before those of the command line.
  * Usage, completion and the manual's list come from the same rows.
  */
 #ifndef WARDER_RUNTIME_CLI_FLAGS_H
@@ -12,8 +13,12 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "runtime/agent/agent.h"
-#include "runtime/library.h"
+#include "runtime/cli/given.h"
+#include "runtime/judge/compare.h"
+#include "runtime/library/library.h"
+#include "runtime/text/blocks.h"
+#include "runtime/tool/scopes.h"
+#include "runtime/tool/stats.h"
 
 /* Commands that know a flag. */
 enum flag_command {
@@ -39,7 +44,10 @@ enum flag_command {
 	FLAG_BACKEND = 262144,
 };
 
-#define REQUEST_LIST_MAX 64 /* as BLOCKS_MAX_FILTERS */
+#define FLAG_COUNT_MAX   160 /* rows of the table */
+#define REQUEST_LIST_MAX 64  /* as BLOCKS_MAX_FILTERS */
+
+struct config;
 
 /* Values of a flag that may be repeated. */
 struct request_list {
@@ -58,8 +66,8 @@ struct request_code {
 
 /* What the commands about text are asked for; points into the arguments. */
 struct request_text {
-	bool no_fences, unclosed, extract, pandas;
-	size_t code;    /* number of the block whose code is wanted; 0: none */
+	bool no_fences, unclosed, extract, until_first, run, pandas;
+	unsigned code;  /* number of the block whose code is wanted; 0: none */
 	const char *as; /* "block", "inline", "text"; NULL: block */
 	struct delimiters delimiters[BLOCKS_MAX_DELIMITERS];
 	size_t delimiter_count;
@@ -70,7 +78,8 @@ struct request_text {
 struct request_tool {
 	bool stream, unordered, stop;
 	unsigned parallel; /* 0: as many as there are CPUs */
-	const char *scopes, *stats, *cases, *compare;
+	const char *scopes, *stats, *cases, *compare, *default_language, *schema;
+	struct request_list granted; /* variables that a request may set */
 };
 
 /* What is asked about the changes of a run, and of `warder changes`. */
@@ -86,18 +95,26 @@ struct request_session {
 	struct request_list setup;
 	uint64_t lifetime_us, idle_us; /* 0: the default */
 	bool auto_start, background;
+	bool runs; /* an execution joins it, and cannot change its policy */
 };
 
 struct request {
 	bool help, json, clean, attack, attack_session, matrix, for_model;
+	bool no_input;             /* -n */
+	bool terminal;             /* -t */
+	bool delegate;             /* --delegate */
 	bool shapes_policy;        /* a flag that a policy is made with was given */
 	const char *base;          /* preset or file to start from; NULL: strict */
 	bool base_is_file;         /* --policy: never the name of a preset */
 	const char *ceiling_path;  /* NULL: the default place, if there is something */
+	const char *for_policy;    /* whose fields `policy ceiling` looks at; or NULL */
 	const char *cgroup_parent; /* or NULL */
 	const char *receipt;       /* "-": standard error; or NULL */
 	const char *backend;       /* or NULL */
 	struct request_session session;
+	uint64_t grace_us; /* that a program has after a signal of Warder's */
+	uint64_t
+	    output_max; /* --max-output: where output is passed through, more ends the program; 0: not given */
 	const char *model; /* of a model's provider; or NULL */
 	struct request_changes changes;
 	const char *
@@ -107,9 +124,26 @@ struct request {
 	struct request_text text;
 	const char *const
 	    *defaults; /* policy path, value, ...: over the default preset where no other is named; or NULL */
-	char **rest;   /* what follows the flags, NULL-terminated */
+	char **rest;   /* the words that are no flags, NULL-terminated */
+	bool typed[FLAG_COUNT_MAX];    /* on the command line; by row of the table */
+	struct given given;            /* by the command line */
+	bool no_config;                /* --no-config */
+	struct config *config;         /* owned; flags that the user's file gives; NULL: none */
 	struct warder_policy *policy;  /* owned */
 	struct warder_policy *ceiling; /* owned; NULL: there is none */
+};
+
+/* What a flag does with its value. FIELD and CHANGE act in the second walk, on a policy that is there; the others in the first. */
+enum flag_kind {
+	FLAG_KIND_FIELD,  /* sets the policy field `path` */
+	FLAG_KIND_CHANGE, /* changes the policy by `use` */
+	FLAG_KIND_CHOOSE, /* by `use` */
+	FLAG_KIND_SWITCH, /* bool, set to true */
+	FLAG_KIND_TEXT,   /* const char * */
+	FLAG_KIND_LIST,   /* struct request_list, which the value is added to */
+	FLAG_KIND_TIME,   /* uint64_t, microseconds */
+	FLAG_KIND_SIZE,   /* uint64_t, bytes */
+	FLAG_KIND_NUMBER, /* unsigned */
 };
 
 struct flag {
@@ -118,26 +152,45 @@ struct flag {
 	const char *argument; /* "SIZE"; NULL: takes none */
 	const char *path;     /* policy field that it sets, or NULL */
 	const char *help;
-	/* Exactly one of the two, or none for plain policy fields: `choose` in the first walk, `change` in the second. */
-	int (*choose)(struct request *request, const struct flag *flag, const char *value,
-		      struct warder_error *err);
-	int (*change)(struct request *request, const struct flag *flag, const char *value,
-		      struct warder_error *err);
-	bool two; /* takes two values, which are handed over one after the other */
+	enum flag_kind kind;
+	size_t offset; /* of the member of struct request that takes the value */
+	int (*use)(struct request *request, const struct flag *flag, const char *value,
+		   struct warder_error *err); /* of FLAG_KIND_CHANGE and FLAG_KIND_CHOOSE */
+	const char
+	    *fallback; /* of FLAG_KIND_TIME: what holds without the flag; a time of 0 is refused then */
+	unsigned most; /* of FLAG_KIND_NUMBER, which starts at 1 */
+	bool two;      /* takes two values, which are handed over one after the other */
+	bool many;     /* may be given again; any other flag with a value is refused then */
+	bool sets_any; /* --set: its value names the field */
+	bool typed;    /* only on the command line, never in the user's file */
+	char letter;   /* 'm' of -m; 0: there is none */
 };
 
 /* Row i; NULL past the end. */
 const struct flag *flag_at(size_t i);
+/* Whether the flag acts on a policy that is there, after the flags that choose one. */
+bool flag_changes_policy(const struct flag *flag);
+/* The row of a command, by its name ("--memory"); NULL: the command has none. */
+const struct flag *flag_find(unsigned commands, const char *name);
 
-/* Read argv (after the command's name) of a command. With --help nothing but `help` and `rest` is to be relied on.
+/* Read argv (after the command's name) of a command. Flags may stand behind words, except where the words begin a program and its
+ * arguments; argv is then put in the order flags, words. With --help nothing but `help` and `rest` is to be relied on.
  * -1 with *err (INVALID_REQUEST), which names flag, value and remedy; `json` is set even then if it was asked for. */
 int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err);
 /* Load the policy to start from (request->base) and the ceiling, then let the flags change the policy. */
 int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
+/* The operator's ceiling, where no flag names another. */
+#define CEILING_PATH "/etc/warder/ceiling.json"
 /* The ceiling that --ceiling names, or the default place's if there is one. */
 int request_load_ceiling(struct request *request, struct warder_error *err);
 /* Let the flags change the policy that is there. */
 int request_change(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
+/* With -t, after request_load(): the program gets the caller's TERM, unless the policy sets one or the ceiling does not grant it. */
+int request_pass_term(struct request *request, struct warder_error *err);
+/* What -t does not go with. request_parse() has checked it; to be asked again where `json` is set later. */
+int request_check_terminal(const struct request *request, struct warder_error *err);
+/* Let go of policy and ceiling, so that request_load() can be called again. */
+void request_unload(struct request *request);
 void request_done(struct request *request);
 /* How many workers are asked for, at least one. */
 unsigned request_parallel(const struct request *request);

@@ -1,26 +1,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
-#include "runtime/text.h"
+#include "runtime/text/format.h"
 
 static int print_json(struct json_writer *w, struct warder_error *err)
 {
 	char *json = json_take(w);
 
 	if (!json)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	puts(json);
 	free(json);
 	return 0;
 }
 
+/* To a model byte by byte; to a person without what a terminal would obey. */
 static void print_line(struct span text)
 {
-	fwrite(text.at, 1, text.len, stdout);
+	if (isatty(STDOUT_FILENO))
+		term_show(stdout, text.at, text.len);
+	else
+		fwrite(text.at, 1, text.len, stdout);
 	if (text.len == 0 || text.at[text.len - 1] != '\n')
 		putchar('\n');
 }
@@ -44,7 +50,7 @@ static char *written(const struct request *request, const struct format_result *
 		return format_block(result, delimiters_of(request), ret_len, err);
 	text = strcmp(as, "inline") == 0 ? format_inline(result, ret_len) : format_text(result, ret_len);
 	if (!text)
-		error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		error_no_memory(err, NULL);
 	return text;
 }
 
@@ -113,7 +119,7 @@ static int extract(const struct request *request, const char *text, size_t len, 
 	for (size_t i = 0; !request->json && i < bodies.count; i++)
 		print_line(bodies.items[i]);
 	if (bodies.has_unclosed && !request->json)
-		term_complain("the last start has no end; what follows it was left out");
+		term_complain("the last start delimiter has no end; the text after it was left out");
 	format_bodies_done(&bodies);
 	return status;
 }

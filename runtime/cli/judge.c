@@ -16,16 +16,19 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "runtime/agent/agent.h"
+#include "base/file.h"
+#include "base/text.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/config.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/workers.h"
 #include "runtime/code/code.h"
-#include "runtime/file.h"
-#include "runtime/result.h"
-#include "runtime/text.h"
+#include "runtime/judge/batch.h"
+#include "runtime/judge/compare.h"
+#include "runtime/judge/verdict.h"
+#include "runtime/library/result.h"
 
 #define SOURCE_MOST   ((size_t)16 << 20)
 #define EXPECTED_MOST ((size_t)64 << 20)
@@ -37,7 +40,7 @@ _Static_assert(BATCH_MAX_PARALLEL == WORKERS_MAX, "what a document may ask for")
 struct note {
 	uint32_t verdict;
 	uint64_t wall_us, cpu_us, memory_bytes; /* UINT64_MAX: not known */
-	char text[400];                         /* for people */
+	char text[512];                         /* for people */
 };
 
 struct session {
@@ -78,11 +81,6 @@ static char *path_of(const struct session *session, const char *name, const char
 	return asprintf(&path, "%s/%s%s", session->directory, name, ending) < 0 ? NULL : path;
 }
 
-static int no_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-}
-
 static int add_case(struct session *session, const char *file, struct warder_error *err)
 {
 	struct batch *batch = &session->batch;
@@ -94,7 +92,7 @@ static int add_case(struct session *session, const char *file, struct warder_err
 	one->name = strndup(file, strlen(file) - strlen(".in"));
 	one->how = batch->how;
 	batch->case_count++;
-	return one->name ? 0 : no_memory(err);
+	return one->name ? 0 : error_no_memory(err, NULL);
 }
 
 static int has_partner(const struct session *session, const char *name, const char *ending,
@@ -105,7 +103,7 @@ static int has_partner(const struct session *session, const char *name, const ch
 	const int found = path ? access(path, R_OK) : -1;
 
 	if (!path)
-		no_memory(err);
+		error_no_memory(err, NULL);
 	else if (found != 0)
 		error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "--cases", errno, "%.200s, beside %.80s",
 				path, name);
@@ -137,7 +135,7 @@ static int list_cases(struct session *session, struct warder_error *err)
 				       "cannot read %.200s", session->directory);
 	batch->cases = calloc(BATCH_MAX_CASES, sizeof(*batch->cases));
 	if (!batch->cases)
-		status = no_memory(err);
+		status = error_no_memory(err, NULL);
 	while (status == 0 && (entry = readdir(dir)) != NULL)
 		status = look_at(session, entry->d_name, err);
 	closedir(dir);
@@ -240,6 +238,9 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 		return -1;
 	if (load_policy(session, argv, err) != 0)
 		return -1;
+	if (snippet_check_environment(&session->batch.snippet, request->tool.granted.items,
+				      request->tool.granted.count, err) != 0)
+		return -1;
 	session->batch.stop |= request->tool.stop;
 	if (!request->tool.parallel)
 		request->tool.parallel = session->batch.parallel;
@@ -247,11 +248,6 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 }
 
 /* ---- the build ---- */
-
-static void on_stage(void *context, const char *stage, struct warder_run *run)
-{
-	report_running(run);
-}
 
 static struct warder_code code_of(const struct session *session)
 {
@@ -270,7 +266,7 @@ static struct warder_code code_of(const struct session *session)
 		.flags = CODE_BUILD_ONLY | (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u),
 		.cache = request->code.cache,
 		.languages = request->code.languages,
-		.on_stage = on_stage,
+		.on_stage = report_on_stage,
 		.should_stop = ending_came,
 	};
 }
@@ -340,7 +336,8 @@ static int find_expected(const struct session *session, const struct batch_case 
 
 	if (session->directory && one->how.mode != COMPARE_NONE) {
 		path = path_of(session, one->name, ".out");
-		status = path ? file_read_most(path, EXPECTED_MOST, &text, &len, err) : no_memory(err);
+		status =
+		    path ? file_read_most(path, EXPECTED_MOST, &text, &len, err) : error_no_memory(err, NULL);
 		free(path);
 		expected = text;
 	}
@@ -359,7 +356,7 @@ static int open_input(const struct session *session, const struct batch_case *on
 		return 0;
 	path = path_of(session, one->name, ".in");
 	if (!path)
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (*ret_fd < 0)
 		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--cases", errno, "cannot read %.200s", path);
@@ -404,8 +401,10 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 				    .argv = one->args ? one->args : session->args,
 				    .input = one->input,
 				    .input_len = one->input ? strlen(one->input) : 0,
+				    .environment = session->batch.snippet.environment,
 				    .on_output = on_output,
-				    .context = trial };
+				    .context = trial,
+				    .should_stop = ending_came };
 	owned_fd int input_fd = -1;
 	struct warder_run *run = NULL;
 	int status;
@@ -415,13 +414,14 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 	    code_prepare(session->program, &policy, &options, err) != 0 ||
 	    spool_open(request->code.artifacts, request->code.artifact_bytes, spool, err) != 0)
 		return -1;
-	call.input_fd = input_fd;
+	call.input_fd = input_fd > 0 ? input_fd : 0;
 	call.spill = spool->open ? &spool->spill : NULL;
 	if (ending_signal() || warder_call(session->program, &call, &run, err) != 0)
 		return -1;
 	report_running(run);
 	status = warder_wait(run, ret, err);
 	report_running(NULL);
+	warder_run_free(run); /* also the temporary directory that a run without a root has */
 	if (status == 0)
 		keep_output(session, spool, index, *ret);
 	return status;
@@ -521,7 +521,8 @@ static int tell_case(const struct session *session, const struct worker *worker,
 		if (session->request->code.artifacts)
 			write_kept(result, &w);
 	} else {
-		result_write_error(err, &w);
+		json_key_string(&w, "cause", jail_cause_name(JAIL_CAUSE_HOST));
+		result_write_error(err, NULL, &w);
 	}
 	json_end_object(&w);
 	text = json_take(&w);
@@ -580,11 +581,11 @@ static enum term_style style_of(enum verdict verdict)
 
 static void print_case(const struct session *session, size_t index, const struct note *note)
 {
-	char number[24], quoted[80], amount[96] = "", memory[32] = "";
+	char number[24], quoted[80], amount[96] = "", memory[32] = "", text[sizeof(note->text)];
 
 	json_quote(name_of(session, index, number, sizeof(number)), quoted, sizeof(quoted));
 	quoted[strlen(quoted) - 1] = '\0';
-	term_print(TERM_PLAIN, 16, quoted + 1);
+	term_print(TERM_PLAIN, 16, term_clean(quoted + 1));
 	printf(" ");
 	term_print(style_of((enum verdict)note->verdict), 12, verdict_name((enum verdict)note->verdict));
 	if (note->wall_us && note->memory_bytes != UINT64_MAX)
@@ -593,7 +594,8 @@ static void print_case(const struct session *session, size_t index, const struct
 		snprintf(amount, sizeof(amount), "%7.0f ms %12s", (double)note->wall_us / 1000, memory);
 	if (note->wall_us || note->text[0])
 		printf(" %-23s", amount);
-	printf("%s%s\n", note->text[0] ? "  " : "", note->text);
+	memcpy(text, note->text, sizeof(text)); /* of the program's output, in part */
+	printf("%s%s\n", text[0] ? "  " : "", term_clean(text));
 	fflush(stdout);
 }
 
@@ -630,8 +632,12 @@ static void tell_without(struct session *session, size_t index, enum verdict ver
 		return;
 	}
 	begin_case(session, index, verdict, &w);
+	json_key_string(&w, "cause",
+			verdict == VERDICT_COMPILE_ERROR ? warder_result_cause(session->built)
+			: verdict == VERDICT_SKIPPED     ? jail_cause_name(JAIL_CAUSE_CANCELLED)
+							 : jail_cause_name(JAIL_CAUSE_HOST));
 	if (why)
-		result_write_error(why, &w);
+		result_write_error(why, NULL, &w);
 	json_end_object(&w);
 	put(session, index ? "," : "");
 	put_json(session, &w);
@@ -640,11 +646,8 @@ static void tell_without(struct session *session, size_t index, enum verdict ver
 static void tell_death(struct session *session, const struct worker *worker)
 {
 	struct warder_error err = { 0 };
-	char name[16];
 
-	error_set(&err, WARDER_ERROR_INTERNAL, NULL, "the process at work on the case %s%s",
-		  worker->signal ? "was ended by " : "failed",
-		  result_signal_name(worker->signal, name, sizeof(name)));
+	workers_say_death(&session->workers, worker, &err);
 	tell_without(session, worker->index, VERDICT_SYSTEM_ERROR, &err);
 }
 
@@ -674,6 +677,7 @@ static void begin_report(struct session *session)
 	if (session->request->json) {
 		json_begin_object(&w);
 		json_key_string(&w, "language", warder_program_language(session->program));
+		config_write_member(session->request->config, &w);
 		json_key(&w, "build");
 		json_number(&w, built ? built : "null");
 		json_key(&w, "cases");
@@ -768,8 +772,8 @@ static int judge_all(struct session *session, struct warder_error *err)
 	const bool failed = warder_program_failed(session->program);
 	int status = 0;
 
-	if (workers_init(&session->workers, request_parallel(session->request), true, sizeof(struct note),
-			 err) != 0)
+	if (workers_init(&session->workers, "case", request_parallel(session->request), true,
+			 sizeof(struct note), err) != 0)
 		return -1;
 	begin_report(session);
 	if (failed) {

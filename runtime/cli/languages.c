@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
-#include "runtime/file.h"
 
 struct row {
 	const struct language *language; /* the first of its name */
@@ -129,7 +129,8 @@ static int check_view(const struct policy *policy, struct warder_error *err)
 	if (!S_ISDIR(st.st_mode))
 		return error_set(
 		    err, WARDER_ERROR_INVALID_REQUEST, "filesystem.view",
-		    "filesystem.view: %.200s is no directory; name the directory that holds the root", path);
+		    "filesystem.view: %.200s is not a directory; name the directory that holds the root",
+		    path);
 	return 0;
 }
 

@@ -38,7 +38,7 @@ static int make_room(struct lines *lines, struct warder_error *err)
 		return 0;
 	grown = realloc(lines->buf, 2 * lines->cap + CHUNK);
 	if (!grown)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	lines->buf = grown;
 	lines->cap = 2 * lines->cap + CHUNK;
 	return 0;

@@ -2,8 +2,8 @@
  * main: the table of commands.
  *
  * A command that runs a program must not find a file of ours behind the numbers 0 to 2, so closed ones are filled
- * before anything is opened: with /dev/null opened for reading, which is at its end for who reads and
- * an error for who writes, as a closed descriptor would be.
+ * before anything is opened: standard input with /dev/null, which is at its end, the others with /dev/full, where every write
+ * fails, as with a closed descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,40 +13,45 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/file.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/config.h"
+#include "runtime/cli/delegate.h"
 #include "runtime/cli/programs.h"
-#include "runtime/file.h"
 #include "runtime/cli/term.h"
-#include "runtime/result.h"
+#include "runtime/cli/violations.h"
+#include "runtime/library/result.h"
 
 static const struct command commands[] = {
 	{ "run", FLAG_RUN, "run [FLAG...] [--] PROGRAM [ARGUMENT...]", "run a program under a policy",
-	  "Without PROGRAM, --view image:NAME starts what the image names (entrypoint and command).\n"
+	  "Without PROGRAM, --view image:NAME starts the image's entrypoint and command.\n"
 	  "Exit status: the program's own; 128+N when signal N ended it; 124 out of time; 137 over memory\n"
 	  "or killed by Warder; 125 refused or failed; 126 not executable; 127 not found.\n",
 	  "warder run --timeout 5s --memory 256MiB -- echo hello", run_command },
 	{ "code", FLAG_CODE, "code [FLAG...] FILE|- [ARGUMENT...]", "run a piece of code in its language",
-	  "The code writes its result, if it has one, to descriptor 3 ($WARDER_RESULT), and finds what "
-	  "--input\n"
-	  "says on descriptor 4 ($WARDER_INPUT). \"warder code --json\" tells of both, of compiler "
-	  "diagnostics\n"
-	  "and of files. Languages: python javascript typescript bash sh ruby r perl lua php go rust c c++ "
+	  "The code writes its result, if it has one, to descriptor 3 ($WARDER_RESULT), and reads the value "
+	  "of\n"
+	  "--input from descriptor 4 ($WARDER_INPUT). \"warder code --json\" reports the result, compiler\n"
+	  "diagnostics and files. Languages: python javascript typescript bash sh ruby r perl lua php go "
+	  "rust c c++ "
 	  "java\n"
 	  "wasm command, as far as the jail's view has them.\n"
-	  "Exit status: as of run; 125 also when the code does not compile.\n",
+	  "Exit status: as run; 125 also when the code does not compile.\n",
 	  "echo 'print(6 * 7)' | warder code --language python -", code_command },
-	{ "tool", FLAG_TOOL, "tool [FLAG...]", "requests as JSON in, results as JSON out",
+	{ "tool", FLAG_TOOL, "tool [FLAG...]", "take requests as JSON, and print results as JSON",
 	  "Reads one request, or with --stream one on each line, and prints the result of each on a line:\n"
 	  "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}\n"
-	  "The policy that the flags make is what a request gets, and the most that it may ask for.\n"
-	  "Exit status: 0 when every request has its result, whatever it is; 125 when Warder cannot work.\n",
+	  "A request gets the policy that the flags make, and may not ask for more.\n"
+	  "Exit status: 0 when every request has a result, good or bad; 125 when Warder cannot work.\n",
 	  "echo '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}' | warder tool", tool_command },
-	{ "scan", FLAG_SCAN, "scan [FLAG...] FILE|-", "advice on a piece of code: what in it is dangerous",
-	  "It is advice: nothing is enforced by it, and who wants to hide something from it can.\n"
+	{ "scan", FLAG_SCAN, "scan [FLAG...] FILE|-",
+	  "find dangerous operations in a piece of code, without running it",
+	  "It is advice: it enforces nothing, and code can hide from it.\n"
 	  "Exit status: 0 allow, 1 review or deny, 125 refused or failed.\n",
 	  "echo 'print(1)' | warder scan --language python -", scan_command },
 	{ "judge", FLAG_JUDGE, "judge [FLAG...] [FILE] | judge --cases DIR [FLAG...] FILE [ARGUMENT...]",
-	  "one program, many cases: what is wrong with its answers",
+	  "run a program on many inputs, and compare its output with the expected output",
 	  "FILE is a document of code and cases (standard input without one), or with --cases the code.\n"
 	  "{\"language\": \"python\", \"code\": \"print(int(input()) * 2)\",\n"
 	  " \"cases\": [{\"stdin\": \"21\", \"expected\": \"42\"}]}\n"
@@ -58,10 +63,10 @@ static const struct command commands[] = {
 	{ "languages", FLAG_LANGUAGES, "languages [FLAG...]", "which languages the jail's view has", NULL,
 	  "warder languages --json", languages_command },
 	{ "changes", FLAG_CHANGES, "changes [FLAG...] show|commit|drop DIR [PATTERN...]",
-	  "what a run would have changed, kept by run --changes DIR",
-	  "A PATTERN is a path, of which a directory stands for all in it, or has wildcards: \"*.c\", "
+	  "show, commit or drop the changes that run --changes DIR stored",
+	  "A PATTERN is a path (a directory stands for all files in it), or has wildcards: \"*.c\", "
 	  "\"src/**\".\n"
-	  "commit does nothing if something changed on the host since; the set stays until it is dropped.\n",
+	  "commit does nothing if a file changed on the host since; the set stays until you drop it.\n",
 	  "mkdir -p work && warder run --workspace work:overlay --changes set -- touch new && warder changes "
 	  "show set "
 	  "&& warder changes drop set",
@@ -71,36 +76,42 @@ static const struct command commands[] = {
 	  "list|status|stop|restart "
 	  "[NAME] [--json]",
 	  "a jail that stays between executions",
-	  "Files, and what --background left running, are there for the next execution. The flags of exec "
-	  "may "
-	  "only\n"
-	  "narrow what start gave. Exit status: of exec as of run; of status 1 when it does not run.\n",
+	  "Files, and processes that --background left running, stay for the next execution. The flags of\n"
+	  "exec may only narrow the policy of start. Exit status: exec as run; status: 1 if it does not "
+	  "run.\n",
 	  "warder session start work && warder session exec work -- sh -c 'date > /tmp/a' && warder session "
 	  "exec work -- cat /tmp/a && warder session stop work",
 	  session_command },
-	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]", "what enforces each field on this host",
+	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]",
+	  "show how this host enforces each field",
 	  "Starts no program and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",
 	  "warder explain --memory 256MiB strict", explain_command },
 	{ "backend", FLAG_BACKEND, "backend [FLAG...] list | describe NAME | declare NAME [FILE]",
-	  "who can run a program here, and what each can enforce",
+	  "list and describe the backends on this host",
 	  "describe --for-model prints a paragraph for a model that writes code for it. declare adds the "
 	  "executor "
 	  "of a\n"
 	  "model's provider to a request to that model (FILE, or standard input), as far as the operator has "
 	  "enabled\n"
-	  "it and the policy prefers what is not enforced there, which is everything.\n",
+	  "it and the policy prefers every field, because nothing is enforced there.\n",
 	  "warder backend describe local", backend_command },
-	{ "policy", FLAG_POLICY, "policy check FILE... | policy show PRESET|FILE",
-	  "validate or print policies", NULL, "warder policy show strict", policy_command },
-	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "what this host can enforce",
+	{ "policy", FLAG_POLICY,
+	  "policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]",
+	  "validate or print policies, and the most that the ceiling grants",
+	  "ceiling prints the ceiling in force, field by field; with --for, which fields of a policy it "
+	  "grants.\n"
+	  "\"lowered\": it grants only a narrower value of the field; \"refused\": it grants no such value.\n"
+	  "Exit status of ceiling --for: 0 the whole policy is granted, 125 it would be refused.\n",
+	  "warder policy show strict", policy_command },
+	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "probe which restrictions this host can enforce",
 	  "Exit status: 0 when the strict preset can be enforced, 1 when it cannot; with --attack 0 when "
 	  "every\n"
-	  "attempt is stopped that the policy does not allow, else 1.\n",
+	  "attempt that the policy does not allow is stopped, else 1.\n",
 	  "warder doctor", doctor_command },
-	{ "blocks", FLAG_BLOCKS, "blocks [FLAG...] [FILE]", "code blocks out of the text of a model",
-	  "Without FILE, or with -, the text is standard input. For each block a line tells where it stands, "
-	  "in\n"
-	  "bytes, and its language. Exit status: 0, however many there are; 125 refused.\n",
+	{ "blocks", FLAG_BLOCKS, "blocks [FLAG...] [FILE]", "find code blocks in a model's text",
+	  "Without FILE, or with -, the text is standard input. Prints for each block a line with its\n"
+	  "position in bytes and its language. Exit status: 0, also if there is none; 125 refused;\n"
+	  "with --run 1 if a block failed, 124 if the time of a block was over.\n",
 	  "printf '```python\\nprint(1)\\n```\\n' | warder blocks --code 1", blocks_command },
 	{ "format", FLAG_FORMAT, "format [FLAG...] [FILE]",
 	  "a result in JSON into text for a model, and back",
@@ -111,45 +122,52 @@ static const struct command commands[] = {
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"
-	  "Prints its text with the names of files for the tables, and Python that loads each; --json the "
-	  "files, too.\n",
+	  "Prints the text with a file name for each table, and Python that loads it; --json also the "
+	  "files.\n",
 	  "echo '{\"messages\": [[{\"mimeType\": \"text/csv\", \"content\": \"a,b\"}]]}' | warder data",
 	  data_command },
 	{ "checkpoint", 0,
 	  "checkpoint put|get|latest|list|history|rollback|compare|delete|threads|delete-thread|limits [...]",
-	  "states of threads, put and brought back", NULL, NULL, NULL },
+	  "save and restore the state of threads", NULL, NULL, NULL },
 	{ "image", 0, "image import|build|list|inspect|verify|remove|gc [...]", "root file systems, by name",
 	  NULL, NULL, NULL },
 	{ "events", 0,
 	  "events "
 	  "request-work|claim|publish|request-feedback|provide-feedback|block|complete|post|wait|follow|"
 	  "history|create|list|remove|to-a2a|from-a2a [...]",
-	  "what those who work in one workspace tell each other", NULL, NULL, NULL },
+	  "events by which programs in one workspace coordinate", NULL, NULL, NULL },
 	{ "workspace", 0,
 	  "workspace create|run|list|put|write|read|stage|collect|patch|show|snapshot|resume|remove [...]",
 	  "directories that stay between runs: inputs, outputs", NULL, NULL, NULL },
-	{ "snapshot", 0, "snapshot list|verify|remove|prune [...]", "workspaces as they were", NULL, NULL,
+	{ "snapshot", 0, "snapshot list|verify|remove|prune [...]", "saved states of workspaces", NULL, NULL,
 	  NULL },
 	{ "artifact", 0, "artifact save|take|list|read|verify|remove [...]", "named, versioned content", NULL,
 	  NULL, NULL },
-	{ "completion", FLAG_COMPLETION, "completion bash", "print the shell's completion script", NULL,
-	  "warder completion bash", completion_command },
+	{ "completion", FLAG_COMPLETION, "completion bash|zsh|fish", "print the shell's completion script",
+	  NULL, "warder completion bash", completion_command },
 };
 
 const struct command *command_at(size_t i)
 {
-	return i < sizeof(commands) / sizeof(commands[0]) ? &commands[i] : NULL;
+	return i < ARRAY_LENGTH(commands) ? &commands[i] : NULL;
 }
 
 int command_refuse(const struct request *request, const struct warder_error *err, int status)
 {
-	char *json;
+	struct warder_error told = *err;
+	char *json, *violations;
 
+	delegate_amend(request, &told);
+	config_blame_field(request->config, &told);
 	if (!request->json) {
-		term_error(err);
+		term_error(&told);
+		if (violations_explain(request, err))
+			violations_print(request);
 		return status;
 	}
-	json = result_error_json(err);
+	violations = violations_json(request, err);
+	json = result_error_json(&told, violations);
+	free(violations);
 	if (json) {
 		file_write_all(STDOUT_FILENO, json, strlen(json));
 		file_write_all(STDOUT_FILENO, "\n", 1);
@@ -164,7 +182,7 @@ int command_input(const struct request *request, char **ret_text, size_t *ret_le
 
 	if (request->rest[0] && request->rest[1])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->rest[1],
-				 "%.80s is one file too many; flags stand before the file", request->rest[1]);
+				 "%.80s is one file too many; give one", request->rest[1]);
 	return file_read_most(path, AGENT_MAX_TEXT_BYTES, ret_text, ret_len, err);
 }
 
@@ -176,20 +194,20 @@ static void fill_closed_streams(void)
 		return;
 	for (size_t i = 0; i < 3; i++) { /* from 0 up, so that each open() takes the number it is meant for */
 		if (streams[i].revents & POLLNVAL)
-			open("/dev/null", O_RDONLY);
+			open(i == 0 ? "/dev/null" : "/dev/full", i == 0 ? O_RDONLY : O_WRONLY);
 	}
 }
 
 static int print_usage(void)
 {
-	term_title("warder: run programs nobody trusts, and prove what was enforced");
+	term_title("warder: run untrusted programs, and prove which restrictions were enforced");
 	printf("\nusage: warder COMMAND [FLAG...]\n\n");
 	for (const struct command *command = commands; command_at((size_t)(command - commands)); command++) {
 		printf("  ");
 		term_print(TERM_TITLE, 12, command->name);
 		printf("%s\n", command->summary);
 	}
-	printf("\n\"warder COMMAND --help\" tells more; \"warder --version\" the version.\n"
+	printf("\n\"warder COMMAND --help\" says more; \"warder --version\" prints the version.\n"
 	       "\nExample:\n  warder run -- echo hello\n");
 	return 0;
 }
@@ -204,8 +222,9 @@ static int print_help(const struct command *command)
 		printf("\nPresets:\n");
 		for (size_t i = 0; i < policy_preset_count(); i++)
 			printf("  %-15s %s\n", policy_preset_name(i), policy_preset_summary(i));
-		printf("\nFill in the directory behind \"readWrite:\" in what show prints of agent and "
-		       "build.\n");
+		printf("\nThe workspace of agent and build has no directory: run these documents with "
+		       "--workspace DIR, "
+		       "or fill\nin the directory behind \"readWrite:\".\n");
 	}
 	printf("\nExample:\n  %s\n", command->example);
 	return 0;
@@ -213,7 +232,7 @@ static int print_help(const struct command *command)
 
 static int refuse_command(const char *name)
 {
-	const char *words[sizeof(commands) / sizeof(commands[0]) + 1] = { NULL };
+	const char *words[ARRAY_LENGTH(commands) + 1] = { NULL };
 	char remedy[256];
 
 	for (size_t i = 0; command_at(i); i++)
@@ -242,7 +261,9 @@ static int dispatch(const struct command *command, char **argv)
 		return command_refuse(&request, &err, EXIT_REFUSED);
 	if (request.help || asks_help(command, request.rest))
 		return print_help(command);
-	status = command->run(&request, argv);
+	status = delegate_begin(&request, command->name, argv);
+	if (status == 0)
+		status = command->run(&request, argv);
 	request_done(&request);
 	return status;
 }
@@ -281,7 +302,7 @@ static int choose(char **argv)
 	}
 	if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 || strcmp(argv[0], "help") == 0)
 		return print_usage();
-	if (strcmp(argv[0], "--version") == 0) {
+	if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0) {
 		printf("warder %s\n", warder_version());
 		return 0;
 	}
@@ -298,7 +319,7 @@ static void complain_unwritten(int error)
 {
 	static const int reasons[] = { ENOSPC, EPIPE, EIO, EFBIG, EDQUOT, EBADF };
 
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(reasons); i++) {
 		if (error == reasons[i]) {
 			term_complain("standard output cannot be written: %s", strerror(error));
 			return;

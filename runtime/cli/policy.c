@@ -3,17 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
-#include "runtime/code/code.h"
+#include "jail/jail.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
+#include "runtime/cli/violations.h"
+#include "runtime/code/code.h"
 
 static void complain(const char *file, const struct warder_error *err)
 {
 	for (size_t i = 0; err->sys_errno == ENOENT && i < policy_preset_count(); i++) {
 		if (strcmp(policy_preset_name(i), file) == 0) {
 			term_complain(
-			    "%s is no file: policy check takes documents; \"warder policy show %s\" "
+			    "%s is not a file: policy check takes documents; \"warder policy show %s\" "
 			    "prints the preset",
 			    file, file);
 			return;
@@ -22,23 +25,51 @@ static void complain(const char *file, const struct warder_error *err)
 	term_error(err);
 }
 
+/* What a run would say of the document alone; it needs nothing of the host. */
+static int check_document(const char *text, size_t len, const char *origin, struct policy *ret,
+			  struct warder_error *err)
+{
+	char field[sizeof(err->field)];
+
+	if (policy_decode(text, len, origin, ret, err) != 0)
+		return -1;
+	if (languages_check_by(code_languages_path(NULL), ret, err) == 0 && jail_check_calls(ret, err) == 0)
+		return 0;
+	snprintf(field, sizeof(field), "%s", err->field);
+	return error_context(err, "%.120s:%d", origin, policy_line(text, len, field));
+}
+
+static int check_file(const char *file, struct policy *ret, struct warder_error *err)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int status;
+
+	if (file_read(file, &text, &len, err) != 0)
+		return -1;
+	status = check_document(text, len, strcmp(file, "-") == 0 ? "standard input" : file, ret, err);
+	free(text);
+	return status;
+}
+
 static int check(char **files)
 {
 	int status = 0;
 
 	for (; *files; files++) {
-		struct warder_policy *policy = NULL;
+		owned_policy struct policy policy = { 0 };
 		struct warder_error err = { 0 };
 
-		if (policy_load(*files, true, &policy, &err) == 0 &&
-		    languages_check_by(code_languages_path(NULL), &policy->policy, &err) == 0) {
-			printf("%s: ok\n", *files);
+		if (check_file(*files, &policy, &err) == 0) {
+			printf("%s: ok%s\n", *files,
+			       policy_lacks_workspace(&policy)
+				   ? "; filesystem.workspace names no directory: run it with --workspace DIR"
+				   : "");
 		} else {
 			fflush(stdout);
 			complain(*files, &err);
 			status = EXIT_REFUSED;
 		}
-		warder_policy_free(policy);
 	}
 	return status;
 }
@@ -66,14 +97,131 @@ static int show(const char *name)
 	return 0;
 }
 
+/* ---- ceiling ---- */
+
+static void print_value(const struct policy *policy, enum policy_field field)
+{
+	char value[4096];
+
+	policy_field_value(policy, field, value, sizeof(value));
+	term_print(TERM_PLAIN, 26, policy_field_path(field));
+	puts(term_clean(value));
+}
+
+static void print_grant(enum policy_grant grant)
+{
+	static const enum term_style styles[] = {
+		[POLICY_GRANTED] = TERM_GOOD,
+		[POLICY_LOWERED] = TERM_WARN,
+		[POLICY_REFUSED] = TERM_BAD,
+	};
+
+	term_print(styles[grant], 9, policy_grant_name(grant));
+}
+
+static void print_violation(void *context, const struct policy_violation *violation)
+{
+	const enum policy_field *field = context;
+	struct warder_error shown = violation->error;
+
+	if (violation->field != *field)
+		return;
+	print_grant(violation->grant);
+	puts(term_clean(shown.text));
+}
+
+static void print_field(const struct request *request, enum policy_field field, bool is_granted)
+{
+	if (!request->policy) {
+		if (request->ceiling)
+			print_value(&request->ceiling->policy, field);
+	} else if (is_granted) {
+		print_grant(POLICY_GRANTED);
+		print_value(&request->policy->policy, field);
+	} else {
+		violations_visit(request, print_violation, &field);
+	}
+}
+
+struct counts {
+	size_t of_field[POLICY_FIELD_COUNT];
+	size_t all;
+};
+
+static void count(void *context, const struct policy_violation *violation)
+{
+	struct counts *counts = context;
+
+	counts->of_field[violation->field]++;
+	counts->all++;
+}
+
+static void print_ceiling(const struct request *request, const struct counts *counts)
+{
+	if (request->ceiling)
+		printf("ceiling: %s\n", request->ceiling_path ? request->ceiling_path : CEILING_PATH);
+	else
+		printf("no ceiling: %s does not exist, so a policy may ask for anything\n", CEILING_PATH);
+	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++)
+		print_field(request, field, counts->of_field[field] == 0);
+}
+
+static int print_granted(const struct request *request, struct warder_error *err)
+{
+	char *text = NULL;
+
+	if (warder_policy_granted(request->policy, request->ceiling, &text, err) != 0)
+		return -1;
+	puts(text);
+	free(text);
+	return 0;
+}
+
+static int ceiling(struct request *request)
+{
+	struct warder_error err = { 0 };
+	struct counts counts = { 0 };
+
+	/* A ceiling that does not grant itself grants nothing: it has a row with a target. */
+	if (request_load_ceiling(request, &err) != 0 ||
+	    (request->ceiling && !request->for_policy &&
+	     policy_check_ceiling(&request->ceiling->policy, &request->ceiling->policy, &err) != 0) ||
+	    (request->for_policy && policy_load(request->for_policy, false, &request->policy, &err) != 0) ||
+	    (request->json && print_granted(request, &err) != 0))
+		return command_refuse(request, &err, EXIT_REFUSED);
+	if (request->policy && request->ceiling)
+		violations_visit(request, count, &counts);
+	if (!request->json)
+		print_ceiling(request, &counts);
+	return counts.all ? EXIT_REFUSED : 0;
+}
+
+/* The flags of `policy ceiling` mean nothing to the other words. */
+static int refuse_flag(const struct request *request)
+{
+	const char *flag = request->ceiling_path ? "--ceiling" : request->for_policy ? "--for" : "--json";
+
+	term_complain("%s belongs to \"warder policy ceiling\"; leave it out", flag);
+	return EXIT_REFUSED;
+}
+
 int policy_command(struct request *request, char **argv)
 {
 	char **rest = request->rest;
 
+	if (rest[0] && strcmp(rest[0], "ceiling") == 0 && !rest[1])
+		return ceiling(request);
+	if (rest[0] && strcmp(rest[0], "ceiling") == 0) {
+		term_complain("%.80s is one word too many: policy ceiling [--for PRESET|FILE]", rest[1]);
+		return EXIT_REFUSED;
+	}
+	if (rest[0] && (request->ceiling_path || request->for_policy || request->json))
+		return refuse_flag(request);
 	if (rest[0] && strcmp(rest[0], "check") == 0 && rest[1])
 		return check(rest + 1);
 	if (rest[0] && strcmp(rest[0], "show") == 0 && rest[1] && !rest[2])
 		return show(rest[1]);
-	term_complain("write \"warder policy check FILE...\" or \"warder policy show PRESET|FILE\"");
+	term_complain("write \"warder policy check FILE...\", \"warder policy show PRESET|FILE\" or \"warder "
+		      "policy ceiling [--for PRESET|FILE]\"");
 	return EXIT_REFUSED;
 }

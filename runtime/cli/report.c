@@ -1,9 +1,8 @@
 /*
  * report: how a run goes on once it has started, and what is told of its end.
  *
- * Signals. SIGINT, SIGTERM and SIGHUP end the run, not Warder: the handler cancels it, the supervisor takes the jail
- * down, and only then does Warder exit, with 128 plus the signal. A second signal does the same again, so impatience leaves
- * nothing behind either. A signal that came before the start is seen before and after the launch; what is ignored when Warder
+ * Signals. SIGINT, SIGTERM, SIGHUP and SIGQUIT go to the program, not to Warder: the handler has them sent to its process group. If it
+ * lives after the grace, or at a second signal, the supervisor takes the jail down, and Warder exits with 128 plus the signal. A signal that came before the start is seen before and after the launch; what is ignored when Warder
  * starts (nohup, a background job) stays ignored.
  * A reader that goes away ends the run like SIGPIPE would have ended the program: silently, with 141.
  */
@@ -17,19 +16,28 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "runtime/cli/changes_text.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/config.h"
+#include "runtime/cli/delegate.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/term.h"
-#include "runtime/file.h"
-#include "runtime/result.h"
+#include "runtime/cli/terminal.h"
+#include "runtime/cli/violations.h"
+#include "runtime/library/result.h"
 
 static struct warder_run *volatile running;
 
+/* How long the program has to end by itself after a signal; 0: it is ended at once, as a check or a build is. */
+static volatile uint64_t grace_us;
+
 static void cancel_run(void)
 {
-	if (running)
+	if (running && grace_us)
+		warder_stop(running, ending_signal(), grace_us);
+	else if (running)
 		warder_cancel(running);
 }
 
@@ -46,16 +54,69 @@ void report_catch_signals(void)
 
 static const char *const stream_names[] = { "stdout", "stderr" };
 
-static void tell_truncation(const struct warder_result *result)
+bool report_dropped(const struct warder_result *result)
 {
-	for (size_t i = 0; i < 2; i++) {
-		const struct jail_output *output = &result->outcome.output[i];
+	bool dropped = false;
 
-		if (output->truncated)
-			term_complain("%s: kept %llu of %llu bytes (output.%s)", stream_names[i],
-				      (unsigned long long)result->passed[i],
-				      (unsigned long long)output->total, stream_names[i]);
+	for (size_t i = 0; i < 2; i++) {
+		if (!result->outcome.dropped[i] || result->outcome.receiver_errno)
+			continue;
+		term_complain("%s: %llu of %llu bytes were dropped: the reader did not take them in time",
+			      stream_names[i], (unsigned long long)result->outcome.dropped[i],
+			      (unsigned long long)result->outcome.output[i].total);
+		dropped = true;
 	}
+	return dropped;
+}
+
+static void tell_output(const struct report *report, const struct warder_result *result)
+{
+	const struct jail_output *output = result->outcome.output;
+	char text[32];
+
+	term_complain("killed: more than %s on %s (--max-output)",
+		      policy_format_size(report->request->output_max, text, sizeof(text)),
+		      output[JAIL_STDOUT].truncated ? "standard output" : "standard error");
+}
+
+/* Limits that the program met and that did not end it. Those that it may have handled are reported only if it failed. */
+static void tell_limits(const struct jail_outcome *outcome, const struct policy *policy)
+{
+	const bool failed = outcome->exit_code != 0;
+	char text[32];
+
+	if (outcome->hit[JAIL_CAUSE_PIDS])
+		term_complain("limit of %s processes reached (limits.pids)",
+			      policy_format_count(policy->limits.pids_max, text, sizeof(text)));
+	if (failed && outcome->file_size_hit)
+		term_complain("a file reached %s (limits.fileSize)",
+			      policy_format_size(policy->limits.file_size_bytes, text, sizeof(text)));
+	if (failed && outcome->hit[JAIL_CAUSE_DISK])
+		term_complain("/tmp is full (filesystem.tmp)");
+	if (failed && outcome->hit[JAIL_CAUSE_NETWORK] && !outcome->network)
+		term_complain("packets had no route out of the jail (network.mode)");
+}
+
+/* What an allow-list of the network refused, and the death of the process that connects. */
+static void tell_network(const struct jail_outcome *outcome)
+{
+	const struct edge_report *report = outcome->network;
+	char text[300];
+
+	if (!report)
+		return;
+	for (uint32_t i = 0; i < report->row_count; i++) {
+		const struct edge_refusal *row = &report->rows[i];
+
+		term_complain("refused: %s: %s%s%s (%llu, network.allow)",
+			      jail_refusal_destination(row, text, sizeof(text)),
+			      jail_refusal_text(row->reason), *row->detail ? ": " : "", row->detail,
+			      (unsigned long long)row->count);
+	}
+	if (report->unlisted)
+		term_complain("refused: %llu more (network.allow)", (unsigned long long)report->unlisted);
+	if (outcome->edge_died)
+		term_complain("warder-edge died before the program's end; the program then had no network");
 }
 
 /* One line for what ended the program, or for a limit that it lived with; nothing when it ended by itself. */
@@ -72,20 +133,21 @@ static void tell_cause(const struct jail_outcome *outcome, const struct policy *
 	else if (outcome->cause == JAIL_CAUSE_MEMORY && !outcome->sessions_limit)
 		term_complain("memory limit of %s reached (limits.memory)",
 			      policy_format_size(policy->limits.memory_bytes, text, sizeof(text)));
-	else if (outcome->cause == JAIL_CAUSE_PIDS || outcome->hit[JAIL_CAUSE_PIDS])
-		term_complain("limit of %s processes reached (limits.pids)",
-			      policy_format_count(policy->limits.pids_max, text, sizeof(text)));
 	else if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL)
 		term_complain("%s: %s", jail_cause_name(outcome->cause), outcome->detail);
+	else
+		tell_limits(outcome, policy);
 }
 
 static void tell(const struct report *report, const struct warder_result *result)
 {
-	tell_truncation(result);
-	if (report->write_error == EPIPE || ending_signal())
+	if ((report->write_error == EPIPE || ending_signal()) && !result->outcome.left_behind)
 		return;
+	tell_network(&result->outcome);
 	if (report->write_error)
 		term_complain("the program's output cannot be written: %s", strerror(report->write_error));
+	else if (result->outcome.cause == JAIL_CAUSE_OUTPUT)
+		tell_output(report, result);
 	else
 		tell_cause(&result->outcome, &report->request->policy->policy);
 }
@@ -103,8 +165,9 @@ static int exit_status(const struct report *report, const struct jail_outcome *o
 		return 128 + (report->write_error == EPIPE ? SIGPIPE : SIGKILL);
 	case JAIL_CAUSE_MEMORY:
 	case JAIL_CAUSE_OUTPUT:
-	case JAIL_CAUSE_HOST:
 		return 128 + SIGKILL;
+	case JAIL_CAUSE_HOST:
+		return 128 + (ending_signal() ? ending_signal() : SIGKILL);
 	case JAIL_CAUSE_EXIT:
 	case JAIL_CAUSE_SIGNAL:
 	case JAIL_CAUSE_PIDS:
@@ -160,13 +223,22 @@ void report_build(const struct warder_result *result)
 
 /* ---- the run ---- */
 
-static int print_json(const struct warder_result *result, struct warder_error *err)
+static int print_json(const struct report *report, struct warder_result *result, struct warder_error *err)
 {
-	char *json = warder_result_json(result);
+	struct json_writer w = { 0 };
+	char *config = NULL, *json;
 	int status = -1;
 
+	if (report->request->config) {
+		config_write(report->request->config, &w);
+		config = json_take(&w);
+	}
+	result->config = config;
+	json = warder_result_json(result);
+	result->config = NULL;
+	free(config);
 	if (!json)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	if (file_write_all(STDOUT_FILENO, json, strlen(json)) == 0 &&
 	    file_write_all(STDOUT_FILENO, "\n", 1) == 0)
 		status = 0;
@@ -183,7 +255,7 @@ static int write_receipt(const struct report *report, char *json, struct warder_
 	int status = 0;
 
 	if (!json)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	if (strcmp(path, "-") == 0) {
 		file_write_all(STDERR_FILENO, json, strlen(json));
 		file_write_all(STDERR_FILENO, "\n", 1);
@@ -197,16 +269,23 @@ static int write_receipt(const struct report *report, char *json, struct warder_
 /* Nothing ran: an older receipt in that place must not pass for this one's. */
 void report_refusal(const struct report *report, const struct warder_error *why)
 {
-	struct warder_error err = { 0 };
+	struct warder_error err = { 0 }, told = *why;
+	char *violations = NULL;
 
-	if (report->receipt_dir_fd >= 0 && write_receipt(report, result_error_json(why), &err) != 0)
+	if (report->receipt_dir_fd < 0)
+		return;
+	delegate_amend(report->request, &told);
+	violations = violations_json(report->request, why);
+	if (write_receipt(report, result_error_json(&told, violations), &err) != 0)
 		term_error(&err);
+	free(violations);
 }
 
 int report_refuse(const struct report *report, const struct warder_error *why, int status)
 {
 	report_refusal(report, why);
-	return command_refuse(report->request, why, status);
+	/* A signal also ends what is not running yet. */
+	return command_refuse(report->request, why, ending_signal() ? 128 + ending_signal() : status);
 }
 
 /* "what: in the store as NAME@VERSION", and why not. Whether it is kept whole. */
@@ -279,17 +358,18 @@ static bool tell_files(const struct report *report, const struct warder_result *
 
 /* Tell how it ended; the exit status. Who asked for a result or a receipt and gets none must not go on as if all was
  * well. */
-int report_finish(const struct report *report, const struct warder_result *result)
+int report_finish(const struct report *report, struct warder_result *result)
 {
 	struct warder_error err = { 0 };
 	bool missing = false;
 	int status = 0;
 
 	if (report->request->json) {
-		status = print_json(result, &err);
+		status = print_json(report, result, &err);
 	} else {
 		tell(report, result);
-		missing = tell_files(report, result);
+		missing = report_dropped(result);
+		missing |= tell_files(report, result);
 		missing |= tell_references(result);
 		if (result->changes && (report->request->changes.dry_run || result->changes->fault[0]))
 			changes_print(stderr, result->changes, NULL);
@@ -308,7 +388,12 @@ void report_running(struct warder_run *run)
 {
 	running = run;
 	if (run && ending_signal())
-		warder_cancel(run);
+		cancel_run();
+}
+
+void report_on_stage(void *context, const char *stage, struct warder_run *run)
+{
+	report_running(run);
 }
 
 int report_wait(struct report *report, struct warder_run *run)
@@ -317,13 +402,15 @@ int report_wait(struct report *report, struct warder_run *run)
 	struct warder_error err = { 0 };
 	int status;
 
+	grace_us = report->request->grace_us;
 	report_running(run);
 	status = warder_wait(run, &result, &err);
 	report_running(NULL);
+	terminal_end(); /* before anything is told */
 	if (status != 0)
 		return report_refuse(report, &err, EXIT_REFUSED);
 	report->write_error = result->outcome.receiver_errno;
-	spool_keep(&report->spool, "", false, result);
+	spool_keep(&report->spool, "", !report->request->json, result);
 	status = report_finish(report, result);
 	warder_result_free(result);
 	return status;
@@ -334,7 +421,10 @@ int report_open(const struct request *request, struct report *ret, struct warder
 	*ret = (struct report){ .request = request, .receipt_dir_fd = -1, .spool = SPOOL_NONE };
 	if (!request->receipt || strcmp(request->receipt, "-") == 0)
 		return 0;
-	return file_open_place(request->receipt, &ret->receipt_dir_fd, err);
+	if (file_open_private_dir(request->receipt, &ret->receipt_dir_fd, err) == 0)
+		return 0;
+	snprintf(err->field, sizeof(err->field), "--receipt");
+	return error_context(err, "--receipt");
 }
 
 int report_spool(struct report *report, const struct warder_spill **ret, struct warder_error *err)

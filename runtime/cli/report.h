@@ -26,12 +26,16 @@ int report_spool(struct report *report, const struct warder_spill **ret, struct 
 void report_done(struct report *report);
 /* The run that a signal cancels; NULL: none. One that came before is acted on at once. */
 void report_running(struct warder_run *run);
+/* The same, as the callback of a call that runs several stages. */
+void report_on_stage(void *context, const char *stage, struct warder_run *run);
 /* Whether a signal came before anything was started; then a receipt says so. */
 bool report_ended_early(struct report *report);
 /* Wait for the run and tell of its end. Returns the exit status. */
 int report_wait(struct report *report, struct warder_run *run);
 /* Tell of an end. Returns the exit status. */
-int report_finish(const struct report *report, const struct warder_result *result);
+int report_finish(const struct report *report, struct warder_result *result);
+/* Say on standard error how much output that was passed through its reader did not take. Whether there is any. */
+bool report_dropped(const struct warder_result *result);
 /* What the compilers said, on standard error. */
 void report_build(const struct warder_result *result);
 /* Tell of an error of Warder's own, in the receipt as well. Returns `status`. */

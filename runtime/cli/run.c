@@ -8,19 +8,27 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
+#include "runtime/cli/terminal.h"
 
 int run_launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill)
 {
-	owned_fd int input_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	const bool terminal = report->request->terminal;
+	owned_fd int input_fd = report->request->no_input ? -1
+				: terminal                ? terminal_open_input()
+							  : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
 	const struct warder_command command = {
 		.size = sizeof(command),
 		.argv = report->request->rest,
-		.input_fd = input_fd,
+		.input_fd = input_fd > 0 && !terminal ? input_fd : 0,
+		.terminal_fd = input_fd > 0 && terminal ? input_fd : 0,
 		.output_fds = report->request->json ? NULL : output_fds,
+		.output_max = report->request->json ? 0 : report->request->output_max,
 		.changes = report->request->changes.dry_run,
 		.changes_directory = report->request->changes.directory,
 		.spill = spill,
+		.should_stop = ending_came,
+		.no_receipt = !report->request->json && !report->request->receipt,
 	};
 	struct warder_error err = { 0 };
 	struct warder_run *run = NULL;
@@ -30,7 +38,10 @@ int run_launch(struct report *report, struct warder_template *tmpl, const struct
 		return 128 + ending_signal();
 	if (warder_launch(tmpl, &command, &run, &err) != 0)
 		return report_refuse(report, &err, error_exit_status(err.code));
+	if (terminal)
+		terminal_begin(run);
 	status = report_wait(report, run);
+	terminal_end();
 	warder_run_free(run);
 	return status;
 }
@@ -77,7 +88,8 @@ int run_command(struct request *request, char **argv)
 	report_catch_signals();
 	if (report_open(request, &report, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	if (request_load(FLAG_RUN, argv, request, &err) != 0 || check_program(request, &err) != 0)
+	if (request_load(FLAG_RUN, argv, request, &err) != 0 || request_pass_term(request, &err) != 0 ||
+	    check_program(request, &err) != 0)
 		status = report_refuse(&report, &err, EXIT_REFUSED);
 	else
 		status = prepare_and_launch(&report);

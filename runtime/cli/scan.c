@@ -6,21 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
-#include "runtime/file.h"
 
 #define SOURCE_MOST          ((size_t)16 << 20)
 #define EXIT_ADVISED_AGAINST 1
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	const struct json_value *value = json_member(object, key);
-
-	return value && value->type == JSON_STRING ? value->string : "";
-}
 
 /* "line 3: high: shell.rm-root: why" */
 static void show_finding(const struct json_value *finding)
@@ -28,7 +21,8 @@ static void show_finding(const struct json_value *finding)
 	const struct json_value *line = json_member(finding, "line");
 
 	printf("line %s: %s: %s: %s\n", line && line->type == JSON_NUMBER ? line->string : "-",
-	       text_of(finding, "severity"), text_of(finding, "rule"), text_of(finding, "reason"));
+	       json_member_text(finding, "severity", ""), json_member_text(finding, "rule", ""),
+	       json_member_text(finding, "reason", ""));
 }
 
 static int show(const struct request *request, const char *json, struct warder_error *err)
@@ -47,9 +41,9 @@ static int show(const struct request *request, const char *json, struct warder_e
 		for (const struct json_value *item = findings ? findings->child : NULL; item;
 		     item = item->next)
 			show_finding(item);
-		printf("%s (advice: nothing is enforced by it)\n", text_of(report, "decision"));
+		printf("%s (advice: nothing is enforced by it)\n", json_member_text(report, "decision", ""));
 	}
-	status = strcmp(text_of(report, "decision"), "allow") == 0 ? 0 : EXIT_ADVISED_AGAINST;
+	status = strcmp(json_member_text(report, "decision", ""), "allow") == 0 ? 0 : EXIT_ADVISED_AGAINST;
 	json_free(report);
 	return status;
 }

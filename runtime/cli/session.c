@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
-#include "runtime/session.h"
+#include "runtime/session/session.h"
 
 #define PROGRAM "/proc/self/exe"
 #define TRIES   3 /* to join, while others take the name for sessions of theirs */
@@ -57,6 +58,7 @@ static int start_word(struct request *outer, const char *name, char **flags)
 	struct warder_error err = { 0 };
 	int status = request_parse(FLAG_SESSION_START, flags, &request, &err);
 
+	ending_catch(NULL);
 	if (status == 0 && request.rest[0])
 		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, request.rest[0],
 				   "%.60s is one word too many: start NAME [FLAG...]", request.rest[0]);
@@ -66,7 +68,8 @@ static int start_word(struct request *outer, const char *name, char **flags)
 		status = start(&request, name, &session, &err);
 	request.json |= outer->json;
 	if (status != 0)
-		status = command_refuse(&request, &err, EXIT_REFUSED);
+		status =
+		    command_refuse(&request, &err, ending_signal() ? 128 + ending_signal() : EXIT_REFUSED);
 	else if (request.json)
 		status = print_text(warder_session_json(session));
 	warder_session_free(session);
@@ -91,7 +94,7 @@ static int check_start_flags(const struct request *request, struct warder_error 
 		{ "--backends", request->backends != NULL },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
 		if (rows[i].given)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, rows[i].flag,
 					 "%s: the session runs already, and an execution cannot change that; "
@@ -100,43 +103,53 @@ static int check_start_flags(const struct request *request, struct warder_error 
 	return 0;
 }
 
+static int check_terminal(const struct session_spec *session, const struct request *request,
+			  struct warder_error *err)
+{
+	if (!request->terminal || session->policy.devices.terminals > 0)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST, "devices.terminals",
+	    "devices.terminals of session %.64s is 0, and -t (--terminal) needs at least 1; start "
+	    "the session with --set devices.terminals=1",
+	    session->name);
+}
+
 /* The policy that the session has, for the flags to narrow; one that is named is taken as it is. */
 static int load_from(const struct warder_session *session, char **flags, struct request *request,
 		     struct warder_error *err)
 {
-	char *text = warder_session_json(session);
-	struct session_spec spec;
-	char *policy;
-	int ret;
+	char *text = warder_session_json(session), *policy = NULL;
+	struct session_spec spec = { 0 };
+	int ret =
+	    text ? session_spec_parse(text, strlen(text), true, &spec, err) : error_no_memory(err, NULL);
 
-	if (check_start_flags(request, err) < 0) {
-		free(text);
-		return -1;
-	}
-	if (request->base) {
-		free(text);
-		return request_load(FLAG_SESSION_EXEC, flags, request, err);
-	}
-	ret = text ? session_spec_parse(text, strlen(text), true, &spec, err)
-		   : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
 	free(text);
 	if (ret != 0)
 		return -1;
-	policy = policy_encode(&spec.policy);
-	ret = policy ? warder_policy_parse(policy, strlen(policy), "session", &request->policy, err)
-		     : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-	free(policy);
+	ret = check_terminal(&spec, request, err);
+	if (ret == 0 && !request->base) {
+		policy = policy_encode(&spec.policy);
+		ret = policy ? warder_policy_parse(policy, strlen(policy), "session", &request->policy, err)
+			     : error_no_memory(err, NULL);
+		free(policy);
+		if (ret == 0)
+			ret = request_load_ceiling(request, err);
+		if (ret == 0)
+			ret = request_change(FLAG_SESSION_EXEC, flags, request, err);
+	} else if (ret == 0) {
+		ret = request_load(FLAG_SESSION_EXEC, flags, request, err);
+	}
 	session_spec_done(&spec);
-	if (ret == 0)
-		ret = request_load_ceiling(request, err);
-	return ret == 0 ? request_change(FLAG_SESSION_EXEC, flags, request, err) : ret;
+	return ret;
 }
 
 static int find_or_start(const char *name, char **flags, struct request *request, struct warder_session **ret,
 			 struct warder_error *err)
 {
-	if (warder_session_open(name, ret, err) == 0)
-		return load_from(*ret, flags, request, err);
+	request->session.runs = warder_session_open(name, ret, err) == 0;
+	if (request->session.runs)
+		return check_start_flags(request, err) == 0 ? load_from(*ret, flags, request, err) : -1;
 	if (err->code != WARDER_ERROR_NOT_FOUND || !request->session.auto_start)
 		return -1;
 	return request_load(FLAG_SESSION_EXEC, flags, request, err) == 0 ? start(request, name, ret, err)
@@ -150,7 +163,7 @@ static int prepare_in(const char *name, char **flags, struct request *request, s
 	const unsigned int how = request->session.background ? WARDER_SESSION_BACKGROUND : 0;
 
 	for (int tries = 1;; tries++) {
-		if (find_or_start(name, flags, request, ret, err) < 0)
+		if (find_or_start(name, flags, request, ret, err) < 0 || request_pass_term(request, err) < 0)
 			return -1;
 		if (session_prepare(*ret, request->policy, request->ceiling, how, ret_tmpl, err) == 0)
 			return 0;
@@ -159,7 +172,7 @@ static int prepare_in(const char *name, char **flags, struct request *request, s
 			return -1;
 		warder_session_free(*ret);
 		*ret = NULL;
-		request_done(request);
+		request_unload(request);
 	}
 }
 
@@ -175,10 +188,7 @@ static int exec_in(struct report *report, const char *name, char **flags, struct
 				   "which program? warder session exec NAME [FLAG...] -- PROGRAM");
 	else
 		status = prepare_in(name, flags, request, &session, &tmpl, &err);
-	/* A start that the signal has interrupted is no refusal. */
-	status = status == 0
-		     ? run_launch(report, tmpl, NULL)
-		     : report_refuse(report, &err, ending_signal() ? 128 + ending_signal() : EXIT_REFUSED);
+	status = status == 0 ? run_launch(report, tmpl, NULL) : report_refuse(report, &err, EXIT_REFUSED);
 	warder_template_free(tmpl);
 	warder_session_free(session);
 	return status;
@@ -196,20 +206,14 @@ static int exec_word(struct request *outer, const char *name, char **flags)
 	    report_open(&request, &report, &err) != 0)
 		return command_refuse(&request, &err, EXIT_REFUSED);
 	request.json |= outer->json;
-	status = exec_in(&report, name, flags, &request);
+	status = request_check_terminal(&request, &err) == 0 ? exec_in(&report, name, flags, &request)
+							     : command_refuse(&request, &err, EXIT_REFUSED);
 	report_done(&report);
 	request_done(&request);
 	return status;
 }
 
 /* ---- the others ---- */
-
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	const struct json_value *value = json_member(object, key);
-
-	return value && value->type == JSON_STRING ? value->string : "";
-}
 
 static uint64_t number_of(const struct json_value *object, const char *key)
 {
@@ -221,11 +225,16 @@ static uint64_t number_of(const struct json_value *object, const char *key)
 static void print_session(const struct json_value *session)
 {
 	if (json_member(session, "settingUp")) {
-		printf("%-24s being set up\n", text_of(session, "name"));
+		printf("%-24s being set up\n", json_member_text(session, "name", ""));
 		return;
 	}
-	printf("%-24s keeper %-8llu since %s, %llu at work\n", text_of(session, "name"),
-	       (unsigned long long)number_of(session, "keeperPid"), text_of(session, "started"),
+	if (json_member(session, "error")) {
+		printf("%-24s %s\n", json_member_text(session, "name", ""),
+		       json_member_text(session, "error", ""));
+		return;
+	}
+	printf("%-24s keeper %-8llu since %s, %llu at work\n", json_member_text(session, "name", ""),
+	       (unsigned long long)number_of(session, "keeperPid"), json_member_text(session, "started", ""),
 	       (unsigned long long)number_of(session, "executions"));
 }
 
@@ -252,7 +261,7 @@ static int print_sessions(char *text, struct warder_error *err)
 static int show(const struct request *request, char *text, struct warder_error *err)
 {
 	if (!text)
-		return err->code ? -1 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return err->code ? -1 : error_no_memory(err, NULL);
 	return request->json ? print_text(text) : print_sessions(text, err);
 }
 
@@ -302,32 +311,59 @@ static const struct word {
 	{ "list", false, list_word, NULL },  { "status", true, status_word, NULL },
 	{ "stop", true, stop_word, NULL },   { "restart", true, restart_word, NULL },
 };
-#define WORDS (sizeof(words) / sizeof(words[0]))
+#define WORDS (ARRAY_LENGTH(words))
 
-/* --json may stand behind the name. */
-static int take_rest(char **rest, struct request *request, struct warder_error *err)
+/* --json may stand in front of the word and behind the name; nothing else may, up to `end` or the NULL. */
+static int take_rest(char **rest, char *const *end, struct request *request, struct warder_error *err)
 {
-	for (; *rest; rest++) {
-		if (strcmp(*rest, "--json") != 0)
+	for (; rest != end && *rest; rest++) {
+		if (strcmp(*rest, "--json") == 0)
+			request->json = true;
+		else if (strcmp(*rest, "--no-config") != 0)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *rest, "%.60s is not known here",
 					 *rest);
-		request->json = true;
 	}
 	return 0;
 }
 
-static int plain(const struct word *word, struct request *request, char **rest)
+static int plain(const struct word *word, struct request *request, char **argv)
 {
+	char **rest = request->rest + 1;
 	const char *name = word->named ? *rest++ : NULL;
 	struct warder_error err = { 0 };
-	int status = take_rest(rest, request, &err);
+	int status = take_rest(argv, request->rest, request, &err);
 
+	if (status == 0)
+		status = take_rest(rest, NULL, request, &err);
 	if (status == 0)
 		status = word->run(request, name, &err);
 	if (status == 0)
 		return 0;
 	command_refuse(request, &err, EXIT_REFUSED);
 	return word->run == status_word && err.code == WARDER_ERROR_NOT_FOUND ? 1 : EXIT_REFUSED;
+}
+
+/* Flags count wherever they stand: in front of the word, or behind the name. `argv` begins with the former. */
+static int with_flags(const struct word *word, struct request *request, char **argv)
+{
+	const size_t before = (size_t)(request->rest - argv);
+	char **behind = request->rest + 2; /* the word and the name */
+	size_t count = 0;
+	char **flags;
+	int status;
+
+	while (behind[count])
+		count++;
+	flags = calloc(before + count + 1, sizeof(*flags));
+	if (!flags) {
+		term_complain("out of memory");
+		return EXIT_REFUSED;
+	}
+	memcpy(flags, argv, before * sizeof(*flags));
+	memcpy(flags + before, behind, count * sizeof(*flags));
+	status = word->run_with_flags(request, request->rest[1], flags);
+	free(flags);
+	return status;
 }
 
 int session_command(struct request *request, char **argv)
@@ -348,14 +384,13 @@ int session_command(struct request *request, char **argv)
 				  words[i].name);
 			return command_refuse(request, &err, EXIT_REFUSED);
 		}
-		return words[i].run ? plain(&words[i], request, rest + 1)
-				    : words[i].run_with_flags(request, rest[1], rest + 2);
+		return words[i].run ? plain(&words[i], request, argv) : with_flags(&words[i], request, argv);
 	}
 	if (rest[0])
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session", "session has no word \"%.40s\"; %s",
 			  rest[0], policy_suggest(names, rest[0], remedy, sizeof(remedy)));
 	else
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session",
-			  "what? start, exec, list, status, stop or restart");
+			  "a command is missing: start, exec, list, status, stop or restart");
 	return command_refuse(request, &err, EXIT_REFUSED);
 }

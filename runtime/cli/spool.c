@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,13 +19,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/fd.h"
+#include "base/hang.h"
 #include "base/json.h"
+#include "base/programs.h"
 #include "rootfs/rootfs.h"
-#include "runtime/cli/programs.h"
 
 #define ANSWER_MOST   ((size_t)4 << 20)
 #define BYTES_DEFAULT ((uint64_t)256 << 20)
+#define LOOK_MS       500
+#define END_MS        500
+#define STUCK_LOOKS   5 /* after the 4 s of hang_look() */
 
 static const char flag[] = "--artifacts";
 static const char meant[] = "store:";
@@ -93,7 +99,7 @@ static int open_unnamed(int dir_fd)
 int spool_open(const char *artifacts, uint64_t bytes_max, struct spool *ret, struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
-	char path[ROOTFS_PLACE_MAX];
+	char path[ROOTFS_PRIVATE_DIR_MAX];
 
 	*ret = SPOOL_NONE;
 	if (!spool_is_meant(artifacts))
@@ -103,7 +109,7 @@ int spool_open(const char *artifacts, uint64_t bytes_max, struct spool *ret, str
 	    programs_find("warder-store", flag, ret->program, err) != 0 ||
 	    rootfs_store_path(NULL, "artifacts", path, err) != 0)
 		return -1;
-	dir_fd = rootfs_open_place(path, flag, err);
+	dir_fd = rootfs_open_private_dir(path, flag, err);
 	if (dir_fd < 0)
 		return -1;
 	for (size_t i = 0; i < 2; i++) {
@@ -233,18 +239,36 @@ static char **words_of(const struct handing *handing, char (*numbers)[16])
 	return argv;
 }
 
-/* Everything up to its end, NUL-terminated; heap. NULL: too much, or no memory. */
-static char *read_answer(int fd, size_t *ret_len)
+/* False: nothing comes, because the kernel holds the process. A disk that is merely slow wakes it in between. */
+static bool can_read(int fd, pid_t pid)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	struct hang hang = { 0 };
+	int stuck = 0;
+
+	while (poll(&ready, 1, LOOK_MS) <= 0) {
+		stuck = hang_look(&hang, pid) ? stuck + 1 : 0;
+		if (stuck == STUCK_LOOKS)
+			return false;
+	}
+	return true;
+}
+
+/* Everything up to its end, NUL-terminated; heap. NULL: too much, or no memory, or it does not come. */
+static char *read_answer(int fd, pid_t pid, size_t *ret_len)
 {
 	size_t size = 4096, len = 0;
 	char *text = malloc(size);
 
 	while (text) {
-		ssize_t n = read(fd, text + len, size - len - 1);
+		const bool stuck = !can_read(fd, pid);
+		ssize_t n = stuck ? 0 : read(fd, text + len, size - len - 1);
 		char *grown;
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (stuck)
+			len = 0; /* half an answer is none */
 		if (n <= 0)
 			break;
 		len += (size_t)n;
@@ -262,9 +286,9 @@ static char *read_answer(int fd, size_t *ret_len)
 	return text;
 }
 
-/* The answer to all of it, heap, and how it ended. NULL: it did not even start. */
+/* The answer to all of it, heap, and how it ended, or the number of a process that does not. NULL: it did not even start. */
 static char *ask_store(const struct spool *spool, const struct handing *handing, size_t *ret_len,
-		       int *ret_status)
+		       int *ret_status, int *ret_stuck)
 {
 	char(*numbers)[16] = calloc(handing->count, sizeof(*numbers));
 	char **argv = numbers ? words_of(handing, numbers) : NULL;
@@ -282,10 +306,12 @@ static char *ask_store(const struct spool *spool, const struct handing *handing,
 		close(fds[1]);
 	}
 	if (pid > 0) {
-		text = read_answer(read_fd, ret_len);
+		text = read_answer(read_fd, pid, ret_len);
 		fd_done(&read_fd);
-		while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
-			continue;
+		if (child_wait(pid, END_MS, ret_status) == CHILD_LIVES) {
+			kill(pid, SIGKILL);
+			*ret_stuck = child_wait(pid, END_MS, ret_status) == CHILD_LIVES ? pid : 0;
+		}
 	}
 	free(argv);
 	free(numbers);
@@ -311,16 +337,20 @@ static void note(struct result_reference *reference, const struct json_value *an
 		blame(reference, "out of memory");
 }
 
-static void note_all(struct handing *handing, const char *text, size_t len, int status)
+static void note_all(struct handing *handing, const char *text, size_t len, int status, int stuck)
 {
 	const struct json_limits limits = { .max_bytes = ANSWER_MOST };
 	struct json_value *list = NULL;
 	const struct json_value *item;
 	struct warder_error err;
-	char why[80];
+	char why[120];
 
 	snprintf(why, sizeof(why), "it is not kept: warder-store failed (status %d)",
 		 WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	if (stuck)
+		snprintf(why, sizeof(why),
+			 "it is not kept: warder-store, process %d, does not die: the kernel holds it",
+			 stuck);
 	if (!text || status != 0 || json_parse(text, len, "warder-store", &limits, &list, &err) != 0) {
 		blame_all(handing, why);
 		return;
@@ -341,6 +371,7 @@ void spool_keep(const struct spool *spool, const char *under, bool all, struct w
 	struct handing handing = { .items = calloc(files + 2, sizeof(*handing.items)) };
 	size_t len = 0;
 	int status = -1;
+	int stuck = 0;
 	char *text;
 
 	if (!spool->open || !handing.items) {
@@ -352,8 +383,8 @@ void spool_keep(const struct spool *spool, const char *under, bool all, struct w
 		add_stream(&handing, spool, under, all, result, stream);
 	add_files(&handing, spool, under, result);
 	if (handing.count) {
-		text = ask_store(spool, &handing, &len, &status);
-		note_all(&handing, text, len, status);
+		text = ask_store(spool, &handing, &len, &status, &stuck);
+		note_all(&handing, text, len, status, stuck);
 		free(text);
 	}
 	for (size_t i = 0; i < handing.count; i++)

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "runtime/result.h"
+#include "runtime/library/result.h"
 #include "runtime/warder.h"
 
 struct spool {

@@ -2,12 +2,14 @@
  * term: text for people: colours on a terminal, plain in a pipe or with NO_COLOR (no-color.org). Private to cli/.
  *
  * Much of that text comes from code, documents and arguments that nobody trusts. What a terminal would obey instead of showing it
- * (control characters, and bytes that are no UTF-8) is a question mark in everything that is printed here.
+ * (control characters, those that change the direction of text, and bytes that are no UTF-8) is a question mark in everything that is
+ * printed here, or an escape where the text is all that a command prints.
  */
 #ifndef WARDER_RUNTIME_CLI_TERM_H
 #define WARDER_RUNTIME_CLI_TERM_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/error.h"
 
@@ -17,6 +19,8 @@ enum term_style { TERM_PLAIN, TERM_TITLE, TERM_GOOD, TERM_BAD, TERM_WARN, TERM_D
 void term_print(enum term_style style, size_t width, const char *text);
 /* Write `len` bytes, with their newlines and tabs, to a descriptor; no stdio. */
 void term_write(int fd, const char *text, size_t len);
+/* Write `len` bytes, with their newlines and tabs; what a terminal would obey becomes \xHH or \uHHHH. */
+void term_show(FILE *to, const char *text, size_t len);
 /* Make a line of text harmless where it stands; returns it. */
 char *term_clean(char *text);
 /* A heading on a line of its own. */

@@ -18,8 +18,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "runtime/agent/agent.h"
+#include "base/file.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/config.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/lines.h"
 #include "runtime/cli/report.h"
@@ -27,9 +28,13 @@
 #include "runtime/cli/tool_context.h"
 #include "runtime/cli/workers.h"
 #include "runtime/code/code.h"
-#include "runtime/file.h"
-#include "runtime/preparation.h"
-#include "runtime/result.h"
+#include "runtime/library/preparation.h"
+#include "runtime/library/result.h"
+#include "runtime/tool/context.h"
+#include "runtime/tool/request.h"
+#include "runtime/tool/schema.h"
+#include "runtime/tool/scopes.h"
+#include "runtime/tool/stats.h"
 
 /* What a worker tells besides its result. */
 struct note {
@@ -59,15 +64,11 @@ struct job {
 	struct agent_request asked;
 	struct policy policy;
 	bool own_policy;
+	bool decoded; /* `asked` is whole */
 	unsigned attempts;
 };
 
 /* ---- in the worker: what is asked ---- */
-
-static void on_stage(void *context, const char *stage, struct warder_run *run)
-{
-	report_running(run);
-}
 
 /* A check that is found in the cache would have nothing to tell. */
 static struct warder_code code_of(const struct job *job)
@@ -77,7 +78,8 @@ static struct warder_code code_of(const struct job *job)
 
 	return (struct warder_code){
 		.size = sizeof(struct warder_code),
-		.language = asked->snippet.language,
+		.language =
+		    asked->snippet.language ? asked->snippet.language : request->tool.default_language,
 		.source = asked->snippet.code,
 		.source_len = asked->snippet.code_len,
 		.files = asked->snippet.files,
@@ -87,7 +89,7 @@ static struct warder_code code_of(const struct job *job)
 			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u),
 		.cache = request->code.cache,
 		.languages = request->code.languages,
-		.on_stage = on_stage,
+		.on_stage = report_on_stage,
 		.should_stop = ending_came,
 	};
 }
@@ -101,8 +103,10 @@ static int load_defaults(struct job *job, const struct languages *languages, con
 	request->defaults = languages_defaults(languages, language);
 	if (request->base || !request->defaults)
 		return 0;
-	request_done(request);
-	return request_load(FLAG_TOOL, job->session->argv, request, err);
+	request_unload(request);
+	if (request_load(FLAG_TOOL, job->session->argv, request, err) != 0)
+		return -1;
+	return request_drop_workspace(&request->policy->policy, err);
 }
 
 /* The request's choice, if it has one; judge() has looked whether it may. */
@@ -111,11 +115,40 @@ static const char *backend_of(const struct job *job)
 	return job->asked.backend ? job->asked.backend : job->session->request->backend;
 }
 
+/* Of the backend that will run it; auto has to choose first. */
+static enum policy_isolation isolation_of(const struct job *job)
+{
+	const struct request *request = job->session->request;
+	const char *name = backend_of(job);
+	const struct backend *backend;
+	enum policy_isolation isolation = POLICY_ISOLATION_NAMESPACE_JAIL;
+	struct preparation trial = { 0 };
+	struct warder_error ignored = { 0 };
+
+	if (name && strcmp(name, BACKEND_AUTO) == 0) {
+		preparation_build(&job->policy,
+				  &(struct preparation_options){ .cgroup_parent = request->cgroup_parent,
+								 .backend = name,
+								 .backends = request->backends },
+				  &trial, &ignored);
+		isolation = trial.backend ? trial.backend->isolation : isolation;
+		preparation_done(&trial);
+	} else if (name && (backend = backend_find(name, &ignored)) != NULL) {
+		isolation = backend->isolation;
+	}
+	return isolation;
+}
+
 static int check_scopes(const struct job *job, const char *language, struct warder_error *err)
 {
-	if (scopes_check(&job->session->scopes, language, &job->policy, err) != 0)
+	const bool all = !job->session->request->tool.scopes && !job->asked.has_scopes;
+	const enum policy_isolation isolation = all ? POLICY_ISOLATION_NAMESPACE_JAIL : isolation_of(job);
+
+	if (scopes_check(&job->session->scopes, language, &job->policy, isolation, err) != 0)
 		return error_context(err, "the operator's scopes");
-	return job->asked.has_scopes ? scopes_check(&job->asked.scopes, language, &job->policy, err) : 0;
+	return job->asked.has_scopes
+		   ? scopes_check(&job->asked.scopes, language, &job->policy, isolation, err)
+		   : 0;
 }
 
 /* Within the flags' policy it is by request_narrow(); but a directory of that one may have been granted by the name of a link. */
@@ -162,6 +195,20 @@ static int judge(struct job *job, struct warder_error *err)
 	return status == 0 ? check_ceiling(job, err) : -1;
 }
 
+/* A request of a stream stands on one line, which the message names. */
+static int refuse_line(const struct job *job, struct warder_error *err)
+{
+	static const char first[] = "request:1:";
+	char text[sizeof(err->text)];
+
+	if (job->session->request->tool.stream && strncmp(err->text, first, strlen(first)) == 0) {
+		snprintf(text, sizeof(text), "request:%llu:%s", (unsigned long long)job->note->line,
+			 err->text + strlen(first));
+		strcpy(err->text, text);
+	}
+	return -1;
+}
+
 static int decode(struct job *job, struct warder_error *err)
 {
 	const struct session *session = job->session;
@@ -174,9 +221,15 @@ static int decode(struct job *job, struct warder_error *err)
 	}
 	status = request_decode(session->text, session->len, &job->asked, err);
 	strcpy(job->note->id, job->asked.id);
-	if (status == 0)
-		status = tool_context_begin(&job->asked, err);
-	return status == 0 ? judge(job, err) : -1;
+	if (status != 0)
+		return refuse_line(job, err);
+	job->decoded = true;
+	if (tool_context_check(&job->asked, err) != 0 ||
+	    snippet_check_environment(&job->asked.snippet, session->request->tool.granted.items,
+				      session->request->tool.granted.count, err) != 0 ||
+	    judge(job, err) != 0)
+		return -1;
+	return tool_context_begin(&job->asked, err);
 }
 
 /* ---- in the worker: running it ---- */
@@ -194,11 +247,13 @@ static int call(struct job *job, struct warder_program *program, const struct sp
 		.argv = asked->args,
 		.input = asked->standard_input,
 		.input_len = asked->standard_input ? strlen(asked->standard_input) : 0,
+		.environment = asked->snippet.environment,
 		.json = asked->input,
 		.json_len = asked->input ? strlen(asked->input) : 0,
 		.last_line = asked->last_line,
 		.collect = !asked->has_collect || asked->collect_count ? &collect : NULL,
 		.spill = spool->open ? &spool->spill : NULL,
+		.should_stop = ending_came,
 	};
 	struct warder_run *run = NULL;
 	int status;
@@ -287,14 +342,17 @@ static char *begin_line(const struct job *job, const struct warder_result *resul
 	json_begin_object(&w);
 	json_key(&w, "id");
 	json_number(&w, job->asked.id);
+	if (job->asked.identity) /* "identity" of a result is the jail's user */
+		json_key_string(&w, "requestIdentity", job->asked.identity);
 	json_key_uint(&w, "line", job->note->line);
 	json_key_uint(&w, "attempts", job->attempts);
+	config_write_member(job->session->request->config, &w);
 	request_write_clamped(&job->asked, &w);
-	if (result)
+	if (job->decoded) /* also of a request that is refused: it is not to forget its failures */
 		context_write(job->asked.context, &w);
 	if (result && strcmp(warder_result_status(result), "compileFailed") == 0) {
 		error_set(&err, WARDER_ERROR_COMPILE_FAILED, "code", "the code does not compile");
-		result_write_error(&err, &w);
+		result_write_error(&err, NULL, &w);
 	}
 	json_end_object(&w);
 	return json_take(&w);
@@ -332,7 +390,7 @@ static int tell_result(const struct job *job, int fd, const struct warder_result
 static int tell_error(const struct job *job, int fd, const struct warder_error *err)
 {
 	job->note->outcome = STATS_REJECTED;
-	return write_line(fd, begin_line(job, NULL), result_error_json(err));
+	return write_line(fd, begin_line(job, NULL), result_error_json(err, job->asked.violations));
 }
 
 /* What a signal has ended is not told of: nobody knows how it would have come out. */
@@ -370,19 +428,17 @@ static int tell_death(struct session *session, const struct worker *worker)
 	const struct note *note = worker->note;
 	struct warder_error err = { 0 };
 	struct json_writer w = { 0 };
-	char name[16], *text;
+	char *text;
 	int status = -1;
 
-	error_set(&err, WARDER_ERROR_INTERNAL, NULL, "the process at work on the request %s%s",
-		  worker->signal ? "was ended by " : "failed",
-		  result_signal_name(worker->signal, name, sizeof(name)));
+	workers_say_death(&session->workers, worker, &err);
 	json_begin_object(&w);
 	json_key(&w, "id");
 	json_number(&w, note->id);
 	json_key_uint(&w, "line", note->line);
 	json_key_uint(&w, "attempts", 1);
 	json_key_string(&w, "status", "rejected");
-	result_write_error(&err, &w);
+	result_write_error(&err, NULL, &w);
 	json_end_object(&w);
 	text = json_take(&w);
 	if (text && workers_write(&session->workers, STDOUT_FILENO, text, strlen(text)) == 0)
@@ -473,7 +529,7 @@ static int tell_stats(struct session *session, struct warder_error *err)
 		line = NULL;
 	free(text);
 	if (!line)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	if (session->stats_dir_fd >= 0)
 		status = file_replace(session->stats_dir_fd, path, line, strlen(line), err);
 	else
@@ -502,7 +558,8 @@ static int open_session(struct session *session, struct warder_error *err)
 		if (scopes_add_list(&session->scopes, tool->scopes, err) != 0)
 			return error_context(err, "--scopes");
 	}
-	if (request_load(FLAG_TOOL, session->argv, request, err) != 0)
+	if (request_load(FLAG_TOOL, session->argv, request, err) != 0 ||
+	    request_drop_workspace(&request->policy->policy, err) != 0)
 		return -1;
 	if (request->ceiling &&
 	    policy_check_ceiling(&request->ceiling->policy, &request->policy->policy, err) != 0)
@@ -511,7 +568,7 @@ static int open_session(struct session *session, struct warder_error *err)
 		return -1;
 	spool_done(&trial); /* each request has its own */
 	if (tool->stats && strcmp(tool->stats, "-") != 0 &&
-	    file_open_place(tool->stats, &session->stats_dir_fd, err) != 0)
+	    file_open_private_dir(tool->stats, &session->stats_dir_fd, err) != 0)
 		return -1;
 	return 0;
 }
@@ -535,7 +592,7 @@ static int serve_all(struct session *session)
 	struct warder_error err = { 0 }, stats_err = { 0 };
 	int status;
 
-	if (workers_init(&session->workers, request_parallel(session->request), !tool->unordered,
+	if (workers_init(&session->workers, "request", request_parallel(session->request), !tool->unordered,
 			 sizeof(struct note), &err) != 0)
 		return command_refuse(session->request, &err, EXIT_REFUSED);
 	lines_init(&session->lines, AGENT_REQUEST_MAX, !tool->stream);
@@ -554,6 +611,22 @@ static int serve_all(struct session *session)
 	return status;
 }
 
+/* No request is read. */
+static int print_schema(const struct session *session)
+{
+	const struct request *request = session->request;
+	const struct job job = { .session = (struct session *)(uintptr_t)session,
+				 .policy = request->policy->policy };
+	struct warder_error err = { 0 };
+	char *text = schema_write(request->tool.schema, &job.policy, isolation_of(&job), &err);
+
+	if (!text)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	puts(text);
+	free(text);
+	return 0;
+}
+
 int tool_command(struct request *request, char **argv)
 {
 	struct session session = { .request = request, .argv = argv, .stats_dir_fd = -1 };
@@ -563,7 +636,7 @@ int tool_command(struct request *request, char **argv)
 	if (open_session(&session, &err) != 0)
 		status = command_refuse(request, &err, EXIT_REFUSED);
 	else
-		status = serve_all(&session);
+		status = request->tool.schema ? print_schema(&session) : serve_all(&session);
 	fd_done(&session.stats_dir_fd);
 	return status;
 }

@@ -1,14 +1,25 @@
+#include "runtime/tool/context.h"
 #include "runtime/cli/tool_context.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static int check_invocation(const struct agent_request *asked, struct warder_error *err)
+#include "base/clock.h"
+
+int tool_context_check(const struct agent_request *asked, struct warder_error *err)
 {
+	if (!asked->context && asked->once)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "executeOnce",
+				 "executeOnce needs a context, which records the earlier runs");
+	if (!asked->context)
+		return 0;
 	if (!asked->invocation)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "invocation",
 				 "a context needs an invocation, for which the run counts");
+	if (asked->once && (context_run_at(asked->context, asked->invocation, 0) ||
+			    context_errors(asked->context, asked->invocation)))
+		return error_set(err, WARDER_ERROR_REJECTED, "executeOnce",
+				 "the invocation has run already; begin another one");
 	if (context_should_run(asked->context, asked->invocation, asked->max_attempts))
 		return 0;
 	return error_set(err, WARDER_ERROR_REJECTED, "context",
@@ -34,7 +45,7 @@ static int add_files(struct snippet *snippet, const struct context *context, str
 	struct warder_file *files = reallocarray(snippet->files, own + CONTEXT_MAX_FILES, sizeof(*files));
 
 	if (!files)
-		return error_set(err, WARDER_ERROR_INTERNAL, "context", "no memory for its files");
+		return error_no_memory(err, "context");
 	snippet->files = files;
 	for (size_t i = 0; (file = context_file_at(context, i)) != NULL; i++) {
 		char *bytes;
@@ -43,8 +54,7 @@ static int add_files(struct snippet *snippet, const struct context *context, str
 			continue;
 		bytes = malloc(file->content.len + 1);
 		if (!bytes)
-			return error_set(err, WARDER_ERROR_INTERNAL, "context", "no memory for %s",
-					 file->name);
+			return error_no_memory(err, "context");
 		memcpy(bytes, file->content.at, file->content.len);
 		files[snippet->file_count++] =
 		    (struct warder_file){ .path = file->name, .bytes = bytes, .len = file->content.len };
@@ -58,21 +68,11 @@ int tool_context_begin(struct agent_request *asked, struct warder_error *err)
 
 	if (!asked->context)
 		return 0;
-	if (check_invocation(asked, err) != 0)
-		return -1;
 	for (size_t i = 0; i < snippet->file_count; i++) {
 		if (context_add_processed(asked->context, snippet->files[i].path, err) != 0)
 			return -1;
 	}
 	return add_files(&asked->snippet, asked->context, err);
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec now = { 0 };
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 static struct span output(const struct warder_result *result, enum warder_stream stream, bool *truncated)
@@ -91,7 +91,7 @@ int tool_context_end(struct agent_request *asked, const struct warder_result *re
 	struct context_run run = {
 		.code = { asked->snippet.code, asked->snippet.code_len },
 		.failed = strcmp(warder_result_status(result), "success") != 0,
-		.time_ms = now_ms(),
+		.time_ms = clock_wall_ms(),
 	};
 
 	run.out = output(result, WARDER_STDOUT, &run.truncated);

@@ -13,12 +13,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
+#include "runtime/cli/term.h"
+#include "runtime/library/result.h"
 
-#define ENDING_MS 1000
-#define PIECE     4096 /* a pipe that can be written to takes so much without blocking */
+#define ENDING_MS     1000
+#define ENDING_ALL_MS 8500 /* of workers, each of which may give up a jail that does not die */
+#define LOOK_MS       1000
+#define DEATH_MS      1000 /* of a worker that has ended, or is killed */
+#define PIECE         4096 /* a pipe that can be written to takes so much without blocking */
 
 static volatile int waking_fd = -1;
 
@@ -40,12 +47,13 @@ static void rest(const struct workers *workers)
 
 /* ---- life ---- */
 
-int workers_init(struct workers *workers, size_t parallel, bool ordered, size_t note_size,
+int workers_init(struct workers *workers, const char *what, size_t parallel, bool ordered, size_t note_size,
 		 struct warder_error *err)
 {
 	const size_t slots = parallel + (ordered ? WORKERS_WAITING : 0);
 
-	*workers = (struct workers){ .slot_count = slots,
+	*workers = (struct workers){ .what = what,
+				     .slot_count = slots,
 				     .parallel = parallel,
 				     .ordered = ordered,
 				     .note_size = note_size,
@@ -137,6 +145,8 @@ int workers_start(struct workers *workers, int (*work)(void *context, const stru
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "no memory file for a result");
 	memcpy(slot->note, note, workers->note_size);
+	slot->stuck = false;
+	slot->hang = (struct hang){ 0 };
 	slot->index = workers->started;
 	slot->pid = fork();
 	if (slot->pid == 0) {
@@ -149,7 +159,7 @@ int workers_start(struct workers *workers, int (*work)(void *context, const stru
 		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no process can be started");
 		if (slot->pid > 0) {
 			kill(slot->pid, SIGTERM);
-			waitpid(slot->pid, NULL, 0);
+			child_wait(slot->pid, CHILD_PATIENCE_MS, NULL);
 		}
 		fd_done(&slot->result_fd);
 		return -1;
@@ -160,19 +170,32 @@ int workers_start(struct workers *workers, int (*work)(void *context, const stru
 	return 0;
 }
 
-static void reap(struct workers *workers, struct worker *worker)
+/* One that does not end in that time is left behind. */
+static void reap(struct workers *workers, struct worker *worker, unsigned int within_ms)
 {
 	int status = 0;
-	pid_t pid;
+	const enum child_end end = child_wait(worker->pid, within_ms, &status);
+	const bool ended = end == CHILD_ENDED;
 
-	do {
-		pid = waitpid(worker->pid, &status, 0);
-	} while (pid < 0 && errno == EINTR);
 	fd_done(&worker->pid_fd);
-	worker->signal = pid > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	worker->stuck = end == CHILD_LIVES;
+	worker->signal = ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	worker->state =
-	    pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? WORKER_FINISHED : WORKER_DIED;
+	    ended && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? WORKER_FINISHED : WORKER_DIED;
 	workers->running--;
+}
+
+/* Those that hang in the kernel are given up, as a jail would be. */
+static void look_at_workers(struct workers *workers)
+{
+	for (size_t i = 0; i < workers->slot_count; i++) {
+		struct worker *worker = &workers->slots[i];
+
+		if (worker->state != WORKER_RUNNING || !hang_look(&worker->hang, worker->pid))
+			continue;
+		kill(worker->pid, SIGKILL);
+		reap(workers, worker, DEATH_MS);
+	}
 }
 
 bool workers_wait(struct workers *workers, int input_fd)
@@ -190,14 +213,15 @@ bool workers_wait(struct workers *workers, int input_fd)
 		polled[count - 2] = &workers->slots[i];
 		polls[count++] = (struct pollfd){ .fd = workers->slots[i].pid_fd, .events = POLLIN };
 	}
-	if (poll(polls, count, -1) < 0)
+	if (poll(polls, count, workers->running ? LOOK_MS : -1) < 0)
 		return false;
 	if (polls[1].revents)
 		rest(workers);
 	for (nfds_t i = 2; i < count; i++) {
 		if (polls[i].revents)
-			reap(workers, polled[i - 2]);
+			reap(workers, polled[i - 2], DEATH_MS);
 	}
+	look_at_workers(workers);
 	return polls[0].revents != 0;
 }
 
@@ -229,14 +253,43 @@ void workers_release(struct workers *workers, struct worker *worker)
 
 void workers_end(struct workers *workers)
 {
+	const uint64_t deadline = clock_us() + ENDING_ALL_MS * UINT64_C(1000);
+	struct warder_error err;
+
 	for (size_t i = 0; i < workers->slot_count; i++) {
 		if (workers->slots[i].state == WORKER_RUNNING)
 			kill(workers->slots[i].pid, SIGTERM);
 	}
 	for (size_t i = 0; i < workers->slot_count; i++) {
-		if (workers->slots[i].state == WORKER_RUNNING)
-			reap(workers, &workers->slots[i]);
+		const uint64_t now = clock_us();
+
+		if (workers->slots[i].state != WORKER_RUNNING)
+			continue;
+		reap(workers, &workers->slots[i],
+		     now < deadline ? (unsigned int)((deadline - now) / 1000) : 0);
+		if (!workers->slots[i].stuck)
+			continue;
+		kill(workers->slots[i].pid, SIGKILL); /* for when the kernel lets it go */
+		workers_say_death(workers, &workers->slots[i], &err);
+		term_complain("%s", err.text);
 	}
+}
+
+void workers_say_death(const struct workers *workers, const struct worker *worker, struct warder_error *err)
+{
+	const char *what = workers->what;
+	char name[16];
+
+	if (worker->stuck)
+		error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, NULL,
+		    "host: the process at work on the %s, %d, does not die: the kernel holds it. It is left "
+		    "behind",
+		    what, (int)worker->pid);
+	else
+		error_set(err, WARDER_ERROR_INTERNAL, NULL, "the process at work on the %s %s%s", what,
+			  worker->signal ? "was ended by " : "failed",
+			  worker->signal ? result_signal_name(worker->signal, name, sizeof(name)) : "");
 }
 
 /* ---- results ---- */

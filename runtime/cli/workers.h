@@ -19,9 +19,11 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/hang.h"
 
-#define WORKERS_MAX     256 /* at work at the same time */
-#define WORKERS_WAITING 64  /* finished before their turn */
+#define WORKERS_MAX                                                                                          \
+	100 /* at work at the same time; their jails may all end at once: see jail/cgroup/ends.h */
+#define WORKERS_WAITING 64 /* finished before their turn */
 
 enum worker_state {
 	WORKER_FREE,
@@ -37,10 +39,13 @@ struct worker {
 	int pid_fd, result_fd; /* owned; -1: none */
 	void *note;            /* shared with the process */
 	int signal;            /* that it died of; 0: it exited */
+	bool stuck;            /* it does not die, and was left behind */
+	struct hang hang;
 };
 
 struct workers {
 	struct worker slots[WORKERS_MAX + WORKERS_WAITING];
+	const char *what;
 	size_t slot_count, running, parallel;
 	size_t note_size;
 	void *notes;
@@ -49,8 +54,8 @@ struct workers {
 	int wake_fd; /* written to by the handler of signals */
 };
 
-/* `note_size`: bytes of each note. Catches signals (see ending.h). -1 with *err. */
-int workers_init(struct workers *workers, size_t parallel, bool ordered, size_t note_size,
+/* `what`: one piece of work, for messages ("case"). `note_size`: bytes of each note. Catches signals (see ending.h). -1 with *err. */
+int workers_init(struct workers *workers, const char *what, size_t parallel, bool ordered, size_t note_size,
 		 struct warder_error *err);
 /* Whether another piece of work can be started now. */
 bool workers_may_start(const struct workers *workers);
@@ -69,8 +74,12 @@ void workers_release(struct workers *workers, struct worker *worker);
 int workers_pass_on(struct workers *workers, const struct worker *worker, int fd);
 /* The same for a text of our own. */
 int workers_write(struct workers *workers, int fd, const char *bytes, size_t len);
-/* Have those that are at work end, as by SIGTERM, and wait for it. What they had finished is still to be handed out. */
+/* Have those that are at work end, as by SIGTERM, and wait for it; those that have not ended within 8.5 s are left behind,
+ * which is reported. What they had
+ * finished is still to be handed out. */
 void workers_end(struct workers *workers);
 void workers_done(struct workers *workers);
+/* Why a worker died, as an error. */
+void workers_say_death(const struct workers *workers, const struct worker *worker, struct warder_error *err);
 
 #endif

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "runtime/code/scan.h"
-#include "runtime/file.h"
+#include "base/file.h"
+#include "runtime/code/scan/scan.h"
 
 static int load_rules(const char *path, struct scan_policy *ret, struct warder_error *err)
 {
@@ -51,7 +51,7 @@ static int audit(const char *path, const struct scan_report *report, const struc
 	line =
 	    scan_audit_line(report, request, (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
 	if (!line)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	status = append(path, line, err);
 	free(line);
 	return status;
@@ -79,7 +79,7 @@ static int render(const struct scan_report *report, const struct scan_request *r
 
 	scan_write(report, request, &w);
 	*ret_json = json_take(&w);
-	return *ret_json ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	return *ret_json ? 0 : error_no_memory(err, NULL);
 }
 
 int advice_take(const struct warder_code *code, const char *language, const struct policy *policy,

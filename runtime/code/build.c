@@ -17,7 +17,9 @@
  * A cached program is found by the digest of everything that could change it: source, files, command lines, environment,
  * policy of the build, and the compiler's file (device, inode, size, times).
  */
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,19 +29,20 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/path.h"
 #include "base/sha256.h"
 #include "policy/policy.h"
-#include "runtime/code/code.h"
-#include "runtime/code/detect.h"
-#include "runtime/code/java_source.h"
 #include "runtime/code/advice.h"
+#include "runtime/code/code.h"
+#include "runtime/code/detect/detect.h"
+#include "runtime/code/detect/lexer.h"
+#include "runtime/code/detect/wasm.h"
+#include "runtime/code/java_source.h"
 #include "runtime/code/program.h"
 #include "runtime/code/rust_source.h"
-#include "runtime/code/wasm.h"
-#include "runtime/file.h"
-#include "runtime/library.h"
-#include "runtime/preparation.h"
+#include "runtime/library/library.h"
+#include "runtime/library/preparation.h"
 
 #define SOURCE_LONGEST   (16u << 20)
 #define FILES_MOST       1000
@@ -51,8 +54,7 @@
 #define COUNTS_BYTES     64 /* of the line before them */
 
 static const char *const stage_names[LANGUAGE_STAGES] = { "check", "build", "run" };
-static char box_path[] = "/tmp/" PROGRAM_BOX;
-static char out_path[] = "/tmp/" PROGRAM_OUT;
+static const char box_path[] = "/tmp/" PROGRAM_BOX;
 
 struct building {
 	struct warder_program *program;
@@ -62,11 +64,6 @@ struct building {
 	const char *backend, *backends;
 	struct warder_error *err;
 };
-
-static int no_memory(struct building *b)
-{
-	return error_set(b->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-}
 
 /* ---- the request ---- */
 
@@ -168,6 +165,14 @@ static bool is_named(const struct building *b, enum backend_runs runs)
 	return backend && backend->runs == runs;
 }
 
+static bool is_bare(const struct building *b)
+{
+	struct warder_error ignored;
+	const struct backend *backend = b->backend ? backend_find(b->backend, &ignored) : NULL;
+
+	return backend && backend->bare;
+}
+
 /* Whoever runs nothing here needs no compiler here to say so. */
 static int refuse_all(struct building *b, const char *language)
 {
@@ -208,6 +213,7 @@ static int find_language(struct building *b)
 		return -1;
 	if (is_named(b, BACKEND_RUNS_NOTHING))
 		return refuse_all(b, name);
+	program->bare = is_bare(b);
 	if (language_resolve(program->languages, name, &program->policy, &program->language,
 			     program->programs, b->err) == 0)
 		return check_engine(b);
@@ -244,7 +250,7 @@ static int add_file(struct building *b, const char *directory, const char *path,
 	if (!name || !copy) {
 		free(name);
 		free(copy);
-		return no_memory(b);
+		return error_no_memory(b->err, NULL);
 	}
 	sprintf(name, "%s/", directory);
 	path_plain(path, name + prefix);
@@ -271,6 +277,51 @@ static void name_file(struct warder_program *program, const struct warder_code *
 }
 
 /* What the source has to be before a compiler or an engine sees it. */
+static int check_size(struct building *b, const struct policy *asked)
+{
+	const size_t length = b->code->source_len;
+	char most[32];
+
+	b->program->code_bytes = length;
+	if (length <= asked->limits.code_bytes)
+		return 0;
+	return error_set(
+	    b->err, WARDER_ERROR_REJECTED, "limits.code",
+	    "limits.code: the code has %zu bytes, and the policy allows %s; shorten it, or raise "
+	    "limits.code",
+	    length, policy_format_size(asked->limits.code_bytes, most, sizeof(most)));
+}
+
+static int check_rows(struct building *b, const struct policy_strings *rows, const char *name)
+{
+	const bool built = b->program->language->stages[LANGUAGE_BUILD] != NULL;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const char *target = policy_path_target(rows->items[i]);
+		const bool hides = built && path_within(PREPARATION_PROGRAM, target);
+		char field[64], shown[200];
+
+		if (!hides && strcmp(target, box_path) != 0)
+			continue;
+		snprintf(field, sizeof(field), "filesystem.paths.%s[%zu]", name, i);
+		error_set(b->err, WARDER_ERROR_CONFLICT, field,
+			  "%s: %s would lie at %s, where Warder puts %s; choose another target", field,
+			  json_quote(rows->items[i], shown, sizeof(shown)),
+			  hides ? PREPARATION_PROGRAM : box_path,
+			  hides ? "the built program" : "the code and its files");
+		return -1;
+	}
+	return 0;
+}
+
+/* The places of a jail that hold the code. */
+static int check_targets(struct building *b, const struct policy *asked)
+{
+	return check_rows(b, &asked->filesystem.read_only, "readOnly") == 0
+		   ? check_rows(b, &asked->filesystem.read_write, "readWrite")
+		   : -1;
+}
+
 static int check_source(struct building *b)
 {
 	const char *language = b->program->language->name;
@@ -282,6 +333,11 @@ static int check_source(struct building *b)
 				 "a function is called in rust only; write a program in %s", language);
 	if (b->program->function)
 		return rust_source_validate(b->code->source, b->code->source_len, b->err);
+	if (strcmp(language, "wasm") != 0 && wasm_is_module(b->code->source, b->code->source_len))
+		return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "language",
+				 "GuestModule(Wasm) payload requires Wasm language, got %c%s",
+				 toupper((unsigned char)*language),
+				 strcmp(language, "javascript") == 0 ? "avaScript" : language + 1);
 	if (strcmp(language, "command") == 0 && memchr(b->code->source, '\0', b->code->source_len))
 		return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "source",
 				 "the command has a NUL byte, where it would end; take it out");
@@ -292,7 +348,7 @@ static int check_source(struct building *b)
 		return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "source", "%s", module.reason);
 	if (module.walked && !module.has_start)
 		return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "source",
-				 "the module exports no function _start: it is no program for WASI");
+				 "the module exports no function _start: it is not a program for WASI");
 	return 0;
 }
 
@@ -302,6 +358,40 @@ static int advise(struct building *b)
 		return 0;
 	return advice_take(b->code, b->program->language->name, &b->program->policy, &b->program->scan,
 			   b->err);
+}
+
+/* Go's package clause is the first thing that is no comment. */
+static int has_package(struct building *b)
+{
+	struct tokens tokens = { 0 };
+	bool found;
+
+	if (lexer_read(lexer_rules("go"), b->code->source, b->code->source_len, 1, &tokens, b->err) != 0)
+		return -1;
+	found = tokens.count && token_is(&tokens.items[0], "package");
+	tokens_done(&tokens);
+	return found;
+}
+
+/* Go without a package clause is the body of main. The directive keeps the compiler's lines those of the source. */
+static int add_source(struct building *b)
+{
+	const struct warder_code *code = b->code;
+	const char *name = b->program->file;
+	const int whole = strcmp(b->program->language->name, "go") == 0 ? has_package(b) : 1;
+	char *text = NULL;
+	int len, status;
+
+	if (whole)
+		return whole < 0 ? -1 : add_file(b, PROGRAM_BOX, name, code->source, code->source_len, 0);
+	len = asprintf(
+	    &text, "package main; import \"fmt\"; var _ = fmt.Print; func main() {\n//line %s:1:1\n%.*s\n}\n",
+	    name, (int)code->source_len, code->source);
+	if (len < 0)
+		return error_no_memory(b->err, NULL);
+	status = add_file(b, PROGRAM_BOX, name, text, (size_t)len, 0);
+	free(text);
+	return status;
 }
 
 static int take_files(struct building *b)
@@ -316,9 +406,9 @@ static int take_files(struct building *b)
 		count++;
 	program->files = calloc(count, sizeof(*program->files));
 	if (!program->files)
-		return no_memory(b);
+		return error_no_memory(b->err, NULL);
 	name_file(program, code);
-	if (add_file(b, PROGRAM_BOX, program->file, code->source, code->source_len, 0) != 0)
+	if (add_source(b) != 0)
 		return -1;
 	harness = rust_harness(&harness_len);
 	if (program->function && add_file(b, PROGRAM_BOX, RUST_HARNESS_FILE, harness, harness_len, 0) != 0)
@@ -350,21 +440,6 @@ static void empty_strings(struct policy_strings *strings)
 		free(strings->items[--strings->count]);
 }
 
-static bool is_set(const struct policy *policy, const char *name, size_t len)
-{
-	for (size_t i = 0; i < policy->environment.set_count; i++) {
-		if (strncmp(policy->environment.set[i].name, name, len) == 0 &&
-		    !policy->environment.set[i].name[len])
-			return true;
-	}
-	for (size_t i = 0; i < policy->environment.names.count; i++) {
-		if (strncmp(policy->environment.names.items[i], name, len) == 0 &&
-		    !policy->environment.names.items[i][len])
-			return true;
-	}
-	return false;
-}
-
 /* The lowest in order: what the policy or the caller sets stays. */
 static int set_environment(struct policy *policy, const char *const *variables, struct warder_error *err)
 {
@@ -372,7 +447,7 @@ static int set_environment(struct policy *policy, const char *const *variables, 
 		const size_t len = strcspn(*variables, "=");
 		char path[256];
 
-		if (is_set(policy, *variables, len))
+		if (program_sets(policy, *variables, len))
 			continue;
 		snprintf(path, sizeof(path), "environment.set.%.*s", (int)len, *variables);
 		if (policy_set(policy, path, *variables + len + 1, err) != 0)
@@ -388,7 +463,8 @@ static int derive_run(struct building *b)
 
 	b->program->in_box =
 	    !policy->working_directory && policy->filesystem.workspace == POLICY_WORKSPACE_NONE;
-	if (b->program->in_box && policy_set(policy, "workingDirectory", box_path, b->err) != 0)
+	if (b->program->in_box && !b->program->bare &&
+	    policy_set(policy, "workingDirectory", box_path, b->err) != 0)
 		return -1;
 	return set_environment(policy, b->program->language->environment, b->err);
 }
@@ -406,6 +482,10 @@ static int derive_build(struct building *b, enum language_stage stage, const str
 	     policy_set(ret, "processes.spawn", "true", b->err) != 0) ||
 	    policy_set(ret, "workingDirectory", box_path, b->err) != 0)
 		return -1;
+	if (b->program->bare) { /* another one for each stage, see struct scratch */
+		free(ret->working_directory);
+		ret->working_directory = NULL;
+	}
 	empty_strings(&ret->filesystem.read_only);
 	empty_strings(&ret->filesystem.read_write);
 	while (ret->environment.set_count) {
@@ -442,7 +522,7 @@ static struct result_stage *add_stage(struct warder_program *program, enum langu
 }
 
 static int launch_stage(struct building *b, enum language_stage stage, struct warder_template *tmpl,
-			char **argv, struct warder_result **ret)
+			const struct library_launch *begun, struct warder_result **ret)
 {
 	const struct rootfs_collect collect = {
 		.directory = PROGRAM_OUT,
@@ -453,17 +533,18 @@ static int launch_stage(struct building *b, enum language_stage stage, struct wa
 		.whole = true,
 	};
 	struct rootfs_file *files = calloc(b->program->file_count + 1, sizeof(*files));
-	struct library_launch launch = { .command = { .argv = argv,
-						      .stdin_fd = -1,
-						      .files = files,
-						      .file_count = b->program->file_count + 1,
-						      .collect =
-							  stage == LANGUAGE_BUILD ? &collect : NULL } };
+	struct library_launch launch = *begun;
 	struct warder_run *run = NULL;
 	int status = -1;
 
 	if (!files)
-		return no_memory(b);
+		return error_no_memory(b->err, NULL);
+	launch.command.stdin_fd = -1;
+	launch.command.should_stop = b->code->should_stop;
+	launch.command.stop_context = b->code->context;
+	launch.command.files = files;
+	launch.command.file_count = b->program->file_count + 1;
+	launch.command.collect = stage == LANGUAGE_BUILD ? &collect : NULL;
 	memcpy(files, b->program->files, b->program->file_count * sizeof(*files));
 	files[b->program->file_count] = (struct rootfs_file){ .path = PROGRAM_OUT };
 	if (library_launch(tmpl, &launch, &run, b->err) == 0) {
@@ -488,14 +569,14 @@ static int check_collected(struct building *b, const struct rootfs_collection *c
 {
 	if (collected->limits_hit || collected->fault[0])
 		return error_set(b->err, WARDER_ERROR_UNAVAILABLE, "build",
-				 "what was built cannot be kept: %s",
+				 "the built files cannot be stored: %s",
 				 collected->fault[0] ? collected->fault
 						     : "it is over the limits of 1000 files and 256 MiB");
 	for (size_t i = 0; i < collected->count; i++) {
 		if (collected->items[i].taken != ROOTFS_TAKEN_SAVED)
 			return error_set(b->err, WARDER_ERROR_UNAVAILABLE, "build",
-					 "what was built cannot be kept: %.80s: %s", collected->items[i].path,
-					 collected->items[i].why);
+					 "the built files cannot be stored: %.80s: %s",
+					 collected->items[i].path, collected->items[i].why);
 	}
 	return 0;
 }
@@ -510,19 +591,26 @@ static int write_diagnostics(struct building *b)
 	diagnostics_write(&program->found, &w);
 	free(program->diagnostics);
 	program->diagnostics = json_take(&w);
-	return program->diagnostics ? 0 : no_memory(b);
+	return program->diagnostics ? 0 : error_no_memory(b->err, NULL);
 }
 
 /* Standard output is read only where the compiler tells on it: what an assembler prints there is the source's choice. A check
  * and a build say the same: the last stands. */
-static int read_diagnostics(struct building *b)
+static int read_diagnostics(struct building *b, const char *box)
 {
 	struct warder_program *program = b->program;
-	const struct rootfs_file *source = &program->files[0];
 	const struct jail_output *output = program->built->outcome.output;
+	const struct syntax_run run = { .exit_status = program->built->outcome.exit_code,
+					.text = output[JAIL_STDERR].bytes,
+					.len = output[JAIL_STDERR].len };
 
 	diagnostics_done(&program->found);
 	memset(&program->found, 0, sizeof(program->found));
+	if (syntax_read(program->language->syntax, &run, box, program->files, program->file_count,
+			&program->found, b->err) != 0)
+		return -1;
+	if (program->found.count)
+		return write_diagnostics(b);
 	for (int stream = JAIL_STDERR; stream >= JAIL_STDOUT; stream--) {
 		if (stream == JAIL_STDOUT && !program->language->tells_on_stdout)
 			continue;
@@ -531,7 +619,8 @@ static int read_diagnostics(struct building *b)
 				      output[stream].len, &program->found, b->err) != 0)
 			return -1;
 	}
-	if (diagnostics_add_source(&program->found, program->file, source->bytes, source->len, b->err) != 0)
+	if (diagnostics_add_source(&program->found, program->file, b->code->source, b->code->source_len,
+				   b->err) != 0)
 		return -1;
 	return write_diagnostics(b);
 }
@@ -553,7 +642,7 @@ static int keep_diagnostics(struct building *b)
 		kept = rootfs_put_files(b->program->entry.fd, &file, 1, (uid_t)-1, (gid_t)-1, b->err);
 		free(text);
 	} else {
-		no_memory(b);
+		error_no_memory(b->err, NULL);
 	}
 	return kept;
 }
@@ -570,7 +659,7 @@ static int find_diagnostics(struct building *b)
 	size_t len;
 
 	if (asprintf(&path, "/proc/self/fd/%d/" DIAGNOSTICS_FILE, b->program->entry.fd) < 0)
-		return no_memory(b);
+		return error_no_memory(b->err, NULL);
 	if (file_read_most(path, DIAGNOSTICS_KEPT + COUNTS_BYTES, &text, &len, &ignored) == 0)
 		list = memchr(text, '\n', len);
 	if (list && sscanf(text, "%zu %zu", &found.dropped, &found.unreadable) == 2 &&
@@ -584,14 +673,15 @@ static int find_diagnostics(struct building *b)
 	json_free(value);
 	free(text);
 	free(path);
-	return no_room ? no_memory(b) : 0;
+	return no_room ? error_no_memory(b->err, NULL) : 0;
 }
 
 /* ---- a stage ---- */
 
 static void spend(struct warder_program *program, uint64_t us)
 {
-	program->left_us = us < program->left_us ? program->left_us - us : 1;
+	if (program->left_us != POLICY_UNLIMITED)
+		program->left_us = us < program->left_us ? program->left_us - us : 1;
 }
 
 static void cut_output(struct jail_output *output, uint64_t most)
@@ -603,30 +693,55 @@ static void cut_output(struct jail_output *output, uint64_t most)
 	output->truncated = true;
 }
 
+/* `places`: the directories of the stage, which its command line and its environment name. */
+static int start_stage(struct building *b, enum language_stage stage, const struct policy *policy,
+		       const struct scratch *scratch, const struct program_places *places,
+		       struct warder_result **ret)
+{
+	const struct policy_subject subject = subject_of(b->program->language);
+	const struct preparation_options how = { .cgroup_parent = b->cgroup_parent,
+						 .backend = b->backend,
+						 .backends = b->backends,
+						 .subject = &subject,
+						 .code_bytes = b->program->code_bytes };
+	char **argv = program_argv(b->program, stage, places, NULL);
+	char **environment = program_environment(b->program, policy, places);
+	struct library_launch launch = { .command = { .argv = argv, .set_env = environment } };
+	struct warder_template *tmpl = NULL;
+	int status = -1;
+
+	if (b->program->bare) {
+		launch.command.scratch = scratch->path;
+		launch.command.working_directory = places->box;
+	}
+	if (!argv || !environment)
+		error_no_memory(b->err, NULL);
+	else if (library_prepare(policy, &how, true, &tmpl, b->err) == 0)
+		status = launch_stage(b, stage, tmpl, &launch, ret);
+	program_free_list(argv);
+	program_free_list(environment);
+	warder_template_free(tmpl);
+	return status;
+}
+
 /* 0, also if it failed in the sense of the code: program->failed. */
 static int run_stage(struct building *b, enum language_stage stage, const struct policy *asked)
 {
 	struct warder_program *program = b->program;
-	const struct policy_subject subject = subject_of(program->language);
-	const struct preparation_options how = { .cgroup_parent = b->cgroup_parent,
-						 .backend = b->backend,
-						 .backends = b->backends,
-						 .subject = &subject };
 	owned_policy struct policy policy = { 0 };
-	struct warder_template *tmpl = NULL;
+	struct scratch scratch = SCRATCH_NONE;
+	struct program_places places;
 	struct warder_result *result = NULL;
-	char **argv = program_argv(program, stage, out_path, NULL);
 	int status = -1;
 
-	if (!argv)
-		return no_memory(b);
+	if (program->bare && scratch_open(PROGRAM_BOX, &scratch, b->err) != 0)
+		return -1;
+	program_find_places(program, stage, program->bare ? &scratch : NULL, &places);
 	if (derive_build(b, stage, asked, &policy) == 0) {
 		policy.limits.wall_time_us = program->left_us;
-		if (library_prepare(&policy, &how, true, &tmpl, b->err) == 0)
-			status = launch_stage(b, stage, tmpl, argv, &result);
+		status = start_stage(b, stage, &policy, &scratch, &places, &result);
 	}
-	program_free_list(argv);
-	warder_template_free(tmpl);
+	scratch_done(&scratch);
 	if (status != 0)
 		return *b->err->step ? error_context(b->err, "%s", stage_names[stage]) : -1;
 	program->failed = !is_success(result);
@@ -635,8 +750,8 @@ static int run_stage(struct building *b, enum language_stage stage, const struct
 	warder_result_free(program->built);
 	program->built = result;
 	if (!add_stage(program, stage, result)->receipt)
-		return no_memory(b);
-	if (read_diagnostics(b) != 0)
+		return error_no_memory(b->err, NULL);
+	if (read_diagnostics(b, places.box) != 0)
 		return -1;
 	cut_output(&result->outcome.output[JAIL_STDOUT], asked->output.stdout_bytes);
 	cut_output(&result->outcome.output[JAIL_STDERR], asked->output.stderr_bytes);
@@ -650,7 +765,7 @@ static int report_stage(struct building *b)
 	if (!b->program->built || b->program->built->code)
 		return 0;
 	b->program->built->code = program_report(b->program);
-	return b->program->built->code ? 0 : no_memory(b);
+	return b->program->built->code ? 0 : error_no_memory(b->err, NULL);
 }
 
 /* ---- the cache ---- */
@@ -672,20 +787,25 @@ static void add_program(struct sha256 *sha, const struct warder_program *program
 static int make_key(struct building *b, const struct policy *asked, char key[SHA256_HEX])
 {
 	const struct warder_program *program = b->program;
-	char **argv = program_argv(program, LANGUAGE_BUILD, out_path, NULL);
+	struct program_places places;
 	owned_policy struct policy policy = { 0 };
 	struct sha256 sha;
+	char **argv;
 	char *document;
 
+	program_find_places(program, LANGUAGE_BUILD, NULL, &places);
+	argv = program_argv(program, LANGUAGE_BUILD, &places, NULL);
 	if (!argv || derive_build(b, LANGUAGE_BUILD, asked, &policy) != 0) {
 		program_free_list(argv);
-		return argv ? -1 : no_memory(b);
+		return argv ? -1 : error_no_memory(b->err, NULL);
 	}
 	document = policy_encode(&policy);
 	sha256_init(&sha);
 	sha256_add_text(&sha, "warder " WARDER_VERSION);
 	sha256_add_text(&sha, program->language->name);
 	sha256_add_text(&sha, document);
+	if (program->bare) /* what an unconfined compiler made is not for a jail */
+		sha256_add_text(&sha, b->backend);
 	add_program(&sha, program, LANGUAGE_CHECK);
 	add_program(&sha, program, LANGUAGE_BUILD);
 	for (char **arg = argv; *arg; arg++)
@@ -702,7 +822,7 @@ static int make_key(struct building *b, const struct policy *asked, char key[SHA
 	sha256_hex(&sha, key);
 	program_free_list(argv);
 	free(document);
-	return document ? 0 : no_memory(b);
+	return document ? 0 : error_no_memory(b->err, NULL);
 }
 
 /* Whether one of the two directories holds the other. */
@@ -721,11 +841,12 @@ static int check_cache(struct building *b, const struct policy *asked)
 	const struct policy_strings *writable = &asked->filesystem.read_write;
 	const char *path = b->program->cache.path;
 	char *cache = realpath(path, NULL);
+	char source[PATH_MAX];
 	bool met = cache && asked->filesystem.workspace == POLICY_WORKSPACE_READ_WRITE &&
 		   meet(asked->filesystem.workspace_root, cache);
 
 	for (size_t i = 0; cache && i < writable->count; i++)
-		met |= meet(writable->items[i], cache);
+		met |= policy_path_source(writable->items[i], source) && meet(source, cache);
 	free(cache);
 	if (!cache)
 		return error_set_errno(b->err, WARDER_ERROR_UNAVAILABLE, "cache", errno, "%.200s", path);
@@ -811,7 +932,8 @@ static int make_template(struct building *b, const struct policy *asked)
 		.backend = b->backend,
 		.backends = b->backends,
 		.subject = &subject,
-		.program = program->entry.built ? program->entry.path : NULL,
+		.code_bytes = program->code_bytes,
+		.program = program->entry.built && !program->bare ? program->entry.path : NULL,
 	};
 
 	if (program->single_use)
@@ -840,7 +962,8 @@ static int build_program(struct building *b, const struct policy *asked)
 	struct warder_program *program = b->program;
 	const struct language *language;
 
-	if (load_languages(b, asked) != 0 || find_language(b) != 0 || check_source(b) != 0 ||
+	if (policy_validate(asked, b->err) != 0 || load_languages(b, asked) != 0 || find_language(b) != 0 ||
+	    check_size(b, asked) != 0 || check_targets(b, asked) != 0 || check_source(b) != 0 ||
 	    advise(b) != 0 || take_files(b) != 0)
 		return -1;
 	language = program->language;
@@ -899,7 +1022,7 @@ int warder_build(const struct warder_policy *policy, const struct warder_options
 	b.backends = known.backends;
 	b.program = calloc(1, sizeof(*b.program));
 	if (!b.program)
-		return no_memory(&b);
+		return error_no_memory(b.err, NULL);
 	atomic_init(&b.program->users, 1);
 	b.program->cache = CACHE_NONE;
 	b.program->entry = ENTRY_NONE;

@@ -70,11 +70,11 @@ int cache_open(const char *path, uint64_t bytes_max, struct cache *ret, struct w
 	if (!path && default_path(ret->path, sizeof(ret->path), err) != 0)
 		return -1;
 	if (path && (path[0] != '/' || strlen(path) + sizeof(own_directory) >= sizeof(ret->path)))
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "cache", "%.200s is no absolute path",
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "cache", "%.200s is not an absolute path",
 				 path);
 	if (path)
 		snprintf(ret->path, sizeof(ret->path), "%s%s", path, own_directory);
-	ret->dir_fd = rootfs_open_place(ret->path, "cache", err);
+	ret->dir_fd = rootfs_open_private_dir(ret->path, "cache", err);
 	return ret->dir_fd < 0 ? -1 : 0;
 }
 
@@ -331,10 +331,10 @@ static int not_locked(const struct cache *cache, struct warder_error *err)
 {
 	if (errno == ETIMEDOUT)
 		return error_set(err, WARDER_ERROR_TIMEOUT, "limits.wallTime",
-				 "somebody else builds the same, and did not finish in time");
+				 "another process builds the same code, and did not finish in time");
 	if (errno == ECANCELED)
 		return error_set(err, WARDER_ERROR_EXECUTION_FAILED, NULL,
-				 "stopped while somebody else built the same");
+				 "stopped while another process built the same code");
 	return unusable(cache->path, errno, "cannot be written to", err);
 }
 

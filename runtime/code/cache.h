@@ -19,7 +19,7 @@
 #define CACHE_BYTES_DEFAULT (512ull << 20)
 
 struct cache {
-	char path[ROOTFS_PLACE_MAX];
+	char path[ROOTFS_PRIVATE_DIR_MAX];
 	int dir_fd;         /* -1: closed */
 	uint64_t bytes_max; /* of all entries together; the newest stays even if it alone is larger */
 	uint64_t wait_us;   /* the longest that somebody else's build is waited for; 0: for ever */

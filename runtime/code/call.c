@@ -11,9 +11,10 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "runtime/code/program.h"
-#include "runtime/library.h"
-#include "runtime/preparation.h"
+#include "runtime/library/library.h"
+#include "runtime/library/preparation.h"
 
 #define FILES_MAX    100
 #define FILE_BYTES   (4ull << 20)
@@ -30,15 +31,12 @@ struct call {
 	char **patterns;
 	char *directory; /* of files that are saved, as the caller named it */
 	int save_fd, input_fd;
+	struct scratch scratch; /* where the backend has no root */
+	struct program_places places;
 	uint64_t result_bytes;
 	struct rootfs_collect collect;
 	bool collects, last_line;
 };
-
-static int no_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
-}
 
 static void call_free(void *owner)
 {
@@ -50,23 +48,25 @@ static void call_free(void *owner)
 	free(call->directory);
 	fd_done(&call->save_fd);
 	fd_done(&call->input_fd);
+	scratch_done(&call->scratch);
 	warder_program_free(call->program);
 	free(call);
 }
 
 /* ---- before ---- */
 
-static char **copy_list(char *const *items, const char *first, const char *second)
+/* One list after the other, and then two more, which may be NULL. */
+static char **copy_list(char *const *own, char *const *items, const char *first, const char *second)
 {
 	const char *const more[] = { first, second };
-	size_t count = 0, used = 0;
-	char **list;
+	const size_t own_count = text_count(own), count = own_count + text_count(items);
+	size_t used = 0;
+	char **list = calloc(count + 3, sizeof(char *));
 
-	while (items && items[count])
-		count++;
-	list = calloc(count + 3, sizeof(char *));
 	for (size_t i = 0; list && i < count + 2; i++) {
-		const char *item = i < count ? items[i] : more[i - count];
+		const char *item = i < own_count ? own[i]
+				   : i < count   ? items[i - own_count]
+						 : more[i - count];
 
 		if (!item)
 			continue;
@@ -110,7 +110,7 @@ static int open_directory(struct call *call, const char *directory, struct warde
 {
 	call->directory = strdup(directory);
 	if (!call->directory)
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	call->save_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (call->save_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "collect.directory", errno,
@@ -119,18 +119,38 @@ static int open_directory(struct call *call, const char *directory, struct warde
 	return 0;
 }
 
+/* It names files below the working directory. */
+static int check_pattern(const char *pattern, struct warder_error *err)
+{
+	const char *why = !*pattern ? "is empty" : *pattern == '/' ? "begins with /" : NULL;
+	char quoted[80];
+
+	for (const char *at = pattern; *at && !why; at += strcspn(at, "/") + (at[strcspn(at, "/")] == '/')) {
+		if (strncmp(at, "..", 2) == 0 && (at[2] == '/' || !at[2]))
+			why = "leads out by ..";
+	}
+	if (!why)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST, "collect",
+	    "the pattern %s %s; files are collected below the working directory, such as \"out/*\"",
+	    json_quote(pattern, quoted, sizeof(quoted)), why);
+}
+
 static int take_collect(struct call *call, const struct warder_collect *collect, struct warder_error *err)
 {
 	const struct warder_program *program = call->program;
 
 	call->patterns = calloc(collect->pattern_count + 1, sizeof(char *));
 	for (size_t i = 0; call->patterns && i < collect->pattern_count; i++) {
+		if (check_pattern(collect->patterns[i], err) != 0)
+			return -1;
 		call->patterns[i] = strdup(collect->patterns[i]);
 		if (!call->patterns[i])
-			return no_memory(err);
+			return error_no_memory(err, NULL);
 	}
 	if (!call->patterns)
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	if (collect->directory && open_directory(call, collect->directory, err) != 0)
 		return -1;
 	call->collect = (struct rootfs_collect){
@@ -151,16 +171,20 @@ static int take_collect(struct call *call, const struct warder_collect *collect,
 	return 0;
 }
 
-/* The caller's variables, and those that name the descriptors. */
+/* Those of the place where it runs, the caller's, and those that name the descriptors; a later one wins. */
 static char **make_environment(const struct call *call, const struct warder_call *known)
 {
 	const char *where = call->program->language->descriptors;
+	char **own = program_environment(call->program, &call->program->policy, &call->places);
+	char **list;
 	char result[64], input[64];
 
 	where = where ? where : "/dev/fd/";
 	snprintf(result, sizeof(result), PROGRAM_RESULT "=%s%d", where, PROGRAM_RESULT_FD);
 	snprintf(input, sizeof(input), PROGRAM_INPUT "=%s%d", where, PROGRAM_INPUT_FD);
-	return copy_list(known->environment, result, known->json ? input : NULL);
+	list = own ? copy_list(own, known->environment, result, known->json ? input : NULL) : NULL;
+	program_free_list(own);
+	return list;
 }
 
 /* How much is taken from the descriptor of the result. */
@@ -173,12 +197,16 @@ static uint64_t read_bytes(const struct call *call)
 
 static int fill_call(struct call *call, const struct warder_call *known, struct warder_error *err)
 {
-	call->argv = program_argv(call->program, LANGUAGE_RUN, PREPARATION_PROGRAM, known->argv);
+	if (call->program->bare && scratch_open(PROGRAM_BOX, &call->scratch, err) != 0)
+		return -1;
+	program_find_places(call->program, LANGUAGE_RUN, call->program->bare ? &call->scratch : NULL,
+			    &call->places);
+	call->argv = program_argv(call->program, LANGUAGE_RUN, &call->places, known->argv);
 	call->environment = make_environment(call, known);
 	call->last_line = known->last_line;
 	call->result_bytes = known->result_bytes ? known->result_bytes : RESULT_BYTES;
 	if (!call->argv || !call->environment)
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	if (known->json && make_input(known->json, known->json_len, &call->input_fd, err) != 0)
 		return -1;
 	return known->collect ? take_collect(call, known->collect, err) : 0;
@@ -200,7 +228,7 @@ static char *canonical(const char *text, size_t len, struct warder_error *err)
 	json_free(value);
 	out = json_take(&w);
 	if (!out)
-		no_memory(err);
+		error_no_memory(err, NULL);
 	return out;
 }
 
@@ -291,6 +319,37 @@ static void take_output(const struct call *call, struct result_code *code, struc
 	}
 }
 
+/* What an interpreter said of the source that it refused, unless a compiler has told already. */
+static int take_syntax(const struct call *call, struct result_code *code, const struct jail_outcome *outcome,
+		       struct warder_error *err)
+{
+	const struct warder_program *program = call->program;
+	const struct jail_output *given = &outcome->output[JAIL_STDERR];
+	const struct syntax_run run = { .exit_status =
+					    outcome->cause == JAIL_CAUSE_EXIT ? outcome->exit_code : -1,
+					.printed = outcome->output[JAIL_STDOUT].total > 0,
+					.text = given->bytes,
+					.len = given->len };
+	struct diagnostics found = { 0 };
+	struct json_writer w = { 0 };
+	int status = 0;
+
+	if (code->diagnostics || !given->len || given->truncated)
+		return 0;
+	if (syntax_read(program->language->syntax, &run, call->places.box, program->files,
+			program->file_count, &found, err) != 0) {
+		status = -1;
+	} else if (found.count) {
+		diagnostics_write(&found, &w);
+		code->diagnostics = json_take(&w);
+		code->diagnostics_of_run = true;
+		code->diagnostics_dropped = found.dropped;
+		status = code->diagnostics ? 0 : error_no_memory(err, NULL);
+	}
+	diagnostics_done(&found);
+	return status;
+}
+
 static int finish(void *owner, struct warder_result *result, struct warder_error *err)
 {
 	const struct call *call = owner;
@@ -298,10 +357,14 @@ static int finish(void *owner, struct warder_result *result, struct warder_error
 	struct result_stage *stage;
 
 	if (!code)
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	if (call->directory && !(code->saved_to = strdup(call->directory))) {
 		result_code_free(code);
-		return no_memory(err);
+		return error_no_memory(err, NULL);
+	}
+	if (take_syntax(call, code, &result->outcome, err) != 0) {
+		result_code_free(code);
+		return -1;
 	}
 	take_output(call, code, &result->outcome);
 	stage = &code->stages[code->stage_count++];
@@ -333,6 +396,7 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 	struct warder_call known = { 0 };
 	struct library_launch launch = { 0 };
 	struct jail_command spill = { 0 };
+	struct library_streams streams;
 	struct call *held;
 
 	if (!program || !ret)
@@ -342,12 +406,22 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 		return -1;
 	if (check_program(program, err) != 0)
 		return -1;
+	streams = (struct library_streams){ .environment = known.environment,
+					    .input = known.input,
+					    .input_len = known.input_len,
+					    .input_fd = known.input_fd,
+					    .output_fds = known.output_fds,
+					    .on_output = known.on_output != NULL,
+					    .output_max = known.output_max };
+	if (library_check_streams(&streams, err) != 0)
+		return -1;
 	held = calloc(1, sizeof(*held));
 	if (!held)
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	program_hold(program);
 	held->program = program;
 	held->save_fd = held->input_fd = -1;
+	held->scratch = SCRATCH_NONE;
 	if (fill_call(held, &known, err) != 0 ||
 	    library_take_spill(known.spill, &spill, &held->collect.hold, err) != 0) {
 		call_free(held);
@@ -360,6 +434,9 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 			     .stdin_len = known.input ? known.input_len : 0,
 			     .stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
 			     .output_fds = known.output_fds,
+			     .output_max = known.output_max,
+			     .should_stop = known.should_stop,
+			     .stop_context = known.context,
 			     .spill_fds = spill.spill_fds,
 			     .spill_bytes = spill.spill_bytes,
 			     .result_bytes = read_bytes(held),
@@ -373,6 +450,10 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 		.release = call_free,
 		.owner = held,
 	};
+	if (program->bare) {
+		launch.command.scratch = held->scratch.path;
+		launch.command.working_directory = program->in_box ? held->places.box : NULL;
+	}
 	return library_launch(program->tmpl, &launch, ret, err);
 }
 

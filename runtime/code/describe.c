@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "runtime/code/code.h"
-#include "runtime/library.h"
-#include "runtime/preparation.h"
+#include "runtime/library/library.h"
+#include "runtime/library/preparation.h"
 
 int describe_open(const struct policy *policy, const char *backends, const char *cgroup_parent,
 		  struct describe *ret, struct warder_error *err)
@@ -109,7 +110,6 @@ const char *describe_runs(const struct backend *backend)
 {
 	static const char *const texts[] = {
 		[BACKEND_RUNS_ANYTHING] = "programs, and code in a language",
-		[BACKEND_RUNS_PROGRAMS] = "programs",
 		[BACKEND_RUNS_MODULES] = "modules of WebAssembly",
 		[BACKEND_RUNS_NOTHING] = "nothing on this host",
 	};
@@ -171,9 +171,11 @@ static const struct {
 	{ POLICY_CONTROL_WALL_TIME, "%s of time" },
 	{ POLICY_CONTROL_CPU_TIME, "%s of CPU time" },
 	{ POLICY_CONTROL_MEMORY, "%s of memory" },
+	{ POLICY_CONTROL_CPUS, "%s CPUs" },
 	{ POLICY_CONTROL_PIDS, "%s processes and threads" },
 	{ POLICY_CONTROL_TMP, "%s in /tmp" },
 	{ POLICY_CONTROL_FILE_SIZE, "%s for one file" },
+	{ POLICY_CONTROL_CODE, "%s of code" },
 	{ POLICY_CONTROL_STDOUT, "%s of standard output" },
 	{ POLICY_CONTROL_NETWORK_NONE, "no network" },
 	{ POLICY_CONTROL_NETWORK_LOOPBACK, "no network but a loopback interface" },
@@ -190,7 +192,7 @@ static void add_limits(const struct describe *describe, const struct description
 	const char *before = " Limits: ";
 
 	policy_needed_controls(describe->policy, needed);
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(limits); i++) {
 		const char *gap = strstr(limits[i].text, "%s");
 		char value[96];
 
@@ -208,6 +210,63 @@ static void add_limits(const struct describe *describe, const struct description
 		fputc('.', to);
 }
 
+/* Where the paths are seen; where they lie on the host is nobody's business. */
+static void add_paths(const char *before, const struct policy_strings *paths, FILE *to)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		fprintf(to, "%s%s", i ? ", " : before, policy_path_target(paths->items[i]));
+	if (paths->count)
+		fputc('.', to);
+}
+
+/* The names and blocks with their ports, each name of a list by itself. */
+static void add_reachable(const struct policy *policy, FILE *to)
+{
+	const struct policy_endpoints *allow = &policy->network.allow;
+	const char *before = " Reachable: ";
+
+	for (size_t row = 0; row < allow->count; row++)
+		for (size_t i = 0; i < policy_rule_count(&allow->items[row]); i++, before = ", ") {
+			struct policy_rule rule = policy_rule_at(&allow->items[row], i);
+
+			fprintf(to, "%s%s", before, rule.host ? rule.host : rule.cidr);
+			for (size_t port = 0; port < rule.port_count; port++)
+				fprintf(to, "%s%u",
+					port                  ? ", "
+					: rule.port_count > 1 ? " (ports "
+							      : " (port ",
+					(unsigned)rule.ports[port]);
+			fputs(rule.port_count ? ")" : "", to);
+		}
+	if (allow->count)
+		fputc('.', to);
+}
+
+/* What was granted: a backend that runs something here has all of it, or refuses the policy. */
+static void add_grants(const struct describe *describe, const struct description *description, FILE *to)
+{
+	const struct policy *policy = describe->policy;
+	const char *before = " Variables: ";
+
+	if (description->backend->runs == BACKEND_RUNS_NOTHING)
+		return;
+	if (policy->filesystem.view == POLICY_VIEW_IMAGE)
+		fprintf(to, " The root is the image %s.", policy->filesystem.view_source);
+	add_paths(" For reading: ", &policy->filesystem.read_only, to);
+	add_paths(" For reading and writing: ", &policy->filesystem.read_write, to);
+	for (size_t i = 0; i < policy->environment.names.count; i++, before = ", ")
+		fprintf(to, "%s%s", before, policy->environment.names.items[i]);
+	for (size_t i = 0; i < policy->environment.set_count; i++, before = ", ")
+		fprintf(to, "%s%s", before, policy->environment.set[i].name);
+	if (*before == ',')
+		fputc('.', to);
+	add_reachable(policy, to);
+	if (description->backend->runs == BACKEND_RUNS_ANYTHING)
+		fputs(" Code reads its JSON input from the file that $WARDER_INPUT names (descriptor 4), and "
+		      "writes a JSON result to the one that $WARDER_RESULT names (descriptor 3).",
+		      to);
+}
+
 char *describe_for_model(const struct describe *describe, const struct description *description)
 {
 	char *text = NULL;
@@ -223,6 +282,7 @@ char *describe_for_model(const struct describe *describe, const struct descripti
 	if (description->language_count)
 		fputc('.', to);
 	add_limits(describe, description, to);
+	add_grants(describe, description, to);
 	failed = ferror(to) != 0;
 	if (fclose(to) == 0 && !failed)
 		return text;
@@ -265,7 +325,7 @@ static int describe_one(const char *name, const struct warder_policy *policy,
 		describe_write(&description, &w);
 	*ret = for_model ? describe_for_model(&describe, &description) : json_take(&w);
 	describe_close(&describe);
-	return *ret ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	return *ret ? 0 : error_no_memory(err, NULL);
 }
 
 int warder_backend_json(const char *name, const struct warder_policy *policy,

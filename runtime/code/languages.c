@@ -14,10 +14,11 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "rootfs/rootfs.h"
 #include "runtime/code/wasi.h"
-#include "runtime/file.h"
 
 #define ROWS_MAX     64
 #define ELEMENTS_MAX 64
@@ -33,6 +34,7 @@ static const struct language table[] = {
 	{ .name = "python",
 	  .aliases = "py python3 tool_code",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .syntax = SYNTAX_PYTHON,
 	  .file = "main.py",
 	  .stages = { [LANGUAGE_CHECK] =
 			  ARGV("python3", "-I", "-c",
@@ -43,9 +45,10 @@ static const struct language table[] = {
 	{ .name = "javascript",
 	  .aliases = "js node nodejs javaScript",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .syntax = SYNTAX_NODE,
 	  .file = "main.js",
 	  .stages = { [LANGUAGE_CHECK] = ARGV("node", "--check", "{source}"),
-		      [LANGUAGE_RUN] = ARGV("node", "{source}", "{args}") } },
+		      [LANGUAGE_RUN] = ARGV("node", "--max-old-space-size={heap}", "{source}", "{args}") } },
 	{ .name = "typescript",
 	  .aliases = "ts",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
@@ -55,29 +58,34 @@ static const struct language table[] = {
 			  ARGV("tsc", "--target", "es2021", "--lib", "es2021,dom", "--module", "commonjs",
 			       "--noEmitOnError", "--skipLibCheck", "--pretty", "false", "--typeRoots",
 			       "/usr/share/nodejs/@types", "--outDir", "{out}", "{source}"),
-		      [LANGUAGE_RUN] = ARGV("node", "{out}/main.js", "{args}") },
+		      [LANGUAGE_RUN] =
+			  ARGV("node", "--max-old-space-size={heap}", "{out}/main.js", "{args}") },
 	  .defaults = ARGV("limits.memory", "1GiB") },
 	{ .name = "bash",
 	  .aliases = "shell",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .syntax = SYNTAX_BASH,
 	  .file = "main.sh",
 	  .stages = { [LANGUAGE_CHECK] = ARGV("bash", "-n", "{source}"),
 		      [LANGUAGE_RUN] = ARGV("bash", "{source}", "{args}") } },
 	{ .name = "sh",
 	  .aliases = "",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .syntax = SYNTAX_SH,
 	  .file = "main.sh",
 	  .stages = { [LANGUAGE_CHECK] = ARGV("sh", "-n", "{source}"),
 		      [LANGUAGE_RUN] = ARGV("sh", "{source}", "{args}") } },
 	{ .name = "ruby",
 	  .aliases = "rb",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .syntax = SYNTAX_RUBY,
 	  .file = "main.rb",
 	  .stages = { [LANGUAGE_CHECK] = ARGV("ruby", "-wc", "{source}"),
 		      [LANGUAGE_RUN] = ARGV("ruby", "{source}", "{args}") } },
 	{ .name = "r",
 	  .aliases = "rscript",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .syntax = SYNTAX_R,
 	  .file = "main.R",
 	  .spawns = LANGUAGE_BIT(LANGUAGE_CHECK), /* R begins as a script of the shell */
 	  .stages = { [LANGUAGE_CHECK] =
@@ -87,22 +95,26 @@ static const struct language table[] = {
 	{ .name = "perl",
 	  .aliases = "pl",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .syntax = SYNTAX_PERL,
 	  .file = "main.pl",
 	  /* perl -c executes BEGIN blocks: there is nothing that only checks. */
 	  .stages = { [LANGUAGE_RUN] = ARGV("perl", "{source}", "{args}") } },
 	{ .name = "lua",
 	  .aliases = "",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .syntax = SYNTAX_LUA,
 	  .file = "main.lua",
 	  .stages = { [LANGUAGE_RUN] = ARGV("lua5.4", "{source}", "{args}") } },
 	{ .name = "lua",
 	  .aliases = "",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .syntax = SYNTAX_LUA,
 	  .file = "main.lua",
 	  .stages = { [LANGUAGE_RUN] = ARGV("lua", "{source}", "{args}") } },
 	{ .name = "php",
 	  .aliases = "",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
+	  .syntax = SYNTAX_PHP,
 	  .file = "main.php",
 	  .stages = { [LANGUAGE_CHECK] = ARGV("php", "-l", "{source}"),
 		      [LANGUAGE_RUN] = ARGV("php", "{source}", "{args}") },
@@ -183,7 +195,7 @@ static const struct language table[] = {
 	  .file = "command",
 	  .stages = { [LANGUAGE_RUN] = ARGV("sh", "-c", "--", "{code}", "sh", "{args}") } },
 };
-#define TABLE_ROWS (sizeof(table) / sizeof(table[0]))
+#define TABLE_ROWS (ARRAY_LENGTH(table))
 #define NAMES_MAX  (ROWS_MAX + TABLE_ROWS + 1)
 
 struct languages {
@@ -258,7 +270,7 @@ static int read_strings(struct reading *reading, const struct json_value *value,
 		return refuse(reading, value, "must be an array of 1 to 64 strings");
 	list = new_list(reading, count);
 	if (!list)
-		return error_set(reading->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(reading->err, NULL);
 	for (const struct json_value *child = value->child; child; child = child->next) {
 		if (child->type != JSON_STRING)
 			return refuse_in(reading, value->key, child, "must be a string");
@@ -280,7 +292,7 @@ static int read_pairs(struct reading *reading, const struct json_value *value, b
 		return refuse(reading, value, "must be an object of at most 64 strings");
 	list = new_list(reading, joined ? count : 2 * count);
 	if (!list)
-		return error_set(reading->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(reading->err, NULL);
 	for (const struct json_value *child = value->child; child; child = child->next) {
 		char *text = NULL;
 
@@ -293,7 +305,7 @@ static int read_pairs(struct reading *reading, const struct json_value *value, b
 		}
 		if (asprintf(&text, "%s=%s", child->key, child->string) < 0 ||
 		    !keep(reading->languages, text))
-			return error_set(reading->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+			return error_no_memory(reading->err, NULL);
 		list[i++] = text;
 	}
 	*ret = list;
@@ -337,7 +349,7 @@ static int read_aliases(struct reading *reading, const struct json_value *value,
 	}
 	text = (char *)new_list(reading, size / sizeof(char *) + 1);
 	if (!text)
-		return error_set(reading->err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(reading->err, NULL);
 	for (size_t i = 0; names[i]; i++)
 		sprintf(text + strlen(text), "%s%s", i ? " " : "", names[i]);
 	*ret = text;
@@ -380,7 +392,7 @@ static int read_member(struct reading *reading, const struct json_value *value, 
 		return read_defaults(reading, value, &row->defaults);
 	return refuse(
 	    reading, value,
-	    "is no member of a language; known: name, aliases, file, check, build, run, environment, "
+	    "is not a member of a language; known: name, aliases, file, check, build, run, environment, "
 	    "buildEnvironment, defaults");
 }
 
@@ -426,7 +438,7 @@ int languages_parse(const char *text, size_t len, const char *origin, struct lan
 	struct reading reading = { .languages = languages, .origin = origin, .err = err };
 
 	if (!languages)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	if (json_parse(text, len, origin, NULL, &languages->document, err) != 0 ||
 	    read_document(&reading, languages->document) != 0) {
 		languages_free(languages);
@@ -585,7 +597,7 @@ static int refuse_unknown(const struct languages *languages, const char *name, s
 
 	collect_names(languages, words);
 	return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
-			 "%s is no language that Warder knows; %s", json_quote(name, shown, sizeof(shown)),
+			 "%s is not a language that Warder knows; %s", json_quote(name, shown, sizeof(shown)),
 			 policy_suggest(words, name, remedy, sizeof(remedy)));
 }
 
@@ -613,7 +625,7 @@ int language_resolve(const struct languages *languages, const char *name, const 
 	if (!used)
 		return refuse_unknown(languages, name, err);
 	return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
-			 "the language %s is not available: there is no %.180s in what the jail sees of %s; "
+			 "the language %s is not available: there is no %.180s in the view of %s; "
 			 "install it there",
 			 languages_canonical(languages, name), missing,
 			 policy->filesystem.view == POLICY_VIEW_HOST ? "this host (/usr)"

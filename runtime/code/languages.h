@@ -9,9 +9,9 @@
  *
  * In command lines and environments these stand for: {source} the source's path inside, {out} the directory of what the build
  * made, {support} the directory of the row's support files, {name} the source's file name without its extension, {code} the
- * source's text, {memory} the policy's memory limit in bytes, {pages} the same in pages of 64 KiB, {stack} what of its stack limit
+ * source's text, {memory} the policy's memory limit in bytes, {heap} half of it in MiB, {pages} all of it in pages of 64 KiB, {stack} what of its stack limit
  * an engine may use, in KiB, {optimize} -O (nothing around a function); an element {args} becomes the caller's arguments,
- * {directories} a --dir=PATH for each directory that the policy grants. An element in which {memory}, {pages}, {stack} or {optimize}
+ * {directories} a --dir=PATH for each directory that the policy grants. An element in which {memory}, {heap}, {pages}, {stack} or {optimize}
  * has no value is left out.
  *
  * Life: languages_load() -> language_find(), language_resolve() -> languages_free(). Rows live as long as their list.
@@ -24,7 +24,8 @@
 
 #include "base/error.h"
 #include "policy/policy.h"
-#include "runtime/code/diagnostics.h"
+#include "runtime/code/diagnostics/diagnostics.h"
+#include "runtime/code/diagnostics/syntax.h"
 
 enum language_stage { LANGUAGE_CHECK, LANGUAGE_BUILD, LANGUAGE_RUN, LANGUAGE_STAGES };
 #define LANGUAGE_BIT(stage) (1u << (stage))
@@ -43,6 +44,7 @@ struct language {
 	bool check_first;    /* the check belongs to every run, not only to those that ask for it */
 	enum diagnostics_format diagnostics; /* how check and build tell what they found, on standard error */
 	bool tells_on_stdout;                /* and on standard output */
+	enum syntax_form syntax;             /* how its interpreter refuses a source, also at the run */
 	const char *const *environment;      /* "NAME=value" of every stage; NULL: none */
 	const char *const *build_environment; /* of check and build alone; NULL: none */
 	const char *const *defaults; /* policy path, value, ...: over the default preset; NULL: none */

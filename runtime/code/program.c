@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "runtime/code/rust_source.h"
+#include "runtime/library/preparation.h"
 
 #define WASM_PAGE      65536u
 #define WASM_PAGES_MAX 65536u
+#define V8_HEAP        4096 /* MiB: what Node takes of a large memory */
 #define V8_STACK       984u /* KiB; its default */
 
 /* ---- command lines ---- */
@@ -52,14 +55,14 @@ void program_free_list(char **list)
 
 /* What a name in braces stands for; NULL: nothing. `buf` for those that are made. */
 static const char *value_of(const struct warder_program *program, const char *name, size_t len,
-			    const char *out, char *buf, size_t size)
+			    const struct program_places *places, char *buf, size_t size)
 {
 	const uint64_t memory = program->policy.limits.memory_bytes;
 	const uint64_t stack = program->policy.limits.stack_bytes;
 
 	if (len == 8 && strncmp(name, "{source}", len) == 0) {
 		/* Messages are shorter, and the same everywhere, where a name is enough. */
-		snprintf(buf, size, "%s%s", program->in_box ? "" : "/tmp/" PROGRAM_BOX "/",
+		snprintf(buf, size, "%s%s%s", program->in_box ? "" : places->box, program->in_box ? "" : "/",
 			 program->function ? RUST_HARNESS_FILE : program->file);
 		return buf;
 	}
@@ -69,6 +72,13 @@ static const char *value_of(const struct warder_program *program, const char *na
 	}
 	if (len == 8 && strncmp(name, "{memory}", len) == 0 && memory != POLICY_UNLIMITED) {
 		snprintf(buf, size, "%llu", (unsigned long long)memory);
+		return buf;
+	}
+	/* Node takes half of what it finds, but never less than 256 MiB of it. */
+	if (len == 6 && strncmp(name, "{heap}", len) == 0 && memory != POLICY_UNLIMITED) {
+		const uint64_t heap = memory >> 21;
+
+		snprintf(buf, size, "%llu", (unsigned long long)(heap > V8_HEAP ? V8_HEAP : heap ? heap : 1));
 		return buf;
 	}
 	if (len == 7 && strncmp(name, "{pages}", len) == 0 && memory != POLICY_UNLIMITED) {
@@ -90,9 +100,11 @@ static const char *value_of(const struct warder_program *program, const char *na
 	if (len == 10 && strncmp(name, "{optimize}", len) == 0 && !program->function)
 		return "-O";
 	if (len == 5 && strncmp(name, "{out}", len) == 0)
-		return out;
-	if (len == 9 && strncmp(name, "{support}", len) == 0)
-		return "/tmp/" PROGRAM_SUPPORT;
+		return places->out;
+	if (len == 9 && strncmp(name, "{support}", len) == 0) {
+		snprintf(buf, size, "%s/" PROGRAM_SUPPORT, places->tmp);
+		return buf;
+	}
 	if (len == 6 && strncmp(name, "{code}", len) == 0)
 		return program->files[0].bytes;
 	return NULL;
@@ -100,16 +112,17 @@ static const char *value_of(const struct warder_program *program, const char *na
 
 static bool may_be_left_out(const char *name)
 {
-	static const char *const names[] = { "{memory}", "{pages}", "{stack}", "{optimize}" };
+	static const char *const names[] = { "{memory}", "{heap}", "{pages}", "{stack}", "{optimize}" };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
 		if (strncmp(name, names[i], strlen(names[i])) == 0)
 			return true;
 	return false;
 }
 
 /* Heap; NULL: it has no value, or (*ret_failed) there is no memory. */
-static char *expand(const struct warder_program *program, const char *text, const char *out, bool *ret_failed)
+static char *expand(const struct warder_program *program, const char *text,
+		    const struct program_places *places, bool *ret_failed)
 {
 	char *expanded = strdup("");
 
@@ -120,12 +133,12 @@ static char *expand(const struct warder_program *program, const char *text, cons
 			       : brace              ? (size_t)(brace - text)
 						    : strlen(text);
 		const char *value = text;
-		char buf[512];
+		char buf[PATH_MAX];
 		char *grown = NULL;
 		int len = (int)plain;
 
 		if (brace == text && end) {
-			value = value_of(program, text, plain, out, buf, sizeof(buf));
+			value = value_of(program, text, plain, places, buf, sizeof(buf));
 			if (!value && may_be_left_out(text)) {
 				free(expanded);
 				return NULL;
@@ -153,23 +166,34 @@ static void append_directory(struct list *list, const char *path)
 	append(list, asprintf(&text, "--dir=%s", path) < 0 ? NULL : text);
 }
 
-static void append_directories(struct list *list, const struct policy *policy)
+/* By their names in the jail; without a root, by those of the host. */
+static void append_directories(struct list *list, const struct warder_program *program)
 {
+	const struct policy *policy = &program->policy;
 	const struct policy_strings *const lists[] = { &policy->filesystem.read_only,
 						       &policy->filesystem.read_write };
 
 	if (policy->filesystem.workspace != POLICY_WORKSPACE_NONE)
-		append_directory(list, "/workspace");
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		for (size_t k = 0; k < lists[i]->count; k++) {
-			const char *place = policy_path_place(lists[i]->items[k]);
-
-			append_directory(list, place ? place : lists[i]->items[k]);
-		}
+		append_directory(list, program->bare ? policy->filesystem.workspace_root : "/workspace");
+	for (size_t i = 0; i < ARRAY_LENGTH(lists); i++)
+		for (size_t k = 0; k < lists[i]->count; k++)
+			append_directory(list, policy_path_target(lists[i]->items[k]));
 }
 
-char **program_argv(const struct warder_program *program, enum language_stage stage, const char *out,
-		    char *const *args)
+void program_find_places(const struct warder_program *program, enum language_stage stage,
+			 const struct scratch *scratch, struct program_places *ret)
+{
+	snprintf(ret->tmp, sizeof(ret->tmp), "%s", scratch ? scratch->path : "/tmp");
+	snprintf(ret->box, sizeof(ret->box), "%s/" PROGRAM_BOX, ret->tmp);
+	if (stage != LANGUAGE_RUN)
+		snprintf(ret->out, sizeof(ret->out), "%s/" PROGRAM_OUT, ret->tmp);
+	else
+		snprintf(ret->out, sizeof(ret->out), "%s",
+			 scratch ? program->entry.path : PREPARATION_PROGRAM);
+}
+
+char **program_argv(const struct warder_program *program, enum language_stage stage,
+		    const struct program_places *places, char *const *args)
 {
 	const char *const *row = program->language->stages[stage];
 	struct list list = { 0 };
@@ -184,15 +208,80 @@ char **program_argv(const struct warder_program *program, enum language_stage st
 			continue;
 		}
 		if (strcmp(row[i], "{directories}") == 0) {
-			append_directories(&list, &program->policy);
+			append_directories(&list, program);
 			continue;
 		}
 		text = i == 0 && program->programs[stage] ? strdup(program->programs[stage])
-							  : expand(program, row[i], out, &failed);
+							  : expand(program, row[i], places, &failed);
 		if (text)
 			append(&list, text);
 	}
 	if (failed || list.failed || !list.items) {
+		program_free_list(list.items);
+		return NULL;
+	}
+	return list.items;
+}
+
+/* ---- environment ---- */
+
+bool program_sets(const struct policy *policy, const char *name, size_t len)
+{
+	for (size_t i = 0; i < policy->environment.set_count; i++) {
+		if (strncmp(policy->environment.set[i].name, name, len) == 0 &&
+		    !policy->environment.set[i].name[len])
+			return true;
+	}
+	for (size_t i = 0; i < policy->environment.names.count; i++) {
+		if (strncmp(policy->environment.names.items[i], name, len) == 0 &&
+		    !policy->environment.names.items[i][len])
+			return true;
+	}
+	return false;
+}
+
+static void append_variable(struct list *list, const char *name, size_t len, const char *tmp,
+			    const char *rest)
+{
+	char *text = NULL;
+
+	append(list, asprintf(&text, "%.*s=%s%s", (int)len, name, tmp, rest) < 0 ? NULL : text);
+}
+
+/* What the row sets below /tmp, and neither the policy nor the caller has set to something else. */
+static void append_row(struct list *list, const struct policy *policy, const char *const *variables,
+		       const char *tmp)
+{
+	for (; variables && *variables; variables++) {
+		const char *value = strchr(*variables, '=') + 1;
+		const size_t len = (size_t)(value - 1 - *variables);
+
+		for (size_t i = 0; i < policy->environment.set_count; i++) {
+			const struct policy_variable *set = &policy->environment.set[i];
+
+			if (strncmp(value, "/tmp/", 5) == 0 && strlen(set->name) == len &&
+			    strncmp(set->name, *variables, len) == 0 && strcmp(set->value, value) == 0)
+				append_variable(list, set->name, len, tmp, value + 4);
+		}
+	}
+}
+
+char **program_environment(const struct warder_program *program, const struct policy *policy,
+			   const struct program_places *places)
+{
+	static const char *const own[] = { "HOME", "TMPDIR" }; /* /tmp in every jail */
+	struct list list = { .items = calloc(1, sizeof(char *)), .capacity = 1 };
+
+	if (!program->bare)
+		return list.items;
+	for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
+		if (policy->environment.mode != POLICY_ENVIRONMENT_HOST &&
+		    !program_sets(policy, own[i], strlen(own[i])))
+			append_variable(&list, own[i], strlen(own[i]), places->tmp, "");
+	}
+	append_row(&list, policy, program->language->environment, places->tmp);
+	append_row(&list, policy, program->language->build_environment, places->tmp);
+	if (list.failed) {
 		program_free_list(list.items);
 		return NULL;
 	}

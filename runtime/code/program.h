@@ -8,12 +8,14 @@
 #ifndef WARDER_RUNTIME_CODE_PROGRAM_H
 #define WARDER_RUNTIME_CODE_PROGRAM_H
 
+#include <limits.h>
 #include <stdatomic.h>
 
 #include "runtime/code/cache.h"
-#include "runtime/code/diagnostics.h"
+#include "runtime/code/diagnostics/diagnostics.h"
 #include "runtime/code/languages.h"
-#include "runtime/result.h"
+#include "runtime/code/scratch.h"
+#include "runtime/library/result.h"
 #include "runtime/warder.h"
 
 #define PROGRAM_BOX     "box" /* below /tmp: the source, the caller's files, and where the program works */
@@ -36,8 +38,10 @@ struct warder_program {
 	    *files; /* staged in every stage: source, caller's, support; owned with their bytes */
 	size_t file_count;
 	struct policy policy; /* as asked for, with the language's environment: of the run */
+	uint64_t code_bytes;  /* of the source */
 	bool function;        /* the source is called by a harness */
 	bool in_box;          /* the working directory is where the source is */
+	bool bare; /* the backend has no root: each stage and run has a struct scratch for its /tmp */
 	bool single_use;
 	uint64_t left_us; /* of the wall time of everything, with single_use */
 	struct cache cache;
@@ -55,10 +59,23 @@ struct warder_program {
 
 /* A copy of what is known so far, for a result. NULL without memory. */
 struct result_code *program_report(const struct warder_program *program);
-/* The arguments of a stage, with everything put in that stands for something. Heap, program_free_list(). NULL without memory.
- * `out`: the directory inside of what was built. */
-char **program_argv(const struct warder_program *program, enum language_stage stage, const char *out,
-		    char *const *args);
+/* Where a stage or run finds its files: a jail's paths, or those of `scratch` (NULL: none). */
+struct program_places {
+	char tmp[SCRATCH_PATH_BYTES]; /* "/tmp", which PROGRAM_BOX and the others lie below */
+	char box[SCRATCH_PATH_BYTES + 16];
+	char out[PATH_MAX]; /* the directory of what is built, or was */
+};
+void program_find_places(const struct warder_program *program, enum language_stage stage,
+			 const struct scratch *scratch, struct program_places *ret);
+/* The arguments of a stage, with everything put in that stands for something. Heap, program_free_list(). NULL without memory. */
+char **program_argv(const struct warder_program *program, enum language_stage stage,
+		    const struct program_places *places, char *const *args);
+/* Whether the policy itself gives the program this variable. */
+bool program_sets(const struct policy *policy, const char *name, size_t len);
+/* Variables over those of `policy` (of the stage): what names /tmp there is to name the scratch directory. Nothing where there is
+ * none. Heap, program_free_list(). NULL without memory. */
+char **program_environment(const struct warder_program *program, const struct policy *policy,
+			   const struct program_places *places);
 void program_free_list(char **list);
 void program_hold(struct warder_program *program);
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "runtime/code/lexer.h"
+#include "runtime/code/detect/lexer.h"
 
 /* harness.S */
 extern const char rust_harness_text[] __attribute__((visibility("hidden")));

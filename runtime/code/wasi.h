@@ -148,6 +148,10 @@ static const char wasi_host[] =
     "    if (!(from in imports) || !(name in functions) || kind !== 'function')\n"
     "      throw new Error(`it imports ${from}.${name}, which is not WASI`);\n"
     "  instance = await WebAssembly.instantiate(module, imports);\n"
+    /* WASI wants a memory; in an empty one, each call that needs it fails. */
+    "  if (!('memory' in instance.exports))\n"
+    "    instance = { exports: { ...instance.exports, memory: new WebAssembly.Memory({ initial: 0, maximum: "
+    "0 }) } };\n"
     "  running = true;\n"
     "  process.exitCode = wasi.start(instance);\n"
     "} catch (error) {\n"

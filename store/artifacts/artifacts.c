@@ -20,9 +20,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
+#include "base/mime.h"
 #include "rootfs/rootfs.h"
-#include "runtime/file.h"
-#include "runtime/mime.h"
+#include "store/store.h"
 
 #define RECORD_MAX ((size_t)8 << 20) /* of an artifact of 400 GiB */
 
@@ -36,11 +37,6 @@ static int failed(const char *name, const char *what, struct warder_error *err)
 
 /* ---- life ---- */
 
-static int open_directory(int parent_fd, const char *name)
-{
-	return openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 int artifacts_open(const char *store, struct artifacts *ret, struct warder_error *err)
 {
 	struct artifacts artifacts = ARTIFACTS_NONE;
@@ -49,7 +45,7 @@ int artifacts_open(const char *store, struct artifacts *ret, struct warder_error
 	if (artifacts.dir_fd < 0)
 		return -1;
 	if (mkdirat(artifacts.dir_fd, "names", 0700) == 0 || errno == EEXIST)
-		artifacts.names_fd = open_directory(artifacts.dir_fd, "names");
+		artifacts.names_fd = store_open_directory(artifacts.dir_fd, "names");
 	if (artifacts.names_fd < 0) {
 		failed("names", "cannot be made or opened", err);
 		artifacts_done(&artifacts);
@@ -80,7 +76,7 @@ static int open_name(struct artifacts *artifacts, const char *name, bool make, s
 	store_safe_name(name, directory);
 	if (make && mkdirat(artifacts->names_fd, directory, 0700) != 0 && errno != EEXIST)
 		return failed(name, "cannot be saved", err);
-	fd = open_directory(artifacts->names_fd, directory);
+	fd = store_open_directory(artifacts->names_fd, directory);
 	if (fd < 0 && errno == ENOENT)
 		return error_set(err, WARDER_ERROR_NOT_FOUND, field,
 				 "there is no artifact %.200s; \"warder artifact list\" lists them", name);
@@ -250,7 +246,7 @@ static int add_version(int name_fd, const char *name, const char *type, const st
 		int status, linked;
 
 		if (!text)
-			return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a record");
+			return error_no_memory(err, NULL);
 		store_new_name(unfinished, temporary);
 		status = store_replace(name_fd, temporary, text, len, 0600, err);
 		free(text);
@@ -293,7 +289,7 @@ static int check_save(const char *name, const char *type, char *plain, struct wa
 				 json_quote(name, shown, sizeof(shown)), fault);
 	if (type && (!*type || strlen(type) >= 128 || !json_is_utf8(type) || strpbrk(type, "\r\n")))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
-				 "%s is no content type; write one such as text/csv",
+				 "%s is not a content type; write one such as text/csv",
 				 json_quote(type, shown, sizeof(shown)));
 	path_plain(name, plain);
 	return 0;
@@ -421,7 +417,7 @@ static int each_version(int name_fd, each_call *call, void *context, struct ward
 	int status = 0;
 
 	if (list_versions(name_fd, &versions, &count) != 0)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a list of versions");
+		return error_no_memory(err, NULL);
 	for (size_t i = 0; i < count && status == 0; i++) {
 		struct artifact artifact;
 
@@ -439,16 +435,6 @@ static int each_version(int name_fd, each_call *call, void *context, struct ward
 	return status;
 }
 
-static int by_text(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int is_visible(const struct dirent *item)
-{
-	return item->d_name[0] != '.';
-}
-
 int artifacts_each(struct artifacts *artifacts, const char *name, each_call *call, void *context,
 		   struct warder_error *err)
 {
@@ -460,11 +446,11 @@ int artifacts_each(struct artifacts *artifacts, const char *name, each_call *cal
 
 		return fd < 0 ? -1 : each_version(fd, call, context, err);
 	}
-	count = scandirat(artifacts->names_fd, ".", &items, is_visible, by_text);
+	count = scandirat(artifacts->names_fd, ".", &items, store_is_visible, store_order);
 	if (count < 0)
 		return failed("the list of artifacts", "cannot be read", err);
 	for (int i = 0; i < count; i++) {
-		owned_fd int fd = status ? -1 : open_directory(artifacts->names_fd, items[i]->d_name);
+		owned_fd int fd = status ? -1 : store_open_directory(artifacts->names_fd, items[i]->d_name);
 
 		if (fd >= 0)
 			status = each_version(fd, call, context, err);
@@ -522,8 +508,8 @@ static void remove_dead(int dir_fd, bool deeper)
 
 		if (strncmp(items[i]->d_name, unfinished, sizeof(unfinished) - 1) == 0)
 			rootfs_remove_tree(dir_fd, items[i]->d_name);
-		else if (deeper && is_visible(items[i]))
-			fd = open_directory(dir_fd, items[i]->d_name);
+		else if (deeper && store_is_visible(items[i]))
+			fd = store_open_directory(dir_fd, items[i]->d_name);
 		if (fd >= 0)
 			remove_dead(fd, false);
 		free(items[i]);
@@ -562,7 +548,7 @@ int artifacts_remove(struct artifacts *artifacts, const struct artifact_referenc
 
 	if (status > 0)
 		return error_set(err, WARDER_ERROR_CONFLICT, field,
-				 "somebody is saving artifacts; try it again");
+				 "another process saves artifacts; try again");
 	if (status < 0)
 		return -1;
 	status = remove_alone(artifacts, reference, &blobs, &freed, err);

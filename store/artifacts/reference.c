@@ -22,7 +22,7 @@ const char *artifact_name_fault(const char *name)
 	if (strchr(name, '@'))
 		return "has a @ in it, which separates the version";
 	if (path_check_relative(name, strlen(name), &err) != 0)
-		return "is no relative path without a way out, such as run-1/report.csv";
+		return "is not a relative path without \"..\", such as run-1/report.csv";
 	return NULL;
 }
 

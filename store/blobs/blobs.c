@@ -16,11 +16,13 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "rootfs/rootfs.h"
-#include "runtime/file.h"
 #include "store/store.h"
 
 static const char field[] = "store";
@@ -31,7 +33,8 @@ static int failed(const char *what, struct warder_error *err)
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno, "%s", what);
 }
 
-bool blobs_is_digest(const char *text)
+/* Whether a text is 64 hexadecimal digits in lower case. */
+static bool blobs_is_digest(const char *text)
 {
 	return strlen(text) == SHA256_HEX - 1 && strspn(text, "0123456789abcdef") == SHA256_HEX - 1;
 }
@@ -56,6 +59,8 @@ static void remove_dead(int dir_fd)
 	closedir(dir);
 }
 
+#define SWEEP_WAIT_US UINT64_C(30000000)
+
 static int lock_wait(int fd, int how)
 {
 	int locked;
@@ -66,17 +71,54 @@ static int lock_wait(int fd, int how)
 	return locked;
 }
 
+/*
+ * Writers share the lock of the content, and without more a sweep, which needs it alone, would never get it while one writer follows
+ * another. So whoever wants the lock first passes the gate, a lock that is held only on the way in: a sweep keeps it closed while it
+ * waits for those who write now, and those who come later wait behind it.
+ */
+static int pass_gate(int parent_fd, struct warder_error *err)
+{
+	owned_fd int gate_fd =
+	    openat(parent_fd, "content.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (gate_fd < 0 || lock_wait(gate_fd, LOCK_EX) != 0)
+		return failed("the content cannot be locked", err);
+	return fd_take(&gate_fd);
+}
+
+/* 0; 1: another process writes for too long; -1 with errno. */
+static int lock_alone(int fd)
+{
+	for (uint64_t end = clock_us() + SWEEP_WAIT_US;;) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -1;
+		if (clock_us() >= end)
+			return 1;
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+}
+
 int blobs_open(int parent_fd, enum blobs_lock lock, struct blobs *ret, struct warder_error *err)
 {
+	owned_fd int gate_fd = -1;
 	owned_fd int fd = -1;
+	int status;
 
 	if (mkdirat(parent_fd, "content", 0700) != 0 && errno != EEXIST)
 		return failed("the directory of the content cannot be made", err);
 	fd = openat(parent_fd, "content", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return failed("the directory of the content cannot be opened", err);
-	if (lock == BLOBS_SWEEP && flock(fd, LOCK_EX | LOCK_NB) != 0)
-		return errno == EWOULDBLOCK ? 1 : failed("the content cannot be locked", err);
+	if (lock == BLOBS_WRITE || lock == BLOBS_SWEEP) {
+		gate_fd = pass_gate(parent_fd, err);
+		if (gate_fd < 0)
+			return -1;
+	}
+	status = lock == BLOBS_SWEEP ? lock_alone(fd) : 0;
+	if (status != 0)
+		return status > 0 ? 1 : failed("the content cannot be locked", err);
 	if (lock == BLOBS_WRITE) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			remove_dead(fd);
@@ -105,7 +147,7 @@ static int begin(struct blobs *blobs, struct warder_error *err)
 	if (!blobs->piece)
 		blobs->piece = malloc(BLOBS_PIECE);
 	if (!blobs->piece)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a piece of content");
+		return error_no_memory(err, NULL);
 	if (blobs->staged_fd >= 0)
 		return 0;
 	store_new_name(staged_prefix, blobs->staged);
@@ -151,7 +193,7 @@ static int add_piece(struct blobs *blobs, const char *bytes, size_t len, struct 
 	if ((content->count & (content->count - 1)) == 0) /* 0, 1, 2, 4, ... are full */
 		grown = reallocarray(content->pieces, content->count ? 2 * content->count : 1, SHA256_HEX);
 	if (!grown)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a list of content");
+		return error_no_memory(err, NULL);
 	content->pieces = grown;
 	grown[content->count][0] = '\0';
 	if (!is_zero(bytes, len)) {
@@ -361,7 +403,7 @@ int blobs_get(struct blobs *blobs, const struct blobs_content *content, int to_f
 	if (!blobs->piece)
 		blobs->piece = malloc(BLOBS_PIECE);
 	if (!blobs->piece)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a piece of content");
+		return error_no_memory(err, NULL);
 	for (size_t i = 0; i < content->count; i++) {
 		const size_t len = left < BLOBS_PIECE ? (size_t)left : BLOBS_PIECE;
 		const char *digest = content->pieces[i];
@@ -407,14 +449,14 @@ static int read_pieces(const struct json_value *array, struct blobs_content *con
 
 	for (const struct json_value *item = array->child; item; item = item->next) {
 		if (item->type != JSON_STRING || (*item->string && !blobs_is_digest(item->string)))
-			return refuse_content("has a piece that is no digest", err);
+			return refuse_content("has a piece that is not a digest", err);
 		count++;
 	}
 	if (count != expected)
 		return refuse_content("has not as many pieces as its size asks for", err);
 	content->pieces = count ? calloc(count, SHA256_HEX) : NULL;
 	if (count && !content->pieces)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a list of content");
+		return error_no_memory(err, NULL);
 	for (const struct json_value *item = array->child; item; item = item->next)
 		memcpy(content->pieces[content->count++], item->string, strlen(item->string) + 1);
 	return 0;
@@ -464,8 +506,7 @@ int blobs_set_add(struct blobs_set *set, const struct blobs_content *content, st
 			unsigned char(*grown)[32] = reallocarray(set->items, capacity, 32);
 
 			if (!grown)
-				return error_set(err, WARDER_ERROR_INTERNAL, NULL,
-						 "no memory for what is in use");
+				return error_no_memory(err, NULL);
 			set->items = grown;
 			set->capacity = capacity;
 		}

@@ -83,7 +83,4 @@ void blobs_set_done(struct blobs_set *set);
 /* Remove every piece that is not in the set, and what the dead have left. Opened with BLOBS_SWEEP. *ret_freed: bytes. */
 int blobs_sweep(struct blobs *blobs, struct blobs_set *used, uint64_t *ret_freed, struct warder_error *err);
 
-/* Whether a text is 64 hexadecimal digits in lower case. */
-bool blobs_is_digest(const char *text);
-
 #endif

@@ -2,15 +2,22 @@
  * A thread has a row of its own for the number of its newest version, so that the next one is new also when the head was deleted.
  * A parent is kept by id, to be shown, and by version, to be followed: versions grow, so that no chain of parents has a ring, also
  * when an id was deleted and given again.
+ *
+ * A row has two digests: of its state, and of all the rest with that one, so that a list can be verified without reading states.
+ * SQLite computes them where it writes and compares them where it reads, by a function of ours. Its own checks find a page that makes
+ * no sense; these find one byte of a state.
  */
 #include "store/checkpoints/checkpoints.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "rootfs/rootfs.h"
+#include "store/digest.h"
 #include "store/store.h"
 
 static const char *const steps[] = {
@@ -24,18 +31,59 @@ static const char *const steps[] = {
 	" created_ms INTEGER NOT NULL, metadata TEXT NOT NULL, bytes INTEGER NOT NULL, state BLOB NOT NULL,"
 	" UNIQUE (thread, version)) STRICT;"
 	"CREATE INDEX checkpoint_age ON checkpoint (created_ms);",
+	/* What is there gets the digests of what it is now. */
+	"ALTER TABLE checkpoint ADD COLUMN state_digest TEXT;"
+	"ALTER TABLE checkpoint ADD COLUMN digest TEXT;"
+	"UPDATE checkpoint SET state_digest = warder_digest(state);"
+	"UPDATE checkpoint AS c SET digest = (SELECT " CHECKPOINTS_DIGEST
+	" FROM thread AS t WHERE t.key = c.thread);",
 };
 
+static void add_value(struct digest *digest, sqlite3_value *value)
+{
+	const int type = sqlite3_value_type(value);
+	const void *bytes = type == SQLITE_BLOB ? sqlite3_value_blob(value) : sqlite3_value_text(value);
+	const size_t len = (size_t)sqlite3_value_bytes(value);
+	char head[48];
+
+	snprintf(head, sizeof(head), "%d %zu", type, len);
+	digest_add_text(digest, head);
+	if (len)
+		digest_add(digest, bytes, len);
+}
+
+/* warder_digest(VALUE...): SHA-256 over the type, length and bytes of each. */
+static void sql_digest(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	struct digest digest;
+	char hex[DIGEST_HEX];
+
+	digest_init(&digest);
+	for (int i = 0; i < count; i++)
+		add_value(&digest, values[i]);
+	if (digest_hex(&digest, hex) != 0)
+		sqlite3_result_error_nomem(context);
+	else
+		sqlite3_result_text(context, hex, -1, SQLITE_TRANSIENT);
+}
+
+static int add_functions(sqlite3 *handle)
+{
+	return sqlite3_create_function(handle, "warder_digest", -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+				       sql_digest, NULL, NULL);
+}
+
 const struct database_schema checkpoints_schema = {
+	.add_functions = add_functions,
 	.application_id = 0x57434b50, /* "WCKP" */
 	.steps = steps,
-	.version = sizeof(steps) / sizeof(steps[0]),
+	.version = ARRAY_LENGTH(steps),
 };
 
 int warder_checkpoints_open(const char *store, struct warder_checkpoints **ret, struct warder_error *err)
 {
 	struct warder_checkpoints *checkpoints;
-	char path[ROOTFS_PLACE_MAX];
+	char path[ROOTFS_PRIVATE_DIR_MAX];
 	owned_fd int fd = -1;
 
 	if (!ret)
@@ -45,7 +93,7 @@ int warder_checkpoints_open(const char *store, struct warder_checkpoints **ret, 
 		return -1;
 	checkpoints = calloc(1, sizeof(*checkpoints));
 	if (!checkpoints)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	if (database_open(path, CHECKPOINTS_FILE, CHECKPOINTS_FIELD, &checkpoints_schema, &checkpoints->db,
 			  err) != 0) {
 		free(checkpoints);

@@ -4,7 +4,8 @@
  * Life: warder_checkpoints_open() -> any number of calls, from any thread -> warder_checkpoints_free(). Each call takes the handle's
  * lock, and is one transaction.
  *
- * put.c writes, read.c reads, limits.c removes what is too much, compare.c tells two states apart, record.c is one checkpoint.
+ * put.c writes, read.c reads, limits.c removes what is too much, compare.c tells two states apart, verify.c finds damage and saves what
+ * is whole, record.c is one checkpoint.
  */
 #ifndef WARDER_STORE_CHECKPOINTS_CHECKPOINTS_H
 #define WARDER_STORE_CHECKPOINTS_CHECKPOINTS_H
@@ -27,6 +28,10 @@ struct warder_checkpoints {
 extern const struct database_schema checkpoints_schema;
 #define CHECKPOINTS_FILE  "checkpoints.db"
 #define CHECKPOINTS_FIELD "checkpoints"
+/* SQL: what the digest of row c of `checkpoint`, in thread t, has to be. */
+#define CHECKPOINTS_DIGEST                                                                                   \
+	"warder_digest(t.name, c.version, c.id, c.parent, c.parent_version, c.created_ms, c.metadata, "      \
+	"c.bytes, c.state_digest)"
 
 /* Take the lock. -1 with *err: NULL, or a handle of the parent process. */
 int checkpoints_enter(struct warder_checkpoints *checkpoints, struct warder_error *err);
@@ -48,6 +53,8 @@ void checkpoints_new_id(int64_t now_ms, char ret[CHECKPOINTS_NEW_ID]);
 struct warder_checkpoint *checkpoints_record(const struct warder_checkpoint *from);
 
 /* ---- limits.c: within a transaction ---- */
+int checkpoints_write_limits(struct warder_checkpoints *checkpoints, struct warder_checkpoint_limits *limits,
+			     struct warder_error *err);
 int checkpoints_read_limits(struct warder_checkpoints *checkpoints, struct warder_checkpoint_limits *ret,
 			    struct warder_error *err);
 /* The time before which nothing is found. */
@@ -63,9 +70,23 @@ int checkpoints_execute(struct warder_checkpoints *checkpoints, const char *sql,
 			int64_t first, int64_t second, struct warder_error *err);
 
 /* ---- read.c: within a transaction ---- */
+enum checkpoints_part {
+	CHECKPOINTS_HEAD,  /* without the state; verified */
+	CHECKPOINTS_WHOLE, /* with the state; verified */
+	CHECKPOINTS_ANY,   /* without the state, and not verified: to be removed */
+};
+
 /* As warder_checkpoint_get(). */
 int checkpoints_find(struct warder_checkpoints *checkpoints, const char *thread, const char *which,
-		     bool with_state, struct warder_checkpoint **ret, struct warder_error *err);
+		     enum checkpoints_part part, struct warder_checkpoint **ret, struct warder_error *err);
+
+/* ---- verify.c ---- */
+/* *err (UNAVAILABLE) for a checkpoint whose digest is another one. -1. */
+int checkpoints_damaged(struct warder_checkpoints *checkpoints, const char *thread, const char *id,
+			struct warder_error *err);
+/* Before a put, within its transaction: all of a file of at most CHECKPOINTS_VERIFIED_BYTES. -1 with *err: it is damaged. */
+#define CHECKPOINTS_VERIFIED_BYTES (4 << 20)
+int checkpoints_verify_small(struct warder_checkpoints *checkpoints, struct warder_error *err);
 
 /* ---- compare.c ---- */
 /* What differs between two values, as the member "changes" and "truncated" of an object that is open; whether they are the same. */

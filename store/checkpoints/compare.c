@@ -240,7 +240,7 @@ int warder_checkpoint_compare(struct warder_checkpoints *checkpoints, const char
 		checkpoints_differences(values[0], values[1], &w);
 		json_end_object(&w);
 		*ret_json = json_take(&w);
-		status = *ret_json ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		status = *ret_json ? 0 : error_no_memory(err, NULL);
 	}
 	json_free(values[0]);
 	json_free(values[1]);

@@ -4,6 +4,11 @@
  *
  * The change to WAL mode and the steps of the schema are made while the directory is locked: SQLite does not wait by itself
  * where two connections want to change the mode of a new file at once. Once that is done nobody takes the lock any more.
+ *
+ * On a full file system SQLite can do nothing, not even read: each connection has an index of the log (32 KiB) beside the file, and a
+ * deletion goes through the log. So RESERVE_BYTES are kept in a file of their own. Who finds no room to open the file or to delete
+ * removes that, goes on, and makes it again when it closes; such a connection takes no new state, which would eat the reserve.
+ * A new state has its room in the file before it is written to the log, so that the log can always be emptied into the file.
  */
 #include "store/checkpoints/database.h"
 
@@ -20,6 +25,11 @@
 #include "base/fd.h"
 
 #define WAL_KEPT_BYTES "4194304" /* what a large write leaves of the log beside the file */
+#define RESERVE_BYTES  262144    /* the log's index, and a deletion of some thousand pages */
+#define RESERVE_SUFFIX ".reserve"
+#define SHRINK_PAGES   "8" /* each moves with its parents */
+#define SPARE_PAGES    16
+#define CHUNK_BYTES    4096 /* by which the file grows: with less SQLite takes no hint */
 
 /* ---- errors ---- */
 
@@ -30,34 +40,38 @@ static bool is_full(int code, int sys_errno)
 	return (code & 0xff) == SQLITE_FULL || (from_system && (sys_errno == ENOSPC || sys_errno == EDQUOT));
 }
 
+static int storage_full(struct database *db, struct warder_error *err)
+{
+	error_set(err, WARDER_ERROR_UNAVAILABLE, db->field,
+		  "storage full: %.200s has reached its size limit, or its file system is full; delete "
+		  "what is not needed, or raise the limit",
+		  db->path);
+	err->sys_errno = ENOSPC;
+	return -1;
+}
+
 int database_fail(struct database *db, struct warder_error *err)
 {
 	const int code = sqlite3_extended_errcode(db->handle);
 	const int sys_errno = db->handle ? sqlite3_system_errno(db->handle) : 0;
 	const char *text = db->handle ? sqlite3_errmsg(db->handle) : "out of memory";
 
-	if (is_full(code, sys_errno)) {
-		error_set(
-		    err, WARDER_ERROR_UNAVAILABLE, db->field,
-		    "storage full: %.200s has reached its size limit, or its file system is full; delete "
-		    "what is not needed, or raise the limit",
-		    db->path);
-		err->sys_errno = ENOSPC;
-		return -1;
-	}
+	if (is_full(code, sys_errno))
+		return storage_full(db, err);
 	switch (code & 0xff) {
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return error_set(err, WARDER_ERROR_CONFLICT, db->field,
-				 "%.200s is in use by somebody else for more than %d seconds; try again",
+				 "another process has used %.200s for more than %d seconds; try again",
 				 db->path, DATABASE_BUSY_MS / 1000);
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, db->field,
-				 "%.200s is damaged (%.80s); put it aside, and a new one is made", db->path,
-				 text);
+				 "%.200s is damaged (%.80s); \"warder checkpoint rescue DIR\" saves what is "
+				 "whole into another store",
+				 db->path, text);
 	case SQLITE_NOMEM:
-		return error_set(err, WARDER_ERROR_INTERNAL, db->field, "out of memory");
+		return error_no_memory(err, db->field);
 	default:
 		return sys_errno ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, db->field, sys_errno,
 						   "%.200s: %.80s", db->path, text)
@@ -105,9 +119,14 @@ int database_number(struct database *db, const char *sql, int64_t missing, int64
 	return 0;
 }
 
-int database_begin(struct database *db, struct warder_error *err)
+int database_begin_freeing(struct database *db, struct warder_error *err)
 {
 	return database_run(db, "BEGIN IMMEDIATE", err);
+}
+
+int database_begin(struct database *db, struct warder_error *err)
+{
+	return db->full ? storage_full(db, err) : database_begin_freeing(db, err);
 }
 
 int database_begin_read(struct database *db, struct warder_error *err)
@@ -153,7 +172,7 @@ static int open_directory(const char *directory, const char *name, struct databa
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
 	    st.st_uid != geteuid())
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, db->field,
-				 "%.200s is no regular file of the caller's; remove it", db->path);
+				 "%.200s is not a regular file of the caller; remove it", db->path);
 	return fd_take(&fd);
 }
 
@@ -167,13 +186,13 @@ static int lock_directory(struct database *db, int fd, struct warder_error *err)
 					       "%.200s: lock", db->path);
 		if (clock_us() >= end)
 			return error_set(err, WARDER_ERROR_CONFLICT, db->field,
-					 "%.200s is being set up by somebody else for too long; try again",
+					 "another process takes too long to set up %.200s; try again",
 					 db->path);
 		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 	}
 }
 
-static int connect_file(struct database *db, struct warder_error *err)
+static int connect_file(struct database *db, const struct database_schema *schema, struct warder_error *err)
 {
 	const int flags =
 	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
@@ -184,6 +203,9 @@ static int connect_file(struct database *db, struct warder_error *err)
 	/* The file may have been written by somebody who means harm; its schema shall run nothing. */
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_CHUNK_SIZE, &(int){ CHUNK_BYTES });
+	if (schema->add_functions && schema->add_functions(db->handle) != SQLITE_OK)
+		return database_fail(db, err);
 	return database_run(db,
 			    "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
 			    "PRAGMA cell_size_check=ON; PRAGMA journal_size_limit=" WAL_KEPT_BYTES,
@@ -248,26 +270,134 @@ static int set_up(struct database *db, const struct database_schema *schema, str
 	return database_end(db, version < schema->version ? take_steps(db, schema, version, err) : 0, err);
 }
 
+/* ---- the reserve ---- */
+
+/* The path, of PATH bytes; NULL: it is too long, and there is none. */
+static const char *reserve_path(const struct database *db, char buf[static sizeof(db->path)])
+{
+	const int len = snprintf(buf, sizeof(db->path), "%s" RESERVE_SUFFIX, db->path);
+
+	return len > 0 && (size_t)len < sizeof(db->path) ? buf : NULL;
+}
+
+/* Where there is room for it and none. All of it, or none. */
+static void make_reserve(const struct database *db)
+{
+	char buf[sizeof(db->path)];
+	const char *path = reserve_path(db, buf);
+	owned_fd int fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+
+	if (fd >= 0 && (posix_fallocate(fd, 0, RESERVE_BYTES) != 0 || fsync(fd) != 0))
+		unlink(path);
+}
+
+static bool remove_reserve(struct database *db)
+{
+	char buf[sizeof(db->path)];
+	const char *path = reserve_path(db, buf);
+
+	if (db->full || !path || unlink(path) != 0)
+		return false;
+	db->full = true;
+	return true;
+}
+
+/* Debian's SQLite writes zeros over what is deleted, through the log; for that there is no room now. */
+static void save_room(struct database *db)
+{
+	if (db->handle)
+		sqlite3_exec(db->handle, "PRAGMA secure_delete=OFF", NULL, NULL, NULL);
+}
+
+bool database_use_reserve(struct database *db, const struct warder_error *err)
+{
+	if (err->sys_errno != ENOSPC || !remove_reserve(db))
+		return false;
+	save_room(db);
+	return true;
+}
+
+/* What moves goes through the log: on the reserve a few pages at a time. */
+void database_shrink(struct database *db)
+{
+	struct warder_error ignored;
+	int64_t before, left = 1;
+
+	if (!db->full) {
+		sqlite3_exec(db->handle, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
+		return;
+	}
+	do {
+		before = left;
+		sqlite3_exec(db->handle, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
+		sqlite3_exec(db->handle, "PRAGMA incremental_vacuum(" SHRINK_PAGES ")", NULL, NULL, NULL);
+		if (database_number(db, "PRAGMA freelist_count", 0, &left, &ignored) != 0)
+			break;
+	} while (left && left != before);
+	sqlite3_exec(db->handle, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
+}
+
+int database_make_room(struct database *db, uint64_t bytes, struct warder_error *err)
+{
+	int64_t page, pages, unused, most;
+	sqlite3_int64 size;
+
+	if (database_number(db, "PRAGMA page_size", 4096, &page, err) != 0 ||
+	    database_number(db, "PRAGMA page_count", 0, &pages, err) != 0 ||
+	    database_number(db, "PRAGMA freelist_count", 0, &unused, err) != 0 ||
+	    database_number(db, "PRAGMA max_page_count", 0, &most, err) != 0)
+		return -1;
+	/* Pages have a little less room than their size, and the tables and indexes grow as well. */
+	size = (sqlite3_int64)(bytes / (uint64_t)page * (uint64_t)page / 64 * 65) + SPARE_PAGES * page;
+	if (size <= unused * page)
+		return 0;
+	size += (pages - unused) * page;
+	/* At its limit the insertion says so itself. */
+	if (size > most * page)
+		size = most * page;
+	return sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_SIZE_HINT, &size) == SQLITE_OK
+		   ? 0
+		   : storage_full(db, err);
+}
+
+static int open_once(struct database *db, const struct database_schema *schema, int fd,
+		     struct warder_error *err)
+{
+	int64_t version;
+
+	if (connect_file(db, schema, err) == 0 && look_once(db, schema, &version, err) == 0 &&
+	    (version == schema->version ||
+	     (lock_directory(db, fd, err) == 0 && set_up(db, schema, err) == 0)))
+		return 0;
+	sqlite3_close_v2(db->handle);
+	db->handle = NULL;
+	return -1;
+}
+
 int database_open(const char *directory, const char *name, const char *field,
 		  const struct database_schema *schema, struct database *ret, struct warder_error *err)
 {
 	owned_fd int fd = -1;
-	int64_t version;
+	int status;
 
 	*ret = (struct database){ .field = field };
 	fd = open_directory(directory, name, ret, err);
 	if (fd < 0)
 		return -1;
-	if (connect_file(ret, err) == 0 && look_once(ret, schema, &version, err) == 0 &&
-	    (version == schema->version ||
-	     (lock_directory(ret, fd, err) == 0 && set_up(ret, schema, err) == 0)))
-		return 0;
-	database_done(ret);
-	return -1;
+	status = open_once(ret, schema, fd, err);
+	if (status != 0 && err->sys_errno == ENOSPC && remove_reserve(ret)) {
+		status = open_once(ret, schema, fd, err);
+		save_room(ret);
+	}
+	if (status == 0 && !ret->full)
+		make_reserve(ret);
+	return status;
 }
 
 void database_done(struct database *db)
 {
 	sqlite3_close_v2(db->handle);
 	db->handle = NULL;
+	if (db->full)
+		make_reserve(db);
 }

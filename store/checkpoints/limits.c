@@ -4,6 +4,7 @@
  * What is too old is hidden from every read, and removed by the next write. The size is kept by SQLite itself, which grows the
  * file to so many pages and then says that it is full; what a put removes makes room before it writes.
  */
+#include "base/array.h"
 #include "store/checkpoints/checkpoints.h"
 
 #include <inttypes.h>
@@ -24,7 +25,7 @@ static const struct setting {
 	{ "maxBytes", offsetof(struct warder_checkpoint_limits, max_bytes) },
 };
 
-#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+#define SETTINGS (ARRAY_LENGTH(settings))
 
 static uint64_t *setting_of(struct warder_checkpoint_limits *limits, const struct setting *setting)
 {
@@ -63,8 +64,8 @@ int checkpoints_read_limits(struct warder_checkpoints *checkpoints, struct warde
 	return found;
 }
 
-static int write_limits(struct warder_checkpoints *checkpoints, struct warder_checkpoint_limits *limits,
-			struct warder_error *err)
+int checkpoints_write_limits(struct warder_checkpoints *checkpoints, struct warder_checkpoint_limits *limits,
+			     struct warder_error *err)
 {
 	for (size_t i = 0; i < SETTINGS; i++) {
 		if (checkpoints_execute(checkpoints, "INSERT OR REPLACE INTO setting VALUES (?1, ?2)",
@@ -142,7 +143,7 @@ static int check_limits(const struct warder_checkpoint_limits *limits, struct wa
 				 limits->max_bytes, LEAST_BYTES);
 	if (limits->per_thread > MOST || limits->max_age_ms > MOST || limits->max_bytes > MOST)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "limits",
-				 "a limit is too large; 0 is no limit");
+				 "a limit is too large; 0 means no limit");
 	return 0;
 }
 
@@ -150,7 +151,7 @@ static int check_limits(const struct warder_checkpoint_limits *limits, struct wa
 static int apply(struct warder_checkpoints *checkpoints, struct warder_checkpoint_limits *limits,
 		 struct warder_error *err)
 {
-	if (write_limits(checkpoints, limits, err) != 0)
+	if (checkpoints_write_limits(checkpoints, limits, err) != 0)
 		return -1;
 	if (limits->per_thread &&
 	    checkpoints_execute(
@@ -168,6 +169,18 @@ static int count_all(struct warder_checkpoints *checkpoints, int64_t *ret, struc
 	return database_number(&checkpoints->db, "SELECT count(*) FROM checkpoint", 0, ret, err);
 }
 
+static int limit(struct warder_checkpoints *checkpoints, struct warder_checkpoint_limits *limits,
+		 int64_t *ret_before, int64_t *ret_after, struct warder_error *err)
+{
+	if (database_begin_freeing(&checkpoints->db, err) != 0)
+		return -1;
+	return database_end(&checkpoints->db,
+			    count_all(checkpoints, ret_before, err) != 0 ||
+				apply(checkpoints, limits, err) != 0 ||
+				count_all(checkpoints, ret_after, err) != 0,
+			    err);
+}
+
 int warder_checkpoints_set_limits(struct warder_checkpoints *checkpoints,
 				  const struct warder_checkpoint_limits *limits, uint64_t *ret_removed,
 				  struct warder_error *err)
@@ -179,15 +192,11 @@ int warder_checkpoints_set_limits(struct warder_checkpoints *checkpoints,
 	if (check_limits(limits, err) != 0 || checkpoints_enter(checkpoints, err) != 0)
 		return -1;
 	own = *limits;
-	status = database_begin(&checkpoints->db, err);
-	if (status == 0)
-		status = database_end(&checkpoints->db,
-				      count_all(checkpoints, &before, err) != 0 ||
-					  apply(checkpoints, &own, err) != 0 ||
-					  count_all(checkpoints, &after, err) != 0,
-				      err);
+	status = limit(checkpoints, &own, &before, &after, err);
+	if (status != 0 && database_use_reserve(&checkpoints->db, err))
+		status = limit(checkpoints, &own, &before, &after, err);
 	if (status == 0 && before != after)
-		status = database_run(&checkpoints->db, "PRAGMA incremental_vacuum", err);
+		database_shrink(&checkpoints->db);
 	checkpoints_leave(checkpoints);
 	if (status == 0 && ret_removed)
 		*ret_removed = (uint64_t)(before - after);

@@ -61,7 +61,9 @@ static int insert(struct warder_checkpoints *checkpoints, const struct addition 
 	if (database_prepare(
 		&checkpoints->db,
 		"INSERT INTO checkpoint (thread, version, id, parent, parent_version, created_ms, "
-		"metadata, bytes, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+		"metadata, bytes, state, state_digest, digest) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
+		"own, warder_digest(?10, ?2, ?3, ?4, ?5, ?6, ?7, ?8, own) FROM (SELECT "
+		"warder_digest(?9) AS own)",
 		&stmt, err) != 0)
 		return -1;
 	sqlite3_bind_int64(stmt, 1, addition->thread_key);
@@ -75,6 +77,7 @@ static int insert(struct warder_checkpoints *checkpoints, const struct addition 
 	sqlite3_bind_text(stmt, 7, record->metadata, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(stmt, 8, (int64_t)record->state_len);
 	sqlite3_bind_blob64(stmt, 9, record->state, record->state_len, SQLITE_STATIC);
+	sqlite3_bind_text(stmt, 10, record->thread, -1, SQLITE_STATIC);
 	switch (sqlite3_step(stmt)) {
 	case SQLITE_DONE:
 		return 0;
@@ -117,7 +120,7 @@ static int insert_as_asked(struct warder_checkpoints *checkpoints, const struct 
 		return -1;
 	addition.record.state = NULL;
 	*ret = checkpoints_record(&addition.record);
-	return *ret ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	return *ret ? 0 : error_no_memory(err, NULL);
 }
 
 /* The parent: the one that is named, which has to be in the thread, or the head, if there is one. *ret may be NULL afterwards. */
@@ -127,7 +130,7 @@ static int find_parent(struct warder_checkpoints *checkpoints, const char *threa
 	struct warder_error why;
 
 	*ret = NULL;
-	if (checkpoints_find(checkpoints, thread, named, false, ret, &why) == 0)
+	if (checkpoints_find(checkpoints, thread, named, CHECKPOINTS_WHOLE, ret, &why) == 0)
 		return 0;
 	if (why.code == WARDER_ERROR_NOT_FOUND && !named)
 		return 0;
@@ -151,7 +154,8 @@ static int add(struct warder_checkpoints *checkpoints, struct addition *addition
 	    checkpoints_bound(checkpoints, &limits, err) != 0 ||
 	    checkpoints_expire(checkpoints, &limits, err) != 0 ||
 	    enter_thread(checkpoints, addition, err) != 0 ||
-	    trim_thread(checkpoints, &limits, addition->thread_key, err) != 0)
+	    trim_thread(checkpoints, &limits, addition->thread_key, err) != 0 ||
+	    database_make_room(&checkpoints->db, addition->record.state_len, err) != 0)
 		return -1;
 	return insert_as_asked(checkpoints, addition, ret, err);
 }
@@ -164,7 +168,8 @@ static int put_as_head(struct warder_checkpoints *checkpoints, struct addition *
 
 	if (database_begin(&checkpoints->db, err) != 0)
 		return -1;
-	failed = find_parent(checkpoints, addition->record.thread, parent_id, &parent, err) != 0 ||
+	failed = checkpoints_verify_small(checkpoints, err) != 0 ||
+		 find_parent(checkpoints, addition->record.thread, parent_id, &parent, err) != 0 ||
 		 add(checkpoints, addition, parent, ret, err) != 0;
 	warder_checkpoint_free(parent);
 	return database_end(&checkpoints->db, failed, err);
@@ -254,8 +259,10 @@ int warder_checkpoint_rollback(struct warder_checkpoints *checkpoints, const cha
 		return -1;
 	status = database_begin(&checkpoints->db, err);
 	if (status == 0) {
-		int failed = checkpoints_find(checkpoints, thread, which, true, &target, err) != 0 ||
-			     add_again(checkpoints, target, &made, err) != 0;
+		int failed =
+		    checkpoints_verify_small(checkpoints, err) != 0 ||
+		    checkpoints_find(checkpoints, thread, which, CHECKPOINTS_WHOLE, &target, err) != 0 ||
+		    add_again(checkpoints, target, &made, err) != 0;
 
 		status = database_end(&checkpoints->db, failed, err);
 	}

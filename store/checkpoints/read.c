@@ -14,21 +14,23 @@
 
 /* What every row is read from; ?1 is the age limit's time. */
 #define FROM " FROM checkpoint AS c JOIN thread AS t ON t.key = c.thread WHERE c.created_ms >= ?1 "
-#define HEADS                                                                                                \
-	"SELECT c.id, t.name, c.parent, c.version, c.created_ms, c.metadata, c.bytes, c.parent_version, "    \
-	"NULL" FROM
-#define WHOLE                                                                                                \
-	"SELECT c.id, t.name, c.parent, c.version, c.created_ms, c.metadata, c.bytes, c.parent_version, "    \
-	"c.state" FROM
+#define COLUMNS                                                                                              \
+	"SELECT c.id, t.name, c.parent, c.version, c.created_ms, c.metadata, c.bytes, c.parent_version, "
+#define INTACT "c.digest IS " CHECKPOINTS_DIGEST
+#define HEADS  COLUMNS "NULL, " INTACT FROM
+#define WHOLE  COLUMNS "c.state, " INTACT " AND c.state_digest IS warder_digest(c.state)" FROM
+#define ANY    COLUMNS "NULL, 1" FROM
 
-enum column { ID, THREAD, PARENT, VERSION, CREATED, METADATA, BYTES, PARENT_VERSION, STATE };
+enum column { ID, THREAD, PARENT, VERSION, CREATED, METADATA, BYTES, PARENT_VERSION, STATE, IS_INTACT };
 
 struct list {
 	struct warder_checkpoint **items;
 	size_t count, capacity;
 };
 
-static struct warder_checkpoint *record_of(sqlite3_stmt *row)
+/* The row, verified. NULL with *err. */
+static struct warder_checkpoint *record_of(struct warder_checkpoints *checkpoints, sqlite3_stmt *row,
+					   struct warder_error *err)
 {
 	struct warder_checkpoint record = {
 		.id = (const char *)sqlite3_column_text(row, ID),
@@ -40,29 +42,36 @@ static struct warder_checkpoint *record_of(sqlite3_stmt *row)
 		.state_len = (size_t)sqlite3_column_int64(row, BYTES),
 		.state = sqlite3_column_blob(row, STATE),
 	};
+	struct warder_checkpoint *found;
 
+	if (!sqlite3_column_int(row, IS_INTACT) || !record.id || !record.thread || !record.metadata) {
+		checkpoints_damaged(checkpoints, record.thread, record.id, err);
+		return NULL;
+	}
 	/* The length that counts is that of what is there. */
 	if (record.state)
 		record.state_len = (size_t)sqlite3_column_bytes(row, STATE);
-	return record.id && record.thread && record.metadata ? checkpoints_record(&record) : NULL;
+	found = checkpoints_record(&record);
+	if (!found)
+		error_no_memory(err, NULL);
+	return found;
 }
 
 static int append(struct list *list, struct warder_checkpoint *item, struct warder_error *err)
 {
-	if (item && list->count == list->capacity) {
+	if (!item)
+		return -1;
+	if (list->count == list->capacity) {
 		size_t capacity = list->capacity ? list->capacity * 2 : 16;
 		void *grown = reallocarray(list->items, capacity, sizeof(*list->items));
 
 		if (!grown) {
 			warder_checkpoint_free(item);
-			item = NULL;
-		} else {
-			list->items = grown;
-			list->capacity = capacity;
+			return error_no_memory(err, NULL);
 		}
+		list->items = grown;
+		list->capacity = capacity;
 	}
-	if (!item)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
 	list->items[list->count++] = item;
 	return 0;
 }
@@ -99,13 +108,16 @@ static int parse_version(const char *which, int64_t *ret, struct warder_error *e
 	*ret = which[1] >= '0' && which[1] <= '9' ? strtoll(which + 1, &end, 10) : 0;
 	if (!end || *end || *ret <= 0 || *ret == LLONG_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "checkpoint",
-				 "\"%.128s\" is no version; write a number, as in @3", which);
+				 "\"%.128s\" is not a version; write a number, as in @3", which);
 	return 0;
 }
 
 int checkpoints_find(struct warder_checkpoints *checkpoints, const char *thread, const char *which,
-		     bool with_state, struct warder_checkpoint **ret, struct warder_error *err)
+		     enum checkpoints_part part, struct warder_checkpoint **ret, struct warder_error *err)
 {
+	static const char *const heads[] = {
+		[CHECKPOINTS_HEAD] = HEADS, [CHECKPOINTS_WHOLE] = WHOLE, [CHECKPOINTS_ANY] = ANY
+	};
 	static const char *const tails[] = { "AND t.name = ?2 ORDER BY c.version DESC LIMIT 1",
 					     "AND t.name = ?2 AND c.version = ?4",
 					     "AND t.name = ?2 AND c.id = ?3", "AND c.id = ?3" };
@@ -113,12 +125,12 @@ int checkpoints_find(struct warder_checkpoints *checkpoints, const char *thread,
 	const int kind = !which ? 0 : by_version ? 1 : thread ? 2 : 3;
 	owned_stmt sqlite3_stmt *stmt = NULL;
 	int64_t oldest, version = 0;
-	char sql[512];
+	char sql[1024];
 	int found;
 
 	if (by_version && parse_version(which, &version, err) != 0)
 		return -1;
-	snprintf(sql, sizeof(sql), "%s%s", with_state ? WHOLE : HEADS, tails[kind]);
+	snprintf(sql, sizeof(sql), "%s%s", heads[part], tails[kind]);
 	if (oldest_now(checkpoints, &oldest, err) != 0 ||
 	    database_prepare(&checkpoints->db, sql, &stmt, err) != 0)
 		return -1;
@@ -129,8 +141,8 @@ int checkpoints_find(struct warder_checkpoints *checkpoints, const char *thread,
 	found = database_step(&checkpoints->db, stmt, err);
 	if (found <= 0)
 		return found < 0 ? -1 : not_found(thread, which, err);
-	*ret = record_of(stmt);
-	return *ret ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	*ret = record_of(checkpoints, stmt, err);
+	return *ret ? 0 : -1;
 }
 
 /* What names a checkpoint: at least one of the two, and a version only with its thread. */
@@ -159,8 +171,9 @@ int warder_checkpoint_get(struct warder_checkpoints *checkpoints, const char *th
 		return -1;
 	status = database_begin_read(&checkpoints->db, err);
 	if (status == 0)
-		status = database_end(&checkpoints->db,
-				      checkpoints_find(checkpoints, thread, which, true, ret, err), err);
+		status = database_end(
+		    &checkpoints->db,
+		    checkpoints_find(checkpoints, thread, which, CHECKPOINTS_WHOLE, ret, err), err);
 	checkpoints_leave(checkpoints);
 	return status;
 }
@@ -180,33 +193,42 @@ int warder_thread_load(struct warder_checkpoints *checkpoints, const char *threa
 	if (ret_len)
 		*ret_len = head->state_len;
 	warder_checkpoint_free(head);
-	return *ret_state ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	return *ret_state ? 0 : error_no_memory(err, NULL);
+}
+
+/* Also one that is damaged. */
+static int remove_one(struct warder_checkpoints *checkpoints, const char *thread, const char *which,
+		      struct warder_error *err)
+{
+	struct warder_checkpoint *found = NULL;
+	int failed;
+
+	if (database_begin_freeing(&checkpoints->db, err) != 0)
+		return -1;
+	failed = checkpoints_find(checkpoints, thread, which, CHECKPOINTS_ANY, &found, err) != 0 ||
+		 checkpoints_execute(checkpoints, "DELETE FROM checkpoint WHERE id = ?1", found->id, 0, 0,
+				     err) != 0 ||
+		 checkpoints_execute(checkpoints,
+				     "DELETE FROM thread WHERE name = ?1 AND NOT EXISTS "
+				     "(SELECT 1 FROM checkpoint WHERE thread = key)",
+				     found->thread, 0, 0, err) != 0;
+	warder_checkpoint_free(found);
+	return database_end(&checkpoints->db, failed, err);
 }
 
 int warder_checkpoint_delete(struct warder_checkpoints *checkpoints, const char *thread, const char *which,
 			     struct warder_error *err)
 {
-	struct warder_checkpoint *found = NULL;
 	int status;
 
 	if (check_name(thread, which, err) != 0 || checkpoints_enter(checkpoints, err) != 0)
 		return -1;
-	status = database_begin(&checkpoints->db, err);
-	if (status == 0) {
-		int failed = checkpoints_find(checkpoints, thread, which, false, &found, err) != 0 ||
-			     checkpoints_execute(checkpoints, "DELETE FROM checkpoint WHERE id = ?1",
-						 found->id, 0, 0, err) != 0 ||
-			     checkpoints_execute(checkpoints,
-						 "DELETE FROM thread WHERE name = ?1 AND NOT EXISTS "
-						 "(SELECT 1 FROM checkpoint WHERE thread = key)",
-						 found->thread, 0, 0, err) != 0;
-
-		status = database_end(&checkpoints->db, failed, err);
-	}
+	status = remove_one(checkpoints, thread, which, err);
+	if (status != 0 && database_use_reserve(&checkpoints->db, err))
+		status = remove_one(checkpoints, thread, which, err);
 	if (status == 0)
-		status = database_run(&checkpoints->db, "PRAGMA incremental_vacuum", err);
+		database_shrink(&checkpoints->db);
 	checkpoints_leave(checkpoints);
-	warder_checkpoint_free(found);
 	return status;
 }
 
@@ -234,7 +256,7 @@ static int list_thread(struct warder_checkpoints *checkpoints, const char *threa
 	const int64_t never = INT64_MAX;
 	owned_stmt sqlite3_stmt *stmt = NULL;
 	int64_t oldest;
-	char sql[512];
+	char sql[1024];
 	int found;
 
 	snprintf(sql, sizeof(sql), "%s%s", query->with_state ? WHOLE : HEADS, tail);
@@ -252,7 +274,7 @@ static int list_thread(struct warder_checkpoints *checkpoints, const char *threa
 			       : never);
 	sqlite3_bind_int64(stmt, 7, query->limit ? (int64_t)query->limit : LIST_DEFAULT);
 	while ((found = database_step(&checkpoints->db, stmt, err)) > 0) {
-		if (append(list, record_of(stmt), err) != 0)
+		if (append(list, record_of(checkpoints, stmt, err), err) != 0)
 			return -1;
 	}
 	return found;
@@ -312,7 +334,7 @@ static int walk(struct warder_checkpoints *checkpoints, const struct warder_chec
 	sqlite3_bind_text(stmt, 2, first->id, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(stmt, 3, limit ? (int64_t)limit : LIST_DEFAULT);
 	while ((found = database_step(&checkpoints->db, stmt, err)) > 0) {
-		if (append(list, record_of(stmt), err) != 0)
+		if (append(list, record_of(checkpoints, stmt, err), err) != 0)
 			return -1;
 	}
 	return found;
@@ -333,10 +355,11 @@ int warder_checkpoint_history(struct warder_checkpoints *checkpoints, const char
 		return -1;
 	status = database_begin_read(&checkpoints->db, err);
 	if (status == 0)
-		status = database_end(&checkpoints->db,
-				      checkpoints_find(checkpoints, thread, which, false, &first, err) != 0 ||
-					  walk(checkpoints, first, limit, &list, err) != 0,
-				      err);
+		status = database_end(
+		    &checkpoints->db,
+		    checkpoints_find(checkpoints, thread, which, CHECKPOINTS_HEAD, &first, err) != 0 ||
+			walk(checkpoints, first, limit, &list, err) != 0,
+		    err);
 	checkpoints_leave(checkpoints);
 	warder_checkpoint_free(first);
 	return hand_over(status, &list, ret, ret_count);
@@ -398,8 +421,8 @@ static struct warder_thread *join(struct threads *threads)
 static int read_threads(struct warder_checkpoints *checkpoints, struct threads *threads,
 			struct warder_error *err)
 {
-	static const char sql[] = "SELECT t.name, count(*), sum(c.bytes), max(c.version), c.created_ms" FROM
-				  "GROUP BY t.key ORDER BY t.name";
+	static const char sql[] = "SELECT t.name, count(*), sum(c.bytes), max(c.version), c.created_ms, "
+				  "total(NOT (" INTACT "))" FROM "GROUP BY t.key ORDER BY t.name";
 	owned_stmt sqlite3_stmt *stmt = NULL;
 	int64_t oldest;
 	int found;
@@ -409,8 +432,11 @@ static int read_threads(struct warder_checkpoints *checkpoints, struct threads *
 		return -1;
 	sqlite3_bind_int64(stmt, 1, oldest);
 	while ((found = database_step(&checkpoints->db, stmt, err)) > 0) {
+		if (sqlite3_column_int(stmt, 5))
+			return checkpoints_damaged(checkpoints, (const char *)sqlite3_column_text(stmt, 0),
+						   NULL, err);
 		if (add_thread(threads, stmt) != 0)
-			return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+			return error_no_memory(err, NULL);
 	}
 	return found;
 }
@@ -435,10 +461,28 @@ int warder_thread_list(struct warder_checkpoints *checkpoints, struct warder_thr
 	if (status != 0)
 		return -1;
 	if (!block)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	*ret = block;
 	*ret_count = threads.count;
 	return 0;
+}
+
+static int remove_thread(struct warder_checkpoints *checkpoints, const char *thread, int64_t *ret_removed,
+			 struct warder_error *err)
+{
+	int failed;
+
+	if (database_begin_freeing(&checkpoints->db, err) != 0)
+		return -1;
+	failed = checkpoints_execute(checkpoints,
+				     "DELETE FROM checkpoint WHERE thread = "
+				     "(SELECT key FROM thread WHERE name = ?1)",
+				     thread, 0, 0, err);
+	*ret_removed = sqlite3_changes(checkpoints->db.handle);
+	if (failed == 0)
+		failed =
+		    checkpoints_execute(checkpoints, "DELETE FROM thread WHERE name = ?1", thread, 0, 0, err);
+	return database_end(&checkpoints->db, failed, err);
 }
 
 int warder_thread_delete(struct warder_checkpoints *checkpoints, const char *thread, uint64_t *ret_removed,
@@ -449,21 +493,11 @@ int warder_thread_delete(struct warder_checkpoints *checkpoints, const char *thr
 
 	if (checkpoints_check_thread(thread, err) != 0 || checkpoints_enter(checkpoints, err) != 0)
 		return -1;
-	status = database_begin(&checkpoints->db, err);
-	if (status == 0) {
-		int failed = checkpoints_execute(checkpoints,
-						 "DELETE FROM checkpoint WHERE thread = "
-						 "(SELECT key FROM thread WHERE name = ?1)",
-						 thread, 0, 0, err);
-
-		removed = sqlite3_changes(checkpoints->db.handle);
-		if (failed == 0)
-			failed = checkpoints_execute(checkpoints, "DELETE FROM thread WHERE name = ?1",
-						     thread, 0, 0, err);
-		status = database_end(&checkpoints->db, failed, err);
-	}
+	status = remove_thread(checkpoints, thread, &removed, err);
+	if (status != 0 && database_use_reserve(&checkpoints->db, err))
+		status = remove_thread(checkpoints, thread, &removed, err);
 	if (status == 0)
-		status = database_run(&checkpoints->db, "PRAGMA incremental_vacuum", err);
+		database_shrink(&checkpoints->db);
 	checkpoints_leave(checkpoints);
 	if (status == 0 && ret_removed)
 		*ret_removed = (uint64_t)removed;

@@ -88,7 +88,7 @@ int checkpoints_metadata(const char *text, const char *rollback_from, char **ret
 	json_end_object(&w);
 	json_free(value);
 	*ret = json_take(&w);
-	return *ret ? 0 : error_set(err, WARDER_ERROR_INTERNAL, "metadata", "out of memory");
+	return *ret ? 0 : error_no_memory(err, "metadata");
 }
 
 void checkpoints_new_id(int64_t now_ms, char ret[CHECKPOINTS_NEW_ID])

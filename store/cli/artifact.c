@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "policy/policy.h"
-#include "runtime/result.h"
+#include "runtime/library/result.h"
 #include "store/artifacts/artifacts.h"
 #include "store/cli/command.h"
 #include "store/cli/records.h"
@@ -88,14 +88,14 @@ static void take_one(struct artifacts *artifacts, const char *name, const char *
 
 	json_begin_object(w);
 	if (end == number || *end || fd < 3 || fd > 1 << 20)
-		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "artifact", "%.40s is no descriptor above 2",
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "artifact", "%.40s is not a descriptor above 2",
 			  number);
 	else if (artifacts_save(artifacts, name, NULL, (int)fd, most, &artifact, &err) == 0) {
 		artifact_write(&artifact, w);
 		artifact_done(&artifact);
 	}
 	if (err.code)
-		result_write_error(&err, w);
+		result_write_error(&err, NULL, w);
 	json_end_object(w);
 }
 
@@ -240,11 +240,11 @@ static int remove_artifact(const struct options *options, struct warder_error *e
 
 const struct command artifact_commands[] = {
 	{ "artifact", "save", "--store --json --type --max-size", "NAME [FILE]", 1, 2,
-	  "keep content under a name, as a new version of it",
+	  "save content under a name, as a new version",
 	  "Without FILE, or with -, the content is standard input. Prints NAME@VERSION.\n",
 	  "echo hello | warder artifact save greeting.txt", save },
 	{ "artifact", "take", "--store --max-size", "-- NAME DESCRIPTOR...", 0, 0,
-	  "keep what open descriptors have, each under its name",
+	  "save the content of open descriptors, each under its name",
 	  "Prints a JSON array: for each in order the new version, or {\"error\": ...}. It is what \"warder "
 	  "run\n"
 	  "--artifacts store:\" uses. Exit status: 0 also where one of them is not kept.\n",
@@ -253,8 +253,8 @@ const struct command artifact_commands[] = {
 	  NULL, "warder artifact list", list, true },
 	{ "artifact", "read", "--store", "NAME[@VERSION]", 1, 1, "print the content, verified, byte by byte",
 	  NULL, NULL, read_artifact, true },
-	{ "artifact", "verify", "--store", "[NAME[@VERSION]]", 0, 1,
-	  "whether the content is still what was saved", NULL, "warder artifact verify", verify, true },
+	{ "artifact", "verify", "--store", "[NAME[@VERSION]]", 0, 1, "check that the content is unchanged",
+	  NULL, "warder artifact verify", verify, true },
 	{ "artifact", "remove", "--store", "NAME[@VERSION]", 1, 1, "remove a version, or all of a name", NULL,
 	  NULL, remove_artifact, true },
 	{ 0 },

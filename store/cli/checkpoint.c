@@ -1,15 +1,18 @@
 /*
  * checkpoint: states of threads, put and brought back.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "policy/policy.h"
 #include "runtime/cli/term.h"
-#include "runtime/file.h"
 #include "store/checkpoints/checkpoints.h"
 #include "store/cli/command.h"
 #include "store/cli/records.h"
@@ -135,7 +138,7 @@ static int print_list_json(struct warder_checkpoint **list, size_t count, struct
 		char *json = warder_checkpoint_json(list[i]);
 
 		if (!json)
-			return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+			return error_no_memory(err, NULL);
 		printf("%s%s", i ? "," : "", json);
 		free(json);
 	}
@@ -232,7 +235,7 @@ static void print_change(const struct json_value *change)
 	const char *path = json_member(change, "path")->string;
 
 	term_print(!old ? TERM_GOOD : !new ? TERM_BAD : TERM_WARN, 2, !old ? "+" : !new ? "-" : "~");
-	records_cell(*path ? path : "(all of it)", 0, 0);
+	records_cell(*path ? path : "(the whole state)", 0, 0);
 	fputs("  ", stdout);
 	if (old)
 		print_value(old);
@@ -350,6 +353,42 @@ static int delete_thread(struct warder_checkpoints *checkpoints, const struct op
 	return 0;
 }
 
+/* ---- damage ---- */
+
+static int verify(struct warder_checkpoints *checkpoints, const struct options *options,
+		  struct warder_error *err)
+{
+	uint64_t count;
+
+	if (warder_checkpoints_verify(checkpoints, &count, err) != 0)
+		return -1;
+	printf(option_given(options, "--json") ? "{\"verified\":%" PRIu64 "}\n"
+					       : "%" PRIu64 " as they were put\n",
+	       count);
+	return 0;
+}
+
+#define EXIT_LOST 1 /* of rescue: it is not all */
+
+static int rescue(struct warder_checkpoints *checkpoints, const struct options *options,
+		  struct warder_error *err)
+{
+	const char *to = options->operands[0];
+	char here[PATH_MAX] = "", store[2 * PATH_MAX];
+	uint64_t saved, lost;
+
+	if (to[0] != '/' && !getcwd(here, sizeof(here)))
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "checkpoints", errno,
+				       "the working directory has no path");
+	snprintf(store, sizeof(store), "%s%s%s", here, *here ? "/" : "", to);
+	if (warder_checkpoints_rescue(checkpoints, store, &saved, &lost, err) != 0)
+		return -1;
+	printf(option_given(options, "--json") ? "{\"saved\":%" PRIu64 ",\"damaged\":%" PRIu64 "}\n"
+					       : "%" PRIu64 " saved, %" PRIu64 " damaged\n",
+	       saved, lost);
+	return lost ? EXIT_LOST : 0;
+}
+
 /* ---- limits ---- */
 
 static int print_limits(const struct warder_checkpoint_limits *limits, bool as_json, struct warder_error *err)
@@ -390,7 +429,7 @@ static int take_limit(const struct options *options, const char *flag,
 		return error_context(err, "%s", flag);
 	if (value > 0 && value < unit)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag,
-				 "%.40s is too little; 0 is no limit", text);
+				 "%.40s is too little; 0 means no limit", text);
 	*ret = value / unit;
 	return 1;
 }
@@ -402,7 +441,7 @@ static int parse_count(const char *text, uint64_t *ret, struct warder_error *err
 	*ret = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
 	if (end && !*end && *ret <= INT32_MAX)
 		return 0;
-	return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "\"%.40s\" is no number", text);
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "\"%.40s\" is not a number", text);
 }
 
 static int limits(struct warder_checkpoints *checkpoints, const struct options *options,
@@ -446,6 +485,8 @@ COMMAND(compare_command, compare)
 COMMAND(threads_command, threads)
 COMMAND(delete_thread_command, delete_thread)
 COMMAND(limits_command, limits)
+COMMAND(verify_command, verify)
+COMMAND(rescue_command, rescue)
 
 #define EXAMPLE_PUT "echo '{\"step\": 1}' | warder checkpoint put talk"
 
@@ -466,16 +507,16 @@ const struct command checkpoint_commands[] = {
 	  "--since and --until are inclusive, --before and --after are not. An unknown thread has none.\n",
 	  "warder checkpoint list talk --limit 5", list_command, true },
 	{ "checkpoint", "history", "--store --json --limit", "THREAD [ID|@VERSION]", 1, 2,
-	  "list how the head, or another checkpoint, came about: it, its parent, ...", NULL,
+	  "list the head, or another checkpoint, its parent, and so on", NULL,
 	  EXAMPLE_PUT " && warder checkpoint history talk", history_command, true },
 	{ "checkpoint", "rollback", "--store --json", "THREAD ID|@VERSION", 2, 2,
 	  "go back: a new head with the state of an older checkpoint",
-	  "Nothing is lost: what came in between stays. The new head's metadata name its source as\n"
+	  "Nothing is lost: the checkpoints in between stay. The new head's metadata name its source as\n"
 	  "\"rollbackFrom\". Prints the id of the new checkpoint.\n",
 	  NULL, rollback_command, true },
 	{ "checkpoint", "compare", "--store --json", "ID ID | THREAD ID|@VERSION ID|@VERSION", 2, 3,
-	  "what differs between two states", "Exit status: 0 nothing, 1 something, 125 refused or failed.\n",
-	  NULL, compare_command, true },
+	  "print the differences between two states",
+	  "Exit status: 0 nothing, 1 something, 125 refused or failed.\n", NULL, compare_command, true },
 	{ "checkpoint", "delete", "--store --json", "ID | THREAD ID|@VERSION", 1, 2, "remove a checkpoint",
 	  NULL, NULL, delete_command, true },
 	{ "checkpoint", "threads", "--store --json", NULL, 0, 0, "list the threads", NULL,
@@ -483,9 +524,16 @@ const struct command checkpoint_commands[] = {
 	{ "checkpoint", "delete-thread", "--store --json", "THREAD", 1, 1,
 	  "remove a thread with all its checkpoints", NULL, "warder checkpoint delete-thread talk",
 	  delete_thread_command, true },
+	{ "checkpoint", "verify", "--store --json", NULL, 0, 0, "compare every checkpoint with its digests",
+	  "Every read also verifies its checkpoint.\n", "warder checkpoint verify", verify_command, true },
+	{ "checkpoint", "rescue", "--store --json", "DIR", 1, 1,
+	  "copy the good checkpoints of a damaged store to a new one",
+	  "DIR is the new store, as of --store. Ids, versions, parents, times and limits stay.\n"
+	  "Exit status: 0 everything, 1 something is damaged and not copied, 125 refused or failed.\n",
+	  NULL, rescue_command, true },
 	{ "checkpoint", "limits", "--store --json --per-thread --max-age --max-bytes", NULL, 0, 0,
-	  "show or set what is kept: for everybody who uses the store",
-	  "What is over a limit that is set goes at once. 0 is no limit.\n", "warder checkpoint limits",
-	  limits_command },
+	  "show or set the limits of the store, for all its users",
+	  "Checkpoints beyond a new limit are removed at once. 0 means no limit.\n",
+	  "warder checkpoint limits", limits_command },
 	{ 0 },
 };

@@ -9,10 +9,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/array.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "policy/policy.h"
 #include "runtime/cli/term.h"
-#include "runtime/file.h"
 #include "store/cli/command.h"
 #include "store/cli/records.h"
 #include "store/events/events.h"
@@ -161,7 +162,7 @@ static int name_flag(struct warder_error *err)
 						{ "consumer", "--consumer" },
 						{ "payload", "--payload" } };
 
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(flags); i++) {
 		if (strcmp(err->field, flags[i][0]) != 0)
 			continue;
 		snprintf(err->field, sizeof(err->field), "%s", flags[i][1]);
@@ -218,7 +219,7 @@ static int each_line(int (*act)(void *context, const char *line, size_t len, str
 		     void *context, struct warder_error *err)
 {
 	char *line = malloc(2 * EVENTS_LINE_MAX);
-	int status = line ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+	int status = line ? 0 : error_no_memory(err, NULL);
 
 	for (int number = 1; status == 0 && fgets(line, 2 * EVENTS_LINE_MAX, stdin); number++) {
 		size_t len = strcspn(line, "\n");
@@ -287,7 +288,7 @@ static int take_filter(const struct options *options, struct warder_event_filter
 		return 0;
 	return error_set(
 	    err, WARDER_ERROR_INVALID_REQUEST, "--kind",
-	    "\"%.40s\" is no kind of event; known: needWork workClaimed workPublished feedbackRequested "
+	    "\"%.40s\" is not a kind of event; known: needWork workClaimed workPublished feedbackRequested "
 	    "feedbackProvided blocked completed",
 	    kind);
 }
@@ -372,13 +373,44 @@ static int listen_on(struct warder_subscription *subscription, const struct opti
 	return 0;
 }
 
+#define HISTORY_MAX 1000000 /* events that --limit can ask for */
+
 /* Where to listen from, and how long. */
 struct listening {
 	bool existing;
 	uint64_t after;
 	int timeout_ms;
 	uint64_t most;
+	bool newest; /* the newest `most`, not the first */
 };
+
+/* The newest ones of a log, in their order: those that came before them are forgotten on the way. */
+static int print_newest(struct warder_subscription *subscription, const struct options *options,
+			uint64_t most, struct warder_error *err)
+{
+	struct warder_event_filter filter;
+	struct warder_event **ring = calloc(most, sizeof(struct warder_event *));
+	uint64_t count = 0;
+	int status = take_filter(options, &filter, err);
+
+	if (!ring)
+		return error_no_memory(err, NULL);
+	while (status == 0) {
+		struct warder_event *event = NULL;
+
+		status = warder_subscription_next(subscription, &filter, 0, &event, err);
+		if (status != 0 || !event)
+			break;
+		warder_event_free(ring[count % most]);
+		ring[count++ % most] = event;
+	}
+	for (uint64_t i = count > most ? count - most : 0; i < count && status == 0; i++)
+		status = print_event(options, ring[i % most], err);
+	for (uint64_t i = 0; i < most; i++)
+		warder_event_free(ring[i]);
+	free(ring);
+	return status;
+}
 
 static int listen_to(const struct options *options, const struct listening *how, uint64_t *ret,
 		     struct warder_error *err)
@@ -390,9 +422,10 @@ static int listen_to(const struct options *options, const struct listening *how,
 	if (open_log(options, how->existing, &events, err) != 0)
 		return -1;
 	if (warder_events_subscribe(events, how->after, &subscription, err) == 0)
-		status = listen_on(subscription, options, how->timeout_ms, how->most, ret, err);
+		status = how->newest ? print_newest(subscription, options, how->most, err)
+				     : listen_on(subscription, options, how->timeout_ms, how->most, ret, err);
 	if (status == 0 && warder_subscription_damaged(subscription) > 0)
-		term_complain("%" PRIu64 " lines of the log are no events, and were left out",
+		term_complain("%" PRIu64 " lines of the log are not events, and were left out",
 			      warder_subscription_damaged(subscription));
 	warder_subscription_free(subscription);
 	warder_events_free(events);
@@ -420,6 +453,12 @@ static int history_command(const struct options *options, struct warder_error *e
 
 	if (take_listening(options, 0, 0, &how, err) != 0)
 		return -1;
+	/* Behind a given event, the first ones: so that one can go on. */
+	how.newest = how.most && !option(options, "--after");
+	if (how.newest && how.most > HISTORY_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--limit",
+				 "%" PRIu64 " is too many; at most %d, or leave it out", how.most,
+				 HISTORY_MAX);
 	return listen_to(options, &how, &count, err);
 }
 
@@ -443,7 +482,10 @@ static int wait_command(const struct options *options, struct warder_error *err)
 	how.most = 1;
 	if (listen_to(options, &how, &count, err) != 0)
 		return -1;
-	return count > 0 ? 0 : EXIT_TIMEOUT;
+	if (count > 0)
+		return 0;
+	term_complain("no event came in time");
+	return EXIT_TIMEOUT;
 }
 
 /* ---- A2A ---- */
@@ -493,9 +535,8 @@ static const char about_workspace[] =
 #define EXAMPLE_REQUEST "warder events request-work job --topic parser --producer planner --correlation t1"
 
 const struct command events_commands[] = {
-	{ "events", "request-work", SAY_FLAGS, "WORKSPACE", 1, 1,
-	  "say needWork: somebody is needed for a task", about_workspace, EXAMPLE_REQUEST,
-	  request_work_command },
+	{ "events", "request-work", SAY_FLAGS, "WORKSPACE", 1, 1, "say needWork: a task needs a worker",
+	  about_workspace, EXAMPLE_REQUEST, request_work_command },
 	{ "events", "claim", SAY_FLAGS, "WORKSPACE", 1, 1, "say workClaimed: the producer does it",
 	  about_workspace, NULL, claim_command },
 	{ "events", "publish", SAY_FLAGS, "WORKSPACE", 1, 1, "say workPublished: the payload is the work",
@@ -509,11 +550,10 @@ const struct command events_commands[] = {
 	{ "events", "complete", SAY_FLAGS, "WORKSPACE", 1, 1, "say completed: the task is done",
 	  about_workspace, NULL, complete_command },
 	{ "events", "post", "--store --json --project --session", "WORKSPACE", 1, 1,
-	  "publish events that standard input has as JSON, one a line",
+	  "publish events from standard input, one JSON object a line",
 	  "Each has kind, correlationId, topic, producer, and may have consumer, payload, timestamp.\n", NULL,
 	  post_command },
-	{ "events", "wait", LISTEN_FLAGS " --timeout", "WORKSPACE", 1, 1,
-	  "wait for one event that comes from now on",
+	{ "events", "wait", LISTEN_FLAGS " --timeout", "WORKSPACE", 1, 1, "wait for the next event",
 	  "With --after N also for one that is there, if its number is above N.\n"
 	  "Exit status: 0 it is printed, 124 none came in time, 125 refused or failed.\n",
 	  EXAMPLE_REQUEST " && warder events wait job --after 0 --kind needWork --timeout 5s", wait_command,
@@ -522,10 +562,10 @@ const struct command events_commands[] = {
 	  "Ends after --limit events, or when none has come for --timeout.\n",
 	  EXAMPLE_REQUEST " && warder events follow job --after 0 --limit 1", follow_command, true },
 	{ "events", "history", LISTEN_FLAGS, "WORKSPACE", 1, 1,
-	  "print the events that are there, oldest first", about_workspace,
+	  "print the existing events, oldest first; with --limit N the newest N", about_workspace,
 	  EXAMPLE_REQUEST " && warder events history job", history_command, true },
 	{ "events", "create", "--store --json --project --session", "WORKSPACE", 1, 1,
-	  "make a log, and print what it says of itself",
+	  "make a log, and print its properties",
 	  "A log that is there already stays as it is. Saying something makes it, too.\n",
 	  "warder events create job", create_command },
 	{ "events", "list", "--store --json", NULL, 0, 0, "list the logs", NULL, "warder events list",

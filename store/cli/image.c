@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "policy/policy.h"
 #include "runtime/cli/term.h"
@@ -58,7 +59,7 @@ static char *show_size(uint64_t bytes, char *buf, size_t len)
 	double value = (double)bytes;
 	size_t i = 0;
 
-	for (; value >= 1024 && i + 1 < sizeof(units) / sizeof(units[0]); i++)
+	for (; value >= 1024 && i + 1 < ARRAY_LENGTH(units); i++)
 		value /= 1024;
 	snprintf(buf, len, "%.*f %s", i ? 1 : 0, value, units[i]);
 	return buf;
@@ -169,7 +170,7 @@ static int build_command(const struct options *options, struct warder_error *err
 
 	/* What RUN starts finds its image by the default place. */
 	if (option(options, "--store") && setenv("WARDER_STORE", option(options, "--store"), 1) != 0)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	values_of(options, "--build-arg", arguments);
 	values_of(options, "--set", settings);
 	if (open_images(options, &progress, true, &images, err) != 0)
@@ -438,7 +439,7 @@ static int gc_command(const struct options *options, struct warder_error *err)
 
 const struct command image_commands[] = {
 	{ "image", "import", "--store --json --format --ref --replace --max-size --max-file-size --max-files",
-	  "SOURCE [NAME]", 1, 2, "bring a root file system in",
+	  "SOURCE [NAME]", 1, 2, "import a root file system",
 	  "SOURCE is an OCI layout (a directory or a tar archive of it), a docker archive, a tar archive of "
 	  "a root\n"
 	  "file system, a directory, or - for an archive on standard input. Without NAME it gets the one "
@@ -454,19 +455,20 @@ const struct command image_commands[] = {
 	  "jail, as its root,\n"
 	  "without a network unless --net gives one. COPY takes files from DIR.\n",
 	  "warder image build . mine:1", build_command },
-	{ "image", "list", "--store --json", NULL, 0, 0, "what is there", NULL, "warder image list",
+	{ "image", "list", "--store --json", NULL, 0, 0, "list the images", NULL, "warder image list",
 	  list_command, true },
 	{ "image", "inspect", "--store --json", "NAME", 1, 1, "layers and configuration of an image", NULL,
 	  NULL, inspect_command, true },
-	{ "image", "verify", "--store --json", "[NAME]", 0, 1, "look at every stored file again",
+	{ "image", "verify", "--store --json", "[NAME]", 0, 1, "verify every stored file",
 	  "Without NAME: all images. Exit status: 0 all is as it was stored, 1 something is damaged, 125 "
 	  "failed.\n",
 	  "warder image verify", verify_command, true },
-	{ "image", "remove", "--store --json", "NAME", 1, 1, "take a name away, and what only it used",
+	{ "image", "remove", "--store --json", "NAME", 1, 1,
+	  "remove an image, and the layers that only it used",
 	  "Layers that a run or an import holds stay until \"warder image gc\".\n", NULL, remove_command,
 	  true },
 	{ "image", "gc", "--store --json", NULL, 0, 0, "remove layers that no name uses",
-	  "Never one that a run or an import holds. Also removes what interrupted work has left.\n",
+	  "Never one that a run or an import holds. Also removes the leftovers of interrupted work.\n",
 	  "warder image gc", gc_command, true },
 	{ 0 },
 };

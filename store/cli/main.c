@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "rootfs/rootfs.h"
 #include "runtime/cli/term.h"
-#include "runtime/result.h"
+#include "runtime/library/result.h"
 #include "store/cli/command.h"
 
 const struct command *const command_tables[] = {
@@ -52,7 +52,7 @@ static int print_usage(const char *group)
 {
 	printf("usage: warder %s COMMAND [FLAG...] [ARGUMENT...]\n\n", group ? group : "GROUP");
 	print_commands(group);
-	printf("\n\"warder %s COMMAND --help\" tells more.\n", group ? group : "GROUP");
+	printf("\n\"warder %s COMMAND --help\" shows more.\n", group ? group : "GROUP");
 	return 0;
 }
 
@@ -96,7 +96,7 @@ static const struct command *find(const char *group, const char *name)
 
 static int refuse(const struct options *options, const struct warder_error *err)
 {
-	char *json = option_given(options, "--json") ? result_error_json(err) : NULL;
+	char *json = option_given(options, "--json") ? result_error_json(err, NULL) : NULL;
 
 	if (json)
 		puts(json);
@@ -110,7 +110,7 @@ static int refuse(const struct options *options, const struct warder_error *err)
 static int check_store(const struct options *options, struct warder_error *err)
 {
 	const char *named = option(options, "--store");
-	char path[ROOTFS_PLACE_MAX];
+	char path[ROOTFS_PRIVATE_DIR_MAX];
 
 	if (!named)
 		return 0;
@@ -119,7 +119,7 @@ static int check_store(const struct options *options, struct warder_error *err)
 	if (access(path, F_OK) == 0 || errno != ENOENT)
 		return 0;
 	return error_set(err, WARDER_ERROR_NOT_FOUND, "--store",
-			 "there is no store at %.200s; what puts something into it makes it", path);
+			 "there is no store at %.200s; a command that stores something creates it", path);
 }
 
 static int dispatch(const struct command *command, char **argv)

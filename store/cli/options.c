@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "store/cli/command.h"
 
 /* Of a name the first row that a command has: one that is meant for some commands stands before the one for the others. */
@@ -16,7 +17,7 @@ static const struct option_row {
 	{ "--store", "DIR", "where the store is (default: $WARDER_STORE, or the user's own place)" },
 	{ "--json", NULL, "print one JSON document instead of a text" },
 	{ "--id", "ID", "the id to give it (default: a new one)" },
-	{ "--parent", "ID", "what it comes from (default: the head of the thread)" },
+	{ "--parent", "ID", "the checkpoint it follows (default: the head of the thread)" },
 	{ "--metadata", "JSON", "an object to keep with it" },
 	{ "--state", NULL, "print the state alone, as it was put" },
 	{ "--with-state", NULL, "with the states (in JSON)" },
@@ -26,48 +27,48 @@ static const struct option_row {
 	{ "--until", "TIME", "made at that time or earlier" },
 	{ "--before", "VERSION", "older than that version" },
 	{ "--after", "VERSION", "newer than that version", "checkpoint list" },
-	{ "--after", "N", "of a higher number than that" },
-	{ "--correlation", "ID", "what belongs together: the id of the task" },
-	{ "--topic", "TEXT", "what it is about" },
-	{ "--producer", "NAME", "who says it" },
-	{ "--consumer", "NAME", "who is meant (default: all)" },
+	{ "--after", "N", "only events with a higher number" },
+	{ "--correlation", "ID", "the id of the task that the event belongs to" },
+	{ "--topic", "TEXT", "the subject of the event" },
+	{ "--producer", "NAME", "the sender" },
+	{ "--consumer", "NAME", "the receiver (default: all)" },
 	{ "--payload", "JSON", "any JSON value" },
 	{ "--kind", "KIND", "needWork, workClaimed, workPublished, feedbackRequested, ..." },
 	{ "--timeout", "TIME", "how long to wait, as in 30s (default: as long as it takes)" },
 	{ "--project", "NAME", "the project of a new log (default: the last part of its path)" },
 	{ "--session", "ID", "the session of a new log" },
-	{ "--per-thread", "N", "checkpoints of each thread; the oldest go (default 100)" },
-	{ "--max-age", "TIME", "how long they are kept, as in 24h (the default)" },
+	{ "--per-thread", "N", "keep the newest N checkpoints of each thread (default 100)" },
+	{ "--max-age", "TIME", "delete checkpoints older than this (default 24h)" },
 	{ "--max-bytes", "SIZE", "how large the file may grow (default 1GiB)" },
-	{ "--format", "FORMAT", "oci, docker, tar or directory (default: found out)" },
+	{ "--format", "FORMAT", "oci, docker, tar or directory (default: detected)" },
 	{ "--ref", "NAME", "which image of an archive that has several" },
-	{ "--replace", NULL, "a name that only the archive says may be another image's" },
-	{ "--max-size", "SIZE", "of all files together (default 64MiB)", "workspace collect" },
-	{ "--max-size", "SIZE", "of the content; more is not saved (default 16GiB)",
+	{ "--replace", NULL, "take the name in the archive, even from another image" },
+	{ "--max-size", "SIZE", "size of all files together (default 64MiB)", "workspace collect" },
+	{ "--max-size", "SIZE", "size of the content; the rest is not saved (default 16GiB)",
 	  "artifact save, artifact take" },
-	{ "--max-size", "SIZE", "of all files together (default 16GiB)" },
-	{ "--max-file-size", "SIZE", "of one file (default 4MiB)", "workspace collect" },
-	{ "--max-file-size", "SIZE", "of one file (default 4GiB)" },
+	{ "--max-size", "SIZE", "size of all files together (default 16GiB)" },
+	{ "--max-file-size", "SIZE", "size of one file (default 4MiB)", "workspace collect" },
+	{ "--max-file-size", "SIZE", "size of one file (default 4GiB)" },
 	{ "--file", "FILE", "the recipe (default: Dockerfile in the directory)" },
-	{ "--build-arg", "NAME=VALUE", "what an ARG of the recipe stands for" },
+	{ "--build-arg", "NAME=VALUE", "the value of an ARG of the recipe" },
 	{ "--net", "none|host", "the network of RUN (default none)" },
-	{ "--set", "FIELD=VALUE", "a field of the policy that RUN is under" },
-	{ "--max-files", "N", "files that are taken (default 100)", "workspace collect" },
+	{ "--set", "FIELD=VALUE", "set a field of the policy for RUN" },
+	{ "--max-files", "N", "at most so many files (default 100)", "workspace collect" },
 	{ "--max-files", "N", "files, directories and links (default 1000000)" },
 	{ "--mode", "MODE", "permissions of the file (default 644)" },
 	{ "--to", "DIR", "a directory of the host to copy the files into", "workspace collect" },
 	{ "--to", "PATH", "the place in the workspace (default: work/inputs/ and the last component)" },
 	{ "--link", NULL, "do not copy: mount the host's file or directory, read-only" },
-	{ "--read-only", NULL, "no program can change it: it is mounted read-only" },
-	{ "--pin", NULL, "the version that was staged at that place before, if none is named" },
+	{ "--read-only", NULL, "mount it read-only, so that no program can change it" },
+	{ "--pin", NULL, "without a version, take the one that was staged there before" },
 	{ "--save", NULL, "save each file as an artifact" },
 	{ "--name-template", "PREFIX", "save, with this before the path: run-1/ makes run-1/out/a.txt" },
 	{ "--strict", NULL, "save nothing if something would be cut off" },
-	{ "--strip", "N", "components that are taken off the paths of a patch" },
-	{ "--check", NULL, "only find out whether it would be done" },
-	{ "--flat", NULL, "only what lies in the directory itself" },
-	{ "--keep", "N", "of each workspace, the newest N stay" },
-	{ "--keep-for", "TIME", "older ones go, such as 168h" },
+	{ "--strip", "N", "remove so many components from the paths of a patch" },
+	{ "--check", NULL, "only check whether it can be done" },
+	{ "--flat", NULL, "only the entries of the directory itself" },
+	{ "--keep", "N", "keep the newest N of each workspace" },
+	{ "--keep-for", "TIME", "remove older ones, such as 168h" },
 	{ "--wait", NULL, "wait until nothing runs" },
 	{ "--type", "TYPE", "content type (default: by name and first bytes)" },
 };
@@ -90,7 +91,7 @@ static const struct option_row *find_row(const struct command *command, const ch
 	char words[64];
 
 	snprintf(words, sizeof(words), "%s %s", command->group, command->name);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		const char *only = rows[i].only ? strstr(rows[i].only, words) : words;
 
 		if (strlen(rows[i].name) != len || strncmp(rows[i].name, name, len) != 0 || !only)
@@ -217,15 +218,15 @@ int option_number(const struct options *options, const char *name, long long lea
 	*ret = strtoll(text, &end, 10);
 	if (errno == 0 && end != text && !*end && *ret >= least && *ret <= most)
 		return 0;
-	return error_set(err, WARDER_ERROR_INVALID_REQUEST, name, "\"%.40s\" is no number from %lld to %lld",
-			 text, least, most);
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, name,
+			 "\"%.40s\" is not a number from %lld to %lld", text, least, most);
 }
 
 void options_print(const struct command *command)
 {
 	char left[64];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		if (!is_listed(command->flags, rows[i].name) ||
 		    find_row(command, rows[i].name, strlen(rows[i].name)) != &rows[i])
 			continue;

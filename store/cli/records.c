@@ -68,7 +68,8 @@ int records_parse_time(const struct options *options, const char *flag, int64_t 
 		return 0;
 	return error_set(
 	    err, WARDER_ERROR_INVALID_REQUEST, flag,
-	    "\"%.40s\" is no time; write milliseconds since 1970, or UTC as in 2026-11-21T19:02:03Z", text);
+	    "\"%.40s\" is not a time; write milliseconds since 1970, or UTC as in 2026-11-21T19:02:03Z",
+	    text);
 }
 
 void records_cell(const char *text, size_t width, size_t most)
@@ -95,7 +96,7 @@ void records_cell(const char *text, size_t width, size_t most)
 int records_print(char *json, struct warder_error *err)
 {
 	if (!json)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	puts(json);
 	free(json);
 	return 0;
@@ -110,8 +111,8 @@ int records_open_file(const char *path, struct warder_error *err)
 		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, path, errno,
 				       "%.200s cannot be read", path);
 	if (!S_ISREG(st.st_mode))
-		return error_set(
-		    err, WARDER_ERROR_INVALID_REQUEST, path,
-		    "%.200s is no regular file; what a pipe gives can be taken from standard input", path);
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path,
+				 "%.200s is not a regular file; to read from a pipe, use standard input",
+				 path);
 	return fd_take(&fd);
 }

@@ -233,8 +233,8 @@ static int prune(const struct options *options, struct warder_error *err)
 	int status = retention(options, &keep, &age_s, err);
 
 	if (status == 0 && !keep && !age_s)
-		status = error_set(err, WARDER_ERROR_INVALID_REQUEST, "prune",
-				   "what is to stay? give --keep, --keep-for, or both");
+		status =
+		    error_set(err, WARDER_ERROR_INVALID_REQUEST, "prune", "give --keep, --keep-for, or both");
 	if (status == 0)
 		status = open_both(options, "", &snapshots, NULL, err);
 	if (status == 0)
@@ -252,18 +252,18 @@ static int prune(const struct options *options, struct warder_error *err)
 
 const struct command snapshot_commands[] = {
 	{ "workspace", "snapshot", "--store --json --wait --max-size --keep --keep-for", "ID", 1, 1,
-	  "keep a workspace as it is: prints the snapshot's id", MAKE_DETAILS,
+	  "store a copy of a workspace, and print the id of the snapshot", MAKE_DETAILS,
 	  "warder workspace create job-7 && warder workspace snapshot job-7", make, true },
 	{ "workspace", "resume", "--store --json", "SNAPSHOT [ID]", 1, 2,
 	  "make a new workspace out of a snapshot: prints its id and path", NULL, NULL, resume, true },
 	{ "snapshot", "list", "--store --json", "[WORKSPACE]", 0, 1, "snapshots, oldest first", NULL,
 	  "warder snapshot list", list, true },
 	{ "snapshot", "verify", "--store", "[SNAPSHOT...]", 0, OPTIONS_MAX,
-	  "whether everything in them is as it was made", NULL, "warder snapshot verify", verify, true },
+	  "check that snapshots are unchanged", NULL, "warder snapshot verify", verify, true },
 	{ "snapshot", "remove", "--store", "SNAPSHOT...", 1, OPTIONS_MAX, "remove snapshots", NULL, NULL,
 	  remove_some, true },
 	{ "snapshot", "prune", "--store --keep --keep-for", "[WORKSPACE]", 0, 1,
-	  "remove old ones, of one workspace or of each", NULL, "warder snapshot prune --keep 5", prune,
+	  "remove old snapshots of one workspace, or of all", NULL, "warder snapshot prune --keep 5", prune,
 	  true },
 	{ 0 },
 };

@@ -13,12 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "policy/policy.h"
 #include "runtime/cli/term.h"
-#include "runtime/file.h"
-#include "runtime/text.h"
 #include "store/artifacts/artifacts.h"
 #include "store/cli/command.h"
 #include "store/cli/progress.h"
@@ -60,7 +61,7 @@ static int mode_option(const struct options *options, uint32_t *ret, struct ward
 	if (strlen(text) < 3 || strlen(text) > 4 || strspn(text, "01234567") != strlen(text) ||
 	    strtoul(text, NULL, 8) > 0777)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--mode",
-				 "\"%.20s\" is no mode; write three octal digits, such as 644", text);
+				 "\"%.20s\" is not a mode; write three octal digits, such as 644", text);
 	*ret = (uint32_t)strtoul(text, NULL, 8);
 	return 0;
 }
@@ -204,7 +205,7 @@ static int print_item(void *context, const struct workspace_item *item, struct w
 	}
 	json_begin_object(w);
 	text_write_name(w, "path", "pathBase64", item->path);
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(types); i++) {
 		if (types[i].type == item->type)
 			json_key_string(w, "type", types[i].name);
 	}
@@ -475,7 +476,7 @@ static int collect_files(struct workspace *workspace, const struct options *opti
 
 	if (to && to_fd < 0)
 		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "--to", errno,
-				       "%.200s is no directory to write to", to);
+				       "%.200s is not a directory to write to", to);
 	if (collect_limits(options, &what, err) != 0 ||
 	    (save && artifacts_open(option(options, "--store"), &artifacts, err) != 0))
 		return -1;
@@ -491,51 +492,90 @@ static int collect(const struct options *options, struct warder_error *err)
 
 /* ---- patches ---- */
 
-static int print_patched(const struct workspace_patched *patched, size_t count, bool json,
-			 struct warder_error *err)
+static void write_patched(struct json_writer *w, const struct workspace_patched *file)
+{
+	const char what[2] = { file->what, '\0' };
+	char mode[8];
+
+	json_begin_object(w);
+	json_key_string(w, "change", what);
+	text_write_name(w, "path", "pathBase64", file->path);
+	if (file->from)
+		text_write_name(w, "from", "fromBase64", file->from);
+	snprintf(mode, sizeof(mode), "%06o", (unsigned int)file->mode & 0777777);
+	if (file->mode)
+		json_key_string(w, "mode", mode);
+	if (file->moved_count) {
+		json_key(w, "movedHunks");
+		json_begin_array(w);
+	}
+	for (size_t i = 0; i < file->moved_count; i++) {
+		json_begin_object(w);
+		json_key_uint(w, "hunk", file->moved[i].number);
+		json_key(w, "line");
+		json_int(w, file->moved[i].line);
+		json_key(w, "offset");
+		json_int(w, file->moved[i].offset);
+		json_end_object(w);
+	}
+	if (file->moved_count)
+		json_end_array(w);
+	json_end_object(w);
+}
+
+static void print_patched(const struct workspace_patched *file)
+{
+	printf("%c ", file->what);
+	records_cell(file->path, 0, 0);
+	if (file->from) {
+		printf(" (from ");
+		records_cell(file->from, 0, 0);
+		printf(")");
+	}
+	if (file->mode && (file->what == 'M' || file->mode != 0100644))
+		printf(" (mode %06o)", (unsigned int)file->mode);
+	for (size_t i = 0; i < file->moved_count; i++)
+		printf(" (hunk %u at line %ld, offset %ld)", file->moved[i].number, file->moved[i].line,
+		       file->moved[i].offset);
+	putchar('\n');
+}
+
+static int print_report(const struct workspace_patch_report *report, bool json, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 
+	for (size_t i = 0; i < report->warning_count; i++)
+		term_complain("git: %s", report->warnings[i]);
+	for (size_t i = 0; i < report->count && !json; i++)
+		print_patched(&report->files[i]);
+	if (!json)
+		return 0;
 	json_begin_array(&w);
-	for (size_t i = 0; i < count; i++) {
-		const char what[2] = { patched[i].what, '\0' };
-
-		if (!json) {
-			printf("%s ", what);
-			records_cell(patched[i].path, 0, 0);
-			putchar('\n');
-		}
-		json_begin_object(&w);
-		json_key_string(&w, "change", what);
-		json_key_string(&w, "path", patched[i].path);
-		json_end_object(&w);
-	}
+	for (size_t i = 0; i < report->count; i++)
+		write_patched(&w, &report->files[i]);
 	json_end_array(&w);
-	if (json)
-		return print_json(&w, err);
-	json_writer_done(&w);
-	return 0;
+	return print_json(&w, err);
 }
 
 static int patch_files(struct workspace *workspace, const struct options *options, struct warder_error *err)
 {
 	const char *file = options->operand_count > 1 ? options->operands[1] : "-";
-	struct workspace_patched *patched = NULL;
+	struct workspace_patch_report report = { 0 };
 	char *text = NULL;
-	size_t len, count;
 	long long strip;
+	size_t len;
 	int status;
 
 	if (option_number(options, "--strip", 0, 100, -1, &strip, err) != 0 ||
 	    file_read_most(file, (size_t)16 << 20, &text, &len, err) != 0)
 		return -1;
-	status = workspace_patch(workspace, text, len, (int)strip, option_given(options, "--check"), &patched,
-				 &count, err);
+	status =
+	    workspace_patch(workspace, text, len, (int)strip, option_given(options, "--check"), &report, err);
 	free(text);
 	if (status != 0)
 		return -1;
-	status = print_patched(patched, count, option_given(options, "--json"), err);
-	free(patched);
+	status = print_report(&report, option_given(options, "--json"), err);
+	workspace_patch_report_done(&report);
 	return status;
 }
 
@@ -576,7 +616,7 @@ static int find_warder(char *buf, struct warder_error *err)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "warder", errno, "/proc/self/exe");
 	self[length] = '\0';
 	*strrchr(self, '/') = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
 		snprintf(path, sizeof(path), "%s/%swarder", self, places[i]);
 		if (realpath(path, buf) && access(buf, X_OK) == 0)
 			return 0;
@@ -659,7 +699,7 @@ static int become_warder(struct workspace *workspace, const struct workspace_run
 	add(&arguments, "run");
 	if (!chooses_policy(options))
 		add_flag(&arguments, "--preset", "agent");
-	for (size_t i = 0; i < sizeof(run->variables) / sizeof(run->variables[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(run->variables); i++)
 		add_flag(&arguments, "--env", run->variables[i]);
 	for (size_t i = 0; i < asked->flags.count; i++)
 		add(&arguments, asked->flags.words[i]);
@@ -708,7 +748,7 @@ static int run(const struct options *options, struct warder_error *err)
 
 const struct command workspace_commands[] = {
 	{ "workspace", "create", "--store --json", "[ID]", 0, 1,
-	  "make a workspace, or mend one: prints its path",
+	  "make or repair a workspace, and print its path",
 	  "The same id is the same workspace each time; without one, a new id is made up and printed first.\n"
 	  "In it are skills, work, work/inputs, runs, out, and metadata.json for programs to read.\n",
 	  "warder workspace create job-7", create },
@@ -734,10 +774,11 @@ const struct command workspace_commands[] = {
 	{ "workspace", "read", "--store", "ID PATH", 2, 2, "print a file, byte by byte", NULL, NULL, read_one,
 	  true },
 	{ "workspace", "stage", "--store --json --to --link --read-only --pin", "ID FROM", 2, 2,
-	  "put an input in its place, and record it",
+	  "put an input into the workspace, and record it",
 	  "FROM: host:///PATH, workspace://PATH, artifact://NAME[@VERSION], skill://NAME/PATH, or\n"
 	  "git+file:///PATH[#BRANCH], which is cloned in a jail. The place is work/inputs/ and the last\n"
-	  "component, or --to. What is staged --read-only or --link cannot be changed by any program of a "
+	  "component, or --to. An input that is staged --read-only or --link cannot be changed by any "
+	  "program of a "
 	  "run;\n"
 	  "so it cannot be staged while one runs.\n",
 	  "warder workspace create job-7 && warder workspace stage job-7 host:///etc/hostname --read-only",
@@ -745,22 +786,23 @@ const struct command workspace_commands[] = {
 	{ "workspace", "collect",
 	  "--store --json --max-files --max-file-size --max-size --to --save --name-template --strict",
 	  "ID PATTERN...", 2, OPTIONS_MAX,
-	  "what matches: as a list, in JSON, into a directory or as artifacts",
+	  "collect matching files: as a list, in JSON, into a directory or as artifacts",
 	  "Two stars match any number of directories; a pattern may begin with $WORKSPACE_DIR, $SKILLS_DIR,\n"
-	  "$WORK_DIR or $OUTPUT_DIR. At most 100 files, 4 MiB of each and 64 MiB of all, if not told "
+	  "$WORK_DIR or $OUTPUT_DIR. At most 100 files, 4 MiB of each and 64 MiB of all, unless flags say "
 	  "otherwise;\n"
-	  "what is cut off or left out is told. With --json alone the content is in the document.\n"
-	  "Exit status: 0; 1 that is not all of it, because of a limit; 125 refused or failed.\n",
+	  "files that are cut or left out are reported. With --json alone the content is in the document.\n"
+	  "Exit status: 0; 1 a limit cut something; 125 refused or failed.\n",
 	  "warder workspace create job-7 && warder workspace collect job-7 '$OUTPUT_DIR/**'", collect, true },
 	{ "workspace", "patch", "--store --json --strip --check", "ID [FILE]", 1, 2,
-	  "apply a unified diff: all of it, or nothing",
-	  "Without FILE, or with -, the patch is standard input. Lines have to be exactly as the patch "
-	  "says.\n"
+	  "apply the output of \"git diff\", as a whole or not at all",
+	  "Without FILE, or with -, the patch is standard input. git applies it, in a jail: renames, "
+	  "copies,\n"
+	  "modes, links and binary patches too. A hunk that has moved is found, and the list says where.\n"
 	  "Paths a/... and b/... lose their first component, if --strip does not say otherwise.\n",
 	  NULL, patch, true },
-	{ "workspace", "show", "--store --json", "ID", 1, 1, "what Warder knows of a workspace, as JSON",
-	  NULL, NULL, show_one, true },
-	{ "workspace", "remove", "--store --wait", "ID", 1, 1,
-	  "remove a workspace; it is no error if there is none", NULL, NULL, remove_one, true },
+	{ "workspace", "show", "--store --json", "ID", 1, 1, "print the record of a workspace, as JSON", NULL,
+	  NULL, show_one, true },
+	{ "workspace", "remove", "--store --wait", "ID", 1, 1, "remove a workspace, if it exists", NULL, NULL,
+	  remove_one, true },
 	{ 0 },
 };

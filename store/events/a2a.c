@@ -3,6 +3,7 @@
  * than the kind of an event, so the kind stands among the metadata, which are ours to fill; a task from elsewhere has none, and its
  * state is taken for the most general kind.
  */
+#include "base/array.h"
 #include "store/events/events.h"
 
 #include <inttypes.h>
@@ -127,23 +128,27 @@ char *warder_event_a2a(const struct warder_event *event)
 
 /* ---- from a task ---- */
 
-/* The first part of the first artifact; NULL: there is none. */
-static const struct json_value *first_part(const struct json_value *task)
-{
-	const struct json_value *artifacts = json_member(task, "artifacts");
-	const struct json_value *parts = artifacts && artifacts->type == JSON_ARRAY && artifacts->child &&
-						 artifacts->child->type == JSON_OBJECT
-					     ? json_member(artifacts->child, "parts")
-					     : NULL;
-
-	return parts && parts->type == JSON_ARRAY && parts->child && parts->child->type == JSON_OBJECT
-		   ? parts->child
-		   : NULL;
-}
-
 static const struct json_value *member_of(const struct json_value *value, const char *key)
 {
 	return value && value->type == JSON_OBJECT ? json_member(value, key) : NULL;
+}
+
+/* The list, if it has an element; else NULL. */
+static const struct json_value *list_of(const struct json_value *value, const char *key)
+{
+	const struct json_value *list = member_of(value, key);
+
+	return list && list->type == JSON_ARRAY && list->child ? list : NULL;
+}
+
+/* Whether an artifact has a part. */
+static bool has_parts(const struct json_value *artifacts)
+{
+	for (const struct json_value *one = artifacts ? artifacts->child : NULL; one; one = one->next) {
+		if (list_of(one, "parts"))
+			return true;
+	}
+	return false;
 }
 
 /* What the part holds; NULL if that is something that has no place in a payload, such as a file. */
@@ -174,11 +179,11 @@ static int choose_kind(const struct json_value *task, const char *state, struct 
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "kind",
 				 "%s is not the kind of a task that is %.40s", named, state);
 	}
-	for (size_t i = 1; i < sizeof(states) / sizeof(states[0]) && ret->kind == WARDER_EVENT_ANY; i++) {
+	for (size_t i = 1; i < ARRAY_LENGTH(states) && ret->kind == WARDER_EVENT_ANY; i++) {
 		if (strcmp(states[i], state) == 0)
 			ret->kind = (enum warder_event_kind)i;
 	}
-	if (ret->kind == WARDER_EVENT_WORK_PUBLISHED && !first_part(task))
+	if (ret->kind == WARDER_EVENT_WORK_PUBLISHED && !has_parts(list_of(task, "artifacts")))
 		ret->kind = WARDER_EVENT_COMPLETED;
 	if (ret->kind != WARDER_EVENT_ANY)
 		return 0;
@@ -228,22 +233,61 @@ static int take_task(const struct json_value *task, struct warder_event *ret, st
 	return events_check(ret, err);
 }
 
+/* The content of the only part of `holder`, which is an artifact or a message; NULL: there are more, or none with content. */
+static const struct json_value *only_content(const struct json_value *holder)
+{
+	const struct json_value *parts = list_of(holder, "parts");
+
+	return parts && !parts->child->next ? part_content(parts->child) : NULL;
+}
+
+/* One part stands for itself. Where there is more, nothing is left out: artifacts, message and payload stand in an object as they
+ * came. */
+static void write_payload(const struct json_value *task, enum warder_event_kind kind, struct json_writer *w)
+{
+	const struct json_value *artifacts = list_of(task, "artifacts");
+	const struct json_value *message = member_of(member_of(task, "status"), "message");
+	const struct json_value *own =
+	    kind == WARDER_EVENT_WORK_PUBLISHED ? NULL : member_of(member_of(task, "metadata"), "payload");
+	const struct json_value *only = own;
+	const int sources = (own != NULL) + (artifacts != NULL) + (message != NULL);
+
+	if (artifacts)
+		only = artifacts->child->next ? NULL : only_content(artifacts->child);
+	else if (message)
+		only = only_content(message);
+	if (!sources) {
+		json_null(w);
+	} else if (sources == 1 && only) {
+		json_copy(w, only);
+	} else {
+		json_begin_object(w);
+		if (artifacts) {
+			json_key(w, "artifacts");
+			json_copy(w, artifacts);
+		}
+		if (message) {
+			json_key(w, "message");
+			json_copy(w, message);
+		}
+		if (own) {
+			json_key(w, "payload");
+			json_copy(w, own);
+		}
+		json_end_object(w);
+	}
+}
+
 static char *take_payload(const struct json_value *task, enum warder_event_kind kind,
 			  struct warder_error *err)
 {
-	const struct json_value *content = kind == WARDER_EVENT_WORK_PUBLISHED
-					       ? part_content(first_part(task))
-					       : member_of(member_of(task, "metadata"), "payload");
 	struct json_writer w = { 0 };
 	char *text, *payload = NULL;
 
-	if (content)
-		json_copy(&w, content);
-	else
-		json_null(&w);
+	write_payload(task, kind, &w);
 	text = json_take(&w);
 	if (!text)
-		error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		error_no_memory(err, NULL);
 	else if (events_payload(text, &payload, err) != 0)
 		payload = NULL;
 	free(text);
@@ -268,7 +312,7 @@ int warder_event_from_a2a(const char *json, size_t len, struct warder_event **re
 		event.payload = payload;
 		*ret = events_record(&event);
 		if (!*ret)
-			error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+			error_no_memory(err, NULL);
 	}
 	json_free(task);
 	free(payload);

@@ -2,6 +2,8 @@
  * A line is an object whose members may stand in any order; what a newer version adds is left out by an older one. The number comes
  * first when we write, for people.
  */
+#include "base/array.h"
+#include "base/text.h"
 #include "store/events/events.h"
 
 #include <inttypes.h>
@@ -21,7 +23,7 @@ static const char *const kind_names[] = {
 	[WARDER_EVENT_COMPLETED] = "completed",
 };
 
-#define KINDS (sizeof(kind_names) / sizeof(kind_names[0]))
+#define KINDS (ARRAY_LENGTH(kind_names))
 
 const char *warder_event_kind_name(enum warder_event_kind kind)
 {
@@ -79,7 +81,7 @@ int events_payload(const char *text, char **ret, struct warder_error *err)
 	json_copy(&w, value);
 	json_free(value);
 	*ret = json_take(&w);
-	return *ret ? 0 : error_set(err, WARDER_ERROR_INTERNAL, "payload", "out of memory");
+	return *ret ? 0 : error_no_memory(err, "payload");
 }
 
 /* Copy a text to *at, and move *at behind its NUL. */
@@ -95,15 +97,10 @@ static const char *place(char **at, const char *text)
 	return here;
 }
 
-static size_t room(const char *text)
-{
-	return text ? strlen(text) + 1 : 0;
-}
-
 struct warder_event *events_record(const struct warder_event *from)
 {
-	const size_t texts = room(from->correlation_id) + room(from->topic) + room(from->producer) +
-			     room(from->consumer) + room(from->payload);
+	const size_t texts = text_size(from->correlation_id) + text_size(from->topic) +
+			     text_size(from->producer) + text_size(from->consumer) + text_size(from->payload);
 	struct warder_event *event = malloc(sizeof(*event) + texts);
 	char *at;
 
@@ -184,7 +181,7 @@ static int take_number(const struct json_value *object, const char *key, uint64_
 		return 0;
 	if (member->type != JSON_NUMBER || !member->is_uint || member->uint > most)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, key,
-				 "\"%s\" is no whole number up to %" PRIu64, key, most);
+				 "\"%s\" is not a whole number up to %" PRIu64, key, most);
 	*ret = member->uint;
 	return 0;
 }
@@ -219,7 +216,7 @@ static int take_event(const struct json_value *value, struct warder_event *ret, 
 	else
 		json_null(&w);
 	*ret_payload = json_take(&w);
-	return *ret_payload ? 0 : error_set(err, WARDER_ERROR_INTERNAL, "payload", "out of memory");
+	return *ret_payload ? 0 : error_no_memory(err, "payload");
 }
 
 int warder_event_parse(const char *json, size_t len, struct warder_event **ret, struct warder_error *err)
@@ -238,7 +235,7 @@ int warder_event_parse(const char *json, size_t len, struct warder_event **ret, 
 		event.payload = checked;
 		*ret = events_record(&event);
 		if (!*ret)
-			error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+			error_no_memory(err, NULL);
 	} else {
 		*ret = NULL;
 	}

@@ -8,6 +8,7 @@
  *
  * Lines that are no events (somebody else has written there) stay where they are, and take a number each.
  */
+#include "base/text.h"
 #include "store/events/events.h"
 
 #include <dirent.h>
@@ -42,20 +43,15 @@ static const char format_member[] = "warderEvents";
 int events_fail(const struct warder_events *events, int error, const char *what, struct warder_error *err)
 {
 	if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-		error_set(
-		    err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD,
-		    "storage full: %.200s cannot grow, or its file system is full; remove what is not needed",
-		    events->path);
+		error_set(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD,
+			  "storage full: %.200s cannot grow, or its file system is full; remove files that "
+			  "you do not need",
+			  events->path);
 		err->sys_errno = ENOSPC;
 		return -1;
 	}
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD, error, "%.200s: %s", events->path,
 			       what);
-}
-
-static int no_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, EVENTS_FIELD, "out of memory");
 }
 
 static int64_t now_ms(void)
@@ -121,7 +117,7 @@ static int wait_for_lock(const struct warder_events *events, int fd, struct ward
 		if (clock_us() >= end)
 			return error_set(
 			    err, WARDER_ERROR_CONFLICT, EVENTS_FIELD,
-			    "%.200s is held by somebody else for more than %d seconds; try again",
+			    "another process has held %.200s for more than %d seconds; try again",
 			    events->path, BUSY_MS / 1000);
 		nanosleep(&(struct timespec){ .tv_nsec = pause_ns }, NULL);
 		pause_ns = pause_ns < 16000000 ? pause_ns * 2 : pause_ns;
@@ -149,7 +145,7 @@ static int open_locked(const struct warder_events *events, int flags, struct war
 		return -1;
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD,
-				 "%.200s is no regular file of the caller's; remove it", events->path);
+				 "%.200s is not a regular file of the caller; remove it", events->path);
 	if ((st.st_mode & 07777) != 0600 && fchmod(fd, 0600) != 0) /* whatever the umask says */
 		return events_fail(events, errno, "chmod", err);
 	return st.st_nlink > 0 ? fd_take(&fd) : no_log(events, err);
@@ -169,7 +165,7 @@ static char *read_part(const struct warder_events *events, int fd, uint64_t from
 	ssize_t got = 1;
 
 	if (!text) {
-		no_memory(err);
+		error_no_memory(err, EVENTS_FIELD);
 		return NULL;
 	}
 	while (done < len && got > 0) {
@@ -312,7 +308,7 @@ static int write_header(const struct warder_events *events, int fd, struct warde
 	int status;
 
 	if (!line)
-		return no_memory(err);
+		return error_no_memory(err, EVENTS_FIELD);
 	status = append(events, fd, 0, line, len, err);
 	free(line);
 	return status == 0 ? store_sync(events->dir_fd, EVENTS_FIELD, err) : -1;
@@ -326,7 +322,7 @@ static int take_header(struct warder_events *events, const struct json_value *va
 	const char *root, *project, *session;
 
 	if (!format || !format->is_uint)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD, "%.200s is no log",
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD, "%.200s is not a log",
 				 events->path);
 	if (format->uint != FORMAT)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD,
@@ -342,7 +338,9 @@ static int take_header(struct warder_events *events, const struct json_value *va
 	events->project_name = strdup(project);
 	events->session_id = session ? strdup(session) : NULL;
 	events->created_ms = created && created->is_uint ? (int64_t)created->uint : 0;
-	return events->root && events->project_name && (events->session_id || !session) ? 0 : no_memory(err);
+	return events->root && events->project_name && (events->session_id || !session)
+		   ? 0
+		   : error_no_memory(err, EVENTS_FIELD);
 }
 
 /* 1: it is there; 0: there is none yet; -1 with *err. */
@@ -390,7 +388,7 @@ static int describe(struct warder_events *events, const char *root,
 	events->session_id = options->session_id ? strdup(options->session_id) : NULL;
 	events->created_ms = options->created_ms > 0 ? options->created_ms : now_ms();
 	if (!events->root || !events->project_name || (options->session_id && !events->session_id))
-		return no_memory(err);
+		return error_no_memory(err, EVENTS_FIELD);
 	return 0;
 }
 
@@ -413,10 +411,10 @@ static int enter(struct warder_events *events, bool existing, struct warder_erro
 static struct warder_events *new_handle(const char *store, struct warder_error *err)
 {
 	struct warder_events *events = calloc(1, sizeof(*events));
-	char path[ROOTFS_PLACE_MAX];
+	char path[ROOTFS_PRIVATE_DIR_MAX];
 
 	if (!events) {
-		no_memory(err);
+		error_no_memory(err, EVENTS_FIELD);
 		return NULL;
 	}
 	events->max_bytes = WARDER_EVENTS_MAX_BYTES;
@@ -425,7 +423,7 @@ static struct warder_events *new_handle(const char *store, struct warder_error *
 		events->path = strdup(path);
 		if (events->path)
 			return events;
-		no_memory(err);
+		error_no_memory(err, EVENTS_FIELD);
 	}
 	warder_events_free(events);
 	return NULL;
@@ -436,7 +434,7 @@ static int name_path(struct warder_events *events, struct warder_error *err)
 	char *path = NULL;
 
 	if (asprintf(&path, "%s/%s", events->path, events->name) < 0)
-		return no_memory(err);
+		return error_no_memory(err, EVENTS_FIELD);
 	free(events->path);
 	events->path = path;
 	return 0;
@@ -521,7 +519,7 @@ static char *numbered_line(const struct warder_event *event, uint64_t sequence, 
 		numbered.timestamp_ms = now_ms();
 	json = warder_event_json(&numbered);
 	if (!json || asprintf(&line, "%s\n", json) < 0) {
-		no_memory(err);
+		error_no_memory(err, EVENTS_FIELD);
 		line = NULL;
 	}
 	free(json);
@@ -589,11 +587,6 @@ struct logs {
 	size_t texts;
 };
 
-static size_t room(const char *text)
-{
-	return text ? strlen(text) + 1 : 0;
-}
-
 static void free_texts(const struct warder_events_about *about)
 {
 	free((void *)about->root);
@@ -620,7 +613,7 @@ static int add_log(struct logs *logs, const struct warder_events *all, const cha
 	}
 	logs->items = grown;
 	logs->items[logs->count++] = about;
-	logs->texts += room(about.root) + room(about.project_name) + room(about.session_id);
+	logs->texts += text_size(about.root) + text_size(about.project_name) + text_size(about.session_id);
 	return 0;
 }
 
@@ -691,5 +684,5 @@ int warder_events_list(const char *store, struct warder_events_about **ret, size
 	*ret = dir && failed == 0 ? join(&logs) : NULL;
 	*ret_count = logs.count;
 	logs_done(&logs);
-	return *ret ? 0 : no_memory(err);
+	return *ret ? 0 : error_no_memory(err, EVENTS_FIELD);
 }

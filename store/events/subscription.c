@@ -110,7 +110,7 @@ static int read_more(struct warder_subscription *s, struct warder_error *err)
 		s->capacity = s->text ? CHUNK : 0;
 	}
 	if (!s->text)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	do {
 		got = pread(s->log_fd, s->text, s->capacity, (off_t)s->offset);
 	} while (got < 0 && errno == EINTR);
@@ -132,7 +132,7 @@ static int make_room(struct warder_subscription *s, struct warder_error *err)
 	}
 	grown = realloc(s->text, s->capacity * 2);
 	if (!grown)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	s->text = grown;
 	s->capacity *= 2;
 	return 0;
@@ -228,7 +228,8 @@ static int check_log(const struct warder_subscription *s, struct warder_error *e
 				 "the log of the workspace \"%.200s\" was removed", s->events->root);
 	if ((uint64_t)st.st_size < s->offset + s->at)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD,
-				 "%.200s is shorter than it was: somebody else has cut it", s->events->path);
+				 "%.200s is shorter than before: another program has truncated it",
+				 s->events->path);
 	return 0;
 }
 
@@ -327,7 +328,7 @@ int warder_events_subscribe(struct warder_events *events, uint64_t after, struct
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "an argument is NULL");
 	s = calloc(1, sizeof(*s));
 	if (!s)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "out of memory");
+		return error_no_memory(err, NULL);
 	s->events = events;
 	s->slot_fd = s->notify_fd = -1;
 	s->log_fd = events_lock(events, err);

@@ -20,19 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
-#include "runtime/file.h"
+#include "base/file.h"
 #include "store/images/copy.h"
 #include "store/images/merged.h"
 
 #define RECIPE_BYTES ((size_t)1 << 20)
 
 static const char field[] = "recipe";
-
-static int no_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
-}
 
 static int refuse(const struct build *build, const char *what, const char *word)
 {
@@ -50,7 +46,8 @@ static size_t length(char *const *list)
 	return count;
 }
 
-const char *build_get(char *const *list, const char *name)
+/* The value of a name in a list, or NULL. */
+static const char *build_get(char *const *list, const char *name)
 {
 	const size_t len = strlen(name);
 
@@ -67,7 +64,7 @@ int build_set(char ***list, const char *assignment, struct warder_error *err)
 	char *copy = strdup(assignment), **grown;
 
 	if (!copy)
-		return no_memory(err);
+		return error_no_memory(err, field);
 	for (size_t i = 0; i < count; i++) {
 		if (strncmp((*list)[i], assignment, len) == 0 && (*list)[i][len] == '=') {
 			free((*list)[i]);
@@ -78,7 +75,7 @@ int build_set(char ***list, const char *assignment, struct warder_error *err)
 	grown = count < IMAGE_STRINGS_MAX ? reallocarray(*list, count + 2, sizeof(*grown)) : NULL;
 	if (!grown) {
 		free(copy);
-		return no_memory(err);
+		return error_no_memory(err, field);
 	}
 	grown[count] = copy;
 	grown[count + 1] = NULL;
@@ -101,7 +98,8 @@ char **build_copy(char *const *list)
 	return copy;
 }
 
-void build_note(struct images_notes *notes, const struct unpack_report *report)
+/* Take what an unpack has left out or changed into the notes. */
+static void build_note(struct images_notes *notes, const struct unpack_report *report)
 {
 	notes->capabilities += report->capabilities;
 	notes->attributes += report->attributes;
@@ -127,7 +125,7 @@ static int expand(struct build *build, const struct recipe_step *step, const cha
 	if (!step->json)
 		return recipe_expand(word, value_of, build, ret, build->err);
 	*ret = strdup(word);
-	return *ret ? 0 : no_memory(build->err);
+	return *ret ? 0 : error_no_memory(build->err, field);
 }
 
 static int set_text(struct build *build, const struct recipe_step *step, char **text)
@@ -160,7 +158,7 @@ static int set_all(struct build *build, const struct recipe_step *step, char ***
 		rest += strlen(step->words[0]);
 		rest += strspn(rest, " \t");
 		if (asprintf(&joined, "%s=%s", step->words[0], rest) < 0)
-			return no_memory(build->err);
+			return error_no_memory(build->err, field);
 	} else if (old) {
 		return refuse(build, "needs a value; write NAME=value", step->words[0]);
 	}
@@ -194,7 +192,7 @@ static int do_argument(struct build *build, const struct recipe_step *step)
 		int done;
 
 		if (!is_name(*word, len))
-			return refuse(build, "is no name of an argument", *word);
+			return refuse(build, "is not a valid argument name", *word);
 		for (size_t i = 0; build->what->arguments && build->what->arguments[i]; i++) {
 			const char *argument = build->what->arguments[i];
 
@@ -260,7 +258,7 @@ static int do_command(struct build *build, const struct recipe_step *step, char 
 	char **words = command_words(build, step);
 
 	if (!words)
-		return no_memory(build->err);
+		return error_no_memory(build->err, field);
 	image_strings_free(*list);
 	*list = words;
 	return 0;
@@ -332,7 +330,8 @@ static int placing_commit(struct placing *placing)
 	if (unpack_finish(&placing->unpack, build->err) != 0)
 		return -1;
 	build_note(build->notes, &placing->unpack.report);
-	return depot_keep(build->images, &placing->workplace, NULL, build->image, build->notes, build->err);
+	return layer_store_keep(build->images, &placing->workplace, NULL, build->image, build->notes,
+				build->err);
 }
 
 static void placing_end(struct placing *placing)
@@ -360,7 +359,7 @@ static int make_way(struct placing *placing, const char *path)
 		if (merged_find(&placing->merged, part, &entry, placing->build->err) != 0)
 			return -1;
 		if (entry.exists && !S_ISDIR(entry.st.st_mode))
-			return refuse(placing->build, "is no directory in the image", part);
+			return refuse(placing->build, "is not a directory in the image", part);
 		if (entry.exists) {
 			member.mode = entry.st.st_mode;
 			member.uid = entry.st.st_uid;
@@ -405,14 +404,14 @@ static int do_directory(struct build *build, const struct recipe_step *step)
 		if (done == 0 && !entry.exists)
 			done = make_way(&placing, entry.path) == 0 ? placing_commit(&placing) : -1;
 		else if (done == 0 && !S_ISDIR(entry.st.st_mode))
-			done = refuse(build, "is no directory in the image", path);
+			done = refuse(build, "is not a directory in the image", path);
 		placing_end(&placing);
 	} else {
 		placing_end(&placing);
 	}
 	free(path);
 	if (done == 0 && asprintf(&absolute, "/%s", entry.path) < 0)
-		return no_memory(build->err);
+		return error_no_memory(build->err, field);
 	if (done == 0) {
 		free(build->image->working_directory);
 		build->image->working_directory = absolute;
@@ -430,7 +429,7 @@ static int check_source(const struct build *build, const struct recipe_step *ste
 
 	if (strstr(source, "://") || strncmp(source, "git@", 4) == 0)
 		return refuse(build, "is not in the directory; fetch it before, and COPY it", source);
-	for (size_t i = 0; step->kind == RECIPE_ADD && i < sizeof(archives) / sizeof(archives[0]); i++) {
+	for (size_t i = 0; step->kind == RECIPE_ADD && i < ARRAY_LENGTH(archives); i++) {
 		const size_t suffix = strlen(archives[i]);
 
 		if (len > suffix && strcmp(source + len - suffix, archives[i]) == 0)
@@ -550,7 +549,7 @@ static int set_owner(struct placing *placing, const struct recipe_step *step)
 		placing->copy.mode_set = true;
 		placing->copy.mode = (mode_t)strtoul(chmod, &end, 8);
 		if (!*chmod || *end || placing->copy.mode > 07777)
-			return refuse(build, "is no mode; write --chmod=755", chmod);
+			return refuse(build, "is not a mode; write --chmod=755", chmod);
 	}
 	return done;
 }
@@ -571,7 +570,8 @@ static int copy_words(struct placing *placing, const struct recipe_step *step)
 	if (done == 0 && to.exists && S_ISDIR(to.st.st_mode))
 		into = true;
 	if (done == 0 && count > 1 && !into)
-		done = refuse(build, "is no directory; end it with / to copy several files into it", target);
+		done =
+		    refuse(build, "is not a directory; end it with / to copy several files into it", target);
 	for (size_t i = 0; done == 0 && i < count; i++) {
 		char *source;
 
@@ -606,7 +606,7 @@ static int do_copy(struct build *build, const struct recipe_step *step)
 
 static int do_from(struct build *build, const struct recipe_step *step)
 {
-	static const char prefix[] = "debootstrap:";
+	static const char prefix[] = IMAGES_MAKES;
 	struct image base;
 	char *name;
 	int done = 0;
@@ -618,7 +618,7 @@ static int do_from(struct build *build, const struct recipe_step *step)
 	} else if (step->flags) {
 		done = refuse(build, "belongs to FROM debootstrap:SUITE", step->flags[0]);
 	} else if (strcmp(name, "scratch") != 0) {
-		done = depot_find(build->images, name, &base, build->err);
+		done = layer_store_find(build->images, name, &base, build->err);
 		if (done == 0) {
 			image_done(build->image);
 			*build->image = base;
@@ -713,7 +713,7 @@ static int read_own_recipe(struct build *build, char **ret_text, size_t *ret_len
 		return error_context(build->err, "%.200s", build->what->context);
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
 		return error_set(build->err, WARDER_ERROR_REJECTED, field,
-				 "Dockerfile in %.200s is no regular file", build->what->context);
+				 "Dockerfile in %.200s is not a regular file", build->what->context);
 	return file_read_open(fd, "Dockerfile", RECIPE_BYTES, ret_text, ret_len, build->err);
 }
 
@@ -748,19 +748,19 @@ static int finish(struct build *build)
 	if (!image->layers)
 		image->layers = calloc(1, sizeof(*image->layers)); /* none at all is a damaged record */
 	if (!image->name || !image->source || !image->layers)
-		return no_memory(build->err);
+		return error_no_memory(build->err, field);
 	/* The same layers and configuration are the same image, whenever it was built. */
 	memset(image->digest, '0', sizeof(image->digest) - 1);
 	text = image_encode(image);
 	if (!text)
-		return no_memory(build->err);
+		return error_no_memory(build->err, field);
 	digest_init(&digest);
 	digest_add_text(&digest, text);
 	free(text);
 	if (digest_hex(&digest, image->digest) != 0)
-		return no_memory(build->err);
+		return error_no_memory(build->err, field);
 	image->created = (uint64_t)time(NULL);
-	return depot_put(build->images, image, build->err);
+	return layer_store_put(build->images, image, build->err);
 }
 
 static void build_end(struct build *build)
@@ -788,11 +788,11 @@ int images_build(struct images *images, const struct images_build *what, struct 
 
 	*ret = (struct image){ 0 };
 	*ret_notes = (struct images_notes){ 0 };
-	if (depot_check_name(what->name, err) != 0)
+	if (layer_store_check_name(what->name, err) != 0)
 		return -1;
-	depot_sweep(images);
+	layer_store_sweep(images);
 	build.used = calloc(length(what->arguments) + 1, sizeof(*build.used));
-	done = build.used ? open_context(&build) : no_memory(err);
+	done = build.used ? open_context(&build) : error_no_memory(err, field);
 	if (done == 0)
 		done = read_recipe(&build, &recipe);
 	if (done == 0)

@@ -5,7 +5,7 @@
 #ifndef WARDER_STORE_IMAGES_BUILD_H
 #define WARDER_STORE_IMAGES_BUILD_H
 
-#include "store/images/depot.h"
+#include "store/images/layer_store.h"
 #include "store/images/recipe.h"
 #include "store/images/unpack.h"
 
@@ -26,10 +26,6 @@ struct build {
 
 /* Put NAME=value into a list, in place of an older one. -1 with *err. */
 int build_set(char ***list, const char *assignment, struct warder_error *err);
-/* The value of a name in a list, or NULL. */
-const char *build_get(char *const *list, const char *name);
-/* Take what an unpack has left out or changed into the notes. */
-void build_note(struct images_notes *notes, const struct unpack_report *report);
 /* A list of strings as a copy, NULL-terminated; NULL: no memory. */
 char **build_copy(char *const *list);
 

@@ -13,9 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/child.h"
 #include "base/fd.h"
+#include "base/hang.h"
 #include "rootfs/rootfs.h"
 #include "store/images/build.h"
+
+#define LOOK_MS 1000
 
 static const char field[] = "recipe";
 
@@ -24,7 +29,7 @@ static bool has_program(const char *name)
 	static const char *const places[] = { "/usr/sbin", "/usr/bin", "/sbin", "/bin" };
 	char path[128];
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
 		snprintf(path, sizeof(path), "%s/%s", places[i], name);
 		if (access(path, X_OK) == 0)
 			return true;
@@ -36,7 +41,7 @@ static int check_word(const struct build *build, const char *what, const char *t
 {
 	if (text[0] && text[0] != '-' && text[strspn(text, letters)] == '\0')
 		return 0;
-	return error_set(build->err, WARDER_ERROR_INVALID_REQUEST, field, "%.80s is no %s", text, what);
+	return error_set(build->err, WARDER_ERROR_INVALID_REQUEST, field, "%.80s is not a %s", text, what);
 }
 
 /* In a mount namespace of its own, where the host allows it: what the program mounts is gone with it, whoever is killed. As an
@@ -67,14 +72,24 @@ static pid_t start(char *const *argv, int out_fd)
 static int wait_for(const struct build *build, pid_t pid, const char *name)
 {
 	int status = 0;
+	enum child_end end = child_wait(pid, LOOK_MS, &status);
+	struct hang hang = { 0 };
 
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
+	/* It takes as long as its downloads; one that hangs in the kernel is left behind. */
+	while (end == CHILD_LIVES && !hang_look(&hang, pid))
+		end = child_wait(pid, LOOK_MS, &status);
+	if (end == CHILD_LIVES) {
+		kill(pid, SIGKILL);
+		return error_set(
+		    build->err, WARDER_ERROR_UNAVAILABLE, field,
+		    "host: %s, process %d, does not go on: the kernel holds it. It is left behind", name,
+		    (int)pid);
+	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
 	return error_set(build->err, WARDER_ERROR_UNAVAILABLE, field,
-			 "%s failed (status %d); what it printed says why, mostly that there is no network",
-			 name, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+			 "%s failed (status %d); its output shows the reason, often a missing network", name,
+			 WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
 /* An import, of which the name is used as it is. */
@@ -142,7 +157,7 @@ static int by_mmdebstrap(struct build *build, const char *suite, const char *var
 static int by_debootstrap(struct build *build, const char *suite, const char *variant, const char *include,
 			  const char *name)
 {
-	char variant_flag[64], include_flag[1100], path[ROOTFS_PLACE_MAX + STORE_NAME_MAX + 32];
+	char variant_flag[64], include_flag[1100], path[ROOTFS_PRIVATE_DIR_MAX + STORE_NAME_MAX + 32];
 	char program[] = "debootstrap", suite_word[64];
 	char *argv[] = {
 		program, variant_flag, include ? include_flag : variant_flag, suite_word, path, NULL
@@ -180,7 +195,7 @@ static int name_of(const struct build *build, const char *suite, const char *var
 	digest_init(&digest);
 	digest_add_text(&digest, include ? include : "");
 	if (digest_hex(&digest, hex) != 0)
-		return error_set(build->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(build->err, field);
 	snprintf(ret, IMAGE_NAME_MAX + 1, IMAGES_BASES "%.40s-%.20s%s%.12s", suite, variant,
 		 include ? "-" : "", include ? hex : "");
 	return 0;
@@ -205,7 +220,7 @@ int build_base(struct build *build, const struct recipe_step *step, const char *
 				       "the list of packages is too long; RUN apt-get install the others");
 	if (name_of(build, suite, variant, include, name) != 0)
 		return -1;
-	if (depot_find(build->images, name, &image, &missing) == 0) {
+	if (layer_store_find(build->images, name, &image, &missing) == 0) {
 		image_done(build->image);
 		*build->image = image;
 		return 0;

@@ -2,7 +2,7 @@
  * RUN: a program in the jail, over the layers so far, and what it has written as one more layer.
  *
  * The jail finds images by their names. So the image on its way gets one that nobody else has, for as long as the step takes; a
- * record of that kind whose lock is free was left by a build that is dead (depot_sweep()).
+ * record of that kind whose lock is free was left by a build that is dead (layer_store_sweep()).
  *
  * The policy is the preset strict with what a build needs: more time, memory and scratch space, which holds what is written until
  * it becomes a layer.
@@ -23,8 +23,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "runtime/warder.h"
 #include "store/images/build.h"
 #include "store/images/merged.h"
@@ -36,9 +38,11 @@ static const char field[] = "recipe";
 static const struct {
 	const char *path, *value;
 } settings[] = {
-	{ "limits.wallTime", "15m" }, { "limits.cpuTime", "15m" },    { "limits.memory", "2GiB" },
-	{ "limits.pids", "1024" },    { "limits.cpus", "unlimited" }, { "limits.openFiles", "4096" },
-	{ "filesystem.tmp", "1GiB" }, { "limits.fileSize", "1GiB" },  { "limits.disk", "1GiB" },
+	{ "limits.wallTime", "15m" },      { "limits.cpuTime", "15m" },    { "limits.memory", "2GiB" },
+	{ "limits.pids", "1024" },         { "limits.cpus", "unlimited" }, { "limits.openFiles", "4096" },
+	{ "filesystem.tmp", "1GiB" },      { "limits.fileSize", "1GiB" },  { "limits.disk", "1GiB" },
+	{ "syscalls.profile", "default" }, { "syscalls.allow", "flock" }, /* debconf locks its files with it */
+	{ "devices.terminals", "4" },
 };
 
 /* What an ordinary user without a control group of his own cannot have. */
@@ -123,11 +127,11 @@ static int set_fields(const struct build *build, struct warder_policy *policy, c
 	snprintf(view, sizeof(view), "image:%s", name);
 	if (warder_policy_set(policy, "filesystem.view", view, build->err) != 0)
 		return -1;
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(settings); i++) {
 		if (warder_policy_set(policy, settings[i].path, settings[i].value, build->err) != 0)
 			return -1;
 	}
-	for (size_t i = 0; geteuid() != 0 && i < sizeof(preferred) / sizeof(preferred[0]); i++) {
+	for (size_t i = 0; geteuid() != 0 && i < ARRAY_LENGTH(preferred); i++) {
 		if (warder_policy_require(policy, preferred[i], 0, build->err) != 0)
 			return -1;
 	}
@@ -153,7 +157,7 @@ static int put_unfinished(struct build *build, char ret_name[static STORE_NAME_M
 	struct image image = *build->image; /* borrowed but for what is set here */
 	int done = 0;
 
-	store_new_name(DEPOT_UNFINISHED, ret_name);
+	store_new_name(LAYER_STORE_UNFINISHED, ret_name);
 	image.name = ret_name;
 	image.entrypoint = image.command = image.labels = NULL;
 	image.user = NULL;
@@ -163,11 +167,11 @@ static int put_unfinished(struct build *build, char ret_name[static STORE_NAME_M
 	image.digest[sizeof(image.digest) - 1] = '\0';
 	image.environment = build_copy(build->arguments);
 	if (!image.environment)
-		return error_set(build->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(build->err, field);
 	for (char **each = build->image->environment; done == 0 && each && *each; each++)
 		done = build_set(&image.environment, *each, build->err);
 	if (done == 0)
-		done = depot_put_unfinished(build->images, &image, ret_lock_fd, build->err);
+		done = layer_store_put_unfinished(build->images, &image, ret_lock_fd, build->err);
 	image_strings_free(image.environment);
 	return done;
 }
@@ -201,6 +205,23 @@ static char **words_of(const struct build *build, const struct recipe_step *step
 	return NULL;
 }
 
+/* What the host did, or what does not die and stays behind. */
+static int judge_host(const struct build *build, const struct warder_result *result)
+{
+	const struct json_limits limits = { .max_bytes = 16 << 20 };
+	char *text = warder_result_json(result);
+	struct json_value *value = NULL;
+	const struct json_value *detail = NULL;
+
+	if (text && json_parse(text, strlen(text), "result", &limits, &value, build->err) == 0)
+		detail = json_member(value, "detail");
+	error_set(build->err, WARDER_ERROR_UNAVAILABLE, field, "host: %.370s",
+		  detail && detail->type == JSON_STRING ? detail->string : "it was ended from outside");
+	json_free(value);
+	free(text);
+	return -1;
+}
+
 static int judge(const struct build *build, const struct warder_result *result)
 {
 	const char *cause = warder_result_cause(result);
@@ -213,6 +234,8 @@ static int judge(const struct build *build, const struct warder_result *result)
 	if (strcmp(cause, "signal") == 0)
 		return error_set(build->err, WARDER_ERROR_EXECUTION_FAILED, field,
 				 "it was ended by signal %d", warder_result_signal(result));
+	if (strcmp(cause, "host") == 0)
+		return judge_host(build, result);
 	return error_set(build->err, WARDER_ERROR_EXECUTION_FAILED, field,
 			 "it was ended (%s); --set raises a limit, as in --set limits.memory=4GiB", cause);
 }
@@ -240,7 +263,7 @@ static int launch(struct build *build, struct warder_template *template, char **
 						.layer_fd = layer_fd,
 						.environment = apt ? apt_environment : NULL,
 						.files = apt ? apt_files : NULL,
-						.file_count = sizeof(apt_files) / sizeof(apt_files[0]) };
+						.file_count = ARRAY_LENGTH(apt_files) };
 	struct warder_result *result = NULL;
 	struct warder_run *run = NULL;
 	int done;
@@ -332,12 +355,12 @@ static int keep(struct build *build, struct workplace *workplace)
 
 	if (tidy_directory(build, workplace->tree_fd, &count, 0) != 0)
 		return error_set(build->err, WARDER_ERROR_UNAVAILABLE, field,
-				 "what it has written cannot be kept: it is too deep, or cannot be read");
+				 "its files cannot be stored: a directory is too deep, or cannot be read");
 	if (count == 0)
 		return 0;
 	if (fchmod(workplace->tree_fd, 0755) != 0)
 		return error_set(build->err, WARDER_ERROR_UNAVAILABLE, field, "the layer cannot be written");
-	return depot_keep(build->images, workplace, NULL, build->image, build->notes, build->err);
+	return layer_store_keep(build->images, workplace, NULL, build->image, build->notes, build->err);
 }
 
 int build_run(struct build *build, const struct recipe_step *step)
@@ -353,12 +376,12 @@ int build_run(struct build *build, const struct recipe_step *step)
 				 "there is nothing to run in an empty image; COPY a program into it first");
 	words = words_of(build, step);
 	if (!words)
-		return error_set(build->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(build->err, field);
 	if (put_unfinished(build, name, &lock_fd) == 0) {
 		done = workplace_make(build->images, &workplace, build->err);
 		if (done == 0)
 			done = run_words(build, step, name, words, workplace.tree_fd);
-		depot_drop_unfinished(build->images, name);
+		layer_store_drop_unfinished(build->images, name);
 		if (done == 0)
 			done = keep(build, &workplace);
 		workplace_done(build->images, &workplace);

@@ -101,11 +101,11 @@ int copy_fd(struct copy *copy, int from_fd, const char *to, struct warder_error 
 	if (fstat(from_fd, &st) != 0)
 		return fail(to, "cannot be read", err);
 	if (!S_ISREG(st.st_mode))
-		return error_set(err, WARDER_ERROR_CONFLICT, field, "%.160s is no regular file (any more)",
+		return error_set(err, WARDER_ERROR_CONFLICT, field, "%.160s is not a regular file (any more)",
 				 to);
 	describe(copy, &st, to, &member);
 	if (st.st_nlink > 1 && names_links_add(&copy->links, &st, to, &first) != 0)
-		return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(err, field);
 	member.hard_link = first != NULL;
 	member.target = first;
 	if (unpack_member(copy->unpack, &member, &to_fd, err) != 0)
@@ -170,7 +170,7 @@ static int copy_directory(struct copy *copy, int fd, const char *to, struct ward
 		char *path;
 
 		if (asprintf(&path, "%s%s%s", to, to[0] ? "/" : "", list.items[i]) < 0) {
-			copied = error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+			copied = error_no_memory(err, field);
 			break;
 		}
 		copied = copy_entry(copy, fd, list.items[i], path, err);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "store/images/images.h"
 
 static const struct {
@@ -19,7 +20,7 @@ static const struct {
 	{ "devicesDropped", "device nodes that every jail has were left out",
 	  offsetof(struct images_notes, devices) },
 	{ "socketsDropped", "sockets were left out", offsetof(struct images_notes, sockets) },
-	{ "mountsDropped", "what lies on other file systems was left out in places",
+	{ "mountsDropped", "files on other file systems were left out",
 	  offsetof(struct images_notes, mounts) },
 	{ "replaced", "another image had that name, and was replaced",
 	  offsetof(struct images_notes, replaced) },
@@ -29,7 +30,7 @@ static const struct {
 
 bool images_note(const struct images_notes *notes, size_t i, struct images_note *ret)
 {
-	if (i >= sizeof(notes_table) / sizeof(notes_table[0]))
+	if (i >= ARRAY_LENGTH(notes_table))
 		return false;
 	*ret = (struct images_note){ .key = notes_table[i].key, .text = notes_table[i].text };
 	memcpy(&ret->count, (const char *)notes + notes_table[i].offset, sizeof(ret->count));

@@ -19,7 +19,7 @@
 #include "rootfs/rootfs.h"
 
 struct images {
-	char path[ROOTFS_PLACE_MAX];
+	char path[ROOTFS_PRIVATE_DIR_MAX];
 	int dir_fd, layers_fd, names_fd;
 	bool owners_kept; /* root: files keep the image's uids and gids */
 	/* Set by the caller after images_open(), or NULL: how far long work is; total 0: not known. */
@@ -51,6 +51,7 @@ struct images_notes {
 
 /* What FROM debootstrap:SUITE makes is called so, and taken again by that name: nothing else may be. */
 #define IMAGES_BASES "debootstrap/"
+#define IMAGES_MAKES "debootstrap:" /* in FROM this is no image but how one is made */
 
 struct images_import {
 	const char *source;      /* a directory or an archive; "-": standard input */

@@ -15,9 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "store/images/copy.h"
-#include "store/images/depot.h"
+#include "store/images/layer_store.h"
 #include "store/images/layout.h"
 #include "store/images/merged.h"
 #include "store/images/stream.h"
@@ -72,7 +73,7 @@ static int spend(struct import *import, const struct unpack_report *report)
 /* Give the tree of a workplace its name, and put it on top. digest NULL: by what is in it. */
 static int keep(struct import *import, struct workplace *workplace, const char *digest)
 {
-	return depot_keep(import->images, workplace, digest, import->image, import->notes, import->err);
+	return layer_store_keep(import->images, workplace, digest, import->image, import->notes, import->err);
 }
 
 /* What the layers that are already taken have. */
@@ -133,10 +134,10 @@ static int read_document(struct import *import, int dir_fd, const char *path, ch
 		return -1;
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > LAYOUT_DOCUMENT_BYTES)
 		return error_set(import->err, WARDER_ERROR_REJECTED, field,
-				 "%.200s is no file, or larger than 4 MiB", path);
+				 "%.200s is not a file, or larger than 4 MiB", path);
 	text = malloc(LAYOUT_DOCUMENT_BYTES + 1);
 	if (!text)
-		return error_set(import->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(import->err, field);
 	while (n > 0 && len <= LAYOUT_DOCUMENT_BYTES) {
 		n = read(fd, text + len, LAYOUT_DOCUMENT_BYTES + 1 - len);
 		len += n > 0 ? (size_t)n : 0;
@@ -166,8 +167,7 @@ static int digest_of(const char *text, size_t len, char ret[static DIGEST_HEX], 
 
 	digest_init(&digest);
 	digest_add(&digest, text, len);
-	return digest_hex(&digest, ret) == 0 ? 0
-					     : error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+	return digest_hex(&digest, ret) == 0 ? 0 : error_no_memory(err, field);
 }
 
 static void blob_path(const char *digest, char ret[static 96])
@@ -244,16 +244,16 @@ static int share_layer(struct import *import, const char *diff_id, struct merged
 	struct image_layer layer;
 	struct stat root;
 	const bool on = below(lower, "", &root);
-	const int there = depot_layer(import->images, diff_id, &layer, import->err);
+	const int there = layer_store_layer(import->images, diff_id, &layer, import->err);
 
 	if (there != 1)
 		return there;
-	if (!depot_fits(import->images, diff_id, on ? &root : NULL)) {
+	if (!layer_store_fits(import->images, diff_id, on ? &root : NULL)) {
 		fd_done(&layer.lock_fd);
 		return 0;
 	}
 	import->notes->shared++;
-	return depot_add_layer(import->image, &layer, import->err) == 0 ? 1 : -1;
+	return layer_store_add_layer(import->image, &layer, import->err) == 0 ? 1 : -1;
 }
 
 /* One layer: `diff_id` is its name; `packed` (or NULL) the digest of the file. */
@@ -273,8 +273,8 @@ static int take_layer(struct import *import, int dir_fd, const char *path, const
 		if (fd < 0)
 			taken = -1;
 		else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-			taken =
-			    error_set(import->err, WARDER_ERROR_REJECTED, field, "%.200s is no file", path);
+			taken = error_set(import->err, WARDER_ERROR_REJECTED, field, "%.200s is not a file",
+					  path);
 	}
 	if (taken == 0) {
 		doing(import, "unpacking", (uint64_t)st.st_size);
@@ -289,7 +289,7 @@ static int set_platform(struct import *import, const struct layout_config *confi
 	if (asprintf(&import->image->platform, "%s/%s", config->os, config->architecture) >= 0)
 		return 0;
 	import->image->platform = NULL;
-	return error_set(import->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+	return error_no_memory(import->err, field);
 }
 
 static int take_manifest_layers(struct import *import, int dir_fd, const struct layout_manifest *manifest,
@@ -440,11 +440,10 @@ static int use_name(struct import *import, const char *name)
 {
 	if (import->image->name || !name)
 		return 0;
-	if (!import->what->base && depot_check_name(name, import->err) != 0)
+	if (!import->what->base && layer_store_check_name(name, import->err) != 0)
 		return -1;
 	import->image->name = strdup(name);
-	return import->image->name ? 0
-				   : error_set(import->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+	return import->image->name ? 0 : error_no_memory(import->err, field);
 }
 
 static int take_entry(struct import *import, int dir_fd, const struct layout_index *index,
@@ -617,14 +616,14 @@ static const struct {
 static int form_named(const char *name, enum form *ret, struct warder_error *err)
 {
 	*ret = FORM_NONE;
-	for (size_t i = 0; name && i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; name && i < ARRAY_LENGTH(forms); i++) {
 		if (strcmp(name, forms[i].name) == 0)
 			*ret = forms[i].form;
 	}
 	if (!name || *ret != FORM_NONE)
 		return 0;
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--format",
-			 "%.40s is no format; use oci, docker, tar or directory", name);
+			 "%.40s is not a format; use oci, docker, tar or directory", name);
 }
 
 static bool has(int dir_fd, const char *name)
@@ -658,7 +657,7 @@ static int import_archive(struct import *import, int fd, uint64_t size, enum for
 
 	if (form == FORM_DIRECTORY)
 		return error_set(import->err, WARDER_ERROR_INVALID_REQUEST, "--format",
-				 "%.200s is no directory", import->what->source);
+				 "%.200s is not a directory", import->what->source);
 	doing(import, "unpacking", size);
 	if (workplace_make(import->images, &workplace, import->err) != 0)
 		return -1;
@@ -712,9 +711,7 @@ static int own_digest(struct image *image, struct warder_error *err)
 	digest_init(&digest);
 	for (size_t i = 0; i < image->layer_count; i++)
 		digest_add_text(&digest, image->layers[i].digest);
-	return digest_hex(&digest, image->digest) == 0
-		   ? 0
-		   : error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+	return digest_hex(&digest, image->digest) == 0 ? 0 : error_no_memory(err, field);
 }
 
 /* Whoever made an archive does not know what is in the store: what it calls itself takes nothing else's place unasked. */
@@ -745,14 +742,14 @@ static int finish(struct import *import)
 	image->owners_kept = import->images->owners_kept;
 	image->created = (uint64_t)time(NULL);
 	if (!image->source)
-		return error_set(import->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(import->err, field);
 	if (!image->name)
 		return error_set(import->err, WARDER_ERROR_INVALID_REQUEST, field,
 				 "it does not say its name; give it one: warder image import %.100s NAME",
 				 import->what->source);
 	if (own_digest(image, import->err) != 0 || check_replaced(import) != 0)
 		return -1;
-	return depot_put(import->images, image, import->err);
+	return layer_store_put(import->images, image, import->err);
 }
 
 int images_import(struct images *images, const struct images_import *what, struct image *ret,
@@ -773,10 +770,10 @@ int images_import(struct images *images, const struct images_import *what, struc
 
 	*ret = (struct image){ 0 };
 	*ret_notes = (struct images_notes){ 0 };
-	if ((what->name && !what->base && depot_check_name(what->name, err) != 0) ||
+	if ((what->name && !what->base && layer_store_check_name(what->name, err) != 0) ||
 	    form_named(what->format, &form, err) != 0)
 		return -1;
-	depot_sweep(images);
+	layer_store_sweep(images);
 	if (use_name(&import, what->name) == 0 && import_source(&import, form) == 0 && finish(&import) == 0)
 		return 0;
 	image_done(ret);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "store/images/depot.h"
+#include "store/images/layer_store.h"
 #include "store/images/names.h"
 #include "store/images/tree.h"
 
@@ -38,7 +38,7 @@ static void check_layer(struct checking *checking, const struct image_layer *lay
 	struct tree_digest now;
 	char path[IMAGE_DIGEST + 8];
 	owned_fd int fd = -1;
-	int there = depot_layer(images, layer->digest, &stored, &err);
+	int there = layer_store_layer(images, layer->digest, &stored, &err);
 
 	ret[0] = '\0';
 	if (there != 1) {
@@ -88,7 +88,7 @@ int images_verify(struct images *images, const char *name, struct images_fault *
 static int drop(struct images *images, const char *digest, struct images_removed *ret,
 		struct warder_error *err)
 {
-	const int dropped = depot_drop(images, digest, &ret->bytes, err);
+	const int dropped = layer_store_drop(images, digest, &ret->bytes, err);
 
 	if (dropped < 0)
 		return -1;
@@ -128,7 +128,7 @@ int images_gc(struct images *images, struct images_removed *ret, struct warder_e
 	struct names layers;
 	int done = 0;
 
-	*ret = (struct images_removed){ .leftovers = depot_sweep(images) };
+	*ret = (struct images_removed){ .leftovers = layer_store_sweep(images) };
 	if (images->layers_fd < 0)
 		return 0; /* there is no store */
 	if (names_read(images->layers_fd, &layers) != 0)
@@ -136,7 +136,7 @@ int images_gc(struct images *images, struct images_removed *ret, struct warder_e
 				       "the store cannot be read");
 	for (size_t i = 0; done == 0 && i < layers.count; i++) {
 		if (image_is_digest(layers.items[i])) {
-			int used = depot_is_used(images, layers.items[i], err);
+			int used = layer_store_is_used(images, layers.items[i], err);
 
 			done = used > 0 ? 0 : used < 0 ? -1 : drop(images, layers.items[i], ret, err);
 		}

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/array.h"
 #include "base/json.h"
 
 static const char field[] = "image";
@@ -20,11 +21,6 @@ static int refuse(const char *origin, const struct json_value *value, const char
 			 key, what);
 }
 
-static int no_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
-}
-
 /* ---- members ---- */
 
 /* A member that may be missing or null: then *ret is NULL. */
@@ -36,9 +32,9 @@ static int optional_text(const struct json_value *object, const char *key, const
 	if (!value || value->type == JSON_NULL)
 		return 0;
 	if (value->type != JSON_STRING)
-		return refuse(origin, value, key, "is no string", err);
+		return refuse(origin, value, key, "is not a string", err);
 	*ret = strdup(value->string);
-	return *ret ? 0 : no_memory(err);
+	return *ret ? 0 : error_no_memory(err, field);
 }
 
 static const struct json_value *optional_object(const struct json_value *object, const char *key)
@@ -48,15 +44,6 @@ static const struct json_value *optional_object(const struct json_value *object,
 	return value && value->type == JSON_OBJECT ? value : NULL;
 }
 
-static size_t length(const struct json_value *list)
-{
-	size_t count = 0;
-
-	for (const struct json_value *each = list->child; each; each = each->next)
-		count++;
-	return count;
-}
-
 static int needed_list(const struct json_value *object, const char *key, const char *origin, size_t most,
 		       const struct json_value **ret, struct warder_error *err)
 {
@@ -64,7 +51,7 @@ static int needed_list(const struct json_value *object, const char *key, const c
 
 	if (!value || value->type != JSON_ARRAY)
 		return refuse(origin, object, key, "is missing, or no list", err);
-	if (length(value) > most)
+	if (json_length(value) > most)
 		return refuse(origin, value, key, "has too many entries", err);
 	*ret = value;
 	return 0;
@@ -79,17 +66,17 @@ static int optional_strings(const struct json_value *object, const char *key, co
 
 	if (!value || value->type == JSON_NULL)
 		return 0;
-	if (value->type != JSON_ARRAY || length(value) > IMAGE_STRINGS_MAX)
-		return refuse(origin, value, key, "is no list of strings, or has too many", err);
-	*ret = calloc(length(value) + 1, sizeof(**ret));
+	if (value->type != JSON_ARRAY || json_length(value) > IMAGE_STRINGS_MAX)
+		return refuse(origin, value, key, "is not a list of strings, or has too many", err);
+	*ret = calloc(json_length(value) + 1, sizeof(**ret));
 	for (const struct json_value *each = value->child; *ret && each; each = each->next) {
 		if (each->type != JSON_STRING)
-			return refuse(origin, each, key, "has something in it that is no string", err);
+			return refuse(origin, each, key, "has something in it that is not a string", err);
 		(*ret)[i] = strdup(each->string);
 		if (!(*ret)[i++])
-			return no_memory(err);
+			return error_no_memory(err, field);
 	}
-	return *ret ? 0 : no_memory(err);
+	return *ret ? 0 : error_no_memory(err, field);
 }
 
 static int take_digest(const struct json_value *value, const char *key, const char *origin,
@@ -100,8 +87,8 @@ static int take_digest(const struct json_value *value, const char *key, const ch
 	if (strncmp(text, "sha512:", 7) == 0)
 		return refuse(origin, value, key, "is a SHA-512, which is not known here; SHA-256 is", err);
 	if (strncmp(text, "sha256:", 7) != 0 || !image_is_digest(text + 7))
-		return refuse(origin, value, key, "is no digest: \"sha256:\" and 64 small hexadecimal digits",
-			      err);
+		return refuse(origin, value, key,
+			      "is not a digest: \"sha256:\" and 64 small hexadecimal digits", err);
 	memcpy(ret, text + 7, IMAGE_DIGEST);
 	return 0;
 }
@@ -113,7 +100,7 @@ static int parse(const char *text, size_t len, const char *origin, enum json_typ
 		return -1;
 	if ((*ret)->type == type)
 		return 0;
-	refuse(origin, *ret, "it", type == JSON_OBJECT ? "is no object" : "is no list", err);
+	refuse(origin, *ret, "it", type == JSON_OBJECT ? "is not an object" : "is not a list", err);
 	json_free(*ret);
 	return -1;
 }
@@ -134,7 +121,7 @@ static int take_descriptor(const struct json_value *value, const char *origin, s
 	const struct json_value *digest, *size, *platform, *annotations;
 
 	if (value->type != JSON_OBJECT)
-		return refuse(origin, value, "a descriptor", "is no object", err);
+		return refuse(origin, value, "a descriptor", "is not an object", err);
 	digest = json_member(value, "digest");
 	size = json_member(value, "size");
 	if (!digest)
@@ -159,9 +146,9 @@ static int take_descriptors(const struct json_value *root, const char *key, cons
 
 	if (needed_list(root, key, origin, most, &list, err) != 0)
 		return -1;
-	*ret = calloc(length(list) + 1, sizeof(**ret));
+	*ret = calloc(json_length(list) + 1, sizeof(**ret));
 	if (!*ret)
-		return no_memory(err);
+		return error_no_memory(err, field);
 	for (const struct json_value *each = list->child; each; each = each->next) {
 		if (take_descriptor(each, origin, &(*ret)[(*ret_count)++], err) != 0)
 			return -1;
@@ -242,9 +229,9 @@ static int take_diff_ids(const struct json_value *root, const char *origin, stru
 		return refuse(origin, root, "rootfs", "is missing", err);
 	if (needed_list(rootfs, "diff_ids", origin, IMAGE_LAYERS_MAX, &list, err) != 0)
 		return -1;
-	ret->diff_ids = calloc(length(list) + 1, sizeof(*ret->diff_ids));
+	ret->diff_ids = calloc(json_length(list) + 1, sizeof(*ret->diff_ids));
 	if (!ret->diff_ids)
-		return no_memory(err);
+		return error_no_memory(err, field);
 	for (const struct json_value *each = list->child; each; each = each->next) {
 		if (take_digest(each, "diff_ids", origin, ret->diff_ids[ret->count++], err) != 0)
 			return -1;
@@ -260,22 +247,22 @@ static int take_labels(const struct json_value *config, const char *origin, char
 
 	if (!labels || !labels->child)
 		return 0;
-	if (length(labels) > IMAGE_STRINGS_MAX)
+	if (json_length(labels) > IMAGE_STRINGS_MAX)
 		return refuse(origin, labels, "Labels", "has too many entries", err);
-	*ret = calloc(length(labels) + 1, sizeof(**ret));
+	*ret = calloc(json_length(labels) + 1, sizeof(**ret));
 	for (const struct json_value *each = labels->child; *ret && each; each = each->next) {
 		const size_t size =
 		    strlen(each->key) + (each->type == JSON_STRING ? strlen(each->string) : 0);
 		char *label = malloc(size + 2);
 
 		if (!label)
-			return no_memory(err);
+			return error_no_memory(err, field);
 		strcpy(label, each->key);
 		strcat(label, "=");
 		strcat(label, each->type == JSON_STRING ? each->string : "");
 		(*ret)[i++] = label;
 	}
-	return *ret ? 0 : no_memory(err);
+	return *ret ? 0 : error_no_memory(err, field);
 }
 
 static int check_environment(const struct json_value *root, const char *origin, char *const *environment,
@@ -349,7 +336,7 @@ static int take_docker(const struct json_value *value, const char *origin, struc
 	const struct json_value *list;
 
 	if (value->type != JSON_OBJECT)
-		return refuse(origin, value, "an image", "is no object", err);
+		return refuse(origin, value, "an image", "is not an object", err);
 	if (needed_list(value, "Layers", origin, IMAGE_LAYERS_MAX, &list, err) != 0 ||
 	    optional_text(value, "Config", origin, &ret->config, err) != 0 ||
 	    optional_strings(value, "Layers", origin, &ret->layers, err) != 0 ||
@@ -367,10 +354,10 @@ int layout_decode_docker(const char *text, size_t len, const char *origin, struc
 	*ret = (struct layout_dockers){ 0 };
 	if (parse(text, len, origin, JSON_ARRAY, &root, err) != 0)
 		return -1;
-	if (length(root) > LAYOUT_ENTRIES_MAX)
+	if (json_length(root) > LAYOUT_ENTRIES_MAX)
 		taken = refuse(origin, root, "it", "has too many images", err);
-	else if (!(ret->entries = calloc(length(root) + 1, sizeof(*ret->entries))))
-		taken = no_memory(err);
+	else if (!(ret->entries = calloc(json_length(root) + 1, sizeof(*ret->entries))))
+		taken = error_no_memory(err, field);
 	for (const struct json_value *each = root->child; taken == 0 && each; each = each->next)
 		taken = take_docker(each, origin, &ret->entries[ret->count++], err);
 	json_free(root);
@@ -404,7 +391,7 @@ int layout_kind(const struct layout_descriptor *descriptor)
 		{ "application/vnd.docker.distribution.manifest.v2+json", LAYOUT_MANIFEST },
 	};
 
-	for (size_t i = 0; descriptor->media && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (size_t i = 0; descriptor->media && i < ARRAY_LENGTH(kinds); i++) {
 		if (strcmp(descriptor->media, kinds[i].media) == 0)
 			return (int)kinds[i].kind;
 	}
@@ -425,7 +412,7 @@ int layout_is_layer(const char *media)
 		"application/vnd.docker.image.rootfs.foreign.diff.tar.gzip",
 	};
 
-	for (size_t i = 0; media && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (size_t i = 0; media && i < ARRAY_LENGTH(kinds); i++) {
 		if (strcmp(media, kinds[i]) == 0)
 			return 1;
 	}
@@ -442,7 +429,7 @@ const char *layout_architecture(void)
 	};
 	struct utsname host;
 
-	for (size_t i = 0; uname(&host) == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; uname(&host) == 0 && i < ARRAY_LENGTH(names); i++) {
 		if (strcmp(host.machine, names[i].machine) == 0)
 			return names[i].architecture;
 	}

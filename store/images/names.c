@@ -9,11 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
+#include "base/text.h"
 
 static int add_name(struct names *names, size_t *capacity, const char *name)
 {
@@ -59,7 +55,7 @@ int names_read(int fd, struct names *ret)
 		return -1;
 	}
 	if (ret->count)
-		qsort(ret->items, ret->count, sizeof(ret->items[0]), by_name);
+		qsort(ret->items, ret->count, sizeof(ret->items[0]), text_order);
 	return 0;
 }
 

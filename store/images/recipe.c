@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "rootfs/image.h"
 
@@ -50,7 +51,7 @@ static const struct {
 	const char *flag, *remedy;
 } unknown_flags[] = {
 	{ "--from", "build the other stage as an image of its own, and write FROM that image" },
-	{ "--mount", "COPY what the step needs, and RUN rm what is not to stay" },
+	{ "--mount", "COPY the files that the step needs, and RUN rm those that should not stay" },
 	{ "--platform", "images are built for this host's platform" },
 	{ "--security", "every step runs in the jail" },
 	{ "--link", "leave it out" },
@@ -76,14 +77,9 @@ static int refuse(const struct parse *parse, int line, const char *what, const c
 			 word ? " " : "", what, remedy ? "; " : "", remedy ? remedy : "");
 }
 
-static int no_memory(const struct parse *parse)
-{
-	return error_set(parse->err, WARDER_ERROR_INTERNAL, field, "out of memory");
-}
-
 const char *recipe_word(enum recipe_kind kind)
 {
-	for (size_t i = 0; i < sizeof(instructions) / sizeof(instructions[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(instructions); i++) {
 		if (instructions[i].kind == kind)
 			return instructions[i].word;
 	}
@@ -203,7 +199,7 @@ static int split_words(const struct parse *parse, const char *text, struct recip
 		if (count == RECIPE_WORDS)
 			return refuse(parse, step->line, "has too many words", recipe_word(step->kind), NULL);
 		if (add_string(&step->words, &count, text, (size_t)(end - text)) != 0)
-			return no_memory(parse);
+			return error_no_memory(parse->err, field);
 		text = end;
 	}
 	return 0;
@@ -227,7 +223,7 @@ static int split_list(const struct parse *parse, const char *text, struct recipe
 	for (const struct json_value *each = root->child; is_list && each; each = each->next) {
 		if (add_string(&step->words, &count, each->string, strlen(each->string)) != 0) {
 			json_free(root);
-			return no_memory(parse);
+			return error_no_memory(parse->err, field);
 		}
 	}
 	if (is_list && !step->words)
@@ -239,7 +235,7 @@ static int split_list(const struct parse *parse, const char *text, struct recipe
 
 static const struct instruction *find(const char *word, size_t len)
 {
-	for (size_t i = 0; i < sizeof(instructions) / sizeof(instructions[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(instructions); i++) {
 		if (strlen(instructions[i].word) == len && strncasecmp(instructions[i].word, word, len) == 0)
 			return &instructions[i];
 	}
@@ -251,11 +247,11 @@ static int refuse_instruction(const struct parse *parse, int line, const char *t
 	char word[64];
 
 	snprintf(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), text);
-	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(unknown); i++) {
 		if (strcasecmp(word, unknown[i].word) == 0)
 			return refuse(parse, line, "is not known here", word, unknown[i].remedy);
 	}
-	return refuse(parse, line, "is no instruction", word,
+	return refuse(parse, line, "is not an instruction", word,
 		      "use FROM, RUN, COPY, ADD, ENV, WORKDIR, USER, CMD, ENTRYPOINT, ARG, LABEL or SHELL");
 }
 
@@ -264,11 +260,11 @@ static int refuse_flag(const struct parse *parse, int line, const char *flag, si
 	char word[64];
 
 	snprintf(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), flag);
-	for (size_t i = 0; i < sizeof(unknown_flags) / sizeof(unknown_flags[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(unknown_flags); i++) {
 		if (strcmp(word, unknown_flags[i].flag) == 0)
 			return refuse(parse, line, "is not known here", word, unknown_flags[i].remedy);
 	}
-	return refuse(parse, line, "is no flag of this instruction", word, "leave it out");
+	return refuse(parse, line, "is not a flag of this instruction", word, "leave it out");
 }
 
 static bool is_listed(const char *list, const char *word, size_t len)
@@ -297,7 +293,7 @@ static int take_flags(const struct parse *parse, const struct instruction *instr
 		if (name == len)
 			return refuse(parse, step->line, "a flag has no value", NULL, "write --flag=value");
 		if (add_string(&step->flags, &count, *text, len) != 0)
-			return no_memory(parse);
+			return error_no_memory(parse->err, field);
 		*text += len;
 		*text += strspn(*text, " \t\r");
 	}
@@ -335,7 +331,8 @@ static int take_words(const struct parse *parse, const struct instruction *instr
 			      "put the text into a file and COPY it");
 	if (instruction->form == FORM_WORDS)
 		return split_words(parse, text, step);
-	return add_string(&step->words, &count, text, strlen(text)) == 0 ? 0 : no_memory(parse);
+	return add_string(&step->words, &count, text, strlen(text)) == 0 ? 0
+									 : error_no_memory(parse->err, field);
 }
 
 /* How many words there have to be. */
@@ -355,7 +352,7 @@ static int check_count(const struct parse *parse, const struct recipe_step *step
 	case RECIPE_COPY:
 	case RECIPE_ADD:
 		return count >= 2 ? 0
-				  : refuse(parse, step->line, "needs what is to be copied, and where to",
+				  : refuse(parse, step->line, "needs a source and a target",
 					   recipe_word(step->kind), NULL);
 	case RECIPE_WORKDIR:
 	case RECIPE_USER:
@@ -427,12 +424,12 @@ static int take_step(struct parse *parse, int line, char *text)
 		return refuse(parse, line, "the recipe has too many steps", NULL, NULL);
 	step = new_step(parse);
 	if (!step)
-		return no_memory(parse);
+		return error_no_memory(parse->err, field);
 	step->kind = instruction->kind;
 	step->line = line;
 	step->text = strdup(text);
 	if (!step->text)
-		return no_memory(parse);
+		return error_no_memory(parse->err, field);
 	if (take_flags(parse, instruction, &rest, step) != 0 ||
 	    take_words(parse, instruction, rest, step) != 0 || check_count(parse, step) != 0)
 		return -1;
@@ -470,7 +467,7 @@ static int parse_steps(struct parse *parse)
 			return -1;
 	}
 	if (failed)
-		return no_memory(parse);
+		return error_no_memory(parse->err, field);
 	for (size_t i = 0; i < parse->recipe->count; i++) {
 		if (parse->recipe->steps[i].kind == RECIPE_FROM)
 			return 0;
@@ -493,13 +490,13 @@ int recipe_parse(const char *text, size_t len, const char *origin, struct recipe
 		return refuse(&parse, 1, "the recipe has a NUL byte in it", NULL, NULL);
 	copy = malloc(len + 1); /* so that there is a NUL behind it */
 	if (!copy)
-		return no_memory(&parse);
+		return error_no_memory(parse.err, field);
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	parse.at = copy;
 	parse.end = copy + len;
 	parsed = json_is_utf8(copy) ? check_directives(&parse, copy, len)
-				    : refuse(&parse, 1, "the recipe is no UTF-8", NULL, NULL);
+				    : refuse(&parse, 1, "the recipe is not UTF-8", NULL, NULL);
 	if (parsed == 0)
 		parsed = parse_steps(&parse);
 	free(copy);
@@ -633,7 +630,7 @@ int recipe_expand(const char *word, const char *(*value)(void *context, const ch
 
 	e.text = malloc(RECIPE_EXPANDED + 1);
 	if (!e.text)
-		return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(err, field);
 	if (expand(&e, word) != 0) {
 		free(e.text);
 		return -1;
@@ -641,5 +638,5 @@ int recipe_expand(const char *word, const char *(*value)(void *context, const ch
 	e.text[e.len] = '\0';
 	*ret = strdup(e.text);
 	free(e.text);
-	return *ret ? 0 : error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+	return *ret ? 0 : error_no_memory(err, field);
 }

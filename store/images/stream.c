@@ -66,7 +66,7 @@ static int feed(struct archive *archive, struct stream *stream)
 		return 1;
 	n = read_file(archive, stream, 0);
 	if (n == 0 && !stream->zip_ended) {
-		archive_set_error(archive, EINVAL, "what gzip has compressed is cut off");
+		archive_set_error(archive, EINVAL, "the gzip data is cut off");
 		return -1;
 	}
 	stream->zip.next_in = (unsigned char *)stream->buffer;
@@ -90,7 +90,7 @@ static int inflate_some(struct archive *archive, struct stream *stream)
 	stream->zip_ended = status == Z_STREAM_END;
 	if (status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR)
 		return 0;
-	archive_set_error(archive, EINVAL, "what gzip has compressed is damaged: %s",
+	archive_set_error(archive, EINVAL, "the gzip data is damaged: %s",
 			  stream->zip.msg ? stream->zip.msg : "no memory");
 	return -1;
 }
@@ -231,7 +231,7 @@ int stream_finish(struct stream *stream, char ret_packed[static DIGEST_HEX],
 		return stream_fault(stream, NULL, err);
 	if (digest_hex(&stream->packed_digest, ret_packed) != 0 ||
 	    digest_hex(&stream->unpacked_digest, ret_unpacked) != 0)
-		return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(err, field);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "store/images/names.h"
 #include "store/images/unpack.h"
 
@@ -52,11 +53,6 @@ static void add_number(struct walk *walk, unsigned long long number)
 	digest_add_text(&walk->digest, text);
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Attributes that a layer may have: the user's, and overlayfs' mark of an opaque directory. */
 static int add_attributes(struct walk *walk, int fd)
 {
@@ -70,7 +66,7 @@ static int add_attributes(struct walk *walk, int fd)
 		if (strncmp(key, "user.", 5) == 0 || strcmp(key, "trusted.overlay.opaque") == 0)
 			keys[count++] = key;
 	}
-	qsort(keys, count, sizeof(keys[0]), by_name);
+	qsort(keys, count, sizeof(keys[0]), text_order);
 	for (size_t i = 0; i < count; i++) {
 		ssize_t size = fgetxattr(fd, keys[i], walk->value, ATTRIBUTE_BYTES);
 
@@ -146,7 +142,7 @@ static int add_content(struct walk *walk, int fd, uint64_t size)
 	}
 	walk->sums->bytes += size;
 	if (digest_hex(&content, hex) != 0)
-		return error_set(walk->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(walk->err, field);
 	digest_add_text(&walk->digest, hex);
 	return 0;
 }
@@ -159,7 +155,7 @@ static int add_file(struct walk *walk, int dir_fd, const char *name, const struc
 		const char *first = NULL;
 
 		if (names_links_add(&walk->links, st, walk->path, &first) != 0)
-			return error_set(walk->err, WARDER_ERROR_INTERNAL, field, "out of memory");
+			return error_no_memory(walk->err, field);
 		if (first) {
 			digest_add_text(&walk->digest, "hard");
 			digest_add_text(&walk->digest, first);
@@ -283,9 +279,9 @@ int tree_digest(int tree_fd, void (*on_progress)(void *context, uint64_t bytes),
 	if (walk.buffer && walk.value)
 		added = add_root(&walk, tree_fd);
 	else
-		error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		error_no_memory(err, field);
 	if (added == 0 && (digest_hex(&walk.digest, ret->hex) != 0 || give_name(ret) != 0))
-		added = error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		added = error_no_memory(err, field);
 	digest_done(&walk.digest);
 	names_links_done(&walk.links);
 	free(walk.buffer);

@@ -23,8 +23,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "rootfs/rootfs.h"
 
 #define SHOWN           160
@@ -163,7 +165,7 @@ static int enter(struct unpack *unpack, int at_fd, const char *base, const char 
 	}
 	fd = openat(at_fd, base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
-		return refuse(name, err, "lies beneath a symbolic link or a file, which is no directory");
+		return refuse(name, err, "lies beneath a symbolic link or a file, which is not a directory");
 	if (fd < 0 || (opaque && make_opaque(unpack, fd) != 0))
 		return fail(name, err);
 	return fd_take(&fd);
@@ -270,7 +272,7 @@ static int open_parent(struct unpack *unpack, const char *path, const char *name
 	int fd;
 
 	if (!parent)
-		return error_set(err, WARDER_ERROR_INTERNAL, field, "out of memory");
+		return error_no_memory(err, field);
 	if (unpack->parent && strcmp(unpack->parent, parent) == 0) {
 		free(parent);
 		return unpack->parent_fd;
@@ -289,13 +291,6 @@ static int open_parent(struct unpack *unpack, const char *path, const char *name
 	unpack->parent = parent;
 	unpack->parent_fd = fd;
 	return left == 0 && note_parent_time(unpack) == 0 ? fd : fail(name, err);
-}
-
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 int unpack_finish(struct unpack *unpack, struct warder_error *err)
@@ -343,7 +338,7 @@ static int make_directory(struct unpack *unpack, const struct unpack_member *mem
 	if (parent_fd < 0)
 		return -1;
 	if (path[0])
-		fd = enter(unpack, parent_fd, base_of(path), member->name, &made, err);
+		fd = enter(unpack, parent_fd, path_name(path), member->name, &made, err);
 	else
 		fd = openat(unpack->tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -394,7 +389,7 @@ static int give(struct unpack *unpack, const struct unpack_member *member, int p
 static int make_symlink(struct unpack *unpack, const struct unpack_member *member, int parent_fd,
 			const char *path, struct warder_error *err)
 {
-	const char *base = base_of(path), *target = member->target;
+	const char *base = path_name(path), *target = member->target;
 
 	if (!target || !target[0] || strlen(target) >= PATH_MAX)
 		return refuse(member->name, err,
@@ -429,16 +424,16 @@ static int make_hard_link(struct unpack *unpack, const struct unpack_member *mem
 	struct stat st;
 
 	if (wrong)
-		return refuse(member->name, err, "is a hard link to what lies outside of the layer");
+		return refuse(member->name, err, "is a hard link to a file outside the layer");
 	slash = strrchr(target, '/');
 	if (slash)
 		target[slash - target] = '\0';
 	from_fd =
 	    path_open_no_links(unpack->tree_fd, slash ? target : ".", O_PATH | O_DIRECTORY, 0, &ignored);
 	if (from_fd < 0 || fstatat(from_fd, slash ? slash + 1 : target, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return refuse(member->name, err, "is a hard link to what is not in the layer before it");
+		return refuse(member->name, err, "is a hard link to a file that is not earlier in the layer");
 	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-		return refuse(member->name, err, "is a hard link to what is no file");
+		return refuse(member->name, err, "is a hard link to something that is not a file");
 	if (linkat(from_fd, slash ? slash + 1 : target, parent_fd, base, 0) == 0)
 		return 0;
 	if (errno != EEXIST)
@@ -459,8 +454,7 @@ static int make_hard_link(struct unpack *unpack, const struct unpack_member *mem
 static int make_device(struct unpack *unpack, const struct unpack_member *member, const char *path,
 		       struct warder_error *err)
 {
-	for (size_t i = 0; S_ISCHR(member->mode) && i < sizeof(known_devices) / sizeof(known_devices[0]);
-	     i++) {
+	for (size_t i = 0; S_ISCHR(member->mode) && i < ARRAY_LENGTH(known_devices); i++) {
 		if (strcmp(path, known_devices[i].path) == 0 && member->major == known_devices[i].major &&
 		    member->minor == known_devices[i].minor) {
 			unpack->report.devices++;
@@ -482,7 +476,7 @@ static int make_whiteout(struct unpack *unpack, const struct unpack_member *memb
 	if (strncmp(hidden, whiteout_prefix, sizeof(whiteout_prefix) - 1) == 0)
 		return 0; /* bookkeeping of a storage driver */
 	if (!hidden[0] || strcmp(hidden, ".") == 0 || strcmp(hidden, "..") == 0)
-		return refuse(member->name, err, "hides what has no name");
+		return refuse(member->name, err, "is a whiteout without a name");
 	if (mknodat(parent_fd, hidden, S_IFCHR, makedev(0, 0)) == 0)
 		return 0;
 	if (errno != EEXIST || fstatat(parent_fd, hidden, &st, AT_SYMLINK_NOFOLLOW) != 0)
@@ -497,7 +491,7 @@ static int make_whiteout(struct unpack *unpack, const struct unpack_member *memb
 static int make(struct unpack *unpack, const struct unpack_member *member, const char *path, int *ret_fd,
 		struct warder_error *err)
 {
-	const char *base = base_of(path);
+	const char *base = path_name(path);
 	int parent_fd;
 
 	if (S_ISDIR(member->mode) && !member->hard_link && strncmp(base, whiteout_prefix, 4) != 0)

@@ -6,10 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "rootfs/rootfs.h"
-#include "runtime/file.h"
-#include "runtime/text.h"
 
 static const char field[] = "snapshot";
 
@@ -18,16 +20,11 @@ static const char *const type_names[] = {
 	[MANIFEST_HARD_LINK] = "hardLink",  [MANIFEST_PIPE] = "pipe",
 };
 
-#define TYPES (sizeof(type_names) / sizeof(type_names[0]))
+#define TYPES (ARRAY_LENGTH(type_names))
 
 static int damaged(const char *what, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_INTERNAL, field, "the snapshot is damaged: %s", what);
-}
-
-static int no_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, field, "no memory for a snapshot");
 }
 
 void manifest_entry_done(struct manifest_entry *entry)
@@ -52,7 +49,7 @@ static int write_line(struct manifest_writer *writer, struct json_writer *w, str
 	int status = 0;
 
 	if (!text)
-		return no_memory(err);
+		return error_no_memory(err, field);
 	sha256_add(&writer->sha, text, len);
 	sha256_add(&writer->sha, "\n", 1);
 	if (len > MANIFEST_LINE_MAX)
@@ -162,13 +159,6 @@ int manifest_end(struct manifest_writer *writer, uint64_t left_out, struct warde
 
 /* ---- one line ---- */
 
-static const char *text_of(const struct json_value *object, const char *key)
-{
-	const struct json_value *value = json_member(object, key);
-
-	return value && value->type == JSON_STRING ? value->string : NULL;
-}
-
 static bool number_of(const struct json_value *object, const char *key, uint64_t most, uint64_t *ret)
 {
 	const struct json_value *value = json_member(object, key);
@@ -182,7 +172,8 @@ static bool number_of(const struct json_value *object, const char *key, uint64_t
 /* As written by write_bytes(); heap, or NULL: it is not there, is not what it should be, or has a NUL in it. */
 static char *read_bytes(const struct json_value *object, const char *key, const char *base64_key)
 {
-	const char *text = text_of(object, key), *encoded = text_of(object, base64_key);
+	const char *text = json_member_text(object, key, NULL),
+		   *encoded = json_member_text(object, base64_key, NULL);
 	size_t len;
 	char *bytes;
 
@@ -264,7 +255,7 @@ static int read_owner(const struct json_value *object, struct manifest_entry *en
 
 static int decode(const struct json_value *object, struct manifest_entry *entry, struct warder_error *err)
 {
-	const char *type = text_of(object, "type");
+	const char *type = json_member_text(object, "type", NULL);
 	uint64_t mode;
 	size_t kind = 0;
 
@@ -297,12 +288,12 @@ static int parse_line(const char *line, size_t len, struct json_value **ret, str
 	const struct json_limits limits = { .max_bytes = MANIFEST_LINE_MAX + 1, .max_depth = 4 };
 
 	if (json_parse(line, len, field, &limits, ret, err) != 0)
-		return damaged("a line is no JSON", err);
+		return damaged("a line is not JSON", err);
 	if ((*ret)->type == JSON_OBJECT)
 		return 0;
 	json_free(*ret);
 	*ret = NULL;
-	return damaged("a line is no object", err);
+	return damaged("a line is not an object", err);
 }
 
 int manifest_entry_parse(const char *line, size_t len, struct manifest_entry *ret, struct warder_error *err)
@@ -358,16 +349,16 @@ static int read_head(struct reading *reading, ssize_t len,
 
 	if (len <= 0 || parse_line(reading->line, (size_t)len, &object, err) != 0)
 		return damaged("it is empty", err);
-	id = text_of(object, "id");
-	workspace = text_of(object, "workspace");
-	created = text_of(object, "createdAt");
-	metadata = text_of(object, "metadata");
+	id = json_member_text(object, "id", NULL);
+	workspace = json_member_text(object, "workspace", NULL);
+	created = json_member_text(object, "createdAt", NULL);
+	metadata = json_member_text(object, "metadata", NULL);
 	if (!number_of(object, "version", 1, &version) || version != 1 || !id ||
 	    strlen(id) >= sizeof(snapshot->id) || !workspace ||
 	    strlen(workspace) >= sizeof(snapshot->workspace) || !created ||
 	    strlen(created) >= sizeof(snapshot->created) || !metadata ||
 	    !number_of(object, "createdNanoseconds", INT64_MAX, &seconds)) {
-		status = damaged("its first line is not what it should be", err);
+		status = damaged("its first line is wrong", err);
 	} else {
 		snprintf(snapshot->id, sizeof(snapshot->id), "%s", id);
 		snprintf(snapshot->workspace, sizeof(snapshot->workspace), "%s", workspace);
@@ -384,12 +375,12 @@ static int read_end(struct reading *reading, const struct json_value *object, co
 		    struct warder_error *err)
 {
 	struct snapshot *snapshot = reading->snapshot;
-	const char *sha256 = text_of(object, "sha256");
+	const char *sha256 = json_member_text(object, "sha256", NULL);
 
 	if (!number_of(object, "entries", SNAPSHOT_ENTRIES_MAX, &snapshot->entries) ||
 	    !number_of(object, "bytes", UINT64_MAX, &snapshot->bytes) ||
 	    !number_of(object, "leftOut", UINT64_MAX, &snapshot->left_out))
-		return damaged("its last line is not what it should be", err);
+		return damaged("its last line is wrong", err);
 	if (!sha256 || strcmp(sha256, digest) != 0)
 		return damaged("it was changed", err);
 	if (snapshot->entries != reading->entries || snapshot->bytes != reading->bytes)
@@ -459,7 +450,7 @@ int manifest_read(int fd, struct snapshot *ret,
 	reading.file = own_fd >= 0 && lseek(own_fd, 0, SEEK_SET) == 0 ? fdopen(own_fd, "r") : NULL;
 	if (!reading.file) {
 		fd_done(&own_fd);
-		return no_memory(err);
+		return error_no_memory(err, field);
 	}
 	status = read_all(&reading, head, call, context, err);
 	fclose(reading.file);

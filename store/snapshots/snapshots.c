@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "rootfs/rootfs.h"
 #include "store/snapshots/manifest.h"
@@ -44,11 +45,6 @@ static int64_t now_ns(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	return (int64_t)now.tv_sec * NS + now.tv_nsec;
-}
-
-static int no_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, field, "no memory for a snapshot");
 }
 
 /* ---- life ---- */
@@ -284,7 +280,7 @@ static int take_file(struct making *m, int dir_fd, const char *name, const struc
 	if (other) {
 		entry->type = MANIFEST_HARD_LINK;
 		entry->target = strdup(other);
-		return entry->target ? 0 : no_memory(m->err);
+		return entry->target ? 0 : error_no_memory(m->err, field);
 	}
 	entry->type = MANIFEST_FILE;
 	return put_file(m, dir_fd, name, st, entry);
@@ -299,7 +295,7 @@ static int take_link(struct making *m, int dir_fd, const char *name, struct mani
 		return failed(entry->path, "cannot be read", m->err);
 	entry->type = MANIFEST_LINK;
 	entry->target = strndup(target, (size_t)len);
-	return entry->target ? 0 : no_memory(m->err);
+	return entry->target ? 0 : error_no_memory(m->err, field);
 }
 
 /* 0; 1: it is not kept; -1. */
@@ -337,7 +333,7 @@ static int take_entry(struct making *m, int dir_fd, const char *path, const char
 				 "the workspace has more than %d files and directories",
 				 SNAPSHOT_ENTRIES_MAX);
 	entry.path = strdup(path);
-	status = entry.path ? take_one(m, dir_fd, name, &st, &entry) : no_memory(m->err);
+	status = entry.path ? take_one(m, dir_fd, name, &st, &entry) : error_no_memory(m->err, field);
 	if (status == 0)
 		status = manifest_add(&m->writer, &entry, m->err);
 	manifest_entry_done(&entry);
@@ -353,11 +349,6 @@ static int not_dots(const struct dirent *item)
 	return strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* What lies in a directory whose last component is opened in dir_fd. Bounded by WORKSPACE_DEPTH_MAX. */
 static int take_level(struct making *m, int dir_fd, const char *path, int depth)
 {
@@ -365,7 +356,7 @@ static int take_level(struct making *m, int dir_fd, const char *path, int depth)
 	mode_t mode;
 	owned_fd int fd = open_closed(dir_fd, slash ? slash + 1 : path, O_RDONLY | O_DIRECTORY, 0500, &mode);
 	struct dirent **items = NULL;
-	int count = fd < 0 ? -1 : scandirat(fd, ".", &items, not_dots, by_name);
+	int count = fd < 0 ? -1 : scandirat(fd, ".", &items, not_dots, store_order);
 	int status = 0;
 
 	if (count < 0) {
@@ -378,7 +369,7 @@ static int take_level(struct making *m, int dir_fd, const char *path, int depth)
 
 		if (status == 0 && asprintf(&joined, "%s/%s", path, items[i]->d_name) < 0) {
 			joined = NULL;
-			status = no_memory(m->err);
+			status = error_no_memory(m->err, field);
 		}
 		if (status == 0 && strcmp(joined, published) != 0)
 			status = take_entry(m, fd, joined, items[i]->d_name, depth + 1);
@@ -392,7 +383,7 @@ static int take_level(struct making *m, int dir_fd, const char *path, int depth)
 
 static int take_roots(struct making *m, struct workspace *workspace)
 {
-	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(roots); i++) {
 		struct stat st;
 
 		if (fstatat(workspace->dir_fd, roots[i], &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
@@ -414,7 +405,7 @@ static char *metadata_text(struct workspace *workspace, struct warder_error *err
 	text = workspace_metadata_text(&metadata, &len);
 	workspace_metadata_done(&metadata);
 	if (!text)
-		no_memory(err);
+		error_no_memory(err, field);
 	return text;
 }
 
@@ -504,7 +495,7 @@ static int open_manifest(struct snapshots *snapshots, const char *id, struct war
 
 	if (strlen(id) != 21 || strncmp(id, "snap-", 5) != 0 || strspn(id + 5, "0123456789abcdef") != 16)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
-				 "%s is no snapshot's id; they look like snap-0123456789abcdef",
+				 "%s is not the id of a snapshot; they look like snap-0123456789abcdef",
 				 json_quote(id, shown, sizeof(shown)));
 	snprintf(name, sizeof(name), "%s%s", id, suffix);
 	fd = openat(snapshots->manifests_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -562,12 +553,12 @@ static int find_all(struct snapshots *snapshots, struct found *ret,
 		    void *context, struct warder_error *err)
 {
 	struct dirent **items = NULL;
-	const int count = scandirat(snapshots->manifests_fd, ".", &items, is_manifest, by_name);
+	const int count = scandirat(snapshots->manifests_fd, ".", &items, is_manifest, store_order);
 	int status = count < 0 ? failed("manifests", "cannot be listed", err) : 0;
 
 	ret->items = calloc(count > 0 ? (size_t)count : 1, sizeof(*ret->items));
 	if (status == 0 && !ret->items)
-		status = no_memory(err);
+		status = error_no_memory(err, field);
 	for (int i = 0; i < count; i++) {
 		char id[SNAPSHOT_ID_MAX];
 		owned_fd int fd = -1;
@@ -752,10 +743,10 @@ static int remember(struct resuming *r, const struct manifest_entry *entry, stru
 	if (r->directory_count % 256 == 0)
 		grown = reallocarray(r->directories, r->directory_count + 256, sizeof(*grown));
 	if (!grown)
-		return no_memory(err);
+		return error_no_memory(err, field);
 	r->directories = grown;
 	grown[r->directory_count] = (struct directory_rest){ strdup(entry->path), entry->mode, entry->mtime };
-	return grown[r->directory_count].path && ++r->directory_count ? 0 : no_memory(err);
+	return grown[r->directory_count].path && ++r->directory_count ? 0 : error_no_memory(err, field);
 }
 
 static int make_directory(struct resuming *r, const struct manifest_entry *entry, int parent_fd,
@@ -885,7 +876,7 @@ static int use_metadata(void *context, struct workspace_metadata *metadata, stru
 	workspace_metadata_done(metadata);
 	*metadata = r->metadata;
 	r->metadata = (struct workspace_metadata){ 0 };
-	return metadata->id ? 0 : no_memory(err);
+	return metadata->id ? 0 : error_no_memory(err, field);
 }
 
 static int fill(void *context, struct workspace *workspace, struct warder_error *err)

@@ -16,10 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
+#include "base/mime.h"
+#include "base/text.h"
 #include "rootfs/rootfs.h"
-#include "runtime/mime.h"
-#include "runtime/text.h"
 #include "store/workspaces/private.h"
 
 #define MATCHES_MAX   1000000
@@ -41,11 +42,6 @@ struct collecting {
 	bool cut;
 };
 
-static int no_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for what is collected");
-}
-
 /* ---- globs ---- */
 
 static const struct {
@@ -62,7 +58,7 @@ const char *workspace_glob(const char *glob, char *buf)
 	size_t len;
 
 	glob += strspn(glob, " \t\r\n");
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
 		const size_t n = strlen(places[i].name);
 
 		if (strncmp(glob, places[i].name, n) == 0 && (glob[n] == '/' || !glob[n])) {
@@ -87,6 +83,13 @@ static const char *glob_fault(const char *glob)
 		return "is too long";
 	if (glob[0] == '/')
 		return "is absolute; write it relative to the workspace";
+	if (strncmp(glob, "$RUN_DIR", 8) == 0 || strncmp(glob, "${RUN_DIR}", 10) == 0)
+		return "names the directory of one run, which only that run knows; write runs/ and the name "
+		       "that "
+		       "the run has printed, or runs/* for those of all";
+	if (glob[0] == '$')
+		return "begins with an unknown variable; known: $WORKSPACE_DIR, $SKILLS_DIR, $WORK_DIR, "
+		       "$OUTPUT_DIR; a name that begins with $ is written [$]name";
 	for (const char *at = glob; *at; at += strcspn(at, "/"), at += *at == '/') {
 		const size_t n = strcspn(at, "/");
 
@@ -102,7 +105,7 @@ static int take_globs(struct collecting *c, struct warder_error *err)
 
 	c->globs = calloc(c->what->glob_count + 1, PATH_MAX);
 	if (!c->globs)
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	for (size_t i = 0; i < c->what->glob_count; i++) {
 		const char *fault = strlen(c->what->globs[i]) >= PATH_MAX / 2
 					? "is too long"
@@ -111,6 +114,31 @@ static int take_globs(struct collecting *c, struct warder_error *err)
 		if (fault)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "pattern", "%s %s",
 					 json_quote(c->what->globs[i], shown, sizeof(shown)), fault);
+	}
+	return 0;
+}
+
+/* A directory by its plain name has no content of its own. */
+static int check_directories(const struct collecting *c, struct warder_error *err)
+{
+	char shown[96], plain[PATH_MAX];
+	struct warder_error ignored;
+
+	for (size_t i = 0; i < c->what->glob_count; i++) {
+		const char *glob = c->globs[i];
+		owned_fd int fd = -1;
+
+		if (!*glob || strpbrk(glob, "*?[\\"))
+			continue;
+		if (path_check_relative(glob, strlen(glob), &ignored) != 0)
+			continue;
+		fd = path_open_beneath(c->workspace->files_fd, path_plain(glob, plain), O_PATH | O_DIRECTORY,
+				       0, &ignored);
+		if (fd >= 0)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "pattern",
+					 "%s is a directory; write %.40s%s** for all that is in it",
+					 json_quote(c->what->globs[i], shown, sizeof(shown)),
+					 c->what->globs[i], glob[strlen(glob) - 1] == '/' ? "" : "/");
 	}
 	return 0;
 }
@@ -140,18 +168,13 @@ static int note_match(void *context, const struct workspace_item *item, struct w
 	if (c->path_count % 256 == 0)
 		grown = reallocarray(c->paths, c->path_count + 256, sizeof(char *));
 	if (!grown)
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	c->paths = grown;
 	c->paths[c->path_count] = strdup(item->path);
 	if (!c->paths[c->path_count])
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	c->path_count++;
 	return 0;
-}
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* Read-only inputs are no outputs, nor are the placeholders that they are mounted on. */
@@ -182,13 +205,13 @@ static int find_paths(struct collecting *c, struct warder_error *err)
 {
 	bool deep = false;
 
-	if (take_globs(c, err) != 0 ||
+	if (take_globs(c, err) != 0 || check_directories(c, err) != 0 ||
 	    workspace_list(c->workspace, ".", WORKSPACE_DEPTH_MAX, note_match, c, &deep, err) != 0)
 		return -1;
 	c->cut |= deep;
 	c->found->limits_hit |= c->cut;
 	if (c->paths)
-		qsort(c->paths, c->path_count, sizeof(char *), by_text);
+		qsort(c->paths, c->path_count, sizeof(char *), text_order);
 	return drop_inputs(c, err);
 }
 
@@ -351,13 +374,13 @@ static int add_item(struct collecting *c, const char *path, struct warder_error 
 		if (items)
 			found->items = items;
 		if (!contents)
-			return no_memory(err);
+			return error_no_memory(err, NULL);
 		c->contents = contents;
 	}
 	found->items[found->count] = (struct workspace_output){ .path = strdup(path) };
 	c->contents[found->count] = (struct blobs_content){ 0 };
 	if (!found->items[found->count].path)
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	found->count++;
 	return 0;
 }
@@ -425,7 +448,7 @@ static int name_one(struct collecting *c, struct workspace_output *item, struct 
 		return 0;
 	if (asprintf(&item->name, "%s%s", prefix, item->path) < 0) {
 		item->name = NULL;
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	}
 	fault = artifact_name_fault(item->name);
 	if (fault && c->what->strict)
@@ -629,10 +652,10 @@ static int note_file(void *context, const struct workspace_item *item, struct wa
 	if (c->path_count % 256 == 0)
 		grown = reallocarray(c->paths, c->path_count + 256, sizeof(char *));
 	if (!grown || c->path_count == MATCHES_MAX)
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	c->paths = grown;
 	c->paths[c->path_count] = strdup(item->path);
-	return c->paths[c->path_count] && ++c->path_count ? 0 : no_memory(err);
+	return c->paths[c->path_count] && ++c->path_count ? 0 : error_no_memory(err, NULL);
 }
 
 static int add_file(struct workspace *workspace, struct sha256 *sha, const char *path, const char *name,
@@ -662,7 +685,7 @@ int workspace_digest(struct workspace *workspace, const char *path, char *ret, s
 	int status = workspace_list(workspace, path, WORKSPACE_DEPTH_MAX, note_file, &c, &deep, err);
 
 	if (c.paths)
-		qsort(c.paths, c.path_count, sizeof(char *), by_text);
+		qsort(c.paths, c.path_count, sizeof(char *), text_order);
 	sha256_init(&sha);
 	for (size_t i = 0; i < c.path_count && status == 0; i++)
 		status = add_file(workspace, &sha, c.paths[i], c.paths[i] + strlen(path) + 1, err);

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "rootfs/rootfs.h"
-#include "runtime/file.h"
 #include "store/workspaces/private.h"
 
 #define CHUNK 65536
@@ -40,7 +40,7 @@ static mode_t mode_of(const struct copying *copying, mode_t mode)
 	return S_ISDIR(mode) || (mode & 0111) ? 0755 : 0644;
 }
 
-static int copy_bytes(int from_fd, int to_fd)
+int workspace_copy_bytes(int from_fd, int to_fd)
 {
 	char chunk[CHUNK];
 
@@ -69,7 +69,8 @@ static int copy_file(struct copying *copying, int from_dir, int to_dir, const ch
 		return error_set(copying->err, WARDER_ERROR_CONFLICT, "from",
 				 "%.200s changes while it is copied", name);
 	to_fd = openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (to_fd < 0 || copy_bytes(from_fd, to_fd) != 0 || fchmod(to_fd, mode_of(copying, st.st_mode)) != 0)
+	if (to_fd < 0 || workspace_copy_bytes(from_fd, to_fd) != 0 ||
+	    fchmod(to_fd, mode_of(copying, st.st_mode)) != 0)
 		return failed(copying, name, "cannot be copied");
 	return 0;
 }
@@ -115,7 +116,7 @@ static int copy_entry(struct copying *copying, int from_dir, int to_dir, const c
 	if (S_ISLNK(st.st_mode))
 		return copy_link(copying, from_dir, to_dir, name);
 	return error_set(copying->err, WARDER_ERROR_INVALID_REQUEST, "from",
-			 "%.200s is no file, directory or link, and cannot be copied", name);
+			 "%.200s is not a file, directory or link, and cannot be copied", name);
 }
 
 static int copy_level(struct copying *copying, int from_fd, int to_fd, int depth)
@@ -153,7 +154,8 @@ int workspace_copy_file(struct workspace *workspace, int fd, const char *name, u
 	owned_fd int to_fd =
 	    openat(workspace->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	if (to_fd < 0 || copy_bytes(fd, to_fd) != 0 || fchmod(to_fd, mode) != 0 || fsync(to_fd) != 0)
+	if (to_fd < 0 || workspace_copy_bytes(fd, to_fd) != 0 || fchmod(to_fd, mode) != 0 ||
+	    fsync(to_fd) != 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "from", errno,
 				       "a file cannot be copied");
 	return 0;

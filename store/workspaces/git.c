@@ -1,7 +1,7 @@
 /*
- * A repository of the host as an input: git clones it in a jail, because a repository is a program to whoever reads it (its
- * configuration, its hooks, what is hidden in its objects). Without network; the repository is mounted read-only; what comes
- * out is a tree that a jail has made, as any other in a workspace.
+ * git in a jail: it clones a repository of the host as an input, and applies patches (patch.c). A repository is a program to whoever
+ * reads it (its configuration, its hooks, what is hidden in its objects), and a patch is text from anywhere: neither is read
+ * outside. Without network; the repository is mounted read-only; the clone is a tree that a jail has made, as any other in a workspace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "rootfs/rootfs.h"
 #include "runtime/warder.h"
@@ -32,38 +33,65 @@ static const struct {
 	{ "limits.memory", "1GiB" },
 	{ "limits.cpus", "2" },
 	{ "limits.fileSize", "4GiB" },
-	{ "environment.set.HOME", WORKSPACE_INSIDE "/home" },
 	{ "environment.set.PATH", "/usr/bin:/bin" },
 	{ "environment.set.GIT_CONFIG_NOSYSTEM", "1" },
 	{ "environment.set.GIT_TERMINAL_PROMPT", "0" },
+	{ "environment.set.LC_ALL", "C" },
+	{ "output.stderr", "16MiB" },
 };
 
 /* What an ordinary user without a delegated cgroup has not; the clone is his own work. */
 static const char *const preferred[] = { "limits.cpuTime", "limits.memory", "limits.cpus", "limits.pids" };
 
-static int make_policy(const char *root, const char *repository, struct warder_policy **ret,
-		       struct warder_error *err)
+static int make_policy(const struct git_task *task, struct warder_policy **ret, struct warder_error *err)
 {
 	struct warder_policy *policy = NULL;
-	char text[2 * PATH_MAX];
 	int status = warder_policy_preset("agent", &policy, err);
 
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]) && status == 0; i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(settings) && status == 0; i++)
 		status = warder_policy_set(policy, settings[i].path, settings[i].value, err);
-	for (size_t i = 0; i < sizeof(preferred) / sizeof(preferred[0]) && status == 0; i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(preferred) && status == 0; i++)
 		status = warder_policy_require(policy, preferred[i], 0, err);
-	snprintf(text, sizeof(text), "readWrite:%s", root);
 	if (status == 0)
-		status = warder_policy_set(policy, "filesystem.workspace", text, err);
-	snprintf(text, sizeof(text), "%s:" WORKSPACE_INSIDE "/source", repository);
-	if (status == 0)
-		status = warder_policy_set(policy, "filesystem.paths.readOnly", text, err);
+		status = warder_policy_set(policy, "filesystem.workspace", task->workspace, err);
+	if (status == 0 && task->read_only)
+		status = warder_policy_set(policy, "filesystem.paths.readOnly", task->read_only, err);
 	if (status == 0)
 		*ret = policy;
 	else
 		warder_policy_free(policy);
 	return status;
 }
+
+int workspace_git(const struct git_task *task, struct warder_result **ret, struct warder_error *err)
+{
+	const struct warder_options options = { .size = sizeof(options), .single_use = 1 };
+	const struct warder_command command = { .size = sizeof(command),
+						.argv = (char *const *)(uintptr_t)task->argv,
+						.environment = (char *const *)(uintptr_t)task->environment,
+						.input = task->input,
+						.input_len = task->input_len,
+						.changes_directory = task->changes_directory };
+	struct warder_policy *policy = NULL;
+	struct warder_template *tmpl = NULL;
+	struct warder_run *run = NULL;
+	int status = make_policy(task, &policy, err);
+
+	if (status == 0)
+		status = warder_prepare(policy, &options, &tmpl, err);
+	if (status == 0)
+		status = warder_launch(tmpl, &command, &run, err);
+	if (status == 0)
+		status = warder_wait(run, ret, err);
+	if (status != 0 && err->code == WARDER_ERROR_NOT_FOUND)
+		error_set(err, WARDER_ERROR_UNAVAILABLE, task->field, "git is not on this host; install it");
+	warder_run_free(run);
+	warder_template_free(tmpl);
+	warder_policy_free(policy);
+	return status;
+}
+
+/* ---- a clone ---- */
 
 static int refuse(const struct workspace_source *source, struct warder_result *result,
 		  struct warder_error *err)
@@ -78,36 +106,31 @@ static int refuse(const struct workspace_source *source, struct warder_result *r
 			 source->path, json_quote(text, shown, sizeof(shown)));
 }
 
-static int run_git(const struct warder_policy *policy, const struct workspace_source *source,
-		   struct warder_error *err)
+static int clone_into(const char *root, const struct workspace_source *source, struct warder_error *err)
 {
-	char branch[300];
+	char branch[300], workspace[PATH_MAX + 16], repository[PATH_MAX + 32];
 	const char *const argv[] = {
 		"git",       "clone", "--quiet", "--no-hardlinks",           "--template=",
 		"--no-tags", branch,  "--",      WORKSPACE_INSIDE "/source", WORKSPACE_INSIDE "/clone",
 		NULL
 	};
-	const struct warder_options options = { .size = sizeof(options), .single_use = 1 };
-	struct warder_command command = { .size = sizeof(command), .argv = (char *const *)(uintptr_t)argv };
-	struct warder_template *tmpl = NULL;
+	const char *const environment[] = { "HOME=" WORKSPACE_INSIDE "/home", NULL };
+	const struct git_task task = { .field = field,
+				       .workspace = workspace,
+				       .read_only = repository,
+				       .argv = argv,
+				       .environment = environment };
 	struct warder_result *result = NULL;
-	struct warder_run *run = NULL;
 	int status;
 
 	snprintf(branch, sizeof(branch), source->branch[0] ? "--branch=%s" : "--single-branch",
 		 source->branch);
-	status = warder_prepare(policy, &options, &tmpl, err);
-	if (status == 0)
-		status = warder_launch(tmpl, &command, &run, err);
-	if (status == 0)
-		status = warder_wait(run, &result, err);
-	if (status != 0 && err->code == WARDER_ERROR_NOT_FOUND)
-		error_set(err, WARDER_ERROR_UNAVAILABLE, field, "git is not on this host; install it");
+	snprintf(workspace, sizeof(workspace), "readWrite:%s", root);
+	snprintf(repository, sizeof(repository), "%s:" WORKSPACE_INSIDE "/source", source->path);
+	status = workspace_git(&task, &result, err);
 	if (status == 0 && warder_result_exit_code(result) != 0)
 		status = refuse(source, result, err);
 	warder_result_free(result);
-	warder_run_free(run);
-	warder_template_free(tmpl);
 	return status;
 }
 
@@ -145,20 +168,15 @@ int workspace_clone(struct workspace *workspace, const struct workspace_source *
 		    struct warder_error *err)
 {
 	char root[STORE_NAME_MAX], path[PATH_MAX];
-	struct warder_policy *policy = NULL;
 	int status;
 
 	store_new_name(".new-", root);
-	snprintf(path, sizeof(path), "%.*s/%s", (int)(strrchr(workspace->path, '/') - workspace->path),
-		 workspace->path, root);
+	snprintf(path, sizeof(path), "%.*s/%s", workspace_own_length(workspace), workspace->path, root);
 	status = make_root(workspace, root, err);
 	if (status == 0)
-		status = make_policy(path, source->path, &policy, err);
-	if (status == 0)
-		status = run_git(policy, source, err);
+		status = clone_into(path, source, err);
 	if (status == 0)
 		status = take_clone(workspace, root, name, err);
-	warder_policy_free(policy);
 	rootfs_remove_tree(workspace->dir_fd, root);
 	return status;
 }

@@ -4,7 +4,7 @@
  *
  * It lies in the workspace's own directory, which no jail sees, as ".patch-<16 hex>": a line for each file with M, A or D, the name of the
  * content beside the tree, the inode numbers of the new and of the old content (0: none) and the length of the path, which
- * follows; at the end a line "end". A content is known again by its inode: so it shows which files had been exchanged, and what
+ * follows; at the end a line "end". The last exchange stands first: in that order they are taken back. A content is known again by its inode: so it shows which files had been exchanged, and what
  * somebody else has put in a place since then is left alone.
  */
 #include <dirent.h>
@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "rootfs/rootfs.h"
-#include "runtime/file.h"
 #include "store/workspaces/private.h"
 
 #define JOURNAL_MOST ((size_t)64 << 20)
@@ -36,7 +36,7 @@ static char *encode(const struct journal_entry *entries, size_t count, size_t *r
 
 	if (!out)
 		return NULL;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = count; i-- > 0;)
 		fprintf(out, "%c %s %" PRIu64 " %" PRIu64 " %zu %s\n", entries[i].what, entries[i].name,
 			entries[i].new_inode, entries[i].old_inode, strlen(entries[i].path), entries[i].path);
 	fputs("end\n", out);
@@ -60,7 +60,7 @@ int journal_begin(struct workspace *workspace, const struct journal_entry *entri
 	store_new_name(prefix, ret->name);
 	/* It has its lock before it has its name. */
 	if (!text)
-		error_set(err, WARDER_ERROR_INTERNAL, "patch", "no memory for a journal");
+		error_no_memory(err, "patch");
 	else if (flock(fd, LOCK_EX) != 0 || file_write_all(fd, text, len) != 0 || fsync(fd) != 0 ||
 		 renameat(workspace->dir_fd, temporary, workspace->dir_fd, ret->name) != 0 ||
 		 fsync(workspace->dir_fd) != 0)
@@ -123,6 +123,14 @@ static uint64_t inode_of(int dir_fd, const char *name)
 	return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)st.st_ino : 0;
 }
 
+/* Added files move beside the tree again. An added directory is removed, unless another process has put something into it. */
+static void take_out(struct workspace *workspace, const struct journal_entry *entry, int parent_fd,
+		     const char *name)
+{
+	if (unlinkat(parent_fd, name, AT_REMOVEDIR) != 0 && errno == ENOTDIR)
+		renameat2(parent_fd, name, workspace->dir_fd, entry->name, RENAME_NOREPLACE);
+}
+
 /* One file, if it had been exchanged. -1: it cannot be reached now. */
 static int take_back(struct workspace *workspace, const struct journal_entry *entry)
 {
@@ -143,10 +151,21 @@ static int take_back(struct workspace *workspace, const struct journal_entry *en
 	if (entry->what == 'D' && !there)
 		renameat2(own_fd, entry->name, parent_fd, name, RENAME_NOREPLACE);
 	else if (entry->what == 'A' && there == entry->new_inode)
-		renameat2(parent_fd, name, own_fd, entry->name, RENAME_NOREPLACE);
+		take_out(workspace, entry, parent_fd, name);
 	else if (entry->what == 'M' && there == entry->new_inode)
 		renameat2(own_fd, entry->name, parent_fd, name, RENAME_EXCHANGE);
 	return fsync(parent_fd);
+}
+
+int journal_undo(struct workspace *workspace, const struct journal_entry *entries, size_t count)
+{
+	int status = 0;
+
+	for (size_t i = count; i-- > 0;) {
+		if (take_back(workspace, &entries[i]) != 0)
+			status = -1;
+	}
+	return status;
 }
 
 /* `act` for each entry. -1: the journal is damaged, or act failed. */

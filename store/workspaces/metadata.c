@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "store/workspaces/private.h"
 
@@ -58,11 +59,6 @@ void workspace_metadata_done(struct workspace_metadata *metadata)
 	*metadata = (struct workspace_metadata){ 0 };
 }
 
-static int no_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the metadata");
-}
-
 /* ---- changing ---- */
 
 /* Room for one more at the end of a list of `size` bytes each. NULL: no memory. */
@@ -99,7 +95,7 @@ int workspace_metadata_input(struct workspace_metadata *metadata, const struct w
 		metadata->inputs = list;
 	if (!list || !own.from || !own.dst || !own.resolved || !own.mode || !own.ts) {
 		workspace_input_done(&own);
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	}
 	if (at < metadata->input_count)
 		workspace_input_done(&list[at]);
@@ -128,7 +124,7 @@ int workspace_metadata_skill(struct workspace_metadata *metadata, const struct w
 		skill_done(&own);
 		return at == WORKSPACE_INPUTS_MAX
 			   ? error_set(err, WARDER_ERROR_INVALID_REQUEST, field, "there are too many skills")
-			   : no_memory(err);
+			   : error_no_memory(err, NULL);
 	}
 	if (at < metadata->skill_count)
 		skill_done(&list[at]);
@@ -146,12 +142,12 @@ int workspace_metadata_output(struct workspace_metadata *metadata, char *output,
 		free(list[0]);
 		memmove(list, list + 1, (metadata->output_count - 1) * sizeof(*list));
 		list[metadata->output_count - 1] = output;
-		return output ? 0 : no_memory(err);
+		return output ? 0 : error_no_memory(err, NULL);
 	}
 	list = output ? room(list, metadata->output_count, sizeof(*list)) : NULL;
 	if (!list) {
 		free(output);
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	}
 	metadata->outputs = list;
 	list[metadata->output_count++] = output;
@@ -179,12 +175,12 @@ static int read_texts(const struct json_value *object, const struct text_row *ro
 		const struct json_value *value = json_member(object, rows[i].key);
 		char *text, what[80];
 
-		snprintf(what, sizeof(what), "\"%s\" is no text", rows[i].key);
+		snprintf(what, sizeof(what), "\"%s\" is not text", rows[i].key);
 		if (!value || value->type != JSON_STRING)
 			return refuse(value ? value : object, what, err);
 		text = strdup(value->string);
 		if (!text)
-			return no_memory(err);
+			return error_no_memory(err, NULL);
 		memcpy((char *)to + rows[i].offset, &text, sizeof(text));
 	}
 	return 0;
@@ -214,14 +210,13 @@ static const struct text_row own_rows[] = { { "id", ME(id) },
 					    { "created_at", ME(created_at) },
 					    { "updated_at", ME(updated_at) },
 					    { "last_access", ME(last_access) } };
-#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 static int read_input(struct workspace_metadata *metadata, const struct json_value *object,
 		      struct warder_error *err)
 {
 	const struct json_value *version = json_member(object, "version");
 	struct workspace_input input = { 0 };
-	int status = read_texts(object, input_rows, COUNT(input_rows), &input, err);
+	int status = read_texts(object, input_rows, ARRAY_LENGTH(input_rows), &input, err);
 
 	if (status == 0 && (!version || (version->type != JSON_NULL && !version->is_uint)))
 		status = refuse(object, "\"version\" of an input is neither a number nor null", err);
@@ -239,7 +234,7 @@ static int read_skill(struct workspace_metadata *metadata, const struct json_val
 		      struct warder_error *err)
 {
 	struct workspace_skill skill = { 0 };
-	int status = read_texts(object, skill_rows, COUNT(skill_rows), &skill, err);
+	int status = read_texts(object, skill_rows, ARRAY_LENGTH(skill_rows), &skill, err);
 
 	if (status == 0 && !read_bool(object, "mounted", &skill.mounted))
 		status = refuse(object, "\"mounted\" is neither true nor false", err);
@@ -270,7 +265,7 @@ static int read_list(struct workspace_metadata *metadata, const struct json_valu
 	char what[80];
 	size_t count = 0;
 
-	snprintf(what, sizeof(what), "\"%s\" is no list of objects, or too long", key);
+	snprintf(what, sizeof(what), "\"%s\" is not a list of objects, or too long", key);
 	if (!list || list->type != JSON_ARRAY)
 		return refuse(list ? list : root, what, err);
 	for (const struct json_value *item = list->child; item; item = item->next) {
@@ -287,11 +282,11 @@ static int decode(const struct json_value *root, struct workspace_metadata *ret,
 	const struct json_value *version = json_member(root, "version");
 
 	if (root->type != JSON_OBJECT)
-		return refuse(root, "this is no object", err);
+		return refuse(root, "this is not an object", err);
 	if (!version || !version->is_uint || version->uint != 1)
 		return refuse(version ? version : root,
 			      "\"version\" is not 1, the only one this Warder reads", err);
-	if (read_texts(root, own_rows, COUNT(own_rows), ret, err) != 0 ||
+	if (read_texts(root, own_rows, ARRAY_LENGTH(own_rows), ret, err) != 0 ||
 	    read_list(ret, root, "skills", WORKSPACE_INPUTS_MAX, read_skill, err) != 0 ||
 	    read_list(ret, root, "inputs", WORKSPACE_INPUTS_MAX, read_input, err) != 0 ||
 	    read_list(ret, root, "outputs", WORKSPACE_OUTPUTS_MAX, read_output, err) != 0)
@@ -335,7 +330,7 @@ static void write_texts(struct json_writer *w, const struct text_row *rows, size
 static void write_input(struct json_writer *w, const struct workspace_input *input)
 {
 	json_begin_object(w);
-	write_texts(w, input_rows, COUNT(input_rows), input);
+	write_texts(w, input_rows, ARRAY_LENGTH(input_rows), input);
 	json_key(w, "version");
 	if (input->version)
 		json_uint(w, input->version);
@@ -363,12 +358,12 @@ char *workspace_metadata_text(const struct workspace_metadata *metadata, size_t 
 
 	json_begin_object(&w);
 	json_key_uint(&w, "version", 1);
-	write_texts(&w, own_rows, COUNT(own_rows), metadata);
+	write_texts(&w, own_rows, ARRAY_LENGTH(own_rows), metadata);
 	json_key(&w, "skills");
 	json_begin_array(&w);
 	for (size_t i = 0; i < metadata->skill_count; i++) {
 		json_begin_object(&w);
-		write_texts(&w, skill_rows, COUNT(skill_rows), &metadata->skills[i]);
+		write_texts(&w, skill_rows, ARRAY_LENGTH(skill_rows), &metadata->skills[i]);
 		json_key_bool(&w, "mounted", metadata->skills[i].mounted);
 		json_end_object(&w);
 	}
@@ -427,17 +422,17 @@ static int save(struct workspace *workspace, struct workspace_metadata *metadata
 	int status;
 
 	store_time(time(NULL), now);
-	for (size_t i = 0; i < COUNT(times); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(times); i++) {
 		if (i == 0 && *times[i])
 			continue;
 		free(*times[i]);
 		*times[i] = strdup(now);
 		if (!*times[i])
-			return no_memory(err);
+			return error_no_memory(err, NULL);
 	}
 	text = workspace_metadata_text(metadata, &len);
 	if (!text)
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	if (len > WORKSPACE_METADATA_MAX)
 		status = error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
 				   "its metadata would be larger than 4 MiB");

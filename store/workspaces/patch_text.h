@@ -1,58 +1,57 @@
 /*
- * patch_text: unified diffs, as text: what is to be changed, and a file's content changed so. Private to workspaces/; pure, any thread.
+ * patch_text: what Warder reads of a patch and of git's words about it, to report what was done. Private to workspaces/; pure, any thread.
  *
- * Life: patch_parse() -> patch_apply() for each file -> patch_done(). Strict: hunks stand exactly where they say and find exactly what they
- * say, counts are right, and what is no part of a patch is refused. Linear in the patch and in the files. Not taken: renames, copies,
- * binary patches.
+ * git alone decides what a patch means and applies it (patch.c). Read here: whether names begin with a/ and b/, which file is the
+ * origin of a renamed or copied one, and of `git apply --verbose` which files it looked at, where hunks were found, and its warnings
+ * and errors. A wrong patch can make this report less, never change another file.
  */
 #ifndef WARDER_STORE_WORKSPACES_PATCH_TEXT_H
 #define WARDER_STORE_WORKSPACES_PATCH_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/error.h"
 
-#define PATCH_MAX       ((size_t)16 << 20) /* bytes of a patch, and of a file that is patched */
-#define PATCH_LINES_MAX 1000000
-#define PATCH_FILES_MAX 10000
+#define PATCH_MAX ((size_t)16 << 20) /* bytes of a patch */
 
-struct patch_line {
-	const char *text; /* into the patch, with the sign first; no newline */
-	size_t len;
-	bool no_newline; /* what the line stands for ends without one */
+struct patch_pair {
+	char *from, *to;
+	bool is_copy; /* else renamed */
 };
+
+struct patch_pairs {
+	struct patch_pair *items;
+	size_t count;
+};
+
+/* How many components git is to take off the front of names: 1 if the first file's are a/... and b/... (or the other prefixes of
+ * `git diff`: i/, w/, c/, o/, 1/, 2/), 0 if none begins with a letter and a slash; -1: the lines of its header do not agree. */
+int patch_strip(const char *text, size_t len);
+/* Files that the patch renames or copies, in its order, without the `strip` components. -1 with *err: no memory. */
+int patch_read_pairs(const char *text, size_t len, int strip, struct patch_pairs *ret,
+		     struct warder_error *err);
+void patch_pairs_done(struct patch_pairs *pairs);
 
 struct patch_hunk {
-	size_t old_start, old_count, new_start, new_count;
-	size_t first, count; /* lines of the patch */
-	size_t line;         /* of its @@, from 1 on */
+	const char *name;    /* of the file, as git shows it, without quotes: "a", or "a => b" of a pair */
+	unsigned int number; /* in its file, from 1 on */
+	long line, offset;   /* where it was found, and how far from where it says */
 };
 
-struct patch_file {
-	char *path; /* relative; checked: it does not lead out by its text */
-	bool is_new, is_deleted;
-	uint32_t mode; /* 0: as it is */
-	struct patch_hunk *hunks;
+/* What git said; the strings are heap. */
+struct patch_said {
+	char **names; /* of the files that it looked at, as of struct patch_hunk */
+	size_t name_count;
+	struct patch_hunk *hunks; /* those that had moved */
 	size_t hunk_count;
-	size_t line;
+	char **warnings;
+	size_t warning_count;
+	char fault[256]; /* the first errors, in one line; "" none */
 };
 
-struct patch {
-	struct patch_line *lines;
-	size_t line_count;
-	struct patch_file *files;
-	size_t file_count;
-};
-
-/* `strip`: how many components are taken off the front of the paths; -1: one, if they are a/... and b/... . The patch points into the text.
- * -1 with *err (INVALID_REQUEST): the line, and what is wrong. */
-int patch_parse(const char *text, size_t len, int strip, struct patch *ret, struct warder_error *err);
-void patch_done(struct patch *patch);
-
-/* The content after the file's hunks; heap, NUL-terminated. -1 with *err: CONFLICT, the content is not as the patch says. */
-int patch_apply(const struct patch *patch, const struct patch_file *file, const char *old, size_t old_len,
-		char **ret, size_t *ret_len, struct warder_error *err);
+/* `text`: standard error of `git apply --verbose` in the C locale. -1 with *err: no memory. */
+int patch_read_said(const char *text, size_t len, struct patch_said *ret, struct warder_error *err);
+void patch_said_done(struct patch_said *said);
 
 #endif

@@ -25,19 +25,41 @@ int workspace_seen(struct workspace *workspace, const char *path, uint64_t flags
 char *workspace_input_place(const char *dst, char *buf);
 /* Copy a directory into another one that is empty: files, directories, links as they are. `readable`: by everybody. */
 int workspace_copy_tree(int from_fd, int to_fd, bool readable, struct warder_error *err);
+/* Copy what one descriptor gives to the other, up to its end. 0; -1 with errno. */
+int workspace_copy_bytes(int from_fd, int to_fd);
 /* Copy what fd gives into a new file of the workspace's own directory. */
 int workspace_copy_file(struct workspace *workspace, int fd, const char *name, uint32_t mode,
 			struct warder_error *err);
 /* What an input is mounted on: an empty file or directory of the tree, reached without a link. CONFLICT: there is something else. */
 int workspace_placeholder(struct workspace *workspace, const char *dst, bool is_directory,
 			  struct warder_error *err);
+/* The workspace's own directory on the host is this much of workspace->path: that of the tree without its last component. */
+int workspace_own_length(const struct workspace *workspace);
+
+/* ---- git in a jail: git.c ---- */
+struct warder_result;
+
+struct git_task {
+	const char *field;              /* of errors */
+	const char *workspace;          /* as of filesystem.workspace: "readWrite:/dir", "overlay:/dir" */
+	const char *read_only;          /* as of filesystem.paths.readOnly: "/dir:/workspace/x"; or NULL */
+	const char *const *argv;        /* NULL-terminated, "git" first */
+	const char *const *environment; /* "NAME=value", NULL-terminated */
+	const char *input;              /* standard input, or NULL */
+	size_t input_len;
+	const char *changes_directory; /* keeps the changes to an overlay; or NULL */
+};
+
+/* Run git in a jail without network. *ret is the caller's: what git says is its standard error, in the C locale. -1 with *err: the run is
+ * refused or failed; UNAVAILABLE: git is not installed. */
+int workspace_git(const struct git_task *task, struct warder_result **ret, struct warder_error *err);
 /* Clone a repository of the host, in a jail, as the directory `name` of the workspace's own directory. */
 int workspace_clone(struct workspace *workspace, const struct workspace_source *source, const char *name,
 		    struct warder_error *err);
 
 /* ---- the journal of a patch: journal.c ---- */
 struct journal_entry {
-	char what; /* 'M' changed, 'A' added, 'D' deleted */
+	char what; /* 'M' changed, 'A' added, 'D' deleted; a directory is added or deleted empty */
 	char name
 	    [STORE_NAME_MAX]; /* beside the tree: of the new content, or after the exchange of the old one */
 	uint64_t new_inode, old_inode; /* 0: there is none */
@@ -51,9 +73,11 @@ struct journal {
 
 #define JOURNAL_NONE ((struct journal){ .fd = -1 })
 
-/* On the disk before anything is exchanged; held until journal_end(). -1 with *err. */
+/* On the disk before anything is exchanged, in the order in which the exchanges will be made; held until journal_end(). -1 with *err. */
 int journal_begin(struct workspace *workspace, const struct journal_entry *entries, size_t count,
 		  struct journal *ret, struct warder_error *err);
+/* Take back, the last one first, what of the entries was exchanged. 0; -1: something could not be reached. */
+int journal_undo(struct workspace *workspace, const struct journal_entry *entries, size_t count);
 /* All is exchanged, or taken back. -1 with errno: it is still there, and who comes next takes everything back. */
 int journal_end(struct workspace *workspace, struct journal *journal);
 /* Take back what patches have exchanged whose process died before their end. To be called when the workspace is opened, before what the dead have

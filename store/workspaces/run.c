@@ -12,17 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "rootfs/rootfs.h"
 #include "store/workspaces/private.h"
 
-static int no_memory(struct warder_error *err)
-{
-	return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a run");
-}
-
-/* The path of the workspace's own directory on the host: that of the tree without its last component. */
-static int own_length(const struct workspace *workspace)
+int workspace_own_length(const struct workspace *workspace)
 {
 	return (int)(strrchr(workspace->path, '/') - workspace->path);
 }
@@ -40,11 +35,11 @@ static int add_mount(struct workspace *workspace, const struct workspace_input *
 		length =
 		    asprintf(&ret->mounts[at], "%s:" WORKSPACE_INSIDE "/%s", input->resolved, input->dst);
 	else
-		length = asprintf(&ret->mounts[at], "%.*s/%s:" WORKSPACE_INSIDE "/%s", own_length(workspace),
-				  workspace->path, place, input->dst);
+		length = asprintf(&ret->mounts[at], "%.*s/%s:" WORKSPACE_INSIDE "/%s",
+				  workspace_own_length(workspace), workspace->path, place, input->dst);
 	if (length < 0) {
 		ret->mounts[at] = NULL;
-		return no_memory(err);
+		return error_no_memory(err, NULL);
 	}
 	fd = workspace_seen(workspace, input->dst, O_PATH, err);
 	if (fd < 0)
@@ -67,7 +62,7 @@ int workspace_lock_runs(struct workspace *workspace, int how, struct warder_erro
 		flock(workspace->runs_fd, LOCK_SH); /* a change that fails gives back what was held before */
 		return error_set(
 		    err, WARDER_ERROR_CONFLICT, "workspace",
-		    "a program runs in %.200s, and what it has read-only cannot be changed until it has "
+		    "a program runs in %.200s, and its read-only inputs cannot be changed until it has "
 		    "ended; stage it before, or without --read-only and --link",
 		    workspace->id);
 	}
@@ -148,7 +143,7 @@ int workspace_run_prepare(struct workspace *workspace, const char *cwd, struct w
 		workspace_run_done(ret);
 		return -1;
 	}
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(variables); i++)
 		snprintf(ret->variables[i], sizeof(ret->variables[i]), "%s=" WORKSPACE_INSIDE "%s",
 			 variables[i][0], variables[i][1]);
 	snprintf(ret->variables[4], sizeof(ret->variables[4]), "RUN_DIR=" WORKSPACE_INSIDE "/%s",

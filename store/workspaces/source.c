@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "rootfs/rootfs.h"
 #include "store/workspaces/private.h"
 
@@ -115,7 +116,7 @@ static int take_git(const char *text, const char *path, struct workspace_source 
 	}
 	own = strndup(path, hash ? (size_t)(hash - path) : strlen(path));
 	if (!own)
-		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a path");
+		return error_no_memory(err, NULL);
 	status = take_host(text, own, ret, err);
 	free(own);
 	return status;
@@ -127,7 +128,7 @@ int workspace_source_parse(const char *text, struct workspace_source *ret, struc
 	const char *rest = NULL;
 	int status = -1;
 
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]) && !rest; i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(schemes) && !rest; i++) {
 		const size_t len = strlen(schemes[i].name);
 
 		if (strncmp(text, schemes[i].name, len) == 0) {

@@ -137,7 +137,7 @@ static int copy_open(struct staging *staging, int fd, struct warder_error *err)
 	if (to_fd < 0 || workspace_copy_tree(fd, to_fd, staging->read_only, err) != 0)
 		return to_fd < 0 ? failed("a directory cannot be opened", err) : -1;
 	if (fchmod(to_fd, staging->read_only ? 0755 : st.st_mode & 0777) != 0 || syncfs(to_fd) != 0)
-		return failed("what was copied cannot be brought to the disk", err);
+		return failed("the copied files cannot be written to the disk", err);
 	return 0;
 }
 
@@ -483,8 +483,14 @@ int workspace_stage(struct workspace *workspace, struct artifacts *artifacts,
 
 	if (strlen(asked->from) >= PATH_MAX || workspace_source_parse(asked->from, &staging.source, err) != 0)
 		return -1;
-	/* Only the host has something that no jail can swap. The rest is copied, and mounted read-only as well. */
-	staging.link = asked->link && staging.source.scheme == WORKSPACE_FROM_HOST;
+	/* Only the host has something that no jail can swap. */
+	if (asked->link && staging.source.scheme != WORKSPACE_FROM_HOST)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "--link",
+		    "%.200s: --link mounts a file or directory of the host, and takes only host:///PATH; "
+		    "with --read-only instead, a copy is mounted that no program can change",
+		    asked->from);
+	staging.link = asked->link;
 	staging.read_only = asked->read_only || asked->link;
 	store_new_name(".new-", staging.temporary);
 	if (choose_place(&staging, err) != 0)

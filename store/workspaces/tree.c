@@ -16,9 +16,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "rootfs/rootfs.h"
-#include "runtime/file.h"
 #include "store/workspaces/private.h"
 
 #define CHUNK       65536
@@ -197,7 +198,7 @@ int workspace_file(struct workspace *workspace, const char *path, struct warder_
 	if (fd < 0)
 		return name_path(err);
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path", "%s is no regular file",
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path", "%s is not a regular file",
 				 json_quote(plain, shown, sizeof(shown)));
 	return fd_take(&fd);
 }
@@ -213,8 +214,9 @@ int workspace_new_file(struct workspace *workspace, char *name, struct warder_er
 	return fd;
 }
 
-int workspace_place_file(struct workspace *workspace, const char *name, int fd, uint32_t mode,
-			 const char *path, struct warder_error *err)
+/* Give a file without a name its place. */
+static int place_file(struct workspace *workspace, const char *name, int fd, uint32_t mode, const char *path,
+		      struct warder_error *err)
 {
 	char plain[PATH_MAX];
 	const char *last;
@@ -231,21 +233,17 @@ int workspace_place_file(struct workspace *workspace, const char *name, int fd, 
 	return status;
 }
 
-/* -1 with errno. */
-static int copy_all(int from_fd, int to_fd)
+/* A slash at the end is what one writes of a directory. */
+static int check_file_name(const char *path, struct warder_error *err)
 {
-	char chunk[CHUNK];
+	const size_t len = strlen(path);
+	char shown[96];
 
-	for (;;) {
-		ssize_t n = read(from_fd, chunk, sizeof(chunk));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return (int)n;
-		if (file_write_all(to_fd, chunk, (size_t)n) != 0)
-			return -1;
-	}
+	if (len && path[len - 1] != '/')
+		return 0;
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path",
+			 "%s names a directory; write the name of a file behind it",
+			 json_quote(path, shown, sizeof(shown)));
 }
 
 int workspace_put(struct workspace *workspace, const char *path, uint32_t mode, int fd,
@@ -254,17 +252,17 @@ int workspace_put(struct workspace *workspace, const char *path, uint32_t mode, 
 	char name[STORE_NAME_MAX];
 	owned_fd int to_fd = -1;
 
-	if (path_check_relative(path, strlen(path), err) != 0)
+	if (path_check_relative(path, strlen(path), err) != 0 || check_file_name(path, err) != 0)
 		return name_path(err);
 	to_fd = workspace_new_file(workspace, name, err);
 	if (to_fd < 0)
 		return -1;
-	if (copy_all(fd, to_fd) != 0) {
+	if (workspace_copy_bytes(fd, to_fd) != 0) {
 		failed(path, "cannot be copied", err);
 		unlinkat(workspace->dir_fd, name, 0);
 		return -1;
 	}
-	return workspace_place_file(workspace, name, to_fd, mode, path, err);
+	return place_file(workspace, name, to_fd, mode, path, err);
 }
 
 int workspace_put_bytes(struct workspace *workspace, const char *path, uint32_t mode, const char *bytes,
@@ -273,7 +271,7 @@ int workspace_put_bytes(struct workspace *workspace, const char *path, uint32_t 
 	char name[STORE_NAME_MAX];
 	owned_fd int to_fd = -1;
 
-	if (path_check_relative(path, strlen(path), err) != 0)
+	if (path_check_relative(path, strlen(path), err) != 0 || check_file_name(path, err) != 0)
 		return name_path(err);
 	to_fd = workspace_new_file(workspace, name, err);
 	if (to_fd < 0)
@@ -283,7 +281,7 @@ int workspace_put_bytes(struct workspace *workspace, const char *path, uint32_t 
 		unlinkat(workspace->dir_fd, name, 0);
 		return -1;
 	}
-	return workspace_place_file(workspace, name, to_fd, mode, path, err);
+	return place_file(workspace, name, to_fd, mode, path, err);
 }
 
 /* Out of the tree first, so that nobody is at work in what is removed. */
@@ -297,15 +295,6 @@ int workspace_delete_in(struct workspace *workspace, int parent_fd, const char *
 	    rootfs_remove_tree(workspace->dir_fd, trash) != 0)
 		return failed(name, "cannot be removed", err);
 	return 0;
-}
-
-int workspace_delete(struct workspace *workspace, const char *path, struct warder_error *err)
-{
-	char plain[PATH_MAX];
-	const char *last;
-	owned_fd int parent_fd = workspace_parent(workspace, path, false, plain, &last, err);
-
-	return parent_fd < 0 ? -1 : workspace_delete_in(workspace, parent_fd, last, err);
 }
 
 /* ---- listing ---- */
@@ -334,7 +323,7 @@ static int list_entry(struct listing *listing, int dir_fd, const char *path, con
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return 0; /* gone meanwhile */
 	if (asprintf(&joined, "%s%s%s", path, *path ? "/" : "", name) < 0)
-		return error_set(listing->err, WARDER_ERROR_INTERNAL, NULL, "no memory for a path");
+		return error_no_memory(listing->err, NULL);
 	status = listing->call(listing->context,
 			       &(struct workspace_item){ joined, type_of(st.st_mode), st.st_mode & 07777,
 							 S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
@@ -346,11 +335,6 @@ static int list_entry(struct listing *listing, int dir_fd, const char *path, con
 		status = list_level(listing, dir_fd, joined, depth);
 	free(joined);
 	return status;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static void free_names(char **names, size_t count)
@@ -377,12 +361,12 @@ static int read_names(DIR *dir, char ***ret, size_t *ret_count, struct warder_er
 			names = grown;
 		if (!grown || count == ENTRIES_MAX || !(names[count] = strdup(item->d_name))) {
 			free_names(names, count);
-			return error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for a directory");
+			return error_no_memory(err, NULL);
 		}
 		count++;
 	}
 	if (names)
-		qsort(names, count, sizeof(char *), by_name);
+		qsort(names, count, sizeof(char *), text_order);
 	*ret = names;
 	*ret_count = count;
 	return 0;

@@ -26,9 +26,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "rootfs/rootfs.h"
+#include "store/store.h"
 #include "store/workspaces/private.h"
+#include "store/workspaces/sessions.h"
 
 static const char field[] = "workspace";
 static const char tree[] = "files";
@@ -51,11 +54,6 @@ int workspace_lock_wait(int fd, int how)
 	return locked;
 }
 
-static int open_directory(int parent_fd, const char *name)
-{
-	return openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 /* As store_new_name() makes them; others are not ours. */
 static bool is_of_dead(const char *name, const char *prefix)
 {
@@ -68,7 +66,7 @@ static bool is_of_dead(const char *name, const char *prefix)
 /* Remove what the dead have left in a directory that is locked alone. */
 static void remove_dead(int dir_fd)
 {
-	int fd = open_directory(dir_fd, ".");
+	int fd = store_open_directory(dir_fd, ".");
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *item;
 
@@ -163,7 +161,7 @@ static int open_locked(struct workspaces *workspaces, const char *id, const char
 	char shown[96];
 
 	for (;;) {
-		owned_fd int fd = open_directory(workspaces->dir_fd, name);
+		owned_fd int fd = store_open_directory(workspaces->dir_fd, name);
 
 		if (fd < 0 && errno == ENOENT) {
 			error_set(err, WARDER_ERROR_NOT_FOUND, field,
@@ -200,9 +198,9 @@ static void make_usable(int fd)
 static int enter(struct workspaces *workspaces, const char *name, struct workspace *workspace,
 		 struct warder_error *err)
 {
-	workspace->files_fd = open_directory(workspace->dir_fd, tree);
+	workspace->files_fd = store_open_directory(workspace->dir_fd, tree);
 	if (workspace->files_fd < 0 && errno == EACCES && fchmodat(workspace->dir_fd, tree, 0755, 0) == 0)
-		workspace->files_fd = open_directory(workspace->dir_fd, tree);
+		workspace->files_fd = store_open_directory(workspace->dir_fd, tree);
 	if (workspace->files_fd >= 0)
 		make_usable(workspace->files_fd);
 	if (workspace->files_fd < 0)
@@ -225,7 +223,9 @@ int workspace_open(struct workspaces *workspaces, const char *id, enum workspace
 	workspace.dir_fd = open_locked(workspaces, workspace.id, name, lock, wait, err);
 	if (workspace.dir_fd < 0)
 		return -1;
-	if (enter(workspaces, name, &workspace, err) != 0) {
+	if (enter(workspaces, name, &workspace, err) != 0 ||
+	    (lock == WORKSPACE_ALONE &&
+	     workspace_await_sessions(workspace.id, workspace.path, wait, err) != 0)) {
 		workspace_done(&workspace);
 		return -1;
 	}
@@ -244,7 +244,7 @@ static int make_directory(int parent_fd, const char *name, mode_t mode)
 
 	if (mkdirat(parent_fd, name, 0700) != 0)
 		return errno == EEXIST ? 0 : -1;
-	fd = open_directory(parent_fd, name);
+	fd = store_open_directory(parent_fd, name);
 	return fd >= 0 && fchmod(fd, mode) == 0 ? 0 : -1;
 }
 
@@ -254,7 +254,7 @@ static int touch(void *context, struct workspace_metadata *metadata, struct ward
 
 	if (!metadata->id)
 		metadata->id = strdup(id);
-	return metadata->id ? 0 : error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for an id");
+	return metadata->id ? 0 : error_no_memory(err, NULL);
 }
 
 /*
@@ -280,7 +280,7 @@ static int mend(struct workspace *workspace, const char *path, struct warder_err
 		return -1;
 	len = strlen(workspace->mended);
 	snprintf(workspace->mended + len, sizeof(workspace->mended) - len,
-		 "%s%s%.60s, which is no directory, to %.80s", len ? "; " : "",
+		 "%s%s%.60s, which is not a directory, to %.80s", len ? "; " : "",
 		 strstr(workspace->mended, "moved ") ? "" : "moved ", path, aside + 1);
 	return 0;
 }
@@ -289,7 +289,7 @@ int workspace_layout(struct workspace *workspace, struct warder_error *err)
 {
 	static const char *const directories[] = { "skills", "work", "runs", "out", "work/inputs" };
 
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
 		owned_fd int fd = workspace_directory(workspace, directories[i], true, err);
 
 		if (fd < 0) {
@@ -310,7 +310,7 @@ static bool sweep(struct workspaces *workspaces, const char *name, struct worksp
 	const int fd = workspace->dir_fd;
 	const bool alone = flock(fd, LOCK_EX | LOCK_NB) == 0;
 
-	workspace->files_fd = open_directory(fd, tree);
+	workspace->files_fd = store_open_directory(fd, tree);
 	if (alone && (workspace->files_fd < 0 || journal_recover(workspace) == 0))
 		remove_dead(fd);
 	fd_done(&workspace->files_fd);
@@ -367,7 +367,7 @@ static int build(struct workspaces *workspaces, const char *temporary, const cha
 {
 	if (mkdirat(workspaces->dir_fd, temporary, 0700) != 0)
 		return failed(workspace->id, "cannot be made", err);
-	workspace->dir_fd = open_directory(workspaces->dir_fd, temporary);
+	workspace->dir_fd = store_open_directory(workspaces->dir_fd, temporary);
 	if (workspace->dir_fd < 0 || workspace_lock_wait(workspace->dir_fd, LOCK_SH) != 0 ||
 	    make_directory(workspace->dir_fd, tree, 0755) != 0)
 		return failed(workspace->id, "cannot be made", err);
@@ -432,6 +432,18 @@ static int remove_locked(struct workspaces *workspaces, const char *id, const ch
 	return failed(id, "cannot be removed altogether; remove it again when that is mended", err);
 }
 
+/* A tree that is not there, after half a removal, is in nobody's session. */
+static int await_sessions(const struct workspaces *workspaces, const char *id, const char *name, bool wait,
+			  struct warder_error *err)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/%s/%s", workspaces->path, name, tree) >= (int)sizeof(path) ||
+	    access(path, F_OK) != 0)
+		return 0;
+	return workspace_await_sessions(id, path, wait, err);
+}
+
 int workspace_remove(struct workspaces *workspaces, const char *id, bool wait, struct warder_error *err)
 {
 	struct workspace workspace;
@@ -445,6 +457,8 @@ int workspace_remove(struct workspaces *workspaces, const char *id, bool wait, s
 	fd = open_locked(workspaces, workspace.id, name, WORKSPACE_ALONE, wait, err);
 	if (fd < 0)
 		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
+	if (await_sessions(workspaces, workspace.id, name, wait, err) != 0)
+		return -1;
 	if (workspace_lock_wait(workspaces->dir_fd, LOCK_SH) != 0)
 		return failed(workspace.id, "cannot be locked", err);
 	status = remove_locked(workspaces, workspace.id, name, fd, err);
@@ -454,16 +468,6 @@ int workspace_remove(struct workspaces *workspaces, const char *id, bool wait, s
 
 /* ---- all of them ---- */
 
-static int by_text(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int is_visible(const struct dirent *item)
-{
-	return item->d_name[0] != '.';
-}
-
 static int tell_of(struct workspaces *workspaces, const char *name,
 		   int (*call)(void *context, const char *id, const char *path, struct warder_error *err),
 		   void *context, struct warder_error *err)
@@ -472,7 +476,7 @@ static int tell_of(struct workspaces *workspaces, const char *name,
 	struct workspace_metadata metadata;
 	int status = 0;
 
-	workspace.dir_fd = open_directory(workspaces->dir_fd, name);
+	workspace.dir_fd = store_open_directory(workspaces->dir_fd, name);
 	if (workspace.dir_fd < 0)
 		return 0; /* removed meanwhile */
 	snprintf(workspace.path, sizeof(workspace.path), "%.3900s/%s/%s", workspaces->path, name, tree);
@@ -492,7 +496,7 @@ int workspaces_each(struct workspaces *workspaces,
 		    void *context, struct warder_error *err)
 {
 	struct dirent **items = NULL;
-	const int count = scandirat(workspaces->dir_fd, ".", &items, is_visible, by_text);
+	const int count = scandirat(workspaces->dir_fd, ".", &items, store_is_visible, store_order);
 	int status = 0;
 
 	if (count < 0)

@@ -137,12 +137,8 @@ int workspace_put(struct workspace *workspace, const char *path, uint32_t mode, 
 		  struct warder_error *err);
 int workspace_put_bytes(struct workspace *workspace, const char *path, uint32_t mode, const char *bytes,
 			size_t len, struct warder_error *err);
-/* A file without a name yet, in the workspace but outside its tree; and giving it its place. */
+/* A file without a name yet, in the workspace but outside its tree. */
 int workspace_new_file(struct workspace *workspace, char *name, struct warder_error *err);
-int workspace_place_file(struct workspace *workspace, const char *name, int fd, uint32_t mode,
-			 const char *path, struct warder_error *err);
-/* Remove a file or a tree in it. */
-int workspace_delete(struct workspace *workspace, const char *path, struct warder_error *err);
 
 struct workspace_item {
 	const char *path; /* relative to the tree */
@@ -255,14 +251,33 @@ void workspace_outputs_write(const struct workspace_outputs *outputs, struct jso
 const char *workspace_glob(const char *glob, char *buf);
 
 /* ---- patch.c ---- */
-struct workspace_patched {
-	char path[PATH_MAX];
-	char what; /* 'A' added, 'M' changed, 'D' removed */
+/* A hunk that git found elsewhere than the patch says. */
+struct workspace_moved_hunk {
+	unsigned int number; /* in its file, from 1 on */
+	long line, offset;   /* where it was found; lines from where it says */
 };
 
-/* Apply a unified diff to the tree: all of it, or nothing. *ret is heap. -1 with *err: INVALID_REQUEST (line of the patch, what
- * is wrong), CONFLICT (the file is not as the patch says). `check`: change nothing. */
+struct workspace_patched {
+	char *path, *from; /* from: of 'R' and 'C'; else NULL */
+	char what;         /* 'A' added, 'M' changed, 'D' removed, 'R' renamed, 'C' copied */
+	uint32_t mode;     /* as git knows it (0100644, 0100755, 0120000), if it is new or changed; else 0 */
+	struct workspace_moved_hunk *moved;
+	size_t moved_count;
+};
+
+struct workspace_patch_report {
+	struct workspace_patched *files; /* in order of their paths */
+	size_t count;
+	char **warnings; /* git's */
+	size_t warning_count;
+};
+
+/* Apply what `git diff` writes to the tree: all of it, or nothing. git does it, in a jail, as `git apply` outside of a repository. `strip`: how
+ * many components are taken off the front of names; -1: one, if they are a/... and b/..., else none. *ret is to be given to
+ * workspace_patch_report_done(). `check`: change nothing. -1 with *err: INVALID_REQUEST (this is no patch), CONFLICT (the tree is not as
+ * the patch says, or was changed meanwhile), UNAVAILABLE (git is not installed, ...). */
 int workspace_patch(struct workspace *workspace, const char *text, size_t len, int strip, bool check,
-		    struct workspace_patched **ret, size_t *ret_count, struct warder_error *err);
+		    struct workspace_patch_report *ret, struct warder_error *err);
+void workspace_patch_report_done(struct workspace_patch_report *report);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "jail/seccomp.h"
+#include "jail/filter/seccomp.h"
 
 int main(void)
 {

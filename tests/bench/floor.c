@@ -43,7 +43,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "jail/clone.h"
+#include "base/array.h"
+#include "jail/cgroup/clone.h"
 #include "jail/inside/sys.h"
 #include "tests/bench/serve.h"
 
@@ -112,8 +113,6 @@ static const char *const masked_directories[] = {
 	"/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/driver", "/proc/bus", "/proc/irq",
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* What the policy limits, and what a result tells. */
 static const struct knob {
 	const char *file, *value;
@@ -134,7 +133,7 @@ static const char *const counters[] = {
 
 struct group {
 	const char *parent;
-	bool has_knob[COUNT(knobs)], has_counter[COUNT(counters)];
+	bool has_knob[ARRAY_LENGTH(knobs)], has_counter[ARRAY_LENGTH(counters)];
 };
 
 struct floor {
@@ -226,14 +225,14 @@ static void fill(struct child *child, int root_fd)
 	check(child, "dev", sys(mkdirat, root_fd, "dev", 0755));
 	check(child, "/dev",
 	      sys(mount, "dev", "/tmp/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=64k"));
-	for (size_t i = 0; i < COUNT(nodes); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(nodes); i++)
 		check(child, nodes[i].name,
 		      sys(mknodat, root_fd, nodes[i].name, 0020666, (nodes[i].major << 8) | nodes[i].minor));
-	for (size_t i = 0; i < COUNT(directories); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++)
 		check(child, directories[i], sys(mkdirat, root_fd, directories[i], 0755));
-	for (size_t i = 0; i < COUNT(links); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(links); i++)
 		check(child, links[i].name, sys(symlinkat, links[i].target, root_fd, links[i].name));
-	for (size_t i = 0; i < COUNT(files); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(files); i++)
 		make_file(child, root_fd, files[i]);
 	check(child, "/dev read-only",
 	      sys(mount, 0, "/tmp/dev", 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, 0));
@@ -242,24 +241,24 @@ static void fill(struct child *child, int root_fd)
 static void build_root(struct child *child)
 {
 	const struct floor *floor = child->floor;
-	int trees[COUNT(binds) + EXTRA_MAX];
+	int trees[ARRAY_LENGTH(binds) + EXTRA_MAX];
 	int root_fd;
 
 	sys(umask, 0);
 	check(child, "/", sys(mount, 0, "/", 0, MS_REC | MS_PRIVATE, 0));
 	/* Before the new root hides them. */
-	for (size_t i = 0; i < COUNT(binds); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(binds); i++)
 		trees[i] = open_tree_of(child, binds[i].source);
 	for (size_t i = 0; i < floor->extra_count; i++)
-		trees[COUNT(binds) + i] = open_tree_of(child, floor->extra[i].source);
+		trees[ARRAY_LENGTH(binds) + i] = open_tree_of(child, floor->extra[i].source);
 	check(child, "root", sys(mount, "root", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=4m"));
 	root_fd =
 	    (int)check(child, "root", sys(openat, AT_FDCWD, "/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
 	fill(child, root_fd);
-	for (size_t i = 0; i < COUNT(binds); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(binds); i++)
 		attach(child, root_fd, trees[i], binds[i].source, binds[i].is_file);
 	for (size_t i = 0; i < floor->extra_count; i++)
-		attach(child, root_fd, trees[COUNT(binds) + i], floor->extra[i].source,
+		attach(child, root_fd, trees[ARRAY_LENGTH(binds) + i], floor->extra[i].source,
 		       floor->extra[i].is_file);
 	check(child, "root read-only",
 	      sys(mount, 0, "/tmp", 0, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, 0));
@@ -285,8 +284,8 @@ static void mount_own(struct child *child)
 {
 	check(child, "/proc",
 	      sys(mount, "proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2"));
-	mask(child, masked_files, COUNT(masked_files), "/dev/null");
-	mask(child, masked_directories, COUNT(masked_directories), "/run");
+	mask(child, masked_files, ARRAY_LENGTH(masked_files), "/dev/null");
+	mask(child, masked_directories, ARRAY_LENGTH(masked_directories), "/run");
 	check(child, "/dev/shm",
 	      sys(mount, "scratch", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		  "mode=0755,size=64m,nr_inodes=4096"));
@@ -386,7 +385,7 @@ static void limit(struct child *child)
 		{ RLIMIT_NOFILE, 1024 },     { RLIMIT_FSIZE, 64u << 20 },  { RLIMIT_STACK, 8u << 20 },
 	};
 
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		uint64_t both[2] = { rows[i].value, rows[i].value };
 
 		check(child, "rlimit", sys(prlimit64, 0, rows[i].resource, both, 0));
@@ -397,7 +396,7 @@ static void limit(struct child *child)
 
 static void child_main(void *arg)
 {
-	static const struct sock_fprog program = { .len = COUNT(filter), .filter = filter };
+	static const struct sock_fprog program = { .len = ARRAY_LENGTH(filter), .filter = filter };
 	static const char *const environment[] = { "PATH=/usr/bin:/bin", NULL };
 	struct child *child = arg;
 	const struct floor *floor = child->floor;
@@ -489,7 +488,7 @@ static bool make_leaf(const struct group *group, struct leaf *ret, int *ret_join
 	snprintf(ret->path, sizeof(ret->path), "%s/warder-floor-%d-%lu", group->parent, getpid(), ++last);
 	ok = mkdir(ret->path, 0755) == 0;
 	ret->fd = open(ret->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	for (size_t i = 0; i < COUNT(knobs) && ok; i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(knobs) && ok; i++)
 		ok = !group->has_knob[i] || set_in(ret->fd, &knobs[i]);
 	*ret_join_fd = openat(ret->fd, "tasks", O_WRONLY | O_CLOEXEC);
 	return ok && *ret_join_fd >= 0;
@@ -499,7 +498,7 @@ static bool remove_leaf(const struct group *group, const struct leaf *leaf)
 {
 	bool ok = true;
 
-	for (size_t i = 0; i < COUNT(counters); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(counters); i++)
 		ok &= !group->has_counter[i] || read_in(leaf->fd, counters[i]);
 	close(leaf->fd);
 	return rmdir(leaf->path) == 0 && ok;
@@ -516,9 +515,9 @@ static bool add_group(struct floor *floor, const char *parent)
 	if (!make_leaf(group, &leaf, &join_fd))
 		return false;
 	close(join_fd);
-	for (size_t i = 0; i < COUNT(knobs); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(knobs); i++)
 		group->has_knob[i] = faccessat(leaf.fd, knobs[i].file, F_OK, 0) == 0;
-	for (size_t i = 0; i < COUNT(counters); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(counters); i++)
 		group->has_counter[i] = faccessat(leaf.fd, counters[i], F_OK, 0) == 0;
 	return remove_leaf(group, &leaf);
 }
@@ -595,7 +594,7 @@ static int prepare_user_ns(void)
 static int prepare_mount_ns(struct floor *floor)
 {
 	struct child child = { .floor = floor, .what = "clone3", .mount_ns_fd = -1 };
-	int ret = clone_run(CLONE_FILES | CLONE_NEWNS, prepare_root, &child);
+	int ret = clone_run(CLONE_FILES | CLONE_NEWNS, prepare_root, &child, sizeof(child));
 
 	if (ret < 0)
 		child.error = ret;

@@ -46,7 +46,7 @@ chmod 755 "$scratch"
 # ---- programs ----
 
 warn='-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wno-unused-parameter'
-flags="-std=gnu11 -O2 -D_GNU_SOURCE -I. -I$out $warn -Wno-missing-field-initializers ${CFLAGS:-}"
+flags="-std=gnu11 -O2 -D_GNU_SOURCE -I. -idirafter runtime -I$out $warn -Wno-missing-field-initializers ${CFLAGS:-}"
 bare="-ffreestanding -nostdlib -static -no-pie -fno-pic -fno-stack-protector -fno-asynchronous-unwind-tables"
 case $TOOL_CC in
 *musl*) musl_include="-idirafter /usr/include -idirafter /usr/include/$($CC -dumpmachine)" ;;
@@ -54,14 +54,16 @@ case $TOOL_CC in
 esac
 # shellcheck disable=SC2086 # lists of flags
 {
-	$CC $flags -o "$out/filter" tests/bench/filter.c jail/seccomp.c jail/bpf.c jail/syscalls.c base/error.c
+	$CC $flags -o "$out/filter" tests/bench/filter.c jail/filter/seccomp.c jail/filter/arguments.c jail/filter/bpf.c jail/filter/syscalls.c base/error.c
 	"$out/filter" >"$out/filter.h"
 	$CC $flags $bare -Wl,-z,noexecstack,-z,norelro,--build-id=none,-s,-z,noseparate-code \
 		-o "$out/nothing" tests/bench/nothing.c
 	$TOOL_CC $flags $musl_include -static -no-pie -o "$out/floor" \
-		tests/bench/floor.c tests/bench/serve.c jail/clone.c
+		tests/bench/floor.c tests/bench/serve.c jail/cgroup/clone.c base/hang.c jail/cgroup/file.c jail/cgroup/text.c \
+		base/error.c base/mountinfo.c
 	$TOOL_CC $flags $musl_include -static -no-pie -o "$out/bench" \
 		tests/bench/bench.c tests/bench/contestant.c tests/bench/report.c
+	$CC $flags -static -o "$out/covers" tests/bench/covers.c
 	rm -f "$out/library"
 	if [ -e "$BUILD/libwarder.a" ]; then
 		$CC $flags -o "$out/library" tests/bench/library.c tests/bench/serve.c "$BUILD/libwarder.a" -pthread
@@ -305,5 +307,7 @@ code c "$scratch/binary"
 	sed 's/^]}$/]},/' "$scratch/sections" | sed '$s/,$//'
 	printf ']}\n'
 } >"$BUILD/bench.json"
+printf '\nthe floor of the files and mounts in /proc, processor time\n'
+"$out/covers" 300
 printf '\nall figures: %s\n' "$BUILD/bench.json"
 exit $failed

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "jail/identity.h"
 
@@ -58,7 +59,7 @@ static void add_namespaces(struct inventory *inventory, int pid)
 {
 	static const char *const kinds[] = { "user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time" };
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
 		char path[64];
 		char target[64] = "";
 		char line[96];

@@ -4,6 +4,7 @@
  */
 #include "tests/fault/stage.h"
 
+#include "base/array.h"
 #include "runtime/warder.h"
 
 static long fail_at; /* the one from here that fails; 0: none */
@@ -113,7 +114,7 @@ static int prefer(struct warder_policy *policy, struct warder_error *err)
 					      "limits.cpuTime" };
 	int ret = 0;
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && ret == 0; i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(fields) && ret == 0; i++)
 		ret = warder_policy_require(policy, fields[i], 0, err);
 	return ret;
 }
@@ -140,7 +141,7 @@ static int whole_run(struct stage *stage, const struct warder_policy *ceiling, c
 
 	if (ret == 0)
 		ret = prefer(policy, err);
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]) && ret == 0; i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(settings) && ret == 0; i++)
 		ret = warder_policy_set(policy, settings[i][0], settings[i][1], err);
 	if (ret == 0 && ++step)
 		ret = warder_prepare(policy, &options, &tmpl, err);
@@ -156,11 +157,15 @@ static int whole_run(struct stage *stage, const struct warder_policy *ceiling, c
 	free(json);
 	json = policy ? warder_policy_json(policy) : NULL;
 	free(json);
+	json = NULL;
+	if (ret == 0 && ++step)
+		ret = warder_policy_granted(policy, ceiling, &json, err);
+	free(json);
 	warder_result_free(result);
 	warder_run_free(run);
 	warder_template_free(tmpl);
 	warder_policy_free(policy);
-	return ret == 0 ? 5 : step;
+	return ret == 0 ? 6 : step;
 }
 
 Test(memory, each_allocation_fails, .timeout = 1200)
@@ -180,7 +185,7 @@ Test(memory, each_allocation_fails, .timeout = 1200)
 	cr_assert_eq(warder_policy_set(ceiling, "filesystem.paths.readOnly", "/usr", &err), 0);
 	cr_assert_eq(warder_policy_set(ceiling, "environment.set.NAME", "value", &err), 0);
 	allocations = 0;
-	cr_assert_eq(whole_run(stage, ceiling, usual, &err), 5, "%s", err.text);
+	cr_assert_eq(whole_run(stage, ceiling, usual, &err), 6, "%s", err.text);
 	cr_assert_str_eq(usual, "exit in value\n", "%s", usual);
 	count = allocations;
 	cr_assert(count > 50, "only %ld allocations: is the linker's --wrap missing?", count);
@@ -195,8 +200,8 @@ Test(memory, each_allocation_fails, .timeout = 1200)
 		step = whole_run(stage, ceiling, output, &err);
 		fail_at = 0;
 		snprintf(label, sizeof(label), "allocation %ld (-> %d)", at, step);
-		refused += step < 5;
-		if (step < 5)
+		refused += step < 6;
+		if (step < 6)
 			cr_expect(err.code != WARDER_ERROR_NONE && *err.text, "%s: no word why", label);
 		else
 			cr_expect(strcmp(output, usual) == 0 || strncmp(output, "supervisor ", 11) == 0,

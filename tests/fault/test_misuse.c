@@ -5,6 +5,7 @@
 
 #include "tests/fault/stage.h"
 
+#include "base/array.h"
 #include "runtime/warder.h"
 
 static struct warder_policy *easy_policy(void)
@@ -15,7 +16,7 @@ static struct warder_policy *easy_policy(void)
 	struct warder_error err;
 
 	cr_assert_eq(warder_policy_preset("strict", &policy, &err), 0, "%s", err.text);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(fields); i++)
 		cr_assert_eq(warder_policy_require(policy, fields[i], 0, &err), 0, "%s", err.text);
 	return policy;
 }
@@ -72,6 +73,7 @@ Test(misuse, nothing_where_something_must_be, .timeout = 60)
 	EXPECT_REFUSED(warder_policy_set(policy, NULL, "1s", &err), invalid);
 	EXPECT_REFUSED(warder_policy_set(policy, "limits.wallTime", NULL, &err), invalid);
 	EXPECT_REFUSED(warder_policy_require(policy, NULL, 1, &err), invalid);
+	EXPECT_REFUSED(warder_policy_granted(policy, NULL, NULL, &err), invalid);
 	EXPECT_REFUSED(warder_prepare(NULL, NULL, &other, &err), invalid);
 	EXPECT_REFUSED(warder_prepare(policy, NULL, NULL, &err), invalid);
 	EXPECT_REFUSED(warder_prepare(policy, &options, &other, &err), invalid);

@@ -3,6 +3,7 @@
  * either nothing is there, or a session that `list` shows and `stop` removes; what a killed process left besides is removed by
  * `doctor --clean`. By the tool, as a user would.
  */
+#include "base/array.h"
 #include "tests/fault/stage.h"
 
 #define NAME      "faulty"
@@ -56,7 +57,7 @@ static pid_t call(const struct stage *stage, const char *const *words, bool poli
 
 	for (; *words; words++)
 		argv[count++] = *words;
-	for (size_t i = 0; policy && i < sizeof(prefer) / sizeof(prefer[0]); i++) {
+	for (size_t i = 0; policy && i < ARRAY_LENGTH(prefer); i++) {
 		argv[count++] = "--prefer";
 		argv[count++] = prefer[i];
 	}

@@ -355,7 +355,7 @@ static uint64_t read_events(uint64_t counts[CROWD])
 		free(expected);
 		warder_event_free(event);
 	}
-	cr_expect(warder_subscription_damaged(all) == 0, "%llu lines are no events",
+	cr_expect(warder_subscription_damaged(all) == 0, "%llu lines are not events",
 		  (unsigned long long)warder_subscription_damaged(all));
 	warder_subscription_free(all);
 	warder_events_free(events);
@@ -438,10 +438,9 @@ static void expect_full(const char *what, const struct warder_error *err)
 		  "%s: %s", what, err->text);
 }
 
-/* Put until the disk is full; how many there are. */
-static uint64_t put_all(struct warder_checkpoints *all, struct warder_error *err)
+/* Put until the disk is full, after the n that are there; how many there are then. */
+static uint64_t put_all(struct warder_checkpoints *all, uint64_t n, struct warder_error *err)
 {
-	uint64_t n = 0;
 	char *state;
 	int status;
 
@@ -458,27 +457,21 @@ Test(stores, checkpoints_on_a_full_disk, .timeout = 300, .init = set_up, .fini =
 {
 	struct warder_checkpoints *all = NULL;
 	struct warder_error err = { 0 };
-	uint64_t n;
+	uint64_t n = 0;
 
 	if (!mount_small("3m"))
 		return;
 	no_limits();
-	cr_assert(warder_checkpoints_open(store, &all, &err) == 0, "%s", err.text);
-	n = put_all(all, &err);
-	cr_expect(n > 10 && n < 100000, "%llu", (unsigned long long)n);
-	expect_full("put", &err);
-	cr_expect(expect_contents(all, 0, 1) == n, "what was there stays");
-	expect_whole(all);
-	/* Again, by who opens it anew. */
-	warder_checkpoints_free(all);
-	all = NULL;
-	if (warder_checkpoints_open(store, &all, &err) == 0) {
-		n += put_all(all, &err);
-		expect_full("put again", &err);
-		cr_expect(expect_contents(all, 0, 1) == n);
+	/* Who closes the file empties its log, so that the next one finds room for some more. */
+	for (int i = 0; i < 3; i++) {
+		cr_assert(warder_checkpoints_open(store, &all, &err) == 0, "%s", err.text);
+		n = put_all(all, n, &err);
+		cr_expect(n > 10 && n < 100000, "%llu", (unsigned long long)n);
+		expect_full("put", &err);
+		cr_expect(expect_contents(all, 0, 1) == n, "what was there stays");
+		expect_whole(all);
 		warder_checkpoints_free(all);
-	} else {
-		expect_full("open", &err);
+		all = NULL;
 	}
 	leave_small();
 }
@@ -495,7 +488,7 @@ Test(stores, checkpoints_when_there_is_room_again, .timeout = 300, .init = set_u
 	no_limits();
 	cr_assert(warder_checkpoints_open(store, &all, &err) == 0, "%s", err.text);
 	filler = fill();
-	n = put_all(all, &err);
+	n = put_all(all, 0, &err);
 	expect_full("put", &err);
 	cr_assert(unlink(filler) == 0);
 	for (more = 0; more < 3; more++) {

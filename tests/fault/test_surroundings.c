@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 
+#include "base/array.h"
 #include "jail/run.h"
 #include "tests/fault/stage.h"
 
@@ -69,7 +70,7 @@ Test(surroundings, callers_in_a_bad_state, .timeout = 300)
 	struct stage *stage = stage_new();
 
 	stage_take_reference(stage);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		int status;
 
 		prepare_caller = rows[i].prepare;

@@ -72,6 +72,8 @@ static void check_rows(const char *a, const char *b)
 	must(policy_set(&policy, "network.mode", "allow", &err) == 0);
 	policy_set(&policy, "network.allow", a, &err);
 	policy_set(&policy, "network.allow", b, &err);
+	policy_set(&policy, "network.deny", a, &err);
+	policy_set(&policy, "network.publish", b, &err);
 	if (policy_validate(&policy, &err) == 0) {
 		text = policy_encode(&policy);
 		must(text && policy_decode(text, strlen(text), "encoded", &again, &err) == 0);
@@ -84,7 +86,7 @@ static void check_rows(const char *a, const char *b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input = { data, size };
+	struct fuzz_input input = { data, size };
 	char *a = input_text(&input);
 	char *b = input_text(&input);
 

@@ -2,7 +2,7 @@
  * batch: a document that is refused is refused with a place and a reason; a case of one that is accepted gets a policy within the
  * base, or a refusal that names it.
  */
-#include "runtime/agent/batch.h"
+#include "runtime/judge/batch.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_error(const struct warder_error *err)

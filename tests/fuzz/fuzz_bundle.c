@@ -1,5 +1,5 @@
 /* bundle: whatever a plan's names are, the configuration of a container is one JSON document that holds them as they are. */
-#include "backends/bundle.h"
+#include "backends/container/bundle.h"
 #include "base/json.h"
 #include "tests/fuzz/fuzz.h"
 

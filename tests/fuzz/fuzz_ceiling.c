@@ -6,7 +6,7 @@
 #include "tests/fuzz/input.h"
 
 /* A document that is none is the preset strict, so that one broken half does not hide the other. */
-static void take_policy(struct input *input, struct policy *ret)
+static void take_policy(struct fuzz_input *input, struct policy *ret)
 {
 	struct warder_error err;
 	char *text = input_text(input);
@@ -40,9 +40,54 @@ static bool is_writable(const struct policy *ceiling, const char *path)
 		beneath(path, ceiling->filesystem.workspace_root));
 }
 
+/* A name that a pattern covers, or NULL: the rule is a block. */
+static const char *name_of(const struct policy_rule *rule, char *buf, size_t len)
+{
+	if (!rule->host || rule->host[0] != '*')
+		return rule->host;
+	snprintf(buf, len, "a%s", rule->host + 1);
+	return buf;
+}
+
+/* What a rule lets through, the ceiling lets through. */
+static void must_reach(const struct policy *ceiling, const struct policy *request,
+		       const struct policy_rule *rule)
+{
+	struct policy_cidr block;
+	struct warder_error err;
+	char buf[300];
+	const char *name = name_of(rule, buf, sizeof(buf));
+	size_t row;
+
+	for (size_t i = 0; i < rule->port_count; i++) {
+		if (name && policy_network_match(request, name, rule->ports[i], &row) == POLICY_ALLOWED)
+			must(policy_network_match(ceiling, name, rule->ports[i], &row) == POLICY_ALLOWED);
+		if (name)
+			continue;
+		must(policy_parse_cidr(rule->cidr, &block, &err) == 0);
+		block.prefix = block.is_v6 ? 128 : 32;
+		if (policy_network_match_address(request, &block, rule->ports[i], &row) == POLICY_ALLOWED)
+			must(policy_network_match_address(ceiling, &block, rule->ports[i], &row) ==
+			     POLICY_ALLOWED);
+	}
+}
+
+static void must_reach_no_more(const struct policy *ceiling, const struct policy *request)
+{
+	const struct policy_endpoints *allow = &request->network.allow;
+
+	for (size_t row = 0; ceiling->network.mode != POLICY_NETWORK_HOST && row < allow->count; row++)
+		for (size_t i = 0; i < policy_rule_count(&allow->items[row]); i++) {
+			struct policy_rule rule = policy_rule_at(&allow->items[row], i);
+
+			must_reach(ceiling, request, &rule);
+		}
+}
+
 static void must_be_within(const struct policy *ceiling, const struct policy *request)
 {
 	must(request->network.mode <= ceiling->network.mode);
+	must_reach_no_more(ceiling, request);
 	must(request->limits.wall_time_us <= ceiling->limits.wall_time_us);
 	must(request->limits.cpu_time_us <= ceiling->limits.cpu_time_us);
 	must(request->limits.memory_bytes <= ceiling->limits.memory_bytes);
@@ -79,7 +124,7 @@ static bool is_within(const struct policy *ceiling, const struct policy *request
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input = { data, size };
+	struct fuzz_input input = { data, size };
 	struct policy policies[3] = { 0 };
 
 	for (int i = 0; i < 3; i++)

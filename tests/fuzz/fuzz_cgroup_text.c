@@ -1,5 +1,5 @@
 /* cgroup_text: every reader of the kernel's text about cgroups and processes, on text that no kernel wrote. */
-#include "jail/cgroup_text.h"
+#include "jail/cgroup/text.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,6 +2,7 @@
  * changes: a record that is accepted has only paths within a directory, in order, and is the same after encoding and decoding; one
  * that is refused is refused with a reason.
  */
+#include "rootfs/changes/changes.h"
 #include "rootfs/rootfs.h"
 #include "tests/fuzz/fuzz.h"
 

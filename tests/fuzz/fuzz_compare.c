@@ -4,7 +4,7 @@
  *
  * The input is a byte for the way, one for the length of pieces, the expected text up to the byte 0xff, and the output.
  */
-#include "runtime/agent/compare.h"
+#include "runtime/judge/compare.h"
 #include "tests/fuzz/fuzz.h"
 
 static bool is_blank(char byte)

@@ -18,6 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct rootfs rootfs = {
 		.entries = entries,
 		.count = 3,
+		.terminals = 4,
 		.overlays = { { .layers = &layer, .layer_count = 1 } },
 		.overlay_count = 1,
 	};

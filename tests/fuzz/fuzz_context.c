@@ -1,5 +1,5 @@
 /* context: what is read is written so that it reads as the same, also after a run was added. */
-#include "runtime/agent/context.h"
+#include "runtime/tool/context.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The context as it is after it was written and read. */

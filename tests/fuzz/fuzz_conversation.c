@@ -1,6 +1,6 @@
 /* conversation: what is refused has a place and a reason; what is accepted can be staged, and each table is named in its text. */
 #include "base/json.h"
-#include "runtime/agent/conversation.h"
+#include "runtime/tool/conversation.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_stage(const struct conversation *talk)

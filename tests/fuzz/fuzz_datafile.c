@@ -1,6 +1,6 @@
 /* datafile: whatever a table is, its snippet is text whose lines are those of any table's; names become variables. */
 #include "base/json.h"
-#include "runtime/agent/datafile.h"
+#include "runtime/tool/datafile.h"
 #include "tests/fuzz/fuzz.h"
 
 static size_t count_lines(const char *text)

@@ -1,7 +1,8 @@
 /* detect: any text has an answer that holds together, and every lexer reads it within its bounds. */
+#include "base/array.h"
 #include "policy/policy.h"
-#include "runtime/code/detect.h"
-#include "runtime/code/lexer.h"
+#include "runtime/code/detect/detect.h"
+#include "runtime/code/detect/lexer.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char *const languages[] = { "python", "javascript", "sh",   "ruby", "r",   "perl", "lua",
@@ -41,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	request.file_name = text;
 	request.fence = text;
 	must(detect_language(&request, &named, &err) == 0);
-	for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(languages); i++)
 		check_tokens(languages[i], text, size);
 	free(text);
 	return 0;

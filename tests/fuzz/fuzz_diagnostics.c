@@ -1,5 +1,7 @@
 /* diagnostics: any text, read in each form, keeps within the limits and can be written as JSON that a strict reader takes. */
-#include "runtime/code/diagnostics.h"
+#include "base/array.h"
+#include "runtime/code/diagnostics/diagnostics.h"
+#include "runtime/code/diagnostics/syntax.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_list(const struct diagnostics *list)
@@ -33,13 +35,40 @@ static void check_json(const struct diagnostics *list)
 	free(json);
 }
 
+/* The same text as the standard error of a run that an interpreter has refused. */
+static void check_syntax(const char *text, size_t size)
+{
+	static const struct rootfs_file files[] = {
+		{ .path = "box/main.py", .bytes = "x = 1\n  y(\n", .len = 11 }
+	};
+	static const int statuses[] = { 1, 2, 255 };
+
+	for (int form = SYNTAX_NONE; form < SYNTAX_COUNT; form++) {
+		for (size_t i = 0; i < 3; i++) {
+			const struct syntax_run run = { .exit_status = statuses[i],
+							.text = text,
+							.len = size };
+			struct diagnostics list = { 0 };
+			struct warder_error err;
+
+			must(syntax_read((enum syntax_form)form, &run, "/tmp/box", files, 1, &list, &err) ==
+			     0);
+			check_list(&list);
+			check_json(&list);
+			diagnostics_done(&list);
+		}
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const enum diagnostics_format formats[] = { DIAGNOSTICS_RUSTC, DIAGNOSTICS_GCC,
 							   DIAGNOSTICS_PLAIN };
 	char *text = fuzz_text(data, size);
 
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+	check_syntax(text, size);
+
+	for (size_t i = 0; i < ARRAY_LENGTH(formats); i++) {
 		struct diagnostics list = { 0 };
 		struct warder_error err;
 

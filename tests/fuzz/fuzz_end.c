@@ -3,12 +3,12 @@
  * list, a code or a signal that fits it, and a result that is JSON.
  */
 #include "base/json.h"
-#include "runtime/result.h"
+#include "runtime/library/result.h"
 #include "tests/fuzz/input.h"
 
 #include "jail/supervise.c" /* its reader of messages and its verdict are its own */
 
-static void take_messages(struct input *input, struct loop *loop)
+static void take_messages(struct fuzz_input *input, struct loop *loop)
 {
 	int ends[2];
 
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct loop loop;
 	static struct jail_template tmpl;
 	static struct jail_run run;
-	struct input input = { data, size };
+	struct fuzz_input input = { data, size };
 	const uint8_t bits = input_byte(&input);
 	struct warder_result result = { 0 };
 	struct cgroup_final final;

@@ -31,14 +31,14 @@ static void check_policy(const struct policy *policy)
 	must(text && policy_decode(text, strlen(text), "encoded", &again, &err) == 0);
 	must(policy_equal(policy, &again));
 	must(policy_check_ceiling(policy, &again, &err) == 0 ||
-	     strstr(err.text, "names a place inside")); /* as which no ceiling serves */
+	     strstr(err.text, "names a target inside")); /* as which no ceiling serves */
 	free(text);
 	policy_done(&again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input = { data, size };
+	struct fuzz_input input = { data, size };
 	const enum flag_command command = commands[input_byte(&input) % 5];
 	char *arguments[ARGUMENTS_MAX + 1] = { NULL };
 	char *owned[ARGUMENTS_MAX];

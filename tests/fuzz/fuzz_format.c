@@ -1,8 +1,8 @@
 /* format: whatever a program writes, what is put between delimiters is one body, and comes back as it was; any JSON is a result
  * or refused; any text has bodies in order. The input: a byte of options, delimiters up to a NUL each, and per option the
  * texts of a result, a document, or a text. */
-#include "runtime/agent/blocks.h"
-#include "runtime/agent/format.h"
+#include "runtime/text/blocks.h"
+#include "runtime/text/format.h"
 #include "tests/fuzz/input.h"
 
 enum { OTHER_DELIMITERS = 1, DOCUMENT = 2, EXTRACT = 4, STATUS_SHIFT = 4 };
@@ -56,7 +56,7 @@ static void check_all(const struct format_result *result, const struct delimiter
 	free(text);
 }
 
-static void check_written(struct input *input, unsigned status, const struct delimiters *delimiters)
+static void check_written(struct fuzz_input *input, unsigned status, const struct delimiters *delimiters)
 {
 	char *error = input_text(input), *err = input_text(input), *name = input_text(input);
 	const struct format_file file = { span_of(name), input_byte(input) };
@@ -74,7 +74,7 @@ static void check_written(struct input *input, unsigned status, const struct del
 	free(name);
 }
 
-static void check_document(struct input *input, const struct delimiters *delimiters)
+static void check_document(struct fuzz_input *input, const struct delimiters *delimiters)
 {
 	struct format_result result = { 0 };
 	struct warder_error err = { 0 };
@@ -87,7 +87,7 @@ static void check_document(struct input *input, const struct delimiters *delimit
 	format_result_done(&result);
 }
 
-static void check_extract(struct input *input, const struct delimiters *delimiters)
+static void check_extract(struct fuzz_input *input, const struct delimiters *delimiters)
 {
 	const char *text = (const char *)input->at, *after = text;
 	struct format_bodies bodies = { 0 };
@@ -107,7 +107,7 @@ static void check_extract(struct input *input, const struct delimiters *delimite
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input = { data, size };
+	struct fuzz_input input = { data, size };
 	uint8_t bits = input_byte(&input);
 	char *start = input_text(&input), *end = input_text(&input);
 	const struct delimiters pair = { start, end, NULL };

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		  .is_directory = true,
 		  .read_only = true },
 	};
-	const struct rootfs rootfs = { .entries = entries, .count = 2, .tmp_exec = size % 2 };
+	const struct rootfs rootfs = { .entries = entries, .count = 2, .tmp_exec = size % 2, .terminals = 4 };
 	char *text = fuzz_text(data, size);
 	struct warder_error err;
 

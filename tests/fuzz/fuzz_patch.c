@@ -1,53 +1,48 @@
-/* patch: first line of the input is the old file (with \n for newlines), the rest the patch; what is taken leads nowhere out, and
- * applying it never reads or writes beyond. */
-#include "rootfs/rootfs.h"
+/* patch: what Warder reads of a patch, and of git's words about one: pairs are whole,
+ * and every hunk belongs to a file. */
 #include "store/workspaces/patch_text.h"
 #include "tests/fuzz/fuzz.h"
 
-static void must_be_inside(const char *path)
+static void read_pairs(const char *text, size_t len, int strip)
 {
+	struct patch_pairs pairs;
 	struct warder_error err;
 
-	must(path_check_relative(path, strlen(path), &err) == 0);
-	must(!strstr(path, "/../") && strncmp(path, "../", 3) != 0 && path[0] != '/');
+	must(patch_read_pairs(text, len, strip, &pairs, &err) == 0);
+	for (size_t i = 0; i < pairs.count; i++)
+		must(pairs.items[i].from && pairs.items[i].to && strlen(pairs.items[i].to) <= len);
+	patch_pairs_done(&pairs);
 }
 
-static void apply(const struct patch *patch, const char *old, size_t old_len)
+static void read_said(const char *text, size_t len)
 {
+	struct patch_said said;
 	struct warder_error err;
 
-	for (size_t i = 0; i < patch->file_count; i++) {
-		char *tight = malloc(old_len ? old_len : 1), *new = NULL;
-		size_t len = 0;
+	must(patch_read_said(text, len, &said, &err) == 0);
+	must(strlen(said.fault) < sizeof(said.fault));
+	for (size_t i = 0; i < said.hunk_count; i++) {
+		bool known = false;
 
-		must(tight && patch->files[i].path);
-		must_be_inside(patch->files[i].path);
-		memcpy(tight, old, old_len);
-		if (patch_apply(patch, &patch->files[i], tight, old_len, &new, &len, &err) == 0)
-			must(new[len] == '\0' && (!patch->files[i].is_deleted || len == 0));
-		free(new);
-		free(tight);
+		for (size_t j = 0; j < said.name_count; j++)
+			known |= said.hunks[i].name == said.names[j];
+		must(known);
 	}
+	patch_said_done(&said);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const uint8_t *end = memchr(data, 0xff, size);
-	const size_t old_len = end ? (size_t)(end - data) : 0;
-	const size_t rest = end ? size - old_len - 1 : size;
-	char *text = malloc(rest ? rest : 1);
-	struct warder_error err;
-	struct patch patch;
+	char *text = malloc(size ? size : 1);
+	int strip;
 
 	must(text);
-	memcpy(text, data + size - rest, rest);
-	for (int strip = -1; strip < 2; strip++) {
-		if (patch_parse(text, rest, strip, &patch, &err) != 0)
-			continue;
-		must(patch.file_count > 0);
-		apply(&patch, (const char *)data, old_len);
-		patch_done(&patch);
-	}
+	memcpy(text, data, size);
+	strip = patch_strip(text, size);
+	must(strip >= -1 && strip <= 1);
+	for (strip = 0; strip < 3; strip++)
+		read_pairs(text, size, strip);
+	read_said(text, size);
 	free(text);
 	return 0;
 }

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(err.code != WARDER_ERROR_NONE && err.text[0] && !strchr(err.text, '\n'));
 		return 0;
 	}
-	must(policy_validate(&policy, &err) == 0);
+	must(policy_validate_document(&policy, &err) == 0);
 	must(policy_check_ceiling(&policy, &policy, &err) == 0);
 	text = policy_encode(&policy);
 	must(text);

@@ -2,6 +2,7 @@
  * readback: the texts of /proc that a receipt rests on, as no kernel wrote them. What passes a check says, by a plain search for
  * its lines, what was wanted; limits that are written as the kernel writes them are read as they are.
  */
+#include "base/array.h"
 #include "jail/rlimits.h"
 #include "tests/fuzz/input.h"
 
@@ -45,7 +46,7 @@ static void check_status(const char *text)
 	struct warder_error err;
 
 	if (check_privileges(run, text, &err) == 0) {
-		for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++)
+		for (size_t i = 0; i < ARRAY_LENGTH(masks); i++)
 			must(has_line(text, masks[i], '0'));
 		must(has_line(text, "NoNewPrivs", '1'));
 	} else {
@@ -71,7 +72,7 @@ static void append(char *text, size_t size, const char *title, uint64_t soft, ui
 	strcat(text, "units\n");
 }
 
-static void check_limits(struct input *input, const char *text)
+static void check_limits(struct fuzz_input *input, const char *text)
 {
 	char made[400] = "";
 	uint64_t soft = input_number(input), hard = input_number(input), got_soft, got_hard;
@@ -106,7 +107,7 @@ static void check_mountinfo(const char *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input = { data, size };
+	struct fuzz_input input = { data, size };
 	char *text = fuzz_text(data, size);
 
 	check_status(text);

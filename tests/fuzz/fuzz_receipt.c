@@ -3,7 +3,7 @@
  * the receipt as far as it fits its column, the output byte by byte.
  */
 #include "base/json.h"
-#include "runtime/result.h"
+#include "runtime/library/result.h"
 #include "tests/fuzz/input.h"
 
 static const struct json_limits limits = { .max_bytes = 1 << 24 };
@@ -74,7 +74,7 @@ static void check_output(const struct jail_output *output, const struct json_val
 	must(output->len == 0 || memcmp(text->string, output->bytes, strlen(text->string)) == 0);
 }
 
-static void take_row(struct input *input, struct policy_receipt *receipt)
+static void take_row(struct fuzz_input *input, struct policy_receipt *receipt)
 {
 	char *control = input_text(input);
 	char *value = input_text(input);
@@ -91,7 +91,7 @@ static void take_row(struct input *input, struct policy_receipt *receipt)
 	free(value);
 }
 
-static void take_output(struct input *input, struct jail_output *output, size_t len)
+static void take_output(struct fuzz_input *input, struct jail_output *output, size_t len)
 {
 	output->truncated = input_byte(input) & 1;
 	output->len = len < input->left ? len : input->left;
@@ -104,7 +104,7 @@ static void take_output(struct input *input, struct jail_output *output, size_t 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input = { data, size };
+	struct fuzz_input input = { data, size };
 	struct warder_result result = { .receipt.isolation = POLICY_ISOLATION_NAMESPACE_JAIL };
 	struct json_value *json = NULL;
 	struct warder_error err;

@@ -3,7 +3,7 @@
  * keeps to the bounds, and the policy that comes out of it is within the base.
  */
 #include "policy/policy.h"
-#include "runtime/agent/request.h"
+#include "runtime/tool/request.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_json(const char *text)
@@ -39,7 +39,8 @@ static void check_accepted(struct agent_request *request)
 	} else {
 		must(policy_check_ceiling(&base, &policy, &err) == 0);
 		must(policy.limits.wall_time_us <= base.limits.wall_time_us);
-		if (scopes_check(&request->scopes, request->snippet.language, &policy, &err) != 0)
+		if (scopes_check(&request->scopes, request->snippet.language, &policy,
+				 POLICY_ISOLATION_NAMESPACE_JAIL, &err) != 0)
 			check_error(&err);
 		policy_done(&policy);
 	}

@@ -2,7 +2,8 @@
  * scan: any source in any language has a report that holds together and can be written, and the policy's lists are read strictly.
  * The first byte chooses the language; what stands before a NUL is the policy.
  */
-#include "runtime/code/scan.h"
+#include "base/array.h"
+#include "runtime/code/scan/scan.h"
 #include "tests/fuzz/input.h"
 
 static const char *const languages[] = { "python", "javascript", "typescript", "sh",   "bash", "command",
@@ -35,8 +36,8 @@ static void check_report(const struct scan_report *report, const struct scan_req
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input = { data, size };
-	uint8_t which = input_byte(&input) % (sizeof(languages) / sizeof(languages[0]));
+	struct fuzz_input input = { data, size };
+	uint8_t which = input_byte(&input) % (ARRAY_LENGTH(languages));
 	char *lists = input_text(&input), *text = fuzz_text(input.at, input.left);
 	struct scan_request request = { .language = languages[which], .text = text, .len = input.left };
 	struct scan_policy policy = { 0 };

@@ -3,13 +3,13 @@
  * take and that answers every call as a plain reading of the table does.
  */
 #include "tests/fuzz/input.h"
-#include "tests/unit/bpf_vm.h"
-#include "tests/unit/seccomp_model.h"
+#include "tests/unit/jail/filter/bpf_vm.h"
+#include "tests/unit/jail/filter/seccomp_model.h"
 
 #define LIST_MAX 8
 
 /* A call of the table by its place, or a name that is in none. */
-static const char *take_name(struct input *input)
+static const char *take_name(struct fuzz_input *input)
 {
 	size_t place = (size_t)input_byte(input) << 8 | input_byte(input);
 	const struct syscall_group *group;
@@ -22,7 +22,7 @@ static const char *take_name(struct input *input)
 	return "no_such_call";
 }
 
-static size_t take_list(struct input *input, const char **names)
+static size_t take_list(struct fuzz_input *input, const char **names)
 {
 	size_t count = input_byte(input) % (LIST_MAX + 1);
 
@@ -40,12 +40,13 @@ static void must_agree(const struct seccomp_program *program, const struct index
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct input input = { bytes, size };
+	struct fuzz_input input = { bytes, size };
 	const uint8_t bits = input_byte(&input);
 	const enum syscall_arch arch = bits & 1 ? SYSCALL_AARCH64 : SYSCALL_X86_64;
 	const char *deny[LIST_MAX];
 	const char *allow[LIST_MAX];
 	struct seccomp_options o = { .profile = (enum policy_syscall_profile)((bits >> 3) % 3),
+				     .network = bits & 32 ? POLICY_NETWORK_LOOPBACK : POLICY_NETWORK_NONE,
 				     .allow_spawn = bits & 2,
 				     .kill_on_violation = bits & 4,
 				     .deny = deny,

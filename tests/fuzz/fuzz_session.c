@@ -1,5 +1,5 @@
 /* session: a specification, as a keeper and who asks one decode it. */
-#include "runtime/session.h"
+#include "runtime/session/session.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,5 @@
 /* units: sizes, times, CPUs and counts; what is accepted is written as text that means the same. */
+#include "base/array.h"
 #include "policy/policy.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -18,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct policy_cidr cidr;
 	struct warder_error err;
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(units); i++) {
 		uint64_t value;
 		uint64_t again;
 		char buf[32];

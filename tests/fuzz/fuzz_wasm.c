@@ -1,5 +1,5 @@
 /* wasm: what is said of a module holds together. */
-#include "runtime/code/wasm.h"
+#include "runtime/code/detect/wasm.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -11,7 +11,7 @@
 #define STRINGS_MAX 16
 
 /* The next message: which socket, how long, its bytes. */
-static void send_next(struct input *input, struct jail_run *run)
+static void send_next(struct fuzz_input *input, struct jail_run *run)
 {
 	const uint8_t where = input_byte(input);
 	char bytes[2 * sizeof(struct wire_message)];
@@ -21,7 +21,7 @@ static void send_next(struct input *input, struct jail_run *run)
 	send(where & 1 ? run->exec[1] : run->control[1], bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void check_messages(struct input *input)
+static void check_messages(struct fuzz_input *input)
 {
 	/* What a payload was born into is not its word, and is not looked at. */
 	static const struct jail_starter bare = { .bare = true };
@@ -50,7 +50,7 @@ static void check_messages(struct input *input)
 	undo_streams(&run, &err);
 }
 
-static void check_block(struct input *input)
+static void check_block(struct fuzz_input *input)
 {
 	char *items[STRINGS_MAX];
 	struct block block = { 0 };
@@ -76,7 +76,7 @@ static void check_block(struct input *input)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input = { data, size };
+	struct fuzz_input input = { data, size };
 
 	check_messages(&input);
 	check_block(&input);

@@ -6,12 +6,12 @@
 
 #include "tests/fuzz/fuzz.h"
 
-struct input {
+struct fuzz_input {
 	const uint8_t *at;
 	size_t left;
 };
 
-static inline void input_bytes(struct input *input, void *ret, size_t size)
+static inline void input_bytes(struct fuzz_input *input, void *ret, size_t size)
 {
 	size_t n = size < input->left ? size : input->left;
 
@@ -21,7 +21,7 @@ static inline void input_bytes(struct input *input, void *ret, size_t size)
 	input->left -= n;
 }
 
-static inline uint8_t input_byte(struct input *input)
+static inline uint8_t input_byte(struct fuzz_input *input)
 {
 	uint8_t byte;
 
@@ -29,7 +29,7 @@ static inline uint8_t input_byte(struct input *input)
 	return byte;
 }
 
-static inline uint64_t input_number(struct input *input)
+static inline uint64_t input_number(struct fuzz_input *input)
 {
 	uint64_t number;
 
@@ -38,7 +38,7 @@ static inline uint64_t input_number(struct input *input)
 }
 
 /* Up to the next NUL or the end, as text of its own heap block. The caller frees it. */
-static inline char *input_text(struct input *input)
+static inline char *input_text(struct fuzz_input *input)
 {
 	const uint8_t *stop = input->left ? memchr(input->at, 0, input->left) : NULL;
 	size_t len = stop ? (size_t)(stop - input->at) : input->left;

@@ -307,7 +307,7 @@ def damaged(path):
 
     def upwards(layout):
         layout.entries[0]["digest"] = "sha256:../../../../etc/passwd"
-    tell("digest-is-a-path", changed(upwards), "is no digest")
+    tell("digest-is-a-path", changed(upwards), "is not a digest")
 
     def loop(layout):
         inner = b'{"schemaVersion": 2, "manifests": []}'
@@ -382,17 +382,17 @@ def hostile(path):
     tell("directory-over-link", r'lies beneath a symbolic link', symlink("link", "/tmp"), directory("link"), Member("link/out", data=x))
     tell("whiteout-beneath-link", r'lies beneath a symbolic link', symlink("link", "/etc"), Member("link/.wh.passwd"))
     tell("beneath-file", r'lies beneath a symbolic link or a file', Member("file", data=x), Member("file/out", data=x))
-    tell("hard-link-out", r'member "link" is a hard link to what lies outside', hard_link("link", "../../etc/passwd"))
-    tell("hard-link-absolute", r'is a hard link to what lies outside', hard_link("link", "/etc/passwd"))
-    tell("hard-link-missing", r'is a hard link to what is not in the layer', hard_link("link", "nothing"))
-    tell("hard-link-through-link", r'is a hard link to what is not in the layer', symlink("etc", "/etc"), hard_link("link", "etc/passwd"))
-    tell("hard-link-directory", r'is a hard link to what is no file', directory("a"), hard_link("link", "a"))
-    tell("hard-link-whiteout", r'is a hard link to what is no file', Member("a/.wh.b"), hard_link("link", "a/b"))
+    tell("hard-link-out", r'member "link" is a hard link to a file outside', hard_link("link", "../../etc/passwd"))
+    tell("hard-link-absolute", r'is a hard link to a file outside', hard_link("link", "/etc/passwd"))
+    tell("hard-link-missing", r'is a hard link to a file that is not earlier in the layer', hard_link("link", "nothing"))
+    tell("hard-link-through-link", r'is a hard link to a file that is not earlier in the layer', symlink("etc", "/etc"), hard_link("link", "etc/passwd"))
+    tell("hard-link-directory", r'is a hard link to something that is not a file', directory("a"), hard_link("link", "a"))
+    tell("hard-link-whiteout", r'is a hard link to something that is not a file', Member("a/.wh.b"), hard_link("link", "a/b"))
     tell("overlay-attribute", r'member "a" has an attribute of overlayfs', Member("a", data=x, pax={"SCHILY.xattr.trusted.overlay.redirect": "/etc"}))
     tell("overlay-attribute-user", r'has an attribute of overlayfs', Member("a", data=x, pax={"SCHILY.xattr.user.overlay.opaque": "y"}))
-    tell("whiteout-of-nothing", r'hides what has no name', Member("a/.wh."))
-    tell("whiteout-of-parent", r'hides what has no name', Member("a/.wh..."))
-    tell("whiteout-of-itself", r'hides what has no name', Member("a/.wh.."))
+    tell("whiteout-of-nothing", r'is a whiteout without a name', Member("a/.wh."))
+    tell("whiteout-of-parent", r'is a whiteout without a name', Member("a/.wh..."))
+    tell("whiteout-of-itself", r'is a whiteout without a name', Member("a/.wh.."))
     tell("twice-a-directory", r'is in the layer twice', directory("a"), Member("a/b", data=x), Member("a", data=x))
     tell("deep", r'lies too deep', Member("a/" * 200 + "b", data=x))
     tell("long-name", r'has a name that is too long', Member("a" * 300, data=x))

@@ -158,9 +158,9 @@ part_good() {
 	check "good: unless that is asked for" succeeds import "$archives/layout" --replace
 	check "good: the same image again replaces nothing" eval 'succeeds import "$archives/layout" && ! says "another image" >/dev/null'
 	image import "$archives/base.tar"
-	check "good: a base that is built is no name for an archive" refused "names that begin with debootstrap/"
+	check "good: a base that is built is no name for an archive" refused "names that begin with debootstrap/ or"
 	image import "$archives/plain.tar" debootstrap/bookworm-minbase
-	check "good: nor for an import" refused "names that begin with debootstrap/"
+	check "good: nor for an import" refused "names that begin with debootstrap/ or"
 	image inspect debootstrap/bookworm-minbase
 	check "good: so there is none" refused "there is no image"
 	image import "$archives/several.tar"
@@ -299,10 +299,10 @@ part_context() {
 	check "context: a recipe that is a link out of the directory" eval 'refused "leads out of its directory" && ! says secret >/dev/null'
 	rm "$context/Dockerfile" && mkfifo "$context/Dockerfile"
 	image build "$context" bad
-	check "context: a recipe that is a pipe" refused "is no regular file"
+	check "context: a recipe that is a pipe" refused "is not a regular file"
 	rm "$context/Dockerfile" && mkdir "$context/Dockerfile"
 	image build "$context" bad
-	check "context: a recipe that is a directory" refused "is no regular file"
+	check "context: a recipe that is a directory" refused "is not a regular file"
 	rmdir "$context/Dockerfile"
 	image build "$context" bad
 	check "context: no recipe" refused "Dockerfile"
@@ -586,16 +586,16 @@ part_build() {
 	refuses 'leads out of its directory' 'FROM box' 'COPY ../box/etc/passwd /x'
 	refuses 'leads out of its directory' 'FROM box' 'COPY out /x'
 	refuses 'matches nothing' 'FROM box' 'COPY none* /x/'
-	refuses 'is no directory; end it with /' 'FROM box' 'COPY one two /srv/x'
+	refuses 'is not a directory; end it with /' 'FROM box' 'COPY one two /srv/x'
 	refuses 'is a link in the image, and would become a directory; copy to /usr/bin' 'FROM box' 'COPY linked /'
-	refuses 'is no directory in the image' 'FROM box' 'COPY one /etc/passwd/x'
+	refuses 'is not a directory in the image' 'FROM box' 'COPY one /etc/passwd/x'
 	refuses 'fetch it before, and COPY it' 'FROM box' 'ADD https://example.org/x /x'
 	refuses 'would be unpacked by ADD' 'FROM box' 'ADD one.tar.gz /x'
 	refuses 'is not in the image' 'FROM box' 'COPY --chown=nobody one /x'
-	refuses 'is no mode' 'FROM box' 'COPY --chmod=u+x one /x'
-	refuses 'is no directory in the image' 'FROM box' 'WORKDIR /etc/passwd'
-	refuses 'is no suite of Debian' 'FROM debootstrap:../x'
-	refuses 'is no list of packages' 'FROM --include=-x debootstrap:bookworm'
+	refuses 'is not a mode' 'FROM box' 'COPY --chmod=u+x one /x'
+	refuses 'is not a directory in the image' 'FROM box' 'WORKDIR /etc/passwd'
+	refuses 'is not a suite of Debian' 'FROM debootstrap:../x'
+	refuses 'is not a list of packages' 'FROM --include=-x debootstrap:bookworm'
 	recipe 'FROM box' 'ARG A'
 	image build "$context" bad --build-arg B=1
 	check "build: an argument that nobody asks for" refused "the recipe has no ARG B"

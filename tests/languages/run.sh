@@ -32,11 +32,13 @@ python=/usr/bin/python3
 [ -x "$python" ] || python=python3
 
 easy=()
+preferred=() # the same for a case that gives the memory itself
 if [ "$("$WARDER" explain strict | tail -n 1)" != "It would run." ]; then
 	for limit in memory swap cpus pids cpuTime; do
 		easy+=(--prefer "limits.$limit")
 	done
-	easy+=(--memory unlimited) # instead of memory there is only a limit of addresses, of which runtimes reserve many
+	preferred=("${easy[@]}")
+	easy+=(--set limits.memory=unlimited) # instead of memory there is only a limit of addresses, of which runtimes reserve many
 fi
 
 # code ARGUMENT...: the result, or the refusal, goes to $scratch/result, the status to $status.
@@ -145,7 +147,10 @@ does_not_compile() {
 		of "$1" good 'dict(stages)["build"] == "success"' && of "$1" fail 'dict(stages)["build"] == "cached"'
 }
 does_not_parse() {
-	of "$1" broken 'r.status == "failed" and r.exitCode != 0' "'''$2''' in err" 'stages == [("run", "failed")]'
+	of "$1" broken 'r.status == "failed" and r.exitCode != 0' "'''$2''' in err" 'stages == [("run", "failed")]' || return
+	[ "$1" = command ] ||
+		of "$1" broken 'r.diagnosticsFrom == "program"' 'r.diagnostics[0].level == "error" and r.diagnostics[0].message in err' \
+			'r.diagnostics[0].spans[0].file.startswith("main.") and r.diagnostics[0].spans[0].lineStart > 0'
 }
 is_none() {
 	of "$1" broken 'r.error.kind == "invalidRequest" and r.error.field == "source"' "'''$2''' in message"
@@ -306,7 +311,7 @@ commands_as_given() {
 
 # bomb LANGUAGE EXPRESSION LINE...: ends by one of the policy's limits, or the compiler gives up; never as a success.
 bomb() {
-	local language=$1 expression=$2
+	local language=$1 expression=$2 easy=("${preferred[@]}")
 	shift 2
 	given bomb "$@"
 	code --language "$language" --no-cache --timeout 2s --memory 300MiB "$file"
@@ -318,6 +323,7 @@ or_by_itself='(r.status, r.cause) == ("compileFailed", "exit") and "memory" in e
 gave_up='(r.status, r.cause) == ("compileFailed", "exit") and err'
 
 bomb_status() {
+	local easy=("${preferred[@]}")
 	given bomb '#include __FILE__' '#include __FILE__'
 	timeout 100 "$WARDER" code "${easy[@]}" --cache "$cache" --no-cache --timeout 2s --memory 4GiB --language c "$file" >"$scratch/result" 2>&1
 	status=$?
@@ -343,7 +349,7 @@ not_kept() {
 	speak "$1" 'ls -l {out}; cat {out}/*'
 	given source.txt text
 	spoken "$file"
-	holds 'r.error.kind == "unavailable" and "what was built cannot be kept" in message' "'$2' in message" '"root:" not in (out or "")' && exited 125
+	holds 'r.error.kind == "unavailable" and "the built files cannot be stored" in message' "'$2' in message" '"root:" not in (out or "")' && exited 125
 }
 
 compiler_cases() {
@@ -489,9 +495,9 @@ sys.exit(not (answers == {"twenty\n"} and builds.count("success") == 1 and build
 }
 wait_for_build() {
 	local _
-	for _ in {1..100}; do
+	for _ in {1..500}; do
 		[ -z "$(find "$cache/built" -maxdepth 1 -name 'build-*' 2>/dev/null)" ] || break
-		sleep 0.1
+		sleep 0.02
 	done
 }
 killed() {
@@ -508,17 +514,23 @@ killed() {
 	code --language c "$file"
 	built success && [ -z "$(find "$cache/built" -maxdepth 1 -name 'build-*' -o -maxdepth 1 -name '*.lock')" ] || { ls "$cache/built"; return 1; }
 }
+# Before the build's jail is there, while it is set up, and when its program runs.
 ended_by_signal() {
-	local pid before
+	local pid before delay status
 	before=$(entries)
 	speak 'sleep 60' 'echo never'
-	given source.txt "signal $RANDOM"
-	"$WARDER" code "${easy[@]}" --cache "$cache" --languages "$spoken" --language spoken "$file" >"$scratch/result" 2>&1 </dev/null &
-	pid=$!
-	wait_for_build
-	kill -TERM $pid
-	wait $pid
-	[ $? = 143 ] && [ "$(entries)" = "$before" ]
+	for delay in 0 0.004 0.008 0.012 0.016 0.024 0.05 0.2; do
+		given source.txt "signal $RANDOM"
+		"$WARDER" code "${easy[@]}" --cache "$cache" --languages "$spoken" --language spoken "$file" >"$scratch/result" 2>&1 </dev/null &
+		pid=$!
+		wait_for_build
+		sleep $delay
+		kill -TERM $pid
+		wait $pid
+		status=$?
+		[ $status = 143 ] && [ "$(entries)" = "$before" ] ||
+			{ echo "after $delay s: $status, $(entries) entries and not $before"; cat "$scratch/result"; return 1; }
+	done
 }
 narrow_umask() {
 	local cache=$scratch/narrow
@@ -530,7 +542,7 @@ private() {
 	program open
 	local cache=$scratch/open
 	code --language c "$file"
-	holds 'r.error.kind == "unavailable" and r.error.field == "cache"' '"somebody else" in message'
+	holds 'r.error.kind == "unavailable" and r.error.field == "cache"' '"another user" in message'
 }
 
 cache_cases() {
@@ -596,7 +608,7 @@ not_there() {
 	given code.rb 'puts 1'
 	code --view "directory:$scratch/view" --language ruby "$file"
 	holds 'r.error.kind == "unsupportedLanguage" and r.error.field == "language"' \
-		"message == 'the language ruby is not available: there is no ruby in what the jail sees of $scratch/view; install it there'" && exited 125 &&
+		"message == 'the language ruby is not available: there is no ruby in the view of $scratch/view; install it there'" && exited 125 &&
 		code --view "directory:$scratch/view" --language lua "$file" && holds '"no lua5.4, nor lua in" in message' &&
 		code --language rubby "$file" && holds 'r.error.kind == "unsupportedLanguage"' '"did you mean ruby" in message or "ruby" in message' &&
 		code "$scratch/numbers" && holds 'r.error.kind == "unsupportedLanguage"'
@@ -640,7 +652,7 @@ results() {
 	holds 'r.error.kind == "invalidRequest" and r.status == "rejected"'
 }
 
-# What the manual and the README show works as it is printed there. $bare is `warder` with the flags that this user needs.
+# The examples of the manual and of docs/tour.md work as printed. $bare is `warder` with the flags that this user needs.
 bare() {
 	mkdir -p "$scratch/bin"
 	printf '#!/bin/bash\ncommand=$1\nshift\nexec "%s" "$command" %s --cache "%s" "$@"\n' "$WARDER" "${easy[*]}" "$cache" >"$scratch/bin/warder"
@@ -654,9 +666,9 @@ of_manual() {
 	[ "$(wc -l <"$scratch/example")" = 2 ] || return 1
 	[ "$(cd "$scratch" && PATH=$scratch/bin:$PATH bash example)" = 5050 ]
 }
-of_readme() {
+of_tour() {
 	bare
-	awk '/^## / { in_it = /Code/ } in_it && /^```/ { open = !open; next } in_it && open' "$top/README.md" >"$scratch/session"
+	awk '/^## / { in_it = /Code/ } in_it && /^```/ { open = !open; next } in_it && open' "$top/docs/tour.md" >"$scratch/session"
 	# What follows a command is its here-document, up to END, or else what is printed.
 	awk '/^\$ / { print substr($0, 3); here = /<</; next }
 		here { print; here = $0 != "END" }' "$scratch/session" >"$scratch/example"
@@ -666,19 +678,19 @@ of_readme() {
 
 document_cases() {
 	check "the example of warder-languages(5)" of_manual
-	needs c "the examples of the README" of_readme
+	needs c "the examples of docs/tour.md about code" of_tour
 	check "awk and bc, by a document" own_languages
 	check "a document's row goes before one of the table" overridden
-	check "a document that is no object" wrong '[]' 1 languages 'must be {"languages": [...]}'
+	check "a document that is not an object" wrong '[]' 1 languages 'must be {"languages": [...]}'
 	check "another member" wrong '{"language": []}' 1 languages 'must be {"languages": [...]}'
 	check "no JSON" wrong $'{"languages": [\n}' 2 "$scratch/wrong.json" 'where a value is expected'
 	check "an unknown member" wrong "$(row '"runs": ["x"]')" 3 runs 'known: name, aliases, file'
-	check "a command that is no array" wrong "$(row '"build": "make"')" 3 build 'must be an array of 1 to 64 strings'
+	check "a command that is not an array" wrong "$(row '"build": "make"')" 3 build 'must be an array of 1 to 64 strings'
 	check "an empty command" wrong "$(row '"check": []')" 3 check 'must be an array of 1 to 64 strings'
-	check "a word that is no string" wrong "$(row '"check": ["x", 1]')" 3 check 'must be a string'
+	check "a word that is not a string" wrong "$(row '"check": ["x", 1]')" 3 check 'must be a string'
 	check "a name with a blank" wrong "$(row '"aliases": ["a b"]')" 3 aliases 'other characters'
 	check "a file in a directory" wrong '{"languages": [{"name": "x", "file": "a/b", "run": ["sh"]}]}' 1 file 'file name without a directory'
-	check "a variable that is no string" wrong "$(row '"environment": {"A": 1}')" 3 A 'must be a string'
+	check "a variable that is not a string" wrong "$(row '"environment": {"A": 1}')" 3 A 'must be a string'
 	check "a default that is no field" wrong "$(row '"defaults": {"limits.memorry": "1MiB"}')" 3 defaults 'limits.memor'
 	check "a row without a command" wrong $'{"languages": [\n{"name": "x", "file": "x"}]}' 2 languages 'needs name, file and run'
 	check "a language that the view does not have, or nobody has" not_there

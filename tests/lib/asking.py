@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks the keeper of a session, as any program could that sees its socket, and prints what came back.
 
-asking.py TYPE SOCKET...: TYPE is that of a request (runtime/session.h), SOCKET the first that is there. Printed are whether it was
+asking.py TYPE SOCKET...: TYPE is that of a request (runtime/session/session.h), SOCKET the first that is there. Printed are whether it was
 refused, how many descriptors came, and why.
 """
 import os

@@ -68,5 +68,5 @@ record = {
 write(os.path.join(store, "images/names/two.json"), json.dumps(record))
 limits = " ".join("--prefer limits." + name for name in ("cpuTime", "memory", "swap", "cpus", "pids"))
 write(os.path.join(store, "two"), "#!/bin/sh\nexport WARDER_STORE=" + os.path.abspath(store) + "\ncommand=$1; shift\n"
-      'exec warder "$command" --view image:two ' + limits + ' "$@"\n')
+      'exec warder "$command" --view "image:${IMAGE:-two}" ' + limits + ' "$@"\n')
 os.chmod(os.path.join(store, "two"), 0o755)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "jail/jail.h"
 
 struct jailed {
@@ -43,7 +44,7 @@ static inline void jailed_prefer(struct jailed *jailed)
 		{ CGROUP_ACCOUNT, POLICY_FIELD_CPU_TIME },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && !jailed->host.privileged; i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(rows) && !jailed->host.privileged; i++)
 		if (jailed->host.cgroup.hierarchy_of[rows[i].controller] < 0)
 			jailed->policy.preferred[rows[i].field] = true;
 }

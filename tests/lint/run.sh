@@ -21,6 +21,14 @@ cache=${BUILD:-build}/cppcheck
 	}
 	# Names that would bind the project to one person's desk, and promises to finish something later.
 	words() { no_line '\b(TOD[O]|FIXM[E]|XX[X]|HAC[K])\b|[Cc]laud[e]|\bissue #[0-9]|(^|[^.[:alnum:]])/(wor[k]|hom[e])/[a-z]' $texts; }
+	# Sentences without a subject, and words that name no one, in the texts that a stranger reads first.
+	stilted='\b(is|are) told\b|\btells of\b|\bbut for\b|\bof who\b|\bwho (is|has|executes)\b|\b[Ss]omebody\b|\bhim\b|\bhis\b|, what (is|it|was|has|can)\b'
+	plain_english() {
+		no_line "$stilted" README.md NEWS.md CONTRIBUTING.md SECURITY.md docs/threat-model.md docs/*.[1-8] runtime/warder.h store/warder-store.h &&
+			no_line "\"[^\"]*($stilted)[^\"]*\"" runtime/cli/*.c store/cli/*.c
+	}
+	# Constructions that a reader has to read twice, counted. The list of documents grows; it does not shrink.
+	prose() { tests/lint/prose.sh README.md docs/*.[1-8] docs/tour.md docs/enforcement.md docs/dependencies.md docs/from-other-systems.md docs/architecture.md docs/threat-model.md docs/performance.md runtime/warder.h store/warder-store.h CONTRIBUTING.md SECURITY.md; }
 	spaces() { no_line '[[:blank:]]+$' $plain_texts; }
 	static_analysis() {
 		mkdir -p "$cache"
@@ -43,6 +51,8 @@ cache=${BUILD:-build}/cppcheck
 check "folders include only what lies to their left" layers
 check "headers are documented" documented
 check "no word that does not belong" words
+check "plain English" plain_english
+check "prose" prose
 check "no blanks at line ends" spaces
 check "cppcheck" static_analysis
 check "shellcheck" scripts

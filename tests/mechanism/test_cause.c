@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
 #include "tests/lib/jailed.h"
 
 #define EXPECT_CAUSE(j, wanted)                                                                              \
@@ -56,7 +57,7 @@ Test(cause, wall_time, .timeout = 120)
 
 	const uint64_t limit_us = 500000 * jailed_slow();
 
-	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(scripts); i++) {
 		struct jailed *j = jailed_new();
 
 		j->policy.limits.wall_time_us = limit_us;
@@ -140,7 +141,8 @@ Test(cause, pids, .timeout = 120)
 			 "except BlockingIOError:\n"
 			 "  print(n, flush=True)\n"
 			 "  os._exit(3)\n");
-	EXPECT_CAUSE(j, JAIL_CAUSE_PIDS);
+	EXPECT_CAUSE(j, JAIL_CAUSE_EXIT);
+	cr_expect(j->outcome.hit[JAIL_CAUSE_PIDS]);
 	cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), "8\n");
 	cr_expect_eq(j->outcome.exit_code, 3);
 	jailed_free(j);
@@ -183,7 +185,8 @@ Test(cause, disk_full, .timeout = 60)
 	j->policy.filesystem.tmp_bytes = 1 << 20;
 	j->policy.limits.disk_bytes = 1 << 20;
 	jailed_sh(j, "head -c 700000 /dev/zero > /tmp/a; head -c 700000 /dev/zero > /dev/shm/b");
-	EXPECT_CAUSE(j, JAIL_CAUSE_DISK);
+	EXPECT_CAUSE(j, JAIL_CAUSE_EXIT);
+	cr_expect(j->outcome.hit[JAIL_CAUSE_DISK] && !j->outcome.file_size_hit);
 	jailed_free(j);
 }
 
@@ -195,7 +198,129 @@ Test(cause, file_size, .timeout = 60)
 	jailed_sh(j, "exec head -c 200000 /dev/zero > /tmp/a");
 	EXPECT_CAUSE(j, JAIL_CAUSE_DISK);
 	cr_expect_eq(j->outcome.signal, SIGXFSZ);
+	cr_expect(j->outcome.file_size_hit);
 	jailed_free(j);
+}
+
+/* Python ignores the signal, and gets EFBIG. */
+Test(cause, file_size_as_an_error, .timeout = 60)
+{
+	struct jailed *j = jailed_new();
+
+	j->policy.limits.file_size_bytes = 100000;
+	jailed_python(j, "import os; os.makedirs('/tmp/a/b'); open('/tmp/a/b/c', 'wb').write(bytes(200000))");
+	EXPECT_CAUSE(j, JAIL_CAUSE_EXIT);
+	cr_expect_eq(j->outcome.exit_code, 1);
+	cr_expect(j->outcome.file_size_hit && !j->outcome.hit[JAIL_CAUSE_DISK]);
+	jailed_free(j);
+}
+
+/* Without such a limit it cannot be the cause. */
+Test(cause, file_size_unlimited, .timeout = 60)
+{
+	struct jailed *j = jailed_new();
+
+	j->policy.limits.file_size_bytes = POLICY_UNLIMITED;
+	jailed_sh(j, "kill -XFSZ $$");
+	EXPECT_CAUSE(j, JAIL_CAUSE_SIGNAL);
+	cr_expect_eq(j->outcome.signal, SIGXFSZ);
+	cr_expect(!j->outcome.file_size_hit && !j->outcome.hit[JAIL_CAUSE_DISK]);
+	jailed_free(j);
+}
+
+/* What the program handled, and what then ended it, have nothing to do with each other. */
+Test(cause, a_refusal_that_was_handled, .timeout = 120)
+{
+	static const struct row {
+		const char *script;
+		enum jail_cause hit, cause;
+		int exit_code, signal;
+	} rows[] = {
+		{ "import os, socket\n"
+		  "try: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 9))\n"
+		  "except OSError: os.abort()\n",
+		  JAIL_CAUSE_NETWORK, JAIL_CAUSE_SIGNAL, -1, SIGABRT },
+		{ "import os, time\n"
+		  "try:\n"
+		  "  while True:\n"
+		  "    if os.fork() == 0: time.sleep(30)\n"
+		  "except BlockingIOError: os._exit(7)\n",
+		  JAIL_CAUSE_PIDS, JAIL_CAUSE_EXIT, 7, 0 },
+		{ "import os\n"
+		  "f = os.open('/tmp/f', os.O_CREAT | os.O_WRONLY)\n"
+		  "try:\n"
+		  "  while os.write(f, bytes(4096)): pass\n"
+		  "except OSError: os._exit(7)\n",
+		  JAIL_CAUSE_DISK, JAIL_CAUSE_EXIT, 7, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct jailed *j = jailed_new();
+
+		if (rows[i].hit == JAIL_CAUSE_PIDS)
+			jailed_need(j, CGROUP_PIDS);
+		j->policy.limits.pids_max = 8;
+		j->policy.filesystem.tmp_bytes = j->policy.limits.disk_bytes = 1 << 20;
+		jailed_python(j, rows[i].script);
+		EXPECT_CAUSE(j, rows[i].cause);
+		cr_expect(j->outcome.hit[rows[i].hit], "row %zu", i);
+		cr_expect_eq(j->outcome.exit_code, rows[i].exit_code, "row %zu", i);
+		cr_expect_eq(j->outcome.signal, rows[i].signal, "row %zu", i);
+		jailed_free(j);
+	}
+}
+
+/* All is over before the supervisor looks: the kernel's count is what tells. */
+Test(cause, memory_while_nobody_watches, .timeout = 120)
+{
+	static const char *const ends[] = { "exit 5", "exit 0", "kill -TERM $$" };
+
+	for (size_t i = 0; i < ARRAY_LENGTH(ends); i++) {
+		char script[120];
+		char *argv[] = { "/bin/sh", "-c", script, NULL };
+		struct jailed *j = jailed_new();
+
+		jailed_need(j, CGROUP_MEMORY);
+		snprintf(script, sizeof(script), "/usr/bin/python3 -c 'b = bytearray(100 << 20)'; %s",
+			 ends[i]);
+		j->policy.limits.memory_bytes = 30 << 20;
+		cr_assert_eq(jailed_prepare(j, false), 0, "%s", j->err.text);
+		j->command.argv = argv;
+		cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
+		usleep(700000 * jailed_slow());
+		cr_assert_eq(jail_supervise(j->run, &j->outcome, &j->err), 0, "%s", j->err.text);
+		EXPECT_CAUSE(j, JAIL_CAUSE_MEMORY);
+		cr_expect_eq(j->outcome.exit_code, -1, "%s: exit %d", ends[i], j->outcome.exit_code);
+		cr_expect_eq(j->outcome.signal, SIGKILL, "%s: signal %d", ends[i], j->outcome.signal);
+		jailed_free(j);
+	}
+}
+
+/* Whatever the program does when the kernel has killed its child; races of its end with the supervisor's kill are many. */
+Test(cause, memory_whatever_the_program_does_then, .timeout = 600)
+{
+	static const char *const scripts[] = {
+		"/usr/bin/python3 -c 'b = bytearray(100 << 20)'; exit 5",
+		"/usr/bin/python3 -c 'b = bytearray(100 << 20)'; exit 0",
+		"/usr/bin/python3 -c 'b = bytearray(100 << 20)'; kill -TERM $$",
+		"/usr/bin/python3 -c 'b = bytearray(100 << 20)' & wait; exit 5",
+	};
+	const char *rounds = getenv("WARDER_TEST_OOM_ROUNDS");
+
+	for (int i = 0; i < (rounds ? atoi(rounds) : 12); i++) {
+		const char *script = scripts[(size_t)i % (ARRAY_LENGTH(scripts))];
+		struct jailed *j = jailed_new();
+
+		jailed_need(j, CGROUP_MEMORY);
+		j->policy.limits.memory_bytes = 30 << 20;
+		jailed_sh(j, script);
+		EXPECT_CAUSE(j, JAIL_CAUSE_MEMORY);
+		cr_expect_eq(j->outcome.exit_code, -1, "round %d, %s: exit %d", i, script,
+			     j->outcome.exit_code);
+		cr_expect_eq(j->outcome.signal, SIGKILL, "round %d, %s: signal %d", i, script,
+			     j->outcome.signal);
+		jailed_free(j);
+	}
 }
 
 Test(cause, syscall, .timeout = 60)
@@ -216,7 +341,8 @@ Test(cause, network, .timeout = 60)
 
 	jailed_python(j, "import socket\n"
 			 "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 9))\n");
-	EXPECT_CAUSE(j, JAIL_CAUSE_NETWORK);
+	EXPECT_CAUSE(j, JAIL_CAUSE_EXIT);
+	cr_expect(j->outcome.hit[JAIL_CAUSE_NETWORK]);
 	cr_expect_eq(j->outcome.exit_code, 1);
 	jailed_free(j);
 }
@@ -284,6 +410,7 @@ Test(cause, a_refusal_that_did_not_matter, .timeout = 60)
 		      "try: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 9))\n"
 		      "except OSError: pass\n");
 	EXPECT_CAUSE(j, JAIL_CAUSE_EXIT);
-	cr_expect(!j->outcome.hit[JAIL_CAUSE_NETWORK]);
+	cr_expect_eq(j->outcome.exit_code, 0);
+	cr_expect(j->outcome.hit[JAIL_CAUSE_NETWORK]);
 	jailed_free(j);
 }

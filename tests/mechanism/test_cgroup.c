@@ -1,4 +1,5 @@
-#include "jail/cgroup.h"
+#include "base/array.h"
+#include "jail/cgroup/cgroup.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -19,15 +20,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "jail/cgroup_file.h"
+#include "jail/cgroup/file.h"
 
 /*
  * What the cgroup files show and what the kernel then does, on v1 and v2, whichever is here. Needs root. Every test has
  * a parent cgroup of its own, which must be empty and gone at its end.
  */
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define MIB          (UINT64_C(1) << 20)
+#define MIB (UINT64_C(1) << 20)
 
 static struct cgroup_host host;
 static char parent[40];
@@ -274,7 +274,7 @@ CGROUP_TEST(cpu_limit_is_what_the_kernel_shows)
 	};
 
 	need(CGROUP_CPU);
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		struct cgroup_limits limits = no_limits;
 		struct cgroup cgroup;
 		char both[64];
@@ -419,7 +419,7 @@ _Noreturn static void fork_all(void)
 	int count = 0;
 	int error = 0;
 
-	while (count < (int)COUNT(pids)) {
+	while (count < (int)ARRAY_LENGTH(pids)) {
 		pids[count] = fork();
 		if (pids[count] < 0) {
 			error = errno;
@@ -528,10 +528,10 @@ CGROUP_TEST(kill_empties_a_v2_leaf)
 	cgroup_kill(&cgroup); /* an empty one, too */
 	remove_leaf(&cgroup);
 	create(&no_limits, &cgroup);
-	for (size_t i = 0; i < COUNT(pids); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(pids); i++)
 		pids[i] = sleep_in(&cgroup);
 	cgroup_kill(&cgroup);
-	for (size_t i = 0; i < COUNT(pids); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(pids); i++) {
 		int status = wait_for(pids[i]);
 
 		cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -739,7 +739,7 @@ CGROUP_TEST(a_controller_that_is_not_there_is_refused)
 	};
 
 	need(CGROUP_ACCOUNT);
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		struct cgroup_host without = host;
 
 		without.hierarchy_of[rows[i].controller] = -1;
@@ -906,12 +906,12 @@ CGROUP_TEST(clean_leaves_other_names_alone)
 	char path[512];
 
 	need(CGROUP_PIDS);
-	for (size_t i = 0; i < COUNT(names); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		snprintf(path, sizeof(path), "%s/%s", host.hierarchies[0].base, names[i]);
 		cr_assert(mkdir(path, 0755) == 0);
 	}
 	cr_expect(cgroup_clean(&host, false) == 0);
-	for (size_t i = 0; i < COUNT(names); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		snprintf(path, sizeof(path), "%s/%s", host.hierarchies[0].base, names[i]);
 		cr_expect(rmdir(path) == 0, "%s", names[i]);
 	}
@@ -1001,7 +1001,7 @@ CGROUP_TEST(probe_of_a_bad_parent_says_so)
 	static const char *const parents[] = { "/abs", "..", "a/../b", "no/such/cgroup" };
 
 	need(CGROUP_ACCOUNT);
-	for (size_t i = 0; i < COUNT(parents); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(parents); i++) {
 		struct cgroup_host bad;
 
 		cgroup_probe(parents[i], false, &bad);
@@ -1077,7 +1077,7 @@ static int check_delegated(void)
 	cgroup_probe(NULL, false, &user);
 	CHECK(user.v2 == 0 && strcmp(user.hierarchies[0].base, delegated) == 0);
 	CHECK(user.hierarchy_of[CGROUP_ACCOUNT] == 0);
-	CHECK((user.seat[0] != '\0') == has_controllers);
+	CHECK((user.self_leaf[0] != '\0') == has_controllers);
 	CHECK((user.hierarchy_of[CGROUP_MEMORY] == 0) == has_controllers);
 	CHECK((user.hierarchy_of[CGROUP_PIDS] == 0) == has_controllers);
 	if (has_controllers) {
@@ -1090,8 +1090,8 @@ static int check_delegated(void)
 		_exit(0);
 	CHECK(wait_for(pid) == 0);
 	CHECK(cgroup_remove(&cgroup, &err) == 0);
-	cgroup_probe(NULL, false, &again); /* from the seat */
-	CHECK(strcmp(again.hierarchies[0].base, delegated) == 0 && again.seat[0] == '\0');
+	cgroup_probe(NULL, false, &again); /* from the self leaf */
+	CHECK(strcmp(again.hierarchies[0].base, delegated) == 0 && again.self_leaf[0] == '\0');
 	CHECK(again.hierarchy_of[CGROUP_MEMORY] == user.hierarchy_of[CGROUP_MEMORY]);
 	cgroup_host_done(&again);
 	cgroup_host_done(&user);
@@ -1161,10 +1161,11 @@ static int check_several_hosts(void)
 
 	CHECK(enter_delegated() == 0);
 	limits.memory_bytes = 64 * MIB;
-	for (size_t i = 0; i < COUNT(hosts); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(hosts); i++) {
 		cgroup_probe(NULL, i == 1, &hosts[i]);
 		CHECK(strcmp(hosts[i].hierarchies[0].base, delegated) == 0);
-		CHECK(hosts[i].hierarchy_of[CGROUP_MEMORY] == 0 && (hosts[i].seat[0] != '\0') == (i == 0));
+		CHECK(hosts[i].hierarchy_of[CGROUP_MEMORY] == 0 &&
+		      (hosts[i].self_leaf[0] != '\0') == (i == 0));
 	}
 	CHECK(cgroup_create(&hosts[1], &limits, &leaf, &err) == 0 && limit_is(&leaf, 64 * MIB));
 	cgroup_host_done(&hosts[0]);
@@ -1179,7 +1180,7 @@ static int check_several_hosts(void)
 	return 0;
 }
 
-CGROUP_TEST(several_hosts_share_one_seat)
+CGROUP_TEST(several_hosts_share_one_self_leaf)
 {
 	need(CGROUP_ACCOUNT);
 	make_delegated();
@@ -1201,7 +1202,7 @@ static int check_worker(void)
 	CHECK(enter_delegated() == 0 && pipe2(up, O_CLOEXEC) == 0 && pipe2(down, O_CLOEXEC) == 0);
 	limits.memory_bytes = 64 * MIB;
 	cgroup_probe(NULL, false, &ours);
-	CHECK(ours.seat[0]);
+	CHECK(ours.self_leaf[0]);
 	pid = fork();
 	if (pid == 0) {
 		struct cgroup_host own;
@@ -1220,7 +1221,7 @@ static int check_worker(void)
 	cgroup_host_done(&ours);
 	CHECK(hands_down("memory"));
 	CHECK(write(down[1], "", 1) == 1 && wait_for(pid) == 0);
-	/* The process stays seated; its directory is one of the leftovers. */
+	/* The process stays in it; its directory is one of the leftovers. */
 	CHECK(!own_dir_is(delegated));
 	cgroup_probe(NULL, false, &ours);
 	CHECK(ours.hierarchy_of[CGROUP_MEMORY] == 0);
@@ -1237,7 +1238,7 @@ CGROUP_TEST(a_worker_keeps_its_limits)
 	expect_in_fork("worker", check_worker);
 	rest.hierarchy_count = 1;
 	snprintf(rest.hierarchies[0].base, CGROUP_BASE_MAX, "%.*s", CGROUP_BASE_MAX - 1, delegated);
-	cr_expect(cgroup_clean(&rest, false) == 1, "no seat was left");
+	cr_expect(cgroup_clean(&rest, false) == 1, "no self leaf was left");
 	cr_expect(rmdir(delegated) == 0, "something else is left in the delegated cgroup");
 }
 
@@ -1289,7 +1290,7 @@ static int check_shared(void)
 			pause();
 	}
 	cgroup_probe(NULL, false, &user);
-	if (user.seat[0] || user.hierarchy_of[CGROUP_MEMORY] >= 0 || user.hierarchy_of[CGROUP_PIDS] >= 0)
+	if (user.self_leaf[0] || user.hierarchy_of[CGROUP_MEMORY] >= 0 || user.hierarchy_of[CGROUP_PIDS] >= 0)
 		line = __LINE__;
 	if (!strstr(user.reason[CGROUP_MEMORY], "other processes"))
 		line = __LINE__;
@@ -1390,7 +1391,7 @@ static int check_namespace(void)
 	cgroup_probe(NULL, false, &seen);
 	CHECK(seen.v2 == 0 && strcmp(seen.hierarchies[0].base, "/mnt/c") == 0);
 	CHECK((seen.hierarchy_of[CGROUP_PIDS] == 0) == has_controllers);
-	CHECK((seen.seat[0] != '\0') == has_controllers);
+	CHECK((seen.self_leaf[0] != '\0') == has_controllers);
 	if (has_controllers)
 		limits.pids_max = 8;
 	CHECK(cgroup_create(&seen, &limits, &cgroup, &err) == 0);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "runtime/warder.h"
 
 struct place {
@@ -25,7 +26,7 @@ static void place_init(struct place *place)
 	/* Generous: six interpreters at a time, on a slow machine. */
 	cr_assert_eq(warder_policy_set(place->policy, "limits.wallTime", "100s", &place->err), 0);
 	cr_assert_eq(warder_policy_set(place->policy, "limits.cpuTime", "100s", &place->err), 0);
-	for (size_t i = 0; i < sizeof(preferred) / sizeof(preferred[0]) && geteuid() != 0; i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(preferred) && geteuid() != 0; i++)
 		cr_assert_eq(warder_policy_require(place->policy, preferred[i], 0, &place->err), 0);
 }
 
@@ -229,7 +230,7 @@ Test(code, wrong_use_is_refused, .timeout = 60)
 	struct place place;
 
 	place_init(&place);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		struct warder_error err = { 0 };
 
 		cr_expect_eq(warder_build(place.policy, NULL, &rows[i].code, &program, &err), -1, "row %zu",

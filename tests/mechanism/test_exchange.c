@@ -1,6 +1,7 @@
 /* What a program gets and gives besides its standard streams: a result, an input, files. */
 #include <sys/mman.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "tests/lib/jailed.h"
 
@@ -19,7 +20,7 @@ Test(exchange, result_has_a_descriptor_of_its_own, .timeout = 60)
 		{ "head -c 1000 /dev/zero; echo r >/dev/fd/3", 100, "r\n", 2, false },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		struct jailed *j = jailed_new();
 
 		j->policy.output.stdout_bytes = 16;
@@ -136,7 +137,7 @@ Test(exchange, output_beyond_the_limit_is_spilled, .timeout = 60)
 		const char *spilled;
 	} rows[] = { { 1 << 20, "0123456789abc" }, { 12, "0123456789ab" }, { 0, "" } };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		owned_fd int out_fd = memfd_create("spilled", MFD_CLOEXEC);
 		const int fds[2] = { out_fd, -1 };
 		struct jailed *j = jailed_new();

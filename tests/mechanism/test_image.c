@@ -13,6 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "runtime/warder.h"
 
 static char base[64];
@@ -55,7 +56,7 @@ static struct warder_policy *policy_of_two(void)
 
 	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
 	cr_assert(warder_policy_set(policy, "filesystem.view", "image:two", &err) == 0, "%s", err.text);
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(limits); i++)
 		cr_assert(warder_policy_require(policy, limits[i], 0, &err) == 0);
 	return policy;
 }

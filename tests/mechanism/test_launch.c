@@ -1,10 +1,13 @@
 /* The launch: what it refuses, what it inherits, many at once. What fails on its way is in tests/fault. */
 #include <pthread.h>
+#include <mqueue.h>
 #include <signal.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
 #include "tests/lib/jailed.h"
 
 Test(launch, programs_that_cannot_be_executed, .timeout = 60)
@@ -26,7 +29,7 @@ Test(launch, programs_that_cannot_be_executed, .timeout = 60)
 	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
 	jailed_run(j, "/bin/true", NULL, NULL);
 	before = ledger_take(&j->host);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		cr_expect_eq(jailed_run(j, rows[i].program, NULL, NULL), 4, "%s", rows[i].program);
 		cr_expect_eq(j->err.code, rows[i].code, "%s: %s", rows[i].program, j->err.text);
 		ledger_check(&before, &j->host, rows[i].program);
@@ -232,33 +235,93 @@ Test(launch, a_host_that_reaps_everything, .timeout = 120)
 	cr_expect_eq(status, 0, "wait status %x", (unsigned int)status);
 }
 
-/* What is counted per user counts for the jail's own id: a jail cannot use up the inotify instances of root. */
-Test(launch, per_user_counters_are_the_jails, .timeout = 60)
+static bool lock_shared_memory(size_t bytes)
 {
-	struct jailed *j = jailed_new();
-	int status = 0;
-	pid_t pid;
+	const int id = shmget(IPC_PRIVATE, bytes, IPC_CREAT | 0600);
+	const bool locked = id >= 0 && shmctl(id, SHM_LOCK, NULL) == 0;
 
-	if (!j->host.privileged)
-		cr_skip_test("an ordinary user's jail counts for him");
-	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
-	j->command.argv = (char *[]){ "/usr/bin/python3", "-c",
-				      "import ctypes, time\n"
-				      "l = ctypes.CDLL(None)\n"
-				      "while l.inotify_init() >= 0: pass\n"
-				      "print('used up', flush=True)\ntime.sleep(20)\n",
-				      NULL };
-	cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
-	sleep(jailed_slow());
-	pid = fork();
-	if (pid == 0)
-		_exit(inotify_init1(IN_CLOEXEC) >= 0 ? 0 : 1);
-	waitpid(pid, &status, 0);
-	cr_expect_eq(status, 0, "root has no inotify instance left");
-	jail_cancel(j->run);
-	cr_expect_eq(jail_supervise(j->run, &j->outcome, &j->err), 0);
-	cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), "used up\n", "%s", jailed_text(j, JAIL_STDERR));
-	jailed_free(j);
+	shmctl(id, IPC_RMID, NULL);
+	return locked;
+}
+
+static bool has_queues_and_timers(void)
+{
+	struct mq_attr about = { .mq_maxmsg = 10, .mq_msgsize = 8192 };
+	char name[40];
+	mqd_t queue;
+	timer_t timer;
+
+	snprintf(name, sizeof(name), "/warder-test-%d", (int)getpid());
+	queue = mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, &about);
+	mq_unlink(name);
+	return queue != (mqd_t)-1 && timer_create(CLOCK_MONOTONIC, NULL, &timer) == 0;
+}
+
+/* What is counted per user is limited for each jail: a program that uses up all that it gets leaves its user, who is an ordinary user's
+ * own outside, with something. */
+Test(launch, per_user_accounts_are_limited, .timeout = 60)
+{
+	static const struct account {
+		const char *label, *program, *said;
+	} accounts[] = {
+		{ "inotify",
+		  "import ctypes, time\n"
+		  "l = ctypes.CDLL(None)\n"
+		  "n = 0\n"
+		  "while l.inotify_init() >= 0: n += 1\n"
+		  "print(n, flush=True)\ntime.sleep(20)\n",
+		  "16\n" },
+		{ "locked memory",
+		  "import ctypes, time\n"
+		  "l = ctypes.CDLL(None)\n"
+		  "n = 0\n"
+		  "while l.shmctl(l.shmget(0, 1 << 20, 0o1600), 11, None) == 0: n += 1\n"
+		  "print(n, flush=True)\ntime.sleep(20)\n",
+		  "2\n" },
+		/* Of 100 queues of 4 KiB, which the user's own limit allows. Landlock may refuse to open a queue that was made. */
+		{ "message queues",
+		  "import ctypes, time\n"
+		  "l = ctypes.CDLL(None, use_errno=True)\n"
+		  "about = (ctypes.c_long * 8)(0, 4, 1024)\n"
+		  "def make(i):\n"
+		  "  ctypes.set_errno(0)\n"
+		  "  l.mq_open(b'/q%d' % i, 0o102, 0o600, about)\n"
+		  "  return ctypes.get_errno() in (0, 13)\n"
+		  "n = [make(i) for i in range(100)].index(False)\n"
+		  "print(ctypes.get_errno(), 0 < n < 30, flush=True)\ntime.sleep(20)\n",
+		  "24 True\n" },
+		{ "queued signals",
+		  "import ctypes, time\n"
+		  "l = ctypes.CDLL(None)\n"
+		  "timer = ctypes.c_void_p()\n"
+		  "n = 0\n"
+		  "while n < 5000 and l.timer_create(1, None, ctypes.byref(timer)) == 0: n += 1\n"
+		  "print(0 < n <= 1024, flush=True)\ntime.sleep(20)\n",
+		  "True\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(accounts); i++) {
+		struct jailed *j = jailed_new();
+		int status = 0;
+		pid_t pid;
+
+		j->policy.syscalls.profile = POLICY_SYSCALLS_COMPAT;
+		cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+		j->command.argv = (char *[]){ "/usr/bin/python3", "-c", (char *)accounts[i].program, NULL };
+		cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
+		sleep(jailed_slow());
+		pid = fork();
+		if (pid == 0)
+			_exit(inotify_init1(IN_CLOEXEC) < 0 || !lock_shared_memory(4 << 20) ||
+			      !has_queues_and_timers());
+		waitpid(pid, &status, 0);
+		cr_expect_eq(status, 0, "%s: nothing is left for the user outside", accounts[i].label);
+		jail_cancel(j->run);
+		cr_expect_eq(jail_supervise(j->run, &j->outcome, &j->err), 0);
+		cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), accounts[i].said, "%s: %s", accounts[i].label,
+				 jailed_text(j, JAIL_STDERR));
+		jailed_free(j);
+	}
 }
 
 /* A second wait for the same run is an error, not a hang. */

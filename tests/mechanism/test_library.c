@@ -1,10 +1,12 @@
 /*
  * The public functions, used as a host program uses them: in its own process, next to other threads, for long.
  */
+#include "base/array.h"
 #include "runtime/warder.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +26,7 @@ static struct warder_policy *easy_policy(void)
 	struct warder_error err;
 
 	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
-	for (size_t i = 0; i < sizeof(preferred) / sizeof(preferred[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(preferred); i++)
 		cr_assert(warder_policy_require(policy, preferred[i], 0, &err) == 0, "%s", err.text);
 	return policy;
 }
@@ -161,8 +163,8 @@ Test(library, output_as_it_comes, .timeout = 60)
 		  counts[WARDER_STDOUT]);
 	cr_expect(counts[WARDER_STDERR] == 4);
 	cr_expect(kept == 0 && total == 3000000);
-	cr_expect(
-	    says(result, "\"stdout\":{\"bytesKept\":1048576,\"bytesTotal\":3000000,\"truncated\":true}"));
+	cr_expect(says(result, "\"stdout\":{\"bytesKept\":1048576,\"bytesTotal\":3000000,\"truncated\":true,"
+			       "\"bytesDropped\":0}"));
 	warder_result_free(result);
 	result = shell(tmpl, "while :; do echo; sleep 1; done", &refusing);
 	cr_expect_str_eq(warder_result_status(result), "killed");
@@ -331,7 +333,7 @@ Test(library, a_wrong_use_is_an_error, .timeout = 60)
 		{ { .size = sizeof(struct warder_command), .argv = missing }, WARDER_ERROR_NOT_FOUND },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		struct warder_run *run = NULL;
 		struct warder_error err = { 0 };
 
@@ -343,6 +345,54 @@ Test(library, a_wrong_use_is_an_error, .timeout = 60)
 }
 
 /* A caller built against a header whose struct ended after argv. */
+/* Of descriptors, inputs and the environment: refused before anything starts, and the member is named. */
+Test(library, streams_that_cannot_be, .timeout = 60)
+{
+	const int read_only_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	const int write_only_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	const int closed[2] = { 1, 12345 }, negative[2] = { 1, -1 }, reading[2] = { read_only_fd, 2 };
+	char *no_value[] = { (char *)"A=1", (char *)"NOEQ", NULL };
+	char *no_name[] = { (char *)"=x", NULL };
+	const struct row {
+		struct warder_command command;
+		const char *field;
+	} rows[] = {
+		{ { .input_fd = -5 }, "input_fd" },
+		{ { .input_fd = 12345 }, "input_fd" },
+		{ { .input_fd = write_only_fd }, "input_fd" },
+		{ { .input = "x", .input_len = 1, .input_fd = read_only_fd }, "input_fd" },
+		{ { .input_len = 5 }, "input" },
+		{ { .environment = no_value }, "environment" },
+		{ { .environment = no_name }, "environment" },
+		{ { .output_fds = closed }, "output_fds" },
+		{ { .output_fds = negative }, "output_fds" },
+		{ { .output_fds = reading }, "output_fds" },
+		{ { .output_max = 5 }, "output_max" },
+	};
+	struct warder_template *tmpl = easy_template();
+	char *argv[] = { (char *)"true", NULL };
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct warder_command command = rows[i].command;
+		struct warder_error err = { 0 };
+		struct warder_run *run = NULL;
+
+		command.size = sizeof(command);
+		command.argv = argv;
+		cr_expect_eq(warder_launch(tmpl, &command, &run, &err), -1, "row %zu", i);
+		cr_expect_eq(err.code, WARDER_ERROR_INVALID_REQUEST, "row %zu", i);
+		cr_expect_str_eq(err.field, rows[i].field, "row %zu: %s", i, err.text);
+		warder_run_free(run);
+	}
+	cr_expect_str_eq(warder_result_status(NULL), "");
+	cr_expect_str_eq(warder_result_cause(NULL), "");
+	cr_expect_eq(warder_result_exit_code(NULL), -1);
+	cr_expect_null(warder_result_json(NULL));
+	close(read_only_fd);
+	close(write_only_fd);
+	warder_template_free(tmpl);
+}
+
 Test(library, an_older_caller_passes_a_shorter_struct, .timeout = 60)
 {
 	struct warder_template *tmpl = easy_template();
@@ -360,6 +410,23 @@ Test(library, an_older_caller_passes_a_shorter_struct, .timeout = 60)
 	cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, NULL, NULL), "");
 	warder_result_free(result);
 	warder_run_free(run);
+	warder_template_free(tmpl);
+}
+
+Test(library, a_run_without_a_receipt, .timeout = 60)
+{
+	static const char *const wanted[] = { "\"receipt\":{", "\"receipt\":null" };
+	struct warder_template *tmpl = easy_template();
+
+	for (int without = 0; without < 2; without++) {
+		struct warder_command command = { .no_receipt = without };
+		struct warder_result *result = shell(tmpl, "true", &command);
+		char *json = result ? warder_result_json(result) : NULL;
+
+		cr_expect(json && strstr(json, wanted[without]), "%s", json ? json : "");
+		free(json);
+		warder_result_free(result);
+	}
 	warder_template_free(tmpl);
 }
 
@@ -394,6 +461,28 @@ Test(library, policies_that_are_refused, .timeout = 60)
 	warder_policy_free(NULL);
 	warder_template_free(NULL);
 	warder_run_free(NULL);
+}
+
+Test(library, what_a_ceiling_grants_is_told, .timeout = 20)
+{
+	struct warder_policy *policy = easy_policy(), *ceiling = NULL;
+	struct warder_error err;
+	char *json = NULL;
+
+	cr_assert(warder_policy_preset("strict", &ceiling, &err) == 0);
+	cr_assert(warder_policy_set(ceiling, "limits.wallTime", "1s", &err) == 0);
+	cr_assert(warder_policy_set(policy, "limits.wallTime", "2s", &err) == 0);
+	cr_assert(warder_policy_granted(policy, ceiling, &json, &err) == 0, "%s", err.text);
+	cr_expect(strncmp(json, "{\"granted\":false,\"most\":{", 25) == 0, "%s", json);
+	cr_expect(strstr(json, "{\"field\":\"limits.wallTime\",\"grant\":\"lowered\",\"asked\":\"2s\","
+			       "\"most\":\"1s\",\"violations\":[{\"field\":\"limits.wallTime\",\"message\":"),
+		  "%s", json);
+	free(json);
+	cr_assert(warder_policy_granted(NULL, NULL, &json, &err) == 0, "%s", err.text);
+	cr_expect(strncmp(json, "{\"granted\":null,\"most\":null,\"fields\":[{", 39) == 0, "%s", json);
+	free(json);
+	warder_policy_free(policy);
+	warder_policy_free(ceiling);
 }
 
 Test(library, a_policy_goes_out_and_in, .timeout = 20)

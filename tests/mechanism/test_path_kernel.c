@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "rootfs/path.h"
 
 #include <criterion/criterion.h>
@@ -52,7 +53,7 @@ static void set_up(void)
 
 	cr_assert(mkdtemp(top));
 	top_fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++)
 		cr_assert(mkdirat(top_fd, directories[i], 0700) == 0);
 	put("in/file");
 	put("in/d/file");
@@ -73,9 +74,9 @@ static void tear_down(void)
 						   "out",       "in/d",      "in/l" };
 
 	close(in_fd);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
 		unlinkat(top_fd, names[i], 0);
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(directories); i++)
 		if (unlinkat(top_fd, directories[i], AT_REMOVEDIR) != 0)
 			unlinkat(top_fd, directories[i], 0);
 	unlinkat(top_fd, "in", AT_REMOVEDIR);
@@ -253,7 +254,7 @@ static int refuse_openat2(uint32_t error)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+	struct sock_fprog program = { .len = ARRAY_LENGTH(code), .filter = code };
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -1;

@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "jail/jail.h"
 
 #include <criterion/criterion.h>
@@ -12,8 +13,6 @@
 #include <unistd.h>
 
 /* A probe under a filter like those of containers, which refuses one system call: it must show. */
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct refusal {
 	const char *label;
@@ -46,7 +45,7 @@ static int refuse(unsigned int call, uint32_t error)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = { .len = COUNT(code), .filter = code };
+	struct sock_fprog program = { .len = ARRAY_LENGTH(code), .filter = code };
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -1;
@@ -83,7 +82,7 @@ static int in_child(const struct refusal *row)
 
 Test(probe, what_is_refused_is_not_there, .timeout = 120)
 {
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		int status = in_child(&rows[i]);
 
 		cr_expect(status == 0, "%s: step %d", rows[i].label, status);
@@ -107,7 +106,7 @@ static int quick_without(const struct refusal *row)
 Test(probe, a_quick_one_decides_about_mounts, .timeout = 120)
 {
 	cr_expect(quick_without(NULL) == 0, "without a filter");
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		int status = -1;
 		pid_t pid;
 

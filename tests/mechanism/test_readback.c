@@ -5,11 +5,10 @@
 #include <sys/statfs.h>
 #include <sys/sysinfo.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "jail/run.h"
 #include "tests/lib/jailed.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- swap: this program's own sysinfo(2), which the code under test calls ---- */
 
@@ -111,7 +110,7 @@ static const struct tampered {
 	{ "size of /tmp", another_size, "filesystem.tmp", "/tmp holds" },
 	{ "exec in /tmp", no_exec_in_tmp, "filesystem.view", "/tmp mounted with" },
 	{ "exec in /usr", no_exec_in_usr, "filesystem.view", "/usr mounted with" },
-	{ "what /usr is", another_usr, "filesystem.view", "at /usr is not /usr" },
+	{ "what /usr is", another_usr, "filesystem.view", "at /usr than /usr" },
 	{ "a missing mount", a_mount_more, "filesystem.view", "does not show the plan's mount at /run" },
 	{ "an extra mount", a_mount_less, "filesystem.view", "mount at /usr that the plan does not have" },
 	{ "working directory", another_directory, "workingDirectory", "is not /usr" },
@@ -120,7 +119,7 @@ static const struct tampered {
 /* The launch ends at the step, the program does not run, and nothing is left. */
 Test(readback, another_plan_ends_the_launch, .timeout = 120)
 {
-	for (size_t i = 0; i < COUNT(tampered); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(tampered); i++) {
 		const struct tampered *row = &tampered[i];
 		struct jailed *j = jailed_new();
 		struct ledger before;
@@ -136,6 +135,8 @@ Test(readback, another_plan_ends_the_launch, .timeout = 120)
 		cr_assert_eq(jailed_sh(j, "exit 0"), 0, "%s: %s", row->label, j->err.text);
 		before = ledger_take(&j->host);
 		row->tamper(j->tmpl);
+		/* The comparison is the same whether or not anybody wants a receipt. */
+		j->command.no_receipt = i % 2;
 		cr_expect_eq(jailed_sh(j, "exit 0"), 4, "%s: the launch went on", row->label);
 		cr_expect_str_eq(j->err.step, "read-back", "%s: step \"%s\"", row->label, j->err.step);
 		cr_expect_str_eq(j->err.field, row->field, "%s: field \"%s\"", row->label, j->err.field);
@@ -201,14 +202,14 @@ static void copy_proc(const struct fixture *fixture)
 	proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	cr_assert_geq(proc_fd, 0);
 	cr_assert(mkdirat(fixture->fd, "net", 0700) == 0 && mkdirat(fixture->fd, "ns", 0700) == 0);
-	for (size_t i = 0; i < COUNT(files); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
 		char *text = slurp(proc_fd, files[i]);
 
 		if (text)
 			spill(fixture->fd, files[i], text);
 		free(text);
 	}
-	for (size_t i = 0; i < COUNT(links); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(links); i++)
 		link_to_pid(fixture, links[i]);
 	close(proc_fd);
 }
@@ -339,7 +340,7 @@ Test(readback, a_changed_text_is_refused, .timeout = 120)
 	struct fixture fixture = fixture_new();
 
 	cr_expect_eq(check(&fixture), 0, "unchanged: %s", fixture.j->err.text);
-	for (size_t i = 0; i < COUNT(changed); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(changed); i++)
 		try_changed(&fixture, &changed[i]);
 	cr_expect_eq(check(&fixture), 0, "changed back: %s", fixture.j->err.text);
 	fixture_free(&fixture);
@@ -386,7 +387,7 @@ Test(readback, a_changed_object_is_refused, .timeout = 120)
 	};
 	struct fixture fixture = fixture_new();
 
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		const char *text;
 
 		cr_assert_eq(renameat(fixture.fd, rows[i].name, fixture.fd, "kept"), 0, "%s", rows[i].label);
@@ -424,7 +425,7 @@ Test(readback, another_limit_is_refused, .timeout = 60)
 		{ "swap", &limits->swap_bytes, 0, 2 * page, "limits.swap" },
 	};
 
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		const uint64_t planned = *rows[i].limit;
 
 		if (planned == UINT64_MAX)
@@ -485,6 +486,8 @@ Test(readback, a_long_mount_table, .timeout = 60)
 	cr_expect_eq(j->step, 0, "%s", j->err.text);
 	cr_expect_gt(atoi(jailed_text(j, JAIL_STDOUT)), 16384);
 	row = jailed_row(j, "filesystem.paths.readOnly");
-	cr_expect_str_eq(row.value, "250 ro,nosuid,nodev");
+	/* Root maps the owners of read-only paths, but not of so many. */
+	cr_expect_str_eq(row.value,
+			 geteuid() == 0 ? "250 ro,nosuid,nodev; owners unmapped" : "250 ro,nosuid,nodev");
 	jailed_free(j);
 }

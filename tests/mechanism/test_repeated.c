@@ -2,6 +2,7 @@
  * The library for long: hundreds of preparations, launches and refusals in one process leave its heap, its descriptors and
  * its children as they were. Under the address sanitizer the leak sanitizer is asked as well.
  */
+#include "base/array.h"
 #include "runtime/warder.h"
 
 #include <criterion/criterion.h>
@@ -35,7 +36,7 @@ static struct warder_policy *easy_policy(void)
 	struct warder_error err;
 
 	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
-	for (size_t i = 0; i < sizeof(preferred) / sizeof(preferred[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(preferred); i++)
 		cr_assert(warder_policy_require(policy, preferred[i], 0, &err) == 0, "%s", err.text);
 	return policy;
 }
@@ -200,7 +201,7 @@ static void be_refused(void *context)
 
 	warder_policy_set(ceiling, "filesystem.paths.readOnly", "/", &err);
 	warder_policy_set(ceiling, "filesystem.view", "image:none", &err);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		struct warder_policy *policy = easy_policy();
 		const struct warder_options options = { .size = sizeof(options),
 							.ceiling = i == 0 ? ceiling : NULL };

@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/audit.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -27,10 +29,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "jail/seccomp.h"
-#include "tests/unit/bpf_vm.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "base/array.h"
+#include "jail/filter/seccomp.h"
+#include "tests/unit/jail/filter/bpf_vm.h"
 
 #define NO_FILTER 250 /* exit status: the filter could not be loaded */
 #define NO_SUCH   251 /* exit status: the program is not there */
@@ -121,16 +122,43 @@ Test(seccomp_kernel, calls_under_default, .timeout = 60)
 		{ "memfd_create", { (uintptr_t) "x", MFD_HUGETLB | HIGH }, EPERM, KILLED },
 		{ "socket", { AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC }, 0, 0 },
 		{ "socket", { AF_INET, SOCK_DGRAM }, 0, 0 },
-		{ "socket", { AF_NETLINK, SOCK_RAW, NETLINK_ROUTE }, 0, 0 },
+		{ "socket", { AF_NETLINK, SOCK_RAW, NETLINK_ROUTE }, EAFNOSUPPORT, EAFNOSUPPORT },
 		{ "socket", { AF_NETLINK, SOCK_RAW, NETLINK_XFRM }, EAFNOSUPPORT, EAFNOSUPPORT },
 		{ "socket", { AF_ALG | HIGH, SOCK_SEQPACKET }, EAFNOSUPPORT, EAFNOSUPPORT },
 		{ "socket", { AF_VSOCK, SOCK_STREAM }, EAFNOSUPPORT, EAFNOSUPPORT },
 		{ "socket", { AF_PACKET, SOCK_RAW }, EAFNOSUPPORT, EAFNOSUPPORT },
 		{ "socket", { AF_INET, SOCK_RAW, 1 }, EAFNOSUPPORT, EAFNOSUPPORT },
 		{ "socket", { AF_INET, SOCK_STREAM, 262 }, EAFNOSUPPORT, EAFNOSUPPORT },
-		{ "ioctl", { 0, TIOCSTI }, EPERM, KILLED },
-		{ "ioctl", { 0, TIOCSTI | HIGH }, EPERM, KILLED },
-		{ "ioctl", { 0, TIOCLINUX }, EPERM, KILLED },
+		{ "ioctl", { (uint64_t)-1, TIOCSTI }, ENOTTY, ENOTTY },
+		{ "ioctl", { (uint64_t)-1, TIOCSTI | HIGH }, ENOTTY, ENOTTY },
+		{ "ioctl", { (uint64_t)-1, TIOCLINUX }, ENOTTY, ENOTTY },
+		{ "ioctl", { (uint64_t)-1, SIOCGIFBR }, ENOTTY, ENOTTY },
+		{ "ioctl", { (uint64_t)-1, SIOCGIFCONF }, EBADF, EBADF },
+		{ "setsockopt", { (uint64_t)-1, SOL_SOCKET, SO_ATTACH_FILTER }, ENOPROTOOPT, ENOPROTOOPT },
+		{ "setsockopt",
+		  { (uint64_t)-1, SOL_SOCKET | HIGH, SO_ATTACH_BPF },
+		  ENOPROTOOPT,
+		  ENOPROTOOPT },
+		{ "setsockopt", { (uint64_t)-1, SOL_SOCKET, SO_REUSEADDR }, EBADF, EBADF },
+		{ "getsockopt", { (uint64_t)-1, SOL_SOCKET, SO_ATTACH_FILTER }, EBADF, EBADF },
+		{ "seccomp", { SECCOMP_SET_MODE_FILTER, 0, BAD }, EINVAL, EINVAL },
+		{ "seccomp",
+		  { SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, BAD },
+		  EINVAL,
+		  EINVAL },
+		{ "seccomp", { SECCOMP_GET_ACTION_AVAIL, 0, BAD }, EFAULT, EFAULT },
+		{ "prctl", { PR_SET_SECCOMP, SECCOMP_MODE_FILTER, BAD }, EINVAL, EINVAL },
+		{ "prctl", { PR_SET_DUMPABLE, 1 }, 0, 0 },
+		{ "preadv2", { (uint64_t)-1, BAD, 1, 0, 0, RWF_NOWAIT }, EOPNOTSUPP, EOPNOTSUPP },
+		{ "preadv2", { (uint64_t)-1, BAD, 1, 0, 0, 0 }, EBADF, EBADF },
+		{ "madvise", { 0, 0, MADV_MERGEABLE }, EINVAL, EINVAL },
+		{ "madvise", { 0, 0, MADV_DONTNEED }, 0, 0 },
+		{ "splice", { (uint64_t)-1, 0, (uint64_t)-1 }, EINVAL, EINVAL },
+		{ "tee", { (uint64_t)-1, (uint64_t)-1 }, EINVAL, EINVAL },
+		{ "syncfs", { (uint64_t)-1 }, ENOSYS, ENOSYS },
+		{ "fcntl", { (uint64_t)-1, F_SETPIPE_SZ, 65537 }, EPERM, EPERM },
+		{ "fcntl", { (uint64_t)-1, F_SETPIPE_SZ, 65536 }, EBADF, EBADF },
+		{ "fcntl", { (uint64_t)-1, F_SET_RW_HINT, BAD }, ENOSYS, ENOSYS },
 		{ "ioctl", { (uint64_t)-1, TIOCSCTTY }, EBADF, EBADF },
 		{ "fcntl", { (uint64_t)-1, F_GETLEASE }, EBADF, EBADF },
 		{ "fcntl", { (uint64_t)-1, F_SETLEASE }, ENOSYS, ENOSYS },
@@ -169,7 +197,7 @@ Test(seccomp_kernel, calls_under_default, .timeout = 60)
 		{ "personality", { 0xffffffff }, 0, 0 },
 		{ "personality", { ADDR_NO_RANDOMIZE }, EPERM, KILLED },
 		{ "personality", { PER_LINUX32 }, EPERM, KILLED },
-		{ "prctl", { PR_SET_MM }, EPERM, KILLED },
+		{ "prctl", { PR_SET_MM }, EINVAL, EINVAL },
 		{ "prlimit64", { 1, RLIMIT_CPU }, EPERM, KILLED },
 		{ "prlimit64", { 1 | HIGH, RLIMIT_CPU }, EPERM, KILLED },
 		{ "prlimit64", { 0, RLIMIT_CPU }, 0, 0 },
@@ -217,7 +245,7 @@ Test(seccomp_kernel, calls_under_default, .timeout = 60)
 		struct seccomp_program program;
 
 		compile(&o, &program);
-		for (size_t i = 0; i < COUNT(rows); i++) {
+		for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 			int want = kill ? rows[i].want_killed : rows[i].want;
 			long nr = seccomp_number(rows[i].call);
 			int got = nr < 0 ? want : attempt(&program, nr, rows[i].args);
@@ -403,14 +431,29 @@ static int status_shows_it(void)
 	return !(len > 0 && strstr(text, "\nSeccomp:\t2\n") && strstr(text, "\nNoNewPrivs:\t1\n"));
 }
 
-static int own_filter_loosens_nothing(void)
+static int install_filter(void)
 {
 	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	struct sock_fprog prog = { 1, &all };
 
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) != 0)
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == 0 ? 0 : errno;
+}
+
+/* Only compat lets a program have one at all. */
+static int own_filter_loosens_nothing(void)
+{
+	if (install_filter() != 0)
 		return 1;
 	return syscall(seccomp_number("userfaultfd"), BAD) == -1 && errno == EPERM ? 0 : 2;
+}
+
+static int attach_filter(void)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, 0xffffffff);
+	struct sock_fprog prog = { 1, &all };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) == 0 ? 0 : errno;
 }
 
 static int child_has_it(void)
@@ -429,9 +472,22 @@ Test(seccomp_kernel, it_stays_on, .timeout = 30)
 		struct seccomp_options o = { .profile = (enum policy_syscall_profile)p, .allow_spawn = true };
 
 		cr_expect_eq(inside(&o, status_shows_it), 0, "%s", profile_names[p]);
-		cr_expect_eq(inside(&o, own_filter_loosens_nothing), 0, "%s", profile_names[p]);
 		cr_expect_eq(inside(&o, child_has_it), 0, "%s", profile_names[p]);
 	}
+}
+
+/* One filter of one instruction at most, each in a process that ends before the next begins. */
+Test(seccomp_kernel, own_filters, .timeout = 30)
+{
+	for (int p = 0; p < 2; p++) {
+		struct seccomp_options o = { .profile = (enum policy_syscall_profile)p, .allow_spawn = true };
+
+		cr_expect_eq(inside(&o, install_filter), EINVAL, "%s", profile_names[p]);
+		cr_expect_eq(inside(&o, attach_filter), ENOPROTOOPT, "%s", profile_names[p]);
+	}
+	cr_expect_eq(inside(&(struct seccomp_options){ .profile = POLICY_SYSCALLS_COMPAT },
+			    own_filter_loosens_nothing),
+		     0);
 }
 
 /* ---- programs ---- */
@@ -484,7 +540,7 @@ Test(seccomp_kernel, programs_run_under_strict, .timeout = 120)
 	struct seccomp_program program;
 
 	compile(&o, &program);
-	for (size_t i = 0; i < COUNT(programs); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(programs); i++) {
 		int got = run_program(&program, programs[i]);
 
 		if (got == NO_SUCH)

@@ -2,6 +2,7 @@
  * The library under many threads at once. Also built with the thread sanitizer (make tsan), which sees two threads meet
  * also where nothing went wrong this time: so the threads begin together and use what may be shared, all of it.
  */
+#include "base/array.h"
 #include "runtime/warder.h"
 
 #include <criterion/criterion.h>
@@ -28,7 +29,7 @@ static struct warder_policy *easy_policy(void)
 	struct warder_error err;
 
 	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
-	for (size_t i = 0; i < sizeof(preferred) / sizeof(preferred[0]); i++)
+	for (size_t i = 0; i < ARRAY_LENGTH(preferred); i++)
 		cr_assert(warder_policy_require(policy, preferred[i], 0, &err) == 0, "%s", err.text);
 	return policy;
 }
@@ -349,7 +350,7 @@ static const char *find_tool(char *path, size_t size)
 
 	own[len < 0 ? 0 : len] = '\0';
 	end = strstr(own, "/tests/");
-	for (size_t i = 0; end && i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; end && i < ARRAY_LENGTH(places); i++) {
 		snprintf(path, size, "%.*s/%s", (int)(end - own), own, places[i]);
 		if (access(path, X_OK) == 0)
 			return path;
@@ -533,7 +534,7 @@ Test(threads, backends, .timeout = 300)
 	struct shared shared = { .policy = policy };
 
 	warder_template_free(prepare(policy));
-	for (size_t i = 0; i < sizeof(run) / sizeof(run[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(run); i++) {
 		shared.name = run[i];
 		shared.right = 0;
 		in_threads(&shared, use_backends);

@@ -15,17 +15,17 @@ $ echo one | warder artifact save a/b.txt; printf '{}' > f.json; warder artifact
 = what is no name or version
 $ for name in '' ../x /x a@x a@0 a@1@2 a@ $'a\nb' $'\377' .; do warder artifact read "$name"; done; warder artifact save a@1 < /dev/null; warder artifact save ../x < /dev/null; warder artifact read gone; echo x | warder artifact save a > /dev/null; warder artifact read a@7; warder artifact list gone
 !~ is empty
-!~ no relative path
-!~ no relative path
+!~ not a relative path
+!~ not a relative path
 !~ names no version
 !~ names no version
 !~ names no version
 !~ names no version
 !~ control character
 !~ is not UTF-8
-!~ no relative path
+!~ not a relative path
 !~ has a @ in it
-!~ no relative path
+!~ not a relative path
 !~ there is no artifact gone
 !~ there is no version 7 of the artifact a; its last one is 1
 !~ there is no artifact gone
@@ -72,11 +72,19 @@ $ at=$PWD/here/typo; for words in 'artifact list' 'artifact read a' 'artifact ve
 + echo one > 1; echo two > 2
 $ warder artifact take -- a/1 3 '../x' 4 b/2 4 c x 3<1 4<2 | python3 -c 'import json, sys; [print(a.get("name"), a.get("size"), a.get("error", {}).get("message", "")[:24]) for a in json.load(sys.stdin)]'; warder artifact read a/1; warder artifact read b/2; warder artifact take -- a; warder artifact take
 | a/1 4 
-| None None "../x" is no relative pa
+| None None "../x" is not a relative
 | b/2 4 
-| None None x is no descriptor above
+| None None x is not a descriptor ab
 | one
 | two
 !~ write pairs
 !~ write pairs
 ? 125
+
+= a removal waits for those who save, and those who save later wait for it
++ echo 1 | warder artifact save a > /dev/null; echo 1 | warder artifact save b > /dev/null
+$ saving() { while [ ! -e stop ]; do date +%N | warder artifact save c > /dev/null || echo refused; done; }; for i in 1 2 3; do saving & done; for name in a b; do warder artifact remove $name > /dev/null; echo $?; done; touch stop; wait; warder artifact list | grep -c '^[ab]@'
+| 0
+| 0
+| 0
+? 1

@@ -28,13 +28,18 @@ $ warder backend --backends on.json --for-model describe builtin; warder backend
 | The model's provider executes Python for the model, on machines of its own. No file of this host is there, and no limit of Warder's holds there. Languages: python.
 | Limits: 7s of time
 
+= and what it can reach, with the ports
++ echo '{"version":1,"limits":{"wallTime":1},"network":{"mode":"allow","allow":[{"host":"pypi.org","ports":[443,80]},{"cidr":"10.0.0.0/8","ports":[5432]}]}}' > n.json
+$ warder backend --policy n.json --for-model describe local | grep -o 'Reachable: [^)]*), [^)]*)[.]'
+| Reachable: pypi.org (ports 443, 80), 10.0.0.0/8 (port 5432).
+
 = words that are none
 $ warder backend nonsense; warder backend describe; warder backend describe lokal; warder backend list local; warder backend declare local < /dev/null
 !~ ^warder: warder backend nonsense: known: "list", "describe", "declare"$
 !~ ^warder: which one\? warder backend describe NAME
 !~ ^warder: there is no backend "lokal"; did you mean "local"\?
 !~ ^warder: local is one argument too many
-!~ ^warder: the backend local runs code on this host, and is no part of a model; declare builtin$
+!~ ^warder: the backend local runs code on this host, and is not part of a model; declare builtin$
 ? 125
 
 = a provider's executor is off
@@ -190,3 +195,22 @@ needs limits bash
 $ echo '{"language": "bash", "code": "true"}' | warder tool --backend auto --backends order.json | python3 $TOP/tests/lib/results.py status backend passedOver; echo '{"language": "bash", "code": "cat", "cases": [{"stdin": "1", "expected": "1"}]}' | warder judge --backend auto --backends order.json --json | python3 -c 'import json, sys; c = json.load(sys.stdin)["cases"][0]; print(c["verdict"], c["backend"], c["isolation"], c["passedOver"])'
 |~ ^success local wasm: the language "bash" is not available with the backend wasm; available: wasm$
 |~ ^accepted local namespaceJail wasm: the language "bash"
+
+= the environment may name the backend; a flag wins
+$ WARDER_BACKEND=nope warder run -- true; WARDER_BACKEND=local warder run --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids --prefer limits.cpuTime --json -- true | grep -o '"backend":"local"' | head -n 1; WARDER_BACKEND=nope warder run --backend process -- true; WARDER_BACKEND=process warder run -- true; WARDER_BACKEND=nope warder explain strict > explained; WARDER_BACKEND=nope warder doctor --json > /dev/null; [ $? -le 1 ]
+| "backend":"local"
+!~ ^warder: WARDER_BACKEND: there is no backend "nope"; known: 
+!~ ^warder: .*isolates nothing and is disabled
+!~ ^warder: .*isolates nothing and is disabled
+? 0
+
+= for a model: what was granted, and where code finds its input
+needs limits
+$ warder backend describe local --for-model --ro /usr/share --env A=1 --env HOME --cpus 0.5 | grep -o '0.5 CPUs\|For reading: [^.]*[.]\|Variables: [^.]*[.]\|[$]WARDER_[A-Z]* '; warder backend describe builtin --for-model --ro /usr/share --env A=1 | grep -c 'Variables\|For reading'
+| 0.5 CPUs
+| For reading: /usr/share.
+| Variables: HOME, A.
+| $WARDER_INPUT 
+| $WARDER_RESULT 
+| 0
+? 1

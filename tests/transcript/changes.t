@@ -31,6 +31,16 @@ $ sh jail --dry-run work -- sh -c 'echo done; echo more >> a; rm -r sub; echo x 
 ! D sub/b
 ! 2 added, 2 changed, 2 removed
 
+= a directory that is made anew, and others in it, have nothing of what was there
++ mkdir -p work/d/sub/deep; echo one > work/d/sub/old; echo two > work/d/sub/deep/old; echo three > work/d/stays
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --workspace work:overlay --changes set -- sh -c 'mv d/stays .; rm -r d; mkdir -p d/sub/deep; mv stays d; echo new > d/sub/new'; warder changes commit set; cd work; find . -type f
+|~ ^[0-9]+ changes made
+| ./d/stays
+| ./d/sub/new
+
 = nothing changed is nothing told, whatever was done to get there
 + mkdir -p work/sub; echo one > work/a; echo two > work/sub/b; chmod 644 work/a work/sub/b
 + cat > jail <<'END'
@@ -78,7 +88,7 @@ $ sh jail --workspace work:overlay --changes set -- sh -c "$(cat inside)"; warde
 | gone
 | new
 | sub
-|~ ^10 changes made in /
+|~ ^7 changes made in /
 |  d
 | a f
 | new d
@@ -97,7 +107,7 @@ $ sh jail --workspace work:overlay --changes set -- sh -c "$(cat inside)"; warde
 $ sh jail --workspace work:overlay --changes set -- sh -c 'echo two > a; echo two > b; echo two > c'; echo host > work/b; echo host > work/c; warder changes commit set; cat work/a; warder changes commit set a; warder changes commit set c; warder changes commit set --force; cat work/?
 | one
 |~ ^1 change made in 
-|~ ^3 changes made in 
+|~ ^2 changes made in 
 | two
 | two
 | two
@@ -156,8 +166,9 @@ $ sh jail --dry-run work --json -- sh -c 'echo hi > f; ln -s f l' | python3 -c '
 + cat > jail <<'END'
 + exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
 + END
-$ sh jail --workspace work:overlay --tmp 1MiB --json -- dd if=/dev/zero of=big bs=64k count=32 | grep -o '"cause":"[a-z]*"'; ls -A work
-| "cause":"disk"
+$ sh jail --workspace work:overlay --tmp 1MiB --json -- dd if=/dev/zero of=big bs=64k count=32 | grep -o '"cause":"[a-z]*"\|"limitsHit":[^]]*'; ls -A work
+| "cause":"exit"
+| "limitsHit":["disk"
 
 = what an overlay would not show is refused
 needs unshare
@@ -226,7 +237,7 @@ $ for command in show commit drop; do warder changes $command foreign; done; for
 | 755 foreign
 | kept
 | kept
-!~ foreign has mode 0755, and what Warder keeps is for nobody else
+!~ foreign has mode 0755, and other users must not read stored data
 !~ foreign has mode 0755
 !~ foreign has mode 0755
 !~ foreign has mode 0755
@@ -242,3 +253,31 @@ $ for command in show commit drop; do warder changes $command foreign; done; for
 $ sh jail --workspace work:overlay --changes set -- sh -c 'echo new > new' && warder changes show set && ls -A set/files | wc -l
 |~ ^A new 4 bytes
 |*
+
+= where a set may lie: ".." is taken out first, and a refusal leaves nothing behind
++ mkdir -p w x; echo one > w/a
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ cd w; sh ../jail --workspace .:overlay --changes ../x/set -- touch b; ls ../x/set; cd ..; sh jail --workspace w:overlay --changes x/../w/set -- touch b; ls w; ln -s w l; sh jail --workspace w:overlay --changes l/set -- touch b; ls w
+| files
+| record.json
+| a
+| a
+!~ /w/set lies in the directory whose changes are to be kept
+!~ /w/set lies in the directory whose changes are to be kept
+
+= a commit counts what it changes, keeps times and holes, and says what is lost
++ mkdir w; echo one > w/a; echo two > w/b
++ cat > jail <<'END'
++ exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
++ END
+$ sh jail --workspace w:overlay --changes set -- sh -c 'echo more >> a; touch -d 2001-02-03T04:05:06Z a; rm b; mkdir d; echo x > d/1; ln d/1 d/2; truncate -s 8M d/hole; ln -s a link; mkfifo pipe'; warder changes commit set; warder changes commit set; TZ=UTC stat -c %y w/a; [ $(stat -c %b w/d/hole) -lt 100 ] && echo hole
+|~ ^7 changes made
+|~ ^0 changes made
+| 2001-02-03 04:05:06.000000000 +0000
+| hole
+! warder: 2 hard-linked names are now files of their own
+! warder: 1 sockets, pipes or devices are not kept
+! warder: 2 hard-linked names are now files of their own
+! warder: 1 sockets, pipes or devices are not kept

@@ -100,6 +100,7 @@ $ warder checkpoint threads --json | python3 -c 'import json, sys; print([t["thr
 |
 | store/checkpoints:
 | checkpoints.db
+| checkpoints.db.reserve
 | 1 removed
 | 0 removed
 ! warder: invalid thread id: it is empty
@@ -138,11 +139,99 @@ $ for i in 1 2 3 4 5 6 7 8; do (for k in 1 2 3 4 5; do echo "$i" | warder checkp
 needs sqlite3
 + echo 1 | warder checkpoint put talk; sqlite3 store/checkpoints/checkpoints.db 'PRAGMA user_version = 7'
 $ warder checkpoint latest talk
-!~ checkpoints.db has the schema version 7, and this version of Warder knows 1 at the most; use a newer one$
+!~ checkpoints.db has the schema version 7, and this version of Warder knows 2 at the most; use a newer one$
 ? 125
 
 = a store where others can write
 + mkdir -m 777 open
 $ WARDER_STORE=$PWD/open/store warder checkpoint threads
-!~ open/store/checkpoints lies where somebody else may put something in its place; name another directory$
+!~ open/store/checkpoints lies where another user may replace it; name another directory$
 ? 125
+
+= one byte of a state that changes on the disk is noticed by every read, and by a put
++ for i in 1 2 3; do echo "{\"secret\": \"number $i\"}" | warder checkpoint put talk --id c$i; done; echo '"else"' | warder checkpoint put other > /dev/null
++ python3 -c 'import sys; p = "store/checkpoints/checkpoints.db"; b = open(p, "rb").read(); assert b.count(b"number 2") == 1; open(p, "wb").write(b.replace(b"number 2", b"number 9"))'
+$ warder checkpoint get c2 --state; warder checkpoint list talk --with-state; echo 1 | warder checkpoint put other; echo 1 | warder checkpoint put talk; warder checkpoint rollback talk @2; warder checkpoint verify; warder checkpoint get c3 --state; warder checkpoint rescue saved; echo $?; WARDER_STORE=$PWD/saved warder checkpoint list talk --json | grep -o '"id":"[^"]*"'; WARDER_STORE=$PWD/saved warder checkpoint verify; warder checkpoint rescue saved
+!~ ^warder: .*checkpoints.db is damaged: the checkpoint "c2" of the thread "talk" is not as it was put; "warder checkpoint rescue DIR" copies the good checkpoints into another store$
+!~ is damaged: the checkpoint "c2"
+!~ is damaged: the checkpoint "c2"
+!~ is damaged: the checkpoint "c2"
+!~ is damaged: the checkpoint "c2"
+!~ is damaged: the checkpoint "c2"
+| {"secret": "number 3"}
+| 3 saved, 1 damaged
+| 1
+| "id":"c3"
+| "id":"c1"
+| 3 as they were put
+!~ has checkpoints already; name a new directory
+? 125
+
+= what is damaged can be removed, and the rest is good again
++ for i in 1 2 3; do echo "{\"secret\": \"number $i\"}" | warder checkpoint put talk --id c$i; done
++ python3 -c 'import sys; p = "store/checkpoints/checkpoints.db"; b = open(p, "rb").read(); open(p, "wb").write(b.replace(b"number 2", b"number 9"))'
+$ warder checkpoint delete c2 && warder checkpoint verify && echo 4 | warder checkpoint put talk --id c4 && warder checkpoint latest talk --state
+| 2 as they were put
+| c4
+| 4
+
+= no random damage comes back as good
++ for i in $(seq 20); do printf '{"n": %d, "text": "%0300d"}' $i $i | warder checkpoint put t$((i % 3)) --id c$i --metadata "{\"m\": $i}"; done; head -c 9000 /dev/zero | tr '\0' x | sed 's/.*/"&"/' | warder checkpoint put t0 --id big
++ cat > damage.py <<'END'
++ import json, os, random, shutil, subprocess, sys
++ rng = random.Random(7)
++ def run(*arguments):
++     ended = subprocess.run(["warder", "checkpoint", *arguments], capture_output=True, text=True, input="1")
++     return ended.returncode, ended.stdout
++ good = {f"c{i}": run("get", f"c{i}") for i in range(1, 21)}
++ good["big"] = run("get", "big")
++ shutil.copytree("store", "good")
++ size = os.path.getsize("store/checkpoints/checkpoints.db")
++ wrong = noticed = silent = 0
++ for i in range(48):
++     shutil.rmtree("store"); shutil.copytree("good", "store")
++     with open("store/checkpoints/checkpoints.db", "r+b") as file:
++         file.seek(rng.randrange(size - 6)); file.write(bytes(rng.randrange(256) for _ in range(6)))
++     got = {name: run("get", name) for name in good}
++     wrong += any(status == 0 and text != good[name][1] for name, (status, text) in got.items())
++     broken = any(status != 0 for status, _ in got.values())
++     noticed += broken
++     silent += broken and run("put", "t1")[0] == 0
++ print(wrong, "came back wrong,", silent, "puts into a damaged file;", "some" if noticed > 10 else f"only {noticed}", "noticed")
++ END
+$ python3 damage.py
+| 0 came back wrong, 0 puts into a damaged file; some noticed
+
+= a file of a version without digests gets them, of the states that it has
+needs sqlite3
++ echo '"old"' | warder checkpoint put talk --id c1; sqlite3 store/checkpoints/checkpoints.db 'ALTER TABLE checkpoint DROP COLUMN digest; ALTER TABLE checkpoint DROP COLUMN state_digest; PRAGMA user_version = 1'
+$ warder checkpoint latest talk --state; warder checkpoint verify; sqlite3 store/checkpoints/checkpoints.db 'SELECT length(digest) FROM checkpoint; PRAGMA user_version'
+| "old"
+| 1 as they were put
+| 64
+| 2
+
+= on a full file system states can be read and deleted, and then there is room again
+needs place unshare
++ cat > full.sh <<'END'
++ mount -t tmpfs -o size=3m,mode=700 none full || exit 9
++ export WARDER_STORE=$PWD/full
++ n=0; while head -c 100000 /dev/urandom | base64 -w 0 | sed 's/.*/"&"/' | warder checkpoint put t$((n % 3)) --id c$n 2> last > /dev/null; do n=$((n + 1)); done
++ [ $n -gt 8 ] || echo only $n; grep -o 'storage full' last; head -c 4m /dev/zero > full/rest 2> /dev/null
++ warder checkpoint get c1 --state | wc -c
++ warder checkpoint delete c1 && echo deleted; warder checkpoint get c1 2>&1 | grep -o 'not found'
++ warder checkpoint delete-thread t0 > /dev/null && echo thread; warder checkpoint limits --per-thread 1 > /dev/null && echo limits; warder checkpoint threads --json | grep -o '"checkpoints":[0-9]*'
++ rm full/rest; echo 1 | warder checkpoint put t0 --id again; warder checkpoint verify
++ END
++ mkdir full
+$ unshare -m $([ $(id -u) = 0 ] || echo -Ur) bash full.sh
+| storage full
+| 133338
+| deleted
+| not found
+| thread
+| limits
+| "checkpoints":1
+| "checkpoints":1
+| again
+| 3 as they were put

@@ -42,7 +42,7 @@ needs python3 limits
 $ warder data --json talk.json | python3 -c 'import json, sys; file = json.load(sys.stdin)["files"][0]; print(json.dumps({"language": "python", "code": file["snippet"], "files": [{key: file[key] for key in ("name", "content", "encoding")}]}))' | warder tool | python3 $TOP/tests/lib/results.py status stdout.text
 | success "data_1_2.csv: 1 rows, columns: a, b\n{'a': '1', 'b': '2'}\n"
 
-= a table that is no text
+= a table that is not text
 $ printf '{"messages": [[{"mimeType": "text/csv", "content": "/w==", "encoding": "base64"}]]}' | warder data --json | grep -o '"name.*variable'
 | "name":"data_1_1.csv","base64":"/w==","encoding":"base64","variable
 
@@ -50,7 +50,7 @@ $ printf '{"messages": [[{"mimeType": "text/csv", "content": "/w==", "encoding":
 $ echo '{"messages": [[{"mimetype": "text/csv", "content": ""}]]}' | warder data; echo '{"messages": [[{}]]}' | warder data --json; warder data a b; warder data --panda; head -c 16777217 /dev/zero | warder data
 ! warder: conversation:1: messages[0][0].mimetype: unknown key; did you mean "mimeType"?
 |~ "message":"conversation:1: messages\[0\]\[0\]: a part has one of text and content"
-! warder: b is one file too many; flags stand before the file
+! warder: b is one file too many; give one
 ! warder: unknown flag --panda; did you mean "--pandas"?
 ! warder: - is larger than 16 MiB
 ? 125

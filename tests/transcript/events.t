@@ -46,6 +46,8 @@ $ bash wait.sh
 $ warder events wait job --correlation c --timeout 0.1s; echo $?; warder events wait job --correlation c --after 0 --timeout 0.1s --json | grep -o '"kind":"[a-zA-Z]*"'; warder events wait job --correlation c --after 1 --timeout 0.1s
 | 124
 | "kind":"workPublished"
+! warder: no event came in time
+! warder: no event came in time
 ? 124
 
 = following
@@ -74,11 +76,12 @@ $ cd dir/inner; warder events create . | sed "s|$PWD|HERE|; s/[0-9]\{13\}/T/"; w
 
 = filters
 + for i in 1 2 3; do warder events claim job --topic a --correlation c$i --producer me; warder events complete job --topic b --correlation c$i --producer me; done
-$ for flags in '--correlation c2' '--kind completed --after 2' '--topic a --limit 2'; do warder events history job --json $flags | grep -o '"sequence":[0-9]*' | tr -d '\n'; echo; done; warder events history job --kind finished
+$ for flags in '--correlation c2' '--kind completed --after 2' '--topic a --limit 2' '--topic a --after 0 --limit 2'; do warder events history job --json $flags | grep -o '"sequence":[0-9]*' | tr -d '\n'; echo; done; warder events history job --kind finished
 | "sequence":3"sequence":4
 | "sequence":4"sequence":6
+| "sequence":3"sequence":5
 | "sequence":1"sequence":3
-! warder: "finished" is no kind of event; known: needWork workClaimed workPublished feedbackRequested feedbackProvided blocked completed
+! warder: "finished" is not a kind of event; known: needWork workClaimed workPublished feedbackRequested feedbackProvided blocked completed
 ? 125
 
 = what is refused
@@ -122,7 +125,7 @@ $ warder events history job --json | wc -l; warder events complete job --topic t
 + warder events claim job --topic t --correlation c --producer me; echo hello >> store/events/*.jsonl
 $ warder events history job --json | grep -o '"sequence":.'
 | "sequence":1
-! warder: 1 lines of the log are no events, and were left out
+! warder: 1 lines of the log are not events, and were left out
 
 = eight at once
 $ for i in 1 2 3 4 5 6 7 8; do (for k in 1 2 3 4 5; do warder events claim job --topic t --correlation "c$i" --producer me >/dev/null || echo failed; done) & done; wait; warder events history job --json | grep -o '"sequence":[0-9]*' | cut -d: -f2 | cmp - <(seq 40)
@@ -132,3 +135,9 @@ $ for i in 1 2 3 4 5 6 7 8; do (for k in 1 2 3 4 5; do warder events claim job -
 $ warder events remove job && ls store/events; warder events history job
 ! warder: there is no log of the workspace "job"; "warder events create" makes it
 ? 125
+
+= nothing of a task is lost: all parts, all artifacts, the question of its status
+$ printf '%s\n' '{"id":"a","contextId":"c","status":{"state":"completed"},"artifacts":[{"parts":[{"text":"one"},{"text":"two"}]},{"parts":[{"file":{"uri":"x"}}]}]}' '{"id":"a","contextId":"c","status":{"state":"completed","message":{"parts":[{"text":"m"}]}},"artifacts":[{"parts":[{"text":"one"}]}]}' '{"id":"a","contextId":"c","status":{"state":"input-required","message":{"role":"agent","parts":[{"kind":"text","text":"which?"}]}}}' | warder events from-a2a | grep -o '"payload":.*'
+| "payload":{"artifacts":[{"parts":[{"text":"one"},{"text":"two"}]},{"parts":[{"file":{"uri":"x"}}]}]}}
+| "payload":{"artifacts":[{"parts":[{"text":"one"}]}],"message":{"parts":[{"text":"m"}]}}}
+| "payload":"which?"}

@@ -2,7 +2,7 @@
 
 = explain ends with the verdict
 $ warder explain --prefer limits | tail -n 1
-!~ ^warder: --prefer limits:
+| It would run.
 
 = explain of a preset
 needs limits
@@ -11,13 +11,14 @@ $ warder explain strict | sed -n '1p;$p'
 | It would run.
 
 = explain names what would be refused
-$ warder explain --allow example.org:443 > out; echo $?; grep '^network ' out | tr -s ' ' | cut -d' ' -f1-5; tail -n 1 out | cut -c1-21
+$ warder explain --allow '[2001:db8::/32]:443' > out; echo $?; grep '^network ' out | tr -s ' ' | cut -d' ' -f1-5; tail -n 1 out | cut -c1-21
 | 125
-| network allow example.org:443 required refused
+| network allow [2001:db8::/32]:443 required enforced
+| network allow [2001:db8::/32]:443 required refused
 | It would be refused: 
 
 = a preferred field that cannot be enforced would run
-$ warder explain --prefer filesystem.workspace --prefer limits.disk --set limits.disk=1MiB --workspace .:rw | grep limits.disk | tr -s ' ' | cut -d' ' -f1-4
+$ warder explain --prefer filesystem.workspace --prefer limits.disk --set limits.disk=1MiB --workspace .:rw --set filesystem.growth=limited | grep limits.disk | tr -s ' ' | cut -d' ' -f1-4
 | limits.disk 1MiB preferred enforced
 | limits.disk 1MiB preferred notEnforced
 
@@ -61,7 +62,7 @@ $ setpriv --reuid 12345 --regid 12345 --clear-groups warder explain --backend au
 + echo '{"order": ["local", "process"]}' > a.json; echo '{"enabled": []}' > b.json; echo '{"enable": ["wasmer"]}' > c.json
 $ for f in a b c; do warder explain --backend auto --backends $f.json strict | tail -n 1; done
 |~ ^It would be refused: .*a.json: "order" holds a backend that isolates nothing, which auto never takes$
-|~ ^It would be refused: .*b.json: "enabled" is no member of it; known: "order", "enable"$
+|~ ^It would be refused: .*b.json: "enabled" is not a member; known: "order", "enable"$
 |~ ^It would be refused: .*c.json: there is no backend "wasmer"; .*
 
 = an ordinary process: only if the operator enables it, and only what it can keep
@@ -89,17 +90,11 @@ $ n=4$$; warder run --backend process --backends backends.json --prefer all --ti
 | 0
 ! warder: killed after 1s (limits.wallTime)
 
-= its output is cut at the byte
+= a limit of its output holds to the byte
 + echo '{"enable": ["process"]}' > backends.json
 $ warder run --backend process --backends backends.json --prefer all --max-output 1000 -- /bin/sh -c 'head -c 5000 /dev/zero' | wc -c
 | 1000
-! warder: stdout: kept 1000 of 5000 bytes (output.stdout)
-
-= no code
-+ echo '{"enable": ["process"]}' > backends.json
-$ echo 1 | warder code --backend process --backends backends.json --prefer all --language python -
-!~ ^warder: the language "python" is not available with the backend process
-? 125
+! warder: killed: more than 1000B on standard output (--max-output)
 
 # ---- policy
 
@@ -123,8 +118,7 @@ $ warder policy check a.json b.json c.json
 ? 125
 
 = a preset is a policy, and shown it is one again
-# (agent and build are not: their workspace is for the caller to name)
-$ for p in strict strict-python strict-js host-local; do warder policy show $p > p.json; warder policy show ./p.json | cmp - p.json || echo $p; done
+$ for p in strict strict-python strict-js agent build workflow host-local; do warder policy show $p > p.json; warder policy show ./p.json | cmp - p.json || echo $p; warder policy check - < p.json > /dev/null || echo $p; done
 
 = an unknown preset
 $ warder policy show stricct
@@ -132,8 +126,11 @@ $ warder policy show stricct
 ? 125
 
 = what to write
-$ warder policy
-! warder: write "warder policy check FILE..." or "warder policy show PRESET|FILE"
+$ warder policy; warder policy ceiling --for; warder policy ceiling --for strict extra; warder policy show strict --for strict
+! warder: write "warder policy check FILE...", "warder policy show PRESET|FILE" or "warder policy ceiling [--for PRESET|FILE]"
+! warder: write "warder policy check FILE...", "warder policy show PRESET|FILE" or "warder policy ceiling [--for PRESET|FILE]"
+! warder: extra is one word too many: policy ceiling [--for PRESET|FILE]
+! warder: --for belongs to "warder policy ceiling"; leave it out
 ? 125
 
 # ---- doctor
@@ -148,7 +145,7 @@ $ warder doctor > out; echo $?; grep -c 'namespace$' out; grep -A1 'Preset stric
 = doctor as an object
 needs limits python3
 $ warder doctor --json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(*d); print(d["strict"])'
-| features cgroups swapLimit noSwap strict leftovers removed
+| features cgroups swapLimit noSwap strict bpfJitLimitBytes bpfJitUsedBytes loadsModules leftovers removed
 | {'enforceable': True, 'missing': [], 'reason': None}
 
 = doctor takes no argument
@@ -211,15 +208,45 @@ $ warder policy show strict > /dev/full
 ! warder: standard output cannot be written: No space left on device
 ? 125
 
-= the completion in docs/ is what is printed
-$ warder completion bash | diff - "$TOP/docs/completion/warder.bash"
+= the completions in docs/ are what is printed
+$ warder completion bash | diff - "$TOP/docs/completion/warder.bash"; warder completion zsh | diff - "$TOP/docs/completion/_warder"; warder completion fish | diff - "$TOP/docs/completion/warder.fish"
+
+= every flag of the help is in the completion for zsh and for fish, and every command
+$ for c in run code tool scan judge languages changes explain backend policy doctor blocks format data completion; do warder $c --help | sed -n "s/^  \(-., \)\{0,1\}--\([a-z-]*\).*/$c \2/p"; done | sort -u > all; wc -l < all | awk '{ print ($1 > 100) }'; while read -r c f; do warder completion zsh | sed -n "/^\t$c)/,/;;/p" | grep -q -- "--$f\[" || echo "zsh: $c $f"; warder completion fish | grep -q "from $c' -l $f " || echo "fish: $c $f"; done < all; for c in image workspace events checkpoint artifact snapshot; do warder completion zsh | grep -q "'$c:" || echo "zsh: $c"; warder completion fish | grep -q -- "-a $c " || echo "fish: $c"; done
+| 1
+
+= short flags, flags behind words, and a flag that is given twice
+needs limits
+$ warder run -m 64MiB -e A=1 -w/tmp sh -c 'echo $A; pwd; echo "$@"' -m -x; printf '```py\n1\n```\n' > a; warder blocks a --code 1; echo; warder explain strict --memory 64MiB | tail -n 1; warder -V | cut -d' ' -f1
+| 1
+| /tmp
+| -x
+| 1
+| It would run.
+| warder
+
+= a flag that is given twice, a flag that is called otherwise elsewhere, and a flag as it was typed
+$ warder run --workspace a --workspace b -- true; warder run -m 1 --memory 2 true; warder run -p 80 -- true; warder run -m 12q true; warder run --mem 1 true; warder run --network none true; warder run -w rel true; warder run -m
+! warder: --workspace b: the flag is given a second time; give it once
+! warder: --memory 2: the flag is given a second time; give it once
+! warder: unknown flag -p; --help lists what there is
+!~ ^warder: -m 12q: limits.memory: "12q" is not a size
+! warder: unknown flag --mem; did you mean "--memory"?
+! warder: unknown flag --network; did you mean "--net"?
+! warder: -w rel: the path inside is not absolute; write it from "/" on
+! warder: -m needs a value: -m SIZE
+? 125
+
+= and in the completion for bash, with those of sessions
+$ for c in run code tool scan judge languages changes explain backend policy doctor blocks format data completion session; do warder $c --help | sed -n "s/^  \(-., \)\{0,1\}--\([a-z-]*\).*/$c \2/p"; done | sort -u > all; wc -l < all | awk '{ print ($1 > 300) }'; warder completion bash > c; . ./c; while read -r c f; do COMP_WORDS=(warder $c --$f) COMP_CWORD=2 COMPREPLY=(); _warder; case " ${COMPREPLY[*]} " in *" --$f "*|*" --$f="*) ;; *) echo "bash: $c $f";; esac; done < all
+| 1
 
 = the completion is a script
 $ warder completion bash > c && bash -n c && . ./c && COMP_WORDS=(warder run --mem) COMP_CWORD=2 && _warder && echo ${COMPREPLY[@]}
 | --memory
 
 = every flag and command is in the manual
-$ { for c in run explain policy doctor blocks format tool judge data; do warder $c --help | sed -n 's/^  --\([a-z-]*\).*/\1/p'; done; } | sort -u | while read f; do grep -q "Fl -$f" "$TOP/docs/warder.1" || echo "missing: $f"; done
+$ { for c in run explain policy doctor blocks format tool judge data; do warder $c --help | sed -n 's/^  \(-., \)\{0,1\}--\([a-z-]*\).*/\2/p'; done; } | sort -u | while read f; do grep -q "Fl -$f" "$TOP/docs/warder.1" || echo "missing: $f"; done
 
 = no colour in a pipe, colour on a terminal, none with NO_COLOR
 needs terminal
@@ -231,16 +258,16 @@ $ warder --help | grep -c $'\033'; TERM=xterm script -qec 'warder --help' /dev/n
 
 = help, by any of its names
 $ for words in "--help" "-h" "help"; do warder $words | head -1; done
-|~ ^warder: run programs nobody trusts
-|~ ^warder: run programs nobody trusts
-|~ ^warder: run programs nobody trusts
+|~ ^warder: run untrusted programs
+|~ ^warder: run untrusted programs
+|~ ^warder: run untrusted programs
 
 = help of a command
 $ for words in "policy --help" "help policy" "policy show --help" "policy check --help x.json"; do warder $words | head -1; done; warder help nonsense
-| usage: warder policy check FILE... | policy show PRESET|FILE
-| usage: warder policy check FILE... | policy show PRESET|FILE
-| usage: warder policy check FILE... | policy show PRESET|FILE
-| usage: warder policy check FILE... | policy show PRESET|FILE
+| usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
+| usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
+| usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
+| usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
 ! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "judge", "languages", "changes", "session", "explain", "backend", "policy", "doctor", "blocks", "format", "data", "checkpoint", "image", "events", "workspace", "snapshot", "artifact", "completion"
 ? 125
 
@@ -254,3 +281,10 @@ needs limits
 $ warder explain --view image:nope strict | grep '^filesystem.view'; warder explain --ro /no/such/place --json strict | python3 -c 'import json, sys; print(*[(f["control"], f["state"], f["reason"]) for f in json.load(sys.stdin)["fields"] if f["field"] == "filesystem.paths"])'
 |~ ^filesystem.view +image:nope +required +refused +filesystem.view: there is no image nope in the store
 |~ ^\('filesystem.paths.readOnly', 'refused', 'filesystem.paths.readOnly\[0\]: "/no/such/place" does not exist
+
+= what policy show prints of agent runs with --workspace, read-write as the preset, and the help says so
+needs limits place
+$ mkdir ws && warder policy show agent > agent.json && warder run --policy agent.json -- true; warder run --policy agent.json --workspace ws -- touch made && ls ws; warder policy show --help | grep -c 'run these documents with --workspace DIR, or fill$'
+| made
+| 1
+! warder: filesystem.workspace: the directory is missing; give filesystem.workspace "readWrite:/dir" or --workspace DIR

@@ -58,7 +58,7 @@ $ echo '{"status":"success","stdout":"</o>"}' | warder format --delimiters '<o>'
 = a body without an end
 $ printf '```tool_output\n1\n```\n```tool_output\n2' | warder format --extract
 | 1
-! warder: the last start has no end; what follows it was left out
+! warder: the last start delimiter has no end; the text after it was left out
 
 = a run of our own
 needs limits
@@ -103,6 +103,21 @@ $ warder run --json --max-output 2 -- echo hello | warder format
 | [stdout cut: 2 of 6 bytes]
 |
 | ```
+
+= a person's terminal is not obeyed, and a model gets each byte
+needs terminal
++ printf '{"status":"success","exitCode":0,"stdout":{"text":"a\\u001b[2Jb\\u0007\\u009b1m \\u202ecod\\u2066e\\t\\u200f\\u061c\\u00e9\\r\\u007f"},"stderr":{"text":""}}' > result.json
+$ script -qec 'warder format --as text < result.json; printf "\033]0;x\a\n~~~\na\033[1mb\n~~~\n" | warder blocks --code 1; echo' /dev/null < /dev/null | tr -d '\r'; warder format --as text < result.json | tail -n 1 | od -An -c | tr -s ' '
+| Code execution result:
+| a\x1b[2Jb\x07\u009b1m \u202ecod\u2066e	\u200f\u061cé\x0d\x7f
+| a\x1b[1mb
+|  a 033 [ 2 J b \a 302 233 1 m 342 200 256 c
+|  o d 342 201 246 e \t 342 200 217 330 234 303 251 \r 177
+|  \n
+
+= names of languages are no commands for a terminal
+$ printf '```x\xc2\x9b1m\xe2\x80\xae\x1b\xff\ncode\n```\n' | warder blocks
+| 0-22 x?1m???
 
 = refused
 $ echo '{}' | warder format; echo '[' | warder format; warder format --as html; warder format --as text --extract; warder format --as text --delimiters a b; warder format --delimiters a b --delimiters c d

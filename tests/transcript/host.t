@@ -8,7 +8,7 @@ $ unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; warder explain
 | filesystem.view refused
 | limits.wallTime refused
 | processes.identity refused
-| 7
+| 8
 | It would be refused:
 
 = and doctor says so

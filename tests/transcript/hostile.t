@@ -132,9 +132,10 @@ $ LD_PRELOAD=$PWD/evil.so LD_LIBRARY_PATH=$PWD LD_AUDIT=$PWD/evil.so warder run 
 
 = the caller's terminal
 needs limits terminal
-$ script -qec "warder run -- sh -c 'for fd in 0 1 2; do [ ! -t \$fd ] || echo a terminal at \$fd; done; cat /dev/tty 2>&1 | tail -n 1; ls /dev/pts'" /dev/null < /dev/null | tr -d '\r'
+$ script -qec "warder run -- sh -c 'for fd in 0 1 2; do [ ! -t \$fd ] || echo a terminal at \$fd; done; cat /dev/tty 2>&1 | tail -n 1; ls -d /dev/pts /dev/ptmx 2>&1'" /dev/null < /dev/null | tr -d '\r'
 |~ /dev/tty: No such device or address$
-| ptmx
+| ls: cannot access '/dev/pts': No such file or directory
+| ls: cannot access '/dev/ptmx': No such file or directory
 
 = what is told of a program that ends as a failed start would
 needs limits python3

@@ -14,7 +14,7 @@ $ warder image import root.tar small:1; warder image list | sed -E 's/ [0-9]{4}-
 |~ ^small:1: 
 |~ ^small:1: 
 |~ ^1 layer removed, .* free$
-! warder: there is no image small:1 in the store (no other name stands for it, and nothing is fetched); "warder image list" shows what is there, "warder image import" brings one in
+! warder: there is no image small:1 in the store (no other name stands for it, and nothing is fetched); "warder image list" lists the images, "warder image import" imports one
 ? 125
 
 = long names keep the columns
@@ -42,18 +42,19 @@ $ warder image import root b > /dev/null; chmod u+w store/images/layers/*/tree/a
 
 = what is refused
 + mkdir root && echo text > file && ln -s /etc out
-$ warder image import gone a; warder image import ./gone a; warder image import file a; warder image import root; warder image import root 'A B'; warder image import root warder.unfinished.x; warder image import root debootstrap/x; warder image import root a --format rpm; warder image import root a --max-size 1XB; warder image remove gone; warder image verify gone; warder image build root; warder image build root a; warder image inspect; warder image foo; warder image import root a --net host
+$ warder image import gone a; warder image import ./gone a; warder image import file a; warder image import root; warder image import root 'A B'; warder image import root warder.unfinished.x; warder image import root debootstrap/x; warder image import root debootstrap:x; warder image import root a --format rpm; warder image import root a --max-size 1XB; warder image remove gone; warder image verify gone; warder image build root; warder image build root a; warder image inspect; warder image foo; warder image import root a --net host
 ! warder: there is no file or directory gone here, and no image is fetched by its name; save it as an archive (docker save, skopeo copy) and import that
 ! warder: ./gone cannot be opened: No such file or directory
 !~ no tar archive
 !~ name
 !~ A B
 !~ name
-!~ name
+!~ names that begin with debootstrap/ or debootstrap:
+!~ names that begin with debootstrap/ or debootstrap:
 !~ rpm
 !~ --max-size
-!~ there is no image gone in the store .*nothing is fetched.*"warder image import" brings one in
-!~ there is no image gone in the store .*nothing is fetched.*"warder image import" brings one in
+!~ there is no image gone in the store .*nothing is fetched.*"warder image import" imports one
+!~ there is no image gone in the store .*nothing is fetched.*"warder image import" imports one
 !~ too few arguments
 !~ Dockerfile
 !~ too few arguments
@@ -63,11 +64,24 @@ $ warder image import gone a; warder image import ./gone a; warder image import 
 
 = help tells of the flags as this command has them
 $ for words in 'image import' 'workspace collect' 'artifact save'; do warder $words --help | grep -E -- '--max-(size|files)'; done; warder checkpoint list --help | grep -e "^  --limit"; warder events history --help | grep -e --limit -e --after
-|   --max-size SIZE          of all files together (default 16GiB)
+|   --max-size SIZE          size of all files together (default 16GiB)
 |   --max-files N            files, directories and links (default 1000000)
-|   --max-size SIZE          of all files together (default 64MiB)
-|   --max-files N            files that are taken (default 100)
-|   --max-size SIZE          of the content; more is not saved (default 16GiB)
+|   --max-size SIZE          size of all files together (default 64MiB)
+|   --max-files N            at most so many files (default 100)
+|   --max-size SIZE          size of the content; the rest is not saved (default 16GiB)
 |   --limit N                at most so many (default 100)
+| print the existing events, oldest first; with --limit N the newest N
 |   --limit N                at most so many (default: all)
-|   --after N                of a higher number than that
+|   --after N                only events with a higher number
+
+= a name that no policy takes is not a valid image name
++ mkdir root && echo one > root/a && tar -C root -cf root.tar .
+$ for name in a/../../b ../a a//b .. .a '' 'a b' $(printf '%0300d' 0); do warder image import root.tar "$name" 2>&1 | grep -o 'is not a valid image name'; done; warder image list
+| is not a valid image name
+| is not a valid image name
+| is not a valid image name
+| is not a valid image name
+| is not a valid image name
+| is not a valid image name
+| is not a valid image name
+| is not a valid image name

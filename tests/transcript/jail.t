@@ -103,3 +103,23 @@ $ warder run -- grep -E '^(CapEff|CapPrm|CapInh|CapBnd|CapAmb|NoNewPrivs|Seccomp
 $ warder run -- pwd; warder run --cwd /usr -- pwd
 | /tmp
 | /usr
+
+= a larger /tmp takes limits.disk along, and a smaller limits.disk takes /tmp along
+needs limits
+$ for flags in '--tmp 128MiB' '--set limits.disk=16MiB'; do warder run $flags -- df -k --output=size /tmp | tail -n 1 | tr -d ' '; warder explain $flags strict | grep -E '^(filesystem.tmp|limits.disk) ' | tr -s ' ' | cut -d' ' -f1,2; done
+| 131072
+| filesystem.tmp 128MiB
+| limits.disk 128MiB
+| 16384
+| filesystem.tmp 16MiB
+| limits.disk 16MiB
+
+= of both, what cannot be is refused
+$ warder run --tmp 128MiB --set limits.disk=64MiB -- true
+! warder: filesystem.tmp: 128MiB is more than limits.disk, 64MiB, which holds for /tmp and /dev/shm together; raise limits.disk, or lower filesystem.tmp
+? 125
+
+= a size that is no whole pages gives no more than it says
+needs limits
+$ warder run --tmp 1000001 -- df -B1 --output=size /tmp | tail -n 1 | tr -d " "
+| 999424

@@ -122,7 +122,7 @@ $ echo '{"language": "bash", "code": "true", "cases": [{}, {"memory": "1GiB"}]}'
 $ echo '{"language": "bash", "code": "true", "case": []}' | warder judge; echo $?; echo '{"language": "bash", "code": "true", "cases": [{"expected": 1}]}' | warder judge; echo $?; echo '{"language": "none", "code": "true", "cases": [{}]}' | warder judge; echo $?; warder judge --compare lines < /dev/null; echo $?; warder judge /nowhere
 ! warder: batch:1: case: unknown key; did you mean "cases"?
 ! warder: batch:1: cases[0].expected: a number where a string is expected
-!~ ^warder: "none" is no language
+!~ ^warder: "none" is not a language
 ! warder: the document says so; the flag is for --cases
 ! warder: cannot read /nowhere: No such file or directory
 | 125
@@ -150,4 +150,15 @@ needs pgrep
 needs pgrep
 $ echo '{"language": "bash", "code": "sleep 1002", "cases": [{}]}' > batch.json; n=2$$; sed -i "s/1002/$n/g" batch.json; warder judge --json batch.json > out & judge=$!; for i in $(seq 600); do pgrep -f "^sleep $n\$" > /dev/null && break; sleep 0.05; done; kill -9 $(pgrep -P $judge -x warder); wait $judge; echo $?; grep -o '"verdict":.*"message":"[^"]*"' out
 | 1
-| "verdict":"systemError","error":{"kind":"internal","field":null,"step":null,"message":"the process at work on the case was ended by SIGKILL"
+| "verdict":"systemError","cause":"host","error":{"kind":"internal","field":null,"step":null,"message":"the process at work on the case was ended by SIGKILL"
+
+= each case has a cause, also where it did not run
+$ echo '{"language": "c", "code": "int main(", "cases": [{"stdin": "", "expected": ""}]}' | warder judge --json | grep -o '"cases":.*\],"verdict'; echo '{"language": "bash", "code": "echo x", "cases": [{"stdin": "", "expected": "1"}, {"stdin": "", "expected": "x"}]}' | warder judge --stop --parallel 1 --json | grep -o '"name":"2".*\],"verdict'
+| "cases":[{"name":"1","verdict":"compileError","cause":"exit"}],"verdict
+| "name":"2","verdict":"skipped","cause":"cancelled"}],"verdict
+
+= variables and the working directory of all cases
+$ echo '{"language": "bash", "code": "echo $A; pwd", "environment": {"A": "z"}, "workingDirectory": "/tmp", "cases": [{"expected": "z\n/tmp\n"}]}' > doc; warder judge --request-env A doc | tail -n 1; warder judge doc
+| accepted: 1 of 1 cases accepted
+! warder: the variable A is not granted; the operator grants it by --request-env A
+? 125

@@ -98,3 +98,10 @@ needs user
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json; chmod 644 easy.json
 $ setpriv --reuid 12345 --regid 12345 --clear-groups warder run --policy easy.json --workspace "$PWD/link" -- cat /workspace/x
 | 1
+
+= a source that is swapped for a link while jails start: what the link leads to is never seen
+needs limits user python3
++ mkdir -m 755 dir; mkdir -m 700 secret; echo hidden > secret/f; mkdir dir/d; echo mine > dir/d/f; ln -s ../secret dir/link; chown -hR 65534 dir
+$ python3 $TOP/tests/lib/swap.py dir/d dir/link ready & swapper=$!; while [ ! -e ready ]; do sleep 0.05; done; for i in $(seq 1 12); do for words in "--ro $PWD/dir/d:/m" "--rw $PWD/dir/d:/m" "--ro $PWD/dir/d/f:/m/f"; do warder run $words -- cat /m/f; done; done 2> said | sort -u; grep -cvE 'root follows its own links only|was replaced after it was checked|Stale file handle' said; kill $swapper
+| mine
+| 0

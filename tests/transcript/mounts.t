@@ -13,7 +13,7 @@ needs place
 + cat > outside <<'END'
 + : > out; mount -t tmpfs -o mode=755 shown shown && mount --make-shared shown && mkdir shown/later && cp inside shown
 + warder run --policy easy.json --ro "$PWD/shown" -- sh "$PWD/shown/inside" "$PWD/shown" > out & run=$!
-+ until grep -q ready out || ! kill -0 $run; do sleep 0.1; done
++ until grep -qs ready out || ! kill -0 $run; do sleep 0.1; done
 + mount -t tmpfs later shown/later && touch shown/later/secret shown/go
 + wait $run; cat out
 + END
@@ -33,7 +33,7 @@ needs place without
 + cat > outside <<'END'
 + : > out; mount -t tmpfs -o mode=755 shown shown && mount --make-shared shown && mkdir shown/later && cp inside shown
 + without mounts warder run --policy easy.json --ro "$PWD/shown" -- sh "$PWD/shown/inside" "$PWD/shown" > out & run=$!
-+ until grep -q ready out || ! kill -0 $run; do sleep 0.1; done
++ until grep -qs ready out || ! kill -0 $run; do sleep 0.1; done
 + mount -t tmpfs later shown/later && touch shown/later/secret shown/go
 + wait $run; cat out
 + END
@@ -61,4 +61,16 @@ needs place
 + mkdir -p ws data; ln -s /etc ws/link
 $ warder run --preset agent --prefer limits.memory --prefer limits.cpus --prefer limits.pids --prefer limits.cpuTime --workspace ws:rw --ro data:/workspace/link/data -- true
 !~ no place to mount /workspace/link/data on
+? 125
+
+= what a program writes to a directory of the host has no limit, and that is said
+needs limits place
++ mkdir data; echo '{"version": 1, "limits": {"disk": "64MiB", "wallTime": "1h"}, "filesystem": {"paths": {"readWrite": ["/"]}, "workspace": "readWrite:/"}}' > ceiling.json; chmod 644 ceiling.json
+$ warder run --workspace .:rw --receipt r.json -- touch one && ls one; warder run --rw data -- touch $PWD/data/two && ls data; grep -A2 '"filesystem.growth"' r.json | tr -d ' \n'; echo; warder explain --rw data | grep -o 'growth: unlimited' | head -n 1; warder run --rw data --set filesystem.growth=limited -- true 2>&1 | grep -o 'limits.disk' | head -n 1; warder run --ceiling ceiling.json --rw data -- true
+| one
+| two
+|~ ^"control":"filesystem.growth","status":"unrestricted","requested":"unlimited"
+| growth: unlimited
+| limits.disk
+! warder: filesystem.growth: unlimited is more than the operator grants, who limits disk (limits.disk); leave --rw and :rw out, or use an overlay
 ? 125

@@ -158,7 +158,7 @@ $ for call in mounts mount_setattr; do without $call warder run --policy easy.js
 
 = a read-write one is the caller's own for an ordinary user
 needs user place
-+ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/; s/"disk": .*/"disk": "unlimited"/' > easy.json
++ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/; s/"disk": "[^"]*"/"disk": "unlimited"/' > easy.json
 + mkdir w && chmod 777 w && chmod 644 easy.json
 $ for call in mounts mount_setattr; do setpriv --reuid 12345 --regid 12345 --clear-groups without $call warder run --policy easy.json --workspace w:rw -- touch $call; done; stat -c '%n %u' w/*
 | w/mount_setattr 12345
@@ -166,7 +166,7 @@ $ for call in mounts mount_setattr; do setpriv --reuid 12345 --regid 12345 --cle
 
 = root needs idmapped mounts for it: refused, also where it is only preferred
 needs user
-+ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/; s/"disk": .*/"disk": "unlimited"/' > easy.json
++ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/; s/"disk": "[^"]*"/"disk": "unlimited"/' > easy.json
 + mkdir w && chmod 777 w
 $ without mount_setattr warder run --policy easy.json --workspace w:rw -- touch made; without mounts=EPERM warder run --policy easy.json --workspace w:rw --prefer filesystem.workspace -- touch made; without mounts warder run --policy easy.json --rw "$PWD/w" --prefer filesystem.paths -- touch w/made; ls w
 ! warder: cannot enforce filesystem.workspace: filesystem.workspace.readWrite: idmapped mounts need open_tree, move_mount and mount_setattr (Linux 5.12): Function not implemented

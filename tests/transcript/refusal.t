@@ -47,7 +47,7 @@ $ warder run --set limits.memori=1MiB -- true
 
 = a field that cannot be preferred
 $ warder run --prefer version -- true
-!~ ^warder: --prefer version: "version" is no field
+!~ ^warder: --prefer version: "version" is not a field
 ? 125
 
 = two policies
@@ -106,6 +106,76 @@ $ warder run --cwd /no/such/directory -- true
 + echo '{"version": 1, "limits": {"wallTime": "60s", "memory": "128MiB"}}' > ceiling.json
 $ warder run --ceiling ceiling.json --memory 256MiB -- true
 !~ ^warder: .*limits.memory
+? 125
+
+= all that is asked beyond the ceiling is listed, the first as before
++ echo '{"version": 1, "limits": {"wallTime": "20s", "memory": "128MiB"}}' > ceiling.json
+$ warder run --ceiling ceiling.json --memory 256MiB --ro /etc --net host --receipt r -- true; grep -o '"violations":' r; warder run --json --ceiling ceiling.json -- true | python3 -c 'import json, sys; e = json.load(sys.stdin)["error"]; print(e["field"], [v["field"] for v in e["violations"]])'; warder run --json --memory 1 -- true | grep -c violations; warder explain --ceiling ceiling.json | tail -n 2; warder explain --json --ceiling ceiling.json | python3 -c 'import json, sys; print([v["field"] for v in json.load(sys.stdin)["refusal"]["violations"]])'; echo 'echo no' | warder code --ceiling ceiling.json --language sh --cpus 2 -
+| "violations":
+| limits.wallTime ['limits.wallTime', 'limits.memory']
+| 0
+| It would be refused: limits.wallTime: 30s is more than the operator grants; at most 20s
+| limits.memory: 512MiB is more than the operator grants; at most 128MiB
+| ['limits.wallTime', 'limits.memory']
+! warder: network.mode: "host" is more than the operator grants; at most "none"
+! warder: filesystem.paths.readOnly[0]: "/etc" is not inside a path (none) that the operator grants
+! warder: limits.wallTime: 30s is more than the operator grants; at most 20s
+! warder: limits.memory: 256MiB is more than the operator grants; at most 128MiB
+! warder: limits.wallTime: 30s is more than the operator grants; at most 20s
+! warder: limits.memory: 512MiB is more than the operator grants; at most 128MiB
+! warder: limits.cpus: 2 is more than the operator grants; at most 1
+? 125
+
+= the most that a policy may ask, and how a policy stands to it
++ echo '{"version": 1, "limits": {"wallTime": "20s", "memory": "128MiB"}}' > ceiling.json
+$ warder policy ceiling --ceiling ceiling.json | grep -E '^(ceiling|limits.memory|languages)'; echo $?; warder policy ceiling --ceiling ceiling.json --for strict | grep -E '^(lowered|refused)|limits.(swap|cpus)'; warder policy ceiling --ceiling ceiling.json --for ceiling.json > all; echo $? $(grep -c ^granted all) $(grep -vc ^granted all); warder policy ceiling --ceiling ceiling.json --for build | grep ^refused; warder policy ceiling --ceiling ceiling.json --for strict --json | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["granted"], r["most"]["limits"]["memory"], [(f["field"], f["asked"], f["most"]) for f in r["fields"] if f["grant"] != "granted"])'; warder policy ceiling --ceiling ceiling.json --for strict > all
+| ceiling: ceiling.json
+| languages                 any
+| limits.memory             128MiB
+| 0
+| lowered  limits.wallTime: 30s is more than the operator grants; at most 20s
+| lowered  limits.memory: 512MiB is more than the operator grants; at most 128MiB
+| granted  limits.swap               0B
+| granted  limits.cpus               1
+| 0 29 1
+| refused  syscalls.allow[0]: "flock" is not granted by the operator
+| False 128MiB [('limits.wallTime', '30s', '20s'), ('limits.memory', '512MiB', '128MiB')]
+? 125
+
+= a path that only a symbolic link leads beyond the ceiling, before a run and in its refusal
+needs limits
++ mkdir -p open secret; ln -s ../secret open/link; ln -s ../secret/x open/other; echo x > secret/x
++ echo "{\"version\": 1, \"limits\": {\"wallTime\": \"60s\", \"disk\": \"unlimited\"}, \"filesystem\": {\"paths\": {\"readOnly\": [\"$PWD/open\"]}}}" > ceiling.json
++ sed "s|/open\"|/open/link\", \"$PWD/open/other\"|" ceiling.json > asked.json
+$ warder policy ceiling --ceiling ceiling.json --for asked.json 2>&1 | grep ^refused | sed "s|$PWD/||g"; warder policy ceiling --ceiling ceiling.json --for asked.json --json | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["granted"], [v["field"] for f in r["fields"] for v in f["violations"]])'; warder run --policy asked.json --ceiling ceiling.json --json -- true | python3 -c 'import json, sys; print([v["field"] for v in json.load(sys.stdin)["error"]["violations"]])'; warder policy ceiling --ceiling ceiling.json --for asked.json > all
+| refused  behind a symbolic link: filesystem.paths.readOnly[0]: "secret" is not inside a path (open) that the operator grants
+| refused  behind a symbolic link: filesystem.paths.readOnly[1]: "secret/x" is not inside a path (open) that the operator grants
+| False ['filesystem.paths.readOnly[0]', 'filesystem.paths.readOnly[1]']
+| ['filesystem.paths.readOnly[0]', 'filesystem.paths.readOnly[1]']
+? 125
+
+= the grants are named; code blocks list every violation; a ceiling with a target is no ceiling
+needs limits
++ echo '{"version": 1, "languages": ["bash", "python"], "limits": {"wallTime": "20s", "memory": "128MiB"}}' > ceiling.json
++ echo '{"version": 1, "limits": {"wallTime": "20s"}, "filesystem": {"paths": {"readOnly": ["/usr:/x"]}}}' > target.json
++ printf '```bash\ntrue\n```\n' > text.md
+$ warder run --ceiling ceiling.json --timeout 5s --memory 1M --set languages=bash,ruby -- true; warder blocks --run --ceiling ceiling.json text.md; for json in '' --json; do warder policy ceiling --ceiling target.json $json 2>&1 | grep -c 'names a target inside; a ceiling names sources only'; done; warder policy ceiling --ceiling target.json > out; echo $? $(wc -c < out)
+| 1
+| 1
+| 125 0
+! warder: languages[1]: "ruby" is not one of the languages (bash, python) that the operator grants
+! warder: Execution block 1 failed: languages: "any" is more than the languages (bash, python) that the operator grants; name languages
+! warder: limits.wallTime: 30s is more than the operator grants; at most 20s
+! warder: limits.memory: 512MiB is more than the operator grants; at most 128MiB
+!~ ^warder: .*names a target inside
+
+= what only that word takes is refused elsewhere, and a ceiling that cannot be read
+$ for a in 'check --json x' 'show --for a strict' 'ceiling --ceiling missing.json' 'ceiling --for nothing' 'ceiling x'; do warder policy $a; done
+! warder: --json belongs to "warder policy ceiling"; leave it out
+! warder: --for belongs to "warder policy ceiling"; leave it out
+!~ ^warder: ceiling: .*missing.json
+!~ ^warder: "nothing" is not a preset
+!~ ^warder: x is one word too many
 ? 125
 
 = asking for less
@@ -175,13 +245,13 @@ $ cd / && for args in "run --workspace nosuch -- true" "run --ro nosuch -- true"
 | 125
 | warder: workingDirectory: "/nosuch" is not in the jail; add it to filesystem.paths, or name another directory
 | 125
-| warder: syscalls.deny: "nosuch" is no system call; names are those of the kernel, such as "openat"
+| warder: syscalls.deny: "nosuch" is not a system call; names are those of the kernel, such as "openat"
 | 125
 | warder: --policy: cannot read nosuch.json: No such file or directory
 | 125
-| warder: "strct" is no preset; did you mean "strict"?
+| warder: "strct" is not a preset; did you mean "strict"?
 | 125
-| warder: --code x: blocks are counted from 1 to 10000
+| warder: --code x: give a number from 1 to 10000
 | 125
 | warder: filesystem.view: "/nosuch" does not exist on this host; create it or leave it out
 | 125
@@ -190,11 +260,55 @@ $ cd / && for args in "run --workspace nosuch -- true" "run --ro nosuch -- true"
 
 = a preset is no document
 $ warder policy check strict
-! warder: strict is no file: policy check takes documents; "warder policy show strict" prints the preset
+! warder: strict is not a file: policy check takes documents; "warder policy show strict" prints the preset
 ? 125
 
-= a preset's document whose workspace is not filled in
+= a preset's document whose workspace is not filled in: for a run with --workspace
+needs limits
 + warder policy show agent > agent.json
-$ warder policy check agent.json
-!~ ^warder: agent.json:[0-9]+: filesystem.workspace: "readWrite" does not say which; write "readWrite:\.\.\."
+$ warder policy check agent.json; mkdir job; warder run --policy agent.json -- echo ran; warder run --policy agent.json --workspace job:ro -- pwd
+| agent.json: ok; filesystem.workspace names no directory: run it with --workspace DIR
+| /workspace
+! warder: filesystem.workspace: the directory is missing; give filesystem.workspace "readWrite:/dir" or --workspace DIR
+
+= policy check accepts only what a run would, and needs nothing of the host
++ printf '{"version": 1,\n"limits": {"wallTime": 5},\n"syscalls": {"allow": ["mount"]}}' > 1.json; sed 's/"allow": .*/"deny": ["nosuchcall"]}}/' 1.json > 2.json; sed 's/: 5/: "5"/' 1.json > 3.json; sed 's/"mount"/"seccomp"/' 1.json > 4.json; sed 's/"allow"/"profile": "compat", "allow"/' 4.json > 5.json
+$ warder policy check 1.json 2.json 3.json 4.json 5.json
+| 5.json: ok
+!~ ^warder: 1.json:3: syscalls.allow: no policy can allow "mount"
+!~ ^warder: 2.json:3: syscalls.deny: "nosuchcall" is not a system call
+! warder: 3.json:2: limits.wallTime: "5" has no unit; write "5s", or 5 without quotes
+!~ ^warder: 4.json:3: syscalls.allow: "seccomp" can be allowed only with syscalls.profile "compat"
 ? 125
+
+= a part of a policy stands for its fields
+$ warder explain --prefer limits strict | grep -c preferred; printf '{"version":1,"limits":{"wallTime":1},"enforcement":{"limits":"preferred","limits.pids":"required"}}' > p.json; warder explain p.json | grep '^limits' | grep -c preferred; warder run --prefer limit -- true
+| 11
+| 10
+! warder: --prefer limit: "limit" is not a field that can be required or preferred; "warder explain strict" lists them
+? 125
+
+= values that cannot work are refused by the name of their field
+needs limits python3 cc
++ mkdir D src; echo 'print(1)' > a.py; echo 'int main(void) { return 0; }' > a.c
+$ for size in 4KiB 16KiB; do warder run --tmp $size -- echo $size; warder run --set limits.disk=$size -- echo $size; done; for words in '--rw D:/tmp/box a.py' '--ro src:/code a.c' '--ro src:/code/x a.c' '--ro src:/code a.py' '--ro src:/tmp/box/main.py a.py' '--set limits.code=0 a.py'; do warder code --no-cache $words; done 2>&1 | sed "s|$PWD/||"; warder run --ro :/tmp/x -- true; warder session exec --timeout 3s x
+| 16KiB
+| 16KiB
+| warder: filesystem.paths.readWrite[0]: "D:/tmp/box" would lie at /tmp/box, where Warder puts the code and its files; choose another target
+| warder: filesystem.paths.readOnly[0]: "src:/code" would lie at /code, where Warder puts the built program; choose another target
+| warder: filesystem.paths.readOnly[0]: "src:/code/x" would lie at /code, where Warder puts the built program; choose another target
+| 1
+| warder: "box/main.py" cannot be put into the jail's /tmp: a path of filesystem.paths has that place; choose another target
+| warder: limits.code: 0B is too little: empty code is refused anyway; give at least 1B
+! warder: filesystem.tmp: 4KiB is too little: files that Warder makes for /proc lie there, too; give at least 16KiB
+! warder: limits.disk: 4KiB is too little: files that Warder makes for /proc count, too; give at least 16KiB
+! warder: --ro :/tmp/x: there is no source before the colon; write SOURCE:/TARGET
+! warder: "--timeout" is not a valid session name: up to 64 letters, digits, '.', '_' and '-', a letter or digit first; the name comes before the flags
+? 125
+
+= many paths below /tmp are refused, as the manual says
+needs limits user
++ mkdir many; for i in $(seq 1 21); do mkdir -p many/$i; echo "--ro $PWD/many/$i:/tmp/m/$i"; done > many/all
+$ warder run $(cat many/all) -- true; man=$TOP/docs/warder-policy.5; grep -c 'More than 20 paths below' $man
+| 1
+!~ ^warder: workspace, read-write paths, targets below /tmp and what lies beneath them are more than 20 mounts

@@ -5,7 +5,7 @@ needs limits
 = one object, always the same members in the same order
 needs python3
 $ warder run --json -- sh -c 'echo out; echo err >&2; exit 3' | python3 -c 'import json, sys; r = json.load(sys.stdin); print(*r); print(*r["durations"]); print(*r["stdout"]); print(r["status"], r["cause"], r["exitCode"], r["signal"], r["stdout"]["text"].strip(), r["stderr"]["text"].strip(), r["identity"], r["artifacts"])'
-| status cause exitCode signal stdout stderr durations peakMemoryBytes cpuTimeUs peakPids limitsHit artifacts backend isolation passedOver receipt identity detail
+| status cause exitCode signal stdout stderr startedAt durations peakMemoryBytes cpuTimeUs peakPids limitsHit artifacts backend isolation passedOver receipt identity detail
 | wallUs userUs systemUs queueUs prepareUs launchUs
 | text encoding bytesKept bytesTotal truncated
 | failed exit 3 None out err {'uid': 1000, 'gid': 1000} []
@@ -58,12 +58,12 @@ $ warder run --receipt r.json -- true; cat same; grep -c namespaceJail r.json; l
 | r.json
 | same
 
-= what is no regular file is not replaced
+= what is not a regular file is not replaced
 + ln -s /nowhere link; mkfifo fifo
 $ for file in link fifo /dev/null; do warder run --receipt $file -- echo started; echo $?; done; ls -A
-! warder: link is there and is no regular file; it is not replaced
-! warder: fifo is there and is no regular file; it is not replaced
-! warder: /dev/null is there and is no regular file; it is not replaced
+! warder: --receipt: link exists and is not a regular file; it is not replaced
+! warder: --receipt: fifo exists and is not a regular file; it is not replaced
+! warder: --receipt: /dev/null exists and is not a regular file; it is not replaced
 | 125
 | 125
 | 125
@@ -102,10 +102,16 @@ $ warder run --receipt - -- echo out 2>err; grep -c namespaceJail err
 
 = a receipt that cannot be written is told before the start
 $ warder run --receipt missing/r.json -- echo started
-!~ ^warder: cannot write missing/r.json
+!~ ^warder: --receipt: cannot write missing/r.json
 ? 125
 
 = what could not be enforced is in the receipt
 needs python3
-$ warder run --json --prefer limits.disk --workspace .:rw --set limits.disk=1MiB -- true | python3 -c 'import json, sys; print(*[row["control"] for row in json.load(sys.stdin)["receipt"]["controls"] if row["status"] == "notEnforced"])'
+$ warder run --json --prefer limits.disk --workspace .:rw --set filesystem.growth=limited --set limits.disk=1MiB -- true | python3 -c 'import json, sys; print(*[row["control"] for row in json.load(sys.stdin)["receipt"]["controls"] if row["status"] == "notEnforced"])'
 | limits.disk.workspace
+
+= an end that has nothing to do with a limit is no limit that was reached
+needs python3
+$ echo '{"enable": ["process"]}' > on.json; (warder run --json --grace 10ms -- sh -c 'trap "" TERM; echo up >&2; while :; do sleep 0.1; done' > r & p=$!; sleep 1; kill $p; wait $p); python3 $TOP/tests/lib/results.py cause limitsHit < r; warder run --json --backend process --backends on.json --prefer all -- sh -c 'kill -9 $PPID; sleep 5' | python3 $TOP/tests/lib/results.py cause limitsHit
+| cancelled []
+| host []

@@ -20,7 +20,8 @@
 #
 # Lines that begin with # and empty lines are for the reader. Conditions: limits (this user can enforce the preset
 # strict here), user (there is another account to become), place (the directory of the case can be shown in a jail,
-# which has a /tmp of its own), power (set-user-ID programs and devices work where the case is), terminal (one can be had), storm (the kernel survives a fork bomb), library (it is
+# which has a /tmp of its own), power (set-user-ID programs and devices work where the case is), terminal (one can be had), storm (the kernel survives a fork bomb), freezer
+# (processes can be made that do not die), delegation (a cgroup of v2 can be given to another user), library (it is
 # built, and there is a compiler), and any program by its name. `without` is a program of the tests: see lib/without.c.
 set -u
 LC_ALL=C.UTF-8 export LC_ALL
@@ -35,7 +36,7 @@ done
 [ $# -gt 0 ] || set -- "$here"/*.t
 
 # Not below /tmp, of which every jail has its own; a place that other users can reach, if there is one.
-for base in "${WARDER_TEST_DIR:-/srv}" /opt "$HOME"; do
+for base in "${WARDER_TEST_DIR:-/srv}" /opt "${HOME:-/var/tmp}"; do
 	scratch=$(mktemp -d "$base/warder-test.XXXXXX" 2>/dev/null) && break
 done
 [ -d "$scratch" ] || { echo "Bail out! no directory for the tests; name one in WARDER_TEST_DIR"; exit 1; }
@@ -46,24 +47,26 @@ cp "$WARDER" "$scratch/bin/warder" && chmod 755 "$scratch/bin/warder" || exit 1
 [ ! -x "$BUILD/warder-store" ] || cp "$BUILD/warder-store" "$scratch/bin/" || exit 1
 # A store that goes with the case.
 export WARDER_STORE=$scratch/case/store
+[ ! -x "$BUILD/warder-edge" ] || cp "$BUILD/warder-edge" "$scratch/bin/" || exit 1
 [ ! -x "$BUILD/tests/lib/without" ] || cp "$BUILD/tests/lib/without" "$scratch/bin/" || exit 1
 PATH=$scratch/bin:$PATH
 
 count=0
 failed=0
 slow=${WARDER_TEST_SLOW:-1}
-strict=''
 
 # unmet CONDITION: prints why it does not hold, or nothing
 unmet()
 {
 	case $1 in
 	limits)
-		[ -n "$strict" ] || strict=$(warder explain strict | tail -n 1)
-		[ "$strict" = "It would run." ] || echo "the preset strict cannot be enforced by this user"
+		strict=$(warder explain strict)
+		[ "${strict##*$'\n'}" = "It would run." ] ||
+			echo "the preset strict cannot be enforced by this user: $(grep -m 1 ' refused ' <<<"$strict" | tr -s ' ')"
 		;;
 	user) [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || echo "needs root and setpriv, to become another user" ;;
 	place) case $scratch in /tmp/* | /var/tmp/*) echo "needs a directory outside of /tmp; see WARDER_TEST_DIR" ;; esac ;;
+	freezer) [ "$(id -u)" = 0 ] && [ -w /sys/fs/cgroup/freezer/cgroup.procs ] || echo "needs root and the freezer of cgroup v1, whose frozen processes do not die" ;;
 	storm) grep -q 'User Mode Linux' /proc/cpuinfo && echo "User-mode Linux panics when forking processes are killed" ;;
 	power)
 		findmnt -no OPTIONS -T "$scratch" | grep -qE '\<(nosuid|nodev)\>' &&
@@ -72,6 +75,10 @@ unmet()
 	terminal)
 		[ "$(script -qec 'test -t 1 && echo yes' /dev/null 2>/dev/null | tr -d '\r')" = yes ] ||
 			echo "needs script(1) and a pseudo-terminal"
+		;;
+	delegation)
+		[ "$(id -u)" = 0 ] && grep -qw memory /sys/fs/cgroup/cgroup.controllers 2>/dev/null ||
+			echo "needs the memory controller on cgroup v2, and root, to delegate some of it"
 		;;
 	library) [ -f "$BUILD/libwarder.a" ] && command -v cc >/dev/null || echo "needs cc and the built library" ;;
 	*) command -v "$1" >/dev/null || echo "needs the program $1" ;;

@@ -60,7 +60,7 @@ $ warder run -- cat <&-
 
 = 10 MiB come back byte by byte
 + head -c 10485760 /dev/urandom > in
-$ warder run --max-output 16MiB -- cat < in | cmp - in && echo same
+$ warder run -- cat < in | cmp - in && echo same
 | same
 
 = all byte values, no newline added
@@ -72,6 +72,62 @@ $ warder run -- cat < in | cmp - in && echo same
 $ head -c 10485760 /dev/zero | warder run -- true
 < 25
 
+= a loop over lines keeps its lines
++ seq 5 > lines
+$ seq 5 | while read x; do warder run -- sh -c 'sleep 0.1'; echo $x; done; while read x; do warder run -- sh -c 'sleep 0.1'; echo $x; done < lines
+| 1
+| 2
+| 3
+| 4
+| 5
+| 1
+| 2
+| 3
+| 4
+| 5
+
+= what the program did not read stays, also with a session and with code
+needs limits
++ echo 'read x; echo got $x' > a.sh
+$ printf 'a\nb\nc\n' | (warder run -- sh -c 'read x; echo got $x'; cat); printf 'a\nb\n' | (warder code --language sh a.sh; cat)
+| got a
+| b
+| c
+| got a
+| b
+
+= of many bytes, too, exactly those that it reads are taken
++ seq 2000000 > all
+$ for n in 0 1 65536 1048577 3000001 9999999; do cat all | (warder run -- sh -c "head -c $n | cat" > read; cat > rest); wc -c < read; cat read rest | cmp - all; done
+| 0
+| 1
+| 65536
+| 1048577
+| 3000001
+| 9999999
+
+= a pipe that was made larger for many bytes has its size back when it is empty
+needs python3
+$ seq 2000000 | (python3 -c 'import fcntl; print(fcntl.fcntl(0, 1032))'; warder run -- python3 -c 'import fcntl, sys; n = len(sys.stdin.buffer.read()); print(fcntl.fcntl(0, 1032), n)'; python3 -c 'import fcntl; print(fcntl.fcntl(0, 1032))')
+| 65536
+| 262144 14888896
+| 65536
+
+= a writer of small pieces and a slow reader, both after many bytes
+needs python3
+$ python3 -c 'import os, time
+> for i in range(300): os.write(1, b"x" * 7001 * (1 + i % 3)); time.sleep(0.001 * (i % 5))' | warder run -- python3 -c 'import os, time
+> n = 0
+> while b := os.read(0, 5000):
+>   n += len(b)
+>   n % 10 or time.sleep(0.001)
+> print(n)'
+| 4200600
+
+= no input at all
+$ echo hello | (warder run -n -- cat; cat)
+| hello
+
 = input comes as it is written
 $ (echo early; sleep 1; echo late) | warder run -- cat
 | early
@@ -79,34 +135,77 @@ $ (echo early; sleep 1; echo late) | warder run -- cat
 
 # ---- output limits
 
-= 64 MiB, of which 1 MiB is kept, and standard error is still there
+= output that is passed through is not kept, and no limit of what a result keeps holds
 $ warder run -- sh -c 'head -c 67108864 /dev/zero; echo done >&2' | wc -c
-| 1048576
+| 67108864
 ! done
-! warder: stdout: kept 1048576 of 67108864 bytes (output.stdout)
+
+= whatever a preset, a document or a ceiling says
++ warder policy show strict | sed 's/"stdout": "[^"]*"/"stdout": 1/; s/"onLimit": "drain"/"onLimit": "kill"/' > p.json; grep -c 'stdout": 1,\|kill"' p.json | grep -qx 2
+$ warder run --policy p.json -- head -c 5000000 /dev/zero | wc -c; warder run --policy p.json --ceiling p.json -- head -c 5000000 /dev/zero | wc -c; warder run --set output.stdout=1 -- head -c 5000000 /dev/zero | wc -c
+| 5000000
+| 5000000
+| 5000000
 
 = the same for standard error
-$ warder run -- sh -c 'head -c 33554432 /dev/zero >&2; echo done' 2>err; wc -c < <(tr -dc '\0' < err); tail -n 1 err | tr -d '\0'
+$ warder run -- sh -c 'head -c 33554432 /dev/zero >&2; echo done' 2>err; wc -c < <(tr -dc '\0' < err)
 | done
-| 1048576
-| warder: stderr: kept 1048576 of 33554432 bytes (output.stderr)
+| 33554432
 
-= output of exactly the limit is not truncated
+= two streams that go to one file keep their order
+$ warder run -- sh -c 'for i in 1 2 3; do echo o$i; echo e$i >&2; done' > both 2>&1; cat both; warder run -- sh -c 'for i in 1 2 3; do echo o$i; echo e$i >&2; done' >> both 2>> both; wc -l < both
+| o1
+| e1
+| o2
+| e2
+| o3
+| e3
+| 12
+
+= a result keeps them apart
+$ warder run --json -- sh -c 'echo out; echo err >&2' 2>&1 | python3 -c 'import json, sys; r = json.load(sys.stdin); print(repr(r["stdout"]["text"]), repr(r["stderr"]["text"]), "merged" in r)'
+| 'out\n' 'err\n' False
+
+= a reader that reads nothing: the wall time holds, and what it has not taken is dropped, and said to be
++ mkfifo stalled
+$ exec 9<> stalled; head -c 65536 /dev/zero >&9; time=$(date +%s); timeout 20 warder run --timeout 2s -- echo hi >&9; echo $?; timeout 20 warder run --timeout 2s -- sh -c 'while :; do echo more; done' >&9; echo $?; timeout 20 warder run --timeout 2s -- echo hi >&9 2>&9; echo $?; [ $(($(date +%s) - time)) -lt 18 ] && echo in time
+| 125
+| 124
+| 125
+| in time
+! warder: stdout: 3 of 3 bytes were dropped: the reader did not take them in time
+! warder: killed after 2s (limits.wallTime)
+!~ ^warder: stdout: [0-9]* of [0-9]* bytes were dropped: the reader did not take them in time$
+
+= a slow reader gets everything
+$ seq 200000 > all; warder run -- seq 200000 | (sleep 1; cmp - all) && echo same
+| same
+
+= standard output that is open for reading only
+$ warder run -- echo hello 1< /dev/null
+? 125
+! warder: standard output: descriptor 1 (output_fds[0]) is not open for writing
+
+= output of exactly the limit that was asked for is not too much
 $ warder run --max-output 4096 -- head -c 4096 /dev/zero | wc -c
 | 4096
 
-= one byte more is
-$ warder run --max-output 4096 -- head -c 4097 /dev/zero | wc -c
+= one byte more is, and ends the program
+$ warder run --max-output 4096 -- head -c 4097 /dev/zero | wc -c; warder run --max-output 4KiB -- sh -c 'yes; echo never' >/dev/null; echo $?; warder run --max-output 4KiB -- sh -c 'yes >&2; echo never' 2>err; echo $?; head -c 4096 err | uniq; tail -n 1 err
 | 4096
-! warder: stdout: kept 4096 of 4097 bytes (output.stdout)
+| 137
+| 137
+| y
+| warder: killed: more than 4KiB on standard error (--max-output)
+! warder: killed: more than 4KiB on standard output (--max-output)
+! warder: killed: more than 4KiB on standard output (--max-output)
 
-= output over its limit can end the program
-$ warder run --set output.onLimit=kill --max-output 4KiB -- sh -c 'yes; echo never' >/dev/null
-? 137
-!*
+= output over the limit of a result can end the program
+$ warder run --json --set output.onLimit=kill --max-output 4KiB -- sh -c 'yes; echo never' | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["status"], r["cause"], len(r["stdout"]["text"]))'
+| killed output 4096
 
 = a reader that goes away ends the run
-$ warder run --max-output 1GiB -- yes | head -n 1; echo ${PIPESTATUS[0]}
+$ warder run -- yes | head -n 1; echo ${PIPESTATUS[0]}
 | y
 | 141
 < 25
@@ -125,6 +224,24 @@ $ warder run --timeout 1s -- sh -c 'echo before; sleep 60'
 ? 124
 < 25
 
+= a wall time may be unlimited, and is then a restriction that the policy does not want
+needs gcc
+$ warder run --timeout unlimited --json -- sleep 1 | python3 $TOP/tests/lib/results.py status limitsHit; warder run --timeout unlimited --json -- true | python3 -c 'import json, sys; print([[c["status"], c["requested"]] for c in json.load(sys.stdin)["receipt"]["controls"] if c["control"] == "limits.wallTime"])'; echo 'int main(void) { return 3; }' | warder code --language c --timeout unlimited -; echo $?; warder explain --timeout unlimited | grep -i 'wall.*time' | tr -s ' '
+| success []
+| [['unrestricted', 'unlimited']]
+| 3
+| limits.wallTime unlimited required unrestricted the policy asks for no restriction
+|  wall time unlimited
+
+= a ceiling with a time refuses an unlimited one, and so does the tool for a request
++ echo '{"version": 1, "limits": {"wallTime": "5s"}}' > ceiling.json
+$ warder run --ceiling ceiling.json --timeout unlimited -- echo ran; echo $?; echo '{"language": "bash", "code": "echo ran", "policy": {"version": 1, "limits": {"wallTime": "unlimited"}}}' | warder tool | python3 $TOP/tests/lib/results.py status error.message; warder run --timeout 0 -- echo ran
+| 125
+| rejected limits.wallTime: unlimited is more than the operator grants; at most 30s
+! warder: limits.wallTime: unlimited is more than the operator grants; at most 5s
+!~ ^warder: limits.wallTime: 0s is too little
+? 125
+
 = it is a limit that was hit, also when the program has ended before it is killed
 $ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do warder run --timeout 1us --json -- true; done | python3 $TOP/tests/lib/results.py limitsHit | sort -u
 | ["wallTime"]
@@ -139,6 +256,7 @@ $ warder run --timeout 1s -- sh -c 'trap "" TERM; while :; do :; done'
 needs pgrep
 $ n=3$$; { warder run --timeout 1s -- sh -c "yes & sleep $n"; echo $? >&2; } | { sleep 8; pgrep -fx "sleep $n"; cat >/dev/null; }
 ! warder: killed after 1s (limits.wallTime)
+!~ ^warder: stdout: [0-9]* of [0-9]* bytes were dropped: the reader did not take them in time$
 ! 124
 
 = what it left in the background dies with it
@@ -203,3 +321,38 @@ $ setsid env --default-signal=HUP warder run -- sh -c 'echo up; sleep 100' > out
 $ n=3$$; warder run -- sleep $n & p=$!; for i in $(seq 300); do pgrep -fx "sleep $n" >/dev/null && break; sleep 0.1; done; kill -KILL $p; wait $p 2>/dev/null; for i in $(seq 100); do pgrep -fx "sleep $n" >/dev/null || break; sleep 0.1; done; pgrep -fx "sleep $n"
 > warder doctor --clean >/dev/null; find /sys/fs/cgroup -maxdepth 4 -name "warder-$p-*" 2>/dev/null; true
 !*
+
+# ---- signals
+
+= a signal goes to the program, whose end is then its own
+$ for s in TERM INT HUP QUIT; do env --default-signal warder run -- sh -c "trap 'echo got $s; exit 7' $s; echo up; while :; do sleep 0.1; done" > out 2> err & p=$!; until grep -qs up out; do sleep 0.1; done; kill -$s $p; wait $p; echo $?; grep got out; : > out; done
+| 7
+| got TERM
+| 7
+| got INT
+| 7
+| got HUP
+| 7
+| got QUIT
+
+= and to its process group
+$ warder run -- sh -c "(trap 'echo child; exit 0' TERM; echo up; while :; do sleep 0.1; done) & trap 'wait; exit 3' TERM; wait" > out 2> err & p=$!; until grep -qs up out; do sleep 0.1; done; kill -TERM $p; wait $p; echo $?; grep -c child out
+| 3
+| 1
+
+= what does not heed it is killed after the grace, or at a second signal
+$ for flags in '--grace 300ms' '--grace 0s' '--grace 60s'; do : > out; env --default-signal warder run --timeout 20s $flags --json -- sh -c "trap '' TERM; echo up; sh -c 'while :; do :; done'" > out & p=$!; sleep 2; kill -TERM $p; [ "$flags" != '--grace 60s' ] || { sleep 0.5; kill -INT $p; }; wait $p; echo $?; grep -o '"status":"[a-z]*","cause":"[a-z]*"' out; done
+| 143
+| "status":"killed","cause":"cancelled"
+| 143
+| "status":"killed","cause":"cancelled"
+| 143
+| "status":"killed","cause":"cancelled"
+
+= without a limit of open files, size of files or stack the receipt says which of the caller's limits hold
+needs limits python3
+$ ulimit -Sn 300; ulimit -Hn 400; warder run --set limits.openFiles=unlimited --set limits.fileSize=unlimited --set limits.stack=unlimited --json -- sh -c 'ulimit -Sn; ulimit -Hn' | python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["stdout"]["text"].split()); [print([c[k] for k in ("control", "status", "requested", "mechanism", "value", "source")]) for c in d["receipt"]["controls"] if c["control"] in ("limits.openFiles", "limits.fileSize")]; print([c["status"] for c in d["receipt"]["controls"] if c["control"] == "limits.stack"])'
+| ['300', '400']
+| ['limits.openFiles', 'unrestricted', 'unlimited', "the caller's RLIMIT_NOFILE", '300, which the program may raise to 400', '/proc/<pid>/limits']
+| ['limits.fileSize', 'unrestricted', 'unlimited', "the caller's RLIMIT_FSIZE", 'unlimited', '/proc/<pid>/limits']
+| ['unrestricted']

@@ -10,14 +10,15 @@ $ sh s start && sh s exec -- sh -c 'echo kept > /tmp/a; pwd' && sh s exec -- cat
 
 = each execution has its own end, output and limits
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; sh s exec -- sh -c 'echo out; echo err >&2; exit 3'; echo $?; sh s exec --timeout 300ms -- sleep 60; echo $?; sh s exec --max-output 4B -- echo abcdefgh; sh s exec -- sh -c 'kill -9 $$'; echo $?; sh s stop
+$ sh s start; sh s exec -- sh -c 'echo out; echo err >&2; exit 3'; echo $?; sh s exec --timeout 300ms -- sleep 60; echo $?; sh s exec --max-output 4B -- echo abcdefgh; echo $?; sh s exec -- sh -c 'kill -9 $$'; echo $?; sh s stop
 | out
 | 3
 | 124
 | abcd137
+| 137
 ! err
 ! warder: killed after 300ms (limits.wallTime)
-! warder: stdout: kept 4 of 9 bytes (output.stdout)
+! warder: killed: more than 4B on standard output (--max-output)
 
 = what an execution leaves running ends with it, unless it is to stay
 + . "$TOP/tests/transcript/session.sh"
@@ -35,6 +36,13 @@ $ sh s start; sh s exec --timeout 1h -- true; sh s exec --net loopback -- true; 
 ! warder: file system, network, identity and disk are the session's: an execution cannot have others; start another session for it
 !~ ^warder: more than the session has: .*network.*
 !~ ^sh: .*
+
+= flags count in front of the word as behind the name
++ . "$TOP/tests/transcript/session.sh"
+$ export XDG_RUNTIME_DIR=$PWD/rt; P="--prefer limits"; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40); warder session $P --set limits.openFiles=77 start $name && warder session $P exec $name -- sh -c 'ulimit -n'; warder session --set limits.openFiles=55 exec $name $P -- sh -c 'ulimit -n'; warder session --pids 3 stop $name; sh s stop
+| 77
+| 55
+! warder: --pids is not known here
 
 = an overlay and a writable workspace are the session's
 needs place
@@ -114,7 +122,7 @@ $ for flag in "--lifetime 0" "--lifetime 0s" "--idle-timeout 0ms"; do for word i
 = names, words and flags that are wrong
 $ warder session start ../x; warder session exec; warder session strat x; warder session start x y; warder session exec x; warder session stop x --force; warder session --help | head -1
 |~ ^usage: warder session start NAME
-! warder: "../x" is no name of a session: up to 64 letters, digits, '.', '_' and '-', a letter or digit first
+! warder: "../x" is not a valid session name: up to 64 letters, digits, '.', '_' and '-', a letter or digit first
 ! warder: which session? exec NAME
 ! warder: session has no word "strat"; known: "start", "exec", "list", "status", "stop", "restart"
 ! warder: y is one word too many: start NAME [FLAG...]
@@ -125,7 +133,7 @@ $ warder session start ../x; warder session exec; warder session strat x; warder
 + echo '{"enable": ["process"]}' > backends; mkdir -m 700 rt
 $ XDG_RUNTIME_DIR=$PWD/rt warder session start backend-$$ --backend process --backends backends --prefer all; echo $?; ls rt
 | 125
-! warder: the backend process keeps no session: nothing of it stays after a run; use local
+! warder: the backend process has no sessions: nothing stays after a run; use local
 
 = when its keeper is killed everything in it dies, and the name is free
 needs place
@@ -164,7 +172,7 @@ $ sh s start; for c in none low; do sh s exec --ceiling $c -- echo no; echo $?; 
 !~ ^warder: ceiling: .*none
 !~ ^warder: ceiling: .*none
 !~ ^warder: the session has more than the ceiling grants: 
-!~ ^warder: .*
+!*
 
 = a start that finds another session says in what
 + . "$TOP/tests/transcript/session.sh"
@@ -192,7 +200,7 @@ needs place
 $ sh s exec --auto-start --workspace $PWD/work:rw --set limits.disk=unlimited --setup 'echo > begun; sleep 20' -- echo no & pid=$!; while [ ! -e work/begun ]; do sleep 0.1; done; kill -TERM $pid; wait $pid; echo $?; sh s exec -- true 2> /dev/null; echo $?
 | 143
 | 125
-! warder: the start was interrupted
+! warder: the start was interrupted, and the session was removed
 
 = a session can be stopped during its set-up
 needs place
@@ -217,3 +225,10 @@ needs place python3
 $ sh s start --workspace $PWD/wa; sh s status --json | python3 policy.py > first; timeout 60 sh s exec --ceiling ceiling --receipt r -- cat /workspace/f & exec 3> ceiling; sh s stop; sh s start --workspace $PWD/wb; sh s status --json | python3 policy.py > second; cat first >&3; exec 3>&-; sleep 3; timeout 60 sh -c 'cat second > ceiling'; wait; grep -o 'readOnly:[^" ]*/w[ab]' r | sort -u | sed 's|:.*/|:|'; sh s stop
 | two
 | readOnly:wb
+
+= a signal goes to the program of an execution
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; sh s exec -- sh -c "trap 'echo got it; exit 7' TERM; echo up; while :; do sleep 0.1; done" > out 2> err & until grep -qs up out 2>/dev/null; do sleep 0.1; done; kill -TERM $!; wait $!; echo $?; cat out; sh s stop
+| 7
+| up
+| got it

@@ -136,4 +136,4 @@ $ name=$(cat name); place=$PWD/rt/warder/sessions; [ $(id -u) != 0 ] || place=/r
 | 125
 | /
 | /
-!~ ^warder: session [a-zA-Z0-9]* ended while it was about to be restarted, and was not: 
+!~ ^warder: session [a-zA-Z0-9]* ended before it was restarted: 

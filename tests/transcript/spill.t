@@ -6,30 +6,27 @@ $ warder run --json --max-output 1KiB --artifacts store:run-1/ -- sh -c 'seq 200
 | 1024 8893 True run-1/stdout 1 text/plain; charset=utf-8 8893 False 6251e574 False
 | 6251e574
 
-= nothing is kept of what is in the result; the next run makes the next version
-$ warder run --json --artifacts store: -- echo hello > /dev/null; warder artifact list; for i in 1 2; do warder run --max-output 2 --artifacts store: -- sh -c 'echo out; echo error >&2'; done
-| ouou
-! erwarder: stdout: kept 2 of 4 bytes (output.stdout)
-! warder: stderr: kept 2 of 6 bytes (output.stderr)
+= nothing is kept of what is in the result; output that is passed through is in none; the next run makes the next version
+$ warder run --json --artifacts store: -- echo hello > /dev/null; warder artifact list; for i in 1 2; do warder run --artifacts store: -- sh -c 'echo out; echo error >&2'; done
+| out
+| out
+! error
 ! warder: "stdout": all of it is kept as "stdout", version 1
 ! warder: "stderr": all of it is kept as "stderr", version 1
-! erwarder: stdout: kept 2 of 4 bytes (output.stdout)
-! warder: stderr: kept 2 of 6 bytes (output.stderr)
+! error
 ! warder: "stdout": all of it is kept as "stdout", version 2
 ! warder: "stderr": all of it is kept as "stderr", version 2
 
 = a limit on the disk: the beginning is kept, and said to be that
-$ warder run --max-output 10 --max-artifact 100 --artifacts store:run-1/ -- seq 1000 > out; echo $?; warder artifact read run-1/stdout | wc -c; warder run --json --max-output 10 --max-artifact 100 --artifacts store:run-1/ -- seq 1000 | python3 -c 'import json, sys; o = json.load(sys.stdin)["stdout"]; print(o["artifact"]["size"], o["artifactTruncated"])'
+$ warder run --max-artifact 100 --artifacts store:run-1/ -- seq 1000 > out; echo $?; warder artifact read run-1/stdout | wc -c; warder run --json --max-output 10 --max-artifact 100 --artifacts store:run-1/ -- seq 1000 | python3 -c 'import json, sys; o = json.load(sys.stdin)["stdout"]; print(o["artifact"]["size"], o["artifactTruncated"])'
 | 125
 | 100
 | 100 True
-! warder: stdout: kept 10 of 3893 bytes (output.stdout)
 ! warder: "stdout": the beginning is kept as "run-1/stdout", version 1
 
 = output without end: what is kept stays within the limit, however the run ends
-$ warder run --timeout 1s --max-output 10 --max-artifact 1MiB --artifacts store: -- yes > /dev/null; warder artifact list | cut -c1-12
+$ warder run --timeout 1s --max-artifact 1MiB --artifacts store: -- yes > /dev/null; warder artifact list | cut -c1-12
 |      1048576
-!~ ^warder: stdout: kept 10 of [0-9]+ bytes
 ! warder: killed after 1s (limits.wallTime)
 ! warder: "stdout": the beginning is kept as "stdout", version 1
 ? 0
@@ -40,10 +37,10 @@ $ (ulimit -f 64; warder run --json --max-output 10 --artifacts store: -- seq 200
 
 = a store that fails, is no place, or is not installed
 + mkdir bin && cp "$(command -v warder)" bin/ && printf '#!/bin/sh\nexit 3\n' > bin/warder-store && chmod +x bin/warder-store && touch file && mkdir alone && cp "$(command -v warder)" alone/
-$ bin/warder run --max-output 2 --artifacts store: -- echo out; echo $?; bin/warder run --json --max-output 2 --artifacts store: -- echo out | python3 -c 'import json, sys; o = json.load(sys.stdin)["stdout"]; print(o["artifactError"], "artifact" in o)'; WARDER_STORE=$PWD/file warder run --artifacts store: -- echo out; WARDER_STORE=relative warder run --artifacts store: -- echo out; alone/warder run --artifacts store: -- echo out
-| ou125
+$ bin/warder run --artifacts store: -- echo out; echo $?; bin/warder run --json --max-output 2 --artifacts store: -- echo out | python3 -c 'import json, sys; o = json.load(sys.stdin)["stdout"]; print(o["artifactError"], "artifact" in o)'; WARDER_STORE=$PWD/file warder run --artifacts store: -- echo out; WARDER_STORE=relative warder run --artifacts store: -- echo out; alone/warder run --artifacts store: -- echo out
+| out
+| 125
 | it is not kept: warder-store failed (status 3) False
-! warder: stdout: kept 2 of 4 bytes (output.stdout)
 ! warder: "stdout": it is not kept: warder-store failed (status 3)
 !~ ^warder: .*/file
 !~ ^warder: .*relative
@@ -67,7 +64,7 @@ $ warder run --artifacts dir -- true; warder run --artifacts store:../x/ -- true
 ? 125
 
 = nothing is left in the store but what was asked for, also of a supervisor that is killed
-$ warder run --timeout 60s --max-output 10 --artifacts store: -- sh -c 'seq 100000; sleep 60' > /dev/null & sleep 1; kill -KILL $!; wait $! 2>/dev/null; find store -type f
+$ warder run --timeout 60s --artifacts store: -- sh -c 'seq 100000; sleep 60' > /dev/null & sleep 1; kill -KILL $!; wait $! 2>/dev/null; find store -type f
 
 = files of a piece of code that are too large for its result
 needs limits python3
@@ -77,6 +74,7 @@ $ warder code --json --max-output 5 --artifacts store:c/ p.py | python3 -c 'impo
 | a@b.bin None None it is not kept: "c/a@b.bin" has a @ in it, which separates the version
 | big.bin None c/big.bin None
 | small hi None None
+! warder: "stdout": all of it is kept as "d/stdout", version 1
 ! warder: "a@b.bin": it is not kept: "d/a@b.bin" has a @ in it, which separates the version
 ! warder: "big.bin": all of it is kept as "d/big.bin", version 1
 ! warder: "small": all of it is kept as "d/small", version 1

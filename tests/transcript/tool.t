@@ -1,4 +1,4 @@
-# warder tool: requests as JSON in, results as JSON out.
+# warder tool: run code on request: JSON in, JSON out.
 
 needs limits python3
 
@@ -27,13 +27,13 @@ $ printf '%s\n' '{"id": 1, "language": "bash", "code": "echo part; exit 42"}' '{
 + printf '%s\n' 'no json' '[]' '{"id": "x", "language": "python"}' '{"id": 4, "language": "python", "code": "x", "inputs": 1}' '' '{"id": 6, "code": " \n", "language": "python"}' '{"id": 7, "language": "cobol", "code": "x"}' '{"id": 8, "language": "bash", "code": "true", "files": [{"name": "../x", "content": ""}]}' '{"id": 9, "language": "bash", "code": "true", "files": [{"name": "x", "content": "a", "encoding": "base64"}]}' '{"id": 10, "language": "bash", "code": "true"}' > requests
 $ warder tool --stream < requests 2>stats | python3 $TOP/tests/lib/results.py id line attempts status error.kind error.message; echo ${PIPESTATUS[0]}; cut -d, -f1-5 stats
 |~ ^- 1 0 rejected invalidRequest request:1: 
-| - 2 0 rejected invalidRequest request:1: an array where an object is expected
-| x 3 0 rejected invalidRequest request:1: code: it is missing
-| 4 4 0 rejected invalidRequest request:1: inputs: unknown key; did you mean "input"?
-| 6 6 0 rejected invalidRequest request:1: code: empty source code: code is required
+| - 2 0 rejected invalidRequest request:2: an array where an object is expected
+| x 3 0 rejected invalidRequest request:3: code: it is missing
+| 4 4 0 rejected invalidRequest request:4: inputs: unknown key; did you mean "input"?
+| 6 6 0 rejected invalidRequest request:6: code: empty source code: code is required
 |~ ^7 7 1 rejected unsupportedLanguage .*cobol
 |~ ^8 8 1 rejected invalidRequest .*\.\./x
-| 9 9 0 rejected invalidRequest request:1: files[0].content: no base64 as RFC 4648 has it, with its padding
+| 9 9 0 rejected invalidRequest request:9: files[0].content: no base64 as RFC 4648 has it, with its padding
 | 10 10 1 success - -
 | 0
 | {"total":9,"success":1,"failed":8,"timeout":0,"rejected":8
@@ -45,6 +45,13 @@ $ printf '%s\n' '{"language": "bash", "code": "true"}' '{"language": "bash", "co
 | 1 ["timeoutSecs"] 1s
 | 2.5 [] 2500ms
 | 10 ["timeoutSecs"] 10s
+
+= a time of the request's own policy that is cut is named, too; one that the request cuts itself is not
+$ printf '%s\n' '{"language": "bash", "code": "true", "policy": {"version": 1, "limits": {"wallTime": "60s"}}}' '{"language": "bash", "code": "true", "policy": {"version": 1, "limits": {"wallTime": "60s"}}, "timeoutSecs": 40}' '{"language": "bash", "code": "true", "policy": {"version": 1, "limits": {"wallTime": "20s"}}}' '{"language": "bash", "code": "true"}' | warder tool --stream --timeout 90s --prefer limits 2>stats | python3 $TOP/tests/lib/results.py timeoutSecs clamped requested.limits.wallTime
+| 30 ["policy.limits.wallTime"] 30s
+| 40 [] 40s
+| 20 [] 20s
+| 30 [] 30s
 
 = the time of a request
 $ echo '{"language": "python", "code": "print(1, flush=True)\nwhile True: pass", "timeoutSecs": 3}' | warder tool --stats stats | python3 $TOP/tests/lib/results.py status cause stdout.text; cut -d, -f1-5 stats
@@ -60,7 +67,7 @@ $ warder tool --stream --pids 16 --memory 128MiB < requests 2>stats | python3 $T
 | success 32MiB 7 - - -
 |~ ^rejected - - rejected network.mode network.mode: "host" is more than the operator grants
 |~ ^rejected - - rejected network.mode 
-|~ ^rejected - - invalidRequest policy "stict" is no preset; .*"strict"
+|~ ^rejected - - invalidRequest policy "stict" is not a preset; .*"strict"
 |~ ^rejected - - invalidRequest policy.limits.memori policy:1: limits.memori: unknown key; did you mean "memory"
 
 = scopes narrow as well: the operator's, and the request's own
@@ -71,13 +78,13 @@ $ warder tool --stream --net host < requests 2>stats | python3 $TOP/tests/lib/re
 | 3 rejected scopes code in sh needs the scope code:execute or code:execute:sh
 | 4 rejected network.mode a policy with network needs the scope code:network
 | 5 success - -
-| 6 rejected scopes[0] request:1: scopes[0]: "code:netwrok" is no scope; did you mean "code:network"?
+| 6 rejected scopes[0] request:6: scopes[0]: "code:netwrok" is not a scope; did you mean "code:network"?
 | 1 success - -
 | 2 rejected scopes code in bash needs the scope code:execute or code:execute:bash
 | 3 rejected scopes the operator's scopes: code in sh needs the scope code:execute or code:execute:sh
 | 4 success - -
 | 5 success - -
-| 6 rejected scopes[0] request:1: scopes[0]: "code:netwrok" is no scope; did you mean "code:network"?
+| 6 rejected scopes[0] request:6: scopes[0]: "code:netwrok" is not a scope; did you mean "code:network"?
 
 = the operator's ceiling holds for the flags' policy, and for what a request asks in its place
 needs place
@@ -87,6 +94,13 @@ $ warder tool --ceiling ceiling.json --net host < /dev/null; echo $?; printf '{"
 | 125
 | success -
 |~ ^rejected rejected .*filesystem.paths.readOnly
+
+= all that a request asks beyond the flags' policy is in its result
+$ echo '{"language": "python", "code": "1", "memory": "256MiB", "policy": "strict-python"}' | warder tool --cpus 0.5 --memory 128MiB --timeout 10s | python3 -c 'import json, sys; e = json.load(sys.stdin)["error"]; print(e["field"], [v["field"] for v in e["violations"]], e["violations"][0]["message"] == e["message"])'; warder tool --memory 256MiB --cpus 2 --ceiling /dev/stdin <<< '{"version": 1, "limits": {"wallTime": "30s", "memory": "128MiB"}}'
+| limits.wallTime ['limits.wallTime', 'limits.memory', 'limits.cpus'] True
+! warder: limits.memory: 256MiB is more than the operator grants; at most 128MiB
+! warder: limits.cpus: 2 is more than the operator grants; at most 1
+? 125
 
 = files in and out
 $ echo '{"language": "python", "code": "data = open(\"in/a.bin\", \"rb\").read()\nopen(\"b.bin\", \"wb\").write(data[::-1])\nopen(\"c.txt\", \"w\").write(\"c\")", "files": [{"name": "in/a.bin", "content": "AAH/", "encoding": "base64"}], "collect": ["*.bin"]}' | warder tool | python3 -c 'import json, sys; print([(a["name"], a.get("base64")) for a in json.load(sys.stdin)["artifacts"]])'
@@ -120,9 +134,9 @@ needs gcc
 $ (sleep 0.5; rm file) & echo '{"language": "c", "code": "int main(void) { return 0; }", "retries": {"attempts": 5, "delayMs": 1000}}' | warder tool --cache $PWD/file/cache | python3 $TOP/tests/lib/results.py attempts status
 |~ ^[2-5] success$
 
-= 200 requests at the same time, in order
+= 200 requests, 100 at the same time, in order
 needs perl storm
-$ python3 $TOP/tests/lib/requests.py many --parallel 200
+$ python3 $TOP/tests/lib/requests.py many --parallel 100
 | many: as expected
 
 = many requests, as they come
@@ -165,11 +179,62 @@ $ (printf '{"language": "bash", "code": "true", "input": ['; head -c 30000000 /d
 
 = flags that are wrong
 $ warder tool --parallel 0 < /dev/null; echo $?; warder tool --scopes code:exec < /dev/null; echo $?; warder tool --policy - < /dev/null; echo $?; warder tool x < /dev/null
-!~ ^warder: --parallel 0: give a number from 1 to 256
-!~ ^warder: --scopes: "code:exec" is no scope; 
+!~ ^warder: --parallel 0: give a number from 1 to 100
+!~ ^warder: --scopes: "code:exec" is not a scope; 
 !~ ^warder: standard input is for requests; name a file
 !~ ^warder: requests come on standard input
 | 125
 | 125
 | 125
+? 125
+
+= a stream's message names the line; files are collected below the working directory; containers need their scope
+$ printf '%s\n' '{"language": "bash", "code": "true"}' '{"code": ' '{"language": "bash", "code": "true", "collect": ["out/*", "a/../../*"]}' '{"language": "bash", "code": "true", "collect": ["/etc/*"]}' '{"language": "bash", "code": "true", "scopes": ["code:execute"], "backend": "crun"}' | warder tool --stream 2>stats | python3 $TOP/tests/lib/results.py status error.field error.message
+| success - -
+|~ ^rejected request request:2: 
+|~ ^rejected collect the pattern "a/\.\./\.\./\*" leads out by \.\.
+|~ ^rejected collect the pattern "/etc/\*" begins with /
+| rejected backend a backend that makes containers needs the scope code:execute:container
+
+= a request sets variables that the operator grants, and says where it works and who asks
+$ printf '%s\n' '{"id": "1", "language": "bash", "code": "echo $A; pwd", "environment": {"A": "x y"}, "workingDirectory": "/tmp", "identity": "me"}' '{"language": "bash", "code": "true", "environment": {"A": "", "B": "1"}}' '{"language": "bash", "code": "true", "environment": {"A=B": "1"}}' '{"language": "bash", "code": "true", "workingDirectory": "tmp"}' | warder tool --stream --request-env A 2>stats | python3 $TOP/tests/lib/results.py status requestIdentity stdout.text error.kind error.field
+| success me "x y\n/tmp\n" - -
+| rejected - - rejected environment
+| rejected - - invalidRequest environment.A=B
+| rejected - - invalidRequest workingDirectory
+
+= an empty language is found out, or is the one of the flag
+$ printf '%s\n' '{"language": "", "code": "import sys\nprint(sys.argv[1:])"}' '{"code": "echo hi"}' | warder tool --stream 2>stats | python3 $TOP/tests/lib/results.py status language error.kind; echo '{"code": "print(1)"}' | warder tool --default-language python | python3 $TOP/tests/lib/results.py status language
+| success python -
+|~ .
+| success python
+
+= an invocation that is to run once does
+$ echo '{"language": "bash", "code": "true", "context": null, "invocation": "i", "executeOnce": true}' | warder tool > 1; python3 -c 'import json; print(json.dumps({"language": "bash", "code": "true", "context": json.load(open("1"))["context"], "invocation": "i", "executeOnce": True}))' | warder tool | python3 $TOP/tests/lib/results.py status error.kind error.field; echo '{"language": "bash", "code": "true", "executeOnce": true}' | warder tool | python3 $TOP/tests/lib/results.py status error.field
+| rejected rejected executeOnce
+| rejected executeOnce
+
+= a module of WebAssembly is code in wasm only; the start of a run has a date
+$ echo '{"language": "python", "code": "AGFzbQEAAAA=", "encoding": "base64"}' | warder tool | python3 $TOP/tests/lib/results.py status error.kind error.message; echo '{"language": "bash", "code": "true"}' | warder tool | grep -o '"startedAt":"20[0-9-]*T[0-9:]*[.][0-9]*Z"' | wc -l
+| rejected invalidRequest GuestModule(Wasm) payload requires Wasm language, got Python
+| 1
+
+= Go without a package clause is the body of main, and its lines stay those of the source
+needs go
+$ printf '%s\n' '{"language": "go", "code": "x := 6 * 7\nfmt.Println(x)"}' '{"language": "go", "code": "// what\nfmt.Println(\n  y)"}' '{"language": "go", "code": "/* a */ package main\nfunc main() {}"}' | warder tool --stream 2>stats | python3 $TOP/tests/lib/results.py status stdout.text diagnostics.0.message diagnostics.0.spans.0.lineStart diagnostics.0.spans.0.columnStart diagnostics.0.spans.0.text
+| success "42\n" - - - -
+|~ ^compileFailed .* undefined: y 3 3 .*y\)
+|~ ^success .* - - - -$
+
+= a preset with a workspace that has no directory works without one
+$ echo '{"language": "python", "code": "open(\"a\", \"w\").write(\"x\"); print(1)"}' | warder tool --preset agent | python3 $TOP/tests/lib/results.py status stdout.text artifacts.0.name
+| success "1\n" a
+
+= the definition of a tool, whose example is a request, with the scopes that the policy and the backend need
+needs limits python3
+$ warder tool --schema python_code | python3 -c 'import json, sys; t = json.load(sys.stdin); print(t["name"], t["scopes"], t["inputSchema"]["required"]); p = t["inputSchema"]["properties"]; v = {"string": "", "array": ["a"], "number": 5}; r = {k: v[p[k].get("type", "array")] for k in p}; r.update(code="print(7)", language=p["language"]["enum"][0]); json.dump(r, open("r", "w"))'; warder tool < r | grep -o '"stdout":{"text":"7'; warder tool --schema code_exec --backend runc --set network.mode=host --rw /srv | tr -d ' \n' | grep -o '"scopes".*'; warder tool --schema cobol_code
+| python_code ['code:execute'] ['language', 'code']
+| "stdout":{"text":"7
+| "scopes":["code:execute","code:execute:container","code:network","code:filesystem:write"]}
+!~ ^warder: --schema "cobol_code": unknown tool; 
 ? 125

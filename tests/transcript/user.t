@@ -1,5 +1,12 @@
 # Where some limits cannot be enforced, as for most ordinary users: they are preferred, and told. Root runs these too.
 
+= a workspace that the user may not enter; a session without a place for it
++ mkdir shut && chmod 700 shut
+$ if [ $(id -u) = 0 ]; then warder run --prefer limits --workspace $PWD/shut -- true > /dev/null && setpriv --reuid=65534 --regid=65534 --clear-groups env -u XDG_RUNTIME_DIR HOME=/tmp sh -c "warder run --prefer limits --workspace /root -- true; warder session start nobody-$$"; else chmod 0 shut; warder run --prefer limits --workspace $PWD/shut -- true; env -u XDG_RUNTIME_DIR warder session start nobody-$$; fi
+!~ ^warder: workingDirectory: "/workspace" lies in "[^"]*" of the host, which you may not enter: permission denied$
+!~ ^warder: .*XDG_RUNTIME_DIR, which is not set; set it to a directory that only you may enter
+? 125
+
 = a policy that prefers what needs control groups
 + warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/' > easy.json
 $ warder run --policy easy.json -- sh -c 'echo out; echo err >&2; exit 3'
@@ -28,7 +35,7 @@ $ warder run --policy easy.json -- sh -c 'id -u; env | sed "s/=.*//" | sort | tr
 |~ ^Seccomp:.2$
 
 = a read-write workspace
-+ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/; s/"disk": .*/"disk": "unlimited"/' > easy.json
++ warder policy show strict | sed -E 's/("limits.(memory|swap|cpus|pids|cpuTime)": )"required"/\1"preferred"/; s/"disk": "[^"]*"/"disk": "unlimited"/' > easy.json
 $ warder run --policy easy.json --workspace .:rw -- sh -c 'echo written > file'; cat file
 | written
 
@@ -54,5 +61,10 @@ $ cd / && setpriv --reuid 12345 --regid 12345 --clear-groups warder run --prefer
 = another user is refused what needs a privilege
 needs user
 $ cd / && setpriv --reuid 12345 --regid 12345 --clear-groups warder run -- true
-!~ ^warder: cannot enforce .*limits.memory.*: needs root, .*; or run without them: .*--prefer limits.memory .*--prefer limits.pids$
+!~ ^warder: cannot enforce .*limits.memory.*: needs root, .*; or run without them: --prefer limits$
 ? 125
+
+= a receipt gives the whole reason for what is not enforced
+needs python3
+$ as=; [ $(id -u) != 0 ] || as='setpriv --reuid=65534 --regid=65534 --clear-groups'; $as env HOME=/tmp warder run --json --prefer limits -- true | python3 -c 'import json, sys; rows = [c for c in json.load(sys.stdin)["receipt"]["controls"] if c["status"] == "notEnforced"]; print([r["value"] for r in rows if "run with --delegat" in r["value"] and not r["value"].endswith("--cgroup-parent")])'
+| []

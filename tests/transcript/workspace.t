@@ -56,7 +56,7 @@ $ for path in '' ' ' . .. ../x a/../../x /etc/x '\x' C:x l/x; do warder workspac
 !~ "l".* leads out of its directory
 !~ "p" leads out of its directory
 !~ "l/passwd" leads out of its directory
-!~ "work" is no regular file
+!~ "work" is not a regular file
 !~ cannot open "gone"
 ? 125
 
@@ -94,6 +94,7 @@ $ p=$(warder workspace create job); unshare -m sh inside "$p"; warder workspace 
 | 0
 
 = a patch is applied as a whole
+needs limits place git
 + export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; printf 'one\ntwo\n' | warder workspace write job a.txt --mode 600; printf 'x' | warder workspace write job b.txt
 + cat > p <<'END'
 + diff --git a/a.txt b/a.txt
@@ -117,10 +118,10 @@ $ p=$(warder workspace create job); unshare -m sh inside "$p"; warder workspace 
 + \ No newline at end of file
 + END
 $ warder workspace patch job p --check --json; warder workspace patch job p; warder workspace read job a.txt; warder workspace read job n/c.sh; echo; warder workspace list job --flat | grep -e txt; warder workspace list job n | grep c.sh
-| [{"change":"M","path":"a.txt"},{"change":"D","path":"b.txt"},{"change":"A","path":"n/c.sh"}]
+| [{"change":"M","path":"a.txt"},{"change":"D","path":"b.txt"},{"change":"A","path":"n/c.sh","mode":"100755"}]
 | M a.txt
 | D b.txt
-| A n/c.sh
+| A n/c.sh (mode 100755)
 | one
 | and a half
 | two
@@ -128,25 +129,55 @@ $ warder workspace patch job p --check --json; warder workspace patch job p; war
 | - 0600           19 a.txt
 | - 0755            9 n/c.sh
 
+= all that git diff writes: modes, empty files, renames, copies, links, hunks that have moved
+needs limits place git
++ export WARDER_STORE=$PWD/store; p=$(warder workspace create job); git init -q r; (cd r; git config user.name x; git config user.email x; seq 9 > many; seq 100 130 > old; echo go > run.sh; : > empty; : > other; printf 'a\0b' > bin; git add .; git commit -qm 1)
++ (cd r; tar c --exclude .git .) | tar xC store/workspaces/job-*/files; (echo first; seq 9) > store/workspaces/job-*/files/many
++ (cd r; seq 8 > many; echo 10 >> many; git mv old 'new name'; cp 'new name' copy; echo 131 >> copy; chmod +x run.sh; rm empty; mkdir d; git mv other d/nothing; : > d/new; ln -s many link; printf 'a\0c' > bin; git add -A; git diff --cached -C --binary HEAD -- . ':!empty' ':!d/new'; git diff --cached --no-renames HEAD -- empty d/new) > p
+$ warder workspace patch job p; warder workspace patch job p; cd r; for f in $(git ls-files | grep -v -e name -e link); do cmp $f ../store/workspaces/job-*/files/$f; done; head -n 1 ../store/workspaces/job-*/files/many
+| M bin
+| C copy (from old)
+| A d/new
+| R d/nothing (from other)
+| D empty
+| A link (mode 120000)
+| M many (hunk 1 at line 7, offset 1)
+| R new name (from old)
+| M run.sh (mode 100755)
+!~ ^warder: git cannot apply it: .*bin.*; nothing was changed$
+|~ ^many .*many differ
+| first
+
 = or not at all
+needs limits place git
 + export WARDER_STORE=$PWD/store; p=$(warder workspace create job); printf 'one\n' | warder workspace write job a; printf 'two\n' | warder workspace write job b; ln -s /etc "$p/l"
 + cat > patch <<'END'
 + printf -- "$@" | warder workspace patch job
 + END
 + echo '--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+1\n' > A
-$ A=$(cat A); patch() { sh patch "$@"; }; patch "$A"'--- a/b\n+++ b/b\n@@ -1 +1 @@\n-wrong\n+2\n'; patch "$A"'--- a/b\n+++ b/b\n@@ -2 +2 @@\n-two\n+2\n'; patch "$A"'--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+2\n'; patch "$A"'--- a/c\n+++ b/c\n@@ -1 +1 @@\n-two\n+2\n'; patch "$A"'--- a/b\n+++ b/b\n@@ -1,2 +1 @@\n-two\n+2\n'; patch "$A"'--- a/../../b\n+++ b/../../b\n@@ -1 +1 @@\n-two\n+2\n'; patch "$A"'--- /dev/null\n+++ b/l/x\n@@ -0,0 +1 @@\n+2\n'; patch "$A"'rename from a\n'; patch "$A$A"; patch 'hello\n'; warder workspace read job a; warder workspace read job b
-!~ line 9: b has something else there \(line 1 of the file\); nothing was changed
-!~ line 9: b has something else there \(line 2 of the file\)
-!~ b is to be new, and exists
-!~ c does not exist
-!~ the hunk has fewer lines than its @@ says
-!~ path traversal
-!~ is or leads through a symbolic link
-!~ renames, copies and binary patches are not taken
-!~ the file is in the patch twice
-!~ line 1: this is no part of a unified diff
+$ A=$(cat A); patch() { sh patch "$@"; }; patch "$A"'--- a/b\n+++ b/b\n@@ -1 +1 @@\n-wrong\n+2\n'; patch "$A"'--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+2\n'; patch "$A"'--- a/c\n+++ b/c\n@@ -1 +1 @@\n-two\n+2\n'; patch "$A"'--- a/b\n+++ b/b\n@@ -1,2 +1 @@\n-two\n+2\n'; patch "$A"'--- a/../../b\n+++ b/../../b\n@@ -1 +1 @@\n-two\n+2\n'; patch "$A"'--- /dev/null\n+++ b/l/x\n@@ -0,0 +1 @@\n+2\n'; patch "$A"'--- /dev/null\n+++ b/.git/config\n@@ -0,0 +1 @@\n+2\n'; patch 'hello\n'; printf -- '--- /dev/null\n+++ /etc/x\n@@ -0,0 +1 @@\n+2\n' | warder workspace patch job --strip 0; warder workspace read job a; warder workspace read job b; cd store/workspaces/job-*; ls -A; ls -A files
+!~ patch failed: b:1; b: patch does not apply; nothing was changed
+!~ b: already exists in working directory; nothing was changed
+!~ c: No such file or directory
+!~ corrupt patch at line 11
+!~ \.\./\.\./b: No such file or directory
+!~ affected file 'l/x' is beyond a symbolic link
+!~ invalid path '.git/config'
+!~ No valid patches in input
+!~ invalid path '/etc/x'
 | one
 | two
+| files
+| metadata.json
+| metadata.lock
+|*
+
+= without git, a patch is refused with the remedy
+needs limits place power
++ export WARDER_STORE=$PWD/store; p=$(warder workspace create job); printf 'one\n' | warder workspace write job a; printf -- '--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+1\n' > p
+$ mkdir u w; unshare -m sh -c 'mount -t overlay -o lowerdir=/usr/bin,upperdir=$PWD/u,workdir=$PWD/w none /usr/bin && rm /usr/bin/git && warder workspace patch job p'; warder workspace read job a
+!~ git is not on this host; install it
+| one
 
 = what is collected: patterns, limits, what is no output
 + export WARDER_STORE=$PWD/store; p=$(warder workspace create job); cd "$p"; mkdir out/d; printf abc > out/a; printf def > out/b.txt; printf gh > out/d/.c; ln -s /etc/passwd out/evil; ln -s b.txt out/link; cd - > /dev/null
@@ -168,6 +199,18 @@ $ warder workspace collect job '$OUTPUT_DIR/*' out/a '${WORKSPACE_DIR}/out/**'; 
 ! warder: 1 cut off at a limit (--max-file-size, --max-size)
 ! warder: this is not all: a limit was reached, or a directory lies too deep, or is closed to you
 ? 1
+
+= a pattern that cannot mean what it says, and a name that is a directory's, are refused
++ export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; echo x | warder workspace write job out/d/f
+$ for p in '$RUN_DIR/*' '$FOO/x' out/d out/d/ '$OUTPUT_DIR' '[$]x'; do warder workspace collect job "$p"; done; echo y | warder workspace write job trail/; warder workspace list job trail
+!~ ^warder: "\$RUN_DIR/\*" names the directory of one run
+!~ ^warder: "\$FOO/x" begins with an unknown variable; known: \$WORKSPACE_DIR
+! warder: "out/d" is a directory; write out/d/** for all that is in it
+! warder: "out/d/" is a directory; write out/d/** for all that is in it
+! warder: "$OUTPUT_DIR" is a directory; write $OUTPUT_DIR/** for all that is in it
+! warder: "trail/" names a directory; write the name of a file behind it
+!~ trail
+? 125
 
 = what leads out is told
 + export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null
@@ -279,6 +322,21 @@ $ warder workspace run job -- sh -c 'cd work/inputs; cat data/f x; for f in data
 !~ a program has put something else at "work/inputs/x"
 ? 125
 
+= a link is mounted or refused, never copied
+$ warder workspace create job > /dev/null; echo x | warder workspace write job w/x; mkdir s; echo y > s/y; warder workspace stage job host://$PWD/s --to skills/s
+> for from in workspace://w/x skill://s/y artifact://a git+file:///r; do warder workspace stage job $from --link --to work/inputs/l || echo $?; done; warder workspace list job work/inputs | grep -c inputs/l
+| skills/s
+| 125
+| 125
+| 125
+| 125
+| 0
+! warder: workspace://w/x: --link mounts a file or directory of the host, and takes only host:///PATH; with --read-only instead, a copy is mounted that no program can change
+!~ ^warder: skill://s/y: --link mounts
+!~ ^warder: artifact://a: --link mounts
+!~ ^warder: git[+]file:///r: --link mounts
+? 1
+
 = what is mounted read-only cannot be got at: not by the directory above, not through another run, not from outside by mistake
 needs limits place
 + p=$(warder workspace create job); echo host > x; echo two > y; mkdir data; echo data > data/f
@@ -328,7 +386,7 @@ $ warder workspace collect job 'out/**' --json; warder workspace collect job 'ou
 ! warder: this is not all: a limit was reached, or a directory lies too deep, or is closed to you
 !~ closed to you, or too much matches; nothing is saved
 !~ this is not all: a directory lies too deep
-!~ moved skills, which is no directory, to moved-[0-9a-f]{16}; work/inputs, which is no directory, to moved-[0-9a-f]{16}
+!~ moved skills, which is not a directory, to moved-[0-9a-f]{16}; work/inputs, which is not a directory, to moved-[0-9a-f]{16}
 
 = odd names are told, the others saved; the caller's files stay
 + p=$(warder workspace create job); echo a > $p/out/a; echo b > $p/out/$'nl\nx'; echo c > $p/out/$'\377'; echo d > $p/out/z; mkdir -p to/out; echo mine > to/out/z
@@ -360,8 +418,8 @@ $ for f in --max-size --max-file-size; do warder workspace collect job '**' $f 0
 ! warder: --max-file-size is 1 byte or more
 !~ --workspace cannot be given here
 !~ --workspace cannot be given here
-! warder: pipe is no regular file; what a pipe gives can be taken from standard input
-! warder: pipe is no regular file; what a pipe gives can be taken from standard input
+! warder: pipe is not a regular file; to read from a pipe, use standard input
+! warder: pipe is not a regular file; to read from a pipe, use standard input
 
 = a repository of the host is cloned in a jail
 needs limits place git

@@ -39,8 +39,8 @@ $ du -sk store/snapshots | cut -f1 > one; echo more | warder workspace write job
 + warder workspace create job
 $ warder workspace resume snap-0000000000000000; warder workspace resume ../x; warder workspace resume snap-../../x; warder snapshot remove snap-0000000000000000; warder workspace snapshot gone; s=$(warder workspace snapshot job); warder workspace resume $s job
 ! warder: there is no snapshot snap-0000000000000000; "warder snapshot list" lists them
-! warder: "../x" is no snapshot's id; they look like snap-0123456789abcdef
-! warder: "snap-../../x" is no snapshot's id; they look like snap-0123456789abcdef
+! warder: "../x" is not the id of a snapshot; they look like snap-0123456789abcdef
+! warder: "snap-../../x" is not the id of a snapshot; they look like snap-0123456789abcdef
 !~ there is no snapshot
 !~ there is no workspace "gone"
 !~ there is a workspace job already
@@ -64,7 +64,7 @@ $ warder workspace snapshot job --max-size 2999B; for i in 1 2 3 4; do warder wo
 | 0 removed
 | 1 removed
 | 2
-! warder: what is to stay? give --keep, --keep-for, or both
+! warder: give --keep, --keep-for, or both
 | 2 removed
 
 = what is damaged is told, and nothing is made of it
@@ -105,3 +105,16 @@ $ s=$(warder workspace snapshot job); warder workspace resume $s new > /dev/null
 | in
 | shut
 | x
+
+= while a session may write to it, there is no snapshot, and it is not removed
++ . "$TOP/tests/transcript/session.sh"
+$ export XDG_RUNTIME_DIR=$PWD/rt; p=$(warder workspace create job); sh s start --workspace $p:rw; warder workspace snapshot job; echo $?; warder workspace remove job; echo $?; sh s stop; sh s start --workspace /usr --rw $p/out; warder workspace snapshot job; echo $?; (sleep 0.5; sh s stop) & warder workspace snapshot job --wait | cut -c1-5; wait; sh s start --workspace $p:overlay; warder workspace snapshot job | cut -c1-5; sh s stop; warder snapshot list | wc -l; warder workspace remove job
+| 125
+| 125
+| 125
+| snap-
+| snap-
+| 2
+!~ ^warder: "job" is in use: the session [a-zA-Z0-9]+ may write to it; stop the session, or wait with --wait$
+!~ ^warder: "job" is in use: the session
+!~ ^warder: "job" is in use: the session

@@ -5,7 +5,8 @@
 #   kills  a command is killed at a random moment; everything that is left verifies, and the work goes on
 #   size   a large workspace goes through snapshot, resume and collect in bounded memory
 #
-# WARDER=build/warder; WARDER_KILLS (20; of a commit as well as of a patch) and WARDER_RACES (300) say how often, WARDER_SIZE_MIB (64) how large. A whole test is 200, 5000, 1024.
+# WARDER=build/warder; WARDER_KILLS (20; of a commit as well as of a patch) and WARDER_RACES (300) say how often, WARDER_SIZE_MIB (64) how large,
+# WARDER_PATCHES (60) how many. A whole test is 200, 5000, 1024, 500.
 set -u
 LC_ALL=C export LC_ALL
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -14,7 +15,8 @@ warder=$(realpath "${WARDER:-build/warder}") || exit 1
 kills=${WARDER_KILLS:-20}
 races=${WARDER_RACES:-300}
 size=${WARDER_SIZE_MIB:-64}
-for base in "${WARDER_TEST_DIR:-/srv}" /opt "$HOME" /tmp; do
+patches=${WARDER_PATCHES:-60}
+for base in "${WARDER_TEST_DIR:-/srv}" /opt "${HOME:-/var/tmp}" /tmp; do
 	scratch=$(mktemp -d "$base/warder-workspaces.XXXXXX" 2>/dev/null) && break
 done
 [ -d "$scratch" ] || { echo "Bail out! no directory for the tests; name one in WARDER_TEST_DIR"; exit 1; }
@@ -297,7 +299,12 @@ wait "$swapper" 2>/dev/null
 swapper=''
 check "$kills kills: everything verifies, and what has a name is whole" kills_of
 check "nothing is left behind" nothing_is_left
-check "$kills kills of a patch of several files: all of it or nothing" tests/workspaces/kills.py patch "$warder" "$scratch/patches" "$kills"
+if can_run=$("$warder" run "${easy[@]}" -- git --version 2>&1); then
+	check "$kills kills of a patch of several files: all of it or nothing" tests/workspaces/kills.py patch "$warder" "$scratch/patches" "$kills"
+	check "$patches patches that git diff writes, and corrupted ones: as git apply" tests/workspaces/patches.py "$warder" "$scratch/diffs" "$patches"
+else
+	skip "patches" "git or a run is refused here: $(head -n 1 <<<"$can_run")"
+fi
 if can_run=$("$warder" run "${easy[@]}" -- true 2>&1); then
 	check "$kills kills of a commit of changes: each file is old or new" tests/workspaces/kills.py commit "$warder" "$scratch/commits" "$kills"
 else

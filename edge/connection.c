@@ -1,0 +1,639 @@
+/*
+ * Bytes are copied through one buffer: what the other side does not take at once is kept, and nothing more is read until it is gone. So a
+ * connection holds two descriptors, and memory only while somebody is slow.
+ *
+ * A descriptor for which nothing is awaited is taken out of the epoll instance: the kernel reports errors and hang-ups even if they were not asked
+ * for, again and again.
+ */
+#include "edge/connection.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "edge/gate.h"
+#include "edge/report.h"
+#include "policy/policy.h"
+
+#define COPY_BYTES         (256 << 10)
+#define CONNECT_TIMEOUT_MS 10000
+
+/* One direction. */
+struct flow {
+	uint8_t *kept; /* heap: bytes that the receiver has not taken */
+	size_t at, len;
+	bool ended; /* the sender has no more */
+	bool shut;  /* and the receiver was told so */
+};
+
+enum state {
+	STATE_RESOLVING,
+	STATE_CONNECTING,
+	STATE_OPEN,
+	STATE_DEAD,
+};
+
+struct connection {
+	struct connection *next, *before;
+	struct source client, server;
+	uint32_t client_watched, server_watched; /* events, 0: not in the epoll instance */
+	enum state state;
+	bool answering;   /* the resolver will call */
+	const char *name; /* of the table; NULL: a connection by its address */
+	char destination[256];
+	uint16_t port;
+	struct gate gate;
+	uint8_t *held; /* heap: bytes of the client that wait for a decision */
+	size_t held_len;
+	struct flow up, down; /* from the client; to it */
+	struct resolved addresses[RESOLVED_MAX];
+	size_t address_count, address_at;
+	uint64_t deadline_ms; /* of an attempt to connect */
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void watch_one(struct edge *edge, struct source *source, uint32_t *watched, uint32_t wanted)
+{
+	struct epoll_event event = { .events = wanted, .data.ptr = source };
+
+	if (source->fd < 0 || *watched == wanted)
+		return;
+	epoll_ctl(edge->epoll_fd,
+		  !wanted    ? EPOLL_CTL_DEL
+		  : *watched ? EPOLL_CTL_MOD
+			     : EPOLL_CTL_ADD,
+		  source->fd, &event);
+	*watched = wanted;
+}
+
+static bool is_full(const struct flow *flow)
+{
+	return flow->len > 0;
+}
+
+/* The server has the word. */
+static bool waits_for_answer(const struct connection *c)
+{
+	return c->gate.state == GATE_HTTP && c->gate.http.state == HTTP_UPGRADE;
+}
+
+static void watch(struct edge *edge, struct connection *c)
+{
+	uint32_t client = 0;
+	uint32_t server = 0;
+
+	if (c->state == STATE_DEAD)
+		return;
+	if (!c->up.ended && !is_full(&c->up) && c->held_len < GATE_HELD_MAX && !waits_for_answer(c))
+		client |= EPOLLIN;
+	if (is_full(&c->down))
+		client |= EPOLLOUT;
+	if (c->state == STATE_CONNECTING)
+		server |= EPOLLOUT;
+	if (c->state == STATE_OPEN && is_full(&c->up))
+		server |= EPOLLOUT;
+	if (c->state == STATE_OPEN && !c->down.ended && !is_full(&c->down))
+		server |= EPOLLIN;
+	watch_one(edge, &c->client, &c->client_watched, client);
+	watch_one(edge, &c->server, &c->server_watched, server);
+}
+
+static void close_one(struct source *source, bool reset)
+{
+	const struct linger linger = { .l_onoff = 1, .l_linger = 0 };
+
+	if (source->fd < 0)
+		return;
+	if (reset)
+		setsockopt(source->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	close(source->fd);
+	source->fd = -1;
+}
+
+static void finish(struct edge *edge, struct connection *c, bool reset)
+{
+	if (c->state == STATE_DEAD)
+		return;
+	c->state = STATE_DEAD;
+	close_one(&c->client, reset);
+	close_one(&c->server, reset);
+	free(c->up.kept);
+	free(c->down.kept);
+	free(c->held);
+	if (c->before)
+		c->before->next = c->next;
+	else
+		edge->connections = c->next;
+	if (c->next)
+		c->next->before = c->before;
+	c->before = NULL;
+	c->next = edge->dead;
+	edge->dead = c;
+	/* A question that is under way counts: else a program could ask without end, by connections that it resets. */
+	if (!c->answering)
+		edge->open_count--;
+}
+
+static void refuse(struct edge *edge, struct connection *c, enum edge_reason reason, const char *detail)
+{
+	report_refused(edge->report, c->destination, c->port, IPPROTO_TCP, reason, detail);
+	finish(edge, c, true);
+}
+
+void connections_sweep(struct edge *edge)
+{
+	struct connection **at = &edge->dead;
+
+	while (*at) {
+		struct connection *c = *at;
+
+		if (c->answering) { /* its memory is the resolver's until it has called */
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		free(c);
+	}
+}
+
+/* ---- bytes ---- */
+
+/* What could not be sent. False: no memory. */
+static bool keep(struct flow *flow, const uint8_t *bytes, size_t len)
+{
+	flow->kept = malloc(len);
+	if (!flow->kept)
+		return false;
+	memcpy(flow->kept, bytes, len);
+	flow->at = 0;
+	flow->len = len;
+	return true;
+}
+
+/* Send what there is, and keep the rest. Nothing is kept yet. False: the connection is over. */
+static bool send_bytes(struct edge *edge, struct connection *c, struct flow *flow, int fd,
+		       const uint8_t *bytes, size_t len)
+{
+	ssize_t n = 0;
+
+	edge->bytes += len;
+	if (edge->bytes > edge->config->max_bytes) {
+		refuse(edge, c, EDGE_REASON_BYTES, NULL);
+		return false;
+	}
+	atomic_fetch_add(flow == &c->up ? &edge->report->bytes_up : &edge->report->bytes_down, len);
+	if (fd >= 0) {
+		n = send(fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno != EAGAIN && errno != EINTR) {
+			finish(edge, c, true);
+			return false;
+		}
+		if (n < 0)
+			n = 0;
+	}
+	if ((size_t)n < len && !keep(flow, bytes + n, len - (size_t)n)) {
+		refuse(edge, c, EDGE_REASON_EXHAUSTED, NULL);
+		return false;
+	}
+	return true;
+}
+
+/* What was kept. False: the connection is over. */
+static bool flush(struct edge *edge, struct connection *c, struct flow *flow, int fd)
+{
+	while (flow->len) {
+		const ssize_t n = send(fd, flow->kept + flow->at, flow->len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return true;
+		if (n < 0) {
+			finish(edge, c, true);
+			return false;
+		}
+		flow->at += (size_t)n;
+		flow->len -= (size_t)n;
+	}
+	free(flow->kept);
+	flow->kept = NULL;
+	return true;
+}
+
+/* Pass on an end. False: both are over, and so is the connection. */
+static bool pass_end(struct edge *edge, struct connection *c, struct flow *flow, int fd)
+{
+	if (flow->ended && !flow->shut && !is_full(flow) && fd >= 0 && c->state == STATE_OPEN) {
+		shutdown(fd, SHUT_WR);
+		flow->shut = true;
+	}
+	if (c->up.shut && c->down.shut) {
+		finish(edge, c, false);
+		return false;
+	}
+	return true;
+}
+
+static int server_fd(const struct connection *c)
+{
+	return c->state == STATE_OPEN ? c->server.fd : -1;
+}
+
+/* Bytes of the client, through the gate: what is held already, and more. False: the connection is over. */
+static bool pass_gate(struct edge *edge, struct connection *c)
+{
+	char other[128] = "";
+	enum edge_reason why;
+	size_t pass = 0;
+
+	if (is_full(&c->up) || !c->held_len)
+		return true;
+	if (gate_check(&c->gate, c->name, c->port, c->held, c->held_len, &pass, &why, other) < 0) {
+		refuse(edge, c, why, other);
+		return false;
+	}
+	if (pass && !send_bytes(edge, c, &c->up, server_fd(c), c->held, pass))
+		return false;
+	memmove(c->held, c->held + pass, c->held_len - pass);
+	c->held_len -= pass;
+	if (!c->held_len) {
+		free(c->held);
+		c->held = NULL;
+	}
+	return true;
+}
+
+static bool read_client(struct edge *edge, struct connection *c, uint8_t *buffer)
+{
+	const bool gated = c->name && c->gate.state != GATE_OPEN;
+	ssize_t n;
+
+	if (gated && !c->held)
+		c->held = malloc(GATE_HELD_MAX);
+	if (gated && !c->held) {
+		refuse(edge, c, EDGE_REASON_EXHAUSTED, NULL);
+		return false;
+	}
+	n = gated ? recv(c->client.fd, c->held + c->held_len, GATE_HELD_MAX - c->held_len, MSG_DONTWAIT)
+		  : recv(c->client.fd, buffer, COPY_BYTES, MSG_DONTWAIT);
+	if (n < 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			return true;
+		finish(edge, c, true);
+		return false;
+	}
+	if (n == 0) {
+		c->up.ended = true;
+		/* What no decision was made about does not pass any more. */
+		if (c->held_len && c->gate.state == GATE_FIRST) {
+			refuse(edge, c, EDGE_REASON_FIRST_BYTES, NULL);
+			return false;
+		}
+		return true;
+	}
+	if (gated) {
+		c->held_len += (size_t)n;
+		return pass_gate(edge, c);
+	}
+	return send_bytes(edge, c, &c->up, server_fd(c), buffer, (size_t)n);
+}
+
+static bool read_server(struct edge *edge, struct connection *c, uint8_t *buffer)
+{
+	const ssize_t n = recv(c->server.fd, buffer, COPY_BYTES, MSG_DONTWAIT);
+
+	if (n < 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			return true;
+		finish(edge, c, true);
+		return false;
+	}
+	if (n == 0) {
+		c->down.ended = true;
+		return true;
+	}
+	if (waits_for_answer(c)) {
+		http_answered(&c->gate.http, buffer, (size_t)n);
+		if (!pass_gate(edge, c))
+			return false;
+	}
+	return send_bytes(edge, c, &c->down, c->client.fd, buffer, (size_t)n);
+}
+
+/* ---- connecting ---- */
+
+static bool is_own(const struct edge *edge, const struct resolved *to)
+{
+	for (size_t i = 0; i < edge->own_count; i++) {
+		const struct edge_rule *row = &edge->own[i];
+		const unsigned int bytes = row->prefix / 8;
+		const uint8_t mask = (uint8_t)(0xff00 >> row->prefix % 8);
+
+		if (row->is_v6 == to->is_v6 && memcmp(row->address, to->address, bytes) == 0 &&
+		    (!(row->prefix % 8) || !((row->address[bytes] ^ to->address[bytes]) & mask)))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a name may lead to the address. */
+static bool may_reach(const struct edge *edge, const struct connection *c, const struct resolved *to)
+{
+	struct policy_cidr address = { .is_v6 = to->is_v6, .prefix = to->is_v6 ? 128 : 32 };
+
+	memcpy(address.address, to->address, to->is_v6 ? 16 : 4);
+	if (rules_deny_address(&edge->rules, to->address, to->is_v6, c->port))
+		return false;
+	if (rules_allow_address(&edge->rules, to->address, to->is_v6, c->port))
+		return true;
+	return !policy_special_address(&address) && !is_own(edge, to);
+}
+
+static int dial(const struct resolved *to, uint16_t port)
+{
+	const int on = 1;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} address = { 0 };
+	const socklen_t len = to->is_v6 ? sizeof(address.v6) : sizeof(address.v4);
+	const int fd =
+	    socket(to->is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	if (fd < 0)
+		return -1;
+	if (to->is_v6) {
+		address.v6.sin6_family = AF_INET6;
+		address.v6.sin6_port = htons(port);
+		memcpy(&address.v6.sin6_addr, to->address, 16);
+	} else {
+		address.v4.sin_family = AF_INET;
+		address.v4.sin_port = htons(port);
+		memcpy(&address.v4.sin_addr, to->address, 4);
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (connect(fd, &address.any, len) < 0 && errno != EINPROGRESS) {
+		const int saved = errno;
+
+		close(fd);
+		errno = saved;
+		return -1;
+	}
+	return fd;
+}
+
+/* The next address that may be reached. */
+static void try_next(struct edge *edge, struct connection *c)
+{
+	int error = 0;
+
+	close_one(&c->server, false);
+	c->server_watched = 0;
+	for (; c->address_at < c->address_count; c->address_at++) {
+		c->server.fd = dial(&c->addresses[c->address_at], c->port);
+		if (c->server.fd >= 0) {
+			c->address_at++;
+			c->state = STATE_CONNECTING;
+			c->deadline_ms = now_ms() + CONNECT_TIMEOUT_MS;
+			watch(edge, c);
+			return;
+		}
+		error = errno;
+	}
+	refuse(edge, c,
+	       error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM
+		   ? EDGE_REASON_EXHAUSTED
+		   : EDGE_REASON_UNREACHABLE,
+	       NULL);
+}
+
+static void on_resolved(void *context, const struct resolved *addresses, size_t count);
+
+/* Then the resolver has not asked anybody. */
+static bool lacks_descriptors(void)
+{
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return true;
+	close(fd);
+	return false;
+}
+
+/* The resolver's context: its answer may come when the connection is dead. */
+struct question {
+	struct edge *edge;
+	struct connection *c;
+};
+
+static void on_resolved(void *context, const struct resolved *addresses, size_t count)
+{
+	struct question *question = context;
+	struct edge *edge = question->edge;
+	struct connection *c = question->c;
+
+	free(question);
+	c->answering = false;
+	if (c->state == STATE_DEAD) {
+		edge->open_count--;
+		return;
+	}
+	if (!count) {
+		refuse(edge, c, lacks_descriptors() ? EDGE_REASON_EXHAUSTED : EDGE_REASON_UNRESOLVED, NULL);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (may_reach(edge, c, &addresses[i]))
+			c->addresses[c->address_count++] = addresses[i];
+	if (!c->address_count) {
+		char text[INET6_ADDRSTRLEN];
+
+		inet_ntop(addresses[0].is_v6 ? AF_INET6 : AF_INET, addresses[0].address, text, sizeof(text));
+		refuse(edge, c, EDGE_REASON_PRIVATE, text);
+		return;
+	}
+	try_next(edge, c);
+}
+
+static void resolve(struct edge *edge, struct connection *c)
+{
+	struct question *question = malloc(sizeof(*question));
+
+	if (!question) {
+		refuse(edge, c, EDGE_REASON_EXHAUSTED, NULL);
+		return;
+	}
+	*question = (struct question){ edge, c };
+	c->answering = true;
+	resolve_start(edge->resolver, c->name, on_resolved, question);
+}
+
+static void connected(struct edge *edge, struct connection *c)
+{
+	socklen_t len = sizeof(int);
+	int error = 0;
+
+	if (getsockopt(c->server.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error) {
+		try_next(edge, c);
+		return;
+	}
+	c->state = STATE_OPEN;
+	atomic_fetch_add(&edge->report->connections, 1);
+	if (flush(edge, c, &c->up, c->server.fd) && pass_gate(edge, c))
+		pass_end(edge, c, &c->up, c->server.fd);
+}
+
+int connections_tick(struct edge *edge)
+{
+	const uint64_t now = now_ms();
+	struct connection *next;
+	int timeout = -1;
+
+	for (struct connection *c = edge->connections; c; c = next) {
+		next = c->next;
+		if (c->state != STATE_CONNECTING)
+			continue;
+		if (c->deadline_ms <= now)
+			try_next(edge, c);
+		else if (timeout < 0 || c->deadline_ms - now < (uint64_t)timeout)
+			timeout = (int)(c->deadline_ms - now);
+	}
+	return timeout;
+}
+
+/* ---- accepting ---- */
+
+/* Where the client wanted to go: the address that it connected to. Returns false with a refusal counted. */
+static bool admit(struct edge *edge, struct connection *c, uint32_t address)
+{
+	const uint32_t wire = htonl(address);
+	enum edge_reason why = EDGE_REASON_ADDRESS;
+	bool allowed;
+
+	inet_ntop(AF_INET, &wire, c->destination, sizeof(c->destination));
+	if ((address & EDGE_BLOCK_MASK) == EDGE_BLOCK) {
+		c->name = rules_of(&edge->rules, address);
+		if (c->name)
+			snprintf(c->destination, sizeof(c->destination), "%s", c->name);
+		allowed = c->name && rules_allow_port(&edge->rules, c->name, c->port, &why);
+	} else {
+		struct resolved *to = &c->addresses[0];
+
+		memcpy(to->address, &wire, sizeof(wire));
+		c->address_count = 1;
+		c->gate.state = GATE_OPEN;
+		allowed =
+		    address >> 24 != 127 && rules_allow_address(&edge->rules, to->address, false, c->port);
+		if (!allowed && rules_deny_address(&edge->rules, to->address, false, c->port))
+			why = EDGE_REASON_DENIED;
+	}
+	if (!allowed)
+		refuse(edge, c, why, NULL);
+	return allowed;
+}
+
+static void take(struct edge *edge, int fd)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+	struct sockaddr_in to = { 0 };
+	socklen_t len = sizeof(to);
+	const int on = 1;
+
+	if (!c) {
+		report_refused(edge->report, "-", 0, IPPROTO_TCP, EDGE_REASON_EXHAUSTED, NULL);
+		close(fd);
+		return;
+	}
+	c->client = (struct source){ SOURCE_CLIENT, fd, c };
+	c->server = (struct source){ SOURCE_SERVER, -1, c };
+	c->next = edge->connections;
+	if (c->next)
+		c->next->before = c;
+	edge->connections = c;
+	edge->open_count++;
+	getsockname(fd, (struct sockaddr *)(void *)&to, &len);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	c->port = ntohs(to.sin_port);
+	if (!admit(edge, c, ntohl(to.sin_addr.s_addr)))
+		return;
+	if (edge->open_count > edge->config->max_connections) {
+		refuse(edge, c, EDGE_REASON_CONNECTIONS, NULL);
+		return;
+	}
+	if (edge->bytes >= edge->config->max_bytes) {
+		refuse(edge, c, EDGE_REASON_BYTES, NULL);
+		return;
+	}
+	if (c->name)
+		resolve(edge, c);
+	else
+		try_next(edge, c);
+	watch(edge, c);
+}
+
+int accept_one(struct edge *edge, int listener_fd)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	const int fd = accept4(listener_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+		report_refused(edge->report, "-", 0, IPPROTO_TCP, EDGE_REASON_EXHAUSTED, NULL);
+		nanosleep(&pause, NULL);
+	}
+	return fd;
+}
+
+void connections_accept(struct edge *edge, int listener_fd)
+{
+	for (int i = 0; i < 64; i++) {
+		const int fd = accept_one(edge, listener_fd);
+
+		if (fd < 0)
+			return;
+		take(edge, fd);
+	}
+}
+
+void connections_event(struct edge *edge, const struct source *source, uint32_t events)
+{
+	static uint8_t buffer[COPY_BYTES]; /* of one call; the process has one thread */
+	struct connection *c = source->owner;
+
+	if (c->state == STATE_DEAD)
+		return;
+	if (source->kind == SOURCE_SERVER && c->state == STATE_CONNECTING) {
+		connected(edge, c);
+	} else if (source->kind == SOURCE_SERVER) {
+		if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP) && is_full(&c->up) &&
+		    (!flush(edge, c, &c->up, c->server.fd) || !pass_gate(edge, c)))
+			return;
+		if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && !is_full(&c->down) && !c->down.ended &&
+		    !read_server(edge, c, buffer))
+			return;
+	} else {
+		if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP) && is_full(&c->down) &&
+		    !flush(edge, c, &c->down, c->client.fd))
+			return;
+		if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && !is_full(&c->up) && !c->up.ended &&
+		    !read_client(edge, c, buffer))
+			return;
+	}
+	if (c->state == STATE_DEAD)
+		return;
+	if (pass_end(edge, c, &c->up, server_fd(c)) && pass_end(edge, c, &c->down, c->client.fd))
+		watch(edge, c);
+}

@@ -1,0 +1,65 @@
+/*
+ * connection: the connections of a jail, each from its listener inside to a destination that the rules allow.
+ *
+ * Life of one: taken from a listener -> its name resolved -> its addresses checked and tried -> bytes passed both ways, those of the client
+ * through the gate -> closed, as its ends are: half by half, or by a reset.
+ * One thread, no waiting. All descriptors are in the epoll instance, with a struct source as data.
+ */
+#ifndef WARDER_EDGE_CONNECTION_H
+#define WARDER_EDGE_CONNECTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "edge/rules.h"
+#include "edge/resolve.h"
+
+enum source_kind {
+	SOURCE_CONTROL,
+	SOURCE_DNS,
+	SOURCE_DNS_LISTENER,
+	SOURCE_DNS_CLIENT,
+	SOURCE_PACKETS,
+	SOURCE_LISTENER,
+	SOURCE_CLIENT,
+	SOURCE_SERVER,
+	SOURCE_RESOLVER,
+};
+
+/* What an event is about. */
+struct source {
+	enum source_kind kind;
+	int fd;
+	void *owner; /* of a client or a server: the connection */
+};
+
+struct connection;
+
+struct edge {
+	const struct edge_config *config;
+	struct edge_report *report;
+	struct rules rules;
+	struct resolver *resolver;
+	int epoll_fd;
+	/* Blocks of addresses of the host's own interfaces. */
+	struct edge_rule *own;
+	size_t own_count;
+	struct connection *connections; /* open ones */
+	struct connection *dead;        /* to be freed when no event can name them any more */
+	size_t open_count;
+	uint64_t bytes;
+};
+
+/* Take one connection. Returns its descriptor; -1: none waits, or there is no descriptor for it, which is counted as a refusal. Then the call
+ * pauses: the connection goes on waiting, and its event comes again at once. */
+int accept_one(struct edge *edge, int listener_fd);
+/* Take every connection that waits at the listener. */
+void connections_accept(struct edge *edge, int listener_fd);
+/* An event of a client or a server. */
+void connections_event(struct edge *edge, const struct source *source, uint32_t events);
+/* Give up addresses that do not answer. At most so many ms until the next call; -1: nothing is under way. */
+int connections_tick(struct edge *edge);
+/* Free what has been closed: after the events of one round. */
+void connections_sweep(struct edge *edge);
+
+#endif

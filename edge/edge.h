@@ -1,0 +1,124 @@
+/*
+ * edge: what passes between the supervisor of a jail and its edge, the process that connects for it. The door of this folder.
+ *
+ * The supervisor starts `warder-edge` with four descriptors (enum edge_fd). The jail's init makes every listening socket inside the
+ * jail's network namespace and sends them over EDGE_FD_SETUP: first those of enum edge_socket, then one for each row of
+ * edge_config.listeners, in order, at most EDGE_FDS_AT_ONCE in a message of one byte; then it closes its end. The edge drops every privilege, sends
+ * one byte over EDGE_FD_CONTROL, and serves until that socket is closed. What it refused stands in the report, which is shared memory, so that
+ * it is there however the edge ends.
+ */
+#ifndef WARDER_EDGE_EDGE_H
+#define WARDER_EDGE_EDGE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EDGE_MAGIC         0x45475731u
+#define EDGE_RULES_MAX     1024
+#define EDGE_PORTS_MAX     64
+#define EDGE_LISTENERS_MAX 512
+#define EDGE_NAMES_MAX     4096
+#define EDGE_REFUSALS_MAX  64
+#define EDGE_FDS_AT_ONCE   128
+
+/* IPv4 in the host's byte order. Name i of a jail has the address EDGE_BLOCK + 2 + i; EDGE_SELF is the resolver. */
+#define EDGE_BLOCK      0xc6120000u /* 198.18.0.0/15 */
+#define EDGE_BLOCK_MASK 0xfffe0000u
+#define EDGE_SELF       (EDGE_BLOCK + 1)
+#define EDGE_FIRST      2
+
+enum edge_fd {
+	EDGE_FD_CONTROL = 3, /* SOCK_SEQPACKET: the supervisor's */
+	EDGE_FD_SETUP,       /* SOCK_SEQPACKET: the jail's init's */
+	EDGE_FD_CONFIG,      /* memory file: struct edge_config */
+	EDGE_FD_REPORT,      /* memory file: struct edge_report */
+	EDGE_FD_COUNT,
+};
+
+enum edge_socket {
+	EDGE_SOCKET_DNS,     /* UDP, 198.18.0.1:53 */
+	EDGE_SOCKET_DNS_TCP, /* listens there */
+	EDGE_SOCKET_PACKETS, /* first packets of connections, and datagrams, to anywhere but 127.0.0.0/8, ::1 and 198.18.0.1 */
+	EDGE_SOCKET_COUNT,
+};
+
+/* One row of network.allow or network.deny: a host, or an address block. */
+struct edge_rule {
+	char host[256]; /* "pypi.org", "*.example.org", lower case; "": an address block */
+	uint8_t address[16];
+	uint8_t prefix;
+	uint8_t is_v6;
+	uint8_t denies;
+	uint8_t pad;
+	uint16_t port_count; /* 0: every port, of a rule that denies */
+	uint16_t ports[EDGE_PORTS_MAX];
+};
+
+struct edge_listener {
+	uint32_t address; /* in the host's byte order; 0: every address */
+	uint16_t port;
+	uint16_t pad;
+};
+
+struct edge_config {
+	uint32_t magic;
+	uint32_t uid, gid; /* to become, if it was started as root */
+	uint32_t max_connections;
+	uint64_t max_bytes; /* of all connections, both ways; UINT64_MAX: unlimited */
+	uint32_t rule_count, listener_count;
+	struct edge_rule rules[EDGE_RULES_MAX];
+	struct edge_listener listeners[EDGE_LISTENERS_MAX];
+};
+
+/* Why something did not pass. X(id, stable name, sentence) */
+#define EDGE_REASONS(X)                                                                                      \
+	X(NAME, "unlistedName", "no rule has this name")                                                     \
+	X(ADDRESS, "unlistedAddress", "no rule has this address and port")                                   \
+	X(PORT, "unlistedPort", "no rule for this name has this port")                                       \
+	X(DENIED, "denied", "a deny rule has it")                                                            \
+	X(PROTOCOL, "protocol", "only TCP passes")                                                           \
+	X(FIRST_BYTES, "firstBytes", "neither TLS that names a server nor HTTP/1")                           \
+	X(NO_SERVER_NAME, "noServerName", "a TLS ClientHello without a server name")                         \
+	X(ENCRYPTED_HELLO, "encryptedHello", "an encrypted ClientHello hides the server name")               \
+	X(OTHER_NAME, "otherName", "the first bytes name another host")                                      \
+	X(HTTP, "http", "an HTTP request that is not well formed")                                           \
+	X(CONNECT, "connect", "the HTTP method CONNECT")                                                     \
+	X(HTTP2, "http2", "HTTP/2 without TLS")                                                              \
+	X(PRIVATE, "privateAddress", "the name leads to an address that only a cidr rule may allow")         \
+	X(UNRESOLVED, "unresolved", "the host's resolver has no address for the name")                       \
+	X(UNREACHABLE, "unreachable", "the host cannot connect to it")                                       \
+	X(CONNECTIONS, "maxConnections", "more connections at once than network.maxConnections")             \
+	X(BYTES, "bytes", "network.bytes is used up")                                                        \
+	X(EXHAUSTED, "exhausted", "the edge has no memory or no descriptors left")
+
+enum edge_reason {
+#define X(id, name, text) EDGE_REASON_##id,
+	EDGE_REASONS(X)
+#undef X
+	    EDGE_REASON_COUNT,
+};
+
+struct edge_refusal {
+	char destination[256]; /* a name or an address */
+	char detail[128];      /* EDGE_REASON_OTHER_NAME: that name; or "" */
+	uint16_t port;         /* 0: a name was asked for */
+	uint8_t protocol;      /* IPPROTO_TCP, IPPROTO_UDP */
+	uint8_t reason;
+	uint32_t pad;
+	uint64_t count;
+	uint64_t first_us; /* since 1970 */
+};
+
+/* Written by the edge alone. A row is complete when row_count counts it; its count goes on growing. */
+struct edge_report {
+	_Atomic uint32_t row_count;
+	uint32_t pad;
+	_Atomic uint64_t refused;  /* all of them */
+	_Atomic uint64_t unlisted; /* of these, those that no row had room for */
+	_Atomic uint64_t connections;
+	_Atomic uint64_t bytes_up, bytes_down;
+	struct edge_refusal rows[EDGE_REFUSALS_MAX];
+};
+
+#endif

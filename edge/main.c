@@ -1,0 +1,443 @@
+/*
+ * warder-edge: connects for one jail, whose network namespace has no way out, to what the policy allows. Started by a supervisor, never by
+ * hand; edge.h says what it is given.
+ *
+ *   supervisor                warder-edge                                jail's init
+ *   starts it  ------------>  reads rules, resolv.conf, hosts
+ *                             receives the sockets  <------------------  makes them in the namespace
+ *                             leaves files, user, capabilities, calls
+ *   awaits one byte  <------  serves: names, connections, first packets
+ *   closes the socket ----->  ends
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "edge/confine.h"
+#include "edge/connection.h"
+#include "edge/dns.h"
+#include "edge/report.h"
+
+#define OWN_MAX         64
+#define DNS_CLIENTS_MAX 16
+#define EVENTS_MAX      256
+
+/* A resolver's client by TCP. */
+struct dns_client {
+	struct source source;
+	uint8_t bytes[2 + 512];
+	size_t len;
+};
+
+static struct edge edge = { .epoll_fd = -1 };
+static struct source control = { SOURCE_CONTROL, EDGE_FD_CONTROL, NULL };
+static struct source sockets[EDGE_SOCKET_COUNT + EDGE_LISTENERS_MAX];
+static struct source resolver_sockets[64];
+static struct dns_client dns_clients[DNS_CLIENTS_MAX];
+
+static _Noreturn void fail(const char *what)
+{
+	char text[160];
+	const int len = snprintf(text, sizeof(text), "%s: %s", what, strerror(errno));
+
+	if (send(EDGE_FD_CONTROL, text, (size_t)len, MSG_NOSIGNAL) < 0)
+		_exit(124);
+	_exit(125);
+}
+
+static int add(struct source *source, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = source };
+
+	return epoll_ctl(edge.epoll_fd, EPOLL_CTL_ADD, source->fd, &event);
+}
+
+/* ---- what it is given ---- */
+
+static void *map_file(int fd, size_t size, int protection)
+{
+	struct stat st;
+	void *at;
+
+	if (fstat(fd, &st) < 0 || st.st_size < (off_t)size) {
+		errno = EINVAL;
+		return NULL;
+	}
+	at = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
+	close(fd);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* So many sockets, in messages of one byte. */
+static void receive_sockets(size_t wanted)
+{
+	size_t count = 0;
+
+	while (count < wanted) {
+		char space[CMSG_SPACE(sizeof(int) * EDGE_FDS_AT_ONCE)] __attribute__((aligned(8)));
+		char byte;
+		struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+		struct msghdr message = { .msg_iov = &iov,
+					  .msg_iovlen = 1,
+					  .msg_control = space,
+					  .msg_controllen = sizeof(space) };
+		const ssize_t n = recvmsg(EDGE_FD_SETUP, &message, MSG_CMSG_CLOEXEC);
+		const struct cmsghdr *cmsg = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+		size_t got;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0)
+			_exit(0); /* the launch was given up */
+		if (!cmsg || message.msg_flags & MSG_CTRUNC || cmsg->cmsg_level != SOL_SOCKET ||
+		    cmsg->cmsg_type != SCM_RIGHTS)
+			fail("the jail's sockets");
+		got = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < got && count < wanted; i++, count++) {
+			memcpy(&sockets[count].fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
+			sockets[count].kind = count == EDGE_SOCKET_DNS       ? SOURCE_DNS
+					      : count == EDGE_SOCKET_DNS_TCP ? SOURCE_DNS_LISTENER
+					      : count == EDGE_SOCKET_PACKETS ? SOURCE_PACKETS
+									     : SOURCE_LISTENER;
+			fcntl(sockets[count].fd, F_SETFL, O_NONBLOCK | O_RDWR);
+		}
+	}
+	close(EDGE_FD_SETUP);
+}
+
+static uint8_t prefix_of(const uint8_t *mask, size_t len)
+{
+	uint8_t bits = 0;
+
+	while (bits < 8 * len && mask[bits / 8] & (0x80 >> bits % 8))
+		bits++;
+	return bits;
+}
+
+/* The addresses of the host's interfaces, and what is reached over them without a router. */
+static void find_own_addresses(void)
+{
+	struct ifaddrs *all = NULL;
+
+	edge.own = calloc(OWN_MAX, sizeof(*edge.own));
+	if (!edge.own || getifaddrs(&all) < 0)
+		fail("the host's own addresses");
+	for (const struct ifaddrs *at = all; at; at = at->ifa_next) {
+		struct edge_rule row = { 0 };
+		const void *address;
+		const void *mask;
+		size_t len;
+
+		if (!at->ifa_addr || !at->ifa_netmask)
+			continue;
+		if (at->ifa_addr->sa_family == AF_INET) {
+			address = &((const struct sockaddr_in *)(const void *)at->ifa_addr)->sin_addr;
+			mask = &((const struct sockaddr_in *)(const void *)at->ifa_netmask)->sin_addr;
+			len = 4;
+		} else if (at->ifa_addr->sa_family == AF_INET6) {
+			address = &((const struct sockaddr_in6 *)(const void *)at->ifa_addr)->sin6_addr;
+			mask = &((const struct sockaddr_in6 *)(const void *)at->ifa_netmask)->sin6_addr;
+			len = 16;
+		} else {
+			continue;
+		}
+		row.is_v6 = len == 16;
+		memcpy(row.address, address, len);
+		row.prefix = prefix_of(mask, len);
+		if (row.prefix == 0)
+			row.prefix = (uint8_t)(8 * len);
+		if (edge.own_count == OWN_MAX) {
+			errno = E2BIG;
+			fail("the host's own addresses");
+		}
+		edge.own[edge.own_count++] = row;
+	}
+	freeifaddrs(all);
+}
+
+static void watch_resolver(int fd, bool reads, bool writes)
+{
+	struct epoll_event event = { .events = (reads ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u) };
+	struct source *free_one = NULL;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(resolver_sockets); i++) {
+		struct source *source = &resolver_sockets[i];
+
+		if (source->kind == SOURCE_RESOLVER && source->fd == fd) {
+			event.data.ptr = source;
+			epoll_ctl(edge.epoll_fd, event.events ? EPOLL_CTL_MOD : EPOLL_CTL_DEL, fd, &event);
+			if (!event.events)
+				source->kind = SOURCE_CONTROL;
+			return;
+		}
+		if (source->kind != SOURCE_RESOLVER && !free_one)
+			free_one = source;
+	}
+	/* Without room the question ends by its time limit. */
+	if (!event.events || !free_one)
+		return;
+	*free_one = (struct source){ SOURCE_RESOLVER, fd, NULL };
+	add(free_one, event.events);
+}
+
+/* ---- names ---- */
+
+static size_t answer(const uint8_t *query, size_t len, uint8_t *reply)
+{
+	char refused[256];
+	const size_t n = dns_answer(&edge.rules, query, len, reply, refused);
+
+	if (*refused)
+		report_refused(edge.report, refused, 0, IPPROTO_UDP, EDGE_REASON_NAME, NULL);
+	return n;
+}
+
+static void serve_datagrams(int fd)
+{
+	for (int i = 0; i < 64; i++) {
+		uint8_t query[1024];
+		uint8_t reply[DNS_ANSWER_MAX];
+		struct sockaddr_in from;
+		socklen_t from_len = sizeof(from);
+		const ssize_t len = recvfrom(fd, query, sizeof(query), MSG_DONTWAIT,
+					     (struct sockaddr *)(void *)&from, &from_len);
+		size_t n;
+
+		if (len < 0)
+			return;
+		n = answer(query, (size_t)len, reply);
+		if (n)
+			sendto(fd, reply, n, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)(void *)&from,
+			       from_len);
+	}
+}
+
+static void close_dns_client(struct dns_client *client)
+{
+	close(client->source.fd);
+	client->source.fd = 0;
+}
+
+static void accept_dns_client(int listener_fd)
+{
+	const int fd = accept_one(&edge, listener_fd);
+
+	if (fd < 0)
+		return;
+	for (size_t i = 0; i < DNS_CLIENTS_MAX; i++) {
+		struct dns_client *client = &dns_clients[i];
+
+		if (client->source.fd)
+			continue;
+		client->source = (struct source){ SOURCE_DNS_CLIENT, fd, client };
+		client->len = 0;
+		add(&client->source, EPOLLIN);
+		return;
+	}
+	close(fd);
+}
+
+/* A question and its answer at a time, each behind its length. */
+static void serve_dns_client(struct dns_client *client)
+{
+	uint8_t reply[2 + DNS_ANSWER_MAX];
+	size_t wanted;
+	size_t n;
+	const ssize_t got = recv(client->source.fd, client->bytes + client->len,
+				 sizeof(client->bytes) - client->len, MSG_DONTWAIT);
+
+	if (got <= 0) {
+		if (got == 0 || (errno != EAGAIN && errno != EINTR))
+			close_dns_client(client);
+		return;
+	}
+	client->len += (size_t)got;
+	while (client->len >= 2) {
+		wanted = (size_t)client->bytes[0] << 8 | client->bytes[1];
+		if (wanted > sizeof(client->bytes) - 2) {
+			close_dns_client(client);
+			return;
+		}
+		if (client->len < 2 + wanted)
+			return;
+		n = answer(client->bytes + 2, wanted, reply + 2);
+		reply[0] = (uint8_t)(n >> 8);
+		reply[1] = (uint8_t)n;
+		if (!n ||
+		    send(client->source.fd, reply, n + 2, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)n + 2) {
+			close_dns_client(client);
+			return;
+		}
+		client->len -= 2 + wanted;
+		memmove(client->bytes, client->bytes + 2 + wanted, client->len);
+	}
+}
+
+/* ---- first packets ---- */
+
+/* A packet to somewhere. What a listener takes is counted there, if it is refused. */
+static void count_packet(const uint8_t *packet, size_t len)
+{
+	const bool is_v6 = len > 0 && packet[0] >> 4 == 6;
+	const size_t header = is_v6 ? 40 : len > 0 ? (size_t)(packet[0] & 15) * 4 : 0;
+	char text[INET6_ADDRSTRLEN];
+	uint32_t address = 0;
+	uint8_t protocol;
+	uint16_t port;
+	const char *name = NULL;
+
+	if (header < 20 || len < header + 4)
+		return;
+	protocol = packet[is_v6 ? 6 : 9];
+	port = (uint16_t)(packet[header + 2] << 8 | packet[header + 3]);
+	inet_ntop(is_v6 ? AF_INET6 : AF_INET, packet + (is_v6 ? 24 : 16), text, sizeof(text));
+	if (!is_v6) {
+		memcpy(&address, packet + 16, sizeof(address));
+		address = ntohl(address);
+		name = rules_of(&edge.rules, address);
+	}
+	if (protocol == IPPROTO_TCP && !is_v6 && rules_listened(&edge.rules, address, port))
+		return;
+	report_refused(edge.report, name ? name : text, port, protocol,
+		       protocol != IPPROTO_TCP ? EDGE_REASON_PROTOCOL
+		       : name                  ? EDGE_REASON_PORT
+					       : EDGE_REASON_ADDRESS,
+		       NULL);
+}
+
+static void serve_packets(int fd)
+{
+	for (int i = 0; i < 64; i++) {
+		uint8_t packet[128];
+		const ssize_t len = recv(fd, packet, sizeof(packet), MSG_DONTWAIT);
+
+		if (len < 0)
+			return;
+		count_packet(packet, (size_t)len);
+	}
+}
+
+/* ---- the loop ---- */
+
+static int nearer(int a, int b)
+{
+	return a < 0 ? b : b < 0 ? a : a < b ? a : b;
+}
+
+/* At its end the supervisor asks that all that has been sent is counted, by a byte, which is sent back. */
+static void serve_supervisor(void)
+{
+	char byte;
+
+	if (recv(EDGE_FD_CONTROL, &byte, 1, MSG_DONTWAIT) != 1)
+		_exit(0);
+	for (int i = 0; i < 16; i++)
+		serve_packets(sockets[EDGE_SOCKET_PACKETS].fd);
+	serve_datagrams(sockets[EDGE_SOCKET_DNS].fd);
+	send(EDGE_FD_CONTROL, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void dispatch(const struct epoll_event *event)
+{
+	struct source *source = event->data.ptr;
+
+	switch (source->kind) {
+	case SOURCE_CONTROL:
+		/* Else one that the resolver has closed in this round. */
+		if (source == &control)
+			serve_supervisor();
+		break;
+	case SOURCE_DNS:
+		serve_datagrams(source->fd);
+		break;
+	case SOURCE_DNS_LISTENER:
+		accept_dns_client(source->fd);
+		break;
+	case SOURCE_DNS_CLIENT:
+		if (source->fd)
+			serve_dns_client(source->owner);
+		break;
+	case SOURCE_PACKETS:
+		serve_packets(source->fd);
+		break;
+	case SOURCE_LISTENER:
+		connections_accept(&edge, source->fd);
+		break;
+	case SOURCE_CLIENT:
+	case SOURCE_SERVER:
+		connections_event(&edge, source, event->events);
+		break;
+	case SOURCE_RESOLVER:
+		resolve_step(edge.resolver, source->fd, event->events & (EPOLLIN | EPOLLERR | EPOLLHUP),
+			     event->events & EPOLLOUT);
+		break;
+	}
+}
+
+static _Noreturn void serve(void)
+{
+	struct epoll_event events[EVENTS_MAX];
+
+	for (;;) {
+		const int timeout = nearer(connections_tick(&edge), resolve_timeout(edge.resolver));
+		const int n = epoll_wait(edge.epoll_fd, events, EVENTS_MAX, timeout);
+
+		for (int i = 0; i < n; i++)
+			dispatch(&events[i]);
+		resolve_step(edge.resolver, -1, false, false);
+		connections_sweep(&edge);
+	}
+}
+
+int main(void)
+{
+	const char *what = "";
+	size_t socket_count;
+
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_NAME, "warder-edge", 0, 0, 0);
+	/* Nothing else that the supervisor had. */
+	close_range(EDGE_FD_COUNT, ~0u, 0);
+	for (int fd = EDGE_FD_CONTROL; fd < EDGE_FD_COUNT; fd++)
+		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+			return 2;
+	edge.config = map_file(EDGE_FD_CONFIG, sizeof(struct edge_config), PROT_READ);
+	edge.report = map_file(EDGE_FD_REPORT, sizeof(struct edge_report), PROT_READ | PROT_WRITE);
+	if (!edge.config || !edge.report || edge.config->magic != EDGE_MAGIC ||
+	    edge.config->rule_count > EDGE_RULES_MAX || edge.config->listener_count > EDGE_LISTENERS_MAX)
+		fail("its rules");
+	edge.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	edge.resolver = resolve_init(watch_resolver);
+	if (edge.epoll_fd < 0 || !edge.resolver || rules_init(&edge.rules, edge.config) < 0)
+		fail("its tables");
+	find_own_addresses();
+	socket_count = EDGE_SOCKET_COUNT + edge.config->listener_count;
+	receive_sockets(socket_count);
+	for (size_t i = 0; i < socket_count; i++)
+		if (add(&sockets[i], EPOLLIN) < 0)
+			fail("the jail's sockets");
+	if (add(&control, EPOLLIN | EPOLLRDHUP) < 0)
+		fail("the supervisor's socket");
+	if (confine(edge.config->uid, edge.config->gid, &what) < 0)
+		fail(what);
+	if (send(EDGE_FD_CONTROL, "", 1, MSG_NOSIGNAL) != 1)
+		_exit(124);
+	serve();
+}

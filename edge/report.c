@@ -1,0 +1,44 @@
+#include "edge/report.h"
+
+#include <string.h>
+#include <time.h>
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+	size_t n = 0;
+
+	for (; from && from[n] && n + 1 < size; n++)
+		to[n] = (char)(from[n] > ' ' && from[n] < 0x7f ? from[n] : '?');
+	to[n] = '\0';
+}
+
+void report_refused(struct edge_report *report, const char *destination, uint16_t port, uint8_t protocol,
+		    enum edge_reason reason, const char *detail)
+{
+	const uint32_t count = atomic_load(&report->row_count);
+	struct edge_refusal row = {
+		.port = port, .protocol = protocol, .reason = (uint8_t)reason, .count = 1
+	};
+	struct timespec now;
+
+	atomic_fetch_add(&report->refused, 1);
+	copy_text(row.destination, sizeof(row.destination), destination);
+	copy_text(row.detail, sizeof(row.detail), detail);
+	for (uint32_t i = 0; i < count; i++) {
+		struct edge_refusal *old = &report->rows[i];
+
+		if (old->port == port && old->protocol == protocol && old->reason == reason &&
+		    strcmp(old->destination, row.destination) == 0 && strcmp(old->detail, row.detail) == 0) {
+			old->count++;
+			return;
+		}
+	}
+	if (count == EDGE_REFUSALS_MAX) {
+		atomic_fetch_add(&report->unlisted, 1);
+		return;
+	}
+	clock_gettime(CLOCK_REALTIME, &now);
+	row.first_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	report->rows[count] = row;
+	atomic_store(&report->row_count, count + 1);
+}

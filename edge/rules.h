@@ -1,0 +1,37 @@
+/*
+ * rules: what the rules of an edge say. Pure; one thread.
+ */
+#ifndef WARDER_EDGE_RULES_H
+#define WARDER_EDGE_RULES_H
+
+#include <stddef.h>
+
+#include "edge/edge.h"
+
+struct rules {
+	const struct edge_config *config;
+	/* Name i has the address EDGE_BLOCK + EDGE_FIRST + i. First the hosts of rules that allow one, in their order; then names below a
+	 * "*." rule, as they are asked for. Heap. */
+	char **items;
+	size_t count;
+};
+
+/* 0; -1 without memory. */
+int rules_init(struct rules *rules, const struct edge_config *config);
+void rules_done(struct rules *rules);
+/* Whether a rule allows the name, with whatever port, and none denies it for every port. `name` is in lower case. */
+bool rules_allow(const struct rules *rules, const char *name);
+/* The same with a port. True, or false with *ret_why. */
+bool rules_allow_port(const struct rules *rules, const char *name, uint16_t port, enum edge_reason *ret_why);
+/* Whether a rule allows the address (4 or 16 bytes) with the port, and none denies it. */
+bool rules_allow_address(const struct rules *rules, const uint8_t *address, bool is_v6, uint16_t port);
+/* Whether a rule that denies has the address with the port. */
+bool rules_deny_address(const struct rules *rules, const uint8_t *address, bool is_v6, uint16_t port);
+/* The address of a name that is allowed, in the host's byte order; it gets one if it has none. 0: all EDGE_NAMES_MAX are taken. */
+uint32_t rules_address(struct rules *rules, const char *name);
+/* The name that has the address, or NULL. */
+const char *rules_of(const struct rules *rules, uint32_t address);
+/* Whether a listener of the configuration takes connections to the address and port. */
+bool rules_listened(const struct rules *rules, uint32_t address, uint16_t port);
+
+#endif

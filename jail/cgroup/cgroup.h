@@ -1,0 +1,169 @@
+/*
+ * cgroup: limits, accounting and killing of one run, on cgroup v2, v1, or controller by controller on a
+ * hybrid host.
+ *
+ * Life: cgroup_probe() (reads mounts, tries) -> per run cgroup_create() makes one leaf in every
+ * hierarchy needed and writes the limits -> the jail's init is born in the v2 leaf (join_v2_fd with
+ * CLONE_INTO_CGROUP) and writes "0" into each join_v1_fd -> cgroup_read_back() for the receipt ->
+ * cgroup_usage() while it runs -> cgroup_kill() -> cgroup_final() -> cgroup_remove(). A leaf is never used twice
+ * (a cgroup that was killed kills what is cloned into it later).
+ * A leaf's name is "warder-<pid>-<starttime>-<n>-<space>": pid and start time (field 22 of /proc/<pid>/stat) of the
+ * supervisor, so that cgroup_clean() can tell leftovers of a dead supervisor. Host side only, any thread.
+ */
+#ifndef WARDER_JAIL_CGROUP_CGROUP_H
+#define WARDER_JAIL_CGROUP_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum cgroup_controller {
+	CGROUP_MEMORY,
+	CGROUP_PIDS,
+	CGROUP_CPU,     /* bandwidth */
+	CGROUP_ACCOUNT, /* CPU time used: v2 cpu.stat (works without any controller) or v1 cpuacct */
+	CGROUP_CONTROLLER_COUNT,
+};
+
+#define CGROUP_HIERARCHIES_MAX 5
+#define CGROUP_BASE_MAX        256
+
+/* What this host offers, found by trying. */
+struct cgroup_host {
+	struct cgroup_hierarchy {
+		bool v2;
+		bool made_parent;           /* the probe made `base`; cgroup_host_done() removes it */
+		char base[CGROUP_BASE_MAX]; /* directory below which leaves are made */
+	} hierarchies[CGROUP_HIERARCHIES_MAX];
+	size_t hierarchy_count;
+	int hierarchy_of[CGROUP_CONTROLLER_COUNT]; /* index above; -1: not to be had */
+	char reason[CGROUP_CONTROLLER_COUNT][176]; /* why not, with the remedy; "" when it is there */
+	bool swap_limit; /* swap can be limited (memory.swap.max / memory.memsw.limit_in_bytes) */
+	bool no_swap;    /* the host has no swap space at all (SwapTotal 0) */
+	bool kill_file;  /* a v2 hierarchy with cgroup.kill exists (tried with an empty leaf) */
+	int v2;          /* index of the v2 hierarchy in use, or -1 */
+	int owner_pid;   /* the process that probed, for the leaves' names */
+	uint64_t owner_start;
+	uint64_t owner_space;
+	/* Set when this process had to leave its own delegated v2 cgroup for a child of it, because a cgroup that holds
+	 * processes cannot hand controllers down ("" = it did not move). */
+	char self_leaf[CGROUP_BASE_MAX + 96];
+	unsigned self_leaf_enabled; /* controllers (1u << enum cgroup_controller) handed down for that */
+	bool lent;                  /* leaves are named after the owner also by others, whom they outlive */
+	struct cgroup_host
+	    *next; /* list of the hosts of this process; self_leaf and made_parent pass along it */
+};
+
+/* Probe. `parent`: NULL or "" for the default base, else a directory name (relative to each hierarchy's
+ * mount point, e.g. "warder-test") that exists or is made in each hierarchy and below which leaves go; the
+ * environment is not consulted. Never fails: what is not there is told in reason[]. *ret must stay where it is until
+ * cgroup_host_done(); several may live at once.
+ * Default base: v1, the mount point of the hierarchy as seen in /proc/self/mountinfo; v2, the own cgroup if
+ * its subtree_control has or accepts the controllers (a delegated cgroup whose only process is this one accepts them
+ * after the process has moved to a child, see `self_leaf`), else the mount point.
+ * `look`: for a launch, which tries by itself: where the case is plain (no parent, root) nothing is made, and
+ * kill_file stays false.
+ * Leaves behind, until the last cgroup_host_done() for the same base, a parent it made and the self leaf; and for good, the
+ * controllers it had to enable in subtree_control files elsewhere. */
+void cgroup_probe(const char *parent, bool look, struct cgroup_host *ret);
+/* Give back what cgroup_probe() made, unless another host of this process needs it: the parent where it is empty, the
+ * self leaf where nobody else is in it or has a cgroup beside it (else the process stays in it). Safe twice and on a
+ * zeroed struct; does nothing in a fork of the process that probed. */
+void cgroup_host_done(struct cgroup_host *host);
+
+/* UINT64_MAX = do not set. */
+struct cgroup_limits {
+	uint64_t memory_bytes; /* the kernel rounds down to whole pages */
+	uint64_t swap_bytes;   /* on top of memory; needs host->swap_limit, and on v1 memory_bytes */
+	uint64_t pids_max;     /* as to be written: the caller has added the jail's init */
+	uint64_t cpu_milli;    /* 500 = half a CPU; at least 1 */
+	bool account;          /* CPU time accounting is needed */
+};
+
+struct cgroup {
+	const struct cgroup_host *host; /* not owned; outlives this */
+	char name[96];
+	bool used[CGROUP_HIERARCHIES_MAX];
+	int dir_fd[CGROUP_HIERARCHIES_MAX];     /* leaf directories, O_PATH|O_DIRECTORY; -1 where unused */
+	int join_v2_fd;                         /* for CLONE_INTO_CGROUP, or -1; owned */
+	int join_v1_fd[CGROUP_HIERARCHIES_MAX]; /* `tasks` opened O_WRONLY, or -1; owned */
+	int event_fd; /* after cgroup_watch_oom(): readable on an OOM event (v1: eventfd; v2: epoll over memory.events); else -1 */
+	int oom_fd;   /* v1 memory.oom_control, v2 memory.events; or -1 */
+	int usage_fd; /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
+	struct cgroup_limits limits;
+	uint64_t above_count; /* of cgroup_above_begin() */
+	bool stuck;           /* its processes do not die: cgroup_remove() tries once, and does not wait */
+};
+
+/* Zeroed is not valid: call this first, then _remove() is always safe. */
+void cgroup_init(struct cgroup *cgroup);
+/* Make the leaves and write every limit. On failure nothing is left. -1 with *err (field = policy field such as
+ * "limits.memory", step "cgroup"): UNSUPPORTED_POLICY when the host has no such control or the kernel refuses the
+ * value, UNAVAILABLE otherwise. */
+int cgroup_create(const struct cgroup_host *host, const struct cgroup_limits *limits, struct cgroup *ret,
+		  struct warder_error *err);
+
+/* One control as the kernel shows it now. */
+struct cgroup_value {
+	uint64_t value; /* UINT64_MAX for "max"/unlimited; cpu: thousandths of a CPU */
+	char text[64];  /* file content, one line; v1 cpu: "quota period" */
+	char file[64];  /* "memory.max", "memory.limit_in_bytes", ... */
+};
+/* Read back the limit of a controller (CGROUP_MEMORY, _PIDS, _CPU), or of swap (on top of memory, so on v1 the
+ * difference of two files) when CGROUP_MEMORY and `swap`. 0; -1 with *err. */
+int cgroup_read_back(const struct cgroup *cgroup, enum cgroup_controller controller, bool swap,
+		     struct cgroup_value *ret, struct warder_error *err);
+
+/* CPU time used so far by everything in the leaf; cheap (one pread). 0; -1 if it cannot be read. */
+int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us);
+/* Kills of the OOM killer so far in the leaf (v2 counts the chosen process of a group twice), and whether the leaf's own limit was
+ * reached: where somebody was killed, so that nothing could be reclaimed (v1 does not tell this apart); else also when reclaim was enough
+ * to go on. 0; -1 without a memory leaf. */
+int cgroup_oom(const struct cgroup *cgroup, uint64_t *ret_kills, bool *ret_own_limit);
+/* Before anybody is in the leaf: what the cgroup above it, a session's, has counted so far. */
+void cgroup_above_begin(struct cgroup *cgroup);
+/* After a kill in the leaf: whether since then the limit of the cgroup above was reached, so that nothing could be reclaimed (v1 does not
+ * tell this apart). */
+bool cgroup_above_oom(const struct cgroup *cgroup);
+/* Open event_fd, if there is a memory limit. Apart from cgroup_create() because short runs do without: closing a v1
+ * event costs more than a millisecond. What happened before is not an event: ask cgroup_oom() once afterwards. */
+int cgroup_watch_oom(struct cgroup *cgroup, struct warder_error *err);
+/* Clear a pending event on event_fd. */
+void cgroup_clear_event(const struct cgroup *cgroup);
+
+/* SIGKILL everything in the leaf (v2 cgroup.kill; nothing on v1, where the pid namespace does it). */
+void cgroup_kill(const struct cgroup *cgroup);
+
+struct cgroup_final {
+	uint64_t memory_peak_bytes; /* UINT64_MAX where the kernel does not tell */
+	uint64_t cpu_us, cpu_user_us, cpu_system_us;
+	uint64_t pids_peak;       /* UINT64_MAX where the kernel does not tell */
+	uint64_t pids_limit_hits; /* forks refused */
+	uint64_t oom_kills;
+	bool memory_limit_hit;
+	uint64_t cpu_throttled_us; /* 0 where the kernel does not tell */
+};
+/* Counters after the last process is gone, before removal. Never fails: unknown stays UINT64_MAX or 0. */
+void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret);
+
+/* Remove the leaves and close everything; bounded retry while the kernel still says EBUSY (at most about
+ * 2 s). Safe after a failed create, twice, and on an initialised struct. 0; -1 with *err if a leaf stays. */
+int cgroup_remove(struct cgroup *cgroup, struct warder_error *err);
+
+/* Let go of a leaf whose processes are to stay: close everything. True; false, and nothing is done, when nobody is in it. */
+bool cgroup_leave(struct cgroup *cgroup);
+/* Remove leaves below `outer`, and nowhere else: those that are empty and have the owner's name; `all`: every one, and who is in it is
+ * killed. */
+void cgroup_sweep(const struct cgroup *outer, bool all);
+
+/* Remove leaves of dead supervisors below the host's bases: kill what is in them, then rmdir. Never touches a
+ * leaf whose supervisor lives. Returns the number of leaves (runs, not directories) removed; a leaf that cannot
+ * be emptied stays and is not counted; all waiting together is bounded by about 2 s. `dry_run` only counts.
+ * Leaves of supervisors in other pid or time namespaces cannot be judged from here and stay. */
+int cgroup_clean(const struct cgroup_host *host, bool dry_run);
+/* The same for what can be removed within 50 ms, after a cheap look whether there is anything: for the end of a run. */
+void cgroup_clean_briefly(const struct cgroup_host *host);
+
+#endif

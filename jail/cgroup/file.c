@@ -1,0 +1,121 @@
+#include "jail/cgroup/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+ssize_t cgroup_file_reread(int fd, char *ret, size_t size)
+{
+	size_t used = 0;
+
+	while (used + 1 < size) {
+		ssize_t n = pread(fd, ret + used, size - 1 - used, (off_t)used);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		used += (size_t)n;
+	}
+	ret[used] = '\0';
+	return (ssize_t)used;
+}
+
+ssize_t cgroup_file_read(int dir_fd, const char *name, char *ret, size_t size)
+{
+	owned_fd int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -1 : cgroup_file_reread(fd, ret, size);
+}
+
+int cgroup_file_write(int dir_fd, const char *name, const char *text)
+{
+	owned_fd int fd = openat(dir_fd, name, O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	do
+		n = write(fd, text, strlen(text));
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -1 : 0;
+}
+
+int cgroup_process_read(int pid, struct cgroup_process *ret)
+{
+	char path[40];
+	char text[1024];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	len = cgroup_file_read(AT_FDCWD, path, text, sizeof(text));
+	if (len < 0)
+		return -1;
+	if (!cgroup_text_process(text, (size_t)len, ret)) {
+		errno = EPROTO;
+		return -1;
+	}
+	return 0;
+}
+
+/*
+ * kill() tells whether there is a process even where /proc hides it from us; then we cannot know better than that it
+ * lives. A zombie with other threads left is a process whose first thread has ended: it lives.
+ */
+uint64_t cgroup_space(void)
+{
+	struct stat pid = { 0 };
+	struct stat time = { 0 };
+
+	stat("/proc/self/ns/pid", &pid);
+	stat("/proc/self/ns/time", &time); /* a kernel without time namespaces has one boot time for all */
+	return ((uint64_t)time.st_ino << 32) ^ (uint64_t)pid.st_ino;
+}
+
+bool cgroup_owner_lives(const struct cgroup_owner *owner, uint64_t here)
+{
+	struct cgroup_process process;
+
+	if (owner->space != here)
+		return true; /* not ours to judge: there the pid is somebody else, and the boot another moment */
+	if (kill(owner->pid, 0) < 0 && errno == ESRCH)
+		return false;
+	if (cgroup_process_read(owner->pid, &process) < 0)
+		return true;
+	if (process.start_time != owner->start_time)
+		return false;
+	return (process.state != 'Z' && process.state != 'X') || process.threads > 1;
+}
+
+int64_t cgroup_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int cgroup_dir_remove(const char *path, int64_t deadline_ms)
+{
+	long pause_us = 200;
+
+	while (rmdir(path) < 0) {
+		if (errno == ENOENT)
+			return 0;
+		if ((errno != EBUSY && errno != ENOMEM && errno != EINTR) || cgroup_now_ms() >= deadline_ms)
+			return -1;
+		nanosleep(&(struct timespec){ .tv_nsec = pause_us * 1000 }, NULL);
+		if (pause_us < 50000)
+			pause_us *= 2;
+	}
+	return 0;
+}

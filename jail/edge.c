@@ -1,0 +1,443 @@
+#include "jail/edge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/programs.h"
+#include "jail/jail.h"
+
+#define PROGRAM     "warder-edge"
+#define PATIENCE_MS 10000 /* for its start */
+#define COUNT_MS    200
+
+static const struct {
+	const char *name, *text;
+} reasons[] = {
+#define X(id, name, text) [EDGE_REASON_##id] = { name, text },
+	EDGE_REASONS(X)
+#undef X
+};
+
+const char *jail_refusal_name(unsigned int reason)
+{
+	return reasons[reason].name;
+}
+
+const char *jail_refusal_text(unsigned int reason)
+{
+	return reasons[reason].text;
+}
+
+char *jail_refusal_destination(const struct edge_refusal *row, char *buf, size_t len)
+{
+	const bool is_v6 = strchr(row->destination, ':') != NULL;
+
+	if (row->port)
+		snprintf(buf, len, is_v6 ? "[%s]:%u" : "%s:%u", row->destination, row->port);
+	else
+		snprintf(buf, len, "%s", row->destination);
+	return buf;
+}
+
+/* ---- rules ---- */
+
+static void add_listener(struct edge_listener *rows, size_t *count, uint32_t address, uint16_t port)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (rows[i].address == address && rows[i].port == port)
+			return;
+	if (*count < EDGE_LISTENERS_MAX)
+		rows[*count] = (struct edge_listener){ .address = address, .port = port };
+	++*count;
+}
+
+static bool is_everywhere(const struct edge_listener *rows, size_t count, uint16_t port)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].address == 0 && rows[i].port == port)
+			return true;
+	return false;
+}
+
+/* As the edge numbers its names. */
+static uint32_t address_of(const struct edge_config *config, size_t rule)
+{
+	uint32_t next = EDGE_BLOCK + EDGE_FIRST;
+
+	for (size_t i = 0; i < config->rule_count; i++) {
+		const struct edge_rule *at = &config->rules[i];
+		bool seen = false;
+
+		if (at->denies || !at->host[0] || at->host[0] == '*')
+			continue;
+		for (size_t j = 0; j < i; j++)
+			seen |= !config->rules[j].denies && strcmp(config->rules[j].host, at->host) == 0;
+		if (strcmp(at->host, config->rules[rule].host) == 0)
+			return next;
+		next += !seen;
+	}
+	return 0;
+}
+
+/* A port of a block, or of names that are not known yet, is taken at every address; any other at its name's. */
+static size_t add_listeners(struct edge_config *config)
+{
+	size_t count = 0;
+
+	for (int named = 0; named < 2; named++) {
+		for (size_t i = 0; i < config->rule_count; i++) {
+			const struct edge_rule *rule = &config->rules[i];
+			const bool is_named = rule->host[0] && rule->host[0] != '*';
+
+			if (rule->denies || is_named != (named == 1))
+				continue;
+			for (size_t j = 0; j < rule->port_count; j++)
+				if (!is_named ||
+				    !is_everywhere(config->listeners,
+						   count < EDGE_LISTENERS_MAX ? count : EDGE_LISTENERS_MAX,
+						   rule->ports[j]))
+					add_listener(config->listeners, &count,
+						     is_named ? address_of(config, i) : 0, rule->ports[j]);
+			if (count > EDGE_LISTENERS_MAX)
+				return count;
+		}
+	}
+	return count;
+}
+
+static int add_rule(struct edge_config *config, const struct policy_rule *from, bool denies)
+{
+	struct edge_rule *rule = &config->rules[config->rule_count];
+	struct warder_error ignored;
+	struct policy_cidr block;
+
+	if (config->rule_count == EDGE_RULES_MAX || from->port_count > EDGE_PORTS_MAX)
+		return -1;
+	memset(rule, 0, sizeof(*rule));
+	if (from->host) {
+		snprintf(rule->host, sizeof(rule->host), "%s", from->host);
+	} else {
+		if (policy_parse_cidr(from->cidr, &block, &ignored) < 0)
+			return -1;
+		rule->is_v6 = block.is_v6;
+		rule->prefix = (uint8_t)block.prefix;
+		memcpy(rule->address, block.address, sizeof(rule->address));
+	}
+	rule->denies = denies;
+	rule->port_count = (uint16_t)from->port_count;
+	if (from->port_count)
+		memcpy(rule->ports, from->ports, from->port_count * sizeof(*from->ports));
+	config->rule_count++;
+	return 0;
+}
+
+static int add_rows(struct edge_config *config, const struct policy_endpoints *rows, bool denies)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct policy_endpoint *row = &rows->items[i];
+
+		for (size_t j = 0; j < policy_rule_count(row); j++) {
+			struct policy_rule rule = policy_rule_at(row, j);
+
+			/* A list of names is denied on every port, unless the row names some. */
+			if (denies) {
+				rule.ports = row->ports;
+				rule.port_count = row->port_count;
+			}
+			if (add_rule(config, &rule, denies) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* Heap; NULL with *err. */
+static struct edge_config *make_config(const struct policy *policy, struct warder_error *err)
+{
+	struct edge_config *config = calloc(1, sizeof(*config));
+	size_t listeners;
+
+	if (!config) {
+		error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the rules of the network");
+		return NULL;
+	}
+	config->magic = EDGE_MAGIC;
+	config->max_connections =
+	    (uint32_t)(policy->network.connections_max < UINT32_MAX ? policy->network.connections_max
+								    : UINT32_MAX);
+	config->max_bytes = policy->network.bytes_max;
+	if (add_rows(config, &policy->network.allow, false) < 0 ||
+	    add_rows(config, &policy->network.deny, true) < 0) {
+		error_set(
+		    err, WARDER_ERROR_UNSUPPORTED_POLICY, "network.allow",
+		    "network.allow and network.deny have more than %d rows, or one has more than %d ports; "
+		    "name fewer",
+		    EDGE_RULES_MAX, EDGE_PORTS_MAX);
+		free(config);
+		return NULL;
+	}
+	listeners = add_listeners(config);
+	if (listeners > EDGE_LISTENERS_MAX) {
+		error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "network.allow",
+			  "network.allow needs more than %d listening sockets, one for each port of each "
+			  "name; name "
+			  "fewer, or use \"*.\" rows, which need one for each port",
+			  EDGE_LISTENERS_MAX);
+		free(config);
+		return NULL;
+	}
+	config->listener_count = (uint32_t)listeners;
+	return config;
+}
+
+size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener *ret)
+{
+	struct warder_error ignored;
+	struct edge_config *config = on ? make_config(policy, &ignored) : NULL;
+	const size_t count = config ? config->listener_count : 0;
+
+	if (ret && count)
+		memcpy(ret, config->listeners, count * sizeof(*ret));
+	free(config);
+	return count;
+}
+
+int edge_check(const struct policy *policy, struct warder_error *err)
+{
+	char path[PATH_MAX];
+	struct edge_config *config;
+
+	if (programs_find(PROGRAM, "network.allow", path, err) < 0)
+		return -1;
+	config = make_config(policy, err);
+	free(config);
+	return config ? 0 : -1;
+}
+
+/* ---- the process ---- */
+
+static int memory_file(const char *name, const void *bytes, size_t size)
+{
+	owned_fd int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const bool filled = bytes != NULL;
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
+		return -1;
+	if (filled && pwrite(fd, bytes, size, 0) != (ssize_t)size)
+		return -1;
+	/* Of a file that cannot shrink the memory stays where it is mapped. */
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | (filled ? F_SEAL_WRITE : 0)) <
+	    0)
+		return -1;
+	return fd_take(&fd);
+}
+
+/* With the descriptors at their numbers: they first move out of the way of these. */
+static int start_program(const char *path, const int fds[EDGE_FD_COUNT], int *ret_pid)
+{
+	char *const argv[] = { (char[]){ PROGRAM }, NULL };
+	char *const envp[] = { NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	int high[EDGE_FD_COUNT];
+	sigset_t all;
+	sigset_t none;
+	pid_t pid;
+	int ret = posix_spawn_file_actions_init(&actions);
+
+	if (ret)
+		return ret;
+	ret = posix_spawnattr_init(&attributes);
+	if (ret) {
+		posix_spawn_file_actions_destroy(&actions);
+		return ret;
+	}
+	sigfillset(&all);
+	sigemptyset(&none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	/* A terminal's interrupt is the program's, and ends the run in its way. */
+	posix_spawnattr_setpgroup(&attributes, 0);
+	posix_spawnattr_setflags(&attributes,
+				 POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+	for (int i = 0; i < EDGE_FD_COUNT; i++)
+		high[i] = -1;
+	for (int i = 0; i < EDGE_FD_COUNT && !ret; i++) {
+		if (i < EDGE_FD_CONTROL) {
+			ret = posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
+			continue;
+		}
+		high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 16);
+		ret = high[i] < 0 ? errno : posix_spawn_file_actions_adddup2(&actions, high[i], i);
+	}
+	if (!ret)
+		ret = posix_spawn(&pid, path, &actions, &attributes, argv, envp);
+	for (int i = 0; i < EDGE_FD_COUNT; i++)
+		fd_done(&high[i]);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	if (!ret)
+		*ret_pid = pid;
+	return ret;
+}
+
+static int start_failed(int error, struct warder_error *err)
+{
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.allow", error,
+			       "cannot start " PROGRAM ", which connects for the jail");
+}
+
+int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t uid, struct warder_error *err)
+{
+	struct run_edge started = RUN_EDGE_NONE;
+	struct edge_config *config;
+	char path[PATH_MAX];
+	owned_fd int config_fd = -1;
+	owned_fd int report_fd = -1;
+	int control[2] = { -1, -1 };
+	int setup[2] = { -1, -1 };
+	int error = 0;
+
+	if (programs_find(PROGRAM, "network.allow", path, err) < 0)
+		return -1;
+	config = make_config(policy, err);
+	if (!config)
+		return -1;
+	config->uid = config->gid = uid;
+	config_fd = memory_file("warder-edge-rules", config, sizeof(*config));
+	if (config_fd < 0)
+		error = errno;
+	free(config);
+	report_fd = error ? -1 : memory_file("warder-edge-report", NULL, sizeof(*started.report));
+	if (!error && (report_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0 ||
+		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, setup) < 0))
+		error = errno;
+	if (!error) {
+		started.report = mmap(NULL, sizeof(*started.report), PROT_READ, MAP_SHARED, report_fd, 0);
+		if (started.report == MAP_FAILED) {
+			started.report = NULL;
+			error = errno;
+		}
+	}
+	if (!error) {
+		const int fds[EDGE_FD_COUNT] = { [EDGE_FD_CONTROL] = control[1],
+						 [EDGE_FD_SETUP] = setup[1],
+						 [EDGE_FD_CONFIG] = config_fd,
+						 [EDGE_FD_REPORT] = report_fd };
+
+		error = start_program(path, fds, &started.pid);
+	}
+	if (!error) {
+		started.pid_fd = (int)syscall(SYS_pidfd_open, started.pid, 0);
+		if (started.pid_fd < 0)
+			error = errno;
+	}
+	fd_done(&control[1]);
+	fd_done(&setup[1]);
+	started.control_fd = control[0];
+	started.setup_fd = setup[0];
+	if (error) {
+		run_edge_done(&started);
+		return start_failed(error, err);
+	}
+	*edge = started;
+	return 0;
+}
+
+int run_edge_await(struct run_edge *edge, struct warder_error *err)
+{
+	struct pollfd fd = { .fd = edge->control_fd, .events = POLLIN };
+	const uint64_t deadline = clock_us() + PATIENCE_MS * UINT64_C(1000);
+	char text[160];
+	ssize_t n;
+
+	if (!edge->pid)
+		return 0;
+	while (poll(&fd, 1, 100) != 1)
+		if (clock_us() >= deadline)
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, "network.allow",
+					 PROGRAM " did not answer within %d s", PATIENCE_MS / 1000);
+	n = recv(edge->control_fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+	if (n == 1 && !text[0])
+		return 0;
+	if (n <= 0)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "network.allow",
+				 PROGRAM " died before it could connect for the jail");
+	text[n] = '\0';
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "network.allow", PROGRAM " cannot set up %s", text);
+}
+
+bool run_edge_is_dead(const struct run_edge *edge)
+{
+	struct pollfd fd = { .fd = edge->pid_fd, .events = POLLIN };
+
+	return edge->pid && poll(&fd, 1, 0) == 1;
+}
+
+/* The edge reads what strangers send: what it wrote may be anything. */
+static void clean_text(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	for (char *c = text; *c; c++)
+		if (*c <= ' ' || *c >= 0x7f)
+			*c = '?';
+}
+
+/* So that the last packets are counted: they wait in the edge's socket. One that does not answer has not counted them. */
+static void ask_to_count(const struct run_edge *edge)
+{
+	struct pollfd fd = { .fd = edge->control_fd, .events = POLLIN };
+
+	if (send(edge->control_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+		poll(&fd, 1, COUNT_MS);
+}
+
+struct edge_report *run_edge_report(const struct run_edge *edge)
+{
+	struct edge_report *copy = edge->report ? malloc(sizeof(*copy)) : NULL;
+
+	if (!copy)
+		return NULL;
+	ask_to_count(edge);
+	memcpy(copy, edge->report, sizeof(*copy));
+	if (copy->row_count > EDGE_REFUSALS_MAX)
+		copy->row_count = EDGE_REFUSALS_MAX;
+	for (uint32_t i = 0; i < copy->row_count; i++) {
+		struct edge_refusal *row = &copy->rows[i];
+
+		clean_text(row->destination, sizeof(row->destination));
+		clean_text(row->detail, sizeof(row->detail));
+		if (row->reason >= EDGE_REASON_COUNT)
+			row->reason = EDGE_REASON_ADDRESS;
+	}
+	return copy;
+}
+
+void run_edge_done(struct run_edge *edge)
+{
+	fd_done(&edge->setup_fd);
+	fd_done(&edge->control_fd);
+	if (edge->pid) {
+		if (edge->pid_fd >= 0)
+			syscall(SYS_pidfd_send_signal, edge->pid_fd, SIGKILL, NULL, 0);
+		child_wait(edge->pid, CHILD_PATIENCE_MS, NULL);
+	}
+	edge->pid = 0;
+	fd_done(&edge->pid_fd);
+	if (edge->report)
+		munmap(edge->report, sizeof(*edge->report));
+	edge->report = NULL;
+}

@@ -1,0 +1,46 @@
+/*
+ * edge: the process that connects for a jail, as its supervisor sees it.
+ *
+ * Life: run_edge_start() before the spawn -> the jail's init is given setup_fd -> run_edge_await() before the program starts ->
+ * run_edge_report() when the jail is gone -> run_edge_done(). Host side; one thread. If the edge dies the jail has no network: its
+ * listeners are closed, and nothing else leads out.
+ */
+#ifndef WARDER_JAIL_EDGE_H
+#define WARDER_JAIL_EDGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "edge/edge.h"
+#include "policy/policy.h"
+
+struct run_edge {
+	int pid;                    /* 0: none */
+	int pid_fd;                 /* of it */
+	int control_fd;             /* its end is the edge's */
+	int setup_fd;               /* for the jail's init, until the spawn */
+	struct edge_report *report; /* mapped */
+};
+#define RUN_EDGE_NONE                                                                                        \
+	{                                                                                                    \
+		.pid_fd = -1, .control_fd = -1, .setup_fd = -1                                               \
+	}
+
+/* The sockets that listen for the policy's rules, into ret (EDGE_LISTENERS_MAX rows), or NULL. Returns how many; 0 unless `on`. */
+size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener *ret);
+/* Whether an edge can serve the policy: it is installed, and there are not too many rules. -1 with *err. */
+int edge_check(const struct policy *policy, struct warder_error *err);
+/* Start it, as user `uid` where the caller is root. -1 with *err: *edge is none. */
+int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t uid,
+		   struct warder_error *err);
+/* Until it serves. -1 with *err: it does not. */
+int run_edge_await(struct run_edge *edge, struct warder_error *err);
+/* Whether it has ended. */
+bool run_edge_is_dead(const struct run_edge *edge);
+/* A copy of its report, whose texts end and whose numbers are in range; the caller frees it. NULL: there is none. */
+struct edge_report *run_edge_report(const struct run_edge *edge);
+/* End it. In any state, and twice. */
+void run_edge_done(struct run_edge *edge);
+
+#endif

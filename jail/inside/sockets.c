@@ -1,0 +1,307 @@
+/*
+ * sockets: the way out of a network namespace that has none. Every address is routed to the loopback interface, whose listening sockets are
+ * handed to the edge, a process outside; it connects for the jail. Whatever has no listener is reset by the kernel.
+ *
+ *   198.18.0.1/32                on lo: without an address libraries ask for no IPv4 addresses; the jail's resolver is there
+ *   local default dev lo         any address is the namespace's own; the source is 198.18.0.1
+ *   a listener for each row      at the address of a name, or at every address, of one port
+ *   a packet socket on lo        sees the first packet of every connection, so that what is reset is counted
+ *
+ * Done before init gives up its privilege, which ports below 1024 and the packet socket need.
+ */
+#include <linux/fcntl.h>
+#include <linux/filter.h>
+
+#include <stdbool.h>
+
+#include "base/array.h"
+#include "edge/edge.h"
+#include "jail/inside/inside.h"
+#include "jail/inside/sys.h"
+
+#define INET         2
+#define INET6        10
+#define PACKET       17
+#define NETLINK      16
+#define STREAM       1
+#define DATAGRAM     2
+#define RAW          3
+#define SOCKET_LEVEL 1
+#define REUSE        2  /* SO_REUSEADDR */
+#define FILTER       26 /* SO_ATTACH_FILTER */
+#define RIGHTS       1  /* SCM_RIGHTS */
+#define BACKLOG      512
+#define LO           1 /* its index in every namespace */
+#define DNS_PORT     53
+#define ALL_PACKETS  0x0003 /* ETH_P_ALL */
+
+static uint16_t swap16(uint16_t value)
+{
+	return (uint16_t)(value << 8 | value >> 8);
+}
+
+static uint32_t swap32(uint32_t value)
+{
+	return __builtin_bswap32(value);
+}
+
+/* A request of rtnetlink(7), as far as it is used. */
+struct request {
+	uint32_t len;
+	uint16_t type, flags;
+	uint32_t sequence, port;
+	uint8_t body[64];
+};
+
+static void put(struct request *request, const void *bytes, size_t len)
+{
+	uint8_t *at = request->body + request->len - 16;
+
+	for (size_t i = 0; i < len; i++)
+		at[i] = ((const uint8_t *)bytes)[i];
+	request->len += (uint32_t)len;
+}
+
+static void put_attribute(struct request *request, uint16_t type, uint32_t value)
+{
+	const uint16_t header[2] = { 8, type };
+
+	put(request, header, sizeof(header));
+	put(request, &value, sizeof(value));
+}
+
+/* Sends it; the kernel's answer is 0 or a negative errno. */
+static long ask(int fd, struct request *request)
+{
+	struct {
+		uint8_t header[16];
+		int32_t error;
+		uint8_t rest[108];
+	} answer;
+	long ret;
+
+	request->flags = 1 | 4 | 0x200 | 0x400; /* request, acknowledge, exclusive, create */
+	ret = sys(write, fd, request, request->len);
+	if (ret < 0)
+		return ret;
+	ret = sys(read, fd, &answer, sizeof(answer));
+	if (ret < 0)
+		return ret;
+	return ret >= 20 ? answer.error : -22;
+}
+
+static long add_address(int fd)
+{
+	struct request request = { .len = 16, .type = 20 /* RTM_NEWADDR */ };
+	const uint8_t message[4] = { INET, 32, 0, 0 };
+	const uint32_t index = LO;
+
+	put(&request, message, sizeof(message));
+	put(&request, &index, sizeof(index));
+	put_attribute(&request, 2 /* IFA_LOCAL */, swap32(EDGE_SELF));
+	put_attribute(&request, 1 /* IFA_ADDRESS */, swap32(EDGE_SELF));
+	return ask(fd, &request);
+}
+
+static long add_route(int fd, uint8_t family)
+{
+	struct request request = { .len = 16, .type = 24 /* RTM_NEWROUTE */ };
+	/* prefix 0; table local, protocol static, scope host, type local */
+	const uint8_t message[12] = { family, 0, 0, 0, 255, 4, 254, 2 };
+
+	put(&request, message, sizeof(message));
+	put_attribute(&request, 4 /* RTA_OIF */, LO);
+	if (family == INET)
+		put_attribute(&request, 7 /* RTA_PREFSRC */, swap32(EDGE_SELF));
+	return ask(fd, &request);
+}
+
+static long add_routes(struct inside *in)
+{
+	long fd = sys(socket, NETLINK, RAW | O_CLOEXEC, 0);
+	long ret;
+
+	if (fd < 0)
+		return fd;
+	in->what = "198.18.0.1 on lo";
+	ret = add_address((int)fd);
+	if (ret == 0) {
+		in->what = "local route of IPv4";
+		ret = add_route((int)fd, INET);
+	}
+	/* Without it there is no route at all, and nothing to count. */
+	if (ret == 0)
+		add_route((int)fd, INET6);
+	sys(close, fd);
+	return ret;
+}
+
+/* Address in the host's byte order. */
+static long open_socket(int type, uint32_t address, uint16_t port)
+{
+	const struct {
+		uint16_t family, port;
+		uint32_t address;
+		uint8_t rest[8];
+	} name = { .family = INET, .port = swap16(port), .address = swap32(address) };
+	const int on = 1;
+	long fd = sys(socket, INET, type | O_CLOEXEC, 0);
+	long ret;
+
+	if (fd < 0)
+		return fd;
+	ret = type == STREAM ? sys(setsockopt, fd, SOCKET_LEVEL, REUSE, &on, sizeof(on)) : 0;
+	if (ret == 0)
+		ret = sys(bind, fd, &name, sizeof(name));
+	if (ret == 0 && type == STREAM)
+		ret = sys(listen, fd, BACKLOG);
+	if (ret < 0)
+		sys(close, fd);
+	return ret < 0 ? ret : fd;
+}
+
+/* First packets of connections, and datagrams: not to 127.0.0.0/8, ::1 or the resolver, whose answers go there too. */
+static long open_packets(void)
+{
+#define LOAD(size, at)                                                                                       \
+	{                                                                                                    \
+		BPF_LD | BPF_##size | BPF_ABS, 0, 0, (uint32_t)(at)                                          \
+	}
+#define IF(value, then, other)                                                                               \
+	{                                                                                                    \
+		BPF_JMP | BPF_JEQ | BPF_K, then, other, value                                                \
+	}
+#define AND(value)                                                                                           \
+	{                                                                                                    \
+		BPF_ALU | BPF_AND | BPF_K, 0, 0, value                                                       \
+	}
+	static struct sock_filter code[] = {
+		[0] = LOAD(W, SKF_AD_OFF + SKF_AD_PKTTYPE),
+		[1] = IF(4 /* on its way out: it comes in again */, 30, 0),
+		[2] = LOAD(W, SKF_AD_OFF + SKF_AD_PROTOCOL),
+		[3] = IF(0x0800, 1, 0),
+		[4] = IF(0x86dd, 11, 27),
+		[5] = LOAD(W, 16),
+		[6] = IF(EDGE_SELF, 25, 0),
+		[7] = AND(0xff000000),
+		[8] = IF(0x7f000000, 23, 0),
+		[9] = LOAD(B, 9),
+		[10] = IF(17, 20, 0),
+		[11] = IF(6, 0, 20),
+		[12] = { BPF_LDX | BPF_B | BPF_MSH, 0, 0, 0 },
+		[13] = { BPF_LD | BPF_B | BPF_IND, 0, 0, 13 },
+		[14] = AND(0x12),
+		[15] = IF(0x02 /* SYN without ACK */, 15, 16),
+		[16] = LOAD(B, 6),
+		[17] = IF(17, 4, 0),
+		[18] = IF(6, 0, 13),
+		[19] = LOAD(B, 53),
+		[20] = AND(0x12),
+		[21] = IF(0x02, 0, 10),
+		[22] = LOAD(W, 24),
+		[23] = IF(0, 0, 7),
+		[24] = LOAD(W, 28),
+		[25] = IF(0, 0, 5),
+		[26] = LOAD(W, 32),
+		[27] = IF(0, 0, 3),
+		[28] = LOAD(W, 36),
+		[29] = IF(1, 2, 1),
+		[30] = { BPF_RET | BPF_K, 0, 0, 0 },
+		[31] = { BPF_RET | BPF_K, 0, 0, 96 },
+		[32] = { BPF_RET | BPF_K, 0, 0, 0 },
+	};
+	const struct sock_fprog program = { ARRAY_LENGTH(code), code };
+	const struct {
+		uint16_t family, protocol;
+		int32_t index;
+		uint8_t rest[12];
+	} name = { .family = PACKET, .protocol = swap16(ALL_PACKETS), .index = LO };
+	/* Nothing is received before the filter is there. */
+	long fd = sys(socket, PACKET, DATAGRAM | O_CLOEXEC, 0);
+	long ret = fd < 0 ? fd : sys(setsockopt, fd, SOCKET_LEVEL, FILTER, &program, sizeof(program));
+
+	if (ret == 0)
+		ret = sys(bind, fd, &name, sizeof(name));
+	if (ret < 0 && fd >= 0)
+		sys(close, fd);
+	return ret < 0 ? ret : fd;
+}
+
+/* In a message of one byte; they are closed here. */
+static long send_sockets(int to, const int *fds, size_t count)
+{
+	struct {
+		size_t len;
+		int level, type;
+		int fds[EDGE_FDS_AT_ONCE];
+	} control = { .len = sizeof(size_t) + 8 + count * sizeof(int),
+		      .level = SOCKET_LEVEL,
+		      .type = RIGHTS };
+	struct {
+		const char *at;
+		size_t len;
+	} part = { "", 1 };
+	struct {
+		void *name;
+		uint32_t name_len;
+		void *parts;
+		size_t part_count;
+		void *control;
+		size_t control_len;
+		uint32_t flags;
+	} message = { .parts = &part, .part_count = 1, .control = &control, .control_len = control.len };
+	long ret;
+
+	for (size_t i = 0; i < count; i++)
+		control.fds[i] = fds[i];
+	ret = sys(sendmsg, to, &message, 0x4000 /* MSG_NOSIGNAL */);
+	for (size_t i = 0; i < count; i++)
+		sys(close, fds[i]);
+	return ret < 0 ? ret : 0;
+}
+
+static long open_next(struct inside *in, size_t i)
+{
+	const struct edge_listener *rows =
+	    WIRE_AT(in->block, in->block->listeners, const struct edge_listener);
+
+	switch (i) {
+	case EDGE_SOCKET_DNS:
+		in->what = "the resolver's socket";
+		return open_socket(DATAGRAM, EDGE_SELF, DNS_PORT);
+	case EDGE_SOCKET_DNS_TCP:
+		return open_socket(STREAM, EDGE_SELF, DNS_PORT);
+	case EDGE_SOCKET_PACKETS:
+		in->what = "a packet socket on lo";
+		return open_packets();
+	default:
+		in->what = "a listener for network.allow";
+		return open_socket(STREAM, rows[i - EDGE_SOCKET_COUNT].address,
+				   rows[i - EDGE_SOCKET_COUNT].port);
+	}
+}
+
+long sockets_make(struct inside *in, int edge_fd)
+{
+	const size_t total = EDGE_SOCKET_COUNT + in->block->listener_count;
+	int fds[EDGE_FDS_AT_ONCE];
+	size_t count = 0;
+	long ret = add_routes(in);
+
+	for (size_t i = 0; i < total && ret == 0; i++) {
+		long fd = open_next(in, i);
+
+		if (fd < 0) {
+			ret = fd;
+			break;
+		}
+		fds[count++] = (int)fd;
+		if (count == EDGE_FDS_AT_ONCE || i + 1 == total) {
+			in->what = "the edge";
+			ret = send_sockets(edge_fd, fds, count);
+			count = 0;
+		}
+	}
+	sys(close, edge_fd);
+	return ret;
+}

@@ -1,0 +1,39 @@
+/*
+ * given: which fields and flags were given, so that one command line does not give the same thing in two ways.
+ * Private to cli/.
+ *
+ * Life: zeroed is empty -> given_add() for each flag, the layer that wins first. The rows point into the arguments.
+ */
+#ifndef WARDER_RUNTIME_CLI_GIVEN_H
+#define WARDER_RUNTIME_CLI_GIVEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+#define GIVEN_MAX 256 /* more than there are fields and flags */
+
+struct flag;
+
+/* Where a flag was given; a later one wins. */
+enum given_layer { GIVEN_COMMON, GIVEN_COMMAND, GIVEN_LINE };
+
+struct given {
+	struct {
+		const char *subject; /* a policy field, or the name of a flag; `length` bytes */
+		size_t length;
+		const char *flag; /* that gave it */
+		enum given_layer layer;
+	} rows[GIVEN_MAX];
+	size_t count;
+};
+
+/* Note that the flag was given with `value` (NULL: none), typed as `name`. Returns 0; 1 if a layer that wins gave all of it
+ * already; -1 with *err (INVALID_REQUEST) if the same layer gave a part of it, which names both. */
+int given_add(struct given *given, enum given_layer layer, const struct flag *flag, const char *name,
+	      const char *value, struct warder_error *err);
+/* Whether an error about `field` that says `text` is about the flag with that value (NULL: none). */
+bool given_is_about(const struct flag *flag, const char *value, const char *field, const char *text);
+
+#endif

@@ -1,0 +1,230 @@
+#include "runtime/judge/batch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- limits ---- */
+
+/* Whether it can be one is seen when it is set in a policy. */
+static int read_amount(struct decoder *d, const struct json_value *value, const char **ret)
+{
+	if (value->type != JSON_STRING && value->type != JSON_NUMBER)
+		return decode_refuse(d, value, "%s where a number or a string is expected",
+				     json_type_name(value->type));
+	*ret = value->string;
+	return 0;
+}
+
+static int read_limit_timeout(struct decoder *d, const struct json_value *value, void *into)
+{
+	return read_amount(d, value, &((struct batch_limits *)into)->timeout);
+}
+
+static int read_limit_cpu_time(struct decoder *d, const struct json_value *value, void *into)
+{
+	return read_amount(d, value, &((struct batch_limits *)into)->cpu_time);
+}
+
+static int read_limit_memory(struct decoder *d, const struct json_value *value, void *into)
+{
+	return read_amount(d, value, &((struct batch_limits *)into)->memory);
+}
+
+static int read_limits(struct decoder *d, const struct json_value *value, void *into)
+{
+	static const struct decode_row rows[] = {
+		{ "timeout", read_limit_timeout, false },
+		{ "cpuTime", read_limit_cpu_time, false },
+		{ "memory", read_limit_memory, false },
+		{ NULL, NULL, false },
+	};
+	struct batch *batch = into;
+
+	return decode_object(d, value, rows, &batch->limits);
+}
+
+static int read_how(struct decoder *d, const struct json_value *value, struct compare_how *ret)
+{
+	const char *text = NULL;
+
+	if (decode_text(d, value, &text) != 0)
+		return -1;
+	return compare_parse(text, ret, d->err) == 0 ? 0 : decode_locate(d, value);
+}
+
+/* ---- a case ---- */
+
+static int read_case_name(struct decoder *d, const struct json_value *value, void *into)
+{
+	return decode_text(d, value, &((struct batch_case *)into)->name);
+}
+
+static int read_case_stdin(struct decoder *d, const struct json_value *value, void *into)
+{
+	return decode_text(d, value, &((struct batch_case *)into)->input);
+}
+
+static int read_case_expected(struct decoder *d, const struct json_value *value, void *into)
+{
+	return decode_text(d, value, &((struct batch_case *)into)->expected);
+}
+
+static int read_case_compare(struct decoder *d, const struct json_value *value, void *into)
+{
+	struct batch_case *one = into;
+
+	one->has_how = true;
+	return read_how(d, value, &one->how);
+}
+
+static int read_case_args(struct decoder *d, const struct json_value *value, void *into)
+{
+	return decode_texts(d, value, BATCH_MAX_ARGS, &((struct batch_case *)into)->args);
+}
+
+static int read_case_timeout(struct decoder *d, const struct json_value *value, void *into)
+{
+	return read_amount(d, value, &((struct batch_case *)into)->limits.timeout);
+}
+
+static int read_case_cpu_time(struct decoder *d, const struct json_value *value, void *into)
+{
+	return read_amount(d, value, &((struct batch_case *)into)->limits.cpu_time);
+}
+
+static int read_case_memory(struct decoder *d, const struct json_value *value, void *into)
+{
+	return read_amount(d, value, &((struct batch_case *)into)->limits.memory);
+}
+
+static int read_case(struct decoder *d, const struct json_value *value, void *into)
+{
+	static const struct decode_row rows[] = {
+		{ "name", read_case_name, false },
+		{ "stdin", read_case_stdin, false },
+		{ "args", read_case_args, false },
+		{ "expected", read_case_expected, false },
+		{ "compare", read_case_compare, false },
+		{ "timeout", read_case_timeout, false },
+		{ "cpuTime", read_case_cpu_time, false },
+		{ "memory", read_case_memory, false },
+		{ NULL, NULL, false },
+	};
+	struct batch *batch = into;
+	struct batch_case *one = &batch->cases[batch->case_count++];
+
+	if (decode_object(d, value, rows, one) != 0)
+		return -1;
+	if (one->has_how && one->how.mode != COMPARE_NONE && !one->expected)
+		return decode_refuse(d, value, "there is nothing to compare with; give \"expected\"");
+	return 0;
+}
+
+static int read_cases(struct decoder *d, const struct json_value *value, void *into)
+{
+	struct batch *batch = into;
+	const size_t count = decode_count(value);
+
+	if (value->type == JSON_ARRAY && count == 0)
+		return decode_refuse(d, value, "there is no case to judge by");
+	if (count <= BATCH_MAX_CASES) {
+		batch->cases = calloc(count + 1, sizeof(*batch->cases));
+		if (!batch->cases)
+			return error_no_memory(d->err, NULL);
+	}
+	return decode_array(d, value, BATCH_MAX_CASES, read_case, batch);
+}
+
+/* ---- the document ---- */
+
+static int read_compare(struct decoder *d, const struct json_value *value, void *into)
+{
+	return read_how(d, value, &((struct batch *)into)->how);
+}
+
+static int read_stop(struct decoder *d, const struct json_value *value, void *into)
+{
+	return decode_bool(d, value, &((struct batch *)into)->stop);
+}
+
+static int read_parallel(struct decoder *d, const struct json_value *value, void *into)
+{
+	struct batch *batch = into;
+
+	if (value->type != JSON_NUMBER || !value->is_uint || value->uint == 0 ||
+	    value->uint > BATCH_MAX_PARALLEL)
+		return decode_refuse(d, value, "a number from 1 to %d is expected", BATCH_MAX_PARALLEL);
+	batch->parallel = (unsigned)value->uint;
+	return 0;
+}
+
+static const struct decode_row rows[] = {
+	SNIPPET_ROWS,
+	{ "limits", read_limits, false },
+	{ "compare", read_compare, false },
+	{ "cases", read_cases, true },
+	{ "stopOnFirstFailure", read_stop, false },
+	{ "parallel", read_parallel, false },
+	{ NULL, NULL, false },
+};
+
+int batch_decode(const char *text, size_t len, struct batch *ret, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = BATCH_MAX, .max_values = BATCH_MAX_VALUES };
+	struct decoder d = { .origin = "batch", .err = err };
+
+	*ret = (struct batch){ .how = { .mode = COMPARE_LINES } };
+	if (json_parse(text, len, d.origin, &limits, &ret->document, err) != 0 ||
+	    decode_object(&d, ret->document, rows, ret) != 0)
+		return -1;
+	for (size_t i = 0; i < ret->case_count; i++) {
+		struct batch_case *one = &ret->cases[i];
+
+		if (!one->has_how && one->expected)
+			one->how = ret->how;
+	}
+	return snippet_finish(&d, ret->document, &ret->snippet);
+}
+
+void batch_free(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->case_count; i++)
+		free(batch->cases[i].args);
+	free(batch->cases);
+	snippet_done(&batch->snippet);
+	json_free(batch->document);
+	*batch = (struct batch){ 0 };
+}
+
+/* ---- the policy of a case ---- */
+
+static int set_limit(struct policy *policy, const char *path, const char *own, const char *common,
+		     struct warder_error *err)
+{
+	const char *text = own ? own : common;
+
+	return text ? policy_set(policy, path, text, err) : 0;
+}
+
+int batch_policy(const struct batch *batch, size_t index, const struct policy *base, struct policy *ret,
+		 struct warder_error *err)
+{
+	const struct batch_limits *own = &batch->cases[index].limits, *common = &batch->limits;
+	struct policy policy = { 0 };
+	char field[sizeof(err->field)];
+
+	if (policy_copy(base, &policy, err) == 0 &&
+	    set_limit(&policy, "workingDirectory", batch->snippet.working_directory, NULL, err) == 0 &&
+	    set_limit(&policy, "limits.wallTime", own->timeout, common->timeout, err) == 0 &&
+	    set_limit(&policy, "limits.cpuTime", own->cpu_time, common->cpu_time, err) == 0 &&
+	    set_limit(&policy, "limits.memory", own->memory, common->memory, err) == 0 &&
+	    policy_validate(&policy, err) == 0 && policy_check_ceiling(base, &policy, err) == 0) {
+		*ret = policy;
+		return 0;
+	}
+	policy_done(&policy);
+	snprintf(field, sizeof(field), "cases[%zu] %.50s", index, err->field);
+	strcpy(err->field, field);
+	return error_context(err, "cases[%zu]", index);
+}

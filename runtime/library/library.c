@@ -1,0 +1,578 @@
+/*
+ * library: the public functions, thin over policy/ and jail/.
+ *
+ * Public structs carry their size, so that a program built against an older header passes a shorter one: what
+ * it does not know is zero, and zero always means "as before".
+ * A result outlives its run and its template: everything in it is copied or moved out of the run.
+ */
+#include "runtime/library/library.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "jail/jail.h"
+#include "runtime/library/changes.h"
+#include "runtime/library/preparation.h"
+#include "runtime/library/result.h"
+
+_Static_assert(sizeof(struct warder_error) == 512 && offsetof(struct warder_error, sys_errno) == 4 &&
+		   offsetof(struct warder_error, step) == 8 && offsetof(struct warder_error, field) == 40 &&
+		   offsetof(struct warder_error, text) == 112,
+	       "struct warder_error is part of the binary interface");
+_Static_assert(WARDER_ERROR_UNSUPPORTED_POLICY == 1 && WARDER_ERROR_NOT_FOUND == 8 &&
+		   WARDER_ERROR_INTERNAL == 11,
+	       "the kinds of errors are part of the binary interface");
+
+_Static_assert(sizeof(struct warder_file) == sizeof(struct rootfs_file) &&
+		   offsetof(struct warder_file, bytes) == offsetof(struct rootfs_file, bytes) &&
+		   offsetof(struct warder_file, len) == offsetof(struct rootfs_file, len) &&
+		   offsetof(struct warder_file, mode) == offsetof(struct rootfs_file, mode),
+	       "files of a launch are handed on as they are");
+
+struct warder_template {
+	struct preparation preparation;
+	struct jail_template *jail;
+	uint64_t prepare_us;
+	int owner_pid;
+	atomic_int users;                      /* the caller, and each run */
+	const struct library_session *session; /* that it is of; or NULL */
+	void *owner;
+};
+
+struct warder_run {
+	struct warder_template *tmpl;
+	struct jail_run *jail;
+	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
+	void *context;
+	int (*finish)(void *owner, struct warder_result *result, struct warder_error *err);
+	void (*release)(void *owner);
+	void *owner;
+	bool streamed;      /* the output is handed on, not kept */
+	uint64_t passed[2]; /* bytes that on_output took, by enum warder_stream */
+	atomic_bool waited;
+	atomic_int users;    /* the caller, and a wait that is going on */
+	uint64_t started_ms; /* since the epoch */
+};
+
+int library_take(void *to, size_t to_size, const void *from, size_t from_size, const char *what,
+		 struct warder_error *err)
+{
+	memset(to, 0, to_size);
+	if (from_size < sizeof(size_t))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "the member `size` of struct %s is %zu; set it to sizeof(struct %s)", what,
+				 from_size, what);
+	memcpy(to, from, from_size < to_size ? from_size : to_size);
+	return 0;
+}
+
+const char *warder_version(void)
+{
+	return WARDER_VERSION;
+}
+
+const char *warder_error_kind_name(uint32_t code)
+{
+	return error_kind_name(code);
+}
+
+/* ---- policy ---- */
+
+static struct warder_policy *policy_new(struct warder_error *err)
+{
+	struct warder_policy *policy = calloc(1, sizeof(*policy));
+
+	if (!policy)
+		error_no_memory(err, NULL);
+	return policy;
+}
+
+int warder_policy_preset(const char *name, struct warder_policy **ret, struct warder_error *err)
+{
+	struct warder_policy *policy;
+
+	if (!name || !ret)
+		return error_no_argument(err, name ? "ret" : "name");
+	policy = policy_new(err);
+	if (!policy)
+		return -1;
+	if (policy_preset(name, &policy->policy, err) != 0) {
+		free(policy);
+		return -1;
+	}
+	*ret = policy;
+	return 0;
+}
+
+int warder_policy_parse(const char *json, size_t len, const char *origin, struct warder_policy **ret,
+			struct warder_error *err)
+{
+	struct warder_policy *policy;
+
+	if (!json || !ret)
+		return error_no_argument(err, json ? "ret" : "json");
+	policy = policy_new(err);
+	if (!policy)
+		return -1;
+	if (policy_decode(json, len, origin ? origin : "policy", &policy->policy, err) != 0) {
+		free(policy);
+		return -1;
+	}
+	*ret = policy;
+	return 0;
+}
+
+int warder_policy_set(struct warder_policy *policy, const char *path, const char *value,
+		      struct warder_error *err)
+{
+	if (!policy || !path || !value)
+		return error_no_argument(err, !policy ? "policy" : !path ? "path" : "value");
+	return policy_set(&policy->policy, path, value, err);
+}
+
+int warder_policy_require(struct warder_policy *policy, const char *path, int required,
+			  struct warder_error *err)
+{
+	if (!policy || !path)
+		return error_no_argument(err, policy ? "path" : "policy");
+	if (policy_prefer(&policy->policy, path, !required) != 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path,
+				 "\"%.80s\" is not a field that can be required or preferred; "
+				 "\"warder explain strict\" lists them",
+				 path);
+	return 0;
+}
+
+char *warder_policy_json(const struct warder_policy *policy)
+{
+	return policy ? policy_encode(&policy->policy) : NULL;
+}
+
+int warder_policy_granted(const struct warder_policy *policy, const struct warder_policy *ceiling, char **ret,
+			  struct warder_error *err)
+{
+	owned_policy struct policy real = { 0 };
+	struct json_writer writer = { 0 };
+	char *text;
+
+	if (!ret)
+		return error_no_argument(err, "ret");
+	if (policy && preparation_follow(&policy->policy, &real, err) != 0)
+		return -1;
+	policy_write_granted(ceiling ? &ceiling->policy : NULL, policy ? &policy->policy : NULL,
+			     policy ? &real : NULL, &writer);
+	text = json_take(&writer);
+	if (!text)
+		return error_no_memory(err, NULL);
+	*ret = text;
+	return 0;
+}
+
+void warder_policy_free(struct warder_policy *policy)
+{
+	if (!policy)
+		return;
+	policy_done(&policy->policy);
+	free(policy);
+}
+
+/* ---- template ---- */
+
+int library_prepare(const struct policy *policy, const struct preparation_options *how, bool single_use,
+		    struct warder_template **ret, struct warder_error *err)
+{
+	struct warder_template *tmpl = calloc(1, sizeof(*tmpl));
+	struct preparation_options launching = *how;
+	const uint64_t start = clock_us();
+
+	if (!tmpl)
+		return error_no_memory(err, NULL);
+	tmpl->owner_pid = getpid();
+	atomic_init(&tmpl->users, 1);
+	launching.launches = true;
+	if (preparation_build(policy, &launching, &tmpl->preparation, err) != 0 ||
+	    jail_prepare(&tmpl->preparation.plan, &tmpl->preparation.host, !single_use, &tmpl->jail, err) !=
+		0) {
+		warder_template_free(tmpl);
+		return -1;
+	}
+	tmpl->prepare_us = clock_us() - start;
+	*ret = tmpl;
+	return 0;
+}
+
+int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
+		   struct warder_template **ret, struct warder_error *err)
+{
+	struct warder_options known = { 0 };
+	struct preparation_options how = { 0 };
+
+	if (!policy || !ret)
+		return error_no_argument(err, policy ? "ret" : "policy");
+	if (options &&
+	    library_take(&known, sizeof(known), options, options->size, "warder_options", err) != 0)
+		return -1;
+	how.ceiling = known.ceiling ? &known.ceiling->policy : NULL;
+	how.cgroup_parent = known.cgroup_parent;
+	how.builds_image = known.builds_image;
+	how.backend = known.backend;
+	how.backends = known.backends;
+	return library_prepare(&policy->policy, &how, known.single_use, ret, err);
+}
+
+void warder_template_free(struct warder_template *tmpl)
+{
+	/* In a fork nothing of it is ours to give back: the jails, the id ranges and the cgroups are the parent's. */
+	if (!tmpl || tmpl->owner_pid != getpid() || atomic_fetch_sub(&tmpl->users, 1) > 1)
+		return;
+	jail_template_free(tmpl->jail);
+	preparation_done(&tmpl->preparation);
+	if (tmpl->session)
+		tmpl->session->release(tmpl->owner);
+	free(tmpl);
+}
+
+void library_own(struct warder_template *tmpl, const struct library_session *session, void *owner)
+{
+	tmpl->session = session;
+	tmpl->owner = owner;
+}
+
+/* ---- run ---- */
+
+static int hand_on(void *context, enum jail_stream stream, const char *bytes, size_t len)
+{
+	const enum warder_stream to = stream == JAIL_STDERR ? WARDER_STDERR : WARDER_STDOUT;
+	struct warder_run *run = context;
+
+	if (run->on_output(run->context, to, bytes, len) != 0)
+		return -1;
+	run->passed[to] += len;
+	return 0;
+}
+
+int library_launch(struct warder_template *tmpl, const struct library_launch *launch, struct warder_run **ret,
+		   struct warder_error *err)
+{
+	struct warder_run *run = calloc(1, sizeof(*run));
+	struct jail_command command = launch->command;
+
+	if (run) {
+		run->tmpl = tmpl;
+		atomic_init(&run->users, 1);
+		run->on_output = launch->on_output;
+		run->context = launch->output_context;
+		run->finish = launch->finish;
+		run->release = launch->release;
+		run->owner = launch->owner;
+		run->streamed = launch->on_output || command.output_fds;
+		run->started_ms = clock_wall_ms();
+	}
+	command.on_output = launch->on_output ? hand_on : NULL;
+	command.context = run;
+	if (!run || jail_launch(tmpl->jail, &command, &run->jail, err) != 0) {
+		if (launch->release)
+			launch->release(launch->owner);
+		if (!run)
+			return error_no_memory(err, NULL);
+		if (tmpl->session)
+			tmpl->session->tell_failure(tmpl->owner, err);
+		free(run);
+		return -1;
+	}
+	atomic_fetch_add(&tmpl->users, 1);
+	*ret = run;
+	return 0;
+}
+
+int library_take_spill(const struct warder_spill *spill, struct jail_command *command, bool *ret_hold,
+		       struct warder_error *err)
+{
+	struct warder_spill known = { 0 };
+	struct stat st;
+
+	if (spill && library_take(&known, sizeof(known), spill, spill->size, "warder_spill", err) != 0)
+		return -1;
+	*ret_hold = known.hold_files;
+	for (size_t i = 0; known.fds && i < 2; i++) {
+		if (known.fds[i] >= 0 && (fstat(known.fds[i], &st) != 0 || !S_ISREG(st.st_mode)))
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "spill",
+					 "descriptor %d is not a regular file", known.fds[i]);
+	}
+	command->spill_fds = known.fds;
+	command->spill_bytes = known.bytes_max;
+	return 0;
+}
+
+/* What an image starts where no program is named: a row of its own words, heap. NULL with *err. */
+static char **take_own_program(const struct image *image, struct warder_error *err)
+{
+	char *const *const parts[] = { image->entrypoint, image->command };
+	char **argv = calloc(IMAGE_STRINGS_MAX * 2 + 1, sizeof(*argv));
+	size_t count = 0;
+
+	if (!argv) {
+		error_no_memory(err, NULL);
+		return NULL;
+	}
+	for (size_t i = 0; i < 2; i++)
+		for (char *const *word = parts[i]; word && *word; word++)
+			argv[count++] = *word;
+	if (count == 0) {
+		error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+			  image->name
+			      ? "there is no program to run, and the image %.128s names none; say which one"
+			      : "there is no program to run",
+			  image->name);
+		free(argv);
+		return NULL;
+	}
+	return argv;
+}
+
+/* A descriptor that is open for `mode` (O_RDONLY or O_WRONLY). */
+static bool is_open_for(int fd, int mode)
+{
+	const int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_PATH) &&
+	       ((flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == mode);
+}
+
+static int check_environment(char *const *environment, struct warder_error *err)
+{
+	for (size_t i = 0; environment && environment[i]; i++) {
+		const char *entry = environment[i];
+
+		if (entry[0] == '=' || !strchr(entry, '='))
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "environment",
+					 "environment[%zu]: \"%.80s\" is not NAME=value", i, entry);
+	}
+	return 0;
+}
+
+int library_check_streams(const struct library_streams *streams, struct warder_error *err)
+{
+	if (!streams->input && streams->input_len)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "input",
+				 "input is NULL, and input_len is %zu; give both or neither",
+				 streams->input_len);
+	if (streams->input && streams->input_fd != 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "input_fd",
+				 "input and input_fd (%d) are both given; give one of them",
+				 streams->input_fd);
+	if (streams->input_fd != 0 && !is_open_for(streams->input_fd, O_RDONLY))
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "input_fd",
+		    "input_fd: descriptor %d is not open for reading; 0 means that there is none",
+		    streams->input_fd);
+	if (streams->terminal_fd != 0 && (streams->input || streams->input_fd != 0))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "terminal_fd",
+				 "terminal_fd (%d) and %s are both given; give one of them",
+				 streams->terminal_fd, streams->input ? "input" : "input_fd");
+	if (streams->terminal_fd < 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "terminal_fd",
+				 "terminal_fd: %d is not a descriptor; 0 means that there is none",
+				 streams->terminal_fd);
+	for (int i = 0; streams->output_fds && i < 2; i++) {
+		if (!is_open_for(streams->output_fds[i], O_WRONLY))
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "output_fds",
+					 "%s: descriptor %d (output_fds[%d]) is not open for writing",
+					 i == 0 ? "standard output" : "standard error",
+					 streams->output_fds[i], i);
+	}
+	if (streams->output_fds && streams->on_output)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "output_fds",
+				 "output_fds and on_output are both given; give one of them");
+	if (streams->output_max && !streams->output_fds)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "output_max",
+				 "output_max limits the output to output_fds, which is NULL; "
+				 "output.stdout and output.stderr of the policy limit a result");
+	return check_environment(streams->environment, err);
+}
+
+static int launch_command(struct warder_template *tmpl, const struct warder_command *known,
+			  struct warder_run **ret, struct warder_error *err)
+{
+	const struct library_streams streams = {
+		.environment = known->environment,
+		.input = known->input,
+		.input_len = known->input_len,
+		.input_fd = known->input_fd,
+		.terminal_fd = known->terminal_fd,
+		.output_fds = known->output_fds,
+		.on_output = known->on_output != NULL,
+		.output_max = known->output_max,
+	};
+	bool hold;
+	struct library_launch launch = { 0 };
+	struct changes_taking *taking;
+
+	if (library_check_streams(&streams, err) != 0)
+		return -1;
+
+	launch.on_output = known->on_output;
+	launch.output_context = known->context;
+	launch.command = (struct jail_command){
+		.argv = known->argv,
+		.set_env = known->environment,
+		.stdin_data = known->input,
+		.stdin_len = known->input ? known->input_len : 0,
+		.stdin_fd = known->input_fd > 0 ? known->input_fd : -1,
+		.no_receipt = known->no_receipt,
+		.terminal_fd = known->terminal_fd,
+		.output_fds = known->output_fds,
+		.output_max = known->output_max,
+		.should_stop = known->should_stop,
+		.stop_context = known->context,
+		.files = (const struct rootfs_file *)known->files,
+		.file_count = known->files ? known->file_count : 0,
+	};
+	if (library_take_spill(known->spill, &launch.command, &hold, err) != 0)
+		return -1;
+	if (changes_taking_new(known, jail_template_plan(tmpl->jail), &taking, err) != 0)
+		return -1;
+	if (taking) {
+		launch.command.on_upper = changes_taking_upper;
+		launch.command.upper_context = taking;
+		launch.finish = changes_taking_finish;
+		launch.release = changes_taking_free;
+		launch.owner = taking;
+	}
+	return library_launch(tmpl, &launch, ret, err);
+}
+
+int warder_launch(struct warder_template *tmpl, const struct warder_command *command, struct warder_run **ret,
+		  struct warder_error *err)
+{
+	struct warder_command known;
+	char **own = NULL;
+	int launched;
+
+	if (!tmpl || !command || !ret)
+		return error_no_argument(err, !tmpl ? "tmpl" : !command ? "command" : "ret");
+	if (library_take(&known, sizeof(known), command, command->size, "warder_command", err) != 0)
+		return -1;
+	if (!known.argv || !known.argv[0]) {
+		own = take_own_program(&jail_template_plan(tmpl->jail)->rootfs.image, err);
+		if (!own)
+			return -1;
+		known.argv = own;
+	}
+	launched = launch_command(tmpl, &known, ret, err);
+	free(own);
+	return launched;
+}
+
+/* The last one to let go of it. */
+static void release_run(struct warder_run *run)
+{
+	if (atomic_fetch_sub(&run->users, 1) > 1)
+		return;
+	jail_run_free(run->jail);
+	warder_template_free(run->tmpl);
+	if (run->release)
+		run->release(run->owner);
+	free(run);
+}
+
+/* What no kernel shows, and so cannot be read back. */
+static void add_layer(const struct backend *backend, struct policy_receipt *receipt)
+{
+	struct policy_receipt_row *row =
+	    backend->layer ? policy_receipt_add(receipt, backend->name, POLICY_RECEIPT_HARDENING) : NULL;
+
+	if (backend->layer) /* it is within the jail that was read back, and more than that */
+		receipt->isolation = backend->isolation;
+	if (!row)
+		return;
+	snprintf(row->mechanism, sizeof(row->mechanism), "%s", backend->layer);
+	snprintf(row->source, sizeof(row->source), "not read back: no kernel shows it");
+}
+
+static int wait_for_run(struct warder_run *run, struct warder_result **ret, struct warder_error *err)
+{
+	const struct jail_plan *plan = jail_template_plan(run->tmpl->jail);
+	struct warder_result *result = calloc(1, sizeof(*result));
+
+	if (!result) {
+		atomic_store(&run->waited, false);
+		return error_no_memory(err, NULL);
+	}
+	if (jail_supervise(run->jail, &result->outcome, err) != 0) {
+		warder_result_free(result); /* the output that was kept until then, too */
+		return -1;
+	}
+	if (result->outcome.session_ended && run->tmpl->session)
+		result->session_end = run->tmpl->session->tell_end(run->tmpl->owner, &result->outcome);
+	policy_receipt_copy(&result->receipt, jail_run_receipt(run->jail));
+	result->backend = run->tmpl->preparation.backend->name;
+	strcpy(result->passed_over, run->tmpl->preparation.passed_over);
+	add_layer(run->tmpl->preparation.backend, &result->receipt);
+	snprintf(result->receipt.backend, sizeof(result->receipt.backend), "%s", result->backend);
+	result->streamed = run->streamed;
+	for (size_t i = 0; i < 2; i++)
+		result->passed[i] = run->passed[i] + result->outcome.passed[i];
+	result->uid = plan->uid;
+	result->gid = plan->gid;
+	result->prepare_us = run->tmpl->prepare_us;
+	result->started_ms = run->started_ms;
+	if (run->finish && run->finish(run->owner, result, err) != 0) {
+		warder_result_free(result);
+		return -1;
+	}
+	*ret = result;
+	return 0;
+}
+
+int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err)
+{
+	int waited;
+
+	if (!run || !ret)
+		return error_no_argument(err, run ? "ret" : "run");
+	if (run->tmpl->owner_pid != getpid())
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "the run belongs to process %d, which this one was forked from",
+				 run->tmpl->owner_pid);
+	if (atomic_exchange(&run->waited, true))
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the run has been waited for already");
+	atomic_fetch_add(&run->users, 1);
+	waited = wait_for_run(run, ret, err);
+	release_run(run);
+	return waited;
+}
+
+void warder_cancel(struct warder_run *run)
+{
+	if (run)
+		jail_cancel(run->jail);
+}
+
+void warder_stop(struct warder_run *run, int signal, uint64_t grace_us)
+{
+	if (run && signal > 0)
+		jail_stop(run->jail, signal, grace_us);
+}
+
+void warder_resize(struct warder_run *run)
+{
+	if (run)
+		jail_resize(run->jail);
+}
+
+void warder_run_free(struct warder_run *run)
+{
+	if (!run || run->tmpl->owner_pid != getpid())
+		return;
+	/* Somebody waits for it: he gets a result soon, and lets go of it last. */
+	if (atomic_load(&run->users) > 1)
+		jail_cancel(run->jail);
+	release_run(run);
+}

@@ -1,0 +1,63 @@
+/*
+ * library: what is behind the public handles, for the rest of runtime/. Private to runtime/.
+ */
+#ifndef WARDER_RUNTIME_LIBRARY_LIBRARY_H
+#define WARDER_RUNTIME_LIBRARY_LIBRARY_H
+
+#include "base/error.h"
+#include "jail/jail.h"
+#include "policy/policy.h"
+#include "runtime/warder.h"
+
+struct warder_policy {
+	struct policy policy;
+};
+
+/* What every template needs to be told besides its policy. `known` may be shorter than the caller's. */
+struct preparation_options;
+/* Of a template of a session's: what goes with it. */
+struct library_session {
+	void (*release)(void *owner);
+	/* The session ended under a run: put into the outcome how. A word for it, constant. */
+	const char *(*tell_end)(void *owner, struct jail_outcome *outcome);
+	/* A launch has failed: where the reason is that the session has ended, *err becomes that. */
+	void (*tell_failure)(void *owner, struct warder_error *err);
+};
+/* The owner is released with the template; `session` is constant. */
+void library_own(struct warder_template *tmpl, const struct library_session *session, void *owner);
+int library_prepare(const struct policy *policy, const struct preparation_options *how, bool single_use,
+		    struct warder_template **ret, struct warder_error *err);
+
+/* A launch for which somebody else owns what is borrowed and has something to add to the result. */
+struct library_launch {
+	struct jail_command command; /* without on_output and context, which are below */
+	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
+	void *output_context;
+	int (*finish)(void *owner, struct warder_result *result,
+		      struct warder_error *err); /* or NULL; from warder_wait() */
+	void (*release)(void *owner); /* or NULL; once, when the run is gone, also when the launch failed */
+	void *owner;
+};
+int library_launch(struct warder_template *tmpl, const struct library_launch *launch, struct warder_run **ret,
+		   struct warder_error *err);
+/* What a launch and a call have in common, as the caller gave it. */
+struct library_streams {
+	char *const *environment;
+	const char *input;
+	size_t input_len;
+	int input_fd;    /* 0: none */
+	int terminal_fd; /* 0: none */
+	const int *output_fds;
+	bool on_output;
+	uint64_t output_max;
+};
+/* -1 with *err, which names the member: a descriptor that is not open, or not for that, two inputs, an entry that is not NAME=value. */
+int library_check_streams(const struct library_streams *streams, struct warder_error *err);
+/* What of a spill is the jail's, checked; NULL: nothing. *ret_hold: whether files are to be held. -1 with *err. */
+int library_take_spill(const struct warder_spill *spill, struct jail_command *command, bool *ret_hold,
+		       struct warder_error *err);
+/* Copy a public struct of the caller's size; what it is too short for stays zero. -1 with *err naming it. */
+int library_take(void *to, size_t to_size, const void *from, size_t from_size, const char *what,
+		 struct warder_error *err);
+
+#endif

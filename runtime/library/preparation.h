@@ -1,0 +1,73 @@
+/*
+ * preparation: from a policy to the plan of a jail on this host. Private to runtime/.
+ *
+ * Life: zeroed -> preparation_build() -> the plan goes to jail_prepare(), or is shown by `warder explain` ->
+ * preparation_done(). Needs no privilege and starts nothing.
+ */
+#ifndef WARDER_RUNTIME_LIBRARY_PREPARATION_H
+#define WARDER_RUNTIME_LIBRARY_PREPARATION_H
+
+#include <stdbool.h>
+
+#include "backends/backend.h"
+#include "base/error.h"
+#include "jail/jail.h"
+#include "jail/session.h"
+#include "policy/policy.h"
+
+struct preparation {
+	const struct backend *backend;          /* that was chosen, or the last that auto tried */
+	char passed_over[BACKEND_PASSED_BYTES]; /* by auto: "local: why; crun: why", or "" */
+	struct jail_host host;
+	struct policy_capabilities capabilities;
+	struct policy_match match;
+	const char *languages[2]; /* of the capabilities, where a subject was given */
+	struct jail_plan plan;
+	bool probed;  /* host is filled */
+	bool matched; /* so are backend, capabilities and match */
+	bool planned; /* plan is filled as well */
+};
+
+#define PREPARATION_BACKENDS "/etc/warder/backends.json"
+
+/* Where a jail finds what was built for it. */
+#define PREPARATION_PROGRAM "/code"
+
+struct preparation_options {
+	const struct policy *ceiling; /* or NULL */
+	const char *cgroup_parent;    /* see cgroup_probe() */
+	const char *backend;          /* a name, or "auto"; NULL: the default */
+	const char
+	    *backends; /* file of the operator's settings; NULL: PREPARATION_BACKENDS, if it is there */
+	const struct policy
+	    *asked; /* what the ceiling is held against, if the policy was changed since; or NULL */
+	const struct policy_subject *subject; /* NULL: a program */
+	const char
+	    *program; /* host directory that the jail sees, read-only, as PREPARATION_PROGRAM; or NULL */
+	uint64_t code_bytes;            /* of the program text, for the receipt; 0: a program */
+	bool builds_image;              /* the jail's user is 0 of the image */
+	const struct jail_joint *joint; /* of the session that is joined, by backend local; or NULL */
+	const char *root;               /* there: rootfs_record() of the session */
+	bool background;                /* there: what the program leaves running stays */
+	bool launches;                  /* a launch follows: what it needs is begun meanwhile */
+	bool any_subject; /* without a subject: what the backend that is named has a place for */
+	bool thorough;    /* try also what a launch would find out by itself: where none follows */
+};
+
+/* Check, probe, match, plan; *ret is zeroed or empty. -1 with *err, of the ceiling before the host's; what was reached
+ * stays in *ret, to be given to preparation_done() in any case. */
+int preparation_build(const struct policy *policy, const struct preparation_options *options,
+		      struct preparation *ret, struct warder_error *err);
+/* The policy with its paths as symbolic links lead now; what does not exist stays as it is written. Only for what is said about a
+ * refusal, or before a run: the paths may change meanwhile. -1 with *err. */
+int preparation_follow(const struct policy *policy, struct policy *ret, struct warder_error *err);
+/* The operator's document; `path` as `backends` in the options. */
+int preparation_settings(const char *path, struct backend_settings *ret, struct warder_error *err);
+/* Whether a request may choose the backend `asked` (or auto) where who serves it has chosen `given` (NULL: nothing): 0; -1 with *err
+ * (REJECTED, INVALID_REQUEST). A request can have what `auto` may take and what the operator has enabled, and nothing else than
+ * `given` if that is one. `backends` as in the options. */
+int preparation_check_choice(const char *asked, const char *given, const char *backends,
+			     struct warder_error *err);
+void preparation_done(struct preparation *preparation);
+
+#endif

@@ -1,0 +1,665 @@
+/*
+ * keeper: the process that a session is. It is an ordinary process of the user's, detached from who started it, with nothing of him
+ * but his user, environment and directory of control groups. It starts the jail, runs the set-up, and then answers: who executes
+ * gets the descriptors of what he joins, and supervises himself; a connection stays open meanwhile, which is how the keeper knows
+ * that the session is in use. When the keeper dies, however it dies, the session's init ends, and with it everything.
+ *
+ * One thread waits in the jail's supervision; the other answers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "runtime/library/library.h"
+#include "runtime/library/preparation.h"
+#include "runtime/library/result.h"
+#include "runtime/session/session.h"
+
+#define STRANGERS_MAX 8 /* of the connections: who may wait to be told why not */
+#define INTERRUPTED   "the start was interrupted, and the session was removed"
+#define WAITER_MS     9000 /* for the jail's supervision, which gives it up after 6 s */
+
+struct connection {
+	int fd;
+	bool joined;
+	uint64_t number; /* in the order in which they came */
+	bool stranger;   /* of other namespaces */
+};
+
+struct keeper {
+	struct session_spec spec;
+	int dir_fd, lock_fd, listen_fd, signal_fd;
+	struct preparation preparation;
+	const struct backend_sessions *sessions; /* of its backend */
+	void *session;
+	pthread_t waiter;
+	bool waiting;
+	bool setup_stuck;      /* a command of the set-up does not die, and neither will the jail */
+	int ended_fd;          /* eventfd: the jail has ended */
+	enum jail_cause cause; /* then: by what */
+	enum session_end end;  /* as it is told to who executes */
+	struct connection connections[SESSION_CONNECTIONS_MAX];
+	size_t connection_count;
+	uint64_t came;       /* connections, so far */
+	pthread_t attendant; /* while the set-up runs */
+	int set_up_fd;       /* eventfd: the set-up has come to an end */
+	const char *gave_up; /* how it was ended, as a message; or NULL */
+	int stopper_fd;      /* who is to be told when everything is gone; or -1 */
+	uint64_t started_us, idle_since_us;
+	time_t started;
+};
+
+/* ---- the jail ---- */
+
+static void *wait_for_end(void *arg)
+{
+	struct keeper *keeper = arg;
+	const uint64_t one = 1;
+
+	keeper->cause = keeper->sessions->wait(keeper->session);
+	if (write(keeper->ended_fd, &one, sizeof(one)) < 0)
+		abort(); /* a counter of one takes it */
+	return NULL;
+}
+
+static int start_jail(struct keeper *keeper, struct warder_error *err)
+{
+	const struct session_spec *spec = &keeper->spec;
+	const struct preparation_options how = { .ceiling = spec->has_ceiling ? &spec->ceiling : NULL,
+						 .cgroup_parent = spec->cgroup_parent,
+						 .backend = spec->backend,
+						 .backends = spec->backends };
+
+	if (preparation_build(&spec->policy, &how, &keeper->preparation, err) < 0)
+		return -1;
+	keeper->sessions = keeper->preparation.backend->sessions;
+	if (!keeper->sessions)
+		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "backend",
+				 "the backend %s has no sessions: nothing stays after a run; use local",
+				 keeper->preparation.backend->name);
+	if (keeper->sessions->start(&keeper->preparation.plan, &keeper->preparation.host, spec->lifetime_us,
+				    &keeper->session, err) < 0)
+		return -1;
+	keeper->ended_fd = eventfd(0, EFD_CLOEXEC);
+	if (keeper->ended_fd < 0 || pthread_create(&keeper->waiter, NULL, wait_for_end, keeper) != 0)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "no thread for the session");
+	keeper->waiting = true;
+	return 0;
+}
+
+static bool has_ended(const struct keeper *keeper)
+{
+	struct pollfd fd = { .fd = keeper->ended_fd, .events = POLLIN };
+
+	return keeper->ended_fd >= 0 && poll(&fd, 1, 0) > 0;
+}
+
+/* ---- set-up ---- */
+
+static int setup_failed(size_t number, const char *command, const struct warder_result *result,
+			struct warder_error *err)
+{
+	const struct jail_outcome *outcome = &result->outcome;
+	size_t len = outcome->output[JAIL_STDERR].len;
+	const char *words = outcome->output[JAIL_STDERR].bytes;
+	char shown[80];
+	char said[160] = "";
+
+	if (outcome->left_behind)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "setup", "host: set-up command %zu: %.360s",
+				 number + 1, outcome->detail);
+	while (len && (words[len - 1] == '\n' || words[len - 1] == ' '))
+		len--;
+	if (len) {
+		const size_t most = len < 100 ? len : 100;
+		char tail[101];
+
+		memcpy(tail, words + len - most, most);
+		tail[most] = '\0';
+		json_quote(tail, said, sizeof(said));
+	}
+	return error_set(err, WARDER_ERROR_EXECUTION_FAILED, "setup",
+			 "set-up command %zu (%s) failed: %.100s%s%s; the session was removed", number + 1,
+			 json_quote(command, shown, sizeof(shown)), outcome->detail, *said ? ": " : "", said);
+}
+
+static int run_setup(struct keeper *keeper, struct warder_template *tmpl, size_t number, const char *command,
+		     struct warder_error *err)
+{
+	char shell[] = "sh";
+	char option[] = "-c";
+	char *text = strdup(command);
+	char *argv[] = { shell, option, text, NULL };
+	const struct warder_command run_command = { .size = sizeof(run_command), .argv = argv };
+	struct warder_run *run = NULL;
+	struct warder_result *result = NULL;
+	int ret = text ? warder_launch(tmpl, &run_command, &run, err) : -1;
+
+	if (ret == 0)
+		ret = warder_wait(run, &result, err);
+	if (ret == 0 && (result->outcome.cause != JAIL_CAUSE_EXIT || result->outcome.exit_code != 0)) {
+		keeper->setup_stuck = result->outcome.left_behind;
+		ret = setup_failed(number, command, result, err);
+	}
+	warder_result_free(result);
+	warder_run_free(run);
+	free(text);
+	return ret;
+}
+
+static int set_up(struct keeper *keeper, struct warder_error *err)
+{
+	const struct preparation_options how = { .joint = keeper->sessions->joint(keeper->session),
+						 .root = keeper->sessions->root(keeper->session) };
+	struct warder_template *tmpl = NULL;
+	int ret;
+
+	if (!keeper->spec.setup_count)
+		return 0;
+	ret = library_prepare(&keeper->spec.policy, &how, false, &tmpl, err);
+	for (size_t i = 0; i < keeper->spec.setup_count && ret == 0; i++)
+		ret = run_setup(keeper, tmpl, i, keeper->spec.setup[i], err);
+	warder_template_free(tmpl);
+	return ret;
+}
+
+/* ---- answers ---- */
+
+static size_t joined(const struct keeper *keeper)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < keeper->connection_count; i++)
+		count += keeper->connections[i].joined;
+	return count;
+}
+
+static char *describe(const struct keeper *keeper)
+{
+	struct json_writer w = { 0 };
+	struct tm utc;
+	char text[32] = "";
+
+	if (gmtime_r(&keeper->started, &utc))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	json_begin_object(&w);
+	session_spec_write(&keeper->spec, &w);
+	json_key_string(&w, "id", keeper->spec.id);
+	if (!keeper->spec.backend)
+		json_key_string(&w, "backend", keeper->preparation.backend->name);
+	json_key_string(&w, "isolation", policy_isolation_name(POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT));
+	json_key_uint(&w, "keeperPid", (uint64_t)getpid());
+	json_key_string(&w, "started", text);
+	json_key_uint(&w, "ageUs", clock_us() - keeper->started_us);
+	json_key_uint(&w, "executions", joined(keeper));
+	json_key(&w, "receipt");
+	policy_receipt_write(keeper->sessions->receipt(keeper->session), &w);
+	json_end_object(&w);
+	return json_take(&w);
+}
+
+/* Whoever joins has been checked against the description of the session that he means. */
+static int check_meant(const struct keeper *keeper, const struct session_request *request,
+		       struct warder_error *err)
+{
+	const bool any = request->type != SESSION_JOIN && !*request->id;
+
+	return any || strcmp(request->id, keeper->spec.id) == 0
+		   ? 0
+		   : error_set(err, WARDER_ERROR_CONFLICT, "name",
+			       "session %.64s ended, and another has its name; open it again",
+			       keeper->spec.name);
+}
+
+static int check_request(const struct keeper *keeper, const struct session_request *request,
+			 struct warder_error *err)
+{
+	if (check_meant(keeper, request, err) < 0)
+		return -1;
+	if (request->type == SESSION_JOIN && joined(keeper) >= SESSION_EXECUTIONS_MAX)
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
+				 "the session has %d executions, as many as it can have; wait until one has "
+				 "ended",
+				 SESSION_EXECUTIONS_MAX);
+	return 0;
+}
+
+/* False: the connection is done with. A stranger is told why, and nothing else. */
+static bool take_request(const struct connection *connection, struct session_request *ret)
+{
+	const struct warder_error refused = {
+		.code = WARDER_ERROR_REJECTED,
+		.field = "name",
+		.text =
+		    "the session answers in its keeper's namespaces of processes and users alone: not in a "
+		    "jail, and not in a container; ask for it where it was started",
+	};
+
+	if (session_receive_request(connection->fd, ret) <= 0)
+		return false;
+	if (connection->stranger)
+		session_send_reply(connection->fd, &refused, NULL, NULL);
+	return !connection->stranger;
+}
+
+/* False: the connection is done with. */
+static bool answer(struct keeper *keeper, struct connection *connection)
+{
+	struct session_request request;
+	struct warder_error err = { 0 };
+	char *text;
+	bool sent;
+
+	if (!take_request(connection, &request))
+		return false;
+	if (check_request(keeper, &request, &err) < 0) {
+		session_send_reply(connection->fd, &err, NULL, NULL);
+		return false;
+	}
+	if (request.type == SESSION_STOP) {
+		if (keeper->stopper_fd < 0)
+			keeper->stopper_fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
+		return true; /* the end of the connection answers, too */
+	}
+	if (request.type == SESSION_JOIN) {
+		connection->joined =
+		    session_send_reply(connection->fd, NULL, keeper->sessions->root(keeper->session),
+				       keeper->sessions->joint(keeper->session)) == 0;
+		return connection->joined;
+	}
+	text = describe(keeper);
+	sent = text && session_send_reply(connection->fd, NULL, text, NULL) == 0;
+	free(text);
+	return sent;
+}
+
+static void drop(struct keeper *keeper, size_t i)
+{
+	const bool was_joined = keeper->connections[i].joined;
+
+	close(keeper->connections[i].fd);
+	keeper->connections[i] = keeper->connections[--keeper->connection_count];
+	if (!was_joined || joined(keeper))
+		return;
+	keeper->idle_since_us = clock_us();
+	keeper->sessions->sweep(keeper->session);
+}
+
+/* The one that came first of those that nobody executes by. Who asks does so at once, and is answered in the next round: whoever has
+ * waited for long has nothing to ask, and keeps nobody out that has, least of all one that ends the session. */
+static void make_room(struct keeper *keeper)
+{
+	size_t oldest = keeper->connection_count;
+
+	for (size_t i = 0; i < keeper->connection_count; i++)
+		if (!keeper->connections[i].joined &&
+		    (oldest == keeper->connection_count ||
+		     keeper->connections[i].number < keeper->connections[oldest].number))
+			oldest = i;
+	if (oldest < keeper->connection_count)
+		drop(keeper, oldest);
+}
+
+static bool has_room(const struct keeper *keeper, enum session_peer peer)
+{
+	size_t strangers = 0;
+
+	for (size_t i = 0; i < keeper->connection_count; i++)
+		strangers += keeper->connections[i].stranger;
+	return peer == SESSION_PEER_OWNER || (peer == SESSION_PEER_ELSEWHERE && strangers < STRANGERS_MAX &&
+					      keeper->connection_count < SESSION_CONNECTIONS_MAX);
+}
+
+static void accept_one(struct keeper *keeper)
+{
+	owned_fd int fd = accept4(keeper->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	enum session_peer peer;
+
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			make_room(keeper);
+		return;
+	}
+	peer = session_peer(fd);
+	if (!has_room(keeper, peer))
+		return;
+	if (keeper->connection_count == SESSION_CONNECTIONS_MAX)
+		make_room(keeper); /* fewer than half of them execute */
+	keeper->connections[keeper->connection_count++] = (struct connection){
+		.fd = fd_take(&fd), .number = keeper->came++, .stranger = peer == SESSION_PEER_ELSEWHERE
+	};
+}
+
+/* ---- the loop ---- */
+
+enum { POLL_LISTEN, POLL_SIGNAL, POLL_ENDED, POLL_FIRST };
+
+static int timeout_ms(const struct keeper *keeper)
+{
+	const uint64_t now = clock_us();
+	const uint64_t at = keeper->idle_since_us + keeper->spec.idle_us;
+
+	if (joined(keeper))
+		return -1;
+	return at <= now ? 0 : (int)((at - now) / 1000 > 3600000 ? 3600000 : (at - now) / 1000 + 1);
+}
+
+/* What ends the session; it is asked for in the order in which one thing follows from the other. */
+static enum session_end find_end(const struct keeper *keeper, const struct pollfd *fds)
+{
+	if (fds[POLL_ENDED].revents)
+		return keeper->cause == JAIL_CAUSE_WALL_TIME ? SESSION_END_LIFETIME : SESSION_END_INIT;
+	return fds[POLL_SIGNAL].revents ? SESSION_END_SIGNAL : SESSION_END_NONE;
+}
+
+static void keep(struct keeper *keeper)
+{
+	struct pollfd fds[POLL_FIRST + SESSION_CONNECTIONS_MAX];
+
+	while (keeper->stopper_fd < 0) {
+		size_t count = keeper->connection_count;
+
+		fds[POLL_LISTEN] = (struct pollfd){ .fd = keeper->listen_fd, .events = POLLIN };
+		fds[POLL_SIGNAL] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
+		fds[POLL_ENDED] = (struct pollfd){ .fd = keeper->ended_fd, .events = POLLIN };
+		for (size_t i = 0; i < count; i++)
+			fds[POLL_FIRST + i] =
+			    (struct pollfd){ .fd = keeper->connections[i].fd, .events = POLLIN };
+		if (poll(fds, POLL_FIRST + count, timeout_ms(keeper)) < 0)
+			continue;
+		keeper->end = find_end(keeper, fds);
+		if (keeper->end != SESSION_END_NONE)
+			return;
+		/* Downwards: one that is dropped is replaced by the last, which has been seen. */
+		for (size_t i = count; i-- > 0;)
+			if (fds[POLL_FIRST + i].revents && !answer(keeper, &keeper->connections[i]))
+				drop(keeper, i);
+		if (fds[POLL_LISTEN].revents)
+			accept_one(keeper);
+		if (timeout_ms(keeper) == 0)
+			return;
+	}
+	keeper->end = SESSION_END_STOPPED;
+}
+
+/* ---- during the set-up ---- */
+
+/* What is asked before there is a session: only its end can be had. False: the connection is done with. */
+static bool answer_early(struct keeper *keeper, struct connection *connection)
+{
+	struct warder_error early = { .code = WARDER_ERROR_CONFLICT, /* find() knows it by that */
+				      .field = "name",
+				      .text = "the session is being set up; try again" };
+	struct session_request request;
+
+	if (!take_request(connection, &request))
+		return false;
+	if (request.type != SESSION_STOP || check_meant(keeper, &request, &early) < 0) {
+		session_send_reply(connection->fd, &early, NULL, NULL);
+		return false;
+	}
+	keeper->gave_up = "the session was stopped by another process during its set-up, and was removed";
+	if (keeper->stopper_fd < 0)
+		keeper->stopper_fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
+	return true;
+}
+
+enum { EARLY_LISTEN, EARLY_SIGNAL, EARLY_STARTER, EARLY_DONE, EARLY_FIRST };
+
+/* Until the set-up has ended, or must: its starter's socket hangs up when he ends, however he does. */
+static void *attend(void *arg)
+{
+	struct keeper *keeper = arg;
+	struct pollfd fds[EARLY_FIRST + SESSION_CONNECTIONS_MAX];
+
+	while (!keeper->gave_up) {
+		size_t count = keeper->connection_count;
+
+		fds[EARLY_LISTEN] = (struct pollfd){ .fd = keeper->listen_fd, .events = POLLIN };
+		fds[EARLY_SIGNAL] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
+		fds[EARLY_STARTER] = (struct pollfd){ .fd = KEEPER_FD_REPORT, .events = POLLIN };
+		fds[EARLY_DONE] = (struct pollfd){ .fd = keeper->set_up_fd, .events = POLLIN };
+		for (size_t i = 0; i < count; i++)
+			fds[EARLY_FIRST + i] =
+			    (struct pollfd){ .fd = keeper->connections[i].fd, .events = POLLIN };
+		if (poll(fds, EARLY_FIRST + count, -1) < 0)
+			continue;
+		if (fds[EARLY_DONE].revents)
+			return NULL;
+		if (fds[EARLY_STARTER].revents)
+			keeper->gave_up = INTERRUPTED;
+		if (fds[EARLY_SIGNAL].revents)
+			keeper->gave_up =
+			    "the session was ended by a signal during its set-up, and was removed";
+		for (size_t i = count; i-- > 0;)
+			if (fds[EARLY_FIRST + i].revents && !answer_early(keeper, &keeper->connections[i]))
+				drop(keeper, i);
+		if (fds[EARLY_LISTEN].revents)
+			accept_one(keeper);
+	}
+	keeper->sessions->stop(keeper->session); /* which ends the command that runs */
+	return NULL;
+}
+
+static int set_up_attended(struct keeper *keeper, struct warder_error *err)
+{
+	const uint64_t one = 1;
+	int ret;
+
+	keeper->set_up_fd = eventfd(0, EFD_CLOEXEC);
+	if (keeper->set_up_fd < 0 || pthread_create(&keeper->attendant, NULL, attend, keeper) != 0)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "no thread for the session");
+	ret = set_up(keeper, err);
+	if (write(keeper->set_up_fd, &one, sizeof(one)) < 0)
+		abort(); /* a counter of one takes it */
+	pthread_join(keeper->attendant, NULL);
+	fd_done(&keeper->set_up_fd);
+	/* A command that does not die is what there is to say. */
+	return keeper->gave_up && !keeper->setup_stuck
+		   ? error_set(err, WARDER_ERROR_CONFLICT, "name", "%s", keeper->gave_up)
+		   : ret;
+}
+
+/* ---- life ---- */
+
+/* The supervision of the jail, which gives up what does not die. False: it hangs itself, and goes on using what it has. */
+static bool join_waiter(const struct keeper *keeper)
+{
+	struct pollfd ended = { .fd = keeper->ended_fd, .events = POLLIN };
+
+	return poll(&ended, 1, WAITER_MS) > 0 && pthread_join(keeper->waiter, NULL) == 0;
+}
+
+/* Wait until the jail is gone. What does not die is named in *left. */
+static void end_jail(struct keeper *keeper, struct warder_error *left)
+{
+	if (keeper->waiting) {
+		keeper->sessions->stop(keeper->session);
+		if (!join_waiter(keeper)) {
+			error_set(
+			    left, WARDER_ERROR_UNAVAILABLE, NULL,
+			    "host: the session's keeper, process %d, hangs in the kernel, and so may the "
+			    "session; both are left behind",
+			    (int)getpid());
+			return;
+		}
+		if (*keeper->sessions->left(keeper->session))
+			error_set(left, WARDER_ERROR_UNAVAILABLE, NULL, "host: %s",
+				  keeper->sessions->left(keeper->session));
+	}
+	if (keeper->session)
+		keeper->sessions->free(keeper->session);
+	preparation_done(&keeper->preparation);
+}
+
+/* Nothing can be asked any more before anything is taken down; the name is free when everything is gone, or given up. */
+static void end(struct keeper *keeper)
+{
+	struct warder_error left = { 0 };
+
+	fd_done(&keeper->listen_fd);
+	for (size_t i = 0; i < keeper->connection_count; i++)
+		if (keeper->connections[i].joined)
+			session_tell_end(keeper->connections[i].fd, keeper->end);
+	end_jail(keeper, &left);
+	if (left.code)
+		snprintf(left.step, sizeof(left.step), "%s", SESSION_STEP_LEFT);
+	if (keeper->lock_fd >= 0)
+		session_unlink(keeper->dir_fd, keeper->spec.name);
+	fd_done(&keeper->lock_fd);
+	fd_done(&keeper->dir_fd);
+	session_directory_tidy();
+	if (keeper->stopper_fd >= 0)
+		session_send_reply(keeper->stopper_fd, left.code ? &left : NULL, NULL, NULL);
+}
+
+static int read_spec(struct session_spec *ret, struct warder_error *err)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int parsed;
+
+	if (file_read_open(KEEPER_FD_SPEC, "the session's specification", SESSION_BYTES_MAX, &text, &len,
+			   err) < 0)
+		return -1;
+	parsed = session_spec_parse(text, len, false, ret, err);
+	free(text);
+	return parsed;
+}
+
+static int draw_id(char **ret, struct warder_error *err)
+{
+	uint64_t number[2];
+	char text[SESSION_ID_LENGTH + 1];
+	ssize_t n;
+
+	do
+		n = getrandom(number, sizeof(number), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(number))
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no random number");
+	snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, number[0], number[1]);
+	*ret = strdup(text);
+	return *ret ? 0 : error_no_memory(err, NULL);
+}
+
+/* Whether the process that started the session is gone, or does not want it any more. */
+static bool starter_left(void)
+{
+	struct pollfd starter = { .fd = KEEPER_FD_REPORT, .events = POLLIN };
+
+	return poll(&starter, 1, 0) > 0;
+}
+
+static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err)
+{
+	sigset_t signals;
+	int locked;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	keeper->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	if (read_spec(&keeper->spec, err) < 0 || draw_id(&keeper->spec.id, err) < 0 ||
+	    session_directory_open(true, &keeper->dir_fd, err) < 0)
+		return -1;
+	locked = session_lock(keeper->dir_fd, keeper->spec.name, &keeper->lock_fd, err);
+	*ret_busy = locked > 0;
+	if (locked != 0)
+		return -1;
+	if (session_listen(keeper->dir_fd, keeper->spec.name, &keeper->listen_fd, err) < 0 ||
+	    start_jail(keeper, err) < 0 || set_up_attended(keeper, err) < 0)
+		return -1;
+	if (has_ended(keeper))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session ended during its set-up");
+	if (starter_left())
+		return error_set(err, WARDER_ERROR_CONFLICT, "name", INTERRUPTED);
+	return 0;
+}
+
+/* False: nobody is there any more who would know. */
+static bool report(enum keeper_word word, const struct warder_error *err)
+{
+	struct keeper_report text = { .word = word, .pid = getpid() };
+	bool sent;
+
+	if (err)
+		text.error = *err;
+	sent = send(KEEPER_FD_REPORT, &text, sizeof(text), MSG_NOSIGNAL) == sizeof(text);
+	if (word != KEEPER_BEGUN)
+		close(KEEPER_FD_REPORT);
+	return sent;
+}
+
+static int live(void)
+{
+	static struct keeper keeper; /* large, and the process is one */
+	struct warder_error err = { 0 };
+	bool busy = false;
+
+	keeper.dir_fd = keeper.lock_fd = keeper.listen_fd = keeper.signal_fd = -1;
+	keeper.ended_fd = keeper.set_up_fd = keeper.stopper_fd = -1;
+	if (!report(KEEPER_BEGUN, NULL))
+		return 1;
+	if (begin(&keeper, &busy, &err) < 0) {
+		/* It has waited for what does not die, and would once more. */
+		if (keeper.setup_stuck)
+			report(KEEPER_FAILED, &err);
+		end(&keeper);
+		if (!keeper.setup_stuck)
+			report(busy ? KEEPER_BUSY : KEEPER_FAILED, &err);
+		return 1;
+	}
+	keeper.started = time(NULL);
+	keeper.started_us = keeper.idle_since_us = clock_us();
+	if (report(KEEPER_READY, NULL))
+		keep(&keeper);
+	end(&keeper);
+	return 0;
+}
+
+int keeper_main(void)
+{
+	struct stat st;
+	int null_fd;
+	pid_t pid;
+
+	if (fstat(KEEPER_FD_REPORT, &st) < 0 || !S_ISSOCK(st.st_mode) || fstat(KEEPER_FD_SPEC, &st) < 0)
+		return 125; /* nobody who starts a session called */
+	pid = fork();
+	if (pid != 0)
+		return pid < 0 ? 125 : 0;
+	setsid();
+	umask(077);
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null_fd, fd);
+	fcntl(KEEPER_FD_REPORT, F_SETFD, FD_CLOEXEC);
+	fcntl(KEEPER_FD_SPEC, F_SETFD, FD_CLOEXEC);
+	syscall(SYS_close_range, KEEPER_FD_SPEC + 1, ~0u, 0);
+	if (chdir("/") < 0)
+		return 125;
+	return live();
+}

@@ -1,0 +1,678 @@
+/*
+ * session: the public calls. Whoever executes in a session speaks to its keeper once, gets the descriptors of what he joins, and goes on
+ * as in any launch: template, run and result are the same. Nothing is shared between executions but the session itself.
+ */
+#include "runtime/session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/hang.h"
+#include "runtime/library/library.h"
+#include "runtime/library/preparation.h"
+
+#define START_WAIT_US  UINT64_C(120000000)
+#define WORD_WAIT_MS   5000 /* for the keeper of a session that has ended */
+#define REPORT_LOOK_MS 100
+#define GIVE_UP_US     UINT64_C(9000000) /* for a keeper that is to end what it has started */
+
+struct warder_session {
+	struct session_spec spec;
+	char *description;
+};
+
+/* What goes with a template: the connection keeps the session in use, and the keeper's last word comes by it. */
+struct attachment {
+	int fd;
+	struct jail_joint joint;
+	char *root; /* what is mounted there */
+};
+
+static int not_running(const char *name, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_NOT_FOUND, "name",
+			 "session %.64s does not run; \"warder session start %.64s\" starts it", name, name);
+}
+
+/* ---- finding ---- */
+
+/* Ask its keeper. 0 with the connection; 1: it does not run; -1 with *err. */
+static int ask(const char *name, enum session_request_type type, const char *id, int *ret_fd,
+	       struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	owned_fd int fd = -1;
+	int ret;
+
+	if (session_check_name(name, err) < 0)
+		return -1;
+	if (session_directory_open(false, &dir_fd, err) < 0)
+		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
+	ret = session_connect(dir_fd, name, &fd, err);
+	if (ret != 0)
+		return ret;
+	if (session_send_request(fd, type, id, err) < 0)
+		return 1; /* it ends just now */
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+static bool same_id(const struct session_spec *a, const struct session_spec *b)
+{
+	return a->id && b->id && strcmp(a->id, b->id) == 0;
+}
+
+static struct warder_session *session_new(char *description, struct warder_error *err)
+{
+	struct warder_session *session = calloc(1, sizeof(*session));
+
+	if (!session) {
+		error_no_memory(err, NULL);
+	} else if (session_spec_parse(description, strlen(description), true, &session->spec, err) == 0) {
+		session->description = description;
+		return session;
+	}
+	free(session);
+	free(description);
+	return NULL;
+}
+
+/* Whether the keeper that was asked ended instead of answering. With a number, it is we who lack something. */
+static bool is_silent(const struct warder_error *err)
+{
+	return err->code == WARDER_ERROR_UNAVAILABLE && !err->sys_errno;
+}
+
+/* As ask(); 2: it is being set up. */
+static int find(const char *name, struct warder_session **ret, struct warder_error *err)
+{
+	owned_fd int fd = -1;
+	char *description = NULL;
+	int asked = ask(name, SESSION_DESCRIBE, NULL, &fd, err);
+
+	if (asked != 0)
+		return asked;
+	if (session_receive_reply(fd, &description, NULL, err) < 0)
+		return err->code == WARDER_ERROR_CONFLICT ? 2 : is_silent(err) ? 1 : -1;
+	*ret = session_new(description, err);
+	return *ret ? 0 : -1;
+}
+
+int warder_session_open(const char *name, struct warder_session **ret, struct warder_error *err)
+{
+	int found;
+
+	if (!ret)
+		return error_no_argument(err, "ret");
+	found = find(name, ret, err);
+	if (found == 2)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "name",
+				 "session %.64s is being set up; try again", name);
+	return found > 0 ? not_running(name, err) : found;
+}
+
+int warder_session_is_running(const char *name, struct warder_error *err)
+{
+	struct warder_session *session = NULL;
+	int found = find(name, &session, err);
+
+	warder_session_free(session);
+	return found < 0 ? -1 : found == 0;
+}
+
+/* ---- joining ---- */
+
+static void attachment_free(void *owner)
+{
+	struct attachment *attachment = owner;
+
+	session_joint_done(&attachment->joint);
+	fd_done(&attachment->fd);
+	free(attachment->root);
+	free(attachment);
+}
+
+static struct attachment *attach(const struct session_spec *spec, struct warder_error *err)
+{
+	struct attachment *attachment = calloc(1, sizeof(*attachment));
+	int asked;
+
+	if (!attachment) {
+		error_no_memory(err, NULL);
+		return NULL;
+	}
+	attachment->fd = -1;
+	for (int i = 0; i < JAIL_JOINT_FDS; i++)
+		attachment->joint.fds[i] = -1;
+	asked = ask(spec->name, SESSION_JOIN, spec->id, &attachment->fd, err);
+	if (asked == 0 &&
+	    session_receive_reply(attachment->fd, &attachment->root, &attachment->joint, err) == 0)
+		return attachment;
+	if (asked > 0 || (asked == 0 && is_silent(err)))
+		not_running(spec->name, err);
+	attachment_free(attachment);
+	return NULL;
+}
+
+/* ---- starting ---- */
+
+/* A program that others could have put there is not executed. */
+static const char *find_program(const char *program)
+{
+	static const char *const places[] = { "/usr/local/bin/warder", "/usr/bin/warder" };
+
+	for (size_t i = 0; !program && i < ARRAY_LENGTH(places); i++)
+		if (access(places[i], X_OK) == 0)
+			return places[i];
+	return program;
+}
+
+static int spec_file(const struct session_spec *spec, struct warder_error *err)
+{
+	owned_fd int made = memfd_create("warder-session", MFD_CLOEXEC);
+	owned_fd int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, KEEPER_FD_SPEC + 1);
+	struct json_writer w = { 0 };
+	char *text;
+	int ret = -1;
+
+	json_begin_object(&w);
+	session_spec_write(spec, &w);
+	json_end_object(&w);
+	text = json_take(&w);
+	if (text && fd >= 0 && file_write_all(fd, text, strlen(text)) == 0 && lseek(fd, 0, SEEK_SET) == 0)
+		ret = fd_take(&fd);
+	free(text);
+	return ret >= 0 ? ret
+			: error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+					  "cannot write the session's specification");
+}
+
+static int spawn(const char *program, int report_fd, int spec_fd, struct warder_error *err)
+{
+	char name[] = "warder";
+	char command[] = "session";
+	char word[] = "keeper";
+	char *argv[] = { name, command, word, NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	sigset_t all;
+	pid_t pid;
+	int error;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, report_fd, KEEPER_FD_REPORT);
+	posix_spawn_file_actions_adddup2(&actions, spec_fd, KEEPER_FD_SPEC);
+	error = posix_spawn(&pid, program, &actions, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	if (error)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error, "cannot execute %.200s",
+				       program);
+	/* It forks at once; somebody who waits for any child may have been quicker. */
+	if (child_wait(pid, CHILD_PATIENCE_MS, NULL) == CHILD_LIVES)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "the session's keeper does not start: the kernel holds process %d",
+				 (int)pid);
+	return 0;
+}
+
+/* The keeper's last word, or 0 bytes. If the caller does not want the session any more, the keeper gets to know that by the end of what
+ * it reads here, ends the session and says what stays of it. -1 with *err: it hangs, or takes too long for that. */
+static ssize_t receive_report(int fd, struct keeper_report *ret, int (*came)(void *context),
+			      struct warder_error *err)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	struct hang hang = { 0 };
+	uint64_t until_us = UINT64_MAX;
+	int pid = 0;
+	ssize_t n;
+
+	do {
+		while (poll(&ready, 1, REPORT_LOOK_MS) <= 0) {
+			if (until_us == UINT64_MAX && came && came(NULL)) {
+				shutdown(fd, SHUT_WR);
+				until_us = clock_us() + GIVE_UP_US;
+			}
+			if (clock_us() >= until_us)
+				return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+						 "the start was interrupted, and the session has not ended "
+						 "yet: its keeper, "
+						 "process %d, goes on removing it",
+						 pid);
+			if (hang_look(&hang, pid))
+				return error_set(
+				    err, WARDER_ERROR_UNAVAILABLE, NULL,
+				    "host: the session's keeper, process %d, does not go on: the kernel "
+				    "holds it. It is left behind",
+				    pid);
+		}
+		n = recv(fd, ret, sizeof(*ret), 0);
+		if (n == sizeof(*ret) && ret->word == KEEPER_BEGUN)
+			pid = ret->pid;
+	} while (n == sizeof(*ret) && ret->word == KEEPER_BEGUN);
+	return n < 0 ? 0 : n;
+}
+
+/* 0: it runs; 1: another one has the name; -1 with *err. */
+static int start_keeper(const struct session_spec *spec, const char *program, int (*came)(void *context),
+			struct warder_error *err)
+{
+	struct keeper_report report;
+	int pair[2];
+	owned_fd int ours = -1;
+	owned_fd int made = -1;
+	owned_fd int theirs = -1;
+	owned_fd int spec_fd = spec_file(spec, err);
+	ssize_t n;
+
+	if (spec_fd < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make a socket");
+	ours = pair[0];
+	made = pair[1];
+	theirs = fcntl(made, F_DUPFD_CLOEXEC, KEEPER_FD_SPEC + 1);
+	if (theirs < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor left");
+	if (spawn(program, theirs, spec_fd, err) < 0)
+		return -1;
+	fd_done(&made);
+	fd_done(&theirs);
+	n = receive_report(ours, &report, came, err);
+	if (n < 0)
+		return -1;
+	if (n != sizeof(report))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "the session's keeper died while it started");
+	if (report.word == KEEPER_FAILED)
+		*err = report.error;
+	return report.word == KEEPER_READY ? 0 : report.word == KEEPER_BUSY ? 1 : -1;
+}
+
+/* As the keeper of a new one would, or of one that runs: there its paths are those of its start, whatever has their names now. */
+static int check_plan(const struct session_spec *spec, const struct attachment *runs,
+		      struct warder_error *err)
+{
+	const struct preparation_options how = { .ceiling = spec->has_ceiling ? &spec->ceiling : NULL,
+						 .cgroup_parent = spec->cgroup_parent,
+						 .backend = spec->backend,
+						 .backends = spec->backends,
+						 .joint = runs ? &runs->joint : NULL,
+						 .root = runs ? runs->root : NULL };
+	struct preparation preparation = { 0 };
+	int ret;
+
+	ret = preparation_build(&spec->policy, &how, &preparation, err);
+	preparation_done(&preparation);
+	return ret;
+}
+
+/* 0: it is; 1: it ended meanwhile; -1 with *err. */
+static int check_same(const struct session_spec *wanted, const struct warder_session *found,
+		      struct warder_error *err)
+{
+	const char *what = session_spec_difference(wanted, &found->spec);
+	struct attachment *attachment;
+	int ret;
+
+	if (what)
+		return error_set(
+		    err, WARDER_ERROR_CONFLICT, "name",
+		    "session %.64s runs already, with another %s; stop it first, or take another name",
+		    wanted->name, what);
+	if (!wanted->has_ceiling)
+		return 0;
+	attachment = attach(&found->spec, err);
+	if (!attachment)
+		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
+	ret = check_plan(wanted, attachment, err);
+	attachment_free(attachment);
+	return ret;
+}
+
+/* Each command of the setup may take the policy's wall time, which may be without an end. */
+static uint64_t start_deadline(const struct session_spec *spec)
+{
+	const uint64_t begin = clock_us() + START_WAIT_US;
+
+	if (spec->setup_count && spec->policy.limits.wall_time_us == POLICY_UNLIMITED)
+		return UINT64_MAX;
+	return begin + spec->setup_count * spec->policy.limits.wall_time_us;
+}
+
+/* Others may start it at the same time, or end it: until one of us has it. */
+static int start(const struct session_spec *spec, const char *program, int (*came)(void *context),
+		 struct warder_session **ret, struct warder_error *err)
+{
+	const uint64_t deadline = start_deadline(spec);
+	const struct timespec pause = { .tv_nsec = 20000000 };
+
+	program = find_program(program);
+	if (!program)
+		return error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, NULL,
+		    "a session is kept by the tool warder, which is neither in /usr/local/bin nor in "
+		    "/usr/bin: name it in `program`");
+	for (;;) {
+		struct warder_session *session = NULL;
+		int got = find(spec->name, &session, err);
+
+		if (got == 0)
+			got = check_same(spec, session, err);
+		if (got == 0) {
+			*ret = session;
+			return 0;
+		}
+		warder_session_free(session);
+		if (got < 0)
+			return -1;
+		got = start_keeper(spec, program, came, err);
+		if (got < 0)
+			return -1;
+		if (got > 0 && came && came(NULL))
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the start was interrupted");
+		if (clock_us() > deadline)
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+					 "another process starts or ends session %.64s, and does not finish",
+					 spec->name);
+		if (got > 0)
+			nanosleep(&pause, NULL);
+	}
+}
+
+/* Borrowed from the caller's memory, but for the policies. Nothing of it but these is to be freed. */
+static int fill_spec(const char *name, const struct warder_session_options *known, struct session_spec *ret,
+		     struct warder_error *err)
+{
+	*ret = (struct session_spec){
+		.name = (char *)(uintptr_t)name,
+		.policy = known->policy->policy,
+		.has_ceiling = known->ceiling != NULL,
+		.setup = (char **)(uintptr_t)known->setup,
+		.setup_count = known->setup ? known->setup_count : 0,
+		.lifetime_us = known->lifetime_us,
+		.idle_us = known->idle_us,
+		.cgroup_parent = (char *)(uintptr_t)known->cgroup_parent,
+		.backend = (char *)(uintptr_t)known->backend,
+		.backends = (char *)(uintptr_t)known->backends,
+	};
+	if (known->ceiling)
+		ret->ceiling = known->ceiling->policy;
+	if (ret->setup_count > SESSION_SETUP_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "setup", "more than %d set-up commands",
+				 SESSION_SETUP_MAX);
+	if (ret->lifetime_us > SESSION_TIME_MAX_US || ret->idle_us > SESSION_TIME_MAX_US)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "lifetime", "at most 30 days");
+	return session_check_name(name, err);
+}
+
+int warder_session_start(const char *name, const struct warder_session_options *options,
+			 struct warder_session **ret, struct warder_error *err)
+{
+	return session_start(name, options, NULL, ret, err);
+}
+
+int session_start(const char *name, const struct warder_session_options *options, int (*came)(void *context),
+		  struct warder_session **ret, struct warder_error *err)
+{
+	struct warder_session_options known;
+	struct session_spec spec;
+	char backends[PATH_MAX];
+
+	if (!name || !options || !ret)
+		return error_no_argument(err, !name ? "name" : !options ? "options" : "ret");
+	if (library_take(&known, sizeof(known), options, options->size, "warder_session_options", err) != 0)
+		return -1;
+	if (!known.policy)
+		return error_no_argument(err, "options->policy");
+	if (fill_spec(name, &known, &spec, err) < 0)
+		return -1;
+	/* The keeper is at home in another directory. */
+	if (known.backends && !realpath(known.backends, backends))
+		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "backends", errno,
+				       "cannot find %.200s", known.backends);
+	if (known.backends)
+		spec.backends = backends;
+	return start(&spec, known.program, came, ret, err);
+}
+
+/* ---- executing ---- */
+
+int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
+			   unsigned int flags, struct warder_template **ret, struct warder_error *err)
+{
+	return session_prepare(session, policy, NULL, flags, ret, err);
+}
+
+static const char *tell_end(void *owner, struct jail_outcome *outcome)
+{
+	const struct attachment *attachment = owner;
+	const enum session_end end = session_hear_end(attachment->fd, WORD_WAIT_MS);
+
+	snprintf(outcome->detail, sizeof(outcome->detail), "killed: %s", session_end_text(end));
+	return session_end_name(end);
+}
+
+/* The keeper's word comes before the end, or its silence after it. */
+static void tell_failure(void *owner, struct warder_error *err)
+{
+	const struct attachment *attachment = owner;
+	enum session_end end;
+
+	if (err->code != WARDER_ERROR_UNAVAILABLE)
+		return;
+	end = session_hear_end(attachment->fd, 0);
+	if (end == SESSION_END_NONE && !jail_session_has_ended(&attachment->joint, 500))
+		return;
+	if (end == SESSION_END_NONE)
+		end = session_hear_end(attachment->fd, WORD_WAIT_MS);
+	error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "the program was not started: %s; start it again",
+		  session_end_text(end));
+}
+
+static const struct library_session of_session = { attachment_free, tell_end, tell_failure };
+
+static int check_granted(const struct policy *session, const struct warder_policy *ceiling,
+			 struct warder_error *err)
+{
+	return ceiling && policy_check_ceiling(&ceiling->policy, session, err) < 0
+		   ? error_context(err, "the session has more than the ceiling grants")
+		   : 0;
+}
+
+int session_prepare(struct warder_session *session, const struct warder_policy *policy,
+		    const struct warder_policy *ceiling, unsigned int flags, struct warder_template **ret,
+		    struct warder_error *err)
+{
+	const struct policy *asked = policy ? &policy->policy : session ? &session->spec.policy : NULL;
+	struct preparation_options how = { .background = flags & WARDER_SESSION_BACKGROUND,
+					   .ceiling = ceiling ? &ceiling->policy : NULL };
+	struct attachment *attachment;
+
+	if (!session || !ret)
+		return error_no_argument(err, session ? "ret" : "session");
+	if (flags & ~(unsigned int)WARDER_SESSION_BACKGROUND)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "unknown flags %#x", flags);
+	if (check_granted(&session->spec.policy, ceiling, err) < 0 ||
+	    session_check_narrower(&session->spec.policy, asked, err) < 0)
+		return -1;
+	attachment = attach(&session->spec, err);
+	if (!attachment)
+		return -1;
+	how.joint = &attachment->joint;
+	how.root = attachment->root;
+	if (library_prepare(asked, &how, false, ret, err) < 0) {
+		tell_failure(attachment, err);
+		attachment_free(attachment);
+		return -1;
+	}
+	library_own(*ret, &of_session, attachment);
+	return 0;
+}
+
+bool session_is_replaced(const struct warder_session *session)
+{
+	struct warder_session *now = NULL;
+	struct warder_error ignored;
+	const bool replaced =
+	    find(session->spec.name, &now, &ignored) == 0 && !same_id(&session->spec, &now->spec);
+
+	warder_session_free(now);
+	return replaced;
+}
+
+/* ---- the rest ---- */
+
+char *warder_session_json(const struct warder_session *session)
+{
+	return session ? strdup(session->description) : NULL;
+}
+
+struct list {
+	struct json_writer w;
+	struct warder_error *err;
+};
+
+static int add_to_list(void *context, const char *name)
+{
+	struct list *list = context;
+	struct warder_session *session = NULL;
+	const int found = find(name, &session, list->err);
+
+	/* One whose jail is being made, or that ends, is not there. */
+	if (found == 0)
+		json_number(&list->w, session->description);
+	if (found == 2) {
+		json_begin_object(&list->w);
+		json_key_string(&list->w, "name", name);
+		json_key_bool(&list->w, "settingUp", true);
+		json_end_object(&list->w);
+	}
+	/* A keeper that does not answer must not hide the other sessions. */
+	if (found < 0 && list->err->sys_errno == ETIMEDOUT) {
+		json_begin_object(&list->w);
+		json_key_string(&list->w, "name", name);
+		json_key_string(&list->w, "error", list->err->text);
+		json_end_object(&list->w);
+		memset(list->err, 0, sizeof(*list->err));
+		return 0;
+	}
+	warder_session_free(session);
+	return found < 0 ? -1 : 0;
+}
+
+char *warder_session_list(struct warder_error *err)
+{
+	struct list list = { .err = err };
+	char *text;
+
+	json_begin_array(&list.w);
+	if (session_each(add_to_list, &list, err) < 0) {
+		json_writer_done(&list.w);
+		return NULL;
+	}
+	json_end_array(&list.w);
+	text = json_take(&list.w);
+	if (!text)
+		error_no_memory(err, NULL);
+	return text;
+}
+
+int warder_session_stop(const char *name, struct warder_error *err)
+{
+	int stopped = name ? session_stop(name, NULL, err) : error_no_argument(err, "name");
+
+	return stopped > 0 ? not_running(name, err) : stopped;
+}
+
+int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
+			   struct warder_error *err)
+{
+	return session_restart(name, program, NULL, ret, err);
+}
+
+/* What is granted now takes the place of what was granted then, also for what links lead to. */
+static int renew_ceiling(struct session_spec *spec, const struct warder_policy *ceiling,
+			 struct warder_error *err)
+{
+	if (!ceiling)
+		return 0;
+	policy_done(&spec->ceiling);
+	memset(&spec->ceiling, 0, sizeof(spec->ceiling));
+	spec->has_ceiling = true;
+	if (policy_copy(&ceiling->policy, &spec->ceiling, err) < 0)
+		return -1;
+	return policy_check_ceiling(&spec->ceiling, &spec->policy, err) < 0
+		   ? error_context(err, "the session has more than the ceiling grants")
+		   : 0;
+}
+
+/* One that could not be started again is not stopped. */
+static int check_again(const struct session_spec *spec, struct warder_error *err)
+{
+	return check_plan(spec, NULL, err) < 0
+		   ? error_context(err, "the session goes on, because it could not be started again")
+		   : 0;
+}
+
+static int stop_seen(const struct session_spec *seen, struct warder_error *err)
+{
+	const int stopped = session_stop(seen->name, seen->id, err);
+
+	return stopped > 0
+		   ? error_set(err, WARDER_ERROR_CONFLICT, "name",
+			       "session %.64s ended before it was restarted: "
+			       "\"warder session status %.64s\" shows whether another session has its name",
+			       seen->name, seen->name)
+		   : stopped;
+}
+
+int session_restart(const char *name, const char *program, const struct warder_policy *ceiling,
+		    struct warder_session **ret, struct warder_error *err)
+{
+	struct warder_session *before = NULL;
+	int restarted = warder_session_open(name, &before, err);
+
+	if (restarted == 0)
+		restarted = renew_ceiling(&before->spec, ceiling, err);
+	if (restarted == 0)
+		restarted = check_again(&before->spec, err);
+	if (restarted == 0)
+		restarted = stop_seen(&before->spec, err);
+	if (restarted == 0)
+		restarted = start(&before->spec, program, NULL, ret, err);
+	warder_session_free(before);
+	return restarted;
+}
+
+void warder_session_free(struct warder_session *session)
+{
+	if (!session)
+		return;
+	session_spec_done(&session->spec);
+	free(session->description);
+	free(session);
+}

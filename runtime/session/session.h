@@ -1,0 +1,207 @@
+/*
+ * session: sessions by name: where they are found, what is said to the process that keeps one, and that process. Private to runtime/
+ * and its command line.
+ *
+ * A session NAME has two files below /run/warder/sessions (root) or $XDG_RUNTIME_DIR/warder/sessions (others), directories of mode 0700
+ * that nobody else owns: NAME.lock, locked by its keeper as long as it lives, and NAME.sock, which answers only its owner, and not what
+ * he has put into a jail or a container (session_peer). Who starts a
+ * session executes `warder session keeper` with a specification; that process detaches itself, takes the lock, starts the jail, runs the
+ * set-up, and only then can be spoken to. So of any number of starts at once one has a keeper, and the others find its session.
+ *
+ * A name says nothing about whose it will be in a moment. A session therefore has an id besides, which its keeper draws; who joins names the
+ * one that he has read the description of, and a keeper of another refuses him.
+ *
+ * Messages are fixed structs over SOCK_SEQPACKET, of one version of Warder; JSON comes beside in a memory file: the description, or who
+ * joins gets what the session has mounted, and looks at none of its paths again.
+ */
+#ifndef WARDER_RUNTIME_SESSION_SESSION_H
+#define WARDER_RUNTIME_SESSION_SESSION_H
+
+#include "base/error.h"
+#include "base/json.h"
+#include "jail/session.h"
+#include "policy/policy.h"
+#include "runtime/warder.h"
+
+#define SESSION_NAME_MAX        64
+#define SESSION_ID_LENGTH       32
+#define SESSION_SETUP_MAX       64
+#define SESSION_CONNECTIONS_MAX 256
+#define SESSION_EXECUTIONS_MAX                                                                               \
+	100 /* at the same time; all end with the session, at once: see jail/cgroup/ends.h */
+#define SESSION_BYTES_MAX   (1024 * 1024) /* of a specification, of a description */
+#define SESSION_TIME_MAX_US (UINT64_C(30) * 24 * 3600 * 1000000)
+#define SESSION_LIFETIME_US (UINT64_C(8) * 3600 * 1000000)
+#define SESSION_IDLE_US     (UINT64_C(30) * 60 * 1000000)
+
+/* ---- place: session_place.c ---- */
+
+/* Letters, digits, '.', '_', '-', not first a '.' or '-'. -1 with *err. */
+int session_check_name(const char *name, struct warder_error *err);
+/* The directory, made if it is not there and `make`. Its descriptor is the caller's. -1 with *err: UNAVAILABLE, or where it is not made
+ * NOT_FOUND. */
+int session_directory_open(bool make, int *ret_dir_fd, struct warder_error *err);
+/* Remove the directories again, if nobody needs them. */
+void session_directory_tidy(void);
+/* Take the lock of a name. 0 with its descriptor; 1: somebody has it; -1 with *err. */
+int session_lock(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
+/* Remove both files. To be called with the lock held. */
+void session_unlink(int dir_fd, const char *name);
+/* A socket that listens there. -1 with *err. */
+int session_listen(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
+/* 0 with the connection; 1: nobody listens; -1 with *err. */
+int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);
+/* Its process: at the end of a client, that of the keeper. 0: it has none in our pid namespace. */
+int session_peer_pid(int fd);
+/* Call back with each name whose keeper lives, until it returns another number than 0. That; -1 with *err: who is there cannot be told. */
+int session_each(int (*each)(void *context, const char *name), void *context, struct warder_error *err);
+/* Remove the files of a keeper that died. False: another has the name, or it has no files. */
+bool session_remove_dead(int dir_fd, const char *name);
+/* Remove the files of keepers that died. Returns how many sessions these were. */
+int session_clean(bool dry_run);
+
+/* ---- peer: session_peer.c ---- */
+
+enum session_peer {
+	SESSION_PEER_OTHER_USER,
+	SESSION_PEER_ELSEWHERE, /* of our user, but not seen to be in our pid and user namespaces */
+	SESSION_PEER_GONE,      /* it ended meanwhile */
+	SESSION_PEER_OWNER,
+};
+
+/* Who connected, at a socket that was accepted; who listens, at one that was connected. */
+enum session_peer session_peer(int fd);
+
+/* ---- messages: session_wire.c ---- */
+
+enum session_request_type {
+	SESSION_DESCRIBE = 1,
+	SESSION_JOIN, /* and the connection stays while somebody may execute */
+	SESSION_STOP, /* answered when everything is gone, or given up */
+};
+
+/* The step of an error by which SESSION_STOP is answered: the session has ended, and the text names what stays behind. */
+#define SESSION_STEP_LEFT "left"
+
+struct session_request {
+	uint32_t magic, size;
+	uint32_t type;
+	char id[SESSION_ID_LENGTH + 1]; /* of the session that is meant; "" to describe or end any */
+};
+
+struct session_reply {
+	uint32_t magic, size;
+	uint32_t failed;  /* then only `error` is meant */
+	uint32_t fd_mask; /* of joint.fds, in order behind the description */
+	struct warder_error error;
+	struct jail_joint joint;
+};
+
+/* id: as its description has it, or NULL for any, which none can join. */
+int session_send_request(int fd, enum session_request_type type, const char *id, struct warder_error *err);
+/* 1 with *ret; 0: the peer is gone; -1: what came is no request. */
+int session_receive_request(int fd, struct session_request *ret);
+/* text: JSON, or NULL; joint: or NULL. -1: it was not sent. */
+int session_send_reply(int fd, const struct warder_error *failure, const char *text,
+		       const struct jail_joint *joint);
+/* Waits. *ret_text (or NULL) is heap. *ret_joint's descriptors are the caller's: -1 where there is none. -1 with *err, also the
+ * peer's. */
+int session_receive_reply(int fd, char **ret_text, struct jail_joint *ret_joint, struct warder_error *err);
+void session_joint_done(struct jail_joint *joint);
+
+/* ---- how it ended: session_end.c ---- */
+
+enum session_end {
+	SESSION_END_NONE, /* it has not, or nobody says why */
+	SESSION_END_STOPPED,
+	SESSION_END_LIFETIME,
+	SESSION_END_SIGNAL, /* that its keeper got, and heeded */
+	SESSION_END_INIT,
+	SESSION_END_KEEPER, /* which said nothing */
+	SESSION_END_COUNT,
+};
+
+/* In a result, and for people: "the session was stopped". */
+const char *session_end_name(enum session_end end);
+const char *session_end_text(enum session_end end);
+/* To somebody who has joined by that connection; the last that is said there. */
+void session_tell_end(int fd, enum session_end end);
+/* And there: what was said, or that the keeper is gone, at the latest after wait_ms. Any number of times, any thread. */
+enum session_end session_hear_end(int fd, int wait_ms);
+
+/* ---- specification: session_spec.c ---- */
+
+struct session_spec {
+	char *name;
+	struct policy policy;
+	struct policy ceiling;
+	bool has_ceiling;
+	char **setup; /* shell commands */
+	size_t setup_count;
+	uint64_t lifetime_us, idle_us;            /* 0: not given, which is written as the default */
+	char *cgroup_parent, *backend, *backends; /* or NULL */
+	char *id; /* of a description: another one of each session that was ever started; else NULL */
+};
+
+/* The members of it into the object that is open, but for the id. */
+void session_spec_write(const struct session_spec *spec, struct json_writer *w);
+/* Decode, strictly: every member known and within its bounds. `more`: the members that a description has besides are passed over. */
+int session_spec_parse(const char *json, size_t len, bool more, struct session_spec *ret,
+		       struct warder_error *err);
+void session_spec_done(struct session_spec *spec);
+/* Whether a session that runs is of the backend that is asked for: only one keeps any, and NULL and "auto" leave the choice. */
+bool session_is_backend(const char *wanted);
+/* In what the session that is there is another than the one that is wanted: name, policy and set-up, and of the rest what is given in
+ * `wanted`. A name for it; NULL: it is the same. */
+const char *session_spec_difference(const struct session_spec *wanted, const struct session_spec *found);
+/* Whether `asked` only narrows what an execution in a session under `session` may do, and leaves alone what is the session's: file
+ * system, network, identity, disk. -1 with *err naming the field. */
+int session_check_narrower(const struct policy *session, const struct policy *asked,
+			   struct warder_error *err);
+
+/* ---- calls: session.c ---- */
+
+/* The public calls, with what the command line has besides. came: asked while the start is waited for, whether to give it up; or NULL.
+ * ceiling: held against the session's policy and the execution's, as it is now; or NULL. */
+int session_start(const char *name, const struct warder_session_options *options, int (*came)(void *context),
+		  struct warder_session **ret, struct warder_error *err);
+int session_prepare(struct warder_session *session, const struct warder_policy *policy,
+		    const struct warder_policy *ceiling, unsigned int flags, struct warder_template **ret,
+		    struct warder_error *err);
+/* Whether another session has its name by now. */
+bool session_is_replaced(const struct warder_session *session);
+int session_restart(const char *name, const char *program, const struct warder_policy *ceiling,
+		    struct warder_session **ret, struct warder_error *err);
+
+/* ---- its end: session_stop.c ---- */
+
+/* Returns when nothing of it is left, or what is left does not die: 0; 1: there is none, or another than `id` (NULL: whichever has the name); -1 with *err: it has not
+ * ended (UNAVAILABLE: the keeper neither ends nor dies), or it has, and *err names what
+ * does not die and stays behind. A keeper that listens, but has not answered for 15 s, is killed; with an id that
+ * is an error, because it has not said which session it keeps. */
+int session_stop(const char *name, const char *id, struct warder_error *err);
+
+/* ---- keeper: keeper.c ---- */
+
+/* What a starter is told. */
+enum keeper_word {
+	KEEPER_READY = 1,
+	KEEPER_BEGUN, /* the first of two words: which process it is */
+	KEEPER_BUSY,  /* another one has the name */
+	KEEPER_FAILED,
+};
+
+struct keeper_report {
+	uint32_t word;
+	int32_t pid; /* of KEEPER_BEGUN */
+	struct warder_error error;
+};
+
+/* Descriptors that a keeper finds. */
+#define KEEPER_FD_REPORT 3
+#define KEEPER_FD_SPEC   4
+
+/* The process `warder session keeper`. Returns its exit status, in the process that was started at once. */
+int keeper_main(void);
+
+#endif

@@ -1,0 +1,225 @@
+#include "runtime/session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/hang.h"
+
+#define MAGIC            0x53445257u
+#define FDS_MAX          (JAIL_JOINT_FDS + 1)
+#define REPLY_TIMEOUT_MS 8000
+#define REPLY_LOOK_MS    500
+
+static int no_answer(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+			 "the session's keeper does not answer: it is ending, or was started by another "
+			 "version of Warder");
+}
+
+int session_send_request(int fd, enum session_request_type type, const char *id, struct warder_error *err)
+{
+	struct session_request request = { .magic = MAGIC, .size = sizeof(request), .type = type };
+
+	snprintf(request.id, sizeof(request.id), "%s", id ? id : "");
+	return send(fd, &request, sizeof(request), MSG_NOSIGNAL) == sizeof(request) ? 0 : no_answer(err);
+}
+
+int session_receive_request(int fd, struct session_request *ret)
+{
+	ssize_t n = recv(fd, ret, sizeof(*ret), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n == 0 || (n < 0 && errno == ECONNRESET))
+		return 0;
+	if (n != sizeof(*ret) || ret->magic != MAGIC || ret->size != sizeof(*ret) ||
+	    ret->type < SESSION_DESCRIBE || ret->type > SESSION_STOP || ret->id[SESSION_ID_LENGTH])
+		return -1;
+	return 1;
+}
+
+static int text_file(const char *text)
+{
+	owned_fd int fd = memfd_create("warder-session", MFD_CLOEXEC);
+
+	if (fd < 0 || file_write_all(fd, text, strlen(text)) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return -1;
+	return fd_take(&fd);
+}
+
+int session_send_reply(int fd, const struct warder_error *failure, const char *text,
+		       const struct jail_joint *joint)
+{
+	char space[CMSG_SPACE(sizeof(int) * FDS_MAX)] __attribute__((aligned(8)));
+	struct session_reply reply = { .magic = MAGIC, .size = sizeof(reply) };
+	struct iovec iov = { .iov_base = &reply, .iov_len = sizeof(reply) };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+	owned_fd int text_fd = -1;
+	int fds[FDS_MAX];
+	size_t count = 0;
+
+	if (failure) {
+		reply.failed = 1;
+		reply.error = *failure;
+	} else {
+		text_fd = text_file(text ? text : "");
+		if (text_fd < 0)
+			return -1;
+		fds[count++] = text_fd;
+	}
+	if (joint && !failure) {
+		reply.joint = *joint;
+		for (int i = 0; i < JAIL_JOINT_FDS; i++) {
+			if (joint->fds[i] < 0)
+				continue;
+			reply.fd_mask |= 1u << i;
+			fds[count++] = joint->fds[i];
+		}
+	}
+	if (count) {
+		struct cmsghdr *cmsg = (struct cmsghdr *)(void *)space;
+
+		memset(space, 0, sizeof(space));
+		header.msg_control = space;
+		header.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * count);
+		memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * count);
+	}
+	return sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(reply) ? 0 : -1;
+}
+
+/* What came, all of which is ours now; at most `size`. */
+static size_t take_fds(struct msghdr *header, int *fds, size_t size)
+{
+	size_t count = 0;
+
+	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(header); cmsg; cmsg = CMSG_NXTHDR(header, cmsg)) {
+		size_t here = cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS
+				  ? (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int)
+				  : 0;
+
+		for (size_t i = 0; i < here && count < size; i++, count++)
+			memcpy(&fds[count], CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
+	}
+	return count;
+}
+
+void session_joint_done(struct jail_joint *joint)
+{
+	for (int i = 0; i < JAIL_JOINT_FDS; i++)
+		fd_done(&joint->fds[i]);
+}
+
+/* Hand the descriptors out, and close those that nobody asked for. */
+static int distribute(const struct session_reply *reply, int *fds, size_t count, int *ret_text_fd,
+		      struct jail_joint *ret_joint)
+{
+	size_t next = 1;
+
+	*ret_text_fd = count ? fds[0] : -1;
+	for (int i = 0; ret_joint && i < JAIL_JOINT_FDS; i++)
+		ret_joint->fds[i] = reply->fd_mask & (1u << i) && next < count ? fds[next++] : -1;
+	for (; next < count; next++)
+		close(fds[next]);
+	if (!ret_joint || reply->failed)
+		return 0;
+	for (int i = 0; i < JAIL_JOINT_FDS; i++)
+		if ((reply->fd_mask & (1u << i)) && ret_joint->fds[i] < 0)
+			return -1;
+	return jail_joint_valid(ret_joint) ? 0 : -1;
+}
+
+static int read_text(int fd, char **ret, struct warder_error *err)
+{
+	size_t len;
+
+	return file_read_open(fd, "the keeper's answer", ROOTFS_RECORD_BYTES, ret, &len, err);
+}
+
+/* A keeper answers at once; one that takes its session down has closed the connection before. */
+static int await_reply(int fd, struct warder_error *err)
+{
+	const uint64_t deadline = clock_us() + REPLY_TIMEOUT_MS * UINT64_C(1000);
+	const int pid = session_peer_pid(fd);
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	struct hang hang = { 0 };
+
+	while (poll(&ready, 1, REPLY_LOOK_MS) <= 0) {
+		if (hang_look(&hang, pid))
+			return error_set_errno(
+			    err, WARDER_ERROR_UNAVAILABLE, "name", ETIMEDOUT,
+			    "the session's keeper, process %d, does not answer: the kernel holds it", pid);
+		if (clock_us() < deadline)
+			continue;
+		error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, "name",
+		    "the session's keeper, process %d, has not answered for %d s%s; the session is left "
+		    "as it is, and \"warder session stop\" ends it",
+		    pid, REPLY_TIMEOUT_MS / 1000,
+		    hang_is_stopped(pid) ? ": it is stopped (\"kill -CONT\" lets it go on)" : "");
+		err->sys_errno = ETIMEDOUT; /* it is not silent because it ends */
+		return -1;
+	}
+	return 0;
+}
+
+int session_receive_reply(int fd, char **ret_text, struct jail_joint *ret_joint, struct warder_error *err)
+{
+	char space[CMSG_SPACE(sizeof(int) * FDS_MAX)] __attribute__((aligned(8)));
+	struct session_reply reply = { 0 };
+	struct iovec iov = { .iov_base = &reply, .iov_len = sizeof(reply) };
+	struct msghdr header = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
+	};
+	owned_fd int text_fd = -1;
+	int fds[FDS_MAX];
+	size_t count;
+	ssize_t n;
+	int ret;
+
+	if (await_reply(fd, err) < 0)
+		return -1;
+	n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (n < 0)
+		return no_answer(err);
+	count = take_fds(&header, fds, FDS_MAX);
+	if (header.msg_flags & MSG_CTRUNC) {
+		while (count)
+			close(fds[--count]);
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, EMFILE, "no descriptor left");
+	}
+	if (n != sizeof(reply) || reply.magic != MAGIC || reply.size != sizeof(reply)) {
+		while (count)
+			close(fds[--count]);
+		return no_answer(err);
+	}
+	if (ret_joint)
+		*ret_joint = reply.joint;
+	ret = distribute(&reply, fds, count, &text_fd, ret_joint);
+	if (reply.failed) {
+		reply.error.text[sizeof(reply.error.text) - 1] = '\0';
+		reply.error.field[sizeof(reply.error.field) - 1] = '\0';
+		reply.error.step[sizeof(reply.error.step) - 1] = '\0';
+		*err = reply.error;
+		ret = -1;
+	} else if (ret < 0) {
+		no_answer(err);
+	} else if (ret_text) {
+		ret = read_text(text_fd, ret_text, err);
+	}
+	if (ret < 0 && ret_joint)
+		session_joint_done(ret_joint);
+	return ret;
+}

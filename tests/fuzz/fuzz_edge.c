@@ -1,0 +1,79 @@
+/*
+ * edge: what a jail sends to its edge. The first byte says to whom: to the resolver, or to a port. A connection is given twice, in one piece and
+ * in pieces of a length that the second byte says: both end in the same way.
+ */
+#include "edge/dns.h"
+#include "edge/gate.h"
+#include "tests/fuzz/input.h"
+
+static void ask_resolver(const uint8_t *data, size_t size)
+{
+	static struct edge_config config = { .rule_count = 2 };
+	uint8_t answer[DNS_ANSWER_MAX];
+	struct rules rules;
+	char refused[256];
+	size_t n;
+
+	memcpy(config.rules[0].host, "pypi.org", 9);
+	memcpy(config.rules[1].host, "*.example.org", 14);
+	must(rules_init(&rules, &config) == 0);
+	n = dns_answer(&rules, data, size, answer, refused);
+	must(n == 0 || (n >= 12 && n <= sizeof(answer) && answer[2] & 0x80));
+	must(strlen(refused) < 255);
+	rules_done(&rules);
+}
+
+/* The bytes that pass, and the reason, EDGE_REASON_COUNT if there is none. */
+static size_t connect_to(uint16_t port, const uint8_t *data, size_t size, size_t step,
+			 enum edge_reason *ret_why)
+{
+	struct gate gate = { 0 };
+	size_t passed = 0;
+	size_t seen = 0;
+	char other[128];
+
+	*ret_why = EDGE_REASON_COUNT;
+	while (seen < size) {
+		/* A block of its own: nothing is read behind it. */
+		enum edge_reason why = EDGE_REASON_COUNT;
+		uint8_t *held;
+		size_t pass = 0;
+		int ret;
+
+		seen += step < size - seen ? step : size - seen;
+		held = malloc(seen - passed);
+		memcpy(held, data + passed, seen - passed);
+		ret = gate_check(&gate, "pypi.org", port, held, seen - passed, &pass, &why, other);
+		free(held);
+		if (ret < 0) {
+			must(why < EDGE_REASON_COUNT);
+			*ret_why = why;
+			return passed;
+		}
+		must(pass <= seen - passed);
+		passed += pass;
+	}
+	return passed;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint16_t ports[] = { 80, 443, 22 };
+	enum edge_reason whole;
+	enum edge_reason parts;
+	uint16_t port;
+	size_t step;
+
+	if (size < 2)
+		return 0;
+	if (data[0] % 4 == 3) {
+		ask_resolver(data + 2, size - 2);
+		return 0;
+	}
+	port = ports[data[0] % 4];
+	step = (size_t)data[1] + 1;
+	connect_to(port, data + 2, size - 2, size, &whole);
+	connect_to(port, data + 2, size - 2, step, &parts);
+	must(whole == parts);
+	return 0;
+}

@@ -1,0 +1,358 @@
+#!/bin/bash
+# run.sh: what an allow-list of the network lets pass and refuses, as TAP. Root, in namespaces of the test's own: this one is the host, with
+# 22.33.44.1; beyond a router lies the rest of the world (server.py), with 11.22.33.10 and a resolver. Nothing of the machine's network is touched.
+#
+# WARDER=build/warder
+# shellcheck disable=SC2016 # programs of the jail's shell
+set -u
+LC_ALL=C export LC_ALL
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+. tests/lib/tap.sh
+warder=$(realpath "${WARDER:-build/warder}") || exit 1
+world=11.22.33.10
+
+if [ "$(id -u)" -ne 0 ]; then
+	skip network "the namespaces of this suite need root"
+	tap_end
+	exit
+fi
+for program in ip nsenter openssl python3 curl; do
+	if [ -z "$(command -v "$program")" ]; then
+		skip network "there is no $program"
+		tap_end
+		exit
+	fi
+done
+[ "${1:-}" = inside ] || exec unshare -n -m -- "$0" inside
+
+for base in "${WARDER_TEST_DIR:-/srv}" /opt /tmp; do
+	scratch=$(mktemp -d "$base/warder-network.XXXXXX" 2>/dev/null) && break
+done
+chmod 755 "$scratch"
+children=()
+cleanup() {
+	kill "${children[@]}" 2>/dev/null
+	rm -rf "$scratch"
+}
+trap cleanup EXIT
+
+begin() {
+	unshare -n sleep 1000 &
+	children+=("$!")
+	local beyond=$!
+	for _ in $(seq 100); do
+		[ "$(readlink "/proc/$beyond/ns/net")" = "$(readlink /proc/self/ns/net)" ] || break
+		sleep 0.05
+	done
+	ip link set lo up
+	ip link add near type veth peer name far netns "$beyond" || return 1
+	ip address add 22.33.44.1/30 dev near
+	ip link set near up
+	nsenter -t "$beyond" -n sh -c "ip link set lo up; ip address add 22.33.44.2/30 dev far; ip link set far up
+		ip address add $world/32 dev lo"
+	ip route add default via 22.33.44.2
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$scratch/key" -out "$scratch/certificate" -days 2 -subj /CN=pypi.test \
+		-addext 'subjectAltName=DNS:pypi.test,DNS:evil.test,DNS:*.cdn.test' 2>/dev/null || return 1
+	mkfifo "$scratch/ready"
+	nsenter -t "$beyond" -n python3 tests/network/server.py "$world" "$scratch/certificate" "$scratch/key" >"$scratch/ready" &
+	children+=("$!")
+	read -r -t 20 _ <"$scratch/ready" || return 1
+	echo "nameserver $world" >"$scratch/resolv.conf"
+	mount --bind "$scratch/resolv.conf" "$(readlink -f /etc/resolv.conf)"
+}
+
+# passes NAME PATTERN WARDER-ARGUMENTS...: the program ends with 0, its output is so, and nothing was refused.
+passes() {
+	local name=$1 pattern=$2 status
+	shift 2
+	timeout 60 "${as[@]}" "$warder" run --timeout 20s --net allow "$@" >"$scratch/out" 2>"$scratch/err"
+	status=$?
+	if [ "$status" -eq 0 ] && grep -qE "$pattern" "$scratch/out" && ! grep -q '^warder:' "$scratch/err"; then
+		tap_ok "$label$name"
+	else
+		tap_not_ok "$label$name"
+		sed 's/^/# /' "$scratch/out" "$scratch/err"
+		echo "# status $status"
+	fi
+}
+
+# refused NAME LINE WARDER-ARGUMENTS...: the program fails, and a line of warder's begins so.
+refused() {
+	local name=$1 line=$2 status
+	shift 2
+	timeout 60 "${as[@]}" "$warder" run --timeout 20s --net allow "$@" >"$scratch/out" 2>"$scratch/err"
+	status=$?
+	if [ "$status" -ne 0 ] && grep -qF "warder: refused: $line" "$scratch/err"; then
+		tap_ok "$label$name"
+	else
+		tap_not_ok "$label$name"
+		sed 's/^/# /' "$scratch/out" "$scratch/err"
+		echo "# status $status"
+	fi
+}
+
+get=(curl -sS -k -m 8)
+echo_program='import socket,sys
+s = socket.create_connection(("echo.test", 7))
+n = int(sys.argv[1])
+import threading
+threading.Thread(target=lambda: (s.sendall(b"x" * n), s.shutdown(socket.SHUT_WR))).start()
+got = 0
+while data := s.recv(1 << 16): got += len(data)
+print(got)
+sys.exit(got != n)'
+
+try_all() {
+	passes "HTTP to a name" '^hello pypi.test$' --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
+	passes "TLS to a name" '^hello pypi.test$' --allow pypi.test:443 -- "${get[@]}" https://pypi.test/
+	passes "two requests over one connection" '^hello pypi.test:8080$' --allow pypi.test:8080 -- "${get[@]}" http://pypi.test:8080/ http://pypi.test:8080/2
+	passes "a large upload" '^hello pypi.test$' --allow pypi.test:80 -- sh -c 'head -c 3000000 /dev/zero | curl -sS -m 8 -T - -X POST -H "Expect:" http://pypi.test/'
+	passes "a name below a pattern" '^hello a.cdn.test$' --allow '*.cdn.test:443' -- "${get[@]}" https://a.cdn.test/
+	passes "an address block" "^hello $world\$" --allow 11.22.33.0/24:80 -- "${get[@]}" "http://$world/"
+	passes "another protocol, 8 MB, and half-close" '^8000000$' --allow echo.test:7 -- python3 -c "$echo_program" 8000000
+	passes "a public address beside a private one" '^hello mixed.test$' --allow mixed.test:80 -- "${get[@]}" http://mixed.test/
+	passes "a server of the program's own, on a port of a rule" '^200$' --allow pypi.test:80,8081 -- sh -c 'python3 -m http.server -b 127.0.0.1 8081 >/dev/null 2>&1 & i=0; until curl -sS -o /dev/null -w "%{http_code}\n" -m 2 http://127.0.0.1:8081/ 2>/dev/null || [ $i -gt 50 ]; do sleep 0.1; i=$((i+1)); done; kill $!'
+
+	refused "a name that is not listed" 'evil.test: no rule has this name' --allow pypi.test:443 -- "${get[@]}" https://evil.test/
+	refused "the name above a pattern" 'cdn.test: no rule has this name' --allow '*.cdn.test:443' -- "${get[@]}" https://cdn.test/
+	refused "a question that carries data" 'c2vjcmv0.evil.test: no rule has this name' --allow pypi.test:443 -- "${get[@]}" https://c2VjcmV0.evil.test/
+	refused "a port that is not listed" 'pypi.test:8080: no rule for this name has this port' --allow pypi.test:443 -- "${get[@]}" http://pypi.test:8080/
+	refused "TLS to another name at the same address" 'pypi.test:443: the first bytes name another host: evil.test' --allow pypi.test:443 -- "${get[@]}" --connect-to evil.test:443:pypi.test:443 https://evil.test/
+	refused "HTTP to another name at the same address" 'pypi.test:80: the first bytes name another host: evil.test' --allow pypi.test:80 -- "${get[@]}" -H 'Host: evil.test' http://pypi.test/
+	refused "the same on another port" 'pypi.test:8080: the first bytes name another host: evil.test' --allow pypi.test:8080 -- "${get[@]}" -H 'Host: evil.test' http://pypi.test:8080/
+	refused "TLS without a name" 'pypi.test:443: a TLS ClientHello without a server name' --allow pypi.test:443 -- python3 -c 'import socket, ssl; c = ssl._create_unverified_context(); c.wrap_socket(socket.create_connection(("pypi.test", 443)))'
+	refused "another protocol on 443" 'pypi.test:443: neither TLS' --allow pypi.test:443 -- python3 -c 'import socket, sys; s = socket.create_connection(("pypi.test", 443)); s.sendall(b"SSH-2.0-x\r\n"); sys.exit(s.recv(1) == b"")'
+	refused "CONNECT" 'pypi.test:80: the HTTP method CONNECT' --allow pypi.test:80 -- "${get[@]}" -p -x http://pypi.test:80 https://evil.test/
+	refused "HTTP/2 without TLS" 'pypi.test:80: HTTP/2 without TLS' --allow pypi.test:80 -- "${get[@]}" --http2 http://pypi.test/
+	refused "an address" "$world:80: no rule has this address and port" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
+	refused "an address of a block, another port" "$world:443: no rule has this address and port" --allow 11.22.33.0/24:80 -- "${get[@]}" "https://$world/"
+	refused "an IPv6 address" '[2001:db8::1]:80: no rule has this address and port' --allow pypi.test:443 -- "${get[@]}" 'http://[2001:db8::1]/'
+	refused "a metadata service" '169.254.169.254:80: no rule has this address and port' --allow pypi.test:80 -- "${get[@]}" http://169.254.169.254/
+	refused "a guessed address of the block" '198.18.0.200:80: no rule has this address and port' --allow pypi.test:80 -- "${get[@]}" http://198.18.0.200/
+	refused "a name that leads to the host's loopback" 'rebind.test:80: the name leads to an address that only a cidr rule may allow: 127.0.0.1' --allow rebind.test:80 -- "${get[@]}" http://rebind.test/
+	refused "a name that leads to a metadata service" 'meta.test:80: the name leads to' --allow meta.test:80 -- "${get[@]}" http://meta.test/
+	refused "a name that leads to the host" 'own.test:80: the name leads to' --allow own.test:80 -- "${get[@]}" http://own.test/
+	refused "a name that leads to an address of documents" 'paper.test:80: the name leads to' --allow paper.test:80 -- "${get[@]}" http://paper.test/
+	refused "a name that there is not" "nothing.test:80: the host's resolver has no address" --allow nothing.test:80 -- "${get[@]}" http://nothing.test/
+	refused "a port where nobody listens" 'closed.test:81: the host cannot connect to it' --allow closed.test:81 -- "${get[@]}" http://closed.test:81/
+	refused "a denied name below a pattern" 'a.cdn.test: no rule has this name' --allow '*.cdn.test:443' --set network.deny=a.cdn.test -- "${get[@]}" https://a.cdn.test/
+	refused "a denied port of a name" 'pypi.test:80: a deny rule has it' --allow pypi.test:80,443 --set network.deny=pypi.test:80 -- "${get[@]}" http://pypi.test/
+	refused "a name that leads to a denied block" 'pypi.test:80: the name leads to' --allow pypi.test:80 --set network.deny=11.22.33.0/24 -- "${get[@]}" http://pypi.test/
+	refused "a denied block inside an allowed one" "$world:80: a deny rule has it" --allow 11.22.0.0/16:80 --set network.deny=11.22.33.0/24 -- "${get[@]}" "http://$world/"
+	refused "more bytes than network.bytes" 'echo.test:7: network.bytes is used up' --allow echo.test:7 --set network.bytes=1MiB -- python3 -c "$echo_program" 8000000
+	refused "a connection after network.bytes is used up" 'pypi.test:80: network.bytes is used up' --allow pypi.test:80 --set network.bytes=1KiB -- sh -c 'for i in 1 2 3 4 5 6 7 8; do curl -sS -m 5 http://pypi.test/ || exit; done'
+	refused "a third connection of two" 'echo.test:7: more connections at once than network.maxConnections' --allow echo.test:7 --set network.maxConnections=2 -- python3 -c 'import socket
+def one():
+    s = socket.create_connection(("echo.test", 7))
+    s.sendall(b"x")
+    return s, s.recv(1)
+kept = [one(), one()]
+assert [b for _, b in kept] == [b"x", b"x"]
+one()'
+	passes "a connection in the place of a closed one" '^xxxx$' --allow echo.test:7 --set network.maxConnections=1 -- python3 -c 'import socket
+for i in range(4):
+    s = socket.create_connection(("echo.test", 7))
+    s.sendall(b"x")
+    print(s.recv(1).decode(), end="")
+    s.shutdown(socket.SHUT_WR)
+    s.recv(1)
+    s.close()
+print()'
+	refused "a third question to a silent resolver, after two connections that ended by a reset" 'silent.test:80: more connections at once than network.maxConnections' --allow silent.test:80 --set network.maxConnections=2 -- python3 -c 'import socket, struct, time
+for i in range(3):
+    s = socket.create_connection(("silent.test", 80))
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.close()
+    time.sleep(0.3)
+raise SystemExit(1)'
+	refused "UDP, as of QUIC" 'pypi.test:443: only TCP passes' --allow pypi.test:443 -- python3 -c 'import socket; s = socket.socket(2, 2); s.settimeout(2); s.connect((socket.gethostbyname("pypi.test"), 443)); s.send(b"x"); s.recv(1)'
+	refused "the host's resolver" "$world:53: only TCP passes" --allow pypi.test:443 -- python3 -c 'import socket; s = socket.socket(2, 2); s.settimeout(2); s.connect(("'"$world"'", 53)); s.send(b"x"); s.recv(1)'
+}
+
+# The process that connects for the jail of a supervisor.
+edge_pid() {
+	local pid comm children
+	for _ in $(seq 100); do
+		read -r -a children <"/proc/$1/task/$1/children"
+		for pid in "${children[@]}"; do
+			read -r comm <"/proc/$pid/comm" && [ "$comm" = warder-edge ] && echo "$pid" && return
+		done
+		sleep 0.05
+	done
+	return 1
+}
+
+edge_is_confined() {
+	local run pid good=0
+	"$warder" run --timeout 20s --net allow --allow pypi.test:80 -- sleep 5 &
+	run=$!
+	pid=$(edge_pid "$run") && sleep 0.5 || good=1
+	awk '$1 == "Uid:" && $2 == 0 { bad = 1 } $1 == "CapPrm:" && $2 !~ /^0*$/ { bad = 1 } $1 == "CapBnd:" && $2 !~ /^0*$/ { bad = 1 }
+		$1 == "Seccomp:" && $2 != 2 { bad = 1 } $1 == "NoNewPrivs:" && $2 != 1 { bad = 1 } END { exit bad }' "/proc/$pid/status" || good=1
+	[ "$(awk '{ print $5 }' "/proc/$pid/mountinfo")" = / ] || good=1
+	[ -z "$(ls -A "/proc/$pid/root/")" ] || good=1
+	grep -E 'Uid|Cap|Seccomp|NoNew' "/proc/$pid/status"
+	wait "$run"
+	[ ! -e "/proc/$pid" ] || good=1
+	return "$good"
+}
+
+# edge_fails SIGNAL PATTERN: the edge gets a signal while the program waits; a connection then fails, and the result tells.
+edge_fails() {
+	local run pid status
+	mkdir -p "$scratch/share"
+	chmod 777 "$scratch/share"
+	rm -f "$scratch/share/"*
+	"$warder" run --timeout 20s --net allow --allow pypi.test:80 --rw "$scratch/share" -- \
+		sh -c "until [ -e $scratch/share/go ]; do sleep 0.1; done; curl -sS -m 3 http://pypi.test/" >"$scratch/out" 2>"$scratch/err" &
+	run=$!
+	pid=$(edge_pid "$run") || return 1
+	sleep 0.3
+	kill "-$1" "$pid"
+	touch "$scratch/share/go"
+	wait "$run"
+	status=$?
+	cat "$scratch/out" "$scratch/err"
+	[ "$status" -ne 0 ] && [ ! -s "$scratch/out" ] && [ ! -e "/proc/$pid" ] && { [ -z "$2" ] || grep -q "$2" "$scratch/err"; }
+}
+
+result_lists() {
+	"$warder" run --timeout 100s --net allow --allow pypi.test:80 --json -- sh -c 'curl -sS -m 5 http://pypi.test/; curl -sS -m 5 http://evil.test/; curl -sS -m 5 http://evil.test/; for i in $(seq 80); do curl -s -m 5 http://10.0.0.$i/; done; exit 3' | python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+n = r["network"]
+print(json.dumps(n["refusals"][:2]), n["notListed"], n["refused"])
+assert n["connections"] == 1 and n["bytesSent"] > 0 and n["bytesReceived"] > 0 and n["edgeDied"] is False
+first = n["refusals"][0]
+assert first["destination"] == "evil.test" and first["protocol"] == "dns" and first["reason"] == "unlistedName" and "port" not in first
+assert first["count"] >= 2 and first["firstAt"].endswith("Z")
+second = n["refusals"][1]
+assert (second["destination"], second["port"], second["protocol"], second["reason"]) == ("10.0.0.1", 80, "tcp", "unlistedAddress")
+assert len(n["refusals"]) == 64 and n["notListed"] == 17 and n["refused"] == sum(x["count"] for x in n["refusals"]) + 17
+assert "network" in r["limitsHit"]
+row = [c for c in r["receipt"]["controls"] if c["control"] == "network.allow"][0]
+assert row["status"] == "enforced" and "198.18.0.1" in row["value"], row'
+}
+
+# With few descriptors some connections are refused, and others work when these are closed.
+edge_runs_out() {
+	prlimit --nofile=96:96 "$warder" run --timeout 60s --net allow --allow echo.test:7 -- python3 -c '
+import socket, time
+def one():
+    s = socket.create_connection(("echo.test", 7), 10)
+    s.sendall(b"x")
+    return s, s.recv(1)
+kept = []
+refused = 0
+for i in range(80):
+    try:
+        kept.append(one())
+    except OSError:
+        refused += 1
+print(len(kept), refused)
+assert refused and [b for _, b in kept if b] == [b"x"] * len([b for _, b in kept if b])
+for s, _ in kept: s.close()
+time.sleep(0.5)
+assert one()[1] == b"x"' >"$scratch/out" 2>"$scratch/err"
+	local status=$?
+	cat "$scratch/out" "$scratch/err"
+	[ "$status" -eq 0 ] && grep -q 'echo.test:7: the edge has no memory or no descriptors left' "$scratch/err"
+}
+
+# Questions by TCP for which no descriptor is left wait, each try is counted, and the edge pauses between two.
+edge_counts_waiting_questions() {
+	prlimit --nofile=96:96 "$warder" run --timeout 60s --net allow --allow echo.test:7 -- python3 -c '
+import socket, time
+kept = []
+for i in range(80):
+    try:
+        kept.append(socket.create_connection(("echo.test", 7), 10))
+    except OSError:
+        pass
+questions = [socket.create_connection(("198.18.0.1", 53)) for i in range(4)]
+time.sleep(1)' >"$scratch/out" 2>"$scratch/err"
+	cat "$scratch/out" "$scratch/err"
+	grep -qF 'warder: refused: -: the edge has no memory or no descriptors left' "$scratch/err"
+}
+
+# A supervisor that is killed takes the edge with it, even one that a signal has stopped, and even if the edge's new parent is of the same
+# session: then the kernel does not end it as part of an orphaned process group.
+stopped_edge_ends() {
+	python3 -c '
+import ctypes, os, signal, subprocess, sys, time
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+run = subprocess.Popen([sys.argv[1], "run", "--timeout", "20s", "--net", "allow", "--allow", "pypi.test:80", "--", "sleep", "15"])
+edge = None
+for i in range(100):
+    for child in open(f"/proc/{run.pid}/task/{run.pid}/children").read().split():
+        if open(f"/proc/{child}/comm").read() == "warder-edge\n":
+            edge = int(child)
+    if edge:
+        break
+    time.sleep(0.05)
+time.sleep(0.5)
+os.kill(edge, signal.SIGSTOP)
+run.kill()
+run.wait()
+for i in range(50):
+    if os.waitpid(edge, os.WNOHANG)[0]:
+        sys.exit(0)
+    time.sleep(0.1)
+os.kill(edge, signal.SIGKILL)
+sys.exit("the edge is still there")' "$warder"
+}
+
+session_has_it() {
+	local status=0
+	"$warder" session start network --net allow --allow pypi.test:80 >/dev/null || return 1
+	[ "$("$warder" session exec network -- curl -sS -m 5 http://pypi.test/)" = "hello pypi.test" ] || status=1
+	"$warder" session exec network -- curl -sS -m 5 http://evil.test/ && status=1
+	"$warder" session stop network || status=1
+	return "$status"
+}
+
+many_at_once() {
+	"$warder" run --timeout 30s --net allow --allow pypi.test:443 -- python3 -c '
+import asyncio, ssl
+async def one():
+    c = ssl._create_unverified_context()
+    r, w = await asyncio.open_connection("pypi.test", 443, ssl=c)
+    w.write(b"GET / HTTP/1.1\r\nHost: pypi.test\r\nConnection: close\r\n\r\n")
+    data = await r.read()
+    w.close()
+    return data[:15]
+async def main():
+    got = await asyncio.gather(*[one() for _ in range(100)])
+    assert set(got) == {b"HTTP/1.1 200 OK"}, set(got)
+asyncio.run(main())'
+}
+
+if ! begin; then
+	tap_not_ok "the namespaces of the test"
+	tap_end
+	exit
+fi
+label=''
+as=()
+try_all
+check "100 connections at once" many_at_once
+check "a resolver that is silent" bash -c '! "$0" run --timeout 30s --net allow --allow silent.test:80 -- curl -sS -m 25 http://silent.test/ 2>"$1/err" && grep -q "silent.test:80: the host.s resolver has no address" "$1/err"' "$warder" "$scratch"
+check "the result lists what was refused" result_lists
+check "the edge is confined, and gone at the end" edge_is_confined
+check "an edge that is killed: no network, and the result says so" edge_fails KILL 'warder-edge died before'
+check "an edge that is stopped: no network" edge_fails STOP ''
+check "an edge that runs out of descriptors" edge_runs_out
+check "questions for which no descriptor is left" edge_counts_waiting_questions
+check "a stopped edge ends with its supervisor" stopped_edge_ends
+check "a session" session_has_it
+check "no edge is left" bash -c '! grep -lx warder-edge /proc/[0-9]*/comm 2>/dev/null | while read -r f; do p=${f%/comm}; [ "$(readlink "$p/ns/net")" = "$(readlink /proc/self/ns/net)" ] && echo "$p"; done | grep .'
+label='as an ordinary user: '
+as=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp)
+limits=()
+for field in memory swap cpus pids cpuTime; do
+	limits+=(--prefer "limits.$field")
+done
+passes "HTTP to a name" '^hello pypi.test$' "${limits[@]}" --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
+refused "an address" "$world:80: no rule has this address and port" "${limits[@]}" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
+refused "a name that leads to the host's loopback" 'rebind.test:80: the name leads to' "${limits[@]}" --allow rebind.test:80 -- "${get[@]}" http://rebind.test/
+tap_end

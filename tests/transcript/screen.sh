@@ -1,0 +1,48 @@
+# Sourced by transcripts that need a screen: a terminal under tmux with a shell in it, whose prompt is "> ".
+# shellcheck shell=bash
+#
+#   screen [WIDTH HEIGHT]    begins it
+#   keys WORD...             types, as tmux(1) send-keys
+#   see TEXT                 waits until the text is on the screen (10 s times WARDER_TEST_SLOW)
+#   shot                     prints the screen without empty lines and blanks at ends of lines
+#   screen_end               ends it
+t()
+{
+	env -u TMUX tmux -S "$PWD/tmux" -f /dev/null "$@"
+}
+
+screen()
+{
+	t new-session -d -x "${1:-80}" -y "${2:-24}" -s w "env PS1='> ' HISTFILE= bash --norc --noprofile" || return
+	trap screen_end EXIT
+	see '>'
+}
+
+keys()
+{
+	t send-keys -t w "$@"
+}
+
+shot()
+{
+	t capture-pane -p -t w | sed 's/ *$//' | grep -v '^$'
+}
+
+see()
+{
+	local i
+
+	for ((i = 0; i < 100 * ${WARDER_TEST_SLOW:-1}; i++)); do
+		! t capture-pane -p -t w | grep -qF -- "$1" || return 0
+		sleep 0.1
+	done
+	echo "not on the screen: $1"
+	shot
+	return 1
+}
+
+screen_end()
+{
+	t kill-server 2>/dev/null
+	rm -f tmux
+}

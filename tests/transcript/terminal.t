@@ -1,0 +1,251 @@
+# A program on a terminal: warder run -t. What is seen on the screen is as tmux shows it.
+needs limits
+# script(1) types a NUL at the end of its input, which the terminal in the jail echoes as ^@.
+
+= bash: a prompt, the terminal's name, Ctrl-C, Ctrl-Z, jobs, the exit status, and the terminal as it was before
+needs tmux
+$ . "$TOP/tests/transcript/screen.sh"; screen
+> keys 'stty -g > before; warder run -t -- bash --norc' Enter; see 'bash-'
+> keys 'PS1="in> "; clear; tty; echo $TERM' Enter; see tmux
+> keys 'sleep 100' Enter; sleep 0.5; keys C-c; see '^C'
+> keys 'echo "status $?"; sleep 200' Enter; see 'status 130'; sleep 0.5; keys C-z; see Stopped
+> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'exit 7' Enter; sleep 0.5; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'
+| /dev/pts/0
+| tmux-256color
+| in> sleep 100
+| ^C
+| in> echo "status $?"; sleep 200
+| status 130
+| ^Z
+| [1]+  Stopped                 sleep 200
+| in> fg
+| sleep 200
+| ^C
+| in>
+
+= the size of the window, and its changes
+needs tmux
+$ . "$TOP/tests/transcript/screen.sh"; screen 70 20
+> keys 'warder run -t -- sh -c "stty size; trap \"stty size\" WINCH; echo ready; while :; do sleep 0.1; done"' Enter; see ready
+> t resize-window -t w -x 66 -y 18; see '18 66'; t resize-window -t w -x 90 -y 25; see '25 90'; keys C-c; see '> '; shot | grep '^[0-9]'
+| 20 70
+| 18 66
+| 25 90
+
+= less: a page, another one, and the screen as it was
+needs tmux less
+$ . "$TOP/tests/transcript/screen.sh"; screen 60 6
+> keys 'echo here; warder run -t -- sh -c "seq 100 | less"' Enter; see 5; shot; echo; keys Space; see 10; shot; echo; keys G; see '(END)'; keys q; see here; shot | head -n 1
+| 1
+| 2
+| 3
+| 4
+| 5
+| :
+|
+| 6
+| 7
+| 8
+| 9
+| 10
+| :
+|
+| > echo here; warder run -t -- sh -c "seq 100 | less"
+
+= vim: insert, save, and what it shows of the file
+needs tmux vim
+$ . "$TOP/tests/transcript/screen.sh"; screen 60 8; mkdir w; chmod 777 w
+> keys 'warder run -t --workspace w:rw -- vim -u NONE -N /workspace/a' Enter; see '[New]'
+> keys i 'one' Enter 'two' Escape; sleep 0.3; keys ':w' Enter; see written; shot; keys ':q' Enter; see '> '; cat w/a
+| one
+| two
+| ~
+| ~
+| ~
+| ~
+| ~
+| "a" [New] 2L, 8B written
+| one
+| two
+
+= top: it draws the jail's own processes, and q ends it
+needs tmux top
+$ . "$TOP/tests/transcript/screen.sh"; screen 80 12
+> keys 'warder run -t -- top' Enter; see COMMAND; shot | grep -o 'Tasks: *[0-9]* total\|PID USER'; keys q; sleep 0.5; keys 'echo "status $?"' Enter; see 'status 0'
+| Tasks:   1 total
+| PID USER
+
+= python3: the line editor, Ctrl-C and Ctrl-D
+needs tmux python3
+$ . "$TOP/tests/transcript/screen.sh"; screen
+> keys 'warder run -t -- python3 -q' Enter; see '>>>'; keys '1 + 1' Enter; see 2; keys Up BSpace 2 Enter; see 3; keys 'import time; time.sleep(100)' Enter; sleep 0.5; keys C-c; see KeyboardInterrupt
+> shot | tail -n +2; keys C-d; sleep 0.5; keys 'clear; echo "over"' Enter; see over
+| >>> 1 + 1
+| 2
+| >>> 1 + 2
+| 3
+| >>> import time; time.sleep(100)
+| ^CTraceback (most recent call last):
+|   File "<stdin>", line 1, in <module>
+| KeyboardInterrupt
+| >>>
+
+= git add -p: single keys, and what is staged
+needs tmux git
+$ . "$TOP/tests/transcript/screen.sh"; screen 80 30; mkdir w; cd w; git init -q .; printf '1\n2\n' > a; git add a; git -c user.name=a -c user.email=a@b commit -qm one; printf '1\nchanged\n' > a; chmod -R a+rwX .; cd ..
+> keys 'warder run -t --workspace w:rw -- git -c safe.directory=* -c core.pager= add -p' Enter; see 'Stage this hunk'; shot | sed -n '/^@@/,$p'; keys y Enter; see '> '; sleep 0.5; git -c safe.directory='*' -C w diff --cached --stat
+| @@ -1,2 +1,2 @@
+|  1
+| -2
+| +changed
+| (1/1) Stage this hunk [y,n,q,a,d,e,?]?
+|  a | 2 +-
+|  1 file changed, 1 insertion(+), 1 deletion(-)
+
+= output of a program that buffers lines is there before the wall time ends it
+needs tmux python3
+$ . "$TOP/tests/transcript/screen.sh"; screen
+> keys 'clear; stty -g > before; warder run -t --timeout 2s -- python3 -c "import time; print(\"started\"); time.sleep(60)"' Enter; see 'killed after'; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 124'; see 'as before'
+
+= the wall time is unlimited, unless one is given
+needs terminal
+$ for f in '' '--timeout 9s' '--set limits.wallTime=8s --set devices.terminals=3'; do script -qec "warder run -t $f --receipt r -- true > o" /dev/null < /dev/null > o2; python3 -c 'import json; print(*[c["requested"] for c in json.load(open("r"))["controls"] if c["control"] in ("limits.wallTime", "devices.terminals")])'; done
+| 1 unlimited
+| 1 9s
+| 3 8s
+
+= standard error arrives in standard output, with the lines of a terminal
+needs terminal
+$ printf 'warder run -t -- sh -c "echo out; echo err >&2; test -t 2 && echo tty" > o 2> e' > c; script -qec 'sh c' /dev/null < /dev/null; sed 's/^^@//' o | cat -A; wc -c < e
+| out^M$
+| err^M$
+| tty^M$
+| 0
+
+= all of it, however much and at the very end
+needs terminal
+$ printf 'warder run -t -- sh -c "seq 200000; echo end >&2" > o' > c; script -qec 'sh c' /dev/null < /dev/null; wc -l < o; tail -n 1 o | tr -d '\r'
+| 200001
+| end
+
+= the terminal is restored when Warder is ended: by a signal that goes to the program, and by one that does not
+needs tmux
+$ . "$TOP/tests/transcript/screen.sh"; screen; keys 'stty -g > before; echo "then: stty -g | cmp - before && echo as" before' Enter
+> for s in TERM HUP INT QUIT SEGV USR1 ALRM ABRT; do keys "warder run -t --grace 100ms -- sh -c 'trap \"\" TERM HUP INT QUIT; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(pgrep -nf "^[^ ]*warder run -t.* $s")"; sleep 0.7; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done; shot | grep -c 'as before ABRT$'
+| 1
+
+= without a terminal, with a result, without an input
+$ warder run -t -- true; warder run --json -t -- true | grep -o '"field":"[^"]*"'; warder run --terminal -n -- true
+! warder: -t (--terminal) needs a terminal on standard input, which is none; leave -t out, or run it under script(1)
+! warder: -t (--terminal) does not go with -n (--no-input); give one of them
+| "field":"--terminal"
+? 125
+
+= more than the operator grants; TERM is left out where the operator does not grant it
+needs terminal
++ warder policy show strict > ceiling.json; sed 's/"wallTime": "30s"/"wallTime": "unlimited"/' ceiling.json > time.json; sed 's/"terminals": 0/"terminals": 1/' ceiling.json > one.json; sed 's/"terminals": 0/"terminals": 1/' time.json > both.json; sed 's/"set": {}/"set": {"TERM": "vt100"}/' both.json > term.json
+$ export NO_COLOR=1 TERM=vt100; for c in time one; do script -qec "warder run -t --ceiling $c.json -- tty > o" /dev/null < /dev/null | tr -d '\r\0'; done
+> for c in both term; do script -qec "warder run -t --ceiling $c.json -- sh -c 'echo \${TERM-unset}' > o" /dev/null < /dev/null > o2; sed 's/^^@//' o | cat -A | tr -d '$'; done
+> script -qec 'warder run -t --ceiling both.json --env TERM=vt100 -- true' /dev/null < /dev/null | tr -d '\r\0'
+| warder: devices.terminals: 1 is more than the operator grants; at most 0
+| warder: limits.wallTime: unlimited is more than the operator grants; at most 30s
+| unset^M
+| vt100^M
+| warder: environment.set.TERM: the operator does not grant this variable or value
+
+= where it is not possible
+needs terminal
++ printf '{"enable": ["process"]}' > b.json
+$ export NO_COLOR=1; for c in 'run -t --backend process --backends b.json --prefer all' 'run -t --set devices.terminals=0' 'code -t'; do script -qec "warder $c -- true" /dev/null < /dev/null | tr -d '\r'; done
+| warder: a terminal for the program (-t, terminal_fd) needs a /dev/pts of its own, which this backend does not make; use --backend local (step streams)
+| warder: devices.terminals is 0, and the program is to have a terminal; set it to 1
+| warder: unknown flag -t; --help lists what there is
+
+= in a session: Ctrl-C, Ctrl-Z, the size and its changes, and the terminal as it was before
+needs tmux
++ . "$TOP/tests/transcript/session.sh"
+$ . "$TOP/tests/transcript/screen.sh"; sh s start --set devices.terminals=2 --timeout 5m; screen 70 20
+> keys 'stty -g > before; sh s exec -t -- bash --norc' Enter; see 'bash-'
+> keys 'PS1="in> "; clear; tty; echo $TERM; stty size' Enter; see '20 70'
+> t resize-window -t w -x 66 -y 18; sleep 0.5; keys 'stty size; sleep 200' Enter; see '18 66'; sleep 0.5; keys C-z; see Stopped
+> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'exit 7' Enter; sleep 0.5; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'; sh s stop
+| /dev/pts/0
+| tmux-256color
+| 20 70
+| in> stty size; sleep 200
+| 18 66
+| ^Z
+| [1]+  Stopped                 sleep 200
+| in> fg
+| sleep 200
+| ^C
+| in>
+
+= in a session: the terminal is restored when Warder is ended by a signal, and when the session ends
+needs tmux
++ . "$TOP/tests/transcript/session.sh"
+$ . "$TOP/tests/transcript/screen.sh"; sh s start --set devices.terminals=2 --timeout 5m; screen; keys 'stty -g > before; echo "then: stty -g | cmp - before && echo as" before' Enter
+> for s in TERM SEGV; do keys "sh s exec -t --grace 100ms -- sh -c 'trap \"\" TERM; echo up \$0; sleep 100 & wait; sleep 100' $s" Enter; see "up $s"; kill -$s "$(pgrep -nf "^warder session exec .* up .* $s\$")"; sleep 0.7; keys 'clear; stty -g | cmp - before && echo as before '"$s" Enter; see "as before $s"; done
+> keys "sh s exec -t -- sh -c 'echo up \$0; sleep 100' END" Enter; see 'up END'; sh s stop; sleep 0.7; keys 'clear; stty -g | cmp - before && echo as before END' Enter; see 'as before END'; shot | grep -c 'as before END$'
+| 1
+
+= in a session: standard error arrives in standard output, the session's time holds, and its policy stays as it is
+needs terminal
++ . "$TOP/tests/transcript/session.sh"
+$ export TERM=vt100; sh s start --set devices.terminals=2 --timeout 1m; printf 'sh s exec -t --receipt r -- sh -c "echo out; echo err >&2; echo \\$TERM" > o 2> e' > c; script -qec 'sh c' /dev/null < /dev/null; sed 's/^^@//' o | cat -A; wc -c < e; grep -A 9 '"limits.wallTime"' r | grep -o '"requested": .*,'; sh s exec -- sh -c 'echo ${TERM-unset}'; sh s stop
+| out^M$
+| err^M$
+| vt100^M$
+| 0
+| "requested": "1m",
+| unset
+
+= in a session that it starts: with a terminal, without a wall time, and with each caller's TERM
+needs terminal
++ . "$TOP/tests/transcript/session.sh"
+$ for type in vt100 vt220; do TERM=$type script -qec "sh s exec --auto-start -t -- sh -c 'tty; echo \$TERM' > o" /dev/null < /dev/null > o2; sed 's/^^@//' o | cat -A; done; sh s status --json | grep -o '"wallTime":"[^"]*"\|"terminals":[0-9]*'; sh s stop
+| /dev/pts/0^M$
+| vt100^M$
+| /dev/pts/0^M$
+| vt220^M$
+| "wallTime":"unlimited"
+| "terminals":1
+
+= in a session: refusals
+needs terminal
++ . "$TOP/tests/transcript/session.sh"
+$ export NO_COLOR=1; sh s start; printf 'sh s "$@"' > c; for f in '-t' '-t --json' '-t --background' '-t -n'; do script -qec "sh s exec $f -- true" /dev/null < /dev/null | tr -d '\r\0' | sed 's/of session [^ ]* is/of session NAME is/'; done; script -qec "warder session --json exec x -t -- true" /dev/null < /dev/null | grep -o '"message":"[^"]*"'; sh s exec -t -- true; sh s stop
+| warder: devices.terminals of session NAME is 0, and -t (--terminal) needs at least 1; start the session with --set devices.terminals=1
+| {"status":"rejected","error":{"kind":"invalidRequest","field":"--terminal","step":null,"message":"-t (--terminal) does not go with --json; give one of them"}}
+| warder: -t (--terminal) does not go with --background; give one of them
+| warder: -t (--terminal) does not go with -n (--no-input); give one of them
+| "message":"-t (--terminal) does not go with --json; give one of them"
+! warder: -t (--terminal) needs a terminal on standard input, which is none; leave -t out, or run it under script(1)
+
+= in a workspace: Ctrl-C, Ctrl-Z, the size and its changes, and the terminal as it was before
+needs tmux
+$ . "$TOP/tests/transcript/screen.sh"; warder workspace create job > p; screen 70 20
+> keys 'stty -g > before; warder workspace run job -t -- bash --norc' Enter; see 'bash-'
+> keys 'PS1="in> "; clear; tty; echo $TERM; stty size' Enter; see '20 70'
+> t resize-window -t w -x 66 -y 18; sleep 0.5; keys 'stty size; sleep 200' Enter; see '18 66'; sleep 0.5; keys C-z; see Stopped
+> keys fg Enter; sleep 0.5; keys C-c; sleep 0.5; shot; keys 'touch $OUTPUT_DIR/made; exit 7' Enter; sleep 0.5; keys 'echo "status $?"; stty -g | cmp - before && echo as before' Enter; see 'status 7'; see 'as before'; warder workspace list job out
+| /dev/pts/0
+| tmux-256color
+| 20 70
+| in> stty size; sleep 200
+| 18 66
+| ^Z
+| [1]+  Stopped                 sleep 200
+| in> fg
+| sleep 200
+| ^C
+| in>
+|~ made
+
+= in a workspace: refusals
+needs terminal
+$ export NO_COLOR=1; warder workspace create job > p; script -qec 'warder workspace run job -t --json -- true' /dev/null < /dev/null | grep -o '"message":"[^"]*"'; script -qec 'warder workspace run job -t --set devices.terminals=0 -- true' /dev/null < /dev/null | tr -d '\r\0'; warder workspace run job -t -- true
+| "message":"-t (--terminal) does not go with --json; give one of them"
+| warder: devices.terminals is 0, and the program is to have a terminal; set it to 1
+! warder: -t (--terminal) needs a terminal on standard input, which is none; leave -t out, or run it under script(1)
+? 125

@@ -1,0 +1,479 @@
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/policy.h"
+#include "policy/values.h"
+
+/* "network.mode=allow;network.allow=a.org" on top of the preset strict. */
+static void build(const char *fields, struct policy *ret)
+{
+	char text[1024];
+	char *rest = text;
+	struct warder_error err;
+
+	snprintf(text, sizeof(text), "%s", fields);
+	cr_assert(policy_preset("strict", ret, &err) == 0);
+	for (char *field = strsep(&rest, ";"); field && *field; field = strsep(&rest, ";")) {
+		char *value = strchr(field, '=');
+
+		*value++ = '\0';
+		cr_assert(policy_set(ret, field, value, &err) == 0, "%s", err.text);
+	}
+	cr_assert(policy_validate_document(ret, &err) == 0, "%s: %s", fields, err.text);
+}
+
+static struct policy_cidr address_of(const char *text)
+{
+	struct policy_cidr address;
+	struct warder_error err;
+	char block[64];
+
+	snprintf(block, sizeof(block), "%s/%d", text, strchr(text, ':') ? 128 : 32);
+	/* A mapped address has no text that the parser takes: that is one of the rows below. */
+	if (strncmp(text, "::ffff:", 7) == 0) {
+		cr_assert(policy_parse_cidr("::/128", &address, &err) == 0);
+		address.address[10] = address.address[11] = 0xff;
+		address.address[12] = 8;
+		return address;
+	}
+	cr_assert(policy_parse_cidr(block, &address, &err) == 0, "%s", err.text);
+	return address;
+}
+
+Test(network, match_by_name, .timeout = 20)
+{
+	static const struct {
+		const char *fields, *name;
+		unsigned port;
+		enum policy_verdict verdict;
+		size_t row;
+	} rows[] = {
+		{ "network.allow=a.org:443", "a.org", 443, POLICY_ALLOWED, 0 },
+		{ "network.allow=a.org:443", "A.oRG.", 443, POLICY_ALLOWED, 0 },
+		{ "network.allow=a.org:443", "a.org", 80, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.allow=a.org:443", "x.a.org", 443, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.allow=a.org", "a.org", 80, POLICY_ALLOWED, 0 },
+		{ "network.allow=a.org", "a.org", 22, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.allow=*.a.org", "a.org", 443, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.allow=*.a.org", "y.x.a.org", 443, POLICY_ALLOWED, 0 },
+		{ "network.allow=*.a.org", "*.a.org", 443, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.allow=@pypi", "@pypi", 443, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.allow=@pypi", "pypi.org", 443, POLICY_ALLOWED, 0 },
+		{ "network.allow=@pypi", "files.pythonhosted.org", 443, POLICY_ALLOWED, 0 },
+		{ "network.allow=@pypi", "pypi.org", 80, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.allow=@debian", "deb.debian.org", 80, POLICY_ALLOWED, 0 },
+		{ "network.allow=@github", "github.com", 22, POLICY_ALLOWED, 0 },
+		{ "network.allow=*.org;network.allow=*.a.org;network.allow=b.org", "x.a.org", 80,
+		  POLICY_ALLOWED, 1 },
+		{ "network.allow=a.org:443;network.allow=*.org:443", "a.org", 443, POLICY_ALLOWED, 0 },
+		{ "network.allow=*.org:443;network.allow=a.org:443", "a.org", 443, POLICY_ALLOWED, 1 },
+		{ "network.allow=*.org:80;network.allow=a.org:443", "a.org", 80, POLICY_ALLOWED, 0 },
+		{ "network.allow=*.org;network.deny=a.org", "a.org", 443, POLICY_DENIED, 0 },
+		{ "network.allow=*.org;network.deny=a.org", "b.org", 443, POLICY_ALLOWED, 0 },
+		{ "network.allow=*.org;network.deny=x.a.org;network.deny=a.org:80", "a.org", 80,
+		  POLICY_DENIED, 1 },
+		{ "network.allow=*.org;network.deny=a.org:80", "a.org", 443, POLICY_ALLOWED, 0 },
+		{ "network.allow=*.com:8443,443;network.deny=@github", "github.com", 8443, POLICY_DENIED, 0 },
+		{ "network.allow=10.0.0.0/8:443", "10.0.0.1", 443, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.mode=learn", "a.org", 443, POLICY_ALLOWED, POLICY_NO_ROW },
+		{ "network.mode=learn", "a.org", 8443, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.mode=learn;network.deny=*.a.org", "x.a.org", 22, POLICY_DENIED, 0 },
+		{ "network.mode=learn;network.allow=a.org:8443", "a.org", 8443, POLICY_ALLOWED, 0 },
+		{ "network.mode=learn", "127.0.0.1", 443, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.mode=loopback", "a.org", 443, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.mode=host", "a.org", 443, POLICY_UNLISTED, POLICY_NO_ROW },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		owned_policy struct policy policy = { 0 };
+		char fields[256];
+		size_t row = 77;
+
+		snprintf(fields, sizeof(fields), "%s%s",
+			 strncmp(rows[i].fields, "network.mode", 12) == 0 ? "" : "network.mode=allow;",
+			 rows[i].fields);
+		build(fields, &policy);
+		cr_expect(policy_network_match(&policy, rows[i].name, (uint16_t)rows[i].port, &row) ==
+				  rows[i].verdict &&
+			      row == rows[i].row,
+			  "%s: %s:%u, row %zu", fields, rows[i].name, rows[i].port, row);
+	}
+}
+
+Test(network, a_name_that_is_too_long_is_not_listed, .timeout = 20)
+{
+	owned_policy struct policy policy = { 0 };
+	char name[400];
+	size_t row;
+
+	build("network.mode=learn", &policy);
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	cr_expect(policy_network_match(&policy, name, 443, &row) == POLICY_UNLISTED);
+	cr_expect(policy_network_match(&policy, "", 443, &row) == POLICY_UNLISTED);
+	cr_expect(policy_network_match(&policy, ".", 443, &row) == POLICY_UNLISTED);
+	cr_expect(policy_network_match(&policy, "a..", 443, &row) == POLICY_UNLISTED);
+}
+
+Test(network, which_names_have_an_answer, .timeout = 20)
+{
+	owned_policy struct policy policy = { 0 }, learn = { 0 };
+
+	build("network.mode=allow;network.allow=*.a.org:1,2;network.allow=@npm;network.deny=x.a.org;"
+	      "network.deny=y.a.org:1",
+	      &policy);
+	cr_expect(policy_network_knows(&policy, "z.a.org"));
+	cr_expect(policy_network_knows(&policy, "Y.A.ORG."), "one of its ports is left");
+	cr_expect(!policy_network_knows(&policy, "x.a.org"), "every port is denied");
+	cr_expect(!policy_network_knows(&policy, "a.org"));
+	cr_expect(policy_network_knows(&policy, "registry.npmjs.org"));
+	cr_expect(!policy_network_knows(&policy, "@npm"));
+	build("network.mode=learn;network.deny=x.org;network.deny=y.org:22,80,443", &learn);
+	cr_expect(policy_network_knows(&learn, "a.org"));
+	cr_expect(!policy_network_knows(&learn, "x.org") && !policy_network_knows(&learn, "y.org"));
+}
+
+Test(network, match_by_address, .timeout = 20)
+{
+	static const struct {
+		const char *fields, *address;
+		unsigned port;
+		enum policy_verdict verdict;
+		size_t row;
+	} rows[] = {
+		{ "network.mode=allow;network.allow=10.0.0.0/8:22", "10.1.2.3", 22, POLICY_ALLOWED, 0 },
+		{ "network.mode=allow;network.allow=10.0.0.0/8:22", "10.1.2.3", 23, POLICY_UNLISTED,
+		  POLICY_NO_ROW },
+		{ "network.mode=allow;network.allow=10.0.0.0/8:22;network.allow=10.1.0.0/16:22", "10.1.2.3",
+		  22, POLICY_ALLOWED, 1 },
+		{ "network.mode=allow;network.allow=0.0.0.0/0:22;network.deny=10.0.0.0/8", "10.1.2.3", 22,
+		  POLICY_DENIED, 0 },
+		{ "network.mode=allow;network.allow=0.0.0.0/0:22", "fd00::1", 22, POLICY_UNLISTED,
+		  POLICY_NO_ROW },
+		{ "network.mode=allow;network.allow=[fd00::/8]:22", "fd00::1", 22, POLICY_ALLOWED, 0 },
+		{ "network.mode=allow;network.allow=a.org:443", "8.8.8.8", 443, POLICY_UNLISTED,
+		  POLICY_NO_ROW },
+		{ "network.mode=learn", "8.8.8.8", 443, POLICY_ALLOWED, POLICY_NO_ROW },
+		{ "network.mode=learn", "8.8.8.8", 53, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.mode=learn", "10.0.0.1", 443, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.mode=learn", "169.254.169.254", 80, POLICY_UNLISTED, POLICY_NO_ROW },
+		{ "network.mode=learn;network.allow=10.0.0.0/8:443", "10.0.0.1", 443, POLICY_ALLOWED, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		owned_policy struct policy policy = { 0 };
+		struct policy_cidr address = address_of(rows[i].address);
+		size_t row = 77;
+
+		build(rows[i].fields, &policy);
+		cr_expect(policy_network_match_address(&policy, &address, (uint16_t)rows[i].port, &row) ==
+				  rows[i].verdict &&
+			      row == rows[i].row,
+			  "%s: %s:%u, row %zu", rows[i].fields, rows[i].address, rows[i].port, row);
+	}
+}
+
+Test(network, addresses_of_a_name, .timeout = 20)
+{
+	static const struct {
+		const char *fields, *address, *fault;
+	} rows[] = {
+		{ "network.allow=a.org", "8.8.8.8", NULL },
+		{ "network.allow=a.org", "10.1.2.3", "private" },
+		{ "network.allow=a.org;network.allow=10.1.0.0/16:443", "10.1.2.3", NULL },
+		{ "network.allow=a.org;network.allow=10.1.0.0/16:80", "10.1.2.3", "private" },
+		{ "network.allow=a.org;network.allow=10.1.0.0/16:443;network.deny=10.1.2.0/24", "10.1.2.3",
+		  "denied" },
+		{ "network.allow=a.org;network.deny=8.8.0.0/16:443", "8.8.8.8", "denied" },
+		{ "network.allow=a.org;network.deny=8.8.0.0/16:80", "8.8.8.8", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		owned_policy struct policy policy = { 0 };
+		struct policy_cidr address = address_of(rows[i].address);
+		char fields[256];
+		const char *fault;
+
+		snprintf(fields, sizeof(fields), "network.mode=allow;%s", rows[i].fields);
+		build(fields, &policy);
+		fault = policy_network_address_fault(&policy, &address, 443);
+		cr_expect(fault && rows[i].fault ? strcmp(fault, rows[i].fault) == 0 : fault == rows[i].fault,
+			  "%s: %s: %s", fields, rows[i].address, fault ? fault : "fine");
+	}
+}
+
+/* The first and the last address of each block of the registries, and those beside them. */
+Test(network, special_addresses, .timeout = 20)
+{
+	static const struct {
+		const char *address, *kind;
+	} rows[] = {
+		{ "0.0.0.0", "unspecified" },
+		{ "0.255.255.255", "unspecified" },
+		{ "1.0.0.0", NULL },
+		{ "9.255.255.255", NULL },
+		{ "10.0.0.0", "private" },
+		{ "10.255.255.255", "private" },
+		{ "11.0.0.0", NULL },
+		{ "100.63.255.255", NULL },
+		{ "100.64.0.0", "shared" },
+		{ "100.100.100.200", "metadata" },
+		{ "100.127.255.255", "shared" },
+		{ "100.128.0.0", NULL },
+		{ "126.255.255.255", NULL },
+		{ "127.0.0.1", "loopback" },
+		{ "127.255.255.255", "loopback" },
+		{ "128.0.0.0", NULL },
+		{ "168.63.129.15", NULL },
+		{ "168.63.129.16", "metadata" },
+		{ "169.253.255.255", NULL },
+		{ "169.254.0.0", "linkLocal" },
+		{ "169.254.169.254", "metadata" },
+		{ "169.254.170.2", "metadata" },
+		{ "169.254.255.255", "linkLocal" },
+		{ "169.255.0.0", NULL },
+		{ "172.15.255.255", NULL },
+		{ "172.16.0.0", "private" },
+		{ "172.31.255.255", "private" },
+		{ "172.32.0.0", NULL },
+		{ "191.255.255.255", NULL },
+		{ "192.0.0.0", "reserved" },
+		{ "192.0.0.192", "metadata" },
+		{ "192.0.0.255", "reserved" },
+		{ "192.0.1.0", NULL },
+		{ "192.0.2.1", "documentation" },
+		{ "192.0.3.0", NULL },
+		{ "192.31.196.1", NULL }, /* AS112, globally reachable */
+		{ "192.88.98.255", NULL },
+		{ "192.88.99.1", "reserved" },
+		{ "192.88.100.0", NULL },
+		{ "192.167.255.255", NULL },
+		{ "192.168.0.0", "private" },
+		{ "192.168.255.255", "private" },
+		{ "192.169.0.0", NULL },
+		{ "198.17.255.255", NULL },
+		{ "198.18.0.0", "benchmarking" },
+		{ "198.19.255.255", "benchmarking" },
+		{ "198.20.0.0", NULL },
+		{ "198.51.99.255", NULL },
+		{ "198.51.100.0", "documentation" },
+		{ "198.51.101.0", NULL },
+		{ "203.0.112.255", NULL },
+		{ "203.0.113.255", "documentation" },
+		{ "203.0.114.0", NULL },
+		{ "223.255.255.255", NULL },
+		{ "224.0.0.0", "multicast" },
+		{ "239.255.255.255", "multicast" },
+		{ "240.0.0.0", "reserved" },
+		{ "255.255.255.254", "reserved" },
+		{ "255.255.255.255", "broadcast" },
+		{ "::", "unspecified" },
+		{ "::1", "loopback" },
+		{ "::2", "mapped" },
+		{ "::ffff:8.0.0.0", "mapped" },
+		{ "64:ff9b::808:808", "mapped" },
+		{ "64:ff9b:1::1", "mapped" },
+		{ "64:ff9b:2::1", "reserved" },
+		{ "100::1", "reserved" },
+		{ "100:0:0:1::1", "reserved" },
+		{ "2001::1", "mapped" },
+		{ "2001:2::1", "benchmarking" },
+		{ "2001:10::1", "reserved" },
+		{ "2001:1ff:ffff::1", "reserved" },
+		{ "2001:200::1", NULL },
+		{ "2001:db7:ffff::1", NULL },
+		{ "2001:db8::1", "documentation" },
+		{ "2001:db9::1", NULL },
+		{ "2002:a00:1::1", "mapped" },
+		{ "2003::1", NULL },
+		{ "2620:4f:8000::1", NULL }, /* AS112, globally reachable */
+		{ "2a00:1450::1", NULL },
+		{ "3ffe:ffff::1", NULL },
+		{ "3fff::1", "documentation" },
+		{ "3fff:fff:ffff::1", "documentation" },
+		{ "3fff:1000::1", NULL },
+		{ "4000::1", "reserved" },
+		{ "5f00::1", "reserved" },
+		{ "fbff::1", "reserved" },
+		{ "fc00::1", "private" },
+		{ "fd00:ec2::254", "metadata" },
+		{ "fd20:ce::254", "metadata" },
+		{ "fdff:ffff::1", "private" },
+		{ "fe00::1", "reserved" },
+		{ "fe80::1", "linkLocal" },
+		{ "febf::1", "linkLocal" },
+		{ "fec0::1", "private" },
+		{ "ff02::1", "multicast" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct policy_cidr address = address_of(rows[i].address);
+		const char *kind = policy_special_address(&address);
+
+		cr_expect(kind && rows[i].kind ? strcmp(kind, rows[i].kind) == 0 : kind == rows[i].kind,
+			  "%s: %s", rows[i].address, kind ? kind : "public");
+	}
+}
+
+/* ---- generated policies ---- */
+
+static const char *const names[] = { "a.org", "b.a.org", "c.b.a.org", "d.org", "x.net", "github.com" };
+static const char *const patterns[] = { "a.org",   "b.a.org",   "c.b.a.org", "d.org",   "*.org",
+					"*.a.org", "*.b.a.org", "*.net",     "@github", "*.com" };
+static const char *const blocks[] = { "0.0.0.0/0",  "8.0.0.0/7",   "8.8.8.0/24", "8.8.8.8/32",
+				      "10.0.0.0/8", "10.1.0.0/16", "10.1.2.3/32" };
+static const char *const addresses[] = { "8.8.8.8",  "8.8.8.9",  "9.9.9.9",    "10.1.2.3",
+					 "10.1.9.9", "10.9.9.9", "192.168.1.1" };
+static const uint16_t ports[] = { 22, 80, 443, 999 };
+
+#define SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+static unsigned next(uint64_t *seed, size_t below)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)((*seed >> 33) % below);
+}
+
+static void add_row(struct policy *policy, const char *path, uint64_t *seed)
+{
+	char value[64];
+	struct warder_error err;
+	bool is_block = next(seed, 3) == 0;
+	const char *where =
+	    is_block ? blocks[next(seed, SIZE(blocks))] : patterns[next(seed, SIZE(patterns))];
+	bool has_ports = where[0] != '@' && (strcmp(path, "network.allow") == 0 || next(seed, 2));
+
+	snprintf(value, sizeof(value), has_ports ? "%s:%u" : "%s", where, ports[next(seed, SIZE(ports))]);
+	if (has_ports && next(seed, 2))
+		snprintf(value, sizeof(value), "%s:22,80,443", where);
+	cr_assert(policy_set(policy, path, value, &err) == 0, "%s", err.text);
+}
+
+static void generate(struct policy *ret, uint64_t *seed, unsigned rows)
+{
+	struct warder_error err;
+
+	cr_assert(policy_preset("strict", ret, &err) == 0);
+	cr_assert(policy_set(ret, "network.mode", next(seed, 5) ? "allow" : "learn", &err) == 0);
+	for (unsigned i = 1 + next(seed, rows); i > 0; i--)
+		add_row(ret, "network.allow", seed);
+	for (unsigned i = next(seed, 3); i > 0; i--)
+		add_row(ret, "network.deny", seed);
+	cr_assert(policy_validate(ret, &err) == 0, "%s", err.text);
+}
+
+/* Whether all that the request reaches in a small world is reached by the ceiling. */
+static bool reaches_no_more(const struct policy *ceiling, const struct policy *request)
+{
+	size_t row;
+
+	for (size_t p = 0; p < SIZE(ports); p++) {
+		for (size_t n = 0; n < SIZE(names); n++) {
+			if (policy_network_match(request, names[n], ports[p], &row) != POLICY_ALLOWED)
+				continue;
+			if (policy_network_match(ceiling, names[n], ports[p], &row) != POLICY_ALLOWED)
+				return false;
+			for (size_t a = 0; a < SIZE(addresses); a++) {
+				struct policy_cidr address = address_of(addresses[a]);
+
+				if (!policy_network_address_fault(request, &address, ports[p]) &&
+				    policy_network_address_fault(ceiling, &address, ports[p]))
+					return false;
+			}
+		}
+		for (size_t a = 0; a < SIZE(addresses); a++) {
+			struct policy_cidr address = address_of(addresses[a]);
+
+			if (policy_network_match_address(request, &address, ports[p], &row) ==
+				POLICY_ALLOWED &&
+			    policy_network_match_address(ceiling, &address, ports[p], &row) != POLICY_ALLOWED)
+				return false;
+		}
+	}
+	return true;
+}
+
+Test(network, what_a_narrowed_policy_reaches_the_ceiling_reaches, .timeout = 60)
+{
+	uint64_t seed = 15;
+	size_t within = 0, beyond = 0, refused = 0;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		owned_policy struct policy ceiling = { 0 }, request = { 0 };
+		struct warder_error err;
+		bool is_within;
+
+		generate(&ceiling, &seed, 6);
+		generate(&request, &seed, 2);
+		for (size_t row = 0; next(&seed, 2) && row < ceiling.network.deny.count; row++)
+			policy_endpoint_add(&request.network.deny, &ceiling.network.deny.items[row], &err);
+		is_within = policy_check_ceiling(&ceiling, &request, &err) == 0;
+		within += is_within;
+		if (reaches_no_more(&ceiling, &request)) {
+			refused += !is_within;
+			continue;
+		}
+		beyond++;
+		cr_expect(!is_within, "policies %u", i);
+		if (is_within)
+			break;
+	}
+	cr_expect(within > 500 && beyond > 5000,
+		  "%zu within, %zu beyond, %zu refused for more than this world", within, beyond, refused);
+}
+
+Test(network, special_addresses_as_a_connection_has_them, .timeout = 10)
+{
+	static const struct {
+		const char *address;
+		bool is_private;
+	} rows[] = {
+		{ "0.0.0.0", true },
+		{ "10.255.255.255", true },
+		{ "11.0.0.0", false },
+		{ "100.63.255.255", false },
+		{ "100.64.0.0", true },
+		{ "100.100.100.200", true },
+		{ "100.128.0.0", false },
+		{ "127.0.0.1", true },
+		{ "168.63.129.16", true },
+		{ "169.254.169.254", true },
+		{ "172.15.255.255", false },
+		{ "172.16.0.0", true },
+		{ "172.31.255.255", true },
+		{ "172.32.0.0", false },
+		{ "192.0.0.192", true },
+		{ "192.168.1.1", true },
+		{ "198.18.0.1", true },
+		{ "198.19.255.255", true },
+		{ "198.20.0.0", false },
+		{ "203.0.113.10", true },
+		{ "223.255.255.255", false },
+		{ "224.0.0.1", true },
+		{ "255.255.255.255", true },
+		{ "8.8.8.8", false },
+		{ "::", true },
+		{ "::1", true },
+		{ "::ffff:8.8.8.8", true },
+		{ "64:ff9b::7f00:1", true },
+		{ "2001::1", true },
+		{ "2001:4860:4860::8888", false },
+		{ "2002:7f00:1::", true },
+		{ "fd00:ec2::254", true },
+		{ "fe80::1", true },
+		{ "fec0::1", true },
+		{ "ff02::1", true },
+		{ "2606:4700::1111", false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const bool is_v6 = strchr(rows[i].address, ':');
+		struct policy_cidr address = { .is_v6 = is_v6, .prefix = is_v6 ? 128 : 32 };
+
+		cr_assert_eq(inet_pton(is_v6 ? AF_INET6 : AF_INET, rows[i].address, address.address), 1);
+		cr_expect_eq(policy_special_address(&address) != NULL, rows[i].is_private, "%s",
+			     rows[i].address);
+	}
+}

@@ -1,0 +1,240 @@
+#include "base/array.h"
+#include "runtime/library/result.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+static struct warder_result *result_of(enum jail_cause cause, int exit_code, int signal)
+{
+	struct warder_result *result = calloc(1, sizeof(*result));
+
+	result->outcome.cause = cause;
+	result->outcome.exit_code = exit_code;
+	result->outcome.signal = signal;
+	result->outcome.memory_peak_bytes = result->outcome.pids_peak = UINT64_MAX;
+	return result;
+}
+
+static void put(struct warder_result *result, enum jail_stream stream, const char *bytes, size_t len,
+		uint64_t total)
+{
+	struct jail_output *output = &result->outcome.output[stream];
+
+	output->bytes = malloc(len + 1);
+	memcpy(output->bytes, bytes, len);
+	output->bytes[len] = '\0';
+	output->len = len;
+	output->total = total;
+	output->truncated = total > len;
+}
+
+static struct json_value *parse(char *json)
+{
+	struct json_value *value = NULL;
+	struct warder_error err = { 0 };
+
+	cr_assert(json && json_parse(json, strlen(json), "result", NULL, &value, &err) == 0, "%s", err.text);
+	free(json);
+	return value;
+}
+
+static const struct json_value *at(const struct json_value *value, const char *key, const char *inner)
+{
+	const struct json_value *member = json_member(value, key);
+
+	cr_assert(member, "no member %s", key);
+	return inner ? json_member(member, inner) : member;
+}
+
+Test(result, a_status_follows_from_the_cause, .timeout = 20)
+{
+	static const struct {
+		enum jail_cause cause;
+		int exit_code, signal;
+		const char *status;
+	} rows[] = {
+		{ JAIL_CAUSE_EXIT, 0, 0, "success" },
+		{ JAIL_CAUSE_EXIT, 1, 0, "failed" },
+		{ JAIL_CAUSE_EXIT, 255, 0, "failed" },
+		{ JAIL_CAUSE_SIGNAL, -1, SIGSEGV, "failed" },
+		{ JAIL_CAUSE_WALL_TIME, -1, 0, "timeout" },
+		{ JAIL_CAUSE_CPU_TIME, -1, 0, "timeout" },
+		{ JAIL_CAUSE_MEMORY, -1, SIGKILL, "killed" },
+		{ JAIL_CAUSE_PIDS, 1, 0, "failed" },
+		{ JAIL_CAUSE_OUTPUT, -1, 0, "killed" },
+		{ JAIL_CAUSE_DISK, 1, 0, "failed" },
+		{ JAIL_CAUSE_SYSCALL, -1, SIGSYS, "failed" },
+		{ JAIL_CAUSE_NETWORK, 1, 0, "failed" },
+		{ JAIL_CAUSE_CANCELLED, -1, 0, "killed" },
+		{ JAIL_CAUSE_SUPERVISOR, -1, 0, "killed" },
+		{ JAIL_CAUSE_HOST, -1, 0, "killed" },
+		/* a limit that ended the run ends it as such, whatever the program managed to exit with */
+		{ JAIL_CAUSE_WALL_TIME, 0, 0, "timeout" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct warder_result *result = result_of(rows[i].cause, rows[i].exit_code, rows[i].signal);
+
+		cr_expect_str_eq(warder_result_status(result), rows[i].status, "row %zu", i);
+		cr_expect_str_eq(warder_result_cause(result), jail_cause_name(rows[i].cause), "row %zu", i);
+		warder_result_free(result);
+	}
+}
+
+Test(result, signals_have_names, .timeout = 20)
+{
+	char name[16];
+
+	cr_expect_str_eq(result_signal_name(SIGKILL, name, sizeof(name)), "SIGKILL");
+	cr_expect_str_eq(result_signal_name(SIGSYS, name, sizeof(name)), "SIGSYS");
+	cr_expect_str_eq(result_signal_name(40, name, sizeof(name)), "SIG40");
+	cr_expect_str_eq(result_signal_name(0, name, sizeof(name)), "");
+}
+
+/* The order is a contract, see warder(1). */
+Test(result, members_keep_their_order, .timeout = 20)
+{
+	static const char *const keys[] = {
+		"status",     "cause",     "exitCode",  "signal",          "stdout",
+		"stderr",     "startedAt", "durations", "peakMemoryBytes", "cpuTimeUs",
+		"peakPids",   "limitsHit", "artifacts", "backend",         "isolation",
+		"passedOver", "receipt",   "identity",  "detail",
+	};
+	struct warder_result *result = result_of(JAIL_CAUSE_EXIT, 0, 0);
+	struct json_value *json = parse(warder_result_json(result));
+	const struct json_value *member = json->child;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
+		cr_assert(member, "%s is missing", keys[i]);
+		cr_expect_str_eq(member->key, keys[i]);
+		member = member->next;
+	}
+	cr_expect_null(member);
+	json_free(json);
+	warder_result_free(result);
+}
+
+Test(result, what_the_kernel_does_not_tell_is_null, .timeout = 20)
+{
+	struct warder_result *result = result_of(JAIL_CAUSE_SIGNAL, -1, SIGTERM);
+	struct json_value *json;
+
+	json = parse(warder_result_json(result));
+	cr_expect(at(json, "exitCode", NULL)->type == JSON_NULL);
+	cr_expect_str_eq(at(json, "signal", NULL)->string, "SIGTERM");
+	cr_expect(at(json, "peakMemoryBytes", NULL)->type == JSON_NULL);
+	cr_expect(at(json, "peakPids", NULL)->type == JSON_NULL);
+	json_free(json);
+	result->outcome.memory_peak_bytes = 4096;
+	result->outcome.pids_peak = 2;
+	result->outcome.hit[JAIL_CAUSE_MEMORY] = result->outcome.hit[JAIL_CAUSE_PIDS] = true;
+	json = parse(warder_result_json(result));
+	cr_expect(at(json, "peakMemoryBytes", NULL)->uint == 4096);
+	cr_expect(at(json, "peakPids", NULL)->uint == 2);
+	cr_expect_str_eq(at(json, "limitsHit", NULL)->child->string, "memory");
+	cr_expect_str_eq(at(json, "limitsHit", NULL)->child->next->string, "pids");
+	json_free(json);
+	warder_result_free(result);
+}
+
+Test(result, streams_are_text_or_base64, .timeout = 20)
+{
+	struct warder_result *result = result_of(JAIL_CAUSE_EXIT, 0, 0);
+	struct json_value *json;
+
+	put(result, JAIL_STDOUT, "a\xc3", 2, 9);
+	put(result, JAIL_STDERR, "a\xc3", 2, 2);
+	json = parse(warder_result_json(result));
+	cr_expect_str_eq(at(json, "stdout", "text")->string, "a");
+	cr_expect_str_eq(at(json, "stdout", "encoding")->string, "utf-8");
+	cr_expect(at(json, "stdout", "bytesKept")->uint == 2);
+	cr_expect(at(json, "stdout", "bytesTotal")->uint == 9);
+	cr_expect(at(json, "stdout", "truncated")->boolean);
+	cr_expect_null(at(json, "stdout", "base64"));
+	cr_expect_str_eq(at(json, "stderr", "base64")->string, "YcM=");
+	cr_expect_str_eq(at(json, "stderr", "encoding")->string, "base64");
+	cr_expect_not(at(json, "stderr", "truncated")->boolean);
+	cr_expect_null(at(json, "stderr", "text"));
+	json_free(json);
+	warder_result_free(result);
+}
+
+Test(result, a_silent_stream_is_empty_and_a_streamed_one_is_not_there, .timeout = 20)
+{
+	struct warder_result *result = result_of(JAIL_CAUSE_EXIT, 0, 0);
+	struct json_value *json = parse(warder_result_json(result));
+
+	cr_expect_str_eq(at(json, "stdout", "text")->string, "");
+	json_free(json);
+	result->streamed = true;
+	result->outcome.output[JAIL_STDOUT].total = 5;
+	result->passed[WARDER_STDOUT] = 3;
+	json = parse(warder_result_json(result));
+	cr_expect_null(at(json, "stdout", "text"));
+	cr_expect_null(at(json, "stdout", "encoding"));
+	cr_expect(at(json, "stdout", "bytesKept")->uint == 3);
+	cr_expect(at(json, "stdout", "bytesTotal")->uint == 5);
+	json_free(json);
+	warder_result_free(result);
+}
+
+Test(result, bytes_dropped_and_merged_are_those_of_streams_passed_on, .timeout = 20)
+{
+	struct warder_result *result = result_of(JAIL_CAUSE_EXIT, 0, 0);
+	struct json_value *json;
+
+	result->outcome.dropped[JAIL_STDERR] = 7;
+	result->outcome.merged = true;
+	json = parse(warder_result_json(result));
+	cr_expect_null(json_member(json, "merged"));
+	cr_expect_null(at(json, "stderr", "bytesDropped"));
+	json_free(json);
+	result->streamed = true;
+	json = parse(warder_result_json(result));
+	cr_expect(at(json, "merged", NULL)->boolean);
+	cr_expect(at(json, "stderr", "bytesDropped")->uint == 7);
+	cr_expect(at(json, "stderr", "truncated")->boolean);
+	cr_expect(at(json, "stdout", "bytesDropped")->uint == 0);
+	cr_expect_not(at(json, "stdout", "truncated")->boolean);
+	json_free(json);
+	result->outcome.merged = false;
+	json = parse(warder_result_json(result));
+	cr_expect_not(at(json, "merged", NULL)->boolean);
+	json_free(json);
+	warder_result_free(result);
+}
+
+Test(result, output_ends_with_a_nul_and_is_never_null, .timeout = 20)
+{
+	struct warder_result *result = result_of(JAIL_CAUSE_EXIT, 0, 0);
+	uint64_t total = 9;
+	size_t len = 9;
+
+	cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, &len, &total), "");
+	cr_expect(len == 0 && total == 0);
+	put(result, JAIL_STDERR, "err", 3, 7);
+	cr_expect_str_eq(warder_result_output(result, WARDER_STDERR, &len, &total), "err");
+	cr_expect(len == 3 && total == 7);
+	cr_expect_str_eq(warder_result_output(result, WARDER_STDERR, NULL, NULL), "err");
+	warder_result_free(result);
+	warder_result_free(NULL);
+}
+
+Test(result, an_error_is_an_object, .timeout = 20)
+{
+	struct warder_error err;
+	struct json_value *json;
+
+	error_set(&err, WARDER_ERROR_REJECTED, "limits.memory", "more than \"granted\"");
+	json = parse(result_error_json(&err, NULL));
+	cr_expect_str_eq(at(json, "status", NULL)->string, "rejected");
+	cr_expect_str_eq(at(json, "error", "kind")->string, "rejected");
+	cr_expect_str_eq(at(json, "error", "field")->string, "limits.memory");
+	cr_expect(at(json, "error", "step")->type == JSON_NULL);
+	cr_expect_str_eq(at(json, "error", "message")->string, "more than \"granted\"");
+	json_free(json);
+}

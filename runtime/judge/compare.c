@@ -168,6 +168,11 @@ static void show_recent(const struct compare *compare, struct compare_piece *pie
 	piece->len = kept;
 }
 
+static bool is_next(const struct compare *compare, size_t at, char byte)
+{
+	return at < compare->expected_len && compare->expected[at] == byte;
+}
+
 /* Of the expected text, the line or token around `at`: beginning as far before it as what was seen of the output. */
 static void show_expected(const struct compare *compare, struct compare_piece *piece)
 {
@@ -180,6 +185,8 @@ static void show_expected(const struct compare *compare, struct compare_piece *p
 	for (; from < compare->expected_len && compare->expected[from] != end && piece->len < COMPARE_SHOWN;
 	     from++)
 		piece->bytes[piece->len++] = compare->expected[from];
+	if (compare->shows_ends && is_next(compare, from, '\n') && piece->len < COMPARE_SHOWN)
+		piece->bytes[piece->len++] = '\n';
 }
 
 static void note_difference(struct compare *compare)
@@ -204,6 +211,8 @@ static void collect(struct compare *compare, char byte)
 {
 	struct compare_piece *got = &compare->difference.got;
 
+	if (byte == '\n' && compare->shows_ends && got->len < COMPARE_SHOWN)
+		got->bytes[got->len++] = byte;
 	if (byte == '\n' || (is_of_tokens(compare) && is_gap(byte)) || got->len == COMPARE_SHOWN)
 		compare->collects = false;
 	else
@@ -212,14 +221,10 @@ static void collect(struct compare *compare, char byte)
 
 /* ---- exact ---- */
 
-static bool is_next(const struct compare *compare, size_t at, char byte)
-{
-	return at < compare->expected_len && compare->expected[at] == byte;
-}
-
 static void feed_exact(struct compare *compare, char byte)
 {
 	if (!is_next(compare, compare->at, byte)) {
+		compare->shows_ends = byte == '\n' || is_next(compare, compare->at, '\n');
 		differ(compare);
 		return;
 	}
@@ -401,6 +406,7 @@ static void end_early(struct compare *compare)
 		compare->unit = compare->at;
 		compare->recent_len = 0;
 	}
+	compare->shows_ends = compare->how.mode == COMPARE_EXACT && is_next(compare, compare->at, '\n');
 	note_difference(compare);
 	compare->differs = true;
 	difference->got.is_there = compare->recent_len > 0;

@@ -69,6 +69,7 @@ struct compare {
 	char recent[COMPARE_SHOWN / 2]; /* the last bytes of the line or token, as a ring */
 	size_t recent_len;              /* how many there were, those that are gone included */
 	bool differs;                   /* settled */
+	bool shows_ends;                /* exact: they differ in a line end, so `difference` shows it */
 	bool collects;                  /* the rest of the line or token goes to difference.got */
 	struct compare_difference difference;
 	locale_t c_locale;

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -585,6 +586,20 @@ static void take(struct edge *edge, int fd)
 	watch(edge, c);
 }
 
+/* With the spare descriptor a connection can be taken after all. False: there is none to take, or no descriptor either. */
+static bool reset_waiting(struct edge *edge, int listener_fd)
+{
+	struct source waiting = { .kind = SOURCE_CLIENT };
+	bool taken;
+
+	close(edge->spare_fd);
+	waiting.fd = accept4(listener_fd, NULL, NULL, SOCK_CLOEXEC);
+	taken = waiting.fd >= 0;
+	close_one(&waiting, true);
+	edge->spare_fd = fcntl(edge->epoll_fd, F_DUPFD_CLOEXEC, 0);
+	return taken;
+}
+
 int accept_one(struct edge *edge, int listener_fd)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
@@ -592,7 +607,8 @@ int accept_one(struct edge *edge, int listener_fd)
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
 		report_refused(edge->report, "-", 0, IPPROTO_TCP, EDGE_REASON_EXHAUSTED, NULL);
-		nanosleep(&pause, NULL);
+		if (!reset_waiting(edge, listener_fd))
+			nanosleep(&pause, NULL);
 	}
 	return fd;
 }

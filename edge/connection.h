@@ -41,6 +41,7 @@ struct edge {
 	struct rules rules;
 	struct resolver *resolver;
 	int epoll_fd;
+	int spare_fd; /* held back for a connection that comes when no other is left */
 	/* Blocks of addresses of the host's own interfaces. */
 	struct edge_rule *own;
 	size_t own_count;
@@ -50,8 +51,8 @@ struct edge {
 	uint64_t bytes;
 };
 
-/* Take one connection. Returns its descriptor; -1: none waits, or there is no descriptor for it, which is counted as a refusal. Then the call
- * pauses: the connection goes on waiting, and its event comes again at once. */
+/* Take one connection. Returns its descriptor; -1: none waits, or there is no descriptor for it, which is counted as a refusal. Then it is
+ * reset; if not even that can be done, the call pauses, because the connection goes on waiting and its event comes again at once. */
 int accept_one(struct edge *edge, int listener_fd);
 /* Take every connection that waits at the listener. */
 void connections_accept(struct edge *edge, int listener_fd);

@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define EDGE_MAGIC         0x45475731u
@@ -39,7 +40,11 @@ enum edge_fd {
 enum edge_socket {
 	EDGE_SOCKET_DNS,     /* UDP, 198.18.0.1:53 */
 	EDGE_SOCKET_DNS_TCP, /* listens there */
-	EDGE_SOCKET_PACKETS, /* first packets of connections, and datagrams, to anywhere but 127.0.0.0/8, ::1 and 198.18.0.1 */
+	/* Raw sockets: first packets of connections, and datagrams, to anywhere but 127.0.0.0/8, ::1 and 198.18.0.1. */
+	EDGE_SOCKET_RAW_TCP,
+	EDGE_SOCKET_RAW_UDP,
+	EDGE_SOCKET_RAW_TCP6, /* these two tell the destination by IPV6_PKTINFO; without IPv6 they are sockets that never receive */
+	EDGE_SOCKET_RAW_UDP6,
 	EDGE_SOCKET_COUNT,
 };
 
@@ -67,9 +72,14 @@ struct edge_config {
 	uint32_t max_connections;
 	uint64_t max_bytes; /* of all connections, both ways; UINT64_MAX: unlimited */
 	uint32_t rule_count, listener_count;
-	struct edge_rule rules[EDGE_RULES_MAX];
 	struct edge_listener listeners[EDGE_LISTENERS_MAX];
+	struct edge_rule rules[EDGE_RULES_MAX]; /* the file ends after rule_count rows */
 };
+
+static inline size_t edge_config_size(uint32_t rule_count)
+{
+	return offsetof(struct edge_config, rules) + rule_count * sizeof(struct edge_rule);
+}
 
 /* Why something did not pass. X(id, stable name, sentence) */
 #define EDGE_REASONS(X)                                                                                      \

@@ -13,8 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -46,7 +44,7 @@ struct dns_client {
 	size_t len;
 };
 
-static struct edge edge = { .epoll_fd = -1 };
+static struct edge edge = { .epoll_fd = -1, .spare_fd = -1 };
 static struct source control = { SOURCE_CONTROL, EDGE_FD_CONTROL, NULL };
 static struct source sockets[EDGE_SOCKET_COUNT + EDGE_LISTENERS_MAX];
 static struct source resolver_sockets[64];
@@ -71,16 +69,17 @@ static int add(struct source *source, uint32_t events)
 
 /* ---- what it is given ---- */
 
-static void *map_file(int fd, size_t size, int protection)
+static void *map_file(int fd, size_t least, int protection, size_t *ret_size)
 {
 	struct stat st;
 	void *at;
 
-	if (fstat(fd, &st) < 0 || st.st_size < (off_t)size) {
+	if (fstat(fd, &st) < 0 || st.st_size < (off_t)least) {
 		errno = EINVAL;
 		return NULL;
 	}
-	at = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
+	*ret_size = (size_t)st.st_size;
+	at = mmap(NULL, *ret_size, protection, MAP_SHARED, fd, 0);
 	close(fd);
 	return at == MAP_FAILED ? NULL : at;
 }
@@ -114,7 +113,7 @@ static void receive_sockets(size_t wanted)
 			memcpy(&sockets[count].fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
 			sockets[count].kind = count == EDGE_SOCKET_DNS       ? SOURCE_DNS
 					      : count == EDGE_SOCKET_DNS_TCP ? SOURCE_DNS_LISTENER
-					      : count == EDGE_SOCKET_PACKETS ? SOURCE_PACKETS
+					      : count < EDGE_SOCKET_COUNT    ? SOURCE_PACKETS
 									     : SOURCE_LISTENER;
 			fcntl(sockets[count].fd, F_SETFL, O_NONBLOCK | O_RDWR);
 		}
@@ -292,45 +291,68 @@ static void serve_dns_client(struct dns_client *client)
 
 /* ---- first packets ---- */
 
-/* A packet to somewhere. What a listener takes is counted there, if it is refused. */
+/* A packet of IPv4, with its header. What a listener takes is counted there, if it is refused. */
 static void count_packet(const uint8_t *packet, size_t len)
 {
-	const bool is_v6 = len > 0 && packet[0] >> 4 == 6;
-	const size_t header = is_v6 ? 40 : len > 0 ? (size_t)(packet[0] & 15) * 4 : 0;
-	char text[INET6_ADDRSTRLEN];
-	uint32_t address = 0;
-	uint8_t protocol;
+	const size_t header = len > 0 ? (size_t)(packet[0] & 15) * 4 : 0;
+	char text[INET_ADDRSTRLEN];
+	uint32_t address;
+	const char *name;
 	uint16_t port;
-	const char *name = NULL;
 
 	if (header < 20 || len < header + 4)
 		return;
-	protocol = packet[is_v6 ? 6 : 9];
+	memcpy(&address, packet + 16, sizeof(address));
+	inet_ntop(AF_INET, &address, text, sizeof(text));
+	address = ntohl(address);
 	port = (uint16_t)(packet[header + 2] << 8 | packet[header + 3]);
-	inet_ntop(is_v6 ? AF_INET6 : AF_INET, packet + (is_v6 ? 24 : 16), text, sizeof(text));
-	if (!is_v6) {
-		memcpy(&address, packet + 16, sizeof(address));
-		address = ntohl(address);
-		name = rules_of(&edge.rules, address);
-	}
-	if (protocol == IPPROTO_TCP && !is_v6 && rules_listened(&edge.rules, address, port))
+	if (packet[9] == IPPROTO_TCP && rules_listened(&edge.rules, address, port))
 		return;
-	report_refused(edge.report, name ? name : text, port, protocol,
-		       protocol != IPPROTO_TCP ? EDGE_REASON_PROTOCOL
-		       : name                  ? EDGE_REASON_PORT
-					       : EDGE_REASON_ADDRESS,
+	name = rules_of(&edge.rules, address);
+	report_refused(edge.report, name ? name : text, port, packet[9],
+		       packet[9] != IPPROTO_TCP ? EDGE_REASON_PROTOCOL
+		       : name                   ? EDGE_REASON_PORT
+						: EDGE_REASON_ADDRESS,
 		       NULL);
 }
 
-static void serve_packets(int fd)
+/* A packet of IPv6, without its header: the destination comes beside it. */
+static void count_packet6(struct msghdr *message, const uint8_t *packet, size_t len, uint8_t protocol)
 {
+	const struct cmsghdr *cmsg = CMSG_FIRSTHDR(message);
+	char text[INET6_ADDRSTRLEN];
+	struct in6_pktinfo to;
+
+	if (len < 4 || !cmsg || cmsg->cmsg_level != IPPROTO_IPV6 || cmsg->cmsg_type != IPV6_PKTINFO ||
+	    cmsg->cmsg_len < CMSG_LEN(sizeof(to)))
+		return;
+	memcpy(&to, CMSG_DATA(cmsg), sizeof(to));
+	inet_ntop(AF_INET6, &to.ipi6_addr, text, sizeof(text));
+	report_refused(edge.report, text, (uint16_t)(packet[2] << 8 | packet[3]), protocol,
+		       protocol == IPPROTO_TCP ? EDGE_REASON_ADDRESS : EDGE_REASON_PROTOCOL, NULL);
+}
+
+static void serve_packets(const struct source *source)
+{
+	const int which = (int)(source - sockets);
+
 	for (int i = 0; i < 64; i++) {
+		char space[CMSG_SPACE(sizeof(struct in6_pktinfo))] __attribute__((aligned(8)));
 		uint8_t packet[128];
-		const ssize_t len = recv(fd, packet, sizeof(packet), MSG_DONTWAIT);
+		struct iovec iov = { .iov_base = packet, .iov_len = sizeof(packet) };
+		struct msghdr message = { .msg_iov = &iov,
+					  .msg_iovlen = 1,
+					  .msg_control = space,
+					  .msg_controllen = sizeof(space) };
+		const ssize_t len = recvmsg(source->fd, &message, MSG_DONTWAIT);
 
 		if (len < 0)
 			return;
-		count_packet(packet, (size_t)len);
+		if (which < EDGE_SOCKET_RAW_TCP6)
+			count_packet(packet, (size_t)len);
+		else
+			count_packet6(&message, packet, (size_t)len,
+				      which == EDGE_SOCKET_RAW_TCP6 ? IPPROTO_TCP : IPPROTO_UDP);
 	}
 }
 
@@ -349,7 +371,8 @@ static void serve_supervisor(void)
 	if (recv(EDGE_FD_CONTROL, &byte, 1, MSG_DONTWAIT) != 1)
 		_exit(0);
 	for (int i = 0; i < 16; i++)
-		serve_packets(sockets[EDGE_SOCKET_PACKETS].fd);
+		for (int j = EDGE_SOCKET_RAW_TCP; j <= EDGE_SOCKET_RAW_UDP6; j++)
+			serve_packets(&sockets[j]);
 	serve_datagrams(sockets[EDGE_SOCKET_DNS].fd);
 	send(EDGE_FD_CONTROL, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -375,7 +398,7 @@ static void dispatch(const struct epoll_event *event)
 			serve_dns_client(source->owner);
 		break;
 	case SOURCE_PACKETS:
-		serve_packets(source->fd);
+		serve_packets(source);
 		break;
 	case SOURCE_LISTENER:
 		connections_accept(&edge, source->fd);
@@ -409,7 +432,7 @@ static _Noreturn void serve(void)
 int main(void)
 {
 	const char *what = "";
-	size_t socket_count;
+	size_t config_size, report_size, socket_count;
 
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_NAME, "warder-edge", 0, 0, 0);
@@ -418,14 +441,19 @@ int main(void)
 	for (int fd = EDGE_FD_CONTROL; fd < EDGE_FD_COUNT; fd++)
 		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 			return 2;
-	edge.config = map_file(EDGE_FD_CONFIG, sizeof(struct edge_config), PROT_READ);
-	edge.report = map_file(EDGE_FD_REPORT, sizeof(struct edge_report), PROT_READ | PROT_WRITE);
+	edge.config = map_file(EDGE_FD_CONFIG, edge_config_size(0), PROT_READ, &config_size);
+	edge.report =
+	    map_file(EDGE_FD_REPORT, sizeof(struct edge_report), PROT_READ | PROT_WRITE, &report_size);
 	if (!edge.config || !edge.report || edge.config->magic != EDGE_MAGIC ||
-	    edge.config->rule_count > EDGE_RULES_MAX || edge.config->listener_count > EDGE_LISTENERS_MAX)
+	    edge.config->rule_count > EDGE_RULES_MAX ||
+	    config_size < edge_config_size(edge.config->rule_count) ||
+	    edge.config->listener_count > EDGE_LISTENERS_MAX)
 		fail("its rules");
 	edge.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	edge.spare_fd = fcntl(edge.epoll_fd, F_DUPFD_CLOEXEC, 0);
 	edge.resolver = resolve_init(watch_resolver);
-	if (edge.epoll_fd < 0 || !edge.resolver || rules_init(&edge.rules, edge.config) < 0)
+	if (edge.epoll_fd < 0 || edge.spare_fd < 0 || !edge.resolver ||
+	    rules_init(&edge.rules, edge.config) < 0)
 		fail("its tables");
 	find_own_addresses();
 	socket_count = EDGE_SOCKET_COUNT + edge.config->listener_count;

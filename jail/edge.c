@@ -317,7 +317,7 @@ int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t 
 	if (!config)
 		return -1;
 	config->uid = config->gid = uid;
-	config_fd = memory_file("warder-edge-rules", config, sizeof(*config));
+	config_fd = memory_file("warder-edge-rules", config, edge_config_size(config->rule_count));
 	if (config_fd < 0)
 		error = errno;
 	free(config);

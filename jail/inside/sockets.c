@@ -5,9 +5,9 @@
  *   198.18.0.1/32                on lo: without an address libraries ask for no IPv4 addresses; the jail's resolver is there
  *   local default dev lo         any address is the namespace's own; the source is 198.18.0.1
  *   a listener for each row      at the address of a name, or at every address, of one port
- *   a packet socket on lo        sees the first packet of every connection, so that what is reset is counted
+ *   raw sockets of TCP and UDP   see the first packet of every connection, so that what is reset is counted
  *
- * Done before init gives up its privilege, which ports below 1024 and the packet socket need.
+ * Done before init gives up its privilege, which ports below 1024 and raw sockets need.
  */
 #include <linux/fcntl.h>
 #include <linux/filter.h>
@@ -19,21 +19,25 @@
 #include "jail/inside/inside.h"
 #include "jail/inside/sys.h"
 
-#define INET         2
-#define INET6        10
-#define PACKET       17
-#define NETLINK      16
-#define STREAM       1
-#define DATAGRAM     2
-#define RAW          3
-#define SOCKET_LEVEL 1
-#define REUSE        2  /* SO_REUSEADDR */
-#define FILTER       26 /* SO_ATTACH_FILTER */
-#define RIGHTS       1  /* SCM_RIGHTS */
-#define BACKLOG      512
-#define LO           1 /* its index in every namespace */
-#define DNS_PORT     53
-#define ALL_PACKETS  0x0003 /* ETH_P_ALL */
+#define UNIX                1
+#define INET                2
+#define INET6               10
+#define NETLINK             16
+#define STREAM              1
+#define DATAGRAM            2
+#define RAW                 3
+#define TCP                 6
+#define UDP                 17
+#define SOCKET_LEVEL        1
+#define REUSE               2  /* SO_REUSEADDR */
+#define FILTER              26 /* SO_ATTACH_FILTER */
+#define INET6_LEVEL         41
+#define RECEIVE_PACKET_INFO 49 /* IPV6_RECVPKTINFO */
+#define RIGHTS              1  /* SCM_RIGHTS */
+#define NO_FAMILY           97 /* EAFNOSUPPORT */
+#define BACKLOG             512
+#define LO                  1 /* its index in every namespace */
+#define DNS_PORT            53
 
 static uint16_t swap16(uint16_t value)
 {
@@ -160,9 +164,6 @@ static long open_socket(int type, uint32_t address, uint16_t port)
 	return ret < 0 ? ret : fd;
 }
 
-/* First packets of connections, and datagrams: not to 127.0.0.0/8, ::1 or the resolver, whose answers go there too. */
-static long open_packets(void)
-{
 #define LOAD(size, at)                                                                                       \
 	{                                                                                                    \
 		BPF_LD | BPF_##size | BPF_ABS, 0, 0, (uint32_t)(at)                                          \
@@ -175,54 +176,64 @@ static long open_packets(void)
 	{                                                                                                    \
 		BPF_ALU | BPF_AND | BPF_K, 0, 0, value                                                       \
 	}
-	static struct sock_filter code[] = {
-		[0] = LOAD(W, SKF_AD_OFF + SKF_AD_PKTTYPE),
-		[1] = IF(4 /* on its way out: it comes in again */, 30, 0),
-		[2] = LOAD(W, SKF_AD_OFF + SKF_AD_PROTOCOL),
-		[3] = IF(0x0800, 1, 0),
-		[4] = IF(0x86dd, 11, 27),
-		[5] = LOAD(W, 16),
-		[6] = IF(EDGE_SELF, 25, 0),
-		[7] = AND(0xff000000),
-		[8] = IF(0x7f000000, 23, 0),
-		[9] = LOAD(B, 9),
-		[10] = IF(17, 20, 0),
-		[11] = IF(6, 0, 20),
-		[12] = { BPF_LDX | BPF_B | BPF_MSH, 0, 0, 0 },
-		[13] = { BPF_LD | BPF_B | BPF_IND, 0, 0, 13 },
-		[14] = AND(0x12),
-		[15] = IF(0x02 /* SYN without ACK */, 15, 16),
-		[16] = LOAD(B, 6),
-		[17] = IF(17, 4, 0),
-		[18] = IF(6, 0, 13),
-		[19] = LOAD(B, 53),
-		[20] = AND(0x12),
-		[21] = IF(0x02, 0, 10),
-		[22] = LOAD(W, 24),
-		[23] = IF(0, 0, 7),
-		[24] = LOAD(W, 28),
-		[25] = IF(0, 0, 5),
-		[26] = LOAD(W, 32),
-		[27] = IF(0, 0, 3),
-		[28] = LOAD(W, 36),
-		[29] = IF(1, 2, 1),
-		[30] = { BPF_RET | BPF_K, 0, 0, 0 },
-		[31] = { BPF_RET | BPF_K, 0, 0, 96 },
-		[32] = { BPF_RET | BPF_K, 0, 0, 0 },
-	};
-	const struct sock_fprog program = { ARRAY_LENGTH(code), code };
-	const struct {
-		uint16_t family, protocol;
-		int32_t index;
-		uint8_t rest[12];
-	} name = { .family = PACKET, .protocol = swap16(ALL_PACKETS), .index = LO };
-	/* Nothing is received before the filter is there. */
-	long fd = sys(socket, PACKET, DATAGRAM | O_CLOEXEC, 0);
-	long ret = fd < 0 ? fd : sys(setsockopt, fd, SOCKET_LEVEL, FILTER, &program, sizeof(program));
+#define TAKE(bytes)                                                                                          \
+	{                                                                                                    \
+		BPF_RET | BPF_K, 0, 0, bytes                                                                 \
+	}
 
-	if (ret == 0)
-		ret = sys(bind, fd, &name, sizeof(name));
-	if (ret < 0 && fd >= 0)
+/* What a raw socket takes: first packets of connections, and datagrams. Not to 127.0.0.0/8 or the resolver, whose answers go there too. */
+static struct sock_filter filter_v4[] = {
+	[0] = LOAD(W, 16),
+	[1] = IF(EDGE_SELF, 9, 0),
+	[2] = AND(0xff000000),
+	[3] = IF(0x7f000000, 7, 0),
+	[4] = LOAD(B, 9),
+	[5] = IF(17, 4, 0),
+	[6] = { BPF_LDX | BPF_B | BPF_MSH, 0, 0, 0 },
+	[7] = { BPF_LD | BPF_B | BPF_IND, 0, 0, 13 },
+	[8] = AND(0x12),
+	[9] = IF(0x02 /* SYN without ACK */, 0, 1),
+	[10] = TAKE(96),
+	[11] = TAKE(0),
+};
+
+/* The same; not to ::1. The packet begins behind the header of IPv6. */
+static struct sock_filter filter_v6[] = {
+	[0] = LOAD(W, SKF_NET_OFF + 24),
+	[1] = IF(0, 0, 6),
+	[2] = LOAD(W, SKF_NET_OFF + 28),
+	[3] = IF(0, 0, 4),
+	[4] = LOAD(W, SKF_NET_OFF + 32),
+	[5] = IF(0, 0, 2),
+	[6] = LOAD(W, SKF_NET_OFF + 36),
+	[7] = IF(1, 6, 0),
+	[8] = LOAD(B, SKF_NET_OFF + 6),
+	[9] = IF(17, 3, 0),
+	[10] = LOAD(B, 13),
+	[11] = AND(0x12),
+	[12] = IF(0x02, 0, 1),
+	[13] = TAKE(64),
+	[14] = TAKE(0),
+};
+
+/* A packet socket would see the same, but the kernel takes 5 to 20 ms to close one: it waits until no processor can be using it. */
+static long open_raw(int family, int protocol)
+{
+	const struct sock_fprog program = family == INET
+					      ? (struct sock_fprog){ ARRAY_LENGTH(filter_v4), filter_v4 }
+					      : (struct sock_fprog){ ARRAY_LENGTH(filter_v6), filter_v6 };
+	const int on = 1;
+	long fd = sys(socket, family, RAW | O_CLOEXEC, protocol);
+	long ret;
+
+	if (fd == -NO_FAMILY && family == INET6)
+		return sys(socket, UNIX, DATAGRAM | O_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	ret = sys(setsockopt, fd, SOCKET_LEVEL, FILTER, &program, sizeof(program));
+	if (ret == 0 && family == INET6)
+		ret = sys(setsockopt, fd, INET6_LEVEL, RECEIVE_PACKET_INFO, &on, sizeof(on));
+	if (ret < 0)
 		sys(close, fd);
 	return ret < 0 ? ret : fd;
 }
@@ -271,9 +282,13 @@ static long open_next(struct inside *in, size_t i)
 		return open_socket(DATAGRAM, EDGE_SELF, DNS_PORT);
 	case EDGE_SOCKET_DNS_TCP:
 		return open_socket(STREAM, EDGE_SELF, DNS_PORT);
-	case EDGE_SOCKET_PACKETS:
-		in->what = "a packet socket on lo";
-		return open_packets();
+	case EDGE_SOCKET_RAW_TCP:
+	case EDGE_SOCKET_RAW_UDP:
+		in->what = "a raw socket";
+		return open_raw(INET, i == EDGE_SOCKET_RAW_TCP ? TCP : UDP);
+	case EDGE_SOCKET_RAW_TCP6:
+	case EDGE_SOCKET_RAW_UDP6:
+		return open_raw(INET6, i == EDGE_SOCKET_RAW_TCP6 ? TCP : UDP);
 	default:
 		in->what = "a listener for network.allow";
 		return open_socket(STREAM, rows[i - EDGE_SOCKET_COUNT].address,

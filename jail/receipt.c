@@ -115,6 +115,20 @@ static void landlock_row(struct jail_run *run)
 		      there ? "ABI %d" : "not in this kernel (%d)", abi);
 }
 
+static void accounts_row(struct jail_run *run)
+{
+	const bool there = !run_is_contained(run) || run_is_joined(run);
+	const bool all = run->applied & (1ull << WIRE_STEP_NESTING);
+
+	receipt_layer(run, "perUserAccounts", there,
+		      there ? "/proc/sys/user of the jail's user namespace" : "none",
+		      "written and read back by init", "%s",
+		      !there ? "inotify and fanotify count for the user of the container"
+		      : all  ? "16 instances and 8192 watches each of inotify and fanotify"
+			     : "16 instances and 8192 watches of inotify and fanotify, but not of what this "
+			       "kernel counts only per user of the host");
+}
+
 static void layer_rows(struct jail_run *run)
 {
 	if (run_is_bare(run))
@@ -123,14 +137,7 @@ static void layer_rows(struct jail_run *run)
 		receipt_layer(run, "secureBits", true, "PR_SET_SECUREBITS",
 			      "applied by init; the kernel has no read-back from outside",
 			      "no root, no setuid fixup, no ambient capabilities; locked");
-	receipt_layer(run, "perUserAccounts", !run_is_contained(run) || run_is_joined(run),
-		      run_is_contained(run) && !run_is_joined(run)
-			  ? "none"
-			  : "/proc/sys/user of the jail's user namespace",
-		      "written and read back by init", "%s",
-		      run_is_contained(run) && !run_is_joined(run)
-			  ? "inotify and fanotify count for the user of the container"
-			  : "16 instances and 8192 watches each of inotify and fanotify");
+	accounts_row(run);
 	landlock_row(run);
 }
 

@@ -514,15 +514,19 @@ static long step_user(struct inside *in)
 static const struct account {
 	const char *file;
 	const char *most;
-	bool
-	    per_execution; /* init of an ordinary user's session makes some for each execution; nobody else has the capability */
+	enum {
+		ALWAYS, /* every kernel has it */
+		EXECUTIONS, /* the same; init of an ordinary user's session makes some for each execution, and nobody else can */
+		SINCE_5_6, /* a kernel without it has no such namespace */
+		IF_COUNTED, /* a kernel without it does not count these per user namespace: the receipt says so */
+	} kind;
 } accounts[] = {
-	{ "max_user_namespaces", "0", false },    { "max_mnt_namespaces", "0", true },
-	{ "max_pid_namespaces", "0", true },      { "max_net_namespaces", "0", false },
-	{ "max_ipc_namespaces", "0", false },     { "max_uts_namespaces", "0", false },
-	{ "max_cgroup_namespaces", "0", true },   { "max_inotify_instances", "16", false },
-	{ "max_inotify_watches", "8192", false }, { "max_fanotify_groups", "16", false },
-	{ "max_fanotify_marks", "8192", false },
+	{ "max_user_namespaces", "0", ALWAYS },        { "max_mnt_namespaces", "0", EXECUTIONS },
+	{ "max_pid_namespaces", "0", EXECUTIONS },     { "max_net_namespaces", "0", ALWAYS },
+	{ "max_ipc_namespaces", "0", ALWAYS },         { "max_uts_namespaces", "0", ALWAYS },
+	{ "max_cgroup_namespaces", "0", EXECUTIONS },  { "max_time_namespaces", "0", SINCE_5_6 },
+	{ "max_inotify_instances", "16", IF_COUNTED }, { "max_inotify_watches", "8192", IF_COUNTED },
+	{ "max_fanotify_groups", "16", IF_COUNTED },   { "max_fanotify_marks", "8192", IF_COUNTED },
 };
 
 /* Writes the limit and reads it back. -ENOENT: the kernel has no such account. */
@@ -537,32 +541,40 @@ static long limit_account(int directory_fd, const char *file, const char *most)
 		return fd;
 	ret = sys(write, fd, most, len);
 	if (ret >= 0)
-		ret = sys(pread64, fd, back, sizeof(back), 0);
+		ret = (size_t)ret == len ? sys(pread64, fd, back, sizeof(back), 0) : -EINVAL_;
 	sys(close, fd);
 	if (ret < 0)
 		return ret;
+	if ((size_t)ret != len + 1 || back[len] != '\n')
+		return -EINVAL_;
 	for (size_t i = 0; i < len; i++)
-		if ((size_t)ret <= len || back[i] != most[i] || back[len] != '\n')
+		if (back[i] != most[i])
 			return -EINVAL_;
 	return 0;
 }
 
 static long step_nesting(struct inside *in)
 {
+	bool counts_all = true;
 	long ret = 0;
 
 	for (size_t i = 0; i < ARRAY_LENGTH(accounts) && ret == 0; i++) {
-		const bool counted = in->block->flags & WIRE_HOLDS && accounts[i].per_execution;
+		const struct account *account = &accounts[i];
+		const bool executes = in->block->flags & WIRE_HOLDS && account->kind == EXECUTIONS;
 
 		if (!(in->block->flags & WIRE_FRESH_USER_NS))
 			break;
-		in->what = accounts[i].file;
-		ret = limit_account(in->sysctl_fd, accounts[i].file, counted ? "1024" : accounts[i].most);
-		if (ret == -ENOENT_)
+		in->what = account->file;
+		ret = limit_account(in->sysctl_fd, account->file, executes ? "1024" : account->most);
+		if (ret == -ENOENT_ && (account->kind == SINCE_5_6 || account->kind == IF_COUNTED)) {
+			counts_all = counts_all && account->kind != IF_COUNTED;
 			ret = 0;
+		}
 	}
 	sys(close, in->sysctl_fd);
 	in->sysctl_fd = -1;
+	if (counts_all)
+		in->applied |= 1ull << WIRE_STEP_NESTING;
 	return ret;
 }
 

@@ -156,9 +156,11 @@ static void on_timer(int number)
 struct traced {
 	pid_t pid;
 	enum inject_who who;
-	bool inside;  /* between the entry of a system call and its end */
-	int replace;  /* errno that its end is to show, or 0 */
-	bool started; /* its first stop, which the kernel makes for the tracer, is over */
+	bool inside;   /* between the entry of a system call and its end */
+	bool replaced; /* its end is to show another result */
+	long result;
+	unsigned long long change; /* its end is to have another byte there, or 0 */
+	bool started;              /* its first stop, which the kernel makes for the tracer, is over */
 };
 
 #define TRACED_MAX 64
@@ -199,6 +201,88 @@ static unsigned int errors_of(const struct call *call)
 	return count;
 }
 
+/* The path that an openat names, or that of the descriptor of a write or pread64; "" of others. */
+static void file_of(pid_t pid, const struct user_regs_struct *regs, char *ret, size_t size)
+{
+	const long number = (long)regs->orig_rax;
+	ssize_t length = 0;
+	char link[64];
+	long word;
+
+	if (number == SYS_openat) {
+		for (; (size_t)length + sizeof(word) < size; length += (ssize_t)sizeof(word)) {
+			word = ptrace(PTRACE_PEEKDATA, pid, regs->rsi + (unsigned long long)length, 0);
+			memcpy(ret + length, &word, sizeof(word));
+			if (memchr(ret + length, '\0', sizeof(word)))
+				return;
+		}
+	} else if (number == SYS_write || number == SYS_pread64) {
+		snprintf(link, sizeof(link), "/proc/%d/fd/%llu", (int)pid, regs->rdi);
+		length = readlink(link, ret, size - 1);
+	}
+	ret[length > 0 ? length : 0] = '\0';
+}
+
+static bool has_name(const char *path, const char *beginning)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strncmp(slash ? slash + 1 : path, beginning, strlen(beginning)) == 0;
+}
+
+static bool can_go_wrong(enum inject_fault fault, long number)
+{
+	switch (fault) {
+	case INJECT_ERROR:
+		return true;
+	case INJECT_ABSENT:
+		return number == SYS_openat;
+	case INJECT_SHORT:
+		return number == SYS_write || number == SYS_pread64;
+	case INJECT_LIE:
+		return number == SYS_write;
+	case INJECT_CHANGED:
+		return number == SYS_pread64;
+	case INJECT_FAULT_COUNT:
+		break;
+	}
+	return false;
+}
+
+static void answer(struct traced *traced, struct user_regs_struct *regs, long result)
+{
+	traced->replaced = true;
+	traced->result = result;
+	regs->orig_rax = (unsigned long long)-1;
+}
+
+/* Let the call go wrong. Returns in what way, for people. */
+static const char *go_wrong(const struct inject *what, const struct call *call, struct traced *traced,
+			    struct user_regs_struct *regs)
+{
+	unsigned int choice = what->choice % errors_of(call);
+
+	switch (what->fault) {
+	case INJECT_ERROR:
+	case INJECT_FAULT_COUNT:
+		break;
+	case INJECT_ABSENT:
+		answer(traced, regs, -ENOENT);
+		return "ENOENT";
+	case INJECT_SHORT:
+		regs->rdx = call->number == SYS_write ? regs->rdx - 1 : 1;
+		return "a short count";
+	case INJECT_LIE:
+		answer(traced, regs, (long)regs->rdx);
+		return "success without effect";
+	case INJECT_CHANGED:
+		traced->change = regs->rsi;
+		return "another byte";
+	}
+	answer(traced, regs, -call->errors[choice].number);
+	return call->errors[choice].name;
+}
+
 /* Entry of a call: count it, and replace or kill when its turn has come. False when the process was killed. */
 static bool enter(struct tracer *tracer, struct traced *traced)
 {
@@ -206,7 +290,7 @@ static bool enter(struct tracer *tracer, struct traced *traced)
 	struct inject_report *report = tracer->report;
 	struct user_regs_struct regs;
 	const struct call *call;
-	unsigned int choice;
+	char file[sizeof(report->file)] = "";
 	int kind;
 
 	if (*what->stop || ptrace(PTRACE_GETREGS, traced->pid, 0, &regs) < 0)
@@ -218,6 +302,10 @@ static bool enter(struct tracer *tracer, struct traced *traced)
 		return true;
 	kind = call ? (int)(call - calls) * INJECT_WHO_COUNT + (int)traced->who : 0;
 	if (what->kind >= 0 && !what->kill && kind != what->kind)
+		return true;
+	if (what->file && can_go_wrong(what->fault, call->number))
+		file_of(traced->pid, &regs, file, sizeof(file));
+	if (what->file && !has_name(file, what->file))
 		return true;
 	if (report->calls < INJECT_LOG_MAX)
 		report->log[report->calls] = (unsigned short)kind;
@@ -234,10 +322,8 @@ static bool enter(struct tracer *tracer, struct traced *traced)
 		kill(traced->pid, SIGKILL);
 		return false;
 	}
-	choice = what->choice % errors_of(call);
-	report->error = call->errors[choice].name;
-	traced->replace = call->errors[choice].number;
-	regs.orig_rax = (unsigned long long)-1;
+	memcpy(report->file, file, sizeof(file));
+	report->error = go_wrong(what, call, traced, &regs);
 	ptrace(PTRACE_SETREGS, traced->pid, 0, &regs);
 	return true;
 }
@@ -246,13 +332,15 @@ static void leave(struct traced *traced)
 {
 	struct user_regs_struct regs;
 
-	if (!traced->replace)
-		return;
-	if (ptrace(PTRACE_GETREGS, traced->pid, 0, &regs) == 0) {
-		regs.rax = (unsigned long long)-(long long)traced->replace;
+	if (traced->replaced && ptrace(PTRACE_GETREGS, traced->pid, 0, &regs) == 0) {
+		regs.rax = (unsigned long long)traced->result;
 		ptrace(PTRACE_SETREGS, traced->pid, 0, &regs);
 	}
-	traced->replace = 0;
+	if (traced->change)
+		ptrace(PTRACE_POKEDATA, traced->pid, traced->change,
+		       ptrace(PTRACE_PEEKDATA, traced->pid, traced->change, 0) ^ 1);
+	traced->replaced = false;
+	traced->change = 0;
 }
 
 static void handle_event(struct tracer *tracer, struct traced *traced, int event)

@@ -4,7 +4,8 @@
  * The process calls inject_begin() where counting is to start; from then on every call that can fail for want of
  * something (a table in inject.c) is counted, in the process itself and, with `follow`, in what it forks: the
  * helpers, the jail's init, and the payload until its exec. The `at`-th of them is not made; it returns one of the errors
- * that the table has for it. Counting ends when *stop becomes true (memory shared with the process).
+ * that the table has for it, or goes wrong in another way (`fault`). Counting ends when *stop becomes true (memory
+ * shared with the process).
  * With `kill`, every call of the process itself is counted, and at the `at`-th it is killed.
  * Only on x86-64. A tracer has one process at a time.
  */
@@ -16,6 +17,15 @@
 
 enum inject_who { INJECT_SUPERVISOR, INJECT_HELPER, INJECT_INIT, INJECT_PAYLOAD, INJECT_WHO_COUNT };
 
+enum inject_fault {
+	INJECT_ERROR,   /* an error of the table */
+	INJECT_ABSENT,  /* openat: ENOENT */
+	INJECT_SHORT,   /* write, pread64: made for one byte less, and for one byte */
+	INJECT_LIE,     /* write: not made, and it answers as if it were */
+	INJECT_CHANGED, /* pread64: made, and the first byte is another */
+	INJECT_FAULT_COUNT,
+};
+
 struct inject {
 	unsigned int at;     /* 1...; 0: only count */
 	int kind;            /* count only calls of this kind (see `log`); -1: all */
@@ -24,6 +34,9 @@ struct inject {
 	bool follow;
 	const volatile bool *stop;
 	int seconds; /* after which the process counts as hanging and is killed */
+	/* Count only openat, write and pread64 of files whose name begins so, and that can go wrong in this way; NULL: all calls. */
+	const char *file;
+	enum inject_fault fault;
 };
 
 #define INJECT_LOG_MAX 8192
@@ -36,6 +49,7 @@ struct inject_report {
 	bool injected;           /* the at-th was reached */
 	const char *call;        /* its name */
 	const char *error;       /* "ENOMEM" */
+	char file[128];          /* that it was about, of one with `file` */
 	enum inject_who who;     /* in which process */
 	bool hung;
 	int wait_status; /* of the process */

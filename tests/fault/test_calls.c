@@ -119,3 +119,83 @@ Test(calls, every_call_that_can_fail, .timeout = 6000)
 	    count.by_who[INJECT_INIT], count.by_who[INJECT_PAYLOAD], count.refused, count.went_on);
 	stage_done(stage);
 }
+
+static const char *accounts_of(const struct act *act)
+{
+	for (size_t i = 0; i < act->receipt.count; i++)
+		if (strcmp(act->receipt.rows[i].control, "perUserAccounts") == 0)
+			return act->receipt.rows[i].value;
+	return "";
+}
+
+/* Whether a jail does without the account, on a kernel that does not have it. */
+static bool may_be_absent(const char *file)
+{
+	return strstr(file, "max_time") || strstr(file, "notify");
+}
+
+/* One limit of /proc/sys/user is not set as it should be. */
+static void spoil_account(struct stage *stage, enum inject_fault fault, unsigned int at, unsigned int choice)
+{
+	const struct inject what = { .at = at,
+				     .kind = -1,
+				     .choice = choice,
+				     .follow = true,
+				     .stop = &stage->act->done,
+				     .seconds = 25,
+				     .file = "max_",
+				     .fault = fault };
+	static struct inject_report report;
+	const struct act *act = stage->act;
+	char label[300];
+	const char *name;
+
+	inject_trace(stage_fork(stage, stage_supervise, true), &what, &report);
+	name = strstr(report.file, "max_");
+	snprintf(label, sizeof(label), "%s of %s: %s", report.call, report.file, report.error);
+	cr_assert(report.injected && name, "nothing to spoil: fault %d, call %u", (int)fault, at);
+	cr_expect(!report.hung && report.wait_status == 0, "%s: %x", label, (unsigned int)report.wait_status);
+	if (fault == INJECT_ABSENT && may_be_absent(name)) {
+		cr_expect(act->step == 0 && act->exit_code == 0, "%s: refused: %s", label, act->err.text);
+		cr_expect(!strstr(name, "notify") || strstr(accounts_of(act), "but not of what"),
+			  "%s: receipt: %s", label, accounts_of(act));
+	} else {
+		cr_expect(act->step == 4 && strstr(act->err.text, name), "%s: step %d: %s", label, act->step,
+			  act->err.text);
+		cr_expect(act->output[0] == '\0', "%s: the program ran", label);
+	}
+	stage_check(stage, label);
+}
+
+/* The limits of the jail's user namespace: whichever write fails, is short or has no effect, and whichever number is read back
+ * otherwise, no program runs. */
+Test(calls, limits_of_accounts, .timeout = 1200)
+{
+#if !defined(__x86_64__)
+	cr_skip_test("the injector knows x86-64 only");
+#endif
+	static struct inject_report log;
+	struct stage *stage = stage_new();
+	const unsigned int step = (unsigned int)stage_amount(5, 1, 1);
+	unsigned int spoilt = 0;
+
+	stage_take_reference(stage);
+	cr_expect(strstr(accounts_of(stage->act), "each of inotify"), "%s", accounts_of(stage->act));
+	for (int fault = 0; fault < INJECT_FAULT_COUNT; fault++) {
+		const struct inject only_count = { .kind = -1,
+						   .follow = true,
+						   .stop = &stage->act->done,
+						   .seconds = 60,
+						   .file = "max_",
+						   .fault = (enum inject_fault)fault };
+
+		inject_trace(stage_fork(stage, stage_supervise, true), &only_count, &log);
+		cr_assert(log.wait_status == 0 && stage->act->step == 0, "traced, but undisturbed: %s",
+			  stage->act->err.text);
+		cr_expect(log.calls >= 9, "fault %d: only %u calls", fault, log.calls);
+		for (unsigned int at = 1; at <= log.calls; at += step, spoilt++)
+			spoil_account(stage, (enum inject_fault)fault, at, at / 3);
+	}
+	stage_note("%u limits of accounts spoilt", spoilt);
+	stage_done(stage);
+}

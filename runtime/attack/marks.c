@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <mqueue.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -119,14 +121,26 @@ static bool is_left_over(int parent_fd, const char *name)
 	return dir_fd >= 0 && flock(dir_fd, LOCK_EX | LOCK_NB) == 0;
 }
 
+/* The message queue of the neighbour outside, which nobody removes when it is killed, too. */
+static void remove_queue(const char *directory)
+{
+	char name[80];
+
+	snprintf(name, sizeof(name), "/%.*s-outside", (int)strcspn(directory, "."), directory);
+	mq_unlink(name);
+}
+
 static void remove_left_over(void)
 {
 	DIR *dir = opendir("/tmp");
 	const struct dirent *item;
 
-	while (dir && (item = readdir(dir)) != NULL)
-		if (is_left_over(dirfd(dir), item->d_name))
-			remove_directory(dirfd(dir), item->d_name);
+	while (dir && (item = readdir(dir)) != NULL) {
+		if (!is_left_over(dirfd(dir), item->d_name))
+			continue;
+		remove_queue(item->d_name);
+		remove_directory(dirfd(dir), item->d_name);
+	}
 	if (dir)
 		closedir(dir);
 }
@@ -273,6 +287,9 @@ int attack_marks_make(struct attack_marks *ret, struct warder_error *err)
 	ret->inside.input_fd = ret->outside.input_fd = -1;
 	ret->lock_fd = -1;
 	remove_left_over();
+	/* So that segments and message queues go with the last process of the attack, however it ends. An ordinary user has the host's
+	 * namespace, and the next attack to remove what a killed one left. */
+	unshare(CLONE_NEWIPC);
 	snprintf(ret->token, sizeof(ret->token), NAME_PREFIX "%d-%llu", (int)getpid(), start_of(getpid()));
 	if (make_directory(ret) != 0 || make_sleeper(ret) != 0 || make_sockets(ret) != 0) {
 		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--attack", errno,

@@ -7,7 +7,7 @@ environment proved are only counted.
 
 docs/threat-model.md has a table of the attempts that a host may be unable to prove, with what they need and what proves them. Ends with 1
 if an attempt that nothing proved is not in it, and, if the environments are those of `make check-vm`, if one is unproved although the
-table names a host, a stand-in or a guest for it.
+table names a host, a stand-in or a guest for it, or another attempt that is itself unproved.
 """
 import os
 import re
@@ -53,16 +53,22 @@ def main():
     listed = subprocess.run([program, "--tables"], check=True, capture_output=True, text=True).stdout
     tables = dict(line.split("\t") for line in listed.splitlines())
     names = sorted({name for found in environments.values() for name in found})
-    known, rows, remainder, missing = reasons(), [], [], []
+    known, rows, remainder, missing, by_other = reasons(), [], [], [], []
+
+    def has_effect(name):
+        return any(found.get(name) in ("yes", "stand-in") for found in environments.values())
+
     for name in names:
         proofs = [found.get(name, "") for found in environments.values()]
-        effect = any(proof in ("yes", "stand-in") for proof in proofs)
+        effect = has_effect(name)
+        others = re.findall("`([a-z0-9-]+)`", known[name][1]) if name in known else []
         if all(proof == "yes" for proof in proofs):
             continue
         rows.append([name, *proofs, tables.get(name, ""), "" if effect else known.get(name, ("not in the table",))[0]])
         if not effect:
-            remainder.append(name)
-            if name not in known or ("vm6.12" in environments and re.search("stand-in|guest|host", known[name][1])):
+            (by_other if others and all(map(has_effect, others)) else remainder).append(name)
+            if name not in known or ("vm6.12" in environments and (re.search("stand-in|guest|host", known[name][1]) or
+                                                                  not all(map(has_effect, others)))):
                 missing.append(name)
     head = ["attempt", *environments, "table", "needs"]
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
@@ -70,8 +76,10 @@ def main():
     for row in [head, *rows]:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
     by_table = [name for name in remainder if name in tables]
-    print("\n%d attempts: %d proved by effect somewhere, %d only by a table of the product's (%s), %d by nothing (%s)" % (
-        len(names), len(names) - len(remainder), len(by_table), " ".join(by_table) or "none",
+    print("\n%d attempts: %d proved by effect somewhere, %d by another attempt (%s), %d only by a table of the product's (%s), "
+          "%d by nothing (%s)" % (
+        len(names), len(names) - len(remainder) - len(by_other), len(by_other), " ".join(by_other) or "none",
+        len(by_table), " ".join(by_table) or "none",
         len(remainder) - len(by_table), " ".join(name for name in remainder if name not in tables) or "none"))
     for name in missing:
         print("FAILED  %s is proved nowhere, and docs/threat-model.md does not say why" % name)

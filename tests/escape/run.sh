@@ -245,10 +245,13 @@ gives_up_list() {
 	[ $((SECONDS - took)) -lt $((20 * ${WARDER_TEST_SLOW:-1})) ]
 }
 
-# An attack in the background that is under way, as $pid.
+# An attack in the background that is under way, as $pid; by another user's COMMAND..., without the limits that need a cgroup.
 begin() {
+	local limits=()
+	# shellcheck disable=SC2206 # a list of words
+	[ $# = 0 ] || limits=($preferred)
 	: >"$results/out"
-	"$warder" doctor --attack >>"$results/out" 2>&1 &
+	HOME=/tmp "$@" "$warder" doctor --attack "${limits[@]}" >>"$results/out" 2>&1 &
 	pid=$!
 	while [ "$(wc -l <"$results/out")" -lt 8 ] && kill -0 "$pid"; do sleep 0.05; done
 }
@@ -287,10 +290,36 @@ cleans_up_later() {
 	return "$status"
 }
 
+# The message queues of the host, where /dev/mqueue need not be mounted.
+queues() {
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --mount --propagation private sh -c 'mount -t mqueue mqueue "$1" && ls "$1"' - "$results/queues"
+}
+
+# Killed together with the program outside whose queue and segment others are to find. An ordinary user's attack has the host's namespace
+# of them: there the next attack removes the queue.
+leaves_no_queue() {
+	local pid each before
+	before=$(wc -l </proc/sysvipc/shm)
+	mkdir -p "$results/queues"
+	begin "$@"
+	each=$(grep -slzF "neighbour=warder-attack-$pid-" /proc/[0-9]*/cmdline | tr -dc '0-9\n')
+	echo "driver $pid, neighbours" "$each"
+	# shellcheck disable=SC2086 # a list of words
+	kill -KILL "$pid" $each
+	wait "$pid"
+	queues
+	[ "$(wc -l </proc/sysvipc/shm)" = "$before" ] || return
+	if [ $# != 0 ]; then
+		queues | grep "^warder-attack-$pid-" && cleans_up_after /nowhere "$@"
+	fi
+	! queues | grep "^warder-attack-$pid-"
+}
+
 # The next attack, ended as soon as it has begun.
 cleans_up_after() {
 	local pid
-	begin
+	begin "${@:2}"
 	kill -TERM "$pid"
 	wait "$pid"
 	[ ! -e "$1" ]
@@ -505,6 +534,8 @@ if $root; then
 	check "driver: an attack leaves nothing" eval '! left'
 	check "driver: an interrupted attack leaves nothing" cleans_up
 	check "driver: the next attack removes what a killed one left" cleans_up_later
+	check "driver: a killed attack leaves no segment and no message queue" leaves_no_queue
+	check "driver: an ordinary user's next attack removes them" leaves_no_queue setpriv --reuid=65534 --regid=65534 --clear-groups
 	check "driver: attempts outside follow no link of others" follows_no_link
 	[ -n "$scratch" ] || { scratch=$(mktemp -d /srv/warder-escape.XXXXXX) && chmod 755 "$scratch"; }
 	test_driver

@@ -364,7 +364,8 @@ static int escape_by_child(const struct attempt *self, const struct marks *marks
 /* A thread under a filter of its own, which asks us about each change of domain. */
 struct asking {
 	int listener, answer;
-	int ready[2];
+	int ready[2],
+	    done[2]; /* closed when the filter is installed, and when the domain was changed or not */
 };
 
 static void *ask_and_change(void *context)
@@ -385,33 +386,35 @@ static void *ask_and_change(void *context)
 	close(asking->ready[1]);
 	if (asking->listener >= 0)
 		asking->answer = change_domain();
+	close(asking->done[1]);
 	return NULL;
 }
 
-/* Let it go on, if we are asked at all. */
-static void let_pass(int listener)
+/* Let it go on, if we are asked before it is done. */
+static void let_pass(const struct asking *asking)
 {
-	struct pollfd asked = { .fd = listener, .events = POLLIN };
+	struct pollfd either[2] = { { .fd = asking->listener, .events = POLLIN }, { .fd = asking->done[0] } };
 	struct seccomp_notif question = { 0 };
 	struct seccomp_notif_resp word = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
 
-	if (listener < 0 || poll(&asked, 1, 300) != 1 ||
-	    ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &question) != 0)
+	if (asking->listener < 0 || poll(either, 2, -1) < 1 || !(either[0].revents & POLLIN) ||
+	    ioctl(asking->listener, SECCOMP_IOCTL_NOTIF_RECV, &question) != 0)
 		return;
 	word.id = question.id;
-	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &word);
+	ioctl(asking->listener, SECCOMP_IOCTL_NOTIF_SEND, &word);
 }
 
 static int answer_own_calls(const struct attempt *self, const struct marks *marks)
 {
-	struct asking asking = { -1, UNTRIED, { -1, -1 } };
+	struct asking asking = { -1, UNTRIED, { -1, -1 }, { -1, -1 } };
 	pthread_t thread;
 	char none;
 
-	if (pipe(asking.ready) != 0 || pthread_create(&thread, NULL, ask_and_change, &asking) != 0)
+	if (pipe(asking.ready) != 0 || pipe(asking.done) != 0 ||
+	    pthread_create(&thread, NULL, ask_and_change, &asking) != 0)
 		return UNTRIED;
 	if (read(asking.ready[0], &none, 1) == 0)
-		let_pass(asking.listener);
+		let_pass(&asking);
 	if (asking.listener >= 0)
 		close(asking.listener); /* what still waits for a word fails */
 	pthread_join(thread, NULL);

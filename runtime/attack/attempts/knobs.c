@@ -25,11 +25,13 @@ static int read_addresses(const struct attempt *self, const struct marks *marks)
 	return len == 0 ? HIDDEN : answer_hidden(len);
 }
 
-/* Read, something done that the host's counters show, and read again: whatever else goes on shows in the same way. */
+/* Read, something done that the host's counters show, and read again: whatever else goes on shows in the same way. The memory is held
+ * until then: counters of pages that come back at once need not change. */
 static int watch_path(const struct attempt *self, const struct marks *marks)
 {
 	char before[8192];
 	char after[8192];
+	char *memory[8];
 	int fds[200];
 	long len = read_text(self->path, before, sizeof(before));
 	long again;
@@ -40,15 +42,15 @@ static int watch_path(const struct attempt *self, const struct marks *marks)
 	for (size_t i = 0; i < ARRAY_LENGTH(fds); i += 2)
 		if (pipe2(fds + i, O_CLOEXEC) != 0)
 			fds[i] = fds[i + 1] = -1;
-	for (int i = 0; i < 20; i++) {
-		char *memory = calloc(1, 1 << 20);
-
-		usleep(20000);
-		if (memory)
-			memset(memory, i, 1 << 20);
-		free(memory);
+	for (size_t i = 0; i < ARRAY_LENGTH(memory); i++) {
+		memory[i] = malloc(1 << 20);
+		if (memory[i])
+			memset(memory[i], 1, 1 << 20);
+		usleep(50000);
 	}
 	again = read_text(self->path, after, sizeof(after));
+	for (size_t i = 0; i < ARRAY_LENGTH(memory); i++)
+		free(memory[i]);
 	for (size_t i = 0; i < ARRAY_LENGTH(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -65,6 +67,49 @@ static int read_boot_id(const struct attempt *self, const struct marks *marks)
 	if (read_text(path, text, sizeof(text)) <= 0)
 		return HIDDEN;
 	return statfs(path, &fs) == 0 && fs.f_type == 0x9fa0 /* PROC_SUPER_MAGIC */ ? REACHED : CLEAN;
+}
+
+#define SETTINGS_DEPTH 8
+
+/* REACHED if a file below a directory can be opened for writing; what else its files answer, EROFS before EACCES. Nothing is written. Takes
+ * the descriptor. */
+static int open_any(int directory_fd, unsigned int depth)
+{
+	DIR *dir = fdopendir(directory_fd);
+	const struct dirent *item;
+	int answer = EACCES;
+
+	if (!dir) {
+		close(directory_fd);
+		return UNTRIED;
+	}
+	while ((answer == EROFS || answer == EACCES) && (item = readdir(dir)) != NULL) {
+		const bool is_directory = item->d_type == DT_DIR;
+		int fd, one;
+
+		/* binfmt_misc: to look into it would mount it. */
+		if (item->d_name[0] == '.' || (is_directory && depth == SETTINGS_DEPTH) ||
+		    strcmp(item->d_name, "binfmt_misc") == 0)
+			continue;
+		fd = openat(dirfd(dir), item->d_name,
+			    (is_directory ? O_RDONLY | O_DIRECTORY : O_WRONLY | O_NONBLOCK) | O_CLOEXEC);
+		one = fd >= 0 && is_directory ? open_any(fd, depth + 1) : answer_of(fd);
+		if (one != EACCES)
+			answer = one;
+		if (one != EROFS && one != EACCES && !is_directory)
+			note("%s", item->d_name);
+		if (fd >= 0 && !is_directory)
+			close(fd);
+	}
+	closedir(dir);
+	return answer;
+}
+
+static int open_any_setting(const struct attempt *self, const struct marks *marks)
+{
+	const int fd = open(self->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? answer_hidden(fd) : open_any(fd, 0);
 }
 
 static int lower_oom_score(const struct attempt *self, const struct marks *marks)
@@ -173,6 +218,8 @@ static const struct attempt rows[] = {
 	WRITE("write-ip-forward", "/proc/sys/net/ipv4/ip_forward", "ip_forward", NULL),
 	WRITE("write-user-namespaces", "/proc/sys/user/max_user_namespaces", "the limit of user namespaces",
 	      NULL),
+	{ "write-any-setting", "open each file of /proc/sys for writing", "EROFS|hidden", READONLY,
+	  .run = open_any_setting, .path = "/proc/sys", .outside = OUTSIDE_PLAIN },
 	/* What covers it is a device, which nobody may write to in this place. */
 	{ "trigger-sysrq", "open /proc/sysrq-trigger for writing", "EROFS|EACCES|hidden", MASK ", Landlock",
 	  .seen = "container toolkits", .run = open_for_writing, .path = "/proc/sysrq-trigger",

@@ -1,13 +1,17 @@
 /* The launch: what it refuses, what it inherits, many at once. What fails on its way is in tests/fault. */
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <mqueue.h>
 #include <signal.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
 
 #include "base/array.h"
+#include "base/fd.h"
 #include "tests/lib/jailed.h"
 
 Test(launch, programs_that_cannot_be_executed, .timeout = 60)
@@ -322,6 +326,104 @@ Test(launch, per_user_accounts_are_limited, .timeout = 60)
 				 jailed_text(j, JAIL_STDERR));
 		jailed_free(j);
 	}
+}
+
+#define CACHED_PAGES 64
+
+/* How many pages of a file of CACHED_PAGES are in memory. */
+static int count_cached(const char *path)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned char pages[CACHED_PAGES] = { 0 };
+	owned_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *at = mmap(NULL, CACHED_PAGES * page, PROT_READ, MAP_SHARED, fd, 0);
+	int count = 0;
+
+	cr_assert(at != MAP_FAILED && mincore(at, CACHED_PAGES * page, pages) == 0, "%s: %s", path,
+		  strerror(errno));
+	munmap(at, CACHED_PAGES * page);
+	for (size_t i = 0; i < CACHED_PAGES; i++)
+		count += pages[i] & 1;
+	return count;
+}
+
+/* Written out, so that the kernel may drop what is in memory, and read again, so that all of it is. */
+static void make_cached(const char *path)
+{
+	const size_t size = CACHED_PAGES * (size_t)sysconf(_SC_PAGESIZE);
+	owned_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	char *bytes = calloc(1, size);
+
+	cr_assert(pwrite(fd, bytes, size, 0) == (ssize_t)size && fsync(fd) == 0 &&
+		      pread(fd, bytes, size, 0) == (ssize_t)size,
+		  "%s: %s", path, strerror(errno));
+	free(bytes);
+}
+
+/* The host and other jails read the same pages: a jail that has them dropped makes everybody wait for the disk. Its own file in a
+ * workspace, so that no owner or mode keeps the kernel from it; the same program drops them outside. */
+Test(launch, cached_pages_stay, .timeout = 120)
+{
+	static const struct {
+		const char *label, *program;
+	} rows[] = {
+		{ "posix_fadvise(POSIX_FADV_DONTNEED)", "import os\n"
+							"fd = os.open('file', os.O_RDWR)\n"
+							"os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)\n"
+							"print('done')\n" },
+		{ "madvise(MADV_PAGEOUT)",
+		  "import ctypes, os\n"
+		  "libc = ctypes.CDLL(None, use_errno=True)\n"
+		  "libc.mmap.restype = ctypes.c_void_p\n"
+		  "libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + "
+		  "[ctypes.c_long]\n"
+		  "libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]\n"
+		  "fd = os.open('file', os.O_RDWR)\n"
+		  "size = os.fstat(fd).st_size\n"
+		  "at = libc.mmap(None, size, 1, 1, fd, 0)\n"
+		  "ctypes.string_at(at, size)\n"
+		  "assert libc.madvise(at, size, 21) == 0, ctypes.get_errno()\n"
+		  "print('done')\n" },
+	};
+	char directory[] = "./cached-pages-XXXXXX"; /* on a disk: what is in a tmpfs is never dropped */
+	char path[64], root[PATH_MAX], command[PATH_MAX + 1000];
+
+	cr_assert(mkdtemp(directory) && realpath(directory, root));
+	chmod(directory, 0755);
+	snprintf(path, sizeof(path), "%s/file", directory);
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct jailed *j = jailed_new();
+		int outside;
+
+		make_cached(path);
+		snprintf(command, sizeof(command), "cd '%s' && python3 -c \"%s\" >/dev/null", root,
+			 rows[i].program);
+		cr_expect_eq(system(command), 0, "%s: outside", rows[i].label);
+		outside = count_cached(path);
+		if (outside > CACHED_PAGES / 2) {
+			fprintf(stderr, "note: %s drops no pages of a file in %s here\n", rows[i].label,
+				root);
+			jailed_free(j);
+			continue;
+		}
+		make_cached(path);
+		cr_expect_eq(count_cached(path), CACHED_PAGES, "%s: not all read", rows[i].label);
+		j->policy.filesystem.workspace = POLICY_WORKSPACE_READ_WRITE;
+		j->policy.filesystem.workspace_root = strdup(root);
+		j->policy.limits.disk_bytes = POLICY_UNLIMITED;
+		jailed_python(j, rows[i].program);
+		if (j->step == 4 && strstr(j->err.text, "idmapped"))
+			cr_skip_test("%s", j->err.text);
+		cr_expect_eq(j->step, 0, "%s: %s", rows[i].label, j->err.text);
+		cr_expect_str_eq(jailed_text(j, JAIL_STDOUT), "done\n", "%s: %s", rows[i].label,
+				 jailed_text(j, JAIL_STDERR));
+		cr_expect_eq(count_cached(path), CACHED_PAGES,
+			     "%s dropped pages: %d of %d are left, %d outside", rows[i].label,
+			     count_cached(path), CACHED_PAGES, outside);
+		jailed_free(j);
+	}
+	snprintf(command, sizeof(command), "rm -r '%s'", root);
+	cr_expect_eq(system(command), 0);
 }
 
 /* A second wait for the same run is an error, not a hang. */

@@ -1,7 +1,7 @@
 /*
  * ceiling: does a request stay within what the operator grants?
  *
- * One check per field, in the order of POLICY_FIELDS; each asks whether the request's value allows the
+ * One check per field, in the order of the table, which names it; each asks whether the request's value allows the
  * program nothing that the ceiling's value does not. A ceiling is always within itself. What has no order
  * (the kind of view, the identity) has to be the same.
  *
@@ -19,9 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/json.h"
-#include "policy/amounts.h"
+#include "policy/members.h"
 #include "policy/names.h"
 #include "policy/values.h"
 
@@ -520,40 +519,13 @@ static void check_enforcement(struct check *c)
 	violate(c, POLICY_LOWERED, path, "\"preferred\" is not granted; the operator requires this field");
 }
 
-/* NULL: no value of the field gives the program more than another. */
-static void (*const checks[])(struct check *c) = {
-	[POLICY_FIELD_LANGUAGES] = check_languages,
-	[POLICY_FIELD_NETWORK] = check_network,
-	[POLICY_FIELD_NETWORK_PUBLISH] = check_publish,
-	[POLICY_FIELD_NETWORK_CONNECTIONS] = check_traffic,
-	[POLICY_FIELD_NETWORK_BYTES] = check_traffic,
-	[POLICY_FIELD_VIEW] = check_view,
-	[POLICY_FIELD_WORKSPACE] = check_workspace,
-	[POLICY_FIELD_PATHS] = check_paths,
-	[POLICY_FIELD_TMP] = check_tmp,
-	[POLICY_FIELD_ENVIRONMENT] = check_environment,
-	[POLICY_FIELD_WALL_TIME] = check_amount,
-	[POLICY_FIELD_CPU_TIME] = check_amount,
-	[POLICY_FIELD_MEMORY] = check_amount,
-	[POLICY_FIELD_SWAP] = check_amount,
-	[POLICY_FIELD_CPUS] = check_amount,
-	[POLICY_FIELD_PIDS] = check_amount,
-	[POLICY_FIELD_OPEN_FILES] = check_amount,
-	[POLICY_FIELD_FILE_SIZE] = check_amount,
-	[POLICY_FIELD_STACK] = check_amount,
-	[POLICY_FIELD_DISK] = check_amount,
-	[POLICY_FIELD_CODE] = check_amount,
-	[POLICY_FIELD_STDOUT] = check_amount,
-	[POLICY_FIELD_STDERR] = check_errors,
-	[POLICY_FIELD_SPAWN] = check_spawn,
-	[POLICY_FIELD_IDENTITY] = check_identity,
-	[POLICY_FIELD_SYSCALLS] = check_syscalls,
-	[POLICY_FIELD_SPECULATION] = check_speculation,
-	[POLICY_FIELD_TERMINALS] = check_amount,
-	[POLICY_FIELD_WORKING_DIRECTORY] = NULL,
-};
+#define RULE(id, path, group, rule) [POLICY_FIELD_##id] = (rule),
+#define RULE_OF_NUMBER(id, path, group, unit, place, least, most, bound, strict, reason, rule, ...)          \
+	RULE(id, path, group, rule)
 
-_Static_assert(ARRAY_LENGTH(checks) == POLICY_FIELD_COUNT, "every field has a row");
+/* NULL: no value of the field gives the program more than another. */
+static void (*const checks[])(struct check *c) = { POLICY_TABLE(RULE, POLICY_NOTHING, POLICY_NOTHING,
+								RULE_OF_NUMBER, RULE_OF_NUMBER) };
 
 struct search {
 	const char *field;

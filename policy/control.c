@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "policy/amounts.h"
+#include "policy/members.h"
 #include "policy/names.h"
 #include "policy/values.h"
 
@@ -20,74 +20,19 @@ static bool has_ipv6(const struct policy_endpoints *list)
 	return false;
 }
 
-/* Behind the amounts: there is a limit of connections in every policy, but connections are made in few. */
-static void need_network(const struct policy *policy, bool *needed)
-{
-	enum policy_network_mode mode = policy->network.mode;
-
-	needed[POLICY_CONTROL_NETWORK_NONE] = mode == POLICY_NETWORK_NONE;
-	needed[POLICY_CONTROL_NETWORK_LOOPBACK] = mode == POLICY_NETWORK_LOOPBACK;
-	needed[POLICY_CONTROL_NETWORK_ALLOW] = mode == POLICY_NETWORK_ALLOW;
-	needed[POLICY_CONTROL_NETWORK_IPV6] = has_ipv6(&policy->network.allow);
-	needed[POLICY_CONTROL_NETWORK_DENY] = policy->network.deny.count > 0;
-	needed[POLICY_CONTROL_NETWORK_LEARN] = mode == POLICY_NETWORK_LEARN;
-	needed[POLICY_CONTROL_NETWORK_PUBLISH] = policy->network.publish.count > 0;
-	needed[POLICY_CONTROL_NETWORK_CONNECTIONS] &= policy_network_connects(policy);
-	needed[POLICY_CONTROL_NETWORK_BYTES] &= policy_network_connects(policy);
-}
-
-static void need_filesystem(const struct policy *policy, bool *needed)
-{
-	enum policy_view view = policy->filesystem.view;
-	enum policy_workspace workspace = policy->filesystem.workspace;
-
-	needed[POLICY_CONTROL_VIEW_HOST] = view == POLICY_VIEW_HOST;
-	needed[POLICY_CONTROL_VIEW_DIRECTORY] = view == POLICY_VIEW_DIRECTORY;
-	needed[POLICY_CONTROL_VIEW_IMAGE] = view == POLICY_VIEW_IMAGE;
-	needed[POLICY_CONTROL_WORKSPACE_NONE] = workspace == POLICY_WORKSPACE_NONE;
-	needed[POLICY_CONTROL_WORKSPACE_READ_ONLY] = workspace == POLICY_WORKSPACE_READ_ONLY;
-	needed[POLICY_CONTROL_WORKSPACE_OVERLAY] = workspace == POLICY_WORKSPACE_OVERLAY;
-	needed[POLICY_CONTROL_WORKSPACE_READ_WRITE] = workspace == POLICY_WORKSPACE_READ_WRITE;
-	needed[POLICY_CONTROL_PATHS_READ_ONLY] = policy->filesystem.read_only.count > 0;
-	needed[POLICY_CONTROL_PATHS_READ_WRITE] = policy->filesystem.read_write.count > 0;
-	needed[POLICY_CONTROL_TMP] = true;
-	needed[POLICY_CONTROL_WORKING_DIRECTORY] = policy->working_directory != NULL;
-}
-
 bool policy_writes_host(const struct policy *policy)
 {
 	return policy->filesystem.workspace == POLICY_WORKSPACE_READ_WRITE ||
 	       policy->filesystem.read_write.count > 0;
 }
 
-/* Amounts whose control has the same scope as the field; the disk has two controls. */
-static void need_limits(const struct policy *policy, bool *needed)
+#define ASKED(id, name, field, text, asked) ret_needed[POLICY_CONTROL_##id] = (asked);
+#define LIMITED(id, path, group, unit, place, ...)                                                           \
+	ret_needed[POLICY_CONTROL_##id] = p->place != POLICY_UNLIMITED;
+
+void policy_needed_controls(const struct policy *p, bool *ret_needed)
 {
-	bool limits_disk = policy->limits.disk_bytes != POLICY_UNLIMITED;
-
-	for (enum policy_control control = 0; control < POLICY_CONTROL_COUNT; control++) {
-		const struct policy_amount *amount = policy_amount_of(policy_control_field(control));
-
-		if (amount)
-			needed[control] = policy_amount_get(policy, amount) != POLICY_UNLIMITED;
-	}
-	needed[POLICY_CONTROL_DISK_TMP] = limits_disk;
-	needed[POLICY_CONTROL_DISK_WORKSPACE] =
-	    limits_disk && policy_writes_host(policy) && !policy->filesystem.growth_unlimited;
-}
-
-void policy_needed_controls(const struct policy *policy, bool *ret_needed)
-{
-	memset(ret_needed, 0, POLICY_CONTROL_COUNT * sizeof(*ret_needed));
-	need_filesystem(policy, ret_needed);
-	need_limits(policy, ret_needed);
-	need_network(policy, ret_needed);
-	ret_needed[POLICY_CONTROL_ENVIRONMENT] = policy->environment.mode != POLICY_ENVIRONMENT_HOST;
-	ret_needed[POLICY_CONTROL_NO_SPAWN] = !policy->processes.spawn;
-	ret_needed[POLICY_CONTROL_IDENTITY] = true;
-	ret_needed[POLICY_CONTROL_SYSCALLS] = true;
-	ret_needed[POLICY_CONTROL_SPECULATION] = policy->syscalls.speculation;
-	ret_needed[POLICY_CONTROL_SYSCALLS_KILL] = policy->syscalls.on_violation == POLICY_VIOLATION_KILL;
+	POLICY_TABLE(POLICY_NOTHING, POLICY_NOTHING, ASKED, POLICY_NOTHING, LIMITED)
 }
 
 /* ---- values ---- */
@@ -136,64 +81,43 @@ static void add_environment(struct policy_text *text, const struct policy *polic
 		policy_text_add(text, " %s=...", policy->environment.set[i].name); /* values may be secrets */
 }
 
+/* The value of a field that is no number, and has no text of its own below. */
+static void add_member(struct policy_text *text, const struct policy *policy, enum policy_field field)
+{
+	const char *path = policy_field_path(field);
+	const struct policy_member *member = policy_member_of(path, strlen(path));
+	const char *source;
+
+	if (!member)
+		return;
+	if (member->form == POLICY_FORM_BOOLEAN)
+		policy_text_add(text, "%s", member->words[policy_member_word(policy, member)]);
+	if (member->form == POLICY_FORM_SOURCED)
+		add_sourced(text, member->words[policy_member_word(policy, member)],
+			    *POLICY_PLACE(char *, policy, member->source));
+	if (member->form == POLICY_FORM_TEXT) {
+		source = *POLICY_PLACE(char *, policy, member->offset);
+		policy_text_add(text, "%s", source ? source : "");
+	}
+}
+
+/* Numbers, paths and languages are no concern of this: see the callers. */
 static void add_value(struct policy_text *text, const struct policy *policy, enum policy_field field)
 {
-	switch (field) {
-	case POLICY_FIELD_NETWORK:
+	if (field == POLICY_FIELD_NETWORK) {
 		add_network(text, policy);
-		break;
-	case POLICY_FIELD_NETWORK_PUBLISH:
+	} else if (field == POLICY_FIELD_NETWORK_PUBLISH) {
 		add_published(text, policy);
-		break;
-	case POLICY_FIELD_VIEW:
-		add_sourced(text, policy_views[policy->filesystem.view], policy->filesystem.view_source);
-		break;
-	case POLICY_FIELD_WORKSPACE:
-		add_sourced(text, policy_workspaces[policy->filesystem.workspace],
-			    policy->filesystem.workspace_root);
-		break;
-	case POLICY_FIELD_ENVIRONMENT:
+	} else if (field == POLICY_FIELD_ENVIRONMENT) {
 		add_environment(text, policy);
-		break;
-	case POLICY_FIELD_SPAWN:
-		policy_text_add(text, "%s", policy_booleans[policy->processes.spawn]);
-		break;
-	case POLICY_FIELD_IDENTITY:
+	} else if (field == POLICY_FIELD_IDENTITY) {
 		policy_text_add(text, "%u:%u", policy->processes.uid, policy->processes.gid);
-		break;
-	case POLICY_FIELD_SYSCALLS:
+	} else if (field == POLICY_FIELD_SYSCALLS) {
 		policy_text_add(text, "%s", policy_profile_name(policy->syscalls.profile));
 		add_list(text, &policy->syscalls.deny, "-");
 		add_list(text, &policy->syscalls.allow, "+");
-		break;
-	case POLICY_FIELD_SPECULATION:
-		policy_text_add(text, "%s", policy_booleans[policy->syscalls.speculation]);
-		break;
-	case POLICY_FIELD_WORKING_DIRECTORY:
-		policy_text_add(text, "%s", policy->working_directory ? policy->working_directory : "");
-		break;
-	/* Amounts, paths and languages are no concern of this switch: see the caller. */
-	case POLICY_FIELD_LANGUAGES:
-	case POLICY_FIELD_PATHS:
-	case POLICY_FIELD_TMP:
-	case POLICY_FIELD_NETWORK_CONNECTIONS:
-	case POLICY_FIELD_NETWORK_BYTES:
-	case POLICY_FIELD_WALL_TIME:
-	case POLICY_FIELD_CPU_TIME:
-	case POLICY_FIELD_MEMORY:
-	case POLICY_FIELD_SWAP:
-	case POLICY_FIELD_CPUS:
-	case POLICY_FIELD_PIDS:
-	case POLICY_FIELD_OPEN_FILES:
-	case POLICY_FIELD_FILE_SIZE:
-	case POLICY_FIELD_STACK:
-	case POLICY_FIELD_DISK:
-	case POLICY_FIELD_CODE:
-	case POLICY_FIELD_STDOUT:
-	case POLICY_FIELD_STDERR:
-	case POLICY_FIELD_TERMINALS:
-	case POLICY_FIELD_COUNT:
-		break;
+	} else {
+		add_member(text, policy, field);
 	}
 }
 

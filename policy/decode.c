@@ -1,8 +1,8 @@
 /*
  * decode: a JSON document into a policy.
  *
- * Everything that a document may hold is one row of the table below, by its full path; what has no row is
- * refused. A row's reader looks at the JSON type and passes texts on to policy_set_scalar(), so a value
+ * Everything that a document may hold is one row of the table of members, by its full path; what has no row is
+ * refused. The reader of a row's form looks at the JSON type and passes texts on to policy_set_scalar(), so a value
  * reads the same in a document and on the command line. Numbers are passed as they were written: nothing
  * goes through floating point.
  *
@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/json.h"
-#include "policy/amounts.h"
+#include "policy/members.h"
 #include "policy/names.h"
 #include "policy/values.h"
 
 #define PATH_SIZE 160
+#define KEYS_MAX  24 /* of one object */
 
 struct decoder {
 	struct policy *policy;
@@ -28,80 +28,7 @@ struct decoder {
 	int line; /* of the error; 0 as long as there is none */
 };
 
-static int read_object(struct decoder *d, const struct json_value *value, const char *path);
-static int read_version(struct decoder *d, const struct json_value *value, const char *path);
-static int read_text(struct decoder *d, const struct json_value *value, const char *path);
-static int read_text_or_null(struct decoder *d, const struct json_value *value, const char *path);
-static int read_amount(struct decoder *d, const struct json_value *value, const char *path);
-static int read_number(struct decoder *d, const struct json_value *value, const char *path);
-static int read_boolean(struct decoder *d, const struct json_value *value, const char *path);
-static int read_list(struct decoder *d, const struct json_value *value, const char *path);
-static int read_languages(struct decoder *d, const struct json_value *value, const char *path);
-static int read_endpoints(struct decoder *d, const struct json_value *value, const char *path);
-static int read_published(struct decoder *d, const struct json_value *value, const char *path);
-static int read_variables(struct decoder *d, const struct json_value *value, const char *path);
-static int read_enforcement(struct decoder *d, const struct json_value *value, const char *path);
-
-static const struct row {
-	const char *path;
-	int (*read)(struct decoder *d, const struct json_value *value, const char *path);
-} rows[] = {
-	{ "version", read_version },
-	{ "network", read_object },
-	{ "network.mode", read_text },
-	{ "network.allow", read_endpoints },
-	{ "network.deny", read_endpoints },
-	{ "network.publish", read_published },
-	{ "network.maxConnections", read_amount },
-	{ "network.bytes", read_amount },
-	{ "filesystem", read_object },
-	{ "filesystem.view", read_text },
-	{ "filesystem.workspace", read_text },
-	{ "filesystem.paths", read_object },
-	{ "filesystem.paths.readOnly", read_list },
-	{ "filesystem.paths.readWrite", read_list },
-	{ "filesystem.tmp", read_amount },
-	{ "filesystem.tmpExec", read_boolean },
-	{ "filesystem.growth", read_text },
-	{ "environment", read_object },
-	{ "environment.mode", read_text },
-	{ "environment.names", read_list },
-	{ "environment.set", read_variables },
-	{ "limits", read_object },
-	{ "limits.wallTime", read_amount },
-	{ "limits.cpuTime", read_amount },
-	{ "limits.memory", read_amount },
-	{ "limits.swap", read_amount },
-	{ "limits.cpus", read_amount },
-	{ "limits.pids", read_amount },
-	{ "limits.openFiles", read_amount },
-	{ "limits.fileSize", read_amount },
-	{ "limits.stack", read_amount },
-	{ "limits.disk", read_amount },
-	{ "limits.code", read_amount },
-	{ "output", read_object },
-	{ "output.stdout", read_amount },
-	{ "output.stderr", read_amount },
-	{ "output.onLimit", read_text },
-	{ "processes", read_object },
-	{ "processes.spawn", read_boolean },
-	{ "processes.identity", read_object },
-	{ "processes.identity.uid", read_number },
-	{ "processes.identity.gid", read_number },
-	{ "syscalls", read_object },
-	{ "syscalls.profile", read_text },
-	{ "syscalls.deny", read_list },
-	{ "syscalls.allow", read_list },
-	{ "syscalls.onViolation", read_text },
-	{ "syscalls.speculation", read_boolean },
-	{ "devices", read_object },
-	{ "devices.terminals", read_amount },
-	{ "workingDirectory", read_text_or_null },
-	{ "languages", read_languages },
-	{ "enforcement", read_enforcement },
-};
-
-#define ROW_COUNT (ARRAY_LENGTH(rows))
+static int read_member(struct decoder *d, const struct json_value *member, const char *parent);
 
 /* ---- errors ---- */
 
@@ -122,29 +49,16 @@ static int refuse_type(struct decoder *d, const struct json_value *value, const 
 
 /* ---- objects ---- */
 
-/* The key of a row that is a direct member of the object at `path`, else NULL. */
-static const char *key_below(const struct row *row, const char *path)
-{
-	size_t length = strlen(path);
-	const char *key = row->path;
-
-	if (length > 0) {
-		if (strncmp(row->path, path, length) != 0 || row->path[length] != '.')
-			return NULL;
-		key += length + 1;
-	}
-	return strchr(key, '.') ? NULL : key;
-}
-
 static int refuse_key(struct decoder *d, const struct json_value *member, const char *parent,
 		      const char *path)
 {
-	const char *keys[ROW_COUNT + 1] = { NULL };
+	const char *keys[KEYS_MAX + 1] = { NULL };
+	const struct policy_member *row;
 	size_t count = 0;
 	char known[200];
 
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		const char *key = key_below(&rows[i], parent);
+	for (size_t i = 0; (row = policy_member_at(i)) != NULL && count < KEYS_MAX; i++) {
+		const char *key = policy_member_key(row, parent);
 
 		if (key)
 			keys[count++] = key;
@@ -164,26 +78,12 @@ static void join(const char *parent, const char *key, char *ret)
 	}
 }
 
-static int read_member(struct decoder *d, const struct json_value *member, const char *parent)
-{
-	char path[PATH_SIZE];
-
-	join(parent, member->key, path);
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		const char *key = key_below(&rows[i], parent);
-
-		if (key && strcmp(key, member->key) == 0)
-			return rows[i].read(d, member, rows[i].path) != 0 ? at_line(d, member->line) : 0;
-	}
-	return refuse_key(d, member, parent, path);
-}
-
-static int read_object(struct decoder *d, const struct json_value *value, const char *path)
+static int read_object(struct decoder *d, const struct json_value *value, const struct policy_member *row)
 {
 	if (value->type != JSON_OBJECT)
-		return refuse_type(d, value, *path ? path : "policy", "an object");
+		return refuse_type(d, value, *row->path ? row->path : "policy", "an object");
 	for (const struct json_value *member = value->child; member; member = member->next) {
-		if (read_member(d, member, path) != 0)
+		if (read_member(d, member, row->path) != 0)
 			return -1;
 	}
 	return 0;
@@ -191,26 +91,26 @@ static int read_object(struct decoder *d, const struct json_value *value, const 
 
 /* ---- single values ---- */
 
-static int read_version(struct decoder *d, const struct json_value *value, const char *path)
+static int read_version(struct decoder *d, const struct json_value *value, const struct policy_member *row)
 {
 	if (value->type != JSON_NUMBER)
-		return refuse_type(d, value, path, "the number 1");
+		return refuse_type(d, value, row->path, "the number 1");
 	if (!value->is_uint || value->uint != POLICY_VERSION)
-		return policy_refuse(d->err, path, "%.40s is not supported; write %d", value->string,
+		return policy_refuse(d->err, row->path, "%.40s is not supported; write %d", value->string,
 				     POLICY_VERSION);
 	return 0;
 }
 
-static int read_text(struct decoder *d, const struct json_value *value, const char *path)
+static int read_word(struct decoder *d, const struct json_value *value, const struct policy_member *row)
 {
 	if (value->type != JSON_STRING)
-		return refuse_type(d, value, path, "a string");
-	return policy_set_scalar(d->policy, path, value->string, d->err);
+		return refuse_type(d, value, row->path, "a string");
+	return policy_set_scalar(d->policy, row->path, value->string, d->err);
 }
 
-static int read_text_or_null(struct decoder *d, const struct json_value *value, const char *path)
+static int read_text(struct decoder *d, const struct json_value *value, const struct policy_member *row)
 {
-	return value->type == JSON_NULL ? 0 : read_text(d, value, path);
+	return value->type == JSON_NULL ? 0 : read_word(d, value, row);
 }
 
 static bool lacks_unit(const char *text)
@@ -219,91 +119,105 @@ static bool lacks_unit(const char *text)
 }
 
 /* A number, or a text with a unit; counts have no unit, so a text can only be "unlimited". */
-static int read_amount(struct decoder *d, const struct json_value *value, const char *path)
+static int read_number(struct decoder *d, const struct json_value *value, const struct policy_member *row)
 {
-	enum policy_field field = POLICY_FIELD_NONE;
-	const struct policy_amount *amount;
+	const struct policy_amount *amount = policy_amount_of(row->field);
 
-	policy_field_from_path(path, &field);
-	amount = policy_amount_of(field);
 	if (value->type != JSON_NUMBER && value->type != JSON_STRING)
-		return refuse_type(d, value, path, "a number or a string");
+		return refuse_type(d, value, row->path, "a number or a string");
 	if (amount->measure == POLICY_MEASURE_COUNT && value->type == JSON_STRING &&
 	    strcmp(value->string, "unlimited") != 0)
-		return refuse_type(d, value, path,
+		return refuse_type(d, value, row->path,
 				   amount->may_be_unlimited ? "a number or \"unlimited\"" : "a number");
 	if ((amount->measure == POLICY_MEASURE_TIME || amount->measure == POLICY_MEASURE_SIZE) &&
 	    value->type == JSON_STRING && lacks_unit(value->string)) {
-		policy_refuse(d->err, path,
+		policy_refuse(d->err, row->path,
 			      "\"%.30s\" has no unit; write \"%.30s%s\", or %.30s without quotes",
 			      value->string, value->string,
 			      amount->measure == POLICY_MEASURE_TIME ? "s" : "B", value->string);
 		return at_line(d, value->line);
 	}
-	return policy_set_scalar(d->policy, path, value->string, d->err);
+	return policy_set_scalar(d->policy, row->path, value->string, d->err);
 }
 
-static int read_number(struct decoder *d, const struct json_value *value, const char *path)
+static int read_id(struct decoder *d, const struct json_value *value, const struct policy_member *row)
 {
 	if (value->type != JSON_NUMBER)
-		return refuse_type(d, value, path, "a number");
-	return policy_set_scalar(d->policy, path, value->string, d->err);
+		return refuse_type(d, value, row->path, "a number");
+	return policy_set_scalar(d->policy, row->path, value->string, d->err);
 }
 
-static int read_boolean(struct decoder *d, const struct json_value *value, const char *path)
+static int read_boolean(struct decoder *d, const struct json_value *value, const struct policy_member *row)
 {
 	if (value->type != JSON_BOOL)
-		return refuse_type(d, value, path, "true or false");
-	return policy_set_scalar(d->policy, path, policy_booleans[value->boolean], d->err);
+		return refuse_type(d, value, row->path, "true or false");
+	return policy_set_scalar(d->policy, row->path, policy_booleans[value->boolean], d->err);
 }
 
 /* ---- lists ---- */
 
-static int read_strings(struct decoder *d, const struct json_value *value, const char *path,
-			struct policy_strings *list)
+/* Each item of an array into the list. The reader gives the path of its item to its errors. */
+static int read_items(struct decoder *d, const struct json_value *value, const struct policy_member *row,
+		      int (*read)(struct decoder *d, const struct json_value *item, const char *path,
+				  void *list))
 {
 	size_t i = 0;
 
 	if (value->type != JSON_ARRAY)
-		return refuse_type(d, value, path, "an array");
+		return refuse_type(d, value, row->path, "an array");
 	for (const struct json_value *item = value->child; item; item = item->next, i++) {
-		char item_path[PATH_SIZE];
+		char path[PATH_SIZE];
 
-		snprintf(item_path, sizeof(item_path), "%s[%zu]", path, i);
-		if (item->type != JSON_STRING)
-			return refuse_type(d, item, item_path, "a string");
-		if (policy_strings_add(list, item->string, d->err) != 0) {
-			policy_locate(d->err, item_path);
+		snprintf(path, sizeof(path), "%s[%zu]", row->path, i);
+		if (read(d, item, path, POLICY_PLACE(void, d->policy, row->offset)) != 0)
 			return at_line(d, item->line);
-		}
 	}
 	return 0;
 }
 
-static int read_list(struct decoder *d, const struct json_value *value, const char *path)
+static int read_string(struct decoder *d, const struct json_value *item, const char *path, void *list)
 {
-	return read_strings(d, value, path, policy_list_at(d->policy, path));
+	if (item->type != JSON_STRING)
+		return refuse_type(d, item, path, "a string");
+	return policy_strings_add(list, item->string, d->err) != 0 ? policy_locate(d->err, path) : 0;
 }
 
-static int read_languages(struct decoder *d, const struct json_value *value, const char *path)
+static int read_list(struct decoder *d, const struct json_value *value, const struct policy_member *row)
+{
+	return read_items(d, value, row, read_string);
+}
+
+static int read_languages(struct decoder *d, const struct json_value *value, const struct policy_member *row)
 {
 	policy_strings_done(&d->policy->languages.names);
 	d->policy->languages.any = value->type == JSON_STRING && strcmp(value->string, "any") == 0;
 	if (d->policy->languages.any)
 		return 0;
 	if (value->type != JSON_ARRAY)
-		return refuse_type(d, value, path, "an array of names or \"any\"");
-	return read_strings(d, value, path, &d->policy->languages.names);
+		return refuse_type(d, value, row->path, "an array of names or \"any\"");
+	return read_items(d, value, row, read_string);
 }
 
-static int read_variables(struct decoder *d, const struct json_value *value, const char *path)
+static int read_publish(struct decoder *d, const struct json_value *item, const char *path, void *list)
+{
+	if (item->type != JSON_STRING)
+		return refuse_type(d, item, path, "a string such as \"127.0.0.1:8080:80\"");
+	return policy_publish_parse(list, item->string, d->err) != 0 ? policy_locate(d->err, path) : 0;
+}
+
+static int read_published(struct decoder *d, const struct json_value *value, const struct policy_member *row)
+{
+	return read_items(d, value, row, read_publish);
+}
+
+static int read_variables(struct decoder *d, const struct json_value *value, const struct policy_member *row)
 {
 	if (value->type != JSON_OBJECT)
-		return refuse_type(d, value, path, "an object");
+		return refuse_type(d, value, row->path, "an object");
 	for (const struct json_value *member = value->child; member; member = member->next) {
 		char member_path[PATH_SIZE];
 
-		join(path, member->key, member_path);
+		join(row->path, member->key, member_path);
 		if (member->type != JSON_STRING)
 			return refuse_type(d, member, member_path, "a string");
 		if (policy_variable_set(d->policy, member->key, member->string, d->err) != 0) {
@@ -314,20 +228,21 @@ static int read_variables(struct decoder *d, const struct json_value *value, con
 	return 0;
 }
 
-static int read_enforcement(struct decoder *d, const struct json_value *value, const char *path)
+static int read_enforcement(struct decoder *d, const struct json_value *value,
+			    const struct policy_member *row)
 {
 	const char *fields[POLICY_FIELD_COUNT + 1] = { NULL };
 	char member_path[PATH_SIZE], known[200];
 
 	if (value->type != JSON_OBJECT)
-		return refuse_type(d, value, path, "an object");
+		return refuse_type(d, value, row->path, "an object");
 	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++)
 		fields[field] = policy_field_path(field);
 	for (const struct json_value *member = value->child; member; member = member->next) {
 		int word =
 		    member->type == JSON_STRING ? policy_word(policy_enforcements, member->string) : -1;
 
-		join(path, member->key, member_path);
+		join(row->path, member->key, member_path);
 		if (word < 0)
 			return refuse_type(d, member, member_path, "\"required\" or \"preferred\"");
 		if (policy_prefer(d->policy, member->key, word == 1) != 0) {
@@ -339,7 +254,7 @@ static int read_enforcement(struct decoder *d, const struct json_value *value, c
 	return 0;
 }
 
-/* ---- destinations and published ports ---- */
+/* ---- destinations ---- */
 
 struct endpoint {
 	const char *host, *cidr;
@@ -390,14 +305,13 @@ static int read_endpoint_member(struct decoder *d, const struct json_value *memb
 	return 0;
 }
 
-static int read_endpoint(struct decoder *d, const struct json_value *value, struct policy_endpoints *list,
-			 const char *path)
+static int read_endpoint(struct decoder *d, const struct json_value *item, const char *path, void *list)
 {
 	struct endpoint row = { 0 };
 
-	if (value->type != JSON_OBJECT)
-		return refuse_type(d, value, path, "an object with host or cidr");
-	for (const struct json_value *member = value->child; member; member = member->next) {
+	if (item->type != JSON_OBJECT)
+		return refuse_type(d, item, path, "an object with host or cidr");
+	for (const struct json_value *member = item->child; member; member = member->next) {
 		if (read_endpoint_member(d, member, path, &row) != 0)
 			return -1;
 	}
@@ -408,45 +322,46 @@ static int read_endpoint(struct decoder *d, const struct json_value *value, stru
 	return 0;
 }
 
-static int read_endpoints(struct decoder *d, const struct json_value *value, const char *path)
+static int read_endpoints(struct decoder *d, const struct json_value *value, const struct policy_member *row)
 {
-	struct policy_endpoints *list =
-	    strcmp(path, "network.deny") == 0 ? &d->policy->network.deny : &d->policy->network.allow;
-	size_t i = 0;
-
-	if (value->type != JSON_ARRAY)
-		return refuse_type(d, value, path, "an array");
-	for (const struct json_value *item = value->child; item; item = item->next, i++) {
-		char item_path[PATH_SIZE];
-
-		snprintf(item_path, sizeof(item_path), "%s[%zu]", path, i);
-		if (read_endpoint(d, item, list, item_path) != 0)
-			return at_line(d, item->line);
-	}
-	return 0;
-}
-
-static int read_published(struct decoder *d, const struct json_value *value, const char *path)
-{
-	size_t i = 0;
-
-	if (value->type != JSON_ARRAY)
-		return refuse_type(d, value, path, "an array");
-	for (const struct json_value *item = value->child; item; item = item->next, i++) {
-		char item_path[PATH_SIZE];
-
-		snprintf(item_path, sizeof(item_path), "%s[%zu]", path, i);
-		if (item->type != JSON_STRING)
-			return refuse_type(d, item, item_path, "a string such as \"127.0.0.1:8080:80\"");
-		if (policy_publish_parse(&d->policy->network.publish, item->string, d->err) != 0) {
-			policy_locate(d->err, item_path);
-			return at_line(d, item->line);
-		}
-	}
-	return 0;
+	return read_items(d, value, row, read_endpoint);
 }
 
 /* ---- the document ---- */
+
+static int (*const readers[POLICY_FORM_COUNT])(struct decoder *d, const struct json_value *value,
+					       const struct policy_member *row) = {
+	[POLICY_FORM_OBJECT] = read_object,
+	[POLICY_FORM_VERSION] = read_version,
+	[POLICY_FORM_NUMBER] = read_number,
+	[POLICY_FORM_CHOICE] = read_word,
+	[POLICY_FORM_OPTION] = read_word,
+	[POLICY_FORM_BOOLEAN] = read_boolean,
+	[POLICY_FORM_SOURCED] = read_word,
+	[POLICY_FORM_ID] = read_id,
+	[POLICY_FORM_TEXT] = read_text,
+	[POLICY_FORM_LIST] = read_list,
+	[POLICY_FORM_LANGUAGES] = read_languages,
+	[POLICY_FORM_ENDPOINTS] = read_endpoints,
+	[POLICY_FORM_PUBLISHED] = read_published,
+	[POLICY_FORM_VARIABLES] = read_variables,
+	[POLICY_FORM_ENFORCEMENT] = read_enforcement,
+};
+
+static int read_member(struct decoder *d, const struct json_value *member, const char *parent)
+{
+	const struct policy_member *row;
+	char path[PATH_SIZE];
+
+	join(parent, member->key, path);
+	for (size_t i = 0; (row = policy_member_at(i)) != NULL; i++) {
+		const char *key = policy_member_key(row, parent);
+
+		if (key && strcmp(key, member->key) == 0)
+			return readers[row->form](d, member, row) != 0 ? at_line(d, member->line) : 0;
+	}
+	return refuse_key(d, member, parent, path);
+}
 
 /* What must not be left out. */
 static int check_present(struct decoder *d, const struct json_value *root)
@@ -510,7 +425,9 @@ static int line_of(const struct json_value *root, const char *path)
 
 static int decode(struct decoder *d, const struct json_value *root)
 {
-	if (read_object(d, root, "") != 0 || check_present(d, root) != 0)
+	static const struct policy_member document = { .path = "" };
+
+	if (read_object(d, root, &document) != 0 || check_present(d, root) != 0)
 		return -1;
 	if (policy_validate_document(d->policy, d->err) != 0)
 		return at_line(d, line_of(root, d->err->field));

@@ -75,20 +75,19 @@ static const char *const isolations[] = {
 static const struct {
 	const char *path, *group;
 } fields[] = {
-#define X(id, path, group) [POLICY_FIELD_##id] = { path, group },
-	POLICY_FIELDS(X)
-#undef X
-	    [POLICY_FIELD_NONE] = { "", "" },
+#define FIELD(id, path, group, ...) [POLICY_FIELD_##id] = { path, group },
+	POLICY_TABLE(FIELD, POLICY_NOTHING, POLICY_NOTHING, FIELD, FIELD)[POLICY_FIELD_NONE] = { "", "" },
 };
 
 static const struct {
 	const char *name, *text;
 	enum policy_field field;
 } controls[] = {
-#define X(id, name, field, text) [POLICY_CONTROL_##id] = { name, text, POLICY_FIELD_##field },
-	POLICY_CONTROLS(X)
-#undef X
-	    [POLICY_CONTROL_COUNT] = { "", "", POLICY_FIELD_NONE },
+#define CONTROL(id, name, field, text, ...) [POLICY_CONTROL_##id] = { name, text, POLICY_FIELD_##field },
+#define LIMIT(id, path, group, unit, place, least, most, bound, strict, reason, rule, text)                  \
+	CONTROL(id, path, id, text)
+	POLICY_TABLE(POLICY_NOTHING, POLICY_NOTHING, CONTROL, POLICY_NOTHING,
+		     LIMIT)[POLICY_CONTROL_COUNT] = { "", "", POLICY_FIELD_NONE },
 };
 
 const char *policy_field_path(enum policy_field field)

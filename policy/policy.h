@@ -18,273 +18,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "policy/fields.h"
 
 struct json_writer; /* base/json.h */
-
-#define POLICY_VERSION   1
-#define POLICY_UNLIMITED UINT64_MAX
-
-#define POLICY_MAX_TERMINALS 64
-#define POLICY_MAX_CODE      ((uint64_t)16 << 20) /* bytes */
-
-enum policy_network_mode {
-	POLICY_NETWORK_NONE,
-	POLICY_NETWORK_LOOPBACK,
-	POLICY_NETWORK_ALLOW,
-	POLICY_NETWORK_LEARN, /* public addresses on ports 22, 80 and 443, and what network.allow lists */
-	POLICY_NETWORK_HOST,
-};
-
-#define POLICY_MAX_NAMES           4096 /* rows of network.allow and of network.deny; names in a jail */
-#define POLICY_MAX_PORTS           64   /* different ones in network.allow */
-#define POLICY_MAX_PUBLISHED       64
-#define POLICY_DEFAULT_CONNECTIONS 256
-
-/* One row of network.allow or network.deny: exactly one of host and cidr is set. */
-struct policy_endpoint {
-	char *host;      /* "pypi.org", "*.example.org" or "@pypi" (a list of hosts.c), lower case */
-	char *cidr;      /* "10.1.0.0/16", "fd00::/8" */
-	uint16_t *ports; /* none: with "@pypi" those of the list; in network.deny every port */
-	size_t port_count;
-};
-
-struct policy_endpoints {
-	struct policy_endpoint *items;
-	size_t count;
-};
-
-/* One row of network.publish: connections to a port of the host reach a port in the jail. A ceiling's row may have
- * ranges; that of a run has not, and the ..._last are the same as the ports. */
-struct policy_publish {
-	char address[16];              /* of the host, IPv4: "127.0.0.1" */
-	uint16_t host_port, host_last; /* 0: any free one */
-	uint16_t jail_port, jail_last;
-};
-
-struct policy_published {
-	struct policy_publish *items;
-	size_t count;
-};
-
-enum policy_view {
-	POLICY_VIEW_HOST,
-	POLICY_VIEW_DIRECTORY, /* view_source: absolute path */
-	POLICY_VIEW_IMAGE,     /* view_source: image name */
-};
-
-/* From the narrowest to the widest. */
-enum policy_workspace {
-	POLICY_WORKSPACE_NONE,
-	POLICY_WORKSPACE_READ_ONLY,
-	POLICY_WORKSPACE_OVERLAY, /* what is written is private to the run; the directory stays as it is */
-	POLICY_WORKSPACE_READ_WRITE,
-};
-
-enum policy_environment_mode {
-	POLICY_ENVIRONMENT_NONE,
-	POLICY_ENVIRONMENT_ALLOW_LIST,
-	POLICY_ENVIRONMENT_HOST,
-};
-
-enum policy_syscall_profile {
-	POLICY_SYSCALLS_STRICT,
-	POLICY_SYSCALLS_DEFAULT,
-	POLICY_SYSCALLS_COMPAT,
-};
-
-enum policy_on_violation {
-	POLICY_VIOLATION_ERRNO,
-	POLICY_VIOLATION_KILL,
-};
-
-enum policy_on_output_limit {
-	POLICY_OUTPUT_DRAIN, /* keep the first bytes, drain and count the rest */
-	POLICY_OUTPUT_KILL,  /* end the program when a stream exceeds its limit */
-};
-
-struct policy_strings {
-	char **items;
-	size_t count;
-};
-
-struct policy_variable {
-	char *name;
-	char *value;
-};
-
-/*
- * The fields that can be required or preferred, in the order in which unmet ones are reported.
- * X(id, path in the document, group)
- */
-#define POLICY_FIELDS(X)                                                                                     \
-	X(LANGUAGES, "languages", "language")                                                                \
-	X(NETWORK, "network", "network")                                                                     \
-	X(NETWORK_PUBLISH, "network.publish", "network")                                                     \
-	X(NETWORK_CONNECTIONS, "network.maxConnections", "network")                                          \
-	X(NETWORK_BYTES, "network.bytes", "network")                                                         \
-	X(VIEW, "filesystem.view", "filesystem")                                                             \
-	X(WORKSPACE, "filesystem.workspace", "filesystem")                                                   \
-	X(PATHS, "filesystem.paths", "filesystem")                                                           \
-	X(TMP, "filesystem.tmp", "filesystem")                                                               \
-	X(ENVIRONMENT, "environment", "environment")                                                         \
-	X(WALL_TIME, "limits.wallTime", "timeout")                                                           \
-	X(CPU_TIME, "limits.cpuTime", "limits")                                                              \
-	X(MEMORY, "limits.memory", "limits")                                                                 \
-	X(SWAP, "limits.swap", "limits")                                                                     \
-	X(CPUS, "limits.cpus", "limits")                                                                     \
-	X(PIDS, "limits.pids", "limits")                                                                     \
-	X(OPEN_FILES, "limits.openFiles", "limits")                                                          \
-	X(FILE_SIZE, "limits.fileSize", "limits")                                                            \
-	X(STACK, "limits.stack", "limits")                                                                   \
-	X(DISK, "limits.disk", "limits")                                                                     \
-	X(CODE, "limits.code", "limits")                                                                     \
-	X(STDOUT, "output.stdout", "output")                                                                 \
-	X(STDERR, "output.stderr", "output")                                                                 \
-	X(SPAWN, "processes.spawn", "processes")                                                             \
-	X(IDENTITY, "processes.identity", "processes")                                                       \
-	X(SYSCALLS, "syscalls", "syscalls")                                                                  \
-	X(SPECULATION, "syscalls.speculation", "syscalls")                                                   \
-	X(TERMINALS, "devices.terminals", "devices")                                                         \
-	X(WORKING_DIRECTORY, "workingDirectory", "filesystem")
-
-enum policy_field {
-#define X(id, path, group) POLICY_FIELD_##id,
-	POLICY_FIELDS(X)
-#undef X
-	    POLICY_FIELD_COUNT,
-	POLICY_FIELD_NONE = POLICY_FIELD_COUNT, /* a control that belongs to no policy field */
-};
-
-/*
- * What a backend may be able to enforce, finer than fields because a field's values need different
- * mechanisms. X(id, stable name, field it serves, text of the requirement). A policy needs a
- * control only if its value asks for it: network.host needs none, network.none does.
- */
-#define POLICY_CONTROLS(X)                                                                                   \
-	X(NETWORK_NONE, "network.none", NETWORK, "no network")                                               \
-	X(NETWORK_LOOPBACK, "network.loopback", NETWORK, "a loopback interface of its own only")             \
-	X(NETWORK_ALLOW, "network.allow", NETWORK, "an allow-list of network destinations")                  \
-	X(NETWORK_IPV6, "network.allow.ipv6", NETWORK, "IPv6 blocks in an allow-list")                       \
-	X(NETWORK_DENY, "network.deny", NETWORK, "a list of refused network destinations")                   \
-	X(NETWORK_LEARN, "network.learn", NETWORK, "public addresses only, and a record of what was used")   \
-	X(NETWORK_PUBLISH, "network.publish", NETWORK_PUBLISH, "published ports")                            \
-	X(NETWORK_CONNECTIONS, "network.maxConnections", NETWORK_CONNECTIONS,                                \
-	  "a limit of open network connections")                                                             \
-	X(NETWORK_BYTES, "network.bytes", NETWORK_BYTES, "a limit of bytes sent and received")               \
-	X(VIEW_HOST, "filesystem.view.host", VIEW, "a read-only view of the host's programs")                \
-	X(VIEW_DIRECTORY, "filesystem.view.directory", VIEW, "a directory as the root")                      \
-	X(VIEW_IMAGE, "filesystem.view.image", VIEW, "an image as the root")                                 \
-	X(WORKSPACE_NONE, "filesystem.workspace.none", WORKSPACE, "no workspace")                            \
-	X(WORKSPACE_READ_ONLY, "filesystem.workspace.readOnly", WORKSPACE, "a read-only workspace")          \
-	X(WORKSPACE_OVERLAY, "filesystem.workspace.overlay", WORKSPACE,                                      \
-	  "a private overlay over a workspace")                                                              \
-	X(WORKSPACE_READ_WRITE, "filesystem.workspace.readWrite", WORKSPACE, "a read-write workspace")       \
-	X(PATHS_READ_ONLY, "filesystem.paths.readOnly", PATHS, "read-only extra paths")                      \
-	X(PATHS_READ_WRITE, "filesystem.paths.readWrite", PATHS, "read-write extra paths")                   \
-	X(TMP, "filesystem.tmp", TMP, "a private /tmp of a fixed size")                                      \
-	X(ENVIRONMENT, "environment", ENVIRONMENT, "only the granted environment variables")                 \
-	X(WALL_TIME, "limits.wallTime", WALL_TIME, "a wall-clock limit")                                     \
-	X(CPU_TIME, "limits.cpuTime", CPU_TIME, "a CPU time limit over all processes")                       \
-	X(MEMORY, "limits.memory", MEMORY, "a memory limit over all processes")                              \
-	X(SWAP, "limits.swap", SWAP, "a swap limit")                                                         \
-	X(CPUS, "limits.cpus", CPUS, "a CPU bandwidth limit")                                                \
-	X(PIDS, "limits.pids", PIDS, "a limit of processes and threads")                                     \
-	X(OPEN_FILES, "limits.openFiles", OPEN_FILES, "a limit of open files")                               \
-	X(FILE_SIZE, "limits.fileSize", FILE_SIZE, "a limit of a file's size")                               \
-	X(STACK, "limits.stack", STACK, "a stack limit")                                                     \
-	X(DISK_TMP, "limits.disk.tmp", DISK, "a limit of all bytes written below /tmp and /dev/shm")         \
-	X(DISK_WORKSPACE, "limits.disk.workspace", DISK, "a limit of bytes written to host directories")     \
-	X(CODE, "limits.code", CODE, "a limit of the program text's size")                                   \
-	X(STDOUT, "output.stdout", STDOUT, "a limit of kept standard output")                                \
-	X(STDERR, "output.stderr", STDERR, "a limit of kept standard error")                                 \
-	X(NO_SPAWN, "processes.spawn.false", SPAWN, "no new processes")                                      \
-	X(IDENTITY, "processes.identity", IDENTITY, "the identity inside")                                   \
-	X(SYSCALLS, "syscalls", SYSCALLS, "a system call filter")                                            \
-	X(SYSCALLS_KILL, "syscalls.onViolation.kill", SYSCALLS, "killing on a denied system call")           \
-	X(SPECULATION, "syscalls.speculation", SPECULATION, "speculation of the processor forced off")       \
-	X(TERMINALS, "devices.terminals", TERMINALS, "a number of terminals")                                \
-	X(WORKING_DIRECTORY, "workingDirectory", WORKING_DIRECTORY, "a working directory")
-
-enum policy_control {
-#define X(id, name, field, text) POLICY_CONTROL_##id,
-	POLICY_CONTROLS(X)
-#undef X
-	    POLICY_CONTROL_COUNT,
-};
-
-struct policy {
-	struct {
-		enum policy_network_mode mode;
-		struct policy_endpoints allow;   /* only with POLICY_NETWORK_ALLOW and _LEARN */
-		struct policy_endpoints deny;    /* the same; a row here wins over all of allow */
-		struct policy_published publish; /* only with POLICY_NETWORK_LOOPBACK, _ALLOW and _LEARN */
-		uint64_t connections_max; /* open at once, both directions; more are reset. Never unlimited */
-		uint64_t bytes_max;       /* of all connections together, both directions */
-	} network;
-	struct {
-		enum policy_view view;
-		char *view_source; /* NULL with POLICY_VIEW_HOST */
-		enum policy_workspace workspace;
-		char *workspace_root;            /* absolute, normalised; NULL with none */
-		struct policy_strings read_only; /* absolute, normalised, no duplicate over both lists */
-		struct policy_strings read_write;
-		uint64_t tmp_bytes; /* size of /tmp; never POLICY_UNLIMITED */
-		bool tmp_exec;      /* programs in /tmp may be executed */
-		/* How far directories of the host that a program may write to can grow: as limits.disk says, which no mechanism
-		 * here enforces, or, where true, without a limit. */
-		bool growth_unlimited;
-	} filesystem;
-	struct {
-		enum policy_environment_mode mode;
-		struct policy_strings names; /* only with POLICY_ENVIRONMENT_ALLOW_LIST */
-		struct policy_variable *set; /* wins over what the mode lets in */
-		size_t set_count;
-	} environment;
-	struct {
-		uint64_t wall_time_us; /* > 0; a document has to give it */
-		uint64_t cpu_time_us;
-		uint64_t memory_bytes;
-		uint64_t swap_bytes; /* on top of memory_bytes */
-		uint64_t cpu_milli;  /* 500 = half a CPU */
-		uint64_t pids_max;   /* processes and threads of the program */
-		uint64_t open_files;
-		uint64_t file_size_bytes;
-		uint64_t stack_bytes;
-		uint64_t disk_bytes; /* everything the program writes that outlives a write(2) */
-		uint64_t code_bytes; /* of the program text that a piece of code is; never unlimited */
-	} limits;
-	struct {
-		uint64_t stdout_bytes; /* kept of each stream; never unlimited */
-		uint64_t stderr_bytes;
-		enum policy_on_output_limit on_limit;
-	} output;
-	struct {
-		bool spawn;
-		uint32_t uid, gid; /* inside the jail; 1..65533 */
-	} processes;
-	struct {
-		enum policy_syscall_profile profile;
-		struct policy_strings deny; /* system call names */
-		struct policy_strings allow;
-		enum policy_on_violation on_violation;
-		bool
-		    speculation; /* true: force the kernel's controls of store bypass and indirect branches off */
-	} syscalls;
-	struct {
-		uint64_t terminals; /* pseudo-terminals of each execution, 0..64; 0: no devpts */
-	} devices;
-	char *working_directory; /* absolute path inside; NULL: /workspace if there is one, else /tmp */
-	struct {
-		bool any;
-		struct policy_strings names; /* empty and !any: nothing may run */
-	} languages;
-	bool preferred[POLICY_FIELD_COUNT]; /* false: required */
-	/* Which of two fields that bound one another were set, and not only left at a preset's value. No part of what
-	 * policy_equal() compares or a document holds. */
-	struct {
-		bool tmp, disk;
-	} given;
-};
 
 /* ---- names ---- */
 const char *policy_field_path(enum policy_field field);
@@ -340,7 +76,6 @@ int policy_preset(const char *name, struct policy *ret, struct warder_error *err
 void policy_done(struct policy *policy); /* zeroed, half-built and NULL are fine; leaves it zeroed */
 #define owned_policy __attribute__((cleanup(policy_done)))
 int policy_copy(const struct policy *from, struct policy *ret, struct warder_error *err);
-bool policy_equal(const struct policy *a, const struct policy *b);
 
 /* ---- set.c ---- */
 /* Set the field at `path` ("limits.memory", "network.mode", "filesystem.workspace", "processes.spawn") to a
@@ -466,7 +201,7 @@ struct policy_violation {
 	struct warder_error error; /* REJECTED; as of policy_check_ceiling() */
 };
 
-/* Call found() for everything that the request asks beyond the ceiling, in the order of POLICY_FIELDS; the first is
+/* Call found() for everything that the request asks beyond the ceiling, in the order of enum policy_field; the first is
  * the error of policy_check_ceiling(). `real` is the request with its paths as symbolic links lead, or NULL: a path that only it has
  * beyond the ceiling is found too. Returns how many there are; 0: the request is within the ceiling. */
 #define POLICY_BEHIND_LINK "behind a symbolic link" /* context of the errors that only `real` has */
@@ -537,7 +272,7 @@ struct policy_unmet {
 };
 
 struct policy_match {
-	size_t count; /* unmet, in the order of POLICY_FIELDS, language and payload first */
+	size_t count; /* unmet, in the order of enum policy_field, language and payload first */
 	size_t required_count;
 	struct policy_unmet unmet[POLICY_CONTROL_COUNT + 2];
 	bool needed[POLICY_CONTROL_COUNT]; /* controls that the policy asks for */
@@ -560,6 +295,9 @@ bool policy_allows_language(const struct policy *policy, const char *language);
 
 /* Requested value of a control as a user writes it ("256MiB", "none", "false"). Returns buf. */
 char *policy_control_value(const struct policy *policy, enum policy_control control, char *buf, size_t len);
+
+/* The value of a field that is one number ("limits.stack"). */
+uint64_t policy_field_number(const struct policy *policy, enum policy_field field);
 
 /* The whole value of a field as a line of text ("64MiB, executable", "readOnly:/a readWrite:/b"); " ..." at the end if buf
  * has no room for all of it. Values of variables are left out: they may be secrets. Returns buf. */
@@ -594,7 +332,6 @@ struct policy_receipt {
 	struct policy_receipt_row rows[64];
 };
 
-const char *policy_receipt_status_name(enum policy_receipt_status status);
 /* Append a row; over-long strings are cut. Returns the row, or NULL when full or unwanted. */
 struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
 					      enum policy_receipt_status status);

@@ -1,137 +1,94 @@
+/*
+ * presets: policies with a name. The values of strict are in the table of fields; the other presets are what they change of it.
+ */
 #include <string.h>
 
 #include "base/array.h"
 #include "base/json.h"
-#include "policy/names.h"
+#include "policy/members.h"
 #include "policy/values.h"
 
-#define KIB     ((uint64_t)1 << 10)
-#define MIB     ((uint64_t)1 << 20)
-#define GIB     ((uint64_t)1 << 30)
-#define SECONDS ((uint64_t)1000000)
+#define CHANGES_MAX 14
 
-/* What differs between the presets; what they have in common is in policy_preset(). */
 static const struct preset {
 	const char *name, *summary;
-	enum policy_network_mode network;
-	enum policy_workspace workspace; /* without a root: whoever uses the preset names it */
-	const char *languages[6];        /* none: any */
-	const char *allow[2];            /* system calls on top of the profile */
-	uint64_t wall_time_us, cpu_time_us;
-	uint64_t memory_bytes, cpu_milli, pids_max;
-	uint64_t tmp_bytes, file_size_bytes, disk_bytes;
-	bool tmp_exec;
-	enum policy_syscall_profile profile;
-	uint64_t terminals;
-	uint64_t code_bytes; /* 0: the most that there is */
+	struct {
+		const char *path, *value; /* as policy_set() takes them */
+	} changes[CHANGES_MAX];
 } presets[] = {
+	{ "strict",
+	  "the default: no network, no workspace, no environment, 30 s, 512 MiB, 1 CPU",
+	  { { 0 } } },
 	{
-	    .name = "strict",
-	    .summary = "the default: no network, no workspace, no environment, 30 s, 512 MiB, 1 CPU",
-	    .wall_time_us = 30 * SECONDS,
-	    .cpu_time_us = 30 * SECONDS,
-	    .memory_bytes = 512 * MIB,
-	    .cpu_milli = 1000,
-	    .pids_max = 64,
-	    .tmp_bytes = 64 * MIB,
-	    .file_size_bytes = 64 * MIB,
-	    .disk_bytes = 64 * MIB,
-	    .profile = POLICY_SYSCALLS_STRICT,
+	    "strict-python",
+	    "as strict, for Python",
+	    { { "languages", "python,command" } },
 	},
 	{
-	    .name = "strict-python",
-	    .summary = "as strict, for Python",
-	    .languages = { "python", "command" },
-	    .wall_time_us = 30 * SECONDS,
-	    .cpu_time_us = 30 * SECONDS,
-	    .memory_bytes = 512 * MIB,
-	    .cpu_milli = 1000,
-	    .pids_max = 64,
-	    .tmp_bytes = 64 * MIB,
-	    .file_size_bytes = 64 * MIB,
-	    .disk_bytes = 64 * MIB,
-	    .profile = POLICY_SYSCALLS_STRICT,
+	    "strict-js",
+	    "as strict, for JavaScript, 5 s",
+	    {
+		{ "languages", "javascript,command" },
+		{ "limits.wallTime", "5s" },
+		{ "limits.cpuTime", "5s" },
+	    },
 	},
 	{
-	    .name = "strict-js",
-	    .summary = "as strict, for JavaScript, 5 s",
-	    .languages = { "javascript", "command" },
-	    .wall_time_us = 5 * SECONDS,
-	    .cpu_time_us = 5 * SECONDS,
-	    .memory_bytes = 512 * MIB,
-	    .cpu_milli = 1000,
-	    .pids_max = 64,
-	    .tmp_bytes = 64 * MIB,
-	    .file_size_bytes = 64 * MIB,
-	    .disk_bytes = 64 * MIB,
-	    .profile = POLICY_SYSCALLS_STRICT,
+	    "agent",
+	    "Python and JavaScript on a read-write workspace, half a CPU, no network, 30 s, 512 MiB",
+	    {
+		{ "languages", "python,javascript,command" },
+		{ "filesystem.workspace",
+		  "readWrite" }, /* without a root: whoever uses the preset names it */
+		{ "limits.cpus", "0.5" },
+		{ "limits.disk",
+		  "unlimited" }, /* what is written to a directory of the host cannot be limited */
+		{ "syscalls.profile", "default" },
+		{ "syscalls.allow", "flock" }, /* package managers and libraries lock their caches with it */
+		{ "devices.terminals", "4" },
+	    },
 	},
 	{
-	    .name = "agent",
-	    .summary =
-		"Python and JavaScript on a read-write workspace, half a CPU, no network, 30 s, 512 MiB",
-	    .workspace = POLICY_WORKSPACE_READ_WRITE,
-	    .languages = { "python", "javascript", "command" },
-	    .allow = { "flock" }, /* package managers and libraries lock their caches with it */
-	    .wall_time_us = 30 * SECONDS,
-	    .cpu_time_us = 30 * SECONDS,
-	    .memory_bytes = 512 * MIB,
-	    .cpu_milli = 500,
-	    .pids_max = 64,
-	    .tmp_bytes = 64 * MIB,
-	    .file_size_bytes = 64 * MIB,
-	    .disk_bytes = POLICY_UNLIMITED, /* what is written to a directory of the host cannot be limited */
-	    .profile = POLICY_SYSCALLS_DEFAULT,
-	    .terminals = 4,
+	    "build",
+	    "compilers on a read-write workspace, executable /tmp, no network, 600 s, 2 GiB, 2 CPUs",
+	    {
+		{ "filesystem.workspace", "readWrite" },
+		{ "limits.wallTime", "600s" },
+		{ "limits.cpuTime", "1200s" },
+		{ "limits.memory", "2GiB" },
+		{ "limits.cpus", "2" },
+		{ "limits.pids", "512" },
+		{ "limits.fileSize", "1GiB" },
+		{ "limits.disk", "unlimited" },
+		{ "filesystem.tmp", "512MiB" },
+		{ "filesystem.tmpExec", "true" },
+		{ "syscalls.profile", "default" },
+		{ "syscalls.allow",
+		  "flock" }, /* the go command locks its cache and go.mod; debconf its files */
+		{ "devices.terminals", "4" },
+	    },
 	},
 	{
-	    .name = "build",
-	    .summary =
-		"compilers on a read-write workspace, executable /tmp, no network, 600 s, 2 GiB, 2 CPUs",
-	    .workspace = POLICY_WORKSPACE_READ_WRITE,
-	    .allow = { "flock" }, /* the go command locks its cache and go.mod; debconf its files */
-	    .wall_time_us = 600 * SECONDS,
-	    .cpu_time_us = 1200 * SECONDS,
-	    .memory_bytes = 2 * GIB,
-	    .cpu_milli = 2000,
-	    .pids_max = 512,
-	    .tmp_bytes = 512 * MIB,
-	    .tmp_exec = true,
-	    .file_size_bytes = GIB,
-	    .disk_bytes = POLICY_UNLIMITED,
-	    .profile = POLICY_SYSCALLS_DEFAULT,
-	    .terminals = 4,
+	    "workflow",
+	    "a step of a workflow: Python, JavaScript, Bash or Go of at most 64 KiB, no network, 30 s, 1 GiB",
+	    {
+		{ "languages", "python,javascript,bash,go,command" },
+		{ "limits.memory", "1GiB" }, /* as much as compiling Go needs, and below /tmp likewise */
+		{ "limits.pids", "256" },
+		{ "limits.disk", "512MiB" },
+		{ "limits.code", "64KiB" },
+		{ "filesystem.tmp", "512MiB" },
+		{ "syscalls.profile", "default" },
+		{ "syscalls.allow", "flock" }, /* the go command locks its cache */
+	    },
 	},
 	{
-	    .name = "workflow",
-	    .summary = "a step of a workflow: Python, JavaScript, Bash or Go of at most 64 KiB, no network, "
-		       "30 s, 1 GiB",
-	    .languages = { "python", "javascript", "bash", "go", "command" },
-	    .allow = { "flock" }, /* the go command locks its cache */
-	    .wall_time_us = 30 * SECONDS,
-	    .cpu_time_us = 30 * SECONDS,
-	    .memory_bytes = GIB, /* as much as compiling Go needs, and below /tmp likewise */
-	    .cpu_milli = 1000,
-	    .pids_max = 256,
-	    .tmp_bytes = 512 * MIB,
-	    .file_size_bytes = 64 * MIB,
-	    .disk_bytes = 512 * MIB,
-	    .profile = POLICY_SYSCALLS_DEFAULT,
-	    .code_bytes = 64 * KIB,
-	},
-	{
-	    .name = "host-local",
-	    .summary = "as strict, with the host's network",
-	    .network = POLICY_NETWORK_HOST,
-	    .wall_time_us = 30 * SECONDS,
-	    .cpu_time_us = 30 * SECONDS,
-	    .memory_bytes = 512 * MIB,
-	    .cpu_milli = 1000,
-	    .pids_max = 64,
-	    .tmp_bytes = 64 * MIB,
-	    .file_size_bytes = 64 * MIB,
-	    .disk_bytes = 64 * MIB,
-	    .profile = POLICY_SYSCALLS_DEFAULT,
+	    "host-local",
+	    "as strict, with the host's network",
+	    {
+		{ "network.mode", "host" },
+		{ "syscalls.profile", "default" },
+	    },
 	},
 };
 
@@ -150,36 +107,6 @@ const char *policy_preset_name(size_t i)
 const char *policy_preset_summary(size_t i)
 {
 	return presets[i].summary;
-}
-
-static struct policy scalars_of(const struct preset *preset)
-{
-	return (struct policy){
-		.network = { .mode = preset->network,
-			     .connections_max = POLICY_DEFAULT_CONNECTIONS,
-			     .bytes_max = POLICY_UNLIMITED },
-		.filesystem = { .view = POLICY_VIEW_HOST,
-				.workspace = preset->workspace,
-				.tmp_bytes = preset->tmp_bytes,
-				.tmp_exec = preset->tmp_exec },
-		.environment = { .mode = POLICY_ENVIRONMENT_NONE },
-		.limits = { .wall_time_us = preset->wall_time_us,
-			    .cpu_time_us = preset->cpu_time_us,
-			    .memory_bytes = preset->memory_bytes,
-			    .swap_bytes = 0,
-			    .cpu_milli = preset->cpu_milli,
-			    .pids_max = preset->pids_max,
-			    .open_files = 1024,
-			    .file_size_bytes = preset->file_size_bytes,
-			    .stack_bytes = 8 * MIB,
-			    .disk_bytes = preset->disk_bytes,
-			    .code_bytes = preset->code_bytes ? preset->code_bytes : POLICY_MAX_CODE },
-		.output = { .stdout_bytes = MIB, .stderr_bytes = MIB, .on_limit = POLICY_OUTPUT_DRAIN },
-		.processes = { .spawn = true, .uid = 1000, .gid = 1000 },
-		.syscalls = { .profile = preset->profile, .on_violation = POLICY_VIOLATION_ERRNO },
-		.devices = { .terminals = preset->terminals },
-		.languages = { .any = preset->languages[0] == NULL },
-	};
 }
 
 static const struct preset *find(const char *name)
@@ -203,27 +130,20 @@ static int refuse_name(const char *name, struct warder_error *err)
 			 policy_suggest(names, name, known, sizeof(known)));
 }
 
-static int add_all(const char *const *names, struct policy_strings *to, struct warder_error *err)
-{
-	for (; *names; names++)
-		if (policy_strings_add(to, *names, err) != 0)
-			return -1;
-	return 0;
-}
-
 int policy_preset(const char *name, struct policy *ret, struct warder_error *err)
 {
 	const struct preset *preset = find(name);
-	struct policy policy;
+	owned_policy struct policy policy = { 0 };
 
 	if (!preset)
 		return refuse_name(name, err);
-	policy = scalars_of(preset);
-	if (add_all(preset->languages, &policy.languages.names, err) < 0 ||
-	    add_all(preset->allow, &policy.syscalls.allow, err) < 0) {
-		policy_done(&policy);
-		return -1;
+	policy_set_strict(&policy);
+	for (size_t i = 0; i < CHANGES_MAX && preset->changes[i].path; i++) {
+		if (policy_set(&policy, preset->changes[i].path, preset->changes[i].value, err) != 0)
+			return -1;
 	}
+	policy.given.tmp = policy.given.disk = false;
 	*ret = policy;
+	policy = (struct policy){ 0 };
 	return 0;
 }

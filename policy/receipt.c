@@ -13,11 +13,6 @@ static const char *const statuses[] = {
 	[POLICY_RECEIPT_ABSENT] = "absent",
 };
 
-const char *policy_receipt_status_name(enum policy_receipt_status status)
-{
-	return statuses[status];
-}
-
 struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
 					      enum policy_receipt_status status)
 {

@@ -6,44 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/json.h"
-#include "policy/amounts.h"
+#include "policy/members.h"
 #include "policy/names.h"
 #include "policy/values.h"
-
-#define AT(member) offsetof(struct policy, member)
-
-/* Fields that are one word out of a table: an enum (unsigned int) or a bool. */
-static const struct choice {
-	const char *path;
-	const char *const *words;
-	size_t offset, size;
-} choices[] = {
-	{ "network.mode", policy_network_modes, AT(network.mode), sizeof(enum policy_network_mode) },
-	{ "filesystem.tmpExec", policy_booleans, AT(filesystem.tmp_exec), sizeof(bool) },
-	{ "filesystem.growth", policy_growths, AT(filesystem.growth_unlimited), sizeof(bool) },
-	{ "environment.mode", policy_environment_modes, AT(environment.mode),
-	  sizeof(enum policy_environment_mode) },
-	{ "output.onLimit", policy_on_output_limits, AT(output.on_limit),
-	  sizeof(enum policy_on_output_limit) },
-	{ "processes.spawn", policy_booleans, AT(processes.spawn), sizeof(bool) },
-	{ "syscalls.profile", policy_profiles, AT(syscalls.profile), sizeof(enum policy_syscall_profile) },
-	{ "syscalls.onViolation", policy_on_violations, AT(syscalls.on_violation),
-	  sizeof(enum policy_on_violation) },
-	{ "syscalls.speculation", policy_booleans, AT(syscalls.speculation), sizeof(bool) },
-};
-
-static const struct {
-	const char *path;
-	size_t offset;
-} lists[] = {
-	{ "filesystem.paths.readOnly", AT(filesystem.read_only) },
-	{ "filesystem.paths.readWrite", AT(filesystem.read_write) },
-	{ "environment.names", AT(environment.names) },
-	{ "syscalls.deny", AT(syscalls.deny) },
-	{ "syscalls.allow", AT(syscalls.allow) },
-};
 
 static int refuse_word(const char *const *words, const char *path, const char *text, struct warder_error *err)
 {
@@ -54,25 +20,16 @@ static int refuse_word(const char *const *words, const char *path, const char *t
 			     policy_suggest(words, text, known, sizeof(known)));
 }
 
-static int set_choice(struct policy *policy, const struct choice *choice, const char *text,
+static int set_choice(struct policy *policy, const struct policy_member *member, const char *text,
 		      struct warder_error *err)
 {
-	int word = policy_word(choice->words, text);
-	char *to = (char *)policy + choice->offset;
-	unsigned value = (unsigned)word;
-	bool boolean = word == 1;
+	int word = policy_word(member->words, text);
 
 	if (word < 0)
-		return refuse_word(choice->words, choice->path, text, err);
-	if (choice->size == sizeof(bool))
-		memcpy(to, &boolean, sizeof(boolean));
-	else
-		memcpy(to, &value, sizeof(value));
+		return refuse_word(member->words, member->path, text, err);
+	policy_member_set_word(policy, member, (unsigned)word);
 	return 0;
 }
-
-_Static_assert(sizeof(enum policy_network_mode) == sizeof(unsigned) && sizeof(bool) != sizeof(unsigned),
-	       "set_choice() stores enums as unsigned and tells them from bool by their size");
 
 /* "word" or "word:source" into an index and a copy of the source; word 0 of every table has no source. */
 static int split(const char *const *words, const char *path, const char *text, unsigned *ret_word,
@@ -95,27 +52,16 @@ static int split(const char *const *words, const char *path, const char *text, u
 	return 0;
 }
 
-static int set_view(struct policy *policy, const char *text, struct warder_error *err)
+static int set_sourced(struct policy *policy, const struct policy_member *member, const char *text,
+		       struct warder_error *err)
 {
 	const char *source = NULL;
-	unsigned view = 0;
+	unsigned word = 0;
 
-	if (split(policy_views, "filesystem.view", text, &view, &source, err) != 0 ||
-	    policy_string_set(&policy->filesystem.view_source, source, err) != 0)
+	if (split(member->words, member->path, text, &word, &source, err) != 0 ||
+	    policy_string_set(POLICY_PLACE(char *, policy, member->source), source, err) != 0)
 		return -1;
-	policy->filesystem.view = (enum policy_view)view;
-	return 0;
-}
-
-static int set_workspace(struct policy *policy, const char *text, struct warder_error *err)
-{
-	const char *root = NULL;
-	unsigned workspace = 0;
-
-	if (split(policy_workspaces, "filesystem.workspace", text, &workspace, &root, err) != 0 ||
-	    policy_string_set(&policy->filesystem.workspace_root, root, err) != 0)
-		return -1;
-	policy->filesystem.workspace = (enum policy_workspace)workspace;
+	policy_member_set_word(policy, member, word);
 	return 0;
 }
 
@@ -177,55 +123,52 @@ static int set_amount(struct policy *policy, const struct policy_amount *amount,
 
 int policy_set_scalar(struct policy *policy, const char *path, const char *text, struct warder_error *err)
 {
-	enum policy_field field = POLICY_FIELD_NONE;
-	const struct policy_amount *amount;
+	const struct policy_member *member = policy_member_of(path, strlen(path));
 
-	policy_field_from_path(path, &field);
-	amount = policy_amount_of(field);
-	if (amount)
-		return set_amount(policy, amount, text, err);
-	for (size_t i = 0; i < ARRAY_LENGTH(choices); i++) {
-		if (strcmp(choices[i].path, path) == 0)
-			return set_choice(policy, &choices[i], text, err);
+	if (!member)
+		return refuse_unknown(path, err);
+	switch (member->form) {
+	case POLICY_FORM_NUMBER:
+		return set_amount(policy, policy_amount_of(member->field), text, err);
+	case POLICY_FORM_CHOICE:
+	case POLICY_FORM_OPTION:
+	case POLICY_FORM_BOOLEAN:
+		return set_choice(policy, member, text, err);
+	case POLICY_FORM_SOURCED:
+		return set_sourced(policy, member, text, err);
+	case POLICY_FORM_ID:
+		return set_id(POLICY_PLACE(uint32_t, policy, member->offset), path, text, err);
+	case POLICY_FORM_TEXT:
+		return policy_string_set(POLICY_PLACE(char *, policy, member->offset), text, err);
+	case POLICY_FORM_OBJECT:
+	case POLICY_FORM_VERSION:
+	case POLICY_FORM_LIST:
+	case POLICY_FORM_LANGUAGES:
+	case POLICY_FORM_ENDPOINTS:
+	case POLICY_FORM_PUBLISHED:
+	case POLICY_FORM_VARIABLES:
+	case POLICY_FORM_ENFORCEMENT:
+	case POLICY_FORM_COUNT:
+		break;
 	}
-	if (strcmp(path, "filesystem.view") == 0)
-		return set_view(policy, text, err);
-	if (strcmp(path, "filesystem.workspace") == 0)
-		return set_workspace(policy, text, err);
-	if (strcmp(path, "processes.identity.uid") == 0)
-		return set_id(&policy->processes.uid, path, text, err);
-	if (strcmp(path, "processes.identity.gid") == 0)
-		return set_id(&policy->processes.gid, path, text, err);
-	if (strcmp(path, "workingDirectory") == 0)
-		return policy_string_set(&policy->working_directory, text, err);
 	return refuse_unknown(path, err);
 }
 
-struct policy_strings *policy_list_at(struct policy *policy, const char *path)
+/* ---- lists and modes ---- */
+
+static const char variables[] = "environment.set.";
+
+static bool is_list(const struct policy_member *member)
 {
-	for (size_t i = 0; i < ARRAY_LENGTH(lists); i++) {
-		if (strcmp(lists[i].path, path) == 0)
-			return (struct policy_strings *)(void *)((char *)policy + lists[i].offset);
-	}
-	return NULL;
+	return member && (member->form == POLICY_FORM_LIST || member->form == POLICY_FORM_LANGUAGES ||
+			  member->form == POLICY_FORM_ENDPOINTS || member->form == POLICY_FORM_PUBLISHED);
 }
 
 bool policy_is_list(const char *path, size_t length)
 {
-	static const char *const others[] = { "network.allow", "network.deny", "network.publish",
-					      "languages" };
-	static const char variables[] = "environment.set.";
-
-	for (size_t i = 0; i < ARRAY_LENGTH(lists); i++)
-		if (strlen(lists[i].path) == length && memcmp(lists[i].path, path, length) == 0)
-			return true;
-	for (size_t i = 0; i < ARRAY_LENGTH(others); i++)
-		if (strlen(others[i]) == length && memcmp(others[i], path, length) == 0)
-			return true;
-	return length >= sizeof(variables) - 1 && memcmp(path, variables, sizeof(variables) - 1) == 0;
+	return is_list(policy_member_of(path, length)) ||
+	       (length >= sizeof(variables) - 1 && memcmp(path, variables, sizeof(variables) - 1) == 0);
 }
-
-/* ---- lists and modes ---- */
 
 /* Names with commas between them join the list; "any" takes its place, and names take the place of "any". */
 static int add_languages(struct policy *policy, const char *value, struct warder_error *err)
@@ -307,24 +250,21 @@ static int set_published(struct policy_published *list, const char *value, struc
 static int set_row(struct policy *policy, const char *path, const char *value, bool *ret_known,
 		   struct warder_error *err)
 {
-	static const char variables[] = "environment.set.";
-	struct policy_strings *list = policy_list_at(policy, path);
+	const struct policy_member *member = policy_member_of(path, strlen(path));
+	void *list = member ? POLICY_PLACE(void, policy, member->offset) : NULL;
 
 	*ret_known = true;
-	if (list)
-		return set_list(list, value, err);
-	if (strcmp(path, "network.allow") == 0)
-		return set_endpoints(&policy->network.allow, value, true, err);
-	if (strcmp(path, "network.deny") == 0)
-		return set_endpoints(&policy->network.deny, value, false, err);
-	if (strcmp(path, "network.publish") == 0)
-		return set_published(&policy->network.publish, value, err);
-	if (strcmp(path, "languages") == 0)
-		return set_languages(policy, value, err);
 	if (strncmp(path, variables, sizeof(variables) - 1) == 0)
 		return policy_variable_set(policy, path + sizeof(variables) - 1, value, err);
-	*ret_known = false;
-	return 0;
+	*ret_known = is_list(member);
+	if (!*ret_known)
+		return 0;
+	if (member->form == POLICY_FORM_ENDPOINTS)
+		return set_endpoints(list, value, list == &policy->network.allow, err);
+	if (member->form == POLICY_FORM_PUBLISHED)
+		return set_published(list, value, err);
+	return member->form == POLICY_FORM_LANGUAGES ? set_languages(policy, value, err)
+						     : set_list(list, value, err);
 }
 
 int policy_set(struct policy *policy, const char *path, const char *value, struct warder_error *err)

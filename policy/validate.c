@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/json.h"
-#include "policy/amounts.h"
+#include "policy/members.h"
 #include "policy/names.h"
 #include "policy/values.h"
 
@@ -386,11 +386,12 @@ static int check_environment(const struct policy *policy, struct warder_error *e
 
 static int check_amounts(const struct policy *policy, struct warder_error *err)
 {
-	const struct policy_amount *amount;
 	char tmp[32], disk[32];
 
-	for (size_t i = 0; (amount = policy_amount_at(i)) != NULL; i++) {
-		if (policy_amount_check(policy, amount, err) != 0)
+	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++) {
+		const struct policy_amount *amount = policy_amount_of(field);
+
+		if (amount && policy_amount_check(policy, amount, err) != 0)
 			return -1;
 	}
 	if (policy->filesystem.tmp_bytes > policy->limits.disk_bytes)

@@ -75,7 +75,5 @@ bool policy_network_connects(const struct policy *policy);
 /* ---- set.c ---- */
 /* policy_set() for everything that is one value and no list, without its dropping of rows. */
 int policy_set_scalar(struct policy *policy, const char *path, const char *text, struct warder_error *err);
-/* The list of strings at a path, NULL if there is none. */
-struct policy_strings *policy_list_at(struct policy *policy, const char *path);
 
 #endif

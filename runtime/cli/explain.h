@@ -31,7 +31,7 @@ struct explain_row {
 
 /* "enforced", ... as it stands in JSON and in tables. */
 const char *explain_word(enum explain_state state);
-/* Rows of a preparation that was matched, in the order of POLICY_FIELDS. Returns their number. */
+/* Rows of a preparation that was matched, in the order of enum policy_field. Returns their number. */
 size_t explain_rows(const struct policy *policy, const struct preparation *preparation,
 		    struct explain_row ret[EXPLAIN_ROWS_MAX]);
 /* Where every control could be had, and the policy is refused for what stands in a field: its row says so. *refused lives as long. */

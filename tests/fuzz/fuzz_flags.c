@@ -5,6 +5,7 @@
  */
 #include "runtime/cli/flags.h"
 #include "tests/fuzz/input.h"
+#include "tests/lib/policy_equal.h"
 
 #define ARGUMENTS_MAX 24
 

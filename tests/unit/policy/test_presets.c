@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/policy_equal.h"
+
 #define MIB ((uint64_t)1 << 20)
 
 Test(presets, values, .timeout = 20)

@@ -98,6 +98,16 @@ Test(receipt, names_of_statuses, .timeout = 20)
 	static const char *const names[] = { "enforced", "notEnforced", "unrestricted", "hardening",
 					     "absent" };
 
-	for (int i = 0; i < 5; i++)
-		cr_expect_str_eq(policy_receipt_status_name((enum policy_receipt_status)i), names[i]);
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		struct policy_receipt receipt = { 0 };
+		struct json_writer w = { 0 };
+		char wanted[48], *json;
+
+		policy_receipt_add(&receipt, "c", (enum policy_receipt_status)i);
+		policy_receipt_write(&receipt, &w);
+		json = json_take(&w);
+		snprintf(wanted, sizeof(wanted), "\"status\":\"%s\"", names[i]);
+		cr_expect(strstr(json, wanted), "%s", json);
+		free(json);
+	}
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/policy_equal.h"
+
 static void start(struct policy *policy)
 {
 	struct warder_error err;
@@ -333,8 +335,18 @@ Test(policy_set, copies_are_independent, .timeout = 20)
 	cr_expect_str_eq(copy.network.allow.items[0].host, "a.org");
 }
 
-/* policy_equal() sees a change of any field. */
-Test(policy_set, equality_sees_every_field, .timeout = 20)
+static bool same_document(const struct policy *a, const struct policy *b)
+{
+	char *left = policy_encode(a), *right = policy_encode(b);
+	bool same = strcmp(left, right) == 0;
+
+	free(left);
+	free(right);
+	return same;
+}
+
+/* What is set has a place of its own, and the document of the policy shows it. */
+Test(policy_set, every_field_is_set_and_encoded, .timeout = 20)
 {
 	static const struct {
 		const char *path, *value;
@@ -386,6 +398,7 @@ Test(policy_set, equality_sees_every_field, .timeout = 20)
 		start(&policy);
 		set(&policy, rows[i].path, rows[i].value);
 		cr_expect(!policy_equal(&strict, &policy), "row %s", rows[i].path);
+		cr_expect(!same_document(&strict, &policy), "row %s", rows[i].path);
 	}
 	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++) {
 		owned_policy struct policy policy = { 0 };
@@ -393,5 +406,6 @@ Test(policy_set, equality_sees_every_field, .timeout = 20)
 		start(&policy);
 		policy.preferred[field] = true;
 		cr_expect(!policy_equal(&strict, &policy), "field %d", (int)field);
+		cr_expect(!same_document(&strict, &policy), "field %d", (int)field);
 	}
 }

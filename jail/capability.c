@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "jail/edge.h"
 #include "jail/jail.h"
+#include "jail/rlimits.h"
 
 /* Controls that only need the kernel features without which no jail starts at all. */
 static const struct always {
@@ -25,9 +26,6 @@ static const struct always {
 	{ POLICY_CONTROL_TMP, "tmpfs with a size limit" },
 	{ POLICY_CONTROL_ENVIRONMENT, "environment built from nothing for execve" },
 	{ POLICY_CONTROL_WALL_TIME, "supervisor's deadline, kill of the pid namespace; backstop in init" },
-	{ POLICY_CONTROL_OPEN_FILES, "RLIMIT_NOFILE" },
-	{ POLICY_CONTROL_FILE_SIZE, "RLIMIT_FSIZE" },
-	{ POLICY_CONTROL_STACK, "RLIMIT_STACK" },
 	{ POLICY_CONTROL_DISK_TMP, "one tmpfs of that size for /tmp and /dev/shm" },
 	{ POLICY_CONTROL_CODE, "size compared before anything starts" },
 	{ POLICY_CONTROL_STDOUT, "supervisor keeps that much of the pipe" },
@@ -266,6 +264,7 @@ void jail_capabilities(const struct jail_host *host, const struct policy *policy
 	static const char *const languages[] = { "command", NULL };
 	const struct jail_feature_state *seccomp = &host->features[JAIL_FEATURE_SECCOMP];
 	const struct jail_feature_state *speculation = &host->features[JAIL_FEATURE_SPECULATION];
+	const struct rlimit_row *rlimit;
 
 	memset(ret, 0, sizeof(*ret));
 	snprintf(ret->backend, sizeof(ret->backend), "local");
@@ -273,6 +272,8 @@ void jail_capabilities(const struct jail_host *host, const struct policy *policy
 	ret->languages = languages;
 	for (size_t i = 0; i < ARRAY_LENGTH(always); i++)
 		set_text(ret, always[i].control, true, always[i].mechanism);
+	for (size_t i = 0; (rlimit = rlimit_row_at(i)) != NULL; i++)
+		set_text(ret, rlimit->control, true, rlimit->mechanism);
 	set_network(ret, policy);
 	set_text(ret, POLICY_CONTROL_IDENTITY, true,
 		 host->privileged ? "user namespace onto an unprivileged id range of its own"

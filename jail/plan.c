@@ -15,6 +15,7 @@
 #include "jail/environment.h"
 #include "jail/jail.h"
 #include "jail/proc.h"
+#include "jail/rlimits.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
@@ -52,16 +53,17 @@ static void add_rlimit(struct jail_plan *plan, int resource, const char *name, u
 
 static void plan_rlimits(struct jail_plan *plan, const struct policy *policy)
 {
+	const struct rlimit_row *row;
+
 	for (size_t i = 0; i < ARRAY_LENGTH(fixed_rlimits); i++)
 		add_rlimit(plan, fixed_rlimits[i].resource, fixed_rlimits[i].name, fixed_rlimits[i].value,
 			   POLICY_FIELD_NONE);
-	if (policy->limits.open_files != POLICY_UNLIMITED)
-		add_rlimit(plan, RLIMIT_NOFILE, "NOFILE", policy->limits.open_files, POLICY_FIELD_OPEN_FILES);
-	if (policy->limits.file_size_bytes != POLICY_UNLIMITED)
-		add_rlimit(plan, RLIMIT_FSIZE, "FSIZE", policy->limits.file_size_bytes,
-			   POLICY_FIELD_FILE_SIZE);
-	if (policy->limits.stack_bytes != POLICY_UNLIMITED)
-		add_rlimit(plan, RLIMIT_STACK, "STACK", policy->limits.stack_bytes, POLICY_FIELD_STACK);
+	for (size_t i = 0; (row = rlimit_row_at(i)) != NULL; i++) {
+		const uint64_t value = rlimit_row_value(row, policy);
+
+		if (value != POLICY_UNLIMITED)
+			add_rlimit(plan, row->resource, row->name, value, policy_control_field(row->control));
+	}
 }
 
 /*

@@ -675,10 +675,13 @@ static int check_processors(struct jail_run *run, const char *status, struct war
 /* The control of a field that an rlimit enforces by itself, or POLICY_CONTROL_COUNT. */
 static enum policy_control rlimit_control(enum policy_field field)
 {
-	return field == POLICY_FIELD_OPEN_FILES  ? POLICY_CONTROL_OPEN_FILES
-	       : field == POLICY_FIELD_FILE_SIZE ? POLICY_CONTROL_FILE_SIZE
-	       : field == POLICY_FIELD_STACK     ? POLICY_CONTROL_STACK
-						 : POLICY_CONTROL_COUNT;
+	const struct rlimit_row *row;
+
+	for (size_t i = 0; (row = rlimit_row_at(i)) != NULL; i++) {
+		if (policy_control_field(row->control) == field)
+			return row->control;
+	}
+	return POLICY_CONTROL_COUNT;
 }
 
 static void add_rlimit(char *list, size_t size, const char *name, uint64_t value)
@@ -725,16 +728,14 @@ static void inherited_row(struct jail_run *run, const char *text, enum policy_co
 
 static int read_limits(struct jail_run *run, char *buf, size_t size, struct warder_error *err)
 {
-	const struct policy *policy = &run->tmpl->plan.policy;
+	const struct rlimit_row *row;
 
 	if (read_text(run->proc_fd, "limits", buf, size) < 0)
 		return unreadable(run, "limits", err);
-	if (policy->limits.open_files == POLICY_UNLIMITED)
-		inherited_row(run, buf, POLICY_CONTROL_OPEN_FILES, "NOFILE");
-	if (policy->limits.file_size_bytes == POLICY_UNLIMITED)
-		inherited_row(run, buf, POLICY_CONTROL_FILE_SIZE, "FSIZE");
-	if (policy->limits.stack_bytes == POLICY_UNLIMITED)
-		inherited_row(run, buf, POLICY_CONTROL_STACK, "STACK");
+	for (size_t i = 0; (row = rlimit_row_at(i)) != NULL; i++) {
+		if (rlimit_row_value(row, &run->tmpl->plan.policy) == POLICY_UNLIMITED)
+			inherited_row(run, buf, row->control, row->name);
+	}
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "jail/receipt.h"
 #include "base/array.h"
 #include "base/text.h"
+#include "jail/rlimits.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -163,6 +164,19 @@ static bool has_row(const struct jail_run *run, const char *control)
 	return false;
 }
 
+static void unrestricted_row(struct jail_run *run, enum policy_control control)
+{
+	const char *path = policy_field_path(policy_control_field(control));
+	struct policy_receipt_row *row;
+
+	if (has_row(run, path))
+		return;
+	row = policy_receipt_add(&run->receipt, path, POLICY_RECEIPT_UNRESTRICTED);
+	if (row)
+		policy_control_value(&run->tmpl->plan.policy, control, row->requested,
+				     sizeof(row->requested));
+}
+
 /* Restrictions that the policy explicitly does not want; the read-back has added those of which the kernel shows what holds. */
 static void unrestricted_rows(struct jail_run *run)
 {
@@ -180,23 +194,19 @@ static void unrestricted_rows(struct jail_run *run)
 		{ policy->limits.swap_bytes == POLICY_UNLIMITED, POLICY_CONTROL_SWAP },
 		{ policy->limits.cpu_milli == POLICY_UNLIMITED, POLICY_CONTROL_CPUS },
 		{ policy->limits.pids_max == POLICY_UNLIMITED, POLICY_CONTROL_PIDS },
-		{ policy->limits.open_files == POLICY_UNLIMITED, POLICY_CONTROL_OPEN_FILES },
-		{ policy->limits.file_size_bytes == POLICY_UNLIMITED, POLICY_CONTROL_FILE_SIZE },
-		{ policy->limits.stack_bytes == POLICY_UNLIMITED, POLICY_CONTROL_STACK },
-		{ policy->limits.disk_bytes == POLICY_UNLIMITED, POLICY_CONTROL_DISK_TMP },
 	};
+	const struct rlimit_row *rlimit;
 
 	for (size_t i = 0; i < ARRAY_LENGTH(unrestricted); i++) {
-		enum policy_control control = unrestricted[i].control;
-		struct policy_receipt_row *row;
-
-		if (!unrestricted[i].is || has_row(run, policy_field_path(policy_control_field(control))))
-			continue;
-		row = policy_receipt_add(&run->receipt, policy_field_path(policy_control_field(control)),
-					 POLICY_RECEIPT_UNRESTRICTED);
-		if (row)
-			policy_control_value(policy, control, row->requested, sizeof(row->requested));
+		if (unrestricted[i].is)
+			unrestricted_row(run, unrestricted[i].control);
 	}
+	for (size_t i = 0; (rlimit = rlimit_row_at(i)) != NULL; i++) {
+		if (rlimit_row_value(rlimit, policy) == POLICY_UNLIMITED)
+			unrestricted_row(run, rlimit->control);
+	}
+	if (policy->limits.disk_bytes == POLICY_UNLIMITED)
+		unrestricted_row(run, POLICY_CONTROL_DISK_TMP);
 	growth_row(run);
 }
 

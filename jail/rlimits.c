@@ -4,6 +4,23 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+
+static const struct rlimit_row rows[] = {
+	{ POLICY_CONTROL_OPEN_FILES, RLIMIT_NOFILE, "NOFILE", "RLIMIT_NOFILE" },
+	{ POLICY_CONTROL_FILE_SIZE, RLIMIT_FSIZE, "FSIZE", "RLIMIT_FSIZE" },
+	{ POLICY_CONTROL_STACK, RLIMIT_STACK, "STACK", "RLIMIT_STACK" },
+};
+
+const struct rlimit_row *rlimit_row_at(size_t i)
+{
+	return i < ARRAY_LENGTH(rows) ? &rows[i] : NULL;
+}
+
+uint64_t rlimit_row_value(const struct rlimit_row *row, const struct policy *policy)
+{
+	return policy_field_number(policy, policy_control_field(row->control));
+}
 
 static const struct title {
 	const char *name, *title;

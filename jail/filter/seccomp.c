@@ -780,16 +780,6 @@ int seccomp_compile(const struct seccomp_options *options, struct seccomp_progra
 	return seccomp_compile_for(NATIVE_ARCH, options, ret, err);
 }
 
-int seccomp_number(const char *name)
-{
-	const struct syscall_row *row = syscall_find(name, NULL);
-	enum syscall_arch arch;
-
-	if (!row || find_arch(NATIVE_ARCH, &arch) < 0)
-		return -1;
-	return row->number[arch];
-}
-
 const char *seccomp_name(size_t i)
 {
 	const struct syscall_group *group;

@@ -53,10 +53,6 @@ int seccomp_compile(const struct seccomp_options *options, struct seccomp_progra
 int seccomp_compile_for(uint32_t audit_arch, const struct seccomp_options *options,
 			struct seccomp_program *ret, struct warder_error *err);
 
-/* Number of a system call on this architecture, -1 if there is none of that name. Knows every call up to
- * Linux 6.18, allowed or not, whatever headers it was built with. */
-int seccomp_number(const char *name);
-
 /* Name of the i-th call of the tables that this architecture has; NULL past the end. */
 const char *seccomp_name(size_t i);
 /* Whether a program gets to make the call at all, with some arguments or with every. */

@@ -167,11 +167,6 @@ int context_set_execution_id(struct context *context, const char *id, struct war
 	return 0;
 }
 
-const char *context_execution_id(const struct context *context, const char *invocation)
-{
-	return context && context->execution_id ? context->execution_id : invocation;
-}
-
 bool context_is_processed(const struct context *context, const char *name)
 {
 	for (size_t i = 0; context && i < context->processed_count; i++) {
@@ -510,26 +505,6 @@ static void write_members(const struct context *context, bool delta, struct json
 		write_results(context, delta, w);
 	}
 	json_end_object(w);
-}
-
-static char *members_json(const struct context *context, bool delta)
-{
-	struct json_writer w = { 0 };
-
-	if (!context)
-		return NULL;
-	write_members(context, delta, &w);
-	return json_take(&w);
-}
-
-char *context_json(const struct context *context)
-{
-	return members_json(context, false);
-}
-
-char *context_delta_json(const struct context *context)
-{
-	return members_json(context, true);
 }
 
 void context_write(const struct context *context, struct json_writer *w)

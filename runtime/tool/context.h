@@ -1,8 +1,8 @@
 /*
  * context: what an agent remembers of the code that it ran, as one JSON value that a session keeps.
  *
- * Life: context_read() what the session has, or nothing -> ask, change -> context_json() for the whole, or
- * context_delta_json() for what changed since it was read -> context_free().
+ * Life: context_read() what the session has, or nothing -> ask, change -> context_write() the whole, and
+ * what changed since it was read -> context_free().
  * An invocation is one turn of a conversation; it has a number of failures in a row and the results of its runs. What would
  * go over a limit is refused, but for results: the oldest make room, because a conversation has no end.
  * Pure; one thread at a time. A NULL context is empty, and cannot be changed.
@@ -58,9 +58,7 @@ int context_read(const char *json, size_t len, struct context **ret, struct ward
 int context_decode(struct decoder *d, const struct json_value *value, struct context **ret);
 void context_free(struct context *context);
 
-/* The id under which state is kept between runs: the one that was set, or else the invocation's. */
-const char *context_execution_id(const struct context *context, const char *invocation);
-/* NULL: none. What is passed is copied, here and below; -1 with *err (INVALID_REQUEST, INTERNAL). */
+/* Set the id under which state is kept between runs; NULL: none. What is passed is copied, here and below; -1 with *err (INVALID_REQUEST, INTERNAL). */
 int context_set_execution_id(struct context *context, const char *id, struct warder_error *err);
 
 /* Add a file for later runs, in place of one of the same name. */
@@ -85,11 +83,8 @@ const struct context_run *context_run_at(const struct context *context, const ch
 /* Whether to run once more: there were fewer failures than attempts. */
 bool context_should_run(const struct context *context, const char *invocation, uint64_t max_attempts);
 
-/* The whole, on the heap; NULL: no memory, or no context. */
-char *context_json(const struct context *context);
-/* What changed since it was read, as a merge patch (RFC 7396): applied to what was read it gives the whole. */
-char *context_delta_json(const struct context *context);
-/* Both, as the members "context" and "contextDelta" of the object that is open; nothing where there is no context. */
+/* The whole as the member "context" of the object that is open, and as "contextDelta" what changed since it was read, a merge
+ * patch (RFC 7396): applied to what was read it gives the whole. Nothing where there is no context. */
 void context_write(const struct context *context, struct json_writer *w);
 
 #endif

@@ -304,19 +304,6 @@ int request_decode(const char *text, size_t len, struct agent_request *ret, stru
 	return snippet_finish(&d, ret->document, &ret->snippet);
 }
 
-void request_free(struct agent_request *request)
-{
-	snippet_done(&request->snippet);
-	json_free(request->document);
-	free(request->input);
-	free(request->args);
-	free(request->collect);
-	free(request->policy);
-	free(request->violations);
-	context_free(request->context);
-	*request = (struct agent_request){ 0 };
-}
-
 /* ---- the policy ---- */
 
 static int read_own_policy(const struct agent_request *request, struct policy *ret, struct warder_error *err)

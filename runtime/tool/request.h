@@ -6,7 +6,8 @@
  * All members are in the table of request.c, and in warder(1). Decoding is strict: an unknown key or a value of another type is
  * refused, and the error names its place. Numbers that are only too large or too small are clamped, and `clamped` tells.
  *
- * Life: request_decode() -> request_narrow() makes the policy that it is to run under -> request_free(), also after a failure.
+ * Life: request_decode() -> request_narrow() makes the policy that it is to run under. What it holds is freed by the end of
+ * the worker process that decoded it.
  * Pure; any thread.
  */
 #ifndef WARDER_RUNTIME_TOOL_REQUEST_H
@@ -74,10 +75,8 @@ struct agent_request {
 	    violations; /* owned; of request_narrow(): a JSON array of all that is more than its base; or NULL */
 };
 
-/* `len` bytes of text. -1 with *err (INVALID_REQUEST): then `id` is there if it could be read, and request_free() is due as
- * well. */
+/* `len` bytes of text. -1 with *err (INVALID_REQUEST): then `id` is there if it could be read. */
 int request_decode(const char *text, size_t len, struct agent_request *ret, struct warder_error *err);
-void request_free(struct agent_request *request);
 
 /* The policy that it asks for, which must be within `base`: base itself or the one that it has, with its memory limit, and a wall
  * time that is the smaller of the request's and the policy's (then REQUEST_CLAMP_TIMEOUT is set in request->clamped). -1 with

@@ -283,6 +283,19 @@ static int decode(const struct json_value *object, struct manifest_entry *entry,
 	return 0;
 }
 
+int manifest_entry_decode(const struct json_value *object, struct manifest_entry *ret,
+			  struct warder_error *err)
+{
+	struct manifest_entry entry = { 0 };
+
+	if (decode(object, &entry, err) != 0) {
+		manifest_entry_done(&entry);
+		return -1;
+	}
+	*ret = entry;
+	return 0;
+}
+
 static int parse_line(const char *line, size_t len, struct json_value **ret, struct warder_error *err)
 {
 	const struct json_limits limits = { .max_bytes = MANIFEST_LINE_MAX + 1, .max_depth = 4 };
@@ -294,23 +307,6 @@ static int parse_line(const char *line, size_t len, struct json_value **ret, str
 	json_free(*ret);
 	*ret = NULL;
 	return damaged("a line is not an object", err);
-}
-
-int manifest_entry_parse(const char *line, size_t len, struct manifest_entry *ret, struct warder_error *err)
-{
-	struct manifest_entry entry = { 0 };
-	struct json_value *object = NULL;
-	int status;
-
-	if (parse_line(line, len, &object, err) != 0)
-		return -1;
-	status = decode(object, &entry, err);
-	json_free(object);
-	if (status == 0)
-		*ret = entry;
-	else
-		manifest_entry_done(&entry);
-	return status;
 }
 
 /* ---- all of it ---- */
@@ -408,7 +404,7 @@ static int read_line(struct reading *reading, ssize_t len,
 		return status == 0 ? 1 : -1;
 	}
 	status = ++reading->entries > SNAPSHOT_ENTRIES_MAX ? damaged("it has too many entries", err)
-							   : decode(object, &entry, err);
+							   : manifest_entry_decode(object, &entry, err);
 	json_free(object);
 	reading->bytes += entry.content.size;
 	if (status == 0 && call)

@@ -15,6 +15,8 @@
 #include "base/sha256.h"
 #include "store/snapshots/snapshots.h"
 
+struct json_value; /* base/json.h */
+
 #define MANIFEST_LINE_MAX ((size_t)8 << 20) /* of a file of 400 GiB */
 
 enum manifest_type {
@@ -63,8 +65,9 @@ int manifest_add(struct manifest_writer *writer, const struct manifest_entry *en
 int manifest_end(struct manifest_writer *writer, uint64_t left_out, struct warder_error *err);
 
 /* ---- reading ---- */
-/* One line; strict. -1 with *err (INTERNAL: it is damaged). */
-int manifest_entry_parse(const char *line, size_t len, struct manifest_entry *ret, struct warder_error *err);
+/* The object of one line; strict. -1 with *err (INTERNAL: it is damaged). */
+int manifest_entry_decode(const struct json_value *object, struct manifest_entry *ret,
+			  struct warder_error *err);
 /* All of it: `head` (or NULL) is called with the metadata's text, `call` (or NULL) with each entry. Whether it is whole is known at the end: -1 with *err
  * INTERNAL then. */
 int manifest_read(int fd, struct snapshot *ret,

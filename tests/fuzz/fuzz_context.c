@@ -1,6 +1,7 @@
 /* context: what is read is written so that it reads as the same, also after a run was added. */
 #include "runtime/tool/context.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/lib/context_json.h"
 
 /* The context as it is after it was written and read. */
 static struct context *reread(const struct context *context)

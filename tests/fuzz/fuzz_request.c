@@ -5,6 +5,7 @@
 #include "policy/policy.h"
 #include "runtime/tool/request.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/lib/request_free.h"
 
 static void check_json(const char *text)
 {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/request_free.h"
+
 #define BASE "\"language\":\"python\",\"code\":\"x\""
 
 /* Decode a copy that ends exactly where it ends. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/json.h"
 #include "store/snapshots/manifest.h"
 #include "store/workspaces/patch_text.h"
 #include "store/workspaces/workspaces.h"
@@ -374,11 +375,14 @@ Test(manifest, an_owner_and_attributes_may_be_there, .timeout = 30)
 
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		struct manifest_entry entry = { 0 };
+		struct json_value *object = NULL;
 		char line[512];
 
 		snprintf(line, sizeof(line), LINE "%s", rows[i].rest);
-		cr_expect_eq(manifest_entry_parse(line, strlen(line), &entry, &err) == 0, rows[i].good, "%s",
+		cr_assert_eq(json_parse(line, strlen(line), "line", NULL, &object, &err), 0, "%s", line);
+		cr_expect_eq(manifest_entry_decode(object, &entry, &err) == 0, rows[i].good, "%s",
 			     rows[i].rest);
+		json_free(object);
 		cr_expect_eq(entry.owned, rows[i].owned, "%s", rows[i].rest);
 		cr_expect_eq(entry.attribute_count, rows[i].attributes, "%s", rows[i].rest);
 		manifest_entry_done(&entry);

@@ -39,6 +39,14 @@ static size_t read_name(const uint8_t *query, size_t len, char *ret)
 	return at < len ? at + 1 : 0;
 }
 
+/* "_https._tcp.pypi.org": where services of a host are. apt and others ask for it first; nothing was refused if the host itself is listed. */
+static bool is_service(const struct rules *rules, const char *name)
+{
+	while (*name == '_' && strchr(name, '.'))
+		name = strchr(name, '.') + 1;
+	return rules_allow(rules, name);
+}
+
 static size_t refuse(const uint8_t *query, uint8_t *answer, uint8_t code)
 {
 	memset(answer, 0, HEADER);
@@ -76,7 +84,8 @@ size_t dns_answer(struct rules *rules, const uint8_t *query, size_t len, uint8_t
 			code = SERVFAIL;
 	} else if (!allowed) {
 		code = NXDOMAIN;
-		memcpy(ret_refused, name, sizeof(name));
+		if (!is_service(rules, name))
+			memcpy(ret_refused, name, sizeof(name));
 	}
 	memcpy(answer, query, at);
 	answer[2] = (uint8_t)(0x84 | (query[2] & 1)); /* an answer with authority; RD as it was */

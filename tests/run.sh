@@ -282,6 +282,7 @@ run_root() {
 	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
 	suite root network as_root env WARDER=build/gcc/warder tests/network/run.sh
+	suite root clients as_root env WARDER=build/gcc/warder tests/network/clients.sh
 	suite root install as_root tests/install.sh build/gcc
 }
 

@@ -1,6 +1,5 @@
 #!/bin/bash
-# run.sh: what an allow-list of the network lets pass and refuses, as TAP. Root, in namespaces of the test's own: this one is the host, with
-# 22.33.44.1; beyond a router lies the rest of the world (server.py), with 11.22.33.10 and a resolver. Nothing of the machine's network is touched.
+# run.sh: what an allow-list of the network lets pass and refuses, as TAP. Root, in namespaces of the test's own (world.sh).
 #
 # WARDER=build/warder
 # shellcheck disable=SC2016 # programs of the jail's shell
@@ -8,57 +7,15 @@ set -u
 LC_ALL=C export LC_ALL
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/lib/tap.sh
+. tests/network/world.sh
 warder=$(realpath "${WARDER:-build/warder}") || exit 1
-world=11.22.33.10
-
-if [ "$(id -u)" -ne 0 ]; then
-	skip network "the namespaces of this suite need root"
-	tap_end
-	exit
-fi
-for program in ip nsenter openssl python3 curl; do
-	if [ -z "$(command -v "$program")" ]; then
-		skip network "there is no $program"
-		tap_end
-		exit
-	fi
-done
-[ "${1:-}" = inside ] || exec unshare -n -m -- "$0" inside
-
-for base in "${WARDER_TEST_DIR:-/srv}" /opt /tmp; do
-	scratch=$(mktemp -d "$base/warder-network.XXXXXX" 2>/dev/null) && break
-done
-chmod 755 "$scratch"
-children=()
-cleanup() {
-	kill "${children[@]}" 2>/dev/null
-	rm -rf "$scratch"
-}
-trap cleanup EXIT
+world_enter "$@"
 
 begin() {
-	unshare -n sleep 1000 &
-	children+=("$!")
-	local beyond=$!
-	for _ in $(seq 100); do
-		[ "$(readlink "/proc/$beyond/ns/net")" = "$(readlink /proc/self/ns/net)" ] || break
-		sleep 0.05
-	done
-	ip link set lo up
-	ip link add near type veth peer name far netns "$beyond" || return 1
-	ip address add 22.33.44.1/30 dev near
-	ip link set near up
-	nsenter -t "$beyond" -n sh -c "ip link set lo up; ip address add 22.33.44.2/30 dev far; ip link set far up
-		ip address add $world/32 dev lo"
-	ip route add default via 22.33.44.2
+	world_begin || return 1
 	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$scratch/key" -out "$scratch/certificate" -days 2 -subj /CN=pypi.test \
 		-addext 'subjectAltName=DNS:pypi.test,DNS:evil.test,DNS:*.cdn.test' 2>/dev/null || return 1
-	mkfifo "$scratch/ready"
-	nsenter -t "$beyond" -n python3 tests/network/server.py "$world" "$scratch/certificate" "$scratch/key" >"$scratch/ready" &
-	children+=("$!")
-	read -r -t 20 _ <"$scratch/ready" || return 1
-	echo "nameserver $world" >"$scratch/resolv.conf"
-	mount --bind "$scratch/resolv.conf" "$(readlink -f /etc/resolv.conf)"
+	world_serve tests/network/server.py "$world" "$scratch/certificate" "$scratch/key"
 }
 
 # passes NAME PATTERN WARDER-ARGUMENTS...: the program ends with 0, its output is so, and nothing was refused.

@@ -10,6 +10,8 @@ import ssl
 import sys
 import threading
 
+import names
+
 ADDRESS, CERTIFICATE, KEY = sys.argv[1:4]
 NAMES = {
     "pypi.test": [ADDRESS],
@@ -64,30 +66,6 @@ def echo(connection):
             pass
 
 
-def answer(query):
-    name, at = [], 12
-    while query[at]:
-        name.append(query[at + 1 : at + 1 + query[at]].decode())
-        at += 1 + query[at]
-    kind, end = query[at + 1] << 8 | query[at + 2], at + 5
-    name = ".".join(name).lower()
-    if name == SILENT:
-        return None
-    addresses = NAMES.get(name, []) if kind == 1 else []
-    records = b"".join(b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + socket.inet_aton(a) for a in addresses)
-    code = 0x80 if name in NAMES else 0x83
-    return query[:2] + bytes([0x85, code, 0, 1, 0, len(addresses), 0, 0, 0, 0]) + query[12:end] + records
-
-
-def names():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.bind((ADDRESS, 53))
-        while True:
-            query, sender = s.recvfrom(512)
-            if reply := answer(query):
-                s.sendto(reply, sender)
-
-
 for port in (80, 8080, 443):
     server = Server((ADDRESS, port), Handler)
     if port == 443:
@@ -96,7 +74,7 @@ for port in (80, 8080, 443):
         server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
 echoes = socket.create_server((ADDRESS, 7), backlog=512)
-threading.Thread(target=names, daemon=True).start()
+threading.Thread(target=names.serve, args=(ADDRESS, NAMES, SILENT), daemon=True).start()
 print("ready", flush=True)
 while True:
     threading.Thread(target=echo, args=(echoes.accept()[0],), daemon=True).start()

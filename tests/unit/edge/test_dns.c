@@ -57,6 +57,9 @@ Test(dns, answers, .timeout = 10)
 		{ "example.org", 1, 3, 0, "example.org" },
 		{ "evil.org", 1, 3, 0, "evil.org" },
 		{ "c2VjcmV0.evil.org", 16, 3, 0, "c2vjcmv0.evil.org" },
+		{ "_https._tcp.pypi.org", 33, 3, 0, "" },
+		{ "_https._tcp.evil.org", 33, 3, 0, "_https._tcp.evil.org" },
+		{ "_x.c2VjcmV0.pypi.org", 33, 3, 0, "_x.c2vjcmv0.pypi.org" },
 	};
 	uint8_t query[512];
 	uint8_t answer[DNS_ANSWER_MAX];

@@ -38,10 +38,10 @@ Q := $(if $(V),,@)
 quiet := $(V)$(findstring s,$(firstword -$(MAKEFLAGS)))
 say = $(if $(quiet),$(Q),@printf '  %-7s %s\n' $(1) $(2);)
 
-# root.c and tree.c are compiled twice: into the init, and for the child that prepares a template.
+# root.c and tree.c are compiled twice: into the init, and for the child that prepares a template; rules.c: into the edge.
 LIB_ROOMS := base policy rootfs rootfs/changes jail jail/cgroup jail/filter backends backends/container runtime/library runtime/session \
              runtime/code runtime/code/detect runtime/code/diagnostics runtime/code/scan runtime/text runtime/tool runtime/judge
-LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) jail/inside/overlay.c jail/inside/root.c jail/inside/tree.c)
+LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) edge/rules.c jail/inside/overlay.c jail/inside/root.c jail/inside/tree.c)
 LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S)
 CLI_SRC   := $(sort $(wildcard runtime/cli/*.c runtime/attack/*.c))
 # What stays when a run is over: a library and a program of their own, with the libraries that a launch is not to pay for.
@@ -67,7 +67,7 @@ INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
 TEST_SRC  := $(sort $(shell find tests/unit -name 'test_*.c') $(wildcard tests/mechanism/*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Tests reach inside: they link with everything but the command line's main.
-TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(filter-out %/main.o %/heap.o,$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ) $(EDGE_OBJ))
+TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(filter-out %/main.o %/heap.o $(LIB_OBJ),$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ) $(EDGE_OBJ))
 # An argv of literals is what a test wants to write, and a message may be cut.
 TEST_CFLAGS = $(ALL_CFLAGS) -Wno-write-strings $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 # Second opinions: libseccomp on the system call filter and its table, libcmark on code blocks.

@@ -22,7 +22,6 @@
 
 #include "edge/gate.h"
 #include "edge/report.h"
-#include "policy/policy.h"
 
 #define COPY_BYTES         (256 << 10)
 #define CONNECT_TIMEOUT_MS 10000
@@ -336,33 +335,6 @@ static bool read_server(struct edge *edge, struct connection *c, uint8_t *buffer
 
 /* ---- connecting ---- */
 
-static bool is_own(const struct edge *edge, const struct resolved *to)
-{
-	for (size_t i = 0; i < edge->own_count; i++) {
-		const struct edge_rule *row = &edge->own[i];
-		const unsigned int bytes = row->prefix / 8;
-		const uint8_t mask = (uint8_t)(0xff00 >> row->prefix % 8);
-
-		if (row->is_v6 == to->is_v6 && memcmp(row->address, to->address, bytes) == 0 &&
-		    (!(row->prefix % 8) || !((row->address[bytes] ^ to->address[bytes]) & mask)))
-			return true;
-	}
-	return false;
-}
-
-/* Whether a name may lead to the address. */
-static bool may_reach(const struct edge *edge, const struct connection *c, const struct resolved *to)
-{
-	struct policy_cidr address = { .is_v6 = to->is_v6, .prefix = to->is_v6 ? 128 : 32 };
-
-	memcpy(address.address, to->address, to->is_v6 ? 16 : 4);
-	if (rules_deny_address(&edge->rules, to->address, to->is_v6, c->port))
-		return false;
-	if (rules_allow_address(&edge->rules, to->address, to->is_v6, c->port))
-		return true;
-	return !policy_special_address(&address) && !is_own(edge, to);
-}
-
 static int dial(const struct resolved *to, uint16_t port)
 {
 	const int on = 1;
@@ -458,7 +430,7 @@ static void on_resolved(void *context, const struct resolved *addresses, size_t 
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
-		if (may_reach(edge, c, &addresses[i]))
+		if (rules_lead_to(&edge->rules, addresses[i].address, addresses[i].is_v6, c->port))
 			c->addresses[c->address_count++] = addresses[i];
 	if (!c->address_count) {
 		char text[INET6_ADDRSTRLEN];

@@ -41,10 +41,7 @@ struct edge {
 	struct rules rules;
 	struct resolver *resolver;
 	int epoll_fd;
-	int spare_fd; /* held back for a connection that comes when no other is left */
-	/* Blocks of addresses of the host's own interfaces. */
-	struct edge_rule *own;
-	size_t own_count;
+	int spare_fd;                   /* held back for a connection that comes when no other is left */
 	struct connection *connections; /* open ones */
 	struct connection *dead;        /* to be freed when no event can name them any more */
 	size_t open_count;

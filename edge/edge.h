@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define EDGE_MAGIC         0x45475731u
-#define EDGE_RULES_MAX     1024
+#define EDGE_RULES_MAX     8200 /* twice POLICY_MAX_RULES, and those of the mode learn */
 #define EDGE_PORTS_MAX     64
 #define EDGE_LISTENERS_MAX 512
 #define EDGE_NAMES_MAX     4096
@@ -50,7 +50,7 @@ enum edge_socket {
 
 /* One row of network.allow or network.deny: a host, or an address block. */
 struct edge_rule {
-	char host[256]; /* "pypi.org", "*.example.org", lower case; "": an address block */
+	char host[256]; /* "pypi.org", "*.example.org", lower case; "*": every name; "": an address block */
 	uint8_t address[16];
 	uint8_t prefix;
 	uint8_t is_v6;

@@ -133,10 +133,11 @@ static uint8_t prefix_of(const uint8_t *mask, size_t len)
 /* The addresses of the host's interfaces, and what is reached over them without a router. */
 static void find_own_addresses(void)
 {
+	static struct edge_rule own[OWN_MAX];
 	struct ifaddrs *all = NULL;
+	size_t count = 0;
 
-	edge.own = calloc(OWN_MAX, sizeof(*edge.own));
-	if (!edge.own || getifaddrs(&all) < 0)
+	if (getifaddrs(&all) < 0)
 		fail("the host's own addresses");
 	for (const struct ifaddrs *at = all; at; at = at->ifa_next) {
 		struct edge_rule row = { 0 };
@@ -162,13 +163,15 @@ static void find_own_addresses(void)
 		row.prefix = prefix_of(mask, len);
 		if (row.prefix == 0)
 			row.prefix = (uint8_t)(8 * len);
-		if (edge.own_count == OWN_MAX) {
+		if (count == OWN_MAX) {
 			errno = E2BIG;
 			fail("the host's own addresses");
 		}
-		edge.own[edge.own_count++] = row;
+		own[count++] = row;
 	}
 	freeifaddrs(all);
+	edge.rules.own = own;
+	edge.rules.own_count = count;
 }
 
 static void watch_resolver(int fd, bool reads, bool writes)

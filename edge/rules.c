@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/policy.h"
+
+#define SLOTS (2 * EDGE_NAMES_MAX)
+
 static bool host_covers(const char *pattern, const char *name)
 {
 	const size_t length = strlen(name);
@@ -14,18 +18,29 @@ static bool host_covers(const char *pattern, const char *name)
 	return length > suffix && strcmp(name + length - suffix, pattern + 1) == 0;
 }
 
-static bool same_prefix(const uint8_t *a, const uint8_t *b, unsigned int bits)
+static struct policy_cidr block_of(const uint8_t *address, bool is_v6, unsigned prefix)
 {
-	const unsigned int bytes = bits / 8;
-	const unsigned int rest = bits % 8;
-	const uint8_t mask = (uint8_t)(0xff00 >> rest);
+	struct policy_cidr block = { .is_v6 = is_v6, .prefix = prefix };
 
-	return memcmp(a, b, bytes) == 0 && (rest == 0 || ((a[bytes] ^ b[bytes]) & mask) == 0);
+	memcpy(block.address, address, is_v6 ? 16 : 4);
+	return block;
 }
 
-static bool rule_has_address(const struct edge_rule *rule, const uint8_t *address, bool is_v6)
+static struct policy_cidr rule_block(const struct edge_rule *rule)
 {
-	return !rule->host[0] && rule->is_v6 == is_v6 && same_prefix(rule->address, address, rule->prefix);
+	return block_of(rule->address, rule->is_v6, rule->prefix);
+}
+
+static struct policy_cidr whole(const uint8_t *address, bool is_v6)
+{
+	return block_of(address, is_v6, is_v6 ? 128 : 32);
+}
+
+static bool rule_has_address(const struct edge_rule *rule, const struct policy_cidr *address)
+{
+	const struct policy_cidr block = rule_block(rule);
+
+	return !rule->host[0] && policy_cidr_contains(&block, address);
 }
 
 static bool rule_has_port(const struct edge_rule *rule, uint16_t port)
@@ -42,7 +57,8 @@ int rules_init(struct rules *rules, const struct edge_config *config)
 {
 	*rules = (struct rules){ .config = config };
 	rules->items = calloc(EDGE_NAMES_MAX, sizeof(*rules->items));
-	if (!rules->items)
+	rules->slots = calloc(SLOTS, sizeof(*rules->slots));
+	if (!rules->items || !rules->slots)
 		return -1;
 	for (size_t i = 0; i < config->rule_count; i++) {
 		const struct edge_rule *rule = &config->rules[i];
@@ -59,23 +75,23 @@ void rules_done(struct rules *rules)
 	for (size_t i = 0; i < rules->count; i++)
 		free(rules->items[i]);
 	free(rules->items);
+	free(rules->slots);
 	*rules = (struct rules){ 0 };
 }
 
 bool rules_allow(const struct rules *rules, const char *name)
 {
-	bool allowed = false;
-
 	for (size_t i = 0; i < rules->config->rule_count; i++) {
 		const struct edge_rule *rule = &rules->config->rules[i];
+		enum edge_reason ignored;
 
-		if (!rule->host[0] || !host_covers(rule->host, name))
+		if (rule->denies || !rule->host[0] || !host_covers(rule->host, name))
 			continue;
-		if (rule->denies && rule->port_count == 0)
-			return false;
-		allowed |= !rule->denies;
+		for (size_t j = 0; j < rule->port_count; j++)
+			if (rules_allow_port(rules, name, rule->ports[j], &ignored))
+				return true;
 	}
-	return allowed;
+	return false;
 }
 
 bool rules_allow_port(const struct rules *rules, const char *name, uint16_t port, enum edge_reason *ret_why)
@@ -97,44 +113,99 @@ bool rules_allow_port(const struct rules *rules, const char *name, uint16_t port
 	return allowed;
 }
 
-static bool has_address(const struct rules *rules, bool denies, const uint8_t *address, bool is_v6,
-			uint16_t port)
+/* The host's own address, or one of a network of its interfaces, which the rule does not name. */
+static bool is_own(const struct rules *rules, const struct policy_cidr *address, const struct edge_rule *rule)
 {
+	const struct policy_cidr block = rule ? rule_block(rule) : *address;
+	bool found = false;
+
+	for (size_t i = 0; i < rules->own_count; i++) {
+		const struct policy_cidr own = rule_block(&rules->own[i]);
+
+		if (rule && policy_cidr_contains(&own, &block))
+			return false;
+		found |= policy_cidr_contains(&own, address);
+	}
+	return found;
+}
+
+/* Whether a block may stand for an address in it. */
+static bool names_address(const struct rules *rules, const struct edge_rule *rule,
+			  const struct policy_cidr *address)
+{
+	const struct policy_cidr block = rule_block(rule);
+
+	return policy_special_address(address) ? policy_special_within(&block, address)
+					       : !is_own(rules, address, rule);
+}
+
+bool rules_deny_address(const struct rules *rules, const uint8_t *address, bool is_v6, uint16_t port)
+{
+	const struct policy_cidr at = whole(address, is_v6);
+
 	for (size_t i = 0; i < rules->config->rule_count; i++) {
 		const struct edge_rule *rule = &rules->config->rules[i];
 
-		if (rule->denies == denies && rule_has_address(rule, address, is_v6) &&
-		    rule_has_port(rule, port))
+		if (rule->denies && rule_has_address(rule, &at) && rule_has_port(rule, port))
 			return true;
 	}
 	return false;
 }
 
-bool rules_deny_address(const struct rules *rules, const uint8_t *address, bool is_v6, uint16_t port)
-{
-	return has_address(rules, true, address, is_v6, port);
-}
-
 bool rules_allow_address(const struct rules *rules, const uint8_t *address, bool is_v6, uint16_t port)
 {
-	return has_address(rules, false, address, is_v6, port) &&
-	       !rules_deny_address(rules, address, is_v6, port);
+	const struct policy_cidr at = whole(address, is_v6);
+
+	if (rules_deny_address(rules, address, is_v6, port))
+		return false;
+	for (size_t i = 0; i < rules->config->rule_count; i++) {
+		const struct edge_rule *rule = &rules->config->rules[i];
+
+		if (!rule->denies && rule_has_address(rule, &at) && rule_has_port(rule, port) &&
+		    names_address(rules, rule, &at))
+			return true;
+	}
+	return false;
+}
+
+bool rules_lead_to(const struct rules *rules, const uint8_t *address, bool is_v6, uint16_t port)
+{
+	const struct policy_cidr at = whole(address, is_v6);
+
+	if (rules_deny_address(rules, address, is_v6, port))
+		return false;
+	return rules_allow_address(rules, address, is_v6, port) ||
+	       (!policy_special_address(&at) && !is_own(rules, &at, NULL));
+}
+
+/* The slot of the name, or the free one that it would have. */
+static uint16_t *slot_of(const struct rules *rules, const char *name)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (const char *c = name; *c; c++)
+		hash = (hash ^ (uint8_t)*c) * 16777619u;
+	for (;; hash++) {
+		uint16_t *slot = &rules->slots[hash % SLOTS];
+
+		if (!*slot || strcmp(rules->items[*slot - 1], name) == 0)
+			return slot;
+	}
 }
 
 uint32_t rules_address(struct rules *rules, const char *name)
 {
-	size_t i;
+	uint16_t *slot = slot_of(rules, name);
 
-	for (i = 0; i < rules->count; i++)
-		if (strcmp(rules->items[i], name) == 0)
-			return EDGE_BLOCK + EDGE_FIRST + (uint32_t)i;
-	if (i == EDGE_NAMES_MAX)
-		return 0;
-	rules->items[i] = strdup(name);
-	if (!rules->items[i])
-		return 0;
-	rules->count++;
-	return EDGE_BLOCK + EDGE_FIRST + (uint32_t)i;
+	if (!*slot) {
+		if (rules->count == EDGE_NAMES_MAX)
+			return 0;
+		rules->items[rules->count] = strdup(name);
+		if (!rules->items[rules->count])
+			return 0;
+		*slot = (uint16_t)++rules->count;
+	}
+	return EDGE_BLOCK + EDGE_FIRST + *slot - 1;
 }
 
 const char *rules_of(const struct rules *rules, uint32_t address)

@@ -243,7 +243,7 @@ static void set_network(struct policy_capabilities *ret, const struct policy *po
 
 	if (policy->network.mode == POLICY_NETWORK_ALLOW && policy->filesystem.view != POLICY_VIEW_HOST)
 		why = "names are found only with the host's view of files; use filesystem.view host";
-	else if (edge_check(policy, &err) < 0)
+	else if (edge_check(&err) < 0)
 		why = err.text;
 	set_text(ret, POLICY_CONTROL_NETWORK_ALLOW, !why,
 		 why ? why : "own network namespace without a way out; warder-edge connects for it");

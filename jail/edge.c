@@ -13,15 +13,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/programs.h"
+#include "edge/rules.h"
 #include "jail/jail.h"
 
 #define PROGRAM     "warder-edge"
 #define PATIENCE_MS 10000 /* for its start */
 #define COUNT_MS    200
+#define LEARN_RULES 3
+
+_Static_assert(EDGE_RULES_MAX >= 2 * POLICY_MAX_RULES + LEARN_RULES, "room for every valid policy");
+_Static_assert(EDGE_NAMES_MAX >= POLICY_MAX_RULES, "an address for every name");
+_Static_assert(EDGE_PORTS_MAX >= POLICY_MAX_PORTS && EDGE_LISTENERS_MAX >= POLICY_MAX_PORTS,
+	       "room for every port");
 
 static const struct {
 	const char *name, *text;
@@ -72,28 +80,8 @@ static bool is_everywhere(const struct edge_listener *rows, size_t count, uint16
 	return false;
 }
 
-/* As the edge numbers its names. */
-static uint32_t address_of(const struct edge_config *config, size_t rule)
-{
-	uint32_t next = EDGE_BLOCK + EDGE_FIRST;
-
-	for (size_t i = 0; i < config->rule_count; i++) {
-		const struct edge_rule *at = &config->rules[i];
-		bool seen = false;
-
-		if (at->denies || !at->host[0] || at->host[0] == '*')
-			continue;
-		for (size_t j = 0; j < i; j++)
-			seen |= !config->rules[j].denies && strcmp(config->rules[j].host, at->host) == 0;
-		if (strcmp(at->host, config->rules[rule].host) == 0)
-			return next;
-		next += !seen;
-	}
-	return 0;
-}
-
-/* A port of a block, or of names that are not known yet, is taken at every address; any other at its name's. */
-static size_t add_listeners(struct edge_config *config)
+/* A port of a block, or of names that are not known yet, is taken at every address; any other at its name's, if there are not too many. */
+static size_t add_listeners(struct edge_config *config, struct rules *names, bool everywhere)
 {
 	size_t count = 0;
 
@@ -104,47 +92,46 @@ static size_t add_listeners(struct edge_config *config)
 
 			if (rule->denies || is_named != (named == 1))
 				continue;
-			for (size_t j = 0; j < rule->port_count; j++)
-				if (!is_named ||
-				    !is_everywhere(config->listeners,
-						   count < EDGE_LISTENERS_MAX ? count : EDGE_LISTENERS_MAX,
-						   rule->ports[j]))
-					add_listener(config->listeners, &count,
-						     is_named ? address_of(config, i) : 0, rule->ports[j]);
-			if (count > EDGE_LISTENERS_MAX)
-				return count;
+			for (size_t j = 0; j < rule->port_count && count <= EDGE_LISTENERS_MAX; j++)
+				if (!is_named || !is_everywhere(config->listeners, count, rule->ports[j]))
+					add_listener(
+					    config->listeners, &count,
+					    is_named && !everywhere ? rules_address(names, rule->host) : 0,
+					    rule->ports[j]);
 		}
 	}
 	return count;
 }
 
-static int add_rule(struct edge_config *config, const struct policy_rule *from, bool denies)
+static void add_rule(struct edge_config *config, const struct policy_rule *from, bool denies)
 {
-	struct edge_rule *rule = &config->rules[config->rule_count];
+	struct edge_rule *rule = &config->rules[config->rule_count++];
 	struct warder_error ignored;
-	struct policy_cidr block;
+	struct policy_cidr block = { 0 };
 
-	if (config->rule_count == EDGE_RULES_MAX || from->port_count > EDGE_PORTS_MAX)
-		return -1;
-	memset(rule, 0, sizeof(*rule));
+	*rule = (struct edge_rule){ .denies = denies, .port_count = (uint16_t)from->port_count };
 	if (from->host) {
 		snprintf(rule->host, sizeof(rule->host), "%s", from->host);
 	} else {
-		if (policy_parse_cidr(from->cidr, &block, &ignored) < 0)
-			return -1;
+		policy_parse_cidr(from->cidr, &block, &ignored); /* valid: the policy is */
 		rule->is_v6 = block.is_v6;
 		rule->prefix = (uint8_t)block.prefix;
 		memcpy(rule->address, block.address, sizeof(rule->address));
 	}
-	rule->denies = denies;
-	rule->port_count = (uint16_t)from->port_count;
 	if (from->port_count)
 		memcpy(rule->ports, from->ports, from->port_count * sizeof(*from->ports));
-	config->rule_count++;
-	return 0;
 }
 
-static int add_rows(struct edge_config *config, const struct policy_endpoints *rows, bool denies)
+static size_t count_rules(const struct policy_endpoints *rows)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < rows->count; i++)
+		count += policy_rule_count(&rows->items[i]);
+	return count;
+}
+
+static void add_rows(struct edge_config *config, const struct policy_endpoints *rows, bool denies)
 {
 	for (size_t i = 0; i < rows->count; i++) {
 		const struct policy_endpoint *row = &rows->items[i];
@@ -157,56 +144,72 @@ static int add_rows(struct edge_config *config, const struct policy_endpoints *r
 				rule.ports = row->ports;
 				rule.port_count = row->port_count;
 			}
-			if (add_rule(config, &rule, denies) < 0)
-				return -1;
+			add_rule(config, &rule, denies);
 		}
 	}
-	return 0;
 }
 
-/* Heap; NULL with *err. */
-static struct edge_config *make_config(const struct policy *policy, struct warder_error *err)
+/* With the mode learn every name and public address is allowed on some ports. */
+static void add_learned(struct edge_config *config)
 {
-	struct edge_config *config = calloc(1, sizeof(*config));
+	static const uint16_t ports[] = { 22, 80, 443 };
+	static const char *const blocks[] = { "0.0.0.0/0", "::/0" };
+	struct policy_rule rule = { .host = "*", .ports = ports, .port_count = ARRAY_LENGTH(ports) };
+
+	add_rule(config, &rule, false);
+	rule.host = NULL;
+	for (size_t i = 0; i < ARRAY_LENGTH(blocks); i++) {
+		rule.cidr = blocks[i];
+		add_rule(config, &rule, false);
+	}
+}
+
+struct edge_config *edge_config_new(const struct policy *policy)
+{
+	const bool learns = policy->network.mode == POLICY_NETWORK_LEARN;
+	const size_t rules = count_rules(&policy->network.allow) + count_rules(&policy->network.deny);
+	struct edge_config *config =
+	    calloc(1, edge_config_size((uint32_t)(rules + (learns ? LEARN_RULES : 0))));
+	struct rules names = { 0 };
 	size_t listeners;
 
-	if (!config) {
-		error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the rules of the network");
+	if (!config)
 		return NULL;
-	}
 	config->magic = EDGE_MAGIC;
 	config->max_connections =
 	    (uint32_t)(policy->network.connections_max < UINT32_MAX ? policy->network.connections_max
 								    : UINT32_MAX);
 	config->max_bytes = policy->network.bytes_max;
-	if (add_rows(config, &policy->network.allow, false) < 0 ||
-	    add_rows(config, &policy->network.deny, true) < 0) {
-		error_set(
-		    err, WARDER_ERROR_UNSUPPORTED_POLICY, "network.allow",
-		    "network.allow and network.deny have more than %d rows, or one has more than %d ports; "
-		    "name fewer",
-		    EDGE_RULES_MAX, EDGE_PORTS_MAX);
+	add_rows(config, &policy->network.allow, false);
+	add_rows(config, &policy->network.deny, true);
+	if (learns)
+		add_learned(config);
+	if (rules_init(&names, config) < 0) {
+		rules_done(&names);
 		free(config);
 		return NULL;
 	}
-	listeners = add_listeners(config);
-	if (listeners > EDGE_LISTENERS_MAX) {
-		error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "network.allow",
-			  "network.allow needs more than %d listening sockets, one for each port of each "
-			  "name; name "
-			  "fewer, or use \"*.\" rows, which need one for each port",
-			  EDGE_LISTENERS_MAX);
-		free(config);
-		return NULL;
-	}
+	listeners = add_listeners(config, &names, false);
+	if (listeners > EDGE_LISTENERS_MAX)
+		listeners =
+		    add_listeners(config, &names, true); /* one for each port: at most POLICY_MAX_PORTS */
 	config->listener_count = (uint32_t)listeners;
+	rules_done(&names);
+	return config;
+}
+
+static struct edge_config *make_config(const struct policy *policy, struct warder_error *err)
+{
+	struct edge_config *config = edge_config_new(policy);
+
+	if (!config)
+		error_set(err, WARDER_ERROR_INTERNAL, NULL, "no memory for the rules of the network");
 	return config;
 }
 
 size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener *ret)
 {
-	struct warder_error ignored;
-	struct edge_config *config = on ? make_config(policy, &ignored) : NULL;
+	struct edge_config *config = on ? edge_config_new(policy) : NULL;
 	const size_t count = config ? config->listener_count : 0;
 
 	if (ret && count)
@@ -215,16 +218,11 @@ size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener
 	return count;
 }
 
-int edge_check(const struct policy *policy, struct warder_error *err)
+int edge_check(struct warder_error *err)
 {
 	char path[PATH_MAX];
-	struct edge_config *config;
 
-	if (programs_find(PROGRAM, "network.allow", path, err) < 0)
-		return -1;
-	config = make_config(policy, err);
-	free(config);
-	return config ? 0 : -1;
+	return programs_find(PROGRAM, "network.allow", path, err);
 }
 
 /* ---- the process ---- */

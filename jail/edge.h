@@ -29,8 +29,10 @@ struct run_edge {
 
 /* The sockets that listen for the policy's rules, into ret (EDGE_LISTENERS_MAX rows), or NULL. Returns how many; 0 unless `on`. */
 size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener *ret);
-/* Whether an edge can serve the policy: it is installed, and there are not too many rules. -1 with *err. */
-int edge_check(const struct policy *policy, struct warder_error *err);
+/* The rules of a valid policy as its edge reads them; heap, of edge_config_size() bytes. NULL: no memory. */
+struct edge_config *edge_config_new(const struct policy *policy);
+/* Whether an edge is installed. -1 with *err. */
+int edge_check(struct warder_error *err);
 /* Start it, as user `uid` where the caller is root. -1 with *err: *edge is none. */
 int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t uid,
 		   struct warder_error *err);

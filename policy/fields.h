@@ -26,8 +26,8 @@ enum policy_network_mode {
 	POLICY_NETWORK_HOST,
 };
 
-#define POLICY_MAX_NAMES           4096 /* rows of network.allow and of network.deny; names in a jail */
-#define POLICY_MAX_PORTS           64   /* different ones in network.allow */
+#define POLICY_MAX_RULES           4096 /* of network.allow, and of network.deny; a list of names counts as its names */
+#define POLICY_MAX_PORTS           64 /* different ones in network.allow */
 #define POLICY_MAX_PUBLISHED       64
 #define POLICY_DEFAULT_CONNECTIONS 256
 

@@ -172,7 +172,7 @@ static int endpoint_copy(const struct policy_endpoint *from, struct policy_endpo
 int policy_endpoint_add(struct policy_endpoints *list, const struct policy_endpoint *endpoint,
 			struct warder_error *err)
 {
-	struct policy_endpoint *items = grow(list->items, list->count, POLICY_MAX_NAMES, sizeof(*items), err);
+	struct policy_endpoint *items = grow(list->items, list->count, POLICY_MAX_RULES, sizeof(*items), err);
 
 	if (!items)
 		return -1;

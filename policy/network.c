@@ -1,17 +1,8 @@
 /*
- * network: what the rules say of a destination, and whether rules stay within others.
+ * network: whether the rules of a request stay within those of a ceiling. What rules say of one destination is decided by edge/rules.c.
  *
- * The rows of network.allow add up: a destination is allowed if one row lists it with the port. A row of network.deny
- * wins over all of them. Where several rows list a destination, the most specific one is reported: the name itself,
- * else the longest pattern, the longest prefix.
- *
- * Names and addresses are two worlds. A row with a name speaks of connections that the program made by that name; a
- * block speaks of connections by address, and of the addresses that a name has: a denied block holds for every name,
- * and a special address (private, loopback, ...) is reached by a name only where network.allow lists its block.
- *
- * The ceiling is compared by the same rules: each rule of a request lies inside one rule of the ceiling, port by port,
- * and what the ceiling denies has to be out of the request's reach: no rule of the request meets it, or the request
- * denies it too.
+ * Each rule of a request lies inside one rule of the ceiling, port by port, and what the ceiling denies has to be out of the request's
+ * reach: no rule of the request meets it, or the request denies it too.
  */
 #include <string.h>
 
@@ -54,13 +45,14 @@ static struct policy_rule denied_at(const struct policy_endpoint *row, size_t i)
 	return rule;
 }
 
-static bool cidr_covers(const char *outer_text, const char *inner_text)
+static bool cidr_covers(const char *outer_text, const char *inner_text, bool as_grant)
 {
 	struct policy_cidr outer, inner;
 	struct warder_error ignored;
 
 	return policy_parse_cidr(outer_text, &outer, &ignored) == 0 &&
-	       policy_parse_cidr(inner_text, &inner, &ignored) == 0 && policy_cidr_contains(&outer, &inner);
+	       policy_parse_cidr(inner_text, &inner, &ignored) == 0 && policy_cidr_contains(&outer, &inner) &&
+	       (!as_grant || policy_special_within(&outer, &inner));
 }
 
 /* Whether the place of one rule, ports aside, holds all of the other's. */
@@ -68,157 +60,15 @@ static bool covers(const struct policy_rule *outer, const struct policy_rule *in
 {
 	if (outer->host && inner->host)
 		return policy_host_covers(outer->host, inner->host);
-	return outer->cidr && inner->cidr && cidr_covers(outer->cidr, inner->cidr);
+	return outer->cidr && inner->cidr && cidr_covers(outer->cidr, inner->cidr, false);
 }
 
-/* ---- what a program may reach ---- */
-
-/* A destination: a name, or else an address. */
-struct place {
-	const char *name;
-	const struct policy_cidr *address;
-};
-
-/* How closely a rule describes the place; 0: it does not. */
-static size_t closeness(const struct policy_rule *rule, const struct place *place)
+/* Whether a rule of the ceiling grants, ports aside, all that the other rule would grant. */
+static bool grants(const struct policy_rule *outer, const struct policy_rule *inner)
 {
-	struct policy_cidr block;
-	struct warder_error ignored;
-
-	if (place->name)
-		return !rule->host || !policy_host_covers(rule->host, place->name) ? 0
-		       : strcmp(rule->host, place->name) == 0                      ? SIZE_MAX
-										   : strlen(rule->host);
-	if (!rule->cidr || policy_parse_cidr(rule->cidr, &block, &ignored) != 0 ||
-	    !policy_cidr_contains(&block, place->address))
-		return 0;
-	return block.prefix + 1;
+	return outer->host || inner->host ? covers(outer, inner)
+					  : cidr_covers(outer->cidr, inner->cidr, true);
 }
-
-static bool denies(const struct policy *policy, const struct place *place, uint16_t port, size_t *ret_row)
-{
-	const struct policy_endpoints *list = &policy->network.deny;
-
-	for (size_t row = 0; row < list->count; row++) {
-		size_t count = policy_rule_count(&list->items[row]);
-
-		for (size_t i = 0; i < count; i++) {
-			struct policy_rule rule = denied_at(&list->items[row], i);
-
-			if (!denies_port(&rule, port) || closeness(&rule, place) == 0)
-				continue;
-			*ret_row = row;
-			return true;
-		}
-	}
-	return false;
-}
-
-static enum policy_verdict match(const struct policy *policy, const struct place *place, uint16_t port,
-				 size_t *ret_row)
-{
-	const struct policy_endpoints *list = &policy->network.allow;
-	size_t best = 0, now;
-
-	if (!policy_network_lists(policy))
-		return POLICY_UNLISTED;
-	if (denies(policy, place, port, ret_row))
-		return POLICY_DENIED;
-	*ret_row = POLICY_NO_ROW;
-	for (size_t row = 0; row < list->count; row++) {
-		size_t count = policy_rule_count(&list->items[row]);
-
-		for (size_t i = 0; i < count; i++) {
-			struct policy_rule rule = policy_rule_at(&list->items[row], i);
-
-			if (!has_port(&rule, port) || (now = closeness(&rule, place)) <= best)
-				continue;
-			best = now;
-			*ret_row = row;
-		}
-	}
-	return best > 0 ? POLICY_ALLOWED : POLICY_UNLISTED;
-}
-
-static bool is_name(const char *host)
-{
-	return strncmp(host, "*.", 2) != 0 && host[0] != '@' && !policy_host_fault(host);
-}
-
-enum policy_verdict policy_network_match(const struct policy *policy, const char *name, uint16_t port,
-					 size_t *ret_row)
-{
-	char canonical[POLICY_MAX_HOST + 1];
-	struct place place = { .name = canonical };
-	enum policy_verdict verdict;
-
-	*ret_row = POLICY_NO_ROW;
-	if (!policy_host_canonical(name, canonical) || !is_name(canonical))
-		return POLICY_UNLISTED;
-	verdict = match(policy, &place, port, ret_row);
-	if (verdict == POLICY_UNLISTED && policy->network.mode == POLICY_NETWORK_LEARN && is_learn_port(port))
-		return POLICY_ALLOWED;
-	return verdict;
-}
-
-enum policy_verdict policy_network_match_address(const struct policy *policy,
-						 const struct policy_cidr *address, uint16_t port,
-						 size_t *ret_row)
-{
-	struct place place = { .address = address };
-	enum policy_verdict verdict;
-
-	*ret_row = POLICY_NO_ROW;
-	verdict = match(policy, &place, port, ret_row);
-	if (verdict == POLICY_UNLISTED && policy->network.mode == POLICY_NETWORK_LEARN &&
-	    is_learn_port(port) && !policy_special_address(address))
-		return POLICY_ALLOWED;
-	return verdict;
-}
-
-bool policy_network_knows(const struct policy *policy, const char *name)
-{
-	const struct policy_endpoints *list = &policy->network.allow;
-	size_t ignored;
-
-	for (size_t i = 0; policy->network.mode == POLICY_NETWORK_LEARN && i < LEARN_COUNT; i++) {
-		if (policy_network_match(policy, name, learn_ports[i], &ignored) == POLICY_ALLOWED)
-			return true;
-	}
-	for (size_t row = 0; row < list->count; row++) {
-		size_t count = policy_rule_count(&list->items[row]);
-
-		for (size_t i = 0; i < count; i++) {
-			struct policy_rule rule = policy_rule_at(&list->items[row], i);
-
-			for (size_t j = 0; rule.host && j < rule.port_count; j++) {
-				if (policy_network_match(policy, name, rule.ports[j], &ignored) ==
-				    POLICY_ALLOWED)
-					return true;
-			}
-		}
-	}
-	return false;
-}
-
-const char *policy_network_address_fault(const struct policy *policy, const struct policy_cidr *address,
-					 uint16_t port)
-{
-	struct place place = { .address = address };
-	size_t ignored;
-
-	switch (match(policy, &place, port, &ignored)) {
-	case POLICY_DENIED:
-		return "denied";
-	case POLICY_ALLOWED:
-		return NULL;
-	case POLICY_UNLISTED:
-		break;
-	}
-	return policy_special_address(address);
-}
-
-/* ---- narrowing ---- */
 
 bool policy_network_grants(const struct policy *ceiling, const struct policy_rule *asked, uint16_t port)
 {
@@ -234,7 +84,7 @@ bool policy_network_grants(const struct policy *ceiling, const struct policy_rul
 		for (size_t i = 0; i < count; i++) {
 			struct policy_rule rule = policy_rule_at(&list->items[row], i);
 
-			if (has_port(&rule, port) && covers(&rule, asked))
+			if (has_port(&rule, port) && grants(&rule, asked))
 				return true;
 		}
 	}

@@ -115,30 +115,12 @@ struct policy_rule policy_rule_at(const struct policy_endpoint *row, size_t i);
 /* Whether the mode uses network.allow and network.deny; whether it may publish ports. */
 bool policy_network_lists(const struct policy *policy);
 bool policy_network_publishes(const struct policy *policy);
-enum policy_verdict {
-	POLICY_UNLISTED, /* no row of network.allow lists it */
-	POLICY_ALLOWED,
-	POLICY_DENIED, /* by a row of network.deny */
-};
-#define POLICY_NO_ROW SIZE_MAX
-/* What the policy says of a connection to a port by name ("pypi.org"; capitals and a dot at the end are fine).
- * *ret_row: the index of the most specific row of network.allow, or of a row of network.deny; POLICY_NO_ROW: there is
- * none, as with a name that only the mode learn allows. */
-enum policy_verdict policy_network_match(const struct policy *policy, const char *name, uint16_t port,
-					 size_t *ret_row);
-/* The same of a connection by address: a block with a prefix of all its bits. */
-enum policy_verdict policy_network_match_address(const struct policy *policy,
-						 const struct policy_cidr *address, uint16_t port,
-						 size_t *ret_row);
-/* Whether a name is allowed with any port: whether a query for it has an answer. */
-bool policy_network_knows(const struct policy *policy, const char *name);
-/* Why a name that is allowed must not be reached at one of its addresses: "denied" (network.deny lists its block), or the
- * kind of a special address that network.allow does not list with the port. NULL: it may. */
-const char *policy_network_address_fault(const struct policy *policy, const struct policy_cidr *address,
-					 uint16_t port);
 /* The kind of an address or block that is not a public one: unspecified loopback private shared linkLocal metadata
  * multicast broadcast benchmarking documentation mapped reserved. NULL: public. */
 const char *policy_special_address(const struct policy_cidr *address);
+/* Whether a block of network.allow grants all that another block in it would grant: a special address is granted only by a
+ * block that lies within its range, so 0.0.0.0/0 does not grant 10.0.0.0/8, nor 169.254.0.0/16 the metadata service in it. */
+bool policy_special_within(const struct policy_cidr *block, const struct policy_cidr *inner);
 /* Whether a host pattern covers a name (or a narrower pattern): "pypi.org" itself; "*.example.org" every
  * name below example.org at any depth, but not example.org. Both in lower case. */
 bool policy_host_covers(const char *pattern, const char *name);

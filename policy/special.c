@@ -91,11 +91,31 @@ bool policy_cidr_contains(const struct policy_cidr *outer, const struct policy_c
 	       same_prefix(outer->address, inner->address, outer->prefix);
 }
 
+/* The first row that holds all of the block; ROWS: outside of what is global; NONE: it holds a public address. */
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+#define NONE SIZE_MAX
+static size_t row_of(const struct policy_cidr *block)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		if (policy_cidr_contains(&rows[i].block, block))
+			return i;
+	}
+	return block->is_v6 && !policy_cidr_contains(&global_unicast, block) &&
+		       !policy_cidr_contains(block, &global_unicast)
+		   ? ROWS
+		   : NONE;
+}
+
 const char *policy_special_address(const struct policy_cidr *address)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (policy_cidr_contains(&rows[i].block, address))
-			return rows[i].kind;
-	}
-	return address->is_v6 && !policy_cidr_contains(&global_unicast, address) ? "reserved" : NULL;
+	size_t row = row_of(address);
+
+	return row == NONE ? NULL : row == ROWS ? "reserved" : rows[row].kind;
+}
+
+bool policy_special_within(const struct policy_cidr *block, const struct policy_cidr *inner)
+{
+	size_t row = row_of(inner);
+
+	return row == NONE || row == row_of(block);
 }

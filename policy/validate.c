@@ -176,34 +176,34 @@ static int check_endpoints(const struct policy_endpoints *list, bool is_allow, s
 	return 0;
 }
 
-/* The jail listens on each port that a row names. */
-static int check_port_count(const struct policy *policy, struct warder_error *err)
+/* What the edge of a jail has room for: it listens on each port that a row of network.allow names. */
+static int check_rule_count(const struct policy_endpoints *list, bool is_allow, struct warder_error *err)
 {
-	const struct policy_endpoints *allow = &policy->network.allow;
 	uint8_t seen[8192] = { 0 };
-	size_t names = 0, different = 0;
+	size_t rules = 0, different = 0;
 	char path[PATH_SIZE];
 
-	for (size_t i = 0; i < allow->count; i++) {
-		size_t count = policy_rule_count(&allow->items[i]);
+	for (size_t i = 0; i < list->count; i++) {
+		size_t count = policy_rule_count(&list->items[i]);
 
-		for (size_t j = 0; j < count; j++) {
-			struct policy_rule rule = policy_rule_at(&allow->items[i], j);
+		rules += count;
+		for (size_t j = 0; is_allow && j < count; j++) {
+			struct policy_rule rule = policy_rule_at(&list->items[i], j);
 
-			names += rule.host != NULL;
 			for (size_t k = 0; k < rule.port_count; k++) {
 				different += !(seen[rule.ports[k] / 8] & 1 << rule.ports[k] % 8);
 				seen[rule.ports[k] / 8] |= (uint8_t)(1 << rule.ports[k] % 8);
 			}
 		}
-		snprintf(path, sizeof(path), "network.allow[%zu]", i);
+		snprintf(path, sizeof(path), "network.%s[%zu]", is_allow ? "allow" : "deny", i);
 		if (different > POLICY_MAX_PORTS)
 			return policy_refuse(err, path,
 					     "more than %d different ports up to this row; name fewer",
 					     POLICY_MAX_PORTS);
-		if (names > POLICY_MAX_NAMES)
-			return policy_refuse(err, path, "more than %d names up to this row; name fewer",
-					     POLICY_MAX_NAMES);
+		if (rules > POLICY_MAX_RULES)
+			return policy_refuse(err, path,
+					     "more than %d names and blocks up to this row; name fewer",
+					     POLICY_MAX_RULES);
 	}
 	return 0;
 }
@@ -277,7 +277,8 @@ static int check_network(const struct policy *policy, struct warder_error *err)
 		    err, "network.allow",
 		    "network.mode is \"allow\" and there are no rows; give some or set \"none\"");
 	if (check_endpoints(allow, true, err) != 0 || check_endpoints(deny, false, err) != 0 ||
-	    check_port_count(policy, err) != 0 || check_published(policy, err) != 0)
+	    check_rule_count(allow, true, err) != 0 || check_rule_count(deny, false, err) != 0 ||
+	    check_published(policy, err) != 0)
 		return -1;
 	return check_unseen(policy, err);
 }

@@ -2,6 +2,8 @@
  * ceiling: three documents, separated by NUL: what the operator grants, and two policies. What is granted is not more than the
  * ceiling's, by plain comparisons; and what lies within something granted is granted.
  */
+#include "edge/rules.h"
+#include "jail/edge.h"
 #include "policy/policy.h"
 #include "tests/fuzz/input.h"
 
@@ -49,39 +51,51 @@ static const char *name_of(const struct policy_rule *rule, char *buf, size_t len
 	return buf;
 }
 
-/* What a rule lets through, the ceiling lets through. */
-static void must_reach(const struct policy *ceiling, const struct policy *request,
+/* What a rule lets through, the edge of the ceiling's own jail would let through. */
+static void must_reach(const struct rules *ceiling, const struct rules *request,
 		       const struct policy_rule *rule)
 {
 	struct policy_cidr block;
 	struct warder_error err;
 	char buf[300];
 	const char *name = name_of(rule, buf, sizeof(buf));
-	size_t row;
+	enum edge_reason ignored;
 
 	for (size_t i = 0; i < rule->port_count; i++) {
-		if (name && policy_network_match(request, name, rule->ports[i], &row) == POLICY_ALLOWED)
-			must(policy_network_match(ceiling, name, rule->ports[i], &row) == POLICY_ALLOWED);
+		const uint16_t port = rule->ports[i];
+
+		if (name && rules_allow_port(request, name, port, &ignored))
+			must(rules_allow_port(ceiling, name, port, &ignored));
 		if (name)
 			continue;
 		must(policy_parse_cidr(rule->cidr, &block, &err) == 0);
-		block.prefix = block.is_v6 ? 128 : 32;
-		if (policy_network_match_address(request, &block, rule->ports[i], &row) == POLICY_ALLOWED)
-			must(policy_network_match_address(ceiling, &block, rule->ports[i], &row) ==
-			     POLICY_ALLOWED);
+		if (rules_allow_address(request, block.address, block.is_v6, port))
+			must(rules_allow_address(ceiling, block.address, block.is_v6, port));
 	}
 }
 
 static void must_reach_no_more(const struct policy *ceiling, const struct policy *request)
 {
 	const struct policy_endpoints *allow = &request->network.allow;
+	struct edge_config *configs[2];
+	struct rules rules[2];
 
-	for (size_t row = 0; ceiling->network.mode != POLICY_NETWORK_HOST && row < allow->count; row++)
+	if (ceiling->network.mode == POLICY_NETWORK_HOST || allow->count == 0)
+		return;
+	for (int i = 0; i < 2; i++) {
+		configs[i] = edge_config_new(i ? request : ceiling);
+		must(configs[i] && rules_init(&rules[i], configs[i]) == 0);
+	}
+	for (size_t row = 0; row < allow->count; row++)
 		for (size_t i = 0; i < policy_rule_count(&allow->items[row]); i++) {
 			struct policy_rule rule = policy_rule_at(&allow->items[row], i);
 
-			must_reach(ceiling, request, &rule);
+			must_reach(&rules[0], &rules[1], &rule);
 		}
+	for (int i = 0; i < 2; i++) {
+		rules_done(&rules[i]);
+		free(configs[i]);
+	}
 }
 
 static void must_be_within(const struct policy *ceiling, const struct policy *request)

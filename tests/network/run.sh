@@ -60,6 +60,8 @@ print(got)
 sys.exit(got != n)'
 
 try_all() {
+	local many
+	mapfile -t many < <(printf -- '--allow\nn%d.test:80\n' {1..600})
 	passes "HTTP to a name" '^hello pypi.test$' --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
 	passes "TLS to a name" '^hello pypi.test$' --allow pypi.test:443 -- "${get[@]}" https://pypi.test/
 	passes "two requests over one connection" '^hello pypi.test:8080$' --allow pypi.test:8080 -- "${get[@]}" http://pypi.test:8080/ http://pypi.test:8080/2
@@ -87,6 +89,11 @@ try_all() {
 	refused "a metadata service" '169.254.169.254:80: no rule has this address and port' --allow pypi.test:80 -- "${get[@]}" http://169.254.169.254/
 	refused "a guessed address of the block" '198.18.0.200:80: no rule has this address and port' --allow pypi.test:80 -- "${get[@]}" http://198.18.0.200/
 	refused "a name that leads to the host's loopback" 'rebind.test:80: the name leads to an address that only a cidr rule may allow: 127.0.0.1' --allow rebind.test:80 -- "${get[@]}" http://rebind.test/
+	refused "the same with a block of every address" 'rebind.test:80: the name leads to an address that only a cidr rule may allow: 127.0.0.1' --allow rebind.test:80 --allow 0.0.0.0/0:80 -- "${get[@]}" http://rebind.test/
+	refused "the host, by a block of every address" '22.33.44.1:80: no rule has this address and port' --allow 0.0.0.0/0:80 -- "${get[@]}" http://22.33.44.1/
+	refused "a metadata service, by a block of every address" '169.254.169.254:80: no rule has this address and port' --allow 0.0.0.0/0:80 -- "${get[@]}" http://169.254.169.254/
+	passes "a public address, by a block of every address" "^hello $world\$" --allow 0.0.0.0/0:80 -- "${get[@]}" "http://$world/"
+	passes "600 names, whose ports are then taken at every address" '^hello pypi.test$' "${many[@]}" --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
 	refused "a name that leads to a metadata service" 'meta.test:80: the name leads to' --allow meta.test:80 -- "${get[@]}" http://meta.test/
 	refused "a name that leads to the host" 'own.test:80: the name leads to' --allow own.test:80 -- "${get[@]}" http://own.test/
 	refused "a name that leads to an address of documents" 'paper.test:80: the name leads to' --allow paper.test:80 -- "${get[@]}" http://paper.test/

@@ -1,8 +1,11 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "edge/rules.h"
+#include "jail/edge.h"
 #include "policy/policy.h"
 #include "policy/values.h"
 
@@ -24,6 +27,35 @@ static void build(const char *fields, struct policy *ret)
 	cr_assert(policy_validate_document(ret, &err) == 0, "%s: %s", fields, err.text);
 }
 
+/* What the edge of a jail with the policy decides by. */
+struct decider {
+	struct edge_config *config;
+	struct rules rules;
+};
+
+static void decider_init(struct decider *ret, const struct policy *policy)
+{
+	ret->config = edge_config_new(policy);
+	cr_assert_not_null(ret->config);
+	cr_assert_eq(rules_init(&ret->rules, ret->config), 0);
+}
+
+static void decider_done(struct decider *decider)
+{
+	rules_done(&decider->rules);
+	free(decider->config);
+}
+
+static bool allows_address(const struct decider *decider, const struct policy_cidr *address, uint16_t port)
+{
+	return rules_allow_address(&decider->rules, address->address, address->is_v6, port);
+}
+
+static bool leads_to(const struct decider *decider, const struct policy_cidr *address, uint16_t port)
+{
+	return rules_lead_to(&decider->rules, address->address, address->is_v6, port);
+}
+
 static struct policy_cidr address_of(const char *text)
 {
 	struct policy_cidr address;
@@ -42,165 +74,217 @@ static struct policy_cidr address_of(const char *text)
 	return address;
 }
 
+#define ALLOWED EDGE_REASON_COUNT
+
 Test(network, match_by_name, .timeout = 20)
 {
 	static const struct {
 		const char *fields, *name;
 		unsigned port;
-		enum policy_verdict verdict;
-		size_t row;
+		enum edge_reason why;
 	} rows[] = {
-		{ "network.allow=a.org:443", "a.org", 443, POLICY_ALLOWED, 0 },
-		{ "network.allow=a.org:443", "A.oRG.", 443, POLICY_ALLOWED, 0 },
-		{ "network.allow=a.org:443", "a.org", 80, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.allow=a.org:443", "x.a.org", 443, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.allow=a.org", "a.org", 80, POLICY_ALLOWED, 0 },
-		{ "network.allow=a.org", "a.org", 22, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.allow=*.a.org", "a.org", 443, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.allow=*.a.org", "y.x.a.org", 443, POLICY_ALLOWED, 0 },
-		{ "network.allow=*.a.org", "*.a.org", 443, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.allow=@pypi", "@pypi", 443, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.allow=@pypi", "pypi.org", 443, POLICY_ALLOWED, 0 },
-		{ "network.allow=@pypi", "files.pythonhosted.org", 443, POLICY_ALLOWED, 0 },
-		{ "network.allow=@pypi", "pypi.org", 80, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.allow=@debian", "deb.debian.org", 80, POLICY_ALLOWED, 0 },
-		{ "network.allow=@github", "github.com", 22, POLICY_ALLOWED, 0 },
-		{ "network.allow=*.org;network.allow=*.a.org;network.allow=b.org", "x.a.org", 80,
-		  POLICY_ALLOWED, 1 },
-		{ "network.allow=a.org:443;network.allow=*.org:443", "a.org", 443, POLICY_ALLOWED, 0 },
-		{ "network.allow=*.org:443;network.allow=a.org:443", "a.org", 443, POLICY_ALLOWED, 1 },
-		{ "network.allow=*.org:80;network.allow=a.org:443", "a.org", 80, POLICY_ALLOWED, 0 },
-		{ "network.allow=*.org;network.deny=a.org", "a.org", 443, POLICY_DENIED, 0 },
-		{ "network.allow=*.org;network.deny=a.org", "b.org", 443, POLICY_ALLOWED, 0 },
+		{ "network.allow=a.org:443", "a.org", 443, ALLOWED },
+		{ "network.allow=a.org:443", "a.org", 80, EDGE_REASON_PORT },
+		{ "network.allow=a.org:443", "x.a.org", 443, EDGE_REASON_PORT },
+		{ "network.allow=a.org", "a.org", 80, ALLOWED },
+		{ "network.allow=a.org", "a.org", 22, EDGE_REASON_PORT },
+		{ "network.allow=*.a.org", "a.org", 443, EDGE_REASON_PORT },
+		{ "network.allow=*.a.org", "y.x.a.org", 443, ALLOWED },
+		{ "network.allow=@pypi", "pypi.org", 443, ALLOWED },
+		{ "network.allow=@pypi", "files.pythonhosted.org", 443, ALLOWED },
+		{ "network.allow=@pypi", "pypi.org", 80, EDGE_REASON_PORT },
+		{ "network.allow=@debian", "deb.debian.org", 80, ALLOWED },
+		{ "network.allow=@github", "github.com", 22, ALLOWED },
+		{ "network.allow=*.org;network.allow=*.a.org;network.allow=b.org", "x.a.org", 80, ALLOWED },
+		{ "network.allow=a.org:443;network.allow=*.org:443", "a.org", 443, ALLOWED },
+		{ "network.allow=*.org:443;network.allow=a.org:443", "a.org", 443, ALLOWED },
+		{ "network.allow=*.org:80;network.allow=a.org:443", "a.org", 80, ALLOWED },
+		{ "network.allow=*.org;network.deny=a.org", "a.org", 443, EDGE_REASON_DENIED },
+		{ "network.allow=*.org;network.deny=a.org", "b.org", 443, ALLOWED },
 		{ "network.allow=*.org;network.deny=x.a.org;network.deny=a.org:80", "a.org", 80,
-		  POLICY_DENIED, 1 },
-		{ "network.allow=*.org;network.deny=a.org:80", "a.org", 443, POLICY_ALLOWED, 0 },
-		{ "network.allow=*.com:8443,443;network.deny=@github", "github.com", 8443, POLICY_DENIED, 0 },
-		{ "network.allow=10.0.0.0/8:443", "10.0.0.1", 443, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.mode=learn", "a.org", 443, POLICY_ALLOWED, POLICY_NO_ROW },
-		{ "network.mode=learn", "a.org", 8443, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.mode=learn;network.deny=*.a.org", "x.a.org", 22, POLICY_DENIED, 0 },
-		{ "network.mode=learn;network.allow=a.org:8443", "a.org", 8443, POLICY_ALLOWED, 0 },
-		{ "network.mode=learn", "127.0.0.1", 443, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.mode=loopback", "a.org", 443, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.mode=host", "a.org", 443, POLICY_UNLISTED, POLICY_NO_ROW },
+		  EDGE_REASON_DENIED },
+		{ "network.allow=*.org;network.deny=a.org:80", "a.org", 443, ALLOWED },
+		{ "network.allow=*.com:8443,443;network.deny=@github", "github.com", 8443,
+		  EDGE_REASON_DENIED },
+		{ "network.allow=10.0.0.0/8:443", "10.0.0.1", 443, EDGE_REASON_PORT },
+		{ "network.mode=learn", "a.org", 443, ALLOWED },
+		{ "network.mode=learn", "a.org", 8443, EDGE_REASON_PORT },
+		{ "network.mode=learn;network.deny=*.a.org", "x.a.org", 22, EDGE_REASON_DENIED },
+		{ "network.mode=learn;network.allow=a.org:8443", "a.org", 8443, ALLOWED },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		owned_policy struct policy policy = { 0 };
+		struct decider decider;
 		char fields[256];
-		size_t row = 77;
+		enum edge_reason why;
 
 		snprintf(fields, sizeof(fields), "%s%s",
 			 strncmp(rows[i].fields, "network.mode", 12) == 0 ? "" : "network.mode=allow;",
 			 rows[i].fields);
 		build(fields, &policy);
-		cr_expect(policy_network_match(&policy, rows[i].name, (uint16_t)rows[i].port, &row) ==
-				  rows[i].verdict &&
-			      row == rows[i].row,
-			  "%s: %s:%u, row %zu", fields, rows[i].name, rows[i].port, row);
+		decider_init(&decider, &policy);
+		if (rules_allow_port(&decider.rules, rows[i].name, (uint16_t)rows[i].port, &why))
+			why = ALLOWED;
+		cr_expect_eq(why, rows[i].why, "%s: %s:%u: %d", fields, rows[i].name, rows[i].port, why);
+		decider_done(&decider);
 	}
-}
-
-Test(network, a_name_that_is_too_long_is_not_listed, .timeout = 20)
-{
-	owned_policy struct policy policy = { 0 };
-	char name[400];
-	size_t row;
-
-	build("network.mode=learn", &policy);
-	memset(name, 'a', sizeof(name) - 1);
-	name[sizeof(name) - 1] = '\0';
-	cr_expect(policy_network_match(&policy, name, 443, &row) == POLICY_UNLISTED);
-	cr_expect(policy_network_match(&policy, "", 443, &row) == POLICY_UNLISTED);
-	cr_expect(policy_network_match(&policy, ".", 443, &row) == POLICY_UNLISTED);
-	cr_expect(policy_network_match(&policy, "a..", 443, &row) == POLICY_UNLISTED);
 }
 
 Test(network, which_names_have_an_answer, .timeout = 20)
 {
 	owned_policy struct policy policy = { 0 }, learn = { 0 };
+	struct decider decider;
 
 	build("network.mode=allow;network.allow=*.a.org:1,2;network.allow=@npm;network.deny=x.a.org;"
-	      "network.deny=y.a.org:1",
+	      "network.deny=y.a.org:1;network.deny=w.a.org:1,2",
 	      &policy);
-	cr_expect(policy_network_knows(&policy, "z.a.org"));
-	cr_expect(policy_network_knows(&policy, "Y.A.ORG."), "one of its ports is left");
-	cr_expect(!policy_network_knows(&policy, "x.a.org"), "every port is denied");
-	cr_expect(!policy_network_knows(&policy, "a.org"));
-	cr_expect(policy_network_knows(&policy, "registry.npmjs.org"));
-	cr_expect(!policy_network_knows(&policy, "@npm"));
+	decider_init(&decider, &policy);
+	cr_expect(rules_allow(&decider.rules, "z.a.org"));
+	cr_expect(rules_allow(&decider.rules, "y.a.org"), "one of its ports is left");
+	cr_expect(!rules_allow(&decider.rules, "x.a.org"), "every port is denied");
+	cr_expect(!rules_allow(&decider.rules, "w.a.org"), "each port is denied");
+	cr_expect(!rules_allow(&decider.rules, "a.org"));
+	cr_expect(rules_allow(&decider.rules, "registry.npmjs.org"));
+	cr_expect(!rules_allow(&decider.rules, "@npm"));
+	cr_expect(!rules_allow(&decider.rules, ""));
+	decider_done(&decider);
 	build("network.mode=learn;network.deny=x.org;network.deny=y.org:22,80,443", &learn);
-	cr_expect(policy_network_knows(&learn, "a.org"));
-	cr_expect(!policy_network_knows(&learn, "x.org") && !policy_network_knows(&learn, "y.org"));
+	decider_init(&decider, &learn);
+	cr_expect(rules_allow(&decider.rules, "a.org"));
+	cr_expect(!rules_allow(&decider.rules, "x.org") && !rules_allow(&decider.rules, "y.org"));
+	decider_done(&decider);
 }
 
-Test(network, match_by_address, .timeout = 20)
+Test(network, by_address, .timeout = 20)
 {
 	static const struct {
 		const char *fields, *address;
 		unsigned port;
-		enum policy_verdict verdict;
-		size_t row;
+		bool by_address, by_name;
 	} rows[] = {
-		{ "network.mode=allow;network.allow=10.0.0.0/8:22", "10.1.2.3", 22, POLICY_ALLOWED, 0 },
-		{ "network.mode=allow;network.allow=10.0.0.0/8:22", "10.1.2.3", 23, POLICY_UNLISTED,
-		  POLICY_NO_ROW },
-		{ "network.mode=allow;network.allow=10.0.0.0/8:22;network.allow=10.1.0.0/16:22", "10.1.2.3",
-		  22, POLICY_ALLOWED, 1 },
-		{ "network.mode=allow;network.allow=0.0.0.0/0:22;network.deny=10.0.0.0/8", "10.1.2.3", 22,
-		  POLICY_DENIED, 0 },
-		{ "network.mode=allow;network.allow=0.0.0.0/0:22", "fd00::1", 22, POLICY_UNLISTED,
-		  POLICY_NO_ROW },
-		{ "network.mode=allow;network.allow=[fd00::/8]:22", "fd00::1", 22, POLICY_ALLOWED, 0 },
-		{ "network.mode=allow;network.allow=a.org:443", "8.8.8.8", 443, POLICY_UNLISTED,
-		  POLICY_NO_ROW },
-		{ "network.mode=learn", "8.8.8.8", 443, POLICY_ALLOWED, POLICY_NO_ROW },
-		{ "network.mode=learn", "8.8.8.8", 53, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.mode=learn", "10.0.0.1", 443, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.mode=learn", "169.254.169.254", 80, POLICY_UNLISTED, POLICY_NO_ROW },
-		{ "network.mode=learn;network.allow=10.0.0.0/8:443", "10.0.0.1", 443, POLICY_ALLOWED, 0 },
+		{ "network.allow=10.0.0.0/8:22", "10.1.2.3", 22, true, true },
+		{ "network.allow=10.0.0.0/8:22", "10.1.2.3", 23, false, false },
+		{ "network.allow=10.0.0.0/7:22", "10.1.2.3", 22, false, false },
+		{ "network.allow=10.0.0.0/7:22", "11.1.2.3", 22, true, true },
+		{ "network.allow=0.0.0.0/0:22", "8.8.8.8", 22, true, true },
+		{ "network.allow=0.0.0.0/0:22", "10.1.2.3", 22, false, false },
+		{ "network.allow=0.0.0.0/0:22", "127.0.0.1", 22, false, false },
+		{ "network.allow=0.0.0.0/0:22", "224.0.0.1", 22, false, false },
+		{ "network.allow=127.0.0.0/8:22", "127.0.0.1", 22, true, true },
+		{ "network.allow=126.0.0.0/7:22", "127.0.0.1", 22, false, false },
+		{ "network.allow=0.0.0.0/0:22;network.allow=10.1.0.0/16:22", "10.1.2.3", 22, true, true },
+		{ "network.allow=0.0.0.0/0:22;network.allow=10.1.0.0/16:22", "10.2.2.3", 22, false, false },
+		{ "network.allow=169.254.0.0/16:80", "169.254.1.1", 80, true, true },
+		{ "network.allow=169.254.0.0/16:80", "169.254.169.254", 80, false, false },
+		{ "network.allow=169.254.169.254/32:80", "169.254.169.254", 80, true, true },
+		{ "network.allow=0.0.0.0/0:22;network.deny=8.0.0.0/8", "8.1.2.3", 22, false, false },
+		{ "network.allow=0.0.0.0/0:22", "fd00::1", 22, false, false },
+		{ "network.allow=[::/0]:22", "fd00::1", 22, false, false },
+		{ "network.allow=[::/0]:22", "4000::1", 22, false, false },
+		{ "network.allow=[::/0]:22", "2a00::1", 22, true, true },
+		{ "network.allow=[4000::/3]:22", "4000::1", 22, true, true },
+		{ "network.allow=[fd00::/8]:22", "fd00::1", 22, true, true },
+		{ "network.allow=a.org:443", "8.8.8.8", 443, false, true },
+		{ "network.allow=a.org:443", "10.1.2.3", 443, false, false },
+		{ "network.allow=a.org;network.allow=10.1.0.0/16:443;network.deny=10.1.2.0/24", "10.1.2.3",
+		  443, false, false },
+		{ "network.allow=a.org;network.deny=8.8.0.0/16:443", "8.8.8.8", 443, false, false },
+		{ "network.allow=a.org;network.deny=8.8.0.0/16:80", "8.8.8.8", 443, false, true },
+		/* 9.9.9.0/24 is a network of the host's, which has 10.9.0.5/16 as well. */
+		{ "network.allow=a.org", "9.9.9.1", 443, false, false },
+		{ "network.allow=0.0.0.0/0:22", "9.9.9.1", 22, false, false },
+		{ "network.allow=9.9.0.0/16:22", "9.9.9.1", 22, false, false },
+		{ "network.allow=9.9.0.0/16:22", "9.9.8.1", 22, true, true },
+		{ "network.allow=9.9.9.0/24:22", "9.9.9.1", 22, true, true },
+		{ "network.allow=9.9.9.1/32:22", "9.9.9.1", 22, true, true },
+		{ "network.allow=10.0.0.0/8:22", "10.9.0.5", 22, true, true },
+		{ "network.mode=learn", "8.8.8.8", 443, true, true },
+		{ "network.mode=learn", "8.8.8.8", 53, false, true },
+		{ "network.mode=learn", "10.0.0.1", 443, false, false },
+		{ "network.mode=learn", "169.254.169.254", 80, false, false },
+		{ "network.mode=learn;network.allow=10.0.0.0/8:443", "10.0.0.1", 443, true, true },
+	};
+	static const struct edge_rule own[] = {
+		{ .address = { 9, 9, 9, 7 }, .prefix = 24 },
+		{ .address = { 10, 9, 0, 5 }, .prefix = 16 },
+		{ .address = { 9, 9, 9, 1 }, .prefix = 32 },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		owned_policy struct policy policy = { 0 };
 		struct policy_cidr address = address_of(rows[i].address);
-		size_t row = 77;
+		struct decider decider;
+		char fields[256];
 
-		build(rows[i].fields, &policy);
-		cr_expect(policy_network_match_address(&policy, &address, (uint16_t)rows[i].port, &row) ==
-				  rows[i].verdict &&
-			      row == rows[i].row,
-			  "%s: %s:%u, row %zu", rows[i].fields, rows[i].address, rows[i].port, row);
+		snprintf(fields, sizeof(fields), "%s%s",
+			 strncmp(rows[i].fields, "network.mode", 12) == 0 ? "" : "network.mode=allow;",
+			 rows[i].fields);
+		build(fields, &policy);
+		decider_init(&decider, &policy);
+		decider.rules.own = own;
+		decider.rules.own_count = sizeof(own) / sizeof(own[0]);
+		cr_expect_eq(allows_address(&decider, &address, (uint16_t)rows[i].port), rows[i].by_address,
+			     "%s: %s:%u", fields, rows[i].address, rows[i].port);
+		cr_expect_eq(leads_to(&decider, &address, (uint16_t)rows[i].port), rows[i].by_name,
+			     "%s: a name at %s:%u", fields, rows[i].address, rows[i].port);
+		decider_done(&decider);
 	}
 }
 
-Test(network, addresses_of_a_name, .timeout = 20)
+/* As many rules as are valid have an edge: one socket for each port then, if there is none for each name and port. */
+Test(network, every_valid_policy_fits, .timeout = 60)
 {
 	static const struct {
-		const char *fields, *address, *fault;
+		unsigned names;
+		const char *ports;
+		size_t listeners;
+		bool everywhere;
 	} rows[] = {
-		{ "network.allow=a.org", "8.8.8.8", NULL },
-		{ "network.allow=a.org", "10.1.2.3", "private" },
-		{ "network.allow=a.org;network.allow=10.1.0.0/16:443", "10.1.2.3", NULL },
-		{ "network.allow=a.org;network.allow=10.1.0.0/16:80", "10.1.2.3", "private" },
-		{ "network.allow=a.org;network.allow=10.1.0.0/16:443;network.deny=10.1.2.0/24", "10.1.2.3",
-		  "denied" },
-		{ "network.allow=a.org;network.deny=8.8.0.0/16:443", "8.8.8.8", "denied" },
-		{ "network.allow=a.org;network.deny=8.8.0.0/16:80", "8.8.8.8", NULL },
+		{ 512, "443", 512, false },
+		{ 513, "443", 1, true },
+		{ 256, "443,80", 512, false },
+		{ 257, "443,80", 2, true },
+		{ POLICY_MAX_RULES, "443,80,22", 3, true },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		owned_policy struct policy policy = { 0 };
-		struct policy_cidr address = address_of(rows[i].address);
-		char fields[256];
-		const char *fault;
+		struct warder_error err;
+		struct decider decider;
+		char value[64];
+		bool everywhere = true, named = true;
 
-		snprintf(fields, sizeof(fields), "network.mode=allow;%s", rows[i].fields);
-		build(fields, &policy);
-		fault = policy_network_address_fault(&policy, &address, 443);
-		cr_expect(fault && rows[i].fault ? strcmp(fault, rows[i].fault) == 0 : fault == rows[i].fault,
-			  "%s: %s: %s", fields, rows[i].address, fault ? fault : "fine");
+		cr_assert(policy_preset("strict", &policy, &err) == 0);
+		cr_assert(policy_set(&policy, "network.mode", "allow", &err) == 0);
+		for (unsigned j = 0; j < rows[i].names; j++) {
+			snprintf(value, sizeof(value), "n%u.org:%s", j, rows[i].ports);
+			cr_assert(policy_set(&policy, "network.allow", value, &err) == 0, "%s", err.text);
+		}
+		for (unsigned j = 0; rows[i].names == POLICY_MAX_RULES && j + 1 < POLICY_MAX_RULES; j++) {
+			snprintf(value, sizeof(value), "d%u.org", j);
+			cr_assert(policy_set(&policy, "network.deny", value, &err) == 0, "%s", err.text);
+		}
+		cr_assert(policy_validate(&policy, &err) == 0, "%s", err.text);
+		decider_init(&decider, &policy);
+		cr_expect_eq(decider.config->listener_count, rows[i].listeners, "%u names: %u", rows[i].names,
+			     decider.config->listener_count);
+		for (size_t j = 0; j < decider.config->listener_count; j++) {
+			everywhere &= decider.config->listeners[j].address == 0;
+			named &= decider.config->listeners[j].address != 0;
+		}
+		cr_expect(rows[i].everywhere ? everywhere : named, "%u names", rows[i].names);
+		snprintf(value, sizeof(value), "n%u.org", rows[i].names - 1);
+		cr_expect_eq(rules_address(&decider.rules, value),
+			     EDGE_BLOCK + EDGE_FIRST + rows[i].names - 1);
+		cr_expect(rules_allow(&decider.rules, value) && !rules_allow(&decider.rules, "d1.org"));
+		decider_done(&decider);
+		if (rows[i].names < POLICY_MAX_RULES)
+			continue;
+		cr_assert(policy_set(&policy, "network.deny", "@github", &err) == 0);
+		cr_expect(policy_validate(&policy, &err) == -1 &&
+			      strstr(err.text, "more than 4096 names and blocks up to this row"),
+			  "%s", err.text);
 	}
 }
 
@@ -322,10 +406,12 @@ Test(network, special_addresses, .timeout = 20)
 static const char *const names[] = { "a.org", "b.a.org", "c.b.a.org", "d.org", "x.net", "github.com" };
 static const char *const patterns[] = { "a.org",   "b.a.org",   "c.b.a.org", "d.org",   "*.org",
 					"*.a.org", "*.b.a.org", "*.net",     "@github", "*.com" };
-static const char *const blocks[] = { "0.0.0.0/0",  "8.0.0.0/7",   "8.8.8.0/24", "8.8.8.8/32",
-				      "10.0.0.0/8", "10.1.0.0/16", "10.1.2.3/32" };
-static const char *const addresses[] = { "8.8.8.8",  "8.8.8.9",  "9.9.9.9",    "10.1.2.3",
-					 "10.1.9.9", "10.9.9.9", "192.168.1.1" };
+static const char *const blocks[] = { "0.0.0.0/0",   "8.0.0.0/7",      "8.8.8.0/24",
+				      "8.8.8.8/32",  "10.0.0.0/8",     "10.1.0.0/16",
+				      "10.1.2.3/32", "169.254.0.0/16", "169.254.169.254/32" };
+static const char *const addresses[] = { "8.8.8.8",     "8.8.8.9",     "9.9.9.9",
+					 "10.1.2.3",    "10.1.9.9",    "10.9.9.9",
+					 "192.168.1.1", "169.254.1.1", "169.254.169.254" };
 static const uint16_t ports[] = { 22, 80, 443, 999 };
 
 #define SIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -364,35 +450,48 @@ static void generate(struct policy *ret, uint64_t *seed, unsigned rows)
 	cr_assert(policy_validate(ret, &err) == 0, "%s", err.text);
 }
 
-/* Whether all that the request reaches in a small world is reached by the ceiling. */
-static bool reaches_no_more(const struct policy *ceiling, const struct policy *request)
+static bool allows_name(const struct decider *decider, const char *name, uint16_t port)
 {
-	size_t row;
+	enum edge_reason ignored;
 
-	for (size_t p = 0; p < SIZE(ports); p++) {
-		for (size_t n = 0; n < SIZE(names); n++) {
-			if (policy_network_match(request, names[n], ports[p], &row) != POLICY_ALLOWED)
-				continue;
-			if (policy_network_match(ceiling, names[n], ports[p], &row) != POLICY_ALLOWED)
-				return false;
-			for (size_t a = 0; a < SIZE(addresses); a++) {
-				struct policy_cidr address = address_of(addresses[a]);
+	return rules_allow_port(&decider->rules, name, port, &ignored);
+}
 
-				if (!policy_network_address_fault(request, &address, ports[p]) &&
-				    policy_network_address_fault(ceiling, &address, ports[p]))
-					return false;
-			}
-		}
-		for (size_t a = 0; a < SIZE(addresses); a++) {
-			struct policy_cidr address = address_of(addresses[a]);
+static bool reaches_no_more_on(const struct decider *ceiling, const struct decider *request, uint16_t port)
+{
+	bool by_name = false;
 
-			if (policy_network_match_address(request, &address, ports[p], &row) ==
-				POLICY_ALLOWED &&
-			    policy_network_match_address(ceiling, &address, ports[p], &row) != POLICY_ALLOWED)
-				return false;
-		}
+	for (size_t n = 0; n < SIZE(names); n++) {
+		if (!allows_name(request, names[n], port))
+			continue;
+		by_name = true;
+		if (!allows_name(ceiling, names[n], port))
+			return false;
+	}
+	for (size_t a = 0; a < SIZE(addresses); a++) {
+		struct policy_cidr address = address_of(addresses[a]);
+
+		if (by_name && leads_to(request, &address, port) && !leads_to(ceiling, &address, port))
+			return false;
+		if (allows_address(request, &address, port) && !allows_address(ceiling, &address, port))
+			return false;
 	}
 	return true;
+}
+
+/* Whether all that the edge lets the request reach in a small world, it lets the ceiling reach. */
+static bool reaches_no_more(const struct policy *ceiling, const struct policy *request)
+{
+	struct decider outer, inner;
+	bool ret = true;
+
+	decider_init(&outer, ceiling);
+	decider_init(&inner, request);
+	for (size_t p = 0; ret && p < SIZE(ports); p++)
+		ret = reaches_no_more_on(&outer, &inner, ports[p]);
+	decider_done(&outer);
+	decider_done(&inner);
+	return ret;
 }
 
 Test(network, what_a_narrowed_policy_reaches_the_ceiling_reaches, .timeout = 60)

@@ -158,7 +158,7 @@ static void set_overlays(struct policy_capabilities *to, const struct jail_host 
 	const struct jail_feature_state *api = &host->features[JAIL_FEATURE_MOUNT_API];
 	const char *why = lacks(host, JAIL_FEATURE_MOUNT_API) ? api->detail : overlay->detail;
 
-	const bool there = overlay->there && !lacks(host, JAIL_FEATURE_MOUNT_API);
+	const bool there = (overlay->there || overlay->unknown) && !lacks(host, JAIL_FEATURE_MOUNT_API);
 
 	if (there) {
 		set(to, POLICY_CONTROL_VIEW_IMAGE, true,

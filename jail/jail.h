@@ -59,6 +59,9 @@ struct jail_feature_state {
 	bool tried; /* a quick probe tries only what decides about a policy; a launch tries the rest */
 	bool there;
 	bool absent; /* cgroup and time namespace: the kernel does not know it, and a launch does without */
+	/* The trial failed for want of something that the host may have in the next moment (a process, memory, a descriptor, time). That
+	 * says nothing about the host: a launch tries again. */
+	bool unknown;
 	char detail[128]; /* "ABI 7", or why not, with the remedy */
 };
 

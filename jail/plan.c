@@ -107,9 +107,9 @@ static void plan_namespaces(struct jail_plan *plan, const struct policy *policy,
 	plan->namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
 	if (policy->network.mode != POLICY_NETWORK_HOST)
 		plan->namespaces |= CLONE_NEWNET;
-	if (host->features[JAIL_FEATURE_CGROUP_NS].there)
+	if (host->features[JAIL_FEATURE_CGROUP_NS].there || host->features[JAIL_FEATURE_CGROUP_NS].unknown)
 		plan->namespaces |= CLONE_NEWCGROUP;
-	if (host->features[JAIL_FEATURE_TIME_NS].there)
+	if (host->features[JAIL_FEATURE_TIME_NS].there || host->features[JAIL_FEATURE_TIME_NS].unknown)
 		plan->namespaces |= CLONE_NEWTIME;
 	plan->edge =
 	    policy->network.mode == POLICY_NETWORK_ALLOW && !plan->not_enforced[POLICY_CONTROL_NETWORK_ALLOW];
@@ -250,7 +250,7 @@ static int check_overlays(const struct jail_plan *plan, const struct jail_host *
 {
 	const struct jail_feature_state *overlay = &host->features[JAIL_FEATURE_OVERLAY];
 
-	if (!plan->rootfs.overlay_count || (overlay->there && !plan->old_mounts))
+	if (!plan->rootfs.overlay_count || ((overlay->there || overlay->unknown) && !plan->old_mounts))
 		return 0;
 	return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY,
 			 policy_field_path(plan->rootfs.overlays[0].field),

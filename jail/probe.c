@@ -89,11 +89,26 @@ static void found(struct jail_host *host, enum jail_feature feature, bool there,
 	va_end(args);
 }
 
+/* Errors that tell of the moment and not of the host: too many processes or descriptors, no memory, a child that was killed or that the
+ * kernel kept waiting. */
+static bool is_of_the_moment(int error)
+{
+	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE || error == EINTR ||
+	       error == ETIMEDOUT;
+}
+
 static void found_errno(struct jail_host *host, enum jail_feature feature, int error, const char *remedy)
 {
 	struct jail_feature_state *state = &host->features[feature];
 	char text[64];
 
+	if (is_of_the_moment(error)) {
+		found(host, feature, false, "not tried: %s; try again",
+		      error_errno_text(error, text, sizeof(text)));
+		state->tried = false;
+		state->unknown = true;
+		return;
+	}
 	if (error) {
 		found(host, feature, false, "%s%s%s", error_errno_text(error, text, sizeof(text)),
 		      *remedy ? "; " : "", remedy);
@@ -176,6 +191,8 @@ static void probe_kernel_has(struct jail_host *host, enum jail_feature feature, 
 
 	found_errno(host, feature, error, remedy);
 	host->features[feature].absent = error == ENOENT;
+	if (is_of_the_moment(error))
+		unanswered(host, file, error);
 }
 
 static int ask_speculation(unsigned long feature)
@@ -269,13 +286,13 @@ static void probe_mount_api(struct jail_host *host)
 		error = (int)-try_mount_calls(host->privileged);
 	else
 		error = try_in_child(try_mount_api, &attempt, sizeof(attempt));
-	if (error == EINTR || error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
+	if (is_of_the_moment(error) ||
 	    (error == ENOSPC && host->privileged)) /* else: no user namespace, which a launch tells better */
 		unanswered(host, "open_tree, move_mount, mount_setattr", error);
 	found_errno(host, JAIL_FEATURE_MOUNT_API, error,
 		    error == ENOSYS ? "needs Linux 5.12; mount(2) is used instead"
 				    : "mount(2) is used instead");
-	if (error && host->privileged)
+	if (error && !is_of_the_moment(error) && host->privileged)
 		found(host, JAIL_FEATURE_IDMAP, false,
 		      "idmapped mounts need open_tree, move_mount and mount_setattr (Linux 5.12): %s",
 		      strerror(error));
@@ -347,11 +364,16 @@ static void probe_namespaces(struct jail_host *host)
 /* That the kernel knows filters does not tell that it still loads any. */
 static void probe_filter(struct jail_host *host)
 {
+	struct jail_feature_state *state = &host->features[JAIL_FEATURE_SECCOMP];
 	char why[128];
+	int ret;
 
-	if (host->privileged && host->features[JAIL_FEATURE_SECCOMP].there &&
-	    jail_try_filter(why, sizeof(why)) < 0)
-		found(host, JAIL_FEATURE_SECCOMP, false, "%s", why);
+	if (!host->privileged || !state->there)
+		return;
+	ret = jail_try_filter(why, sizeof(why));
+	if (ret != 0)
+		found(host, JAIL_FEATURE_SECCOMP, ret > 0, "%s", why);
+	state->unknown = ret > 0;
 }
 
 static void probe_rest(struct jail_host *host)
@@ -400,7 +422,8 @@ static void probe_idmap(struct jail_host *host)
 	struct warder_error err;
 	int error;
 
-	if (!host->features[JAIL_FEATURE_MOUNT_API].there && host->privileged)
+	if (host->features[JAIL_FEATURE_MOUNT_API].tried && !host->features[JAIL_FEATURE_MOUNT_API].there &&
+	    host->privileged)
 		return;
 	if (!host->privileged) {
 		found(host, JAIL_FEATURE_IDMAP, false,
@@ -409,6 +432,8 @@ static void probe_idmap(struct jail_host *host)
 	}
 	if (identity_lease(&identity, &err) < 0) {
 		found(host, JAIL_FEATURE_IDMAP, false, "%.100s", err.text);
+		host->features[JAIL_FEATURE_IDMAP].unknown = is_of_the_moment(err.sys_errno);
+		host->features[JAIL_FEATURE_IDMAP].tried = !is_of_the_moment(err.sys_errno);
 		return;
 	}
 	attempt.fd = identity.user_ns_fd;

@@ -11,12 +11,15 @@
 #include <linux/filter.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/hang.h"
@@ -50,49 +53,134 @@ static CLONE_BESIDE void load_filter(void *arg)
 	sys(exit_group, 0);
 }
 
+/* Errors that another try may not meet. */
+static bool is_of_the_moment(int error)
+{
+	return error == EAGAIN || error == ENOMEM || error == EINTR;
+}
+
+/* How often a process is looked at before it counts as hanging: it is in the kernel at each look, and never ran in between. */
+#define LOOKS   20
+#define LOOK_MS (TRIAL_MS / LOOKS)
+
+/* Whether the process made no progress in the kernel since the first of the looks. */
+static bool stands_still(const struct hang *hang)
+{
+	return hang->since_us && clock_us() - hang->since_us >= TRIAL_MS * UINT64_C(1000) * 3 / 4;
+}
+
+static void say_hangs(int pid, const char *what, char *ret, size_t size)
+{
+	char place[80];
+
+	snprintf(ret, size, "%s hangs%s (process %d); only a reboot helps", what,
+		 hang_place(pid, place, sizeof(place)), pid);
+}
+
+/* Wait for the trial's child. False: it has not ended, and goes on using *trial. */
+static bool await_trial(struct clone_helper *helper, struct hang *hang)
+{
+	struct clone_helper left = *helper;
+
+	for (int look = 0; look < LOOKS; look++) {
+		*helper = left;
+		if (clone_end_within(helper, LOOK_MS) != CLONE_HANGS)
+			return true;
+		hang_look(hang, left.pid);
+	}
+	return false;
+}
+
 /* Takes *trial, and frees it, unless the child goes on using it. */
 static int run_trial(struct trial *trial, char *ret, size_t size)
 {
 	struct clone_helper helper;
-	int pid, status;
-	char place[80], text[64];
+	struct hang hang = { 0 };
+	char text[64];
 	int error = -clone_begin(&helper, 0, load_filter, trial);
+	const int pid = helper.pid;
 
-	pid = helper.pid;
-	status = error ? 0 : clone_end_within(&helper, TRIAL_MS);
-	if (status == CLONE_HANGS) {
-		snprintf(ret, size, "loading a filter hangs%s (process %d); only a reboot helps",
-			 hang_place(pid, place, sizeof(place)), pid);
-		return -1;
+	if (!error)
+		dprintf(trial->lock_fd, "%d\n", pid); /* for those who wait for the lock */
+	if (!error && !await_trial(&helper, &hang)) {
+		if (stands_still(&hang)) {
+			say_hangs(pid, "loading a filter", ret, size);
+			return -1;
+		}
+		snprintf(ret, size,
+			 "not tried: the host is too slow: process %d has not loaded a filter in %d s; "
+			 "try again",
+			 pid, TRIAL_MS / 1000);
+		return 1;
 	}
 	if (!error)
 		error = (int)-trial->error;
 	free(trial);
-	if (error)
-		snprintf(ret, size, "a filter cannot be loaded: %s",
-			 error_errno_text(error, text, sizeof(text)));
-	else
-		unlink(trial_path); /* while the lock is held */
-	return error ? -1 : 0;
+	unlink(trial_path); /* while the lock is held */
+	if (!error)
+		return 0;
+	snprintf(ret, size, "%s: %s", is_of_the_moment(error) ? "not tried" : "a filter cannot be loaded",
+		 error_errno_text(error, text, sizeof(text)));
+	return is_of_the_moment(error) ? 1 : -1;
+}
+
+/* The process that an earlier trial left behind, or 0. */
+static int read_pid(int fd)
+{
+	char text[16] = "";
+
+	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
+}
+
+/* Open the file and lock it: a descriptor, or -1 with errno; EWOULDBLOCK: another trial has it all the time. A trial removes the file,
+ * so that the one that was locked may be another than the one that is there. */
+static int take_lock(struct hang *hang, int *ret_pid)
+{
+	int fd = -1;
+
+	*ret_pid = 0;
+	for (int look = 0; look < LOOKS; look++) {
+		struct stat mine, there;
+
+		fd_done(&fd);
+		fd = open(trial_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0)
+			return -1;
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+			if (fstat(fd, &mine) == 0 && stat(trial_path, &there) == 0 &&
+			    mine.st_ino == there.st_ino)
+				return fd;
+			continue;
+		}
+		*ret_pid = read_pid(fd);
+		hang_look(hang, *ret_pid);
+		poll(NULL, 0, LOOK_MS);
+	}
+	fd_done(&fd);
+	errno = EWOULDBLOCK;
+	return -1;
 }
 
 int jail_try_filter(char *ret, size_t size)
 {
-	owned_fd int fd = open(trial_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct hang hang = { 0 };
 	struct trial *trial;
+	int earlier;
+	owned_fd int fd = take_lock(&hang, &earlier);
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (fd >= 0 && errno == EWOULDBLOCK)
-			snprintf(ret, size,
-				 "not tried: an earlier trial still hangs in the kernel, or goes on");
-		else
-			snprintf(ret, size, "not tried: %s: %s", trial_path, strerror(errno));
+	if (fd < 0 && errno == EWOULDBLOCK && stands_still(&hang)) {
+		say_hangs(earlier, "not tried: an earlier trial", ret, size);
 		return -1;
+	}
+	if (fd < 0) {
+		snprintf(ret, size, "not tried: %s: %s", trial_path,
+			 errno == EWOULDBLOCK ? "another trial goes on; try again" : strerror(errno));
+		return 1;
 	}
 	trial = malloc(sizeof(*trial));
 	if (!trial) {
 		snprintf(ret, size, "not tried: no memory");
-		return -1;
+		return 1;
 	}
 	*trial = (struct trial){ .lock_fd = fd, .error = -EINTR };
 	return run_trial(trial, ret, size);

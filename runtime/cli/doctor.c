@@ -31,20 +31,30 @@ struct findings {
 
 /* ---- as text ---- */
 
-static void print_line(bool good, const char *what, const char *detail)
+static void print_answer(enum term_style style, const char *answer, const char *what, const char *detail)
 {
 	printf("  ");
-	term_print(good ? TERM_GOOD : TERM_BAD, 5, good ? "yes" : "no");
+	term_print(style, 5, answer);
 	term_print(TERM_PLAIN, detail[0] ? 45 : 0, what);
 	printf("%s\n", detail);
+}
+
+static void print_line(bool good, const char *what, const char *detail)
+{
+	print_answer(good ? TERM_GOOD : TERM_BAD, good ? "yes" : "no", what, detail);
 }
 
 static void print_features(const struct jail_host *host)
 {
 	term_title("Kernel and privilege");
-	for (enum jail_feature feature = 0; feature < JAIL_FEATURE_COUNT; feature++)
-		print_line(host->features[feature].there, jail_feature_title(feature),
-			   host->features[feature].detail);
+	for (enum jail_feature feature = 0; feature < JAIL_FEATURE_COUNT; feature++) {
+		const struct jail_feature_state *state = &host->features[feature];
+
+		if (state->unknown)
+			print_answer(TERM_WARN, "?", jail_feature_title(feature), state->detail);
+		else
+			print_line(state->there, jail_feature_title(feature), state->detail);
+	}
 }
 
 static void describe_controller(const struct cgroup_host *cgroup, enum cgroup_controller controller,
@@ -146,7 +156,11 @@ static void write_features(struct json_writer *w, const struct jail_host *host)
 	for (enum jail_feature feature = 0; feature < JAIL_FEATURE_COUNT; feature++) {
 		json_begin_object(w);
 		json_key_string(w, "name", jail_feature_name(feature));
-		member_bool(w, "there", host->features[feature].there);
+		json_key(w, "there");
+		if (host->features[feature].unknown)
+			json_null(w);
+		else
+			json_bool(w, host->features[feature].there);
 		json_key_string(w, "detail", host->features[feature].detail);
 		json_end_object(w);
 	}

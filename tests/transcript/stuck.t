@@ -58,4 +58,4 @@ needs flock
 $ warder doctor | grep -E ' seccomp filter|code of BPF' | tr -s ' '; ls /run/warder.filter-trial 2> /dev/null; flock /run/warder.filter-trial warder doctor | grep " seccomp filter" | tr -s ' '; rm -f /run/warder.filter-trial
 |~ ^ yes .*filter
 |~ ^ code of BPF programs: at most .* \(net\.core\.bpf_jit_limit\), .* in use$
-|~ ^ no .*not tried: an earlier trial still hangs in the kernel, or goes on
+|~ ^ \? .*not tried: /run/warder\.filter-trial: another trial goes on; try again$

@@ -70,13 +70,14 @@ FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(filter-out %/main.o %/heap.o $(LIB_OBJ),$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ) $(EDGE_OBJ))
 # An argv of literals is what a test wants to write, and a message may be cut.
 TEST_CFLAGS = $(ALL_CFLAGS) -Wno-write-strings $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
-# Second opinions: libseccomp on the system call filter and its table, libcmark on code blocks.
-TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) $(EDGE_LIBS) -lcriterion -lseccomp -lcmark -lpthread
+# Second opinions: libseccomp on the system call filter and its table, libcmark on code blocks, libcap and libnl on receipts, cJSON on JSON.
+OPINION_LIBS := -lcap -lnl-route-3 -lnl-3 -lcjson
+TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) $(EDGE_LIBS) -lcriterion -lseccomp -lcmark -lpthread $(OPINION_LIBS)
 
 # Debian packages, by what needs them.
 DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev zlib1g-dev libsqlite3-dev libssl-dev libc-ares-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3
-DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev libcmark-dev pkg-config \
+DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev libcmark-dev libcap-dev libnl-route-3-dev libcjson-dev pkg-config \
               nodejs perl sqlite3 busybox-static crun runc podman procps xz-utils util-linux flex bison bc tmux vim less \
               node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld mmdebstrap umoci skopeo zstd \
               cargo cmake python3-venv iproute2 curl openssl openssh-client openssh-server slirp4netns passt
@@ -173,6 +174,13 @@ $(BUILD)/libtest.a: $(TEST_OBJ)
 $(BUILD)/tests/fuzz/%: EXTRA = $(FUZZ_MAIN)
 $(BUILD)/tests/fuzz/% $(BUILD)/tests/guest/% $(BUILD)/tests/fault/%: STORE_EXTRA = -Wl,--as-needed $(STORE_LIBS)
 $(BUILD)/tests/unit/% $(BUILD)/tests/mechanism/%: EXTRA = $(TEST_LIBS)
+$(BUILD)/tests/guest/test_opinions: EXTRA = $(OPINION_LIBS)
+$(BUILD)/tests/mechanism/test_opinions $(BUILD)/tests/guest/test_opinions: CPPFLAGS += -I/usr/include/libnl3
+$(BUILD)/tests/mechanism/test_opinions $(BUILD)/tests/guest/test_opinions: | $(BUILD)/tests/libexec/warder/warder-edge
+# Where a program below tests/ finds it, as an installed one does.
+$(BUILD)/tests/libexec/warder/warder-edge: $(BUILD)/warder-edge
+	@mkdir -p $(@D)
+	ln -f $< $@
 # Reads the table of attempts.
 ATTEMPTS_TEST := $(filter-out %/main.o,$(ATTEMPTS_SRC:%.c=$(BUILD)/lib/%.o))
 $(BUILD)/tests/unit/runtime/attack/test_attempts: $(ATTEMPTS_TEST)
@@ -183,7 +191,7 @@ $(BUILD)/tests/%: tests/%.c $(BUILD)/libtest.a $(BUILD)/flags
 
 $(BUILD)/tests/guest/%: tests/mechanism/%.c $(BUILD)/libtest.a $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) -Itests/lib/plain $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a $(STORE_EXTRA)
+	$(call say,CC+LD,$@)$(CC) $(CPPFLAGS) -Itests/lib/plain $(TEST_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtest.a $(EXTRA) $(STORE_EXTRA)
 
 # The plain runner everywhere: each of these tests is a process of its own with a single thread, which may unshare.
 comma := ,

@@ -163,7 +163,7 @@ $(BUILD)/warder-edge: $(EDGE_OBJ) $(BUILD)/lib/policy/special.o
 
 # ---- tests ----
 
-test-programs: $(TEST_SRC:%.c=$(BUILD)/%) $(BUILD)/tests/lib/without
+test-programs: $(TEST_SRC:%.c=$(BUILD)/%) $(BUILD)/tests/lib/without $(BUILD)/tests/lib/second_reader
 # The mechanism tests again, with a small runner instead of Criterion, for a kernel on which Criterion does not start.
 guest-programs: $(patsubst tests/mechanism/%.c,$(BUILD)/tests/guest/%,$(wildcard tests/mechanism/*.c))
 fuzz-programs: $(FUZZ_SRC:%.c=$(BUILD)/%)
@@ -177,6 +177,7 @@ $(BUILD)/tests/unit/% $(BUILD)/tests/mechanism/%: EXTRA = $(TEST_LIBS)
 $(BUILD)/tests/guest/test_opinions: EXTRA = $(OPINION_LIBS)
 $(BUILD)/tests/mechanism/test_opinions $(BUILD)/tests/guest/test_opinions: CPPFLAGS += -I/usr/include/libnl3
 $(BUILD)/tests/mechanism/test_opinions $(BUILD)/tests/guest/test_opinions: | $(BUILD)/tests/libexec/warder/warder-edge
+$(BUILD)/tests/lib/second_reader: EXTRA = -lcjson
 # Where a program below tests/ finds it, as an installed one does.
 $(BUILD)/tests/libexec/warder/warder-edge: $(BUILD)/warder-edge
 	@mkdir -p $(@D)

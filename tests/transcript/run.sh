@@ -22,7 +22,8 @@
 # strict here), user (there is another account to become), place (the directory of the case can be shown in a jail,
 # which has a /tmp of its own), power (set-user-ID programs and devices work where the case is), terminal (one can be had), storm (the kernel survives a fork bomb), freezer
 # (processes can be made that do not die), delegation (a cgroup of v2 can be given to another user), library (it is
-# built, and there is a compiler), and any program by its name. `without` is a program of the tests: see lib/without.c.
+# built, and there is a compiler), and any program by its name. `without` and `second_reader` are
+# programs of the tests: see lib/without.c and lib/second_reader.c.
 set -u
 LC_ALL=C.UTF-8 export LC_ALL
 here=$(cd "$(dirname "$0")" && pwd)
@@ -55,7 +56,9 @@ cp "$WARDER" "$scratch/bin/warder" && chmod 755 "$scratch/bin/warder" || exit 1
 # A store that goes with the case.
 export WARDER_STORE=$scratch/case/store
 [ ! -x "$BUILD/warder-edge" ] || cp "$BUILD/warder-edge" "$scratch/bin/" || exit 1
-[ ! -x "$BUILD/tests/lib/without" ] || cp "$BUILD/tests/lib/without" "$scratch/bin/" || exit 1
+for program in without second_reader; do
+	[ ! -x "$BUILD/tests/lib/$program" ] || cp "$BUILD/tests/lib/$program" "$scratch/bin/" || exit 1
+done
 PATH=$scratch/bin:$PATH
 
 count=0

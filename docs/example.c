@@ -1,8 +1,27 @@
 /* Run a line of Python that nobody has read, with 64 MiB and five seconds.
- *     cc example.c -lwarder && ./a.out 'print(6 * 7)' */
+ *     cc example.c -lwarder -lcjson && ./a.out 'print(6 * 7)' */
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <warder.h>
+
+/* How many rows of the receipt say that a control was enforced. -1: this is not a result. */
+static int count_enforced(const char *json)
+{
+	cJSON *result = json ? cJSON_Parse(json) : NULL;
+	const cJSON *receipt = cJSON_GetObjectItem(result, "receipt"), *row;
+	int count = receipt ? 0 : -1;
+
+	cJSON_ArrayForEach(row, cJSON_GetObjectItem(receipt, "controls"))
+	{
+		const char *status = cJSON_GetStringValue(cJSON_GetObjectItem(row, "status"));
+
+		count += status && strcmp(status, "enforced") == 0;
+	}
+	cJSON_Delete(result);
+	return count;
+}
 
 static int run(struct warder_template *tmpl, char *code, struct warder_error *err)
 {
@@ -16,10 +35,13 @@ static int run(struct warder_template *tmpl, char *code, struct warder_error *er
 		return -1;
 	if (warder_wait(run, &result, err) == 0) {
 		const char *output = warder_result_output(result, WARDER_STDOUT, &len, NULL);
+		char *json = warder_result_json(result);
 
 		fwrite(output, 1, len, stdout);
-		printf("%s (%s), %.1f ms\n", warder_result_status(result), warder_result_cause(result),
-		       (double)warder_result_wall_us(result) / 1000);
+		printf("%s (%s), %.1f ms, %d controls enforced\n", warder_result_status(result),
+		       warder_result_cause(result), (double)warder_result_wall_us(result) / 1000,
+		       count_enforced(json));
+		free(json);
 	}
 	warder_run_free(run);
 	if (!result)

@@ -13,9 +13,9 @@ export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dest
 make() { command make WERROR=-Werror "$@"; }
 install_tree() { make -s BUILD="$build" PREFIX=/usr DESTDIR="$dest" install; }
 # shellcheck disable=SC2046 # words of a command line
-compile_shared() { cc -o "$dest/shared" docs/example.c $(pkg-config --cflags --libs warder); }
+compile_shared() { cc -o "$dest/shared" docs/example.c $(pkg-config --cflags --libs warder libcjson); }
 # shellcheck disable=SC2046 # words of a command line
-compile_static() { cc -o "$dest/static" docs/example.c $(pkg-config --cflags warder) "$lib/libwarder.a"; }
+compile_static() { cc -o "$dest/static" docs/example.c $(pkg-config --cflags warder) "$lib/libwarder.a" -lcjson; }
 compile_cxx() { echo '#include <warder.h>' | c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I"$dest/usr/include" -x c++ -; }
 run_shared() { [[ $(LD_LIBRARY_PATH=$lib "$dest/shared" 'print(6 * 7)') == 42* ]]; }
 run_static() { [[ $("$dest/static" 'print(6 * 7)') == 42* ]]; }

@@ -2,14 +2,14 @@
 
 = the example, linked statically
 needs library limits python3
-$ cc -Wall -Wextra -Werror -I"$TOP/runtime" "$TOP/docs/example.c" "$BUILD/libwarder.a" -o example && ./example 'print(6 * 7)'
+$ cc -Wall -Wextra -Werror -I"$TOP/runtime" "$TOP/docs/example.c" "$BUILD/libwarder.a" -lcjson -o example && ./example 'print(6 * 7)'
 | 42
-|~ ^success \(exit\), [0-9.]+ ms$
+|~ ^success \(exit\), [0-9.]+ ms, [1-9][0-9] controls enforced$
 
 = the example, linked with the shared object
 needs library limits python3
-$ cc -Wall -Wextra -Werror -I"$TOP/runtime" "$TOP/docs/example.c" "$BUILD"/libwarder.so.? -Wl,-rpath,"$BUILD" -o example && ./example 'while True: pass'
-|~ ^timeout \((wallTime|cpuTime)\), [0-9.]+ ms$
+$ cc -Wall -Wextra -Werror -I"$TOP/runtime" "$TOP/docs/example.c" "$BUILD"/libwarder.so.? -lcjson -Wl,-rpath,"$BUILD" -o example && ./example 'while True: pass'
+|~ ^timeout \((wallTime|cpuTime)\), [0-9.]+ ms, [1-9][0-9] controls enforced$
 
 = the header is C++ too
 needs library c++

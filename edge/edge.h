@@ -1,11 +1,11 @@
 /*
  * edge: what passes between the supervisor of a jail and its edge, the process that connects for it. The door of this folder.
  *
- * The supervisor starts `warder-edge` with four descriptors (enum edge_fd). The jail's init makes every listening socket inside the
+ * The supervisor starts `warder-edge` with five descriptors (enum edge_fd). The jail's init makes every listening socket inside the
  * jail's network namespace and sends them over EDGE_FD_SETUP: first those of enum edge_socket, then one for each row of
  * edge_config.listeners, in order, at most EDGE_FDS_AT_ONCE in a message of one byte; then it closes its end. The edge drops every privilege, sends
  * one byte over EDGE_FD_CONTROL, and serves until that socket is closed. What it refused stands in the report, which is shared memory, so that
- * it is there however the edge ends.
+ * it is there however the edge ends. Each execution of a session has the report and the counter's socket as well.
  */
 #ifndef WARDER_EDGE_EDGE_H
 #define WARDER_EDGE_EDGE_H
@@ -34,6 +34,7 @@ enum edge_fd {
 	EDGE_FD_SETUP,       /* SOCK_SEQPACKET: the jail's init's */
 	EDGE_FD_CONFIG,      /* memory file: struct edge_config */
 	EDGE_FD_REPORT,      /* memory file: struct edge_report */
+	EDGE_FD_COUNTER, /* SOCK_SEQPACKET: a byte asks that all that was sent is counted; it is sent back then */
 	EDGE_FD_COUNT,
 };
 

@@ -46,6 +46,7 @@ struct dns_client {
 
 static struct edge edge = { .epoll_fd = -1, .spare_fd = -1 };
 static struct source control = { SOURCE_CONTROL, EDGE_FD_CONTROL, NULL };
+static struct source counter = { SOURCE_COUNTER, EDGE_FD_COUNTER, NULL };
 static struct source sockets[EDGE_SOCKET_COUNT + EDGE_LISTENERS_MAX];
 static struct source resolver_sockets[64];
 static struct dns_client dns_clients[DNS_CLIENTS_MAX];
@@ -366,18 +367,21 @@ static int nearer(int a, int b)
 	return a < 0 ? b : b < 0 ? a : a < b ? a : b;
 }
 
-/* At its end the supervisor asks that all that has been sent is counted, by a byte, which is sent back. */
-static void serve_supervisor(void)
+/* At the end of a program its supervisor asks that all that has been sent is counted. Executions of a session may ask when the supervisor
+ * has gone: the end of this socket is nothing. */
+static void serve_counter(void)
 {
 	char byte;
 
-	if (recv(EDGE_FD_CONTROL, &byte, 1, MSG_DONTWAIT) != 1)
-		_exit(0);
+	if (recv(EDGE_FD_COUNTER, &byte, 1, MSG_DONTWAIT) != 1) {
+		epoll_ctl(edge.epoll_fd, EPOLL_CTL_DEL, EDGE_FD_COUNTER, NULL);
+		return;
+	}
 	for (int i = 0; i < 16; i++)
 		for (int j = EDGE_SOCKET_RAW_TCP; j <= EDGE_SOCKET_RAW_UDP6; j++)
 			serve_packets(&sockets[j]);
 	serve_datagrams(sockets[EDGE_SOCKET_DNS].fd);
-	send(EDGE_FD_CONTROL, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	send(EDGE_FD_COUNTER, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void dispatch(const struct epoll_event *event)
@@ -388,7 +392,10 @@ static void dispatch(const struct epoll_event *event)
 	case SOURCE_CONTROL:
 		/* Else one that the resolver has closed in this round. */
 		if (source == &control)
-			serve_supervisor();
+			_exit(0);
+		break;
+	case SOURCE_COUNTER:
+		serve_counter();
 		break;
 	case SOURCE_DNS:
 		serve_datagrams(source->fd);
@@ -464,8 +471,8 @@ int main(void)
 	for (size_t i = 0; i < socket_count; i++)
 		if (add(&sockets[i], EPOLLIN) < 0)
 			fail("the jail's sockets");
-	if (add(&control, EPOLLIN | EPOLLRDHUP) < 0)
-		fail("the supervisor's socket");
+	if (add(&control, EPOLLIN | EPOLLRDHUP) < 0 || add(&counter, EPOLLIN) < 0)
+		fail("the supervisor's sockets");
 	if (confine(edge.config->uid, edge.config->gid, &what) < 0)
 		fail(what);
 	if (send(EDGE_FD_CONTROL, "", 1, MSG_NOSIGNAL) != 1)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -298,6 +299,27 @@ static int start_failed(int error, struct warder_error *err)
 			       "cannot start " PROGRAM ", which connects for the jail");
 }
 
+static int reopen_to_read(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static struct edge_report *map_report(int fd)
+{
+	struct edge_report *at;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*at)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	at = mmap(NULL, sizeof(*at), PROT_READ, MAP_SHARED, fd, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
 int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t uid, struct warder_error *err)
 {
 	struct run_edge started = RUN_EDGE_NONE;
@@ -307,6 +329,7 @@ int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t 
 	owned_fd int report_fd = -1;
 	int control[2] = { -1, -1 };
 	int setup[2] = { -1, -1 };
+	int counter[2] = { -1, -1 };
 	int error = 0;
 
 	if (programs_find(PROGRAM, "network.allow", path, err) < 0)
@@ -321,20 +344,19 @@ int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t 
 	free(config);
 	report_fd = error ? -1 : memory_file("warder-edge-report", NULL, sizeof(*started.report));
 	if (!error && (report_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0 ||
-		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, setup) < 0))
+		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, setup) < 0 ||
+		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, counter) < 0))
 		error = errno;
-	if (!error) {
-		started.report = mmap(NULL, sizeof(*started.report), PROT_READ, MAP_SHARED, report_fd, 0);
-		if (started.report == MAP_FAILED) {
-			started.report = NULL;
-			error = errno;
-		}
-	}
+	if (!error)
+		started.report_fd = reopen_to_read(report_fd);
+	if (!error && (started.report_fd < 0 || !(started.report = map_report(started.report_fd))))
+		error = errno;
 	if (!error) {
 		const int fds[EDGE_FD_COUNT] = { [EDGE_FD_CONTROL] = control[1],
 						 [EDGE_FD_SETUP] = setup[1],
 						 [EDGE_FD_CONFIG] = config_fd,
-						 [EDGE_FD_REPORT] = report_fd };
+						 [EDGE_FD_REPORT] = report_fd,
+						 [EDGE_FD_COUNTER] = counter[1] };
 
 		error = start_program(path, fds, &started.pid);
 	}
@@ -345,13 +367,36 @@ int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t 
 	}
 	fd_done(&control[1]);
 	fd_done(&setup[1]);
+	fd_done(&counter[1]);
 	started.control_fd = control[0];
 	started.setup_fd = setup[0];
+	started.counter_fd = counter[0];
 	if (error) {
 		run_edge_done(&started);
 		return start_failed(error, err);
 	}
 	*edge = started;
+	return 0;
+}
+
+int run_edge_join(struct run_edge *edge, int pid_fd, int counter_fd, int report_fd, struct warder_error *err)
+{
+	struct run_edge joined = RUN_EDGE_NONE;
+
+	joined.pid_fd = fcntl(pid_fd, F_DUPFD_CLOEXEC, 0);
+	joined.counter_fd = fcntl(counter_fd, F_DUPFD_CLOEXEC, 0);
+	joined.report_fd = fcntl(report_fd, F_DUPFD_CLOEXEC, 0);
+	if (joined.pid_fd >= 0 && joined.counter_fd >= 0 && joined.report_fd >= 0)
+		joined.report = map_report(joined.report_fd);
+	joined.before = joined.report ? run_edge_report(&joined) : NULL;
+	if (!joined.before) {
+		const int error = errno;
+
+		run_edge_done(&joined);
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.allow", error,
+				       "cannot read the report of the session's " PROGRAM);
+	}
+	*edge = joined;
 	return 0;
 }
 
@@ -382,7 +427,7 @@ bool run_edge_is_dead(const struct run_edge *edge)
 {
 	struct pollfd fd = { .fd = edge->pid_fd, .events = POLLIN };
 
-	return edge->pid && poll(&fd, 1, 0) == 1;
+	return edge->pid_fd >= 0 && poll(&fd, 1, 0) == 1;
 }
 
 /* The edge reads what strangers send: what it wrote may be anything. */
@@ -397,10 +442,32 @@ static void clean_text(char *text, size_t size)
 /* So that the last packets are counted: they wait in the edge's socket. One that does not answer has not counted them. */
 static void ask_to_count(const struct run_edge *edge)
 {
-	struct pollfd fd = { .fd = edge->control_fd, .events = POLLIN };
+	struct pollfd fd = { .fd = edge->counter_fd, .events = POLLIN };
+	char byte;
 
-	if (send(edge->control_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
-		poll(&fd, 1, COUNT_MS);
+	if (send(edge->counter_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 && poll(&fd, 1, COUNT_MS) == 1)
+		recv(edge->counter_fd, &byte, 1, MSG_DONTWAIT);
+}
+
+/* Take away what was there before. Rows stay where they are, so those are the first ones. */
+static void subtract(struct edge_report *report, const struct edge_report *before)
+{
+	uint32_t kept = 0;
+
+	report->refused -= before->refused;
+	report->unlisted -= before->unlisted;
+	report->connections -= before->connections;
+	report->bytes_up -= before->bytes_up;
+	report->bytes_down -= before->bytes_down;
+	for (uint32_t i = 0; i < report->row_count; i++) {
+		const uint64_t count = i < before->row_count ? before->rows[i].count : 0;
+
+		if (report->rows[i].count == count)
+			continue;
+		report->rows[kept] = report->rows[i];
+		report->rows[kept++].count -= count;
+	}
+	report->row_count = kept;
 }
 
 struct edge_report *run_edge_report(const struct run_edge *edge)
@@ -421,6 +488,8 @@ struct edge_report *run_edge_report(const struct run_edge *edge)
 		if (row->reason >= EDGE_REASON_COUNT)
 			row->reason = EDGE_REASON_ADDRESS;
 	}
+	if (edge->before)
+		subtract(copy, edge->before);
 	return copy;
 }
 
@@ -435,6 +504,10 @@ void run_edge_done(struct run_edge *edge)
 	}
 	edge->pid = 0;
 	fd_done(&edge->pid_fd);
+	fd_done(&edge->counter_fd);
+	fd_done(&edge->report_fd);
+	free(edge->before);
+	edge->before = NULL;
 	if (edge->report)
 		munmap(edge->report, sizeof(*edge->report));
 	edge->report = NULL;

@@ -16,15 +16,18 @@
 #include "policy/policy.h"
 
 struct run_edge {
-	int pid;                    /* 0: none */
+	int pid;                    /* 0: none, or the session's */
 	int pid_fd;                 /* of it */
 	int control_fd;             /* its end is the edge's */
 	int setup_fd;               /* for the jail's init, until the spawn */
+	int counter_fd;             /* asks it to count */
+	int report_fd;              /* can only be read */
 	struct edge_report *report; /* mapped */
+	struct edge_report *before; /* heap: what the session's had refused at the start of an execution */
 };
 #define RUN_EDGE_NONE                                                                                        \
 	{                                                                                                    \
-		.pid_fd = -1, .control_fd = -1, .setup_fd = -1                                               \
+		.pid_fd = -1, .control_fd = -1, .setup_fd = -1, .counter_fd = -1, .report_fd = -1            \
 	}
 
 /* The sockets that listen for the policy's rules, into ret (EDGE_LISTENERS_MAX rows), or NULL. Returns how many; 0 unless `on`. */
@@ -36,11 +39,14 @@ int edge_check(struct warder_error *err);
 /* Start it, as user `uid` where the caller is root. -1 with *err: *edge is none. */
 int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t uid,
 		   struct warder_error *err);
+/* Take part in the one of a session: descriptors of its joint, which are copied. -1 with *err. */
+int run_edge_join(struct run_edge *edge, int pid_fd, int counter_fd, int report_fd, struct warder_error *err);
 /* Until it serves. -1 with *err: it does not. */
 int run_edge_await(struct run_edge *edge, struct warder_error *err);
 /* Whether it has ended. */
 bool run_edge_is_dead(const struct run_edge *edge);
-/* A copy of its report, whose texts end and whose numbers are in range; the caller frees it. NULL: there is none. */
+/* A copy of its report, whose texts end and whose numbers are in range; the caller frees it. Of a session's only what came since
+ * run_edge_join(), from whatever execution. NULL: there is none. */
 struct edge_report *run_edge_report(const struct run_edge *edge);
 /* End it. In any state, and twice. */
 void run_edge_done(struct run_edge *edge);

@@ -342,8 +342,9 @@ struct jail_outcome {
 	bool session_ended;  /* that is what ended the program, with JAIL_CAUSE_SUPERVISOR */
 	struct jail_output output[JAIL_STREAMS]; /* JAIL_RESULT: always kept, never passed on */
 	struct rootfs_collection collected;
-	struct edge_report *network; /* heap: what its edge refused; NULL: it has none of its own */
-	bool edge_died;              /* before the end: from then on the jail had no network */
+	struct edge_report
+	    *network;   /* heap: what its edge refused, or its session's meanwhile; NULL: it has none */
+	bool edge_died; /* before the end: from then on the jail had no network */
 	uint64_t wall_us, user_us, system_us, cpu_us;
 	uint64_t prepare_us, launch_us;
 	uint64_t memory_peak_bytes; /* UINT64_MAX: the kernel does not tell */

@@ -8,7 +8,7 @@
 #include "jail/run.h"
 #include "jail/session.h"
 
-/* Which namespace a descriptor of a joint is: any but JAIL_JOINT_INIT. */
+/* Which namespace a descriptor of a joint is: up to JAIL_JOINT_TIME. */
 const struct namespace_kind *joined_kind(enum jail_joint_fd fd);
 /* Start the run's init in the session: a process that enters what is shared, then one that begins a pid namespace below the
  * session's. `fds` as for spawn_init(). 0 with its pid and pidfd (the caller's); -1 with *err: nothing of it lives on. */

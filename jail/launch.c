@@ -94,8 +94,12 @@ static int step_edge(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
 
-	if (!plan->edge || run_is_joined(run))
+	if (!plan->edge)
 		return 0;
+	if (run_is_joined(run))
+		return run_edge_join(&run->edge, plan->joint->fds[JAIL_JOINT_EDGE],
+				     plan->joint->fds[JAIL_JOINT_EDGE_COUNTER],
+				     plan->joint->fds[JAIL_JOINT_EDGE_REPORT], err);
 	return run_edge_start(&run->edge, &plan->policy, run->identity.base + IDENTITY_IDS - 1, err);
 }
 

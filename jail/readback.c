@@ -561,31 +561,62 @@ static int check_loopback(struct jail_run *run, struct warder_error *err)
 	return differs(err, "network", "the jail's loopback interface is %s", up ? "up" : "down");
 }
 
-/* What the edge does, which the kernel does not show. */
-static void edge_rows(struct jail_run *run)
+/* Whether fib_trie, which indents by depth, has a local row of the address with the prefix ("/32"). */
+static bool has_local(const char *text, const char *address, const char *prefix)
 {
-	const struct policy *policy = &run->tmpl->plan.policy;
-	const char *source = "kept by warder-edge";
-	char text[32];
+	for (const char *at = strstr(text, address); at; at = strstr(at, address)) {
+		at += strlen(address);
+		if (*at != '\n')
+			continue;
+		at += 1 + strspn(at + 1, " ");
+		if (strncmp(at, prefix, strlen(prefix)) == 0 &&
+		    strncmp(at + strlen(prefix), " host LOCAL\n", 12) == 0)
+			return true;
+	}
+	return false;
+}
 
-	if (policy->network.deny.count)
-		receipt_control(run, POLICY_CONTROL_NETWORK_DENY, source, "%zu rows",
-				policy->network.deny.count);
-	receipt_control(run, POLICY_CONTROL_NETWORK_CONNECTIONS, source, "%llu at once",
-			(unsigned long long)policy->network.connections_max);
-	if (policy->network.bytes_max != POLICY_UNLIMITED)
-		receipt_control(run, POLICY_CONTROL_NETWORK_BYTES, source, "%s",
-				policy_format_size(policy->network.bytes_max, text, sizeof(text)));
+/* The only way out: 198.18.0.1 on lo, where every address leads, and exactly the sockets that init made for the edge. In a session programs
+ * may have made others. */
+static int check_edge(struct jail_run *run, size_t listeners, struct warder_error *err)
+{
+	char text[16384];
+	const char *tcp;
+	const char *udp;
+	unsigned long tcp_count;
+	unsigned long udp_count;
+
+	if (read_text(run->proc_fd, "net/fib_trie", text, sizeof(text)) < 0)
+		return unreadable(run, "net/fib_trie", err);
+	if (!has_local(text, "-- 198.18.0.1", "/32"))
+		return differs(err, "network.allow", "the jail's lo does not have the address 198.18.0.1");
+	if (!has_local(text, "-- 0.0.0.0", "/0"))
+		return differs(err, "network.allow", "the jail has no local route for every address");
+	if (run_is_joined(run))
+		return 0;
+	if (read_text(run->proc_fd, "net/sockstat", text, sizeof(text)) < 0)
+		return unreadable(run, "net/sockstat", err);
+	tcp = strstr(text, "TCP: inuse ");
+	udp = strstr(text, "UDP: inuse ");
+	tcp_count = tcp ? strtoul(tcp + 11, NULL, 10) : 0;
+	udp_count = udp ? strtoul(udp + 11, NULL, 10) : 0;
+	if (tcp_count != listeners + 1 || udp_count != 1)
+		return differs(err, "network.allow",
+			       "the jail has %lu TCP and %lu UDP sockets instead of %zu and 1", tcp_count,
+			       udp_count, listeners + 1);
+	return 0;
 }
 
 /* Routes exist only over an interface that is up: where there is none, there is no way out. */
 static int check_network(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
+	const size_t listeners = edge_listeners(&plan->policy, plan->edge, NULL);
+	char sockets[64] = "";
 
 	if (!(plan->namespaces & CLONE_NEWNET))
 		return 0;
-	if (check_routes(run, err) < 0 ||
+	if ((plan->edge && check_edge(run, listeners, err) < 0) || check_routes(run, err) < 0 ||
 	    (run_is_contained(run) && !run_is_joined(run) && check_interfaces(run, err) < 0) ||
 	    (run_is_contained(run) && check_loopback(run, err) < 0))
 		return -1;
@@ -593,19 +624,24 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 	/* A session's packets are not this execution's alone. */
 	if (!run_is_joined(run))
 		run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
+	if (plan->edge)
+		snprintf(sockets, sizeof(sockets), "; every address local; %zu listeners", listeners);
 	receipt_control(run,
 			plan->edge          ? POLICY_CONTROL_NETWORK_ALLOW
 			: plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK
 					    : POLICY_CONTROL_NETWORK_NONE,
-			run_is_joined(run)      ? "/proc/<pid>/net/route, ipv6_route, fib_trie"
+			plan->edge && !run_is_joined(run)
+			    ? "/proc/<pid>/net/route, ipv6_route, fib_trie, sockstat"
+			: run_is_joined(run)    ? "/proc/<pid>/net/route, ipv6_route, fib_trie"
 			: run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie"
 						: "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
-			"lo %s, no route",
+			"lo %s, no route%s",
 			plan->edge          ? "with 198.18.0.1, nothing else"
 			: plan->loopback_up ? "up, nothing else"
-					    : "down");
+					    : "down",
+			sockets);
 	if (plan->edge)
-		edge_rows(run);
+		receipt_edge(run);
 	return 0;
 }
 

@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RULE_ROWS 64
+
 static const char kept_source[] = "kept by the supervisor, not by the kernel";
+static const char edge_source[] = "kept by warder-edge";
 static const char reported_source[] = "reported by the payload; the kernel has no read-back";
 
 /* Cut between two words, and marked, where it does not fit. A copy: there are many rows in every launch. */
@@ -72,6 +75,83 @@ void receipt_layer(struct jail_run *run, const char *name, bool there, const cha
 	fill(row, mechanism, source, format, args);
 	va_end(args);
 }
+
+/* ---- what the edge keeps ---- */
+
+/* How connections that a row allows are checked. */
+static const char *checked_how(const struct policy_endpoint *row)
+{
+	bool web = false;
+	bool other = false;
+
+	if (row->cidr)
+		return "by address and port only";
+	for (size_t i = 0; i < policy_rule_count(row); i++) {
+		const struct policy_rule rule = policy_rule_at(row, i);
+
+		for (size_t j = 0; j < rule.port_count; j++) {
+			const bool is_web = rule.ports[j] == 443 || rule.ports[j] == 80;
+
+			web |= is_web;
+			other |= !is_web;
+		}
+	}
+	return !other ? "by TLS server name and HTTP requests; nothing else passes"
+	       : web  ? "by TLS server name and HTTP requests; on ports but 443 and 80 others by address"
+		      : "by TLS server name and HTTP requests; other protocols by address";
+}
+
+static void rule_rows(struct jail_run *run)
+{
+	const struct policy_endpoints *rows = &run->tmpl->plan.policy.network.allow;
+	char requested[1024];
+	char name[48];
+
+	for (size_t i = 0; i < rows->count; i++) {
+		struct policy_receipt_row *row;
+
+		if (i + 1 == RULE_ROWS && rows->count > RULE_ROWS)
+			snprintf(name, sizeof(name), "network.allow[%zu-%zu]", i, rows->count - 1);
+		else
+			snprintf(name, sizeof(name), "network.allow[%zu]", i);
+		row = policy_receipt_add(&run->receipt, name, POLICY_RECEIPT_ENFORCED);
+		if (!row)
+			return;
+		put(row->source, sizeof(row->source), edge_source);
+		if (i + 1 == RULE_ROWS && rows->count > RULE_ROWS) {
+			snprintf(row->mechanism, sizeof(row->mechanism),
+				 "as the rows above, each by its kind");
+			snprintf(row->value, sizeof(row->value), "%zu more rows", rows->count - i);
+			return;
+		}
+		put(row->requested, sizeof(row->requested),
+		    policy_format_endpoint(&rows->items[i], requested, sizeof(requested)));
+		snprintf(row->mechanism, sizeof(row->mechanism), "%s", checked_how(&rows->items[i]));
+		snprintf(row->value, sizeof(row->value), "%s",
+			 rows->items[i].cidr ? "the address that the program connects to"
+			 : rows->items[i].host[0] == '*'
+			     ? "each name below it; resolved at each connection; special addresses refused"
+			     : "resolved at each connection; special addresses refused");
+	}
+}
+
+void receipt_edge(struct jail_run *run)
+{
+	const struct policy *policy = &run->tmpl->plan.policy;
+	char text[32];
+
+	rule_rows(run);
+	if (policy->network.deny.count)
+		receipt_control(run, POLICY_CONTROL_NETWORK_DENY, edge_source, "%zu rows",
+				policy->network.deny.count);
+	receipt_control(run, POLICY_CONTROL_NETWORK_CONNECTIONS, edge_source, "%llu at once",
+			(unsigned long long)policy->network.connections_max);
+	if (policy->network.bytes_max != POLICY_UNLIMITED)
+		receipt_control(run, POLICY_CONTROL_NETWORK_BYTES, edge_source, "%s",
+				policy_format_size(policy->network.bytes_max, text, sizeof(text)));
+}
+
+/* ---- what the supervisor keeps ---- */
 
 /* Controls that live in the supervisor, or in the exec to come. */
 static void supervisor_rows(struct jail_run *run)

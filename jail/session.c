@@ -106,6 +106,27 @@ static int make_cgroups(struct jail_session *session, const struct jail_plan *pl
 
 /* ---- opening ---- */
 
+static int copy_descriptors(struct jail_session *session, struct warder_error *err)
+{
+	const struct run_edge *edge = &session->run->edge;
+	const int fds[JAIL_JOINT_FDS] = {
+		[JAIL_JOINT_INIT] = session->run->init_fd,
+		[JAIL_JOINT_EDGE] = edge->pid_fd,
+		[JAIL_JOINT_EDGE_COUNTER] = edge->counter_fd,
+		[JAIL_JOINT_EDGE_REPORT] = edge->report_fd,
+	};
+
+	for (int i = JAIL_JOINT_INIT; i < JAIL_JOINT_FDS; i++) {
+		if (fds[i] < 0)
+			continue;
+		session->joint.fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+		if (session->joint.fds[i] < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+					       "no descriptor left");
+	}
+	return 0;
+}
+
 static int open_namespaces(struct jail_session *session, struct warder_error *err)
 {
 	/* The payload waits, and nobody can end it: its number is its own. */
@@ -122,10 +143,7 @@ static int open_namespaces(struct jail_session *session, struct warder_error *er
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 					       "cannot open the session's %s namespace", kind->file);
 	}
-	session->joint.fds[JAIL_JOINT_INIT] = fcntl(session->run->init_fd, F_DUPFD_CLOEXEC, 0);
-	if (session->joint.fds[JAIL_JOINT_INIT] < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor left");
-	return 0;
+	return copy_descriptors(session, err);
 }
 
 static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t lifetime_us,

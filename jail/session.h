@@ -28,11 +28,14 @@ enum jail_joint_fd {
 	JAIL_JOINT_CGROUP,
 	JAIL_JOINT_TIME,
 	JAIL_JOINT_INIT, /* pidfd of the session's init */
+	JAIL_JOINT_EDGE, /* of its edge, if it has one, with the two after it */
+	JAIL_JOINT_EDGE_COUNTER,
+	JAIL_JOINT_EDGE_REPORT,
 	JAIL_JOINT_FDS,
 };
 
 /* What an execution has to know of its session. Plain data without pointers: its bytes go over a socket to a process of the same
- * Warder, which asks jail_joint_valid(). The descriptors go beside it; those of namespaces that the session has not are -1. */
+ * Warder, which asks jail_joint_valid(). The descriptors go beside it; those of what the session does not have are -1. */
 struct jail_joint {
 	uint32_t magic, size;
 	uint32_t privileged;

@@ -702,7 +702,7 @@ static void find_limits_hit(struct loop *loop, const struct cgroup_final *final)
 	outcome->file_size_hit = file_size_reached(loop);
 	hit[JAIL_CAUSE_DISK] = scratch_full(loop->run);
 	outcome->network = run_edge_report(&loop->run->edge);
-	outcome->edge_died = run_edge_is_dead(&loop->run->edge);
+	outcome->edge_died = !outcome->session_ended && run_edge_is_dead(&loop->run->edge);
 	hit[JAIL_CAUSE_NETWORK] = refused_packets(loop->run) > 0 || outcome->edge_died ||
 				  (outcome->network && outcome->network->refused > 0);
 	if (loop->killed && !outcome->session_ended && is_limit(loop->reason))

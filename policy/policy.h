@@ -110,6 +110,8 @@ struct policy_rule {
 	const uint16_t *ports;
 	size_t port_count;
 };
+/* "pypi.org:443,80", "10.0.0.0/8:22", "[fd00::/8]:22". Returns buf. */
+char *policy_format_endpoint(const struct policy_endpoint *endpoint, char *buf, size_t len);
 size_t policy_rule_count(const struct policy_endpoint *row);
 struct policy_rule policy_rule_at(const struct policy_endpoint *row, size_t i);
 /* Whether the mode uses network.allow and network.deny; whether it may publish ports. */
@@ -311,7 +313,7 @@ struct policy_receipt {
 	char backend[32];
 	bool unwanted; /* nobody will read it: no row is added */
 	size_t count;
-	struct policy_receipt_row rows[64];
+	struct policy_receipt_row rows[128];
 };
 
 /* Append a row; over-long strings are cut. Returns the row, or NULL when full or unwanted. */

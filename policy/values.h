@@ -38,7 +38,6 @@ int policy_add_endpoint(struct policy_endpoints *list, const char *host, const c
 int policy_endpoint_parse(struct policy_endpoints *list, const char *value, bool is_allow,
 			  struct warder_error *err);
 /* "pypi.org:443,8443", "@pypi", "10.0.0.0/8:22", "[fd00::/8]:443". Returns buf, cut to fit. */
-char *policy_format_endpoint(const struct policy_endpoint *endpoint, char *buf, size_t len);
 /* "8080:80", "0.0.0.0:8000-8999:1-65535". */
 int policy_publish_parse(struct policy_published *list, const char *value, struct warder_error *err);
 /* "127.0.0.1:8080:80"; buf of at least 48 bytes. Returns buf. */

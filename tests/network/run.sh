@@ -195,7 +195,9 @@ assert (second["destination"], second["port"], second["protocol"], second["reaso
 assert len(n["refusals"]) == 64 and n["notListed"] == 17 and n["refused"] == sum(x["count"] for x in n["refusals"]) + 17
 assert "network" in r["limitsHit"]
 row = [c for c in r["receipt"]["controls"] if c["control"] == "network.allow"][0]
-assert row["status"] == "enforced" and "198.18.0.1" in row["value"], row'
+assert row["status"] == "enforced" and "198.18.0.1" in row["value"] and "1 listeners" in row["value"] and "sockstat" in row["source"], row
+row = [c for c in r["receipt"]["controls"] if c["control"] == "network.allow[0]"][0]
+assert row["requested"] == "pypi.test:80" and "nothing else passes" in row["mechanism"], row'
 }
 
 # With few descriptors some connections are refused, and others work when these are closed.
@@ -220,7 +222,7 @@ time.sleep(0.5)
 assert one()[1] == b"x"' >"$scratch/out" 2>"$scratch/err"
 	local status=$?
 	cat "$scratch/out" "$scratch/err"
-	[ "$status" -eq 0 ] && grep -q 'echo.test:7: the edge has no memory or no descriptors left' "$scratch/err"
+	[ "$status" -eq 0 ] && grep -qE "refused: (echo.test:7|-): the edge has no memory or no descriptors left" "$scratch/err"
 }
 
 # Questions by TCP for which no descriptor is left wait, each try is counted, and the edge pauses between two.
@@ -270,7 +272,18 @@ session_has_it() {
 	local status=0
 	"$warder" session start network --net allow --allow pypi.test:80 >/dev/null || return 1
 	[ "$("$warder" session exec network -- curl -sS -m 5 http://pypi.test/)" = "hello pypi.test" ] || status=1
-	"$warder" session exec network -- curl -sS -m 5 http://evil.test/ && status=1
+	"$warder" session exec network -- curl -sS -m 5 http://evil.test/ 2>"$scratch/err" && status=1
+	grep -qF 'warder: refused: evil.test: no rule has this name (' "$scratch/err" || status=1
+	# Of another execution nothing is left, and a name that was refused before is counted anew. The kernel resets the address.
+	"$warder" session exec network --json -- curl -s -m 5 http://10.0.0.1/ http://evil.test/ >"$scratch/out"
+	python3 -c '
+import json, sys
+n = json.load(open(sys.argv[1]))["network"]
+print(n)
+rows = {x["destination"]: x for x in n["refusals"]}
+assert set(rows) == {"10.0.0.1", "evil.test"} and n["connections"] == 0 and n["refused"] == sum(x["count"] for x in n["refusals"])
+assert rows["10.0.0.1"]["count"] == 1 and n["edgeDied"] is False' "$scratch/out" || status=1
+	"$warder" session exec network -- curl -sS -m 5 http://pypi.test/ 2>"$scratch/err" && [ ! -s "$scratch/err" ] || status=1
 	"$warder" session stop network || status=1
 	return "$status"
 }

@@ -3,8 +3,6 @@
  */
 #include "backends/backend.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "backends/rows.h"
@@ -183,27 +181,4 @@ int backend_check_listed(const struct backend *backend, const struct backend_set
 	return error_set(err, WARDER_ERROR_REJECTED, "backend",
 			 "the backend %s is not in the operator's order, so that a request may not choose it",
 			 backend->name);
-}
-
-/* ---- rows of capabilities ---- */
-
-void backend_enforced(struct policy_capabilities *to, enum policy_control control, const char *mechanism)
-{
-	struct policy_capability *row = &to->controls[control];
-
-	row->enforced = true;
-	row->reason[0] = '\0';
-	snprintf(row->mechanism, sizeof(row->mechanism), "%s", mechanism);
-}
-
-void backend_refused(struct policy_capabilities *to, enum policy_control control, const char *format, ...)
-{
-	struct policy_capability *row = &to->controls[control];
-	va_list args;
-
-	row->enforced = false;
-	row->mechanism[0] = '\0';
-	va_start(args, format);
-	vsnprintf(row->reason, sizeof(row->reason), format, args);
-	va_end(args);
 }

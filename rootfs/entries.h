@@ -51,15 +51,6 @@ void entries_sort(struct rootfs *rootfs);
 int view_plan(struct planning *planning);
 /* Make a read-only bind of a directory a directory of the root's own, and what lies in it entries of their own. */
 int view_take_apart(struct planning *planning, struct rootfs_entry *cover, const char *field);
-#define VIEW_TOP_MAX 128 /* entries at the top of a directory or an image, each of which may be a mount */
-/* Whether the jail has a place of its own by that name at the top. */
-bool view_leaves_out(const char *name);
-/* A newline in the name of a mount point makes mountinfo, messages and receipts ambiguous. */
-int view_check_name(struct planning *planning, const char *name);
-/* Open a directory for reading, no link in any component. NULL with errno. */
-DIR *view_open_directory(int dir_fd, const char *path);
-void view_close_directory(DIR **dir);
-#define owned_directory __attribute__((cleanup(view_close_directory)))
 
 /* ---- image_view.c ---- */
 /* Add the overlay and the entries of view image. -1 with *err: filesystem.view. */
@@ -67,14 +58,29 @@ int image_view_plan(struct planning *planning);
 /* Whether the image of that name has a program at the path, links followed as in the jail. */
 bool image_view_has(const char *name, const char *path, struct stat *ret_stat);
 
-/* ---- plan.c: what holds for every path of the host that a policy names; -1 with *err naming `field` ---- */
-/* Find it. The whole host and the directories that only serve it are refused. */
-int plan_find(struct planning *planning, const char *path, const char *field, struct source *ret);
-/* Put the field before a text that does not name it. Returns -1. */
-int plan_name_field(struct warder_error *err);
+/* ---- top.c ---- */
+#define TOP_MAX 128 /* entries at the top of a directory or an image, each of which may be a mount */
+/* Whether the jail has a place of its own by that name at the top. */
+bool top_leaves_out(const char *name);
+/* A newline in the name of a mount point makes mountinfo, messages and receipts ambiguous. */
+int top_check_name(struct planning *planning, const char *name);
+/* Open a directory for reading, no link in any component. NULL with errno. */
+DIR *top_open(int dir_fd, const char *path);
+void top_close(DIR **dir);
+#define owned_directory __attribute__((cleanup(top_close)))
+
+/* ---- plan.c ---- */
 /* Choose and check it, in the finished list. */
 int plan_working_directory(struct planning *planning);
+
+/* ---- host_path.c: what holds for every path of the host that a policy names; -1 with *err naming `field` ---- */
+/* As path_normalise(). */
+int host_path_normalise(const char *path, const char *field, char **ret, struct warder_error *err);
+/* Find it. The whole host and the directories that only serve it are refused. */
+int host_path_find(struct planning *planning, const char *path, const char *field, struct source *ret);
 /* Refuse what lies on the kernel's own file systems, or has one mounted beneath. */
-int plan_check_tree(struct planning *planning, const struct source *source, const char *field);
+int host_path_check_tree(struct planning *planning, const struct source *source, const char *field);
+/* Put the field before a text that does not name it. Returns -1. */
+int host_path_name_field(struct warder_error *err);
 
 #endif

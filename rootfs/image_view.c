@@ -113,7 +113,7 @@ static int add_item(struct planning *planning, const struct layers *layers, size
 static int add_layer_items(struct planning *planning, const struct layers *layers, size_t layer,
 			   size_t overlay, unsigned int *count, bool *ret_opaque)
 {
-	owned_directory DIR *dir = view_open_directory(layers->fds[layer], ".");
+	owned_directory DIR *dir = top_open(layers->fds[layer], ".");
 	const struct dirent *item;
 	char target[NAME_MAX + 2];
 
@@ -122,12 +122,12 @@ static int add_layer_items(struct planning *planning, const struct layers *layer
 	*ret_opaque = layers_is_opaque(dirfd(dir), layers->user_xattrs);
 	while ((item = readdir(dir)) != NULL) {
 		snprintf(target, sizeof(target), "/%s", item->d_name);
-		if (view_leaves_out(item->d_name) || entries_at(planning->rootfs, target))
+		if (top_leaves_out(item->d_name) || entries_at(planning->rootfs, target))
 			continue;
-		if (++*count > VIEW_TOP_MAX)
+		if (++*count > TOP_MAX)
 			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
-					 "the image has more than %d entries at its top", VIEW_TOP_MAX);
-		if (view_check_name(planning, item->d_name) != 0 ||
+					 "the image has more than %d entries at its top", TOP_MAX);
+		if (top_check_name(planning, item->d_name) != 0 ||
 		    add_item(planning, layers, overlay, item->d_name) != 0)
 			return -1;
 	}

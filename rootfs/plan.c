@@ -38,17 +38,6 @@ static const char paths_field[] = "filesystem.paths";
 static const char working_directory_field[] = "workingDirectory";
 static const char workspace_target[] = "/workspace";
 
-/* ---- host paths ---- */
-
-static const struct {
-	const char *path, *why;
-} refused_sources[] = {
-	{ "/", "is the whole host; name the directories that are needed" },
-	{ "/dev", "holds the host's devices; the jail has a /dev of its own" },
-	{ "/run", "holds the sockets of the host's services; name the paths that you need" },
-	{ "/boot", "holds the host's kernel; name the paths that you need" },
-};
-
 static int open_root(struct warder_error *err)
 {
 	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -56,87 +45,6 @@ static int open_root(struct warder_error *err)
 	if (fd < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot open /");
 	return fd;
-}
-
-static int refuse_missing(struct planning *planning, const char *path, const char *field, int error)
-{
-	char shown[SHOWN];
-
-	json_quote(path, shown, sizeof(shown));
-	if (error == ENOENT || error == ENOTDIR)
-		error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
-			  "%s does not exist on this host; create it or leave it out%s", shown,
-			  strchr(path, ':') ? " (a target inside is absolute: SOURCE:/TARGET)" : "");
-	else if (error == ELOOP)
-		error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
-			  "%s leads through a link of procfs or too many links; name the place itself",
-			  shown);
-	else
-		error_set_errno(planning->err, WARDER_ERROR_INVALID_REQUEST, field, error, "cannot use %s",
-				shown);
-	planning->err->sys_errno = error;
-	return -1;
-}
-
-static int refuse_link(struct planning *planning, const struct source_link *link, const char *field)
-{
-	char shown[SHOWN], target[SHOWN];
-
-	return error_set(planning->err, WARDER_ERROR_REJECTED, field,
-			 "%s is a symbolic link that belongs to uid %u and leads to %s; root follows its own "
-			 "links only; name the directory itself",
-			 json_quote(link->path, shown, sizeof(shown)), (unsigned int)link->owner,
-			 json_quote(link->text, target, sizeof(target)));
-}
-
-static int normalise(const char *path, const char *field, char **ret, struct warder_error *err)
-{
-	if (path_normalise(path ? path : "", ret, err) == 0)
-		return 0;
-	snprintf(err->field, sizeof(err->field), "%s", field);
-	return -1;
-}
-
-int plan_find(struct planning *planning, const char *path, const char *field, struct source *ret)
-{
-	char *normal = NULL;
-	struct source_link link;
-	char shown[SHOWN];
-	int found;
-
-	if (normalise(path, field, &normal, planning->err) != 0)
-		return -1;
-	found = source_find_named(planning->root_fd, normal, ret, &link);
-	free(normal);
-	if (found > 0)
-		return refuse_link(planning, &link, field);
-	if (found < 0)
-		return refuse_missing(planning, path, field, errno);
-	for (size_t i = 0; i < ARRAY_LENGTH(refused_sources); i++) {
-		if (strcmp(ret->path, refused_sources[i].path) == 0)
-			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field, "%s %s",
-					 json_quote(path, shown, sizeof(shown)), refused_sources[i].why);
-	}
-	return 0;
-}
-
-int plan_check_tree(struct planning *planning, const struct source *source, const char *field)
-{
-	char shown[SHOWN];
-	const char *type;
-
-	if (!planning->mounts)
-		planning->mounts = source_mounts(planning->err);
-	if (!planning->mounts)
-		return -1;
-	type = source_kernel_type(planning->mounts, source->path);
-	if (!type)
-		return 0;
-	return error_set(
-	    planning->err, WARDER_ERROR_INVALID_REQUEST, field,
-	    "%s lies on, or has mounted beneath it, a file system of type %s, which shows or controls "
-	    "the host's kernel; name a directory without it",
-	    json_quote(source->path, shown, sizeof(shown)), type);
 }
 
 /* ---- workspace ---- */
@@ -172,13 +80,14 @@ static int plan_workspace(struct planning *planning)
 
 	if (mode == POLICY_WORKSPACE_NONE)
 		return 0;
-	if (plan_find(planning, planning->policy->filesystem.workspace_root, workspace_field, &source) != 0)
+	if (host_path_find(planning, planning->policy->filesystem.workspace_root, workspace_field, &source) !=
+	    0)
 		return -1;
 	if (!S_ISDIR(source.stat.st_mode))
 		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, workspace_field,
 				 "%s is not a directory; a single file can be given in filesystem.paths",
 				 source.path);
-	if (plan_check_tree(planning, &source, workspace_field) != 0)
+	if (host_path_check_tree(planning, &source, workspace_field) != 0)
 		return -1;
 	if (mode == POLICY_WORKSPACE_OVERLAY)
 		return plan_workspace_overlay(planning, &source);
@@ -365,17 +274,17 @@ static int plan_path(struct planning *planning, const char *item, bool read_only
 	if (!policy_path_source(item, path))
 		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field, "%.200s... is too long",
 				 item);
-	if (plan_find(planning, path, field, &source) != 0 || check_kind(planning, &source, field) != 0)
+	if (host_path_find(planning, path, field, &source) != 0 || check_kind(planning, &source, field) != 0)
 		return -1;
 	snprintf(target, sizeof(target), "%s", place ? place : source.path);
 	if (resolve_target(planning, target, field) != 0 ||
 	    check_place(planning, &source, target, field) != 0 ||
-	    plan_check_tree(planning, &source, field) != 0 ||
+	    host_path_check_tree(planning, &source, field) != 0 ||
 	    add_path(planning, &source, target, read_only, field) != 0)
 		return -1;
 	if (place)
 		return 0;
-	if (normalise(path, field, &normal, planning->err) != 0)
+	if (host_path_normalise(path, field, &normal, planning->err) != 0)
 		return -1;
 	status = add_alias(planning, &source, normal, target, read_only, field);
 	free(normal);
@@ -536,7 +445,7 @@ static int hold(struct planning *planning, const char *target, const char *sourc
 	owned_source struct source source = SOURCE_NONE;
 	struct rootfs_entry *entry;
 
-	if (plan_find(planning, source_path, paths_field, &source) != 0)
+	if (host_path_find(planning, source_path, paths_field, &source) != 0)
 		return -1;
 	if (strcmp(source.path, source_path) != 0 || !S_ISDIR(source.stat.st_mode))
 		return error_set(planning->err, WARDER_ERROR_CONFLICT, paths_field,
@@ -740,8 +649,8 @@ int plan_working_directory(struct planning *planning)
 		path = planning->rootfs->image.working_directory;
 	if (!path)
 		path = "/tmp";
-	if (normalise(path, working_directory_field, &planning->rootfs->working_directory, planning->err) !=
-	    0)
+	if (host_path_normalise(path, working_directory_field, &planning->rootfs->working_directory,
+				planning->err) != 0)
 		return -1;
 	return check_working_directory(planning, planning->rootfs->working_directory, LINKS_MAX);
 }
@@ -774,13 +683,6 @@ static int plan_entries(struct planning *planning)
 	return plan_working_directory(planning);
 }
 
-int plan_name_field(struct warder_error *err)
-{
-	if (err->field[0] && !strstr(err->text, err->field))
-		return error_context(err, "%s", err->field);
-	return -1;
-}
-
 int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_error *err)
 {
 	struct rootfs rootfs = { .scratch_bytes = policy->filesystem.tmp_bytes,
@@ -805,7 +707,7 @@ int rootfs_plan(const struct policy *policy, struct rootfs *ret, struct warder_e
 	free(planning.mounts);
 	if (planned != 0) {
 		rootfs_done(&rootfs);
-		return plan_name_field(err);
+		return host_path_name_field(err);
 	}
 	*ret = rootfs;
 	return 0;
@@ -824,7 +726,7 @@ int rootfs_add(struct rootfs *rootfs, const char *source, const char *target, st
 	if (entries_cover(rootfs, target, NULL) || entries_at(rootfs, target))
 		return error_set(err, WARDER_ERROR_CONFLICT, field, "%s is a place of the policy's view",
 				 target);
-	if (plan_find(&planning, source, field, &found) == 0 &&
+	if (host_path_find(&planning, source, field, &found) == 0 &&
 	    entries_bind(&planning, target, &found, POLICY_FIELD_NONE) && add_parents(&planning, target) == 0)
 		status = 0;
 	entries_sort(rootfs);

@@ -433,7 +433,7 @@ int rootfs_recall(const char *text, size_t len, const struct policy *policy, str
 	taken = take(document, &rootfs, err);
 	json_free(document);
 	if (taken == 0 && plan_working_directory(&planning) != 0)
-		taken = plan_name_field(err);
+		taken = host_path_name_field(err);
 	if (taken != 0) {
 		rootfs_done(&rootfs);
 		return -1;

@@ -22,12 +22,10 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/json.h"
 #include "rootfs/entries.h"
 #include "rootfs/path.h"
 
@@ -192,26 +190,10 @@ static int add_replica(struct planning *planning, const char *path)
 	return entries_add(planning, ROOTFS_SYMLINK, path, text);
 }
 
-void view_close_directory(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
-DIR *view_open_directory(int dir_fd, const char *path)
-{
-	owned_fd int fd = path_try(dir_fd, path, O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-
-	if (dir)
-		fd_take(&fd);
-	return dir;
-}
-
 /* "java-17-openjdk-amd64" has its configuration in /etc/java-17-openjdk. (All of /etc would take longer to search.) */
 static int add_java(struct planning *planning, const char *path)
 {
-	owned_directory DIR *dir = view_open_directory(planning->root_fd, path_from_root(path));
+	owned_directory DIR *dir = top_open(planning->root_fd, path_from_root(path));
 	const struct dirent *item;
 	char config[PATH_MAX];
 
@@ -288,32 +270,6 @@ static int plan_host(struct planning *planning)
 
 /* ---- directory ---- */
 
-/* Ours take their place. */
-static const char *const left_out[] = { ".", "..", "proc", "dev", "sys", "tmp", "workspace" };
-
-bool view_leaves_out(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LENGTH(left_out); i++) {
-		if (strcmp(name, left_out[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
-int view_check_name(struct planning *planning, const char *name)
-{
-	char shown[80];
-
-	for (const unsigned char *at = (const unsigned char *)name; *at; at++) {
-		if (*at < 0x20 || *at == 0x7f)
-			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
-					 "its top has an entry %s with a control character in its "
-					 "name; rename it",
-					 json_quote(name, shown, sizeof(shown)));
-	}
-	return 0;
-}
-
 static int copy_link(struct planning *planning, int dir_fd, const char *name, const char *target)
 {
 	char text[PATH_MAX];
@@ -345,14 +301,14 @@ static int add_item(struct planning *planning, const struct source *directory, i
 		source.path = NULL;
 		return error_no_memory(planning->err, view_field);
 	}
-	if (plan_check_tree(planning, &source, view_field) != 0)
+	if (host_path_check_tree(planning, &source, view_field) != 0)
 		return -1;
 	return entries_bind(planning, target, &source, POLICY_FIELD_VIEW) ? 0 : -1;
 }
 
 static int add_items(struct planning *planning, const struct source *directory)
 {
-	owned_directory DIR *dir = view_open_directory(planning->root_fd, path_from_root(directory->path));
+	owned_directory DIR *dir = top_open(planning->root_fd, path_from_root(directory->path));
 	const struct dirent *item;
 	unsigned int count = 0;
 
@@ -360,14 +316,14 @@ static int add_items(struct planning *planning, const struct source *directory)
 		return error_set_errno(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field, errno,
 				       "cannot read the directory %s", directory->path);
 	while ((item = readdir(dir)) != NULL) {
-		if (view_leaves_out(item->d_name))
+		if (top_leaves_out(item->d_name))
 			continue;
-		if (++count > VIEW_TOP_MAX)
+		if (++count > TOP_MAX)
 			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
 					 "%s has more than %d entries; name a directory that holds a root "
 					 "(bin, etc, lib, usr, ...)",
-					 directory->path, VIEW_TOP_MAX);
-		if (view_check_name(planning, item->d_name) != 0 ||
+					 directory->path, TOP_MAX);
+		if (top_check_name(planning, item->d_name) != 0 ||
 		    add_item(planning, directory, dirfd(dir), item->d_name) != 0)
 			return -1;
 	}
@@ -382,7 +338,7 @@ static int plan_directory(struct planning *planning)
 	if (path && strcmp(path, "/") == 0)
 		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
 				 "\"/\" is the whole host; use view \"host\" for its programs and libraries");
-	if (plan_find(planning, path, view_field, &source) != 0)
+	if (host_path_find(planning, path, view_field, &source) != 0)
 		return -1;
 	if (!S_ISDIR(source.stat.st_mode))
 		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
@@ -429,7 +385,7 @@ static int add_piece(struct planning *planning, const struct rootfs_entry *whole
 
 int view_take_apart(struct planning *planning, struct rootfs_entry *cover, const char *field)
 {
-	owned_directory DIR *dir = view_open_directory(planning->root_fd, path_from_root(cover->source));
+	owned_directory DIR *dir = top_open(planning->root_fd, path_from_root(cover->source));
 	struct rootfs_entry whole;
 	const struct dirent *item;
 	unsigned int count = 0;
@@ -447,13 +403,13 @@ int view_take_apart(struct planning *planning, struct rootfs_entry *cover, const
 	while ((item = readdir(dir)) != NULL) {
 		if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0)
 			continue;
-		if (++count > VIEW_TOP_MAX)
+		if (++count > TOP_MAX)
 			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
 					 "a target in %s is not there, and the directory has more than %d "
 					 "entries, so that they cannot be mounted one by one; choose "
 					 "another target, or create it there",
-					 whole.source, VIEW_TOP_MAX);
-		if (view_check_name(planning, item->d_name) != 0 ||
+					 whole.source, TOP_MAX);
+		if (top_check_name(planning, item->d_name) != 0 ||
 		    add_piece(planning, &whole, dirfd(dir), item->d_name, field) != 0)
 			return -1;
 	}

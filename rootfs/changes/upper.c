@@ -230,14 +230,14 @@ static int copy_one(struct copying *c, int from_dir, int to_dir, const char *nam
 
 static int copy_below(struct copying *c, int from_dir, int to_dir, int depth)
 {
-	owned_directory DIR *dir = view_open_directory(from_dir, ".");
+	owned_directory DIR *dir = top_open(from_dir, ".");
 	const struct dirent *item;
 
 	if (!dir)
 		return failed(c, "", "cannot be read");
 	while ((item = readdir(dir)) != NULL) {
 		if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0 ||
-		    (depth == 0 && view_leaves_out(item->d_name)))
+		    (depth == 0 && top_leaves_out(item->d_name)))
 			continue;
 		if (copy_one(c, from_dir, to_dir, item->d_name, depth) != 0)
 			return -1;

@@ -36,6 +36,14 @@
 #include "jail/inside/sys.h"
 #include "jail/inside/tree.h"
 
+#include "base/array.h"
+#include "jail/inside/inside.h"
+#include "jail/inside/overlay.h"
+#include "jail/inside/root.h"
+#include "jail/inside/scratch.h"
+#include "jail/inside/sys.h"
+#include "jail/inside/tree.h"
+
 /* struct ifreq as far as it is used; <linux/if.h> needs a libc. */
 struct interface_request {
 	char name[16];
@@ -54,27 +62,6 @@ struct interface_request {
 #define EINVAL_  22
 #define ENOSYS_  38
 #define ENOTDIR_ 20
-
-static void copy_text(char *to, size_t size, const char *from)
-{
-	size_t n = 0;
-
-	while (from && from[n] && n + 1 < size) {
-		to[n] = from[n];
-		n++;
-	}
-	to[n] = 0;
-}
-
-void inside_fail(const struct inside *in, int fd, enum wire_step step, long error, const char *detail)
-{
-	struct wire_message message = { .type = WIRE_FAILED, .step = step, .error = (int32_t)-error };
-
-	copy_text(message.detail, sizeof(message.detail), detail);
-	sys(write, fd, &message, sizeof(message));
-	sys(exit_group, 125);
-	__builtin_unreachable();
-}
 
 /* ---- steps ---- */
 
@@ -613,20 +600,6 @@ static long step_fork(struct inside *in)
 	return in->payload_pid < 0 ? in->payload_pid : 0;
 }
 
-static long drop_capabilities_except(uint32_t kept)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { .effective = kept, .permitted = kept } };
-	long ret = sys(prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-
-	return ret < 0 ? ret : sys(capset, &header, data);
-}
-
-long inside_drop_capabilities(void)
-{
-	return drop_capabilities_except(0);
-}
-
 static long step_init_drop(struct inside *in)
 {
 	long ret;
@@ -643,7 +616,7 @@ static long step_init_drop(struct inside *in)
 	if (in->block->flags & WIRE_BARE)
 		return 0;
 	/* In a crowd init stops the program, which may be another user. */
-	ret = drop_capabilities_except(in->block->flags & WIRE_CROWDED ? 1u << CAP_KILL : 0);
+	ret = inside_keep_capabilities(in->block->flags & WIRE_CROWDED ? 1u << CAP_KILL : 0);
 	if (ret == 0)
 		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	return ret;

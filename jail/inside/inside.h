@@ -28,11 +28,12 @@ struct inside_rusage {
 	long rest[14];
 };
 
-/* Report a failed step on the descriptor (WIRE_FD_CONTROL or WIRE_FD_EXEC) and exit. `error` is a negative errno. */
+/* Report a failed step on the descriptor (WIRE_FD_CONTROL or WIRE_FD_EXEC) and exit. `error` is a negative errno (failure.c). */
 _Noreturn void inside_fail(const struct inside *in, int fd, enum wire_step step, long error,
 			   const char *detail);
-/* Ambient, inheritable, permitted, effective: all empty. The bounding set is since before the fork. */
-long inside_drop_capabilities(void);
+/* Permitted and effective: these bits alone (1 << CAP_KILL), or none. Ambient, inheritable: empty. The bounding set is since before
+ * the fork (capabilities.c). */
+long inside_keep_capabilities(uint32_t kept);
 /* In the helper of a launch into a session: begin its init there (join.c). Returns in that init; the helper, and what stands between
  * the two, end. A negative errno: nothing was begun. */
 long join_session(struct inside *in);

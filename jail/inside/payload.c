@@ -141,7 +141,7 @@ static long step_shared_cwd(struct inside *in)
 
 static long step_privileges(struct inside *in)
 {
-	long ret = inside_drop_capabilities();
+	long ret = inside_keep_capabilities(0);
 
 	if (ret == 0)
 		ret = sys(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

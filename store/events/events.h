@@ -38,7 +38,8 @@ int events_end(const struct warder_events *events, int fd, uint64_t *ret_end, ui
 /* Of a failed call on the log. -1. */
 int events_fail(const struct warder_events *events, int error, const char *what, struct warder_error *err);
 
-/* ---- subscription.c ---- */
+/* ---- receivers.c ---- */
+#define EVENTS_RECEIVERS_MAX 65536 /* bytes of the file that subscribers lock, one each */
 /* How many subscribers there are, of a log that is locked. */
 uint64_t events_receivers(const struct warder_events *events);
 

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -23,8 +22,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-#define SLOTS        65536
-#define HALVINGS     16
 #define CHUNK        (64u << 10)
 #define BLIND_NAP_MS 250 /* between two looks where there is no inotify to be had */
 
@@ -49,7 +46,7 @@ static int lock_slot(const struct warder_events *events, struct warder_error *er
 
 	if (fd < 0)
 		return events_fail(events, errno, "the file of its subscribers", err);
-	for (off_t slot = 0; slot < SLOTS; slot++) {
+	for (off_t slot = 0; slot < EVENTS_RECEIVERS_MAX; slot++) {
 		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1 };
 
 		if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
@@ -58,42 +55,7 @@ static int lock_slot(const struct warder_events *events, struct warder_error *er
 			return events_fail(events, errno, "lock of a subscriber", err);
 	}
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, EVENTS_FIELD, "%.200s has %d subscribers already",
-			 events->path, SLOTS);
-}
-
-struct range {
-	off_t from, to;
-};
-
-/* The kernel tells one lock within a range, in no order: what is before and behind it is asked for in turn, the larger part last, so
- * that no more than one part for each halving waits. */
-uint64_t events_receivers(const struct warder_events *events)
-{
-	owned_fd int fd = openat(events->dir_fd, events->receivers, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	struct range waiting[HALVINGS + 2] = { { 0, SLOTS } };
-	size_t count = fd >= 0;
-	uint64_t receivers = 0;
-
-	while (count > 0) {
-		const struct range part = waiting[--count];
-		struct flock lock = { .l_type = F_WRLCK,
-				      .l_whence = SEEK_SET,
-				      .l_start = part.from,
-				      .l_len = part.to - part.from };
-		struct range left, right;
-		bool left_larger;
-
-		/* A length of 0 would mean all that follows. */
-		if (part.from >= part.to || fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
-			continue;
-		receivers++;
-		left = (struct range){ part.from, lock.l_start };
-		right = (struct range){ lock.l_start + 1, part.to };
-		left_larger = left.to - left.from > right.to - right.from;
-		waiting[count++] = left_larger ? left : right;
-		waiting[count++] = left_larger ? right : left;
-	}
-	return receivers;
+			 events->path, EVENTS_RECEIVERS_MAX);
 }
 
 /* ---- reading ---- */

@@ -10,6 +10,10 @@
 int workspace_lock_wait(int fd, int how);
 /* Make what is missing of the layout, and of the metadata. */
 int workspace_layout(struct workspace *workspace, struct warder_error *err);
+/* Whether a path is that of the tree itself: "" or ".". */
+bool workspace_is_tree(const char *path);
+/* An error without a field is about "path". Returns -1. */
+int workspace_name_path(struct warder_error *err);
 /* As workspace_parent(), also for what a read-only input is mounted on. */
 int workspace_any_parent(struct workspace *workspace, const char *path, bool make, char *plain,
 			 const char **ret_name, struct warder_error *err);
@@ -19,6 +23,8 @@ int workspace_delete_in(struct workspace *workspace, int parent_fd, const char *
 /* The lock of the runs, which says whether one is on: shared by each; how LOCK_EX | LOCK_NB: by who changes what is mounted. It is held until
  * workspace_done(), and by what inherits the descriptor. CONFLICT: a run is on. */
 int workspace_lock_runs(struct workspace *workspace, int how, struct warder_error *err);
+/* Open a place of the host, no link in any component. */
+int workspace_open_host(const char *path, uint64_t flags, struct warder_error *err);
 /* Open what a run would see at a path of the tree (plain): of a read-only input what is mounted there, else what the tree has. */
 int workspace_seen(struct workspace *workspace, const char *path, uint64_t flags, struct warder_error *err);
 /* Where the content of a read-only input lies, relative to the workspace's own directory; buf has STORE_NAME_MAX + 8 bytes. Returns buf. */

@@ -23,7 +23,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -42,16 +41,6 @@ static int failed(const char *id, const char *what, struct warder_error *err)
 
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno, "%s %s",
 			       json_quote(id, shown, sizeof(shown)), what);
-}
-
-int workspace_lock_wait(int fd, int how)
-{
-	int locked;
-
-	do
-		locked = flock(fd, how);
-	while (locked != 0 && errno == EINTR);
-	return locked;
 }
 
 /* As store_new_name() makes them; others are not ours. */

@@ -20,6 +20,7 @@
 size_t diagnostics_character(const char *text, size_t left);
 /* The level that a compiler's word means; false if it is no such word. */
 bool diagnostics_level(const char *word, size_t len, enum diagnostic_level *ret);
+const char *diagnostics_level_name(enum diagnostic_level level);
 
 /* A new entry at the end, with its message; NULL if there is no room. Valid until the next one. `counts`: it is an error or a
  * warning of its own, and no summary. */

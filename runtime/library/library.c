@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "jail/jail.h"
@@ -59,18 +59,6 @@ struct warder_run {
 	atomic_int users;    /* the caller, and a wait that is going on */
 	uint64_t started_ms; /* since the epoch */
 };
-
-int library_take(void *to, size_t to_size, const void *from, size_t from_size, const char *what,
-		 struct warder_error *err)
-{
-	memset(to, 0, to_size);
-	if (from_size < sizeof(size_t))
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
-				 "the member `size` of struct %s is %zu; set it to sizeof(struct %s)", what,
-				 from_size, what);
-	memcpy(to, from, from_size < to_size ? from_size : to_size);
-	return 0;
-}
 
 const char *warder_version(void)
 {

@@ -172,6 +172,8 @@ const struct flag *flag_at(size_t i);
 bool flag_changes_policy(const struct flag *flag);
 /* The row of a command, by its name ("--memory"); NULL: the command has none. */
 const struct flag *flag_find(unsigned commands, const char *name);
+/* The same of what was typed: `length` bytes of "--memory", or "-m". */
+const struct flag *flag_typed(unsigned commands, const char *text, size_t length);
 
 /* Read argv (after the command's name) of a command. Flags may stand behind words, except where the words begin a program and its
  * arguments; argv is then put in the order flags, words. With --help nothing but `help` and `rest` is to be relied on.

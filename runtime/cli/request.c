@@ -1,0 +1,487 @@
+/*
+ * request: what a command is asked for, out of the user's file of defaults and the words of the command line.
+ *
+ * Two walks over the same flags: the first takes what chooses the policy to start from, the second changes the policy that is there.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/file.h"
+#include "runtime/cli/config.h"
+#include "runtime/cli/flags.h"
+#include "runtime/cli/spool.h"
+#include "runtime/cli/workers.h"
+#include "runtime/code/code.h"
+#include "runtime/library/preparation.h"
+
+#define DEFAULT_PRESET "strict"
+#define GRACE_US       2000000
+
+/* ---- walking ---- */
+
+/* What the flag is called elsewhere. */
+static const char *const elsewhere[][2] = {
+	{ "--network", "--net" },       { "--workdir", "--cwd" },  { "--chdir", "--cwd" },
+	{ "--volume", "--rw" },         { "--bind", "--rw" },      { "--ro-bind", "--ro" },
+	{ "--setenv", "--env" },        { "--cpu", "--cpus" },     { "--pids-limit", "--pids" },
+	{ "--wall-time", "--timeout" }, { "--time", "--timeout" }, { "--lang", "--language" },
+};
+
+/* The only flag of the command that begins so, or the one that is called so elsewhere; NULL: none. */
+static const char *meant(const char *const *words, const char *name)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(elsewhere); i++) {
+		for (size_t j = 0; words[j] && strcmp(elsewhere[i][0], name) == 0; j++) {
+			if (strcmp(words[j], elsewhere[i][1]) == 0)
+				return words[j];
+		}
+	}
+	for (; strlen(name) > 3 && *words; words++) {
+		if (strncmp(*words, name, strlen(name)) != 0)
+			continue;
+		if (found && strcmp(found, *words) != 0)
+			return NULL;
+		found = *words;
+	}
+	return found;
+}
+
+static int refuse_unknown(enum flag_command command, const char *text, size_t length,
+			  struct warder_error *err)
+{
+	const char *words[FLAG_COUNT_MAX + 1];
+	const struct flag *flag;
+	size_t count = 0;
+	char name[64], remedy[96];
+	const char *found;
+
+	for (size_t i = 0; (flag = flag_at(i)) != NULL; i++) {
+		if (flag->commands & (unsigned)command)
+			words[count++] = flag->name;
+	}
+	words[count] = NULL;
+	snprintf(name, sizeof(name), "%.*s", (int)length, text);
+	found = meant(words, name);
+	if (found)
+		snprintf(remedy, sizeof(remedy), "did you mean \"%s\"?", found);
+	else
+		policy_suggest(words, name, remedy, sizeof(remedy));
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, name, "unknown flag %s; %s", name,
+			 strncmp(remedy, "did", 3) == 0 ? remedy : "--help lists what there is");
+}
+
+/* A flag as it was typed: "--memory", "--memory=64MiB", "-m", "-m64MiB". */
+struct typed {
+	const struct flag *flag;
+	const char *value; /* NULL: none */
+	char name[64];
+};
+
+static bool is_letter(const char *text)
+{
+	return text[0] == '-' && text[1] && text[1] != '-';
+}
+
+/* The flag at *argv with its value; *argv moves past both. */
+static int next(enum flag_command command, char ***argv, struct typed *ret, struct warder_error *err)
+{
+	const char *text = *(*argv)++;
+	const size_t length = is_letter(text) ? 2 : strcspn(text, "=");
+	const struct flag *flag = flag_typed(command, text, length);
+
+	snprintf(ret->name, sizeof(ret->name), "%.*s", (int)length, text);
+	ret->flag = flag;
+	ret->value = !text[length] ? NULL : text + length + !is_letter(text);
+	if (!flag)
+		return refuse_unknown(command, text, is_letter(text) ? strlen(text) : length, err);
+	if (!flag->argument && ret->value)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, ret->name, "%s takes no value",
+				 ret->name);
+	if (flag->argument && !ret->value && **argv && strcmp(**argv, "--") != 0)
+		ret->value = *(*argv)++;
+	if (flag->argument && !ret->value)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, ret->name, "%s needs a value: %s %s",
+				 ret->name, ret->name, flag->argument);
+	if (flag->two && !**argv)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, ret->name, "%s needs two values: %s %s",
+				 ret->name, ret->name, flag->argument);
+	return 0;
+}
+
+static int take_list(struct request_list *list, const struct flag *flag, const char *value,
+		     struct warder_error *err)
+{
+	if (list->count == REQUEST_LIST_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "given more than %d times",
+				 REQUEST_LIST_MAX);
+	list->items[list->count++] = value;
+	return 0;
+}
+
+static int take_time(uint64_t *time_us, const struct flag *flag, const char *value, struct warder_error *err)
+{
+	if (policy_parse_time(value, time_us, err) != 0)
+		return -1;
+	if (*time_us || !flag->fallback)
+		return 0;
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name,
+			 "give a time above 0, or leave the flag out, which means %s", flag->fallback);
+}
+
+static int take_number(unsigned *number, const struct flag *flag, const char *value, struct warder_error *err)
+{
+	uint64_t count = 0;
+
+	if (policy_parse_count_or_unlimited(value, &count, err) != 0 || count == 0 || count > flag->most)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "give a number from 1 to %u",
+				 flag->most);
+	*number = (unsigned)count;
+	return 0;
+}
+
+/* Do what the row says. */
+static int take(struct request *request, const struct flag *flag, const char *value, struct warder_error *err)
+{
+	void *at = (char *)request + flag->offset;
+
+	switch (flag->kind) {
+	case FLAG_KIND_FIELD:
+		return warder_policy_set(request->policy, flag->path, value, err);
+	case FLAG_KIND_CHANGE:
+	case FLAG_KIND_CHOOSE:
+		return flag->use(request, flag, value, err);
+	case FLAG_KIND_SWITCH:
+		*(bool *)at = true;
+		return 0;
+	case FLAG_KIND_TEXT:
+		*(const char **)at = value;
+		return 0;
+	case FLAG_KIND_LIST:
+		return take_list(at, flag, value, err);
+	case FLAG_KIND_TIME:
+		return take_time(at, flag, value, err);
+	case FLAG_KIND_SIZE:
+		return policy_parse_size(value, at, err);
+	case FLAG_KIND_NUMBER:
+		return take_number(at, flag, value, err);
+	}
+	return -1;
+}
+
+static int use_flag(struct request *request, const struct flag *flag, const char *value, bool changing,
+		    struct warder_error *err)
+{
+	request->shapes_policy |= (flag->commands & FLAG_SHAPES) != 0;
+	return flag_changes_policy(flag) == changing ? take(request, flag, value, err) : 0;
+}
+
+static int apply(struct request *request, const struct typed *typed, const char *value, bool changing,
+		 struct warder_error *err)
+{
+	if (use_flag(request, typed->flag, value, changing, err) == 0)
+		return 0;
+	return error_context(err, "%s%s%.80s", typed->name, value ? " " : "", value ? value : "");
+}
+
+/* The flags of the user's file, which come before those of the command line. */
+static int walk_config(struct request *request, bool changing, struct warder_error *err)
+{
+	const struct config *config = request->config;
+
+	for (size_t i = 0; config && i < config->count; i++) {
+		const struct config_flag *row = &config->flags[i];
+
+		if (use_flag(request, row->flag, row->value, changing, err) != 0)
+			return config_blame(config, row, err);
+	}
+	return 0;
+}
+
+/* Commands whose words begin a program and its arguments, or that read their words first. */
+#define WORDS_END_FLAGS (FLAG_RUN | FLAG_CODE | FLAG_JUDGE | FLAG_SESSION_ANY)
+
+static bool is_flag(const char *word)
+{
+	return word[0] == '-' && word[1];
+}
+
+/* Put the flags of argv, and "--", before the words. What is no flag of the command is refused by walk(). */
+static int put_flags_first(enum flag_command command, char **argv, struct warder_error *err)
+{
+	size_t count = 0, words = 0, at = 0;
+	char **held, **next_one;
+
+	while (argv[count])
+		count++;
+	held = calloc(count + 1, sizeof(*held));
+	if (!held)
+		return error_no_memory(err, NULL);
+	for (next_one = argv; *next_one && strcmp(*next_one, "--") != 0;) {
+		struct typed typed;
+		char **from = next_one;
+		struct warder_error ignored;
+
+		if (!is_flag(*next_one)) {
+			held[words++] = *next_one++;
+			continue;
+		}
+		if (next(command, &next_one, &typed, &ignored) == 0 && typed.flag->two)
+			next_one++;
+		while (from < next_one)
+			argv[at++] = *from++;
+	}
+	if (*next_one) /* "--": it stays between the flags and the words */
+		memmove(argv + at + 1 + words, next_one + 1,
+			(size_t)(argv + count - next_one - 1) * sizeof(*argv));
+	if (*next_one)
+		argv[at++] = (char *)"--";
+	memcpy(argv + at, held, words * sizeof(*argv));
+	free(held);
+	return 0;
+}
+
+/* The first argument that is no flag ends the flags, and so does "--". */
+static int walk(enum flag_command command, char **argv, struct request *request, bool changing,
+		struct warder_error *err)
+{
+	while (*argv && is_flag(*argv)) {
+		struct typed typed = { 0 };
+
+		if (strcmp(*argv, "--") == 0) {
+			argv++;
+			break;
+		}
+		if (next(command, &argv, &typed, err) != 0)
+			return -1;
+		request->typed[typed.flag - flag_at(0)] = true;
+		if (apply(request, &typed, typed.value, changing, err) != 0 ||
+		    (!changing &&
+		     given_add(&request->given, GIVEN_LINE, typed.flag, typed.name, typed.value, err) < 0) ||
+		    (typed.flag->two && apply(request, &typed, *argv++, changing, err) != 0))
+			return -1;
+	}
+	request->rest = argv;
+	return 0;
+}
+
+/* A result keeps what a terminal shows only as long as somebody looks at it; and a terminal is an input. */
+int request_check_terminal(const struct request *request, struct warder_error *err)
+{
+	const char *other = request->json                 ? "--json"
+			    : request->no_input           ? "-n (--no-input)"
+			    : request->session.background ? "--background"
+							  : NULL;
+
+	if (!request->terminal || request->help)
+		return 0;
+	if (other)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--terminal",
+				 "-t (--terminal) does not go with %s; give one of them", other);
+	if (!isatty(STDIN_FILENO))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--terminal",
+				 "-t (--terminal) needs a terminal on standard input, which is none; "
+				 "leave -t out, or run it under script(1)");
+	return 0;
+}
+
+/* A flag that has no effect without another one, or that contradicts one. */
+static int check_together(const struct request *request, struct warder_error *err)
+{
+	if (request_check_terminal(request, err) != 0)
+		return -1;
+	if (!request->help && request->code.artifact_bytes && !spool_is_meant(request->code.artifacts))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--max-artifact",
+				 "--max-artifact needs --artifacts store:");
+	if (request->help || request->code.collect.count == 0 || request->json || request->code.artifacts)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST, "--collect",
+	    "--collect needs --json, whose result shows the files, or --artifacts, which says where they go");
+}
+
+/* Parse the words alone, or behind the flags of a file. */
+static int parse(enum flag_command command, char **argv, struct config *config, struct request *ret,
+		 struct warder_error *err)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->grace_us = GRACE_US;
+	ret->config = config;
+	return walk_config(ret, false, err) == 0 && walk(command, argv, ret, false, err) == 0 ? 0 : -1;
+}
+
+int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err)
+{
+	struct config *config = NULL;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!(command & WORDS_END_FLAGS) && put_flags_first(command, argv, err) != 0)
+		return -1;
+	if (parse(command, argv, NULL, ret, err) == 0 &&
+	    (ret->help || ret->no_config || config_load(command, &ret->given, &config, err) == 0)) {
+		if (config && ret->base_is_file)
+			config_leave_policy(config);
+		if ((!config || parse(command, argv, config, ret, err) == 0) && check_together(ret, err) == 0)
+			return 0;
+	}
+	config_blame_field(config, err);
+	config_free(config);
+	ret->config = NULL;
+	for (; *argv && strcmp(*argv, "--") != 0; argv++)
+		ret->json |= strcmp(*argv, "--json") == 0;
+	return -1;
+}
+
+/* ---- loading ---- */
+
+static bool is_preset(const char *name)
+{
+	for (size_t i = 0; i < policy_preset_count(); i++) {
+		if (strcmp(policy_preset_name(i), name) == 0)
+			return true;
+	}
+	return false;
+}
+
+int policy_load(const char *name, bool is_file, struct warder_policy **ret, struct warder_error *err)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int status;
+
+	if (!is_file && strcmp(name, "-") != 0 && (is_preset(name) || !strpbrk(name, "/.")))
+		return warder_policy_preset(name, ret, err);
+	if (file_read(name, &text, &len, err) != 0)
+		return -1;
+	status = warder_policy_parse(text, len, strcmp(name, "-") == 0 ? "standard input" : name, ret, err);
+	free(text);
+	return status;
+}
+
+int request_load_ceiling(struct request *request, struct warder_error *err)
+{
+	const char *path = request->ceiling_path ? request->ceiling_path : CEILING_PATH;
+
+	if (policy_load(path, true, &request->ceiling, err) == 0)
+		return 0;
+	if (!request->ceiling_path && err->sys_errno == ENOENT)
+		return 0;
+	error_context(err, "ceiling");
+	return config_blame_flag(request->config, "--ceiling", err);
+}
+
+/* A document may call anything by the name of a language that is allowed. */
+static int check_document(const struct request *request, struct warder_error *err)
+{
+	if (!request->code.languages || !request->ceiling || request->ceiling->policy.languages.any)
+		return 0;
+	return error_set(err, WARDER_ERROR_REJECTED, "--languages",
+			 "the operator allows certain languages, and a document may give their names to "
+			 "others; leave it out, or have its languages put into /etc/warder/languages.json");
+}
+
+static int check_languages(const struct request *request, struct warder_error *err)
+{
+	const char *path = code_languages_path(request->code.languages);
+
+	if (languages_check_by(path, &request->policy->policy, err) != 0)
+		return -1;
+	return request->ceiling && languages_check_by(path, &request->ceiling->policy, err) != 0
+		   ? error_context(err, "ceiling")
+		   : 0;
+}
+
+/* Commands that run something for the user. */
+#define CHOOSES_BACKEND (FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_BLOCKS | FLAG_SESSION_START)
+
+/* What -t asks of a policy, where the document and the flags behind it do not say otherwise. */
+static int load_terminal(struct request *request, struct warder_error *err)
+{
+	if (!request->terminal || request->session.runs)
+		return 0;
+	if (!request->base_is_file &&
+	    warder_policy_set(request->policy, "limits.wallTime", "unlimited", err) != 0)
+		return -1;
+	return request->policy->policy.devices.terminals == 0
+		   ? warder_policy_set(request->policy, "devices.terminals", "1", err)
+		   : 0;
+}
+
+int request_pass_term(struct request *request, struct warder_error *err)
+{
+	const struct policy *policy = &request->policy->policy;
+	const char *type = getenv("TERM");
+
+	if (!request->terminal || !type || !*type ||
+	    (request->ceiling && !policy_grants_variable(&request->ceiling->policy, "TERM", type)))
+		return 0;
+	for (size_t i = 0; i < policy->environment.set_count; i++) {
+		if (strcmp(policy->environment.set[i].name, "TERM") == 0)
+			return 0;
+	}
+	return warder_policy_set(request->policy, "environment.set.TERM", type, err);
+}
+
+int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
+{
+	const char *parent = getenv("WARDER_CGROUP_PARENT"), *backend = getenv("WARDER_BACKEND");
+
+	if (!request->backend && (command & CHOOSES_BACKEND) && backend && *backend)
+		request->backend = backend;
+	if (request->backend == backend && backend && strcmp(backend, BACKEND_AUTO) != 0 &&
+	    !backend_find(backend, err))
+		return error_context(err, "WARDER_BACKEND");
+	if (request->config && request->backend && strcmp(request->backend, BACKEND_AUTO) != 0 &&
+	    !strchr(request->backend, ',') && !backend_find(request->backend, err))
+		return config_blame_flag(request->config, "--backend", err);
+	if (!request->cgroup_parent && parent && *parent)
+		request->cgroup_parent = parent;
+	if (policy_load(request->base ? request->base : DEFAULT_PRESET, request->base_is_file,
+			&request->policy, err) != 0) {
+		if (request->base_is_file && err->sys_errno)
+			error_context(err, "--policy");
+		return config_blame_flag(request->config, request->base_is_file ? "--policy" : "--preset",
+					 err);
+	}
+	for (const char *const *pair = request->defaults; !request->base && pair && *pair; pair += 2) {
+		if (warder_policy_set(request->policy, pair[0], pair[1], err) != 0)
+			return -1;
+	}
+	if (load_terminal(request, err) != 0 || request_load_ceiling(request, err) != 0 ||
+	    check_document(request, err) != 0 || request_change(command, argv, request, err) != 0)
+		return -1;
+	return check_languages(request, err);
+}
+
+int request_change(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
+{
+	return walk_config(request, true, err) == 0 ? walk(command, argv, request, true, err) : -1;
+}
+
+void request_unload(struct request *request)
+{
+	warder_policy_free(request->policy);
+	warder_policy_free(request->ceiling);
+	request->policy = request->ceiling = NULL;
+}
+
+void request_done(struct request *request)
+{
+	request_unload(request);
+	config_free(request->config);
+	request->config = NULL;
+}
+
+unsigned request_parallel(const struct request *request)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (request->tool.parallel)
+		return request->tool.parallel;
+	return cpus < 1 ? 1 : cpus > WORKERS_MAX ? WORKERS_MAX : (unsigned)cpus;
+}

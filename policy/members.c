@@ -146,7 +146,9 @@ uint64_t policy_amount_get(const struct policy *policy, const struct policy_amou
 
 uint64_t policy_field_number(const struct policy *policy, enum policy_field field)
 {
-	return policy_amount_get(policy, policy_amount_of(field));
+	const struct policy_amount *amount = policy_amount_of(field);
+
+	return amount ? policy_amount_get(policy, amount) : POLICY_UNLIMITED;
 }
 
 char *policy_amount_format(const struct policy_amount *amount, uint64_t value, char *buf, size_t len)

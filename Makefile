@@ -88,7 +88,7 @@ DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(TOOL_CC) -dumpmachine 2>/dev/null))
 
 .PHONY: all lib tool test-programs asan-programs asan-tool asan-containers tsan-programs guest-programs fault-programs fuzz-programs
-.PHONY: help demo check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze docker fmt fmt-check install uninstall deps clean
+.PHONY: help demo man check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO)
@@ -282,6 +282,9 @@ deps-check:
 LIBDIR     ?= $(PREFIX)/lib
 SHARE      := $(PREFIX)/share
 MAN        := $(wildcard docs/*.[1-8])
+# Section 3 is made from the headers: a page for each library, and a link to it for each function.
+MAN3       := $(BUILD)/man/libwarder.3 $(BUILD)/man/libwarder-store.3
+functions   = $(shell awk -v names=1 -f docs/man3.awk $1)
 # Where each shell looks for the completion of a command.
 COMPLETION := bash-completion/completions/warder zsh/site-functions/_warder fish/vendor_completions.d/warder.fish
 RECIPES    := $(wildcard recipes/*)
@@ -293,9 +296,20 @@ INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts $(PREF
             $(LIBDIR)/pkgconfig/warder-store.pc $(PREFIX)/include/warder-store.h \
             $(LIBDIR)/pkgconfig/warder.pc $(PREFIX)/include/warder.h $(SHARE)/doc/warder/NEWS.md \
             $(COMPLETION:%=$(SHARE)/%) $(RECIPES:%=$(SHARE)/warder/%) \
-            $(foreach page,$(MAN),$(SHARE)/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+            $(foreach page,$(MAN),$(SHARE)/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page))) \
+            $(patsubst %,$(SHARE)/man/man3/%,$(notdir $(MAN3)) $(addsuffix .3,$(call functions,runtime/warder.h store/warder-store.h)))
 
-install: all                        ## install below PREFIX (/usr/local); DESTDIR is respected
+man: $(MAN3)                        ## the manual pages of the libraries, below build/man
+$(BUILD)/man/libwarder.3: runtime/warder.h
+$(BUILD)/man/libwarder.3: PAGE = -v flags=-lwarder -v about="run an untrusted program under a policy"
+$(BUILD)/man/libwarder-store.3: store/warder-store.h
+$(BUILD)/man/libwarder-store.3: PAGE = -v flags="-lwarder-store -lwarder" -v about="data that stays between runs"
+$(MAN3): docs/man3.awk
+	@mkdir -p $(@D)
+	$(call say,MAN,$@)awk -v name=$(basename $(@F)) -v header=$(notdir $(filter %.h,$^)) -v date="$$(date -u -r $(filter %.h,$^) '+%B %-d, %Y')" \
+	  $(PAGE) -f docs/man3.awk $(filter %.h,$^) >$@
+
+install: all $(MAN3)                ## install below PREFIX (/usr/local); DESTDIR is respected
 	$(Q)mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(Q)install -m 755 $(BUILD)/warder $(DESTDIR)$(PREFIX)/bin/
 	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(DESTDIR)$(PREFIX)/libexec/warder/
@@ -312,6 +326,9 @@ install: all                        ## install below PREFIX (/usr/local); DESTDI
 	$(Q)install -m 644 docs/completion/_warder $(DESTDIR)$(SHARE)/zsh/site-functions/
 	$(Q)install -m 644 docs/completion/warder.fish $(DESTDIR)$(SHARE)/fish/vendor_completions.d/
 	$(Q)$(foreach page,$(MAN),install -m 644 $(page) $(DESTDIR)$(SHARE)/man/man$(subst .,,$(suffix $(page)))/ &&) true
+	$(Q)install -m 644 $(MAN3) $(DESTDIR)$(SHARE)/man/man3/
+	$(Q)$(foreach page,$(MAN3),for name in $(call functions,$(if $(findstring store,$(page)),store/warder-store.h,runtime/warder.h)); do \
+	  echo ".so man3/$(notdir $(page))" >$(DESTDIR)$(SHARE)/man/man3/$$name.3; done &&) true
 	$(call say,INSTALL,$(DESTDIR)$(PREFIX))true
 
 uninstall:                          ## remove what install put there

@@ -32,6 +32,16 @@ other_libdir() {
 	make -s BUILD="$build" PREFIX=/usr LIBDIR=/usr/lib64 DESTDIR="$dest/other" install &&
 		[ "$(PKG_CONFIG_PATH=$dest/other/usr/lib64/pkgconfig PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=libdir warder)" = /usr/lib64 ]
 }
+# Every function of the headers, and what its page says of it.
+has_pages() {
+	local name
+	while read -r name; do
+		[ -f "$dest/usr/share/man/man3/$name.3" ] || { echo "no page: $name"; return 1; }
+	done < <(awk -v names=1 -f docs/man3.awk runtime/warder.h store/warder-store.h)
+	[ "$(grep -ohE '\bwarder_[a-z_]+\(' runtime/warder.h store/warder-store.h | sort -u | wc -l)" -gt 100 ] &&
+		(cd "$dest/usr/share/man" && mandoc -man man3/warder_wait.3 | col -b) | grep -q 'int warder_wait(struct warder_run \*run' &&
+		! mandoc -Tlint -Wwarning "$dest"/usr/share/man/man3/libwarder*.3 | grep -v 'new sentence'
+}
 removed() { make -s BUILD="$build" PREFIX=/usr DESTDIR="$dest" uninstall && [ -z "$(find "$dest/usr" -type f -o -type l)" ]; }
 
 check "make install" install_tree
@@ -42,6 +52,7 @@ check "the library has its soname" soname
 check "the library needs libc only" only_libc
 check "the library is hardened" hardened "$lib/libwarder.so.0"
 check "the static library defines warder_* only" only_ours "$lib/libwarder.a"
+check "every public function has a manual page" has_pages
 check "the example compiles with pkg-config" compile_shared
 check "the example runs" run_shared
 check "the example links statically" compile_static

@@ -24,7 +24,6 @@
 #include "jail/session.h"
 #include "policy/policy.h"
 
-#define BACKEND_DEFAULT      "local"
 #define BACKEND_AUTO         "auto"
 #define BACKEND_COUNT_MAX    16
 #define BACKEND_PASSED_BYTES 1024

@@ -37,67 +37,6 @@ static int refuse(const struct build *build, const char *what, const char *word)
 
 /* ---- lists ---- */
 
-static size_t length(char *const *list)
-{
-	size_t count = 0;
-
-	while (list && list[count])
-		count++;
-	return count;
-}
-
-/* The value of a name in a list, or NULL. */
-static const char *build_get(char *const *list, const char *name)
-{
-	const size_t len = strlen(name);
-
-	for (; list && *list; list++) {
-		if (strncmp(*list, name, len) == 0 && (*list)[len] == '=')
-			return *list + len + 1;
-	}
-	return NULL;
-}
-
-int build_set(char ***list, const char *assignment, struct warder_error *err)
-{
-	const size_t len = strcspn(assignment, "="), count = length(*list);
-	char *copy = strdup(assignment), **grown;
-
-	if (!copy)
-		return error_no_memory(err, field);
-	for (size_t i = 0; i < count; i++) {
-		if (strncmp((*list)[i], assignment, len) == 0 && (*list)[i][len] == '=') {
-			free((*list)[i]);
-			(*list)[i] = copy;
-			return 0;
-		}
-	}
-	grown = count < IMAGE_STRINGS_MAX ? reallocarray(*list, count + 2, sizeof(*grown)) : NULL;
-	if (!grown) {
-		free(copy);
-		return error_no_memory(err, field);
-	}
-	grown[count] = copy;
-	grown[count + 1] = NULL;
-	*list = grown;
-	return 0;
-}
-
-char **build_copy(char *const *list)
-{
-	const size_t count = length(list);
-	char **copy = calloc(count + 1, sizeof(*copy));
-
-	for (size_t i = 0; copy && i < count; i++) {
-		copy[i] = strdup(list[i]);
-		if (!copy[i]) {
-			image_strings_free(copy);
-			return NULL;
-		}
-	}
-	return copy;
-}
-
 /* Take what an unpack has left out or changed into the notes. */
 static void build_note(struct images_notes *notes, const struct unpack_report *report)
 {
@@ -237,7 +176,7 @@ static char **command_words(const struct build *build, const struct recipe_step 
 	char program[] = "/bin/sh", flag[] = "-c";
 	char *const plain[] = { program, flag, NULL };
 	char *const *shell = build->shell ? build->shell : plain;
-	const size_t count = length(shell);
+	const size_t count = build_length(shell);
 	char **words;
 
 	if (step->json)
@@ -556,7 +495,7 @@ static int set_owner(struct placing *placing, const struct recipe_step *step)
 
 static int copy_words(struct placing *placing, const struct recipe_step *step)
 {
-	const size_t count = length(step->words) - 1;
+	const size_t count = build_length(step->words) - 1;
 	struct build *build = placing->build;
 	struct merged_entry to;
 	char *target;
@@ -791,7 +730,7 @@ int images_build(struct images *images, const struct images_build *what, struct 
 	if (layer_store_check_name(what->name, err) != 0)
 		return -1;
 	layer_store_sweep(images);
-	build.used = calloc(length(what->arguments) + 1, sizeof(*build.used));
+	build.used = calloc(build_length(what->arguments) + 1, sizeof(*build.used));
 	done = build.used ? open_context(&build) : error_no_memory(err, field);
 	if (done == 0)
 		done = read_recipe(&build, &recipe);

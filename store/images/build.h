@@ -24,6 +24,11 @@ struct build {
 	struct warder_error *err;
 };
 
+/* ---- lists.c: NULL-terminated lists of strings, or NULL for an empty one ---- */
+/* Its strings. */
+size_t build_length(char *const *list);
+/* The value of a name in a list of NAME=value, or NULL. */
+const char *build_get(char *const *list, const char *name);
 /* Put NAME=value into a list, in place of an older one. -1 with *err. */
 int build_set(char ***list, const char *assignment, struct warder_error *err);
 /* A list of strings as a copy, NULL-terminated; NULL: no memory. */

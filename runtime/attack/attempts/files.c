@@ -29,7 +29,6 @@
 #define NR_FSCONFIG       431
 #define NR_FSMOUNT        432
 #define NR_FSPICK         433
-#define NR_OPENAT2        437
 #define NR_MOUNT_SETATTR  442
 #define NR_OPEN_TREE_ATTR 467
 

@@ -39,7 +39,6 @@
 #ifndef MFD_HUGETLB
 #define MFD_HUGETLB 4u
 #endif
-#define KEXEC_FILE_LOAD_NR 320
 
 static int set_hostname(const struct attempt *self, const struct marks *marks)
 {

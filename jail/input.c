@@ -342,6 +342,14 @@ static ssize_t look_at_pipe(struct input *input, const char **ret_bytes)
 	return n > 0 ? n : 0;
 }
 
+/* Behind the bytes that were fed. */
+static bool has_more(const struct input *input)
+{
+	int there = 0;
+
+	return ioctl(input->source_fd, FIONREAD, &there) == 0 && (uint64_t)there > input->fed;
+}
+
 static ssize_t look_at_socket(struct input *input, const char **ret_bytes)
 {
 	const ssize_t n = recv(input->source_fd, input->buffer, LOOK_MOST, MSG_PEEK | MSG_DONTWAIT);
@@ -378,10 +386,10 @@ static bool move(struct input *input, const char **ret_failure)
 	ssize_t there = look(input, &bytes);
 	ssize_t n;
 
-	/* The last bytes may have been written after the look. */
+	/* The last bytes may have been written after the look, or lie beyond what one look shows. */
 	if (there == 0 && is_over(input)) {
 		there = look(input, &bytes);
-		if (there == 0)
+		if (there == 0 && !has_more(input))
 			fd_done(input->to_fd);
 	}
 	if (there > 0) {

@@ -197,6 +197,35 @@ Test(streams, input_goes_on_when_the_program_reads, .timeout = 120)
 	}
 }
 
+/* More than one look shows, because the caller made its pipe larger after the launch (or because the user may have no larger pipes), and
+ * the writer is gone: the rest is not the end. */
+Test(streams, input_beyond_one_look_is_not_lost, .timeout = 60)
+{
+	static const size_t sizes[] = { 65536, 65537, 300000, 1000000 };
+	static char bytes[1000000];
+
+	for (size_t i = 0; i < ARRAY_LENGTH(sizes); i++) {
+		struct jailed *j = jailed_new();
+		int ends[2];
+
+		cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
+		j->command.stdin_fd = ends[0];
+		j->command.argv = (char *[]){ "/bin/sh", "-c", "sleep 0.3; wc -c", NULL };
+		cr_assert_eq(jailed_prepare(j, false), 0, "%s", j->err.text);
+		cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
+		cr_assert_eq(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20), 1 << 20);
+		cr_assert_eq(write(ends[1], bytes, sizes[i]), (ssize_t)sizes[i]);
+		close(ends[1]);
+		cr_assert_eq(jail_supervise(j->run, &j->outcome, &j->err), 0, "%s", j->err.text);
+		jail_run_free(j->run);
+		j->run = NULL;
+		cr_expect_eq((size_t)atol(jailed_text(j, JAIL_STDOUT)), sizes[i], "%zu: %s", sizes[i],
+			     jailed_text(j, JAIL_STDOUT));
+		close(ends[0]);
+		jailed_free(j);
+	}
+}
+
 /* The pipes belong to the jail's user, so that a program may open them by name. */
 Test(streams, dev_stdout_can_be_opened, .timeout = 60)
 {

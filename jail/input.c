@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/page.h"
 #include "jail/quiet.h"
 
 #ifndef RWF_NOWAIT
@@ -117,10 +118,11 @@ int input_open(struct input *input, const char *data, size_t len, int source_fd,
 		input->ended = true;
 		return 0;
 	}
-	input->buffer = malloc(input->kind == INPUT_READ ? CHUNK : LOOK_MOST);
-	input->bytes = input->buffer;
-	if (!input->buffer)
+	input->memory = malloc((input->kind == INPUT_READ ? CHUNK : LOOK_MOST) + PAGE_BYTES);
+	if (!input->memory)
 		return -1;
+	input->buffer = page_begin(input->memory);
+	input->bytes = input->buffer;
 	if (input->kind != INPUT_READ) {
 		input->from_fd = fcntl(pipe_fds[0], F_DUPFD_CLOEXEC, 3);
 		if (input->from_fd < 0)
@@ -144,7 +146,7 @@ void input_done(struct input *input)
 	fd_done(&input->null_fd);
 	fd_done(&input->scratch[0]);
 	fd_done(&input->scratch[1]);
-	free(input->buffer);
+	free(input->memory);
 	*input = (struct input){ .kind = INPUT_NONE };
 }
 

@@ -32,7 +32,8 @@ struct input {
 	int event_fd;      /* epoll: the source has more than it had; owned, or -1 */
 	int scratch[2];    /* of INPUT_PIPE: where the source's bytes are looked at; owned, or -1 */
 	int null_fd;       /* owned, or -1 */
-	char *buffer;      /* owned; or NULL */
+	char *memory;      /* owned; or NULL */
+	char *buffer;      /* in it, from the beginning of a page on */
 	const char *bytes; /* what is being written */
 	size_t len, at;
 	uint64_t offset;      /* of INPUT_FILE: where it stood */

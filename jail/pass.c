@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/page.h"
 #include "jail/quiet.h"
 
 #ifndef RWF_NOWAIT
@@ -65,15 +66,19 @@ int pass_open(int fd, struct pass *ret)
 		ret->kind = PASS_TERMINAL;
 	if (ret->kind == PASS_TERMINAL)
 		ret->own_fd = open_terminal(fd);
-	ret->chunk = malloc(PASS_CHUNK);
-	return ret->chunk ? 0 : ENOMEM;
+	ret->memory = malloc(PASS_CHUNK + PAGE_BYTES);
+	if (!ret->memory)
+		return ENOMEM;
+	ret->chunk = page_begin(ret->memory);
+	return 0;
 }
 
 void pass_done(struct pass *pass)
 {
 	if (!pass->chunk)
 		return;
-	free(pass->chunk);
+	free(pass->memory);
+	pass->memory = NULL;
 	pass->chunk = NULL;
 	fd_done(&pass->own_fd);
 	fd_done(&pass->relay[0]);

@@ -24,7 +24,8 @@ struct pass {
 	size_t relayed; /* bytes in the relay */
 	enum pass_kind kind;
 	size_t len, at;  /* the chunk, and how much of it is gone */
-	char *chunk;     /* PASS_CHUNK bytes, owned; NULL: not open */
+	char *memory;    /* owned; NULL: not open */
+	char *chunk;     /* in it, from the beginning of a page on: PASS_CHUNK bytes */
 	uint64_t passed; /* bytes that the descriptor took */
 };
 

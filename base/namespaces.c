@@ -1,5 +1,10 @@
 #include "base/namespaces.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 const struct namespace_kind namespace_kinds[NAMESPACE_COUNT] = {
 	{ CLONE_NEWUSER, "user", "user" },       { CLONE_NEWNS, "mount", "mnt" },
 	{ CLONE_NEWPID, "pid", "pid" },          { CLONE_NEWNET, "network", "net" },
@@ -13,4 +18,26 @@ const struct namespace_kind *namespace_kind(uint64_t flag)
 		if (namespace_kinds[i].flag == flag)
 			return &namespace_kinds[i];
 	return NULL;
+}
+
+int namespace_number(int proc_fd, const char *file, uint64_t *ret)
+{
+	char text[64]; /* "pid:[4026531836]" */
+	ssize_t len = readlinkat(proc_fd, file, text, sizeof(text) - 1);
+	const char *begin;
+	char *end = NULL;
+	uint64_t number = 0;
+
+	if (len < 0)
+		return -1;
+	text[len] = '\0';
+	begin = strchr(text, '[');
+	if (begin)
+		number = strtoull(begin + 1, &end, 10);
+	if (!number || *end != ']') {
+		errno = EPROTO;
+		return -1;
+	}
+	*ret = number;
+	return 0;
 }

@@ -29,6 +29,7 @@
 #include "base/array.h"
 #include "base/fd.h"
 #include "base/mountinfo.h"
+#include "base/namespaces.h"
 #include "jail/contained.h"
 #include "jail/filter/speculation.h"
 #include "jail/joined.h"
@@ -277,15 +278,15 @@ static int check_namespaces(struct jail_run *run, struct warder_error *err)
 		const struct template_namespace *space = &template_namespaces[i];
 		const bool wanted = tmpl->plan.namespaces & space->flag;
 		char *text = wanted ? list : missing;
-		struct stat st;
+		uint64_t number;
 
 		snprintf(text + strlen(text), sizeof(list) - strlen(text), "%s%s", *text ? " " : "",
 			 space->file + 3);
 		if (!wanted)
 			continue;
-		if (fstatat(run->proc_fd, space->file, &st, 0) < 0)
+		if (namespace_number(run->proc_fd, space->file, &number) < 0)
 			return unreadable(run, space->file, err);
-		if (st.st_ino == tmpl->own_namespaces[i])
+		if (number == tmpl->own_namespaces[i])
 			return differs(err, NULL, "the %s namespace is the host's", space->file + 3);
 	}
 	receipt_layer(run, "namespaces", true,

@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/namespaces.h"
 #include "jail/cgroup/clone.h"
 #include "jail/inside/root.h"
 #include "jail/inside/sys.h"
@@ -46,15 +47,12 @@ static int read_own_namespaces(struct jail_template *tmpl, struct warder_error *
 	owned_fd int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	for (size_t i = 0; i < TEMPLATE_NAMESPACES; i++) {
-		struct stat st;
-
 		if (!(tmpl->plan.namespaces & template_namespaces[i].flag))
 			continue;
-		if (fstatat(self, template_namespaces[i].file, &st, 0) < 0)
+		if (namespace_number(self, template_namespaces[i].file, &tmpl->own_namespaces[i]) < 0)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 					       "cannot read /proc/self/%s (is /proc mounted?)",
 					       template_namespaces[i].file);
-		tmpl->own_namespaces[i] = st.st_ino;
 	}
 	return 0;
 }

@@ -44,10 +44,10 @@ struct jail_template {
 	struct block block;  /* what every launch's block begins with */
 	int image_fd;        /* the init program */
 	struct template_root root;
-	int mount_ns_fd;                           /* the prepared root, privileged launches; -1 otherwise */
-	int supervisor_fd;                         /* pidfd of this process */
-	ino_t own_namespaces[TEMPLATE_NAMESPACES]; /* this process's, which no jail may have */
-	char fail_step[32];                        /* test hook */
+	int mount_ns_fd;   /* the prepared root, privileged launches; -1 otherwise */
+	int supervisor_fd; /* pidfd of this process */
+	uint64_t own_namespaces[TEMPLATE_NAMESPACES]; /* this process's, which no jail may have */
+	char fail_step[32];                           /* test hook */
 	uint64_t prepare_us;
 	pthread_mutex_t lock;  /* guards what follows */
 	struct network *ahead; /* network namespace in the making for the next launch, or NULL */

@@ -246,10 +246,9 @@ static bool has_children(const char *path)
 	return stat(path, &st) < 0 || st.st_nlink != 2;
 }
 
-static bool has_leftovers(const struct cgroup_host *host, size_t h)
+static bool has_leftovers(const struct cgroup_host *host, size_t h, uint64_t here)
 {
-	DIR *dir = has_children(host->hierarchies[h].base) ? opendir(host->hierarchies[h].base) : NULL;
-	const uint64_t here = dir ? cgroup_space() : 0;
+	DIR *dir = opendir(host->hierarchies[h].base);
 	const struct dirent *entry;
 	bool found = false;
 	int looked = 0;
@@ -270,10 +269,16 @@ static bool has_leftovers(const struct cgroup_host *host, size_t h)
 /* A cheap look whether cgroup_clean() would find something: at the first few leaves of others. */
 static bool cgroup_has_leftovers(const struct cgroup_host *host)
 {
+	uint64_t here = 0;
+
 	/* In all of them: the leaf of a trial is in one only. */
-	for (size_t h = 0; h < host->hierarchy_count; h++)
-		if (has_leftovers(host, h))
+	for (size_t h = 0; h < host->hierarchy_count; h++) {
+		if (!has_children(host->hierarchies[h].base))
+			continue;
+		here = here ? here : cgroup_space();
+		if (has_leftovers(host, h, here))
 			return true;
+	}
 	return false;
 }
 

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/namespaces.h"
 
 ssize_t cgroup_file_reread(int fd, char *ret, size_t size)
 {
@@ -73,12 +73,13 @@ int cgroup_process_read(int pid, struct cgroup_process *ret)
  */
 uint64_t cgroup_space(void)
 {
-	struct stat pid = { 0 };
-	struct stat time = { 0 };
+	uint64_t pid = 0;
+	uint64_t time = 0;
 
-	stat("/proc/self/ns/pid", &pid);
-	stat("/proc/self/ns/time", &time); /* a kernel without time namespaces has one boot time for all */
-	return ((uint64_t)time.st_ino << 32) ^ (uint64_t)pid.st_ino;
+	namespace_number(AT_FDCWD, "/proc/self/ns/pid", &pid);
+	/* A kernel without time namespaces has one boot time for all. */
+	namespace_number(AT_FDCWD, "/proc/self/ns/time", &time);
+	return (time << 32) ^ pid;
 }
 
 bool cgroup_owner_lives(const struct cgroup_owner *owner, uint64_t here)

@@ -37,6 +37,8 @@ static const struct instead {
 	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
 	{ POLICY_CONTROL_NETWORK_IPV6, NULL,
 	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
+	{ POLICY_CONTROL_NETWORK_INJECT, NULL,
+	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
 	{ POLICY_CONTROL_NETWORK_DENY, NULL,
 	  "WASI preview 1 gives a module no sockets; use network.mode none, or the backend local" },
 	{ POLICY_CONTROL_NETWORK_LEARN, NULL,

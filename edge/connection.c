@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "edge/gate.h"
+#include "edge/relay.h"
 #include "edge/report.h"
 
 #define COPY_BYTES         (256 << 10)
@@ -51,7 +52,8 @@ struct connection {
 	char destination[256];
 	uint16_t port;
 	struct gate gate;
-	uint8_t *held; /* heap: bytes of the client that wait for a decision */
+	struct relay *relay; /* heap: of a host with a credential; all else passes as it is */
+	uint8_t *held;       /* heap: bytes of the client that wait for a decision */
 	size_t held_len;
 	struct flow up, down; /* from the client; to it */
 	struct resolved addresses[RESOLVED_MAX];
@@ -99,7 +101,8 @@ static void watch(struct edge *edge, struct connection *c)
 
 	if (c->state == STATE_DEAD)
 		return;
-	if (!c->up.ended && !is_full(&c->up) && c->held_len < GATE_HELD_MAX && !waits_for_answer(c))
+	if (!c->up.ended && !is_full(&c->up) && c->held_len < GATE_HELD_MAX && !waits_for_answer(c) &&
+	    (!c->relay || relay_wants(c->relay, RELAY_PROGRAM)))
 		client |= EPOLLIN;
 	if (is_full(&c->down))
 		client |= EPOLLOUT;
@@ -107,7 +110,8 @@ static void watch(struct edge *edge, struct connection *c)
 		server |= EPOLLOUT;
 	if (c->state == STATE_OPEN && is_full(&c->up))
 		server |= EPOLLOUT;
-	if (c->state == STATE_OPEN && !c->down.ended && !is_full(&c->down))
+	if (c->state == STATE_OPEN && !c->down.ended && !is_full(&c->down) &&
+	    (!c->relay || relay_wants(c->relay, RELAY_HOST)))
 		server |= EPOLLIN;
 	watch_one(edge, &c->client, &c->client_watched, client);
 	watch_one(edge, &c->server, &c->server_watched, server);
@@ -135,6 +139,8 @@ static void finish(struct edge *edge, struct connection *c, bool reset)
 	free(c->up.kept);
 	free(c->down.kept);
 	free(c->held);
+	relay_free(c->relay);
+	c->relay = NULL;
 	if (c->before)
 		c->before->next = c->next;
 	else
@@ -236,6 +242,8 @@ static bool flush(struct edge *edge, struct connection *c, struct flow *flow, in
 /* Pass on an end. False: both are over, and so is the connection. */
 static bool pass_end(struct edge *edge, struct connection *c, struct flow *flow, int fd)
 {
+	if (c->relay)
+		return true; /* pump() ends it */
 	if (flow->ended && !flow->shut && !is_full(flow) && fd >= 0 && c->state == STATE_OPEN) {
 		shutdown(fd, SHUT_WR);
 		flow->shut = true;
@@ -252,6 +260,53 @@ static int server_fd(const struct connection *c)
 	return c->state == STATE_OPEN ? c->server.fd : -1;
 }
 
+/* What the relay has for each side, which takes all that it had before. False: the connection is over. */
+static bool pump(struct edge *edge, struct connection *c)
+{
+	static uint8_t buffer[COPY_BYTES]; /* of one call; what it has is sent, or kept, at once */
+	char detail[128] = "";
+	enum edge_reason why;
+	bool moved;
+
+	do {
+		const bool refused = relay_step(c->relay, &why, detail) < 0;
+		size_t n = 0;
+
+		moved = false;
+		/* An alert says why. */
+		if (!is_full(&c->down) && (n = relay_take(c->relay, RELAY_PROGRAM, buffer, sizeof(buffer)))) {
+			moved = true;
+			if (!send_bytes(edge, c, &c->down, c->client.fd, buffer, n))
+				return false;
+		}
+		if (!refused && !is_full(&c->up) && c->state == STATE_OPEN &&
+		    (n = relay_take(c->relay, RELAY_HOST, buffer, sizeof(buffer)))) {
+			moved = true;
+			if (!send_bytes(edge, c, &c->up, server_fd(c), buffer, n))
+				return false;
+		}
+		if (refused) {
+			refuse(edge, c, why, detail);
+			return false;
+		}
+	} while (moved);
+	if (relay_is_over(c->relay) && !is_full(&c->up) && !is_full(&c->down)) {
+		finish(edge, c, false);
+		return false;
+	}
+	return true;
+}
+
+/* Bytes of a side of the relay; none: it has ended. */
+static bool put(struct edge *edge, struct connection *c, enum relay_side side, const uint8_t *bytes,
+		size_t len)
+{
+	if (relay_put(c->relay, side, bytes, len))
+		return true;
+	refuse(edge, c, EDGE_REASON_EXHAUSTED, NULL);
+	return false;
+}
+
 /* Bytes of the client, through the gate: what is held already, and more. False: the connection is over. */
 static bool pass_gate(struct edge *edge, struct connection *c)
 {
@@ -265,7 +320,12 @@ static bool pass_gate(struct edge *edge, struct connection *c)
 		refuse(edge, c, why, other);
 		return false;
 	}
-	if (pass && !send_bytes(edge, c, &c->up, server_fd(c), c->held, pass))
+	if (c->relay && c->gate.state == GATE_HTTP) {
+		refuse(edge, c, EDGE_REASON_PLAIN, NULL);
+		return false;
+	}
+	if (pass && !(c->relay ? put(edge, c, RELAY_PROGRAM, c->held, pass)
+			       : send_bytes(edge, c, &c->up, server_fd(c), c->held, pass)))
 		return false;
 	memmove(c->held, c->held + pass, c->held_len - pass);
 	c->held_len -= pass;
@@ -302,12 +362,14 @@ static bool read_client(struct edge *edge, struct connection *c, uint8_t *buffer
 			refuse(edge, c, EDGE_REASON_FIRST_BYTES, NULL);
 			return false;
 		}
-		return true;
+		return !c->relay || put(edge, c, RELAY_PROGRAM, buffer, 0);
 	}
 	if (gated) {
 		c->held_len += (size_t)n;
 		return pass_gate(edge, c);
 	}
+	if (c->relay)
+		return put(edge, c, RELAY_PROGRAM, buffer, (size_t)n);
 	return send_bytes(edge, c, &c->up, server_fd(c), buffer, (size_t)n);
 }
 
@@ -321,10 +383,12 @@ static bool read_server(struct edge *edge, struct connection *c, uint8_t *buffer
 		finish(edge, c, true);
 		return false;
 	}
-	if (n == 0) {
+	if (n == 0)
 		c->down.ended = true;
+	if (c->relay)
+		return put(edge, c, RELAY_HOST, buffer, (size_t)n);
+	if (n == 0)
 		return true;
-	}
 	if (waits_for_answer(c)) {
 		http_answered(&c->gate.http, buffer, (size_t)n);
 		if (!pass_gate(edge, c))
@@ -490,6 +554,19 @@ int connections_tick(struct edge *edge)
 
 /* ---- accepting ---- */
 
+/* For a host with a credential. Returns false with a refusal counted. */
+static bool begin_relay(struct edge *edge, struct connection *c)
+{
+	const struct edge_inject *rule = c->name ? inject_of(edge->config, c->name, c->port) : NULL;
+
+	if (!rule)
+		return true;
+	c->relay = relay_new(rule, &edge->secrets[rule - edge->config->injects], c->name, c->port);
+	if (!c->relay)
+		refuse(edge, c, EDGE_REASON_EXHAUSTED, NULL);
+	return c->relay != NULL;
+}
+
 /* Where the client wanted to go: the address that it connected to. Returns false with a refusal counted. */
 static bool admit(struct edge *edge, struct connection *c, uint32_t address)
 {
@@ -516,7 +593,7 @@ static bool admit(struct edge *edge, struct connection *c, uint32_t address)
 	}
 	if (!allowed)
 		refuse(edge, c, why, NULL);
-	return allowed;
+	return allowed && begin_relay(edge, c);
 }
 
 static void take(struct edge *edge, int fd)
@@ -620,7 +697,7 @@ void connections_event(struct edge *edge, const struct source *source, uint32_t 
 		    !read_client(edge, c, buffer))
 			return;
 	}
-	if (c->state == STATE_DEAD)
+	if (c->state == STATE_DEAD || (c->relay && !pump(edge, c)))
 		return;
 	if (pass_end(edge, c, &c->up, server_fd(c)) && pass_end(edge, c, &c->down, c->client.fd))
 		watch(edge, c);

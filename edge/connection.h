@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "edge/inject.h"
 #include "edge/rules.h"
 #include "edge/resolve.h"
 
@@ -43,6 +44,7 @@ struct edge {
 	struct resolver *resolver;
 	int epoll_fd;
 	int spare_fd;                   /* held back for a connection that comes when no other is left */
+	struct inject_secret *secrets;  /* of each of config->injects */
 	struct connection *connections; /* open ones */
 	struct connection *dead;        /* to be freed when no event can name them any more */
 	size_t open_count;

@@ -35,7 +35,7 @@ enum edge_fd {
 	EDGE_FD_CONFIG,      /* memory file: struct edge_config */
 	EDGE_FD_REPORT,      /* memory file: struct edge_report */
 	EDGE_FD_COUNTER, /* SOCK_SEQPACKET: a byte asks that all that was sent is counted; it is sent back then */
-	EDGE_FD_COUNT,
+	EDGE_FD_COUNT, /* from here on one for each secret of the injects, in their order */
 };
 
 enum edge_socket {
@@ -61,6 +61,28 @@ struct edge_rule {
 	uint16_t ports[EDGE_PORTS_MAX];
 };
 
+/* The host's authorities, by which servers with a credential are checked; in such a jail the run's stands behind them. */
+#define EDGE_TRUST "/etc/ssl/certs/ca-certificates.crt"
+
+#define EDGE_INJECTS_MAX        16
+#define EDGE_INJECT_METHODS_MAX 8
+#define EDGE_INJECT_PATHS_MAX   16
+#define EDGE_AUTHORITY          1 /* first byte of the message that has the run's authority behind it, as PEM */
+#define EDGE_AUTHORITY_MAX      4096 /* bytes of that message */
+
+/* A row of network.allow with a credential. */
+struct edge_inject {
+	char host[256];
+	uint32_t row; /* of network.allow */
+	uint16_t port_count;
+	uint16_t ports[EDGE_PORTS_MAX];
+	char header[72];
+	char before[136], after[136]; /* the secret in the header's value */
+	char methods[EDGE_INJECT_METHODS_MAX][24];
+	char paths[EDGE_INJECT_PATHS_MAX][264];
+	uint16_t method_count, path_count; /* 0: all */
+};
+
 struct edge_listener {
 	uint32_t address; /* in the host's byte order; 0: every address */
 	uint16_t port;
@@ -72,8 +94,9 @@ struct edge_config {
 	uint32_t uid, gid; /* to become, if it was started as root */
 	uint32_t max_connections;
 	uint64_t max_bytes; /* of all connections, both ways; UINT64_MAX: unlimited */
-	uint32_t rule_count, listener_count;
+	uint32_t rule_count, listener_count, inject_count;
 	struct edge_listener listeners[EDGE_LISTENERS_MAX];
+	struct edge_inject injects[EDGE_INJECTS_MAX];
 	struct edge_rule rules[EDGE_RULES_MAX]; /* the file ends after rule_count rows */
 };
 
@@ -100,6 +123,13 @@ static inline size_t edge_config_size(uint32_t rule_count)
 	X(UNRESOLVED, "unresolved", "the host's resolver has no address for the name")                       \
 	X(UNREACHABLE, "unreachable", "the host cannot connect to it")                                       \
 	X(CONNECTIONS, "maxConnections", "more connections at once than network.maxConnections")             \
+	X(PLAIN, "plainText", "a host with a credential takes only TLS")                                     \
+	X(CLIENT_TLS, "clientTls", "the program's TLS to a host with a credential fails")                    \
+	X(SERVER_TLS, "serverTls", "the server's TLS or its certificate is not accepted")                    \
+	X(METHOD, "method", "a method that a host with a credential does not get")                           \
+	X(PATH, "path", "a path that can be read in two ways, to a host with a credential")                  \
+	X(ANSWER, "answer", "an answer that is not well formed HTTP/1")                                      \
+	X(SECRET, "secret", "the answer has the credential in it")                                           \
 	X(BYTES, "bytes", "network.bytes is used up")                                                        \
 	X(EXHAUSTED, "exhausted", "the edge has no memory or no descriptors left")
 

@@ -294,9 +294,8 @@ static int check_trailer_line(const uint8_t *bytes, size_t len)
 	return take_line(&rest, &line) ? read_header(line, &request, &ignored) : -1;
 }
 
-/* One step. Returns the bytes that it took, 0 if it needs more; -1. */
-static long step(struct http *http, const char *name, uint16_t port, const uint8_t *bytes, size_t len,
-		 enum edge_reason *ret_why, char *ret_other)
+long http_step(struct http *http, const char *name, uint16_t port, const uint8_t *bytes, size_t len,
+	       enum edge_reason *ret_why, char *ret_other)
 {
 	size_t n;
 	long line;
@@ -355,7 +354,7 @@ int http_check(struct http *http, const char *name, uint16_t port, const uint8_t
 	size_t at = 0;
 
 	while (at < len) {
-		const long n = step(http, name, port, bytes + at, len - at, ret_why, ret_other);
+		const long n = http_step(http, name, port, bytes + at, len - at, ret_why, ret_other);
 
 		if (n < 0)
 			return -1;

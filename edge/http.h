@@ -34,6 +34,9 @@ struct http {
  * 0; -1 with *ret_why and, for EDGE_REASON_OTHER_NAME, that name in ret_other (128 bytes). */
 int http_check(struct http *http, const char *name, uint16_t port, const uint8_t *bytes, size_t len,
 	       size_t *ret_pass, enum edge_reason *ret_why, char *ret_other);
+/* The same for one part: a head, or some of a body. Returns its bytes; 0: it needs more; -1. */
+long http_step(struct http *http, const char *name, uint16_t port, const uint8_t *bytes, size_t len,
+	       enum edge_reason *ret_why, char *ret_other);
 /* In HTTP_UPGRADE: the first bytes that the server answers. */
 void http_answered(struct http *http, const uint8_t *bytes, size_t len);
 

@@ -32,6 +32,7 @@
 #include "edge/connection.h"
 #include "edge/dns.h"
 #include "edge/report.h"
+#include "edge/tls.h"
 
 #define OWN_MAX         64
 #define DNS_CLIENTS_MAX 16
@@ -120,6 +121,78 @@ static void receive_sockets(size_t wanted)
 		}
 	}
 	close(EDGE_FD_SETUP);
+}
+
+/* ---- credentials ---- */
+
+static _Noreturn void fail_secret(const struct edge_inject *rule, const char *why)
+{
+	char text[160];
+	const int len =
+	    snprintf(text, sizeof(text), "network.allow[%u].inject.secretFile: %s", rule->row, why);
+
+	send(EDGE_FD_CONTROL, text, (size_t)len, MSG_NOSIGNAL);
+	_exit(125);
+}
+
+/* Memory that no dump has, and that is not swapped out where that is allowed. */
+static void *keep_secrets(size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		fail("memory for secrets");
+	madvise(at, size, MADV_DONTDUMP);
+	mlock(at, size);
+	return at;
+}
+
+static void read_secret(const struct edge_inject *rule, struct inject_secret *secret, int fd)
+{
+	static char text[INJECT_SECRET_MAX + 3]; /* with a line's end, and a byte too many */
+	const char *fault;
+	size_t len = 0;
+	ssize_t n;
+
+	do {
+		n = read(fd, text + len, sizeof(text) - len);
+		if (n < 0 && errno != EINTR)
+			fail_secret(rule, strerror(errno));
+		len += n > 0 ? (size_t)n : 0;
+	} while (n != 0 && len < sizeof(text));
+	close(fd);
+	fault = inject_take_secret(secret, text, len);
+	explicit_bzero(text, sizeof(text));
+	if (fault)
+		fail_secret(rule, fault);
+}
+
+/* The supervisor waits for the authority, which it shows in the jail; it does not wait for the rest. */
+static void prepare_injects(void)
+{
+	const size_t count = edge.config->inject_count;
+	char message[EDGE_AUTHORITY_MAX];
+	const char *what = "";
+	const char *pem;
+	size_t len = 0;
+
+	edge.secrets = keep_secrets(count * sizeof(*edge.secrets));
+	for (size_t i = 0; i < count; i++)
+		read_secret(&edge.config->injects[i], &edge.secrets[i], EDGE_FD_COUNT + (int)i);
+	if (tls_init(&what) < 0)
+		fail(what);
+	pem = tls_authority(&len);
+	if (!pem || len + 1 > sizeof(message))
+		fail("the authority of this run");
+	message[0] = EDGE_AUTHORITY;
+	memcpy(message + 1, pem, len);
+	if (send(EDGE_FD_CONTROL, message, len + 1, MSG_NOSIGNAL) < 0)
+		_exit(124);
+	if (tls_trust(EDGE_TRUST, &what) < 0)
+		fail(what);
+	for (size_t i = 0; i < count; i++)
+		if (tls_add_name(edge.config->injects[i].host) < 0)
+			fail("a certificate");
 }
 
 static uint8_t prefix_of(const uint8_t *mask, size_t len)
@@ -446,8 +519,7 @@ int main(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_NAME, "warder-edge", 0, 0, 0);
-	/* Nothing else that the supervisor had. */
-	close_range(EDGE_FD_COUNT, ~0u, 0);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	for (int fd = EDGE_FD_CONTROL; fd < EDGE_FD_COUNT; fd++)
 		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 			return 2;
@@ -457,8 +529,12 @@ int main(void)
 	if (!edge.config || !edge.report || edge.config->magic != EDGE_MAGIC ||
 	    edge.config->rule_count > EDGE_RULES_MAX ||
 	    config_size < edge_config_size(edge.config->rule_count) ||
-	    edge.config->listener_count > EDGE_LISTENERS_MAX)
+	    edge.config->listener_count > EDGE_LISTENERS_MAX || edge.config->inject_count > EDGE_INJECTS_MAX)
 		fail("its rules");
+	/* Nothing else that the supervisor had. */
+	close_range(EDGE_FD_COUNT + edge.config->inject_count, ~0u, 0);
+	if (edge.config->inject_count)
+		prepare_injects();
 	edge.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	edge.spare_fd = fcntl(edge.epoll_fd, F_DUPFD_CLOEXEC, 0);
 	edge.resolver = resolve_init(watch_resolver);

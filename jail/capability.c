@@ -234,6 +234,8 @@ static void set_network(struct policy_capabilities *ret, const struct policy *po
 {
 	/* What the edge does besides, once it is there. */
 	static const struct always by_edge[] = {
+		{ POLICY_CONTROL_NETWORK_INJECT,
+		  "warder-edge ends TLS with an authority of this run, and sets the header" },
 		{ POLICY_CONTROL_NETWORK_DENY, "warder-edge; a row of network.deny wins" },
 		{ POLICY_CONTROL_NETWORK_CONNECTIONS, "warder-edge resets a connection too many" },
 		{ POLICY_CONTROL_NETWORK_BYTES, "warder-edge counts them, and resets every connection" },

@@ -20,12 +20,14 @@
 #include "base/fd.h"
 #include "base/programs.h"
 #include "edge/rules.h"
+#include "jail/inject.h"
 #include "jail/jail.h"
 
 #define PROGRAM     "warder-edge"
 #define PATIENCE_MS 10000 /* for its start */
 #define COUNT_MS    200
 #define LEARN_RULES 3
+#define FDS_MAX     (EDGE_FD_COUNT + EDGE_INJECTS_MAX)
 
 _Static_assert(EDGE_RULES_MAX >= 2 * POLICY_MAX_RULES + LEARN_RULES, "room for every valid policy");
 _Static_assert(EDGE_NAMES_MAX >= POLICY_MAX_RULES, "an address for every name");
@@ -195,6 +197,7 @@ struct edge_config *edge_config_new(const struct policy *policy)
 		listeners =
 		    add_listeners(config, &names, true); /* one for each port: at most POLICY_MAX_PORTS */
 	config->listener_count = (uint32_t)listeners;
+	inject_rows(policy, config);
 	rules_done(&names);
 	return config;
 }
@@ -244,14 +247,14 @@ static int memory_file(const char *name, const void *bytes, size_t size)
 	return fd_take(&fd);
 }
 
-/* With the descriptors at their numbers: they first move out of the way of these. */
-static int start_program(const char *path, const int fds[EDGE_FD_COUNT], int *ret_pid)
+/* With the descriptors at their numbers, up to the first that is -1: they first move out of the way of these. */
+static int start_program(const char *path, const int fds[FDS_MAX], int *ret_pid)
 {
 	char *const argv[] = { (char[]){ PROGRAM }, NULL };
 	char *const envp[] = { NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	int high[EDGE_FD_COUNT];
+	int high[FDS_MAX];
 	sigset_t all;
 	sigset_t none;
 	pid_t pid;
@@ -272,19 +275,19 @@ static int start_program(const char *path, const int fds[EDGE_FD_COUNT], int *re
 	posix_spawnattr_setpgroup(&attributes, 0);
 	posix_spawnattr_setflags(&attributes,
 				 POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-	for (int i = 0; i < EDGE_FD_COUNT; i++)
+	for (int i = 0; i < FDS_MAX; i++)
 		high[i] = -1;
-	for (int i = 0; i < EDGE_FD_COUNT && !ret; i++) {
+	for (int i = 0; i < FDS_MAX && fds[i] >= 0 && !ret; i++) {
 		if (i < EDGE_FD_CONTROL) {
 			ret = posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
 			continue;
 		}
-		high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 16);
+		high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FDS_MAX);
 		ret = high[i] < 0 ? errno : posix_spawn_file_actions_adddup2(&actions, high[i], i);
 	}
 	if (!ret)
 		ret = posix_spawn(&pid, path, &actions, &attributes, argv, envp);
-	for (int i = 0; i < EDGE_FD_COUNT; i++)
+	for (int i = 0; i < FDS_MAX; i++)
 		fd_done(&high[i]);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
@@ -320,6 +323,12 @@ static struct edge_report *map_report(int fd)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+static void close_secrets(int fds[FDS_MAX])
+{
+	for (int i = EDGE_FD_COUNT; i < FDS_MAX; i++)
+		fd_done(&fds[i]);
+}
+
 int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t uid, struct warder_error *err)
 {
 	struct run_edge started = RUN_EDGE_NONE;
@@ -330,13 +339,22 @@ int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t 
 	int control[2] = { -1, -1 };
 	int setup[2] = { -1, -1 };
 	int counter[2] = { -1, -1 };
+	int fds[FDS_MAX] = { 0 };
 	int error = 0;
 
+	for (int i = EDGE_FD_CONTROL; i < FDS_MAX; i++)
+		fds[i] = -1;
 	if (programs_find(PROGRAM, "network.allow", path, err) < 0)
 		return -1;
-	config = make_config(policy, err);
-	if (!config)
+	if (inject_open(policy, fds + EDGE_FD_COUNT, err) < 0) {
+		close_secrets(fds);
 		return -1;
+	}
+	config = make_config(policy, err);
+	if (!config) {
+		close_secrets(fds);
+		return -1;
+	}
 	config->uid = config->gid = uid;
 	config_fd = memory_file("warder-edge-rules", config, edge_config_size(config->rule_count));
 	if (config_fd < 0)
@@ -352,12 +370,11 @@ int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t 
 	if (!error && (started.report_fd < 0 || !(started.report = map_report(started.report_fd))))
 		error = errno;
 	if (!error) {
-		const int fds[EDGE_FD_COUNT] = { [EDGE_FD_CONTROL] = control[1],
-						 [EDGE_FD_SETUP] = setup[1],
-						 [EDGE_FD_CONFIG] = config_fd,
-						 [EDGE_FD_REPORT] = report_fd,
-						 [EDGE_FD_COUNTER] = counter[1] };
-
+		fds[EDGE_FD_CONTROL] = control[1];
+		fds[EDGE_FD_SETUP] = setup[1];
+		fds[EDGE_FD_CONFIG] = config_fd;
+		fds[EDGE_FD_REPORT] = report_fd;
+		fds[EDGE_FD_COUNTER] = counter[1];
 		error = start_program(path, fds, &started.pid);
 	}
 	if (!error) {
@@ -365,6 +382,7 @@ int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t 
 		if (started.pid_fd < 0)
 			error = errno;
 	}
+	close_secrets(fds);
 	fd_done(&control[1]);
 	fd_done(&setup[1]);
 	fd_done(&counter[1]);
@@ -400,27 +418,53 @@ int run_edge_join(struct run_edge *edge, int pid_fd, int counter_fd, int report_
 	return 0;
 }
 
-int run_edge_await(struct run_edge *edge, struct warder_error *err)
+/* What it says next, with a NUL behind it, or why it cannot: -1 with *err. */
+static ssize_t receive(const struct run_edge *edge, char *text, size_t size, struct warder_error *err)
 {
+	static const char field[] = "network.allow[";
 	struct pollfd fd = { .fd = edge->control_fd, .events = POLLIN };
 	const uint64_t deadline = clock_us() + PATIENCE_MS * UINT64_C(1000);
-	char text[160];
+	char *colon;
 	ssize_t n;
 
-	if (!edge->pid)
-		return 0;
 	while (poll(&fd, 1, 100) != 1)
 		if (clock_us() >= deadline)
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, "network.allow",
 					 PROGRAM " did not answer within %d s", PATIENCE_MS / 1000);
-	n = recv(edge->control_fd, text, sizeof(text) - 1, MSG_DONTWAIT);
-	if (n == 1 && !text[0])
-		return 0;
+	n = recv(edge->control_fd, text, size - 1, MSG_DONTWAIT);
 	if (n <= 0)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "network.allow",
 				 PROGRAM " died before it could connect for the jail");
 	text[n] = '\0';
+	if (!text[0] || text[0] == EDGE_AUTHORITY)
+		return n;
+	colon = strncmp(text, field, sizeof(field) - 1) == 0 ? strstr(text, ": ") : NULL;
+	if (colon) {
+		*colon = '\0';
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, text, "%s: %s", text, colon + 2);
+	}
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, "network.allow", PROGRAM " cannot set up %s", text);
+}
+
+int run_edge_await_authority(struct run_edge *edge, struct warder_error *err)
+{
+	char text[EDGE_AUTHORITY_MAX + 1];
+	const ssize_t n = receive(edge, text, sizeof(text), err);
+
+	if (n < 0)
+		return -1;
+	if (text[0] != EDGE_AUTHORITY)
+		return error_set(err, WARDER_ERROR_INTERNAL, "network.allow",
+				 PROGRAM " made no authority for this run");
+	edge->authorities = inject_authorities(text + 1, (size_t)n - 1, &edge->authorities_len, err);
+	return edge->authorities ? 0 : -1;
+}
+
+int run_edge_await(struct run_edge *edge, struct warder_error *err)
+{
+	char text[160];
+
+	return edge->pid && receive(edge, text, sizeof(text), err) < 0 ? -1 : 0;
 }
 
 bool run_edge_is_dead(const struct run_edge *edge)
@@ -511,4 +555,6 @@ void run_edge_done(struct run_edge *edge)
 	if (edge->report)
 		munmap(edge->report, sizeof(*edge->report));
 	edge->report = NULL;
+	free(edge->authorities);
+	edge->authorities = NULL;
 }

@@ -24,6 +24,8 @@ struct run_edge {
 	int report_fd;              /* can only be read */
 	struct edge_report *report; /* mapped */
 	struct edge_report *before; /* heap: what the session's had refused at the start of an execution */
+	char *authorities; /* heap: what the jail sees of them, with the run's, if there is a credential */
+	size_t authorities_len;
 };
 #define RUN_EDGE_NONE                                                                                        \
 	{                                                                                                    \
@@ -41,6 +43,8 @@ int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t 
 		   struct warder_error *err);
 /* Take part in the one of a session: descriptors of its joint, which are copied. -1 with *err. */
 int run_edge_join(struct run_edge *edge, int pid_fd, int counter_fd, int report_fd, struct warder_error *err);
+/* Of a policy with credentials: until the run's authority is there, and its text in edge->authorities. -1 with *err. */
+int run_edge_await_authority(struct run_edge *edge, struct warder_error *err);
 /* Until it serves. -1 with *err: it does not. */
 int run_edge_await(struct run_edge *edge, struct warder_error *err);
 /* Whether it has ended. */

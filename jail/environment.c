@@ -1,5 +1,6 @@
 #include "jail/environment.h"
 #include "base/array.h"
+#include "edge/edge.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,6 +12,13 @@ static const char *const base_variables[] = {
 	"HOME=/tmp",
 	"TMPDIR=/tmp",
 	"LANG=C.UTF-8",
+};
+
+/* Of a policy with credentials: programs that do not look into the usual file. */
+static const char *const trust_variables[] = {
+	"SSL_CERT_FILE=" EDGE_TRUST,       /* OpenSSL with a directory of authorities: Python, Ruby, Perl */
+	"REQUESTS_CA_BUNDLE=" EDGE_TRUST,  /* certifi: requests, pip */
+	"NODE_EXTRA_CA_CERTS=" EDGE_TRUST, /* Node.js has its own */
 };
 
 struct list {
@@ -92,6 +100,8 @@ char **environment_build(const struct policy *policy, char *const *image, char *
 
 	for (size_t i = 0; i < ARRAY_LENGTH(base_variables); i++)
 		put_variable(&list, base_variables[i]);
+	for (size_t i = 0; policy_injects(policy) && i < ARRAY_LENGTH(trust_variables); i++)
+		put_variable(&list, trust_variables[i]);
 	for (; image && *image; image++)
 		put_variable(&list, *image);
 	if (policy->environment.mode == POLICY_ENVIRONMENT_HOST)

@@ -336,6 +336,11 @@ static int add_moment(struct jail_run *run, struct block *block, struct warder_e
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "no random number for the jail's boot_id");
 	block_add_moment(block, &run->tmpl->plan, &moment);
+	if (!policy_injects(&run->tmpl->plan.policy))
+		return 0;
+	if (run_edge_await_authority(&run->edge, err) < 0)
+		return -1;
+	block_add_authorities(block, run->edge.authorities, run->edge.authorities_len);
 	return 0;
 }
 

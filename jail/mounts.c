@@ -22,6 +22,7 @@
 #include "base/array.h"
 #include "base/mountinfo.h"
 #include "base/path.h"
+#include "edge/edge.h"
 #include "jail/inside/wire.h"
 #include "jail/overlay.h"
 #include "jail/proc.h"
@@ -191,6 +192,14 @@ static int judge_cover(struct checking *checking, const struct mountinfo *mount,
 {
 	const struct proc_row *row;
 
+	if (strcmp(path, EDGE_TRUST) == 0 && checking->whole.at &&
+	    same_text(mount->device, checking->whole)) {
+		ret->row = SIZE_MAX;
+		ret->flags = FLAG_RO | FLAG_NOSUID | FLAG_NODEV | FLAG_NOEXEC;
+		return mountinfo_is(mount->root, &WIRE_LAUNCH_TRUST[sizeof(WIRE_SCRATCH) - 1])
+			   ? 1
+			   : differs(checking, path, ": something else covers it");
+	}
 	if (!path_within("/proc", path))
 		return 0;
 	/* They are mounted in the order of their rows: mostly it is the next one. */

@@ -689,6 +689,31 @@ static int check_proc(struct jail_run *run, int root_fd, struct warder_error *er
 	return 0;
 }
 
+/* What it is to show is what it shows, from its beginning to its end. */
+static int check_authorities(struct jail_run *run, int root_fd, struct warder_error *err)
+{
+	const struct run_edge *edge = &run->edge;
+	owned_fd int fd = -1;
+	char part[4096];
+	size_t at = 0;
+	ssize_t n;
+
+	if (!edge->authorities)
+		return 0;
+	fd = openat(root_fd, &EDGE_TRUST[1], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return unreadable(run, EDGE_TRUST, err);
+	while ((n = read(fd, part, sizeof(part))) > 0) {
+		if ((size_t)n > edge->authorities_len - at ||
+		    memcmp(part, edge->authorities + at, (size_t)n) != 0)
+			break;
+		at += (size_t)n;
+	}
+	return n == 0 && at == edge->authorities_len
+		   ? 0
+		   : differs(err, "network.allow", "%s does not show this run's authority", EDGE_TRUST);
+}
+
 static int check_processors(struct jail_run *run, const char *status, struct warder_error *err)
 {
 	const struct affinity_mask *mask = &run->affinity.mask;
@@ -931,7 +956,8 @@ static int check_place(struct jail_run *run, int root_fd, struct warder_error *e
 {
 	if (check_network(run, err) < 0 || check_mounts(run, root_fd, err) < 0 ||
 	    check_scratch(run, root_fd, err) < 0 || check_proc(run, root_fd, err) < 0 ||
-	    check_membership(run, err) < 0 || check_namespaces(run, err) < 0)
+	    check_authorities(run, root_fd, err) < 0 || check_membership(run, err) < 0 ||
+	    check_namespaces(run, err) < 0)
 		return -1;
 	return 0;
 }

@@ -86,6 +86,8 @@ static const char *checked_how(const struct policy_endpoint *row)
 
 	if (row->cidr)
 		return "by address and port only";
+	if (row->inject)
+		return "by TLS that warder-edge ends, and every HTTP request; nothing else passes";
 	for (size_t i = 0; i < policy_rule_count(row); i++) {
 		const struct policy_rule rule = policy_rule_at(row, i);
 
@@ -138,9 +140,13 @@ static void rule_rows(struct jail_run *run)
 void receipt_edge(struct jail_run *run)
 {
 	const struct policy *policy = &run->tmpl->plan.policy;
-	char text[32];
+	char text[160];
 
 	rule_rows(run);
+	if (policy_injects(policy))
+		receipt_control(
+		    run, POLICY_CONTROL_NETWORK_INJECT, edge_source, "%s",
+		    policy_control_value(policy, POLICY_CONTROL_NETWORK_INJECT, text, sizeof(text)));
 	if (policy->network.deny.count)
 		receipt_control(run, POLICY_CONTROL_NETWORK_DENY, edge_source, "%zu rows",
 				policy->network.deny.count);

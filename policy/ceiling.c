@@ -126,6 +126,13 @@ static void check_endpoint(struct check *c, const struct policy_endpoint *asked,
 					"\"%.100s\" with port %u is not granted by the operator",
 					rule.host ? rule.host : rule.cidr, rule.ports[j]);
 	}
+	snprintf(path, sizeof(path), "network.allow[%zu].inject", index);
+	if (asked->inject && !policy_inject_granted(c->ceiling, asked))
+		violate(
+		    c, POLICY_REFUSED, path,
+		    "no row of the ceiling has this header, secretFile and format for \"%.80s\" with these "
+		    "ports, methods and paths",
+		    asked->host);
 }
 
 static void check_denied(struct check *c)

@@ -46,6 +46,15 @@ static void add_endpoints(struct policy_text *text, const struct policy_endpoint
 				policy_format_endpoint(&list->items[i], row, sizeof(row)));
 }
 
+/* Which rule has a credential, in which header. The secret is not known here. */
+static void add_injects(struct policy_text *text, const struct policy_endpoints *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].inject)
+			policy_text_add(text, "%snetwork.allow[%zu] %s: %s", text->used ? ", " : "", i,
+					list->items[i].host, list->items[i].inject->header);
+}
+
 static void add_network(struct policy_text *text, const struct policy *policy)
 {
 	policy_text_add(text, "%s", policy_network_mode_name(policy->network.mode));
@@ -137,6 +146,8 @@ char *policy_control_value(const struct policy *policy, enum policy_control cont
 		add_list(&text, &policy->filesystem.read_only, "");
 	else if (control == POLICY_CONTROL_PATHS_READ_WRITE)
 		add_list(&text, &policy->filesystem.read_write, "");
+	else if (control == POLICY_CONTROL_NETWORK_INJECT)
+		add_injects(&text, &policy->network.allow);
 	else if (control == POLICY_CONTROL_NETWORK_DENY)
 		add_endpoints(&text, &policy->network.deny, "");
 	else if (control == POLICY_CONTROL_SYSCALLS_KILL)

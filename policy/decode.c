@@ -260,6 +260,7 @@ struct endpoint {
 	const char *host, *cidr;
 	uint16_t ports[POLICY_MAX_PORTS];
 	size_t port_count;
+	struct policy_inject *inject; /* heap */
 };
 
 static int read_ports(struct decoder *d, const struct json_value *value, const char *path,
@@ -288,12 +289,15 @@ static int read_ports(struct decoder *d, const struct json_value *value, const c
 static int read_endpoint_member(struct decoder *d, const struct json_value *member, const char *parent,
 				struct endpoint *ret)
 {
-	static const char *const keys[] = { "host", "cidr", "ports", NULL };
+	static const char *const keys[] = { "host", "cidr", "ports", "inject", NULL };
 	char path[PATH_SIZE], known[80];
 
 	join(parent, member->key, path);
 	if (strcmp(member->key, "ports") == 0)
 		return read_ports(d, member, path, ret);
+	if (strcmp(member->key, "inject") == 0)
+		return policy_inject_read(member, path, &ret->inject, d->err) != 0 ? at_line(d, member->line)
+										   : 0;
 	if (policy_word(keys, member->key) < 0) {
 		policy_refuse(d->err, path, "unknown key; %s",
 			      policy_suggest(keys, member->key, known, sizeof(known)));
@@ -308,18 +312,19 @@ static int read_endpoint_member(struct decoder *d, const struct json_value *memb
 static int read_endpoint(struct decoder *d, const struct json_value *item, const char *path, void *list)
 {
 	struct endpoint row = { 0 };
+	int ret = 0;
 
 	if (item->type != JSON_OBJECT)
 		return refuse_type(d, item, path, "an object with host or cidr");
-	for (const struct json_value *member = item->child; member; member = member->next) {
-		if (read_endpoint_member(d, member, path, &row) != 0)
-			return -1;
-	}
-	if (!row.host == !row.cidr)
-		return policy_refuse(d->err, path, "give exactly one of host and cidr");
-	if (policy_add_endpoint(list, row.host, row.cidr, row.ports, row.port_count, d->err) != 0)
-		return policy_locate(d->err, path);
-	return 0;
+	for (const struct json_value *member = item->child; member && ret == 0; member = member->next)
+		ret = read_endpoint_member(d, member, path, &row);
+	if (ret == 0 && !row.host == !row.cidr)
+		ret = policy_refuse(d->err, path, "give exactly one of host and cidr");
+	if (ret == 0 &&
+	    policy_add_endpoint(list, row.host, row.cidr, row.ports, row.port_count, row.inject, d->err) != 0)
+		ret = policy_locate(d->err, path);
+	policy_inject_free(row.inject);
+	return ret;
 }
 
 static int read_endpoints(struct decoder *d, const struct json_value *value, const struct policy_member *row)

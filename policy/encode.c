@@ -49,6 +49,8 @@ static void write_endpoints(struct json_writer *w, const struct policy_endpoints
 				json_uint(w, row->ports[j]);
 			json_end_array(w);
 		}
+		if (row->inject)
+			policy_inject_write(row->inject, w);
 		json_end_object(w);
 	}
 	json_end_array(w);

@@ -37,7 +37,8 @@ bool policy_host_canonical(const char *host, char *ret)
 }
 
 int policy_add_endpoint(struct policy_endpoints *list, const char *host, const char *cidr,
-			const uint16_t *ports, size_t port_count, struct warder_error *err)
+			const uint16_t *ports, size_t port_count, const struct policy_inject *inject,
+			struct warder_error *err)
 {
 	struct policy_endpoint endpoint = { .port_count = port_count };
 	struct policy_cidr block;
@@ -61,7 +62,9 @@ int policy_add_endpoint(struct policy_endpoints *list, const char *host, const c
 			return -1;
 		endpoint.cidr = policy_format_cidr(&block, canonical, sizeof(canonical));
 	}
-	endpoint.ports = (uint16_t *)(uintptr_t)ports; /* only read: policy_endpoint_add() copies */
+	/* Only read: policy_endpoint_add() copies. */
+	endpoint.ports = (uint16_t *)(uintptr_t)ports;
+	endpoint.inject = (struct policy_inject *)(uintptr_t)inject;
 	return policy_endpoint_add(list, &endpoint, err);
 }
 
@@ -148,7 +151,8 @@ int policy_endpoint_parse(struct policy_endpoints *list, const char *value, bool
 				  err);
 	if (!port_list && is_allow && where[0] != '@')
 		count = 2; /* what web clients use */
-	return policy_add_endpoint(list, is_cidr ? NULL : where, is_cidr ? where : NULL, ports, count, err);
+	return policy_add_endpoint(list, is_cidr ? NULL : where, is_cidr ? where : NULL, ports, count, NULL,
+				   err);
 }
 
 /* ---- published ports ---- */

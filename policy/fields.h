@@ -31,12 +31,29 @@ enum policy_network_mode {
 #define POLICY_MAX_PUBLISHED       64
 #define POLICY_DEFAULT_CONNECTIONS 256
 
+struct policy_strings {
+	char **items;
+	size_t count;
+};
+
+#define POLICY_MAX_INJECTS 16
+
+/* A credential that is put into requests to a host, outside of the program. */
+struct policy_inject {
+	char *header;                  /* "Authorization" */
+	char *secret_file;             /* absolute */
+	char *format;                  /* "Bearer {}": the value of the header; {} is the secret */
+	struct policy_strings methods; /* none: every method */
+	struct policy_strings paths;   /* none: every path; "/simple/": all below it; "/upload": this one */
+};
+
 /* One row of network.allow or network.deny: exactly one of host and cidr is set. */
 struct policy_endpoint {
 	char *host;      /* "pypi.org", "*.example.org" or "@pypi" (a list of hosts.c), lower case */
 	char *cidr;      /* "10.1.0.0/16", "fd00::/8" */
 	uint16_t *ports; /* none: with "@pypi" those of the list; in network.deny every port */
 	size_t port_count;
+	struct policy_inject *inject; /* heap, or NULL; only in network.allow, with the name of one host */
 };
 
 struct policy_endpoints {
@@ -93,11 +110,6 @@ enum policy_on_output_limit {
 	POLICY_OUTPUT_KILL,  /* end the program when a stream exceeds its limit */
 };
 
-struct policy_strings {
-	char **items;
-	size_t count;
-};
-
 struct policy_variable {
 	char *name;
 	char *value;
@@ -135,6 +147,8 @@ struct policy_variable {
 		p->network.mode == POLICY_NETWORK_ALLOW)                                                     \
 	CONTROL(NETWORK_IPV6, "network.allow.ipv6", NETWORK, "IPv6 blocks in an allow-list",                 \
 		has_ipv6(&p->network.allow))                                                                 \
+	CONTROL(NETWORK_INJECT, "network.allow.inject", NETWORK,                                             \
+		"credentials that are put into requests outside of the program", policy_injects(p))          \
 	CONTROL(NETWORK_DENY, "network.deny", NETWORK, "a list of refused network destinations",             \
 		p->network.deny.count > 0)                                                                   \
 	CONTROL(NETWORK_LEARN, "network.learn", NETWORK,                                                     \

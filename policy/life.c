@@ -150,6 +150,7 @@ static void endpoint_done(struct policy_endpoint *endpoint)
 	free(endpoint->host);
 	free(endpoint->cidr);
 	free(endpoint->ports);
+	policy_inject_free(endpoint->inject);
 	*endpoint = (struct policy_endpoint){ 0 };
 }
 
@@ -157,7 +158,8 @@ static int endpoint_copy(const struct policy_endpoint *from, struct policy_endpo
 			 struct warder_error *err)
 {
 	if (policy_string_set(&ret->host, from->host, err) != 0 ||
-	    policy_string_set(&ret->cidr, from->cidr, err) != 0)
+	    policy_string_set(&ret->cidr, from->cidr, err) != 0 ||
+	    policy_inject_copy(from->inject, &ret->inject, err) != 0)
 		return -1;
 	if (from->port_count == 0)
 		return 0;

@@ -116,6 +116,13 @@ size_t policy_rule_count(const struct policy_endpoint *row);
 struct policy_rule policy_rule_at(const struct policy_endpoint *row, size_t i);
 /* Whether the mode uses network.allow and network.deny; whether it may publish ports. */
 bool policy_network_lists(const struct policy *policy);
+/* ---- inject.c ---- */
+/* Whether a row of network.allow has a credential. */
+bool policy_injects(const struct policy *policy);
+/* What of the policy shows the program the file (absolute, without links), or NULL. */
+const char *policy_shows_file(const struct policy *policy, const char *file);
+/* -1 with *err: a row has a credential, and there is no ceiling to grant it. */
+int policy_inject_without_ceiling(const struct policy *policy, struct warder_error *err);
 bool policy_network_publishes(const struct policy *policy);
 /* The kind of an address or block that is not a public one: unspecified loopback private shared linkLocal metadata
  * multicast broadcast benchmarking documentation mapped reserved. NULL: public. */

@@ -278,7 +278,7 @@ static int check_network(const struct policy *policy, struct warder_error *err)
 		    "network.mode is \"allow\" and there are no rows; give some or set \"none\"");
 	if (check_endpoints(allow, true, err) != 0 || check_endpoints(deny, false, err) != 0 ||
 	    check_rule_count(allow, true, err) != 0 || check_rule_count(deny, false, err) != 0 ||
-	    check_published(policy, err) != 0)
+	    policy_inject_validate(policy, err) != 0 || check_published(policy, err) != 0)
 		return -1;
 	return check_unseen(policy, err);
 }

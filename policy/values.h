@@ -8,6 +8,8 @@
 
 #include "policy/policy.h"
 
+struct json_value; /* base/json.h */
+
 #define POLICY_MAX_ROWS 1024 /* in each list */
 #define POLICY_MAX_HOST 253  /* bytes of a name, as DNS has it */
 
@@ -33,7 +35,8 @@ char *policy_format_cidr(const struct policy_cidr *cidr, char *buf, size_t len);
 bool policy_host_canonical(const char *host, char *ret);
 /* Add a row after bringing it to its canonical form; exactly one of host and cidr is given. */
 int policy_add_endpoint(struct policy_endpoints *list, const char *host, const char *cidr,
-			const uint16_t *ports, size_t port_count, struct warder_error *err);
+			const uint16_t *ports, size_t port_count, const struct policy_inject *inject,
+			struct warder_error *err);
 /* The same of a text as policy_set() takes it; is_allow: without ports a name gets 443 and 80. */
 int policy_endpoint_parse(struct policy_endpoints *list, const char *value, bool is_allow,
 			  struct warder_error *err);
@@ -50,6 +53,19 @@ bool policy_network_grants(const struct policy *ceiling, const struct policy_rul
 bool policy_network_avoids(const struct policy *request, const struct policy_endpoint *denied);
 /* Whether one row of the ceiling's network.publish holds the row. */
 bool policy_network_publishes_within(const struct policy *ceiling, const struct policy_publish *asked);
+
+/* ---- inject.c: NULL stands for none; `path` is where the errors are ---- */
+void policy_inject_free(struct policy_inject *inject);
+int policy_inject_copy(const struct policy_inject *from, struct policy_inject **ret,
+		       struct warder_error *err);
+/* From a document, without the rules of policy_inject_validate(). *ret is heap. */
+int policy_inject_read(const struct json_value *value, const char *path, struct policy_inject **ret,
+		       struct warder_error *err);
+/* As the member "inject". */
+void policy_inject_write(const struct policy_inject *inject, struct json_writer *w);
+int policy_inject_validate(const struct policy *policy, struct warder_error *err);
+/* Whether the ceiling (NULL: there is none) grants the row's credential on each of its ports. */
+bool policy_inject_granted(const struct policy *ceiling, const struct policy_endpoint *asked);
 
 /* ---- life.c: these take copies; errors (too many rows, no memory) carry no path ---- */
 int policy_strings_add(struct policy_strings *list, const char *item, struct warder_error *err);

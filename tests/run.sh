@@ -283,6 +283,7 @@ run_root() {
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
 	suite root network as_root env WARDER=build/gcc/warder tests/network/run.sh
 	suite root clients as_root env WARDER=build/gcc/warder tests/network/clients.sh
+	suite root inject as_root env WARDER=build/gcc/warder tests/network/inject.sh
 	suite root install as_root tests/install.sh build/gcc
 }
 

@@ -368,6 +368,9 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 	}
 	if (options->ceiling && policy_check_ceiling(options->ceiling, asked, err) != 0)
 		return -1;
+	/* What joins a session has nothing of its own. */
+	if (!options->ceiling && !options->joint && policy_inject_without_ceiling(asked, err) != 0)
+		return -1;
 	if (chosen != 0) {
 		*err = unmet;
 		return -1;

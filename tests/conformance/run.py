@@ -111,6 +111,18 @@ if p == 0: os._exit(0)
 return os.waitpid(p, 0)[1] == 0"""
 WHOLE = ["--set", "limits.disk=unlimited"]  # what is written to a host directory is limited nowhere
 
+# A credential, and a ceiling that grants it. That it arrives, and where it is not, is tried in tests/network.
+credential = make("credential")
+with open(credential + "/secret", "w") as secret:
+    secret.write("conformance\n")
+os.chmod(credential + "/secret", 0o600)
+for name in ("ceiling", "policy"):
+    with open(credential + "/%s.json" % name, "w") as document:
+        json.dump({"version": 1, "limits": {"wallTime": "30s"}, "network": {"mode": "allow", "allow": [
+            {"host": "example.org", "ports": [443], "inject": {"header": "Authorization", "secretFile": credential + "/secret"}}]},
+            "enforcement": {group: "preferred" for group in ("network", "filesystem", "environment", "limits", "output", "processes", "syscalls", "syscalls.speculation", "devices", "workingDirectory")}
+            if name == "ceiling" else {}}, document)
+
 # What a list lets pass is tried in tests/network, where there is somebody to connect to.
 OUTSIDE = "s = socket.socket(socket.AF_UNIX)\ns.connect('\\0%s')\nreturn True" % work
 
@@ -121,6 +133,8 @@ ROWS = [
      script(LOOPBACK.replace("return c.connect_ex(s.getsockname()) == 0", "c.connect_ex(s.getsockname()) == 0 or os._exit(9)") + "\ns = socket.socket(socket.AF_UNIX)\ns.connect('\\0%s')\nreturn True" % work)),
     ("network.allow", ["--allow", "example.org:443"], "socket", script(OUTSIDE)),
     ("network.allow.ipv6", ["--allow", "[2001:db8::/32]:443"], None, shell("true")),
+    ("network.allow.inject", ["--ceiling", credential + "/ceiling.json", "--policy", credential + "/policy.json"], None,
+     shell("cat %s/secret >/dev/null 2>&1" % credential)),
     ("network.deny", ["--allow", "*.example.org:443", "--set", "network.deny=a.example.org"], "socket", script(OUTSIDE)),
     ("network.learn", ["--net", "learn"], None, shell("true")),
     ("network.publish", ["--net", "loopback", "--set", "network.publish=0:80"], None, shell("true")),
@@ -182,6 +196,7 @@ GUEST = {
     "network.loopback": (["outside", "41"], None, None),
     "network.allow": (["outside", "41"], None, None),
     "network.allow.ipv6": (["outside", "41"], None, None),
+    "network.allow.inject": (["outside", "41"], None, None),
     "network.deny": (["outside", "41"], None, None),
     "network.learn": (["outside", "41"], None, None),
     "network.publish": (["outside", "41"], None, None),

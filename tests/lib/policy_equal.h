@@ -23,13 +23,22 @@ static bool same_strings(const struct policy_strings *a, const struct policy_str
 	return a->count == b->count;
 }
 
+static bool same_inject(const struct policy_inject *a, const struct policy_inject *b)
+{
+	if (!a || !b)
+		return a == b;
+	return same_text(a->header, b->header) && same_text(a->secret_file, b->secret_file) &&
+	       same_text(a->format, b->format) && same_strings(&a->methods, &b->methods) &&
+	       same_strings(&a->paths, &b->paths);
+}
+
 static bool same_endpoints(const struct policy_endpoints *a, const struct policy_endpoints *b)
 {
 	for (size_t i = 0; a->count == b->count && i < a->count; i++) {
 		const struct policy_endpoint *left = &a->items[i], *right = &b->items[i];
 
 		if (!same_text(left->host, right->host) || !same_text(left->cidr, right->cidr) ||
-		    left->port_count != right->port_count ||
+		    left->port_count != right->port_count || !same_inject(left->inject, right->inject) ||
 		    (left->port_count &&
 		     memcmp(left->ports, right->ports, left->port_count * sizeof(*left->ports)) != 0))
 			return false;

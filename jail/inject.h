@@ -1,0 +1,21 @@
+/*
+ * inject: what a launch needs for the credentials of network.allow: the rows for its edge, the files of their secrets, opened and never read
+ * here, and the text of the authorities that the jail sees. Host side.
+ */
+#ifndef WARDER_JAIL_INJECT_H
+#define WARDER_JAIL_INJECT_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "edge/edge.h"
+#include "policy/policy.h"
+
+/* Write the policy's rows with a credential, in their order. */
+void inject_rows(const struct policy *policy, struct edge_config *config);
+/* Open the file of each of these rows into fds, which has EDGE_INJECTS_MAX descriptors at -1; the caller closes them. -1 with *err. */
+int inject_open(const struct policy *policy, int *fds, struct warder_error *err);
+/* The host's authorities, and one more, as PEM. Heap; NULL with *err. */
+char *inject_authorities(const char *pem, size_t len, size_t *ret_len, struct warder_error *err);
+
+#endif

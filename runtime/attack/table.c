@@ -182,6 +182,21 @@ static bool host_network(const struct question *q)
 	return q->plan->policy.network.mode == POLICY_NETWORK_HOST;
 }
 
+static bool allow_list(const struct question *q)
+{
+	return policy_network_lists(&q->plan->policy);
+}
+
+static bool lists_blocks(const struct question *q)
+{
+	const struct policy_endpoints *allow = &q->plan->policy.network.allow;
+
+	for (size_t i = 0; i < allow->count; i++)
+		if (allow->items[i].cidr)
+			return true;
+	return false;
+}
+
 static bool loopback(const struct question *q)
 {
 	return q->plan->policy.network.mode == POLICY_NETWORK_LOOPBACK;
@@ -283,6 +298,8 @@ static const struct allowing {
 	{ "netlink", netlink, "network.mode and syscalls.profile" },
 	{ "net=host-unscoped", host_network_unscoped, "network.mode host, without Landlock ABI 6" },
 	{ "net=loopback", loopback, "network.mode loopback" },
+	{ "net=allow", allow_list, "network.mode allow, which leads every address to loopback" },
+	{ "cidr", lists_blocks, "a cidr row of network.allow" },
 	{ "env=host", host_environment, "environment.mode host" },
 	{ "profile=default", at_least_default, "syscalls.profile" },
 	{ "profile=compat", compat, "syscalls.profile compat" },
@@ -307,6 +324,7 @@ static const struct {
 	{ "RLIMIT_FSIZE", POLICY_CONTROL_FILE_SIZE },
 	{ "network namespace", POLICY_CONTROL_NETWORK_NONE },
 	{ "network namespace", POLICY_CONTROL_NETWORK_LOOPBACK },
+	{ "network namespace", POLICY_CONTROL_NETWORK_ALLOW },
 };
 
 static bool takes_argument(const char *word)

@@ -121,7 +121,10 @@ compat="lock-shared-file watch-files find-neighbours-lock name-to-handle turn-of
 	install-own-filter-prctl install-listener time-packets widen-pipe hint-at-shared-file move-pages-to-pipe share-pages-of-pipes
 	write-out-file-system"
 network="connect-host-loopback route-to-metadata route-to-lan route-to-internet route-to-internet6 route-to-loopback
-	find-interface list-unix-sockets list-tcp-sockets connect-neighbours-port"
+	find-interface list-unix-sockets list-tcp-sockets connect-neighbours-port talk-to-metadata talk-to-lan talk-to-internet
+	talk-to-internet6 talk-to-mapped talk-to-guessed-name talk-by-quic ask-hosts-resolver tunnel-by-names"
+# With an allow-list every address is routed to the jail's own loopback, where the edge listens.
+listed="route-to-metadata route-to-lan route-to-internet route-to-internet6 route-to-loopback list-tcp-sockets"
 # Abstract sockets belong to the network namespace; before Linux 6.12 Landlock does not tell whose they are.
 abi=$("$warder" doctor | sed -n 's/^ *yes *Landlock .*ABI \([0-9]*\).*/\1/p')
 [ "${abi:-0}" -ge 6 ] || network+=" connect-host-abstract connect-neighbours-socket"
@@ -516,6 +519,8 @@ if $root; then
 	$uml || attack "strict, in a session" false "$home $speculation" 200 $small --session
 	$uml || attack "agent, in a session" false "$home $default $speculation $terminals $compat write-workspace route-to-loopback netlink-route" 200 \
 		$small --session --preset agent --net loopback --set syscalls.profile=compat
+	$uml || attack "allow-list" false "$home $speculation $listed" 200 $small --net allow --allow attempt.example:8443
+	$uml || attack "allow-list of a port of every name" false "$home $speculation $listed" 200 $small --net allow --allow '*.example:80,443'
 	$uml || attack "strict profile, host network" false "$home $speculation $network read-callers-environment" 200 $small --net host \
 		--set syscalls.profile=strict --set syscalls.onViolation=kill --set environment.mode=host
 else

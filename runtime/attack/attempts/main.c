@@ -162,16 +162,17 @@ static const struct {
 	{                                                                                                    \
 		name, #name                                                                                  \
 	}
-	E(EPERM),           E(ENOENT),          E(ESRCH),         E(EINTR),        E(EIO),
-	E(ENXIO),           E(E2BIG),           E(ENOEXEC),       E(EBADF),        E(ECHILD),
-	E(EAGAIN),          E(ENOMEM),          E(EACCES),        E(EFAULT),       E(EBUSY),
-	E(EEXIST),          E(EXDEV),           E(ENODEV),        E(ENOTDIR),      E(EISDIR),
-	E(EINVAL),          E(ENFILE),          E(EMFILE),        E(ENOTTY),       E(ETXTBSY),
-	E(EFBIG),           E(ENOSPC),          E(EROFS),         E(EMLINK),       E(ELOOP),
-	E(ENOSYS),          E(EOPNOTSUPP),      E(ENOPROTOOPT),   E(EAFNOSUPPORT), E(EADDRINUSE),
-	E(ENETDOWN),        E(ETIMEDOUT),       E(ENETUNREACH),   E(ECONNREFUSED), E(EHOSTUNREACH),
-	E(EPROTONOSUPPORT), E(ESOCKTNOSUPPORT), E(EADDRNOTAVAIL), E(EIDRM),        E(ENOKEY),
-	E(EDQUOT),          E(ENOTEMPTY),       E(EOVERFLOW),     E(EPROTOTYPE),   E(ETOOMANYREFS),
+	E(EPERM),        E(ENOENT),          E(ESRCH),           E(EINTR),         E(EIO),
+	E(ENXIO),        E(E2BIG),           E(ENOEXEC),         E(EBADF),         E(ECHILD),
+	E(EAGAIN),       E(ENOMEM),          E(EACCES),          E(EFAULT),        E(EBUSY),
+	E(EEXIST),       E(EXDEV),           E(ENODEV),          E(ENOTDIR),       E(EISDIR),
+	E(EINVAL),       E(ENFILE),          E(EMFILE),          E(ENOTTY),        E(ETXTBSY),
+	E(EFBIG),        E(ENOSPC),          E(EROFS),           E(EMLINK),        E(ELOOP),
+	E(ENOSYS),       E(EOPNOTSUPP),      E(ENOPROTOOPT),     E(EAFNOSUPPORT),  E(EADDRINUSE),
+	E(ENETDOWN),     E(ETIMEDOUT),       E(ENETUNREACH),     E(ECONNREFUSED),  E(ECONNRESET),
+	E(EHOSTUNREACH), E(EPROTONOSUPPORT), E(ESOCKTNOSUPPORT), E(EADDRNOTAVAIL), E(EIDRM),
+	E(ENOKEY),       E(EDQUOT),          E(ENOTEMPTY),       E(EOVERFLOW),     E(EPROTOTYPE),
+	E(ETOOMANYREFS),
 #undef E
 };
 

@@ -1,6 +1,7 @@
 /*
  * network: to the host and beyond it. Nothing is sent outside: routes are asked for by connecting a datagram
- * socket.
+ * socket, and what would send a packet runs in the jail alone. With an allow-list every address is routed to the jail's
+ * own loopback, so there a route is nothing; what counts is whether anybody answers.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +55,64 @@ static int route_to(const struct attempt *self, const struct marks *marks)
 			       : connect(fd, (struct sockaddr *)&to, sizeof(to)));
 	close(fd);
 	return answer;
+}
+
+#define ANSWER_MS 3000
+
+/* Connect, say something and wait for whoever answers: a connection that is reset has reached nobody. */
+static int talk(const struct attempt *self, int type, int port, const void *bytes, size_t len)
+{
+	struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
+	struct sockaddr_in to4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	const bool is6 = strchr(self->path, ':') != NULL;
+	const int fd = socket(is6 ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC, 0);
+	struct pollfd answer = { .fd = fd, .events = POLLIN };
+	char reply[512];
+	int ret = REACHED;
+	ssize_t n;
+
+	if (fd < 0)
+		return errno;
+	inet_pton(is6 ? AF_INET6 : AF_INET, self->path, is6 ? (void *)&to.sin6_addr : &to4.sin_addr);
+	if (connect(fd, is6 ? (void *)&to : (void *)&to4, is6 ? sizeof(to) : sizeof(to4)) != 0 ||
+	    send(fd, bytes, len, MSG_NOSIGNAL) < 0) {
+		ret = errno;
+	} else if (poll(&answer, 1, ANSWER_MS) == 1) {
+		n = recv(fd, reply, sizeof(reply), 0);
+		/* An answer of the resolver that knows no such name carries nothing out. */
+		ret = n < 0                                                               ? errno
+		      : type == SOCK_DGRAM && port == 53 && n > 3 && (reply[3] & 15) == 3 ? CLEAN
+											  : REACHED;
+	} else if (type == SOCK_DGRAM) {
+		ret = NO_EFFECT;
+	}
+	close(fd);
+	return ret;
+}
+
+static int talk_web(const struct attempt *self, const struct marks *marks)
+{
+	static const char request[] = "GET / HTTP/1.1\r\nHost: attempt.invalid\r\n\r\n";
+
+	return talk(self, SOCK_STREAM, 80, request, sizeof(request) - 1);
+}
+
+/* The first bytes of a QUIC packet. */
+static int talk_quic(const struct attempt *self, const struct marks *marks)
+{
+	static const char packet[1200] = { '\xc0', 0, 0, 0, 1, 8 };
+
+	return talk(self, SOCK_DGRAM, 443, packet, sizeof(packet));
+}
+
+/* A question whose name carries data: "c2VjcmV0.attempt.invalid". */
+static int talk_names(const struct attempt *self, const struct marks *marks)
+{
+	static const char question[] = "\x12\x34\1\0\0\1\0\0\0\0\0\0\x08"
+				       "c2VjcmV0\x07"
+				       "attempt\x07invalid\0\0\1\0\1";
+
+	return talk(self, SOCK_DGRAM, 53, question, sizeof(question) - 1);
 }
 
 static int connect_abstract(const struct attempt *self, const struct marks *marks)
@@ -213,8 +273,12 @@ static int set_option(const struct attempt *self, const struct marks *marks)
 	return answer;
 }
 
-#define NET    "network namespace"
-#define NOBODY "no capabilities over the network namespace"
+#define NET   "network namespace"
+#define EDGE  "network namespace, warder-edge"
+#define SENDS "it would send packets to a network"
+/* Without a route; nobody listens; a listener of the edge that has no rule for it. */
+#define UNREACHED "ENETUNREACH|ECONNREFUSED|ECONNRESET"
+#define NOBODY    "no capabilities over the network namespace"
 
 static const struct attempt rows[] = {
 	{ "connect-host-loopback", "connect to a service of the host on 127.0.0.1",
@@ -224,22 +288,41 @@ static const struct attempt rows[] = {
 	  NET ", Landlock", .seen = "CVE-2020-15257", .allowed = "net=host-unscoped", .run = connect_abstract,
 	  .outside = OUTSIDE_PLAIN },
 	{ "route-to-metadata", "have a route to the cloud's metadata service", "ENETUNREACH", NET,
-	  .seen = "container toolkits", .allowed = "net=host", .run = route_to, .path = "169.254.169.254",
-	  .outside = OUTSIDE_PLAIN },
-	{ "route-to-lan", "have a route to a private network", "ENETUNREACH", NET, .allowed = "net=host",
-	  .run = route_to, .path = "192.168.0.1", .outside = OUTSIDE_PLAIN },
+	  .seen = "container toolkits", .allowed = "net=host|net=allow", .run = route_to,
+	  .path = "169.254.169.254", .outside = OUTSIDE_PLAIN },
+	{ "route-to-lan", "have a route to a private network", "ENETUNREACH", NET,
+	  .allowed = "net=host|net=allow", .run = route_to, .path = "192.168.0.1", .outside = OUTSIDE_PLAIN },
 	{ "route-to-internet", "have a route to the rest of the world", "ENETUNREACH", NET,
-	  .allowed = "net=host", .run = route_to, .path = "192.0.2.1", .outside = OUTSIDE_PLAIN },
-	{ "route-to-internet6", "the same with IPv6", "ENETUNREACH|EADDRNOTAVAIL", NET, .allowed = "net=host",
-	  .run = route_to, .path = "2001:db8::1", .outside = OUTSIDE_PLAIN },
+	  .allowed = "net=host|net=allow", .run = route_to, .path = "192.0.2.1", .outside = OUTSIDE_PLAIN },
+	{ "route-to-internet6", "the same with IPv6", "ENETUNREACH|EADDRNOTAVAIL", NET,
+	  .allowed = "net=host|net=allow", .run = route_to, .path = "2001:db8::1", .outside = OUTSIDE_PLAIN },
 	{ "route-to-loopback", "have a route to itself", "ENETUNREACH", NET,
-	  .allowed = "net=host|net=loopback", .run = route_to, .path = "127.0.0.1",
+	  .allowed = "net=host|net=loopback|net=allow", .run = route_to, .path = "127.0.0.1",
 	  .outside = OUTSIDE_PLAIN },
+	{ "talk-to-metadata", "ask the cloud's metadata service", UNREACHED, EDGE, .allowed = "net=host|cidr",
+	  .run = talk_web, .path = "169.254.169.254", .not_outside = SENDS },
+	{ "talk-to-lan", "talk to a private network", UNREACHED, EDGE, .allowed = "net=host|cidr",
+	  .run = talk_web, .path = "192.168.0.1", .not_outside = SENDS },
+	{ "talk-to-internet", "talk to an address that nobody listed", UNREACHED, EDGE,
+	  .allowed = "net=host|cidr", .run = talk_web, .path = "192.0.2.1", .not_outside = SENDS },
+	{ "talk-to-internet6", "the same with IPv6", UNREACHED "|EADDRNOTAVAIL", EDGE, .allowed = "net=host",
+	  .run = talk_web, .path = "2001:db8::1", .not_outside = SENDS },
+	{ "talk-to-mapped", "the same with an IPv4 address inside an IPv6 one", UNREACHED "|EADDRNOTAVAIL",
+	  EDGE, .allowed = "net=host|cidr", .run = talk_web, .path = "::ffff:192.0.2.1",
+	  .not_outside = SENDS },
+	{ "talk-to-guessed-name", "guess the address of a name of somebody else's list", UNREACHED, EDGE,
+	  .allowed = "net=host", .run = talk_web, .path = "198.19.255.254", .not_outside = SENDS },
+	{ "talk-by-quic", "talk to an address that nobody listed by QUIC", "ENETUNREACH|ECONNREFUSED", EDGE,
+	  .allowed = "net=host", .run = talk_quic, .path = "192.0.2.1", .not_outside = SENDS },
+	{ "ask-hosts-resolver", "ask another name server than the jail's", "ENETUNREACH|ECONNREFUSED", EDGE,
+	  .allowed = "net=host", .run = talk_names, .path = "192.0.2.53", .not_outside = SENDS },
+	{ "tunnel-by-names", "carry data out in the name of a question", "ENETUNREACH|clean", EDGE,
+	  .allowed = "net=host", .run = talk_names, .path = "198.18.0.1", .not_outside = SENDS },
 	{ "find-interface", "find an interface that is up", "clean", NET, .allowed = "net=host",
 	  .run = find_interface, .outside = OUTSIDE_PLAIN },
 	{ "list-unix-sockets", "list the host's local sockets", "clean", NET, .allowed = "net=host",
 	  .run = read_sockets, .path = "/proc/net/unix", .outside = OUTSIDE_PLAIN },
-	{ "list-tcp-sockets", "list the host's TCP sockets", "clean", NET, .allowed = "net=host",
+	{ "list-tcp-sockets", "list the host's TCP sockets", "clean", NET, .allowed = "net=host|net=allow",
 	  .run = read_sockets, .path = "/proc/net/tcp", .outside = OUTSIDE_PLAIN },
 	{ "raise-loopback", "bring an interface up", "ENOTTY", "seccomp filter, " NOBODY,
 	  .run = raise_loopback, .outside = OUTSIDE_NETWORK },

@@ -1,6 +1,6 @@
 # The examples of documents, as they are printed there.
 
-needs limits place python3
+needs limits place python3 curl
 
 = every example of README prints what it shows
 $ "$TOP"/tests/transcript/readme.sh "$TOP"/README.md

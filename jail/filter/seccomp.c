@@ -412,12 +412,23 @@ static size_t socket_type(struct compiler *c, const uint32_t *types, size_t coun
 	return argument(c, 1, bpf_and(&c->bpf, 0xf, one_of(c, types, count, yes, no)));
 }
 
+/* For a protocol that does not belong to the type, the kernel starts modprobe, as root, to look for one that does. */
+static size_t internet_rule(struct compiler *c, size_t yes, size_t no)
+{
+	static const uint32_t stream[] = { 0, IPPROTO_TCP };
+	static const uint32_t datagram[] = { 0, IPPROTO_UDP };
+	size_t as_stream = argument(c, 2, one_of(c, stream, 2, yes, no));
+	size_t as_datagram = argument(c, 2, one_of(c, datagram, 2, yes, no));
+	size_t other = bpf_branch(&c->bpf, BPF_JEQ, SOCK_DGRAM, as_datagram, no);
+
+	other = bpf_branch(&c->bpf, BPF_JEQ, SOCK_STREAM, as_stream, other);
+	return argument(c, 1, bpf_and(&c->bpf, 0xf, other));
+}
+
 static size_t socket_rule(struct compiler *c)
 {
 	static const uint32_t local[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET };
-	static const uint32_t internet[] = { SOCK_STREAM, SOCK_DGRAM };
 	static const uint32_t netlink[] = { SOCK_RAW, SOCK_DGRAM };
-	static const uint32_t protocols[] = { 0, IPPROTO_TCP, IPPROTO_UDP };
 	static const uint32_t families[] = { AF_INET, AF_INET6 };
 	size_t no = fail(c, EAFNOSUPPORT);
 	size_t yes = allow(c);
@@ -425,8 +436,7 @@ static size_t socket_rule(struct compiler *c)
 
 	by_protocol = argument(c, 2, bpf_branch(&c->bpf, BPF_JEQ, NETLINK_ROUTE, yes, no));
 	as_netlink = socket_type(c, netlink, 2, by_protocol, no);
-	by_protocol = argument(c, 2, one_of(c, protocols, 3, yes, no));
-	as_internet = socket_type(c, internet, 2, by_protocol, no);
+	as_internet = internet_rule(c, yes, no);
 	as_local = socket_type(c, local, 3, yes, no);
 	other = has_netlink(c->options) ? bpf_branch(&c->bpf, BPF_JEQ, AF_NETLINK, as_netlink, no) : no;
 	other = one_of(c, families, 2, as_internet, other);

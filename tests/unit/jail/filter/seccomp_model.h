@@ -119,8 +119,8 @@ static inline bool socket_is_allowed(const struct seccomp_options *o, uint32_t d
 		return type == SOCK_STREAM || type == SOCK_DGRAM || type == SOCK_SEQPACKET;
 	case AF_INET:
 	case AF_INET6:
-		return (type == SOCK_STREAM || type == SOCK_DGRAM) &&
-		       (protocol == 0 || protocol == IPPROTO_TCP || protocol == IPPROTO_UDP);
+		return (type == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP)) ||
+		       (type == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP));
 	case AF_NETLINK:
 		return (type == SOCK_RAW || type == SOCK_DGRAM) && protocol == NETLINK_ROUTE &&
 		       netlink_is_allowed(o);

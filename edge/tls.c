@@ -9,9 +9,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -27,7 +31,7 @@
 	X(BIO_ctrl)                                                                                          \
 	X(BIO_free)                                                                                          \
 	X(BIO_new)                                                                                           \
-	X(BIO_new_file)                                                                                      \
+	X(BIO_new_mem_buf)                                                                                   \
 	X(BIO_read)                                                                                          \
 	X(BIO_s_mem)                                                                                         \
 	X(BIO_write)                                                                                         \
@@ -113,6 +117,8 @@ static struct {
 	EVP_PKEY *authority_key, *key;
 	X509 *authority;
 	SSL_CTX *client;
+	char *trust; /* heap: the host's authorities, until they are parsed */
+	ssize_t trust_len;
 	struct host hosts[EDGE_INJECTS_MAX];
 	size_t host_count;
 	char pem[EDGE_AUTHORITY_MAX];
@@ -236,29 +242,42 @@ static const unsigned char http1[] = { 8, 'h', 't', 't', 'p', '/', '1', '.', '1'
 
 int tls_trust(const char *path, const char **ret_what)
 {
-	BIO *file;
-	X509 *certificate;
-	X509_STORE *store;
-	size_t count = 0;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
 
 	*ret_what = "the host's authorities, in /etc/ssl/certs/ca-certificates.crt";
-	errno = ENOENT;
-	state.client = ssl.SSL_CTX_new(ssl.TLS_client_method());
-	file = ssl.BIO_new_file(path, "r");
-	if (!state.client || !file)
+	if (fd < 0)
 		return -1;
-	store = ssl.SSL_CTX_get_cert_store(state.client);
-	while ((certificate = ssl.PEM_read_bio_X509(file, NULL, NULL, NULL))) {
-		count += ssl.X509_STORE_add_cert(store, certificate) == 1;
-		ssl.X509_free(certificate);
-	}
-	ssl.BIO_free(file);
-	ssl.ERR_clear_error();
+	state.trust = fstat(fd, &st) == 0 && st.st_size < INT_MAX ? malloc((size_t)st.st_size) : NULL;
+	state.trust_len = state.trust ? read(fd, state.trust, (size_t)st.st_size) : 0;
+	close(fd);
+	errno = EINVAL;
+	if (state.trust_len <= 0 || !memmem(state.trust, (size_t)state.trust_len, "BEGIN CERTIFICATE", 17))
+		return -1;
+	state.client = ssl.SSL_CTX_new(ssl.TLS_client_method());
+	if (!state.client)
+		return -1;
 	ssl.SSL_CTX_set_verify(state.client, SSL_VERIFY_PEER, NULL);
 	ssl.SSL_CTX_ctrl(state.client, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, NULL);
 	ssl.SSL_CTX_ctrl(state.client, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
 	/* 0 is success. */
-	return count && ssl.SSL_CTX_set_alpn_protos(state.client, http1, sizeof(http1)) == 0 ? 0 : -1;
+	return ssl.SSL_CTX_set_alpn_protos(state.client, http1, sizeof(http1)) == 0 ? 0 : -1;
+}
+
+/* At the first connection: to parse some 140 certificates takes longer than the rest of a launch. */
+static void parse_trust(void)
+{
+	BIO *text = ssl.BIO_new_mem_buf(state.trust, (int)state.trust_len);
+	X509 *certificate;
+
+	while (text && (certificate = ssl.PEM_read_bio_X509(text, NULL, NULL, NULL))) {
+		ssl.X509_STORE_add_cert(ssl.SSL_CTX_get_cert_store(state.client), certificate);
+		ssl.X509_free(certificate);
+	}
+	ssl.BIO_free(text);
+	ssl.ERR_clear_error();
+	free(state.trust);
+	state.trust = NULL;
 }
 
 static int choose_protocol(SSL *connection, const unsigned char **ret, unsigned char *ret_len,
@@ -340,8 +359,11 @@ struct tls *tls_accept(const char *name)
 
 struct tls *tls_connect(const char *name)
 {
-	struct tls *tls = begin(state.client);
+	struct tls *tls;
 
+	if (state.trust)
+		parse_trust();
+	tls = begin(state.client);
 	if (!tls)
 		return NULL;
 	ssl.SSL_set_connect_state(tls->ssl);

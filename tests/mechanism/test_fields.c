@@ -69,21 +69,6 @@ Test(fields, network_host, .timeout = 60)
 	jailed_free(j);
 }
 
-/* The test program has no warder-edge beside it: without one a list is refused. tests/network tries it with one. */
-Test(fields, network_allow_without_edge_is_refused, .timeout = 60)
-{
-	struct jailed *j = jailed_new();
-
-	j->policy.network.mode = POLICY_NETWORK_ALLOW;
-	if (access("/usr/local/libexec/warder/warder-edge", X_OK) != 0 &&
-	    access("/usr/libexec/warder/warder-edge", X_OK) != 0) {
-		cr_expect_eq(jailed_prepare(j, false), 1);
-		cr_expect(strstr(j->err.text, "warder-edge is not installed"), "%s", j->err.text);
-		cr_expect_eq(j->err.code, (uint32_t)WARDER_ERROR_UNSUPPORTED_POLICY);
-	}
-	jailed_free(j);
-}
-
 Test(fields, host_view_shows_nothing_else, .timeout = 60)
 {
 	struct jailed *j = jailed_new();

@@ -312,3 +312,9 @@ needs limits user
 $ warder run $(cat many/all) -- true; man=$TOP/docs/warder-policy.5; grep -c 'More than 20 paths below' $man
 | 1
 !~ ^warder: workspace, read-write paths, targets below /tmp and what lies beneath them are more than 20 mounts
+
+= a list of destinations, where warder-edge is not installed
+needs limits
+$ mkdir alone && cp "$(command -v warder)" alone && alone/warder run --net allow --allow example.org -- true
+!~ ^warder: cannot enforce network, network.maxConnections: warder-edge is not installed: looked in .*/alone and in ../libexec/warder there$
+? 125

@@ -10,12 +10,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +28,7 @@
 
 #define COPY_BYTES         (256 << 10)
 #define CONNECT_TIMEOUT_MS 10000
+#define DELIVERY_LOOK_MS   20
 
 /* One direction. */
 struct flow {
@@ -48,6 +51,7 @@ struct connection {
 	uint32_t client_watched, server_watched; /* events, 0: not in the epoll instance */
 	enum state state;
 	bool answering;   /* the resolver will call */
+	bool inward;      /* to a published port: the client is outside of the jail */
 	const char *name; /* of the table; NULL: a connection by its address */
 	char destination[256];
 	uint16_t port;
@@ -129,13 +133,72 @@ static void close_one(struct source *source, bool reset)
 	source->fd = -1;
 }
 
+/* ---- sockets of the jail's namespace ---- */
+
+static void watch_published(struct edge *edge, bool on)
+{
+	for (size_t i = 0; i < edge->config->published_count; i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.ptr = &edge->published[i] };
+
+		epoll_ctl(edge->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, edge->published[i].fd, &event);
+	}
+	edge->published_paused = !on;
+}
+
+/* As if it were new: a connection that is not over is reset, and the error that this leaves is taken. */
+static void recycle(struct edge *edge, int fd)
+{
+	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	socklen_t len = sizeof(int);
+	int error;
+
+	connect(fd, &nowhere, sizeof(nowhere));
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	edge->inward[edge->inward_count++] = fd;
+	if (edge->published_paused)
+		watch_published(edge, true);
+}
+
+static void give_back(struct edge *edge, struct connection *c, bool reset)
+{
+	if (c->server.fd < 0)
+		return;
+	watch_one(edge, &c->server, &c->server_watched, 0);
+	if (reset)
+		recycle(edge, c->server.fd);
+	else
+		edge->delivering[edge->delivering_count++] = c->server.fd;
+	c->server.fd = -1;
+}
+
+/* Returns how many are not done. */
+static size_t recycle_delivered(struct edge *edge)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < edge->delivering_count; i++) {
+		const int fd = edge->delivering[i];
+		int unsent = 0;
+
+		if (ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent > 0)
+			edge->delivering[left++] = fd;
+		else
+			recycle(edge, fd);
+	}
+	edge->delivering_count = left;
+	return left;
+}
+
 static void finish(struct edge *edge, struct connection *c, bool reset)
 {
 	if (c->state == STATE_DEAD)
 		return;
 	c->state = STATE_DEAD;
 	close_one(&c->client, reset);
-	close_one(&c->server, reset);
+	if (c->inward)
+		give_back(edge, c, reset);
+	else
+		close_one(&c->server, reset);
 	free(c->up.kept);
 	free(c->down.kept);
 	free(c->held);
@@ -438,6 +501,11 @@ static void try_next(struct edge *edge, struct connection *c)
 {
 	int error = 0;
 
+	/* Nobody listens there, or not yet: no rule refuses it. */
+	if (c->inward) {
+		finish(edge, c, true);
+		return;
+	}
 	close_one(&c->server, false);
 	c->server_watched = 0;
 	for (; c->address_at < c->address_count; c->address_at++) {
@@ -538,7 +606,7 @@ int connections_tick(struct edge *edge)
 {
 	const uint64_t now = now_ms();
 	struct connection *next;
-	int timeout = -1;
+	int timeout = recycle_delivered(edge) ? DELIVERY_LOOK_MS : -1;
 
 	for (struct connection *c = edge->connections; c; c = next) {
 		next = c->next;
@@ -596,17 +664,16 @@ static bool admit(struct edge *edge, struct connection *c, uint32_t address)
 	return allowed && begin_relay(edge, c);
 }
 
-static void take(struct edge *edge, int fd)
+/* NULL: no memory, which is counted. */
+static struct connection *begin(struct edge *edge, int fd)
 {
 	struct connection *c = calloc(1, sizeof(*c));
-	struct sockaddr_in to = { 0 };
-	socklen_t len = sizeof(to);
 	const int on = 1;
 
 	if (!c) {
 		report_refused(edge->report, "-", 0, IPPROTO_TCP, EDGE_REASON_EXHAUSTED, NULL);
 		close(fd);
-		return;
+		return NULL;
 	}
 	c->client = (struct source){ SOURCE_CLIENT, fd, c };
 	c->server = (struct source){ SOURCE_SERVER, -1, c };
@@ -615,19 +682,35 @@ static void take(struct edge *edge, int fd)
 		c->next->before = c;
 	edge->connections = c;
 	edge->open_count++;
-	getsockname(fd, (struct sockaddr *)(void *)&to, &len);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	c->port = ntohs(to.sin_port);
-	if (!admit(edge, c, ntohl(to.sin_addr.s_addr)))
-		return;
+	return c;
+}
+
+static bool is_within_limits(struct edge *edge, struct connection *c)
+{
 	if (edge->open_count > edge->config->max_connections) {
 		refuse(edge, c, EDGE_REASON_CONNECTIONS, NULL);
-		return;
+		return false;
 	}
 	if (edge->bytes >= edge->config->max_bytes) {
 		refuse(edge, c, EDGE_REASON_BYTES, NULL);
-		return;
+		return false;
 	}
+	return true;
+}
+
+static void take(struct edge *edge, int fd)
+{
+	struct connection *c = begin(edge, fd);
+	struct sockaddr_in to = { 0 };
+	socklen_t len = sizeof(to);
+
+	if (!c)
+		return;
+	getsockname(fd, (struct sockaddr *)(void *)&to, &len);
+	c->port = ntohs(to.sin_port);
+	if (!admit(edge, c, ntohl(to.sin_addr.s_addr)) || !is_within_limits(edge, c))
+		return;
 	if (c->name)
 		resolve(edge, c);
 	else
@@ -670,6 +753,52 @@ void connections_accept(struct edge *edge, int listener_fd)
 		if (fd < 0)
 			return;
 		take(edge, fd);
+	}
+}
+
+static void take_inward(struct edge *edge, int fd, uint16_t port)
+{
+	const int on = 1;
+	struct connection *c = begin(edge, fd);
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons(port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	if (!c)
+		return;
+	c->inward = true;
+	c->gate.state = GATE_OPEN;
+	c->port = port;
+	snprintf(c->destination, sizeof(c->destination), "127.0.0.1");
+	if (!is_within_limits(edge, c))
+		return;
+	c->server.fd = edge->inward[--edge->inward_count];
+	c->state = STATE_CONNECTING;
+	c->deadline_ms = now_ms() + CONNECT_TIMEOUT_MS;
+	setsockopt(c->server.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (connect(c->server.fd, (const struct sockaddr *)(const void *)&to, sizeof(to)) < 0 &&
+	    errno != EINPROGRESS)
+		finish(edge, c, true);
+	watch(edge, c);
+}
+
+void connections_accept_published(struct edge *edge, const struct source *source)
+{
+	const uint16_t port = edge->config->published[source - edge->published];
+
+	for (int i = 0; i < 64; i++) {
+		int fd;
+
+		if (!edge->inward_count)
+			recycle_delivered(edge);
+		if (!edge->inward_count) {
+			watch_published(edge, false);
+			return;
+		}
+		fd = accept_one(edge, source->fd);
+		if (fd < 0)
+			return;
+		take_inward(edge, fd, port);
 	}
 }
 

@@ -23,6 +23,7 @@ enum source_kind {
 	SOURCE_DNS_CLIENT,
 	SOURCE_PACKETS,
 	SOURCE_LISTENER,
+	SOURCE_PUBLISHED,
 	SOURCE_CLIENT,
 	SOURCE_SERVER,
 	SOURCE_RESOLVER,
@@ -48,6 +49,12 @@ struct edge {
 	struct connection *connections; /* open ones */
 	struct connection *dead;        /* to be freed when no event can name them any more */
 	size_t open_count;
+	/* Published ports: the host's listening sockets; sockets of the jail's namespace, which are used again. Those that were closed but may have
+	 * bytes left to deliver are used again when these are gone. */
+	struct source published[EDGE_PUBLISHED_MAX];
+	bool published_paused; /* until a socket is free */
+	int inward[EDGE_INWARD_MAX], delivering[EDGE_INWARD_MAX];
+	size_t inward_count, delivering_count;
 	uint64_t bytes;
 };
 
@@ -56,6 +63,8 @@ struct edge {
 int accept_one(struct edge *edge, int listener_fd);
 /* Take every connection that waits at the listener. */
 void connections_accept(struct edge *edge, int listener_fd);
+/* Take connections to a published port. */
+void connections_accept_published(struct edge *edge, const struct source *source);
 /* An event of a client or a server. */
 void connections_event(struct edge *edge, const struct source *source, uint32_t events);
 /* Give up addresses that do not answer. At most so many ms until the next call; -1: nothing is under way. */

@@ -1,9 +1,10 @@
 /*
  * edge: what passes between the supervisor of a jail and its edge, the process that connects for it. The door of this folder.
  *
- * The supervisor starts `warder-edge` with five descriptors (enum edge_fd). The jail's init makes every listening socket inside the
- * jail's network namespace and sends them over EDGE_FD_SETUP: first those of enum edge_socket, then one for each row of
- * edge_config.listeners, in order, at most EDGE_FDS_AT_ONCE in a message of one byte; then it closes its end. The edge drops every privilege, sends
+ * The supervisor starts `warder-edge` with five descriptors (enum edge_fd), and sends the host's listening sockets of published ports over
+ * EDGE_FD_SETUP. The jail's init makes sockets inside the jail's network namespace and sends them there as well: first those of enum
+ * edge_socket, then one for each row of edge_config.listeners, in order, then edge_config.inward_count that are not connected, by which
+ * published ports are reached; at most EDGE_FDS_AT_ONCE in a message of one byte. Then it closes its end. The edge drops every privilege, sends
  * one byte over EDGE_FD_CONTROL, and serves until that socket is closed. What it refused stands in the report, which is shared memory, so that
  * it is there however the edge ends. Each execution of a session has the report and the counter's socket as well.
  */
@@ -22,6 +23,8 @@
 #define EDGE_NAMES_MAX     4096
 #define EDGE_REFUSALS_MAX  64
 #define EDGE_FDS_AT_ONCE   128
+#define EDGE_PUBLISHED_MAX 64
+#define EDGE_INWARD_MAX    64 /* connections to published ports at once; more wait */
 
 /* IPv4 in the host's byte order. Name i of a jail has the address EDGE_BLOCK + 2 + i; EDGE_SELF is the resolver. */
 #define EDGE_BLOCK      0xc6120000u /* 198.18.0.0/15 */
@@ -95,6 +98,9 @@ struct edge_config {
 	uint32_t max_connections;
 	uint64_t max_bytes; /* of all connections, both ways; UINT64_MAX: unlimited */
 	uint32_t rule_count, listener_count, inject_count;
+	uint32_t named; /* 0: nothing leaves the jail, and enum edge_socket and the listeners are not sent */
+	uint32_t published_count, inward_count;
+	uint16_t published[EDGE_PUBLISHED_MAX]; /* ports in the jail, of 127.0.0.1 */
 	struct edge_listener listeners[EDGE_LISTENERS_MAX];
 	struct edge_inject injects[EDGE_INJECTS_MAX];
 	struct edge_rule rules[EDGE_RULES_MAX]; /* the file ends after rule_count rows */

@@ -87,7 +87,7 @@ static void *map_file(int fd, size_t least, int protection, size_t *ret_size)
 }
 
 /* So many sockets, in messages of one byte. */
-static void receive_sockets(size_t wanted)
+static void receive_sockets(int *ret_fds, size_t wanted)
 {
 	size_t count = 0;
 
@@ -112,12 +112,8 @@ static void receive_sockets(size_t wanted)
 			fail("the jail's sockets");
 		got = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		for (size_t i = 0; i < got && count < wanted; i++, count++) {
-			memcpy(&sockets[count].fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
-			sockets[count].kind = count == EDGE_SOCKET_DNS       ? SOURCE_DNS
-					      : count == EDGE_SOCKET_DNS_TCP ? SOURCE_DNS_LISTENER
-					      : count < EDGE_SOCKET_COUNT    ? SOURCE_PACKETS
-									     : SOURCE_LISTENER;
-			fcntl(sockets[count].fd, F_SETFL, O_NONBLOCK | O_RDWR);
+			memcpy(&ret_fds[count], CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
+			fcntl(ret_fds[count], F_SETFL, O_NONBLOCK | O_RDWR);
 		}
 	}
 	close(EDGE_FD_SETUP);
@@ -193,6 +189,37 @@ static void prepare_injects(void)
 	for (size_t i = 0; i < count; i++)
 		if (tls_add_name(edge.config->injects[i].host) < 0)
 			fail("a certificate");
+}
+
+static enum source_kind kind_of(size_t socket)
+{
+	return socket == EDGE_SOCKET_DNS       ? SOURCE_DNS
+	       : socket == EDGE_SOCKET_DNS_TCP ? SOURCE_DNS_LISTENER
+	       : socket < EDGE_SOCKET_COUNT    ? SOURCE_PACKETS
+					       : SOURCE_LISTENER;
+}
+
+/* The host's listening sockets, then the jail's sockets, those that leave it first. */
+static void take_sockets(void)
+{
+	static int fds[EDGE_PUBLISHED_MAX + ARRAY_LENGTH(sockets) + EDGE_INWARD_MAX];
+	const struct edge_config *config = edge.config;
+	const size_t leaving = config->named ? EDGE_SOCKET_COUNT + config->listener_count : 0;
+	const int *fd = fds;
+
+	receive_sockets(fds, config->published_count + leaving + config->inward_count);
+	for (size_t i = 0; i < config->published_count; i++) {
+		edge.published[i] = (struct source){ SOURCE_PUBLISHED, *fd++, NULL };
+		if (add(&edge.published[i], EPOLLIN) < 0)
+			fail("the published ports");
+	}
+	for (size_t i = 0; i < leaving; i++) {
+		sockets[i] = (struct source){ kind_of(i), *fd++, NULL };
+		if (add(&sockets[i], EPOLLIN) < 0)
+			fail("the jail's sockets");
+	}
+	memcpy(edge.inward, fd, config->inward_count * sizeof(*fd));
+	edge.inward_count = config->inward_count;
 }
 
 static uint8_t prefix_of(const uint8_t *mask, size_t len)
@@ -450,10 +477,11 @@ static void serve_counter(void)
 		epoll_ctl(edge.epoll_fd, EPOLL_CTL_DEL, EDGE_FD_COUNTER, NULL);
 		return;
 	}
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < 16 && edge.config->named; i++)
 		for (int j = EDGE_SOCKET_RAW_TCP; j <= EDGE_SOCKET_RAW_UDP6; j++)
 			serve_packets(&sockets[j]);
-	serve_datagrams(sockets[EDGE_SOCKET_DNS].fd);
+	if (edge.config->named)
+		serve_datagrams(sockets[EDGE_SOCKET_DNS].fd);
 	send(EDGE_FD_COUNTER, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -486,6 +514,9 @@ static void dispatch(const struct epoll_event *event)
 	case SOURCE_LISTENER:
 		connections_accept(&edge, source->fd);
 		break;
+	case SOURCE_PUBLISHED:
+		connections_accept_published(&edge, source);
+		break;
 	case SOURCE_CLIENT:
 	case SOURCE_SERVER:
 		connections_event(&edge, source, event->events);
@@ -515,7 +546,7 @@ static _Noreturn void serve(void)
 int main(void)
 {
 	const char *what = "";
-	size_t config_size, report_size, socket_count;
+	size_t config_size, report_size;
 
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_NAME, "warder-edge", 0, 0, 0);
@@ -529,7 +560,9 @@ int main(void)
 	if (!edge.config || !edge.report || edge.config->magic != EDGE_MAGIC ||
 	    edge.config->rule_count > EDGE_RULES_MAX ||
 	    config_size < edge_config_size(edge.config->rule_count) ||
-	    edge.config->listener_count > EDGE_LISTENERS_MAX || edge.config->inject_count > EDGE_INJECTS_MAX)
+	    edge.config->listener_count > EDGE_LISTENERS_MAX ||
+	    edge.config->inject_count > EDGE_INJECTS_MAX ||
+	    edge.config->published_count > EDGE_PUBLISHED_MAX || edge.config->inward_count > EDGE_INWARD_MAX)
 		fail("its rules");
 	/* Nothing else that the supervisor had. */
 	close_range(EDGE_FD_COUNT + edge.config->inject_count, ~0u, 0);
@@ -542,11 +575,7 @@ int main(void)
 	    rules_init(&edge.rules, edge.config) < 0)
 		fail("its tables");
 	find_own_addresses();
-	socket_count = EDGE_SOCKET_COUNT + edge.config->listener_count;
-	receive_sockets(socket_count);
-	for (size_t i = 0; i < socket_count; i++)
-		if (add(&sockets[i], EPOLLIN) < 0)
-			fail("the jail's sockets");
+	take_sockets();
 	if (add(&control, EPOLLIN | EPOLLRDHUP) < 0 || add(&counter, EPOLLIN) < 0)
 		fail("the supervisor's sockets");
 	if (confine(edge.config->uid, edge.config->gid, &what) < 0)

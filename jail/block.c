@@ -425,10 +425,12 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 			 plan->rootfs.terminals);
 		header.pts_options = block_string(&block, options);
 	}
-	header.listener_count = (uint32_t)edge_listeners(&plan->policy, plan->edge, NULL);
+	header.named = plan->named;
+	header.inward_count = plan->publishes ? EDGE_INWARD_MAX : 0;
+	header.listener_count = (uint32_t)edge_listeners(&plan->policy, plan->named, NULL);
 	header.listeners = block_reserve(&block, header.listener_count * sizeof(struct edge_listener));
 	if (!block.failed)
-		edge_listeners(&plan->policy, plan->edge,
+		edge_listeners(&plan->policy, plan->named,
 			       WIRE_AT(block.bytes, header.listeners, struct edge_listener));
 	header.writable = put_writable(&block, plan, &header.writable_count);
 	header.landlock_abi = (uint32_t)plan->landlock_abi;

@@ -240,13 +240,12 @@ static void set_network(struct policy_capabilities *ret, const struct policy *po
 		{ POLICY_CONTROL_NETWORK_CONNECTIONS, "warder-edge resets a connection too many" },
 		{ POLICY_CONTROL_NETWORK_BYTES, "warder-edge counts them, and resets every connection" },
 	};
-	const char *why = NULL;
 	struct warder_error err;
+	const char *missing = edge_check(&err) < 0 ? err.text : NULL;
+	const char *why = missing;
 
 	if (policy->network.mode == POLICY_NETWORK_ALLOW && policy->filesystem.view != POLICY_VIEW_HOST)
 		why = "names are found only with the host's view of files; use filesystem.view host";
-	else if (edge_check(&err) < 0)
-		why = err.text;
 	set_text(ret, POLICY_CONTROL_NETWORK_ALLOW, !why,
 		 why ? why : "own network namespace without a way out; warder-edge connects for it");
 	for (size_t i = 0; i < ARRAY_LENGTH(by_edge); i++)
@@ -256,8 +255,9 @@ static void set_network(struct policy_capabilities *ret, const struct policy *po
 	    "this version connects to blocks of IPv4 addresses only; name hosts, or use network.mode host");
 	set_text(ret, POLICY_CONTROL_NETWORK_LEARN, false,
 		 "this version does not learn; use network.mode allow, and see what is refused");
-	set_text(ret, POLICY_CONTROL_NETWORK_PUBLISH, false,
-		 "this version publishes no ports; use network.mode host");
+	set_text(ret, POLICY_CONTROL_NETWORK_PUBLISH, !missing,
+		 missing ? missing
+			 : "warder-edge takes connections on the host, and passes them on to 127.0.0.1");
 }
 
 void jail_capabilities(const struct jail_host *host, const struct policy *policy,

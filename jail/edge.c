@@ -1,7 +1,9 @@
 #include "jail/edge.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -170,6 +172,7 @@ static void add_learned(struct edge_config *config)
 struct edge_config *edge_config_new(const struct policy *policy)
 {
 	const bool learns = policy->network.mode == POLICY_NETWORK_LEARN;
+	const struct policy_published *publish = &policy->network.publish;
 	const size_t rules = count_rules(&policy->network.allow) + count_rules(&policy->network.deny);
 	struct edge_config *config =
 	    calloc(1, edge_config_size((uint32_t)(rules + (learns ? LEARN_RULES : 0))));
@@ -198,6 +201,10 @@ struct edge_config *edge_config_new(const struct policy *policy)
 		    add_listeners(config, &names, true); /* one for each port: at most POLICY_MAX_PORTS */
 	config->listener_count = (uint32_t)listeners;
 	inject_rows(policy, config);
+	config->published_count =
+	    (uint32_t)(publish->count < EDGE_PUBLISHED_MAX ? publish->count : EDGE_PUBLISHED_MAX);
+	for (size_t i = 0; i < config->published_count; i++)
+		config->published[i] = publish->items[i].jail_port;
 	rules_done(&names);
 	return config;
 }
@@ -302,6 +309,76 @@ static int start_failed(int error, struct warder_error *err)
 			       "cannot start " PROGRAM ", which connects for the jail");
 }
 
+_Static_assert(EDGE_PUBLISHED_MAX >= POLICY_MAX_PUBLISHED, "every valid policy fits");
+
+/* ---- published ports ---- */
+
+/* A socket that listens on a port of the host. -1 with *err, where `row` is of network.publish. */
+static int listen_on(const struct policy_publish *row, size_t number, uint16_t *ret_port,
+		     struct warder_error *err)
+{
+	const int on = 1;
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_port = htons(row->host_port) };
+	socklen_t len = sizeof(name);
+	char field[48];
+	owned_fd int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	inet_pton(AF_INET, row->address, &name.sin_addr);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, (struct sockaddr *)(void *)&name, sizeof(name)) < 0 || listen(fd, SOMAXCONN) < 0 ||
+	    getsockname(fd, (struct sockaddr *)(void *)&name, &len) < 0) {
+		const int error = errno;
+
+		snprintf(field, sizeof(field), "network.publish[%zu]", number);
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, error,
+				       "%s: cannot listen on %s:%u of the host%s", field, row->address,
+				       row->host_port,
+				       error == EADDRINUSE ? "; choose another port, or 0 for any free one"
+				       : error == EACCES   ? "; an ordinary user needs a port from 1024"
+							   : "");
+	}
+	*ret_port = ntohs(name.sin_port);
+	return fd_take(&fd);
+}
+
+/* Over the socket by which the jail's sockets follow. */
+static int send_published(int to_fd, const int *fds, size_t count)
+{
+	char space[CMSG_SPACE(sizeof(int) * EDGE_PUBLISHED_MAX)] __attribute__((aligned(8))) = { 0 };
+	char byte = 0;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = space,
+				  .msg_controllen = CMSG_SPACE(sizeof(int) * count) };
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&message);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int) * count);
+	memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * count);
+	return sendmsg(to_fd, &message, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+static int publish(struct run_edge *edge, const struct policy_published *rows, struct warder_error *err)
+{
+	int fds[EDGE_PUBLISHED_MAX];
+	size_t count = 0;
+	int ret = 0;
+
+	for (; count < rows->count && ret == 0; count++) {
+		fds[count] = listen_on(&rows->items[count], count, &edge->published[count], err);
+		ret = fds[count] < 0 ? -1 : 0;
+	}
+	if (ret == 0 && count && send_published(edge->setup_fd, fds, count) < 0)
+		ret = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.publish", errno,
+				      "cannot hand the published ports to " PROGRAM);
+	for (size_t i = 0; i < count; i++)
+		fd_done(&fds[i]);
+	edge->published_count = count;
+	return ret;
+}
+
 static int reopen_to_read(int fd)
 {
 	char path[64];
@@ -329,8 +406,10 @@ static void close_secrets(int fds[FDS_MAX])
 		fd_done(&fds[i]);
 }
 
-int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t uid, struct warder_error *err)
+int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t uid,
+		   struct warder_error *err)
 {
+	const struct policy *policy = &plan->policy;
 	struct run_edge started = RUN_EDGE_NONE;
 	struct edge_config *config;
 	char path[PATH_MAX];
@@ -356,6 +435,10 @@ int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t 
 		return -1;
 	}
 	config->uid = config->gid = uid;
+	config->named = plan->named;
+	config->inward_count = plan->publishes ? EDGE_INWARD_MAX : 0;
+	if (!plan->publishes)
+		config->published_count = 0;
 	config_fd = memory_file("warder-edge-rules", config, edge_config_size(config->rule_count));
 	if (config_fd < 0)
 		error = errno;
@@ -392,6 +475,10 @@ int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t 
 	if (error) {
 		run_edge_done(&started);
 		return start_failed(error, err);
+	}
+	if (plan->publishes && publish(&started, &policy->network.publish, err) < 0) {
+		run_edge_done(&started);
+		return -1;
 	}
 	*edge = started;
 	return 0;

@@ -15,6 +15,8 @@
 #include "edge/edge.h"
 #include "policy/policy.h"
 
+struct jail_plan;
+
 struct run_edge {
 	int pid;                    /* 0: none, or the session's */
 	int pid_fd;                 /* of it */
@@ -26,6 +28,8 @@ struct run_edge {
 	struct edge_report *before; /* heap: what the session's had refused at the start of an execution */
 	char *authorities; /* heap: what the jail sees of them, with the run's, if there is a credential */
 	size_t authorities_len;
+	uint16_t published[EDGE_PUBLISHED_MAX]; /* ports of the host, by row of network.publish */
+	size_t published_count;
 };
 #define RUN_EDGE_NONE                                                                                        \
 	{                                                                                                    \
@@ -38,8 +42,8 @@ size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener
 struct edge_config *edge_config_new(const struct policy *policy);
 /* Whether an edge is installed. -1 with *err. */
 int edge_check(struct warder_error *err);
-/* Start it, as user `uid` where the caller is root. -1 with *err: *edge is none. */
-int run_edge_start(struct run_edge *edge, const struct policy *policy, uint32_t uid,
+/* Listen on the ports that are published, and start it, as user `uid` where the caller is root. -1 with *err: *edge is none. */
+int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t uid,
 		   struct warder_error *err);
 /* Take part in the one of a session: descriptors of its joint, which are copied. -1 with *err. */
 int run_edge_join(struct run_edge *edge, int pid_fd, int counter_fd, int report_fd, struct warder_error *err);

@@ -143,7 +143,9 @@ struct jail_plan {
 	struct rootfs rootfs;
 	uint64_t namespaces; /* CLONE_NEW* flags of the launch */
 	bool loopback_up;
-	bool edge;       /* a process outside connects for the jail */
+	bool edge;       /* a process outside connects for the jail: because of one of the next two */
+	bool named;      /* it reaches what network.allow lists */
+	bool publishes;  /* ports of the host lead to it */
 	bool old_mounts; /* by mount(2), without idmapped mounts */
 	char hostname[65];
 	struct cgroup_limits cgroup; /* pids_max already counts the jail's init */
@@ -318,6 +320,8 @@ enum jail_cause {
 };
 
 const char *jail_cause_name(enum jail_cause cause);
+/* The port of the host that row `row` of network.publish has; 0: there is none. */
+uint16_t jail_run_published(const struct jail_run *run, size_t row);
 /* Why the edge refused: a stable name, and a sentence without its end. */
 const char *jail_refusal_name(unsigned int reason);
 const char *jail_refusal_text(unsigned int reason);
@@ -345,6 +349,11 @@ struct jail_outcome {
 	struct edge_report
 	    *network;   /* heap: what its edge refused, or its session's meanwhile; NULL: it has none */
 	bool edge_died; /* before the end: from then on the jail had no network */
+	struct jail_published {
+		char address[16];
+		uint16_t host_port, jail_port;
+	} published[EDGE_PUBLISHED_MAX]; /* ports of the host that led to it */
+	size_t published_count;
 	uint64_t wall_us, user_us, system_us, cpu_us;
 	uint64_t prepare_us, launch_us;
 	uint64_t memory_peak_bytes; /* UINT64_MAX: the kernel does not tell */

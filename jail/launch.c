@@ -100,7 +100,7 @@ static int step_edge(struct jail_run *run, struct warder_error *err)
 		return run_edge_join(&run->edge, plan->joint->fds[JAIL_JOINT_EDGE],
 				     plan->joint->fds[JAIL_JOINT_EDGE_COUNTER],
 				     plan->joint->fds[JAIL_JOINT_EDGE_REPORT], err);
-	return run_edge_start(&run->edge, &plan->policy, run->identity.base + IDENTITY_IDS - 1, err);
+	return run_edge_start(&run->edge, plan, run->identity.base + IDENTITY_IDS - 1, err);
 }
 
 static int undo_edge(struct jail_run *run, struct warder_error *err)
@@ -1296,6 +1296,11 @@ void jail_resize(struct jail_run *run)
 {
 	atomic_store(&run->resized, true);
 	wake(run);
+}
+
+uint16_t jail_run_published(const struct jail_run *run, size_t row)
+{
+	return row < run->edge.published_count ? run->edge.published[row] : 0;
 }
 
 const struct policy_receipt *jail_run_receipt(const struct jail_run *run)

@@ -612,12 +612,12 @@ static int check_edge(struct jail_run *run, size_t listeners, struct warder_erro
 static int check_network(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
-	const size_t listeners = edge_listeners(&plan->policy, plan->edge, NULL);
+	const size_t listeners = edge_listeners(&plan->policy, plan->named, NULL);
 	char sockets[64] = "";
 
 	if (!(plan->namespaces & CLONE_NEWNET))
 		return 0;
-	if ((plan->edge && check_edge(run, listeners, err) < 0) || check_routes(run, err) < 0 ||
+	if ((plan->named && check_edge(run, listeners, err) < 0) || check_routes(run, err) < 0 ||
 	    (run_is_contained(run) && !run_is_joined(run) && check_interfaces(run, err) < 0) ||
 	    (run_is_contained(run) && check_loopback(run, err) < 0))
 		return -1;
@@ -625,19 +625,19 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 	/* A session's packets are not this execution's alone. */
 	if (!run_is_joined(run))
 		run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
-	if (plan->edge)
+	if (plan->named)
 		snprintf(sockets, sizeof(sockets), "; every address local; %zu listeners", listeners);
 	receipt_control(run,
-			plan->edge          ? POLICY_CONTROL_NETWORK_ALLOW
+			plan->named         ? POLICY_CONTROL_NETWORK_ALLOW
 			: plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK
 					    : POLICY_CONTROL_NETWORK_NONE,
-			plan->edge && !run_is_joined(run)
+			plan->named && !run_is_joined(run)
 			    ? "/proc/<pid>/net/route, ipv6_route, fib_trie, sockstat"
 			: run_is_joined(run)    ? "/proc/<pid>/net/route, ipv6_route, fib_trie"
 			: run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie"
 						: "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
 			"lo %s, no route%s",
-			plan->edge          ? "with 198.18.0.1, nothing else"
+			plan->named         ? "with 198.18.0.1, nothing else"
 			: plan->loopback_up ? "up, nothing else"
 					    : "down",
 			sockets);

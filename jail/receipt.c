@@ -137,6 +137,23 @@ static void rule_rows(struct jail_run *run)
 	}
 }
 
+static void publish_row(struct jail_run *run)
+{
+	const struct policy_published *list = &run->tmpl->plan.policy.network.publish;
+	char text[256] = "";
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct policy_publish *row = &list->items[i];
+		const unsigned int host_port =
+		    i < run->edge.published_count ? run->edge.published[i] : row->host_port;
+		const size_t used = strlen(text);
+
+		snprintf(text + used, sizeof(text) - used, "%s%s:%u to port %u", i ? ", " : "", row->address,
+			 host_port, row->jail_port);
+	}
+	receipt_control(run, POLICY_CONTROL_NETWORK_PUBLISH, "getsockname; kept by warder-edge", "%s", text);
+}
+
 void receipt_edge(struct jail_run *run)
 {
 	const struct policy *policy = &run->tmpl->plan.policy;
@@ -147,6 +164,8 @@ void receipt_edge(struct jail_run *run)
 		receipt_control(
 		    run, POLICY_CONTROL_NETWORK_INJECT, edge_source, "%s",
 		    policy_control_value(policy, POLICY_CONTROL_NETWORK_INJECT, text, sizeof(text)));
+	if (run->tmpl->plan.publishes)
+		publish_row(run);
 	if (policy->network.deny.count)
 		receipt_control(run, POLICY_CONTROL_NETWORK_DENY, edge_source, "%zu rows",
 				policy->network.deny.count);

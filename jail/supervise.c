@@ -688,6 +688,19 @@ static bool is_limit(enum jail_cause cause)
 	       cause != JAIL_CAUSE_SUPERVISOR && cause != JAIL_CAUSE_HOST;
 }
 
+static void tell_published(const struct jail_run *run, struct jail_outcome *outcome)
+{
+	const struct policy_publish *rows = run->tmpl->plan.policy.network.publish.items;
+
+	for (size_t i = 0; i < run->edge.published_count; i++) {
+		struct jail_published *row = &outcome->published[outcome->published_count++];
+
+		snprintf(row->address, sizeof(row->address), "%s", rows[i].address);
+		row->host_port = run->edge.published[i];
+		row->jail_port = rows[i].jail_port;
+	}
+}
+
 /* What was observed, whether or not it has to do with the end. */
 static void find_limits_hit(struct loop *loop, const struct cgroup_final *final)
 {
@@ -703,6 +716,7 @@ static void find_limits_hit(struct loop *loop, const struct cgroup_final *final)
 	hit[JAIL_CAUSE_DISK] = scratch_full(loop->run);
 	outcome->network = run_edge_report(&loop->run->edge);
 	outcome->edge_died = !outcome->session_ended && run_edge_is_dead(&loop->run->edge);
+	tell_published(loop->run, outcome);
 	hit[JAIL_CAUSE_NETWORK] = refused_packets(loop->run) > 0 || outcome->edge_died ||
 				  (outcome->network && outcome->network->refused > 0);
 	if (loop->killed && !outcome->session_ended && is_limit(loop->reason))

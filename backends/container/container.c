@@ -247,6 +247,9 @@ void container_capabilities(const struct backend *backend, const struct jail_hos
 		    "the sockets of an allow-list are made in a jail of our own; use the backend local");
 	backend_refused(ret, POLICY_CONTROL_NETWORK_INJECT,
 			"the run's authority is shown in a root of our own; use the backend local");
+	backend_refused(
+	    ret, POLICY_CONTROL_NETWORK_PUBLISH,
+	    "the sockets of published ports are made in a jail of our own; use the backend local");
 	for (int i = 0; why_not(backend, host, text, sizeof(text)) && i < POLICY_CONTROL_COUNT; i++)
 		backend_refused(ret, (enum policy_control)i, "%s", text);
 }

@@ -5,6 +5,7 @@
  *   198.18.0.1/32                on lo: without an address libraries ask for no IPv4 addresses; the jail's resolver is there
  *   local default dev lo         any address is the namespace's own; the source is 198.18.0.1
  *   a listener for each row      at the address of a name, or at every address, of one port
+ *   sockets for published ports  are only created here; the edge connects them to servers in the jail
  *   raw sockets of TCP and UDP   see the first packet of every connection, so that what is reset is counted
  *
  * Done before init gives up its privilege, which ports below 1024 and raw sockets need.
@@ -276,6 +277,10 @@ static long open_next(struct inside *in, size_t i)
 	const struct edge_listener *rows =
 	    WIRE_AT(in->block, in->block->listeners, const struct edge_listener);
 
+	if (i >= EDGE_SOCKET_COUNT + in->block->listener_count) {
+		in->what = "a socket for network.publish";
+		return sys(socket, INET, STREAM | O_CLOEXEC, 0);
+	}
 	switch (i) {
 	case EDGE_SOCKET_DNS:
 		in->what = "the resolver's socket";
@@ -298,12 +303,13 @@ static long open_next(struct inside *in, size_t i)
 
 long sockets_make(struct inside *in, int edge_fd)
 {
-	const size_t total = EDGE_SOCKET_COUNT + in->block->listener_count;
+	const size_t leaving = EDGE_SOCKET_COUNT + in->block->listener_count;
+	const size_t total = leaving + in->block->inward_count;
 	int fds[EDGE_FDS_AT_ONCE];
 	size_t count = 0;
-	long ret = add_routes(in);
+	long ret = in->block->named ? add_routes(in) : 0;
 
-	for (size_t i = 0; i < total && ret == 0; i++) {
+	for (size_t i = in->block->named ? 0 : leaving; i < total && ret == 0; i++) {
 		long fd = open_next(in, i);
 
 		if (fd < 0) {

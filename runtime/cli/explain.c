@@ -191,6 +191,8 @@ static void print_plan(const struct jail_plan *plan)
 				: "the caller's own id outside");
 	begin_line("network");
 	puts(!(plan->namespaces & CLONE_NEWNET) ? "the host's"
+	     : plan->named                      ? "loopback only; warder-edge connects for the jail"
+	     : plan->publishes                  ? "loopback only; warder-edge passes connections in"
 	     : plan->loopback_up                ? "loopback only"
 						: "none: the only interface stays down");
 	print_cgroup(&plan->cgroup);

@@ -340,8 +340,9 @@ static const struct flag flags[] = {
 	  "refuse a destination that --allow covers, with every port if none is given (repeatable)", FIELD,
 	  .many = true },
 	{ POLICY_FLAG, "--publish", "[ADDR:]HOSTPORT:PORT", "network.publish",
-	  "lead connections to a port of the host, by default of 127.0.0.1, to one in the jail (repeatable); "
-	  "this version refuses it",
+	  "lead connections to a port of the host, by default of 127.0.0.1, to one in the jail; host port 0: "
+	  "any free one, "
+	  "which is printed (repeatable)",
 	  CHANGE(change_publish), .many = true },
 	{ POLICY_FLAG, "--max-connections", "NUMBER", "network.maxConnections",
 	  "most open connections of the jail (default: 256)", FIELD },

@@ -8,7 +8,20 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
+#include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
+
+/* Ports that were picked: those of the rows with the port 0. */
+static void tell_ports(const struct request *request, const struct warder_run *run)
+{
+	const struct policy_published *list = &request->policy->policy.network.publish;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].host_port == 0)
+			term_complain("%s:%u leads to port %u of the jail (network.publish)",
+				      list->items[i].address, warder_run_published(run, i),
+				      list->items[i].jail_port);
+}
 
 int run_launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill)
 {
@@ -38,6 +51,7 @@ int run_launch(struct report *report, struct warder_template *tmpl, const struct
 		return 128 + ending_signal();
 	if (warder_launch(tmpl, &command, &run, &err) != 0)
 		return report_refuse(report, &err, error_exit_status(err.code));
+	tell_ports(report->request, run);
 	if (terminal)
 		terminal_begin(run);
 	status = report_wait(report, run);

@@ -549,6 +549,11 @@ void warder_stop(struct warder_run *run, int signal, uint64_t grace_us)
 		jail_stop(run->jail, signal, grace_us);
 }
 
+unsigned int warder_run_published(const struct warder_run *run, size_t row)
+{
+	return run ? jail_run_published(run->jail, row) : 0;
+}
+
 void warder_resize(struct warder_run *run)
 {
 	if (run)

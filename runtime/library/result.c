@@ -329,7 +329,16 @@ static void write_refusal(struct json_writer *w, const struct edge_refusal *row)
 	json_end_object(w);
 }
 
-/* What the edge of an allow-list passed and refused. */
+static void write_published(struct json_writer *w, const struct jail_published *row)
+{
+	json_begin_object(w);
+	json_key_string(w, "address", row->address);
+	json_key_uint(w, "hostPort", row->host_port);
+	json_key_uint(w, "jailPort", row->jail_port);
+	json_end_object(w);
+}
+
+/* What the edge passed and refused. */
 static void write_network(struct json_writer *w, const struct jail_outcome *outcome)
 {
 	const struct edge_report *report = outcome->network;
@@ -349,6 +358,13 @@ static void write_network(struct json_writer *w, const struct jail_outcome *outc
 		write_refusal(w, &report->rows[i]);
 	json_end_array(w);
 	json_key_uint(w, "notListed", report->unlisted);
+	if (outcome->published_count) {
+		json_key(w, "published");
+		json_begin_array(w);
+		for (size_t i = 0; i < outcome->published_count; i++)
+			write_published(w, &outcome->published[i]);
+		json_end_array(w);
+	}
 	json_end_object(w);
 }
 

@@ -421,6 +421,13 @@ static int fill_spec(const char *name, const struct warder_session_options *know
 	};
 	if (known->ceiling)
 		ret->ceiling = known->ceiling->policy;
+	for (size_t i = 0; i < ret->policy.network.publish.count; i++)
+		if (ret->policy.network.publish.items[i].host_port == 0)
+			return error_set(
+			    err, WARDER_ERROR_INVALID_REQUEST, "network.publish",
+			    "network.publish[%zu]: a session does not tell which port it picked; "
+			    "name a port of the host instead of 0",
+			    i);
 	if (ret->setup_count > SESSION_SETUP_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "setup", "more than %d set-up commands",
 				 SESSION_SETUP_MAX);

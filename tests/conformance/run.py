@@ -123,7 +123,7 @@ for name in ("ceiling", "policy"):
             "enforcement": {group: "preferred" for group in ("network", "filesystem", "environment", "limits", "output", "processes", "syscalls", "syscalls.speculation", "devices", "workingDirectory")}
             if name == "ceiling" else {}}, document)
 
-# What a list lets pass is tried in tests/network, where there is somebody to connect to.
+# What a list lets pass, and what a published port leads to, is tried in tests/network, where there is somebody to connect to.
 OUTSIDE = "s = socket.socket(socket.AF_UNIX)\ns.connect('\\0%s')\nreturn True" % work
 
 # control, flags that ask for it, what makes the attempt succeed (flags; or None: run on the host itself), attempt
@@ -137,7 +137,7 @@ ROWS = [
      shell("cat %s/secret >/dev/null 2>&1" % credential)),
     ("network.deny", ["--allow", "*.example.org:443", "--set", "network.deny=a.example.org"], "socket", script(OUTSIDE)),
     ("network.learn", ["--net", "learn"], None, shell("true")),
-    ("network.publish", ["--net", "loopback", "--set", "network.publish=0:80"], None, shell("true")),
+    ("network.publish", ["--net", "loopback", "--set", "network.publish=18099:8000"], "socket", script(OUTSIDE)),
     ("network.maxConnections", ["--allow", "example.org:443", "--set", "network.maxConnections=1"], "socket", script(OUTSIDE)),
     ("network.bytes", ["--allow", "example.org:443", "--set", "network.bytes=1MiB"], "socket", script(OUTSIDE)),
     ("filesystem.view.host", ["--set", "filesystem.view=host"], None, shell("ls /var/lib/dpkg/status >/dev/null 2>&1")),
@@ -390,7 +390,7 @@ def patient(flags):
 def can_succeed(row):
     """Without the control, or on the host itself, the attempt gets what it wants."""
     control, flags, relax, argv = row[:4]
-    if control == "limits.disk.workspace" or control in ("network.allow.ipv6", "network.learn", "network.publish"):
+    if control == "limits.disk.workspace" or control in ("network.allow.ipv6", "network.learn"):
         return None  # no backend takes them: there is nothing to exceed
     if relax == "bytes":
         return run("local", ["--max-output", "10000"], argv)["status"] == "success"

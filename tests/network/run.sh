@@ -304,6 +304,105 @@ async def main():
 asyncio.run(main())'
 }
 
+# Bytes come back, also after the end of what was sent; three rounds, so that the edge uses its sockets again.
+published_client='import socket, sys, threading
+port, size, clients = map(int, sys.argv[1:])
+def one(results, i):
+    for attempt in range(100):
+        try:
+            s = socket.create_connection(("127.0.0.1", port), 20)
+            s.sendall(b"?")
+            if s.recv(1) == b"!":
+                break
+        except ConnectionError:
+            threading.Event().wait(0.1)
+    threading.Event().wait(0.3)  # so that all are open at once
+    threading.Thread(target=lambda: (s.sendall(bytes([i]) * size), s.shutdown(socket.SHUT_WR))).start()
+    got = 0
+    while data := s.recv(1 << 16):
+        got += data.count(bytes([i]))
+    results[i] = got == size
+for round in range(3):
+    results = [False] * clients
+    all = [threading.Thread(target=one, args=(results, i)) for i in range(clients)]
+    for t in all: t.start()
+    for t in all: t.join()
+    assert results == [True] * clients, results
+print("complete")'
+published_server='import socket, threading
+def one(c):
+    if c.recv(1) != b"?": return
+    c.sendall(b"!")
+    while data := c.recv(1 << 16): c.sendall(data)
+    c.close()
+s = socket.create_server(("127.0.0.1", 8000), backlog=200)
+while True: threading.Thread(target=one, args=(s.accept()[0],), daemon=True).start()'
+
+# publishes SIZE CLIENTS WARDER-ARGUMENTS...: clients of the host reach a server in the jail, at the port that is printed.
+publishes() {
+	local size=$1 clients=$2 run port status
+	shift 2
+	"${as[@]}" "$warder" run --timeout 60s --pids 256 --publish 0:8000 "$@" -- python3 -c "$published_server" 2>"$scratch/err" &
+	run=$!
+	for _ in $(seq 100); do
+		port=$(sed -n 's/^warder: 127.0.0.1:\([0-9]*\) leads to port 8000 of the jail.*/\1/p' "$scratch/err")
+		[ -z "$port" ] || break
+		sleep 0.1
+	done
+	timeout 50 python3 -c "$published_client" "$port" "$size" "$clients"
+	status=$?
+	kill "$run"
+	wait "$run"
+	cat "$scratch/err"
+	curl -s -m 2 -o /dev/null "http://127.0.0.1:$port/" && return 1
+	return "$status"
+}
+
+nobody_listens() {
+	"$warder" run --timeout 20s --publish 8801:8000 -- sleep 5 2>"$scratch/err" &
+	local run=$! status=7
+	for _ in $(seq 40); do
+		[ "$status" -eq 7 ] || break
+		sleep 0.1
+		curl -sS -m 3 -o /dev/null http://127.0.0.1:8801/ 2>"$scratch/out"
+		status=$?
+	done
+	wait "$run"
+	cat "$scratch/out" "$scratch/err"
+	[ "$status" -eq 56 ] && [ ! -s "$scratch/err" ]
+}
+
+port_is_taken() {
+	python3 -c 'import socket, subprocess, sys
+s = socket.create_server(("127.0.0.1", 0))
+port = s.getsockname()[1]
+done = subprocess.run([sys.argv[1], "run", "--publish", f"{port}:8000", "--", "true"], capture_output=True, text=True)
+print(done.stderr)
+assert done.returncode == 125 and f"network.publish[0]: cannot listen on 127.0.0.1:{port} of the host; choose another port" in done.stderr' "$warder"
+}
+
+result_has_ports() {
+	"$warder" run --json --publish 0.0.0.0:0:8000 --publish 8802:8001 -- true | python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+first, second = r["network"]["published"]
+assert first["address"] == "0.0.0.0" and first["hostPort"] > 0 and first["jailPort"] == 8000, first
+assert second == {"address": "127.0.0.1", "hostPort": 8802, "jailPort": 8001}, second
+row = [c for c in r["receipt"]["controls"] if c["control"] == "network.publish"][0]
+assert row["status"] == "enforced" and row["value"] == "0.0.0.0:%d to port 8000, 127.0.0.1:8802 to port 8001" % first["hostPort"], row'
+}
+
+session_publishes() {
+	local status=0
+	"$warder" session start ports --net loopback --publish 0:8000 2>"$scratch/err" && status=1
+	grep -q 'name a port of the host instead of 0' "$scratch/err" || status=1
+	"$warder" session start ports --net loopback --publish 8803:8000 >/dev/null || return 1
+	"$warder" session exec ports --background -- sh -c 'python3 -c "$0" &' "$published_server"
+	timeout 30 python3 -c "$published_client" 8803 10000 4 || status=1
+	"$warder" session stop ports || status=1
+	return "$status"
+}
+
 if ! begin; then
 	tap_not_ok "the namespaces of the test"
 	tap_end
@@ -322,6 +421,12 @@ check "an edge that runs out of descriptors" edge_runs_out
 check "questions for which no descriptor is left" edge_counts_waiting_questions
 check "a stopped edge ends with its supervisor" stopped_edge_ends
 check "a session" session_has_it
+check "published: 8 clients with 2 MB each, three times" publishes 2000000 8
+check "published: 80 clients at once, beside an allow-list" publishes 1000 80 --allow pypi.test:80
+check "published: nobody listens in the jail" nobody_listens
+check "published: a port that is taken is refused" port_is_taken
+check "published: the result and the receipt have the ports" result_has_ports
+check "published: a session" session_publishes
 check "no edge is left" bash -c '! grep -lx warder-edge /proc/[0-9]*/comm 2>/dev/null | while read -r f; do p=${f%/comm}; [ "$(readlink "$p/ns/net")" = "$(readlink /proc/self/ns/net)" ] && echo "$p"; done | grep .'
 label='as an ordinary user: '
 as=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp)
@@ -329,6 +434,7 @@ limits=()
 for field in memory swap cpus pids cpuTime; do
 	limits+=(--prefer "limits.$field")
 done
+check "${label}published: 8 clients" publishes 10000 8 "${limits[@]}"
 passes "HTTP to a name" '^hello pypi.test$' "${limits[@]}" --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
 refused "an address" "$world:80: no rule has this address and port" "${limits[@]}" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
 refused "a name that leads to the host's loopback" 'rebind.test:80: the name leads to' "${limits[@]}" --allow rebind.test:80 -- "${get[@]}" http://rebind.test/

@@ -25,8 +25,8 @@ extern const struct namespace_kind {
 /* The kind of one flag, or NULL. */
 const struct namespace_kind *namespace_kind(uint64_t flag);
 
-/* The number of a namespace, which is also its inode: of `file`, as "ns/pid", in the directory of a process in /proc. Reads the link
- * and does not follow it, which costs the kernel less than stat(2). 0; -1 with errno. */
+/* The number of a namespace, which is also its inode. `file`, such as "ns/pid", is relative to proc_fd, the directory of a process in /proc.
+ * Reads the link and does not follow it, which costs the kernel less than stat(2). 0; -1 with errno. */
 int namespace_number(int proc_fd, const char *file, uint64_t *ret);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * page: buffers that begin with a page. Any thread.
  *
- * Some processors of AMD copy several times slower between two places that lie differently in their pages, and malloc() puts large objects
- * 16 bytes behind the beginning of a page. Pipes hold whole pages.
+ * Some AMD processors copy several times slower if source and destination have different offsets in their pages. Pipes hold whole pages,
+ * and malloc() puts large objects 16 bytes after the beginning of a page.
  */
 #ifndef WARDER_BASE_PAGE_H
 #define WARDER_BASE_PAGE_H
@@ -11,7 +11,7 @@
 
 #define PAGE_BYTES 4096
 
-/* Where the first page begins in memory of PAGE_BYTES more than is needed. */
+/* The first beginning of a page in `memory`, which must be PAGE_BYTES larger than the buffer. */
 static inline char *page_begin(char *memory)
 {
 	return memory + (-(uintptr_t)memory & (PAGE_BYTES - 1));

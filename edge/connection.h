@@ -49,8 +49,8 @@ struct edge {
 	struct connection *connections; /* open ones */
 	struct connection *dead;        /* to be freed when no event can name them any more */
 	size_t open_count;
-	/* Published ports: the host's listening sockets; sockets of the jail's namespace, which are used again. Those that were closed but may have
-	 * bytes left to deliver are used again when these are gone. */
+	/* Published ports: the host's listening sockets, and sockets of the jail's namespace, which are used again. A closed one that may have bytes
+	 * left to deliver is in `delivering`, and is used again when the bytes are gone. */
 	struct source published[EDGE_PUBLISHED_MAX];
 	bool published_paused; /* until a socket is free */
 	int inward[EDGE_INWARD_MAX], delivering[EDGE_INWARD_MAX];
@@ -58,16 +58,16 @@ struct edge {
 	uint64_t bytes;
 };
 
-/* Take one connection. Returns its descriptor; -1: none waits, or there is no descriptor for it, which is counted as a refusal. Then it is
- * reset; if not even that can be done, the call pauses, because the connection goes on waiting and its event comes again at once. */
+/* Accept one connection. Returns its descriptor; -1: none waits, or there is no descriptor for it. In the second case the connection is counted as
+ * a refusal and reset; if it cannot be reset, the call pauses, because the event of the waiting connection comes again at once. */
 int accept_one(struct edge *edge, int listener_fd);
-/* Take every connection that waits at the listener. */
+/* Accept every connection that waits at the listener. */
 void connections_accept(struct edge *edge, int listener_fd);
-/* Take connections to a published port. */
+/* Accept connections to a published port. */
 void connections_accept_published(struct edge *edge, const struct source *source);
 /* An event of a client or a server. */
 void connections_event(struct edge *edge, const struct source *source, uint32_t events);
-/* Give up addresses that do not answer. At most so many ms until the next call; -1: nothing is under way. */
+/* Give up addresses that do not answer. Returns the most ms until the next call; -1: no call is needed. */
 int connections_tick(struct edge *edge);
 /* Free what has been closed: after the events of one round. */
 void connections_sweep(struct edge *edge);

@@ -5,8 +5,8 @@
  * EDGE_FD_SETUP. The jail's init makes sockets inside the jail's network namespace and sends them there as well: first those of enum
  * edge_socket, then one for each row of edge_config.listeners, in order, then edge_config.inward_count that are not connected, by which
  * published ports are reached; at most EDGE_FDS_AT_ONCE in a message of one byte. Then it closes its end. The edge drops every privilege, sends
- * one byte over EDGE_FD_CONTROL, and serves until that socket is closed. What it refused stands in the report, which is shared memory, so that
- * it is there however the edge ends. Each execution of a session has the report and the counter's socket as well.
+ * one byte over EDGE_FD_CONTROL, and serves until that socket is closed. It writes its refusals into the report, which is shared memory, so
+ * the supervisor has them however the edge ends. Each execution of a session also has the report and the socket EDGE_FD_COUNTER.
  */
 #ifndef WARDER_EDGE_EDGE_H
 #define WARDER_EDGE_EDGE_H
@@ -37,7 +37,7 @@ enum edge_fd {
 	EDGE_FD_SETUP,       /* SOCK_SEQPACKET: the jail's init's */
 	EDGE_FD_CONFIG,      /* memory file: struct edge_config */
 	EDGE_FD_REPORT,      /* memory file: struct edge_report */
-	EDGE_FD_COUNTER, /* SOCK_SEQPACKET: a byte asks that all that was sent is counted; it is sent back then */
+	EDGE_FD_COUNTER, /* SOCK_SEQPACKET: a byte asks the edge to count all packets so far; it then answers with a byte */
 	EDGE_FD_COUNT, /* from here on one for each secret of the injects, in their order */
 };
 
@@ -64,13 +64,13 @@ struct edge_rule {
 	uint16_t ports[EDGE_PORTS_MAX];
 };
 
-/* The host's authorities, by which servers with a credential are checked; in such a jail the run's stands behind them. */
+/* The host's authorities, which check the servers that get a credential. In a jail with credentials, the run's authority follows them. */
 #define EDGE_TRUST "/etc/ssl/certs/ca-certificates.crt"
 
 #define EDGE_INJECTS_MAX        16
 #define EDGE_INJECT_METHODS_MAX 8
 #define EDGE_INJECT_PATHS_MAX   16
-#define EDGE_AUTHORITY          1 /* first byte of the message that has the run's authority behind it, as PEM */
+#define EDGE_AUTHORITY          1    /* first byte of the message; the run's authority follows, as PEM */
 #define EDGE_AUTHORITY_MAX      4096 /* bytes of that message */
 
 /* A row of network.allow with a credential. */

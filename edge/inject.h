@@ -1,8 +1,8 @@
 /*
- * inject: requests that get a credential, and answers that must not have it. Pure.
+ * inject: put a credential into requests, and find it in answers, which must not contain it. Pure.
  *
- * Each request is judged by itself. Its header of that name is taken away; it gets the credential's if method and path are among those of
- * the rule. Where the rule has paths, a path that two programs may read in two ways is refused.
+ * Each request is judged by itself. The edge removes the program's header of the rule's name, and adds its own with the credential if the rule
+ * lists the method and the path. If the rule has paths, the edge refuses a path that two programs may read in two ways.
  */
 #ifndef WARDER_EDGE_INJECT_H
 #define WARDER_EDGE_INJECT_H
@@ -16,7 +16,7 @@
 #define INJECT_SECRET_MIN  8 /* bytes: a shorter one is found in ordinary answers */
 #define INJECT_SECRET_MAX  4096
 #define INJECT_ANSWER_HEAD 65536
-/* What a head may grow by. */
+/* The most bytes that the credential adds to a head. */
 #define INJECT_MORE (INJECT_SECRET_MAX + 512)
 
 struct inject_secret {
@@ -27,7 +27,7 @@ struct inject_secret {
 		     1]; /* of the search: how much of it is still matched when the next byte is another */
 };
 
-/* Take the content of a file: one line, whose end may be missing. NULL; else what is wrong with it. */
+/* Take the content of a file: one line, whose end may be missing. Returns NULL, or the fault of the content. */
 const char *inject_take_secret(struct inject_secret *secret, const char *bytes, size_t len);
 
 /* The rule of a destination, or NULL. */
@@ -62,13 +62,13 @@ struct answer {
 	bool to_head; /* the request was HEAD */
 	bool chunked;
 	uint64_t left;
-	size_t matched; /* bytes of the secret at the end of what has come, which are held back */
+	size_t matched; /* the last bytes received that may begin the secret; they are held back */
 };
 
 /* A request was sent. */
 void answer_begin(struct answer *answer, bool to_head);
-/* Look at the next bytes of the server. What may pass is given to `pass`, which returns false to stop. Returns how many were taken; 0: more are
- * needed; -1 with *ret_why. */
+/* Look at the next bytes of the server. The bytes that may pass go to `pass`, which returns false to stop. Returns the number of bytes taken;
+ * 0: more are needed; -1 with *ret_why. */
 long answer_step(struct answer *answer, const struct inject_secret *secret, const uint8_t *bytes, size_t len,
 		 bool (*pass)(void *context, const void *bytes, size_t len), void *context,
 		 enum edge_reason *ret_why);

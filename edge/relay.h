@@ -2,7 +2,7 @@
  * relay: one connection to a host with a credential: TLS with the program, TLS with the host, and HTTP/1 between the two. Makes no system
  * call.
  *
- * Life: relay_new() -> what each side sends is put in, relay_step() after that, and what each side gets is taken out -> relay_free().
+ * Life: relay_new() -> relay_put() the bytes that a side sent, relay_step(), relay_take() the bytes for each side -> relay_free().
  */
 #ifndef WARDER_EDGE_RELAY_H
 #define WARDER_EDGE_RELAY_H
@@ -20,15 +20,15 @@ enum relay_side {
 	RELAY_PROGRAM,
 	RELAY_HOST,
 };
-/* What a side has sent; with len 0, that it sends no more. False: no memory. */
+/* Put in bytes that a side sent; len 0: it sends no more. False: no memory. */
 bool relay_put(struct relay *relay, enum relay_side side, const uint8_t *bytes, size_t len);
-/* Whether more of a side can be taken. */
+/* Whether there is room for more bytes of a side. */
 bool relay_wants(struct relay *relay, enum relay_side side);
-/* What a side gets: at most `size` bytes. */
+/* Take out bytes for a side, at most `size`. Returns their number. */
 size_t relay_take(struct relay *relay, enum relay_side side, uint8_t *bytes, size_t size);
 /* Go on as far as possible. -1 with *ret_why and ret_detail (128 bytes): the connection is over. */
 int relay_step(struct relay *relay, enum edge_reason *ret_why, char *ret_detail);
-/* Whether nothing comes any more, except what is to be taken. */
+/* Whether the connection has ended; bytes may be left for relay_take(). */
 bool relay_is_over(const struct relay *relay);
 
 #endif

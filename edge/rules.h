@@ -1,8 +1,8 @@
 /*
- * rules: what the rules of an edge say. Pure; one thread.
+ * rules: decide by the rules of an edge. Pure; one thread.
  *
- * Names and addresses are two worlds. A rule with a name speaks of connections that the program makes by that name; a block speaks of
- * connections by address, and of the addresses that a name has. A rule that denies wins over all that allow.
+ * A rule with a name applies to connections that the program makes by that name. A block applies to connections by address, and to the
+ * addresses of a name. A rule that denies wins over all that allow.
  *
  * A special address (private, loopback, metadata, ...) is reached only by a block that lies within its special range, and an address of
  * the host or of a network of its interfaces, if it is not special, only by a block that lies within that network: 0.0.0.0/0 stands for

@@ -1,5 +1,5 @@
 /*
- * tls: both ends of TLS for hosts with a credential, over memory: it makes no system call for a connection. OpenSSL is loaded only for that.
+ * tls: both ends of TLS for hosts with a credential, over memory: it makes no system call for a connection. Only this module loads OpenSSL.
  *
  * Life: tls_init() before the edge is confined makes the run's authority -> tls_trust() reads the host's authorities -> tls_add_name() for each
  * host -> tls_accept() and tls_connect() for each connection -> tls_free(). The authority's key never leaves this process, and ends with it.
@@ -23,31 +23,32 @@ int tls_trust(const char *path, const char **ret_what);
 /* Make the certificate of a host. 0; -1. */
 int tls_add_name(const char *name);
 
-/* The end towards the program, as the host; the end towards the host. NULL: no memory, or not a name that was added. */
+/* The end towards the program, where the edge acts as the host; the end towards the host. NULL: no memory, or the name was not added. */
 struct tls *tls_accept(const char *name);
 struct tls *tls_connect(const char *name);
 void tls_free(struct tls *tls);
 
-/* What came from the peer. False: no memory. */
+/* Put in bytes from the peer. False: no memory. */
 bool tls_put(struct tls *tls, const uint8_t *bytes, size_t len);
-/* Of what the peer is to be sent: at most `size` bytes. */
+/* Take out bytes for the peer, at most `size`. Returns their number. */
 size_t tls_take(struct tls *tls, uint8_t *bytes, size_t size);
+/* The number of bytes for the peer. */
 size_t tls_waiting(struct tls *tls);
 
 enum tls_state {
-	TLS_AGAIN, /* the peer has the word */
+	TLS_AGAIN, /* the peer has to send first */
 	TLS_READY,
 	TLS_ENDED, /* the peer has closed */
 	TLS_FAILED,
 };
 enum tls_state tls_handshake(struct tls *tls);
-/* Text of the peer's; *ret_len bytes with TLS_READY. */
+/* Read decrypted bytes from the peer; *ret_len of them with TLS_READY. */
 enum tls_state tls_read(struct tls *tls, uint8_t *bytes, size_t size, size_t *ret_len);
 /* After the handshake. False: it failed. */
 bool tls_write(struct tls *tls, const uint8_t *bytes, size_t len);
-/* Tell the peer that there is no more. */
+/* Send the peer the end of the data. */
 void tls_close(struct tls *tls);
-/* Why it failed, in a few words; buf of `size` bytes. */
+/* The reason for a failure, in a few words; buf of `size` bytes. */
 const char *tls_fault(struct tls *tls, char *buf, size_t size);
 
 #endif

@@ -33,7 +33,7 @@ static inline struct wire_block *block_header(struct block *block)
 int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusable, struct warder_error *err);
 /* The texts of what is different at every launch: what covers names of /proc. */
 void block_add_moment(struct block *block, const struct jail_plan *plan, const struct proc_moment *moment);
-/* The text of the authorities, of a plan that has credentials. */
+/* Add the text of the authorities, for a plan with credentials. */
 void block_add_authorities(struct block *block, const char *text, size_t len);
 /* Whether an entry of a plan is mounted at every launch, not when the root is built; `detached`: as root, with detached mounts. */
 bool block_is_late(const struct rootfs *rootfs, size_t index, bool detached);

@@ -20,13 +20,13 @@ struct jail_plan;
 struct run_edge {
 	int pid;                    /* 0: none, or the session's */
 	int pid_fd;                 /* of it */
-	int control_fd;             /* its end is the edge's */
+	int control_fd;             /* the edge ends when this is closed */
 	int setup_fd;               /* for the jail's init, until the spawn */
 	int counter_fd;             /* asks it to count */
 	int report_fd;              /* can only be read */
 	struct edge_report *report; /* mapped */
-	struct edge_report *before; /* heap: what the session's had refused at the start of an execution */
-	char *authorities; /* heap: what the jail sees of them, with the run's, if there is a credential */
+	struct edge_report *before; /* heap: the session's report at the start of an execution */
+	char *authorities;          /* heap: the file of authorities that a jail with credentials sees */
 	size_t authorities_len;
 	uint16_t published[EDGE_PUBLISHED_MAX]; /* ports of the host, by row of network.publish */
 	size_t published_count;
@@ -42,19 +42,19 @@ size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener
 struct edge_config *edge_config_new(const struct policy *policy);
 /* Whether an edge is installed. -1 with *err. */
 int edge_check(struct warder_error *err);
-/* Listen on the ports that are published, and start it, as user `uid` where the caller is root. -1 with *err: *edge is none. */
+/* Listen on the published ports of the host, and start the edge, as user `uid` if the caller is root. -1 with *err: *edge is none. */
 int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t uid,
 		   struct warder_error *err);
-/* Take part in the one of a session: descriptors of its joint, which are copied. -1 with *err. */
+/* Use the edge of a session: descriptors of its joint, which are copied. -1 with *err. */
 int run_edge_join(struct run_edge *edge, int pid_fd, int counter_fd, int report_fd, struct warder_error *err);
-/* Of a policy with credentials: until the run's authority is there, and its text in edge->authorities. -1 with *err. */
+/* For a policy with credentials: wait for the run's authority, and set edge->authorities. -1 with *err. */
 int run_edge_await_authority(struct run_edge *edge, struct warder_error *err);
 /* Until it serves. -1 with *err: it does not. */
 int run_edge_await(struct run_edge *edge, struct warder_error *err);
 /* Whether it has ended. */
 bool run_edge_is_dead(const struct run_edge *edge);
-/* A copy of its report, whose texts end and whose numbers are in range; the caller frees it. Of a session's only what came since
- * run_edge_join(), from whatever execution. NULL: there is none. */
+/* A copy of its report, whose texts end and whose numbers are in range; the caller frees it. For the edge of a session, the copy has only the
+ * entries since run_edge_join(), from all executions. NULL: there is none. */
 struct edge_report *run_edge_report(const struct run_edge *edge);
 /* End it. In any state, and twice. */
 void run_edge_done(struct run_edge *edge);

@@ -33,7 +33,7 @@ struct input {
 	int scratch[2];    /* of INPUT_PIPE: where the source's bytes are looked at; owned, or -1 */
 	int null_fd;       /* owned, or -1 */
 	char *memory;      /* owned; or NULL */
-	char *buffer;      /* in it, from the beginning of a page on */
+	char *buffer;      /* in memory; begins with a page */
 	const char *bytes; /* what is being written */
 	size_t len, at;
 	uint64_t offset;      /* of INPUT_FILE: where it stood */

@@ -59,8 +59,8 @@ struct jail_feature_state {
 	bool tried; /* a quick probe tries only what decides about a policy; a launch tries the rest */
 	bool there;
 	bool absent; /* cgroup and time namespace: the kernel does not know it, and a launch does without */
-	/* The trial failed for want of something that the host may have in the next moment (a process, memory, a descriptor, time). That
-	 * says nothing about the host: a launch tries again. */
+	/* The trial lacked something that the host may have a moment later (a process, memory, a descriptor, time). This says nothing about the
+	 * host: a launch tries again. */
 	bool unknown;
 	char detail[128]; /* "ABI 7", or why not, with the remedy */
 };
@@ -143,9 +143,9 @@ struct jail_plan {
 	struct rootfs rootfs;
 	uint64_t namespaces; /* CLONE_NEW* flags of the launch */
 	bool loopback_up;
-	bool edge;       /* a process outside connects for the jail: because of one of the next two */
-	bool named;      /* it reaches what network.allow lists */
-	bool publishes;  /* ports of the host lead to it */
+	bool edge;       /* the jail has an edge: one of the next two is true */
+	bool named;      /* the edge connects to the destinations of network.allow */
+	bool publishes;  /* ports of the host lead to the jail */
 	bool old_mounts; /* by mount(2), without idmapped mounts */
 	char hostname[65];
 	struct cgroup_limits cgroup; /* pids_max already counts the jail's init */
@@ -320,7 +320,7 @@ enum jail_cause {
 };
 
 const char *jail_cause_name(enum jail_cause cause);
-/* The port of the host that row `row` of network.publish has; 0: there is none. */
+/* The port of the host for row `row` of network.publish; 0: there is none. */
 uint16_t jail_run_published(const struct jail_run *run, size_t row);
 /* Why the edge refused: a stable name, and a sentence without its end. */
 const char *jail_refusal_name(unsigned int reason);
@@ -346,8 +346,8 @@ struct jail_outcome {
 	bool session_ended;  /* that is what ended the program, with JAIL_CAUSE_SUPERVISOR */
 	struct jail_output output[JAIL_STREAMS]; /* JAIL_RESULT: always kept, never passed on */
 	struct rootfs_collection collected;
-	struct edge_report
-	    *network;   /* heap: what its edge refused, or its session's meanwhile; NULL: it has none */
+	struct edge_report *
+	    network; /* heap: report of its edge, or of the session's edge during the execution; NULL: no edge */
 	bool edge_died; /* before the end: from then on the jail had no network */
 	struct jail_published {
 		char address[16];

@@ -25,7 +25,7 @@ struct pass {
 	enum pass_kind kind;
 	size_t len, at;  /* the chunk, and how much of it is gone */
 	char *memory;    /* owned; NULL: not open */
-	char *chunk;     /* in it, from the beginning of a page on: PASS_CHUNK bytes */
+	char *chunk;     /* PASS_CHUNK bytes in memory, which begin with a page */
 	uint64_t passed; /* bytes that the descriptor took */
 };
 

@@ -14,7 +14,7 @@ void receipt_control(struct jail_run *run, enum policy_control control, const ch
 void receipt_layer(struct jail_run *run, const char *name, bool there, const char *mechanism,
 		   const char *source, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* What the edge keeps: how each row of network.allow is checked, and the other fields of the network. */
+/* The rows for the controls that the edge enforces: how it checks each row of network.allow, and the other fields of the network. */
 void receipt_edge(struct jail_run *run);
 
 #endif

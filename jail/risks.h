@@ -21,8 +21,8 @@ struct jail_risks {
 /* Look. Never fails. */
 void jail_risks_read(struct jail_risks *ret);
 /* Load one small seccomp filter into a process of its own, with at most 2 s for it, and no other trial of this host meanwhile. 0; -1
- * with the reason in `ret`: it was refused, it hangs in the kernel, or an earlier one does, in which case none is started. 1 with the
- * reason: nothing is known, because there was no process, file or lock for it, or because the host was too slow. */
+ * with the reason in `ret`: the load was refused or hangs in the kernel, or an earlier trial hangs, and then no new one starts. 1 with the
+ * reason: the trial gave no answer, because there was no process, file or lock for it, or because the host was too slow. */
 int jail_try_filter(char *ret, size_t size);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * fields: what a policy is made of: the table of its fields, and struct policy, which holds their values. policy.h includes it.
+ * fields: the table of the fields of a policy, and struct policy, which holds their values. policy.h includes it.
  *
- * To add a field: a member of struct policy, and its rows in the table. Then the mechanism that enforces it (a row of
- * jail/rlimits.c is the shortest), and a flag, if it is to have one (runtime/cli/flags.c). See docs/architecture.md, "A field of
- * the policy".
+ * To add a field, add a member to struct policy and its rows to the table. Then add the mechanism that enforces it (a row of
+ * jail/rlimits.c is the shortest) and, if it needs one, a flag (runtime/cli/flags.c). See docs/architecture.md, "Adding a field
+ * to the policy".
  */
 #ifndef WARDER_POLICY_FIELDS_H
 #define WARDER_POLICY_FIELDS_H
@@ -116,9 +116,9 @@ struct policy_variable {
 };
 
 /*
- * The table of fields: one row for each thing that is known of one. The enums below, decoding and encoding, policy_set(),
- * the ranges, the preset strict, copying and freeing, the ceiling, what is asked of a backend, and the receipt's rows are
- * made of it. Its orders are those of the document, of unmet fields in a report and of a receipt.
+ * The table of fields. Its rows give all properties of each field. The enums below, decoding and encoding, policy_set(),
+ * the ranges, the preset strict, copying and freeing, the ceiling, the requirements for a backend, and the receipt's rows are
+ * made from it. The order of the rows is the order in the document, in the report of unmet fields, and in the receipt.
  *
  * FIELD(id, path, group, rule)        can be required or preferred; the ceiling's rule is a function of ceiling.c
  * MEMBER(path, form)                  of the document; forms, with the place in struct policy, are in members.c

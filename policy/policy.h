@@ -119,7 +119,7 @@ bool policy_network_lists(const struct policy *policy);
 /* ---- inject.c ---- */
 /* Whether a row of network.allow has a credential. */
 bool policy_injects(const struct policy *policy);
-/* What of the policy shows the program the file (absolute, without links), or NULL. */
+/* The path of the policy through which the program sees the file (absolute, without links), or NULL. */
 const char *policy_shows_file(const struct policy *policy, const char *file);
 /* -1 with *err: a row has a credential, and there is no ceiling to grant it. */
 int policy_inject_without_ceiling(const struct policy *policy, struct warder_error *err);

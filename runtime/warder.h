@@ -254,8 +254,9 @@ WARDER_API void warder_cancel(struct warder_run *run);
  * the second call, the run ends as by warder_cancel(), cause "cancelled". From any thread or signal handler; it
  * takes effect in warder_wait(). NULL: no effect. */
 WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_us);
-/* The port of the host on which row `row` of network.publish listens, from the launch to the end of the run. If
- * the row has the port 0, it is the one that was picked. 0: there is no such row. */
+/* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch to
+ * the end of the run. If the row has the host port 0, this is the port that Warder picked. Returns 0 if there is no such
+ * row, and for an execution of a session. */
 WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_t row);
 /* With terminal_fd: give the program's terminal the new size of terminal_fd, after SIGWINCH. From any thread or
  * signal handler; it takes effect in warder_wait(). NULL: no effect. */

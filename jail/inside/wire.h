@@ -245,8 +245,8 @@ struct wire_block {
 	uint32_t layer_count;  /* then for the layers of the overlays in order */
 	uint32_t join_count;   /* then this many cgroup.procs files; then WIRE_BUILDING's, then WIRE_EDGE's */
 	uint32_t listeners, listener_count; /* struct edge_listener rows */
-	uint32_t named;                     /* WIRE_EDGE: 0: nothing leaves the jail, and there are none */
-	uint32_t inward_count;              /* WIRE_EDGE: sockets by which published ports are reached */
+	uint32_t named;        /* WIRE_EDGE: 0: nothing leaves the jail, and there are no listeners */
+	uint32_t inward_count; /* WIRE_EDGE: sockets for connections to published ports */
 	uint32_t rlimits, rlimit_count;
 	uint32_t filter, filter_count; /* struct sock_filter rows */
 	uint32_t argv;                 /* uint64_t offsets, 0-terminated; turned into pointers by init */

@@ -186,8 +186,11 @@ static void link_to(const struct fixture *fixture, const char *name, const char 
 {
 	char text[64] = "";
 
-	if (strstr(target, "/ns/"))
-		cr_assert_gt(readlink(target, text, sizeof(text) - 1), 0, "%s", target);
+	if (strstr(target, "/ns/") && readlink(target, text, sizeof(text) - 1) < 0) {
+		cr_assert_eq(errno, ENOENT, "%s",
+			     target); /* a kind of namespace that this kernel does not have */
+		return;
+	}
 	cr_assert_eq(symlinkat(*text ? text : target, fixture->fd, name), 0, "%s", name);
 }
 

@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/lib/tap.sh
-sources=$(find base policy rootfs jail backends runtime store -name '*.[ch]' 2>/dev/null | sort)
+sources=$(find base policy rootfs jail edge backends runtime store -name '*.[ch]' 2>/dev/null | sort)
 headers=$(grep '\.h$' <<<"$sources")
 scripts=$(git ls-files -co --exclude-standard -- '*.sh' .ci/run)
 texts=$(git ls-files -co --exclude-standard)

@@ -253,8 +253,9 @@ coverage: deps-check                ## how much of each folder the suites run (r
 	@tests/coverage.sh build/coverage
 assurance:                          ## docs/assurance.md out of what check, fuzz and coverage found
 	@tests/assurance.py build/check >build/check/assurance.md && cp build/check/assurance.md docs/assurance.md
-bench: all                          ## what a launch costs on this machine, beside other sandboxes (root)
+bench: all                          ## what a launch and the network by name cost on this machine, beside others (root)
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/run.sh
+	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/network.sh
 	@BUILD=$(BUILD) tests/engines/docker.sh tests/bench/backends.py
 docker:                             ## Debian's Docker for check and bench, unpacked below ~/.cache/warder-engines, not installed (root)
 	@tests/engines/docker.sh

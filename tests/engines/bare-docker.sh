@@ -24,7 +24,7 @@ printf 'root:x:0:0::/:/bin/false\nbare:x:700000:700000::/:/bin/false\n' | tee /e
 echo bare:700000:65536 | tee /etc/subuid >/etc/subgid
 echo '{"runtimes": {"bare": {"path": "/usr/bin/crun", "runtimeArgs": ["--cgroup-manager=disabled"]}}}' >/etc/docker.json
 dockerd --config-file /etc/docker.json --data-root "$books/data" --exec-root "$books/exec" --pidfile /run/pid --host "unix://$books/socket" \
-	--bridge=none --iptables=false --ip6tables=false --storage-driver=vfs --userns-remap=bare --log-level=error >"$books/log" 2>&1 &
+	--bridge=none --iptables=false --ip6tables=false --storage-driver=vfs --userns-remap=bare --ip-forward=false --log-level=error >"$books/log" 2>&1 &
 until [ -S "$books/socket" ]; do
 	kill -0 $! || exit 1
 	sleep 0.01

@@ -127,7 +127,7 @@ def groups(pid):
 def engine_state():
     """What an engine of the host would keep, and where a leak of ours would be seen."""
     state = {}
-    for place in ("/run/libpod", "/run/containers", "/run/crun", "/run/runc", "/run/netns", "/var/lib/containers", "/dev/shm", "/etc/containers", "/etc/cni", "/var/lib/cni",
+    for place in ("/run/libpod", "/run/containers", "/run/crun", "/run/runc", "/run/netns", "/var/lib/containers/storage", "/dev/shm", "/etc/containers", "/etc/cni", "/var/lib/cni",
                   "/run/docker", "/run/docker.sock", "/run/containerd", "/var/lib/docker", "/var/lib/containerd", "/etc/docker", "/etc/containerd", "/root/.docker"):
         listing = [place] if os.path.exists(place) else []
         for d, names, files in os.walk(place):

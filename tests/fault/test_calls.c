@@ -192,7 +192,9 @@ Test(calls, limits_of_accounts, .timeout = 1200)
 		inject_trace(stage_fork(stage, stage_supervise, true), &only_count, &log);
 		cr_assert(log.wait_status == 0 && stage->act->step == 0, "traced, but undisturbed: %s",
 			  stage->act->err.text);
-		cr_expect(log.calls >= 9, "fault %d: only %u calls", fault, log.calls);
+		/* Of a process that an ordinary user may not look into, the names of open files are not known. */
+		cr_expect(log.calls >= 9 || (geteuid() != 0 && fault >= INJECT_SHORT),
+			  "fault %d: only %u calls", fault, log.calls);
 		for (unsigned int at = 1; at <= log.calls; at += step, spoilt++)
 			spoil_account(stage, (enum inject_fault)fault, at, at / 3);
 	}

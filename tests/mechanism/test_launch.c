@@ -385,7 +385,8 @@ Test(launch, cached_pages_stay, .timeout = 120)
 		  "assert libc.madvise(at, size, 21) == 0, ctypes.get_errno()\n"
 		  "print('done')\n" },
 	};
-	char directory[] = "./cached-pages-XXXXXX"; /* on a disk: what is in a tmpfs is never dropped */
+	char directory[] =
+	    "/var/tmp/cached-pages-XXXXXX"; /* on a disk: what is in a tmpfs is never dropped */
 	char path[64], root[PATH_MAX], command[PATH_MAX + 1000], why[PATH_MAX + 64] = "";
 
 	cr_assert(mkdtemp(directory) && realpath(directory, root));

@@ -40,5 +40,5 @@ $ { for tool in python_code javascript_code frontend_code code_exec; do warder t
 
 = what is stored
 needs warder-store
-$ warder workspace create job > /dev/null && echo x | warder workspace write job a && { warder workspace list --json; warder session list --json; warder image list --json; warder artifact list --json; } | second_reader
+$ warder workspace create job > /dev/null && echo x | warder workspace write job a && { warder workspace list --json; XDG_RUNTIME_DIR=$PWD warder session list --json; warder image list --json; warder artifact list --json; } | second_reader
 | 0 objects, 4 others

@@ -648,25 +648,35 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 
 /* ---- what describes the jail ---- */
 
-/* A maker of the network namespace that is root takes them away (jail/network.c); no other can. */
-static bool counters_hidden(const struct jail_run *run)
+/* 1: the program sees no socket counters of the host. A maker of the network namespace that is root takes them away
+ * (jail/network.c); no other can. */
+static int counters_hidden(const struct jail_run *run, struct warder_error *err)
 {
 	struct stat st;
 
-	return (run->tmpl->plan.namespaces & CLONE_NEWNET) &&
-	       (fstatat(run->proc_fd, "net/protocols", &st, 0) < 0 || (st.st_mode & 0777) == 0);
+	if (!(run->tmpl->plan.namespaces & CLONE_NEWNET))
+		return 0;
+	if (fstatat(run->proc_fd, "net/protocols", &st, 0) == 0)
+		return (st.st_mode & 0777) == 0;
+	if (errno == ENOENT)
+		return 1;
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network", errno,
+			       "read-back: cannot look at /proc/net/protocols of the program");
 }
 
 /* That the files cover what they are to cover, the mount table shows; here, that they say what they are to say. */
 static int check_proc(struct jail_run *run, int root_fd, struct warder_error *err)
 {
-	const char *counters = counters_hidden(run) ? "" : "; socket counters of the host in /proc/net";
+	const int hidden = counters_hidden(run, err);
+	const char *counters = hidden ? "" : "; socket counters of the host in /proc/net";
 	struct proc_facts facts;
 	char text[64];
 	uint64_t total;
 	owned_fd int fd = -1;
 	ssize_t n;
 
+	if (hidden < 0)
+		return -1;
 	if (run_is_contained(run) && !run_is_joined(run)) {
 		receipt_layer(run, "proc", false, "the runtime's /proc; counters are covered", "mountinfo",
 			      "memory, processors and load are the host's%s", counters);

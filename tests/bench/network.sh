@@ -15,6 +15,11 @@ TOOL_CC=${TOOL_CC:-musl-gcc}
 [ "${1:-}" != --quick ] || export WARDER_BENCH_QUICK=1
 export BUILD CC TOOL_CC
 
+if [ ! -x "$BUILD/warder" ]; then
+	echo "network.sh: there is no $BUILD/warder: run make" >&2
+	exit 1
+fi
+
 skip() { echo "$1: not measured: $2"; }
 tap_end() { :; }
 . tests/network/world.sh

@@ -13,7 +13,7 @@
 enum child_end {
 	CHILD_ENDED,
 	CHILD_LIVES,
-	CHILD_TAKEN, /* there is no such child: somebody else has waited for it */
+	CHILD_TAKEN, /* this child is gone: other code has waited for it */
 };
 
 /* Wait until child `pid` has ended, for at most within_ms, and reap it. *ret_status, as of waitpid(2), is written with CHILD_ENDED

@@ -28,7 +28,7 @@ function put_text(line,    at)
 	put(escaped(line))
 }
 
-# The text of a comment: what is indented deeper than its margin is an example or a table and keeps its form.
+# The text of a comment: a line with more indentation than the others is part of an example or a table, and keeps its form.
 function put_comment(text,    lines, count, i, line, literal)
 {
 	count = split(text, lines, "\n")

@@ -30,9 +30,9 @@ struct clone_helper {
 
 /* Start fn(arg) in a child that shares memory (CLONE_VM|flags). 0; a negative errno, and *helper is none. */
 int clone_begin(struct clone_helper *helper, uint64_t flags, void (*fn)(void *arg), void *arg);
-/* Wait for its end; afterwards *helper is none, and so it may be called again. Returns the exit status, 255 if it was
- * killed or another thread waited for it, 0 if there is none: what it did is told by what it wrote last. CLONE_HANGS if it
- * hangs in the kernel: then it may still write, so that its stack stays, and the caller leaves what fn() was given in place. */
+/* Wait for the helper's end. Afterwards *helper is empty, and a second call returns 0. Returns the exit status, or 255 if it was
+ * killed or another thread waited for it. The status does not say how far fn() got: read what it wrote. CLONE_HANGS if it
+ * hangs in the kernel: it may still write, so its stack is kept, and the caller must keep the argument of fn(), too. */
 int clone_end(struct clone_helper *helper);
 #define CLONE_HANGS 256
 /* The same, and CLONE_HANGS also when it has not ended within that time. 0: no limit. */

@@ -6,8 +6,8 @@
  * waits for ENDS_PAUSE_MS, in which the kernel frees them; ends.c has the measurements.
  *
  * The jails of a process are counted here, for three uses: ends_begin() counts those that live; ends_take() makes whoever kills one wait
- * for its turn; and where more than ENDS_AT_ONCE live, those above that number are told at their launch (WIRE_CROWDED), and spread
- * their own end over a second if the process dies. Any thread. A child of fork() starts with the numbers of its parent, which may make
+ * for its turn; and each jail above ENDS_AT_ONCE gets WIRE_CROWDED at its launch. If the process
+ * dies, these jails spread their own ends over a second. Any thread. A child of fork() starts with the numbers of its parent, which may make
  * it careful without need.
  */
 #ifndef WARDER_JAIL_CGROUP_ENDS_H

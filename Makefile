@@ -38,10 +38,10 @@ Q := $(if $(V),,@)
 quiet := $(V)$(findstring s,$(firstword -$(MAKEFLAGS)))
 say = $(if $(quiet),$(Q),@printf '  %-7s %s\n' $(1) $(2);)
 
-# root.c and tree.c are compiled twice: into the init, and for the child that prepares a template; rules.c: into the edge.
+# Some files of jail/inside are compiled twice: into the init, and for helpers of the host; rules.c: into the edge.
 LIB_ROOMS := base policy rootfs rootfs/changes jail jail/cgroup jail/filter backends backends/container runtime/library runtime/session \
              runtime/code runtime/code/detect runtime/code/diagnostics runtime/code/scan runtime/text runtime/tool runtime/judge
-LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) edge/rules.c jail/inside/overlay.c jail/inside/root.c jail/inside/tree.c)
+LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) edge/rules.c $(addprefix jail/inside/,message.c overlay.c root.c sockets.c tree.c))
 LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S)
 CLI_SRC   := $(sort $(wildcard runtime/cli/*.c runtime/attack/*.c))
 # What stays when a run is over: a library and a program of their own, with the libraries that a launch is not to pay for.
@@ -77,9 +77,9 @@ TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) $(EDGE_LIBS) -lcriterion -lseccomp -l
 # Debian packages, by what needs them.
 DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev zlib1g-dev libsqlite3-dev libssl-dev libc-ares-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3
-DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev libcmark-dev libcap-dev libnl-route-3-dev libcjson-dev pkg-config \
+DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev libcmark-dev libcap-dev libnl-route-3-dev libcjson-dev libuv1-dev pkg-config \
               nodejs perl sqlite3 busybox-static crun runc podman procps xz-utils util-linux flex bison bc tmux vim less \
-              node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld mmdebstrap umoci skopeo zstd \
+              node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld mmdebstrap umoci skopeo docker-registry zstd \
               cargo cmake python3-venv iproute2 curl openssl openssh-client openssh-server slirp4netns passt
 DEPS_FUZZ  := libclang-rt-14-dev
 DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
@@ -158,7 +158,7 @@ $(BUILD)/libwarder-store.so.$(SO): $(STORE_OBJ) store/libwarder-store.map $(BUIL
 $(BUILD)/warder-store: $(STORE_OBJ) $(STORE_CLI_OBJ) $(BUILD)/lib/runtime/cli/term.o $(LIB_OBJ)
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ -Wl,--as-needed $(STORE_LIBS) -lpthread
 
-$(BUILD)/warder-edge: $(EDGE_OBJ) $(BUILD)/lib/policy/special.o
+$(BUILD)/warder-edge: $(EDGE_OBJ) $(BUILD)/lib/policy/special.o $(BUILD)/lib/policy/hostname.o
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ $(EDGE_LIBS)
 
 # ---- tests ----

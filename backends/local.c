@@ -72,6 +72,11 @@ static void sweep(const void *session)
 	jail_session_sweep(session);
 }
 
+static int freeze(const void *session, bool frozen, struct warder_error *err)
+{
+	return jail_session_freeze(session, frozen, err);
+}
+
 static const struct jail_joint *joint(const void *session)
 {
 	return jail_session_joint(session);
@@ -95,6 +100,7 @@ const struct backend_sessions local_sessions = {
 	.stop = stop,
 	.free = free_session,
 	.sweep = sweep,
+	.freeze = freeze,
 	.joint = joint,
 	.root = root,
 	.receipt = receipt,

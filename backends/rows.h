@@ -38,7 +38,7 @@ bool container_program(const char *name, char *path, size_t size);
 /* As jail_starter's start() and stop(), with the mounts of the task's layout, which are opened for it. */
 int container_start(struct container_monitor_task *task, void **ret_started, int *ret_init_pid,
 		    int *ret_init_fd, struct warder_error *err);
-int container_stop(void *started, bool stuck, struct warder_error *err);
+int container_stop(void *started, bool stuck, int *ret_fd, struct warder_error *err);
 /* wasm.c */
 void wasm_capabilities(const struct backend *backend, const struct jail_host *host,
 		       const struct policy *policy, struct policy_capabilities *ret);

@@ -25,12 +25,12 @@
 
 #define MAX_BYTES ((size_t)1 << 20)
 
-static int read_all(int fd, char *to, size_t room, size_t *ret_len)
+ssize_t file_read_up_to(int fd, void *to, size_t room)
 {
 	size_t used = 0;
 
 	while (used < room) {
-		ssize_t count = read(fd, to + used, room - used);
+		ssize_t count = read(fd, (char *)to + used, room - used);
 
 		if (count < 0 && errno == EINTR)
 			continue;
@@ -40,8 +40,7 @@ static int read_all(int fd, char *to, size_t room, size_t *ret_len)
 			break;
 		used += (size_t)count;
 	}
-	*ret_len = used;
-	return 0;
+	return (ssize_t)used;
 }
 
 static int open_input(const char *path, struct warder_error *err)
@@ -57,25 +56,25 @@ static int open_input(const char *path, struct warder_error *err)
 int file_read_open(int fd, const char *path, size_t most, char **ret_text, size_t *ret_len,
 		   struct warder_error *err)
 {
-	char *text;
-	size_t used;
+	char *text = malloc(most + 1); /* untouched pages cost nothing */
+	ssize_t used;
 
-	text = malloc(most + 1); /* untouched pages cost nothing */
 	if (!text)
 		return error_no_memory(err, path);
-	if (read_all(fd, text, most + 1, &used) != 0) {
+	used = file_read_up_to(fd, text, most + 1);
+	if (used < 0) {
 		free(text);
 		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, path, errno, "cannot read %.200s",
 				       path);
 	}
-	if (used > most) {
+	if ((size_t)used > most) {
 		free(text);
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path, "%.200s is larger than %zu MiB",
 				 path, most >> 20);
 	}
 	text[used] = '\0';
 	*ret_text = text;
-	*ret_len = used;
+	*ret_len = (size_t)used;
 	return 0;
 }
 

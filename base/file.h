@@ -1,10 +1,11 @@
 /*
  * file: whole files in and out. Private to runtime/ and store/.
  */
-#ifndef WARDER_RUNTIME_CLI_FILE_H
-#define WARDER_RUNTIME_CLI_FILE_H
+#ifndef WARDER_BASE_FILE_H
+#define WARDER_BASE_FILE_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -19,6 +20,8 @@ int file_read_open(int fd, const char *path, size_t most, char **ret_text, size_
 /* Read a file of at most 1 MiB; "-" is standard input. *ret_text is heap, NUL-terminated. -1 with *err
  * (INVALID_REQUEST; sys_errno is ENOENT if there is no such file), field = path. */
 int file_read(const char *path, char **ret_text, size_t *ret_len, struct warder_error *err);
+/* Read `room` bytes, or fewer where the file ends. Returns their number; -1 with errno. */
+ssize_t file_read_up_to(int fd, void *to, size_t room);
 /* Write everything, however often it takes. 0; -1 with errno. */
 int file_write_all(int fd, const char *bytes, size_t len);
 /* Open the directory of `path` for file_replace(), which goes there whatever becomes of the path meanwhile. Refused if

@@ -105,8 +105,9 @@ static void watch(struct edge *edge, struct connection *c)
 
 	if (c->state == STATE_DEAD)
 		return;
-	if (!c->up.ended && !is_full(&c->up) && c->held_len < GATE_HELD_MAX && !waits_for_answer(c) &&
-	    (!c->relay || relay_wants(c->relay, RELAY_PROGRAM)))
+	/* Until there is a server, the client's bytes wait in its socket. */
+	if (c->state == STATE_OPEN && !c->up.ended && !is_full(&c->up) && c->held_len < GATE_HELD_MAX &&
+	    !waits_for_answer(c) && (!c->relay || relay_wants(c->relay, RELAY_PROGRAM)))
 		client |= EPOLLIN;
 	if (is_full(&c->down))
 		client |= EPOLLOUT;
@@ -308,7 +309,9 @@ static bool pass_end(struct edge *edge, struct connection *c, struct flow *flow,
 	if (c->relay)
 		return true; /* pump() ends it */
 	if (flow->ended && !flow->shut && !is_full(flow) && fd >= 0 && c->state == STATE_OPEN) {
-		shutdown(fd, SHUT_WR);
+		/* If it is the last end, the close says it; a socket of the jail's namespace is not closed. */
+		if (c->inward || !(flow == &c->up ? &c->down : &c->up)->shut)
+			shutdown(fd, SHUT_WR);
 		flow->shut = true;
 	}
 	if (c->up.shut && c->down.shut) {
@@ -316,11 +319,6 @@ static bool pass_end(struct edge *edge, struct connection *c, struct flow *flow,
 		return false;
 	}
 	return true;
-}
-
-static int server_fd(const struct connection *c)
-{
-	return c->state == STATE_OPEN ? c->server.fd : -1;
 }
 
 /* What the relay has for each side, which takes all that it had before. False: the connection is over. */
@@ -342,10 +340,10 @@ static bool pump(struct edge *edge, struct connection *c)
 			if (!send_bytes(edge, c, &c->down, c->client.fd, buffer, n))
 				return false;
 		}
-		if (!refused && !is_full(&c->up) && c->state == STATE_OPEN &&
+		if (!refused && !is_full(&c->up) &&
 		    (n = relay_take(c->relay, RELAY_HOST, buffer, sizeof(buffer)))) {
 			moved = true;
-			if (!send_bytes(edge, c, &c->up, server_fd(c), buffer, n))
+			if (!send_bytes(edge, c, &c->up, c->server.fd, buffer, n))
 				return false;
 		}
 		if (refused) {
@@ -370,28 +368,39 @@ static bool put(struct edge *edge, struct connection *c, enum relay_side side, c
 	return false;
 }
 
-/* Bytes of the client, through the gate: what is held already, and more. False: the connection is over. */
-static bool pass_gate(struct edge *edge, struct connection *c)
+/* Bytes of the client, through the gate. Returns how many have passed; -1: the connection is over. */
+static ssize_t pass_bytes(struct edge *edge, struct connection *c, const uint8_t *bytes, size_t len)
 {
 	char other[128] = "";
 	enum edge_reason why;
 	size_t pass = 0;
 
-	if (is_full(&c->up) || !c->held_len)
-		return true;
-	if (gate_check(&c->gate, c->name, c->port, c->held, c->held_len, &pass, &why, other) < 0) {
+	if (gate_check(&c->gate, c->name, c->port, bytes, len, &pass, &why, other) < 0) {
 		refuse(edge, c, why, other);
-		return false;
+		return -1;
 	}
 	if (c->relay && c->gate.state == GATE_HTTP) {
 		refuse(edge, c, EDGE_REASON_PLAIN, NULL);
-		return false;
+		return -1;
 	}
-	if (pass && !(c->relay ? put(edge, c, RELAY_PROGRAM, c->held, pass)
-			       : send_bytes(edge, c, &c->up, server_fd(c), c->held, pass)))
+	if (pass && !(c->relay ? put(edge, c, RELAY_PROGRAM, bytes, pass)
+			       : send_bytes(edge, c, &c->up, c->server.fd, bytes, pass)))
+		return -1;
+	return (ssize_t)pass;
+}
+
+/* What is held of the client. False: the connection is over. */
+static bool pass_held(struct edge *edge, struct connection *c)
+{
+	ssize_t passed;
+
+	if (is_full(&c->up) || !c->held_len)
+		return true;
+	passed = pass_bytes(edge, c, c->held, c->held_len);
+	if (passed < 0)
 		return false;
-	memmove(c->held, c->held + pass, c->held_len - pass);
-	c->held_len -= pass;
+	memmove(c->held, c->held + passed, c->held_len - (size_t)passed);
+	c->held_len -= (size_t)passed;
 	if (!c->held_len) {
 		free(c->held);
 		c->held = NULL;
@@ -399,19 +408,33 @@ static bool pass_gate(struct edge *edge, struct connection *c)
 	return true;
 }
 
-static bool read_client(struct edge *edge, struct connection *c, uint8_t *buffer)
+/* Bytes that have come while none was held: hardly ever does the gate leave some. */
+static bool pass_or_hold(struct edge *edge, struct connection *c, const uint8_t *bytes, size_t len)
 {
-	const bool gated = c->name && c->gate.state != GATE_OPEN;
-	ssize_t n;
+	const ssize_t passed = pass_bytes(edge, c, bytes, len);
 
-	if (gated && !c->held)
-		c->held = malloc(GATE_HELD_MAX);
-	if (gated && !c->held) {
+	if (passed < 0)
+		return false;
+	len -= (size_t)passed;
+	if (!len)
+		return true;
+	c->held = malloc(GATE_HELD_MAX);
+	if (!c->held) {
 		refuse(edge, c, EDGE_REASON_EXHAUSTED, NULL);
 		return false;
 	}
-	n = gated ? recv(c->client.fd, c->held + c->held_len, GATE_HELD_MAX - c->held_len, MSG_DONTWAIT)
-		  : recv(c->client.fd, buffer, COPY_BYTES, MSG_DONTWAIT);
+	memcpy(c->held, bytes + passed, len);
+	c->held_len = len;
+	return true;
+}
+
+static bool read_client(struct edge *edge, struct connection *c, uint8_t *buffer)
+{
+	const bool gated = c->name && c->gate.state != GATE_OPEN;
+	const ssize_t n =
+	    c->held ? recv(c->client.fd, c->held + c->held_len, GATE_HELD_MAX - c->held_len, MSG_DONTWAIT)
+		    : recv(c->client.fd, buffer, gated ? GATE_HELD_MAX : COPY_BYTES, MSG_DONTWAIT);
+
 	if (n < 0) {
 		if (errno == EAGAIN || errno == EINTR)
 			return true;
@@ -427,13 +450,15 @@ static bool read_client(struct edge *edge, struct connection *c, uint8_t *buffer
 		}
 		return !c->relay || put(edge, c, RELAY_PROGRAM, buffer, 0);
 	}
-	if (gated) {
+	if (c->held) {
 		c->held_len += (size_t)n;
-		return pass_gate(edge, c);
+		return pass_held(edge, c);
 	}
+	if (gated)
+		return pass_or_hold(edge, c, buffer, (size_t)n);
 	if (c->relay)
 		return put(edge, c, RELAY_PROGRAM, buffer, (size_t)n);
-	return send_bytes(edge, c, &c->up, server_fd(c), buffer, (size_t)n);
+	return send_bytes(edge, c, &c->up, c->server.fd, buffer, (size_t)n);
 }
 
 static bool read_server(struct edge *edge, struct connection *c, uint8_t *buffer)
@@ -454,7 +479,7 @@ static bool read_server(struct edge *edge, struct connection *c, uint8_t *buffer
 		return true;
 	if (waits_for_answer(c)) {
 		http_answered(&c->gate.http, buffer, (size_t)n);
-		if (!pass_gate(edge, c))
+		if (!pass_held(edge, c))
 			return false;
 	}
 	return send_bytes(edge, c, &c->down, c->client.fd, buffer, (size_t)n);
@@ -587,19 +612,34 @@ static void resolve(struct edge *edge, struct connection *c)
 	resolve_start(edge->resolver, c->name, on_resolved, question);
 }
 
-static void connected(struct edge *edge, struct connection *c)
+static void count_use(struct edge *edge, const struct connection *c)
+{
+	const struct resolved *to = &c->addresses[c->address_at - 1];
+	char text[INET6_ADDRSTRLEN];
+
+	atomic_fetch_add(&edge->report->connections, 1);
+	if (c->inward)
+		return;
+	report_used(edge->report, c->destination, c->port, !c->name);
+	if (!c->name || !rules_need_block(&edge->rules, to->address, to->is_v6))
+		return;
+	inet_ntop(to->is_v6 ? AF_INET6 : AF_INET, to->address, text, sizeof(text));
+	report_used(edge->report, text, c->port, true);
+}
+
+/* By now the client has sent its first bytes, mostly. False: there is no connection yet, or no more. */
+static bool connected(struct edge *edge, struct connection *c, uint8_t *buffer)
 {
 	socklen_t len = sizeof(int);
 	int error = 0;
 
 	if (getsockopt(c->server.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error) {
 		try_next(edge, c);
-		return;
+		return false;
 	}
 	c->state = STATE_OPEN;
-	atomic_fetch_add(&edge->report->connections, 1);
-	if (flush(edge, c, &c->up, c->server.fd) && pass_gate(edge, c))
-		pass_end(edge, c, &c->up, c->server.fd);
+	count_use(edge, c);
+	return read_client(edge, c, buffer);
 }
 
 int connections_tick(struct edge *edge)
@@ -668,7 +708,6 @@ static bool admit(struct edge *edge, struct connection *c, uint32_t address)
 static struct connection *begin(struct edge *edge, int fd)
 {
 	struct connection *c = calloc(1, sizeof(*c));
-	const int on = 1;
 
 	if (!c) {
 		report_refused(edge->report, "-", 0, IPPROTO_TCP, EDGE_REASON_EXHAUSTED, NULL);
@@ -682,7 +721,6 @@ static struct connection *begin(struct edge *edge, int fd)
 		c->next->before = c;
 	edge->connections = c;
 	edge->open_count++;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	return c;
 }
 
@@ -747,13 +785,10 @@ int accept_one(struct edge *edge, int listener_fd)
 
 void connections_accept(struct edge *edge, int listener_fd)
 {
-	for (int i = 0; i < 64; i++) {
-		const int fd = accept_one(edge, listener_fd);
+	const int fd = accept_one(edge, listener_fd);
 
-		if (fd < 0)
-			return;
+	if (fd >= 0)
 		take(edge, fd);
-	}
 }
 
 static void take_inward(struct edge *edge, int fd, uint16_t port)
@@ -810,10 +845,11 @@ void connections_event(struct edge *edge, const struct source *source, uint32_t 
 	if (c->state == STATE_DEAD)
 		return;
 	if (source->kind == SOURCE_SERVER && c->state == STATE_CONNECTING) {
-		connected(edge, c);
+		if (!connected(edge, c, buffer))
+			return;
 	} else if (source->kind == SOURCE_SERVER) {
 		if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP) && is_full(&c->up) &&
-		    (!flush(edge, c, &c->up, c->server.fd) || !pass_gate(edge, c)))
+		    (!flush(edge, c, &c->up, c->server.fd) || !pass_held(edge, c)))
 			return;
 		if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && !is_full(&c->down) && !c->down.ended &&
 		    !read_server(edge, c, buffer))
@@ -828,6 +864,6 @@ void connections_event(struct edge *edge, const struct source *source, uint32_t 
 	}
 	if (c->state == STATE_DEAD || (c->relay && !pump(edge, c)))
 		return;
-	if (pass_end(edge, c, &c->up, server_fd(c)) && pass_end(edge, c, &c->down, c->client.fd))
+	if (pass_end(edge, c, &c->up, c->server.fd) && pass_end(edge, c, &c->down, c->client.fd))
 		watch(edge, c);
 }

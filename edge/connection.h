@@ -61,7 +61,7 @@ struct edge {
 /* Accept one connection. Returns its descriptor; -1: none waits, or there is no descriptor for it. In the second case the connection is counted as
  * a refusal and reset; if it cannot be reset, the call pauses, because the event of the waiting connection comes again at once. */
 int accept_one(struct edge *edge, int listener_fd);
-/* Accept every connection that waits at the listener. */
+/* Accept a connection that waits at the listener; the event of the next comes again. */
 void connections_accept(struct edge *edge, int listener_fd);
 /* Accept connections to a published port. */
 void connections_accept_published(struct edge *edge, const struct source *source);

@@ -22,6 +22,7 @@
 #define EDGE_LISTENERS_MAX 512
 #define EDGE_NAMES_MAX     4096
 #define EDGE_REFUSALS_MAX  64
+#define EDGE_USES_MAX      1024 /* at most the rows of a list in a policy */
 #define EDGE_FDS_AT_ONCE   128
 #define EDGE_PUBLISHED_MAX 64
 #define EDGE_INWARD_MAX    64 /* connections to published ports at once; more wait */
@@ -54,7 +55,8 @@ enum edge_socket {
 
 /* One row of network.allow or network.deny: a host, or an address block. */
 struct edge_rule {
-	char host[256]; /* "pypi.org", "*.example.org", lower case; "*": every name; "": an address block */
+	char host
+	    [256]; /* "pypi.org", "*.example.org", lower case; "*": every name that a policy can list; "": an address block */
 	uint8_t address[16];
 	uint8_t prefix;
 	uint8_t is_v6;
@@ -113,10 +115,10 @@ static inline size_t edge_config_size(uint32_t rule_count)
 
 /* Why something did not pass. X(id, stable name, sentence) */
 #define EDGE_REASONS(X)                                                                                      \
-	X(NAME, "unlistedName", "no rule has this name")                                                     \
-	X(ADDRESS, "unlistedAddress", "no rule has this address and port")                                   \
-	X(PORT, "unlistedPort", "no rule for this name has this port")                                       \
-	X(DENIED, "denied", "a deny rule has it")                                                            \
+	X(NAME, "unlistedName", "network.allow does not list this name")                                     \
+	X(ADDRESS, "unlistedAddress", "network.allow does not list this address and port")                   \
+	X(PORT, "unlistedPort", "network.allow lists this name with other ports")                            \
+	X(DENIED, "denied", "network.deny lists it")                                                         \
 	X(PROTOCOL, "protocol", "only TCP passes")                                                           \
 	X(FIRST_BYTES, "firstBytes", "neither TLS that names a server nor HTTP/1")                           \
 	X(NO_SERVER_NAME, "noServerName", "a TLS ClientHello without a server name")                         \
@@ -135,7 +137,7 @@ static inline size_t edge_config_size(uint32_t rule_count)
 	X(METHOD, "method", "a method that a host with a credential does not get")                           \
 	X(PATH, "path", "a path that can be read in two ways, to a host with a credential")                  \
 	X(ANSWER, "answer", "an answer that is not well formed HTTP/1")                                      \
-	X(SECRET, "secret", "the answer has the credential in it")                                           \
+	X(SECRET, "secret", "the answer contains the credential")                                            \
 	X(BYTES, "bytes", "network.bytes is used up")                                                        \
 	X(EXHAUSTED, "exhausted", "the edge has no memory or no descriptors left")
 
@@ -157,15 +159,32 @@ struct edge_refusal {
 	uint64_t first_us; /* since 1970 */
 };
 
-/* Written by the edge alone. A row is complete when row_count counts it; its count goes on growing. */
+/* A destination that the edge has connected to. */
+struct edge_use {
+	char destination[256]; /* a name; an address in the two cases of by_address */
+	uint16_t port;
+	/* The program connected to the address, or a name led to this special address, which only a block allows. */
+	uint8_t by_address;
+	uint8_t pad[5];
+	uint64_t count;
+};
+
+/* Written by the edge alone. A row is complete when row_count or use_count counts it; its count goes on growing. */
 struct edge_report {
 	_Atomic uint32_t row_count;
-	uint32_t pad;
+	_Atomic uint32_t use_count;
 	_Atomic uint64_t refused;  /* all of them */
 	_Atomic uint64_t unlisted; /* of these, those that no row had room for */
 	_Atomic uint64_t connections;
 	_Atomic uint64_t bytes_up, bytes_down;
+	_Atomic uint64_t uses_unlisted; /* connections to destinations that `uses` had no room for */
 	struct edge_refusal rows[EDGE_REFUSALS_MAX];
+	struct edge_use uses[EDGE_USES_MAX]; /* a copy of the report ends after use_count rows */
 };
+
+static inline size_t edge_report_size(uint32_t use_count)
+{
+	return offsetof(struct edge_report, uses) + use_count * sizeof(struct edge_use);
+}
 
 #endif

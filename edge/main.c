@@ -15,6 +15,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -199,6 +200,14 @@ static enum source_kind kind_of(size_t socket)
 					       : SOURCE_LISTENER;
 }
 
+/* Connections have what their listener has. */
+static void send_at_once(int listener_fd)
+{
+	const int on = 1;
+
+	setsockopt(listener_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
 /* The host's listening sockets, then the jail's sockets, those that leave it first. */
 static void take_sockets(void)
 {
@@ -210,11 +219,14 @@ static void take_sockets(void)
 	receive_sockets(fds, config->published_count + leaving + config->inward_count);
 	for (size_t i = 0; i < config->published_count; i++) {
 		edge.published[i] = (struct source){ SOURCE_PUBLISHED, *fd++, NULL };
+		send_at_once(edge.published[i].fd);
 		if (add(&edge.published[i], EPOLLIN) < 0)
 			fail("the published ports");
 	}
 	for (size_t i = 0; i < leaving; i++) {
 		sockets[i] = (struct source){ kind_of(i), *fd++, NULL };
+		if (sockets[i].kind == SOURCE_LISTENER)
+			send_at_once(sockets[i].fd);
 		if (add(&sockets[i], EPOLLIN) < 0)
 			fail("the jail's sockets");
 	}

@@ -42,3 +42,26 @@ void report_refused(struct edge_report *report, const char *destination, uint16_
 	report->rows[count] = row;
 	atomic_store(&report->row_count, count + 1);
 }
+
+void report_used(struct edge_report *report, const char *destination, uint16_t port, bool by_address)
+{
+	const uint32_t count = atomic_load(&report->use_count);
+	struct edge_use row = { .port = port, .by_address = by_address, .count = 1 };
+
+	copy_text(row.destination, sizeof(row.destination), destination);
+	for (uint32_t i = 0; i < count; i++) {
+		struct edge_use *old = &report->uses[i];
+
+		if (old->port == port && old->by_address == by_address &&
+		    strcmp(old->destination, row.destination) == 0) {
+			old->count++;
+			return;
+		}
+	}
+	if (count == EDGE_USES_MAX) {
+		atomic_fetch_add(&report->uses_unlisted, 1);
+		return;
+	}
+	report->uses[count] = row;
+	atomic_store(&report->use_count, count + 1);
+}

@@ -14,6 +14,8 @@ static bool host_covers(const char *pattern, const char *name)
 
 	if (pattern[0] != '*')
 		return strcmp(pattern, name) == 0;
+	if (!pattern[1])
+		return policy_host_is_name(name);
 	suffix = strlen(pattern + 1); /* with the dot */
 	return length > suffix && strcmp(name + length - suffix, pattern + 1) == 0;
 }
@@ -168,14 +170,18 @@ bool rules_allow_address(const struct rules *rules, const uint8_t *address, bool
 	return false;
 }
 
-bool rules_lead_to(const struct rules *rules, const uint8_t *address, bool is_v6, uint16_t port)
+bool rules_need_block(const struct rules *rules, const uint8_t *address, bool is_v6)
 {
 	const struct policy_cidr at = whole(address, is_v6);
 
+	return policy_special_address(&at) || is_own(rules, &at, NULL);
+}
+
+bool rules_lead_to(const struct rules *rules, const uint8_t *address, bool is_v6, uint16_t port)
+{
 	if (rules_deny_address(rules, address, is_v6, port))
 		return false;
-	return rules_allow_address(rules, address, is_v6, port) ||
-	       (!policy_special_address(&at) && !is_own(rules, &at, NULL));
+	return rules_allow_address(rules, address, is_v6, port) || !rules_need_block(rules, address, is_v6);
 }
 
 /* The slot of the name, or the free one that it would have. */

@@ -37,6 +37,8 @@ bool rules_allow_port(const struct rules *rules, const char *name, uint16_t port
 bool rules_allow_address(const struct rules *rules, const uint8_t *address, bool is_v6, uint16_t port);
 /* Whether a rule that denies has the address with the port. */
 bool rules_deny_address(const struct rules *rules, const uint8_t *address, bool is_v6, uint16_t port);
+/* Whether only a block allows the address: it is special, or of a network of the host. */
+bool rules_need_block(const struct rules *rules, const uint8_t *address, bool is_v6);
 /* Whether a name that is allowed may lead to the address with the port. */
 bool rules_lead_to(const struct rules *rules, const uint8_t *address, bool is_v6, uint16_t port);
 /* The address of a name that is allowed, in the host's byte order; it gets one if it has none. 0: all EDGE_NAMES_MAX are taken. */

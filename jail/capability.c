@@ -35,7 +35,7 @@ static const struct always {
 };
 
 #define ON(id)   (UINT64_C(1) << POLICY_CONTROL_##id)
-#define NETWORKS (ON(NETWORK_NONE) | ON(NETWORK_LOOPBACK) | ON(NETWORK_ALLOW))
+#define NETWORKS (ON(NETWORK_NONE) | ON(NETWORK_LOOPBACK) | ON(NETWORK_ALLOW) | ON(NETWORK_LEARN))
 #define FILES                                                                                                \
 	(ON(VIEW_HOST) | ON(VIEW_DIRECTORY) | ON(VIEW_IMAGE) | ON(WORKSPACE_OVERLAY) | ON(WORKSPACE_NONE) |  \
 	 ON(WORKSPACE_READ_ONLY) | ON(WORKSPACE_READ_WRITE) | ON(PATHS_READ_ONLY) | ON(PATHS_READ_WRITE) |   \
@@ -230,7 +230,8 @@ int jail_check(const struct jail_host *host, const struct policy *policy, struct
 	return 0;
 }
 
-static void set_network(struct policy_capabilities *ret, const struct policy *policy)
+static void set_network(struct policy_capabilities *ret, const struct jail_host *host,
+			const struct policy *policy)
 {
 	/* What the edge does besides, once it is there. */
 	static const struct always by_edge[] = {
@@ -241,10 +242,12 @@ static void set_network(struct policy_capabilities *ret, const struct policy *po
 		{ POLICY_CONTROL_NETWORK_BYTES, "warder-edge counts them, and resets every connection" },
 	};
 	struct warder_error err;
-	const char *missing = edge_check(&err) < 0 ? err.text : NULL;
+	/* Looking for the program takes ten system calls, for which no launch without an edge waits. */
+	const bool asked = host->thorough || policy_network_lists(policy) || policy->network.publish.count;
+	const char *missing = asked && edge_check(&err) < 0 ? err.text : NULL;
 	const char *why = missing;
 
-	if (policy->network.mode == POLICY_NETWORK_ALLOW && policy->filesystem.view != POLICY_VIEW_HOST)
+	if (policy_network_lists(policy) && policy->filesystem.view != POLICY_VIEW_HOST)
 		why = "names are found only with the host's view of files; use filesystem.view host";
 	set_text(ret, POLICY_CONTROL_NETWORK_ALLOW, !why,
 		 why ? why : "own network namespace without a way out; warder-edge connects for it");
@@ -253,8 +256,8 @@ static void set_network(struct policy_capabilities *ret, const struct policy *po
 	set_text(
 	    ret, POLICY_CONTROL_NETWORK_IPV6, false,
 	    "this version connects to blocks of IPv4 addresses only; name hosts, or use network.mode host");
-	set_text(ret, POLICY_CONTROL_NETWORK_LEARN, false,
-		 "this version does not learn; use network.mode allow, and see what is refused");
+	set_text(ret, POLICY_CONTROL_NETWORK_LEARN, !why,
+		 why ? why : "as network.allow, with every name and public address on ports 22, 80 and 443");
 	set_text(ret, POLICY_CONTROL_NETWORK_PUBLISH, !missing,
 		 missing ? missing
 			 : "warder-edge takes connections on the host, and passes them on to 127.0.0.1");
@@ -276,7 +279,7 @@ void jail_capabilities(const struct jail_host *host, const struct policy *policy
 		set_text(ret, always[i].control, true, always[i].mechanism);
 	for (size_t i = 0; (rlimit = rlimit_row_at(i)) != NULL; i++)
 		set_text(ret, rlimit->control, true, rlimit->mechanism);
-	set_network(ret, policy);
+	set_network(ret, host, policy);
 	set_text(ret, POLICY_CONTROL_IDENTITY, true,
 		 host->privileged ? "user namespace onto an unprivileged id range of its own"
 				  : "user namespace of one id: the caller's own");

@@ -48,6 +48,7 @@ struct seen {
 	const char *host; /* our own mount table */
 	unsigned int own;
 	bool *mounts; /* one for each entry of the plan */
+	bool injects;
 	struct mountinfo_text scratch[2];
 	struct mountinfo_text overlays[ROOTFS_OVERLAYS_MAX]; /* as mounts_is_part() has them */
 };
@@ -167,6 +168,13 @@ static int check_mount(const struct rootfs *rootfs, const struct mountinfo *moun
 	for (size_t i = 0; i < OWN_COUNT; i++)
 		if (strcmp(path, own_mounts[i].target) == 0)
 			return check_own(rootfs, mount, path, i, seen, err);
+	/* The host may have a mount there, too, which came along. Whether the last one shows the run's, its content tells. */
+	if (seen->injects && strcmp(path, EDGE_TRUST) == 0)
+		return require(mount, path, "nosuid", true, err) < 0 ||
+			       require(mount, path, "nodev", true, err) < 0 ||
+			       require(mount, path, "ro", true, err) < 0
+			   ? -1
+			   : 0;
 	if (entry && entry->kind == ROOTFS_OVERLAY && check_part(rootfs, entry, mount, seen, err) < 0)
 		return -1;
 	if (entry && strcmp(path, entry->target) != 0 && !came_along(seen->host, entry, mount, path))
@@ -226,12 +234,14 @@ static int check_seen(const struct rootfs *rootfs, const struct seen *seen, stru
 	return 0;
 }
 
-int contained_check_mounts(const char *text, const char *own, const struct rootfs *rootfs,
+int contained_check_mounts(const char *text, const char *own, const struct rootfs *rootfs, bool injects,
 			   struct warder_error *err)
 {
 	struct mountinfo_text rest = { text, strlen(text) };
 	struct mountinfo_text line;
-	struct seen seen = { .host = own, .mounts = calloc(rootfs->count + 1, sizeof(bool)) };
+	struct seen seen = { .host = own,
+			     .mounts = calloc(rootfs->count + 1, sizeof(bool)),
+			     .injects = injects };
 	int count = 0;
 
 	if (!seen.mounts)

@@ -27,7 +27,6 @@
 
 #define PROGRAM     "warder-edge"
 #define PATIENCE_MS 10000 /* for its start */
-#define COUNT_MS    200
 #define LEARN_RULES 3
 #define FDS_MAX     (EDGE_FD_COUNT + EDGE_INJECTS_MAX)
 
@@ -493,6 +492,11 @@ int run_edge_join(struct run_edge *edge, int pid_fd, int counter_fd, int report_
 	joined.report_fd = fcntl(report_fd, F_DUPFD_CLOEXEC, 0);
 	if (joined.pid_fd >= 0 && joined.counter_fd >= 0 && joined.report_fd >= 0)
 		joined.report = map_report(joined.report_fd);
+	if (run_edge_ask(&joined)) {
+		struct pollfd answer = { .fd = joined.counter_fd, .events = POLLIN };
+
+		poll(&answer, 1, RUN_EDGE_COUNT_MS);
+	}
 	joined.before = joined.report ? run_edge_report(&joined) : NULL;
 	if (!joined.before) {
 		const int error = errno;
@@ -571,13 +575,9 @@ static void clean_text(char *text, size_t size)
 }
 
 /* So that the last packets are counted: they wait in the edge's socket. One that does not answer has not counted them. */
-static void ask_to_count(const struct run_edge *edge)
+bool run_edge_ask(const struct run_edge *edge)
 {
-	struct pollfd fd = { .fd = edge->counter_fd, .events = POLLIN };
-	char byte;
-
-	if (send(edge->counter_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 && poll(&fd, 1, COUNT_MS) == 1)
-		recv(edge->counter_fd, &byte, 1, MSG_DONTWAIT);
+	return edge->report && send(edge->counter_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
 /* Take away what was there before. Rows stay where they are, so those are the first ones. */
@@ -590,6 +590,7 @@ static void subtract(struct edge_report *report, const struct edge_report *befor
 	report->connections -= before->connections;
 	report->bytes_up -= before->bytes_up;
 	report->bytes_down -= before->bytes_down;
+	report->uses_unlisted -= before->uses_unlisted;
 	for (uint32_t i = 0; i < report->row_count; i++) {
 		const uint64_t count = i < before->row_count ? before->rows[i].count : 0;
 
@@ -599,16 +600,37 @@ static void subtract(struct edge_report *report, const struct edge_report *befor
 		report->rows[kept++].count -= count;
 	}
 	report->row_count = kept;
+	kept = 0;
+	for (uint32_t i = 0; i < report->use_count; i++) {
+		const uint64_t count = i < before->use_count ? before->uses[i].count : 0;
+
+		if (report->uses[i].count == count)
+			continue;
+		report->uses[kept] = report->uses[i];
+		report->uses[kept++].count -= count;
+	}
+	report->use_count = kept;
 }
 
 struct edge_report *run_edge_report(const struct run_edge *edge)
 {
-	struct edge_report *copy = edge->report ? malloc(sizeof(*copy)) : NULL;
+	struct edge_report *copy;
+	uint32_t uses;
+	char byte;
 
+	if (!edge->report)
+		return NULL;
+	recv(edge->counter_fd, &byte, 1, MSG_DONTWAIT);
+	uses = atomic_load(&edge->report->use_count);
+	if (uses > EDGE_USES_MAX)
+		uses = EDGE_USES_MAX;
+	copy = malloc(edge_report_size(uses));
 	if (!copy)
 		return NULL;
-	ask_to_count(edge);
-	memcpy(copy, edge->report, sizeof(*copy));
+	memcpy(copy, edge->report, edge_report_size(uses));
+	copy->use_count = uses;
+	for (uint32_t i = 0; i < uses; i++)
+		clean_text(copy->uses[i].destination, sizeof(copy->uses[i].destination));
 	if (copy->row_count > EDGE_REFUSALS_MAX)
 		copy->row_count = EDGE_REFUSALS_MAX;
 	for (uint32_t i = 0; i < copy->row_count; i++) {
@@ -624,15 +646,27 @@ struct edge_report *run_edge_report(const struct run_edge *edge)
 	return copy;
 }
 
+bool run_edge_end(struct run_edge *edge)
+{
+	if (!edge->pid || edge->pid_fd < 0)
+		return false;
+	if (edge->give_up_us)
+		return !run_edge_is_dead(edge) && clock_us() < edge->give_up_us;
+	syscall(SYS_pidfd_send_signal, edge->pid_fd, SIGKILL, NULL, 0);
+	edge->give_up_us = clock_us() + CHILD_PATIENCE_MS * UINT64_C(1000);
+	return true;
+}
+
 void run_edge_done(struct run_edge *edge)
 {
 	fd_done(&edge->setup_fd);
 	fd_done(&edge->control_fd);
 	if (edge->pid) {
-		if (edge->pid_fd >= 0)
+		if (edge->pid_fd >= 0 && !edge->give_up_us)
 			syscall(SYS_pidfd_send_signal, edge->pid_fd, SIGKILL, NULL, 0);
-		child_wait(edge->pid, CHILD_PATIENCE_MS, NULL);
+		child_wait(edge->pid, edge->give_up_us ? 0 : CHILD_PATIENCE_MS, NULL);
 	}
+	edge->give_up_us = 0;
 	edge->pid = 0;
 	fd_done(&edge->pid_fd);
 	fd_done(&edge->counter_fd);

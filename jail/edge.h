@@ -2,7 +2,7 @@
  * edge: the process that connects for a jail, as its supervisor sees it.
  *
  * Life: run_edge_start() before the spawn -> the jail's init is given setup_fd -> run_edge_await() before the program starts ->
- * run_edge_report() when the jail is gone -> run_edge_done(). Host side; one thread. If the edge dies the jail has no network: its
+ * run_edge_ask() and run_edge_report() when the jail is gone -> run_edge_end(), run_edge_done(). Host side; one thread. If the edge dies the jail has no network: its
  * listeners are closed, and nothing else leads out.
  */
 #ifndef WARDER_JAIL_EDGE_H
@@ -20,6 +20,7 @@ struct jail_plan;
 struct run_edge {
 	int pid;                    /* 0: none, or the session's */
 	int pid_fd;                 /* of it */
+	uint64_t give_up_us;        /* it was killed, and is waited for until then; 0: it was not */
 	int control_fd;             /* the edge ends when this is closed */
 	int setup_fd;               /* for the jail's init, until the spawn */
 	int counter_fd;             /* asks it to count */
@@ -53,9 +54,15 @@ int run_edge_await_authority(struct run_edge *edge, struct warder_error *err);
 int run_edge_await(struct run_edge *edge, struct warder_error *err);
 /* Whether it has ended. */
 bool run_edge_is_dead(const struct run_edge *edge);
-/* A copy of its report, whose texts end and whose numbers are in range; the caller frees it. For the edge of a session, the copy has only the
+/* Ask it to count the last packets. True: it answers on counter_fd, most likely within RUN_EDGE_COUNT_MS. */
+bool run_edge_ask(const struct run_edge *edge);
+#define RUN_EDGE_COUNT_MS 200
+/* Take the answer, if it is there, and make a copy of its report, whose texts end and whose numbers are in range; the caller frees it. For the edge of a session, the copy has only the
  * entries since run_edge_join(), from all executions. NULL: there is none. */
 struct edge_report *run_edge_report(const struct run_edge *edge);
+/* Kill it. False: it is dead, or there is none. True: it is to be called again when pid_fd is readable, and at give_up_us, when it says
+ * false. */
+bool run_edge_end(struct run_edge *edge);
 /* End it. In any state, and twice. */
 void run_edge_done(struct run_edge *edge);
 

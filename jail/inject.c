@@ -63,6 +63,27 @@ static int check_shown(const struct policy *policy, int fd, const char *field, s
 			 path, shown);
 }
 
+/* A path may lead to a descriptor of this process: to one that the caller has passed, which exec does not close as it does Warder's own. */
+static int check_descriptor(const char *path, const char *field, struct warder_error *err)
+{
+	const char *name = strrchr(path, '/');
+	char directory[PATH_MAX], wanted[PATH_MAX], own[PATH_MAX];
+	int flags;
+
+	if (!name || name == path || name - path >= PATH_MAX)
+		return 0;
+	snprintf(directory, sizeof(directory), "%.*s", (int)(name - path), path);
+	if (!realpath(directory, wanted) || !realpath("/proc/self/fd", own) || strcmp(wanted, own) != 0)
+		return 0;
+	flags = fcntl(atoi(name + 1), F_GETFD);
+	if (flags < 0 || !(flags & FD_CLOEXEC))
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_REJECTED, field,
+	    "%s: %s is closed on exec, like every descriptor of Warder's own; pass one to Warder that is not",
+	    field, path);
+}
+
 /* Not by its content, which is the edge's to read: a line, at least so long. */
 static int open_secret(const struct policy *policy, const char *path, const char *field,
 		       struct warder_error *err)
@@ -73,6 +94,8 @@ static int open_secret(const struct policy *policy, const char *path, const char
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno, "%s: cannot read %s",
 				       field, path);
+	if (check_descriptor(path, field, err) < 0)
+		return -1;
 	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
 				 "%s: %s is neither a file nor a pipe; name a file that has the secret",
@@ -83,7 +106,7 @@ static int open_secret(const struct policy *policy, const char *path, const char
 				 (long long)st.st_size);
 	if (S_ISREG(st.st_mode) && st.st_mode & 07)
 		return error_set(err, WARDER_ERROR_REJECTED, field,
-				 "%s: everybody may read %s; take that away, with chmod o= %s", field, path,
+				 "%s: other users have access to %s; remove it with chmod o= %s", field, path,
 				 path);
 	if (check_shown(policy, fd, field, err) < 0)
 		return -1;

@@ -150,6 +150,11 @@ void input_done(struct input *input)
 	*input = (struct input){ .kind = INPUT_NONE };
 }
 
+static void close_to(struct input *input)
+{
+	poller_close(input->poller, input->to_fd);
+}
+
 static bool is_looked_at(const struct input *input)
 {
 	return input->kind == INPUT_PIPE || input->kind == INPUT_SOCKET;
@@ -223,7 +228,7 @@ static const char *write_bytes(struct input *input)
 		}
 	}
 	if (n < 0 || (!has_bytes(input) && input->ended))
-		fd_done(input->to_fd);
+		close_to(input);
 	return failure;
 }
 
@@ -233,7 +238,7 @@ static void take_bytes(struct input *input, ssize_t n)
 	input->len = n > 0 ? (size_t)n : 0;
 	if (n <= 0) {
 		input->ended = true;
-		fd_done(input->to_fd);
+		close_to(input);
 	}
 }
 
@@ -392,12 +397,12 @@ static bool move(struct input *input, const char **ret_failure)
 	if (there == 0 && is_over(input)) {
 		there = look(input, &bytes);
 		if (there == 0 && !has_more(input))
-			fd_done(input->to_fd);
+			close_to(input);
 	}
 	if (there > 0) {
 		n = feed(input, bytes, (size_t)there, ret_failure);
 		if (n < 0)
-			fd_done(input->to_fd);
+			close_to(input);
 		if (n > 0)
 			input->fed += (uint64_t)n;
 		moved |= n > 0;
@@ -436,7 +441,7 @@ const char *input_step(struct input *input, const struct pollfd *to, const struc
 	if (is_looked_at(input))
 		return step_looked_at(input);
 	if (to->revents & POLLERR) {
-		fd_done(input->to_fd);
+		close_to(input);
 		return NULL;
 	}
 	if (to->revents && input->kind == INPUT_FILE)

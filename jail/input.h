@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "jail/poller.h"
+
 enum input_kind {
 	INPUT_NONE,   /* nothing is fed */
 	INPUT_DATA,   /* the caller's bytes */
@@ -26,8 +28,9 @@ enum input_kind {
 
 struct input {
 	enum input_kind kind;
-	int source_fd; /* borrowed */
-	int *to_fd;    /* our end of the program's pipe, owned by the run */
+	int source_fd;         /* borrowed */
+	int *to_fd;            /* our end of the program's pipe, owned by the run */
+	struct poller *poller; /* that may wait for it; or NULL. Set by the owner after input_open() */
 	int from_fd; /* its other end, by which the bytes in it are counted also when ours is closed; owned, or -1 */
 	int event_fd;      /* epoll: the source has more than it had; owned, or -1 */
 	int scratch[2];    /* of INPUT_PIPE: where the source's bytes are looked at; owned, or -1 */

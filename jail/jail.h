@@ -69,6 +69,7 @@ struct jail_host {
 	struct jail_feature_state features[JAIL_FEATURE_COUNT];
 	int landlock_abi; /* 0: none */
 	bool privileged;  /* the launch mode: root, or ordinary user */
+	bool thorough;    /* probed for people, who also ask about controls that the policy does not want */
 	/* "" or a question that the host did not answer (no descriptor, no memory): its answer decides how much protects, and a
 	 * guess could be less, so that jail_plan_build() refuses. */
 	char unanswered[128];
@@ -123,10 +124,13 @@ struct jail_starter {
 	/* 0 with the running init, its pidfd (the caller's) and what stop() is to be given; -1 with *err: nothing is left. */
 	int (*start)(const struct jail_starter *starter, const struct jail_start *start, void **ret_started,
 		     int *ret_init_pid, int *ret_init_fd, struct warder_error *err);
-	/* Init is dead, or (`stuck`) does not die, which nobody waits for any more: take away what start() made. -1 with *err:
-	 * something is left. */
-	int (*stop)(void *started, bool stuck, struct warder_error *err);
+	/* Init is dead, or (`stuck`) does not die, which nobody waits for any more: take away what start() made. 0: it is gone; -1 with
+	 * *err: something is left. JAIL_STOPPING: it is not gone yet; to be called again when *ret_fd (borrowed) is readable,
+	 * and after JAIL_STOPPING_LOOK_US. */
+	int (*stop)(void *started, bool stuck, int *ret_fd, struct warder_error *err);
 };
+#define JAIL_STOPPING         1
+#define JAIL_STOPPING_LOOK_US 200000
 
 #define JAIL_RLIMITS_MAX      16
 #define JAIL_OWNED_MOUNTS_MAX 20 /* workspace, paths, targets below /tmp and what lies beneath them */
@@ -194,7 +198,7 @@ const struct jail_plan *jail_template_plan(const struct jail_template *tmpl);
 /* How long the reader of output_fds has after the end of the run. */
 #define JAIL_GRACE_US 2000000
 
-enum jail_stream { JAIL_STDOUT, JAIL_STDERR, JAIL_RESULT, JAIL_STREAMS };
+enum jail_stream { JAIL_STDOUT, JAIL_STDERR, JAIL_RESULT, JAIL_PROGRESS, JAIL_STREAMS };
 
 /* What was written to an overlay of a jail that is gone. */
 struct jail_upper {
@@ -234,6 +238,10 @@ struct jail_command {
 	uint64_t spill_bytes;
 	/* > 0: the program finds a pipe as its descriptor 3, and up to so many bytes of it are kept in the outcome. */
 	uint64_t result_bytes;
+	/* The program finds a pipe as its descriptor 5; the outcome has its progress. on_progress, or NULL, is called with `context` and each
+	 * line, which is JSON and ends with a NUL. */
+	bool progress;
+	void (*on_progress)(void *context, const char *line);
 	int input_fd; /* > 0: the program finds it as its descriptor 4; borrowed. To be read-only, and sealed or the jail's own */
 	/* Put below /tmp, as the jail's user's, when everything else is ready; borrowed until the run ends. */
 	const struct rootfs_file *files;
@@ -274,6 +282,9 @@ struct jail_start {
 	int network_fd; /* a network namespace whose only interface is down, or -1: see plan->namespaces, plan->loopback_up */
 	const char *
 	    scratch_options; /* of the one tmpfs behind /tmp and /dev/shm, which holds the directories tmp and shm */
+	/* What the program sees as EDGE_TRUST, read-only, nosuid and nodev; or NULL. The read-back compares it. */
+	const char *authorities;
+	size_t authorities_len;
 };
 /* Whether the caller does not want the run any more: a start that waits asks now and then. */
 bool jail_start_is_cancelled(const struct jail_start *start);
@@ -295,10 +306,22 @@ const char *jail_start_masked(size_t i, bool *ret_whole);
 int jail_launch(struct jail_template *tmpl, const struct jail_command *command, struct jail_run **ret,
 		struct warder_error *err);
 
-/* Names of the launch steps, in order, for tests and documents; NULL past the end. */
-const char *jail_step_name(size_t i);
-/* Test hook: launches of this template report EIO after the named step has run; NULL: off. */
-void jail_fail_at(struct jail_template *tmpl, const char *step);
+/*
+ * A jail that is ready before its program is known: jail_park() makes it, with everything applied and read back, and its payload waits
+ * where it would enter the exec -> jail_recheck() reads again what root, or a death, may have changed since -> jail_hand_out() gives it the
+ * command -> jail_supervise() -> jail_run_remove(). It executes one program, or none.
+ *
+ * jail_park: of a reusable template of backend local, outside sessions and without an edge; else -1 with *err (UNSUPPORTED_POLICY).
+ * jail_recheck: 0; -1 with *err: it can only be removed.
+ * jail_hand_out: wall time and CPU time begin here; the time namespace's zero stays at jail_park(), because the kernel fixes it when the
+ * payload is born. -1 with *err as of jail_launch(), and of a command that only a launch can serve (INVALID_REQUEST: a terminal, or more
+ * than 96 KiB of arguments and environment); the run can then only be removed.
+ */
+int jail_park(struct jail_template *tmpl, struct jail_run **ret, struct warder_error *err);
+int jail_recheck(struct jail_run *run, struct warder_error *err);
+int jail_hand_out(struct jail_run *run, const struct jail_command *command, struct warder_error *err);
+/* Whether a host path that the template mounts leads to another object by now. */
+bool jail_template_is_stale(const struct jail_template *tmpl);
 
 /* ---- supervision ---- */
 
@@ -335,6 +358,25 @@ struct jail_output {
 	bool truncated; /* total > kept */
 };
 
+#define JAIL_PROGRESS_LINE 4096  /* most bytes of a line, without its newline */
+#define JAIL_PROGRESS_RATE 10    /* lines a second */
+#define JAIL_PROGRESS_KEPT 65536 /* most bytes of lines */
+
+/* Lines of JSON that the program wrote to its descriptor 5. What is too long, comes too fast or is no JSON is dropped and counted. */
+struct jail_progress {
+	char lines[JAIL_PROGRESS_KEPT]; /* the newest, oldest first; a NUL after each */
+	size_t len;
+	uint64_t delivered; /* also those that are not among `lines` any more */
+	uint64_t dropped;
+	/* The rest is progress.c's. */
+	char line[JAIL_PROGRESS_LINE + 1];
+	size_t line_len;  /* one more than JAIL_PROGRESS_LINE: too long */
+	unsigned allowed; /* lines that may come at counted_us */
+	uint64_t counted_us;
+	void (*on_line)(void *context, const char *line);
+	void *context;
+};
+
 struct jail_outcome {
 	enum jail_cause cause;
 	int exit_code;              /* -1 when it did not exit by itself */
@@ -344,7 +386,9 @@ struct jail_outcome {
 	    file_size_hit; /* so was limits.fileSize: SIGXFSZ, or a failed program left a file of that size in its /tmp */
 	bool sessions_limit; /* the one of memory was the session's, over all that runs in it */
 	bool session_ended;  /* that is what ended the program, with JAIL_CAUSE_SUPERVISOR */
-	struct jail_output output[JAIL_STREAMS]; /* JAIL_RESULT: always kept, never passed on */
+	struct jail_output
+	    output[JAIL_STREAMS];       /* JAIL_RESULT: always kept, never passed on; JAIL_PROGRESS: empty */
+	struct jail_progress *progress; /* heap; NULL: not asked for */
 	struct rootfs_collection collected;
 	struct edge_report *
 	    network; /* heap: report of its edge, or of the session's edge during the execution; NULL: no edge */
@@ -374,6 +418,36 @@ struct jail_outcome {
  * once. 0, also when the program failed; -1 with *err if the run's end could not be cleaned up (something is left; the text says
  * what). */
 int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder_error *err);
+
+/*
+ * The same for one thread with many runs and an event loop of its own (epoll, poll, libuv, ...). jail_supervise() is a loop of these.
+ *
+ *   jail_supervise_begin(run, &outcome, &err)      once
+ *   fd = jail_supervise_fd(run, &err)              poll it for reading, level-triggered; the number stays the same until the end
+ *   jail_supervise_step(run, 0)                    each time that it is readable; true: the run has ended
+ *   jail_supervise_end(run, &err)                  once, then: the outcome is whole
+ *   jail_run_free(run)                             closes fd: take it out of your loop before
+ *   jail_outcome_done(&outcome)
+ *
+ * No step waits for the jail, for a reader of output_fds, or for the kernel: the grace of jail_stop(), a kill that waits for its turn
+ * among others, a jail that does not die (6 s), the end of a container, and the removal of the cgroup are waited for by the descriptor. What
+ * takes long by itself is done in a step: on_output and on_upper, writing spill_fds, and copying what `collect` names. jail_run_free()
+ * of a run that has not ended kills it and waits; the first one of a template may take 50 ms to remove what dead supervisors left.
+ *
+ * Only one thread at a time may use a run. Other threads may call jail_cancel(), jail_stop() and jail_resize(): these make the
+ * descriptor readable. Different runs may be used by different threads.
+ */
+
+/* *outcome is zeroed; it is written by the steps, and has to stay where it is until the end. 0; -1 with *err: it has begun before. */
+int jail_supervise_begin(struct jail_run *run, struct jail_outcome *outcome, struct warder_error *err);
+/* The descriptor (of the run, close-on-exec), readable when a step is worth it. At any time between begin and end; a run that nobody asks
+ * for one needs no more descriptors than before. -1 with *err: no descriptor left. */
+int jail_supervise_fd(struct jail_run *run, struct warder_error *err);
+/* Wait for at most most_us until there is something to do (0: do not wait; UINT64_MAX: as long as it takes), and do what is ready: of
+ * each stream one chunk. True: the run has ended. False: call it again. */
+bool jail_supervise_step(struct jail_run *run, uint64_t most_us);
+/* After a step has returned true. What jail_supervise() returns. */
+int jail_supervise_end(struct jail_run *run, struct warder_error *err);
 void jail_outcome_done(struct jail_outcome *outcome);
 
 /* Ask the run to end; any thread, any number of times; the outcome's cause will be `cancelled` if the program had not
@@ -382,14 +456,29 @@ void jail_cancel(struct jail_run *run);
 /* Send a signal to the program's process group, and end the run as jail_cancel() does if it has not ended `grace_us` later, or at the next
  * call. Any thread; async-signal-safe. Without effect before jail_supervise(), which sends it when it begins. */
 void jail_stop(struct jail_run *run, int signal, uint64_t grace_us);
+/* Send a signal to the program's process group, any number of times; nothing else happens. False: the program has ended. Any thread, while
+ * the run is there. */
+bool jail_signal(const struct jail_run *run, int signal);
+/* What the run uses now; UINT64_MAX: not known. Any thread, while the run is there. */
+struct jail_counters {
+	uint64_t cpu_us, memory_bytes, memory_peak_bytes;
+	uint64_t processes; /* of the program's, without the jail's init */
+	uint64_t read_bytes,
+	    written_bytes; /* from and to disks, of these processes and of those that they waited for */
+};
+void jail_count(const struct jail_run *run, struct jail_counters *ret);
+/* The wall time stands still, or goes on; for who freezes and thaws the run's cgroup. One thread at a time, in turn. */
+void jail_pause_clock(struct jail_run *run, bool paused);
 /* With terminal_fd: its size has changed, and the program's terminal gets it. Any thread; async-signal-safe. */
 void jail_resize(struct jail_run *run);
 const struct policy_receipt *jail_run_receipt(const struct jail_run *run);
-/* Host pid of the jail's init and of the program (0 before launch); for tests and diagnostics. */
-int jail_run_init_pid(const struct jail_run *run);
+/* The host's pid of the program; 0 before the launch. */
 int jail_run_program_pid(const struct jail_run *run);
 /* Ends the run if it still lives. */
 void jail_run_free(struct jail_run *run);
+/* The same, and -1 with *err if something of it is left; run is gone in any case. A parked run is removed only here: jail_supervise()
+ * returns when it is dead and its counters are read. */
+int jail_run_remove(struct jail_run *run, struct warder_error *err);
 
 /* Remove what dead supervisors left (cgroups, the id lease file). Returns the number of things removed. */
 int jail_clean(const struct jail_host *host, bool dry_run);

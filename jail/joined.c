@@ -125,9 +125,9 @@ static int wait_helper(const struct jail_run *run, int helper_pid, int helper_fd
 			   JOIN_TIMEOUT_MS / 1000);
 }
 
-bool joined_has_ended(const struct jail_run *run, int wait_ms)
+int joined_session_fd(const struct jail_run *run)
 {
-	return jail_session_has_ended(run->tmpl->plan.joint, wait_ms);
+	return run->tmpl->plan.joint->fds[JAIL_JOINT_INIT];
 }
 
 int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret_pid, int *ret_pidfd,

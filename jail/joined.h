@@ -14,8 +14,8 @@ const struct namespace_kind *joined_kind(enum jail_joint_fd fd);
  * session's. `fds` as for spawn_init(). 0 with its pid and pidfd (the caller's); -1 with *err: nothing of it lives on. */
 int joined_start(struct jail_run *run, const int *fds, size_t fd_count, int *ret_pid, int *ret_pidfd,
 		 struct warder_error *err);
-/* Whether the session's init is dead, and everything in it, or will be within wait_ms. */
-bool joined_has_ended(const struct jail_run *run, int wait_ms);
+/* Readable when the session's init is dead, and everything in it. Borrowed. */
+int joined_session_fd(const struct jail_run *run);
 /* Read back: each shared namespace is the session's, the pid namespace lies below the session's. -1 with *err. */
 int joined_check_namespaces(struct jail_run *run, struct warder_error *err);
 

@@ -15,7 +15,8 @@
  *   build-root  the prepared mount namespace,     (which it waits for) scratch overlays proc
  *               made meanwhile                    shm attach-mounts pts network hostname
  *                                                 cgroup-namespace user-namespace no-nesting fork
- *   setup       /proc/<payload>: what it was      payload: BORN, rlimits identity privileges
+ *   setup       network of a container;           payload: BORN, rlimits identity privileges
+ *               /proc/<payload>: what it was
  *               born into; cgroup files     <---  terminal (its master comes here) landlock
  *                                                 seccomp; READY, then waits
  *   read-back   /proc/<payload>: the rest,
@@ -59,12 +60,21 @@
 #include "jail/overlay.h"
 #include "jail/spawn.h"
 
-#define SETUP_TIMEOUT_MS   30000
-#define SETUP_LOOK_MS      100
-#define LEAVER_PATIENCE_MS 500
+#define SETUP_TIMEOUT_MS 30000
+#define SETUP_LOOK_MS    100
+#define KILL_AGAIN_US    100000
+#define EMPTY_LOOK_US    2000
+#define SETTLE_LOOK_US   300
 
 _Static_assert(WIRE_FD_FIRST + JAIL_TREES_MAX + CGROUP_HIERARCHIES_MAX + 2 <= SPAWN_FDS_MAX,
 	       "init gets a descriptor for each mount, each hierarchy, the root's builder and the edge");
+
+static int wait_for(struct jail_run *run, int fd, uint64_t at_us)
+{
+	run->wait.fd = fd;
+	run->wait.at_us = at_us;
+	return RUN_WAITS;
+}
 
 /* ---- network, identity, mounts, cgroup ---- */
 
@@ -105,6 +115,8 @@ static int step_edge(struct jail_run *run, struct warder_error *err)
 
 static int undo_edge(struct jail_run *run, struct warder_error *err)
 {
+	if (run_edge_end(&run->edge))
+		return wait_for(run, run->edge.pid_fd, run->edge.give_up_us);
 	run_edge_done(&run->edge);
 	return 0;
 }
@@ -209,7 +221,7 @@ static int make_output(struct jail_run *run, enum jail_stream stream)
 	int *ends = run->output_pipe[stream];
 
 	/* The terminal comes in its place. */
-	if (run->command.terminal_fd > 0 && stream != JAIL_RESULT) {
+	if (run->command.terminal_fd > 0 && stream < JAIL_RESULT) {
 		ends[RUN_WRITE] = open("/dev/null", O_WRONLY | O_CLOEXEC);
 		return ends[RUN_WRITE] < 0 ? -1 : 0;
 	}
@@ -266,19 +278,36 @@ static int check_terminal(const struct jail_run *run, struct warder_error *err)
 	return terminal_check(run->command.terminal_fd, err);
 }
 
+int run_open_streams(struct jail_run *run, struct warder_error *err)
+{
+	if (open_passes(run, err) < 0)
+		return -1;
+	if (make_input(run) < 0 || make_output(run, JAIL_STDOUT) < 0 ||
+	    (!run->merged && make_output(run, JAIL_STDERR) < 0) ||
+	    (run->command.result_bytes && make_output(run, JAIL_RESULT) < 0) ||
+	    (run->command.progress && make_output(run, JAIL_PROGRESS) < 0))
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "cannot make the program's pipes");
+	return 0;
+}
+
+/* Until a parked jail gets its program, it has in the place of the program's streams what leads nowhere. */
+static int open_nothing(struct jail_run *run, struct warder_error *err)
+{
+	run->stdin_pipe[RUN_READ] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (run->stdin_pipe[RUN_READ] >= 0)
+		return 0;
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "/dev/null");
+}
+
 static int step_streams(struct jail_run *run, struct warder_error *err)
 {
 	int on = 1;
 
 	if (run->command.terminal_fd > 0 && check_terminal(run, err) < 0)
 		return -1;
-	if (open_passes(run, err) < 0)
+	if ((run->parked ? open_nothing(run, err) : run_open_streams(run, err)) < 0)
 		return -1;
-	if (make_input(run) < 0 || make_output(run, JAIL_STDOUT) < 0 ||
-	    (!run->merged && make_output(run, JAIL_STDERR) < 0) ||
-	    (run->command.result_bytes && make_output(run, JAIL_RESULT) < 0))
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-				       "cannot make the program's pipes");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, run->control) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, run->exec) < 0 ||
 	    setsockopt(run->exec[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
@@ -312,14 +341,6 @@ static const char *inside_step_name(uint32_t step)
 	return step < WIRE_STEP_COUNT ? names[step] : "?";
 }
 
-static uint32_t step_by_name(const char *name)
-{
-	for (uint32_t i = 1; i < WIRE_STEP_COUNT; i++)
-		if (strcmp(inside_step_name(i), name) == 0)
-			return i;
-	return WIRE_STEP_NONE;
-}
-
 /* As the kernel computes them: the time of the boot is that of the time namespace. */
 static int add_moment(struct jail_run *run, struct block *block, struct warder_error *err)
 {
@@ -336,11 +357,8 @@ static int add_moment(struct jail_run *run, struct block *block, struct warder_e
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "no random number for the jail's boot_id");
 	block_add_moment(block, &run->tmpl->plan, &moment);
-	if (!policy_injects(&run->tmpl->plan.policy))
-		return 0;
-	if (run_edge_await_authority(&run->edge, err) < 0)
-		return -1;
-	block_add_authorities(block, run->edge.authorities, run->edge.authorities_len);
+	if (run->edge.authorities)
+		block_add_authorities(block, run->edge.authorities, run->edge.authorities_len);
 	return 0;
 }
 
@@ -360,12 +378,17 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 	const char *path = environment_get(environment, "PATH");
 	struct wire_block header;
 
+	if (policy_injects(&run->tmpl->plan.policy) && !run_is_joined(run) &&
+	    run_edge_await_authority(&run->edge, err) < 0)
+		return -1;
 	run->clock_offset = run_is_joined(run) ? run->tmpl->plan.joint->clock_offset : clock_offset();
 	if (!run_is_joined(run) && block_header(block)->cover_count && add_moment(run, block, err) < 0)
 		return -1;
 	header = *block_header(block);
-	header.argv = block_strings(block, run->command.argv, text_count(run->command.argv));
-	header.envp = block_strings(block, environment, text_count(environment));
+	if (!run->parked) {
+		header.argv = block_strings(block, run->command.argv, text_count(run->command.argv));
+		header.envp = block_strings(block, environment, text_count(environment));
+	}
 	header.affinity_len = run->affinity.mask.bytes;
 	header.affinity = block_append(block, run->affinity.mask.words, header.affinity_len);
 	header.search_path = path ? block_string(block, path) : 0;
@@ -385,14 +408,18 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 		header.flags |= WIRE_RESULT;
 	if (run->command.input_fd > 0)
 		header.flags |= WIRE_INPUT;
+	if (run->command.progress)
+		header.flags |= WIRE_PROGRESS;
 	if (run->command.terminal_fd > 0)
 		header.flags |= WIRE_ON_TERMINAL;
 	if (run->tmpl->root.built_fd >= 0)
 		header.flags |= WIRE_BUILDING;
+	if (run->parked)
+		header.flags |= WIRE_PARKED;
 	count_in(run);
 	if (run->crowded)
 		header.flags |= WIRE_CROWDED;
-	header.fail_step = step_by_name(run->tmpl->fail_step);
+	header.fail_step = run->tmpl->fail_step;
 	if (!block->failed)
 		*block_header(block) = header;
 	run->block_fd = block_memfd(block, err);
@@ -438,7 +465,8 @@ static CLONE_BESIDE void leave_root(void *arg)
 
 void run_leave_root(struct jail_run *run)
 {
-	if (run->mount_ns_fd >= 0)
+	/* Nobody waits for the release of one that was parked: it closes the descriptor. */
+	if (run->mount_ns_fd >= 0 && !run->parked)
 		clone_begin(&run->leaver, CLONE_FILES, leave_root, &run->mount_ns_fd);
 }
 
@@ -454,15 +482,19 @@ static uint64_t spawn_namespaces(const struct jail_plan *plan)
 
 static int undo_namespaces(struct jail_run *run, struct warder_error *err)
 {
+	int left = clone_end_step(&run->leaver);
+
 	/* Where the jail hangs, most likely so does this: it was watched for long enough. */
-	run->leaver_hangs =
-	    clone_end_within(&run->leaver, run->stuck ? LEAVER_PATIENCE_MS : 0) == CLONE_HANGS;
+	if (left == CLONE_LIVES && run->stuck)
+		left = clone_forget(&run->leaver);
+	if (left == CLONE_LIVES)
+		return wait_for(run, run->leaver.pid_fd, clock_us() + CLONE_LOOK_MS * 1000);
+	run->leaver_hangs |= left == CLONE_HANGS;
 	fd_done(&run->mount_ns_fd); /* unless that has closed it */
 	network_free(run->network);
 	run->network = NULL;
 	fd_done(&run->network_fd);
-	template_settle_network(run->tmpl);
-	return 0;
+	return template_settle_network(run->tmpl, false) ? 0 : wait_for(run, -1, clock_us() + SETTLE_LOOK_US);
 }
 
 /* Init that is not born in its leaf of cgroup v2 joins it as it joins those of v1. */
@@ -495,6 +527,8 @@ static int start_init(struct jail_run *run, struct spawn *spawn, struct warder_e
 		.clock_offset = run->clock_offset,
 		.network_fd = run->network_fd,
 		.scratch_options = WIRE_AT(header, header->scratch_options, const char),
+		.authorities = run->edge.authorities,
+		.authorities_len = run->edge.authorities_len,
 	};
 
 	/* A runtime hands on a row without a gap: in the place of what init does not get, something that it gets anyway. */
@@ -502,6 +536,13 @@ static int start_init(struct jail_run *run, struct spawn *spawn, struct warder_e
 	spawn_place(spawn, WIRE_FD_USER_NS, run->tmpl->supervisor_fd);
 	spawn_place(spawn, WIRE_FD_NET_NS, run->tmpl->supervisor_fd);
 	return starter->start(starter, &start, &run->started, &run->init_pid, &run->init_fd, err);
+}
+
+void run_close_programs_ends(struct jail_run *run)
+{
+	fd_done(&run->stdin_pipe[RUN_READ]);
+	for (int stream = 0; stream < JAIL_STREAMS; stream++)
+		fd_done(&run->output_pipe[stream][RUN_WRITE]);
 }
 
 static int step_spawn(struct jail_run *run, struct warder_error *err)
@@ -528,15 +569,20 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 		run->network_fd = fd_take(&run->network->ns_fd);
 	}
 	spawn_place(&spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
-	spawn_place(&spawn, WIRE_FD_STDOUT, run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
+	spawn_place(&spawn, WIRE_FD_STDOUT,
+		    run->parked ? run->stdin_pipe[RUN_READ] : run->output_pipe[JAIL_STDOUT][RUN_WRITE]);
 	spawn_place(&spawn, WIRE_FD_STDERR,
-		    run->output_pipe[run->merged ? JAIL_STDOUT : JAIL_STDERR][RUN_WRITE]);
+		    run->parked ? run->stdin_pipe[RUN_READ]
+				: run->output_pipe[run->merged ? JAIL_STDOUT : JAIL_STDERR][RUN_WRITE]);
 	/* In the place of what the program does not get: something that it gets anyway. */
 	spawn_place(&spawn, WIRE_FD_RESULT,
 		    run->command.result_bytes ? run->output_pipe[JAIL_RESULT][RUN_WRITE]
 					      : run->stdin_pipe[RUN_READ]);
 	spawn_place(&spawn, WIRE_FD_INPUT,
 		    run->command.input_fd > 0 ? run->command.input_fd : run->stdin_pipe[RUN_READ]);
+	spawn_place(&spawn, WIRE_FD_PROGRESS,
+		    run->command.progress ? run->output_pipe[JAIL_PROGRESS][RUN_WRITE]
+					  : run->stdin_pipe[RUN_READ]);
 	spawn_place(&spawn, WIRE_FD_CONTROL, run->control[1]);
 	spawn_place(&spawn, WIRE_FD_EXEC, run->exec[1]);
 	spawn_place(&spawn, WIRE_FD_BLOCK, run->block_fd);
@@ -553,7 +599,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 		spawn_place(&spawn, next++, run->join_fd);
 	if (run->tmpl->root.built_fd >= 0)
 		spawn_place(&spawn, next++, run->tmpl->root.built_fd);
-	if (run->edge.setup_fd >= 0)
+	if (run->edge.setup_fd >= 0 && !run_is_contained(run))
 		spawn_place(&spawn, next++, run->edge.setup_fd);
 	ret = run_is_joined(run)
 		  ? joined_start(run, spawn.fds, (size_t)spawn.fd_count, &run->init_pid, &run->init_fd, err)
@@ -562,13 +608,12 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	/* Only the jail holds its ends now: end of file on ours means that it is gone. */
 	fd_done(&run->control[1]);
 	fd_done(&run->exec[1]);
-	fd_done(&run->stdin_pipe[RUN_READ]);
-	for (int stream = 0; stream < JAIL_STREAMS; stream++)
-		fd_done(&run->output_pipe[stream][RUN_WRITE]);
+	run_close_programs_ends(run);
 	fd_done(&run->block_fd);
 	fd_done(&run->network_fd);
 	fd_done(&run->join_fd);
-	fd_done(&run->edge.setup_fd);
+	if (!run_is_contained(run))
+		fd_done(&run->edge.setup_fd);
 	return ret;
 }
 
@@ -590,7 +635,7 @@ static int inside_failed(const struct wire_message *message, struct warder_error
 	return -1;
 }
 
-static int jail_died(const char *when, struct warder_error *err)
+int run_died(const char *when, struct warder_error *err)
 {
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 			 "the jail died %s (killed from outside, or too little memory for its start)", when);
@@ -716,7 +761,7 @@ static bool told_why(struct jail_run *run, int got, struct wire_message *of_init
 	if (got > 0 && of_init->type == WIRE_FAILED)
 		inside_failed(of_init, err);
 	else if (got >= 0 || payload == 0)
-		jail_died("during its set-up", err);
+		run_died("during its set-up", err);
 	else
 		return false;
 	return true;
@@ -736,7 +781,7 @@ static int take_uppers(struct jail_run *run, struct warder_error *err)
 	got = receive_init(run, &message, &took);
 	if (got < 0 && run->upper_count == wanted)
 		return 0;
-	return told_why(run, got, &message, err) ? -1 : jail_died("during its set-up", err);
+	return told_why(run, got, &message, err) ? -1 : run_died("during its set-up", err);
 }
 
 /* What a message means that came in the place of another one. */
@@ -775,7 +820,7 @@ static int expect(struct jail_run *run, enum wire_type type, struct wire_message
 	if (got < 0)
 		return -1;
 	if (got == 0)
-		return jail_died("during its set-up", err);
+		return run_died("during its set-up", err);
 	if (message->type == WIRE_FAILED)
 		return inside_failed(message, err);
 	if (message->type != type || run->program_pid <= 0)
@@ -814,6 +859,21 @@ static int take_terminal(struct jail_run *run, struct warder_error *err)
 	return 0;
 }
 
+/* Before the payload is looked at. An init that has ended has told why. */
+static int furnish_network(struct jail_run *run, struct warder_error *err)
+{
+	struct wire_message message;
+
+	if (!run_is_contained(run) || run->edge.setup_fd < 0)
+		return 0;
+	if (network_furnish(run->init_pid, block_header(&run->tmpl->block), run->edge.setup_fd, err) < 0) {
+		told_why(run, -1, &message, err);
+		return -1;
+	}
+	fd_done(&run->edge.setup_fd);
+	return 0;
+}
+
 static int step_setup(struct jail_run *run, struct warder_error *err)
 {
 	struct wire_message message;
@@ -823,8 +883,8 @@ static int step_setup(struct jail_run *run, struct warder_error *err)
 		snprintf(err->step, sizeof(err->step), "read-back");
 		return -1;
 	}
-	if (expect(run, WIRE_BORN, &message, err) < 0 || take_uppers(run, err) < 0 ||
-	    read_place(run, err) < 0 || take_terminal(run, err) < 0 ||
+	if (furnish_network(run, err) < 0 || expect(run, WIRE_BORN, &message, err) < 0 ||
+	    take_uppers(run, err) < 0 || read_place(run, err) < 0 || take_terminal(run, err) < 0 ||
 	    expect(run, WIRE_READY, &message, err) < 0)
 		return -1;
 	run->applied = message.applied;
@@ -872,18 +932,29 @@ static int no_exec(const struct jail_run *run, int error, struct warder_error *e
 	    name, error == EACCES ? " (mode bits, or a mount without exec: filesystem.tmpExec)" : "");
 }
 
+static int send_go(struct jail_run *run, struct warder_error *err)
+{
+	const struct wire_message message = { .type = WIRE_GO };
+
+	if (run->parked)
+		return run_send_program(run, err);
+	if (send(run->exec[0], &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
+		return run_died("before its exec", err);
+	return 0;
+}
+
 /* The exec has three ends: an error record; end of file after ENTERING, which is success; anything else is a death. */
 static int step_go(struct jail_run *run, struct warder_error *err)
 {
-	struct wire_message message = { .type = WIRE_GO };
+	struct wire_message message;
 	const bool holds = run->tmpl->plan.holds; /* no exec follows */
 	struct pollfd fd = { .fd = run->exec[0], .events = holds ? POLLIN : 0 };
 	struct hang hangs[2] = { 0 };
 	bool entering = false;
 
 	run->go_us = clock_us();
-	if (send(run->exec[0], &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
-		return jail_died("before its exec", err);
+	if (send_go(run, err) < 0)
+		return -1;
 	readback_rest(run);
 	/* Woken once, by the hang-up: the exec closed the payload's end, or its exit did. */
 	while (poll(&fd, 1, SETUP_LOOK_MS) <= 0)
@@ -895,7 +966,7 @@ static int step_go(struct jail_run *run, struct warder_error *err)
 			return no_exec(run, message.error, err);
 		entering = message.type == WIRE_ENTERING;
 	}
-	return entering && (holds || (fd.revents & POLLHUP)) ? 0 : jail_died("at its exec", err);
+	return entering && (holds || (fd.revents & POLLHUP)) ? 0 : run_died("at its exec", err);
 }
 
 /* ---- undo ---- */
@@ -919,10 +990,13 @@ static int undo_identity(struct jail_run *run, struct warder_error *err)
 
 static int undo_cgroup(struct jail_run *run, struct warder_error *err)
 {
+	int left;
+
 	if (run->kept && cgroup_leave(&run->cgroup))
 		return 0;
 	run->cgroup.stuck = run->stuck;
-	return cgroup_remove(&run->cgroup, err);
+	left = cgroup_remove_step(&run->cgroup, err);
+	return left == CGROUP_BUSY ? wait_for(run, -1, clock_us() + run->cgroup.remove_pause_us) : left;
 }
 
 static int undo_processors(struct jail_run *run, struct warder_error *err)
@@ -958,9 +1032,11 @@ static int undo_plan(struct jail_run *run, struct warder_error *err)
 static int undo_spawn(struct jail_run *run, struct warder_error *err)
 {
 	run_begin_end(run, RUN_PATIENCE_UNDO_US);
-	run_kill(run);
+	if (run_kill(run) == RUN_WAITS)
+		return RUN_WAITS;
 	fd_done(&run->join_fd);
-	run_stop_starter(run);
+	if (run_stop_starter(run) == RUN_WAITS)
+		return RUN_WAITS;
 	return run->stuck ? error_set(err, WARDER_ERROR_INTERNAL, NULL, "%s", run->left) : 0;
 }
 
@@ -983,7 +1059,7 @@ static const struct step {
 	const char *name;
 	int (*run)(struct jail_run *run, struct warder_error *err);
 	int (*undo)(struct jail_run *run,
-		    struct warder_error *err); /* safe also if `run` did nothing, and twice */
+		    struct warder_error *err); /* or RUN_WAITS; safe also if `run` did nothing, and twice */
 } steps[] = {
 	{ "namespace", step_network, undo_namespaces }, /* first: it is made meanwhile */
 	{ "identity", step_identity, undo_identity },
@@ -1000,23 +1076,17 @@ static const struct step {
 	{ "stage", step_stage, NULL },
 	{ "go", step_go, NULL },
 };
-#define STEPS (ARRAY_LENGTH(steps))
-
-const char *jail_step_name(size_t i)
-{
-	if (i < STEPS)
-		return steps[i].name;
-	i = i - STEPS + WIRE_STEP_BLOCK + 1;
-	return i < WIRE_STEP_READY ? inside_step_name((uint32_t)i) : NULL;
-}
+#define STEPS      (ARRAY_LENGTH(steps))
+#define FIRST_LATE (STEPS - 2) /* a parked jail does these when it gets its program */
 
 /* ---- the end ---- */
 
-void run_take_turn(struct jail_run *run)
+bool run_has_turn(struct jail_run *run)
 {
 	if (run->counted && !run->had_turn)
-		ends_take();
+		run->turn_us = ends_turn_us();
 	run->had_turn = true;
+	return clock_us() >= run->turn_us;
 }
 
 void run_begin_end(struct jail_run *run, uint64_t patience_us)
@@ -1095,36 +1165,24 @@ static void name_rest(struct jail_run *run)
 		 pids, group, mounts);
 }
 
-/* Until it is dead or given up. */
-static bool await_death(const struct jail_run *run)
+/* Without a pid namespace that ends with init: an init that was killed has not killed what it started, as its cgroup tells. */
+static bool is_populated(const struct jail_run *run)
 {
-	struct pollfd fd = { .fd = run->init_fd, .events = POLLIN };
-
-	while (poll(&fd, 1, 0) != 1) {
-		run_signal(run);
-		if (clock_us() >= run->give_up_us)
-			return false;
-		if (poll(&fd, 1, 100) == 1)
-			break;
-	}
-	return true;
-}
-
-/* Where no pid namespace ends with init, its cgroup tells what goes on living: what an init that was killed has not killed. */
-static bool await_empty(const struct jail_run *run)
-{
-	const struct timespec pause = { .tv_nsec = 2000000 };
 	const int h = run->cgroup.host ? run->cgroup.host->v2 : -1;
 	char ignored[80];
 
-	while (h >= 0 && run->cgroup.used[h] &&
-	       list_processes(run->cgroup.dir_fd[h], "cgroup.procs", ignored, sizeof(ignored))) {
-		if (clock_us() >= run->give_up_us)
-			return false;
-		cgroup_kill(&run->cgroup);
-		nanosleep(&pause, NULL);
-	}
-	return true;
+	return run_is_bare(run) && h >= 0 && run->cgroup.used[h] &&
+	       list_processes(run->cgroup.dir_fd[h], "cgroup.procs", ignored, sizeof(ignored));
+}
+
+static int give_up(struct jail_run *run)
+{
+	run->stuck = true;
+	name_rest(run);
+	/* One that restricts nothing does not hang itself; a child of its does. */
+	cgroup_kill(&run->cgroup);
+	syscall(SYS_pidfd_send_signal, run->init_fd, SIGKILL, NULL, 0);
+	return -1;
 }
 
 int run_kill(struct jail_run *run)
@@ -1136,16 +1194,19 @@ int run_kill(struct jail_run *run)
 		return -1;
 	if (run->init_fd < 0 || run->reaped || run->kept)
 		return 0;
-	if (poll(&init, 1, 0) != 1)
-		run_take_turn(run);
+	run->init_died = run->init_died || poll(&init, 1, 0) == 1;
+	if (!run->init_died && !run_has_turn(run))
+		return wait_for(run, run->init_fd, run->turn_us);
 	run_begin_end(run, RUN_PATIENCE_US);
-	if (!await_death(run) || (run_is_bare(run) && !await_empty(run))) {
-		run->stuck = true;
-		name_rest(run);
-		/* One that restricts nothing does not hang itself; a child of its does. */
+	if (!run->init_died)
+		run_signal(run);
+	if (!run->init_died || is_populated(run)) {
+		if (clock_us() >= run->give_up_us)
+			return give_up(run);
+		if (!run->init_died)
+			return wait_for(run, run->init_fd, clock_us() + KILL_AGAIN_US);
 		cgroup_kill(&run->cgroup);
-		syscall(SYS_pidfd_send_signal, run->init_fd, SIGKILL, NULL, 0);
-		return -1;
+		return wait_for(run, -1, clock_us() + EMPTY_LOOK_US);
 	}
 	/* A host that waits for any child, or ignores SIGCHLD, may have reaped it. */
 	waitid(P_PIDFD, (id_t)run->init_fd, &info, WEXITED | __WALL);
@@ -1153,32 +1214,61 @@ int run_kill(struct jail_run *run)
 	return 0;
 }
 
-void run_stop_starter(struct jail_run *run)
+int run_stop_starter(struct jail_run *run)
 {
-	void *started = run->started;
 	struct warder_error err;
+	int stopped = 0;
+	int fd = -1;
 
+	if (run->started)
+		stopped = run->tmpl->plan.starter->stop(run->started, run->stuck, &fd, &err);
+	if (stopped == JAIL_STOPPING)
+		return wait_for(run, fd, clock_us() + JAIL_STOPPING_LOOK_US);
 	run->started = NULL;
-	if (!started || run->tmpl->plan.starter->stop(started, run->stuck, &err) == 0 || run->stuck)
-		return;
+	if (stopped == 0 || run->stuck)
+		return 0;
 	run->stuck = true;
 	snprintf(run->left, sizeof(run->left), "%s", err.text);
+	return 0;
+}
+
+int run_release_step(struct jail_run *run, struct warder_error *err)
+{
+	int ret;
+
+	/* Downwards. What cannot be undone is told (the first of it), and the rest is undone all the same. */
+	for (; run->undone < STEPS; run->undone++) {
+		const struct step *step = &steps[STEPS - 1 - run->undone];
+		struct warder_error one;
+		const int left = step->undo ? step->undo(run, &one) : 0;
+
+		if (left == RUN_WAITS)
+			return RUN_WAITS;
+		if (left < 0 && !run->lingers) {
+			*err = one;
+			run->lingers = true;
+		}
+	}
+	ret = run->lingers ? -1 : 0;
+	run->undone = 0;
+	run->lingers = false;
+	return ret;
 }
 
 int run_release(struct jail_run *run, struct warder_error *err)
 {
-	int ret = 0;
+	int left;
 
-	/* Downwards. What cannot be undone is told (the first of it), and the rest is undone all the same. */
-	for (size_t i = STEPS; i-- > 0;) {
-		struct warder_error one;
+	while ((left = run_release_step(run, err)) == RUN_WAITS) {
+		struct pollfd fd = { .fd = run->wait.fd, .events = POLLIN };
+		const uint64_t now = clock_us();
+		const uint64_t us = run->wait.at_us > now ? run->wait.at_us - now : 0;
+		const struct timespec most = { .tv_sec = (time_t)(us / 1000000),
+					       .tv_nsec = (long)(us % 1000000) * 1000 };
 
-		if (steps[i].undo && steps[i].undo(run, &one) < 0 && ret == 0) {
-			*err = one;
-			ret = -1;
-		}
+		ppoll(&fd, 1, &most, NULL);
 	}
-	return ret;
+	return left;
 }
 
 static void run_init(struct jail_run *run, struct jail_template *tmpl, const struct jail_command *command)
@@ -1209,12 +1299,12 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 	run->start_us = clock_us();
 }
 
-static int run_steps(struct jail_run *run, struct warder_error *err)
+static int run_steps(struct jail_run *run, size_t first, size_t end, struct warder_error *err)
 {
-	for (size_t i = 0; i < STEPS; i++) {
+	for (size_t i = first; i < end; i++) {
 		int ret = steps[i].run(run, err);
 
-		if (ret == 0 && strcmp(run->tmpl->fail_step, steps[i].name) == 0)
+		if (ret == 0 && run->tmpl->fail_step == WIRE_STEP_COUNT + i)
 			ret = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, EIO, "made to fail");
 		if (ret < 0) {
 			if (!*err->step)
@@ -1232,8 +1322,13 @@ static void add_rest(const struct jail_run *run, struct warder_error *err)
 	snprintf(err->text + used, sizeof(err->text) - used, "; %s", run->left);
 }
 
-int jail_launch(struct jail_template *tmpl, const struct jail_command *command, struct jail_run **ret,
-		struct warder_error *err)
+int run_start_program(struct jail_run *run, struct warder_error *err)
+{
+	return run_steps(run, FIRST_LATE, STEPS, err);
+}
+
+int run_begin(struct jail_template *tmpl, const struct jail_command *command, bool parked,
+	      struct jail_run **ret, struct warder_error *err)
 {
 	struct warder_error left;
 	struct jail_run *run;
@@ -1245,13 +1340,12 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
 	if (!tmpl->reusable && atomic_exchange(&tmpl->used, true))
 		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
 				 "a template for a single launch has been used; prepare another one");
-	if (!command->argv || !command->argv[0] || !command->argv[0][0])
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
 	run = calloc(1, sizeof(*run));
 	if (!run)
 		return error_no_memory(err, NULL);
 	run_init(run, tmpl, command);
-	if (run_steps(run, err) < 0) {
+	run->parked = parked;
+	if (run_steps(run, 0, parked ? FIRST_LATE : STEPS, err) < 0) {
 		run_release(run, &left);
 		if (run->stuck)
 			add_rest(run, err);
@@ -1265,6 +1359,19 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
 	run->launch_us = clock_us() - run->start_us;
 	*ret = run;
 	return 0;
+}
+
+int run_check_command(const struct jail_command *command, struct warder_error *err)
+{
+	if (!command->argv || !command->argv[0] || !command->argv[0][0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "there is no program to run");
+	return 0;
+}
+
+int jail_launch(struct jail_template *tmpl, const struct jail_command *command, struct jail_run **ret,
+		struct warder_error *err)
+{
+	return run_check_command(command, err) < 0 ? -1 : run_begin(tmpl, command, false, ret, err);
 }
 
 static void wake(const struct jail_run *run)
@@ -1298,6 +1405,17 @@ void jail_resize(struct jail_run *run)
 	wake(run);
 }
 
+void jail_pause_clock(struct jail_run *run, bool paused)
+{
+	const uint64_t since_us = atomic_load(&run->paused_at_us);
+
+	/* In this order: the supervision must not see a clock that goes on and has not stood still. */
+	if (since_us)
+		atomic_fetch_add(&run->paused_us, clock_us() - since_us);
+	atomic_store(&run->paused_at_us, paused ? clock_us() : 0);
+	wake(run);
+}
+
 uint16_t jail_run_published(const struct jail_run *run, size_t row)
 {
 	return row < run->edge.published_count ? run->edge.published[row] : 0;
@@ -1308,23 +1426,19 @@ const struct policy_receipt *jail_run_receipt(const struct jail_run *run)
 	return &run->receipt;
 }
 
-int jail_run_init_pid(const struct jail_run *run)
-{
-	return run->init_pid;
-}
-
 int jail_run_program_pid(const struct jail_run *run)
 {
 	return run->program_pid;
 }
 
-void jail_run_free(struct jail_run *run)
+int jail_run_remove(struct jail_run *run, struct warder_error *err)
 {
-	struct warder_error ignored;
+	int ret;
 
 	if (!run)
-		return;
-	run_release(run, &ignored);
+		return 0;
+	poller_done(&run->supervision.poller);
+	ret = run_release(run, err);
 	/* The result has been delivered. What supervisors that were killed left, nobody else may ever look for. */
 	if (run->supervised && !run_is_joined(run) && !atomic_exchange(&run->tmpl->cleaned, true))
 		cgroup_clean_briefly(&run->tmpl->host->cgroup);
@@ -1332,4 +1446,12 @@ void jail_run_free(struct jail_run *run)
 	    &run->cancel_fd); /* kept until here: a cancel may come from another thread at any time before */
 	if (!run->leaver_hangs)
 		free(run);
+	return ret;
+}
+
+void jail_run_free(struct jail_run *run)
+{
+	struct warder_error ignored;
+
+	jail_run_remove(run, &ignored);
 }

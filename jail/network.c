@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/fd.h"
+#include "jail/inside/sockets.h"
 #include "jail/inside/sys.h"
 
 /* Files of the namespace that describe the whole host: the memory of all sockets, the packets of every processor, and
@@ -67,16 +70,26 @@ struct network *network_new(struct warder_error *err)
 	return network;
 }
 
+bool network_is_made(struct network *network)
+{
+	int end;
+
+	if (network->hangs || !network->helper.pid)
+		return true;
+	end = clone_end_step(&network->helper);
+	if (end == CLONE_LIVES)
+		return false;
+	network->hangs = end == CLONE_HANGS;
+	if (!network->hangs)
+		network->ns_fd = network->result >= 0 ? (int)network->result : -1;
+	return true;
+}
+
 /* False: it hangs in the kernel, and may still write to *network. */
 static bool reap(struct network *network)
 {
-	if (network->hangs)
-		return false;
-	if (!network->helper.pid)
-		return true;
-	network->hangs = clone_end(&network->helper) == CLONE_HANGS;
-	if (!network->hangs)
-		network->ns_fd = network->result >= 0 ? (int)network->result : -1;
+	while (!network_is_made(network))
+		clone_await(&network->helper);
 	return !network->hangs;
 }
 
@@ -99,4 +112,62 @@ void network_free(struct network *network)
 		return;
 	fd_done(&network->ns_fd);
 	free(network);
+}
+
+/* ---- of a container ---- */
+
+struct furnishing {
+	int ns_fd, edge_fd;
+	const struct wire_block *block;
+	const char *what;
+	long result;
+};
+
+static CLONE_BESIDE void furnish(void *arg)
+{
+	struct furnishing *furnishing = arg;
+	long ret = sys(setns, furnishing->ns_fd, CLONE_NEWNET);
+
+	if (ret == 0)
+		ret = hide_counters();
+	if (ret == 0)
+		ret = sockets_make(furnishing->block, furnishing->edge_fd, &furnishing->what);
+	furnishing->result = ret;
+	sys(exit_group, 0);
+}
+
+/* A runtime that makes no namespace must not get the routes and the listeners into ours. */
+static bool is_ours(int ns_fd)
+{
+	struct stat theirs, ours;
+
+	return fstat(ns_fd, &theirs) < 0 || stat("/proc/self/ns/net", &ours) < 0 ||
+	       (theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino);
+}
+
+int network_furnish(int pid, const struct wire_block *block, int edge_fd, struct warder_error *err)
+{
+	char path[40];
+	owned_fd int ns_fd = -1;
+	/* An error until the helper says otherwise: it may be killed half-way. */
+	struct furnishing furnishing = {
+		.edge_fd = edge_fd, .block = block, .what = "its namespace", .result = -EINTR
+	};
+	int ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	ns_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (ns_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network", errno,
+				       "cannot open the container's network namespace");
+	if (is_ours(ns_fd))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "network",
+				 "read-back: the container has the host's network namespace");
+	furnishing.ns_fd = ns_fd;
+	ret = clone_run(0, furnish, &furnishing, sizeof(furnishing));
+	if (ret >= 0 && furnishing.result >= 0)
+		return 0;
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network",
+			       (int)-(ret < 0 ? ret : furnishing.result),
+			       "cannot set up the container's network: %s", furnishing.what);
 }

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "jail/cgroup/clone.h"
+#include "jail/inside/wire.h"
 
 struct network {
 	int ns_fd; /* after network_finish(); -1 before */
@@ -23,9 +24,16 @@ struct network {
 
 /* Begun; NULL with *err. */
 struct network *network_new(struct warder_error *err);
+/* One look, which does not wait: whether network_finish() has an answer at once. */
+bool network_is_made(struct network *network);
 /* 0 with network->ns_fd open; -1 with *err. */
 int network_finish(struct network *network, struct warder_error *err);
 /* In any state, or NULL. Waits for the helper, unless that hangs in the kernel. */
 void network_free(struct network *network);
+
+/* Lead the network of a container that runs to its edge, as the init of a jail does it for itself: process `pid` is in its namespace, whose
+ * lo is up, and nothing untrusted runs there yet. Needs root. edge_fd stays the caller's. 0; -1 with *err, also if the namespace is the
+ * caller's own, where nothing is changed. */
+int network_furnish(int pid, const struct wire_block *block, int edge_fd, struct warder_error *err);
 
 #endif

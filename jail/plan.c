@@ -111,8 +111,10 @@ static void plan_namespaces(struct jail_plan *plan, const struct policy *policy,
 		plan->namespaces |= CLONE_NEWCGROUP;
 	if (host->features[JAIL_FEATURE_TIME_NS].there || host->features[JAIL_FEATURE_TIME_NS].unknown)
 		plan->namespaces |= CLONE_NEWTIME;
-	plan->named =
-	    policy->network.mode == POLICY_NETWORK_ALLOW && !plan->not_enforced[POLICY_CONTROL_NETWORK_ALLOW];
+	plan->named = (policy->network.mode == POLICY_NETWORK_ALLOW &&
+		       !plan->not_enforced[POLICY_CONTROL_NETWORK_ALLOW]) ||
+		      (policy->network.mode == POLICY_NETWORK_LEARN &&
+		       !plan->not_enforced[POLICY_CONTROL_NETWORK_LEARN]);
 	plan->publishes =
 	    policy->network.publish.count > 0 && !plan->not_enforced[POLICY_CONTROL_NETWORK_PUBLISH];
 	plan->edge = plan->named || plan->publishes;

@@ -513,6 +513,7 @@ void jail_probe(const struct jail_probe_options *options, struct jail_host *ret)
 	struct warder_error ignored;
 
 	memset(ret, 0, sizeof(*ret));
+	ret->thorough = options && options->thorough;
 	/* First: it may need a cgroup in which nobody else is, as a helper would be. */
 	cgroup_probe(options ? options->cgroup_parent : NULL, !options || !options->thorough, &ret->cgroup);
 	/* Where it cannot be made, the launch tries again, and tells. */

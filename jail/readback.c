@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -73,13 +74,14 @@ static int read_text(int dir_fd, const char *file, char *buf, size_t size)
 	while (fd >= 0 && used < size) {
 		ssize_t n = read(fd, buf + used, size - used);
 
-		if (n == 0) {
-			buf[used] = '\0';
-			return 0;
-		}
 		if (n < 0 && errno != EINTR)
 			return -1;
 		used += n > 0 ? (size_t)n : 0;
+		/* Below a page, the kernel returns less than was asked for only at the end. */
+		if (n == 0 || (n > 0 && used < size && size <= STATUS_BYTES / 2)) {
+			buf[used] = '\0';
+			return 0;
+		}
 	}
 	if (fd >= 0)
 		errno = EFBIG;
@@ -308,7 +310,8 @@ static int check_contained(const struct jail_run *run, const char *text, int roo
 	if (!own)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "cannot read our own mount table");
-	count = contained_check_mounts(text, own, &run->tmpl->plan.rootfs, err);
+	count =
+	    contained_check_mounts(text, own, &run->tmpl->plan.rootfs, run->edge.authorities != NULL, err);
 	if (own != buf)
 		free(own);
 	return count < 0 || contained_check_masks(text, root_fd, err) < 0 ? -1 : count;
@@ -577,7 +580,7 @@ static bool has_local(const char *text, const char *address, const char *prefix)
 	return false;
 }
 
-/* The only way out: 198.18.0.1 on lo, where every address leads, and exactly the sockets that init made for the edge. In a session programs
+/* The only way out: 198.18.0.1 on lo, where every address leads, and exactly the sockets that were made for the edge. In a session programs
  * may have made others. */
 static int check_edge(struct jail_run *run, size_t listeners, struct warder_error *err)
 {
@@ -613,6 +616,7 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
 	const size_t listeners = edge_listeners(&plan->policy, plan->named, NULL);
+	const bool learns = plan->policy.network.mode == POLICY_NETWORK_LEARN;
 	char sockets[64] = "";
 
 	if (!(plan->namespaces & CLONE_NEWNET))
@@ -628,12 +632,14 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 	if (plan->named)
 		snprintf(sockets, sizeof(sockets), "; every address local; %zu listeners", listeners);
 	receipt_control(run,
-			plan->named         ? POLICY_CONTROL_NETWORK_ALLOW
-			: plan->loopback_up ? POLICY_CONTROL_NETWORK_LOOPBACK
-					    : POLICY_CONTROL_NETWORK_NONE,
-			plan->named && !run_is_joined(run)
-			    ? "/proc/<pid>/net/route, ipv6_route, fib_trie, sockstat"
-			: run_is_joined(run)    ? "/proc/<pid>/net/route, ipv6_route, fib_trie"
+			plan->named && learns ? POLICY_CONTROL_NETWORK_LEARN
+			: plan->named         ? POLICY_CONTROL_NETWORK_ALLOW
+			: plan->loopback_up   ? POLICY_CONTROL_NETWORK_LOOPBACK
+					      : POLICY_CONTROL_NETWORK_NONE,
+			run_is_joined(run)      ? "/proc/<pid>/net/route, ipv6_route, fib_trie"
+			: plan->named           ? (run_is_contained(run)
+						       ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie, sockstat"
+						       : "/proc/<pid>/net/route, ipv6_route, fib_trie, sockstat")
 			: run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie"
 						: "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
 			"lo %s, no route%s",
@@ -1031,6 +1037,41 @@ int readback_check(struct jail_run *run, struct warder_error *err)
 		return -1;
 	root_fd = open_root(run, err);
 	if (root_fd < 0 || check_payload(run, root_fd, err) < 0)
+		return -1;
+	/* Of a parked one it stays the same process's, whoever gets its number. */
+	if (!run->parked)
+		fd_done(&run->proc_fd);
+	return 0;
+}
+
+/* Init lives, and the payload waits, or is on its way there: neither stopped nor dead. */
+static int check_waiting(struct jail_run *run, const char *status, struct warder_error *err)
+{
+	struct pollfd init = { .fd = run->init_fd, .events = POLLIN };
+	const char *state = status_value(status, "State");
+	const char *parent = status_value(status, "PPid");
+
+	if (poll(&init, 1, 0) != 0)
+		return differs(err, NULL, "the parked jail's init has died");
+	if (!state || (*state != 'S' && *state != 'R'))
+		return differs(err, NULL, "the parked jail's payload is in state %.1s, wanted S or R",
+			       state ? state : "?");
+	if (!is_numbers(parent, (unsigned long[]){ (unsigned long)run->init_pid }, 1))
+		return differs(err, NULL, "the parked jail's payload is not a child of its init");
+	return 0;
+}
+
+int readback_again(struct jail_run *run, struct warder_error *err)
+{
+	char status[STATUS_BYTES];
+
+	if (read_text(run->proc_fd, "status", status, sizeof(status)) < 0)
+		return unreadable(run, "status", err);
+	if (check_waiting(run, status, err) < 0 || readback_limits(run, err) < 0 ||
+	    check_membership(run, err) < 0 || check_rlimits(run, err) < 0 ||
+	    check_processors(run, status, err) < 0 || check_identity(run, status, err) < 0 ||
+	    check_filter(run, status, err) < 0 || check_speculation(run, status, err) < 0 ||
+	    check_privileges(run, status, err) < 0)
 		return -1;
 	fd_done(&run->proc_fd);
 	return 0;

@@ -178,6 +178,14 @@ void receipt_edge(struct jail_run *run)
 
 /* ---- what the supervisor keeps ---- */
 
+static void output_row(struct jail_run *run, enum policy_control control, uint64_t most, const char *kept)
+{
+	if (most == UINT64_MAX)
+		receipt_control(run, control, kept_source, "passed on as it comes");
+	else
+		receipt_control(run, control, kept_source, "%llu bytes %s", (unsigned long long)most, kept);
+}
+
 /* Controls that live in the supervisor, or in the exec to come. */
 static void supervisor_rows(struct jail_run *run)
 {
@@ -195,10 +203,8 @@ static void supervisor_rows(struct jail_run *run)
 				(unsigned long long)plan->code_bytes);
 	else
 		receipt_control(run, POLICY_CONTROL_CODE, kept_source, "a program, not a piece of code");
-	receipt_control(run, POLICY_CONTROL_STDOUT, kept_source, "%llu bytes %s",
-			(unsigned long long)plan->stdout_bytes, kept);
-	receipt_control(run, POLICY_CONTROL_STDERR, kept_source, "%llu bytes %s",
-			(unsigned long long)plan->stderr_bytes, kept);
+	output_row(run, POLICY_CONTROL_STDOUT, plan->stdout_bytes, kept);
+	output_row(run, POLICY_CONTROL_STDERR, plan->stderr_bytes, kept);
 	if (plan->policy.environment.mode != POLICY_ENVIRONMENT_HOST &&
 	    !plan->not_enforced[POLICY_CONTROL_ENVIRONMENT])
 		receipt_control(
@@ -291,6 +297,7 @@ static void unrestricted_rows(struct jail_run *run)
 		enum policy_control control;
 	} unrestricted[] = {
 		{ policy->network.mode == POLICY_NETWORK_HOST, POLICY_CONTROL_NETWORK_NONE },
+		{ policy->network.mode == POLICY_NETWORK_LEARN, POLICY_CONTROL_NETWORK_LEARN },
 		{ policy->environment.mode == POLICY_ENVIRONMENT_HOST, POLICY_CONTROL_ENVIRONMENT },
 		/* A session's plan has its lifetime here. */
 		{ run->tmpl->plan.wall_time_us == POLICY_UNLIMITED, POLICY_CONTROL_WALL_TIME },

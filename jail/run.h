@@ -13,6 +13,7 @@
 #include "jail/inside/wire.h"
 #include "jail/jail.h"
 #include "jail/pass.h"
+#include "jail/supervision.h"
 #include "jail/template.h"
 #include "jail/terminal.h"
 
@@ -52,6 +53,8 @@ struct jail_run {
 	atomic_int stop_signal;
 	_Atomic uint64_t stop_grace_us;
 	atomic_bool resized; /* the caller's terminal */
+	_Atomic uint64_t paused_at_us,
+	    paused_us; /* jail_pause_clock(): since when (0: it is not paused), and how long before */
 	int init_pid, init_fd;
 	int mount_ns_fd; /* the jail's, so that its end is not init's to wait for; -1 where init builds its root itself */
 	struct clone_helper leaver;
@@ -68,16 +71,28 @@ struct jail_run {
 	int join_fd;          /* of the v2 leaf, where a starter starts init, until the spawn */
 	void *started;        /* the starter's, or NULL */
 	int64_t clock_offset; /* of a time namespace of its own, seconds */
+	bool parked;          /* it waited, or waits, for its program: jail_park() */
+	uint64_t parked_us;   /* clock when it was ready */
 	bool kept;            /* the program has ended, and what it left running is to stay */
 	uint64_t
 	    give_up_us; /* clock at which a jail that does not die is left behind; 0: it is not to die yet */
 	bool stuck;     /* it did not die by then */
 	bool counted;   /* among the jails of this process: see ends.h */
 	bool crowded;   /* with many others: init waits to be killed at its program's end */
-	bool had_turn;  /* it may be killed */
+	bool had_turn;  /* to be killed, from turn_us on */
+	uint64_t turn_us;
+	bool init_died; /* it is reaped after the processes that it left */
+	/* What the end of the run waits for: until wait.fd is readable (-1: nothing) or the clock is at wait.at_us. */
+	struct {
+		int fd;
+		uint64_t at_us;
+	} wait;
+	size_t undone;     /* steps of the launch that run_release_step() has undone */
+	bool lingers;      /* one of them could not be */
 	bool leaver_hangs; /* and uses what is in here: the run is never freed */
 	char left[512];    /* stuck: a sentence that names what stays behind */
 	struct policy_receipt receipt;
+	struct supervision supervision;
 };
 
 /* Without any restriction; with those that a starter's container makes. */
@@ -114,15 +129,34 @@ int readback_limits(struct jail_run *run, struct warder_error *err);
 int readback_place(struct jail_run *run, struct warder_error *err);
 int readback_check(struct jail_run *run, struct warder_error *err);
 void readback_rest(struct jail_run *run);
+/* Of a parked jail that is to get its program: it lives, and what can have changed has not. -1 with *err. */
+int readback_again(struct jail_run *run, struct warder_error *err);
 /* After the end of a bare jail whose init was killed before it had killed what the program started: the wall time did not hold. */
 void readback_lost_init(struct jail_run *run);
-/* Wait until one more jail may be killed, the first time that this one is to be. Before run_begin_end(). */
-void run_take_turn(struct jail_run *run);
+/* Launch, up to the exec, or `parked`, up to where the payload waits without a program. -1 with *err; nothing is left. */
+int run_begin(struct jail_template *tmpl, const struct jail_command *command, bool parked,
+	      struct jail_run **ret, struct warder_error *err);
+/* 0; -1 with *err if the command names no program. */
+int run_check_command(const struct jail_command *command, struct warder_error *err);
+/* Make the program's pipes, by run->command. -1 with *err. */
+int run_open_streams(struct jail_run *run, struct warder_error *err);
+/* The jail has them. */
+void run_close_programs_ends(struct jail_run *run);
+/* The rest of a parked run's launch: its files, then the word to go, which run_send_program() sends. -1 with *err. */
+int run_start_program(struct jail_run *run, struct warder_error *err);
+int run_send_program(struct jail_run *run, struct warder_error *err);
+/* -1 with *err: the jail is dead, `when`. */
+int run_died(const char *when, struct warder_error *err);
+/* Whether this jail may be killed now. The first call takes its turn among all jails of the process; false before run->turn_us.
+ * Before run_begin_end(). */
+bool run_has_turn(struct jail_run *run);
 /* The jail is to be gone from now on: the time begins after which it is given up. Only the first call counts. */
 void run_begin_end(struct jail_run *run, uint64_t patience_us);
 /* Kill whatever lives of the run; does not wait. */
 void run_signal(const struct jail_run *run);
-/* Kill whatever lives of the run and wait until its init is gone. 0; -1 with run->left if it has not died when it is given up
+/* The steps of an end do not wait: RUN_WAITS says that a step is to be called again when run->wait is over. */
+#define RUN_WAITS 1
+/* Kill whatever lives of the run. 0: its init is gone; RUN_WAITS; -1 with run->left if it has not died when it is given up
  * (RUN_PATIENCE_US after the first call, or after run_begin_end()). */
 int run_kill(struct jail_run *run);
 #define RUN_PATIENCE_US 6000000
@@ -131,9 +165,13 @@ int run_kill(struct jail_run *run);
 #define RUN_PATIENCE_HUNG_US 2000000 /* for a jail that was seen to hang before it was killed */
 /* Everybody in the jail is dead: a helper gives its mount namespace up, which takes the kernel a while; the release waits for it. */
 void run_leave_root(struct jail_run *run);
-/* After run_kill(): take away what the backend made around the jail. If that does not die, run->stuck and run->left say so. Only once. */
-void run_stop_starter(struct jail_run *run);
-/* Close and give back everything. -1 with *err if something stays on the host. */
+/* After run_kill(): take away what the backend made around the jail. If that does not die, run->stuck and run->left say so. 0, or
+ * RUN_WAITS. */
+int run_stop_starter(struct jail_run *run);
+/* Close and give back everything. 0; RUN_WAITS, to be called again with the same *err; -1 with *err if something stays on the host. Safe
+ * again after its end. */
+int run_release_step(struct jail_run *run, struct warder_error *err);
+/* The same, until it is over. */
 int run_release(struct jail_run *run, struct warder_error *err);
 
 #endif

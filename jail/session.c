@@ -18,9 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "jail/cgroup/file.h"
@@ -234,6 +237,11 @@ void jail_session_sweep(const struct jail_session *session)
 	cgroup_sweep(&session->outer, false);
 }
 
+int jail_session_freeze(const struct jail_session *session, bool frozen, struct warder_error *err)
+{
+	return cgroup_freeze(&session->outer, session->run->cgroup.name, frozen, err);
+}
+
 /* ---- end ---- */
 
 int jail_session_wait(struct jail_session *session, enum jail_cause *ret, struct warder_error *err)
@@ -310,6 +318,82 @@ bool jail_joint_valid(const struct jail_joint *joint)
 		    !is_text(host->reason[c], sizeof(host->reason[c])))
 			return false;
 	return true;
+}
+
+/* ---- its files ---- */
+
+/* In a child: an ordinary user's privilege over the mount namespace comes from the user namespace. */
+static int enter_root(const struct jail_joint *joint)
+{
+	if (!joint->privileged && setns(joint->fds[JAIL_JOINT_USER], CLONE_NEWUSER) < 0)
+		return -1;
+	if (setns(joint->fds[JAIL_JOINT_MNT], CLONE_NEWNS) < 0)
+		return -1;
+	return open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The descriptor, or the errno instead of it. */
+static void send_root(int fd, int root_fd)
+{
+	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = { 0 };
+	int error = root_fd < 0 ? errno : 0;
+	struct iovec iov = { .iov_base = &error, .iov_len = sizeof(error) };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *cmsg = (struct cmsghdr *)(void *)space;
+
+	if (root_fd >= 0) {
+		header.msg_control = space;
+		header.msg_controllen = sizeof(space);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cmsg), &root_fd, sizeof(root_fd));
+	}
+	sendmsg(fd, &header, MSG_NOSIGNAL);
+}
+
+static int receive_root(int fd, int *ret_fd)
+{
+	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	int error = EPIPE;
+	struct iovec iov = { .iov_base = &error, .iov_len = sizeof(error) };
+	struct msghdr header = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
+	};
+	const ssize_t n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *cmsg = n > 0 ? CMSG_FIRSTHDR(&header) : NULL;
+
+	if (n == sizeof(error) && cmsg && cmsg->cmsg_type == SCM_RIGHTS) {
+		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
+		return 0;
+	}
+	errno = error;
+	return -1;
+}
+
+int jail_session_open_root(const struct jail_joint *joint, int *ret_fd, struct warder_error *err)
+{
+	owned_fd int ours = -1;
+	int pair[2], got, saved;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make a socket");
+	ours = pair[0];
+	pid = fork();
+	if (pid == 0) {
+		send_root(pair[1], enter_root(joint));
+		_exit(0);
+	}
+	saved = errno;
+	close(pair[1]);
+	got = pid > 0 ? receive_root(ours, ret_fd) : -1;
+	saved = pid > 0 ? errno : saved;
+	if (pid > 0)
+		child_wait(pid, CHILD_PATIENCE_MS, NULL);
+	return got == 0 ? 0
+			: error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, saved,
+					  "cannot enter the session's file system");
 }
 
 void jail_session_adopt(const struct jail_joint *joint, struct jail_host *host)

@@ -62,6 +62,9 @@ const struct policy_receipt *jail_session_receipt(const struct jail_session *ses
 int jail_session_init_fd(const struct jail_session *session);
 /* Remove the cgroups of what executions left running and is gone by now. While none is being started. */
 void jail_session_sweep(const struct jail_session *session);
+/* Stop all that executes in it, or let it go on; while nobody starts anything. Its lifetime runs on, and it can be ended. -1 with *err:
+ * nothing is stopped. */
+int jail_session_freeze(const struct jail_session *session, bool frozen, struct warder_error *err);
 /* Until everything in it is gone, or given up because it does not die. Once. 0 with the cause of its end: cancelled, wallTime (its
  * lifetime) or host; -1 with *err: something is left. */
 int jail_session_wait(struct jail_session *session, enum jail_cause *ret, struct warder_error *err);
@@ -76,6 +79,9 @@ void jail_session_free(struct jail_session *session);
 bool jail_joint_valid(const struct jail_joint *joint);
 /* Whether the session that is joined has ended, or will have within wait_ms. */
 bool jail_session_has_ended(const struct jail_joint *joint, int wait_ms);
+/* The root of the session, as its mount namespace has it: an O_PATH descriptor, the caller's. A helper enters the namespace for it. Open
+ * what is below with RESOLVE_IN_ROOT, and as the jail's user. -1 with *err. */
+int jail_session_open_root(const struct jail_joint *joint, int *ret_fd, struct warder_error *err);
 /* The host's control groups become the session's: call before the plan is built. */
 void jail_session_adopt(const struct jail_joint *joint, struct jail_host *host);
 /* Make the plan of a policy that fits the session's, in its root (jail_plan_build()), one that joins it. `joint` is borrowed and must outlive every template made of

@@ -1,7 +1,13 @@
 /*
- * Supervision: one poll loop over init's socket and pidfd, both outputs, the input, the cancel event and the cgroup's
+ * Supervision: one poll list over init's socket and pidfd, both outputs, the input, the cancel event and the cgroup's
  * OOM event, with the nearest deadline as its timeout. (poll and not epoll: seven descriptors, one run; epoll would
  * add eight calls to every launch and save none.)
+ *
+ * A supervision goes through the phases of a table, in their order. A step polls the list of the present phase, for as long as the caller
+ * lets it, does what is ready, and goes on through the phases until one has to wait. jail_supervise() is a loop of steps that may
+ * wait; an event loop of the caller's makes steps that may not, when the descriptor of the poller says that one is worth it.
+ * Everything that takes time to happen is therefore waited for in the list, the turn of a kill and the removal of a cgroup
+ * among it.
  *
  * Nothing here can block on the jail: our pipe ends do not block, outputs are read and dropped beyond their
  * limits, and a jail that ignores every signal, stops itself or daemonises dies with its pid namespace and cgroup.
@@ -25,17 +31,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "jail/joined.h"
 #include "jail/overlay.h"
+#include "jail/progress.h"
 #include "jail/run.h"
 
-#ifndef PIDFD_SIGNAL_PROCESS_GROUP
-#define PIDFD_SIGNAL_PROCESS_GROUP 4 /* linux/pidfd.h; not in every libc */
-#endif
 #define CHUNK          16384
 #define OOM_SETTLE_US  1000000
+#define OOM_LOOK_US    10000
+#define LOOK_US        100000  /* at a jail that is to be gone */
 #define KILL_AGAIN_US  2000000 /* before a jail is given up: the time in which it is killed again and again */
 #define PIPE_MOST      (1 << 20) /* fs.pipe-max-size, which a jail cannot exceed */
 #define PAGE_LEAST     4096
@@ -56,112 +63,103 @@ const char *jail_cause_name(enum jail_cause cause)
 	return cause_names[cause];
 }
 
-struct loop {
-	struct jail_run *run;
-	struct jail_outcome *outcome;
-	bool ended; /* init reported the program's end */
-	int wait_status;
-	uint64_t ended_us;
-	bool left_running; /* init says that something is left */
-	bool backstop;     /* init ended it, at its own deadline */
-	bool emptied;      /* init of a bare jail says that nothing is left */
-	bool killed;       /* we ended it, for `reason` */
-	enum jail_cause reason;
-	const char *failure; /* what went wrong on our side, with JAIL_CAUSE_SUPERVISOR */
-	size_t capacity[JAIL_STREAMS];
-	uint64_t stop_at_us;     /* the end of the grace after a signal; UINT64_MAX: none */
-	uint64_t deadline_us;    /* of the wall time; UINT64_MAX: none */
-	uint64_t grace_until_us; /* of a slow reader, when the jail is gone */
-	uint64_t grace_most_us;
-	bool watching;         /* for OOM events */
-	uint64_t oom_until_us; /* an OOM event came: its kill may still have to be counted */
-	char chunk[CHUNK];
-};
-
 enum {
 	POLL_CONTROL,
 	POLL_INIT,
 	POLL_STDOUT,
 	POLL_STDERR,
 	POLL_RESULT,
+	POLL_PROGRESS,
 	POLL_STDIN,
 	POLL_SOURCE,
 	POLL_CANCEL,
 	POLL_OOM,
-	POLL_COUNT
+	POLL_COUNT,
+	POLL_WAIT = POLL_INIT, /* in the phases of the end */
 };
 
-/* The first reason stands: what comes later is its consequence. */
-static void end_run(struct loop *loop, enum jail_cause reason)
+_Static_assert(POLL_COUNT <= POLLER_MAX, "a poller takes the whole list");
+
+/* At once, or by a later step, when it is the jail's turn. */
+static void kill_in_turn(struct supervision *sup)
 {
-	if (loop->killed)
+	sup->is_to_die = true;
+	if (sup->signalled || !run_has_turn(sup->run))
 		return;
-	loop->killed = true;
-	loop->reason = reason;
-	run_take_turn(loop->run);
-	run_begin_end(loop->run, RUN_PATIENCE_US);
-	run_signal(loop->run);
+	sup->signalled = true;
+	run_begin_end(sup->run, RUN_PATIENCE_US);
+	run_signal(sup->run);
 }
 
-static void fail_run(struct loop *loop, const char *failure)
+/* The first reason stands: what comes later is its consequence. */
+static void end_run(struct supervision *sup, enum jail_cause reason)
 {
-	if (!loop->killed)
-		loop->failure = failure;
-	end_run(loop, JAIL_CAUSE_SUPERVISOR);
+	if (sup->killed)
+		return;
+	sup->killed = true;
+	sup->reason = reason;
+	kill_in_turn(sup);
+}
+
+static void fail_run(struct supervision *sup, const char *failure)
+{
+	if (!sup->killed)
+		sup->failure = failure;
+	end_run(sup, JAIL_CAUSE_SUPERVISOR);
 }
 
 /* ---- output ---- */
 
-static bool is_passed(const struct loop *loop, int stream)
+static bool is_passed(const struct supervision *sup, int stream)
 {
-	return stream != JAIL_RESULT && loop->run->command.output_fds;
+	return stream < JAIL_RESULT && sup->run->command.output_fds;
 }
 
-static uint64_t stream_limit(const struct loop *loop, int stream)
+static uint64_t stream_limit(const struct supervision *sup, int stream)
 {
-	const struct jail_plan *plan = &loop->run->tmpl->plan;
+	const struct jail_plan *plan = &sup->run->tmpl->plan;
 
 	if (stream == JAIL_RESULT)
-		return loop->run->command.result_bytes;
-	if (is_passed(loop, stream))
-		return loop->run->command.output_max ? loop->run->command.output_max : UINT64_MAX;
+		return sup->run->command.result_bytes;
+	if (is_passed(sup, stream))
+		return sup->run->command.output_max ? sup->run->command.output_max : UINT64_MAX;
 	return stream == JAIL_STDOUT ? plan->stdout_bytes : plan->stderr_bytes;
 }
 
 /* ---- passing on ---- */
 
-static bool has_pending(const struct loop *loop, int stream)
+static bool has_pending(const struct supervision *sup, int stream)
 {
-	return is_passed(loop, stream) && pass_waiting(&loop->run->pass[stream]) > 0;
+	return is_passed(sup, stream) && pass_waiting(&sup->run->pass[stream]) > 0;
 }
 
 /* From now on nothing of the stream is passed on; it is only counted. */
-static void drop_rest(struct loop *loop, int stream)
+static void drop_rest(struct supervision *sup, int stream)
 {
-	loop->outcome->dropped[stream] += pass_waiting(&loop->run->pass[stream]);
-	pass_done(&loop->run->pass[stream]);
+	sup->outcome->dropped[stream] += pass_waiting(&sup->run->pass[stream]);
+	pass_done(&sup->run->pass[stream]);
 }
 
-static void pass_on(struct loop *loop, int stream)
+static void pass_on(struct supervision *sup, int stream)
 {
-	const int error = pass_step(&loop->run->pass[stream]);
+	const int error = pass_step(&sup->run->pass[stream]);
 
 	if (!error)
 		return;
-	drop_rest(loop, stream);
-	loop->outcome->receiver_errno = error;
-	fail_run(loop, error == EPIPE ? "the reader of the program's output is gone"
-				      : "the program's output cannot be written");
+	drop_rest(sup, stream);
+	sup->outcome->receiver_errno = error;
+	fail_run(sup, error == EPIPE ? "the reader of the program's output is gone"
+				     : "the program's output cannot be written");
 }
 
 /* ---- keeping ---- */
 
-static int keep(struct loop *loop, int stream, const char *bytes, size_t len)
+static int keep(struct supervision *sup, int stream, const char *bytes, size_t len)
 {
-	struct jail_output *output = &loop->outcome->output[stream];
+	struct jail_output *output = &sup->outcome->output[stream];
 
-	if (output->len + len + 1 > loop->capacity[stream]) {
-		size_t capacity = loop->capacity[stream] ? loop->capacity[stream] : 4096;
+	if (output->len + len + 1 > sup->capacity[stream]) {
+		size_t capacity = sup->capacity[stream] ? sup->capacity[stream] : 4096;
 		char *grown;
 
 		while (capacity < output->len + len + 1)
@@ -170,7 +168,7 @@ static int keep(struct loop *loop, int stream, const char *bytes, size_t len)
 		if (!grown)
 			return -1;
 		output->bytes = grown;
-		loop->capacity[stream] = capacity;
+		sup->capacity[stream] = capacity;
 	}
 	memcpy(output->bytes + output->len, bytes, len);
 	output->len += len;
@@ -179,10 +177,10 @@ static int keep(struct loop *loop, int stream, const char *bytes, size_t len)
 }
 
 /* What does not fit into the file is left out, and the run goes on: how much the file has is told. */
-static void spill(struct loop *loop, int stream, const char *bytes, size_t len)
+static void spill(struct supervision *sup, int stream, const char *bytes, size_t len)
 {
-	const struct jail_command *command = &loop->run->command;
-	struct jail_outcome *outcome = loop->outcome;
+	const struct jail_command *command = &sup->run->command;
+	struct jail_outcome *outcome = sup->outcome;
 	uint64_t room;
 
 	if (stream == JAIL_RESULT || !command->spill_fds || command->spill_fds[stream] < 0)
@@ -205,173 +203,187 @@ static void spill(struct loop *loop, int stream, const char *bytes, size_t len)
 }
 
 /* Of a stream whose bytes are in the room of its pass, unless that is closed. */
-static void hand_on(struct loop *loop, int stream, size_t len)
+static void hand_on(struct supervision *sup, int stream, size_t len)
 {
-	if (!pass_is_open(&loop->run->pass[stream])) {
-		loop->outcome->dropped[stream] += len;
+	if (!pass_is_open(&sup->run->pass[stream])) {
+		sup->outcome->dropped[stream] += len;
 		return;
 	}
-	pass_give(&loop->run->pass[stream], len);
-	pass_on(loop, stream);
+	pass_give(&sup->run->pass[stream], len);
+	pass_on(sup, stream);
 }
 
-static void deliver(struct loop *loop, int stream, const char *bytes, size_t len)
+static void deliver(struct supervision *sup, int stream, const char *bytes, size_t len)
 {
-	const struct jail_command *command = &loop->run->command;
-	struct jail_output *output = &loop->outcome->output[stream];
-	uint64_t limit = stream_limit(loop, stream);
+	const struct jail_command *command = &sup->run->command;
+	struct jail_output *output = &sup->outcome->output[stream];
+	uint64_t limit = stream_limit(sup, stream);
 	uint64_t room = output->total < limit ? limit - output->total : 0;
 	size_t wanted = len < room ? len : (size_t)room;
 
+	if (stream == JAIL_PROGRESS) {
+		jail_progress_take(sup->outcome->progress, bytes, len, clock_us());
+		return;
+	}
 	output->total += len;
-	spill(loop, stream, bytes, len);
-	if (wanted && is_passed(loop, stream)) {
-		hand_on(loop, stream, wanted);
-	} else if (wanted && loop->reason != JAIL_CAUSE_SUPERVISOR) {
+	spill(sup, stream, bytes, len);
+	if (wanted && is_passed(sup, stream)) {
+		hand_on(sup, stream, wanted);
+	} else if (wanted && sup->reason != JAIL_CAUSE_SUPERVISOR) {
 		if (stream != JAIL_RESULT && command->on_output) {
 			if (command->on_output(command->context, (enum jail_stream)stream, bytes, wanted))
-				fail_run(loop, "the receiver of the program's output failed");
-		} else if (keep(loop, stream, bytes, wanted) < 0) {
-			fail_run(loop, "no memory for the program's output");
+				fail_run(sup, "the receiver of the program's output failed");
+		} else if (keep(sup, stream, bytes, wanted) < 0) {
+			fail_run(sup, "no memory for the program's output");
 		}
 	}
 	if (output->total > limit) {
 		output->truncated = true;
-		if (is_passed(loop, stream) ||
-		    (stream != JAIL_RESULT && loop->run->tmpl->plan.kill_on_output && !loop->ended))
-			end_run(loop, JAIL_CAUSE_OUTPUT);
+		if (is_passed(sup, stream) ||
+		    (stream != JAIL_RESULT && sup->run->tmpl->plan.kill_on_output && !sup->ended))
+			end_run(sup, JAIL_CAUSE_OUTPUT);
 	}
 }
 
 /* The jail is gone. A reader that takes something has JAIL_GRACE_US more each time, but no longer than the wall time. */
-static void extend_grace(struct loop *loop)
+static void extend_grace(struct supervision *sup)
 {
 	const uint64_t wanted = clock_us() + JAIL_GRACE_US;
 
-	loop->grace_until_us = wanted < loop->grace_most_us ? wanted : loop->grace_most_us;
+	sup->grace_until_us = wanted < sup->grace_most_us ? wanted : sup->grace_most_us;
 }
 
-/* What is left waits for a slow reader, until the grace is over or the caller cancels. Then it is dropped. */
-static void pass_rest(struct loop *loop, int stream)
+/* A wake for another reason is no wish to end. */
+static bool is_given_up(const struct supervision *sup)
 {
-	while (has_pending(loop, stream)) {
-		struct pass *pass = &loop->run->pass[stream];
-		struct pollfd fds[2] = { { .fd = pass_poll_fd(pass), .events = POLLOUT },
-					 { .fd = loop->run->cancel_fd, .events = POLLIN } };
-		const uint64_t now = clock_us();
-		const uint64_t left = now < loop->grace_until_us ? loop->grace_until_us - now : 0;
+	uint64_t count;
+
+	if (atomic_load(&sup->run->cancelled) || atomic_load(&sup->run->stop_signal))
+		return true;
+	if (read(sup->run->cancel_fd, &count, sizeof(count)) < 0)
+		return errno != EAGAIN && errno != EINTR;
+	return false;
+}
+
+/* What is left waits for a slow reader, until the grace is over or the caller cancels. Then it is dropped. Whether nothing is left. */
+static bool pass_rest(struct supervision *sup, int stream, struct pollfd fds[POLL_COUNT])
+{
+	if (!has_pending(sup, stream))
+		return true;
+	if (clock_us() >= sup->grace_until_us || (fds[POLL_CANCEL].revents && is_given_up(sup))) {
+		drop_rest(sup, stream);
+	} else if (fds[POLL_STDOUT + stream].revents) {
+		const struct pass *pass = &sup->run->pass[stream];
 		const uint64_t passed = pass->passed;
 
-		if (poll(fds, 2, (int)((left + 999) / 1000)) < 0)
-			continue;
-		if (left == 0 || fds[1].revents)
-			drop_rest(loop, stream);
-		else if (fds[0].revents)
-			pass_on(loop, stream);
+		pass_on(sup, stream);
 		if (pass->passed > passed)
-			extend_grace(loop);
+			extend_grace(sup);
 	}
+	fds[POLL_STDOUT + stream].revents = fds[POLL_CANCEL].revents = 0;
+	return !has_pending(sup, stream);
 }
 
 /* One chunk. Closes our end at end of file. Returns whether there may be more. */
-static bool read_output(struct loop *loop, int stream)
+static bool read_output(struct supervision *sup, int stream)
 {
-	int *fd = &loop->run->output_pipe[stream][RUN_READ];
-	char *bytes = loop->chunk;
-	size_t size = sizeof(loop->chunk);
+	int *fd = &sup->run->output_pipe[stream][RUN_READ];
+	char chunk[CHUNK];
+	char *bytes = chunk;
+	size_t size = sizeof(chunk);
 	ssize_t n;
 
 	if (*fd < 0)
 		return false;
-	if (is_passed(loop, stream) && pass_is_open(&loop->run->pass[stream])) {
-		bytes = pass_room(&loop->run->pass[stream]);
+	if (is_passed(sup, stream) && pass_is_open(&sup->run->pass[stream])) {
+		bytes = pass_room(&sup->run->pass[stream]);
 		size = PASS_CHUNK;
 	}
 	n = read(*fd, bytes, size);
 	if (n > 0) {
-		deliver(loop, stream, bytes, (size_t)n);
+		deliver(sup, stream, bytes, (size_t)n);
 		return true;
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return errno == EINTR;
 	/* Nobody has the program's terminal open any more: nobody will read from it, either. */
-	if (n < 0 && errno == EIO && loop->run->terminal.master_fd >= 0)
-		fd_done(&loop->run->stdin_pipe[RUN_WRITE]);
+	if (n < 0 && errno == EIO && sup->run->terminal.master_fd >= 0)
+		poller_close(&sup->poller, &sup->run->stdin_pipe[RUN_WRITE]);
 	else if (n < 0) /* what is lost is not passed off as the end */
-		fail_run(loop, "the program's output cannot be read");
-	fd_done(fd);
+		fail_run(sup, "the program's output cannot be read");
+	poller_close(&sup->poller, fd);
 	return false;
 }
 
 /* ---- events ---- */
 
-static void read_control(struct loop *loop)
+static void read_control(struct supervision *sup)
 {
 	struct wire_message message;
-	ssize_t n = recv(loop->run->control[0], &message, sizeof(message), MSG_DONTWAIT);
+	ssize_t n = recv(sup->run->control[0], &message, sizeof(message), MSG_DONTWAIT);
 
 	if (n == sizeof(message) && message.type == WIRE_BACKSTOP) {
-		loop->backstop = true;
-		loop->ended_us = message.end_us;
+		sup->backstop = true;
+		sup->ended_us = message.end_us;
 	} else if (n == sizeof(message) && message.type == WIRE_ENDED &&
 		   (WIFEXITED(message.wait_status) || WIFSIGNALED(message.wait_status))) {
-		loop->ended = true;
-		loop->wait_status = message.wait_status;
-		loop->left_running = message.applied != 0;
-		loop->ended_us = message.end_us;
-		loop->outcome->user_us = message.user_us;
-		loop->outcome->system_us = message.system_us;
+		sup->ended = true;
+		sup->wait_status = message.wait_status;
+		sup->left_running = message.applied != 0;
+		sup->ended_us = message.end_us;
+		sup->outcome->user_us = message.user_us;
+		sup->outcome->system_us = message.system_us;
 	} else if (n == sizeof(message) && message.type == WIRE_EMPTIED) {
-		loop->emptied = true;
+		sup->emptied = true;
 	} else if (n == 0) {
-		fd_done(&loop->run->control[0]);
+		poller_close(&sup->poller, &sup->run->control[0]);
 	}
 }
 
 /* A kill that the limit of this leaf does not explain: the session's, which holds over all its executions together? */
-static bool is_sessions(const struct loop *loop)
+static bool is_sessions(const struct supervision *sup)
 {
-	return run_is_joined(loop->run) && cgroup_above_oom(&loop->run->cgroup);
+	return run_is_joined(sup->run) && cgroup_above_oom(&sup->run->cgroup);
 }
 
 /* v1 kills one process only; the jail ends as a whole, as with memory.oom.group. The kernel tells of the event before it
  * has chosen and counted a victim. */
-static void check_oom(struct loop *loop)
+static void check_oom(struct supervision *sup)
 {
 	uint64_t kills = 0;
 	bool own_limit = false;
 
-	if (cgroup_oom(&loop->run->cgroup, &kills, &own_limit) == 0 && kills)
-		end_run(loop, own_limit || is_sessions(loop) ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST);
+	if (cgroup_oom(&sup->run->cgroup, &kills, &own_limit) == 0 && kills)
+		end_run(sup, own_limit || is_sessions(sup) ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST);
 }
 
-static void watch_oom(struct loop *loop)
+static void watch_oom(struct supervision *sup)
 {
 	struct warder_error err;
 
-	loop->watching = true;
-	if (cgroup_watch_oom(&loop->run->cgroup, &err) < 0)
-		fail_run(loop, "cannot watch OOM events");
-	else if (loop->run->cgroup.event_fd >= 0)
-		loop->oom_until_us = clock_us() + OOM_SETTLE_US; /* what happened before is not an event */
+	sup->watching = true;
+	if (cgroup_watch_oom(&sup->run->cgroup, &err) < 0)
+		fail_run(sup, "cannot watch OOM events");
+	else if (sup->run->cgroup.event_fd >= 0)
+		sup->oom_until_us = clock_us() + OOM_SETTLE_US; /* what happened before is not an event */
 }
 
 /* The time until the CPU limit can be reached at the earliest, given how many CPUs the jail may use at once. */
-static uint64_t cpu_check(struct loop *loop, uint64_t now)
+static uint64_t cpu_check(struct supervision *sup, uint64_t now)
 {
-	const struct jail_plan *plan = &loop->run->tmpl->plan;
+	const struct jail_plan *plan = &sup->run->tmpl->plan;
 	uint64_t used = 0;
 	uint64_t left;
 	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
 
 	if (plan->cpu_time_us == POLICY_UNLIMITED)
 		return UINT64_MAX;
-	if (cgroup_cpu_usage(&loop->run->cgroup, &used) < 0) {
-		fail_run(loop, "the CPU time cannot be read");
+	if (cgroup_cpu_usage(&sup->run->cgroup, &used) < 0) {
+		fail_run(sup, "the CPU time cannot be read");
 		return UINT64_MAX;
 	}
 	if (used >= plan->cpu_time_us) {
-		end_run(loop, JAIL_CAUSE_CPU_TIME);
+		end_run(sup, JAIL_CAUSE_CPU_TIME);
 		return UINT64_MAX;
 	}
 	if (plan->cgroup.cpu_milli < cpus)
@@ -380,28 +392,57 @@ static uint64_t cpu_check(struct loop *loop, uint64_t now)
 	return now + (left < 5000 ? 5000 : left);
 }
 
-static int timeout_ms(const struct loop *loop, uint64_t now, uint64_t deadline, uint64_t cpu_at)
+/* A kill is counted soon after its event, or not at all: the looks become rarer. */
+static uint64_t oom_look_us(const struct supervision *sup, uint64_t now)
 {
-	const uint64_t watch_at = loop->run->go_us + WATCH_AFTER_US;
-	const int input_ms = input_timeout_ms(&loop->run->input);
-	uint64_t at = deadline < cpu_at ? deadline : cpu_at;
+	const uint64_t since_us = now + OOM_SETTLE_US - sup->oom_until_us;
 
-	if (loop->run->give_up_us)
-		return 100;
-	if (loop->stop_at_us < at)
-		at = loop->stop_at_us;
-	if (input_ms >= 0 && now + (uint64_t)input_ms * 1000 < at)
-		at = now + (uint64_t)input_ms * 1000;
-	if (!loop->watching && watch_at < at)
-		at = watch_at;
-	if (now < loop->oom_until_us && now + 10000 < at)
-		at = now + 10000;
-	return at <= now ? 0 : (int)((at - now) / 1000 > 3600000 ? 3600000 : (at - now + 999) / 1000);
+	return now + (since_us / 2 > OOM_LOOK_US ? since_us / 2 : OOM_LOOK_US);
 }
 
-static void fill_poll(const struct loop *loop, struct pollfd fds[POLL_COUNT])
+static uint64_t paused_us(const struct jail_run *run, uint64_t now)
 {
-	const struct jail_run *run = loop->run;
+	const uint64_t since_us = atomic_load(&run->paused_at_us);
+
+	return atomic_load(&run->paused_us) + (since_us && now > since_us ? now - since_us : 0);
+}
+
+/* The wall time stands still while the run is paused. So does init's: a frozen ppoll(2) begins again with the time that was left. */
+static uint64_t deadline(const struct supervision *sup)
+{
+	const struct jail_run *run = sup->run;
+
+	return sup->deadline_us == UINT64_MAX || atomic_load(&run->paused_at_us)
+		   ? UINT64_MAX
+		   : sup->deadline_us + atomic_load(&run->paused_us);
+}
+
+/* When something is to be done that no descriptor tells of; UINT64_MAX: never. */
+static uint64_t next_us(const struct supervision *sup, uint64_t now)
+{
+	const struct jail_run *run = sup->run;
+	const uint64_t watch_at = run->go_us + WATCH_AFTER_US;
+	const int input_ms = input_timeout_ms(&run->input);
+	uint64_t at = deadline(sup) < sup->cpu_at_us ? deadline(sup) : sup->cpu_at_us;
+
+	if (run->give_up_us)
+		return now + LOOK_US;
+	if (sup->is_to_die && !sup->signalled)
+		return run->turn_us;
+	if (sup->stop_at_us < at)
+		at = sup->stop_at_us;
+	if (input_ms >= 0 && now + (uint64_t)input_ms * 1000 < at)
+		at = now + (uint64_t)input_ms * 1000;
+	if (!sup->watching && watch_at < at)
+		at = watch_at;
+	if (now < sup->oom_until_us && oom_look_us(sup, now) < at)
+		at = oom_look_us(sup, now);
+	return at;
+}
+
+static void fill_poll(const struct supervision *sup, struct pollfd fds[POLL_COUNT])
+{
+	const struct jail_run *run = sup->run;
 
 	fds[POLL_CONTROL] = (struct pollfd){ .fd = run->control[0], .events = POLLIN };
 	fds[POLL_INIT] = (struct pollfd){ .fd = run->init_fd, .events = POLLIN };
@@ -409,192 +450,161 @@ static void fill_poll(const struct loop *loop, struct pollfd fds[POLL_COUNT])
 	for (int stream = 0; stream < JAIL_STREAMS; stream++) {
 		fds[POLL_STDOUT + stream] =
 		    (struct pollfd){ .fd = run->output_pipe[stream][RUN_READ], .events = POLLIN };
-		if (has_pending(loop, stream))
+		if (has_pending(sup, stream))
 			fds[POLL_STDOUT + stream] =
 			    (struct pollfd){ .fd = pass_poll_fd(&run->pass[stream]), .events = POLLOUT };
 	}
 	input_poll(&run->input, &fds[POLL_STDIN], &fds[POLL_SOURCE]);
-	fds[POLL_CANCEL] = (struct pollfd){
-		.fd = loop->killed || (loop->ended && atomic_load(&run->cancelled)) ? -1 : run->cancel_fd,
-		.events = POLLIN
-	};
-	fds[POLL_OOM] = (struct pollfd){ .fd = loop->killed ? -1 : run->cgroup.event_fd, .events = POLLIN };
-}
-
-/* Whether a directory of /proc is that of a child of the jail's init. */
-static bool is_inits_child(const struct jail_run *run, int proc_fd)
-{
-	owned_fd int fd = openat(proc_fd, "status", O_RDONLY | O_CLOEXEC);
-	char text[1024];
-	const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	const char *parent;
-
-	if (n <= 0)
-		return false;
-	text[n] = 0;
-	parent = strstr(text, "\nPPid:\t");
-	return parent && atoi(parent + 7) == run->init_pid;
-}
-
-/* To the process group that the program leads; init has no right to do that. A process that has got the program's number meanwhile is
- * one of the jail's, or is left alone. Before Linux 6.9 a group is known by its number only. False: the program has not got it. */
-static bool signal_program(const struct jail_run *run, int number)
-{
-	owned_fd int fd = -1;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d", run->program_pid);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* serves as its pidfd */
-	if (fd < 0 || !is_inits_child(run, fd))
-		return false;
-	if (syscall(SYS_pidfd_send_signal, fd, number, NULL, PIDFD_SIGNAL_PROCESS_GROUP) == 0)
-		return true;
-	return errno == EINVAL && kill(-run->program_pid, number) == 0;
+	fds[POLL_CANCEL] = (struct pollfd){ .fd = sup->killed || (sup->ended && atomic_load(&run->cancelled))
+						      ? -1
+						      : run->cancel_fd,
+					    .events = POLLIN };
+	fds[POLL_OOM] = (struct pollfd){ .fd = sup->killed ? -1 : run->cgroup.event_fd, .events = POLLIN };
 }
 
 /* The program has the grace to end by itself. */
-static void send_signal(struct loop *loop, int number)
+static void send_signal(struct supervision *sup, int number)
 {
-	const uint64_t grace_us = atomic_load(&loop->run->stop_grace_us);
+	const uint64_t grace_us = atomic_load(&sup->run->stop_grace_us);
 	const uint64_t now = clock_us();
 
-	loop->stop_at_us = grace_us > UINT64_MAX - now ? UINT64_MAX : now + grace_us;
-	signal_program(loop->run,
-		       number); /* the grace is for what it does then, or for its end that is on its way */
+	sup->stop_at_us = grace_us > UINT64_MAX - now ? UINT64_MAX : now + grace_us;
+	jail_signal(sup->run,
+		    number); /* the grace is for what it does then, or for its end that is on its way */
 }
 
-static void heed_caller(struct loop *loop)
+static void heed_caller(struct supervision *sup)
 {
-	const int number = atomic_load(&loop->run->stop_signal);
+	const int number = atomic_load(&sup->run->stop_signal);
 	uint64_t count;
 
-	if (atomic_load(&loop->run->cancelled)) {
-		if (!loop->ended)
-			end_run(loop, JAIL_CAUSE_CANCELLED);
+	if (atomic_load(&sup->run->cancelled)) {
+		if (!sup->ended)
+			end_run(sup, JAIL_CAUSE_CANCELLED);
 		return; /* it stays readable: a wait for a slow reader ends, too */
 	}
-	if (read(loop->run->cancel_fd, &count, sizeof(count)) == sizeof(count) && number && !loop->ended &&
-	    loop->stop_at_us == UINT64_MAX)
-		send_signal(loop, number);
-	if (atomic_exchange(&loop->run->resized, false))
-		terminal_copy_size(&loop->run->terminal, loop->run->command.terminal_fd);
+	if (read(sup->run->cancel_fd, &count, sizeof(count)) == sizeof(count) && number && !sup->ended &&
+	    sup->stop_at_us == UINT64_MAX)
+		send_signal(sup, number);
+	if (atomic_exchange(&sup->run->resized, false))
+		terminal_copy_size(&sup->run->terminal, sup->run->command.terminal_fd);
 }
 
-static void handle(struct loop *loop, const struct pollfd fds[POLL_COUNT])
+static void handle(struct supervision *sup, const struct pollfd fds[POLL_COUNT])
 {
-	struct jail_run *run = loop->run;
+	struct jail_run *run = sup->run;
 	const char *failure;
 
 	if (fds[POLL_CONTROL].revents)
-		read_control(loop);
+		read_control(sup);
 	for (int stream = 0; stream < JAIL_STREAMS; stream++) {
 		if (!fds[POLL_STDOUT + stream].revents)
 			continue;
-		if (has_pending(loop, stream))
-			pass_on(loop, stream);
+		if (has_pending(sup, stream))
+			pass_on(sup, stream);
 		else
-			read_output(loop, stream);
+			read_output(sup, stream);
 	}
 	failure = input_step(&run->input, &fds[POLL_STDIN], &fds[POLL_SOURCE]);
 	if (failure)
-		fail_run(loop, failure);
+		fail_run(sup, failure);
 	if (fds[POLL_OOM].revents) {
 		cgroup_clear_event(&run->cgroup);
-		loop->oom_until_us = clock_us() + OOM_SETTLE_US;
+		sup->oom_until_us = clock_us() + OOM_SETTLE_US;
 	}
 	if (fds[POLL_CANCEL].revents)
-		heed_caller(loop);
+		heed_caller(sup);
 }
 
 /* The program has ended, and left something running that is to stay. */
-static bool stays(const struct loop *loop)
+static bool stays(const struct supervision *sup)
 {
-	return loop->ended && !loop->killed && loop->left_running && loop->run->tmpl->plan.background;
+	return sup->ended && !sup->killed && sup->left_running && sup->run->tmpl->plan.background;
 }
 
 /* Nothing is left for init to do but to die; in a crowd it waits to be killed. */
-static void leave_to_die(struct loop *loop)
+static void leave_to_die(struct supervision *sup)
 {
-	struct jail_run *run = loop->run;
-	const bool kill = run->crowded && !run->had_turn;
+	struct jail_run *run = sup->run;
 
-	if (kill)
-		run_take_turn(run);
-	run_begin_end(run, RUN_PATIENCE_US);
-	if (kill)
-		run_signal(run);
+	if (run->crowded || sup->is_to_die)
+		kill_in_turn(sup);
+	else
+		run_begin_end(run, RUN_PATIENCE_US);
 }
 
 /* Until init is dead, or does not die although it was killed. */
-static void drive(struct loop *loop)
+static bool drive(struct supervision *sup, struct pollfd fds[POLL_COUNT])
 {
-	const struct jail_run *run = loop->run;
-	const uint64_t wall = run->tmpl->plan.wall_time_us;
-	const uint64_t deadline = wall == POLICY_UNLIMITED ? UINT64_MAX : run->go_us + wall;
-	uint64_t cpu_at = cpu_check(loop, clock_us());
+	struct jail_run *run = sup->run;
+	uint64_t now;
 
-	loop->deadline_us = deadline;
-	for (;;) {
-		struct pollfd fds[POLL_COUNT];
-		uint64_t now = clock_us();
+	handle(sup, fds);
+	if (stays(sup))
+		return true;
+	/* Init's socket is closed when it begins to die, whoever killed it. */
+	if (sup->ended || sup->backstop || sup->is_to_die || run->control[0] < 0)
+		leave_to_die(sup);
+	now = clock_us();
+	if (fds[POLL_INIT].revents) {
+		if (!sup->ended && !sup->backstop)
+			sup->ended_us = now;
+		run->init_died = true;
+		return true;
+	}
+	if (now >= sup->stop_at_us && !sup->ended)
+		end_run(sup, JAIL_CAUSE_CANCELLED);
+	if (now >= deadline(sup) && !sup->ended)
+		end_run(sup, JAIL_CAUSE_WALL_TIME);
+	if (now >= run->go_us + WATCH_AFTER_US && !sup->watching && !sup->killed && !sup->ended)
+		watch_oom(sup);
+	if (now < sup->oom_until_us && !sup->killed && !sup->ended)
+		check_oom(sup);
+	if (now >= sup->cpu_at_us && !sup->ended)
+		sup->cpu_at_us = cpu_check(sup, now);
+	return run->give_up_us && now + KILL_AGAIN_US >= run->give_up_us;
+}
 
-		fill_poll(loop, fds);
-		if (poll(fds, POLL_COUNT, timeout_ms(loop, now, deadline, cpu_at)) < 0) {
-			if (errno != EINTR)
-				fail_run(loop, "poll failed");
-			continue;
-		}
-		handle(loop, fds);
-		if (stays(loop))
-			return;
-		/* Init's socket is closed when it begins to die, whoever killed it. */
-		if (loop->ended || loop->backstop || run->control[0] < 0)
-			leave_to_die(loop);
-		if (fds[POLL_INIT].revents) {
-			if (!loop->ended && !loop->backstop)
-				loop->ended_us = clock_us();
-			return;
-		}
-		now = clock_us();
-		if (now >= loop->stop_at_us && !loop->ended)
-			end_run(loop, JAIL_CAUSE_CANCELLED);
-		if (now >= deadline && !loop->ended)
-			end_run(loop, JAIL_CAUSE_WALL_TIME);
-		if (now >= run->go_us + WATCH_AFTER_US && !loop->watching && !loop->killed && !loop->ended)
-			watch_oom(loop);
-		if (now < loop->oom_until_us && !loop->killed && !loop->ended)
-			check_oom(loop);
-		if (now >= cpu_at && !loop->ended)
-			cpu_at = cpu_check(loop, now);
-		if (run->give_up_us && now + KILL_AGAIN_US >= run->give_up_us)
-			return;
+static void begin_drain(struct supervision *sup)
+{
+	sup->run->kept = stays(sup);
+	while (sup->run->control[0] >= 0 && !(sup->ended && (sup->emptied || !run_is_bare(sup->run)))) {
+		struct pollfd fd = { .fd = sup->run->control[0], .events = POLLIN };
+
+		if (poll(&fd, 1, 0) <= 0)
+			break;
+		read_control(sup);
+	}
+	sup->grace_until_us = clock_us() + JAIL_GRACE_US;
+	sup->grace_most_us = deadline(sup) > sup->grace_until_us ? deadline(sup) : sup->grace_until_us;
+}
+
+/* A pipe holds no more: a page for each read, if the program made it one of packets. Who got hold of an end outside could go on for
+ * ever; what is then left is not passed off as the end. Whether the stream is at its end. */
+static bool drain_stream(struct supervision *sup, int stream, struct pollfd fds[POLL_COUNT])
+{
+	for (;; sup->reads++) {
+		if (!pass_rest(sup, stream, fds))
+			return false;
+		if (sup->reads > PIPE_MOST / PAGE_LEAST)
+			sup->outcome->output[stream].truncated = true;
+		if (sup->reads > PIPE_MOST / PAGE_LEAST || !read_output(sup, stream))
+			return true;
 	}
 }
 
 /* What the pipes still hold. A descriptor that left the jail over a workspace's socket could keep one open: no waiting. */
-static void drain(struct loop *loop)
+static bool drain(struct supervision *sup, struct pollfd fds[POLL_COUNT])
 {
-	size_t reads;
-
-	while (loop->run->control[0] >= 0 && !(loop->ended && (loop->emptied || !run_is_bare(loop->run)))) {
-		struct pollfd fd = { .fd = loop->run->control[0], .events = POLLIN };
-
-		if (poll(&fd, 1, 0) <= 0)
-			break;
-		read_control(loop);
-	}
-	loop->grace_until_us = clock_us() + JAIL_GRACE_US;
-	loop->grace_most_us =
-	    loop->deadline_us > loop->grace_until_us ? loop->deadline_us : loop->grace_until_us;
-	for (int stream = 0; stream < JAIL_STREAMS; stream++) {
-		pass_rest(loop, stream);
-		/* A pipe holds no more: a page for each read, if the program made it one of packets. Who got hold of an end
-		 * outside could go on for ever; what is then left is not passed off as the end. */
-		for (reads = 0; reads <= PIPE_MOST / PAGE_LEAST && read_output(loop, stream); reads++)
-			pass_rest(loop, stream);
-		if (reads > PIPE_MOST / PAGE_LEAST)
-			loop->outcome->output[stream].truncated = true;
-	}
+	if (!sup->grace_until_us)
+		begin_drain(sup);
+	for (; sup->drained < JAIL_STREAMS; sup->drained++, sup->reads = 0)
+		if (!drain_stream(sup, sup->drained, fds))
+			return false;
+	if (sup->outcome->progress)
+		jail_progress_end(sup->outcome->progress, clock_us());
+	input_settle(&sup->run->input);
+	return true;
 }
 
 static void show_upper(const struct jail_run *run, size_t index)
@@ -612,13 +622,13 @@ static void show_upper(const struct jail_run *run, size_t index)
 }
 
 /* Every process of the jail is gone, and nobody else can change what is in there. */
-static void collect(struct loop *loop)
+static void collect(struct supervision *sup)
 {
-	const struct jail_run *run = loop->run;
+	const struct jail_run *run = sup->run;
 	const struct jail_command *command = &run->command;
 
 	if (command->collect && run->scratch_fd >= 0)
-		rootfs_collect(run->scratch_fd, command->collect, &loop->outcome->collected);
+		rootfs_collect(run->scratch_fd, command->collect, &sup->outcome->collected);
 	for (size_t i = 0; command->on_upper && i < run->upper_count; i++)
 		show_upper(run, i);
 }
@@ -664,17 +674,17 @@ static bool scratch_full(const struct jail_run *run)
 
 /* Nobody else is in there any more. The kernel counts no refused write, so that a file of just that size is what shows it; the
  * walk is worth its time only if the program failed and has written that much. */
-static bool file_size_reached(const struct loop *loop)
+static bool file_size_reached(const struct supervision *sup)
 {
-	const struct jail_run *run = loop->run;
+	const struct jail_run *run = sup->run;
 	const uint64_t limit = run->tmpl->plan.policy.limits.file_size_bytes;
-	const bool failed = !loop->ended || loop->wait_status != 0;
+	const bool failed = !sup->ended || sup->wait_status != 0;
 	struct statfs fs;
 
 	if (limit == POLICY_UNLIMITED || !failed || run->scratch_fd < 0 || run_is_joined(run) ||
 	    run_is_bare(run))
 		return false;
-	if (loop->ended && WIFSIGNALED(loop->wait_status) && WTERMSIG(loop->wait_status) == SIGXFSZ)
+	if (sup->ended && WIFSIGNALED(sup->wait_status) && WTERMSIG(sup->wait_status) == SIGXFSZ)
 		return true;
 	return fstatfs(run->scratch_fd, &fs) == 0 &&
 	       (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize >= limit &&
@@ -702,35 +712,35 @@ static void tell_published(const struct jail_run *run, struct jail_outcome *outc
 }
 
 /* What was observed, whether or not it has to do with the end. */
-static void find_limits_hit(struct loop *loop, const struct cgroup_final *final)
+static void find_limits_hit(struct supervision *sup, const struct cgroup_final *final)
 {
-	struct jail_outcome *outcome = loop->outcome;
+	struct jail_outcome *outcome = sup->outcome;
 	const struct jail_output *output = outcome->output;
 	bool *hit = outcome->hit;
 
 	hit[JAIL_CAUSE_OUTPUT] = output[JAIL_STDOUT].truncated || output[JAIL_STDERR].truncated;
 	hit[JAIL_CAUSE_PIDS] = final->pids_limit_hits > 0;
-	outcome->sessions_limit = final->oom_kills > 0 && !final->memory_limit_hit && is_sessions(loop);
+	outcome->sessions_limit = final->oom_kills > 0 && !final->memory_limit_hit && is_sessions(sup);
 	hit[JAIL_CAUSE_MEMORY] = final->oom_kills > 0 && (final->memory_limit_hit || outcome->sessions_limit);
-	outcome->file_size_hit = file_size_reached(loop);
-	hit[JAIL_CAUSE_DISK] = scratch_full(loop->run);
-	outcome->network = run_edge_report(&loop->run->edge);
-	outcome->edge_died = !outcome->session_ended && run_edge_is_dead(&loop->run->edge);
-	tell_published(loop->run, outcome);
-	hit[JAIL_CAUSE_NETWORK] = refused_packets(loop->run) > 0 || outcome->edge_died ||
+	outcome->file_size_hit = file_size_reached(sup);
+	hit[JAIL_CAUSE_DISK] = scratch_full(sup->run);
+	outcome->network = run_edge_report(&sup->run->edge);
+	outcome->edge_died = !outcome->session_ended && run_edge_is_dead(&sup->run->edge);
+	tell_published(sup->run, outcome);
+	hit[JAIL_CAUSE_NETWORK] = refused_packets(sup->run) > 0 || outcome->edge_died ||
 				  (outcome->network && outcome->network->refused > 0);
-	if (loop->killed && !outcome->session_ended && is_limit(loop->reason))
-		hit[loop->reason] = true;
+	if (sup->killed && !outcome->session_ended && is_limit(sup->reason))
+		hit[sup->reason] = true;
 }
 
-static enum jail_cause cause_of_signal(const struct loop *loop, int number)
+static enum jail_cause cause_of_signal(const struct supervision *sup, int number)
 {
-	const struct jail_plan *plan = &loop->run->tmpl->plan;
+	const struct jail_plan *plan = &sup->run->tmpl->plan;
 	const uint64_t limit = plan->policy.limits.cpu_time_us;
 
 	/* Where only RLIMIT_CPU could be set, the kernel kills with its hard limit, which is the soft one. */
 	if (plan->not_enforced[POLICY_CONTROL_CPU_TIME] && (number == SIGKILL || number == SIGXCPU) &&
-	    loop->outcome->user_us + loop->outcome->system_us + 100000 >= limit)
+	    sup->outcome->user_us + sup->outcome->system_us + 100000 >= limit)
 		return JAIL_CAUSE_CPU_TIME;
 	switch (number) {
 	case SIGSYS:
@@ -743,22 +753,10 @@ static enum jail_cause cause_of_signal(const struct loop *loop, int number)
 	}
 }
 
-/* The kernel kills what is in a session before its init is dead; of an execution it may take the program first, so that its init can tell
- * of a signal. What fails on our side meanwhile is the end's consequence. Nobody else kills an init, so that there is time to wait. */
-static bool has_session_ended(const struct loop *loop)
-{
-	const bool is_killed =
-	    loop->ended && WIFSIGNALED(loop->wait_status) && WTERMSIG(loop->wait_status) == SIGKILL;
-
-	if (!run_is_joined(loop->run) || (loop->ended && !is_killed) || (loop->killed && !loop->failure))
-		return false;
-	return joined_has_ended(loop->run, loop->ended ? 500 : 5000);
-}
-
 /* Without a pid namespace, the program may kill its init, and what it started goes on. */
-static bool lost_init(const struct loop *loop)
+static bool lost_init(const struct supervision *sup)
 {
-	return run_is_bare(loop->run) && !loop->emptied;
+	return run_is_bare(sup->run) && !sup->emptied;
 }
 
 /*
@@ -766,27 +764,27 @@ static bool lost_init(const struct loop *loop)
  * killed for memory comes first, whatever the others did before they were killed, too. A limit that merely refuses (a fork, a write,
  * a packet) may have been handled long before the end, so that it stands in the limits that were hit alone.
  */
-static enum jail_cause find_cause(const struct loop *loop, const struct cgroup_final *final)
+static enum jail_cause find_cause(const struct supervision *sup, const struct cgroup_final *final)
 {
-	if (loop->run->stuck || lost_init(loop))
+	if (sup->run->stuck || lost_init(sup))
 		return JAIL_CAUSE_HOST;
-	if (loop->outcome->session_ended)
+	if (sup->outcome->session_ended)
 		return JAIL_CAUSE_SUPERVISOR;
 	if (final->oom_kills)
-		return loop->outcome->hit[JAIL_CAUSE_MEMORY] ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST;
-	if (loop->killed)
-		return loop->reason;
-	if (!loop->ended)
-		return loop->backstop ? JAIL_CAUSE_WALL_TIME
-				      : JAIL_CAUSE_HOST; /* nobody inside can kill init */
-	return WIFSIGNALED(loop->wait_status) ? cause_of_signal(loop, WTERMSIG(loop->wait_status))
-					      : JAIL_CAUSE_EXIT;
+		return sup->outcome->hit[JAIL_CAUSE_MEMORY] ? JAIL_CAUSE_MEMORY : JAIL_CAUSE_HOST;
+	if (sup->killed)
+		return sup->reason;
+	if (!sup->ended)
+		return sup->backstop ? JAIL_CAUSE_WALL_TIME
+				     : JAIL_CAUSE_HOST; /* nobody inside can kill init */
+	return WIFSIGNALED(sup->wait_status) ? cause_of_signal(sup, WTERMSIG(sup->wait_status))
+					     : JAIL_CAUSE_EXIT;
 }
 
-static void describe(const struct loop *loop, const struct cgroup_final *final)
+static void describe(const struct supervision *sup, const struct cgroup_final *final)
 {
-	struct jail_outcome *outcome = loop->outcome;
-	const struct jail_run *run = loop->run;
+	struct jail_outcome *outcome = sup->outcome;
+	const struct jail_run *run = sup->run;
 	const struct jail_plan *plan = &run->tmpl->plan;
 	char *text = outcome->detail;
 	const size_t size = sizeof(outcome->detail);
@@ -838,13 +836,13 @@ static void describe(const struct loop *loop, const struct cgroup_final *final)
 			break;
 		}
 		snprintf(text, size, "ended by the supervisor: %s",
-			 loop->failure ? loop->failure : "internal failure");
+			 sup->failure ? sup->failure : "internal failure");
 		break;
 	case JAIL_CAUSE_HOST:
 		snprintf(text, size, "%s",
 			 outcome->left_behind ? run->left
-			 : lost_init(loop) ? "the program's init was killed, by the program or from outside; "
-					     "processes that the program started may still run"
+			 : lost_init(sup) ? "the program's init was killed, by the program or from outside; "
+					    "processes that the program started may still run"
 			 : final->oom_kills ? "killed by the host's OOM killer"
 					    : "the jail's init was killed from outside");
 		break;
@@ -855,15 +853,16 @@ static void describe(const struct loop *loop, const struct cgroup_final *final)
 	}
 }
 
-static void judge(struct loop *loop, const struct cgroup_final *final)
+static void judge(struct supervision *sup)
 {
-	struct jail_outcome *outcome = loop->outcome;
-	const struct jail_run *run = loop->run;
+	struct jail_outcome *outcome = sup->outcome;
+	const struct cgroup_final *final = &sup->final;
+	const struct jail_run *run = sup->run;
 	/* What the program did between the kernel's kill and ours is not its end. */
 	const bool by_itself =
-	    loop->ended && !loop->killed && final->oom_kills == 0 && !run->stuck && !lost_init(loop);
+	    sup->ended && !sup->killed && final->oom_kills == 0 && !run->stuck && !lost_init(sup);
 	const uint64_t now = clock_us();
-	uint64_t end_us = loop->ended_us ? loop->ended_us : now;
+	uint64_t end_us = sup->ended_us ? sup->ended_us : now;
 
 	/* Init's word, and its clock's: within what we know ourselves. */
 	if (end_us > now)
@@ -871,20 +870,21 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 	if (end_us < run->go_us)
 		end_us = run->go_us;
 	outcome->left_behind = run->stuck;
-	outcome->session_ended = final->oom_kills == 0 && !run->stuck && has_session_ended(loop);
-	find_limits_hit(loop, final);
+	find_limits_hit(sup, final);
 	outcome->exit_code = -1;
 	outcome->signal = 0;
-	if (by_itself && WIFEXITED(loop->wait_status))
-		outcome->exit_code = WEXITSTATUS(loop->wait_status);
-	if (by_itself && WIFSIGNALED(loop->wait_status))
-		outcome->signal = WTERMSIG(loop->wait_status);
-	outcome->cause = find_cause(loop, final);
+	if (by_itself && WIFEXITED(sup->wait_status))
+		outcome->exit_code = WEXITSTATUS(sup->wait_status);
+	if (by_itself && WIFSIGNALED(sup->wait_status))
+		outcome->signal = WTERMSIG(sup->wait_status);
+	outcome->cause = find_cause(sup, final);
 	if (!by_itself)
 		outcome->signal = SIGKILL;
 	if (is_limit(outcome->cause))
 		outcome->hit[outcome->cause] = true;
 	outcome->wall_us = end_us - run->go_us;
+	if (outcome->wall_us > paused_us(run, end_us))
+		outcome->wall_us -= paused_us(run, end_us);
 	/* It may have ended by itself before the timer was heard. */
 	outcome->hit[JAIL_CAUSE_WALL_TIME] |= outcome->wall_us > run->tmpl->plan.wall_time_us;
 	outcome->prepare_us = run->tmpl->prepare_us;
@@ -897,44 +897,227 @@ static void judge(struct loop *loop, const struct cgroup_final *final)
 		outcome->user_us = final->cpu_user_us;
 		outcome->system_us = final->cpu_system_us;
 	}
-	describe(loop, final);
+	describe(sup, final);
 }
 
-int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder_error *err)
+/* ---- phases ---- */
+
+static void ask(struct supervision *sup, int fd, uint64_t at_us)
 {
-	struct loop loop;
-	struct cgroup_final final;
-	int released;
+	sup->asked = true;
+	sup->run->wait.fd = fd;
+	sup->run->wait.at_us = at_us;
+}
+
+/* Whether the wait for what was asked is over, and `there`, with an answer. */
+static bool is_answered(struct supervision *sup, const struct pollfd fds[POLL_COUNT], bool *ret_there)
+{
+	*ret_there = fds[POLL_WAIT].revents != 0;
+	if (!*ret_there && clock_us() < sup->run->wait.at_us)
+		return false;
+	sup->asked = false;
+	return true;
+}
+
+/* The release tells if it does not die; nothing is taken out of a jail that lives. */
+static bool end_jail(struct supervision *sup, struct pollfd fds[POLL_COUNT])
+{
+	const int left = run_kill(sup->run);
+
+	if (left == RUN_WAITS)
+		return false;
+	if (left == 0) {
+		collect(sup);
+		run_leave_root(sup->run);
+	}
+	return true;
+}
+
+static bool end_starter(struct supervision *sup, struct pollfd fds[POLL_COUNT])
+{
+	struct jail_run *run = sup->run;
+
+	if (!run->stuck && run_stop_starter(run) == RUN_WAITS)
+		return false;
+	for (int stream = 0; stream < 2; stream++)
+		sup->outcome->passed[stream] = run->pass[stream].passed;
+	sup->outcome->merged = run->merged;
+	cgroup_final(&run->cgroup, &sup->final);
+	if (lost_init(sup))
+		readback_lost_init(run);
+	return true;
+}
+
+/* The kernel kills what is in a session before its init is dead; of an execution it may take the program first, so that its init can tell
+ * of a signal. What fails on our side meanwhile is the end's consequence. Nobody else kills an init, so that there is time to wait. */
+static bool may_have_ended_with_session(const struct supervision *sup)
+{
+	const bool is_killed =
+	    sup->ended && WIFSIGNALED(sup->wait_status) && WTERMSIG(sup->wait_status) == SIGKILL;
+
+	return run_is_joined(sup->run) && sup->final.oom_kills == 0 && !sup->run->stuck &&
+	       (!sup->ended || is_killed) && (!sup->killed || sup->failure);
+}
+
+static bool look_at_session(struct supervision *sup, struct pollfd fds[POLL_COUNT])
+{
+	if (sup->asked)
+		return is_answered(sup, fds, &sup->outcome->session_ended);
+	if (!may_have_ended_with_session(sup))
+		return true;
+	ask(sup, joined_session_fd(sup->run), clock_us() + (sup->ended ? 500000 : 5000000));
+	return false;
+}
+
+static bool look_at_edge(struct supervision *sup, struct pollfd fds[POLL_COUNT])
+{
+	const struct run_edge *edge = &sup->run->edge;
+	bool there;
+
+	if (sup->asked && !is_answered(sup, fds, &there))
+		return false;
+	if (!sup->counted && run_edge_ask(edge)) {
+		sup->counted = true;
+		ask(sup, edge->counter_fd, clock_us() + RUN_EDGE_COUNT_MS * UINT64_C(1000));
+		return false;
+	}
+	judge(sup);
+	return true;
+}
+
+static bool release(struct supervision *sup, struct pollfd fds[POLL_COUNT])
+{
+	/* One that was parked is removed later: jail_run_remove(). */
+	const int left = sup->run->parked ? 0 : run_release_step(sup->run, &sup->err);
+
+	if (left == RUN_WAITS)
+		return false;
+	sup->released = left;
+	return true;
+}
+
+/* In their order. Each one is called again and again with the answers to its list, the first time without one; it does what it can
+ * without waiting, and tells whether it is over. */
+static bool (*const phases[])(struct supervision *sup, struct pollfd fds[POLL_COUNT]) = {
+	drive, drain, end_jail, end_starter, look_at_session, look_at_edge, release,
+};
+enum { PHASE_DRIVE, PHASE_DRAIN, PHASE_COUNT = ARRAY_LENGTH(phases) };
+
+/* What the present phase waits for: the list, and a time. */
+static uint64_t fill(const struct supervision *sup, uint64_t now, struct pollfd fds[POLL_COUNT])
+{
+	const struct jail_run *run = sup->run;
+
+	for (int i = 0; i < POLL_COUNT; i++)
+		fds[i] = (struct pollfd){ .fd = -1 };
+	if (sup->phase == PHASE_DRIVE) {
+		fill_poll(sup, fds);
+		return next_us(sup, now);
+	}
+	if (sup->phase == PHASE_DRAIN) {
+		fds[POLL_STDOUT + sup->drained] =
+		    (struct pollfd){ .fd = pass_poll_fd(&run->pass[sup->drained]), .events = POLLOUT };
+		fds[POLL_CANCEL] = (struct pollfd){ .fd = run->cancel_fd, .events = POLLIN };
+		return sup->grace_until_us;
+	}
+	fds[POLL_WAIT] = (struct pollfd){ .fd = run->wait.fd, .events = POLLIN };
+	return run->wait.at_us;
+}
+
+static void go_on(struct supervision *sup, struct pollfd fds[POLL_COUNT])
+{
+	while (sup->phase < PHASE_COUNT && phases[sup->phase](sup, fds)) {
+		sup->phase++;
+		/* The next phase may close what is in the list of this one. */
+		if (sup->poller.open)
+			poller_set(&sup->poller, NULL, 0, UINT64_MAX);
+		for (int i = 0; i < POLL_COUNT; i++)
+			fds[i].revents = 0;
+	}
+}
+
+static void set_poller(struct supervision *sup)
+{
+	struct pollfd fds[POLL_COUNT];
+	const uint64_t at_us = fill(sup, clock_us(), fds);
+
+	poller_set(&sup->poller, fds, POLL_COUNT, at_us);
+}
+
+int jail_supervise_begin(struct jail_run *run, struct jail_outcome *outcome, struct warder_error *err)
+{
+	struct supervision *sup = &run->supervision;
+	const uint64_t wall = run->tmpl->plan.wall_time_us;
+	struct jail_progress *progress = NULL;
 
 	if (run->supervised)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
 				 "this run has been waited for already");
+	if (run->command.progress && !(progress = jail_progress_new(&run->command)))
+		return error_no_memory(err, NULL);
 	run->supervised = true;
-	memset(&loop, 0, offsetof(struct loop, chunk));
-	loop.run = run;
-	loop.outcome = ret;
-	loop.reason = JAIL_CAUSE_COUNT;
-	loop.stop_at_us = UINT64_MAX;
-	memset(ret, 0, sizeof(*ret));
-	drive(&loop);
-	run->kept = stays(&loop);
-	drain(&loop);
-	input_settle(&run->input);
-	/* The release tells if it does not die; nothing is taken out of a jail that lives. */
-	if (run_kill(run) == 0) {
-		collect(&loop);
-		run_leave_root(run);
-		run_stop_starter(run);
-	}
-	for (int stream = 0; stream < 2; stream++)
-		ret->passed[stream] = run->pass[stream].passed;
-	ret->merged = run->merged;
-	cgroup_final(&run->cgroup, &final);
-	if (lost_init(&loop))
-		readback_lost_init(run);
-	judge(&loop, &final);
-	released = run_release(run, err);
-	return run->stuck ? 0 : released;
+	run->input.poller = &sup->poller;
+	sup->run = run;
+	sup->outcome = outcome;
+	sup->reason = JAIL_CAUSE_COUNT;
+	sup->stop_at_us = UINT64_MAX;
+	sup->deadline_us = wall == POLICY_UNLIMITED ? UINT64_MAX : run->go_us + wall;
+	memset(outcome, 0, sizeof(*outcome));
+	outcome->progress = progress;
+	sup->cpu_at_us = cpu_check(sup, clock_us());
+	return 0;
+}
+
+int jail_supervise_fd(struct jail_run *run, struct warder_error *err)
+{
+	struct supervision *sup = &run->supervision;
+
+	if (!sup->poller.open && poller_open(&sup->poller) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "cannot make a descriptor for the run");
+	set_poller(sup);
+	return sup->poller.fd;
+}
+
+bool jail_supervise_step(struct jail_run *run, uint64_t most_us)
+{
+	struct supervision *sup = &run->supervision;
+	struct pollfd fds[POLL_COUNT];
+	const uint64_t now = clock_us();
+	const uint64_t at_us = fill(sup, now, fds);
+	const uint64_t left_us = at_us == UINT64_MAX ? UINT64_MAX : at_us > now ? at_us - now : 0;
+	const uint64_t us = left_us < most_us ? left_us : most_us;
+	const struct timespec most = { .tv_sec = (time_t)(us / 1000000),
+				       .tv_nsec = (long)(us % 1000000) * 1000 };
+
+	if (sup->phase < PHASE_COUNT && ppoll(fds, POLL_COUNT, us == UINT64_MAX ? NULL : &most, NULL) >= 0)
+		go_on(sup, fds);
+	else if (sup->phase == PHASE_DRIVE && errno != EINTR)
+		fail_run(sup, "poll failed");
+	if (sup->phase == PHASE_COUNT)
+		return true;
+	if (sup->poller.open)
+		set_poller(sup);
+	return false;
+}
+
+int jail_supervise_end(struct jail_run *run, struct warder_error *err)
+{
+	struct supervision *sup = &run->supervision;
+
+	poller_stop(&sup->poller);
+	if (!run->stuck && sup->released < 0)
+		*err = sup->err;
+	return run->stuck ? 0 : sup->released;
+}
+
+int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder_error *err)
+{
+	if (jail_supervise_begin(run, ret, err) < 0)
+		return -1;
+	while (!jail_supervise_step(run, UINT64_MAX))
+		continue;
+	return jail_supervise_end(run, err);
 }
 
 void jail_outcome_done(struct jail_outcome *outcome)
@@ -943,5 +1126,6 @@ void jail_outcome_done(struct jail_outcome *outcome)
 		free(outcome->output[stream].bytes);
 	rootfs_collection_done(&outcome->collected);
 	free(outcome->network);
+	free(outcome->progress);
 	memset(outcome, 0, sizeof(*outcome));
 }

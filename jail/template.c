@@ -276,7 +276,7 @@ int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable, 
 		return -1;
 	}
 	if (reusable)
-		template_settle_network(tmpl);
+		template_settle_network(tmpl, true);
 	tmpl->prepare_us = clock_us() - start;
 	*ret = tmpl;
 	return 0;
@@ -309,13 +309,6 @@ const struct jail_plan *jail_template_plan(const struct jail_template *tmpl)
 	return &tmpl->plan;
 }
 
-void jail_fail_at(struct jail_template *tmpl, const char *step)
-{
-	tmpl->fail_step[0] = 0;
-	if (step && strlen(step) < sizeof(tmpl->fail_step))
-		strcpy(tmpl->fail_step, step);
-}
-
 bool template_makes_networks(const struct jail_template *tmpl)
 {
 	if (tmpl->plan.joint)
@@ -338,16 +331,19 @@ void template_begin_network(struct jail_template *tmpl)
 	pthread_mutex_unlock(&tmpl->lock);
 }
 
-void template_settle_network(struct jail_template *tmpl)
+bool template_settle_network(struct jail_template *tmpl, bool wait)
 {
 	struct warder_error ignored;
+	bool made;
 
 	pthread_mutex_lock(&tmpl->lock);
-	if (tmpl->ahead && network_finish(tmpl->ahead, &ignored) < 0) {
+	made = !tmpl->ahead || wait || network_is_made(tmpl->ahead);
+	if (tmpl->ahead && made && network_finish(tmpl->ahead, &ignored) < 0) {
 		network_free(tmpl->ahead); /* the next launch tries again, and tells */
 		tmpl->ahead = NULL;
 	}
 	pthread_mutex_unlock(&tmpl->lock);
+	return made;
 }
 
 struct network *template_take_network(struct jail_template *tmpl, struct warder_error *err)

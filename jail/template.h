@@ -47,7 +47,8 @@ struct jail_template {
 	int mount_ns_fd;   /* the prepared root, privileged launches; -1 otherwise */
 	int supervisor_fd; /* pidfd of this process */
 	uint64_t own_namespaces[TEMPLATE_NAMESPACES]; /* this process's, which no jail may have */
-	char fail_step[32];                           /* test hook */
+	/* Test hook: the step that reports EIO after it has run. enum wire_step, or WIRE_STEP_COUNT + a row of the launch; 0: none. */
+	uint32_t fail_step;
 	uint64_t prepare_us;
 	pthread_mutex_t lock;  /* guards what follows */
 	struct network *ahead; /* network namespace in the making for the next launch, or NULL */
@@ -66,8 +67,8 @@ void template_give_identity(struct jail_template *tmpl, struct identity *identit
 bool template_makes_networks(const struct jail_template *tmpl);
 /* Start making the namespace of the next launch, unless one is in the making; what fails is left to that launch. */
 void template_begin_network(struct jail_template *tmpl);
-/* Wait for the one in the making, so that no helper is left between launches. */
-void template_settle_network(struct jail_template *tmpl);
+/* So that no helper is left between launches: whether the one in the making is made, or with `wait`, until it is. */
+bool template_settle_network(struct jail_template *tmpl, bool wait);
 /* The one in the making, or a new one; the caller owns it (network_free). NULL with *err. */
 struct network *template_take_network(struct jail_template *tmpl, struct warder_error *err);
 /* A detached, flagged clone of an entry's source, owner-mapped when the entry asks for it. */

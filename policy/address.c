@@ -14,27 +14,6 @@
 #include "policy/names.h"
 #include "policy/values.h"
 
-static bool is_label(const char *label, size_t length)
-{
-	if (length == 0 || length > 63 || label[0] == '-' || label[length - 1] == '-')
-		return false;
-	for (size_t i = 0; i < length; i++) {
-		char c = label[i];
-
-		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-' && c != '_')
-			return false;
-	}
-	return true;
-}
-
-/* What inet_aton() and a browser take for a part of an address: "10", "0x7f". */
-static bool is_number(const char *label)
-{
-	if (strncmp(label, "0x", 2) == 0)
-		return label[2 + strspn(label + 2, "0123456789abcdef")] == '\0';
-	return label[strspn(label, "0123456789")] == '\0';
-}
-
 static bool is_ascii(const char *text)
 {
 	while (*text && (unsigned char)*text < 0x80)
@@ -44,8 +23,6 @@ static bool is_ascii(const char *text)
 
 const char *policy_host_fault(const char *host)
 {
-	const char *label = host;
-
 	if (host[0] == '@')
 		return policy_word(policy_host_lists, host) < 0 ? "is not a list of names" : NULL;
 	if (strcmp(host, "*") == 0)
@@ -54,21 +31,7 @@ const char *policy_host_fault(const char *host)
 		return "is too long; a name has at most 253 bytes";
 	if (!is_ascii(host))
 		return "is not a valid host name; write it as DNS has it, such as \"xn--bcher-kva.example\"";
-	if (strncmp(label, "*.", 2) == 0)
-		label += 2;
-	for (;;) {
-		size_t length = strcspn(label, ".");
-
-		if (!is_label(label, length))
-			return "is not a valid host name; write it as \"pypi.org\" or \"*.example.org\", "
-			       "addresses as cidr";
-		if (label[length] == '\0')
-			break;
-		label += length + 1;
-	}
-	if (is_number(label))
-		return "is an address; write it as cidr, such as \"10.1.2.3/32\"";
-	return NULL;
+	return policy_name_fault(strncmp(host, "*.", 2) == 0 ? host + 2 : host);
 }
 
 bool policy_host_covers(const char *pattern, const char *name)

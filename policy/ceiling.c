@@ -531,8 +531,9 @@ static void check_enforcement(struct check *c)
 	RULE(id, path, group, rule)
 
 /* NULL: no value of the field gives the program more than another. */
-static void (*const checks[])(struct check *c) = { POLICY_TABLE(RULE, POLICY_NOTHING, POLICY_NOTHING,
-								RULE_OF_NUMBER, RULE_OF_NUMBER) };
+static void (*const checks[])(struct check *c) = {
+	POLICY_TABLE(RULE, POLICY_NOTHING, POLICY_NOTHING, RULE_OF_NUMBER, RULE_OF_NUMBER, POLICY_NOTHING)
+};
 
 struct search {
 	const char *field;
@@ -654,4 +655,14 @@ int policy_check_granted(const struct policy *granted, const struct policy *requ
 		snprintf(err->text, sizeof(err->text), "%.*s%s%s", (int)(at - text), text, who,
 			 at + sizeof(operator) - 1);
 	return -1;
+}
+
+int policy_check_no_ceiling(const struct policy *policy, struct warder_error *err)
+{
+	if (policy->network.mode != POLICY_NETWORK_LEARN)
+		return policy_inject_without_ceiling(policy, err);
+	error_set(err, WARDER_ERROR_REJECTED, NULL,
+		  "only a ceiling grants \"learn\", and there is none; write network.mode \"learn\" into "
+		  "/etc/warder/ceiling.json, or name a file that has it with --ceiling");
+	return policy_locate(err, "network.mode");
 }

@@ -32,7 +32,7 @@ bool policy_writes_host(const struct policy *policy)
 
 void policy_needed_controls(const struct policy *p, bool *ret_needed)
 {
-	POLICY_TABLE(POLICY_NOTHING, POLICY_NOTHING, ASKED, POLICY_NOTHING, LIMITED)
+	POLICY_TABLE(POLICY_NOTHING, POLICY_NOTHING, ASKED, POLICY_NOTHING, LIMITED, POLICY_NOTHING)
 }
 
 /* ---- values ---- */

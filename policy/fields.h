@@ -2,8 +2,7 @@
  * fields: the table of the fields of a policy, and struct policy, which holds their values. policy.h includes it.
  *
  * To add a field, add a member to struct policy and its rows to the table. Then add the mechanism that enforces it (a row of
- * jail/rlimits.c is the shortest) and, if it needs one, a flag (runtime/cli/flags.c). See docs/architecture.md, "Adding a field
- * to the policy".
+ * jail/rlimits.c is the shortest). See docs/architecture.md, "Adding a field to the policy".
  */
 #ifndef WARDER_POLICY_FIELDS_H
 #define WARDER_POLICY_FIELDS_H
@@ -131,15 +130,25 @@ struct policy_variable {
  *                                     none, network.none does. `text` says in a refusal what cannot be enforced
  * LIMIT(id, path, group, unit, place, least, most, bound, strict, reason, rule, text)
  *                                     NUMBER and CONTROL in one row; needed unless it is unlimited
+ * FLAG(path, name, argument, how, help, ...)
+ *                                     the flag of the command line that sets what the path names; `how` its value is used, and the
+ *                                     words at the end, are in runtime/cli/flags.c: AS_VALUE hands it to policy_set()
  */
-#define POLICY_TABLE(FIELD, MEMBER, CONTROL, NUMBER, LIMIT)                                                  \
+#define POLICY_TABLE(FIELD, MEMBER, CONTROL, NUMBER, LIMIT, FLAG)                                            \
 	FIELD(LANGUAGES, "languages", "language", check_languages)                                           \
 	MEMBER("version", VERSION)                                                                           \
 	FIELD(NETWORK, "network", "network", check_network)                                                  \
 	MEMBER("network", OBJECT)                                                                            \
 	MEMBER("network.mode", CHOICE(network.mode, policy_network_modes, 0))                                \
+	FLAG(                                                                                                \
+	    "network.mode", "--net", "MODE", AS_VALUE,                                                       \
+	    "none, loopback, allow, learn (allow every public destination, and list what was used) or host") \
 	MEMBER("network.allow", ENDPOINTS(network.allow))                                                    \
+	FLAG("network.allow", "--allow", "HOST[:PORT]", CHANGE(change_allow),                                \
+	     "allow a destination, with ports 443 and 80 if none is given", REPEATABLE)                      \
 	MEMBER("network.deny", ENDPOINTS(network.deny))                                                      \
+	FLAG("network.deny", "--deny", "HOST[:PORT]", AS_VALUE,                                              \
+	     "refuse a destination that --allow covers, with every port if none is given", REPEATABLE)       \
 	CONTROL(NETWORK_NONE, "network.none", NETWORK, "no network", p->network.mode == POLICY_NETWORK_NONE) \
 	CONTROL(NETWORK_LOOPBACK, "network.loopback", NETWORK, "a loopback interface of its own only",       \
 		p->network.mode == POLICY_NETWORK_LOOPBACK)                                                  \
@@ -156,20 +165,30 @@ struct policy_variable {
 		p->network.mode == POLICY_NETWORK_LEARN)                                                     \
 	FIELD(NETWORK_PUBLISH, "network.publish", "network", check_publish)                                  \
 	MEMBER("network.publish", PUBLISHED(network.publish))                                                \
+	FLAG("network.publish", "--publish", "[ADDR:]HOSTPORT:PORT", CHANGE(change_publish),                 \
+	     "forward connections from HOSTPORT, of 127.0.0.1 unless ADDR is given, to PORT in the jail; "   \
+	     "with "                                                                                         \
+	     "HOSTPORT 0 Warder picks a free port and prints it",                                            \
+	     REPEATABLE)                                                                                     \
 	CONTROL(NETWORK_PUBLISH, "network.publish", NETWORK_PUBLISH, "published ports",                      \
 		p->network.publish.count > 0)                                                                \
 	NUMBER(NETWORK_CONNECTIONS, "network.maxConnections", "network", COUNT, network.connections_max, 1,  \
 	       4096, LIMITED, POLICY_DEFAULT_CONNECTIONS, "network.mode \"none\" is the way to allow none",  \
 	       check_traffic)                                                                                \
+	FLAG("network.maxConnections", "--max-connections", "NUMBER", AS_VALUE,                              \
+	     "most open connections of the jail (default: 256)")                                             \
 	CONTROL(NETWORK_CONNECTIONS, "network.maxConnections", NETWORK_CONNECTIONS,                          \
 		"a limit of open network connections", policy_network_connects(p))                           \
 	NUMBER(NETWORK_BYTES, "network.bytes", "network", SIZE, network.bytes_max, KIB, MAX_SIZE,            \
 	       OR_UNLIMITED, POLICY_UNLIMITED, "no connection is opened with less", check_traffic)           \
+	FLAG("network.bytes", "--net-bytes", "SIZE", AS_VALUE, "most bytes over all connections")            \
 	CONTROL(NETWORK_BYTES, "network.bytes", NETWORK_BYTES, "a limit of bytes sent and received",         \
 		p->network.bytes_max != POLICY_UNLIMITED && policy_network_connects(p))                      \
 	MEMBER("filesystem", OBJECT)                                                                         \
 	FIELD(VIEW, "filesystem.view", "filesystem", check_view)                                             \
 	MEMBER("filesystem.view", SOURCED(filesystem.view, policy_views, filesystem.view_source))            \
+	FLAG("filesystem.view", "--view", "VIEW", CHANGE(change_view),                                       \
+	     "host, directory:DIR or image:NAME as the root")                                                \
 	CONTROL(VIEW_HOST, "filesystem.view.host", VIEW, "a read-only view of the host's programs",          \
 		p->filesystem.view == POLICY_VIEW_HOST)                                                      \
 	CONTROL(VIEW_DIRECTORY, "filesystem.view.directory", VIEW, "a directory as the root",                \
@@ -179,6 +198,8 @@ struct policy_variable {
 	FIELD(WORKSPACE, "filesystem.workspace", "filesystem", check_workspace)                              \
 	MEMBER("filesystem.workspace",                                                                       \
 	       SOURCED(filesystem.workspace, policy_workspaces, filesystem.workspace_root))                  \
+	FLAG("filesystem.workspace", "--workspace", "DIR[:ro|:rw|:overlay]", CHANGE(change_workspace),       \
+	     "show a host directory as /workspace")                                                          \
 	CONTROL(WORKSPACE_NONE, "filesystem.workspace.none", WORKSPACE, "no workspace",                      \
 		p->filesystem.workspace == POLICY_WORKSPACE_NONE)                                            \
 	CONTROL(WORKSPACE_READ_ONLY, "filesystem.workspace.readOnly", WORKSPACE, "a read-only workspace",    \
@@ -190,7 +211,11 @@ struct policy_variable {
 	FIELD(PATHS, "filesystem.paths", "filesystem", check_paths)                                          \
 	MEMBER("filesystem.paths", OBJECT)                                                                   \
 	MEMBER("filesystem.paths.readOnly", LIST(filesystem.read_only))                                      \
+	FLAG("filesystem.paths.readOnly", "--ro", "SRC[:/DST]", CHANGE(change_path),                         \
+	     "show a host path read-only, at DST or at the same path", REPEATABLE)                           \
 	MEMBER("filesystem.paths.readWrite", LIST(filesystem.read_write))                                    \
+	FLAG("filesystem.paths.readWrite", "--rw", "SRC[:/DST]", CHANGE(change_rw),                          \
+	     "as --ro, but read-write and without a limit of size", REPEATABLE)                              \
 	CONTROL(PATHS_READ_ONLY, "filesystem.paths.readOnly", PATHS, "read-only extra paths",                \
 		p->filesystem.read_only.count > 0)                                                           \
 	CONTROL(PATHS_READ_WRITE, "filesystem.paths.readWrite", PATHS, "read-write extra paths",             \
@@ -198,6 +223,7 @@ struct policy_variable {
 	LIMIT(TMP, "filesystem.tmp", "filesystem", SIZE, filesystem.tmp_bytes, 16 * KIB, TIB, LIMITED,       \
 	      64 * MIB, "files that Warder makes for /proc lie there, too", check_tmp,                       \
 	      "a private /tmp of a fixed size")                                                              \
+	FLAG("filesystem.tmp", "--tmp", "SIZE", AS_VALUE, "size of the private /tmp")                        \
 	MEMBER("filesystem.tmpExec", BOOLEAN(filesystem.tmp_exec, false))                                    \
 	MEMBER("filesystem.growth", OPTION(filesystem.growth_unlimited, policy_growths))                     \
 	MEMBER("environment", OBJECT)                                                                        \
@@ -205,23 +231,31 @@ struct policy_variable {
 	MEMBER("environment.mode", CHOICE(environment.mode, policy_environment_modes, 0))                    \
 	MEMBER("environment.names", LIST(environment.names))                                                 \
 	MEMBER("environment.set", VARIABLES(environment.set))                                                \
+	FLAG("environment.set, environment.names", "--env", "NAME[=VALUE]", CHANGE(change_environment),      \
+	     "set a variable, or pass the caller's to the program", REPEATABLE, SHORT('e'))                  \
 	CONTROL(ENVIRONMENT, "environment", ENVIRONMENT, "only the granted environment variables",           \
 		p->environment.mode != POLICY_ENVIRONMENT_HOST)                                              \
 	MEMBER("limits", OBJECT)                                                                             \
 	LIMIT(WALL_TIME, "limits.wallTime", "timeout", TIME, limits.wall_time_us, 1, YEAR, OR_UNLIMITED,     \
 	      30 * SECONDS, "a program needs some time", check_amount, "a wall-clock limit")                 \
+	FLAG("limits.wallTime", "--timeout", "TIME", AS_VALUE, "wall time, such as 5s")                      \
 	LIMIT(CPU_TIME, "limits.cpuTime", "limits", TIME, limits.cpu_time_us, 1, YEAR, OR_UNLIMITED,         \
 	      30 * SECONDS, "a program needs some time", check_amount,                                       \
 	      "a CPU time limit over all processes")                                                         \
+	FLAG("limits.cpuTime", "--cpu-time", "TIME", AS_VALUE, "CPU time of all processes")                  \
 	LIMIT(MEMORY, "limits.memory", "limits", SIZE, limits.memory_bytes, MIB, MAX_SIZE, OR_UNLIMITED,     \
 	      512 * MIB, "no program starts in less", check_amount, "a memory limit over all processes")     \
+	FLAG("limits.memory", "--memory", "SIZE", AS_VALUE, "memory of all processes, such as 256MiB",       \
+	     SHORT('m'))                                                                                     \
 	LIMIT(SWAP, "limits.swap", "limits", SIZE, limits.swap_bytes, 0, MAX_SIZE, OR_UNLIMITED, 0, "",      \
 	      check_amount, "a swap limit")                                                                  \
 	/* A bandwidth period of 100 ms cannot hold a quota of less than 1 ms. */                            \
 	LIMIT(CPUS, "limits.cpus", "limits", CPUS, limits.cpu_milli, 10, 8192000, OR_UNLIMITED, 1000,        \
 	      "the kernel counts no smaller share", check_amount, "a CPU bandwidth limit")                   \
+	FLAG("limits.cpus", "--cpus", "NUMBER", AS_VALUE, "CPU bandwidth, such as 0.5")                      \
 	LIMIT(PIDS, "limits.pids", "limits", COUNT, limits.pids_max, 1, (uint64_t)1 << 22, OR_UNLIMITED, 64, \
 	      "the program itself is one process", check_amount, "a limit of processes and threads")         \
+	FLAG("limits.pids", "--pids", "NUMBER", AS_VALUE, "processes and threads")                           \
 	LIMIT(OPEN_FILES, "limits.openFiles", "limits", COUNT, limits.open_files, 6, (uint64_t)1 << 30,      \
 	      OR_UNLIMITED, 1024, "the start of the program needs as many", check_amount,                    \
 	      "a limit of open files")                                                                       \
@@ -245,6 +279,8 @@ struct policy_variable {
 	      check_amount, "a limit of kept standard output")                                               \
 	LIMIT(STDERR, "output.stderr", "output", SIZE, output.stderr_bytes, 0, TIB, LIMITED, MIB, "",        \
 	      check_errors, "a limit of kept standard error")                                                \
+	FLAG("output.stdout, output.stderr", "--max-output", "SIZE", CHANGE(change_output),                  \
+	     "most bytes of stdout and of stderr")                                                           \
 	MEMBER("output.onLimit", CHOICE(output.on_limit, policy_on_output_limits, 0))                        \
 	MEMBER("processes", OBJECT)                                                                          \
 	FIELD(SPAWN, "processes.spawn", "processes", check_spawn)                                            \
@@ -273,6 +309,7 @@ struct policy_variable {
 	      LIMITED, 0, "", check_amount, "a number of terminals")                                         \
 	FIELD(WORKING_DIRECTORY, "workingDirectory", "filesystem", NULL)                                     \
 	MEMBER("workingDirectory", TEXT(working_directory))                                                  \
+	FLAG("workingDirectory", "--cwd", "DIR", CHANGE(change_cwd), "working directory inside", SHORT('w')) \
 	CONTROL(WORKING_DIRECTORY, "workingDirectory", WORKING_DIRECTORY, "a working directory",             \
 		p->working_directory != NULL)                                                                \
 	MEMBER("languages", LANGUAGES)                                                                       \
@@ -283,14 +320,15 @@ struct policy_variable {
 
 /* The fields that can be required or preferred, in the order in which unmet ones are reported. */
 enum policy_field {
-	POLICY_TABLE(POLICY_ID, POLICY_NOTHING, POLICY_NOTHING, POLICY_ID, POLICY_ID) POLICY_FIELD_COUNT,
+	POLICY_TABLE(POLICY_ID, POLICY_NOTHING, POLICY_NOTHING, POLICY_ID, POLICY_ID, POLICY_NOTHING)
+	    POLICY_FIELD_COUNT,
 	POLICY_FIELD_NONE = POLICY_FIELD_COUNT, /* a control that belongs to no policy field */
 };
 #undef POLICY_ID
 #define POLICY_ID(id, ...) POLICY_CONTROL_##id,
 
 enum policy_control {
-	POLICY_TABLE(POLICY_NOTHING, POLICY_NOTHING, POLICY_ID, POLICY_NOTHING, POLICY_ID)
+	POLICY_TABLE(POLICY_NOTHING, POLICY_NOTHING, POLICY_ID, POLICY_NOTHING, POLICY_ID, POLICY_NOTHING)
 	    POLICY_CONTROL_COUNT,
 };
 #undef POLICY_ID

@@ -59,15 +59,6 @@ void policy_inject_free(struct policy_inject *inject)
 	free(inject);
 }
 
-static int copy_strings(const struct policy_strings *from, struct policy_strings *to,
-			struct warder_error *err)
-{
-	for (size_t i = 0; i < from->count; i++)
-		if (policy_strings_add(to, from->items[i], err) != 0)
-			return -1;
-	return 0;
-}
-
 int policy_inject_copy(const struct policy_inject *from, struct policy_inject **ret, struct warder_error *err)
 {
 	struct policy_inject *copy;
@@ -81,8 +72,8 @@ int policy_inject_copy(const struct policy_inject *from, struct policy_inject **
 	if (policy_string_set(&copy->header, from->header, err) != 0 ||
 	    policy_string_set(&copy->secret_file, from->secret_file, err) != 0 ||
 	    policy_string_set(&copy->format, from->format, err) != 0 ||
-	    copy_strings(&from->methods, &copy->methods, err) != 0 ||
-	    copy_strings(&from->paths, &copy->paths, err) != 0) {
+	    policy_strings_copy(&from->methods, &copy->methods, err) != 0 ||
+	    policy_strings_copy(&from->paths, &copy->paths, err) != 0) {
 		policy_inject_free(copy);
 		return -1;
 	}
@@ -356,6 +347,11 @@ int policy_inject_validate(const struct policy *policy, struct warder_error *err
 		if (!row->inject)
 			continue;
 		snprintf(path, sizeof(path), "network.allow[%zu].inject", i);
+		if (policy->network.mode == POLICY_NETWORK_LEARN)
+			return policy_refuse(
+			    err, path,
+			    "network.mode \"learn\" sends no credentials; set it to \"allow\", or "
+			    "leave inject out");
 		if (++count > POLICY_MAX_INJECTS)
 			return policy_refuse(err, path, "more than %d rows inject; name fewer",
 					     POLICY_MAX_INJECTS);

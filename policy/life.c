@@ -1,81 +1,13 @@
-/*
- * life: copying and freeing a policy, and the growing of its lists.
- *
- * Lists grow by one with realloc: they are built once, and the empty list is NULL and 0. Their number of rows is
- * bounded, which keeps the comparisons of each row with each other small.
- */
+/* life: copying and freeing a policy, and adding to its lists. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "policy/members.h"
 #include "policy/values.h"
 
-int policy_string_set(char **at, const char *text, struct warder_error *err)
-{
-	char *copy = text ? strdup(text) : NULL;
-
-	if (text && !copy)
-		return error_no_memory(err, NULL);
-	free(*at);
-	*at = copy;
-	return 0;
-}
-
-/* The array with room for one row more, or NULL with *err and the array as it was. */
-static void *grow(void *items, size_t count, size_t most, size_t size, struct warder_error *err)
-{
-	void *grown;
-
-	if (count >= most) {
-		error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "more than %zu rows", most);
-		return NULL;
-	}
-	grown = realloc(items, (count + 1) * size);
-	if (!grown)
-		error_no_memory(err, NULL);
-	return grown;
-}
-
-int policy_strings_add(struct policy_strings *list, const char *item, struct warder_error *err)
-{
-	char **items = grow(list->items, list->count, POLICY_MAX_ROWS, sizeof(*items), err);
-
-	if (!items)
-		return -1;
-	list->items = items;
-	items[list->count] = NULL;
-	if (policy_string_set(&items[list->count], item, err) != 0)
-		return -1;
-	list->count++;
-	return 0;
-}
-
-void policy_strings_done(struct policy_strings *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		free(list->items[i]);
-	free(list->items);
-	*list = (struct policy_strings){ 0 };
-}
-
-bool policy_strings_have(const struct policy_strings *list, const char *item)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		if (strcmp(list->items[i], item) == 0)
-			return true;
-	}
-	return false;
-}
-
 static int strings_copy(const void *list, void *ret, struct warder_error *err)
 {
-	const struct policy_strings *from = list;
-
-	for (size_t i = 0; i < from->count; i++) {
-		if (policy_strings_add(ret, from->items[i], err) != 0)
-			return -1;
-	}
-	return 0;
+	return policy_strings_copy(list, ret, err);
 }
 
 static void strings_done(void *list)
@@ -118,7 +50,7 @@ int policy_variable_set(struct policy *policy, const char *name, const char *val
 	if (old)
 		return policy_string_set(&policy->environment.set[old - policy->environment.set].value, value,
 					 err);
-	set = grow(policy->environment.set, count, POLICY_MAX_ROWS, sizeof(*set), err);
+	set = policy_list_grow(policy->environment.set, count, POLICY_MAX_ROWS, sizeof(*set), err);
 	if (!set)
 		return -1;
 	policy->environment.set = set;
@@ -174,7 +106,8 @@ static int endpoint_copy(const struct policy_endpoint *from, struct policy_endpo
 int policy_endpoint_add(struct policy_endpoints *list, const struct policy_endpoint *endpoint,
 			struct warder_error *err)
 {
-	struct policy_endpoint *items = grow(list->items, list->count, POLICY_MAX_RULES, sizeof(*items), err);
+	struct policy_endpoint *items =
+	    policy_list_grow(list->items, list->count, POLICY_MAX_RULES, sizeof(*items), err);
 
 	if (!items)
 		return -1;
@@ -216,7 +149,7 @@ int policy_publish_add(struct policy_published *list, const struct policy_publis
 		       struct warder_error *err)
 {
 	struct policy_publish *items =
-	    grow(list->items, list->count, POLICY_MAX_PUBLISHED, sizeof(*items), err);
+	    policy_list_grow(list->items, list->count, POLICY_MAX_PUBLISHED, sizeof(*items), err);
 
 	if (!items)
 		return -1;

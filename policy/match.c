@@ -105,6 +105,20 @@ static void match_payload(const struct policy_subject *subject, struct policy_ma
 		 json_quote(subject->language, quoted, sizeof(quoted)));
 }
 
+/* Where the network is refused, the number of connections that every policy has is no reason of its own. */
+static bool is_implied(const struct policy *policy, const struct policy_match *match,
+		       const struct policy_unmet *row)
+{
+	if (row->control != POLICY_CONTROL_NETWORK_CONNECTIONS || row->preferred ||
+	    policy->network.connections_max != POLICY_DEFAULT_CONNECTIONS)
+		return false;
+	for (size_t i = 0; i < match->count; i++)
+		if (!match->unmet[i].preferred && (match->unmet[i].field == POLICY_FIELD_NETWORK ||
+						   match->unmet[i].field == POLICY_FIELD_NETWORK_PUBLISH))
+			return true;
+	return false;
+}
+
 static void match_control(const struct policy *policy, const struct policy_capabilities *capabilities,
 			  enum policy_control control, struct policy_match *match)
 {
@@ -115,6 +129,8 @@ static void match_control(const struct policy *policy, const struct policy_capab
 		return;
 	unmet = add_unmet(match, control, WARDER_ERROR_UNSUPPORTED_POLICY,
 			  policy->preferred[policy_control_field(control)]);
+	unmet->implied = is_implied(policy, match, unmet);
+	match->required_count -= unmet->implied;
 	if (capability->reason[0])
 		snprintf(unmet->reason, sizeof(unmet->reason), "%s", capability->reason);
 	else
@@ -134,12 +150,17 @@ static void add_field(struct policy_text *text, enum policy_field field)
 		policy_text_add(text, " (%s)", group);
 }
 
+static bool is_required(const struct policy_unmet *row)
+{
+	return !row->preferred && !row->implied && row->control != POLICY_CONTROL_COUNT;
+}
+
 /* Whether a row is the first required one of its field that could not be enforced. */
 static bool is_first_of_field(const struct policy_match *match, size_t i)
 {
 	const struct policy_unmet *row = &match->unmet[i];
 
-	if (row->preferred || row->control == POLICY_CONTROL_COUNT)
+	if (!is_required(row))
 		return false;
 	return i == 0 || match->unmet[i - 1].field != row->field;
 }
@@ -164,11 +185,6 @@ static bool add_part(struct refusal *refusal, const char *before, const char *pa
 	}
 	policy_text_add(text, "%s%s", before, part);
 	return true;
-}
-
-static bool is_required(const struct policy_unmet *row)
-{
-	return !row->preferred && row->control != POLICY_CONTROL_COUNT;
 }
 
 static void add_fields(struct refusal *refusal, const struct policy_match *match)

@@ -44,11 +44,11 @@
 	    id] = { POLICY_FIELD_##id, POLICY_MEASURE_##unit, AT(place), (least), (most), (bound), (first),  \
 		    (reason) },
 
-static const struct policy_member members[] = { POLICY_TABLE(POLICY_NOTHING, MEMBER_ROW, POLICY_NOTHING,
-							     MEMBER_OF_NUMBER, MEMBER_OF_NUMBER) };
+static const struct policy_member members[] = { POLICY_TABLE(
+    POLICY_NOTHING, MEMBER_ROW, POLICY_NOTHING, MEMBER_OF_NUMBER, MEMBER_OF_NUMBER, POLICY_NOTHING) };
 
 static const struct policy_amount amounts[POLICY_FIELD_COUNT] = { POLICY_TABLE(
-    POLICY_NOTHING, POLICY_NOTHING, POLICY_NOTHING, NUMBER_ROW, NUMBER_ROW) };
+    POLICY_NOTHING, POLICY_NOTHING, POLICY_NOTHING, NUMBER_ROW, NUMBER_ROW, POLICY_NOTHING) };
 
 const struct policy_member *policy_member_at(size_t i)
 {

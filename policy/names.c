@@ -76,7 +76,8 @@ static const struct {
 	const char *path, *group;
 } fields[] = {
 #define FIELD(id, path, group, ...) [POLICY_FIELD_##id] = { path, group },
-	POLICY_TABLE(FIELD, POLICY_NOTHING, POLICY_NOTHING, FIELD, FIELD)[POLICY_FIELD_NONE] = { "", "" },
+	POLICY_TABLE(FIELD, POLICY_NOTHING, POLICY_NOTHING, FIELD, FIELD,
+		     POLICY_NOTHING)[POLICY_FIELD_NONE] = { "", "" },
 };
 
 static const struct {
@@ -86,8 +87,8 @@ static const struct {
 #define CONTROL(id, name, field, text, ...) [POLICY_CONTROL_##id] = { name, text, POLICY_FIELD_##field },
 #define LIMIT(id, path, group, unit, place, least, most, bound, strict, reason, rule, text)                  \
 	CONTROL(id, path, id, text)
-	POLICY_TABLE(POLICY_NOTHING, POLICY_NOTHING, CONTROL, POLICY_NOTHING,
-		     LIMIT)[POLICY_CONTROL_COUNT] = { "", "", POLICY_FIELD_NONE },
+	POLICY_TABLE(POLICY_NOTHING, POLICY_NOTHING, CONTROL, POLICY_NOTHING, LIMIT,
+		     POLICY_NOTHING)[POLICY_CONTROL_COUNT] = { "", "", POLICY_FIELD_NONE },
 };
 
 const char *policy_field_path(enum policy_field field)

@@ -123,6 +123,8 @@ bool policy_injects(const struct policy *policy);
 const char *policy_shows_file(const struct policy *policy, const char *file);
 /* -1 with *err: a row has a credential, and there is no ceiling to grant it. */
 int policy_inject_without_ceiling(const struct policy *policy, struct warder_error *err);
+/* The same for all that only a ceiling grants: credentials, and network.mode "learn". */
+int policy_check_no_ceiling(const struct policy *policy, struct warder_error *err);
 bool policy_network_publishes(const struct policy *policy);
 /* The kind of an address or block that is not a public one: unspecified loopback private shared linkLocal metadata
  * multicast broadcast benchmarking documentation mapped reserved. NULL: public. */
@@ -130,6 +132,8 @@ const char *policy_special_address(const struct policy_cidr *address);
 /* Whether a block of network.allow grants all that another block in it would grant: a special address is granted only by a
  * block that lies within its range, so 0.0.0.0/0 does not grant 10.0.0.0/8, nor 169.254.0.0/16 the metadata service in it. */
 bool policy_special_within(const struct policy_cidr *block, const struct policy_cidr *inner);
+/* Whether a row of network.allow can have this as one name: in lower case, neither a pattern nor a list of names. */
+bool policy_host_is_name(const char *host);
 /* Whether a host pattern covers a name (or a narrower pattern): "pypi.org" itself; "*.example.org" every
  * name below example.org at any depth, but not example.org. Both in lower case. */
 bool policy_host_covers(const char *pattern, const char *name);
@@ -259,12 +263,13 @@ struct policy_unmet {
 	enum policy_control control; /* POLICY_CONTROL_COUNT for language and payload faults */
 	uint32_t error;              /* WARDER_ERROR_UNSUPPORTED_POLICY, _LANGUAGE or _INVALID_REQUEST */
 	bool preferred;              /* true: may run all the same, the result says so */
+	bool implied;                /* follows from a required row before it; the error does not name it */
 	char reason[200];
 };
 
 struct policy_match {
-	size_t count; /* unmet, in the order of enum policy_field, language and payload first */
-	size_t required_count;
+	size_t count;          /* unmet, in the order of enum policy_field, language and payload first */
+	size_t required_count; /* without implied ones */
 	struct policy_unmet unmet[POLICY_CONTROL_COUNT + 2];
 	bool needed[POLICY_CONTROL_COUNT]; /* controls that the policy asks for */
 };
@@ -306,6 +311,7 @@ enum policy_receipt_status {
 struct policy_receipt_row {
 	char control[48]; /* control name, or the name of a hardening layer ("capabilities") */
 	enum policy_receipt_status status;
+	bool at_hand_out; /* of a jail that was parked: read, or read again, when it was given its program */
 	char requested[64]; /* as in the policy */
 	char mechanism[96];
 	char
@@ -319,16 +325,20 @@ struct policy_receipt {
 	enum policy_isolation isolation;
 	char backend[32];
 	bool unwanted; /* nobody will read it: no row is added */
+	bool
+	    again; /* the jail was parked, and is being given its program: rows replace those of the same control */
+	uint64_t parked_us; /* how long it was parked; with `again` */
 	size_t count;
 	struct policy_receipt_row rows[128];
 };
 
-/* Append a row; over-long strings are cut. Returns the row, or NULL when full or unwanted. */
+/* Append a row, or begin that of the control anew (`again`); over-long strings are cut. Returns the row, or NULL when full or unwanted. */
 struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
 					      enum policy_receipt_status status);
 /* Copy into a zeroed receipt, without touching rows that are not in use. */
 void policy_receipt_copy(struct policy_receipt *ret, const struct policy_receipt *receipt);
-/* {"backend": ..., "isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]}; null if unwanted */
+/* {"backend": ..., "isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]}; null if unwanted. Of a jail that
+ * was parked also "parkedUs", and in each row "readAt": "park" or "handOut". */
 void policy_receipt_write(const struct policy_receipt *receipt, struct json_writer *writer);
 
 #endif

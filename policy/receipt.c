@@ -13,16 +13,27 @@ static const char *const statuses[] = {
 	[POLICY_RECEIPT_ABSENT] = "absent",
 };
 
+/* The row that the control got when the jail was parked. */
+static struct policy_receipt_row *row_before(struct policy_receipt *receipt, const char *control)
+{
+	for (size_t i = 0; i < receipt->count; i++)
+		if (!receipt->rows[i].at_hand_out &&
+		    strncmp(receipt->rows[i].control, control, sizeof(receipt->rows[i].control) - 1) == 0)
+			return &receipt->rows[i];
+	return NULL;
+}
+
 struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, const char *control,
 					      enum policy_receipt_status status)
 {
-	struct policy_receipt_row *row;
+	struct policy_receipt_row *row = receipt->again ? row_before(receipt, control) : NULL;
 	size_t len;
 
-	if (receipt->unwanted || receipt->count == ARRAY_LENGTH(receipt->rows))
+	if (receipt->unwanted || (!row && receipt->count == ARRAY_LENGTH(receipt->rows)))
 		return NULL;
-	row = &receipt->rows[receipt->count++];
-	*row = (struct policy_receipt_row){ .status = status };
+	if (!row)
+		row = &receipt->rows[receipt->count++];
+	*row = (struct policy_receipt_row){ .status = status, .at_hand_out = receipt->again };
 	len = strnlen(control, sizeof(row->control) - 1);
 	memcpy(row->control, control, len); /* the rest is 0 */
 	return row;
@@ -34,7 +45,7 @@ void policy_receipt_copy(struct policy_receipt *ret, const struct policy_receipt
 	       offsetof(struct policy_receipt, rows) + receipt->count * sizeof(receipt->rows[0]));
 }
 
-static void write_row(const struct policy_receipt_row *row, struct json_writer *writer)
+static void write_row(const struct policy_receipt_row *row, bool was_parked, struct json_writer *writer)
 {
 	const struct {
 		const char *key, *text;
@@ -49,6 +60,8 @@ static void write_row(const struct policy_receipt_row *row, struct json_writer *
 		json_key(writer, members[i].key);
 		json_string(writer, members[i].text);
 	}
+	if (was_parked)
+		json_key_string(writer, "readAt", row->at_hand_out ? "handOut" : "park");
 	json_end_object(writer);
 }
 
@@ -65,7 +78,9 @@ void policy_receipt_write(const struct policy_receipt *receipt, struct json_writ
 	json_key(writer, "controls");
 	json_begin_array(writer);
 	for (size_t i = 0; i < receipt->count; i++)
-		write_row(&receipt->rows[i], writer);
+		write_row(&receipt->rows[i], receipt->again, writer);
 	json_end_array(writer);
+	if (receipt->again)
+		json_key_uint(writer, "parkedUs", receipt->parked_us);
 	json_end_object(writer);
 }

@@ -1,5 +1,5 @@
 /*
- * special: addresses that no name may lead to unless network.allow lists their block. The edge of a jail links this file alone.
+ * special: addresses that no name may lead to unless network.allow lists their block. The edge of a jail links this file, too.
  *
  * The rows are those of the IANA special-purpose address registries for IPv4 and IPv6 (RFC 6890, RFC 8190 and the
  * documents that each row names) that are not globally reachable, the multicast ranges (RFC 5771, RFC 4291), what

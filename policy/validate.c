@@ -214,9 +214,9 @@ static int check_published(const struct policy *policy, struct warder_error *err
 	char path[PATH_SIZE];
 
 	if (list->count > 0 && !policy_network_publishes(policy))
-		return policy_refuse(err, "network.publish",
-				     "there are ports but network.mode is \"%s\"; set it to \"loopback\" or "
-				     "\"allow\", or leave them out",
+		return policy_refuse(err, "network.mode",
+				     "\"%s\" does not allow network.publish; set it to \"loopback\" or "
+				     "\"allow\", or publish no port",
 				     policy_network_mode_name(policy->network.mode));
 	for (size_t i = 0; i < list->count; i++)
 		for (size_t j = 0; j < i; j++) {
@@ -268,14 +268,16 @@ static int check_network(const struct policy *policy, struct warder_error *err)
 	const struct policy_endpoints *allow = &policy->network.allow, *deny = &policy->network.deny;
 
 	if (!policy_network_lists(policy) && allow->count + deny->count > 0)
-		return policy_refuse(
-		    err, allow->count ? "network.allow" : "network.deny",
-		    "there are rows but network.mode is \"%s\"; set it to \"allow\" or leave them out",
-		    policy_network_mode_name(policy->network.mode));
+		return policy_refuse(err, "network.mode",
+				     "\"%s\" does not allow rows in network.%s; set it to \"allow\", or "
+				     "leave them out",
+				     policy_network_mode_name(policy->network.mode),
+				     allow->count ? "allow" : "deny");
 	if (policy->network.mode == POLICY_NETWORK_ALLOW && allow->count == 0)
 		return policy_refuse(
-		    err, "network.allow",
-		    "network.mode is \"allow\" and there are no rows; give some or set \"none\"");
+		    err, "network.mode",
+		    "\"allow\" needs a row in network.allow (--allow HOST[:PORT]); give one, or "
+		    "set \"none\"");
 	if (check_endpoints(allow, true, err) != 0 || check_endpoints(deny, false, err) != 0 ||
 	    check_rule_count(allow, true, err) != 0 || check_rule_count(deny, false, err) != 0 ||
 	    policy_inject_validate(policy, err) != 0 || check_published(policy, err) != 0)

@@ -25,6 +25,9 @@ const char *policy_image_fault(const char *name);
 const char *policy_variable_fault(const char *name);
 const char *policy_syscall_fault(const char *name);
 
+/* ---- hostname.c: of one name, not a pattern ---- */
+const char *policy_name_fault(const char *name);
+
 /* ---- address.c ---- */
 const char *policy_host_fault(const char *host);
 /* Canonical text; buf of at least 64 bytes. Returns buf. */
@@ -67,12 +70,19 @@ int policy_inject_validate(const struct policy *policy, struct warder_error *err
 /* Whether the ceiling (NULL: there is none) grants the row's credential on each of its ports. */
 bool policy_inject_granted(const struct policy *ceiling, const struct policy_endpoint *asked);
 
-/* ---- life.c: these take copies; errors (too many rows, no memory) carry no path ---- */
-int policy_strings_add(struct policy_strings *list, const char *item, struct warder_error *err);
-void policy_strings_done(struct policy_strings *list);
-bool policy_strings_have(const struct policy_strings *list, const char *item);
+/* ---- strings.c: these take copies; errors (too many rows, no memory) carry no path ---- */
 /* Replace the string at *at by a copy of text (NULL: by nothing). */
 int policy_string_set(char **at, const char *text, struct warder_error *err);
+/* `items` with room for one row of `size` more, or NULL with *err and `items` as they were; `most`: so many rows are allowed. */
+void *policy_list_grow(void *items, size_t count, size_t most, size_t size, struct warder_error *err);
+int policy_strings_add(struct policy_strings *list, const char *item, struct warder_error *err);
+/* Add all of `from`. */
+int policy_strings_copy(const struct policy_strings *from, struct policy_strings *to,
+			struct warder_error *err);
+void policy_strings_done(struct policy_strings *list);
+bool policy_strings_have(const struct policy_strings *list, const char *item);
+
+/* ---- life.c: these take copies, too ---- */
 const struct policy_variable *policy_variable_of(const struct policy *policy, const char *name);
 /* A name that is there already gets the new value. */
 int policy_variable_set(struct policy *policy, const char *name, const char *value, struct warder_error *err);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "rootfs/path.h"
@@ -95,21 +96,6 @@ static int open_parent(int dir_fd, char *path, bool exact, uid_t uid, gid_t gid)
 	return fd_take(&at_fd);
 }
 
-static int write_all(int fd, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -1;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* A new file; -1 with errno. */
 static int create(int dir_fd, char *path, mode_t mode, bool exact, uid_t uid, gid_t gid)
 {
@@ -159,7 +145,7 @@ static int put(int dir_fd, const struct rootfs_file *file, uid_t uid, gid_t gid,
 		fd = open_parent(dir_fd, strcat(path, "/"), true, uid, gid);
 	else
 		fd = create(dir_fd, path, file->mode ? file->mode & 0777 : 0644, true, uid, gid);
-	if (fd < 0 || (file->bytes && write_all(fd, file->bytes, file->len) < 0))
+	if (fd < 0 || (file->bytes && file_write_all(fd, file->bytes, file->len) < 0))
 		error = errno;
 	free(path);
 	return error ? refuse_file(file->path, error, err) : 0;
@@ -365,7 +351,7 @@ static int copy(int from_fd, int to_fd, uint64_t size)
 	while (chunk && at < size) {
 		ssize_t n = pread(from_fd, chunk, CHUNK, (off_t)at);
 
-		if (n <= 0 || write_all(to_fd, chunk, (size_t)n) < 0)
+		if (n <= 0 || file_write_all(to_fd, chunk, (size_t)n) < 0)
 			break;
 		at += (uint64_t)n;
 	}

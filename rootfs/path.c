@@ -100,6 +100,13 @@ int path_open_beneath(int dir_fd, const char *path, uint64_t flags, uint64_t mod
 	return fd >= 0 ? fd : refuse_open(path, true, err);
 }
 
+int path_open_in_root(int root_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err)
+{
+	int fd = path_try(root_fd, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+
+	return fd >= 0 ? fd : refuse_open(path, true, err);
+}
+
 int path_open_no_links(int dir_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err)
 {
 	int fd = path_try(dir_fd, path, flags, mode,

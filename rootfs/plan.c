@@ -765,6 +765,14 @@ static int open_source(struct rootfs_entry *entry, int root_fd, struct warder_er
 	return 0;
 }
 
+/* What the plan has kept open is what it looked at; 1: it has been removed since, and is optional. */
+static int is_gone(const struct rootfs_entry *entry)
+{
+	struct stat st;
+
+	return entry->optional && fstat(entry->source_fd, &st) == 0 && st.st_nlink == 0;
+}
+
 static int open_layer(struct rootfs_layer *layer, enum policy_field field, int root_fd,
 		      struct warder_error *err)
 {
@@ -802,8 +810,9 @@ int rootfs_open(struct rootfs *rootfs, struct warder_error *err)
 		return -1;
 	for (size_t i = 0; i < rootfs->count; i++) {
 		struct rootfs_entry *entry = &rootfs->entries[i];
-		int opened =
-		    entry->kind == ROOTFS_BIND && entry->source_fd < 0 ? open_source(entry, root_fd, err) : 0;
+		int opened = entry->kind != ROOTFS_BIND ? 0
+			     : entry->source_fd < 0     ? open_source(entry, root_fd, err)
+							: is_gone(entry);
 
 		if (opened < 0)
 			return -1;

@@ -48,7 +48,7 @@ struct rootfs_entry {
 	enum policy_field field; /* policy field that asked for it, POLICY_FIELD_NONE for the host view */
 	dev_t source_dev;        /* what the plan saw; another one at open is refused */
 	ino_t source_ino;
-	int source_fd; /* after rootfs_open: O_PATH descriptor; -1 before */
+	int source_fd; /* O_PATH descriptor: of the host view since the plan, of the rest after rootfs_open; else -1 */
 };
 
 /* Whose the files of an overlay's layers are in the jail, where they can be mapped (idmapped mounts, as root). */
@@ -246,6 +246,9 @@ int path_normalise(const char *path, char **ret, struct warder_error *err);
  * caller's. Returns the descriptor (owned by the caller), or -1 with *err and sys_errno: REJECTED when
  * the path leads out, NOT_FOUND, CONFLICT (exists already), ... */
 int path_open_beneath(int dir_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err);
+/* As path_open_beneath, in a directory that is the root of a jail: RESOLVE_IN_ROOT, so that absolute links and ".." stay in it, and an
+ * absolute path begins there. -1 with *err and sys_errno. */
+int path_open_in_root(int root_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err);
 /* As path_open_beneath, but no symlink at all in any component (what must be the file that was named). */
 int path_open_no_links(int dir_fd, const char *path, uint64_t flags, uint64_t mode, struct warder_error *err);
 

@@ -44,8 +44,9 @@ enum row_kind {
 };
 
 #define ON(mode) (1u << POLICY_NETWORK_##mode)
-#define ALWAYS   (ON(NONE) | ON(LOOPBACK) | ON(ALLOW) | ON(HOST))
-#define REMOTE   (ON(ALLOW) | ON(HOST))
+#define LISTED   (ON(ALLOW) | ON(LEARN))
+#define ALWAYS   (ON(NONE) | ON(LOOPBACK) | LISTED | ON(HOST))
+#define REMOTE   (LISTED | ON(HOST))
 
 struct row {
 	const char *path;
@@ -81,13 +82,13 @@ static const struct row host_rows[] = {
 	{ "/etc/group", ROW_GROUP, ALWAYS, NULL, "id, getgrgid; none of the host's groups" },
 	{ "/etc/nsswitch.conf", ROW_TEXT, ON(NONE) | ON(LOOPBACK),
 	  "passwd: files\ngroup: files\nhosts: files\n", "no service of the host is asked" },
-	{ "/etc/nsswitch.conf", ROW_TEXT, ON(ALLOW), "passwd: files\ngroup: files\nhosts: files dns\n",
+	{ "/etc/nsswitch.conf", ROW_TEXT, LISTED, "passwd: files\ngroup: files\nhosts: files dns\n",
 	  "names are asked of the jail's own resolver" },
 	{ "/etc/nsswitch.conf", ROW_BIND, ON(HOST), NULL, "names are found as on the host" },
-	{ "/etc/hosts", ROW_TEXT, ON(LOOPBACK) | ON(ALLOW), "127.0.0.1 localhost warder\n::1 localhost\n",
+	{ "/etc/hosts", ROW_TEXT, ON(LOOPBACK) | LISTED, "127.0.0.1 localhost warder\n::1 localhost\n",
 	  "localhost, and the jail's own name, which git looks up" },
 	{ "/etc/hosts", ROW_BIND, ON(HOST), NULL, "names are found as on the host" },
-	{ "/etc/resolv.conf", ROW_TEXT, ON(ALLOW), "nameserver 198.18.0.1\noptions timeout:2 attempts:2\n",
+	{ "/etc/resolv.conf", ROW_TEXT, LISTED, "nameserver 198.18.0.1\noptions timeout:2 attempts:2\n",
 	  "names are asked of the jail's own resolver" },
 	{ "/etc/resolv.conf", ROW_BIND, ON(HOST), NULL, "names are found as on the host" },
 	{ "/etc/gai.conf", ROW_BIND, ON(HOST), NULL, "addresses are sorted as on the host" },
@@ -145,6 +146,7 @@ static int add_bind(struct planning *planning, const char *path)
 	entry = entries_bind(planning, path, &source, POLICY_FIELD_NONE);
 	if (!entry)
 		return -1;
+	entry->source_fd = fd_take(&source.fd);
 	entry->optional = true;
 	return 0;
 }
@@ -152,11 +154,16 @@ static int add_bind(struct planning *planning, const char *path)
 static int add_needed(struct planning *planning, const char *path)
 {
 	owned_source struct source source = SOURCE_NONE;
+	struct rootfs_entry *entry;
 
 	if (source_find(planning->root_fd, path, &source) != 0)
 		return error_set_errno(planning->err, WARDER_ERROR_UNSUPPORTED_POLICY, view_field, errno,
 				       "the host view needs %s; use view \"directory:<path>\"", path);
-	return entries_bind(planning, path, &source, POLICY_FIELD_NONE) ? 0 : -1;
+	entry = entries_bind(planning, path, &source, POLICY_FIELD_NONE);
+	if (!entry)
+		return -1;
+	entry->source_fd = fd_take(&source.fd);
+	return 0;
 }
 
 /* Whether a link says in plain words that it leads into /usr, where no further link is on the way: then it is seen there. */
@@ -398,6 +405,7 @@ int view_take_apart(struct planning *planning, struct rootfs_entry *cover, const
 	if (st.st_dev != cover->source_dev || st.st_ino != cover->source_ino)
 		return error_set(planning->err, WARDER_ERROR_CONFLICT, field,
 				 "%s was replaced after it was checked; run it again", cover->source);
+	fd_done(&cover->source_fd);
 	cover->kind = ROOTFS_DIRECTORY;
 	whole = *cover; /* adding may move what it points to; its strings stay */
 	while ((item = readdir(dir)) != NULL) {

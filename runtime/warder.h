@@ -18,8 +18,8 @@
  * waits for any child may reap it, which does no harm.
  * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait are refused,
  * and _free does nothing; such a child keeps the memory and the descriptors until it ends.
- * Time: the wall time is enforced even if warder_wait() is called late, or if on_output does not return. Then the
- * jail's init ends the run, up to two seconds later.
+ * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does
+ * not return. Then the jail's init ends the run, up to two seconds later.
  * Wrong use: NULL where an object is required, a struct without its size, and a second wait (also in another
  * thread at the same time) are errors (INVALID_REQUEST, CONFLICT) and harm nothing. Do not use an object after its
  * _free.
@@ -237,6 +237,13 @@ struct warder_command {
 	/* 1: the result has no receipt, which makes a launch a little cheaper. Every control is read back and compared all the same, and
 	 * a difference ends the launch. */
 	int no_receipt;
+	/* 1: the program may report its progress on descriptor 5 (the path in $WARDER_PROGRESS), one JSON value a
+	 * line. Lines of more than 4 KiB, more than ten lines a second, and lines that are not JSON are dropped and
+	 * counted. The result keeps the newest 64 KiB of lines. */
+	int progress;
+	/* With `progress`: called with `context` and each line, without its newline, from warder_wait() and
+	 * warder_run_dispatch(). It must not block. NULL: not called. */
+	void (*on_progress)(void *context, const char *line);
 };
 
 /* Start the program. 0: every control was read back from the kernel, and the exec has begun; *ret belongs to the
@@ -248,11 +255,17 @@ WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_c
  * result, not an error. -1: something could not be removed from the host; the text names it, and there is no
  * result. */
 WARDER_API int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err);
+/* As warder_wait(), for at most timeout_us microseconds. 1: the run has ended, with *ret. 0: the time is over, and the
+ * run goes on; wait again. -1: as warder_wait(), or CONFLICT: another call waits for the run. */
+WARDER_API int warder_wait_for(struct warder_run *run, uint64_t timeout_us, struct warder_result **ret,
+			       struct warder_error *err);
+
 /* End the run. From any thread or signal handler. NULL: no effect. */
 WARDER_API void warder_cancel(struct warder_run *run);
 /* Send a signal to the program's process group. If the program has not ended after grace_us microseconds, or at
  * the second call, the run ends as by warder_cancel(), cause "cancelled". From any thread or signal handler; it
- * takes effect in warder_wait(). NULL: no effect. */
+ * takes effect in warder_wait() or warder_run_dispatch(), and makes the run's descriptor readable. NULL: no
+ * effect. */
 WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_us);
 /* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch to
  * the end of the run. If the row has the host port 0, this is the port that Warder picked. Returns 0 if there is no such
@@ -262,8 +275,32 @@ WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_
  * signal handler; it takes effect in warder_wait(). NULL: no effect. */
 WARDER_API void warder_resize(struct warder_run *run);
 /* End the run if it still runs, and free it. If warder_wait() is at work on it, in another thread or in the
- * on_output that makes this call, the run is cancelled, and freed when warder_wait() returns its result. */
+ * on_output that makes this call, the run is cancelled, and freed when warder_wait() returns its result. A run that has
+ * been dispatched, but not to its end, is killed, and this call waits until it is gone. */
 WARDER_API void warder_run_free(struct warder_run *run);
+
+/* ---- event loops ---- */
+/*
+ * One thread can drive many runs: poll the descriptor of each run for reading (poll, epoll, libuv, ...), and call
+ * warder_run_dispatch() when it is readable, until it returns 1 or -1. The programs docs/example-epoll.c and
+ * docs/example-uv.c are complete. Executions of sessions and runs from warder_call() work in the same way. A run has
+ * to be dispatched as it has to be waited for: nobody else takes its output, or keeps its limit of CPU time.
+ * A dispatch does not wait. The grace of warder_stop(), a program that does not die, the end of a container, a slow
+ * reader of output_fds, and the removal of the cgroup are waited for by the descriptor. A
+ * dispatch takes long only if a callback does, if a slow disk takes output for warder_spill, or at the end of the run,
+ * when files are collected or changes are stored. warder_launch() takes some milliseconds.
+ * Threads: different threads may drive different runs. One run belongs to one thread at a time.
+ */
+/* The run's descriptor, for poll(2) and its relatives, level-triggered. It belongs to the run and stays the same until
+ * warder_run_free() closes it: remove it from the event loop before that. Do not read from it. -1 with *err: UNAVAILABLE (no descriptor left; each run needs two
+ * more), CONFLICT (another call waits for the run, or the result was taken). */
+WARDER_API int warder_run_fd(struct warder_run *run, struct warder_error *err);
+/* Handle all that is ready, at most 64 KiB of each stream, and do not wait. At any time, also when the descriptor is not
+ * readable. 1: the run has ended; *ret belongs to the caller: warder_result_free(). 0: the run goes on, and *ret is not
+ * written. -1: as warder_wait_for(). If on_output frees the run, the dispatch ends the run, waits for its end, and
+ * returns 1. */
+WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result **ret,
+				   struct warder_error *err);
 
 /* ---- sessions ---- */
 /*
@@ -453,6 +490,10 @@ struct warder_call {
 	const struct warder_spill *spill;     /* or NULL */
 	uint64_t output_max;                  /* as in struct warder_command */
 	int (*should_stop)(void *context);    /* as in struct warder_command */
+	/* As in struct warder_command. A WebAssembly module that runs in an engine has no such descriptor:
+	 * INVALID_REQUEST. */
+	int progress;
+	void (*on_progress)(void *context, const char *line);
 };
 
 /* Start a program that warder_build() made. Continue with warder_wait(), as after warder_launch(). Any number of
@@ -472,6 +513,75 @@ WARDER_API int warder_compare(const char *how, const char *expected, size_t expe
 /* The verdict about a run. `same` is the answer of warder_compare(). "accepted", "wrongAnswer", "timeLimit",
  * "memoryLimit", "outputLimit", "runtimeError", "systemError" or "skipped" (cancelled). Never NULL. */
 WARDER_API const char *warder_result_verdict(const struct warder_result *result, int same);
+
+/* ---- pool ---- */
+/*
+ * A pool keeps jails that are ready before their program is known, so that a launch takes a fraction of its time. In a
+ * parked jail everything is applied and read back, and its process waits at the point of the exec. It runs one program,
+ * or none. When it is handed out, Warder reads everything again that can change: that it lives, its limits, cgroups,
+ * identity, capabilities, no_new_privs and filter. In the receipt, "readAt" of each row says when it was read ("park"
+ * or "handOut"), and "parkedUs" how long the jail was parked. Wall time and CPU time begin at the hand-out. The clocks
+ * inside that count from the boot begin when the jail was parked, because the kernel fixes this when the process is
+ * born. An empty standard input is a closed pipe instead of /dev/null.
+ * Only for the backend "local" without network.allow and network.publish; each other policy is refused
+ * (UNSUPPORTED_POLICY).
+ * A thread of the pool parks and removes jails. The pool belongs to the process that made it. All functions may be
+ * called from several threads at the same time, except warder_pool_free().
+ */
+struct warder_pool;
+
+/* The reaction of warder_pool_launch() if no jail is ready. */
+enum warder_pool_empty {
+	WARDER_POOL_LAUNCH, /* make a new jail, as warder_launch() does */
+	WARDER_POOL_WAIT,   /* wait for wait_us at most; then -1, UNAVAILABLE */
+	WARDER_POOL_FAIL,   /* -1, UNAVAILABLE, at once */
+};
+
+struct warder_pool_options {
+	size_t size;              /* sizeof(struct warder_pool_options) */
+	unsigned int jails_a_key; /* most jails parked for each key; 0: 4 */
+	unsigned int keys;        /* most keys; a further one replaces the one unused for longest; 0: 16 */
+	unsigned int jails;       /* most jails parked in all; 0: 64 */
+	uint64_t memory_bytes;    /* of all parked jails, at 448 KiB each; 0: 64 MiB */
+	uint64_t idle_us;         /* a key that is unused for so long loses its jails; 0: 60 s */
+	enum warder_pool_empty empty;
+	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
+};
+
+/* The purpose that a jail is parked for. Jails are never handed out for another policy, tenant, ceiling, cgroup parent,
+ * backend or user than the one they were parked for. */
+struct warder_pool_key {
+	size_t size; /* sizeof(struct warder_pool_key) */
+	const struct warder_policy *policy;
+	const struct warder_options *options; /* as for warder_prepare(), without single_use; NULL: none */
+	const char *tenant; /* any text; jails are never shared between two tenants. NULL: "" */
+};
+
+/* Make a pool; it is empty. options: NULL for the defaults. *ret belongs to the caller: warder_pool_free(). -1:
+ * INVALID_REQUEST, UNAVAILABLE (no thread). */
+WARDER_API int warder_pool_new(const struct warder_pool_options *options, struct warder_pool **ret,
+			       struct warder_error *err);
+/* Park `count` jails for a key (at most jails_a_key), wait until they are ready, and keep so many from then on. -1 with
+ * the reason if they cannot be parked. */
+WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *key,
+				unsigned int count, struct warder_error *err);
+/* Hand a parked jail out. Continue with warder_wait() and warder_run_free(), as after warder_launch(); the jail is
+ * removed after warder_run_free(). Without a jail that is ready and passes its second reading: see
+ * options.empty. The first launch of a key begins to park jails for it. A command with a terminal_fd, or with more
+ * than 96 KiB of arguments and environment, is refused (INVALID_REQUEST) by a parked jail. */
+WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
+				  const struct warder_command *command, struct warder_run **ret,
+				  struct warder_error *err);
+/* End all parked jails, park no more, forget all keys, and wait until nothing is left of any jail: process, cgroup,
+ * descriptor. The pool can be used again. -1: CONFLICT if runs have not been freed; else the first failure
+ * to remove a jail; its text names the rest. */
+WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *err);
+/* Counts as a JSON object, which the caller frees with free(): keys, states (jails by state), parked, handedOut,
+ * launched (without a jail that was ready), stale, broken, evicted, removed, pressed (memory pressure halves the
+ * limits). NULL: out of memory. */
+WARDER_API char *warder_pool_stats(struct warder_pool *pool);
+/* Drain and free a pool. Runs have to be freed before. NULL: nothing happens. */
+WARDER_API void warder_pool_free(struct warder_pool *pool);
 
 /* ---- result ---- */
 /* For the result NULL, these functions return "", -1, 0, UINT64_MAX or NULL, the same value as for missing data. */

@@ -331,7 +331,7 @@ WARDER_API int warder_workspace_patch(struct warder_workspace *workspace, const 
 struct warder_workspace_input {
 	size_t size; /* sizeof(struct warder_workspace_input) */
 	const char *
-	    from; /* "host:///abs", "workspace://rel", "artifact://name[@version]", "skill://name/rel", "git+file:///abs[#branch]" */
+	    from; /* "host:///abs", "workspace://rel", "artifact://name[@version]", "skill://name/rel", "git+file:///abs[#branch]", "git+https://host[:port]/path[#branch]" */
 	const char *to; /* NULL: work/inputs/ and the last component of from */
 	int link;       /* 1: for a host path: mount it read-only instead of copying it */
 	int read_only;  /* 1: a read-only mount, which no program of a run can change */

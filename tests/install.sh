@@ -17,6 +17,19 @@ compile_shared() { cc -o "$dest/shared" docs/example.c $(pkg-config --cflags --l
 # shellcheck disable=SC2046 # words of a command line
 compile_static() { cc -o "$dest/static" docs/example.c $(pkg-config --cflags warder) "$lib/libwarder.a" -lcjson; }
 compile_cxx() { echo '#include <warder.h>' | c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I"$dest/usr/include" -x c++ -; }
+# shellcheck disable=SC2046 # words of a command line
+compile_example() { cc -Wall -Wextra -Wno-unused-parameter -Werror -o "$dest/$1" "docs/example-$1.c" $(pkg-config --cflags --libs warder "${@:2}"); }
+# Both at the same time, so that the second one ends first.
+run_epoll() {
+	[ "$(LD_LIBRARY_PATH=$lib "$dest/epoll" 'echo one; sleep 1' 'echo two; exit 3' | cut -d, -f1)" = $'echo two; exit 3: failed\ntwo\necho one; sleep 1: success\none' ]
+}
+run_uv() {
+	[ "$(LD_LIBRARY_PATH=$lib "$dest/uv" 'echo one; sleep 0.2' 'sleep 0.5; echo slow; sleep 60')" = $'one\necho one; sleep 0.2: success (exit)\nslow\nsleep 0.5; echo slow; sleep 60: failed (signal)' ]
+}
+run_judge() {
+	echo 'print(sum(map(int, input().split())))' >"$dest/solution.py"
+	[ "$(LD_LIBRARY_PATH=$lib "$dest/judge" "$dest/solution.py" '1 2' 3 '20 22' 42 '1 1' 3 x 1 '2 2' 4)" = $'1 accepted\n2 accepted\n3 wrongAnswer\n4 runtimeError\n5 accepted' ]
+}
 run_shared() { [[ $(LD_LIBRARY_PATH=$lib "$dest/shared" 'print(6 * 7)') == 42* ]]; }
 run_static() { [[ $("$dest/static" 'print(6 * 7)') == 42* ]]; }
 # Nothing but warder_*: a program that links the library keeps its own names.
@@ -57,6 +70,16 @@ check "the example compiles with pkg-config" compile_shared
 check "the example runs" run_shared
 check "the example links statically" compile_static
 check "the statically linked example runs" run_static
+check "the example with epoll compiles" compile_example epoll
+check "the example with epoll runs" run_epoll
+check "the example of a judge compiles" compile_example judge
+check "the example of a judge runs" run_judge
+if pkg-config --exists libuv; then
+	check "the example with libuv compiles" compile_example uv libuv
+	check "the example with libuv runs" run_uv
+else
+	skip "the example with libuv" "libuv is not installed (libuv1-dev)"
+fi
 if command -v c++ >/dev/null; then
 	check "the header is also C++" compile_cxx
 else

@@ -2,11 +2,11 @@
 # run.sh [check|deep|root|user|asan|tsan|vm|soak]: build what is needed, run the suites, print a table of suite and environment,
 # and as the last line "N passed, N failed, N skipped" over everything. Exits with 1 if anything failed.
 #
-# `check` is what every change must pass, within about 30 minutes on two quiet processors. `deep` is all of it and what takes longer: the static
+# `check` is what every change must pass, in about half an hour on two processors. `deep` is all of it and what takes longer: the static
 # analyzers, and the suites that repeat in a guest kernel, or as an ordinary user, what another suite of `check` covers.
 #
-# Suites run side by side, as many as there are processors, and what only compiles or reads sources fills the gaps that they
-# leave. WARDER_TEST_LANES: how many side by side; 1 is one after the other. Each suite prints a line when it starts and when it ends.
+# Suites run side by side, the longest first, twice as many as there are processors, because most of them wait for much of their time.
+# WARDER_TEST_LANES: how many side by side; 1 is one after the other. Each suite prints a line when it starts and when it ends.
 #
 # Every suite speaks TAP on its standard output. In the strict environments (root, soak, asan, tsan, uml, and vmSERIES: Debian's kernel
 # of that series in qemu, with -v1 on control groups of v1) a skip that is not in tests/expected-skips counts as failed: there
@@ -21,7 +21,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 here=tests/lib
 results=build/check
 jobs=$(nproc)
-lanes=${WARDER_TEST_LANES:-$jobs}
+lanes=${WARDER_TEST_LANES:-$((2 * jobs))}
+# Suites share processors, so they are as much slower as WARDER_TEST_SLOW tells them.
+slow=${WARDER_TEST_SLOW:-$(((lanes + jobs - 1) / jobs))}
+export WARDER_TEST_SLOW=$slow
 make=${MAKE:-make}
 mkdir -p "$results" && rm -f "$results"/table || exit 1
 
@@ -88,20 +91,37 @@ verdict() {
 		}' "$tap" || tail -n 40 "$results/$1.$2.log" | sed 's/^/    | /'
 }
 
-# suite ENVIRONMENT NAME COMMAND...: run it in a lane, as soon as one is free.
+# How long suites take, roughly, in seconds on a quiet processor: what is long begins early, or it is waited for at the end.
+declare -A length=([analyze]=1200 [transcript]=500 [mechanism]=330 [conformance]=220 [fault]=210 [engines]=200 [escape]=190
+	[images]=180 [clang]=170 [languages]=150 [lint]=140 [workspaces]=120 [containers]=110 [network]=100 [clients]=90)
+
+# suite ENVIRONMENT NAME COMMAND...: to be run by run_lanes.
 suite() {
-	while [ "${#lane[@]}" -ge "$lanes" ]; do
-		free_lane
-	done
-	if [ "$lanes" -gt 1 ]; then
-		run_suite "$@" &
-		lane[$!]=$2
-	else
-		run_suite "$@"
-	fi
+	planned+=("${length[$2]:-60}$(printf ' %q' "$@")")
 }
 
+planned=()
 declare -A lane=()
+# Run the suites that are planned, each as soon as a lane is free, and wait for them.
+run_lanes() {
+	local each
+	while read -r each; do
+		while [ "${#lane[@]}" -ge "$lanes" ]; do
+			free_lane
+		done
+		if [ "$lanes" -gt 1 ]; then
+			eval "run_suite ${each#* }" &
+			lane[$!]=1
+		else
+			eval "run_suite ${each#* }"
+		fi
+	done < <(printf '%s\n' "${planned[@]}" | sort -s -k 1,1nr)
+	planned=()
+	while [ "${#lane[@]}" -gt 0 ]; do
+		free_lane
+	done
+}
+
 # Waits until one of the suites that run in lanes has ended.
 free_lane() {
 	local ended=
@@ -111,12 +131,6 @@ free_lane() {
 	else
 		lane=()
 	fi
-}
-
-all_lanes() {
-	while [ "${#lane[@]}" -gt 0 ]; do
-		free_lane
-	done
 }
 
 # run_suite ENVIRONMENT NAME COMMAND...: run it now. What it prints is kept together.
@@ -186,7 +200,7 @@ if [ "$(id -u)" = 0 ]; then
 	as_root() { "$@"; }
 elif sudo -n true 2>/dev/null || { [ -t 0 ] && command -v sudo >/dev/null && sudo -v; }; then
 	can_be_root=true
-	as_root() { sudo -n env "PATH=$PATH" "$@"; }
+	as_root() { sudo -n env "PATH=$PATH" "WARDER_TEST_SLOW=$slow" "$@"; }
 else
 	can_be_root=false
 fi
@@ -281,9 +295,10 @@ run_root() {
 	suite root containers as_root env WARDER=build/gcc/warder tests/containers/run.py
 	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
-	suite root network as_root env WARDER=build/gcc/warder tests/network/run.sh
+	suite root network as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/run.sh
 	suite root clients as_root env WARDER=build/gcc/warder tests/network/clients.sh
-	suite root inject as_root env WARDER=build/gcc/warder tests/network/inject.sh
+	suite root inject as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/inject.sh
+	suite root fetch as_root env WARDER=build/gcc/warder tests/network/fetch.sh
 	suite root install as_root tests/install.sh build/gcc
 }
 
@@ -306,18 +321,20 @@ run_user() {
 	suite user images as_user env WARDER=build/gcc/warder tests/images/run.sh
 }
 
+# Not local: the suites of a queue run after run_asan has returned.
+asan_options=(env ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
+	"LSAN_OPTIONS=suppressions=$here/lsan.supp:print_suppressions=0")
+in_asan() { as_root "${asan_options[@]}" "$@"; }
+
 run_asan() {
 	begin_here asan
-	local options=(env ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
-		"LSAN_OPTIONS=suppressions=$here/lsan.supp:print_suppressions=0")
 	if $can_be_root; then
-		in_asan() { as_root "${options[@]}" "$@"; }
 		tests asan in_asan build/asan unit mechanism
 	else
 		no_suite asan unit "not root, and sudo does not let us"
 		no_suite asan mechanism "not root, and sudo does not let us"
 	fi
-	suite asan corpus "${options[@]}" tests/fuzz/run.sh replay build/asan
+	suite asan corpus "${asan_options[@]}" tests/fuzz/run.sh replay build/asan
 }
 
 # The library in many threads. The first report ends a test. Without setarch this sanitizer does not start where the kernel
@@ -336,10 +353,10 @@ run_tsan() {
 
 # ---- root's suites on other kernels ----
 
-# The suites that ask something of the kernel. Images and workspaces would take hours in an emulator; the compilers of `languages`, and
-# `install`, ask nothing that these do not. `check` runs the three that compare Warder with the kernel itself.
+# The suites that ask something of the kernel. Images, workspaces and 10,000 connections would take hours in an emulator; the compilers of
+# `languages`, and `install`, ask nothing that these do not. `check` runs the three that compare Warder with the kernel itself.
 guest_suites=(transcript conformance escape mechanism fault)
-uml_suites=(images workspaces)
+uml_suites=(images workspaces network)
 quick_suites=(mechanism escape fault)
 
 # The shell command that runs a suite on whatever kernel it finds itself on.
@@ -348,6 +365,7 @@ guest_command() {
 	mechanism) echo "$here/criterion.sh $(programs guest build/gcc | tr '\n' ' ')" ;;
 	fault) echo "WARDER=build/gcc/warder WARDER_SHORT=1 TEST_TIMEOUT=600 $here/criterion.sh $(programs fault build/gcc | tr '\n' ' ')" ;;
 	conformance) echo "WARDER=build/gcc/warder tests/conformance/run.py" ;;
+	network) echo "WARDER=build/gcc/warder WARDER_NETWORK_CONNECTIONS=10000 tests/network/run.sh" ;;
 	workspaces) echo "WARDER=build/gcc/warder WARDER_RACES=20 WARDER_KILLS=4 tests/workspaces/run.sh" ;;
 	*) echo "WARDER=build/gcc/warder tests/$1/run.sh" ;;
 	esac
@@ -377,6 +395,7 @@ in_guest() {
 	[ "$1" != uml ] || { in_uml "$2"; return; }
 	[ "$series" = "${series%-v1}" ] || cgroup=v1
 	as_root env ${WARDER_VM_CACHE:+"WARDER_VM_CACHE=$WARDER_VM_CACHE"} WARDER_VM_SERIES="${series%-v1}" WARDER_VM_CGROUP="$cgroup" \
+		WARDER_TEST_SLOW=$((10 * slow)) \
 		tests/vm/qemu.sh "$2"
 }
 
@@ -412,7 +431,7 @@ run_vm() {
 		*) run_guest "$each" "(qemu)" ;;
 		esac
 	done
-	all_lanes
+	run_lanes
 	matrix
 }
 
@@ -424,13 +443,12 @@ run_soak() {
 	! as_user test -x build/gcc/warder || faults soak-user as_user WARDER_SOAK=1 TEST_TIMEOUT=7200
 }
 
-# What makes no jail, with what processor time the suites leave; not the lowest priority, at which a busy machine gives it none at all.
-fill_gaps() {
-	renice -n 10 -p "$BASHPID" >"$results/fill.log"
-	run_suite host lint tests/lint/run.sh all
-	run_suite host clang build_steps clang
-	run_suite host rust tests/rust.sh
-	! $deep || run_suite host analyze tests/lint/analyze.sh
+# What makes no jail.
+run_sources() {
+	suite host lint tests/lint/run.sh all
+	suite host clang build_steps clang
+	suite host rust tests/rust.sh
+	! $deep || suite host analyze tests/lint/analyze.sh
 }
 
 # ---- what was asked for ----
@@ -442,7 +460,7 @@ case $what in
 check | deep)
 	begin host "(this host)" < <(uname -r)
 	run_suite host build build_steps gcc asan tsan
-	fill_gaps &
+	run_sources
 	run_uml
 	run_root
 	run_user
@@ -462,7 +480,6 @@ asan | tsan)
 	exit 2
 	;;
 esac
-all_lanes
-wait
+run_lanes
 case $what in deep | vm) proofs ;; esac
 table

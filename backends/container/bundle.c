@@ -159,6 +159,7 @@ static void write_own_mounts(struct json_writer *w, const struct jail_start *sta
 
 static void write_mounts(struct json_writer *w, const struct jail_start *start)
 {
+	static const char *const trust[] = { "rbind", "rprivate", "nosuid", "nodev", "ro", "noexec" };
 	const struct rootfs *rootfs = &start->plan->rootfs;
 
 	json_key(w, "mounts");
@@ -179,6 +180,8 @@ static void write_mounts(struct json_writer *w, const struct jail_start *start)
 		snprintf(source, sizeof(source), "%s/%zu", LAYOUT_BINDS, i);
 		write_mount(w, entry->target, "bind", source, options, count);
 	}
+	if (start->authorities)
+		write_mount(w, EDGE_TRUST, "bind", LAYOUT_TRUST, trust, ARRAY_LENGTH(trust));
 	json_end_array(w);
 }
 

@@ -161,9 +161,9 @@ int container_start(struct container_monitor_task *task, void **ret_started, int
 	return ret;
 }
 
-int container_stop(void *started, bool stuck, struct warder_error *err)
+int container_stop(void *started, bool stuck, int *ret_fd, struct warder_error *err)
 {
-	return container_monitor_stop(started, stuck, err);
+	return container_monitor_stop(started, stuck, ret_fd, err);
 }
 
 static int start(const struct jail_starter *starter, const struct jail_start *start, void **ret_started,
@@ -209,6 +209,8 @@ static const struct instead {
 } instead[] = {
 	{ POLICY_CONTROL_NETWORK_NONE, "own network namespace, its only interface down, entered by %s" },
 	{ POLICY_CONTROL_NETWORK_LOOPBACK, "own network namespace with loopback only, made by %s" },
+	{ POLICY_CONTROL_NETWORK_ALLOW,
+	  "own network namespace without a way out, made by %s; warder-edge connects for it" },
 	{ POLICY_CONTROL_VIEW_HOST, "root of %s: read-only tmpfs, prepared read-only binds" },
 	{ POLICY_CONTROL_VIEW_DIRECTORY, "root of %s: read-only tmpfs, prepared read-only binds" },
 	{ POLICY_CONTROL_VIEW_IMAGE,
@@ -218,11 +220,6 @@ static const struct instead {
 	{ POLICY_CONTROL_WORKSPACE_NONE, "root of %s without any workspace" },
 	{ POLICY_CONTROL_IDENTITY, "user namespace of %s onto an unprivileged id range of its own" },
 };
-
-/* The way out of an allow-list starts in a network namespace that the launch itself sets up. */
-static const enum policy_control by_edge[] = { POLICY_CONTROL_NETWORK_ALLOW, POLICY_CONTROL_NETWORK_DENY,
-					       POLICY_CONTROL_NETWORK_CONNECTIONS,
-					       POLICY_CONTROL_NETWORK_BYTES };
 
 void container_capabilities(const struct backend *backend, const struct jail_host *host,
 			    const struct policy *policy, struct policy_capabilities *ret)
@@ -241,15 +238,8 @@ void container_capabilities(const struct backend *backend, const struct jail_hos
 				 (int)(gap - instead[i].mechanism), instead[i].mechanism, backend->name,
 				 gap + 2);
 	}
-	for (size_t i = 0; i < ARRAY_LENGTH(by_edge); i++)
-		backend_refused(
-		    ret, by_edge[i],
-		    "the sockets of an allow-list are made in a jail of our own; use the backend local");
-	backend_refused(ret, POLICY_CONTROL_NETWORK_INJECT,
-			"the run's authority is shown in a root of our own; use the backend local");
-	backend_refused(
-	    ret, POLICY_CONTROL_NETWORK_PUBLISH,
-	    "the sockets of published ports are made in a jail of our own; use the backend local");
+	backend_refused(ret, POLICY_CONTROL_NETWORK_LEARN,
+			"only the backend local learns; use it, or network.mode allow");
 	for (int i = 0; why_not(backend, host, text, sizeof(text)) && i < POLICY_CONTROL_COUNT; i++)
 		backend_refused(ret, (enum policy_control)i, "%s", text);
 }
@@ -269,7 +259,7 @@ int container_shape(const struct backend *backend, const struct jail_host *host,
 {
 	if (plan->rootfs.whole)
 		return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "filesystem.view",
-				 "images are built in a jail of our own; use the backend local");
+				 "only the backend local builds images; use it");
 	for (size_t i = 0; i < ARRAY_LENGTH(runtimes); i++)
 		if (strcmp(runtimes[i].name, backend->program) == 0)
 			plan->starter = &runtimes[i].starter;

@@ -74,6 +74,7 @@ struct container_monitor {
 	int pidfd;
 	int socket; /* ours */
 	struct watch watch;
+	uint64_t give_up_us; /* it was killed, and is waited for until then; 0: it was not */
 };
 
 enum word {
@@ -543,30 +544,32 @@ static int look_at_children(struct watch *watch, const char *list, int depth)
 	return found;
 }
 
-/* Until it has ended: true. False, with *ret_hanging or 0: something hangs, or the time is over. */
-static bool await_death(struct container_monitor *monitor, int *ret_hanging)
+static bool is_dying(struct container_monitor *monitor, int *ret_hanging)
 {
-	const uint64_t deadline = clock_us() + DIE_TIMEOUT_MS * UINT64_C(1000);
-	struct pollfd fd = { .fd = monitor->pidfd, .events = POLLIN };
+	const uint64_t now = clock_us();
 
-	*ret_hanging = 0;
-	while (poll(&fd, 1, LOOK_MS) != 1) {
-		*ret_hanging = find_hanging(&monitor->watch, pidfd_number(monitor->pidfd), 0);
-		if (*ret_hanging || clock_us() >= deadline)
-			return false;
+	if (!monitor->give_up_us) {
+		syscall(SYS_pidfd_send_signal, monitor->pidfd, SIGKILL, NULL, 0);
+		monitor->give_up_us = now + DIE_TIMEOUT_MS * UINT64_C(1000);
+		return true;
 	}
-	return true;
+	*ret_hanging = find_hanging(&monitor->watch, pidfd_number(monitor->pidfd), 0);
+	return !*ret_hanging && now < monitor->give_up_us;
 }
 
-int container_monitor_stop(struct container_monitor *monitor, bool stuck, struct warder_error *err)
+int container_monitor_stop(struct container_monitor *monitor, bool stuck, int *ret_fd,
+			   struct warder_error *err)
 {
+	struct pollfd fd = { .fd = monitor->pidfd, .events = POLLIN };
 	const int pid = pidfd_number(monitor->pidfd);
 	int hanging = 0;
-	bool dead;
+	bool dead = poll(&fd, 1, 0) == 1;
 	siginfo_t info;
 
-	syscall(SYS_pidfd_send_signal, monitor->pidfd, SIGKILL, NULL, 0);
-	dead = !stuck && await_death(monitor, &hanging);
+	if (!dead && is_dying(monitor, &hanging) && !stuck) {
+		*ret_fd = monitor->pidfd;
+		return JAIL_STOPPING;
+	}
 	/* An application that waits for any child may have reaped it. */
 	waitid(P_PIDFD, (id_t)monitor->pidfd, &info, WEXITED | WNOHANG | __WALL);
 	fd_done(&monitor->socket);
@@ -579,6 +582,17 @@ int container_monitor_stop(struct container_monitor *monitor, bool stuck, struct
 	    "a process of the container (%d) does not die: the kernel holds it. Left behind: it, and "
 	    "process %d with its namespaces",
 	    hanging ? hanging : pid, pid);
+}
+
+/* The same until it is over. */
+static int end_monitor(struct container_monitor *monitor, struct warder_error *err)
+{
+	struct pollfd fd = { .fd = monitor->pidfd, .events = POLLIN };
+	int stopped;
+
+	while ((stopped = container_monitor_stop(monitor, false, &fd.fd, err)) == JAIL_STOPPING)
+		poll(&fd, 1, LOOK_MS);
+	return stopped;
 }
 
 /* 1 with *ret and *ret_fd; 0: the end. */
@@ -697,7 +711,7 @@ int container_monitor_start(const struct container_monitor_task *task, struct co
 	close(pair[1]);
 	if (wait_started(monitor, work.start, &init_fd, err) < 0) {
 		fd_done(&init_fd);
-		if (container_monitor_stop(monitor, false, &left) < 0)
+		if (end_monitor(monitor, &left) < 0)
 			snprintf(err->text + strlen(err->text), sizeof(err->text) - strlen(err->text), "; %s",
 				 left.text);
 		return -1;

@@ -40,7 +40,9 @@ int container_monitor_fail_log(struct layout *layout, const char *path, const ch
 /* 0 with *ret, and the container's init as jail_starter's start(); -1 with *err: nothing is left. */
 int container_monitor_start(const struct container_monitor_task *task, struct container_monitor **ret,
 			    int *ret_init_pid, int *ret_init_fd, struct warder_error *err);
-/* Ends it and all that is in its namespaces. Frees it. 0; -1 with *err: something there does not die. */
-int container_monitor_stop(struct container_monitor *monitor, bool stuck, struct warder_error *err);
+/* Ends it and all that is in its namespaces, as jail_starter's stop(); it is freed unless JAIL_STOPPING is returned. -1 with *err:
+ * something there does not die. */
+int container_monitor_stop(struct container_monitor *monitor, bool stuck, int *ret_fd,
+			   struct warder_error *err);
 
 #endif

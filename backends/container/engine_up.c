@@ -219,7 +219,7 @@ static int put_binds(struct work *work, int root_fd)
 		if (put_mount(work, root_fd, from, rootfs->entries[i].target) < 0)
 			return -1;
 	}
-	return 0;
+	return work->start->authorities ? put_mount(work, root_fd, LAYOUT_TRUST, EDGE_TRUST) : 0;
 }
 
 /* As a tree of its own, with everything in it, read-only where it is the root itself. */

@@ -188,6 +188,22 @@ static int lay_scratch(struct layout *layout)
 	return 0;
 }
 
+/* A mount of its own, like every other, with the flags that it is to have. */
+static int lay_authorities(struct layout *layout)
+{
+	const struct jail_start *start = layout->start;
+	const unsigned long flags = MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+
+	if (!start->authorities)
+		return 0;
+	if (write_file(layout, LAYOUT_TRUST, start->authorities, start->authorities_len, 0644) < 0)
+		return -1;
+	return mount(LAYOUT_TRUST, LAYOUT_TRUST, NULL, MS_BIND, NULL) == 0 &&
+		       mount(NULL, LAYOUT_TRUST, NULL, MS_REMOUNT | flags, NULL) == 0
+		   ? 0
+		   : layout_fail(layout, LAYOUT_TRUST);
+}
+
 /* ---- in a process of its own ---- */
 
 /* Run it in a child with this mount namespace. A child that fails has written errno and a text into the pipe. */
@@ -384,7 +400,7 @@ int layout_make(struct layout *layout)
 
 	if (leave_network(layout) < 0 || seal_host(layout) < 0)
 		return -1;
-	if (mount("warder", LAYOUT_PLACE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0711,size=4m") < 0 ||
+	if (mount("warder", LAYOUT_PLACE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0711,size=8m") < 0 ||
 	    mkdir(LAYOUT_ROOT, 0755) < 0 || mkdir(LAYOUT_BINDS, 0711) < 0 || mkdir(LAYOUT_STATE, 0700) < 0)
 		return layout_fail(layout, LAYOUT_PLACE);
 	if (keep_whole_proc(layout) < 0 || seal_proc(layout) < 0 || hide_network(layout) < 0 ||
@@ -393,7 +409,7 @@ int layout_make(struct layout *layout)
 	for (size_t i = 0; i < rootfs->count; i++)
 		if (lay_entry(layout, i) < 0)
 			return -1;
-	if (lay_overlays(layout) < 0 || lay_namespaces(layout) < 0)
+	if (lay_overlays(layout) < 0 || lay_authorities(layout) < 0 || lay_namespaces(layout) < 0)
 		return -1;
 	return write_file(layout, LAYOUT_PLACE "/config.json", layout->config, strlen(layout->config), 0600);
 }

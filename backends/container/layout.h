@@ -19,10 +19,11 @@
 #define LAYOUT_ROOT       LAYOUT_PLACE "/root"
 #define LAYOUT_TMP        LAYOUT_PLACE "/tmp" /* what the container has as /tmp and /dev/shm */
 #define LAYOUT_SHM        LAYOUT_PLACE "/shm"
-#define LAYOUT_BINDS      LAYOUT_PLACE "/bind"       /* entry i of the plan's root is mounted at bind/i */
-#define LAYOUT_CGROUP_NS  LAYOUT_PLACE "/ns-cgroup"  /* a namespace whose root is the run's own cgroups */
-#define LAYOUT_NETWORK_NS LAYOUT_PLACE "/ns-network" /* if the start has one */
-#define LAYOUT_STATE      LAYOUT_PLACE "/state"      /* for what the runtime remembers */
+#define LAYOUT_BINDS      LAYOUT_PLACE "/bind"        /* entry i of the plan's root is mounted at bind/i */
+#define LAYOUT_TRUST      LAYOUT_BINDS "/authorities" /* over EDGE_TRUST, if the start has it */
+#define LAYOUT_CGROUP_NS  LAYOUT_PLACE "/ns-cgroup"   /* a namespace whose root is the run's own cgroups */
+#define LAYOUT_NETWORK_NS LAYOUT_PLACE "/ns-network"  /* if the start has one */
+#define LAYOUT_STATE      LAYOUT_PLACE "/state"       /* for what the runtime remembers */
 #define LAYOUT_LOG        LAYOUT_PLACE "/log"
 #define LAYOUT_PID_FILE   LAYOUT_PLACE "/pid"
 

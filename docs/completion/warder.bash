@@ -4,7 +4,7 @@ _warder()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run code tool scan judge languages changes session explain backend policy doctor blocks format data checkpoint image events workspace snapshot artifact completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run code tool scan judge languages changes session ps logs attach write kill wait explain backend policy doctor blocks format data checkpoint image events workspace snapshot artifact completion --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -12,29 +12,35 @@ _warder()
 	done
 	case $before in
 	--preset) mapfile -t COMPREPLY < <(compgen -W 'strict strict-python strict-js agent build workflow host-local' -- "$word"); return ;;
-	--net) mapfile -t COMPREPLY < <(compgen -W 'none loopback host' -- "$word"); return ;;
+	--net) mapfile -t COMPREPLY < <(compgen -W 'none loopback allow learn host' -- "$word"); return ;;
 	--as) mapfile -t COMPREPLY < <(compgen -W 'block inline text' -- "$word"); return ;;
 	--require|--prefer) mapfile -t COMPREPLY < <(compgen -W 'languages network network.publish network.maxConnections network.bytes filesystem.view filesystem.workspace filesystem.paths filesystem.tmp environment limits.wallTime limits.cpuTime limits.memory limits.swap limits.cpus limits.pids limits.openFiles limits.fileSize limits.stack limits.disk limits.code output.stdout output.stderr processes.spawn processes.identity syscalls syscalls.speculation devices.terminals workingDirectory' -- "$word"); return ;;
-	--policy|--ro|--rw|--workspace|--dry-run|--ceiling|--stdin|--rules|--audit|--languages|--stats|--receipt|--backends) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
+	--policy|--workspace|--ro|--rw|--dry-run|--ceiling|--stdin|--rules|--audit|--audit|--audit|--languages|--stats|--receipt|--backends) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
 	esac
 	case ${COMP_WORDS[1]} in
-	run) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --dry-run --changes --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --delegate --artifacts --max-artifact --grace --terminal --no-input --receipt --backend --backends --json --no-config --help' ;;
-	code) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --delegate --language --stdin --input --last-line --file --collect --artifacts --max-artifact --scan --scan-deny --rules --audit --check --function --no-cache --cache --languages --grace --no-input --receipt --backend --backends --json --no-config --help' ;;
-	tool) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --artifacts --max-artifact --no-cache --cache --languages --stream --parallel --unordered --scopes --request-env --default-language --schema --stats --backend --backends --json --no-config --help' ;;
+	run) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --dry-run --changes --set --require --prefer --ceiling --cgroup-parent --delegate --artifacts --max-artifact --audit --audit-argv --detach --interactive --keep --grace --terminal --replay --no-input --progress --receipt --backend --backends --json --no-config --help' ;;
+	code) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --delegate --language --stdin --input --last-line --file --collect --artifacts --max-artifact --scan --scan-deny --rules --audit --audit-argv --check --function --no-cache --cache --languages --grace --no-input --progress --receipt --backend --backends --json --no-config --help' ;;
+	tool) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --artifacts --max-artifact --audit --audit-argv --no-cache --cache --languages --stream --parallel --unordered --scopes --request-env --default-language --schema --stats --backend --backends --json --no-config --help' ;;
 	scan) flags='--language --rules --audit --json --no-config --help' ;;
-	judge) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --language --artifacts --max-artifact --no-cache --cache --languages --parallel --request-env --cases --compare --stop --backend --backends --json --no-config --help' ;;
-	languages) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --languages --json --no-config --help' ;;
+	judge) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --language --artifacts --max-artifact --audit --audit-argv --no-cache --cache --languages --parallel --request-env --cases --compare --stop --backend --backends --json --no-config --help' ;;
+	languages) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --languages --json --no-config --help' ;;
 	changes) flags='--force --diff --json --no-config --help show commit drop' ;;
-	session) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --setup --lifetime --idle-timeout --auto-start --background --grace --terminal --no-input --receipt --backend --backends --json --no-config --help start exec list status stop restart' ;;
-	explain) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --backends --json --no-config --help' ;;
-	backend) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --for-model --model --backends --json --no-config --help list describe declare' ;;
+	session) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --audit --audit-argv --setup --lifetime --idle-timeout --auto-start --max-bytes --background --detach --interactive --keep --grace --terminal --no-input --progress --receipt --backend --backends --json --no-config --help start exec list status stop restart pause resume read write cp' ;;
+	ps) flags='--json --help' ;;
+	logs) flags='--follow --from --lines --help' ;;
+	attach) flags='--detach-keys --no-input --help' ;;
+	write) flags='--close --help' ;;
+	kill) flags='--signal --help' ;;
+	wait) flags='--json --help' ;;
+	explain) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --backend --backends --json --no-config --help' ;;
+	backend) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --for-model --model --backends --json --no-config --help list describe declare' ;;
 	policy) flags='--ceiling --for --json --help check show ceiling' ;;
-	doctor) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --backend --matrix --backends --json --clean --attack --session --help' ;;
-	blocks) flags='--preset --policy --timeout --cpu-time --memory --cpus --pids --tmp --net --allow --deny --publish --max-connections --net-bytes --ro --rw --workspace --view --env --cwd --max-output --set --require --prefer --ceiling --cgroup-parent --no-cache --cache --languages --backend --backends --language --delimiters --no-fences --ignore --unclosed --until-first --run --code --extract --json --no-config --help' ;;
+	doctor) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --backend --matrix --backends --json --clean --attack --session --help' ;;
+	blocks) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --no-cache --cache --languages --backend --backends --language --delimiters --no-fences --ignore --unclosed --until-first --run --code --extract --json --no-config --help' ;;
 	format) flags='--delimiters --as --extract --json --no-config --help' ;;
 	data) flags='--pandas --json --no-config --help' ;;
 	checkpoint) flags='put get latest list history rollback compare delete threads delete-thread limits' ;;
-	image) flags='import build list inspect verify remove gc' ;;
+	image) flags='import pull ensure build list inspect verify remove gc' ;;
 	events) flags='request-work claim publish request-feedback provide-feedback block complete post wait follow history create list remove to-a2a from-a2a' ;;
 	workspace) flags='create run list put write read stage collect patch show snapshot resume remove' ;;
 	snapshot) flags='list verify remove prune' ;;

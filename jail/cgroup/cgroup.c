@@ -9,9 +9,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+
+#define REMOVE_MS 2000
 
 /*
  * One run, one leaf in every hierarchy that is needed, all with one name. Leaves are flat (never nested) and never
@@ -555,6 +558,11 @@ int cgroup_read_back(const struct cgroup *cgroup, enum cgroup_controller control
 	return 0;
 }
 
+static uint64_t since(uint64_t now_us, uint64_t before_us)
+{
+	return now_us > before_us ? now_us - before_us : 0;
+}
+
 int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us)
 {
 	char text[1024];
@@ -563,11 +571,15 @@ int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us)
 
 	if (len <= 0)
 		return -1;
-	if (is_v2(cgroup, CGROUP_ACCOUNT))
-		return cgroup_text_key(text, (size_t)len, "usage_usec", ret_us) ? 0 : -1;
-	if (!cgroup_text_number(text, (size_t)len, &value))
+	if (is_v2(cgroup, CGROUP_ACCOUNT)) {
+		if (!cgroup_text_key(text, (size_t)len, "usage_usec", &value))
+			return -1;
+	} else if (cgroup_text_number(text, (size_t)len, &value)) {
+		value /= 1000;
+	} else {
 		return -1;
-	*ret_us = value / 1000;
+	}
+	*ret_us = since(value, cgroup->cpu_before.all_us);
 	return 0;
 }
 
@@ -675,7 +687,8 @@ void cgroup_clear_event(const struct cgroup *cgroup)
 		return; /* nothing was pending */
 }
 
-static void final_cpu(const struct cgroup *cgroup, struct cgroup_final *final)
+/* What is not known stays as it is. */
+static void read_cpu(const struct cgroup *cgroup, struct cgroup_cpu *cpu)
 {
 	int dir_fd = leaf_of(cgroup, CGROUP_ACCOUNT);
 	char text[1024];
@@ -686,17 +699,41 @@ static void final_cpu(const struct cgroup *cgroup, struct cgroup_final *final)
 	if (is_v2(cgroup, CGROUP_ACCOUNT)) {
 		len = cgroup_file_reread(cgroup->usage_fd, text, sizeof(text));
 		if (len > 0) {
-			cgroup_text_key(text, (size_t)len, "usage_usec", &final->cpu_us);
-			cgroup_text_key(text, (size_t)len, "user_usec", &final->cpu_user_us);
-			cgroup_text_key(text, (size_t)len, "system_usec", &final->cpu_system_us);
+			cgroup_text_key(text, (size_t)len, "usage_usec", &cpu->all_us);
+			cgroup_text_key(text, (size_t)len, "user_usec", &cpu->user_us);
+			cgroup_text_key(text, (size_t)len, "system_usec", &cpu->system_us);
 		}
 		return;
 	}
-	cgroup_cpu_usage(cgroup, &final->cpu_us);
-	if (read_number(dir_fd, "cpuacct.usage_user", &final->cpu_user_us))
-		final->cpu_user_us /= 1000;
-	if (read_number(dir_fd, "cpuacct.usage_sys", &final->cpu_system_us))
-		final->cpu_system_us /= 1000;
+	if (cgroup_cpu_usage(cgroup, &cpu->all_us) == 0)
+		cpu->all_us += cgroup->cpu_before.all_us;
+	if (read_number(dir_fd, "cpuacct.usage_user", &cpu->user_us))
+		cpu->user_us /= 1000;
+	if (read_number(dir_fd, "cpuacct.usage_sys", &cpu->system_us))
+		cpu->system_us /= 1000;
+}
+
+static void final_cpu(const struct cgroup *cgroup, struct cgroup_final *final)
+{
+	const struct cgroup_cpu *before = &cgroup->cpu_before;
+	struct cgroup_cpu now = { 0 };
+
+	read_cpu(cgroup, &now);
+	final->cpu_us = since(now.all_us, before->all_us);
+	final->cpu_user_us = since(now.user_us, before->user_us);
+	final->cpu_system_us = since(now.system_us, before->system_us);
+}
+
+int cgroup_begin_cpu(struct cgroup *cgroup)
+{
+	uint64_t used;
+
+	if (cgroup->usage_fd < 0)
+		return 0;
+	if (cgroup_cpu_usage(cgroup, &used) < 0)
+		return -1;
+	read_cpu(cgroup, &cgroup->cpu_before);
+	return 0;
 }
 
 static void final_throttled(const struct cgroup *cgroup, struct cgroup_final *final)
@@ -773,23 +810,48 @@ bool cgroup_leave(struct cgroup *cgroup)
 	return true;
 }
 
-int cgroup_remove(struct cgroup *cgroup, struct warder_error *err)
+/* Whether nothing is busy; -1 with *err: something cannot be removed. */
+static int remove_leaves(struct cgroup *cgroup, bool last, struct warder_error *err)
 {
-	int64_t deadline_ms = cgroup->host && !cgroup->stuck ? cgroup_now_ms() + 2000 : 0;
 	char path[CGROUP_LEAF_PATH_MAX];
 	int result = 0;
 
-	close_all(cgroup);
 	for (size_t h = 0; h < CGROUP_HIERARCHIES_MAX; h++) {
+		int left;
+
 		if (!cgroup->used[h])
 			continue;
 		cgroup_leaf_path(cgroup, h, path);
-		if (cgroup_dir_remove(path, deadline_ms) == 0)
-			cgroup->used[h] = false;
-		else if (result == 0)
+		left = cgroup_dir_try(path);
+		cgroup->used[h] = left != 0;
+		if (left == CGROUP_BUSY && !last)
+			result = result ? result : CGROUP_BUSY;
+		else if (left != 0 && result >= 0)
 			result = error_set_errno(
 			    err, WARDER_ERROR_CONFLICT, path, errno,
 			    "cannot remove cgroup %s (it is cleaned up when its processes are gone)", path);
 	}
 	return result;
+}
+
+int cgroup_remove_step(struct cgroup *cgroup, struct warder_error *err)
+{
+	const int64_t now_ms = cgroup_now_ms();
+
+	if (!cgroup->remove_pause_us) {
+		close_all(cgroup);
+		cgroup->remove_until_ms = cgroup->host && !cgroup->stuck ? now_ms + REMOVE_MS : 0;
+	}
+	cgroup->remove_pause_us = cgroup_pause_us(cgroup->remove_pause_us);
+	return remove_leaves(cgroup, now_ms >= cgroup->remove_until_ms, err);
+}
+
+int cgroup_remove(struct cgroup *cgroup, struct warder_error *err)
+{
+	int left;
+
+	cgroup->remove_pause_us = 0;
+	while ((left = cgroup_remove_step(cgroup, err)) == CGROUP_BUSY)
+		nanosleep(&(struct timespec){ .tv_nsec = cgroup->remove_pause_us * 1000 }, NULL);
+	return left;
 }

@@ -82,6 +82,8 @@ struct cgroup_limits {
 	bool account;          /* CPU time accounting is needed */
 };
 
+#define CGROUP_BUSY 1 /* of a leaf: it cannot be removed yet */
+
 struct cgroup {
 	const struct cgroup_host *host; /* not owned; outlives this */
 	char name[96];
@@ -94,7 +96,12 @@ struct cgroup {
 	int usage_fd; /* v1 cpuacct.usage, v2 cpu.stat; or -1 */
 	struct cgroup_limits limits;
 	uint64_t above_count; /* of cgroup_above_begin() */
-	bool stuck;           /* its processes do not die: cgroup_remove() tries once, and does not wait */
+	struct cgroup_cpu {
+		uint64_t all_us, user_us, system_us;
+	} cpu_before; /* of cgroup_begin_cpu() */
+	bool stuck;   /* its processes do not die: cgroup_remove() tries once, and does not wait */
+	uint32_t remove_pause_us; /* until the next cgroup_remove_step(); 0: there was none */
+	int64_t remove_until_ms;
 };
 
 /* Zeroed is not valid: call this first, then _remove() is always safe. */
@@ -116,8 +123,17 @@ struct cgroup_value {
 int cgroup_read_back(const struct cgroup *cgroup, enum cgroup_controller controller, bool swap,
 		     struct cgroup_value *ret, struct warder_error *err);
 
+/* What the leaf has used of CPU time so far no longer counts: cgroup_cpu_usage() and cgroup_final() begin at 0. 0; -1 if it cannot be
+ * read. */
+int cgroup_begin_cpu(struct cgroup *cgroup);
 /* CPU time used so far by everything in the leaf; cheap (one pread). 0; -1 if it cannot be read. */
 int cgroup_cpu_usage(const struct cgroup *cgroup, uint64_t *ret_us);
+/* What the leaf uses now; UINT64_MAX: not known. Processes of the leaf, with the jail's init; bytes that came from and went to disks. */
+struct cgroup_counts {
+	uint64_t cpu_us, memory_bytes, memory_peak_bytes, processes, read_bytes, written_bytes;
+};
+/* Never fails. Any thread, also while another one removes the leaf. */
+void cgroup_count(const struct cgroup *cgroup, struct cgroup_counts *ret);
 /* Kills of the OOM killer so far in the leaf (v2 counts the chosen process of a group twice), and whether the leaf's own limit was
  * reached: where somebody was killed, so that nothing could be reclaimed (v1 does not tell this apart); else also when reclaim was enough
  * to go on. 0; -1 without a memory leaf. */
@@ -151,6 +167,8 @@ void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret);
 /* Remove the leaves and close everything; bounded retry while the kernel still says EBUSY (at most about
  * 2 s). Safe after a failed create, twice, and on an initialised struct. 0; -1 with *err if a leaf stays. */
 int cgroup_remove(struct cgroup *cgroup, struct warder_error *err);
+/* One try of it, which does not wait. CGROUP_BUSY: to be called again after cgroup->remove_pause_us. */
+int cgroup_remove_step(struct cgroup *cgroup, struct warder_error *err);
 
 /* Let go of a leaf whose processes are to stay: close everything. True; false, and nothing is done, when nobody is in it. */
 bool cgroup_leave(struct cgroup *cgroup);
@@ -158,6 +176,9 @@ bool cgroup_leave(struct cgroup *cgroup);
  * killed. */
 void cgroup_sweep(const struct cgroup *outer, bool all);
 
+/* Stop every process in the leaves below `outer`, except in the one named `except`, or let them go on: by the freezer of v2, whose frozen
+ * processes can be killed. -1 with *err (UNAVAILABLE): nothing is stopped. */
+int cgroup_freeze(const struct cgroup *outer, const char *except, bool frozen, struct warder_error *err);
 /* Remove leaves of dead supervisors below the host's bases: kill what is in them, then rmdir. Never touches a
  * leaf whose supervisor lives. Returns the number of leaves (runs, not directories) removed; a leaf that cannot
  * be emptied stays and is not counted; all waiting together is bounded by about 2 s. `dry_run` only counts.

@@ -12,11 +12,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/hang.h"
 #include "jail/inside/sys.h"
 
-#define HANG_LOOK_MS 200
-#define WAIT_LIVES   (-1)
+#define WAIT_LIVES    (-1)
+#define WITHOUT_FD_MS 5
 
 /* long clone_raw(struct clone_args *args, size_t size, void (*fn)(void *), void *arg) */
 long clone_raw(struct clone_args *args, size_t size, void (*fn)(void *), void *arg);
@@ -102,18 +101,45 @@ int clone_begin(struct clone_helper *helper, uint64_t flags, void (*fn)(void *ar
 	return pid < 0 ? (int)pid : 0;
 }
 
-/* Whether it has ended; false: it hangs. A helper that works for long is waited for as long as it makes progress. */
-static bool await_end(pid_t pid, unsigned int within_ms)
+int clone_forget(struct clone_helper *helper)
 {
-	const uint64_t deadline = clock_us() + within_ms * UINT64_C(1000);
-	owned_fd int pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct pollfd end = { .fd = pid_fd, .events = POLLIN };
-	struct hang hang = { 0 };
+	if (helper->watched)
+		fd_done(&helper->pid_fd);
+	*helper = (struct clone_helper){ 0 };
+	return CLONE_HANGS;
+}
 
-	while (pid_fd >= 0 && poll(&end, 1, HANG_LOOK_MS) <= 0)
-		if (hang_look(&hang, pid) || (within_ms && clock_us() >= deadline))
-			return false;
-	return true;
+/* A helper that works for long is waited for as long as it makes progress. */
+static bool has_hung(struct clone_helper *helper)
+{
+	const uint64_t now = clock_us();
+
+	if (helper->watched && now - helper->looked_us < CLONE_LOOK_MS * UINT64_C(1000))
+		return false;
+	helper->looked_us = now;
+	if (helper->watched)
+		return hang_look(&helper->hang, helper->pid);
+	helper->watched = true;
+	helper->pid_fd = (int)syscall(SYS_pidfd_open, helper->pid, 0);
+	return false;
+}
+
+int clone_end_step(struct clone_helper *helper)
+{
+	const int status = helper->pid ? wait_for(helper->pid, WNOHANG) : 0;
+
+	if (status == WAIT_LIVES)
+		return has_hung(helper) ? clone_forget(helper) : CLONE_LIVES;
+	free(helper->stack);
+	clone_forget(helper);
+	return status;
+}
+
+bool clone_await(const struct clone_helper *helper)
+{
+	struct pollfd end = { .fd = helper->pid_fd, .events = POLLIN };
+
+	return poll(&end, 1, helper->pid_fd < 0 ? WITHOUT_FD_MS : CLONE_LOOK_MS) > 0;
 }
 
 int clone_end(struct clone_helper *helper)
@@ -123,16 +149,12 @@ int clone_end(struct clone_helper *helper)
 
 int clone_end_within(struct clone_helper *helper, unsigned int within_ms)
 {
-	int status = helper->pid ? wait_for(helper->pid, WNOHANG) : 0;
+	const uint64_t deadline = clock_us() + within_ms * UINT64_C(1000);
+	int status;
 
-	if (status == WAIT_LIVES && !await_end(helper->pid, within_ms)) {
-		*helper = (struct clone_helper){ 0 };
-		return CLONE_HANGS;
-	}
-	if (status == WAIT_LIVES)
-		status = wait_for(helper->pid, 0);
-	free(helper->stack);
-	*helper = (struct clone_helper){ 0 };
+	while ((status = clone_end_step(helper)) == CLONE_LIVES)
+		if (!clone_await(helper) && within_ms && clock_us() >= deadline)
+			return clone_forget(helper);
 	return status;
 }
 

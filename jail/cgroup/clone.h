@@ -9,8 +9,11 @@
 #define WARDER_JAIL_CGROUP_CLONE_H
 
 #include <linux/sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/hang.h"
 
 #define CLONE_STACK_BYTES 16384
 
@@ -26,6 +29,10 @@ long clone_call(struct clone_args *args, void *stack, void (*fn)(void *arg), voi
 struct clone_helper {
 	int pid;
 	void *stack; /* heap */
+	bool watched;
+	int pid_fd; /* once it is watched; owned, or -1 */
+	uint64_t looked_us;
+	struct hang hang;
 };
 
 /* Start fn(arg) in a child that shares memory (CLONE_VM|flags). 0; a negative errno, and *helper is none. */
@@ -37,6 +44,14 @@ int clone_end(struct clone_helper *helper);
 #define CLONE_HANGS 256
 /* The same, and CLONE_HANGS also when it has not ended within that time. 0: no limit. */
 int clone_end_within(struct clone_helper *helper, unsigned int within_ms);
+/* One step of clone_end(), which does not wait. CLONE_LIVES: to be called again when helper->pid_fd is readable, and after CLONE_LOOK_MS. */
+int clone_end_step(struct clone_helper *helper);
+#define CLONE_LIVES 257
+/* Wait until the next step is worth it, for at most CLONE_LOOK_MS. False: that time is over. */
+bool clone_await(const struct clone_helper *helper);
+/* Wait no longer for a helper, which goes on using its stack. Returns CLONE_HANGS. */
+int clone_forget(struct clone_helper *helper);
+#define CLONE_LOOK_MS 200
 
 /* The same as one step, for short privileged work in other namespaces: fn() gets a copy of *arg, `size` bytes, which is copied
  * back. Returns the exit status (0..255) or a negative errno; -ETIMEDOUT, and *arg as it was: the child hangs in the kernel. */

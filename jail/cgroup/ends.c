@@ -1,8 +1,8 @@
 /*
  * The turns are batches: up to ENDS_AT_ONCE kills belong to one, and the next batch starts ENDS_PAUSE_MS after the last kill of the one
  * before. A batch is one word, its time and its count, which threads change by compare-and-swap: a lock could be held by another thread
- * at a fork, and its child would wait for ever. A thread that finds the batch full starts the next one in the future, and sleeps until
- * then; so do those that come after it.
+ * at a fork, and its child would wait for ever. A thread that finds the batch full starts the next one in the future: its kill waits until
+ * then, and so do those that come after it.
  *
  * The pause: the kernel hands a filter to a worker as soon as the last process that has it is gone. How long 100 filters take until the kernel
  * lists none of them any more (/proc/vmallocinfo), with the JIT compiler, from the last kill on:
@@ -17,10 +17,8 @@
  */
 #include "jail/cgroup/ends.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "base/clock.h"
 
@@ -56,22 +54,14 @@ static uint64_t join_batch(uint64_t last, uint64_t now_ms)
 	return (last_ms + ENDS_PAUSE_MS) << COUNT_BITS | 1;
 }
 
-void ends_take(void)
+uint64_t ends_turn_us(void)
 {
 	const uint64_t now_ms = clock_us() / 1000;
 	uint64_t last = atomic_load(&batch);
 	uint64_t mine;
-	uint64_t wait_ms;
 
 	do
 		mine = join_batch(last, now_ms);
 	while (!atomic_compare_exchange_weak(&batch, &last, mine));
-	wait_ms = mine >> COUNT_BITS > now_ms ? (mine >> COUNT_BITS) - now_ms : 0;
-	if (wait_ms) {
-		struct timespec left = { .tv_sec = (time_t)(wait_ms / 1000),
-					 .tv_nsec = (long)(wait_ms % 1000) * 1000000 };
-
-		while (nanosleep(&left, &left) < 0 && errno == EINTR)
-			continue;
-	}
+	return (mine >> COUNT_BITS) * 1000;
 }

@@ -11,6 +11,11 @@
 #include "base/fd.h"
 #include "base/namespaces.h"
 
+/* The kernel fills a page with whole rows before it returns less than was asked for: below this, a short read is the end. */
+#define SHORT_BYTES    2048
+#define PAUSE_FIRST_US 200 /* between two tries to remove a leaf */
+#define PAUSE_MOST_US  50000
+
 ssize_t cgroup_file_reread(int fd, char *ret, size_t size)
 {
 	size_t used = 0;
@@ -22,9 +27,9 @@ ssize_t cgroup_file_reread(int fd, char *ret, size_t size)
 			continue;
 		if (n < 0)
 			return -1;
-		if (n == 0)
-			break;
 		used += (size_t)n;
+		if (n == 0 || (size <= SHORT_BYTES && used + 1 < size))
+			break;
 	}
 	ret[used] = '\0';
 	return (ssize_t)used;
@@ -105,18 +110,28 @@ int64_t cgroup_now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+int cgroup_dir_try(const char *path)
+{
+	if (rmdir(path) == 0 || errno == ENOENT)
+		return 0;
+	return errno == EBUSY || errno == ENOMEM || errno == EINTR ? CGROUP_BUSY : -1;
+}
+
+uint32_t cgroup_pause_us(uint32_t before_us)
+{
+	return !before_us ? PAUSE_FIRST_US : before_us < PAUSE_MOST_US ? before_us * 2 : before_us;
+}
+
 int cgroup_dir_remove(const char *path, int64_t deadline_ms)
 {
-	long pause_us = 200;
+	uint32_t pause_us = 0;
+	int left;
 
-	while (rmdir(path) < 0) {
-		if (errno == ENOENT)
-			return 0;
-		if ((errno != EBUSY && errno != ENOMEM && errno != EINTR) || cgroup_now_ms() >= deadline_ms)
+	while ((left = cgroup_dir_try(path)) == CGROUP_BUSY) {
+		if (cgroup_now_ms() >= deadline_ms)
 			return -1;
+		pause_us = cgroup_pause_us(pause_us);
 		nanosleep(&(struct timespec){ .tv_nsec = pause_us * 1000 }, NULL);
-		if (pause_us < 50000)
-			pause_us *= 2;
 	}
-	return 0;
+	return left;
 }

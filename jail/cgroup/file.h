@@ -32,7 +32,11 @@ bool cgroup_owner_lives(const struct cgroup_owner *owner, uint64_t here);
 /* Where this process's pids and start times are counted: its pid and time namespaces, as one number. */
 uint64_t cgroup_space(void);
 
-/* rmdir again and again, with growing pauses, while the kernel says EBUSY and the deadline (CLOCK_MONOTONIC, ms) is
+/* rmdir, once. A directory that is not there is removed. 0; CGROUP_BUSY: it may be removed later; -1 with errno. */
+int cgroup_dir_try(const char *path);
+/* How long to wait before the next try, after a pause of before_us (0: none). */
+uint32_t cgroup_pause_us(uint32_t before_us);
+/* cgroup_dir_try() again and again, with growing pauses, while the kernel says EBUSY and the deadline (CLOCK_MONOTONIC, ms) is
  * not over. A directory that is not there is removed. 0; -1 with errno. */
 int cgroup_dir_remove(const char *path, int64_t deadline_ms);
 /* CLOCK_MONOTONIC in ms. */

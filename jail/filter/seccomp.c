@@ -58,6 +58,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -706,24 +707,24 @@ static int apply_allow(struct compiler *c, struct warder_error *err)
 	for (size_t i = 0; i < o->allow_count; i++) {
 		const struct syscall_group *group;
 		const struct syscall_row *row = syscall_find(o->allow[i], &group);
+		char field[40];
 
+		snprintf(field, sizeof(field), "syscalls.allow[%zu]", i);
 		if (!row)
-			return unknown_call("syscalls.allow", o->allow[i], err);
+			return unknown_call(field, o->allow[i], err);
 		if (group->level == SYSCALL_NEVER)
-			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "syscalls.allow",
-					 "syscalls.allow: no policy can allow \"%s\" (%s: %s)", row->name,
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+					 "%s: no policy can allow \"%s\" (%s: %s)", field, row->name,
 					 group->shown.name, group->shown.reason);
 		if (row->rule == SYSCALL_RULE_SECCOMP && o->profile != POLICY_SYSCALLS_COMPAT)
-			return error_set(
-			    err, WARDER_ERROR_INVALID_REQUEST, "syscalls.allow",
-			    "syscalls.allow: \"%s\" can be allowed only with syscalls.profile \"compat\": "
-			    "the memory of a program's own filters is charged to nobody",
-			    row->name);
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+					 "%s: \"%s\" can be allowed only with syscalls.profile \"compat\": "
+					 "the memory of a program's own filters is charged to nobody",
+					 field, row->name);
 		if (listed(row->name, o->deny, o->deny_count))
-			return error_set(
-			    err, WARDER_ERROR_INVALID_REQUEST, "syscalls.allow",
-			    "syscalls.allow: \"%s\" is in syscalls.deny too; leave it out of one of them",
-			    row->name);
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+					 "%s: \"%s\" is in syscalls.deny too; leave it out of one of them",
+					 field, row->name);
 		set_target(c, row, allowed_target(row));
 	}
 	return 0;
@@ -735,14 +736,15 @@ static int apply_deny(struct compiler *c, struct warder_error *err)
 
 	for (size_t i = 0; i < o->deny_count; i++) {
 		const struct syscall_row *row = syscall_find(o->deny[i], NULL);
+		char field[40];
 
+		snprintf(field, sizeof(field), "syscalls.deny[%zu]", i);
 		if (!row)
-			return unknown_call("syscalls.deny", o->deny[i], err);
+			return unknown_call(field, o->deny[i], err);
 		if (needed_by_launch(row->name))
-			return error_set(
-			    err, WARDER_ERROR_INVALID_REQUEST, "syscalls.deny",
-			    "syscalls.deny: \"%s\" cannot be denied: no program starts or ends without it",
-			    row->name);
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+					 "%s: \"%s\" cannot be denied: no program starts or ends without it",
+					 field, row->name);
 		if (row->number[c->arch] >= 0 && c->target[row->number[c->arch]] != TARGET_ABSENT)
 			set_target(c, row, TARGET_DENY);
 	}

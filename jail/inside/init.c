@@ -30,17 +30,11 @@
 
 #include "base/array.h"
 #include "jail/inside/inside.h"
+#include "jail/inside/message.h"
 #include "jail/inside/overlay.h"
 #include "jail/inside/root.h"
 #include "jail/inside/scratch.h"
-#include "jail/inside/sys.h"
-#include "jail/inside/tree.h"
-
-#include "base/array.h"
-#include "jail/inside/inside.h"
-#include "jail/inside/overlay.h"
-#include "jail/inside/root.h"
-#include "jail/inside/scratch.h"
+#include "jail/inside/sockets.h"
 #include "jail/inside/sys.h"
 #include "jail/inside/tree.h"
 
@@ -442,7 +436,8 @@ static long step_network(struct inside *in)
 		ret = -EINVAL_;
 	sys(close, fd);
 	if (ret == 0 && in->block->flags & WIRE_EDGE)
-		ret = sockets_make(in, first_after_joins(in) + !!(in->block->flags & WIRE_BUILDING));
+		ret = sockets_make(in->block, first_after_joins(in) + !!(in->block->flags & WIRE_BUILDING),
+				   &in->what);
 	return ret;
 }
 
@@ -605,11 +600,7 @@ static long step_init_drop(struct inside *in)
 	long ret;
 
 	/* Standard streams and everything else that init does not need are closed; a pipe's end must be seen. */
-	sys(close, WIRE_FD_STDIN);
-	sys(close, WIRE_FD_STDOUT);
-	sys(close, WIRE_FD_STDERR);
-	sys(close, WIRE_FD_RESULT);
-	sys(close, WIRE_FD_INPUT);
+	sys(close_range, WIRE_FD_STDIN, WIRE_FD_PROGRESS, 0);
 	sys(close, WIRE_FD_EXEC);
 	sys(close, WIRE_FD_BLOCK);
 	sys(close, in->gate[0]);
@@ -828,8 +819,10 @@ static _Noreturn void wait_for_end(struct inside *in)
 	const bool bare = in->block->flags & WIRE_BARE;
 	uint64_t child = 1ull << (SIGCHLD - 1) | (bare ? 1ull << (SIGTERM - 1) : 0);
 	long signals = sys(signalfd4, -1, &child, sizeof(child), O_CLOEXEC);
-	struct pollfd fds[2] = { { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN },
-				 { .fd = (int)signals, .events = POLLIN } };
+	struct pollfd fds[3] = { { .fd = WIRE_FD_SUPERVISOR, .events = POLLIN },
+				 { .fd = (int)signals, .events = POLLIN },
+				 { .fd = WIRE_FD_CONTROL, .events = POLLIN } };
+	bool parked = in->block->flags & WIRE_PARKED; /* the program's time has not begun */
 	struct __kernel_timespec left = { .tv_sec = (long)(in->block_backstop_ms / 1000),
 					  .tv_nsec = (long)(in->block_backstop_ms % 1000) * 1000000 };
 	char drain[128]
@@ -852,7 +845,16 @@ static _Noreturn void wait_for_end(struct inside *in)
 				status = wait_for_turn(fds, &left);
 			break;
 		}
-		n = sys(ppoll, fds, 2, in->block_backstop_ms ? &left : 0, 0, 0);
+		n = sys(ppoll, fds, parked ? 3 : 2, in->block_backstop_ms && !parked ? &left : 0, 0, 0);
+		if (n > 0 && parked && fds[2].revents) {
+			struct wire_message word;
+
+			if (sys(read, WIRE_FD_CONTROL, &word, sizeof(word)) != sizeof(word) ||
+			    word.type != WIRE_GO)
+				break;
+			parked = false;
+			continue;
+		}
 		if (n == 0) {
 			struct wire_message message = { .type = WIRE_BACKSTOP, .end_us = now_us(in) };
 
@@ -891,37 +893,13 @@ static long fetch_fds(void)
 		uint16_t family;
 		char path[sizeof(WIRE_DOOR)];
 	} address = { 1 /* AF_UNIX */, WIRE_DOOR };
-	struct {
-		size_t len;
-		int level, type;
-		int fds[WIRE_DOOR_FDS];
-	} control;
-	char byte;
-	struct {
-		char *at;
-		size_t len;
-	} part = { &byte, 1 };
-	struct {
-		void *name;
-		uint32_t name_len;
-		void *parts;
-		size_t part_count;
-		void *control;
-		size_t control_len;
-		uint32_t flags;
-	} message = { .parts = &part, .part_count = 1, .control = &control, .control_len = sizeof(control) };
+	int fds[MESSAGE_FDS_MAX];
 	long fd = sys(socket, 1 /* AF_UNIX */, 5 /* SOCK_SEQPACKET */ | O_CLOEXEC, 0);
 	long ret = fd < 0 ? fd : sys(connect, fd, &address, sizeof(address));
 
-	control.level = control.type = 0;
 	if (ret == 0)
-		ret = sys(recvmsg, fd, &message, 0x40000000 /* MSG_CMSG_CLOEXEC */);
-	if (ret < 0)
-		return ret;
-	if (ret != 1 || message.flags & 8 /* MSG_CTRUNC */ || message.control_len < sizeof(size_t) + 8 ||
-	    control.level != 1 /* SOL_SOCKET */ || control.type != 1 /* SCM_RIGHTS */)
-		return -EINVAL_;
-	return place_fetched(control.fds, (int)((control.len - sizeof(size_t) - 8) / sizeof(int)));
+		ret = message_receive((int)fd, fds);
+	return ret < 0 ? ret : place_fetched(fds, (int)ret);
 }
 
 static long map_block(struct inside *in)

@@ -41,8 +41,6 @@ long join_session(struct inside *in);
 long join_enter(struct inside *in);
 /* There: a /proc of the new pid namespace in the place of the session's, with those of its covers that its launch made. */
 long join_mount_proc(struct inside *in);
-/* The addresses and routes of a namespace whose edge is outside, and its sockets, which are sent over edge_fd; that is closed (sockets.c). */
-long sockets_make(struct inside *in, int edge_fd);
 /* The payload's side, in the forked child: apply every restriction, wait for the host's word, execute. */
 _Noreturn void payload_main(struct inside *in);
 _Noreturn void inside_main(void);

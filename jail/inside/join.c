@@ -8,13 +8,13 @@
 #include <linux/fcntl.h>
 #include <linux/mount.h>
 #include <linux/sched.h>
-#include <linux/socket.h>
 #include <linux/wait.h>
 
 #include <stdbool.h>
 
 #include "base/array.h"
 #include "jail/inside/inside.h"
+#include "jail/inside/message.h"
 #include "jail/inside/sys.h"
 
 #define ENOENT_    2
@@ -24,29 +24,6 @@
 #ifndef MNT_DETACH
 #define MNT_DETACH 2
 #endif
-#define SOL_SOCKET_ 1
-#define SCM_RIGHTS_ 1
-
-/* struct msghdr and cmsghdr as the kernel has them; <linux/socket.h> leaves them to a libc. */
-struct message_header {
-	void *name;
-	uint32_t name_len;
-	struct {
-		void *base;
-		uint64_t len;
-	} * iov;
-	uint64_t iov_len;
-	void *control;
-	uint64_t control_len;
-	uint32_t flags;
-};
-
-struct one_descriptor {
-	uint64_t len;
-	int32_t level, type;
-	int32_t fd;
-	int32_t pad;
-};
 
 /* Descriptors of the namespaces besides those with a place of their own, behind the cgroups' to join. */
 enum { JOIN_PID, JOIN_IPC, JOIN_UTS, JOIN_CGROUP, JOIN_TIME, JOIN_COUNT };
@@ -59,19 +36,8 @@ static int place_of(const struct inside *in, int which)
 static long send_init(int init_fd)
 {
 	struct wire_message message = { .type = WIRE_JOINED };
-	struct one_descriptor control = {
-		.len = 20, .level = SOL_SOCKET_, .type = SCM_RIGHTS_, .fd = init_fd
-	};
-	struct message_header header = { .iov_len = 1, .control = &control, .control_len = sizeof(control) };
-	struct {
-		void *base;
-		uint64_t len;
-	} iov = { &message, sizeof(message) };
-	long ret;
 
-	header.iov = (void *)&iov;
-	ret = sys(sendmsg, WIRE_FD_CONTROL, &header, 0x4000 /* MSG_NOSIGNAL */);
-	return ret < 0 ? ret : 0;
+	return message_send(WIRE_FD_CONTROL, &message, sizeof(message), &init_fd, 1);
 }
 
 /* In middle: init is born in a pid namespace of its own. Returns only there. */

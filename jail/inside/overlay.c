@@ -16,6 +16,7 @@
 #include <linux/stat.h>
 
 #include "base/array.h"
+#include "jail/inside/message.h"
 #include "jail/inside/root.h"
 #include "jail/inside/sys.h"
 #include "jail/inside/tree.h"
@@ -24,28 +25,9 @@
 #define O_PATH 010000000
 #endif
 #define MNT_DETACH_ 2
-#define SOL_SOCKET_ 1
-#define SCM_RIGHTS_ 1
 #define O_FLAGS     (O_PATH | 00200000 /* O_DIRECTORY */ | 02000000 /* O_CLOEXEC */)
 
 static const char stage[] = WIRE_SCRATCH "/m";
-
-/* The kernel's struct user_msghdr and struct cmsghdr, which its headers for programs do not have. */
-struct message {
-	void *name;
-	long name_len;
-	const void *iov;
-	size_t iov_len;
-	const void *control;
-	size_t control_len;
-	unsigned long flags;
-};
-
-struct rights {
-	size_t len;
-	int level, type;
-	int fd, pad;
-};
 
 /* The layer's own mount, at its place. */
 static long attach_layer(const struct wire_block *block, const struct wire_layer *layer, int *next_fd)
@@ -153,23 +135,14 @@ static long mount_overlay(const struct wire_block *block, uint32_t index, const 
 static long send_directory(const char *path, int socket_fd)
 {
 	struct wire_message message = { .type = WIRE_UPPER };
-	struct {
-		const void *at;
-		size_t len;
-	} iov = { &message, sizeof(message) };
-	struct rights rights = { .len = 20, .level = SOL_SOCKET_, .type = SCM_RIGHTS_ };
-	struct message header = {
-		.iov = &iov, .iov_len = 1, .control = &rights, .control_len = sizeof(rights)
-	};
-	long fd = sys(openat, AT_FDCWD, path, O_FLAGS, 0);
+	const int fd = (int)sys(openat, AT_FDCWD, path, O_FLAGS, 0);
 	long ret;
 
 	if (fd < 0)
 		return fd;
-	rights.fd = (int)fd;
-	ret = sys(sendmsg, socket_fd, &header, 0);
+	ret = message_send(socket_fd, &message, sizeof(message), &fd, 1);
 	sys(close, fd);
-	return ret < 0 ? ret : 0;
+	return ret;
 }
 
 static long add_overlay(const struct wire_block *block, uint32_t index, int *next_fd, int socket_fd,

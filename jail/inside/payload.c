@@ -5,7 +5,8 @@
  * Order: rlimits and identity need privilege, so they precede the drop; the working directory is entered as the
  * jail's user, in a session without a capability; the terminal is made as the jail's user, who then owns it, and before Landlock and
  * seccomp, which refuse what that takes; no_new_privs precedes Landlock and seccomp, which need it; seccomp is last because the steps
- * before it use calls that it denies. After it only read, write, ppoll, execve and exit_group are called.
+ * before it use calls that it denies. After it only read, write, ppoll, execve and exit_group are called; of a parked jail also recvmsg
+ * and dup3, which its policy may not deny.
  */
 #include <asm/signal.h>
 #include <linux/fcntl.h>
@@ -20,6 +21,7 @@
 
 #include "base/array.h"
 #include "jail/inside/inside.h"
+#include "jail/inside/message.h"
 #include "jail/inside/sys.h"
 
 #define ENOENT_  2
@@ -66,6 +68,8 @@ static long step_stdio(struct inside *in)
 		sys(close, WIRE_FD_RESULT);
 	if (!(in->block->flags & WIRE_INPUT))
 		sys(close, WIRE_FD_INPUT);
+	if (!(in->block->flags & WIRE_PROGRESS))
+		sys(close, WIRE_FD_PROGRESS);
 	ret = sys(fcntl, WIRE_FD_EXEC, F_SETFD, FD_CLOEXEC);
 	if (ret == 0)
 		ret = sys(fcntl, WIRE_FD_SUPERVISOR, F_SETFD, FD_CLOEXEC);
@@ -155,27 +159,8 @@ static long step_privileges(struct inside *in)
 static long send_master(int master_fd)
 {
 	struct wire_message message = { .type = WIRE_TERMINAL };
-	struct {
-		size_t len;
-		int level, type;
-		int fd;
-	} control = { sizeof(size_t) + 3 * sizeof(int), 1 /* SOL_SOCKET */, 1 /* SCM_RIGHTS */, master_fd };
-	struct {
-		void *at;
-		size_t len;
-	} part = { &message, sizeof(message) };
-	struct {
-		void *name;
-		uint32_t name_len;
-		void *parts;
-		size_t part_count;
-		void *control;
-		size_t control_len;
-		uint32_t flags;
-	} header = { .parts = &part, .part_count = 1, .control = &control, .control_len = sizeof(control) };
-	long ret = sys(sendmsg, WIRE_FD_EXEC, &header, 0);
 
-	return ret < 0 ? ret : ret == sizeof(message) ? 0 : -EIO_;
+	return message_send(WIRE_FD_EXEC, &message, sizeof(message), &master_fd, 1);
 }
 
 /* A terminal of the jail's own devpts, so that its name means something inside. The payload leads a session since its first step. */
@@ -322,6 +307,59 @@ static void tell(const struct wire_message *message)
 		sys(exit_group, 125);
 }
 
+/* The word to go of a parked jail, and what comes with it. Its pages are touched only then. */
+static char go_record[WIRE_GO_BYTES] __attribute__((aligned(8)));
+
+static const struct wire_go *parked_go(void)
+{
+	return (const struct wire_go *)(const void *)go_record;
+}
+
+/* The descriptors come in ascending order of their numbers-to-be, and the kernel gave them free numbers, so that none is overwritten
+ * before its turn. As they came, they do not outlive the exec. */
+static bool place_fds(const int *fds, size_t count)
+{
+	size_t next = 0;
+
+	for (int number = 0; number <= WIRE_FD_PROGRESS; number++) {
+		if (!(parked_go()->fds & (1u << number)))
+			continue;
+		if (next == count || sys(dup3, fds[next++], number, 0) < 0)
+			return false;
+	}
+	return next == count;
+}
+
+static bool receive_parked_go(void)
+{
+	struct {
+		size_t len;
+		int level, type;
+		int fds[WIRE_GO_FDS + 1];
+	} control = { 0 };
+	struct {
+		void *at;
+		size_t len;
+	} part = { go_record, sizeof(go_record) };
+	struct {
+		void *name;
+		uint32_t name_len;
+		void *parts;
+		size_t part_count;
+		void *control;
+		size_t control_len;
+		uint32_t flags;
+	} header = { .parts = &part, .part_count = 1, .control = &control, .control_len = sizeof(control) };
+	const size_t before = sizeof(size_t) + 2 * sizeof(int);
+	const long got = sys(recvmsg, WIRE_FD_EXEC, &header, 0x40000000 /* MSG_CMSG_CLOEXEC */);
+
+	if (got < (long)sizeof(struct wire_go) || parked_go()->message.type != WIRE_GO ||
+	    parked_go()->size != (uint32_t)got || control.len < before ||
+	    control.level != 1 /* SOL_SOCKET */ || control.type != 1 /* SCM_RIGHTS */)
+		return false;
+	return place_fds(control.fds, (control.len - before) / sizeof(int));
+}
+
 /* Tell the host, and wait for its word while watching that it lives. */
 static void wait_for_go(struct inside *in)
 {
@@ -342,16 +380,20 @@ static void wait_for_go(struct inside *in)
 		if (fds[1].revents)
 			sys(exit_group, 125);
 	}
+	if (in->block->flags & WIRE_PARKED) {
+		if (!receive_parked_go())
+			sys(exit_group, 125);
+		return;
+	}
 	if (sys(read, WIRE_FD_EXEC, &message, sizeof(message)) != sizeof(message) || message.type != WIRE_GO)
 		sys(exit_group, 125);
 }
 
 /* A name without '/' is searched in the PATH inside: EACCES is remembered, ENOENT is passed over. Unlike execvp(3), an empty
  * element of PATH is skipped, and a file of no known format is not given to a shell. */
-static long execute(struct inside *in, char **argv, char **envp)
+static long execute(const char *dir, char **argv, char **envp)
 {
 	const char *name = argv[0];
-	const char *dir = in->block->search_path ? WIRE_AT(in->block, in->block->search_path, char) : "";
 	char path[4096];
 	long ret = -ENOENT_;
 	size_t len = 0;
@@ -386,7 +428,7 @@ static long execute(struct inside *in, char **argv, char **envp)
 }
 
 /* Offsets become pointers in our private copy. */
-static char **pointers(struct wire_block *block, uint32_t offset)
+static char **pointers(void *block, uint32_t offset)
 {
 	uint64_t *rows = WIRE_AT(block, offset, uint64_t);
 
@@ -409,8 +451,11 @@ static _Noreturn void hold(void)
 _Noreturn void payload_main(struct inside *in)
 {
 	struct wire_message message = { .type = WIRE_BORN };
-	char **argv = pointers(in->block, in->block->argv);
-	char **envp = pointers(in->block, in->block->envp);
+	const bool parked = in->block->flags & WIRE_PARKED;
+	void *words = parked ? (void *)go_record : (void *)in->block;
+	uint32_t search_path = in->block->search_path;
+	uint32_t argv = in->block->argv;
+	uint32_t envp = in->block->envp;
 	long ret;
 
 	tell(&message);
@@ -425,11 +470,17 @@ _Noreturn void payload_main(struct inside *in)
 			inside_fail(in, WIRE_FD_EXEC, steps[i].id, ret, in->what);
 	}
 	wait_for_go(in);
+	if (parked) {
+		search_path = parked_go()->search_path;
+		argv = parked_go()->argv;
+		envp = parked_go()->envp;
+	}
 	message.type = WIRE_ENTERING;
 	tell(&message);
 	if (in->block->flags & WIRE_HOLDS)
 		hold();
-	ret = execute(in, argv, envp);
+	ret = execute(search_path ? WIRE_AT(words, search_path, char) : "", pointers(words, argv),
+		      pointers(words, envp));
 	message.type = WIRE_NO_EXEC;
 	message.step = WIRE_STEP_EXEC;
 	message.error = (int32_t)-ret;

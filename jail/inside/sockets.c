@@ -8,7 +8,8 @@
  *   sockets for published ports  are only created here; the edge connects them to servers in the jail
  *   raw sockets of TCP and UDP   see the first packet of every connection, so that what is reset is counted
  *
- * Done before init gives up its privilege, which ports below 1024 and raw sockets need.
+ * Done before init gives up its privilege, which ports below 1024 and raw sockets need. In a container init has none: there a helper of the
+ * host does it.
  */
 #include <linux/fcntl.h>
 #include <linux/filter.h>
@@ -17,7 +18,8 @@
 
 #include "base/array.h"
 #include "edge/edge.h"
-#include "jail/inside/inside.h"
+#include "jail/inside/message.h"
+#include "jail/inside/sockets.h"
 #include "jail/inside/sys.h"
 
 #define UNIX                1
@@ -34,7 +36,6 @@
 #define FILTER              26 /* SO_ATTACH_FILTER */
 #define INET6_LEVEL         41
 #define RECEIVE_PACKET_INFO 49 /* IPV6_RECVPKTINFO */
-#define RIGHTS              1  /* SCM_RIGHTS */
 #define NO_FAMILY           97 /* EAFNOSUPPORT */
 #define BACKLOG             512
 #define LO                  1 /* its index in every namespace */
@@ -121,17 +122,17 @@ static long add_route(int fd, uint8_t family)
 	return ask(fd, &request);
 }
 
-static long add_routes(struct inside *in)
+static long add_routes(const char **ret_what)
 {
 	long fd = sys(socket, NETLINK, RAW | O_CLOEXEC, 0);
 	long ret;
 
 	if (fd < 0)
 		return fd;
-	in->what = "198.18.0.1 on lo";
+	*ret_what = "198.18.0.1 on lo";
 	ret = add_address((int)fd);
 	if (ret == 0) {
-		in->what = "local route of IPv4";
+		*ret_what = "local route of IPv4";
 		ret = add_route((int)fd, INET);
 	}
 	/* Without it there is no route at all, and nothing to count. */
@@ -242,75 +243,51 @@ static long open_raw(int family, int protocol)
 /* In a message of one byte; they are closed here. */
 static long send_sockets(int to, const int *fds, size_t count)
 {
-	struct {
-		size_t len;
-		int level, type;
-		int fds[EDGE_FDS_AT_ONCE];
-	} control = { .len = sizeof(size_t) + 8 + count * sizeof(int),
-		      .level = SOCKET_LEVEL,
-		      .type = RIGHTS };
-	struct {
-		const char *at;
-		size_t len;
-	} part = { "", 1 };
-	struct {
-		void *name;
-		uint32_t name_len;
-		void *parts;
-		size_t part_count;
-		void *control;
-		size_t control_len;
-		uint32_t flags;
-	} message = { .parts = &part, .part_count = 1, .control = &control, .control_len = control.len };
-	long ret;
+	long ret = message_send(to, "", 1, fds, count);
 
-	for (size_t i = 0; i < count; i++)
-		control.fds[i] = fds[i];
-	ret = sys(sendmsg, to, &message, 0x4000 /* MSG_NOSIGNAL */);
 	for (size_t i = 0; i < count; i++)
 		sys(close, fds[i]);
-	return ret < 0 ? ret : 0;
+	return ret;
 }
 
-static long open_next(struct inside *in, size_t i)
+static long open_next(const struct wire_block *block, size_t i, const char **ret_what)
 {
-	const struct edge_listener *rows =
-	    WIRE_AT(in->block, in->block->listeners, const struct edge_listener);
+	const struct edge_listener *rows = WIRE_AT(block, block->listeners, const struct edge_listener);
 
-	if (i >= EDGE_SOCKET_COUNT + in->block->listener_count) {
-		in->what = "a socket for network.publish";
+	if (i >= EDGE_SOCKET_COUNT + block->listener_count) {
+		*ret_what = "a socket for network.publish";
 		return sys(socket, INET, STREAM | O_CLOEXEC, 0);
 	}
 	switch (i) {
 	case EDGE_SOCKET_DNS:
-		in->what = "the resolver's socket";
+		*ret_what = "the resolver's socket";
 		return open_socket(DATAGRAM, EDGE_SELF, DNS_PORT);
 	case EDGE_SOCKET_DNS_TCP:
 		return open_socket(STREAM, EDGE_SELF, DNS_PORT);
 	case EDGE_SOCKET_RAW_TCP:
 	case EDGE_SOCKET_RAW_UDP:
-		in->what = "a raw socket";
+		*ret_what = "a raw socket";
 		return open_raw(INET, i == EDGE_SOCKET_RAW_TCP ? TCP : UDP);
 	case EDGE_SOCKET_RAW_TCP6:
 	case EDGE_SOCKET_RAW_UDP6:
 		return open_raw(INET6, i == EDGE_SOCKET_RAW_TCP6 ? TCP : UDP);
 	default:
-		in->what = "a listener for network.allow";
+		*ret_what = "a listener for network.allow";
 		return open_socket(STREAM, rows[i - EDGE_SOCKET_COUNT].address,
 				   rows[i - EDGE_SOCKET_COUNT].port);
 	}
 }
 
-long sockets_make(struct inside *in, int edge_fd)
+long sockets_make(const struct wire_block *block, int edge_fd, const char **ret_what)
 {
-	const size_t leaving = EDGE_SOCKET_COUNT + in->block->listener_count;
-	const size_t total = leaving + in->block->inward_count;
+	const size_t leaving = EDGE_SOCKET_COUNT + block->listener_count;
+	const size_t total = leaving + block->inward_count;
 	int fds[EDGE_FDS_AT_ONCE];
 	size_t count = 0;
-	long ret = in->block->named ? add_routes(in) : 0;
+	long ret = block->named ? add_routes(ret_what) : 0;
 
-	for (size_t i = in->block->named ? 0 : leaving; i < total && ret == 0; i++) {
-		long fd = open_next(in, i);
+	for (size_t i = block->named ? 0 : leaving; i < total && ret == 0; i++) {
+		long fd = open_next(block, i, ret_what);
 
 		if (fd < 0) {
 			ret = fd;
@@ -318,7 +295,7 @@ long sockets_make(struct inside *in, int edge_fd)
 		}
 		fds[count++] = (int)fd;
 		if (count == EDGE_FDS_AT_ONCE || i + 1 == total) {
-			in->what = "the edge";
+			*ret_what = "the edge";
 			ret = send_sockets(edge_fd, fds, count);
 			count = 0;
 		}

@@ -19,8 +19,9 @@ enum wire_fd {
 	WIRE_FD_STDIN,
 	WIRE_FD_STDOUT,
 	WIRE_FD_STDERR,
-	WIRE_FD_RESULT, /* the two that a program may be given besides */
+	WIRE_FD_RESULT, /* the three that a program may be given besides */
 	WIRE_FD_INPUT,
+	WIRE_FD_PROGRESS,
 	WIRE_FD_CONTROL,    /* init's socket */
 	WIRE_FD_EXEC,       /* the payload's socket */
 	WIRE_FD_BLOCK,      /* this block */
@@ -33,8 +34,7 @@ enum wire_fd {
 };
 
 /* Where init fetches its descriptors, by number from 0 on, in one message, if it was started without. */
-#define WIRE_DOOR     "/door"
-#define WIRE_DOOR_FDS 253 /* SCM_MAX_FD */
+#define WIRE_DOOR "/door"
 
 /* Where the tmpfs of everything that the program may write lies, while the root is set up. */
 #define WIRE_SCRATCH "/dev/shm"
@@ -95,10 +95,10 @@ enum wire_step {
 };
 
 enum wire_type {
-	WIRE_FAILED,   /* init or payload -> host: step, error, detail */
-	WIRE_BORN,     /* payload -> host: namespaces, mounts and cgroups are what they will be */
-	WIRE_READY,    /* payload -> host: everything is applied, nothing untrusted ran */
-	WIRE_GO,       /* host -> payload */
+	WIRE_FAILED, /* init or payload -> host: step, error, detail */
+	WIRE_BORN,   /* payload -> host: namespaces, mounts and cgroups are what they will be */
+	WIRE_READY,  /* payload -> host: everything is applied, nothing untrusted ran */
+	WIRE_GO, /* host -> payload; WIRE_PARKED: as struct wire_go, and before that to init, whose time begins */
 	WIRE_ENTERING, /* payload -> host: the next thing is the exec */
 	WIRE_NO_EXEC,  /* payload -> host: error of the exec */
 	WIRE_ENDED,    /* init -> host: how the payload ended */
@@ -119,6 +119,19 @@ struct wire_message {
 	uint64_t applied; /* WIRE_READY: bits 1 << step of optional layers that are on */
 	char detail[64];
 };
+
+/* WIRE_GO of a parked jail: one record, followed by its strings. Offsets are from its start. With it come the descriptors that the
+ * program begins with. */
+struct wire_go {
+	struct wire_message message;
+	uint32_t size; /* of the whole record */
+	uint32_t
+	    fds; /* bit 1 << number for each descriptor, in ascending order; numbers up to WIRE_FD_PROGRESS */
+	uint32_t argv, envp;  /* as in the block */
+	uint32_t search_path; /* as in the block */
+};
+#define WIRE_GO_BYTES (96 * 1024) /* of a record: what a socket takes at once */
+#define WIRE_GO_FDS   6
 
 enum wire_kind {
 	WIRE_DIRECTORY,
@@ -196,7 +209,7 @@ enum {
 	WIRE_CGROUP_NS = 128,
 	WIRE_OWN_NETWORK = 256,
 	WIRE_RESULT =
-	    512, /* of these two the numbers are always taken, so that nothing of init's gets them */
+	    512, /* of these and WIRE_PROGRESS the numbers are always taken, so that nothing of init's gets them */
 	WIRE_INPUT = 1024,
 	WIRE_OLD_MOUNTS = 2048,   /* by mount(2): the kernel, or a filter, has no detached mounts */
 	WIRE_WHOLE_ROOT = 4096,   /* an overlay becomes the root, in the place of the tmpfs that was built */
@@ -213,7 +226,9 @@ enum {
 	WIRE_ON_TERMINAL = 2097152, /* the payload's streams are a new terminal of its /dev/pts */
 	WIRE_EDGE =
 	    4194304, /* a process outside connects for the jail: it is handed the sockets that listen */
-	WIRE_FLAGS_ALL = 8388607,
+	WIRE_PARKED = 8388608, /* what is the program's alone comes with WIRE_GO, perhaps much later */
+	WIRE_PROGRESS = 16777216,
+	WIRE_FLAGS_ALL = 33554431,
 };
 
 /*
@@ -229,7 +244,7 @@ _Static_assert(WIRE_PRIVILEGED + WIRE_REUSABLE + WIRE_LOOPBACK_UP + WIRE_TMP_EXE
 		       WIRE_FRESH_USER_NS + WIRE_TIME_NS + WIRE_CGROUP_NS + WIRE_OWN_NETWORK + WIRE_RESULT +
 		       WIRE_INPUT + WIRE_OLD_MOUNTS + WIRE_WHOLE_ROOT + WIRE_CONTAINED + WIRE_BARE +
 		       WIRE_HOLDS + WIRE_JOINS + WIRE_BACKGROUND + WIRE_BUILDING + WIRE_SETPCAP +
-		       WIRE_CROWDED + WIRE_ON_TERMINAL + WIRE_EDGE ==
+		       WIRE_CROWDED + WIRE_ON_TERMINAL + WIRE_EDGE + WIRE_PARKED + WIRE_PROGRESS ==
 		   WIRE_FLAGS_ALL,
 	       "no two flags share a bit");
 

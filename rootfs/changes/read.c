@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "rootfs/layers.h"
 #include "rootfs/changes/changes.h"
@@ -227,45 +228,12 @@ char *changes_saved_name(uint64_t number, char ret[static 24])
 	return ret;
 }
 
-static ssize_t read_full(int fd, unsigned char *buffer)
-{
-	size_t used = 0;
-
-	while (used < BUFFER_BYTES) {
-		ssize_t n = read(fd, buffer + used, BUFFER_BYTES - used);
-
-		if (n == 0)
-			break;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		used += (size_t)n;
-	}
-	return (ssize_t)used;
-}
-
-static bool write_full(int fd, const unsigned char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
 /* 1: the same; 0: not; -1: it could not be read. */
 static int same_content(struct reading *reading, int upper_fd, int lower_fd)
 {
 	for (;;) {
-		ssize_t n = read_full(upper_fd, reading->buffer);
-		ssize_t m = read_full(lower_fd, reading->other);
+		ssize_t n = file_read_up_to(upper_fd, reading->buffer, BUFFER_BYTES);
+		ssize_t m = file_read_up_to(lower_fd, reading->other, BUFFER_BYTES);
 
 		if (n < 0 || m < 0)
 			return -1;
@@ -313,11 +281,11 @@ static bool take_content(struct reading *reading, struct changes_item *change, i
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return fault(reading, name, "cannot be read");
 	do {
-		n = read_full(fd, reading->buffer);
+		n = file_read_up_to(fd, reading->buffer, BUFFER_BYTES);
 		if (n < 0)
 			return fault(reading, name, "cannot be read");
 		sha256_add(&sha, reading->buffer, (size_t)n);
-		if (save_fd >= 0 && !write_full(save_fd, reading->buffer, (size_t)n))
+		if (save_fd >= 0 && file_write_all(save_fd, (const char *)reading->buffer, (size_t)n) != 0)
 			return fault(reading, name, "its content cannot be saved: the disk is full");
 	} while (n == BUFFER_BYTES);
 	sha256_hex(&sha, change->sha256);

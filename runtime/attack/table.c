@@ -257,6 +257,11 @@ static bool large_output(const struct question *q)
 	       q->plan->policy.output.stderr_bytes >= 4u << 20;
 }
 
+static bool same_kernel(const struct question *q)
+{
+	return true;
+}
+
 static bool unprivileged(const struct question *q)
 {
 	return !q->plan->privileged;
@@ -308,6 +313,7 @@ static const struct allowing {
 	{ "call=", allows_call, "syscalls.allow" },
 	{ "output>=4MiB", large_output, "output" },
 	{ "unlimited:", is_unlimited, "unlimited" },
+	{ "same-kernel", same_kernel, "jails share the pages of a shown file; see the threat model" },
 	{ "unprivileged", unprivileged, "an ordinary user's jails have the user's own id" },
 };
 

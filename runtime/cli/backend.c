@@ -13,16 +13,6 @@
 
 #define REQUEST_MOST ((size_t)32 << 20)
 
-/* Takes the text. */
-static int print_text(char *text, struct warder_error *err)
-{
-	if (!text)
-		return error_no_memory(err, NULL);
-	puts(text);
-	free(text);
-	return 0;
-}
-
 static enum term_style style_of(enum describe_state state)
 {
 	return state == DESCRIBE_AVAILABLE ? TERM_GOOD : state == DESCRIBE_OFF ? TERM_DIM : TERM_WARN;
@@ -68,7 +58,7 @@ static int list(const struct describe *describe, bool json, struct warder_error 
 	free(row);
 	json_end_array(&w);
 	if (json)
-		return print_text(json_take(&w), err);
+		return term_put(json_take(&w), err);
 	json_writer_done(&w);
 	return 0;
 }
@@ -149,10 +139,10 @@ static int describe_named(const struct describe *describe, const struct request 
 		return backend ? error_no_memory(err, NULL) : -1;
 	describe_backend(describe, backend, row);
 	if (request->for_model) {
-		status = print_text(describe_for_model(describe, row), err);
+		status = term_put(describe_for_model(describe, row), err);
 	} else if (request->json) {
 		describe_write(row, &w);
-		status = print_text(json_take(&w), err);
+		status = term_put(json_take(&w), err);
 	} else {
 		status = print_whole(describe, row, err);
 	}
@@ -207,7 +197,7 @@ static int declare(const struct request *request, struct warder_error *err)
 	asked.json = text;
 	status = declare_request(request->policy, &options, &asked, request->json, &declared, err);
 	free(text);
-	return status == 0 ? print_text(declared, err) : -1;
+	return status == 0 ? term_put(declared, err) : -1;
 }
 
 /* ---- the command ---- */

@@ -76,7 +76,6 @@ static void write_block(struct json_writer *w, const struct block *block)
 static int print_json(const struct blocks *blocks, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
-	char *json;
 
 	json_begin_object(&w);
 	json_key(&w, "blocks");
@@ -90,12 +89,7 @@ static int print_json(const struct blocks *blocks, struct warder_error *err)
 	else
 		json_null(&w);
 	json_end_object(&w);
-	json = json_take(&w);
-	if (!json)
-		return error_no_memory(err, NULL);
-	puts(json);
-	free(json);
-	return 0;
+	return term_put(json_take(&w), err);
 }
 
 static int print_all_code(const struct blocks *blocks, struct warder_error *err)

@@ -70,16 +70,8 @@ static int call(const struct running *running, struct warder_program *program, s
 		.output_max = running->request->output_max,
 		.collect = running->request->json ? &collect : NULL,
 	};
-	struct warder_run *run = NULL;
-	int status;
 
-	if (warder_call(program, &call, &run, err) != 0)
-		return -1;
-	report_running(run);
-	status = warder_wait(run, ret, err);
-	report_running(NULL);
-	warder_run_free(run);
-	return status;
+	return report_call(program, &call, ret, err);
 }
 
 static int execute(struct running *running, const struct warder_code *code, struct warder_result **ret,
@@ -294,11 +286,7 @@ static int print_json(struct running *running, char *blocks, char *output, size_
 	free(blocks);
 	free(output);
 	free(errors);
-	if (!json)
-		return error_no_memory(err, NULL);
-	puts(json);
-	free(json);
-	return 0;
+	return term_put(json, err);
 }
 
 static int run_all(struct running *running, const struct blocks *blocks, struct warder_error *err)

@@ -64,7 +64,7 @@ static struct warder_code code_of(const struct session *session)
 			 (request->code.scan ? WARDER_CODE_SCAN : 0u) |
 			 (request->code.scan_deny ? WARDER_CODE_SCAN_DENY : 0u),
 		.scan_rules = request->code.rules,
-		.scan_audit = request->code.audit,
+		.scan_audit = session->report.audit.fd < 0 ? NULL : request->audit,
 		.cache = request->code.cache,
 		.languages = request->code.languages,
 		.on_stage = report_on_stage,
@@ -173,6 +173,8 @@ static int finish_build(struct session *session, struct warder_program *program)
 	const bool refused = result && strcmp(warder_result_status(result), "compileFailed") == 0;
 	int status = 0;
 
+	if (result)
+		report_append(&session->report, result);
 	if (result && !request->json)
 		report_build(result);
 	if (refused && !request->json)
@@ -180,7 +182,7 @@ static int finish_build(struct session *session, struct warder_program *program)
 	if (result && (request->json || request->receipt || (failed && !refused)))
 		status = report_finish(&session->report, result);
 	warder_result_free(result);
-	return refused ? EXIT_REFUSED : status;
+	return refused ? EXIT_REFUSED : report_status(&session->report, status);
 }
 
 /* ---- running ---- */
@@ -207,6 +209,8 @@ static int call(struct session *session, struct warder_program *program)
 		.collect = request->json || request->code.artifacts ? &collect : NULL,
 		.spill = session->spill,
 		.should_stop = ending_came,
+		.progress = request->progress,
+		.on_progress = report_progress(&session->report),
 	};
 	struct warder_error err = { 0 };
 	struct warder_run *run = NULL;
@@ -224,12 +228,7 @@ static int call(struct session *session, struct warder_program *program)
 static int build_and_call(struct session *session)
 {
 	const struct request *request = session->request;
-	const struct warder_options options = { .size = sizeof(options),
-						.ceiling = request->ceiling,
-						.cgroup_parent = request->cgroup_parent,
-						.backend = request->backend,
-						.backends = request->backends,
-						.single_use = 1 };
+	const struct warder_options options = request_options(request, true);
 	const struct warder_code code = code_of(session);
 	struct warder_program *program = NULL;
 	struct warder_error err = { 0 };
@@ -252,7 +251,8 @@ int code_command(struct request *request, char **argv)
 	report_catch_signals();
 	if (report_open(request, &session.report, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	if (load(&session, argv, &err) != 0 || report_spool(&session.report, &session.spill, &err) != 0)
+	if (load(&session, argv, &err) != 0 || report_audit(&session.report, "code", NULL, &err) != 0 ||
+	    report_spool(&session.report, &session.spill, &err) != 0)
 		status = report_refuse(&session.report, &err, EXIT_REFUSED);
 	else
 		status = build_and_call(&session);

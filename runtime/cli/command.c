@@ -21,6 +21,7 @@ int command_refuse(const struct request *request, const struct warder_error *err
 
 	delegate_amend(request, &told);
 	config_blame_field(request->config, &told);
+	given_blame(&request->given, &told);
 	if (!request->json) {
 		term_error(&told);
 		if (violations_explain(request, err))

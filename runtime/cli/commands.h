@@ -21,13 +21,24 @@ struct command {
 	int (*run)(struct request *request, char **argv);
 };
 
-/* Row i; NULL past the end. */
-const struct command *command_at(size_t i);
-
 struct report;
 /* Run request->rest in a template, with this process's streams; spill: as of struct warder_command, or NULL. Returns the exit status. */
 int run_launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill);
+/* Start request->rest as an execution that outlives this process, and print its id: in a session, or (NULL) in one of its own. Returns the
+ * exit status. */
+int detach_launch(const struct request *request, const char *session);
+/* The words read, write, list and cp of `warder session`: `name` is the first word behind, and flags are all others. */
+int session_read_word(struct request *outer, const char *name, char **flags);
+int session_write_word(struct request *outer, const char *name, char **flags);
+int session_list_word(struct request *outer, const char *name, char **flags);
+int session_cp_word(struct request *outer, const char *name, char **flags);
 int session_command(struct request *request, char **argv);
+int ps_command(struct request *request, char **argv);
+int logs_command(struct request *request, char **argv);
+int attach_command(struct request *request, char **argv);
+int write_command(struct request *request, char **argv);
+int kill_command(struct request *request, char **argv);
+int wait_command(struct request *request, char **argv);
 int run_command(struct request *request, char **argv);
 int code_command(struct request *request, char **argv);
 int scan_command(struct request *request, char **argv);
@@ -44,7 +55,8 @@ int attack_command(struct request *request, struct policy *policy);
 int blocks_command(struct request *request, char **argv);
 int format_command(struct request *request, char **argv);
 int data_command(struct request *request, char **argv);
-int completion_command(struct request *request, char **argv);
+/* Print the script of the shell that the request names, for these commands; a row without a name ends them. Returns the exit status. */
+int completion_print(const struct command *commands, const struct request *request);
 
 /* Read what `blocks`, `format` and `data` look at: the one file that was named, or standard input. *ret_text is heap. -1 with
  * *err (INVALID_REQUEST). */

@@ -8,10 +8,10 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
 
-static void print_commands(void)
+static void print_commands(const struct command *commands)
 {
-	for (size_t i = 0; command_at(i); i++)
-		printf("%s%s", i ? " " : "", command_at(i)->name);
+	for (const struct command *command = commands; command->name; command++)
+		printf("%s%s", command > commands ? " " : "", command->name);
 }
 
 static void print_flags(enum flag_command command)
@@ -39,6 +39,12 @@ static void print_presets(void)
 {
 	for (size_t i = 0; i < policy_preset_count(); i++)
 		printf("%s%s", i ? " " : "", policy_preset_name(i));
+}
+
+static void print_modes(void)
+{
+	for (enum policy_network_mode mode = 0; mode <= POLICY_NETWORK_HOST; mode++)
+		printf("%s%s", mode ? " " : "", policy_network_mode_name(mode));
 }
 
 static void print_fields(void)
@@ -73,7 +79,7 @@ static const char *words_of(const struct command *command)
 	case FLAG_CHANGES:
 		return "show commit drop";
 	case FLAG_SESSION_ANY:
-		return "start exec list status stop restart";
+		return "start exec list status stop restart pause resume read write cp";
 	case FLAG_BACKEND:
 		return "list describe declare";
 	case FLAG_COMPLETION:
@@ -82,14 +88,14 @@ static const char *words_of(const struct command *command)
 	return "";
 }
 
-static void print_bash(void)
+static void print_bash(const struct command *commands)
 {
 	printf("# Completion of warder(1) for bash; printed by \"warder completion bash\".\n"
 	       "_warder()\n{\n"
 	       "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= i\n"
 	       "\tCOMPREPLY=()\n"
 	       "\tif ((COMP_CWORD == 1)); then\n\t\tmapfile -t COMPREPLY < <(compgen -W '");
-	print_commands();
+	print_commands(commands);
 	printf(" --help --version' -- \"$word\")\n\t\treturn\n\tfi\n"
 	       "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
 	       "\t\t[[ ${COMP_WORDS[i]} == -- ]] && { mapfile -t COMPREPLY < <(compgen -A command -A file -- "
@@ -97,8 +103,9 @@ static void print_bash(void)
 	       "\tdone\n"
 	       "\tcase $before in\n\t--preset) mapfile -t COMPREPLY < <(compgen -W '");
 	print_presets();
-	printf("' -- \"$word\"); return ;;\n\t--net) mapfile -t COMPREPLY < <(compgen -W 'none loopback "
-	       "host' -- \"$word\"); return ;;\n"
+	printf("' -- \"$word\"); return ;;\n\t--net) mapfile -t COMPREPLY < <(compgen -W '");
+	print_modes();
+	printf("' -- \"$word\"); return ;;\n"
 	       "\t--as) mapfile -t COMPREPLY < <(compgen -W 'block inline text' -- \"$word\"); return ;;\n"
 	       "\t--require|--prefer) mapfile -t COMPREPLY < <(compgen -W '");
 	print_fields();
@@ -106,13 +113,13 @@ static void print_bash(void)
 	print_path_flags();
 	printf(") mapfile -t COMPREPLY < <(compgen -A file -- \"$word\"); return ;;\n\tesac\n\tcase "
 	       "${COMP_WORDS[1]} in\n");
-	for (size_t i = 0; command_at(i); i++) {
-		printf("\t%s) flags='", command_at(i)->name);
-		if (command_at(i)->run)
-			print_flags(command_at(i)->flags);
+	for (const struct command *command = commands; command->name; command++) {
+		printf("\t%s) flags='", command->name);
+		if (command->run)
+			print_flags(command->flags);
 		else
-			print_subcommands(command_at(i));
-		printf("%s%s' ;;\n", *words_of(command_at(i)) ? " " : "", words_of(command_at(i)));
+			print_subcommands(command);
+		printf("%s%s' ;;\n", *words_of(command) ? " " : "", words_of(command));
 	}
 	printf("\tesac\n"
 	       "\tmapfile -t COMPREPLY < <(compgen -W \"$flags\" -A file -- \"$word\")\n"
@@ -144,7 +151,7 @@ static bool print_values(const struct flag *flag)
 	else if (strcmp(flag->name, "--require") == 0 || strcmp(flag->name, "--prefer") == 0)
 		print_fields();
 	else if (strcmp(flag->name, "--net") == 0)
-		printf("none loopback host");
+		print_modes();
 	else if (strcmp(flag->name, "--as") == 0)
 		printf("block inline text");
 	else
@@ -193,19 +200,17 @@ static void print_zsh_flag(const struct flag *flag)
 	}
 }
 
-static void print_zsh(void)
+static void print_zsh(const struct command *commands)
 {
 	printf("#compdef warder\n# Completion of warder(1) for zsh; printed by \"warder completion zsh\".\n"
 	       "_warder()\n{\n\tif ((CURRENT == 2)); then\n\t\tlocal -a commands=(\n");
-	for (size_t i = 0; command_at(i); i++) {
-		printf("\t\t\t'%s:", command_at(i)->name);
-		print_help(command_at(i)->summary, ":\\");
+	for (const struct command *command = commands; command->name; command++) {
+		printf("\t\t\t'%s:", command->name);
+		print_help(command->summary, ":\\");
 		printf("'\n");
 	}
 	printf("\t\t)\n\t\t_describe command commands\n\t\treturn\n\tfi\n\tcase $words[2] in\n");
-	for (size_t i = 0; command_at(i); i++) {
-		const struct command *command = command_at(i);
-
+	for (const struct command *command = commands; command->name; command++) {
 		printf("\t%s)\n\t\t_arguments -s \\\n", command->name);
 		for (size_t j = 0; command->run && flag_at(j); j++) {
 			if (flag_at(j)->commands & (unsigned)command->flags)
@@ -239,12 +244,10 @@ static void print_fish_flag(const struct command *command, const struct flag *fl
 	printf("'\n");
 }
 
-static void print_fish(void)
+static void print_fish(const struct command *commands)
 {
 	printf("# Completion of warder(1) for fish; printed by \"warder completion fish\".\n");
-	for (size_t i = 0; command_at(i); i++) {
-		const struct command *command = command_at(i);
-
+	for (const struct command *command = commands; command->name; command++) {
 		printf("complete -c warder -n __fish_use_subcommand -f -a %s -d '", command->name);
 		print_help(command->summary, "\\");
 		printf("'\n");
@@ -262,16 +265,16 @@ static void print_fish(void)
 	}
 }
 
-int completion_command(struct request *request, char **argv)
+int completion_print(const struct command *commands, const struct request *request)
 {
 	static const struct {
 		const char *name;
-		void (*print)(void);
+		void (*print)(const struct command *commands);
 	} shells[] = { { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish } };
 
 	for (size_t i = 0; request->rest[0] && !request->rest[1] && i < ARRAY_LENGTH(shells); i++) {
 		if (strcmp(shells[i].name, request->rest[0]) == 0) {
-			shells[i].print();
+			shells[i].print(commands);
 			return 0;
 		}
 	}

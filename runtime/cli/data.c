@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "runtime/cli/commands.h"
+#include "runtime/cli/term.h"
 #include "runtime/tool/context.h"
 #include "runtime/tool/conversation.h"
 #include "runtime/tool/datafile.h"
@@ -97,7 +98,6 @@ static int print_json(const struct conversation *talk, const struct datafile_sta
 		      struct warder_error *err)
 {
 	struct json_writer w = { 0 };
-	char *json;
 
 	json_begin_object(&w);
 	json_key(&w, "messages");
@@ -106,12 +106,7 @@ static int print_json(const struct conversation *talk, const struct datafile_sta
 	write_files(stage, &w);
 	context_write(talk->context, &w);
 	json_end_object(&w);
-	json = json_take(&w);
-	if (!json)
-		return error_no_memory(err, NULL);
-	puts(json);
-	free(json);
-	return 0;
+	return term_put(json_take(&w), err);
 }
 
 /* ---- the command ---- */

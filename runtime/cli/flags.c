@@ -97,7 +97,7 @@ static int change_output(struct request *request, const struct flag *flag, const
 static int change_allow(struct request *request, const struct flag *flag, const char *value,
 			struct warder_error *err)
 {
-	if (!policy_network_lists(&request->policy->policy) &&
+	if (!policy_network_lists(&request->policy->policy) && !given_has(&request->given, "network.mode") &&
 	    set(request, "network.mode", "allow", err) != 0)
 		return -1;
 	return set(request, flag->path, value, err);
@@ -107,7 +107,7 @@ static int change_publish(struct request *request, const struct flag *flag, cons
 			  struct warder_error *err)
 {
 	if (request->policy->policy.network.mode == POLICY_NETWORK_NONE &&
-	    set(request, "network.mode", "loopback", err) != 0)
+	    !given_has(&request->given, "network.mode") && set(request, "network.mode", "loopback", err) != 0)
 		return -1;
 	return set(request, flag->path, value, err);
 }
@@ -261,6 +261,10 @@ static int change_enforcement(struct request *request, const struct flag *flag, 
 {
 	const bool required = strcmp(flag->name, "--require") == 0;
 
+	if (strcmp(value, "audit") == 0) { /* no field of a policy, and not one of "all" */
+		request->audit_preferred = !required;
+		return 0;
+	}
 	if (strcmp(value, "all") != 0)
 		return warder_policy_require(request->policy, value, required, err);
 	/* The list of languages is always enforced. */
@@ -302,14 +306,16 @@ static int change_cwd(struct request *request, const struct flag *flag, const ch
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
 	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_BACKEND |    \
-	 USES_TEXT | FLAG_SESSION_ANY)
+	 USES_TEXT | FLAG_SESSION_ANY | FLAG_EXECUTION)
 
-#define TAKES_CONFIG (EVERY & ~(FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION | FLAG_SESSION))
+#define TAKES_CONFIG                                                                                         \
+	(EVERY & ~(FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION | FLAG_SESSION | FLAG_SESSION_FILES |         \
+		   FLAG_EXECUTION))
 
 /* How a row says what its flag does. A member of another type than the kind needs does not compile. */
 #define AT(type, member)                                                                                     \
 	.offset = _Generic(((struct request *)0)->member, type : offsetof(struct request, member))
-#define FIELD                .kind = FLAG_KIND_FIELD
+#define AS_VALUE             .kind = FLAG_KIND_FIELD
 #define CHANGE(function)     .kind = FLAG_KIND_CHANGE, .use = (function)
 #define CHOOSE(function)     .kind = FLAG_KIND_CHOOSE, .use = (function)
 #define SWITCH(member)       .kind = FLAG_KIND_SWITCH, AT(bool, member)
@@ -318,68 +324,36 @@ static int change_cwd(struct request *request, const struct flag *flag, const ch
 #define TIME(member)         .kind = FLAG_KIND_TIME, AT(uint64_t, member)
 #define SIZE(member)         .kind = FLAG_KIND_SIZE, AT(uint64_t, member)
 #define NUMBER(member, last) .kind = FLAG_KIND_NUMBER, AT(unsigned, member), .most = (last)
+#define REPEATABLE           .many = true
+#define SHORT(name)          .letter = (name)
+/* The flags of the policy's fields, with their help, are rows of policy/fields.h. */
+#define FIELD_FLAG(field, flag_name, value, how, text, ...)                                                  \
+	{ POLICY_FLAG, flag_name, value, field, text, how, ##__VA_ARGS__ },
 
 static const struct flag flags[] = {
 	{ POLICY_FLAG, "--preset", "NAME", NULL, "start from a preset (default: strict)",
 	  CHOOSE(choose_base) },
 	{ POLICY_FLAG, "--policy", "FILE", NULL, "start from a policy document; - is standard input",
 	  CHOOSE(choose_base) },
-	{ POLICY_FLAG, "--timeout", "TIME", "limits.wallTime", "wall time, such as 5s", FIELD },
-	{ POLICY_FLAG, "--cpu-time", "TIME", "limits.cpuTime", "CPU time of all processes", FIELD },
-	{ POLICY_FLAG, "--memory", "SIZE", "limits.memory", "memory of all processes, such as 256MiB", FIELD,
-	  .letter = 'm' },
-	{ POLICY_FLAG, "--cpus", "NUMBER", "limits.cpus", "CPU bandwidth, such as 0.5", FIELD },
-	{ POLICY_FLAG, "--pids", "NUMBER", "limits.pids", "processes and threads", FIELD },
-	{ POLICY_FLAG, "--tmp", "SIZE", "filesystem.tmp", "size of the private /tmp", FIELD },
-	{ POLICY_FLAG, "--net", "MODE", "network.mode",
-	  "none, loopback, allow, learn (this version refuses it) or host", FIELD },
-	{ POLICY_FLAG, "--allow", "HOST[:PORT]", "network.allow",
-	  "allow a destination, with ports 443 and 80 if none is given (repeatable)", CHANGE(change_allow),
-	  .many = true },
-	{ POLICY_FLAG, "--deny", "HOST[:PORT]", "network.deny",
-	  "refuse a destination that --allow covers, with every port if none is given (repeatable)", FIELD,
-	  .many = true },
-	{ POLICY_FLAG, "--publish", "[ADDR:]HOSTPORT:PORT", "network.publish",
-	  "lead connections to a port of the host, by default of 127.0.0.1, to one in the jail; host port 0: "
-	  "any free one, "
-	  "which is printed (repeatable)",
-	  CHANGE(change_publish), .many = true },
-	{ POLICY_FLAG, "--max-connections", "NUMBER", "network.maxConnections",
-	  "most open connections of the jail (default: 256)", FIELD },
-	{ POLICY_FLAG, "--net-bytes", "SIZE", "network.bytes", "most bytes over all connections", FIELD },
-	{ POLICY_FLAG, "--ro", "SRC[:/DST]", "filesystem.paths.readOnly",
-	  "show a host path read-only, at DST or at the same path (repeatable)", CHANGE(change_path),
-	  .many = true },
-	{ POLICY_FLAG, "--rw", "SRC[:/DST]", "filesystem.paths.readWrite",
-	  "as --ro, but read-write and without a limit of size (repeatable)", CHANGE(change_rw),
-	  .many = true },
-	{ POLICY_FLAG, "--workspace", "DIR[:ro|:rw|:overlay]", "filesystem.workspace",
-	  "show a host directory as /workspace", CHANGE(change_workspace) },
+	/* clang-format off */
+	POLICY_TABLE(POLICY_NOTHING, POLICY_NOTHING, POLICY_NOTHING, POLICY_NOTHING, POLICY_NOTHING, FIELD_FLAG)
+	/* clang-format on */
 	{ FLAG_RUN, "--dry-run", "DIR", "filesystem.workspace",
 	  "as --workspace DIR:overlay; lists the changes at the end", CHANGE(change_dry_run) },
 	{ FLAG_RUN, "--changes", "DIR", NULL,
-	  "store the changes of an overlay workspace there, for \"warder changes\"",
+	  "store the changes of an overlay workspace in DIR, for \"warder changes\"",
 	  TEXT(changes.directory) },
 	{ FLAG_CHANGES, "--force", NULL, NULL, "also replace files that changed on the host since",
 	  SWITCH(changes.force) },
 	{ FLAG_CHANGES, "--diff", NULL, NULL, "show the lines of text files, too", SWITCH(changes.diff) },
-	{ POLICY_FLAG, "--view", "VIEW", "filesystem.view", "host, directory:DIR or image:NAME as the root",
-	  CHANGE(change_view) },
-	{ POLICY_FLAG, "--env", "NAME[=VALUE]", "environment.set, environment.names",
-	  "set a variable, or pass the caller's to the program (repeatable)", CHANGE(change_environment),
-	  .many = true, .letter = 'e' },
-	{ POLICY_FLAG, "--cwd", "DIR", "workingDirectory", "working directory inside", CHANGE(change_cwd),
-	  .letter = 'w' },
-	{ POLICY_FLAG, "--max-output", "SIZE", "output.stdout, output.stderr",
-	  "most bytes of stdout and of stderr", CHANGE(change_output) },
 	{ POLICY_FLAG, "--set", "FIELD=VALUE", NULL, "set any field of the policy, such as limits.disk=1GiB",
-	  CHANGE(change_field), .many = true, .sets_any = true },
+	  CHANGE(change_field), REPEATABLE, .sets_any = true },
 	{ POLICY_FLAG, "--require", "FIELD", NULL,
 	  "refuse to run if the field (or all) cannot be enforced (default)", CHANGE(change_enforcement),
-	  .many = true },
+	  REPEATABLE },
 	{ POLICY_FLAG, "--prefer", "FIELD", NULL,
-	  "run even if the field cannot be enforced; the receipt then says so", CHANGE(change_enforcement),
-	  .many = true },
+	  "run even if the field cannot be enforced; then the receipt says so (audit: see --audit)",
+	  CHANGE(change_enforcement), REPEATABLE },
 	{ POLICY_FLAG | FLAG_POLICY, "--ceiling", "FILE", NULL,
 	  "the most that a policy may ask for (default: " CEILING_PATH ")", TEXT(ceiling_path) },
 	{ FLAG_POLICY, "--for", "POLICY", NULL,
@@ -387,7 +361,7 @@ static const struct flag flags[] = {
 	{ USES_POLICY, "--cgroup-parent", "DIR", NULL,
 	  "parent cgroup of the jails (default: $WARDER_CGROUP_PARENT)", TEXT(cgroup_parent) },
 	{ FLAG_RUN | FLAG_CODE, "--delegate", NULL, NULL,
-	  "start again in a scope of your systemd, where cgroup limits work without root", SWITCH(delegate) },
+	  "run in a new scope of your systemd, where cgroup limits work without root", SWITCH(delegate) },
 	{ FLAG_CODE | FLAG_JUDGE | FLAG_SCAN, "--language", "NAME", NULL,
 	  "the code's language (default: detected, if certain)", TEXT(code.language) },
 	{ FLAG_CODE, "--stdin", "FILE", NULL, "the code's standard input (default: Warder's own)",
@@ -396,36 +370,41 @@ static const struct flag flags[] = {
 	  "a value that the code reads at $WARDER_INPUT; @FILE reads it from a file", TEXT(code.input) },
 	{ FLAG_CODE, "--last-line", NULL, NULL,
 	  "take the last line of standard output as the result, if it is JSON", SWITCH(code.last_line) },
-	{ FLAG_CODE, "--file", "SRC[=DST]", NULL,
-	  "a file that the code finds in its working directory (repeatable)", LIST(code.files),
-	  .many = true },
-	{ FLAG_CODE, "--collect", "PATTERN", NULL,
-	  "files to take (repeatable; default: new and changed ones)", LIST(code.collect), .many = true },
+	{ FLAG_CODE, "--file", "SRC[=DST]", NULL, "put a file into the code's working directory",
+	  LIST(code.files), REPEATABLE },
+	{ FLAG_CODE, "--collect", "PATTERN", NULL, "files to return (default: new and changed ones)",
+	  LIST(code.collect), REPEATABLE },
 	{ FLAG_CODE, "--artifacts", "DIR|store:[SESSION/]", NULL,
-	  "store files there that are too large for the result; the artifact store also takes cut output",
+	  "where to store files that are too large for the result; store: also stores truncated output",
 	  TEXT(code.artifacts) },
 	{ FLAG_RUN | FLAG_TOOL | FLAG_JUDGE, "--artifacts", "store:[SESSION/]", NULL,
-	  "store output that the result has no room for as SESSION/stdout, ...", CHOOSE(choose_store) },
+	  "store output that does not fit into the result, as SESSION/stdout, ...", CHOOSE(choose_store) },
 	{ FLAG_RUN | USES_CODE, "--max-artifact", "SIZE", NULL,
 	  "most bytes of a stream that go to the artifact store (default 256MiB)",
 	  SIZE(code.artifact_bytes) },
 	{ FLAG_CODE, "--scan", NULL, NULL, "look for dangerous code: advice in the result, no protection",
 	  SWITCH(code.scan) },
-	{ FLAG_CODE, "--scan-deny", NULL, NULL, "the same, and refuse code that it advises against",
+	{ FLAG_CODE, "--scan-deny", NULL, NULL, "as --scan, and refuse code that the scan advises against",
 	  SWITCH(code.scan_deny) },
-	{ FLAG_CODE | FLAG_SCAN, "--rules", "FILE", NULL, "the scan's lists of domains, commands and paths",
+	{ FLAG_CODE | FLAG_SCAN, "--rules", "FILE", NULL, "lists of domains, commands and paths for the scan",
 	  TEXT(code.rules) },
-	{ FLAG_CODE | FLAG_SCAN, "--audit", "FILE", NULL, "append each decision of the scan to this file",
-	  TEXT(code.audit) },
+	{ FLAG_SCAN, "--audit", "FILE", NULL, "append each decision of the scan to this file", TEXT(audit) },
+	{ FLAG_CODE, "--audit", "FILE", NULL,
+	  "append a line of JSON to this file for the run, and one for each decision of the scan",
+	  TEXT(audit) },
+	{ FLAG_RUN | FLAG_TOOL | FLAG_JUDGE | FLAG_SESSION_EXEC, "--audit", "FILE", NULL,
+	  "append a line of JSON to this file for each run; without it nothing runs", TEXT(audit) },
+	{ FLAG_RUN | USES_CODE | FLAG_SESSION_EXEC, "--audit-argv", NULL, NULL,
+	  "put the arguments of the program into the lines of --audit, too", SWITCH(audit_argv) },
 	{ FLAG_CODE, "--check", NULL, NULL, "check the code, or build it, and do not run it",
 	  SWITCH(code.check) },
 	{ FLAG_CODE, "--function", NULL, NULL, "rust: the code is fn run(input: Value) -> Value",
 	  SWITCH(code.function) },
 	{ USES_CODE | FLAG_BLOCKS, "--no-cache", NULL, NULL,
-	  "neither look for an earlier build nor keep this one", SWITCH(code.no_cache) },
+	  "neither use an earlier build nor store this one", SWITCH(code.no_cache) },
 	{ USES_CODE | FLAG_BLOCKS, "--cache", "DIR", NULL, "directory of built programs", TEXT(code.cache) },
 	{ USES_CODE | FLAG_LANGUAGES | FLAG_BLOCKS, "--languages", "FILE", NULL,
-	  "a document of more languages", TEXT(code.languages) },
+	  "a document that defines more languages", TEXT(code.languages) },
 	{ FLAG_TOOL, "--stream", NULL, NULL, "a request on each line, until the end of the file",
 	  SWITCH(tool.stream) },
 	{ FLAG_TOOL | FLAG_JUDGE, "--parallel", "NUMBER", NULL,
@@ -438,16 +417,15 @@ static const struct flag flags[] = {
 	  "code:filesystem:write",
 	  TEXT(tool.scopes) },
 	{ FLAG_TOOL | FLAG_JUDGE, "--request-env", "NAME", NULL,
-	  "a variable that a request may set in its environment (repeatable)", LIST(tool.granted),
-	  .many = true },
+	  "a variable that a request may set in its environment", LIST(tool.granted), REPEATABLE },
 	{ FLAG_TOOL, "--default-language", "NAME", NULL,
-	  "language of a request that names none (default: detected, if certain)",
+	  "language of requests that name none (default: detected, if certain)",
 	  TEXT(tool.default_language) },
 	{ FLAG_TOOL, "--schema", "NAME", NULL,
 	  "print the definition of a tool for a model: python_code, javascript_code, frontend_code, "
 	  "code_exec",
 	  TEXT(tool.schema), .typed = true },
-	{ FLAG_TOOL, "--stats", "FILE", NULL, "write statistics there at the end; - is standard error",
+	{ FLAG_TOOL, "--stats", "FILE", NULL, "write statistics to FILE at the end; - is standard error",
 	  TEXT(tool.stats) },
 	{ FLAG_JUDGE, "--cases", "DIR", NULL, "cases are files: NAME.in and NAME.out", TEXT(tool.cases) },
 	{ FLAG_JUDGE, "--compare", "HOW", NULL, "lines (default), exact, tokens, float:1e-6 or none",
@@ -455,8 +433,8 @@ static const struct flag flags[] = {
 	{ FLAG_JUDGE, "--stop", NULL, NULL, "stop after the first case that is not accepted",
 	  SWITCH(tool.stop) },
 	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--setup", "COMMAND", NULL,
-	  "run this shell command in the session before any execution (repeatable)", LIST(session.setup),
-	  .many = true, .typed = true },
+	  "run this shell command in the session before any execution", LIST(session.setup), REPEATABLE,
+	  .typed = true },
 	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--lifetime", "TIME", NULL,
 	  "end the session this long after its start (default: 8h)", TIME(session.lifetime_us),
 	  .fallback = "8h" },
@@ -465,25 +443,56 @@ static const struct flag flags[] = {
 	  .fallback = "30m" },
 	{ FLAG_SESSION_EXEC, "--auto-start", NULL, NULL, "start the session if it does not run",
 	  SWITCH(session.auto_start) },
+	{ FLAG_SESSION_FILES, "--max-bytes", "SIZE", NULL,
+	  "read, write, cp: most bytes of the file, or of all files together (default: 1GiB)",
+	  SIZE(session.bytes_max) },
 	{ FLAG_SESSION_EXEC, "--background", NULL, NULL,
 	  "keep processes that the program leaves running until the session ends",
 	  SWITCH(session.background) },
+	{ FLAG_RUN | FLAG_SESSION_EXEC, "--detach", NULL, NULL,
+	  "start the program, print its id and return; see \"warder logs\", \"warder wait\"",
+	  SWITCH(execution.detach), .typed = true },
+	{ FLAG_RUN | FLAG_SESSION_EXEC, "--interactive", NULL, NULL,
+	  "with --detach: keep the standard input open for \"warder write\" and \"warder attach\"",
+	  SWITCH(execution.input), .typed = true, .letter = 'i' },
+	{ FLAG_RUN | FLAG_SESSION_EXEC, "--keep", "TIME", NULL,
+	  "with --detach: keep output and result this long after the end (default: 10m)",
+	  TIME(execution.keep_us), .fallback = "10m", .typed = true },
+	{ FLAG_LOGS, "--follow", NULL, NULL, "wait for more output until the execution ends",
+	  SWITCH(execution.follow), .letter = 'f' },
+	{ FLAG_LOGS, "--from", "OUT[,ERR]", NULL,
+	  "leave out the first OUT bytes of standard output and ERR bytes of standard error",
+	  TEXT(execution.from) },
+	{ FLAG_LOGS, "--lines", "NUMBER", NULL, "print only the last NUMBER lines of what there is",
+	  NUMBER(execution.lines, 1000000000) },
+	{ FLAG_ATTACH, "--detach-keys", "KEYS", NULL,
+	  "keys that detach a terminal: characters and ctrl-X, with commas (default: ctrl-p,ctrl-q)",
+	  TEXT(execution.detach_keys) },
+	{ FLAG_ATTACH, "--no-input", NULL, NULL, "only show the output", SWITCH(no_input), .letter = 'n' },
+	{ FLAG_WRITE, "--close", NULL, NULL, "close the input afterwards", SWITCH(execution.close) },
+	{ FLAG_KILL, "--signal", "SIGNAL", NULL, "a name or a number (default: TERM)", TEXT(execution.signal),
+	  .letter = 's' },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--grace", "TIME", NULL,
 	  "time that the program has to end after a signal (default: 2s)", TIME(grace_us) },
 	{ FLAG_RUN, "--terminal", NULL, NULL,
 	  "give the program a terminal; no wall time limit unless --timeout or --policy sets one",
-	  SWITCH(terminal), .letter = 't' },
+	  SWITCH(terminal), SHORT('t') },
 	{ FLAG_SESSION_EXEC, "--terminal", NULL, NULL,
 	  "give the program a terminal; the session needs devices.terminals of 1 or more", SWITCH(terminal),
-	  .letter = 't' },
+	  SHORT('t') },
+	{ FLAG_RUN, "--replay", NULL, NULL,
+	  "with --net learn: run the program once more under the learned policy, with an empty input",
+	  SWITCH(replay) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--no-input", NULL, NULL,
 	  "give the program an empty standard input; Warder does not read its own", SWITCH(no_input),
-	  .letter = 'n' },
+	  SHORT('n') },
+	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--progress", NULL, NULL,
+	  "let the program report its progress on descriptor 5 ($WARDER_PROGRESS)", SWITCH(progress) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL,
-	  "write the receipt there; - is standard error", TEXT(receipt) },
+	  "write the receipt to FILE; - is standard error", TEXT(receipt) },
 	{ FLAG_RUN | USES_CODE | FLAG_BLOCKS | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC,
 	  "--backend", "NAME", NULL,
-	  "the backend: local (default), another of \"warder backend list\", or auto", TEXT(backend) },
+	  "local (default), auto, or another name that \"warder backend list\" prints", TEXT(backend) },
 	{ FLAG_EXPLAIN, "--backend", "NAME[,NAME...]", NULL, "backend to explain, or several to compare",
 	  TEXT(backend) },
 	{ FLAG_BACKEND, "--for-model", NULL, NULL, "describe: print only the text for a model",
@@ -495,15 +504,15 @@ static const struct flag flags[] = {
 	{ FLAG_RUN | USES_CODE | FLAG_BLOCKS | FLAG_DOCTOR | FLAG_EXPLAIN | FLAG_BACKEND |
 	      FLAG_SESSION_START | FLAG_SESSION_EXEC,
 	  "--backends", "FILE", NULL,
-	  "the operator's settings of backends (default: " PREPARATION_BACKENDS ")", TEXT(backends) },
-	{ FLAG_BLOCKS, "--language", "NAME", NULL, "only blocks of this language (repeatable)",
-	  LIST(text.languages), .many = true },
+	  "the operator's settings for backends (default: " PREPARATION_BACKENDS ")", TEXT(backends) },
+	{ FLAG_BLOCKS, "--language", "NAME", NULL, "only blocks of this language", LIST(text.languages),
+	  REPEATABLE },
 	{ USES_TEXT, "--delimiters", "START END", NULL,
-	  "texts before and after code (repeatable), or before and after a result", CHOOSE(choose_delimiters),
-	  .two = true, .many = true },
+	  "the texts before and after a piece of code or a result", CHOOSE(choose_delimiters), .two = true,
+	  REPEATABLE },
 	{ FLAG_BLOCKS, "--no-fences", NULL, NULL, "only code between delimiters", SWITCH(text.no_fences) },
-	{ FLAG_BLOCKS, "--ignore", "TEXT", NULL, "skip blocks whose first line is this (repeatable)",
-	  LIST(text.ignored), .many = true },
+	{ FLAG_BLOCKS, "--ignore", "TEXT", NULL, "skip blocks whose first line is this", LIST(text.ignored),
+	  REPEATABLE },
 	{ FLAG_BLOCKS, "--unclosed", NULL, NULL,
 	  "also take a block that is not closed at the end of the text", SWITCH(text.unclosed) },
 	{ FLAG_BLOCKS, "--until-first", NULL, NULL,
@@ -520,16 +529,18 @@ static const struct flag flags[] = {
 	  SWITCH(text.extract) },
 	{ FLAG_DATA, "--pandas", NULL, NULL, "load tables with pandas, not with Python's own csv",
 	  SWITCH(text.pandas) },
-	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_SESSION | FLAG_POLICY,
+	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_SESSION | FLAG_SESSION_FILES |
+	      FLAG_POLICY | FLAG_PS | FLAG_WAIT,
 	  "--json", NULL, NULL, "print one JSON object on standard output instead", SWITCH(json) },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove leftovers of dead supervisors", SWITCH(clean) },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,
 	  "try hostile code under the policy that the other flags make (default: strict)", SWITCH(attack) },
 	{ FLAG_DOCTOR, "--session", NULL, NULL,
 	  "with --attack: run each attempt in a session, with others beside it", SWITCH(attack_session) },
-	{ TAKES_CONFIG, "--no-config", NULL, NULL, "do not read the user's file of defaults (see FILES)",
-	  SWITCH(no_config), .typed = true },
-	{ EVERY, "--help", NULL, NULL, "this text", SWITCH(help), .typed = true, .letter = 'h' },
+	{ TAKES_CONFIG, "--no-config", NULL, NULL,
+	  "do not read the file of default flags (~/.config/warder/config.json)", SWITCH(no_config),
+	  .typed = true },
+	{ EVERY, "--help", NULL, NULL, "print this help", SWITCH(help), .typed = true, SHORT('h') },
 };
 
 _Static_assert(ARRAY_LENGTH(flags) <= FLAG_COUNT_MAX, "a request has a place for each");
@@ -574,6 +585,8 @@ void flags_print(enum flag_command command)
 			 flag->letter ? ", " : "", flag->name, flag->argument ? flag->argument : "");
 		term_print(TERM_PLAIN, 28, left);
 		printf(" %s", flag->help);
+		if (flag->many)
+			printf(" (repeatable)");
 		if (flag->path)
 			printf(" (%s)", flag->path);
 		putchar('\n');

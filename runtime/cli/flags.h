@@ -40,8 +40,16 @@ enum flag_command {
 	FLAG_SESSION = 32768, /* list, status, stop, restart; these two are words of it */
 	FLAG_SESSION_START = 65536,
 	FLAG_SESSION_EXEC = 131072,
-	FLAG_SESSION_ANY = 229376,
+	FLAG_SESSION_FILES = 33554432, /* words of it, too */
+	FLAG_SESSION_ANY = 33783808,
 	FLAG_BACKEND = 262144,
+	FLAG_PS = 524288,
+	FLAG_LOGS = 1048576,
+	FLAG_ATTACH = 2097152,
+	FLAG_WRITE = 4194304,
+	FLAG_KILL = 8388608,
+	FLAG_WAIT = 16777216,
+	FLAG_EXECUTION = 33030144, /* all six */
 };
 
 #define FLAG_COUNT_MAX   160 /* rows of the table */
@@ -57,7 +65,7 @@ struct request_list {
 
 /* What `warder code` is asked besides its policy. */
 struct request_code {
-	const char *rules, *audit;
+	const char *rules;
 	const char *language, *languages, *input, *standard_input, *artifacts, *cache;
 	struct request_list files, collect;
 	uint64_t artifact_bytes; /* 0: the default */
@@ -90,10 +98,20 @@ struct request_changes {
 	size_t pattern_count;
 };
 
+/* What is asked about executions that outlive their caller. */
+struct request_execution {
+	bool detach, input; /* --detach, -i */
+	bool follow, close;
+	const char *from, *signal, *detach_keys; /* or NULL */
+	unsigned lines;                          /* 0: all */
+	uint64_t keep_us;                        /* 0: the default */
+};
+
 /* What is asked of `warder session`. */
 struct request_session {
 	struct request_list setup;
 	uint64_t lifetime_us, idle_us; /* 0: the default */
+	uint64_t bytes_max;            /* of a file or a copy; 0: the default */
 	bool auto_start, background;
 	bool runs; /* an execution joins it, and cannot change its policy */
 };
@@ -101,17 +119,23 @@ struct request_session {
 struct request {
 	bool help, json, clean, attack, attack_session, matrix, for_model;
 	bool no_input;             /* -n */
+	bool replay;               /* --replay */
 	bool terminal;             /* -t */
 	bool delegate;             /* --delegate */
+	bool progress;             /* --progress */
 	bool shapes_policy;        /* a flag that a policy is made with was given */
 	const char *base;          /* preset or file to start from; NULL: strict */
 	bool base_is_file;         /* --policy: never the name of a preset */
 	const char *ceiling_path;  /* NULL: the default place, if there is something */
 	const char *for_policy;    /* whose fields `policy ceiling` looks at; or NULL */
 	const char *cgroup_parent; /* or NULL */
-	const char *receipt;       /* "-": standard error; or NULL */
-	const char *backend;       /* or NULL */
+	const char *audit;         /* or NULL */
+	bool audit_argv;
+	bool audit_preferred; /* --prefer audit */
+	const char *receipt;  /* "-": standard error; or NULL */
+	const char *backend;  /* or NULL */
 	struct request_session session;
+	struct request_execution execution;
 	uint64_t grace_us; /* that a program has after a signal of Warder's */
 	uint64_t
 	    output_max; /* --max-output: where output is passed through, more ends the program; 0: not given */
@@ -194,6 +218,8 @@ int request_check_terminal(const struct request *request, struct warder_error *e
 /* Let go of policy and ceiling, so that request_load() can be called again. */
 void request_unload(struct request *request);
 void request_done(struct request *request);
+/* What the library is asked for: the ceiling, the backend and where they come from. single_use: as of struct warder_options. */
+struct warder_options request_options(const struct request *request, bool single_use);
 /* How many workers are asked for, at least one. */
 unsigned request_parallel(const struct request *request);
 

@@ -90,10 +90,36 @@ int given_add(struct given *given, enum given_layer layer, const struct flag *fl
 		given->rows[row].subject = subjects[i].text;
 		given->rows[row].length = subjects[i].length;
 		given->rows[row].flag = flag->name;
+		given->rows[row].value = value;
+		given->rows[row].letter = name[1] == '-' ? '\0' : name[1];
 		given->rows[row].layer = layer;
 		given->count++;
 	}
 	return count > 0 && covered == count;
+}
+
+bool given_has(const struct given *given, const char *field)
+{
+	const struct subject subject = { field, strlen(field) };
+	const size_t row = find_row(given, &subject);
+
+	return row < given->count && given->rows[row].layer == GIVEN_LINE;
+}
+
+void given_blame(const struct given *given, struct warder_error *err)
+{
+	const struct subject subject = { err->field, strlen(err->field) };
+	const size_t row = find_row(given, &subject);
+	const char letter[] = { '-', row < given->count ? given->rows[row].letter : '\0', '\0' };
+	const char *value;
+
+	if (err->code != WARDER_ERROR_INVALID_REQUEST || err->field[0] == '-' ||
+	    !given_has(given, err->field) || strncmp(err->text, err->field, subject.length) != 0 ||
+	    err->text[subject.length] != ':')
+		return;
+	value = given->rows[row].value;
+	error_context(err, "%s%s%.80s", letter[1] ? letter : given->rows[row].flag, value ? " " : "",
+		      value ? value : "");
 }
 
 /* A row of a list: which one its value tells, since other layers may have given rows as well. */

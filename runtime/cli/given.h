@@ -23,7 +23,9 @@ struct given {
 	struct {
 		const char *subject; /* a policy field, or the name of a flag; `length` bytes */
 		size_t length;
-		const char *flag; /* that gave it */
+		const char *flag;  /* that gave it */
+		const char *value; /* as typed; NULL: none */
+		char letter;       /* typed as "-m"; 0: by its name */
 		enum given_layer layer;
 	} rows[GIVEN_MAX];
 	size_t count;
@@ -33,6 +35,10 @@ struct given {
  * already; -1 with *err (INVALID_REQUEST) if the same layer gave a part of it, which names both. */
 int given_add(struct given *given, enum given_layer layer, const struct flag *flag, const char *name,
 	      const char *value, struct warder_error *err);
+/* Whether the command line gave the field. */
+bool given_has(const struct given *given, const char *field);
+/* Put the flag of the command line that gave *err's field, as typed, before an error that names the field alone. */
+void given_blame(const struct given *given, struct warder_error *err);
 /* Whether an error about `field` that says `text` is about the flag with that value (NULL: none). */
 bool given_is_about(const struct flag *flag, const char *value, const char *field, const char *text);
 

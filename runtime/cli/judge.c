@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "runtime/cli/audit.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/config.h"
 #include "runtime/cli/ending.h"
@@ -40,6 +41,7 @@ _Static_assert(BATCH_MAX_PARALLEL == WORKERS_MAX, "what a document may ask for")
 struct note {
 	uint32_t verdict;
 	uint64_t wall_us, cpu_us, memory_bytes; /* UINT64_MAX: not known */
+	bool unaudited;                         /* its line of the audit file is missing */
 	char text[512];                         /* for people */
 };
 
@@ -52,6 +54,7 @@ struct session {
 	struct warder_program *program;
 	struct warder_result *built; /* owned; NULL: nothing was built */
 	struct workers workers;
+	struct audit audit;
 	size_t counts[VERDICT_COUNT];
 	enum verdict verdict;                   /* of the first case that is not accepted */
 	size_t first;                           /* that case */
@@ -244,7 +247,7 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 	session->batch.stop |= request->tool.stop;
 	if (!request->tool.parallel)
 		request->tool.parallel = session->batch.parallel;
-	return check_cases(session, err);
+	return check_cases(session, err) == 0 ? audit_open(request, "judge", NULL, &session->audit, err) : -1;
 }
 
 /* ---- the build ---- */
@@ -274,17 +277,19 @@ static struct warder_code code_of(const struct session *session)
 static int build(struct session *session, struct warder_error *err)
 {
 	const struct request *request = session->request;
-	const struct warder_options options = { .size = sizeof(options),
-						.ceiling = request->ceiling,
-						.cgroup_parent = request->cgroup_parent,
-						.backend = request->backend,
-						.backends = request->backends };
+	const struct warder_options options = request_options(request, false);
 	const struct warder_code code = code_of(session);
 
-	if (warder_build(request->policy, &options, &code, &session->program, err) != 0)
-		return -1;
-	session->built = warder_program_result(session->program);
-	return 0;
+	const int status = warder_build(request->policy, &options, &code, &session->program, err);
+
+	if (status == 0)
+		session->built = warder_program_result(session->program);
+	if (status != 0 || warder_program_failed(session->program)) /* no case will have a line */
+		audit_append(&session->audit, &(struct audit_run){ .policy = &request->policy->policy,
+								   .argv = session->args,
+								   .result = session->built,
+								   .err = err });
+	return status;
 }
 
 /* ---- in the worker: a case ---- */
@@ -390,12 +395,7 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 {
 	const struct request *request = session->request;
 	const struct batch_case *one = &session->batch.cases[index];
-	const struct warder_options options = { .size = sizeof(options),
-						.ceiling = request->ceiling,
-						.cgroup_parent = request->cgroup_parent,
-						.backend = request->backend,
-						.backends = request->backends,
-						.single_use = 1 };
+	const struct warder_options options = request_options(request, true);
 	struct warder_policy policy = { 0 };
 	struct warder_call call = { .size = sizeof(call),
 				    .argv = one->args ? one->args : session->args,
@@ -406,7 +406,6 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 				    .context = trial,
 				    .should_stop = ending_came };
 	owned_fd int input_fd = -1;
-	struct warder_run *run = NULL;
 	int status;
 
 	if (find_expected(session, one, trial, err) != 0 || open_input(session, one, &input_fd, err) != 0 ||
@@ -416,12 +415,9 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 		return -1;
 	call.input_fd = input_fd > 0 ? input_fd : 0;
 	call.spill = spool->open ? &spool->spill : NULL;
-	if (ending_signal() || warder_call(session->program, &call, &run, err) != 0)
+	if (ending_signal())
 		return -1;
-	report_running(run);
-	status = warder_wait(run, ret, err);
-	report_running(NULL);
-	warder_run_free(run); /* also the temporary directory that a run without a root has */
+	status = report_call(session->program, &call, ret, err);
 	if (status == 0)
 		keep_output(session, spool, index, *ret);
 	return status;
@@ -524,6 +520,7 @@ static int tell_case(const struct session *session, const struct worker *worker,
 		json_key_string(&w, "cause", jail_cause_name(JAIL_CAUSE_HOST));
 		result_write_error(err, NULL, &w);
 	}
+	audit_write_member(&session->audit, &w);
 	json_end_object(&w);
 	text = json_take(&w);
 	status = text ? file_write_all(worker->result_fd, text, strlen(text)) : -1;
@@ -531,9 +528,30 @@ static int tell_case(const struct session *session, const struct worker *worker,
 	return status;
 }
 
+/* The policy of a case differs from the others' by its limits. */
+static void append(struct session *session, size_t index, const struct warder_result *result,
+		   const struct warder_error *err)
+{
+	const struct batch_case *one = &session->batch.cases[index];
+	struct policy policy = { 0 };
+	struct warder_error ignored;
+	char number[24];
+
+	if (session->audit.fd < 0)
+		return;
+	batch_policy(&session->batch, index, &session->request->policy->policy, &policy, &ignored);
+	audit_append(&session->audit,
+		     &(struct audit_run){ .policy = &policy,
+					  .name = name_of(session, index, number, sizeof(number)),
+					  .argv = one->args ? one->args : session->args,
+					  .result = result,
+					  .err = err });
+	policy_done(&policy);
+}
+
 static int work(void *context, const struct worker *worker)
 {
-	const struct session *session = context;
+	struct session *session = context;
 	struct note *note = worker->note;
 	struct trial trial = { 0 };
 	struct spool spool = SPOOL_NONE;
@@ -550,6 +568,8 @@ static int work(void *context, const struct worker *worker)
 		note->memory_bytes = warder_result_memory_peak(result);
 		explain(note, result, &trial);
 	}
+	append(session, worker->index, result, &err);
+	note->unaudited = session->audit.failed;
 	if (ending_signal() && (!result || note->verdict == VERDICT_SKIPPED))
 		return -1;
 	return tell_case(session, worker, &trial, result, &err);
@@ -648,6 +668,7 @@ static void tell_death(struct session *session, const struct worker *worker)
 	struct warder_error err = { 0 };
 
 	workers_say_death(&session->workers, worker, &err);
+	append(session, worker->index, NULL, &err);
 	tell_without(session, worker->index, VERDICT_SYSTEM_ERROR, &err);
 }
 
@@ -660,6 +681,7 @@ static void hand_out(struct session *session, struct worker *worker)
 		return;
 	}
 	count(session, worker->index, note);
+	session->audit.failed |= note->unaudited;
 	if (!session->request->json) {
 		print_case(session, worker->index, note);
 		return;
@@ -742,10 +764,21 @@ static bool hand_out_some(struct session *session, size_t *handed_out)
 		hand_out(session, worker);
 		workers_release(&session->workers, worker);
 		(*handed_out)++;
-		if (session->write_error || (session->batch.stop && session->verdict != VERDICT_ACCEPTED))
+		if (session->write_error || session->audit.failed ||
+		    (session->batch.stop && session->verdict != VERDICT_ACCEPTED))
 			return true;
 	}
 	return ending_signal() || *handed_out == session->batch.case_count;
+}
+
+/* Then no further case starts. A worker's note says so before its case is handed out. */
+static bool misses_line(const struct session *session)
+{
+	bool missing = session->audit.failed;
+
+	for (size_t i = 0; i < session->workers.slot_count; i++)
+		missing |= ((const struct note *)session->workers.slots[i].note)->unaudited;
+	return missing;
 }
 
 static int run_cases(struct session *session, struct warder_error *err)
@@ -754,7 +787,8 @@ static int run_cases(struct session *session, struct warder_error *err)
 	size_t started = 0, handed_out = 0;
 
 	while (!hand_out_some(session, &handed_out)) {
-		while (started < session->batch.case_count && workers_may_start(&session->workers)) {
+		while (started < session->batch.case_count && workers_may_start(&session->workers) &&
+		       !misses_line(session)) {
 			if (workers_start(&session->workers, work, session, &note, err) != 0)
 				return -1;
 			started++;
@@ -800,6 +834,8 @@ static int exit_status(const struct session *session)
 		term_complain("the verdicts cannot be written: %s", strerror(session->write_error));
 		return EXIT_REFUSED;
 	}
+	if (session->audit.failed)
+		return EXIT_REFUSED;
 	return session->verdict == VERDICT_ACCEPTED ? 0 : EXIT_REJECTED;
 }
 
@@ -809,6 +845,7 @@ static void session_done(struct session *session)
 
 	for (size_t i = 0; session->directory && i < batch->case_count; i++)
 		free((char *)(uintptr_t)batch->cases[i].name);
+	audit_done(&session->audit);
 	warder_result_free(session->built);
 	warder_program_free(session->program);
 	batch_free(batch);
@@ -817,7 +854,7 @@ static void session_done(struct session *session)
 
 int judge_command(struct request *request, char **argv)
 {
-	struct session session = { .request = request };
+	struct session session = { .request = request, .audit = AUDIT_NONE };
 	struct warder_error err = { 0 };
 	int status;
 

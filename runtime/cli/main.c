@@ -17,26 +17,30 @@
 #include "runtime/cli/programs.h"
 #include "runtime/cli/term.h"
 
+static int complete(struct request *request, char **argv);
+
+/* Ends with a row without a name. */
 static const struct command commands[] = {
 	{ "run", FLAG_RUN, "run [FLAG...] [--] PROGRAM [ARGUMENT...]", "run a program under a policy",
 	  "Without PROGRAM, --view image:NAME starts the image's entrypoint and command.\n"
 	  "Exit status: the program's own; 128+N when signal N ended it; 124 out of time; 137 over memory\n"
 	  "or killed by Warder; 125 refused or failed; 126 not executable; 127 not found.\n",
 	  "warder run --timeout 5s --memory 256MiB -- echo hello", run_command },
-	{ "code", FLAG_CODE, "code [FLAG...] FILE|- [ARGUMENT...]", "run a piece of code in its language",
+	{ "code", FLAG_CODE, "code [FLAG...] FILE|- [ARGUMENT...]",
+	  "run a piece of code, after compiling it if necessary",
 	  "The code writes its result, if it has one, to descriptor 3 ($WARDER_RESULT), and reads the value "
 	  "of\n"
 	  "--input from descriptor 4 ($WARDER_INPUT). \"warder code --json\" reports the result, compiler\n"
 	  "diagnostics and files. Languages: python javascript typescript bash sh ruby r perl lua php go "
 	  "rust c c++ "
 	  "java\n"
-	  "wasm command, as far as the jail's view has them.\n"
+	  "wasm command; a language must be installed in the jail's view.\n"
 	  "Exit status: as run; 125 also when the code does not compile.\n",
 	  "echo 'print(6 * 7)' | warder code --language python -", code_command },
-	{ "tool", FLAG_TOOL, "tool [FLAG...]", "take requests as JSON, and print results as JSON",
-	  "Reads one request, or with --stream one on each line, and prints the result of each on a line:\n"
+	{ "tool", FLAG_TOOL, "tool [FLAG...]", "read requests to run code as JSON, and print results as JSON",
+	  "Reads one request, or with --stream one from each line, and prints each result on a line:\n"
 	  "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}\n"
-	  "A request gets the policy that the flags make, and may not ask for more.\n"
+	  "The flags set the policy of all requests. A request may not ask for more.\n"
 	  "Exit status: 0 when every request has a result, good or bad; 125 when Warder cannot work.\n",
 	  "echo '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}' | warder tool", tool_command },
 	{ "scan", FLAG_SCAN, "scan [FLAG...] FILE|-",
@@ -54,8 +58,9 @@ static const struct command commands[] = {
 	  "\"1\"}]}' | "
 	  "warder judge",
 	  judge_command },
-	{ "languages", FLAG_LANGUAGES, "languages [FLAG...]", "which languages the jail's view has", NULL,
-	  "warder languages --json", languages_command },
+	{ "languages", FLAG_LANGUAGES, "languages [FLAG...]",
+	  "list the languages, and whether they are installed and allowed", NULL, "warder languages --json",
+	  languages_command },
 	{ "changes", FLAG_CHANGES, "changes [FLAG...] show|commit|drop DIR [PATTERN...]",
 	  "show, commit or drop the changes that run --changes DIR stored",
 	  "A PATTERN is a path (a directory stands for all files in it), or has wildcards: \"*.c\", "
@@ -68,14 +73,47 @@ static const struct command commands[] = {
 	{ "session", FLAG_SESSION_ANY,
 	  "session start NAME [FLAG...] | exec NAME [FLAG...] -- PROGRAM [ARGUMENT...] | "
 	  "list|status|stop|restart "
-	  "[NAME] [--json]",
-	  "a jail that stays between executions",
+	  "[NAME] [--json] | read|write|list NAME PATH | cp NAME:PATH PATH | cp PATH NAME:PATH",
+	  "keep a jail between executions",
+	  "\"stop --all\" ends every session of the user.\n"
 	  "Files, and processes that --background left running, stay for the next execution. The flags of\n"
 	  "exec may only narrow the policy of start. Exit status: exec as run; status: 1 if it does not "
-	  "run.\n",
+	  "run.\n"
+	  "read, write, list and cp reach the files of a session from outside, with the rights of its "
+	  "user.\n",
 	  "warder session start work && warder session exec work -- sh -c 'date > /tmp/a' && warder session "
 	  "exec work -- cat /tmp/a && warder session stop work",
 	  session_command },
+	{ "ps", FLAG_PS, "ps [--json]", "list the executions that outlive their callers",
+	  "These are the programs of \"warder run --detach\" and \"warder session exec --detach\", also for "
+	  "a\n"
+	  "while after their end.\n",
+	  "warder ps", ps_command },
+	{ "logs", FLAG_LOGS, "logs [FLAG...] ID", "print the output of an execution",
+	  "Standard output and error go to those of this command. The last 4 MiB are kept; where output is\n"
+	  "missing, a message says how much. Exit status: 0; 125 refused or failed.\n",
+	  "id=$(warder run --detach --keep 1s -- echo hello) && warder wait $id && warder logs $id",
+	  logs_command },
+	{ "attach", FLAG_ATTACH, "attach [FLAG...] ID", "follow an execution, and write to its input",
+	  "Shows the output from now on; of a terminal, from its last 4 MiB on. Several may watch one "
+	  "execution.\n"
+	  "ctrl-p ctrl-q, or a signal, detaches: the program goes on. Exit status: as run, when the program "
+	  "ends;\n"
+	  "0 when it was detached by keys, 128+N by signal N.\n",
+	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder attach $id", attach_command },
+	{ "write", FLAG_WRITE, "write [FLAG...] ID", "write standard input to the input of an execution",
+	  "The bytes stay together: what others write comes before or behind them. The execution must have "
+	  "been\n"
+	  "started with -i or -t. Exit status: 0; 125 refused or failed.\n",
+	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder write --close $id && warder "
+	  "wait $id",
+	  write_command },
+	{ "kill", FLAG_KILL, "kill [-s SIGNAL] ID", "send a signal to the program of an execution",
+	  "Every process in the program's process group gets it. Exit status: 0; 125 refused or failed.\n",
+	  "id=$(warder run --detach --keep 1s -- sleep 20) && warder kill $id", kill_command },
+	{ "wait", FLAG_WAIT, "wait [--json] ID", "wait for the end of an execution",
+	  "Exit status: the program's, as of run.\n",
+	  "id=$(warder run --detach --keep 1s -- true) && warder wait $id", wait_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]",
 	  "show how this host enforces each field",
 	  "Starts no program and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",
@@ -108,11 +146,11 @@ static const struct command commands[] = {
 	  "with --run 1 if a block failed, 124 if the time of a block was over.\n",
 	  "printf '```python\\nprint(1)\\n```\\n' | warder blocks --code 1", blocks_command },
 	{ "format", FLAG_FORMAT, "format [FLAG...] [FILE]",
-	  "a result in JSON into text for a model, and back",
+	  "write a result in JSON as text for a model, or extract it from such text",
 	  "Without FILE, or with -, the result is standard input.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
 	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
-	  "tables of a conversation as files, and code that loads them",
+	  "turn the tables in a conversation into files, with code that loads them",
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"
@@ -123,27 +161,28 @@ static const struct command commands[] = {
 	{ "checkpoint", 0,
 	  "checkpoint put|get|latest|list|history|rollback|compare|delete|threads|delete-thread|limits [...]",
 	  "save and restore the state of threads", NULL, NULL, NULL },
-	{ "image", 0, "image import|build|list|inspect|verify|remove|gc [...]", "root file systems, by name",
-	  NULL, NULL, NULL },
+	{ "image", 0, "image import|pull|ensure|build|list|inspect|verify|remove|gc [...]",
+	  "store root file systems by name", NULL, NULL, NULL },
 	{ "events", 0,
 	  "events "
 	  "request-work|claim|publish|request-feedback|provide-feedback|block|complete|post|wait|follow|"
 	  "history|create|list|remove|to-a2a|from-a2a [...]",
-	  "events by which programs in one workspace coordinate", NULL, NULL, NULL },
+	  "publish and await events between programs in one workspace", NULL, NULL, NULL },
 	{ "workspace", 0,
 	  "workspace create|run|list|put|write|read|stage|collect|patch|show|snapshot|resume|remove [...]",
-	  "directories that stay between runs: inputs, outputs", NULL, NULL, NULL },
-	{ "snapshot", 0, "snapshot list|verify|remove|prune [...]", "saved states of workspaces", NULL, NULL,
-	  NULL },
-	{ "artifact", 0, "artifact save|take|list|read|verify|remove [...]", "named, versioned content", NULL,
-	  NULL, NULL },
+	  "keep directories between runs: inputs, outputs", NULL, NULL, NULL },
+	{ "snapshot", 0, "snapshot list|verify|remove|prune [...]",
+	  "list, verify and remove saved states of workspaces", NULL, NULL, NULL },
+	{ "artifact", 0, "artifact save|take|list|read|verify|remove [...]",
+	  "store content under a name, in versions", NULL, NULL, NULL },
 	{ "completion", FLAG_COMPLETION, "completion bash|zsh|fish", "print the shell's completion script",
-	  NULL, "warder completion bash", completion_command },
+	  NULL, "warder completion bash", complete },
+	{ 0 },
 };
 
-const struct command *command_at(size_t i)
+static int complete(struct request *request, char **argv)
 {
-	return i < ARRAY_LENGTH(commands) ? &commands[i] : NULL;
+	return completion_print(commands, request);
 }
 
 static void fill_closed_streams(void)
@@ -162,7 +201,7 @@ static int print_usage(void)
 {
 	term_title("warder: run untrusted programs, and prove which restrictions were enforced");
 	printf("\nusage: warder COMMAND [FLAG...]\n\n");
-	for (const struct command *command = commands; command_at((size_t)(command - commands)); command++) {
+	for (const struct command *command = commands; command->name; command++) {
 		printf("  ");
 		term_print(TERM_TITLE, 12, command->name);
 		printf("%s\n", command->summary);
@@ -192,10 +231,10 @@ static int print_help(const struct command *command)
 
 static int refuse_command(const char *name)
 {
-	const char *words[ARRAY_LENGTH(commands) + 1] = { NULL };
+	const char *words[ARRAY_LENGTH(commands)] = { NULL };
 	char remedy[256];
 
-	for (size_t i = 0; command_at(i); i++)
+	for (size_t i = 0; commands[i].name; i++)
 		words[i] = commands[i].name;
 	term_complain("unknown command %.64s; %s", name, policy_suggest(words, name, remedy, sizeof(remedy)));
 	return EXIT_REFUSED;
@@ -240,9 +279,9 @@ static int leave_to_store(char **argv)
 
 static const struct command *find(const char *name)
 {
-	for (size_t i = 0; command_at(i); i++) {
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
+	for (const struct command *command = commands; command->name; command++) {
+		if (strcmp(command->name, name) == 0)
+			return command;
 	}
 	return NULL;
 }

@@ -9,6 +9,7 @@
 #include "runtime/cli/report.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,15 +109,45 @@ static void tell_network(const struct jail_outcome *outcome)
 	for (uint32_t i = 0; i < report->row_count; i++) {
 		const struct edge_refusal *row = &report->rows[i];
 
-		term_complain("refused: %s: %s%s%s (%llu, network.allow)",
+		term_complain("refused: %s: %s%s%s (%llu time%s)",
 			      jail_refusal_destination(row, text, sizeof(text)),
 			      jail_refusal_text(row->reason), *row->detail ? ": " : "", row->detail,
-			      (unsigned long long)row->count);
+			      (unsigned long long)row->count, row->count == 1 ? "" : "s");
 	}
 	if (report->unlisted)
-		term_complain("refused: %llu more (network.allow)", (unsigned long long)report->unlisted);
+		term_complain("refused: %llu more connections (network.allow)",
+			      (unsigned long long)report->unlisted);
 	if (outcome->edge_died)
 		term_complain("warder-edge died before the program's end; the program then had no network");
+}
+
+/* What a run with network.mode "learn" used, and the policy that allows exactly that. */
+static void tell_learned(const struct learned *learned)
+{
+	char *json = policy_encode(&learned->policy);
+
+	for (uint32_t i = 0; i < learned->use_count; i++) {
+		const struct edge_use *use = &learned->uses[i];
+
+		term_complain("used: %s port %u (%llu time%s)%s", use->destination, use->port,
+			      (unsigned long long)use->count, use->count == 1 ? "" : "s",
+			      learned->replayed && !learned->needed[i] ? "; the replay did not need it" : "");
+	}
+	if (learned->left_out)
+		term_complain("used: %llu more connections, to destinations that the policy has no room for",
+			      (unsigned long long)learned->left_out);
+	if (learned->replay_fault[0])
+		term_complain("no replay: %s", learned->replay_fault);
+	else if (learned->replayed && learned->signal)
+		term_complain("the replay was ended by signal %d", learned->signal);
+	else if (learned->replayed)
+		term_complain("the replay ended with status %d", learned->exit_code);
+	term_complain("this policy allows exactly that:");
+	if (json) {
+		file_write_all(STDERR_FILENO, json, strlen(json));
+		file_write_all(STDERR_FILENO, "\n", 1);
+	}
+	free(json);
 }
 
 /* One line for what ended the program, or for a limit that it lived with; nothing when it ended by itself. */
@@ -144,6 +175,8 @@ static void tell(const struct report *report, const struct warder_result *result
 	if ((report->write_error == EPIPE || ending_signal()) && !result->outcome.left_behind)
 		return;
 	tell_network(&result->outcome);
+	if (result->learned)
+		tell_learned(result->learned);
 	if (report->write_error)
 		term_complain("the program's output cannot be written: %s", strerror(report->write_error));
 	else if (result->outcome.cause == JAIL_CAUSE_OUTPUT)
@@ -152,7 +185,7 @@ static void tell(const struct report *report, const struct warder_result *result
 		tell_cause(&result->outcome, &report->request->policy->policy);
 }
 
-static int exit_status(const struct report *report, const struct jail_outcome *outcome)
+int report_exit_status(const struct jail_outcome *outcome, int write_error)
 {
 	switch (outcome->cause) {
 	case JAIL_CAUSE_WALL_TIME:
@@ -162,7 +195,7 @@ static int exit_status(const struct report *report, const struct jail_outcome *o
 	case JAIL_CAUSE_SUPERVISOR:
 		if (ending_signal())
 			return 128 + ending_signal();
-		return 128 + (report->write_error == EPIPE ? SIGPIPE : SIGKILL);
+		return 128 + (write_error == EPIPE ? SIGPIPE : SIGKILL);
 	case JAIL_CAUSE_MEMORY:
 	case JAIL_CAUSE_OUTPUT:
 		return 128 + SIGKILL;
@@ -234,8 +267,9 @@ static int print_json(const struct report *report, struct warder_result *result,
 		config = json_take(&w);
 	}
 	result->config = config;
+	result->audit = report->audit.told;
 	json = warder_result_json(result);
-	result->config = NULL;
+	result->config = result->audit = NULL;
 	free(config);
 	if (!json)
 		return error_no_memory(err, NULL);
@@ -266,12 +300,34 @@ static int write_receipt(const struct report *report, char *json, struct warder_
 	return status;
 }
 
+static void append(struct report *report, const struct warder_result *result, const struct warder_error *why)
+{
+	const struct request *request = report->request;
+
+	audit_append(&report->audit,
+		     &(struct audit_run){ .policy = request->policy ? &request->policy->policy : NULL,
+					  .argv = request->rest,
+					  .result = result,
+					  .err = why });
+}
+
+void report_append(struct report *report, const struct warder_result *result)
+{
+	append(report, result, NULL);
+}
+
+int report_status(const struct report *report, int status)
+{
+	return status == 0 && report->audit.failed ? EXIT_REFUSED : status;
+}
+
 /* Nothing ran: an older receipt in that place must not pass for this one's. */
-void report_refusal(const struct report *report, const struct warder_error *why)
+void report_refusal(struct report *report, const struct warder_error *why)
 {
 	struct warder_error err = { 0 }, told = *why;
 	char *violations = NULL;
 
+	append(report, NULL, why);
 	if (report->receipt_dir_fd < 0)
 		return;
 	delegate_amend(report->request, &told);
@@ -281,7 +337,7 @@ void report_refusal(const struct report *report, const struct warder_error *why)
 	free(violations);
 }
 
-int report_refuse(const struct report *report, const struct warder_error *why, int status)
+int report_refuse(struct report *report, const struct warder_error *why, int status)
 {
 	report_refusal(report, why);
 	/* A signal also ends what is not running yet. */
@@ -377,11 +433,25 @@ int report_finish(const struct report *report, struct warder_result *result)
 	if (status == 0 && report->request->receipt)
 		status = write_receipt(report, result_receipt_json(result), &err);
 	if (status == 0) {
-		status = exit_status(report, &result->outcome);
-		return status == 0 && missing ? EXIT_REFUSED : status;
+		status = report_exit_status(&result->outcome, report->write_error);
+		return report_status(report, status == 0 && missing ? EXIT_REFUSED : status);
 	}
 	term_error(&err);
 	return EXIT_REFUSED;
+}
+
+/* Does not wait for a terminal whose output is stopped: the line is in the result, too. */
+static void show_progress(void *context, const char *line)
+{
+	struct pollfd terminal = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	if (poll(&terminal, 1, 0) == 1 && terminal.revents == POLLOUT)
+		term_complain("progress: %.200s", line);
+}
+
+void (*report_progress(const struct report *report))(void *context, const char *line)
+{
+	return isatty(STDERR_FILENO) && !report->request->terminal ? show_progress : NULL;
 }
 
 void report_running(struct warder_run *run)
@@ -389,6 +459,21 @@ void report_running(struct warder_run *run)
 	running = run;
 	if (run && ending_signal())
 		cancel_run();
+}
+
+int report_call(struct warder_program *program, const struct warder_call *call, struct warder_result **ret,
+		struct warder_error *err)
+{
+	struct warder_run *run = NULL;
+	int status;
+
+	if (warder_call(program, call, &run, err) != 0)
+		return -1;
+	report_running(run);
+	status = warder_wait(run, ret, err);
+	report_running(NULL);
+	warder_run_free(run); /* also the temporary directory that a run without a root has */
+	return status;
 }
 
 void report_on_stage(void *context, const char *stage, struct warder_run *run)
@@ -411,6 +496,9 @@ int report_wait(struct report *report, struct warder_run *run)
 		return report_refuse(report, &err, EXIT_REFUSED);
 	report->write_error = result->outcome.receiver_errno;
 	spool_keep(&report->spool, "", !report->request->json, result);
+	if (report->replay && result->learned && !ending_signal())
+		report->replay(report, result->learned);
+	report_append(report, result);
 	status = report_finish(report, result);
 	warder_result_free(result);
 	return status;
@@ -418,7 +506,9 @@ int report_wait(struct report *report, struct warder_run *run)
 
 int report_open(const struct request *request, struct report *ret, struct warder_error *err)
 {
-	*ret = (struct report){ .request = request, .receipt_dir_fd = -1, .spool = SPOOL_NONE };
+	*ret = (struct report){
+		.request = request, .receipt_dir_fd = -1, .spool = SPOOL_NONE, .audit = AUDIT_NONE
+	};
 	if (!request->receipt || strcmp(request->receipt, "-") == 0)
 		return 0;
 	if (file_open_private_dir(request->receipt, &ret->receipt_dir_fd, err) == 0)
@@ -437,8 +527,14 @@ int report_spool(struct report *report, const struct warder_spill **ret, struct 
 	return 0;
 }
 
+int report_audit(struct report *report, const char *which, const char *session, struct warder_error *err)
+{
+	return report->audit.request ? 0 : audit_open(report->request, which, session, &report->audit, err);
+}
+
 void report_done(struct report *report)
 {
+	audit_done(&report->audit);
 	spool_done(&report->spool);
 	fd_done(&report->receipt_dir_fd);
 }

@@ -7,15 +7,21 @@
 #ifndef WARDER_RUNTIME_CLI_REPORT_H
 #define WARDER_RUNTIME_CLI_REPORT_H
 
+#include "runtime/cli/audit.h"
 #include "runtime/cli/flags.h"
 #include "runtime/cli/spool.h"
 #include "runtime/warder.h"
+
+struct learned;
 
 struct report {
 	const struct request *request;
 	int receipt_dir_fd; /* owned; -1 without a receipt file */
 	struct spool spool; /* of --artifacts store:, opened by report_spool() */
-	int write_error;    /* errno of the write of the program's output that failed, or 0 */
+	struct audit audit; /* of --audit, opened by report_audit() */
+	/* Run the program again under the learned policy, and note how that went; NULL: do not. */
+	void (*replay)(struct report *report, struct learned *learned);
+	int write_error; /* errno of the write of the program's output that failed, or 0 */
 };
 
 void report_catch_signals(void);
@@ -23,24 +29,37 @@ void report_catch_signals(void);
 int report_open(const struct request *request, struct report *ret, struct warder_error *err);
 /* Open what --artifacts store: asks for, before anything is started. What the run is to be given as `spill`; NULL: nothing. -1 with *err. */
 int report_spool(struct report *report, const struct warder_spill **ret, struct warder_error *err);
+/* Open the file of --audit, before anything is started; once. which: the command; session: the name of its session, or NULL. -1 with *err. */
+int report_audit(struct report *report, const char *which, const char *session, struct warder_error *err);
 void report_done(struct report *report);
 /* The run that a signal cancels; NULL: none. One that came before is acted on at once. */
 void report_running(struct warder_run *run);
+/* Call the program and wait for its end; meanwhile signals go to it. *ret is the caller's. -1 with *err. */
+int report_call(struct warder_program *program, const struct warder_call *call, struct warder_result **ret,
+		struct warder_error *err);
 /* The same, as the callback of a call that runs several stages. */
 void report_on_stage(void *context, const char *stage, struct warder_run *run);
 /* Whether a signal came before anything was started; then a receipt says so. */
 bool report_ended_early(struct report *report);
+/* What shows the lines of --progress: for a command or a call; NULL where nobody looks at standard error. */
+void (*report_progress(const struct report *report))(void *context, const char *line);
 /* Wait for the run and tell of its end. Returns the exit status. */
 int report_wait(struct report *report, struct warder_run *run);
+/* Append the line of a run that ended, before report_finish(). */
+void report_append(struct report *report, const struct warder_result *result);
 /* Tell of an end. Returns the exit status. */
 int report_finish(const struct report *report, struct warder_result *result);
+/* The exit status, or 125 if it is success and a line of the audit file is missing. */
+int report_status(const struct report *report, int status);
+/* The exit status for an end. write_error: as in struct report. */
+int report_exit_status(const struct jail_outcome *outcome, int write_error);
 /* Say on standard error how much output that was passed through its reader did not take. Whether there is any. */
 bool report_dropped(const struct warder_result *result);
 /* What the compilers said, on standard error. */
 void report_build(const struct warder_result *result);
 /* Tell of an error of Warder's own, in the receipt as well. Returns `status`. */
-int report_refuse(const struct report *report, const struct warder_error *why, int status);
-/* In the receipt alone: an older one must not pass for this run's. */
-void report_refusal(const struct report *report, const struct warder_error *why);
+int report_refuse(struct report *report, const struct warder_error *why, int status);
+/* In the receipt and the audit file alone: an older receipt must not pass for this run's. */
+void report_refusal(struct report *report, const struct warder_error *why);
 
 #endif

@@ -204,7 +204,8 @@ static int walk_config(struct request *request, bool changing, struct warder_err
 }
 
 /* Commands whose words begin a program and its arguments, or that read their words first. */
-#define WORDS_END_FLAGS (FLAG_RUN | FLAG_CODE | FLAG_JUDGE | FLAG_SESSION_ANY)
+#define WORDS_END_FLAGS                                                                                      \
+	(FLAG_RUN | FLAG_CODE | FLAG_JUDGE | FLAG_SESSION | FLAG_SESSION_START | FLAG_SESSION_EXEC)
 
 static bool is_flag(const char *word)
 {
@@ -283,16 +284,50 @@ int request_check_terminal(const struct request *request, struct warder_error *e
 	if (other)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--terminal",
 				 "-t (--terminal) does not go with %s; give one of them", other);
-	if (!isatty(STDIN_FILENO))
+	if (!isatty(STDIN_FILENO) && !request->execution.detach)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--terminal",
 				 "-t (--terminal) needs a terminal on standard input, which is none; "
 				 "leave -t out, or run it under script(1)");
 	return 0;
 }
 
+/* What an execution that outlives this process cannot be given, and what is for such an execution alone. */
+static int check_detach(const struct request *request, struct warder_error *err)
+{
+	const struct {
+		const char *flag;
+		bool given;
+	} alone[] = {
+		{ "--receipt", request->receipt },
+		{ "--changes", request->changes.directory },
+		{ "--dry-run", request->changes.dry_run },
+		{ "--artifacts", request->code.artifacts },
+		{ "--json", request->json },
+		{ "--audit", request->audit },
+		{ "--progress", request->progress },
+	}, with[] = {
+		{ "--interactive", request->execution.input },
+		{ "--keep", request->execution.keep_us },
+	};
+
+	for (size_t i = 0; request->execution.detach && i < ARRAY_LENGTH(alone); i++)
+		if (alone[i].given)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, alone[i].flag,
+					 "%s does not go with --detach; \"warder wait --json ID\" prints the "
+					 "result with its receipt",
+					 alone[i].flag);
+	for (size_t i = 0; !request->execution.detach && i < ARRAY_LENGTH(with); i++)
+		if (with[i].given)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, with[i].flag, "%s needs --detach",
+					 with[i].flag);
+	return 0;
+}
+
 /* A flag that has no effect without another one, or that contradicts one. */
 static int check_together(const struct request *request, struct warder_error *err)
 {
+	if (!request->help && check_detach(request, err) != 0)
+		return -1;
 	if (request_check_terminal(request, err) != 0)
 		return -1;
 	if (!request->help && request->code.artifact_bytes && !spool_is_meant(request->code.artifacts))
@@ -458,9 +493,31 @@ int request_load(enum flag_command command, char **argv, struct request *request
 	return check_languages(request, err);
 }
 
+/* A mode of the network that comes behind --allow, --deny or --publish takes their rows away; the other way round it refuses them. */
+static int check_network(const struct request *request, struct warder_error *err)
+{
+	const struct policy *policy = &request->policy->policy;
+	const struct flag *flag;
+
+	for (size_t i = 0; (flag = flag_at(i)); i++) {
+		const bool published = flag->path && strcmp(flag->path, "network.publish") == 0;
+		const bool listed = flag->path && (strcmp(flag->path, "network.allow") == 0 ||
+						   strcmp(flag->path, "network.deny") == 0);
+
+		if (request->typed[i] && ((published && !policy_network_publishes(policy)) ||
+					  (listed && !policy_network_lists(policy))))
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "network.mode",
+					 "network.mode: \"%s\" does not go with %s; give one of the two",
+					 policy_network_mode_name(policy->network.mode), flag->name);
+	}
+	return 0;
+}
+
 int request_change(enum flag_command command, char **argv, struct request *request, struct warder_error *err)
 {
-	return walk_config(request, true, err) == 0 ? walk(command, argv, request, true, err) : -1;
+	if (walk_config(request, true, err) != 0 || walk(command, argv, request, true, err) != 0)
+		return -1;
+	return check_network(request, err);
 }
 
 void request_unload(struct request *request)
@@ -484,4 +541,16 @@ unsigned request_parallel(const struct request *request)
 	if (request->tool.parallel)
 		return request->tool.parallel;
 	return cpus < 1 ? 1 : cpus > WORKERS_MAX ? WORKERS_MAX : (unsigned)cpus;
+}
+
+struct warder_options request_options(const struct request *request, bool single_use)
+{
+	return (struct warder_options){
+		.size = sizeof(struct warder_options),
+		.ceiling = request->ceiling,
+		.cgroup_parent = request->cgroup_parent,
+		.backend = request->backend,
+		.backends = request->backends,
+		.single_use = single_use,
+	};
 }

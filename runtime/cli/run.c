@@ -2,6 +2,9 @@
  * run: one program under a policy, its streams passed through.
  */
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -10,6 +13,7 @@
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
+#include "runtime/library/result.h"
 
 /* Ports that were picked: those of the rows with the port 0. */
 static void tell_ports(const struct request *request, const struct warder_run *run)
@@ -41,6 +45,8 @@ int run_launch(struct report *report, struct warder_template *tmpl, const struct
 		.changes_directory = report->request->changes.directory,
 		.spill = spill,
 		.should_stop = ending_came,
+		.progress = report->request->progress,
+		.on_progress = report_progress(report),
 		.no_receipt = !report->request->json && !report->request->receipt,
 	};
 	struct warder_error err = { 0 };
@@ -58,6 +64,65 @@ int run_launch(struct report *report, struct warder_template *tmpl, const struct
 	terminal_end();
 	warder_run_free(run);
 	return status;
+}
+
+/* -1 with *err: it did not run. */
+static int replay_once(struct report *report, const struct warder_policy *policy, struct learned *learned,
+		       struct warder_error *err)
+{
+	const struct warder_options options = request_options(report->request, true);
+	const struct warder_command command = { .size = sizeof(command),
+						.argv = report->request->rest,
+						.should_stop = ending_came,
+						.no_receipt = 1 };
+	struct warder_template *tmpl = NULL;
+	struct warder_run *run = NULL;
+	struct warder_result *result = NULL;
+	int status = -1;
+
+	if (warder_prepare(policy, &options, &tmpl, err) == 0 &&
+	    warder_launch(tmpl, &command, &run, err) == 0) {
+		report_running(run);
+		status = warder_wait(run, &result, err);
+		report_running(NULL);
+	}
+	if (status == 0)
+		learned_replayed(learned, &result->outcome);
+	warder_result_free(result);
+	warder_run_free(run);
+	warder_template_free(tmpl);
+	return status;
+}
+
+/* The program again, with an empty input and without showing its output. */
+static void replay(struct report *report, struct learned *learned)
+{
+	char *json = policy_encode(&learned->policy);
+	struct warder_policy *policy = NULL;
+	struct warder_error err = { 0 };
+
+	if (!json)
+		error_no_memory(&err, NULL);
+	else if (warder_policy_parse(json, strlen(json), "the learned policy", &policy, &err) == 0)
+		replay_once(report, policy, learned, &err);
+	if (!learned->replayed)
+		snprintf(learned->replay_fault, sizeof(learned->replay_fault), "%s", err.text);
+	warder_policy_free(policy);
+	free(json);
+}
+
+static int check_replay(const struct request *request, struct warder_error *err)
+{
+	if (!request->replay)
+		return 0;
+	if (request->policy->policy.network.mode != POLICY_NETWORK_LEARN)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--replay",
+				 "--replay runs the program again under a learned policy; add --net learn");
+	if (request->execution.detach || request->terminal)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--replay",
+				 "--replay does not go with %s; leave one of the two out",
+				 request->terminal ? "--terminal" : "--detach");
+	return 0;
 }
 
 static int prepare_and_launch(struct report *report)
@@ -79,6 +144,7 @@ static int prepare_and_launch(struct report *report)
 	if (report_spool(report, &spill, &err) != 0 ||
 	    warder_prepare(request->policy, &options, &tmpl, &err) != 0)
 		return report_refuse(report, &err, EXIT_REFUSED);
+	report->replay = request->replay ? replay : NULL;
 	status = run_launch(report, tmpl, spill);
 	warder_template_free(tmpl);
 	return status;
@@ -103,8 +169,11 @@ int run_command(struct request *request, char **argv)
 	if (report_open(request, &report, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
 	if (request_load(FLAG_RUN, argv, request, &err) != 0 || request_pass_term(request, &err) != 0 ||
-	    check_program(request, &err) != 0)
+	    check_program(request, &err) != 0 || check_replay(request, &err) != 0 ||
+	    report_audit(&report, "run", NULL, &err) != 0)
 		status = report_refuse(&report, &err, EXIT_REFUSED);
+	else if (request->execution.detach)
+		status = detach_launch(request, NULL);
 	else
 		status = prepare_and_launch(&report);
 	report_done(&report);

@@ -53,7 +53,7 @@ static int scan(struct request *request, char **ret_json, struct warder_error *e
 	struct warder_code code = { .size = sizeof(code),
 				    .language = request->code.language,
 				    .scan_rules = request->code.rules,
-				    .scan_audit = request->code.audit };
+				    .scan_audit = request->audit };
 	struct languages *languages = NULL;
 	const char *language, *found_by;
 	char *source = NULL;

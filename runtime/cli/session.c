@@ -103,6 +103,22 @@ static int check_start_flags(const struct request *request, struct warder_error 
 	return 0;
 }
 
+/* Whether the session itself is within the ceiling, as it is now. */
+static int check_session(const struct warder_session *session, const struct request *request,
+			 struct warder_error *err)
+{
+	char *text = warder_session_json(session);
+	struct session_spec spec = { 0 };
+	int ret =
+	    text ? session_spec_parse(text, strlen(text), true, &spec, err) : error_no_memory(err, NULL);
+
+	free(text);
+	if (ret == 0)
+		ret = session_check_granted(&spec.policy, request->ceiling, err);
+	session_spec_done(&spec);
+	return ret;
+}
+
 static int check_terminal(const struct session_spec *session, const struct request *request,
 			  struct warder_error *err)
 {
@@ -144,26 +160,32 @@ static int load_from(const struct warder_session *session, char **flags, struct 
 	return ret;
 }
 
-static int find_or_start(const char *name, char **flags, struct request *request, struct warder_session **ret,
-			 struct warder_error *err)
+static int find_or_start(struct report *report, struct request *request, const char *name, char **flags,
+			 struct warder_session **ret, struct warder_error *err)
 {
 	request->session.runs = warder_session_open(name, ret, err) == 0;
 	if (request->session.runs)
-		return check_start_flags(request, err) == 0 ? load_from(*ret, flags, request, err) : -1;
+		return check_start_flags(request, err) == 0 && load_from(*ret, flags, request, err) == 0
+			   ? report_audit(report, "session exec", name, err)
+			   : -1;
 	if (err->code != WARDER_ERROR_NOT_FOUND || !request->session.auto_start)
 		return -1;
-	return request_load(FLAG_SESSION_EXEC, flags, request, err) == 0 ? start(request, name, ret, err)
-									 : -1;
+	return request_load(FLAG_SESSION_EXEC, flags, request, err) == 0 &&
+		       report_audit(report, "session exec", name, err) == 0
+		   ? start(request, name, ret, err)
+		   : -1;
 }
 
 /* Prepare in the session that was found. Where another took its name meanwhile, the flags are held against that one. */
-static int prepare_in(const char *name, char **flags, struct request *request, struct warder_session **ret,
-		      struct warder_template **ret_tmpl, struct warder_error *err)
+static int prepare_in(struct report *report, struct request *request, const char *name, char **flags,
+		      struct warder_session **ret, struct warder_template **ret_tmpl,
+		      struct warder_error *err)
 {
 	const unsigned int how = request->session.background ? WARDER_SESSION_BACKGROUND : 0;
 
 	for (int tries = 1;; tries++) {
-		if (find_or_start(name, flags, request, ret, err) < 0 || request_pass_term(request, err) < 0)
+		if (find_or_start(report, request, name, flags, ret, err) < 0 ||
+		    request_pass_term(request, err) < 0)
 			return -1;
 		if (session_prepare(*ret, request->policy, request->ceiling, how, ret_tmpl, err) == 0)
 			return 0;
@@ -176,7 +198,22 @@ static int prepare_in(const char *name, char **flags, struct request *request, s
 	}
 }
 
-static int exec_in(struct report *report, const char *name, char **flags, struct request *request)
+/* The keeper launches and supervises it. */
+static int exec_detached(struct report *report, struct request *request, const char *name, char **flags)
+{
+	struct warder_session *session = NULL;
+	struct warder_error err = { 0 };
+	int status;
+
+	status = find_or_start(report, request, name, flags, &session, &err) == 0 &&
+			 check_session(session, request, &err) == 0 && request_pass_term(request, &err) == 0
+		     ? detach_launch(request, name)
+		     : command_refuse(request, &err, EXIT_REFUSED);
+	warder_session_free(session);
+	return status;
+}
+
+static int exec_in(struct report *report, struct request *request, const char *name, char **flags)
 {
 	struct warder_session *session = NULL;
 	struct warder_template *tmpl = NULL;
@@ -186,8 +223,10 @@ static int exec_in(struct report *report, const char *name, char **flags, struct
 	if (!request->rest[0])
 		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
 				   "which program? warder session exec NAME [FLAG...] -- PROGRAM");
+	else if (request->execution.detach)
+		return exec_detached(report, request, name, flags);
 	else
-		status = prepare_in(name, flags, request, &session, &tmpl, &err);
+		status = prepare_in(report, request, name, flags, &session, &tmpl, &err);
 	status = status == 0 ? run_launch(report, tmpl, NULL) : report_refuse(report, &err, EXIT_REFUSED);
 	warder_template_free(tmpl);
 	warder_session_free(session);
@@ -206,7 +245,7 @@ static int exec_word(struct request *outer, const char *name, char **flags)
 	    report_open(&request, &report, &err) != 0)
 		return command_refuse(&request, &err, EXIT_REFUSED);
 	request.json |= outer->json;
-	status = request_check_terminal(&request, &err) == 0 ? exec_in(&report, name, flags, &request)
+	status = request_check_terminal(&request, &err) == 0 ? exec_in(&report, &request, name, flags)
 							     : command_refuse(&request, &err, EXIT_REFUSED);
 	report_done(&report);
 	request_done(&request);
@@ -281,9 +320,43 @@ static int status_word(const struct request *request, const char *name, struct w
 	return ret;
 }
 
+struct stop_all {
+	struct warder_error *first;
+	bool failed;
+};
+
+/* One that cannot be ended does not keep the others. */
+static int stop_one(void *context, const char *name)
+{
+	struct stop_all *all = context;
+	struct warder_error err = { 0 };
+
+	if (session_stop(name, NULL, &err) >= 0)
+		return 0;
+	if (!all->failed)
+		*all->first = err;
+	all->failed = true;
+	return 0;
+}
+
+/* No name begins with '-'. */
 static int stop_word(const struct request *request, const char *name, struct warder_error *err)
 {
-	return warder_session_stop(name, err);
+	struct stop_all all = { .first = err };
+
+	if (strcmp(name, "--all") != 0)
+		return warder_session_stop(name, err);
+	return session_each(stop_one, &all, err) < 0 || all.failed ? -1 : 0;
+}
+
+static int pause_word(const struct request *request, const char *name, struct warder_error *err)
+{
+	return remote_pause(name, true, err);
+}
+
+static int resume_word(const struct request *request, const char *name, struct warder_error *err)
+{
+	return remote_pause(name, false, err);
 }
 
 static int restart_word(const struct request *request, const char *name, struct warder_error *err)
@@ -307,9 +380,17 @@ static const struct word {
 	int (*run)(const struct request *request, const char *name, struct warder_error *err);
 	int (*run_with_flags)(struct request *request, const char *name, char **flags);
 } words[] = {
-	{ "start", true, NULL, start_word }, { "exec", true, NULL, exec_word },
-	{ "list", false, list_word, NULL },  { "status", true, status_word, NULL },
-	{ "stop", true, stop_word, NULL },   { "restart", true, restart_word, NULL },
+	{ "start", true, NULL, start_word },
+	{ "exec", true, NULL, exec_word },
+	{ "list", false, list_word, session_list_word }, /* with a name, the files of a session */
+	{ "status", true, status_word, NULL },
+	{ "stop", true, stop_word, NULL },
+	{ "restart", true, restart_word, NULL },
+	{ "pause", true, pause_word, NULL },
+	{ "resume", true, resume_word, NULL },
+	{ "read", true, NULL, session_read_word },
+	{ "write", true, NULL, session_write_word },
+	{ "cp", true, NULL, session_cp_word },
 };
 #define WORDS (ARRAY_LENGTH(words))
 
@@ -384,13 +465,16 @@ int session_command(struct request *request, char **argv)
 				  words[i].name);
 			return command_refuse(request, &err, EXIT_REFUSED);
 		}
-		return words[i].run ? plain(&words[i], request, argv) : with_flags(&words[i], request, argv);
+		return words[i].run && (!words[i].run_with_flags || !rest[1] || rest[1][0] == '-')
+			   ? plain(&words[i], request, argv)
+			   : with_flags(&words[i], request, argv);
 	}
 	if (rest[0])
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session", "session has no word \"%.40s\"; %s",
 			  rest[0], policy_suggest(names, rest[0], remedy, sizeof(remedy)));
 	else
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session",
-			  "a command is missing: start, exec, list, status, stop or restart");
+			  "a command is missing: start, exec, list, status, stop, restart, pause, resume, "
+			  "read, write or cp");
 	return command_refuse(request, &err, EXIT_REFUSED);
 }

@@ -167,3 +167,12 @@ void term_error(const struct warder_error *err)
 	else
 		term_complain("%s", err->text);
 }
+
+int term_put(char *text, struct warder_error *err)
+{
+	if (!text)
+		return error_no_memory(err, NULL);
+	puts(text);
+	free(text);
+	return 0;
+}

@@ -25,6 +25,8 @@ void term_show(FILE *to, const char *text, size_t len);
 char *term_clean(char *text);
 /* A heading on a line of its own. */
 void term_title(const char *text);
+/* Print a text and a newline, and free it. NULL stands for one that could not be made: -1 with *err. */
+int term_put(char *text, struct warder_error *err);
 /* "warder: text" as one line on standard error. */
 void term_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for an error, with the step that failed. */

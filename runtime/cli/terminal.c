@@ -23,6 +23,7 @@ static const int fatal[] = { SIGSEGV, SIGBUS,  SIGILL,    SIGFPE,  SIGABRT, SIGT
 static struct termios before;
 static volatile sig_atomic_t is_raw;
 static struct warder_run *volatile resized;
+static volatile sig_atomic_t size_changed;
 
 int terminal_open_input(void)
 {
@@ -59,6 +60,7 @@ static void on_fatal(int signal)
 
 static void on_resize(int signal)
 {
+	size_changed = 1;
 	warder_resize(resized);
 }
 
@@ -90,6 +92,14 @@ void terminal_begin(struct warder_run *run)
 	is_raw = 1;
 	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) != 0)
 		is_raw = 0;
+}
+
+bool terminal_size_changed(void)
+{
+	const bool changed = size_changed;
+
+	size_changed = 0;
+	return changed;
 }
 
 void terminal_end(void)

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "runtime/cli/audit.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/config.h"
 #include "runtime/cli/ending.h"
@@ -42,6 +43,7 @@ struct note {
 	uint32_t outcome;                  /* enum stats_outcome */
 	uint64_t duration_us;
 	uint64_t line;
+	bool unaudited; /* its line of the audit file is missing */
 };
 
 struct session {
@@ -52,6 +54,7 @@ struct session {
 	struct lines lines;
 	struct stats stats;
 	int stats_dir_fd;
+	struct audit audit;
 	const char *text; /* of the line that the next worker is for; NULL: it was too long */
 	size_t len;
 	int write_error;
@@ -64,7 +67,8 @@ struct job {
 	struct agent_request asked;
 	struct policy policy;
 	bool own_policy;
-	bool decoded; /* `asked` is whole */
+	bool narrowed; /* `policy` is the request's */
+	bool decoded;  /* `asked` is whole */
 	unsigned attempts;
 };
 
@@ -188,6 +192,7 @@ static int judge(struct job *job, struct warder_error *err)
 		status = load_defaults(job, languages, language, err);
 	if (status == 0)
 		status = request_narrow(&job->asked, &request->policy->policy, &job->policy, err);
+	job->narrowed = status == 0;
 	job->own_policy = job->asked.preset || job->asked.policy;
 	if (status == 0)
 		status = check_scopes(job, language, err);
@@ -255,15 +260,8 @@ static int call(struct job *job, struct warder_program *program, const struct sp
 		.spill = spool->open ? &spool->spill : NULL,
 		.should_stop = ending_came,
 	};
-	struct warder_run *run = NULL;
-	int status;
+	const int status = report_call(program, &call, ret, err);
 
-	if (warder_call(program, &call, &run, err) != 0)
-		return -1;
-	report_running(run);
-	status = warder_wait(run, ret, err);
-	report_running(NULL);
-	warder_run_free(run);
 	if (status == 0)
 		spool_keep(spool, "", false, *ret);
 	return status;
@@ -347,6 +345,7 @@ static char *begin_line(const struct job *job, const struct warder_result *resul
 	json_key_uint(&w, "line", job->note->line);
 	json_key_uint(&w, "attempts", job->attempts);
 	config_write_member(job->session->request->config, &w);
+	audit_write_member(&job->session->audit, &w);
 	request_write_clamped(&job->asked, &w);
 	if (job->decoded) /* also of a request that is refused: it is not to forget its failures */
 		context_write(job->asked.context, &w);
@@ -399,6 +398,19 @@ static bool is_cut_off(const struct warder_result *result)
 	return ending_signal() && (!result || result->outcome.cause == JAIL_CAUSE_CANCELLED);
 }
 
+static void append(struct job *job, const struct warder_result *result, const struct warder_error *err)
+{
+	struct audit *audit = &job->session->audit;
+
+	audit_append(audit, &(struct audit_run){ .policy = job->narrowed ? &job->policy : NULL,
+						 .identity = job->asked.identity,
+						 .id = job->asked.id,
+						 .argv = job->asked.args,
+						 .result = result,
+						 .err = err });
+	job->note->unaudited = audit->failed;
+}
+
 static int work(void *context, const struct worker *worker)
 {
 	struct session *session = context;
@@ -411,6 +423,7 @@ static int work(void *context, const struct worker *worker)
 	status = decode(&job, &err);
 	if (status == 0)
 		status = run_attempts(&job, &result, &err);
+	append(&job, status == 0 ? result : NULL, &err);
 	if (is_cut_off(result))
 		return -1;
 	if (status == 0)
@@ -432,6 +445,7 @@ static int tell_death(struct session *session, const struct worker *worker)
 	int status = -1;
 
 	workers_say_death(&session->workers, worker, &err);
+	audit_append(&session->audit, &(struct audit_run){ .id = note->id, .err = &err });
 	json_begin_object(&w);
 	json_key(&w, "id");
 	json_number(&w, note->id);
@@ -455,6 +469,7 @@ static void hand_out(struct session *session, struct worker *worker)
 	if (worker->state == WORKER_FINISHED) {
 		status = workers_pass_on(&session->workers, worker, STDOUT_FILENO);
 		stats_count(&session->stats, (enum stats_outcome)note->outcome, note->duration_us);
+		session->audit.failed |= note->unaudited;
 	} else if (!ending_signal()) {
 		status = tell_death(session, worker);
 		stats_count(&session->stats, STATS_FAILED, 0);
@@ -472,12 +487,24 @@ static void hand_out_all(struct session *session)
 		hand_out(session, worker);
 }
 
+/* Then no further run starts. A worker's note says so before its result is handed out. */
+static bool misses_line(const struct session *session)
+{
+	bool missing = session->audit.failed;
+
+	for (size_t i = 0; i < session->workers.slot_count; i++)
+		missing |= ((const struct note *)session->workers.slots[i].note)->unaudited;
+	return missing;
+}
+
 /* False: there is none any more. */
 static bool start_some(struct session *session, struct warder_error *err)
 {
 	struct note note = { .id = "null" };
 
 	while (workers_may_start(&session->workers)) {
+		if (misses_line(session))
+			return false;
 		if (!lines_next(&session->lines, &session->text, &session->len))
 			return !session->lines.at_end;
 		note.line = session->lines.number;
@@ -567,6 +594,8 @@ static int open_session(struct session *session, struct warder_error *err)
 	if (spool_open(request->code.artifacts, 0, &trial, err) != 0)
 		return -1;
 	spool_done(&trial); /* each request has its own */
+	if (!tool->schema && audit_open(request, "tool", NULL, &session->audit, err) != 0)
+		return -1;
 	if (tool->stats && strcmp(tool->stats, "-") != 0 &&
 	    file_open_private_dir(tool->stats, &session->stats_dir_fd, err) != 0)
 		return -1;
@@ -583,7 +612,7 @@ static int exit_status(const struct session *session, int status, const struct w
 		term_complain("the results cannot be written: %s", strerror(session->write_error));
 	else if (status != 0)
 		term_error(err);
-	return status != 0 || session->write_error ? EXIT_REFUSED : 0;
+	return status != 0 || session->write_error || session->audit.failed ? EXIT_REFUSED : 0;
 }
 
 static int serve_all(struct session *session)
@@ -629,7 +658,9 @@ static int print_schema(const struct session *session)
 
 int tool_command(struct request *request, char **argv)
 {
-	struct session session = { .request = request, .argv = argv, .stats_dir_fd = -1 };
+	struct session session = {
+		.request = request, .argv = argv, .stats_dir_fd = -1, .audit = AUDIT_NONE
+	};
 	struct warder_error err = { 0 };
 	int status;
 
@@ -638,5 +669,6 @@ int tool_command(struct request *request, char **argv)
 	else
 		status = request->tool.schema ? print_schema(&session) : serve_all(&session);
 	fd_done(&session.stats_dir_fd);
+	audit_done(&session.audit);
 	return status;
 }

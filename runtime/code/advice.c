@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/line_log.h"
 #include "runtime/code/scan/scan.h"
 
 static int load_rules(const char *path, struct scan_policy *ret, struct warder_error *err)
@@ -26,16 +27,14 @@ static int load_rules(const char *path, struct scan_policy *ret, struct warder_e
 	return status;
 }
 
-/* One write, so that lines of several writers do not mix. */
 static int append(const char *path, const char *line, struct warder_error *err)
 {
-	owned_fd int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	const size_t len = strlen(line);
+	owned_fd int fd = -1;
 
-	if (fd < 0 || write(fd, line, len) != (ssize_t)len)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "audit", errno,
-				       "the decision cannot be appended to %.200s", path);
-	return 0;
+	if (line_log_open(path, "audit", &fd, err) == 0 &&
+	    line_log_append(fd, path, "audit", line, strlen(line), err) == 0)
+		return 0;
+	return error_context(err, "the decision cannot be appended to %.200s", path);
 }
 
 static int audit(const char *path, const struct scan_report *report, const struct scan_request *request,

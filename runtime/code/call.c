@@ -55,15 +55,16 @@ static void call_free(void *owner)
 
 /* ---- before ---- */
 
-/* One list after the other, and then two more, which may be NULL. */
-static char **copy_list(char *const *own, char *const *items, const char *first, const char *second)
+#define MORE 3
+
+/* One list after the other, and then `more`, each of which may be NULL. */
+static char **copy_list(char *const *own, char *const *items, const char *const more[MORE])
 {
-	const char *const more[] = { first, second };
 	const size_t own_count = text_count(own), count = own_count + text_count(items);
 	size_t used = 0;
-	char **list = calloc(count + 3, sizeof(char *));
+	char **list = calloc(count + MORE + 1, sizeof(char *));
 
-	for (size_t i = 0; list && i < count + 2; i++) {
+	for (size_t i = 0; list && i < count + MORE; i++) {
 		const char *item = i < own_count ? own[i]
 				   : i < count   ? items[i - own_count]
 						 : more[i - count];
@@ -177,12 +178,15 @@ static char **make_environment(const struct call *call, const struct warder_call
 	const char *where = call->program->language->descriptors;
 	char **own = program_environment(call->program, &call->program->policy, &call->places);
 	char **list;
-	char result[64], input[64];
+	char result[64], input[64], progress[64];
+	const char *const more[MORE] = { result, known->json ? input : NULL,
+					 known->progress ? progress : NULL };
 
 	where = where ? where : "/dev/fd/";
 	snprintf(result, sizeof(result), PROGRAM_RESULT "=%s%d", where, PROGRAM_RESULT_FD);
 	snprintf(input, sizeof(input), PROGRAM_INPUT "=%s%d", where, PROGRAM_INPUT_FD);
-	list = own ? copy_list(own, known->environment, result, known->json ? input : NULL) : NULL;
+	snprintf(progress, sizeof(progress), PROGRAM_PROGRESS "=%s%d", where, PROGRAM_PROGRESS_FD);
+	list = own ? copy_list(own, known->environment, more) : NULL;
 	program_free_list(own);
 	return list;
 }
@@ -406,6 +410,10 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 		return -1;
 	if (check_program(program, err) != 0)
 		return -1;
+	if (known.progress && program->language->is_engine)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "progress",
+				 "progress (--progress) needs descriptor 5, which a WebAssembly module in an "
+				 "engine does not get; leave it out");
 	streams = (struct library_streams){ .environment = known.environment,
 					    .input = known.input,
 					    .input_len = known.input_len,
@@ -441,11 +449,13 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 			     .spill_bytes = spill.spill_bytes,
 			     .result_bytes = read_bytes(held),
 			     .input_fd = held->input_fd,
+			     .progress = known.progress,
 			     .files = program->files,
 			     .file_count = program->file_count,
 			     .collect = held->collects ? &held->collect : NULL },
 		.on_output = known.on_output,
 		.output_context = known.context,
+		.on_progress = known.on_progress,
 		.finish = finish,
 		.release = call_free,
 		.owner = held,

@@ -32,6 +32,7 @@
 
 static const struct language table[] = {
 	{ .name = "python",
+	  .image = "python:3.12-slim",
 	  .aliases = "py python3 tool_code",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
 	  .syntax = SYNTAX_PYTHON,
@@ -43,6 +44,7 @@ static const struct language table[] = {
 		      [LANGUAGE_RUN] = ARGV("python3", "{source}", "{args}") },
 	  .environment = ARGV("PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1") },
 	{ .name = "javascript",
+	  .image = "node:20-slim",
 	  .aliases = "js node nodejs javaScript",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
 	  .syntax = SYNTAX_NODE,
@@ -50,6 +52,7 @@ static const struct language table[] = {
 	  .stages = { [LANGUAGE_CHECK] = ARGV("node", "--check", "{source}"),
 		      [LANGUAGE_RUN] = ARGV("node", "--max-old-space-size={heap}", "{source}", "{args}") } },
 	{ .name = "typescript",
+	  .image = "node:20-slim",
 	  .aliases = "ts",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
 	  .tells_on_stdout = true,
@@ -69,6 +72,7 @@ static const struct language table[] = {
 	  .stages = { [LANGUAGE_CHECK] = ARGV("bash", "-n", "{source}"),
 		      [LANGUAGE_RUN] = ARGV("bash", "{source}", "{args}") } },
 	{ .name = "sh",
+	  .image = "alpine:latest",
 	  .aliases = "",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
 	  .syntax = SYNTAX_SH,
@@ -121,6 +125,7 @@ static const struct language table[] = {
 	  .descriptors = "php://fd/" }, /* it resolves a path first, and a pipe has none */
 	/* Without -trimpath, which would have the whole standard library compiled anew. */
 	{ .name = "go",
+	  .image = "golang:1.24-alpine",
 	  .aliases = "golang",
 	  .diagnostics = DIAGNOSTICS_PLAIN,
 	  .file = "main.go",
@@ -131,6 +136,7 @@ static const struct language table[] = {
 	      ARGV("GO111MODULE=off", "GOCACHE=/tmp/cache", "GOPATH=/tmp/go", "CGO_ENABLED=0", "GOFLAGS="),
 	  .defaults = ARGV("limits.memory", "1GiB", "filesystem.tmp", "512MiB", "limits.pids", "256") },
 	{ .name = "rust",
+	  .image = "rust:1.75-slim",
 	  .aliases = "rs",
 	  .file = "main.rs",
 	  .spawns = COMPILER_SPAWNS,

@@ -49,7 +49,8 @@ struct language {
 	const char *const *build_environment; /* of check and build alone; NULL: none */
 	const char *const *defaults; /* policy path, value, ...: over the default preset; NULL: none */
 	const char *const *support;  /* file name, text, ...; NULL: none */
-	bool is_engine;          /* a guest module is run by the host of wasi.h, which tells how it ended */
+	bool is_engine;    /* a guest module is run by the host of wasi.h, which tells how it ended */
+	const char *image; /* of the official ones at Docker Hub, by `warder image ensure`; NULL: none */
 	const char *descriptors; /* what it opens descriptor 3 by, but for the number; NULL: "/dev/fd/" */
 };
 

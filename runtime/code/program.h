@@ -22,11 +22,13 @@
 #define PROGRAM_SUPPORT "support" /* below /tmp: files of the language's row */
 #define PROGRAM_OUT     "out"     /* below /tmp, during a build */
 
-/* The descriptors of result and input inside, and the environment variables that name them. */
-#define PROGRAM_RESULT_FD 3
-#define PROGRAM_INPUT_FD  4
-#define PROGRAM_RESULT    "WARDER_RESULT"
-#define PROGRAM_INPUT     "WARDER_INPUT"
+/* The descriptors of result, input and progress inside, and the environment variables that name them. */
+#define PROGRAM_RESULT_FD   3
+#define PROGRAM_INPUT_FD    4
+#define PROGRAM_PROGRESS_FD 5
+#define PROGRAM_RESULT      "WARDER_RESULT"
+#define PROGRAM_INPUT       "WARDER_INPUT"
+#define PROGRAM_PROGRESS    "WARDER_PROGRESS"
 
 struct warder_program {
 	struct languages *languages;

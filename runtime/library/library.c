@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "jail/jail.h"
 #include "runtime/library/changes.h"
 #include "runtime/library/preparation.h"
@@ -45,19 +46,29 @@ struct warder_template {
 	void *owner;
 };
 
+/* A wait is begun by one call, perhaps continued by others, and ended by one. */
+enum run_state {
+	RUN_FREE, /* for the next call */
+	RUN_BUSY, /* a call is at work */
+	RUN_OVER, /* the result was taken, or failed */
+};
+
 struct warder_run {
 	struct warder_template *tmpl;
 	struct jail_run *jail;
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *context;
+	void (*on_progress)(void *context, const char *line);
 	int (*finish)(void *owner, struct warder_result *result, struct warder_error *err);
 	void (*release)(void *owner);
 	void *owner;
-	bool streamed;      /* the output is handed on, not kept */
-	uint64_t passed[2]; /* bytes that on_output took, by enum warder_stream */
-	atomic_bool waited;
-	atomic_int users;    /* the caller, and a wait that is going on */
-	uint64_t started_ms; /* since the epoch */
+	struct library_parked parked; /* .jail NULL: it was none of a pool's */
+	bool streamed;                /* the output is handed on, not kept */
+	uint64_t passed[2];           /* bytes that on_output took, by enum warder_stream */
+	atomic_int state;             /* enum run_state */
+	atomic_int users;             /* the caller, and a wait that is going on */
+	struct warder_result *result; /* once supervision has begun, until the end */
+	uint64_t started_ms;          /* since the epoch */
 };
 
 const char *warder_version(void)
@@ -226,6 +237,17 @@ void warder_template_free(struct warder_template *tmpl)
 	free(tmpl);
 }
 
+struct jail_template *library_jail_template(const struct warder_template *tmpl)
+{
+	return tmpl->jail;
+}
+
+struct warder_template *library_template_hold(struct warder_template *tmpl)
+{
+	atomic_fetch_add(&tmpl->users, 1);
+	return tmpl;
+}
+
 void library_own(struct warder_template *tmpl, const struct library_session *session, void *owner)
 {
 	tmpl->session = session;
@@ -245,6 +267,13 @@ static int hand_on(void *context, enum jail_stream stream, const char *bytes, si
 	return 0;
 }
 
+static void hand_progress(void *context, const char *line)
+{
+	const struct warder_run *run = context;
+
+	run->on_progress(run->context, line);
+}
+
 int library_launch(struct warder_template *tmpl, const struct library_launch *launch, struct warder_run **ret,
 		   struct warder_error *err)
 {
@@ -256,15 +285,20 @@ int library_launch(struct warder_template *tmpl, const struct library_launch *la
 		atomic_init(&run->users, 1);
 		run->on_output = launch->on_output;
 		run->context = launch->output_context;
+		run->on_progress = launch->on_progress;
 		run->finish = launch->finish;
 		run->release = launch->release;
 		run->owner = launch->owner;
+		run->parked = launch->parked ? *launch->parked : (struct library_parked){ 0 };
+		run->jail = run->parked.jail;
 		run->streamed = launch->on_output || command.output_fds;
 		run->started_ms = clock_wall_ms();
 	}
 	command.on_output = launch->on_output ? hand_on : NULL;
+	command.on_progress = launch->on_progress ? hand_progress : NULL;
 	command.context = run;
-	if (!run || jail_launch(tmpl->jail, &command, &run->jail, err) != 0) {
+	if (!run || (run->jail ? jail_hand_out(run->jail, &command, err)
+			       : jail_launch(tmpl->jail, &command, &run->jail, err)) != 0) {
 		if (launch->release)
 			launch->release(launch->owner);
 		if (!run)
@@ -385,8 +419,22 @@ int library_check_streams(const struct library_streams *streams, struct warder_e
 	return check_environment(streams->environment, err);
 }
 
+/* The caller's variables, and that of the progress: a heap list of borrowed strings. NULL: no memory. */
+static char **with_progress(char *const *environment)
+{
+	const size_t count = text_count(environment);
+	char **list = calloc(count + 2, sizeof(*list));
+
+	for (size_t i = 0; list && i < count; i++)
+		list[i] = environment[i];
+	if (list)
+		list[count] = (char *)"WARDER_PROGRESS=/dev/fd/5";
+	return list;
+}
+
 static int launch_command(struct warder_template *tmpl, const struct warder_command *known,
-			  struct warder_run **ret, struct warder_error *err)
+			  const struct library_parked *parked, struct warder_run **ret,
+			  struct warder_error *err)
 {
 	const struct library_streams streams = {
 		.environment = known->environment,
@@ -405,8 +453,10 @@ static int launch_command(struct warder_template *tmpl, const struct warder_comm
 	if (library_check_streams(&streams, err) != 0)
 		return -1;
 
+	launch.parked = parked;
 	launch.on_output = known->on_output;
 	launch.output_context = known->context;
+	launch.on_progress = known->on_progress;
 	launch.command = (struct jail_command){
 		.argv = known->argv,
 		.set_env = known->environment,
@@ -414,6 +464,7 @@ static int launch_command(struct warder_template *tmpl, const struct warder_comm
 		.stdin_len = known->input ? known->input_len : 0,
 		.stdin_fd = known->input_fd > 0 ? known->input_fd : -1,
 		.no_receipt = known->no_receipt,
+		.progress = known->progress,
 		.terminal_fd = known->terminal_fd,
 		.output_fds = known->output_fds,
 		.output_max = known->output_max,
@@ -436,15 +487,14 @@ static int launch_command(struct warder_template *tmpl, const struct warder_comm
 	return library_launch(tmpl, &launch, ret, err);
 }
 
-int warder_launch(struct warder_template *tmpl, const struct warder_command *command, struct warder_run **ret,
-		  struct warder_error *err)
+int library_launch_command(struct warder_template *tmpl, const struct warder_command *command,
+			   const struct library_parked *parked, struct warder_run **ret,
+			   struct warder_error *err)
 {
 	struct warder_command known;
-	char **own = NULL;
+	char **own = NULL, **environment = NULL;
 	int launched;
 
-	if (!tmpl || !command || !ret)
-		return error_no_argument(err, !tmpl ? "tmpl" : !command ? "command" : "ret");
 	if (library_take(&known, sizeof(known), command, command->size, "warder_command", err) != 0)
 		return -1;
 	if (!known.argv || !known.argv[0]) {
@@ -453,9 +503,26 @@ int warder_launch(struct warder_template *tmpl, const struct warder_command *com
 			return -1;
 		known.argv = own;
 	}
-	launched = launch_command(tmpl, &known, ret, err);
+	if (known.progress) {
+		environment = with_progress(known.environment);
+		if (!environment) {
+			free(own);
+			return error_no_memory(err, NULL);
+		}
+		known.environment = environment;
+	}
+	launched = launch_command(tmpl, &known, parked, ret, err);
+	free(environment);
 	free(own);
 	return launched;
+}
+
+int warder_launch(struct warder_template *tmpl, const struct warder_command *command, struct warder_run **ret,
+		  struct warder_error *err)
+{
+	if (!tmpl || !command || !ret)
+		return error_no_argument(err, !tmpl ? "tmpl" : !command ? "command" : "ret");
+	return library_launch_command(tmpl, command, NULL, ret, err);
 }
 
 /* The last one to let go of it. */
@@ -463,11 +530,23 @@ static void release_run(struct warder_run *run)
 {
 	if (atomic_fetch_sub(&run->users, 1) > 1)
 		return;
-	jail_run_free(run->jail);
-	warder_template_free(run->tmpl);
+	if (run->parked.jail) {
+		run->parked.give_back(run->parked.pool_owner, run->jail, run->tmpl);
+		warder_result_free(run->result);
+	} else {
+		jail_run_free(run->jail);
+		warder_result_free(run->result); /* of a run that nobody saw to its end */
+		warder_template_free(run->tmpl);
+	}
 	if (run->release)
 		run->release(run->owner);
 	free(run);
+}
+
+static void leave(struct warder_run *run, enum run_state state)
+{
+	atomic_store(&run->state, state);
+	release_run(run);
 }
 
 /* What no kernel shows, and so cannot be read back. */
@@ -484,19 +563,12 @@ static void add_layer(const struct backend *backend, struct policy_receipt *rece
 	snprintf(row->source, sizeof(row->source), "not read back: no kernel shows it");
 }
 
-static int wait_for_run(struct warder_run *run, struct warder_result **ret, struct warder_error *err)
+static int make_result(struct warder_run *run, struct warder_result *result, struct warder_error *err)
 {
 	const struct jail_plan *plan = jail_template_plan(run->tmpl->jail);
-	struct warder_result *result = calloc(1, sizeof(*result));
 
-	if (!result) {
-		atomic_store(&run->waited, false);
-		return error_no_memory(err, NULL);
-	}
-	if (jail_supervise(run->jail, &result->outcome, err) != 0) {
-		warder_result_free(result); /* the output that was kept until then, too */
+	if (jail_supervise_end(run->jail, err) != 0)
 		return -1;
-	}
 	if (result->outcome.session_ended && run->tmpl->session)
 		result->session_end = run->tmpl->session->tell_end(run->tmpl->owner, &result->outcome);
 	policy_receipt_copy(&result->receipt, jail_run_receipt(run->jail));
@@ -511,30 +583,112 @@ static int wait_for_run(struct warder_run *run, struct warder_result **ret, stru
 	result->gid = plan->gid;
 	result->prepare_us = run->tmpl->prepare_us;
 	result->started_ms = run->started_ms;
-	if (run->finish && run->finish(run->owner, result, err) != 0) {
-		warder_result_free(result);
+	if (plan->policy.network.mode == POLICY_NETWORK_LEARN &&
+	    learned_new(&plan->policy, result->outcome.network, &result->learned, err) != 0)
 		return -1;
-	}
-	*ret = result;
-	return 0;
+	return run->finish ? run->finish(run->owner, result, err) : 0;
 }
 
-int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err)
+/* The run is this call's until leave(). -1 with *err. */
+static int enter(struct warder_run *run, struct warder_error *err)
 {
-	int waited;
+	int state = RUN_FREE;
 
-	if (!run || !ret)
-		return error_no_argument(err, run ? "ret" : "run");
 	if (run->tmpl->owner_pid != getpid())
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
 				 "the run belongs to process %d, which this one was forked from",
 				 run->tmpl->owner_pid);
-	if (atomic_exchange(&run->waited, true))
-		return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the run has been waited for already");
+	if (!atomic_compare_exchange_strong(&run->state, &state, RUN_BUSY))
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
+				 state == RUN_OVER
+				     ? "the run has been waited for already"
+				     : "another call waits for the run (in another thread, or the one that "
+				       "called on_output)");
 	atomic_fetch_add(&run->users, 1);
-	waited = wait_for_run(run, ret, err);
-	release_run(run);
-	return waited;
+	if (run->result)
+		return 0;
+	run->result = calloc(1, sizeof(*run->result));
+	if (run->result && jail_supervise_begin(run->jail, &run->result->outcome, err) == 0)
+		return 0;
+	if (!run->result)
+		error_no_memory(err, NULL);
+	free(run->result);
+	run->result = NULL;
+	leave(run, RUN_FREE);
+	return -1;
+}
+
+/* At most until the clock is at until_us, unless the run is freed meanwhile: nobody else would see it to its end. */
+static bool drive(struct warder_run *run, uint64_t until_us)
+{
+	for (;;) {
+		const uint64_t now = clock_us();
+		const bool is_last = atomic_load(&run->users) == 1;
+		const uint64_t most_us = until_us == UINT64_MAX || is_last ? UINT64_MAX
+					 : until_us > now                  ? until_us - now
+									   : 0;
+
+		if (jail_supervise_step(run->jail, most_us))
+			return true;
+		if (most_us == 0 && atomic_load(&run->users) > 1)
+			return false;
+	}
+}
+
+static int wait_until(struct warder_run *run, uint64_t until_us, struct warder_result **ret,
+		      struct warder_error *err)
+{
+	struct warder_result *result;
+
+	if (!run || !ret)
+		return error_no_argument(err, run ? "ret" : "run");
+	if (enter(run, err) != 0)
+		return -1;
+	if (!drive(run, until_us)) {
+		leave(run, RUN_FREE);
+		return 0;
+	}
+	result = run->result;
+	run->result = NULL;
+	if (make_result(run, result, err) != 0) {
+		warder_result_free(result); /* the output that was kept until then, too */
+		leave(run, RUN_OVER);
+		return -1;
+	}
+	*ret = result;
+	leave(run, RUN_OVER);
+	return 1;
+}
+
+int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err)
+{
+	return wait_until(run, UINT64_MAX, ret, err) < 0 ? -1 : 0;
+}
+
+int warder_wait_for(struct warder_run *run, uint64_t timeout_us, struct warder_result **ret,
+		    struct warder_error *err)
+{
+	const uint64_t now = clock_us();
+
+	return wait_until(run, timeout_us < UINT64_MAX - now ? now + timeout_us : UINT64_MAX, ret, err);
+}
+
+int warder_run_dispatch(struct warder_run *run, struct warder_result **ret, struct warder_error *err)
+{
+	return wait_until(run, 0, ret, err);
+}
+
+int warder_run_fd(struct warder_run *run, struct warder_error *err)
+{
+	int fd;
+
+	if (!run)
+		return error_no_argument(err, "run");
+	if (enter(run, err) != 0)
+		return -1;
+	fd = jail_supervise_fd(run->jail, err);
+	leave(run, RUN_FREE);
+	return fd;
 }
 
 void warder_cancel(struct warder_run *run)
@@ -547,6 +701,21 @@ void warder_stop(struct warder_run *run, int signal, uint64_t grace_us)
 {
 	if (run && signal > 0)
 		jail_stop(run->jail, signal, grace_us);
+}
+
+bool library_signal(const struct warder_run *run, int signal)
+{
+	return jail_signal(run->jail, signal);
+}
+
+void library_count(const struct warder_run *run, struct jail_counters *ret)
+{
+	jail_count(run->jail, ret);
+}
+
+void library_pause_clock(const struct warder_run *run, bool paused)
+{
+	jail_pause_clock(run->jail, paused);
 }
 
 unsigned int warder_run_published(const struct warder_run *run, size_t row)

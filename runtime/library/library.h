@@ -33,13 +33,33 @@ struct library_launch {
 	struct jail_command command; /* without on_output and context, which are below */
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *output_context;
+	void (*on_progress)(void *context, const char *line); /* with output_context; or NULL */
 	int (*finish)(void *owner, struct warder_result *result,
 		      struct warder_error *err); /* or NULL; from warder_wait() */
 	void (*release)(void *owner); /* or NULL; once, when the run is gone, also when the launch failed */
 	void *owner;
+	const struct library_parked *parked; /* or NULL: a launch from its beginning */
+};
+/* A jail of a pool that gets the program instead. */
+struct library_parked {
+	struct jail_run *jail; /* the pool's until the launch has succeeded */
+	/* When the run is gone: the jail, which is to be removed, and a reference to its template, to be freed after that. */
+	void (*give_back)(void *pool_owner, struct jail_run *jail, struct warder_template *tmpl);
+	void *pool_owner;
 };
 int library_launch(struct warder_template *tmpl, const struct library_launch *launch, struct warder_run **ret,
 		   struct warder_error *err);
+/* As jail_signal(), jail_count() and jail_pause_clock(). */
+bool library_signal(const struct warder_run *run, int signal);
+void library_count(const struct warder_run *run, struct jail_counters *ret);
+void library_pause_clock(const struct warder_run *run, bool paused);
+/* warder_launch(), into a parked jail where one is given. */
+int library_launch_command(struct warder_template *tmpl, const struct warder_command *command,
+			   const struct library_parked *parked, struct warder_run **ret,
+			   struct warder_error *err);
+/* For a pool: the jail's template, and one more reference to it. */
+struct jail_template *library_jail_template(const struct warder_template *tmpl);
+struct warder_template *library_template_hold(struct warder_template *tmpl);
 /* What a launch and a call have in common, as the caller gave it. */
 struct library_streams {
 	char *const *environment;

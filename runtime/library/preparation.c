@@ -339,6 +339,12 @@ int preparation_check_choice(const char *asked, const char *given, const char *b
 	return backend_check_listed(backend, &settings, err);
 }
 
+static void pass_output(struct jail_plan *plan, uint64_t most)
+{
+	plan->stdout_bytes = plan->stderr_bytes = most ? most : UINT64_MAX;
+	plan->kill_on_output = most != 0;
+}
+
 int preparation_build(const struct policy *policy, const struct preparation_options *options,
 		      struct preparation *ret, struct warder_error *err)
 {
@@ -369,16 +375,19 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 	if (options->ceiling && policy_check_ceiling(options->ceiling, asked, err) != 0)
 		return -1;
 	/* What joins a session has nothing of its own. */
-	if (!options->ceiling && !options->joint && policy_inject_without_ceiling(asked, err) != 0)
+	if (!options->ceiling && !options->joint && policy_check_no_ceiling(asked, err) != 0)
 		return -1;
 	if (chosen != 0) {
 		*err = unmet;
 		return -1;
 	}
-	if (jail_plan_build(policy, &ret->host, &ret->capabilities, &ret->match, environ, options->root,
-			    &ret->plan, err) != 0)
+	if (jail_plan_build(policy, &ret->host, &ret->capabilities, &ret->match,
+			    options->environment ? options->environment : environ, options->root, &ret->plan,
+			    err) != 0)
 		return -1;
 	ret->planned = true;
+	if (options->passes_output)
+		pass_output(&ret->plan, options->output_max);
 	ret->plan.code_bytes = options->code_bytes;
 	if (options->builds_image && jail_plan_build_image(&ret->plan, err) != 0)
 		return -1;

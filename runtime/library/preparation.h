@@ -49,9 +49,12 @@ struct preparation_options {
 	const struct jail_joint *joint; /* of the session that is joined, by backend local; or NULL */
 	const char *root;               /* there: rootfs_record() of the session */
 	bool background;                /* there: what the program leaves running stays */
-	bool launches;                  /* a launch follows: what it needs is begun meanwhile */
-	bool any_subject; /* without a subject: what the backend that is named has a place for */
-	bool thorough;    /* try also what a launch would find out by itself: where none follows */
+	char *const *environment;       /* of the caller, NULL-terminated; NULL: this process's */
+	bool passes_output;  /* the output goes on as it comes, and the policy's limits of it do not hold */
+	uint64_t output_max; /* there: more on a stream ends the program; 0: no limit */
+	bool launches;       /* the caller will launch: start slow parts early */
+	bool any_subject;    /* without a subject: what the backend that is named has a place for */
+	bool thorough;       /* try also what a launch would find out by itself: where none follows */
 };
 
 /* Check, probe, match, plan; *ret is zeroed or empty. -1 with *err, of the ceiling before the host's; what was reached

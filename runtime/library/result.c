@@ -204,6 +204,7 @@ void warder_result_free(struct warder_result *result)
 		return;
 	references_free(result);
 	jail_outcome_done(&result->outcome);
+	learned_free(result->learned);
 	result_code_free(result->code);
 	if (result->changes)
 		changes_done(result->changes);
@@ -213,6 +214,22 @@ void warder_result_free(struct warder_result *result)
 }
 
 /* ---- JSON ---- */
+
+static void write_progress(struct json_writer *w, const struct jail_progress *progress)
+{
+	if (!progress)
+		return;
+	json_key(w, "progress");
+	json_begin_object(w);
+	json_key(w, "lines");
+	json_begin_array(w);
+	for (size_t at = 0; at < progress->len; at += strlen(progress->lines + at) + 1)
+		json_number(w, progress->lines + at);
+	json_end_array(w);
+	json_key_uint(w, "delivered", progress->delivered);
+	json_key_uint(w, "dropped", progress->dropped);
+	json_end_object(w);
+}
 
 void result_write_known(struct json_writer *w, const char *key, uint64_t value)
 {
@@ -267,8 +284,7 @@ void result_write_end(const struct jail_outcome *outcome, struct json_writer *w)
 	json_string(w, outcome->signal ? result_signal_name(outcome->signal, name, sizeof(name)) : NULL);
 }
 
-/* RFC 3339. */
-static void write_time(struct json_writer *w, const char *key, uint64_t started_ms)
+void result_write_time(struct json_writer *w, const char *key, uint64_t started_ms)
 {
 	const time_t seconds = (time_t)(started_ms / 1000);
 	struct tm utc;
@@ -325,7 +341,7 @@ static void write_refusal(struct json_writer *w, const struct edge_refusal *row)
 	if (row->detail[0])
 		json_key_string(w, "detail", row->detail);
 	json_key_uint(w, "count", row->count);
-	write_time(w, "firstAt", row->first_us / 1000);
+	result_write_time(w, "firstAt", row->first_us / 1000);
 	json_end_object(w);
 }
 
@@ -338,9 +354,9 @@ static void write_published(struct json_writer *w, const struct jail_published *
 	json_end_object(w);
 }
 
-/* What the edge passed and refused. */
-static void write_network(struct json_writer *w, const struct jail_outcome *outcome)
+void result_write_network(struct json_writer *w, const struct warder_result *result)
 {
+	const struct jail_outcome *outcome = &result->outcome;
 	const struct edge_report *report = outcome->network;
 
 	if (!report)
@@ -365,10 +381,12 @@ static void write_network(struct json_writer *w, const struct jail_outcome *outc
 			write_published(w, &outcome->published[i]);
 		json_end_array(w);
 	}
+	if (result->learned)
+		learned_write(w, result->learned);
 	json_end_object(w);
 }
 
-static void write_identity(struct json_writer *w, const struct warder_result *result)
+void result_write_identity(struct json_writer *w, const struct warder_result *result)
 {
 	json_key(w, "identity");
 	json_begin_object(w);
@@ -500,15 +518,16 @@ char *warder_result_json(const struct warder_result *result)
 	write_stream(&w, "stderr", result, JAIL_STDERR);
 	if (result->streamed)
 		json_key_bool(&w, "merged", outcome->merged);
-	write_time(&w, "startedAt", result->started_ms);
+	result_write_time(&w, "startedAt", result->started_ms);
 	write_durations(&w, result);
 	result_write_known(&w, "peakMemoryBytes", outcome->memory_peak_bytes);
 	result_write_known(&w, "cpuTimeUs", outcome->cpu_us);
 	result_write_known(&w, "peakPids", outcome->pids_peak);
 	write_limits_hit(&w, outcome);
-	write_network(&w, outcome);
+	result_write_network(&w, result);
 	write_artifacts(&w, result);
 	write_result_changes(&w, result);
+	write_progress(&w, outcome->progress);
 	if (result->code)
 		write_code(&w, result->code);
 	json_key_string(&w, "backend", result->backend);
@@ -518,9 +537,13 @@ char *warder_result_json(const struct warder_result *result)
 		json_key(&w, "config");
 		json_number(&w, result->config);
 	}
+	if (result->audit) {
+		json_key(&w, "audit");
+		json_number(&w, result->audit);
+	}
 	json_key(&w, "receipt");
 	policy_receipt_write(&result->receipt, &w);
-	write_identity(&w, result);
+	result_write_identity(&w, result);
 	json_key_string(&w, "detail", outcome->detail);
 	json_end_object(&w);
 	return json_take(&w);

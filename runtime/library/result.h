@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "jail/jail.h"
 #include "policy/policy.h"
+#include "runtime/library/learned.h"
 #include "runtime/warder.h"
 
 /* Where something of a run is kept that its result has no room for. */
@@ -57,6 +58,7 @@ struct result_code {
 struct warder_result {
 	struct result_code *code;    /* owned; NULL: a program, not a piece of code */
 	struct jail_outcome outcome; /* owned */
+	struct learned *learned;     /* owned; NULL unless network.mode was "learn" */
 	struct policy_receipt receipt;
 	const char *session_end;                /* how the session ended under it; or NULL */
 	const char *backend;                    /* its name */
@@ -70,6 +72,7 @@ struct warder_result {
 	char *changes_kept;      /* directory of the set; or NULL */
 	const char
 	    *config; /* JSON: the file of defaults of the command line; NULL: none. Who sets it owns it */
+	const char *audit;                   /* the same: JSON, whether the run's line is in the audit file */
 	struct result_reference streams[2];  /* by enum warder_stream */
 	struct result_reference *references; /* owned; of each collected file; NULL: of none */
 };
@@ -82,6 +85,12 @@ char *result_signal_name(int signal, char *buf, size_t len);
 char *result_error_json(const struct warder_error *err, const char *violations);
 /* The members "exitCode" and "signal" into the object that is open. */
 void result_write_end(const struct jail_outcome *outcome, struct json_writer *w);
+/* A member with a time of RFC 3339, or null for 0. */
+void result_write_time(struct json_writer *w, const char *key, uint64_t started_ms);
+/* The member "network": what the edge passed and refused, and what was learned; nothing without an edge. */
+void result_write_network(struct json_writer *w, const struct warder_result *result);
+/* The member "identity": the jail's user. */
+void result_write_identity(struct json_writer *w, const struct warder_result *result);
 /* A member that is null where it is UINT64_MAX: not known. */
 void result_write_known(struct json_writer *w, const char *key, uint64_t value);
 /* The member "error" of it, into the object that is open. */

@@ -1,10 +1,15 @@
 /*
- * keeper: the process that a session is. It is an ordinary process of the user's, detached from who started it, with nothing of him
- * but his user, environment and directory of control groups. It starts the jail, runs the set-up, and then answers: who executes
- * gets the descriptors of what he joins, and supervises himself; a connection stays open meanwhile, which is how the keeper knows
- * that the session is in use. When the keeper dies, however it dies, the session's init ends, and with it everything.
+ * keeper: the process that a session is. It is an ordinary process of the user's, detached from the process that started it; only user,
+ * environment and cgroup are the same. It starts the jail, runs the set-up, and then answers. There are two ways to execute:
  *
- * One thread waits in the jail's supervision; the other answers.
+ * - The keeper launches and supervises the program (execution.c). The execution outlives its caller, and any client can read its output,
+ *   write its input and send it signals (clients.c).
+ * - The caller gets the descriptors of the session, joins it and supervises the program itself. Its connection stays open meanwhile, so
+ *   that the keeper knows that the session is in use.
+ *
+ * When the keeper dies, however it dies, the session's init ends, and with it everything.
+ *
+ * One thread waits in the jail's supervision, one in that of each execution; the first one answers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +23,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,17 +38,20 @@
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
 #include "runtime/library/result.h"
+#include "runtime/session/clients.h"
 #include "runtime/session/session.h"
 
 #define STRANGERS_MAX 8 /* of the connections: who may wait to be told why not */
 #define INTERRUPTED   "the start was interrupted, and the session was removed"
+#define DESCRIPTORS   4096
 #define WAITER_MS     9000 /* for the jail's supervision, which gives it up after 6 s */
 
 struct connection {
 	int fd;
 	bool joined;
-	uint64_t number; /* in the order in which they came */
-	bool stranger;   /* of other namespaces */
+	uint64_t number;       /* in the order in which they came */
+	bool stranger;         /* of other namespaces */
+	struct client *client; /* it speaks records; or NULL */
 };
 
 struct keeper {
@@ -65,7 +74,11 @@ struct keeper {
 	const char *gave_up; /* how it was ended, as a message; or NULL */
 	int stopper_fd;      /* who is to be told when everything is gone; or -1 */
 	uint64_t started_us, idle_since_us;
+	bool in_use;        /* when it was last looked */
+	uint64_t paused_us; /* since when; 0: it is not paused */
 	time_t started;
+	struct executions executions;
+	struct clients clients;
 };
 
 /* ---- the jail ---- */
@@ -193,7 +206,7 @@ static size_t joined(const struct keeper *keeper)
 	return count;
 }
 
-static char *describe(const struct keeper *keeper)
+static char *describe(struct keeper *keeper)
 {
 	struct json_writer w = { 0 };
 	struct tm utc;
@@ -210,7 +223,8 @@ static char *describe(const struct keeper *keeper)
 	json_key_uint(&w, "keeperPid", (uint64_t)getpid());
 	json_key_string(&w, "started", text);
 	json_key_uint(&w, "ageUs", clock_us() - keeper->started_us);
-	json_key_uint(&w, "executions", joined(keeper));
+	json_key_bool(&w, "paused", keeper->paused_us != 0);
+	json_key_uint(&w, "executions", joined(keeper) + executions_running(&keeper->executions));
 	json_key(&w, "receipt");
 	policy_receipt_write(keeper->sessions->receipt(keeper->session), &w);
 	json_end_object(&w);
@@ -230,16 +244,20 @@ static int check_meant(const struct keeper *keeper, const struct session_request
 			       keeper->spec.name);
 }
 
-static int check_request(const struct keeper *keeper, const struct session_request *request,
+static int check_request(struct keeper *keeper, const struct session_request *request,
 			 struct warder_error *err)
 {
 	if (check_meant(keeper, request, err) < 0)
 		return -1;
-	if (request->type == SESSION_JOIN && joined(keeper) >= SESSION_EXECUTIONS_MAX)
-		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
+	if (request->type == SESSION_JOIN && keeper->paused_us)
+		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_PAUSED, keeper->spec.name,
+				 keeper->spec.name);
+	if (request->type == SESSION_JOIN &&
+	    joined(keeper) + executions_running(&keeper->executions) >= EXECUTIONS_MAX)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 				 "the session has %d executions, as many as it can have; wait until one has "
 				 "ended",
-				 SESSION_EXECUTIONS_MAX);
+				 EXECUTIONS_MAX);
 	return 0;
 }
 
@@ -261,6 +279,15 @@ static bool take_request(const struct connection *connection, struct session_req
 	return !connection->stranger;
 }
 
+/* What comes next begins as a record does. */
+static bool speaks_records(int fd)
+{
+	uint32_t magic = 0;
+
+	return recv(fd, &magic, sizeof(magic), MSG_PEEK | MSG_DONTWAIT) == sizeof(magic) &&
+	       magic == RECORD_MAGIC;
+}
+
 /* False: the connection is done with. */
 static bool answer(struct keeper *keeper, struct connection *connection)
 {
@@ -269,6 +296,13 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 	char *text;
 	bool sent;
 
+	if (!connection->client && !connection->joined && speaks_records(connection->fd)) {
+		connection->client = client_new(&keeper->clients, connection->number + 1);
+		if (!connection->client)
+			return false;
+	}
+	if (connection->client)
+		return client_take(connection->client, connection->fd, connection->stranger);
 	if (!take_request(connection, &request))
 		return false;
 	if (check_request(keeper, &request, &err) < 0) {
@@ -294,14 +328,54 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 
 static void drop(struct keeper *keeper, size_t i)
 {
-	const bool was_joined = keeper->connections[i].joined;
-
+	client_free(keeper->connections[i].client);
 	close(keeper->connections[i].fd);
 	keeper->connections[i] = keeper->connections[--keeper->connection_count];
-	if (!was_joined || joined(keeper))
-		return;
-	keeper->idle_since_us = clock_us();
-	keeper->sessions->sweep(keeper->session);
+}
+
+/* Whether anything executes; the idle time begins when the last execution has ended. */
+static bool look_in_use(struct keeper *keeper)
+{
+	const bool before = keeper->in_use;
+
+	keeper->clients.joined = joined(keeper);
+	keeper->in_use = keeper->clients.joined || executions_running(&keeper->executions);
+	if (before && !keeper->in_use) {
+		keeper->idle_since_us = clock_us();
+		keeper->sessions->sweep(keeper->session);
+	}
+	return keeper->in_use;
+}
+
+/* Idle time stands still. A caller that supervises its execution does not know of a pause, and its clock would go on. */
+static int pause_session(void *context, bool paused, struct warder_error *err)
+{
+	struct keeper *keeper = context;
+	const uint64_t now = clock_us();
+
+	if (paused == (keeper->paused_us != 0))
+		return error_set(err, WARDER_ERROR_CONFLICT, "session", "session %.64s is %s",
+				 keeper->spec.name, paused ? "paused already" : "not paused");
+	if (paused && joined(keeper))
+		return error_set(
+		    err, WARDER_ERROR_CONFLICT, "session",
+		    "session %.64s has executions that their callers supervise, whose time goes on; wait for "
+		    "their end, or start them with --detach",
+		    keeper->spec.name);
+	if (!paused && keeper->sessions->freeze(keeper->session, false, err) < 0)
+		return -1;
+	if (executions_pause(&keeper->executions, paused, err) < 0)
+		return -1;
+	if (paused && keeper->sessions->freeze(keeper->session, true, err) < 0) {
+		struct warder_error ignored;
+
+		executions_pause(&keeper->executions, false, &ignored);
+		return -1;
+	}
+	if (!paused)
+		keeper->idle_since_us += now - keeper->paused_us;
+	keeper->paused_us = paused ? now : 0;
+	return 0;
 }
 
 /* The one that came first of those that nobody executes by. Who asks does so at once, and is answered in the next round: whoever has
@@ -311,7 +385,7 @@ static void make_room(struct keeper *keeper)
 	size_t oldest = keeper->connection_count;
 
 	for (size_t i = 0; i < keeper->connection_count; i++)
-		if (!keeper->connections[i].joined &&
+		if (!keeper->connections[i].joined && !keeper->connections[i].client &&
 		    (oldest == keeper->connection_count ||
 		     keeper->connections[i].number < keeper->connections[oldest].number))
 			oldest = i;
@@ -343,7 +417,9 @@ static void accept_one(struct keeper *keeper)
 	if (!has_room(keeper, peer))
 		return;
 	if (keeper->connection_count == SESSION_CONNECTIONS_MAX)
-		make_room(keeper); /* fewer than half of them execute */
+		make_room(keeper);
+	if (keeper->connection_count == SESSION_CONNECTIONS_MAX)
+		return;
 	keeper->connections[keeper->connection_count++] = (struct connection){
 		.fd = fd_take(&fd), .number = keeper->came++, .stranger = peer == SESSION_PEER_ELSEWHERE
 	};
@@ -351,16 +427,73 @@ static void accept_one(struct keeper *keeper)
 
 /* ---- the loop ---- */
 
-enum { POLL_LISTEN, POLL_SIGNAL, POLL_ENDED, POLL_FIRST };
+enum { POLL_LISTEN, POLL_SIGNAL, POLL_ENDED, POLL_WAKE, POLL_FIRST };
+#define POLL_MAX (POLL_FIRST + 2 * SESSION_CONNECTIONS_MAX)
 
-static int timeout_ms(const struct keeper *keeper)
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* When something is to be done at the latest. */
+static uint64_t next_us(struct keeper *keeper)
+{
+	uint64_t at = executions_sweep(&keeper->executions);
+
+	if (!look_in_use(keeper) && !keeper->paused_us)
+		at = sooner(at, keeper->idle_since_us + keeper->spec.idle_us);
+	for (size_t i = 0; i < keeper->connection_count; i++)
+		if (keeper->connections[i].client)
+			at = sooner(at, client_deadline(keeper->connections[i].client));
+	return at;
+}
+
+static bool is_idle_for_too_long(struct keeper *keeper)
+{
+	return !look_in_use(keeper) && !keeper->paused_us &&
+	       clock_us() >= keeper->idle_since_us + keeper->spec.idle_us;
+}
+
+static int timeout_ms(struct keeper *keeper)
 {
 	const uint64_t now = clock_us();
-	const uint64_t at = keeper->idle_since_us + keeper->spec.idle_us;
+	const uint64_t at = next_us(keeper);
 
-	if (joined(keeper))
-		return -1;
 	return at <= now ? 0 : (int)((at - now) / 1000 > 3600000 ? 3600000 : (at - now) / 1000 + 1);
+}
+
+/* Of each connection two: itself, and the input of a program that it waits for. */
+static size_t fill_poll(const struct keeper *keeper, struct pollfd *fds)
+{
+	size_t count = POLL_FIRST;
+
+	fds[POLL_LISTEN] = (struct pollfd){ .fd = keeper->listen_fd, .events = POLLIN };
+	fds[POLL_SIGNAL] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
+	fds[POLL_ENDED] = (struct pollfd){ .fd = keeper->ended_fd, .events = POLLIN };
+	fds[POLL_WAKE] = (struct pollfd){ .fd = keeper->executions.wake_fd, .events = POLLIN };
+	for (size_t i = 0; i < keeper->connection_count; i++) {
+		const struct connection *connection = &keeper->connections[i];
+		const struct client *client = connection->client;
+
+		fds[count++] = (struct pollfd){ .fd = connection->fd,
+						.events = client ? client_events(client) : POLLIN };
+		fds[count++] = (struct pollfd){ .fd = client ? client_input(client) : -1, .events = POLLOUT };
+	}
+	return count;
+}
+
+/* False: the connection is done with. */
+static bool serve(struct keeper *keeper, struct connection *connection, short revents)
+{
+	struct client *client = connection->client;
+
+	if ((revents & POLLIN) && !answer(keeper, connection))
+		return false;
+	client = connection->client;
+	if (client && (clock_us() >= client_deadline(client) || !client_push(client, connection->fd)))
+		return false;
+	/* Nobody reads there any more; what it still asks for has been answered. */
+	return !(revents & (POLLHUP | POLLERR)) || (revents & POLLIN);
 }
 
 /* What ends the session; it is asked for in the order in which one thing follows from the other. */
@@ -373,29 +506,27 @@ static enum session_end find_end(const struct keeper *keeper, const struct pollf
 
 static void keep(struct keeper *keeper)
 {
-	struct pollfd fds[POLL_FIRST + SESSION_CONNECTIONS_MAX];
+	struct pollfd fds[POLL_MAX];
+	uint64_t count;
 
 	while (keeper->stopper_fd < 0) {
-		size_t count = keeper->connection_count;
+		const size_t connections = keeper->connection_count;
+		const size_t filled = fill_poll(keeper, fds);
 
-		fds[POLL_LISTEN] = (struct pollfd){ .fd = keeper->listen_fd, .events = POLLIN };
-		fds[POLL_SIGNAL] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
-		fds[POLL_ENDED] = (struct pollfd){ .fd = keeper->ended_fd, .events = POLLIN };
-		for (size_t i = 0; i < count; i++)
-			fds[POLL_FIRST + i] =
-			    (struct pollfd){ .fd = keeper->connections[i].fd, .events = POLLIN };
-		if (poll(fds, POLL_FIRST + count, timeout_ms(keeper)) < 0)
+		if (poll(fds, filled, timeout_ms(keeper)) < 0)
 			continue;
 		keeper->end = find_end(keeper, fds);
 		if (keeper->end != SESSION_END_NONE)
 			return;
+		if (fds[POLL_WAKE].revents && read(keeper->executions.wake_fd, &count, sizeof(count)) < 0)
+			continue; /* it is read by nobody else */
 		/* Downwards: one that is dropped is replaced by the last, which has been seen. */
-		for (size_t i = count; i-- > 0;)
-			if (fds[POLL_FIRST + i].revents && !answer(keeper, &keeper->connections[i]))
+		for (size_t i = connections; i-- > 0;)
+			if (!serve(keeper, &keeper->connections[i], fds[POLL_FIRST + 2 * i].revents))
 				drop(keeper, i);
 		if (fds[POLL_LISTEN].revents)
 			accept_one(keeper);
-		if (timeout_ms(keeper) == 0)
+		if (is_idle_for_too_long(keeper))
 			return;
 	}
 	keeper->end = SESSION_END_STOPPED;
@@ -489,6 +620,14 @@ static bool join_waiter(const struct keeper *keeper)
 	return poll(&ended, 1, WAITER_MS) > 0 && pthread_join(keeper->waiter, NULL) == 0;
 }
 
+/* The end of each execution, to whoever takes it at once. */
+static void tell_clients(struct keeper *keeper)
+{
+	for (size_t i = 0; i < keeper->connection_count; i++)
+		if (keeper->connections[i].client)
+			client_push(keeper->connections[i].client, keeper->connections[i].fd);
+}
+
 /* Wait until the jail is gone. What does not die is named in *left. */
 static void end_jail(struct keeper *keeper, struct warder_error *left)
 {
@@ -502,6 +641,8 @@ static void end_jail(struct keeper *keeper, struct warder_error *left)
 			    (int)getpid());
 			return;
 		}
+		executions_finish(&keeper->executions);
+		tell_clients(keeper);
 		if (*keeper->sessions->left(keeper->session))
 			error_set(left, WARDER_ERROR_UNAVAILABLE, NULL, "host: %s",
 				  keeper->sessions->left(keeper->session));
@@ -517,6 +658,7 @@ static void end(struct keeper *keeper)
 	struct warder_error left = { 0 };
 
 	fd_done(&keeper->listen_fd);
+	atomic_store(&keeper->executions.session_end, (int)keeper->end);
 	for (size_t i = 0; i < keeper->connection_count; i++)
 		if (keeper->connections[i].joined)
 			session_tell_end(keeper->connections[i].fd, keeper->end);
@@ -590,8 +732,16 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	if (locked != 0)
 		return -1;
 	if (session_listen(keeper->dir_fd, keeper->spec.name, &keeper->listen_fd, err) < 0 ||
-	    start_jail(keeper, err) < 0 || set_up_attended(keeper, err) < 0)
+	    start_jail(keeper, err) < 0 || executions_init(&keeper->executions, err) < 0 ||
+	    set_up_attended(keeper, err) < 0)
 		return -1;
+	keeper->executions.session = keeper->spec.name;
+	keeper->executions.policy = &keeper->spec.policy;
+	keeper->executions.joint = keeper->sessions->joint(keeper->session);
+	keeper->executions.root = keeper->sessions->root(keeper->session);
+	keeper->clients.all = &keeper->executions;
+	keeper->clients.pause = pause_session;
+	keeper->clients.keeper = keeper;
 	if (has_ended(keeper))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session ended during its set-up");
 	if (starter_left())
@@ -640,6 +790,17 @@ static int live(void)
 	return 0;
 }
 
+/* An execution takes about 16 descriptors, a client one: 1,024, the usual limit, would hold 63 executions. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS)
+		return;
+	limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int keeper_main(void)
 {
 	struct stat st;
@@ -653,6 +814,7 @@ int keeper_main(void)
 		return pid < 0 ? 125 : 0;
 	setsid();
 	umask(077);
+	allow_descriptors();
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd < 3; fd++)
 		dup2(null_fd, fd);

@@ -2,6 +2,7 @@
  * session: the public calls. Whoever executes in a session speaks to its keeper once, gets the descriptors of what he joins, and goes on
  * as in any launch: template, run and result are the same. Nothing is shared between executions but the session itself.
  */
+#include "runtime/session/attachment.h"
 #include "runtime/session/session.h"
 
 #include <errno.h>
@@ -31,18 +32,6 @@
 #define WORD_WAIT_MS   5000 /* for the keeper of a session that has ended */
 #define REPORT_LOOK_MS 100
 #define GIVE_UP_US     UINT64_C(9000000) /* for a keeper that is to end what it has started */
-
-struct warder_session {
-	struct session_spec spec;
-	char *description;
-};
-
-/* What goes with a template: the connection keeps the session in use, and the keeper's last word comes by it. */
-struct attachment {
-	int fd;
-	struct jail_joint joint;
-	char *root; /* what is mounted there */
-};
 
 static int not_running(const char *name, struct warder_error *err)
 {
@@ -93,10 +82,11 @@ static struct warder_session *session_new(char *description, struct warder_error
 	return NULL;
 }
 
-/* Whether the keeper that was asked ended instead of answering. With a number, it is we who lack something. */
+/* Whether the keeper that was asked ended instead of answering. With a number, it is we who lack something; without a field, the keeper
+ * itself refuses: it has as many executions as it can have. */
 static bool is_silent(const struct warder_error *err)
 {
-	return err->code == WARDER_ERROR_UNAVAILABLE && !err->sys_errno;
+	return err->code == WARDER_ERROR_UNAVAILABLE && !err->sys_errno && err->field[0];
 }
 
 /* As ask(); 2: it is being set up. */
@@ -138,7 +128,7 @@ int warder_session_is_running(const char *name, struct warder_error *err)
 
 /* ---- joining ---- */
 
-static void attachment_free(void *owner)
+void session_detach(void *owner)
 {
 	struct attachment *attachment = owner;
 
@@ -148,7 +138,7 @@ static void attachment_free(void *owner)
 	free(attachment);
 }
 
-static struct attachment *attach(const struct session_spec *spec, struct warder_error *err)
+struct attachment *session_attach(const struct session_spec *spec, struct warder_error *err)
 {
 	struct attachment *attachment = calloc(1, sizeof(*attachment));
 	int asked;
@@ -166,7 +156,7 @@ static struct attachment *attach(const struct session_spec *spec, struct warder_
 		return attachment;
 	if (asked > 0 || (asked == 0 && is_silent(err)))
 		not_running(spec->name, err);
-	attachment_free(attachment);
+	session_detach(attachment);
 	return NULL;
 }
 
@@ -345,11 +335,11 @@ static int check_same(const struct session_spec *wanted, const struct warder_ses
 		    wanted->name, what);
 	if (!wanted->has_ceiling)
 		return 0;
-	attachment = attach(&found->spec, err);
+	attachment = session_attach(&found->spec, err);
 	if (!attachment)
 		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
 	ret = check_plan(wanted, attachment, err);
-	attachment_free(attachment);
+	session_detach(attachment);
 	return ret;
 }
 
@@ -425,7 +415,7 @@ static int fill_spec(const char *name, const struct warder_session_options *know
 		if (ret->policy.network.publish.items[i].host_port == 0)
 			return error_set(
 			    err, WARDER_ERROR_INVALID_REQUEST, "network.publish",
-			    "network.publish[%zu]: a session does not tell which port it picked; "
+			    "network.publish[%zu]: a session cannot report a port that Warder picks; "
 			    "name a port of the host instead of 0",
 			    i);
 	if (ret->setup_count > SESSION_SETUP_MAX)
@@ -500,10 +490,10 @@ static void tell_failure(void *owner, struct warder_error *err)
 		  session_end_text(end));
 }
 
-static const struct library_session of_session = { attachment_free, tell_end, tell_failure };
+static const struct library_session of_session = { session_detach, tell_end, tell_failure };
 
-static int check_granted(const struct policy *session, const struct warder_policy *ceiling,
-			 struct warder_error *err)
+int session_check_granted(const struct policy *session, const struct warder_policy *ceiling,
+			  struct warder_error *err)
 {
 	return ceiling && policy_check_ceiling(&ceiling->policy, session, err) < 0
 		   ? error_context(err, "the session has more than the ceiling grants")
@@ -523,17 +513,17 @@ int session_prepare(struct warder_session *session, const struct warder_policy *
 		return error_no_argument(err, session ? "ret" : "session");
 	if (flags & ~(unsigned int)WARDER_SESSION_BACKGROUND)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "unknown flags %#x", flags);
-	if (check_granted(&session->spec.policy, ceiling, err) < 0 ||
+	if (session_check_granted(&session->spec.policy, ceiling, err) < 0 ||
 	    session_check_narrower(&session->spec.policy, asked, err) < 0)
 		return -1;
-	attachment = attach(&session->spec, err);
+	attachment = session_attach(&session->spec, err);
 	if (!attachment)
 		return -1;
 	how.joint = &attachment->joint;
 	how.root = attachment->root;
 	if (library_prepare(asked, &how, false, ret, err) < 0) {
 		tell_failure(attachment, err);
-		attachment_free(attachment);
+		session_detach(attachment);
 		return -1;
 	}
 	library_own(*ret, &of_session, attachment);

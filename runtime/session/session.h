@@ -27,12 +27,10 @@
 #define SESSION_ID_LENGTH       32
 #define SESSION_SETUP_MAX       64
 #define SESSION_CONNECTIONS_MAX 256
-#define SESSION_EXECUTIONS_MAX                                                                               \
-	100 /* at the same time; all end with the session, at once: see jail/cgroup/ends.h */
-#define SESSION_BYTES_MAX   (1024 * 1024) /* of a specification, of a description */
-#define SESSION_TIME_MAX_US (UINT64_C(30) * 24 * 3600 * 1000000)
-#define SESSION_LIFETIME_US (UINT64_C(8) * 3600 * 1000000)
-#define SESSION_IDLE_US     (UINT64_C(30) * 60 * 1000000)
+#define SESSION_BYTES_MAX       (1024 * 1024) /* of a specification, of a description */
+#define SESSION_TIME_MAX_US     (UINT64_C(30) * 24 * 3600 * 1000000)
+#define SESSION_LIFETIME_US     (UINT64_C(8) * 3600 * 1000000)
+#define SESSION_IDLE_US         (UINT64_C(30) * 60 * 1000000)
 
 /* ---- place: session_place.c ---- */
 
@@ -165,6 +163,9 @@ int session_check_narrower(const struct policy *session, const struct policy *as
  * ceiling: held against the session's policy and the execution's, as it is now; or NULL. */
 int session_start(const char *name, const struct warder_session_options *options, int (*came)(void *context),
 		  struct warder_session **ret, struct warder_error *err);
+/* Whether a session's policy is within a ceiling (or NULL), as it is now. -1 with *err. */
+int session_check_granted(const struct policy *session, const struct warder_policy *ceiling,
+			  struct warder_error *err);
 int session_prepare(struct warder_session *session, const struct warder_policy *policy,
 		    const struct warder_policy *ceiling, unsigned int flags, struct warder_template **ret,
 		    struct warder_error *err);
@@ -172,6 +173,130 @@ int session_prepare(struct warder_session *session, const struct warder_policy *
 bool session_is_replaced(const struct warder_session *session);
 int session_restart(const char *name, const char *program, const struct warder_policy *ceiling,
 		    struct warder_session **ret, struct warder_error *err);
+
+/* ---- executions that the keeper supervises: remote.c ---- */
+
+/* A connection to the keeper of an execution. One thread. Requests are answered in order; after remote_attach() it only reads. */
+struct remote;
+
+#define REMOTE_ID_LENGTH 16
+
+/* What is to be executed. */
+struct remote_command {
+	const struct policy *policy, *ceiling; /* ceiling: or NULL */
+	char *const *argv;
+	char *const *environment; /* besides the policy's; or NULL */
+	bool background, input;   /* input: it stays open */
+	bool terminal;
+	int terminal_fd;     /* that gives the program's its settings and size; or -1 */
+	uint64_t output_max; /* 0: no limit */
+	uint64_t keep_us;    /* the result, after the end; 0: 10 minutes */
+};
+
+struct remote_attached {
+	uint64_t totals[2]; /* bytes so far */
+	bool ended, terminal, input;
+};
+
+struct remote_end {
+	struct jail_outcome
+	    outcome; /* cause, exit_code, signal, detail and output[].total are meant; nothing of it is to be freed */
+	enum session_end session_end;
+};
+
+enum remote_kind { REMOTE_BYTES, REMOTE_GAP, REMOTE_END, REMOTE_NOTHING };
+
+/* Of what is attached. */
+struct remote_event {
+	enum remote_kind kind;
+	int stream;             /* 0 standard output, 1 standard error */
+	uint64_t offset, end;   /* in the stream */
+	uint64_t time_us;       /* since the epoch */
+	const char *bytes;      /* the remote's, until the next call */
+	struct remote_end last; /* of REMOTE_END; the connection is free again */
+};
+
+/* A new id, of REMOTE_ID_LENGTH digits. -1 with *err. */
+int remote_draw_id(char ret[REMOTE_ID_LENGTH + 1], struct warder_error *err);
+/* Start an execution in a session; id: that it is to have, or NULL. Returns when the program has begun. *ret is the caller's, even if the
+ * execution ends. -1 with *err, as of warder_launch(). */
+int remote_start(const char *session, const char *id, const struct remote_command *command,
+		 struct remote **ret, struct warder_error *err);
+/* Find an execution, in whichever session. -1 with *err (NOT_FOUND). */
+int remote_open(const char *id, struct remote **ret, struct warder_error *err);
+/* Another connection to the same execution. */
+int remote_again(const struct remote *remote, struct remote **ret, struct warder_error *err);
+const char *remote_id(const struct remote *remote);
+const char *remote_session(const struct remote *remote);
+/* To poll for REMOTE_BYTES and the others. */
+int remote_fd(const struct remote *remote);
+int remote_attach(struct remote *remote, const uint64_t from[2], struct remote_attached *ret,
+		  struct warder_error *err);
+/* The next event of what is attached; REMOTE_NOTHING: none within wait_ms. -1 with *err: the keeper is gone (UNAVAILABLE), or has
+ * dropped this client. */
+int remote_next(struct remote *remote, int wait_ms, struct remote_event *ret, struct warder_error *err);
+/* All of the bytes, together, into its input; `more`: the next call's belong to them, too. Returns when they are in the program's pipe. */
+int remote_write(struct remote *remote, const char *bytes, size_t len, bool more, struct warder_error *err);
+/* The same in two steps, of at most REMOTE_WRITE_MAX bytes: begin, and then ask until it is done. 1: it is; 0: not within wait_ms; -1 with
+ * *err. */
+#define REMOTE_WRITE_MAX 32768
+int remote_write_begin(struct remote *remote, const char *bytes, size_t len, bool more,
+		       struct warder_error *err);
+int remote_write_done(struct remote *remote, int wait_ms, struct warder_error *err);
+int remote_close_input(struct remote *remote, struct warder_error *err);
+int remote_signal(struct remote *remote, int number, struct warder_error *err);
+int remote_resize(struct remote *remote, int rows, int columns, struct warder_error *err);
+struct remote_counters {
+	uint64_t cpu_us, memory_bytes, memory_peak_bytes, processes, read_bytes, written_bytes;
+};
+int remote_counters(struct remote *remote, struct remote_counters *ret, struct warder_error *err);
+/* Wait for its end, or until came() (or NULL) returns non-zero. *ret_json (heap): the result, or NULL. 0; 1: came; -1 with *err. */
+int remote_wait(struct remote *remote, int (*came)(void *context), struct remote_end *ret, char **ret_json,
+		struct warder_error *err);
+void remote_free(struct remote *remote);
+/* Stop all that executes in a session, or let it go on. -1 with *err: NOT_FOUND; CONFLICT, it is so already, or an execution does not
+ * let it; UNAVAILABLE, the host cannot. */
+int remote_pause(const char *session, bool paused, struct warder_error *err);
+/* All executions that keepers of this user supervise, as a JSON array; heap. NULL with *err. */
+char *remote_list(struct warder_error *err);
+/* ---- its files: files.c ---- */
+
+struct session_files;
+
+#define SESSION_FILES_BYTES (UINT64_C(1) << 30) /* most bytes of one call, unless the caller says otherwise */
+
+/* Open the file tree of a session, which is in use until session_files_free(). Paths are those of the jail; a relative one begins at its
+ * working directory. Everything below is done with the rights of the jail's user, and no path of the host is ever resolved: neither
+ * links nor ".." lead out of the jail's root. For a process with one thread: it changes its groups and, for a moment at a time, its
+ * file system user. -1 with *err. */
+int session_files_open(const struct warder_session *session, struct session_files **ret,
+		       struct warder_error *err);
+void session_files_free(struct session_files *files);
+/* Copy a regular file to `to_fd`, as large as it is when it is opened. -1 with *err: NOT_FOUND; INVALID_REQUEST (no regular file, or more
+ * than bytes_max); UNAVAILABLE. */
+int session_files_read(struct session_files *files, const char *path, uint64_t bytes_max, int to_fd,
+		       struct warder_error *err);
+/* Write all of `from_fd`, up to its end, to a file, which keeps its mode, or is made with mode 0644. -1 with *err, also if there are more
+ * than bytes_max: the file has the bytes before. */
+int session_files_write(struct session_files *files, const char *path, uint64_t bytes_max, int from_fd,
+			struct warder_error *err);
+/* A directory, or one file, as a JSON array of {name, nameBase64, type, mode, sizeBytes, modified, target}, sorted by name; the
+ * caller frees *ret. -1 with *err. */
+int session_files_list(struct session_files *files, const char *path, char **ret, struct warder_error *err);
+
+/* A copy between the session and the host. */
+struct session_files_copy {
+	uint64_t bytes_max; /* of all files together */
+	/* Called for what is left out: a path below the copied one, and why. */
+	void (*on_omitted)(void *context, const char *path, const char *why);
+	void *context;
+};
+
+/* Copy a file or directory into (in) or out of (!in) the session. A file gets the name `host` or `inside`, or, if that is a directory,
+ * its own name in there; so does a directory, whose content goes into an existing directory if the source ends with "/.". Links are
+ * copied as links; modes stay, except for set-user-ID, set-group-ID and sticky bits. -1 with *err: what was copied until then stays. */
+int session_files_copy(struct session_files *files, bool in, const char *host, const char *inside,
+		       const struct session_files_copy *how, struct warder_error *err);
 
 /* ---- its end: session_stop.c ---- */
 

@@ -210,25 +210,6 @@ static int add_piece(struct blobs *blobs, const char *bytes, size_t len, struct 
 	return 0;
 }
 
-/* Up to `room` bytes; fewer at the end. -1 with errno. */
-static ssize_t read_piece(int fd, char *to, size_t room)
-{
-	size_t used = 0;
-
-	while (used < room) {
-		ssize_t n = read(fd, to + used, room - used);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		used += (size_t)n;
-	}
-	return (ssize_t)used;
-}
-
 static int put_all(struct blobs *blobs, int fd, uint64_t most, struct blobs_content *content, bool *ret_more,
 		   struct warder_error *err)
 {
@@ -240,7 +221,7 @@ static int put_all(struct blobs *blobs, int fd, uint64_t most, struct blobs_cont
 	do {
 		const uint64_t left = most - content->size;
 
-		n = read_piece(fd, blobs->piece, left < BLOBS_PIECE ? (size_t)left : BLOBS_PIECE);
+		n = file_read_up_to(fd, blobs->piece, left < BLOBS_PIECE ? (size_t)left : BLOBS_PIECE);
 		if (n < 0)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, errno,
 					       "a file cannot be read to its end");
@@ -251,7 +232,7 @@ static int put_all(struct blobs *blobs, int fd, uint64_t most, struct blobs_cont
 			return -1;
 	} while ((size_t)n == BLOBS_PIECE && content->size < most);
 	sha256_hex(&sha, content->digest);
-	*ret_more = content->size == most && read_piece(fd, &one, 1) != 0;
+	*ret_more = content->size == most && file_read_up_to(fd, &one, 1) != 0;
 	return 0;
 }
 
@@ -368,7 +349,7 @@ static int read_verified(struct blobs *blobs, const char *digest, size_t len, st
 	fd = openat(blobs->dir_fd, digest, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return damaged(digest, errno == ENOENT ? "is missing" : "cannot be opened", err);
-	if (read_piece(fd, blobs->piece, len) != (ssize_t)len || read_piece(fd, &more, 1) != 0)
+	if (file_read_up_to(fd, blobs->piece, len) != (ssize_t)len || file_read_up_to(fd, &more, 1) != 0)
 		return damaged(digest, "has another length", err);
 	sha256_init(&sha);
 	sha256_add(&sha, blobs->piece, len);

@@ -14,6 +14,7 @@
 #include "policy/policy.h"
 #include "runtime/library/result.h"
 #include "store/artifacts/artifacts.h"
+#include "runtime/cli/term.h"
 #include "store/cli/command.h"
 #include "store/cli/records.h"
 
@@ -43,7 +44,7 @@ static int print_saved(const struct artifact *artifact, bool json, struct warder
 	json_begin_object(&w);
 	artifact_write(artifact, &w);
 	json_end_object(&w);
-	return records_print(json_take(&w), err);
+	return term_put(json_take(&w), err);
 }
 
 static int save_one(struct artifacts *artifacts, const struct options *options, struct warder_error *err)
@@ -111,7 +112,7 @@ static int take_all(struct artifacts *artifacts, const struct options *options, 
 	for (char **each = options->program; each[0] && each[1]; each += 2)
 		take_one(artifacts, each[0], each[1], most, &w);
 	json_end_array(&w);
-	return records_print(json_take(&w), err);
+	return term_put(json_take(&w), err);
 }
 
 static int take(const struct options *options, struct warder_error *err)
@@ -157,7 +158,7 @@ static int list_all(struct artifacts *artifacts, const struct options *options, 
 	status = artifacts_each(artifacts, options->operands[0], print_artifact, json ? &w : NULL, err);
 	json_end_array(&w);
 	if (status == 0 && json)
-		return records_print(json_take(&w), err);
+		return term_put(json_take(&w), err);
 	json_writer_done(&w);
 	return status;
 }

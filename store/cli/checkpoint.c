@@ -52,7 +52,7 @@ static int print_made(struct warder_checkpoint *made, const struct options *opti
 	int status = 0;
 
 	if (option_given(options, "--json"))
-		status = records_print(warder_checkpoint_json(made), err);
+		status = term_put(warder_checkpoint_json(made), err);
 	else
 		puts(made->id);
 	warder_checkpoint_free(made);
@@ -87,7 +87,7 @@ static int print_whole(struct warder_checkpoint *found, const struct options *op
 	if (option_given(options, "--state"))
 		fwrite(found->state, 1, found->state_len, stdout);
 	else
-		status = records_print(warder_checkpoint_json(found), err);
+		status = term_put(warder_checkpoint_json(found), err);
 	warder_checkpoint_free(found);
 	return status;
 }
@@ -305,7 +305,7 @@ static int print_threads_json(const struct warder_thread *list, size_t count, st
 	for (size_t i = 0; i < count; i++)
 		write_thread(&w, &list[i]);
 	json_end_array(&w);
-	return records_print(json_take(&w), err);
+	return term_put(json_take(&w), err);
 }
 
 static void print_threads_table(const struct warder_thread *list, size_t count)
@@ -412,7 +412,7 @@ static int print_limits(const struct warder_checkpoint_limits *limits, bool as_j
 	json_key_uint(&w, "maxAgeMs", limits->max_age_ms);
 	json_key_uint(&w, "maxBytes", limits->max_bytes);
 	json_end_object(&w);
-	return records_print(json_take(&w), err);
+	return term_put(json_take(&w), err);
 }
 
 /* Whether a flag was given, with its value in *ret. -1 with *err. */

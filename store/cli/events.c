@@ -76,7 +76,7 @@ static int create_command(const struct options *options, struct warder_error *er
 	about = warder_events_about(events);
 	write_about(&w, &about);
 	warder_events_free(events);
-	return records_print(json_take(&w), err);
+	return term_put(json_take(&w), err);
 }
 
 static int print_logs_json(const struct warder_events_about *list, size_t count, struct warder_error *err)
@@ -87,7 +87,7 @@ static int print_logs_json(const struct warder_events_about *list, size_t count,
 	for (size_t i = 0; i < count; i++)
 		write_about(&w, &list[i]);
 	json_end_array(&w);
-	return records_print(json_take(&w), err);
+	return term_put(json_take(&w), err);
 }
 
 static int list_command(const struct options *options, struct warder_error *err)
@@ -141,7 +141,7 @@ static int print_receipt(const struct options *options, const char *correlation_
 	json_key_uint(&w, "sequence", sequence);
 	json_key_uint(&w, "receivers", receivers);
 	json_end_object(&w);
-	return records_print(json_take(&w), err);
+	return term_put(json_take(&w), err);
 }
 
 static void new_correlation(char *buf, size_t len)
@@ -310,7 +310,7 @@ static int take_timeout(const struct options *options, int otherwise, int *ret, 
 
 static int print_event_json(const struct warder_event *event, struct warder_error *err)
 {
-	int status = records_print(warder_event_json(event), err);
+	int status = term_put(warder_event_json(event), err);
 
 	fflush(stdout);
 	return status;
@@ -499,7 +499,7 @@ static int line_to_a2a(void *context, const char *line, size_t len, struct warde
 		return -1;
 	json = warder_event_a2a(event);
 	warder_event_free(event);
-	return records_print(json, err);
+	return term_put(json, err);
 }
 
 static int to_a2a_command(const struct options *options, struct warder_error *err)

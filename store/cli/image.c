@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "policy/policy.h"
 #include "runtime/cli/term.h"
+#include "runtime/code/code.h"
 #include "store/cli/command.h"
 #include "store/cli/progress.h"
 #include "store/cli/records.h"
@@ -94,7 +95,7 @@ static int print_imported(const struct options *options, const struct image *ima
 		return 0;
 	}
 	images_write_stored(image, notes, &w);
-	return records_print(json_take(&w), err);
+	return term_put(json_take(&w), err);
 }
 
 static int import_command(const struct options *options, struct warder_error *err)
@@ -138,6 +139,103 @@ static void values_of(const struct options *options, const char *flag, char *ret
 		count++;
 	}
 	ret[count] = NULL;
+}
+
+/* ---- pull, ensure ---- */
+
+static int pull(const struct options *options, struct images *images, const struct images_pull *what,
+		struct warder_error *err)
+{
+	struct images_notes notes;
+	struct image image;
+	int done = images_pull(images, what, &image, &notes, err);
+
+	progress_end(images->context);
+	if (done == 0)
+		done = print_imported(options, &image, &notes, err);
+	image_done(&image);
+	return done;
+}
+
+static int pull_command(const struct options *options, struct warder_error *err)
+{
+	char *hosts[OPTIONS_MAX + 1];
+	const struct images_pull what = { .reference = options->operands[0],
+					  .name = options->operands[1],
+					  .more_hosts = hosts };
+	struct progress progress = { .what = "importing" };
+	struct images images;
+	int done;
+
+	values_of(options, "--allow", hosts);
+	if (open_images(options, &progress, true, &images, err) != 0)
+		return -1;
+	done = pull(options, &images, &what, err);
+	images_done(&images);
+	return done;
+}
+
+static const struct language *language_row(const struct languages *languages, const char *name)
+{
+	const char *canonical = languages_canonical(languages, name);
+	const struct language *row;
+
+	for (size_t i = 0; canonical && (row = languages_at(languages, i)); i++)
+		if (strcmp(row->name, canonical) == 0 && row->image)
+			return row;
+	return NULL;
+}
+
+/* Every language is known and has an image, before one is fetched. */
+static int check_languages(const struct languages *languages, char *const *names, struct warder_error *err)
+{
+	for (; *names; names++) {
+		if (!languages_canonical(languages, *names))
+			return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "LANGUAGE",
+					 "there is no language %.60s; \"warder languages\" lists them",
+					 *names);
+		if (!language_row(languages, *names))
+			return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "LANGUAGE",
+					 "no image is known for %.60s; choose one, and pull it by its name",
+					 *names);
+	}
+	return 0;
+}
+
+static int ensure_one(const struct options *options, struct images *images, const char *reference,
+		      struct warder_error *err)
+{
+	const struct images_pull what = { .reference = reference };
+	struct image image;
+
+	if (images_inspect(images, reference, &image, err) == 0) {
+		image_done(&image);
+		printf("%s  is in the store\n", reference);
+		return 0;
+	}
+	return err->code == WARDER_ERROR_NOT_FOUND ? pull(options, images, &what, err) : -1;
+}
+
+static int ensure_command(const struct options *options, struct warder_error *err)
+{
+	struct progress progress = { .what = "importing" };
+	struct languages *languages = NULL;
+	struct images images;
+	int done = languages_load(NULL, &languages, err);
+
+	if (done == 0)
+		done = check_languages(languages, options->operands, err);
+	if (done == 0)
+		done = open_images(options, &progress, true, &images, err);
+	if (done != 0) {
+		languages_free(languages);
+		return -1;
+	}
+	for (char *const *name = options->operands; *name && done == 0; name++)
+		done = ensure_one(options, &images, language_row(languages, *name)->image, err);
+	images_done(&images);
+	languages_free(languages);
+	return done;
 }
 
 static void show_step(void *context, size_t number, size_t count, const char *text)
@@ -248,7 +346,7 @@ static int list_command(const struct options *options, struct warder_error *err)
 	if (!json)
 		return 0;
 	json_end_array(&w);
-	return records_print(json_take(&w), err);
+	return term_put(json_take(&w), err);
 }
 
 static void print_strings(const char *key, char *const *strings)
@@ -296,7 +394,7 @@ static int inspect_command(const struct options *options, struct warder_error *e
 	if (done != 0)
 		return -1;
 	if (option_given(options, "--json")) {
-		done = records_print(image_encode(&image), err);
+		done = term_put(image_encode(&image), err);
 	} else {
 		print_image(&image);
 	}
@@ -385,7 +483,7 @@ static int verify_command(const struct options *options, struct warder_error *er
 		return found;
 	}
 	json_end_array(json);
-	return records_print(json_take(json), err) == 0 ? found : -1;
+	return term_put(json_take(json), err) == 0 ? found : -1;
 }
 
 /* ---- remove, gc ---- */
@@ -408,7 +506,7 @@ static int print_removed(const struct options *options, const struct images_remo
 		return 0;
 	}
 	images_write_removed(removed, &w);
-	return records_print(json_take(&w), err);
+	return term_put(json_take(&w), err);
 }
 
 static int remove_command(const struct options *options, struct warder_error *err)
@@ -455,6 +553,22 @@ const struct command image_commands[] = {
 	  "jail, as its root,\n"
 	  "without a network unless --net gives one. COPY takes files from DIR.\n",
 	  "warder image build . mine:1", build_command },
+	{ "image", "pull", "--store --json --allow", "REFERENCE [NAME]", 1, 2,
+	  "fetch an image from a registry",
+	  "REFERENCE is REGISTRY/NAME[:TAG][@sha256:DIGEST]; without a registry it is one of docker.io. "
+	  "skopeo, which\n"
+	  "must be installed, fetches the image for this host's architecture in a jail that reaches the "
+	  "hosts of the\n"
+	  "registry and nothing else; --allow adds one, such as the place of its blobs. Each blob is "
+	  "compared with its\n"
+	  "digest. Without NAME, the image is called by its reference.\n",
+	  "warder image pull --help", pull_command },
+	{ "image", "ensure", "--store", "LANGUAGE...", 1, OPTIONS_MAX,
+	  "fetch the images of languages that are not in the store",
+	  "Fetches the official image of each language from docker.io as \"warder image pull\" does, unless "
+	  "an image of\n"
+	  "that name is in the store. The first failure ends it.\n",
+	  "warder image ensure --help", ensure_command },
 	{ "image", "list", "--store --json", NULL, 0, 0, "list the images", NULL, "warder image list",
 	  list_command, true },
 	{ "image", "inspect", "--store --json", "NAME", 1, 1, "layers and configuration of an image", NULL,

@@ -43,7 +43,7 @@ static void print_commands(const char *group)
 			continue;
 		snprintf(words, sizeof(words), "%s %s", command->group, command->name);
 		printf("  ");
-		term_print(TERM_TITLE, 24, words);
+		term_print(TERM_TITLE, 26, words);
 		printf("%s\n", command->summary);
 	}
 }

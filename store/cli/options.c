@@ -51,6 +51,7 @@ static const struct option_row {
 	{ "--max-file-size", "SIZE", "size of one file (default 4GiB)" },
 	{ "--file", "FILE", "the recipe (default: Dockerfile in the directory)" },
 	{ "--build-arg", "NAME=VALUE", "the value of an ARG of the recipe" },
+	{ "--allow", "HOST[:PORT]", "a host that the fetching jail may reach, too (repeatable)" },
 	{ "--net", "none|host", "the network of RUN (default none)" },
 	{ "--set", "FIELD=VALUE", "set a field of the policy for RUN" },
 	{ "--max-files", "N", "at most so many files (default 100)", "workspace collect" },
@@ -234,5 +235,5 @@ void options_print(const struct command *command)
 			 rows[i].argument ? rows[i].argument : "");
 		printf("  %-24s %s\n", left, rows[i].help);
 	}
-	printf("  %-24s %s\n", "--help", "this text");
+	printf("  %-24s %s\n", "--help", "print this help");
 }

@@ -93,15 +93,6 @@ void records_cell(const char *text, size_t width, size_t most)
 	free(copy);
 }
 
-int records_print(char *json, struct warder_error *err)
-{
-	if (!json)
-		return error_no_memory(err, NULL);
-	puts(json);
-	free(json);
-	return 0;
-}
-
 int records_open_file(const char *path, struct warder_error *err)
 {
 	owned_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

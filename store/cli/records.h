@@ -19,7 +19,5 @@ int records_parse_time(const struct options *options, const char *flag, int64_t 
 void records_cell(const char *text, size_t width, size_t most);
 /* Open a regular file for reading, without waiting for one who writes to a pipe. -1 with *err. */
 int records_open_file(const char *path, struct warder_error *err);
-/* Print a text of the library and a newline, and free it. -1 with *err: it is NULL, for want of memory. */
-int records_print(char *json, struct warder_error *err);
 
 #endif

@@ -78,7 +78,7 @@ static int print_made(const struct snapshot *snapshot, bool json, struct warder_
 		term_complain("%" PRIu64 " left out: sockets and devices are not kept", snapshot->left_out);
 	if (json) {
 		write_snapshot(&w, snapshot);
-		return records_print(json_take(&w), err);
+		return term_put(json_take(&w), err);
 	}
 	puts(snapshot->id);
 	return 0;
@@ -126,7 +126,7 @@ static int print_resumed(const struct workspace *workspace, bool json, struct wa
 	json_key_string(&w, "id", workspace->id);
 	json_key_string(&w, "path", workspace->path);
 	json_end_object(&w);
-	return records_print(json_take(&w), err);
+	return term_put(json_take(&w), err);
 }
 
 static int resume(const struct options *options, struct warder_error *err)
@@ -178,7 +178,7 @@ static int list(const struct options *options, struct warder_error *err)
 	json_end_array(&w);
 	snapshots_done(&snapshots);
 	if (status == 0 && json)
-		return records_print(json_take(&w), err);
+		return term_put(json_take(&w), err);
 	json_writer_done(&w);
 	return status;
 }

@@ -48,7 +48,7 @@ static int with_workspace(work *act, const struct options *options, struct warde
 
 static int print_json(struct json_writer *w, struct warder_error *err)
 {
-	return records_print(json_take(w), err);
+	return term_put(json_take(w), err);
 }
 
 static int mode_option(const struct options *options, uint32_t *ret, struct warder_error *err)
@@ -140,7 +140,7 @@ static int show(struct workspace *workspace, const struct options *options, stru
 		return -1;
 	text = workspace_metadata_text(&metadata, &len);
 	workspace_metadata_done(&metadata);
-	return records_print(text, err);
+	return term_put(text, err);
 }
 
 static int show_one(const struct options *options, struct warder_error *err)
@@ -776,8 +776,10 @@ const struct command workspace_commands[] = {
 	{ "workspace", "stage", "--store --json --to --link --read-only --pin", "ID FROM", 2, 2,
 	  "put an input into the workspace, and record it",
 	  "FROM: host:///PATH, workspace://PATH, artifact://NAME[@VERSION], skill://NAME/PATH, or\n"
-	  "git+file:///PATH[#BRANCH], which is cloned in a jail. The place is work/inputs/ and the last\n"
-	  "component, or --to. An input that is staged --read-only or --link cannot be changed by any "
+	  "git+file:///PATH[#BRANCH] or git+https://HOST[:PORT]/PATH[#BRANCH], which git clones in a jail "
+	  "that\n"
+	  "reaches that host and port alone. The place is work/inputs/ and the last component, or --to. An "
+	  "input that is staged --read-only or --link cannot be changed by any "
 	  "program of a "
 	  "run;\n"
 	  "so it cannot be staged while one runs.\n",

@@ -37,17 +37,6 @@ static int refuse(const struct build *build, const char *what, const char *word)
 
 /* ---- lists ---- */
 
-/* Take what an unpack has left out or changed into the notes. */
-static void build_note(struct images_notes *notes, const struct unpack_report *report)
-{
-	notes->capabilities += report->capabilities;
-	notes->attributes += report->attributes;
-	notes->set_ids += report->set_ids;
-	notes->devices += report->devices;
-	notes->sockets += report->sockets;
-	notes->mounts += report->mounts;
-}
-
 /* ---- words ---- */
 
 /* What a variable stands for: the image's environment goes before arguments. */
@@ -268,7 +257,7 @@ static int placing_commit(struct placing *placing)
 
 	if (unpack_finish(&placing->unpack, build->err) != 0)
 		return -1;
-	build_note(build->notes, &placing->unpack.report);
+	unpack_note(&placing->unpack.report, build->notes);
 	return layer_store_keep(build->images, &placing->workplace, NULL, build->image, build->notes,
 				build->err);
 }

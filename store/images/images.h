@@ -71,6 +71,19 @@ struct images_import {
 int images_import(struct images *images, const struct images_import *what, struct image *ret,
 		  struct images_notes *ret_notes, struct warder_error *err);
 
+struct images_pull {
+	const char
+	    *reference;   /* "python:3.12-slim", "ghcr.io/a/b@sha256:..."; without a registry: of docker.io */
+	const char *name; /* of the image in the store; NULL: the reference */
+	char *const
+	    *more_hosts; /* rows of network.allow beside those of the registry, NULL-terminated; NULL: none */
+};
+
+/* Fetch an image of a registry and bring it in, as images_import() does; skopeo fetches it, in a jail that reaches the hosts of the registry alone.
+ * *ret as there. -1 with *err: "failed to pull image REFERENCE: ..."; UNAVAILABLE, INVALID_REQUEST, REJECTED. */
+int images_pull(struct images *images, const struct images_pull *what, struct image *ret,
+		struct images_notes *ret_notes, struct warder_error *err);
+
 struct images_build {
 	const char *context;    /* directory that COPY takes files from */
 	const char *recipe;     /* file of the recipe; NULL: "Dockerfile" in the context */

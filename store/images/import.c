@@ -57,16 +57,9 @@ static void doing(struct import *import, const char *what, uint64_t total)
 
 static int spend(struct import *import, const struct unpack_report *report)
 {
-	struct images_notes *notes = import->notes;
-
 	import->left.files_max -= report->files;
 	import->left.bytes_max -= report->bytes;
-	notes->capabilities += report->capabilities;
-	notes->attributes += report->attributes;
-	notes->set_ids += report->set_ids;
-	notes->devices += report->devices;
-	notes->sockets += report->sockets;
-	notes->mounts += report->mounts;
+	unpack_note(report, import->notes);
 	return 0;
 }
 
@@ -683,10 +676,11 @@ static int import_source(struct import *import, enum form form)
 	struct stat st;
 
 	if (fd < 0 && errno == ENOENT && !strchr(source, '/'))
-		return error_set(import->err, WARDER_ERROR_NOT_FOUND, field,
-				 "there is no file or directory %.200s here, and no image is fetched by its "
-				 "name; save it as an archive (docker save, skopeo copy) and import that",
-				 source);
+		return error_set(
+		    import->err, WARDER_ERROR_NOT_FOUND, field,
+		    "there is no file or directory %.200s here; \"warder image pull\" fetches an image "
+		    "of a registry by its name",
+		    source);
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return error_set_errno(
 		    import->err, errno == ENOENT ? WARDER_ERROR_NOT_FOUND : WARDER_ERROR_INVALID_REQUEST,

@@ -28,6 +28,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "rootfs/rootfs.h"
+#include "store/images/images.h"
 
 #define SHOWN           160
 #define ATTRIBUTE_BYTES 65536
@@ -698,4 +699,14 @@ int unpack_stream(struct unpack *unpack, struct stream *stream, struct warder_er
 	uselocale(before);
 	freelocale(utf8);
 	return unpacked;
+}
+
+void unpack_note(const struct unpack_report *report, struct images_notes *notes)
+{
+	notes->capabilities += report->capabilities;
+	notes->attributes += report->attributes;
+	notes->set_ids += report->set_ids;
+	notes->devices += report->devices;
+	notes->sockets += report->sockets;
+	notes->mounts += report->mounts;
 }

@@ -45,6 +45,8 @@ struct unpack_report {
 	uint64_t inherited; /* 0: the tree would be the same whatever the layers below have */
 };
 
+struct images_notes;
+
 struct unpack {
 	int tree_fd;
 	bool owners_kept; /* uids and gids of the members; else everything is the caller's */
@@ -94,5 +96,8 @@ void unpack_done(struct unpack *unpack);
 /* A path of a member or link without ".", doubled slashes and trailing ones; "" is the root. out is as large as the path. NULL, or
  * what is wrong with it, for a message. */
 const char *unpack_plain_path(const char *path, char *out);
+
+/* Add to the notes what was left out or changed. */
+void unpack_note(const struct unpack_report *report, struct images_notes *notes);
 
 #endif

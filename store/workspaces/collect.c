@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/mime.h"
 #include "base/text.h"
 #include "rootfs/rootfs.h"
@@ -222,28 +223,17 @@ static int read_some(int fd, uint64_t size, uint64_t most, char **ret, uint64_t 
 {
 	const size_t room = (size_t)(size < most ? size : most);
 	char *bytes = malloc(room + 1);
-	size_t used = 0;
+	const ssize_t used = bytes ? file_read_up_to(fd, bytes, room) : -1;
 	char more;
 
-	while (bytes && used < room) {
-		ssize_t n = read(fd, bytes + used, room - used);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			free(bytes);
-			return -1;
-		}
-		if (n == 0)
-			break;
-		used += (size_t)n;
-	}
-	if (!bytes)
+	if (used < 0) {
+		free(bytes);
 		return -1;
+	}
 	bytes[used] = '\0';
 	*ret = bytes;
-	*ret_len = used;
-	*ret_more = used == room && read(fd, &more, 1) > 0;
+	*ret_len = (size_t)used;
+	*ret_more = *ret_len == room && read(fd, &more, 1) > 0;
 	return 0;
 }
 

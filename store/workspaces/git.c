@@ -1,7 +1,8 @@
 /*
- * git in a jail: it clones a repository of the host as an input, and applies patches (patch.c). A repository is a program to whoever
- * reads it (its configuration, its hooks, what is hidden in its objects), and a patch is text from anywhere: neither is read
- * outside. Without network; the repository is mounted read-only; the clone is a tree that a jail has made, as any other in a workspace.
+ * git in a jail: it clones a repository of the host or of a server as an input. A repository is a program to whoever reads it (its
+ * configuration, its hooks, what is hidden in its objects), so it is not read outside.
+ * The jail reaches the server of the clone and nothing else; a repository of the host is mounted read-only, without network. The clone is a tree
+ * that a jail has made, as any other in a workspace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/fd.h"
 #include "rootfs/rootfs.h"
 #include "runtime/warder.h"
+#include "store/jailed.h"
 #include "store/workspaces/private.h"
 
 static const char field[] = "from";
@@ -22,74 +23,9 @@ static const char field[] = "from";
 /* Everything that git would ask of the one who runs it; no file in the repository is asked. */
 static const char configuration[] =
     "[safe]\n\tdirectory = *\n[core]\n\thooksPath = /dev/null\n\tfsmonitor = false\n"
-    "[protocol]\n\tallow = never\n[protocol \"file\"]\n\tallow = always\n"
+    "[protocol]\n\tallow = never\n[protocol \"file\"]\n\tallow = always\n[protocol \"https\"]\n\tallow = "
+    "always\n"
     "[uploadpack]\n\tpackObjectsHook =\n[gc]\n\tauto = 0\n";
-
-static const struct {
-	const char *path, *value;
-} settings[] = {
-	{ "limits.wallTime", "10m" },
-	{ "limits.cpuTime", "10m" },
-	{ "limits.memory", "1GiB" },
-	{ "limits.cpus", "2" },
-	{ "limits.fileSize", "4GiB" },
-	{ "environment.set.PATH", "/usr/bin:/bin" },
-	{ "environment.set.GIT_CONFIG_NOSYSTEM", "1" },
-	{ "environment.set.GIT_TERMINAL_PROMPT", "0" },
-	{ "environment.set.LC_ALL", "C" },
-	{ "output.stderr", "16MiB" },
-};
-
-/* What an ordinary user without a delegated cgroup has not; the clone is his own work. */
-static const char *const preferred[] = { "limits.cpuTime", "limits.memory", "limits.cpus", "limits.pids" };
-
-static int make_policy(const struct git_task *task, struct warder_policy **ret, struct warder_error *err)
-{
-	struct warder_policy *policy = NULL;
-	int status = warder_policy_preset("agent", &policy, err);
-
-	for (size_t i = 0; i < ARRAY_LENGTH(settings) && status == 0; i++)
-		status = warder_policy_set(policy, settings[i].path, settings[i].value, err);
-	for (size_t i = 0; i < ARRAY_LENGTH(preferred) && status == 0; i++)
-		status = warder_policy_require(policy, preferred[i], 0, err);
-	if (status == 0)
-		status = warder_policy_set(policy, "filesystem.workspace", task->workspace, err);
-	if (status == 0 && task->read_only)
-		status = warder_policy_set(policy, "filesystem.paths.readOnly", task->read_only, err);
-	if (status == 0)
-		*ret = policy;
-	else
-		warder_policy_free(policy);
-	return status;
-}
-
-int workspace_git(const struct git_task *task, struct warder_result **ret, struct warder_error *err)
-{
-	const struct warder_options options = { .size = sizeof(options), .single_use = 1 };
-	const struct warder_command command = { .size = sizeof(command),
-						.argv = (char *const *)(uintptr_t)task->argv,
-						.environment = (char *const *)(uintptr_t)task->environment,
-						.input = task->input,
-						.input_len = task->input_len,
-						.changes_directory = task->changes_directory };
-	struct warder_policy *policy = NULL;
-	struct warder_template *tmpl = NULL;
-	struct warder_run *run = NULL;
-	int status = make_policy(task, &policy, err);
-
-	if (status == 0)
-		status = warder_prepare(policy, &options, &tmpl, err);
-	if (status == 0)
-		status = warder_launch(tmpl, &command, &run, err);
-	if (status == 0)
-		status = warder_wait(run, ret, err);
-	if (status != 0 && err->code == WARDER_ERROR_NOT_FOUND)
-		error_set(err, WARDER_ERROR_UNAVAILABLE, task->field, "git is not on this host; install it");
-	warder_run_free(run);
-	warder_template_free(tmpl);
-	warder_policy_free(policy);
-	return status;
-}
 
 /* ---- a clone ---- */
 
@@ -108,18 +44,28 @@ static int refuse(const struct workspace_source *source, struct warder_result *r
 
 static int clone_into(const char *root, const struct workspace_source *source, struct warder_error *err)
 {
+	const bool is_url = source->scheme == WORKSPACE_FROM_GIT_HTTPS;
 	char branch[300], workspace[PATH_MAX + 16], repository[PATH_MAX + 32];
-	const char *const argv[] = {
-		"git",       "clone", "--quiet", "--no-hardlinks",           "--template=",
-		"--no-tags", branch,  "--",      WORKSPACE_INSIDE "/source", WORKSPACE_INSIDE "/clone",
-		NULL
-	};
-	const char *const environment[] = { "HOME=" WORKSPACE_INSIDE "/home", NULL };
-	const struct git_task task = { .field = field,
-				       .workspace = workspace,
-				       .read_only = repository,
-				       .argv = argv,
-				       .environment = environment };
+	const char *const argv[] = { "git",
+				     "clone",
+				     "--quiet",
+				     "--no-hardlinks",
+				     "--template=",
+				     "--no-tags",
+				     branch,
+				     "--",
+				     is_url ? source->path : WORKSPACE_INSIDE "/source",
+				     WORKSPACE_INSIDE "/clone",
+				     NULL };
+	const char *const environment[] = { "HOME=" WORKSPACE_INSIDE "/home", "GIT_CONFIG_NOSYSTEM=1",
+					    "GIT_TERMINAL_PROMPT=0", NULL };
+	const char *const allow[] = { source->endpoint, NULL };
+	const struct store_task task = { .field = field,
+					 .workspace = workspace,
+					 .read_only = is_url ? NULL : repository,
+					 .allow = is_url ? allow : NULL,
+					 .argv = argv,
+					 .environment = environment };
 	struct warder_result *result = NULL;
 	int status;
 
@@ -127,7 +73,7 @@ static int clone_into(const char *root, const struct workspace_source *source, s
 		 source->branch);
 	snprintf(workspace, sizeof(workspace), "readWrite:%s", root);
 	snprintf(repository, sizeof(repository), "%s:" WORKSPACE_INSIDE "/source", source->path);
-	status = workspace_git(&task, &result, err);
+	status = store_run_jailed(&task, &result, err);
 	if (status == 0 && warder_result_exit_code(result) != 0)
 		status = refuse(source, result, err);
 	warder_result_free(result);

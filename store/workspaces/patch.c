@@ -24,6 +24,7 @@
 #include "rootfs/changes/changes.h"
 #include "rootfs/rootfs.h"
 #include "runtime/warder.h"
+#include "store/jailed.h"
 #include "store/workspaces/patch_text.h"
 #include "store/workspaces/private.h"
 
@@ -113,22 +114,23 @@ static int run_git(struct patching *p, const char *text, size_t len)
 {
 	char strip[16], overlay[PATH_MAX + 16], set[PATH_MAX];
 	const char *const argv[] = { "git", "apply", "--verbose", "--whitespace=nowarn", strip, "-", NULL };
-	const char *const environment[] = { "GIT_DIR=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null", NULL };
+	const char *const environment[] = { "GIT_DIR=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null",
+					    "GIT_CONFIG_NOSYSTEM=1", NULL };
 	const struct workspace *workspace = p->workspace;
-	const struct git_task task = { .field = "patch",
-				       .workspace = overlay,
-				       .argv = argv,
-				       .environment = environment,
-				       .input = text,
-				       .input_len = len,
-				       .changes_directory = set };
+	const struct store_task task = { .field = "patch",
+					 .workspace = overlay,
+					 .argv = argv,
+					 .environment = environment,
+					 .input = text,
+					 .input_len = len,
+					 .changes_directory = set };
 	struct warder_result *result = NULL;
 	int status;
 
 	snprintf(strip, sizeof(strip), "-p%d", p->strip);
 	snprintf(overlay, sizeof(overlay), "overlay:%s", workspace->path);
 	snprintf(set, sizeof(set), "%.*s/%s", workspace_own_length(workspace), workspace->path, p->set);
-	status = workspace_git(&task, &result, p->err);
+	status = store_run_jailed(&task, &result, p->err);
 	if (status == 0)
 		status = read_end(p, result);
 	warder_result_free(result);

@@ -43,23 +43,7 @@ int workspace_placeholder(struct workspace *workspace, const char *dst, bool is_
 int workspace_own_length(const struct workspace *workspace);
 
 /* ---- git in a jail: git.c ---- */
-struct warder_result;
-
-struct git_task {
-	const char *field;              /* of errors */
-	const char *workspace;          /* as of filesystem.workspace: "readWrite:/dir", "overlay:/dir" */
-	const char *read_only;          /* as of filesystem.paths.readOnly: "/dir:/workspace/x"; or NULL */
-	const char *const *argv;        /* NULL-terminated, "git" first */
-	const char *const *environment; /* "NAME=value", NULL-terminated */
-	const char *input;              /* standard input, or NULL */
-	size_t input_len;
-	const char *changes_directory; /* keeps the changes to an overlay; or NULL */
-};
-
-/* Run git in a jail without network. *ret is the caller's: what git says is its standard error, in the C locale. -1 with *err: the run is
- * refused or failed; UNAVAILABLE: git is not installed. */
-int workspace_git(const struct git_task *task, struct warder_result **ret, struct warder_error *err);
-/* Clone a repository of the host, in a jail, as the directory `name` of the workspace's own directory. */
+/* Clone a repository of the host or of a server, in a jail, as the directory `name` of the workspace's own directory. */
 int workspace_clone(struct workspace *workspace, const struct workspace_source *source, const char *name,
 		    struct warder_error *err);
 

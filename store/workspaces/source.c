@@ -17,7 +17,7 @@ static const struct {
 } schemes[] = {
 	{ "host://", WORKSPACE_FROM_HOST },         { "workspace://", WORKSPACE_FROM_WORKSPACE },
 	{ "artifact://", WORKSPACE_FROM_ARTIFACT }, { "skill://", WORKSPACE_FROM_SKILL },
-	{ "git+file://", WORKSPACE_FROM_GIT },
+	{ "git+file://", WORKSPACE_FROM_GIT },      { "git+https://", WORKSPACE_FROM_GIT_HTTPS },
 };
 
 static int refuse(const char *text, const char *why, struct warder_error *err)
@@ -36,20 +36,19 @@ static int refuse_scheme(const char *text, struct warder_error *err)
 	if (!end)
 		return refuse(text,
 			      "has no scheme; write host:///PATH, workspace://PATH, artifact://NAME, "
-			      "skill://NAME/PATH or git+file:///PATH",
+			      "skill://NAME/PATH, git+file:///PATH or git+https://HOST/PATH",
 			      err);
 	snprintf(scheme, sizeof(scheme), "%.*s", (int)(end - text < 60 ? end - text : 60), text);
 	if (strncmp(scheme, "git", 3) == 0)
 		return refuse(
 		    text,
-		    "is not on this host, and nothing is fetched from a network here; run \"git clone "
-		    "--mirror URL /DIR\" yourself, and stage git+file:///DIR[#BRANCH]",
+		    "cannot be fetched: only git+https:// is. For another protocol, run \"git clone --mirror "
+		    "URL /DIR\" yourself, and stage git+file:///DIR[#BRANCH]",
 		    err);
-	return error_set(
-	    err, WARDER_ERROR_INVALID_REQUEST, field,
-	    "the scheme %s is unknown; there are host://, workspace://, artifact://, skill:// and "
-	    "git+file://",
-	    json_quote(scheme, shown, sizeof(shown)));
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+			 "the scheme %s is unknown; there are host://, workspace://, artifact://, skill://, "
+			 "git+file:// and git+https://",
+			 json_quote(scheme, shown, sizeof(shown)));
 }
 
 /* An absolute path of the host, without links' or dots' help. */
@@ -101,12 +100,46 @@ static const char *branch_fault(const char *branch)
 	return NULL;
 }
 
+/* "host[:port]/path" of a URL. NULL: it is good, and the URL and its endpoint are in *ret. */
+static const char *take_url(const char *rest, struct workspace_source *ret)
+{
+	const size_t host_len =
+	    strspn(rest, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
+	const size_t authority_len = strcspn(rest, "/?");
+	const size_t port_len = rest[host_len] == ':' ? 1 + strspn(rest + host_len + 1, "0123456789") : 0;
+	size_t len = strlen(rest);
+
+	if (memchr(rest, '@', authority_len))
+		return "has credentials in it, which would be kept in the record and in the clone; only what "
+		       "is public "
+		       "can be fetched";
+	if (*rest == '-')
+		return "has a host that begins with -";
+	if (host_len == 0 || host_len > 253 || port_len == 1 || port_len > 6 ||
+	    host_len + port_len != authority_len)
+		return "has no host that can be named in network.allow; write "
+		       "git+https://HOST[:PORT]/PATH[#BRANCH]";
+	while (len > 0 && rest[len - 1] == '/')
+		len--;
+	if (len <= authority_len || rest[authority_len] != '/')
+		return "has no repository behind its host";
+	for (size_t i = authority_len; i < len; i++)
+		if (rest[i] <= ' ' || rest[i] == 127 || strchr("?\"\\", rest[i]))
+			return "has a character in its path that no repository's URL needs";
+	if (len + sizeof("https://") > sizeof(ret->path))
+		return "is too long";
+	snprintf(ret->path, sizeof(ret->path), "https://%.*s", (int)len, rest);
+	snprintf(ret->endpoint, sizeof(ret->endpoint), "%.*s%s", (int)authority_len, rest,
+		 port_len ? "" : ":443");
+	return NULL;
+}
+
 static int take_git(const char *text, const char *path, struct workspace_source *ret,
 		    struct warder_error *err)
 {
-	const char *hash = strrchr(path, '#'), *fault;
+	const char *hash = strrchr(path, '#'), *fault = NULL;
 	char *own;
-	int status;
+	int status = 0;
 
 	if (hash) {
 		fault = branch_fault(hash + 1);
@@ -117,8 +150,13 @@ static int take_git(const char *text, const char *path, struct workspace_source 
 	own = strndup(path, hash ? (size_t)(hash - path) : strlen(path));
 	if (!own)
 		return error_no_memory(err, NULL);
-	status = take_host(text, own, ret, err);
+	if (ret->scheme == WORKSPACE_FROM_GIT)
+		status = take_host(text, own, ret, err);
+	else
+		fault = take_url(own, ret);
 	free(own);
+	if (fault)
+		return refuse(text, fault, err);
 	return status;
 }
 
@@ -152,6 +190,7 @@ int workspace_source_parse(const char *text, struct workspace_source *ret, struc
 		status = artifact_reference_parse(rest, &source.artifact, err);
 		break;
 	case WORKSPACE_FROM_GIT:
+	case WORKSPACE_FROM_GIT_HTTPS:
 		status = take_git(text, rest, &source, err);
 		break;
 	}

@@ -167,6 +167,7 @@ static int take_content(struct staging *staging, struct warder_error *err)
 	case WORKSPACE_FROM_ARTIFACT:
 		return take_artifact(staging, err);
 	case WORKSPACE_FROM_GIT:
+	case WORKSPACE_FROM_GIT_HTTPS:
 		return take_git(staging, err);
 	}
 	return -1;

@@ -211,15 +211,20 @@ static int check_file_name(const char *path, struct warder_error *err)
 			 json_quote(path, shown, sizeof(shown)));
 }
 
+/* A file for what is to stand at the path, under a name of its own. */
+static int begin_file(struct workspace *workspace, const char *path, char *ret_name, struct warder_error *err)
+{
+	if (path_check_relative(path, strlen(path), err) != 0 || check_file_name(path, err) != 0)
+		return workspace_name_path(err);
+	return workspace_new_file(workspace, ret_name, err);
+}
+
 int workspace_put(struct workspace *workspace, const char *path, uint32_t mode, int fd,
 		  struct warder_error *err)
 {
 	char name[STORE_NAME_MAX];
-	owned_fd int to_fd = -1;
+	owned_fd int to_fd = begin_file(workspace, path, name, err);
 
-	if (path_check_relative(path, strlen(path), err) != 0 || check_file_name(path, err) != 0)
-		return workspace_name_path(err);
-	to_fd = workspace_new_file(workspace, name, err);
 	if (to_fd < 0)
 		return -1;
 	if (workspace_copy_bytes(fd, to_fd) != 0) {
@@ -234,11 +239,8 @@ int workspace_put_bytes(struct workspace *workspace, const char *path, uint32_t 
 			size_t len, struct warder_error *err)
 {
 	char name[STORE_NAME_MAX];
-	owned_fd int to_fd = -1;
+	owned_fd int to_fd = begin_file(workspace, path, name, err);
 
-	if (path_check_relative(path, strlen(path), err) != 0 || check_file_name(path, err) != 0)
-		return workspace_name_path(err);
-	to_fd = workspace_new_file(workspace, name, err);
 	if (to_fd < 0)
 		return -1;
 	if (file_write_all(to_fd, bytes, len) != 0) {

@@ -161,17 +161,19 @@ enum workspace_scheme {
 	WORKSPACE_FROM_ARTIFACT,
 	WORKSPACE_FROM_SKILL,
 	WORKSPACE_FROM_GIT,
+	WORKSPACE_FROM_GIT_HTTPS,
 };
 
 struct workspace_source {
 	enum workspace_scheme scheme;
-	char path[PATH_MAX]; /* of the host; or relative to the tree */
+	char path[PATH_MAX]; /* of the host; or relative to the tree; or the URL "https://host/path" */
+	char endpoint[272];  /* of the URL, as a row of network.allow: "host:443"; or "" */
 	struct artifact_reference artifact;
 	char branch[256]; /* of git; or "" */
 };
 
-/* "host:///abs", "workspace://rel", "artifact://name[@version]", "skill://name/rel", "git+file:///abs[#branch]". -1 with *err
- * (INVALID_REQUEST), naming an unknown scheme. */
+/* "host:///abs", "workspace://rel", "artifact://name[@version]", "skill://name/rel", "git+file:///abs[#branch]",
+ * "git+https://host[:port]/path[#branch]". -1 with *err (INVALID_REQUEST), naming an unknown scheme. */
 int workspace_source_parse(const char *text, struct workspace_source *ret, struct warder_error *err);
 
 struct workspace_stage {

@@ -1,8 +1,11 @@
 /*
  * Launches from one template of libwarder, served to the harness: what a daemon or an embedding program pays per run.
  *
- *   library [--ro PATH]... -- PROGRAM ARG...
+ *   library [--pool] [--ro PATH]... -- PROGRAM ARG...
+ *
+ * With --pool, each launch hands out a parked jail. The pool parks the next ones meanwhile, and while other contestants run.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +15,8 @@
 
 struct launcher {
 	struct warder_template *tmpl;
+	struct warder_pool *pool; /* or NULL */
+	struct warder_pool_key key;
 	char **argv;
 };
 
@@ -30,7 +35,8 @@ static int launch(void *context)
 	struct warder_error err;
 	int status = -1;
 
-	if (warder_launch(launcher->tmpl, &command, &run, &err) < 0)
+	if ((launcher->pool ? warder_pool_launch(launcher->pool, &launcher->key, &command, &run, &err)
+			    : warder_launch(launcher->tmpl, &command, &run, &err)) < 0)
 		return complain(&err);
 	if (warder_wait(run, &result, &err) < 0)
 		complain(&err);
@@ -41,9 +47,22 @@ static int launch(void *context)
 	return status;
 }
 
-static int add_read_only(struct warder_policy *policy, char **argv, int *ret_at, struct warder_error *err)
+static int prepare(struct launcher *launcher, const struct warder_policy *policy, bool with_pool,
+		   struct warder_error *err)
 {
-	int at = 1;
+	const struct warder_pool_options options = { .size = sizeof(options), .empty = WARDER_POOL_WAIT };
+
+	launcher->key = (struct warder_pool_key){ .size = sizeof(launcher->key), .policy = policy };
+	if (!with_pool)
+		return warder_prepare(policy, NULL, &launcher->tmpl, err);
+	if (warder_pool_new(&options, &launcher->pool, err) < 0)
+		return -1;
+	return warder_pool_fill(launcher->pool, &launcher->key, 4, err);
+}
+
+static int add_read_only(struct warder_policy *policy, char **argv, int at, int *ret_at,
+			 struct warder_error *err)
+{
 
 	for (; argv[at] && strcmp(argv[at], "--ro") == 0 && argv[at + 1]; at += 2)
 		if (warder_policy_set(policy, "filesystem.paths.readOnly", argv[at + 1], err) < 0)
@@ -56,19 +75,22 @@ int main(int argc, char **argv)
 {
 	struct launcher launcher = { 0 };
 	struct warder_policy *policy = NULL;
+	const bool with_pool = argc > 1 && strcmp(argv[1], "--pool") == 0;
 	struct warder_error err;
 	int at = 1;
 	int ret = EXIT_FAILURE;
 
-	if (warder_policy_preset("strict", &policy, &err) < 0 || add_read_only(policy, argv, &at, &err) < 0 ||
-	    warder_prepare(policy, NULL, &launcher.tmpl, &err) < 0) {
+	if (warder_policy_preset("strict", &policy, &err) < 0 ||
+	    add_read_only(policy, argv, with_pool ? 2 : 1, &at, &err) < 0 ||
+	    prepare(&launcher, policy, with_pool, &err) < 0) {
 		complain(&err);
 	} else if (argc < at + 2 || strcmp(argv[at], "--") != 0) {
-		fprintf(stderr, "usage: library [--ro PATH]... -- PROGRAM ARG...\n");
+		fprintf(stderr, "usage: library [--pool] [--ro PATH]... -- PROGRAM ARG...\n");
 	} else {
 		launcher.argv = argv + at + 1;
 		ret = serve(launch, &launcher);
 	}
+	warder_pool_free(launcher.pool);
 	warder_template_free(launcher.tmpl);
 	warder_policy_free(policy);
 	return ret;

@@ -188,6 +188,8 @@ list() {
 		if installed "$out/library" 'libwarder'; then
 			row 'libwarder' server 'floor prepared' - - 'one template; launch, wait, result' \
 				"$out/library" ${bind:+--ro $bind} -- '{}'
+			row 'libwarder pool' server - 'libwarder 0.15' - 'a parked jail handed out; launch, wait, result' \
+				"$out/library" --pool ${bind:+--ro $bind} -- '{}'
 		fi
 		if installed "$(tool bwrap)" bwrap; then
 			row 'bwrap' process floor - - 'namespaces, mounts and capabilities only: no limits, no filter' \

@@ -320,6 +320,10 @@ def receipts(runtime):
     result = run(runtime, ["--net", "loopback"], ["python3", "-c", LOOK])
     value = [r["value"] for r in result["receipt"]["controls"] if r["control"] == "network.loopback"]
     tell(json.loads(text_of(result))["lo"] and value and "lo up" in value[0], "%s: receipt: network.loopback is as the program sees it" % runtime, result)
+    result = run(runtime, ["--allow", "example.org:443"], sh("cat /etc/resolv.conf; grep -c 198.18.0.1 /proc/net/fib_trie; cat /proc/net/protocols"))
+    value = [r["value"] for r in result["receipt"]["controls"] if r["control"] == "network.allow"]
+    tell(re.match(r"nameserver 198\.18\.0\.1\n[^\n]*\n[1-9]\d*\n$", text_of(result)) and value and "lo with 198.18.0.1" in value[0] and "1 listeners" in value[0],
+         "%s: receipt: network.allow is as the program sees it" % runtime, result)
 
 
 # ---- runtimes that misbehave ----
@@ -437,6 +441,10 @@ def liars(runtime):
     taken(runtime, "shares the network", "without('network')", lambda r: text_of(r).startswith("net:[") and os.readlink("/proc/self/ns/net") not in text_of(r),
           argv=("/bin/sh", "-c", "readlink /proc/self/ns/net"))
     refused(runtime, "shares the network, and should have made one", "without('network')", flags=["--net", "loopback"], text='read-back')
+    refused(runtime, "shares the network, and an edge is to connect for it", "without('network')", flags=["--allow", "example.org:443"], text='read-back')
+    refused(runtime, "covers the host's authorities", "edit(lambda c: c['mounts'].append({'destination': '/etc/ssl/certs/ca-certificates.crt', 'type': 'bind', 'source': '/etc/hostname',"
+            " 'options': ['bind', 'rprivate', 'ro', 'nosuid', 'nodev', 'noexec']}))",
+            flags=["--allow", "example.org:443"], text='read-back.*/etc/ssl')
     refused(runtime, "shares the ipc namespace", "without('ipc')", text='read-back')
     refused(runtime, "shares the host's name", "without('uts')", text='.')
     refused(runtime, "shares the cgroup namespace", "without('cgroup')", text='read-back')

@@ -229,7 +229,7 @@ def test_descendants(backend):
 
 
 def test_refused(backend):
-    for flags, word in ((["--allow", "example.org:443"], "network"), (["--set", "filesystem.workspace=readWrite:" + work, "--set", "limits.disk=1MiB"], "limits.disk")):
+    for flags, word in ((["--net", "learn"], "network"), (["--set", "filesystem.workspace=readWrite:" + work, "--set", "limits.disk=1MiB"], "limits.disk")):
         result = run(backend, flags, ["/bin/true"])
         tell(result["status"] == "rejected" and word in result["error"]["message"], "%s: refused before anything starts: %s" % (backend, word), json.dumps(result)[:300])
     nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "jail/cgroup/ends.h"
 #include "jail/inside/wire.h"
+#include "jail/run.h"
 #include "tests/lib/jailed.h"
 
 #define ROUNDS 5
@@ -43,7 +44,7 @@ static void supervise(int pid_fd, char *script, bool crowd)
 	if (crowd)
 		claim_crowd();
 	if (launch(jailed, script) == 0)
-		pid = jail_run_init_pid(jailed->run);
+		pid = jailed->run->init_pid;
 	if (write(pid_fd, &pid, sizeof(pid)) != sizeof(pid) || !pid)
 		_exit(1);
 	jail_supervise(jailed->run, &jailed->outcome, &jailed->err);
@@ -202,7 +203,7 @@ Test(crowd, a_kill_waits_for_its_turn, .timeout = 120)
 
 	cr_assert(launch(jailed, script) == 0, "%s", jailed->err.text);
 	for (int i = 0; i < ENDS_AT_ONCE; i++)
-		ends_take();
+		ends_turn_us();
 	began = clock_us();
 	jail_cancel(jailed->run);
 	cr_assert(jail_supervise(jailed->run, &jailed->outcome, &jailed->err) == 0, "%s", jailed->err.text);
@@ -246,7 +247,7 @@ static void supervise_many(int told_fd, int *inits)
 			fprintf(stderr, "jail %d: %s\n", made, jailed->err.text);
 			break;
 		}
-		inits[made] = jail_run_init_pid(run);
+		inits[made] = run->init_pid;
 	}
 	if (write(told_fd, &made, sizeof(made)) != sizeof(made))
 		_exit(1);

@@ -320,7 +320,7 @@ static void supervise_meddled(struct stage *stage, struct act *act)
 			meddled += mkdir(path, 0755) == 0;
 	}
 	if (meddling == STOP_INIT)
-		meddled += kill(jail_run_init_pid(j->run), SIGSTOP) == 0;
+		meddled += kill(j->run->init_pid, SIGSTOP) == 0;
 	if (meddling == STOP_INIT || meddling == FREEZE)
 		usleep(50000);
 	jail_cancel(j->run);
@@ -452,7 +452,7 @@ Test(surroundings, a_reader_that_never_reads, .timeout = 180)
 	j->command.argv = argv;
 	j->command.output_fds = (const int[]){ out[1], out[1] };
 	cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
-	watcher = (struct watcher){ .init = jail_run_init_pid(j->run), .run = j->run };
+	watcher = (struct watcher){ .init = j->run->init_pid, .run = j->run };
 	cr_assert_eq(pthread_create(&thread, NULL, cancel_when_gone, &watcher), 0);
 	cr_expect_eq(jail_supervise(j->run, &j->outcome, &j->err), 0, "%s", j->err.text);
 	pthread_join(thread, NULL);

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		*own = '\0';
 		own += 3;
 	}
-	if (contained_check_mounts(text, own ? own : "", &rootfs, &err) < 0)
+	if (contained_check_mounts(text, own ? own : "", &rootfs, size % 2, &err) < 0)
 		must(err.code != WARDER_ERROR_NONE);
 	else
 		must(strstr(text, " /workspace ") && strstr(text, " /usr "));

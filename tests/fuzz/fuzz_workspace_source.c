@@ -14,6 +14,11 @@ static void must_stay(const struct workspace_source *source)
 	case WORKSPACE_FROM_HOST:
 		must(source->path[0] == '/' && !strstr(source->path, "/../"));
 		break;
+	case WORKSPACE_FROM_GIT_HTTPS:
+		must(source->branch[0] != '-');
+		must(strncmp(source->path, "https://", 8) == 0 && source->path[8] != '-');
+		must(source->endpoint[0] && !strpbrk(source->endpoint, "@/ ,"));
+		break;
 	case WORKSPACE_FROM_SKILL:
 		must(strncmp(source->path, "skills/", 7) == 0);
 		/* fall through */

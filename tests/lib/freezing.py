@@ -78,6 +78,16 @@ def find(pid, what):
     sys.exit('no process of that kind came')
 
 
+def holds(frozen):
+    """Whether there is something to freeze, and all of it stands still. On a busy machine the freezer needs a while."""
+    for _ in range(100):
+        states = [state_of(pid) for pid in frozen]
+        if all(state == 'D' for state in states) or not all(states):
+            break
+        time.sleep(0.01)
+    return bool(frozen) and all(state == 'D' for state in states)
+
+
 def freeze_setup(start, group, what):
     """The whole group, warder among it, as soon as it has a child that is init; then warder goes on alone. Until it was in time."""
     for _ in range(50):
@@ -93,7 +103,7 @@ def freeze_setup(start, group, what):
             with open(f'{group}/cgroup.procs') as file:
                 for pid in set(map(int, file.read().split())) - set(frozen):
                     write(f'{FREEZER}/cgroup.procs', str(pid))
-            if children(run.pid) and not any(has_filter(p) for p in children(inits[0])):
+            if holds(frozen) and children(run.pid) and not any(has_filter(p) for p in children(inits[0])):
                 return run
             write(f'{group}/freezer.state', 'THAWED')
             run.wait()
@@ -116,8 +126,9 @@ def main():
             if in_setup:
                 write(f'{group}/cgroup.procs', '0')
 
-
         def start():
+            output.seek(0)
+            output.truncate()  # what an earlier one said that was not caught in time
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                                     preexec_fn=enter)
 

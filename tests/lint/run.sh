@@ -39,6 +39,8 @@ cache=${BUILD:-build}/cppcheck
 	}
 	# SC2317: what only a trap calls looks unreachable.
 	scripts() { shellcheck -x -e SC2317 $scripts; }
+	# The functions and paths that the architecture names are there, and call each other in this order.
+	walk() { tests/lint/walk.py; }
 	manuals() {
 		local page faults
 		faults=$(for page in $(git ls-files -co --exclude-standard -- '*.[1-8]'); do mandoc -T lint -W warning "$page"; done 2>&1)
@@ -57,5 +59,6 @@ check "no blanks at line ends" spaces
 check "cppcheck" static_analysis
 check "shellcheck" scripts
 check "manual pages" manuals
+check "the walk of a launch" walk
 [ "${1:-}" != all ] || check "formatting" formatted
 tap_end

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "base/array.h"
+#include "jail/run.h"
 #include "tests/lib/jailed.h"
 
 #define EXPECT_CAUSE(j, wanted)                                                                              \
@@ -394,7 +395,7 @@ Test(cause, host_killed_the_jail, .timeout = 60)
 	cr_assert_eq(jailed_prepare(j, false), 0, "%s", j->err.text);
 	j->command.argv = argv;
 	cr_assert_eq(jail_launch(j->tmpl, &j->command, &j->run, &j->err), 0, "%s", j->err.text);
-	kill(jail_run_init_pid(j->run), SIGKILL);
+	kill(j->run->init_pid, SIGKILL);
 	cr_assert_eq(jail_supervise(j->run, &j->outcome, &j->err), 0, "%s", j->err.text);
 	EXPECT_CAUSE(j, JAIL_CAUSE_HOST);
 	jailed_free(j);

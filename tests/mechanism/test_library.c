@@ -8,11 +8,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -249,6 +251,163 @@ static void *work(void *context)
 }
 
 /* 50 runs, five at a time, of two templates. The host's own wait() sees no child, and nothing stays open. */
+/* ---- event loops ---- */
+
+static struct warder_run *launched(struct warder_template *tmpl, const char *script,
+				   struct warder_command *command)
+{
+	char *argv[] = { (char *)"sh", (char *)"-c", (char *)script, NULL };
+	struct warder_run *run = NULL;
+	struct warder_error err;
+
+	command->size = sizeof(*command);
+	command->argv = argv;
+	cr_assert_eq(warder_launch(tmpl, command, &run, &err), 0, "%s", err.text);
+	return run;
+}
+
+static int add_output(void *context, enum warder_stream stream, const char *bytes, size_t len)
+{
+	strncat(context, bytes, len);
+	return 0;
+}
+
+/* Runs of one template; each takes its output by a callback, and some are stopped. */
+Test(library, one_thread_drives_many_runs, .timeout = 120)
+{
+	enum { RUNS = 12 };
+	struct warder_template *tmpl = easy_template();
+	struct warder_run *runs[RUNS];
+	char outputs[RUNS][64] = { 0 };
+	const int loop_fd = epoll_create1(EPOLL_CLOEXEC);
+	struct warder_error err;
+	int left = RUNS;
+
+	for (int i = 0; i < RUNS; i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.u32 = (uint32_t)i };
+		struct warder_command command = { .on_output = add_output, .context = outputs[i] };
+		char script[80];
+		int fd;
+
+		snprintf(script, sizeof(script), i % 3 ? "echo a%d; sleep 0.1; echo b" : "echo a%d; sleep 50",
+			 i);
+		runs[i] = launched(tmpl, script, &command);
+		fd = warder_run_fd(runs[i], &err);
+		cr_assert(fd >= 0 && fd == warder_run_fd(runs[i], &err), "%s", err.text);
+		cr_assert_eq(epoll_ctl(loop_fd, EPOLL_CTL_ADD, fd, &event), 0);
+		if (i % 3 == 0)
+			warder_stop(runs[i], 15, 10000000);
+	}
+	while (left) {
+		struct warder_result *result = NULL;
+		struct epoll_event event;
+		char expected[64];
+		int i, done;
+
+		cr_assert_eq(epoll_wait(loop_fd, &event, 1, 60000), 1);
+		i = (int)event.data.u32;
+		done = warder_run_dispatch(runs[i], &result, &err);
+		cr_assert(done >= 0, "%s", err.text);
+		if (!done)
+			continue;
+		snprintf(expected, sizeof(expected), i % 3 ? "a%d\nb\n" : "a%d\n", i);
+		cr_expect(i % 3 == 0 || strcmp(outputs[i], expected) == 0, "%d: %s", i, outputs[i]);
+		cr_expect_eq(warder_result_signal(result), i % 3 ? 0 : 15, "%d: %d", i,
+			     warder_result_signal(result));
+		cr_expect(warder_result_json(result) != NULL);
+		warder_result_free(result);
+		cr_expect_eq(warder_run_fd(runs[i], &err), -1);
+		cr_expect_eq(err.code, WARDER_ERROR_CONFLICT, "%s", err.text);
+		warder_run_free(runs[i]);
+		left--;
+	}
+	close(loop_fd);
+	warder_template_free(tmpl);
+}
+
+/* Every way to wait may follow every other one. */
+Test(library, a_wait_with_a_limit, .timeout = 60)
+{
+	struct warder_template *tmpl = easy_template();
+	struct warder_command command = { 0 };
+	struct warder_run *run = launched(tmpl, "echo a; sleep 1; echo b; exit 5", &command);
+	struct warder_result *result = NULL;
+	struct warder_error err;
+
+	cr_expect_eq(warder_wait_for(run, 0, &result, &err), 0);
+	cr_expect_eq(warder_wait_for(run, 100000, &result, &err), 0);
+	cr_expect_eq(warder_run_dispatch(run, &result, &err), 0);
+	cr_expect_null(result);
+	cr_assert_eq(warder_wait_for(run, 60000000, &result, &err), 1, "%s", err.text);
+	cr_expect_eq(warder_result_exit_code(result), 5);
+	cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, NULL, NULL), "a\nb\n");
+	warder_result_free(result);
+	cr_expect_eq(warder_wait_for(run, 0, &result, &err), -1);
+	cr_expect_eq(err.code, WARDER_ERROR_CONFLICT, "%s", err.text);
+	cr_expect_str_eq(err.text, "the run has been waited for already");
+	warder_run_free(run);
+
+	run = launched(tmpl, "echo a; sleep 0.3; exit 6", &command);
+	cr_expect_eq(warder_wait_for(run, 1000, &result, &err), 0);
+	cr_assert_eq(warder_wait(run, &result, &err), 0, "%s", err.text);
+	cr_expect_eq(warder_result_exit_code(result), 6);
+	warder_result_free(result);
+	warder_run_free(run);
+
+	/* Freed before its end, with output that nobody took. */
+	run = launched(tmpl, "echo a; sleep 50", &command);
+	cr_expect_eq(warder_wait_for(run, 200000, &result, &err), 0);
+	warder_run_free(run);
+	warder_template_free(tmpl);
+}
+
+struct nested {
+	struct warder_run *run;
+	uint32_t code;
+};
+
+static int wait_inside(void *context, enum warder_stream stream, const char *bytes, size_t len)
+{
+	struct nested *nested = context;
+	struct warder_result *result = NULL;
+	struct warder_error err;
+
+	nested->code = warder_run_dispatch(nested->run, &result, &err) < 0 ? err.code : 0;
+	return 0;
+}
+
+static int free_inside(void *context, enum warder_stream stream, const char *bytes, size_t len)
+{
+	struct nested *nested = context;
+
+	warder_run_free(nested->run);
+	nested->run = NULL;
+	return 0;
+}
+
+Test(library, a_dispatch_inside_a_dispatch_is_refused, .timeout = 60)
+{
+	struct warder_template *tmpl = easy_template();
+	struct nested nested = { 0 };
+	struct warder_command command = { .on_output = wait_inside, .context = &nested };
+	struct warder_run *run = nested.run = launched(tmpl, "echo a; sleep 0.2", &command);
+	struct warder_result *result = NULL;
+	struct warder_error err;
+
+	cr_assert_eq(warder_wait_for(run, 60000000, &result, &err), 1, "%s", err.text);
+	cr_expect_eq(nested.code, WARDER_ERROR_CONFLICT);
+	warder_result_free(result);
+	warder_run_free(run);
+
+	/* Freed there, it is seen to its end. */
+	command.on_output = free_inside;
+	run = nested.run = launched(tmpl, "echo a; sleep 50", &command);
+	cr_assert_eq(warder_wait_for(run, 60000000, &result, &err), 1, "%s", err.text);
+	cr_expect_str_eq(warder_result_cause(result), "cancelled");
+	warder_result_free(result);
+	warder_template_free(tmpl);
+}
+
 Test(library, threads_share_templates, .timeout = 200)
 {
 	struct warder_template *tmpls[2];

@@ -74,7 +74,7 @@ client() {
 	run "$all" "$3"
 	status=$?
 	if [ "$status" -ne 0 ] && ! grep -q 'hello from tiny' "$scratch/out" &&
-		grep -q "^warder: refused: ${missing%:*}: no rule has this name" "$scratch/err"; then
+		grep -q "^warder: refused: ${missing%:*}: network.allow does not list this name" "$scratch/err"; then
 		tap_ok "$name without $missing"
 	else
 		tap_not_ok "$name without $missing"

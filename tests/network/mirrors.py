@@ -20,7 +20,7 @@ import zipfile
 import names
 
 ADDRESS, CERTIFICATE, KEY, FILES = sys.argv[1:5]
-HOSTS = ("plain", "pypi", "files", "npm", "tarballs", "index", "crates", "goproxy", "apt", "git")
+HOSTS = ("plain", "pypi", "files", "npm", "tarballs", "index", "crates", "goproxy", "apt", "git", "registry", "auth")
 
 
 def put(path, content):
@@ -120,6 +120,11 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     def do_GET(self):
         if self.headers.get("Host", "").startswith("git.test"):
             self.serve_git(b"")
+        elif self.path.startswith("/elsewhere.git"):
+            self.send_response(302)
+            self.send_header("Location", "https://git.test/tiny.git" + self.path.removeprefix("/elsewhere.git"))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
         else:
             super().do_GET()
 

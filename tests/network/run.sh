@@ -72,10 +72,10 @@ try_all() {
 	passes "a public address beside a private one" '^hello mixed.test$' --allow mixed.test:80 -- "${get[@]}" http://mixed.test/
 	passes "a server of the program's own, on a port of a rule" '^200$' --allow pypi.test:80,8081 -- sh -c 'python3 -m http.server -b 127.0.0.1 8081 >/dev/null 2>&1 & i=0; until curl -sS -o /dev/null -w "%{http_code}\n" -m 2 http://127.0.0.1:8081/ 2>/dev/null || [ $i -gt 50 ]; do sleep 0.1; i=$((i+1)); done; kill $!'
 
-	refused "a name that is not listed" 'evil.test: no rule has this name' --allow pypi.test:443 -- "${get[@]}" https://evil.test/
-	refused "the name above a pattern" 'cdn.test: no rule has this name' --allow '*.cdn.test:443' -- "${get[@]}" https://cdn.test/
-	refused "a question that carries data" 'c2vjcmv0.evil.test: no rule has this name' --allow pypi.test:443 -- "${get[@]}" https://c2VjcmV0.evil.test/
-	refused "a port that is not listed" 'pypi.test:8080: no rule for this name has this port' --allow pypi.test:443 -- "${get[@]}" http://pypi.test:8080/
+	refused "a name that is not listed" 'evil.test: network.allow does not list this name' --allow pypi.test:443 -- "${get[@]}" https://evil.test/
+	refused "the name above a pattern" 'cdn.test: network.allow does not list this name' --allow '*.cdn.test:443' -- "${get[@]}" https://cdn.test/
+	refused "a question that carries data" 'c2vjcmv0.evil.test: network.allow does not list this name' --allow pypi.test:443 -- "${get[@]}" https://c2VjcmV0.evil.test/
+	refused "a port that is not listed" 'pypi.test:8080: network.allow lists this name with other ports' --allow pypi.test:443 -- "${get[@]}" http://pypi.test:8080/
 	refused "TLS to another name at the same address" 'pypi.test:443: the first bytes name another host: evil.test' --allow pypi.test:443 -- "${get[@]}" --connect-to evil.test:443:pypi.test:443 https://evil.test/
 	refused "HTTP to another name at the same address" 'pypi.test:80: the first bytes name another host: evil.test' --allow pypi.test:80 -- "${get[@]}" -H 'Host: evil.test' http://pypi.test/
 	refused "the same on another port" 'pypi.test:8080: the first bytes name another host: evil.test' --allow pypi.test:8080 -- "${get[@]}" -H 'Host: evil.test' http://pypi.test:8080/
@@ -83,15 +83,15 @@ try_all() {
 	refused "another protocol on 443" 'pypi.test:443: neither TLS' --allow pypi.test:443 -- python3 -c 'import socket, sys; s = socket.create_connection(("pypi.test", 443)); s.sendall(b"SSH-2.0-x\r\n"); sys.exit(s.recv(1) == b"")'
 	refused "CONNECT" 'pypi.test:80: the HTTP method CONNECT' --allow pypi.test:80 -- "${get[@]}" -p -x http://pypi.test:80 https://evil.test/
 	refused "HTTP/2 without TLS" 'pypi.test:80: HTTP/2 without TLS' --allow pypi.test:80 -- "${get[@]}" --http2 http://pypi.test/
-	refused "an address" "$world:80: no rule has this address and port" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
-	refused "an address of a block, another port" "$world:443: no rule has this address and port" --allow 11.22.33.0/24:80 -- "${get[@]}" "https://$world/"
-	refused "an IPv6 address" '[2001:db8::1]:80: no rule has this address and port' --allow pypi.test:443 -- "${get[@]}" 'http://[2001:db8::1]/'
-	refused "a metadata service" '169.254.169.254:80: no rule has this address and port' --allow pypi.test:80 -- "${get[@]}" http://169.254.169.254/
-	refused "a guessed address of the block" '198.18.0.200:80: no rule has this address and port' --allow pypi.test:80 -- "${get[@]}" http://198.18.0.200/
+	refused "an address" "$world:80: network.allow does not list this address and port" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
+	refused "an address of a block, another port" "$world:443: network.allow does not list this address and port" --allow 11.22.33.0/24:80 -- "${get[@]}" "https://$world/"
+	refused "an IPv6 address" '[2001:db8::1]:80: network.allow does not list this address and port' --allow pypi.test:443 -- "${get[@]}" 'http://[2001:db8::1]/'
+	refused "a metadata service" '169.254.169.254:80: network.allow does not list this address and port' --allow pypi.test:80 -- "${get[@]}" http://169.254.169.254/
+	refused "a guessed address of the block" '198.18.0.200:80: network.allow does not list this address and port' --allow pypi.test:80 -- "${get[@]}" http://198.18.0.200/
 	refused "a name that leads to the host's loopback" 'rebind.test:80: the name leads to an address that only a cidr rule may allow: 127.0.0.1' --allow rebind.test:80 -- "${get[@]}" http://rebind.test/
 	refused "the same with a block of every address" 'rebind.test:80: the name leads to an address that only a cidr rule may allow: 127.0.0.1' --allow rebind.test:80 --allow 0.0.0.0/0:80 -- "${get[@]}" http://rebind.test/
-	refused "the host, by a block of every address" '22.33.44.1:80: no rule has this address and port' --allow 0.0.0.0/0:80 -- "${get[@]}" http://22.33.44.1/
-	refused "a metadata service, by a block of every address" '169.254.169.254:80: no rule has this address and port' --allow 0.0.0.0/0:80 -- "${get[@]}" http://169.254.169.254/
+	refused "the host, by a block of every address" '22.33.44.1:80: network.allow does not list this address and port' --allow 0.0.0.0/0:80 -- "${get[@]}" http://22.33.44.1/
+	refused "a metadata service, by a block of every address" '169.254.169.254:80: network.allow does not list this address and port' --allow 0.0.0.0/0:80 -- "${get[@]}" http://169.254.169.254/
 	passes "a public address, by a block of every address" "^hello $world\$" --allow 0.0.0.0/0:80 -- "${get[@]}" "http://$world/"
 	passes "600 names, whose ports are then taken at every address" '^hello pypi.test$' "${many[@]}" --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
 	refused "a name that leads to a metadata service" 'meta.test:80: the name leads to' --allow meta.test:80 -- "${get[@]}" http://meta.test/
@@ -99,10 +99,10 @@ try_all() {
 	refused "a name that leads to an address of documents" 'paper.test:80: the name leads to' --allow paper.test:80 -- "${get[@]}" http://paper.test/
 	refused "a name that there is not" "nothing.test:80: the host's resolver has no address" --allow nothing.test:80 -- "${get[@]}" http://nothing.test/
 	refused "a port where nobody listens" 'closed.test:81: the host cannot connect to it' --allow closed.test:81 -- "${get[@]}" http://closed.test:81/
-	refused "a denied name below a pattern" 'a.cdn.test: no rule has this name' --allow '*.cdn.test:443' --set network.deny=a.cdn.test -- "${get[@]}" https://a.cdn.test/
-	refused "a denied port of a name" 'pypi.test:80: a deny rule has it' --allow pypi.test:80,443 --set network.deny=pypi.test:80 -- "${get[@]}" http://pypi.test/
+	refused "a denied name below a pattern" 'a.cdn.test: network.allow does not list this name' --allow '*.cdn.test:443' --set network.deny=a.cdn.test -- "${get[@]}" https://a.cdn.test/
+	refused "a denied port of a name" 'pypi.test:80: network.deny lists it' --allow pypi.test:80,443 --set network.deny=pypi.test:80 -- "${get[@]}" http://pypi.test/
 	refused "a name that leads to a denied block" 'pypi.test:80: the name leads to' --allow pypi.test:80 --set network.deny=11.22.33.0/24 -- "${get[@]}" http://pypi.test/
-	refused "a denied block inside an allowed one" "$world:80: a deny rule has it" --allow 11.22.0.0/16:80 --set network.deny=11.22.33.0/24 -- "${get[@]}" "http://$world/"
+	refused "a denied block inside an allowed one" "$world:80: network.deny lists it" --allow 11.22.0.0/16:80 --set network.deny=11.22.33.0/24 -- "${get[@]}" "http://$world/"
 	refused "more bytes than network.bytes" 'echo.test:7: network.bytes is used up' --allow echo.test:7 --set network.bytes=1MiB -- python3 -c "$echo_program" 8000000
 	refused "a connection after network.bytes is used up" 'pypi.test:80: network.bytes is used up' --allow pypi.test:80 --set network.bytes=1KiB -- sh -c 'for i in 1 2 3 4 5 6 7 8; do curl -sS -m 5 http://pypi.test/ || exit; done'
 	refused "a third connection of two" 'echo.test:7: more connections at once than network.maxConnections' --allow echo.test:7 --set network.maxConnections=2 -- python3 -c 'import socket
@@ -161,23 +161,48 @@ edge_is_confined() {
 	return "$good"
 }
 
-# edge_fails SIGNAL PATTERN: the edge gets a signal while the program waits; a connection then fails, and the result tells.
+# edge_fails SIGNAL PATTERN WARDER-ARGUMENTS...: the edge gets a signal while the program waits; a connection then fails, and the result tells.
 edge_fails() {
-	local run pid status
+	local signal=$1 pattern=$2 run pid status
+	shift 2
 	mkdir -p "$scratch/share"
 	chmod 777 "$scratch/share"
 	rm -f "$scratch/share/"*
-	"$warder" run --timeout 20s --net allow --allow pypi.test:80 --rw "$scratch/share" -- \
-		sh -c "until [ -e $scratch/share/go ]; do sleep 0.1; done; curl -sS -m 3 http://pypi.test/" >"$scratch/out" 2>"$scratch/err" &
+	"$warder" run --timeout 20s --net allow --allow pypi.test:80 --rw "$scratch/share" "$@" -- \
+		sh -c "touch $scratch/share/up; until [ -e $scratch/share/go ]; do sleep 0.1; done; curl -sS -m 3 http://pypi.test/" >"$scratch/out" 2>"$scratch/err" &
 	run=$!
 	pid=$(edge_pid "$run") || return 1
-	sleep 0.3
-	kill "-$1" "$pid"
+	for _ in $(seq 200); do
+		[ ! -e "$scratch/share/up" ] || break
+		sleep 0.05
+	done
+	kill "-$signal" "$pid"
 	touch "$scratch/share/go"
 	wait "$run"
 	status=$?
 	cat "$scratch/out" "$scratch/err"
-	[ "$status" -ne 0 ] && [ ! -s "$scratch/out" ] && [ ! -e "/proc/$pid" ] && { [ -z "$2" ] || grep -q "$2" "$scratch/err"; }
+	[ "$status" -ne 0 ] && [ ! -s "$scratch/out" ] && [ ! -e "/proc/$pid" ] && { [ -z "$pattern" ] || grep -q "$pattern" "$scratch/err"; }
+}
+
+# The supervisor of a container is killed: the edge, the published port and the program end with it.
+container_is_killed() {
+	local run edge mark="77.$RANDOM"
+	"$warder" run --backend "$1" --timeout 20s --allow pypi.test:80 --publish 8804:8000 -- sleep "$mark" &
+	run=$!
+	edge=$(edge_pid "$run") || return 1
+	for _ in $(seq 200); do
+		pgrep -xf "sleep $mark" && break
+		sleep 0.05
+	done >"$scratch/out"
+	[ -s "$scratch/out" ] || return 1
+	kill -KILL "$run"
+	wait "$run"
+	for _ in $(seq 200); do
+		[ ! -e "/proc/$edge" ] && ! pgrep -xf "sleep $mark" && break
+		sleep 0.05
+	done
+	curl -s -m 2 -o /dev/null http://127.0.0.1:8804/
+	[ "$?" -eq 7 ] && [ ! -e "/proc/$edge" ] && ! pgrep -xf "sleep $mark"
 }
 
 result_lists() {
@@ -198,6 +223,74 @@ row = [c for c in r["receipt"]["controls"] if c["control"] == "network.allow"][0
 assert row["status"] == "enforced" and "198.18.0.1" in row["value"] and "1 listeners" in row["value"] and "sockstat" in row["source"], row
 row = [c for c in r["receipt"]["controls"] if c["control"] == "network.allow[0]"][0]
 assert row["requested"] == "pypi.test:80" and "nothing else passes" in row["mechanism"], row'
+}
+
+# learned NAME SCRIPT-OF-PYTHON WARDER-ARGUMENTS...: `n` is the member "network" of a run that learns.
+learned() {
+	local name=$1 look=$2
+	shift 2
+	"${as[@]}" "$warder" run --timeout 20s --net learn --ceiling "$scratch/learn.json" --json "$@" <<<ok >"$scratch/out" 2>"$scratch/err"
+	if python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))
+n = r["network"]
+allow = n["learned"]["policy"]["network"]["allow"]
+exec(sys.argv[2])' "$scratch/out" "$look" 2>>"$scratch/err"; then
+		tap_ok "$label$name"
+	else
+		tap_not_ok "$label$name"
+		sed 's/^/# /' "$scratch/out" "$scratch/err"
+	fi
+}
+
+learns() {
+	"$warder" policy show strict | python3 -c 'import json, sys
+d = json.load(sys.stdin)
+d["network"] = {"mode": "learn"}
+d["enforcement"] = {f: "preferred" for f in ("limits.memory", "limits.swap", "limits.cpus", "limits.pids", "limits.cpuTime")}
+json.dump(d, sys.stdout)' >"$scratch/learn.json"
+	learned "learn: names and addresses that were used, and nothing else" '
+assert allow == [{"host": "pypi.test", "ports": [80, 443]}, {"cidr": "11.22.33.10/32", "ports": [80]}], allow
+assert n["learned"]["policy"]["network"]["mode"] == "allow"
+assert [(u["destination"], u["port"], u["connections"]) for u in n["learned"]["used"]] == [("pypi.test", 80, 2), ("pypi.test", 443, 1), ("11.22.33.10", 80, 1)]
+why = {(x["destination"], x.get("port")): x["reason"] for x in n["refusals"]}
+assert why == {("pypi.test", 8080): "unlistedPort", ("rebind.test", 80): "privateAddress", ("own.test", 80): "privateAddress", ("meta.test", 80): "privateAddress",
+    ("169.254.169.254", 80): "unlistedAddress", ("22.33.44.1", 80): "unlistedAddress", ("10.0.0.1", 80): "unlistedAddress"}, why
+rows = {c["control"]: c for c in r["receipt"]["controls"]}
+assert rows["network.learn"]["status"] == "enforced" and rows["network"]["status"] == "unrestricted" and rows["network"]["requested"] == "learn"' -- sh -c '
+		curl -sS http://pypi.test/ http://pypi.test/; curl -sS http://pypi.test/; curl -sSk https://pypi.test/; curl -sS "http://$0/"; getent hosts evil.test
+		for u in pypi.test:8080 rebind.test own.test meta.test 169.254.169.254 22.33.44.1 10.0.0.1; do curl -s -m 3 "http://$u/"; done; true' "$world"
+	learned "learn: the replay, and what it did not need" '
+assert {u["destination"]: u["needed"] for u in n["learned"]["used"]} == {"pypi.test": True, "evil.test": False}
+assert n["learned"]["replay"] == {"exitCode": 7, "signal": None}, n["learned"]["replay"]
+assert r["exitCode"] == 0' --replay -- sh -c 'curl -sS http://pypi.test/; read -r x || exit 7; curl -sSk https://evil.test/'
+	learned "learn: a replay that the ceiling does not grant" '
+assert "network.allow[0]" in n["learned"]["replay"]["error"], n["learned"]["replay"]
+assert "needed" not in n["learned"]["used"][0]' --replay -- curl -sS "http://$world/"
+	learned "learn: a denied name, and nothing that was used" '
+assert n["learned"]["used"] == [] and allow == [] and n["learned"]["policy"]["network"]["mode"] == "loopback"
+assert [(x["destination"], x["reason"]) for x in n["refusals"]] == [("pypi.test", "unlistedName")], n["refusals"]' --deny pypi.test -- sh -c 'curl -sS http://pypi.test/; true'
+	learned "learn: 1,100 destinations, of which the policy has 1,024" '
+assert len(allow) == 1024 and n["learned"]["notListed"] == 76 and n["connections"] == 1100, (len(allow), n)' -- python3 -c 'import socket
+for i in range(1100):
+	with socket.create_connection(("n%d.many.test" % i, 80), 10) as s: s.shutdown(socket.SHUT_WR); s.recv(1) # its end: the edge has room again'
+}
+
+learn_is_printed() {
+	"$warder" run --timeout 20s --net learn --ceiling "$scratch/learn.json" --replay -- sh -c 'curl -sS http://pypi.test/; read -r x || exit 7; curl -sSk https://evil.test/' <<<ok >"$scratch/out" 2>"$scratch/err"
+	cat "$scratch/err"
+	grep -qx 'warder: used: pypi.test port 80 (1 time)' "$scratch/err" && grep -qx 'warder: used: evil.test port 443 (1 time); the replay did not need it' "$scratch/err" &&
+		grep -qx 'warder: the replay ended with status 7' "$scratch/err" || return 1
+	sed '1,/^warder: this policy allows exactly that:$/d' "$scratch/err" >"$scratch/learned.json"
+	"$warder" run --policy "$scratch/learned.json" -- curl -sSk https://evil.test/ && ! "$warder" run --policy "$scratch/learned.json" -- curl -sS http://evil.test/
+}
+
+# learn_is_refused LINE WARDER-ARGUMENTS...
+learn_is_refused() {
+	local line=$1
+	shift
+	"$warder" run "$@" -- touch /tmp/x 2>"$scratch/err"
+	[ "$?" -eq 125 ] && grep -F "$line" "$scratch/err"
 }
 
 # With few descriptors some connections are refused, and others work when these are closed.
@@ -273,7 +366,7 @@ session_has_it() {
 	"$warder" session start network --net allow --allow pypi.test:80 >/dev/null || return 1
 	[ "$("$warder" session exec network -- curl -sS -m 5 http://pypi.test/)" = "hello pypi.test" ] || status=1
 	"$warder" session exec network -- curl -sS -m 5 http://evil.test/ 2>"$scratch/err" && status=1
-	grep -qF 'warder: refused: evil.test: no rule has this name (' "$scratch/err" || status=1
+	grep -qF 'warder: refused: evil.test: network.allow does not list this name (' "$scratch/err" || status=1
 	# Of another execution nothing is left, and a name that was refused before is counted anew. The kernel resets the address.
 	"$warder" session exec network --json -- curl -s -m 5 http://10.0.0.1/ http://evil.test/ >"$scratch/out"
 	python3 -c '
@@ -285,6 +378,70 @@ assert set(rows) == {"10.0.0.1", "evil.test"} and n["connections"] == 0 and n["r
 assert rows["10.0.0.1"]["count"] == 1 and n["edgeDied"] is False' "$scratch/out" || status=1
 	"$warder" session exec network -- curl -sS -m 5 http://pypi.test/ 2>"$scratch/err" && [ ! -s "$scratch/err" ] || status=1
 	"$warder" session stop network || status=1
+	return "$status"
+}
+
+# Two jails at the same time: one tries the names, sockets and processes of the other and of its edge. The same connection is made from within
+# the other's network, so that each attempt could succeed there: it is the only one that the other's edge counts.
+other_edge='import os, socket, sys
+edge = int(sys.argv[1])
+got = []
+def attempt(what, do):
+    try:
+        do()
+        got.append(what)
+    except OSError:
+        pass
+def connect(*to):
+    return lambda: socket.create_connection(to, 5)
+def abstract(name, kind=socket.SOCK_STREAM):
+    return lambda: socket.socket(socket.AF_UNIX, kind).connect("\0" + name)
+attempt("a name of the other", connect("echo.test", 7))
+for address in ("198.18.0.2", "198.18.0.3"):
+    attempt(f"a listener of the other at {address}", connect(address, 7))
+attempt("an abstract socket of the other", abstract("other-jail"))
+attempt("an abstract socket of the host", abstract("other-host"))
+attempt("a signal to its edge", lambda: os.kill(edge, 0))
+attempt("a descriptor of its edge", lambda: os.pidfd_open(edge))
+attempt("a directory of its edge", lambda: os.stat(f"/proc/{edge}"))
+got += [f"descriptor {fd}" for fd in os.listdir("/proc/self/fd") if int(fd) > 2 and os.path.exists(f"/proc/self/fd/{fd}")]
+got += [line for line in open("/proc/net/unix") if "@" in line]
+print("\n".join(got))
+sys.exit(bool(got))'
+jail_tries_other() {
+	local run host edge init status=0
+	python3 -c 'import socket, time; s = socket.socket(socket.AF_UNIX); s.bind("\0other-host"); s.listen(); time.sleep(60)' &
+	host=$!
+	mkdir -p "$scratch/share"
+	chmod 777 "$scratch/share"
+	rm -f "$scratch/share/"*
+	"$warder" run --timeout 40s --json --net allow --allow pypi.test:80 --allow echo.test:7 --rw "$scratch/share" -- python3 -c '
+import os, socket, sys, time
+s = socket.socket(socket.AF_UNIX); s.bind("\0other-jail"); s.listen()
+open(sys.argv[1] + "/up", "w")
+while not os.path.exists(sys.argv[1] + "/go"): time.sleep(0.05)' "$scratch/share" >"$scratch/other" &
+	run=$!
+	edge=$(edge_pid "$run")
+	for _ in $(seq 200); do
+		[ ! -e "$scratch/share/up" ] || break
+		sleep 0.05
+	done
+	for init in $(<"/proc/$run/task/$run/children"); do
+		[ "$init" = "$edge" ] || break
+	done
+	nsenter -t "$init" -n python3 -c 'import socket
+s = socket.create_connection(("198.18.0.3", 7), 5); s.sendall(b"x"); assert s.recv(1) == b"x"
+socket.socket(socket.AF_UNIX).connect("\0other-jail")' || status=1
+	python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("\0other-host")' || status=1
+	kill -0 "$edge" || status=1
+	"$warder" run --timeout 20s "$@" --allow pypi.test:443 -- python3 -c "$other_edge" "$edge" || status=1
+	touch "$scratch/share/go"
+	wait "$run" || status=1
+	kill "$host"
+	python3 -c 'import json, sys
+n = json.load(open(sys.argv[1]))["network"]
+print(n)
+assert n["connections"] == 1 and n["refused"] == 0 and n["edgeDied"] is False' "$scratch/other" || status=1
 	return "$status"
 }
 
@@ -304,11 +461,39 @@ async def main():
 asyncio.run(main())'
 }
 
+# $WARDER_NETWORK_CONNECTIONS in all (1000), 200 at the same time: each brings its bytes back, and the edge has counted them all.
+very_many() {
+	local all=${WARDER_NETWORK_CONNECTIONS:-1000}
+	"$warder" run --timeout 600s --cpu-time unlimited --memory 256MiB --json --net allow --allow echo.test:7 -- python3 -c '
+import asyncio, sys
+todo = iter(range(int(sys.argv[1])))
+async def worker():
+    done = 0
+    for i in todo:
+        r, w = await asyncio.open_connection("198.18.0.2", 7)
+        w.write(b"%d" % i)
+        w.write_eof()
+        assert await r.read() == b"%d" % i
+        w.close()
+        done += 1
+    return done
+async def main():
+    print(sum(await asyncio.gather(*[worker() for _ in range(200)])))
+asyncio.run(main())' "$all" >"$scratch/out"
+	python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+print(r["status"], r["stdout"], r["stderr"], r.get("network"), r["durations"])
+all = int(sys.argv[2])
+assert r["status"] == "success" and r["stdout"]["text"] == "%d\n" % all
+n = r["network"]
+assert n["connections"] == all and n["refused"] == 0 and n["bytesReceived"] == n["bytesSent"] and n["edgeDied"] is False' "$scratch/out" "$all"
+}
+
 # Bytes come back, also after the end of what was sent; three rounds, so that the edge uses its sockets again.
 published_client='import socket, sys, threading
 port, size, clients = map(int, sys.argv[1:])
 def one(results, i):
-    for attempt in range(100):
+    for attempt in range(600):
         try:
             s = socket.create_connection(("127.0.0.1", port), 20)
             s.sendall(b"?")
@@ -342,6 +527,7 @@ while True: threading.Thread(target=one, args=(s.accept()[0],), daemon=True).sta
 publishes() {
 	local size=$1 clients=$2 run port status
 	shift 2
+	: >"$scratch/err" # else the port of the run before may be found there
 	"${as[@]}" "$warder" run --timeout 60s --pids 256 --publish 0:8000 "$@" -- python3 -c "$published_server" 2>"$scratch/err" &
 	run=$!
 	for _ in $(seq 100); do
@@ -412,8 +598,15 @@ label=''
 as=()
 try_all
 check "100 connections at once" many_at_once
+check "a jail does not reach the edge, names and sockets of another" jail_tries_other
+check "${WARDER_NETWORK_CONNECTIONS:-1000} connections, 200 at once" very_many
 check "a resolver that is silent" bash -c '! "$0" run --timeout 30s --net allow --allow silent.test:80 -- curl -sS -m 25 http://silent.test/ 2>"$1/err" && grep -q "silent.test:80: the host.s resolver has no address" "$1/err"' "$warder" "$scratch"
 check "the result lists what was refused" result_lists
+learns
+check "learn: the lines at the end, and the policy as a document" learn_is_printed
+check "learn: refused without a ceiling" learn_is_refused 'network.mode: only a ceiling grants "learn", and there is none' --net learn
+check "learn: --replay without it" learn_is_refused 'add --net learn' --replay
+check "learn: refused by other backends" learn_is_refused 'only the backend local learns' --backend crun --net learn --ceiling "$scratch/learn.json"
 check "the edge is confined, and gone at the end" edge_is_confined
 check "an edge that is killed: no network, and the result says so" edge_fails KILL 'warder-edge died before'
 check "an edge that is stopped: no network" edge_fails STOP ''
@@ -427,6 +620,24 @@ check "published: nobody listens in the jail" nobody_listens
 check "published: a port that is taken is refused" port_is_taken
 check "published: the result and the receipt have the ports" result_has_ports
 check "published: a session" session_publishes
+for backend in crun runc podman docker; do
+	label="$backend: "
+	[[ " ${WARDER_WITHOUT:-} " != *" $backend "* ]] || continue
+	if ! "$warder" run --backend "$backend" -- true 2>"$scratch/err"; then
+		skip "${label}all of it" "$(head -n 1 "$scratch/err")"
+		continue
+	fi
+	passes "HTTP to a name" '^hello pypi.test$' --backend "$backend" --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
+	refused "a name that is not listed" 'evil.test: network.allow does not list this name' --backend "$backend" --allow pypi.test:443 -- "${get[@]}" https://evil.test/
+	refused "TLS to another name at the same address" 'pypi.test:443: the first bytes name another host: evil.test' --backend "$backend" --allow pypi.test:443 -- "${get[@]}" --connect-to evil.test:443:pypi.test:443 https://evil.test/
+	refused "an address" "$world:80: network.allow does not list this address and port" --backend "$backend" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
+	check "${label}published: 4 clients, beside an allow-list" publishes 10000 4 --backend "$backend" --allow pypi.test:80
+	check "${label}published, without an allow-list" publishes 1000 2 --backend "$backend"
+	check "${label}an edge that is killed: no network, and the result says so" edge_fails KILL 'warder-edge died before' --backend "$backend"
+	check "${label}a container does not reach the edge, names and sockets of a jail" jail_tries_other --backend "$backend"
+	check "${label}a supervisor that is killed takes the edge and the container with it" container_is_killed "$backend"
+done
+label=''
 check "no edge is left" bash -c '! grep -lx warder-edge /proc/[0-9]*/comm 2>/dev/null | while read -r f; do p=${f%/comm}; [ "$(readlink "$p/ns/net")" = "$(readlink /proc/self/ns/net)" ] && echo "$p"; done | grep .'
 label='as an ordinary user: '
 as=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp)
@@ -436,6 +647,8 @@ for field in memory swap cpus pids cpuTime; do
 done
 check "${label}published: 8 clients" publishes 10000 8 "${limits[@]}"
 passes "HTTP to a name" '^hello pypi.test$' "${limits[@]}" --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
-refused "an address" "$world:80: no rule has this address and port" "${limits[@]}" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
+refused "an address" "$world:80: network.allow does not list this address and port" "${limits[@]}" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
 refused "a name that leads to the host's loopback" 'rebind.test:80: the name leads to' "${limits[@]}" --allow rebind.test:80 -- "${get[@]}" http://rebind.test/
+chmod 644 "$scratch/learn.json"
+learned "learn" 'assert allow == [{"host": "pypi.test", "ports": [80]}], allow' "${limits[@]}" -- curl -sS http://pypi.test/
 tap_end

@@ -25,6 +25,7 @@ NAMES = {
     "paper.test": ["203.0.113.10"],
     "mixed.test": ["127.0.0.1", ADDRESS],
 }
+NAMES.update({f"n{i}.many.test": [ADDRESS] for i in range(1100)})
 SILENT = "silent.test"
 
 

@@ -177,7 +177,7 @@ needs unshare
 + mount -t tmpfs below work/mounted; warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids --workspace work:overlay -- ls
 + END
 $ unshare -m $([ $(id -u) = 0 ] || echo -Ur) sh outside
-!~ ^warder: filesystem.workspace: .*/work" has another file system mounted beneath it
+!~ ^warder: --workspace work:overlay: filesystem.workspace: .*/work" has another file system mounted beneath it
 ? 125
 
 = what a program does to the overlay's own means reaches nothing

@@ -176,7 +176,7 @@ $ warder --version
 
 = every command has help with an example that works
 needs limits
-$ for c in run tool judge changes explain policy doctor blocks format completion; do warder $c --help > help || echo "no help: $c"; example=$(tail -n 1 help); eval "$example" > /dev/null || echo "fails: $example"; done
+$ for c in run tool judge changes ps logs attach write kill wait explain policy doctor blocks format completion; do warder $c --help > help || echo "no help: $c"; example=$(tail -n 1 help); eval "$example" > /dev/null || echo "fails: $example"; done
 
 = the example of the first page works
 needs limits
@@ -268,7 +268,7 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
-! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "judge", "languages", "changes", "session", "explain", "backend", "policy", "doctor", "blocks", "format", "data", "checkpoint", "image", "events", "workspace", "snapshot", "artifact", "completion"
+! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "judge", "languages", "changes", "session", "ps", "logs", "attach", "write", "kill", "wait", "explain", "backend", "policy", "doctor", "blocks", "format", "data", "checkpoint", "image", "events", "workspace", ...
 ? 125
 
 = a program's own --help is the program's

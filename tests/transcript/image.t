@@ -89,8 +89,8 @@ $ store/two run --ro own -- true
 = an image, or a directory in it, that is not there
 + python3 "$TOP/tests/lib/image.py" "$PWD/store"
 $ IMAGE=three store/two run -- true; store/two run --cwd /opt/gone -- true
-!~ ^warder: filesystem.view: there is no image three in the store
-!~ ^warder: workingDirectory: "/opt/gone" is not a directory that the jail has
+!~ ^warder: --view image:three: filesystem.view: there is no image three in the store
+!~ ^warder: --cwd /opt/gone: workingDirectory: "/opt/gone" is not a directory that the jail has
 ? 125
 
 = explain shows it

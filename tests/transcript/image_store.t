@@ -43,7 +43,7 @@ $ warder image import root b > /dev/null; chmod u+w store/images/layers/*/tree/a
 = what is refused
 + mkdir root && echo text > file && ln -s /etc out
 $ warder image import gone a; warder image import ./gone a; warder image import file a; warder image import root; warder image import root 'A B'; warder image import root warder.unfinished.x; warder image import root debootstrap/x; warder image import root debootstrap:x; warder image import root a --format rpm; warder image import root a --max-size 1XB; warder image remove gone; warder image verify gone; warder image build root; warder image build root a; warder image inspect; warder image foo; warder image import root a --net host
-! warder: there is no file or directory gone here, and no image is fetched by its name; save it as an archive (docker save, skopeo copy) and import that
+! warder: there is no file or directory gone here; "warder image pull" fetches an image of a registry by its name
 ! warder: ./gone cannot be opened: No such file or directory
 !~ no tar archive
 !~ name
@@ -61,6 +61,19 @@ $ warder image import gone a; warder image import ./gone a; warder image import 
 ! warder: unknown command foo; "warder image --help" lists them
 !~ has no such flag
 ? 125
+
+= references that are not fetched
+$ for r in docker://a ../a:x 'a b' user@host/a '' a/../b; do warder image pull "$r"; done; warder image ensure python lua; warder image ensure klingon; ls store/images/layers 2>/dev/null | wc -l
+!~ has a scheme
+!~ not a valid image name
+!~ has a character that no reference of an image has
+!~ has an @ without sha256: behind it
+!~ is no reference of an image
+!~ not a valid image name
+!~ no image is known for lua
+!~ there is no language klingon
+| 0
+? 0
 
 = help tells of the flags as this command has them
 $ for words in 'image import' 'workspace collect' 'artifact save'; do warder $words --help | grep -E -- '--max-(size|files)'; done; warder checkpoint list --help | grep -e "^  --limit"; warder events history --help | grep -e --limit -e --after

@@ -16,7 +16,7 @@ $ warder run --view image:again -- /bin/cat /etc/old
 = an image without layers is refused before anything starts
 + python3 $TOP/tests/lib/layers.py none none && warder image import none none
 $ warder run --view image:none -- /bin/true
-! warder: filesystem.view: the image none has no layers, so that there is nothing in it; name another one
+! warder: --view image:none: filesystem.view: the image none has no layers, so that there is nothing in it; name another one
 ? 125
 
 = the variables of an image are told of

@@ -116,7 +116,7 @@ $ for flags in '--tmp 128MiB' '--set limits.disk=16MiB'; do warder run $flags --
 
 = of both, what cannot be is refused
 $ warder run --tmp 128MiB --set limits.disk=64MiB -- true
-! warder: filesystem.tmp: 128MiB is more than limits.disk, 64MiB, which holds for /tmp and /dev/shm together; raise limits.disk, or lower filesystem.tmp
+! warder: --tmp 128MiB: filesystem.tmp: 128MiB is more than limits.disk, 64MiB, which holds for /tmp and /dev/shm together; raise limits.disk, or lower filesystem.tmp
 ? 125
 
 = a size that is no whole pages gives no more than it says

@@ -52,7 +52,7 @@ $ export TMPDIR=$PWD/tmp; echo '{"language": "bash", "code": "cat a; pwd > made;
 = a signal ends everything, and the directory goes, whoever is killed
 needs python3
 + echo '{"enable": ["process"]}' > on.json; mkdir tmp
-$ export TMPDIR=$PWD/tmp; printf '%s\n' 'import os, time' 'os.makedirs("a/b/c"); open("a/b/f", "w"); os.symlink("/etc", "a/l"); os.mkfifo("a/p"); os.chmod("a/b", 0)' 'if not os.fork(): os.setsid(); time.sleep(60)' 'print("ready", flush=True); time.sleep(60)' > a.py; for signal in TERM KILL; do warder code --backend process --backends on.json --prefer all a.py > said & pid=$!; i=0; while ! grep -q ready said && [ $((i += 1)) -lt 200 ]; do sleep 0.05; done; ls tmp | grep -c .; kill -$signal $pid; wait $pid 2>/dev/null; echo $?; i=0; while [ "$(ls tmp)" ] && [ $((i += 1)) -lt 200 ]; do sleep 0.05; done; ls tmp; done 2>/dev/null
+$ export TMPDIR=$PWD/tmp; printf '%s\n' 'import os, time' 'os.makedirs("a/b/c"); open("a/b/f", "w"); os.symlink("/etc", "a/l"); os.mkfifo("a/p"); os.chmod("a/b", 0)' 'if not os.fork(): os.setsid(); time.sleep(60)' 'print("ready", flush=True); time.sleep(60)' > a.py; for signal in TERM KILL; do warder code --backend process --backends on.json --prefer all a.py > said & pid=$!; i=0; while ! grep -q ready said && [ $((i += 1)) -lt 1200 ]; do sleep 0.05; done; ls tmp | grep -c .; kill -$signal $pid; wait $pid 2>/dev/null; echo $?; i=0; while [ "$(ls tmp)" ] && [ $((i += 1)) -lt 1200 ]; do sleep 0.05; done; ls tmp; done 2>/dev/null
 | 1
 | 143
 | 1
@@ -110,7 +110,7 @@ $ export TMPDIR=$PWD/tmp; printf 'mv "$TMPDIR" %s/moved; ls %s\n' $PWD/other $PW
 | tmp:
 |~ ^warder: the jail could not be set up \(working-directory: /tmp/nowhere/x\): No such file or directory
 | 125
-|~ ^warder: workingDirectory: "/usr/none" is not a directory that the jail has
+|~ ^warder: --cwd /usr/none: workingDirectory: "/usr/none" is not a directory that the jail has
 | 125
 !~ cannot access
 ? 2

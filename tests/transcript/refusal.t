@@ -73,7 +73,7 @@ $ echo '{"version": 1, "limits": {"wallTime": "5s"}}' | warder run --policy - --
 = an image, of which there is no store
 needs limits
 $ warder run --view image:debian -- true
-!~ ^warder: filesystem.view: there is no image debian in the store
+!~ ^warder: --view image:debian: filesystem.view: there is no image debian in the store
 ? 125
 
 = with --json the refusal is one object
@@ -237,15 +237,15 @@ needs limits
 $ cd / && for args in "run --workspace nosuch -- true" "run --ro nosuch -- true" "run --view directory:/nosuch -- true" "run --cwd /nosuch -- true" "run --set syscalls.deny=nosuch -- true" "run --policy nosuch.json -- true" "run --preset strct -- true" "blocks --code x" "languages --view directory:/nosuch" "code --collect x.txt x.py"; do
 > warder $args || echo $?
 > done 2>&1
-| warder: filesystem.workspace: "/nosuch" does not exist on this host; create it or leave it out
+| warder: --workspace nosuch: filesystem.workspace: "/nosuch" does not exist on this host; create it or leave it out
 | 125
 | warder: filesystem.paths.readOnly[0]: "/nosuch" does not exist on this host; create it or leave it out
 | 125
-| warder: filesystem.view: "/nosuch" does not exist on this host; create it or leave it out
+| warder: --view directory:/nosuch: filesystem.view: "/nosuch" does not exist on this host; create it or leave it out
 | 125
-| warder: workingDirectory: "/nosuch" is not in the jail; add it to filesystem.paths, or name another directory
+| warder: --cwd /nosuch: workingDirectory: "/nosuch" is not in the jail; add it to filesystem.paths, or name another directory
 | 125
-| warder: syscalls.deny: "nosuch" is not a system call; names are those of the kernel, such as "openat"
+| warder: syscalls.deny[0]: "nosuch" is not a system call; names are those of the kernel, such as "openat"
 | 125
 | warder: --policy: cannot read nosuch.json: No such file or directory
 | 125
@@ -253,7 +253,7 @@ $ cd / && for args in "run --workspace nosuch -- true" "run --ro nosuch -- true"
 | 125
 | warder: --code x: give a number from 1 to 10000
 | 125
-| warder: filesystem.view: "/nosuch" does not exist on this host; create it or leave it out
+| warder: --view directory:/nosuch: filesystem.view: "/nosuch" does not exist on this host; create it or leave it out
 | 125
 | warder: --collect needs --json, whose result shows the files, or --artifacts, which says where they go
 | 125
@@ -271,14 +271,24 @@ $ warder policy check agent.json; mkdir job; warder run --policy agent.json -- e
 | /workspace
 ! warder: filesystem.workspace: the directory is missing; give filesystem.workspace "readWrite:/dir" or --workspace DIR
 
+= fields that contradict each other are refused under the flag that gave one, in any order
+$ warder run --net allow -- true; warder run --net none --allow a.org -- true; warder run --allow a.org --set network.mode=host -- true; warder run --net host --publish 8080:80 -- true; warder run -w relative -- true; warder run --tmp 3MiB --set limits.disk=2MiB -- true
+! warder: --net allow: network.mode: "allow" needs a row in network.allow (--allow HOST[:PORT]); give one, or set "none"
+! warder: --net none: network.mode: "none" does not go with --allow; give one of the two
+! warder: --set network.mode=host: network.mode: "host" does not go with --allow; give one of the two
+! warder: --net host: network.mode: "host" does not go with --publish; give one of the two
+!~ ^warder: -w relative: the path inside is not absolute; 
+!~ ^warder: --tmp 3MiB: filesystem.tmp: 3MiB is more than limits.disk, 2MiB, 
+? 125
+
 = policy check accepts only what a run would, and needs nothing of the host
-+ printf '{"version": 1,\n"limits": {"wallTime": 5},\n"syscalls": {"allow": ["mount"]}}' > 1.json; sed 's/"allow": .*/"deny": ["nosuchcall"]}}/' 1.json > 2.json; sed 's/: 5/: "5"/' 1.json > 3.json; sed 's/"mount"/"seccomp"/' 1.json > 4.json; sed 's/"allow"/"profile": "compat", "allow"/' 4.json > 5.json
++ printf '{"version": 1,\n"limits": {"wallTime": 5},\n"syscalls": {"allow": ["open",\n"mount"]}}' > 1.json; sed 's/"allow": .*/"deny": ["sync",/; s/"mount"/"nosuchcall"/' 1.json > 2.json; sed 's/: 5/: "5"/' 1.json > 3.json; sed 's/"mount"/"seccomp"/' 1.json > 4.json; sed 's/"allow"/"profile": "compat", "allow"/' 4.json > 5.json
 $ warder policy check 1.json 2.json 3.json 4.json 5.json
 | 5.json: ok
-!~ ^warder: 1.json:3: syscalls.allow: no policy can allow "mount"
-!~ ^warder: 2.json:3: syscalls.deny: "nosuchcall" is not a system call
+!~ ^warder: 1.json:4: syscalls.allow\[1\]: no policy can allow "mount"
+!~ ^warder: 2.json:4: syscalls.deny\[1\]: "nosuchcall" is not a system call
 ! warder: 3.json:2: limits.wallTime: "5" has no unit; write "5s", or 5 without quotes
-!~ ^warder: 4.json:3: syscalls.allow: "seccomp" can be allowed only with syscalls.profile "compat"
+!~ ^warder: 4.json:4: syscalls.allow\[1\]: "seccomp" can be allowed only with syscalls.profile "compat"
 ? 125
 
 = a part of a policy stands for its fields
@@ -299,9 +309,9 @@ $ for size in 4KiB 16KiB; do warder run --tmp $size -- echo $size; warder run --
 | warder: filesystem.paths.readOnly[0]: "src:/code/x" would lie at /code, where Warder puts the built program; choose another target
 | 1
 | warder: "box/main.py" cannot be put into the jail's /tmp: a path of filesystem.paths has that place; choose another target
-| warder: limits.code: 0B is too little: empty code is refused anyway; give at least 1B
-! warder: filesystem.tmp: 4KiB is too little: files that Warder makes for /proc lie there, too; give at least 16KiB
-! warder: limits.disk: 4KiB is too little: files that Warder makes for /proc count, too; give at least 16KiB
+| warder: --set limits.code=0: limits.code: 0B is too little: empty code is refused anyway; give at least 1B
+! warder: --tmp 4KiB: filesystem.tmp: 4KiB is too little: files that Warder makes for /proc lie there, too; give at least 16KiB
+! warder: --set limits.disk=4KiB: limits.disk: 4KiB is too little: files that Warder makes for /proc count, too; give at least 16KiB
 ! warder: --ro :/tmp/x: there is no source before the colon; write SOURCE:/TARGET
 ! warder: "--timeout" is not a valid session name: up to 64 letters, digits, '.', '_' and '-', a letter or digit first; the name comes before the flags
 ? 125
@@ -313,8 +323,14 @@ $ warder run $(cat many/all) -- true; man=$TOP/docs/warder-policy.5; grep -c 'Mo
 | 1
 !~ ^warder: workspace, read-write paths, targets below /tmp and what lies beneath them are more than 20 mounts
 
+= a refusal of the network names its limit of connections only if the policy sets one
+$ warder run --backend wasm --prefer limits --publish 8080:80 -- x.wasm; warder run --backend wasm --prefer limits --publish 8080:80 --max-connections 3 -- x.wasm
+!~ cannot enforce network, network.publish: network.loopback, network.publish: WASI
+!~ cannot enforce network, network.publish, network.maxConnections: network.loopback, network.publish, network.maxConnections: WASI
+? 125
+
 = a list of destinations, where warder-edge is not installed
 needs limits
 $ mkdir alone && cp "$(command -v warder)" alone && alone/warder run --net allow --allow example.org -- true
-!~ ^warder: cannot enforce network, network.maxConnections: warder-edge is not installed: looked in .*/alone and in ../libexec/warder there$
+!~ ^warder: cannot enforce network: network.allow: warder-edge is not installed: looked in .*/alone and in ../libexec/warder there$
 ? 125

@@ -77,6 +77,7 @@ unmet()
 	user) [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || echo "needs root and setpriv, to become another user" ;;
 	place) case $scratch in /tmp/* | /var/tmp/*) echo "needs a directory outside of /tmp; see WARDER_TEST_DIR" ;; esac ;;
 	freezer) [ "$(id -u)" = 0 ] && [ -w /sys/fs/cgroup/freezer/cgroup.procs ] || echo "needs root and the freezer of cgroup v1, whose frozen processes do not die" ;;
+	guest) [ -n "${WARDER_TEST_GUEST:-}" ] || echo "more than 100 jails ended at once only in a guest" ;;
 	storm) grep -q 'User Mode Linux' /proc/cpuinfo && echo "User-mode Linux panics when forking processes are killed" ;;
 	power)
 		findmnt -no OPTIONS -T "$scratch" | grep -qE '\<(nosuid|nodev)\>' &&

@@ -239,7 +239,7 @@ $ warder run --ceiling ceiling.json --timeout unlimited -- echo ran; echo $?; ec
 | 125
 | rejected limits.wallTime: unlimited is more than the operator grants; at most 30s
 ! warder: limits.wallTime: unlimited is more than the operator grants; at most 5s
-!~ ^warder: limits.wallTime: 0s is too little
+!~ ^warder: --timeout 0: limits.wallTime: 0s is too little
 ? 125
 
 = it is a limit that was hit, also when the program has ended before it is killed
@@ -356,3 +356,27 @@ $ ulimit -Sn 300; ulimit -Hn 400; warder run --set limits.openFiles=unlimited --
 | ['limits.openFiles', 'unrestricted', 'unlimited', "the caller's RLIMIT_NOFILE", '300, which the program may raise to 400', '/proc/<pid>/limits']
 | ['limits.fileSize', 'unrestricted', 'unlimited', "the caller's RLIMIT_FSIZE", 'unlimited', '/proc/<pid>/limits']
 | ['unrestricted']
+
+= progress: lines of JSON on descriptor 5, only where they are asked for; what is no JSON, too long or too much is counted
+needs python3
+$ warder run --progress --json -- sh -c 'echo "{\"percent\": 50}" >$WARDER_PROGRESS; echo no >&5; seq 3 >&5; printf %05000d 1 >&5; echo >&5; seq 100 120 >&5; echo out' | python3 $TOP/tests/lib/results.py progress stdout.text status; warder run -- sh -c 'echo ${WARDER_PROGRESS-none}; (echo 1 >&5) 2>/dev/null || echo closed'; warder run --progress -- sh -c 'echo 1 >&5; echo out'
+| {"lines": [{"percent": 50}, 1, 2, 3, 100, 101, 102, 103, 104], "delivered": 9, "dropped": 18} "out\n" success
+| none
+| closed
+| out
+
+= who floods it is read to the end, and neither stopped nor listened to
+needs python3
+$ warder run --timeout 60s --progress --json -- sh -c 'head -c 30000000 /dev/zero >&5; echo >&5; yes 1 | head -n 1000000 >&5; echo $?' | python3 -c 'import json, sys; r = json.load(sys.stdin); p = r["progress"]; print(r["status"], r["stdout"]["text"], p["delivered"] + p["dropped"], 10 <= p["delivered"] < 500)'
+| success 0
+|  1000001 True
+
+= code has it too, an execution in a session, and a terminal of the caller's sees it
+needs python3 script
++ . "$TOP/tests/transcript/session.sh"
+$ printf 'echo 7 >$WARDER_PROGRESS; echo 1 >$WARDER_RESULT' | warder code --progress --json --language sh - | python3 $TOP/tests/lib/results.py progress.lines output; sh s start; sh s exec --progress --json -- sh -c 'echo 8 >&5' | python3 $TOP/tests/lib/results.py progress.lines; sh s stop; script -qec 'NO_COLOR=1 warder run --progress -- sh -c "echo \"[9]\" >&5"' /dev/null </dev/null | tr -d '\r'; warder run --detach --progress -- true
+| [7] 1
+| [8]
+| warder: progress: [9]
+! warder: --progress does not go with --detach; "warder wait --json ID" prints the result with its receipt
+? 125

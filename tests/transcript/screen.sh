@@ -14,7 +14,7 @@ t()
 screen()
 {
 	t new-session -d -x "${1:-80}" -y "${2:-24}" -s w "env PS1='> ' HISTFILE= bash --norc --noprofile" || return
-	trap screen_end EXIT
+	trap 'screen_end; ! declare -F at_end >/dev/null || at_end' EXIT # detach.sh has more to end
 	see '>'
 }
 

@@ -127,7 +127,7 @@ $ sh s start --workspace $PWD/work:overlay; sh s exec -- mkdir -p /workspace/mad
 | 125
 | 125
 !~ ^warder: .*/workspace/none
-!~ ^warder: workingDirectory: "/nowhere" is not in the jail
+!~ ^warder: --cwd /nowhere: workingDirectory: "/nowhere" is not in the jail
 
 = a restart is of the session that it has looked at, and of no other that has its name by then
 needs python3

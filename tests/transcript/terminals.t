@@ -31,7 +31,7 @@ $ warder run --set devices.terminals=1 -- script -qec 'test -t 0 && tty' /dev/nu
 
 = more than there can be
 $ for n in 65 unlimited -1; do warder run --set devices.terminals=$n -- true; done
-! warder: devices.terminals: 65 is too much; give at most 64
+! warder: --set devices.terminals=65: devices.terminals: 65 is too much; give at most 64
 ! warder: --set devices.terminals=unlimited: devices.terminals: "unlimited" is not possible here; give a limit of at most 64
 ! warder: --set devices.terminals=-1: devices.terminals: "-1" is not a count: it is negative; write a whole number such as 64
 ? 125

@@ -258,7 +258,7 @@ $ warder workspace stage job host://$PWD/data; warder workspace stage job worksp
 
 = what is refused as an input
 + export WARDER_STORE=$PWD/store; warder workspace create job > /dev/null; ln -s /etc l; mkfifo p; echo x | warder workspace write job work/x
-$ warder workspace stage job ftp://x/y; warder workspace stage job x; warder workspace stage job workspace://../../etc/passwd; warder workspace stage job skill://../x; warder workspace stage job host://$PWD/l/passwd; warder workspace stage job host://$PWD/p; warder workspace stage job host://relative; warder workspace stage job host:///gone; warder workspace stage job artifact://gone; warder workspace stage job artifact://a@x; warder workspace stage job host:///etc/passwd --to ../x; warder workspace stage job host:///etc/passwd --to work/x; warder workspace stage job git+https://example.org/x
+$ warder workspace stage job ftp://x/y; warder workspace stage job x; warder workspace stage job workspace://../../etc/passwd; warder workspace stage job skill://../x; warder workspace stage job host://$PWD/l/passwd; warder workspace stage job host://$PWD/p; warder workspace stage job host://relative; warder workspace stage job host:///gone; warder workspace stage job artifact://gone; warder workspace stage job artifact://a@x; warder workspace stage job host:///etc/passwd --to ../x; warder workspace stage job host:///etc/passwd --to work/x; for from in git+ssh://git@example.org/x git+http://example.org/x git+https://a:b@example.org/x git+https://-oProxyCommand=x/y git+https://10.1.2.3/x git+https://example.org/ 'git+https://example.org/x#--upload-pack=y'; do warder workspace stage job "$from"; done
 !~ the scheme "ftp" is unknown
 !~ has no scheme
 !~ path traversal
@@ -271,7 +271,13 @@ $ warder workspace stage job ftp://x/y; warder workspace stage job x; warder wor
 !~ names no version
 !~ path traversal
 !~ there is something at work/x that was not staged
-!~ nothing is fetched from a network here
+!~ cannot be fetched: only git.https:// is
+!~ cannot be fetched: only git.https:// is
+!~ has credentials in it
+!~ has a host that begins with -
+!~ is an address
+!~ has no repository behind its host
+!~ has no branch or tag
 ? 125
 
 = run: variables, working directory, a new directory for each run

@@ -10,17 +10,18 @@
 set -u
 series=$1
 directory=$2
-needed=(virtio_mmio virtio_blk virtio_console virtiofs overlay tun loop)
+needed=(virtio_mmio virtio_blk virtio_console ext4 virtiofs overlay tun loop)
 
 cannot() {
 	echo "get-kernel.sh: no kernel $series: $*"
 	exit 77
 }
 
-# The package that the meta-package of the series depends on; the distribution's own series has one without a number.
+# The package that the meta-package of the series depends on: with all of the kernel's modules, or for clouds, which lacks many. The
+# distribution's own series has one without a number.
 find_package() {
 	local meta
-	for meta in "linux-image-$series-cloud-amd64" linux-image-cloud-amd64; do
+	for meta in "linux-image-$series-amd64" "linux-image-$series-cloud-amd64" linux-image-cloud-amd64; do
 		package=$(apt-cache depends "$meta" 2>/dev/null |
 			awk -v series="$series" '$1 == "Depends:" && index($2, "linux-image-" series ".") == 1 { print $2; exit }')
 		[ -z "$package" ] || return 0
@@ -76,7 +77,7 @@ exec 9>"$directory.lock" && flock 9
 work=$directory/work.$$
 mkdir "$work" && cd "$work" || exit 77
 trap 'rm -rf "$work"' EXIT
-find_package || { apt-get -qq update >log 2>&1 && find_package; } || cannot "Debian offers no linux-image-$series-cloud-amd64 here"
+find_package || { apt-get -qq update >log 2>&1 && find_package; } || cannot "Debian offers no linux-image-$series-amd64 here"
 echo "fetching $package into $directory, once"
 # APT would warn that its own user cannot write here.
 apt-get -qq -o APT::Sandbox::User=root download "$package" >log 2>&1 ||

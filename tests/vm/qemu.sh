@@ -59,7 +59,7 @@ archive() {
 command_line() {
 	local khz
 	khz=$(awk -F: '/cpu MHz/ { printf "%d", $2 * 1000; exit }' /proc/cpuinfo)
-	echo "console=ttyS0 quiet panic=-1 psi=1 mitigations=off audit=0 tsc=reliable tsc_early_khz=${khz:-2000000}" \
+	echo "console=ttyS0 quiet panic=-1 psi=1 syscall.x32=y mitigations=off audit=0 tsc=reliable tsc_early_khz=${khz:-2000000}" \
 		"$([ "$cgroup" = v1 ] || echo cgroup_no_v1=all) WARDER_CGROUP=$cgroup" \
 		"WARDER_TEST_GUEST=qemu WARDER_TEST_SLOW=${WARDER_TEST_SLOW:-10} WARDER_CLOCK=$(date +%s) WARDER_MODULES=$kernel/lib/modules"
 }

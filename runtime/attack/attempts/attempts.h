@@ -121,6 +121,8 @@ extern const struct attempt_group files_group, knobs_group, ids_group, kernel_gr
 
 /* Say something about the answer, for people; the last one counts. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The last note, or "". */
+const char *noted(void);
 /* REACHED for a return value of 0 or more, else errno. */
 int answer_of(long ret);
 /* The same, where failing with `past` means that the check of privilege was passed. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,25 @@
 #include <unistd.h>
 
 #include "runtime/attack/attempts/attempts.h"
+
+static char noted_text[256];
+
+void note(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(noted_text, sizeof(noted_text), format, args);
+	va_end(args);
+	for (char *at = noted_text; *at; at++)
+		if ((unsigned char)*at < ' ')
+			*at = ' ';
+}
+
+const char *noted(void)
+{
+	return noted_text;
+}
 
 int answer_of(long ret)
 {

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,20 +20,6 @@
 
 #include "base/array.h"
 #include "runtime/attack/attempts/group.h"
-
-static char noted[256];
-
-void note(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(noted, sizeof(noted), format, args);
-	va_end(args);
-	for (char *at = noted; *at; at++)
-		if ((unsigned char)*at < ' ')
-			*at = ' ';
-}
 
 /* ---- marks ---- */
 
@@ -215,7 +200,7 @@ static int report(const struct attempt *row, const struct marks *marks)
 	char name[16];
 	int answer = perform(row, marks);
 
-	printf("%s\t%s\t%s\n", row->name, answer_name(answer, name, sizeof(name)), noted);
+	printf("%s\t%s\t%s\n", row->name, answer_name(answer, name, sizeof(name)), noted());
 	return fflush(stdout) != 0;
 }
 

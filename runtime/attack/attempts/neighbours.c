@@ -5,12 +5,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <mqueue.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -110,6 +113,36 @@ static int listen_loopback(void)
 	return ntohs(at.sin_port);
 }
 
+/* The first page of a file that every jail shows, read-only; NULL: there is none. */
+static uint32_t *map_shared_page(void)
+{
+	int fd = open(host_file(), O_RDONLY | O_CLOEXEC);
+	void *page = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+/* Until the neighbour ends. */
+static void *wait_on_shared_page(void *page)
+{
+	const uint32_t *word = page;
+
+	while (syscall(SYS_futex, word, FUTEX_WAIT, *word, NULL, NULL, 0) == 0 || errno == EINTR)
+		;
+	return NULL;
+}
+
+static void wait_to_be_woken(void)
+{
+	uint32_t *page = map_shared_page();
+	pthread_t thread;
+
+	if (page)
+		pthread_create(&thread, NULL, wait_on_shared_page, page);
+}
+
 int neighbour_main(const struct marks *marks)
 {
 	int shm = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0666);
@@ -126,6 +159,8 @@ int neighbour_main(const struct marks *marks)
 	/* Only inside: outside a program of the host would wait for it. */
 	if (!marks->outside && lock_fd >= 0)
 		syscall(SYS_flock, lock_fd, 1 /* LOCK_SH */);
+	if (!marks->outside)
+		wait_to_be_woken();
 	printf("neighbour-port=%d neighbour-shm=%d\n", listen_loopback(), shm);
 	fflush(stdout);
 	while (read(STDIN_FILENO, &byte, 1) > 0)
@@ -260,6 +295,37 @@ static int find_neighbours_lock(const struct attempt *self, const struct marks *
 	return answer == EAGAIN ? REACHED : answer;
 }
 
+static int wake_neighbour(const struct attempt *self, const struct marks *marks)
+{
+	const uint32_t *page = map_shared_page();
+	long woken;
+
+	if (!page)
+		return UNTRIED;
+	woken = syscall(SYS_futex, page, FUTEX_WAKE, 1, NULL, NULL, 0);
+	if (woken < 0)
+		return errno;
+	return woken > 0 ? REACHED : NO_EFFECT;
+}
+
+/* The page of this function: the neighbour executes the same file. */
+static int see_neighbours_pages(const struct attempt *self, const struct marks *marks)
+{
+	const uint64_t present = UINT64_C(1) << 63, exclusive = UINT64_C(1) << 56;
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+	ssize_t length;
+
+	if (fd < 0)
+		return answer_hidden(-1);
+	length =
+	    pread(fd, &entry, sizeof(entry), (off_t)((uintptr_t)see_neighbours_pages / 4096 * sizeof(entry)));
+	close(fd);
+	if (length != sizeof(entry) || !(entry & present))
+		return NO_EFFECT;
+	return entry & exclusive ? CLEAN : REACHED;
+}
+
 /* Two jails of root's have different users outside, so that a file that both can reach is still not the
  * other's. */
 static int share_neighbours_id(const struct attempt *self, const struct marks *marks)
@@ -315,6 +381,11 @@ static const struct attempt rows[] = {
 	{ "find-neighbours-lock", "see a lock that another jail holds on a shared file", "ENOSYS",
 	  "seccomp filter", .allowed = "profile=compat|call=flock", .needs = "neighbour",
 	  .run = find_neighbours_lock, .not_outside = "a program of the host would wait" },
+	/* Nothing stops these two: see docs/threat-model.md. */
+	{ "wake-neighbour", "wake another jail by a futex in a page of a shared file", "no-effect", "nothing",
+	  .allowed = "same-kernel", .needs = "neighbour", .run = wake_neighbour },
+	{ "see-neighbours-pages", "see in pagemap that another jail executes the same file", "clean",
+	  "nothing", .allowed = "same-kernel", .needs = "neighbour", .run = see_neighbours_pages },
 };
 
 const struct attempt_group neighbours_group = GROUP("neighbours", rows);

@@ -68,7 +68,7 @@ Test(contained, as_planned, .timeout = 20)
 {
 	struct warder_error err = { 0 };
 
-	cr_expect_eq(contained_check_mounts(table, own, &rootfs, &err), TABLE_LINES, "%s", err.text);
+	cr_expect_eq(contained_check_mounts(table, own, &rootfs, false, &err), TABLE_LINES, "%s", err.text);
 }
 
 Test(contained, without_terminals, .timeout = 20)
@@ -79,8 +79,8 @@ Test(contained, without_terminals, .timeout = 20)
 	struct warder_error err = { 0 };
 
 	none.terminals = 0;
-	cr_expect_eq(contained_check_mounts(text, own, &none, &err), TABLE_LINES - 1, "%s", err.text);
-	cr_expect_eq(contained_check_mounts(table, own, &none, &err), -1);
+	cr_expect_eq(contained_check_mounts(text, own, &none, false, &err), TABLE_LINES - 1, "%s", err.text);
+	cr_expect_eq(contained_check_mounts(table, own, &none, false, &err), -1);
 	cr_expect_str_eq(err.field, "devices.terminals");
 	free(text);
 }
@@ -100,8 +100,8 @@ Test(contained, what_may_differ, .timeout = 20)
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
 		char *text = changed(rows[i].from, rows[i].to);
 
-		cr_expect_gt(contained_check_mounts(text, own, &rootfs, &err), 0, "%s: %s", rows[i].row,
-			     err.text);
+		cr_expect_gt(contained_check_mounts(text, own, &rootfs, false, &err), 0, "%s: %s",
+			     rows[i].row, err.text);
 		free(text);
 	}
 }
@@ -154,7 +154,7 @@ Test(contained, differences, .timeout = 20)
 		char *text = changed(rows[i].from, rows[i].to);
 
 		err.text[0] = '\0';
-		cr_expect_eq(contained_check_mounts(text, own, &rootfs, &err), -1, "%s", rows[i].row);
+		cr_expect_eq(contained_check_mounts(text, own, &rootfs, false, &err), -1, "%s", rows[i].row);
 		cr_expect(strstr(err.text, rows[i].says), "%s: %s", rows[i].row, err.text);
 		free(text);
 	}
@@ -172,7 +172,7 @@ Test(contained, missing_mounts, .timeout = 20)
 		char *text = NULL;
 
 		cr_assert_geq(asprintf(&text, "%.*s%s", (int)(line.at - table), table, end), 0);
-		missed += contained_check_mounts(text, own, &rootfs, &err) < 0;
+		missed += contained_check_mounts(text, own, &rootfs, false, &err) < 0;
 		free(text);
 	}
 	/* All but what came along, the node and the masks, which contained_check_masks() looks for. */

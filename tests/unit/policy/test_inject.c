@@ -170,5 +170,22 @@ Test(inject, without_a_ceiling, .timeout = 20)
 	policy_done(&policy);
 	cr_assert(decode("{\"host\":\"b.org\",\"ports\":[1]}", "", &policy, &err) == 0);
 	cr_expect(policy_inject_without_ceiling(&policy, &err) == 0);
+	cr_expect(policy_check_no_ceiling(&policy, &err) == 0);
+	cr_assert(policy_set(&policy, "network.mode", "learn", &err) == 0);
+	cr_expect(policy_check_no_ceiling(&policy, &err) != 0);
+	cr_expect_str_eq(err.field, "network.mode");
+	policy_done(&policy);
+}
+
+Test(inject, not_while_learning, .timeout = 20)
+{
+	struct policy policy = { 0 };
+	struct warder_error err;
+
+	cr_assert(decode(ROW(KEY), "", &policy, &err) == 0);
+	cr_assert(policy_set(&policy, "network.mode", "learn", &err) == 0);
+	cr_expect(policy_validate(&policy, &err) != 0);
+	cr_expect_str_eq(err.field, "network.allow[0].inject");
+	cr_expect(strstr(err.text, "learn"), "%s", err.text);
 	policy_done(&policy);
 }

@@ -109,6 +109,9 @@ Test(network, match_by_name, .timeout = 20)
 		{ "network.allow=10.0.0.0/8:443", "10.0.0.1", 443, EDGE_REASON_PORT },
 		{ "network.mode=learn", "a.org", 443, ALLOWED },
 		{ "network.mode=learn", "a.org", 8443, EDGE_REASON_PORT },
+		{ "network.mode=learn", "127.1", 443, EDGE_REASON_PORT },
+		{ "network.mode=learn", "*.a.org", 443, EDGE_REASON_PORT },
+		{ "network.mode=learn", "@github", 443, EDGE_REASON_PORT },
 		{ "network.mode=learn;network.deny=*.a.org", "x.a.org", 22, EDGE_REASON_DENIED },
 		{ "network.mode=learn;network.allow=a.org:8443", "a.org", 8443, ALLOWED },
 	};

@@ -30,8 +30,9 @@ static void *take(void *arg)
 	uint64_t *at = arg;
 
 	for (int i = 0; i < EACH; i++) {
-		ends_take();
-		at[i] = clock_us();
+		at[i] = ends_turn_us();
+		while (clock_us() < at[i])
+			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	}
 	return NULL;
 }

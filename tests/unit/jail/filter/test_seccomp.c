@@ -1446,7 +1446,7 @@ Test(seccomp, never_is_never, .timeout = 10)
 
 		cr_expect_eq(seccomp_compile(&o, &program, &err), -1, "%s", never[i]);
 		cr_expect_eq(err.code, WARDER_ERROR_INVALID_REQUEST, "%s", never[i]);
-		cr_expect_str_eq(err.field, "syscalls.allow", "%s", never[i]);
+		cr_expect_str_eq(err.field, "syscalls.allow[0]", "%s", never[i]);
 		cr_expect(strstr(err.text, "no policy can allow") && strstr(err.text, never[i]), "%s",
 			  err.text);
 		o.allow_count = 0;
@@ -1557,13 +1557,14 @@ Test(seccomp, bad_lists_are_refused, .timeout = 10)
 	static const struct {
 		const char *label, *deny, *allow, *field, *text;
 	} rows[] = {
-		{ "unknown deny", "opne", NULL, "syscalls.deny", "\"opne\"" },
-		{ "unknown allow", NULL, "ptrac", "syscalls.allow", "\"ptrac\"" },
-		{ "empty name", "", NULL, "syscalls.deny", "\"\"" },
-		{ "case counts", "OpenAt", NULL, "syscalls.deny", "\"OpenAt\"" },
-		{ "both", "ptrace", "ptrace", "syscalls.allow", "too" },
-		{ "never", NULL, "mount", "syscalls.allow", "no policy can allow" },
-		{ "own filters", NULL, "seccomp", "syscalls.allow", "only with syscalls.profile \"compat\"" },
+		{ "unknown deny", "opne", NULL, "syscalls.deny[0]", "\"opne\"" },
+		{ "unknown allow", NULL, "ptrac", "syscalls.allow[0]", "\"ptrac\"" },
+		{ "empty name", "", NULL, "syscalls.deny[0]", "\"\"" },
+		{ "case counts", "OpenAt", NULL, "syscalls.deny[0]", "\"OpenAt\"" },
+		{ "both", "ptrace", "ptrace", "syscalls.allow[0]", "too" },
+		{ "never", NULL, "mount", "syscalls.allow[0]", "no policy can allow" },
+		{ "own filters", NULL, "seccomp", "syscalls.allow[0]",
+		  "only with syscalls.profile \"compat\"" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
@@ -1590,7 +1591,7 @@ Test(seccomp, what_launch_needs_is_always_allowed, .timeout = 10)
 
 		cr_expect_eq(seccomp_compile(&o, &program, &err), -1, "%s", seccomp_launch_calls[i]);
 		cr_expect_eq(err.code, WARDER_ERROR_INVALID_REQUEST, "%s", seccomp_launch_calls[i]);
-		cr_expect_str_eq(err.field, "syscalls.deny", "%s", seccomp_launch_calls[i]);
+		cr_expect_str_eq(err.field, "syscalls.deny[0]", "%s", seccomp_launch_calls[i]);
 		o.deny_count = 0;
 		o.kill_on_violation = true;
 		compile(AUDIT_ARCH_X86_64, &o, &program);

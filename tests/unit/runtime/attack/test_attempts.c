@@ -20,11 +20,6 @@
 #define ARCH AUDIT_ARCH_AARCH64
 #endif
 
-/* The attempts say it for people. */
-void note(const char *format, ...)
-{
-}
-
 static const char *word_of(uint32_t verdict)
 {
 	switch (verdict & SECCOMP_RET_ACTION_FULL) {

@@ -1,0 +1,229 @@
+/*
+ * Parked jails: all of a launch but the last two steps is done before the program is known.
+ *
+ *   host                                          inside
+ *   ------------------------------------------    ---------------------------------------------------
+ *   park        namespace ... read-back      <->  as in launch.c; payload: READY, then waits. Its streams
+ *                                                 are /dev/null; init's backstop has not begun
+ *   recheck     /proc/<payload>, cgroup files:
+ *               what can have changed
+ *   hand-out    pipes, files
+ *               GO to init                   ---> the backstop begins
+ *               GO with arguments,           ---> takes the descriptors, as its streams; ENTERING, execve
+ *               environment, descriptors
+ *
+ * What a jail was born into it cannot change, nor can root from outside: namespaces, mounts, the network without an interface. These
+ * are read once. Root can change limits, move processes between cgroups, and kill: this is read again.
+ *
+ * The payload takes its descriptors under the filter, by two calls more than a launch needs. A policy that denies them has no pool.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "jail/environment.h"
+#include "jail/run.h"
+
+/* ---- park ---- */
+
+static int refuse(const char *field, const char *what, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, field,
+			 "a pool keeps no jails %s; use warder_launch()", what);
+}
+
+static int check_calls(const struct policy *policy, struct warder_error *err)
+{
+	static const char *const calls[] = { "recvmsg", "dup3" };
+	const struct seccomp_options options = {
+		.profile = policy->syscalls.profile,
+		.network = policy->network.mode,
+		.allow_spawn = policy->processes.spawn,
+		.deny = (const char *const *)policy->syscalls.deny.items,
+		.deny_count = policy->syscalls.deny.count,
+		.allow = (const char *const *)policy->syscalls.allow.items,
+		.allow_count = policy->syscalls.allow.count,
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
+		if (!seccomp_reaches(&options, calls[i]))
+			return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, "syscalls.deny",
+					 "a pool's jails take their streams by %s, which the policy denies; "
+					 "use warder_launch()",
+					 calls[i]);
+	return 0;
+}
+
+static int check_plan(const struct jail_plan *plan, bool reusable, struct warder_error *err)
+{
+	if (!reusable)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "a template for a single launch has no pool");
+	if (plan->starter)
+		return refuse("backend", "of other backends than local", err);
+	if (plan->joint || plan->holds)
+		return refuse(NULL, "in sessions", err);
+	if (plan->edge)
+		return refuse("network", "that connect (network.allow, network.publish)", err);
+	return check_calls(&plan->policy, err);
+}
+
+int jail_park(struct jail_template *tmpl, struct jail_run **ret, struct warder_error *err)
+{
+	const struct jail_command none = { .stdin_fd = -1 };
+
+	if (check_plan(&tmpl->plan, tmpl->reusable, err) < 0 || run_begin(tmpl, &none, true, ret, err) < 0)
+		return -1;
+	(*ret)->parked_us = clock_us();
+	return 0;
+}
+
+/* ---- stale ---- */
+
+bool jail_template_is_stale(const struct jail_template *tmpl)
+{
+	const struct rootfs *rootfs = &tmpl->plan.rootfs;
+	struct stat st;
+
+	for (size_t i = 0; i < rootfs->count; i++) {
+		const struct rootfs_entry *entry = &rootfs->entries[i];
+
+		if (entry->kind == ROOTFS_BIND && !entry->held &&
+		    (lstat(entry->source, &st) < 0 || st.st_dev != entry->source_dev ||
+		     st.st_ino != entry->source_ino))
+			return true;
+	}
+	for (size_t i = 0; i < rootfs->overlay_count; i++) {
+		const struct rootfs_overlay *overlay = &rootfs->overlays[i];
+
+		for (size_t j = 0; j < overlay->layer_count; j++)
+			if (lstat(overlay->layers[j].source, &st) < 0 ||
+			    st.st_dev != overlay->layers[j].source_dev ||
+			    st.st_ino != overlay->layers[j].source_ino)
+				return true;
+	}
+	return false;
+}
+
+/* ---- hand-out ---- */
+
+int jail_recheck(struct jail_run *run, struct warder_error *err)
+{
+	run->receipt.again = true;
+	run->receipt.parked_us = clock_us() - run->parked_us;
+	if (cgroup_begin_cpu(&run->cgroup) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "limits.cpuTime", errno,
+				       "the cgroup's CPU time cannot be read");
+	return readback_again(run, err);
+}
+
+/* What the program begins with, by number; -1: nothing. */
+static void choose_fds(const struct jail_run *run, int fds[WIRE_GO_FDS])
+{
+	fds[WIRE_FD_STDIN] = run->stdin_pipe[RUN_READ];
+	fds[WIRE_FD_STDOUT] = run->output_pipe[JAIL_STDOUT][RUN_WRITE];
+	fds[WIRE_FD_STDERR] = run->output_pipe[run->merged ? JAIL_STDOUT : JAIL_STDERR][RUN_WRITE];
+	fds[WIRE_FD_RESULT] = run->output_pipe[JAIL_RESULT][RUN_WRITE];
+	fds[WIRE_FD_INPUT] = run->command.input_fd > 0 ? run->command.input_fd : -1;
+	fds[WIRE_FD_PROGRESS] = run->output_pipe[JAIL_PROGRESS][RUN_WRITE];
+}
+
+/* The record, in a block without the block's header. */
+static int write_record(const struct jail_run *run, uint32_t fd_mask, struct block *ret,
+			struct warder_error *err)
+{
+	char **environment = environment_merge(run->tmpl->plan.environment, run->command.set_env);
+	struct wire_go go = { .message = { .type = WIRE_GO }, .fds = fd_mask };
+	const char *path;
+
+	if (!environment)
+		return error_no_memory(err, NULL);
+	block_reserve(ret, sizeof(go));
+	go.argv = block_strings(ret, run->command.argv, text_count(run->command.argv));
+	go.envp = block_strings(ret, environment, text_count(environment));
+	path = environment_get(environment, "PATH");
+	go.search_path = path ? block_string(ret, path) : 0;
+	environment_free(environment);
+	if (ret->failed)
+		return error_no_memory(err, NULL);
+	go.size = (uint32_t)ret->len;
+	memcpy(ret->bytes, &go, sizeof(go));
+	if (ret->len > WIRE_GO_BYTES)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+				 "arguments and environment have %zu bytes, and a pool hands out at most %d; "
+				 "use warder_launch()",
+				 ret->len, WIRE_GO_BYTES);
+	return 0;
+}
+
+static int send_record(const struct jail_run *run, const struct block *record, const int *fds, size_t count,
+		       struct warder_error *err)
+{
+	char space[CMSG_SPACE(WIRE_GO_FDS * sizeof(int))] __attribute__((aligned(8))) = { 0 };
+	struct iovec iov = { .iov_base = record->bytes, .iov_len = record->len };
+	struct msghdr header = { .msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = space,
+				 .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&header);
+	const struct wire_message to_init = { .type = WIRE_GO };
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(cmsg), fds, count * sizeof(int));
+	/* Init's time begins before the program does. */
+	if (send(run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL) != sizeof(to_init) ||
+	    sendmsg(run->exec[0], &header, MSG_NOSIGNAL) != (ssize_t)record->len)
+		return run_died("before its exec", err);
+	return 0;
+}
+
+int run_send_program(struct jail_run *run, struct warder_error *err)
+{
+	struct block record = { 0 };
+	int by_number[WIRE_GO_FDS];
+	int fds[WIRE_GO_FDS];
+	uint32_t fd_mask = 0;
+	size_t count = 0;
+	int ret;
+
+	choose_fds(run, by_number);
+	for (int number = 0; number < WIRE_GO_FDS; number++)
+		if (by_number[number] >= 0) {
+			fds[count++] = by_number[number];
+			fd_mask |= 1u << number;
+		}
+	ret = write_record(run, fd_mask, &record, err);
+	if (ret == 0)
+		ret = send_record(run, &record, fds, count, err);
+	block_done(&record);
+	run_close_programs_ends(run);
+	return ret;
+}
+
+int jail_hand_out(struct jail_run *run, const struct jail_command *command, struct warder_error *err)
+{
+	if (run_check_command(command, err) < 0)
+		return -1;
+	if (command->terminal_fd > 0)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "terminal_fd",
+				 "the jails of a pool have no terminal for the program; use warder_launch()");
+	run->start_us = clock_us();
+	run->command = *command;
+	run->receipt.unwanted = command->no_receipt;
+	if (run_open_streams(run, err) < 0)
+		return -1;
+	if (run_start_program(run, err) < 0)
+		return -1;
+	run->launch_us = clock_us() - run->start_us;
+	return 0;
+}

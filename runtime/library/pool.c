@@ -1,0 +1,899 @@
+/*
+ * A pool of parked jails: see pool.h for the life of one.
+ *
+ * One lock guards the lists; it is never held while the kernel is asked for anything that takes long. One thread of the pool builds and
+ * removes, so that a hand-out waits for neither. A jail that was taken belongs to its caller until it is broken or given back.
+ *
+ * A key's template may be replaced (its sources are other objects by now): each jail holds the one that it was made of. What a key stands
+ * for is compared as text, all of it: nothing that is equal only by a digest shares a jail.
+ *
+ * A jail is gone when its removal succeeded, which includes that its init was waited for and that the kernel let its cgroups be removed:
+ * it does so only when no process is in them. Drain waits for that.
+ */
+#include "runtime/library/pool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "runtime/library/library.h"
+#include "runtime/library/preparation.h"
+
+#define JAIL_BYTES    ((uint64_t)448 << 10) /* measured: kernel objects, page tables, stacks */
+#define FILL_US       UINT64_C(30000000)
+#define TRY_AGAIN_US  UINT64_C(1000000)
+#define MAINTAIN_MS   1000
+#define NAME_OF_LIMIT "a pool parks at most %u jails here (jails, memory_bytes); ask for fewer"
+
+/* A jail, from BUILDING to GONE. */
+struct slot {
+	struct slot *next;
+	enum pool_state state;
+	struct key *key;              /* in BUILDING and READY, else NULL */
+	struct warder_template *tmpl; /* a reference */
+	struct jail_run *run;         /* NULL while it is being built */
+	bool is_removed_now;          /* in CLEANING: by the thread */
+};
+
+struct key {
+	struct key *next;
+	char *text;
+	struct warder_template *tmpl; /* a reference */
+	unsigned int wanted;          /* jails to keep parked */
+	uint64_t used_us;             /* clock of the last use */
+	unsigned int failures;        /* to park a jail */
+	uint64_t failed_us;           /* clock of the last, or 0 */
+	struct warder_error why;
+};
+
+struct warder_pool {
+	struct warder_pool_options options; /* without zeros */
+	int owner_pid;
+	pthread_mutex_t lock;
+	pthread_cond_t work;    /* there is some for the thread */
+	pthread_cond_t changed; /* a jail has come into another state */
+	pthread_t thread;
+	struct key *keys;
+	struct slot *slots;
+	bool stopping, pressed;
+	bool has_failed; /* to remove something */
+	struct warder_error failure;
+	uint64_t parked, handed_out, launched, stale, broken, evicted, removed;
+};
+
+/* ---- jails and keys; under the lock ---- */
+
+static void move_to(struct warder_pool *pool, struct slot *slot, enum pool_state state)
+{
+	if (!pool_may_move(slot->state, state))
+		abort();
+	slot->state = state;
+	if (state != POOL_BUILDING && state != POOL_READY)
+		slot->key = NULL;
+	if (state == POOL_CLEANING)
+		pthread_cond_signal(&pool->work);
+	pthread_cond_broadcast(&pool->changed);
+}
+
+static unsigned int count_of(const struct warder_pool *pool, const struct key *key, enum pool_state state)
+{
+	unsigned int count = 0;
+
+	for (const struct slot *slot = pool->slots; slot; slot = slot->next)
+		count += slot->state == state && (!key || slot->key == key);
+	return count;
+}
+
+static unsigned int parked_of(const struct warder_pool *pool, const struct key *key)
+{
+	return count_of(pool, key, POOL_BUILDING) + count_of(pool, key, POOL_READY);
+}
+
+static unsigned int most_of(const struct warder_pool *pool, unsigned int most)
+{
+	return pool->pressed ? (most + 1) / 2 : most;
+}
+
+static unsigned int most_in_all(const struct warder_pool *pool)
+{
+	const uint64_t by_memory = pool->options.memory_bytes / JAIL_BYTES;
+
+	return most_of(pool, by_memory < pool->options.jails ? (unsigned int)by_memory : pool->options.jails);
+}
+
+static unsigned int wanted_of(const struct warder_pool *pool, const struct key *key)
+{
+	const unsigned int most = most_of(pool, pool->options.jails_a_key);
+
+	return key->wanted < most ? key->wanted : most;
+}
+
+static struct slot *find_slot(const struct warder_pool *pool, const struct key *key, enum pool_state state)
+{
+	for (struct slot *slot = pool->slots; slot; slot = slot->next)
+		if (slot->state == state && (!key || slot->key == key) && !slot->is_removed_now)
+			return slot;
+	return NULL;
+}
+
+static void unlink_slot(struct warder_pool *pool, const struct slot *slot)
+{
+	struct slot **at = &pool->slots;
+
+	while (*at != slot)
+		at = &(*at)->next;
+	*at = slot->next;
+}
+
+static struct key *find_key(const struct warder_pool *pool, const char *text)
+{
+	struct key *key = pool->keys;
+
+	while (key && strcmp(key->text, text) != 0)
+		key = key->next;
+	return key;
+}
+
+/* Its parked jails end as `state` or are cleaned at once; those that are being built, when they are ready. */
+static void give_up(struct warder_pool *pool, const struct key *key, enum pool_state state)
+{
+	for (struct slot *slot = pool->slots; slot; slot = slot->next) {
+		if (slot->key != key)
+			continue;
+		slot->key = NULL;
+		if (slot->state != POOL_READY)
+			continue;
+		if (state == POOL_STALE) {
+			pool->stale++;
+			move_to(pool, slot, POOL_STALE);
+		}
+		move_to(pool, slot, POOL_CLEANING);
+	}
+}
+
+/* To be freed without the lock: the template may take a while. */
+static struct key *take_key(struct warder_pool *pool, struct key *key)
+{
+	struct key **at = &pool->keys;
+
+	give_up(pool, key, POOL_CLEANING);
+	while (*at != key)
+		at = &(*at)->next;
+	*at = key->next;
+	return key;
+}
+
+static void free_key(struct key *key)
+{
+	if (!key)
+		return;
+	warder_template_free(key->tmpl);
+	free(key->text);
+	free(key);
+}
+
+static struct key *least_used(const struct warder_pool *pool, const struct key *except, bool with_jails)
+{
+	struct key *least = NULL;
+
+	for (struct key *key = pool->keys; key; key = key->next)
+		if (key != except && (!least || key->used_us < least->used_us) &&
+		    (!with_jails || count_of(pool, key, POOL_READY)))
+			least = key;
+	return least;
+}
+
+/* ---- the thread ---- */
+
+static void clean(struct warder_pool *pool, struct slot *slot)
+{
+	struct warder_error err;
+	int removed;
+
+	slot->is_removed_now = true;
+	pthread_mutex_unlock(&pool->lock);
+	removed = jail_run_remove(slot->run, &err);
+	warder_template_free(slot->tmpl);
+	pthread_mutex_lock(&pool->lock);
+	if (removed != 0 && !pool->has_failed) {
+		pool->has_failed = true;
+		pool->failure = err;
+	}
+	pool->removed++;
+	unlink_slot(pool, slot);
+	move_to(pool, slot, POOL_GONE);
+	free(slot);
+}
+
+static void build(struct warder_pool *pool, struct key *key)
+{
+	struct slot *slot = calloc(1, sizeof(*slot));
+	struct warder_error err = { 0 };
+	int parked;
+
+	if (!slot) {
+		key->failed_us = clock_us();
+		return;
+	}
+	slot->state = POOL_BUILDING;
+	slot->key = key;
+	slot->tmpl = library_template_hold(key->tmpl);
+	slot->next = pool->slots;
+	pool->slots = slot;
+	pthread_mutex_unlock(&pool->lock);
+	parked = jail_park(library_jail_template(slot->tmpl), &slot->run, &err);
+	if (parked != 0)
+		warder_template_free(slot->tmpl);
+	pthread_mutex_lock(&pool->lock);
+	if (parked == 0) {
+		const bool wanted = slot->key != NULL; /* the key may be gone, or stale */
+
+		pool->parked++;
+		if (wanted)
+			slot->key->failed_us = 0;
+		move_to(pool, slot, POOL_READY);
+		if (!wanted)
+			move_to(pool, slot, POOL_CLEANING);
+		return;
+	}
+	if (slot->key) {
+		slot->key->failures++;
+		slot->key->failed_us = clock_us();
+		slot->key->why = err;
+	}
+	unlink_slot(pool, slot);
+	move_to(pool, slot, POOL_GONE);
+	free(slot);
+}
+
+static bool may_try(const struct key *key, uint64_t now)
+{
+	return !key->failed_us || now - key->failed_us >= TRY_AGAIN_US;
+}
+
+/* A key that has fewer jails than it is to have, and for which there is room. One without any may have that of another. */
+static struct key *find_wanting(struct warder_pool *pool)
+{
+	const uint64_t now = clock_us();
+
+	for (struct key *key = pool->keys; key; key = key->next) {
+		const struct key *other;
+
+		if (!may_try(key, now) || parked_of(pool, key) >= wanted_of(pool, key))
+			continue;
+		if (parked_of(pool, NULL) < most_in_all(pool))
+			return key;
+		other = parked_of(pool, key) ? NULL : least_used(pool, key, true);
+		if (!other)
+			continue;
+		pool->evicted++;
+		move_to(pool, find_slot(pool, other, POOL_READY), POOL_CLEANING);
+		return key;
+	}
+	return NULL;
+}
+
+static bool look_for_pressure(void)
+{
+	char text[512];
+	FILE *file = fopen("/proc/meminfo", "re");
+	const size_t len = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+	if (file)
+		fclose(file);
+	text[len] = '\0';
+	return pool_is_pressed(text);
+}
+
+/* Jails beyond the limits, which memory pressure halves. */
+static void shed(struct warder_pool *pool)
+{
+	for (struct key *key = pool->keys; key; key = key->next) {
+		while (count_of(pool, key, POOL_READY) > wanted_of(pool, key)) {
+			pool->evicted++;
+			move_to(pool, find_slot(pool, key, POOL_READY), POOL_CLEANING);
+		}
+	}
+	while (count_of(pool, NULL, POOL_READY) > most_in_all(pool)) {
+		pool->evicted++;
+		move_to(pool, find_slot(pool, least_used(pool, NULL, true), POOL_READY), POOL_CLEANING);
+	}
+}
+
+static void maintain(struct warder_pool *pool)
+{
+	struct key *oldest;
+
+	pthread_mutex_unlock(&pool->lock);
+	const bool pressed = look_for_pressure();
+	pthread_mutex_lock(&pool->lock);
+	pool->pressed = pressed;
+	shed(pool);
+	while ((oldest = least_used(pool, NULL, false)) &&
+	       clock_us() - oldest->used_us >= pool->options.idle_us) {
+		oldest = take_key(pool, oldest);
+		pthread_mutex_unlock(&pool->lock);
+		free_key(oldest);
+		pthread_mutex_lock(&pool->lock);
+	}
+}
+
+static void wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t at_us)
+{
+	const struct timespec at = { .tv_sec = (time_t)(at_us / 1000000),
+				     .tv_nsec = (long)(at_us % 1000000) * 1000 };
+
+	pthread_cond_timedwait(condition, lock, &at);
+}
+
+static void *tend(void *arg)
+{
+	struct warder_pool *pool = arg;
+	uint64_t maintained_us = clock_us();
+
+	pthread_mutex_lock(&pool->lock);
+	for (;;) {
+		struct slot *dead = find_slot(pool, NULL, POOL_CLEANING);
+		struct key *key = dead || pool->stopping ? NULL : find_wanting(pool);
+
+		if (clock_us() - maintained_us >= MAINTAIN_MS * UINT64_C(1000)) {
+			maintain(pool);
+			maintained_us = clock_us();
+			continue;
+		}
+		if (dead)
+			clean(pool, dead);
+		else if (key)
+			build(pool, key);
+		else if (pool->stopping)
+			break;
+		else if (pool->keys)
+			wait_until(&pool->work, &pool->lock, maintained_us + MAINTAIN_MS * UINT64_C(1000));
+		else
+			pthread_cond_wait(&pool->work, &pool->lock);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+/* ---- keys ---- */
+
+__attribute__((format(printf, 2, 3))) static void add_part(struct json_writer *w, const char *format, ...)
+{
+	char text[4352];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	json_string(w, text);
+}
+
+static void add_file(struct json_writer *w, const char *path)
+{
+	struct stat st = { 0 };
+
+	if (stat(path, &st) != 0)
+		st = (struct stat){ 0 };
+	add_part(w, "%s %ju %ju %jd.%09ld", path, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
+		 (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+/* Whatever a template depends on, but the objects that its sources lead to: these are compared at each hand-out. Heap; NULL with *err. */
+static char *write_key(const struct warder_pool_key *key, const struct warder_options *options,
+		       struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+	char *policy = policy_encode(&key->policy->policy);
+	char *ceiling = options->ceiling ? policy_encode(&options->ceiling->policy) : NULL;
+	char *text;
+
+	json_begin_array(&w);
+	add_part(&w, "%s %u %u %u %u %d", WARDER_VERSION, getuid(), geteuid(), getgid(), getegid(),
+		 options->builds_image);
+	json_string(&w, key->tenant ? key->tenant : "");
+	json_string(&w, policy ? policy : "");
+	json_string(&w, ceiling ? ceiling : "");
+	json_string(&w, options->cgroup_parent ? options->cgroup_parent : "");
+	json_string(&w, options->backend ? options->backend : "");
+	if (options->backend)
+		add_file(&w, options->backends ? options->backends : PREPARATION_BACKENDS);
+	for (char *const *variable = environ;
+	     key->policy->policy.environment.mode != POLICY_ENVIRONMENT_NONE && *variable; variable++)
+		json_string(&w, *variable);
+	json_end_array(&w);
+	text = json_take(&w);
+	if (!policy || (options->ceiling && !ceiling)) {
+		free(text);
+		text = NULL;
+	}
+	free(policy);
+	free(ceiling);
+	if (!text)
+		error_no_memory(err, NULL);
+	return text;
+}
+
+/* A key of that text, which becomes the pool's or is freed. Takes the lock, which the caller holds afterwards if it succeeded. */
+static struct key *enter_key(struct warder_pool *pool, const struct warder_pool_key *key,
+			     const struct warder_options *options, char *text, struct warder_error *err)
+{
+	struct warder_template *tmpl = NULL;
+	struct key *found;
+	struct key *replaced = NULL;
+
+	pthread_mutex_lock(&pool->lock);
+	found = find_key(pool, text);
+	if (found) {
+		free(text);
+		return found;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	found = calloc(1, sizeof(*found));
+	if (!found || warder_prepare(key->policy, options, &tmpl, err) != 0) {
+		if (!found)
+			error_no_memory(err, NULL);
+		free(found);
+		free(text);
+		return NULL;
+	}
+	*found = (struct key){ .text = text, .tmpl = tmpl, .used_us = clock_us() };
+	pthread_mutex_lock(&pool->lock);
+	if (find_key(pool, text)) { /* another thread was quicker */
+		replaced = found;
+		found = find_key(pool, text);
+	} else {
+		unsigned int count = 0;
+
+		for (const struct key *other = pool->keys; other; other = other->next)
+			count++;
+		if (count >= pool->options.keys)
+			replaced = take_key(pool, least_used(pool, NULL, false));
+		found->next = pool->keys;
+		pool->keys = found;
+	}
+	if (replaced) {
+		pthread_mutex_unlock(&pool->lock);
+		free_key(replaced);
+		pthread_mutex_lock(&pool->lock);
+		/* Meanwhile it may have been replaced itself: only where there are more threads than keys. */
+		for (struct key *other = pool->keys; other; other = other->next)
+			if (other == found)
+				return found;
+		pthread_mutex_unlock(&pool->lock);
+		error_set(err, WARDER_ERROR_UNAVAILABLE, "keys",
+			  "the pool has fewer keys than are in use at once");
+		return NULL;
+	}
+	return found;
+}
+
+static int check_pool(const struct warder_pool *pool, struct warder_error *err)
+{
+	if (pool->owner_pid != getpid())
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "the pool belongs to process %d, which this one was forked from",
+				 pool->owner_pid);
+	return 0;
+}
+
+/* The caller holds the lock if it is not NULL. */
+static struct key *open_key(struct warder_pool *pool, const struct warder_pool_key *given,
+			    struct warder_error *err)
+{
+	struct warder_pool_key known;
+	struct warder_options options = { .size = sizeof(options) };
+	char *text;
+
+	if (check_pool(pool, err) != 0 ||
+	    library_take(&known, sizeof(known), given, given->size, "warder_pool_key", err) != 0)
+		return NULL;
+	if (!known.policy) {
+		error_no_argument(err, "key->policy");
+		return NULL;
+	}
+	if (known.options && library_take(&options, sizeof(options), known.options, known.options->size,
+					  "warder_options", err) != 0)
+		return NULL;
+	options.size = sizeof(options);
+	if (options.single_use) {
+		error_set(err, WARDER_ERROR_INVALID_REQUEST, "single_use",
+			  "single_use is 1, and a pool uses a template many times; set it to 0");
+		return NULL;
+	}
+	text = write_key(&known, &options, err);
+	return text ? enter_key(pool, &known, &options, text, err) : NULL;
+}
+
+/* ---- public ---- */
+
+static int check_options(const struct warder_pool_options *options, struct warder_error *err)
+{
+	if ((unsigned int)options->empty > WARDER_POOL_FAIL)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "empty",
+				 "empty is %d; use WARDER_POOL_LAUNCH, _WAIT or _FAIL", (int)options->empty);
+	if (options->memory_bytes && options->memory_bytes < JAIL_BYTES)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "memory_bytes",
+				 "memory_bytes is %" PRIu64 ", and a parked jail takes %" PRIu64
+				 "; set it to more, or to 0",
+				 options->memory_bytes, JAIL_BYTES);
+	return 0;
+}
+
+static int start_thread(struct warder_pool *pool)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&pool->thread, NULL, tend, pool);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
+}
+
+int warder_pool_new(const struct warder_pool_options *options, struct warder_pool **ret,
+		    struct warder_error *err)
+{
+	struct warder_pool_options known = { 0 };
+	pthread_condattr_t monotonic;
+	struct warder_pool *pool;
+	int error;
+
+	if (!ret)
+		return error_no_argument(err, "ret");
+	if (options &&
+	    library_take(&known, sizeof(known), options, options->size, "warder_pool_options", err) != 0)
+		return -1;
+	if (check_options(&known, err) != 0)
+		return -1;
+	pool = calloc(1, sizeof(*pool));
+	if (!pool)
+		return error_no_memory(err, NULL);
+	pool->options = known;
+	pool->options.jails_a_key = known.jails_a_key ? known.jails_a_key : 4;
+	pool->options.keys = known.keys ? known.keys : 16;
+	pool->options.jails = known.jails ? known.jails : 64;
+	pool->options.memory_bytes = known.memory_bytes ? known.memory_bytes : UINT64_C(64) << 20;
+	pool->options.idle_us = known.idle_us ? known.idle_us : 60 * UINT64_C(1000000);
+	pool->options.wait_us = known.wait_us ? known.wait_us : 10 * UINT64_C(1000000);
+	pool->owner_pid = getpid();
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&pool->work, &monotonic);
+	pthread_cond_init(&pool->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	error = start_thread(pool);
+	if (error) {
+		free(pool);
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error,
+				       "cannot start the pool's thread");
+	}
+	*ret = pool;
+	return 0;
+}
+
+/* Until the key has so many; the lock is held. The key is found again each time: it may have gone. */
+static int await_jails(struct warder_pool *pool, const char *text, unsigned int count,
+		       struct warder_error *err)
+{
+	const uint64_t until = clock_us() + FILL_US;
+	const struct key *key = find_key(pool, text);
+	const unsigned int failures = key->failures;
+
+	while (key && count_of(pool, key, POOL_READY) < count) {
+		if (key->failures != failures) {
+			*err = key->why;
+			return -1;
+		}
+		if (clock_us() >= until)
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+					 "the pool has %u of %u jails ready after 30 s",
+					 count_of(pool, key, POOL_READY), count);
+		wait_until(&pool->changed, &pool->lock, until);
+		key = find_key(pool, text);
+	}
+	return key ? 0
+		   : error_set(err, WARDER_ERROR_CONFLICT, NULL,
+			       "the pool was drained, or other keys took the place, while it was filled");
+}
+
+int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *given, unsigned int count,
+		     struct warder_error *err)
+{
+	struct key *key;
+	char *text;
+	int filled;
+
+	if (!pool || !given)
+		return error_no_argument(err, pool ? "key" : "pool");
+	if (count > pool->options.jails_a_key)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "count",
+				 "count is %u, and the pool parks at most %u jails a key (jails_a_key)",
+				 count, pool->options.jails_a_key);
+	key = open_key(pool, given, err);
+	if (!key)
+		return -1;
+	text = strdup(key->text);
+	if (!text || count > most_in_all(pool)) {
+		filled = !text ? error_no_memory(err, NULL)
+			       : error_set(err, WARDER_ERROR_UNAVAILABLE, "count", NAME_OF_LIMIT,
+					   most_in_all(pool));
+	} else {
+		key->wanted = count;
+		key->used_us = clock_us();
+		key->failed_us = 0;
+		pthread_cond_signal(&pool->work);
+		filled = await_jails(pool, text, count, err);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	free(text);
+	return filled;
+}
+
+static void give_back(void *owner, struct jail_run *jail, struct warder_template *tmpl)
+{
+	struct warder_pool *pool = owner;
+
+	pthread_mutex_lock(&pool->lock);
+	for (struct slot *slot = pool->slots; slot; slot = slot->next) {
+		if (slot->state != POOL_RUNNING || slot->run != jail)
+			continue;
+		move_to(pool, slot, POOL_ENDED);
+		move_to(pool, slot, POOL_CLEANING);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	warder_template_free(tmpl); /* the jail's own reference goes with the jail */
+}
+
+/* Of a key whose sources have changed, the jails and the template are given up. The lock is held before and after. False: gone. */
+static bool refresh(struct warder_pool *pool, const struct warder_pool_key *given, const char *text,
+		    struct warder_error *err)
+{
+	struct warder_pool_key known;
+	struct warder_template *fresh = NULL;
+	struct warder_template *tmpl;
+	struct key *key = find_key(pool, text);
+	bool stale;
+	int prepared = 0;
+
+	if (!key)
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
+	tmpl = library_template_hold(key->tmpl);
+	pthread_mutex_unlock(&pool->lock);
+	library_take(&known, sizeof(known), given, given->size, "warder_pool_key", err);
+	stale = jail_template_is_stale(library_jail_template(tmpl));
+	if (stale)
+		prepared = warder_prepare(known.policy, known.options, &fresh, err);
+	pthread_mutex_lock(&pool->lock);
+	key = find_key(pool, text);
+	if (stale && key && key->tmpl == tmpl) {
+		give_up(pool, key, POOL_STALE);
+		if (prepared == 0) {
+			warder_template_free(key->tmpl); /* not the last reference: tmpl */
+			key->tmpl = fresh;
+			fresh = NULL;
+		}
+	}
+	pthread_mutex_unlock(&pool->lock);
+	warder_template_free(fresh);
+	warder_template_free(tmpl);
+	pthread_mutex_lock(&pool->lock);
+	if (prepared != 0)
+		return false;
+	return find_key(pool, text) ||
+	       error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
+}
+
+/* 0 with *ret: launched. 1: it is broken. -1 with *err, of the command. The lock is held before and after. */
+static int hand_out(struct warder_pool *pool, struct slot *slot, const struct warder_command *command,
+		    struct warder_run **ret, struct warder_error *err)
+{
+	const struct library_parked parked = { slot->run, give_back, pool };
+	struct warder_template *tmpl = slot->tmpl;
+	int launched;
+
+	move_to(pool, slot, POOL_TAKEN);
+	pthread_cond_signal(&pool->work); /* it is replaced */
+	pthread_mutex_unlock(&pool->lock);
+	if (jail_recheck(slot->run, err) != 0) {
+		pthread_mutex_lock(&pool->lock);
+		pool->broken++;
+		move_to(pool, slot, POOL_BROKEN);
+		move_to(pool, slot, POOL_CLEANING);
+		return 1;
+	}
+	pthread_mutex_lock(&pool->lock);
+	move_to(pool, slot, POOL_CHECKED);
+	pthread_mutex_unlock(&pool->lock);
+	launched = library_launch_command(tmpl, command, &parked, ret, err);
+	pthread_mutex_lock(&pool->lock);
+	if (launched == 0) {
+		pool->handed_out++;
+		move_to(pool, slot, POOL_RUNNING);
+		return 0;
+	}
+	move_to(pool, slot, POOL_BROKEN);
+	move_to(pool, slot, POOL_CLEANING);
+	return -1;
+}
+
+/* What an empty pool does. 1: look again. `broken`: why the last jail was not handed out, or NULL. The lock is held before and after. */
+static int do_without(struct warder_pool *pool, struct key *key, const struct warder_command *command,
+		      const struct warder_error *broken, uint64_t until, struct warder_run **ret,
+		      struct warder_error *err)
+{
+	struct warder_template *tmpl;
+	int launched;
+
+	switch (pool->options.empty) {
+	case WARDER_POOL_LAUNCH:
+		pool->launched++;
+		tmpl = library_template_hold(key->tmpl);
+		pthread_mutex_unlock(&pool->lock);
+		launched = warder_launch(tmpl, command, ret, err);
+		warder_template_free(tmpl);
+		pthread_mutex_lock(&pool->lock);
+		return launched;
+	case WARDER_POOL_WAIT:
+		if (clock_us() >= until) {
+			if (key->failed_us) /* to park one: that is why */
+				*err = key->why;
+			return key->failed_us ? -1
+					      : error_set(err, WARDER_ERROR_UNAVAILABLE, "wait_us",
+							  "no parked jail was ready within %" PRIu64 " us",
+							  pool->options.wait_us);
+		}
+		wait_until(&pool->changed, &pool->lock, until);
+		return 1;
+	case WARDER_POOL_FAIL:
+		break;
+	}
+	if (broken) {
+		*err = *broken;
+		return -1;
+	}
+	return error_set(
+	    err, WARDER_ERROR_UNAVAILABLE, "empty",
+	    "no parked jail is ready; warder_pool_fill() parks some, and WARDER_POOL_LAUNCH does "
+	    "without");
+}
+
+int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *given,
+		       const struct warder_command *command, struct warder_run **ret,
+		       struct warder_error *err)
+{
+	struct warder_error why;
+	bool was_broken = false;
+	struct key *key;
+	uint64_t until;
+	char *text;
+	int launched = 1;
+
+	if (!pool || !given || !command || !ret)
+		return error_no_argument(err, !pool ? "pool" : !given ? "key" : !command ? "command" : "ret");
+	key = open_key(pool, given, err);
+	if (!key)
+		return -1;
+	text = strdup(key->text);
+	until = clock_us() + pool->options.wait_us;
+	if (!key->wanted)
+		key->wanted = pool->options.jails_a_key;
+	if (!text)
+		launched = error_no_memory(err, NULL);
+	pthread_cond_signal(&pool->work);
+	while (launched == 1) {
+		struct slot *slot;
+
+		launched = refresh(pool, given, text, err) ? 1 : -1;
+		key = find_key(pool, text);
+		if (launched != 1 || !key)
+			break;
+		key->used_us = clock_us();
+		slot = find_slot(pool, key, POOL_READY);
+		if (!slot) {
+			launched = do_without(pool, key, command, was_broken ? &why : NULL, until, ret, err);
+			continue;
+		}
+		launched = hand_out(pool, slot, command, ret, err);
+		was_broken = launched == 1;
+		if (was_broken)
+			why = *err;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	free(text);
+	return launched;
+}
+
+int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)
+{
+	unsigned int running;
+	int drained = 0;
+
+	if (!pool)
+		return error_no_argument(err, "pool");
+	if (check_pool(pool, err) != 0)
+		return -1;
+	pthread_mutex_lock(&pool->lock);
+	while (pool->keys) {
+		struct key *key = take_key(pool, pool->keys);
+
+		pthread_mutex_unlock(&pool->lock);
+		free_key(key);
+		pthread_mutex_lock(&pool->lock);
+	}
+	while (count_of(pool, NULL, POOL_BUILDING) || count_of(pool, NULL, POOL_CLEANING))
+		pthread_cond_wait(&pool->changed, &pool->lock);
+	running = count_of(pool, NULL, POOL_RUNNING);
+	if (running) {
+		drained = error_set(err, WARDER_ERROR_CONFLICT, NULL,
+				    "%u run(s) of the pool have not been freed (warder_run_free)", running);
+	} else if (pool->has_failed) {
+		*err = pool->failure;
+		pool->has_failed = false;
+		drained = -1;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return drained;
+}
+
+char *warder_pool_stats(struct warder_pool *pool)
+{
+	struct json_writer w = { 0 };
+	unsigned int keys = 0;
+
+	if (!pool || pool->owner_pid != getpid())
+		return NULL;
+	pthread_mutex_lock(&pool->lock);
+	for (const struct key *key = pool->keys; key; key = key->next)
+		keys++;
+	json_begin_object(&w);
+	json_key_uint(&w, "keys", keys);
+	json_key(&w, "states");
+	json_begin_object(&w);
+	for (int state = 0; state < POOL_GONE; state++)
+		json_key_uint(&w, pool_state_name((enum pool_state)state),
+			      count_of(pool, NULL, (enum pool_state)state));
+	json_end_object(&w);
+	json_key_uint(&w, "parked", pool->parked);
+	json_key_uint(&w, "handedOut", pool->handed_out);
+	json_key_uint(&w, "launched", pool->launched);
+	json_key_uint(&w, "stale", pool->stale);
+	json_key_uint(&w, "broken", pool->broken);
+	json_key_uint(&w, "evicted", pool->evicted);
+	json_key_uint(&w, "removed", pool->removed);
+	json_key_bool(&w, "pressed", pool->pressed);
+	json_end_object(&w);
+	pthread_mutex_unlock(&pool->lock);
+	return json_take(&w);
+}
+
+void warder_pool_free(struct warder_pool *pool)
+{
+	struct warder_error ignored;
+
+	if (!pool || pool->owner_pid != getpid())
+		return;
+	warder_pool_drain(pool, &ignored);
+	pthread_mutex_lock(&pool->lock);
+	pool->stopping = true;
+	pthread_cond_signal(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+	pthread_join(pool->thread, NULL);
+	pthread_cond_destroy(&pool->work);
+	pthread_cond_destroy(&pool->changed);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}

@@ -1,0 +1,43 @@
+/*
+ * pool: the life of a jail in a pool, and when the host is short of memory. Private to runtime/library/; the pool itself is
+ * behind warder_pool_*() of warder.h.
+ *
+ *   BUILDING -> READY -> TAKEN -> CHECKED -> RUNNING -> ENDED -> CLEANING -> GONE
+ *   READY -> STALE -> CLEANING    a source of its mounts is another object by now
+ *   TAKEN, CHECKED -> BROKEN -> CLEANING    it does not live, or is not as it was parked, or does not take its program
+ *   READY -> CLEANING    nobody has used it for long, the pool is full or drained, the host is short of memory
+ *   BUILDING -> GONE    it could not be built: nothing is left
+ * Nothing leads back: a jail never runs two programs.
+ */
+#ifndef WARDER_RUNTIME_LIBRARY_POOL_H
+#define WARDER_RUNTIME_LIBRARY_POOL_H
+
+#include <stdbool.h>
+
+/* X(id, name) */
+#define POOL_STATES(X)                                                                                       \
+	X(BUILDING, "building")                                                                              \
+	X(READY, "ready")                                                                                    \
+	X(TAKEN, "taken")                                                                                    \
+	X(CHECKED, "checked")                                                                                \
+	X(RUNNING, "running")                                                                                \
+	X(ENDED, "ended")                                                                                    \
+	X(STALE, "stale")                                                                                    \
+	X(BROKEN, "broken")                                                                                  \
+	X(CLEANING, "cleaning")                                                                              \
+	X(GONE, "gone")
+
+enum pool_state {
+#define X(id, name) POOL_##id,
+	POOL_STATES(X)
+#undef X
+	    POOL_STATE_COUNT,
+};
+
+const char *pool_state_name(enum pool_state state);
+/* Whether a jail in `from` may come into `to`. */
+bool pool_may_move(enum pool_state from, enum pool_state to);
+/* Of the text of /proc/meminfo: less than a tenth of the memory is available. False for a text that does not tell. */
+bool pool_is_pressed(const char *meminfo);
+
+#endif

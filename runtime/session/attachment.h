@@ -1,0 +1,26 @@
+/*
+ * attachment: the connection of a caller who has joined a session. Private to session/.
+ */
+#ifndef WARDER_RUNTIME_SESSION_ATTACHMENT_H
+#define WARDER_RUNTIME_SESSION_ATTACHMENT_H
+
+#include "runtime/session/session.h"
+
+struct warder_session {
+	struct session_spec spec;
+	char *description;
+};
+
+/* What goes with a template: the connection keeps the session in use, and the keeper's last word comes by it. */
+struct attachment {
+	int fd;
+	struct jail_joint joint;
+	char *root; /* what is mounted there */
+};
+
+/* Join. The caller's, for session_detach(). NULL with *err. */
+struct attachment *session_attach(const struct session_spec *spec, struct warder_error *err);
+/* Leave; of a struct attachment. */
+void session_detach(void *owner);
+
+#endif

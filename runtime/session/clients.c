@@ -1,0 +1,515 @@
+#include "runtime/session/clients.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+/* Input that has no room in the program's pipe yet, or has to wait for that of another client. */
+struct held {
+	bool there, more;
+	char *bytes; /* owned */
+	size_t len, at;
+};
+
+/* An answer that the client's socket had no room for. */
+struct unsent {
+	bool there;
+	struct record_answer answer;
+	int fd; /* owned, or -1 */
+};
+
+struct client {
+	struct clients *clients;
+	uint64_t number;
+	bool greeted;
+	struct execution *starts, *reads, *waits, *writes;
+	struct ring_cursor cursor; /* of `reads` */
+	struct held held;          /* for `writes` */
+	struct unsent unsent;
+	uint64_t blocked_us; /* since when it takes nothing; 0: it does */
+};
+
+struct client *client_new(struct clients *clients, uint64_t number)
+{
+	struct client *client = calloc(1, sizeof(*client));
+
+	if (!client)
+		return NULL;
+	client->clients = clients;
+	client->number = number;
+	client->unsent.fd = -1;
+	clients->count++;
+	return client;
+}
+
+static void use(struct execution **place, struct execution *execution)
+{
+	struct execution *before = *place;
+	struct executions *all = execution ? execution->all : before ? before->all : NULL;
+
+	if (!all)
+		return;
+	pthread_mutex_lock(&all->lock);
+	if (execution)
+		execution->users++;
+	if (before)
+		before->users--;
+	pthread_mutex_unlock(&all->lock);
+	*place = execution;
+}
+
+/* Its input is complete, or will never be. */
+static void end_writing(struct client *client)
+{
+	if (client->writes && client->writes->writer == client->number)
+		client->writes->writer = 0;
+	use(&client->writes, NULL);
+	free(client->held.bytes);
+	client->held = (struct held){ 0 };
+}
+
+void client_free(struct client *client)
+{
+	if (!client)
+		return;
+	end_writing(client);
+	use(&client->starts, NULL);
+	use(&client->reads, NULL);
+	use(&client->waits, NULL);
+	fd_done(&client->unsent.fd);
+	client->clients->count--;
+	free(client);
+}
+
+/* ---- sending ---- */
+
+/* 0: sent; 1: later; -1: it is gone. */
+static int put(struct client *client, int fd, const int *fds, size_t fd_count)
+{
+	const int sent = record_send(fd, &client->clients->out, fds, fd_count, MSG_DONTWAIT);
+
+	if (sent == 0)
+		client->blocked_us = 0;
+	else if (sent > 0 && !client->blocked_us)
+		client->blocked_us = clock_us();
+	return sent;
+}
+
+static int put_answer(struct client *client, int fd)
+{
+	struct unsent *unsent = &client->unsent;
+	struct record *out = &client->clients->out;
+	int sent;
+
+	record_begin(out, RECORD_ANSWER, 0, NULL, sizeof(out->answer));
+	out->answer = unsent->answer;
+	sent = put(client, fd, &unsent->fd, unsent->fd >= 0);
+	if (sent > 0)
+		return 1;
+	fd_done(&unsent->fd);
+	unsent->there = false;
+	return sent;
+}
+
+/* False: it is gone. */
+static bool answer(struct client *client, int fd, enum record_type request,
+		   const struct warder_error *failure, const uint64_t *values, int text_fd)
+{
+	client->unsent = (struct unsent){ .there = true,
+					  .answer = { .request = request, .failed = failure != NULL },
+					  .fd = text_fd };
+	if (request == RECORD_START && client->starts)
+		memcpy(client->unsent.answer.id, client->starts->id, sizeof(client->starts->id));
+	if (failure)
+		client->unsent.answer.error = *failure;
+	if (values)
+		memcpy(client->unsent.answer.values, values, sizeof(client->unsent.answer.values));
+	return put_answer(client, fd) >= 0;
+}
+
+static bool answer_text(struct client *client, int fd, enum record_type request, char *text)
+{
+	struct warder_error err = { 0 };
+	const int text_fd = text ? record_make_file(text, strlen(text)) : -1;
+
+	free(text);
+	if (text_fd < 0)
+		error_no_memory(&err, NULL);
+	return answer(client, fd, request, text_fd < 0 ? &err : NULL, NULL, text_fd);
+}
+
+/* ---- requests ---- */
+
+static int check_room(const struct clients *clients, struct warder_error *err)
+{
+	if (clients->all->paused)
+		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_PAUSED,
+				 clients->all->session, clients->all->session);
+	return clients->joined + executions_running(clients->all) < EXECUTIONS_MAX
+		   ? 0
+		   : error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+			       "the session has %d executions, as many as it can have; wait until one has "
+			       "ended",
+			       EXECUTIONS_MAX);
+}
+
+/* Answered when the program runs, or cannot. */
+static int start(struct client *client, const int fds[RECORD_FDS_MAX], struct warder_error *err)
+{
+	const struct record *in = &client->clients->in;
+	struct execution *execution;
+	char *bytes;
+
+	if (client->starts)
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
+				 "the last start has not been answered yet");
+	if (check_room(client->clients, err) < 0 ||
+	    record_read_file(fds[0], in->start.bytes, &bytes, err) < 0 ||
+	    executions_start(client->clients->all, in->head.id, in->head.flags, &in->start, bytes, fds[1],
+			     &execution, err) < 0)
+		return -1;
+	use(&client->starts, execution);
+	return 1;
+}
+
+static int attach(struct client *client, struct execution *execution, uint64_t *values,
+		  struct warder_error *err)
+{
+	const uint64_t *from = client->clients->in.attach.from;
+
+	if (client->reads)
+		return error_set(err, WARDER_ERROR_CONFLICT, "id",
+				 "this connection is attached to execution %s already", client->reads->id);
+	pthread_mutex_lock(&execution->all->lock);
+	for (int i = 0; i < RING_STREAMS; i++)
+		values[RECORD_ATTACHED_STDOUT + i] = execution->spool.totals[i];
+	values[RECORD_ATTACHED_ENDED] = execution->state == EXECUTION_ENDED;
+	pthread_mutex_unlock(&execution->all->lock);
+	values[RECORD_ATTACHED_TERMINAL] = (execution->flags & RECORD_TERMINAL) != 0;
+	values[RECORD_ATTACHED_INPUT] = execution->input_fd >= 0;
+	for (int i = 0; i < RING_STREAMS; i++)
+		if (from[i] > values[RECORD_ATTACHED_STDOUT + i])
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "from",
+					 "%s of execution %s has %llu bytes so far, and %llu is beyond them",
+					 i ? "standard error" : "standard output", execution->id,
+					 (unsigned long long)values[RECORD_ATTACHED_STDOUT + i],
+					 (unsigned long long)from[i]);
+	client->cursor = (struct ring_cursor){ .next = { from[0], from[1] } };
+	use(&client->reads, execution);
+	return 0;
+}
+
+static int hold_input(struct client *client, struct execution *execution, struct warder_error *err)
+{
+	const struct record *in = &client->clients->in;
+
+	/* The end of a text of which everything was taken is no fault, though the program has ended meanwhile. */
+	if (execution->input_fd < 0 && (in->head.len || client->writes != execution))
+		return error_set(
+		    err, WARDER_ERROR_CONFLICT, "id",
+		    "the input of execution %s is closed; an execution keeps its input open if it "
+		    "was started with -i or -t",
+		    execution->id);
+	if (client->writes && client->writes != execution)
+		return error_set(err, WARDER_ERROR_CONFLICT, "id",
+				 "the input of execution %s is not complete yet", client->writes->id);
+	client->held.bytes = malloc(in->head.len + 1);
+	if (!client->held.bytes)
+		return error_no_memory(err, NULL);
+	memcpy(client->held.bytes, in->bytes, in->head.len);
+	client->held.len = in->head.len;
+	client->held.at = 0;
+	client->held.more = in->head.flags & RECORD_MORE;
+	client->held.there = true;
+	if (!client->writes)
+		use(&client->writes, execution);
+	return 1;
+}
+
+static int close_input(struct client *client, struct execution *execution, struct warder_error *err)
+{
+	if (execution->writer && execution->writer != client->number)
+		return error_set(err, WARDER_ERROR_CONFLICT, "id",
+				 "another client is writing to execution %s; close its input again when that "
+				 "is done",
+				 execution->id);
+	execution_close_input(execution);
+	return 0;
+}
+
+static int send_signal(struct client *client, struct execution *execution, struct warder_error *err)
+{
+	const uint32_t number = client->clients->in.number;
+
+	if (number < 1 || number > (uint32_t)SIGRTMAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "signal",
+				 "%u is not a signal; 1 to %d are", number, SIGRTMAX);
+	return execution_signal(execution, (int)number, err);
+}
+
+/* About one execution. 0: to be answered so; 1: later; -1 with *err. */
+static int act(struct client *client, struct execution *execution, uint64_t *values, struct warder_error *err)
+{
+	switch ((enum record_type)client->clients->in.head.type) {
+	case RECORD_ATTACH:
+		return attach(client, execution, values, err);
+	case RECORD_WRITE:
+		return hold_input(client, execution, err);
+	case RECORD_CLOSE:
+		return close_input(client, execution, err);
+	case RECORD_SIGNAL:
+		return send_signal(client, execution, err);
+	case RECORD_RESIZE:
+		return execution_resize(execution, &client->clients->in.size, err);
+	case RECORD_COUNTERS:
+		return execution_counters(execution, values, err);
+	case RECORD_RESULT:
+		use(&client->waits, execution);
+		return 0;
+	case RECORD_HELLO:
+	case RECORD_START:
+	case RECORD_LIST:
+	case RECORD_ANSWER:
+	case RECORD_FRAME:
+	case RECORD_GAP:
+	case RECORD_END:
+	case RECORD_PAUSE:
+	case RECORD_TYPES:
+		break;
+	}
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+			 "a client does not send records of that type");
+}
+
+static int greet(struct client *client, bool stranger, struct warder_error *err)
+{
+	const struct record_head *head = &client->clients->in.head;
+
+	if (stranger)
+		return error_set(
+		    err, WARDER_ERROR_REJECTED, "name",
+		    "the session answers in its keeper's namespaces of processes and users alone: not in a "
+		    "jail, and not in a container; ask for it where it was started");
+	if (head->version != RECORD_VERSION)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "the client speaks version %u, and this session's keeper 1 and %u: use the "
+				 "version of Warder that started the session, or start it again",
+				 head->version, RECORD_VERSION);
+	if (client->clients->count > CLIENTS_MAX)
+		return error_set(
+		    err, WARDER_ERROR_UNAVAILABLE, NULL,
+		    "the session has %d clients, as many as it can have; try again when one has gone",
+		    CLIENTS_MAX);
+	client->greeted = true;
+	return 0;
+}
+
+/* One request whose descriptors are the caller's. False: the connection is done with. */
+static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX], bool stranger)
+{
+	const struct record_head *head = &client->clients->in.head;
+	const enum record_type type = (enum record_type)head->type;
+	uint64_t values[RECORD_COUNTERS_COUNT] = { 0 };
+	struct warder_error err = { 0 };
+	struct execution *execution;
+	int done;
+
+	if (!client->greeted) {
+		if (type != RECORD_HELLO)
+			return false;
+		done = greet(client, stranger, &err);
+		return answer(client, fd, type, done < 0 ? &err : NULL, NULL, -1) && done == 0;
+	}
+	if (type == RECORD_LIST)
+		return answer_text(client, fd, type, executions_list(client->clients->all));
+	if (type == RECORD_START) {
+		done = start(client, fds, &err);
+	} else if (type == RECORD_PAUSE) {
+		done = client->clients->pause(client->clients->keeper, client->clients->in.number != 0, &err);
+	} else {
+		execution = executions_find(client->clients->all, head->id, &err);
+		done = execution ? act(client, execution, values, &err) : -1;
+	}
+	return done > 0 || answer(client, fd, type, done < 0 ? &err : NULL, values, -1);
+}
+
+bool client_take(struct client *client, int fd, bool stranger)
+{
+	int fds[RECORD_FDS_MAX];
+	bool goes_on;
+	int got;
+
+	got = record_receive(fd, &client->clients->in, fds, MSG_DONTWAIT);
+	if (got != 1)
+		return got == 2;
+	goes_on = handle(client, fd, fds, stranger);
+	for (size_t i = 0; i < RECORD_FDS_MAX; i++)
+		fd_done(&fds[i]);
+	return goes_on && client_push(client, fd);
+}
+
+/* ---- what goes on ---- */
+
+/* A start that was not answered yet. False: the client is gone. */
+static bool push_start(struct client *client, int fd)
+{
+	struct execution *execution = client->starts;
+	enum execution_state state;
+	struct warder_error failure;
+	bool sent;
+
+	if (!execution || client->unsent.there)
+		return true;
+	state = execution_state(execution);
+	if (state == EXECUTION_STARTING)
+		return true;
+	failure = execution->failure;
+	sent = answer(client, fd, RECORD_START, state == EXECUTION_FAILED ? &failure : NULL, NULL, -1);
+	use(&client->starts, NULL);
+	return sent;
+}
+
+/* As much of its input as has room. */
+static bool push_input(struct client *client, int fd)
+{
+	struct held *held = &client->held;
+	struct execution *execution = client->writes;
+	struct warder_error err = { 0 };
+	bool more;
+
+	if (!held->there || client->unsent.there)
+		return true;
+	if ((execution->writer && execution->writer != client->number) ||
+	    execution_state(execution) == EXECUTION_STARTING)
+		return true;
+	execution->writer = client->number;
+	while (held->at < held->len) {
+		const ssize_t n = execution->input_fd < 0 ? (errno = EPIPE, -1)
+							  : write(execution->input_fd, held->bytes + held->at,
+								  held->len - held->at);
+
+		if (n < 0 && errno == EAGAIN)
+			return true;
+		if (n < 0) {
+			error_set(&err, WARDER_ERROR_CONFLICT, "id", "execution %s reads no input any more",
+				  execution->id);
+			break;
+		}
+		held->at += (size_t)n;
+	}
+	more = held->more && !err.code;
+	free(held->bytes);
+	*held = (struct held){ 0 };
+	if (!more)
+		end_writing(client);
+	return answer(client, fd, RECORD_WRITE, err.code ? &err : NULL, NULL, -1);
+}
+
+/* The next frame or gap into the record. Whether there is one. */
+static bool next_piece(struct client *client, struct ring_piece *ret)
+{
+	struct execution *execution = client->reads;
+	struct record *out = &client->clients->out;
+	enum ring_found found;
+
+	pthread_mutex_lock(&execution->all->lock);
+	found = ring_read(&execution->spool, &client->cursor, out->bytes + sizeof(out->frame), RING_FRAME_MAX,
+			  ret);
+	pthread_mutex_unlock(&execution->all->lock);
+	if (found == RING_BYTES) {
+		record_begin(out, RECORD_FRAME, 0, execution->id,
+			     sizeof(out->frame) + (size_t)(ret->end - ret->offset));
+		out->frame = (struct record_frame){ .offset = ret->offset,
+						    .time_us = ret->time_us,
+						    .stream = ret->stream };
+	} else if (found == RING_GAP) {
+		record_begin(out, RECORD_GAP, 0, execution->id, sizeof(out->gap));
+		out->gap = (struct record_gap){ .from = ret->offset, .to = ret->end, .stream = ret->stream };
+	}
+	return found != RING_NOTHING;
+}
+
+static void begin_end(struct client *client, struct execution *execution)
+{
+	struct record *out = &client->clients->out;
+
+	record_begin(out, RECORD_END, 0, execution->id, sizeof(out->end));
+	pthread_mutex_lock(&execution->all->lock);
+	out->end = execution->end;
+	pthread_mutex_unlock(&execution->all->lock);
+}
+
+static bool push_output(struct client *client, int fd)
+{
+	struct execution *execution = client->reads;
+	bool ended;
+	int sent = 0;
+
+	if (!execution || client->unsent.there)
+		return true;
+	ended = execution_state(execution) == EXECUTION_ENDED; /* before the last look for output */
+	for (struct ring_piece piece; sent == 0 && next_piece(client, &piece);) {
+		sent = put(client, fd, NULL, 0);
+		if (sent != 0)
+			break;
+		pthread_mutex_lock(&execution->all->lock);
+		ring_advance(&execution->spool, &client->cursor, &piece);
+		pthread_mutex_unlock(&execution->all->lock);
+	}
+	if (sent == 0 && ended) {
+		begin_end(client, execution);
+		sent = put(client, fd, NULL, 0);
+		if (sent == 0)
+			use(&client->reads, NULL);
+	}
+	return sent >= 0;
+}
+
+static bool push_result(struct client *client, int fd)
+{
+	struct execution *execution = client->waits;
+	owned_fd int text_fd = -1;
+	int sent;
+
+	if (!execution || client->unsent.there || execution_state(execution) != EXECUTION_ENDED)
+		return true;
+	if (execution->result)
+		text_fd = record_make_file(execution->result, strlen(execution->result));
+	begin_end(client, execution);
+	sent = put(client, fd, &text_fd, text_fd >= 0);
+	if (sent == 0)
+		use(&client->waits, NULL);
+	return sent >= 0;
+}
+
+bool client_push(struct client *client, int fd)
+{
+	if (client->unsent.there && put_answer(client, fd) < 0)
+		return false;
+	return push_start(client, fd) && push_input(client, fd) && push_output(client, fd) &&
+	       push_result(client, fd);
+}
+
+short client_events(const struct client *client)
+{
+	return (short)((client->blocked_us ? POLLOUT : 0) |
+		       (client->unsent.there || client->held.there ? 0 : POLLIN));
+}
+
+int client_input(const struct client *client)
+{
+	return client->held.there && client->writes->writer == client->number ? client->writes->input_fd : -1;
+}
+
+uint64_t client_deadline(const struct client *client)
+{
+	return client->blocked_us ? client->blocked_us + CLIENT_PATIENCE_US : UINT64_MAX;
+}

@@ -1,0 +1,44 @@
+/*
+ * clients: who speaks records to a keeper (records.h), from the hello to the end of the connection. Private to runtime/session/.
+ *
+ * Life: client_new() when a connection begins with a record -> client_take() for each record that can be read, client_push() whenever
+ * there may be something to send -> client_free(). The connection's descriptor is the keeper's. The keeper's main thread only.
+ *
+ * A client that has not taken what waits for it for CLIENT_PATIENCE_US is dropped. While it has not taken an answer, or its input has no
+ * room in the program's pipe, no further request of it is read.
+ */
+#ifndef WARDER_RUNTIME_SESSION_CLIENTS_H
+#define WARDER_RUNTIME_SESSION_CLIENTS_H
+
+#include "runtime/session/execution.h"
+#include "runtime/session/records.h"
+
+#define CLIENTS_MAX        64
+#define CLIENT_PATIENCE_US UINT64_C(10000000)
+
+struct clients {
+	struct executions *all;
+	size_t count;
+	int (*pause)(void *keeper, bool paused, struct warder_error *err); /* the session */
+	void *keeper;
+	size_t joined;         /* executions of others in the session, which count against EXECUTIONS_MAX */
+	struct record in, out; /* of the one that is served */
+};
+
+struct client;
+
+struct client *client_new(struct clients *clients, uint64_t number);
+/* Read one record and act. False: the connection is done with. stranger: of other namespaces, to be refused. */
+bool client_take(struct client *client, int fd, bool stranger);
+/* Send what there is, and go on with input that had no room. False: the connection is done with. */
+bool client_push(struct client *client, int fd);
+/* What to poll the connection for. */
+short client_events(const struct client *client);
+/* A program's input that it waits for to have room, or -1. */
+int client_input(const struct client *client);
+/* The clock at which it will have waited too long; UINT64_MAX: it does not wait. */
+uint64_t client_deadline(const struct client *client);
+/* Accepts NULL. */
+void client_free(struct client *client);
+
+#endif

@@ -1,0 +1,720 @@
+#include "runtime/session/execution.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "runtime/library/library.h"
+#include "runtime/library/preparation.h"
+#include "runtime/library/result.h"
+
+#define STACK_BYTES (256u << 10)
+#define WORDS_MAX   65536u
+#define END_WAIT_US UINT64_C(1000000) /* for the word how the session has ended */
+
+static void wake(const struct executions *all)
+{
+	const uint64_t one = 1;
+
+	if (write(all->wake_fd, &one, sizeof(one)) < 0)
+		return; /* a full counter wakes as well */
+}
+
+int executions_init(struct executions *all, struct warder_error *err)
+{
+	all->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (all->wake_fd < 0 || pthread_mutex_init(&all->lock, NULL) != 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor left");
+	return 0;
+}
+
+/* ---- what a START holds ---- */
+
+static void words_done(struct execution_words *words)
+{
+	policy_done(&words->policy);
+	policy_done(&words->ceiling);
+	free(words->argv);
+	free(words->set);
+	free(words->caller);
+	free(words->bytes);
+	*words = (struct execution_words){ 0 };
+}
+
+static int malformed(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the request's words are malformed");
+}
+
+/* The next text of the memory file. NULL: there is none. */
+static char *next_text(char **at, const char *end)
+{
+	char *text = *at;
+	char *stop = text < end ? memchr(text, '\0', (size_t)(end - text)) : NULL;
+
+	if (!stop)
+		return NULL;
+	*at = stop + 1;
+	return text;
+}
+
+static int take_list(char **at, const char *end, size_t count, char ***ret, struct warder_error *err)
+{
+	*ret = calloc(count + 1, sizeof(**ret));
+	if (!*ret)
+		return error_no_memory(err, NULL);
+	for (size_t i = 0; i < count; i++) {
+		(*ret)[i] = next_text(at, end);
+		if (!(*ret)[i])
+			return malformed(err);
+	}
+	return 0;
+}
+
+static int take_policy(char **at, const char *end, const char *what, struct policy *ret,
+		       struct warder_error *err)
+{
+	const char *text = next_text(at, end);
+
+	return text ? policy_decode(text, strlen(text), what, ret, err) : malformed(err);
+}
+
+static int take_words(const struct record_start *start, char *bytes, struct execution_words *ret,
+		      struct warder_error *err)
+{
+	char *at = bytes;
+	const char *end = bytes + start->bytes;
+
+	ret->bytes = bytes;
+	ret->has_ceiling = start->has_ceiling;
+	if (start->argc == 0 || start->argc > WORDS_MAX || start->set_count > WORDS_MAX ||
+	    start->caller_count > WORDS_MAX || start->has_ceiling > 1)
+		return malformed(err);
+	if (take_policy(&at, end, "policy", &ret->policy, err) < 0 ||
+	    (start->has_ceiling && take_policy(&at, end, "ceiling", &ret->ceiling, err) < 0) ||
+	    take_list(&at, end, start->argc, &ret->argv, err) < 0 ||
+	    take_list(&at, end, start->set_count, &ret->set, err) < 0 ||
+	    take_list(&at, end, start->caller_count, &ret->caller, err) < 0)
+		return -1;
+	return at == end ? 0 : malformed(err);
+}
+
+/* ---- the thread ---- */
+
+static uint64_t epoch_us(void)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* The spool of the execution that ended first gives way to those that run. */
+static void make_room(struct executions *all)
+{
+	struct execution *oldest = NULL;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct execution *one = all->items[i];
+
+		if (one->state == EXECUTION_ENDED && one->spool.size &&
+		    (!oldest || one->ended_us < oldest->ended_us))
+			oldest = one;
+	}
+	if (!oldest)
+		return;
+	all->spool_bytes -= oldest->spool.size;
+	ring_drop(&oldest->spool);
+}
+
+static int on_output(void *context, enum warder_stream stream, const char *bytes, size_t len)
+{
+	struct execution *execution = context;
+	struct executions *all = execution->all;
+	size_t before;
+	bool watched;
+
+	pthread_mutex_lock(&all->lock);
+	if (all->spool_bytes + RING_BYTES_MAX > SPOOLS_BYTES_MAX)
+		make_room(all);
+	before = execution->spool.size;
+	ring_append(&execution->spool, stream, bytes, len, epoch_us(),
+		    all->spool_bytes < SPOOLS_BYTES_MAX ? SPOOLS_BYTES_MAX - all->spool_bytes : 0);
+	all->spool_bytes += execution->spool.size - before;
+	watched = execution->users > 0;
+	pthread_mutex_unlock(&all->lock);
+	if (watched)
+		wake(all);
+	return 0;
+}
+
+/* The session ended under it. What ended it is known a moment later, where the jail died by itself. */
+static const char *tell_end(void *owner, struct jail_outcome *outcome)
+{
+	const struct execution *execution = owner;
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	const uint64_t until = clock_us() + END_WAIT_US;
+	enum session_end end;
+
+	while ((end = (enum session_end)atomic_load(&execution->all->session_end)) == SESSION_END_NONE &&
+	       clock_us() < until)
+		nanosleep(&pause, NULL);
+	snprintf(outcome->detail, sizeof(outcome->detail), "killed: %s", session_end_text(end));
+	return session_end_name(end);
+}
+
+static void keep_owner(void *owner)
+{
+}
+
+static void keep_failure(void *owner, struct warder_error *err)
+{
+}
+
+static const struct library_session of_keeper = { keep_owner, tell_end, keep_failure };
+
+/* The copy of the caller's terminal is to hand on every byte from now on; the program's own does the rest. */
+static void make_raw(int fd)
+{
+	struct termios raw;
+
+	if (fd < 0 || tcgetattr(fd, &raw) < 0)
+		return;
+	cfmakeraw(&raw);
+	tcsetattr(fd, TCSANOW, &raw);
+}
+
+static int launch(struct execution *execution, struct warder_template **ret_tmpl, struct warder_run **ret,
+		  struct warder_error *err)
+{
+	const struct executions *all = execution->all;
+	const bool terminal = execution->flags & RECORD_TERMINAL;
+	const struct execution_words *words = &execution->words;
+	const struct preparation_options how = {
+		.joint = all->joint,
+		.root = all->root,
+		.background = execution->flags & RECORD_BACKGROUND,
+		.ceiling = words->has_ceiling ? &words->ceiling : NULL,
+		.environment = words->caller,
+		.passes_output = true,
+		.output_max = execution->output_max,
+	};
+	const struct warder_command command = {
+		.size = sizeof(command),
+		.argv = words->argv,
+		.environment = words->set,
+		.input_fd = terminal || execution->source_fd < 0 ? 0 : execution->source_fd,
+		.terminal_fd = terminal ? execution->source_fd : 0,
+		.on_output = on_output,
+		.context = execution,
+	};
+
+	if (library_prepare(&words->policy, &how, true, ret_tmpl, err) < 0)
+		return -1;
+	library_own(*ret_tmpl, &of_keeper, execution);
+	if (warder_launch(*ret_tmpl, &command, ret, err) < 0)
+		return -1;
+	if (terminal)
+		make_raw(execution->source_fd);
+	return 0;
+}
+
+static void set_state(struct execution *execution, enum execution_state state, struct warder_run *run)
+{
+	pthread_mutex_lock(&execution->all->lock);
+	execution->state = state;
+	execution->run = run;
+	pthread_mutex_unlock(&execution->all->lock);
+	wake(execution->all);
+}
+
+static void fill_end(const struct execution *execution, const struct warder_result *result,
+		     const struct warder_error *failed, struct record_end *ret)
+{
+	*ret = (struct record_end){ .cause = JAIL_CAUSE_HOST, .exit_code = -1 };
+	if (result) {
+		ret->cause = (int32_t)result->outcome.cause;
+		ret->exit_code = result->outcome.exit_code;
+		ret->signal = result->outcome.signal;
+		ret->session_end = result->outcome.session_ended
+				       ? (uint32_t)atomic_load(&execution->all->session_end)
+				       : SESSION_END_NONE;
+	}
+	snprintf(ret->detail, sizeof(ret->detail), "%.511s", result ? result->outcome.detail : failed->text);
+	for (int i = 0; i < 2; i++)
+		ret->totals[i] = result ? result->outcome.output[i].total : 0;
+}
+
+static void finish(struct execution *execution, struct warder_result *result,
+		   const struct warder_error *failed)
+{
+	char *text = result ? warder_result_json(result) : NULL;
+
+	pthread_mutex_lock(&execution->all->lock);
+	fill_end(execution, result, failed, &execution->end);
+	execution->result = text;
+	execution->ended_us = clock_us();
+	pthread_mutex_unlock(&execution->all->lock);
+}
+
+static void *live(void *arg)
+{
+	struct execution *execution = arg;
+	struct warder_template *tmpl = NULL;
+	struct warder_run *run = NULL;
+	struct warder_result *result = NULL;
+	struct warder_error err = { 0 };
+
+	if (launch(execution, &tmpl, &run, &err) < 0) {
+		execution->failure = err;
+		execution->ended_us = clock_us();
+		warder_template_free(tmpl);
+		set_state(execution, EXECUTION_FAILED, NULL);
+		return NULL;
+	}
+	set_state(execution, EXECUTION_RUNNING, run);
+	warder_wait(run, &result, &err);
+	finish(execution, result, &err);
+	set_state(execution, EXECUTION_ENDED, NULL);
+	warder_result_free(result);
+	warder_run_free(run);
+	warder_template_free(tmpl);
+	return NULL;
+}
+
+/* ---- input ---- */
+
+static int no_descriptor(struct warder_error *err)
+{
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+			       "no descriptor left for the execution's input");
+}
+
+static int open_pipe(struct execution *execution, struct warder_error *err)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return no_descriptor(err);
+	execution->source_fd = fds[0];
+	execution->input_fd = fds[1];
+	return fcntl(fds[1], F_SETFL, O_WRONLY | O_NONBLOCK) < 0 ? no_descriptor(err) : 0;
+}
+
+/* A terminal in the place of the caller's, who may come and go: the jail copies its settings and its size. */
+static int open_terminal(struct execution *execution, const struct record_start *start, int caller_fd,
+			 struct warder_error *err)
+{
+	struct winsize size = { .ws_row = start->rows ? start->rows : 24,
+				.ws_col = start->columns ? start->columns : 80 };
+	struct termios settings;
+	owned_fd int master_fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	int number;
+	char path[32];
+
+	if (master_fd < 0 || unlockpt(master_fd) < 0 || ioctl(master_fd, TIOCGPTN, &number) < 0)
+		return no_descriptor(err);
+	snprintf(path, sizeof(path), "/dev/pts/%d", number);
+	execution->source_fd = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (execution->source_fd < 0)
+		return no_descriptor(err);
+	if (caller_fd >= 0 && tcgetattr(caller_fd, &settings) == 0)
+		tcsetattr(execution->source_fd, TCSANOW, &settings);
+	if (caller_fd >= 0 && !start->rows)
+		ioctl(caller_fd, TIOCGWINSZ, &size);
+	ioctl(master_fd, TIOCSWINSZ, &size);
+	execution->input_fd = fd_take(&master_fd);
+	return 0;
+}
+
+static int open_input(struct execution *execution, const struct record_start *start, int terminal_fd,
+		      struct warder_error *err)
+{
+	if (execution->flags & RECORD_TERMINAL)
+		return open_terminal(execution, start, terminal_fd, err);
+	return execution->flags & RECORD_INPUT ? open_pipe(execution, err) : 0;
+}
+
+void execution_close_input(struct execution *execution)
+{
+	static const char end_of_file = 4; /* Ctrl-D, as a terminal has no other end */
+
+	if (execution->input_fd >= 0 && (execution->flags & RECORD_TERMINAL)) {
+		if (write(execution->input_fd, &end_of_file, 1) < 0)
+			return;
+	} else {
+		fd_done(&execution->input_fd);
+	}
+}
+
+/* ---- all of them ---- */
+
+static void execution_free(struct execution *execution)
+{
+	struct executions *all = execution->all;
+
+	if (!execution->joined)
+		pthread_join(execution->thread, NULL);
+	fd_done(&execution->input_fd);
+	fd_done(&execution->source_fd);
+	words_done(&execution->words);
+	all->spool_bytes -= execution->spool.size;
+	ring_done(&execution->spool);
+	free(execution->result);
+	free(execution);
+}
+
+static int draw_id(char ret[EXECUTION_ID_LENGTH + 1], struct warder_error *err)
+{
+	uint64_t number;
+	ssize_t n;
+
+	do
+		n = getrandom(&number, sizeof(number), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(number))
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no random number");
+	snprintf(ret, EXECUTION_ID_LENGTH + 1, "%016" PRIx64, number);
+	return 0;
+}
+
+/* A stack of the size that a supervision needs: what is not touched costs nothing, but is counted by limits of the address space. */
+static int begin_thread(struct execution *execution, struct warder_error *err)
+{
+	pthread_attr_t attributes;
+	int error;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	error = pthread_create(&execution->thread, &attributes, live, execution);
+	pthread_attr_destroy(&attributes);
+	execution->joined = error != 0;
+	return error ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error,
+				       "no thread for the execution")
+		     : 0;
+}
+
+static int add(struct executions *all, struct execution *execution, struct warder_error *err)
+{
+	struct execution **items = realloc(all->items, (all->count + 1) * sizeof(*items));
+
+	if (!items)
+		return error_no_memory(err, NULL);
+	all->items = items;
+	items[all->count] = execution;
+	pthread_mutex_lock(&all->lock);
+	all->count++;
+	pthread_mutex_unlock(&all->lock);
+	return 0;
+}
+
+static int fill(struct execution *execution, const char *id, const struct record_start *start, char *bytes,
+		int terminal_fd, struct warder_error *err)
+{
+	struct warder_error ignored;
+
+	if (take_words(start, bytes, &execution->words, err) < 0)
+		return -1;
+	if (session_check_narrower(execution->all->policy, &execution->words.policy, err) < 0)
+		return -1;
+	if (*id && executions_find(execution->all, id, &ignored))
+		return error_set(err, WARDER_ERROR_CONFLICT, "id", "there is an execution %s already", id);
+	snprintf(execution->id, sizeof(execution->id), "%s", id);
+	if (!*id && draw_id(execution->id, err) < 0)
+		return -1;
+	return open_input(execution, start, terminal_fd, err);
+}
+
+int executions_start(struct executions *all, const char *id, uint32_t flags, const struct record_start *start,
+		     char *bytes, int terminal_fd, struct execution **ret, struct warder_error *err)
+{
+	struct execution *execution = calloc(1, sizeof(*execution));
+
+	if (!execution) {
+		free(bytes);
+		return error_no_memory(err, NULL);
+	}
+	execution->all = all;
+	execution->flags = flags;
+	execution->input_fd = execution->source_fd = -1;
+	execution->joined = true;
+	execution->output_max = start->output_max;
+	execution->keep_us = start->keep_us ? start->keep_us : EXECUTION_KEEP_US;
+	execution->started_ms = clock_wall_ms();
+	if (fill(execution, id, start, bytes, terminal_fd, err) < 0 || add(all, execution, err) < 0) {
+		execution_free(execution);
+		return -1;
+	}
+	if (begin_thread(execution, err) < 0) {
+		all->count--;
+		execution_free(execution);
+		return -1;
+	}
+	*ret = execution;
+	return 0;
+}
+
+struct execution *executions_find(struct executions *all, const char *id, struct warder_error *err)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (strcmp(all->items[i]->id, id) == 0)
+			return all->items[i];
+	error_set(err, WARDER_ERROR_NOT_FOUND, "id",
+		  "there is no execution %.40s (any more) in session %.64s; \"warder ps\" lists them", id,
+		  all->session);
+	return NULL;
+}
+
+enum execution_state execution_state(struct execution *execution)
+{
+	enum execution_state state;
+
+	pthread_mutex_lock(&execution->all->lock);
+	state = execution->state;
+	pthread_mutex_unlock(&execution->all->lock);
+	return state;
+}
+
+static bool lives(struct execution *execution)
+{
+	const enum execution_state state = execution_state(execution);
+
+	return state == EXECUTION_STARTING || state == EXECUTION_RUNNING;
+}
+
+size_t executions_running(struct executions *all)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		count += lives(all->items[i]);
+	return count;
+}
+
+static void forget(struct executions *all, size_t i)
+{
+	struct execution *execution = all->items[i];
+
+	pthread_mutex_lock(&all->lock);
+	memmove(&all->items[i], &all->items[i + 1], (all->count - i - 1) * sizeof(*all->items));
+	all->count--;
+	pthread_mutex_unlock(&all->lock);
+	if (!execution->joined)
+		pthread_join(execution->thread, NULL);
+	execution->joined = true;
+	pthread_mutex_lock(&all->lock);
+	execution_free(execution);
+	pthread_mutex_unlock(&all->lock);
+}
+
+/* Nobody reads its input any more: who writes is to be told. */
+static void settle(struct execution *execution)
+{
+	if (lives(execution))
+		return;
+	fd_done(&execution->input_fd);
+	fd_done(&execution->source_fd);
+}
+
+/* When it may be forgotten; one that did not start was answered at once. */
+static uint64_t due(struct execution *execution)
+{
+	switch (execution_state(execution)) {
+	case EXECUTION_STARTING:
+	case EXECUTION_RUNNING:
+		break;
+	case EXECUTION_FAILED:
+		return execution->users ? UINT64_MAX : 0;
+	case EXECUTION_ENDED:
+		return execution->users ? UINT64_MAX : execution->ended_us + execution->keep_us;
+	}
+	return UINT64_MAX;
+}
+
+uint64_t executions_sweep(struct executions *all)
+{
+	const uint64_t now = clock_us();
+	uint64_t next = UINT64_MAX;
+	size_t ended = 0;
+
+	for (size_t i = all->count; i-- > 0;) {
+		const uint64_t at = due(all->items[i]);
+
+		settle(all->items[i]);
+		ended += at != UINT64_MAX;
+		if (at <= now || (at != UINT64_MAX && ended > EXECUTIONS_KEPT_MAX))
+			forget(all, i);
+		else if (at < next)
+			next = at;
+	}
+	return next;
+}
+
+/* ---- what is said of them ---- */
+
+static const char *state_name(enum execution_state state, bool paused)
+{
+	switch (state) {
+	case EXECUTION_STARTING:
+		return "starting";
+	case EXECUTION_RUNNING:
+		return paused ? "paused" : "running";
+	case EXECUTION_FAILED:
+		return "failed";
+	case EXECUTION_ENDED:
+		return "ended";
+	}
+	return "";
+}
+
+static void describe(struct execution *execution, struct json_writer *w)
+{
+	struct tm utc;
+	time_t started = (time_t)(execution->started_ms / 1000);
+	const uint64_t now_ms = clock_wall_ms();
+	char text[32] = "";
+
+	if (gmtime_r(&started, &utc))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	json_begin_object(w);
+	json_key_string(w, "id", execution->id);
+	json_key_string(w, "session", execution->all->session);
+	json_key_string(w, "state", state_name(execution->state, execution->all->paused));
+	json_key(w, "command");
+	json_begin_array(w);
+	for (char *const *word = execution->words.argv; *word; word++)
+		json_string(w, *word);
+	json_end_array(w);
+	json_key_string(w, "started", text);
+	json_key_uint(w, "ageUs",
+		      now_ms > execution->started_ms ? (now_ms - execution->started_ms) * 1000 : 0);
+	json_key_bool(w, "terminal", execution->flags & RECORD_TERMINAL);
+	json_key_bool(w, "input", execution->input_fd >= 0);
+	json_key_uint(w, "stdoutBytes", execution->spool.totals[0]);
+	json_key_uint(w, "stderrBytes", execution->spool.totals[1]);
+	if (execution->state == EXECUTION_ENDED) {
+		const struct jail_outcome outcome = { .exit_code = execution->end.exit_code,
+						      .signal = execution->end.signal };
+
+		json_key_string(w, "cause", jail_cause_name((enum jail_cause)execution->end.cause));
+		result_write_end(&outcome, w);
+	}
+	json_end_object(w);
+}
+
+char *executions_list(struct executions *all)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_array(&w);
+	pthread_mutex_lock(&all->lock);
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i]->state != EXECUTION_FAILED)
+			describe(all->items[i], &w);
+	pthread_mutex_unlock(&all->lock);
+	json_end_array(&w);
+	return json_take(&w);
+}
+
+/* ---- what is done to one ---- */
+
+static int has_ended(const struct execution *execution, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_CONFLICT, "id", "execution %s has ended", execution->id);
+}
+
+int execution_signal(struct execution *execution, int number, struct warder_error *err)
+{
+	bool sent;
+
+	pthread_mutex_lock(&execution->all->lock);
+	sent = execution->run && library_signal(execution->run, number);
+	pthread_mutex_unlock(&execution->all->lock);
+	return sent ? 0 : has_ended(execution, err);
+}
+
+int executions_pause(struct executions *all, bool paused, struct warder_error *err)
+{
+	bool starts = false;
+
+	pthread_mutex_lock(&all->lock);
+	for (size_t i = 0; i < all->count; i++)
+		starts |= all->items[i]->state == EXECUTION_STARTING;
+	for (size_t i = 0; i < all->count && !starts; i++)
+		if (all->items[i]->run)
+			library_pause_clock(all->items[i]->run, paused);
+	all->paused = paused && !starts;
+	pthread_mutex_unlock(&all->lock);
+	return starts ? error_set(err, WARDER_ERROR_CONFLICT, "session",
+				  "an execution of session %.64s is being started; try again", all->session)
+		      : 0;
+}
+
+int execution_resize(struct execution *execution, const struct record_size *size, struct warder_error *err)
+{
+	const struct winsize wanted = { .ws_row = size->rows, .ws_col = size->columns };
+
+	if (!(execution->flags & RECORD_TERMINAL))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "id", "execution %s has no terminal",
+				 execution->id);
+	if (execution->input_fd < 0 || ioctl(execution->input_fd, TIOCSWINSZ, &wanted) < 0)
+		return has_ended(execution, err);
+	pthread_mutex_lock(&execution->all->lock);
+	if (execution->run)
+		warder_resize(execution->run);
+	pthread_mutex_unlock(&execution->all->lock);
+	return 0;
+}
+
+int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS_COUNT],
+		       struct warder_error *err)
+{
+	struct jail_counters counters;
+	bool counted = false;
+
+	pthread_mutex_lock(&execution->all->lock);
+	if (execution->run) {
+		library_count(execution->run, &counters);
+		counted = true;
+	}
+	pthread_mutex_unlock(&execution->all->lock);
+	if (!counted)
+		return has_ended(execution, err);
+	ret[RECORD_COUNTER_CPU_US] = counters.cpu_us;
+	ret[RECORD_COUNTER_MEMORY] = counters.memory_bytes;
+	ret[RECORD_COUNTER_MEMORY_PEAK] = counters.memory_peak_bytes;
+	ret[RECORD_COUNTER_PROCESSES] = counters.processes;
+	ret[RECORD_COUNTER_READ_BYTES] = counters.read_bytes;
+	ret[RECORD_COUNTER_WRITTEN_BYTES] = counters.written_bytes;
+	return 0;
+}
+
+void executions_finish(struct executions *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		struct execution *execution = all->items[i];
+
+		if (!execution->joined && pthread_join(execution->thread, NULL) == 0)
+			execution->joined = true;
+	}
+}
+
+void executions_done(struct executions *all)
+{
+	while (all->count)
+		execution_free(all->items[--all->count]);
+	free(all->items);
+	fd_done(&all->wake_fd);
+}

@@ -1,0 +1,107 @@
+/*
+ * execution: a program that the keeper launches and supervises, so that it outlives whoever asked for it. Private to runtime/session/.
+ *
+ * Life: executions_start() makes one and a thread that prepares, launches and waits -> EXECUTION_STARTING becomes RUNNING or FAILED ->
+ * ENDED, with its result -> executions_sweep() forgets it when its result has been kept long enough and nobody reads. The functions
+ * are the keeper's main thread's. What the threads share with it is behind `lock`; after each change they write to wake_fd.
+ */
+#ifndef WARDER_RUNTIME_SESSION_EXECUTION_H
+#define WARDER_RUNTIME_SESSION_EXECUTION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "jail/session.h"
+#include "policy/policy.h"
+#include "runtime/session/records.h"
+#include "runtime/session/session.h"
+#include "runtime/session/ring.h"
+#include "runtime/warder.h"
+
+#define EXECUTIONS_MAX      128 /* that run at a time; those that join count, too */
+#define EXECUTIONS_KEPT_MAX 512 /* that have ended */
+#define EXECUTIONS_PAUSED                                                                                    \
+	"session %.64s is paused, and nothing starts in it; \"warder session resume %.64s\" lets it go on"
+#define EXECUTION_KEEP_US UINT64_C(600000000)
+#define SPOOLS_BYTES_MAX  (64u << 20) /* of all spools of a session together */
+
+enum execution_state { EXECUTION_STARTING, EXECUTION_RUNNING, EXECUTION_FAILED, EXECUTION_ENDED };
+
+/* What a START asks for, taken apart; the texts point into `bytes`. */
+struct execution_words {
+	char *bytes; /* owned */
+	struct policy policy, ceiling;
+	bool has_ceiling;
+	char **argv, **set, **caller; /* owned arrays, NULL-terminated */
+};
+
+struct executions;
+struct execution {
+	struct executions *all;
+	char id[EXECUTION_ID_LENGTH + 1];
+	struct execution_words words;
+	uint32_t flags; /* enum record_flag, of the START */
+	uint64_t output_max, keep_us;
+	pthread_t thread;
+	bool joined;         /* so is the thread */
+	size_t users;        /* clients that read it */
+	int input_fd;        /* our end of its input: a pipe, or a terminal's master; or -1 */
+	int source_fd;       /* the program's end, until it has ended; or -1 */
+	uint64_t writer;     /* number of the client whose bytes go in now; 0: none */
+	uint64_t started_ms; /* since the epoch */
+	uint64_t ended_us;   /* on the clock; 0: not yet */
+
+	/* behind all->lock */
+	enum execution_state state;
+	struct warder_run *run; /* while it can be signalled */
+	struct warder_error failure;
+	struct ring spool;
+	struct record_end end;
+	char *result; /* JSON */
+};
+
+struct executions {
+	pthread_mutex_t lock;
+	int wake_fd;                 /* eventfd */
+	const char *session;         /* its name */
+	const struct policy *policy; /* its own */
+	const struct jail_joint *joint;
+	const char *root;
+	bool paused;
+	_Atomic int session_end; /* enum session_end, as soon as it is known */
+	struct execution **items;
+	size_t count;
+	size_t spool_bytes; /* behind the lock */
+};
+
+/* -1 with *err. */
+int executions_init(struct executions *all, struct warder_error *err);
+/* Begin. `bytes` (taken) is the memory file of `start`; terminal_fd (borrowed, or -1) gives a terminal its settings. *ret belongs to `all`. -1
+ * with *err: INVALID_REQUEST, REJECTED, CONFLICT (the id is in use). */
+int executions_start(struct executions *all, const char *id, uint32_t flags, const struct record_start *start,
+		     char *bytes, int terminal_fd, struct execution **ret, struct warder_error *err);
+/* NULL with *err (NOT_FOUND). */
+struct execution *executions_find(struct executions *all, const char *id, struct warder_error *err);
+/* That have not ended. */
+size_t executions_running(struct executions *all);
+/* Forget those whose time is over. Returns the clock at which the next one's is, or UINT64_MAX. */
+uint64_t executions_sweep(struct executions *all);
+/* A JSON array; heap, NULL on want of memory. */
+char *executions_list(struct executions *all);
+/* Wait for every thread: after the session's jail was told to end. */
+void executions_finish(struct executions *all);
+void executions_done(struct executions *all);
+
+/* Its state now. */
+enum execution_state execution_state(struct execution *execution);
+/* The clocks of all that run stand still, or go on. -1 with *err: CONFLICT, one is being started. */
+int executions_pause(struct executions *all, bool paused, struct warder_error *err);
+/* To its program's process group. -1 with *err: CONFLICT, it has ended. */
+int execution_signal(struct execution *execution, int number, struct warder_error *err);
+int execution_resize(struct execution *execution, const struct record_size *size, struct warder_error *err);
+int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS_COUNT],
+		       struct warder_error *err);
+/* No more input. */
+void execution_close_input(struct execution *execution);
+
+#endif

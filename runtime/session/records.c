@@ -1,0 +1,187 @@
+#include "runtime/session/records.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/fd.h"
+#include "base/file.h"
+
+#define FILE_BYTES_MAX (8u << 20)
+#define SEALS          (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
+
+/* How long the body of each type is. */
+static const struct {
+	size_t least, most;
+} sizes[RECORD_TYPES] = {
+	[RECORD_HELLO] = { 0, 0 },
+	[RECORD_START] = { sizeof(struct record_start), sizeof(struct record_start) },
+	[RECORD_ATTACH] = { sizeof(struct record_attach), sizeof(struct record_attach) },
+	[RECORD_WRITE] = { 0, RECORD_BODY_MAX },
+	[RECORD_CLOSE] = { 0, 0 },
+	[RECORD_SIGNAL] = { sizeof(uint32_t), sizeof(uint32_t) },
+	[RECORD_RESIZE] = { sizeof(struct record_size), sizeof(struct record_size) },
+	[RECORD_COUNTERS] = { 0, 0 },
+	[RECORD_LIST] = { 0, 0 },
+	[RECORD_RESULT] = { 0, 0 },
+	[RECORD_ANSWER] = { sizeof(struct record_answer), sizeof(struct record_answer) },
+	[RECORD_FRAME] = { sizeof(struct record_frame) + 1, RECORD_BODY_MAX },
+	[RECORD_GAP] = { sizeof(struct record_gap), sizeof(struct record_gap) },
+	[RECORD_PAUSE] = { sizeof(uint32_t), sizeof(uint32_t) },
+	[RECORD_END] = { sizeof(struct record_end), sizeof(struct record_end) },
+};
+
+static bool is_id(const char id[EXECUTION_ID_LENGTH + 8])
+{
+	const size_t len = strnlen(id, EXECUTION_ID_LENGTH + 8);
+
+	if (len > EXECUTION_ID_LENGTH || strspn(id, "0123456789abcdef") != len)
+		return false;
+	for (size_t i = len; i < EXECUTION_ID_LENGTH + 8; i++)
+		if (id[i])
+			return false;
+	return true;
+}
+
+bool record_valid(const struct record *record, size_t len)
+{
+	const struct record_head *head = &record->head;
+
+	if (len < sizeof(*head) || head->magic != RECORD_MAGIC || head->len != len - sizeof(*head) ||
+	    head->type < RECORD_HELLO || head->type >= RECORD_TYPES || (head->flags & ~RECORD_FLAGS) ||
+	    !is_id(head->id))
+		return false;
+	if (head->type != RECORD_HELLO && head->version != RECORD_VERSION)
+		return false;
+	return head->len >= sizes[head->type].least && head->len <= sizes[head->type].most;
+}
+
+void record_begin(struct record *record, enum record_type type, uint32_t flags, const char *id, size_t len)
+{
+	record->head = (struct record_head){
+		.magic = RECORD_MAGIC,
+		.version = RECORD_VERSION,
+		.type = (uint16_t)type,
+		.flags = flags,
+		.len = (uint32_t)len,
+	};
+	snprintf(record->head.id, EXECUTION_ID_LENGTH + 1, "%s", id ? id : "");
+}
+
+int record_send(int fd, const struct record *record, const int *fds, size_t fd_count, int flags)
+{
+	char space[CMSG_SPACE(sizeof(int) * RECORD_FDS_MAX)] __attribute__((aligned(8))) = { 0 };
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)record,
+			     .iov_len = sizeof(record->head) + record->head.len };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (fd_count) {
+		struct cmsghdr *cmsg = (struct cmsghdr *)(void *)space;
+
+		header.msg_control = space;
+		header.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
+		memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * fd_count);
+	}
+	do
+		n = sendmsg(fd, &header, MSG_NOSIGNAL | flags);
+	while (n < 0 && errno == EINTR);
+	if (n == (ssize_t)iov.iov_len)
+		return 0;
+	return n < 0 && (errno == EAGAIN || errno == ENOBUFS) ? 1 : -1;
+}
+
+/* At most RECORD_FDS_MAX stay; the kernel drops what the space has no room for. */
+static void take_fds(struct msghdr *header, int ret_fds[RECORD_FDS_MAX])
+{
+	size_t count = 0;
+
+	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(header); cmsg; cmsg = CMSG_NXTHDR(header, cmsg)) {
+		const size_t here = cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS
+					? (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int)
+					: 0;
+
+		for (size_t i = 0; i < here; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(fd));
+			if (count < RECORD_FDS_MAX)
+				ret_fds[count++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+int record_receive(int fd, struct record *ret, int ret_fds[RECORD_FDS_MAX], int flags)
+{
+	char space[CMSG_SPACE(sizeof(int) * RECORD_FDS_MAX)] __attribute__((aligned(8)));
+	struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
+	struct msghdr header = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
+	};
+	ssize_t n;
+
+	for (size_t i = 0; i < RECORD_FDS_MAX; i++)
+		ret_fds[i] = -1;
+	do
+		n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | flags);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN ? 2 : 0;
+	if (n == 0)
+		return 0;
+	take_fds(&header, ret_fds);
+	if (!(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && record_valid(ret, (size_t)n))
+		return 1;
+	for (size_t i = 0; i < RECORD_FDS_MAX; i++)
+		fd_done(&ret_fds[i]);
+	return -1;
+}
+
+int record_read_file(int fd, size_t len, char **ret, struct warder_error *err)
+{
+	struct stat st;
+	char *text;
+	size_t got = 0;
+
+	if (len > FILE_BYTES_MAX || fd < 0 || fstat(fd, &st) < 0 ||
+	    (fcntl(fd, F_GET_SEALS) & SEALS) != SEALS || st.st_size != (off_t)len)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "a request's memory file is missing, can change or has another size");
+	text = malloc(len + 1);
+	if (!text)
+		return error_no_memory(err, NULL);
+	while (got < len) {
+		const ssize_t n = pread(fd, text + got, len - got, (off_t)got);
+
+		if (n <= 0) {
+			free(text);
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+					       "cannot read a request's memory file");
+		}
+		got += (size_t)n;
+	}
+	text[len] = '\0';
+	*ret = text;
+	return 0;
+}
+
+int record_make_file(const char *bytes, size_t len)
+{
+	owned_fd int fd = memfd_create("warder-record", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || file_write_all(fd, bytes, len) < 0 || fcntl(fd, F_ADD_SEALS, SEALS) < 0)
+		return -1;
+	return fd_take(&fd);
+}

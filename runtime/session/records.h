@@ -1,0 +1,154 @@
+/*
+ * records: what a client and a keeper say to each other about executions. Private to runtime/session/.
+ *
+ * A record is a head and a body, of together at most RECORD_MAX bytes, sent as one message of a SOCK_SEQPACKET socket. The first record of
+ * a client is RECORD_HELLO with the version that it speaks. A keeper of version N also understands N-1: version 1 is the fixed messages of
+ * session.h, which begin without a hello. A later version is refused by name.
+ *
+ * Requests are answered in their order by RECORD_ANSWER; RECORD_RESULT and RECORD_ATTACH also by a RECORD_END when the execution has ended.
+ * Between the answer and the end of an attach come frames and gaps. What is longer than a record (the words of a command, a list, a result)
+ * comes beside it as a memory file.
+ */
+#ifndef WARDER_RUNTIME_SESSION_RECORDS_H
+#define WARDER_RUNTIME_SESSION_RECORDS_H
+
+#include "base/error.h"
+
+#define RECORD_MAX          65536u
+#define RECORD_VERSION      2u
+#define RECORD_MAGIC        0x58455257u
+#define RECORD_FDS_MAX      2
+#define EXECUTION_ID_LENGTH 16
+
+enum record_type {
+	RECORD_HELLO = 1,
+	RECORD_START,  /* body: record_start; a memory file of words, and with a terminal its descriptor */
+	RECORD_ATTACH, /* body: record_attach; the answer's values: see enum record_attached */
+	RECORD_WRITE,  /* body: bytes of input; RECORD_MORE: the next record of this client belongs to them */
+	RECORD_CLOSE,  /* the input, behind what was written */
+	RECORD_SIGNAL, /* body: u32 */
+	RECORD_RESIZE, /* body: record_size */
+	RECORD_COUNTERS, /* the answer's values: see enum record_counter */
+	RECORD_LIST,     /* answered with a memory file: a JSON array */
+	RECORD_RESULT,   /* the end, now or when it comes; with a memory file, the result as JSON */
+	RECORD_ANSWER,   /* body: record_answer */
+	RECORD_FRAME,    /* body: record_frame, bytes */
+	RECORD_GAP,      /* body: record_gap */
+	RECORD_END,      /* body: record_end */
+	RECORD_PAUSE,    /* body: u32: 1 pauses the session, 0 lets it go on */
+	RECORD_TYPES,
+};
+
+enum record_flag {
+	RECORD_MORE = 1,       /* of WRITE */
+	RECORD_TERMINAL = 2,   /* of START */
+	RECORD_INPUT = 4,      /* of START: the input stays open for WRITE */
+	RECORD_BACKGROUND = 8, /* of START: WARDER_SESSION_BACKGROUND */
+	RECORD_FLAGS = 15,
+};
+
+struct record_head {
+	uint32_t magic;
+	uint16_t version, type;
+	uint32_t flags, len;              /* of the body */
+	char id[EXECUTION_ID_LENGTH + 8]; /* of the execution; "" for none; NUL to the end */
+};
+
+#define RECORD_BODY_MAX (RECORD_MAX - sizeof(struct record_head))
+
+/* The memory file holds, one after the other and each with a final NUL: the policy as JSON, the ceiling as JSON or nothing, the words of
+ * the program, the variables that it gets besides the policy's, and the variables of the caller that the policy may let in. */
+struct record_start {
+	uint32_t has_ceiling, argc, set_count, caller_count;
+	uint64_t bytes;         /* of the memory file */
+	uint64_t output_max;    /* of each stream; more ends the program; 0: no limit */
+	uint64_t keep_us;       /* the result, after the end */
+	uint16_t rows, columns; /* of a terminal without a descriptor */
+	uint32_t unused;
+};
+
+struct record_attach {
+	uint64_t from[2]; /* of standard output and error */
+};
+
+struct record_size {
+	uint16_t rows, columns;
+};
+
+enum record_counter {
+	RECORD_COUNTER_CPU_US,
+	RECORD_COUNTER_MEMORY,
+	RECORD_COUNTER_MEMORY_PEAK,
+	RECORD_COUNTER_PROCESSES,
+	RECORD_COUNTER_READ_BYTES,
+	RECORD_COUNTER_WRITTEN_BYTES,
+	RECORD_COUNTERS_COUNT,
+};
+
+enum record_attached {
+	RECORD_ATTACHED_STDOUT, /* bytes that the program has written by now */
+	RECORD_ATTACHED_STDERR,
+	RECORD_ATTACHED_ENDED,    /* 1: it has ended, and the end follows */
+	RECORD_ATTACHED_TERMINAL, /* 1: it has a terminal */
+	RECORD_ATTACHED_INPUT,    /* 1: its input is open */
+};
+
+struct record_answer {
+	uint32_t request;                 /* enum record_type */
+	uint32_t failed;                  /* then `error` says why */
+	char id[EXECUTION_ID_LENGTH + 8]; /* of what START began */
+	struct warder_error error;
+	uint64_t values[RECORD_COUNTERS_COUNT]; /* UINT64_MAX: not known */
+};
+
+struct record_frame {
+	uint64_t offset, time_us; /* since the epoch */
+	uint32_t stream, unused;
+};
+
+struct record_gap {
+	uint64_t from, to;
+	uint32_t stream, unused;
+};
+
+struct record_end {
+	int32_t cause; /* enum jail_cause */
+	int32_t exit_code, signal;
+	uint32_t session_end; /* enum session_end */
+	uint64_t totals[2];
+	char detail[512];
+};
+
+struct record {
+	struct record_head head;
+	union {
+		struct record_start start;
+		struct record_attach attach;
+		struct record_size size;
+		struct record_answer answer;
+		struct record_frame frame;
+		struct record_gap gap;
+		struct record_end end;
+		uint32_t number;
+		char bytes[RECORD_BODY_MAX];
+	};
+};
+_Static_assert(sizeof(struct record) == RECORD_MAX, "a record is one message");
+
+/* Whether `len` bytes are a record of this version (or, in a HELLO, of any) whose body has the size that its type has. Nothing of it is
+ * to be used before. */
+bool record_valid(const struct record *record, size_t len);
+/* Fill the head. */
+void record_begin(struct record *record, enum record_type type, uint32_t flags, const char *id, size_t len);
+/* 0; 1: the peer takes no more now (only with MSG_DONTWAIT in flags); -1: it is gone. fds: up to RECORD_FDS_MAX, or NULL. */
+int record_send(int fd, const struct record *record, const int *fds, size_t fd_count, int flags);
+/* 1 with a valid record and the descriptors that came, which are the caller's (-1 where none came); 0: the peer is gone; 2: nothing has
+ * come (only with MSG_DONTWAIT); -1: the message was not a valid record. */
+int record_receive(int fd, struct record *ret, int ret_fds[RECORD_FDS_MAX], int flags);
+/* The bytes of a memory file that nobody can change any more. 0 with *ret, heap, with a final NUL that is not counted; -1 with *err: it is
+ * not sealed, or not of that size. */
+int record_read_file(int fd, size_t len, char **ret, struct warder_error *err);
+/* A sealed memory file. -1 with errno. */
+int record_make_file(const char *bytes, size_t len);
+
+#endif

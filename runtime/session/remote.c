@@ -1,0 +1,552 @@
+/*
+ * remote: the client's side of records.h. A connection begins with the hello and then asks for one thing after the other.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "runtime/session/records.h"
+#include "runtime/session/session.h"
+
+#define ANSWER_MS 8000
+#define LOOK_MS   100
+
+struct remote {
+	int fd;
+	char session[SESSION_NAME_MAX + 1];
+	char id[REMOTE_ID_LENGTH + 1];
+	struct record in, out;
+};
+_Static_assert(REMOTE_WRITE_MAX <= RECORD_BODY_MAX, "one record");
+_Static_assert(REMOTE_ID_LENGTH == EXECUTION_ID_LENGTH, "the same id");
+_Static_assert(sizeof(struct remote_counters) == RECORD_COUNTERS_COUNT * sizeof(uint64_t), "the same order");
+
+int remote_draw_id(char ret[REMOTE_ID_LENGTH + 1], struct warder_error *err)
+{
+	uint64_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no random number");
+	snprintf(ret, REMOTE_ID_LENGTH + 1, "%016" PRIx64, number);
+	return 0;
+}
+
+/* ---- one request ---- */
+
+static int gone(const struct remote *remote, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "the keeper of session %.64s has ended",
+			 remote->session);
+}
+
+/* 1: something can be read; 0: not in time. */
+static bool is_readable(const struct remote *remote, int wait_ms)
+{
+	struct pollfd ready = { .fd = remote->fd, .events = POLLIN };
+
+	return poll(&ready, 1, wait_ms) > 0;
+}
+
+/* The next record, and a descriptor that came with it. 0; -1 with *err. */
+static int receive(struct remote *remote, int *ret_fd, struct warder_error *err)
+{
+	int fds[RECORD_FDS_MAX];
+	const int got = record_receive(remote->fd, &remote->in, fds, 0);
+
+	if (got == 0)
+		return gone(remote, err);
+	if (got < 0)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+				 "the keeper of session %.64s is of another version of Warder",
+				 remote->session);
+	fd_done(&fds[1]);
+	if (ret_fd)
+		*ret_fd = fd_take(&fds[0]);
+	fd_done(&fds[0]);
+	return 0;
+}
+
+/* The answer, in remote->in. Texts are the keeper's: they get an end. */
+static int take_answer(struct remote *remote, int wait_ms, int *ret_fd, struct warder_error *err)
+{
+	struct record_answer *answer = &remote->in.answer;
+
+	if (!is_readable(remote, wait_ms))
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+				 "the keeper of session %.64s does not answer", remote->session);
+	if (receive(remote, ret_fd, err) < 0)
+		return -1;
+	if (remote->in.head.type != RECORD_ANSWER)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+				 "the keeper of session %.64s answered something else", remote->session);
+	answer->id[sizeof(answer->id) - 1] = '\0';
+	if (!answer->failed)
+		return 0;
+	*err = answer->error;
+	err->text[sizeof(err->text) - 1] = '\0';
+	err->field[sizeof(err->field) - 1] = '\0';
+	err->step[sizeof(err->step) - 1] = '\0';
+	return -1;
+}
+
+/* Send remote->out, whose body is filled, and take the answer. */
+static int ask(struct remote *remote, enum record_type type, uint32_t flags, size_t len, const int *fds,
+	       size_t fd_count, int *ret_fd, struct warder_error *err)
+{
+	record_begin(&remote->out, type, flags, remote->id, len);
+	if (record_send(remote->fd, &remote->out, fds, fd_count, 0) != 0) {
+		/* What it said before it closed the connection is the reason. */
+		if (is_readable(remote, 0) && take_answer(remote, 0, NULL, err) < 0)
+			return -1;
+		return gone(remote, err);
+	}
+	/* A start takes as long as a launch, and input as long as the program does not read. */
+	return take_answer(remote, type == RECORD_START || type == RECORD_WRITE ? -1 : ANSWER_MS, ret_fd,
+			   err);
+}
+
+/* ---- connecting ---- */
+
+/* 0; 1: no such session, or it is being set up, or it ends; -1 with *err. */
+static int connect_to(const char *session, struct remote **ret, struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	struct remote *remote;
+	int got;
+
+	if (session_directory_open(false, &dir_fd, err) < 0)
+		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
+	remote = calloc(1, sizeof(*remote));
+	if (!remote)
+		return error_no_memory(err, NULL);
+	remote->fd = -1;
+	snprintf(remote->session, sizeof(remote->session), "%s", session);
+	got = session_connect(dir_fd, session, &remote->fd, err);
+	if (got == 0) {
+		memset(err, 0, sizeof(*err));
+		got = ask(remote, RECORD_HELLO, 0, 0, NULL, 0, NULL, err);
+	}
+	if (got == 0) {
+		*ret = remote;
+		return 0;
+	}
+	remote_free(remote);
+	return got;
+}
+
+static int none(const char *id, struct warder_error *err)
+{
+	char shown[64];
+
+	return error_set(err, WARDER_ERROR_NOT_FOUND, "id",
+			 "there is no execution %s (any more); \"warder ps\" lists them",
+			 json_quote(id, shown, sizeof(shown)));
+}
+
+struct search {
+	const char *id;
+	struct remote *found;
+};
+
+/* Session_each(): 1 when it is found. */
+static int look_in(void *context, const char *name)
+{
+	struct search *search = context;
+	struct warder_error ignored = { 0 };
+	struct remote_counters counters;
+	struct remote *remote;
+
+	if (connect_to(name, &remote, &ignored) != 0)
+		return 0;
+	snprintf(remote->id, sizeof(remote->id), "%s", search->id);
+	if (remote_counters(remote, &counters, &ignored) < 0 && ignored.code != WARDER_ERROR_CONFLICT) {
+		remote_free(remote);
+		return 0;
+	}
+	search->found = remote;
+	return 1;
+}
+
+int remote_open(const char *id, struct remote **ret, struct warder_error *err)
+{
+	struct search search = { .id = id };
+
+	if (strlen(id) != REMOTE_ID_LENGTH || strspn(id, "0123456789abcdef") != REMOTE_ID_LENGTH)
+		return none(id, err);
+	/* A detached run is a session of the same name. */
+	if (look_in(&search, id) == 0 && session_each(look_in, &search, err) < 0)
+		return -1;
+	if (!search.found)
+		return none(id, err);
+	*ret = search.found;
+	return 0;
+}
+
+int remote_again(const struct remote *remote, struct remote **ret, struct warder_error *err)
+{
+	const int got = connect_to(remote->session, ret, err);
+
+	if (got != 0)
+		return got < 0 ? -1 : gone(remote, err);
+	memcpy((*ret)->id, remote->id, sizeof(remote->id));
+	return 0;
+}
+
+const char *remote_id(const struct remote *remote)
+{
+	return remote->id;
+}
+
+const char *remote_session(const struct remote *remote)
+{
+	return remote->session;
+}
+
+int remote_fd(const struct remote *remote)
+{
+	return remote->fd;
+}
+
+void remote_free(struct remote *remote)
+{
+	if (!remote)
+		return;
+	fd_done(&remote->fd);
+	free(remote);
+}
+
+/* ---- starting ---- */
+
+static size_t count_of(char *const *list)
+{
+	size_t count = 0;
+
+	while (list && list[count])
+		count++;
+	return count;
+}
+
+/* A growing row of texts, each with its NUL. */
+struct texts {
+	char *bytes;
+	size_t len;
+	bool failed;
+};
+
+static void add_text(struct texts *texts, const char *text)
+{
+	const size_t len = text ? strlen(text) + 1 : 0;
+	char *grown = len && !texts->failed ? realloc(texts->bytes, texts->len + len) : NULL;
+
+	if (!grown) {
+		texts->failed = true;
+		return;
+	}
+	memcpy(grown + texts->len, text, len);
+	texts->bytes = grown;
+	texts->len += len;
+}
+
+static void add_policy(struct texts *texts, const struct policy *policy)
+{
+	char *text = policy_encode(policy);
+
+	add_text(texts, text);
+	free(text);
+}
+
+static int make_words(const struct remote_command *command, struct record_start *start,
+		      struct warder_error *err)
+{
+	/* The keeper's environment is that of whoever started the session. */
+	char *const *caller = command->policy->environment.mode == POLICY_ENVIRONMENT_NONE ? NULL : environ;
+	struct texts texts = { 0 };
+	int fd = -1;
+
+	add_policy(&texts, command->policy);
+	if (command->ceiling)
+		add_policy(&texts, command->ceiling);
+	for (char *const *word = command->argv; *word; word++)
+		add_text(&texts, *word);
+	for (char *const *word = command->environment; word && *word; word++)
+		add_text(&texts, *word);
+	for (char *const *word = caller; word && *word; word++)
+		add_text(&texts, *word);
+	start->has_ceiling = command->ceiling != NULL;
+	start->argc = (uint32_t)count_of(command->argv);
+	start->set_count = (uint32_t)count_of(command->environment);
+	start->caller_count = (uint32_t)count_of(caller);
+	start->bytes = texts.len;
+	if (!texts.failed)
+		fd = record_make_file(texts.bytes, texts.len);
+	free(texts.bytes);
+	return fd >= 0 ? fd : error_no_memory(err, NULL);
+}
+
+static int start_in(struct remote *remote, const struct remote_command *command, struct warder_error *err)
+{
+	const uint32_t flags = (command->background ? RECORD_BACKGROUND : 0u) |
+			       (command->input ? RECORD_INPUT : 0u) |
+			       (command->terminal ? RECORD_TERMINAL : 0u);
+	struct record_start start = { .output_max = command->output_max, .keep_us = command->keep_us };
+	owned_fd int words_fd = make_words(command, &start, err);
+	const int fds[] = { words_fd, command->terminal_fd };
+
+	if (words_fd < 0)
+		return -1;
+	remote->out.start = start;
+	if (ask(remote, RECORD_START, flags, sizeof(start), fds, command->terminal_fd >= 0 ? 2 : 1, NULL,
+		err) < 0)
+		return -1;
+	snprintf(remote->id, sizeof(remote->id), "%.*s", REMOTE_ID_LENGTH, remote->in.answer.id);
+	return 0;
+}
+
+int remote_start(const char *session, const char *id, const struct remote_command *command,
+		 struct remote **ret, struct warder_error *err)
+{
+	struct remote *remote;
+	const int got = connect_to(session, &remote, err);
+
+	if (got != 0)
+		return got < 0
+			   ? -1
+			   : error_set(err, WARDER_ERROR_NOT_FOUND, "name",
+				       "session %.64s does not run; \"warder session start %.64s\" starts it",
+				       session, session);
+	snprintf(remote->id, sizeof(remote->id), "%s", id ? id : "");
+	if (start_in(remote, command, err) < 0) {
+		remote_free(remote);
+		return -1;
+	}
+	*ret = remote;
+	return 0;
+}
+
+/* ---- reading ---- */
+
+int remote_attach(struct remote *remote, const uint64_t from[2], struct remote_attached *ret,
+		  struct warder_error *err)
+{
+	const uint64_t *values = remote->in.answer.values;
+
+	remote->out.attach = (struct record_attach){ .from = { from[0], from[1] } };
+	if (ask(remote, RECORD_ATTACH, 0, sizeof(remote->out.attach), NULL, 0, NULL, err) < 0)
+		return -1;
+	*ret = (struct remote_attached){
+		.totals = { values[RECORD_ATTACHED_STDOUT], values[RECORD_ATTACHED_STDERR] },
+		.ended = values[RECORD_ATTACHED_ENDED],
+		.terminal = values[RECORD_ATTACHED_TERMINAL],
+		.input = values[RECORD_ATTACHED_INPUT],
+	};
+	return 0;
+}
+
+static void take_end(const struct record_end *end, struct remote_end *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->outcome.cause =
+	    end->cause >= 0 && end->cause < JAIL_CAUSE_COUNT ? (enum jail_cause)end->cause : JAIL_CAUSE_HOST;
+	ret->outcome.exit_code = end->exit_code;
+	ret->outcome.signal = end->signal;
+	ret->session_end =
+	    end->session_end < SESSION_END_COUNT ? (enum session_end)end->session_end : SESSION_END_NONE;
+	snprintf(ret->outcome.detail, sizeof(ret->outcome.detail), "%.*s", (int)sizeof(end->detail) - 1,
+		 end->detail);
+	for (int i = 0; i < 2; i++)
+		ret->outcome.output[i].total = end->totals[i];
+}
+
+static void take_frame(const struct record *in, struct remote_event *ret)
+{
+	ret->kind = REMOTE_BYTES;
+	ret->stream = in->frame.stream == 1;
+	ret->offset = in->frame.offset;
+	ret->end = in->frame.offset + (in->head.len - sizeof(in->frame));
+	ret->time_us = in->frame.time_us;
+	ret->bytes = in->bytes + sizeof(in->frame);
+}
+
+int remote_next(struct remote *remote, int wait_ms, struct remote_event *ret, struct warder_error *err)
+{
+	const struct record *in = &remote->in;
+
+	*ret = (struct remote_event){ .kind = REMOTE_NOTHING };
+	if (!is_readable(remote, wait_ms))
+		return 0;
+	if (receive(remote, NULL, err) < 0)
+		return -1;
+	if (in->head.type == RECORD_FRAME) {
+		take_frame(in, ret);
+	} else if (in->head.type == RECORD_GAP) {
+		ret->kind = REMOTE_GAP;
+		ret->stream = in->gap.stream == 1;
+		ret->offset = in->gap.from;
+		ret->end = in->gap.to;
+	} else if (in->head.type == RECORD_END) {
+		ret->kind = REMOTE_END;
+		take_end(&in->end, &ret->last);
+	} else {
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+				 "the keeper of session %.64s sent something else than output",
+				 remote->session);
+	}
+	return 0;
+}
+
+/* ---- the rest ---- */
+
+int remote_write_begin(struct remote *remote, const char *bytes, size_t len, bool more,
+		       struct warder_error *err)
+{
+	memcpy(remote->out.bytes, bytes, len);
+	record_begin(&remote->out, RECORD_WRITE, more ? RECORD_MORE : 0, remote->id, len);
+	return record_send(remote->fd, &remote->out, NULL, 0, 0) == 0 ? 0 : gone(remote, err);
+}
+
+int remote_write_done(struct remote *remote, int wait_ms, struct warder_error *err)
+{
+	if (!is_readable(remote, wait_ms))
+		return 0;
+	return take_answer(remote, 0, NULL, err) < 0 ? -1 : 1;
+}
+
+int remote_write(struct remote *remote, const char *bytes, size_t len, bool more, struct warder_error *err)
+{
+	do {
+		const size_t part = len < REMOTE_WRITE_MAX ? len : REMOTE_WRITE_MAX;
+
+		if (remote_write_begin(remote, bytes, part, more || part < len, err) < 0 ||
+		    remote_write_done(remote, -1, err) < 0)
+			return -1;
+		bytes += part;
+		len -= part;
+	} while (len);
+	return 0;
+}
+
+int remote_close_input(struct remote *remote, struct warder_error *err)
+{
+	return ask(remote, RECORD_CLOSE, 0, 0, NULL, 0, NULL, err);
+}
+
+int remote_signal(struct remote *remote, int number, struct warder_error *err)
+{
+	remote->out.number = (uint32_t)number;
+	return ask(remote, RECORD_SIGNAL, 0, sizeof(remote->out.number), NULL, 0, NULL, err);
+}
+
+int remote_resize(struct remote *remote, int rows, int columns, struct warder_error *err)
+{
+	remote->out.size = (struct record_size){ (uint16_t)rows, (uint16_t)columns };
+	return ask(remote, RECORD_RESIZE, 0, sizeof(remote->out.size), NULL, 0, NULL, err);
+}
+
+int remote_counters(struct remote *remote, struct remote_counters *ret, struct warder_error *err)
+{
+	if (ask(remote, RECORD_COUNTERS, 0, 0, NULL, 0, NULL, err) < 0)
+		return -1;
+	memcpy(ret, remote->in.answer.values, sizeof(*ret));
+	return 0;
+}
+
+static int read_text(int fd, char **ret, struct warder_error *err)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+						    "the keeper's answer cannot be read")
+				  : record_read_file(fd, (size_t)st.st_size, ret, err);
+}
+
+int remote_wait(struct remote *remote, int (*came)(void *context), struct remote_end *ret, char **ret_json,
+		struct warder_error *err)
+{
+	owned_fd int fd = -1;
+
+	*ret_json = NULL;
+	if (ask(remote, RECORD_RESULT, 0, 0, NULL, 0, NULL, err) < 0)
+		return -1;
+	while (!is_readable(remote, LOOK_MS))
+		if (came && came(NULL))
+			return 1;
+	if (receive(remote, &fd, err) < 0)
+		return -1;
+	if (remote->in.head.type != RECORD_END)
+		return gone(remote, err);
+	take_end(&remote->in.end, ret);
+	return fd < 0 ? 0 : read_text(fd, ret_json, err);
+}
+
+int remote_pause(const char *session, bool paused, struct warder_error *err)
+{
+	struct remote *remote;
+	int ret;
+
+	if (session_check_name(session, err) < 0)
+		return -1;
+	ret = connect_to(session, &remote, err);
+	if (ret != 0)
+		return ret < 0 ? -1
+			       : error_set(err, WARDER_ERROR_NOT_FOUND, "name", "session %.64s does not run",
+					   session);
+	remote->out.number = paused;
+	ret = ask(remote, RECORD_PAUSE, 0, sizeof(remote->out.number), NULL, 0, NULL, err);
+	remote_free(remote);
+	return ret;
+}
+
+struct list {
+	struct json_writer w;
+	struct warder_error *err;
+};
+
+static int add_session(void *context, const char *name)
+{
+	struct list *list = context;
+	struct warder_error ignored = { 0 };
+	struct json_value *document = NULL;
+	struct remote *remote;
+	owned_fd int fd = -1;
+	char *text = NULL;
+
+	/* One that is being set up, or ends, has none; one that hangs must not hide the others. */
+	if (connect_to(name, &remote, &ignored) != 0)
+		return 0;
+	if (ask(remote, RECORD_LIST, 0, 0, NULL, 0, &fd, &ignored) == 0 && fd >= 0 &&
+	    read_text(fd, &text, &ignored) == 0 &&
+	    json_parse(text, strlen(text), "executions", &(struct json_limits){ .max_bytes = SIZE_MAX },
+		       &document, &ignored) == 0 &&
+	    document->type == JSON_ARRAY)
+		for (const struct json_value *item = document->child; item; item = item->next)
+			json_copy(&list->w, item);
+	json_free(document);
+	free(text);
+	remote_free(remote);
+	return 0;
+}
+
+char *remote_list(struct warder_error *err)
+{
+	struct list list = { .err = err };
+	char *text;
+
+	json_begin_array(&list.w);
+	if (session_each(add_session, &list, err) < 0) {
+		json_writer_done(&list.w);
+		return NULL;
+	}
+	json_end_array(&list.w);
+	text = json_take(&list.w);
+	if (!text)
+		error_no_memory(err, NULL);
+	return text;
+}

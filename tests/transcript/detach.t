@@ -1,0 +1,132 @@
+# Executions that outlive the process that asked for them: run --detach, ps, logs, attach, write, kill, wait.
+
+= a detached run prints its id, goes on, and has its output and its end for whoever asks
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sh -c 'echo out; echo err >&2; exit 7'); echo $id | grep -cE '^[0-9a-f]{16}$'; warder wait $id; echo $?; warder logs $id; warder logs $id 2> /dev/null; warder wait $id; echo $?; end $id
+| 1
+| 7
+| out
+| out
+| 7
+! err
+
+= ps lists it, running and ended, with its command
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'read line; exit $line'); warder ps | grep -c "^$id  $id  running .*sh -c read line; exit .line$"; echo 3 | warder write $id; warder wait $id; warder ps | grep -c "^$id .* exited 3 "; warder ps --json | grep -c '"exitCode":3'; end $id; warder ps | wc -l
+| 1
+| 1
+| 1
+| 1
+
+= the execution survives its caller, and whoever reads it
+$ . "$TOP/tests/transcript/detach.sh"; id=$(setsid sh d sh -c 'for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done'); (warder logs -f $id > first & echo $! > pid; sleep 0.3; kill -9 $(cat pid); wait) 2> /dev/null; warder wait $id; warder logs $id | tr '\n' ' '; end $id
+| 1 2 3 4 5 6 7 8 
+
+= from a byte on, the last lines, and following until the end
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'echo one; echo two; read x; echo three; printf four'); sleep 0.3; warder logs --from 4 $id; warder logs --lines 1 $id; (sleep 0.3; echo | warder write $id) & warder logs -f --from 8 $id; echo; warder wait $id; warder logs --lines 2 $id; echo; warder logs --from 99 $id; end $id
+| two
+| two
+| three
+| four
+| three
+| four
+!~ ^warder: standard output of execution [0-9a-f]{16} has 18 bytes so far, and 99 is beyond them$
+
+= signals reach the program's process group, by name and number
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sh -c 'trap "echo usr1" USR1; trap "echo term; exit 4" TERM; echo ready; while :; do sleep 0.05; done'); until warder logs $id | grep -q ready; do sleep 0.05; done; warder kill -s usr1 $id; warder kill -s SIGUSR1 $id; warder kill -s 10 $id; sleep 0.3; warder kill $id; warder wait $id; echo $?; warder logs $id 2> /dev/null | sort -u; warder kill $id; warder kill -s NONE $id; end $id
+| 4
+| ready
+| term
+| usr1
+!~ ^warder: execution [0-9a-f]{16} has ended$
+!~ ^warder: --signal NONE: no such signal; use a name such as TERM, or a number from 1 to [0-9]+$
+
+= wait exits as run would, and says why
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d --timeout 300ms sleep 60); warder wait $id; echo $?; end $id; id=$(sh d sh -c 'kill -9 $$'); warder wait $id; echo $?; end $id; id=$(sh d --max-output 4B yes); warder wait $id; echo $?; end $id; sh d no-such-program; echo $?
+| 124
+| 137
+| 137
+| 127
+! warder: wallTime: killed after the wall time of 300ms
+! warder: output: killed for more output than the limit
+!~ ^warder: no-such-program: no such program inside the jail .*
+
+= input arrives whole, call by call, and ends when it is closed
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'tr -d "\n" | fold -w 1 | uniq -c | wc -l'); head -c 300000 /dev/zero | tr '\0' a | warder write $id & head -c 300000 /dev/zero | tr '\0' b | warder write $id & wait; warder write --close $id < /dev/null; warder wait $id; warder logs $id; warder write $id < /dev/null; end $id
+| 2
+!~ ^warder: the input of execution [0-9a-f]{16} is closed; .*
+
+= without -i the input is empty
+$ . "$TOP/tests/transcript/detach.sh"; id=$(echo no | sh d wc -c); warder wait $id; warder logs $id; echo x | warder write $id; echo $?; end $id
+| 0
+| 125
+!~ ^warder: the input of execution [0-9a-f]{16} is closed; an execution keeps its input open if it was started with -i or -t$
+
+= attach passes both ways, and exits as the program does
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'sed s/^/got:/; exit 5'); printf 'a\nb\n' | warder attach $id; echo $?; end $id
+| got:a
+| got:b
+| 5
+
+= more than the spool holds is a gap, which is told, and the rest is exact
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sh -c 'seq 1000000; echo end'); warder wait $id; warder logs $id > got 2> gap; tail -n 1 got; sed 's/[0-9][0-9]* bytes/N bytes/' gap; missing=$(sed 's/^warder: \([0-9]*\) bytes.*/\1/' gap); (seq 1000000; echo end) > all; tail -c +$((missing + 1)) all | cmp - got && echo exact; [ $(wc -c < got) -gt 3900000 ] && echo full; end $id
+| end
+| warder: N bytes of standard output are missing here: they left the spool before they were read
+| exact
+| full
+
+= an execution of a session, detached: it uses the session's files, and may only narrow its policy
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach -- sh -c 'echo kept > /tmp/a; echo done'); warder wait $id; warder logs $id; sh s exec -- cat /tmp/a; warder ps | grep -c "^$id .*exited 0"; sh s exec --detach --timeout 1h -- true; sh s stop; warder logs $id
+| done
+| kept
+| 1
+!~ ^warder: more than the session has: limits.wallTime: .*
+!~ ^warder: there is no execution "[0-9a-f]{16}" \(any more\); "warder ps" lists them$
+? 125
+
+= the keeper is killed: everything is gone, and who waits is told
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sleep 60); keeper=$(warder session status $id --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); (sleep 0.3; kill -9 $keeper) & warder wait $id; echo $?; warder ps | wc -l
+| 137
+| 1
+!~ ^warder: supervisor: killed: the keeper of session [0-9a-f]{16} is gone, and with it everything in the session$
+
+= flags that do not go together, and ids that are none
+$ . "$TOP/tests/transcript/detach.sh"; warder run --detach --receipt r -- true; warder run -i -- true; warder logs; warder logs a b; warder logs ../x; warder logs --from x 0123456789abcdef; warder attach --detach-keys ctrl-1 0123456789abcdef
+! warder: --receipt does not go with --detach; "warder wait --json ID" prints the result with its receipt
+! warder: --interactive needs --detach
+! warder: which execution? "warder ps" lists them
+! warder: b is one word too many; give one id
+! warder: there is no execution "../x" (any more); "warder ps" lists them
+! warder: there is no execution "0123456789abcdef" (any more); "warder ps" lists them
+!~ ^warder: --detach-keys ctrl-1: write up to 8 keys .*
+? 125
+
+= a reader that is killed at any byte goes on from its offset, and has every byte once
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d --timeout 60s sh -c 'i=0; while [ $i -lt 150 ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); sleep 0.01; done'); : > got; for i in $(seq 20); do timeout -s KILL 0.0$((RANDOM % 90 + 10)) warder logs -f --from $(wc -c < got) $id >> got; done 2> /dev/null; warder wait $id; warder logs --from $(wc -c < got) $id >> got; i=0; while [ $i -lt 150 ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); done | cmp - got && echo exact; warder session stop --all; warder ps | wc -l
+| exact
+| 1
+
+= forged and half records, and a client that never reads, disturb nobody
+needs python3
++ . "$TOP/tests/transcript/detach.sh"
+$ export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh d --timeout 60s sh -c 'yes | head -c 30000000; echo; echo done'); python3 "$TOP/tests/transcript/detach_hostile.py" $id; warder wait $id; warder logs --lines 1 $id; warder ps | grep -c "^$id .* exited 0"; warder session stop --all
+| half: closed
+| another magic: closed
+| before the hello: closed
+| another version: refused, closed
+| words that are no memory file: refused
+| an id of another: refused
+| 65 clients: 64 served
+| never reads: dropped
+| done
+| 1
+
+= a session has 128 executions at a time, and says so to the next
+needs guest
+$ . "$TOP/tests/transcript/detach.sh"; warder session start many --lifetime 5m --pids 300; i=0; while [ $i -lt 128 ]; do warder session exec many --detach -- sleep 200 > id || echo failed; i=$((i + 1)); done; warder ps | grep -c running; warder session exec many -- true; echo $?; warder session exec many --detach -- true; echo $?; warder kill -s KILL $(cat id); warder wait $(cat id); warder session exec many -- echo room; warder session stop many; warder ps | wc -l
+| 128
+| 125
+| 125
+| room
+| 1
+! warder: the session has 128 executions, as many as it can have; wait until one has ended
+! warder: the session has 128 executions, as many as it can have; wait until one has ended

@@ -1,0 +1,39 @@
+# A session that is paused: warder session pause and resume.
+needs limits
+
+= the wall time stands still, also that of init, and goes on; the state is shown
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach --timeout 2s -- sh -c 'while :; do echo x; sleep 0.05; done'); sleep 0.5; sh s pause; warder ps | grep -c "^$id .* paused "; sh s status --json | grep -o '"paused":[a-z]*'; warder logs $id | wc -l > one; sleep 6; warder logs $id | wc -l | cmp - one && echo still; sh s resume; warder ps | grep -c "^$id .* running "; sleep 0.5; [ $(warder logs $id | wc -l) -gt $(cat one) ] && echo on; warder wait $id; echo $?; sh s stop
+| 1
+| "paused":true
+| still
+| 1
+| on
+| 124
+! warder: wallTime: killed after the wall time of 2s
+
+= what is refused: twice, a start, an execution of a caller, no session
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s pause; sh s exec -- true; sh s exec --detach -- true; sh s resume; sh s exec -- sleep 5 2> ended & sleep 0.5; sh s pause; sh s stop; wait; grep -c stopped ended; sh s pause
+| 1
+!~ ^warder: session [^ ]* is not paused$
+!~ ^warder: session [^ ]* is paused already$
+!~ ^warder: session [^ ]* is paused, and nothing starts in it; "warder session resume [^ ]*" lets it go on$
+!~ ^warder: session [^ ]* is paused, and nothing starts in it; "warder session resume [^ ]*" lets it go on$
+!~ ^warder: session [^ ]* has executions that their callers supervise, whose time goes on; .*
+!~ ^warder: session [^ ]* does not run$
+? 125
+
+= the idle time stands still, and the lifetime runs on
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start --idle-timeout 1s --lifetime 4s; sh s pause; sleep 2.5; sh s status --json | grep -o '"paused":[a-z]*'; sleep 3; sh s status > /dev/null 2>&1; echo $?
+| "paused":true
+| 1
+
+= a paused session that is stopped, and one whose keeper is killed, leave nothing
++ . "$TOP/tests/transcript/session.sh"
+$ export XDG_RUNTIME_DIR=$PWD/rt; for how in stop kill; do sh s start; id=$(sh s exec --detach -- sh -c 'sleep 7654 & sleep 7654'); sh s pause; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); [ $how = stop ] && sh s stop || kill -9 $keeper; for i in $(seq 50); do pgrep -f "^sleep 7654" > /dev/null || break; sleep 0.1; done; pgrep -fc "^sleep 7654"; find /sys/fs/cgroup -maxdepth 4 -name "warder-$keeper-*" 2> /dev/null > left; [ $how = stop ] && cat left; warder ps | wc -l; done; warder doctor --clean > /dev/null; true
+| 0
+| 1
+| 0
+| 1

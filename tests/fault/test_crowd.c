@@ -12,7 +12,7 @@
 #include "jail/cgroup/ends.h"
 #include "jail/inside/wire.h"
 #include "jail/run.h"
-#include "tests/lib/jailed.h"
+#include "tests/fault/stage.h"
 
 #define ROUNDS 5
 
@@ -36,9 +36,9 @@ static int launch(struct jailed *jailed, char *script)
 }
 
 /* A supervisor, which tells init's number. */
-static void supervise(int pid_fd, char *script, bool crowd)
+static void supervise(struct stage *stage, int pid_fd, char *script, bool crowd)
 {
-	struct jailed *jailed = jailed_new();
+	struct jailed *jailed = jailed_new_below(stage->parent);
 	int pid = 0;
 
 	if (crowd)
@@ -93,8 +93,11 @@ static unsigned long look(int init)
 	return sum;
 }
 
-/* Kill a supervisor, which may have been stopped for a while, and watch its jail. */
-static void watch_death(char *script, bool crowd, bool stop, struct seen *seen)
+/*
+ * Kill a supervisor, which may have been stopped for a while, and watch its jail. It has a cgroup parent of its own: any other run of
+ * Warder ends what a dead supervisor left in the usual place, and so would end the jail before its time.
+ */
+static void watch_death(struct stage *stage, char *script, bool crowd, bool stop, struct seen *seen)
 {
 	int numbers[2], init = 0;
 	unsigned long first = 0, now, ignored;
@@ -102,10 +105,10 @@ static void watch_death(char *script, bool crowd, bool stop, struct seen *seen)
 	pid_t supervisor;
 	int status = 0;
 
-	cr_assert(pipe2(numbers, O_CLOEXEC) == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+	cr_assert(pipe2(numbers, O_CLOEXEC) == 0);
 	supervisor = fork();
 	if (supervisor == 0)
-		supervise(numbers[1], script, crowd);
+		supervise(stage, numbers[1], script, crowd);
 	close(numbers[1]);
 	cr_assert(read(numbers[0], &init, sizeof(init)) == sizeof(init) && init > 0, "no jail");
 	close(numbers[0]);
@@ -126,6 +129,7 @@ static void watch_death(char *script, bool crowd, bool stop, struct seen *seen)
 	took_us = clock_us() - began;
 	if (waitpid(init, &status, WNOHANG) == init && WIFEXITED(status))
 		seen->stopped += WEXITSTATUS(status) >= WIRE_EXIT_APART + WIRE_EXIT_STOPPED;
+	stage_clean(stage, script, false);
 	if (took_us > seen->longest_us)
 		seen->longest_us = took_us;
 	if (took_us < seen->shortest_us || !seen->shortest_us)
@@ -134,10 +138,12 @@ static void watch_death(char *script, bool crowd, bool stop, struct seen *seen)
 
 static void expect_stop(char *script, bool stop)
 {
+	struct stage *stage = stage_new();
 	struct seen seen = { 0 };
 
 	for (int round = 0; round < ROUNDS; round++)
-		watch_death(script, true, stop, &seen);
+		watch_death(stage, script, true, stop, &seen);
+	stage_done(stage);
 	cr_expect(seen.stopped > 0, "\"%s\": no program was seen to be stopped: all ended at once", script);
 	cr_expect(seen.ticks < ROUNDS * 2, "\"%s\": went on for %lu ticks", script, seen.ticks);
 	cr_expect(seen.longest_us > 100000, "all ended at the same time");
@@ -163,10 +169,12 @@ Test(crowd, a_program_that_ends_first_does_not_end_its_jail, .timeout = 120)
 Test(crowd, a_jail_alone_ends_at_once, .timeout = 120)
 {
 	char script[] = "sleep 50";
+	struct stage *stage = stage_new();
 	struct seen seen = { 0 };
 
 	for (int round = 0; round < ROUNDS; round++)
-		watch_death(script, false, false, &seen);
+		watch_death(stage, script, false, false, &seen);
+	stage_done(stage);
 	cr_expect(seen.stopped == 0, "it was stopped");
 	cr_expect(seen.shortest_us < 300000 * jailed_slow(), "it lived for %lu us after its supervisor",
 		  (unsigned long)seen.shortest_us);

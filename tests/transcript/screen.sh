@@ -6,9 +6,10 @@
 #   see TEXT                 waits until the text is on the screen (10 s times WARDER_TEST_SLOW)
 #   shot                     prints the screen without empty lines and blanks at ends of lines
 #   screen_end               ends it
+# t WORD...: tmux, which starts the shell by $SHELL; without it, by the account's, and that of nobody ends at once.
 t()
 {
-	env -u TMUX tmux -S "$PWD/tmux" -f /dev/null "$@"
+	env -u TMUX SHELL=/bin/sh tmux -S "$PWD/tmux" -f /dev/null "$@"
 }
 
 screen()

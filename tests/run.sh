@@ -373,7 +373,9 @@ guest_command() {
 
 # Where a process is killed while it forks, User-mode Linux frees memory that it has not set up yet, and panics: once more then.
 # Podman's own processes end so every time.
+# All transcripts take longer than the time that uml.sh gives by itself.
 in_uml() {
+	local -x WARDER_VM_TIMEOUT=${WARDER_VM_TIMEOUT:-5400}
 	local kept status again
 	kept=$(mktemp -d) || return 125
 	for again in 2 1 0; do

@@ -161,22 +161,6 @@ static void pass_size(struct attach *attach)
 
 /* ---- output ---- */
 
-/* The keeper has dropped us, or is gone. 0: again; -1 with *err. */
-static int come_back(struct attach *attach, struct warder_error *err)
-{
-	struct remote *again = NULL;
-
-	if (remote_again(attach->reader, &again, err) < 0)
-		return -1;
-	if (remote_attach(again, attach->next, &attach->attached, err) < 0) {
-		remote_free(again);
-		return -1;
-	}
-	remote_free(attach->reader);
-	attach->reader = again;
-	return 0;
-}
-
 /* What a terminal shows again, it also answers again, and the program would take the answers for keys: with raw, earlier output is left
  * out. Returns whether anything is left. */
 static bool leave_out_earlier(const struct attach *attach, struct remote_event *event)
@@ -195,8 +179,13 @@ static bool leave_out_earlier(const struct attach *attach, struct remote_event *
 static int take_event(struct attach *attach, int *status, struct warder_error *err)
 {
 	struct remote_event event;
+	int lost = 0;
 
-	if (remote_next(attach->reader, 0, &event, err) < 0 && come_back(attach, err) < 0) {
+	if (remote_next(attach->reader, 0, &event, err) < 0)
+		lost = executions_come_back(attach->reader, attach->next, &attach->attached, err);
+	if (lost < 0)
+		return -1;
+	if (lost > 0) {
 		terminal_end();
 		*status = executions_tell_loss(attach->reader);
 		return 1;

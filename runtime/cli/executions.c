@@ -18,6 +18,8 @@
 #include "runtime/cli/term.h"
 #include "runtime/library/result.h"
 
+#define RETRY_US 100000
+
 int executions_open(const struct request *request, struct remote **ret, struct warder_error *err)
 {
 	if (!request->rest[0])
@@ -49,6 +51,21 @@ int executions_tell_end(const struct remote_end *end)
 	if (cause != JAIL_CAUSE_EXIT && cause != JAIL_CAUSE_SIGNAL)
 		term_complain("%s: %s", jail_cause_name(cause), end->outcome.detail);
 	return report_exit_status(&end->outcome, 0);
+}
+
+/* A keeper that lives, but closes every connection, is not asked without a pause. */
+static int reconnect(struct remote *remote, struct warder_error *err)
+{
+	ending_sleep(RETRY_US);
+	return remote_reconnect(remote, err);
+}
+
+int executions_come_back(struct remote *remote, const uint64_t next[2], struct remote_attached *ret,
+			 struct warder_error *err)
+{
+	const int got = reconnect(remote, err);
+
+	return got != 0 ? got : remote_attach(remote, next, ret, err);
 }
 
 int executions_tell_loss(const struct remote *remote)
@@ -220,6 +237,17 @@ static bool has_all(const uint64_t next[2], const struct remote_attached *attach
 	return next[0] >= attached->totals[0] && next[1] >= attached->totals[1];
 }
 
+/* 0: the next event comes from a new connection. */
+static int come_back(struct remote *remote, const uint64_t next[2], struct warder_error *err)
+{
+	struct remote_attached attached;
+	const int got = executions_come_back(remote, next, &attached, err);
+
+	return got > 0 ? error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+				   "the keeper of session %.64s has ended", remote_session(remote))
+		       : got;
+}
+
 static int print_logs(const struct request *request, struct remote *remote, struct warder_error *err)
 {
 	uint64_t next[2] = { 0, 0 };
@@ -240,6 +268,8 @@ static int print_logs(const struct request *request, struct remote *remote, stru
 		if (!request->execution.follow && has_all(next, &attached))
 			break;
 		ret = remote_next(remote, 200, &event, err);
+		if (ret < 0)
+			ret = come_back(remote, next, err);
 		if (ret < 0 || event.kind == REMOTE_NOTHING || event.kind == REMOTE_END)
 			continue;
 		next[event.stream] = event.end;
@@ -348,6 +378,22 @@ int kill_command(struct request *request, char **argv)
 
 /* ---- wait ---- */
 
+/* As remote_wait(), over as many connections as it takes. 2: the keeper is gone. */
+static int wait_for_end(struct remote *remote, struct remote_end *ret, char **ret_json,
+			struct warder_error *err)
+{
+	for (;;) {
+		const int waited = remote_wait(remote, ending_came, ret, ret_json, err);
+		const int got =
+		    waited < 0 && err->code == WARDER_ERROR_UNAVAILABLE ? reconnect(remote, err) : waited;
+
+		if (waited >= 0 || got < 0)
+			return got;
+		if (got > 0)
+			return 2;
+	}
+}
+
 int wait_command(struct request *request, char **argv)
 {
 	struct warder_error err = { 0 };
@@ -360,11 +406,13 @@ int wait_command(struct request *request, char **argv)
 	ending_catch(NULL);
 	if (executions_open(request, &remote, &err) < 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	ret = remote_wait(remote, ending_came, &end, &json, &err);
-	if (ret > 0)
+	ret = wait_for_end(remote, &end, &json, &err);
+	if (ret == 2)
+		status = executions_tell_loss(remote);
+	else if (ret > 0)
 		status = 128 + ending_signal();
 	else if (ret < 0)
-		status = executions_tell_loss(remote);
+		status = command_refuse(request, &err, EXIT_REFUSED);
 	else if (request->json && json)
 		status = puts(json) < 0 ? EXIT_REFUSED : report_exit_status(&end.outcome, 0);
 	else

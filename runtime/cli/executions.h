@@ -14,6 +14,9 @@ int executions_write(const struct remote_event *event);
 void executions_tell_gap(const struct remote_event *event);
 /* Say what ended it, unless it ended by itself. Returns the exit status. */
 int executions_tell_end(const struct remote_end *end);
+/* The connection is lost: connect again, and attach at `next` of each stream. 0; 1: the keeper is gone; -1 with *err. */
+int executions_come_back(struct remote *remote, const uint64_t next[2], struct remote_attached *ret,
+			 struct warder_error *err);
 /* The keeper died. Returns the exit status. */
 int executions_tell_loss(const struct remote *remote);
 

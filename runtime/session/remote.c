@@ -151,6 +151,15 @@ static int none(const char *id, struct warder_error *err)
 			 json_quote(id, shown, sizeof(shown)));
 }
 
+/* 0: the keeper has the execution; -1 with *err. */
+static int check_there(struct remote *remote, struct warder_error *err)
+{
+	struct remote_counters counters;
+
+	/* CONFLICT: it has ended, and has no counters any more. */
+	return remote_counters(remote, &counters, err) < 0 && err->code != WARDER_ERROR_CONFLICT ? -1 : 0;
+}
+
 struct search {
 	const char *id;
 	struct remote *found;
@@ -161,13 +170,12 @@ static int look_in(void *context, const char *name)
 {
 	struct search *search = context;
 	struct warder_error ignored = { 0 };
-	struct remote_counters counters;
 	struct remote *remote;
 
 	if (connect_to(name, &remote, &ignored) != 0)
 		return 0;
 	snprintf(remote->id, sizeof(remote->id), "%s", search->id);
-	if (remote_counters(remote, &counters, &ignored) < 0 && ignored.code != WARDER_ERROR_CONFLICT) {
+	if (check_there(remote, &ignored) < 0) {
 		remote_free(remote);
 		return 0;
 	}
@@ -188,6 +196,21 @@ int remote_open(const char *id, struct remote **ret, struct warder_error *err)
 		return none(id, err);
 	*ret = search.found;
 	return 0;
+}
+
+int remote_reconnect(struct remote *remote, struct warder_error *err)
+{
+	struct remote *again;
+	int got = connect_to(remote->session, &again, err);
+
+	if (got != 0)
+		return got;
+	fd_done(&remote->fd);
+	remote->fd = fd_take(&again->fd);
+	remote_free(again);
+	got = check_there(remote, err);
+	/* Another session has the name by now. */
+	return got < 0 && err->code == WARDER_ERROR_NOT_FOUND ? 1 : got;
 }
 
 int remote_again(const struct remote *remote, struct remote **ret, struct warder_error *err)

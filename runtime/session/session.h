@@ -224,6 +224,8 @@ int remote_start(const char *session, const char *id, const struct remote_comman
 		 struct remote **ret, struct warder_error *err);
 /* Find an execution, in whichever session. -1 with *err (NOT_FOUND). */
 int remote_open(const char *id, struct remote **ret, struct warder_error *err);
+/* The connection was lost: make it again. 0; 1: the keeper is gone, and with it the execution; -1 with *err: another reason. */
+int remote_reconnect(struct remote *remote, struct warder_error *err);
 /* Another connection to the same execution. */
 int remote_again(const struct remote *remote, struct remote **ret, struct warder_error *err);
 const char *remote_id(const struct remote *remote);

@@ -130,3 +130,15 @@ $ . "$TOP/tests/transcript/detach.sh"; warder session start many --lifetime 5m -
 | 1
 ! warder: the session has 128 executions, as many as it can have; wait until one has ended
 ! warder: the session has 128 executions, as many as it can have; wait until one has ended
+
+= a lost connection is not a dead keeper: wait, logs and attach connect again, and go on at the byte where they were
+needs python3
+$ . "$TOP/tests/transcript/detach.sh"; for how in wait 'logs -f' 'attach -n'; do id=$(sh d sh -c 'i=0; while [ $i -lt 300 ]; do i=$((i + 1)); echo $i; sleep 0.01; done; exit 7'); python3 "$TOP/tests/transcript/detach_lose.py" got warder $how $id; echo $?; [ "$how" = wait ] || (seq 300 | cmp - got && echo exact); end $id; done
+| lost 3
+| 7
+| lost 3
+| 0
+| exact
+| lost 3
+| 7
+| exact

@@ -729,12 +729,19 @@ static int wait_message(struct jail_run *run, const char *when, struct wire_mess
 			return -1;
 		if (n <= 0)
 			continue;
-		/* The payload's own word first: what init says of its end comes after it, perhaps while it is waited for. */
+		/* The payload's own word first: init may report its end meanwhile. */
 		got = receive(run->exec[0], message, ret_pid, &run->terminal.master_fd);
 		if (got <= 0) {
+			struct wire_message payload;
+
 			got = receive_init(run, message, &took);
-			if (got >= 0 && receive(run->exec[0], message, ret_pid, &run->terminal.master_fd) > 0)
+			/* The payload may have spoken between the two looks. Only its failure explains more than init's message does. */
+			if (got >= 0 &&
+			    receive(run->exec[0], &payload, ret_pid, &run->terminal.master_fd) > 0 &&
+			    (got == 0 || payload.type == WIRE_FAILED)) {
+				*message = payload;
 				got = 1;
+			}
 		}
 		if (got < 0 && took)
 			continue;
@@ -748,13 +755,14 @@ static bool told_why(struct jail_run *run, int got, struct wire_message *of_init
 {
 	struct wire_message message;
 	int payload = receive(run->exec[0], &message, NULL, NULL);
+	bool took;
 
 	if (payload > 0 && message.type == WIRE_FAILED) {
 		inside_failed(&message, err);
 		return true;
 	}
 	if (got < 0)
-		got = receive(run->control[0], of_init, NULL, NULL);
+		got = receive_init(run, of_init, &took);
 	if (got >= 0 && payload < 0 && receive(run->exec[0], &message, NULL, NULL) > 0 &&
 	    message.type == WIRE_FAILED)
 		return inside_failed(&message, err) != 0;

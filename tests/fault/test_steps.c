@@ -3,6 +3,9 @@
  * at random moments. The jail dies with its supervisor; what only files and directories remember is removed by the next run,
  * or by jail_clean(), which is `warder doctor --clean`.
  */
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
 #include "jail/template.h"
 #include "tests/fault/stage.h"
 
@@ -18,6 +21,43 @@ static void use_overlay(struct jailed *j, char directory[32])
 		return;
 	j->policy.filesystem.workspace = POLICY_WORKSPACE_OVERLAY;
 	j->policy.filesystem.workspace_root = strdup(directory);
+}
+
+/* Replaces the function of the C library in this program. With the switch, a look at an empty socket takes longer, so that messages arrive
+ * between the looks at the two sockets of a jail. */
+static bool looks_late;
+
+ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+	ssize_t n = syscall(SYS_recvmsg, fd, message, flags);
+
+	if (looks_late && n < 0 && errno == EAGAIN) {
+		usleep(3000);
+		errno = EAGAIN;
+	}
+	return n;
+}
+
+/* Init fails while the payload starts. The payload may have sent WIRE_BORN by then. */
+Test(steps, init_fails_beside_the_payload, .timeout = 300)
+{
+	struct stage *stage = stage_new();
+	struct jailed *j = jailed_new_below(stage->parent);
+	char *argv[] = { "/bin/true", NULL };
+	char directory[32];
+
+	use_overlay(j, directory);
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	j->tmpl->fail_step = WIRE_STEP_INIT_DROP;
+	looks_late = true;
+	for (long i = stage_amount(50, 200, 2000); i > 0; i--) {
+		cr_assert_eq(jailed_go(j, argv), 4, "the launch went on");
+		cr_expect_str_eq(j->err.step, "init-drop", "%s: %s", j->err.step, j->err.text);
+	}
+	looks_late = false;
+	jailed_free(j);
+	rmdir(directory);
+	stage_done(stage);
 }
 
 /* The hook of the launch: the step runs, and then counts as failed. Steps that only the other mode has do nothing, and fail. */

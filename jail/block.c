@@ -380,6 +380,12 @@ static uint32_t plan_flags(const struct jail_plan *plan, bool reusable)
 	       (plan->privileged ? 0 : WIRE_FRESH_USER_NS);
 }
 
+/* The supervisor's deadline comes first; this one is for a supervisor that is stopped or stuck. */
+uint64_t block_backstop_ms(uint64_t wall_time_us)
+{
+	return wall_time_us == POLICY_UNLIMITED ? 0 : wall_time_us / 1000 + 2000;
+}
+
 int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusable, struct warder_error *err)
 {
 	struct block block = { 0 };
@@ -434,8 +440,7 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 			       WIRE_AT(block.bytes, header.listeners, struct edge_listener));
 	header.writable = put_writable(&block, plan, &header.writable_count);
 	header.landlock_abi = (uint32_t)plan->landlock_abi;
-	/* The supervisor's deadline comes first; this one is for a supervisor that is stopped or stuck. */
-	header.backstop_ms = plan->wall_time_us == POLICY_UNLIMITED ? 0 : plan->wall_time_us / 1000 + 2000;
+	header.backstop_ms = block_backstop_ms(plan->wall_time_us);
 	if (block.failed) {
 		block_done(&block);
 		return error_no_memory(err, NULL);

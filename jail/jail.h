@@ -209,6 +209,16 @@ struct jail_upper {
 	bool user_xattrs;                     /* marks are user.overlay.*, else trusted.overlay.* */
 };
 
+/*
+ * The parts of a policy that take effect at the start of its program. Jails that are parked for one policy also serve another one that
+ * differs only in these.
+ */
+struct jail_given {
+	const struct policy *policy; /* for the receipt */
+	char *const *environment;    /* NULL-terminated "NAME=value" */
+	uint64_t wall_time_us, stdout_bytes, stderr_bytes;
+};
+
 struct jail_command {
 	char *const *argv;    /* argv[0]: a path inside, or a name searched in the PATH of the environment */
 	char *const *set_env; /* "NAME=value" added to or replacing the plan's environment; may be NULL */
@@ -256,6 +266,8 @@ struct jail_command {
 	/* Asked about ten times a second while the jail is set up: non-zero gives the launch up. Or NULL. */
 	int (*should_stop)(void *stop_context);
 	void *stop_context;
+	/* In the place of what the template's policy gives, which does for NULL; borrowed until the launch, or the hand-out, is over. */
+	const struct jail_given *given;
 	/* Read everything back and compare it as ever, but write no row of the receipt. */
 	bool no_receipt;
 	/* Called from jail_supervise() for each overlay of the plan when every process of the jail is gone; or NULL. */
@@ -320,6 +332,14 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
 int jail_park(struct jail_template *tmpl, struct jail_run **ret, struct warder_error *err);
 int jail_recheck(struct jail_run *run, struct warder_error *err);
 int jail_hand_out(struct jail_run *run, const struct jail_command *command, struct warder_error *err);
+/* What the policy gives to a program in a jail of the template; `caller` as of jail_plan_build(). *ret_environment is the caller's
+ * (jail_given_free()), and *ret borrows it and the policy. Of another policy than the template's: one that differs only in these parts.
+ * -1 with *err: no memory. */
+int jail_given_of(const struct jail_template *tmpl, const struct policy *policy, char *const *caller,
+		  char ***ret_environment, struct jail_given *ret, struct warder_error *err);
+void jail_given_free(char **environment);
+/* Makes two policies equal that differ only in what jail_given_of() finds. */
+void jail_given_strip(struct policy *policy);
 /* Whether a host path that the template mounts leads to another object by now. */
 bool jail_template_is_stale(const struct jail_template *tmpl);
 

@@ -402,6 +402,7 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 		header.join_count += run->cgroup.join_v1_fd[i] >= 0;
 	header.join_count += run_is_contained(run) && run->cgroup.join_v2_fd >= 0;
 	header.clock_offset = run->clock_offset;
+	header.backstop_ms = block_backstop_ms(run->given.wall_time_us);
 	if (run->identity.fresh)
 		header.flags |= WIRE_FRESH_USER_NS;
 	if (run->command.result_bytes)
@@ -429,7 +430,7 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 static int step_plan(struct jail_run *run, struct warder_error *err)
 {
 	struct block block = { 0 };
-	char **environment = environment_merge(run->tmpl->plan.environment, run->command.set_env);
+	char **environment = environment_merge(run->given.environment, run->command.set_env);
 	int ret;
 
 	if (!environment)
@@ -1279,10 +1280,27 @@ int run_release(struct jail_run *run, struct warder_error *err)
 	return left;
 }
 
+static struct jail_given given_by_plan(const struct jail_plan *plan)
+{
+	return (struct jail_given){ .policy = &plan->policy,
+				    .environment = plan->environment,
+				    .wall_time_us = plan->wall_time_us,
+				    .stdout_bytes = plan->stdout_bytes,
+				    .stderr_bytes = plan->stderr_bytes };
+}
+
+void run_let_go_of_given(struct jail_run *run)
+{
+	run->given.policy = &run->tmpl->plan.policy;
+	run->given.environment = run->tmpl->plan.environment;
+	run->command.given = NULL;
+}
+
 static void run_init(struct jail_run *run, struct jail_template *tmpl, const struct jail_command *command)
 {
 	run->tmpl = tmpl;
 	run->command = *command;
+	run->given = command->given ? *command->given : given_by_plan(&tmpl->plan);
 	run->receipt.unwanted = command->no_receipt;
 	run->identity = (struct identity)IDENTITY_NONE;
 	cgroup_init(&run->cgroup);
@@ -1360,6 +1378,7 @@ int run_begin(struct jail_template *tmpl, const struct jail_command *command, bo
 		jail_run_free(run);
 		return -1;
 	}
+	run_let_go_of_given(run);
 	undo_mounts(run, err); /* attached; init holds them */
 	/* The next namespace, while the program runs. */
 	if (tmpl->reusable)

@@ -86,6 +86,41 @@ int jail_park(struct jail_template *tmpl, struct jail_run **ret, struct warder_e
 	return 0;
 }
 
+/* ---- what a policy gives ---- */
+
+int jail_given_of(const struct jail_template *tmpl, const struct policy *policy, char *const *caller,
+		  char ***ret_environment, struct jail_given *ret, struct warder_error *err)
+{
+	char **environment = environment_build(policy, tmpl->plan.rootfs.image.environment, caller);
+
+	if (!environment)
+		return error_no_memory(err, NULL);
+	*ret_environment = environment;
+	*ret = (struct jail_given){ .policy = policy,
+				    .environment = environment,
+				    .wall_time_us = policy->limits.wall_time_us,
+				    .stdout_bytes = policy->output.stdout_bytes,
+				    .stderr_bytes = policy->output.stderr_bytes };
+	return 0;
+}
+
+void jail_given_free(char **environment)
+{
+	environment_free(environment);
+}
+
+void jail_given_strip(struct policy *policy)
+{
+	while (policy->environment.set_count) {
+		struct policy_variable *set = &policy->environment.set[--policy->environment.set_count];
+
+		free(set->name);
+		free(set->value);
+	}
+	policy->limits.wall_time_us = 0;
+	policy->output.stdout_bytes = policy->output.stderr_bytes = 0;
+}
+
 /* ---- stale ---- */
 
 bool jail_template_is_stale(const struct jail_template *tmpl)
@@ -140,7 +175,7 @@ static void choose_fds(const struct jail_run *run, int fds[WIRE_GO_FDS])
 static int write_record(const struct jail_run *run, uint32_t fd_mask, struct block *ret,
 			struct warder_error *err)
 {
-	char **environment = environment_merge(run->tmpl->plan.environment, run->command.set_env);
+	char **environment = environment_merge(run->given.environment, run->command.set_env);
 	struct wire_go go = { .message = { .type = WIRE_GO }, .fds = fd_mask };
 	const char *path;
 
@@ -174,7 +209,8 @@ static int send_record(const struct jail_run *run, const struct block *record, c
 				 .msg_control = space,
 				 .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&header);
-	const struct wire_message to_init = { .type = WIRE_GO };
+	const struct wire_message to_init = { .type = WIRE_GO,
+					      .backstop_ms = block_backstop_ms(run->given.wall_time_us) };
 
 	cmsg->cmsg_level = SOL_SOCKET;
 	cmsg->cmsg_type = SCM_RIGHTS;
@@ -219,11 +255,14 @@ int jail_hand_out(struct jail_run *run, const struct jail_command *command, stru
 				 "the jails of a pool have no terminal for the program; use warder_launch()");
 	run->start_us = clock_us();
 	run->command = *command;
+	if (command->given)
+		run->given = *command->given;
 	run->receipt.unwanted = command->no_receipt;
 	if (run_open_streams(run, err) < 0)
 		return -1;
 	if (run_start_program(run, err) < 0)
 		return -1;
+	run_let_go_of_given(run);
 	run->launch_us = clock_us() - run->start_us;
 	return 0;
 }

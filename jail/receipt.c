@@ -56,7 +56,7 @@ void receipt_control(struct jail_run *run, enum policy_control control, const ch
 
 	if (!row)
 		return;
-	policy_control_value(&plan->policy, control, row->requested, sizeof(row->requested));
+	policy_control_value(run->given.policy, control, row->requested, sizeof(row->requested));
 	va_start(args, format);
 	fill(row, plan->capabilities.controls[control].mechanism, source, format, args);
 	va_end(args);
@@ -193,23 +193,23 @@ static void supervisor_rows(struct jail_run *run)
 	const char *kept =
 	    plan->kill_on_output ? "kept; the program is ended beyond" : "kept; the rest drained and counted";
 
-	if (plan->wall_time_us != POLICY_UNLIMITED)
+	if (run->given.wall_time_us != POLICY_UNLIMITED)
 		receipt_control(run, POLICY_CONTROL_WALL_TIME, kept_source,
 				"%llu us from the exec on; init's backstop %llu us",
-				(unsigned long long)plan->wall_time_us,
-				(unsigned long long)block_header(&run->tmpl->block)->backstop_ms * 1000);
+				(unsigned long long)run->given.wall_time_us,
+				(unsigned long long)block_backstop_ms(run->given.wall_time_us) * 1000);
 	if (plan->code_bytes)
 		receipt_control(run, POLICY_CONTROL_CODE, kept_source, "%llu bytes of program text",
 				(unsigned long long)plan->code_bytes);
 	else
 		receipt_control(run, POLICY_CONTROL_CODE, kept_source, "a program, not a piece of code");
-	output_row(run, POLICY_CONTROL_STDOUT, plan->stdout_bytes, kept);
-	output_row(run, POLICY_CONTROL_STDERR, plan->stderr_bytes, kept);
+	output_row(run, POLICY_CONTROL_STDOUT, run->given.stdout_bytes, kept);
+	output_row(run, POLICY_CONTROL_STDERR, run->given.stderr_bytes, kept);
 	if (plan->policy.environment.mode != POLICY_ENVIRONMENT_HOST &&
 	    !plan->not_enforced[POLICY_CONTROL_ENVIRONMENT])
 		receipt_control(
 		    run, POLICY_CONTROL_ENVIRONMENT, "made by the supervisor for the exec; not read back",
-		    "%zu variables (image: %zu), and %zu of the command", text_count(plan->environment),
+		    "%zu variables (image: %zu), and %zu of the command", text_count(run->given.environment),
 		    text_count(plan->rootfs.image.environment), text_count(run->command.set_env));
 }
 
@@ -300,7 +300,7 @@ static void unrestricted_rows(struct jail_run *run)
 		{ policy->network.mode == POLICY_NETWORK_LEARN, POLICY_CONTROL_NETWORK_LEARN },
 		{ policy->environment.mode == POLICY_ENVIRONMENT_HOST, POLICY_CONTROL_ENVIRONMENT },
 		/* A session's plan has its lifetime here. */
-		{ run->tmpl->plan.wall_time_us == POLICY_UNLIMITED, POLICY_CONTROL_WALL_TIME },
+		{ run->given.wall_time_us == POLICY_UNLIMITED, POLICY_CONTROL_WALL_TIME },
 		{ policy->limits.cpu_time_us == POLICY_UNLIMITED, POLICY_CONTROL_CPU_TIME },
 		{ policy->limits.memory_bytes == POLICY_UNLIMITED, POLICY_CONTROL_MEMORY },
 		{ policy->limits.swap_bytes == POLICY_UNLIMITED, POLICY_CONTROL_SWAP },

@@ -24,6 +24,7 @@ enum { RUN_READ, RUN_WRITE };
 struct jail_run {
 	struct jail_template *tmpl; /* not owned */
 	struct jail_command command;
+	struct jail_given given; /* the plan's, or the command's */
 	struct identity identity;
 	struct network *network; /* until the spawn; NULL: none of its own, or by clone3 */
 	struct cgroup cgroup;
@@ -136,6 +137,8 @@ void readback_lost_init(struct jail_run *run);
 /* Launch, up to the exec, or `parked`, up to where the payload waits without a program. -1 with *err; nothing is left. */
 int run_begin(struct jail_template *tmpl, const struct jail_command *command, bool parked,
 	      struct jail_run **ret, struct warder_error *err);
+/* The program has it, and so has the receipt: what the command borrowed is used no more. */
+void run_let_go_of_given(struct jail_run *run);
 /* 0; -1 with *err if the command names no program. */
 int run_check_command(const struct jail_command *command, struct warder_error *err);
 /* Make the program's pipes, by run->command. -1 with *err. */

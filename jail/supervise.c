@@ -117,13 +117,13 @@ static bool is_passed(const struct supervision *sup, int stream)
 
 static uint64_t stream_limit(const struct supervision *sup, int stream)
 {
-	const struct jail_plan *plan = &sup->run->tmpl->plan;
+	const struct jail_given *given = &sup->run->given;
 
 	if (stream == JAIL_RESULT)
 		return sup->run->command.result_bytes;
 	if (is_passed(sup, stream))
 		return sup->run->command.output_max ? sup->run->command.output_max : UINT64_MAX;
-	return stream == JAIL_STDOUT ? plan->stdout_bytes : plan->stderr_bytes;
+	return stream == JAIL_STDOUT ? given->stdout_bytes : given->stderr_bytes;
 }
 
 /* ---- passing on ---- */
@@ -799,7 +799,7 @@ static void describe(const struct supervision *sup, const struct cgroup_final *f
 		break;
 	case JAIL_CAUSE_WALL_TIME:
 		snprintf(text, size, "killed after the wall time of %s",
-			 policy_format_time(plan->wall_time_us, limit, sizeof(limit)));
+			 policy_format_time(run->given.wall_time_us, limit, sizeof(limit)));
 		break;
 	case JAIL_CAUSE_CPU_TIME:
 		snprintf(text, size, "killed after the CPU time of %s",
@@ -886,7 +886,7 @@ static void judge(struct supervision *sup)
 	if (outcome->wall_us > paused_us(run, end_us))
 		outcome->wall_us -= paused_us(run, end_us);
 	/* It may have ended by itself before the timer was heard. */
-	outcome->hit[JAIL_CAUSE_WALL_TIME] |= outcome->wall_us > run->tmpl->plan.wall_time_us;
+	outcome->hit[JAIL_CAUSE_WALL_TIME] |= outcome->wall_us > run->given.wall_time_us;
 	outcome->prepare_us = run->tmpl->prepare_us;
 	outcome->launch_us = run->launch_us;
 	outcome->memory_peak_bytes = final->memory_peak_bytes;
@@ -1047,7 +1047,7 @@ static void set_poller(struct supervision *sup)
 int jail_supervise_begin(struct jail_run *run, struct jail_outcome *outcome, struct warder_error *err)
 {
 	struct supervision *sup = &run->supervision;
-	const uint64_t wall = run->tmpl->plan.wall_time_us;
+	const uint64_t wall = run->given.wall_time_us;
 	struct jail_progress *progress = NULL;
 
 	if (run->supervised)

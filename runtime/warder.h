@@ -549,7 +549,8 @@ struct warder_pool_options {
 };
 
 /* The purpose that a jail is parked for. Jails are never handed out for another policy, tenant, ceiling, cgroup parent,
- * backend or user than the one they were parked for. */
+ * backend or user than the one they were parked for. Policies that differ only in limits.wallTime, output.stdout,
+ * output.stderr and environment.set share jails: these values take effect when the program starts. */
 struct warder_pool_key {
 	size_t size; /* sizeof(struct warder_pool_key) */
 	const struct warder_policy *policy;

@@ -853,6 +853,9 @@ static _Noreturn void wait_for_end(struct inside *in)
 			    word.type != WIRE_GO)
 				break;
 			parked = false;
+			in->block_backstop_ms = word.backstop_ms;
+			left.tv_sec = (long)(word.backstop_ms / 1000);
+			left.tv_nsec = (long)(word.backstop_ms % 1000) * 1000000;
 			continue;
 		}
 		if (n == 0) {

@@ -115,8 +115,9 @@ struct wire_message {
 	int32_t error;       /* positive errno */
 	int32_t wait_status; /* WIRE_ENDED, as of wait4(2) */
 	uint64_t user_us, system_us;
-	uint64_t end_us;  /* WIRE_ENDED, WIRE_BACKSTOP: CLOCK_MONOTONIC of the host */
-	uint64_t applied; /* WIRE_READY: bits 1 << step of optional layers that are on */
+	uint64_t end_us;      /* WIRE_ENDED, WIRE_BACKSTOP: CLOCK_MONOTONIC of the host */
+	uint64_t applied;     /* WIRE_READY: bits 1 << step of optional layers that are on */
+	uint64_t backstop_ms; /* WIRE_GO, to the init of a parked jail: in the place of the block's */
 	char detail[64];
 };
 

@@ -297,6 +297,7 @@ int library_launch(struct warder_template *tmpl, const struct library_launch *la
 	command.on_output = launch->on_output ? hand_on : NULL;
 	command.on_progress = launch->on_progress ? hand_progress : NULL;
 	command.context = run;
+	command.given = launch->parked ? launch->parked->given : NULL;
 	if (!run || (run->jail ? jail_hand_out(run->jail, &command, err)
 			       : jail_launch(tmpl->jail, &command, &run->jail, err)) != 0) {
 		if (launch->release)

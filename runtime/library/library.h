@@ -40,9 +40,11 @@ struct library_launch {
 	void *owner;
 	const struct library_parked *parked; /* or NULL: a launch from its beginning */
 };
-/* A jail of a pool that gets the program instead. */
+/* What a pool launches with. */
 struct library_parked {
-	struct jail_run *jail; /* the pool's until the launch has succeeded */
+	struct jail_run
+	    *jail; /* that gets the program, the pool's until the launch has succeeded; NULL: a new one */
+	const struct jail_given *given; /* as of struct jail_command */
 	/* When the run is gone: the jail, which is to be removed, and a reference to its template, to be freed after that. */
 	void (*give_back)(void *pool_owner, struct jail_run *jail, struct warder_template *tmpl);
 	void *pool_owner;

@@ -390,15 +390,21 @@ static void add_file(struct json_writer *w, const char *path)
 		 (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
-/* Whatever a template depends on, but the objects that its sources lead to: these are compared at each hand-out. Heap; NULL with *err. */
+/* Whatever a template depends on, except the objects that its sources lead to, which are compared at each hand-out, and what the hand-out
+ * itself gives. The pool is this process's, so that no other build of the library uses it. Heap; NULL with *err. */
 static char *write_key(const struct warder_pool_key *key, const struct warder_options *options,
 		       struct warder_error *err)
 {
 	struct json_writer w = { 0 };
-	char *policy = policy_encode(&key->policy->policy);
+	owned_policy struct policy stripped = { 0 };
+	char *policy = NULL;
 	char *ceiling = options->ceiling ? policy_encode(&options->ceiling->policy) : NULL;
 	char *text;
 
+	if (policy_copy(&key->policy->policy, &stripped, err) == 0) {
+		jail_given_strip(&stripped);
+		policy = policy_encode(&stripped);
+	}
 	json_begin_array(&w);
 	add_part(&w, "%s %u %u %u %u %d", WARDER_VERSION, getuid(), geteuid(), getgid(), getegid(),
 		 options->builds_image);
@@ -409,9 +415,6 @@ static char *write_key(const struct warder_pool_key *key, const struct warder_op
 	json_string(&w, options->backend ? options->backend : "");
 	if (options->backend)
 		add_file(&w, options->backends ? options->backends : PREPARATION_BACKENDS);
-	for (char *const *variable = environ;
-	     key->policy->policy.environment.mode != POLICY_ENVIRONMENT_NONE && *variable; variable++)
-		json_string(&w, *variable);
 	json_end_array(&w);
 	text = json_take(&w);
 	if (!policy || (options->ceiling && !ceiling)) {
@@ -512,6 +515,10 @@ static struct key *open_key(struct warder_pool *pool, const struct warder_pool_k
 			  "single_use is 1, and a pool uses a template many times; set it to 0");
 		return NULL;
 	}
+	/* The policy that the jails were parked for may have given less. */
+	if (preparation_check(&known.policy->policy, options.ceiling ? &options.ceiling->policy : NULL,
+			      err) != 0)
+		return NULL;
 	text = write_key(&known, &options, err);
 	return text ? enter_key(pool, &known, &options, text, err) : NULL;
 }
@@ -697,11 +704,29 @@ static bool refresh(struct warder_pool *pool, const struct warder_pool_key *give
 	       error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
 }
 
-/* 0 with *ret: launched. 1: it is broken. -1 with *err, of the command. The lock is held before and after. */
-static int hand_out(struct warder_pool *pool, struct slot *slot, const struct warder_command *command,
-		    struct warder_run **ret, struct warder_error *err)
+/* The program of a key's policy into a parked jail, or (NULL) into a new one of the template. */
+static int launch_given(struct warder_pool *pool, struct jail_run *jail, struct warder_template *tmpl,
+			const struct warder_pool_key *key, const struct warder_command *command,
+			struct warder_run **ret, struct warder_error *err)
 {
-	const struct library_parked parked = { slot->run, give_back, pool };
+	struct library_parked parked = { .jail = jail, .give_back = give_back, .pool_owner = pool };
+	struct jail_given given;
+	char **environment;
+	int launched;
+
+	if (jail_given_of(library_jail_template(tmpl), &key->policy->policy, environ, &environment, &given,
+			  err) != 0)
+		return -1;
+	parked.given = &given;
+	launched = library_launch_command(tmpl, command, &parked, ret, err);
+	jail_given_free(environment);
+	return launched;
+}
+
+/* 0 with *ret: launched. 1: it is broken. -1 with *err, of the command. The lock is held before and after. */
+static int hand_out(struct warder_pool *pool, struct slot *slot, const struct warder_pool_key *given,
+		    const struct warder_command *command, struct warder_run **ret, struct warder_error *err)
+{
 	struct warder_template *tmpl = slot->tmpl;
 	int launched;
 
@@ -718,7 +743,7 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct wa
 	pthread_mutex_lock(&pool->lock);
 	move_to(pool, slot, POOL_CHECKED);
 	pthread_mutex_unlock(&pool->lock);
-	launched = library_launch_command(tmpl, command, &parked, ret, err);
+	launched = launch_given(pool, slot->run, tmpl, given, command, ret, err);
 	pthread_mutex_lock(&pool->lock);
 	if (launched == 0) {
 		pool->handed_out++;
@@ -731,9 +756,9 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct wa
 }
 
 /* What an empty pool does. 1: look again. `broken`: why the last jail was not handed out, or NULL. The lock is held before and after. */
-static int do_without(struct warder_pool *pool, struct key *key, const struct warder_command *command,
-		      const struct warder_error *broken, uint64_t until, struct warder_run **ret,
-		      struct warder_error *err)
+static int do_without(struct warder_pool *pool, struct key *key, const struct warder_pool_key *given,
+		      const struct warder_command *command, const struct warder_error *broken, uint64_t until,
+		      struct warder_run **ret, struct warder_error *err)
 {
 	struct warder_template *tmpl;
 	int launched;
@@ -743,7 +768,7 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct wa
 		pool->launched++;
 		tmpl = library_template_hold(key->tmpl);
 		pthread_mutex_unlock(&pool->lock);
-		launched = warder_launch(tmpl, command, ret, err);
+		launched = launch_given(pool, NULL, tmpl, given, command, ret, err);
 		warder_template_free(tmpl);
 		pthread_mutex_lock(&pool->lock);
 		return launched;
@@ -804,10 +829,11 @@ int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *g
 		key->used_us = clock_us();
 		slot = find_slot(pool, key, POOL_READY);
 		if (!slot) {
-			launched = do_without(pool, key, command, was_broken ? &why : NULL, until, ret, err);
+			launched =
+			    do_without(pool, key, given, command, was_broken ? &why : NULL, until, ret, err);
 			continue;
 		}
-		launched = hand_out(pool, slot, command, ret, err);
+		launched = hand_out(pool, slot, given, command, ret, err);
 		was_broken = launched == 1;
 		if (was_broken)
 			why = *err;

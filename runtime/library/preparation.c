@@ -345,6 +345,13 @@ static void pass_output(struct jail_plan *plan, uint64_t most)
 	plan->kill_on_output = most != 0;
 }
 
+int preparation_check(const struct policy *policy, const struct policy *ceiling, struct warder_error *err)
+{
+	if (policy_validate(policy, err) != 0)
+		return -1;
+	return ceiling ? policy_check_ceiling(ceiling, policy, err) : policy_check_no_ceiling(policy, err);
+}
+
 int preparation_build(const struct policy *policy, const struct preparation_options *options,
 		      struct preparation *ret, struct warder_error *err)
 {

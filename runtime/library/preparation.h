@@ -61,6 +61,8 @@ struct preparation_options {
  * stays in *ret, to be given to preparation_done() in any case. */
 int preparation_build(const struct policy *policy, const struct preparation_options *options,
 		      struct preparation *ret, struct warder_error *err);
+/* What of a policy can be checked without a look at the host: its values, and the ceiling (NULL: there is none). -1 with *err. */
+int preparation_check(const struct policy *policy, const struct policy *ceiling, struct warder_error *err);
 /* The policy with its paths as symbolic links lead now; what does not exist stays as it is written. Only for what is said about a
  * refusal, or before a run: the paths may change meanwhile. -1 with *err. */
 int preparation_follow(const struct policy *policy, struct policy *ret, struct warder_error *err);

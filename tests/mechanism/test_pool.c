@@ -11,10 +11,12 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -465,4 +467,158 @@ Test(pool, nothing_outlives_a_killed_supervisor, .timeout = 60)
 		cr_expect(poll(&jails[i], 1, 10000) == 1, "%d lives", pids[i]);
 		close(jails[i].fd);
 	}
+}
+
+Test(pool, the_hand_out_gives_time_output_and_variables, .timeout = 60)
+{
+	const int fds = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL });
+	struct warder_result *result;
+	char *json;
+
+	set("environment.set.A", "parked");
+	set("limits.wallTime", "20s");
+	fill(1);
+	set("environment.set.A", "given");
+	set("environment.set.B", "too");
+	set("limits.wallTime", "400ms");
+	set("output.stdout", "7");
+	result = shell("echo $A $B; sleep 30", (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	cr_expect_str_eq(output(result), "given t");
+	cr_expect_str_eq(warder_result_cause(result), "wallTime");
+	json = warder_result_json(result);
+	cr_expect(strstr(json, "\"requested\":\"400ms\"") && strstr(json, "init's backstop 2400000 us") &&
+		      strstr(json, "\"value\":\"7 bytes"),
+		  "%s", json);
+	free(json);
+	warder_result_free(result);
+	cr_expect(stat_of("keys") == 1 && stat_of("handedOut") == 1);
+	expect_nothing_left(fds);
+}
+
+/* The same holds of a jail that the pool makes because none is parked. */
+Test(pool, a_jail_that_is_made_at_once_is_given_the_same, .timeout = 60)
+{
+	const int fds = begin((struct warder_pool_options){ .empty = WARDER_POOL_LAUNCH });
+	struct warder_result *result;
+
+	set("environment.set.A", "first");
+	fill(0); /* the template is that of this policy */
+	set("environment.set.A", "second");
+	set("limits.wallTime", "400ms");
+	result = shell("echo $A; sleep 30", (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	cr_expect_str_eq(output(result), "second\n");
+	cr_expect_str_eq(warder_result_cause(result), "wallTime");
+	warder_result_free(result);
+	cr_expect(stat_of("keys") == 1 && stat_of("launched") == 1);
+	expect_nothing_left(fds);
+}
+
+Test(pool, the_ceiling_holds_for_what_is_given, .timeout = 60)
+{
+	const int fds = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL });
+	struct warder_policy *ceiling;
+	struct warder_options options = { .size = sizeof(options) };
+
+	char *json = warder_policy_json(policy);
+
+	cr_assert(warder_policy_parse(json, strlen(json), NULL, &ceiling, &err) == 0);
+	free(json);
+	options.ceiling = ceiling;
+	key.options = &options;
+	set("limits.wallTime", "10s");
+	fill(1);
+	set("limits.wallTime", "31s");
+	cr_expect_null(shell("echo x", (struct warder_command){ 0 }));
+	cr_expect(err.code == WARDER_ERROR_REJECTED && strstr(err.field, "limits.wallTime"), "%s: %s",
+		  err.field, err.text);
+	cr_expect(stat_of("handedOut") == 0);
+	warder_policy_free(ceiling);
+	expect_nothing_left(fds);
+}
+
+/* In a child of one thread: a pool on a host that seems to be short of memory. 0; 1: it is not as it should be; 2: cannot be tried. */
+static int fill_under_pressure(void)
+{
+	static const char scarce[] = "MemTotal: 1000000 kB\nMemFree: 1000 kB\nMemAvailable: 50000 kB\n";
+	const struct timespec pause = { .tv_nsec = 100000000 };
+	char path[] = "/tmp/warder-meminfo.XXXXXX";
+	const int fd = mkstemp(path);
+	int ret = 2;
+
+	open_policy();
+	open_pool((struct warder_pool_options){ 0 });
+	if (warder_pool_fill(pool, &key, 4, &err) == 0 && unshare(CLONE_NEWNS) == 0 &&
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	    write(fd, scarce, sizeof(scarce) - 1) > 0 &&
+	    mount(path, "/proc/meminfo", NULL, MS_BIND, NULL) == 0)
+		ret = 1;
+	unlink(path);
+	/* The pool's thread is in the old mount namespace: it reads the host's file. So a new pool. */
+	warder_pool_free(pool);
+	open_pool((struct warder_pool_options){ 0 });
+	if (ret == 1 && warder_pool_fill(pool, &key, 4, &err) == 0) {
+		for (int i = 0; i < 100 && stat_of("evicted") < 2; i++)
+			nanosleep(&pause, NULL);
+		ret = stat_of("evicted") == 2 && warder_pool_fill(pool, &key, 2, &err) == 0 ? 0 : 1;
+	}
+	warder_pool_free(pool);
+	return ret;
+}
+
+Test(pool, memory_pressure_halves_it, .timeout = 60)
+{
+	const pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(fill_under_pressure());
+	cr_assert(waitpid(child, &status, 0) == child && WIFEXITED(status));
+	if (WEXITSTATUS(status) == 2)
+		cr_skip_test("no jails, or no mount namespace, for this user");
+	cr_expect(WEXITSTATUS(status) == 0);
+}
+
+/* At some moment from the hand-out on, its init dies. */
+Test(pool, random_kills_leave_nothing, .timeout = 120)
+{
+	const int fds = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL });
+	int ended = 0, refused = 0;
+
+	for (int i = 0; i < 8; i++) {
+		char *argv[] = { (char *)"sh", (char *)"-c", (char *)"echo x; sleep 20", NULL };
+		const struct warder_command command = { .size = sizeof(command), .argv = argv };
+		struct warder_result *result = NULL;
+		struct warder_run *run = NULL;
+		int pids[8];
+		pid_t killer;
+
+		fill(1);
+		/* That of the round before is reaped. */
+		for (int j = 0; j < 500 && children(pids, 8) > 1; j++)
+			nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		cr_assert(children(pids, 8) == 1);
+		killer = fork();
+		if (killer == 0) {
+			const struct timespec moment = { .tv_nsec = 70000L * i * i };
+
+			nanosleep(&moment, NULL);
+			kill(pids[0], SIGKILL);
+			_exit(0);
+		}
+		if (warder_pool_launch(pool, &key, &command, &run, &err) != 0) {
+			cr_expect(err.code == WARDER_ERROR_UNAVAILABLE, "%s", err.text);
+			refused++;
+		} else {
+			cr_expect(warder_wait(run, &result, &err) == 0, "%s", err.text);
+			cr_expect_str_eq(warder_result_cause(result), "host");
+			ended++;
+		}
+		waitpid(killer, NULL, 0);
+		warder_result_free(result);
+		warder_run_free(run);
+	}
+	cr_expect(ended + refused == 8 && stat_of("handedOut") == ended);
+	expect_nothing_left(fds);
 }

@@ -51,6 +51,7 @@ struct connection {
 	uint32_t client_watched, server_watched; /* events, 0: not in the epoll instance */
 	enum state state;
 	bool answering;   /* the resolver will call */
+	bool counted;     /* as a use of its destination, or refused */
 	bool inward;      /* to a published port: the client is outside of the jail */
 	const char *name; /* of the table; NULL: a connection by its address */
 	char destination[256];
@@ -65,12 +66,22 @@ struct connection {
 	uint64_t deadline_ms; /* of an attempt to connect */
 };
 
+static uint8_t
+    buffer[COPY_BYTES]; /* of one call, which sends or keeps all of it; the process has one thread */
+
 static uint64_t now_ms(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void set_state(struct edge *edge, struct connection *c, enum state state)
+{
+	edge->connecting_count += state == STATE_CONNECTING;
+	edge->connecting_count -= c->state == STATE_CONNECTING;
+	c->state = state;
 }
 
 static void watch_one(struct edge *edge, struct source *source, uint32_t *watched, uint32_t wanted)
@@ -190,11 +201,29 @@ static size_t recycle_delivered(struct edge *edge)
 	return left;
 }
 
+/* A destination that has passed bytes, or to which a connection has ended in order: not one that the first bytes refuse. */
+static void count_use(struct edge *edge, struct connection *c)
+{
+	const struct resolved *to = &c->addresses[c->address_at - 1];
+	char text[INET6_ADDRSTRLEN];
+
+	c->counted = true;
+	if (c->inward)
+		return;
+	report_used(edge->report, c->destination, c->port, !c->name);
+	if (!c->name || !rules_need_block(&edge->rules, to->address, to->is_v6))
+		return;
+	inet_ntop(to->is_v6 ? AF_INET6 : AF_INET, to->address, text, sizeof(text));
+	report_used(edge->report, text, c->port, true);
+}
+
 static void finish(struct edge *edge, struct connection *c, bool reset)
 {
 	if (c->state == STATE_DEAD)
 		return;
-	c->state = STATE_DEAD;
+	if (!c->counted && c->state == STATE_OPEN)
+		count_use(edge, c);
+	set_state(edge, c, STATE_DEAD);
 	close_one(&c->client, reset);
 	if (c->inward)
 		give_back(edge, c, reset);
@@ -221,6 +250,7 @@ static void finish(struct edge *edge, struct connection *c, bool reset)
 
 static void refuse(struct edge *edge, struct connection *c, enum edge_reason reason, const char *detail)
 {
+	c->counted = true; /* what is refused before any byte has passed is not used */
 	report_refused(edge->report, c->destination, c->port, IPPROTO_TCP, reason, detail);
 	finish(edge, c, true);
 }
@@ -266,6 +296,8 @@ static bool send_bytes(struct edge *edge, struct connection *c, struct flow *flo
 		refuse(edge, c, EDGE_REASON_BYTES, NULL);
 		return false;
 	}
+	if (!c->counted)
+		count_use(edge, c);
 	atomic_fetch_add(flow == &c->up ? &edge->report->bytes_up : &edge->report->bytes_down, len);
 	if (fd >= 0) {
 		n = send(fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -324,7 +356,6 @@ static bool pass_end(struct edge *edge, struct connection *c, struct flow *flow,
 /* What the relay has for each side, which takes all that it had before. False: the connection is over. */
 static bool pump(struct edge *edge, struct connection *c)
 {
-	static uint8_t buffer[COPY_BYTES]; /* of one call; what it has is sent, or kept, at once */
 	char detail[128] = "";
 	enum edge_reason why;
 	bool moved;
@@ -428,7 +459,7 @@ static bool pass_or_hold(struct edge *edge, struct connection *c, const uint8_t 
 	return true;
 }
 
-static bool read_client(struct edge *edge, struct connection *c, uint8_t *buffer)
+static bool read_client(struct edge *edge, struct connection *c)
 {
 	const bool gated = c->name && c->gate.state != GATE_OPEN;
 	const ssize_t n =
@@ -461,7 +492,7 @@ static bool read_client(struct edge *edge, struct connection *c, uint8_t *buffer
 	return send_bytes(edge, c, &c->up, c->server.fd, buffer, (size_t)n);
 }
 
-static bool read_server(struct edge *edge, struct connection *c, uint8_t *buffer)
+static bool read_server(struct edge *edge, struct connection *c)
 {
 	const ssize_t n = recv(c->server.fd, buffer, COPY_BYTES, MSG_DONTWAIT);
 
@@ -510,7 +541,6 @@ static int dial(const struct resolved *to, uint16_t port)
 		address.v4.sin_port = htons(port);
 		memcpy(&address.v4.sin_addr, to->address, 4);
 	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(fd, &address.any, len) < 0 && errno != EINPROGRESS) {
 		const int saved = errno;
 
@@ -518,7 +548,34 @@ static int dial(const struct resolved *to, uint16_t port)
 		errno = saved;
 		return -1;
 	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* while the packets are on their way */
 	return fd;
+}
+
+/* After bytes have moved. */
+static void settle(struct edge *edge, struct connection *c)
+{
+	if (c->state == STATE_DEAD || (c->relay && !pump(edge, c)))
+		return;
+	if (pass_end(edge, c, &c->up, c->server.fd) && pass_end(edge, c, &c->down, c->client.fd))
+		watch(edge, c);
+}
+
+/* By now the client has sent its first bytes, mostly. False: the connection is over. */
+static bool begin_passing(struct edge *edge, struct connection *c)
+{
+	set_state(edge, c, STATE_OPEN);
+	atomic_fetch_add(&edge->report->connections, 1);
+	return read_client(edge, c);
+}
+
+/* A server on this machine or beside it has answered before connect(2) returns. */
+static bool is_connected(int fd)
+{
+	struct sockaddr_in6 name;
+	socklen_t len = sizeof(name);
+
+	return getpeername(fd, (struct sockaddr *)(void *)&name, &len) == 0;
 }
 
 /* The next address that may be reached. */
@@ -537,7 +594,12 @@ static void try_next(struct edge *edge, struct connection *c)
 		c->server.fd = dial(&c->addresses[c->address_at], c->port);
 		if (c->server.fd >= 0) {
 			c->address_at++;
-			c->state = STATE_CONNECTING;
+			if (is_connected(c->server.fd)) {
+				if (begin_passing(edge, c))
+					settle(edge, c);
+				return;
+			}
+			set_state(edge, c, STATE_CONNECTING);
 			c->deadline_ms = now_ms() + CONNECT_TIMEOUT_MS;
 			watch(edge, c);
 			return;
@@ -612,23 +674,8 @@ static void resolve(struct edge *edge, struct connection *c)
 	resolve_start(edge->resolver, c->name, on_resolved, question);
 }
 
-static void count_use(struct edge *edge, const struct connection *c)
-{
-	const struct resolved *to = &c->addresses[c->address_at - 1];
-	char text[INET6_ADDRSTRLEN];
-
-	atomic_fetch_add(&edge->report->connections, 1);
-	if (c->inward)
-		return;
-	report_used(edge->report, c->destination, c->port, !c->name);
-	if (!c->name || !rules_need_block(&edge->rules, to->address, to->is_v6))
-		return;
-	inet_ntop(to->is_v6 ? AF_INET6 : AF_INET, to->address, text, sizeof(text));
-	report_used(edge->report, text, c->port, true);
-}
-
-/* By now the client has sent its first bytes, mostly. False: there is no connection yet, or no more. */
-static bool connected(struct edge *edge, struct connection *c, uint8_t *buffer)
+/* False: there is no connection yet, or no more. */
+static bool connected(struct edge *edge, struct connection *c)
 {
 	socklen_t len = sizeof(int);
 	int error = 0;
@@ -637,17 +684,18 @@ static bool connected(struct edge *edge, struct connection *c, uint8_t *buffer)
 		try_next(edge, c);
 		return false;
 	}
-	c->state = STATE_OPEN;
-	count_use(edge, c);
-	return read_client(edge, c, buffer);
+	return begin_passing(edge, c);
 }
 
 int connections_tick(struct edge *edge)
 {
-	const uint64_t now = now_ms();
 	struct connection *next;
 	int timeout = recycle_delivered(edge) ? DELIVERY_LOOK_MS : -1;
+	uint64_t now;
 
+	if (!edge->connecting_count)
+		return timeout;
+	now = now_ms();
 	for (struct connection *c = edge->connections; c; c = next) {
 		next = c->next;
 		if (c->state != STATE_CONNECTING)
@@ -737,23 +785,26 @@ static bool is_within_limits(struct edge *edge, struct connection *c)
 	return true;
 }
 
-static void take(struct edge *edge, int fd)
+static void take(struct edge *edge, int fd, const struct edge_listener *listener)
 {
 	struct connection *c = begin(edge, fd);
+	uint32_t address = listener->address;
 	struct sockaddr_in to = { 0 };
 	socklen_t len = sizeof(to);
 
 	if (!c)
 		return;
-	getsockname(fd, (struct sockaddr *)(void *)&to, &len);
-	c->port = ntohs(to.sin_port);
-	if (!admit(edge, c, ntohl(to.sin_addr.s_addr)) || !is_within_limits(edge, c))
+	if (!address) {
+		getsockname(fd, (struct sockaddr *)(void *)&to, &len);
+		address = ntohl(to.sin_addr.s_addr);
+	}
+	c->port = listener->port;
+	if (!admit(edge, c, address) || !is_within_limits(edge, c))
 		return;
 	if (c->name)
 		resolve(edge, c);
 	else
 		try_next(edge, c);
-	watch(edge, c);
 }
 
 /* With the spare descriptor a connection can be taken after all. False: there is none to take, or no descriptor either. */
@@ -783,12 +834,12 @@ int accept_one(struct edge *edge, int listener_fd)
 	return fd;
 }
 
-void connections_accept(struct edge *edge, int listener_fd)
+void connections_accept(struct edge *edge, int listener_fd, const struct edge_listener *listener)
 {
 	const int fd = accept_one(edge, listener_fd);
 
 	if (fd >= 0)
-		take(edge, fd);
+		take(edge, fd, listener);
 }
 
 static void take_inward(struct edge *edge, int fd, uint16_t port)
@@ -808,7 +859,7 @@ static void take_inward(struct edge *edge, int fd, uint16_t port)
 	if (!is_within_limits(edge, c))
 		return;
 	c->server.fd = edge->inward[--edge->inward_count];
-	c->state = STATE_CONNECTING;
+	set_state(edge, c, STATE_CONNECTING);
 	c->deadline_ms = now_ms() + CONNECT_TIMEOUT_MS;
 	setsockopt(c->server.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(c->server.fd, (const struct sockaddr *)(const void *)&to, sizeof(to)) < 0 &&
@@ -839,31 +890,27 @@ void connections_accept_published(struct edge *edge, const struct source *source
 
 void connections_event(struct edge *edge, const struct source *source, uint32_t events)
 {
-	static uint8_t buffer[COPY_BYTES]; /* of one call; the process has one thread */
 	struct connection *c = source->owner;
 
 	if (c->state == STATE_DEAD)
 		return;
 	if (source->kind == SOURCE_SERVER && c->state == STATE_CONNECTING) {
-		if (!connected(edge, c, buffer))
+		if (!connected(edge, c))
 			return;
 	} else if (source->kind == SOURCE_SERVER) {
 		if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP) && is_full(&c->up) &&
 		    (!flush(edge, c, &c->up, c->server.fd) || !pass_held(edge, c)))
 			return;
 		if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && !is_full(&c->down) && !c->down.ended &&
-		    !read_server(edge, c, buffer))
+		    !read_server(edge, c))
 			return;
 	} else {
 		if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP) && is_full(&c->down) &&
 		    !flush(edge, c, &c->down, c->client.fd))
 			return;
 		if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && !is_full(&c->up) && !c->up.ended &&
-		    !read_client(edge, c, buffer))
+		    !read_client(edge, c))
 			return;
 	}
-	if (c->state == STATE_DEAD || (c->relay && !pump(edge, c)))
-		return;
-	if (pass_end(edge, c, &c->up, c->server.fd) && pass_end(edge, c, &c->down, c->client.fd))
-		watch(edge, c);
+	settle(edge, c);
 }

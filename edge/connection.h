@@ -48,7 +48,7 @@ struct edge {
 	struct inject_secret *secrets;  /* of each of config->injects */
 	struct connection *connections; /* open ones */
 	struct connection *dead;        /* to be freed when no event can name them any more */
-	size_t open_count;
+	size_t open_count, connecting_count;
 	/* Published ports: the host's listening sockets, and sockets of the jail's namespace, which are used again. A closed one that may have bytes
 	 * left to deliver is in `delivering`, and is used again when the bytes are gone. */
 	struct source published[EDGE_PUBLISHED_MAX];
@@ -61,8 +61,8 @@ struct edge {
 /* Accept one connection. Returns its descriptor; -1: none waits, or there is no descriptor for it. In the second case the connection is counted as
  * a refusal and reset; if it cannot be reset, the call pauses, because the event of the waiting connection comes again at once. */
 int accept_one(struct edge *edge, int listener_fd);
-/* Accept a connection that waits at the listener; the event of the next comes again. */
-void connections_accept(struct edge *edge, int listener_fd);
+/* Accept a connection that waits at the listener of this row; the event of the next comes again. */
+void connections_accept(struct edge *edge, int listener_fd, const struct edge_listener *listener);
 /* Accept connections to a published port. */
 void connections_accept_published(struct edge *edge, const struct source *source);
 /* An event of a client or a server. */

@@ -524,7 +524,8 @@ static void dispatch(const struct epoll_event *event)
 		serve_packets(source);
 		break;
 	case SOURCE_LISTENER:
-		connections_accept(&edge, source->fd);
+		connections_accept(&edge, source->fd,
+				   &edge.config->listeners[source - sockets - EDGE_SOCKET_COUNT]);
 		break;
 	case SOURCE_PUBLISHED:
 		connections_accept_published(&edge, source);
@@ -540,6 +541,11 @@ static void dispatch(const struct epoll_event *event)
 	}
 }
 
+static bool is_listener(const struct epoll_event *event)
+{
+	return ((const struct source *)event->data.ptr)->kind == SOURCE_LISTENER;
+}
+
 static _Noreturn void serve(void)
 {
 	struct epoll_event events[EVENTS_MAX];
@@ -548,8 +554,14 @@ static _Noreturn void serve(void)
 		const int timeout = nearer(connections_tick(&edge), resolve_timeout(edge.resolver));
 		const int n = epoll_wait(edge.epoll_fd, events, EVENTS_MAX, timeout);
 
-		for (int i = 0; i < n; i++)
-			dispatch(&events[i]);
+		/* New connections come first, for whose servers a program waits, before others are taken down. But if there are as many as may be,
+		 * a closed one has to make room. */
+		const bool is_full = edge.open_count >= edge.config->max_connections;
+
+		for (int pass = 0; pass < 2; pass++)
+			for (int i = 0; i < n; i++)
+				if (is_listener(&events[i]) == (pass == (is_full ? 1 : 0)))
+					dispatch(&events[i]);
 		resolve_step(edge.resolver, -1, false, false);
 		connections_sweep(&edge);
 	}

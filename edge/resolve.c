@@ -157,15 +157,21 @@ static time_t now_s(void)
 	return now.tv_sec;
 }
 
-static void keep(struct resolver *resolver, const char *name, const struct ares_addrinfo *result,
-		 const struct resolved *addresses, size_t count)
+static int shortest_ttl(const struct ares_addrinfo *result)
 {
-	struct kept *row = &resolver->kept[resolver->next_kept];
 	int ttl = KEPT_S;
 
 	for (const struct ares_addrinfo_node *node = result->nodes; node; node = node->ai_next)
 		if (node->ai_ttl < ttl)
 			ttl = node->ai_ttl;
+	return ttl;
+}
+
+static void keep(struct resolver *resolver, const char *name, const struct resolved *addresses, size_t count,
+		 int ttl)
+{
+	struct kept *row = &resolver->kept[resolver->next_kept];
+
 	if (ttl <= 0 || count == 0)
 		return;
 	resolver->next_kept = (resolver->next_kept + 1) % KEPT_MAX;
@@ -195,7 +201,7 @@ static void on_answer(void *arg, int status, int timeouts, struct ares_addrinfo 
 	if (status == ARES_SUCCESS && result)
 		count = take_addresses(result, addresses);
 	if (count)
-		keep(question->resolver, question->name, result, addresses, count);
+		keep(question->resolver, question->name, addresses, count, shortest_ttl(result));
 	if (result)
 		ares_freeaddrinfo(result);
 	/* The host may have the name with an IPv6 address alone. */
@@ -223,14 +229,15 @@ void resolve_start(struct resolver *resolver, const char *name,
 		   void (*done)(void *context, const struct resolved *addresses, size_t count), void *context)
 {
 	struct resolved addresses[RESOLVED_MAX];
-	const size_t count = find_in_hosts(resolver, name, addresses);
-	const struct kept *kept = count ? NULL : find_kept(resolver, name);
+	const struct kept *kept = find_kept(resolver, name);
+	const size_t count = kept ? 0 : find_in_hosts(resolver, name, addresses);
 	struct question *question = count || kept ? NULL : malloc(sizeof(*question));
 
 	if (kept) {
 		done(context, kept->addresses, kept->count);
 		return;
 	}
+	keep(resolver, name, addresses, count, KEPT_S);
 	if (!question) {
 		done(context, addresses, count);
 		return;

@@ -218,12 +218,40 @@ static struct sock_filter filter_v6[] = {
 	[14] = TAKE(0),
 };
 
-/* A packet socket would see the same, but the kernel takes 5 to 20 ms to close one: it waits until no processor can be using it. */
-static long open_raw(int family, int protocol)
+#define LEFT_OUT_MAX 64
+
+/* filter_v4 without connections that a listener takes: the edge sees those anyway, and should not wake up twice. Returns the number of
+ * instructions. */
+static uint16_t leave_out_listeners(const struct edge_listener *rows, size_t row_count,
+				    struct sock_filter *code)
 {
-	const struct sock_fprog program = family == INET
-					      ? (struct sock_fprog){ ARRAY_LENGTH(filter_v4), filter_v4 }
-					      : (struct sock_fprog){ ARRAY_LENGTH(filter_v6), filter_v6 };
+	uint16_t count = 0;
+
+	for (; count < 10; count++)
+		code[count] = filter_v4[count];
+	/* The jumps of these ten lead here, to take a packet, or to the next instruction. X is the length of the header. */
+	code[count++] = (struct sock_filter){ BPF_JMP | BPF_JA, 0, 0, 1 };
+	code[count++] = (struct sock_filter)TAKE(0);
+	for (size_t i = 0; i < row_count; i++) {
+		code[count++] = (struct sock_filter){ BPF_LD | BPF_H | BPF_IND, 0, 0, 2 };
+		code[count++] = (struct sock_filter)IF(rows[i].port, 0, rows[i].address ? 3 : 1);
+		if (rows[i].address) {
+			code[count++] = (struct sock_filter)LOAD(W, 16);
+			code[count++] = (struct sock_filter)IF(rows[i].address, 0, 1);
+		}
+		code[count++] = (struct sock_filter)TAKE(0);
+	}
+	code[count++] = (struct sock_filter)TAKE(96);
+	return count;
+}
+
+/* A packet socket would see the same, but the kernel takes 5 to 20 ms to close one: it waits until no processor can be using it. */
+static long open_raw(int family, int protocol, const struct edge_listener *rows, size_t row_count)
+{
+	struct sock_filter code[ARRAY_LENGTH(filter_v4) + 1 + 5 * LEFT_OUT_MAX];
+	struct sock_fprog program = family == INET
+					? (struct sock_fprog){ ARRAY_LENGTH(filter_v4), filter_v4 }
+					: (struct sock_fprog){ ARRAY_LENGTH(filter_v6), filter_v6 };
 	const int on = 1;
 	long fd = sys(socket, family, RAW | O_CLOEXEC, protocol);
 	long ret;
@@ -232,6 +260,8 @@ static long open_raw(int family, int protocol)
 		return sys(socket, UNIX, DATAGRAM | O_CLOEXEC, 0);
 	if (fd < 0)
 		return fd;
+	if (protocol == TCP && family == INET && row_count <= LEFT_OUT_MAX)
+		program = (struct sock_fprog){ leave_out_listeners(rows, row_count, code), code };
 	ret = sys(setsockopt, fd, SOCKET_LEVEL, FILTER, &program, sizeof(program));
 	if (ret == 0 && family == INET6)
 		ret = sys(setsockopt, fd, INET6_LEVEL, RECEIVE_PACKET_INFO, &on, sizeof(on));
@@ -267,10 +297,10 @@ static long open_next(const struct wire_block *block, size_t i, const char **ret
 	case EDGE_SOCKET_RAW_TCP:
 	case EDGE_SOCKET_RAW_UDP:
 		*ret_what = "a raw socket";
-		return open_raw(INET, i == EDGE_SOCKET_RAW_TCP ? TCP : UDP);
+		return open_raw(INET, i == EDGE_SOCKET_RAW_TCP ? TCP : UDP, rows, block->listener_count);
 	case EDGE_SOCKET_RAW_TCP6:
 	case EDGE_SOCKET_RAW_UDP6:
-		return open_raw(INET6, i == EDGE_SOCKET_RAW_TCP6 ? TCP : UDP);
+		return open_raw(INET6, i == EDGE_SOCKET_RAW_TCP6 ? TCP : UDP, NULL, 0);
 	default:
 		*ret_what = "a listener for network.allow";
 		return open_socket(STREAM, rows[i - EDGE_SOCKET_COUNT].address,

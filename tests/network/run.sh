@@ -270,6 +270,12 @@ assert "needed" not in n["learned"]["used"][0]' --replay -- curl -sS "http://$wo
 	learned "learn: a denied name, and nothing that was used" '
 assert n["learned"]["used"] == [] and allow == [] and n["learned"]["policy"]["network"]["mode"] == "loopback"
 assert [(x["destination"], x["reason"]) for x in n["refusals"]] == [("pypi.test", "unlistedName")], n["refusals"]' --deny pypi.test -- sh -c 'curl -sS http://pypi.test/; true'
+	learned "learn: a destination that the first bytes refuse is not one that was used" '
+assert n["learned"]["used"] == [] and allow == [] and n["connections"] == 1, n
+assert [(x["destination"], x.get("port"), x["reason"]) for x in n["refusals"]] == [("pypi.test", 443, "firstBytes")], n["refusals"]' -- python3 -c 'import socket
+s = socket.create_connection(("pypi.test", 443)); s.sendall(b"SSH-2.0-x\r\n")
+try: s.recv(1)
+except OSError: pass'
 	learned "learn: 1,100 destinations, of which the policy has 1,024" '
 assert len(allow) == 1024 and n["learned"]["notListed"] == 76 and n["connections"] == 1100, (len(allow), n)' -- python3 -c 'import socket
 for i in range(1100):

@@ -92,6 +92,8 @@ int policy_copy(const struct policy *from, struct policy *ret, struct warder_err
 int policy_set(struct policy *policy, const char *path, const char *value, struct warder_error *err);
 /* Whether policy_set() adds a row to what the path (of `length` bytes) names, instead of replacing its value. */
 bool policy_is_list(const char *path, size_t length);
+/* How many rows the list has; 0 if the path names none, or one without numbered rows. */
+size_t policy_list_length(const struct policy *policy, const char *path, size_t length);
 
 /* ---- destinations: address.c, hosts.c, network.c, special.c ---- */
 struct policy_cidr {

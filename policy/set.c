@@ -170,6 +170,19 @@ bool policy_is_list(const char *path, size_t length)
 	       (length >= sizeof(variables) - 1 && memcmp(path, variables, sizeof(variables) - 1) == 0);
 }
 
+size_t policy_list_length(const struct policy *policy, const char *path, size_t length)
+{
+	const struct policy_member *member = policy_member_of(path, length);
+
+	if (member && member->form == POLICY_FORM_LIST)
+		return POLICY_PLACE(const struct policy_strings, policy, member->offset)->count;
+	if (member && member->form == POLICY_FORM_ENDPOINTS)
+		return POLICY_PLACE(const struct policy_endpoints, policy, member->offset)->count;
+	if (member && member->form == POLICY_FORM_PUBLISHED)
+		return POLICY_PLACE(const struct policy_published, policy, member->offset)->count;
+	return 0;
+}
+
 /* Names with commas between them join the list; "any" takes its place, and names take the place of "any". */
 static int add_languages(struct policy *policy, const char *value, struct warder_error *err)
 {

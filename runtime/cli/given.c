@@ -4,6 +4,7 @@
  */
 #include "runtime/cli/given.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "policy/policy.h"
@@ -50,7 +51,7 @@ static size_t find_row(const struct given *given, const struct subject *subject)
 {
 	size_t i = 0;
 
-	while (i < given->count && (given->rows[i].length != subject->length ||
+	while (i < given->count && (given->rows[i].repeats || given->rows[i].length != subject->length ||
 				    memcmp(given->rows[i].subject, subject->text, subject->length) != 0))
 		i++;
 	return i;
@@ -71,6 +72,14 @@ static int refuse(const char *by, const struct subject *subject, const struct fl
 			 "%s %.80s: the flag is given a second time; give it once", name, value);
 }
 
+static void note(struct given *given, const struct given_row *row, const char *name)
+{
+	if (given->count == GIVEN_MAX)
+		return;
+	given->rows[given->count] = *row;
+	given->rows[given->count++].letter = name[1] == '-' ? '\0' : name[1];
+}
+
 int given_add(struct given *given, enum given_layer layer, const struct flag *flag, const char *name,
 	      const char *value, struct warder_error *err)
 {
@@ -85,17 +94,30 @@ int given_add(struct given *given, enum given_layer layer, const struct flag *fl
 			covered++;
 		else if (row < given->count && flag->argument)
 			return refuse(given->rows[row].flag, &subjects[i], flag, name, value, err);
-		if (row < given->count || row == GIVEN_MAX)
-			continue;
-		given->rows[row].subject = subjects[i].text;
-		given->rows[row].length = subjects[i].length;
-		given->rows[row].flag = flag->name;
-		given->rows[row].value = value;
-		given->rows[row].letter = name[1] == '-' ? '\0' : name[1];
-		given->rows[row].layer = layer;
-		given->count++;
+		if (row == given->count)
+			note(given,
+			     &(struct given_row){ .subject = subjects[i].text,
+						  .length = subjects[i].length,
+						  .flag = flag->name,
+						  .value = value,
+						  .layer = layer },
+			     name);
 	}
 	return count > 0 && covered == count;
+}
+
+void given_add_row(struct given *given, const struct flag *flag, const char *name, const char *value,
+		   const char *path, size_t count)
+{
+	note(given,
+	     &(struct given_row){ .subject = path,
+				  .length = strcspn(path, "=,"),
+				  .repeats = true,
+				  .place = count,
+				  .flag = flag->name,
+				  .value = value,
+				  .layer = GIVEN_LINE },
+	     name);
 }
 
 bool given_has(const struct given *given, const char *field)
@@ -106,20 +128,42 @@ bool given_has(const struct given *given, const char *field)
 	return row < given->count && given->rows[row].layer == GIVEN_LINE;
 }
 
+/* Whether the field is what the row gave: "limits.memory", "network.deny[2]", or for --env NAME=VALUE "environment.set.NAME". */
+static bool gave(const struct given_row *row, const char *field)
+{
+	const char *rest = field + row->length;
+	size_t place = 0;
+
+	if (row->layer != GIVEN_LINE || strncmp(field, row->subject, row->length) != 0)
+		return false;
+	if (!row->repeats || !*rest)
+		return !*rest;
+	if (*rest == '.')
+		return strlen(rest + 1) == strcspn(row->value, "=") &&
+		       strncmp(rest + 1, row->value, strlen(rest + 1)) == 0;
+	return sscanf(rest, "[%zu]", &place) == 1 && place + 1 == row->place;
+}
+
+static const struct given_row *find_typed(const struct given *given, const char *field)
+{
+	for (size_t i = 0; i < given->count; i++)
+		if (gave(&given->rows[i], field))
+			return &given->rows[i];
+	return NULL;
+}
+
 void given_blame(const struct given *given, struct warder_error *err)
 {
-	const struct subject subject = { err->field, strlen(err->field) };
-	const size_t row = find_row(given, &subject);
-	const char letter[] = { '-', row < given->count ? given->rows[row].letter : '\0', '\0' };
-	const char *value;
+	const struct given_row *row = find_typed(given, err->field);
+	const size_t length = strlen(err->field);
+	const char letter[] = { '-', row ? row->letter : '\0', '\0' };
 
-	if (err->code != WARDER_ERROR_INVALID_REQUEST || err->field[0] == '-' ||
-	    !given_has(given, err->field) || strncmp(err->text, err->field, subject.length) != 0 ||
-	    err->text[subject.length] != ':')
+	if (!row || err->field[0] == '-' || err->code == WARDER_ERROR_REJECTED ||
+	    (err->code != WARDER_ERROR_INVALID_REQUEST && !row->repeats) ||
+	    strncmp(err->text, err->field, length) != 0 || err->text[length] != ':')
 		return;
-	value = given->rows[row].value;
-	error_context(err, "%s%s%.80s", letter[1] ? letter : given->rows[row].flag, value ? " " : "",
-		      value ? value : "");
+	error_context(err, "%s%s%.80s", letter[1] ? letter : row->flag, row->value ? " " : "",
+		      row->value ? row->value : "");
 }
 
 /* A row of a list: which one its value tells, since other layers may have given rows as well. */

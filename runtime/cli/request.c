@@ -247,6 +247,19 @@ static int put_flags_first(enum flag_command command, char **argv, struct warder
 	return 0;
 }
 
+/* What a repeatable flag has just added to the policy. */
+static void note_row(struct request *request, const struct typed *typed)
+{
+	const struct flag *flag = typed->flag;
+	const char *path = flag->sets_any ? typed->value : flag->path;
+
+	if (path && !strchr(typed->value, '=') && strchr(path, ',')) /* --env NAME gives the second field */
+		path = strchr(path, ',') + 2;
+	if (flag->many && path && flag_changes_policy(flag))
+		given_add_row(&request->given, flag, typed->name, typed->value, path,
+			      policy_list_length(&request->policy->policy, path, strcspn(path, "=,")));
+}
+
 /* The first argument that is no flag ends the flags, and so does "--". */
 static int walk(enum flag_command command, char **argv, struct request *request, bool changing,
 		struct warder_error *err)
@@ -266,6 +279,8 @@ static int walk(enum flag_command command, char **argv, struct request *request,
 		     given_add(&request->given, GIVEN_LINE, typed.flag, typed.name, typed.value, err) < 0) ||
 		    (typed.flag->two && apply(request, &typed, *argv++, changing, err) != 0))
 			return -1;
+		if (changing)
+			note_row(request, &typed);
 	}
 	request->rest = argv;
 	return 0;

@@ -191,5 +191,5 @@ $ . $TOP/tests/transcript/config.sh; for flags in '"ro": ["/usr", "/nosuch"]' '"
 | FILE:1: flags.run.receipt:
 | FILE:1: flags.run.changes:
 | FILE:1: flags.run.delegate:
-! warder: filesystem.paths.readOnly[1]: "/nosuch" does not exist on this host; create it or leave it out
+! warder: --ro /nosuch: filesystem.paths.readOnly[1]: "/nosuch" does not exist on this host; create it or leave it out
 ? 125

@@ -67,21 +67,21 @@ $ warder run --prefer limits --rw all:/all --ro data:/all/in -- sh -c 'cd /all; 
 = every other target and source is refused by name
 + mkdir data; mkfifo fifo
 $ for where in :/ :/proc :/proc/self/x :/dev/x :/sys/x :/tmp :/workspace :/a/../b :/b:ro :relative : ; do warder run --prefer limits --ro data$where -- true 2>&1 | sed "s|$PWD/||g"; done; warder run --prefer limits --rw fifo:/x -- true; warder run --prefer limits --ro /dev/null:/x -- true; warder run --prefer limits --ro nosuch:/x -- true; warder run --prefer limits --ro data:/x --rw fifo:/x -- true
-| warder: filesystem.paths.readOnly[0]: "data:/" has the target "/", which is the whole root; use filesystem.view directory:SOURCE
-| warder: filesystem.paths.readOnly[0]: "data:/proc" has a target at or below /proc, which the jail makes itself; choose another
-| warder: filesystem.paths.readOnly[0]: "data:/proc/self/x" has a target at or below /proc, which the jail makes itself; choose another
-| warder: filesystem.paths.readOnly[0]: "data:/dev/x" has a target at or below /dev, which the jail makes itself; choose another
-| warder: filesystem.paths.readOnly[0]: "data:/sys/x" has a target at or below /sys, which no jail has; choose another
-| warder: filesystem.paths.readOnly[0]: "data:/tmp" has the target /tmp, which is the jail's own; choose one below it
-| warder: filesystem.paths.readOnly[0]: "data:/workspace" has the target /workspace; give the directory as filesystem.workspace, or choose a target below it
-| warder: filesystem.paths.readOnly[0]: "data:/a/../b" has a target that is not normalised, or too long; write it without ".", "..", "//" and "/" at the end
-| warder: filesystem.paths.readOnly[0]: "data:/b:ro" has a target with a colon; choose one without (the last ":/" begins the target)
-| warder: filesystem.paths.readOnly[0]: "data:relative" does not exist on this host; create it or leave it out (a target inside is absolute: SOURCE:/TARGET)
-| warder: filesystem.paths.readOnly[0]: "data:" does not exist on this host; create it or leave it out (a target inside is absolute: SOURCE:/TARGET)
-!~ ^warder: filesystem.paths.readWrite\[0\]: .*/fifo is neither a directory nor a regular file; name the directory that holds it
-!~ ^warder: filesystem.paths.readOnly\[0\]: /dev/null is neither a directory nor a regular file
-!~ ^warder: filesystem.paths.readOnly\[0\]: ".*/nosuch" does not exist on this host; create it or leave it out
-!~ ^warder: filesystem.paths.readWrite\[0\]: ".*/fifo:/x" has the target of filesystem.paths.readOnly\[0\]; choose another
+| warder: --ro data:/: filesystem.paths.readOnly[0]: "data:/" has the target "/", which is the whole root; use filesystem.view directory:SOURCE
+| warder: --ro data:/proc: filesystem.paths.readOnly[0]: "data:/proc" has a target at or below /proc, which the jail makes itself; choose another
+| warder: --ro data:/proc/self/x: filesystem.paths.readOnly[0]: "data:/proc/self/x" has a target at or below /proc, which the jail makes itself; choose another
+| warder: --ro data:/dev/x: filesystem.paths.readOnly[0]: "data:/dev/x" has a target at or below /dev, which the jail makes itself; choose another
+| warder: --ro data:/sys/x: filesystem.paths.readOnly[0]: "data:/sys/x" has a target at or below /sys, which no jail has; choose another
+| warder: --ro data:/tmp: filesystem.paths.readOnly[0]: "data:/tmp" has the target /tmp, which is the jail's own; choose one below it
+| warder: --ro data:/workspace: filesystem.paths.readOnly[0]: "data:/workspace" has the target /workspace; give the directory as filesystem.workspace, or choose a target below it
+| warder: --ro data:/a/../b: filesystem.paths.readOnly[0]: "data:/a/../b" has a target that is not normalised, or too long; write it without ".", "..", "//" and "/" at the end
+| warder: --ro data:/b:ro: filesystem.paths.readOnly[0]: "data:/b:ro" has a target with a colon; choose one without (the last ":/" begins the target)
+| warder: --ro data:relative: filesystem.paths.readOnly[0]: "data:relative" does not exist on this host; create it or leave it out (a target inside is absolute: SOURCE:/TARGET)
+| warder: --ro data:: filesystem.paths.readOnly[0]: "data:" does not exist on this host; create it or leave it out (a target inside is absolute: SOURCE:/TARGET)
+!~ ^warder: --rw fifo:/x: filesystem.paths.readWrite\[0\]: .*/fifo is neither a directory nor a regular file; name the directory that holds it
+!~ ^warder: --ro /dev/null:/x: filesystem.paths.readOnly\[0\]: /dev/null is neither a directory nor a regular file
+!~ ^warder: --ro nosuch:/x: filesystem.paths.readOnly\[0\]: ".*/nosuch" does not exist on this host; create it or leave it out
+!~ ^warder: --rw fifo:/x: filesystem.paths.readWrite\[0\]: ".*/fifo:/x" has the target of filesystem.paths.readOnly\[0\]; choose another
 ? 125
 
 = a path with a colon
@@ -89,7 +89,7 @@ $ for where in :/ :/proc :/proc/self/x :/dev/x :/sys/x :/tmp :/workspace :/a/../
 $ warder run --prefer limits --ro a:b:/x --ro c:/d:/y -- cat /x/f /y/f; warder run --prefer limits --ro c:/d -- true 2>&1 | sed "s|$PWD/||g"
 | one
 | two
-| warder: filesystem.paths.readOnly[0]: "c" does not exist on this host; create it or leave it out
+| warder: --ro c:/d: filesystem.paths.readOnly[0]: "c" does not exist on this host; create it or leave it out
 
 = read-only paths have the owner that read-write ones have
 needs limits

@@ -239,13 +239,13 @@ $ cd / && for args in "run --workspace nosuch -- true" "run --ro nosuch -- true"
 > done 2>&1
 | warder: --workspace nosuch: filesystem.workspace: "/nosuch" does not exist on this host; create it or leave it out
 | 125
-| warder: filesystem.paths.readOnly[0]: "/nosuch" does not exist on this host; create it or leave it out
+| warder: --ro nosuch: filesystem.paths.readOnly[0]: "/nosuch" does not exist on this host; create it or leave it out
 | 125
 | warder: --view directory:/nosuch: filesystem.view: "/nosuch" does not exist on this host; create it or leave it out
 | 125
 | warder: --cwd /nosuch: workingDirectory: "/nosuch" is not in the jail; add it to filesystem.paths, or name another directory
 | 125
-| warder: syscalls.deny[0]: "nosuch" is not a system call; names are those of the kernel, such as "openat"
+| warder: --set syscalls.deny=nosuch: syscalls.deny[0]: "nosuch" is not a system call; names are those of the kernel, such as "openat"
 | 125
 | warder: --policy: cannot read nosuch.json: No such file or directory
 | 125
@@ -298,15 +298,24 @@ $ warder explain --prefer limits strict | grep -c preferred; printf '{"version":
 ! warder: --prefer limit: "limit" is not a field that can be required or preferred; "warder explain strict" lists them
 ? 125
 
+= of a flag that may be repeated, the message names the one that is wrong
+$ for words in '--ro /usr --ro=nosuch/. --rw /usr/lib' '--env A=1 -e 1A=x -e B=2' '-e 1A' '--net loopback --publish 1:1 --publish 2:1 --publish 1:1' '--set syscalls.deny=open --set syscalls.deny=x' '--json --env =x'; do (cd /; warder run --prefer limits $words -- true); done 2>&1 | sed 's/.*"message":"/json: /; s/; .*//'
+| warder: --ro nosuch/.: filesystem.paths.readOnly[1]: "/nosuch" does not exist on this host
+| warder: -e 1A=x: environment.set.1A: "1A" is not a valid variable name
+| warder: -e 1A: environment.names[0]: "1A" is not a valid variable name
+| warder: --publish 1:1: network.publish[2]: port 1 of 127.0.0.1 is published twice
+| warder: --set syscalls.deny=x: syscalls.deny[1]: "x" is not a system call
+| json: --env =x: environment.set.: \"\" is not a valid variable name
+
 = values that cannot work are refused by the name of their field
 needs limits python3 cc
 + mkdir D src; echo 'print(1)' > a.py; echo 'int main(void) { return 0; }' > a.c
 $ for size in 4KiB 16KiB; do warder run --tmp $size -- echo $size; warder run --set limits.disk=$size -- echo $size; done; for words in '--rw D:/tmp/box a.py' '--ro src:/code a.c' '--ro src:/code/x a.c' '--ro src:/code a.py' '--ro src:/tmp/box/main.py a.py' '--set limits.code=0 a.py'; do warder code --no-cache $words; done 2>&1 | sed "s|$PWD/||"; warder run --ro :/tmp/x -- true; warder session exec --timeout 3s x
 | 16KiB
 | 16KiB
-| warder: filesystem.paths.readWrite[0]: "D:/tmp/box" would lie at /tmp/box, where Warder puts the code and its files; choose another target
-| warder: filesystem.paths.readOnly[0]: "src:/code" would lie at /code, where Warder puts the built program; choose another target
-| warder: filesystem.paths.readOnly[0]: "src:/code/x" would lie at /code, where Warder puts the built program; choose another target
+| warder: --rw D:/tmp/box: filesystem.paths.readWrite[0]: "D:/tmp/box" would lie at /tmp/box, where Warder puts the code and its files; choose another target
+| warder: --ro src:/code: filesystem.paths.readOnly[0]: "src:/code" would lie at /code, where Warder puts the built program; choose another target
+| warder: --ro src:/code/x: filesystem.paths.readOnly[0]: "src:/code/x" would lie at /code, where Warder puts the built program; choose another target
 | 1
 | warder: "box/main.py" cannot be put into the jail's /tmp: a path of filesystem.paths has that place; choose another target
 | warder: --set limits.code=0: limits.code: 0B is too little: empty code is refused anyway; give at least 1B

@@ -42,7 +42,7 @@ say = $(if $(quiet),$(Q),@printf '  %-7s %s\n' $(1) $(2);)
 LIB_ROOMS := base policy rootfs rootfs/changes jail jail/cgroup jail/filter backends backends/container runtime/library runtime/session \
              runtime/code runtime/code/detect runtime/code/diagnostics runtime/code/scan runtime/text runtime/tool runtime/judge
 LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) edge/rules.c $(addprefix jail/inside/,message.c overlay.c root.c sockets.c tree.c))
-LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S)
+LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S runtime/session/*.S)
 CLI_SRC   := $(sort $(wildcard runtime/cli/*.c runtime/attack/*.c))
 # What stays when a run is over: a library and a program of their own, with the libraries that a launch is not to pay for.
 STORE_SRC := $(sort $(filter-out store/cli/%,$(wildcard store/*.c store/*/*.c)))
@@ -127,6 +127,7 @@ $(BUILD)/tool/%.o: %.S $(BUILD)/init.elf
 	$(call say,AS,$<)$(CC) -I$(BUILD) -c -o $@ $<
 
 $(BUILD)/lib/runtime/code/harness.o $(BUILD)/tool/runtime/code/harness.o: runtime/code/harness.rs
+$(BUILD)/lib/runtime/session/loops.o $(BUILD)/tool/runtime/session/loops.o: $(wildcard runtime/session/loops/*)
 
 $(BUILD)/warder: $(TOOL_OBJ)
 	$(call say,LD,$@)$(TOOL_CC) $(TOOL_LINK) -no-pie $(HARDEN_LINK) $(SAN) -o $@ $(TOOL_OBJ)

@@ -252,7 +252,13 @@ struct jail_command {
 	 * line, which is JSON and ends with a NUL. */
 	bool progress;
 	void (*on_progress)(void *context, const char *line);
-	int input_fd; /* > 0: the program finds it as its descriptor 4; borrowed. To be read-only, and sealed or the jail's own */
+	/* Called whenever watch_fd can be read or is hung up, behind on_output for everything that the program had written before. False: not
+	 * again. From jail_supervise(); or NULL. watch_fd is borrowed until the run ends. */
+	bool (*on_watch)(void *watch_context);
+	void *watch_context;
+	int watch_fd;
+	int input_fd; /* > 0: the program finds it as its descriptor 4; borrowed. To be read-only and sealed, or the jail's own: a file, or
+		       * one end of a socket pair whose other end takes no descriptors */
 	/* Put below /tmp, as the jail's user's, when everything else is ready; borrowed until the run ends. */
 	const struct rootfs_file *files;
 	size_t file_count;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POLLER_MAX 10
+#define POLLER_MAX 11
 
 struct poller {
 	bool open;

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -74,6 +75,7 @@ enum {
 	POLL_SOURCE,
 	POLL_CANCEL,
 	POLL_OOM,
+	POLL_WATCH,
 	POLL_COUNT,
 	POLL_WAIT = POLL_INIT, /* in the phases of the end */
 };
@@ -460,6 +462,28 @@ static void fill_poll(const struct supervision *sup, struct pollfd fds[POLL_COUN
 						      : run->cancel_fd,
 					    .events = POLLIN };
 	fds[POLL_OOM] = (struct pollfd){ .fd = sup->killed ? -1 : run->cgroup.event_fd, .events = POLLIN };
+	fds[POLL_WATCH] =
+	    (struct pollfd){ .fd = run->command.on_watch && !sup->unwatched ? run->command.watch_fd : -1,
+			     .events = POLLIN };
+}
+
+/* What lies in the pipes now comes first. It is counted, because a program may write faster than it is read. */
+static void heed_watch(struct supervision *sup)
+{
+	const struct jail_run *run = sup->run;
+
+	for (int stream = JAIL_STDOUT; stream <= JAIL_STDERR; stream++) {
+		const uint64_t before = sup->outcome->output[stream].total;
+		int lies = 0;
+
+		if (has_pending(sup, stream) || run->output_pipe[stream][RUN_READ] < 0 ||
+		    ioctl(run->output_pipe[stream][RUN_READ], FIONREAD, &lies) < 0)
+			continue;
+		while (sup->outcome->output[stream].total < before + (uint64_t)lies)
+			if (!read_output(sup, stream))
+				break;
+	}
+	sup->unwatched = !run->command.on_watch(run->command.watch_context);
 }
 
 /* The program has the grace to end by itself. */
@@ -514,6 +538,8 @@ static void handle(struct supervision *sup, const struct pollfd fds[POLL_COUNT])
 	}
 	if (fds[POLL_CANCEL].revents)
 		heed_caller(sup);
+	if (fds[POLL_WATCH].revents)
+		heed_watch(sup);
 }
 
 /* The program has ended, and left something running that is to stay. */

@@ -26,6 +26,7 @@ struct supervision {
 	bool emptied;      /* init of a bare jail says that nothing is left */
 	bool killed;       /* we ended it, for `reason` */
 	bool is_to_die;    /* it is to be killed in its turn, by us or as one of a crowd */
+	bool unwatched;    /* on_watch() does not want to be called again */
 	bool signalled;    /* and was */
 	enum jail_cause reason;
 	const char *failure; /* what went wrong on our side, with JAIL_CAUSE_SUPERVISOR */

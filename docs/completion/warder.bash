@@ -4,7 +4,7 @@ _warder()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run code tool scan judge languages changes session ps logs attach write kill wait explain backend policy doctor blocks format data checkpoint image events workspace snapshot artifact completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run code tool scan judge languages changes session context ps logs attach write kill wait explain backend policy doctor blocks format data checkpoint image events workspace snapshot artifact completion --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -19,13 +19,14 @@ _warder()
 	esac
 	case ${COMP_WORDS[1]} in
 	run) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --dry-run --changes --set --require --prefer --ceiling --cgroup-parent --delegate --artifacts --max-artifact --audit --audit-argv --detach --interactive --keep --grace --terminal --replay --no-input --progress --receipt --backend --backends --json --no-config --help' ;;
-	code) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --delegate --language --stdin --input --last-line --file --collect --artifacts --max-artifact --scan --scan-deny --rules --audit --audit-argv --check --function --no-cache --cache --languages --grace --no-input --progress --receipt --backend --backends --json --no-config --help' ;;
+	code) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --delegate --language --session --context --stdin --input --last-line --file --collect --artifacts --max-artifact --scan --scan-deny --rules --audit --audit-argv --check --function --no-cache --cache --languages --grace --no-input --progress --receipt --backend --backends --json --no-config --help' ;;
 	tool) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --artifacts --max-artifact --audit --audit-argv --no-cache --cache --languages --stream --parallel --unordered --scopes --request-env --default-language --schema --stats --backend --backends --json --no-config --help' ;;
 	scan) flags='--language --rules --audit --json --no-config --help' ;;
 	judge) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --language --artifacts --max-artifact --audit --audit-argv --no-cache --cache --languages --parallel --request-env --cases --compare --stop --backend --backends --json --no-config --help' ;;
 	languages) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --languages --json --no-config --help' ;;
 	changes) flags='--force --diff --json --no-config --help show commit drop' ;;
 	session) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --audit --audit-argv --setup --lifetime --idle-timeout --auto-start --max-bytes --background --detach --interactive --keep --grace --terminal --no-input --progress --receipt --backend --backends --json --no-config --help start exec list status stop restart pause resume read write cp' ;;
+	context) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --language --code --timeout --no-wait --no-input --json --no-config --help create list run interrupt restart describe delete' ;;
 	ps) flags='--json --help' ;;
 	logs) flags='--follow --from --lines --help' ;;
 	attach) flags='--detach-keys --no-input --help' ;;

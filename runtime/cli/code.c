@@ -248,6 +248,8 @@ int code_command(struct request *request, char **argv)
 	struct warder_error err = { 0 };
 	int status;
 
+	if (request->context.session || request->context.name)
+		return context_code(argv);
 	report_catch_signals();
 	if (report_open(request, &session.report, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);

@@ -33,6 +33,15 @@ int session_write_word(struct request *outer, const char *name, char **flags);
 int session_list_word(struct request *outer, const char *name, char **flags);
 int session_cp_word(struct request *outer, const char *name, char **flags);
 int session_command(struct request *request, char **argv);
+/* The policy that the session has, for the flags of a command to narrow; one that is named is taken as it is. -1 with *err. */
+int session_load_policy(const struct warder_session *session, enum flag_command command, char **flags,
+			struct request *request, struct warder_error *err);
+/* Whether the session itself is within the ceiling, as it is now. -1 with *err. */
+int session_check_ceiling(const struct warder_session *session, const struct request *request,
+			  struct warder_error *err);
+int context_command(struct request *request, char **argv);
+/* `warder code --context`: argv are its arguments. */
+int context_code(char **argv);
 int ps_command(struct request *request, char **argv);
 int logs_command(struct request *request, char **argv);
 int attach_command(struct request *request, char **argv);

@@ -80,6 +80,8 @@ static const char *words_of(const struct command *command)
 		return "show commit drop";
 	case FLAG_SESSION_ANY:
 		return "start exec list status stop restart pause resume read write cp";
+	case FLAG_CONTEXT_ANY:
+		return "create list run interrupt restart describe delete";
 	case FLAG_BACKEND:
 		return "list describe declare";
 	case FLAG_COMPLETION:

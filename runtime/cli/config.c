@@ -54,6 +54,7 @@ static const struct section {
 	{ "changes", FLAG_CHANGES },
 	{ "session start", FLAG_SESSION_START },
 	{ "session exec", FLAG_SESSION_EXEC },
+	{ "context create", FLAG_CONTEXT_CREATE },
 	{ COMMON, FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_LANGUAGES | FLAG_EXPLAIN |
 		      FLAG_BACKEND | FLAG_BLOCKS | FLAG_FORMAT | FLAG_DATA | FLAG_CHANGES |
 		      FLAG_SESSION_START },

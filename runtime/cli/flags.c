@@ -299,18 +299,18 @@ static int change_cwd(struct request *request, const struct flag *flag, const ch
 
 #define USES_POLICY                                                                                          \
 	(FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR |       \
-	 FLAG_SESSION_START | FLAG_SESSION_EXEC | FLAG_BACKEND | FLAG_BLOCKS)
+	 FLAG_SESSION_START | FLAG_SESSION_EXEC | FLAG_CONTEXT_CREATE | FLAG_BACKEND | FLAG_BLOCKS)
 #define POLICY_FLAG (USES_POLICY | FLAG_SHAPES)
 #define USES_CODE   (FLAG_CODE | FLAG_TOOL | FLAG_JUDGE)
 #define USES_TEXT   (FLAG_BLOCKS | FLAG_FORMAT)
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
 	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_BACKEND |    \
-	 USES_TEXT | FLAG_SESSION_ANY | FLAG_EXECUTION)
+	 USES_TEXT | FLAG_SESSION_ANY | FLAG_EXECUTION | FLAG_CONTEXT_ANY | FLAG_CODE_CONTEXT)
 
 #define TAKES_CONFIG                                                                                         \
 	(EVERY & ~(FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION | FLAG_SESSION | FLAG_SESSION_FILES |         \
-		   FLAG_EXECUTION))
+		   FLAG_EXECUTION | FLAG_CONTEXT | FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT))
 
 /* How a row says what its flag does. A member of another type than the kind needs does not compile. */
 #define AT(type, member)                                                                                     \
@@ -362,8 +362,22 @@ static const struct flag flags[] = {
 	  "parent cgroup of the jails (default: $WARDER_CGROUP_PARENT)", TEXT(cgroup_parent) },
 	{ FLAG_RUN | FLAG_CODE, "--delegate", NULL, NULL,
 	  "run in a new scope of your systemd, where cgroup limits work without root", SWITCH(delegate) },
-	{ FLAG_CODE | FLAG_JUDGE | FLAG_SCAN, "--language", "NAME", NULL,
+	{ FLAG_CODE | FLAG_JUDGE | FLAG_SCAN | FLAG_CODE_CONTEXT, "--language", "NAME", NULL,
 	  "the code's language (default: detected, if certain)", TEXT(code.language) },
+	{ FLAG_CONTEXT_CREATE, "--language", "NAME", NULL, "the context's language (default: python)",
+	  TEXT(code.language) },
+	{ FLAG_CODE | FLAG_CODE_CONTEXT, "--session", "NAME", NULL,
+	  "with --context: the session of that context", TEXT(context.session), .typed = true },
+	{ FLAG_CODE | FLAG_CODE_CONTEXT, "--context", "NAME", NULL,
+	  "run the code in this context of the session, see \"warder context\"", TEXT(context.name),
+	  .typed = true },
+	{ FLAG_CONTEXT_RUN, "--code", "CODE", NULL, "the piece of code, instead of a file",
+	  TEXT(context.code), .letter = 'c' },
+	{ FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT, "--timeout", "TIME", NULL,
+	  "interrupt the piece after this long (default: limits.wallTime of the context)",
+	  TIME(context.timeout_us), .fallback = "limits.wallTime of the context" },
+	{ FLAG_CONTEXT_RUN, "--no-wait", NULL, NULL, "refuse the piece if another one runs",
+	  SWITCH(context.no_wait) },
 	{ FLAG_CODE, "--stdin", "FILE", NULL, "the code's standard input (default: Warder's own)",
 	  TEXT(code.standard_input) },
 	{ FLAG_CODE, "--input", "JSON", NULL,
@@ -483,6 +497,8 @@ static const struct flag flags[] = {
 	{ FLAG_RUN, "--replay", NULL, NULL,
 	  "with --net learn: run the program once more under the learned policy, with an empty input",
 	  SWITCH(replay) },
+	{ FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT, "--no-input", NULL, NULL,
+	  "answer a piece that asks for input that there is none", SWITCH(no_input), SHORT('n') },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--no-input", NULL, NULL,
 	  "give the program an empty standard input; Warder does not read its own", SWITCH(no_input),
 	  SHORT('n') },
@@ -530,7 +546,7 @@ static const struct flag flags[] = {
 	{ FLAG_DATA, "--pandas", NULL, NULL, "load tables with pandas, not with Python's own csv",
 	  SWITCH(text.pandas) },
 	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_SESSION | FLAG_SESSION_FILES |
-	      FLAG_POLICY | FLAG_PS | FLAG_WAIT,
+	      FLAG_POLICY | FLAG_PS | FLAG_WAIT | FLAG_CONTEXT | FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT,
 	  "--json", NULL, NULL, "print one JSON object on standard output instead", SWITCH(json) },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove leftovers of dead supervisors", SWITCH(clean) },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,

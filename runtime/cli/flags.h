@@ -50,6 +50,11 @@ enum flag_command {
 	FLAG_KILL = 8388608,
 	FLAG_WAIT = 16777216,
 	FLAG_EXECUTION = 33030144, /* all six */
+	FLAG_CONTEXT = 67108864,   /* list, describe, interrupt, restart, delete; these two are words of it */
+	FLAG_CONTEXT_CREATE = 134217728,
+	FLAG_CONTEXT_RUN = 268435456,
+	FLAG_CONTEXT_ANY = 469762048,
+	FLAG_CODE_CONTEXT = 536870912, /* `warder code --context` */
 };
 
 #define FLAG_COUNT_MAX   160 /* rows of the table */
@@ -107,6 +112,14 @@ struct request_execution {
 	uint64_t keep_us;                        /* 0: the default */
 };
 
+/* What is asked of a context. */
+struct request_context {
+	const char *session, *name; /* of `warder code` */
+	const char *code;           /* -c */
+	bool no_wait;
+	uint64_t timeout_us; /* of a piece; 0: as long as the context's policy grants */
+};
+
 /* What is asked of `warder session`. */
 struct request_session {
 	struct request_list setup;
@@ -136,6 +149,7 @@ struct request {
 	const char *backend;  /* or NULL */
 	struct request_session session;
 	struct request_execution execution;
+	struct request_context context;
 	uint64_t grace_us; /* that a program has after a signal of Warder's */
 	uint64_t
 	    output_max; /* --max-output: where output is passed through, more ends the program; 0: not given */

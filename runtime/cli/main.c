@@ -84,6 +84,25 @@ static const struct command commands[] = {
 	  "warder session start work && warder session exec work -- sh -c 'date > /tmp/a' && warder session "
 	  "exec work -- cat /tmp/a && warder session stop work",
 	  session_command },
+	{ "context", FLAG_CONTEXT_ANY,
+	  "context create SESSION NAME [FLAG...] | run SESSION NAME [FLAG...] FILE|- | run SESSION NAME -c "
+	  "CODE | list [SESSION] | interrupt|restart|describe|delete SESSION NAME",
+	  "keep an interpreter in a session, with its variables, between pieces of code",
+	  "One piece runs at a time; others wait. Output comes as it is written. What the context says of "
+	  "the "
+	  "piece,\n"
+	  "a value or an error, stands behind its name; \"run --json\" has it in contextSays. The flags of "
+	  "create may\n"
+	  "only narrow the session's policy; limits.wallTime is the longest time of a piece. ctrl-c "
+	  "interrupts the\n"
+	  "piece, and the context stays. Languages: python.\n"
+	  "Exit status of run: 0; 1 the piece ended with an error; 124 out of time; 130 interrupted; 137 the "
+	  "context\n"
+	  "was killed; 125 refused or failed.\n",
+	  "warder session start work && warder context create work py && warder context run work py -c 'x = "
+	  "6' && "
+	  "warder context run work py -c 'x * 7'; warder session stop work",
+	  context_command },
 	{ "ps", FLAG_PS, "ps [--json]", "list the executions that outlive their callers",
 	  "These are the programs of \"warder run --detach\" and \"warder session exec --detach\", also for "
 	  "a\n"

@@ -103,9 +103,8 @@ static int check_start_flags(const struct request *request, struct warder_error 
 	return 0;
 }
 
-/* Whether the session itself is within the ceiling, as it is now. */
-static int check_session(const struct warder_session *session, const struct request *request,
-			 struct warder_error *err)
+int session_check_ceiling(const struct warder_session *session, const struct request *request,
+			  struct warder_error *err)
 {
 	char *text = warder_session_json(session);
 	struct session_spec spec = { 0 };
@@ -131,9 +130,8 @@ static int check_terminal(const struct session_spec *session, const struct reque
 	    session->name);
 }
 
-/* The policy that the session has, for the flags to narrow; one that is named is taken as it is. */
-static int load_from(const struct warder_session *session, char **flags, struct request *request,
-		     struct warder_error *err)
+int session_load_policy(const struct warder_session *session, enum flag_command command, char **flags,
+			struct request *request, struct warder_error *err)
 {
 	char *text = warder_session_json(session), *policy = NULL;
 	struct session_spec spec = { 0 };
@@ -152,9 +150,9 @@ static int load_from(const struct warder_session *session, char **flags, struct 
 		if (ret == 0)
 			ret = request_load_ceiling(request, err);
 		if (ret == 0)
-			ret = request_change(FLAG_SESSION_EXEC, flags, request, err);
+			ret = request_change(command, flags, request, err);
 	} else if (ret == 0) {
-		ret = request_load(FLAG_SESSION_EXEC, flags, request, err);
+		ret = request_load(command, flags, request, err);
 	}
 	session_spec_done(&spec);
 	return ret;
@@ -165,7 +163,8 @@ static int find_or_start(struct report *report, struct request *request, const c
 {
 	request->session.runs = warder_session_open(name, ret, err) == 0;
 	if (request->session.runs)
-		return check_start_flags(request, err) == 0 && load_from(*ret, flags, request, err) == 0
+		return check_start_flags(request, err) == 0 &&
+			       session_load_policy(*ret, FLAG_SESSION_EXEC, flags, request, err) == 0
 			   ? report_audit(report, "session exec", name, err)
 			   : -1;
 	if (err->code != WARDER_ERROR_NOT_FOUND || !request->session.auto_start)
@@ -206,7 +205,8 @@ static int exec_detached(struct report *report, struct request *request, const c
 	int status;
 
 	status = find_or_start(report, request, name, flags, &session, &err) == 0 &&
-			 check_session(session, request, &err) == 0 && request_pass_term(request, &err) == 0
+			 session_check_ceiling(session, request, &err) == 0 &&
+			 request_pass_term(request, &err) == 0
 		     ? detach_launch(request, name)
 		     : command_refuse(request, &err, EXIT_REFUSED);
 	warder_session_free(session);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "runtime/session/keeper_context.h"
 
 /* Input that has no room in the program's pipe yet, or has to wait for that of another client. */
 struct held {
@@ -31,7 +32,10 @@ struct client {
 	uint64_t number;
 	bool greeted;
 	struct execution *starts, *reads, *waits, *writes;
-	struct ring_cursor cursor; /* of `reads` */
+	struct execution *asks; /* the context of `piece` */
+	struct piece *piece;
+	bool piece_begun;          /* the cursor is the piece's */
+	struct ring_cursor cursor; /* of `reads`, or of the piece */
 	struct held held;          /* for `writes` */
 	struct unsent unsent;
 	uint64_t blocked_us; /* since when it takes nothing; 0: it does */
@@ -84,6 +88,9 @@ void client_free(struct client *client)
 	use(&client->starts, NULL);
 	use(&client->reads, NULL);
 	use(&client->waits, NULL);
+	if (client->piece)
+		piece_leave(client->asks, client->piece);
+	use(&client->asks, NULL);
 	fd_done(&client->unsent.fd);
 	client->clients->count--;
 	free(client);
@@ -126,7 +133,7 @@ static bool answer(struct client *client, int fd, enum record_type request,
 	client->unsent = (struct unsent){ .there = true,
 					  .answer = { .request = request, .failed = failure != NULL },
 					  .fd = text_fd };
-	if (request == RECORD_START && client->starts)
+	if ((request == RECORD_START || request == RECORD_RESTART) && client->starts)
 		memcpy(client->unsent.answer.id, client->starts->id, sizeof(client->starts->id));
 	if (failure)
 		client->unsent.answer.error = *failure;
@@ -180,14 +187,51 @@ static int start(struct client *client, const int fds[RECORD_FDS_MAX], struct wa
 	return 1;
 }
 
+static int restart(struct client *client, struct execution *execution, struct warder_error *err)
+{
+	struct execution *begun;
+
+	if (client->starts)
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
+				 "the last start has not been answered yet");
+	if (check_room(client->clients, err) < 0 || keeper_context_restart(execution, &begun, err) < 0)
+		return -1;
+	use(&client->starts, begun);
+	return 1;
+}
+
+/* What follows is the piece's output, what it shows, and its end. */
+static int begin_piece(struct client *client, struct execution *execution, int code_fd,
+		       struct warder_error *err)
+{
+	const struct record *in = &client->clients->in;
+	char *code;
+	int added;
+
+	if (client->piece || client->reads)
+		return error_set(err, WARDER_ERROR_CONFLICT, "id",
+				 "this connection reads something else already");
+	if (record_read_file(code_fd, in->piece.bytes, &code, err) < 0)
+		return -1;
+	added = keeper_context_add(execution, code, in->piece.bytes, in->piece.timeout_us,
+				   !(in->head.flags & RECORD_AT_ONCE), &client->piece, err);
+	free(code);
+	if (added < 0)
+		return -1;
+	use(&client->asks, execution);
+	client->piece_begun = false;
+	return 0;
+}
+
 static int attach(struct client *client, struct execution *execution, uint64_t *values,
 		  struct warder_error *err)
 {
 	const uint64_t *from = client->clients->in.attach.from;
 
-	if (client->reads)
+	if (client->reads || client->piece)
 		return error_set(err, WARDER_ERROR_CONFLICT, "id",
-				 "this connection is attached to execution %s already", client->reads->id);
+				 "this connection is attached to execution %s already",
+				 client->reads ? client->reads->id : client->asks->id);
 	pthread_mutex_lock(&execution->all->lock);
 	for (int i = 0; i < RING_STREAMS; i++)
 		values[RECORD_ATTACHED_STDOUT + i] = execution->spool.totals[i];
@@ -256,15 +300,19 @@ static int send_signal(struct client *client, struct execution *execution, struc
 }
 
 /* About one execution. 0: to be answered so; 1: later; -1 with *err. */
-static int act(struct client *client, struct execution *execution, uint64_t *values, struct warder_error *err)
+static int act(struct client *client, struct execution *execution, int file_fd, uint64_t *values,
+	       struct warder_error *err)
 {
+	const struct record *in = &client->clients->in;
+
 	switch ((enum record_type)client->clients->in.head.type) {
 	case RECORD_ATTACH:
 		return attach(client, execution, values, err);
 	case RECORD_WRITE:
 		return hold_input(client, execution, err);
 	case RECORD_CLOSE:
-		return close_input(client, execution, err);
+		return execution->context ? keeper_context_answer(execution, NULL, 0, err)
+					  : close_input(client, execution, err);
 	case RECORD_SIGNAL:
 		return send_signal(client, execution, err);
 	case RECORD_RESIZE:
@@ -274,6 +322,16 @@ static int act(struct client *client, struct execution *execution, uint64_t *val
 	case RECORD_RESULT:
 		use(&client->waits, execution);
 		return 0;
+	case RECORD_PIECE:
+		return begin_piece(client, execution, file_fd, err);
+	case RECORD_INPUT:
+		return keeper_context_answer(execution, in->bytes, in->head.len, err);
+	case RECORD_INTERRUPT:
+		return keeper_context_interrupt(execution, err);
+	case RECORD_RESTART:
+		return restart(client, execution, err);
+	case RECORD_DELETE:
+		return keeper_context_delete(execution, err);
 	case RECORD_HELLO:
 	case RECORD_START:
 	case RECORD_LIST:
@@ -282,6 +340,8 @@ static int act(struct client *client, struct execution *execution, uint64_t *val
 	case RECORD_GAP:
 	case RECORD_END:
 	case RECORD_PAUSE:
+	case RECORD_SHOWN:
+	case RECORD_DONE:
 	case RECORD_TYPES:
 		break;
 	}
@@ -336,7 +396,7 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 		done = client->clients->pause(client->clients->keeper, client->clients->in.number != 0, &err);
 	} else {
 		execution = executions_find(client->clients->all, head->id, &err);
-		done = execution ? act(client, execution, values, &err) : -1;
+		done = execution ? act(client, execution, fds[0], values, &err) : -1;
 	}
 	return done > 0 || answer(client, fd, type, done < 0 ? &err : NULL, values, -1);
 }
@@ -413,6 +473,25 @@ static bool push_input(struct client *client, int fd)
 	return answer(client, fd, RECORD_WRITE, err.code ? &err : NULL, NULL, -1);
 }
 
+/* A frame, whose bytes are in the record already, or a gap. */
+static void begin_output(struct client *client, const struct execution *execution, bool is_gap,
+			 const struct ring_piece *piece)
+{
+	struct record *out = &client->clients->out;
+
+	if (is_gap) {
+		record_begin(out, RECORD_GAP, 0, execution->id, sizeof(out->gap));
+		out->gap =
+		    (struct record_gap){ .from = piece->offset, .to = piece->end, .stream = piece->stream };
+		return;
+	}
+	record_begin(out, RECORD_FRAME, 0, execution->id,
+		     sizeof(out->frame) + (size_t)(piece->end - piece->offset));
+	out->frame = (struct record_frame){ .offset = piece->offset,
+					    .time_us = piece->time_us,
+					    .stream = piece->stream };
+}
+
 /* The next frame or gap into the record. Whether there is one. */
 static bool next_piece(struct client *client, struct ring_piece *ret)
 {
@@ -424,16 +503,8 @@ static bool next_piece(struct client *client, struct ring_piece *ret)
 	found = ring_read(&execution->spool, &client->cursor, out->bytes + sizeof(out->frame), RING_FRAME_MAX,
 			  ret);
 	pthread_mutex_unlock(&execution->all->lock);
-	if (found == RING_BYTES) {
-		record_begin(out, RECORD_FRAME, 0, execution->id,
-			     sizeof(out->frame) + (size_t)(ret->end - ret->offset));
-		out->frame = (struct record_frame){ .offset = ret->offset,
-						    .time_us = ret->time_us,
-						    .stream = ret->stream };
-	} else if (found == RING_GAP) {
-		record_begin(out, RECORD_GAP, 0, execution->id, sizeof(out->gap));
-		out->gap = (struct record_gap){ .from = ret->offset, .to = ret->end, .stream = ret->stream };
-	}
+	if (found != RING_NOTHING)
+		begin_output(client, execution, found == RING_GAP, ret);
 	return found != RING_NOTHING;
 }
 
@@ -473,6 +544,86 @@ static bool push_output(struct client *client, int fd)
 	return sent >= 0;
 }
 
+/* ---- a piece of code ---- */
+
+static void begin_done(struct client *client, const struct piece *piece)
+{
+	struct record *out = &client->clients->out;
+
+	record_begin(out, RECORD_DONE, 0, client->asks->id, sizeof(out->done));
+	out->done = (struct record_done){ .end = piece->end,
+					  .piece = piece->number,
+					  .refused = piece->refused,
+					  .interrupted = piece->interrupted,
+					  .timed_out = piece->timed_out,
+					  .cut = piece->cut,
+					  .wall_us = piece->wall_us,
+					  .last = client->asks->end };
+	for (int i = 0; i < RING_STREAMS; i++)
+		out->done.bytes[i] = piece->to[i] - piece->from[i];
+	memcpy(out->done.why, piece->why, sizeof(out->done.why));
+}
+
+/* The next record about the piece, and a descriptor that goes with it. With the lock held. */
+static enum piece_news make_news(struct client *client, struct ring_piece *ret, int *ret_fd)
+{
+	const struct piece *piece = client->piece;
+	struct record *out = &client->clients->out;
+	enum piece_news news;
+
+	if (piece->number && !client->piece_begun) {
+		client->piece_begun = true;
+		client->cursor = (struct ring_cursor){ piece->at, { piece->from[0], piece->from[1] } };
+	}
+	news = piece_next(client->asks, piece, &client->cursor, out->bytes + sizeof(out->frame),
+			  RING_FRAME_MAX, ret);
+	if (news == PIECE_BYTES || news == PIECE_GAP)
+		begin_output(client, client->asks, news == PIECE_GAP, ret);
+	if (news == PIECE_SAID) {
+		record_begin(out, RECORD_SHOWN, 0, client->asks->id, sizeof(out->number));
+		out->number = piece->events->type;
+		*ret_fd = record_make_file(piece->events->text, piece->events->len);
+	}
+	if (news == PIECE_DONE) {
+		begin_done(client, piece);
+		*ret_fd = piece->result ? record_make_file(piece->result, piece->result_len) : -1;
+	}
+	return news;
+}
+
+static bool push_piece(struct client *client, int fd)
+{
+	struct execution *execution = client->asks;
+	enum piece_news news = PIECE_BYTES;
+	int sent = 0;
+
+	while (client->piece && !client->unsent.there && sent == 0 && news != PIECE_NOTHING) {
+		owned_fd int text_fd = -1;
+		struct ring_piece output;
+
+		pthread_mutex_lock(&execution->all->lock);
+		news = make_news(client, &output, &text_fd);
+		pthread_mutex_unlock(&execution->all->lock);
+		if (news == PIECE_NOTHING)
+			break;
+		sent = put(client, fd, &text_fd, text_fd >= 0);
+		if (sent != 0)
+			break;
+		pthread_mutex_lock(&execution->all->lock);
+		if (news == PIECE_BYTES || news == PIECE_GAP)
+			ring_advance(&execution->spool, &client->cursor, &output);
+		if (news == PIECE_SAID)
+			piece_drop_event(execution, client->piece);
+		pthread_mutex_unlock(&execution->all->lock);
+		if (news == PIECE_DONE) {
+			piece_leave(execution, client->piece);
+			client->piece = NULL;
+			use(&client->asks, NULL);
+		}
+	}
+	return sent >= 0;
+}
+
 static bool push_result(struct client *client, int fd)
 {
 	struct execution *execution = client->waits;
@@ -495,7 +646,7 @@ bool client_push(struct client *client, int fd)
 	if (client->unsent.there && put_answer(client, fd) < 0)
 		return false;
 	return push_start(client, fd) && push_input(client, fd) && push_output(client, fd) &&
-	       push_result(client, fd);
+	       push_piece(client, fd) && push_result(client, fd);
 }
 
 short client_events(const struct client *client)

@@ -1,4 +1,4 @@
-#include "runtime/session/execution.h"
+#include "runtime/session/keeper_context.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #define WORDS_MAX   65536u
 #define END_WAIT_US UINT64_C(1000000) /* for the word how the session has ended */
 
-static void wake(const struct executions *all)
+void executions_wake(const struct executions *all)
 {
 	const uint64_t one = 1;
 
@@ -156,7 +156,7 @@ static int on_output(void *context, enum warder_stream stream, const char *bytes
 	watched = execution->users > 0;
 	pthread_mutex_unlock(&all->lock);
 	if (watched)
-		wake(all);
+		executions_wake(all);
 	return 0;
 }
 
@@ -196,9 +196,44 @@ static void make_raw(int fd)
 	tcsetattr(fd, TCSANOW, &raw);
 }
 
+/* The interpreter of a context gets its channel as descriptor 4, and no other input. */
+static int launch_context(struct execution *execution, struct warder_template *tmpl, struct warder_run **ret,
+			  struct warder_error *err)
+{
+	const struct keeper_context *context = execution->context;
+	const struct library_launch launch = {
+		.on_output = on_output,
+		.output_context = execution,
+		.command = { .argv = (char *const *)(uintptr_t)context->interpreter->argv,
+			     .set_env = execution->words.set,
+			     .stdin_fd = -1,
+			     .input_fd = context->program_fd,
+			     .watch_fd = context->fd,
+			     .on_watch = keeper_context_take,
+			     .watch_context = execution },
+	};
+
+	return library_launch(tmpl, &launch, ret, err);
+}
+
+/* The policy of what is launched: the wall time of a context's policy is that of each piece, which the keeper measures. */
+static int open_policy(const struct execution *execution, struct policy *ret, struct warder_error *err)
+{
+	if (policy_copy(&execution->words.policy, ret, err) < 0)
+		return -1;
+	if (execution->context)
+		ret->limits.wall_time_us = POLICY_UNLIMITED;
+	return 0;
+}
+
 static int launch(struct execution *execution, struct warder_template **ret_tmpl, struct warder_run **ret,
 		  struct warder_error *err)
 {
+	const struct policy_subject subject = { execution->context ? execution->context->interpreter->language
+								   : "",
+						POLICY_PAYLOAD_SOURCE };
+	struct policy policy = { 0 };
+	int prepared;
 	const struct executions *all = execution->all;
 	const bool terminal = execution->flags & RECORD_TERMINAL;
 	const struct execution_words *words = &execution->words;
@@ -207,6 +242,8 @@ static int launch(struct execution *execution, struct warder_template **ret_tmpl
 		.root = all->root,
 		.background = execution->flags & RECORD_BACKGROUND,
 		.ceiling = words->has_ceiling ? &words->ceiling : NULL,
+		.asked = &words->policy,
+		.subject = execution->context ? &subject : NULL,
 		.environment = words->caller,
 		.passes_output = true,
 		.output_max = execution->output_max,
@@ -221,9 +258,15 @@ static int launch(struct execution *execution, struct warder_template **ret_tmpl
 		.context = execution,
 	};
 
-	if (library_prepare(&words->policy, &how, true, ret_tmpl, err) < 0)
+	prepared = open_policy(execution, &policy, err);
+	if (prepared == 0)
+		prepared = library_prepare(&policy, &how, true, ret_tmpl, err);
+	policy_done(&policy);
+	if (prepared < 0)
 		return -1;
 	library_own(*ret_tmpl, &of_keeper, execution);
+	if (execution->context)
+		return launch_context(execution, *ret_tmpl, ret, err);
 	if (warder_launch(*ret_tmpl, &command, ret, err) < 0)
 		return -1;
 	if (terminal)
@@ -237,7 +280,7 @@ static void set_state(struct execution *execution, enum execution_state state, s
 	execution->state = state;
 	execution->run = run;
 	pthread_mutex_unlock(&execution->all->lock);
-	wake(execution->all);
+	executions_wake(execution->all);
 }
 
 static void fill_end(const struct execution *execution, const struct warder_result *result,
@@ -279,14 +322,21 @@ static void *live(void *arg)
 
 	if (launch(execution, &tmpl, &run, &err) < 0) {
 		execution->failure = err;
+		snprintf(execution->end.detail, sizeof(execution->end.detail), "%.500s", err.text);
+		if (execution->context)
+			keeper_context_ended(execution);
 		execution->ended_us = clock_us();
 		warder_template_free(tmpl);
 		set_state(execution, EXECUTION_FAILED, NULL);
 		return NULL;
 	}
+	if (execution->context)
+		keeper_context_launched(execution);
 	set_state(execution, EXECUTION_RUNNING, run);
 	warder_wait(run, &result, &err);
 	finish(execution, result, &err);
+	if (execution->context)
+		keeper_context_ended(execution);
 	set_state(execution, EXECUTION_ENDED, NULL);
 	warder_result_free(result);
 	warder_run_free(run);
@@ -344,7 +394,7 @@ static int open_input(struct execution *execution, const struct record_start *st
 {
 	if (execution->flags & RECORD_TERMINAL)
 		return open_terminal(execution, start, terminal_fd, err);
-	return execution->flags & RECORD_INPUT ? open_pipe(execution, err) : 0;
+	return execution->flags & RECORD_OPEN_INPUT ? open_pipe(execution, err) : 0;
 }
 
 void execution_close_input(struct execution *execution)
@@ -369,6 +419,7 @@ static void execution_free(struct execution *execution)
 		pthread_join(execution->thread, NULL);
 	fd_done(&execution->input_fd);
 	fd_done(&execution->source_fd);
+	keeper_context_free(execution->context);
 	words_done(&execution->words);
 	all->spool_bytes -= execution->spool.size;
 	ring_done(&execution->spool);
@@ -434,6 +485,8 @@ static int fill(struct execution *execution, const char *id, const struct record
 	snprintf(execution->id, sizeof(execution->id), "%s", id);
 	if (!*id && draw_id(execution->id, err) < 0)
 		return -1;
+	if (execution->flags & RECORD_CONTEXT)
+		return keeper_context_new(execution, err);
 	return open_input(execution, start, terminal_fd, err);
 }
 
@@ -448,6 +501,7 @@ int executions_start(struct executions *all, const char *id, uint32_t flags, con
 	}
 	execution->all = all;
 	execution->flags = flags;
+	execution->start = *start;
 	execution->input_fd = execution->source_fd = -1;
 	execution->joined = true;
 	execution->output_max = start->output_max;
@@ -503,6 +557,17 @@ size_t executions_running(struct executions *all)
 	return count;
 }
 
+size_t executions_busy(struct executions *all)
+{
+	size_t count = 0;
+
+	pthread_mutex_lock(&all->lock);
+	for (size_t i = 0; i < all->count; i++)
+		count += all->items[i]->state <= EXECUTION_RUNNING && !keeper_context_is_idle(all->items[i]);
+	pthread_mutex_unlock(&all->lock);
+	return count;
+}
+
 static void forget(struct executions *all, size_t i)
 {
 	struct execution *execution = all->items[i];
@@ -547,11 +612,11 @@ uint64_t executions_sweep(struct executions *all)
 {
 	const uint64_t now = clock_us();
 	uint64_t next = UINT64_MAX;
+	uint64_t at;
 	size_t ended = 0;
 
 	for (size_t i = all->count; i-- > 0;) {
-		const uint64_t at = due(all->items[i]);
-
+		at = due(all->items[i]);
 		settle(all->items[i]);
 		ended += at != UINT64_MAX;
 		if (at <= now || (at != UINT64_MAX && ended > EXECUTIONS_KEPT_MAX))
@@ -559,7 +624,8 @@ uint64_t executions_sweep(struct executions *all)
 		else if (at < next)
 			next = at;
 	}
-	return next;
+	at = keeper_contexts_step(all);
+	return at < next ? at : next;
 }
 
 /* ---- what is said of them ---- */
@@ -604,6 +670,8 @@ static void describe(struct execution *execution, struct json_writer *w)
 	json_key_bool(w, "input", execution->input_fd >= 0);
 	json_key_uint(w, "stdoutBytes", execution->spool.totals[0]);
 	json_key_uint(w, "stderrBytes", execution->spool.totals[1]);
+	if (execution->context)
+		keeper_context_describe(execution, w);
 	if (execution->state == EXECUTION_ENDED) {
 		const struct jail_outcome outcome = { .exit_code = execution->end.exit_code,
 						      .signal = execution->end.signal };
@@ -655,7 +723,10 @@ int executions_pause(struct executions *all, bool paused, struct warder_error *e
 	for (size_t i = 0; i < all->count && !starts; i++)
 		if (all->items[i]->run)
 			library_pause_clock(all->items[i]->run, paused);
+	if (all->paused && !paused)
+		keeper_contexts_shift(all, clock_us() - all->paused_us);
 	all->paused = paused && !starts;
+	all->paused_us = clock_us();
 	pthread_mutex_unlock(&all->lock);
 	return starts ? error_set(err, WARDER_ERROR_CONFLICT, "session",
 				  "an execution of session %.64s is being started; try again", all->session)

@@ -25,6 +25,7 @@
 #define EXECUTION_KEEP_US UINT64_C(600000000)
 #define SPOOLS_BYTES_MAX  (64u << 20) /* of all spools of a session together */
 
+struct keeper_context;
 enum execution_state { EXECUTION_STARTING, EXECUTION_RUNNING, EXECUTION_FAILED, EXECUTION_ENDED };
 
 /* What a START asks for, taken apart; the texts point into `bytes`. */
@@ -41,6 +42,8 @@ struct execution {
 	char id[EXECUTION_ID_LENGTH + 1];
 	struct execution_words words;
 	uint32_t flags; /* enum record_flag, of the START */
+	struct record_start start;
+	struct keeper_context *context; /* or NULL: an execution of its own program. Owned */
 	uint64_t output_max, keep_us;
 	pthread_t thread;
 	bool joined;         /* so is the thread */
@@ -68,6 +71,8 @@ struct executions {
 	const struct jail_joint *joint;
 	const char *root;
 	bool paused;
+	uint64_t paused_us;      /* since when */
+	size_t said_bytes;       /* of all contexts, behind the lock */
 	_Atomic int session_end; /* enum session_end, as soon as it is known */
 	struct execution **items;
 	size_t count;
@@ -82,8 +87,11 @@ int executions_start(struct executions *all, const char *id, uint32_t flags, con
 		     char *bytes, int terminal_fd, struct execution **ret, struct warder_error *err);
 /* NULL with *err (NOT_FOUND). */
 struct execution *executions_find(struct executions *all, const char *id, struct warder_error *err);
-/* That have not ended. */
+/* That have not ended; that have not ended and do not wait for a piece of code. */
 size_t executions_running(struct executions *all);
+size_t executions_busy(struct executions *all);
+/* To the keeper's main thread: something has changed. */
+void executions_wake(const struct executions *all);
 /* Forget those whose time is over. Returns the clock at which the next one's is, or UINT64_MAX. */
 uint64_t executions_sweep(struct executions *all);
 /* A JSON array; heap, NULL on want of memory. */

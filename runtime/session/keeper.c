@@ -339,7 +339,7 @@ static bool look_in_use(struct keeper *keeper)
 	const bool before = keeper->in_use;
 
 	keeper->clients.joined = joined(keeper);
-	keeper->in_use = keeper->clients.joined || executions_running(&keeper->executions);
+	keeper->in_use = keeper->clients.joined || executions_busy(&keeper->executions);
 	if (before && !keeper->in_use) {
 		keeper->idle_since_us = clock_us();
 		keeper->sessions->sweep(keeper->session);

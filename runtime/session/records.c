@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "runtime/session/session.h"
 
 #define FILE_BYTES_MAX (8u << 20)
 #define SEALS          (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
@@ -36,6 +37,13 @@ static const struct {
 	[RECORD_GAP] = { sizeof(struct record_gap), sizeof(struct record_gap) },
 	[RECORD_PAUSE] = { sizeof(uint32_t), sizeof(uint32_t) },
 	[RECORD_END] = { sizeof(struct record_end), sizeof(struct record_end) },
+	[RECORD_PIECE] = { sizeof(struct record_piece), sizeof(struct record_piece) },
+	[RECORD_SHOWN] = { sizeof(uint32_t), sizeof(uint32_t) },
+	[RECORD_DONE] = { sizeof(struct record_done), sizeof(struct record_done) },
+	[RECORD_INPUT] = { 0, REMOTE_WRITE_MAX },
+	[RECORD_INTERRUPT] = { 0, 0 },
+	[RECORD_RESTART] = { 0, 0 },
+	[RECORD_DELETE] = { 0, 0 },
 };
 
 static bool is_id(const char id[EXECUTION_ID_LENGTH + 8])

@@ -36,15 +36,25 @@ enum record_type {
 	RECORD_GAP,      /* body: record_gap */
 	RECORD_END,      /* body: record_end */
 	RECORD_PAUSE,    /* body: u32: 1 pauses the session, 0 lets it go on */
+	/* of contexts, by the id of their execution */
+	RECORD_PIECE, /* body: record_piece; a memory file, the code. The answer's first value: how many pieces are before it */
+	RECORD_SHOWN, /* body: u32, a frame_type; with a memory file, a text of the piece's */
+	RECORD_DONE,  /* body: record_done; with a memory file, what the context says of the piece's end */
+	RECORD_INPUT, /* body: a line for a piece that asks */
+	RECORD_INTERRUPT, /* the piece that runs */
+	RECORD_RESTART,   /* answered as START */
+	RECORD_DELETE,
 	RECORD_TYPES,
 };
 
 enum record_flag {
 	RECORD_MORE = 1,       /* of WRITE */
 	RECORD_TERMINAL = 2,   /* of START */
-	RECORD_INPUT = 4,      /* of START: the input stays open for WRITE */
+	RECORD_OPEN_INPUT = 4, /* of START: the input stays open for WRITE */
 	RECORD_BACKGROUND = 8, /* of START: WARDER_SESSION_BACKGROUND */
-	RECORD_FLAGS = 15,
+	RECORD_CONTEXT = 16,   /* of START: the words are a language and a name */
+	RECORD_AT_ONCE = 32,   /* of PIECE: do not wait for another one */
+	RECORD_FLAGS = 63,
 };
 
 struct record_head {
@@ -69,6 +79,11 @@ struct record_start {
 
 struct record_attach {
 	uint64_t from[2]; /* of standard output and error */
+};
+
+struct record_piece {
+	uint64_t bytes;      /* of the memory file */
+	uint64_t timeout_us; /* 0: as long as the context's policy grants */
 };
 
 struct record_size {
@@ -119,6 +134,20 @@ struct record_end {
 	char detail[512];
 };
 
+/* How a piece of code ended. All of it is the keeper's own knowledge. */
+struct record_done {
+	uint32_t end;         /* enum context_end */
+	uint32_t piece;       /* its number; 0: it did not begin */
+	uint32_t refused;     /* frames of the context */
+	uint32_t interrupted; /* 1 */
+	uint32_t timed_out;   /* 1 */
+	uint32_t cut;         /* 1: the context said more than is kept */
+	uint64_t wall_us;
+	uint64_t bytes[2]; /* of output */
+	char why[160];
+	struct record_end last; /* of a context that has ended */
+};
+
 struct record {
 	struct record_head head;
 	union {
@@ -129,6 +158,8 @@ struct record {
 		struct record_frame frame;
 		struct record_gap gap;
 		struct record_end end;
+		struct record_piece piece;
+		struct record_done done;
 		uint32_t number;
 		char bytes[RECORD_BODY_MAX];
 	};

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "runtime/session/frames.h"
 #include "runtime/session/records.h"
 #include "runtime/session/session.h"
 
@@ -109,8 +110,9 @@ static int ask(struct remote *remote, enum record_type type, uint32_t flags, siz
 		return gone(remote, err);
 	}
 	/* A start takes as long as a launch, and input as long as the program does not read. */
-	return take_answer(remote, type == RECORD_START || type == RECORD_WRITE ? -1 : ANSWER_MS, ret_fd,
-			   err);
+	return take_answer(
+	    remote, type == RECORD_START || type == RECORD_RESTART || type == RECORD_WRITE ? -1 : ANSWER_MS,
+	    ret_fd, err);
 }
 
 /* ---- connecting ---- */
@@ -316,9 +318,9 @@ static int make_words(const struct remote_command *command, struct record_start 
 
 static int start_in(struct remote *remote, const struct remote_command *command, struct warder_error *err)
 {
-	const uint32_t flags = (command->background ? RECORD_BACKGROUND : 0u) |
-			       (command->input ? RECORD_INPUT : 0u) |
-			       (command->terminal ? RECORD_TERMINAL : 0u);
+	const uint32_t flags =
+	    (command->background ? RECORD_BACKGROUND : 0u) | (command->input ? RECORD_OPEN_INPUT : 0u) |
+	    (command->terminal ? RECORD_TERMINAL : 0u) | (command->context ? RECORD_CONTEXT : 0u);
 	struct record_start start = { .output_max = command->output_max, .keep_us = command->keep_us };
 	owned_fd int words_fd = make_words(command, &start, err);
 	const int fds[] = { words_fd, command->terminal_fd };
@@ -333,6 +335,13 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 	return 0;
 }
 
+static int no_session(const char *session, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_NOT_FOUND, "name",
+			 "session %.64s does not run; \"warder session start %.64s\" starts it", session,
+			 session);
+}
+
 int remote_start(const char *session, const char *id, const struct remote_command *command,
 		 struct remote **ret, struct warder_error *err)
 {
@@ -340,11 +349,7 @@ int remote_start(const char *session, const char *id, const struct remote_comman
 	const int got = connect_to(session, &remote, err);
 
 	if (got != 0)
-		return got < 0
-			   ? -1
-			   : error_set(err, WARDER_ERROR_NOT_FOUND, "name",
-				       "session %.64s does not run; \"warder session start %.64s\" starts it",
-				       session, session);
+		return got < 0 ? -1 : no_session(session, err);
 	snprintf(remote->id, sizeof(remote->id), "%s", id ? id : "");
 	if (start_in(remote, command, err) < 0) {
 		remote_free(remote);
@@ -398,15 +403,51 @@ static void take_frame(const struct record *in, struct remote_event *ret)
 	ret->bytes = in->bytes + sizeof(in->frame);
 }
 
+static void take_done(const struct record_done *done, struct remote_done *ret)
+{
+	*ret = (struct remote_done){
+		.end = done->end < CONTEXT_END_COUNT ? (enum context_end)done->end : CONTEXT_END_DIED,
+		.piece = done->piece,
+		.refused = done->refused,
+		.interrupted = done->interrupted,
+		.timed_out = done->timed_out,
+		.cut = done->cut,
+		.wall_us = done->wall_us,
+		.bytes = { done->bytes[0], done->bytes[1] },
+	};
+	snprintf(ret->why, sizeof(ret->why), "%.*s", (int)sizeof(done->why) - 1, done->why);
+	take_end(&done->last, &ret->last);
+}
+
+/* Of a piece. A text of the context's is in the descriptor. */
+static int take_said(const struct record *in, int fd, struct remote_event *ret, struct warder_error *err)
+{
+	struct stat st;
+
+	if (in->head.type == RECORD_DONE) {
+		ret->kind = REMOTE_DONE;
+		take_done(&in->done, &ret->done);
+	} else {
+		ret->kind = in->number == FRAME_ASKS ? REMOTE_ASKS : REMOTE_SHOWN;
+	}
+	if (fd < 0)
+		return 0;
+	ret->text_len = fstat(fd, &st) < 0 ? 0 : (size_t)st.st_size;
+	return record_read_file(fd, ret->text_len, &ret->text, err);
+}
+
 int remote_next(struct remote *remote, int wait_ms, struct remote_event *ret, struct warder_error *err)
 {
 	const struct record *in = &remote->in;
+	owned_fd int fd = -1;
 
 	*ret = (struct remote_event){ .kind = REMOTE_NOTHING };
 	if (!is_readable(remote, wait_ms))
 		return 0;
-	if (receive(remote, NULL, err) < 0)
+	if (receive(remote, &fd, err) < 0)
 		return -1;
+	if (in->head.type == RECORD_SHOWN || in->head.type == RECORD_DONE)
+		return take_said(in, fd, ret, err);
 	if (in->head.type == RECORD_FRAME) {
 		take_frame(in, ret);
 	} else if (in->head.type == RECORD_GAP) {
@@ -508,6 +549,124 @@ int remote_wait(struct remote *remote, int (*came)(void *context), struct remote
 	take_end(&remote->in.end, ret);
 	return fd < 0 ? 0 : read_text(fd, ret_json, err);
 }
+
+/* ---- contexts ---- */
+
+/* The row of a context in what the keeper lists: of those of that name the last one that has not been released. */
+static const struct json_value *find_row(const struct json_value *rows, const char *name)
+{
+	const struct json_value *found = NULL;
+
+	for (const struct json_value *row = rows->child; row; row = row->next) {
+		const struct json_value *released = json_member(row, "released");
+
+		if (strcmp(json_member_text(row, "context", ""), name) == 0 &&
+		    !(released && released->type == JSON_BOOL && released->boolean))
+			found = row;
+	}
+	return found;
+}
+
+static int find_context(struct remote *remote, const char *name, char **ret_json, struct warder_error *err)
+{
+	struct json_value *rows = NULL;
+	struct json_writer w = { 0 };
+	const struct json_value *row;
+	owned_fd int fd = -1;
+	char *text = NULL;
+
+	if (ask(remote, RECORD_LIST, 0, 0, NULL, 0, &fd, err) < 0 || read_text(fd, &text, err) < 0)
+		return -1;
+	if (json_parse(text, strlen(text), "executions", &(struct json_limits){ .max_bytes = SIZE_MAX },
+		       &rows, err) < 0) {
+		free(text);
+		return -1;
+	}
+	row = find_row(rows, name);
+	if (row)
+		snprintf(remote->id, sizeof(remote->id), "%s", json_member_text(row, "id", ""));
+	if (row && ret_json) {
+		json_copy(&w, row);
+		*ret_json = json_take(&w);
+	}
+	json_free(rows);
+	free(text);
+	if (row)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_NOT_FOUND, "context",
+	    "session %.64s has no context %.64s; \"warder context create %.64s %.64s\" makes one",
+	    remote->session, name, remote->session, name);
+}
+
+int remote_open_context(const char *session, const char *name, struct remote **ret, char **ret_json,
+			struct warder_error *err)
+{
+	struct remote *remote;
+	int got;
+
+	if (session_check_name(session, err) < 0 || session_check_name(name, err) < 0)
+		return -1;
+	got = connect_to(session, &remote, err);
+	if (got != 0)
+		return got < 0 ? -1 : no_session(session, err);
+	if (find_context(remote, name, ret_json, err) < 0) {
+		remote_free(remote);
+		return -1;
+	}
+	*ret = remote;
+	return 0;
+}
+
+int remote_piece(struct remote *remote, const char *code, size_t len, uint64_t timeout_us, bool at_once,
+		 struct warder_error *err)
+{
+	owned_fd int fd = record_make_file(code, len);
+
+	if (fd < 0)
+		return error_no_memory(err, NULL);
+	remote->out.piece = (struct record_piece){ .bytes = len, .timeout_us = timeout_us };
+	return ask(remote, RECORD_PIECE, at_once ? RECORD_AT_ONCE : 0, sizeof(remote->out.piece), &fd, 1,
+		   NULL, err);
+}
+
+int remote_answer(struct remote *remote, const char *line, size_t len, struct warder_error *err)
+{
+	if (!line)
+		return ask(remote, RECORD_CLOSE, 0, 0, NULL, 0, NULL, err);
+	if (len > REMOTE_WRITE_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "input",
+				 "a line of input has %zu bytes; at most %d", len, REMOTE_WRITE_MAX);
+	memcpy(remote->out.bytes, line, len);
+	return ask(remote, RECORD_INPUT, 0, len, NULL, 0, NULL, err);
+}
+
+int remote_interrupt(struct remote *remote, struct warder_error *err)
+{
+	return ask(remote, RECORD_INTERRUPT, 0, 0, NULL, 0, NULL, err);
+}
+
+int remote_restart(struct remote *remote, struct warder_error *err)
+{
+	if (ask(remote, RECORD_RESTART, 0, 0, NULL, 0, NULL, err) < 0)
+		return -1;
+	snprintf(remote->id, sizeof(remote->id), "%.*s", REMOTE_ID_LENGTH, remote->in.answer.id);
+	return 0;
+}
+
+int remote_delete(struct remote *remote, struct warder_error *err)
+{
+	struct remote_end end;
+	char *json = NULL;
+	const int ret = ask(remote, RECORD_DELETE, 0, 0, NULL, 0, NULL, err) < 0
+			    ? -1
+			    : remote_wait(remote, NULL, &end, &json, err);
+
+	free(json);
+	return ret;
+}
+
+/* ---- all of a session, all of a user ---- */
 
 int remote_pause(const char *session, bool paused, struct warder_error *err)
 {

@@ -188,6 +188,7 @@ struct remote_command {
 	char *const *environment; /* besides the policy's; or NULL */
 	bool background, input;   /* input: it stays open */
 	bool terminal;
+	bool context;        /* argv is a language and the name of a context */
 	int terminal_fd;     /* that gives the program's its settings and size; or -1 */
 	uint64_t output_max; /* 0: no limit */
 	uint64_t keep_us;    /* the result, after the end; 0: 10 minutes */
@@ -198,13 +199,40 @@ struct remote_attached {
 	bool ended, terminal, input;
 };
 
+/* How a piece of code of a context ended, as Warder knows it. */
+enum context_end {
+	CONTEXT_END_DONE,      /* the context says so, and how */
+	CONTEXT_END_DIED,      /* the context ended while it ran */
+	CONTEXT_END_NOT_BEGUN, /* the context ended before it */
+	CONTEXT_END_COUNT,
+};
+
 struct remote_end {
 	struct jail_outcome
 	    outcome; /* cause, exit_code, signal, detail and output[].total are meant; nothing of it is to be freed */
 	enum session_end session_end;
 };
 
-enum remote_kind { REMOTE_BYTES, REMOTE_GAP, REMOTE_END, REMOTE_NOTHING };
+struct remote_done {
+	enum context_end end;
+	uint32_t piece;   /* its number in the context, from 1; 0: it did not begin */
+	uint32_t refused; /* frames of the context that did not belong to it */
+	bool interrupted, timed_out;
+	bool cut; /* the context said more than is kept */
+	uint64_t wall_us, bytes[2];
+	char why[160];
+	struct remote_end last; /* of CONTEXT_END_DIED and CONTEXT_END_NOT_BEGUN: of the context */
+};
+
+enum remote_kind {
+	REMOTE_BYTES,
+	REMOTE_GAP,
+	REMOTE_END,
+	REMOTE_SHOWN,
+	REMOTE_ASKS,
+	REMOTE_DONE,
+	REMOTE_NOTHING
+};
 
 /* Of what is attached. */
 struct remote_event {
@@ -214,6 +242,10 @@ struct remote_event {
 	uint64_t time_us;       /* since the epoch */
 	const char *bytes;      /* the remote's, until the next call */
 	struct remote_end last; /* of REMOTE_END; the connection is free again */
+	/* of a piece: JSON, a prompt, or JSON of its end, as the context says it, which may be anything; the caller's heap, or NULL */
+	char *text;
+	size_t text_len;
+	struct remote_done done; /* of REMOTE_DONE; the connection is free again */
 };
 
 /* A new id, of REMOTE_ID_LENGTH digits. -1 with *err. */
@@ -256,11 +288,45 @@ int remote_counters(struct remote *remote, struct remote_counters *ret, struct w
 int remote_wait(struct remote *remote, int (*came)(void *context), struct remote_end *ret, char **ret_json,
 		struct warder_error *err);
 void remote_free(struct remote *remote);
+/* ---- contexts ---- */
+
+/* The context of that name, also one that has ended. *ret_json, or NULL: its row of remote_list(), heap. -1 with *err (NOT_FOUND). */
+int remote_open_context(const char *session, const char *name, struct remote **ret, char **ret_json,
+			struct warder_error *err);
+/* Run a piece of code; remote_next() has then what it writes and shows, and its end. timeout_us 0: as long as the context's policy grants.
+ * at_once: not behind another piece. -1 with *err (CONFLICT, INVALID_REQUEST). */
+int remote_piece(struct remote *remote, const char *code, size_t len, uint64_t timeout_us, bool at_once,
+		 struct warder_error *err);
+/* The rest is for a connection on which no piece runs: remote_again(). A line for a piece that asks, or NULL: there is none. */
+int remote_answer(struct remote *remote, const char *line, size_t len, struct warder_error *err);
+int remote_interrupt(struct remote *remote, struct warder_error *err);
+/* End it, and begin one of the same name and policy; `remote` is then that one's. */
+int remote_restart(struct remote *remote, struct warder_error *err);
+/* End it. Returns when it is gone. */
+int remote_delete(struct remote *remote, struct warder_error *err);
+
 /* Stop all that executes in a session, or let it go on. -1 with *err: NOT_FOUND; CONFLICT, it is so already, or an execution does not
  * let it; UNAVAILABLE, the host cannot. */
 int remote_pause(const char *session, bool paused, struct warder_error *err);
 /* All executions that keepers of this user supervise, as a JSON array; heap. NULL with *err. */
 char *remote_list(struct warder_error *err);
+/* ---- what a context says of a piece: said.c ---- */
+
+/* The context's word, which is anything that the code in it wants to say. What is not of this shape is left out. */
+struct said {
+	struct json_value *document; /* owned */
+	bool ok;                     /* it says that the piece ended without an error */
+	uint64_t count;
+	const struct json_value *value;                   /* a MIME bundle, or NULL */
+	const char *error_name, *error_value, *traceback; /* or NULL */
+};
+
+/* The text of REMOTE_DONE. False: it is not what a context says, and nothing in *ret is to be used but for said_done(). */
+bool said_parse(const char *text, size_t len, struct said *ret);
+void said_done(struct said *said);
+/* The text of REMOTE_SHOWN: an object of texts by media type; NULL: it is none. To be freed by json_free(). */
+struct json_value *said_bundle(const char *text, size_t len);
+
 /* ---- its files: files.c ---- */
 
 struct session_files;

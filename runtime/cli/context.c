@@ -1,0 +1,731 @@
+/*
+ * context: interpreters that keep their variables between pieces of code. The keeper of a session has them; this asks it.
+ *
+ * What Warder knows of a piece and what the context says of it are kept apart everywhere: the context's word stands behind the context's
+ * name, and in JSON in contextSays; Warder's stands behind "warder:".
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/ending.h"
+#include "runtime/cli/executions.h"
+#include "runtime/cli/report.h"
+#include "runtime/cli/term.h"
+#include "runtime/session/session.h"
+
+#define CODE_MOST   ((size_t)4 << 20)
+#define STREAM_MOST ((size_t)1 << 20) /* bytes of a stream in a JSON result */
+#define LOOK_MS     200
+#define INTERRUPTED (128 + SIGINT)
+
+/* ---- a piece ---- */
+
+struct stream {
+	char *bytes;
+	size_t len;
+	bool missing; /* bytes that left the spool, or had no room here */
+};
+
+struct piece_run {
+	const struct request *request;
+	const char *context;
+	struct remote *remote;
+	struct stream streams[2];
+	struct json_writer shown;
+	struct remote_done done;
+	char *said;
+	size_t said_len;
+	bool ended;
+};
+
+static volatile sig_atomic_t signals; /* that came */
+
+static void count_signal(void)
+{
+	signals++;
+}
+
+static void keep(struct stream *stream, const char *bytes, size_t len)
+{
+	const size_t room = STREAM_MOST - stream->len;
+	const size_t part = len < room ? len : room;
+	char *grown = part ? realloc(stream->bytes, stream->len + part) : NULL;
+
+	stream->missing |= part < len || (part && !grown);
+	if (!grown)
+		return;
+	memcpy(grown + stream->len, bytes, part);
+	stream->bytes = grown;
+	stream->len += part;
+}
+
+/* "py: ", and behind it what the context says. */
+static void print_said(const struct piece_run *run, int fd, const char *text)
+{
+	const size_t len = strlen(text);
+	const bool lines = strchr(text, '\n') != NULL;
+	char head[SESSION_NAME_MAX + 8];
+
+	fflush(stdout);
+	snprintf(head, sizeof(head), "%s:%s", run->context, lines ? "\n" : " ");
+	file_write_all(fd, head, strlen(head));
+	term_write(fd, text, len);
+	if (!len || text[len - 1] != '\n')
+		file_write_all(fd, "\n", 1);
+}
+
+/* A bundle for people: its plain text, and what else it has. */
+static void print_bundle(const struct piece_run *run, const struct json_value *bundle)
+{
+	const char *plain = json_member_text(bundle, "text/plain", NULL);
+
+	print_said(run, STDOUT_FILENO, plain ? plain : bundle->child->key);
+}
+
+static void take_shown(struct piece_run *run, const struct remote_event *event)
+{
+	struct json_value *bundle = said_bundle(event->text, event->text_len);
+
+	if (bundle && run->request->json)
+		json_copy(&run->shown, bundle);
+	else if (bundle)
+		print_bundle(run, bundle);
+	json_free(bundle);
+}
+
+/* One line of our standard input; without its newline. False: there is none. */
+static bool read_line(char *line, size_t size, size_t *ret_len)
+{
+	size_t len = 0;
+	char c;
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, &c, 1)) > 0 && c != '\n')
+		if (len < size)
+			line[len++] = c;
+	*ret_len = len;
+	return n > 0 || len > 0;
+}
+
+static int answer(struct piece_run *run, const struct remote_event *event, struct warder_error *err)
+{
+	static char line[REMOTE_WRITE_MAX];
+	struct remote *beside = NULL;
+	bool there = false;
+	size_t len = 0;
+	int ret;
+
+	if (!run->request->no_input && !run->request->json && event->text) {
+		term_write(STDOUT_FILENO, event->text, event->text_len);
+		there = read_line(line, sizeof(line), &len);
+	}
+	if (remote_again(run->remote, &beside, err) < 0)
+		return -1;
+	ret = remote_answer(beside, there ? line : NULL, len, err);
+	remote_free(beside);
+	/* It may have been interrupted meanwhile. */
+	return ret < 0 && err->code == WARDER_ERROR_CONFLICT ? 0 : ret;
+}
+
+static int take_event(struct piece_run *run, struct remote_event *event, struct warder_error *err)
+{
+	switch (event->kind) {
+	case REMOTE_BYTES:
+		if (run->request->json)
+			keep(&run->streams[event->stream], event->bytes,
+			     (size_t)(event->end - event->offset));
+		else if (executions_write(event) < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+					       "the output cannot be written");
+		return 0;
+	case REMOTE_GAP:
+		run->streams[event->stream].missing = true;
+		if (!run->request->json)
+			executions_tell_gap(event);
+		return 0;
+	case REMOTE_SHOWN:
+		take_shown(run, event);
+		return 0;
+	case REMOTE_ASKS:
+		return answer(run, event, err);
+	case REMOTE_DONE:
+		run->ended = true;
+		run->done = event->done;
+		run->said = event->text;
+		run->said_len = event->text_len;
+		event->text = NULL;
+		return 0;
+	case REMOTE_END:
+	case REMOTE_NOTHING:
+		break;
+	}
+	return 0;
+}
+
+/* By another connection: this one waits for the piece. */
+static void interrupt_piece(const struct piece_run *run)
+{
+	struct warder_error err = { 0 };
+	struct remote *beside;
+
+	if (remote_again(run->remote, &beside, &err) < 0)
+		return;
+	if (remote_interrupt(beside, &err) < 0 && err.code != WARDER_ERROR_CONFLICT)
+		term_error(&err);
+	remote_free(beside);
+}
+
+/* The first signal interrupts the piece, and its end is waited for; another one leaves it to the keeper. 1: left. */
+static int follow(struct piece_run *run, struct warder_error *err)
+{
+	sig_atomic_t heeded = 0;
+
+	while (!run->ended) {
+		struct remote_event event;
+		int ret;
+
+		if (signals > heeded) {
+			if (heeded++ || ending_signal() != SIGINT)
+				return 1;
+			interrupt_piece(run);
+		}
+		if (remote_next(run->remote, LOOK_MS, &event, err) < 0)
+			return -1;
+		ret = take_event(run, &event, err);
+		free(event.text);
+		if (ret < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- its end ---- */
+
+static const char *status_of(const struct remote_done *done, const struct said *said, bool is_said)
+{
+	if (done->timed_out)
+		return "timeout";
+	if (done->end != CONTEXT_END_DONE)
+		return done->end == CONTEXT_END_NOT_BEGUN ? "rejected" : "killed";
+	return is_said && said->ok ? "success" : "failed";
+}
+
+static int exit_status_of(const struct remote_done *done, const struct said *said, bool is_said)
+{
+	int status;
+
+	if (done->timed_out)
+		return 124;
+	if (done->end == CONTEXT_END_NOT_BEGUN)
+		return EXIT_REFUSED;
+	if (done->end == CONTEXT_END_DIED) {
+		status = report_exit_status(&done->last.outcome, 0);
+		return status ? status : 1;
+	}
+	if (is_said && said->ok)
+		return 0;
+	return done->interrupted ? INTERRUPTED : 1;
+}
+
+/* What Warder knows, for people: only what is out of the ordinary. */
+static void tell_done(const struct piece_run *run, const struct said *said, bool is_said)
+{
+	const struct remote_done *done = &run->done;
+
+	if (is_said && said->value)
+		print_bundle(run, said->value);
+	if (is_said && said->traceback)
+		print_said(run, STDERR_FILENO, said->traceback);
+	if (done->end == CONTEXT_END_DIED)
+		term_complain("context %s has ended (%s): %s; \"warder context restart\" starts it again",
+			      run->context, jail_cause_name(done->last.outcome.cause), done->why);
+	else if (done->end == CONTEXT_END_NOT_BEGUN)
+		term_complain("the piece has not begun, because context %s has ended: %s", run->context,
+			      done->why);
+	else if (done->timed_out)
+		term_complain("the piece was interrupted at its time limit");
+	else if (done->interrupted)
+		term_complain("the piece was interrupted");
+	if (done->refused)
+		term_complain("%u messages of context %s were refused: they were malformed or not of this "
+			      "piece",
+			      done->refused, run->context);
+	if (done->cut)
+		term_complain("context %s said more than Warder keeps, and some of it is missing",
+			      run->context);
+	else if (done->end == CONTEXT_END_DONE && !is_said)
+		term_complain("context %s did not say properly how the piece ended", run->context);
+}
+
+static void write_stream(struct json_writer *w, const char *name, const struct stream *stream, uint64_t bytes)
+{
+	json_key(w, name);
+	json_begin_object(w);
+	text_write(w, "text", stream->bytes ? stream->bytes : "", stream->len, stream->missing);
+	json_key_uint(w, "bytesKept", stream->len);
+	json_key_uint(w, "bytesTotal", bytes);
+	json_key_bool(w, "truncated", stream->missing);
+	json_end_object(w);
+}
+
+static void write_said(struct piece_run *run, struct json_writer *w, const struct said *said, bool is_said)
+{
+	char *shown = json_take(&run->shown);
+	struct json_value *rows = NULL;
+	struct warder_error ignored = { 0 };
+
+	json_key(w, "contextSays");
+	json_begin_object(w);
+	if (is_said) {
+		json_key_string(w, "status", said->ok ? "ok" : "error");
+		json_key_uint(w, "executionCount", said->count);
+	}
+	if (is_said && said->value) {
+		json_key(w, "value");
+		json_copy(w, said->value);
+	}
+	if (is_said && said->error_name) {
+		json_key(w, "error");
+		json_copy(w, json_member(said->document, "error"));
+	}
+	if (shown && json_parse(shown, strlen(shown), "shown", &(struct json_limits){ .max_bytes = SIZE_MAX },
+				&rows, &ignored) == 0) {
+		json_key(w, "shown");
+		json_copy(w, rows);
+	}
+	json_end_object(w);
+	json_free(rows);
+	free(shown);
+}
+
+static void write_done(struct piece_run *run, const struct said *said, bool is_said, struct json_writer *w)
+{
+	const struct remote_done *done = &run->done;
+
+	json_begin_object(w);
+	json_key_string(w, "session", remote_session(run->remote));
+	json_key_string(w, "context", run->context);
+	json_key_uint(w, "piece", done->piece);
+	json_key_string(w, "status", status_of(done, said, is_said));
+	json_key_bool(w, "interrupted", done->interrupted);
+	json_key_bool(w, "timedOut", done->timed_out);
+	json_key_uint(w, "wallUs", done->wall_us);
+	write_stream(w, "stdout", &run->streams[0], done->bytes[0]);
+	write_stream(w, "stderr", &run->streams[1], done->bytes[1]);
+	json_key_uint(w, "refusedFrames", done->refused);
+	json_key_bool(w, "saidTruncated", done->cut);
+	if (done->end != CONTEXT_END_DONE) {
+		json_key_string(w, "contextCause", jail_cause_name(done->last.outcome.cause));
+		json_key_string(w, "detail", done->why);
+	}
+	write_said(run, w, said, is_said);
+	json_end_object(w);
+}
+
+static int finish(struct piece_run *run, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+	struct said said;
+	const bool is_said = said_parse(run->said, run->said_len, &said);
+	int status = exit_status_of(&run->done, &said, is_said);
+
+	if (!run->request->json) {
+		tell_done(run, &said, is_said);
+	} else {
+		write_done(run, &said, is_said, &w);
+		if (term_put(json_take(&w), err) < 0)
+			status = -1;
+	}
+	said_done(&said);
+	return status;
+}
+
+/* Returns the exit status; -1 with *err. */
+static int run_piece(struct piece_run *run, const char *code, size_t len, struct warder_error *err)
+{
+	const struct request_context *asked = &run->request->context;
+	int ret;
+
+	if (remote_piece(run->remote, code, len, asked->timeout_us, asked->no_wait, err) < 0)
+		return -1;
+	if (run->request->json)
+		json_begin_array(&run->shown);
+	ret = follow(run, err);
+	if (run->request->json)
+		json_end_array(&run->shown);
+	if (ret != 0)
+		return ret < 0 ? -1 : 128 + ending_signal();
+	return finish(run, err);
+}
+
+/* ---- the words ---- */
+
+static int run_in(const struct request *request, const char *session, const char *name, const char *code,
+		  size_t len)
+{
+	struct piece_run run = { .request = request, .context = name };
+	struct warder_error err = { 0 };
+	int status;
+
+	ending_catch(count_signal);
+	status = remote_open_context(session, name, &run.remote, NULL, &err);
+	if (status == 0)
+		status = run_piece(&run, code, len, &err);
+	for (int i = 0; i < 2; i++)
+		free(run.streams[i].bytes);
+	free(run.said);
+	json_writer_done(&run.shown);
+	remote_free(run.remote);
+	return status < 0 ? command_refuse(request, &err, EXIT_REFUSED) : status;
+}
+
+static int no_more(const char *word, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, word, "%.60s is one word too many", word);
+}
+
+/* A file, or standard input, or what -c has. *ret is heap. */
+static int read_code(const struct request *request, char **ret, size_t *ret_len, struct warder_error *err)
+{
+	const char *given = request->context.code;
+
+	if (given && request->rest[0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--code",
+				 "-c gives the code, and %.60s another; give one of them", request->rest[0]);
+	if (given) {
+		*ret = strdup(given);
+		*ret_len = strlen(given);
+		return *ret ? 0 : error_no_memory(err, NULL);
+	}
+	if (!request->rest[0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
+				 "which code? give a FILE, - for standard input, or -c CODE");
+	if (request->rest[1])
+		return no_more(request->rest[1], err);
+	return file_read_most(request->rest[0], CODE_MOST, ret, ret_len, err);
+}
+
+/* Standard input that was the code has nothing left for a piece that asks. */
+static int run_word(struct request *request, const char *session, const char *name, char **argv)
+{
+	struct warder_error err = { 0 };
+	char *code = NULL;
+	size_t len = 0;
+	int status;
+
+	if (read_code(request, &code, &len, &err) < 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	request->no_input |= request->rest[0] && strcmp(request->rest[0], "-") == 0;
+	status = run_in(request, session, name, code, len);
+	free(code);
+	return status;
+}
+
+static int create(struct request *request, const char *session_name, const char *name, char **argv,
+		  struct warder_error *err)
+{
+	char *words[] = { (char *)(uintptr_t)(request->code.language ? request->code.language : "python"),
+			  (char *)(uintptr_t)name, NULL };
+	struct warder_session *session = NULL;
+	struct remote *remote = NULL;
+	int ret;
+
+	if (request->rest[0])
+		return no_more(request->rest[0], err);
+	ret = warder_session_open(session_name, &session, err);
+	if (ret == 0)
+		ret = session_load_policy(session, FLAG_CONTEXT_CREATE, argv, request, err);
+	if (ret == 0)
+		ret = session_check_ceiling(session, request, err);
+	if (ret == 0) {
+		const struct remote_command command = {
+			.policy = &request->policy->policy,
+			.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
+			.argv = words,
+			.context = true,
+			.terminal_fd = -1,
+		};
+
+		ret = remote_start(session_name, NULL, &command, &remote, err);
+	}
+	remote_free(remote);
+	warder_session_free(session);
+	return ret;
+}
+
+static int create_word(struct request *request, const char *session, const char *name, char **argv)
+{
+	struct warder_error err = { 0 };
+
+	return create(request, session, name, argv, &err) == 0
+		   ? 0
+		   : command_refuse(request, &err, error_exit_status(err.code));
+}
+
+static int with_context(const struct request *request, const char *session, const char *name,
+			int (*act)(struct remote *remote, struct warder_error *err))
+{
+	struct warder_error err = { 0 };
+	struct remote *remote = NULL;
+	int ret = request->rest[0] ? no_more(request->rest[0], &err)
+				   : remote_open_context(session, name, &remote, NULL, &err);
+
+	if (ret == 0)
+		ret = act(remote, &err);
+	remote_free(remote);
+	return ret == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+}
+
+static int interrupt_word(struct request *request, const char *session, const char *name, char **argv)
+{
+	return with_context(request, session, name, remote_interrupt);
+}
+
+static int restart_word(struct request *request, const char *session, const char *name, char **argv)
+{
+	return with_context(request, session, name, remote_restart);
+}
+
+static int delete_word(struct request *request, const char *session, const char *name, char **argv)
+{
+	return with_context(request, session, name, remote_delete);
+}
+
+static uint64_t number_of(const struct json_value *object, const char *key)
+{
+	const struct json_value *value = json_member(object, key);
+
+	return value && value->is_uint ? value->uint : 0;
+}
+
+static bool is_true(const struct json_value *object, const char *key)
+{
+	const struct json_value *value = json_member(object, key);
+
+	return value && value->type == JSON_BOOL && value->boolean;
+}
+
+static void print_row(const struct json_value *row)
+{
+	const char *at = json_member_text(row, "at", "");
+
+	term_print(TERM_PLAIN, 18, json_member_text(row, "session", ""));
+	term_print(TERM_PLAIN, 18, json_member_text(row, "context", ""));
+	term_print(TERM_PLAIN, 12, json_member_text(row, "language", ""));
+	term_print(TERM_PLAIN, 10, *at ? at : json_member_text(row, "state", ""));
+	printf("%llu", (unsigned long long)number_of(row, "pieces"));
+	if (json_member(row, "detail"))
+		printf("  %s", json_member_text(row, "detail", ""));
+	putchar('\n');
+}
+
+/* Of one session, or of all. */
+static int list_word(struct request *request, const char *session, const char *name, char **argv)
+{
+	struct warder_error err = { 0 };
+	struct json_value *rows = NULL;
+	struct json_writer w = { 0 };
+	char *text = name ? NULL : remote_list(&err);
+	int status = 0;
+
+	if (name)
+		no_more(name, &err);
+	else if (session)
+		session_check_name(session, &err);
+	if (!text || json_parse(text, strlen(text), "executions",
+				&(struct json_limits){ .max_bytes = SIZE_MAX }, &rows, &err) != 0) {
+		free(text);
+		return command_refuse(request, &err, EXIT_REFUSED);
+	}
+	if (request->json)
+		json_begin_array(&w);
+	else
+		term_title("SESSION           CONTEXT           LANGUAGE    STATE     PIECES");
+	for (const struct json_value *row = rows->child; row; row = row->next) {
+		if (!json_member(row, "context") || is_true(row, "released") ||
+		    (session && strcmp(session, json_member_text(row, "session", "")) != 0))
+			continue;
+		if (request->json)
+			json_copy(&w, row);
+		else
+			print_row(row);
+	}
+	if (request->json) {
+		json_end_array(&w);
+		status = term_put(json_take(&w), &err);
+	}
+	json_free(rows);
+	free(text);
+	return status == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+}
+
+static int describe(struct remote *remote, const char *row, bool json, struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	struct remote_counters counters;
+	struct warder_error ignored = { 0 };
+	bool counted;
+
+	if (json) {
+		puts(row);
+		return 0;
+	}
+	if (json_parse(row, strlen(row), "context", &(struct json_limits){ .max_bytes = SIZE_MAX }, &document,
+		       err) != 0)
+		return -1;
+	counted = remote_counters(remote, &counters, &ignored) == 0;
+	print_row(document);
+	printf("execution         %s\n", json_member_text(document, "id", ""));
+	printf("written           %llu bytes to standard output, %llu to standard error\n",
+	       (unsigned long long)number_of(document, "stdoutBytes"),
+	       (unsigned long long)number_of(document, "stderrBytes"));
+	if (counted)
+		printf("memory            %llu KiB, at most %llu KiB\ncpu time          %llu ms\n",
+		       (unsigned long long)counters.memory_bytes / 1024,
+		       (unsigned long long)counters.memory_peak_bytes / 1024,
+		       (unsigned long long)counters.cpu_us / 1000);
+	printf("the context says  ");
+	fflush(stdout);
+	term_write(STDOUT_FILENO, json_member_text(document, "contextSays", "nothing yet"),
+		   strlen(json_member_text(document, "contextSays", "nothing yet")));
+	putchar('\n');
+	json_free(document);
+	return 0;
+}
+
+static int describe_word(struct request *request, const char *session, const char *name, char **argv)
+{
+	struct warder_error err = { 0 };
+	struct remote *remote = NULL;
+	char *row = NULL;
+	int ret = request->rest[0] ? no_more(request->rest[0], &err)
+				   : remote_open_context(session, name, &remote, &row, &err);
+
+	if (ret == 0)
+		ret = row ? describe(remote, row, request->json, &err) : error_no_memory(&err, NULL);
+	free(row);
+	remote_free(remote);
+	return ret == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+}
+
+static const struct word {
+	const char *name;
+	enum flag_command flags;
+	bool named; /* SESSION and NAME are needed */
+	int (*run)(struct request *request, const char *session, const char *name, char **argv);
+} words[] = {
+	{ "create", FLAG_CONTEXT_CREATE, true, create_word },
+	{ "list", FLAG_CONTEXT, false, list_word },
+	{ "run", FLAG_CONTEXT_RUN, true, run_word },
+	{ "interrupt", FLAG_CONTEXT, true, interrupt_word },
+	{ "restart", FLAG_CONTEXT, true, restart_word },
+	{ "describe", FLAG_CONTEXT, true, describe_word },
+	{ "delete", FLAG_CONTEXT, true, delete_word },
+};
+
+/* The flags stand before the words in argv. Take the three words out, and parse what is left for that word alone. */
+static int run_the_word(const struct word *word, const struct request *outer, char **argv)
+{
+	const size_t before = (size_t)(outer->rest - argv);
+	char *session = outer->rest[1], *name = session ? outer->rest[2] : NULL;
+	struct request request = { 0 };
+	struct warder_error err = { 0 };
+	char **own;
+	size_t count = 0, kept = before;
+	int status;
+
+	for (char **at = name ? outer->rest + 3 : outer->rest + 1 + (session != NULL); at[count];)
+		count++;
+	own = calloc(before + count + 1, sizeof(*own));
+	if (!own) {
+		term_complain("out of memory");
+		return EXIT_REFUSED;
+	}
+	memcpy(own, argv, before * sizeof(*own));
+	for (size_t i = 0; i < count; i++)
+		own[kept++] = outer->rest[3 + i];
+	if (request_parse(word->flags, own, &request, &err) != 0)
+		status = command_refuse(&request, &err, EXIT_REFUSED);
+	else if (word->named && !name)
+		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, session ? "context" : "session",
+				   "%s is missing: warder context %s SESSION NAME",
+				   session ? "the name of the context" : "the session", word->name),
+		status = command_refuse(&request, &err, EXIT_REFUSED);
+	else
+		status = word->run(&request, session, name, own);
+	request_done(&request);
+	free(own);
+	return status;
+}
+
+int context_command(struct request *request, char **argv)
+{
+	const char *names[ARRAY_LENGTH(words) + 1] = { NULL };
+	struct warder_error err = { 0 };
+	char remedy[96];
+
+	for (size_t i = 0; request->rest[0] && i < ARRAY_LENGTH(words); i++) {
+		names[i] = words[i].name;
+		if (strcmp(request->rest[0], words[i].name) == 0)
+			return run_the_word(&words[i], request, argv);
+	}
+	if (request->rest[0])
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "context", "context has no word \"%.40s\"; %s",
+			  request->rest[0], policy_suggest(names, request->rest[0], remedy, sizeof(remedy)));
+	else
+		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "context",
+			  "a command is missing: create, list, run, interrupt, restart, describe or delete");
+	return command_refuse(request, &err, EXIT_REFUSED);
+}
+
+/* ---- warder code --context ---- */
+
+/* The language that is given must be the context's: otherwise the code would run as another one. */
+static int check_language(const struct request *request, struct warder_error *err)
+{
+	const struct request_context *asked = &request->context;
+	struct json_value *row = NULL;
+	struct remote *remote = NULL;
+	char *text = NULL;
+	int ret = remote_open_context(asked->session, asked->name, &remote, &text, err);
+
+	if (ret == 0 && request->code.language && text &&
+	    json_parse(text, strlen(text), "context", &(struct json_limits){ .max_bytes = SIZE_MAX }, &row,
+		       err) == 0 &&
+	    strcmp(json_member_text(row, "language", ""), request->code.language) != 0)
+		ret = error_set(err, WARDER_ERROR_INVALID_REQUEST, "--language",
+				"--language %.40s: context %.64s runs %s", request->code.language,
+				asked->name, json_member_text(row, "language", ""));
+	json_free(row);
+	free(text);
+	remote_free(remote);
+	return ret;
+}
+
+int context_code(char **argv)
+{
+	struct request request = { 0 };
+	struct warder_error err = { 0 };
+	int status = request_parse(FLAG_CODE_CONTEXT, argv, &request, &err);
+
+	if (status == 0 && (!request.context.session || !request.context.name))
+		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST,
+				   request.context.name ? "--session" : "--context",
+				   "%s is missing: --session and --context go together",
+				   request.context.name ? "--session" : "--context");
+	if (status == 0)
+		status = check_language(&request, &err);
+	status = status == 0 ? run_word(&request, request.context.session, request.context.name, argv)
+			     : command_refuse(&request, &err, EXIT_REFUSED);
+	request_done(&request);
+	return status;
+}

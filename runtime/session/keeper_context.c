@@ -1,0 +1,683 @@
+#include "runtime/session/keeper_context.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "runtime/library/library.h"
+
+#define MESSAGES 64                /* of one context, before others have their turn */
+#define LOST_US  UINT64_C(1000000) /* from the end of the channel to the kill */
+#define ROOM_US  UINT64_C(2000)    /* until a full channel is tried again */
+#define CHANNEL  (512 * 1024)      /* bytes of frames that may lie in it */
+#define CODE_MAX ((size_t)4 << 20)
+
+/* loops.S */
+extern const char loop_python[] __attribute__((visibility("hidden")));
+
+#define ARGV(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static const struct interpreter interpreters[] = {
+	{ .language = "python",
+	  .aliases = "py python3",
+	  .argv = ARGV("python3", "-c", "import os;exec(compile(os.read(4,1<<18),'<warder>','exec'))"),
+	  .loop = loop_python,
+	  .asks = true },
+};
+
+static bool has_word(const char *words, const char *word)
+{
+	const size_t len = strlen(word);
+
+	for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
+		if (strcspn(at, " ") == len && strncmp(at, word, len) == 0)
+			return true;
+	return false;
+}
+
+const struct interpreter *interpreter_find(const char *language)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(interpreters); i++)
+		if (strcmp(interpreters[i].language, language) == 0 ||
+		    has_word(interpreters[i].aliases, language))
+			return &interpreters[i];
+	return NULL;
+}
+
+/* ---- its beginning ---- */
+
+struct execution *keeper_contexts_find(struct executions *all, const char *name)
+{
+	for (size_t i = all->count; i-- > 0;) {
+		struct execution *execution = all->items[i];
+
+		if (execution->context && !execution->context->released &&
+		    strcmp(execution->context->name, name) == 0)
+			return execution;
+	}
+	return NULL;
+}
+
+static int no_language(const char *language, struct warder_error *err)
+{
+	char known[128] = "";
+
+	for (size_t i = 0; i < ARRAY_LENGTH(interpreters); i++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", i ? ", " : "",
+			 interpreters[i].language);
+	return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
+			 "%.40s has no contexts; known: %s", language, known);
+}
+
+/* A context that has ended keeps its name for those who ask what ended it, but not against a new one. */
+static int check_name(struct execution *execution, const char *name, struct warder_error *err)
+{
+	struct execution *other;
+
+	if (session_check_name(name, err) < 0)
+		return -1;
+	other = keeper_contexts_find(execution->all, name);
+	if (other && execution_state(other) != EXECUTION_ENDED && execution_state(other) != EXECUTION_FAILED)
+		return error_set(err, WARDER_ERROR_CONFLICT, "name",
+				 "session %.64s has a context %.64s already; \"warder context restart\" or "
+				 "\"delete\" ends it",
+				 execution->all->session, name);
+	if (other)
+		other->context->released = true;
+	return 0;
+}
+
+/* Both ends. The first message is the loop. */
+static int open_channel(struct keeper_context *context, struct warder_error *err)
+{
+	const size_t len = strlen(context->interpreter->loop);
+	const int bytes = CHANNEL;
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "no descriptor left for the context's channel");
+	context->fd = fds[0];
+	context->program_fd = fds[1];
+	setsockopt(context->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	if (send(context->fd, context->interpreter->loop, len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)len)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "the context's interpreter cannot get its loop");
+	return 0;
+}
+
+int keeper_context_new(struct execution *execution, struct warder_error *err)
+{
+	struct execution_words *words = &execution->words;
+	const struct interpreter *interpreter =
+	    words->argv[0] && words->argv[1] ? interpreter_find(words->argv[0]) : NULL;
+	struct keeper_context *context;
+
+	if (!interpreter)
+		return no_language(words->argv[0], err);
+	if (check_name(execution, words->argv[1], err) < 0)
+		return -1;
+	context = calloc(1, sizeof(*context));
+	if (!context)
+		return error_no_memory(err, NULL);
+	execution->context = context;
+	context->fd = context->program_fd = -1;
+	context->interpreter = interpreter;
+	snprintf(context->name, sizeof(context->name), "%s", words->argv[1]);
+	context->most_us = words->policy.limits.wall_time_us;
+	return open_channel(context, err);
+}
+
+void keeper_context_launched(struct execution *execution)
+{
+	struct keeper_context *context = execution->context;
+
+	pthread_mutex_lock(&execution->all->lock);
+	fd_done(&context->program_fd); /* whoever has the other end now is in the jail */
+	context->ready_by_us = clock_us() + CONTEXT_READY_US;
+	pthread_mutex_unlock(&execution->all->lock);
+}
+
+/* ---- pieces ---- */
+
+static void drop_said(struct executions *all, struct piece *piece, size_t len)
+{
+	piece->said -= len;
+	all->said_bytes -= len;
+}
+
+void piece_drop_event(struct execution *execution, struct piece *piece)
+{
+	struct piece_event *event = piece->events;
+
+	piece->events = event->next;
+	if (!piece->events)
+		piece->events_end = &piece->events;
+	drop_said(execution->all, piece, event->len);
+	free(event->text);
+	free(event);
+}
+
+/* When neither the context nor a client needs it. */
+static void piece_settle(struct execution *execution, struct piece *piece)
+{
+	if (piece->queued || piece->watched)
+		return;
+	while (piece->events)
+		piece_drop_event(execution, piece);
+	drop_said(execution->all, piece, piece->result_len);
+	free(piece->result);
+	free(piece->code);
+	free(piece);
+}
+
+/* The first of the context's. */
+static void piece_finish(struct execution *execution, enum context_end end, const char *why)
+{
+	struct keeper_context *context = execution->context;
+	struct piece *piece = context->pieces;
+
+	context->pieces = piece->next;
+	piece->next = NULL;
+	piece->queued = false;
+	piece->done = true;
+	piece->end = end;
+	snprintf(piece->why, sizeof(piece->why), "%s", why);
+	if (piece->number) {
+		piece->wall_us = clock_us() - piece->began_us;
+		memcpy(piece->to, execution->spool.totals, sizeof(piece->to));
+	}
+	piece_settle(execution, piece);
+}
+
+/* Whether so many bytes of what the piece says may be held. */
+static bool may_hold(struct execution *execution, struct piece *piece, size_t len)
+{
+	struct executions *all = execution->all;
+
+	if (!piece->watched)
+		return false;
+	if (piece->said + len > CONTEXT_SAID_MAX || all->said_bytes + len > CONTEXTS_SAID_MAX) {
+		piece->cut = true;
+		return false;
+	}
+	piece->said += len;
+	all->said_bytes += len;
+	return true;
+}
+
+static void add_event(struct execution *execution, struct piece *piece, struct frames *reader)
+{
+	struct piece_event *event;
+
+	if (!reader->bytes || !may_hold(execution, piece, reader->len))
+		return;
+	event = calloc(1, sizeof(*event));
+	if (!event) {
+		drop_said(execution->all, piece, reader->len);
+		piece->cut = true;
+		return;
+	}
+	event->type = (enum frame_type)reader->type;
+	event->text = reader->bytes;
+	event->len = reader->len;
+	reader->bytes = NULL;
+	memcpy(event->at, execution->spool.totals, sizeof(event->at));
+	*piece->events_end = event;
+	piece->events_end = &event->next;
+}
+
+/* A piece that has not begun gets it then: its interpreter ignores the signal until then. */
+static void interrupt(struct execution *execution, struct piece *piece)
+{
+	piece->wants_signal = !piece->takes_signals;
+	if (piece->takes_signals && execution->run)
+		library_signal(execution->run, SIGINT);
+}
+
+static void take_text(struct execution *execution)
+{
+	struct keeper_context *context = execution->context;
+	struct frames *reader = &context->reader;
+	struct piece *piece = context->pieces;
+
+	if (reader->type == FRAME_READY) {
+		if (!context->ready && reader->bytes)
+			context->says = reader->bytes;
+		else
+			free(reader->bytes);
+		reader->bytes = NULL;
+		context->ready = true;
+		return;
+	}
+	if (reader->type == FRAME_BEGUN) {
+		piece->takes_signals = true;
+		if (piece->wants_signal)
+			interrupt(execution, piece);
+		return;
+	}
+	piece->cut |= reader->cut;
+	if (reader->type == FRAME_ASKS)
+		piece->asked++;
+	if (reader->type != FRAME_DONE) {
+		add_event(execution, piece, reader);
+		return;
+	}
+	if (reader->bytes && may_hold(execution, piece, reader->len)) {
+		piece->result = reader->bytes;
+		piece->result_len = reader->len;
+		reader->bytes = NULL;
+	}
+	piece_finish(execution, CONTEXT_END_DONE, "");
+}
+
+static uint32_t running(const struct keeper_context *context)
+{
+	return context->pieces ? context->pieces->number : 0;
+}
+
+static void take_message(struct execution *execution, const struct frame *frame, size_t len)
+{
+	struct keeper_context *context = execution->context;
+	enum frame_found found;
+
+	pthread_mutex_lock(&execution->all->lock);
+	found = frames_take(&context->reader, frame, len, running(context));
+	if (found == FRAME_WHOLE)
+		take_text(execution);
+	if (found == FRAME_REFUSED) {
+		context->refused++;
+		if (running(context))
+			context->pieces->refused++;
+	}
+	pthread_mutex_unlock(&execution->all->lock);
+}
+
+/* An empty message looks like the end. */
+static bool is_hung_up(int fd)
+{
+	struct pollfd end = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR));
+}
+
+bool keeper_context_take(void *arg)
+{
+	struct execution *execution = arg;
+	struct keeper_context *context = execution->context;
+	struct frame frame;
+	bool open = true;
+
+	for (int i = 0; i < MESSAGES && open; i++) {
+		const ssize_t n = recv(context->fd, &frame, sizeof(frame), MSG_DONTWAIT | MSG_TRUNC);
+
+		if (n < 0 && errno == EAGAIN)
+			break;
+		open = n > 0 || !is_hung_up(context->fd);
+		if (open && n >= 0)
+			take_message(execution, &frame, (size_t)n);
+	}
+	if (!open) {
+		pthread_mutex_lock(&execution->all->lock);
+		context->lost_us = clock_us();
+		pthread_mutex_unlock(&execution->all->lock);
+	}
+	executions_wake(execution->all);
+	return open;
+}
+
+void keeper_context_ended(struct execution *execution)
+{
+	struct keeper_context *context = execution->context;
+	const char *detail = execution->end.detail;
+	char why[160];
+
+	keeper_context_take(execution); /* its last word */
+	pthread_mutex_lock(&execution->all->lock);
+	snprintf(why, sizeof(why), "%.150s", context->why ? context->why : detail);
+	if (context->why)
+		snprintf(execution->end.detail, sizeof(execution->end.detail), "killed: %.150s", why);
+	while (context->pieces)
+		piece_finish(execution, running(context) ? CONTEXT_END_DIED : CONTEXT_END_NOT_BEGUN, why);
+	pthread_mutex_unlock(&execution->all->lock);
+}
+
+void keeper_context_free(struct keeper_context *context)
+{
+	if (!context)
+		return;
+	fd_done(&context->fd);
+	fd_done(&context->program_fd);
+	frames_done(&context->reader);
+	free(context->says);
+	free(context);
+}
+
+/* ---- going on ---- */
+
+static void begin_piece(struct execution *execution, struct piece *piece, uint64_t now)
+{
+	struct keeper_context *context = execution->context;
+
+	piece->number = ++context->count;
+	piece->began_us = now;
+	piece->due_us = piece->timeout_us == UINT64_MAX ? UINT64_MAX : now + piece->timeout_us;
+	memcpy(piece->from, execution->spool.totals, sizeof(piece->from));
+	/* The newest frame may still grow. */
+	piece->at =
+	    execution->spool.head == execution->spool.tail ? execution->spool.head : execution->spool.last;
+}
+
+/* As much of its code as has room. */
+static void send_code(struct keeper_context *context, struct piece *piece)
+{
+	struct frame frame;
+
+	do {
+		const size_t left = piece->len - piece->sent;
+		const size_t part = left < FRAME_BODY_MAX ? left : FRAME_BODY_MAX;
+
+		frame.head = (struct frame_head){ FRAME_MAGIC, FRAME_PIECE, piece->number,
+						  part < left ? FRAME_MORE : 0 };
+		memcpy(frame.body, piece->code + piece->sent, part);
+		if (send(context->fd, &frame, sizeof(frame.head) + part, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			return;
+		piece->sent += part;
+	} while (piece->sent < piece->len);
+	free(piece->code);
+	piece->code = NULL;
+}
+
+static void kill_for(struct execution *execution, const char *why)
+{
+	if (!execution->context->why && execution->run) {
+		execution->context->why = why;
+		warder_cancel(execution->run);
+	}
+}
+
+/* The piece that runs: its time. */
+static uint64_t check_time(struct execution *execution, struct piece *piece, uint64_t now)
+{
+	if (now < piece->due_us)
+		return piece->due_us;
+	if (piece->timed_out) {
+		kill_for(execution, "the piece went on for 2 s after the interrupt at its time limit");
+		return UINT64_MAX;
+	}
+	piece->timed_out = true;
+	piece->due_us = now + CONTEXT_GRACE_US;
+	interrupt(execution, piece);
+	return piece->due_us;
+}
+
+static uint64_t step(struct execution *execution, uint64_t now)
+{
+	struct keeper_context *context = execution->context;
+	struct piece *piece = context->pieces;
+	uint64_t due;
+
+	if (execution->state != EXECUTION_RUNNING || execution->all->paused)
+		return UINT64_MAX;
+	/* An interpreter that ends by itself closes it, too; what ended it is then known in a moment. */
+	if (context->lost_us && !context->why && now < context->lost_us + LOST_US)
+		return context->lost_us + LOST_US;
+	if (context->lost_us)
+		kill_for(execution, "the context closed its channel to Warder");
+	if (!context->ready) {
+		if (now >= context->ready_by_us)
+			kill_for(execution, "the interpreter was not ready 20 s after its start");
+		return context->why ? UINT64_MAX : context->ready_by_us;
+	}
+	if (!piece || context->why)
+		return UINT64_MAX;
+	if (!piece->number)
+		begin_piece(execution, piece, now);
+	if (piece->code)
+		send_code(context, piece);
+	due = check_time(execution, piece, now);
+	return piece->code && now + ROOM_US < due ? now + ROOM_US : due;
+}
+
+uint64_t keeper_contexts_step(struct executions *all)
+{
+	const uint64_t now = clock_us();
+	uint64_t next = UINT64_MAX;
+
+	pthread_mutex_lock(&all->lock);
+	for (size_t i = 0; i < all->count; i++) {
+		const uint64_t due = all->items[i]->context ? step(all->items[i], now) : UINT64_MAX;
+
+		if (due < next)
+			next = due;
+	}
+	pthread_mutex_unlock(&all->lock);
+	return next;
+}
+
+void keeper_contexts_shift(struct executions *all, uint64_t us)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		struct keeper_context *context = all->items[i]->context;
+		struct piece *piece = context ? context->pieces : NULL;
+
+		if (context && !context->ready)
+			context->ready_by_us += us;
+		if (piece && piece->number && piece->due_us != UINT64_MAX)
+			piece->due_us += us;
+		if (piece && piece->number)
+			piece->began_us += us;
+	}
+}
+
+bool keeper_context_is_idle(const struct execution *execution)
+{
+	return execution->context && execution->state == EXECUTION_RUNNING && execution->context->ready &&
+	       !execution->context->pieces;
+}
+
+/* ---- what clients ask ---- */
+
+static int check_alive(struct execution *execution, struct warder_error *err)
+{
+	const struct keeper_context *context = execution->context;
+	const enum execution_state state = execution_state(execution);
+
+	if (!context)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "id", "execution %s is not a context",
+				 execution->id);
+	if (state != EXECUTION_ENDED && state != EXECUTION_FAILED && !context->released)
+		return 0;
+	return error_set(err, WARDER_ERROR_CONFLICT, "context",
+			 "context %.64s has ended: %.200s; \"warder context restart %.64s %.64s\" starts it "
+			 "again",
+			 context->name, context->released ? "it was deleted" : execution->end.detail,
+			 execution->all->session, context->name);
+}
+
+int keeper_context_add(struct execution *execution, const char *code, size_t len, uint64_t timeout_us,
+		       bool wait, struct piece **ret, struct warder_error *err)
+{
+	struct keeper_context *context = execution->context;
+	const bool unlimited = context && context->most_us == POLICY_UNLIMITED;
+	struct piece **end;
+	struct piece *piece;
+
+	if (check_alive(execution, err) < 0)
+		return -1;
+	if (len > CODE_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "source",
+				 "the piece has %zu bytes; at most 4 MiB", len);
+	if (!unlimited && timeout_us > context->most_us)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--timeout",
+				 "a piece in context %.64s may run for %llu ms at most (limits.wallTime)",
+				 context->name, (unsigned long long)context->most_us / 1000);
+	if (context->pieces && !wait)
+		return error_set(err, WARDER_ERROR_CONFLICT, "context",
+				 "context %.64s runs another piece; leave out --no-wait to wait for it",
+				 context->name);
+	piece = calloc(1, sizeof(*piece));
+	if (piece)
+		piece->code = malloc(len + 1);
+	if (!piece || !piece->code) {
+		free(piece);
+		return error_no_memory(err, NULL);
+	}
+	memcpy(piece->code, code, len);
+	piece->len = len;
+	piece->queued = piece->watched = true;
+	piece->timeout_us = timeout_us ? timeout_us : unlimited ? UINT64_MAX : context->most_us;
+	piece->events_end = &piece->events;
+	pthread_mutex_lock(&execution->all->lock);
+	for (end = &context->pieces; *end;)
+		end = &(*end)->next;
+	*end = piece;
+	pthread_mutex_unlock(&execution->all->lock);
+	*ret = piece;
+	return 0;
+}
+
+void piece_leave(struct execution *execution, struct piece *piece)
+{
+	pthread_mutex_lock(&execution->all->lock);
+	piece->watched = false;
+	for (struct piece **at = &execution->context->pieces; *at && !piece->number; at = &(*at)->next) {
+		if (*at != piece)
+			continue;
+		*at = piece->next;
+		piece->queued = false;
+		break;
+	}
+	piece_settle(execution, piece);
+	pthread_mutex_unlock(&execution->all->lock);
+}
+
+int keeper_context_interrupt(struct execution *execution, struct warder_error *err)
+{
+	struct keeper_context *context = execution->context;
+	bool sent = false;
+
+	if (check_alive(execution, err) < 0)
+		return -1;
+	pthread_mutex_lock(&execution->all->lock);
+	if (running(context)) {
+		interrupt(execution, context->pieces);
+		sent = context->pieces->interrupted = true;
+	}
+	pthread_mutex_unlock(&execution->all->lock);
+	return sent ? 0
+		    : error_set(err, WARDER_ERROR_CONFLICT, "context", "no piece runs in context %.64s",
+				context->name);
+}
+
+int keeper_context_answer(struct execution *execution, const char *line, size_t len, struct warder_error *err)
+{
+	struct keeper_context *context = execution->context;
+	struct frame frame;
+	bool sent = false;
+
+	if (check_alive(execution, err) < 0)
+		return -1;
+	if (len > FRAME_BODY_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "input",
+				 "a line of input has %zu bytes; at most %zu", len, (size_t)FRAME_BODY_MAX);
+	pthread_mutex_lock(&execution->all->lock);
+	if (running(context) && context->pieces->asked) {
+		frame.head = (struct frame_head){ FRAME_MAGIC, FRAME_INPUT, running(context),
+						  line ? 0 : FRAME_AT_END };
+		if (len)
+			memcpy(frame.body, line, len);
+		sent = send(context->fd, &frame, sizeof(frame.head) + len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+		context->pieces->asked -= sent;
+	}
+	pthread_mutex_unlock(&execution->all->lock);
+	return sent ? 0
+		    : error_set(err, WARDER_ERROR_CONFLICT, "context",
+				"no piece in context %.64s waits for input", context->name);
+}
+
+int keeper_context_delete(struct execution *execution, struct warder_error *err)
+{
+	if (!execution->context)
+		return check_alive(execution, err);
+	pthread_mutex_lock(&execution->all->lock);
+	execution->context->released = true;
+	kill_for(execution, "the context was deleted");
+	pthread_mutex_unlock(&execution->all->lock);
+	return 0;
+}
+
+int keeper_context_restart(struct execution *execution, struct execution **ret, struct warder_error *err)
+{
+	const struct record_start *start = &execution->start;
+	struct keeper_context *context = execution->context;
+	char *bytes = context ? malloc(start->bytes + 1) : NULL;
+
+	if (!context)
+		return check_alive(execution, err);
+	if (!bytes)
+		return error_no_memory(err, NULL);
+	memcpy(bytes, execution->words.bytes, start->bytes + 1);
+	context->released = true;
+	if (executions_start(execution->all, "", execution->flags, start, bytes, -1, ret, err) < 0) {
+		context->released = false;
+		return -1;
+	}
+	pthread_mutex_lock(&execution->all->lock);
+	kill_for(execution, "the context was restarted");
+	pthread_mutex_unlock(&execution->all->lock);
+	return 0;
+}
+
+enum piece_news piece_next(const struct execution *execution, const struct piece *piece,
+			   const struct ring_cursor *cursor, void *buf, size_t size, struct ring_piece *ret)
+{
+	const uint64_t *bound = piece->events ? piece->events->at : piece->done ? piece->to : NULL;
+	enum ring_found found;
+
+	if (!piece->number)
+		return piece->done ? PIECE_DONE : PIECE_NOTHING;
+	found = ring_read(&execution->spool, cursor, buf, size, ret);
+	/* Whatever was appended before the bound lies before everything that was appended behind it. */
+	if (found != RING_NOTHING && (!bound || ret->offset < bound[ret->stream])) {
+		if (bound && ret->end > bound[ret->stream])
+			ret->end = bound[ret->stream];
+		return found == RING_BYTES ? PIECE_BYTES : PIECE_GAP;
+	}
+	return piece->events ? PIECE_SAID : piece->done ? PIECE_DONE : PIECE_NOTHING;
+}
+
+void keeper_context_describe(const struct execution *execution, struct json_writer *w)
+{
+	const struct keeper_context *context = execution->context;
+	size_t waiting = 0;
+
+	for (const struct piece *piece = context->pieces; piece; piece = piece->next)
+		waiting += piece->number == 0;
+	json_key_string(w, "context", context->name);
+	json_key_string(w, "language", context->interpreter->language);
+	json_key_bool(w, "released", context->released);
+	json_key_string(w, "at",
+			execution->state != EXECUTION_RUNNING ? ""
+			: !context->ready                     ? "starting"
+			: running(context)                    ? "busy"
+							      : "idle");
+	json_key_uint(w, "pieces", context->count);
+	json_key_uint(w, "waiting", waiting);
+	json_key_uint(w, "refusedFrames", context->refused);
+	if (context->most_us != POLICY_UNLIMITED)
+		json_key_uint(w, "pieceTimeUs", context->most_us);
+	if (context->says)
+		json_key_string(w, "contextSays", context->says);
+	if (execution->state == EXECUTION_ENDED)
+		json_key_string(w, "detail", execution->end.detail);
+}

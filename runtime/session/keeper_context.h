@@ -1,0 +1,134 @@
+/*
+ * keeper_context: an interpreter that keeps its variables between pieces of code. Private to runtime/session/.
+ *
+ * A context is an execution of the keeper's whose program is an interpreter with a loop of ours (loops/). The loop takes pieces of code
+ * from descriptor 4, and says there how each one ended (frames.h). What it says is the context's word, because the code that runs in it
+ * can say the same. The keeper decides and counts everything else: which piece runs, its number, its time, its bytes of output, and what
+ * ended the context.
+ *
+ * One piece runs at a time; others wait in their order. A piece whose time is over is interrupted by SIGINT; if it has not ended
+ * CONTEXT_GRACE_US later, the context is killed. A context that does not get ready, or closes its channel, is killed as well.
+ *
+ * Life: keeper_context_new() while an execution is being started -> keeper_context_take() from the execution's thread whenever the channel can be read ->
+ * keeper_context_ended() when its program has ended -> keeper_context_free(). keeper_contexts_step() and all the others: the keeper's main thread. What the
+ * threads share is behind the lock of the executions.
+ */
+#ifndef WARDER_RUNTIME_SESSION_KEEPER_CONTEXT_H
+#define WARDER_RUNTIME_SESSION_KEEPER_CONTEXT_H
+
+#include "runtime/session/execution.h"
+#include "runtime/session/frames.h"
+
+#define CONTEXT_GRACE_US  UINT64_C(2000000)
+#define CONTEXT_READY_US  UINT64_C(20000000)
+#define CONTEXT_SAID_MAX  (8u << 20) /* bytes of what a piece displays; more is dropped, and the end says so */
+#define CONTEXTS_SAID_MAX (64u << 20) /* of all contexts of a session together */
+
+struct interpreter {
+	const char *language; /* as a policy has it */
+	const char *aliases;  /* separated by blanks */
+	const char *const *argv;
+	const char *loop; /* its own side of frames.h: the first message of descriptor 4 */
+	bool asks;        /* input() is answered by the client */
+};
+
+/* By its name or an alias; NULL: there is none. */
+const struct interpreter *interpreter_find(const char *language);
+
+/* Something that a piece displays or asks, and after how much output. */
+struct piece_event {
+	struct piece_event *next;
+	enum frame_type type; /* FRAME_SHOWN, FRAME_ASKS */
+	char *text;           /* owned */
+	size_t len;
+	uint64_t at[RING_STREAMS];
+};
+
+struct piece {
+	struct piece *next; /* that waits behind it */
+	uint32_t number;    /* 0: it waits */
+	char *code;         /* owned */
+	size_t len, sent;
+	bool queued, watched;      /* by the context; by a client */
+	uint64_t timeout_us;       /* UINT64_MAX: none */
+	uint64_t began_us, due_us; /* on the clock */
+	uint64_t at;               /* in the spool: where its output begins */
+	uint64_t from[RING_STREAMS], to[RING_STREAMS];
+	struct piece_event *events, **events_end;
+	size_t said;      /* bytes of the events and of `result` */
+	unsigned asked;   /* answers that it waits for */
+	uint64_t wall_us; /* when it is done */
+	bool done;
+	enum context_end end;
+	bool takes_signals, wants_signal;
+	bool interrupted, timed_out, cut;
+	uint32_t refused; /* frames */
+	char *result;     /* JSON that the context has sent; or NULL */
+	size_t result_len;
+	char why[160]; /* of an end that is not CONTEXT_END_DONE */
+};
+
+struct keeper_context {
+	char name[SESSION_NAME_MAX + 1];
+	const struct interpreter *interpreter;
+	uint64_t most_us; /* that a piece may have: limits.wallTime */
+	int fd;           /* our end of the channel */
+	int program_fd;   /* the program's, until it is launched; or -1 */
+	bool released;    /* it is being ended, and its name is free */
+
+	/* behind the lock of the executions */
+	uint64_t ready_by_us; /* 0: it has not been launched */
+	uint64_t lost_us;     /* when the channel was hung up; 0: it is not */
+	bool ready;
+	const char *why;  /* it was killed by the keeper; constant; or NULL */
+	char *says;       /* JSON of READY; or NULL */
+	uint32_t count;   /* pieces that have begun */
+	uint64_t refused; /* frames */
+	struct frames reader;
+	struct piece *pieces; /* the first one runs, or is next */
+};
+
+/* argv of a START is the language and a name. Sets execution->context, and opens the time limit of its policy: it is that of a piece. -1
+ * with *err. */
+int keeper_context_new(struct execution *execution, struct warder_error *err);
+void keeper_context_free(struct keeper_context *context);
+/* The channel can be read. Whether to go on watching it. */
+bool keeper_context_take(void *execution);
+/* Its program has been launched; it has ended. From the execution's thread. */
+void keeper_context_launched(struct execution *execution);
+void keeper_context_ended(struct execution *execution);
+
+/* Go on with what can go on. Returns the clock at which something is due, or UINT64_MAX. */
+uint64_t keeper_contexts_step(struct executions *all);
+/* The clocks of pieces stood still for so long. */
+void keeper_contexts_shift(struct executions *all, uint64_t us);
+/* A name of one that has not been released; NULL. */
+struct execution *keeper_contexts_find(struct executions *all, const char *name);
+/* It waits for a piece, and nothing else. With the lock held. */
+bool keeper_context_is_idle(const struct execution *execution);
+void keeper_context_describe(const struct execution *execution, struct json_writer *w);
+
+/* Put a piece of code (copied) behind the others. timeout_us 0: as much as the context's policy grants. wait: also if another one runs.
+ * *ret is watched until piece_leave(). -1 with *err: CONFLICT, INVALID_REQUEST. */
+int keeper_context_add(struct execution *execution, const char *code, size_t len, uint64_t timeout_us,
+		       bool wait, struct piece **ret, struct warder_error *err);
+/* Nobody watches it any more. One that waits is given up; one that runs goes on. */
+void piece_leave(struct execution *execution, struct piece *piece);
+/* SIGINT to the piece that runs. -1 with *err (CONFLICT): none does. */
+int keeper_context_interrupt(struct execution *execution, struct warder_error *err);
+/* What input() returns, or (NULL) that there is no more. */
+int keeper_context_answer(struct execution *execution, const char *line, size_t len,
+			  struct warder_error *err);
+/* Kill it; its name is free. */
+int keeper_context_delete(struct execution *execution, struct warder_error *err);
+/* The same, and begin another one with the same name and policy. *ret is the new one. */
+int keeper_context_restart(struct execution *execution, struct execution **ret, struct warder_error *err);
+
+/* What comes next for whoever watches the piece. With the lock held. */
+enum piece_news { PIECE_NOTHING, PIECE_BYTES, PIECE_GAP, PIECE_SAID, PIECE_DONE };
+enum piece_news piece_next(const struct execution *execution, const struct piece *piece,
+			   const struct ring_cursor *cursor, void *buf, size_t size, struct ring_piece *ret);
+/* PIECE_SAID was sent. With the lock held. */
+void piece_drop_event(struct execution *execution, struct piece *piece);
+
+#endif

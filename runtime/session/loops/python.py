@@ -1,0 +1,252 @@
+# The loop of a Python context. The keeper of the session sends this text as the first message of descriptor 4, and then pieces of code;
+# frames.h says how. The loop keeps its own references to what it calls, so that code which replaces os.write or builtins.repr breaks its
+# own context at most. Modules that are large are imported when they are needed: an idle context is to be small.
+def loop():
+    import builtins, os, sys
+    import _ast, _signal
+    from _json import encode_basestring_ascii
+
+    CHANNEL = 4
+    MAGIC, BODY, TEXT_MOST = 0x58544357, 65536 - 16, 1 << 20
+    PIECE, INPUT, READY, BEGUN, SHOWN, ASKS, DONE = 1, 2, 3, 4, 5, 6, 7
+    MORE, AT_END = 1, 2
+    read, write, getpid, leave = os.read, os.write, os.getpid, os._exit
+    compile_, exec_, eval_, repr_, len_, str_ = compile, exec, eval, repr, len, str
+    type_, getattr_, callable_, isinstance_ = type, getattr, callable, isinstance
+    signal, getsignal, SIGINT, SIG_IGN = _signal.signal, _signal.getsignal, _signal.SIGINT, _signal.SIG_IGN
+    modules, stdout, stderr = sys.modules, sys.stdout, sys.stderr
+    pack, unpack = int.to_bytes, int.from_bytes
+    pid = getpid()
+    sources = {}  # of the pieces, for tracebacks
+    state = {"count": 0, "piece": 0, "handler": _signal.default_int_handler}
+
+    # ---- frames ----
+
+    def send(kind, text):
+        body = text.encode("utf-8", "backslashreplace")
+        at = 0
+        while True:
+            part = body[at:at + BODY]
+            at += BODY
+            flags = MORE if at < len_(body) else 0
+            number = 0 if kind == READY else state["piece"]
+            head = b"".join(pack(n, 4, "little") for n in (MAGIC, kind, number, flags))
+            try:
+                write(CHANNEL, head + part)
+            except OSError:
+                leave(0)  # nobody is there who would take it
+            if not flags:
+                return
+
+    # (kind, piece, flags, body) of a whole text. The keeper is gone: so is this.
+    def receive():
+        parts = []
+        while True:
+            message = read(CHANNEL, BODY + 16)
+            if len_(message) < 16:
+                leave(0)
+            kind, number, flags = (unpack(message[i:i + 4], "little") for i in (4, 8, 12))
+            parts.append(message[16:])
+            if not flags & MORE:
+                return kind, number, flags, b"".join(parts)
+
+    # ---- JSON, without the module ----
+
+    def quote(text):
+        return encode_basestring_ascii(text.encode("utf-8", "backslashreplace").decode())
+
+    def cut(text):
+        return text if len_(text) <= TEXT_MOST else text[:TEXT_MOST] + "..."
+
+    def write_object(members):
+        return "{" + ",".join(quote(key) + ":" + value for key, value in members) + "}"
+
+    # ---- what a value looks like ----
+
+    RICH = (("_repr_html_", "text/html"), ("_repr_markdown_", "text/markdown"), ("_repr_latex_", "text/latex"),
+            ("_repr_svg_", "image/svg+xml"), ("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg"),
+            ("_repr_json_", "application/json"), ("_repr_javascript_", "application/javascript"))
+
+    def encode_value(mime, value):
+        if isinstance_(value, (bytes, bytearray)):
+            from binascii import b2a_base64
+            return quote(b2a_base64(value, newline=False).decode())
+        if mime == "application/json":
+            import json
+            return quote(json.dumps(value))
+        return quote(cut(str_(value)))
+
+    def bundle(value):
+        rich = {}
+        whole = getattr_(type_(value), "_repr_mimebundle_", None)
+        if callable_(whole):
+            try:
+                found = whole(value)
+                found = found[0] if isinstance_(found, tuple) else found
+                rich.update((str_(mime), encode_value(mime, data)) for mime, data in (found or {}).items())
+            except Exception:
+                pass
+        for name, mime in RICH:
+            method = getattr_(type_(value), name, None)
+            if mime in rich or not callable_(method):
+                continue
+            try:
+                data = method(value)
+                data = data[0] if isinstance_(data, tuple) else data
+                if data is not None:
+                    rich[mime] = encode_value(mime, data)
+            except Exception:
+                pass  # it has none that way
+        if "text/plain" not in rich:
+            rich["text/plain"] = quote(cut(repr_(value)))
+        return write_object(sorted(rich.items()))
+
+    def display(*values):
+        for value in values:
+            flush()
+            send(SHOWN, bundle(value))
+
+    # Figures that nobody has closed belong to the piece that drew them.
+    def show_figures(*ignored, **also):
+        pyplot = modules.get("matplotlib.pyplot")
+        if pyplot is None:
+            return
+        from io import BytesIO
+        for number in pyplot.get_fignums():
+            figure = pyplot.figure(number)
+            if figure.get_axes() or figure.texts:
+                file = BytesIO()
+                figure.savefig(file, format="png", bbox_inches="tight")
+                flush()
+                send(SHOWN, write_object((("image/png", encode_value("image/png", file.getvalue())),
+                                          ("text/plain", quote(repr_(figure))))))
+        pyplot.close("all")
+
+    # ---- input and output ----
+
+    def flush():
+        for stream in (sys.stdout, sys.stderr, stdout, stderr):
+            try:
+                stream.flush()
+            except Exception:
+                pass
+
+    def ask(prompt=""):
+        flush()
+        send(ASKS, str_(prompt))
+        kind, number, flags, body = receive()
+        while kind != INPUT or number != state["piece"]:
+            kind, number, flags, body = receive()
+        if flags & AT_END:
+            raise EOFError("there is no more input")
+        return body.decode("utf-8", "replace")
+
+    # ---- errors ----
+
+    # Without the loop's own part of the traceback. linecache, which traceback uses, finds the pieces by their names.
+    def describe_error(error):
+        try:
+            import linecache, traceback
+            for name, source in sources.items():
+                linecache.cache[name] = (len_(source), None, source.splitlines(True), name)
+            tb = error.__traceback__
+            while tb is not None and tb.tb_frame.f_code.co_filename == "<warder>":
+                tb = tb.tb_next
+            lines = "".join(traceback.format_exception(type_(error), error, tb))
+        except BaseException as second:
+            lines = "the traceback cannot be written: " + type_(second).__name__ + "\n"
+        try:
+            value = str_(error)
+        except BaseException:
+            value = "(its text cannot be had)"
+        return write_object((("name", quote(type_(error).__name__)), ("value", quote(cut(value))),
+                             ("traceback", quote(cut(lines)))))
+
+    def outcome(status, value=None, error=None):
+        members = [("status", quote(status)), ("executionCount", str_(state["count"]))]
+        if value is not None:
+            members.append(("value", value))
+        if error is not None:
+            members.append(("error", error))
+        return write_object(members)
+
+    # ---- a piece ----
+
+    def run(source):
+        state["count"] += 1
+        name = "<piece %d>" % state["count"]
+        sources[name] = source
+        if len_(sources) > 1000:
+            del sources[next(iter(sources))]
+        tree = compile_(source, name, "exec", 0x400, dont_inherit=True)  # 0x400: only the tree
+        last = None
+        if tree.body and isinstance_(tree.body[-1], _ast.Expr):
+            last = _ast.Expression(tree.body.pop().value)
+        exec_(compile_(tree, name, "exec", dont_inherit=True), space)
+        value = None
+        if last is not None:
+            value = eval_(compile_(last, name, "eval", dont_inherit=True), space)
+        show_figures()
+        if value is None:
+            return outcome("ok")
+        space["_"] = value
+        return outcome("ok", value=bundle(value))
+
+    # Until the next piece an interrupt is for nobody. One that came before raises here, once at most.
+    def ignore_interrupts():
+        while True:
+            try:
+                handler = getsignal(SIGINT)
+                if handler != SIG_IGN:
+                    state["handler"] = handler
+                signal(SIGINT, SIG_IGN)
+                return
+            except KeyboardInterrupt:
+                pass
+
+    def run_guarded(source):
+        try:
+            try:
+                signal(SIGINT, state["handler"])
+                send(BEGUN, "")
+                return run(source)
+            finally:
+                ignore_interrupts()
+        except BaseException as error:
+            ignore_interrupts()
+            return outcome("error", error=describe_error(error))
+
+    # A process that the piece has forked must not answer in its place, nor take the next one.
+    def forget_channel():
+        try:
+            os.close(CHANNEL)
+        except OSError:
+            pass
+
+    ignore_interrupts()
+    state["handler"] = _signal.default_int_handler
+    os.set_inheritable(CHANNEL, False)
+    os.register_at_fork(after_in_child=forget_channel)
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    for stream in (stdout, stderr):
+        stream.reconfigure(line_buffering=True, encoding="utf-8", errors="backslashreplace")
+    sys.argv = [""]
+    builtins.input = ask
+    builtins.display = display
+    space = modules["__main__"].__dict__
+    for name in [name for name in space if not name.startswith("__")]:
+        del space[name]
+    send(READY, write_object((("interpreter", quote("Python " + sys.version.split()[0])),)))
+    while True:
+        kind, number, flags, body = receive()
+        if kind != PIECE:
+            continue
+        state["piece"] = number
+        said = run_guarded(body.decode("utf-8", "replace"))
+        flush()
+        if getpid() != pid:
+            leave(0)
+        send(DONE, said)
+
+
+loop()

@@ -1,0 +1,126 @@
+# Interpreters that stay in a session: what a piece of code defines is there for the next one. A line that begins with the context's name
+# is what the context says; a line that begins with "warder:" is what Warder knows.
+needs python3
+
+= variables, imports, functions and the working directory stay
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py
+> sh c run py -c 'import os, math; radius = 2; os.chdir("/usr")'
+> sh c run py -c 'def area(r): return math.pi * r ** 2'
+> sh c run py -c 'print(os.getcwd()); round(area(radius), 3)'
+> sh c run py -c '_ + 1'; sh s stop
+| /usr
+| py: 12.566
+| py: 13.566
+
+= an error has a traceback of the piece's own lines, and the context goes on
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py; printf 'def half(x):\n    return x / 0\nhalf(4)\n' > piece.py; sh c run py piece.py; echo $?; sh c run py -c 'half = 2; half'; sh c run py -c 'if'; echo $?; sh s stop
+| 1
+| py: 2
+| 1
+! py:
+! Traceback (most recent call last):
+!   File "<piece 1>", line 3, in <module>
+!     half(4)
+!   File "<piece 1>", line 2, in half
+!     return x / 0
+!            ~~^~~
+! ZeroDivisionError: division by zero
+! py:
+!   File "<piece 3>", line 1
+!     if
+!       ^
+! SyntaxError: invalid syntax
+
+= output comes at once, in order, and before the value
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py; mkfifo pipe; sh c run py -c 'import sys, time; print("first"); print("problem", file=sys.stderr); time.sleep(20); print("never")' > pipe & read line < pipe; echo "$line"; sh c interrupt py; wait; sh c run py -c 'import subprocess; print("a"); subprocess.run(["echo", "b"]); "c"'; sh s stop
+| first
+| a
+| b
+| py: 'c'
+!*
+
+= JSON keeps apart what Warder knows and what the context says
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py; sh c run py --json -c 'print("out"); {"a": 1}' > result; python3 -c '
+> import json; r = json.load(open("result")); says = r.pop("contextSays")
+> print(r["status"], r["piece"], r["stdout"]["text"], r["stdout"]["bytesTotal"], r["wallUs"] > 0)
+> print(says)'; sh c run py --json -c '1 / 0' | grep -o '"status":"failed"\|"name":"ZeroDivisionError","value":"division by zero"'; sh s stop
+| success 1 out
+|  4 True
+| {'status': 'ok', 'executionCount': 1, 'value': {'text/plain': "{'a': 1}"}, 'shown': []}
+| "status":"failed"
+| "name":"ZeroDivisionError","value":"division by zero"
+
+= a piece reads input from the caller, or is told that there is none
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py; printf 'Ada\n36\n' > answers; sh c run py -c 'name = input("name? "); age = int(input("age? ")); print(name, age)' < answers; sh c run py -n -c 'input()' 2>&1 | tail -1; sh s stop
+| name? age? Ada 36
+| EOFError: there is no more input
+
+= the time limit interrupts the piece, and the context keeps its state
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py; sh c run py -c 'kept = 1'; sh c run py --timeout 200ms -c 'import time; time.sleep(20)' 2> err; echo $?; grep warder: err; sh c run py -c 'kept'; sh c run py --timeout 1h -c 1; sh s stop
+| 124
+| warder: the piece was interrupted at its time limit
+| py: 1
+! warder: a piece in context py may run for 30000 ms at most (limits.wallTime)
+
+= a piece that ignores the interrupt ends with its context
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py; sh c run py --timeout 100ms -c 'import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)
+> while True: pass'; echo $?; sh c run py -c 1; sh c restart py; sh c run py -c '2'; sh s stop
+| 124
+| py: 2
+!~ ^warder: context py has ended \(cancelled\): the piece went on for 2 s after the interrupt at its time limit; .*
+!~ ^warder: context py has ended: killed: the piece went on .*; "warder context restart [a-zA-Z0-9]* py" starts it again$
+
+= one piece at a time: the next waits, or is refused
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py; sh c run py -c 'import time; n = 0'; for i in 1 2 3 4; do sh c run py -c 'm = n; time.sleep(0.1); n = m + 1' & done; wait; sh c run py -c 'n'; sh c run py -c 'print("runs", flush=True); time.sleep(20)' > out 2> /dev/null & until grep -q runs out; do sleep 0.05; done; sh c run py --no-wait -c 'n'; echo $?; sh c interrupt py; wait; sh c interrupt py; sh s stop
+| py: 4
+| 125
+! warder: context py runs another piece; leave out --no-wait to wait for it
+! warder: no piece runs in context py
+
+= a context that dies is reported with the cause
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py; sh c run py -c 'import os; os._exit(3)'; echo $?; sh c run py -c 1; sh c restart py; sh c run py -c 'import os, signal; os.kill(os.getpid(), signal.SIGSEGV)'; echo $?; sh s stop
+| 3
+| 139
+!~ ^warder: context py has ended \(exit\): .*3.*; "warder context restart" starts it again$
+!~ ^warder: context py has ended: .*; "warder context restart [a-zA-Z0-9]* py" starts it again$
+!~ ^warder: context py has ended \(signal\): .*; "warder context restart" starts it again$
+
+= limits are those of the session, or narrower ones
+needs limits
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; warder session start $name; warder context create $name py --memory 64MiB; warder context run $name py -c 'x = b"x" * (1 << 28)'; echo $?; warder context create $name wide --memory 4GiB; warder session stop $name
+| 137
+!~ ^warder: context py has ended \(memory\): .*
+!~ ^warder: more than the session has: limits.memory: .*
+
+= list and describe
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create one; sh c create two; sh c create two; sh c run two -c 'print(1)' > /dev/null; sh c list | awk '{ print $2, $3, $4, $5 }'; sh c describe two | tail -1; sh c delete one; sh c list | grep -c python; sh c run one -c 1; sh s stop
+| CONTEXT LANGUAGE STATE PIECES
+| one python idle 0
+| two python idle 1
+|~ ^the context says  \{"interpreter":"Python 3\.[0-9.]*"\}$
+| 1
+!~ ^warder: session [a-zA-Z0-9]* has a context two already; "warder context restart" or "delete" ends it$
+!~ ^warder: session [a-zA-Z0-9]* has no context one; "warder context create [a-zA-Z0-9]* one" makes one$
+
+= warder code runs a file in a context
++ echo 'y = 20' > a.py; echo 'y + 1' > b.py
+$ . "$TOP/tests/transcript/context.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start; sh c create py; warder code --session $name --context py a.py; warder code --session $name --context py --language python b.py; warder code --session $name --context py --language ruby b.py; warder code --context py b.py; warder code --session $name --context py --memory 1GiB b.py; sh s stop
+| py: 21
+! warder: --language ruby: context py runs python
+! warder: --session is missing: --session and --context go together
+!~ ^warder: .*--memory.*
+
+= the language must be one of the policy's, and one that has contexts
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; P="--prefer limits"; warder session start $name $P; warder context create $name py $P --set languages=ruby; warder context create $name co --language cobol $P; warder session stop $name
+!~ ^warder: .*python.*
+! warder: cobol has no contexts; known: python

@@ -338,6 +338,25 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
 int jail_park(struct jail_template *tmpl, struct jail_run **ret, struct warder_error *err);
 int jail_recheck(struct jail_run *run, struct warder_error *err);
 int jail_hand_out(struct jail_run *run, const struct jail_command *command, struct warder_error *err);
+/*
+ * A program that is started before its work is known: jail_park() -> jail_warm() starts it, and returns when it has said that it is ready
+ * -> jail_warm_is_stale() -> jail_recheck() -> jail_feed() gives it its work, in the place of jail_hand_out() -> jail_supervise().
+ * The program writes to descriptor 3 the paths of files that it has loaded, a line each, then an empty line; reads its work from
+ * descriptor 4 until end of file; and does it, once. What is on its standard streams is then the caller's.
+ *
+ * jail_warm: argv as of struct jail_command, to stay until the run is gone. -1 with *err (EXECUTION_FAILED: it ended, or was not ready
+ * within 30 s): the run can only be removed.
+ * jail_warm_is_stale: a file that it has mapped or named is another one by now, or has changed.
+ * jail_warm_bytes: memory of its own, without that of the jail; 0: not known.
+ * jail_feed: wall time and CPU time begin here. -1 with *err, also of a command with files, variables or a terminal (INVALID_REQUEST); the
+ * run can then only be removed.
+ */
+int jail_warm(struct jail_run *run, char *const *argv, struct warder_error *err);
+bool jail_warm_is_stale(const struct jail_run *run);
+uint64_t jail_warm_bytes(const struct jail_run *run);
+int jail_feed(struct jail_run *run, const struct jail_command *command, const char *work, size_t len,
+	      struct warder_error *err);
+
 /* What the policy gives to a program in a jail of the template; `caller` as of jail_plan_build(). *ret_environment is the caller's
  * (jail_given_free()), and *ret borrows it and the policy. Of another policy than the template's: one that differs only in these parts.
  * -1 with *err: no memory. */

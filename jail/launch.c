@@ -239,7 +239,7 @@ static bool is_one_file(const int fds[2])
 	       first.st_ino == second.st_ino;
 }
 
-static int open_passes(struct jail_run *run, struct warder_error *err)
+int run_open_passes(struct jail_run *run, struct warder_error *err)
 {
 	const int *fds = run->command.output_fds;
 
@@ -280,7 +280,7 @@ static int check_terminal(const struct jail_run *run, struct warder_error *err)
 
 int run_open_streams(struct jail_run *run, struct warder_error *err)
 {
-	if (open_passes(run, err) < 0)
+	if (run_open_passes(run, err) < 0)
 		return -1;
 	if (make_input(run) < 0 || make_output(run, JAIL_STDOUT) < 0 ||
 	    (!run->merged && make_output(run, JAIL_STDERR) < 0) ||
@@ -1016,6 +1016,7 @@ static int undo_processors(struct jail_run *run, struct warder_error *err)
 
 static int undo_streams(struct jail_run *run, struct warder_error *err)
 {
+	run_warm_done(run);
 	input_done(&run->input);
 	terminal_done(&run->terminal);
 	for (int i = 0; i < 2; i++) {
@@ -1311,6 +1312,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 		run->control[i] = -1;
 		run->exec[i] = -1;
 	}
+	run->warm.work_fd = -1;
 	run->terminal = (struct terminal)TERMINAL_NONE;
 	run->network_fd = -1;
 	run->edge = (struct run_edge)RUN_EDGE_NONE;

@@ -216,8 +216,9 @@ static int send_record(const struct jail_run *run, const struct block *record, c
 	cmsg->cmsg_type = SCM_RIGHTS;
 	cmsg->cmsg_len = CMSG_LEN(count * sizeof(int));
 	memcpy(CMSG_DATA(cmsg), fds, count * sizeof(int));
-	/* Init's time begins before the program does. */
-	if (send(run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL) != sizeof(to_init) ||
+	/* Init's time begins before the program does; or, where the program waits for its work, with that. */
+	if ((!run->warm.is &&
+	     send(run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL) != sizeof(to_init)) ||
 	    sendmsg(run->exec[0], &header, MSG_NOSIGNAL) != (ssize_t)record->len)
 		return run_died("before its exec", err);
 	return 0;

@@ -21,6 +21,14 @@
 
 enum { RUN_READ, RUN_WRITE };
 
+/* Of a parked jail whose program was started in advance: warm.c. */
+struct warm {
+	bool is;
+	int work_fd;             /* that the program reads its work from: our end, until it is fed; owned */
+	struct warm_file *files; /* that it has loaded; owned */
+	size_t count;
+};
+
 struct jail_run {
 	struct jail_template *tmpl; /* not owned */
 	struct jail_command command;
@@ -74,7 +82,8 @@ struct jail_run {
 	int64_t clock_offset; /* of a time namespace of its own, seconds */
 	bool parked;          /* it waited, or waits, for its program: jail_park() */
 	uint64_t parked_us;   /* clock when it was ready */
-	bool kept;            /* the program has ended, and what it left running is to stay */
+	struct warm warm;
+	bool kept; /* the program has ended, and what it left running is to stay */
 	uint64_t
 	    give_up_us; /* clock at which a jail that does not die is left behind; 0: it is not to die yet */
 	bool stuck;     /* it did not die by then */
@@ -143,6 +152,9 @@ void run_let_go_of_given(struct jail_run *run);
 int run_check_command(const struct jail_command *command, struct warder_error *err);
 /* Make the program's pipes, by run->command. -1 with *err. */
 int run_open_streams(struct jail_run *run, struct warder_error *err);
+/* The part of it that the caller's descriptors are for. -1 with *err. */
+int run_open_passes(struct jail_run *run, struct warder_error *err);
+void run_warm_done(struct jail_run *run);
 /* The jail has them. */
 void run_close_programs_ends(struct jail_run *run);
 /* The rest of a parked run's launch: its files, then the word to go, which run_send_program() sends. -1 with *err. */

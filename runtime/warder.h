@@ -556,6 +556,13 @@ struct warder_pool_key {
 	const struct warder_policy *policy;
 	const struct warder_options *options; /* as for warder_prepare(), without single_use; NULL: none */
 	const char *tenant; /* any text; jails are never shared between two tenants. NULL: "" */
+	/* A program that is started in each parked jail, and waits there for its code; or NULL. It writes the path of each
+	 * file that it has loaded, one a line, and then an empty line to descriptor 3; reads its code from descriptor 4
+	 * until end of file; and runs it, once. The policy's variables are those of its start. */
+	char *const *program;
+	/* In the place of `program`: "python" or "node", which the view of the policy must have; or NULL. */
+	const char *interpreter;
+	const char *const *imports; /* with it: modules that it loads in advance, NULL-terminated; or NULL */
 };
 
 /* Make a pool; it is empty. options: NULL for the defaults. *ret belongs to the caller: warder_pool_free(). -1:
@@ -573,6 +580,14 @@ WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_po
 WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
 				  const struct warder_command *command, struct warder_run **ret,
 				  struct warder_error *err);
+/* Run a piece of code in a program that a parked jail has started (key->program or key->interpreter). Everything else
+ * is as with warder_pool_launch(), but the command has no argv, environment, files, progress or terminal, and
+ * standard output and error of one file do not keep their order. A jail is not used if a file that its program had
+ * mapped or named has changed. Without a jail that is ready, WARDER_POOL_LAUNCH starts the program now. The code ends
+ * the program: the next piece gets another jail. -1 also if the program does not start (EXECUTION_FAILED, NOT_FOUND). */
+WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key, const char *code,
+				size_t len, const struct warder_command *command, struct warder_run **ret,
+				struct warder_error *err);
 /* End all parked jails, park no more, forget all keys, and wait until nothing is left of any jail: process, cgroup,
  * descriptor. The pool can be used again. -1: CONFLICT if runs have not been freed; else the first failure
  * to remove a jail; its text names the rest. */

@@ -274,6 +274,16 @@ static void hand_progress(void *context, const char *line)
 	run->on_progress(run->context, line);
 }
 
+static int begin(struct warder_run *run, const struct jail_command *command, struct warder_error *err)
+{
+	const struct library_parked *parked = &run->parked;
+
+	if (!parked->jail)
+		return jail_launch(run->tmpl->jail, command, &run->jail, err);
+	return parked->work ? jail_feed(parked->jail, command, parked->work, parked->work_len, err)
+			    : jail_hand_out(parked->jail, command, err);
+}
+
 int library_launch(struct warder_template *tmpl, const struct library_launch *launch, struct warder_run **ret,
 		   struct warder_error *err)
 {
@@ -298,8 +308,7 @@ int library_launch(struct warder_template *tmpl, const struct library_launch *la
 	command.on_progress = launch->on_progress ? hand_progress : NULL;
 	command.context = run;
 	command.given = launch->parked ? launch->parked->given : NULL;
-	if (!run || (run->jail ? jail_hand_out(run->jail, &command, err)
-			       : jail_launch(tmpl->jail, &command, &run->jail, err)) != 0) {
+	if (!run || begin(run, &command, err) != 0) {
 		if (launch->release)
 			launch->release(launch->owner);
 		if (!run)
@@ -498,7 +507,7 @@ int library_launch_command(struct warder_template *tmpl, const struct warder_com
 
 	if (library_take(&known, sizeof(known), command, command->size, "warder_command", err) != 0)
 		return -1;
-	if (!known.argv || !known.argv[0]) {
+	if ((!known.argv || !known.argv[0]) && !(parked && parked->work)) {
 		own = take_own_program(&jail_template_plan(tmpl->jail)->rootfs.image, err);
 		if (!own)
 			return -1;

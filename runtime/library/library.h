@@ -45,6 +45,8 @@ struct library_parked {
 	struct jail_run
 	    *jail; /* that gets the program, the pool's until the launch has succeeded; NULL: a new one */
 	const struct jail_given *given; /* as of struct jail_command */
+	const char *work;               /* for a program that has started already: jail_feed(); or NULL */
+	size_t work_len;
 	/* When the run is gone: the jail, which is to be removed, and a reference to its template, to be freed after that. */
 	void (*give_back)(void *pool_owner, struct jail_run *jail, struct warder_template *tmpl);
 	void *pool_owner;

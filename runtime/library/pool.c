@@ -27,10 +27,13 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/text.h"
+#include "runtime/library/interpreters.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
 
-#define JAIL_BYTES    ((uint64_t)448 << 10) /* measured: kernel objects, page tables, stacks */
+#define JAIL_BYTES    ((uint64_t)448 << 10)              /* measured: kernel objects, page tables, stacks */
+#define PROGRAM_BYTES (JAIL_BYTES + ((uint64_t)8 << 20)) /* until one has been measured */
 #define FILL_US       UINT64_C(30000000)
 #define TRY_AGAIN_US  UINT64_C(1000000)
 #define MAINTAIN_MS   1000
@@ -43,6 +46,8 @@ struct slot {
 	struct key *key;              /* in BUILDING and READY, else NULL */
 	struct warder_template *tmpl; /* a reference */
 	struct jail_run *run;         /* NULL while it is being built */
+	char **program;               /* owned; that was started in it; or NULL */
+	uint64_t bytes;               /* that it takes while it is parked */
 	bool is_removed_now;          /* in CLEANING: by the thread */
 };
 
@@ -50,6 +55,8 @@ struct key {
 	struct key *next;
 	char *text;
 	struct warder_template *tmpl; /* a reference */
+	char **program;               /* owned; to be started in advance; or NULL */
+	uint64_t bytes;               /* of each jail: what the last one took */
 	unsigned int wanted;          /* jails to keep parked */
 	uint64_t used_us;             /* clock of the last use */
 	unsigned int failures;        /* to park a jail */
@@ -105,11 +112,28 @@ static unsigned int most_of(const struct warder_pool *pool, unsigned int most)
 	return pool->pressed ? (most + 1) / 2 : most;
 }
 
-static unsigned int most_in_all(const struct warder_pool *pool)
+/* For jails of so many bytes. */
+static unsigned int most_in_all(const struct warder_pool *pool, uint64_t bytes)
 {
-	const uint64_t by_memory = pool->options.memory_bytes / JAIL_BYTES;
+	const uint64_t by_memory = pool->options.memory_bytes / bytes;
 
 	return most_of(pool, by_memory < pool->options.jails ? (unsigned int)by_memory : pool->options.jails);
+}
+
+static uint64_t bytes_parked(const struct warder_pool *pool)
+{
+	uint64_t bytes = 0;
+
+	for (const struct slot *slot = pool->slots; slot; slot = slot->next)
+		if (slot->state == POOL_BUILDING || slot->state == POOL_READY)
+			bytes += slot->bytes;
+	return bytes;
+}
+
+static bool fits(const struct warder_pool *pool, unsigned int jails, uint64_t bytes)
+{
+	return jails <= most_of(pool, pool->options.jails) &&
+	       bytes <= pool->options.memory_bytes / (pool->pressed ? 2 : 1);
 }
 
 static unsigned int wanted_of(const struct warder_pool *pool, const struct key *key)
@@ -179,6 +203,7 @@ static void free_key(struct key *key)
 	if (!key)
 		return;
 	warder_template_free(key->tmpl);
+	interpreters_free(key->program, text_count(key->program));
 	free(key->text);
 	free(key);
 }
@@ -195,6 +220,12 @@ static struct key *least_used(const struct warder_pool *pool, const struct key *
 }
 
 /* ---- the thread ---- */
+
+static void free_slot(struct slot *slot)
+{
+	interpreters_free(slot->program, text_count(slot->program));
+	free(slot);
+}
 
 static void clean(struct warder_pool *pool, struct slot *slot)
 {
@@ -213,26 +244,49 @@ static void clean(struct warder_pool *pool, struct slot *slot)
 	pool->removed++;
 	unlink_slot(pool, slot);
 	move_to(pool, slot, POOL_GONE);
-	free(slot);
+	free_slot(slot);
 }
 
-static void build(struct warder_pool *pool, struct key *key)
+/* Without the lock. -1 with *err: nothing is left, except what the removal told. */
+static int park(struct slot *slot, struct warder_error *err)
+{
+	struct warder_error ignored;
+
+	if (jail_park(library_jail_template(slot->tmpl), &slot->run, err) != 0)
+		return -1;
+	if (!slot->program)
+		return 0;
+	if (jail_warm(slot->run, slot->program, err) == 0) {
+		slot->bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
+		return 0;
+	}
+	jail_run_remove(slot->run, &ignored);
+	slot->run = NULL;
+	return -1;
+}
+
+/* The lock is held before and after, and the key may be gone then. -1 with *err. */
+static int build(struct warder_pool *pool, struct key *key, struct warder_error *err)
 {
 	struct slot *slot = calloc(1, sizeof(*slot));
-	struct warder_error err = { 0 };
 	int parked;
 
-	if (!slot) {
+	if (!slot || (key->program && !(slot->program = interpreters_copy(key->program, err)))) {
+		free(slot);
+		key->failures++;
 		key->failed_us = clock_us();
-		return;
+		error_no_memory(err, NULL);
+		key->why = *err;
+		return -1;
 	}
+	slot->bytes = key->bytes;
 	slot->state = POOL_BUILDING;
 	slot->key = key;
 	slot->tmpl = library_template_hold(key->tmpl);
 	slot->next = pool->slots;
 	pool->slots = slot;
 	pthread_mutex_unlock(&pool->lock);
-	parked = jail_park(library_jail_template(slot->tmpl), &slot->run, &err);
+	parked = park(slot, err);
 	if (parked != 0)
 		warder_template_free(slot->tmpl);
 	pthread_mutex_lock(&pool->lock);
@@ -240,21 +294,24 @@ static void build(struct warder_pool *pool, struct key *key)
 		const bool wanted = slot->key != NULL; /* the key may be gone, or stale */
 
 		pool->parked++;
-		if (wanted)
+		if (wanted) {
 			slot->key->failed_us = 0;
+			slot->key->bytes = slot->bytes;
+		}
 		move_to(pool, slot, POOL_READY);
 		if (!wanted)
 			move_to(pool, slot, POOL_CLEANING);
-		return;
+		return 0;
 	}
 	if (slot->key) {
 		slot->key->failures++;
 		slot->key->failed_us = clock_us();
-		slot->key->why = err;
+		slot->key->why = *err;
 	}
 	unlink_slot(pool, slot);
 	move_to(pool, slot, POOL_GONE);
-	free(slot);
+	free_slot(slot);
+	return -1;
 }
 
 static bool may_try(const struct key *key, uint64_t now)
@@ -272,7 +329,7 @@ static struct key *find_wanting(struct warder_pool *pool)
 
 		if (!may_try(key, now) || parked_of(pool, key) >= wanted_of(pool, key))
 			continue;
-		if (parked_of(pool, NULL) < most_in_all(pool))
+		if (fits(pool, parked_of(pool, NULL) + 1, bytes_parked(pool) + key->bytes))
 			return key;
 		other = parked_of(pool, key) ? NULL : least_used(pool, key, true);
 		if (!other)
@@ -305,7 +362,8 @@ static void shed(struct warder_pool *pool)
 			move_to(pool, find_slot(pool, key, POOL_READY), POOL_CLEANING);
 		}
 	}
-	while (count_of(pool, NULL, POOL_READY) > most_in_all(pool)) {
+	while (count_of(pool, NULL, POOL_READY) &&
+	       !fits(pool, count_of(pool, NULL, POOL_READY), bytes_parked(pool))) {
 		pool->evicted++;
 		move_to(pool, find_slot(pool, least_used(pool, NULL, true), POOL_READY), POOL_CLEANING);
 	}
@@ -341,6 +399,7 @@ static void *tend(void *arg)
 {
 	struct warder_pool *pool = arg;
 	uint64_t maintained_us = clock_us();
+	struct warder_error ignored;
 
 	pthread_mutex_lock(&pool->lock);
 	for (;;) {
@@ -355,7 +414,7 @@ static void *tend(void *arg)
 		if (dead)
 			clean(pool, dead);
 		else if (key)
-			build(pool, key);
+			build(pool, key, &ignored);
 		else if (pool->stopping)
 			break;
 		else if (pool->keys)
@@ -393,8 +452,9 @@ static void add_file(struct json_writer *w, const char *path)
 /* Whatever a template depends on, except the objects that its sources lead to, which are compared at each hand-out, and what the hand-out
  * itself gives. The pool is this process's, so that no other build of the library uses it. Heap; NULL with *err. */
 static char *write_key(const struct warder_pool_key *key, const struct warder_options *options,
-		       struct warder_error *err)
+		       char *const *program, struct warder_error *err)
 {
+	const struct policy *set = &key->policy->policy;
 	struct json_writer w = { 0 };
 	owned_policy struct policy stripped = { 0 };
 	char *policy = NULL;
@@ -415,6 +475,16 @@ static char *write_key(const struct warder_pool_key *key, const struct warder_op
 	json_string(&w, options->backend ? options->backend : "");
 	if (options->backend)
 		add_file(&w, options->backends ? options->backends : PREPARATION_BACKENDS);
+	/* A program that has started has its variables. */
+	if (program) {
+		for (char *const *word = program; *word; word++)
+			json_string(&w, *word);
+		for (size_t i = 0; i < set->environment.set_count; i++)
+			add_part(&w, "%s=%s", set->environment.set[i].name, set->environment.set[i].value);
+		for (char *const *variable = environ;
+		     set->environment.mode != POLICY_ENVIRONMENT_NONE && *variable; variable++)
+			json_string(&w, *variable);
+	}
 	json_end_array(&w);
 	text = json_take(&w);
 	if (!policy || (options->ceiling && !ceiling)) {
@@ -428,9 +498,10 @@ static char *write_key(const struct warder_pool_key *key, const struct warder_op
 	return text;
 }
 
-/* A key of that text, which becomes the pool's or is freed. Takes the lock, which the caller holds afterwards if it succeeded. */
+/* A key of that text and program, which become the pool's or are freed. Takes the lock, which the caller holds afterwards if it succeeded. */
 static struct key *enter_key(struct warder_pool *pool, const struct warder_pool_key *key,
-			     const struct warder_options *options, char *text, struct warder_error *err)
+			     const struct warder_options *options, char *text, char **program,
+			     struct warder_error *err)
 {
 	struct warder_template *tmpl = NULL;
 	struct key *found;
@@ -440,6 +511,7 @@ static struct key *enter_key(struct warder_pool *pool, const struct warder_pool_
 	found = find_key(pool, text);
 	if (found) {
 		free(text);
+		interpreters_free(program, text_count(program));
 		return found;
 	}
 	pthread_mutex_unlock(&pool->lock);
@@ -449,9 +521,14 @@ static struct key *enter_key(struct warder_pool *pool, const struct warder_pool_
 			error_no_memory(err, NULL);
 		free(found);
 		free(text);
+		interpreters_free(program, text_count(program));
 		return NULL;
 	}
-	*found = (struct key){ .text = text, .tmpl = tmpl, .used_us = clock_us() };
+	*found = (struct key){ .text = text,
+			       .tmpl = tmpl,
+			       .program = program,
+			       .bytes = program ? PROGRAM_BYTES : JAIL_BYTES,
+			       .used_us = clock_us() };
 	pthread_mutex_lock(&pool->lock);
 	if (find_key(pool, text)) { /* another thread was quicker */
 		replaced = found;
@@ -491,12 +568,29 @@ static int check_pool(const struct warder_pool *pool, struct warder_error *err)
 	return 0;
 }
 
+/* 0 with the words of the program that is to be started in advance, or NULL; -1 with *err. */
+static int take_program(const struct warder_pool_key *key, char ***ret, struct warder_error *err)
+{
+	if (key->program && key->interpreter)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "interpreter",
+				 "program and interpreter are both given; give one of them");
+	if (key->imports && !key->interpreter)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "imports",
+				 "imports are given without an interpreter; set interpreter");
+	if (!key->program && !key->interpreter)
+		return 0;
+	*ret = key->interpreter ? interpreters_words(key->interpreter, key->imports, err)
+				: interpreters_copy(key->program, err);
+	return *ret ? 0 : -1;
+}
+
 /* The caller holds the lock if it is not NULL. */
 static struct key *open_key(struct warder_pool *pool, const struct warder_pool_key *given,
 			    struct warder_error *err)
 {
 	struct warder_pool_key known;
 	struct warder_options options = { .size = sizeof(options) };
+	char **program = NULL;
 	char *text;
 
 	if (check_pool(pool, err) != 0 ||
@@ -519,8 +613,12 @@ static struct key *open_key(struct warder_pool *pool, const struct warder_pool_k
 	if (preparation_check(&known.policy->policy, options.ceiling ? &options.ceiling->policy : NULL,
 			      err) != 0)
 		return NULL;
-	text = write_key(&known, &options, err);
-	return text ? enter_key(pool, &known, &options, text, err) : NULL;
+	if (take_program(&known, &program, err) != 0)
+		return NULL;
+	text = write_key(&known, &options, program, err);
+	if (!text)
+		interpreters_free(program, text_count(program));
+	return text ? enter_key(pool, &known, &options, text, program, err) : NULL;
 }
 
 /* ---- public ---- */
@@ -634,10 +732,10 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 	if (!key)
 		return -1;
 	text = strdup(key->text);
-	if (!text || count > most_in_all(pool)) {
+	if (!text || count > most_in_all(pool, key->bytes)) {
 		filled = !text ? error_no_memory(err, NULL)
 			       : error_set(err, WARDER_ERROR_UNAVAILABLE, "count", NAME_OF_LIMIT,
-					   most_in_all(pool));
+					   most_in_all(pool, key->bytes));
 	} else {
 		key->wanted = count;
 		key->used_us = clock_us();
@@ -704,28 +802,39 @@ static bool refresh(struct warder_pool *pool, const struct warder_pool_key *give
 	       error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
 }
 
+/* A launch as the caller asked for it. */
+struct asked {
+	const struct warder_pool_key *key;
+	const struct warder_command *command;
+	const char *work; /* for a program that has started; or NULL */
+	size_t work_len;
+};
+
 /* The program of a key's policy into a parked jail, or (NULL) into a new one of the template. */
 static int launch_given(struct warder_pool *pool, struct jail_run *jail, struct warder_template *tmpl,
-			const struct warder_pool_key *key, const struct warder_command *command,
-			struct warder_run **ret, struct warder_error *err)
+			const struct asked *asked, struct warder_run **ret, struct warder_error *err)
 {
-	struct library_parked parked = { .jail = jail, .give_back = give_back, .pool_owner = pool };
+	struct library_parked parked = { .jail = jail,
+					 .give_back = give_back,
+					 .pool_owner = pool,
+					 .work = asked->work,
+					 .work_len = asked->work_len };
 	struct jail_given given;
 	char **environment;
 	int launched;
 
-	if (jail_given_of(library_jail_template(tmpl), &key->policy->policy, environ, &environment, &given,
-			  err) != 0)
+	if (jail_given_of(library_jail_template(tmpl), &asked->key->policy->policy, environ, &environment,
+			  &given, err) != 0)
 		return -1;
 	parked.given = &given;
-	launched = library_launch_command(tmpl, command, &parked, ret, err);
+	launched = library_launch_command(tmpl, asked->command, &parked, ret, err);
 	jail_given_free(environment);
 	return launched;
 }
 
 /* 0 with *ret: launched. 1: it is broken. -1 with *err, of the command. The lock is held before and after. */
-static int hand_out(struct warder_pool *pool, struct slot *slot, const struct warder_pool_key *given,
-		    const struct warder_command *command, struct warder_run **ret, struct warder_error *err)
+static int hand_out(struct warder_pool *pool, struct slot *slot, const struct asked *asked,
+		    struct warder_run **ret, struct warder_error *err)
 {
 	struct warder_template *tmpl = slot->tmpl;
 	int launched;
@@ -733,6 +842,15 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct wa
 	move_to(pool, slot, POOL_TAKEN);
 	pthread_cond_signal(&pool->work); /* it is replaced */
 	pthread_mutex_unlock(&pool->lock);
+	if (slot->program && jail_warm_is_stale(slot->run)) {
+		error_set(err, WARDER_ERROR_UNAVAILABLE, "program",
+			  "a file that the parked program had loaded has changed");
+		pthread_mutex_lock(&pool->lock);
+		pool->stale++;
+		move_to(pool, slot, POOL_STALE);
+		move_to(pool, slot, POOL_CLEANING);
+		return 1;
+	}
 	if (jail_recheck(slot->run, err) != 0) {
 		pthread_mutex_lock(&pool->lock);
 		pool->broken++;
@@ -743,7 +861,7 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct wa
 	pthread_mutex_lock(&pool->lock);
 	move_to(pool, slot, POOL_CHECKED);
 	pthread_mutex_unlock(&pool->lock);
-	launched = launch_given(pool, slot->run, tmpl, given, command, ret, err);
+	launched = launch_given(pool, slot->run, tmpl, asked, ret, err);
 	pthread_mutex_lock(&pool->lock);
 	if (launched == 0) {
 		pool->handed_out++;
@@ -756,19 +874,21 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct wa
 }
 
 /* What an empty pool does. 1: look again. `broken`: why the last jail was not handed out, or NULL. The lock is held before and after. */
-static int do_without(struct warder_pool *pool, struct key *key, const struct warder_pool_key *given,
-		      const struct warder_command *command, const struct warder_error *broken, uint64_t until,
-		      struct warder_run **ret, struct warder_error *err)
+static int do_without(struct warder_pool *pool, struct key *key, const struct asked *asked,
+		      const struct warder_error *broken, uint64_t until, struct warder_run **ret,
+		      struct warder_error *err)
 {
 	struct warder_template *tmpl;
 	int launched;
 
 	switch (pool->options.empty) {
 	case WARDER_POOL_LAUNCH:
+		if (asked->work) /* the next look finds it, unless somebody else was quicker */
+			return build(pool, key, err) == 0 ? 1 : -1;
 		pool->launched++;
 		tmpl = library_template_hold(key->tmpl);
 		pthread_mutex_unlock(&pool->lock);
-		launched = launch_given(pool, NULL, tmpl, given, command, ret, err);
+		launched = launch_given(pool, NULL, tmpl, asked, ret, err);
 		warder_template_free(tmpl);
 		pthread_mutex_lock(&pool->lock);
 		return launched;
@@ -796,10 +916,11 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct wa
 	    "without");
 }
 
-int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *given,
-		       const struct warder_command *command, struct warder_run **ret,
-		       struct warder_error *err)
+static int launch(struct warder_pool *pool, const struct warder_pool_key *given,
+		  const struct warder_command *command, const char *work, size_t work_len,
+		  struct warder_run **ret, struct warder_error *err)
 {
+	const struct asked asked = { given, command, work, work_len };
 	struct warder_error why;
 	bool was_broken = false;
 	struct key *key;
@@ -812,6 +933,13 @@ int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *g
 	key = open_key(pool, given, err);
 	if (!key)
 		return -1;
+	if (!key->program != !work) {
+		pthread_mutex_unlock(&pool->lock);
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "program", "%s",
+				 work ? "the key names no program that runs code; set interpreter, or use "
+					"warder_pool_launch()"
+				      : "the key's program is started in advance; use warder_pool_code()");
+	}
 	text = strdup(key->text);
 	until = clock_us() + pool->options.wait_us;
 	if (!key->wanted)
@@ -829,11 +957,10 @@ int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *g
 		key->used_us = clock_us();
 		slot = find_slot(pool, key, POOL_READY);
 		if (!slot) {
-			launched =
-			    do_without(pool, key, given, command, was_broken ? &why : NULL, until, ret, err);
+			launched = do_without(pool, key, &asked, was_broken ? &why : NULL, until, ret, err);
 			continue;
 		}
-		launched = hand_out(pool, slot, given, command, ret, err);
+		launched = hand_out(pool, slot, &asked, ret, err);
 		was_broken = launched == 1;
 		if (was_broken)
 			why = *err;
@@ -841,6 +968,22 @@ int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *g
 	pthread_mutex_unlock(&pool->lock);
 	free(text);
 	return launched;
+}
+
+int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
+		       const struct warder_command *command, struct warder_run **ret,
+		       struct warder_error *err)
+{
+	return launch(pool, key, command, NULL, 0, ret, err);
+}
+
+int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key, const char *code,
+		     size_t len, const struct warder_command *command, struct warder_run **ret,
+		     struct warder_error *err)
+{
+	if (!code)
+		return error_no_argument(err, "code");
+	return launch(pool, key, command, code, len, ret, err);
 }
 
 int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)

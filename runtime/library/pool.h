@@ -4,6 +4,7 @@
  *
  *   BUILDING -> READY -> TAKEN -> CHECKED -> RUNNING -> ENDED -> CLEANING -> GONE
  *   READY -> STALE -> CLEANING    a source of its mounts is another object by now
+ *   TAKEN -> STALE -> CLEANING    so is a file that its program has loaded
  *   TAKEN, CHECKED -> BROKEN -> CLEANING    it does not live, or is not as it was parked, or does not take its program
  *   READY -> CLEANING    nobody has used it for long, the pool is full or drained, the host is short of memory
  *   BUILDING -> GONE    it could not be built: nothing is left

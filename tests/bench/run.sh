@@ -64,9 +64,10 @@ esac
 	$TOOL_CC $flags $musl_include -static -no-pie -o "$out/bench" \
 		tests/bench/bench.c tests/bench/contestant.c tests/bench/report.c
 	$CC $flags -static -o "$out/covers" tests/bench/covers.c
-	rm -f "$out/library"
+	rm -f "$out/library" "$out/code"
 	if [ -e "$BUILD/libwarder.a" ]; then
 		$CC $flags -o "$out/library" tests/bench/library.c tests/bench/serve.c "$BUILD/libwarder.a" -pthread
+		$CC $flags -o "$out/code" tests/bench/code.c "$BUILD/libwarder.a" -pthread
 	fi
 }
 cp "$out/nothing" "$scratch/nothing"
@@ -309,6 +310,10 @@ code c "$scratch/binary"
 	sed 's/^]}$/]},/' "$scratch/sections" | sed '$s/,$//'
 	printf ']}\n'
 } >"$BUILD/bench.json"
+if [ -x "$out/code" ]; then
+	printf '\nfrom code to output and result, in interpreters of a pool; '
+	"$out/code" "$(((iterations + 3) / 4))"
+fi
 printf '\nthe floor of the files and mounts in /proc, processor time\n'
 "$out/covers" 300
 printf '\nall figures: %s\n' "$BUILD/bench.json"

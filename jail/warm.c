@@ -1,0 +1,338 @@
+/*
+ * A parked jail whose program was started in advance, and waits for its work.
+ *
+ *   host                                          the program
+ *   ------------------------------------------    ---------------------------------------------------
+ *   warm        as a hand-out, but init's time
+ *               does not begin             --->   loads what it will need
+ *               the list of files          <---   on descriptor 3: a path a line, then an empty line
+ *   recheck     as of park.c
+ *   feed        streams, time; the work    --->   reads descriptor 4 until its end, and runs what it read
+ *
+ * Nothing untrusted has run before the feed: the program is the caller's choice, and its work is not. The list of files is the program's
+ * word and only adds to what the kernel shows (/proc/<pid>/maps): where one of them is another file by now, the jail is stale. The files
+ * are looked up inside the jail's root, whose mounts show what lies in the host's directories today.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "jail/run.h"
+#include "rootfs/rootfs.h"
+
+#define READY_US    UINT64_C(30000000)
+#define LIST_BYTES  ((size_t)512 << 10)
+#define MAPS_BYTES  ((size_t)1 << 20)
+#define FILES_MAX   4096
+#define RESULT_MOST 4096
+
+/* What a file was when the program had loaded it. */
+struct warm_file {
+	char *path;
+	struct stat st;
+};
+
+/* ---- the files that it loaded ---- */
+
+static int look_up(int root_fd, const char *path, struct stat *ret)
+{
+	struct warder_error ignored;
+	owned_fd int fd = path_open_in_root(root_fd, path, O_PATH, 0, &ignored);
+
+	return fd < 0 ? -1 : fstat(fd, ret);
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+static bool is_known(const struct warm *warm, const char *path, size_t len)
+{
+	for (size_t i = 0; i < warm->count; i++)
+		if (strncmp(warm->files[i].path, path, len) == 0 && !warm->files[i].path[len])
+			return true;
+	return false;
+}
+
+/* A path that leads to nothing has not been loaded. */
+static int add_file(struct warm *warm, int root_fd, const char *path, size_t len, struct warder_error *err)
+{
+	struct warm_file *files;
+	struct stat st;
+	char *copy;
+
+	if (is_known(warm, path, len))
+		return 0;
+	if (warm->count == FILES_MAX)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "program",
+				 "the program has loaded more than %d files; import less", FILES_MAX);
+	copy = strndup(path, len);
+	files = copy ? realloc(warm->files, (warm->count + 1) * sizeof(*files)) : NULL;
+	if (files)
+		warm->files = files;
+	if (!files || look_up(root_fd, copy, &st) < 0) {
+		free(copy);
+		return files ? 0 : error_no_memory(err, NULL);
+	}
+	files[warm->count++] = (struct warm_file){ copy, st };
+	return 0;
+}
+
+/* "START-END PERM OFFSET DEV INODE   PATH" */
+static int add_maps(struct jail_run *run, int root_fd, struct warder_error *err)
+{
+	owned_fd int fd = openat(run->proc_fd, "maps", O_RDONLY | O_CLOEXEC);
+	char *text = NULL;
+	int ret = 0;
+	size_t len;
+
+	if (fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "program", errno,
+				       "the maps of the parked program cannot be read");
+	if (file_read_open(fd, "maps", MAPS_BYTES, &text, &len, err) < 0)
+		return -1;
+	for (char *line = text; line && *line && ret == 0;) {
+		char *end = strchr(line, '\n');
+		char *path = memchr(line, '/', end ? (size_t)(end - line) : strlen(line));
+
+		if (end && path)
+			ret = add_file(&run->warm, root_fd, path, (size_t)(end - path), err);
+		line = end ? end + 1 : NULL;
+	}
+	free(text);
+	return ret;
+}
+
+bool jail_warm_is_stale(const struct jail_run *run)
+{
+	owned_fd int root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat now;
+
+	for (size_t i = 0; i < run->warm.count; i++) {
+		const struct warm_file *file = &run->warm.files[i];
+
+		if (root_fd < 0 || look_up(root_fd, file->path, &now) < 0 || !is_same(&file->st, &now))
+			return true;
+	}
+	return false;
+}
+
+void run_warm_done(struct jail_run *run)
+{
+	fd_done(&run->warm.work_fd);
+	for (size_t i = 0; i < run->warm.count; i++)
+		free(run->warm.files[i].path);
+	free(run->warm.files);
+	run->warm.files = NULL;
+	run->warm.count = 0;
+}
+
+/* ---- starting ---- */
+
+static int not_ready(const struct jail_run *run, const char *why, struct warder_error *err)
+{
+	char said[200] = "";
+	ssize_t len = read(run->output_pipe[JAIL_STDERR][RUN_READ], said, sizeof(said) - 1);
+
+	for (ssize_t i = 0; i < len; i++)
+		if (said[i] == '\n')
+			said[i] = ' ';
+	return error_set(err, WARDER_ERROR_EXECUTION_FAILED, "program", "%s: the program %s%s%.200s",
+			 run->command.argv[0], why, len > 0 ? "; it wrote: " : "", len > 0 ? said : "");
+}
+
+/* Up to the empty line. */
+static int read_list(struct jail_run *run, char *text, struct warder_error *err)
+{
+	struct pollfd fd = { .fd = run->output_pipe[JAIL_RESULT][RUN_READ], .events = POLLIN };
+	const uint64_t until = clock_us() + READY_US;
+	size_t len = 0;
+
+	for (;;) {
+		const uint64_t now = clock_us();
+		ssize_t n;
+
+		if (now >= until)
+			return not_ready(run, "was not ready within 30 s", err);
+		if (poll(&fd, 1, (int)((until - now) / 1000) + 1) <= 0)
+			continue;
+		n = read(fd.fd, text + len, LIST_BYTES - len);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (n <= 0)
+			return not_ready(run, "ended before it was ready", err);
+		len += (size_t)n;
+		text[len] = '\0';
+		if (text[0] == '\n' || (len > 1 && memcmp(text + len - 2, "\n\n", 2) == 0))
+			return 0;
+		if (len == LIST_BYTES)
+			return not_ready(run, "wrote more than 512 KiB before it was ready", err);
+	}
+}
+
+static int await_ready(struct jail_run *run, struct warder_error *err)
+{
+	owned_fd int root_fd = openat(run->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char *text = malloc(LIST_BYTES + 1);
+	int ret;
+
+	if (!text)
+		return error_no_memory(err, NULL);
+	ret = read_list(run, text, err);
+	for (char *line = text; ret == 0 && *line && *line != '\n';) {
+		char *end = strchr(line, '\n');
+
+		if (*line == '/')
+			ret = add_file(&run->warm, root_fd, line, (size_t)(end - line), err);
+		line = end + 1;
+	}
+	free(text);
+	return ret == 0 ? add_maps(run, root_fd, err) : -1;
+}
+
+/* The number behind a name of smaps_rollup, in bytes. */
+static uint64_t amount_of(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
+}
+
+uint64_t jail_warm_bytes(const struct jail_run *run)
+{
+	owned_fd int fd = openat(run->proc_fd, "smaps_rollup", O_RDONLY | O_CLOEXEC);
+	char text[2048];
+	const ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	return amount_of(text, "Private_Dirty:") + amount_of(text, "Private_Clean:");
+}
+
+int jail_warm(struct jail_run *run, char *const *argv, struct warder_error *err)
+{
+	const struct jail_command command = {
+		.argv = argv, .stdin_data = "", .stdin_fd = -1, .result_bytes = RESULT_MOST
+	};
+	owned_fd int work_fd = -1;
+	owned_fd int input_fd = -1;
+	int work[2];
+
+	if (run_check_command(&command, err) < 0)
+		return -1;
+	if (pipe2(work, O_CLOEXEC) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no pipe for the work");
+	work_fd = work[RUN_READ];
+	run->warm.work_fd = work[RUN_WRITE];
+	run->warm.is = true;
+	run->command = command;
+	run->command.input_fd = work_fd;
+	if (run_open_streams(run, err) < 0)
+		return -1;
+	/* What the input will be read from is looked at by the end that the program reads. */
+	input_fd = fcntl(run->stdin_pipe[RUN_READ], F_DUPFD_CLOEXEC, 3);
+	if (input_fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor");
+	if (run_start_program(run, err) < 0)
+		return -1;
+	run->stdin_pipe[RUN_READ] = fd_take(&input_fd);
+	run->command.input_fd = 0;
+	if (await_ready(run, err) < 0)
+		return -1;
+	run->parked_us = clock_us();
+	return 0;
+}
+
+/* ---- feeding ---- */
+
+static int check_command(const struct jail_command *command, struct warder_error *err)
+{
+	const char *what = command->terminal_fd > 0                  ? "terminal_fd"
+			   : command->set_env && command->set_env[0] ? "environment"
+			   : command->file_count                     ? "files"
+			   : command->progress                       ? "progress"
+								     : NULL;
+
+	return !what ? 0
+		     : error_set(err, WARDER_ERROR_INVALID_REQUEST, what,
+				 "%s cannot be given to a program that has started already; use "
+				 "warder_pool_launch() or warder_launch()",
+				 what);
+}
+
+static int open_input(struct jail_run *run, struct warder_error *err)
+{
+	const struct jail_command *command = &run->command;
+	int opened = 0;
+
+	input_done(&run->input);
+	if (command->stdin_data || command->stdin_fd >= 0)
+		opened = input_open(&run->input, command->stdin_data, command->stdin_len, command->stdin_fd,
+				    run->stdin_pipe);
+	else
+		fd_done(&run->stdin_pipe[RUN_WRITE]);
+	fd_done(&run->stdin_pipe[RUN_READ]);
+	return opened == 0 ? 0
+			   : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+					     "cannot make the program's input");
+}
+
+/* All of it at once: nobody would write the rest. */
+static int send_work(struct jail_run *run, const char *work, size_t len, struct warder_error *err)
+{
+	const struct wire_message to_init = { .type = WIRE_GO,
+					      .backstop_ms = block_backstop_ms(run->given.wall_time_us) };
+	const int room = fcntl(run->warm.work_fd, F_GETPIPE_SZ);
+
+	if (len > (size_t)room && fcntl(run->warm.work_fd, F_SETPIPE_SZ, (int)len) < (int)len)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "code",
+				 "the code has %zu bytes, and the kernel gives its pipe no more than %d "
+				 "(/proc/sys/fs/pipe-max-size); use warder_build()",
+				 len, room);
+	if (send(run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL) != sizeof(to_init) ||
+	    file_write_all(run->warm.work_fd, work, len) < 0)
+		return run_died("before it got its work", err);
+	fd_done(&run->warm.work_fd);
+	return 0;
+}
+
+int jail_feed(struct jail_run *run, const struct jail_command *command, const char *work, size_t len,
+	      struct warder_error *err)
+{
+	char *const *argv = run->command.argv;
+
+	if (len > INT32_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "code", "the code has more than 2 GiB");
+	if (check_command(command, err) < 0)
+		return -1;
+	run->start_us = clock_us();
+	run->command = *command;
+	run->command.argv = argv;
+	run->command.result_bytes = RESULT_MOST;
+	if (command->given)
+		run->given = *command->given;
+	run->receipt.unwanted = command->no_receipt;
+	if (run_open_passes(run, err) < 0 || open_input(run, err) < 0)
+		return -1;
+	run->merged = false; /* the program has two pipes */
+	readback_rest(run);
+	run->go_us = clock_us();
+	if (send_work(run, work, len, err) < 0)
+		return -1;
+	run_let_go_of_given(run);
+	run->launch_us = clock_us() - run->start_us;
+	return 0;
+}

@@ -1,0 +1,159 @@
+/*
+ * From a piece of code to its first output and to its result, in an interpreter that a pool has started in advance, and cold in a jail of
+ * its own from a template. Alternately; microseconds; of each the median and the 99th percentile.
+ *
+ *   code [ITERATIONS]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/warder.h"
+
+#define MOST 1000
+
+struct contest {
+	const char *title, *interpreter, *program, *flag, *code, *output;
+	const char *const *imports;
+};
+
+struct times {
+	double output[MOST], result[MOST];
+	int count;
+};
+
+static uint64_t began_ns, output_ns;
+static char got[64];
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int take(void *context, enum warder_stream stream, const char *bytes, size_t len)
+{
+	if (!output_ns)
+		output_ns = now_ns();
+	snprintf(got, sizeof(got), "%.*s", (int)len, bytes);
+	return 0;
+}
+
+static void fail(const char *what, const struct warder_error *err)
+{
+	fprintf(stderr, "code: %s: %s\n", what, err->text);
+	exit(1);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void show(const char *title, const char *how, struct times *times)
+{
+	qsort(times->output, (size_t)times->count, sizeof(double), compare);
+	qsort(times->result, (size_t)times->count, sizeof(double), compare);
+	printf("%-14s %-7s %9.0f %9.0f %10.0f %9.0f\n", title, how, times->output[times->count / 2],
+	       times->output[times->count * 99 / 100], times->result[times->count / 2],
+	       times->result[times->count * 99 / 100]);
+}
+
+static void finish(const struct contest *contest, struct warder_run *run, struct times *times)
+{
+	struct warder_result *result;
+	struct warder_error err;
+
+	if (warder_wait(run, &result, &err) != 0)
+		fail(contest->title, &err);
+	times->result[times->count] = (double)(now_ns() - began_ns) / 1000;
+	times->output[times->count++] = (double)(output_ns - began_ns) / 1000;
+	if (strcmp(got, contest->output) != 0 || warder_result_exit_code(result) != 0) {
+		fprintf(stderr, "code: %s wrote \"%s\"\n", contest->title, got);
+		exit(1);
+	}
+	warder_result_free(result);
+	warder_run_free(run);
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+}
+
+/* A host without the interpreter, or the module, has no row. */
+static void measure(const struct contest *contest, const struct warder_policy *policy, int iterations)
+{
+	const struct warder_pool_options options = { .size = sizeof(options), .empty = WARDER_POOL_WAIT };
+	const struct warder_pool_key key = { .size = sizeof(key),
+					     .policy = policy,
+					     .interpreter = contest->interpreter,
+					     .imports = contest->imports };
+	char *argv[] = { (char *)contest->program, (char *)contest->flag, (char *)contest->code, NULL };
+	const struct warder_command cold_command = { .size = sizeof(cold_command),
+						     .argv = argv,
+						     .on_output = take };
+	const struct warder_command command = { .size = sizeof(command), .on_output = take };
+	static struct times cold, parked;
+	struct warder_template *tmpl;
+	struct warder_pool *pool;
+	struct warder_error err;
+	struct warder_run *run;
+
+	cold.count = parked.count = 0;
+	if (warder_prepare(policy, NULL, &tmpl, &err) != 0 || warder_pool_new(&options, &pool, &err) != 0)
+		fail(contest->title, &err);
+	if (warder_pool_fill(pool, &key, 1, &err) != 0) {
+		printf("%-14s not measured: %s\n", contest->title, err.text);
+		iterations = 0;
+	}
+	for (int i = 0; i < iterations; i++) {
+		began_ns = now_ns();
+		output_ns = 0;
+		if (warder_launch(tmpl, &cold_command, &run, &err) != 0)
+			fail(contest->title, &err);
+		finish(contest, run, &cold);
+		if (warder_pool_fill(pool, &key, 1, &err) != 0)
+			fail(contest->title, &err);
+		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+		began_ns = now_ns();
+		output_ns = 0;
+		if (warder_pool_code(pool, &key, contest->code, strlen(contest->code), &command, &run,
+				     &err) != 0)
+			fail(contest->title, &err);
+		finish(contest, run, &parked);
+	}
+	if (iterations) {
+		show(contest->title, "cold", &cold);
+		show("", "parked", &parked);
+	}
+	warder_pool_free(pool);
+	warder_template_free(tmpl);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const numpy[] = { "numpy", NULL };
+	static const struct contest contests[] = {
+		{ "python", "python", "python3", "-c", "print(6*7)", "42\n", NULL },
+		{ "python, numpy", "python", "python3", "-c",
+		  "import numpy as np\na=np.arange(16.0).reshape(4,4)\nprint((a@a).sum())", "3680.0\n",
+		  numpy },
+		{ "node", "node", "node", "-e", "process.stdout.write(String(6*7)+'\\n')", "42\n", NULL },
+	};
+	const int asked = argc > 1 ? atoi(argv[1]) : 50;
+	const int iterations = asked < 1 ? 1 : asked > MOST ? MOST : asked;
+	struct warder_policy *policy;
+	struct warder_error err;
+
+	if (warder_policy_preset("strict", &policy, &err) != 0 ||
+	    warder_policy_set(policy, "limits.memory", "1GiB", &err) != 0)
+		fail("policy", &err);
+	printf("%d pieces of code each way, alternately; microseconds\n\n", iterations);
+	printf("%-14s %-7s %9s %9s %10s %9s\n", "", "", "output", "p99", "result", "p99");
+	for (size_t i = 0; i < sizeof(contests) / sizeof(contests[0]); i++)
+		measure(&contests[i], policy, iterations);
+	warder_policy_free(policy);
+	return 0;
+}

@@ -26,7 +26,7 @@
 #include "edge/relay.h"
 #include "edge/report.h"
 
-#define COPY_BYTES         (256 << 10)
+#define COPY_BYTES         (128 << 10)
 #define CONNECT_TIMEOUT_MS 10000
 #define DELIVERY_LOOK_MS   20
 
@@ -66,8 +66,8 @@ struct connection {
 	uint64_t deadline_ms; /* of an attempt to connect */
 };
 
-static uint8_t
-    buffer[COPY_BYTES]; /* of one call, which sends or keeps all of it; the process has one thread */
+/* Of one call, which sends or keeps all of it: the process has one thread. */
+static uint8_t buffer[COPY_BYTES];
 
 static uint64_t now_ms(void)
 {

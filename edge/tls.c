@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,8 @@
 	X(EVP_PKEY_Q_keygen)                                                                                 \
 	X(EVP_sha256)                                                                                        \
 	X(OPENSSL_init_ssl)                                                                                  \
+	X(OPENSSL_sk_num)                                                                                    \
+	X(OPENSSL_sk_value)                                                                                  \
 	X(PEM_read_bio_X509)                                                                                 \
 	X(PEM_write_bio_X509)                                                                                \
 	X(RAND_bytes)                                                                                        \
@@ -49,6 +52,7 @@
 	X(SSL_CTX_new)                                                                                       \
 	X(SSL_CTX_set_alpn_protos)                                                                           \
 	X(SSL_CTX_set_alpn_select_cb)                                                                        \
+	X(SSL_CTX_set_cert_verify_callback)                                                                  \
 	X(SSL_CTX_set_options)                                                                               \
 	X(SSL_CTX_set_verify)                                                                                \
 	X(SSL_CTX_use_PrivateKey)                                                                            \
@@ -73,9 +77,12 @@
 	X(TLS_server_method)                                                                                 \
 	X(X509_EXTENSION_free)                                                                               \
 	X(X509_NAME_add_entry_by_txt)                                                                        \
+	X(X509_NAME_hash_ex)                                                                                 \
+	X(X509_STORE_CTX_get0_untrusted)                                                                     \
 	X(X509_STORE_add_cert)                                                                               \
 	X(X509_add_ext)                                                                                      \
 	X(X509_free)                                                                                         \
+	X(X509_get_issuer_name)                                                                              \
 	X(X509_getm_notAfter)                                                                                \
 	X(X509_getm_notBefore)                                                                               \
 	X(X509_get_serialNumber)                                                                             \
@@ -86,6 +93,7 @@
 	X(X509_set_pubkey)                                                                                   \
 	X(X509_set_version)                                                                                  \
 	X(X509_sign)                                                                                         \
+	X(X509_verify_cert)                                                                                  \
 	X(X509_verify_cert_error_string)                                                                     \
 	X(X509V3_EXT_conf_nid)                                                                               \
 	X(X509V3_set_ctx)
@@ -108,6 +116,13 @@ struct tls {
 	BIO *in, *out; /* the SSL's */
 };
 
+/* An authority of the host: where its certificate is in the text. */
+struct root {
+	unsigned long name; /* a hash of its subject */
+	size_t at;
+	bool added; /* to the store */
+};
+
 struct host {
 	char name[256];
 	SSL_CTX *context;
@@ -117,8 +132,10 @@ static struct {
 	EVP_PKEY *authority_key, *key;
 	X509 *authority;
 	SSL_CTX *client;
-	char *trust; /* heap: the host's authorities, until they are parsed */
+	char *trust; /* heap: the host's authorities */
 	ssize_t trust_len;
+	struct root *roots; /* heap: of these, from the first connection on */
+	size_t root_count;
 	struct host hosts[EDGE_INJECTS_MAX];
 	size_t host_count;
 	char pem[EDGE_AUTHORITY_MAX];
@@ -209,6 +226,9 @@ static X509 *make_leaf(const char *name)
 
 int tls_init(const char **ret_what)
 {
+	/* Buffers of a connection go back to the system with it. */
+	mallopt(M_MMAP_THRESHOLD, 64 << 10);
+	mallopt(M_TRIM_THRESHOLD, 64 << 10);
 	*ret_what = "OpenSSL (libssl.so.3), which network.allow with inject needs";
 	errno = ENOENT;
 	if (load() < 0)
@@ -237,6 +257,87 @@ const char *tls_authority(size_t *ret_len)
 	return n > 0 ? state.pem : NULL;
 }
 
+/* ---- the host's authorities ---- */
+
+static unsigned long hash_of(const X509_NAME *name)
+{
+	return ssl.X509_NAME_hash_ex(name, NULL, NULL, NULL);
+}
+
+static X509 *read_root(BIO *text)
+{
+	return ssl.PEM_read_bio_X509(text, NULL, NULL, NULL);
+}
+
+/* At the first connection: to read some 140 certificates takes longer than the rest of a launch. They are not kept, because they would take
+ * 1.6 MB of memory. */
+static bool find_roots(void)
+{
+	BIO *text = ssl.BIO_new_mem_buf(state.trust, (int)state.trust_len);
+	size_t room = 0;
+	bool good = text != NULL;
+
+	while (good) {
+		const size_t at =
+		    (size_t)state.trust_len - (size_t)ssl.BIO_ctrl(text, BIO_CTRL_PENDING, 0, NULL);
+		X509 *certificate = read_root(text);
+
+		if (!certificate)
+			break;
+		if (state.root_count == room) {
+			struct root *more = realloc(
+			    state.roots, (room += 256) * sizeof(*more)); /* of more than most hosts have */
+
+			good = more != NULL;
+			state.roots = more ? more : state.roots;
+		}
+		if (good)
+			state.roots[state.root_count++] =
+			    (struct root){ hash_of(ssl.X509_get_subject_name(certificate)), at, false };
+		ssl.X509_free(certificate);
+	}
+	ssl.BIO_free(text);
+	ssl.ERR_clear_error();
+	return good;
+}
+
+/* Put the authorities with this name into the store, and those that issued them. */
+static void add_roots(unsigned long name)
+{
+	for (size_t i = 0; i < state.root_count; i++) {
+		struct root *root = &state.roots[i];
+		BIO *text;
+		X509 *certificate;
+
+		if (root->added || root->name != name)
+			continue;
+		root->added = true;
+		text = ssl.BIO_new_mem_buf(state.trust + root->at, (int)((size_t)state.trust_len - root->at));
+		certificate = text ? read_root(text) : NULL;
+		ssl.BIO_free(text);
+		if (!certificate)
+			continue;
+		ssl.X509_STORE_add_cert(ssl.SSL_CTX_get_cert_store(state.client), certificate);
+		add_roots(hash_of(ssl.X509_get_issuer_name(certificate)));
+		ssl.X509_free(certificate);
+	}
+}
+
+/* Before the check of a server, the store gets what may end its chain: authorities are looked for by their names. */
+static int verify(X509_STORE_CTX *check, void *context)
+{
+	const STACK_OF(X509) *chain = ssl.X509_STORE_CTX_get0_untrusted(check); /* with the server's own */
+
+	for (int i = 0; i < ssl.OPENSSL_sk_num((const OPENSSL_STACK *)chain); i++) {
+		const X509 *one = ssl.OPENSSL_sk_value((const OPENSSL_STACK *)chain, i);
+
+		add_roots(hash_of(ssl.X509_get_issuer_name(one)));
+		add_roots(hash_of(ssl.X509_get_subject_name(one)));
+	}
+	ssl.ERR_clear_error();
+	return ssl.X509_verify_cert(check);
+}
+
 /* The protocols of ALPN, each behind its length. */
 static const unsigned char http1[] = { 8, 'h', 't', 't', 'p', '/', '1', '.', '1' };
 
@@ -258,27 +359,14 @@ int tls_trust(const char *path, const char **ret_what)
 	if (!state.client)
 		return -1;
 	ssl.SSL_CTX_set_verify(state.client, SSL_VERIFY_PEER, NULL);
+	ssl.SSL_CTX_set_cert_verify_callback(state.client, verify, NULL);
 	ssl.SSL_CTX_ctrl(state.client, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, NULL);
 	ssl.SSL_CTX_ctrl(state.client, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
 	/* 0 is success. */
 	return ssl.SSL_CTX_set_alpn_protos(state.client, http1, sizeof(http1)) == 0 ? 0 : -1;
 }
 
-/* At the first connection: to parse some 140 certificates takes longer than the rest of a launch. */
-static void parse_trust(void)
-{
-	BIO *text = ssl.BIO_new_mem_buf(state.trust, (int)state.trust_len);
-	X509 *certificate;
-
-	while (text && (certificate = ssl.PEM_read_bio_X509(text, NULL, NULL, NULL))) {
-		ssl.X509_STORE_add_cert(ssl.SSL_CTX_get_cert_store(state.client), certificate);
-		ssl.X509_free(certificate);
-	}
-	ssl.BIO_free(text);
-	ssl.ERR_clear_error();
-	free(state.trust);
-	state.trust = NULL;
-}
+/* ---- hosts with a credential ---- */
 
 static int choose_protocol(SSL *connection, const unsigned char **ret, unsigned char *ret_len,
 			   const unsigned char *offered, unsigned int len, void *context)
@@ -361,8 +449,8 @@ struct tls *tls_connect(const char *name)
 {
 	struct tls *tls;
 
-	if (state.trust)
-		parse_trust();
+	if (!state.roots && !find_roots())
+		return NULL;
 	tls = begin(state.client);
 	if (!tls)
 		return NULL;

@@ -2,8 +2,8 @@
 
     credentials.py ADDRESS DIRECTORY
 
-DIRECTORY has good.pem (api.test, other.test), name.pem (of another name) and stranger.pem (of an authority that nobody knows), each with its
-key. Prints "ready" when all of it listens. What a request had is answered as a hash of the header, so that an answer has no secret in it
+DIRECTORY has good.pem (api.test, other.test), name.pem (of another name), stranger.pem (of an authority that nobody knows), and sent.pem and
+alone.pem (of an authority between), each with its key. Prints "ready" when all of it listens. What a request had is answered as a hash of the header, so that an answer has no secret in it
 unless its path asks for that.
 """
 import hashlib
@@ -15,7 +15,7 @@ import threading
 import time
 
 ADDRESS, DIRECTORY = sys.argv[1:3]
-NAMES = {"api.test", "other.test", "name.test", "stranger.test", "old.test"}
+NAMES = {"api.test", "other.test", "name.test", "stranger.test", "old.test", "sent.test", "alone.test"}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -140,7 +140,7 @@ def context(kind):
     return made
 
 
-others = {"name.test": context("name"), "stranger.test": context("stranger")}
+others = {name + ".test": context(name) for name in ("name", "stranger", "sent", "alone")}
 
 
 def choose(connection, name, _):

@@ -43,11 +43,11 @@ trap cleanup EXIT
 marker="marker-$(openssl rand -hex 12)"
 digest=$(printf 'Bearer %s' "$marker" | sha256sum | cut -c1-16)
 
-# certificate NAME AUTHORITY SUBJECT-ALTERNATIVES
+# certificate NAME AUTHORITY EXTENSION
 certificate() {
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$scratch/$1.key" -out "$scratch/$1.csr" -subj "/CN=$1" 2>/dev/null &&
 		openssl x509 -req -in "$scratch/$1.csr" -CA "$scratch/$2.pem" -CAkey "$scratch/$2.key" -CAcreateserial -days 2 -out "$scratch/$1.pem" \
-			-extfile <(echo "subjectAltName=$3") 2>/dev/null
+			-extfile <(echo "$3") 2>/dev/null
 }
 
 begin() {
@@ -65,19 +65,22 @@ begin() {
 	nsenter -t "$beyond" -n sh -c "ip link set lo up; ip address add 22.33.44.2/30 dev far; ip link set far up
 		ip address add $world/32 dev lo"
 	ip route add default via 22.33.44.2
-	for authority in known unknown; do
+	for authority in known unknown twin; do
 		openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$scratch/$authority.key" -out "$scratch/$authority.pem" \
-			-days 2 -subj "/CN=$authority" 2>/dev/null || return 1
+			-days 2 -subj "/CN=${authority/twin/known}" 2>/dev/null || return 1
 	done
-	certificate good known DNS:api.test,DNS:other.test && certificate name known DNS:elsewhere.test &&
-		certificate stranger unknown DNS:stranger.test || return 1
+	certificate good known subjectAltName=DNS:api.test,DNS:other.test && certificate name known subjectAltName=DNS:elsewhere.test &&
+		certificate stranger unknown subjectAltName=DNS:stranger.test &&
+		certificate middle known basicConstraints=critical,CA:TRUE && certificate sent middle subjectAltName=DNS:sent.test &&
+		certificate listed known basicConstraints=critical,CA:TRUE && certificate alone listed subjectAltName=DNS:alone.test || return 1
+	cat "$scratch/middle.pem" >>"$scratch/sent.pem"
 	mkfifo "$scratch/ready"
 	nsenter -t "$beyond" -n python3 tests/network/credentials.py "$world" "$scratch" >"$scratch/ready" &
 	children+=("$!")
 	read -r -t 20 _ <"$scratch/ready" || return 1
 	echo "nameserver $world" >"$scratch/resolv.conf"
 	mount --bind "$scratch/resolv.conf" "$(readlink -f /etc/resolv.conf)" || return 1
-	cat /etc/ssl/certs/ca-certificates.crt "$scratch/known.pem" >"$scratch/authorities"
+	cat /etc/ssl/certs/ca-certificates.crt "$scratch/twin.pem" "$scratch/listed.pem" "$scratch/known.pem" >"$scratch/authorities"
 	mount --bind "$scratch/authorities" /etc/ssl/certs/ca-certificates.crt || return 1
 	(umask 077 && echo "$marker" >"$scratch/secret")
 }
@@ -157,7 +160,7 @@ if ! begin; then
 	tap_end
 	exit
 fi
-policy "$scratch/ceiling.json" "$(row api.test 443,80)" "$(row name.test 443)" "$(row stranger.test 443)" '{"host": "other.test", "ports": [443]}'
+policy "$scratch/ceiling.json" "$(row api.test 443,80)" "$(row name.test 443)" "$(row stranger.test 443)" "$(row sent.test 443)" "$(row alone.test 443)" '{"host": "other.test", "ports": [443]}'
 cp "$scratch/ceiling.json" "$scratch/policy.json"
 py_raw='import socket, ssl, sys
 def connect(alpn=None):
@@ -173,6 +176,11 @@ def ask(text, s=None):
     except OSError as e:
         sys.exit(f"{got.decode()} then {e}")
     return got.decode()
+def request(s):
+    s.sendall(b"GET / HTTP/1.1\r\nHost: api.test\r\n\r\n")
+    got = b""
+    while b"auth=" not in got and (data := s.recv(65536)): got += data
+    return got
 '
 passes "curl, with the header" "^api.test GET /there auth=$digest Accept-Encoding=identity\$" "${get[@]}" https://api.test/there
 passes "a header of the program's of that name is replaced" "^api.test GET / auth=$digest " "${get[@]}" -H 'authorization: mine' -H 'AUTHORIZATION: mine too' https://api.test/
@@ -192,6 +200,10 @@ passes "another host gets nothing, also after a redirect" '^other.test GET /ther
 passes "another host is not intercepted" "issuer: CN=known" sh -c 'curl -sv -m 10 -o /dev/null https://other.test/ 2>&1 | tr -d "*"'
 passes "TLS 1.2" "auth=$digest" "${get[@]}" --tls-max 1.2 https://api.test/
 passes "HTTP/2 is not spoken" "^HTTP/1.1 200" "${get[@]}" --http2 -o /dev/null -D - https://api.test/
+
+# The host's file has two authorities of the name "known", and first the one that signed nothing.
+passes "an authority between, which the server sends" "^sent.test GET / auth=$digest" "${get[@]}" https://sent.test/
+passes "an authority between, which the host's file has" "^alone.test GET / auth=$digest" "${get[@]}" https://alone.test/
 
 refused "HTTP without TLS" "api.test:80: a host with a credential takes only TLS" "${get[@]}" http://api.test/
 refused "HTTP/2 alone" "api.test:443: the program's TLS" python3 -c "$py_raw"'connect(["h2"])'
@@ -431,6 +443,68 @@ async def main():
 asyncio.run(main())' "$digest"
 }
 check "100 connections at once" many_at_once
+
+# beside PROGRAM SCRIPT: PROGRAM runs in a jail; when it has printed a line, SCRIPT looks at its edge, and it goes on when it gets a line. SCRIPT has
+# `edge`, and goon(), which returns its status, output and Warder's lines. Both are of Python.
+beside() {
+	python3 -c '
+import os, signal, subprocess, sys
+p = subprocess.Popen([sys.argv[1], "run", "--timeout", "60s", "--ceiling", sys.argv[2], "--policy", sys.argv[3], "--", "python3", "-c", sys.argv[4]],
+    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def goon():
+    out, err = p.communicate("go\n", timeout=90)
+    print(p.returncode, out, err)
+    return p.returncode, out, err
+first = p.stdout.readline()
+if first != "up\n":
+    sys.exit(f"it printed {first!r}: {goon()}")
+edge, = [int(pid) for pid in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split() if open(f"/proc/{pid}/comm").read() == "warder-edge\n"]
+exec(sys.argv[5])' "$warder" "$scratch/ceiling.json" "$scratch/policy.json" "$py_raw$1" "$2"
+}
+check "the edge is killed during a session of TLS: nothing passes any more, and Warder says why" beside '
+s = connect()
+assert b"auth='"$digest"'" in request(s)
+print("up", flush=True); sys.stdin.readline()
+for again in (lambda: request(s), lambda: request(connect())):
+    try: got = again()
+    except OSError: got = b""
+    assert got == b"", got
+sys.exit(3)' '
+os.kill(edge, signal.SIGKILL)
+status, out, err = goon()
+assert status == 3 and out == "" and "warder-edge died before" in err
+assert not os.path.exists(f"/proc/{edge}")'
+check "an edge has at most 3 MB of its own after 40 requests with 1 MB each" beside '
+import urllib.request
+for i in range(40):
+    assert urllib.request.urlopen("https://api.test/up", b"x" * 1000000, timeout=10).status == 200
+print("up", flush=True); sys.stdin.readline()' '
+kib = sum(int(line.split()[1]) for line in open(f"/proc/{edge}/smaps_rollup") if line.startswith("Private_"))
+print(kib)
+assert goon()[0] == 0 and kib * 1024 <= 3000000'
+
+# With few descriptors some connections are refused, and others work when these are closed.
+edge_runs_out() {
+	prlimit --nofile=96:96 "$warder" run --timeout 60s --ceiling "$scratch/ceiling.json" --policy "$scratch/policy.json" -- python3 -c "$py_raw"'
+kept, refused = [], 0
+for i in range(60):
+    try:
+        s = connect()
+        assert b"auth='"$digest"'" in request(s)
+        kept.append(s)
+    except OSError:
+        refused += 1
+print(len(kept), refused)
+assert kept and refused
+for s in kept: s.close()
+import time
+time.sleep(0.5)
+assert "auth='"$digest"'" in ask("GET / HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n")' >"$scratch/out" 2>"$scratch/err"
+	local status=$?
+	cat "$scratch/out" "$scratch/err"
+	[ "$status" -eq 0 ] && grep -qE "refused: (api.test:443|-): the edge has no memory or no descriptors left" "$scratch/err"
+}
+check "an edge that runs out of descriptors" edge_runs_out
 passes "NODE_EXTRA_CA_CERTS, SSL_CERT_FILE and REQUESTS_CA_BUNDLE" '^3$' sh -c 'env | grep -c "^\(NODE_EXTRA_CA_CERTS\|SSL_CERT_FILE\|REQUESTS_CA_BUNDLE\)=/etc/ssl/certs/ca-certificates.crt$"'
 passes "the host's authorities are still there" '^[1-9][0-9]*$' sh -c 'grep -c BEGIN /etc/ssl/certs/ca-certificates.crt'
 

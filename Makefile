@@ -91,7 +91,7 @@ TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idiraft
 .PHONY: help demo man check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge
-lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO)
+lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO) $(BUILD)/libwarder-store.a
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -137,11 +137,14 @@ $(BUILD)/tool/runtime/attack/attempts/%.o: override SAN :=
 $(BUILD)/warder-attempts: $(ATTEMPTS_OBJ)
 	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) -o $@ $(ATTEMPTS_OBJ)
 
-# The library as one object, in which only what warder.h declares is still a global symbol.
+# Each static library is one object, in which only the functions of the public headers are global symbols. That of the store contains
+# libwarder, so that a process has one copy of it.
 $(BUILD)/libwarder.o: $(LIB_OBJ)
-	$(call say,LD,$@)ld -r -o $@ $(LIB_OBJ) && objcopy --localize-hidden $@
+$(BUILD)/libwarder-store.o: $(STORE_OBJ) $(LIB_OBJ)
+$(BUILD)/libwarder.o $(BUILD)/libwarder-store.o:
+	$(call say,LD,$@)ld -r -o $@ $^ && objcopy --localize-hidden $@
 
-$(BUILD)/libwarder.a: $(BUILD)/libwarder.o
+$(BUILD)/%.a: $(BUILD)/%.o
 	$(call say,AR,$@)rm -f $@ && ar rcs $@ $<
 
 $(BUILD)/libwarder.so.$(SO): $(LIB_OBJ) runtime/libwarder.map
@@ -294,7 +297,7 @@ RECIPES    := $(wildcard recipes/*)
 INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts $(PREFIX)/libexec/warder/warder-store \
             $(PREFIX)/libexec/warder/warder-edge \
             $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarder.so $(LIBDIR)/libwarder.a \
-            $(LIBDIR)/libwarder-store.so.$(SO) $(LIBDIR)/libwarder-store.so \
+            $(LIBDIR)/libwarder-store.so.$(SO) $(LIBDIR)/libwarder-store.so $(LIBDIR)/libwarder-store.a \
             $(LIBDIR)/pkgconfig/warder-store.pc $(PREFIX)/include/warder-store.h \
             $(LIBDIR)/pkgconfig/warder.pc $(PREFIX)/include/warder.h $(SHARE)/doc/warder/NEWS.md \
             $(COMPLETION:%=$(SHARE)/%) $(RECIPES:%=$(SHARE)/warder/%) \
@@ -318,7 +321,7 @@ install: all $(MAN3)                ## install below PREFIX (/usr/local); DESTDI
 	$(Q)install -m 755 $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder.so
 	$(Q)ln -sf libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder-store.so
-	$(Q)install -m 644 $(BUILD)/libwarder.a $(DESTDIR)$(LIBDIR)/
+	$(Q)install -m 644 $(BUILD)/libwarder.a $(BUILD)/libwarder-store.a $(DESTDIR)$(LIBDIR)/
 	$(Q)for pc in runtime/warder.pc store/warder-store.pc; do \
 	  sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|; s|@VERSION@|$(VERSION)|' $$pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/$${pc##*/}; done
 	$(Q)install -m 644 runtime/warder.h store/warder-store.h $(DESTDIR)$(PREFIX)/include/

@@ -1,6 +1,7 @@
 /*
  * warder-store: stored data (checkpoints, events, workspaces, snapshots, images, artifacts) for programs that
- * embed Warder. Link with -lwarder-store -lwarder.
+ * embed Warder. Link with -lwarder-store -lwarder, in this order. The static library libwarder-store.a contains libwarder;
+ * "pkg-config --static --libs warder-store" lists the other libraries that it needs.
  *
  * Functions return 0, or -1 with *err filled, as those of warder.h do. `store` is the absolute path of a store;
  * NULL is $WARDER_STORE, or the user's default store. Text in *ret_json belongs to the caller, who frees it with

@@ -16,6 +16,13 @@ install_tree() { make -s BUILD="$build" PREFIX=/usr DESTDIR="$dest" install; }
 compile_shared() { cc -o "$dest/shared" docs/example.c $(pkg-config --cflags --libs warder libcjson); }
 # shellcheck disable=SC2046 # words of a command line
 compile_static() { cc -o "$dest/static" docs/example.c $(pkg-config --cflags warder) "$lib/libwarder.a" -lcjson; }
+# shellcheck disable=SC2046 # words of a command line
+compile_store() {
+	echo '#include <warder-store.h>
+		int main(int n, char **v) { char *json; struct warder_error e; return n < 2 || warder_image_list(v[1], &json, &e) != 0; }' >"$dest/store.c"
+	cc -o "$dest/store" "$dest/store.c" $(pkg-config --cflags warder-store) "$lib/libwarder-store.a" $(pkg-config --static --libs-only-l warder-store | sed 's/-lwarder[^ ]*//g')
+}
+run_store() { "$dest/store" "$dest/kept" && ! ldd "$dest/store" | grep -q libwarder; }
 compile_cxx() { echo '#include <warder.h>' | c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I"$dest/usr/include" -x c++ -; }
 # shellcheck disable=SC2046 # words of a command line
 compile_example() { cc -Wall -Wextra -Wno-unused-parameter -Werror -o "$dest/$1" "docs/example-$1.c" $(pkg-config --cflags --libs warder "${@:2}"); }
@@ -65,11 +72,14 @@ check "the library has its soname" soname
 check "the library needs libc only" only_libc
 check "the library is hardened" hardened "$lib/libwarder.so.0"
 check "the static library defines warder_* only" only_ours "$lib/libwarder.a"
+check "the static library of the store defines warder_* only" only_ours "$lib/libwarder-store.a"
 check "every public function has a manual page" has_pages
 check "the example compiles with pkg-config" compile_shared
 check "the example runs" run_shared
 check "the example links statically" compile_static
 check "the statically linked example runs" run_static
+check "a program links the store's library statically" compile_store
+check "the program with the store's library runs" run_store
 check "the example with epoll compiles" compile_example epoll
 check "the example with epoll runs" run_epoll
 check "the example of a judge compiles" compile_example judge

@@ -56,7 +56,11 @@ needs library
 + 	return 0;
 + }
 + END
-$ cc -Wall -Wextra -Werror -I"$TOP/runtime" -I"$TOP/store" keep.c "$BUILD"/libwarder-store.so.? "$BUILD"/libwarder.so.? -Wl,-rpath,"$BUILD" -o keep && LD_LIBRARY_PATH=$BUILD ./keep "$WARDER_STORE"; warder checkpoint latest talk --state; echo; warder events history job --json | grep -c completed
+$ cc -Wall -Wextra -Werror -I"$TOP/runtime" -I"$TOP/store" keep.c "$BUILD"/libwarder-store.so.? "$BUILD"/libwarder.so.? -Wl,-rpath,"$BUILD" -o keep && LD_LIBRARY_PATH=$BUILD ./keep "$WARDER_STORE"; warder checkpoint latest talk --state; echo; warder events history job --json | grep -c completed; cc -I"$TOP/runtime" -I"$TOP/store" keep.c "$BUILD/libwarder-store.a" "$BUILD/libwarder.a" $(sed -n 's/^Libs.private: //p' "$TOP/store/warder-store.pc.in") -o static && ./static "$WARDER_STORE"; ldd static | grep -c warder; nm -g --defined-only "$BUILD/libwarder-store.a" | grep ' [TDBR] ' | grep -vc ' warder_'; nm -g --defined-only "$BUILD/libwarder-store.a" | grep -c ' T warder_image_build$\| T warder_launch$'
 | { } 1 completed [1]
 | { }
 | 1
+| { } 1 completed [1]
+| 0
+| 0
+| 2

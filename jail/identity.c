@@ -207,8 +207,13 @@ static int make_user_ns(struct identity *identity, const char *uid_map, const ch
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0) {
 		free(helper->stack);
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "processes.identity", (int)-pid,
-				       "cannot make a user namespace (needs user.max_user_namespaces > 0)");
+		return error_set_errno(
+		    err, WARDER_ERROR_UNAVAILABLE, "processes.identity", (int)-pid,
+		    "cannot make a user namespace (%s)",
+		    pid == -EPERM
+			? "the kernel refuses it in a chroot; a system call filter or a security module may "
+			  "refuse it, too"
+			: "needs user.max_user_namespaces > 0");
 	}
 	helper->pid = (int)pid;
 	identity->helper_count++;

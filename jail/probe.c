@@ -339,7 +339,8 @@ static void found_namespace(struct jail_host *host, enum jail_feature feature, i
 	} else if (error == EINVAL) {
 		found_errno(host, feature, error, "not in this kernel");
 	} else if (host->privileged) {
-		found_errno(host, feature, error, "refused by a system call filter or a security module");
+		found_errno(host, feature, error,
+			    "refused in a chroot, by a system call filter or by a security module");
 	} else {
 		found_errno(host, feature, error,
 			    "needs kernel.unprivileged_userns_clone=1, "

@@ -193,7 +193,8 @@ static int clone_failed(long error, uint64_t namespaces, struct warder_error *er
 	const char *remedy = "";
 
 	if (error == -EPERM && (namespaces & CLONE_NEWUSER))
-		remedy = " (ordinary users need user namespaces: kernel.unprivileged_userns_clone=1, "
+		remedy = " (ordinary users need user namespaces, which no chroot has: "
+			 "kernel.unprivileged_userns_clone=1, "
 			 "kernel.apparmor_restrict_unprivileged_userns=0)";
 	else if (error == -ENOSPC)
 		remedy = " (needs user.max_*_namespaces > 0)";

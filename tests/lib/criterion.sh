@@ -15,6 +15,8 @@ total=0
 failed=0
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
+# For files of a test that would stay when it fails.
+mkdir "$scratch/files" && export WARDER_TEST_FILES=$scratch/files
 
 # run_once [PART]: within that part of the time. (--full-stats, which sends each assertion to the runner, takes ten times as long.)
 run_once() {

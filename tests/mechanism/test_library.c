@@ -447,6 +447,8 @@ static void *fork_on(void *arg)
 			usleep(3000);
 			_exit(0);
 		}
+		usleep(
+		    500); /* leave the processor to the preparations, which need more of it on a busy host */
 	}
 	for (size_t i = 0; i < 16; i++)
 		if (pids[i] > 0)

@@ -33,3 +33,15 @@ $ unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_cgroup_namespaces; warder expla
 | It would be refused: cannot enforce processes.identity: processes.identity: cgroup namespace: No space left on device; needs user.max_cgroup_namespaces > 0
 !~ ^warder: the jail could not be set up \(cgroup-namespace\): No space left on device
 ? 125
+
+= in a chroot, which has no user namespaces
+needs user
++ mkdir root; cat > in.sh <<'END'
++ mount --rbind / root; chroot root "$1" run -- true; chroot root "$1" doctor | grep -m 1 ' user namespace ' | tr -s ' '
++ chroot root setpriv --reuid=65534 --regid=65534 --clear-groups "$1" run --prefer limits -- true
++ END
+$ unshare -m --propagation private sh in.sh "$(command -v warder)"
+|~ ^ no user namespace Operation not permitted; refused in a chroot, by a system call filter or by a security module
+!~ ^warder: cannot make a user namespace \(the kernel refuses it in a chroot; .*: Operation not permitted
+!~ ^warder: cannot start the jail's init \(ordinary users need user namespaces, which no chroot has: 
+? 125

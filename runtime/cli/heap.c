@@ -11,11 +11,17 @@
  * for 0.5 MB. It writes to most of the first 144 KB, which are asked for at once, and to little of the rest, which is not. And calloc
  * does not write zeros over memory that the kernel has just given.
  *
- * Only the static tool is linked with it (the library's callers have their own heap). A session's keeper has two threads: each
- * thread has an arena of its own, and what another thread gives back stays where it is. Helpers that share memory allocate
- * nothing.
+ * A keeper of a session lives as long as the session, and launches as many programs as its clients want: heap_stay() makes the objects that
+ * come after it go back on shelves by their size, where the next ones are taken from. Objects above SHELF_MOST are mapped by themselves
+ * then, because the pages of them that nobody writes to cost nothing, and the others go back to the kernel.
+ *
+ * Only the static tool is linked with it (the library's callers have their own heap). Before heap_stay() each thread has an arena of
+ * its own, and what another thread gives back stays where it is. Helpers that share memory allocate nothing.
  */
+#include "runtime/cli/heap.h"
+
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,9 +40,17 @@
 #define LARGEST         ((size_t)1 << 46)
 #define PAGE            4096
 
+/* What stays: four shelves, then four with steps of twice the size, and so on. */
+#define SHELVES      36
+#define SHELF_MOST   32704 /* of the last one */
+#define STOCK_BYTES  ((size_t)64 << 10)
+#define PLACE_ARENA  0u
+#define PLACE_MAPPED 1u
+#define PLACE_SHELF  2u /* the first one */
+
 struct object {
 	size_t size; /* usable bytes behind this header */
-	size_t pad;
+	size_t place;
 };
 
 _Static_assert(sizeof(struct object) == ALIGNMENT, "what follows the header is aligned");
@@ -44,6 +58,11 @@ _Static_assert(sizeof(struct object) == ALIGNMENT, "what follows the header is a
 static _Thread_local char *arena_begin;          /* this thread's newest arena */
 static _Thread_local char *arena_at, *arena_end; /* what is left of it */
 static _Thread_local char *arena_fresh;          /* from here on it has never been handed out: it is zero */
+
+static bool stays;
+static pthread_mutex_t shelf_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct object *shelves[SHELVES]; /* each one's body begins with the next one */
+static char *stock_at, *stock_end;      /* what no shelf has had yet */
 
 static size_t rounded(size_t size, size_t to)
 {
@@ -59,7 +78,7 @@ static void *map(size_t size)
 
 static bool is_large(const struct object *object)
 {
-	return object->size >= LARGE_BYTES;
+	return object->place == PLACE_MAPPED;
 }
 
 static struct object *header(void *at)
@@ -73,9 +92,89 @@ static struct object *map_large(size_t size)
 	struct object *object = map(whole);
 
 	if (object)
-		object->size = whole - sizeof(*object);
+		*object = (struct object){ .size = whole - sizeof(*object), .place = PLACE_MAPPED };
 	return object;
 }
+
+/* ---- a process that stays ---- */
+
+static void lock_shelves(void)
+{
+	pthread_mutex_lock(&shelf_lock);
+}
+
+static void unlock_shelves(void)
+{
+	pthread_mutex_unlock(&shelf_lock);
+}
+
+void heap_stay(void)
+{
+	stays = pthread_atfork(lock_shelves, unlock_shelves, unlock_shelves) == 0;
+}
+
+/* The shelf of a size of at least 1, and the size of its objects. */
+static size_t find_shelf(size_t size, size_t *ret_bytes)
+{
+	size_t base = 0;
+	size_t step = ALIGNMENT;
+	size_t shelf = 0;
+	size_t steps;
+
+	while (size > base + 4 * step) {
+		base += 4 * step;
+		step *= 2;
+		shelf += 4;
+	}
+	steps = (size - base + step - 1) / step;
+	*ret_bytes = base + steps * step;
+	return shelf + steps - 1;
+}
+
+static struct object *take_from_stock(size_t bytes)
+{
+	struct object *object;
+
+	if ((size_t)(stock_end - stock_at) < bytes + sizeof(*object)) {
+		stock_at = map(STOCK_BYTES);
+		stock_end = stock_at ? stock_at + STOCK_BYTES : NULL;
+		if (!stock_at)
+			return NULL;
+	}
+	object = (struct object *)(void *)stock_at;
+	stock_at += sizeof(*object) + bytes;
+	return object;
+}
+
+static struct object *take_from_shelf(size_t size)
+{
+	size_t bytes;
+	const size_t shelf = find_shelf(size, &bytes);
+	struct object *object;
+
+	lock_shelves();
+	object = shelves[shelf];
+	if (object)
+		memcpy(&shelves[shelf], object + 1, sizeof(shelves[shelf]));
+	else
+		object = take_from_stock(bytes);
+	unlock_shelves();
+	if (object)
+		*object = (struct object){ .size = bytes, .place = PLACE_SHELF + shelf };
+	return object;
+}
+
+static void give_to_shelf(struct object *object)
+{
+	struct object **shelf = &shelves[object->place - PLACE_SHELF];
+
+	lock_shelves();
+	memcpy(object + 1, shelf, sizeof(*shelf));
+	*shelf = object;
+	unlock_shelves();
+}
+
+/* ---- a process that ends soon ---- */
 
 static struct object *take(size_t size)
 {
@@ -94,7 +193,7 @@ static struct object *take(size_t size)
 			madvise(arena_at, POPULATED_BYTES, MADV_POPULATE_WRITE);
 	}
 	object = (struct object *)(void *)arena_at;
-	object->size = size;
+	*object = (struct object){ .size = size, .place = PLACE_ARENA };
 	arena_at += sizeof(*object) + size;
 	return object;
 }
@@ -108,14 +207,17 @@ static void mark_used(void)
 
 static bool is_newest(struct object *object)
 {
-	return (char *)object >= arena_begin && (char *)(object + 1) + object->size == arena_at;
+	return object->place == PLACE_ARENA && (char *)object >= arena_begin &&
+	       (char *)(object + 1) + object->size == arena_at;
 }
 
 static struct object *make(size_t size)
 {
 	struct object *object = NULL;
 
-	if (size <= LARGE_BYTES - ALIGNMENT)
+	if (stays && size <= SHELF_MOST)
+		object = take_from_shelf(size ? size : 1);
+	else if (!stays && size <= LARGE_BYTES - ALIGNMENT)
 		object = take(size ? rounded(size, ALIGNMENT) : ALIGNMENT);
 	else if (size < LARGEST)
 		object = map_large(size);
@@ -146,7 +248,9 @@ void *calloc(size_t count, size_t size)
 	object = make(all);
 	if (!object)
 		return NULL;
-	if (!is_large(object) && arena_fresh > (char *)(object + 1)) {
+	if (object->place >= PLACE_SHELF)
+		memset(object + 1, 0, all);
+	if (object->place == PLACE_ARENA && arena_fresh > (char *)(object + 1)) {
 		used = (size_t)(arena_fresh - (char *)(object + 1));
 		memset(object + 1, 0, used < all ? used : all);
 	}
@@ -164,6 +268,8 @@ void free(void *at)
 	object = header(at);
 	if (is_large(object))
 		munmap(object, object->size + sizeof(*object));
+	else if (object->place >= PLACE_SHELF)
+		give_to_shelf(object);
 	else if (is_newest(object))
 		arena_at = (char *)object;
 	errno = saved;
@@ -216,7 +322,7 @@ void *realloc(void *at, size_t size)
 	if (!at)
 		return malloc(size);
 	object = header(at);
-	if (is_large(object) && size >= LARGE_BYTES)
+	if (is_large(object) && size >= (stays ? SHELF_MOST : LARGE_BYTES))
 		return remap(object, size);
 	if (!is_large(object) && (size <= object->size || grow(object, size)))
 		return at;

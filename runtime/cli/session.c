@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/heap.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/session/session.h"
@@ -454,8 +455,11 @@ int session_command(struct request *request, char **argv)
 	char remedy[96];
 	char **rest = request->rest;
 
-	if (rest[0] && strcmp(rest[0], "keeper") == 0)
+	if (rest[0] && strcmp(rest[0], "keeper") == 0) {
+		if (heap_stay)
+			heap_stay();
 		return keeper_main();
+	}
 	for (size_t i = 0; rest[0] && i < WORDS; i++) {
 		names[i] = words[i].name;
 		if (strcmp(rest[0], words[i].name) != 0)

@@ -57,16 +57,11 @@ struct client *client_new(struct clients *clients, uint64_t number)
 static void use(struct execution **place, struct execution *execution)
 {
 	struct execution *before = *place;
-	struct executions *all = execution ? execution->all : before ? before->all : NULL;
 
-	if (!all)
-		return;
-	pthread_mutex_lock(&all->lock);
 	if (execution)
 		execution->users++;
 	if (before)
 		before->users--;
-	pthread_mutex_unlock(&all->lock);
 	*place = execution;
 }
 
@@ -232,11 +227,9 @@ static int attach(struct client *client, struct execution *execution, uint64_t *
 		return error_set(err, WARDER_ERROR_CONFLICT, "id",
 				 "this connection is attached to execution %s already",
 				 client->reads ? client->reads->id : client->asks->id);
-	pthread_mutex_lock(&execution->all->lock);
 	for (int i = 0; i < RING_STREAMS; i++)
 		values[RECORD_ATTACHED_STDOUT + i] = execution->spool.totals[i];
 	values[RECORD_ATTACHED_ENDED] = execution->state == EXECUTION_ENDED;
-	pthread_mutex_unlock(&execution->all->lock);
 	values[RECORD_ATTACHED_TERMINAL] = (execution->flags & RECORD_TERMINAL) != 0;
 	values[RECORD_ATTACHED_INPUT] = execution->input_fd >= 0;
 	for (int i = 0; i < RING_STREAMS; i++)
@@ -428,7 +421,7 @@ static bool push_start(struct client *client, int fd)
 
 	if (!execution || client->unsent.there)
 		return true;
-	state = execution_state(execution);
+	state = execution->state;
 	if (state == EXECUTION_STARTING)
 		return true;
 	failure = execution->failure;
@@ -448,7 +441,7 @@ static bool push_input(struct client *client, int fd)
 	if (!held->there || client->unsent.there)
 		return true;
 	if ((execution->writer && execution->writer != client->number) ||
-	    execution_state(execution) == EXECUTION_STARTING)
+	    execution->state == EXECUTION_STARTING)
 		return true;
 	execution->writer = client->number;
 	while (held->at < held->len) {
@@ -499,10 +492,8 @@ static bool next_piece(struct client *client, struct ring_piece *ret)
 	struct record *out = &client->clients->out;
 	enum ring_found found;
 
-	pthread_mutex_lock(&execution->all->lock);
 	found = ring_read(&execution->spool, &client->cursor, out->bytes + sizeof(out->frame), RING_FRAME_MAX,
 			  ret);
-	pthread_mutex_unlock(&execution->all->lock);
 	if (found != RING_NOTHING)
 		begin_output(client, execution, found == RING_GAP, ret);
 	return found != RING_NOTHING;
@@ -513,9 +504,7 @@ static void begin_end(struct client *client, struct execution *execution)
 	struct record *out = &client->clients->out;
 
 	record_begin(out, RECORD_END, 0, execution->id, sizeof(out->end));
-	pthread_mutex_lock(&execution->all->lock);
 	out->end = execution->end;
-	pthread_mutex_unlock(&execution->all->lock);
 }
 
 static bool push_output(struct client *client, int fd)
@@ -526,14 +515,12 @@ static bool push_output(struct client *client, int fd)
 
 	if (!execution || client->unsent.there)
 		return true;
-	ended = execution_state(execution) == EXECUTION_ENDED; /* before the last look for output */
+	ended = execution->state == EXECUTION_ENDED; /* before the last look for output */
 	for (struct ring_piece piece; sent == 0 && next_piece(client, &piece);) {
 		sent = put(client, fd, NULL, 0);
 		if (sent != 0)
 			break;
-		pthread_mutex_lock(&execution->all->lock);
 		ring_advance(&execution->spool, &client->cursor, &piece);
-		pthread_mutex_unlock(&execution->all->lock);
 	}
 	if (sent == 0 && ended) {
 		begin_end(client, execution);
@@ -564,7 +551,7 @@ static void begin_done(struct client *client, const struct piece *piece)
 	memcpy(out->done.why, piece->why, sizeof(out->done.why));
 }
 
-/* The next record about the piece, and a descriptor that goes with it. With the lock held. */
+/* The next record about the piece, and a descriptor that goes with it. */
 static enum piece_news make_news(struct client *client, struct ring_piece *ret, int *ret_fd)
 {
 	const struct piece *piece = client->piece;
@@ -601,20 +588,16 @@ static bool push_piece(struct client *client, int fd)
 		owned_fd int text_fd = -1;
 		struct ring_piece output;
 
-		pthread_mutex_lock(&execution->all->lock);
 		news = make_news(client, &output, &text_fd);
-		pthread_mutex_unlock(&execution->all->lock);
 		if (news == PIECE_NOTHING)
 			break;
 		sent = put(client, fd, &text_fd, text_fd >= 0);
 		if (sent != 0)
 			break;
-		pthread_mutex_lock(&execution->all->lock);
 		if (news == PIECE_BYTES || news == PIECE_GAP)
 			ring_advance(&execution->spool, &client->cursor, &output);
 		if (news == PIECE_SAID)
 			piece_drop_event(execution, client->piece);
-		pthread_mutex_unlock(&execution->all->lock);
 		if (news == PIECE_DONE) {
 			piece_leave(execution, client->piece);
 			client->piece = NULL;
@@ -630,7 +613,7 @@ static bool push_result(struct client *client, int fd)
 	owned_fd int text_fd = -1;
 	int sent;
 
-	if (!execution || client->unsent.there || execution_state(execution) != EXECUTION_ENDED)
+	if (!execution || client->unsent.there || execution->state != EXECUTION_ENDED)
 		return true;
 	if (execution->result)
 		text_fd = record_make_file(execution->result, strlen(execution->result));

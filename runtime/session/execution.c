@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
@@ -23,21 +25,19 @@
 #define STACK_BYTES (256u << 10)
 #define WORDS_MAX   65536u
 #define END_WAIT_US UINT64_C(1000000) /* for the word how the session has ended */
-
-void executions_wake(const struct executions *all)
-{
-	const uint64_t one = 1;
-
-	if (write(all->wake_fd, &one, sizeof(one)) < 0)
-		return; /* a full counter wakes as well */
-}
+#define FINISH_MS   100
+#define EVENTS      32 /* of one dispatch */
 
 int executions_init(struct executions *all, struct warder_error *err)
 {
-	all->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (all->wake_fd < 0 || pthread_mutex_init(&all->lock, NULL) != 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor left");
-	return 0;
+	struct epoll_event event = { .events = EPOLLIN };
+
+	all->fd = epoll_create1(EPOLL_CLOEXEC);
+	all->launched_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return all->fd < 0 || all->launched_fd < 0 ||
+		       epoll_ctl(all->fd, EPOLL_CTL_ADD, all->launched_fd, &event) < 0
+		   ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor left")
+		   : 0;
 }
 
 /* ---- what a START holds ---- */
@@ -111,7 +111,7 @@ static int take_words(const struct record_start *start, char *bytes, struct exec
 	return at == end ? 0 : malformed(err);
 }
 
-/* ---- the thread ---- */
+/* ---- output ---- */
 
 static uint64_t epoch_us(void)
 {
@@ -143,36 +143,25 @@ static int on_output(void *context, enum warder_stream stream, const char *bytes
 {
 	struct execution *execution = context;
 	struct executions *all = execution->all;
-	size_t before;
-	bool watched;
+	const size_t before = execution->spool.size;
 
-	pthread_mutex_lock(&all->lock);
 	if (all->spool_bytes + RING_BYTES_MAX > SPOOLS_BYTES_MAX)
 		make_room(all);
-	before = execution->spool.size;
 	ring_append(&execution->spool, stream, bytes, len, epoch_us(),
 		    all->spool_bytes < SPOOLS_BYTES_MAX ? SPOOLS_BYTES_MAX - all->spool_bytes : 0);
 	all->spool_bytes += execution->spool.size - before;
-	watched = execution->users > 0;
-	pthread_mutex_unlock(&all->lock);
-	if (watched)
-		executions_wake(all);
 	return 0;
 }
 
-/* The session ended under it. What ended it is known a moment later, where the jail died by itself. */
+/* ---- the launch ---- */
+
+/* The session ended under it: NONE, if what ended it is not known yet. */
 static const char *tell_end(void *owner, struct jail_outcome *outcome)
 {
-	const struct execution *execution = owner;
-	const struct timespec pause = { .tv_nsec = 5000000 };
-	const uint64_t until = clock_us() + END_WAIT_US;
-	enum session_end end;
+	const struct executions *all = owner;
 
-	while ((end = (enum session_end)atomic_load(&execution->all->session_end)) == SESSION_END_NONE &&
-	       clock_us() < until)
-		nanosleep(&pause, NULL);
-	snprintf(outcome->detail, sizeof(outcome->detail), "killed: %s", session_end_text(end));
-	return session_end_name(end);
+	snprintf(outcome->detail, sizeof(outcome->detail), "killed: %s", session_end_text(all->session_end));
+	return session_end_name(all->session_end);
 }
 
 static void keep_owner(void *owner)
@@ -197,8 +186,7 @@ static void make_raw(int fd)
 }
 
 /* The interpreter of a context gets its channel as descriptor 4, and no other input. */
-static int launch_context(struct execution *execution, struct warder_template *tmpl, struct warder_run **ret,
-			  struct warder_error *err)
+static int launch_context(struct execution *execution, struct warder_error *err)
 {
 	const struct keeper_context *context = execution->context;
 	const struct library_launch launch = {
@@ -213,7 +201,7 @@ static int launch_context(struct execution *execution, struct warder_template *t
 			     .watch_context = execution },
 	};
 
-	return library_launch(tmpl, &launch, ret, err);
+	return library_launch(execution->tmpl, &launch, &execution->run, err);
 }
 
 /* The policy of what is launched: the wall time of a context's policy is that of each piece, which the keeper measures. */
@@ -226,15 +214,14 @@ static int open_policy(const struct execution *execution, struct policy *ret, st
 	return 0;
 }
 
-static int launch(struct execution *execution, struct warder_template **ret_tmpl, struct warder_run **ret,
-		  struct warder_error *err)
+static int prepare_and_launch(struct execution *execution, struct warder_error *err)
 {
 	const struct policy_subject subject = { execution->context ? execution->context->interpreter->language
 								   : "",
 						POLICY_PAYLOAD_SOURCE };
 	struct policy policy = { 0 };
 	int prepared;
-	const struct executions *all = execution->all;
+	struct executions *all = execution->all;
 	const bool terminal = execution->flags & RECORD_TERMINAL;
 	const struct execution_words *words = &execution->words;
 	const struct preparation_options how = {
@@ -260,28 +247,35 @@ static int launch(struct execution *execution, struct warder_template **ret_tmpl
 
 	prepared = open_policy(execution, &policy, err);
 	if (prepared == 0)
-		prepared = library_prepare(&policy, &how, true, ret_tmpl, err);
+		prepared = library_prepare(&policy, &how, true, &execution->tmpl, err);
 	policy_done(&policy);
 	if (prepared < 0)
 		return -1;
-	library_own(*ret_tmpl, &of_keeper, execution);
+	library_own(execution->tmpl, &of_keeper, all);
 	if (execution->context)
-		return launch_context(execution, *ret_tmpl, ret, err);
-	if (warder_launch(*ret_tmpl, &command, ret, err) < 0)
+		return launch_context(execution, err);
+	if (warder_launch(execution->tmpl, &command, &execution->run, err) < 0)
 		return -1;
 	if (terminal)
 		make_raw(execution->source_fd);
 	return 0;
 }
 
-static void set_state(struct execution *execution, enum execution_state state, struct warder_run *run)
+/* A launch takes milliseconds, and may hang in the kernel: it has a thread of its own. */
+static void *launch(void *arg)
 {
-	pthread_mutex_lock(&execution->all->lock);
-	execution->state = state;
-	execution->run = run;
-	pthread_mutex_unlock(&execution->all->lock);
-	executions_wake(execution->all);
+	struct execution *execution = arg;
+	const uint64_t one = 1;
+	ssize_t n;
+
+	prepare_and_launch(execution, &execution->failure);
+	atomic_store(&execution->launched, true);
+	n = write(execution->all->launched_fd, &one, sizeof(one));
+	(void)n; /* a full counter is readable as well */
+	return NULL;
 }
+
+/* ---- supervision ---- */
 
 static void fill_end(const struct execution *execution, const struct warder_result *result,
 		     const struct warder_error *failed, struct record_end *ret)
@@ -291,57 +285,147 @@ static void fill_end(const struct execution *execution, const struct warder_resu
 		ret->cause = (int32_t)result->outcome.cause;
 		ret->exit_code = result->outcome.exit_code;
 		ret->signal = result->outcome.signal;
-		ret->session_end = result->outcome.session_ended
-				       ? (uint32_t)atomic_load(&execution->all->session_end)
-				       : SESSION_END_NONE;
+		ret->session_end =
+		    result->outcome.session_ended ? (uint32_t)execution->all->session_end : SESSION_END_NONE;
 	}
 	snprintf(ret->detail, sizeof(ret->detail), "%.511s", result ? result->outcome.detail : failed->text);
 	for (int i = 0; i < 2; i++)
 		ret->totals[i] = result ? result->outcome.output[i].total : 0;
 }
 
+/* Takes the result, which may be NULL. */
 static void finish(struct execution *execution, struct warder_result *result,
 		   const struct warder_error *failed)
 {
-	char *text = result ? warder_result_json(result) : NULL;
-
-	pthread_mutex_lock(&execution->all->lock);
 	fill_end(execution, result, failed, &execution->end);
-	execution->result = text;
+	execution->result = result ? warder_result_json(result) : NULL;
+	if (execution->context)
+		keeper_context_ended(execution);
 	execution->ended_us = clock_us();
-	pthread_mutex_unlock(&execution->all->lock);
+	execution->state = EXECUTION_ENDED;
+	warder_result_free(result);
 }
 
-static void *live(void *arg)
+static void let_go(struct execution *execution)
 {
-	struct execution *execution = arg;
-	struct warder_template *tmpl = NULL;
-	struct warder_run *run = NULL;
-	struct warder_result *result = NULL;
-	struct warder_error err = { 0 };
+	warder_run_free(execution->run);
+	warder_template_free(execution->tmpl);
+	execution->run = NULL;
+	execution->tmpl = NULL;
+}
 
-	if (launch(execution, &tmpl, &run, &err) < 0) {
-		execution->failure = err;
-		snprintf(execution->end.detail, sizeof(execution->end.detail), "%.500s", err.text);
-		if (execution->context)
-			keeper_context_ended(execution);
-		execution->ended_us = clock_us();
-		warder_template_free(tmpl);
-		set_state(execution, EXECUTION_FAILED, NULL);
-		return NULL;
+/* The run has ended, or its supervision has failed. The descriptor is taken out before it is closed: a process that is being started may
+ * have it, too, and keep it in the instance. */
+static void end(struct execution *execution, struct warder_result *result, const struct warder_error *failed)
+{
+	const struct executions *all = execution->all;
+
+	epoll_ctl(all->fd, EPOLL_CTL_DEL, execution->run_fd, NULL);
+	let_go(execution);
+	if (result && result->outcome.session_ended && all->session_end == SESSION_END_NONE) {
+		execution->held = result;
+		execution->held_until_us = clock_us() + END_WAIT_US;
+	} else {
+		finish(execution, result, failed);
+	}
+}
+
+static void drive(struct execution *execution)
+{
+	struct warder_error err = { 0 };
+	struct warder_result *result = NULL;
+
+	if (warder_run_dispatch(execution->run, &result, &err) != 0)
+		end(execution, result, &err);
+}
+
+/* Those that wait for the word how the session has ended. Returns the clock at which the next one has waited enough, or UINT64_MAX. */
+static uint64_t finish_held(struct executions *all, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct execution *one = all->items[i];
+		struct warder_result *held = one->held;
+
+		if (held && (all->session_end != SESSION_END_NONE || now >= one->held_until_us)) {
+			one->held = NULL;
+			held->session_end = tell_end(all, &held->outcome);
+			finish(one, held, NULL);
+		} else if (held && one->held_until_us < next) {
+			next = one->held_until_us;
+		}
+	}
+	return next;
+}
+
+static void fail(struct execution *execution)
+{
+	let_go(execution);
+	snprintf(execution->end.detail, sizeof(execution->end.detail), "%.500s", execution->failure.text);
+	if (execution->context)
+		keeper_context_ended(execution);
+	execution->ended_us = clock_us();
+	execution->state = EXECUTION_FAILED;
+}
+
+/* From now on the main thread supervises it. */
+static void take_over(struct execution *execution)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = execution };
+
+	pthread_join(execution->thread, NULL);
+	if (!execution->run) {
+		fail(execution);
+		return;
 	}
 	if (execution->context)
 		keeper_context_launched(execution);
-	set_state(execution, EXECUTION_RUNNING, run);
-	warder_wait(run, &result, &err);
-	finish(execution, result, &err);
-	if (execution->context)
-		keeper_context_ended(execution);
-	set_state(execution, EXECUTION_ENDED, NULL);
-	warder_result_free(result);
-	warder_run_free(run);
-	warder_template_free(tmpl);
-	return NULL;
+	execution->state = EXECUTION_RUNNING;
+	execution->run_fd = warder_run_fd(execution->run, &execution->failure);
+	if (execution->run_fd >= 0 &&
+	    epoll_ctl(execution->all->fd, EPOLL_CTL_ADD, execution->run_fd, &event) == 0)
+		return;
+	if (execution->run_fd >= 0)
+		error_set_errno(&execution->failure, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				"the execution cannot be supervised");
+	end(execution, NULL, &execution->failure); /* and its jail with it */
+}
+
+static void take_launched(struct executions *all)
+{
+	uint64_t count;
+
+	if (read(all->launched_fd, &count, sizeof(count)) < 0)
+		return;
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i]->state == EXECUTION_STARTING && atomic_load(&all->items[i]->launched))
+			take_over(all->items[i]);
+}
+
+void executions_dispatch(struct executions *all)
+{
+	struct epoll_event events[EVENTS];
+	const int count = epoll_wait(all->fd, events, EVENTS, 0);
+
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.ptr)
+			drive(events[i].data.ptr);
+		else
+			take_launched(all);
+	}
+}
+
+void executions_finish(struct executions *all)
+{
+	struct pollfd ready = { .fd = all->fd, .events = POLLIN };
+
+	finish_held(all, clock_us());
+	while (executions_running(all)) {
+		poll(&ready, 1, FINISH_MS);
+		executions_dispatch(all);
+		finish_held(all, clock_us());
+	}
 }
 
 /* ---- input ---- */
@@ -415,8 +499,6 @@ static void execution_free(struct execution *execution)
 {
 	struct executions *all = execution->all;
 
-	if (!execution->joined)
-		pthread_join(execution->thread, NULL);
 	fd_done(&execution->input_fd);
 	fd_done(&execution->source_fd);
 	keeper_context_free(execution->context);
@@ -441,7 +523,7 @@ static int draw_id(char ret[EXECUTION_ID_LENGTH + 1], struct warder_error *err)
 	return 0;
 }
 
-/* A stack of the size that a supervision needs: what is not touched costs nothing, but is counted by limits of the address space. */
+/* A stack of the size that a launch needs: what is not touched costs nothing, but is counted by limits of the address space. */
 static int begin_thread(struct execution *execution, struct warder_error *err)
 {
 	pthread_attr_t attributes;
@@ -449,9 +531,8 @@ static int begin_thread(struct execution *execution, struct warder_error *err)
 
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	error = pthread_create(&execution->thread, &attributes, live, execution);
+	error = pthread_create(&execution->thread, &attributes, launch, execution);
 	pthread_attr_destroy(&attributes);
-	execution->joined = error != 0;
 	return error ? error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error,
 				       "no thread for the execution")
 		     : 0;
@@ -464,10 +545,7 @@ static int add(struct executions *all, struct execution *execution, struct warde
 	if (!items)
 		return error_no_memory(err, NULL);
 	all->items = items;
-	items[all->count] = execution;
-	pthread_mutex_lock(&all->lock);
-	all->count++;
-	pthread_mutex_unlock(&all->lock);
+	items[all->count++] = execution;
 	return 0;
 }
 
@@ -503,7 +581,6 @@ int executions_start(struct executions *all, const char *id, uint32_t flags, con
 	execution->flags = flags;
 	execution->start = *start;
 	execution->input_fd = execution->source_fd = -1;
-	execution->joined = true;
 	execution->output_max = start->output_max;
 	execution->keep_us = start->keep_us ? start->keep_us : EXECUTION_KEEP_US;
 	execution->started_ms = clock_wall_ms();
@@ -531,21 +608,9 @@ struct execution *executions_find(struct executions *all, const char *id, struct
 	return NULL;
 }
 
-enum execution_state execution_state(struct execution *execution)
+static bool lives(const struct execution *execution)
 {
-	enum execution_state state;
-
-	pthread_mutex_lock(&execution->all->lock);
-	state = execution->state;
-	pthread_mutex_unlock(&execution->all->lock);
-	return state;
-}
-
-static bool lives(struct execution *execution)
-{
-	const enum execution_state state = execution_state(execution);
-
-	return state == EXECUTION_STARTING || state == EXECUTION_RUNNING;
+	return execution->state == EXECUTION_STARTING || execution->state == EXECUTION_RUNNING;
 }
 
 size_t executions_running(struct executions *all)
@@ -561,10 +626,8 @@ size_t executions_busy(struct executions *all)
 {
 	size_t count = 0;
 
-	pthread_mutex_lock(&all->lock);
 	for (size_t i = 0; i < all->count; i++)
 		count += all->items[i]->state <= EXECUTION_RUNNING && !keeper_context_is_idle(all->items[i]);
-	pthread_mutex_unlock(&all->lock);
 	return count;
 }
 
@@ -572,16 +635,9 @@ static void forget(struct executions *all, size_t i)
 {
 	struct execution *execution = all->items[i];
 
-	pthread_mutex_lock(&all->lock);
 	memmove(&all->items[i], &all->items[i + 1], (all->count - i - 1) * sizeof(*all->items));
 	all->count--;
-	pthread_mutex_unlock(&all->lock);
-	if (!execution->joined)
-		pthread_join(execution->thread, NULL);
-	execution->joined = true;
-	pthread_mutex_lock(&all->lock);
 	execution_free(execution);
-	pthread_mutex_unlock(&all->lock);
 }
 
 /* Nobody reads its input any more: who writes is to be told. */
@@ -596,7 +652,7 @@ static void settle(struct execution *execution)
 /* When it may be forgotten; one that did not start was answered at once. */
 static uint64_t due(struct execution *execution)
 {
-	switch (execution_state(execution)) {
+	switch (execution->state) {
 	case EXECUTION_STARTING:
 	case EXECUTION_RUNNING:
 		break;
@@ -611,7 +667,7 @@ static uint64_t due(struct execution *execution)
 uint64_t executions_sweep(struct executions *all)
 {
 	const uint64_t now = clock_us();
-	uint64_t next = UINT64_MAX;
+	uint64_t next = finish_held(all, now);
 	uint64_t at;
 	size_t ended = 0;
 
@@ -687,11 +743,9 @@ char *executions_list(struct executions *all)
 	struct json_writer w = { 0 };
 
 	json_begin_array(&w);
-	pthread_mutex_lock(&all->lock);
 	for (size_t i = 0; i < all->count; i++)
 		if (all->items[i]->state != EXECUTION_FAILED)
 			describe(all->items[i], &w);
-	pthread_mutex_unlock(&all->lock);
 	json_end_array(&w);
 	return json_take(&w);
 }
@@ -705,19 +759,16 @@ static int has_ended(const struct execution *execution, struct warder_error *err
 
 int execution_signal(struct execution *execution, int number, struct warder_error *err)
 {
-	bool sent;
-
-	pthread_mutex_lock(&execution->all->lock);
-	sent = execution->run && library_signal(execution->run, number);
-	pthread_mutex_unlock(&execution->all->lock);
-	return sent ? 0 : has_ended(execution, err);
+	return execution->state == EXECUTION_RUNNING && execution->run &&
+		       library_signal(execution->run, number)
+		   ? 0
+		   : has_ended(execution, err);
 }
 
 int executions_pause(struct executions *all, bool paused, struct warder_error *err)
 {
 	bool starts = false;
 
-	pthread_mutex_lock(&all->lock);
 	for (size_t i = 0; i < all->count; i++)
 		starts |= all->items[i]->state == EXECUTION_STARTING;
 	for (size_t i = 0; i < all->count && !starts; i++)
@@ -727,7 +778,6 @@ int executions_pause(struct executions *all, bool paused, struct warder_error *e
 		keeper_contexts_shift(all, clock_us() - all->paused_us);
 	all->paused = paused && !starts;
 	all->paused_us = clock_us();
-	pthread_mutex_unlock(&all->lock);
 	return starts ? error_set(err, WARDER_ERROR_CONFLICT, "session",
 				  "an execution of session %.64s is being started; try again", all->session)
 		      : 0;
@@ -742,10 +792,8 @@ int execution_resize(struct execution *execution, const struct record_size *size
 				 execution->id);
 	if (execution->input_fd < 0 || ioctl(execution->input_fd, TIOCSWINSZ, &wanted) < 0)
 		return has_ended(execution, err);
-	pthread_mutex_lock(&execution->all->lock);
-	if (execution->run)
+	if (execution->state == EXECUTION_RUNNING && execution->run)
 		warder_resize(execution->run);
-	pthread_mutex_unlock(&execution->all->lock);
 	return 0;
 }
 
@@ -753,16 +801,10 @@ int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS
 		       struct warder_error *err)
 {
 	struct jail_counters counters;
-	bool counted = false;
 
-	pthread_mutex_lock(&execution->all->lock);
-	if (execution->run) {
-		library_count(execution->run, &counters);
-		counted = true;
-	}
-	pthread_mutex_unlock(&execution->all->lock);
-	if (!counted)
+	if (execution->state != EXECUTION_RUNNING || !execution->run)
 		return has_ended(execution, err);
+	library_count(execution->run, &counters);
 	ret[RECORD_COUNTER_CPU_US] = counters.cpu_us;
 	ret[RECORD_COUNTER_MEMORY] = counters.memory_bytes;
 	ret[RECORD_COUNTER_MEMORY_PEAK] = counters.memory_peak_bytes;
@@ -770,22 +812,4 @@ int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS
 	ret[RECORD_COUNTER_READ_BYTES] = counters.read_bytes;
 	ret[RECORD_COUNTER_WRITTEN_BYTES] = counters.written_bytes;
 	return 0;
-}
-
-void executions_finish(struct executions *all)
-{
-	for (size_t i = 0; i < all->count; i++) {
-		struct execution *execution = all->items[i];
-
-		if (!execution->joined && pthread_join(execution->thread, NULL) == 0)
-			execution->joined = true;
-	}
-}
-
-void executions_done(struct executions *all)
-{
-	while (all->count)
-		execution_free(all->items[--all->count]);
-	free(all->items);
-	fd_done(&all->wake_fd);
 }

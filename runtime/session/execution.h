@@ -1,9 +1,10 @@
 /*
  * execution: a program that the keeper launches and supervises, so that it outlives whoever asked for it. Private to runtime/session/.
  *
- * Life: executions_start() makes one and a thread that prepares, launches and waits -> EXECUTION_STARTING becomes RUNNING or FAILED ->
- * ENDED, with its result -> executions_sweep() forgets it when its result has been kept long enough and nobody reads. The functions
- * are the keeper's main thread's. What the threads share with it is behind `lock`; after each change they write to wake_fd.
+ * Life: executions_start() makes one and a thread that prepares and launches it -> executions_dispatch() sees that the thread has ended:
+ * EXECUTION_STARTING becomes RUNNING or FAILED -> executions_dispatch() supervises it: ENDED, with its result -> executions_sweep() forgets
+ * it when its result has been kept long enough and nobody reads. Everything is the keeper's main thread's, except that while it is
+ * STARTING, `tmpl`, `run` and `failure` are the launch's.
  */
 #ifndef WARDER_RUNTIME_SESSION_EXECUTION_H
 #define WARDER_RUNTIME_SESSION_EXECUTION_H
@@ -45,38 +46,41 @@ struct execution {
 	struct record_start start;
 	struct keeper_context *context; /* or NULL: an execution of its own program. Owned */
 	uint64_t output_max, keep_us;
-	pthread_t thread;
-	bool joined;         /* so is the thread */
-	size_t users;        /* clients that read it */
-	int input_fd;        /* our end of its input: a pipe, or a terminal's master; or -1 */
-	int source_fd;       /* the program's end, until it has ended; or -1 */
-	uint64_t writer;     /* number of the client whose bytes go in now; 0: none */
-	uint64_t started_ms; /* since the epoch */
-	uint64_t ended_us;   /* on the clock; 0: not yet */
-
-	/* behind all->lock */
+	pthread_t thread;     /* of the launch, while it is STARTING */
+	atomic_bool launched; /* the thread is about to end */
+	size_t users;         /* clients that read it */
+	int input_fd;         /* our end of its input: a pipe, or a terminal's master; or -1 */
+	int source_fd;        /* the program's end, until it has ended; or -1 */
+	uint64_t writer;      /* number of the client whose bytes go in now; 0: none */
+	uint64_t started_ms;  /* since the epoch */
+	uint64_t ended_us;    /* on the clock; 0: not yet */
 	enum execution_state state;
+	struct warder_template *tmpl;
 	struct warder_run *run; /* while it can be signalled */
+	int run_fd;             /* of the run, while it is in all->fd */
 	struct warder_error failure;
+	struct warder_result
+	    *held; /* the session ended under it, and what ended that is not known yet; or NULL */
+	uint64_t held_until_us;
 	struct ring spool;
 	struct record_end end;
 	char *result; /* JSON */
 };
 
 struct executions {
-	pthread_mutex_t lock;
-	int wake_fd;                 /* eventfd */
+	int fd;                      /* epoll: executions_dispatch() has something to do */
+	int launched_fd;             /* eventfd: so has a launch */
 	const char *session;         /* its name */
 	const struct policy *policy; /* its own */
 	const struct jail_joint *joint;
 	const char *root;
 	bool paused;
-	uint64_t paused_us;      /* since when */
-	size_t said_bytes;       /* of all contexts, behind the lock */
-	_Atomic int session_end; /* enum session_end, as soon as it is known */
+	uint64_t paused_us;           /* since when */
+	size_t said_bytes;            /* of all contexts */
+	enum session_end session_end; /* as soon as it is known */
 	struct execution **items;
 	size_t count;
-	size_t spool_bytes; /* behind the lock */
+	size_t spool_bytes;
 };
 
 /* -1 with *err. */
@@ -90,18 +94,15 @@ struct execution *executions_find(struct executions *all, const char *id, struct
 /* That have not ended; that have not ended and do not wait for a piece of code. */
 size_t executions_running(struct executions *all);
 size_t executions_busy(struct executions *all);
-/* To the keeper's main thread: something has changed. */
-void executions_wake(const struct executions *all);
 /* Forget those whose time is over. Returns the clock at which the next one's is, or UINT64_MAX. */
 uint64_t executions_sweep(struct executions *all);
 /* A JSON array; heap, NULL on want of memory. */
 char *executions_list(struct executions *all);
-/* Wait for every thread: after the session's jail was told to end. */
+/* Do what is ready, without waiting: each time that `fd` is readable. */
+void executions_dispatch(struct executions *all);
+/* Supervise all of them to their ends: after the session's jail was told to end. */
 void executions_finish(struct executions *all);
-void executions_done(struct executions *all);
 
-/* Its state now. */
-enum execution_state execution_state(struct execution *execution);
 /* The clocks of all that run stand still, or go on. -1 with *err: CONFLICT, one is being started. */
 int executions_pause(struct executions *all, bool paused, struct warder_error *err);
 /* To its program's process group. -1 with *err: CONFLICT, it has ended. */

@@ -9,7 +9,8 @@
  *
  * When the keeper dies, however it dies, the session's init ends, and with it everything.
  *
- * One thread waits in the jail's supervision, one in that of each execution; the first one answers.
+ * The main thread answers, and supervises all executions, each of which is a descriptor to poll and a state machine (jail/supervise.c). One
+ * thread waits in the jail's supervision, and each launch has a thread until the program runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
@@ -44,7 +46,8 @@
 #define STRANGERS_MAX 8 /* of the connections: who may wait to be told why not */
 #define INTERRUPTED   "the start was interrupted, and the session was removed"
 #define DESCRIPTORS   4096
-#define WAITER_MS     9000 /* for the jail's supervision, which gives it up after 6 s */
+#define LOOK_MS       100
+#define WAITER_US     UINT64_C(9000000) /* for the jail's supervision, which gives it up after 6 s */
 
 struct connection {
 	int fd;
@@ -427,7 +430,7 @@ static void accept_one(struct keeper *keeper)
 
 /* ---- the loop ---- */
 
-enum { POLL_LISTEN, POLL_SIGNAL, POLL_ENDED, POLL_WAKE, POLL_FIRST };
+enum { POLL_LISTEN, POLL_SIGNAL, POLL_ENDED, POLL_EXECUTIONS, POLL_FIRST };
 #define POLL_MAX (POLL_FIRST + 2 * SESSION_CONNECTIONS_MAX)
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -470,7 +473,7 @@ static size_t fill_poll(const struct keeper *keeper, struct pollfd *fds)
 	fds[POLL_LISTEN] = (struct pollfd){ .fd = keeper->listen_fd, .events = POLLIN };
 	fds[POLL_SIGNAL] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
 	fds[POLL_ENDED] = (struct pollfd){ .fd = keeper->ended_fd, .events = POLLIN };
-	fds[POLL_WAKE] = (struct pollfd){ .fd = keeper->executions.wake_fd, .events = POLLIN };
+	fds[POLL_EXECUTIONS] = (struct pollfd){ .fd = keeper->executions.fd, .events = POLLIN };
 	for (size_t i = 0; i < keeper->connection_count; i++) {
 		const struct connection *connection = &keeper->connections[i];
 		const struct client *client = connection->client;
@@ -507,7 +510,6 @@ static enum session_end find_end(const struct keeper *keeper, const struct pollf
 static void keep(struct keeper *keeper)
 {
 	struct pollfd fds[POLL_MAX];
-	uint64_t count;
 
 	while (keeper->stopper_fd < 0) {
 		const size_t connections = keeper->connection_count;
@@ -518,8 +520,8 @@ static void keep(struct keeper *keeper)
 		keeper->end = find_end(keeper, fds);
 		if (keeper->end != SESSION_END_NONE)
 			return;
-		if (fds[POLL_WAKE].revents && read(keeper->executions.wake_fd, &count, sizeof(count)) < 0)
-			continue; /* it is read by nobody else */
+		if (fds[POLL_EXECUTIONS].revents)
+			executions_dispatch(&keeper->executions);
 		/* Downwards: one that is dropped is replaced by the last, which has been seen. */
 		for (size_t i = connections; i-- > 0;)
 			if (!serve(keeper, &keeper->connections[i], fds[POLL_FIRST + 2 * i].revents))
@@ -612,12 +614,19 @@ static int set_up_attended(struct keeper *keeper, struct warder_error *err)
 
 /* ---- life ---- */
 
-/* The supervision of the jail, which gives up what does not die. False: it hangs itself, and goes on using what it has. */
-static bool join_waiter(const struct keeper *keeper)
+/* The supervision of the jail, which gives up what does not die. The executions give back their cgroups meanwhile. False: it hangs
+ * itself, and goes on using what it has. */
+static bool join_waiter(struct keeper *keeper)
 {
-	struct pollfd ended = { .fd = keeper->ended_fd, .events = POLLIN };
+	const uint64_t until_us = clock_us() + WAITER_US;
+	struct pollfd fds[] = { { .fd = keeper->ended_fd, .events = POLLIN },
+				{ .fd = keeper->executions.fd, .events = POLLIN } };
 
-	return poll(&ended, 1, WAITER_MS) > 0 && pthread_join(keeper->waiter, NULL) == 0;
+	while (!has_ended(keeper) && clock_us() < until_us) {
+		if (poll(fds, ARRAY_LENGTH(fds), LOOK_MS) > 0 && fds[1].revents)
+			executions_dispatch(&keeper->executions);
+	}
+	return has_ended(keeper) && pthread_join(keeper->waiter, NULL) == 0;
 }
 
 /* The end of each execution, to whoever takes it at once. */
@@ -658,7 +667,7 @@ static void end(struct keeper *keeper)
 	struct warder_error left = { 0 };
 
 	fd_done(&keeper->listen_fd);
-	atomic_store(&keeper->executions.session_end, (int)keeper->end);
+	keeper->executions.session_end = keeper->end;
 	for (size_t i = 0; i < keeper->connection_count; i++)
 		if (keeper->connections[i].joined)
 			session_tell_end(keeper->connections[i].fd, keeper->end);
@@ -771,6 +780,7 @@ static int live(void)
 
 	keeper.dir_fd = keeper.lock_fd = keeper.listen_fd = keeper.signal_fd = -1;
 	keeper.ended_fd = keeper.set_up_fd = keeper.stopper_fd = -1;
+	keeper.executions.fd = keeper.executions.launched_fd = -1;
 	if (!report(KEEPER_BEGUN, NULL))
 		return 1;
 	if (begin(&keeper, &busy, &err) < 0) {

@@ -86,7 +86,7 @@ static int check_name(struct execution *execution, const char *name, struct ward
 	if (session_check_name(name, err) < 0)
 		return -1;
 	other = keeper_contexts_find(execution->all, name);
-	if (other && execution_state(other) != EXECUTION_ENDED && execution_state(other) != EXECUTION_FAILED)
+	if (other && other->state != EXECUTION_ENDED && other->state != EXECUTION_FAILED)
 		return error_set(err, WARDER_ERROR_CONFLICT, "name",
 				 "session %.64s has a context %.64s already; \"warder context restart\" or "
 				 "\"delete\" ends it",
@@ -141,10 +141,8 @@ void keeper_context_launched(struct execution *execution)
 {
 	struct keeper_context *context = execution->context;
 
-	pthread_mutex_lock(&execution->all->lock);
 	fd_done(&context->program_fd); /* whoever has the other end now is in the jail */
 	context->ready_by_us = clock_us() + CONTEXT_READY_US;
-	pthread_mutex_unlock(&execution->all->lock);
 }
 
 /* ---- pieces ---- */
@@ -290,7 +288,6 @@ static void take_message(struct execution *execution, const struct frame *frame,
 	struct keeper_context *context = execution->context;
 	enum frame_found found;
 
-	pthread_mutex_lock(&execution->all->lock);
 	found = frames_take(&context->reader, frame, len, running(context));
 	if (found == FRAME_WHOLE)
 		take_text(execution);
@@ -299,7 +296,6 @@ static void take_message(struct execution *execution, const struct frame *frame,
 		if (running(context))
 			context->pieces->refused++;
 	}
-	pthread_mutex_unlock(&execution->all->lock);
 }
 
 /* An empty message looks like the end. */
@@ -327,11 +323,8 @@ bool keeper_context_take(void *arg)
 			take_message(execution, &frame, (size_t)n);
 	}
 	if (!open) {
-		pthread_mutex_lock(&execution->all->lock);
 		context->lost_us = clock_us();
-		pthread_mutex_unlock(&execution->all->lock);
 	}
-	executions_wake(execution->all);
 	return open;
 }
 
@@ -342,13 +335,11 @@ void keeper_context_ended(struct execution *execution)
 	char why[160];
 
 	keeper_context_take(execution); /* its last word */
-	pthread_mutex_lock(&execution->all->lock);
 	snprintf(why, sizeof(why), "%.150s", context->why ? context->why : detail);
 	if (context->why)
 		snprintf(execution->end.detail, sizeof(execution->end.detail), "killed: %.150s", why);
 	while (context->pieces)
 		piece_finish(execution, running(context) ? CONTEXT_END_DIED : CONTEXT_END_NOT_BEGUN, why);
-	pthread_mutex_unlock(&execution->all->lock);
 }
 
 void keeper_context_free(struct keeper_context *context)
@@ -426,7 +417,7 @@ static uint64_t step(struct execution *execution, uint64_t now)
 	struct piece *piece = context->pieces;
 	uint64_t due;
 
-	if (execution->state != EXECUTION_RUNNING || execution->all->paused)
+	if (execution->state != EXECUTION_RUNNING || !execution->run || execution->all->paused)
 		return UINT64_MAX;
 	/* An interpreter that ends by itself closes it, too; what ended it is then known in a moment. */
 	if (context->lost_us && !context->why && now < context->lost_us + LOST_US)
@@ -453,14 +444,12 @@ uint64_t keeper_contexts_step(struct executions *all)
 	const uint64_t now = clock_us();
 	uint64_t next = UINT64_MAX;
 
-	pthread_mutex_lock(&all->lock);
 	for (size_t i = 0; i < all->count; i++) {
 		const uint64_t due = all->items[i]->context ? step(all->items[i], now) : UINT64_MAX;
 
 		if (due < next)
 			next = due;
 	}
-	pthread_mutex_unlock(&all->lock);
 	return next;
 }
 
@@ -490,7 +479,7 @@ bool keeper_context_is_idle(const struct execution *execution)
 static int check_alive(struct execution *execution, struct warder_error *err)
 {
 	const struct keeper_context *context = execution->context;
-	const enum execution_state state = execution_state(execution);
+	const enum execution_state state = execution->state;
 
 	if (!context)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "id", "execution %s is not a context",
@@ -537,18 +526,15 @@ int keeper_context_add(struct execution *execution, const char *code, size_t len
 	piece->queued = piece->watched = true;
 	piece->timeout_us = timeout_us ? timeout_us : unlimited ? UINT64_MAX : context->most_us;
 	piece->events_end = &piece->events;
-	pthread_mutex_lock(&execution->all->lock);
 	for (end = &context->pieces; *end;)
 		end = &(*end)->next;
 	*end = piece;
-	pthread_mutex_unlock(&execution->all->lock);
 	*ret = piece;
 	return 0;
 }
 
 void piece_leave(struct execution *execution, struct piece *piece)
 {
-	pthread_mutex_lock(&execution->all->lock);
 	piece->watched = false;
 	for (struct piece **at = &execution->context->pieces; *at && !piece->number; at = &(*at)->next) {
 		if (*at != piece)
@@ -558,7 +544,6 @@ void piece_leave(struct execution *execution, struct piece *piece)
 		break;
 	}
 	piece_settle(execution, piece);
-	pthread_mutex_unlock(&execution->all->lock);
 }
 
 int keeper_context_interrupt(struct execution *execution, struct warder_error *err)
@@ -568,12 +553,10 @@ int keeper_context_interrupt(struct execution *execution, struct warder_error *e
 
 	if (check_alive(execution, err) < 0)
 		return -1;
-	pthread_mutex_lock(&execution->all->lock);
 	if (running(context)) {
 		interrupt(execution, context->pieces);
 		sent = context->pieces->interrupted = true;
 	}
-	pthread_mutex_unlock(&execution->all->lock);
 	return sent ? 0
 		    : error_set(err, WARDER_ERROR_CONFLICT, "context", "no piece runs in context %.64s",
 				context->name);
@@ -590,7 +573,6 @@ int keeper_context_answer(struct execution *execution, const char *line, size_t 
 	if (len > FRAME_BODY_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "input",
 				 "a line of input has %zu bytes; at most %zu", len, (size_t)FRAME_BODY_MAX);
-	pthread_mutex_lock(&execution->all->lock);
 	if (running(context) && context->pieces->asked) {
 		frame.head = (struct frame_head){ FRAME_MAGIC, FRAME_INPUT, running(context),
 						  line ? 0 : FRAME_AT_END };
@@ -599,7 +581,6 @@ int keeper_context_answer(struct execution *execution, const char *line, size_t 
 		sent = send(context->fd, &frame, sizeof(frame.head) + len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 		context->pieces->asked -= sent;
 	}
-	pthread_mutex_unlock(&execution->all->lock);
 	return sent ? 0
 		    : error_set(err, WARDER_ERROR_CONFLICT, "context",
 				"no piece in context %.64s waits for input", context->name);
@@ -609,10 +590,8 @@ int keeper_context_delete(struct execution *execution, struct warder_error *err)
 {
 	if (!execution->context)
 		return check_alive(execution, err);
-	pthread_mutex_lock(&execution->all->lock);
 	execution->context->released = true;
 	kill_for(execution, "the context was deleted");
-	pthread_mutex_unlock(&execution->all->lock);
 	return 0;
 }
 
@@ -632,9 +611,7 @@ int keeper_context_restart(struct execution *execution, struct execution **ret, 
 		context->released = false;
 		return -1;
 	}
-	pthread_mutex_lock(&execution->all->lock);
 	kill_for(execution, "the context was restarted");
-	pthread_mutex_unlock(&execution->all->lock);
 	return 0;
 }
 

@@ -9,9 +9,8 @@
  * One piece runs at a time; others wait in their order. A piece whose time is over is interrupted by SIGINT; if it has not ended
  * CONTEXT_GRACE_US later, the context is killed. A context that does not get ready, or closes its channel, is killed as well.
  *
- * Life: keeper_context_new() while an execution is being started -> keeper_context_take() from the execution's thread whenever the channel can be read ->
- * keeper_context_ended() when its program has ended -> keeper_context_free(). keeper_contexts_step() and all the others: the keeper's main thread. What the
- * threads share is behind the lock of the executions.
+ * Life: keeper_context_new() while an execution is being started -> keeper_context_take() from its supervision whenever the channel can be
+ * read -> keeper_context_ended() when its program has ended -> keeper_context_free(). All of it: the keeper's main thread.
  */
 #ifndef WARDER_RUNTIME_SESSION_KEEPER_CONTEXT_H
 #define WARDER_RUNTIME_SESSION_KEEPER_CONTEXT_H
@@ -76,7 +75,6 @@ struct keeper_context {
 	int program_fd;   /* the program's, until it is launched; or -1 */
 	bool released;    /* it is being ended, and its name is free */
 
-	/* behind the lock of the executions */
 	uint64_t ready_by_us; /* 0: it has not been launched */
 	uint64_t lost_us;     /* when the channel was hung up; 0: it is not */
 	bool ready;
@@ -94,7 +92,7 @@ int keeper_context_new(struct execution *execution, struct warder_error *err);
 void keeper_context_free(struct keeper_context *context);
 /* The channel can be read. Whether to go on watching it. */
 bool keeper_context_take(void *execution);
-/* Its program has been launched; it has ended. From the execution's thread. */
+/* Its program has been launched; it has ended. */
 void keeper_context_launched(struct execution *execution);
 void keeper_context_ended(struct execution *execution);
 
@@ -104,7 +102,7 @@ uint64_t keeper_contexts_step(struct executions *all);
 void keeper_contexts_shift(struct executions *all, uint64_t us);
 /* A name of one that has not been released; NULL. */
 struct execution *keeper_contexts_find(struct executions *all, const char *name);
-/* It waits for a piece, and nothing else. With the lock held. */
+/* It waits for a piece, and nothing else. */
 bool keeper_context_is_idle(const struct execution *execution);
 void keeper_context_describe(const struct execution *execution, struct json_writer *w);
 
@@ -124,11 +122,11 @@ int keeper_context_delete(struct execution *execution, struct warder_error *err)
 /* The same, and begin another one with the same name and policy. *ret is the new one. */
 int keeper_context_restart(struct execution *execution, struct execution **ret, struct warder_error *err);
 
-/* What comes next for whoever watches the piece. With the lock held. */
+/* What comes next for whoever watches the piece. */
 enum piece_news { PIECE_NOTHING, PIECE_BYTES, PIECE_GAP, PIECE_SAID, PIECE_DONE };
 enum piece_news piece_next(const struct execution *execution, const struct piece *piece,
 			   const struct ring_cursor *cursor, void *buf, size_t size, struct ring_piece *ret);
-/* PIECE_SAID was sent. With the lock held. */
+/* PIECE_SAID was sent. */
 void piece_drop_event(struct execution *execution, struct piece *piece);
 
 #endif

@@ -142,3 +142,9 @@ $ . "$TOP/tests/transcript/detach.sh"; for how in wait 'logs -f' 'attach -n'; do
 | lost 3
 | 7
 | exact
+
+= a keeper has two threads whatever runs in it, and does not grow with what has ended
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start --pids 100; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); size() { awk '/^VmRSS|^RssAnon/ { at = $2 } END { print at }' /proc/$keeper/status; }; turn() { for i in $(seq 12); do warder wait $(sh s exec --detach --keep 2s -- true); done; }; turn; before=$(size); turn; [ $(($(size) - before)) -lt 400 ] && echo same size; for i in 1 2 3; do sh s exec --detach -- sleep 30 > /dev/null; done; ls /proc/$keeper/task | wc -l; sh s stop
+| same size
+| 2

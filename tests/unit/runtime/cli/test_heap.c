@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 void *heap_malloc(size_t size);
 void *heap_calloc(size_t count, size_t size);
@@ -194,5 +195,90 @@ Test(heap, threads_do_not_share_an_arena, .timeout = 60)
 	for (unsigned i = 0; i < 4; i++) {
 		pthread_join(threads[i], NULL);
 		cr_expect_eq(all[i].wrong, 0, "%zu objects were changed by another thread", all[i].wrong);
+	}
+}
+
+/* Pages of this process that hold something. */
+static long resident(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	long size = 0, pages = 0;
+
+	cr_assert(file && fscanf(file, "%ld %ld", &size, &pages) == 2);
+	fclose(file);
+	return pages;
+}
+
+/* Sizes as a launch has them, some of them from each of the shelves and some mapped. */
+static size_t any_size(unsigned *seed)
+{
+	*seed = *seed * 1103515245 + 12345;
+	return (size_t)1 << ((*seed >> 16) % 17) | (*seed >> 8 & 0xff);
+}
+
+static size_t turn_over(unsigned char *held[200], size_t sizes[200], unsigned *seed, unsigned count)
+{
+	size_t wrong = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const size_t at = i % 200;
+
+		wrong += held[at] && !filled(held[at], sizes[at]);
+		heap_free(held[at]);
+		sizes[at] = any_size(seed);
+		held[at] = i % 2 ? heap_malloc(sizes[at]) : heap_calloc(1, sizes[at]);
+		for (size_t k = 0; i % 2 == 0 && k < sizes[at]; k++)
+			wrong += held[at][k] != 0;
+		fill(held[at], sizes[at] / 2);
+		held[at] = heap_realloc(held[at], sizes[at] * 2);
+		wrong += !filled(held[at], sizes[at] / 2);
+		sizes[at] *= 2;
+		fill(held[at], sizes[at]);
+	}
+	return wrong;
+}
+
+Test(heap, a_process_that_stays_does_not_grow, .timeout = 60)
+{
+	static unsigned char *held[200];
+	static size_t sizes[200];
+	unsigned char *before = heap_malloc(5000);
+	unsigned seed = 7;
+	long pages;
+
+	fill(before, 5000);
+	heap_stay();
+	cr_expect_eq(turn_over(held, sizes, &seed, 5000), 0);
+	pages = resident();
+	cr_expect_eq(turn_over(held, sizes, &seed, 20000), 0);
+	cr_expect_lt(resident() - pages, 2048, "grew by %ld pages", resident() - pages);
+	cr_expect(filled(before, 5000));
+	before = heap_realloc(before, 9000);
+	cr_expect(filled(before, 5000));
+	heap_free(before);
+}
+
+static void *turn_over_in_thread(void *arg)
+{
+	static unsigned char *held[4][200];
+	static size_t sizes[4][200];
+	const size_t number = (size_t)(uintptr_t)arg;
+	unsigned seed = (unsigned)number + 1;
+
+	return (void *)(uintptr_t)turn_over(held[number], sizes[number], &seed, 3000);
+}
+
+Test(heap, threads_share_the_shelves_of_a_process_that_stays, .timeout = 60)
+{
+	pthread_t threads[4];
+
+	heap_stay();
+	for (size_t i = 0; i < 4; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, turn_over_in_thread, (void *)(uintptr_t)i), 0);
+	for (size_t i = 0; i < 4; i++) {
+		void *wrong;
+
+		cr_assert_eq(pthread_join(threads[i], &wrong), 0);
+		cr_expect_null(wrong);
 	}
 }

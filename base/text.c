@@ -107,6 +107,22 @@ char *text_clean(const char *bytes, size_t len, size_t max, size_t *ret_len, boo
 	return text;
 }
 
+size_t text_character(const char *bytes, size_t len, uint32_t *ret)
+{
+	const unsigned char *s = (const unsigned char *)bytes;
+	bool whole = true;
+	const size_t size = s[0] ? scan_character(s, len, &whole) : 1;
+
+	if (size == 0 || !whole) {
+		*ret = 0xfffd;
+		return 1;
+	}
+	*ret = size == 1 ? s[0] : s[0] & (0x7fu >> size);
+	for (size_t i = 1; i < size; i++)
+		*ret = *ret << 6 | (s[i] & 0x3f);
+	return size;
+}
+
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 char *text_base64(const char *bytes, size_t len)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/json.h"
 
@@ -16,6 +17,10 @@ bool text_length(const char *bytes, size_t len, bool cut, size_t *ret_len);
 /* A copy that is text, of at most `max` bytes and whole characters, NUL-terminated, on the heap: what is no text in it becomes
  * U+FFFD. *ret_cut: there was more. NULL on want of memory. */
 char *text_clean(const char *bytes, size_t len, size_t max, size_t *ret_len, bool *ret_cut);
+
+/* The first character of `len` bytes, of which there is at least one: *ret its code point. Returns its bytes; what is no UTF-8 is
+ * U+FFFD, byte by byte. */
+size_t text_character(const char *bytes, size_t len, uint32_t *ret);
 
 /* Base64 (RFC 4648, padded), NUL-terminated, on the heap; NULL on want of memory. */
 char *text_base64(const char *bytes, size_t len);

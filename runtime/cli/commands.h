@@ -54,6 +54,7 @@ int scan_command(struct request *request, char **argv);
 int languages_command(struct request *request, char **argv);
 int judge_command(struct request *request, char **argv);
 int tool_command(struct request *request, char **argv);
+int mcp_command(struct request *request, char **argv);
 int changes_command(struct request *request, char **argv);
 int backend_command(struct request *request, char **argv);
 int explain_command(struct request *request, char **argv);

@@ -52,12 +52,13 @@ static const struct section {
 	{ "format", FLAG_FORMAT },
 	{ "data", FLAG_DATA },
 	{ "changes", FLAG_CHANGES },
+	{ "mcp", FLAG_MCP },
 	{ "session start", FLAG_SESSION_START },
 	{ "session exec", FLAG_SESSION_EXEC },
 	{ "context create", FLAG_CONTEXT_CREATE },
 	{ COMMON, FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_LANGUAGES | FLAG_EXPLAIN |
 		      FLAG_BACKEND | FLAG_BLOCKS | FLAG_FORMAT | FLAG_DATA | FLAG_CHANGES |
-		      FLAG_SESSION_START },
+		      FLAG_SESSION_START | FLAG_MCP },
 };
 
 #define SECTIONS (ARRAY_LENGTH(sections))

@@ -299,14 +299,15 @@ static int change_cwd(struct request *request, const struct flag *flag, const ch
 
 #define USES_POLICY                                                                                          \
 	(FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_DOCTOR |       \
-	 FLAG_SESSION_START | FLAG_SESSION_EXEC | FLAG_CONTEXT_CREATE | FLAG_BACKEND | FLAG_BLOCKS)
+	 FLAG_SESSION_START | FLAG_SESSION_EXEC | FLAG_CONTEXT_CREATE | FLAG_BACKEND | FLAG_BLOCKS |         \
+	 FLAG_MCP)
 #define POLICY_FLAG (USES_POLICY | FLAG_SHAPES)
 #define USES_CODE   (FLAG_CODE | FLAG_TOOL | FLAG_JUDGE)
 #define USES_TEXT   (FLAG_BLOCKS | FLAG_FORMAT)
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
 	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_BACKEND |    \
-	 USES_TEXT | FLAG_SESSION_ANY | FLAG_EXECUTION | FLAG_CONTEXT_ANY | FLAG_CODE_CONTEXT)
+	 USES_TEXT | FLAG_SESSION_ANY | FLAG_EXECUTION | FLAG_CONTEXT_ANY | FLAG_CODE_CONTEXT | FLAG_MCP)
 
 #define TAKES_CONFIG                                                                                         \
 	(EVERY & ~(FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION | FLAG_SESSION | FLAG_SESSION_FILES |         \
@@ -446,12 +447,15 @@ static const struct flag flags[] = {
 	  TEXT(tool.compare) },
 	{ FLAG_JUDGE, "--stop", NULL, NULL, "stop after the first case that is not accepted",
 	  SWITCH(tool.stop) },
-	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--setup", "COMMAND", NULL,
+	{ FLAG_SESSION_START | FLAG_SESSION_EXEC | FLAG_MCP, "--setup", "COMMAND", NULL,
 	  "run this shell command in the session before any execution", LIST(session.setup), REPEATABLE,
 	  .typed = true },
 	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--lifetime", "TIME", NULL,
 	  "end the session this long after its start (default: 8h)", TIME(session.lifetime_us),
 	  .fallback = "8h" },
+	{ FLAG_MCP, "--lifetime", "TIME", NULL,
+	  "replace the session by a new one this long after its start (default: 30 days)",
+	  TIME(session.lifetime_us), .fallback = "720h" },
 	{ FLAG_SESSION_START | FLAG_SESSION_EXEC, "--idle-timeout", "TIME", NULL,
 	  "end the session when it was idle for this long (default: 30m)", TIME(session.idle_us),
 	  .fallback = "30m" },
@@ -506,7 +510,8 @@ static const struct flag flags[] = {
 	  "let the program report its progress on descriptor 5 ($WARDER_PROGRESS)", SWITCH(progress) },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--receipt", "FILE", NULL,
 	  "write the receipt to FILE; - is standard error", TEXT(receipt) },
-	{ FLAG_RUN | USES_CODE | FLAG_BLOCKS | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC,
+	{ FLAG_RUN | USES_CODE | FLAG_BLOCKS | FLAG_DOCTOR | FLAG_SESSION_START | FLAG_SESSION_EXEC |
+	      FLAG_MCP,
 	  "--backend", "NAME", NULL,
 	  "local (default), auto, or another name that \"warder backend list\" prints", TEXT(backend) },
 	{ FLAG_EXPLAIN, "--backend", "NAME[,NAME...]", NULL, "backend to explain, or several to compare",
@@ -518,7 +523,7 @@ static const struct flag flags[] = {
 	{ FLAG_DOCTOR, "--matrix", NULL, NULL, "list the controls that each backend can enforce here",
 	  SWITCH(matrix) },
 	{ FLAG_RUN | USES_CODE | FLAG_BLOCKS | FLAG_DOCTOR | FLAG_EXPLAIN | FLAG_BACKEND |
-	      FLAG_SESSION_START | FLAG_SESSION_EXEC,
+	      FLAG_SESSION_START | FLAG_SESSION_EXEC | FLAG_MCP,
 	  "--backends", "FILE", NULL,
 	  "the operator's settings for backends (default: " PREPARATION_BACKENDS ")", TEXT(backends) },
 	{ FLAG_BLOCKS, "--language", "NAME", NULL, "only blocks of this language", LIST(text.languages),
@@ -545,8 +550,9 @@ static const struct flag flags[] = {
 	  SWITCH(text.extract) },
 	{ FLAG_DATA, "--pandas", NULL, NULL, "load tables with pandas, not with Python's own csv",
 	  SWITCH(text.pandas) },
-	{ USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_SESSION | FLAG_SESSION_FILES |
-	      FLAG_POLICY | FLAG_PS | FLAG_WAIT | FLAG_CONTEXT | FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT,
+	{ (USES_POLICY & ~FLAG_MCP) | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_SESSION |
+	      FLAG_SESSION_FILES | FLAG_POLICY | FLAG_PS | FLAG_WAIT | FLAG_CONTEXT | FLAG_CONTEXT_RUN |
+	      FLAG_CODE_CONTEXT,
 	  "--json", NULL, NULL, "print one JSON object on standard output instead", SWITCH(json) },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove leftovers of dead supervisors", SWITCH(clean) },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,

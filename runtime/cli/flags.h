@@ -55,6 +55,7 @@ enum flag_command {
 	FLAG_CONTEXT_RUN = 268435456,
 	FLAG_CONTEXT_ANY = 469762048,
 	FLAG_CODE_CONTEXT = 536870912, /* `warder code --context` */
+	FLAG_MCP = 1073741824,
 };
 
 #define FLAG_COUNT_MAX   160 /* rows of the table */

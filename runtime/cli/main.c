@@ -43,6 +43,12 @@ static const struct command commands[] = {
 	  "The flags set the policy of all requests. A request may not ask for more.\n"
 	  "Exit status: 0 when every request has a result, good or bad; 125 when Warder cannot work.\n",
 	  "echo '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}' | warder tool", tool_command },
+	{ "mcp", FLAG_MCP, "mcp [FLAG...]", "give a model a session, by the Model Context Protocol",
+	  "Reads messages of the protocol (versions 2025-03-26 and 2025-06-18) from standard input, and\n"
+	  "writes the answers to standard output. The flags set the policy of the session, which ends with\n"
+	  "the connection. A model can narrow the policy, and never widen it. See warder-mcp(1).\n"
+	  "Exit status: 0 when the client closes the connection; 125 when Warder cannot work.\n",
+	  "echo '{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}' | warder mcp", mcp_command },
 	{ "scan", FLAG_SCAN, "scan [FLAG...] FILE|-",
 	  "find dangerous operations in a piece of code, without running it",
 	  "It is advice: it enforces nothing, and code can hide from it.\n"

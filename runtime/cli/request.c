@@ -224,7 +224,7 @@ static int put_flags_first(enum flag_command command, char **argv, struct warder
 	if (!held)
 		return error_no_memory(err, NULL);
 	for (next_one = argv; *next_one && strcmp(*next_one, "--") != 0;) {
-		struct typed typed;
+		struct typed typed = { 0 };
 		char **from = next_one;
 		struct warder_error ignored;
 
@@ -447,7 +447,8 @@ static int check_languages(const struct request *request, struct warder_error *e
 }
 
 /* Commands that run something for the user. */
-#define CHOOSES_BACKEND (FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_BLOCKS | FLAG_SESSION_START)
+#define CHOOSES_BACKEND                                                                                      \
+	(FLAG_RUN | FLAG_CODE | FLAG_TOOL | FLAG_JUDGE | FLAG_BLOCKS | FLAG_SESSION_START | FLAG_MCP)
 
 /* What -t asks of a policy, where the document and the flags behind it do not say otherwise. */
 static int load_terminal(struct request *request, struct warder_error *err)

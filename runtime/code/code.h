@@ -10,6 +10,7 @@
 #include "runtime/code/advice.h"
 #include "runtime/code/describe.h"
 #include "runtime/code/languages.h"
+#include "runtime/code/steps.h"
 #include "runtime/warder.h"
 
 /* The operator's document of more languages, where none is named. */

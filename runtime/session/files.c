@@ -302,6 +302,20 @@ int session_files_write(struct session_files *files, const char *path, uint64_t 
 	}
 }
 
+int session_files_make_directory(struct session_files *files, const char *path, struct warder_error *err)
+{
+	char name[NAME_MAX + 1];
+	owned_fd int parent_fd = open_parent(files, JAIL, path, name, err);
+	int status;
+
+	if (parent_fd < 0)
+		return -1;
+	become(files, JAIL);
+	status = mkdirat(parent_fd, name, 0755);
+	become(files, HOST);
+	return status < 0 ? failed(path, "cannot be made", err) : 0;
+}
+
 /* ---- list ---- */
 
 static int compare_names(const void *a, const void *b)

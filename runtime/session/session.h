@@ -348,6 +348,8 @@ int session_files_read(struct session_files *files, const char *path, uint64_t b
  * than bytes_max: the file has the bytes before. */
 int session_files_write(struct session_files *files, const char *path, uint64_t bytes_max, int from_fd,
 			struct warder_error *err);
+/* Make a directory, in one that is there. -1 with *err, also if something has the name. */
+int session_files_make_directory(struct session_files *files, const char *path, struct warder_error *err);
 /* A directory, or one file, as a JSON array of {name, nameBase64, type, mode, sizeBytes, modified, target}, sorted by name; the
  * caller frees *ret. -1 with *err. */
 int session_files_list(struct session_files *files, const char *path, char **ret, struct warder_error *err);

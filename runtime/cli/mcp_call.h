@@ -1,0 +1,40 @@
+/*
+ * mcp_call: the tools of `warder mcp`, each in a worker of the server. Private to cli/.
+ *
+ * A failure is a result, too: one line of JSON that a model can act on,
+ *
+ *   {"error": "execution_error", "message": "...", "cause": "wallTime", "field": "limits.wallTime", "remedy": "..."}
+ *
+ * with "path" where a file is concerned, and the program's output behind it. "error" is one of path_traversal, not_found, read_error,
+ * write_error, list_error, patch_error, execution_error, invalid_arguments.
+ */
+#ifndef WARDER_RUNTIME_CLI_MCP_CALL_H
+#define WARDER_RUNTIME_CLI_MCP_CALL_H
+
+#include "runtime/cli/flags.h"
+#include "runtime/mcp/content.h"
+#include "runtime/mcp/tools.h"
+
+/* What the calls of a server share. */
+struct mcp_place {
+	struct request *request; /* with the session's policy */
+	struct warder_session *session;
+	char name[64]; /* of the session */
+};
+
+struct mcp_call {
+	const struct mcp_place *place;
+	enum mcp_tool tool;
+	struct mcp_arguments arguments;
+	uint64_t number; /* another one of each call: for names of files */
+	struct content content;
+	bool is_error;
+	bool session_ended; /* and the call came too late */
+};
+
+/* Fill the content. -1: a signal came, and there is nothing to tell. */
+int mcp_call(struct mcp_call *call);
+/* What a model is told of an argument that is wrong. */
+void mcp_call_refuse(struct mcp_call *call, const struct warder_error *err);
+
+#endif

@@ -23,6 +23,7 @@
 
 /* loops.S */
 extern const char loop_python[] __attribute__((visibility("hidden")));
+extern const char loop_javascript[] __attribute__((visibility("hidden")));
 
 #define ARGV(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
@@ -31,6 +32,15 @@ static const struct interpreter interpreters[] = {
 	  .aliases = "py python3",
 	  .argv = ARGV("python3", "-c", "import os;exec(compile(os.read(4,1<<18),'<warder>','exec'))"),
 	  .loop = loop_python,
+	  .asks = true },
+	{ .language = "javascript",
+	  .aliases = "js node nodejs",
+	  .argv =
+	      ARGV("node", "--expose-internals", "--no-warnings", "-e",
+		   "{const loop=Buffer.alloc(1<<18);"
+		   "require('vm').runInThisContext('(require,module,exports)=>{'+loop.toString('utf8',0,"
+		   "require('fs').readSync(4,loop))+'\\n}',{filename:'<warder>'})(require,module,exports)}"),
+	  .loop = loop_javascript,
 	  .asks = true },
 };
 

@@ -1,8 +1,13 @@
-/* The interpreters' side of contexts, as bytes in the library: contexts.c hands them out. */
+/* The interpreters' side of contexts, as bytes in the library: keeper_context.c hands them out. */
 	.section .rodata
 	.globl loop_python
 	.hidden loop_python
 loop_python:
 	.incbin "runtime/session/loops/python.py"
+	.byte 0
+	.globl loop_javascript
+	.hidden loop_javascript
+loop_javascript:
+	.incbin "runtime/session/loops/javascript.js"
 	.byte 0
 	.section .note.GNU-stack,"",%progbits

@@ -109,6 +109,42 @@ static void print_state(const struct json_value *execution)
 	term_print(TERM_PLAIN, 11, text);
 }
 
+/* NULL: the execution has ended, or the host does not count it. */
+static const struct json_value *counter(const struct json_value *execution, const char *key)
+{
+	const struct json_value *counters = json_member(execution, "counters");
+	const struct json_value *value = counters ? json_member(counters, key) : NULL;
+
+	return value && value->is_uint ? value : NULL;
+}
+
+static void print_bytes(const struct json_value *value)
+{
+	char text[32] = "-";
+
+	if (value && value->uint < UINT64_C(1000) << 20)
+		snprintf(text, sizeof(text), "%.1fM", (double)value->uint / (1 << 20));
+	else if (value)
+		snprintf(text, sizeof(text), "%.1fG", (double)value->uint / (1 << 30));
+	term_print(TERM_PLAIN, 8, text);
+}
+
+static void print_counters(const struct json_value *execution)
+{
+	const struct json_value *cpu = counter(execution, "cpuTimeUs");
+	const struct json_value *processes = counter(execution, "processes");
+	char text[32] = "-";
+
+	if (cpu)
+		snprintf(text, sizeof(text), "%.2fs", (double)cpu->uint / 1e6);
+	term_print(TERM_PLAIN, 9, text);
+	print_bytes(counter(execution, "memoryBytes"));
+	print_bytes(counter(execution, "memoryPeakBytes"));
+	if (processes)
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)processes->uint);
+	term_print(TERM_PLAIN, 6, processes ? text : "-");
+}
+
 static void print_execution(const struct json_value *execution)
 {
 	const struct json_value *age = json_member(execution, "ageUs");
@@ -118,6 +154,7 @@ static void print_execution(const struct json_value *execution)
 	term_print(TERM_PLAIN, 18, json_member_text(execution, "session", ""));
 	print_state(execution);
 	print_age(age && age->is_uint ? age->uint : 0);
+	print_counters(execution);
 	for (const struct json_value *word = command ? command->child : NULL; word; word = word->next) {
 		if (word != command->child)
 			putchar(' ');
@@ -147,7 +184,8 @@ int ps_command(struct request *request, char **argv)
 		return command_refuse(request, &err, EXIT_REFUSED);
 	}
 	if (!request->json) {
-		term_title("ID                SESSION           STATE      AGE      COMMAND");
+		term_title("ID                SESSION           STATE      AGE      CPU      MEMORY  PEAK    "
+			   "PROCS COMMAND");
 		for (const struct json_value *item = document->child; item; item = item->next)
 			print_execution(item);
 	}

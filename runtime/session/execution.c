@@ -701,6 +701,34 @@ static const char *state_name(enum execution_state state, bool paused)
 	return "";
 }
 
+/* What the host does not count is null. */
+static void write_counters(struct execution *execution, struct json_writer *w)
+{
+	static const char *const keys[RECORD_COUNTERS_COUNT] = {
+		[RECORD_COUNTER_CPU_US] = "cpuTimeUs",
+		[RECORD_COUNTER_MEMORY] = "memoryBytes",
+		[RECORD_COUNTER_MEMORY_PEAK] = "memoryPeakBytes",
+		[RECORD_COUNTER_PROCESSES] = "processes",
+		[RECORD_COUNTER_READ_BYTES] = "readBytes",
+		[RECORD_COUNTER_WRITTEN_BYTES] = "writtenBytes",
+	};
+	uint64_t values[RECORD_COUNTERS_COUNT];
+	struct warder_error ignored;
+
+	if (execution_counters(execution, values, &ignored) < 0)
+		return;
+	json_key(w, "counters");
+	json_begin_object(w);
+	for (size_t i = 0; i < RECORD_COUNTERS_COUNT; i++) {
+		json_key(w, keys[i]);
+		if (values[i] == UINT64_MAX)
+			json_null(w);
+		else
+			json_uint(w, values[i]);
+	}
+	json_end_object(w);
+}
+
 static void describe(struct execution *execution, struct json_writer *w)
 {
 	struct tm utc;
@@ -726,6 +754,7 @@ static void describe(struct execution *execution, struct json_writer *w)
 	json_key_bool(w, "input", execution->input_fd >= 0);
 	json_key_uint(w, "stdoutBytes", execution->spool.totals[0]);
 	json_key_uint(w, "stderrBytes", execution->spool.totals[1]);
+	write_counters(execution, w);
 	if (execution->context)
 		keeper_context_describe(execution, w);
 	if (execution->state == EXECUTION_ENDED) {

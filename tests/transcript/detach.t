@@ -16,6 +16,14 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'read line; exit $line
 | 1
 | 1
 
+= ps shows what a running execution uses: CPU time, memory now and at its peak, processes, I/O
+needs limits python3
+$ mkdir -m 700 rt; export XDG_RUNTIME_DIR=$PWD/rt; id=$(warder run --detach -i -- sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; x=$(head -c 9000000 /dev/zero | tr "\0" a); x=; sleep 60 & sleep 60 & echo ready; read x'); for i in $(seq 100); do warder logs $id | grep -q ready && break; sleep 0.1; done; warder ps --json | python3 -c 'import json, sys; c = [e for e in json.load(sys.stdin) if e["id"] == sys.argv[1]][0]["counters"]; print(c["cpuTimeUs"] > 20000, 0 < c["memoryBytes"] < c["memoryPeakBytes"], c["memoryPeakBytes"] > 8000000, c["processes"], c["readBytes"] is not None, c["writtenBytes"] is not None)' $id; warder ps | grep -cE "^$id +$id +running +[0-9]+s +[0-9.]+s +[0-9.]+M +[0-9.]+M +3 +sh -c"; echo | warder write $id; warder wait $id; warder ps | grep -cE "^$id +$id +exited 0 +[0-9]+s +- +- +- +- +sh -c"; warder ps --json | grep -c counters; warder session stop $id
+| True True True 3 True True
+| 1
+| 1
+| 0
+
 = the execution survives its caller, and whoever reads it
 $ . "$TOP/tests/transcript/detach.sh"; id=$(setsid sh d sh -c 'for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done'); (warder logs -f $id > first & echo $! > pid; sleep 0.3; kill -9 $(cat pid); wait) 2> /dev/null; warder wait $id; warder logs $id | tr '\n' ' '; end $id
 | 1 2 3 4 5 6 7 8 

@@ -5,6 +5,7 @@
  * name, and in JSON in contextSays; Warder's stands behind "warder:".
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,9 @@ struct piece_run {
 	char *said;
 	size_t said_len;
 	bool ended;
+	unsigned asks;               /* lines of input that the piece waits for */
+	char line[REMOTE_WRITE_MAX]; /* the first of them, so far */
+	size_t line_len;
 };
 
 static volatile sig_atomic_t signals; /* that came */
@@ -102,38 +106,48 @@ static void take_shown(struct piece_run *run, const struct remote_event *event)
 	json_free(bundle);
 }
 
-/* One line of our standard input; without its newline. False: there is none. */
-static bool read_line(char *line, size_t size, size_t *ret_len)
+/* By another connection: this one waits for the piece. line: of run->line, or NULL: there is none. */
+static int reply(struct piece_run *run, const char *line, struct warder_error *err)
 {
-	size_t len = 0;
-	char c;
-	ssize_t n;
-
-	while ((n = read(STDIN_FILENO, &c, 1)) > 0 && c != '\n')
-		if (len < size)
-			line[len++] = c;
-	*ret_len = len;
-	return n > 0 || len > 0;
-}
-
-static int answer(struct piece_run *run, const struct remote_event *event, struct warder_error *err)
-{
-	static char line[REMOTE_WRITE_MAX];
 	struct remote *beside = NULL;
-	bool there = false;
-	size_t len = 0;
 	int ret;
 
-	if (!run->request->no_input && !run->request->json && event->text) {
-		term_write(STDOUT_FILENO, event->text, event->text_len);
-		there = read_line(line, sizeof(line), &len);
-	}
 	if (remote_again(run->remote, &beside, err) < 0)
 		return -1;
-	ret = remote_answer(beside, there ? line : NULL, len, err);
+	ret = remote_answer(beside, line, line ? run->line_len : 0, err);
 	remote_free(beside);
+	run->asks--;
+	run->line_len = 0;
 	/* It may have been interrupted meanwhile. */
 	return ret < 0 && err->code == WARDER_ERROR_CONFLICT ? 0 : ret;
+}
+
+static int ask(struct piece_run *run, const struct remote_event *event, struct warder_error *err)
+{
+	run->asks++;
+	if (run->request->no_input || run->request->json || !event->text)
+		return reply(run, NULL, err);
+	term_write(STDOUT_FILENO, event->text, event->text_len);
+	return 0;
+}
+
+/* What has come of a line by now; the piece may end without it. Byte by byte, because what follows the line is not the piece's. */
+static int feed(struct piece_run *run, struct warder_error *err)
+{
+	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+				{ .fd = remote_fd(run->remote), .events = POLLIN } };
+
+	poll(fds, ARRAY_LENGTH(fds), LOOK_MS);
+	for (size_t i = 0; i < sizeof(run->line) && poll(fds, 1, 0) > 0; i++) {
+		char c;
+		const ssize_t n = read(STDIN_FILENO, &c, 1);
+
+		if (n <= 0 || c == '\n')
+			return reply(run, n > 0 || run->line_len ? run->line : NULL, err);
+		if (run->line_len < sizeof(run->line))
+			run->line[run->line_len++] = c;
+	}
+	return 0;
 }
 
 static int take_event(struct piece_run *run, struct remote_event *event, struct warder_error *err)
@@ -156,7 +170,7 @@ static int take_event(struct piece_run *run, struct remote_event *event, struct 
 		take_shown(run, event);
 		return 0;
 	case REMOTE_ASKS:
-		return answer(run, event, err);
+		return ask(run, event, err);
 	case REMOTE_DONE:
 		run->ended = true;
 		run->done = event->done;
@@ -198,7 +212,9 @@ static int follow(struct piece_run *run, struct warder_error *err)
 				return 1;
 			interrupt_piece(run);
 		}
-		if (remote_next(run->remote, LOOK_MS, &event, err) < 0)
+		if (run->asks && feed(run, err) < 0)
+			return -1;
+		if (remote_next(run->remote, run->asks ? 0 : LOOK_MS, &event, err) < 0)
 			return -1;
 		ret = take_event(run, &event, err);
 		free(event.text);

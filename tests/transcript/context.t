@@ -60,6 +60,14 @@ $ sh s start; sh c create py; printf 'Ada\n36\n' > answers; sh c run py -c 'name
 | name? age? Ada 36
 | EOFError: there is no more input
 
+= a piece that ends while it waits for input does not hold up the command, whatever the caller types
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py; timeout -s KILL 20 sh c run py --timeout 200ms -c 'input()' < /dev/zero 2> err; echo $?; mkfifo pipe; exec 9<> pipe; timeout -s KILL 20 sh c run py --timeout 200ms -c 'input()' <&9 2> err; echo $?; printf 'one\ntwo\n' | { sh c run py -c 'input()'; cat; }; sh s stop
+| 124
+| 124
+| py: 'one'
+| two
+
 = the time limit interrupts the piece, and the context keeps its state
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create py; sh c run py -c 'kept = 1'; sh c run py --timeout 200ms -c 'import time; time.sleep(20)' 2> err; echo $?; grep warder: err; sh c run py -c 'kept'; sh c run py --timeout 1h -c 1; sh s stop

@@ -316,6 +316,23 @@ int session_each(int (*each)(void *context, const char *name), void *context, st
 	return ret;
 }
 
+char *session_list_json(int (*add)(void *list, const char *name), struct warder_error *err)
+{
+	struct session_list list = { .err = err };
+	char *text;
+
+	json_begin_array(&list.w);
+	if (session_each(add, &list, err) < 0) {
+		json_writer_done(&list.w);
+		return NULL;
+	}
+	json_end_array(&list.w);
+	text = json_take(&list.w);
+	if (!text)
+		error_no_memory(err, NULL);
+	return text;
+}
+
 bool session_remove_dead(int dir_fd, const char *name)
 {
 	struct warder_error ignored;

@@ -686,14 +686,9 @@ int remote_pause(const char *session, bool paused, struct warder_error *err)
 	return ret;
 }
 
-struct list {
-	struct json_writer w;
-	struct warder_error *err;
-};
-
 static int add_session(void *context, const char *name)
 {
-	struct list *list = context;
+	struct session_list *list = context;
 	struct warder_error ignored = { 0 };
 	struct json_value *document = NULL;
 	struct remote *remote;
@@ -718,17 +713,5 @@ static int add_session(void *context, const char *name)
 
 char *remote_list(struct warder_error *err)
 {
-	struct list list = { .err = err };
-	char *text;
-
-	json_begin_array(&list.w);
-	if (session_each(add_session, &list, err) < 0) {
-		json_writer_done(&list.w);
-		return NULL;
-	}
-	json_end_array(&list.w);
-	text = json_take(&list.w);
-	if (!text)
-		error_no_memory(err, NULL);
-	return text;
+	return session_list_json(add_session, err);
 }

@@ -548,14 +548,9 @@ char *warder_session_json(const struct warder_session *session)
 	return session ? strdup(session->description) : NULL;
 }
 
-struct list {
-	struct json_writer w;
-	struct warder_error *err;
-};
-
 static int add_to_list(void *context, const char *name)
 {
-	struct list *list = context;
+	struct session_list *list = context;
 	struct warder_session *session = NULL;
 	const int found = find(name, &session, list->err);
 
@@ -583,19 +578,7 @@ static int add_to_list(void *context, const char *name)
 
 char *warder_session_list(struct warder_error *err)
 {
-	struct list list = { .err = err };
-	char *text;
-
-	json_begin_array(&list.w);
-	if (session_each(add_to_list, &list, err) < 0) {
-		json_writer_done(&list.w);
-		return NULL;
-	}
-	json_end_array(&list.w);
-	text = json_take(&list.w);
-	if (!text)
-		error_no_memory(err, NULL);
-	return text;
+	return session_list_json(add_to_list, err);
 }
 
 int warder_session_stop(const char *name, struct warder_error *err)

@@ -53,6 +53,12 @@ int session_connect(int dir_fd, const char *name, int *ret_fd, struct warder_err
 int session_peer_pid(int fd);
 /* Call back with each name whose keeper lives, until it returns another number than 0. That; -1 with *err: who is there cannot be told. */
 int session_each(int (*each)(void *context, const char *name), void *context, struct warder_error *err);
+/* A JSON array of what `add` writes for each of these names, with the list as its context. Free it; NULL with *err. */
+struct session_list {
+	struct json_writer w;
+	struct warder_error *err;
+};
+char *session_list_json(int (*add)(void *list, const char *name), struct warder_error *err);
 /* Remove the files of a keeper that died. False: another has the name, or it has no files. */
 bool session_remove_dead(int dir_fd, const char *name);
 /* Remove the files of keepers that died. Returns how many sessions these were. */

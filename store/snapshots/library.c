@@ -58,7 +58,9 @@ int warder_snapshot_resume(const char *store, const char *snapshot, const char *
 	return status;
 }
 
-int warder_snapshot_verify(const char *store, const char *snapshot, struct warder_error *err)
+static int with_snapshot(const char *store, const char *snapshot,
+			 int (*act)(struct snapshots *snapshots, const char *id, struct warder_error *err),
+			 struct warder_error *err)
 {
 	struct snapshots snapshots = SNAPSHOTS_NONE;
 	int status;
@@ -67,23 +69,19 @@ int warder_snapshot_verify(const char *store, const char *snapshot, struct warde
 		return store_misuse("no snapshot", err);
 	status = snapshots_open(store, &snapshots, err);
 	if (status == 0)
-		status = snapshots_verify(&snapshots, snapshot, err);
+		status = act(&snapshots, snapshot, err);
 	snapshots_done(&snapshots);
 	return status;
 }
 
+int warder_snapshot_verify(const char *store, const char *snapshot, struct warder_error *err)
+{
+	return with_snapshot(store, snapshot, snapshots_verify, err);
+}
+
 int warder_snapshot_remove(const char *store, const char *snapshot, struct warder_error *err)
 {
-	struct snapshots snapshots = SNAPSHOTS_NONE;
-	int status;
-
-	if (!snapshot)
-		return store_misuse("no snapshot", err);
-	status = snapshots_open(store, &snapshots, err);
-	if (status == 0)
-		status = snapshots_remove(&snapshots, snapshot, err);
-	snapshots_done(&snapshots);
-	return status;
+	return with_snapshot(store, snapshot, snapshots_remove, err);
 }
 
 int warder_snapshot_prune(const char *store, const char *id, uint64_t keep, uint64_t max_age_s,

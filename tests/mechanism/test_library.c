@@ -2,7 +2,7 @@
  * The public functions, used as a host program uses them: in its own process, next to other threads, for long.
  */
 #include "base/array.h"
-#include "runtime/warder.h"
+#include "tests/lib/library.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -18,37 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The strict preset without what needs a privilege that not every user has. */
-static struct warder_policy *easy_policy(void)
-{
-	static const char *const preferred[] = {
-		"limits.memory", "limits.swap", "limits.pids", "limits.cpus", "limits.cpuTime",
-	};
-	struct warder_policy *policy = NULL;
-	struct warder_error err;
-
-	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
-	for (size_t i = 0; i < ARRAY_LENGTH(preferred); i++)
-		cr_assert(warder_policy_require(policy, preferred[i], 0, &err) == 0, "%s", err.text);
-	return policy;
-}
-
-static struct warder_template *prepare(struct warder_policy *policy)
-{
-	struct warder_template *tmpl = NULL;
-	struct warder_error err;
-
-	if (warder_prepare(policy, NULL, &tmpl, &err) != 0) {
-		cr_assert(err.code == WARDER_ERROR_UNSUPPORTED_POLICY, "%s", err.text);
-		cr_skip_test("%s", err.text);
-	}
-	return tmpl;
-}
-
 static struct warder_template *easy_template(void)
 {
-	struct warder_policy *policy = easy_policy();
-	struct warder_template *tmpl = prepare(policy);
+	struct warder_policy *policy = library_policy();
+	struct warder_template *tmpl = library_prepare(policy);
 
 	warder_policy_free(policy);
 	return tmpl;
@@ -80,17 +53,6 @@ static void expect_output(struct warder_template *tmpl, const char *script, stru
 		cr_expect_str_eq(warder_result_output(result, WARDER_STDOUT, NULL, NULL), wanted, "%s",
 				 script);
 	warder_result_free(result);
-}
-
-static int open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
 }
 
 Test(library, a_template_serves_many_runs, .timeout = 120)
@@ -219,10 +181,10 @@ Test(library, a_run_that_is_not_waited_for_is_ended, .timeout = 60)
 
 	expect_output(tmpl, "", (struct warder_command){ 0 },
 		      ""); /* the first run makes what the template keeps */
-	before = open_descriptors();
+	before = library_descriptors();
 	cr_assert(warder_launch(tmpl, &command, &run, &err) == 0, "%s", err.text);
 	warder_run_free(run);
-	cr_expect(open_descriptors() == before);
+	cr_expect(library_descriptors() == before);
 	warder_template_free(tmpl);
 }
 
@@ -415,7 +377,7 @@ Test(library, threads_share_templates, .timeout = 200)
 	int before, right = 0;
 
 	warder_template_free(easy_template()); /* what is opened once for the process */
-	before = open_descriptors();
+	before = library_descriptors();
 	for (size_t i = 0; i < 2; i++)
 		tmpls[i] = easy_template();
 	for (size_t i = 0; i < 5; i++) {
@@ -430,7 +392,8 @@ Test(library, threads_share_templates, .timeout = 200)
 	cr_expect(wait(NULL) == -1 && errno == ECHILD, "a child of the library's is visible");
 	warder_template_free(tmpls[0]);
 	warder_template_free(tmpls[1]);
-	cr_expect(open_descriptors() == before, "%d descriptors, before %d", open_descriptors(), before);
+	cr_expect(library_descriptors() == before, "%d descriptors, before %d", library_descriptors(),
+		  before);
 }
 
 /* A forked child has a copy of every descriptor of that moment, also of files that a root in the making has open. */
@@ -458,7 +421,7 @@ static void *fork_on(void *arg)
 
 Test(library, prepares_while_another_thread_forks, .timeout = 120)
 {
-	struct warder_policy *policy = easy_policy();
+	struct warder_policy *policy = library_policy();
 	atomic_bool done = false;
 	pthread_t thread;
 
@@ -605,7 +568,7 @@ static void expect_refusal(struct warder_policy *policy, const struct warder_pol
 
 Test(library, policies_that_are_refused, .timeout = 60)
 {
-	struct warder_policy *policy = easy_policy(), *ceiling = easy_policy();
+	struct warder_policy *policy = library_policy(), *ceiling = library_policy();
 	struct warder_error err;
 
 	cr_assert(warder_policy_set(ceiling, "limits.wallTime", "5s", &err) == 0);
@@ -626,7 +589,7 @@ Test(library, policies_that_are_refused, .timeout = 60)
 
 Test(library, what_a_ceiling_grants_is_told, .timeout = 20)
 {
-	struct warder_policy *policy = easy_policy(), *ceiling = NULL;
+	struct warder_policy *policy = library_policy(), *ceiling = NULL;
 	struct warder_error err;
 	char *json = NULL;
 
@@ -648,7 +611,7 @@ Test(library, what_a_ceiling_grants_is_told, .timeout = 20)
 
 Test(library, a_policy_goes_out_and_in, .timeout = 20)
 {
-	struct warder_policy *policy = easy_policy(), *copy = NULL;
+	struct warder_policy *policy = library_policy(), *copy = NULL;
 	struct warder_error err;
 	char *json, *again;
 

@@ -2,8 +2,7 @@
  * Pools of parked jails, through the public functions: what a hand-out gives, what it finds out, and that nothing is left.
  * At most eight jails at once.
  */
-#include "base/array.h"
-#include "runtime/warder.h"
+#include "tests/lib/library.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -35,13 +34,7 @@ static void set(const char *field, const char *value)
 
 static void open_policy(void)
 {
-	static const char *const preferred[] = {
-		"limits.memory", "limits.swap", "limits.pids", "limits.cpus", "limits.cpuTime",
-	};
-
-	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
-	for (size_t i = 0; i < ARRAY_LENGTH(preferred); i++)
-		cr_assert(warder_policy_require(policy, preferred[i], 0, &err) == 0, "%s", err.text);
+	policy = library_policy();
 	key = (struct warder_pool_key){ .size = sizeof(key), .policy = policy };
 }
 
@@ -57,24 +50,6 @@ static void fill(unsigned int count)
 		return;
 	cr_assert(err.code == WARDER_ERROR_UNSUPPORTED_POLICY, "%s: %s", err.step, err.text);
 	cr_skip_test("%s", err.text);
-}
-
-/* The number behind "name": in the pool's counts. */
-static long stat_of(const char *name)
-{
-	char *text = warder_pool_stats(pool);
-	char quoted[64];
-	const char *at;
-	long value;
-
-	snprintf(quoted, sizeof(quoted), "\"%s\":", name);
-	at = text ? strstr(text, quoted) : NULL;
-	/* The states come first, and are counted apart. */
-	for (const char *next = at; next; next = strstr(next + 1, quoted))
-		at = next;
-	value = at ? strtol(at + strlen(quoted), NULL, 10) : -1;
-	free(text);
-	return value;
 }
 
 static struct warder_result *shell(const char *script, struct warder_command command)
@@ -144,17 +119,6 @@ static int children(int *pids, int most)
 	return count;
 }
 
-static int open_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
 /* Everything is gone: processes, cgroups, descriptors. */
 static void expect_nothing_left(int fds_before)
 {
@@ -164,13 +128,14 @@ static void expect_nothing_left(int fds_before)
 	cr_expect(children(pids, 8) == 0);
 	cr_expect(cgroups_of(getpid()) == 0);
 	warder_pool_free(pool);
-	cr_expect(open_fds() == fds_before, "%d descriptors, before %d", open_fds(), fds_before);
+	cr_expect(library_descriptors() == fds_before, "%d descriptors, before %d", library_descriptors(),
+		  fds_before);
 	warder_policy_free(policy);
 }
 
 static int begin(struct warder_pool_options options)
 {
-	const int fds = open_fds();
+	const int fds = library_descriptors();
 
 	open_policy();
 	open_pool(options);
@@ -211,7 +176,7 @@ Test(pool, a_hand_out_gives_all_that_a_launch_gives, .timeout = 60)
 	}
 	free(json);
 	warder_result_free(result);
-	cr_expect(stat_of("handedOut") == 1 && stat_of("launched") == 0);
+	cr_expect(library_pool_stat(pool, "handedOut") == 1 && library_pool_stat(pool, "launched") == 0);
 	expect_nothing_left(fds);
 }
 
@@ -229,7 +194,7 @@ Test(pool, a_jail_runs_one_program, .timeout = 60)
 		cr_expect_str_eq(output(result), "/dev/shm:\n\n/tmp:\n");
 		warder_result_free(result);
 	}
-	cr_expect(stat_of("handedOut") == 3 && stat_of("parked") >= 3);
+	cr_expect(library_pool_stat(pool, "handedOut") == 3 && library_pool_stat(pool, "parked") >= 3);
 	expect_nothing_left(fds);
 }
 
@@ -288,7 +253,7 @@ Test(pool, a_parked_jail_that_was_killed_is_not_handed_out, .timeout = 60)
 	close(dead.fd);
 	cr_expect_null(shell("echo x", (struct warder_command){ 0 }));
 	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "read-back"), "%s", err.text);
-	cr_expect(stat_of("broken") == 1 && stat_of("handedOut") == 0);
+	cr_expect(library_pool_stat(pool, "broken") == 1 && library_pool_stat(pool, "handedOut") == 0);
 	expect_nothing_left(fds);
 }
 
@@ -311,7 +276,8 @@ Test(pool, a_limit_that_root_has_changed_is_found, .timeout = 60)
 	result = shell("echo new", (struct warder_command){ 0 });
 	cr_assert(result, "%s", err.text);
 	cr_expect_str_eq(output(result), "new\n");
-	cr_expect(stat_of("broken") == 1 && stat_of("launched") == 1 && stat_of("handedOut") == 0);
+	cr_expect(library_pool_stat(pool, "broken") == 1 && library_pool_stat(pool, "launched") == 1 &&
+		  library_pool_stat(pool, "handedOut") == 0);
 	warder_result_free(result);
 	expect_nothing_left(fds);
 }
@@ -333,7 +299,7 @@ Test(pool, another_object_in_a_source_makes_jails_stale, .timeout = 60)
 	result = shell(path, (struct warder_command){ 0 });
 	cr_assert(result, "%s", err.text);
 	cr_expect_str_eq(output(result), "new\n");
-	cr_expect(stat_of("stale") == 1);
+	cr_expect(library_pool_stat(pool, "stale") == 1);
 	warder_result_free(result);
 	expect_nothing_left(fds);
 	snprintf(path, sizeof(path), "%s/new", dir);
@@ -359,7 +325,7 @@ Test(pool, keys_share_nothing, .timeout = 60)
 	result = shell("echo x", (struct warder_command){ 0 });
 	cr_expect(result, "%s", err.text);
 	warder_result_free(result);
-	cr_expect(stat_of("keys") == 3);
+	cr_expect(library_pool_stat(pool, "keys") == 3);
 	expect_nothing_left(fds);
 }
 
@@ -372,10 +338,10 @@ Test(pool, a_full_pool_gives_up_what_is_unused, .timeout = 60)
 	cr_expect(warder_pool_fill(pool, &key, 3, &err) == -1 && err.code == WARDER_ERROR_UNAVAILABLE);
 	key.tenant = "b";
 	fill(1);
-	cr_expect(stat_of("evicted") == 1);
+	cr_expect(library_pool_stat(pool, "evicted") == 1);
 	key.tenant = "c";
 	fill(1);
-	cr_expect(stat_of("keys") == 2);
+	cr_expect(library_pool_stat(pool, "keys") == 2);
 	expect_nothing_left(fds);
 }
 
@@ -385,9 +351,10 @@ Test(pool, an_unused_key_loses_its_jails, .timeout = 60)
 	const int fds = begin((struct warder_pool_options){ .idle_us = 100000 });
 
 	fill(2);
-	for (int i = 0; i < 100 && (stat_of("keys") || stat_of("removed") < 2); i++)
+	for (int i = 0;
+	     i < 100 && (library_pool_stat(pool, "keys") || library_pool_stat(pool, "removed") < 2); i++)
 		nanosleep(&pause, NULL);
-	cr_expect(stat_of("keys") == 0 && stat_of("removed") == 2);
+	cr_expect(library_pool_stat(pool, "keys") == 0 && library_pool_stat(pool, "removed") == 2);
 	expect_nothing_left(fds);
 }
 
@@ -492,7 +459,7 @@ Test(pool, the_hand_out_gives_time_output_and_variables, .timeout = 60)
 		  "%s", json);
 	free(json);
 	warder_result_free(result);
-	cr_expect(stat_of("keys") == 1 && stat_of("handedOut") == 1);
+	cr_expect(library_pool_stat(pool, "keys") == 1 && library_pool_stat(pool, "handedOut") == 1);
 	expect_nothing_left(fds);
 }
 
@@ -511,7 +478,7 @@ Test(pool, a_jail_that_is_made_at_once_is_given_the_same, .timeout = 60)
 	cr_expect_str_eq(output(result), "second\n");
 	cr_expect_str_eq(warder_result_cause(result), "wallTime");
 	warder_result_free(result);
-	cr_expect(stat_of("keys") == 1 && stat_of("launched") == 1);
+	cr_expect(library_pool_stat(pool, "keys") == 1 && library_pool_stat(pool, "launched") == 1);
 	expect_nothing_left(fds);
 }
 
@@ -533,7 +500,7 @@ Test(pool, the_ceiling_holds_for_what_is_given, .timeout = 60)
 	cr_expect_null(shell("echo x", (struct warder_command){ 0 }));
 	cr_expect(err.code == WARDER_ERROR_REJECTED && strstr(err.field, "limits.wallTime"), "%s: %s",
 		  err.field, err.text);
-	cr_expect(stat_of("handedOut") == 0);
+	cr_expect(library_pool_stat(pool, "handedOut") == 0);
 	warder_policy_free(ceiling);
 	expect_nothing_left(fds);
 }
@@ -559,9 +526,11 @@ static int fill_under_pressure(void)
 	warder_pool_free(pool);
 	open_pool((struct warder_pool_options){ 0 });
 	if (ret == 1 && warder_pool_fill(pool, &key, 4, &err) == 0) {
-		for (int i = 0; i < 100 && stat_of("evicted") < 2; i++)
+		for (int i = 0; i < 100 && library_pool_stat(pool, "evicted") < 2; i++)
 			nanosleep(&pause, NULL);
-		ret = stat_of("evicted") == 2 && warder_pool_fill(pool, &key, 2, &err) == 0 ? 0 : 1;
+		ret = library_pool_stat(pool, "evicted") == 2 && warder_pool_fill(pool, &key, 2, &err) == 0
+			  ? 0
+			  : 1;
 	}
 	warder_pool_free(pool);
 	return ret;
@@ -619,6 +588,6 @@ Test(pool, random_kills_leave_nothing, .timeout = 120)
 		warder_result_free(result);
 		warder_run_free(run);
 	}
-	cr_expect(ended + refused == 8 && stat_of("handedOut") == ended);
+	cr_expect(ended + refused == 8 && library_pool_stat(pool, "handedOut") == ended);
 	expect_nothing_left(fds);
 }

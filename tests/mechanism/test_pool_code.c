@@ -1,8 +1,7 @@
 /*
  * Pools whose jails have started a program in advance: what it is given, when it is stale, and that its code runs once.
  */
-#include "base/array.h"
-#include "runtime/warder.h"
+#include "tests/lib/library.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -31,14 +30,9 @@ static void set(const char *field, const char *value)
 
 static void begin(enum warder_pool_empty empty)
 {
-	static const char *const preferred[] = {
-		"limits.memory", "limits.swap", "limits.pids", "limits.cpus", "limits.cpuTime",
-	};
 	const struct warder_pool_options options = { .size = sizeof(options), .empty = empty };
 
-	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
-	for (size_t i = 0; i < ARRAY_LENGTH(preferred); i++)
-		cr_assert(warder_policy_require(policy, preferred[i], 0, &err) == 0, "%s", err.text);
+	policy = library_policy();
 	key = (struct warder_pool_key){ .size = sizeof(key), .policy = policy };
 	cr_assert(warder_pool_new(&options, &pool, &err) == 0, "%s", err.text);
 }
@@ -64,22 +58,6 @@ static void end(void)
 	snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup{/*/*,/*,}/warder-%d-*", getpid());
 	cr_expect(glob(pattern, GLOB_BRACE, NULL, &found) == GLOB_NOMATCH);
 	globfree(&found);
-}
-
-static long stat_of(const char *name)
-{
-	char *text = warder_pool_stats(pool);
-	char quoted[64];
-	const char *at;
-	long value;
-
-	snprintf(quoted, sizeof(quoted), "\"%s\":", name);
-	at = text ? strstr(text, quoted) : NULL;
-	for (const char *next = at; next; next = strstr(next + 1, quoted))
-		at = next;
-	value = at ? strtol(at + strlen(quoted), NULL, 10) : -1;
-	free(text);
-	return value;
 }
 
 static struct warder_result *run(const char *code, struct warder_command command)
@@ -121,7 +99,7 @@ Test(pool_code, a_program_gets_its_code_input_and_time, .timeout = 60)
 	cr_expect(strstr(json, "\"parkedUs\":") && strstr(json, "\"requested\":\"500ms\""));
 	free(json);
 	warder_result_free(result);
-	cr_expect(stat_of("handedOut") == 1);
+	cr_expect(library_pool_stat(pool, "handedOut") == 1);
 	fill(1);
 	result = run("sleep 30", (struct warder_command){ 0 });
 	cr_assert(result, "%s", err.text);
@@ -178,7 +156,9 @@ Test(pool_code, a_file_that_it_loaded_makes_it_stale, .timeout = 60)
 		cr_assert(result, "%s", err.text);
 		cr_expect_str_eq(output(result, WARDER_STDOUT), "ran\n");
 		warder_result_free(result);
-		cr_expect(i == 0 ? stat_of("stale") == 0 : stat_of("stale") >= 1, "%ld", stat_of("stale"));
+		cr_expect(i == 0 ? library_pool_stat(pool, "stale") == 0
+				 : library_pool_stat(pool, "stale") >= 1,
+			  "%ld", library_pool_stat(pool, "stale"));
 		if (i == 0)
 			fill(1);
 	}

@@ -3,7 +3,7 @@
  * its children as they were. Under the address sanitizer the leak sanitizer is asked as well.
  */
 #include "base/array.h"
-#include "runtime/warder.h"
+#include "tests/lib/library.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -26,21 +26,6 @@
 #define WARM_UP 10
 #define CYCLES  200
 
-/* The strict preset without what needs a privilege that not every user has. */
-static struct warder_policy *easy_policy(void)
-{
-	static const char *const preferred[] = {
-		"limits.memory", "limits.swap", "limits.pids", "limits.cpus", "limits.cpuTime",
-	};
-	struct warder_policy *policy = NULL;
-	struct warder_error err;
-
-	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
-	for (size_t i = 0; i < ARRAY_LENGTH(preferred); i++)
-		cr_assert(warder_policy_require(policy, preferred[i], 0, &err) == 0, "%s", err.text);
-	return policy;
-}
-
 struct use {
 	size_t heap;
 	int descriptors;
@@ -48,13 +33,8 @@ struct use {
 
 static struct use take_use(void)
 {
-	struct use use = { .heap = mallinfo2().uordblks };
-	DIR *dir = opendir("/proc/self/fd");
+	const struct use use = { .heap = mallinfo2().uordblks, .descriptors = library_descriptors() };
 
-	while (dir && readdir(dir))
-		use.descriptors++;
-	if (dir)
-		closedir(dir);
 	return use;
 }
 
@@ -128,7 +108,7 @@ static const struct warder_command ends_with_3 = {
 static void prepare_and_launch(void *context)
 {
 	struct warder_template *tmpl = NULL;
-	struct warder_policy *policy = easy_policy();
+	struct warder_policy *policy = library_policy();
 	struct warder_error err;
 
 	if (warder_prepare(policy, NULL, &tmpl, &err) != 0)
@@ -140,7 +120,7 @@ static void prepare_and_launch(void *context)
 
 static struct warder_template *easy_template(void)
 {
-	struct warder_policy *policy = easy_policy();
+	struct warder_policy *policy = library_policy();
 	struct warder_template *tmpl = NULL;
 	struct warder_error err;
 
@@ -195,14 +175,14 @@ static void be_refused(void *context)
 		{ "filesystem.paths.readOnly", "/no/such/path", WARDER_ERROR_INVALID_REQUEST },
 		{ "workingDirectory", "/nowhere", WARDER_ERROR_INVALID_REQUEST },
 	};
-	struct warder_policy *ceiling = easy_policy();
+	struct warder_policy *ceiling = library_policy();
 	struct warder_policy *parsed = NULL;
 	struct warder_error err;
 
 	warder_policy_set(ceiling, "filesystem.paths.readOnly", "/", &err);
 	warder_policy_set(ceiling, "filesystem.view", "image:none", &err);
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
-		struct warder_policy *policy = easy_policy();
+		struct warder_policy *policy = library_policy();
 		const struct warder_options options = { .size = sizeof(options),
 							.ceiling = i == 0 ? ceiling : NULL };
 		struct warder_template *tmpl = NULL;

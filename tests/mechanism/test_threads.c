@@ -3,7 +3,7 @@
  * also where nothing went wrong this time: so the threads begin together and use what may be shared, all of it.
  */
 #include "base/array.h"
-#include "runtime/warder.h"
+#include "tests/lib/library.h"
 
 #include <criterion/criterion.h>
 #include <ftw.h>
@@ -18,33 +18,6 @@
 
 #define THREADS 4
 #define ROUNDS  3
-
-/* The strict preset without what needs a privilege that not every user has. */
-static struct warder_policy *easy_policy(void)
-{
-	static const char *const preferred[] = {
-		"limits.memory", "limits.swap", "limits.pids", "limits.cpus", "limits.cpuTime",
-	};
-	struct warder_policy *policy = NULL;
-	struct warder_error err;
-
-	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
-	for (size_t i = 0; i < ARRAY_LENGTH(preferred); i++)
-		cr_assert(warder_policy_require(policy, preferred[i], 0, &err) == 0, "%s", err.text);
-	return policy;
-}
-
-static struct warder_template *prepare(const struct warder_policy *policy)
-{
-	struct warder_template *tmpl = NULL;
-	struct warder_error err;
-
-	if (warder_prepare(policy, NULL, &tmpl, &err) != 0) {
-		cr_assert(err.code == WARDER_ERROR_UNSUPPORTED_POLICY, "%s", err.text);
-		cr_skip_test("%s", err.text);
-	}
-	return tmpl;
-}
 
 /* What every thread of a test is given. Expectations are the main thread's: the others count. */
 struct shared {
@@ -126,8 +99,8 @@ static void *use_shared_template(void *context)
 
 Test(threads, share_a_template, .timeout = 200)
 {
-	struct warder_policy *policy = easy_policy();
-	struct shared shared = { .tmpl = prepare(policy) };
+	struct warder_policy *policy = library_policy();
+	struct shared shared = { .tmpl = library_prepare(policy) };
 
 	warder_policy_free(policy);
 	in_threads(&shared, use_shared_template);
@@ -157,7 +130,7 @@ static void *prepare_own_template(void *context)
 
 Test(threads, prepare_their_own_templates_of_one_policy, .timeout = 200)
 {
-	struct warder_policy *policy = easy_policy();
+	struct warder_policy *policy = library_policy();
 	struct shared shared = { .policy = policy };
 
 	in_threads(&shared, prepare_own_template);
@@ -188,8 +161,8 @@ static void *prepare_or_launch(void *context)
 
 Test(threads, prepare_while_others_launch, .timeout = 300)
 {
-	struct warder_policy *policy = easy_policy();
-	struct shared shared = { .policy = policy, .tmpl = prepare(policy) };
+	struct warder_policy *policy = library_policy();
+	struct shared shared = { .policy = policy, .tmpl = library_prepare(policy) };
 
 	in_threads(&shared, prepare_or_launch);
 	cr_expect(shared.right == THREADS * 10 * ROUNDS, "%d of %d", shared.right, THREADS * 10 * ROUNDS);
@@ -203,7 +176,7 @@ static void *make_own_policy(void *context)
 
 	pthread_barrier_wait(&shared->start);
 	for (int i = 0; i < 20; i++) {
-		struct warder_policy *policy = easy_policy();
+		struct warder_policy *policy = library_policy();
 		struct warder_policy *copy = NULL;
 		struct warder_error err;
 		char *json = warder_policy_json(policy);
@@ -254,8 +227,8 @@ static void *take_output(void *context)
 
 Test(threads, take_output_as_it_comes, .timeout = 200)
 {
-	struct warder_policy *policy = easy_policy();
-	struct shared shared = { .tmpl = prepare(policy) };
+	struct warder_policy *policy = library_policy();
+	struct shared shared = { .tmpl = library_prepare(policy) };
 
 	warder_policy_free(policy);
 	in_threads(&shared, take_output);
@@ -296,8 +269,8 @@ static void *cancel_or_wait(void *context)
 
 Test(threads, cancel_from_outside, .timeout = 120)
 {
-	struct warder_policy *policy = easy_policy();
-	struct shared shared = { .tmpl = prepare(policy) };
+	struct warder_policy *policy = library_policy();
+	struct shared shared = { .tmpl = library_prepare(policy) };
 
 	warder_policy_free(policy);
 	for (int i = 0; i < ROUNDS; i++) {
@@ -321,8 +294,8 @@ static void *wait_for(void *run)
 
 Test(threads, hand_a_run_on, .timeout = 60)
 {
-	struct warder_policy *policy = easy_policy();
-	struct warder_template *tmpl = prepare(policy);
+	struct warder_policy *policy = library_policy();
+	struct warder_template *tmpl = library_prepare(policy);
 	struct warder_command command = { 0 };
 	struct warder_run *run = launch(tmpl, "exit 7", &command);
 	void *result = NULL;
@@ -439,13 +412,13 @@ static void tear_down_place(void)
 
 Test(threads, sessions, .init = set_up_place, .fini = tear_down_place, .timeout = 300)
 {
-	struct warder_policy *policy = easy_policy();
+	struct warder_policy *policy = library_policy();
 	char name[40], tool[PATH_MAX];
 	struct shared shared = { .policy = policy, .name = name };
 
 	if (!find_tool(tool, sizeof(tool)))
 		cr_skip_test("there is no command line tool beside this program");
-	warder_template_free(prepare(policy));
+	warder_template_free(library_prepare(policy));
 	snprintf(name, sizeof(name), "threads-%d", (int)getpid());
 	in_threads(&shared, use_sessions);
 	cr_expect(shared.right == THREADS * ROUNDS * 3, "%d of %d", shared.right, THREADS * ROUNDS * 3);
@@ -459,7 +432,7 @@ Test(threads, sessions, .init = set_up_place, .fini = tear_down_place, .timeout 
 Test(threads, a_session_is_no_other_of_its_name, .init = set_up_place, .fini = tear_down_place,
      .timeout = 120)
 {
-	struct warder_policy *policy = easy_policy();
+	struct warder_policy *policy = library_policy();
 	char name[40], tool[PATH_MAX];
 	const struct warder_session_options options = { .size = sizeof(options),
 							.policy = policy,
@@ -530,10 +503,10 @@ static void *use_backends(void *context)
 Test(threads, backends, .timeout = 300)
 {
 	static const char *const run[] = { "local", "crun", "runc" };
-	struct warder_policy *policy = easy_policy();
+	struct warder_policy *policy = library_policy();
 	struct shared shared = { .policy = policy };
 
-	warder_template_free(prepare(policy));
+	warder_template_free(library_prepare(policy));
 	for (size_t i = 0; i < ARRAY_LENGTH(run); i++) {
 		shared.name = run[i];
 		shared.right = 0;

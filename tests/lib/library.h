@@ -1,0 +1,75 @@
+/*
+ * library: fixtures of tests that use Warder through warder.h alone.
+ */
+#ifndef WARDER_TESTS_LIBRARY_H
+#define WARDER_TESTS_LIBRARY_H
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "runtime/warder.h"
+
+/* The preset strict; a host need not enforce the limits that not every user has. */
+static inline struct warder_policy *library_policy(void)
+{
+	static const char *const preferred[] = {
+		"limits.memory", "limits.swap", "limits.pids", "limits.cpus", "limits.cpuTime",
+	};
+	struct warder_policy *policy = NULL;
+	struct warder_error err;
+
+	cr_assert(warder_policy_preset("strict", &policy, &err) == 0, "%s", err.text);
+	for (size_t i = 0; i < ARRAY_LENGTH(preferred); i++)
+		cr_assert(warder_policy_require(policy, preferred[i], 0, &err) == 0, "%s", err.text);
+	return policy;
+}
+
+/* Skips the test if the host cannot enforce the policy. */
+static inline struct warder_template *library_prepare(const struct warder_policy *policy)
+{
+	struct warder_template *tmpl = NULL;
+	struct warder_error err;
+
+	if (warder_prepare(policy, NULL, &tmpl, &err) != 0) {
+		cr_assert(err.code == WARDER_ERROR_UNSUPPORTED_POLICY, "%s", err.text);
+		cr_skip_test("%s", err.text);
+	}
+	return tmpl;
+}
+
+/* How many descriptors this process has, and those of the look itself. */
+static inline int library_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (dir && readdir(dir))
+		count++;
+	if (dir)
+		closedir(dir);
+	return count;
+}
+
+/* The last number behind "name": in the counts of the pool; -1: none. */
+static inline long library_pool_stat(struct warder_pool *pool, const char *name)
+{
+	char *text = warder_pool_stats(pool);
+	char quoted[64];
+	const char *at;
+	long value;
+
+	snprintf(quoted, sizeof(quoted), "\"%s\":", name);
+	at = text ? strstr(text, quoted) : NULL;
+	/* The states come first, and are counted apart. */
+	for (const char *next = at; next; next = strstr(next + 1, quoted))
+		at = next;
+	value = at ? strtol(at + strlen(quoted), NULL, 10) : -1;
+	free(text);
+	return value;
+}
+
+#endif

@@ -58,6 +58,8 @@ struct backend_sessions {
 	void (*sweep)(const void *session);
 	/* Stop everything that executes, or let it go on; nobody starts anything meanwhile. -1 with *err: nothing is stopped. */
 	int (*freeze)(const void *session, bool frozen, struct warder_error *err);
+	/* Its lifetime ends so much later. */
+	void (*extend)(const void *session, uint64_t us);
 	const struct jail_joint *(*joint)(const void *session); /* what an execution on this host joins */
 	const char *(*root)(const void *session);               /* rootfs_record() of it */
 	const struct policy_receipt *(*receipt)(const void *session);

@@ -77,6 +77,11 @@ static int freeze(const void *session, bool frozen, struct warder_error *err)
 	return jail_session_freeze(session, frozen, err);
 }
 
+static void extend(const void *session, uint64_t us)
+{
+	jail_session_extend(session, us);
+}
+
 static const struct jail_joint *joint(const void *session)
 {
 	return jail_session_joint(session);
@@ -101,6 +106,7 @@ const struct backend_sessions local_sessions = {
 	.free = free_session,
 	.sweep = sweep,
 	.freeze = freeze,
+	.extend = extend,
 	.joint = joint,
 	.root = root,
 	.receipt = receipt,

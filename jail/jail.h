@@ -512,6 +512,8 @@ struct jail_counters {
 	    written_bytes; /* from and to disks, of these processes and of those that they waited for */
 };
 void jail_count(const struct jail_run *run, struct jail_counters *ret);
+/* The wall time of a jail that holds (a session's) ends so much later; also that of its init. Any thread. */
+void jail_extend(struct jail_run *run, uint64_t us);
 /* The wall time stands still, or goes on; for who freezes and thaws the run's cgroup. One thread at a time, in turn. */
 void jail_pause_clock(struct jail_run *run, bool paused);
 /* With terminal_fd: its size has changed, and the program's terminal gets it. Any thread; async-signal-safe. */

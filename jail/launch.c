@@ -1445,6 +1445,12 @@ void jail_pause_clock(struct jail_run *run, bool paused)
 	wake(run);
 }
 
+void jail_extend(struct jail_run *run, uint64_t us)
+{
+	atomic_fetch_add(&run->extend_us, us);
+	wake(run);
+}
+
 uint16_t jail_run_published(const struct jail_run *run, size_t row)
 {
 	return row < run->edge.published_count ? run->edge.published[row] : 0;

@@ -64,6 +64,7 @@ struct jail_run {
 	atomic_bool resized; /* the caller's terminal */
 	_Atomic uint64_t paused_at_us,
 	    paused_us; /* jail_pause_clock(): since when (0: it is not paused), and how long before */
+	_Atomic uint64_t extend_us; /* jail_extend(): what the supervision has not added yet */
 	int init_pid, init_fd;
 	int mount_ns_fd; /* the jail's, so that its end is not init's to wait for; -1 where init builds its root itself */
 	struct clone_helper leaver;

@@ -242,6 +242,11 @@ int jail_session_freeze(const struct jail_session *session, bool frozen, struct 
 	return cgroup_freeze(&session->outer, session->run->cgroup.name, frozen, err);
 }
 
+void jail_session_extend(const struct jail_session *session, uint64_t us)
+{
+	jail_extend(session->run, us);
+}
+
 /* ---- end ---- */
 
 int jail_session_wait(struct jail_session *session, enum jail_cause *ret, struct warder_error *err)

@@ -62,6 +62,8 @@ const struct policy_receipt *jail_session_receipt(const struct jail_session *ses
 int jail_session_init_fd(const struct jail_session *session);
 /* Remove the cgroups of what executions left running and is gone by now. While none is being started. */
 void jail_session_sweep(const struct jail_session *session);
+/* Its lifetime ends so much later. Any thread. */
+void jail_session_extend(const struct jail_session *session, uint64_t us);
 /* Stop all that executes in it, or let it go on; while nobody starts anything. Its lifetime runs on, and it can be ended. -1 with *err:
  * nothing is stopped. */
 int jail_session_freeze(const struct jail_session *session, bool frozen, struct warder_error *err);

@@ -35,6 +35,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "jail/block.h"
 #include "jail/joined.h"
 #include "jail/overlay.h"
 #include "jail/progress.h"
@@ -497,8 +498,23 @@ static void send_signal(struct supervision *sup, int number)
 		    number); /* the grace is for what it does then, or for its end that is on its way */
 }
 
+/* Init has a deadline of its own. If it takes no message, it is about to end. */
+static void extend(struct supervision *sup, uint64_t us)
+{
+	const uint64_t now = clock_us();
+	struct wire_message to_init = { .type = WIRE_GO };
+
+	if (sup->deadline_us == UINT64_MAX)
+		return;
+	sup->deadline_us += us;
+	to_init.backstop_ms = block_backstop_ms(sup->deadline_us > now ? sup->deadline_us - now : 0);
+	if (send(sup->run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		sup->deadline_us -= us;
+}
+
 static void heed_caller(struct supervision *sup)
 {
+	const uint64_t more_us = atomic_exchange(&sup->run->extend_us, 0);
 	const int number = atomic_load(&sup->run->stop_signal);
 	uint64_t count;
 
@@ -510,6 +526,8 @@ static void heed_caller(struct supervision *sup)
 	if (read(sup->run->cancel_fd, &count, sizeof(count)) == sizeof(count) && number && !sup->ended &&
 	    sup->stop_at_us == UINT64_MAX)
 		send_signal(sup, number);
+	if (more_us)
+		extend(sup, more_us);
 	if (atomic_exchange(&sup->run->resized, false))
 		terminal_copy_size(&sup->run->terminal, sup->run->command.terminal_fd);
 }

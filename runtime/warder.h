@@ -349,7 +349,7 @@ WARDER_API int warder_session_prepare(struct warder_session *session, const stru
 				      unsigned int flags, struct warder_template **ret,
 				      struct warder_error *err);
 /* The session when it was found, as a JSON object: name, id (unique), policy, setup, lifetimeUs, idleTimeoutUs,
- * keeperPid, started, ageUs, executions, receipt. The caller frees it with free(). NULL: out of memory. */
+ * keeperPid, started, ageUs, remainingUs (of the lifetime), paused, executions, receipt. The caller frees it with free(). NULL: out of memory. */
 WARDER_API char *warder_session_json(const struct warder_session *session);
 /* The running sessions as an array of such objects. A session that is still set up has only name and settingUp, and
  * one whose keeper does not answer within 8 s has only name and error (a sentence for people). The caller frees it

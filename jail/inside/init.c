@@ -823,6 +823,8 @@ static _Noreturn void wait_for_end(struct inside *in)
 				 { .fd = (int)signals, .events = POLLIN },
 				 { .fd = WIRE_FD_CONTROL, .events = POLLIN } };
 	bool parked = in->block->flags & WIRE_PARKED; /* the program's time has not begun */
+	/* A session's time may be extended. */
+	const bool holds = in->block->flags & WIRE_HOLDS;
 	struct __kernel_timespec left = { .tv_sec = (long)(in->block_backstop_ms / 1000),
 					  .tv_nsec = (long)(in->block_backstop_ms % 1000) * 1000000 };
 	char drain[128]
@@ -845,8 +847,9 @@ static _Noreturn void wait_for_end(struct inside *in)
 				status = wait_for_turn(fds, &left);
 			break;
 		}
-		n = sys(ppoll, fds, parked ? 3 : 2, in->block_backstop_ms && !parked ? &left : 0, 0, 0);
-		if (n > 0 && parked && fds[2].revents) {
+		n = sys(ppoll, fds, parked || holds ? 3 : 2, in->block_backstop_ms && !parked ? &left : 0, 0,
+			0);
+		if (n > 0 && (parked || holds) && fds[2].revents) {
 			struct wire_message word;
 
 			if (sys(read, WIRE_FD_CONTROL, &word, sizeof(word)) != sizeof(word) ||

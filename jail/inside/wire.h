@@ -98,7 +98,8 @@ enum wire_type {
 	WIRE_FAILED, /* init or payload -> host: step, error, detail */
 	WIRE_BORN,   /* payload -> host: namespaces, mounts and cgroups are what they will be */
 	WIRE_READY,  /* payload -> host: everything is applied, nothing untrusted ran */
-	WIRE_GO, /* host -> payload; WIRE_PARKED: as struct wire_go, and before that to init, whose time begins */
+	WIRE_GO, /* host -> payload; WIRE_PARKED: as struct wire_go, and before that to init, whose time begins; WIRE_HOLDS: to init, any
+		  * time, whose time begins anew */
 	WIRE_ENTERING, /* payload -> host: the next thing is the exec */
 	WIRE_NO_EXEC,  /* payload -> host: error of the exec */
 	WIRE_ENDED,    /* init -> host: how the payload ended */
@@ -117,7 +118,7 @@ struct wire_message {
 	uint64_t user_us, system_us;
 	uint64_t end_us;      /* WIRE_ENDED, WIRE_BACKSTOP: CLOCK_MONOTONIC of the host */
 	uint64_t applied;     /* WIRE_READY: bits 1 << step of optional layers that are on */
-	uint64_t backstop_ms; /* WIRE_GO, to the init of a parked jail: in the place of the block's */
+	uint64_t backstop_ms; /* WIRE_GO, to init: in the place of the block's */
 	char detail[64];
 };
 

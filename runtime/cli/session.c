@@ -360,6 +360,35 @@ static int resume_word(const struct request *request, const char *name, struct w
 	return remote_pause(name, false, err);
 }
 
+/* The words behind the name: one time, and --json. */
+static int take_time(char *const *words, uint64_t *ret_us, struct warder_error *err)
+{
+	const char *text = NULL;
+
+	for (; *words; words++) {
+		if (strcmp(*words, "--json") == 0 || strcmp(*words, "--no-config") == 0)
+			continue;
+		if (text)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *words,
+					 "%.60s is one word too many: extend NAME TIME", *words);
+		text = *words;
+	}
+	if (!text)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "time",
+				 "by how much? extend NAME TIME, such as 30m");
+	return policy_parse_time(text, ret_us, err);
+}
+
+static int extend_word(struct request *request, const char *name, char **flags)
+{
+	struct warder_error err = { 0 };
+	uint64_t us;
+
+	return take_time(flags, &us, &err) == 0 && remote_extend(name, us, &err) == 0
+		   ? 0
+		   : command_refuse(request, &err, EXIT_REFUSED);
+}
+
 static int restart_word(const struct request *request, const char *name, struct warder_error *err)
 {
 	struct warder_session *session = NULL;
@@ -389,6 +418,7 @@ static const struct word {
 	{ "restart", true, restart_word, NULL },
 	{ "pause", true, pause_word, NULL },
 	{ "resume", true, resume_word, NULL },
+	{ "extend", true, NULL, extend_word },
 	{ "read", true, NULL, session_read_word },
 	{ "write", true, NULL, session_write_word },
 	{ "cp", true, NULL, session_cp_word },
@@ -479,6 +509,6 @@ int session_command(struct request *request, char **argv)
 	else
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session",
 			  "a command is missing: start, exec, list, status, stop, restart, pause, resume, "
-			  "read, write or cp");
+			  "extend, read, write or cp");
 	return command_refuse(request, &err, EXIT_REFUSED);
 }

@@ -333,6 +333,7 @@ static int act(struct client *client, struct execution *execution, int file_fd, 
 	case RECORD_GAP:
 	case RECORD_END:
 	case RECORD_PAUSE:
+	case RECORD_EXTEND:
 	case RECORD_SHOWN:
 	case RECORD_DONE:
 	case RECORD_TYPES:
@@ -387,6 +388,8 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 		done = start(client, fds, &err);
 	} else if (type == RECORD_PAUSE) {
 		done = client->clients->pause(client->clients->keeper, client->clients->in.number != 0, &err);
+	} else if (type == RECORD_EXTEND) {
+		done = client->clients->extend(client->clients->keeper, client->clients->in.extend.us, &err);
 	} else {
 		execution = executions_find(client->clients->all, head->id, &err);
 		done = execution ? act(client, execution, fds[0], values, &err) : -1;

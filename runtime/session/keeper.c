@@ -79,6 +79,7 @@ struct keeper {
 	uint64_t started_us, idle_since_us;
 	bool in_use;        /* when it was last looked */
 	uint64_t paused_us; /* since when; 0: it is not paused */
+	uint64_t extended_us;
 	time_t started;
 	struct executions executions;
 	struct clients clients;
@@ -209,6 +210,15 @@ static size_t joined(const struct keeper *keeper)
 	return count;
 }
 
+/* What is left of its lifetime. */
+static uint64_t remaining_us(const struct keeper *keeper)
+{
+	const uint64_t age_us = clock_us() - keeper->started_us;
+	const uint64_t whole_us = keeper->spec.lifetime_us + keeper->extended_us;
+
+	return whole_us > age_us ? whole_us - age_us : 0;
+}
+
 static char *describe(struct keeper *keeper)
 {
 	struct json_writer w = { 0 };
@@ -226,6 +236,7 @@ static char *describe(struct keeper *keeper)
 	json_key_uint(&w, "keeperPid", (uint64_t)getpid());
 	json_key_string(&w, "started", text);
 	json_key_uint(&w, "ageUs", clock_us() - keeper->started_us);
+	json_key_uint(&w, "remainingUs", remaining_us(keeper));
 	json_key_bool(&w, "paused", keeper->paused_us != 0);
 	json_key_uint(&w, "executions", joined(keeper) + executions_running(&keeper->executions));
 	json_key(&w, "receipt");
@@ -378,6 +389,21 @@ static int pause_session(void *context, bool paused, struct warder_error *err)
 	if (!paused)
 		keeper->idle_since_us += now - keeper->paused_us;
 	keeper->paused_us = paused ? now : 0;
+	return 0;
+}
+
+static int extend_session(void *context, uint64_t us, struct warder_error *err)
+{
+	struct keeper *keeper = context;
+	const uint64_t whole_us = keeper->spec.lifetime_us + keeper->extended_us;
+
+	if (us > SESSION_TIME_MAX_US - whole_us)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "lifetime",
+				 "a session lasts at most 30 days, and %.64s has %" PRIu64
+				 " s of them already",
+				 keeper->spec.name, whole_us / 1000000);
+	keeper->extended_us += us;
+	keeper->sessions->extend(keeper->session, us);
 	return 0;
 }
 
@@ -750,6 +776,7 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	keeper->executions.root = keeper->sessions->root(keeper->session);
 	keeper->clients.all = &keeper->executions;
 	keeper->clients.pause = pause_session;
+	keeper->clients.extend = extend_session;
 	keeper->clients.keeper = keeper;
 	if (has_ended(keeper))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session ended during its set-up");

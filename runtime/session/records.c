@@ -35,6 +35,7 @@ static const struct {
 	[RECORD_ANSWER] = { sizeof(struct record_answer), sizeof(struct record_answer) },
 	[RECORD_FRAME] = { sizeof(struct record_frame) + 1, RECORD_BODY_MAX },
 	[RECORD_GAP] = { sizeof(struct record_gap), sizeof(struct record_gap) },
+	[RECORD_EXTEND] = { sizeof(struct record_extend), sizeof(struct record_extend) },
 	[RECORD_PAUSE] = { sizeof(uint32_t), sizeof(uint32_t) },
 	[RECORD_END] = { sizeof(struct record_end), sizeof(struct record_end) },
 	[RECORD_PIECE] = { sizeof(struct record_piece), sizeof(struct record_piece) },

@@ -36,6 +36,7 @@ enum record_type {
 	RECORD_GAP,      /* body: record_gap */
 	RECORD_END,      /* body: record_end */
 	RECORD_PAUSE,    /* body: u32: 1 pauses the session, 0 lets it go on */
+	RECORD_EXTEND,   /* body: record_extend */
 	/* of contexts, by the id of their execution */
 	RECORD_PIECE, /* body: record_piece; a memory file, the code. The answer's first value: how many pieces are before it */
 	RECORD_SHOWN, /* body: u32, a frame_type; with a memory file, a text of the piece's */
@@ -84,6 +85,10 @@ struct record_attach {
 struct record_piece {
 	uint64_t bytes;      /* of the memory file */
 	uint64_t timeout_us; /* 0: as long as the context's policy grants */
+};
+
+struct record_extend {
+	uint64_t us; /* more of the session's lifetime */
 };
 
 struct record_size {
@@ -154,6 +159,7 @@ struct record {
 		struct record_start start;
 		struct record_attach attach;
 		struct record_size size;
+		struct record_extend extend;
 		struct record_answer answer;
 		struct record_frame frame;
 		struct record_gap gap;

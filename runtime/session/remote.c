@@ -668,18 +668,38 @@ int remote_delete(struct remote *remote, struct warder_error *err)
 
 /* ---- all of a session, all of a user ---- */
 
+/* To ask something about the session itself. */
+static int connect_to_session(const char *session, struct remote **ret, struct warder_error *err)
+{
+	int got;
+
+	if (session_check_name(session, err) < 0)
+		return -1;
+	got = connect_to(session, ret, err);
+	return got > 0 ? error_set(err, WARDER_ERROR_NOT_FOUND, "name", "session %.64s does not run", session)
+		       : got;
+}
+
+int remote_extend(const char *session, uint64_t us, struct warder_error *err)
+{
+	struct remote *remote;
+	int ret;
+
+	if (connect_to_session(session, &remote, err) < 0)
+		return -1;
+	remote->out.extend.us = us;
+	ret = ask(remote, RECORD_EXTEND, 0, sizeof(remote->out.extend), NULL, 0, NULL, err);
+	remote_free(remote);
+	return ret;
+}
+
 int remote_pause(const char *session, bool paused, struct warder_error *err)
 {
 	struct remote *remote;
 	int ret;
 
-	if (session_check_name(session, err) < 0)
+	if (connect_to_session(session, &remote, err) < 0)
 		return -1;
-	ret = connect_to(session, &remote, err);
-	if (ret != 0)
-		return ret < 0 ? -1
-			       : error_set(err, WARDER_ERROR_NOT_FOUND, "name", "session %.64s does not run",
-					   session);
 	remote->out.number = paused;
 	ret = ask(remote, RECORD_PAUSE, 0, sizeof(remote->out.number), NULL, 0, NULL, err);
 	remote_free(remote);

@@ -314,6 +314,8 @@ int remote_delete(struct remote *remote, struct warder_error *err);
 /* Stop all that executes in a session, or let it go on. -1 with *err: NOT_FOUND; CONFLICT, it is so already, or an execution does not
  * let it; UNAVAILABLE, the host cannot. */
 int remote_pause(const char *session, bool paused, struct warder_error *err);
+/* A session ends so much later. -1 with *err: NOT_FOUND; INVALID_REQUEST, it would last longer than a session may. */
+int remote_extend(const char *session, uint64_t us, struct warder_error *err);
 /* All executions that keepers of this user supervise, as a JSON array; heap. NULL with *err. */
 char *remote_list(struct warder_error *err);
 /* ---- what a context says of a piece: said.c ---- */

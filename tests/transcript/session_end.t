@@ -76,3 +76,23 @@ $ for flag in '' --auto-start; do sh s start --idle-timeout 4s; sh s status --js
 | it runs
 | 0
 !~ ^warder: session [a-zA-Z0-9]* does not run; 
+
+= a session whose lifetime is extended outlives its first end, its keeper's and its init's, and ends at the new one
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start --lifetime 3s; sh s extend 5s; sh s status --json | grep -oE '"remainingUs":[67][0-9]{6}' | cut -c 1-14; sleep 6; sh s exec -- echo lives; for i in $(seq 100); do sh s status > /dev/null 2>&1 || break; sleep 0.1; done; sh s status; echo $?
+| "remainingUs":
+| lives
+| 1
+!~ ^warder: session [^ ]* does not run; .*
+
+= a lifetime is extended by a time, and not beyond 30 days
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start --lifetime 1h; sh s extend 720h; sh s extend; sh s extend 1h 2h; sh s extend soon; sh s extend 719h && echo extended; sh s extend 1h; sh s stop; sh s extend 1h
+| extended
+!~ ^warder: a session lasts at most 30 days, and [^ ]* has 3600 s of them already$
+! warder: by how much? extend NAME TIME, such as 30m
+! warder: 2h is one word too many: extend NAME TIME
+!~ ^warder: .*soon.*
+!~ ^warder: a session lasts at most 30 days, and [^ ]* has 2592000 s of them already$
+!~ ^warder: session [^ ]* does not run$
+? 125

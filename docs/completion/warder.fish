@@ -275,7 +275,7 @@ complete -c warder -n '__fish_seen_subcommand_from changes' -l json -d 'print on
 complete -c warder -n '__fish_seen_subcommand_from changes' -l no-config -d 'do not read the file of default flags (~/.config/warder/config.json)'
 complete -c warder -n '__fish_seen_subcommand_from changes' -l help -s h -d 'print this help'
 complete -c warder -n __fish_use_subcommand -f -a session -d 'keep a jail between executions'
-complete -c warder -n '__fish_seen_subcommand_from session' -a 'start exec list status stop restart pause resume extend read write cp'
+complete -c warder -n '__fish_seen_subcommand_from session' -a 'start exec list status stop restart pause resume extend read write cp patch'
 complete -c warder -n '__fish_seen_subcommand_from session' -l preset -r -f -a 'strict strict-python strict-js agent build workflow host-local' -d 'start from a preset (default: strict)'
 complete -c warder -n '__fish_seen_subcommand_from session' -l policy -r -F -d 'start from a policy document; - is standard input'
 complete -c warder -n '__fish_seen_subcommand_from session' -l net -r -f -a 'none loopback allow learn host' -d 'none, loopback, allow, learn (allow every public destination, and list what was used) or host'

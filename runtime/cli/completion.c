@@ -79,7 +79,7 @@ static const char *words_of(const struct command *command)
 	case FLAG_CHANGES:
 		return "show commit drop";
 	case FLAG_SESSION_ANY:
-		return "start exec list status stop restart pause resume extend read write cp";
+		return "start exec list status stop restart pause resume extend read write cp patch";
 	case FLAG_CONTEXT_ANY:
 		return "create list run interrupt restart describe delete";
 	case FLAG_BACKEND:

@@ -253,6 +253,43 @@ static int exec_word(struct request *outer, const char *name, char **flags)
 	return status;
 }
 
+/* ---- patch ---- */
+
+/* An execution of git with the patch as its input: the rights are those of the session's user, and git looks at every file before it
+ * writes the first one. A repository and a configuration in the session say nothing. */
+static int patch_word(struct request *outer, const char *name, char **words)
+{
+	static const char *const apply[] = {
+		"--env", "GIT_DIR=/dev/null",     "--env", "GIT_CONFIG_GLOBAL=/dev/null",
+		"--env", "GIT_CONFIG_NOSYSTEM=1", "--",    "git",
+		"apply", "--whitespace=nowarn",   "-",     NULL
+	};
+	const char *flags[ARRAY_LENGTH(apply) + 3];
+	size_t count = 0;
+	bool placed = false;
+	bool unconfigured = false;
+	struct warder_error err = { 0 };
+
+	for (; *words; words++) {
+		if (strcmp(*words, "--no-config") == 0) {
+			unconfigured = true;
+			continue;
+		}
+		if (**words == '-' || placed) {
+			error_set(&err, WARDER_ERROR_INVALID_REQUEST, *words,
+				  "%.60s is not known here: patch NAME [DIRECTORY] < PATCH", *words);
+			return command_refuse(outer, &err, EXIT_REFUSED);
+		}
+		placed = true;
+		flags[count++] = "--cwd";
+		flags[count++] = *words;
+	}
+	if (unconfigured)
+		flags[count++] = "--no-config";
+	memcpy(flags + count, apply, sizeof(apply));
+	return exec_word(outer, name, (char **)(uintptr_t)flags);
+}
+
 /* ---- the others ---- */
 
 static uint64_t number_of(const struct json_value *object, const char *key)
@@ -422,6 +459,7 @@ static const struct word {
 	{ "read", true, NULL, session_read_word },
 	{ "write", true, NULL, session_write_word },
 	{ "cp", true, NULL, session_cp_word },
+	{ "patch", true, NULL, patch_word },
 };
 #define WORDS (ARRAY_LENGTH(words))
 
@@ -509,6 +547,6 @@ int session_command(struct request *request, char **argv)
 	else
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session",
 			  "a command is missing: start, exec, list, status, stop, restart, pause, resume, "
-			  "extend, read, write or cp");
+			  "extend, read, write, cp or patch");
 	return command_refuse(request, &err, EXIT_REFUSED);
 }

@@ -122,3 +122,23 @@ $ . ./env; sh s start; sh s exec --background -- sh -c "mkdir d; echo mine >d/f;
 | some came
 | f
 | the secret of the host
+
+= a patch is applied with the rights of the session's user, all of it or nothing
+needs git
++ . "$TOP/tests/transcript/session.sh"
++ printf -- '--- a/one\n+++ b/one\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n--- /dev/null\n+++ b/d/new\n@@ -0,0 +1 @@\n+x\n' > good
++ printf -- '--- /dev/null\n+++ b/first\n@@ -0,0 +1 @@\n+x\n--- a/one\n+++ b/one\n@@ -1,2 +1,2 @@\n a\n-not so\n+c\n' > other
++ printf -- '--- /dev/null\n+++ b/../out\n@@ -0,0 +1 @@\n+x\n' > out
++ printf -- '--- a/etc/hostname\n+++ b/etc/hostname\n@@ -0,0 +1 @@\n+x\n' > root
+$ sh s start; sh s exec -- mkdir /tmp/w; printf 'a\nb\n' | sh s write /tmp/w/one; sh s patch /tmp/w < good; echo $?; sh s read /tmp/w/one; sh s read /tmp/w/d/new; sh s patch /tmp/w < other; echo $?; sh s list /tmp/w | wc -l; sh s patch /tmp/w < out; echo $?; sh s exec -- test -e /tmp/out; echo $?; sh s patch / < root; [ $? != 0 ] && echo refused; sh s patch /tmp/w more < good; echo $?; sh s stop
+| 0
+| a
+| c
+| x
+| 1
+| 2
+| 128
+| 1
+| refused
+| 125
+!*

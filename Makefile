@@ -180,7 +180,8 @@ $(BUILD)/tests/fuzz/% $(BUILD)/tests/guest/% $(BUILD)/tests/fault/%: STORE_EXTRA
 $(BUILD)/tests/unit/% $(BUILD)/tests/mechanism/%: EXTRA = $(TEST_LIBS)
 $(BUILD)/tests/guest/test_opinions: EXTRA = $(OPINION_LIBS)
 $(BUILD)/tests/mechanism/test_opinions $(BUILD)/tests/guest/test_opinions: CPPFLAGS += -I/usr/include/libnl3
-$(BUILD)/tests/mechanism/test_opinions $(BUILD)/tests/guest/test_opinions: | $(BUILD)/tests/libexec/warder/warder-edge
+$(BUILD)/tests/mechanism/test_network $(BUILD)/tests/mechanism/test_opinions $(BUILD)/tests/guest/test_network $(BUILD)/tests/guest/test_opinions: \
+  | $(BUILD)/tests/libexec/warder/warder-edge
 $(BUILD)/tests/lib/second_reader: EXTRA = -lcjson
 # Where a program below tests/ finds it, as an installed one does.
 $(BUILD)/tests/libexec/warder/warder-edge: $(BUILD)/warder-edge

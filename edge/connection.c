@@ -842,6 +842,31 @@ void connections_accept(struct edge *edge, int listener_fd, const struct edge_li
 		take(edge, fd, listener);
 }
 
+/* Also the address: a block may allow it no more, or a rule deny it. */
+static bool is_allowed(const struct edge *edge, const struct connection *c)
+{
+	const struct resolved *to = c->address_at ? &c->addresses[c->address_at - 1] : NULL;
+	enum edge_reason ignored;
+
+	if (c->inward)
+		return true;
+	if (!c->name)
+		return to && rules_allow_address(&edge->rules, to->address, to->is_v6, c->port);
+	return rules_allow_port(&edge->rules, c->name, c->port, &ignored) &&
+	       (!to || rules_lead_to(&edge->rules, to->address, to->is_v6, c->port));
+}
+
+void connections_withdraw(struct edge *edge)
+{
+	struct connection *next;
+
+	for (struct connection *c = edge->connections; c; c = next) {
+		next = c->next;
+		if (!is_allowed(edge, c))
+			refuse(edge, c, EDGE_REASON_WITHDRAWN, NULL);
+	}
+}
+
 static void take_inward(struct edge *edge, int fd, uint16_t port)
 {
 	const int on = 1;

@@ -5,7 +5,9 @@
  * EDGE_FD_SETUP. The jail's init makes sockets inside the jail's network namespace and sends them there as well: first those of enum
  * edge_socket, then one for each row of edge_config.listeners, in order, then edge_config.inward_count that are not connected, by which
  * published ports are reached; at most EDGE_FDS_AT_ONCE in a message of one byte. Then it closes its end. The edge drops every privilege, sends
- * one byte over EDGE_FD_CONTROL, and serves until that socket is closed. It writes its refusals into the report, which is shared memory, so
+ * one byte over EDGE_FD_CONTROL, and serves until that socket is closed. Meanwhile the supervisor may send there EDGE_RULES with one memory
+ * file, a struct edge_config, whose rules take the place of the old ones; nothing else of it is used. The edge answers with one byte of 0, or
+ * with a text that says why the old rules stay. Connections that the new rules do not allow are reset, and listed as WITHDRAWN. It writes its refusals into the report, which is shared memory, so
  * the supervisor has them however the edge ends. Each execution of a session also has the report and the socket EDGE_FD_COUNTER.
  */
 #ifndef WARDER_EDGE_EDGE_H
@@ -72,6 +74,7 @@ struct edge_rule {
 #define EDGE_INJECTS_MAX        16
 #define EDGE_INJECT_METHODS_MAX 8
 #define EDGE_INJECT_PATHS_MAX   16
+#define EDGE_RULES              2    /* first and only byte of the supervisor's message; see above */
 #define EDGE_AUTHORITY          1    /* first byte of the message; the run's authority follows, as PEM */
 #define EDGE_AUTHORITY_MAX      4096 /* bytes of that message */
 
@@ -138,6 +141,7 @@ static inline size_t edge_config_size(uint32_t rule_count)
 	X(PATH, "path", "a path that can be read in two ways, to a host with a credential")                  \
 	X(ANSWER, "answer", "an answer that is not well formed HTTP/1")                                      \
 	X(SECRET, "secret", "the answer contains the credential")                                            \
+	X(WITHDRAWN, "withdrawn", "the rules that allowed it were replaced")                                 \
 	X(BYTES, "bytes", "network.bytes is used up")                                                        \
 	X(EXHAUSTED, "exhausted", "the edge has no memory or no descriptors left")
 

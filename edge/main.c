@@ -78,6 +78,7 @@ static void *map_file(int fd, size_t least, int protection, size_t *ret_size)
 	void *at;
 
 	if (fstat(fd, &st) < 0 || st.st_size < (off_t)least) {
+		close(fd);
 		errno = EINVAL;
 		return NULL;
 	}
@@ -497,6 +498,65 @@ static void serve_counter(void)
 	send(EDGE_FD_COUNTER, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* A message of the supervisor's, with a memory file or without. Returns what it says, -1: it has gone. */
+static int receive_message(int *ret_fd)
+{
+	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	char byte = 0;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
+	};
+	const ssize_t n = recvmsg(EDGE_FD_CONTROL, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	const struct cmsghdr *cmsg = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+	*ret_fd = -1;
+	if (n <= 0)
+		return -1;
+	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS &&
+	    cmsg->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(int));
+	return byte;
+}
+
+static const char *replace_rules(int fd)
+{
+	static const struct edge_config *last;
+	static size_t last_size;
+	const struct edge_config *config;
+	const char *fault;
+	size_t size;
+
+	config = map_file(fd, edge_config_size(0), PROT_READ, &size);
+	fault = config ? rules_replace(&edge.rules, config, size) : "a message without rules";
+	if (fault) {
+		if (config)
+			munmap((void *)(uintptr_t)config, size);
+		return fault;
+	}
+	if (last)
+		munmap((void *)(uintptr_t)last, last_size);
+	last = config;
+	last_size = size;
+	connections_withdraw(&edge);
+	return NULL;
+}
+
+static void serve_control(void)
+{
+	int fd;
+	const int message = receive_message(&fd);
+	const char *fault = "a message that it does not know";
+
+	if (message < 0)
+		_exit(0);
+	if (message == EDGE_RULES)
+		fault = replace_rules(fd);
+	else if (fd >= 0)
+		close(fd);
+	send(EDGE_FD_CONTROL, fault ? fault : "", fault ? strlen(fault) : 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void dispatch(const struct epoll_event *event)
 {
 	struct source *source = event->data.ptr;
@@ -505,7 +565,7 @@ static void dispatch(const struct epoll_event *event)
 	case SOURCE_CONTROL:
 		/* Else one that the resolver has closed in this round. */
 		if (source == &control)
-			_exit(0);
+			serve_control();
 		break;
 	case SOURCE_COUNTER:
 		serve_counter();

@@ -55,13 +55,9 @@ static bool rule_has_port(const struct edge_rule *rule, uint16_t port)
 	return false;
 }
 
-int rules_init(struct rules *rules, const struct edge_config *config)
+/* -1: without memory, or room for a name. */
+static int add_names(struct rules *rules, const struct edge_config *config)
 {
-	*rules = (struct rules){ .config = config };
-	rules->items = calloc(EDGE_NAMES_MAX, sizeof(*rules->items));
-	rules->slots = calloc(SLOTS, sizeof(*rules->slots));
-	if (!rules->items || !rules->slots)
-		return -1;
 	for (size_t i = 0; i < config->rule_count; i++) {
 		const struct edge_rule *rule = &config->rules[i];
 
@@ -70,6 +66,35 @@ int rules_init(struct rules *rules, const struct edge_config *config)
 			return -1;
 	}
 	return 0;
+}
+
+int rules_init(struct rules *rules, const struct edge_config *config)
+{
+	*rules = (struct rules){ .config = config, .listeners = config };
+	rules->items = calloc(EDGE_NAMES_MAX, sizeof(*rules->items));
+	rules->slots = calloc(SLOTS, sizeof(*rules->slots));
+	return rules->items && rules->slots ? add_names(rules, config) : -1;
+}
+
+static bool rule_is_sound(const struct edge_rule *rule)
+{
+	return memchr(rule->host, '\0', sizeof(rule->host)) && rule->port_count <= EDGE_PORTS_MAX &&
+	       rule->is_v6 <= 1 && rule->denies <= 1 && rule->prefix <= (rule->is_v6 ? 128 : 32) &&
+	       (rule->port_count || rule->denies);
+}
+
+const char *rules_replace(struct rules *rules, const struct edge_config *config, size_t size)
+{
+	if (size < edge_config_size(0) || config->magic != EDGE_MAGIC ||
+	    config->rule_count > EDGE_RULES_MAX || size < edge_config_size(config->rule_count))
+		return "a message that is not whole";
+	for (size_t i = 0; i < config->rule_count; i++)
+		if (!rule_is_sound(&config->rules[i]))
+			return "a rule that is not well formed";
+	if (add_names(rules, config) < 0)
+		return "more names than a jail can have";
+	rules->config = config;
+	return NULL;
 }
 
 void rules_done(struct rules *rules)
@@ -223,8 +248,8 @@ const char *rules_of(const struct rules *rules, uint32_t address)
 
 bool rules_listened(const struct rules *rules, uint32_t address, uint16_t port)
 {
-	for (size_t i = 0; i < rules->config->listener_count; i++) {
-		const struct edge_listener *row = &rules->config->listeners[i];
+	for (size_t i = 0; i < rules->listeners->listener_count; i++) {
+		const struct edge_listener *row = &rules->listeners->listeners[i];
 
 		if (row->port == port && (row->address == 0 || row->address == address))
 			return true;

@@ -17,7 +17,8 @@
 
 struct rules {
 	const struct edge_config *config;
-	const struct edge_rule *own; /* blocks of the host's interfaces; the caller sets them */
+	const struct edge_config *listeners; /* those of the first one stay */
+	const struct edge_rule *own;         /* blocks of the host's interfaces; the caller sets them */
 	size_t own_count;
 	/* Name i has the address EDGE_BLOCK + EDGE_FIRST + i. First the hosts of rules that allow one, in their order; then names below a
 	 * "*." rule, as they are asked for. Heap. */
@@ -29,6 +30,9 @@ struct rules {
 /* 0; -1 without memory. */
 int rules_init(struct rules *rules, const struct edge_config *config);
 void rules_done(struct rules *rules);
+/* Go on with the rules of `config`, of which `size` bytes may be read, and which must outlive them. Names keep their addresses. Returns NULL, or
+ * why the old rules stay. */
+const char *rules_replace(struct rules *rules, const struct edge_config *config, size_t size);
 /* Whether the name is allowed with any port. `name` is in lower case. */
 bool rules_allow(const struct rules *rules, const char *name);
 /* The same with a port. True, or false with *ret_why. */

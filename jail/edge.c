@@ -558,6 +558,107 @@ int run_edge_await(struct run_edge *edge, struct warder_error *err)
 	return edge->pid && receive(edge, text, sizeof(text), err) < 0 ? -1 : 0;
 }
 
+/* ---- other rules ---- */
+
+static bool is_listened(const struct edge_config *config, uint32_t address, uint16_t port)
+{
+	for (size_t i = 0; i < config->listener_count; i++)
+		if (config->listeners[i].port == port &&
+		    (config->listeners[i].address == 0 || config->listeners[i].address == address))
+			return true;
+	return false;
+}
+
+/* Connections to a row of the policy reach a listener of `first`. Names of that policy keep their addresses. */
+static int check_listeners(const struct edge_config *first, const struct policy_endpoints *rows,
+			   struct warder_error *err)
+{
+	struct rules names;
+	int ret = rules_init(&names, first);
+
+	for (size_t i = 0; i < rows->count && ret == 0; i++) {
+		for (size_t j = 0; j < policy_rule_count(&rows->items[i]) && ret == 0; j++) {
+			const struct policy_rule rule = policy_rule_at(&rows->items[i], j);
+			const bool is_known =
+			    rule.host && rule.host[0] != '*' && rules_allow(&names, rule.host);
+			const uint32_t address = is_known ? rules_address(&names, rule.host) : 0;
+			char field[48];
+
+			snprintf(field, sizeof(field), "network.allow[%zu]", i);
+			for (size_t k = 0; k < rule.port_count && ret == 0; k++)
+				if (!is_listened(first, address, rule.ports[k]))
+					ret = error_set(err, WARDER_ERROR_CONFLICT, field,
+							"%s: the jail was started without a listener for "
+							"%.100s:%u; start it with an "
+							"address block or a pattern that has the port",
+							field, rule.host ? rule.host : rule.cidr,
+							rule.ports[k]);
+		}
+	}
+	rules_done(&names);
+	return ret;
+}
+
+static int send_rules(int to_fd, int fd)
+{
+	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = { 0 };
+	char byte = EDGE_RULES;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&message);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	return sendmsg(to_fd, &message, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+static int replace(struct run_edge *edge, const struct edge_config *first, const struct edge_config *config,
+		   const struct policy *policy, struct warder_error *err)
+{
+	owned_fd int fd = -1;
+	char text[160];
+
+	if (check_listeners(first, &policy->network.allow, err) < 0)
+		return -1;
+	if (first->inject_count != config->inject_count ||
+	    memcmp(first->injects, config->injects, sizeof(first->injects)) != 0)
+		return error_set(
+		    err, WARDER_ERROR_CONFLICT, "network.allow",
+		    "network.allow: rows with inject cannot change while the jail runs; end it, and start "
+		    "another");
+	fd = memory_file("warder-edge-rules", config, edge_config_size(config->rule_count));
+	if (fd < 0 || send_rules(edge->control_fd, fd) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.allow", errno,
+				       "cannot send rules to " PROGRAM);
+	return receive(edge, text, sizeof(text), err) < 0 ? -1 : 0;
+}
+
+int run_edge_replace(struct run_edge *edge, const struct policy *first, const struct policy *policy,
+		     struct warder_error *err)
+{
+	struct edge_config *old;
+	struct edge_config *config;
+	int ret = -1;
+
+	if (!edge->pid || first->network.mode != POLICY_NETWORK_ALLOW ||
+	    policy->network.mode != POLICY_NETWORK_ALLOW)
+		return error_set(err, WARDER_ERROR_CONFLICT, "network.mode",
+				 "network.mode: only rules of the mode \"allow\" can be replaced, in a jail "
+				 "that was started "
+				 "with it");
+	old = make_config(first, err);
+	config = old ? make_config(policy, err) : NULL;
+	if (config)
+		ret = replace(edge, old, config, policy, err);
+	free(old);
+	free(config);
+	return ret;
+}
+
 bool run_edge_is_dead(const struct run_edge *edge)
 {
 	struct pollfd fd = { .fd = edge->pid_fd, .events = POLLIN };

@@ -52,6 +52,10 @@ int run_edge_join(struct run_edge *edge, int pid_fd, int counter_fd, int report_
 int run_edge_await_authority(struct run_edge *edge, struct warder_error *err);
 /* Until it serves. -1 with *err: it does not. */
 int run_edge_await(struct run_edge *edge, struct warder_error *err);
+/* Replace the rules of a running edge by those of a valid policy, whose ports and names have listeners by the policy `first` that the edge was
+ * started with. -1 with *err: the old rules stay. */
+int run_edge_replace(struct run_edge *edge, const struct policy *first, const struct policy *policy,
+		     struct warder_error *err);
 /* Whether it has ended. */
 bool run_edge_is_dead(const struct run_edge *edge);
 /* Ask it to count the last packets. True: it answers on counter_fd, most likely within RUN_EDGE_COUNT_MS. */

@@ -390,6 +390,11 @@ enum jail_cause {
 const char *jail_cause_name(enum jail_cause cause);
 /* The port of the host for row `row` of network.publish; 0: there is none. */
 uint16_t jail_run_published(const struct jail_run *run, size_t row);
+/* Replace network.allow and network.deny of a running jail with mode allow by those of a valid policy. Connections that these do not allow are
+ * reset, and reported as refusals. The jail has sockets for the ports of its first policy alone, and for the names of that; for other names, if
+ * a row of that policy was an address block or a pattern with the port. Credentials stay as they are, and so does the receipt, which
+ * describes the first rules. Not while another thread is in jail_supervise(). -1 with *err, which names the row: the old rules stay. */
+int jail_run_replace_rules(struct jail_run *run, const struct policy *policy, struct warder_error *err);
 /* Why the edge refused: a stable name, and a sentence without its end. */
 const char *jail_refusal_name(unsigned int reason);
 const char *jail_refusal_text(unsigned int reason);

@@ -1456,6 +1456,11 @@ uint16_t jail_run_published(const struct jail_run *run, size_t row)
 	return row < run->edge.published_count ? run->edge.published[row] : 0;
 }
 
+int jail_run_replace_rules(struct jail_run *run, const struct policy *policy, struct warder_error *err)
+{
+	return run_edge_replace(&run->edge, &run->tmpl->plan.policy, policy, err);
+}
+
 const struct policy_receipt *jail_run_receipt(const struct jail_run *run)
 {
 	return &run->receipt;

@@ -1,5 +1,5 @@
 /*
- * edge: what a jail sends to its edge. The first byte says to whom: to the resolver, or to a port. A connection is given twice, in one piece and
+ * edge: what a jail sends to its edge, and rules that take the place of others. The first byte says to whom: to the resolver, or to a port. A connection is given twice, in one piece and
  * in pieces of a length that the second byte says: both end in the same way.
  */
 #include "edge/dns.h"
@@ -21,6 +21,39 @@ static void ask_resolver(const uint8_t *data, size_t size)
 	must(n == 0 || (n >= 12 && n <= sizeof(answer) && answer[2] & 0x80));
 	must(strlen(refused) < 255);
 	rules_done(&rules);
+}
+
+/* A message of the supervisor's: two numbers of the file, and its rows. Names keep their addresses. */
+static void replace_rules(struct fuzz_input input)
+{
+	static struct edge_config first = { .rule_count = 1 };
+	const uint32_t claimed = (uint32_t)input_number(&input);
+	const uint8_t cut = input_byte(&input);
+	const uint32_t count = (uint32_t)(input.left / sizeof(struct edge_rule) + 1);
+	const size_t size = edge_config_size(count) - cut;
+	struct edge_config *config = calloc(1, size);
+	struct rules rules;
+	const char *fault;
+
+	memcpy(first.rules[0].host, "pypi.org", 9);
+	must(config && rules_init(&rules, &first) == 0);
+	config->magic = EDGE_MAGIC;
+	config->rule_count = claimed;
+	input_bytes(&input, config->rules, count * sizeof(struct edge_rule) - cut);
+	fault = rules_replace(&rules, config, size);
+	must(fault || config->rule_count * sizeof(struct edge_rule) <= size - edge_config_size(0));
+	must((rules.config == &first) == (fault != NULL));
+	must(rules_address(&rules, "pypi.org") == EDGE_BLOCK + EDGE_FIRST);
+	if (!fault) {
+		enum edge_reason why;
+		const uint8_t address[16] = { 10, 1, 2, 3 };
+
+		for (uint32_t i = 0; i < claimed; i++)
+			rules_allow_port(&rules, config->rules[i].host, 443, &why);
+		rules_lead_to(&rules, address, false, 443);
+	}
+	rules_done(&rules);
+	free(config);
 }
 
 /* The bytes that pass, and the reason, EDGE_REASON_COUNT if there is none. */
@@ -66,6 +99,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
+	if (data[0] == 252) {
+		replace_rules((struct fuzz_input){ data + 1, size - 1 });
+		return 0;
+	}
 	if (data[0] % 4 == 3) {
 		ask_resolver(data + 2, size - 2);
 		return 0;

@@ -125,3 +125,60 @@ Test(rules, addresses_are_those_of_names, .timeout = 20)
 	cr_expect_eq(rules_address(&rules, "one.too.many.example.org"), 0);
 	rules_done(&rules);
 }
+
+/* One fault each, in a message that is otherwise good. */
+Test(rules, other_rules, .timeout = 10)
+{
+	static const struct {
+		const char *fault;
+		uint32_t magic, rule_count;
+		uint16_t port_count;
+		uint8_t prefix, is_v6, denies, last;
+		size_t cut;
+	} rows[] = {
+		{ NULL, EDGE_MAGIC, 2, 1, 32, 0, 0, 0, 0 },
+		{ NULL, EDGE_MAGIC, 2, 0, 128, 1, 1, 0, 0 },
+		{ "a message that is not whole", 1, 2, 1, 8, 0, 0, 0, 0 },
+		{ "a message that is not whole", EDGE_MAGIC, 3, 1, 8, 0, 0, 0, 0 },
+		{ "a message that is not whole", EDGE_MAGIC, EDGE_RULES_MAX + 1, 1, 8, 0, 0, 0, 0 },
+		{ "a message that is not whole", EDGE_MAGIC, 2, 1, 8, 0, 0, 0, 1 },
+		{ "a message that is not whole", EDGE_MAGIC, 0, 1, 8, 0, 0, 0, 3 * sizeof(struct edge_rule) },
+		{ "a rule that is not well formed", EDGE_MAGIC, 2, EDGE_PORTS_MAX + 1, 8, 0, 0, 0, 0 },
+		{ "a rule that is not well formed", EDGE_MAGIC, 2, 0, 8, 0, 0, 0, 0 },
+		{ "a rule that is not well formed", EDGE_MAGIC, 2, 1, 33, 0, 0, 0, 0 },
+		{ "a rule that is not well formed", EDGE_MAGIC, 2, 1, 129, 1, 0, 0, 0 },
+		{ "a rule that is not well formed", EDGE_MAGIC, 2, 1, 8, 2, 0, 0, 0 },
+		{ "a rule that is not well formed", EDGE_MAGIC, 2, 1, 8, 0, 2, 0, 0 },
+		{ "a rule that is not well formed", EDGE_MAGIC, 2, 1, 8, 0, 0, 'x', 0 },
+	};
+	static struct edge_config other;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		enum edge_reason why = 0;
+		struct rules rules;
+		const char *fault;
+		uint32_t before;
+
+		begin(&rules);
+		before = rules_address(&rules, "a.example.org");
+		memset(&other, 0, sizeof(other));
+		other.magic = rows[i].magic;
+		other.rule_count = rows[i].rule_count;
+		strcpy(other.rules[0].host, "new.example.org");
+		other.rules[0].port_count = 1;
+		other.rules[0].ports[0] = 443;
+		other.rules[1].prefix = rows[i].prefix;
+		other.rules[1].is_v6 = rows[i].is_v6;
+		other.rules[1].denies = rows[i].denies;
+		other.rules[1].port_count = rows[i].port_count;
+		if (rows[i].last)
+			memset(other.rules[1].host, rows[i].last, sizeof(other.rules[1].host));
+		fault = rules_replace(&rules, &other, edge_config_size(2) - rows[i].cut);
+		cr_expect(fault ? rows[i].fault && strcmp(fault, rows[i].fault) == 0 : !rows[i].fault,
+			  "row %zu: %s", i, fault);
+		cr_expect_eq(rules_allow_port(&rules, "pypi.org", 443, &why), fault != NULL, "row %zu", i);
+		cr_expect_eq(rules_allow_port(&rules, "new.example.org", 443, &why), true, "row %zu", i);
+		cr_expect_eq(rules_address(&rules, "a.example.org"), before, "row %zu", i);
+		rules_done(&rules);
+	}
+}

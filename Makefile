@@ -80,7 +80,7 @@ DEPS_DEMO  := $(DEPS_BUILD) python3
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev libcmark-dev libcap-dev libnl-route-3-dev libcjson-dev libuv1-dev pkg-config \
               nodejs perl sqlite3 busybox-static crun runc podman procps xz-utils util-linux flex bison bc tmux vim less \
               node-typescript ruby r-base-core lua5.4 php-cli golang-go rustc openjdk-17-jdk-headless lld mmdebstrap umoci skopeo docker-registry zstd \
-              cargo cmake python3-venv iproute2 curl openssl openssh-client openssh-server slirp4netns passt
+              lintian cargo cmake python3-venv iproute2 curl openssl openssh-client openssh-server slirp4netns passt
 DEPS_FUZZ  := libclang-rt-14-dev
 DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 
@@ -336,6 +336,17 @@ install: all $(MAN3)                ## install below PREFIX (/usr/local); DESTDI
 	$(Q)$(foreach page,$(MAN3),for name in $(call functions,$(if $(findstring store,$(page)),store/warder-store.h,runtime/warder.h)); do \
 	  echo ".so man3/$(notdir $(page))" >$(DESTDIR)$(SHARE)/man/man3/$$name.3; done &&) true
 	$(call say,INSTALL,$(DESTDIR)$(PREFIX))true
+
+# What `make install` installs, as a Debian package.
+DEB_VERSION ?= $(VERSION)-1
+DEB_ARCH    := $(shell dpkg --print-architecture 2>/dev/null)
+DEB_LIBDIR  := /usr/lib/$(shell gcc -dumpmachine 2>/dev/null)
+DEB         := $(BUILD)/warder_$(DEB_VERSION)_$(DEB_ARCH).deb
+deb: all $(MAN3)                    ## a Debian package of what install installs: build/warder_VERSION_ARCHITECTURE.deb
+	$(Q)rm -rf $(BUILD)/deb
+	$(Q)$(MAKE) --no-print-directory -s BUILD=$(BUILD) PREFIX=/usr LIBDIR=$(DEB_LIBDIR) DESTDIR=$(abspath $(BUILD))/deb install
+	$(call say,DEB,$(DEB))packaging/deb.sh $(abspath $(BUILD))/deb $(DEB_VERSION) $(DEB_ARCH) $(DEB_LIBDIR) $(abspath $(DEB))
+.PHONY: deb
 
 uninstall:                          ## remove what install put there
 	$(Q)rm -f $(INSTALLED:%=$(DESTDIR)%)

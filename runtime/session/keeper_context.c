@@ -24,6 +24,7 @@
 /* loops.S */
 extern const char loop_python[] __attribute__((visibility("hidden")));
 extern const char loop_javascript[] __attribute__((visibility("hidden")));
+extern const char loop_bash[] __attribute__((visibility("hidden")));
 
 #define ARGV(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
@@ -42,6 +43,13 @@ static const struct interpreter interpreters[] = {
 		   "require('fs').readSync(4,loop))+'\\n}',{filename:'<warder>'})(require,module,exports)}"),
 	  .loop = loop_javascript,
 	  .asks = true },
+	{ .language = "bash",
+	  .aliases = "shell",
+	  .argv = ARGV(
+	      "bash", "--noprofile", "--norc", "-c",
+	      "__warder_loop=$(dd bs=262144 count=1 <&4 2>/dev/null); eval \"${__warder_loop#*$'\\n'}\""),
+	  .loop = loop_bash,
+	  .spawns = true },
 };
 
 static bool has_word(const char *words, const char *word)
@@ -134,6 +142,10 @@ int keeper_context_new(struct execution *execution, struct warder_error *err)
 
 	if (!interpreter)
 		return no_language(words->argv[0], err);
+	if (interpreter->spawns && !words->policy.processes.spawn)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "processes.spawn",
+				 "a context of %s starts programs for each piece; allow processes.spawn",
+				 interpreter->language);
 	if (check_name(execution, words->argv[1], err) < 0)
 		return -1;
 	context = calloc(1, sizeof(*context));

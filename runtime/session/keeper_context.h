@@ -29,6 +29,7 @@ struct interpreter {
 	const char *const *argv;
 	const char *loop; /* its own side of frames.h: the first message of descriptor 4 */
 	bool asks;        /* input() is answered by the client */
+	bool spawns;      /* it starts programs of its own: processes.spawn */
 };
 
 /* By its name or an alias; NULL: there is none. */

@@ -10,4 +10,9 @@ loop_python:
 loop_javascript:
 	.incbin "runtime/session/loops/javascript.js"
 	.byte 0
+	.globl loop_bash
+	.hidden loop_bash
+loop_bash:
+	.incbin "runtime/session/loops/bash.sh"
+	.byte 0
 	.section .note.GNU-stack,"",%progbits

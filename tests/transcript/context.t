@@ -131,4 +131,4 @@ $ . "$TOP/tests/transcript/context.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s sta
 = the language must be one of the policy's, and one that has contexts
 $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; P="--prefer limits"; warder session start $name $P; warder context create $name py $P --set languages=ruby; warder context create $name co --language cobol $P; warder session stop $name
 !~ ^warder: .*python.*
-! warder: cobol has no contexts; known: python, javascript
+! warder: cobol has no contexts; known: python, javascript, bash

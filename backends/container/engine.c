@@ -17,20 +17,6 @@
 #include "backends/rows.h"
 #include "base/array.h"
 
-void engine_put(struct engine_line *line, const char *word)
-{
-	if (line->count + 1 < ENGINE_WORDS_MAX)
-		line->words[line->count++] = word;
-	else
-		line->full = true;
-}
-
-void engine_put_all(struct engine_line *line, const char *const *words)
-{
-	while (*words)
-		engine_put(line, *words++);
-}
-
 /* ---- the table ---- */
 
 struct row {

@@ -57,9 +57,20 @@ struct engine {
 
 extern const struct engine engine_podman, engine_docker;
 
-void engine_put(struct engine_line *line, const char *word);
+static inline void engine_put(struct engine_line *line, const char *word)
+{
+	if (line->count + 1 < ENGINE_WORDS_MAX)
+		line->words[line->count++] = word;
+	else
+		line->full = true;
+}
+
 /* A NULL-terminated row. */
-void engine_put_all(struct engine_line *line, const char *const *words);
+static inline void engine_put_all(struct engine_line *line, const char *const *words)
+{
+	while (*words)
+		engine_put(line, *words++);
+}
 
 /* As container_monitor_task's up(), with a struct engine_task as its `engine`. */
 int engine_up(const struct container_monitor_task *task, struct layout *layout, int socket);

@@ -167,6 +167,7 @@ struct jail_plan {
 	uint64_t
 	    code_bytes; /* of the program text, which the caller has compared with limits.code; 0: a program */
 	bool kill_on_output;
+	bool kill_late;                          /* also for output that is read when the program has ended */
 	struct policy policy;                    /* a copy, for the receipt */
 	bool not_enforced[POLICY_CONTROL_COUNT]; /* preferred controls that this host lacks */
 	struct policy_capabilities capabilities; /* as matched */

@@ -219,6 +219,7 @@ static void hand_on(struct supervision *sup, int stream, size_t len)
 static void deliver(struct supervision *sup, int stream, const char *bytes, size_t len)
 {
 	const struct jail_command *command = &sup->run->command;
+	const struct jail_plan *plan = &sup->run->tmpl->plan;
 	struct jail_output *output = &sup->outcome->output[stream];
 	uint64_t limit = stream_limit(sup, stream);
 	uint64_t room = output->total < limit ? limit - output->total : 0;
@@ -243,7 +244,7 @@ static void deliver(struct supervision *sup, int stream, const char *bytes, size
 	if (output->total > limit) {
 		output->truncated = true;
 		if (is_passed(sup, stream) ||
-		    (stream != JAIL_RESULT && sup->run->tmpl->plan.kill_on_output && !sup->ended))
+		    (stream != JAIL_RESULT && plan->kill_on_output && (plan->kill_late || !sup->ended)))
 			end_run(sup, JAIL_CAUSE_OUTPUT);
 	}
 }

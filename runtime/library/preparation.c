@@ -343,6 +343,7 @@ static void pass_output(struct jail_plan *plan, uint64_t most)
 {
 	plan->stdout_bytes = plan->stderr_bytes = most ? most : UINT64_MAX;
 	plan->kill_on_output = most != 0;
+	plan->kill_late = most != 0;
 }
 
 int preparation_check(const struct policy *policy, const struct policy *ceiling, struct warder_error *err)

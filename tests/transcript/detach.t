@@ -109,7 +109,7 @@ $ . "$TOP/tests/transcript/detach.sh"; warder run --detach --receipt r -- true; 
 ? 125
 
 = a reader that is killed at any byte goes on from its offset, and has every byte once
-$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d --timeout 60s sh -c 'i=0; while [ $i -lt 150 ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); sleep 0.01; done'); : > got; for i in $(seq 20); do timeout -s KILL 0.0$((RANDOM % 90 + 10)) warder logs -f --from $(wc -c < got) $id >> got; done 2> /dev/null; warder wait $id; warder logs --from $(wc -c < got) $id >> got; i=0; while [ $i -lt 150 ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); done | cmp - got && echo exact; warder session stop --all; warder ps | wc -l
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d --timeout 60s sh -c 'i=0; while [ $i -lt 150 ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); sleep 0.01; done'); : > got; for i in $(seq $([ -n "${WARDER_SOAK-}" ] && echo 200 || echo 20)); do timeout -s KILL 0.0$((RANDOM % 90 + 10)) warder logs -f --from $(wc -c < got) $id >> got; done 2> /dev/null; warder wait $id; warder logs --from $(wc -c < got) $id >> got; i=0; while [ $i -lt 150 ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); done | cmp - got && echo exact; warder session stop --all; warder ps | wc -l
 | exact
 | 1
 
@@ -156,3 +156,38 @@ $ . "$TOP/tests/transcript/detach.sh"; for how in wait 'logs -f' 'attach -n'; do
 $ sh s start --pids 100; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); size() { awk '/^VmRSS|^RssAnon/ { at = $2 } END { print at }' /proc/$keeper/status; }; turn() { for i in $(seq 12); do warder wait $(sh s exec --detach --keep 2s -- true); done; }; turn; before=$(size); turn; [ $(($(size) - before)) -lt 400 ] && echo same size; for i in 1 2 3; do sh s exec --detach -- sleep 30 > /dev/null; done; ls /proc/$keeper/task | wc -l; sh s stop
 | same size
 | 2
+
+= more output than --max-output ends the execution, also if the program has ended before it was read
+$ . "$TOP/tests/transcript/detach.sh"; for text in 1234 12345; do id=$(sh d --max-output 4B printf $text); warder wait $id; echo $?; warder logs $id; echo; end $id; done
+| 0
+| 1234
+| 137
+| 1234
+! warder: output: killed for more output than the limit
+
+= a jail that is shown the socket of a keeper is refused, by a process of another namespace and whatever it asks
+needs python3
++ . "$TOP/tests/transcript/session.sh"
++ cat > ask.py <<'END'
++ import socket, struct, sys
++ def ask(body):
++     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
++     s.settimeout(10)
++     try:
++         s.connect(sys.argv[1])
++         s.send(body)
++         got = s.recv(65536)
++     except OSError as e:
++         return type(e).__name__
++     if not got:
++         return "closed"
++     return "refused" if struct.unpack_from("<I", got, 44)[0] == 1 else "served"
++ record = lambda kind, body=b"": struct.pack("<IHHII24s", 0x58455257, 2, kind, 0, len(body), b"") + body
++ print("hello:", ask(record(1)))
++ print("list:", ask(record(9)))
++ END
+$ sh s start; name=$(sh s status --json | grep -o '"name":"[^"]*' | head -n 1 | cut -d '"' -f 4); dir=$([ "$(id -u)" = 0 ] && echo /run/warder || echo $PWD/rt/warder)/sessions; python3 ask.py $dir/$name.sock; p="--prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids"; warder run $p --ro $dir:/s --ro $PWD/ask.py:/ask.py -- python3 /ask.py /s/$name.sock; sh s stop
+| hello: served
+| list: closed
+|~ ^hello: (PermissionError|ConnectionResetError|refused|closed)$
+|~ ^list: (PermissionError|ConnectionResetError|refused|closed)$

@@ -244,8 +244,16 @@ static void set_network(struct policy_capabilities *ret, const struct jail_host 
 	struct warder_error err;
 	/* Looking for the program takes ten system calls, for which no launch without an edge waits. */
 	const bool asked = host->thorough || policy_network_lists(policy) || policy->network.publish.count;
-	const char *missing = asked && edge_check(&err) < 0 ? err.text : NULL;
+	const char *missing = asked && edge_check(policy, &err) < 0 ? err.text : NULL;
 	const char *why = missing;
+
+	if (missing) {
+		const size_t len = strlen(err.text);
+
+		snprintf(err.text + len, sizeof(err.text) - len, "; install it, or leave out %s",
+			 strcmp(edge_field(policy), "network.publish") == 0 ? "--publish"
+									    : "--net and --allow");
+	}
 
 	if (policy_network_lists(policy) && policy->filesystem.view != POLICY_VIEW_HOST)
 		why = "names are found only with the host's view of files; use filesystem.view host";

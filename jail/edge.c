@@ -228,11 +228,19 @@ size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener
 	return count;
 }
 
-int edge_check(struct warder_error *err)
+const char *edge_field(const struct policy *policy)
+{
+	return policy->network.mode == POLICY_NETWORK_LEARN ? "network.mode"
+	       : policy->network.publish.count && policy->network.mode != POLICY_NETWORK_ALLOW
+		   ? "network.publish"
+		   : "network.allow";
+}
+
+int edge_check(const struct policy *policy, struct warder_error *err)
 {
 	char path[PATH_MAX];
 
-	return programs_find(PROGRAM, "network.allow", path, err);
+	return programs_find(PROGRAM, edge_field(policy), path, err);
 }
 
 /* ---- the process ---- */
@@ -302,9 +310,9 @@ static int start_program(const char *path, const int fds[FDS_MAX], int *ret_pid)
 	return ret;
 }
 
-static int start_failed(int error, struct warder_error *err)
+static int start_failed(const struct policy *policy, int error, struct warder_error *err)
 {
-	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.allow", error,
+	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, edge_field(policy), error,
 			       "cannot start " PROGRAM ", which connects for the jail");
 }
 
@@ -422,7 +430,7 @@ int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t
 
 	for (int i = EDGE_FD_CONTROL; i < FDS_MAX; i++)
 		fds[i] = -1;
-	if (programs_find(PROGRAM, "network.allow", path, err) < 0)
+	if (programs_find(PROGRAM, edge_field(policy), path, err) < 0)
 		return -1;
 	if (inject_open(policy, fds + EDGE_FD_COUNT, err) < 0) {
 		close_secrets(fds);
@@ -473,7 +481,7 @@ int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t
 	started.counter_fd = counter[0];
 	if (error) {
 		run_edge_done(&started);
-		return start_failed(error, err);
+		return start_failed(policy, error, err);
 	}
 	if (plan->publishes && publish(&started, &policy->network.publish, err) < 0) {
 		run_edge_done(&started);

@@ -41,8 +41,10 @@ struct run_edge {
 size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener *ret);
 /* The rules of a valid policy as its edge reads them; heap, of edge_config_size() bytes. NULL: no memory. */
 struct edge_config *edge_config_new(const struct policy *policy);
+/* The field of the policy that needs an edge. */
+const char *edge_field(const struct policy *policy);
 /* Whether an edge is installed. -1 with *err. */
-int edge_check(struct warder_error *err);
+int edge_check(const struct policy *policy, struct warder_error *err);
 /* Listen on the published ports of the host, and start the edge, as user `uid` if the caller is root. -1 with *err: *edge is none. */
 int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t uid,
 		   struct warder_error *err);

@@ -341,5 +341,11 @@ $ warder run --backend wasm --prefer limits --publish 8080:80 -- x.wasm; warder 
 = a list of destinations, where warder-edge is not installed
 needs limits
 $ mkdir alone && cp "$(command -v warder)" alone && alone/warder run --net allow --allow example.org -- true
-!~ ^warder: cannot enforce network: network.allow: warder-edge is not installed: looked in .*/alone and in ../libexec/warder there$
+!~ ^warder: cannot enforce network: network.allow: warder-edge is not installed: looked in .*/alone and in ../libexec/warder there; install it, or leave out --net and --allow$
+? 125
+
+= published ports, where it is not installed
+needs limits
+$ mkdir alone && cp "$(command -v warder)" alone && alone/warder run --publish 0:80 -- true
+!~ ^warder: cannot enforce network.publish: network.publish: warder-edge is not installed: looked in .*/alone and in ../libexec/warder there; install it, or leave out --publish$
 ? 125

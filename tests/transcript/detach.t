@@ -109,7 +109,7 @@ $ . "$TOP/tests/transcript/detach.sh"; warder run --detach --receipt r -- true; 
 ? 125
 
 = a reader that is killed at any byte goes on from its offset, and has every byte once
-$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d --timeout 60s sh -c 'i=0; while [ $i -lt 150 ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); sleep 0.01; done'); : > got; for i in $(seq $([ -n "${WARDER_SOAK-}" ] && echo 200 || echo 20)); do timeout -s KILL 0.0$((RANDOM % 90 + 10)) warder logs -f --from $(wc -c < got) $id >> got; done 2> /dev/null; warder wait $id; warder logs --from $(wc -c < got) $id >> got; i=0; while [ $i -lt 150 ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); done | cmp - got && echo exact; warder session stop --all; warder ps | wc -l
+$ . "$TOP/tests/transcript/detach.sh"; [ -n "${WARDER_SOAK-}" ] && kills=200 || kills=20; lines=$((kills * 15 / 2)); id=$(sh d --timeout 5m sh -c 'i=0; while [ $i -lt $1 ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); sleep 0.01; done' - $lines); : > got; for i in $(seq $kills); do timeout -s KILL 0.0$((RANDOM % 90 + 10)) warder logs -f --from $(wc -c < got) $id >> got; done 2> /dev/null; warder wait $id; warder logs --from $(wc -c < got) $id >> got; i=0; while [ $i -lt $lines ]; do seq $i 100 9999 | tr "\n" " "; echo; i=$((i + 1)); done | cmp - got && echo exact; warder session stop --all; warder ps | wc -l
 | exact
 | 1
 

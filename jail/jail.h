@@ -331,11 +331,13 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
  * command -> jail_supervise() -> jail_run_remove(). It executes one program, or none.
  *
  * jail_park: of a reusable template of backend local, outside sessions and without an edge; else -1 with *err (UNSUPPORTED_POLICY).
+ * jail_check_park: the same of a plan, without making anything.
  * jail_recheck: 0; -1 with *err: it can only be removed.
  * jail_hand_out: wall time and CPU time begin here; the time namespace's zero stays at jail_park(), because the kernel fixes it when the
  * payload is born. -1 with *err as of jail_launch(), and of a command that only a launch can serve (INVALID_REQUEST: a terminal, or more
  * than 96 KiB of arguments and environment); the run can then only be removed.
  */
+int jail_check_park(const struct jail_plan *plan, struct warder_error *err);
 int jail_park(struct jail_template *tmpl, struct jail_run **ret, struct warder_error *err);
 int jail_recheck(struct jail_run *run, struct warder_error *err);
 int jail_hand_out(struct jail_run *run, const struct jail_command *command, struct warder_error *err);

@@ -76,6 +76,11 @@ static int check_plan(const struct jail_plan *plan, bool reusable, struct warder
 	return check_calls(&plan->policy, err);
 }
 
+int jail_check_park(const struct jail_plan *plan, struct warder_error *err)
+{
+	return check_plan(plan, true, err);
+}
+
 int jail_park(struct jail_template *tmpl, struct jail_run **ret, struct warder_error *err)
 {
 	const struct jail_command none = { .stdin_fd = -1 };

@@ -4,7 +4,7 @@ _warder()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= i
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run code tool mcp scan judge languages changes session context ps logs attach write kill wait explain backend policy doctor blocks format data checkpoint image events workspace snapshot artifact completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run code tool mcp scan judge languages changes session context ps logs attach write kill wait serve explain backend policy doctor blocks format data checkpoint image events workspace snapshot artifact completion --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -18,7 +18,7 @@ _warder()
 	--policy|--workspace|--ro|--rw|--dry-run|--ceiling|--stdin|--rules|--audit|--audit|--audit|--languages|--stats|--receipt|--backends) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
 	esac
 	case ${COMP_WORDS[1]} in
-	run) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --dry-run --changes --set --require --prefer --ceiling --cgroup-parent --delegate --artifacts --max-artifact --audit --audit-argv --detach --interactive --keep --grace --terminal --replay --no-input --progress --receipt --backend --backends --json --no-config --help' ;;
+	run) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --dry-run --changes --set --require --prefer --ceiling --cgroup-parent --delegate --artifacts --max-artifact --audit --audit-argv --no-service --detach --interactive --keep --grace --terminal --replay --no-input --progress --receipt --backend --backends --json --no-config --help' ;;
 	code) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --delegate --language --session --context --stdin --input --last-line --file --collect --artifacts --max-artifact --scan --scan-deny --rules --audit --audit-argv --check --function --no-cache --cache --languages --grace --no-input --progress --receipt --backend --backends --json --no-config --help' ;;
 	tool) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --artifacts --max-artifact --audit --audit-argv --no-cache --cache --languages --stream --parallel --unordered --scopes --request-env --default-language --schema --stats --backend --backends --json --no-config --help' ;;
 	mcp) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --setup --lifetime --backend --backends --no-config --help' ;;
@@ -34,6 +34,7 @@ _warder()
 	write) flags='--close --help' ;;
 	kill) flags='--signal --help' ;;
 	wait) flags='--json --help' ;;
+	serve) flags='--local --idle-timeout' ;;
 	explain) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --backend --backends --json --no-config --help' ;;
 	backend) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --for-model --model --backends --json --no-config --help list describe declare' ;;
 	policy) flags='--ceiling --for --json --help check show ceiling' ;;

@@ -47,6 +47,7 @@ int logs_command(struct request *request, char **argv);
 int attach_command(struct request *request, char **argv);
 int write_command(struct request *request, char **argv);
 int kill_command(struct request *request, char **argv);
+int serve_command(struct request *request, char **argv);
 int wait_command(struct request *request, char **argv);
 int run_command(struct request *request, char **argv);
 int code_command(struct request *request, char **argv);

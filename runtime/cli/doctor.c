@@ -10,6 +10,7 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/explain.h"
 #include "runtime/cli/term.h"
+#include "runtime/service/service.h"
 #include "runtime/session/session.h"
 
 static const char *const controllers[CGROUP_CONTROLLER_COUNT] = {
@@ -133,6 +134,10 @@ static void print_text(const struct findings *findings, bool clean)
 	print_strict(findings);
 	print_risks(&findings->risks);
 	putchar('\n');
+	term_title("Service of this user");
+	puts(service_is_there() ? "  runs: \"warder run\" may use it"
+				: "  none; \"warder serve --local\" starts one");
+	putchar('\n');
 	term_title("Left by dead supervisors");
 	if (clean)
 		printf("  %d removed, %d left\n", findings->removed, findings->leftovers);
@@ -236,6 +241,7 @@ static void print_json(const struct findings *findings)
 	write_cgroups(&w, &findings->host->cgroup);
 	write_strict(&w, findings);
 	write_risks(&w, &findings->risks);
+	member_bool(&w, "service", service_is_there());
 	json_key(&w, "leftovers");
 	json_int(&w, findings->leftovers);
 	json_key(&w, "removed");

@@ -393,6 +393,8 @@ static void write_mounts(struct json_writer *w, const struct jail_plan *plan)
 
 static void write_plan(struct json_writer *w, const struct jail_plan *plan)
 {
+	struct warder_error err;
+
 	json_key(w, "plan");
 	json_begin_object(w);
 	write_namespaces(w, plan);
@@ -410,6 +412,8 @@ static void write_plan(struct json_writer *w, const struct jail_plan *plan)
 	write_mounts(w, plan);
 	json_key_string(w, "workingDirectory", plan->rootfs.working_directory);
 	write_amount(w, "wallTimeUs", plan->wall_time_us);
+	json_key(w, "pooled");
+	json_bool(w, jail_check_park(plan, &err) == 0);
 	json_end_object(w);
 }
 

@@ -54,6 +54,7 @@ enum flag_command {
 	FLAG_CONTEXT_CREATE = 134217728,
 	FLAG_CONTEXT_RUN = 268435456,
 	FLAG_CONTEXT_ANY = 469762048,
+	FLAG_SERVE = 2147483648,
 	FLAG_CODE_CONTEXT = 536870912, /* `warder code --context` */
 	FLAG_MCP = 1073741824,
 };
@@ -136,6 +137,8 @@ struct request {
 	bool replay;               /* --replay */
 	bool terminal;             /* -t */
 	bool delegate;             /* --delegate */
+	bool local;                /* --local */
+	bool no_service;           /* --no-service */
 	bool progress;             /* --progress */
 	bool shapes_policy;        /* a flag that a policy is made with was given */
 	const char *base;          /* preset or file to start from; NULL: strict */

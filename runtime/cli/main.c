@@ -139,6 +139,15 @@ static const struct command commands[] = {
 	{ "wait", FLAG_WAIT, "wait [--json] ID", "wait for the end of an execution",
 	  "Exit status: the program's, as of run.\n",
 	  "id=$(warder run --detach --keep 1s -- true) && warder wait $id", wait_command },
+	{ "serve", FLAG_SERVE, "serve --local [--idle-timeout TIME]",
+	  "keep jails ready for the commands of this user",
+	  "\"warder run\" then takes a fraction of its time. It uses the service only if everything that a "
+	  "program\n"
+	  "inherits is the same there, and if the policy gives no variables of the caller, network, terminal "
+	  "or\n"
+	  "image; otherwise it works alone. Exit status: 0 when it ends by itself or by a signal, 125 "
+	  "refused.\n",
+	  "warder serve --local --idle-timeout 1s", serve_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]",
 	  "show how this host enforces each field",
 	  "Starts no program and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",

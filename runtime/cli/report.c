@@ -28,15 +28,19 @@
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/violations.h"
 #include "runtime/library/result.h"
+#include "runtime/service/service.h"
 
 static struct warder_run *volatile running;
+static volatile int serving_fd = -1;
 
 /* How long the program has to end by itself after a signal; 0: it is ended at once, as a check or a build is. */
 static volatile uint64_t grace_us;
 
 static void cancel_run(void)
 {
-	if (running && grace_us)
+	if (serving_fd >= 0)
+		service_stop(serving_fd, ending_signal(), grace_us);
+	else if (running && grace_us)
 		warder_stop(running, ending_signal(), grace_us);
 	else if (running)
 		warder_cancel(running);
@@ -268,8 +272,9 @@ static int print_json(const struct report *report, struct warder_result *result,
 	}
 	result->config = config;
 	result->audit = report->audit.told;
+	result->service = *report->service ? report->service : NULL;
 	json = warder_result_json(result);
-	result->config = result->audit = NULL;
+	result->config = result->audit = result->service = NULL;
 	free(config);
 	if (!json)
 		return error_no_memory(err, NULL);
@@ -461,6 +466,14 @@ void report_running(struct warder_run *run)
 		cancel_run();
 }
 
+void report_serving(const struct report *report, int service_fd)
+{
+	grace_us = report->request->grace_us;
+	serving_fd = service_fd;
+	if (service_fd >= 0 && ending_signal())
+		cancel_run();
+}
+
 int report_call(struct warder_program *program, const struct warder_call *call, struct warder_result **ret,
 		struct warder_error *err)
 {
@@ -494,6 +507,13 @@ int report_wait(struct report *report, struct warder_run *run)
 	terminal_end(); /* before anything is told */
 	if (status != 0)
 		return report_refuse(report, &err, EXIT_REFUSED);
+	return report_result(report, result);
+}
+
+int report_result(struct report *report, struct warder_result *result)
+{
+	int status;
+
 	report->write_error = result->outcome.receiver_errno;
 	spool_keep(&report->spool, "", !report->request->json, result);
 	if (report->replay && result->learned && !ending_signal())

@@ -10,6 +10,7 @@
 #include "runtime/cli/audit.h"
 #include "runtime/cli/flags.h"
 #include "runtime/cli/spool.h"
+#include "runtime/service/service.h"
 #include "runtime/warder.h"
 
 struct learned;
@@ -21,7 +22,8 @@ struct report {
 	struct audit audit; /* of --audit, opened by report_audit() */
 	/* Run the program again under the learned policy, and note how that went; NULL: do not. */
 	void (*replay)(struct report *report, struct learned *learned);
-	int write_error; /* errno of the write of the program's output that failed, or 0 */
+	char service[SERVICE_WHY + 8]; /* "", "yes", or "no: why": whether a service ran it */
+	int write_error;               /* errno of the write of the program's output that failed, or 0 */
 };
 
 void report_catch_signals(void);
@@ -34,6 +36,10 @@ int report_audit(struct report *report, const char *which, const char *session, 
 void report_done(struct report *report);
 /* The run that a signal cancels; NULL: none. One that came before is acted on at once. */
 void report_running(struct warder_run *run);
+/* The same of a run of the service's; -1: none. */
+void report_serving(const struct report *report, int service_fd);
+/* Tell the result, which it frees. Returns the exit status. */
+int report_result(struct report *report, struct warder_result *result);
 /* Call the program and wait for its end; meanwhile signals go to it. *ret is the caller's. -1 with *err. */
 int report_call(struct warder_program *program, const struct warder_call *call, struct warder_result **ret,
 		struct warder_error *err);

@@ -14,6 +14,7 @@
 #include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/library/result.h"
+#include "runtime/service/service.h"
 
 /* Ports that were picked: those of the rows with the port 0. */
 static void tell_ports(const struct request *request, const struct warder_run *run)
@@ -125,6 +126,62 @@ static int check_replay(const struct request *request, struct warder_error *err)
 	return 0;
 }
 
+/* What only this process can do for a run; or NULL. */
+static const char *needs_this_process(const struct request *request)
+{
+	return request->no_service                                          ? "--no-service"
+	       : request->terminal                                          ? "--terminal"
+	       : request->progress                                          ? "--progress"
+	       : request->replay                                            ? "--replay"
+	       : request->changes.dry_run || request->changes.directory     ? "--changes"
+	       : request->code.artifacts                                    ? "--artifacts"
+	       : request->backend && strcmp(request->backend, "local") != 0 ? "--backend"
+									    : NULL;
+}
+
+/* By the service, if one is there and may. Whether the program ran; then *ret_status is the exit status. */
+static bool serve_run(struct report *report, int *ret_status)
+{
+	const struct request *request = report->request;
+	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
+	const struct service_command command = {
+		.policy = &request->policy->policy,
+		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
+		.cgroup_parent = request->cgroup_parent,
+		.argv = request->rest,
+		.input_fd = request->no_input ? -1 : STDIN_FILENO,
+		.output_fds = request->json ? NULL : output_fds,
+		.output_max = request->json ? 0 : request->output_max,
+		.no_receipt = !request->json && !request->receipt,
+	};
+	const char *own = needs_this_process(request);
+	struct warder_result *result = NULL;
+	struct warder_error err = { 0 };
+	char why[SERVICE_WHY];
+	owned_fd int fd = -1;
+
+	if (own || ending_signal()) {
+		if (own && service_is_there())
+			snprintf(report->service, sizeof(report->service), "no: %s", own);
+		return false;
+	}
+	if (service_start(&command, &fd, why) != 0) {
+		if (*why)
+			snprintf(report->service, sizeof(report->service), "no: %s", why);
+		return false;
+	}
+	snprintf(report->service, sizeof(report->service), "yes");
+	report_serving(report, fd);
+	if (service_wait(fd, &result, &err) != 0) {
+		report_serving(report, -1);
+		*ret_status = report_refuse(report, &err, EXIT_REFUSED);
+		return true;
+	}
+	report_serving(report, -1);
+	*ret_status = report_result(report, result);
+	return true;
+}
+
 static int prepare_and_launch(struct report *report)
 {
 	const struct request *request = report->request;
@@ -141,6 +198,8 @@ static int prepare_and_launch(struct report *report)
 	struct warder_error err = { 0 };
 	int status;
 
+	if (serve_run(report, &status))
+		return status;
 	if (report_spool(report, &spill, &err) != 0 ||
 	    warder_prepare(request->policy, &options, &tmpl, &err) != 0)
 		return report_refuse(report, &err, EXIT_REFUSED);

@@ -274,7 +274,7 @@ static void hand_progress(void *context, const char *line)
 	run->on_progress(run->context, line);
 }
 
-static int begin(struct warder_run *run, const struct jail_command *command, struct warder_error *err)
+static int begin_run(struct warder_run *run, const struct jail_command *command, struct warder_error *err)
 {
 	const struct library_parked *parked = &run->parked;
 
@@ -308,7 +308,7 @@ int library_launch(struct warder_template *tmpl, const struct library_launch *la
 	command.on_progress = launch->on_progress ? hand_progress : NULL;
 	command.context = run;
 	command.given = launch->parked ? launch->parked->given : NULL;
-	if (!run || begin(run, &command, err) != 0) {
+	if (!run || begin_run(run, &command, err) != 0) {
 		if (launch->release)
 			launch->release(launch->owner);
 		if (!run)

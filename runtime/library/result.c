@@ -537,6 +537,8 @@ char *warder_result_json(const struct warder_result *result)
 		json_key(&w, "config");
 		json_number(&w, result->config);
 	}
+	if (result->service)
+		json_key_string(&w, "service", result->service);
 	if (result->audit) {
 		json_key(&w, "audit");
 		json_number(&w, result->audit);

@@ -145,7 +145,7 @@ $ warder doctor > out; echo $?; grep -c 'namespace$' out; grep -A1 'Preset stric
 = doctor as an object
 needs limits python3
 $ warder doctor --json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(*d); print(d["strict"])'
-| features cgroups swapLimit noSwap strict bpfJitLimitBytes bpfJitUsedBytes loadsModules leftovers removed
+| features cgroups swapLimit noSwap strict bpfJitLimitBytes bpfJitUsedBytes loadsModules service leftovers removed
 | {'enforceable': True, 'missing': [], 'reason': None}
 
 = doctor takes no argument
@@ -268,7 +268,7 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
-! warder: unknown command nonsense; known: "run", "code", "tool", "scan", "judge", "languages", "changes", "session", "ps", "logs", "attach", "write", "kill", "wait", "explain", "backend", "policy", "doctor", "blocks", "format", "data", "checkpoint", "image", "events", "workspace", ...
+! warder: unknown command nonsense; known: "run", "code", "tool", "mcp", "scan", "judge", "languages", "changes", "session", "context", "ps", "logs", "attach", "write", "kill", "wait", "serve", "explain", "backend", "policy", "doctor", "blocks", "format", "data", "checkpoint", "image", ...
 ? 125
 
 = a program's own --help is the program's

@@ -1,0 +1,214 @@
+/*
+ * The client's side. Until the service has accepted, every trouble means the same: no service. After that the program may have run, so that
+ * nothing is done twice: a service that dies then has ended the run.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "runtime/service/records.h"
+#include "runtime/session/session.h"
+
+#define ACCEPT_MS (SERVICE_RECORD_S * 1000)
+
+/* ---- what it cannot do ---- */
+
+/* The words of a reason, or NULL. */
+static const char *find_unserved(const struct service_command *command)
+{
+	const struct policy *policy = command->policy;
+
+	if (!command->argv[0])
+		return "the image names the program";
+	if (policy->environment.mode != POLICY_ENVIRONMENT_NONE)
+		return "the policy lets variables of the caller in";
+	if (policy->network.mode != POLICY_NETWORK_NONE && policy->network.mode != POLICY_NETWORK_LOOPBACK)
+		return "the program has a network";
+	if (policy->network.publish.count)
+		return "ports are published";
+	if (policy->filesystem.view == POLICY_VIEW_IMAGE)
+		return "the view is an image";
+	return NULL;
+}
+
+/* ---- asking ---- */
+
+static int add(int fd, const char *text)
+{
+	return file_write_all(fd, text, strlen(text) + 1);
+}
+
+static int add_policy(int fd, const struct policy *policy)
+{
+	char *text = policy_encode(policy);
+	const int added = text ? add(fd, text) : -1;
+
+	free(text);
+	return added;
+}
+
+static int make_words(const struct service_command *command, struct service_request *request)
+{
+	owned_fd int fd = memfd_create("warder-words", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || add_policy(fd, command->policy) < 0)
+		return -1;
+	if (command->ceiling && add_policy(fd, command->ceiling) < 0)
+		return -1;
+	if (command->cgroup_parent && add(fd, command->cgroup_parent) < 0)
+		return -1;
+	for (char *const *word = command->argv; *word; word++)
+		if (add(fd, *word) < 0)
+			return -1;
+	request->argc = (uint32_t)text_count(command->argv);
+	request->bytes = (uint64_t)lseek(fd, 0, SEEK_CUR);
+	request->flags =
+	    (command->ceiling ? SERVICE_CEILING : 0u) | (command->cgroup_parent ? SERVICE_PARENT : 0u);
+	return fd_take(&fd);
+}
+
+static int ask(int fd, const struct service_command *command)
+{
+	struct service_request request = { .magic = SERVICE_MAGIC,
+					   .size = sizeof(request),
+					   .output_max = command->output_max };
+	owned_fd int words_fd = make_words(command, &request);
+	int fds[SERVICE_FDS_MAX] = { words_fd };
+	size_t count = 1;
+
+	if (words_fd < 0)
+		return -1;
+	if (command->no_receipt)
+		request.flags |= SERVICE_NO_RECEIPT;
+	if (command->input_fd >= 0) {
+		request.flags |= SERVICE_INPUT;
+		fds[count++] = command->input_fd;
+	}
+	if (command->output_fds) {
+		request.flags |= SERVICE_OUTPUT;
+		fds[count++] = command->output_fds[0];
+		fds[count++] = command->output_fds[1];
+	}
+	return service_send(fd, &request, sizeof(request), fds, count);
+}
+
+/* 1 with an answer, and a descriptor; 0: none came in time; -1: the service is gone. */
+static int take_answer(int fd, int wait_ms, struct service_answer *ret, int *ret_fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	const uint64_t until = clock_us() + (uint64_t)wait_ms * 1000;
+	int fds[SERVICE_FDS_MAX];
+	ssize_t n;
+
+	while (poll(&ready, 1, wait_ms < 0 ? -1 : wait_ms) <= 0)
+		if (wait_ms >= 0 && clock_us() >= until)
+			return 0;
+	n = service_receive(fd, ret, sizeof(*ret), fds);
+	if (ret_fd)
+		*ret_fd = fd_take(&fds[0]);
+	for (size_t i = 0; i < SERVICE_FDS_MAX; i++)
+		fd_done(&fds[i]);
+	if (n != sizeof(*ret) || ret->magic != SERVICE_MAGIC)
+		return -1;
+	ret->why[sizeof(ret->why) - 1] = '\0';
+	return 1;
+}
+
+static int connect_to(int *ret_fd)
+{
+	struct warder_error ignored;
+	owned_fd int dir_fd = -1;
+
+	return session_directory_open(false, &dir_fd, &ignored) == 0 &&
+		       session_connect(dir_fd, SERVICE_NAME, ret_fd, &ignored) == 0
+		   ? 0
+		   : -1;
+}
+
+int service_start(const struct service_command *command, int *ret_fd, char why[SERVICE_WHY])
+{
+	struct service_answer answer;
+	owned_fd int fd = -1;
+	const char *unserved;
+	int got;
+
+	*why = '\0';
+	if (connect_to(&fd) < 0)
+		return 1;
+	unserved = find_unserved(command);
+	if (unserved) {
+		snprintf(why, SERVICE_WHY, "%s", unserved);
+		return 1;
+	}
+	/* A service that refuses has perhaps closed its end already: its word counts. */
+	(void)!ask(fd, command);
+	got = take_answer(fd, ACCEPT_MS, &answer, NULL);
+	if (got <= 0 || answer.type != SERVICE_ACCEPTED) {
+		snprintf(why, SERVICE_WHY, "%s",
+			 got > 0 && answer.type == SERVICE_NO ? answer.why
+			 : got == 0                           ? "the service does not answer"
+							      : "the service has ended");
+		return 1;
+	}
+	got = take_answer(fd, -1, &answer, NULL);
+	if (got > 0 && answer.type == SERVICE_NO) {
+		snprintf(why, SERVICE_WHY, "%s", answer.why);
+		return 1;
+	}
+	*ret_fd = fd_take(&fd); /* of a service that has ended, the wait tells */
+	return 0;
+}
+
+void service_stop(int fd, int signal, uint64_t grace_us)
+{
+	const struct service_signal word = { .magic = SERVICE_MAGIC, .signal = signal, .grace_us = grace_us };
+	const int saved = errno;
+
+	(void)!service_send(fd, &word, sizeof(word), NULL, 0);
+	errno = saved;
+}
+
+/* Its jails died with it. */
+static void tell_loss(struct warder_result *result)
+{
+	result->outcome.cause = JAIL_CAUSE_SUPERVISOR;
+	result->outcome.exit_code = -1;
+	result->outcome.signal = SIGKILL;
+	result->backend = "local";
+	result->receipt.unwanted = true;
+	snprintf(result->outcome.detail, sizeof(result->outcome.detail),
+		 "killed: the service that ran the program (warder serve) has ended");
+}
+
+int service_wait(int fd, struct warder_result **ret, struct warder_error *err)
+{
+	struct warder_result *result = calloc(1, sizeof(*result));
+	struct service_answer answer;
+	owned_fd int result_fd = -1;
+
+	if (!result)
+		return error_no_memory(err, NULL);
+	if (take_answer(fd, -1, &answer, &result_fd) <= 0 || answer.type != SERVICE_ENDED ||
+	    service_read_result(result_fd, result) < 0) {
+		memset(result, 0, sizeof(*result));
+		tell_loss(result);
+	}
+	*ret = result;
+	return 0;
+}
+
+bool service_is_there(void)
+{
+	owned_fd int fd = -1;
+
+	return connect_to(&fd) == 0;
+}

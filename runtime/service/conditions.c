@@ -1,0 +1,154 @@
+/*
+ * What a launch inherits of the process that makes it. A service may launch for a client only where all of it is equal: else the program
+ * would see, or be allowed, something else than alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/fd.h"
+#include "runtime/service/service.h"
+
+#define TEXT_BYTES 8192
+
+static bool differs(char why[SERVICE_WHY], const char *what)
+{
+	snprintf(why, SERVICE_WHY, "the service has another %s than the caller", what);
+	return true;
+}
+
+/* 0; -1: it cannot be read, or not whole. */
+static int read_file(int pid, const char *name, char text[TEXT_BYTES])
+{
+	char path[64];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	{
+		owned_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+		len = fd < 0 ? -1 : read(fd, text, TEXT_BYTES);
+	}
+	if (len < 0 || len == TEXT_BYTES)
+		return -1;
+	text[len] = '\0';
+	return 0;
+}
+
+/* The same object behind a name in /proc/<pid>, or on both sides none. */
+static bool is_one_object(int pid, const char *name)
+{
+	struct stat theirs, ours;
+	char path[64];
+	int found;
+
+	snprintf(path, sizeof(path), "/proc/self/%s", name);
+	found = stat(path, &ours);
+	if (found < 0 && errno != ENOENT)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	if (stat(path, &theirs) < 0)
+		return found < 0 && errno == ENOENT;
+	return found == 0 && theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+}
+
+static bool is_one_text(int pid, const char *name)
+{
+	char theirs[TEXT_BYTES], ours[TEXT_BYTES];
+
+	return read_file(pid, name, theirs) == 0 && read_file(getpid(), name, ours) == 0 &&
+	       strcmp(theirs, ours) == 0;
+}
+
+/* The value of "NAME:" at the begin of a line, up to its end. */
+static const char *line_of(const char *text, const char *name, size_t *ret_len)
+{
+	const char *at = strstr(text, name);
+
+	*ret_len = at ? strcspn(at, "\n") : 0;
+	return at;
+}
+
+static bool status_differs(int pid, char why[SERVICE_WHY])
+{
+	static const struct row {
+		const char *line, *what;
+	} rows[] = {
+		{ "\nUid:", "user" },
+		{ "\nGid:", "group" },
+		{ "\nGroups:", "list of groups" },
+		{ "\nCapEff:", "set of capabilities" },
+		{ "\nCapBnd:", "bounding set" },
+		{ "\nNoNewPrivs:", "no_new_privs" },
+		{ "\nSeccomp_filters:", "system call filter" },
+		{ "\nCpus_allowed:", "set of processors" },
+		{ "\nMems_allowed:", "set of memory nodes" },
+	};
+	char theirs[TEXT_BYTES], ours[TEXT_BYTES];
+
+	if (read_file(pid, "status", theirs) < 0 || read_file(getpid(), "status", ours) < 0)
+		return differs(why, "readable /proc");
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		size_t their_len, our_len;
+		const char *their = line_of(theirs, rows[i].line, &their_len);
+		const char *our = line_of(ours, rows[i].line, &our_len);
+
+		/* Each line begins with the newline before it. */
+		if (!their != !our)
+			return differs(why, rows[i].what);
+		if (!their)
+			continue;
+		their_len = strcspn(their + 1, "\n");
+		our_len = strcspn(our + 1, "\n");
+		if (their_len != our_len || memcmp(their + 1, our + 1, our_len) != 0)
+			return differs(why, rows[i].what);
+	}
+	return false;
+}
+
+/* Number 19 behind the name of the process, which may hold anything. */
+static int nice_of(int pid)
+{
+	char text[TEXT_BYTES];
+	const char *at = read_file(pid, "stat", text) == 0 ? strrchr(text, ')') : NULL;
+
+	for (int field = 2; at && field < 19; field++)
+		at = strchr(at + 1, ' ');
+	return at ? atoi(at) : INT32_MIN;
+}
+
+bool service_differs(int pid, char why[SERVICE_WHY])
+{
+	static const struct row {
+		const char *name, *what;
+	} objects[] = {
+		{ "exe", "version" },
+		{ "ns/mnt", "mount namespace" },
+		{ "ns/pid", "pid namespace" },
+		{ "ns/user", "user namespace" },
+		{ "ns/net", "network namespace" },
+		{ "ns/ipc", "IPC namespace" },
+		{ "ns/uts", "UTS namespace" },
+		{ "ns/cgroup", "cgroup namespace" },
+		{ "ns/time", "time namespace" },
+		{ "root", "root directory" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(objects); i++)
+		if (!is_one_object(pid, objects[i].name))
+			return differs(why, objects[i].what);
+	if (!is_one_text(pid, "cgroup"))
+		return differs(why, "cgroup");
+	if (!is_one_text(pid, "limits"))
+		return differs(why, "resource limit (ulimit)");
+	if (!is_one_text(pid, "oom_score_adj"))
+		return differs(why, "oom_score_adj");
+	if (nice_of(pid) != nice_of(getpid()))
+		return differs(why, "nice value");
+	return status_differs(pid, why);
+}

@@ -1,0 +1,36 @@
+/*
+ * records: what passes between client and service besides the request. Private to runtime/service/.
+ */
+#ifndef WARDER_RUNTIME_SERVICE_RECORDS_H
+#define WARDER_RUNTIME_SERVICE_RECORDS_H
+
+#include "runtime/service/service.h"
+
+#define SERVICE_MAGIC   0x56535257u
+#define SERVICE_FDS_MAX 4
+
+enum service_answer_type {
+	SERVICE_ACCEPTED, /* from now on the client waits without a limit */
+	SERVICE_NO,       /* why; nothing has run */
+	SERVICE_STARTED,  /* the program runs */
+	SERVICE_ENDED,    /* with the memory file of its result */
+};
+
+struct service_answer {
+	uint32_t magic, type;
+	char why[SERVICE_WHY];
+};
+
+/* Client to service, while the program runs. */
+struct service_signal {
+	uint32_t magic;
+	int32_t signal;
+	uint64_t grace_us;
+};
+
+/* One message with descriptors. 0; -1: the peer is gone, or takes nothing. */
+int service_send(int fd, const void *bytes, size_t len, const int *fds, size_t fd_count);
+/* The bytes that came, with the descriptors, which are the caller's (the rest is -1); 0: end of file; -1 with errno. */
+ssize_t service_receive(int fd, void *bytes, size_t len, int ret_fds[SERVICE_FDS_MAX]);
+
+#endif

@@ -204,13 +204,14 @@ static size_t recycle_delivered(struct edge *edge)
 /* A destination that has passed bytes, or to which a connection has ended in order: not one that the first bytes refuse. */
 static void count_use(struct edge *edge, struct connection *c)
 {
-	const struct resolved *to = &c->addresses[c->address_at - 1];
+	const struct resolved *to;
 	char text[INET6_ADDRSTRLEN];
 
 	c->counted = true;
 	if (c->inward)
 		return;
 	report_used(edge->report, c->destination, c->port, !c->name);
+	to = &c->addresses[c->address_at - 1];
 	if (!c->name || !rules_need_block(&edge->rules, to->address, to->is_v6))
 		return;
 	inet_ntop(to->is_v6 ? AF_INET6 : AF_INET, to->address, text, sizeof(text));

@@ -119,9 +119,7 @@ static int list_tools(struct job *job, const struct mcp_message *message)
 	const struct request *request = job->server->request;
 	struct describe describe;
 	struct description description = { 0 };
-	const char *languages[DESCRIBE_LANGUAGES_MAX];
 	struct mcp_facts facts = { .version = job->server->version,
-				   .languages = languages,
 				   .wall_time_us = request->policy->policy.limits.wall_time_us };
 	struct warder_error err = { 0 };
 	const struct backend *backend = backend_find(request->backend ? request->backend : "local", &err);
@@ -136,10 +134,10 @@ static int list_tools(struct job *job, const struct mcp_message *message)
 		mcp_write_error(&job->answer, message->id, MCP_INTERNAL_ERROR, err.text);
 		return 0;
 	}
+	describe.in_session = true;
 	describe_backend(&describe, backend, &description);
-	for (size_t i = 0; i < description.language_count; i++)
-		if (code_steps_can(&request->policy->policy, describe.languages, description.languages[i]))
-			languages[facts.language_count++] = description.languages[i];
+	facts.languages = description.languages;
+	facts.language_count = description.language_count;
 	mcp_begin_answer(&job->answer, message->id);
 	json_begin_object(&job->answer);
 	mcp_tools_write(&facts, &job->answer);

@@ -497,16 +497,23 @@ static void tell_policy(struct mcp_call *call, const char *text)
 static void describe_policy(struct mcp_call *call)
 {
 	const struct request *request = call->place->request;
-	const struct warder_options options = request_options(request, false);
 	struct warder_error err = { 0 };
-	char *text = NULL;
+	struct describe describe;
+	struct description description;
+	const struct backend *backend = backend_find(request->backend ? request->backend : "local", &err);
+	char *text;
 
-	if (warder_backend_for_model(request->backend ? request->backend : "local", request->policy, &options,
-				     &text, &err) != 0)
+	if (!backend || describe_open(&request->policy->policy, request->backends, request->cgroup_parent,
+				      &describe, &err) != 0) {
 		fail_with(call, "execution_error", NULL, &err);
-	else
-		tell_policy(call, text);
+		return;
+	}
+	describe.in_session = true;
+	describe_backend(&describe, backend, &description);
+	text = describe_for_model(&describe, &description);
+	tell_policy(call, text ? text : "");
 	free(text);
+	describe_close(&describe);
 }
 
 /* ---- files ---- */

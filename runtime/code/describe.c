@@ -3,6 +3,7 @@
  * the languages of the policy's view. So what is told here is what a run would meet.
  */
 #include "runtime/code/describe.h"
+#include "runtime/code/steps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,8 @@ static void add_language(const struct describe *describe, const char *name, stru
 	for (size_t i = 0; i < ret->language_count; i++)
 		if (strcmp(ret->languages[i], name) == 0)
 			return;
+	if (describe->in_session && !code_steps_can(describe->policy, describe->languages, name))
+		return;
 	if (ret->language_count < DESCRIBE_LANGUAGES_MAX && policy_allows_language(describe->policy, name))
 		ret->languages[ret->language_count++] = name;
 }
@@ -261,7 +264,7 @@ static void add_grants(const struct describe *describe, const struct description
 	if (*before == ',')
 		fputc('.', to);
 	add_reachable(policy, to);
-	if (description->backend->runs == BACKEND_RUNS_ANYTHING)
+	if (description->backend->runs == BACKEND_RUNS_ANYTHING && !describe->in_session)
 		fputs(" Code reads its JSON input from the file that $WARDER_INPUT names (descriptor 4), and "
 		      "writes a JSON result to the one that $WARDER_RESULT names (descriptor 3).",
 		      to);

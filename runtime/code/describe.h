@@ -22,6 +22,7 @@ struct describe {
 	struct jail_host host;
 	struct backend_settings settings;
 	struct languages *languages; /* owned */
+	bool in_session; /* code is meant that runs in a session, see steps.h; set by the caller */
 };
 
 struct description {

@@ -272,3 +272,13 @@ $ mapfile -t args < args; for i in "${!args[@]}"; do [ "${args[i]}" != -- ] || l
 | {"jsonrpc": "2.0", "id": 1, "result": {"home": [], "reached": false}}
 | {"jsonrpc": "2.0", "id": 2, "result": {"home": [], "reached": false}}
 !~ ^warder: refused: other.example.com: network.allow does not list this name
+
+= the description has the languages that the session can run, and the limits
+needs python3 gcc
+$ . "$TOP/tests/transcript/mcp.sh"; for exec in false true; do { init; call 1 describe_policy '{}'; } | mcp --set languages=python,c,command --set filesystem.tmpExec=$exec --timeout 7s | texts | grep -oE 'Languages: [^.]*|Limits: 7s|WARDER_INPUT|Files stay'; done
+| Languages: python, command
+| Limits: 7s
+| Files stay
+| Languages: python, c, command
+| Limits: 7s
+| Files stay

@@ -21,6 +21,7 @@
 #include "runtime/cli/executions.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
+#include "runtime/code/code.h"
 #include "runtime/session/session.h"
 
 #define CODE_MOST   ((size_t)4 << 20)
@@ -482,9 +483,8 @@ static int create_word(struct request *request, const char *session, const char 
 {
 	struct warder_error err = { 0 };
 
-	return create(request, session, name, argv, &err) == 0
-		   ? 0
-		   : command_refuse(request, &err, error_exit_status(err.code));
+	return create(request, session, name, argv, &err) == 0 ? 0
+							       : command_refuse(request, &err, EXIT_REFUSED);
 }
 
 static int with_context(const struct request *request, const char *session, const char *name,
@@ -705,6 +705,23 @@ int context_command(struct request *request, char **argv)
 
 /* ---- warder code --context ---- */
 
+/* Whether a language or an alias of it is the one that the context runs. */
+static int compare_language(const char *asked, const char *context, const char *has, struct warder_error *err)
+{
+	struct languages *languages = NULL;
+	const char *name;
+	int ret = 0;
+
+	if (languages_load(NULL, &languages, err) < 0)
+		return -1;
+	name = languages_canonical(languages, asked);
+	if (!name || strcmp(name, has) != 0)
+		ret = error_set(err, WARDER_ERROR_INVALID_REQUEST, "--language",
+				"--language %.40s: context %.64s runs %.40s", asked, context, has);
+	languages_free(languages);
+	return ret;
+}
+
 /* The language that is given must be the context's: otherwise the code would run as another one. */
 static int check_language(const struct request *request, struct warder_error *err)
 {
@@ -712,18 +729,22 @@ static int check_language(const struct request *request, struct warder_error *er
 	struct json_value *row = NULL;
 	struct remote *remote = NULL;
 	char *text = NULL;
-	int ret = remote_open_context(asked->session, asked->name, &remote, &text, err);
+	int ret;
 
-	if (ret == 0 && request->code.language && text &&
-	    json_parse(text, strlen(text), "context", &(struct json_limits){ .max_bytes = SIZE_MAX }, &row,
-		       err) == 0 &&
-	    strcmp(json_member_text(row, "language", ""), request->code.language) != 0)
-		ret = error_set(err, WARDER_ERROR_INVALID_REQUEST, "--language",
-				"--language %.40s: context %.64s runs %s", request->code.language,
-				asked->name, json_member_text(row, "language", ""));
+	if (!request->code.language)
+		return 0;
+	if (remote_open_context(asked->session, asked->name, &remote, &text, err) < 0)
+		return -1;
+	remote_free(remote);
+	if (!text)
+		return error_no_memory(err, NULL);
+	ret = json_parse(text, strlen(text), "context", &(struct json_limits){ .max_bytes = SIZE_MAX }, &row,
+			 err);
+	if (ret == 0)
+		ret = compare_language(request->code.language, asked->name,
+				       json_member_text(row, "language", ""), err);
 	json_free(row);
 	free(text);
-	remote_free(remote);
 	return ret;
 }
 

@@ -101,7 +101,7 @@ static const struct command commands[] = {
 	  "create may\n"
 	  "only narrow the session's policy; limits.wallTime is the longest time of a piece. ctrl-c "
 	  "interrupts the\n"
-	  "piece, and the context stays. Languages: python.\n"
+	  "piece, and the context stays. Languages: python javascript bash.\n"
 	  "Exit status of run: 0; 1 the piece ended with an error; 124 out of time; 130 interrupted; 137 the "
 	  "context\n"
 	  "was killed; 125 refused or failed.\n",

@@ -414,21 +414,31 @@ bool client_take(struct client *client, int fd, bool stranger)
 
 /* ---- what goes on ---- */
 
+/* A context begins when its interpreter is ready. */
+static bool has_begun(struct execution *execution, struct warder_error *failure)
+{
+	const enum execution_state state = execution->state;
+	const bool ready = !execution->context || execution->context->ready;
+
+	if (state == EXECUTION_FAILED)
+		*failure = execution->failure;
+	if (state == EXECUTION_ENDED && !ready)
+		error_set(failure, WARDER_ERROR_EXECUTION_FAILED, "context",
+			  "the interpreter of context %.64s ended at its start: %.300s",
+			  execution->context->name, execution->end.detail);
+	return state != EXECUTION_STARTING && (state != EXECUTION_RUNNING || ready);
+}
+
 /* A start that was not answered yet. False: the client is gone. */
 static bool push_start(struct client *client, int fd)
 {
 	struct execution *execution = client->starts;
-	enum execution_state state;
-	struct warder_error failure;
+	struct warder_error failure = { 0 };
 	bool sent;
 
-	if (!execution || client->unsent.there)
+	if (!execution || client->unsent.there || !has_begun(execution, &failure))
 		return true;
-	state = execution->state;
-	if (state == EXECUTION_STARTING)
-		return true;
-	failure = execution->failure;
-	sent = answer(client, fd, RECORD_START, state == EXECUTION_FAILED ? &failure : NULL, NULL, -1);
+	sent = answer(client, fd, RECORD_START, failure.code ? &failure : NULL, NULL, -1);
 	use(&client->starts, NULL);
 	return sent;
 }

@@ -12,7 +12,7 @@ static bool is_valid(const struct frame *frame, size_t len, uint32_t running)
 		return false;
 	if (head->type == FRAME_READY)
 		return head->piece == 0;
-	return head->type > FRAME_READY && head->type < FRAME_TYPES && running && head->piece == running;
+	return head->type > FRAME_READY && head->type <= FRAME_DONE && running && head->piece == running;
 }
 
 static void forget(struct frames *reader)

@@ -31,6 +31,8 @@ enum frame_type {
 	FRAME_SHOWN, /* body: JSON, a MIME bundle that the piece displays */
 	FRAME_ASKS,  /* body: the prompt of input() */
 	FRAME_DONE,  /* body: JSON, how the piece ended */
+	/* to the interpreter */
+	FRAME_TAKEN, /* a SHOWN has its place among the output: what is written from now on comes behind it */
 	FRAME_TYPES,
 };
 

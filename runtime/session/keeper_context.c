@@ -264,6 +264,14 @@ static void interrupt(struct execution *execution, struct piece *piece)
 		library_signal(execution->run, SIGINT);
 }
 
+/* A context that does not read this has itself to blame for the order. */
+static void tell_taken(const struct keeper_context *context, const struct piece *piece)
+{
+	const struct frame_head head = { FRAME_MAGIC, FRAME_TAKEN, piece->number, 0 };
+
+	send(context->fd, &head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void take_text(struct execution *execution)
 {
 	struct keeper_context *context = execution->context;
@@ -290,6 +298,8 @@ static void take_text(struct execution *execution)
 		piece->asked++;
 	if (reader->type != FRAME_DONE) {
 		add_event(execution, piece, reader);
+		if (reader->type == FRAME_SHOWN)
+			tell_taken(context, piece);
 		return;
 	}
 	if (reader->bytes && may_hold(execution, piece, reader->len)) {

@@ -122,7 +122,7 @@ $ sh s start; sh c create one; sh c create two; sh c create two; sh c run two -c
 
 = warder code runs a file in a context
 + echo 'y = 20' > a.py; echo 'y + 1' > b.py
-$ . "$TOP/tests/transcript/context.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start; sh c create py; warder code --session $name --context py a.py; warder code --session $name --context py --language python b.py; warder code --session $name --context py --language ruby b.py; warder code --context py b.py; warder code --session $name --context py --memory 1GiB b.py; sh s stop
+$ . "$TOP/tests/transcript/context.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start; sh c create py; warder code --session $name --context py a.py; warder code --session $name --context py --language py b.py; warder code --session $name --context py --language ruby b.py; warder code --context py b.py; warder code --session $name --context py --memory 1GiB b.py; sh s stop
 | py: 21
 ! warder: --language ruby: context py runs python
 ! warder: --session is missing: --session and --context go together
@@ -132,3 +132,30 @@ $ . "$TOP/tests/transcript/context.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s sta
 $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; P="--prefer limits"; warder session start $name $P; warder context create $name py $P --set languages=ruby; warder context create $name co --language cobol $P; warder session stop $name
 !~ ^warder: .*python.*
 ! warder: cobol has no contexts; known: python, javascript, bash
+
+= values show themselves in rich forms, in the order of the output
++ . "$TOP/tests/transcript/context.sh"
++ cat > rich.py <<'END'
++ class Table:
++     def _repr_html_(self): return "<table></table>"
++     def _repr_png_(self): return b"\x89PNG"
++     def _repr_latex_(self): raise ValueError("not today")
++     def __repr__(self): return "a table"
++ print("before"); display(Table(), 7); print("after"); Table()
++ END
+$ sh s start; sh c create py; sh c run py rich.py; sh c run py --json rich.py | python3 -c '
+> import json, sys; says = json.load(sys.stdin)["contextSays"]; print(says["value"]); print(says["shown"][1])'; sh s stop
+| before
+| py: a table
+| py: 7
+| after
+| py: a table
+| {'image/png': 'iVBORw==', 'text/html': '<table></table>', 'text/plain': 'a table'}
+| {'text/plain': '7'}
+
+= an interpreter that ends at its start is an error of create
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py --env PYTHONHOME=/nowhere; echo $?; sh c create py; sh c run py -c 1; sh s stop
+| 125
+| py: 1
+! warder: the interpreter of context py ended at its start: exited with 1

@@ -11,7 +11,7 @@
 	const { parse } = require("internal/deps/acorn/acorn/dist/acorn");
 	const { processTopLevelAwait } = require("internal/repl/await");
 	const CHANNEL = 4, MAGIC = 0x58544357, HEAD = 16, BODY = 65536 - HEAD, TEXT_MOST = 1 << 20;
-	const PIECE = 1, INPUT = 2, READY = 3, BEGUN = 4, SHOWN = 5, ASKS = 6, DONE = 7;
+	const PIECE = 1, INPUT = 2, READY = 3, BEGUN = 4, SHOWN = 5, ASKS = 6, DONE = 7, TAKEN = 8;
 	const MORE = 1, AT_END = 2;
 	const { readSync, writeSync } = fs;
 	const { inspect } = util;
@@ -124,8 +124,13 @@
 	}
 
 	function display(...values) {
-		for (const value of values)
+		for (const value of values) {
+			let said;
 			send(SHOWN, stringify(bundle(value)));
+			do // what is written behind the value waits until it has its place; null: an interrupt
+				said = receive();
+			while (said && said.kind !== TAKEN);
+		}
 	}
 
 	// What the user types, or null if there is no more.

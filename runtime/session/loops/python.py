@@ -4,11 +4,12 @@
 def loop():
     import builtins, os, sys
     import _ast, _signal
+    from _thread import get_ident
     from _json import encode_basestring_ascii
 
     CHANNEL = 4
     MAGIC, BODY, TEXT_MOST = 0x58544357, 65536 - 16, 1 << 20
-    PIECE, INPUT, READY, BEGUN, SHOWN, ASKS, DONE = 1, 2, 3, 4, 5, 6, 7
+    PIECE, INPUT, READY, BEGUN, SHOWN, ASKS, DONE, TAKEN = 1, 2, 3, 4, 5, 6, 7, 8
     MORE, AT_END = 1, 2
     read, write, getpid, leave = os.read, os.write, os.getpid, os._exit
     compile_, exec_, eval_, repr_, len_, str_ = compile, exec, eval, repr, len, str
@@ -16,7 +17,7 @@ def loop():
     signal, getsignal, SIGINT, SIG_IGN = _signal.signal, _signal.getsignal, _signal.SIGINT, _signal.SIG_IGN
     modules, stdout, stderr = sys.modules, sys.stdout, sys.stderr
     pack, unpack = int.to_bytes, int.from_bytes
-    pid = getpid()
+    pid, main_thread = getpid(), get_ident()
     sources = {}  # of the pieces, for tracebacks
     state = {"count": 0, "piece": 0, "handler": _signal.default_int_handler}
 
@@ -101,10 +102,17 @@ def loop():
             rich["text/plain"] = quote(cut(repr_(value)))
         return write_object(sorted(rich.items()))
 
+    # The keeper reads output and frames from different descriptors: what is written behind the value must wait until it has been taken.
+    # Only the main thread waits, as it alone reads the channel.
+    def show(text):
+        flush()
+        send(SHOWN, text)
+        while get_ident() == main_thread and receive()[0] != TAKEN:
+            pass
+
     def display(*values):
         for value in values:
-            flush()
-            send(SHOWN, bundle(value))
+            show(bundle(value))
 
     # Figures that nobody has closed belong to the piece that drew them.
     def show_figures(*ignored, **also):
@@ -117,9 +125,8 @@ def loop():
             if figure.get_axes() or figure.texts:
                 file = BytesIO()
                 figure.savefig(file, format="png", bbox_inches="tight")
-                flush()
-                send(SHOWN, write_object((("image/png", encode_value("image/png", file.getvalue())),
-                                          ("text/plain", quote(repr_(figure))))))
+                show(write_object((("image/png", encode_value("image/png", file.getvalue())),
+                                   ("text/plain", quote(repr_(figure))))))
         pyplot.close("all")
 
     # ---- input and output ----

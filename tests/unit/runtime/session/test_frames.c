@@ -31,6 +31,7 @@ Test(frames, one_of_the_piece_that_runs, .timeout = 20)
 		{ "ready, as of a piece", FRAME_READY, 7, 0, FRAME_REFUSED },
 		{ "one that only Warder sends", FRAME_PIECE, 7, 0, FRAME_REFUSED },
 		{ "one that only Warder sends", FRAME_INPUT, 7, 0, FRAME_REFUSED },
+		{ "one that only Warder sends", FRAME_TAKEN, 7, 0, FRAME_REFUSED },
 		{ "no type", 0, 7, 0, FRAME_REFUSED },
 		{ "a type beyond", FRAME_TYPES, 7, 0, FRAME_REFUSED },
 		{ "a flag of Warder's", FRAME_DONE, 7, FRAME_AT_END, FRAME_REFUSED },

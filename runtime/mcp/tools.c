@@ -272,8 +272,9 @@ static int refuse_unknown(enum mcp_tool tool, const char *name, struct warder_er
 	for (size_t i = 0; i < ARRAY_LENGTH(arguments); i++)
 		if (arguments[i].tools & BIT(tool))
 			words[count++] = arguments[i].name;
-	return error_set(err, WARDER_ERROR_INVALID_REQUEST, name, "%s has no argument %s; %s",
-			 tools[tool].name, json_quote(name, quoted, sizeof(quoted)),
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, *name ? name : "arguments",
+			 "%s has no argument %s; %s", tools[tool].name,
+			 json_quote(name, quoted, sizeof(quoted)),
 			 count ? policy_suggest(words, name, known, sizeof(known)) : "it takes none");
 }
 

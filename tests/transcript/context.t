@@ -87,7 +87,7 @@ $ sh s start; sh c create py; sh c run py --timeout 100ms -c 'import signal; sig
 
 = one piece at a time: the next waits, or is refused
 + . "$TOP/tests/transcript/context.sh"
-$ sh s start; sh c create py; sh c run py -c 'import time; n = 0'; for i in 1 2 3 4; do sh c run py -c 'm = n; time.sleep(0.1); n = m + 1' & done; wait; sh c run py -c 'n'; sh c run py -c 'print("runs", flush=True); time.sleep(20)' > out 2> /dev/null & until grep -q runs out; do sleep 0.05; done; sh c run py --no-wait -c 'n'; echo $?; sh c interrupt py; wait; sh c interrupt py; sh s stop
+$ sh s start; sh c create py; sh c run py -c 'import time; n = 0'; for i in 1 2 3 4; do sh c run py -c 'm = n; time.sleep(0.1); n = m + 1' & done; wait; sh c run py -c 'n'; sh c run py -c 'print("runs", flush=True); time.sleep(20)' > out 2> /dev/null & until grep -qs runs out; do sleep 0.05; done; sh c run py --no-wait -c 'n'; echo $?; sh c interrupt py; wait; sh c interrupt py; sh s stop
 | py: 4
 | 125
 ! warder: context py runs another piece; leave out --no-wait to wait for it

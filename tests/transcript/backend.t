@@ -166,7 +166,7 @@ $ warder code --backend wasm --net loopback trap.wasm; warder code --backend was
 !~ ^warder: cannot enforce network: network.loopback: WASI preview 1 gives a module no sockets
 !~ ^warder: network.mode host: WASI preview 1 gives a module no sockets
 !~ ^warder: cannot enforce syscalls: .*a module makes no system calls that it could be killed for
-!~ ^warder: filesystem.paths.readOnly: /usr/bin/env is a file, and a module is given directories
+!~ ^warder: --ro /usr/bin/env: filesystem.paths.readOnly: /usr/bin/env is a file, and a module is given directories
 ? 125
 
 = without an engine

@@ -108,6 +108,8 @@ summary+=$(printf '%-50s exit status %d' "$title" "$status")$'\n'
 
 # The end is what stays on the screen: at most 12 lines.
 left=$("$warder" doctor --json 2>/dev/null | tr -d ' \n' | grep -o '"leftovers":[0-9]*')
-printf '\n%sIn short%s\n%s%-50s %s\n' "$bold" "$plain" "$summary" "Left on this host by all of this" "${left##*:} leftovers"
+left="${left##*:} leftovers"
+[ "$left" != "1 leftovers" ] || left="1 leftover"
+printf '\n%sIn short%s\n%s%-50s %s\n' "$bold" "$plain" "$summary" "Left on this host by all of this" "$left"
 echo "Now your own program: ${1#"$PWD"/} run -- PROGRAM (run --json prints the result as JSON)"
 exit "$failed"

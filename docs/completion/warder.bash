@@ -34,7 +34,7 @@ _warder()
 	write) flags='--close --help' ;;
 	kill) flags='--signal --help' ;;
 	wait) flags='--json --help' ;;
-	serve) flags='--local --idle-timeout' ;;
+	serve) flags='--local --idle-timeout --help' ;;
 	explain) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --backend --backends --json --no-config --help' ;;
 	backend) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --for-model --model --backends --json --no-config --help list describe declare' ;;
 	policy) flags='--ceiling --for --json --help check show ceiling' ;;

@@ -307,11 +307,12 @@ static int change_cwd(struct request *request, const struct flag *flag, const ch
 #define EVERY                                                                                                \
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
 	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_BACKEND |    \
-	 USES_TEXT | FLAG_SESSION_ANY | FLAG_EXECUTION | FLAG_CONTEXT_ANY | FLAG_CODE_CONTEXT | FLAG_MCP)
+	 USES_TEXT | FLAG_SESSION_ANY | FLAG_EXECUTION | FLAG_CONTEXT_ANY | FLAG_CODE_CONTEXT | FLAG_MCP |   \
+	 FLAG_SERVE)
 
 #define TAKES_CONFIG                                                                                         \
 	(EVERY & ~(FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION | FLAG_SESSION | FLAG_SESSION_FILES |         \
-		   FLAG_EXECUTION | FLAG_CONTEXT | FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT))
+		   FLAG_EXECUTION | FLAG_CONTEXT | FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT | FLAG_SERVE))
 
 /* How a row says what its flag does. A member of another type than the kind needs does not compile. */
 #define AT(type, member)                                                                                     \
@@ -365,19 +366,19 @@ static const struct flag flags[] = {
 	  "run in a new scope of your systemd, where cgroup limits work without root", SWITCH(delegate) },
 	{ FLAG_CODE | FLAG_JUDGE | FLAG_SCAN | FLAG_CODE_CONTEXT, "--language", "NAME", NULL,
 	  "the code's language (default: detected, if certain)", TEXT(code.language) },
-	{ FLAG_CONTEXT_CREATE, "--language", "NAME", NULL, "the context's language (default: python)",
+	{ FLAG_CONTEXT_CREATE, "--language", "NAME", NULL, "the context's language (create; default: python)",
 	  TEXT(code.language) },
 	{ FLAG_CODE | FLAG_CODE_CONTEXT, "--session", "NAME", NULL,
 	  "with --context: the session of that context", TEXT(context.session), .typed = true },
 	{ FLAG_CODE | FLAG_CODE_CONTEXT, "--context", "NAME", NULL,
 	  "run the code in this context of the session, see \"warder context\"", TEXT(context.name),
 	  .typed = true },
-	{ FLAG_CONTEXT_RUN, "--code", "CODE", NULL, "the piece of code, instead of a file",
+	{ FLAG_CONTEXT_RUN, "--code", "CODE", NULL, "the piece of code, instead of a file (run)",
 	  TEXT(context.code), .letter = 'c' },
 	{ FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT, "--timeout", "TIME", NULL,
-	  "interrupt the piece after this long (default: limits.wallTime of the context)",
+	  "interrupt the piece after this long (run; default: limits.wallTime of the context)",
 	  TIME(context.timeout_us), .fallback = "limits.wallTime of the context" },
-	{ FLAG_CONTEXT_RUN, "--no-wait", NULL, NULL, "refuse the piece if another one runs",
+	{ FLAG_CONTEXT_RUN, "--no-wait", NULL, NULL, "refuse the piece if another one runs (run)",
 	  SWITCH(context.no_wait) },
 	{ FLAG_CODE, "--stdin", "FILE", NULL, "the code's standard input (default: Warder's own)",
 	  TEXT(code.standard_input) },
@@ -462,10 +463,10 @@ static const struct flag flags[] = {
 	{ FLAG_SERVE, "--local", NULL, NULL, "serve the commands of this user on this host", SWITCH(local),
 	  .typed = true },
 	{ FLAG_SERVE, "--idle-timeout", "TIME", NULL,
-	  "end when nobody has asked for this long (default: 10m)", TIME(session.idle_us),
+	  "end when no request has come for this long (default: 10m)", TIME(session.idle_us),
 	  .fallback = "10m" },
-	{ FLAG_RUN, "--no-service", NULL, NULL, "do not ask the service (\"warder serve --local\")",
-	  SWITCH(no_service) },
+	{ FLAG_RUN, "--no-service", NULL, NULL,
+	  "start the jail without the service (\"warder serve --local\")", SWITCH(no_service) },
 	{ FLAG_SESSION_EXEC, "--auto-start", NULL, NULL, "start the session if it does not run",
 	  SWITCH(session.auto_start) },
 	{ FLAG_SESSION_FILES, "--max-bytes", "SIZE", NULL,
@@ -509,7 +510,7 @@ static const struct flag flags[] = {
 	  "with --net learn: run the program once more under the learned policy, with an empty input",
 	  SWITCH(replay) },
 	{ FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT, "--no-input", NULL, NULL,
-	  "answer a piece that asks for input that there is none", SWITCH(no_input), SHORT('n') },
+	  "give the piece an empty standard input (run)", SWITCH(no_input), SHORT('n') },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--no-input", NULL, NULL,
 	  "give the program an empty standard input; Warder does not read its own", SWITCH(no_input),
 	  SHORT('n') },

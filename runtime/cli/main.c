@@ -43,10 +43,10 @@ static const struct command commands[] = {
 	  "The flags set the policy of all requests. A request may not ask for more.\n"
 	  "Exit status: 0 when every request has a result, good or bad; 125 when Warder cannot work.\n",
 	  "echo '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}' | warder tool", tool_command },
-	{ "mcp", FLAG_MCP, "mcp [FLAG...]", "give a model a session, by the Model Context Protocol",
+	{ "mcp", FLAG_MCP, "mcp [FLAG...]", "give a model a session, through the Model Context Protocol",
 	  "Reads messages of the protocol (versions 2025-03-26 and 2025-06-18) from standard input, and\n"
 	  "writes the answers to standard output. The flags set the policy of the session, which ends with\n"
-	  "the connection. A model can narrow the policy, and never widen it. See warder-mcp(1).\n"
+	  "the connection. A model can narrow the policy, but not widen it. See warder-mcp(1).\n"
 	  "Exit status: 0 when the client closes the connection; 125 when Warder cannot work.\n",
 	  "echo '{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}' | warder mcp", mcp_command },
 	{ "scan", FLAG_SCAN, "scan [FLAG...] FILE|-",
@@ -79,14 +79,16 @@ static const struct command commands[] = {
 	{ "session", FLAG_SESSION_ANY,
 	  "session start NAME [FLAG...] | exec NAME [FLAG...] -- PROGRAM [ARGUMENT...] | "
 	  "list|status|stop|restart "
-	  "[NAME] [--json] | read|write|list NAME PATH | cp NAME:PATH PATH | cp PATH NAME:PATH",
+	  "[NAME] [--json] | pause|resume NAME | extend NAME TIME | read|write|list NAME PATH | "
+	  "cp NAME:PATH PATH | cp PATH NAME:PATH | patch NAME [DIRECTORY]",
 	  "keep a jail between executions",
 	  "\"stop --all\" ends every session of the user.\n"
 	  "Files, and processes that --background left running, stay for the next execution. The flags of\n"
 	  "exec may only narrow the policy of start. Exit status: exec as run; status: 1 if it does not "
 	  "run.\n"
 	  "read, write, list and cp reach the files of a session from outside, with the rights of its "
-	  "user.\n",
+	  "user.\n"
+	  "patch applies the patch on standard input to them.\n",
 	  "warder session start work && warder session exec work -- sh -c 'date > /tmp/a' && warder session "
 	  "exec work -- cat /tmp/a && warder session stop work",
 	  session_command },
@@ -94,14 +96,13 @@ static const struct command commands[] = {
 	  "context create SESSION NAME [FLAG...] | run SESSION NAME [FLAG...] FILE|- | run SESSION NAME -c "
 	  "CODE | list [SESSION] | interrupt|restart|describe|delete SESSION NAME",
 	  "keep an interpreter in a session, with its variables, between pieces of code",
-	  "One piece runs at a time; others wait. Output comes as it is written. What the context says of "
-	  "the "
-	  "piece,\n"
-	  "a value or an error, stands behind its name; \"run --json\" has it in contextSays. The flags of "
-	  "create may\n"
-	  "only narrow the session's policy; limits.wallTime is the longest time of a piece. ctrl-c "
-	  "interrupts the\n"
-	  "piece, and the context stays. Languages: python javascript bash.\n"
+	  "run gives the context a piece of code. One piece runs at a time; others wait. A value or an "
+	  "error that\n"
+	  "the context reports is printed behind its name; \"run --json\" has it in contextSays. The "
+	  "flags of create\n"
+	  "may only narrow the session's policy; limits.wallTime is the longest time of a piece. ctrl-c "
+	  "interrupts\n"
+	  "the piece, and the context stays. Languages: python javascript bash.\n"
 	  "Exit status of run: 0; 1 the piece ended with an error; 124 out of time; 130 interrupted; 137 the "
 	  "context\n"
 	  "was killed; 125 refused or failed.\n",
@@ -141,12 +142,13 @@ static const struct command commands[] = {
 	  "id=$(warder run --detach --keep 1s -- true) && warder wait $id", wait_command },
 	{ "serve", FLAG_SERVE, "serve --local [--idle-timeout TIME]",
 	  "keep jails ready for the commands of this user",
-	  "\"warder run\" then takes a fraction of its time. It uses the service only if everything that a "
-	  "program\n"
-	  "inherits is the same there, and if the policy gives no variables of the caller, network, terminal "
-	  "or\n"
-	  "image; otherwise it works alone. Exit status: 0 when it ends by itself or by a signal, 125 "
-	  "refused.\n",
+	  "A \"warder run\" that gets such a jail takes a fraction of the time. It uses the service only if "
+	  "a program\n"
+	  "would inherit the same from it, and not with variables of the caller, a network other than "
+	  "loopback, a\n"
+	  "terminal or an image; then it starts the jail itself. Exit status: 0 when serve ends by itself or "
+	  "by a\n"
+	  "signal, 125 refused or failed.\n",
 	  "warder serve --local --idle-timeout 1s", serve_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]",
 	  "show how this host enforces each field",

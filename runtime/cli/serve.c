@@ -24,8 +24,8 @@ int serve_command(struct request *request, char **argv)
 	if (!request->local || request->rest[0]) {
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, request->local ? "argv" : "--local",
 			  request->local
-			      ? "serve takes no words; \"warder serve --local\""
-			      : "which callers? \"warder serve --local\" serves this user's commands");
+			      ? "serve takes no arguments; write \"warder serve --local\""
+			      : "serve needs --local: \"warder serve --local\" serves this user's commands");
 		return command_refuse(request, &err, EXIT_REFUSED);
 	}
 	if (heap_stay)

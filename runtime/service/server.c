@@ -201,7 +201,7 @@ static void attend(struct service *service, int fd)
 	differs = service_differs(session_peer_pid(fd), why);
 	if (session_peer(fd) != SESSION_PEER_OWNER)
 		return;
-	/* Read in any case: a socket that is closed with something unread loses the answer. */
+	/* Read it in any case: closing a socket with unread data discards the answer. */
 	if (receive_order(fd, &order, &err) < 0)
 		answer(fd, SERVICE_NO, err.text, -1);
 	else if (differs)
@@ -226,7 +226,7 @@ static void *attend_thread(void *arg)
 
 /* ---- accepting ---- */
 
-/* A client that finds no room goes on alone. */
+/* A client beyond SERVICE_CONNECTIONS starts its jail itself. */
 static void begin(struct service *service, int fd)
 {
 	struct connection *connection =
@@ -235,7 +235,7 @@ static void begin(struct service *service, int fd)
 	pthread_t thread;
 
 	if (!connection) {
-		answer(fd, SERVICE_NO, "the service has all the work that it takes", -1);
+		answer(fd, SERVICE_NO, "the service is busy", -1);
 		close(fd);
 		return;
 	}
@@ -280,7 +280,7 @@ static int run(int listen_fd, uint64_t idle_us, int (*came)(void *context), void
 		return -1;
 	ready();
 	accept_until(&service, listen_fd, idle_us, came);
-	close(listen_fd); /* who comes now goes on alone */
+	close(listen_fd); /* later clients start their jails themselves */
 	atomic_store(&service.ending, true);
 	while (atomic_load(&service.connections))
 		poll(NULL, 0, LOOK_MS / 10);

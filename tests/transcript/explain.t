@@ -176,7 +176,7 @@ $ warder --version
 
 = every command has help with an example that works
 needs limits
-$ for c in run tool judge changes ps logs attach write kill wait explain policy doctor blocks format completion; do warder $c --help > help || echo "no help: $c"; example=$(tail -n 1 help); eval "$example" > /dev/null || echo "fails: $example"; done
+$ for c in run tool judge changes ps logs attach write kill wait serve explain policy doctor blocks format completion; do warder $c --help > help || echo "no help: $c"; example=$(tail -n 1 help); eval "$example" > /dev/null || echo "fails: $example"; done
 
 = the example of the first page works
 needs limits

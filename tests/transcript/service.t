@@ -90,5 +90,5 @@ $ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 1s; by -- true; wai
 $ warder serve; echo $?; warder serve --local word; echo $?
 | 125
 | 125
-! warder: which callers? "warder serve --local" serves this user's commands
-! warder: serve takes no words; "warder serve --local"
+! warder: serve needs --local: "warder serve --local" serves this user's commands
+! warder: serve takes no arguments; write "warder serve --local"

@@ -167,8 +167,8 @@ struct jail_plan {
 	uint64_t
 	    code_bytes; /* of the program text, which the caller has compared with limits.code; 0: a program */
 	bool kill_on_output;
-	bool kill_late;                          /* also for output that is read when the program has ended */
-	struct policy policy;                    /* a copy, for the receipt */
+	bool kill_late;       /* also for output that is read after the program has ended */
+	struct policy policy; /* a copy, for the receipt */
 	bool not_enforced[POLICY_CONTROL_COUNT]; /* preferred controls that this host lacks */
 	struct policy_capabilities capabilities; /* as matched */
 };
@@ -210,10 +210,7 @@ struct jail_upper {
 	bool user_xattrs;                     /* marks are user.overlay.*, else trusted.overlay.* */
 };
 
-/*
- * The parts of a policy that take effect at the start of its program. Jails that are parked for one policy also serve another one that
- * differs only in these.
- */
+/* The parts of a policy that take effect when the program starts. A parked jail also serves policies that differ from its own only in these. */
 struct jail_given {
 	const struct policy *policy; /* for the receipt */
 	char *const *environment;    /* NULL-terminated "NAME=value" */
@@ -253,13 +250,14 @@ struct jail_command {
 	 * line, which is JSON and ends with a NUL. */
 	bool progress;
 	void (*on_progress)(void *context, const char *line);
-	/* Called whenever watch_fd can be read or is hung up, behind on_output for everything that the program had written before. False: not
-	 * again. From jail_supervise(); or NULL. watch_fd is borrowed until the run ends. */
+	/* Or NULL. jail_supervise() calls it whenever watch_fd can be read or is hung up, after it has passed to on_output everything that the
+	 * program wrote before. It returns false if it is not to be called again. watch_fd is borrowed until the run ends. */
 	bool (*on_watch)(void *watch_context);
 	void *watch_context;
 	int watch_fd;
-	int input_fd; /* > 0: the program finds it as its descriptor 4; borrowed. To be read-only and sealed, or the jail's own: a file, or
-		       * one end of a socket pair whose other end takes no descriptors */
+	/* > 0: the program finds it as its descriptor 4; borrowed. It must be read-only and sealed, or belong to this jail alone: a file, or
+	 * one end of a socket pair whose other end accepts no descriptors. */
+	int input_fd;
 	/* Put below /tmp, as the jail's user's, when everything else is ready; borrowed until the run ends. */
 	const struct rootfs_file *files;
 	size_t file_count;
@@ -273,7 +271,7 @@ struct jail_command {
 	/* Asked about ten times a second while the jail is set up: non-zero gives the launch up. Or NULL. */
 	int (*should_stop)(void *stop_context);
 	void *stop_context;
-	/* In the place of what the template's policy gives, which does for NULL; borrowed until the launch, or the hand-out, is over. */
+	/* Replaces these parts of the template's policy. NULL: the template's. Borrowed until the launch, or the hand-out, is over. */
 	const struct jail_given *given;
 	/* Read everything back and compare it as ever, but write no row of the receipt. */
 	bool no_receipt;
@@ -331,7 +329,7 @@ int jail_launch(struct jail_template *tmpl, const struct jail_command *command, 
  * command -> jail_supervise() -> jail_run_remove(). It executes one program, or none.
  *
  * jail_park: of a reusable template of backend local, outside sessions and without an edge; else -1 with *err (UNSUPPORTED_POLICY).
- * jail_check_park: the same of a plan, without making anything.
+ * jail_check_park: whether jail_park() accepts a plan; makes nothing.
  * jail_recheck: 0; -1 with *err: it can only be removed.
  * jail_hand_out: wall time and CPU time begin here; the time namespace's zero stays at jail_park(), because the kernel fixes it when the
  * payload is born. -1 with *err as of jail_launch(), and of a command that only a launch can serve (INVALID_REQUEST: a terminal, or more
@@ -342,15 +340,15 @@ int jail_park(struct jail_template *tmpl, struct jail_run **ret, struct warder_e
 int jail_recheck(struct jail_run *run, struct warder_error *err);
 int jail_hand_out(struct jail_run *run, const struct jail_command *command, struct warder_error *err);
 /*
- * A program that is started before its work is known: jail_park() -> jail_warm() starts it, and returns when it has said that it is ready
- * -> jail_warm_is_stale() -> jail_recheck() -> jail_feed() gives it its work, in the place of jail_hand_out() -> jail_supervise().
- * The program writes to descriptor 3 the paths of files that it has loaded, a line each, then an empty line; reads its work from
- * descriptor 4 until end of file; and does it, once. What is on its standard streams is then the caller's.
+ * A program that is started before its work is known: jail_park() -> jail_warm() starts it, and returns when it has reported that it is ready
+ * -> jail_warm_is_stale() -> jail_recheck() -> jail_feed() gives it its work, instead of jail_hand_out() -> jail_supervise().
+ * The program writes to descriptor 3 a line with the path of each file that it has loaded, and then an empty line. It reads its work from
+ * descriptor 4 until end of file, and does it once. From then on its standard streams are those of the command.
  *
- * jail_warm: argv as of struct jail_command, to stay until the run is gone. -1 with *err (EXECUTION_FAILED: it ended, or was not ready
- * within 30 s): the run can only be removed.
- * jail_warm_is_stale: a file that it has mapped or named is another one by now, or has changed.
- * jail_warm_bytes: memory of its own, without that of the jail; 0: not known.
+ * jail_warm: argv as of struct jail_command; it must exist until the run is removed. -1 with *err (EXECUTION_FAILED: the program ended, or was
+ * not ready within 30 s): the run can only be removed.
+ * jail_warm_is_stale: whether a file that the program has mapped or named was replaced or changed.
+ * jail_warm_bytes: the private memory of the program, without that of the jail; 0: not known.
  * jail_feed: wall time and CPU time begin here. -1 with *err, also of a command with files, variables or a terminal (INVALID_REQUEST); the
  * run can then only be removed.
  */
@@ -360,13 +358,12 @@ uint64_t jail_warm_bytes(const struct jail_run *run);
 int jail_feed(struct jail_run *run, const struct jail_command *command, const char *work, size_t len,
 	      struct warder_error *err);
 
-/* What the policy gives to a program in a jail of the template; `caller` as of jail_plan_build(). *ret_environment is the caller's
- * (jail_given_free()), and *ret borrows it and the policy. Of another policy than the template's: one that differs only in these parts.
- * -1 with *err: no memory. */
+/* Fill *ret from a policy, which is the template's or differs from it only in these parts; `caller` as of jail_plan_build(). The caller frees
+ * *ret_environment by jail_given_free(). *ret borrows it and the policy. -1 with *err: no memory. */
 int jail_given_of(const struct jail_template *tmpl, const struct policy *policy, char *const *caller,
 		  char ***ret_environment, struct jail_given *ret, struct warder_error *err);
 void jail_given_free(char **environment);
-/* Makes two policies equal that differ only in what jail_given_of() finds. */
+/* Clear these parts of a policy. Two policies that differ only in them are then equal. */
 void jail_given_strip(struct policy *policy);
 /* Whether a host path that the template mounts leads to another object by now. */
 bool jail_template_is_stale(const struct jail_template *tmpl);
@@ -393,10 +390,10 @@ enum jail_cause {
 const char *jail_cause_name(enum jail_cause cause);
 /* The port of the host for row `row` of network.publish; 0: there is none. */
 uint16_t jail_run_published(const struct jail_run *run, size_t row);
-/* Replace network.allow and network.deny of a running jail with mode allow by those of a valid policy. Connections that these do not allow are
- * reset, and reported as refusals. The jail has sockets for the ports of its first policy alone, and for the names of that; for other names, if
- * a row of that policy was an address block or a pattern with the port. Credentials stay as they are, and so does the receipt, which
- * describes the first rules. Not while another thread is in jail_supervise(). -1 with *err, which names the row: the old rules stay. */
+/* Replace network.allow and network.deny of a running jail with mode allow by those of a valid policy. Connections that the new rules do not
+ * allow are reset and reported as refusals. The jail has sockets only for the ports of its first policy. A new name needs a port for which
+ * that policy had an address block or a pattern. Credentials do not change. Neither does the receipt: it describes the first rules. Do not
+ * call it while another thread is in jail_supervise(). -1 with *err, which names the row: the old rules stay. */
 int jail_run_replace_rules(struct jail_run *run, const struct policy *policy, struct warder_error *err);
 /* Why the edge refused: a stable name, and a sentence without its end. */
 const char *jail_refusal_name(unsigned int reason);
@@ -520,7 +517,7 @@ struct jail_counters {
 	    written_bytes; /* from and to disks, of these processes and of those that they waited for */
 };
 void jail_count(const struct jail_run *run, struct jail_counters *ret);
-/* The wall time of a jail that holds (a session's) ends so much later; also that of its init. Any thread. */
+/* Add `us` to the wall time of the jail of a session, and to its init's own limit. Any thread. */
 void jail_extend(struct jail_run *run, uint64_t us);
 /* The wall time stands still, or goes on; for who freezes and thaws the run's cgroup. One thread at a time, in turn. */
 void jail_pause_clock(struct jail_run *run, bool paused);

@@ -6,12 +6,12 @@
  *   warm        as a hand-out, but init's time
  *               does not begin             --->   loads what it will need
  *               the list of files          <---   on descriptor 3: a path a line, then an empty line
- *   recheck     as of park.c
+ *   recheck     as in park.c
  *   feed        streams, time; the work    --->   reads descriptor 4 until its end, and runs what it read
  *
- * Nothing untrusted has run before the feed: the program is the caller's choice, and its work is not. The list of files is the program's
- * word and only adds to what the kernel shows (/proc/<pid>/maps): where one of them is another file by now, the jail is stale. The files
- * are looked up inside the jail's root, whose mounts show what lies in the host's directories today.
+ * Before the feed no untrusted code has run: the caller chooses the program, and only its work is untrusted. The program's list of files is
+ * used in addition to the kernel's (/proc/<pid>/maps). If a file of either list was replaced or changed, the jail is stale. The files are
+ * looked up inside the jail's root, whose mounts show the present content of the host's directories.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@ maintainer=${DEB_MAINTAINER:-Warder maintainers <maintainers@warder.example>}
 docs=$stage/usr/share/doc/warder
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 
-# Debian's form of what is there: no symbols, compressed pages.
+# Bring the tree into Debian's form: without symbols, manual pages compressed.
 find "$stage/usr/bin" "$stage/usr/libexec" -type f -exec strip --remove-section=.comment --remove-section=.note {} +
 find "$stage$libdir" -name '*.so.*' -type f -exec strip --strip-unneeded --remove-section=.comment --remove-section=.note {} +
 find "$stage$libdir" -name '*.a' -type f -exec strip --strip-debug --remove-section=.comment --enable-deterministic-archives {} +

@@ -348,7 +348,7 @@ enum warder_session_flags {
 WARDER_API int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
 				      unsigned int flags, struct warder_template **ret,
 				      struct warder_error *err);
-/* The session when it was found, as a JSON object: name, id (unique), policy, setup, lifetimeUs, idleTimeoutUs,
+/* The state of the session when it was found, as a JSON object: name, id (unique), policy, setup, lifetimeUs, idleTimeoutUs,
  * keeperPid, started, ageUs, remainingUs (of the lifetime), paused, executions, receipt. The caller frees it with free(). NULL: out of memory. */
 WARDER_API char *warder_session_json(const struct warder_session *session);
 /* The running sessions as an array of such objects. A session that is still set up has only name and settingUp, and
@@ -556,13 +556,14 @@ struct warder_pool_key {
 	const struct warder_policy *policy;
 	const struct warder_options *options; /* as for warder_prepare(), without single_use; NULL: none */
 	const char *tenant; /* any text; jails are never shared between two tenants. NULL: "" */
-	/* A program that is started in each parked jail, and waits there for its code; or NULL. It writes the path of each
-	 * file that it has loaded, one a line, and then an empty line to descriptor 3; reads its code from descriptor 4
-	 * until end of file; and runs it, once. The policy's variables are those of its start. */
+	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. It writes to
+	 * descriptor 3 a line with the path of each file that it has loaded, and then an empty line. It reads its code from
+	 * descriptor 4 until end of file, and runs it once. It gets the policy's variables when it starts. */
 	char *const *program;
-	/* In the place of `program`: "python" or "node", which the view of the policy must have; or NULL. */
+	/* Instead of `program`: "python" or "node", which the view of the policy must have; or NULL. */
 	const char *interpreter;
-	const char *const *imports; /* with it: modules that it loads in advance, NULL-terminated; or NULL */
+	const char *const
+	    *imports; /* modules that `interpreter` loads in advance, NULL-terminated; or NULL */
 };
 
 /* Make a pool; it is empty. options: NULL for the defaults. *ret belongs to the caller: warder_pool_free(). -1:
@@ -580,11 +581,12 @@ WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_po
 WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
 				  const struct warder_command *command, struct warder_run **ret,
 				  struct warder_error *err);
-/* Run a piece of code in a program that a parked jail has started (key->program or key->interpreter). Everything else
- * is as with warder_pool_launch(), but the command has no argv, environment, files, progress or terminal, and
- * standard output and error of one file do not keep their order. A jail is not used if a file that its program had
- * mapped or named has changed. Without a jail that is ready, WARDER_POOL_LAUNCH starts the program now. The code ends
- * the program: the next piece gets another jail. -1 also if the program does not start (EXECUTION_FAILED, NOT_FOUND). */
+/* Run a piece of code in a program that was started in a parked jail (key->program or key->interpreter). Everything
+ * else is as with warder_pool_launch(), with two differences: the command has no argv, environment, files, progress or
+ * terminal; and if output_fds are one file, the order of writes to standard output and error is lost. The pool removes
+ * a jail if a file that its program has mapped or named has changed. If no jail is ready, WARDER_POOL_LAUNCH starts the
+ * program now. The program ends with its code, so the next piece gets another jail. -1 also if the program does not
+ * start (EXECUTION_FAILED, NOT_FOUND). */
 WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key, const char *code,
 				size_t len, const struct warder_command *command, struct warder_run **ret,
 				struct warder_error *err);

@@ -1,8 +1,8 @@
 /*
- * context: interpreters that keep their variables between pieces of code. The keeper of a session has them; this asks it.
+ * context: interpreters that keep their variables between pieces of code. The keeper of a session runs them; this command is its client.
  *
- * What Warder knows of a piece and what the context says of it are kept apart everywhere: the context's word stands behind the context's
- * name, and in JSON in contextSays; Warder's stands behind "warder:".
+ * The output always separates what the context reports of a piece from what Warder has measured: the former stands behind the context's name,
+ * and in JSON in contextSays; the latter stands behind "warder:".
  */
 #include <errno.h>
 #include <poll.h>

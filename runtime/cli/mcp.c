@@ -3,11 +3,12 @@
  *
  *   standard input --lines--> one worker for each message --memory file--> standard output
  *
- * A worker decodes a message, does what it asks and writes the answer. The server never parses what the client sends: a worker leaves what
- * concerns the server in its note, says by a byte in a pipe that the note is written, and goes on; the server waits for this byte before
- * it reads the next message. So a cancellation finds the call that came before it, and an initialization holds for what comes behind it.
+ * A worker decodes a message, serves it and writes the answer. The server itself never parses data of the client: a worker writes into its
+ * note what the server must know, reports by a byte in a pipe that the note is written, and goes on. The server waits for this byte before it
+ * reads the next message. So a cancellation finds the call that came before it, and an initialization holds for the messages after it.
  *
- * The server holds a place in the session, which would end by itself soon after the server's death. So nothing is left when it is killed.
+ * The server holds a place in the session, so the session is not idle. If the server is killed, the session ends soon after, because it is idle
+ * then, and nothing is left.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  *
  *   {"error": "execution_error", "message": "...", "cause": "wallTime", "field": "limits.wallTime", "remedy": "..."}
  *
- * with "path" where a file is concerned, and the program's output behind it. "error" is one of path_traversal, not_found, read_error,
+ * with "path" if it is about a file. The program's output follows. "error" is one of path_traversal, not_found, read_error,
  * write_error, list_error, patch_error, execution_error, invalid_arguments.
  */
 #ifndef WARDER_RUNTIME_CLI_MCP_CALL_H
@@ -26,15 +26,15 @@ struct mcp_call {
 	const struct mcp_place *place;
 	enum mcp_tool tool;
 	struct mcp_arguments arguments;
-	uint64_t number; /* another one of each call: for names of files */
+	uint64_t number; /* unique among the calls of a server; for names of files */
 	struct content content;
 	bool is_error;
 	bool session_ended; /* and the call came too late */
 };
 
-/* Fill the content. -1: a signal came, and there is nothing to tell. */
+/* Perform the call and fill the content. -1: a signal came, and there is no answer. */
 int mcp_call(struct mcp_call *call);
-/* What a model is told of an argument that is wrong. */
+/* Fill the content with the error of an invalid argument. */
 void mcp_call_refuse(struct mcp_call *call, const struct warder_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * steps: a piece of code as command lines, for a session, whose executions build it and run it one after the other. Nothing is started
- * here, and nothing is cached. Part of the door of this folder.
+ * steps: turns a piece of code into command lines for a session. The caller runs them as executions, first the build and then the program.
+ * This module starts and caches nothing. Other folders may include this header.
  *
  * Life: code_steps() -> make a directory and write the source into it as `file`; make `out` below it; execute argv[LANGUAGE_BUILD], if
  * there is one, and argv[LANGUAGE_RUN], with `environment` -> code_steps_done().
@@ -23,14 +23,14 @@ struct code_steps {
 	int format; /* enum diagnostics_format of what its compiler writes to standard error */
 };
 
-/* `directory`: an absolute path in the session. args: of the program, or NULL. -1 with *err: UNSUPPORTED_LANGUAGE, also if the policy keeps
+/* `directory`: an absolute path in the session. args: of the program, or NULL. -1 with *err: UNSUPPORTED_LANGUAGE, also if the policy prevents
  * the session from building or executing it; REJECTED: the policy does not allow the language, or so much code. *ret is to be freed in any
  * case. */
 int code_steps(const struct policy *policy, const char *language, const char *source, const char *directory,
 	       char *const *args, struct code_steps *ret, struct warder_error *err);
 /* Whether a session under this policy can run a language, which its view has. */
 bool code_steps_can(const struct policy *policy, const struct languages *languages, const char *language);
-/* What a compiler wrote to standard error, as a person reads it; heap. NULL: it is that already, or there is no memory. */
+/* Turn a compiler's messages on standard error into text for a person; heap. NULL: they are text already, or there is no memory. */
 char *code_steps_render(const struct code_steps *steps, const char *text, size_t len);
 void code_steps_done(struct code_steps *steps);
 

@@ -1,9 +1,9 @@
 /*
- * interpreters: the programs that a pool starts in advance, and that then read one piece of code from descriptor 4: see jail/warm.c for
- * what they say on descriptor 3. Each runs a little of everything first, so that the faults of its pages are behind it.
+ * interpreters: the programs that a pool starts in advance, and that then read one piece of code from descriptor 4: jail/warm.c
+ * describes their protocol. Each first runs a short piece of code, so that the kernel has already mapped the pages that most code needs.
  *
- * The code runs as a main module would, and its end is that of the program: exit status, output at exit, tracebacks without the loop's own
- * lines.
+ * The code runs as a main module does, and ends the program as a main module does: exit status, output at exit, and tracebacks without the
+ * lines of the loop.
  */
 #include "runtime/library/interpreters.h"
 

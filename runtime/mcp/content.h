@@ -1,12 +1,12 @@
 /*
  * content: the text of a tool's result, as a model reads it. It has at most MCP_TEXT_MAX characters.
  *
- * A program's output is data, and may try to pass for something else. So it stands between two marks with a number that it cannot know,
- * and what a person would not see is left out: control characters, terminal sequences, characters that turn the direction of text or
- * have no width, and tags.
+ * A program's output is data, and may imitate other text. So it stands between two marks with a number that the program cannot know.
+ * Characters that a person would not see are left out: control characters, terminal sequences, characters that change the direction of
+ * text or have no width, and tags.
  *
  * Life: a zeroed struct content -> content_add(), content_data() -> content.text, of content.len bytes -> content_done(). After a failed
- * allocation `failed` stays true. Pure, but for the number; one thread.
+ * allocation `failed` stays true. Pure; one thread.
  */
 #ifndef WARDER_RUNTIME_MCP_CONTENT_H
 #define WARDER_RUNTIME_MCP_CONTENT_H
@@ -39,7 +39,7 @@ struct content_part content_data(struct content *content, const char *mark, cons
 				 size_t most);
 /* Where the last characters of some data begin, at most `most` of them. */
 size_t content_tail(const char *bytes, size_t len, size_t most);
-/* How many characters there is room for. */
+/* The number of characters that still fit. */
 size_t content_room(const struct content *content);
 void content_done(struct content *content);
 

@@ -3,8 +3,8 @@
  *
  *   {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_command", "arguments": {...}}}
  *
- * Life: mcp_message_read() for a document, or for each element of a batch -> the caller does what it asks, and writes the answer with
- * the functions below. What was read points into the document.
+ * Life: mcp_parse() -> mcp_message_read() for the document, or for each element of a batch -> the caller serves the message, and writes the
+ * answer with the functions below. A struct mcp_message points into the document.
  * Pure; any thread.
  */
 #ifndef WARDER_RUNTIME_MCP_MESSAGE_H
@@ -39,7 +39,7 @@ enum mcp_code {
 enum mcp_kind {
 	MCP_REQUEST,
 	MCP_NOTIFICATION,
-	MCP_RESPONSE, /* to a request of ours, and we make none: to be ignored */
+	MCP_RESPONSE, /* to be ignored, because Warder sends no requests */
 	MCP_INVALID,  /* to be answered with `code` and `fault` */
 };
 
@@ -54,7 +54,7 @@ struct mcp_message {
 
 /* Parse a line. *ret is the caller's (json_free). -1 with *err, whose text is for MCP_PARSE_ERROR. */
 int mcp_parse(const char *line, size_t len, struct json_value **ret, struct warder_error *err);
-/* Look at one message; anything can be one. */
+/* Classify a value as a message; any value can be given. */
 void mcp_message_read(const struct json_value *value, struct mcp_message *ret);
 /* A value as an id: *ret (of MCP_ID_MAX + 1 bytes) is its JSON. False: it cannot be one. */
 bool mcp_id_read(const struct json_value *value, char *ret);

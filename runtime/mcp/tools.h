@@ -39,7 +39,7 @@ struct mcp_arguments {
 	uint64_t strip;
 };
 
-/* What the schema says of this host and policy. */
+/* The facts about this host and policy that the schema contains. */
 struct mcp_facts {
 	enum mcp_version version;
 	uint64_t wall_time_us; /* of the policy; or POLICY_UNLIMITED */
@@ -47,12 +47,12 @@ struct mcp_facts {
 	size_t language_count;
 };
 
-/* MCP_TOOLS: there is none of that name. */
+/* Find a tool by its name. MCP_TOOLS: there is none. */
 enum mcp_tool mcp_tool_find(const char *name);
 const char *mcp_tool_name(enum mcp_tool tool);
 /* The member "tools" into the object that is open. */
 void mcp_tools_write(const struct mcp_facts *facts, struct json_writer *w);
-/* The arguments of a call, which may be NULL. wall_time_us: the most that may be asked for. -1 with *err (INVALID_REQUEST): the field
+/* The arguments of a call, which may be NULL. wall_time_us: the longest time that a call may set. -1 with *err (INVALID_REQUEST): the field
  * is the argument's name. *ret is to be freed in any case. */
 int mcp_arguments_read(enum mcp_tool tool, const struct json_value *value, uint64_t wall_time_us,
 		       struct mcp_arguments *ret, struct warder_error *err);

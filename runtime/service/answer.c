@@ -1,6 +1,6 @@
 /*
- * A result on its way to the client: what it points to follows it in the memory file. What a service never has (artifacts, a report of the
- * edge, changes, code) is not there.
+ * The result as a memory file for the client: a head, and then the data that the result points to. It lacks the members that no run of a
+ * service has: artifacts, a report of the edge, changes, code.
  */
 #include <stddef.h>
 #include <stdlib.h>

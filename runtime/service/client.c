@@ -1,6 +1,6 @@
 /*
- * The client's side. Until the service has accepted, every trouble means the same: no service. After that the program may have run, so that
- * nothing is done twice: a service that dies then has ended the run.
+ * The client's side. Until the service has accepted the request, the client treats every failure as if there were no service. After that the
+ * program may have run, so the client does not start it again: if the service dies then, the run has ended.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 
 #define ACCEPT_MS (SERVICE_RECORD_S * 1000)
 
-/* ---- what it cannot do ---- */
+/* ---- runs that it does not serve ---- */
 
 /* The words of a reason, or NULL. */
 static const char *find_unserved(const struct service_command *command)

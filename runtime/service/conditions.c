@@ -1,6 +1,6 @@
 /*
- * What a launch inherits of the process that makes it. A service may launch for a client only where all of it is equal: else the program
- * would see, or be allowed, something else than alone.
+ * The properties that a jail inherits from the process that launches it. A service may launch for a client only if all of them are equal.
+ * Otherwise the program could see, or be allowed to do, something else than in a jail that the client starts.
  */
 #include <errno.h>
 #include <fcntl.h>

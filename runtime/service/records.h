@@ -1,5 +1,5 @@
 /*
- * records: what passes between client and service besides the request. Private to runtime/service/.
+ * records: the messages between client and service, except the request. Private to runtime/service/.
  */
 #ifndef WARDER_RUNTIME_SERVICE_RECORDS_H
 #define WARDER_RUNTIME_SERVICE_RECORDS_H
@@ -28,9 +28,9 @@ struct service_signal {
 	uint64_t grace_us;
 };
 
-/* One message with descriptors. 0; -1: the peer is gone, or takes nothing. */
+/* Send one message with descriptors. 0; -1: the peer is gone, or does not read. */
 int service_send(int fd, const void *bytes, size_t len, const int *fds, size_t fd_count);
-/* The bytes that came, with the descriptors, which are the caller's (the rest is -1); 0: end of file; -1 with errno. */
+/* Receive one message. Returns its bytes; 0: end of file; -1 with errno. The caller owns the descriptors; unused places are -1. */
 ssize_t service_receive(int fd, void *bytes, size_t len, int ret_fds[SERVICE_FDS_MAX]);
 
 #endif

@@ -1,17 +1,17 @@
 /*
  * service: the resident service of a user (`warder serve --local`), which launches programs from one pool of parked jails, and the client
- * that asks it. The door of this folder.
+ * that asks it. Other folders include only this header of the folder.
  *
  *   client                                service (a thread for each connection)
  *   connect, check the peer          ->   check the peer: its user, its namespaces, and service_differs()
  *   request, words, descriptors      ->   launch
- *                                    <-   NO with the reason, and the client goes on alone; or ACCEPTED
+ *                                    <-   NO with the reason, and the client starts the jail itself; or ACCEPTED
  *                                    <-   NO (the launch failed, nothing has run), or STARTED
  *   STOP with a signal               ->   warder_stop()
  *                                    <-   ENDED with the result as a memory file
- * A client that goes away ends its run. Everything that leads somewhere comes as a descriptor, so that the client's rights decide.
+ * If a client disconnects, its run ends. The client sends its standard streams as descriptors, so the client's rights to them count.
  *
- * Both ends are one file on disk (service_differs() compares it), so that structs are sent as they lie in memory.
+ * Both ends are the same program file (service_differs() compares it), so structs are sent as they lie in memory.
  */
 #ifndef WARDER_RUNTIME_SERVICE_SERVICE_H
 #define WARDER_RUNTIME_SERVICE_SERVICE_H
@@ -54,11 +54,11 @@ struct service_words {
 	char **argv;                           /* owned list */
 };
 
-/* Whether `len` bytes are a request. Nothing of it is to be used before. */
+/* Whether `len` bytes are a valid request. Call it before any use of the request. */
 bool service_request_valid(const struct service_request *request, size_t len);
-/* Descriptors that come with it, the words first. */
+/* The number of descriptors that come with it; the first one is that of the words. */
 size_t service_request_fds(const struct service_request *request);
-/* Takes `bytes`, of which request->bytes are there and one NUL behind. 0; -1 with *err: not as the request says. */
+/* Take ownership of `bytes`: request->bytes of them, and a NUL after them. 0; -1 with *err: they do not match the request. */
 int service_take_words(const struct service_request *request, char *bytes, struct service_words *ret,
 		       struct warder_error *err);
 void service_words_done(struct service_words *words);
@@ -72,12 +72,13 @@ int service_read_result(int fd, struct warder_result *ret);
 
 /* ---- who asks: conditions.c ---- */
 
-/* Whether what a launch inherits of process `pid` is other than ours: true with the reason in `why`. */
+/* Whether a launch by process `pid` would inherit something else than one by this process: true with the reason in `why`. */
 bool service_differs(int pid, char why[SERVICE_WHY]);
 
 /* ---- both sides ---- */
 
-/* Serve until `came`() or until nobody has asked for idle_us. `ready` is called once it listens. 0; -1 with *err (CONFLICT: one runs). */
+/* Serve until `came`() returns non-zero, or until no request has come for idle_us. Call `ready` when it listens. 0; -1 with *err (CONFLICT: one
+ * runs already). */
 int service_run(uint64_t idle_us, int (*came)(void *context), void (*ready)(void), struct warder_error *err);
 
 struct service_command {
@@ -91,13 +92,13 @@ struct service_command {
 	bool no_receipt;
 };
 
-/* 0 with *ret_fd, of the program that runs; 1 with the reason: nothing has run, or (reason "") no service is there. */
+/* Start a program. 0: it runs, and *ret_fd is the connection; 1 with the reason: nothing has run; the reason is "" if no service is there. */
 int service_start(const struct service_command *command, int *ret_fd, char why[SERVICE_WHY]);
-/* From a signal handler, too. */
+/* Send a signal to the program; after grace_us it is killed. Async-signal-safe. */
 void service_stop(int fd, int signal, uint64_t grace_us);
-/* Wait for the end. If the service dies before, the result says so. -1 with *err: no memory. */
+/* Wait for the end. If the service dies first, the result says so. -1 with *err: no memory. */
 int service_wait(int fd, struct warder_result **ret, struct warder_error *err);
-/* Whether one runs for this user. */
+/* Whether a service runs for this user. */
 bool service_is_there(void);
 
 #endif

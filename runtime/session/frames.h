@@ -1,12 +1,12 @@
 /*
- * frames: what a keeper and the interpreter of a context say to each other. Private to runtime/session/.
+ * frames: the messages between a keeper and the interpreter of a context. Private to runtime/session/.
  *
  * A frame is one message of a SOCK_SEQPACKET socket: a head and a body, of together at most FRAME_MAX bytes. A text that is longer comes in
  * several frames, all but the last with FRAME_MORE. The interpreter's end is descriptor 4 of its process.
  *
- * The interpreter runs code that nobody trusts, and that code can write any frame itself. So a frame carries only what the context says
- * of itself: it can neither name another context nor say how much time, output or memory was used. A frame that is malformed, that does
- * not belong to the piece that runs or that is not its context's to send is refused and counted. Texts are bounded.
+ * The interpreter runs untrusted code, and that code can write any frame itself. So a frame only carries reports of the context about itself:
+ * it can neither name another context nor claim how much time, output or memory was used. The keeper refuses and counts a frame that is
+ * malformed, that does not belong to the piece that runs, or that only the keeper may send. Texts are bounded.
  *
  * Life of a reader: zeroed -> frames_take() for each message -> frames_done().
  */
@@ -32,7 +32,7 @@ enum frame_type {
 	FRAME_ASKS,  /* body: the prompt of input() */
 	FRAME_DONE,  /* body: JSON, how the piece ended */
 	/* to the interpreter */
-	FRAME_TAKEN, /* a SHOWN has its place among the output: what is written from now on comes behind it */
+	FRAME_TAKEN, /* the place of a SHOWN in the output is fixed: later output comes after it */
 	FRAME_TYPES,
 };
 

@@ -1,16 +1,16 @@
 /*
  * keeper_context: an interpreter that keeps its variables between pieces of code. Private to runtime/session/.
  *
- * A context is an execution of the keeper's whose program is an interpreter with a loop of ours (loops/). The loop takes pieces of code
- * from descriptor 4, and says there how each one ended (frames.h). What it says is the context's word, because the code that runs in it
- * can say the same. The keeper decides and counts everything else: which piece runs, its number, its time, its bytes of output, and what
- * ended the context.
+ * A context is an execution of the keeper whose program is an interpreter that runs a loop of Warder's (loops/). The loop takes pieces of code
+ * from descriptor 4, and reports there how each one ended (frames.h). These reports cannot be trusted, because the code in the context can
+ * send the same ones. The keeper decides and counts everything else: which piece runs, its number, its time, its bytes of output, and the
+ * cause of the context's end.
  *
  * One piece runs at a time; others wait in their order. A piece whose time is over is interrupted by SIGINT; if it has not ended
- * CONTEXT_GRACE_US later, the context is killed. A context that does not get ready, or closes its channel, is killed as well.
+ * CONTEXT_GRACE_US later, the keeper kills the context. It also kills one that does not get ready, or that closes its channel.
  *
  * Life: keeper_context_new() while an execution is being started -> keeper_context_take() from its supervision whenever the channel can be
- * read -> keeper_context_ended() when its program has ended -> keeper_context_free(). All of it: the keeper's main thread.
+ * read -> keeper_context_ended() when its program has ended -> keeper_context_free(). Only in the keeper's main thread.
  */
 #ifndef WARDER_RUNTIME_SESSION_KEEPER_CONTEXT_H
 #define WARDER_RUNTIME_SESSION_KEEPER_CONTEXT_H
@@ -91,7 +91,7 @@ struct keeper_context {
  * with *err. */
 int keeper_context_new(struct execution *execution, struct warder_error *err);
 void keeper_context_free(struct keeper_context *context);
-/* The channel can be read. Whether to go on watching it. */
+/* Read the channel. Returns whether to go on watching it. */
 bool keeper_context_take(void *execution);
 /* Its program has been launched; it has ended. */
 void keeper_context_launched(struct execution *execution);
@@ -99,11 +99,11 @@ void keeper_context_ended(struct execution *execution);
 
 /* Go on with what can go on. Returns the clock at which something is due, or UINT64_MAX. */
 uint64_t keeper_contexts_step(struct executions *all);
-/* The clocks of pieces stood still for so long. */
+/* The clocks of the pieces were stopped for `us`: move their deadlines. */
 void keeper_contexts_shift(struct executions *all, uint64_t us);
-/* A name of one that has not been released; NULL. */
+/* Find a context that has not been released by its name; or NULL. */
 struct execution *keeper_contexts_find(struct executions *all, const char *name);
-/* It waits for a piece, and nothing else. */
+/* Whether it is ready and has no piece. */
 bool keeper_context_is_idle(const struct execution *execution);
 void keeper_context_describe(const struct execution *execution, struct json_writer *w);
 
@@ -111,7 +111,7 @@ void keeper_context_describe(const struct execution *execution, struct json_writ
  * *ret is watched until piece_leave(). -1 with *err: CONFLICT, INVALID_REQUEST. */
 int keeper_context_add(struct execution *execution, const char *code, size_t len, uint64_t timeout_us,
 		       bool wait, struct piece **ret, struct warder_error *err);
-/* Nobody watches it any more. One that waits is given up; one that runs goes on. */
+/* The client no longer watches the piece. A piece that waits is dropped; one that runs goes on. */
 void piece_leave(struct execution *execution, struct piece *piece);
 /* SIGINT to the piece that runs. -1 with *err (CONFLICT): none does. */
 int keeper_context_interrupt(struct execution *execution, struct warder_error *err);
@@ -123,7 +123,7 @@ int keeper_context_delete(struct execution *execution, struct warder_error *err)
 /* The same, and begin another one with the same name and policy. *ret is the new one. */
 int keeper_context_restart(struct execution *execution, struct execution **ret, struct warder_error *err);
 
-/* What comes next for whoever watches the piece. */
+/* The next thing to send to the client that watches the piece. */
 enum piece_news { PIECE_NOTHING, PIECE_BYTES, PIECE_GAP, PIECE_SAID, PIECE_DONE };
 enum piece_news piece_next(const struct execution *execution, const struct piece *piece,
 			   const struct ring_cursor *cursor, void *buf, size_t size, struct ring_piece *ret);

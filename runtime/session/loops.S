@@ -1,4 +1,4 @@
-/* The interpreters' side of contexts, as bytes in the library: keeper_context.c hands them out. */
+/* The loops of the interpreters, as bytes in the library. keeper_context.c sends them to new contexts. */
 	.section .rodata
 	.globl loop_python
 	.hidden loop_python

@@ -1,6 +1,6 @@
 /*
- * From a piece of code to its first output and to its result, in an interpreter that a pool has started in advance, and cold in a jail of
- * its own from a template. Alternately; microseconds; of each the median and the 99th percentile.
+ * Measures the time from a piece of code to its first output and to its result, in two ways by turns: in an interpreter that a pool has started
+ * in advance, and in a new interpreter in a new jail from a template. Prints median and 99th percentile in microseconds.
  *
  *   code [ITERATIONS]
  */

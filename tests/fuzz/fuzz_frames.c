@@ -1,6 +1,6 @@
 /*
- * frames: messages of a context, as many as the input has. A text is bounded, ends with a NUL, and belongs to the piece that runs; what is
- * taken out of it as the context's word has the shape that is promised.
+ * frames: the input is a sequence of messages of a context. A text is bounded, ends with a NUL, and belongs to the piece that runs; the report
+ * that is parsed from it has the documented shape.
  */
 #include "tests/fuzz/input.h"
 

@@ -1,6 +1,6 @@
 /*
  * mcp: a line of a client is refused with a reason, or is messages whose ids are JSON; arguments of a tool that are accepted keep to their
- * bounds; and a text for a model holds no more characters than it may, and none that is hidden.
+ * bounds; and a text for a model holds at most the allowed number of characters, and no hidden ones.
  */
 #include "base/text.h"
 #include "policy/policy.h"

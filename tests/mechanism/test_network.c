@@ -8,7 +8,7 @@
 
 #define SERVER "11.22.33.10"
 
-/* Says what comes, on ports 7 and 8. */
+/* Sends back what it receives, on ports 7 and 8. */
 static _Noreturn void echo(const int listeners[2])
 {
 	signal(SIGCHLD, SIG_IGN);

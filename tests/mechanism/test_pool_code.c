@@ -1,5 +1,5 @@
 /*
- * Pools whose jails have started a program in advance: what it is given, when it is stale, and that its code runs once.
+ * Pools whose jails start a program in advance: the program gets what the command gives, is not used when stale, and runs its code once.
  */
 #include "tests/lib/library.h"
 

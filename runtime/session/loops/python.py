@@ -1,6 +1,6 @@
 # The loop of a Python context. The keeper of the session sends this text as the first message of descriptor 4, and then pieces of code;
 # frames.h says how. The loop keeps its own references to what it calls, so that code which replaces os.write or builtins.repr breaks its
-# own context at most. Modules that are large are imported when they are needed: an idle context is to be small.
+# own context at most. Large modules are imported only when they are needed, so that an idle context stays small.
 def loop():
     import builtins, os, sys
     import _ast, _signal

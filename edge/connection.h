@@ -65,7 +65,7 @@ int accept_one(struct edge *edge, int listener_fd);
 void connections_accept(struct edge *edge, int listener_fd, const struct edge_listener *listener);
 /* Accept connections to a published port. */
 void connections_accept_published(struct edge *edge, const struct source *source);
-/* After the rules were replaced: end what they do not allow any more. */
+/* After the rules were replaced: end the connections that they no longer allow. */
 void connections_withdraw(struct edge *edge);
 /* An event of a client or a server. */
 void connections_event(struct edge *edge, const struct source *source, uint32_t events);

@@ -30,8 +30,8 @@ struct rules {
 /* 0; -1 without memory. */
 int rules_init(struct rules *rules, const struct edge_config *config);
 void rules_done(struct rules *rules);
-/* Go on with the rules of `config`, of which `size` bytes may be read, and which must outlive them. Names keep their addresses. Returns NULL, or
- * why the old rules stay. */
+/* Replace the rules by those of `config`, which has `size` readable bytes and must outlive the rules. Names keep their addresses. Returns NULL,
+ * or the reason why the old rules stay. */
 const char *rules_replace(struct rules *rules, const struct edge_config *config, size_t size);
 /* Whether the name is allowed with any port. `name` is in lower case. */
 bool rules_allow(const struct rules *rules, const char *name);

@@ -147,7 +147,7 @@ void readback_lost_init(struct jail_run *run);
 /* Launch, up to the exec, or `parked`, up to where the payload waits without a program. -1 with *err; nothing is left. */
 int run_begin(struct jail_template *tmpl, const struct jail_command *command, bool parked,
 	      struct jail_run **ret, struct warder_error *err);
-/* The program has it, and so has the receipt: what the command borrowed is used no more. */
+/* The program and the receipt have these values now: forget the pointers that the command lent. */
 void run_let_go_of_given(struct jail_run *run);
 /* 0; -1 with *err if the command names no program. */
 int run_check_command(const struct jail_command *command, struct warder_error *err);

@@ -1,4 +1,4 @@
-# context.sh: what the cases of context*.t begin with, sourced in the directory of the case. `sh s WORD...` is a session, as in session.sh;
+# context.sh: the preparation of the cases of context*.t, sourced in the directory of the case. `sh s WORD...` is a session, as in session.sh;
 # `sh c WORD NAME...` is then `warder context WORD` of that session.
 # shellcheck shell=bash
 . "$TOP/tests/transcript/session.sh"

@@ -1,5 +1,5 @@
-# Interpreters that stay in a session: what a piece of code defines is there for the next one. A line that begins with the context's name
-# is what the context says; a line that begins with "warder:" is what Warder knows.
+# Interpreters that stay in a session: later pieces of code find the definitions of earlier ones. A line that begins with the context's name
+# is a report of the context; a line that begins with "warder:" is from Warder itself.
 needs python3
 
 = variables, imports, functions and the working directory stay

@@ -1,4 +1,4 @@
-# Contexts of Bash: what context.t shows of Python, as far as it differs.
+# Contexts of Bash: the cases of context.t that differ from Python.
 needs dd od
 
 = variables, functions and the working directory stay; a piece fails as its last command does

@@ -1,5 +1,5 @@
-# Contexts whose code is hostile. It can spoil its own context. The command that runs it ends, Warder's word stays Warder's, and other
-# contexts do not notice.
+# Contexts whose code is hostile. It can spoil its own context. The command that runs it still ends, the code cannot forge what Warder reports,
+# and other contexts are not affected.
 needs python3
 
 = a forged end is the context's word; one for another piece is refused and counted

@@ -1,4 +1,4 @@
-# Contexts of JavaScript: what context.t shows of Python, as far as it differs.
+# Contexts of JavaScript: the cases of context.t that differ from Python.
 needs limits node
 
 = variables, functions and modules stay, names may be declared again, and await stands anywhere

@@ -15,7 +15,7 @@ __warder_send()
 	printf "$head%s" "$2" | dd obs=65536 2>/dev/null >&4 || [ "$1" = 4 ] || exit 0 # an interrupt may have ended dd behind BEGUN
 }
 
-# One message: its numbers in a line, and then the body, whose newlines at the end need something behind them.
+# One message: a line with its numbers, and then the body. The dot at the end keeps the newlines at the end of the body.
 __warder_receive()
 {
 	local message

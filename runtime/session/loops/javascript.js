@@ -2,9 +2,9 @@
 // pieces of code; frames.h says how. The loop keeps its own references to what it calls, so that code which replaces fs.writeSync or
 // JSON.stringify breaks its own context at most.
 //
-// Names that a piece declares may be declared again by another, and `await` stands anywhere, as in the console of a browser. Node's own
-// parser and REPL have what that needs, behind --expose-internals. Between pieces nothing of the context runs, and timers wait for the
-// next piece.
+// A piece may declare names again that another has declared, and may use `await` outside of functions, as in the console of a browser. Node's
+// own parser and REPL have the functions for this; --expose-internals makes them available. Between pieces nothing of the context runs, and
+// timers wait for the next piece.
 (() => {
 	"use strict";
 	const fs = require("node:fs"), vm = require("node:vm"), util = require("node:util");
@@ -46,12 +46,12 @@
 			try {
 				writeSync(CHANNEL, frame);
 			} catch {
-				exit(0); // nobody is there who would take it
+				exit(0); // the keeper is gone
 			}
 		} while (at < body.length);
 	}
 
-	// A whole text. The keeper is gone: so is this.
+	// A whole text. Ends this process if the keeper is gone.
 	function receive() {
 		const parts = [];
 		for (;;) {
@@ -80,7 +80,7 @@
 		return text.length <= TEXT_MOST ? text : text.slice(0, TEXT_MOST) + "...";
 	}
 
-	// Of a value that does not let itself be shown, the reason.
+	// If a value cannot be shown, the reason.
 	function show(value) {
 		try {
 			return cut(inspect(value, { maxArrayLength: 100, maxStringLength: 10000 }));
@@ -184,7 +184,7 @@
 		return text;
 	}
 
-	// What does not parse is V8's to complain about.
+	// V8 reports the errors of code that does not parse.
 	function prepare(source) {
 		const text = attempt(() => let_redeclare(source), source);
 		const wrapped = attempt(() => processTopLevelAwait(text), null);
@@ -248,7 +248,7 @@
 		});
 	}
 
-	// An interrupt that came behind the last piece's end is for nobody. Listeners of a piece's own last as long as the piece.
+	// An interrupt that came after the end of the last piece is ignored. The listeners of a piece are removed with the piece.
 	function forget_interrupts() {
 		if (listenerCount("SIGINT")) {
 			removeAllListeners("SIGINT");

@@ -39,7 +39,7 @@ def loop():
             if not flags:
                 return
 
-    # (kind, piece, flags, body) of a whole text. The keeper is gone: so is this.
+    # (kind, piece, flags, body) of a whole text. Ends this process if the keeper is gone.
     def receive():
         parts = []
         while True:
@@ -102,7 +102,7 @@ def loop():
             rich["text/plain"] = quote(cut(repr_(value)))
         return write_object(sorted(rich.items()))
 
-    # The keeper reads output and frames from different descriptors: what is written behind the value must wait until it has been taken.
+    # The keeper reads output and frames from different descriptors, so later output must wait until the keeper has taken the value.
     # Only the main thread waits, as it alone reads the channel.
     def show(text):
         flush()
@@ -199,7 +199,7 @@ def loop():
         space["_"] = value
         return outcome("ok", value=bundle(value))
 
-    # Until the next piece an interrupt is for nobody. One that came before raises here, once at most.
+    # Between pieces an interrupt is ignored. One that came earlier raises here, once at most.
     def ignore_interrupts():
         while True:
             try:

@@ -29,6 +29,14 @@ $ sh s start; sh c create sh --language shell; for code in 'kept=1; sleep 20; ec
 | warder: the piece was interrupted at its time limit
 | 1
 
+= options, IFS, PATH, functions and constants of a piece stay, and do not reach the loop
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create sh --language bash; sh c run sh -c 'set -euo pipefail; set -f; IFS=,; PATH=/nowhere; readonly message=1 said=2; cat() { :; }; dd() { :; }; tr() { :; }; echo() { builtin echo "[$*]"; }; set -k'; sh c run sh --timeout 5s -c 'x=a,b; set -- $x; echo $2 $PATH $message'; sh c run sh -c 'unset PATH; set +e; (builtin echo $unset)'; echo $?; sh c run sh -c 'builtin echo on'; sh s stop
+| [b,/nowhere,1]
+| 1
+| on
+!*
+
 = the shell's end is reported with the cause
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create sh --language bash; sh c run sh -c 'exit 4'; echo $?; sh s stop

@@ -4,30 +4,38 @@ __warder_run() { trap __warder_check DEBUG; eval "$__warder_code" 4>&-; }
 # frames.h says how. Everything is a function or a variable of the shell that the pieces run in, so that what they change stays. The names
 # begin with __warder. Descriptor 4 is closed while a piece runs, so that the programs of a piece do not have it.
 
+# Between pieces, what the pieces have set must not reach the loop: options, IFS, PATH, functions, and variables that cannot be changed.
+
 # __warder_send KIND JSON: one message, which is one write(2). Bash itself would begin another one behind each newline.
 __warder_send()
 {
-	local head number
-	for number in 0x58544357 "$1" "$__warder_piece" 0; do
-		printf -v head '%s\\x%02x\\x%02x\\x%02x\\x%02x' "$head" $((number & 255)) $((number >> 8 & 255)) \
-			$((number >> 16 & 255)) $((number >> 24 & 255))
+	local -
+	set +ekux
+	local IFS=$' \t\n' PATH=$__warder_path __warder_head='' __warder_number
+	for __warder_number in 0x58544357 "$1" "$__warder_piece" 0; do
+		builtin printf -v __warder_head '%s\\x%02x\\x%02x\\x%02x\\x%02x' "$__warder_head" \
+			$((__warder_number & 255)) $((__warder_number >> 8 & 255)) \
+			$((__warder_number >> 16 & 255)) $((__warder_number >> 24 & 255))
 	done
-	printf "$head%s" "$2" | dd obs=65536 2>/dev/null >&4 || [ "$1" = 4 ] || exit 0 # an interrupt may have ended dd behind BEGUN
+	# An interrupt may have ended dd behind BEGUN.
+	builtin printf "$__warder_head%s" "$2" | command dd obs=65536 2>/dev/null >&4 || [ "$1" = 4 ] || exit 0
 }
 
 # One message: a line with its numbers, and then the body. The dot at the end keeps the newlines at the end of the body.
 __warder_receive()
 {
-	local message
-	message=$(dd bs=65536 count=1 <&4 2>/dev/null | {
-		dd bs=16 count=1 iflag=fullblock 2>/dev/null | od -An -v -tu4
-		cat
-		echo .
-	} | tr -d '\0')
-	read -r _ __warder_kind __warder_piece __warder_flags <<<"${message%%$'\n'*}"
+	local -
+	set +ekux
+	local IFS=$' \t\n' PATH=$__warder_path __warder_message=''
+	__warder_message=$(command dd bs=65536 count=1 <&4 2>/dev/null | {
+		command dd bs=16 count=1 iflag=fullblock 2>/dev/null | command od -An -v -tu4
+		command cat
+		builtin echo .
+	} | command tr -d '\0')
+	builtin read -r _ __warder_kind __warder_piece __warder_flags <<<"${__warder_message%%$'\n'*}"
 	[ -n "$__warder_kind" ] || exit 0 # the keeper is gone
-	message=${message#*$'\n'}
-	__warder_code+=${message%.}
+	__warder_message=${__warder_message#*$'\n'}
+	__warder_code+=${__warder_message%.}
 }
 
 # An interrupt makes every command of the piece return from the function that it is in, up to __warder_run.
@@ -38,19 +46,23 @@ __warder_check()
 
 __warder_tell()
 {
-	local said=ok error=''
+	local -
+	set +ekux
+	local __warder_said=ok __warder_error=''
 	__warder_count=$((__warder_count + 1))
 	if [ -n "$__warder_interrupted" ]; then
-		said=error error=',"error":{"name":"Interrupted","value":"the piece was interrupted","traceback":"interrupted"}'
+		__warder_said=error
+		__warder_error=',"error":{"name":"Interrupted","value":"the piece was interrupted","traceback":"interrupted"}'
 	elif [ "$1" != 0 ]; then
-		said=error error=",\"error\":{\"name\":\"ExitStatus\",\"value\":\"$1\",\"traceback\":\"exit status $1\"}"
+		__warder_said=error
+		__warder_error=",\"error\":{\"name\":\"ExitStatus\",\"value\":\"$1\",\"traceback\":\"exit status $1\"}"
 	fi
-	__warder_send 7 "{\"status\":\"$said\",\"executionCount\":$__warder_count$error}"
+	__warder_send 7 "{\"status\":\"$__warder_said\",\"executionCount\":$__warder_count$__warder_error}"
 }
 
 shopt -s extdebug
 trap '' INT
-__warder_piece=0 __warder_count=0
+__warder_piece=0 __warder_count=0 __warder_path=$PATH
 __warder_send 3 "{\"interpreter\":\"Bash ${BASH_VERSION%%(*}\"}"
 while :; do
 	__warder_code='' __warder_flags=1
@@ -65,5 +77,5 @@ while :; do
 	__warder_status=$?
 	trap - DEBUG
 	trap '' INT
-	__warder_tell $__warder_status
+	__warder_tell "$__warder_status"
 done

@@ -470,6 +470,7 @@ static int create(struct request *request, const char *session_name, const char 
 			.argv = words,
 			.context = true,
 			.terminal_fd = -1,
+			.output_max = request->output_max,
 		};
 
 		ret = remote_start(session_name, NULL, &command, &remote, err);

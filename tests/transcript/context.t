@@ -153,6 +153,53 @@ $ sh s start; sh c create py; sh c run py rich.py; sh c run py --json rich.py | 
 | {'image/png': 'iVBORw==', 'text/html': '<table></table>', 'text/plain': 'a table'}
 | {'text/plain': '7'}
 
+= a text with a NUL is shown, and source text that is not UTF-8 is an error
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py; sh c run py -c 'class A:
+>     def __repr__(self): return "a\0b"
+> display(A()); A()'; sh c run py -c 'raise ValueError("a\0b")' 2>&1 | tail -1; printf '\357\273\277print("with a mark")' > mark.py; sh c run py mark.py; printf 'print("\351")' > latin.py; sh c run py latin.py; echo $?; sh s stop
+| py: a\x00b
+| py: a\x00b
+| ValueError: a\x00b
+| with a mark
+| 1
+! py:
+!~ ^UnicodeDecodeError: .* 0xe9 in position 7: .*
+
+= a process that a piece forks ends as Python ends it, and cannot show values or read input
++ . "$TOP/tests/transcript/context.sh"
++ cat > fork.py <<'END'
++ import os, sys
++ def child(call):
++     sys.stdout.flush()
++     pid = os.fork()
++     if pid == 0:
++         call()
++         sys.exit(0)
++     print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
++ def show():
++     files = [open("/tmp/%d" % i, "w") for i in range(3)]
++     display("shown"); os._exit(7)
++ child(lambda: sys.exit(3)); child(lambda: 1 / 0); child(input); child(show)
++ [open("/tmp/%d" % i).read() for i in range(3)]
++ END
+$ sh s start; sh c create py; sh c run py fork.py 2> err; grep -o '^[A-Za-z]*Error: .*' err; sh s stop
+| 3
+| 1
+| 1
+| 'shown'
+| 7
+| py: ['', '', '']
+| ZeroDivisionError: division by zero
+| EOFError: there is no input for a process that the piece has started
+
+= a context that writes more than --max-output ends
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create py --max-output 10KiB; sh c run py -c 'print("x" * 9000)' | wc -c; sh c run py -c 'print("x" * 9000); import time; time.sleep(20)' | wc -c; sh s stop
+| 9001
+| 1239
+!~ ^warder: context py has ended \(output\): .*
+
 = an interpreter that ends at its start is an error of create
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create py --env PYTHONHOME=/nowhere; echo $?; sh c create py; sh c run py -c 1; sh s stop

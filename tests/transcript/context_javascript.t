@@ -61,3 +61,9 @@ $ sh s start; sh c create js --language javascript; sh c run js -c 'JSON.stringi
 | 3
 | 1
 !~ ^warder: context js has ended \(exit\): .*3.*; "warder context restart" starts it again$
+
+= a text with a NUL is shown
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create js --language javascript; sh c run js -c 'throw new Error("a\0b")' 2>&1 | grep ^Error; sh c run js -c '({ [Symbol.for("nodejs.util.inspect.custom")]() { return "a\0b" } })'; sh s stop
+| Error: a\x00b
+| js: a\x00b

@@ -76,8 +76,9 @@
 	const RICH = [["_toHtml", "text/html"], ["_toMarkdown", "text/markdown"], ["_toSvg", "image/svg+xml"],
 		["_toPng", "image/png"], ["_toJpeg", "image/jpeg"]];
 
+	// Warder's texts have no NUL.
 	function cut(text) {
-		return text.length <= TEXT_MOST ? text : text.slice(0, TEXT_MOST) + "...";
+		return (text.length <= TEXT_MOST ? text : text.slice(0, TEXT_MOST) + "...").replaceAll("\0", "\\x00");
 	}
 
 	// If a value cannot be shown, the reason.
@@ -85,7 +86,7 @@
 		try {
 			return cut(inspect(value, { maxArrayLength: 100, maxStringLength: 10000 }));
 		} catch (error) {
-			return "(it cannot be shown: " + attempt(() => String(error), "no reason") + ")";
+			return cut("(it cannot be shown: " + attempt(() => String(error), "no reason") + ")");
 		}
 	}
 

@@ -12,7 +12,7 @@ def loop():
     PIECE, INPUT, READY, BEGUN, SHOWN, ASKS, DONE, TAKEN = 1, 2, 3, 4, 5, 6, 7, 8
     MORE, AT_END = 1, 2
     read, write, getpid, leave = os.read, os.write, os.getpid, os._exit
-    compile_, exec_, eval_, repr_, len_, str_ = compile, exec, eval, repr, len, str
+    compile_, exec_, eval_, repr_, len_, str_, print_ = compile, exec, eval, repr, len, str, print
     type_, getattr_, callable_, isinstance_ = type, getattr, callable, isinstance
     signal, getsignal, SIGINT, SIG_IGN = _signal.signal, _signal.getsignal, _signal.SIGINT, _signal.SIG_IGN
     modules, stdout, stderr = sys.modules, sys.stdout, sys.stderr
@@ -53,8 +53,9 @@ def loop():
 
     # ---- JSON, without the module ----
 
+    # Warder's texts have no NUL.
     def quote(text):
-        return encode_basestring_ascii(text.encode("utf-8", "backslashreplace").decode())
+        return encode_basestring_ascii(text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00"))
 
     def cut(text):
         return text if len_(text) <= TEXT_MOST else text[:TEXT_MOST] + "..."
@@ -112,12 +113,15 @@ def loop():
 
     def display(*values):
         for value in values:
-            show(bundle(value))
+            if getpid() == pid:
+                show(bundle(value))
+            else:  # the channel is its parent's
+                print_(repr_(value))
 
     # Figures that nobody has closed belong to the piece that drew them.
     def show_figures(*ignored, **also):
         pyplot = modules.get("matplotlib.pyplot")
-        if pyplot is None:
+        if pyplot is None or getpid() != pid:
             return
         from io import BytesIO
         for number in pyplot.get_fignums():
@@ -140,6 +144,8 @@ def loop():
 
     def ask(prompt=""):
         flush()
+        if getpid() != pid:
+            raise EOFError("there is no input for a process that the piece has started")
         send(ASKS, str_(prompt))
         kind, number, flags, body = receive()
         while kind != INPUT or number != state["piece"]:
@@ -179,9 +185,11 @@ def loop():
 
     # ---- a piece ----
 
-    def run(source):
+    def run(body):
         state["count"] += 1
         name = "<piece %d>" % state["count"]
+        source = body.decode()
+        source = source[1:] if source[:1] == "\ufeff" else source
         sources[name] = source
         if len_(sources) > 1000:
             del sources[next(iter(sources))]
@@ -211,17 +219,36 @@ def loop():
             except KeyboardInterrupt:
                 pass
 
-    def run_guarded(source):
+    def run_guarded(body):
         try:
             try:
                 signal(SIGINT, state["handler"])
                 send(BEGUN, "")
-                return run(source)
+                return run(body)
             finally:
                 ignore_interrupts()
         except BaseException as error:
             ignore_interrupts()
+            if getpid() != pid:
+                leave_child(error)
             return outcome("error", error=describe_error(error))
+
+    # As Python itself would end it.
+    def leave_child(error):
+        status = 1
+        if isinstance_(error, SystemExit) and (error.code is None or isinstance_(error.code, int)):
+            status = error.code or 0
+        else:
+            try:
+                import traceback
+                if isinstance_(error, SystemExit):
+                    print_(error.code, file=stderr)
+                else:
+                    traceback.print_exception(type_(error), error, error.__traceback__)
+            except BaseException:
+                pass
+        flush()
+        leave(status & 255)
 
     # A process that the piece has forked must not answer in its place, nor take the next one.
     def forget_channel():
@@ -249,7 +276,7 @@ def loop():
         if kind != PIECE:
             continue
         state["piece"] = number
-        said = run_guarded(body.decode("utf-8", "replace"))
+        said = run_guarded(body)
         flush()
         if getpid() != pid:
             leave(0)

@@ -585,6 +585,19 @@ static int list_word(struct request *request, const char *session, const char *n
 	return status == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
 }
 
+/* What the host does not count is left out. */
+static void print_counters(const struct remote_counters *counters)
+{
+	if (counters->memory_bytes != UINT64_MAX)
+		printf("memory            %llu KiB", (unsigned long long)counters->memory_bytes / 1024);
+	if (counters->memory_bytes != UINT64_MAX && counters->memory_peak_bytes != UINT64_MAX)
+		printf(", at most %llu KiB", (unsigned long long)counters->memory_peak_bytes / 1024);
+	if (counters->memory_bytes != UINT64_MAX)
+		putchar('\n');
+	if (counters->cpu_us != UINT64_MAX)
+		printf("cpu time          %llu ms\n", (unsigned long long)counters->cpu_us / 1000);
+}
+
 static int describe(struct remote *remote, const char *row, bool json, struct warder_error *err)
 {
 	struct json_value *document = NULL;
@@ -606,10 +619,7 @@ static int describe(struct remote *remote, const char *row, bool json, struct wa
 	       (unsigned long long)number_of(document, "stdoutBytes"),
 	       (unsigned long long)number_of(document, "stderrBytes"));
 	if (counted)
-		printf("memory            %llu KiB, at most %llu KiB\ncpu time          %llu ms\n",
-		       (unsigned long long)counters.memory_bytes / 1024,
-		       (unsigned long long)counters.memory_peak_bytes / 1024,
-		       (unsigned long long)counters.cpu_us / 1000);
+		print_counters(&counters);
 	printf("the context says  ");
 	fflush(stdout);
 	term_write(STDOUT_FILENO, json_member_text(document, "contextSays", "nothing yet"),

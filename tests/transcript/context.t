@@ -120,6 +120,11 @@ $ sh s start; sh c create one; sh c create two; sh c create two; sh c run two -c
 !~ ^warder: session [a-zA-Z0-9]* has a context two already; "warder context restart" or "delete" ends it$
 !~ ^warder: session [a-zA-Z0-9]* has no context one; "warder context create [a-zA-Z0-9]* one" makes one$
 
+= describe leaves out what the host does not count
+$ rt=$(mktemp -d); [ "$(id -u)" != 0 ] || { chown 65534:65534 "$rt"; as="setpriv --reuid=65534 --regid=65534 --clear-groups"; }; cd /; run() { $as env HOME=/tmp XDG_RUNTIME_DIR="$rt" warder "$@"; }; run session start s --prefer limits; run context create s py --prefer limits; run context describe s py > "$rt/description"; grep -c '^written' "$rt/description"; grep -c 'time  *18446744073709551 \|18014398509481983 KiB' "$rt/description"; run session stop s; rm -r "$rt"
+| 1
+| 0
+
 = warder code runs a file in a context
 + echo 'y = 20' > a.py; echo 'y + 1' > b.py
 $ . "$TOP/tests/transcript/context.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s start; sh c create py; warder code --session $name --context py a.py; warder code --session $name --context py --language py b.py; warder code --session $name --context py --language ruby b.py; warder code --context py b.py; warder code --session $name --context py --memory 1GiB b.py; sh s stop

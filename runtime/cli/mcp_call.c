@@ -722,6 +722,15 @@ static void apply_patch(struct mcp_call *call)
 	struct warder_result *result = NULL;
 	struct warder_error err = { 0 };
 
+	if (execution.directory && *execution.directory != '/') {
+		fail(call,
+		     &(struct failure){ .error = "invalid_arguments",
+					.message = "the directory is not absolute",
+					.field = "directory",
+					.path = execution.directory,
+					.remedy = "write the directory from \"/\" on, or leave it out" });
+		return;
+	}
 	snprintf(strip, sizeof(strip), "-p%u", (unsigned)call->arguments.strip);
 	if (execute(call, &execution, &result, &err) == 0)
 		tell_patch(call, result);

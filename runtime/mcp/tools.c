@@ -76,8 +76,10 @@ static const struct argument {
 	  offsetof(struct mcp_arguments, content) },
 	{ "patch", "the diff, with names as in \"--- a/src/x.c\" and \"+++ b/src/x.c\"", TEXT,
 	  BIT(MCP_APPLY_PATCH), BIT(MCP_APPLY_PATCH), offsetof(struct mcp_arguments, patch) },
-	{ "directory", "the directory that names in the diff begin at (default: the working directory)", TEXT,
-	  BIT(MCP_APPLY_PATCH), 0, offsetof(struct mcp_arguments, path) },
+	{ "directory",
+	  "the absolute path of the directory that names in the diff begin at (default: the working "
+	  "directory)",
+	  TEXT, BIT(MCP_APPLY_PATCH), 0, offsetof(struct mcp_arguments, path) },
 	{ "strip", "how many directories to take off the front of names (default: 1, for a/ and b/)", WHOLE,
 	  BIT(MCP_APPLY_PATCH), 0, offsetof(struct mcp_arguments, strip), MCP_STRIP_MAX },
 };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -111,15 +112,27 @@ static bool status_differs(int pid, char why[SERVICE_WHY])
 	return false;
 }
 
-/* Number 19 behind the name of the process, which may hold anything. */
-static int nice_of(int pid)
+#define FIELD_NICE     19
+#define FIELD_PRIORITY 40 /* of a real-time policy */
+#define FIELD_POLICY   41
+
+/* A number of /proc/<pid>/stat, behind the name of the process, which may hold anything. */
+static int stat_of(int pid, int number)
 {
 	char text[TEXT_BYTES];
 	const char *at = read_file(pid, "stat", text) == 0 ? strrchr(text, ')') : NULL;
 
-	for (int field = 2; at && field < 19; field++)
+	for (int field = 2; at && field < number; field++)
 		at = strchr(at + 1, ' ');
 	return at ? atoi(at) : INT32_MIN;
+}
+
+/* ioprio_get(2); -1: unknown. */
+static long disk_priority_of(int pid)
+{
+	const int process = 1; /* IOPRIO_WHO_PROCESS */
+
+	return syscall(SYS_ioprio_get, process, pid);
 }
 
 bool service_differs(int pid, char why[SERVICE_WHY])
@@ -148,7 +161,12 @@ bool service_differs(int pid, char why[SERVICE_WHY])
 		return differs(why, "resource limit (ulimit)");
 	if (!is_one_text(pid, "oom_score_adj"))
 		return differs(why, "oom_score_adj");
-	if (nice_of(pid) != nice_of(getpid()))
+	if (stat_of(pid, FIELD_NICE) != stat_of(getpid(), FIELD_NICE))
 		return differs(why, "nice value");
+	if (stat_of(pid, FIELD_POLICY) != stat_of(getpid(), FIELD_POLICY) ||
+	    stat_of(pid, FIELD_PRIORITY) != stat_of(getpid(), FIELD_PRIORITY))
+		return differs(why, "scheduling policy");
+	if (disk_priority_of(pid) != disk_priority_of(getpid()))
+		return differs(why, "I/O priority");
 	return status_differs(pid, why);
 }

@@ -13,7 +13,9 @@
 #include "runtime/library/pool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "runtime/library/interpreters.h"
@@ -74,7 +77,9 @@ struct warder_pool {
 	struct key *keys;
 	struct slot *slots;
 	bool stopping, pressed;
-	bool has_failed; /* to remove something */
+	int mounts_fd;          /* this process's mount table, whose changes the kernel reports; or -1 */
+	uint64_t mount_changes; /* that were seen */
+	bool has_failed;        /* to remove something */
 	struct warder_error failure;
 	uint64_t parked, handed_out, launched, stale, broken, evicted, removed;
 };
@@ -449,27 +454,66 @@ static void add_file(struct json_writer *w, const char *path)
 		 (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
+/* A parked jail does not get the mounts that come later, nor loses those that go. */
+static uint64_t count_mount_changes(struct warder_pool *pool)
+{
+	struct pollfd changed = { .fd = pool->mounts_fd, .events = POLLPRI };
+	uint64_t count;
+
+	pthread_mutex_lock(&pool->lock);
+	if (poll(&changed, 1, 0) > 0)
+		pool->mount_changes++;
+	count = pool->mount_changes;
+	pthread_mutex_unlock(&pool->lock);
+	return count;
+}
+
+static bool has_sources(const struct policy *policy)
+{
+	return policy->filesystem.view == POLICY_VIEW_DIRECTORY || policy->filesystem.workspace_root ||
+	       policy->filesystem.read_only.count || policy->filesystem.read_write.count;
+}
+
+/* Where the links in the policy's paths lead now. -1 with *err. */
+static int add_followed(struct json_writer *w, const struct policy *policy, struct warder_error *err)
+{
+	owned_policy struct policy followed = { 0 };
+	char *text;
+
+	if (!has_sources(policy))
+		return 0;
+	if (preparation_follow(policy, &followed, err) < 0)
+		return -1;
+	text = policy_encode(&followed);
+	json_string(w, text ? text : "");
+	free(text);
+	return text ? 0 : error_no_memory(err, NULL);
+}
+
 /* Whatever a template depends on, except the objects that its sources lead to, which are compared at each hand-out, and what the hand-out
  * itself gives. The pool is this process's, so that no other build of the library uses it. Heap; NULL with *err. */
-static char *write_key(const struct warder_pool_key *key, const struct warder_options *options,
-		       char *const *program, struct warder_error *err)
+static char *write_key(struct warder_pool *pool, const struct warder_pool_key *key,
+		       const struct warder_options *options, char *const *program, struct warder_error *err)
 {
 	const struct policy *set = &key->policy->policy;
+	const uint64_t mount_changes = count_mount_changes(pool);
 	struct json_writer w = { 0 };
 	owned_policy struct policy stripped = { 0 };
 	char *policy = NULL;
 	char *ceiling = options->ceiling ? policy_encode(&options->ceiling->policy) : NULL;
 	char *text;
+	int followed;
 
 	if (policy_copy(&key->policy->policy, &stripped, err) == 0) {
 		jail_given_strip(&stripped);
 		policy = policy_encode(&stripped);
 	}
 	json_begin_array(&w);
-	add_part(&w, "%s %u %u %u %u %d", WARDER_VERSION, getuid(), geteuid(), getgid(), getegid(),
-		 options->builds_image);
+	add_part(&w, "%s %u %u %u %u %d %" PRIu64, WARDER_VERSION, getuid(), geteuid(), getgid(), getegid(),
+		 options->builds_image, mount_changes);
 	json_string(&w, key->tenant ? key->tenant : "");
 	json_string(&w, policy ? policy : "");
+	followed = policy ? add_followed(&w, &stripped, err) : -1;
 	json_string(&w, ceiling ? ceiling : "");
 	json_string(&w, options->cgroup_parent ? options->cgroup_parent : "");
 	json_string(&w, options->backend ? options->backend : "");
@@ -487,7 +531,7 @@ static char *write_key(const struct warder_pool_key *key, const struct warder_op
 	}
 	json_end_array(&w);
 	text = json_take(&w);
-	if (!policy || (options->ceiling && !ceiling)) {
+	if (followed < 0 || (options->ceiling && !ceiling)) {
 		free(text);
 		text = NULL;
 	}
@@ -615,7 +659,7 @@ static struct key *open_key(struct warder_pool *pool, const struct warder_pool_k
 		return NULL;
 	if (take_program(&known, &program, err) != 0)
 		return NULL;
-	text = write_key(&known, &options, program, err);
+	text = write_key(pool, &known, &options, program, err);
 	if (!text)
 		interpreters_free(program, text_count(program));
 	return text ? enter_key(pool, &known, &options, text, program, err) : NULL;
@@ -674,6 +718,7 @@ int warder_pool_new(const struct warder_pool_options *options, struct warder_poo
 	pool->options.idle_us = known.idle_us ? known.idle_us : 60 * UINT64_C(1000000);
 	pool->options.wait_us = known.wait_us ? known.wait_us : 10 * UINT64_C(1000000);
 	pool->owner_pid = getpid();
+	pool->mounts_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -682,6 +727,7 @@ int warder_pool_new(const struct warder_pool_options *options, struct warder_poo
 	pthread_condattr_destroy(&monotonic);
 	error = start_thread(pool);
 	if (error) {
+		fd_done(&pool->mounts_fd);
 		free(pool);
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, error,
 				       "cannot start the pool's thread");
@@ -1064,5 +1110,6 @@ void warder_pool_free(struct warder_pool *pool)
 	pthread_cond_destroy(&pool->work);
 	pthread_cond_destroy(&pool->changed);
 	pthread_mutex_destroy(&pool->lock);
+	fd_done(&pool->mounts_fd);
 	free(pool);
 }

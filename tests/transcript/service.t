@@ -42,6 +42,32 @@ $ . "$TOP/tests/transcript/service.sh"; serve; by --no-service -- true; by -- tr
 | "service":"no: --progress"
 | "service":"no: the service has another set of processors than the caller"
 
+= a caller with another scheduling policy or I/O priority works alone
+needs chrt ionice
+$ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; chrt -b 0 bash by.sh; ionice -c 3 bash by.sh; bash by.sh
+| "service":"no: the service has another scheduling policy than the caller"
+| "service":"no: the service has another I/O priority than the caller"
+| "service":"yes"
+
+= a link of the policy that leads elsewhere now leads there, also in a jail that was ready before
+$ . "$TOP/tests/transcript/service.sh"; serve; mkdir a b; echo a > a/file; echo b > b/file; ln -s a link; see() { r --ro "$PWD/link" -- cat "$PWD/link/file"; sleep 0.3; }; see; see; ln -sfn b link; see; see; ln -sfn a link; see
+| a
+| a
+| b
+| b
+| a
+
+= a file system that is mounted or unmounted meanwhile is seen, or not
+needs user
+$ unshare -m bash -c '. "$TOP/tests/transcript/service.sh"; serve; mkdir -p dir/below; see() { r --ro "$PWD/dir" -- ls "$PWD/dir/below"; echo .; sleep 0.3; }; see; see; mount -t tmpfs none dir/below; touch dir/below/file; see; see; umount dir/below; see'
+| .
+| .
+| file
+| .
+| file
+| .
+| .
+
 = a program in a jail that is shown the socket cannot use it
 $ . "$TOP/tests/transcript/service.sh"; serve; place=$XDG_RUNTIME_DIR; [ "$(id -u)" != 0 ] || place=/run; cp "$(command -v warder)" . ; r --env XDG_RUNTIME_DIR=$place --ro "$place/warder" --ro "$PWD/warder" -- sh -c "ls -A $place/warder/sessions | grep -c service; $PWD/warder run --json -- true" | grep -o '^2\|"service":"yes"\|"status":"rejected"'
 | 2

@@ -146,6 +146,12 @@ static struct object *take_from_stock(size_t bytes)
 	return object;
 }
 
+/* While an object lies on a shelf, the next one is where its bytes were. */
+struct shelved {
+	struct object object;
+	struct object *next;
+};
+
 static struct object *take_from_shelf(size_t size)
 {
 	size_t bytes;
@@ -155,7 +161,7 @@ static struct object *take_from_shelf(size_t size)
 	lock_shelves();
 	object = shelves[shelf];
 	if (object)
-		memcpy(&shelves[shelf], object + 1, sizeof(shelves[shelf]));
+		shelves[shelf] = ((struct shelved *)object)->next;
 	else
 		object = take_from_stock(bytes);
 	unlock_shelves();
@@ -169,7 +175,7 @@ static void give_to_shelf(struct object *object)
 	struct object **shelf = &shelves[object->place - PLACE_SHELF];
 
 	lock_shelves();
-	memcpy(object + 1, shelf, sizeof(*shelf));
+	((struct shelved *)object)->next = *shelf;
 	*shelf = object;
 	unlock_shelves();
 }

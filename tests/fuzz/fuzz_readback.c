@@ -35,6 +35,7 @@ static struct jail_run *new_run(void)
 
 	must(run);
 	run->tmpl = &tmpl;
+	run->given.policy = &tmpl.plan.policy;
 	tmpl.plan.filter.count = 1;
 	return run;
 }

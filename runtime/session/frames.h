@@ -26,7 +26,7 @@ enum frame_type {
 	FRAME_PIECE = 1, /* body: source text */
 	FRAME_INPUT,     /* body: a line that input() returns; FRAME_AT_END: there is none */
 	/* from it */
-	FRAME_READY, /* body: JSON, what interpreter it is; once */
+	FRAME_READY, /* body: JSON, what interpreter it is; once, in one frame */
 	FRAME_BEGUN, /* the piece runs, and SIGINT is for it from now on */
 	FRAME_SHOWN, /* body: JSON, a MIME bundle that the piece displays */
 	FRAME_ASKS,  /* body: the prompt of input() */

@@ -108,3 +108,16 @@ $ sh s start; sh c create py; sh c run py -c 'import time'; (until [ -e stop ]; 
 $ sh s start; sh c create py; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | grep -o '"keeperPid":[0-9]*' | cut -d: -f2); size() { awk '/VmRSS/ { print $2 }' /proc/$keeper/status; }; run() { for i in $(seq $1); do sh c run py -c 'n = 1; n' > /dev/null; done; }; run 50; before=$(size); run 400; test $(size) -lt $((before + 400)) && echo steady; sh c run py --json -c 'n' | grep -o '"piece":[0-9]*'; sh s stop
 | steady
 | "piece":451
+
+= messages between pieces take none of the keeper's memory
++ . "$TOP/tests/transcript/context.sh"
++ cat > ready.py <<'END'
++ import os, struct
++ for i in range(60): os.write(4, struct.pack("<IIII", 0x58544357, 3, 0, 1) + b"z" * 60000)
++ END
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | grep -o '"keeperPid":[0-9]*' | cut -d: -f2); for i in 1 2 3 4; do sh c create py$i; sh c run py$i ready.py; done; test $(awk '/VmRSS/ { print $2 }' /proc/$keeper/status) -lt 10000 && echo bounded; sh s stop
+| bounded
+! warder: 60 messages of context py1 were refused: they were malformed or not of this piece
+! warder: 60 messages of context py2 were refused: they were malformed or not of this piece
+! warder: 60 messages of context py3 were refused: they were malformed or not of this piece
+! warder: 60 messages of context py4 were refused: they were malformed or not of this piece

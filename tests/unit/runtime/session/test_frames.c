@@ -29,6 +29,7 @@ Test(frames, one_of_the_piece_that_runs, .timeout = 20)
 		{ "of no piece", FRAME_DONE, 0, 0, FRAME_REFUSED },
 		{ "ready", FRAME_READY, 0, 0, FRAME_WHOLE },
 		{ "ready, as of a piece", FRAME_READY, 7, 0, FRAME_REFUSED },
+		{ "ready, in parts", FRAME_READY, 0, FRAME_MORE, FRAME_REFUSED },
 		{ "one that only Warder sends", FRAME_PIECE, 7, 0, FRAME_REFUSED },
 		{ "one that only Warder sends", FRAME_INPUT, 7, 0, FRAME_REFUSED },
 		{ "one that only Warder sends", FRAME_TAKEN, 7, 0, FRAME_REFUSED },

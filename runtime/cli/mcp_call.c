@@ -64,6 +64,16 @@ void mcp_call_refuse(struct mcp_call *call, const struct warder_error *err)
 	fail_with(call, "invalid_arguments", NULL, err);
 }
 
+static void fail_by_end(struct mcp_call *call, const char *message)
+{
+	call->session_ended = true;
+	fail(call, &(struct failure){ .error = "execution_error",
+				      .message = message,
+				      .cause = "sessionEnded",
+				      .remedy = "call again; files of the old sandbox are gone, except in a "
+						"workspace of the host" });
+}
+
 /* The session itself is gone: its keeper says so, or nobody does. */
 static bool has_ended(struct mcp_call *call, const struct warder_error *err)
 {
@@ -72,12 +82,7 @@ static bool has_ended(struct mcp_call *call, const struct warder_error *err)
 	if ((err->code != WARDER_ERROR_NOT_FOUND && err->code != WARDER_ERROR_UNAVAILABLE) ||
 	    warder_session_is_running(call->place->name, &ignored) != 0)
 		return false;
-	call->session_ended = true;
-	fail(call, &(struct failure){ .error = "execution_error",
-				      .message = "the sandbox had ended, and a new one takes its place",
-				      .cause = "sessionEnded",
-				      .remedy = "call again; files of the old sandbox are gone, except in a "
-						"workspace of the host" });
+	fail_by_end(call, "the sandbox had ended, and a new one takes its place");
 	return true;
 }
 
@@ -297,7 +302,9 @@ static void tell_end(struct mcp_call *call, const struct warder_result *result)
 	const struct remedy *hit = failed ? find_hit(outcome) : NULL;
 	char name[16];
 
-	if (!by_itself)
+	if (outcome->session_ended)
+		fail_by_end(call, outcome->detail);
+	else if (!by_itself)
 		fail_by_cause(call, outcome);
 	else if (failed && fail_by_network(call, outcome))
 		;

@@ -234,6 +234,14 @@ $ . "$TOP/tests/transcript/mcp.sh"; b='[{"jsonrpc":"2.0","id":1,"method":"ping"}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a batch has at least one message"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the version 2025-06-18 has no batches; send each message on a line of its own"}}
 
+= a session that ends while a call runs is the cause of the call's end
+needs python3
+$ . "$TOP/tests/transcript/mcp.sh"; { init; call 1 run_command '{"command":"echo begun > /workspace/begun; sleep 20"}'; for i in $(seq 100); do [ ! -e work/begun ] || break; sleep 0.1; done; warder session stop --all; await 1; } | { mkdir -m 777 work; mcp --workspace work:rw; } | tee log | texts
+|~ ^1 True \{"error":"execution_error","message":"killed: the session was stopped","cause":"sessionEnded","remedy":"call again; .*"\}$
+|~ ^Ended by SIGKILL, after T s\.$
+| Standard output is empty.
+| Standard error is empty.
+
 = a session that ended is replaced, and the model is told
 needs python3
 $ . "$TOP/tests/transcript/mcp.sh"; { init; step 1 run_command '{"command":"echo 1 > a"}'; warder session stop --all; step 2 run_command '{"command":"cat a"}'; step 3 run_command '{"command":"cat a || echo new"}'; } | mcp | tee log | texts; warder session list

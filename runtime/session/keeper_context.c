@@ -101,8 +101,11 @@ static int check_name(struct execution *execution, const char *name, struct ward
 {
 	struct execution *other;
 
-	if (session_check_name(name, err) < 0)
-		return -1;
+	if (session_check_name(name, err) < 0) /* the same rules hold */
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "name",
+				 "\"%.80s\" is not a valid context name: up to %d letters, digits, '.', '_' "
+				 "and '-', a letter or digit first",
+				 name, SESSION_NAME_MAX);
 	other = keeper_contexts_find(execution->all, name);
 	if (other && other->state != EXECUTION_ENDED && other->state != EXECUTION_FAILED)
 		return error_set(err, WARDER_ERROR_CONFLICT, "name",

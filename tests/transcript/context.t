@@ -158,13 +158,16 @@ $ sh s start; sh c create py; sh c run py rich.py; sh c run py --json rich.py | 
 | {'image/png': 'iVBORw==', 'text/html': '<table></table>', 'text/plain': 'a table'}
 | {'text/plain': '7'}
 
-= a text with a NUL is shown, and source text that is not UTF-8 is an error
+= a text with a NUL is shown, as is one beside names that are no media types, and source text that is not UTF-8 is an error
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create py; sh c run py -c 'class A:
 >     def __repr__(self): return "a\0b"
-> display(A()); A()'; sh c run py -c 'raise ValueError("a\0b")' 2>&1 | tail -1; printf '\357\273\277print("with a mark")' > mark.py; sh c run py mark.py; printf 'print("\351")' > latin.py; sh c run py latin.py; echo $?; sh s stop
+> display(A()); A()'; sh c run py -c 'class B:
+>     def _repr_mimebundle_(self): return {"none": 1, "text/plain": "b", 5: 2}
+> B()'; sh c run py -c 'raise ValueError("a\0b")' 2>&1 | tail -1; printf '\357\273\277print("with a mark")' > mark.py; sh c run py mark.py; printf 'print("\351")' > latin.py; sh c run py latin.py; echo $?; sh s stop
 | py: a\x00b
 | py: a\x00b
+| py: b
 | ValueError: a\x00b
 | with a mark
 | 1
@@ -204,6 +207,11 @@ $ sh s start; sh c create py --max-output 10KiB; sh c run py -c 'print("x" * 900
 | 9001
 | 1239
 !~ ^warder: context py has ended \(output\): .*
+
+= a name that is not valid is refused as the name of a context
++ . "$TOP/tests/transcript/context.sh"
+$ sh s start; sh c create 'a b'; sh s stop
+! warder: "a b" is not a valid context name: up to 64 letters, digits, '.', '_' and '-', a letter or digit first
 
 = an interpreter that ends at its start is an error of create
 + . "$TOP/tests/transcript/context.sh"

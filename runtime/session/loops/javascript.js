@@ -12,7 +12,7 @@
 	const { processTopLevelAwait } = require("internal/repl/await");
 	const CHANNEL = 4, MAGIC = 0x58544357, HEAD = 16, BODY = 65536 - HEAD, TEXT_MOST = 1 << 20;
 	const PIECE = 1, INPUT = 2, READY = 3, BEGUN = 4, SHOWN = 5, ASKS = 6, DONE = 7, TAKEN = 8;
-	const MORE = 1, AT_END = 2;
+	const MORE = 1, AT_END = 2, MIME_MOST = 128;
 	const { readSync, writeSync } = fs;
 	const { inspect } = util;
 	const stringify = JSON.stringify, exit = process.reallyExit.bind(process), later = setImmediate;
@@ -117,7 +117,7 @@
 		}
 		for (const mime of Object.keys(found).sort()) {
 			const text = attempt(() => encode(mime, found[mime]), undefined);
-			if (typeof text === "string")
+			if (typeof text === "string" && mime.includes("/") && mime.length <= MIME_MOST)
 				rich[mime] = text;
 		}
 		rich["text/plain"] ??= show(value);

@@ -11,6 +11,7 @@ def loop():
     MAGIC, BODY, TEXT_MOST = 0x58544357, 65536 - 16, 1 << 20
     PIECE, INPUT, READY, BEGUN, SHOWN, ASKS, DONE, TAKEN = 1, 2, 3, 4, 5, 6, 7, 8
     MORE, AT_END = 1, 2
+    MIME_MOST = 128
     read, write, getpid, leave = os.read, os.write, os.getpid, os._exit
     compile_, exec_, eval_, repr_, len_, str_, print_ = compile, exec, eval, repr, len, str, print
     type_, getattr_, callable_, isinstance_ = type, getattr, callable, isinstance
@@ -85,7 +86,8 @@ def loop():
             try:
                 found = whole(value)
                 found = found[0] if isinstance_(found, tuple) else found
-                rich.update((str_(mime), encode_value(mime, data)) for mime, data in (found or {}).items())
+                rich.update((mime, encode_value(mime, data)) for mime, data in (found or {}).items()
+                            if isinstance_(mime, str_) and "/" in mime and len_(mime) <= MIME_MOST)
             except Exception:
                 pass
         for name, mime in RICH:

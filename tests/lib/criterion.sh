@@ -22,9 +22,10 @@ mkfifo "$scratch/never" || exit 1 # has no writer: a wait for it is a pause with
 # For files of a test that would stay when it fails.
 mkdir "$scratch/files" && export WARDER_TEST_FILES=$scratch/files
 
-# lost_child PID: its child that has not come to its exec, if there is one.
+# lost_child PID: its child that has not come to its exec, if there is one. A runner without threads needs no exec.
 lost_child() {
-	local children each
+	local children each tasks=("/proc/$1/task"/*)
+	[ "${#tasks[@]}" -gt 1 ] || return
 	read -rd '' -a children < <(cat /proc/"$1"/task/*/children 2>/dev/null)
 	for each in "${children[@]}"; do
 		! cmp -s "/proc/$1/cmdline" "/proc/$each/cmdline" || echo "$each"

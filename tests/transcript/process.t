@@ -52,7 +52,8 @@ $ export TMPDIR=$PWD/tmp; echo '{"language": "bash", "code": "cat a; pwd > made;
 = a signal ends everything, and the directory goes, whoever is killed
 needs python3
 + echo '{"enable": ["process"]}' > on.json; mkdir tmp
-$ export TMPDIR=$PWD/tmp; printf '%s\n' 'import os, time' 'os.makedirs("a/b/c"); open("a/b/f", "w"); os.symlink("/etc", "a/l"); os.mkfifo("a/p"); os.chmod("a/b", 0)' 'if not os.fork(): os.setsid(); time.sleep(60)' 'print("ready", flush=True); time.sleep(60)' > a.py; for signal in TERM KILL; do warder code --backend process --backends on.json --prefer all a.py > said & pid=$!; i=0; while ! grep -q ready said && [ $((i += 1)) -lt 1200 ]; do sleep 0.05; done; ls tmp | grep -c .; kill -$signal $pid; wait $pid 2>/dev/null; echo $?; i=0; while [ "$(ls tmp)" ] && [ $((i += 1)) -lt 1200 ]; do sleep 0.05; done; ls tmp; done 2>/dev/null
+# With cgroups of its own: another run of Warder ends what a dead one left in the usual place, init included.
+$ export TMPDIR=$PWD/tmp WARDER_CGROUP_PARENT=warder-process-$$; printf '%s\n' 'import os, time' 'os.makedirs("a/b/c"); open("a/b/f", "w"); os.symlink("/etc", "a/l"); os.mkfifo("a/p"); os.chmod("a/b", 0)' 'if not os.fork(): os.setsid(); time.sleep(60)' 'print("ready", flush=True); time.sleep(60)' > a.py; for signal in TERM KILL; do warder code --backend process --backends on.json --prefer all a.py > said & pid=$!; i=0; while ! grep -q ready said && [ $((i += 1)) -lt 1200 ]; do sleep 0.05; done; ls tmp | grep -c .; kill -$signal $pid; wait $pid 2>/dev/null; echo $?; i=0; while [ "$(ls tmp)" ] && [ $((i += 1)) -lt 1200 ]; do sleep 0.05; done; ls tmp; done 2>/dev/null; echo true | warder code --backend process --backends on.json --prefer all --language bash -; rmdir /sys/fs/cgroup/{,*/}"$WARDER_CGROUP_PARENT" 2>/dev/null; true
 | 1
 | 143
 | 1

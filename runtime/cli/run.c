@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
@@ -139,6 +140,25 @@ static const char *needs_this_process(const struct request *request)
 									    : NULL;
 }
 
+#define SILENCE_US UINT64_C(5000000)
+
+static uint64_t patience_us;
+
+/* A signal asks the service to end the program. A service that is stopped does not, and the caller must not hang with it. */
+static bool gives_up(void)
+{
+	static uint64_t signalled_us;
+
+	if (!ending_signal())
+		return false;
+	if (!signalled_us)
+		signalled_us = clock_us();
+	if (clock_us() - signalled_us < patience_us)
+		return false;
+	term_complain("the service (warder serve) does not answer; the program ends when the service goes on or ends");
+	return true;
+}
+
 /* By the service, if one is there and may. Whether the program ran; then *ret_status is the exit status. */
 static bool serve_run(struct report *report, int *ret_status)
 {
@@ -153,6 +173,7 @@ static bool serve_run(struct report *report, int *ret_status)
 		.output_fds = request->json ? NULL : output_fds,
 		.output_max = request->json ? 0 : request->output_max,
 		.no_receipt = !request->json && !request->receipt,
+		.gives_up = gives_up,
 	};
 	const char *own = needs_this_process(request);
 	struct warder_result *result = NULL;
@@ -165,6 +186,7 @@ static bool serve_run(struct report *report, int *ret_status)
 			snprintf(report->service, sizeof(report->service), "no: %s", own);
 		return false;
 	}
+	patience_us = request->grace_us + SILENCE_US;
 	if (service_start(&command, &fd, why) != 0) {
 		if (*why)
 			snprintf(report->service, sizeof(report->service), "no: %s", why);
@@ -172,7 +194,7 @@ static bool serve_run(struct report *report, int *ret_status)
 	}
 	snprintf(report->service, sizeof(report->service), "yes");
 	report_serving(report, fd);
-	if (service_wait(fd, &result, &err) != 0) {
+	if (service_wait(fd, gives_up, &result, &err) != 0) {
 		report_serving(report, -1);
 		*ret_status = report_refuse(report, &err, EXIT_REFUSED);
 		return true;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,6 +20,7 @@
 #include "runtime/session/session.h"
 
 #define ACCEPT_MS (SERVICE_RECORD_S * 1000)
+#define LOOK_MS   1000
 
 /* ---- runs that it does not serve ---- */
 
@@ -101,18 +103,11 @@ static int ask(int fd, const struct service_command *command)
 	return service_send(fd, &request, sizeof(request), fds, count);
 }
 
-/* 1 with an answer, and a descriptor; 0: none came in time; -1: the service is gone. */
-static int take_answer(int fd, int wait_ms, struct service_answer *ret, int *ret_fd)
+static int receive_answer(int fd, struct service_answer *ret, int *ret_fd)
 {
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
-	const uint64_t until = clock_us() + (uint64_t)wait_ms * 1000;
 	int fds[SERVICE_FDS_MAX];
-	ssize_t n;
+	const ssize_t n = service_receive(fd, ret, sizeof(*ret), fds);
 
-	while (poll(&ready, 1, wait_ms < 0 ? -1 : wait_ms) <= 0)
-		if (wait_ms >= 0 && clock_us() >= until)
-			return 0;
-	n = service_receive(fd, ret, sizeof(*ret), fds);
 	if (ret_fd)
 		*ret_fd = fd_take(&fds[0]);
 	for (size_t i = 0; i < SERVICE_FDS_MAX; i++)
@@ -121,6 +116,33 @@ static int take_answer(int fd, int wait_ms, struct service_answer *ret, int *ret
 		return -1;
 	ret->why[sizeof(ret->why) - 1] = '\0';
 	return 1;
+}
+
+/* 1 with an answer; 0: none came in time; -1: the service is gone. */
+static int take_acceptance(int fd, struct service_answer *ret)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	const uint64_t until = clock_us() + ACCEPT_MS * UINT64_C(1000);
+
+	while (poll(&ready, 1, ACCEPT_MS) <= 0) {
+		if (clock_us() < until)
+			continue;
+		/* The service cannot accept any more. If it just has, this caller must not run the program a second time. */
+		shutdown(fd, SHUT_RD);
+		return receive_answer(fd, ret, NULL) > 0 ? 1 : 0;
+	}
+	return receive_answer(fd, ret, NULL);
+}
+
+/* 1 with an answer, and a descriptor; 0: the caller gives up; -1: the service is gone. */
+static int take_answer(int fd, bool (*gives_up)(void), struct service_answer *ret, int *ret_fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+	while (poll(&ready, 1, LOOK_MS) <= 0)
+		if (gives_up())
+			return 0;
+	return receive_answer(fd, ret, ret_fd);
 }
 
 static int connect_to(int *ret_fd)
@@ -151,7 +173,7 @@ int service_start(const struct service_command *command, int *ret_fd, char why[S
 	}
 	/* A service that refuses has perhaps closed its end already: its word counts. */
 	(void)!ask(fd, command);
-	got = take_answer(fd, ACCEPT_MS, &answer, NULL);
+	got = take_acceptance(fd, &answer);
 	if (got <= 0 || answer.type != SERVICE_ACCEPTED) {
 		snprintf(why, SERVICE_WHY, "%s",
 			 got > 0 && answer.type == SERVICE_NO ? answer.why
@@ -159,7 +181,7 @@ int service_start(const struct service_command *command, int *ret_fd, char why[S
 							      : "the service has ended");
 		return 1;
 	}
-	got = take_answer(fd, -1, &answer, NULL);
+	got = take_answer(fd, command->gives_up, &answer, NULL);
 	if (got > 0 && answer.type == SERVICE_NO) {
 		snprintf(why, SERVICE_WHY, "%s", answer.why);
 		return 1;
@@ -177,30 +199,32 @@ void service_stop(int fd, int signal, uint64_t grace_us)
 	errno = saved;
 }
 
-/* Its jails died with it. */
-static void tell_loss(struct warder_result *result)
+/* The jails of a service that has ended died with it; those of one that does not answer end when it goes on. */
+static void tell_loss(struct warder_result *result, bool gave_up)
 {
 	result->outcome.cause = JAIL_CAUSE_SUPERVISOR;
 	result->outcome.exit_code = -1;
 	result->outcome.signal = SIGKILL;
 	result->backend = "local";
 	result->receipt.unwanted = true;
-	snprintf(result->outcome.detail, sizeof(result->outcome.detail),
-		 "killed: the service that ran the program (warder serve) has ended");
+	snprintf(result->outcome.detail, sizeof(result->outcome.detail), "%s",
+		 gave_up ? "the service that runs the program (warder serve) does not answer"
+			 : "killed: the service that ran the program (warder serve) has ended");
 }
 
-int service_wait(int fd, struct warder_result **ret, struct warder_error *err)
+int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, struct warder_error *err)
 {
 	struct warder_result *result = calloc(1, sizeof(*result));
 	struct service_answer answer;
 	owned_fd int result_fd = -1;
+	int got;
 
 	if (!result)
 		return error_no_memory(err, NULL);
-	if (take_answer(fd, -1, &answer, &result_fd) <= 0 || answer.type != SERVICE_ENDED ||
-	    service_read_result(result_fd, result) < 0) {
+	got = take_answer(fd, gives_up, &answer, &result_fd);
+	if (got <= 0 || answer.type != SERVICE_ENDED || service_read_result(result_fd, result) < 0) {
 		memset(result, 0, sizeof(*result));
-		tell_loss(result);
+		tell_loss(result, got == 0);
 	}
 	*ret = result;
 	return 0;

@@ -90,14 +90,15 @@ struct service_command {
 	const int *output_fds; /* two, or NULL: kept in the result */
 	uint64_t output_max;
 	bool no_receipt;
+	bool (*gives_up)(void); /* asked about once a second, and after each signal, while a service that has accepted is silent */
 };
 
 /* Start a program. 0: it runs, and *ret_fd is the connection; 1 with the reason: nothing has run; the reason is "" if no service is there. */
 int service_start(const struct service_command *command, int *ret_fd, char why[SERVICE_WHY]);
 /* Send a signal to the program; after grace_us it is killed. Async-signal-safe. */
 void service_stop(int fd, int signal, uint64_t grace_us);
-/* Wait for the end. If the service dies first, the result says so. -1 with *err: no memory. */
-int service_wait(int fd, struct warder_result **ret, struct warder_error *err);
+/* Wait for the end. If the service dies first, or the caller gives up, the result says so. -1 with *err: no memory. */
+int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, struct warder_error *err);
 /* Whether a service runs for this user. */
 bool service_is_there(void);
 

@@ -104,6 +104,13 @@ $ . "$TOP/tests/transcript/service.sh"; serve; kill -STOP $served; r -- echo alo
 | "service":"yes"
 < 20
 
+= a caller does not hang with a service that is stopped while the program runs
+$ . "$TOP/tests/transcript/service.sh"; serve; sh r --grace 100ms -- sh -c 'echo ready; sleep 60' > out & caller=$!; until grep -qs ready out; do sleep 0.05; done; kill -STOP $served; kill -TERM $caller; wait $caller; echo $?; kill -CONT $served; by -- true
+| 143
+| "service":"yes"
+! warder: the service (warder serve) does not answer; the program ends when the service goes on or ends
+< 20
+
 = it ends when nobody asks, and at a signal, and leaves nothing
 $ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 1s; by -- true; wait $served; echo $?; rm ready; serve; by -- true; kill -TERM $served; wait $served; echo $?; served=; ls -A rt; by -- true
 | "service":"yes"

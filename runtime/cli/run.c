@@ -155,7 +155,8 @@ static bool gives_up(void)
 		signalled_us = clock_us();
 	if (clock_us() - signalled_us < patience_us)
 		return false;
-	term_complain("the service (warder serve) does not answer; the program ends when the service goes on or ends");
+	term_complain(
+	    "the service (warder serve) does not answer; the program ends when the service goes on or ends");
 	return true;
 }
 

@@ -90,7 +90,8 @@ struct service_command {
 	const int *output_fds; /* two, or NULL: kept in the result */
 	uint64_t output_max;
 	bool no_receipt;
-	bool (*gives_up)(void); /* asked about once a second, and after each signal, while a service that has accepted is silent */
+	bool (*gives_up)(
+	    void); /* asked about once a second, and after each signal, while a service that has accepted is silent */
 };
 
 /* Start a program. 0: it runs, and *ret_fd is the connection; 1 with the reason: nothing has run; the reason is "" if no service is there. */

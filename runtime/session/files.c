@@ -277,6 +277,7 @@ int session_files_write(struct session_files *files, const char *path, uint64_t 
 	char chunk[CHUNK];
 	struct stat st;
 	uint64_t written = 0;
+	size_t fits;
 	owned_fd int fd = open_file(files, path, O_WRONLY, &st, err);
 
 	if (fd < 0 && err->code == WARDER_ERROR_NOT_FOUND)
@@ -294,11 +295,12 @@ int session_files_write(struct session_files *files, const char *path, uint64_t 
 			return failed("standard input", "cannot be read", err);
 		if (n == 0)
 			return 0;
-		if (written + (uint64_t)n > bytes_max)
-			return too_large("standard input", bytes_max, err);
-		if (file_write_all(fd, chunk, (size_t)n) < 0)
+		fits = (uint64_t)n < bytes_max - written ? (size_t)n : (size_t)(bytes_max - written);
+		if (file_write_all(fd, chunk, fits) < 0)
 			return failed(path, "cannot be written", err);
-		written += (uint64_t)n;
+		written += fits;
+		if (fits < (size_t)n)
+			return too_large("standard input", bytes_max, err);
 	}
 }
 

@@ -29,7 +29,8 @@ struct opinion {
 	struct warder_template *tmpl;
 	struct warder_run *run;
 	pid_t pid; /* of the program, as the host counts */
-	int input; /* the program ends when this is closed */
+	int source; /* the program's input, which the run borrows */
+	int input;  /* the program ends when this is closed */
 };
 
 /* The process whose last argument is `mark`, once it is there. 0: it never came. */
@@ -89,7 +90,7 @@ static struct opinion begin(const char *mode)
 	cr_assert(pipe2(ends, O_CLOEXEC) == 0);
 	command.input_fd = ends[0];
 	cr_assert(warder_launch(o.tmpl, &command, &o.run, &err) == 0, "%s", err.text);
-	close(ends[0]);
+	o.source = ends[0];
 	o.input = ends[1];
 	o.pid = find_program(mark);
 	cr_assert(o.pid > 0, "the program is not there");
@@ -121,6 +122,7 @@ static char *end(struct opinion *o, const char *control)
 	free(text);
 	warder_result_free(result);
 	warder_run_free(o->run);
+	close(o->source);
 	warder_template_free(o->tmpl);
 	return value;
 }

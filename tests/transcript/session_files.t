@@ -89,7 +89,7 @@ $ . ./env; sh s start; sh s exec -- sh -c "mkfifo p; mkdir d; ln -s $PWD/secret 
 
 = a file that grows, one with holes, and one that is too large
 + . "$TOP/tests/transcript/session.sh"; echo "export XDG_RUNTIME_DIR=$PWD/rt; n=$name" >env
-$ . ./env; sh s start; sh s exec --background -- sh -c '(while :; do echo x >>grows; done) & sleep 0.2'; sh s read grows | sort -u; sh s exec -- sh -c 'truncate -s 60M holes; echo end >>holes'; warder session cp $n:holes .; stat -c %s holes; [ $(stat -c %b holes) -lt 100 ] && echo sparse; tail -c 4 holes; sh s read holes --max-bytes 1MiB; warder session cp $n:holes x --max-bytes 1MiB; ls x; yes | sh s write big --max-bytes 1MiB; sh s exec -- stat -c %s big; sh s stop
+$ . ./env; sh s start; sh s exec --background -- sh -c '(while :; do echo x >>grows; done) & sleep 0.2'; sh s read grows | sort -u; sh s exec -- sh -c 'truncate -s 60M holes; echo end >>holes'; warder session cp $n:holes .; stat -c %s holes; [ $(stat -c %b holes) -lt 100 ] && echo sparse; tail -c 4 holes; sh s read holes --max-bytes 1MiB; warder session cp $n:holes x --max-bytes 1MiB; ls x; yes | dd bs=4095 iflag=fullblock count=300 status=none | sh s write big --max-bytes 1MiB; sh s exec -- stat -c %s big; sh s stop
 | x
 | 62914564
 | sparse

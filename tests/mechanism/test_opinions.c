@@ -28,7 +28,7 @@
 struct opinion {
 	struct warder_template *tmpl;
 	struct warder_run *run;
-	pid_t pid; /* of the program, as the host counts */
+	pid_t pid;  /* of the program, as the host counts */
 	int source; /* the program's input, which the run borrows */
 	int input;  /* the program ends when this is closed */
 };

@@ -71,7 +71,7 @@ static int call(const struct running *running, struct warder_program *program, s
 		.collect = running->request->json ? &collect : NULL,
 	};
 
-	return report_call(program, &call, ret, err);
+	return report_call(running->request, program, &call, ret, err);
 }
 
 static int execute(struct running *running, const struct warder_code *code, struct warder_result **ret,

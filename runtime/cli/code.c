@@ -220,6 +220,7 @@ static int call(struct session *session, struct warder_program *program)
 		return 128 + ending_signal();
 	if (warder_call(program, &call, &run, &err) != 0)
 		return report_refuse(&session->report, &err, error_exit_status(err.code));
+	report_ports(request, run);
 	status = report_wait(&session->report, run);
 	warder_run_free(run);
 	return status;

@@ -233,6 +233,33 @@ static int check_cases(const struct session *session, struct warder_error *err)
 	return 0;
 }
 
+/* Each case has a jail of its own, and a port of the host leads to one of them at a time. */
+static int check_ports(const struct session *session, struct warder_error *err)
+{
+	const struct policy_published *list = &session->request->policy->policy.network.publish;
+	char field[sizeof(err->field)];
+
+	if (!list->count)
+		return 0;
+	snprintf(field, sizeof(field), "network.publish[0]");
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->items[i].host_port != 0)
+			continue;
+		snprintf(field, sizeof(field), "network.publish[%zu]", i);
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+				 "%s: judge does not report the port that Warder picks for each case; "
+				 "name a port of the host instead of 0",
+				 field);
+	}
+	if (session->batch.case_count > 1 && request_parallel(session->request) > 1)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, field,
+		    "%s: %u cases run at the same time, and port %u of the host can lead to only "
+		    "one of them; add --parallel 1",
+		    field, request_parallel(session->request), list->items[0].host_port);
+	return 0;
+}
+
 static int load(struct session *session, char **argv, struct warder_error *err)
 {
 	struct request *request = session->request;
@@ -247,6 +274,8 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 	session->batch.stop |= request->tool.stop;
 	if (!request->tool.parallel)
 		request->tool.parallel = session->batch.parallel;
+	if (check_ports(session, err) != 0)
+		return -1;
 	return check_cases(session, err) == 0 ? audit_open(request, "judge", NULL, &session->audit, err) : -1;
 }
 
@@ -417,7 +446,7 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 	call.spill = spool->open ? &spool->spill : NULL;
 	if (ending_signal())
 		return -1;
-	status = report_call(session->program, &call, ret, err);
+	status = report_call(session->request, session->program, &call, ret, err);
 	if (status == 0)
 		keep_output(session, spool, index, *ret);
 	return status;

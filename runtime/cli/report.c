@@ -122,7 +122,7 @@ static void tell_network(const struct jail_outcome *outcome)
 		term_complain("refused: %llu more connections (network.allow)",
 			      (unsigned long long)report->unlisted);
 	if (outcome->edge_died)
-		term_complain("warder-edge died before the program's end; the program then had no network");
+		term_complain("warder-edge died before the program's end; from then on no connection passed");
 }
 
 /* What a run with network.mode "learn" used, and the policy that allows exactly that. */
@@ -474,14 +474,26 @@ void report_serving(const struct report *report, int service_fd)
 		cancel_run();
 }
 
-int report_call(struct warder_program *program, const struct warder_call *call, struct warder_result **ret,
-		struct warder_error *err)
+void report_ports(const struct request *request, const struct warder_run *run)
+{
+	const struct policy_published *list = &request->policy->policy.network.publish;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].host_port == 0)
+			term_complain("%s:%u leads to port %u of the jail (network.publish)",
+				      list->items[i].address, warder_run_published(run, i),
+				      list->items[i].jail_port);
+}
+
+int report_call(const struct request *request, struct warder_program *program, const struct warder_call *call,
+		struct warder_result **ret, struct warder_error *err)
 {
 	struct warder_run *run = NULL;
 	int status;
 
 	if (warder_call(program, call, &run, err) != 0)
 		return -1;
+	report_ports(request, run);
 	report_running(run);
 	status = warder_wait(run, ret, err);
 	report_running(NULL);

@@ -40,9 +40,12 @@ void report_running(struct warder_run *run);
 void report_serving(const struct report *report, int service_fd);
 /* Tell the result, which it frees. Returns the exit status. */
 int report_result(struct report *report, struct warder_result *result);
-/* Call the program and wait for its end; meanwhile signals go to it. *ret is the caller's. -1 with *err. */
-int report_call(struct warder_program *program, const struct warder_call *call, struct warder_result **ret,
-		struct warder_error *err);
+/* Print the ports of the host that Warder picked for the rows of network.publish with the host port 0. */
+void report_ports(const struct request *request, const struct warder_run *run);
+/* Call the program, print the ports that Warder picked, and wait for its end; meanwhile signals go to it. *ret is the caller's. -1
+ * with *err. */
+int report_call(const struct request *request, struct warder_program *program, const struct warder_call *call,
+		struct warder_result **ret, struct warder_error *err);
 /* The same, as the callback of a call that runs several stages. */
 void report_on_stage(void *context, const char *stage, struct warder_run *run);
 /* Whether a signal came before anything was started; then a receipt says so. */

@@ -17,18 +17,6 @@
 #include "runtime/library/result.h"
 #include "runtime/service/service.h"
 
-/* Ports that were picked: those of the rows with the port 0. */
-static void tell_ports(const struct request *request, const struct warder_run *run)
-{
-	const struct policy_published *list = &request->policy->policy.network.publish;
-
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].host_port == 0)
-			term_complain("%s:%u leads to port %u of the jail (network.publish)",
-				      list->items[i].address, warder_run_published(run, i),
-				      list->items[i].jail_port);
-}
-
 int run_launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill)
 {
 	const bool terminal = report->request->terminal;
@@ -59,7 +47,7 @@ int run_launch(struct report *report, struct warder_template *tmpl, const struct
 		return 128 + ending_signal();
 	if (warder_launch(tmpl, &command, &run, &err) != 0)
 		return report_refuse(report, &err, error_exit_status(err.code));
-	tell_ports(report->request, run);
+	report_ports(report->request, run);
 	if (terminal)
 		terminal_begin(run);
 	status = report_wait(report, run);

@@ -260,7 +260,7 @@ static int call(struct job *job, struct warder_program *program, const struct sp
 		.spill = spool->open ? &spool->spill : NULL,
 		.should_stop = ending_came,
 	};
-	const int status = report_call(program, &call, ret, err);
+	const int status = report_call(job->session->request, program, &call, ret, err);
 
 	if (status == 0)
 		spool_keep(spool, "", false, *ret);

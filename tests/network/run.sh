@@ -626,6 +626,9 @@ check "published: nobody listens in the jail" nobody_listens
 check "published: a port that is taken is refused" port_is_taken
 check "published: the result and the receipt have the ports" result_has_ports
 check "published: a session" session_publishes
+for what in bytes connections killed code tool; do
+	check "published: $what" python3 tests/network/published.py "$warder" "$what"
+done
 for backend in crun runc podman docker; do
 	label="$backend: "
 	[[ " ${WARDER_WITHOUT:-} " != *" $backend "* ]] || continue

@@ -162,3 +162,9 @@ $ echo '{"language": "bash", "code": "echo $A; pwd", "environment": {"A": "z"}, 
 | accepted: 1 of 1 cases accepted
 ! warder: the variable A is not granted; the operator grants it by --request-env A
 ? 125
+
+= a published port: one case at a time, at a port that the caller names
+$ echo '{"language": "bash", "code": "true", "cases": [{}, {}]}' > doc; warder judge --parallel 2 --publish 8806:80 doc; warder judge --publish 8806:80 --publish 0:81 doc; warder judge --parallel 1 --publish 8806:80 doc | tail -n 1
+| accepted: 2 of 2 cases accepted
+! warder: --publish 8806:80: network.publish[0]: 2 cases run at the same time, and port 8806 of the host can lead to only one of them; add --parallel 1
+! warder: --publish 0:81: network.publish[1]: judge does not report the port that Warder picks for each case; name a port of the host instead of 0

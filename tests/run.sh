@@ -297,6 +297,7 @@ run_root() {
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
 	suite root network as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/run.sh
 	suite root clients as_root env WARDER=build/gcc/warder tests/network/clients.sh
+	suite root mcp-client as_root env WARDER=build/gcc/warder tests/sdk/run.sh mcp
 	suite root inject as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/inject.sh
 	suite root fetch as_root env WARDER=build/gcc/warder tests/network/fetch.sh
 	suite root install as_root tests/install.sh build/gcc

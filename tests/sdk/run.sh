@@ -1,0 +1,29 @@
+#!/bin/bash
+# run.sh NAME: clients that other people wrote and publish with npm, as TAP. NAME.cjs is the test, NAME/package-lock.json its packages.
+#
+#   mcp   the official client of the Model Context Protocol calls every tool of `warder mcp` (Node.js 18 or newer)
+#
+# WARDER=build/warder
+set -u
+LC_ALL=C export LC_ALL
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+. tests/lib/tap.sh
+name=$1
+WARDER=$(realpath "${WARDER:-build/warder}") || exit 1
+export WARDER
+
+# Root's sessions are below /run/warder. Other suites must not find the sessions of this one, nor end them.
+if [ "$(id -u)" = 0 ] && [ -z "${WARDER_TEST_OWN_RUN-}" ]; then
+	(umask 077 && mkdir -p /run/warder) && unshare -m true 2>/dev/null &&
+		WARDER_TEST_OWN_RUN=yes exec unshare -m sh -c 'mount -t tmpfs -o mode=700 none /run/warder && exec "$@"' - "tests/sdk/run.sh" "$@"
+fi
+
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+if ! packages=$(tests/sdk/fetch.sh "$name" 2>"$scratch/why"); then
+	skip "$name with npm: all of it" "$(tail -n 1 "$scratch/why")"
+	tap_end
+	exit
+fi
+mkdir -m 700 "$scratch/runtime"
+NODE_PATH=$packages/node_modules XDG_RUNTIME_DIR=$scratch/runtime node "tests/sdk/$name.cjs"

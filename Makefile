@@ -88,7 +88,7 @@ DEPS_VM    := qemu-system-x86 qemu-system-common e2fsprogs kmod lz4 zstd
 TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idirafter /usr/include/$(shell $(TOOL_CC) -dumpmachine 2>/dev/null))
 
 .PHONY: all lib tool test-programs asan-programs asan-tool asan-containers tsan-programs guest-programs fault-programs fuzz-programs
-.PHONY: help demo man check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench lint analyze docker fmt fmt-check install uninstall deps clean
+.PHONY: help demo man check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench waterfall lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
 tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO) $(BUILD)/libwarder-store.a
@@ -262,6 +262,8 @@ bench: all                          ## what a launch and the network by name cos
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/run.sh
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/network.sh
 	@BUILD=$(BUILD) tests/engines/docker.sh tests/bench/backends.py
+waterfall: all                      ## where the time of a launch goes: system calls by phase and by process (root)
+	@tests/bench/waterfall.py $(BUILD)/warder
 docker:                             ## Debian's Docker for check and bench, unpacked below ~/.cache/warder-engines, not installed (root)
 	@tests/engines/docker.sh
 lint: deps-check                    ## layers, documentation, words, cppcheck, shellcheck, manual pages

@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
 """Where the processor time of one launch goes: by process and by system call, as the kernel traces them.
 
-    tests/bench/waterfall.py [-n RUNS] [--least US] [--old WARDER] [WARDER [ARGUMENT...]]
+    tests/bench/waterfall.py [-n RUNS] [--least US] [--phases] [--old WARDER] [WARDER [ARGUMENT...]]
 
-Runs `WARDER run -- /bin/true` (or the arguments given) RUNS times, with --old in turns with another one, and prints the median
-microseconds on a processor of each process, in the order in which they were made, and of each of its system calls. What a process
-does outside of system calls, page faults included, is "own code". Rows below --least are left out unless the two differ.
+Runs `WARDER run -- /bin/true` (or the arguments given) RUNS times, with --old in turns with another one. Prints medians:
+
+The first table has the phases of a launch, which end where the first process, the supervisor, makes another process, waits for the
+jail or lets it go. Its columns are the time that passes, the time that all processes together spend on processors, and the number of
+their system calls. --phases prints no other table.
+
+The second table has the microseconds on a processor of each process, in the order in which they were made, and of each of its system
+calls. What a process does outside of system calls, page faults included, is "own code". Rows below --least are left out unless the
+two differ.
 
 Tracing makes every call and every page fault dearer (about 1 us), so compare columns with each other, not with a clock. Needs root
 and tracefs. Traces in an instance of its own, so that other users of the tracer are not disturbed."""
@@ -21,6 +27,12 @@ EVENTS = ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit", "sched/sched_switch
 NUMBERS = ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm-generic/unistd.h")
 LINE = re.compile(r"-(\d+)\s+\[\d+\]\s+\S+\s+(\d+\.\d+): (\w+): (.*)$")
 OWN_CODE = "own code"
+# The phase that begins when the supervisor returns from a call.
+CALL_PHASES = {
+    "recvmsg": "read-back",
+    "sendto": "the program, until init has ended",
+    "waitid": "counters, removal, end of the tool",
+}
 
 
 def write(path, text):
@@ -85,21 +97,28 @@ class Tracer:
 
 
 def account(pid, text, names):
-    """{(process, call): [us, times]}; processes are counted from 0 in the order in which they were made."""
+    """{(process, call): [us, times]}, and {phase: [wall us, us, times]}; processes are counted from 0 in the order in which they
+    were made."""
     process = {pid: 0}
     call = {}
     since = {}
     spent = collections.defaultdict(lambda: [0.0, 0])
+    phases = None
+    now = 0.0
 
     def charge(number, now):
         if number in since:
             spent[process[number], call.get(number, OWN_CODE)][0] += now - since[number]
+            phases.spent[phases.name][1] += now - since[number]
             since[number] = now
 
     for number, seconds, event, rest in filter(None, (m and m.groups() for m in map(LINE.search, text.splitlines()))):
         number, now = int(number), float(seconds) * 1e6
+        phases = phases or Phases(now)
         if event == "sched_process_fork":
             process[int(re.search(r"child_pid=(\d+)", rest)[1])] = len(process)
+            if number == pid:
+                phases.made(now)
         elif event == "sched_switch":
             out, into = (int(re.search(rf"{side}_pid=(\d+)", rest)[1]) for side in ("prev", "next"))
             if out in process:
@@ -114,9 +133,51 @@ def account(pid, text, names):
                 nr = int(re.match(r"NR (\d+)", rest)[1])
                 call[number] = names.get(nr, str(nr))
                 spent[process[number], call[number]][1] += 1
+                phases.spent[phases.name][2] += 1
             else:
+                if number == pid:
+                    phases.called(call.get(number), now)
                 call[number] = OWN_CODE
-    return spent
+    phases.end("", now)
+    return spent, phases.spent
+
+
+class Phases:
+    """Where the supervisor is in its launch."""
+
+    def __init__(self, start):
+        self.name = "start, policy, plan"
+        self.since = start
+        self.children = 0
+        self.spent = collections.defaultdict(lambda: [0.0, 0.0, 0])
+
+    def end(self, name, now):
+        """The phase ends, and the next one is `name`."""
+        self.spent[self.name][0] += now - self.since
+        self.name, self.since = name, now
+
+    def made(self, now):
+        self.children += 1
+        self.end(f"after process {self.children} was made", now)
+
+    def called(self, call, now):
+        """The supervisor returns from a call."""
+        if call in CALL_PHASES:
+            self.end(CALL_PHASES[call], now)
+
+
+def show_phases(runs, programs):
+    """runs: {program: [{phase: [wall us, processor us, calls]} of each run]}"""
+    names = list(dict.fromkeys(name for program in programs for run in runs[program] for name in run))
+    total = [0.0, 0.0, 0.0]
+    for program in programs:
+        print(f"{program[-40:]:40}{'wall us':>9}{'processor us':>14}{'calls':>7}")
+        total = [0.0, 0.0, 0.0]
+        for name in names:
+            figures = [statistics.median(run[name][i] if name in run else 0 for run in runs[program]) for i in range(3)]
+            total = [a + b for a, b in zip(total, figures)]
+            print("{:40}{:9.0f}{:14.0f}{:7.0f}".format(name, *figures))
+        print("{:40}{:9.0f}{:14.0f}{:7.0f}\n".format("all", *total))
 
 
 def show(runs, programs, least):
@@ -150,6 +211,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", dest="runs", type=int, default=40)
     parser.add_argument("--least", type=float, default=10)
+    parser.add_argument("--phases", action="store_true")
     parser.add_argument("--old")
     parser.add_argument("warder", nargs="?", default="build/warder")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -171,7 +233,9 @@ def main():
                 runs[program].append(account(*tracer.run([program] + arguments), names))
     finally:
         tracer.close()
-    show(runs, programs, options.least)
+    show_phases({program: [phases for _, phases in runs[program]] for program in programs}, programs)
+    if not options.phases:
+        show({program: [spent for spent, _ in runs[program]] for program in programs}, programs, options.least)
 
 
 main()

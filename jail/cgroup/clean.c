@@ -269,7 +269,8 @@ static bool has_leftovers(const struct cgroup_host *host, size_t h, uint64_t her
 /* A cheap look whether cgroup_clean() would find something: at the first few leaves of others. */
 static bool cgroup_has_leftovers(const struct cgroup_host *host)
 {
-	uint64_t here = 0;
+	/* The process that probed the host is where it was; a fork of it may be elsewhere. */
+	uint64_t here = host->owner_pid == getpid() ? host->owner_space : 0;
 
 	/* In all of them: the leaf of a trial is in one only. */
 	for (size_t h = 0; h < host->hierarchy_count; h++) {

@@ -162,7 +162,7 @@ $(BUILD)/libwarder-store.so.$(SO): $(STORE_OBJ) store/libwarder-store.map $(BUIL
 $(BUILD)/warder-store: $(STORE_OBJ) $(STORE_CLI_OBJ) $(BUILD)/lib/runtime/cli/term.o $(LIB_OBJ)
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ -Wl,--as-needed $(STORE_LIBS) -lpthread
 
-$(BUILD)/warder-edge: $(EDGE_OBJ) $(BUILD)/lib/policy/special.o $(BUILD)/lib/policy/hostname.o
+$(BUILD)/warder-edge: $(EDGE_OBJ) $(BUILD)/lib/base/fd.o $(BUILD)/lib/policy/special.o $(BUILD)/lib/policy/hostname.o
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ $(EDGE_LIBS)
 
 # ---- tests ----

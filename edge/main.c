@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/fd.h"
 #include "edge/confine.h"
 #include "edge/connection.h"
 #include "edge/dns.h"
@@ -94,28 +95,17 @@ static void receive_sockets(int *ret_fds, size_t wanted)
 	size_t count = 0;
 
 	while (count < wanted) {
-		char space[CMSG_SPACE(sizeof(int) * EDGE_FDS_AT_ONCE)] __attribute__((aligned(8)));
+		int fds[EDGE_FDS_AT_ONCE];
 		char byte;
-		struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-		struct msghdr message = { .msg_iov = &iov,
-					  .msg_iovlen = 1,
-					  .msg_control = space,
-					  .msg_controllen = sizeof(space) };
-		const ssize_t n = recvmsg(EDGE_FD_SETUP, &message, MSG_CMSG_CLOEXEC);
-		const struct cmsghdr *cmsg = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-		size_t got;
+		const ssize_t n = fd_receive(EDGE_FD_SETUP, &byte, 1, fds, EDGE_FDS_AT_ONCE, 0);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n == 0)
 			_exit(0); /* the launch was given up */
-		if (!cmsg || message.msg_flags & MSG_CTRUNC || cmsg->cmsg_level != SOL_SOCKET ||
-		    cmsg->cmsg_type != SCM_RIGHTS)
+		if (n < 0 || fds[0] < 0)
 			fail("the jail's sockets");
-		got = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < got && count < wanted; i++, count++) {
-			memcpy(&ret_fds[count], CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
-			fcntl(ret_fds[count], F_SETFL, O_NONBLOCK | O_RDWR);
+		for (size_t i = 0; i < EDGE_FDS_AT_ONCE && fds[i] >= 0 && count < wanted; i++) {
+			fcntl(fds[i], F_SETFL, O_NONBLOCK | O_RDWR);
+			ret_fds[count++] = fds[i];
 		}
 	}
 	close(EDGE_FD_SETUP);
@@ -501,22 +491,9 @@ static void serve_counter(void)
 /* A message of the supervisor's, with a memory file or without. Returns what it says, -1: it has gone. */
 static int receive_message(int *ret_fd)
 {
-	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	char byte = 0;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
-	};
-	const ssize_t n = recvmsg(EDGE_FD_CONTROL, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	const struct cmsghdr *cmsg = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 
-	*ret_fd = -1;
-	if (n <= 0)
-		return -1;
-	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS &&
-	    cmsg->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(int));
-	return byte;
+	return fd_receive(EDGE_FD_CONTROL, &byte, 1, ret_fd, 1, MSG_DONTWAIT) > 0 ? byte : -1;
 }
 
 static const char *replace_rules(int fd)

@@ -348,25 +348,6 @@ static int listen_on(const struct policy_publish *row, size_t number, uint16_t *
 	return fd_take(&fd);
 }
 
-/* Over the socket by which the jail's sockets follow. */
-static int send_published(int to_fd, const int *fds, size_t count)
-{
-	char space[CMSG_SPACE(sizeof(int) * EDGE_PUBLISHED_MAX)] __attribute__((aligned(8))) = { 0 };
-	char byte = 0;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &iov,
-				  .msg_iovlen = 1,
-				  .msg_control = space,
-				  .msg_controllen = CMSG_SPACE(sizeof(int) * count) };
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&message);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int) * count);
-	memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * count);
-	return sendmsg(to_fd, &message, MSG_NOSIGNAL) == 1 ? 0 : -1;
-}
-
 static int publish(struct run_edge *edge, const struct policy_published *rows, struct warder_error *err)
 {
 	int fds[EDGE_PUBLISHED_MAX];
@@ -377,7 +358,7 @@ static int publish(struct run_edge *edge, const struct policy_published *rows, s
 		fds[count] = listen_on(&rows->items[count], count, &edge->published[count], err);
 		ret = fds[count] < 0 ? -1 : 0;
 	}
-	if (ret == 0 && count && send_published(edge->setup_fd, fds, count) < 0)
+	if (ret == 0 && count && fd_send(edge->setup_fd, "", 1, fds, count, 0) < 0)
 		ret = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.publish", errno,
 				      "cannot hand the published ports to " PROGRAM);
 	for (size_t i = 0; i < count; i++)
@@ -607,26 +588,10 @@ static int check_listeners(const struct edge_config *first, const struct policy_
 	return ret;
 }
 
-static int send_rules(int to_fd, int fd)
-{
-	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = { 0 };
-	char byte = EDGE_RULES;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&message);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	return sendmsg(to_fd, &message, MSG_NOSIGNAL) == 1 ? 0 : -1;
-}
-
 static int replace(struct run_edge *edge, const struct edge_config *first, const struct edge_config *config,
 		   const struct policy *policy, struct warder_error *err)
 {
+	const char type = EDGE_RULES;
 	owned_fd int fd = -1;
 	char text[160];
 
@@ -639,7 +604,7 @@ static int replace(struct run_edge *edge, const struct edge_config *first, const
 		    "network.allow: rows with inject cannot change while the jail runs; end it, and start "
 		    "another");
 	fd = memory_file("warder-edge-rules", config, edge_config_size(config->rule_count));
-	if (fd < 0 || send_rules(edge->control_fd, fd) < 0)
+	if (fd < 0 || fd_send(edge->control_fd, &type, 1, &fd, 1, 0) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.allow", errno,
 				       "cannot send rules to " PROGRAM);
 	return receive(edge, text, sizeof(text), err) < 0 ? -1 : 0;

@@ -73,21 +73,14 @@ static int ended(struct warder_error *err)
 /* The helper's word: a descriptor of init, or why not. */
 static int receive_init(struct jail_run *run, int *ret_pidfd, struct warder_error *err)
 {
-	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	struct wire_message message = { 0 };
-	struct iovec iov = { .iov_base = &message, .iov_len = sizeof(message) };
-	struct msghdr header = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
-	};
-	ssize_t n = recvmsg(run->control[0], &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *cmsg = n > 0 ? CMSG_FIRSTHDR(&header) : NULL;
+	const ssize_t n = fd_receive(run->control[0], &message, sizeof(message), ret_pidfd, 1, MSG_DONTWAIT);
 
 	if (n == sizeof(message) && message.type == WIRE_FAILED)
 		return failed(&message, err);
-	if (n != sizeof(message) || message.type != WIRE_JOINED || !cmsg || cmsg->cmsg_type != SCM_RIGHTS)
+	if (n != sizeof(message) || message.type != WIRE_JOINED || *ret_pidfd < 0)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 				 "cannot join the session: the helper died");
-	memcpy(ret_pidfd, CMSG_DATA(cmsg), sizeof(*ret_pidfd));
 	return 0;
 }
 

@@ -207,24 +207,13 @@ static int write_record(const struct jail_run *run, uint32_t fd_mask, struct blo
 static int send_record(const struct jail_run *run, const struct block *record, const int *fds, size_t count,
 		       struct warder_error *err)
 {
-	char space[CMSG_SPACE(WIRE_GO_FDS * sizeof(int))] __attribute__((aligned(8))) = { 0 };
-	struct iovec iov = { .iov_base = record->bytes, .iov_len = record->len };
-	struct msghdr header = { .msg_iov = &iov,
-				 .msg_iovlen = 1,
-				 .msg_control = space,
-				 .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&header);
 	const struct wire_message to_init = { .type = WIRE_GO,
 					      .backstop_ms = block_backstop_ms(run->given.wall_time_us) };
 
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(count * sizeof(int));
-	memcpy(CMSG_DATA(cmsg), fds, count * sizeof(int));
 	/* Init's time begins before the program does; or, where the program waits for its work, with that. */
 	if ((!run->warm.is &&
 	     send(run->control[0], &to_init, sizeof(to_init), MSG_NOSIGNAL) != sizeof(to_init)) ||
-	    sendmsg(run->exec[0], &header, MSG_NOSIGNAL) != (ssize_t)record->len)
+	    fd_send(run->exec[0], record->bytes, record->len, fds, count, 0) < 0)
 		return run_died("before its exec", err);
 	return 0;
 }

@@ -340,38 +340,17 @@ static int enter_root(const struct jail_joint *joint)
 /* The descriptor, or the errno instead of it. */
 static void send_root(int fd, int root_fd)
 {
-	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = { 0 };
-	int error = root_fd < 0 ? errno : 0;
-	struct iovec iov = { .iov_base = &error, .iov_len = sizeof(error) };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *cmsg = (struct cmsghdr *)(void *)space;
+	const int error = root_fd < 0 ? errno : 0;
 
-	if (root_fd >= 0) {
-		header.msg_control = space;
-		header.msg_controllen = sizeof(space);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cmsg), &root_fd, sizeof(root_fd));
-	}
-	sendmsg(fd, &header, MSG_NOSIGNAL);
+	fd_send(fd, &error, sizeof(error), &root_fd, root_fd >= 0 ? 1 : 0, 0);
 }
 
 static int receive_root(int fd, int *ret_fd)
 {
-	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	int error = EPIPE;
-	struct iovec iov = { .iov_base = &error, .iov_len = sizeof(error) };
-	struct msghdr header = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
-	};
-	const ssize_t n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *cmsg = n > 0 ? CMSG_FIRSTHDR(&header) : NULL;
 
-	if (n == sizeof(error) && cmsg && cmsg->cmsg_type == SCM_RIGHTS) {
-		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
+	if (fd_receive(fd, &error, sizeof(error), ret_fd, 1, 0) == sizeof(error) && *ret_fd >= 0)
 		return 0;
-	}
 	errno = error;
 	return -1;
 }

@@ -315,22 +315,9 @@ static int tighten(struct work *work, int init_pid)
 static void say(const struct work *work, enum word word, int fd)
 {
 	struct message message = { .word = word, .error = work->layout.error };
-	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = "";
-	struct iovec iov = { .iov_base = &message, .iov_len = sizeof(message) };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	memcpy(message.text, work->layout.text, sizeof(message.text));
-	if (fd >= 0) {
-		struct cmsghdr *cmsg = (struct cmsghdr *)(void *)space;
-
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-		header.msg_control = space;
-		header.msg_controllen = sizeof(space);
-	}
-	sendmsg(work->socket, &header, MSG_NOSIGNAL);
+	fd_send(work->socket, &message, sizeof(message), &fd, fd >= 0 ? 1 : 0, 0);
 }
 
 /* The lowest of the descriptors that is at least `from`, or `next` if that is lower. */
@@ -598,22 +585,10 @@ static int end_monitor(struct container_monitor *monitor, struct warder_error *e
 /* 1 with *ret and *ret_fd; 0: the end. */
 static int receive(int socket, struct message *ret, int *ret_fd)
 {
-	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
-	struct msghdr header = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
-	};
-	const struct cmsghdr *cmsg;
-	ssize_t n;
+	const ssize_t n = fd_receive(socket, ret, sizeof(*ret), ret_fd, 1, 0);
 
-	do
-		n = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return 0;
-	cmsg = CMSG_FIRSTHDR(&header);
-	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
-		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
 	ret->text[sizeof(ret->text) - 1] = '\0';
 	return n == sizeof(*ret);
 }

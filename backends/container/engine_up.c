@@ -44,12 +44,12 @@
 #include "backends/container/bundle.h"
 #include "base/array.h"
 #include "base/child.h"
+#include "base/fd.h"
 
 #define DOOR_TIMEOUT_MS   10000
 #define DAEMON_TIMEOUT_MS 20000
 #define DAEMON_PAUSE_MS   10
 #define ENGINE_DAEMON_LOG LAYOUT_PLACE "/daemon-log"
-#define FDS_MAX           200
 
 /* linux/mount.h and linux/openat2.h, which some libc's own headers cannot stand beside. */
 #define TREE_CLONE     1u      /* OPEN_TREE_CLONE */
@@ -516,23 +516,7 @@ static int meet_init(struct work *work)
 /* In one message, which holds them until init takes it. */
 static int give_fds(struct work *work)
 {
-	const size_t size = sizeof(int) * work->start->fd_count;
-	char space[CMSG_SPACE(sizeof(int) * FDS_MAX)] __attribute__((aligned(8))) = { 0 };
-	char byte = 0;
-	struct iovec part = { &byte, 1 };
-	struct msghdr header = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = space, .msg_controllen = CMSG_SPACE(size)
-	};
-	struct cmsghdr *cmsg = (struct cmsghdr *)(void *)space;
-
-	errno = EINVAL;
-	if (work->start->fd_count > FDS_MAX)
-		return layout_fail(work->layout, "init's descriptors");
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(size);
-	memcpy(CMSG_DATA(cmsg), work->start->fds, size);
-	return sendmsg(work->client, &header, MSG_NOSIGNAL) == 1
+	return fd_send(work->client, "", 1, work->start->fds, work->start->fd_count, 0) == 0
 		   ? 0
 		   : layout_fail(work->layout, "init's descriptors");
 }

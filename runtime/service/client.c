@@ -100,13 +100,13 @@ static int ask(int fd, const struct service_command *command)
 		fds[count++] = command->output_fds[0];
 		fds[count++] = command->output_fds[1];
 	}
-	return service_send(fd, &request, sizeof(request), fds, count);
+	return fd_send(fd, &request, sizeof(request), fds, count, 0);
 }
 
 static int receive_answer(int fd, struct service_answer *ret, int *ret_fd)
 {
 	int fds[SERVICE_FDS_MAX];
-	const ssize_t n = service_receive(fd, ret, sizeof(*ret), fds);
+	const ssize_t n = fd_receive(fd, ret, sizeof(*ret), fds, SERVICE_FDS_MAX, 0);
 
 	if (ret_fd)
 		*ret_fd = fd_take(&fds[0]);
@@ -195,7 +195,7 @@ void service_stop(int fd, int signal, uint64_t grace_us)
 	const struct service_signal word = { .magic = SERVICE_MAGIC, .signal = signal, .grace_us = grace_us };
 	const int saved = errno;
 
-	(void)!service_send(fd, &word, sizeof(word), NULL, 0);
+	(void)!fd_send(fd, &word, sizeof(word), NULL, 0, 0);
 	errno = saved;
 }
 

@@ -28,9 +28,4 @@ struct service_signal {
 	uint64_t grace_us;
 };
 
-/* Send one message with descriptors. 0; -1: the peer is gone, or does not read. */
-int service_send(int fd, const void *bytes, size_t len, const int *fds, size_t fd_count);
-/* Receive one message. Returns its bytes; 0: end of file; -1 with errno. The caller owns the descriptors; unused places are -1. */
-ssize_t service_receive(int fd, void *bytes, size_t len, int ret_fds[SERVICE_FDS_MAX]);
-
 #endif

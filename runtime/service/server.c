@@ -39,7 +39,7 @@ static int answer(int fd, enum service_answer_type type, const char *why, int re
 	struct service_answer answer = { .magic = SERVICE_MAGIC, .type = type };
 
 	snprintf(answer.why, sizeof(answer.why), "%s", why);
-	return service_send(fd, &answer, sizeof(answer), &result_fd, result_fd >= 0 ? 1 : 0);
+	return fd_send(fd, &answer, sizeof(answer), &result_fd, result_fd >= 0 ? 1 : 0, 0);
 }
 
 /* ---- the request ---- */
@@ -82,7 +82,7 @@ static void order_done(struct order *order)
 static int receive_order(int fd, struct order *ret, struct warder_error *err)
 {
 	struct service_words *words = &ret->words;
-	const ssize_t n = service_receive(fd, &ret->request, sizeof(ret->request), ret->fds);
+	const ssize_t n = fd_receive(fd, &ret->request, sizeof(ret->request), ret->fds, SERVICE_FDS_MAX, 0);
 	char *bytes = NULL;
 	size_t count = 0;
 
@@ -130,7 +130,7 @@ static bool hear(int fd, struct warder_run *run)
 {
 	struct service_signal word;
 	int fds[SERVICE_FDS_MAX];
-	const ssize_t n = service_receive(fd, &word, sizeof(word), fds);
+	const ssize_t n = fd_receive(fd, &word, sizeof(word), fds, SERVICE_FDS_MAX, 0);
 
 	for (size_t i = 0; i < SERVICE_FDS_MAX; i++)
 		fd_done(&fds[i]);

@@ -86,73 +86,19 @@ void record_begin(struct record *record, enum record_type type, uint32_t flags, 
 
 int record_send(int fd, const struct record *record, const int *fds, size_t fd_count, int flags)
 {
-	char space[CMSG_SPACE(sizeof(int) * RECORD_FDS_MAX)] __attribute__((aligned(8))) = { 0 };
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)record,
-			     .iov_len = sizeof(record->head) + record->head.len };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
-	ssize_t n;
-
-	if (fd_count) {
-		struct cmsghdr *cmsg = (struct cmsghdr *)(void *)space;
-
-		header.msg_control = space;
-		header.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
-		memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * fd_count);
-	}
-	do
-		n = sendmsg(fd, &header, MSG_NOSIGNAL | flags);
-	while (n < 0 && errno == EINTR);
-	if (n == (ssize_t)iov.iov_len)
+	if (fd_send(fd, record, sizeof(record->head) + record->head.len, fds, fd_count, flags) == 0)
 		return 0;
-	return n < 0 && (errno == EAGAIN || errno == ENOBUFS) ? 1 : -1;
-}
-
-/* At most RECORD_FDS_MAX stay; the kernel drops what the space has no room for. */
-static void take_fds(struct msghdr *header, int ret_fds[RECORD_FDS_MAX])
-{
-	size_t count = 0;
-
-	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(header); cmsg; cmsg = CMSG_NXTHDR(header, cmsg)) {
-		const size_t here = cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS
-					? (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int)
-					: 0;
-
-		for (size_t i = 0; i < here; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(fd));
-			if (count < RECORD_FDS_MAX)
-				ret_fds[count++] = fd;
-			else
-				close(fd);
-		}
-	}
+	return errno == EAGAIN || errno == ENOBUFS ? 1 : -1;
 }
 
 int record_receive(int fd, struct record *ret, int ret_fds[RECORD_FDS_MAX], int flags)
 {
-	char space[CMSG_SPACE(sizeof(int) * RECORD_FDS_MAX)] __attribute__((aligned(8)));
-	struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
-	struct msghdr header = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
-	};
-	ssize_t n;
+	const ssize_t n = fd_receive(fd, ret, sizeof(*ret), ret_fds, RECORD_FDS_MAX, flags);
 
-	for (size_t i = 0; i < RECORD_FDS_MAX; i++)
-		ret_fds[i] = -1;
-	do
-		n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | flags);
-	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return errno == EAGAIN ? 2 : 0;
-	if (n == 0)
-		return 0;
-	take_fds(&header, ret_fds);
-	if (!(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && record_valid(ret, (size_t)n))
-		return 1;
+		return errno == EAGAIN ? 2 : errno == EMSGSIZE || errno == EMFILE ? -1 : 0;
+	if (n == 0 || record_valid(ret, (size_t)n))
+		return n > 0;
 	for (size_t i = 0; i < RECORD_FDS_MAX; i++)
 		fd_done(&ret_fds[i]);
 	return -1;

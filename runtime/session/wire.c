@@ -60,12 +60,9 @@ static int text_file(const char *text)
 int session_send_reply(int fd, const struct warder_error *failure, const char *text,
 		       const struct jail_joint *joint)
 {
-	char space[CMSG_SPACE(sizeof(int) * FDS_MAX)] __attribute__((aligned(8)));
 	struct session_reply reply = { .magic = MAGIC, .size = sizeof(reply) };
-	struct iovec iov = { .iov_base = &reply, .iov_len = sizeof(reply) };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
 	owned_fd int text_fd = -1;
-	int fds[FDS_MAX];
+	int fds[FDS_MAX] = { 0 };
 	size_t count = 0;
 
 	if (failure) {
@@ -86,34 +83,7 @@ int session_send_reply(int fd, const struct warder_error *failure, const char *t
 			fds[count++] = joint->fds[i];
 		}
 	}
-	if (count) {
-		struct cmsghdr *cmsg = (struct cmsghdr *)(void *)space;
-
-		memset(space, 0, sizeof(space));
-		header.msg_control = space;
-		header.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * count);
-		memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * count);
-	}
-	return sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(reply) ? 0 : -1;
-}
-
-/* What came, all of which is ours now; at most `size`. */
-static size_t take_fds(struct msghdr *header, int *fds, size_t size)
-{
-	size_t count = 0;
-
-	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(header); cmsg; cmsg = CMSG_NXTHDR(header, cmsg)) {
-		size_t here = cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS
-				  ? (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int)
-				  : 0;
-
-		for (size_t i = 0; i < here && count < size; i++, count++)
-			memcpy(&fds[count], CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
-	}
-	return count;
+	return fd_send(fd, &reply, sizeof(reply), fds, count, MSG_DONTWAIT);
 }
 
 void session_joint_done(struct jail_joint *joint)
@@ -177,29 +147,20 @@ static int await_reply(int fd, struct warder_error *err)
 
 int session_receive_reply(int fd, char **ret_text, struct jail_joint *ret_joint, struct warder_error *err)
 {
-	char space[CMSG_SPACE(sizeof(int) * FDS_MAX)] __attribute__((aligned(8)));
 	struct session_reply reply = { 0 };
-	struct iovec iov = { .iov_base = &reply, .iov_len = sizeof(reply) };
-	struct msghdr header = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
-	};
 	owned_fd int text_fd = -1;
 	int fds[FDS_MAX];
-	size_t count;
+	size_t count = 0;
 	ssize_t n;
 	int ret;
 
 	if (await_reply(fd, err) < 0)
 		return -1;
-	n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (n < 0)
-		return no_answer(err);
-	count = take_fds(&header, fds, FDS_MAX);
-	if (header.msg_flags & MSG_CTRUNC) {
-		while (count)
-			close(fds[--count]);
+	n = fd_receive(fd, &reply, sizeof(reply), fds, FDS_MAX, MSG_DONTWAIT);
+	if (n < 0 && errno == EMFILE)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, EMFILE, "no descriptor left");
-	}
+	while (count < FDS_MAX && fds[count] >= 0)
+		count++;
 	if (n != sizeof(reply) || reply.magic != MAGIC || reply.size != sizeof(reply)) {
 		while (count)
 			close(fds[--count]);

@@ -191,9 +191,10 @@ static int check_languages(const struct languages *languages, char *const *names
 {
 	for (; *names; names++) {
 		if (!languages_canonical(languages, *names))
-			return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "LANGUAGE",
-					 "there is no language %.60s; \"warder languages\" lists them",
-					 *names);
+			return error_set(
+			    err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "LANGUAGE",
+			    "%.60s is not a language that Warder knows; \"warder languages\" lists them",
+			    *names);
 		if (!language_row(languages, *names))
 			return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "LANGUAGE",
 					 "no image is known for %.60s; choose one, and pull it by its name",

@@ -71,7 +71,7 @@ $ for r in docker://a ../a:x 'a b' user@host/a '' a/../b; do warder image pull "
 !~ is no reference of an image
 !~ not a valid image name
 !~ no image is known for lua
-!~ there is no language klingon
+!~ klingon is not a language that Warder knows
 | 0
 ? 0
 

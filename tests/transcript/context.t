@@ -60,6 +60,25 @@ $ sh s start; sh c create py; printf 'Ada\n36\n' > answers; sh c run py -c 'name
 | name? age? Ada 36
 | EOFError: there is no more input
 
+= a thread that a piece leaves behind gets no more input, and takes nothing from the pieces that follow
++ . "$TOP/tests/transcript/context.sh"
++ cat > threads.py <<'END'
++ import threading
++ ended = threading.Event()
++ def ask():
++     global said
++     try: said = input("left? ")
++     except EOFError as error: said = str(error)
++     ended.set()
++ def answer(): print("joined:", input("joined? "))
++ joined = threading.Thread(target=answer); joined.start(); joined.join()
++ left = threading.Thread(target=ask); left.start(); ended.wait(0.3)
++ END
+$ sh s start; sh c create py; mkfifo pipe; exec 9<> pipe; echo yes >&9; sh c run py threads.py <&9 > out; grep -o 'joined: yes' out; sh c run py -n -c 'ended.wait(10) and said'; sh c run py -n -c '2'; sh s stop
+| joined: yes
+| py: 'there is no input for a thread whose piece has ended'
+| py: 2
+
 = a piece that ends while it waits for input does not hold up the command, whatever the caller types
 + . "$TOP/tests/transcript/context.sh"
 $ sh s start; sh c create py; timeout -s KILL 20 sh c run py --timeout 200ms -c 'input()' < /dev/zero 2> err; echo $?; mkfifo pipe; exec 9<> pipe; timeout -s KILL 20 sh c run py --timeout 200ms -c 'input()' <&9 2> err; echo $?; printf 'one\ntwo\n' | { sh c run py -c 'input()'; cat; }; sh s stop

@@ -4,7 +4,8 @@
 def loop():
     import builtins, os, sys
     import _ast, _signal
-    from _thread import get_ident
+    from _thread import RLock, get_ident
+    from time import sleep
     from _json import encode_basestring_ascii
 
     CHANNEL = 4
@@ -14,13 +15,14 @@ def loop():
     MIME_MOST = 128
     read, write, getpid, leave = os.read, os.write, os.getpid, os._exit
     compile_, exec_, eval_, repr_, len_, str_, print_ = compile, exec, eval, repr, len, str, print
-    type_, getattr_, callable_, isinstance_ = type, getattr, callable, isinstance
+    type_, getattr_, callable_, isinstance_, range_ = type, getattr, callable, isinstance, range
     signal, getsignal, SIGINT, SIG_IGN = _signal.signal, _signal.getsignal, _signal.SIGINT, _signal.SIG_IGN
     modules, stdout, stderr = sys.modules, sys.stdout, sys.stderr
     pack, unpack = int.to_bytes, int.from_bytes
     pid, main_thread = getpid(), get_ident()
     sources = {}  # of the pieces, for tracebacks
-    state = {"count": 0, "piece": 0, "handler": _signal.default_int_handler}
+    state = {"count": 0, "piece": 0, "runs": False, "handler": _signal.default_int_handler}
+    arrived, reading = [], RLock()  # messages that have come and nobody has taken; the right to read another one
 
     # ---- frames ----
 
@@ -51,6 +53,22 @@ def loop():
             parts.append(message[16:])
             if not flags & MORE:
                 return kind, number, flags, b"".join(parts)
+
+    # The next message that is wanted. Threads of a piece read the channel, too, and may read what is for another thread: then they leave it
+    # here. None: the piece has ended, and the caller is a thread that it has left behind.
+    def take(wanted):
+        main = get_ident() == main_thread
+        while True:
+            if not main and not state["runs"]:
+                return None
+            with reading:
+                for at in range_(len_(arrived)):
+                    if wanted(arrived[at]):
+                        return arrived.pop(at)
+                if main or not arrived:
+                    arrived.append(receive())
+                    continue
+            sleep(0.001)  # until the main thread has taken its message
 
     # ---- JSON, without the module ----
 
@@ -106,12 +124,10 @@ def loop():
         return write_object(sorted(rich.items()))
 
     # The keeper reads output and frames from different descriptors, so later output must wait until the keeper has taken the value.
-    # Only the main thread waits, as it alone reads the channel.
     def show(text):
         flush()
         send(SHOWN, text)
-        while get_ident() == main_thread and receive()[0] != TAKEN:
-            pass
+        take(lambda message: message[0] == TAKEN and message[1] == state["piece"])
 
     def display(*values):
         for value in values:
@@ -148,13 +164,16 @@ def loop():
         flush()
         if getpid() != pid:
             raise EOFError("there is no input for a process that the piece has started")
+        number = state["piece"]
+        if not state["runs"]:
+            raise EOFError("there is no input for a thread whose piece has ended")
         send(ASKS, str_(prompt))
-        kind, number, flags, body = receive()
-        while kind != INPUT or number != state["piece"]:
-            kind, number, flags, body = receive()
-        if flags & AT_END:
+        answer = take(lambda message: message[0] == INPUT and message[1] == number)
+        if answer is None:
+            raise EOFError("there is no input for a thread whose piece has ended")
+        if answer[2] & AT_END:
             raise EOFError("there is no more input")
-        return body.decode("utf-8", "replace")
+        return answer[3].decode("utf-8", "replace")
 
     # ---- errors ----
 
@@ -224,13 +243,16 @@ def loop():
     def run_guarded(body):
         try:
             try:
+                state["runs"] = True
                 signal(SIGINT, state["handler"])
                 send(BEGUN, "")
                 return run(body)
             finally:
                 ignore_interrupts()
+                state["runs"] = False
         except BaseException as error:
             ignore_interrupts()
+            state["runs"] = False
             if getpid() != pid:
                 leave_child(error)
             return outcome("error", error=describe_error(error))
@@ -274,10 +296,8 @@ def loop():
         del space[name]
     send(READY, write_object((("interpreter", quote("Python " + sys.version.split()[0])),)))
     while True:
-        kind, number, flags, body = receive()
-        if kind != PIECE:
-            continue
-        state["piece"] = number
+        state["piece"], body = take(lambda message: message[0] == PIECE)[1::2]
+        arrived.clear()  # of earlier pieces
         said = run_guarded(body)
         flush()
         if getpid() != pid:

@@ -22,6 +22,14 @@ static void forget(struct frames *reader)
 	*reader = (struct frames){ 0 };
 }
 
+void frames_cut(struct frames *reader)
+{
+	free(reader->bytes);
+	reader->bytes = NULL;
+	reader->len = 0;
+	reader->cut = true;
+}
+
 /* What does not fit, or has no memory, leaves nothing behind but the mark. */
 static void append(struct frames *reader, const char *bytes, size_t len)
 {
@@ -32,10 +40,7 @@ static void append(struct frames *reader, const char *bytes, size_t len)
 	if (reader->len + len <= FRAME_TEXT_MAX)
 		grown = realloc(reader->bytes, reader->len + len + 1);
 	if (!grown) {
-		free(reader->bytes);
-		reader->bytes = NULL;
-		reader->len = 0;
-		reader->cut = true;
+		frames_cut(reader);
 		return;
 	}
 	memcpy(grown + reader->len, bytes, len);

@@ -69,6 +69,8 @@ enum frame_found {
 
 /* One message of `len` bytes from a context. running: the number of the piece that runs, or 0. */
 enum frame_found frames_take(struct frames *reader, const struct frame *frame, size_t len, uint32_t running);
+/* Drop the bytes of the present text, and those that are still to come. Its last frame makes it FRAME_WHOLE, cut. */
+void frames_cut(struct frames *reader);
 void frames_done(struct frames *reader);
 
 #endif

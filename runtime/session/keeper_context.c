@@ -318,12 +318,28 @@ static uint32_t running(const struct keeper_context *context)
 	return context->pieces ? context->pieces->number : 0;
 }
 
+/* A text that is not whole counts like those that are held. Without room for it, it is cut. */
+static void count_held(struct execution *execution, size_t len)
+{
+	struct keeper_context *context = execution->context;
+	struct executions *all = execution->all;
+
+	all->said_bytes -= context->held;
+	if (all->said_bytes + len > CONTEXTS_SAID_MAX) {
+		frames_cut(&context->reader);
+		len = 0;
+	}
+	all->said_bytes += len;
+	context->held = len;
+}
+
 static void take_message(struct execution *execution, const struct frame *frame, size_t len)
 {
 	struct keeper_context *context = execution->context;
 	enum frame_found found;
 
 	found = frames_take(&context->reader, frame, len, running(context));
+	count_held(execution, found == FRAME_PART ? context->reader.len : 0);
 	if (found == FRAME_WHOLE)
 		take_text(execution);
 	if (found == FRAME_REFUSED) {
@@ -373,6 +389,8 @@ void keeper_context_ended(struct execution *execution)
 	snprintf(why, sizeof(why), "%.150s", context->why ? context->why : detail);
 	if (context->why)
 		snprintf(execution->end.detail, sizeof(execution->end.detail), "killed: %.150s", why);
+	count_held(execution, 0);
+	frames_done(&context->reader);
 	while (context->pieces)
 		piece_finish(execution, running(context) ? CONTEXT_END_DIED : CONTEXT_END_NOT_BEGUN, why);
 }

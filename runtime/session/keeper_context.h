@@ -84,6 +84,7 @@ struct keeper_context {
 	uint32_t count;   /* pieces that have begun */
 	uint64_t refused; /* frames */
 	struct frames reader;
+	size_t held;          /* bytes of the text that is not whole yet */
 	struct piece *pieces; /* the first one runs, or is next */
 };
 
@@ -115,7 +116,8 @@ int keeper_context_add(struct execution *execution, const char *code, size_t len
 void piece_leave(struct execution *execution, struct piece *piece);
 /* SIGINT to the piece that runs. -1 with *err (CONFLICT): none does. */
 int keeper_context_interrupt(struct execution *execution, struct warder_error *err);
-/* What input() returns, or (NULL) that there is no more. */
+/* Send a line to the piece that waits for input; line NULL: tell the piece that there is no more input. -1 with *err (CONFLICT): no piece
+ * waits. */
 int keeper_context_answer(struct execution *execution, const char *line, size_t len,
 			  struct warder_error *err);
 /* Kill it; its name is free. */

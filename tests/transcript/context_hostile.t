@@ -121,3 +121,13 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | grep
 ! warder: 60 messages of context py2 were refused: they were malformed or not of this piece
 ! warder: 60 messages of context py3 were refused: they were malformed or not of this piece
 ! warder: 60 messages of context py4 were refused: they were malformed or not of this piece
+
+= texts that are not finished count, too: 24 contexts begin one of 4 MiB each, and the keeper holds 64 MiB of them at most
++ . "$TOP/tests/transcript/context.sh"
++ cat > unfinished.py <<'END'
++ import os, struct, time
++ for i in range(69): os.write(4, struct.pack("<IIII", 0x58544357, 5, 1, 1) + b"z" * 60000)
++ time.sleep(60)
++ END
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | grep -o '"keeperPid":[0-9]*' | cut -d: -f2); most() { awk '/VmHWM/ { print $2 }' /proc/$keeper/status; }; for i in $(seq 24); do { sh c create py$i; sh c run py$i unfinished.py; } 2> /dev/null & done; for i in $(seq 150); do test $(most) -gt 60000 && break; sleep 0.1; done; sleep 1; test $(most) -gt 60000 && test $(most) -lt 85000 && echo bounded; sh s stop; wait
+| bounded

@@ -85,6 +85,22 @@ Test(frames, parts_become_one_text, .timeout = 20)
 	frames_done(&reader);
 }
 
+Test(frames, a_text_that_was_cut_ends_without_bytes, .timeout = 20)
+{
+	struct frames reader = { 0 };
+
+	cr_expect_eq(take(&reader, FRAME_SHOWN, 7, FRAME_MORE, 9), FRAME_PART);
+	frames_cut(&reader);
+	cr_expect_null(reader.bytes);
+	cr_expect_eq(take(&reader, FRAME_SHOWN, 7, FRAME_MORE, 9), FRAME_PART);
+	cr_expect_eq(reader.len, 0);
+	cr_expect_eq(take(&reader, FRAME_SHOWN, 7, 0, 9), FRAME_WHOLE);
+	cr_expect(reader.cut && !reader.bytes);
+	cr_expect_eq(take(&reader, FRAME_SHOWN, 7, 0, 9), FRAME_WHOLE);
+	cr_expect(!reader.cut && reader.len == 9, "the next text is not cut");
+	frames_done(&reader);
+}
+
 Test(frames, a_text_without_end_is_cut, .timeout = 20)
 {
 	struct frames reader = { 0 };

@@ -23,7 +23,7 @@ here=$(node --version) && here=${here#v}
 
 directory=$cache/$name-$(sha256sum <"$name/package-lock.json" | cut -c 1-16)
 { mkdir -p "$cache" && [ -O "$cache" ]; } || cannot "$cache cannot be made, or belongs to another user"
-exec 9>"$cache/lock" && flock 9 || cannot "$cache cannot be written to"
+{ exec 9>"$cache/lock" && flock 9; } || cannot "$cache cannot be written to"
 if [ ! -d "$directory" ]; then
 	command -v npm >/dev/null || cannot "there is no npm"
 	work=$(mktemp -d "$cache/work.XXXXXX") || cannot "$cache cannot be written to"

@@ -921,9 +921,11 @@ static int step_stage(struct jail_run *run, struct warder_error *err)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "files", errno,
 					       "cannot open %.200s", command->scratch);
 	}
-	if (!command->file_count)
-		return 0;
-	return rootfs_put_files(run->scratch_fd, command->files, command->file_count, uid, gid, err);
+	if (command->file_count &&
+	    rootfs_put_files(run->scratch_fd, command->files, command->file_count, uid, gid, err) != 0)
+		return -1;
+	run->scratch_was_full = run_scratch_is_full(run);
+	return 0;
 }
 
 static int no_exec(const struct jail_run *run, int error, struct warder_error *err)

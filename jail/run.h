@@ -69,12 +69,13 @@ struct jail_run {
 	int mount_ns_fd; /* the jail's, so that its end is not init's to wait for; -1 where init builds its root itself */
 	struct clone_helper leaver;
 	int program_pid;
-	uint64_t applied;  /* of the READY message */
-	int proc_fd;       /* /proc/<payload>, during the read-back, which opens it unless it is open */
-	int scratch_fd;    /* O_PATH of the jail's /tmp, to see whether it is full at the end */
-	int snmp_fd;       /* /proc/<init>/net/snmp, for refused packets */
-	uint64_t start_us; /* of the launch */
-	uint64_t go_us;    /* clock at the payload's exec */
+	uint64_t applied;      /* of the READY message */
+	int proc_fd;           /* /proc/<payload>, during the read-back, which opens it unless it is open */
+	int scratch_fd;        /* O_PATH of the jail's /tmp, to see whether it is full at the end */
+	bool scratch_was_full; /* before the program started: in a session, another execution filled it */
+	int snmp_fd;           /* /proc/<init>/net/snmp, for refused packets */
+	uint64_t start_us;     /* of the launch */
+	uint64_t go_us;        /* clock at the payload's exec */
 	uint64_t launch_us;
 	bool reaped;
 	bool supervised;
@@ -161,6 +162,8 @@ void run_close_programs_ends(struct jail_run *run);
 /* The rest of a parked run's launch: its files, then the word to go, which run_send_program() sends. -1 with *err. */
 int run_start_program(struct jail_run *run, struct warder_error *err);
 int run_send_program(struct jail_run *run, struct warder_error *err);
+/* Whether nothing more fits into the jail's own /tmp; false if it has none. */
+bool run_scratch_is_full(const struct jail_run *run);
 /* -1 with *err: the jail is dead, `when`. */
 int run_died(const char *when, struct warder_error *err);
 /* Whether this jail may be killed now. The first call takes its turn among all jails of the process; false before run->turn_us.

@@ -708,7 +708,7 @@ static uint64_t refused_packets(const struct jail_run *run)
 	return values ? strtoull(values, NULL, 10) : 0;
 }
 
-static bool scratch_full(const struct jail_run *run)
+bool run_scratch_is_full(const struct jail_run *run)
 {
 	struct statfs fs;
 
@@ -768,7 +768,7 @@ static void find_limits_hit(struct supervision *sup, const struct cgroup_final *
 	outcome->sessions_limit = final->oom_kills > 0 && !final->memory_limit_hit && is_sessions(sup);
 	hit[JAIL_CAUSE_MEMORY] = final->oom_kills > 0 && (final->memory_limit_hit || outcome->sessions_limit);
 	outcome->file_size_hit = file_size_reached(sup);
-	hit[JAIL_CAUSE_DISK] = scratch_full(sup->run);
+	hit[JAIL_CAUSE_DISK] = !sup->run->scratch_was_full && run_scratch_is_full(sup->run);
 	outcome->network = run_edge_report(&sup->run->edge);
 	outcome->edge_died = !outcome->session_ended && run_edge_is_dead(&sup->run->edge);
 	tell_published(sup->run, outcome);

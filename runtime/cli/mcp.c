@@ -172,7 +172,7 @@ static int call_tool(struct job *job, const struct mcp_message *message)
 	const struct server *server = job->server;
 	const char *name = json_member_text(message->params, "name", NULL);
 	const struct json_value *arguments = json_member(message->params, "arguments");
-	struct mcp_call call = { .place = &server->place, .number = server->lines.number };
+	struct mcp_call call = { .place = &server->place };
 	struct warder_error err = { 0 };
 	char quoted[80], text[160];
 	int status = 0;
@@ -252,7 +252,7 @@ static int answer(struct job *job, const struct mcp_message *message, bool in_ba
 	} else if (message->kind != MCP_REQUEST) {
 		return 0;
 	} else if (!method) {
-		snprintf(text, sizeof(text), "there is no method %s",
+		snprintf(text, sizeof(text), "the server has no method %s",
 			 json_quote(message->method, quoted, sizeof(quoted)));
 		mcp_write_error(&job->answer, message->id, MCP_METHOD_NOT_FOUND, text);
 	} else if (fault) {
@@ -572,6 +572,7 @@ static int serve(struct server *server, struct warder_error *err)
 	while (!ending_signal()) {
 		bool wants_more;
 
+		server->workers.is_source_closed |= server->lines.at_end;
 		if (start_some(server, err) != 0 || hand_out_all(server, err) != 0)
 			return -1;
 		if (server->write_error || is_over(server))
@@ -607,7 +608,10 @@ static int exit_status(const struct server *server, int status, const struct war
 		return 128 + ending_signal();
 	if (server->write_error == EPIPE)
 		return 128 + SIGPIPE;
-	if (server->write_error)
+	if (server->write_error == ETIMEDOUT)
+		term_complain("the client has closed its side, and has not read an answer for %d s",
+			      WORKERS_READER_MS / 1000);
+	else if (server->write_error)
 		term_complain("the answers cannot be written: %s", strerror(server->write_error));
 	return status != 0 || server->write_error ? EXIT_REFUSED : 0;
 }
@@ -622,6 +626,7 @@ int mcp_command(struct request *request, char **argv)
 	    workers_init(&server.workers, "message", MESSAGES_MAX, false, sizeof(struct note), &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
 	lines_init(&server.lines, MCP_LINE_MAX, false);
+	server.workers.source_fd = STDIN_FILENO;
 	status = begin_session(&server, &err);
 	if (status == 0)
 		status = serve(&server, &err);

@@ -26,7 +26,6 @@ struct mcp_call {
 	const struct mcp_place *place;
 	enum mcp_tool tool;
 	struct mcp_arguments arguments;
-	uint64_t number; /* unique among the calls of a server; for names of files */
 	struct content content;
 	bool is_error;
 	bool session_ended; /* and the call came too late */

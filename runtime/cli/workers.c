@@ -57,7 +57,8 @@ int workers_init(struct workers *workers, const char *what, size_t parallel, boo
 				     .parallel = parallel,
 				     .ordered = ordered,
 				     .note_size = note_size,
-				     .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+				     .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+				     .source_fd = -1 };
 	workers->notes =
 	    mmap(NULL, slots * note_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (workers->wake_fd < 0 || workers->notes == MAP_FAILED)
@@ -294,21 +295,28 @@ void workers_say_death(const struct workers *workers, const struct worker *worke
 
 /* ---- results ---- */
 
-/* A reader that does not take it holds us up as long as he likes, but not when we are to end. */
-static int wait_for_reader(const struct workers *workers, int fd)
+/* A reader that does not take it holds us up as long as it likes, unless we are to end or it has closed its side. */
+static int wait_for_reader(struct workers *workers, int fd)
 {
 	struct pollfd polls[] = { { .fd = fd, .events = POLLOUT },
-				  { .fd = workers->wake_fd, .events = POLLIN } };
+				  { .fd = workers->wake_fd, .events = POLLIN },
+				  { .fd = workers->source_fd, .events = POLLRDHUP } };
 	int ready;
 
 	do {
-		ready = ending_signal() ? poll(polls, 1, ENDING_MS) : poll(polls, 2, -1);
+		if (ending_signal())
+			ready = poll(polls, 1, ENDING_MS);
+		else if (workers->is_source_closed)
+			ready = poll(polls, 2, WORKERS_READER_MS);
+		else
+			ready = poll(polls, 3, -1);
 		if (ready < 0 && errno != EINTR)
 			return -1;
 		if (ready == 0) {
 			errno = ETIMEDOUT;
 			return -1;
 		}
+		workers->is_source_closed |= polls[2].revents != 0;
 	} while (ready < 0 || !polls[0].revents);
 	return 0;
 }

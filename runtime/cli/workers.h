@@ -23,7 +23,8 @@
 
 #define WORKERS_MAX                                                                                          \
 	100 /* at work at the same time; their jails may all end at once: see jail/cgroup/ends.h */
-#define WORKERS_WAITING 64 /* finished before their turn */
+#define WORKERS_WAITING   64 /* finished before their turn */
+#define WORKERS_READER_MS 10000
 
 enum worker_state {
 	WORKER_FREE,
@@ -52,6 +53,10 @@ struct workers {
 	bool ordered;
 	uint64_t started, handed_out;
 	int wake_fd; /* written to by the handler of signals */
+	/* Where the reader of the results writes requests; -1: it writes none. Once it has closed its side (`is_source_closed`, which
+	 * the caller may set as well), a reader that takes nothing for WORKERS_READER_MS is given up. */
+	int source_fd;
+	bool is_source_closed;
 };
 
 /* `what`: one piece of work, for messages ("case"). `note_size`: bytes of each note. Catches signals (see ending.h). -1 with *err. */
@@ -70,7 +75,7 @@ bool workers_wait(struct workers *workers, int input_fd);
 /* One that has ended, the next in order if they are ordered; NULL: none for now. */
 struct worker *workers_next(struct workers *workers);
 void workers_release(struct workers *workers, struct worker *worker);
-/* Write its result on, as fast as it is taken, or until a signal comes. 0; -1 with errno. */
+/* Write its result on, as fast as it is taken, or until a signal comes. 0; -1 with errno (ETIMEDOUT: the reader was given up). */
 int workers_pass_on(struct workers *workers, const struct worker *worker, int fd);
 /* The same for a text of our own. */
 int workers_write(struct workers *workers, int fd, const char *bytes, size_t len);

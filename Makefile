@@ -50,6 +50,8 @@ STORE_CLI_SRC := $(sort $(wildcard store/cli/*.c))
 # What connects for a jail, outside of it.
 EDGE_SRC := $(sort $(wildcard edge/*.c))
 EDGE_LIBS := -lcares
+# The messages of the execution host's clients: pure functions.
+WIRE_SRC := $(sort $(wildcard host/wire/*.c))
 STORE_LIBS := -larchive -lz -lsqlite3 -lcrypto
 ATTEMPTS_SRC := $(sort $(wildcard runtime/attack/attempts/*.c))
 INIT_SRC  := $(sort $(wildcard jail/inside/*.c))
@@ -63,11 +65,12 @@ ATTEMPTS_OBJ := $(ATTEMPTS_SRC:%.c=$(BUILD)/tool/%.o)
 STORE_OBJ := $(STORE_SRC:%.c=$(BUILD)/lib/%.o)
 STORE_CLI_OBJ := $(STORE_CLI_SRC:%.c=$(BUILD)/lib/%.o)
 EDGE_OBJ := $(EDGE_SRC:%.c=$(BUILD)/lib/%.o)
+WIRE_OBJ := $(WIRE_SRC:%.c=$(BUILD)/lib/%.o)
 INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
 TEST_SRC  := $(sort $(shell find tests/unit -name 'test_*.c') $(wildcard tests/mechanism/*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Tests reach inside: they link with everything but the command line's main.
-TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(filter-out %/main.o %/heap.o $(LIB_OBJ),$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ) $(EDGE_OBJ))
+TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(WIRE_OBJ) $(filter-out %/main.o %/heap.o $(LIB_OBJ),$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ) $(EDGE_OBJ))
 # An argv of literals is what a test wants to write, and a message may be cut.
 TEST_CFLAGS = $(ALL_CFLAGS) -Wno-write-strings $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 # Second opinions: libseccomp on the system call filter and its table, libcmark on code blocks, libcap and libnl on receipts, cJSON on JSON.

@@ -248,11 +248,13 @@ static void set_network(struct policy_capabilities *ret, const struct jail_host 
 	const char *why = missing;
 
 	if (missing) {
+		const char *field = edge_field(policy);
 		const size_t len = strlen(err.text);
 
 		snprintf(err.text + len, sizeof(err.text) - len, "; install it, or leave out %s",
-			 strcmp(edge_field(policy), "network.publish") == 0 ? "--publish"
-									    : "--net and --allow");
+			 strcmp(field, "network.publish") == 0 ? "--publish"
+			 : strcmp(field, "network.mode") == 0  ? "--net learn"
+							       : "--net and --allow");
 	}
 
 	if (policy_network_lists(policy) && policy->filesystem.view != POLICY_VIEW_HOST)

@@ -318,6 +318,34 @@ static int start_failed(const struct policy *policy, int error, struct warder_er
 
 _Static_assert(EDGE_PUBLISHED_MAX >= POLICY_MAX_PUBLISHED, "every valid policy fits");
 
+/* What it says next, with a NUL behind it, or why it cannot: -1 with *err. */
+static ssize_t receive(const struct run_edge *edge, char *text, size_t size, struct warder_error *err)
+{
+	static const char row[] = "network.allow[";
+	struct pollfd fd = { .fd = edge->control_fd, .events = POLLIN };
+	const uint64_t deadline = clock_us() + PATIENCE_MS * UINT64_C(1000);
+	char *colon;
+	ssize_t n;
+
+	while (poll(&fd, 1, 100) != 1)
+		if (clock_us() >= deadline)
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, edge->field,
+					 PROGRAM " did not answer within %d s", PATIENCE_MS / 1000);
+	n = recv(edge->control_fd, text, size - 1, MSG_DONTWAIT);
+	if (n <= 0)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, edge->field,
+				 PROGRAM " died before it could connect for the jail");
+	text[n] = '\0';
+	if (!text[0] || text[0] == EDGE_AUTHORITY)
+		return n;
+	colon = strncmp(text, row, sizeof(row) - 1) == 0 ? strstr(text, ": ") : NULL;
+	if (colon) {
+		*colon = '\0';
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, text, "%s: %s", text, colon + 2);
+	}
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, edge->field, PROGRAM " cannot set up %s", text);
+}
+
 /* ---- published ports ---- */
 
 /* A socket that listens on a port of the host. -1 with *err, where `row` is of network.publish. */
@@ -352,15 +380,20 @@ static int publish(struct run_edge *edge, const struct policy_published *rows, s
 {
 	int fds[EDGE_PUBLISHED_MAX];
 	size_t count = 0;
+	char text[160];
 	int ret = 0;
 
 	for (; count < rows->count && ret == 0; count++) {
 		fds[count] = listen_on(&rows->items[count], count, &edge->published[count], err);
 		ret = fds[count] < 0 ? -1 : 0;
 	}
-	if (ret == 0 && count && fd_send(edge->setup_fd, "", 1, fds, count, 0) < 0)
-		ret = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.publish", errno,
-				      "cannot hand the published ports to " PROGRAM);
+	if (ret == 0 && count && fd_send(edge->setup_fd, "", 1, fds, count, 0) < 0) {
+		error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.publish", errno,
+				"cannot hand the published ports to " PROGRAM);
+		if (err->sys_errno == EPIPE)
+			receive(edge, text, sizeof(text), err); /* why it has ended */
+		ret = -1;
+	}
 	for (size_t i = 0; i < count; i++)
 		fd_done(&fds[i]);
 	edge->published_count = count;
@@ -409,9 +442,10 @@ int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t
 	int fds[FDS_MAX] = { 0 };
 	int error = 0;
 
+	started.field = edge_field(policy);
 	for (int i = EDGE_FD_CONTROL; i < FDS_MAX; i++)
 		fds[i] = -1;
-	if (programs_find(PROGRAM, edge_field(policy), path, err) < 0)
+	if (programs_find(PROGRAM, started.field, path, err) < 0)
 		return -1;
 	if (inject_open(policy, fds + EDGE_FD_COUNT, err) < 0) {
 		close_secrets(fds);
@@ -472,10 +506,12 @@ int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t
 	return 0;
 }
 
-int run_edge_join(struct run_edge *edge, int pid_fd, int counter_fd, int report_fd, struct warder_error *err)
+int run_edge_join(struct run_edge *edge, const char *field, int pid_fd, int counter_fd, int report_fd,
+		  struct warder_error *err)
 {
 	struct run_edge joined = RUN_EDGE_NONE;
 
+	joined.field = field;
 	joined.pid_fd = fcntl(pid_fd, F_DUPFD_CLOEXEC, 0);
 	joined.counter_fd = fcntl(counter_fd, F_DUPFD_CLOEXEC, 0);
 	joined.report_fd = fcntl(report_fd, F_DUPFD_CLOEXEC, 0);
@@ -491,39 +527,11 @@ int run_edge_join(struct run_edge *edge, int pid_fd, int counter_fd, int report_
 		const int error = errno;
 
 		run_edge_done(&joined);
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "network.allow", error,
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, error,
 				       "cannot read the report of the session's " PROGRAM);
 	}
 	*edge = joined;
 	return 0;
-}
-
-/* What it says next, with a NUL behind it, or why it cannot: -1 with *err. */
-static ssize_t receive(const struct run_edge *edge, char *text, size_t size, struct warder_error *err)
-{
-	static const char field[] = "network.allow[";
-	struct pollfd fd = { .fd = edge->control_fd, .events = POLLIN };
-	const uint64_t deadline = clock_us() + PATIENCE_MS * UINT64_C(1000);
-	char *colon;
-	ssize_t n;
-
-	while (poll(&fd, 1, 100) != 1)
-		if (clock_us() >= deadline)
-			return error_set(err, WARDER_ERROR_UNAVAILABLE, "network.allow",
-					 PROGRAM " did not answer within %d s", PATIENCE_MS / 1000);
-	n = recv(edge->control_fd, text, size - 1, MSG_DONTWAIT);
-	if (n <= 0)
-		return error_set(err, WARDER_ERROR_UNAVAILABLE, "network.allow",
-				 PROGRAM " died before it could connect for the jail");
-	text[n] = '\0';
-	if (!text[0] || text[0] == EDGE_AUTHORITY)
-		return n;
-	colon = strncmp(text, field, sizeof(field) - 1) == 0 ? strstr(text, ": ") : NULL;
-	if (colon) {
-		*colon = '\0';
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, text, "%s: %s", text, colon + 2);
-	}
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, "network.allow", PROGRAM " cannot set up %s", text);
 }
 
 int run_edge_await_authority(struct run_edge *edge, struct warder_error *err)
@@ -534,7 +542,7 @@ int run_edge_await_authority(struct run_edge *edge, struct warder_error *err)
 	if (n < 0)
 		return -1;
 	if (text[0] != EDGE_AUTHORITY)
-		return error_set(err, WARDER_ERROR_INTERNAL, "network.allow",
+		return error_set(err, WARDER_ERROR_INTERNAL, edge->field,
 				 PROGRAM " made no authority for this run");
 	edge->authorities = inject_authorities(text + 1, (size_t)n - 1, &edge->authorities_len, err);
 	return edge->authorities ? 0 : -1;

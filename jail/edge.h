@@ -18,6 +18,7 @@
 struct jail_plan;
 
 struct run_edge {
+	const char *field;          /* of the policy that needs it, for errors */
 	int pid;                    /* 0: none, or the session's */
 	int pid_fd;                 /* of it */
 	uint64_t give_up_us;        /* it was killed, and is waited for until then; 0: it was not */
@@ -48,8 +49,9 @@ int edge_check(const struct policy *policy, struct warder_error *err);
 /* Listen on the published ports of the host, and start the edge, as user `uid` if the caller is root. -1 with *err: *edge is none. */
 int run_edge_start(struct run_edge *edge, const struct jail_plan *plan, uint32_t uid,
 		   struct warder_error *err);
-/* Use the edge of a session: descriptors of its joint, which are copied. -1 with *err. */
-int run_edge_join(struct run_edge *edge, int pid_fd, int counter_fd, int report_fd, struct warder_error *err);
+/* Use the edge of a session, which `field` of the policy needs: descriptors of its joint, which are copied. -1 with *err. */
+int run_edge_join(struct run_edge *edge, const char *field, int pid_fd, int counter_fd, int report_fd,
+		  struct warder_error *err);
 /* For a policy with credentials: wait for the run's authority, and set edge->authorities. -1 with *err. */
 int run_edge_await_authority(struct run_edge *edge, struct warder_error *err);
 /* Until it serves. -1 with *err: it does not. */

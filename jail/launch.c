@@ -107,7 +107,7 @@ static int step_edge(struct jail_run *run, struct warder_error *err)
 	if (!plan->edge)
 		return 0;
 	if (run_is_joined(run))
-		return run_edge_join(&run->edge, plan->joint->fds[JAIL_JOINT_EDGE],
+		return run_edge_join(&run->edge, edge_field(&plan->policy), plan->joint->fds[JAIL_JOINT_EDGE],
 				     plan->joint->fds[JAIL_JOINT_EDGE_COUNTER],
 				     plan->joint->fds[JAIL_JOINT_EDGE_REPORT], err);
 	return run_edge_start(&run->edge, plan, run->identity.base + IDENTITY_IDS - 1, err);
@@ -372,6 +372,28 @@ static void count_in(struct jail_run *run)
 	run->crowded = ends_begin();
 }
 
+/* Init writes the file of authorities into the tmpfs of /tmp, where other files of the launch lie, too. A container has it elsewhere. */
+static int check_authorities(const struct jail_run *run, struct warder_error *err)
+{
+	const struct jail_plan *plan = &run->tmpl->plan;
+	const uint64_t page = 4096, others = 4 * page;
+	const uint64_t least = (run->edge.authorities_len + page - 1) / page * page + others;
+	const bool by_disk = plan->policy.limits.disk_bytes <= plan->policy.filesystem.tmp_bytes;
+	const char *field = by_disk ? "limits.disk" : "filesystem.tmp";
+	char is[32], needed[32];
+
+	if (!run->edge.authorities || plan->starter || plan->rootfs.scratch_bytes >= least)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST, field,
+	    "%s: %s is too little: with inject, the file of the authorities that the program trusts "
+	    "lies there, too; give at least %s",
+	    field,
+	    policy_format_size(by_disk ? plan->policy.limits.disk_bytes : plan->policy.filesystem.tmp_bytes,
+			       is, sizeof(is)),
+	    policy_format_size(least, needed, sizeof(needed)));
+}
+
 static int fill_block(struct jail_run *run, struct block *block, char *const *environment,
 		      struct warder_error *err)
 {
@@ -379,7 +401,7 @@ static int fill_block(struct jail_run *run, struct block *block, char *const *en
 	struct wire_block header;
 
 	if (policy_injects(&run->tmpl->plan.policy) && !run_is_joined(run) &&
-	    run_edge_await_authority(&run->edge, err) < 0)
+	    (run_edge_await_authority(&run->edge, err) < 0 || check_authorities(run, err) < 0))
 		return -1;
 	run->clock_offset = run_is_joined(run) ? run->tmpl->plan.joint->clock_offset : clock_offset();
 	if (!run_is_joined(run) && block_header(block)->cover_count && add_moment(run, block, err) < 0)
@@ -620,7 +642,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 
 /* ---- setup, go ---- */
 
-static int inside_failed(const struct wire_message *message, struct warder_error *err)
+static int inside_failed(struct jail_run *run, const struct wire_message *message, struct warder_error *err)
 {
 	const char *name = inside_step_name(message->step);
 	char detail[sizeof(message->detail) + 1] = "";
@@ -633,6 +655,9 @@ static int inside_failed(const struct wire_message *message, struct warder_error
 		err->code = WARDER_ERROR_INVALID_REQUEST;
 		snprintf(err->field, sizeof(err->field), "workingDirectory");
 	}
+	/* An edge that has ended says why. */
+	if (message->step == WIRE_STEP_NETWORK && (message->error == EPIPE || message->error == ECONNRESET))
+		run_edge_await(&run->edge, err);
 	return -1;
 }
 
@@ -759,16 +784,16 @@ static bool told_why(struct jail_run *run, int got, struct wire_message *of_init
 	bool took;
 
 	if (payload > 0 && message.type == WIRE_FAILED) {
-		inside_failed(&message, err);
+		inside_failed(run, &message, err);
 		return true;
 	}
 	if (got < 0)
 		got = receive_init(run, of_init, &took);
 	if (got >= 0 && payload < 0 && receive(run->exec[0], &message, NULL, NULL) > 0 &&
 	    message.type == WIRE_FAILED)
-		return inside_failed(&message, err) != 0;
+		return inside_failed(run, &message, err) != 0;
 	if (got > 0 && of_init->type == WIRE_FAILED)
-		inside_failed(of_init, err);
+		inside_failed(run, of_init, err);
 	else if (got >= 0 || payload == 0)
 		run_died("during its set-up", err);
 	else
@@ -831,7 +856,7 @@ static int expect(struct jail_run *run, enum wire_type type, struct wire_message
 	if (got == 0)
 		return run_died("during its set-up", err);
 	if (message->type == WIRE_FAILED)
-		return inside_failed(message, err);
+		return inside_failed(run, message, err);
 	if (message->type != type || run->program_pid <= 0)
 		return told_otherwise(run, message, err);
 	return 0;

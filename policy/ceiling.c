@@ -662,7 +662,8 @@ int policy_check_no_ceiling(const struct policy *policy, struct warder_error *er
 	if (policy->network.mode != POLICY_NETWORK_LEARN)
 		return policy_inject_without_ceiling(policy, err);
 	error_set(err, WARDER_ERROR_REJECTED, NULL,
-		  "only a ceiling grants \"learn\", and there is none; write network.mode \"learn\" into "
+		  "only a ceiling grants \"learn\" (--net learn), and there is none; write network.mode "
+		  "\"learn\" into "
 		  "/etc/warder/ceiling.json, or name a file that has it with --ceiling");
 	return policy_locate(err, "network.mode");
 }

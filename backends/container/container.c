@@ -239,7 +239,7 @@ void container_capabilities(const struct backend *backend, const struct jail_hos
 				 gap + 2);
 	}
 	backend_refused(ret, POLICY_CONTROL_NETWORK_LEARN,
-			"only the backend local learns; use it, or network.mode allow");
+			"only the backend local learns; leave out --backend, or --net learn");
 	for (int i = 0; why_not(backend, host, text, sizeof(text)) && i < POLICY_CONTROL_COUNT; i++)
 		backend_refused(ret, (enum policy_control)i, "%s", text);
 }

@@ -29,6 +29,7 @@
 #define EPERM_      1
 #define EEXIST_     17
 #define EINVAL_     22
+#define ENOSPC_     28
 #define ESTALE_     116
 #define MNT_DETACH_ 2
 
@@ -70,6 +71,8 @@ long root_write_file(int root_fd, const char *name, const char *text, size_t len
 	if (len)
 		ret = sys(write, fd, text, len);
 	sys(close, fd);
+	if (ret >= 0 && (size_t)ret < len)
+		ret = -ENOSPC_;
 	return ret < 0 ? ret : 0;
 }
 

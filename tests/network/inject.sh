@@ -264,6 +264,23 @@ no_ceiling() {
 }
 check "no ceiling" no_ceiling
 
+# ---- room for the authorities ----
+no_room() {
+	"$warder" run --policy "$scratch/policy.json" --ceiling "$scratch/ceiling.json" "$@" -- true 2>"$scratch/err"
+	[ $? = 125 ] && grep -E "^warder: $*: (filesystem.tmp|limits.disk): 64KiB is too little: with inject, .* authorities .*; give at least [0-9]+KiB$" "$scratch/err" || {
+		cat "$scratch/err"
+		return 1
+	}
+}
+least_room() {
+	local least
+	least=$(sed -n 's/.*give at least //p' "$scratch/err")
+	"$warder" run --policy "$scratch/policy.json" --ceiling "$scratch/ceiling.json" --tmp "$least" -- true
+}
+check "a /tmp without room for the authorities" no_room --tmp 64KiB
+check "a disk limit without room for the authorities" no_room --set limits.disk=64KiB
+check "the least room that the refusal names" least_room
+
 # ---- the file of the secret ----
 secret_is() {
 	printf %b "$1" >"$scratch/secret"

@@ -610,7 +610,7 @@ check "a resolver that is silent" bash -c '! "$0" run --timeout 30s --net allow 
 check "the result lists what was refused" result_lists
 learns
 check "learn: the lines at the end, and the policy as a document" learn_is_printed
-check "learn: refused without a ceiling" learn_is_refused 'network.mode: only a ceiling grants "learn", and there is none' --net learn
+check "learn: refused without a ceiling" learn_is_refused 'network.mode: only a ceiling grants "learn" (--net learn), and there is none' --net learn
 check "learn: --replay without it" learn_is_refused 'add --net learn' --replay
 check "learn: refused by other backends" learn_is_refused 'only the backend local learns' --backend crun --net learn --ceiling "$scratch/learn.json"
 check "the edge is confined, and gone at the end" edge_is_confined

@@ -349,3 +349,23 @@ needs limits
 $ mkdir alone && cp "$(command -v warder)" alone && alone/warder run --publish 0:80 -- true
 !~ ^warder: cannot enforce network.publish: network.publish: warder-edge is not installed: looked in .*/alone and in ../libexec/warder there; install it, or leave out --publish$
 ? 125
+
+= a warder-edge that ends at once is named, with the field that needs it
+needs limits
+$ mkdir broken && cp "$(command -v warder)" broken && printf '#!/bin/sh\nexit 1\n' > broken/warder-edge && chmod 755 broken broken/warder-edge; echo '{"version": 1, "network": {"mode": "learn"}, "limits": {"wallTime": "1m"}}' > learn.json; for words in '--publish 0:80' '--allow example.org' '--net learn --ceiling learn.json'; do broken/warder run --json $words -- true | grep -o '"kind.*"field":[^,]*\|"message.*'; done; broken/warder run --publish 0:80 -- true
+| "kind":"unavailable","field":"network.publish"
+| "message":"warder-edge died before it could connect for the jail"}}
+| "kind":"unavailable","field":"network.allow"
+| "message":"warder-edge died before it could connect for the jail"}}
+| "kind":"unavailable","field":"network.mode"
+| "message":"warder-edge died before it could connect for the jail"}}
+!~ ^warder: warder-edge died before it could connect for the jail \(step (setup|edge)\)$
+? 125
+
+= --net learn, where it cannot be had
+needs limits
+$ mkdir alone && cp "$(command -v warder)" alone; echo '{"version": 1, "network": {"mode": "learn"}, "limits": {"wallTime": "1m"}}' > learn.json; warder run --net learn -- true; alone/warder run --net learn --ceiling learn.json -- true; warder run --net learn --ceiling learn.json --backend crun -- true
+!~ ^warder: network.mode: only a ceiling grants "learn" \(--net learn\), and there is none; write network.mode "learn" into /etc/warder/ceiling.json, or name a file that has it with --ceiling$
+!~ ^warder: cannot enforce network: network.learn: warder-edge is not installed: .*; install it, or leave out --net learn$
+!~ ^warder: (cannot enforce network: network.learn: only the backend local learns; leave out --backend, or --net learn|the backend crun .*)$
+? 125

@@ -395,9 +395,9 @@ uint16_t jail_run_published(const struct jail_run *run, size_t row);
  * that policy had an address block or a pattern. Credentials do not change. Neither does the receipt: it describes the first rules. Do not
  * call it while another thread is in jail_supervise(). -1 with *err, which names the row: the old rules stay. */
 int jail_run_replace_rules(struct jail_run *run, const struct policy *policy, struct warder_error *err);
-/* Why the edge refused: a stable name, and a sentence without its end. */
+/* Why the edge refused: a stable name, and a sentence without its end, which differs where network.mode was "learn". */
 const char *jail_refusal_name(unsigned int reason);
-const char *jail_refusal_text(unsigned int reason);
+const char *jail_refusal_text(unsigned int reason, bool learned);
 /* "evil.test", "evil.test:443", "[2001:db8::1]:443". Returns buf. */
 char *jail_refusal_destination(const struct edge_refusal *row, char *buf, size_t len);
 

@@ -99,7 +99,7 @@ static const char *checked_how(const struct policy_endpoint *row)
 		}
 	}
 	return !other ? "by TLS server name and HTTP requests; nothing else passes"
-	       : web  ? "by TLS server name and HTTP requests; on ports but 443 and 80 others by address"
+	       : web  ? "by TLS server name and HTTP requests; except on ports 443 and 80, other protocols by address"
 		      : "by TLS server name and HTTP requests; other protocols by address";
 }
 
@@ -122,7 +122,7 @@ static void rule_rows(struct jail_run *run)
 		put(row->source, sizeof(row->source), edge_source);
 		if (i + 1 == RULE_ROWS && rows->count > RULE_ROWS) {
 			snprintf(row->mechanism, sizeof(row->mechanism),
-				 "as the rows above, each by its kind");
+				 "as in the rows above");
 			snprintf(row->value, sizeof(row->value), "%zu more rows", rows->count - i);
 			return;
 		}

@@ -250,17 +250,18 @@ static const struct remedy *find_hit(const struct jail_outcome *outcome)
 static bool fail_by_network(struct mcp_call *call, const struct jail_outcome *outcome)
 {
 	const struct edge_report *report = outcome->network;
+	const bool learns = call->place->request->policy->policy.network.mode == POLICY_NETWORK_LEARN;
 	char destination[300], message[600];
 
 	if (!report || !report->row_count)
 		return false;
 	snprintf(message, sizeof(message), "the connection to %s was refused: %s",
 		 jail_refusal_destination(&report->rows[0], destination, sizeof(destination)),
-		 jail_refusal_text(report->rows[0].reason));
+		 jail_refusal_text(report->rows[0].reason, learns));
 	fail(call, &(struct failure){ .error = "execution_error",
 				      .message = message,
 				      .cause = jail_cause_name(JAIL_CAUSE_NETWORK),
-				      .field = "network.allow",
+				      .field = learns ? "network.mode" : "network.allow",
 				      .remedy = "describe_policy names what can be reached; use that, or ask "
 						"the user" });
 	return true;

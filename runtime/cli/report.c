@@ -103,7 +103,7 @@ static void tell_limits(const struct jail_outcome *outcome, const struct policy 
 }
 
 /* What an allow-list of the network refused, and the death of the process that connects. */
-static void tell_network(const struct jail_outcome *outcome)
+static void tell_network(const struct jail_outcome *outcome, bool learned)
 {
 	const struct edge_report *report = outcome->network;
 	char text[300];
@@ -115,12 +115,11 @@ static void tell_network(const struct jail_outcome *outcome)
 
 		term_complain("refused: %s: %s%s%s (%llu time%s)",
 			      jail_refusal_destination(row, text, sizeof(text)),
-			      jail_refusal_text(row->reason), *row->detail ? ": " : "", row->detail,
+			      jail_refusal_text(row->reason, learned), *row->detail ? ": " : "", row->detail,
 			      (unsigned long long)row->count, row->count == 1 ? "" : "s");
 	}
 	if (report->unlisted)
-		term_complain("refused: %llu more connections (network.allow)",
-			      (unsigned long long)report->unlisted);
+		term_complain("refused: %llu more connections", (unsigned long long)report->unlisted);
 	if (outcome->edge_died)
 		term_complain("warder-edge died before the program's end; from then on no connection passed");
 }
@@ -178,7 +177,7 @@ static void tell(const struct report *report, const struct warder_result *result
 {
 	if ((report->write_error == EPIPE || ending_signal()) && !result->outcome.left_behind)
 		return;
-	tell_network(&result->outcome);
+	tell_network(&result->outcome, result->learned != NULL);
 	if (result->learned)
 		tell_learned(result->learned);
 	if (report->write_error)

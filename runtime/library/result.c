@@ -328,7 +328,7 @@ static void write_limits_hit(struct json_writer *w, const struct jail_outcome *o
 	json_end_array(w);
 }
 
-static void write_refusal(struct json_writer *w, const struct edge_refusal *row)
+static void write_refusal(struct json_writer *w, const struct edge_refusal *row, bool learned)
 {
 	json_begin_object(w);
 	json_key_string(w, "destination", row->destination);
@@ -337,7 +337,7 @@ static void write_refusal(struct json_writer *w, const struct edge_refusal *row)
 	/* A name that was asked for has neither. */
 	json_key_string(w, "protocol", !row->port ? "dns" : row->protocol == IPPROTO_UDP ? "udp" : "tcp");
 	json_key_string(w, "reason", jail_refusal_name(row->reason));
-	json_key_string(w, "text", jail_refusal_text(row->reason));
+	json_key_string(w, "text", jail_refusal_text(row->reason, learned));
 	if (row->detail[0])
 		json_key_string(w, "detail", row->detail);
 	json_key_uint(w, "count", row->count);
@@ -371,7 +371,7 @@ void result_write_network(struct json_writer *w, const struct warder_result *res
 	json_key(w, "refusals");
 	json_begin_array(w);
 	for (uint32_t i = 0; i < report->row_count; i++)
-		write_refusal(w, &report->rows[i]);
+		write_refusal(w, &report->rows[i], result->learned != NULL);
 	json_end_array(w);
 	json_key_uint(w, "notListed", report->unlisted);
 	if (outcome->published_count) {

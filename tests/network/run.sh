@@ -256,6 +256,8 @@ assert [(u["destination"], u["port"], u["connections"]) for u in n["learned"]["u
 why = {(x["destination"], x.get("port")): x["reason"] for x in n["refusals"]}
 assert why == {("pypi.test", 8080): "unlistedPort", ("rebind.test", 80): "privateAddress", ("own.test", 80): "privateAddress", ("meta.test", 80): "privateAddress",
     ("169.254.169.254", 80): "unlistedAddress", ("22.33.44.1", 80): "unlistedAddress", ("10.0.0.1", 80): "unlistedAddress"}, why
+text = {x["destination"]: x["text"] for x in n["refusals"]}
+assert text["pypi.test"].startswith("network.mode learn allows names") and text["10.0.0.1"].endswith("only public addresses, on the ports 22, 80 and 443"), text
 rows = {c["control"]: c for c in r["receipt"]["controls"]}
 assert rows["network.learn"]["status"] == "enforced" and rows["network"]["status"] == "unrestricted" and rows["network"]["requested"] == "learn"' -- sh -c '
 		curl -sS http://pypi.test/ http://pypi.test/; curl -sS http://pypi.test/; curl -sSk https://pypi.test/; curl -sS "http://$0/"; getent hosts evil.test
@@ -595,6 +597,24 @@ session_publishes() {
 	return "$status"
 }
 
+session_learns() {
+	local status=0
+	"$warder" session start learns --policy "$scratch/learn.json" --ceiling "$scratch/learn.json" >/dev/null || return 1
+	"$warder" session exec learns -- curl -sS http://pypi.test/ || status=1
+	"$warder" session exec learns --json -- sh -c "curl -sS http://a.cdn.test/; curl -s http://10.0.0.1/; true" >"$scratch/out"
+	"$warder" session stop learns || status=1
+	python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+learned = r["network"]["learned"]
+print(r["network"])
+assert learned["policy"]["network"]["allow"] == [{"host": "a.cdn.test", "ports": [80]}], learned["policy"]["network"]
+assert [(u["destination"], u["port"]) for u in learned["used"]] == [("a.cdn.test", 80)], learned["used"]
+assert [(x["destination"], x["reason"]) for x in r["network"]["refusals"]] == [("10.0.0.1", "unlistedAddress")]
+rows = {c["control"]: c["status"] for c in r["receipt"]["controls"]}
+assert rows["network.learn"] == "enforced" and rows["network"] == "unrestricted", rows' "$scratch/out" || status=1
+	return "$status"
+}
+
 if ! begin; then
 	tap_not_ok "the namespaces of the test"
 	tap_end
@@ -610,6 +630,7 @@ check "a resolver that is silent" bash -c '! "$0" run --timeout 30s --net allow 
 check "the result lists what was refused" result_lists
 learns
 check "learn: the lines at the end, and the policy as a document" learn_is_printed
+check "learn: an execution of a session lists its own destinations" session_learns
 check "learn: refused without a ceiling" learn_is_refused 'network.mode: only a ceiling grants "learn" (--net learn), and there is none' --net learn
 check "learn: --replay without it" learn_is_refused 'add --net learn' --replay
 check "learn: refused by other backends" learn_is_refused 'only the backend local learns' --backend crun --net learn --ceiling "$scratch/learn.json"

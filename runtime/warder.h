@@ -13,13 +13,13 @@
  * frees it with free(). Every _free accepts NULL.
  * Threads: several threads may use one policy or template at the same time, but not while one of them changes the
  * policy. A run belongs to one thread at a time, except for warder_cancel(), warder_stop() and warder_resize().
- * Processes: the library installs no signal handler. Its only global state is a locked list of the jails in its
- * cgroup. A jail's init is a child of the calling process, and raises SIGCHLD when it ends. An application that
+ * Processes: the library installs no signal handler. Its only global state is a list, protected by a lock, of the jails that
+ * run in the cgroup of the calling process. A jail's init is a child of the calling process, and raises SIGCHLD when it ends. An application that
  * waits for any child may reap it, which does no harm.
  * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait are refused,
  * and _free does nothing; such a child keeps the memory and the descriptors until it ends.
  * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does
- * not return. Then the jail's init ends the run, up to two seconds later.
+ * not return: in these cases the jail's init ends the run, at most two seconds after the wall time is over.
  * Wrong use: NULL where an object is required, a struct without its size, and a second wait (also in another
  * thread at the same time) are errors (INVALID_REQUEST, CONFLICT) and harm nothing. Do not use an object after its
  * _free.
@@ -44,7 +44,7 @@ enum warder_error_kind {
 	WARDER_ERROR_INVALID_REQUEST,
 	WARDER_ERROR_COMPILE_FAILED,
 	WARDER_ERROR_TIMEOUT,
-	WARDER_ERROR_EXECUTION_FAILED, /* not executable */
+	WARDER_ERROR_EXECUTION_FAILED, /* not executable; a set-up command failed; a build was cancelled */
 	WARDER_ERROR_REJECTED,         /* exceeds the operator's ceiling */
 	WARDER_ERROR_NOT_FOUND,        /* no such program inside */
 	WARDER_ERROR_CONFLICT,
@@ -86,8 +86,8 @@ WARDER_API int warder_policy_require(struct warder_policy *policy, const char *p
 				     struct warder_error *err);
 /* The policy as JSON in its canonical form. The caller frees it with free(). NULL: out of memory. */
 WARDER_API char *warder_policy_json(const struct warder_policy *policy);
-/* The most that a policy may ask for under a ceiling, and the fields of `policy` that the ceiling grants. Both are
- * borrowed and not changed: Warder never lowers a policy, it refuses one that asks for too much.
+/* The most that a policy may ask for under a ceiling, and the fields of `policy` that the ceiling grants. `policy`
+ * and `ceiling` are borrowed and not changed: Warder never lowers a policy, it refuses one that asks for too much.
  * *ret is a JSON object in UTF-8 with a final NUL, which the caller frees with free():
  *   granted  true: the ceiling grants the whole policy; null without a policy
  *   most     the ceiling as a policy document; null without a ceiling, which grants everything
@@ -133,8 +133,8 @@ WARDER_API void warder_template_free(struct warder_template *tmpl);
 /* Name of backend i ("local", "crun", ...); NULL past the end. */
 WARDER_API const char *warder_backend_name(size_t i);
 /* Describe a backend: isolation, availability, and its capabilities on this host, as one JSON object, which the
- * caller frees with free(). The policy says which parts of the host are visible. Only cgroup_parent and backends
- * of the options are used; options may be NULL. */
+ * caller frees with free(). The languages among them are those that a program under `policy` would find. Only cgroup_parent
+ * and backends of the options are used; options may be NULL. */
 WARDER_API int warder_backend_json(const char *name, const struct warder_policy *policy,
 				   const struct warder_options *options, char **ret,
 				   struct warder_error *err);
@@ -142,10 +142,11 @@ WARDER_API int warder_backend_json(const char *name, const struct warder_policy 
 WARDER_API int warder_backend_for_model(const char *name, const struct warder_policy *policy,
 					const struct warder_options *options, char **ret,
 					struct warder_error *err);
-/* Add the code executor of the model's provider to a request to that model. `request` is JSON of `len` bytes;
+/* Some providers of models run code themselves. Add the declaration of this tool to a request to such a model, so that the
+ * model may use it. `request` is JSON of `len` bytes;
  * options->backend is "builtin". `model` is the model if the request names none, or NULL. The caller frees *ret,
  * the new request, with free(). -1: REJECTED (the operator has not enabled the backend, or the ceiling refuses),
- * UNSUPPORTED_POLICY (the policy requires a field; the provider enforces none), UNAVAILABLE (the model has no
+ * UNSUPPORTED_POLICY (the provider enforces no field, so every field must be preferred), UNAVAILABLE (the model has no
  * known executor), INVALID_REQUEST. */
 WARDER_API int warder_backend_declare(const struct warder_policy *policy,
 				      const struct warder_options *options, const char *model,
@@ -160,14 +161,14 @@ enum warder_stream { WARDER_STDOUT, WARDER_STDERR };
 /* A file that Warder makes before the program starts. */
 struct warder_file {
 	const char *
-	    path; /* relative to the working directory inside ("data/a.csv"), or to /tmp with warder_launch(); it follows no link and may not lead out */
+	    path; /* such as "data/a.csv". In struct warder_code relative to the program's working directory, in struct warder_command to its /tmp. No link is followed, and the path may not leave this directory */
 	const char *bytes; /* with warder_launch(), NULL makes a directory */
 	size_t len;
 	unsigned int mode; /* permission bits; 0: 0644 */
 };
 
-/* Files of the caller that take output for which a result has no room; memory does not grow with it. Borrowed
- * until the run is freed. */
+/* Files of the caller that take the whole output, of which the result keeps only a part. Borrowed until the run is
+ * freed. */
 struct warder_spill {
 	size_t size; /* sizeof(struct warder_spill) */
 	/* Two descriptors of regular files, for standard output and error. Each stream is written to its file from
@@ -175,8 +176,8 @@ struct warder_spill {
 	 * both. */
 	const int *fds;
 	uint64_t bytes_max; /* for each stream; the rest is left out */
-	/* 1: in a call with collect, files larger than inline_bytes stay open, for warder_result_held(). Not
-	 * together with collect->directory. */
+	/* 1: in a call with `collect` (struct warder_collect), the result keeps a descriptor of each collected file that is
+	 * larger than inline_bytes, for warder_result_held(). Not together with collect->directory. */
 	int hold_files;
 };
 
@@ -190,9 +191,9 @@ struct warder_command {
 	char *const *environment;
 	const char *input; /* standard input; borrowed until the run is freed. NULL: empty */
 	size_t input_len;
-	/* > 0: read standard input from this descriptor instead; borrowed. From a pipe, a regular file or a stream
-	 * socket, Warder consumes exactly the bytes that the program reads. From anything else, such as a
-	 * terminal, it reads whatever arrives. */
+	/* > 0: read standard input from this descriptor instead; borrowed until the run is freed. From a pipe, a regular file
+	 * or a stream socket, Warder consumes exactly the bytes that the program reads; the rest is there for the next
+	 * reader. From anything else, such as a terminal, it reads whatever arrives. */
 	int input_fd;
 	/* warder_wait() calls this with each chunk of output within the limits. NULL: the result keeps the output.
 	 * A non-zero return ends the run. The function must not block: while it runs, nothing else is done for the
@@ -202,10 +203,10 @@ struct warder_command {
 	/* Instead of on_output: two descriptors, open for writing, to which standard output and error are passed
 	 * on, as fast as they accept it. The result keeps none of this output, and the policy's limits of output
 	 * do not apply to it. A slow reader delays the program, not the supervision; a closed reader ends the run.
-	 * Output that a reader has not taken 2 seconds after the end of the run is dropped and counted, unless the
-	 * reader still takes some and the wall time is not over. Two descriptors of one file make one stream, in
-	 * the order of its writes, which counts as standard output. Borrowed until the run is freed. NULL: not
-	 * used. */
+	 * When the program has ended, a reader has 2 seconds for the rest, and more while it takes some and the wall
+	 * time is not over; then the rest is dropped and counted. If both descriptors are of one file, the program's
+	 * standard output and error become one stream, in the order in which it wrote; its bytes count as standard output.
+	 * Borrowed until the run is freed. NULL: not used. */
 	const int *output_fds;
 	/* 1: with filesystem.workspace "overlay:<dir>", the result lists the changes that the run made in the
 	 * directory. */
@@ -213,8 +214,8 @@ struct warder_command {
 	/* As `changes`, and the changes are also stored in this new directory, for warder_changes_open(). NULL:
 	 * not stored. */
 	const char *changes_directory;
-	/* > 0: with filesystem.view "image:<name>", an empty directory. The files that the run wrote over the
-	 * image are copied there, in the form of overlayfs, as a layer for another image. Borrowed until the run
+	/* > 0: a descriptor of an empty directory; only with filesystem.view "image:<name>". The files that the run wrote
+	 * over the image are copied there, in the form of overlayfs, as a layer for another image. Borrowed until the run
 	 * is freed. */
 	int layer_fd;
 	const struct warder_spill *spill; /* or NULL */
@@ -224,15 +225,16 @@ struct warder_command {
 	uint64_t
 	    output_max; /* with output_fds: a stream with more bytes than this ends the run, cause "output"; 0: no limit */
 	/* Called with `context` about ten times a second while the jail is set up, which takes some milliseconds
-	 * on a healthy host. Non-zero cancels the launch (UNAVAILABLE). NULL: the launch is cancelled after 30 s,
-	 * or if the kernel hangs. */
+	 * on a healthy host. Non-zero cancels the launch (UNAVAILABLE). NULL: Warder cancels the launch after
+	 * 30 s, or when a process of it has been stuck in one place of the kernel for some time. */
 	int (*should_stop)(void *context);
 	/* > 0: a terminal, open for reading; borrowed until the run is freed. The program gets a terminal of the
 	 * jail as its three streams and its controlling terminal, with the settings and the size of this terminal.
 	 * Input from this terminal goes there byte by byte: put it into raw mode between warder_launch() and
 	 * warder_wait(), and back afterwards. The program's output is handled as standard output. Requires
 	 * devices.terminals of at least 1, neither input nor input_fd, and no session with
-	 * WARDER_SESSION_BACKGROUND. The backend "process" refuses it. */
+	 * WARDER_SESSION_BACKGROUND. The backend "process", which runs
+	 * programs without a jail, refuses it. */
 	int terminal_fd;
 	/* 1: the result has no receipt, which makes a launch a little cheaper. Every control is read back and compared all the same, and
 	 * a difference ends the launch. */
@@ -283,11 +285,11 @@ WARDER_API void warder_run_free(struct warder_run *run);
 /*
  * One thread can drive many runs: poll the descriptor of each run for reading (poll, epoll, libuv, ...), and call
  * warder_run_dispatch() when it is readable, until it returns 1 or -1. The programs docs/example-epoll.c and
- * docs/example-uv.c are complete. Executions of sessions and runs from warder_call() work in the same way. A run has
- * to be dispatched as it has to be waited for: nobody else takes its output, or keeps its limit of CPU time.
- * A dispatch does not wait. The grace of warder_stop(), a program that does not die, the end of a container, a slow
- * reader of output_fds, and the removal of the cgroup are waited for by the descriptor. A
- * dispatch takes long only if a callback does, if a slow disk takes output for warder_spill, or at the end of the run,
+ * docs/example-uv.c are complete. Executions of sessions and runs from warder_call() work in the same way.
+ * Between two dispatches nobody takes the program's output or enforces the limit of CPU time.
+ * A dispatch does not wait. The descriptor also becomes readable when the grace of warder_stop() is over, when a program
+ * that is being killed has ended, when a container has ended, when a slow reader of output_fds takes more, and when the
+ * cgroup can be removed. A dispatch takes long only if a callback does, if a slow disk takes output for warder_spill, or at the end of the run,
  * when files are collected or changes are stored. warder_launch() takes some milliseconds.
  * Threads: different threads may drive different runs. One run belongs to one thread at a time.
  */
@@ -297,8 +299,8 @@ WARDER_API void warder_run_free(struct warder_run *run);
 WARDER_API int warder_run_fd(struct warder_run *run, struct warder_error *err);
 /* Handle all that is ready, at most 64 KiB of each stream, and do not wait. At any time, also when the descriptor is not
  * readable. 1: the run has ended; *ret belongs to the caller: warder_result_free(). 0: the run goes on, and *ret is not
- * written. -1: as warder_wait_for(). If on_output frees the run, the dispatch ends the run, waits for its end, and
- * returns 1. */
+ * written. -1: as warder_wait_for(). If on_output calls
+ * warder_run_free(), the dispatch is the one that waits: it kills the program, waits for its end, and returns 1 with *ret. */
 WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result **ret,
 				   struct warder_error *err);
 
@@ -343,8 +345,8 @@ enum warder_session_flags {
 
 /* Make a template for executions in the session: warder_launch() and warder_wait(), any number of times, also at
  * the same time. The session is in use until the template is freed. policy: NULL for the session's policy, or one
- * that only narrows limits, output, processes.spawn and system calls; its environment and working directory may
- * differ. flags: enum warder_session_flags. */
+ * with narrower limits, output, processes.spawn or system calls, or another environment or working directory; everything
+ * else must be as in the session's policy. flags: enum warder_session_flags. */
 WARDER_API int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
 				      unsigned int flags, struct warder_template **ret,
 				      struct warder_error *err);
@@ -357,9 +359,9 @@ WARDER_API char *warder_session_json(const struct warder_session *session);
 WARDER_API char *warder_session_list(struct warder_error *err);
 /* End a session. When this returns, all of its processes are gone. -1: NOT_FOUND if it does not run. */
 WARDER_API int warder_session_stop(const char *name, struct warder_error *err);
-/* End a session and start it again with the same options and set-up, and with new files. program: as above. -1:
- * the session goes on if it cannot be started again. -1, CONFLICT: the session had ended, and another one with its
- * name goes on. */
+/* End a session and start it again with the same options and set-up, and with new files. program: as in struct
+ * warder_session_options. -1: it could not be started again; if Warder saw this before it ended the session, the session
+ * goes on. CONFLICT: the session had ended, and another one with its name runs. */
 WARDER_API int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
 				      struct warder_error *err);
 /* Free the handle. The session goes on. */
@@ -430,14 +432,14 @@ struct warder_code {
 	const char *scan_rules; /* path of a document with the scan's lists; NULL: the built-in lists */
 	const char *
 	    scan_audit; /* path of a file to which each decision of the scan is appended, as one JSON object on a line; or NULL */
-	/* Called every 10 ms while another process builds the same code, when there is no run to cancel. Non-zero:
+	/* If another process builds the same code, warder_build() waits for it and calls this every 10 ms. Non-zero:
 	 * warder_build() fails (EXECUTION_FAILED). NULL: not called. */
 	int (*should_stop)(void *context);
 };
 
 /*
- * Prepare a piece of code: detect its language, check it and build it. Each stage runs in a jail of its own under
- * the same policy, without network, workspace, paths and environment; compilers may always start processes. With
+ * Prepare a piece of code: detect its language, check it and build it. Each stage runs in a jail of its own with the limits
+ * of the policy, but without its network, workspace, paths and environment; compilers may always start processes. With
  * options->single_use, one wall time holds for all stages and the run together; otherwise each run has the whole
  * wall time.
  * 0: *ret belongs to the caller (warder_program_free()), also if the code does not compile: see
@@ -467,7 +469,7 @@ struct warder_collect {
 	uint64_t file_bytes;  /* for each file; 0: 4 MiB */
 	uint64_t total_bytes; /* for all files together; 0: 64 MiB */
 	uint64_t
-	    inline_bytes; /* larger files are saved to `directory`, or only listed; 0: 64 KiB; UINT64_MAX: all files are saved */
+	    inline_bytes; /* larger files are saved to `directory`, or only listed; 0: 64 KiB; UINT64_MAX: no file is kept in the result, however small */
 	const char *directory; /* directory for larger files, or NULL. Existing files are not overwritten. */
 };
 
@@ -518,11 +520,11 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
 /*
  * A pool keeps jails that are ready before their program is known, so that a launch takes a fraction of its time. In a
  * parked jail everything is applied and read back, and its process waits at the point of the exec. It runs one program,
- * or none. When it is handed out, Warder reads everything again that can change: that it lives, its limits, cgroups,
+ * or none. When it is handed out, Warder checks that it lives, and reads again what can have changed: limits, cgroups,
  * identity, capabilities, no_new_privs and filter. In the receipt, "readAt" of each row says when it was read ("park"
- * or "handOut"), and "parkedUs" how long the jail was parked. Wall time and CPU time begin at the hand-out. The clocks
- * inside that count from the boot begin when the jail was parked, because the kernel fixes this when the process is
- * born. An empty standard input is a closed pipe instead of /dev/null.
+ * or "handOut"), and "parkedUs" how long the jail was parked. Wall time and CPU time begin at the hand-out. In the
+ * jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the moment when it was parked, because the kernel fixes their zero
+ * when the process is made. An empty standard input is a closed pipe instead of /dev/null.
  * Only for the backend "local" without network.allow and network.publish; each other policy is refused
  * (UNSUPPORTED_POLICY).
  * A thread of the pool parks and removes jails. The pool belongs to the process that made it. All functions may be
@@ -556,9 +558,10 @@ struct warder_pool_key {
 	const struct warder_policy *policy;
 	const struct warder_options *options; /* as for warder_prepare(), without single_use; NULL: none */
 	const char *tenant; /* any text; jails are never shared between two tenants. NULL: "" */
-	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. It writes to
-	 * descriptor 3 a line with the path of each file that it has loaded, and then an empty line. It reads its code from
-	 * descriptor 4 until end of file, and runs it once. It gets the policy's variables when it starts. */
+	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When it is
+	 * ready, it must write the paths of the files that it has loaded to descriptor 3, one a line, and then an empty line;
+	 * the pool removes the jail if one of these files changes. Then it must read its code from descriptor 4 until end of
+	 * file, and run it once. It gets the policy's variables when it starts. */
 	char *const *program;
 	/* Instead of `program`: "python" or "node", which the view of the policy must have; or NULL. */
 	const char *interpreter;
@@ -577,14 +580,15 @@ WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_po
 /* Hand a parked jail out. Continue with warder_wait() and warder_run_free(), as after warder_launch(); the jail is
  * removed after warder_run_free(). Without a jail that is ready and passes its second reading: see
  * options.empty. The first launch of a key begins to park jails for it. A command with a terminal_fd, or with more
- * than 96 KiB of arguments and environment, is refused (INVALID_REQUEST) by a parked jail. */
+ * than 96 KiB of arguments and environment, is refused (INVALID_REQUEST) if a parked jail is there for it; use
+ * warder_launch(). */
 WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
 				  const struct warder_command *command, struct warder_run **ret,
 				  struct warder_error *err);
 /* Run a piece of code in a program that was started in a parked jail (key->program or key->interpreter). Everything
  * else is as with warder_pool_launch(), with two differences: the command has no argv, environment, files, progress or
  * terminal; and if output_fds are one file, the order of writes to standard output and error is lost. The pool removes
- * a jail if a file that its program has mapped or named has changed. If no jail is ready, WARDER_POOL_LAUNCH starts the
+ * a jail if a file that its program has mapped, or has written to descriptor 3, has changed. If no jail is ready, WARDER_POOL_LAUNCH starts the
  * program now. The program ends with its code, so the next piece gets another jail. -1 also if the program does not
  * start (EXECUTION_FAILED, NOT_FOUND). */
 WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key, const char *code,
@@ -595,8 +599,9 @@ WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_po
  * to remove a jail; its text names the rest. */
 WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *err);
 /* Counts as a JSON object, which the caller frees with free(): keys, states (jails by state), parked, handedOut,
- * launched (without a jail that was ready), stale, broken, evicted, removed, pressed (memory pressure halves the
- * limits). NULL: out of memory. */
+ * launched (no jail was ready), stale (removed because a file or a mount's source changed), broken (removed because a second
+ * reading failed), evicted (removed for another key or without use), removed, pressed (true while
+ * memory is short and the pool keeps half as many). NULL: out of memory. */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 /* Drain and free a pool. Runs have to be freed before. NULL: nothing happens. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);
@@ -606,8 +611,9 @@ WARDER_API void warder_pool_free(struct warder_pool *pool);
 /* The status: "success", "failed", "compileFailed", "timeout" or "killed". */
 WARDER_API const char *warder_result_status(const struct warder_result *result);
 /* The cause of the end: "exit", "signal", "wallTime", "cpuTime", "memory", "output", "disk", "syscall",
- * "cancelled", "supervisor" or "host"; for a WebAssembly module also "trap". A limit that only refused a process,
- * a write or a packet is never the cause. */
+ * "cancelled", "supervisor" (Warder's own process for the run died) or "host" (the host failed, for example a hung kernel);
+ * for a WebAssembly module also "trap". A limit that refused a process, a write or a packet is the cause only if it also
+ * ended the program. */
 WARDER_API const char *warder_result_cause(const struct warder_result *result);
 /* The backend ("local", ...), and its isolation ("namespaceJail", "containerEphemeral", "none", ...). */
 WARDER_API const char *warder_result_backend(const struct warder_result *result);

@@ -56,7 +56,9 @@ static const struct command commands[] = {
 	  "echo 'print(1)' | warder scan --language python -", scan_command },
 	{ "judge", FLAG_JUDGE, "judge [FLAG...] [FILE] | judge --cases DIR [FLAG...] FILE [ARGUMENT...]",
 	  "run a program on many inputs, and compare its output with the expected output",
-	  "FILE is a document of code and cases (standard input without one), or with --cases the code.\n"
+	  "FILE is a document with code and cases; without FILE, it is read from standard input. With "
+	  "--cases,\n"
+	  "FILE is the code.\n"
 	  "{\"language\": \"python\", \"code\": \"print(int(input()) * 2)\",\n"
 	  " \"cases\": [{\"stdin\": \"21\", \"expected\": \"42\"}]}\n"
 	  "The code is built once. Exit status: 0 every case is accepted, 1 not, 125 refused.\n",
@@ -86,9 +88,9 @@ static const struct command commands[] = {
 	  "Files, and processes that --background left running, stay for the next execution. The flags of\n"
 	  "exec may only narrow the policy of start. Exit status: exec as run; status: 1 if it does not "
 	  "run.\n"
-	  "read, write, list and cp reach the files of a session from outside, with the rights of its "
-	  "user.\n"
-	  "patch applies the patch on standard input to them.\n",
+	  "read, write, list and cp reach the files of a session from outside, with the rights that its "
+	  "programs have.\n"
+	  "patch applies the patch on standard input to these files.\n",
 	  "warder session start work && warder session exec work -- sh -c 'date > /tmp/a' && warder session "
 	  "exec work -- cat /tmp/a && warder session stop work",
 	  session_command },
@@ -96,10 +98,9 @@ static const struct command commands[] = {
 	  "context create SESSION NAME [FLAG...] | run SESSION NAME [FLAG...] FILE|- | run SESSION NAME -c "
 	  "CODE | list [SESSION] | interrupt|restart|describe|delete SESSION NAME",
 	  "keep an interpreter in a session, with its variables, between pieces of code",
-	  "run gives the context a piece of code. One piece runs at a time; others wait. A value or an "
-	  "error that\n"
-	  "the context reports is printed behind its name; \"run --json\" has it in contextSays. The "
-	  "flags of create\n"
+	  "run gives the context a piece of code. One piece runs at a time; others wait. If the "
+	  "context NAME\n"
+	  "reports a value or an error, run prints it as \"NAME: VALUE\". The flags of create\n"
 	  "may only narrow the session's policy; limits.wallTime is the longest time of a piece. ctrl-c "
 	  "interrupts\n"
 	  "the piece, and the context stays. Languages: python javascript bash.\n"
@@ -121,14 +122,15 @@ static const struct command commands[] = {
 	  "id=$(warder run --detach --keep 1s -- echo hello) && warder wait $id && warder logs $id",
 	  logs_command },
 	{ "attach", FLAG_ATTACH, "attach [FLAG...] ID", "follow an execution, and write to its input",
-	  "Shows the output from now on; of a terminal, from its last 4 MiB on. Several may watch one "
-	  "execution.\n"
+	  "Shows what the program writes from now on, and for a terminal also the last 4 MiB before. "
+	  "Several\n"
+	  "may watch one execution.\n"
 	  "ctrl-p ctrl-q, or a signal, detaches: the program goes on. Exit status: as run, when the program "
 	  "ends;\n"
 	  "0 when it was detached by keys, 128+N by signal N.\n",
 	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder attach $id", attach_command },
 	{ "write", FLAG_WRITE, "write [FLAG...] ID", "write standard input to the input of an execution",
-	  "The bytes stay together: what others write comes before or behind them. The execution must have "
+	  "Nothing that others write comes between these bytes. The execution must have "
 	  "been\n"
 	  "started with -i or -t. Exit status: 0; 125 refused or failed.\n",
 	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder write --close $id && warder "
@@ -142,12 +144,12 @@ static const struct command commands[] = {
 	  "id=$(warder run --detach --keep 1s -- true) && warder wait $id", wait_command },
 	{ "serve", FLAG_SERVE, "serve --local [--idle-timeout TIME]",
 	  "keep jails ready for the commands of this user",
-	  "A \"warder run\" that gets such a jail takes a fraction of the time. It uses the service only if "
-	  "a program\n"
-	  "would inherit the same from it, and not with variables of the caller, a network other than "
-	  "loopback, a\n"
-	  "terminal or an image; then it starts the jail itself. Exit status: 0 when serve ends by itself or "
-	  "by a\n"
+	  "A \"warder run\" that gets such a jail takes a fraction of the time. It starts the jail itself if "
+	  "the\n"
+	  "caller has other namespaces, cgroups, resource limits or priorities than the service, or if the "
+	  "program\n"
+	  "needs variables of the caller, a network other than none and loopback, a terminal or an image.\n"
+	  "Exit status: 0 when serve ends by itself or by a\n"
 	  "signal, 125 refused or failed.\n",
 	  "warder serve --local --idle-timeout 1s", serve_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]",
@@ -186,7 +188,7 @@ static const struct command commands[] = {
 	  "Without FILE, or with -, the result is standard input.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
 	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
-	  "turn the tables in a conversation into files, with code that loads them",
+	  "write the tables of a chat with a model into files, with code that loads them",
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"
@@ -196,7 +198,7 @@ static const struct command commands[] = {
 	  data_command },
 	{ "checkpoint", 0,
 	  "checkpoint put|get|latest|list|history|rollback|compare|delete|threads|delete-thread|limits [...]",
-	  "save and restore the state of threads", NULL, NULL, NULL },
+	  "save and restore the state of an agent's conversations (threads)", NULL, NULL, NULL },
 	{ "image", 0, "image import|pull|ensure|build|list|inspect|verify|remove|gc [...]",
 	  "store root file systems by name", NULL, NULL, NULL },
 	{ "events", 0,
@@ -257,9 +259,10 @@ static int print_help(const struct command *command)
 		printf("\nPresets:\n");
 		for (size_t i = 0; i < policy_preset_count(); i++)
 			printf("  %-15s %s\n", policy_preset_name(i), policy_preset_summary(i));
-		printf("\nThe workspace of agent and build has no directory: run these documents with "
-		       "--workspace DIR, "
-		       "or fill\nin the directory behind \"readWrite:\".\n");
+		printf(
+		    "\nagent and build do not name the directory of their workspace: give it with "
+		    "--workspace "
+		    "DIR, or\nwrite it behind \"readWrite:\" in the policy that \"policy show\" prints.\n");
 	}
 	printf("\nExample:\n  %s\n", command->example);
 	return 0;

@@ -245,7 +245,7 @@ const struct command artifact_commands[] = {
 	  "Without FILE, or with -, the content is standard input. Prints NAME@VERSION.\n",
 	  "echo hello | warder artifact save greeting.txt", save },
 	{ "artifact", "take", "--store --max-size", "-- NAME DESCRIPTOR...", 0, 0,
-	  "save the content of open descriptors, each under its name",
+	  "save the content of open descriptors, each under a given name",
 	  "Prints a JSON array: for each in order the new version, or {\"error\": ...}. It is what \"warder "
 	  "run\n"
 	  "--artifacts store:\" uses. Exit status: 0 also where one of them is not kept.\n",

@@ -492,7 +492,7 @@ COMMAND(rescue_command, rescue)
 
 const struct command checkpoint_commands[] = {
 	{ "checkpoint", "put", "--store --json --id --parent --metadata", "THREAD [FILE]", 1, 2,
-	  "put a state at the head of a thread",
+	  "save a state as the newest one of a thread",
 	  "The state is one JSON document of FILE or standard input, and is kept byte for byte. A thread's "
 	  "id\n"
 	  "is any text. Prints the id of the checkpoint.\n",

@@ -537,8 +537,9 @@ static const char about_workspace[] =
 const struct command events_commands[] = {
 	{ "events", "request-work", SAY_FLAGS, "WORKSPACE", 1, 1, "say needWork: a task needs a worker",
 	  about_workspace, EXAMPLE_REQUEST, request_work_command },
-	{ "events", "claim", SAY_FLAGS, "WORKSPACE", 1, 1, "say workClaimed: the producer does it",
-	  about_workspace, NULL, claim_command },
+	{ "events", "claim", SAY_FLAGS, "WORKSPACE", 1, 1,
+	  "announce that the producer takes over a piece of work (event workClaimed)", about_workspace, NULL,
+	  claim_command },
 	{ "events", "publish", SAY_FLAGS, "WORKSPACE", 1, 1, "say workPublished: the payload is the work",
 	  about_workspace, NULL, publish_command },
 	{ "events", "request-feedback", SAY_FLAGS, "WORKSPACE", 1, 1, "say feedbackRequested",

@@ -43,15 +43,17 @@ LIB_ROOMS := base policy rootfs rootfs/changes jail jail/cgroup jail/filter back
              runtime/code runtime/code/detect runtime/code/diagnostics runtime/code/scan runtime/text runtime/tool runtime/judge runtime/mcp
 LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) edge/rules.c $(addprefix jail/inside/,message.c overlay.c root.c sockets.c tree.c))
 LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S runtime/session/*.S)
-CLI_SRC   := $(sort $(wildcard runtime/cli/*.c runtime/attack/*.c))
+# The execution host: the launcher belongs to the command line tool; the front is a program of its own with an HTTP library.
+LAUNCHER_SRC := $(sort $(wildcard host/*.c host/launcher/*.c))
+FRONT_SRC := $(sort $(wildcard host/wire/*.c host/front/*.c))
+FRONT_LIBS := -lmicrohttpd
+CLI_SRC   := $(sort $(wildcard runtime/cli/*.c runtime/attack/*.c)) $(LAUNCHER_SRC)
 # What stays when a run is over: a library and a program of their own, with the libraries that a launch is not to pay for.
 STORE_SRC := $(sort $(filter-out store/cli/%,$(wildcard store/*.c store/*/*.c)))
 STORE_CLI_SRC := $(sort $(wildcard store/cli/*.c))
 # What connects for a jail, outside of it.
 EDGE_SRC := $(sort $(wildcard edge/*.c))
 EDGE_LIBS := -lcares
-# The messages of the execution host's clients: pure functions.
-WIRE_SRC := $(sort $(wildcard host/wire/*.c))
 STORE_LIBS := -larchive -lz -lsqlite3 -lcrypto
 ATTEMPTS_SRC := $(sort $(wildcard runtime/attack/attempts/*.c))
 INIT_SRC  := $(sort $(wildcard jail/inside/*.c))
@@ -65,20 +67,20 @@ ATTEMPTS_OBJ := $(ATTEMPTS_SRC:%.c=$(BUILD)/tool/%.o)
 STORE_OBJ := $(STORE_SRC:%.c=$(BUILD)/lib/%.o)
 STORE_CLI_OBJ := $(STORE_CLI_SRC:%.c=$(BUILD)/lib/%.o)
 EDGE_OBJ := $(EDGE_SRC:%.c=$(BUILD)/lib/%.o)
-WIRE_OBJ := $(WIRE_SRC:%.c=$(BUILD)/lib/%.o)
+FRONT_OBJ := $(FRONT_SRC:%.c=$(BUILD)/lib/%.o)
 INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
 TEST_SRC  := $(sort $(shell find tests/unit -name 'test_*.c') $(wildcard tests/mechanism/*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Tests reach inside: they link with everything but the command line's main.
-TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(WIRE_OBJ) $(filter-out %/main.o %/heap.o $(LIB_OBJ),$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ) $(EDGE_OBJ))
+TEST_OBJ  := $(LIB_OBJ) $(STORE_OBJ) $(filter-out %/main.o %/heap.o $(LIB_OBJ),$(CLI_SRC:%.c=$(BUILD)/lib/%.o) $(STORE_CLI_OBJ) $(EDGE_OBJ) $(FRONT_OBJ))
 # An argv of literals is what a test wants to write, and a message may be cut.
 TEST_CFLAGS = $(ALL_CFLAGS) -Wno-write-strings $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 # Second opinions: libseccomp on the system call filter and its table, libcmark on code blocks, libcap and libnl on receipts, cJSON on JSON.
 OPINION_LIBS := -lcap -lnl-route-3 -lnl-3 -lcjson
-TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) $(EDGE_LIBS) -lcriterion -lseccomp -lcmark -lpthread $(OPINION_LIBS)
+TEST_LIBS := -Wl,--as-needed $(STORE_LIBS) $(EDGE_LIBS) $(FRONT_LIBS) -lcriterion -lseccomp -lcmark -lpthread $(OPINION_LIBS)
 
 # Debian packages, by what needs them.
-DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev zlib1g-dev libsqlite3-dev libssl-dev libc-ares-dev
+DEPS_BUILD := gcc make musl-tools libc6-dev linux-libc-dev libarchive-dev zlib1g-dev libsqlite3-dev libssl-dev libc-ares-dev libmicrohttpd-dev
 DEPS_DEMO  := $(DEPS_BUILD) python3
 DEPS_CHECK := $(DEPS_DEMO) g++ clang clang-format cppcheck shellcheck mandoc git libcriterion-dev libseccomp-dev libcmark-dev libcap-dev libnl-route-3-dev libcjson-dev libuv1-dev pkg-config \
               nodejs perl sqlite3 busybox-static crun runc podman procps xz-utils util-linux flex bison bc tmux vim less \
@@ -93,7 +95,7 @@ TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idiraft
 .PHONY: all lib tool test-programs asan-programs asan-tool asan-containers tsan-programs guest-programs fault-programs fuzz-programs
 .PHONY: help demo man check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench waterfall lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
-tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge
+tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO) $(BUILD)/libwarder-store.a
 
 help:
@@ -167,6 +169,9 @@ $(BUILD)/warder-store: $(STORE_OBJ) $(STORE_CLI_OBJ) $(BUILD)/lib/runtime/cli/te
 
 $(BUILD)/warder-edge: $(EDGE_OBJ) $(BUILD)/lib/base/fd.o $(BUILD)/lib/policy/special.o $(BUILD)/lib/policy/hostname.o
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ $(EDGE_LIBS)
+
+$(BUILD)/warder-front: $(FRONT_OBJ) $(filter-out %/launcher/%,$(LAUNCHER_SRC:%.c=$(BUILD)/lib/%.o)) $(LIB_OBJ)
+	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ $(FRONT_LIBS) -lpthread
 
 # ---- tests ----
 
@@ -301,7 +306,7 @@ COMPLETION := bash-completion/completions/warder zsh/site-functions/_warder fish
 RECIPES    := $(wildcard recipes/*)
 # What `install` puts below DESTDIR, and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts $(PREFIX)/libexec/warder/warder-store \
-            $(PREFIX)/libexec/warder/warder-edge \
+            $(PREFIX)/libexec/warder/warder-edge $(PREFIX)/libexec/warder/warder-front \
             $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarder.so $(LIBDIR)/libwarder.a \
             $(LIBDIR)/libwarder-store.so.$(SO) $(LIBDIR)/libwarder-store.so $(LIBDIR)/libwarder-store.a \
             $(LIBDIR)/pkgconfig/warder-store.pc $(PREFIX)/include/warder-store.h \
@@ -323,7 +328,7 @@ $(MAN3): docs/man3.awk
 install: all $(MAN3)                ## install below PREFIX (/usr/local); DESTDIR is respected
 	$(Q)mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(Q)install -m 755 $(BUILD)/warder $(DESTDIR)$(PREFIX)/bin/
-	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(DESTDIR)$(PREFIX)/libexec/warder/
+	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(DESTDIR)$(PREFIX)/libexec/warder/
 	$(Q)install -m 755 $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder.so
 	$(Q)ln -sf libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder-store.so

@@ -48,6 +48,7 @@ int attach_command(struct request *request, char **argv);
 int write_command(struct request *request, char **argv);
 int kill_command(struct request *request, char **argv);
 int serve_command(struct request *request, char **argv);
+int tenant_command(struct request *request, char **argv);
 int wait_command(struct request *request, char **argv);
 int run_command(struct request *request, char **argv);
 int code_command(struct request *request, char **argv);

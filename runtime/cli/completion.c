@@ -73,7 +73,7 @@ static void print_path_flags(void)
 /* Words of a command besides its flags. */
 static const char *words_of(const struct command *command)
 {
-	switch ((unsigned)command->flags) {
+	switch ((uint64_t)command->flags) {
 	case FLAG_POLICY:
 		return "check show ceiling";
 	case FLAG_CHANGES:
@@ -215,7 +215,7 @@ static void print_zsh(const struct command *commands)
 	for (const struct command *command = commands; command->name; command++) {
 		printf("\t%s)\n\t\t_arguments -s \\\n", command->name);
 		for (size_t j = 0; command->run && flag_at(j); j++) {
-			if (flag_at(j)->commands & (unsigned)command->flags)
+			if (flag_at(j)->commands & (uint64_t)command->flags)
 				print_zsh_flag(flag_at(j));
 		}
 		printf("\t\t\t'1:command:' \\\n\t\t\t'*:argument:{ compadd -- ");
@@ -261,7 +261,7 @@ static void print_fish(const struct command *commands)
 			printf("'\n");
 		}
 		for (size_t j = 0; command->run && flag_at(j); j++) {
-			if (flag_at(j)->commands & (unsigned)command->flags)
+			if (flag_at(j)->commands & (uint64_t)command->flags)
 				print_fish_flag(command, flag_at(j));
 		}
 	}

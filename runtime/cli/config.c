@@ -38,7 +38,7 @@
  * must not narrow, or contradict, each execution. */
 static const struct section {
 	const char *name;
-	unsigned commands;
+	uint64_t commands;
 } sections[] = {
 	{ "run", FLAG_RUN },
 	{ "code", FLAG_CODE },
@@ -219,7 +219,7 @@ static int check_values(const struct config *config, const struct flag *flag, co
 }
 
 /* The row of the flag that a member of a section names. */
-static const struct flag *find_flag(unsigned commands, const struct json_value *value)
+static const struct flag *find_flag(uint64_t commands, const struct json_value *value)
 {
 	char name[64];
 

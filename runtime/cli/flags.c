@@ -308,11 +308,12 @@ static int change_cwd(struct request *request, const struct flag *flag, const ch
 	(FLAG_RUN | FLAG_CODE | FLAG_LANGUAGES | FLAG_EXPLAIN | FLAG_POLICY | FLAG_DOCTOR |                  \
 	 FLAG_COMPLETION | FLAG_TOOL | FLAG_JUDGE | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_BACKEND |    \
 	 USES_TEXT | FLAG_SESSION_ANY | FLAG_EXECUTION | FLAG_CONTEXT_ANY | FLAG_CODE_CONTEXT | FLAG_MCP |   \
-	 FLAG_SERVE)
+	 FLAG_SERVE | FLAG_TENANT)
 
 #define TAKES_CONFIG                                                                                         \
-	(EVERY & ~(FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION | FLAG_SESSION | FLAG_SESSION_FILES |         \
-		   FLAG_EXECUTION | FLAG_CONTEXT | FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT | FLAG_SERVE))
+	(EVERY &                                                                                             \
+	 ~(FLAG_POLICY | FLAG_DOCTOR | FLAG_COMPLETION | FLAG_SESSION | FLAG_SESSION_FILES |                 \
+	   FLAG_EXECUTION | FLAG_CONTEXT | FLAG_CONTEXT_RUN | FLAG_CODE_CONTEXT | FLAG_SERVE | FLAG_TENANT))
 
 /* How a row says what its flag does. A member of another type than the kind needs does not compile. */
 #define AT(type, member)                                                                                     \
@@ -468,6 +469,25 @@ static const struct flag flags[] = {
 	  .fallback = "30m" },
 	{ FLAG_SERVE, "--local", NULL, NULL, "serve the commands of this user on this host", SWITCH(local),
 	  .typed = true },
+	{ FLAG_SERVE, "--listen", "ADDR:PORT", NULL, "serve HTTP clients at this address", TEXT(host.listen),
+	  .typed = true },
+	{ FLAG_SERVE | FLAG_TENANT, "--state", "DIR", NULL,
+	  "the state directory (default: /var/lib/warder/host, or $XDG_STATE_HOME/warder)", TEXT(host.state),
+	  .typed = true },
+	{ FLAG_SERVE, "--config", "FILE", NULL, "with --listen: read settings from FILE", TEXT(host.config),
+	  .typed = true },
+	{ FLAG_SERVE, "--check", NULL, NULL, "with --listen: check flags, settings and tenants, and end",
+	  SWITCH(host.check), .typed = true },
+	{ FLAG_SERVE, "--insecure-http", NULL, NULL,
+	  "with --listen: serve plain HTTP to other hosts; they can read the tokens",
+	  SWITCH(host.insecure_http), .typed = true },
+	{ FLAG_TENANT, "--scopes", "LIST", NULL,
+	  "add: what the token may do, of read,sandboxes,run (default: all)", TEXT(host.scopes),
+	  .typed = true },
+	{ FLAG_TENANT, "--expires", "TIME", NULL, "add: the token expires after TIME (default: never)",
+	  TIME(host.expires_us), .fallback = "no expiry", .typed = true },
+	{ FLAG_TENANT, "--ceiling", "FILE", NULL, "add: the most that a sandbox of the tenant may have",
+	  TEXT(ceiling_path), .typed = true },
 	{ FLAG_SERVE, "--idle-timeout", "TIME", NULL,
 	  "end when no request has come for this long (default: 10m)", TIME(session.idle_us),
 	  .fallback = "10m" },
@@ -586,7 +606,7 @@ const struct flag *flag_at(size_t i)
 	return i < ARRAY_LENGTH(flags) ? &flags[i] : NULL;
 }
 
-const struct flag *flag_typed(unsigned commands, const char *text, size_t length)
+const struct flag *flag_typed(uint64_t commands, const char *text, size_t length)
 {
 	const bool is_letter = text[0] == '-' && text[1] && text[1] != '-';
 
@@ -600,7 +620,7 @@ const struct flag *flag_typed(unsigned commands, const char *text, size_t length
 	return NULL;
 }
 
-const struct flag *flag_find(unsigned commands, const char *name)
+const struct flag *flag_find(uint64_t commands, const char *name)
 {
 	return flag_typed(commands, name, strlen(name));
 }

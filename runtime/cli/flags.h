@@ -55,6 +55,7 @@ enum flag_command {
 	FLAG_CONTEXT_RUN = 268435456,
 	FLAG_CONTEXT_ANY = 469762048,
 	FLAG_SERVE = 2147483648,
+	FLAG_TENANT = 4294967296,
 	FLAG_CODE_CONTEXT = 536870912, /* `warder code --context` */
 	FLAG_MCP = 1073741824,
 };
@@ -122,6 +123,13 @@ struct request_context {
 	uint64_t timeout_us; /* of a piece; 0: as long as the context's policy grants */
 };
 
+/* What is asked of `warder serve --listen` and `warder tenant`. */
+struct request_host {
+	const char *listen, *state, *config, *scopes; /* or NULL */
+	bool check, insecure_http;
+	uint64_t expires_us; /* 0: never */
+};
+
 /* What is asked of `warder session`. */
 struct request_session {
 	struct request_list setup;
@@ -152,6 +160,7 @@ struct request {
 	const char *receipt;  /* "-": standard error; or NULL */
 	const char *backend;  /* or NULL */
 	struct request_session session;
+	struct request_host host;
 	struct request_execution execution;
 	struct request_context context;
 	uint64_t grace_us; /* that a program has after a signal of Warder's */
@@ -189,7 +198,7 @@ enum flag_kind {
 };
 
 struct flag {
-	unsigned commands;    /* enum flag_command */
+	uint64_t commands;    /* enum flag_command */
 	const char *name;     /* "--memory" */
 	const char *argument; /* "SIZE"; NULL: takes none */
 	const char *path;     /* policy field that it sets, or NULL */
@@ -213,9 +222,9 @@ const struct flag *flag_at(size_t i);
 /* Whether the flag acts on a policy that is there, after the flags that choose one. */
 bool flag_changes_policy(const struct flag *flag);
 /* The row of a command, by its name ("--memory"); NULL: the command has none. */
-const struct flag *flag_find(unsigned commands, const char *name);
+const struct flag *flag_find(uint64_t commands, const char *name);
 /* The same of what was typed: `length` bytes of "--memory", or "-m". */
-const struct flag *flag_typed(unsigned commands, const char *text, size_t length);
+const struct flag *flag_typed(uint64_t commands, const char *text, size_t length);
 
 /* Read argv (after the command's name) of a command. Flags may stand behind words, except where the words begin a program and its
  * arguments; argv is then put in the order flags, words. With --help nothing but `help` and `rest` is to be relied on.

@@ -142,16 +142,33 @@ static const struct command commands[] = {
 	{ "wait", FLAG_WAIT, "wait [--json] ID", "wait for the end of an execution",
 	  "Exit status: the program's, as of run.\n",
 	  "id=$(warder run --detach --keep 1s -- true) && warder wait $id", wait_command },
-	{ "serve", FLAG_SERVE, "serve --local [--idle-timeout TIME]",
-	  "keep jails ready for the commands of this user",
-	  "A \"warder run\" that gets such a jail takes a fraction of the time. It starts the jail itself if "
+	{ "serve", FLAG_SERVE,
+	  "serve --local [--idle-timeout TIME] | serve --listen ADDR:PORT [--state DIR] [--config FILE] "
+	  "[--check] "
+	  "[--insecure-http]",
+	  "keep jails ready for this user's commands, or serve sandboxes over HTTP",
+	  "--local: a \"warder run\" that gets such a jail takes a fraction of the time. It starts the jail "
+	  "itself if "
 	  "the\n"
 	  "caller has other namespaces, cgroups, resource limits or priorities than the service, or if the "
 	  "program\n"
 	  "needs variables of the caller, a network other than none and loopback, a terminal or an image.\n"
-	  "Exit status: 0 when serve ends by itself or by a\n"
-	  "signal, 125 refused or failed.\n",
+	  "--listen: clients with a token of \"warder tenant add\" create sandboxes, run programs in them "
+	  "and end\n"
+	  "them; see warder-serve(1). The sandboxes live on when serve ends, and the next serve adopts "
+	  "them.\n"
+	  "Exit status: 0 when serve ends by itself or by a signal, 125 refused or failed.\n",
 	  "warder serve --local --idle-timeout 1s", serve_command },
+	{ "tenant", FLAG_TENANT, "tenant add NAME [FLAG...] | list [--json] | revoke NAME",
+	  "say who may use \"warder serve --listen\"",
+	  "add prints a token, which is stored nowhere. list prints the tenants. revoke refuses a tenant's "
+	  "token\n"
+	  "from now on and ends its sandboxes. All take effect on a running host. Exit status: 0, 125 "
+	  "refused or\n"
+	  "failed.\n",
+	  "state=$(mktemp -d) && warder tenant add me --state $state && warder tenant revoke me --state "
+	  "$state",
+	  tenant_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]",
 	  "show how this host enforces each field",
 	  "Starts no program and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",

@@ -1,9 +1,10 @@
 /*
- * serve --local: the resident service of a user, in the foreground.
+ * serve: the resident service of a user (--local), or the execution host (--listen), in the foreground.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "host/launcher/launcher.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/heap.h"
@@ -17,22 +18,81 @@ static void tell_ready(void)
 	fflush(stdout);
 }
 
-int serve_command(struct request *request, char **argv)
+static void tell_url(const char *url)
+{
+	printf("ready: %s\n", url);
+	fflush(stdout);
+}
+
+static void log_line(const char *line)
+{
+	term_complain("%s", line);
+}
+
+static int serve_local(struct request *request)
 {
 	struct warder_error err = { 0 };
 
-	if (!request->local || request->rest[0]) {
-		error_set(&err, WARDER_ERROR_INVALID_REQUEST, request->local ? "argv" : "--local",
-			  request->local
-			      ? "serve takes no arguments; write \"warder serve --local\""
-			      : "serve needs --local: \"warder serve --local\" serves this user's commands");
-		return command_refuse(request, &err, EXIT_REFUSED);
-	}
-	if (heap_stay)
-		heap_stay();
-	report_catch_signals();
 	if (service_run(request->session.idle_us ? request->session.idle_us : SERVICE_IDLE_US, ending_came,
 			tell_ready, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
 	return 0;
+}
+
+static int serve_host(struct request *request)
+{
+	const struct launcher_options options = {
+		.listen = request->host.listen,
+		.state = request->host.state,
+		.config = request->host.config,
+		.insecure_http = request->host.insecure_http,
+		.check = request->host.check,
+		.program = "/proc/self/exe",
+		.came = ending_came,
+		.wake_fd = -1,
+		.ready = tell_url,
+		.log = log_line,
+	};
+	struct warder_error err = { 0 };
+
+	return launcher_run(&options, &err) < 0 ? command_refuse(request, &err, EXIT_REFUSED) : 0;
+}
+
+/* A flag that goes only with --listen or only with --local, and stands with the other one. */
+static int check_flags(const struct request *request, struct warder_error *err)
+{
+	const struct request_host *host = &request->host;
+	const char *alone = host->state           ? "--state"
+			    : host->config        ? "--config"
+			    : host->check         ? "--check"
+			    : host->insecure_http ? "--insecure-http"
+						  : NULL;
+
+	if (request->rest[0])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+				 "serve takes no arguments, and \"%.60s\" is one", request->rest[0]);
+	if (request->local == (host->listen != NULL))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->local ? "--listen" : "--local",
+				 "serve needs either --local, to serve this user's commands, or --listen "
+				 "ADDR:PORT, to serve "
+				 "HTTP clients");
+	if (request->local && alone)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, alone,
+				 "%s goes with --listen, not with --local", alone);
+	if (host->listen && request->session.idle_us)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--idle-timeout",
+				 "--idle-timeout goes with --local, not with --listen");
+	return 0;
+}
+
+int serve_command(struct request *request, char **argv)
+{
+	struct warder_error err = { 0 };
+
+	if (check_flags(request, &err) < 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	if (heap_stay)
+		heap_stay();
+	report_catch_signals();
+	return request->local ? serve_local(request) : serve_host(request);
 }

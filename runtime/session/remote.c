@@ -288,7 +288,7 @@ static void add_policy(struct texts *texts, const struct policy *policy)
 	free(text);
 }
 
-static int make_words(const struct remote_command *command, struct record_start *start,
+int remote_make_words(const struct remote_command *command, struct record_start *start,
 		      struct warder_error *err)
 {
 	/* The keeper's environment is that of whoever started the session. */
@@ -322,7 +322,7 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 	    (command->background ? RECORD_BACKGROUND : 0u) | (command->input ? RECORD_OPEN_INPUT : 0u) |
 	    (command->terminal ? RECORD_TERMINAL : 0u) | (command->context ? RECORD_CONTEXT : 0u);
 	struct record_start start = { .output_max = command->output_max, .keep_us = command->keep_us };
-	owned_fd int words_fd = make_words(command, &start, err);
+	owned_fd int words_fd = remote_make_words(command, &start, err);
 	const int fds[] = { words_fd, command->terminal_fd };
 
 	if (words_fd < 0)
@@ -340,6 +340,18 @@ static int no_session(const char *session, struct warder_error *err)
 	return error_set(err, WARDER_ERROR_NOT_FOUND, "name",
 			 "session %.64s does not run; \"warder session start %.64s\" starts it", session,
 			 session);
+}
+
+int remote_connect(const char *session, int *ret_fd, struct warder_error *err)
+{
+	struct remote *remote;
+	const int got = connect_to(session, &remote, err);
+
+	if (got != 0)
+		return got < 0 ? -1 : no_session(session, err);
+	*ret_fd = fd_take(&remote->fd);
+	remote_free(remote);
+	return 0;
 }
 
 int remote_start(const char *session, const char *id, const struct remote_command *command,

@@ -262,6 +262,13 @@ int remote_start(const char *session, const char *id, const struct remote_comman
 		 struct remote **ret, struct warder_error *err);
 /* Find an execution, in whichever session. -1 with *err (NOT_FOUND). */
 int remote_open(const char *id, struct remote **ret, struct warder_error *err);
+/* A connection to the keeper of a session over which a process of another user can ask for executions in it (records.h), and for nothing
+ * else. *ret_fd is the caller's. -1 with *err (NOT_FOUND). */
+int remote_connect(const char *session, int *ret_fd, struct warder_error *err);
+/* The sealed memory file that goes with a START, and the record's body for it. Returns the descriptor, which is the caller's; -1 with *err. */
+struct record_start;
+int remote_make_words(const struct remote_command *command, struct record_start *start,
+		      struct warder_error *err);
 /* The connection was lost: make it again. 0; 1: the keeper is gone, and with it the execution; -1 with *err: another reason. */
 int remote_reconnect(struct remote *remote, struct warder_error *err);
 /* Another connection to the same execution. */

@@ -1,0 +1,143 @@
+/*
+ * asking: questions to the launcher that have no answer yet, by their numbers.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "host/front/front.h"
+
+struct question {
+	struct question *next;
+	uint64_t number;
+	struct exchange *x; /* NULL: nobody waits for the answer any more */
+	asked *then;
+	bool any; /* `then` gets errors, too */
+};
+
+struct asking {
+	uint64_t last;
+	struct question *open;
+};
+
+int asking_new(struct front *front, struct asking **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -1;
+}
+
+void asking_forget(struct front *front, const struct exchange *x)
+{
+	for (struct question *question = front->asking->open; question; question = question->next)
+		if (question->x == x)
+			question->x = NULL;
+}
+
+static int send_question(struct exchange *x, const struct link_request *request, const char *text)
+{
+	owned_fd int text_fd = text ? record_make_file(text, strlen(text)) : -1;
+
+	if (text && text_fd < 0)
+		return -1;
+	return fd_send(x->front->link_fd, request, sizeof(*request), &text_fd, text ? 1 : 0, 0);
+}
+
+static void ask(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then, bool any)
+{
+	struct asking *asking = x->front->asking;
+	struct question *question = calloc(1, sizeof(*question));
+	struct link_request request = {
+		.magic = LINK_MAGIC,
+		.size = sizeof(request),
+		.call = call,
+		.key_kind = x->key_kind,
+		.number = ++asking->last,
+		.value = value,
+		.bytes = text ? strlen(text) : 0,
+	};
+
+	memcpy(request.key, x->key, sizeof(request.key));
+	snprintf(request.sandbox, sizeof(request.sandbox), "%s", x->sandbox);
+	if (!question || strlen(x->sandbox) >= sizeof(request.sandbox) ||
+	    !link_request_valid(&request, sizeof(request))) {
+		free(question);
+		if (request.bytes > LINK_BYTES_MAX)
+			exchange_fail(x, 413, "the request is too long");
+		else
+			exchange_fail(x, question ? 404 : 503, "there is no such sandbox");
+	} else if (send_question(x, &request, text) < 0) {
+		free(question);
+		exchange_fail(x, 503, "the host is busy; try again");
+	} else {
+		*question = (struct question){ asking->open, request.number, x, then, any };
+		asking->open = question;
+	}
+	free(text);
+}
+
+void exchange_ask(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then)
+{
+	ask(x, call, value, text, then, false);
+}
+
+void exchange_ask_any(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then)
+{
+	ask(x, call, value, text, then, true);
+}
+
+static struct question *take_question(struct asking *asking, uint64_t number)
+{
+	for (struct question **at = &asking->open; *at; at = &(*at)->next)
+		if ((*at)->number == number) {
+			struct question *found = *at;
+
+			*at = found->next;
+			return found;
+		}
+	return NULL;
+}
+
+static void pass(struct question *question, const struct link_answer *answer, const char *text, int *fd)
+{
+	char retry[16];
+
+	if (answer->status < 400 || question->any) {
+		question->then(question->x, answer, text, fd);
+		return;
+	}
+	if (answer->retry_s) {
+		snprintf(retry, sizeof(retry), "%u", answer->retry_s);
+		exchange_set(question->x, "Retry-After", retry);
+	}
+	exchange_error(question->x, answer->status, &answer->error);
+}
+
+bool asking_take(struct front *front)
+{
+	for (;;) {
+		struct link_answer answer;
+		struct warder_error err = { 0 };
+		int fds[LINK_FDS];
+		const ssize_t n = fd_receive(front->link_fd, &answer, sizeof(answer), fds, LINK_FDS, 0);
+		struct question *question;
+		char *text = NULL;
+
+		if (n < 0 && errno == EAGAIN)
+			return true;
+		if (n <= 0 || !link_answer_valid(&answer, (size_t)n))
+			return false;
+		question = take_question(front->asking, answer.number);
+		if (answer.bytes && record_read_file(fds[0], answer.bytes, &text, &err) < 0) {
+			answer.status = 500;
+			answer.error = err;
+		}
+		if (question && question->x)
+			pass(question, &answer, text, &fds[answer.bytes ? 1 : 0]);
+		free(question);
+		free(text);
+		for (size_t i = 0; i < LINK_FDS; i++)
+			fd_done(&fds[i]);
+	}
+}

@@ -1,0 +1,268 @@
+/*
+ * channel: the records of a keeper (runtime/session/records.h), without waiting for any of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "host/front/front.h"
+#include "runtime/library/library.h"
+
+#define RECORDS_AT_A_TIME 16
+#define TEXT_BYTES_MAX    ((uint64_t)8 << 20)
+
+struct channel {
+	struct channel *buried; /* front_bury() */
+	struct source source;
+	struct front *front;
+	const struct channel_events *events;
+	void *owner;
+	char execution[REMOTE_ID_LENGTH + 1];
+	bool freed, held;
+	struct record in, out;
+};
+
+/* ---- what a keeper says ---- */
+
+static void take_record(struct channel *channel, const char *text)
+{
+	const struct channel_events *on = channel->events;
+	struct record *in = &channel->in;
+
+	switch ((enum record_type)in->head.type) {
+	case RECORD_ANSWER:
+		in->answer.id[sizeof(in->answer.id) - 1] = '\0';
+		in->answer.error.text[sizeof(in->answer.error.text) - 1] = '\0';
+		in->answer.error.field[sizeof(in->answer.error.field) - 1] = '\0';
+		in->answer.error.step[sizeof(in->answer.error.step) - 1] = '\0';
+		if (!in->answer.failed &&
+		    (in->answer.request == RECORD_START || in->answer.request == RECORD_RESTART))
+			channel_choose(channel, in->answer.id);
+		if (on->answered)
+			on->answered(channel->owner, (enum record_type)in->answer.request, &in->answer, text);
+		return;
+	case RECORD_FRAME:
+		if (on->bytes)
+			on->bytes(channel->owner, in->frame.stream == 1, in->frame.offset,
+				  in->bytes + sizeof(in->frame), in->head.len - sizeof(in->frame));
+		return;
+	case RECORD_GAP:
+		if (on->gap)
+			on->gap(channel->owner, in->gap.stream == 1, in->gap.from, in->gap.to);
+		return;
+	case RECORD_END:
+		in->end.detail[sizeof(in->end.detail) - 1] = '\0';
+		if (on->ended)
+			on->ended(channel->owner, &in->end, text);
+		return;
+	case RECORD_SHOWN:
+		if (on->shown)
+			on->shown(channel->owner, in->number, text);
+		return;
+	case RECORD_DONE:
+		in->done.why[sizeof(in->done.why) - 1] = '\0';
+		if (on->done)
+			on->done(channel->owner, &in->done, text);
+		return;
+	case RECORD_HELLO:
+	case RECORD_START:
+	case RECORD_ATTACH:
+	case RECORD_WRITE:
+	case RECORD_CLOSE:
+	case RECORD_SIGNAL:
+	case RECORD_RESIZE:
+	case RECORD_COUNTERS:
+	case RECORD_LIST:
+	case RECORD_RESULT:
+	case RECORD_PAUSE:
+	case RECORD_EXTEND:
+	case RECORD_PIECE:
+	case RECORD_INPUT:
+	case RECORD_INTERRUPT:
+	case RECORD_RESTART:
+	case RECORD_DELETE:
+	case RECORD_TYPES:
+		return;
+	}
+}
+
+/* The text of a memory file; NULL: there is none, or it cannot be read. */
+static char *read_text(int fd)
+{
+	struct warder_error ignored;
+	struct stat st;
+	char *text = NULL;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || (uint64_t)st.st_size > TEXT_BYTES_MAX ||
+	    record_read_file(fd, (size_t)st.st_size, &text, &ignored) < 0)
+		return NULL;
+	return text;
+}
+
+static void lose(struct channel *channel)
+{
+	source_remove(channel->front, &channel->source);
+	fd_done(&channel->source.fd);
+	if (channel->events->lost)
+		channel->events->lost(channel->owner);
+}
+
+static void channel_ready(struct source *source, uint32_t events)
+{
+	struct channel *channel =
+	    (struct channel *)(void *)((char *)source - offsetof(struct channel, source));
+
+	for (int i = 0; i < RECORDS_AT_A_TIME && !channel->freed && !channel->held; i++) {
+		int fds[RECORD_FDS_MAX];
+		const int got = record_receive(source->fd, &channel->in, fds, MSG_DONTWAIT);
+		char *text;
+
+		if (got == 2)
+			return;
+		if (got != 1) {
+			lose(channel);
+			return;
+		}
+		text = read_text(fds[0]);
+		for (size_t j = 0; j < RECORD_FDS_MAX; j++)
+			fd_done(&fds[j]);
+		take_record(channel, text);
+		free(text);
+	}
+}
+
+/* ---- its life ---- */
+
+struct channel *channel_new(struct front *front, int fd, const struct channel_events *events, void *owner)
+{
+	struct channel *channel = calloc(1, sizeof(*channel));
+
+	if (!channel) {
+		fd_done(&fd);
+		return NULL;
+	}
+	channel->front = front;
+	channel->events = events;
+	channel->owner = owner;
+	channel->source = (struct source){ .fd = fd, .ready = channel_ready };
+	if (source_add(front, &channel->source, EPOLLIN) < 0) {
+		fd_done(&channel->source.fd);
+		free(channel);
+		return NULL;
+	}
+	return channel;
+}
+
+void channel_free(struct channel *channel)
+{
+	if (!channel)
+		return;
+	channel->freed = true;
+	source_remove(channel->front, &channel->source);
+	fd_done(&channel->source.fd);
+	front_bury(channel->front, channel);
+}
+
+void channel_hold(struct channel *channel, bool hold)
+{
+	if (channel->held == hold || channel->source.fd < 0)
+		return;
+	channel->held = hold;
+	source_change(channel->front, &channel->source, hold ? 0 : EPOLLIN);
+}
+
+/* ---- requests ---- */
+
+static int post(struct channel *channel, enum record_type type, uint32_t flags, size_t len, const int *fds,
+		size_t fd_count, struct warder_error *err)
+{
+	record_begin(&channel->out, type, flags, channel->execution, len);
+	if (channel->source.fd >= 0 &&
+	    record_send(channel->source.fd, &channel->out, fds, fd_count, MSG_DONTWAIT) == 0)
+		return 0;
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the sandbox has ended, or does not answer");
+}
+
+void channel_choose(struct channel *channel, const char *execution)
+{
+	snprintf(channel->execution, sizeof(channel->execution), "%.*s", REMOTE_ID_LENGTH, execution);
+}
+
+const char *channel_execution(const struct channel *channel)
+{
+	return channel->execution;
+}
+
+/* The policy of a command: that of the sandbox, with another directory and less time. */
+static int make_policy(const struct channel_command *command, struct warder_policy **ret,
+		       struct warder_error *err)
+{
+	struct warder_policy *policy = NULL;
+	char time[32];
+	int set = warder_policy_parse(command->policy, strlen(command->policy), "policy", &policy, err);
+
+	if (set == 0 && command->directory)
+		set = warder_policy_set(policy, "workingDirectory", command->directory, err);
+	if (set == 0 && command->timeout_us && command->timeout_us < policy->policy.limits.wall_time_us) {
+		snprintf(time, sizeof(time), "%llums",
+			 (unsigned long long)((command->timeout_us + 999) / 1000));
+		set = warder_policy_set(policy, "limits.wallTime", time, err);
+	}
+	if (set != 0) {
+		warder_policy_free(policy);
+		return -1;
+	}
+	*ret = policy;
+	return 0;
+}
+
+int channel_start(struct channel *channel, const struct channel_command *command, struct warder_error *err)
+{
+	struct warder_policy *policy = NULL;
+	struct record_start start = { .rows = command->rows, .columns = command->columns };
+	owned_fd int words_fd = -1;
+	uint32_t flags = (command->background ? RECORD_BACKGROUND : 0u) |
+			 (command->input ? RECORD_OPEN_INPUT : 0u) | (command->rows ? RECORD_TERMINAL : 0u) |
+			 (command->context ? RECORD_CONTEXT : 0u);
+
+	if (make_policy(command, &policy, err) < 0)
+		return -1;
+	words_fd = remote_make_words(&(const struct remote_command){ .policy = &policy->policy,
+								     .argv = command->argv,
+								     .environment = command->environment },
+				     &start, err);
+	warder_policy_free(policy);
+	if (words_fd < 0)
+		return -1;
+	channel->execution[0] = '\0';
+	channel->out.start = start;
+	return post(channel, RECORD_START, flags, sizeof(start), &words_fd, 1, err);
+}
+
+int channel_attach(struct channel *channel, const uint64_t from[2], struct warder_error *err)
+{
+	channel->out.attach = (struct record_attach){ .from = { from[0], from[1] } };
+	return post(channel, RECORD_ATTACH, 0, sizeof(channel->out.attach), NULL, 0, err);
+}
+
+int channel_ask(struct channel *channel, enum record_type type, uint32_t number, struct warder_error *err)
+{
+	const bool numbered = type == RECORD_SIGNAL || type == RECORD_PAUSE;
+
+	channel->out.number = number;
+	return post(channel, type, 0, numbered ? sizeof(number) : 0, NULL, 0, err);
+}
+
+int channel_write(struct channel *channel, const void *bytes, size_t len, bool more, struct warder_error *err)
+{
+	if (len > REMOTE_WRITE_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "input", "at most %d bytes at a time",
+				 REMOTE_WRITE_MAX);
+	memcpy(channel->out.bytes, bytes, len);
+	return post(channel, RECORD_WRITE, more ? RECORD_MORE : 0, len, NULL, 0, err);
+}

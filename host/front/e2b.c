@@ -1,0 +1,293 @@
+/*
+ * e2b: the control plane that E2B's clients speak: sandboxes are created, found and ended.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "host/front/front.h"
+
+#define CLIENT_ID    "warder"
+#define ENVD_VERSION "0.5.7"
+#define TIMEOUT_V1_S 15
+#define TIMEOUT_V2_S 300
+
+static uint64_t number_of(const struct json_value *object, const char *key)
+{
+	const struct json_value *value = json_member(object, key);
+
+	return value && value->is_uint ? value->uint : 0;
+}
+
+static void write_time(struct json_writer *w, const char *key, uint64_t ms)
+{
+	const time_t seconds = (time_t)(ms / 1000);
+	struct tm utc;
+	char text[40];
+	char whole[64];
+
+	gmtime_r(&seconds, &utc);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(whole, sizeof(whole), "%s.%03uZ", text, (unsigned int)(ms % 1000));
+	json_key_string(w, key, whole);
+}
+
+static void write_identity(const struct json_value *sandbox, struct json_writer *w)
+{
+	json_key_string(w, "templateID", json_member_text(sandbox, "template", ""));
+	json_key_string(w, "alias", json_member_text(sandbox, "template", ""));
+	json_key_string(w, "sandboxID", json_member_text(sandbox, "id", ""));
+	json_key_string(w, "clientID", CLIENT_ID);
+	json_key_string(w, "envdVersion", ENVD_VERSION);
+}
+
+static void write_tokens(const struct json_value *sandbox, struct json_writer *w)
+{
+	json_key_string(w, "envdAccessToken", json_member_text(sandbox, "accessToken", NULL));
+	json_key_string(w, "trafficAccessToken", json_member_text(sandbox, "trafficToken", NULL));
+	json_key(w, "domain");
+	json_null(w);
+}
+
+/* As in a list. */
+static void write_row(const struct json_value *sandbox, struct json_writer *w)
+{
+	write_identity(sandbox, w);
+	write_time(w, "startedAt", number_of(sandbox, "createdMs"));
+	write_time(w, "endAt", number_of(sandbox, "endsMs"));
+	json_key_uint(w, "cpuCount", (number_of(sandbox, "cpuMilli") + 999) / 1000);
+	json_key_uint(w, "memoryMB", number_of(sandbox, "memoryBytes") >> 20);
+	json_key_uint(w, "diskSizeMB", number_of(sandbox, "diskBytes") >> 20);
+	json_key_string(w, "state", "running");
+	json_key(w, "metadata");
+	if (json_member(sandbox, "metadata"))
+		json_copy(w, json_member(sandbox, "metadata"));
+	else
+		json_null(w);
+}
+
+/* Parse what the launcher sent; on failure the client is answered, and NULL returned. */
+static struct json_value *read_answer(struct exchange *x, const char *text)
+{
+	struct json_value *document = NULL;
+	struct warder_error err = { 0 };
+
+	if (text && json_parse(text, strlen(text), "launcher",
+			       &(const struct json_limits){ .max_bytes = SIZE_MAX }, &document, &err) == 0)
+		return document;
+	exchange_fail(x, 500, "the launcher sent no JSON");
+	return NULL;
+}
+
+/* ---- create and connect ---- */
+
+static void send_session(struct exchange *x, unsigned int status, const char *text)
+{
+	struct json_value *sandbox = read_answer(x, text);
+	struct json_writer w = { 0 };
+
+	if (!sandbox)
+		return;
+	json_begin_object(&w);
+	write_identity(sandbox, &w);
+	write_tokens(sandbox, &w);
+	json_end_object(&w);
+	json_free(sandbox);
+	exchange_json(x, status, json_take(&w));
+}
+
+static void created(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	send_session(x, 201, text);
+}
+
+static void connected(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	send_session(x, 200, text);
+}
+
+/* A member that another name has for the launcher. */
+static void write_as(struct json_writer *w, const char *key, const struct json_value *value)
+{
+	if (!value || value->type == JSON_NULL)
+		return;
+	json_key(w, key);
+	json_copy(w, value);
+}
+
+/* True: the client asks for something that this host does not have. */
+static bool is_refused(struct exchange *x, const struct json_value *document)
+{
+	static const char *const refused[] = { "volumeMounts", "mcp", "iam", "secrets" };
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		const struct json_value *value = json_member(document, refused[i]);
+		char text[120];
+
+		if (!value || value->type == JSON_NULL || (value->type == JSON_ARRAY && !value->child))
+			continue;
+		snprintf(text, sizeof(text), "\"%s\" is not supported on this host; leave it out",
+			 refused[i]);
+		exchange_fail(x, 400, text);
+		return true;
+	}
+	return false;
+}
+
+static void create(struct exchange *x, uint64_t timeout_s)
+{
+	struct json_value *document;
+	const struct json_value *timeout;
+	struct json_writer w = { 0 };
+
+	if (exchange_object(x, &document) < 0)
+		return;
+	timeout = json_member(document, "timeout");
+	if (timeout && timeout->type != JSON_NULL && !timeout->is_uint) {
+		exchange_fail(x, 400, "\"timeout\" must be a whole number of seconds");
+	} else if (!is_refused(x, document)) {
+		if (timeout && timeout->is_uint)
+			timeout_s = timeout->uint < UINT32_MAX ? timeout->uint : UINT32_MAX;
+		json_begin_object(&w);
+		json_key_string(&w, "template", json_member_text(document, "templateID", "base"));
+		json_key_uint(&w, "timeoutMs", timeout_s * 1000);
+		write_as(&w, "metadata", json_member(document, "metadata"));
+		write_as(&w, "env", json_member(document, "envVars"));
+		json_end_object(&w);
+		exchange_ask(x, LINK_CREATE, 0, json_take(&w), created);
+	}
+	json_free(document);
+}
+
+static void create_v1(struct exchange *x)
+{
+	create(x, TIMEOUT_V1_S);
+}
+
+static void create_v2(struct exchange *x)
+{
+	create(x, TIMEOUT_V2_S);
+}
+
+static void show_connected(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	exchange_ask(x, LINK_SHOW, 0, NULL, connected);
+}
+
+/* A time limit of 0, or none, leaves the sandbox its time. */
+static void connect_sandbox(struct exchange *x)
+{
+	struct json_value *document;
+	uint64_t timeout_s;
+
+	if (exchange_object(x, &document) < 0)
+		return;
+	timeout_s = number_of(document, "timeout");
+	json_free(document);
+	if (timeout_s)
+		exchange_ask(x, LINK_TIMEOUT, timeout_s, NULL, show_connected);
+	else
+		exchange_ask(x, LINK_SHOW, 0, NULL, connected);
+}
+
+/* ---- look ---- */
+
+static void shown(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	struct json_value *sandbox = read_answer(x, text);
+	struct json_writer w = { 0 };
+
+	if (!sandbox)
+		return;
+	json_begin_object(&w);
+	write_row(sandbox, &w);
+	write_tokens(sandbox, &w);
+	json_end_object(&w);
+	json_free(sandbox);
+	exchange_json(x, 200, json_take(&w));
+}
+
+static void show(struct exchange *x)
+{
+	exchange_ask(x, LINK_SHOW, 0, NULL, shown);
+}
+
+static void listed(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	struct json_value *list = read_answer(x, text);
+	struct json_writer w = { 0 };
+
+	if (!list)
+		return;
+	json_begin_array(&w);
+	for (const struct json_value *one = list->child; one; one = one->next) {
+		if (strcmp(json_member_text(one, "state", ""), "running") != 0)
+			continue;
+		json_begin_object(&w);
+		write_row(one, &w);
+		json_end_object(&w);
+	}
+	json_end_array(&w);
+	json_free(list);
+	exchange_json(x, 200, json_take(&w));
+}
+
+static void list(struct exchange *x)
+{
+	exchange_ask(x, LINK_LIST, 0, NULL, listed);
+}
+
+/* ---- time and end ---- */
+
+static void emptied(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	exchange_empty(x, 204);
+}
+
+static void set_time(struct exchange *x, const char *key)
+{
+	struct json_value *document;
+	const struct json_value *value;
+
+	if (exchange_object(x, &document) < 0)
+		return;
+	value = json_member(document, key);
+	if (!value || !value->is_uint)
+		exchange_fail(x, 400, "the time must be a whole number of seconds");
+	else
+		exchange_ask(x, LINK_TIMEOUT, value->uint, NULL, emptied);
+	json_free(document);
+}
+
+static void set_timeout(struct exchange *x)
+{
+	set_time(x, "timeout");
+}
+
+static void refresh(struct exchange *x)
+{
+	set_time(x, "duration");
+}
+
+static void end(struct exchange *x)
+{
+	exchange_ask(x, LINK_REMOVE, 0, NULL, emptied);
+}
+
+const struct route routes_e2b[] = {
+	{ "POST", "/sandboxes", "sandboxes", 0, create_v1, "E2B: create a sandbox" },
+	{ "POST", "/v2/sandboxes", "sandboxes", 0, create_v2, "E2B: create a sandbox" },
+	{ "GET", "/sandboxes", "read", 0, list, "E2B: list sandboxes" },
+	{ "GET", "/v2/sandboxes", "read", 0, list, "E2B: list sandboxes" },
+	{ "GET", "/sandboxes/{id}", "sandboxes", 0, show, "E2B: describe a sandbox" },
+	{ "DELETE", "/sandboxes/{id}", "sandboxes", 0, end, "E2B: end a sandbox" },
+	{ "POST", "/sandboxes/{id}/timeout", "sandboxes", 0, set_timeout, "E2B: set when a sandbox ends" },
+	{ "POST", "/sandboxes/{id}/refreshes", "sandboxes", 0, refresh, "E2B: set when a sandbox ends" },
+	{ "POST", "/sandboxes/{id}/connect", "sandboxes", 0, connect_sandbox, "E2B: connect to a sandbox" },
+	{ "POST", "/v2/sandboxes/{id}/connect", "sandboxes", 0, connect_sandbox,
+	  "E2B: connect to a sandbox" },
+	{ 0 },
+};

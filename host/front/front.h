@@ -1,0 +1,199 @@
+/*
+ * front: the program that speaks HTTP for an execution host. It runs in a jail that the launcher makes, has one thread, and holds no state
+ * that the launcher or a keeper does not have, too. Private to host/front/.
+ *
+ *   main.c      the loop           routes.c   the table of all routes        server.c   HTTP, by libmicrohttpd
+ *   asking.c    the launcher       channel.c  a sandbox's keeper             v1*.c e2b*.c   the handlers of routes
+ *
+ * Life of a request: server.c makes a struct exchange and finds its route -> it collects the body -> the route's handler is called once. The
+ * handler answers, or asks the launcher or a keeper and answers in the callback. It must answer once, by one of exchange_json(),
+ * exchange_empty(), exchange_fail() or exchange_stream(). The exchange is freed when the answer has been sent, or when the client is gone: then
+ * exchange->gone() is called first, and no callback afterwards.
+ */
+#ifndef WARDER_HOST_FRONT_FRONT_H
+#define WARDER_HOST_FRONT_FRONT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "host/link.h"
+#include "runtime/session/records.h"
+#include "runtime/session/session.h"
+
+#define FRONT_BODY_MAX (1024u * 1024) /* of a request, unless its route takes the body in parts */
+#define FRONT_ARGS_MAX 4
+#define FRONT_OUT_MAX                                                                                        \
+	(256u * 1024) /* of a stream that waits for its client; more is not read from the keeper */
+
+struct front;
+struct exchange;
+
+/* ---- the loop: main.c ---- */
+
+/* A descriptor that is waited for. Embedded in the object that owns the descriptor. */
+struct source {
+	int fd;
+	void (*ready)(struct source *source, uint32_t events);
+};
+
+struct front {
+	int epoll_fd, link_fd;
+	struct source link, server_source;
+	struct server *server;
+	struct asking *asking;
+	struct link_welcome welcome;
+	void *graveyard; /* freed at the end of a turn, when no event can name it any more */
+	bool ending;
+};
+
+/* events: EPOLLIN and so on. 0; -1 with errno. */
+int source_add(struct front *front, struct source *source, uint32_t events);
+void source_change(struct front *front, struct source *source, uint32_t events);
+void source_remove(struct front *front, struct source *source);
+/* Free heap memory after this turn of the loop. It must be at least as large as a pointer. */
+void front_bury(struct front *front, void *memory);
+
+/* ---- routes: routes.c ---- */
+
+enum route_flag {
+	ROUTE_OPEN = 1,    /* needs no key */
+	ROUTE_PARTS = 2,   /* exchange->part() gets the body as it comes; the handler is called before */
+	ROUTE_SANDBOX = 4, /* the key may be the access token of the sandbox that the routing header names */
+	ROUTE_TRAFFIC = 8, /* or its traffic token */
+};
+
+struct route {
+	const char *method;
+	const char *
+	    pattern; /* "/v1/sandboxes/{id}": each {name} stands for one segment, in exchange->args by its order */
+	const char *scope;  /* of a tenant's token: "read", "sandboxes" or "run"; NULL: none */
+	unsigned int flags; /* enum route_flag */
+	void (*handle)(struct exchange *x);
+	const char *summary; /* one line for the API's description */
+};
+
+/* The rows of each family end with a row without a method. */
+extern const struct route routes_v1[], routes_e2b[];
+
+/* The row of a request, with its arguments, which the caller frees one by one. NULL: there is none; then *ret_allowed says whether another
+ * method of the same path has one. */
+const struct route *route_find(const char *method, const char *path, char *ret_args[FRONT_ARGS_MAX],
+			       bool *ret_allowed);
+/* Call back with each row. */
+void route_each(void (*each)(void *context, const struct route *route), void *context);
+
+/* ---- a request: server.c ---- */
+
+struct exchange {
+	struct front *front;
+	const struct route *route;
+	const char *method, *path;
+	char *args[FRONT_ARGS_MAX]; /* owned */
+	char *body;                 /* owned; with a final NUL that is not counted */
+	size_t body_len;
+	enum link_key key_kind; /* whose key the client showed */
+	char key[SHA256_HEX];   /* its digest */
+	const char
+	    *sandbox; /* the sandbox that the request is about: an argument or the routing header; or "" */
+	void *data;   /* the handler's */
+	void (*gone)(struct exchange *x); /* the exchange ends: release `data`; or NULL */
+	void (*room)(struct exchange *x); /* of a stream: it has room again; or NULL */
+	void (*part)(struct exchange *x, const char *bytes,
+		     size_t len);   /* of ROUTE_PARTS; NULL, 0: the end of the body */
+	struct exchange_http *http; /* server.c's */
+};
+
+/* A header or query parameter of the request; NULL: there is none. */
+const char *exchange_header(const struct exchange *x, const char *name);
+const char *exchange_query(const struct exchange *x, const char *name);
+/* The body as a JSON object; an empty body is an empty object. The caller frees *ret. -1: the exchange was answered. */
+int exchange_object(struct exchange *x, struct json_value **ret);
+/* Answer with JSON, which is taken (heap; NULL on want of memory answers 500). */
+void exchange_json(struct exchange *x, unsigned int status, char *json);
+/* Answer with bytes of another type, which are taken (heap). */
+void exchange_bytes(struct exchange *x, unsigned int status, const char *media_type, char *bytes, size_t len);
+void exchange_empty(struct exchange *x, unsigned int status);
+/* Answer with {code, message} and, if given, the kind and the field of the error. */
+void exchange_fail(struct exchange *x, unsigned int status, const char *message);
+void exchange_error(struct exchange *x, unsigned int status, const struct warder_error *err);
+/* A header of the answer, before it. */
+void exchange_set(struct exchange *x, const char *name, const char *value);
+
+/* Answer with a body that comes bit by bit: exchange_stream(), exchange_write() any number of times, exchange_end(). */
+void exchange_stream(struct exchange *x, unsigned int status, const char *media_type);
+/* The bytes are copied. Returns whether there is room for more; if not, x->room() is called when there is. */
+bool exchange_write(struct exchange *x, const void *bytes, size_t len);
+void exchange_end(struct exchange *x);
+
+/* ---- the launcher: asking.c ---- */
+
+/* `text` is what the launcher sent along, or NULL; *fd is a descriptor that it sent along, or -1: take it with fd_take(). Both are gone after
+ * the call. */
+typedef void asked(struct exchange *x, const struct link_answer *answer, const char *text, int *fd);
+
+/* Ask the launcher in the name of the request's key, about x->sandbox. text: JSON that goes along (taken, heap), or NULL. An answer of 400 or
+ * more is passed on to the client, and `then` is not called. */
+void exchange_ask(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then);
+/* The same; `then` gets every answer. */
+void exchange_ask_any(struct exchange *x, enum link_call call, uint64_t value, char *text, asked *then);
+
+int asking_new(struct front *front, struct asking **ret);
+/* Take what the launcher sent. False: it is gone. */
+bool asking_take(struct front *front);
+/* The exchange ends: its questions are forgotten. */
+void asking_forget(struct front *front, const struct exchange *x);
+
+/* ---- a sandbox's keeper: channel.c ---- */
+
+struct channel;
+
+/* What a keeper says. A callback may free the channel. Any may be NULL. */
+struct channel_events {
+	/* The answer to a request; answer->failed: the reason is in answer->error. text: what came along, or NULL. */
+	void (*answered)(void *owner, enum record_type request, const struct record_answer *answer,
+			 const char *text);
+	void (*bytes)(void *owner, int stream, uint64_t offset, const char *bytes, size_t len);
+	void (*gap)(void *owner, int stream, uint64_t from, uint64_t to);
+	/* Of ATTACH and RESULT. json: the result, of RESULT alone; or NULL. */
+	void (*ended)(void *owner, const struct record_end *end, const char *json);
+	/* What a piece of code shows (FRAME_SHOWN or FRAME_ASKS), and how it ended. */
+	void (*shown)(void *owner, unsigned int type, const char *text);
+	void (*done)(void *owner, const struct record_done *done, const char *text);
+	/* The keeper is gone: the sandbox has ended, or the client read too slowly. */
+	void (*lost)(void *owner);
+};
+
+/* A program to start. */
+struct channel_command {
+	const char *policy; /* of the sandbox, as JSON */
+	char *const *argv;
+	char *const *environment; /* "NAME=value", besides the policy's; or NULL */
+	const char *directory;    /* or NULL: the policy's */
+	uint64_t timeout_us;      /* 0: the policy's */
+	bool input;               /* it stays open */
+	bool background;          /* processes that it leaves stay */
+	uint16_t rows, columns;   /* of a terminal; 0: it has none */
+	bool context;             /* argv is a language and the name of a context */
+};
+
+/* fd: a connection that the launcher gave (taken). NULL: no memory. */
+struct channel *channel_new(struct front *front, int fd, const struct channel_events *events, void *owner);
+void channel_free(struct channel *channel);
+/* Each sends one request; answered() has the answer. -1 with *err: it was not sent. */
+int channel_start(struct channel *channel, const struct channel_command *command, struct warder_error *err);
+/* About the execution that was started, or that channel_choose() named. */
+void channel_choose(struct channel *channel, const char *execution);
+const char *channel_execution(const struct channel *channel);
+int channel_attach(struct channel *channel, const uint64_t from[2], struct warder_error *err);
+int channel_ask(struct channel *channel, enum record_type type, uint32_t number, struct warder_error *err);
+/* Input: at most REMOTE_WRITE_MAX bytes; the next one after its answer. */
+int channel_write(struct channel *channel, const void *bytes, size_t len, bool more,
+		  struct warder_error *err);
+/* Stop reading, or go on: a stream whose client does not read. */
+void channel_hold(struct channel *channel, bool hold);
+
+#endif

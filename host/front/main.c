@@ -1,0 +1,140 @@
+/*
+ * main: warder-front. The launcher starts it in a jail, with the link as descriptor 4; its first message brings the socket that listens.
+ */
+#include "host/front/front.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "host/front/server.h"
+
+#define EVENTS_MAX 64
+#define TURN_MS    1000
+
+/* ---- descriptors that are waited for ---- */
+
+int source_add(struct front *front, struct source *source, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data = { .ptr = source } };
+
+	return epoll_ctl(front->epoll_fd, EPOLL_CTL_ADD, source->fd, &event);
+}
+
+void source_change(struct front *front, struct source *source, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data = { .ptr = source } };
+
+	epoll_ctl(front->epoll_fd, EPOLL_CTL_MOD, source->fd, &event);
+}
+
+void source_remove(struct front *front, struct source *source)
+{
+	if (source->fd >= 0)
+		epoll_ctl(front->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+	/* Events of this turn may still name it. */
+	source->ready = NULL;
+}
+
+/* ---- memory that events of this turn may still name ---- */
+
+void front_bury(struct front *front, void *memory)
+{
+
+	*(void **)memory = front->graveyard;
+	front->graveyard = memory;
+}
+
+static void empty_graveyard(struct front *front)
+{
+	while (front->graveyard) {
+		void *memory = front->graveyard;
+
+		front->graveyard = *(void **)memory;
+		free(memory);
+	}
+}
+
+/* ---- the launcher ---- */
+
+static void link_ready(struct source *source, uint32_t events)
+{
+	struct front *front = (struct front *)(void *)((char *)source - offsetof(struct front, link));
+
+	if (!asking_take(front))
+		front->ending = true;
+}
+
+static int take_welcome(struct front *front, int *ret_listen_fd)
+{
+	int fds[LINK_FDS];
+	const ssize_t n = fd_receive(LINK_FD, &front->welcome, sizeof(front->welcome), fds, LINK_FDS, 0);
+
+	if (n < 0 || !link_welcome_valid(&front->welcome, (size_t)n) || fds[0] < 0)
+		return -1;
+	*ret_listen_fd = fds[0];
+	return fcntl(LINK_FD, F_SETFL, O_NONBLOCK);
+}
+
+static int tell_ready(void)
+{
+	const struct link_request request = { .magic = LINK_MAGIC,
+					      .size = sizeof(request),
+					      .call = LINK_READY };
+
+	return fd_send(LINK_FD, &request, sizeof(request), NULL, 0, 0);
+}
+
+static int begin(struct front *front)
+{
+	int listen_fd = -1;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (take_welcome(front, &listen_fd) < 0) {
+		fprintf(stderr,
+			"warder-front: descriptor %d is no link to a launcher; \"warder serve --listen\" "
+			"starts this "
+			"program\n",
+			LINK_FD);
+		return -1;
+	}
+	front->link_fd = LINK_FD;
+	front->link = (struct source){ .fd = LINK_FD, .ready = link_ready };
+	front->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (front->epoll_fd < 0 || asking_new(front, &front->asking) < 0 ||
+	    server_new(front, listen_fd) < 0 || source_add(front, &front->link, EPOLLIN) < 0 ||
+	    tell_ready() < 0) {
+		fprintf(stderr, "warder-front: cannot start: errno %d\n", errno);
+		return -1;
+	}
+	return 0;
+}
+
+int main(void)
+{
+	static struct front front;
+
+	if (begin(&front) < 0)
+		return 1;
+	while (!front.ending) {
+		struct epoll_event events[EVENTS_MAX];
+		const int count =
+		    epoll_wait(front.epoll_fd, events, EVENTS_MAX, server_wait_ms(&front, TURN_MS));
+
+		for (int i = 0; i < count; i++) {
+			struct source *source = events[i].data.ptr;
+
+			if (source->ready)
+				source->ready(source, events[i].events);
+		}
+		server_turn(&front);
+		empty_graveyard(&front);
+	}
+	return 0;
+}

@@ -1,0 +1,626 @@
+/*
+ * server: HTTP/1.1 by libmicrohttpd without a thread of its own: its epoll descriptor is one of the loop's.
+ *
+ * A request that cannot be answered at once is suspended. The library does not look at the socket of a suspended connection, so the loop does:
+ * when the client hangs up, the exchange ends. Every request passes the same checks before its route is found: the Host header must be one
+ * that is served (else a page of another site could speak to us by a name of its own), and a page of another origin is refused.
+ */
+#include "host/front/server.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text.h"
+
+#define IDLE_S           120                /* of a connection */
+#define HEADER_US        UINT64_C(30000000) /* for the headers of a request */
+#define CONNECTION_BYTES 20480              /* for the headers of a request, and of its answer */
+#define WRONG_MAX        10                 /* wrong keys of an address */
+#define WRONG_US         UINT64_C(60000000)
+#define ADDRESSES        512
+#define STREAM_BLOCK     32768
+
+struct exchange_http {
+	struct exchange_http *buried; /* front_bury() */
+	struct exchange x;
+	struct source hangup; /* while the connection is suspended */
+	struct MHD_Connection *connection;
+	struct MHD_Response *response; /* to be queued */
+	unsigned int status;
+	struct exchange_http *next, *previous; /* all that there are */
+	char names[4][2][64];                  /* headers of the answer */
+	size_t name_count;
+	bool called;    /* the handler was */
+	bool queued;    /* the response was */
+	bool suspended; /* the library is not at work on it */
+	bool over;      /* the client is gone */
+	bool streams, ended;
+	char *out; /* owned: bytes of the stream */
+	size_t out_at, out_len, out_size;
+};
+
+/* Wrong keys from an address in the current minute. */
+struct address {
+	struct in6_addr ip;
+	uint64_t since_us;
+	unsigned int wrong;
+};
+
+/* A connection whose next request has not come whole. */
+struct waiting {
+	struct waiting *next;
+	int fd;
+	uint64_t since_us; /* 0: a request is being served */
+};
+
+struct server {
+	struct front *front;
+	struct MHD_Daemon *daemon;
+	struct exchange_http *exchanges;
+	struct waiting *waiting;
+	struct address addresses[ADDRESSES];
+	uint64_t swept_us;
+};
+
+/* ---- what a request says ---- */
+
+const char *exchange_header(const struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->http->connection, MHD_HEADER_KIND, name);
+}
+
+const char *exchange_query(const struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->http->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+int exchange_object(struct exchange *x, struct json_value **ret)
+{
+	struct warder_error err = { 0 };
+	const bool empty = x->body_len == 0;
+
+	if (json_parse(empty ? "{}" : x->body, empty ? 2 : x->body_len, "request", NULL, ret, &err) < 0) {
+		exchange_error(x, 400, &err);
+		return -1;
+	}
+	if ((*ret)->type == JSON_OBJECT)
+		return 0;
+	json_free(*ret);
+	exchange_fail(x, 400, "the body must be a JSON object");
+	return -1;
+}
+
+/* ---- answers ---- */
+
+static void wake(struct exchange_http *http)
+{
+	if (!http->suspended)
+		return;
+	http->suspended = false;
+	source_remove(http->x.front, &http->hangup);
+	MHD_resume_connection(http->connection);
+}
+
+static void put_headers(struct exchange_http *http, const char *media_type)
+{
+	struct MHD_Response *response = http->response;
+
+	if (media_type)
+		MHD_add_response_header(response, "Content-Type", media_type);
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	MHD_add_response_header(response, "Content-Security-Policy",
+				"default-src 'none'; frame-ancestors 'none'");
+	for (size_t i = 0; i < http->name_count; i++)
+		MHD_add_response_header(response, http->names[i][0], http->names[i][1]);
+}
+
+static void respond(struct exchange_http *http, unsigned int status, const char *media_type,
+		    struct MHD_Response *response)
+{
+	if (http->response || http->queued || !response) {
+		if (response)
+			MHD_destroy_response(response);
+		return;
+	}
+	http->response = response;
+	http->status = status;
+	put_headers(http, media_type);
+	wake(http);
+}
+
+void exchange_set(struct exchange *x, const char *name, const char *value)
+{
+	struct exchange_http *http = x->http;
+
+	if (http->name_count == sizeof(http->names) / sizeof(http->names[0]))
+		return;
+	snprintf(http->names[http->name_count][0], sizeof(http->names[0][0]), "%s", name);
+	snprintf(http->names[http->name_count][1], sizeof(http->names[0][1]), "%s", value);
+	http->name_count++;
+}
+
+void exchange_bytes(struct exchange *x, unsigned int status, const char *media_type, char *bytes, size_t len)
+{
+	struct MHD_Response *response = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
+
+	if (!response)
+		free(bytes);
+	respond(x->http, status, media_type, response);
+}
+
+void exchange_json(struct exchange *x, unsigned int status, char *json)
+{
+	if (json)
+		exchange_bytes(x, status, "application/json", json, strlen(json));
+	else
+		exchange_fail(x, 500, "no memory is left");
+}
+
+void exchange_empty(struct exchange *x, unsigned int status)
+{
+	static char nothing[1];
+
+	respond(x->http, status, NULL, MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT));
+}
+
+void exchange_error(struct exchange *x, unsigned int status, const struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+	static char none[] = "{\"code\":500,\"message\":\"no memory is left\"}";
+	char *text;
+
+	json_begin_object(&w);
+	json_key_uint(&w, "code", status);
+	json_key_string(&w, "message", err->text[0] ? err->text : "the request failed");
+	if (err->code)
+		json_key_string(&w, "kind", warder_error_kind_name(err->code));
+	if (err->field[0])
+		json_key_string(&w, "field", err->field);
+	json_end_object(&w);
+	text = json_take(&w);
+	if (text)
+		exchange_bytes(x, status, "application/json", text, strlen(text));
+	else
+		respond(x->http, 500, "application/json",
+			MHD_create_response_from_buffer(sizeof(none) - 1, none, MHD_RESPMEM_PERSISTENT));
+}
+
+void exchange_fail(struct exchange *x, unsigned int status, const char *message)
+{
+	struct warder_error err = { 0 };
+
+	snprintf(err.text, sizeof(err.text), "%s", message);
+	exchange_error(x, status, &err);
+}
+
+/* ---- streams ---- */
+
+static void hangup_ready(struct source *source, uint32_t events)
+{
+	struct exchange_http *http =
+	    (struct exchange_http *)(void *)((char *)source - offsetof(struct exchange_http, hangup));
+
+	http->over = true;
+	http->ended = true;
+	if (!http->streams)
+		exchange_empty(&http->x, 499);
+	wake(http);
+}
+
+static void put_to_sleep(struct exchange_http *http)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(http->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	MHD_suspend_connection(http->connection);
+	http->suspended = true;
+	http->hangup = (struct source){ .fd = info ? (int)info->connect_fd : -1, .ready = hangup_ready };
+	source_add(http->x.front, &http->hangup, EPOLLRDHUP);
+}
+
+static ssize_t read_stream(void *of, uint64_t at, char *to, size_t most)
+{
+	struct exchange_http *http = of;
+	const size_t left = http->out_len - http->out_at;
+	const size_t len = left < most ? left : most;
+
+	if (http->over)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (len) {
+		memcpy(to, http->out + http->out_at, len);
+		http->out_at += len;
+		if (http->out_at == http->out_len) {
+			http->out_at = http->out_len = 0;
+			if (!http->ended && http->x.room)
+				http->x.room(&http->x);
+		}
+		return (ssize_t)len;
+	}
+	if (http->ended)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	put_to_sleep(http);
+	return 0;
+}
+
+void exchange_stream(struct exchange *x, unsigned int status, const char *media_type)
+{
+	x->http->streams = true;
+	respond(
+	    x->http, status, media_type,
+	    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, x->http, NULL));
+}
+
+static bool make_room(struct exchange_http *http, size_t len)
+{
+	size_t size = http->out_size ? http->out_size : 4096;
+	char *grown;
+
+	if (http->out_at) {
+		memmove(http->out, http->out + http->out_at, http->out_len - http->out_at);
+		http->out_len -= http->out_at;
+		http->out_at = 0;
+	}
+	while (size < http->out_len + len)
+		size *= 2;
+	if (size <= http->out_size)
+		return true;
+	grown = realloc(http->out, size);
+	if (!grown)
+		return false;
+	http->out = grown;
+	http->out_size = size;
+	return true;
+}
+
+bool exchange_write(struct exchange *x, const void *bytes, size_t len)
+{
+	struct exchange_http *http = x->http;
+
+	if (http->over || http->ended || !len)
+		return true;
+	if (!make_room(http, len)) {
+		http->over = true; /* half a stream would look like a whole one */
+	} else {
+		memcpy(http->out + http->out_len, bytes, len);
+		http->out_len += len;
+	}
+	if (http->queued)
+		wake(http);
+	return http->out_len - http->out_at < FRONT_OUT_MAX;
+}
+
+void exchange_end(struct exchange *x)
+{
+	x->http->ended = true;
+	if (x->http->queued)
+		wake(x->http);
+}
+
+/* ---- who asks ---- */
+
+static struct address *address_of(struct exchange_http *http)
+{
+	struct server *server = http->x.front->server;
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(http->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct in6_addr ip = { 0 };
+	struct address *oldest = &server->addresses[0];
+
+	if (info && info->client_addr->sa_family == AF_INET)
+		memcpy(&ip, &((const struct sockaddr_in *)(const void *)info->client_addr)->sin_addr, 4);
+	else if (info && info->client_addr->sa_family == AF_INET6)
+		ip = ((const struct sockaddr_in6 *)(const void *)info->client_addr)->sin6_addr;
+	for (size_t i = 0; i < ADDRESSES; i++) {
+		struct address *address = &server->addresses[i];
+
+		if (address->since_us && memcmp(&address->ip, &ip, sizeof(ip)) == 0)
+			return address;
+		if (address->since_us < oldest->since_us)
+			oldest = address;
+	}
+	*oldest = (struct address){ .ip = ip, .since_us = clock_us() };
+	return oldest;
+}
+
+/* Too many wrong keys in this minute. */
+static bool is_locked_out(struct exchange_http *http)
+{
+	struct address *address = address_of(http);
+
+	if (clock_us() - address->since_us >= WRONG_US) {
+		address->since_us = clock_us();
+		address->wrong = 0;
+	}
+	return address->wrong >= WRONG_MAX;
+}
+
+/* Whether the text is one of the words of a list with blanks between them, whatever the case. */
+static bool is_among(const char *list, const char *text)
+{
+	const size_t len = strlen(text);
+
+	for (const char *at = list; *at; at += strspn(at, " ")) {
+		const size_t word = strcspn(at, " ");
+
+		if (word == len && strncasecmp(at, text, len) == 0)
+			return true;
+		at += word;
+	}
+	return false;
+}
+
+static bool check_host(struct exchange *x)
+{
+	const char *host = exchange_header(x, "Host");
+	const char *origin = exchange_header(x, "Origin");
+	const char *origin_host = origin ? strstr(origin, "://") : NULL;
+
+	if (!host || !is_among(x->front->welcome.hosts, host)) {
+		exchange_fail(
+		    x, 421,
+		    "the Host header names no host that is served here; the settings' \"hosts\" add names");
+		return false;
+	}
+	if (origin && (!origin_host || strcasecmp(origin_host + 3, host) != 0)) {
+		exchange_fail(x, 403, "pages of other origins may not use this host");
+		return false;
+	}
+	return true;
+}
+
+static void take_key(struct exchange *x, enum link_key kind, const char *key)
+{
+	x->key_kind = kind;
+	link_digest(key, x->key);
+}
+
+/* The key that the client shows. False: the exchange was answered. */
+static bool find_key(struct exchange *x)
+{
+	const char *bearer = exchange_header(x, "Authorization");
+	const char *token = exchange_header(x, "X-API-Key");
+	const char *access = exchange_header(x, "X-Access-Token");
+	const char *traffic = exchange_header(x, "E2b-Traffic-Access-Token");
+
+	if (!token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0)
+		token = bearer + 7;
+	if ((x->route->flags & ROUTE_SANDBOX) && access)
+		take_key(x, LINK_KEY_SANDBOX, access);
+	else if ((x->route->flags & ROUTE_TRAFFIC) && traffic)
+		take_key(x, LINK_KEY_TRAFFIC, traffic);
+	else if (token && !(x->route->flags & (ROUTE_SANDBOX | ROUTE_TRAFFIC)))
+		take_key(x, LINK_KEY_TENANT, token);
+	if (x->key_kind == LINK_KEY_NONE && !(x->route->flags & ROUTE_OPEN)) {
+		exchange_fail(x, 401, "a key is missing: X-API-Key with a token of \"warder tenant add\"");
+		return false;
+	}
+	return true;
+}
+
+static bool has_room(struct exchange *x)
+{
+	size_t count = 0;
+
+	if (x->key_kind == LINK_KEY_NONE)
+		return true;
+	for (const struct exchange_http *one = x->front->server->exchanges; one; one = one->next)
+		count += strcmp(one->x.key, x->key) == 0;
+	return count <= x->front->welcome.connections_a_tenant;
+}
+
+static void find_sandbox(struct exchange *x)
+{
+	const char *header = exchange_header(x, "E2b-Sandbox-Id");
+
+	x->sandbox = x->args[0] && strstr(x->route->pattern, "sandboxes/{") ? x->args[0]
+		     : header                                               ? header
+									    : "";
+}
+
+/* ---- the life of an exchange ---- */
+
+static void find_route(struct exchange_http *http)
+{
+	struct exchange *x = &http->x;
+	bool allowed;
+
+	if (!check_host(x))
+		return;
+	x->route = route_find(x->method, x->path, x->args, &allowed);
+	if (!x->route) {
+		exchange_fail(x, allowed ? 405 : 404,
+			      allowed ? "this path has no such method" : "there is no such path");
+		return;
+	}
+	if (!(x->route->flags & ROUTE_OPEN) && is_locked_out(http)) {
+		exchange_set(x, "Retry-After", "60");
+		exchange_fail(x, 429, "too many wrong keys came from this address; try again in a minute");
+		return;
+	}
+	if (!find_key(x))
+		return;
+	if (!has_room(x)) {
+		exchange_set(x, "Retry-After", "1");
+		exchange_fail(x, 429, "the key has as many requests at a time as it may have");
+		return;
+	}
+	find_sandbox(x);
+}
+
+static struct exchange_http *exchange_begin(struct server *server, struct MHD_Connection *connection,
+					    const char *path, const char *method)
+{
+	struct exchange_http *http = calloc(1, sizeof(*http));
+
+	if (!http)
+		return NULL;
+	http->connection = connection;
+	http->hangup.fd = -1;
+	http->x = (struct exchange){
+		.front = server->front, .method = method, .path = path, .sandbox = "", .http = http
+	};
+	http->next = server->exchanges;
+	if (http->next)
+		http->next->previous = http;
+	server->exchanges = http;
+	find_route(http);
+	return http;
+}
+
+static void on_completed(void *of, struct MHD_Connection *connection, void **con_cls,
+			 enum MHD_RequestTerminationCode why)
+{
+	struct server *server = of;
+	struct exchange_http *http = *con_cls;
+
+	*con_cls = NULL;
+	if (!http)
+		return;
+	if (http->status == 401)
+		address_of(http)->wrong++;
+	if (http->x.gone)
+		http->x.gone(&http->x);
+	asking_forget(server->front, &http->x);
+	if (http->previous)
+		http->previous->next = http->next;
+	else
+		server->exchanges = http->next;
+	if (http->next)
+		http->next->previous = http->previous;
+	source_remove(server->front, &http->hangup);
+	if (http->response)
+		MHD_destroy_response(http->response);
+	for (size_t i = 0; i < FRONT_ARGS_MAX; i++)
+		free(http->x.args[i]);
+	free(http->x.body);
+	free(http->out);
+	front_bury(server->front, http);
+}
+
+static void add_body(struct exchange_http *http, const char *bytes, size_t len)
+{
+	struct exchange *x = &http->x;
+	char *grown;
+
+	if (http->response)
+		return;
+	if (x->part) {
+		x->part(x, bytes, len);
+		return;
+	}
+	if (len > FRONT_BODY_MAX - x->body_len) {
+		exchange_fail(x, 413, "the body is longer than 1 MiB");
+		return;
+	}
+	grown = realloc(x->body, x->body_len + len + 1);
+	if (!grown) {
+		exchange_fail(x, 503, "no memory is left; try again");
+		return;
+	}
+	memcpy(grown + x->body_len, bytes, len);
+	x->body = grown;
+	x->body_len += len;
+	grown[x->body_len] = '\0';
+}
+
+static enum MHD_Result queue(struct exchange_http *http)
+{
+	struct MHD_Response *response = http->response;
+	enum MHD_Result queued;
+
+	http->response = NULL;
+	http->queued = true;
+	queued = MHD_queue_response(http->connection, http->status, response);
+	MHD_destroy_response(response);
+	return queued;
+}
+
+static void call_handler(struct exchange_http *http)
+{
+	if (http->called || http->response)
+		return;
+	http->called = true;
+	http->x.route->handle(&http->x);
+}
+
+static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, const char *path,
+				  const char *method, const char *version, const char *bytes, size_t *len,
+				  void **con_cls)
+{
+	struct exchange_http *http = *con_cls;
+
+	if (!http) {
+		/* The body is read first, also of a request that was refused: a client that still sends it would not read the answer. */
+		*con_cls = exchange_begin(of, connection, path, method);
+		http = *con_cls;
+		if (http && !http->response && http->x.route && (http->x.route->flags & ROUTE_PARTS))
+			call_handler(http);
+		return http ? MHD_YES : MHD_NO;
+	}
+	if (*len) {
+		add_body(http, bytes, *len);
+		*len = 0;
+		return MHD_YES;
+	}
+	if (http->called && http->x.part && !http->response && !http->queued) {
+		void (*part)(struct exchange * x, const char *bytes, size_t len) = http->x.part;
+
+		http->x.part = NULL;
+		part(&http->x, NULL, 0);
+	}
+	call_handler(http);
+	if (http->response)
+		return queue(http);
+	put_to_sleep(http);
+	return MHD_YES;
+}
+
+/* ---- the daemon ---- */
+
+static void server_ready(struct source *source, uint32_t events)
+{
+}
+
+int server_new(struct front *front, int listen_fd)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	const union MHD_DaemonInfo *info;
+
+	if (!server)
+		return -1;
+	server->front = front;
+	front->server = server;
+	server->daemon = MHD_start_daemon(
+	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
+	    MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT, front->welcome.connections,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+	    (unsigned int)IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
+	info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+	if (!info)
+		return -1;
+	front->server_source = (struct source){ .fd = info->epoll_fd, .ready = server_ready };
+	return source_add(front, &front->server_source, EPOLLIN);
+}
+
+int server_wait_ms(const struct front *front, int most)
+{
+	MHD_UNSIGNED_LONG_LONG wait_ms;
+
+	if (MHD_get_timeout(front->server->daemon, &wait_ms) == MHD_YES && wait_ms < (unsigned int)most)
+		return (int)wait_ms;
+	return most;
+}
+
+void server_turn(struct front *front)
+{
+	MHD_run(front->server->daemon);
+}

@@ -1,0 +1,16 @@
+/*
+ * server: HTTP by libmicrohttpd, driven by the loop of main.c. Private to host/front/.
+ */
+#ifndef WARDER_HOST_FRONT_SERVER_H
+#define WARDER_HOST_FRONT_SERVER_H
+
+#include "host/front/front.h"
+
+/* listen_fd is taken. -1 with errno. */
+int server_new(struct front *front, int listen_fd);
+/* At most `most`: how long the loop may wait. */
+int server_wait_ms(const struct front *front, int most);
+/* Let it work: once in each turn of the loop. */
+void server_turn(struct front *front);
+
+#endif

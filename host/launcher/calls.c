@@ -1,0 +1,1124 @@
+/*
+ * What the front may ask, as one table. A call is refused unless its key belongs to a tenant with the scope of the call, or to the sandbox
+ * that it names. Whatever may wait becomes a job.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "host/launcher/host.h"
+#include "host/launcher/state.h"
+#include "policy/policy.h"
+#include "runtime/library/library.h"
+#include "runtime/session/records.h"
+#include "runtime/session/session.h"
+
+#define SECOND_US      UINT64_C(1000000)
+#define PROBE_FRESH_US UINT64_C(5000000)
+#define PROBE_STUCK_US UINT64_C(2000000)
+#define TIMEOUT_MS     UINT64_C(300000) /* of a sandbox, unless the client names one */
+#define AGAIN_MS       UINT64_C(10000)  /* until an end that failed is tried again */
+
+/* A request, as long as it is not answered. */
+struct call {
+	struct job job;
+	uint64_t number, generation; /* of the request; of the front that sent it */
+	char tenant[TENANT_NAME_MAX + 1];
+	char sandbox[SANDBOX_ID_LENGTH + 1];
+	struct link_answer answer;
+	char *text; /* owned: what goes with the answer */
+	int fd;     /* owned: what goes with the answer; or -1 */
+	/* of jobs that start something */
+	struct warder_policy *policy;     /* owned */
+	struct json_value *document;      /* owned: the request */
+	char *record;                     /* owned */
+	struct warder_pool *pool;         /* borrowed: exists until all jobs are done */
+	const char *program;              /* borrowed */
+	int sandboxes_fd;                 /* borrowed */
+	uint64_t memory_bytes, cpu_milli; /* that a run takes of its tenant's share */
+	struct call *next_run;
+};
+
+struct context {
+	struct launcher *launcher;
+	const struct link_request *request;
+	const struct tenant *tenant; /* of the key, or whose sandbox it is; NULL: a call without a key */
+	struct sandbox *sandbox;     /* or NULL */
+	const char *text;
+	size_t len;
+};
+
+/* ---- answers ---- */
+
+static void call_free(struct call *call)
+{
+	free(call->text);
+	fd_done(&call->fd);
+	warder_policy_free(call->policy);
+	json_free(call->document);
+	free(call->record);
+	free(call);
+}
+
+static void send_answer(struct launcher *launcher, struct call *call)
+{
+	owned_fd int text_fd = -1;
+	int fds[LINK_FDS];
+	size_t count = 0;
+
+	if (launcher->front.fd < 0 || launcher->front.generation != call->generation)
+		return;
+	call->answer.magic = LINK_MAGIC;
+	call->answer.size = sizeof(call->answer);
+	call->answer.number = call->number;
+	if (call->text) {
+		call->answer.bytes = strlen(call->text);
+		text_fd = record_make_file(call->text, call->answer.bytes);
+		if (text_fd < 0) {
+			error_no_memory(&call->answer.error, NULL);
+			call->answer.status = 500;
+			call->answer.bytes = 0;
+		} else {
+			fds[count++] = text_fd;
+		}
+	}
+	if (call->fd >= 0) {
+		call->answer.has_fd = 1;
+		fds[count++] = call->fd;
+	}
+	/* A front that does not read is ended, and with it the requests that wait. */
+	if (fd_send(launcher->front.fd, &call->answer, sizeof(call->answer), fds, count, 0) < 0)
+		shutdown(launcher->front.fd, SHUT_RDWR);
+}
+
+/* Answer and forget. status 0: the one of the error. */
+static void answer(struct launcher *launcher, struct call *call, unsigned int status,
+		   const struct warder_error *err)
+{
+	if (err)
+		call->answer.error = *err;
+	call->answer.status = status ? status : link_status(call->answer.error.code);
+	send_answer(launcher, call);
+	call_free(call);
+}
+
+static struct call *call_new(const struct context *context)
+{
+	struct call *call = calloc(1, sizeof(*call));
+
+	if (!call)
+		return NULL;
+	call->fd = -1;
+	call->number = context->request->number;
+	call->generation = context->launcher->front.generation;
+	call->program = context->launcher->options->program;
+	call->pool = context->launcher->pool;
+	call->sandboxes_fd = context->launcher->sandboxes_fd;
+	call->job.tenant = call->tenant;
+	if (context->tenant)
+		snprintf(call->tenant, sizeof(call->tenant), "%s", context->tenant->name);
+	if (context->sandbox)
+		snprintf(call->sandbox, sizeof(call->sandbox), "%s", context->sandbox->id);
+	return call;
+}
+
+static void finish_with_answer(struct job *job, void *launcher)
+{
+	struct call *call = (struct call *)(void *)job;
+
+	send_answer(launcher, call);
+	call_free(call);
+}
+
+/* ---- a tenant's share ---- */
+
+/* More than the tenant's share: 429, and when to try again. */
+static int refuse_share(struct call *call, unsigned int retry_s, struct warder_error *err, const char *field,
+			const char *what, uint64_t has, uint64_t most)
+{
+	call->answer.retry_s = retry_s;
+	call->answer.status = 429;
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, field,
+			 "the tenant has %" PRIu64 " %s, may have %" PRIu64
+			 ", and this request would exceed that",
+			 has, what, most);
+}
+
+static struct launcher_rate *rate_of(struct launcher *launcher, const char *tenant)
+{
+	struct launcher_rate *grown;
+
+	for (size_t i = 0; i < launcher->rate_count; i++)
+		if (strcmp(launcher->rates[i].tenant, tenant) == 0)
+			return &launcher->rates[i];
+	grown = realloc(launcher->rates, (launcher->rate_count + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	launcher->rates = grown;
+	grown[launcher->rate_count] = (struct launcher_rate){ 0 };
+	snprintf(grown[launcher->rate_count].tenant, sizeof(grown->tenant), "%s", tenant);
+	return &grown[launcher->rate_count++];
+}
+
+/* Whether `asked` more fits below `limit`, where `used` are taken. No sum can overflow. */
+static bool fits(uint64_t limit, uint64_t used, uint64_t asked)
+{
+	return used <= limit && asked <= limit - used;
+}
+
+/* What a tenant's sandboxes and runs take at the moment. */
+static struct tenant_use use_of(const struct launcher *launcher, const char *tenant)
+{
+	struct tenant_use use = sandboxes_use(&launcher->sandboxes, tenant);
+
+	for (const struct call *run = launcher->runs; run; run = run->next_run)
+		if (strcmp(run->tenant, tenant) == 0) {
+			use.memory_bytes += run->memory_bytes;
+			use.cpu_milli += run->cpu_milli;
+		}
+	return use;
+}
+
+/* Whether the tenant may launch `policy` now. -1 with *err, and 429 in the answer. */
+static int admit(struct launcher *launcher, const struct tenant *tenant, const struct policy *policy,
+		 bool sandbox, struct call *call, struct warder_error *err)
+{
+	const struct tenant_limits *limits = &tenant->limits;
+	const struct tenant_use use = use_of(launcher, tenant->name);
+	struct launcher_rate *rate = rate_of(launcher, tenant->name);
+	const uint64_t now_us = clock_us();
+
+	if (!rate)
+		return error_no_memory(err, NULL);
+	if (sandbox && use.sandboxes >= limits->sandboxes)
+		return refuse_share(call, 5, err, "sandboxes", "sandboxes", use.sandboxes, limits->sandboxes);
+	if (!fits(limits->memory_bytes, use.memory_bytes, policy->limits.memory_bytes))
+		return refuse_share(call, 5, err, "limits.memory", "MiB of memory in its sandboxes",
+				    use.memory_bytes >> 20, limits->memory_bytes >> 20);
+	if (!fits(limits->cpu_milli, use.cpu_milli, policy->limits.cpu_milli))
+		return refuse_share(call, 5, err, "limits.cpus", "thousandths of a CPU in its sandboxes",
+				    use.cpu_milli, limits->cpu_milli);
+	if (jobs_waiting(&launcher->jobs, tenant->name) >= limits->queue)
+		return refuse_share(call, 1, err, "queue", "requests that wait", limits->queue,
+				    limits->queue);
+	if (now_us - rate->since_us >= SECOND_US) {
+		rate->since_us = now_us;
+		rate->count = 0;
+	}
+	if (rate->count >= limits->launches_per_second)
+		return refuse_share(call, 1, err, "launchesPerSecond", "launches in this second", rate->count,
+				    limits->launches_per_second);
+	rate->count++;
+	return 0;
+}
+
+/* ---- policies ---- */
+
+static int copy_policy(const struct warder_policy *policy, struct warder_policy **ret,
+		       struct warder_error *err)
+{
+	char *text = warder_policy_json(policy);
+	const int parsed =
+	    text ? warder_policy_parse(text, strlen(text), "template", ret, err) : error_no_memory(err, NULL);
+
+	free(text);
+	return parsed;
+}
+
+static int parse_policy(const struct json_value *value, struct warder_policy **ret, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+	char *text;
+	int parsed;
+
+	json_copy(&w, value);
+	text = json_take(&w);
+	parsed =
+	    text ? warder_policy_parse(text, strlen(text), "policy", ret, err) : error_no_memory(err, NULL);
+	free(text);
+	return parsed;
+}
+
+/* Variables of the program. They grant nothing on the host, and so no ceiling applies. */
+static int set_variables(struct warder_policy *policy, const struct json_value *variables,
+			 struct warder_error *err)
+{
+	char path[300];
+
+	if (!variables || variables->type == JSON_NULL)
+		return 0;
+	if (variables->type != JSON_OBJECT)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "env",
+				 "\"env\" must be an object of texts");
+	for (const struct json_value *one = variables->child; one; one = one->next) {
+		if (one->type != JSON_STRING || strlen(one->key) > 200)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "env",
+					 "\"env\" must be an object of texts");
+		snprintf(path, sizeof(path), "environment.set.%s", one->key);
+		if (warder_policy_set(policy, path, one->string, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The policy that a request asks for, held against the ceiling: the tenant's, else the host's, else the template. */
+static int choose_policy(const struct context *context, const struct json_value *document,
+			 struct warder_policy **ret, struct warder_error *err)
+{
+	const struct settings *settings = &context->launcher->settings;
+	const char *name = json_member_text(document, "template", "base");
+	const struct json_value *own = json_member(document, "policy");
+	const struct warder_policy *template = settings_template(settings, name);
+	const struct warder_policy *ceiling =
+	    context->tenant->ceiling ? context->tenant->ceiling : settings->ceiling;
+	struct warder_policy *policy = NULL;
+	char shown[100];
+	int done;
+
+	if (!template)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "template", "there is no template %s",
+				 json_quote(name, shown, sizeof(shown)));
+	if (own && own->type != JSON_NULL) {
+		done = parse_policy(own, &policy, err);
+		if (!ceiling)
+			ceiling = template;
+	} else {
+		done = copy_policy(template, &policy, err);
+	}
+	if (done == 0 && ceiling)
+		done = policy_check_ceiling(&ceiling->policy, &policy->policy, err);
+	if (done == 0)
+		done = set_variables(policy, json_member(document, "env"), err);
+	if (done != 0) {
+		warder_policy_free(policy);
+		return -1;
+	}
+	*ret = policy;
+	return 0;
+}
+
+static int parse_document(const struct context *context, struct json_value **ret, struct warder_error *err)
+{
+	if (json_parse(context->text, context->len, "request", NULL, ret, err) < 0)
+		return -1;
+	if ((*ret)->type == JSON_OBJECT)
+		return 0;
+	json_free(*ret);
+	*ret = NULL;
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "request", "the request must be a JSON object");
+}
+
+/* Members that nobody reads would be wishes that nobody keeps. */
+static int check_members(const struct json_value *document, const char *const *known,
+			 struct warder_error *err)
+{
+	for (const struct json_value *one = document->child; one; one = one->next) {
+		size_t i = 0;
+
+		while (known[i] && strcmp(known[i], one->key) != 0)
+			i++;
+		if (!known[i])
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, one->key,
+					 "line %d: unknown member \"%.60s\"", one->line, one->key);
+	}
+	return 0;
+}
+
+/* ---- create ---- */
+
+static void create_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+	const struct warder_session_options options = {
+		.size = sizeof(options),
+		.policy = call->policy,
+		.lifetime_us = (SANDBOX_LIFETIME_MS + 60000) * 1000,
+		.idle_us = SESSION_TIME_MAX_US,
+		.program = call->program,
+	};
+	struct warder_session *session = NULL;
+	struct warder_error *err = &call->answer.error;
+	struct warder_error ignored;
+
+	if (state_write(call->sandboxes_fd, call->sandbox, call->record, err) < 0)
+		return;
+	if (session_start(call->sandbox, &options, NULL, &session, err) == 0 &&
+	    remote_connect(call->sandbox, &call->fd, err) < 0)
+		session_stop(call->sandbox, NULL, &ignored);
+	warder_session_free(session);
+	if (call->fd < 0)
+		state_remove(call->sandboxes_fd, call->sandbox, &ignored);
+	else
+		memset(err, 0, sizeof(*err));
+}
+
+static char *sandbox_text(const struct sandbox *sandbox, bool whole)
+{
+	struct json_writer w = { 0 };
+
+	sandbox_write(sandbox, whole, &w);
+	return json_take(&w);
+}
+
+static void create_finish(struct job *job, void *of)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct launcher *launcher = of;
+	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
+	const struct warder_error err = call->answer.error;
+
+	if (call->fd < 0) {
+		sandboxes_remove(&launcher->sandboxes, sandbox);
+		answer(launcher, call, 0, &err);
+		return;
+	}
+	sandbox->keeper_fd = fd_take(&call->fd);
+	sandbox->state = SANDBOX_RUNNING;
+	call->text = sandbox_text(sandbox, true);
+	answer(launcher, call, 201, NULL);
+}
+
+static int take_timeout(const struct json_value *document, uint64_t *ret_ms, struct warder_error *err)
+{
+	const struct json_value *value = json_member(document, "timeoutMs");
+
+	*ret_ms = TIMEOUT_MS;
+	if (!value || value->type == JSON_NULL)
+		return 0;
+	if (!value->is_uint || value->uint > SANDBOX_LIFETIME_MS)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "timeoutMs",
+				 "\"timeoutMs\" must be a whole number of milliseconds, at most 24 hours");
+	*ret_ms = value->uint;
+	return 0;
+}
+
+static int take_metadata(const struct json_value *document, struct sandbox *sandbox, struct warder_error *err)
+{
+	const struct json_value *value = json_member(document, "metadata");
+	struct json_writer w = { 0 };
+
+	for (const struct json_value *one = value ? value->child : NULL; one; one = one->next)
+		if (one->type != JSON_STRING)
+			value = one;
+	if (value && value->type != JSON_OBJECT && value->type != JSON_NULL)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "metadata",
+				 "\"metadata\" must be an object of texts");
+	if (!value || value->type == JSON_NULL)
+		return 0;
+	json_copy(&w, value);
+	sandbox->metadata = json_take(&w);
+	if (sandbox->metadata && strlen(sandbox->metadata) > SANDBOX_METADATA_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "metadata",
+				 "\"metadata\" is longer than %d bytes", SANDBOX_METADATA_MAX);
+	return sandbox->metadata ? 0 : error_no_memory(err, NULL);
+}
+
+/* The sandbox as the request and its policy have it. */
+static int fill_sandbox(const struct context *context, const struct call *call, struct sandbox *sandbox,
+			struct warder_error *err)
+{
+	const struct policy *policy = &call->policy->policy;
+	uint64_t timeout_ms;
+
+	if (take_timeout(call->document, &timeout_ms, err) < 0 ||
+	    take_metadata(call->document, sandbox, err) < 0)
+		return -1;
+	sandbox->created_ms = clock_wall_ms();
+	sandbox->ends_ms = sandbox->created_ms + timeout_ms;
+	sandbox->memory_bytes = policy->limits.memory_bytes;
+	sandbox->cpu_milli = policy->limits.cpu_milli;
+	sandbox->disk_bytes = policy->limits.disk_bytes;
+	snprintf(sandbox->tenant, sizeof(sandbox->tenant), "%s", context->tenant->name);
+	snprintf(sandbox->template_name, sizeof(sandbox->template_name), "%s",
+		 json_member_text(call->document, "template", "base"));
+	sandbox->policy = warder_policy_json(call->policy);
+	return sandbox->policy ? 0 : error_no_memory(err, NULL);
+}
+
+static int create(struct context *context, struct call *call, struct warder_error *err)
+{
+	static const char *const members[] = { "template", "policy", "env", "timeoutMs", "metadata", NULL };
+	struct launcher *launcher = context->launcher;
+	struct sandbox *sandbox;
+
+	if (parse_document(context, &call->document, err) < 0 ||
+	    check_members(call->document, members, err) < 0 ||
+	    choose_policy(context, call->document, &call->policy, err) < 0 ||
+	    admit(launcher, context->tenant, &call->policy->policy, true, call, err) < 0)
+		return -1;
+	sandbox = sandbox_new(&launcher->sandboxes, err);
+	if (!sandbox)
+		return -1;
+	memcpy(call->sandbox, sandbox->id, sizeof(sandbox->id));
+	if (fill_sandbox(context, call, sandbox, err) == 0) {
+		call->record = sandbox_record(sandbox);
+		if (call->record) {
+			call->job.work = create_work;
+			call->job.finish = create_finish;
+			jobs_add(&launcher->jobs, &call->job);
+			return 0;
+		}
+		error_no_memory(err, NULL);
+	}
+	sandboxes_remove(&launcher->sandboxes, sandbox);
+	return -1;
+}
+
+/* ---- the end of a sandbox ---- */
+
+static void remove_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct warder_error *err = &call->answer.error;
+
+	call->answer.status = 204;
+	if (session_stop(call->sandbox, NULL, err) < 0) {
+		call->answer.status = 500;
+		return;
+	}
+	memset(err, 0, sizeof(*err));
+	if (state_remove(call->sandboxes_fd, call->sandbox, err) < 0)
+		call->answer.status = 500;
+}
+
+static void remove_finish(struct job *job, void *of)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct launcher *launcher = of;
+	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
+
+	if (call->answer.status == 204) {
+		sandboxes_remove(&launcher->sandboxes, sandbox);
+	} else {
+		launcher->options->log(call->answer.error.text);
+		sandbox->state = SANDBOX_RUNNING;
+		sandbox->ends_ms = clock_wall_ms() + AGAIN_MS;
+	}
+	send_answer(launcher, call);
+	call_free(call);
+}
+
+static void begin_remove(struct launcher *launcher, struct sandbox *sandbox, struct call *call)
+{
+	sandbox->state = SANDBOX_ENDING;
+	fd_done(&sandbox->keeper_fd);
+	call->job.work = remove_work;
+	call->job.finish = remove_finish;
+	jobs_add(&launcher->jobs, &call->job);
+}
+
+static int remove_sandbox(struct context *context, struct call *call, struct warder_error *err)
+{
+	if (context->sandbox->state != SANDBOX_RUNNING)
+		return error_set(err, WARDER_ERROR_CONFLICT, "id", "sandbox %s %s", context->sandbox->id,
+				 context->sandbox->state == SANDBOX_STARTING ? "is still being started"
+									     : "is ending already");
+	begin_remove(context->launcher, context->sandbox, call);
+	return 0;
+}
+
+/* ---- a connection to a sandbox ---- */
+
+static void open_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+
+	if (remote_connect(call->sandbox, &call->fd, &call->answer.error) == 0) {
+		memset(&call->answer.error, 0, sizeof(call->answer.error));
+		call->answer.status = 200;
+	} else {
+		call->answer.status = link_status(call->answer.error.code);
+	}
+}
+
+static int open_sandbox(struct context *context, struct call *call, struct warder_error *err)
+{
+	if (context->sandbox->state != SANDBOX_RUNNING)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run",
+				 context->sandbox->id);
+	call->text = sandbox_text(context->sandbox, true);
+	call->job.work = open_work;
+	call->job.finish = finish_with_answer;
+	jobs_add(&context->launcher->jobs, &call->job);
+	return 0;
+}
+
+/* ---- run ---- */
+
+static int take_argv(const struct json_value *document, char ***ret, struct warder_error *err)
+{
+	const struct json_value *value = json_member(document, "argv");
+	const size_t count = value && value->type == JSON_ARRAY ? json_length(value) : 0;
+	char **argv;
+	size_t i = 0;
+
+	if (!count)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+				 "\"argv\" must be an array of texts, the program first");
+	argv = calloc(count + 1, sizeof(*argv));
+	if (!argv)
+		return error_no_memory(err, NULL);
+	for (const struct json_value *one = value->child; one; one = one->next) {
+		if (one->type != JSON_STRING) {
+			free(argv);
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+					 "\"argv\" must be an array of texts");
+		}
+		argv[i++] = one->string;
+	}
+	*ret = argv;
+	return 0;
+}
+
+static int run_program(struct call *call, struct warder_error *err)
+{
+	const char *input = json_member_text(call->document, "stdin", NULL);
+	const struct warder_pool_key key = { .size = sizeof(key),
+					     .policy = call->policy,
+					     .tenant = call->tenant };
+	struct warder_command command = { .size = sizeof(command),
+					  .input = input,
+					  .input_len = input ? strlen(input) : 0 };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	char **argv = NULL;
+	int done;
+
+	if (take_argv(call->document, &argv, err) < 0)
+		return -1;
+	command.argv = argv;
+	done = warder_pool_launch(call->pool, &key, &command, &run, err);
+	if (done == 0)
+		done = warder_wait(run, &result, err);
+	if (done == 0) {
+		call->text = warder_result_json(result);
+		if (!call->text)
+			done = error_no_memory(err, NULL);
+	}
+	warder_result_free(result);
+	warder_run_free(run);
+	free(argv);
+	return done;
+}
+
+static void run_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+
+	if (run_program(call, &call->answer.error) == 0) {
+		memset(&call->answer.error, 0, sizeof(call->answer.error));
+		call->answer.status = 200;
+	} else {
+		call->answer.status = link_status(call->answer.error.code);
+	}
+}
+
+static void run_finish(struct job *job, void *of)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct launcher *launcher = of;
+
+	for (struct call **at = &launcher->runs; *at; at = &(*at)->next_run)
+		if (*at == call) {
+			*at = call->next_run;
+			break;
+		}
+	finish_with_answer(job, launcher);
+}
+
+static int run(struct context *context, struct call *call, struct warder_error *err)
+{
+	static const char *const members[] = { "template", "policy", "env", "argv", "stdin", NULL };
+	struct launcher *launcher = context->launcher;
+
+	if (parse_document(context, &call->document, err) < 0 ||
+	    check_members(call->document, members, err) < 0 ||
+	    choose_policy(context, call->document, &call->policy, err) < 0 ||
+	    admit(launcher, context->tenant, &call->policy->policy, false, call, err) < 0)
+		return -1;
+	call->memory_bytes = call->policy->policy.limits.memory_bytes;
+	call->cpu_milli = call->policy->policy.limits.cpu_milli;
+	call->next_run = launcher->runs;
+	launcher->runs = call;
+	call->job.work = run_work;
+	call->job.finish = run_finish;
+	jobs_add(&launcher->jobs, &call->job);
+	return 0;
+}
+
+/* ---- health ---- */
+
+static void probe_work(struct job *job)
+{
+	static char program[] = "true";
+	static char *const argv[] = { program, NULL };
+	struct call *call = (struct call *)(void *)job;
+	const struct warder_command command = { .size = sizeof(command), .argv = argv };
+	struct warder_error *err = &call->answer.error;
+	struct warder_template *tmpl = NULL;
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	int done = warder_prepare(call->policy, NULL, &tmpl, err);
+
+	if (done == 0)
+		done = warder_launch(tmpl, &command, &run, err);
+	if (done == 0)
+		done = warder_wait(run, &result, err);
+	if (done == 0 && warder_result_exit_code(result) != 0)
+		done = error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the probe's program ended by %s",
+				 warder_result_cause(result));
+	call->answer.status = done == 0 ? 200 : 503;
+	warder_result_free(result);
+	warder_run_free(run);
+	warder_template_free(tmpl);
+}
+
+static void answer_waiting(struct launcher *launcher, bool good)
+{
+	struct call *waiting = launcher->health.waiting;
+
+	launcher->health.waiting = NULL;
+	while (waiting) {
+		struct call *call = waiting;
+
+		waiting = call->next_run;
+		answer(launcher, call, good ? 200 : 503, good ? NULL : &launcher->health.why);
+	}
+}
+
+static void probe_finish(struct job *job, void *of)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct launcher *launcher = of;
+	struct launcher_health *health = &launcher->health;
+
+	health->started_us = 0;
+	health->ended_us = clock_us();
+	health->good = call->answer.status == 200;
+	health->why = call->answer.error;
+	call_free(call);
+	answer_waiting(launcher, health->good);
+}
+
+static int begin_probe(struct launcher *launcher, struct warder_error *err)
+{
+	struct call *probe = calloc(1, sizeof(*probe));
+
+	if (!probe)
+		return error_no_memory(err, NULL);
+	probe->fd = -1;
+	probe->job.tenant = "";
+	if (copy_policy(settings_template(&launcher->settings, "base"), &probe->policy, err) < 0) {
+		call_free(probe);
+		return -1;
+	}
+	probe->job.work = probe_work;
+	probe->job.finish = probe_finish;
+	launcher->health.started_us = clock_us();
+	jobs_add(&launcher->jobs, &probe->job);
+	return 0;
+}
+
+static bool is_stuck(const struct launcher *launcher)
+{
+	return launcher->health.started_us && clock_us() - launcher->health.started_us >= PROBE_STUCK_US;
+}
+
+static int say_stuck(struct warder_error *err)
+{
+	return error_set(
+	    err, WARDER_ERROR_UNAVAILABLE, NULL,
+	    "the last probe launch has not ended within 2 s: this host launches nothing until it has");
+}
+
+static int health(struct context *context, struct call *call, struct warder_error *err)
+{
+	struct launcher *launcher = context->launcher;
+	struct launcher_health *health = &launcher->health;
+
+	if (is_stuck(launcher))
+		return say_stuck(err);
+	if (!health->started_us && health->ended_us && clock_us() - health->ended_us < PROBE_FRESH_US) {
+		answer(launcher, call, health->good ? 200 : 503, health->good ? NULL : &health->why);
+		return 0;
+	}
+	if (!health->started_us && begin_probe(launcher, err) < 0)
+		return -1;
+	call->next_run = health->waiting;
+	health->waiting = call;
+	return 0;
+}
+
+/* ---- calls that answer at once ---- */
+
+static int who(struct context *context, struct call *call, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key_string(&w, "name", context->tenant->name);
+	json_key(&w, "scopes");
+	tenant_write_scopes(context->tenant->scopes, &w);
+	json_end_object(&w);
+	call->text = json_take(&w);
+	answer(context->launcher, call, 200, NULL);
+	return 0;
+}
+
+static int host(struct context *context, struct call *call, struct warder_error *err)
+{
+	const struct launcher *launcher = context->launcher;
+	const struct tenant_limits *limits = &context->tenant->limits;
+	const struct tenant_use use = use_of(launcher, context->tenant->name);
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key_string(&w, "version", warder_version());
+	json_key_uint(&w, "startedMs", launcher->started_ms);
+	json_key(&w, "templates");
+	json_begin_array(&w);
+	for (size_t i = 0; i < launcher->settings.template_count; i++)
+		json_string(&w, launcher->settings.templates[i].name);
+	json_end_array(&w);
+	json_key(&w, "tenant");
+	json_begin_object(&w);
+	json_key_string(&w, "name", context->tenant->name);
+	json_key(&w, "scopes");
+	tenant_write_scopes(context->tenant->scopes, &w);
+	json_key(&w, "used");
+	json_begin_object(&w);
+	json_key_uint(&w, "sandboxes", use.sandboxes);
+	json_key_uint(&w, "memoryBytes", use.memory_bytes);
+	json_key_uint(&w, "cpuMilli", use.cpu_milli);
+	json_end_object(&w);
+	json_key(&w, "limits");
+	json_begin_object(&w);
+	json_key_uint(&w, "sandboxes", limits->sandboxes);
+	json_key_uint(&w, "memoryBytes", limits->memory_bytes);
+	json_key_uint(&w, "cpuMilli", limits->cpu_milli);
+	json_key_uint(&w, "launchesPerSecond", limits->launches_per_second);
+	json_key_uint(&w, "queue", limits->queue);
+	json_end_object(&w);
+	json_end_object(&w);
+	json_end_object(&w);
+	call->text = json_take(&w);
+	answer(context->launcher, call, 200, NULL);
+	return 0;
+}
+
+static int list(struct context *context, struct call *call, struct warder_error *err)
+{
+	const struct sandboxes *sandboxes = &context->launcher->sandboxes;
+	struct json_writer w = { 0 };
+
+	json_begin_array(&w);
+	for (size_t i = 0; i < sandboxes->count; i++)
+		if (strcmp(sandboxes->items[i]->tenant, context->tenant->name) == 0)
+			sandbox_write(sandboxes->items[i], false, &w);
+	json_end_array(&w);
+	call->text = json_take(&w);
+	answer(context->launcher, call, 200, NULL);
+	return 0;
+}
+
+static int show(struct context *context, struct call *call, struct warder_error *err)
+{
+	call->text = sandbox_text(context->sandbox, true);
+	answer(context->launcher, call, 200, NULL);
+	return 0;
+}
+
+/* The record with the new end is written by a job; until then the old one holds, should the launcher die. */
+static void record_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+
+	call->answer.status = 204;
+	if (state_write(call->sandboxes_fd, call->sandbox, call->record, &call->answer.error) < 0)
+		call->answer.status = 503;
+}
+
+static int set_timeout(struct context *context, struct call *call, struct warder_error *err)
+{
+	struct sandbox *sandbox = context->sandbox;
+	const uint64_t now_ms = clock_wall_ms();
+	const uint64_t value_s = context->request->value;
+
+	if (sandbox->state != SANDBOX_RUNNING)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
+	if (value_s > SANDBOX_LIFETIME_MS / 1000 ||
+	    now_ms + value_s * 1000 > sandbox->created_ms + SANDBOX_LIFETIME_MS)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "timeout",
+				 "a sandbox lives for 24 hours at most, from its creation on");
+	sandbox->ends_ms = now_ms + value_s * 1000;
+	call->record = sandbox_record(sandbox);
+	if (!call->record)
+		return error_no_memory(err, NULL);
+	call->job.work = record_work;
+	call->job.finish = finish_with_answer;
+	jobs_add(&context->launcher->jobs, &call->job);
+	return 0;
+}
+
+/* ---- the table ---- */
+
+static int ready(struct context *context, struct call *call, struct warder_error *err)
+{
+	context->launcher->front.ready = true;
+	call_free(call);
+	return 0;
+}
+
+static const struct row {
+	/* Answers, or queues a job that does. -1 with *err: nothing was done, and the call is still the caller's. */
+	int (*take)(struct context *context, struct call *call, struct warder_error *err);
+	enum tenant_scope scope; /* 0: it needs no key */
+	bool sandbox;            /* about one sandbox */
+	bool launches;
+} rows[LINK_CALLS] = {
+	[LINK_READY] = { ready, 0, false, false },
+	[LINK_HEALTH] = { health, 0, false, false },
+	[LINK_WHO] = { who, TENANT_READ, false, false },
+	[LINK_HOST] = { host, TENANT_READ, false, false },
+	[LINK_CREATE] = { create, TENANT_SANDBOXES, false, true },
+	[LINK_LIST] = { list, TENANT_READ, false, false },
+	[LINK_SHOW] = { show, TENANT_SANDBOXES, true, false },
+	[LINK_REMOVE] = { remove_sandbox, TENANT_SANDBOXES, true, false },
+	[LINK_TIMEOUT] = { set_timeout, TENANT_SANDBOXES, true, false },
+	[LINK_OPEN] = { open_sandbox, TENANT_SANDBOXES, true, false },
+	[LINK_RUN] = { run, TENANT_RUN, false, true },
+};
+
+static int refuse_key(struct call *call, struct warder_error *err)
+{
+	call->answer.status = 401;
+	return error_set(err, WARDER_ERROR_REJECTED, NULL, "the token is missing, wrong, expired or revoked");
+}
+
+/* What another tenant has is as if it were not there. */
+static int no_sandbox(const struct link_request *request, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "there is no sandbox %s", request->sandbox);
+}
+
+static int check_sandbox_key(struct context *context, struct call *call, struct warder_error *err)
+{
+	const struct link_request *request = context->request;
+	const struct sandbox *sandbox = context->sandbox;
+	const char *digest =
+	    request->key_kind == LINK_KEY_TRAFFIC ? sandbox->traffic_digest : sandbox->access_digest;
+
+	if (strcmp(digest, request->key) != 0)
+		return refuse_key(call, err);
+	context->tenant = tenants_named(&context->launcher->tenants, sandbox->tenant);
+	return context->tenant ? 0 : refuse_key(call, err);
+}
+
+/* Who asks, and about which sandbox. */
+static int check_key(struct context *context, const struct row *row, struct call *call,
+		     struct warder_error *err)
+{
+	struct launcher *launcher = context->launcher;
+	const struct link_request *request = context->request;
+
+	if (!row->scope)
+		return 0;
+	if (row->sandbox)
+		context->sandbox = sandboxes_find(&launcher->sandboxes, request->sandbox);
+	if (request->key_kind == LINK_KEY_SANDBOX || request->key_kind == LINK_KEY_TRAFFIC)
+		return context->sandbox ? check_sandbox_key(context, call, err) : no_sandbox(request, err);
+	context->tenant = tenants_find(&launcher->tenants, request->key, clock_wall_ms());
+	if (!context->tenant)
+		return refuse_key(call, err);
+	if (!(context->tenant->scopes & row->scope)) {
+		call->answer.status = 403;
+		return error_set(err, WARDER_ERROR_REJECTED, NULL, "the token has no scope for this");
+	}
+	if (row->sandbox &&
+	    (!context->sandbox || strcmp(context->sandbox->tenant, context->tenant->name) != 0))
+		return no_sandbox(request, err);
+	return 0;
+}
+
+static int take(struct context *context, struct call **call, struct warder_error *err)
+{
+	const struct row *row = &rows[context->request->call];
+
+	if (check_key(context, row, *call, err) < 0)
+		return -1;
+	if (row->launches && is_stuck(context->launcher))
+		return say_stuck(err);
+	/* Now that it is known who asks. */
+	if (context->tenant)
+		snprintf((*call)->tenant, sizeof((*call)->tenant), "%s", context->tenant->name);
+	if (context->sandbox)
+		memcpy((*call)->sandbox, context->sandbox->id, sizeof(context->sandbox->id));
+	return row->take(context, *call, err);
+}
+
+void calls_take(struct launcher *launcher, const struct link_request *request, const int fds[LINK_FDS])
+{
+	struct context context = { .launcher = launcher, .request = request };
+	struct call *call = call_new(&context);
+	struct warder_error err = { 0 };
+	char *text = NULL;
+	int taken = 0;
+
+	if (!call)
+		return;
+	if (request->bytes) {
+		taken = record_read_file(fds[0], request->bytes, &text, &err);
+		context.text = text;
+		context.len = request->bytes;
+	} else {
+		context.text = "{}";
+		context.len = 2;
+	}
+	if (taken == 0)
+		taken = take(&context, &call, &err);
+	free(text);
+	if (taken < 0)
+		answer(launcher, call, call->answer.status, &err);
+}
+
+/* ---- tenants ---- */
+
+struct reload {
+	struct job job;
+	const char *state;
+	struct tenants tenants;
+	struct warder_error err;
+	bool good;
+};
+
+static void reload_work(struct job *job)
+{
+	struct reload *reload = (struct reload *)(void *)job;
+
+	reload->good = tenants_load(reload->state, NULL, &reload->tenants, &reload->err) == 0;
+}
+
+/* The sandboxes of a tenant that is gone end. */
+static void end_orphans(struct launcher *launcher)
+{
+	for (size_t i = 0; i < launcher->sandboxes.count; i++)
+		if (!tenants_named(&launcher->tenants, launcher->sandboxes.items[i]->tenant))
+			launcher->sandboxes.items[i]->ends_ms = 0;
+}
+
+static void reload_finish(struct job *job, void *of)
+{
+	struct reload *reload = (struct reload *)(void *)job;
+	struct launcher *launcher = of;
+
+	if (reload->good) {
+		tenants_done(&launcher->tenants);
+		launcher->tenants = reload->tenants;
+		end_orphans(launcher);
+	} else {
+		launcher->options->log(reload->err.text);
+	}
+	free(reload);
+	launcher->reloading = false;
+	if (launcher->reload_again)
+		calls_reload(launcher);
+}
+
+void calls_reload(struct launcher *launcher)
+{
+	struct reload *reload;
+
+	launcher->reload_again = launcher->reloading;
+	if (launcher->reloading)
+		return;
+	reload = calloc(1, sizeof(*reload));
+	if (!reload)
+		return;
+	launcher->reloading = true;
+	reload->state = launcher->options->state;
+	reload->job = (struct job){ .tenant = "", .work = reload_work, .finish = reload_finish };
+	jobs_add(&launcher->jobs, &reload->job);
+}
+
+/* ---- time ---- */
+
+/* A keeper says nothing to a connection that asks for nothing: it is readable when the keeper is gone. */
+static bool has_ended(const struct sandbox *sandbox)
+{
+	char byte;
+
+	return sandbox->keeper_fd >= 0 && recv(sandbox->keeper_fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+}
+
+int calls_sweep(struct launcher *launcher)
+{
+	const struct context context = { .launcher = launcher, .request = &(const struct link_request){ 0 } };
+	const uint64_t now_ms = clock_wall_ms();
+	uint64_t next_ms = now_ms + 1000;
+
+	if (is_stuck(launcher) && launcher->health.waiting) {
+		say_stuck(&launcher->health.why);
+		answer_waiting(launcher, false);
+	}
+	for (size_t i = 0; i < launcher->sandboxes.count; i++) {
+		struct sandbox *sandbox = launcher->sandboxes.items[i];
+		struct call *call;
+
+		if (sandbox->state != SANDBOX_RUNNING)
+			continue;
+		if (sandbox->ends_ms > now_ms && !has_ended(sandbox)) {
+			if (sandbox->ends_ms < next_ms)
+				next_ms = sandbox->ends_ms;
+			continue;
+		}
+		call = call_new(&context);
+		if (!call)
+			continue;
+		call->generation = 0; /* nobody waits for the answer */
+		snprintf(call->tenant, sizeof(call->tenant), "%s", sandbox->tenant);
+		memcpy(call->sandbox, sandbox->id, sizeof(sandbox->id));
+		begin_remove(launcher, sandbox, call);
+	}
+	return (int)(next_ms - now_ms);
+}
+
+/* ---- after a restart ---- */
+
+static int adopt_one(void *context, const char *name)
+{
+	struct launcher *launcher = context;
+	struct sandbox *sandbox = NULL;
+	struct warder_error err = { 0 };
+	char *record = NULL;
+	int got = state_read(launcher->sandboxes_fd, name, &record, &err);
+
+	if (got == 0)
+		got = sandboxes_adopt(&launcher->sandboxes, name, record, &sandbox, &err);
+	free(record);
+	if (got < 0) {
+		launcher->options->log(err.text);
+		return 0;
+	}
+	/* One that is not there any more, or whose start was interrupted, ends like one whose time is over: so nothing of it stays. */
+	if (remote_connect(sandbox->id, &sandbox->keeper_fd, &err) < 0)
+		sandbox->ends_ms = 0;
+	return 0;
+}
+
+int calls_adopt(struct launcher *launcher, struct warder_error *err)
+{
+	if (state_each(launcher->sandboxes_fd, adopt_one, launcher, err) < 0)
+		return -1;
+	end_orphans(launcher);
+	return 0;
+}

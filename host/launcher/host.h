@@ -1,0 +1,65 @@
+/*
+ * host: the state of a launcher, which its main thread owns. Private to host/launcher/.
+ */
+#ifndef WARDER_HOST_LAUNCHER_HOST_H
+#define WARDER_HOST_LAUNCHER_HOST_H
+
+#include <limits.h>
+
+#include "host/launcher/front.h"
+#include "host/launcher/jobs.h"
+#include "host/launcher/launcher.h"
+#include "host/launcher/sandboxes.h"
+#include "host/launcher/settings.h"
+#include "host/launcher/tenants.h"
+#include "host/link.h"
+
+struct call;
+
+/* Launches of a tenant in the second that began at `since_us`. */
+struct launcher_rate {
+	char tenant[TENANT_NAME_MAX + 1];
+	uint64_t since_us, count;
+};
+
+/* The last launch of /bin/true, which says whether this host can launch. */
+struct launcher_health {
+	uint64_t started_us; /* of the probe that runs; 0: none does */
+	uint64_t ended_us;   /* of the last one; 0: there was none */
+	bool good;
+	struct warder_error why;
+	struct call *waiting; /* for the probe that runs */
+};
+
+struct launcher {
+	const struct launcher_options *options;
+	struct settings settings;
+	struct tenants tenants;
+	struct sandboxes sandboxes;
+	struct jobs jobs;
+	struct warder_pool *pool;
+	struct front front;
+	struct launcher_rate *rates;
+	size_t rate_count;
+	struct launcher_health health;
+	struct call *runs; /* programs without a sandbox */
+	int sandboxes_fd;  /* directory of the records */
+	int tenants_fd;    /* inotify over the directory of tenants */
+	bool reloading, reload_again;
+	char url[128];
+	uint64_t started_ms;
+};
+
+/* ---- calls.c: what the front asks ---- */
+
+/* Answer one request, now or when its job is done. fds are the caller's. */
+void calls_take(struct launcher *launcher, const struct link_request *request, const int fds[LINK_FDS]);
+/* Read the tenants again. */
+void calls_reload(struct launcher *launcher);
+/* End sandboxes whose time is over, and forget those that have ended by themselves. Returns the milliseconds until it is to be called
+ * again. */
+int calls_sweep(struct launcher *launcher);
+/* Put the sandboxes of the records that still run into the list. -1 with *err. */
+int calls_adopt(struct launcher *launcher, struct warder_error *err);
+
+#endif

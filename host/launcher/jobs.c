@@ -1,0 +1,168 @@
+#include "host/launcher/jobs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define STACK_BYTES ((size_t)512 << 10)
+#define WAIT_MS     100
+
+int jobs_init(struct jobs *jobs, struct warder_error *err)
+{
+	*jobs = (struct jobs){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	if (jobs->fd < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot make an eventfd");
+	pthread_mutex_init(&jobs->lock, NULL);
+	return 0;
+}
+
+static void put_done(struct job *job)
+{
+	struct jobs *jobs = job->jobs;
+	const uint64_t one = 1;
+
+	pthread_mutex_lock(&jobs->lock);
+	job->next = jobs->done;
+	jobs->done = job;
+	pthread_mutex_unlock(&jobs->lock);
+	/* It fails only when the count is at its end, and then the descriptor is readable anyway. */
+	(void)!write(jobs->fd, &one, sizeof(one));
+}
+
+static void *work_thread(void *arg)
+{
+	struct job *job = arg;
+
+	job->work(job);
+	put_done(job);
+	return NULL;
+}
+
+static bool begin(struct job *job)
+{
+	pthread_attr_t detached;
+	pthread_t thread;
+	int failed;
+
+	pthread_attr_init(&detached);
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&detached, STACK_BYTES);
+	failed = pthread_create(&thread, &detached, work_thread, job);
+	pthread_attr_destroy(&detached);
+	return failed == 0;
+}
+
+static size_t running_of(const struct jobs *jobs, const char *tenant)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < jobs->running_count; i++)
+		count += strcmp(jobs->running[i]->tenant, tenant) == 0;
+	return count;
+}
+
+/* The place of the pointer to the job that is to begin next. */
+static struct job **choose(struct jobs *jobs)
+{
+	struct job **best = NULL;
+	size_t best_running = 0;
+
+	for (struct job **at = &jobs->queued; *at; at = &(*at)->next) {
+		const size_t running = running_of(jobs, (*at)->tenant);
+
+		if (!best || running < best_running) {
+			best = at;
+			best_running = running;
+		}
+	}
+	return best;
+}
+
+static void begin_more(struct jobs *jobs)
+{
+	while (jobs->queued && jobs->running_count < JOBS_MAX) {
+		struct job **at = choose(jobs);
+		struct job *job = *at;
+
+		*at = job->next;
+		job->next = NULL;
+		/* Without a thread, it waits until another job has ended. */
+		if (!begin(job)) {
+			job->next = jobs->queued;
+			jobs->queued = job;
+			return;
+		}
+		jobs->running[jobs->running_count++] = job;
+	}
+}
+
+void jobs_add(struct jobs *jobs, struct job *job)
+{
+	struct job **at = &jobs->queued;
+
+	job->jobs = jobs;
+	job->next = NULL;
+	while (*at)
+		at = &(*at)->next;
+	*at = job;
+	begin_more(jobs);
+}
+
+size_t jobs_waiting(const struct jobs *jobs, const char *tenant)
+{
+	size_t count = 0;
+
+	for (const struct job *job = jobs->queued; job; job = job->next)
+		count += strcmp(job->tenant, tenant) == 0;
+	return count;
+}
+
+static void forget(struct jobs *jobs, const struct job *job)
+{
+	for (size_t i = 0; i < jobs->running_count; i++)
+		if (jobs->running[i] == job) {
+			jobs->running[i] = jobs->running[--jobs->running_count];
+			return;
+		}
+}
+
+static void finish(struct jobs *jobs, void *launcher)
+{
+	struct job *done;
+	uint64_t count;
+
+	(void)!read(jobs->fd, &count, sizeof(count));
+	pthread_mutex_lock(&jobs->lock);
+	done = jobs->done;
+	jobs->done = NULL;
+	pthread_mutex_unlock(&jobs->lock);
+	while (done) {
+		struct job *job = done;
+
+		done = job->next;
+		forget(jobs, job);
+		job->finish(job, launcher);
+	}
+}
+
+void jobs_finish(struct jobs *jobs, void *launcher)
+{
+	finish(jobs, launcher);
+	begin_more(jobs);
+}
+
+void jobs_drain(struct jobs *jobs, void *launcher)
+{
+	struct pollfd ready = { .fd = jobs->fd, .events = POLLIN };
+
+	jobs->queued = NULL;
+	while (jobs->running_count)
+		if (poll(&ready, 1, WAIT_MS) > 0)
+			finish(jobs, launcher);
+	close(jobs->fd);
+	pthread_mutex_destroy(&jobs->lock);
+}

@@ -1,0 +1,44 @@
+/*
+ * jobs: work that may wait (for a disk, a jail, a sandbox), each in a thread of its own. Private to host/launcher/.
+ *
+ * Life: a job is heap memory that begins with a struct job -> jobs_add() queues it -> a thread calls work() -> jobs_finish(), in the main thread,
+ * calls finish(), which frees it. At most JOBS_MAX run at a time. A tenant's jobs begin in their order; the next job to begin is that of the
+ * tenant with the fewest running ones, so that no tenant holds up another.
+ */
+#ifndef WARDER_HOST_LAUNCHER_JOBS_H
+#define WARDER_HOST_LAUNCHER_JOBS_H
+
+#include <pthread.h>
+
+#include "base/error.h"
+
+#define JOBS_MAX 96
+
+struct job {
+	const char *tenant;                              /* whose share it takes; "" for the host's own */
+	void (*work)(struct job *job);                   /* in a thread: uses nothing of the main thread's */
+	void (*finish)(struct job *job, void *launcher); /* in the main thread */
+	/* The rest belongs to jobs.c. */
+	struct jobs *jobs;
+	struct job *next;
+};
+
+struct jobs {
+	int fd; /* an eventfd: readable when jobs_finish() has something to do */
+	pthread_mutex_t lock;
+	struct job *done;   /* under the lock */
+	struct job *queued; /* oldest first */
+	struct job *running[JOBS_MAX];
+	size_t running_count;
+};
+
+int jobs_init(struct jobs *jobs, struct warder_error *err);
+void jobs_add(struct jobs *jobs, struct job *job);
+/* How many of a tenant's jobs wait. */
+size_t jobs_waiting(const struct jobs *jobs, const char *tenant);
+/* Finish the jobs that are done, and begin others. */
+void jobs_finish(struct jobs *jobs, void *launcher);
+/* Wait until no job runs; those that have not begun are dropped without being finished. */
+void jobs_drain(struct jobs *jobs, void *launcher);
+
+#endif

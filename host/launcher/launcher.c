@@ -1,0 +1,313 @@
+/*
+ * The launcher's main thread: it listens, starts the front, and answers the front's requests until it is told to end.
+ */
+#include "host/launcher/launcher.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "host/launcher/host.h"
+#include "host/launcher/state.h"
+
+#define BACKLOG              512
+#define CONNECTIONS          1024
+#define CONNECTIONS_A_TENANT 100
+#define RESTART_US           UINT64_C(200000) /* between the end of a front and the next */
+#define REQUESTS_AT_A_TIME   64
+#define READY_US             UINT64_C(20000000)
+
+/* ---- the address ---- */
+
+static int bad_listen(const char *text, const char *why, struct warder_error *err)
+{
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST, "--listen",
+	    "%s, not \"%.80s\"; write an address and a port, such as 127.0.0.1:3000 or [::1]:3000", why,
+	    text);
+}
+
+static bool is_loopback(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET)
+		return (ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24) ==
+		       127;
+	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+}
+
+/* Numeric addresses only: no name is looked up. */
+static int read_address(const char *text, struct sockaddr_storage *ret, socklen_t *ret_len,
+			struct warder_error *err)
+{
+	const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+					.ai_socktype = SOCK_STREAM };
+	const char *colon = strrchr(text, ':');
+	struct addrinfo *found = NULL;
+	char host[100];
+	size_t len;
+
+	if (!colon || strspn(colon + 1, "0123456789") != strlen(colon + 1) || !colon[1] ||
+	    strlen(colon + 1) > 5 || atoi(colon + 1) > 65535)
+		return bad_listen(text, "--listen needs a port", err);
+	len = (size_t)(colon - text);
+	if (len >= 2 && text[0] == '[' && text[len - 1] == ']')
+		snprintf(host, sizeof(host), "%.*s", (int)(len - 2), text + 1);
+	else if (len < sizeof(host) && !memchr(text, ':', len))
+		snprintf(host, sizeof(host), "%.*s", (int)len, text);
+	else
+		return bad_listen(text, "--listen needs an IPv6 address in brackets", err);
+	if (!host[0] || getaddrinfo(host, colon + 1, &hints, &found) != 0)
+		return bad_listen(text, "--listen needs a numeric address", err);
+	memcpy(ret, found->ai_addr, found->ai_addrlen);
+	*ret_len = found->ai_addrlen;
+	freeaddrinfo(found);
+	return 0;
+}
+
+static int listen_at(const struct launcher_options *options, int *ret_fd, char *url, size_t size,
+		     struct warder_error *err)
+{
+	struct sockaddr_storage address;
+	socklen_t len;
+	const int one = 1;
+	owned_fd int fd = -1;
+	char host[INET6_ADDRSTRLEN];
+	char port[8];
+
+	if (read_address(options->listen, &address, &len, err) < 0)
+		return -1;
+	if (!options->insecure_http && !is_loopback((struct sockaddr *)&address))
+		return error_set(err, WARDER_ERROR_REJECTED, "--listen",
+				 "plain HTTP on %s would show tokens to the network: listen on 127.0.0.1 "
+				 "with a TLS server in "
+				 "front, or add --insecure-http",
+				 options->listen);
+	fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
+	    bind(fd, (struct sockaddr *)&address, len) < 0 || listen(fd, BACKLOG) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--listen", errno,
+				       "cannot listen on %s", options->listen);
+	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0 ||
+	    getnameinfo((struct sockaddr *)&address, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return error_set(err, WARDER_ERROR_INTERNAL, "--listen",
+				 "cannot find the address of the socket");
+	snprintf(url, size, address.ss_family == AF_INET6 ? "http://[%s]:%s" : "http://%s:%s", host, port);
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+/* The Host headers that are served: the address, "localhost" with its port, and those of the settings. */
+static int fill_hosts(struct launcher *launcher, struct warder_error *err)
+{
+	struct link_welcome *welcome = &launcher->front.welcome;
+	const char *address = strstr(launcher->url, "//") + 2;
+	int len = snprintf(welcome->hosts, sizeof(welcome->hosts), "%s localhost:%s", address,
+			   strrchr(address, ':') + 1);
+
+	for (size_t i = 0; i < launcher->settings.host_count; i++) {
+		len += snprintf(welcome->hosts + len, sizeof(welcome->hosts) - (size_t)len, " %s",
+				launcher->settings.hosts[i]);
+		if (len >= (int)sizeof(welcome->hosts))
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--config",
+					 "\"hosts\": the names are too long");
+	}
+	welcome->magic = LINK_MAGIC;
+	welcome->size = sizeof(*welcome);
+	welcome->connections = CONNECTIONS;
+	welcome->connections_a_tenant = CONNECTIONS_A_TENANT;
+	return 0;
+}
+
+/* ---- the loop ---- */
+
+static void take_requests(struct launcher *launcher)
+{
+	for (int i = 0; i < REQUESTS_AT_A_TIME && launcher->front.fd >= 0; i++) {
+		struct link_request request;
+		int fds[LINK_FDS];
+		const ssize_t n = fd_receive(launcher->front.fd, &request, sizeof(request), fds, LINK_FDS, 0);
+
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0 || !link_request_valid(&request, (size_t)n)) {
+			/* Its run ends when it sees that the link is closed; a new front follows. */
+			if (n > 0)
+				launcher->options->log(
+				    "the front sent a message that is not valid; it is ended");
+			warder_cancel(launcher->front.run);
+			fd_done(&launcher->front.fd);
+		} else {
+			calls_take(launcher, &request, fds);
+		}
+		for (size_t j = 0; j < LINK_FDS; j++)
+			fd_done(&fds[j]);
+	}
+}
+
+static void take_changes(struct launcher *launcher)
+{
+	char events[4096];
+	bool changed = false;
+
+	while (read(launcher->tenants_fd, events, sizeof(events)) > 0)
+		changed = true;
+	if (changed)
+		calls_reload(launcher);
+}
+
+static void keep_front(struct launcher *launcher)
+{
+	struct front *front = &launcher->front;
+	struct warder_error err = { 0 };
+	char *end = NULL;
+
+	if (front->run && front_look(front, &end) && end)
+		launcher->options->log(end);
+	free(end);
+	if (!front->run && clock_us() - front->ended_us >= RESTART_US && front_start(front, &err) < 0) {
+		launcher->options->log(err.text);
+		front->ended_us = clock_us();
+	}
+}
+
+static void turn(struct launcher *launcher)
+{
+	const int wait_ms = calls_sweep(launcher);
+	struct front *front = &launcher->front;
+	struct pollfd fds[] = {
+		{ .fd = launcher->reloading ? -1 : front->fd, .events = POLLIN },
+		{ .fd = launcher->jobs.fd, .events = POLLIN },
+		{ .fd = launcher->tenants_fd, .events = POLLIN },
+		{ .fd = front->run ? front->run_fd : -1, .events = POLLIN },
+		{ .fd = launcher->options->wake_fd, .events = POLLIN },
+	};
+	const int most_ms = front->run ? 100 : 20;
+
+	if (poll(fds, sizeof(fds) / sizeof(fds[0]), wait_ms < most_ms ? wait_ms : most_ms) < 0)
+		return;
+	/* First, so that a request of a tenant that was added before finds it. */
+	if (fds[2].revents)
+		take_changes(launcher);
+	if (fds[1].revents)
+		jobs_finish(&launcher->jobs, launcher);
+	if (fds[0].revents && !launcher->reloading)
+		take_requests(launcher);
+	keep_front(launcher);
+}
+
+/* One launcher for each state directory. */
+static int lock_state(struct launcher *launcher, struct warder_error *err)
+{
+	if (flock(launcher->sandboxes_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	return error_set(err, WARDER_ERROR_CONFLICT, "--state",
+			 "another \"warder serve --listen\" uses the same state directory");
+}
+
+static int watch_tenants(struct launcher *launcher, struct warder_error *err)
+{
+	owned_fd int dir_fd = -1;
+	char path[64];
+
+	if (state_open(launcher->options->state, STATE_TENANTS, &dir_fd, err) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", dir_fd);
+	launcher->tenants_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (launcher->tenants_fd < 0 ||
+	    inotify_add_watch(launcher->tenants_fd, path, IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--state", errno,
+				       "cannot watch the tenants");
+	return 0;
+}
+
+static void on_bad_tenant(const char *name, const struct warder_error *why)
+{
+	fprintf(stderr, "warder: tenant %s is not served: %s\n", name, why->text);
+}
+
+static int open_all(struct launcher *launcher, struct warder_error *err)
+{
+	const struct launcher_options *options = launcher->options;
+
+	if (settings_load(options->config, &launcher->settings, err) < 0 ||
+	    state_open(options->state, STATE_SANDBOXES, &launcher->sandboxes_fd, err) < 0 ||
+	    watch_tenants(launcher, err) < 0 ||
+	    tenants_load(options->state, on_bad_tenant, &launcher->tenants, err) < 0)
+		return -1;
+	if (options->check) {
+		struct sockaddr_storage address;
+		socklen_t len;
+
+		return read_address(options->listen, &address, &len, err);
+	}
+	return lock_state(launcher, err) < 0 ||
+		       listen_at(options, &launcher->front.listen_fd, launcher->url, sizeof(launcher->url),
+				 err) < 0 ||
+		       fill_hosts(launcher, err) < 0 || jobs_init(&launcher->jobs, err) < 0 ||
+		       warder_pool_new(NULL, &launcher->pool, err) != 0
+		   ? -1
+		   : 0;
+}
+
+/* Until the front serves. */
+static int start(struct launcher *launcher, struct warder_error *err)
+{
+	const uint64_t until_us = clock_us() + READY_US;
+
+	if (calls_adopt(launcher, err) < 0 || front_start(&launcher->front, err) < 0)
+		return -1;
+	while (!launcher->front.ready && !launcher->options->came(NULL)) {
+		if (!launcher->front.run || clock_us() > until_us)
+			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the front does not start");
+		turn(launcher);
+	}
+	return 0;
+}
+
+static void close_all(struct launcher *launcher)
+{
+	front_stop(&launcher->front);
+	if (launcher->pool) {
+		jobs_drain(&launcher->jobs, launcher);
+		warder_pool_free(launcher->pool);
+	}
+	fd_done(&launcher->sandboxes_fd);
+	fd_done(&launcher->tenants_fd);
+	sandboxes_done(&launcher->sandboxes);
+	tenants_done(&launcher->tenants);
+	settings_done(&launcher->settings);
+	free(launcher->rates);
+}
+
+int launcher_run(const struct launcher_options *options, struct warder_error *err)
+{
+	struct launcher launcher = { .options = options,
+				     .sandboxes_fd = -1,
+				     .tenants_fd = -1,
+				     .front = { .listen_fd = -1, .fd = -1, .run_fd = -1 },
+				     .started_ms = clock_wall_ms() };
+	int done = open_all(&launcher, err);
+
+	if (done == 0 && !options->check)
+		done = start(&launcher, err);
+	if (done == 0 && !options->check) {
+		options->ready(launcher.url);
+		while (!options->came(NULL))
+			turn(&launcher);
+	}
+	close_all(&launcher);
+	return done;
+}

@@ -1,0 +1,260 @@
+#include "host/launcher/sandboxes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/array.h"
+#include "base/fd.h"
+#include "base/json.h"
+
+static int draw(char *ret, size_t len, const char *prefix, const char *digits, struct warder_error *err)
+{
+	const size_t base = strlen(digits);
+	const size_t head = strlen(prefix);
+	unsigned char byte;
+
+	memcpy(ret, prefix, head);
+	for (size_t i = head; i < len;) {
+		if (getrandom(&byte, 1, 0) != 1)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+					       "no random number");
+		/* Without the bytes that would make some digits likelier. */
+		if (byte < 256 - 256 % base)
+			ret[i++] = digits[byte % base];
+	}
+	ret[len] = '\0';
+	return 0;
+}
+
+static int add(struct sandboxes *sandboxes, struct sandbox *sandbox, struct warder_error *err)
+{
+	struct sandbox **grown = realloc(sandboxes->items, (sandboxes->count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return error_no_memory(err, NULL);
+	sandboxes->items = grown;
+	grown[sandboxes->count++] = sandbox;
+	return 0;
+}
+
+static void sandbox_free(struct sandbox *sandbox)
+{
+	if (!sandbox)
+		return;
+	fd_done(&sandbox->keeper_fd);
+	free(sandbox->policy);
+	free(sandbox->metadata);
+	free(sandbox);
+}
+
+struct sandbox *sandbox_new(struct sandboxes *sandboxes, struct warder_error *err)
+{
+	static const char hex[] = "0123456789abcdef";
+	struct sandbox *sandbox = calloc(1, sizeof(*sandbox));
+
+	if (!sandbox) {
+		error_no_memory(err, NULL);
+		return NULL;
+	}
+	sandbox->keeper_fd = -1;
+	if (draw(sandbox->id, SANDBOX_ID_LENGTH, "i", "abcdefghijklmnopqrstuvwxyz0123456789", err) < 0 ||
+	    draw(sandbox->access_token, SANDBOX_TOKEN_BYTES - 1, "sbx_", hex, err) < 0 ||
+	    draw(sandbox->traffic_token, SANDBOX_TOKEN_BYTES - 1, "trf_", hex, err) < 0 ||
+	    add(sandboxes, sandbox, err) < 0) {
+		sandbox_free(sandbox);
+		return NULL;
+	}
+	link_digest(sandbox->access_token, sandbox->access_digest);
+	link_digest(sandbox->traffic_token, sandbox->traffic_digest);
+	return sandbox;
+}
+
+struct sandbox *sandboxes_find(const struct sandboxes *sandboxes, const char *id)
+{
+	for (size_t i = 0; i < sandboxes->count; i++)
+		if (strcmp(sandboxes->items[i]->id, id) == 0)
+			return sandboxes->items[i];
+	return NULL;
+}
+
+void sandboxes_remove(struct sandboxes *sandboxes, struct sandbox *sandbox)
+{
+	for (size_t i = 0; i < sandboxes->count; i++)
+		if (sandboxes->items[i] == sandbox) {
+			sandboxes->items[i] = sandboxes->items[--sandboxes->count];
+			break;
+		}
+	sandbox_free(sandbox);
+}
+
+void sandboxes_done(struct sandboxes *sandboxes)
+{
+	for (size_t i = 0; i < sandboxes->count; i++)
+		sandbox_free(sandboxes->items[i]);
+	free(sandboxes->items);
+	*sandboxes = (struct sandboxes){ 0 };
+}
+
+struct tenant_use sandboxes_use(const struct sandboxes *sandboxes, const char *tenant)
+{
+	struct tenant_use use = { 0 };
+
+	for (size_t i = 0; i < sandboxes->count; i++) {
+		const struct sandbox *sandbox = sandboxes->items[i];
+
+		if (strcmp(sandbox->tenant, tenant) != 0)
+			continue;
+		use.sandboxes++;
+		use.memory_bytes += sandbox->memory_bytes;
+		use.cpu_milli += sandbox->cpu_milli;
+	}
+	return use;
+}
+
+/* ---- JSON ---- */
+
+/* The texts of a record, which is read back into the same places. */
+static const struct text_member {
+	const char *key;
+	size_t offset, size;
+} texts[] = {
+#define TEXT(key, member)                                                                                    \
+	{                                                                                                    \
+		key, offsetof(struct sandbox, member), sizeof(((struct sandbox *)NULL)->member)              \
+	}
+	TEXT("tenant", tenant),
+	TEXT("template", template_name),
+	TEXT("accessToken", access_token),
+	TEXT("trafficToken", traffic_token),
+#undef TEXT
+};
+
+static const struct number_member {
+	const char *key;
+	size_t offset;
+} numbers[] = {
+#define NUMBER(key, member)                                                                                  \
+	{                                                                                                    \
+		key, offsetof(struct sandbox, member)                                                        \
+	}
+	NUMBER("createdMs", created_ms), NUMBER("endsMs", ends_ms),       NUMBER("memoryBytes", memory_bytes),
+	NUMBER("cpuMilli", cpu_milli),   NUMBER("diskBytes", disk_bytes),
+#undef NUMBER
+};
+
+/* true: with what only its tenant may know. */
+static void write_members(const struct sandbox *sandbox, bool whole, struct json_writer *w)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++)
+		if (whole || !strstr(texts[i].key, "Token"))
+			json_key_string(w, texts[i].key, (const char *)sandbox + texts[i].offset);
+	for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++)
+		json_key_uint(w, numbers[i].key,
+			      *(const uint64_t *)(const void *)((const char *)sandbox + numbers[i].offset));
+	json_key(w, "metadata");
+	json_number(w, sandbox->metadata ? sandbox->metadata : "{}");
+	if (whole) {
+		json_key(w, "policy");
+		json_number(w, sandbox->policy ? sandbox->policy : "null");
+	}
+}
+
+char *sandbox_record(const struct sandbox *sandbox)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key_uint(&w, "version", 1);
+	write_members(sandbox, true, &w);
+	json_end_object(&w);
+	return json_take(&w);
+}
+
+void sandbox_write(const struct sandbox *sandbox, bool whole, struct json_writer *w)
+{
+	static const char *const states[] = {
+		[SANDBOX_STARTING] = "starting",
+		[SANDBOX_RUNNING] = "running",
+		[SANDBOX_ENDING] = "ending",
+	};
+
+	json_begin_object(w);
+	json_key_string(w, "id", sandbox->id);
+	json_key_string(w, "state", states[sandbox->state]);
+	write_members(sandbox, whole, w);
+	json_end_object(w);
+}
+
+static int is_no_record(const char *id, const char *key, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, key,
+			 "the record of sandbox %s has no valid \"%s\"", id, key);
+}
+
+static int take_text(const struct json_value *value, char **ret)
+{
+	struct json_writer w = { 0 };
+
+	if (!value)
+		return -1;
+	json_copy(&w, value);
+	*ret = json_take(&w);
+	return *ret ? 0 : -1;
+}
+
+static int take_record(struct sandbox *sandbox, const struct json_value *record, struct warder_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		const char *text = json_member_text(record, texts[i].key, NULL);
+
+		if (!text || strlen(text) >= texts[i].size)
+			return is_no_record(sandbox->id, texts[i].key, err);
+		memcpy((char *)sandbox + texts[i].offset, text, strlen(text) + 1);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++) {
+		const struct json_value *value = json_member(record, numbers[i].key);
+
+		if (!value || !value->is_uint)
+			return is_no_record(sandbox->id, numbers[i].key, err);
+		*(uint64_t *)(void *)((char *)sandbox + numbers[i].offset) = value->uint;
+	}
+	if (take_text(json_member(record, "metadata"), &sandbox->metadata) < 0)
+		return is_no_record(sandbox->id, "metadata", err);
+	if (take_text(json_member(record, "policy"), &sandbox->policy) < 0)
+		return is_no_record(sandbox->id, "policy", err);
+	link_digest(sandbox->access_token, sandbox->access_digest);
+	link_digest(sandbox->traffic_token, sandbox->traffic_digest);
+	return 0;
+}
+
+int sandboxes_adopt(struct sandboxes *sandboxes, const char *id, const char *record, struct sandbox **ret,
+		    struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	struct sandbox *sandbox;
+	int taken;
+
+	if (strlen(id) != SANDBOX_ID_LENGTH)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "id", "%.64s is no id of a sandbox", id);
+	if (json_parse(record, strlen(record), id, NULL, &document, err) < 0)
+		return -1;
+	sandbox = calloc(1, sizeof(*sandbox));
+	if (!sandbox) {
+		json_free(document);
+		return error_no_memory(err, NULL);
+	}
+	sandbox->keeper_fd = -1;
+	memcpy(sandbox->id, id, SANDBOX_ID_LENGTH + 1);
+	taken = take_record(sandbox, document, err);
+	json_free(document);
+	if (taken < 0 || add(sandboxes, sandbox, err) < 0) {
+		sandbox_free(sandbox);
+		return -1;
+	}
+	sandbox->state = SANDBOX_RUNNING;
+	*ret = sandbox;
+	return 0;
+}

@@ -1,0 +1,69 @@
+/*
+ * sandboxes: the sandboxes of an execution host. Private to host/launcher/.
+ *
+ * A sandbox is a session whose name is the sandbox's id, and a record of the state directory, which says whose it is and when it ends. The
+ * record is written before the session is started and removed when it is gone, so that a launcher that was killed leaves nothing that its
+ * successor does not find.
+ *
+ * Life: sandbox_new() -> STARTING -> RUNNING -> ENDING -> sandboxes_remove(). Main thread.
+ */
+#ifndef WARDER_HOST_LAUNCHER_SANDBOXES_H
+#define WARDER_HOST_LAUNCHER_SANDBOXES_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "host/launcher/tenants.h"
+#include "host/link.h"
+
+#define SANDBOX_ID_LENGTH    20
+#define SANDBOX_TOKEN_BYTES  45
+#define SANDBOX_NAME_MAX     128                          /* of a template */
+#define SANDBOX_LIFETIME_MS  (UINT64_C(24) * 3600 * 1000) /* at most, from its creation */
+#define SANDBOX_METADATA_MAX 16384
+
+enum sandbox_state { SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_ENDING };
+
+struct sandbox {
+	char id[SANDBOX_ID_LENGTH + 1];
+	char tenant[TENANT_NAME_MAX + 1];
+	char template_name[SANDBOX_NAME_MAX + 1];
+	enum sandbox_state state;
+	uint64_t created_ms, ends_ms; /* since the epoch */
+	uint64_t memory_bytes, cpu_milli, disk_bytes;
+	char *policy;                            /* JSON */
+	char *metadata;                          /* a JSON object */
+	char access_token[SANDBOX_TOKEN_BYTES];  /* for commands and files in it */
+	char traffic_token[SANDBOX_TOKEN_BYTES]; /* for its ports */
+	char access_digest[SHA256_HEX], traffic_digest[SHA256_HEX];
+	int keeper_fd; /* a connection to its keeper, which ends with it; or -1 */
+};
+
+struct sandboxes {
+	struct sandbox **items;
+	size_t count;
+};
+
+struct tenant_use {
+	uint64_t sandboxes, memory_bytes, cpu_milli;
+};
+
+/* With id and tokens drawn, and in the list; it has no policy yet. NULL with *err. */
+struct sandbox *sandbox_new(struct sandboxes *sandboxes, struct warder_error *err);
+/* NULL: there is none. */
+struct sandbox *sandboxes_find(const struct sandboxes *sandboxes, const char *id);
+/* Take it out of the list, and free it. */
+void sandboxes_remove(struct sandboxes *sandboxes, struct sandbox *sandbox);
+void sandboxes_done(struct sandboxes *sandboxes);
+/* What a tenant has at the moment. */
+struct tenant_use sandboxes_use(const struct sandboxes *sandboxes, const char *tenant);
+/* The record, as JSON; heap, NULL on want of memory. */
+char *sandbox_record(const struct sandbox *sandbox);
+/* Put a sandbox into the list as its record says. -1 with *err. */
+int sandboxes_adopt(struct sandboxes *sandboxes, const char *id, const char *record, struct sandbox **ret,
+		    struct warder_error *err);
+/* The sandbox for clients, as an object into an open place; with its tokens and its policy if `whole`. */
+void sandbox_write(const struct sandbox *sandbox, bool whole, struct json_writer *w);
+
+#endif

@@ -1,0 +1,197 @@
+#include "host/launcher/settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/file.h"
+#include "base/json.h"
+
+/* What E2B's clients ask for when they name no template. */
+static const char *const always[] = { "base", "code-interpreter-v1" };
+
+static const char base_policy[] =
+    "{\"version\": 1,"
+    " \"filesystem\": {\"view\": \"host\", \"tmp\": \"512MiB\", \"tmpExec\": true},"
+    " \"environment\": {\"set\": {\"HOME\": \"/tmp\", \"LANG\": \"C.UTF-8\"}},"
+    " \"limits\": {\"wallTime\": \"24h\", \"cpuTime\": \"unlimited\", \"memory\": \"512MiB\", \"cpus\": 1, "
+    "\"pids\": 256,"
+    " \"fileSize\": \"512MiB\", \"disk\": \"512MiB\"},"
+    " \"syscalls\": {\"profile\": \"default\"},"
+    " \"devices\": {\"terminals\": 8},"
+    " \"workingDirectory\": \"/tmp\"}";
+
+static int add_template(struct settings *settings, const char *name, const char *text, const char *origin,
+			struct warder_error *err)
+{
+	struct settings_template *grown =
+	    realloc(settings->templates, (settings->template_count + 1) * sizeof(*grown));
+	struct settings_template made = { 0 };
+
+	if (!grown)
+		return error_no_memory(err, NULL);
+	settings->templates = grown;
+	if (warder_policy_parse(text, strlen(text), origin, &made.policy, err) != 0)
+		return -1;
+	made.name = strdup(name);
+	if (!made.name) {
+		warder_policy_free(made.policy);
+		return error_no_memory(err, NULL);
+	}
+	grown[settings->template_count++] = made;
+	return 0;
+}
+
+static int bad(const struct json_value *value, const char *key, const char *what, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--config", "line %d: \"%s\" must be %s",
+			 value->line, key, what);
+}
+
+static int take_version(const struct json_value *value, struct settings *ret, struct warder_error *err)
+{
+	return value->is_uint && value->uint == 1 ? 0 : bad(value, "version", "1", err);
+}
+
+static int take_hosts(const struct json_value *value, struct settings *ret, struct warder_error *err)
+{
+	if (value->type != JSON_ARRAY || json_length(value) > SETTINGS_HOSTS_MAX)
+		return bad(value, "hosts",
+			   "an array of at most 32 names, such as \"sandbox.example.org:8080\"", err);
+	for (const struct json_value *one = value->child; one; one = one->next) {
+		if (one->type != JSON_STRING || !one->string[0] || strlen(one->string) > 255 ||
+		    strpbrk(one->string, " \t\r\n/"))
+			return bad(one, "hosts", "names, such as \"sandbox.example.org:8080\"", err);
+		ret->hosts[ret->host_count] = strdup(one->string);
+		if (!ret->hosts[ret->host_count])
+			return error_no_memory(err, NULL);
+		ret->host_count++;
+	}
+	return 0;
+}
+
+static char *text_of(const struct json_value *value)
+{
+	struct json_writer w = { 0 };
+
+	json_copy(&w, value);
+	return json_take(&w);
+}
+
+static int take_templates(const struct json_value *value, struct settings *ret, struct warder_error *err)
+{
+	if (value->type != JSON_OBJECT)
+		return bad(value, "templates", "an object of policies", err);
+	for (const struct json_value *one = value->child; one; one = one->next) {
+		char *text = text_of(one);
+		char origin[100];
+		int added;
+
+		snprintf(origin, sizeof(origin), "templates.%.60s", one->key);
+		added = text ? add_template(ret, one->key, text, origin, err) : error_no_memory(err, NULL);
+		free(text);
+		if (added < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int take_ceiling(const struct json_value *value, struct settings *ret, struct warder_error *err)
+{
+	char *text = text_of(value);
+	int parsed;
+
+	if (!text)
+		return error_no_memory(err, NULL);
+	parsed = warder_policy_parse(text, strlen(text), "ceiling", &ret->ceiling, err);
+	free(text);
+	return parsed;
+}
+
+static int take(const struct json_value *document, struct settings *ret, struct warder_error *err)
+{
+	static const struct {
+		const char *key;
+		int (*take)(const struct json_value *value, struct settings *ret, struct warder_error *err);
+	} members[] = {
+		{ "version", take_version },
+		{ "hosts", take_hosts },
+		{ "templates", take_templates },
+		{ "ceiling", take_ceiling },
+	};
+
+	if (document->type != JSON_OBJECT || !json_member(document, "version"))
+		return bad(document, "version", "1", err);
+	for (const struct json_value *one = document->child; one; one = one->next) {
+		size_t i = 0;
+
+		while (i < ARRAY_LENGTH(members) && strcmp(members[i].key, one->key) != 0)
+			i++;
+		if (i == ARRAY_LENGTH(members))
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--config",
+					 "line %d: unknown member \"%.40s\"; version, hosts, templates and "
+					 "ceiling are known",
+					 one->line, one->key);
+		if (members[i].take(one, ret, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_file(const char *path, struct settings *ret, struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	char *text = NULL;
+	size_t len = 0;
+	int got = file_read_regular(path, (size_t)1 << 20, &text, &len, err);
+
+	if (got == 0)
+		got = json_parse(text, len, path, NULL, &document, err);
+	free(text);
+	if (got == 0)
+		got = take(document, ret, err);
+	json_free(document);
+	if (got < 0 && strcmp(err->field, "--config") != 0) {
+		error_context(err, "%.200s", path);
+		snprintf(err->field, sizeof(err->field), "--config");
+	}
+	return got;
+}
+
+int settings_load(const char *path, struct settings *ret, struct warder_error *err)
+{
+	struct settings settings = { 0 };
+	int got = path ? read_file(path, &settings, err) : 0;
+
+	for (size_t i = 0; got == 0 && i < ARRAY_LENGTH(always); i++)
+		if (!settings_template(&settings, always[i]))
+			got = add_template(&settings, always[i], base_policy, always[i], err);
+	if (got < 0) {
+		settings_done(&settings);
+		return -1;
+	}
+	*ret = settings;
+	return 0;
+}
+
+const struct warder_policy *settings_template(const struct settings *settings, const char *name)
+{
+	for (size_t i = 0; i < settings->template_count; i++)
+		if (strcmp(settings->templates[i].name, name) == 0)
+			return settings->templates[i].policy;
+	return NULL;
+}
+
+void settings_done(struct settings *settings)
+{
+	for (size_t i = 0; i < settings->host_count; i++)
+		free(settings->hosts[i]);
+	for (size_t i = 0; i < settings->template_count; i++) {
+		free(settings->templates[i].name);
+		warder_policy_free(settings->templates[i].policy);
+	}
+	free(settings->templates);
+	warder_policy_free(settings->ceiling);
+	*settings = (struct settings){ 0 };
+}

@@ -1,0 +1,30 @@
+/*
+ * state: the directory of an execution host: tenants, and records of sandboxes. Private to host/launcher/ and the command line.
+ *
+ * It has mode 0700 and belongs to the user of the host. Files in it have mode 0600 and are replaced by rename, so that a reader sees the old
+ * or the new content.
+ *   tenants/NAME.json   sandboxes/ID.json
+ */
+#ifndef WARDER_HOST_LAUNCHER_STATE_H
+#define WARDER_HOST_LAUNCHER_STATE_H
+
+#include "base/error.h"
+
+#define STATE_TENANTS   "tenants"
+#define STATE_SANDBOXES "sandboxes"
+
+/* Open a directory of the state, and make it if it is not there. path: that of --state, or NULL for the default: /var/lib/warder/host for
+ * root, else $XDG_STATE_HOME/warder (~/.local/state/warder). part: STATE_TENANTS or STATE_SANDBOXES. *ret_fd is the caller's. -1 with
+ * *err, which names --state. */
+int state_open(const char *path, const char *part, int *ret_fd, struct warder_error *err);
+/* Read "NAME.json" of a part. *ret is heap and ends with a NUL. -1 with *err (NOT_FOUND). */
+int state_read(int part_fd, const char *name, char **ret, struct warder_error *err);
+/* Replace it. -1 with *err. */
+int state_write(int part_fd, const char *name, const char *text, struct warder_error *err);
+/* Remove it. 1: it was not there. -1 with *err. */
+int state_remove(int part_fd, const char *name, struct warder_error *err);
+/* Call back with each NAME, until it returns non-zero; that. -1 with *err. */
+int state_each(int part_fd, int (*each)(void *context, const char *name), void *context,
+	       struct warder_error *err);
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * link: the messages between the front, which speaks HTTP, and the launcher, which owns sandboxes and tenants.
+ *
+ * Both ends are a SOCK_SEQPACKET socket. The front sends a struct link_request, the launcher answers each one with a struct link_answer of
+ * the same number, in any order. A text that goes with a message (a JSON document, or the bytes of a program's input) comes beside it as a
+ * sealed memory file.
+ *
+ * The launcher trusts nothing in a request except what it checks itself: it knows a tenant or a sandbox only by the digest of a key that a
+ * client showed. So a front that an attacker has taken over can act for the clients that have spoken to it since, and for no others.
+ *
+ * The first message of the launcher is a struct link_welcome with the socket that listens for HTTP.
+ */
+#ifndef WARDER_HOST_LINK_H
+#define WARDER_HOST_LINK_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/sha256.h"
+
+#define LINK_FD          4 /* the front's end, in its jail */
+#define LINK_MAGIC       0x4b4e4c57u
+#define LINK_SANDBOX_MAX 32             /* bytes of a sandbox's id, with the NUL */
+#define LINK_BYTES_MAX   (1024u * 1024) /* of the text of a request */
+#define LINK_FDS         2              /* of a message: the text, and a connection or a file */
+#define LINK_HOSTS_BYTES 1024
+
+enum link_call {
+	LINK_READY = 1, /* the front listens, or (value 1) has refused the connection of this launcher */
+	LINK_HEALTH,    /* without a key: 200, or 503 if no jail can be launched */
+	LINK_WHO,       /* a JSON object: the tenant of the key and its scopes */
+	LINK_HOST,      /* a JSON object: this host */
+	LINK_CREATE,    /* text: JSON; a JSON object of the new sandbox */
+	LINK_LIST,      /* a JSON array of the tenant's sandboxes */
+	LINK_SHOW,      /* of one sandbox, as in the list */
+	LINK_REMOVE,    /* end a sandbox */
+	LINK_TIMEOUT,   /* value: seconds from now after which the sandbox ends */
+	LINK_OPEN,      /* a connection to the sandbox's keeper, and its JSON object */
+	LINK_RUN,       /* text: JSON; a JSON result */
+	LINK_CALLS,
+};
+
+/* What the digest of a request is of. */
+enum link_key {
+	LINK_KEY_NONE,
+	LINK_KEY_TENANT,  /* a tenant's token */
+	LINK_KEY_SANDBOX, /* the access token of the sandbox that the request names */
+	LINK_KEY_TRAFFIC, /* the traffic token of the sandbox that the request names */
+	LINK_KEYS,
+};
+
+struct link_request {
+	uint32_t magic, size;
+	uint32_t call, key_kind; /* enum link_call, enum link_key */
+	uint64_t number;         /* of the request */
+	uint64_t value;
+	uint64_t bytes; /* of the text beside it; 0: there is none */
+	char key[SHA256_HEX];
+	char sandbox[LINK_SANDBOX_MAX]; /* its id, or "" */
+};
+
+struct link_answer {
+	uint32_t magic, size;
+	uint32_t status; /* of HTTP: 200, 201, 204, or an error */
+	uint32_t retry_s;
+	uint64_t number;
+	uint64_t bytes;            /* of the text beside it; 0: there is none */
+	uint32_t has_fd;           /* 1: a descriptor follows that of the text */
+	struct warder_error error; /* where status is 400 or more */
+};
+
+struct link_welcome {
+	uint32_t magic, size;
+	uint32_t connections, connections_a_tenant; /* most of them */
+	char hosts
+	    [LINK_HOSTS_BYTES]; /* values of the Host header that are served, with a blank between them */
+};
+
+/* Whether `len` bytes are a valid message. Call it before any use of the message. */
+bool link_request_valid(const struct link_request *request, size_t len);
+bool link_answer_valid(const struct link_answer *answer, size_t len);
+bool link_welcome_valid(const struct link_welcome *welcome, size_t len);
+/* The digest of a key that a client showed, in hexadecimal. */
+void link_digest(const char *key, char ret[SHA256_HEX]);
+/* The status of HTTP that says what a kind of error means: 400, 403, 404, ... */
+unsigned int link_status(uint32_t error_code);
+
+#endif

@@ -1,8 +1,8 @@
 /*
  * files: what is put into a jail's /tmp before its program starts, and taken out of it when every process is gone.
  *
- * Both work on a directory in which nobody else is at work, so that nothing can be swapped between two looks. All the same
- * no link is ever followed: what the program left behind is hostile by assumption, and a link in it would make
+ * Except in a session, both work on a directory in which nobody else is at work, so that nothing can be swapped between two looks.
+ * No link is ever followed: what the program left behind is hostile by assumption, and a link in it would make
  * us read a file of the host. A name is opened only after it was seen to be a regular file: opening a device or a FIFO may
  * have effects or block.
  */
@@ -62,18 +62,16 @@ static int give(int fd, uid_t uid, gid_t gid)
 }
 
 /*
- * `exact`: with mode 0755 whatever the umask is, because somebody else is to read it. Only where nobody else may write: the
- * mode is changed by name, and who may write could have put a link in its place.
+ * `exact`: with mode 0755 whatever the umask is, because somebody else is to read it. In a session others may write there, and could put
+ * a link in its place: the mode is that of what was opened.
  */
 static int make_directory(int at_fd, const char *name, bool exact, uid_t uid, gid_t gid)
 {
 	const bool made = mkdirat(at_fd, name, 0755) == 0;
-	owned_fd int fd = -1;
+	const uint64_t how = made && exact ? O_RDONLY : O_PATH;
+	owned_fd int fd = path_try(at_fd, name, how | O_DIRECTORY | O_NOFOLLOW, 0, NO_LINKS);
 
-	if (made && exact && fchmodat(at_fd, name, 0755, 0) < 0)
-		return -1;
-	fd = path_try(at_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0, NO_LINKS);
-	if (fd < 0 || (made && give(fd, uid, gid) < 0))
+	if (fd < 0 || (made && exact && fchmod(fd, 0755) < 0) || (made && give(fd, uid, gid) < 0))
 		return -1;
 	return fd_take(&fd);
 }

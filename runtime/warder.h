@@ -435,6 +435,9 @@ struct warder_code {
 	/* If another process builds the same code, warder_build() waits for it and calls this every 10 ms. Non-zero:
 	 * warder_build() fails (EXECUTION_FAILED). NULL: not called. */
 	int (*should_stop)(void *context);
+	/* The session in which the program runs, under a policy as for warder_session_prepare(). NULL: in a jail of its own. The stages
+	 * of the build always have jails of their own. */
+	struct warder_session *session;
 };
 
 /*

@@ -77,7 +77,7 @@ complete -c warder -n '__fish_seen_subcommand_from code' -l ceiling -r -F -d 'th
 complete -c warder -n '__fish_seen_subcommand_from code' -l cgroup-parent -r -F -d 'parent cgroup of the jails (default: $WARDER_CGROUP_PARENT)'
 complete -c warder -n '__fish_seen_subcommand_from code' -l delegate -d 'run in a new scope of your systemd, where cgroup limits work without root'
 complete -c warder -n '__fish_seen_subcommand_from code' -l language -r -d 'the codes language (default: detected, if certain)'
-complete -c warder -n '__fish_seen_subcommand_from code' -l session -r -d 'with --context: the session of that context'
+complete -c warder -n '__fish_seen_subcommand_from code' -l session -r -d 'run the code in this session; with --context: the session of that context'
 complete -c warder -n '__fish_seen_subcommand_from code' -l context -r -d 'run the code in this context of the session, see "warder context"'
 complete -c warder -n '__fish_seen_subcommand_from code' -l stdin -r -F -d 'the codes standard input (default: Warders own)'
 complete -c warder -n '__fish_seen_subcommand_from code' -l input -r -d 'a value that the code reads at $WARDER_INPUT; @FILE reads it from a file'

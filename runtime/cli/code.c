@@ -16,6 +16,7 @@
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
+#include "runtime/session/session.h"
 
 #define SOURCE_MOST ((size_t)16 << 20)
 #define FILE_MOST   ((size_t)64 << 20)
@@ -23,6 +24,7 @@
 
 struct session {
 	struct report report;
+	struct warder_session *place; /* that the code runs in; NULL: a jail of its own */
 	struct request *request;
 	struct warder_file files[REQUEST_LIST_MAX];
 	size_t file_count;
@@ -41,6 +43,7 @@ static void session_done(struct session *session)
 	free(session->source);
 	free(session->input);
 	fd_done(&session->stdin_fd);
+	warder_session_free(session->place);
 	report_done(&session->report);
 }
 
@@ -69,6 +72,7 @@ static struct warder_code code_of(const struct session *session)
 		.languages = request->code.languages,
 		.on_stage = report_on_stage,
 		.should_stop = ending_came,
+		.session = session->place,
 	};
 }
 
@@ -139,6 +143,22 @@ static int find_defaults(struct session *session, const struct languages *langua
 	return 0;
 }
 
+/* The policy: in a session it is the session's, which the flags may narrow. */
+static int load_policy(struct session *session, const struct languages *languages, char **argv,
+		       struct warder_error *err)
+{
+	struct request *request = session->request;
+
+	if (!request->context.session)
+		return find_defaults(session, languages, err) == 0
+			   ? request_load(FLAG_CODE, argv, request, err)
+			   : -1;
+	return warder_session_open(request->context.session, &session->place, err) == 0 &&
+		       session_check_start_flags(request, err) == 0
+		   ? session_load_policy(session->place, FLAG_CODE, argv, request, err)
+		   : -1;
+}
+
 static int load(struct session *session, char **argv, struct warder_error *err)
 {
 	struct request *request = session->request;
@@ -152,8 +172,7 @@ static int load(struct session *session, char **argv, struct warder_error *err)
 		return -1;
 	if (languages_load(code_languages_path(request->code.languages), &languages, err) != 0)
 		return -1;
-	status =
-	    find_defaults(session, languages, err) == 0 ? request_load(FLAG_CODE, argv, request, err) : -1;
+	status = load_policy(session, languages, argv, err);
 	languages_free(languages);
 	for (size_t i = 0; i < request->code.files.count && status == 0; i++)
 		status = read_file(session, request->code.files.items[i], err);
@@ -249,12 +268,13 @@ int code_command(struct request *request, char **argv)
 	struct warder_error err = { 0 };
 	int status;
 
-	if (request->context.session || request->context.name)
+	if (request->context.name)
 		return context_code(argv);
 	report_catch_signals();
 	if (report_open(request, &session.report, &err) != 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	if (load(&session, argv, &err) != 0 || report_audit(&session.report, "code", NULL, &err) != 0 ||
+	if (load(&session, argv, &err) != 0 ||
+	    report_audit(&session.report, "code", request->context.session, &err) != 0 ||
 	    report_spool(&session.report, &session.spill, &err) != 0)
 		status = report_refuse(&session.report, &err, EXIT_REFUSED);
 	else

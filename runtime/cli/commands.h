@@ -36,6 +36,8 @@ int session_command(struct request *request, char **argv);
 /* The policy that the session has, for the flags of a command to narrow; one that is named is taken as it is. -1 with *err. */
 int session_load_policy(const struct warder_session *session, enum flag_command command, char **flags,
 			struct request *request, struct warder_error *err);
+/* Refuse the flags that only the start of a session can have. -1 with *err. */
+int session_check_start_flags(const struct request *request, struct warder_error *err);
 /* Whether the session itself is within the ceiling, as it is now. -1 with *err. */
 int session_check_ceiling(const struct warder_session *session, const struct request *request,
 			  struct warder_error *err);

@@ -383,6 +383,7 @@ static int draw_name(char ret[64], struct warder_error *err)
 static int begin_session(struct server *server, struct warder_error *err)
 {
 	const struct request *request = server->request;
+	struct preparation_options how = { 0 };
 	const struct warder_session_options options = {
 		.size = sizeof(options),
 		.policy = request->policy,
@@ -401,7 +402,8 @@ static int begin_session(struct server *server, struct warder_error *err)
 	if (draw_name(server->place.name, err) != 0 ||
 	    session_start(server->place.name, &options, ending_came, &server->place.session, err) != 0)
 		return -1;
-	return session_prepare(server->place.session, NULL, request->ceiling, 0, &server->held, err);
+	how.ceiling = request->ceiling ? &request->ceiling->policy : NULL;
+	return session_prepare(server->place.session, NULL, &how, false, &server->held, err);
 }
 
 /* Returns when nothing of it is left. */

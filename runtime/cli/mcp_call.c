@@ -347,6 +347,8 @@ static int execute(const struct mcp_call *call, const struct execution *executio
 		   struct warder_error *err)
 {
 	struct request *request = call->place->request;
+	const struct preparation_options how = { .ceiling =
+						     request->ceiling ? &request->ceiling->policy : NULL };
 	struct warder_policy narrowed = { request->policy->policy };
 	const struct warder_command command = { .size = sizeof(command),
 						.argv = execution->argv,
@@ -363,7 +365,7 @@ static int execute(const struct mcp_call *call, const struct execution *executio
 		narrowed.policy.limits.wall_time_us = execution->timeout_us;
 	if (execution->directory) /* the copy of it that is here alone is the worker's */
 		narrowed.policy.working_directory = (char *)(uintptr_t)execution->directory;
-	status = session_prepare(call->place->session, &narrowed, request->ceiling, 0, &tmpl, err);
+	status = session_prepare(call->place->session, &narrowed.policy, &how, false, &tmpl, err);
 	if (status == 0)
 		status = warder_launch(tmpl, &command, &run, err);
 	if (status == 0) {

@@ -80,8 +80,7 @@ static int start_word(struct request *outer, const char *name, char **flags)
 
 /* ---- exec ---- */
 
-/* What only a start can be told: a session that runs has its own. */
-static int check_start_flags(const struct request *request, struct warder_error *err)
+int session_check_start_flags(const struct request *request, struct warder_error *err)
 {
 	const struct {
 		const char *flag;
@@ -114,7 +113,8 @@ int session_check_ceiling(const struct warder_session *session, const struct req
 
 	free(text);
 	if (ret == 0)
-		ret = session_check_granted(&spec.policy, request->ceiling, err);
+		ret = session_check_granted(&spec.policy, request->ceiling ? &request->ceiling->policy : NULL,
+					    err);
 	session_spec_done(&spec);
 	return ret;
 }
@@ -164,7 +164,7 @@ static int find_or_start(struct report *report, struct request *request, const c
 {
 	request->session.runs = warder_session_open(name, ret, err) == 0;
 	if (request->session.runs)
-		return check_start_flags(request, err) == 0 &&
+		return session_check_start_flags(request, err) == 0 &&
 			       session_load_policy(*ret, FLAG_SESSION_EXEC, flags, request, err) == 0
 			   ? report_audit(report, "session exec", name, err)
 			   : -1;
@@ -181,13 +181,14 @@ static int prepare_in(struct report *report, struct request *request, const char
 		      struct warder_session **ret, struct warder_template **ret_tmpl,
 		      struct warder_error *err)
 {
-	const unsigned int how = request->session.background ? WARDER_SESSION_BACKGROUND : 0;
+	struct preparation_options how = { .background = request->session.background };
 
 	for (int tries = 1;; tries++) {
 		if (find_or_start(report, request, name, flags, ret, err) < 0 ||
 		    request_pass_term(request, err) < 0)
 			return -1;
-		if (session_prepare(*ret, request->policy, request->ceiling, how, ret_tmpl, err) == 0)
+		how.ceiling = request->ceiling ? &request->ceiling->policy : NULL;
+		if (session_prepare(*ret, &request->policy->policy, &how, false, ret_tmpl, err) == 0)
 			return 0;
 		if (tries == TRIES || !(session_is_replaced(*ret) ||
 					(request->session.auto_start && err->code == WARDER_ERROR_NOT_FOUND)))

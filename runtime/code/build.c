@@ -43,6 +43,7 @@
 #include "runtime/code/rust_source.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
+#include "runtime/session/session.h"
 
 #define SOURCE_LONGEST   (16u << 20)
 #define FILES_MOST       1000
@@ -456,7 +457,8 @@ static int set_environment(struct policy *policy, const char *const *variables, 
 	return 0;
 }
 
-/* Of the run. Where it works: in its box, unless the policy says otherwise or gives it a workspace. */
+/* Of the run. Where it works: in its box, unless the policy says otherwise or gives it a workspace. In a session, each run has a box of
+ * its own (call.c). */
 static int derive_run(struct building *b)
 {
 	struct policy *policy = &b->program->policy;
@@ -464,7 +466,7 @@ static int derive_run(struct building *b)
 	b->program->in_box =
 	    !policy->working_directory && policy->filesystem.workspace == POLICY_WORKSPACE_NONE;
 	if (b->program->in_box && !b->program->bare &&
-	    policy_set(policy, "workingDirectory", box_path, b->err) != 0)
+	    policy_set(policy, "workingDirectory", b->program->in_session ? "/tmp" : box_path, b->err) != 0)
 		return -1;
 	return set_environment(policy, b->program->language->environment, b->err);
 }
@@ -736,7 +738,7 @@ static int run_stage(struct building *b, enum language_stage stage, const struct
 
 	if (program->bare && scratch_open(PROGRAM_BOX, &scratch, b->err) != 0)
 		return -1;
-	program_find_places(program, stage, program->bare ? &scratch : NULL, &places);
+	program_find_places(program, stage, program->bare ? scratch.path : NULL, &places);
 	if (derive_build(b, stage, asked, &policy) == 0) {
 		policy.limits.wall_time_us = program->left_us;
 		status = start_stage(b, stage, &policy, &scratch, &places, &result);
@@ -921,6 +923,26 @@ static int check_only(struct building *b, const struct policy *asked)
 			 "%s has nothing that checks code without running it", language->name);
 }
 
+/* A session keeps its root as it was at its start: what was built is copied into its /tmp, like the source. */
+static int check_session(struct building *b)
+{
+	const struct warder_program *program = b->program;
+	const char *first = program->language->stages[LANGUAGE_RUN][0];
+
+	if (!session_is_backend(b->backend))
+		return error_set(
+		    b->err, WARDER_ERROR_INVALID_REQUEST, "backend",
+		    "the backend %.40s has no sessions; the backend of code in a session is local",
+		    b->backend);
+	if (strncmp(first, "{out}", 5) != 0 || program->policy.filesystem.tmp_exec)
+		return 0;
+	return error_set(
+	    b->err, WARDER_ERROR_UNSUPPORTED_POLICY, "filesystem.tmpExec",
+	    "a program that was built from %s lies in /tmp of the session, and filesystem.tmpExec "
+	    "of the session is false; start the session with --set filesystem.tmpExec=true",
+	    program->language->name);
+}
+
 static int make_template(struct building *b, const struct policy *asked)
 {
 	struct warder_program *program = b->program;
@@ -933,11 +955,16 @@ static int make_template(struct building *b, const struct policy *asked)
 		.backends = b->backends,
 		.subject = &subject,
 		.code_bytes = program->code_bytes,
-		.program = program->entry.built && !program->bare ? program->entry.path : NULL,
+		.program = program->entry.built && !program->bare && !program->in_session
+			       ? program->entry.path
+			       : NULL,
 	};
 
 	if (program->single_use)
 		program->policy.limits.wall_time_us = program->left_us;
+	if (program->in_session)
+		return session_prepare(b->code->session, &program->policy, &how, program->single_use,
+				       &program->tmpl, b->err);
 	return library_prepare(&program->policy, &how, program->single_use, &program->tmpl, b->err);
 }
 
@@ -951,8 +978,17 @@ static int judge(struct building *b, const struct policy *asked)
 						 .backends = b->backends,
 						 .subject = &subject };
 	struct preparation trial = { 0 };
-	int status = preparation_build(asked, &how, &trial, b->err);
+	struct warder_template *joined = NULL;
+	int status;
 
+	if (b->program->in_session) {
+		status = check_session(b) == 0
+			     ? session_prepare(b->code->session, asked, &how, true, &joined, b->err)
+			     : -1;
+		warder_template_free(joined);
+		return status;
+	}
+	status = preparation_build(asked, &how, &trial, b->err);
 	preparation_done(&trial);
 	return status;
 }
@@ -979,6 +1015,8 @@ static int build_program(struct building *b, const struct policy *asked)
 		return -1;
 	if (program->failed || (b->code->flags & CODE_BUILD_ONLY))
 		return 0;
+	if (program->in_session && check_session(b) != 0)
+		return -1;
 	return derive_run(b) == 0 ? make_template(b, asked) : -1;
 }
 
@@ -1027,6 +1065,7 @@ int warder_build(const struct warder_policy *policy, const struct warder_options
 	b.program->cache = CACHE_NONE;
 	b.program->entry = ENTRY_NONE;
 	b.program->single_use = known.single_use;
+	b.program->in_session = known_code.session != NULL;
 	if (policy_copy(&policy->policy, &b.program->policy, err) != 0 ||
 	    build_program(&b, &policy->policy) != 0 || report_stage(&b) != 0) {
 		warder_program_free(b.program);

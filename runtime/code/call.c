@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "runtime/code/box.h"
 #include "runtime/code/program.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
@@ -32,6 +33,7 @@ struct call {
 	char *directory; /* of files that are saved, as the caller named it */
 	int save_fd, input_fd;
 	struct scratch scratch; /* where the backend has no root */
+	struct box box;         /* in a session */
 	struct program_places places;
 	uint64_t result_bytes;
 	struct rootfs_collect collect;
@@ -49,6 +51,7 @@ static void call_free(void *owner)
 	fd_done(&call->save_fd);
 	fd_done(&call->input_fd);
 	scratch_done(&call->scratch);
+	box_done(&call->box);
 	warder_program_free(call->program);
 	free(call);
 }
@@ -141,6 +144,7 @@ static int check_pattern(const char *pattern, struct warder_error *err)
 static int take_collect(struct call *call, const struct warder_collect *collect, struct warder_error *err)
 {
 	const struct warder_program *program = call->program;
+	const bool boxed = program->in_session;
 
 	call->patterns = calloc(collect->pattern_count + 1, sizeof(char *));
 	for (size_t i = 0; call->patterns && i < collect->pattern_count; i++) {
@@ -155,10 +159,10 @@ static int take_collect(struct call *call, const struct warder_collect *collect,
 	if (collect->directory && open_directory(call, collect->directory, err) != 0)
 		return -1;
 	call->collect = (struct rootfs_collect){
-		.directory = PROGRAM_BOX,
+		.directory = boxed ? call->box.collected : PROGRAM_BOX,
 		.patterns = (const char *const *)call->patterns,
 		.pattern_count = collect->pattern_count,
-		.unchanged = program->files,
+		.unchanged = boxed ? call->box.files : program->files,
 		.unchanged_count = program->file_count,
 		.files_max = collect->files_max ? collect->files_max : FILES_MAX,
 		.file_bytes = collect->file_bytes ? collect->file_bytes : FILE_BYTES,
@@ -203,7 +207,12 @@ static int fill_call(struct call *call, const struct warder_call *known, struct 
 {
 	if (call->program->bare && scratch_open(PROGRAM_BOX, &call->scratch, err) != 0)
 		return -1;
-	program_find_places(call->program, LANGUAGE_RUN, call->program->bare ? &call->scratch : NULL,
+	if (call->program->in_session && box_open(call->program, &call->box, err) != 0)
+		return -1;
+	program_find_places(call->program, LANGUAGE_RUN,
+			    call->program->bare         ? call->scratch.path
+			    : call->program->in_session ? call->box.path
+							: NULL,
 			    &call->places);
 	call->argv = program_argv(call->program, LANGUAGE_RUN, &call->places, known->argv);
 	call->environment = make_environment(call, known);
@@ -430,6 +439,7 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 	held->program = program;
 	held->save_fd = held->input_fd = -1;
 	held->scratch = SCRATCH_NONE;
+	held->box = BOX_NONE;
 	if (fill_call(held, &known, err) != 0 ||
 	    library_take_spill(known.spill, &spill, &held->collect.hold, err) != 0) {
 		call_free(held);
@@ -450,8 +460,8 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 			     .result_bytes = read_bytes(held),
 			     .input_fd = held->input_fd,
 			     .progress = known.progress,
-			     .files = program->files,
-			     .file_count = program->file_count,
+			     .files = program->in_session ? held->box.files : program->files,
+			     .file_count = program->in_session ? held->box.file_count : program->file_count,
 			     .collect = held->collects ? &held->collect : NULL },
 		.on_output = known.on_output,
 		.output_context = known.context,
@@ -460,10 +470,10 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 		.release = call_free,
 		.owner = held,
 	};
-	if (program->bare) {
+	if (program->bare)
 		launch.command.scratch = held->scratch.path;
+	if (program->bare || program->in_session)
 		launch.command.working_directory = program->in_box ? held->places.box : NULL;
-	}
 	return library_launch(program->tmpl, &launch, ret, err);
 }
 

@@ -180,16 +180,16 @@ static void append_directories(struct list *list, const struct warder_program *p
 			append_directory(list, policy_path_target(lists[i]->items[k]));
 }
 
-void program_find_places(const struct warder_program *program, enum language_stage stage,
-			 const struct scratch *scratch, struct program_places *ret)
+void program_find_places(const struct warder_program *program, enum language_stage stage, const char *tmp,
+			 struct program_places *ret)
 {
-	snprintf(ret->tmp, sizeof(ret->tmp), "%s", scratch ? scratch->path : "/tmp");
+	snprintf(ret->tmp, sizeof(ret->tmp), "%s", tmp ? tmp : "/tmp");
 	snprintf(ret->box, sizeof(ret->box), "%s/" PROGRAM_BOX, ret->tmp);
-	if (stage != LANGUAGE_RUN)
+	if (stage != LANGUAGE_RUN || program->in_session)
 		snprintf(ret->out, sizeof(ret->out), "%s/" PROGRAM_OUT, ret->tmp);
 	else
 		snprintf(ret->out, sizeof(ret->out), "%s",
-			 scratch ? program->entry.path : PREPARATION_PROGRAM);
+			 program->bare ? program->entry.path : PREPARATION_PROGRAM);
 }
 
 char **program_argv(const struct warder_program *program, enum language_stage stage,

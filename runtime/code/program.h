@@ -44,6 +44,8 @@ struct warder_program {
 	bool function;        /* the source is called by a harness */
 	bool in_box;          /* the working directory is where the source is */
 	bool bare; /* the backend has no root: each stage and run has a struct scratch for its /tmp */
+	bool
+	    in_session; /* its runs join a session: each has a directory of its own below the session's /tmp */
 	bool single_use;
 	uint64_t left_us; /* of the wall time of everything, with single_use */
 	struct cache cache;
@@ -61,14 +63,15 @@ struct warder_program {
 
 /* A copy of what is known so far, for a result. NULL without memory. */
 struct result_code *program_report(const struct warder_program *program);
-/* Where a stage or run finds its files: a jail's paths, or those of `scratch` (NULL: none). */
+/* Where a stage or run finds its files. */
 struct program_places {
 	char tmp[SCRATCH_PATH_BYTES]; /* "/tmp", which PROGRAM_BOX and the others lie below */
 	char box[SCRATCH_PATH_BYTES + 16];
 	char out[PATH_MAX]; /* the directory of what is built, or was */
 };
-void program_find_places(const struct warder_program *program, enum language_stage stage,
-			 const struct scratch *scratch, struct program_places *ret);
+/* tmp: the directory in the place of the jail's /tmp; NULL: /tmp itself. */
+void program_find_places(const struct warder_program *program, enum language_stage stage, const char *tmp,
+			 struct program_places *ret);
 /* The arguments of a stage, with everything put in that stands for something. Heap, program_free_list(). NULL without memory. */
 char **program_argv(const struct warder_program *program, enum language_stage stage,
 		    const struct program_places *places, char *const *args);

@@ -461,7 +461,11 @@ int session_start(const char *name, const struct warder_session_options *options
 int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
 			   unsigned int flags, struct warder_template **ret, struct warder_error *err)
 {
-	return session_prepare(session, policy, NULL, flags, ret, err);
+	const struct preparation_options how = { .background = flags & WARDER_SESSION_BACKGROUND };
+
+	if (flags & ~(unsigned int)WARDER_SESSION_BACKGROUND)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "unknown flags %#x", flags);
+	return session_prepare(session, policy ? &policy->policy : NULL, &how, false, ret, err);
 }
 
 static const char *tell_end(void *owner, struct jail_outcome *outcome)
@@ -492,36 +496,34 @@ static void tell_failure(void *owner, struct warder_error *err)
 
 static const struct library_session of_session = { session_detach, tell_end, tell_failure };
 
-int session_check_granted(const struct policy *session, const struct warder_policy *ceiling,
+int session_check_granted(const struct policy *session, const struct policy *ceiling,
 			  struct warder_error *err)
 {
-	return ceiling && policy_check_ceiling(&ceiling->policy, session, err) < 0
+	return ceiling && policy_check_ceiling(ceiling, session, err) < 0
 		   ? error_context(err, "the session has more than the ceiling grants")
 		   : 0;
 }
 
-int session_prepare(struct warder_session *session, const struct warder_policy *policy,
-		    const struct warder_policy *ceiling, unsigned int flags, struct warder_template **ret,
+int session_prepare(struct warder_session *session, const struct policy *policy,
+		    const struct preparation_options *how, bool single_use, struct warder_template **ret,
 		    struct warder_error *err)
 {
-	const struct policy *asked = policy ? &policy->policy : session ? &session->spec.policy : NULL;
-	struct preparation_options how = { .background = flags & WARDER_SESSION_BACKGROUND,
-					   .ceiling = ceiling ? &ceiling->policy : NULL };
+	struct preparation_options joining = *how;
 	struct attachment *attachment;
 
 	if (!session || !ret)
 		return error_no_argument(err, session ? "ret" : "session");
-	if (flags & ~(unsigned int)WARDER_SESSION_BACKGROUND)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "unknown flags %#x", flags);
-	if (session_check_granted(&session->spec.policy, ceiling, err) < 0 ||
-	    session_check_narrower(&session->spec.policy, asked, err) < 0)
+	if (!policy)
+		policy = &session->spec.policy;
+	if (session_check_granted(&session->spec.policy, how->ceiling, err) < 0 ||
+	    session_check_narrower(&session->spec.policy, policy, err) < 0)
 		return -1;
 	attachment = session_attach(&session->spec, err);
 	if (!attachment)
 		return -1;
-	how.joint = &attachment->joint;
-	how.root = attachment->root;
-	if (library_prepare(asked, &how, false, ret, err) < 0) {
+	joining.joint = &attachment->joint;
+	joining.root = attachment->root;
+	if (library_prepare(policy, &joining, single_use, ret, err) < 0) {
 		tell_failure(attachment, err);
 		session_detach(attachment);
 		return -1;

@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "jail/session.h"
 #include "policy/policy.h"
+#include "runtime/library/preparation.h"
 #include "runtime/warder.h"
 
 #define SESSION_NAME_MAX        64
@@ -170,10 +171,12 @@ int session_check_narrower(const struct policy *session, const struct policy *as
 int session_start(const char *name, const struct warder_session_options *options, int (*came)(void *context),
 		  struct warder_session **ret, struct warder_error *err);
 /* Whether a session's policy is within a ceiling (or NULL), as it is now. -1 with *err. */
-int session_check_granted(const struct policy *session, const struct warder_policy *ceiling,
+int session_check_granted(const struct policy *session, const struct policy *ceiling,
 			  struct warder_error *err);
-int session_prepare(struct warder_session *session, const struct warder_policy *policy,
-		    const struct warder_policy *ceiling, unsigned int flags, struct warder_template **ret,
+/* policy NULL: the session's. `how` has what the template needs besides, such as ceiling and background; joint and root are filled in
+ * here. */
+int session_prepare(struct warder_session *session, const struct policy *policy,
+		    const struct preparation_options *how, bool single_use, struct warder_template **ret,
 		    struct warder_error *err);
 /* Whether another session has its name by now. */
 bool session_is_replaced(const struct warder_session *session);

@@ -308,6 +308,7 @@ complete -c warder -n '__fish_seen_subcommand_from session' -l audit-argv -d 'pu
 complete -c warder -n '__fish_seen_subcommand_from session' -l setup -r -d 'run this shell command in the session before any execution'
 complete -c warder -n '__fish_seen_subcommand_from session' -l lifetime -r -d 'end the session this long after its start (default: 8h)'
 complete -c warder -n '__fish_seen_subcommand_from session' -l idle-timeout -r -d 'end the session when it was idle for this long (default: 30m)'
+complete -c warder -n '__fish_seen_subcommand_from session' -l workspace-id -r -d 'start it in this workspace of the store, see "warder workspace"; --cwd is relative to it'
 complete -c warder -n '__fish_seen_subcommand_from session' -l auto-start -d 'start the session if it does not run'
 complete -c warder -n '__fish_seen_subcommand_from session' -l max-bytes -r -d 'read, write, cp: most bytes of the file, or of all files together (default: 1GiB)'
 complete -c warder -n '__fish_seen_subcommand_from session' -l background -d 'processes that the program leaves running stay until the session ends'

@@ -135,6 +135,7 @@ struct request_session {
 	struct request_list setup;
 	uint64_t lifetime_us, idle_us; /* 0: the default */
 	uint64_t bytes_max;            /* of a file or a copy; 0: the default */
+	const char *workspace_id;      /* of a workspace of the store; or NULL */
 	bool auto_start, background;
 	bool runs; /* an execution joins it, and cannot change its policy */
 };

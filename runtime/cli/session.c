@@ -13,6 +13,7 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/heap.h"
+#include "runtime/cli/programs.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/session/session.h"
@@ -51,6 +52,36 @@ static int print_text(char *text)
 	return 0;
 }
 
+/* warder-store opens the workspace, and then executes `warder session start` with its directory, its read-only inputs and its variables. */
+static int start_in_workspace(const char *name, const char *id, char **flags, struct warder_error *err)
+{
+	static const char flag[] = "--workspace-id";
+	const size_t len = sizeof(flag) - 1;
+	char program[] = "warder", group[] = "workspace", word[] = "session";
+	char **words;
+	size_t count = 0, used = 5;
+
+	while (flags[count])
+		count++;
+	words = calloc(count + 6, sizeof(*words));
+	if (!words)
+		return error_no_memory(err, NULL);
+	words[0] = program;
+	words[1] = group;
+	words[2] = word;
+	words[3] = (char *)(uintptr_t)id;
+	words[4] = (char *)(uintptr_t)name;
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(flags[i], flag) == 0)
+			i++;
+		else if (strncmp(flags[i], flag, len) != 0 || flags[i][len] != '=')
+			words[used++] = flags[i];
+	}
+	programs_become_store(words + 1, err);
+	free(words);
+	return -1;
+}
+
 /* Parse and load the flags behind the name, then go on. */
 static int start_word(struct request *outer, const char *name, char **flags)
 {
@@ -63,6 +94,10 @@ static int start_word(struct request *outer, const char *name, char **flags)
 	if (status == 0 && request.rest[0])
 		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, request.rest[0],
 				   "%.60s is one word too many: start NAME [FLAG...]", request.rest[0]);
+	if (status == 0)
+		status = session_check_name(name, &err);
+	if (status == 0 && request.session.workspace_id)
+		status = start_in_workspace(name, request.session.workspace_id, flags, &err);
 	if (status == 0)
 		status = request_load(FLAG_SESSION_START, flags, &request, &err);
 	if (status == 0)

@@ -36,7 +36,8 @@ struct command {
 	    *flags; /* names of the flags that it knows, with blanks between; "*": every word is an operand */
 	const char *operands; /* for the usage: "DIR|ARCHIVE"; NULL: none */
 	size_t least, most;   /* how many operands it takes */
-	const char *summary;
+	const char
+	    *summary; /* NULL: warder executes it for a command of its own, and the help does not list it */
 	const char *details; /* more lines of help, or NULL */
 	const char *example; /* works as printed, or NULL */
 	/* Prints its result. 0; or another exit status of its own, such as 1 for "there is none"; -1 with *err. */

@@ -39,7 +39,7 @@ static void print_commands(const char *group)
 	char words[64];
 
 	while ((command = next_command(&table, &row)) != NULL) {
-		if (group && strcmp(group, command->group) != 0)
+		if (!command->summary || (group && strcmp(group, command->group) != 0))
 			continue;
 		snprintf(words, sizeof(words), "%s %s", command->group, command->name);
 		printf("  ");
@@ -61,7 +61,7 @@ static int print_help(const struct command *command)
 	/* "*": the flags are another command's, and stand behind its operand. */
 	printf("usage: warder %s %s%s%s%s\n\n%s\n\n", command->group, command->name,
 	       strcmp(command->flags, "*") == 0 ? "" : " [FLAG...]", command->operands ? " " : "",
-	       command->operands ? command->operands : "", command->summary);
+	       command->operands ? command->operands : "", command->summary ? command->summary : "");
 	options_print(command);
 	if (command->details)
 		printf("\n%s", command->details);

@@ -660,9 +660,10 @@ static int refuse_workspace(const char *word, struct warder_error *err)
 	    "--workspace cannot be given here: the workspace is the one that is named by its ID");
 }
 
-static int read_flags(const struct options *options, struct asked *ret, struct warder_error *err)
+static int read_flags(const struct options *options, size_t first, struct asked *ret,
+		      struct warder_error *err)
 {
-	for (size_t i = 1; i < options->operand_count;) {
+	for (size_t i = first; i < options->operand_count;) {
 		char *const *word = &options->operands[i];
 		const char *value = NULL;
 		size_t taken = own_flag(word, "--store", &value);
@@ -679,14 +680,20 @@ static int read_flags(const struct options *options, struct asked *ret, struct w
 			add(&ret->flags, *word);
 		i += taken ? taken : 1;
 	}
-	if (!options->program || !options->program[0])
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "run",
-				 "there is no program; write \"warder workspace run ID [FLAG...] -- PROGRAM "
-				 "[ARGUMENT...]\"");
 	return 0;
 }
 
-static int become_warder(struct workspace *workspace, const struct workspace_run *run,
+static int check_program(const struct options *options, struct warder_error *err)
+{
+	if (options->program && options->program[0])
+		return 0;
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "run",
+			 "there is no program; write \"warder workspace run ID [FLAG...] -- PROGRAM "
+			 "[ARGUMENT...]\"");
+}
+
+/* `warder run`, or (session: its name) `warder session start`. */
+static int become_warder(struct workspace *workspace, const struct workspace_run *run, const char *session,
 			 const struct options *options, const struct asked *asked, struct warder_error *err)
 {
 	static struct arguments arguments;
@@ -696,8 +703,10 @@ static int become_warder(struct workspace *workspace, const struct workspace_run
 		return -1;
 	snprintf(root, sizeof(root), "%s:rw", workspace->path);
 	add(&arguments, "warder");
-	add(&arguments, "run");
-	if (!chooses_policy(options))
+	add(&arguments, session ? "session" : "run");
+	if (session)
+		add_flag(&arguments, "start", session);
+	else if (!chooses_policy(options))
 		add_flag(&arguments, "--preset", "agent");
 	for (size_t i = 0; i < ARRAY_LENGTH(run->variables); i++)
 		add_flag(&arguments, "--env", run->variables[i]);
@@ -707,41 +716,56 @@ static int become_warder(struct workspace *workspace, const struct workspace_run
 	for (size_t i = 0; run->mounts[i]; i++)
 		add_flag(&arguments, "--ro", run->mounts[i]);
 	add_flag(&arguments, "--cwd", run->cwd);
-	add(&arguments, "--");
-	for (size_t i = 0; options->program[i]; i++) {
+	if (!session)
+		add(&arguments, "--");
+	for (size_t i = 0; !session && options->program[i]; i++) {
 		if (arguments.count == ARGUMENTS_MAX)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "run",
 					 "there are more than %d arguments", ARGUMENTS_MAX);
 		add(&arguments, options->program[i]);
 	}
-	/* Nobody has the workspace alone as long as that lives; what runs in the jail does not get it. */
+	/* Nobody has the workspace alone as long as that lives; what runs in the jail does not get it. A session is found by its policy from
+	 * its start on: see sessions.h. */
 	if (fcntl(workspace->dir_fd, F_SETFD, 0) == 0 && fcntl(workspace->runs_fd, F_SETFD, 0) == 0)
 		execv(warder, (char *const *)(uintptr_t)arguments.words);
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "warder", errno, "cannot execute %s", warder);
 }
 
-static int run(const struct options *options, struct warder_error *err)
+/* session: the name of one that is to be started; NULL: run a program. */
+static int run_in(const struct options *options, const char *session, struct warder_error *err)
 {
 	static struct workspace_run prepared;
 	static struct asked asked;
 	struct workspaces workspaces = WORKSPACES_NONE;
 	struct workspace workspace = WORKSPACE_UNOPENED;
-	int status = read_flags(options, &asked, err);
+	int status = read_flags(options, session ? 2 : 1, &asked, err);
 
+	if (status == 0 && !session)
+		status = check_program(options, err);
 	if (status == 0)
 		status = workspaces_open(asked.store, &workspaces, err);
 	if (status == 0)
 		status = workspace_open(&workspaces, options->operands[0], WORKSPACE_SHARED, true, &workspace,
 					err);
 	if (status == 0)
-		status = workspace_run_prepare(&workspace, asked.cwd, &prepared, err);
+		status = workspace_run_prepare(&workspace, asked.cwd, session, &prepared, err);
 	tell_mended(&workspace);
 	if (status == 0)
-		status = become_warder(&workspace, &prepared, options, &asked, err);
+		status = become_warder(&workspace, &prepared, session, options, &asked, err);
 	workspace_run_done(&prepared);
 	workspace_done(&workspace);
 	workspaces_done(&workspaces);
 	return status;
+}
+
+static int run(const struct options *options, struct warder_error *err)
+{
+	return run_in(options, NULL, err);
+}
+
+static int start_session(const struct options *options, struct warder_error *err)
+{
+	return run_in(options, options->operands[1], err);
 }
 
 /* ---- the table ---- */
@@ -752,6 +776,7 @@ const struct command workspace_commands[] = {
 	  "The same id is the same workspace each time; without one, a new id is made up and printed first.\n"
 	  "In it are skills, work, work/inputs, runs, out, and metadata.json for programs to read.\n",
 	  "warder workspace create job-7", create },
+	{ "workspace", "session", "*", "ID NAME [FLAG...]", 2, OPTIONS_MAX, NULL, NULL, NULL, start_session },
 	{ "workspace", "run", "*", "ID [FLAG...] -- PROGRAM [ARGUMENT...]", 1, OPTIONS_MAX,
 	  "run a program in a workspace",
 	  "Flags are those of \"warder run\"; without --preset or --policy the preset is agent. The "

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "rootfs/rootfs.h"
 #include "store/workspaces/private.h"
+#include "store/workspaces/sessions.h"
 
 int workspace_own_length(const struct workspace *workspace)
 {
@@ -56,8 +57,15 @@ int workspace_lock_runs(struct workspace *workspace, int how, struct warder_erro
 	if (workspace->runs_fd < 0)
 		workspace->runs_fd =
 		    openat(workspace->dir_fd, "runs.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (workspace->runs_fd >= 0 && workspace_lock_wait(workspace->runs_fd, how) == 0)
-		return 0;
+	if (workspace->runs_fd >= 0 && workspace_lock_wait(workspace->runs_fd, how) == 0) {
+		if (!(how & LOCK_EX) ||
+		    workspace_await_sessions(workspace->id, workspace->path, false,
+					     "stop it first, or stage without --read-only and --link",
+					     err) == 0)
+			return 0;
+		flock(workspace->runs_fd, LOCK_SH);
+		return -1;
+	}
 	if (workspace->runs_fd >= 0 && errno == EWOULDBLOCK) {
 		flock(workspace->runs_fd, LOCK_SH); /* a change that fails gives back what was held before */
 		return error_set(
@@ -86,14 +94,20 @@ static int add_mounts(struct workspace *workspace, struct workspace_run *ret, st
 	return status;
 }
 
-/* A directory that no run had before. */
-static int add_run_dir(struct workspace *workspace, struct workspace_run *ret, struct warder_error *err)
+/* For a run, a directory that no other had before. For a session, the same one each time: so a second start has the same policy. */
+static int add_run_dir(struct workspace *workspace, const char *session, struct workspace_run *ret,
+		       struct warder_error *err)
 {
 	char random[STORE_NAME_MAX], stamp[40];
 	const time_t now = time(NULL);
 	owned_fd int fd = -1;
 	struct tm parts;
 
+	if (session) {
+		snprintf(ret->run_dir, sizeof(ret->run_dir), "runs/session_%.64s", session);
+		fd = workspace_directory(workspace, ret->run_dir, true, err);
+		return fd < 0 ? -1 : 0;
+	}
 	if (!gmtime_r(&now, &parts) || !strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &parts))
 		return error_set(err, WARDER_ERROR_INTERNAL, NULL, "the clock stands wrong");
 	store_new_name("", random);
@@ -128,8 +142,8 @@ static int take_cwd(struct workspace *workspace, const char *cwd, struct workspa
 	return 0;
 }
 
-int workspace_run_prepare(struct workspace *workspace, const char *cwd, struct workspace_run *ret,
-			  struct warder_error *err)
+int workspace_run_prepare(struct workspace *workspace, const char *cwd, const char *session,
+			  struct workspace_run *ret, struct warder_error *err)
 {
 	static const char *const variables[][2] = { { "WORKSPACE_DIR", "" },
 						    { "SKILLS_DIR", "/skills" },
@@ -138,7 +152,7 @@ int workspace_run_prepare(struct workspace *workspace, const char *cwd, struct w
 
 	memset(ret, 0, sizeof(*ret));
 	if (workspace_lock_runs(workspace, LOCK_SH, err) != 0 || workspace_layout(workspace, err) != 0 ||
-	    take_cwd(workspace, cwd, ret, err) != 0 || add_run_dir(workspace, ret, err) != 0 ||
+	    take_cwd(workspace, cwd, ret, err) != 0 || add_run_dir(workspace, session, ret, err) != 0 ||
 	    add_mounts(workspace, ret, err) != 0) {
 		workspace_run_done(ret);
 		return -1;

@@ -74,7 +74,8 @@ static int find_writer(const char *path, char ret_name[80], struct warder_error 
 	return found;
 }
 
-int workspace_await_sessions(const char *id, const char *path, bool wait, struct warder_error *err)
+int workspace_await_sessions(const char *id, const char *path, bool wait, const char *remedy,
+			     struct warder_error *err)
 {
 	const struct timespec pause = { .tv_nsec = 200000000 };
 	char name[80], shown[96];
@@ -87,8 +88,7 @@ int workspace_await_sessions(const char *id, const char *path, bool wait, struct
 		nanosleep(&pause, NULL);
 	if (found <= 0)
 		return found;
-	return error_set(
-	    err, WARDER_ERROR_CONFLICT, "workspace",
-	    "%s is in use: the session %s may write to it; stop the session, or wait with --wait",
-	    json_quote(id, shown, sizeof(shown)), name);
+	return error_set(err, WARDER_ERROR_CONFLICT, "workspace",
+			 "%s is in use: the session %s may write to it; %s",
+			 json_quote(id, shown, sizeof(shown)), name, remedy);
 }

@@ -213,8 +213,8 @@ int workspace_open(struct workspaces *workspaces, const char *id, enum workspace
 	if (workspace.dir_fd < 0)
 		return -1;
 	if (enter(workspaces, name, &workspace, err) != 0 ||
-	    (lock == WORKSPACE_ALONE &&
-	     workspace_await_sessions(workspace.id, workspace.path, wait, err) != 0)) {
+	    (lock == WORKSPACE_ALONE && workspace_await_sessions(workspace.id, workspace.path, wait,
+								 WORKSPACE_STOP_OR_WAIT, err) != 0)) {
 		workspace_done(&workspace);
 		return -1;
 	}
@@ -430,7 +430,7 @@ static int await_sessions(const struct workspaces *workspaces, const char *id, c
 	if (snprintf(path, sizeof(path), "%s/%s/%s", workspaces->path, name, tree) >= (int)sizeof(path) ||
 	    access(path, F_OK) != 0)
 		return 0;
-	return workspace_await_sessions(id, path, wait, err);
+	return workspace_await_sessions(id, path, wait, WORKSPACE_STOP_OR_WAIT, err);
 }
 
 int workspace_remove(struct workspaces *workspaces, const char *id, bool wait, struct warder_error *err)

@@ -203,8 +203,9 @@ struct workspace_run {
 };
 
 /* Make the run's directory, the working directory (relative to the tree; NULL: the tree itself) and the places of read-only inputs. */
-int workspace_run_prepare(struct workspace *workspace, const char *cwd, struct workspace_run *ret,
-			  struct warder_error *err);
+/* session: the name of the session that is started, which has the same RUN_DIR each time; NULL: a run, with a new one. */
+int workspace_run_prepare(struct workspace *workspace, const char *cwd, const char *session,
+			  struct workspace_run *ret, struct warder_error *err);
 void workspace_run_done(struct workspace_run *run);
 
 /* ---- collect.c: outputs ---- */

@@ -99,8 +99,9 @@ static const char *checked_how(const struct policy_endpoint *row)
 		}
 	}
 	return !other ? "by TLS server name and HTTP requests; nothing else passes"
-	       : web  ? "by TLS server name and HTTP requests; except on ports 443 and 80, other protocols by address"
-		      : "by TLS server name and HTTP requests; other protocols by address";
+	       : web ? "by TLS server name and HTTP requests; except on ports 443 and 80, other protocols by "
+		       "address"
+		     : "by TLS server name and HTTP requests; other protocols by address";
 }
 
 static void rule_rows(struct jail_run *run)
@@ -121,8 +122,7 @@ static void rule_rows(struct jail_run *run)
 			return;
 		put(row->source, sizeof(row->source), edge_source);
 		if (i + 1 == RULE_ROWS && rows->count > RULE_ROWS) {
-			snprintf(row->mechanism, sizeof(row->mechanism),
-				 "as in the rows above");
+			snprintf(row->mechanism, sizeof(row->mechanism), "as in the rows above");
 			snprintf(row->value, sizeof(row->value), "%zu more rows", rows->count - i);
 			return;
 		}

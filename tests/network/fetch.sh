@@ -35,16 +35,17 @@ begin() {
 says() {
 	local pattern=$1 status=$2
 	shift 2
-	timeout 100 "$warder" "$@" >"$scratch/said" 2>&1 </dev/null
+	timeout 100 "${as[@]}" "$warder" "$@" >"$scratch/said" 2>&1 </dev/null
 	[ $? -eq "$status" ] && grep -q -e "$pattern" "$scratch/said" && return
 	cat "$scratch/said"
 	return 1
 }
 
 has() {
-	timeout 60 "$warder" workspace read job "$1" | grep -qx 'hello from tiny'
+	timeout 60 "${as[@]}" "$warder" workspace read job "$1" | grep -qx 'hello from tiny'
 }
 
+as=()
 if ! begin; then
 	tap_not_ok "the servers"
 	tap_end
@@ -88,6 +89,21 @@ check "no image of a language is fetched when docker.io is out of reach" says 'f
 "$warder" image pull registry.test:5000/tiny:1 python:3.12-slim --allow auth.test:5443 >/dev/null
 check "an image that is there is not fetched" says '^python:3.12-slim  is in the store$' 0 image ensure py
 check "the first failure ends it" says 'failed to pull image golang:1.24-alpine' 125 image ensure python go rust
+# An ordinary user, with a store of the user's own.
+mkdir "$scratch/user"
+chown 65534:65534 "$scratch/user"
+as=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp WARDER_STORE="$scratch/user")
+check "as an ordinary user: a workspace" says "^$scratch/user/" 0 workspace create job
+check "as an ordinary user: a repository of a server is cloned" says '^work/inputs/tiny.git$' 0 workspace stage job git+https://git.test/tiny.git
+check "as an ordinary user: its files are there" has work/inputs/tiny.git/hello
+check "as an ordinary user: a repository that is not there" says 'cannot be cloned: git says' 125 workspace stage job git+https://git.test/none.git
+check "as an ordinary user: a host of the registry is missing" says 'failed to pull image '$image': skopeo says .*auth.test' 125 image pull $image
+check "as an ordinary user: an image" says "^$image  " 0 image pull $image --allow auth.test:5443
+check "as an ordinary user: its files" says ": good" 0 image verify $image
+"${as[@]}" "$warder" image pull $image python:3.12-slim --allow auth.test:5443 >/dev/null
+check "as an ordinary user: an image that is there is not fetched" says '^python:3.12-slim  is in the store$' 0 image ensure python
+check "as an ordinary user: the first failure ends it" says 'failed to pull image golang:1.24-alpine' 125 image ensure python go rust
+as=()
 # The blobs that are not JSON are layers.
 find "$scratch/registry/store" -name data -exec sh -c 'head -c 1 "$1" | grep -q "{" || printf XXXX | dd of="$1" bs=1 seek=30 conv=notrunc status=none' sh {} \;
 check "a blob that has not its digest" says "failed to pull image .*[Dd]igest" 125 image pull registry.test:5002/tiny:1 wrong --allow plain.test:443

@@ -180,6 +180,7 @@ static void print_destinations(const struct policy *policy)
 
 static void print_plan(const struct jail_plan *plan)
 {
+	struct warder_error err = { 0 };
 	char text[32];
 
 	putchar('\n');
@@ -206,6 +207,8 @@ static void print_plan(const struct jail_plan *plan)
 	puts(plan->rootfs.working_directory);
 	begin_line("wall time");
 	puts(policy_format_time(plan->wall_time_us, text, sizeof(text)));
+	begin_line("pool");
+	puts(jail_check_park(plan, &err) == 0 ? "its jails can be kept ready" : term_clean(err.text));
 }
 
 /* Flags that were not typed have a part in what follows. */

@@ -215,6 +215,7 @@ struct jail_given {
 	const struct policy *policy; /* for the receipt */
 	char *const *environment;    /* NULL-terminated "NAME=value" */
 	uint64_t wall_time_us, stdout_bytes, stderr_bytes;
+	uint64_t code_bytes; /* for the receipt: of a piece of code; 0: a program */
 };
 
 struct jail_command {
@@ -238,6 +239,8 @@ struct jail_command {
 	 * has not taken JAIL_GRACE_US after the run's end is dropped. Two descriptors of one file make one stream, which counts as
 	 * stdout. NULL, or borrowed until the run ends. */
 	const int *output_fds;
+	/* Standard error goes the way of standard output, also without such descriptors. */
+	bool merged;
 	uint64_t
 	    output_max; /* with output_fds: more bytes than this on either stream end the run; 0: no limit */
 	/* Two regular files that stdout and stderr are written to besides, from their first byte on and also beyond the limits, from where
@@ -318,6 +321,9 @@ long jail_start_overlays(const struct jail_start *start, const int *layers, cons
  * that nothing is written); NULL past the end. The read-back asks for each. */
 const char *jail_start_masked(size_t i, bool *ret_whole);
 
+/* Whether two descriptors are of one file, so that a program gets one pipe for both and its bytes keep their order. */
+bool jail_is_one_file(const int fds[2]);
+
 /* Start. 0: the program's exec was entered, under the whole policy, read back. -1 with *err (step named);
  * nothing is left. EXECUTION_FAILED: not executable; NOT_FOUND: no such program inside. */
 int jail_launch(struct jail_template *tmpl, const struct jail_command *command, struct jail_run **ret,
@@ -345,14 +351,15 @@ int jail_hand_out(struct jail_run *run, const struct jail_command *command, stru
  * The program writes to descriptor 3 a line with the path of each file that it has loaded, and then an empty line. It reads its work from
  * descriptor 4 until end of file, and does it once. From then on its standard streams are those of the command.
  *
- * jail_warm: argv as of struct jail_command; it must exist until the run is removed. -1 with *err (EXECUTION_FAILED: the program ended, or was
+ * jail_warm: argv as of struct jail_command; it must exist until the run is removed. `merged`: the program's outputs are one pipe. -1 with *err (EXECUTION_FAILED: the program ended, or was
  * not ready within 30 s): the run can only be removed.
  * jail_warm_is_stale: whether a file that the program has mapped or named was replaced or changed.
  * jail_warm_bytes: the private memory of the program, without that of the jail; 0: not known.
- * jail_feed: wall time and CPU time begin here. -1 with *err, also of a command with files, variables or a terminal (INVALID_REQUEST); the
- * run can then only be removed.
+ * jail_feed: the command's files are put below /tmp; its variables are only counted in the receipt, because the work has to tell them to the
+ * program. Wall time and CPU time begin here. -1 with *err, also of a command with a terminal or progress (INVALID_REQUEST); the run can then
+ * only be removed.
  */
-int jail_warm(struct jail_run *run, char *const *argv, struct warder_error *err);
+int jail_warm(struct jail_run *run, char *const *argv, bool merged, struct warder_error *err);
 bool jail_warm_is_stale(const struct jail_run *run);
 uint64_t jail_warm_bytes(const struct jail_run *run);
 int jail_feed(struct jail_run *run, const struct jail_command *command, const char *work, size_t len,

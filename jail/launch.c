@@ -230,8 +230,7 @@ static int make_output(struct jail_run *run, enum jail_stream stream)
 	return fcntl(ends[RUN_READ], F_SETFL, O_NONBLOCK);
 }
 
-/* Where the caller's two descriptors are one file, the program gets one pipe, so that its bytes keep their order. */
-static bool is_one_file(const int fds[2])
+bool jail_is_one_file(const int fds[2])
 {
 	struct stat first, second;
 
@@ -257,7 +256,7 @@ int run_open_passes(struct jail_run *run, struct warder_error *err)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, field, error,
 					       "output_fds[%d]: descriptor %d", stream, fds[stream]);
 	}
-	run->merged = run->command.terminal_fd > 0 || (fds && is_one_file(fds));
+	run->merged = run->command.terminal_fd > 0 || run->command.merged || (fds && jail_is_one_file(fds));
 	return 0;
 }
 
@@ -932,8 +931,8 @@ static int step_read_back(struct jail_run *run, struct warder_error *err)
 	return readback_check(run, err);
 }
 
-/* The payload still waits: nobody else is in there. */
-static int step_stage(struct jail_run *run, struct warder_error *err)
+/* The payload, or its program, still waits: nobody else is in there. */
+int run_stage(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_command *command = &run->command;
 	const struct jail_plan *plan = &run->tmpl->plan;
@@ -1110,7 +1109,7 @@ static const struct step {
 	{ "build-root", step_build_root, NULL }, /* init waits for it as well, where it enters it */
 	{ "setup", step_setup, undo_setup },
 	{ "read-back", step_read_back, undo_read_back }, /* the payload waits: nothing untrusted has run */
-	{ "stage", step_stage, NULL },
+	{ "stage", run_stage, NULL },
 	{ "go", step_go, NULL },
 };
 #define STEPS      (ARRAY_LENGTH(steps))
@@ -1314,7 +1313,8 @@ static struct jail_given given_by_plan(const struct jail_plan *plan)
 				    .environment = plan->environment,
 				    .wall_time_us = plan->wall_time_us,
 				    .stdout_bytes = plan->stdout_bytes,
-				    .stderr_bytes = plan->stderr_bytes };
+				    .stderr_bytes = plan->stderr_bytes,
+				    .code_bytes = plan->code_bytes };
 }
 
 void run_let_go_of_given(struct jail_run *run)

@@ -198,9 +198,9 @@ static void supervisor_rows(struct jail_run *run)
 				"%llu us from the exec on; init's backstop %llu us",
 				(unsigned long long)run->given.wall_time_us,
 				(unsigned long long)block_backstop_ms(run->given.wall_time_us) * 1000);
-	if (plan->code_bytes)
+	if (run->given.code_bytes)
 		receipt_control(run, POLICY_CONTROL_CODE, kept_source, "%llu bytes of program text",
-				(unsigned long long)plan->code_bytes);
+				(unsigned long long)run->given.code_bytes);
 	else
 		receipt_control(run, POLICY_CONTROL_CODE, kept_source, "a program, not a piece of code");
 	output_row(run, POLICY_CONTROL_STDOUT, run->given.stdout_bytes, kept);

@@ -161,6 +161,8 @@ void run_warm_done(struct jail_run *run);
 void run_close_programs_ends(struct jail_run *run);
 /* The rest of a parked run's launch: its files, then the word to go, which run_send_program() sends. -1 with *err. */
 int run_start_program(struct jail_run *run, struct warder_error *err);
+/* Put the command's files below /tmp. -1 with *err. */
+int run_stage(struct jail_run *run, struct warder_error *err);
 int run_send_program(struct jail_run *run, struct warder_error *err);
 /* Whether nothing more fits into the jail's own /tmp; false if it has none. */
 bool run_scratch_is_full(const struct jail_run *run);

@@ -222,10 +222,10 @@ uint64_t jail_warm_bytes(const struct jail_run *run)
 	return amount_of(text, "Private_Dirty:") + amount_of(text, "Private_Clean:");
 }
 
-int jail_warm(struct jail_run *run, char *const *argv, struct warder_error *err)
+int jail_warm(struct jail_run *run, char *const *argv, bool merged, struct warder_error *err)
 {
 	const struct jail_command command = {
-		.argv = argv, .stdin_data = "", .stdin_fd = -1, .result_bytes = RESULT_MOST
+		.argv = argv, .stdin_data = "", .stdin_fd = -1, .merged = merged, .result_bytes = RESULT_MOST
 	};
 	owned_fd int work_fd = -1;
 	owned_fd int input_fd = -1;
@@ -260,11 +260,7 @@ int jail_warm(struct jail_run *run, char *const *argv, struct warder_error *err)
 
 static int check_command(const struct jail_command *command, struct warder_error *err)
 {
-	const char *what = command->terminal_fd > 0                  ? "terminal_fd"
-			   : command->set_env && command->set_env[0] ? "environment"
-			   : command->file_count                     ? "files"
-			   : command->progress                       ? "progress"
-								     : NULL;
+	const char *what = command->terminal_fd > 0 ? "terminal_fd" : command->progress ? "progress" : NULL;
 
 	return !what ? 0
 		     : error_set(err, WARDER_ERROR_INVALID_REQUEST, what,
@@ -313,6 +309,7 @@ int jail_feed(struct jail_run *run, const struct jail_command *command, const ch
 	      struct warder_error *err)
 {
 	char *const *argv = run->command.argv;
+	const bool merged = run->merged; /* the program has the pipes that it was started with */
 
 	if (len > INT32_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "code", "the code has more than 2 GiB");
@@ -321,13 +318,13 @@ int jail_feed(struct jail_run *run, const struct jail_command *command, const ch
 	run->start_us = clock_us();
 	run->command = *command;
 	run->command.argv = argv;
-	run->command.result_bytes = RESULT_MOST;
+	run->command.result_bytes = command->result_bytes ? command->result_bytes : RESULT_MOST;
 	if (command->given)
 		run->given = *command->given;
 	run->receipt.unwanted = command->no_receipt;
-	if (run_open_passes(run, err) < 0 || open_input(run, err) < 0)
+	if (run_open_passes(run, err) < 0 || open_input(run, err) < 0 || run_stage(run, err) < 0)
 		return -1;
-	run->merged = false; /* the program has two pipes */
+	run->merged = merged;
 	readback_rest(run);
 	run->go_us = clock_us();
 	if (send_work(run, work, len, err) < 0)

@@ -589,7 +589,7 @@ WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_
 				  const struct warder_command *command, struct warder_run **ret,
 				  struct warder_error *err);
 /* Run a piece of code in a program that was started in a parked jail (key->program or key->interpreter). Everything
- * else is as with warder_pool_launch(), with two differences: the command has no argv, environment, files, progress or
+ * else is as with warder_pool_launch(), with two differences: the command has no argv, environment, progress or
  * terminal; and if output_fds are one file, the order of writes to standard output and error is lost. The pool removes
  * a jail if a file that its program has mapped, or has written to descriptor 3, has changed. If no jail is ready, WARDER_POOL_LAUNCH starts the
  * program now. The program ends with its code, so the next piece gets another jail. -1 also if the program does not

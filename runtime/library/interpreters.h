@@ -4,10 +4,22 @@
 #ifndef WARDER_RUNTIME_LIBRARY_INTERPRETERS_H
 #define WARDER_RUNTIME_LIBRARY_INTERPRETERS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/error.h"
 
 /* The words of "python" or "node", which loads the modules (NULL: none). Heap: interpreters_free(). NULL with *err. */
 char **interpreters_words(const char *name, const char *const *imports, struct warder_error *err);
+/* Whether a loop for scripts of this language exists: it takes a script, its arguments and variables. */
+bool interpreters_run_scripts(const char *language);
+/* The words that start such a loop: those of argv before its member `script`, which is the file, and the loop. Heap: interpreters_free(). NULL with
+ * *err. */
+char **interpreters_script_words(const char *language, char *const *argv, size_t script,
+				 struct warder_error *err);
+/* The work for it: the script with its arguments, and variables "NAME=value" (NULL: none). Heap; NULL with *err. */
+char *interpreters_script_work(char *const *words, char *const *environment, size_t *ret_len,
+			       struct warder_error *err);
 /* A copy of such words. NULL with *err. */
 char **interpreters_copy(char *const *from, struct warder_error *err);
 /* The first `count` of them, and the list. NULL is fine. */

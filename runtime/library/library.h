@@ -51,6 +51,15 @@ struct library_parked {
 	void (*give_back)(void *pool_owner, struct jail_run *jail, struct warder_template *tmpl);
 	void *pool_owner;
 };
+/* A launch for another process, which knows the policy only from here. */
+struct library_order {
+	const struct policy *policy;   /* of the run */
+	struct policy_subject subject; /* the same */
+	uint64_t code_bytes;           /* for the receipt */
+	struct library_launch launch;  /* its command; without on_output and the like */
+	int script; /* which word of the command's argv is a source that an interpreter reads; 0: none */
+	void *call; /* owned, by whoever made the order */
+};
 int library_launch(struct warder_template *tmpl, const struct library_launch *launch, struct warder_run **ret,
 		   struct warder_error *err);
 /* As jail_signal(), jail_count() and jail_pause_clock(). */

@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,7 @@ struct key {
 	char *text;
 	struct warder_template *tmpl; /* a reference */
 	char **program;               /* owned; to be started in advance; or NULL */
+	bool merged;                  /* its outputs are one pipe */
 	uint64_t bytes;               /* of each jail: what the last one took */
 	unsigned int wanted;          /* jails to keep parked */
 	uint64_t used_us;             /* clock of the last use */
@@ -253,7 +255,7 @@ static void clean(struct warder_pool *pool, struct slot *slot)
 }
 
 /* Without the lock. -1 with *err: nothing is left, except what the removal told. */
-static int park(struct slot *slot, struct warder_error *err)
+static int park(struct slot *slot, bool merged, struct warder_error *err)
 {
 	struct warder_error ignored;
 
@@ -261,7 +263,7 @@ static int park(struct slot *slot, struct warder_error *err)
 		return -1;
 	if (!slot->program)
 		return 0;
-	if (jail_warm(slot->run, slot->program, err) == 0) {
+	if (jail_warm(slot->run, slot->program, merged, err) == 0) {
 		slot->bytes = JAIL_BYTES + jail_warm_bytes(slot->run);
 		return 0;
 	}
@@ -274,6 +276,7 @@ static int park(struct slot *slot, struct warder_error *err)
 static int build(struct warder_pool *pool, struct key *key, struct warder_error *err)
 {
 	struct slot *slot = calloc(1, sizeof(*slot));
+	const bool merged = key->merged;
 	int parked;
 
 	if (!slot || (key->program && !(slot->program = interpreters_copy(key->program, err)))) {
@@ -291,7 +294,7 @@ static int build(struct warder_pool *pool, struct key *key, struct warder_error 
 	slot->next = pool->slots;
 	pool->slots = slot;
 	pthread_mutex_unlock(&pool->lock);
-	parked = park(slot, err);
+	parked = park(slot, merged, err);
 	if (parked != 0)
 		warder_template_free(slot->tmpl);
 	pthread_mutex_lock(&pool->lock);
@@ -492,8 +495,9 @@ static int add_followed(struct json_writer *w, const struct policy *policy, stru
 
 /* Whatever a template depends on, except the objects that its sources lead to, which are compared at each hand-out, and what the hand-out
  * itself gives. The pool is this process's, so that no other build of the library uses it. Heap; NULL with *err. */
-static char *write_key(struct warder_pool *pool, const struct warder_pool_key *key,
-		       const struct warder_options *options, char *const *program, struct warder_error *err)
+static char *write_key(struct warder_pool *pool, const struct pool_asked *asked,
+		       const struct warder_pool_key *key, const struct warder_options *options,
+		       char *const *program, struct warder_error *err)
 {
 	const struct policy *set = &key->policy->policy;
 	const uint64_t mount_changes = count_mount_changes(pool);
@@ -512,6 +516,7 @@ static char *write_key(struct warder_pool *pool, const struct warder_pool_key *k
 	add_part(&w, "%s %u %u %u %u %d %" PRIu64, WARDER_VERSION, getuid(), geteuid(), getgid(), getegid(),
 		 options->builds_image, mount_changes);
 	json_string(&w, key->tenant ? key->tenant : "");
+	json_string(&w, asked->subject ? asked->subject->language : "");
 	json_string(&w, policy ? policy : "");
 	followed = policy ? add_followed(&w, &stripped, err) : -1;
 	json_string(&w, ceiling ? ceiling : "");
@@ -521,6 +526,7 @@ static char *write_key(struct warder_pool *pool, const struct warder_pool_key *k
 		add_file(&w, options->backends ? options->backends : PREPARATION_BACKENDS);
 	/* A program that has started has its variables. */
 	if (program) {
+		json_bool(&w, asked->merged);
 		for (char *const *word = program; *word; word++)
 			json_string(&w, *word);
 		for (size_t i = 0; i < set->environment.set_count; i++)
@@ -542,10 +548,25 @@ static char *write_key(struct warder_pool *pool, const struct warder_pool_key *k
 	return text;
 }
 
+static int prepare(const struct warder_pool_key *key, const struct warder_options *options,
+		   const struct policy_subject *subject, struct warder_template **ret,
+		   struct warder_error *err)
+{
+	const struct preparation_options how = { .ceiling =
+						     options->ceiling ? &options->ceiling->policy : NULL,
+						 .cgroup_parent = options->cgroup_parent,
+						 .builds_image = options->builds_image,
+						 .backend = options->backend,
+						 .backends = options->backends,
+						 .subject = subject };
+
+	return library_prepare(&key->policy->policy, &how, options->single_use, ret, err);
+}
+
 /* A key of that text and program, which become the pool's or are freed. Takes the lock, which the caller holds afterwards if it succeeded. */
-static struct key *enter_key(struct warder_pool *pool, const struct warder_pool_key *key,
-			     const struct warder_options *options, char *text, char **program,
-			     struct warder_error *err)
+static struct key *enter_key(struct warder_pool *pool, const struct pool_asked *asked,
+			     const struct warder_pool_key *key, const struct warder_options *options,
+			     char *text, char **program, struct warder_error *err)
 {
 	struct warder_template *tmpl = NULL;
 	struct key *found;
@@ -560,7 +581,7 @@ static struct key *enter_key(struct warder_pool *pool, const struct warder_pool_
 	}
 	pthread_mutex_unlock(&pool->lock);
 	found = calloc(1, sizeof(*found));
-	if (!found || warder_prepare(key->policy, options, &tmpl, err) != 0) {
+	if (!found || prepare(key, options, asked->subject, &tmpl, err) != 0) {
 		if (!found)
 			error_no_memory(err, NULL);
 		free(found);
@@ -571,6 +592,7 @@ static struct key *enter_key(struct warder_pool *pool, const struct warder_pool_
 	*found = (struct key){ .text = text,
 			       .tmpl = tmpl,
 			       .program = program,
+			       .merged = asked->merged,
 			       .bytes = program ? PROGRAM_BYTES : JAIL_BYTES,
 			       .used_us = clock_us() };
 	pthread_mutex_lock(&pool->lock);
@@ -629,7 +651,7 @@ static int take_program(const struct warder_pool_key *key, char ***ret, struct w
 }
 
 /* The caller holds the lock if it is not NULL. */
-static struct key *open_key(struct warder_pool *pool, const struct warder_pool_key *given,
+static struct key *open_key(struct warder_pool *pool, const struct pool_asked *asked,
 			    struct warder_error *err)
 {
 	struct warder_pool_key known;
@@ -638,7 +660,7 @@ static struct key *open_key(struct warder_pool *pool, const struct warder_pool_k
 	char *text;
 
 	if (check_pool(pool, err) != 0 ||
-	    library_take(&known, sizeof(known), given, given->size, "warder_pool_key", err) != 0)
+	    library_take(&known, sizeof(known), asked->key, asked->key->size, "warder_pool_key", err) != 0)
 		return NULL;
 	if (!known.policy) {
 		error_no_argument(err, "key->policy");
@@ -659,10 +681,10 @@ static struct key *open_key(struct warder_pool *pool, const struct warder_pool_k
 		return NULL;
 	if (take_program(&known, &program, err) != 0)
 		return NULL;
-	text = write_key(pool, &known, &options, program, err);
+	text = write_key(pool, asked, &known, &options, program, err);
 	if (!text)
 		interpreters_free(program, text_count(program));
-	return text ? enter_key(pool, &known, &options, text, program, err) : NULL;
+	return text ? enter_key(pool, asked, &known, &options, text, program, err) : NULL;
 }
 
 /* ---- public ---- */
@@ -774,7 +796,7 @@ int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *giv
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "count",
 				 "count is %u, and the pool parks at most %u jails a key (jails_a_key)",
 				 count, pool->options.jails_a_key);
-	key = open_key(pool, given, err);
+	key = open_key(pool, &(struct pool_asked){ .key = given }, err);
 	if (!key)
 		return -1;
 	text = strdup(key->text);
@@ -810,9 +832,10 @@ static void give_back(void *owner, struct jail_run *jail, struct warder_template
 }
 
 /* Of a key whose sources have changed, the jails and the template are given up. The lock is held before and after. False: gone. */
-static bool refresh(struct warder_pool *pool, const struct warder_pool_key *given, const char *text,
+static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, const char *text,
 		    struct warder_error *err)
 {
+	struct warder_options options = { .size = sizeof(options) };
 	struct warder_pool_key known;
 	struct warder_template *fresh = NULL;
 	struct warder_template *tmpl;
@@ -824,10 +847,13 @@ static bool refresh(struct warder_pool *pool, const struct warder_pool_key *give
 		return error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
 	tmpl = library_template_hold(key->tmpl);
 	pthread_mutex_unlock(&pool->lock);
-	library_take(&known, sizeof(known), given, given->size, "warder_pool_key", err);
+	library_take(&known, sizeof(known), asked->key, asked->key->size, "warder_pool_key", err);
+	if (known.options)
+		library_take(&options, sizeof(options), known.options, known.options->size, "warder_options",
+			     err);
 	stale = jail_template_is_stale(library_jail_template(tmpl));
 	if (stale)
-		prepared = warder_prepare(known.policy, known.options, &fresh, err);
+		prepared = prepare(&known, &options, asked->subject, &fresh, err);
 	pthread_mutex_lock(&pool->lock);
 	key = find_key(pool, text);
 	if (stale && key && key->tmpl == tmpl) {
@@ -848,18 +874,11 @@ static bool refresh(struct warder_pool *pool, const struct warder_pool_key *give
 	       error_set(err, WARDER_ERROR_CONFLICT, NULL, "the pool was drained meanwhile") == 0;
 }
 
-/* A launch as the caller asked for it. */
-struct asked {
-	const struct warder_pool_key *key;
-	const struct warder_command *command;
-	const char *work; /* for a program that has started; or NULL */
-	size_t work_len;
-};
-
 /* The program of a key's policy into a parked jail, or (NULL) into a new one of the template. */
 static int launch_given(struct warder_pool *pool, struct jail_run *jail, struct warder_template *tmpl,
-			const struct asked *asked, struct warder_run **ret, struct warder_error *err)
+			const struct pool_asked *asked, struct warder_run **ret, struct warder_error *err)
 {
+	struct library_launch launch;
 	struct library_parked parked = { .jail = jail,
 					 .give_back = give_back,
 					 .pool_owner = pool,
@@ -872,14 +891,21 @@ static int launch_given(struct warder_pool *pool, struct jail_run *jail, struct 
 	if (jail_given_of(library_jail_template(tmpl), &asked->key->policy->policy, environ, &environment,
 			  &given, err) != 0)
 		return -1;
+	given.code_bytes = asked->code_bytes;
 	parked.given = &given;
-	launched = library_launch_command(tmpl, asked->command, &parked, ret, err);
+	if (asked->launch) {
+		launch = *asked->launch;
+		launch.parked = &parked;
+		launched = library_launch(tmpl, &launch, ret, err);
+	} else {
+		launched = library_launch_command(tmpl, asked->command, &parked, ret, err);
+	}
 	jail_given_free(environment);
 	return launched;
 }
 
 /* 0 with *ret: launched. 1: it is broken. -1 with *err, of the command. The lock is held before and after. */
-static int hand_out(struct warder_pool *pool, struct slot *slot, const struct asked *asked,
+static int hand_out(struct warder_pool *pool, struct slot *slot, const struct pool_asked *asked,
 		    struct warder_run **ret, struct warder_error *err)
 {
 	struct warder_template *tmpl = slot->tmpl;
@@ -920,7 +946,7 @@ static int hand_out(struct warder_pool *pool, struct slot *slot, const struct as
 }
 
 /* What an empty pool does. 1: look again. `broken`: why the last jail was not handed out, or NULL. The lock is held before and after. */
-static int do_without(struct warder_pool *pool, struct key *key, const struct asked *asked,
+static int do_without(struct warder_pool *pool, struct key *key, const struct pool_asked *asked,
 		      const struct warder_error *broken, uint64_t until, struct warder_run **ret,
 		      struct warder_error *err)
 {
@@ -962,11 +988,9 @@ static int do_without(struct warder_pool *pool, struct key *key, const struct as
 	    "without");
 }
 
-static int launch(struct warder_pool *pool, const struct warder_pool_key *given,
-		  const struct warder_command *command, const char *work, size_t work_len,
-		  struct warder_run **ret, struct warder_error *err)
+int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct warder_run **ret,
+		struct warder_error *err)
 {
-	const struct asked asked = { given, command, work, work_len };
 	struct warder_error why;
 	bool was_broken = false;
 	struct key *key;
@@ -974,17 +998,18 @@ static int launch(struct warder_pool *pool, const struct warder_pool_key *given,
 	char *text;
 	int launched = 1;
 
-	if (!pool || !given || !command || !ret)
-		return error_no_argument(err, !pool ? "pool" : !given ? "key" : !command ? "command" : "ret");
-	key = open_key(pool, given, err);
+	if (!pool || !asked->key || !ret)
+		return error_no_argument(err, !pool ? "pool" : !asked->key ? "key" : "ret");
+	key = open_key(pool, asked, err);
 	if (!key)
 		return -1;
-	if (!key->program != !work) {
+	if (!key->program != !asked->work) {
 		pthread_mutex_unlock(&pool->lock);
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "program", "%s",
-				 work ? "the key names no program that runs code; set interpreter, or use "
-					"warder_pool_launch()"
-				      : "the key's program is started in advance; use warder_pool_code()");
+				 asked->work
+				     ? "the key names no program that runs code; set interpreter, or use "
+				       "warder_pool_launch()"
+				     : "the key's program is started in advance; use warder_pool_code()");
 	}
 	text = strdup(key->text);
 	until = clock_us() + pool->options.wait_us;
@@ -996,17 +1021,17 @@ static int launch(struct warder_pool *pool, const struct warder_pool_key *given,
 	while (launched == 1) {
 		struct slot *slot;
 
-		launched = refresh(pool, given, text, err) ? 1 : -1;
+		launched = refresh(pool, asked, text, err) ? 1 : -1;
 		key = find_key(pool, text);
 		if (launched != 1 || !key)
 			break;
 		key->used_us = clock_us();
 		slot = find_slot(pool, key, POOL_READY);
 		if (!slot) {
-			launched = do_without(pool, key, &asked, was_broken ? &why : NULL, until, ret, err);
+			launched = do_without(pool, key, asked, was_broken ? &why : NULL, until, ret, err);
 			continue;
 		}
-		launched = hand_out(pool, slot, &asked, ret, err);
+		launched = hand_out(pool, slot, asked, ret, err);
 		was_broken = launched == 1;
 		if (was_broken)
 			why = *err;
@@ -1020,16 +1045,30 @@ int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *k
 		       const struct warder_command *command, struct warder_run **ret,
 		       struct warder_error *err)
 {
-	return launch(pool, key, command, NULL, 0, ret, err);
+	if (!command)
+		return error_no_argument(err, "command");
+	return pool_launch(pool, &(struct pool_asked){ .key = key, .command = command }, ret, err);
+}
+
+static bool takes_environment(const struct warder_command *command)
+{
+	return command->size >= offsetof(struct warder_command, environment) + sizeof(command->environment) &&
+	       command->environment && command->environment[0];
 }
 
 int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key, const char *code,
 		     size_t len, const struct warder_command *command, struct warder_run **ret,
 		     struct warder_error *err)
 {
-	if (!code)
-		return error_no_argument(err, "code");
-	return launch(pool, key, command, code, len, ret, err);
+	if (!code || !command)
+		return error_no_argument(err, code ? "command" : "code");
+	if (takes_environment(command))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "environment",
+				 "environment cannot be given to a program that has started already; use "
+				 "warder_pool_launch() or warder_launch()");
+	return pool_launch(
+	    pool, &(struct pool_asked){ .key = key, .command = command, .work = code, .work_len = len }, ret,
+	    err);
 }
 
 int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)

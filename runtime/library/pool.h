@@ -15,6 +15,8 @@
 
 #include <stdbool.h>
 
+#include "runtime/library/library.h"
+
 /* X(id, name) */
 #define POOL_STATES(X)                                                                                       \
 	X(BUILDING, "building")                                                                              \
@@ -40,5 +42,21 @@ const char *pool_state_name(enum pool_state state);
 bool pool_may_move(enum pool_state from, enum pool_state to);
 /* Of the text of /proc/meminfo: less than a tenth of the memory is available. False for a text that does not tell. */
 bool pool_is_pressed(const char *meminfo);
+
+/* A launch by a caller in runtime/, which knows more than the public functions are told. */
+struct pool_asked {
+	const struct warder_pool_key *key;
+	const struct policy_subject *subject; /* of the run, part of the key; NULL: a program */
+	uint64_t code_bytes;                  /* for the receipt; 0: a program */
+	bool merged;                          /* the key's program has one pipe for both outputs */
+	/* One of these two. The first has no member `parked`, and nobody releases its owner if no jail could be made. */
+	const struct library_launch *launch;
+	const struct warder_command *command;
+	const char *work; /* for a program that has started; or NULL */
+	size_t work_len;
+};
+/* As warder_pool_launch() and warder_pool_code(). */
+int pool_launch(struct warder_pool *pool, const struct pool_asked *asked, struct warder_run **ret,
+		struct warder_error *err);
 
 #endif

@@ -14,6 +14,7 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
+#include "runtime/cli/served.h"
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
 #include "runtime/session/session.h"
@@ -65,7 +66,7 @@ static struct warder_code code_of(const struct session *session)
 			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u) |
 			 (request->code.function ? WARDER_CODE_FUNCTION : 0u) |
 			 (request->code.scan ? WARDER_CODE_SCAN : 0u) |
-			 (request->code.scan_deny ? WARDER_CODE_SCAN_DENY : 0u),
+			 (request->code.scan_deny ? WARDER_CODE_SCAN_DENY : 0u) | CODE_PREPARE_LATER,
 		.scan_rules = request->code.rules,
 		.scan_audit = session->report.audit.fd < 0 ? NULL : request->audit,
 		.cache = request->code.cache,
@@ -231,13 +232,20 @@ static int call(struct session *session, struct warder_program *program)
 		.progress = request->progress,
 		.on_progress = report_progress(&session->report),
 	};
+	const struct warder_options options = request_options(request, true);
+	struct warder_result *result = NULL;
 	struct warder_error err = { 0 };
 	struct warder_run *run = NULL;
 	int status;
 
 	if (report_ended_early(&session->report))
 		return 128 + ending_signal();
-	if (warder_call(program, &call, &run, &err) != 0)
+	status = served_call(request, &options, program, &call, &result, &err);
+	if (status == 0)
+		return report_result(&session->report, result);
+	if (status < 0 ||
+	    (!code_is_prepared(program) && code_prepare(program, request->policy, &options, &err) != 0) ||
+	    warder_call(program, &call, &run, &err) != 0)
 		return report_refuse(&session->report, &err, error_exit_status(err.code));
 	report_ports(request, run);
 	status = report_wait(&session->report, run);

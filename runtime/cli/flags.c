@@ -492,7 +492,7 @@ static const struct flag flags[] = {
 	{ FLAG_SERVE, "--idle-timeout", "TIME", NULL,
 	  "end when no request has come for this long (default: 10m)", TIME(session.idle_us),
 	  .fallback = "10m" },
-	{ FLAG_RUN, "--no-service", NULL, NULL,
+	{ FLAG_RUN | USES_CODE, "--no-service", NULL, NULL,
 	  "start the jail without the service (\"warder serve --local\")", SWITCH(no_service) },
 	{ FLAG_SESSION_START, "--workspace-id", "ID", NULL,
 	  "start it in this workspace of the store, see \"warder workspace\"; --cwd is relative to it",

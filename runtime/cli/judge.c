@@ -23,6 +23,7 @@
 #include "runtime/cli/config.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
+#include "runtime/cli/served.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/workers.h"
 #include "runtime/code/code.h"
@@ -439,14 +440,18 @@ static int run_case(const struct session *session, size_t index, struct spool *s
 
 	if (find_expected(session, one, trial, err) != 0 || open_input(session, one, &input_fd, err) != 0 ||
 	    batch_policy(&session->batch, index, &request->policy->policy, &policy.policy, err) != 0 ||
-	    code_prepare(session->program, &policy, &options, err) != 0 ||
+	    code_derive(session->program, &policy, err) != 0 ||
 	    spool_open(request->code.artifacts, request->code.artifact_bytes, spool, err) != 0)
 		return -1;
 	call.input_fd = input_fd > 0 ? input_fd : 0;
 	call.spill = spool->open ? &spool->spill : NULL;
 	if (ending_signal())
 		return -1;
-	status = report_call(session->request, session->program, &call, ret, err);
+	status = served_call(request, &options, session->program, &call, ret, err);
+	if (status > 0)
+		status = code_prepare(session->program, &policy, &options, err) == 0
+			     ? report_call(request, session->program, &call, ret, err)
+			     : -1;
 	if (status == 0)
 		keep_output(session, spool, index, *ret);
 	return status;

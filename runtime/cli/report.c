@@ -24,6 +24,7 @@
 #include "runtime/cli/config.h"
 #include "runtime/cli/delegate.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/served.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/violations.h"
@@ -271,7 +272,7 @@ static int print_json(const struct report *report, struct warder_result *result,
 	}
 	result->config = config;
 	result->audit = report->audit.told;
-	result->service = *report->service ? report->service : NULL;
+	result->service = served_word();
 	json = warder_result_json(result);
 	result->config = result->audit = result->service = NULL;
 	free(config);
@@ -465,9 +466,9 @@ void report_running(struct warder_run *run)
 		cancel_run();
 }
 
-void report_serving(const struct report *report, int service_fd)
+void report_serving(uint64_t grace, int service_fd)
 {
-	grace_us = report->request->grace_us;
+	grace_us = grace;
 	serving_fd = service_fd;
 	if (service_fd >= 0 && ending_signal())
 		cancel_run();

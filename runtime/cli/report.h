@@ -10,7 +10,6 @@
 #include "runtime/cli/audit.h"
 #include "runtime/cli/flags.h"
 #include "runtime/cli/spool.h"
-#include "runtime/service/service.h"
 #include "runtime/warder.h"
 
 struct learned;
@@ -22,8 +21,7 @@ struct report {
 	struct audit audit; /* of --audit, opened by report_audit() */
 	/* Run the program again under the learned policy, and note how that went; NULL: do not. */
 	void (*replay)(struct report *report, struct learned *learned);
-	char service[SERVICE_WHY + 8]; /* "", "yes", or "no: why": whether a service ran it */
-	int write_error;               /* errno of the write of the program's output that failed, or 0 */
+	int write_error; /* errno of the write of the program's output that failed, or 0 */
 };
 
 void report_catch_signals(void);
@@ -36,8 +34,8 @@ int report_audit(struct report *report, const char *which, const char *session, 
 void report_done(struct report *report);
 /* The run that a signal cancels; NULL: none. One that came before is acted on at once. */
 void report_running(struct warder_run *run);
-/* The same of a run of the service's; -1: none. */
-void report_serving(const struct report *report, int service_fd);
+/* The same of a run of the service's; -1: none. A signal leaves its program the grace. */
+void report_serving(uint64_t grace_us, int service_fd);
 /* Tell the result, which it frees. Returns the exit status. */
 int report_result(struct report *report, struct warder_result *result);
 /* Print the ports of the host that Warder picked for the rows of network.publish with the host port 0. */

@@ -7,15 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
+#include "runtime/cli/served.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/library/result.h"
-#include "runtime/service/service.h"
 
 int run_launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill)
 {
@@ -118,34 +117,12 @@ static int check_replay(const struct request *request, struct warder_error *err)
 /* What only this process can do for a run; or NULL. */
 static const char *needs_this_process(const struct request *request)
 {
-	return request->no_service                                          ? "--no-service"
-	       : request->terminal                                          ? "--terminal"
-	       : request->progress                                          ? "--progress"
-	       : request->replay                                            ? "--replay"
-	       : request->changes.dry_run || request->changes.directory     ? "--changes"
-	       : request->code.artifacts                                    ? "--artifacts"
-	       : request->backend && strcmp(request->backend, "local") != 0 ? "--backend"
-									    : NULL;
-}
-
-#define SILENCE_US UINT64_C(5000000)
-
-static uint64_t patience_us;
-
-/* A signal asks the service to end the program. A service that is stopped does not, and the caller must not hang with it. */
-static bool gives_up(void)
-{
-	static uint64_t signalled_us;
-
-	if (!ending_signal())
-		return false;
-	if (!signalled_us)
-		signalled_us = clock_us();
-	if (clock_us() - signalled_us < patience_us)
-		return false;
-	term_complain(
-	    "the service (warder serve) does not answer; the program ends when the service goes on or ends");
-	return true;
+	return request->terminal                                        ? "--terminal"
+	       : request->progress                                      ? "--progress"
+	       : request->replay                                        ? "--replay"
+	       : request->changes.dry_run || request->changes.directory ? "--changes"
+	       : request->code.artifacts                                ? "--artifacts"
+									: NULL;
 }
 
 /* By the service, if one is there and may. Whether the program ran; then *ret_status is the exit status. */
@@ -162,34 +139,14 @@ static bool serve_run(struct report *report, int *ret_status)
 		.output_fds = request->json ? NULL : output_fds,
 		.output_max = request->json ? 0 : request->output_max,
 		.no_receipt = !request->json && !request->receipt,
-		.gives_up = gives_up,
 	};
-	const char *own = needs_this_process(request);
 	struct warder_result *result = NULL;
 	struct warder_error err = { 0 };
-	char why[SERVICE_WHY];
-	owned_fd int fd = -1;
+	const int served = served_run(request, needs_this_process(request), &command, &result, &err);
 
-	if (own || ending_signal()) {
-		if (own && service_is_there())
-			snprintf(report->service, sizeof(report->service), "no: %s", own);
+	if (served > 0)
 		return false;
-	}
-	patience_us = request->grace_us + SILENCE_US;
-	if (service_start(&command, &fd, why) != 0) {
-		if (*why)
-			snprintf(report->service, sizeof(report->service), "no: %s", why);
-		return false;
-	}
-	snprintf(report->service, sizeof(report->service), "yes");
-	report_serving(report, fd);
-	if (service_wait(fd, gives_up, &result, &err) != 0) {
-		report_serving(report, -1);
-		*ret_status = report_refuse(report, &err, EXIT_REFUSED);
-		return true;
-	}
-	report_serving(report, -1);
-	*ret_status = report_result(report, result);
+	*ret_status = served < 0 ? report_refuse(report, &err, EXIT_REFUSED) : report_result(report, result);
 	return true;
 }
 

@@ -25,6 +25,7 @@
 #include "runtime/cli/ending.h"
 #include "runtime/cli/lines.h"
 #include "runtime/cli/report.h"
+#include "runtime/cli/served.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/tool_context.h"
 #include "runtime/cli/workers.h"
@@ -89,7 +90,7 @@ static struct warder_code code_of(const struct job *job)
 		.files = asked->snippet.files,
 		.file_count = asked->snippet.file_count,
 		.flags = (asked->check ? WARDER_CODE_CHECK_ONLY | WARDER_CODE_NO_CACHE : 0u) |
-			 (asked->function ? WARDER_CODE_FUNCTION : 0u) |
+			 (asked->function ? WARDER_CODE_FUNCTION : 0u) | CODE_PREPARE_LATER |
 			 (request->code.no_cache ? WARDER_CODE_NO_CACHE : 0u),
 		.cache = request->code.cache,
 		.languages = request->code.languages,
@@ -239,8 +240,9 @@ static int decode(struct job *job, struct warder_error *err)
 
 /* ---- in the worker: running it ---- */
 
-static int call(struct job *job, struct warder_program *program, const struct spool *spool,
-		struct warder_result **ret, struct warder_error *err)
+static int call(struct job *job, struct warder_program *program, const struct warder_policy *policy,
+		const struct warder_options *options, const struct spool *spool, struct warder_result **ret,
+		struct warder_error *err)
 {
 	const struct agent_request *asked = &job->asked;
 	const struct warder_collect collect = { .patterns = asked->collect_count
@@ -260,14 +262,19 @@ static int call(struct job *job, struct warder_program *program, const struct sp
 		.spill = spool->open ? &spool->spill : NULL,
 		.should_stop = ending_came,
 	};
-	const int status = report_call(job->session->request, program, &call, ret, err);
+	int status = served_call(job->session->request, options, program, &call, ret, err);
 
+	if (status > 0)
+		status = code_is_prepared(program) || code_prepare(program, policy, options, err) == 0
+			     ? report_call(job->session->request, program, &call, ret, err)
+			     : -1;
 	if (status == 0)
 		spool_keep(spool, "", false, *ret);
 	return status;
 }
 
-static int call_spooled(struct job *job, struct warder_program *program, struct warder_result **ret,
+static int call_spooled(struct job *job, struct warder_program *program, const struct warder_policy *policy,
+			const struct warder_options *options, struct warder_result **ret,
 			struct warder_error *err)
 {
 	const struct request_code *flags = &job->session->request->code;
@@ -276,7 +283,7 @@ static int call_spooled(struct job *job, struct warder_program *program, struct 
 
 	if (spool_open(flags->artifacts, flags->artifact_bytes, &spool, err) != 0)
 		return -1;
-	status = call(job, program, &spool, ret, err);
+	status = call(job, program, policy, options, &spool, ret, err);
 	spool_done(&spool);
 	return status;
 }
@@ -305,7 +312,7 @@ static int attempt(struct job *job, struct warder_result **ret, struct warder_er
 	else if (ending_signal())
 		status = error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "a signal came before the start");
 	else
-		status = call_spooled(job, program, ret, err);
+		status = call_spooled(job, program, &policy, &options, ret, err);
 	warder_program_free(program);
 	return status;
 }

@@ -227,7 +227,7 @@ static int find_language(struct building *b)
 }
 
 /* Its programs are there; may the policy's list have it as well? */
-static struct policy_subject subject_of(const struct language *language)
+struct policy_subject program_subject(const struct language *language)
 {
 	struct policy_subject subject = { language->name, POLICY_PAYLOAD_SOURCE };
 
@@ -700,7 +700,7 @@ static int start_stage(struct building *b, enum language_stage stage, const stru
 		       const struct scratch *scratch, const struct program_places *places,
 		       struct warder_result **ret)
 {
-	const struct policy_subject subject = subject_of(b->program->language);
+	const struct policy_subject subject = program_subject(b->program->language);
 	const struct preparation_options how = { .cgroup_parent = b->cgroup_parent,
 						 .backend = b->backend,
 						 .backends = b->backends,
@@ -946,7 +946,7 @@ static int check_session(struct building *b)
 static int make_template(struct building *b, const struct policy *asked)
 {
 	struct warder_program *program = b->program;
-	const struct policy_subject subject = subject_of(program->language);
+	const struct policy_subject subject = program_subject(program->language);
 	const struct preparation_options how = {
 		.ceiling = b->ceiling,
 		.asked = asked,
@@ -971,7 +971,7 @@ static int make_template(struct building *b, const struct policy *asked)
 /* What would be refused at the run is refused before a compiler starts. */
 static int judge(struct building *b, const struct policy *asked)
 {
-	const struct policy_subject subject = subject_of(b->program->language);
+	const struct policy_subject subject = program_subject(b->program->language);
 	const struct preparation_options how = { .ceiling = b->ceiling,
 						 .cgroup_parent = b->cgroup_parent,
 						 .backend = b->backend,
@@ -1017,7 +1017,21 @@ static int build_program(struct building *b, const struct policy *asked)
 		return 0;
 	if (program->in_session && check_session(b) != 0)
 		return -1;
-	return derive_run(b) == 0 ? make_template(b, asked) : -1;
+	if (derive_run(b) != 0)
+		return -1;
+	/* The time that a build has taken is known only here. */
+	return b->code->flags & CODE_PREPARE_LATER && !language->stages[LANGUAGE_BUILD] &&
+		       !program->in_session
+		   ? 0
+		   : make_template(b, asked);
+}
+
+int code_derive(struct warder_program *program, const struct warder_policy *policy, struct warder_error *err)
+{
+	struct building b = { .program = program, .err = err };
+
+	policy_done(&program->policy);
+	return policy_copy(&policy->policy, &program->policy, err) == 0 ? derive_run(&b) : -1;
 }
 
 int code_prepare(struct warder_program *program, const struct warder_policy *policy,
@@ -1031,10 +1045,7 @@ int code_prepare(struct warder_program *program, const struct warder_policy *pol
 	b.backends = options->backends;
 	program->single_use = options->single_use;
 	program->left_us = policy->policy.limits.wall_time_us;
-	policy_done(&program->policy);
-	if (policy_copy(&policy->policy, &program->policy, err) != 0 || derive_run(&b) != 0)
-		return -1;
-	return make_template(&b, &policy->policy);
+	return code_derive(program, policy, err) == 0 ? make_template(&b, &policy->policy) : -1;
 }
 
 int warder_build(const struct warder_policy *policy, const struct warder_options *options,

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "runtime/code/box.h"
+#include "runtime/code/code.h"
 #include "runtime/code/program.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
@@ -403,34 +404,31 @@ static int check_program(const struct warder_program *program, struct warder_err
 	return 0;
 }
 
-int warder_call(struct warder_program *program, const struct warder_call *call, struct warder_run **ret,
-		struct warder_error *err)
+static int check_progress(const struct warder_program *program, const struct warder_call *known,
+			  struct warder_error *err)
 {
-	struct warder_call known = { 0 };
-	struct library_launch launch = { 0 };
-	struct jail_command spill = { 0 };
-	struct library_streams streams;
-	struct call *held;
-
-	if (!program || !ret)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the argument `%s` is NULL",
-				 program ? "ret" : "program");
-	if (call && library_take(&known, sizeof(known), call, call->size, "warder_call", err) != 0)
-		return -1;
-	if (check_program(program, err) != 0)
-		return -1;
-	if (known.progress && program->language->is_engine)
+	if (known->progress && program->language->is_engine)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "progress",
 				 "progress (--progress) needs descriptor 5, which a WebAssembly module in an "
 				 "engine does not get; leave it out");
-	streams = (struct library_streams){ .environment = known.environment,
-					    .input = known.input,
-					    .input_len = known.input_len,
-					    .input_fd = known.input_fd,
-					    .output_fds = known.output_fds,
-					    .on_output = known.on_output != NULL,
-					    .output_max = known.output_max };
-	if (library_check_streams(&streams, err) != 0)
+	return 0;
+}
+
+/* The launch that a call asks for; *ret_call owns what it borrows of neither the caller nor the program. -1 with *err. */
+static int begin_call(struct warder_program *program, const struct warder_call *known,
+		      struct library_launch *ret, struct call **ret_call, struct warder_error *err)
+{
+	const struct library_streams streams = { .environment = known->environment,
+						 .input = known->input,
+						 .input_len = known->input_len,
+						 .input_fd = known->input_fd,
+						 .output_fds = known->output_fds,
+						 .on_output = known->on_output != NULL,
+						 .output_max = known->output_max };
+	struct jail_command spill = { 0 };
+	struct call *held;
+
+	if (check_progress(program, known, err) != 0 || library_check_streams(&streams, err) != 0)
 		return -1;
 	held = calloc(1, sizeof(*held));
 	if (!held)
@@ -440,41 +438,122 @@ int warder_call(struct warder_program *program, const struct warder_call *call, 
 	held->save_fd = held->input_fd = -1;
 	held->scratch = SCRATCH_NONE;
 	held->box = BOX_NONE;
-	if (fill_call(held, &known, err) != 0 ||
-	    library_take_spill(known.spill, &spill, &held->collect.hold, err) != 0) {
+	if (fill_call(held, known, err) != 0 ||
+	    library_take_spill(known->spill, &spill, &held->collect.hold, err) != 0) {
 		call_free(held);
 		return -1;
 	}
-	launch = (struct library_launch){
+	*ret = (struct library_launch){
 		.command = { .argv = held->argv,
 			     .set_env = held->environment,
-			     .stdin_data = known.input,
-			     .stdin_len = known.input ? known.input_len : 0,
-			     .stdin_fd = known.input_fd > 0 ? known.input_fd : -1,
-			     .output_fds = known.output_fds,
-			     .output_max = known.output_max,
-			     .should_stop = known.should_stop,
-			     .stop_context = known.context,
+			     .stdin_data = known->input,
+			     .stdin_len = known->input ? known->input_len : 0,
+			     .stdin_fd = known->input_fd > 0 ? known->input_fd : -1,
+			     .output_fds = known->output_fds,
+			     .output_max = known->output_max,
+			     .should_stop = known->should_stop,
+			     .stop_context = known->context,
 			     .spill_fds = spill.spill_fds,
 			     .spill_bytes = spill.spill_bytes,
 			     .result_bytes = read_bytes(held),
 			     .input_fd = held->input_fd,
-			     .progress = known.progress,
+			     .progress = known->progress,
 			     .files = program->in_session ? held->box.files : program->files,
 			     .file_count = program->in_session ? held->box.file_count : program->file_count,
 			     .collect = held->collects ? &held->collect : NULL },
-		.on_output = known.on_output,
-		.output_context = known.context,
-		.on_progress = known.on_progress,
-		.finish = finish,
-		.release = call_free,
-		.owner = held,
+		.on_output = known->on_output,
+		.output_context = known->context,
+		.on_progress = known->on_progress,
 	};
+	*ret_call = held;
+	return 0;
+}
+
+int warder_call(struct warder_program *program, const struct warder_call *call, struct warder_run **ret,
+		struct warder_error *err)
+{
+	struct warder_call known = { 0 };
+	struct library_launch launch;
+	struct call *held;
+
+	if (!program || !ret)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the argument `%s` is NULL",
+				 program ? "ret" : "program");
+	if (call && library_take(&known, sizeof(known), call, call->size, "warder_call", err) != 0)
+		return -1;
+	if (check_program(program, err) != 0 || begin_call(program, &known, &launch, &held, err) != 0)
+		return -1;
+	launch.finish = finish;
+	launch.release = call_free;
+	launch.owner = held;
 	if (program->bare)
 		launch.command.scratch = held->scratch.path;
 	if (program->bare || program->in_session)
 		launch.command.working_directory = program->in_box ? held->places.box : NULL;
 	return library_launch(program->tmpl, &launch, ret, err);
+}
+
+/* ---- the call by another process ---- */
+
+/* The word that is the source, or 0. */
+static int find_script(const struct warder_program *program)
+{
+	const char *const *row = program->language->stages[LANGUAGE_RUN];
+	int word = 0;
+
+	/* A word before it that is left out would move it, so nothing may stand there that is put in. */
+	while (row[word] && strcmp(row[word], "{source}") != 0)
+		if (strchr(row[word++], '{'))
+			return 0;
+	return row[word] && strcmp(row[word + 1] ? row[word + 1] : "", "{args}") == 0 ? word : 0;
+}
+
+/* Why only this process can run it, or NULL. */
+static const char *needs_this_process(const struct warder_program *program, const struct warder_call *call)
+{
+	return program->in_session                                          ? "--session"
+	       : program->tmpl || program->entry.built                      ? "the code was compiled"
+	       : program->bare                                              ? "--backend"
+	       : program->language->is_engine                               ? "a module runs in an engine"
+	       : call->progress                                             ? "--progress"
+	       : call->spill || (call->collect && call->collect->directory) ? "--artifacts"
+									    : NULL;
+}
+
+int code_order(struct warder_program *program, const struct warder_call *call, struct library_order *ret,
+	       const char **ret_why, struct warder_error *err)
+{
+	struct call *held;
+
+	*ret_why = needs_this_process(program, call);
+	if (*ret_why)
+		return 1;
+	*ret = (struct library_order){ .policy = &program->policy,
+				       .subject = program_subject(program->language),
+				       .code_bytes = program->code_bytes,
+				       .script = find_script(program) };
+	if (begin_call(program, call, &ret->launch, &held, err) != 0)
+		return -1;
+	ret->call = held;
+	return 0;
+}
+
+int code_order_finish(const struct library_order *order, struct warder_result *result,
+		      struct warder_error *err)
+{
+	return finish(order->call, result, err);
+}
+
+void code_order_done(struct library_order *order)
+{
+	if (order->call)
+		call_free(order->call);
+	order->call = NULL;
+}
+
+bool code_is_prepared(const struct warder_program *program)
+{
+	return program->tmpl != NULL;
 }
 
 const char *warder_result_value(const struct warder_result *result)

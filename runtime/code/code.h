@@ -11,6 +11,7 @@
 #include "runtime/code/describe.h"
 #include "runtime/code/languages.h"
 #include "runtime/code/steps.h"
+#include "runtime/library/library.h"
 #include "runtime/warder.h"
 
 /* The operator's document of more languages, where none is named. */
@@ -22,10 +23,24 @@ int code_language(const struct languages *languages, const struct warder_code *c
 		  const char **ret_found_by, struct warder_error *err);
 /* A flag of warder_build() besides the public ones: build it and no more, for code_prepare(). */
 #define CODE_BUILD_ONLY 0x10000u
+/* Another one: do not make it ready to be called yet, unless it had to be compiled. code_prepare() does that, if code_is_prepared() says no. */
+#define CODE_PREPARE_LATER 0x20000u
+bool code_is_prepared(const struct warder_program *program);
 /* Make what was so built ready to be called, under a policy that may have other limits than that of the build: once, in this
  * process or in one that was forked from it since, for templates belong to who made them. -1 with *err. */
 int code_prepare(struct warder_program *program, const struct warder_policy *policy,
 		 const struct warder_options *options, struct warder_error *err);
+/* The same without getting it ready: only what the run asks for, which code_order() tells. */
+int code_derive(struct warder_program *program, const struct warder_policy *policy, struct warder_error *err);
+
+/* 0 with *ret, to be given to code_order_done(); 1 with the reason: only this process can run it; -1 with *err. The program is not prepared; what the
+ * call borrows is borrowed until the end. */
+int code_order(struct warder_program *program, const struct warder_call *call, struct library_order *ret,
+	       const char **ret_why, struct warder_error *err);
+/* Add to the result of such a run what the result of warder_call() has. -1 with *err. */
+int code_order_finish(const struct library_order *order, struct warder_result *result,
+		      struct warder_error *err);
+void code_order_done(struct library_order *order);
 /* `path`, or that document if there is one, or NULL: for languages_load(). */
 const char *code_languages_path(const char *path);
 

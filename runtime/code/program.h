@@ -82,6 +82,8 @@ bool program_sets(const struct policy *policy, const char *name, size_t len);
 char **program_environment(const struct warder_program *program, const struct policy *policy,
 			   const struct program_places *places);
 void program_free_list(char **list);
+/* What the language's run is for a policy. */
+struct policy_subject program_subject(const struct language *language);
 void program_hold(struct warder_program *program);
 
 #endif

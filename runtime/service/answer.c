@@ -1,6 +1,6 @@
 /*
  * The result as a memory file for the client: a head, and then the data that the result points to. It lacks the members that no run of a
- * service has: artifacts, a report of the edge, changes, code.
+ * service has (progress, a report of the edge, changes) and what the client adds itself about a piece of code.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -27,6 +27,32 @@ struct head {
 	uint64_t started_ms, prepare_us;
 };
 
+/* A collected file. It is followed by its path and the reason why it was not taken, each with a NUL, and its bytes if it was. */
+struct item {
+	uint64_t size;
+	uint32_t mode, taken;
+	uint32_t path_bytes, why_bytes;
+};
+
+#define ITEMS_MAX 100000
+#define TEXT_MAX  65536u
+
+static int write_item(int fd, const struct rootfs_item *from)
+{
+	const char *why = from->taken == ROOTFS_TAKEN_NOT && from->why ? from->why : "";
+	const struct item item = { .size = from->size,
+				   .mode = from->mode,
+				   .taken = from->taken,
+				   .path_bytes = (uint32_t)strlen(from->path) + 1,
+				   .why_bytes = (uint32_t)strlen(why) + 1 };
+
+	if (file_write_all(fd, (const char *)&item, sizeof(item)) < 0 ||
+	    file_write_all(fd, from->path, item.path_bytes) < 0 ||
+	    file_write_all(fd, why, item.why_bytes) < 0)
+		return -1;
+	return from->taken == ROOTFS_TAKEN_INLINE ? file_write_all(fd, from->bytes, from->size) : 0;
+}
+
 static int write_all(int fd, const struct warder_result *result)
 {
 	const struct policy_receipt *receipt = &result->receipt;
@@ -44,12 +70,15 @@ static int write_all(int fd, const struct warder_result *result)
 	    file_write_all(fd, (const char *)receipt,
 			   RECEIPT_HEAD + receipt->count * sizeof(receipt->rows[0])) < 0)
 		return -1;
-	for (int stream = 0; stream < 2; stream++) {
+	for (int stream = 0; stream <= JAIL_RESULT; stream++) {
 		const struct jail_output *output = &result->outcome.output[stream];
 
 		if (output->bytes && output->len && file_write_all(fd, output->bytes, output->len) < 0)
 			return -1;
 	}
+	for (size_t i = 0; i < result->outcome.collected.count; i++)
+		if (write_item(fd, &result->outcome.collected.items[i]) < 0)
+			return -1;
 	return 0;
 }
 
@@ -84,19 +113,80 @@ static bool take_output(int fd, struct jail_output *output)
 	if (output->len > OUTPUT_MAX)
 		return false;
 	output->bytes = malloc(output->len + 1);
-	if (!output->bytes || !take(fd, output->bytes, output->len))
+	if (!output->bytes || !take(fd, output->bytes, output->len)) {
+		free(output->bytes);
 		return false;
+	}
 	output->bytes[output->len] = '\0';
+	return true;
+}
+
+/* The reason lies behind the path, in the same object: it lives as long. */
+static bool take_item(int fd, struct rootfs_item *ret)
+{
+	struct item item;
+	char *path;
+
+	if (!take(fd, &item, sizeof(item)) || item.taken > ROOTFS_TAKEN_NOT ||
+	    item.taken == ROOTFS_TAKEN_HELD || item.path_bytes == 0 || item.path_bytes > TEXT_MAX ||
+	    item.why_bytes == 0 || item.why_bytes > TEXT_MAX)
+		return false;
+	path = malloc(item.path_bytes + item.why_bytes);
+	if (!path || !take(fd, path, item.path_bytes + item.why_bytes)) {
+		free(path);
+		return false;
+	}
+	path[item.path_bytes - 1] = path[item.path_bytes + item.why_bytes - 1] = '\0';
+	*ret = (struct rootfs_item){
+		.path = path, .size = item.size, .mode = item.mode, .taken = (enum rootfs_taken)item.taken
+	};
+	if (ret->taken == ROOTFS_TAKEN_NOT)
+		ret->why = path + item.path_bytes;
+	if (ret->taken != ROOTFS_TAKEN_INLINE)
+		return true;
+	ret->bytes = item.size <= OUTPUT_MAX ? malloc(item.size + 1) : NULL;
+	if (!ret->bytes)
+		return false;
+	ret->bytes[item.size] = '\0';
+	return take(fd, ret->bytes, item.size);
+}
+
+/* `collected` has the number of items, and none of them yet. */
+static bool take_items(int fd, struct rootfs_collection *collected)
+{
+	const size_t count = collected->count;
+
+	collected->count = 0;
+	if (count > ITEMS_MAX || (count && !(collected->items = calloc(count, sizeof(*collected->items)))))
+		return false;
+	while (collected->count < count)
+		if (!take_item(fd, &collected->items[collected->count++]))
+			return false;
 	return true;
 }
 
 /* Nothing of a pointer's value is used, except whether there was one. */
 static void drop_pointers(struct jail_outcome *outcome)
 {
-	outcome->output[JAIL_RESULT] = outcome->output[JAIL_PROGRESS] = (struct jail_output){ 0 };
+	outcome->output[JAIL_PROGRESS] = (struct jail_output){ 0 };
 	outcome->progress = NULL;
 	outcome->network = NULL;
-	memset(&outcome->collected, 0, sizeof(outcome->collected));
+	outcome->collected.items = NULL;
+	outcome->collected.fault[sizeof(outcome->collected.fault) - 1] = '\0';
+}
+
+static bool take_data(int fd, struct jail_outcome *outcome)
+{
+	size_t stream = 0;
+
+	while (stream <= JAIL_RESULT && take_output(fd, &outcome->output[stream]))
+		stream++;
+	if (stream > JAIL_RESULT && take_items(fd, &outcome->collected))
+		return true;
+	while (stream > 0)
+		free(outcome->output[--stream].bytes);
+	rootfs_collection_done(&outcome->collected);
+	return false;
 }
 
 int service_read_result(int fd, struct warder_result *ret)
@@ -113,11 +203,8 @@ int service_read_result(int fd, struct warder_result *ret)
 	    receipt->count > sizeof(receipt->rows) / sizeof(receipt->rows[0]) ||
 	    !take(fd, receipt->rows, receipt->count * sizeof(receipt->rows[0])))
 		return -1;
-	for (int stream = 0; stream < 2; stream++)
-		if (!take_output(fd, &head.outcome.output[stream])) {
-			free(head.outcome.output[0].bytes);
-			return -1;
-		}
+	if (!take_data(fd, &head.outcome))
+		return -1;
 	head.backend[sizeof(head.backend) - 1] = '\0';
 	backend = backend_find(head.backend, &err);
 	ret->outcome = head.outcome;

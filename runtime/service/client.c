@@ -29,6 +29,8 @@ static const char *find_unserved(const struct service_command *command)
 {
 	const struct policy *policy = command->policy;
 
+	if (command->code && command->ceiling)
+		return "a ceiling limits the code";
 	if (!command->argv[0])
 		return "the image names the program";
 	if (policy->environment.mode != POLICY_ENVIRONMENT_NONE)
@@ -58,6 +60,60 @@ static int add_policy(int fd, const struct policy *policy)
 	return added;
 }
 
+static int add_list(int fd, char *const *words, uint32_t *ret_count)
+{
+	uint32_t count = 0;
+
+	for (; words && words[count]; count++)
+		if (add(fd, words[count]) < 0)
+			return -1;
+	*ret_count = count;
+	return 0;
+}
+
+static int add_file(int fd, const struct rootfs_file *from)
+{
+	const struct service_file file = { .len = from->bytes ? from->len : 0,
+					   .mode = from->mode,
+					   .is_directory = !from->bytes };
+
+	return add(fd, from->path) < 0 || file_write_all(fd, (const char *)&file, sizeof(file)) < 0 ||
+		       file_write_all(fd, from->bytes, file.len) < 0
+		   ? -1
+		   : file_write_all(fd, "", 1);
+}
+
+static int add_code(int fd, const struct library_order *order, struct service_request *request)
+{
+	const struct jail_command *command = &order->launch.command;
+	const struct rootfs_collect *collect = command->collect;
+	struct service_code *code = &request->code;
+
+	request->flags |= SERVICE_CODE | (collect ? SERVICE_COLLECT : 0u);
+	snprintf(code->language, sizeof(code->language), "%s", order->subject.language);
+	code->payload = order->subject.payload;
+	code->script = (uint32_t)order->script;
+	code->code_bytes = order->code_bytes;
+	code->result_bytes = command->result_bytes;
+	if (add_list(fd, command->set_env, &code->environment_count) < 0)
+		return -1;
+	if (collect) {
+		code->files_max = collect->files_max;
+		code->file_bytes = collect->file_bytes;
+		code->total_bytes = collect->total_bytes;
+		code->inline_bytes = collect->inline_bytes;
+		if (add(fd, collect->directory) < 0)
+			return -1;
+		for (; code->pattern_count < collect->pattern_count; code->pattern_count++)
+			if (add(fd, collect->patterns[code->pattern_count]) < 0)
+				return -1;
+	}
+	for (; code->file_count < command->file_count; code->file_count++)
+		if (add_file(fd, &command->files[code->file_count]) < 0)
+			return -1;
+	return 0;
+}
+
 static int make_words(const struct service_command *command, struct service_request *request)
 {
 	owned_fd int fd = memfd_create("warder-words", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -68,13 +124,13 @@ static int make_words(const struct service_command *command, struct service_requ
 		return -1;
 	if (command->cgroup_parent && add(fd, command->cgroup_parent) < 0)
 		return -1;
-	for (char *const *word = command->argv; *word; word++)
-		if (add(fd, *word) < 0)
-			return -1;
-	request->argc = (uint32_t)text_count(command->argv);
-	request->bytes = (uint64_t)lseek(fd, 0, SEEK_CUR);
+	if (add_list(fd, command->argv, &request->argc) < 0)
+		return -1;
 	request->flags =
 	    (command->ceiling ? SERVICE_CEILING : 0u) | (command->cgroup_parent ? SERVICE_PARENT : 0u);
+	if (command->code && add_code(fd, command->code, request) < 0)
+		return -1;
+	request->bytes = (uint64_t)lseek(fd, 0, SEEK_CUR);
 	return fd_take(&fd);
 }
 
@@ -100,14 +156,21 @@ static int ask(int fd, const struct service_command *command)
 		fds[count++] = command->output_fds[0];
 		fds[count++] = command->output_fds[1];
 	}
+	if (command->code && command->code->launch.command.input_fd > 0) {
+		request.flags |= SERVICE_VALUE;
+		fds[count++] = command->code->launch.command.input_fd;
+	}
 	return fd_send(fd, &request, sizeof(request), fds, count, 0);
 }
 
 static int receive_answer(int fd, struct service_answer *ret, int *ret_fd)
 {
 	int fds[SERVICE_FDS_MAX];
-	const ssize_t n = fd_receive(fd, ret, sizeof(*ret), fds, SERVICE_FDS_MAX, 0);
+	ssize_t n = fd_receive(fd, ret, sizeof(*ret), fds, SERVICE_FDS_MAX, 0);
 
+	/* If the service has closed its end with an unread request, the kernel reports that once, before it hands out the answer. */
+	if (n < 0 && errno == ECONNRESET)
+		n = fd_receive(fd, ret, sizeof(*ret), fds, SERVICE_FDS_MAX, 0);
 	if (ret_fd)
 		*ret_fd = fd_take(&fds[0]);
 	for (size_t i = 0; i < SERVICE_FDS_MAX; i++)

@@ -6,8 +6,9 @@
 
 #include "runtime/service/service.h"
 
-#define SERVICE_MAGIC   0x56535257u
-#define SERVICE_FDS_MAX 4
+#define SERVICE_MAGIC     0x56535257u
+#define SERVICE_FDS_MAX   5
+#define SERVICE_WORDS_MAX (UINT64_C(16) << 20) /* bytes of a memory file; a caller with more works alone */
 
 enum service_answer_type {
 	SERVICE_ACCEPTED, /* from now on the client waits without a limit */

@@ -17,6 +17,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/text.h"
+#include "runtime/library/interpreters.h"
+#include "runtime/library/pool.h"
 #include "runtime/service/records.h"
 #include "runtime/session/session.h"
 
@@ -102,27 +105,98 @@ static int receive_order(int fd, struct order *ret, struct warder_error *err)
 
 /* ---- a run ---- */
 
-static int launch(struct service *service, const struct order *order, struct warder_run **ret,
-		  struct warder_error *err)
+/* What a run borrows until it is freed. */
+struct launching {
+	struct rootfs_collect collect;
+	char *work;     /* owned; for a parked interpreter, or NULL */
+	char **program; /* owned; the words that start it, or NULL */
+};
+
+static void launching_done(struct launching *launching)
+{
+	free(launching->work);
+	interpreters_free(launching->program, text_count(launching->program));
+}
+
+/* Whether all variables of the command only name descriptors. Others may have to be there when an interpreter starts. */
+static bool has_plain_variables(char *const *environment)
+{
+	for (; *environment; environment++)
+		if (strncmp(*environment, "WARDER_", 7) != 0)
+			return false;
+	return true;
+}
+
+/* A parked interpreter takes no further descriptor, and starts with its outputs as two pipes or as one. */
+static int choose_program(const struct order *order, struct launching *launching, struct pool_asked *asked,
+			  struct warder_pool_key *key, struct warder_error *err)
 {
 	const struct service_request *request = &order->request;
-	const bool has_input = request->flags & SERVICE_INPUT;
+	const uint32_t script = request->code.script;
+
+	if (!script || request->flags & SERVICE_VALUE || !has_plain_variables(order->words.environment) ||
+	    !interpreters_run_scripts(request->code.language))
+		return 0;
+	launching->program =
+	    interpreters_script_words(request->code.language, order->words.argv, script, err);
+	launching->work = interpreters_script_work(order->words.argv + script, order->words.environment,
+						   &asked->work_len, err);
+	key->program = launching->program;
+	asked->work = launching->work;
+	return launching->program && launching->work ? 0 : -1;
+}
+
+static void take_collect(const struct order *order, struct rootfs_collect *ret)
+{
+	const struct service_code *code = &order->request.code;
+
+	*ret = (struct rootfs_collect){ .directory = order->words.directory,
+					.patterns = (const char *const *)order->words.patterns,
+					.pattern_count = code->pattern_count,
+					.unchanged = order->words.files,
+					.unchanged_count = code->file_count,
+					.files_max = code->files_max,
+					.file_bytes = code->file_bytes,
+					.total_bytes = code->total_bytes,
+					.inline_bytes = code->inline_bytes,
+					.save_fd = -1 };
+}
+
+static int launch(struct service *service, const struct order *order, struct launching *launching,
+		  struct warder_run **ret, struct warder_error *err)
+{
+	const struct service_request *request = &order->request;
+	const struct service_code *code = &request->code;
+	const bool has_input = request->flags & SERVICE_INPUT, has_output = request->flags & SERVICE_OUTPUT;
 	const struct warder_options options = { .size = sizeof(options),
 						.ceiling = order->ceiling,
 						.cgroup_parent = order->words.parent };
-	const struct warder_pool_key key = { .size = sizeof(key),
-					     .policy = order->policy,
-					     .options = &options };
-	const struct warder_command command = {
-		.size = sizeof(command),
-		.argv = order->words.argv,
-		.input_fd = has_input ? order->fds[1] : 0,
-		.output_fds = request->flags & SERVICE_OUTPUT ? &order->fds[has_input ? 2 : 1] : NULL,
-		.output_max = request->flags & SERVICE_OUTPUT ? request->output_max : 0,
-		.no_receipt = (request->flags & SERVICE_NO_RECEIPT) != 0,
+	const struct policy_subject subject = { code->language, (enum policy_payload)code->payload };
+	const int *outputs = &order->fds[has_input ? 2 : 1];
+	const struct library_launch how = {
+		.command = { .argv = order->words.argv,
+			     .set_env = order->words.environment,
+			     .stdin_fd = has_input ? order->fds[1] : -1,
+			     .output_fds = has_output ? outputs : NULL,
+			     .output_max = has_output ? request->output_max : 0,
+			     .result_bytes = code->result_bytes,
+			     .input_fd = request->flags & SERVICE_VALUE ? outputs[has_output ? 2 : 0] : 0,
+			     .files = order->words.files,
+			     .file_count = code->file_count,
+			     .collect = request->flags & SERVICE_COLLECT ? &launching->collect : NULL,
+			     .no_receipt = (request->flags & SERVICE_NO_RECEIPT) != 0 },
 	};
+	struct warder_pool_key key = { .size = sizeof(key), .policy = order->policy, .options = &options };
+	struct pool_asked asked = { .key = &key,
+				    .subject = request->flags & SERVICE_CODE ? &subject : NULL,
+				    .code_bytes = code->code_bytes,
+				    .merged = has_output && jail_is_one_file(outputs),
+				    .launch = &how };
 
-	return warder_pool_launch(service->pool, &key, &command, ret, err);
+	if (choose_program(order, launching, &asked, &key, err) != 0)
+		return -1;
+	take_collect(order, &launching->collect);
+	return pool_launch(service->pool, &asked, ret, err);
 }
 
 /* What the client says meanwhile; false: it is gone. */
@@ -167,10 +241,12 @@ static void serve(struct service *service, int fd, const struct order *order)
 {
 	struct warder_result *result = NULL;
 	struct warder_run *run = NULL;
+	struct launching launching = { 0 };
 	struct warder_error err = { 0 };
 
-	if (launch(service, order, &run, &err) != 0) {
+	if (launch(service, order, &launching, &run, &err) != 0) {
 		answer(fd, SERVICE_NO, "the launch failed", -1);
+		launching_done(&launching);
 		return;
 	}
 	if (answer(fd, SERVICE_STARTED, "", -1) < 0)
@@ -183,11 +259,12 @@ static void serve(struct service *service, int fd, const struct order *order)
 	}
 	warder_result_free(result);
 	warder_run_free(run);
+	launching_done(&launching);
 }
 
 static void attend(struct service *service, int fd)
 {
-	struct order order = { .fds = { -1, -1, -1, -1 } };
+	struct order order = { .fds = { -1, -1, -1, -1, -1 } };
 	const struct timeval patience = { .tv_sec = SERVICE_RECORD_S };
 	struct warder_error err = { 0 };
 	char why[SERVICE_WHY];

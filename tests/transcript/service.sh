@@ -15,6 +15,23 @@ cat >r <<'END'
 exec warder run --prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids "$@"
 END
 r() { sh ./r "$@"; }
+# `c`, `j` and `t` are `warder code`, `judge` and `tool`, which only prefer them too; `parts` shows what of a JSON result does not depend on the
+# moment.
+limits='--prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --prefer limits.cpus --prefer limits.pids'
+# shellcheck disable=SC2086
+c() { warder code $limits "$@"; }
+# shellcheck disable=SC2086
+j() { warder judge $limits "$@" | sed 's/  *[0-9]* ms  *[0-9.]* MiB//'; }
+# shellcheck disable=SC2086
+t() { warder tool --stream $limits "$@" 2>/dev/null; }
+parts() {
+	python3 -c 'import json, sys
+for line in sys.stdin:
+	result = json.loads(line)
+	if "receipt" not in result: continue
+	for name in "startedAt", "durations", "peakMemoryBytes", "cpuTimeUs", "peakPids", "service", "receipt": result.pop(name, None)
+	print([result, [stage["status"] for stage in result.pop("stages", [])]])'
+}
 # by: the member service of the JSON result
 by() { r --json "$@" | grep -o '"service":"[^"]*"' || echo none; }
 at_end() { [ -z "$served" ] || { kill "$served" && wait "$served"; } 2>/dev/null; }

@@ -26,6 +26,79 @@ $ . "$TOP/tests/transcript/service.sh"; (. ./commands) > alone 2>&1; serve; (. .
 | "service":"yes"
 | "service":"yes"
 
+= code, judge and tool have the same results with and without a service
+needs python3
++ cat > commands <<'EOF'
++ c hello.py; echo $?
++ c hello.py a 'b c'; echo $?
++ c hello.py 2>&1 | cat; echo $?
++ echo 'print(input())' > in.py; echo text | c in.py; echo $?
++ c fails.py; echo $?
++ c syntax.py; echo $?
++ echo 'import os, signal; os.kill(os.getpid(), 9)' | c --language python -; echo $?
++ echo 'raise KeyboardInterrupt' | c --language python - 2> /dev/null; echo $?
++ echo 'while True: pass' | c --timeout 1s --language python -; echo $?
++ echo 'print(6 * 7)' | c --max-output 2B --language python -; echo $?
++ echo 'import helper; print(helper.x)' > main.py; echo 'x = 5' > helper.py; c --file helper.py main.py; echo $?
++ c --input '{"a": [1, 2]}' value.py; echo $?
++ c --env A=1 env.py; echo $?
++ echo 'echo $0 $1; cat /tmp/box/data; exit 4' > s.sh; echo data > data; c --file data s.sh one; echo $?
++ c --json hello.py | parts
++ c --json fails.py | parts
++ c --json --input 7 value.py | parts
++ c --json syntax.py | parts
++ c --json --collect '*.txt' files.py | parts
++ c --receipt - hello.py 2>&1 | grep -o '"control":"[^"]*","status":"[a-z]*","requested":"[^"]*"'
++ j judge.json; echo $?
++ t < requests | parts
++ EOF
++ cat > hello.py <<'EOF'
++ """A text."""
++ import os, sys, __main__
++ print(__file__, __name__, __doc__, sys.argv, sys.orig_argv, sys.path[0], os.getcwd(), len(sys.modules), sorted(vars(__main__)))
++ print(sys.flags, os.environ, __loader__.path, sys.stdin.isatty(), 'json' in sys.modules)
++ print('error', file=sys.stderr)
++ with open('/dev/fd/3', 'w') as result: result.write('{"b": 1, "a": [2]}')
++ EOF
++ printf 'def f():\n  raise ValueError("no")\nprint("before")\nf()\n' > fails.py; printf 'print("x"\nx = = 1\n' > syntax.py
++ printf 'import json\nv = json.load(open("/dev/fd/4"))\nprint(v)\njson.dump(v, open("/dev/fd/3", "w"))\n' > value.py; echo 'import os; print(os.environ)' > env.py
++ printf 'for i in range(3): open(f"{i}.txt", "w").write("x" * i * 40000)\nopen("other", "w")\n' > files.py
++ echo '{"language": "python", "code": "print(int(input()) * 2)", "cases": [{"stdin": "21", "expected": "42"}, {"stdin": "1", "expected": "3"}, {"stdin": "x", "expected": ""}, {"stdin": "4", "expected": "8", "args": ["a"]}]}' > judge.json
++ for i in 1 2 3; do echo '{"id": '$i', "language": "python", "code": "import sys; print(sys.argv); open(\"f\", \"w\").write(\"q\")", "args": ["'$i'"]}'; done > requests; echo '{"id": 4, "language": "bash", "code": "echo $0; exit 3"}' >> requests
+$ . "$TOP/tests/transcript/service.sh"; (. ./commands) > alone 2>&1; serve; (. ./commands) > served 2>&1; sleep 1; (. ./commands) > again 2>&1; diff alone served && diff alone again && wc -l < alone; c --json hello.py | grep -o '"service":"[^"]*"'
+|~ ^[5-9][0-9]$
+| "service":"yes"
+< 60
+
+= an interpreter that was started in advance runs the code, in a jail of its own
+needs python3
+$ . "$TOP/tests/transcript/service.sh"; serve; echo 'import os; print(open("/proc/self/cmdline").read().split("\0")[1]); print(os.listdir("/tmp"), os.listdir("/tmp/box")); open("/tmp/left", "w")' > code.py; for i in 1 2 3; do c code.py; done; c --no-service code.py | head -n 1
+| -c
+| ['box'] ['main.py']
+| -c
+| ['box'] ['main.py']
+| -c
+| ['box'] ['main.py']
+| main.py
+
+= code that only the caller can run, or a policy that the service does not serve
+needs python3 gcc
+$ . "$TOP/tests/transcript/service.sh"; serve; echo 'print(1)' > p.py; echo 'int main(void) { return 0; }' > p.c; said() { c --json "$@" | grep -o '"service":"[^"]*"'; }; said p.c; said --progress p.py; said --env PATH p.py; said --no-service p.py; warder policy show strict > ceiling.json; warder code --json --ceiling ceiling.json p.py | grep -o '"service":"[^"]*"' || echo refused; said p.py
+| "service":"no: the code was compiled"
+| "service":"no: --progress"
+| "service":"no: the policy lets variables of the caller in"
+| "service":"no: --no-service"
+|~ ^("service":"no: a ceiling limits the code"|refused)$
+| "service":"yes"
+
+= when the service is killed, code that it runs ends, and judge and tool go on alone
+needs python3
+$ . "$TOP/tests/transcript/service.sh"; serve; echo 'import time; print("ready"); time.sleep(20)' > long.py; (c long.py > out; echo $? > status) & until grep -qs ready out; do sleep 0.05; done; { kill -9 $served; wait $served; } 2> /dev/null; served=; wait; cat out status; echo '{"language": "python", "code": "print(1)"}' | t | grep -o '^.*"cause":"[a-z]*"\|"service"' | grep -o '"cause":"[a-z]*"\|"service"'
+| ready
+| 137
+| "cause":"exit"
+! warder: supervisor: killed: the service that ran the program (warder serve) has ended
+
 = without a service the result does not mention one
 $ . "$TOP/tests/transcript/service.sh"; by -- true
 | none
@@ -109,6 +182,14 @@ $ . "$TOP/tests/transcript/service.sh"; serve; sh r --grace 100ms -- sh -c 'echo
 | 143
 | "service":"yes"
 ! warder: the service (warder serve) does not answer; the program ends when the service goes on or ends
+< 20
+
+= a caller beyond 32 connections works alone, and one that sends nothing is dropped after 5 seconds
+needs python3
+$ . "$TOP/tests/transcript/service.sh"; serve; python3 "$TOP/tests/transcript/service_hold.py" 32 bash -c '. "$TOP/tests/transcript/service.sh"; by -- true'; by -- true
+| "service":"no: the service is busy"
+| 32 dropped after 5 s
+| "service":"yes"
 < 20
 
 = it ends when nobody asks, and at a signal, and leaves nothing

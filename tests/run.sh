@@ -293,6 +293,7 @@ run_root() {
 	suite root workspaces as_root env WARDER=build/gcc/warder tests/workspaces/run.sh
 	suite root conformance as_root env WARDER=build/gcc/warder WARDER_MATRIX="$results/matrix.md" tests/engines/docker.sh tests/conformance/run.py
 	suite root containers as_root env WARDER=build/gcc/warder tests/containers/run.py
+	suite root host as_root env WARDER=build/gcc/warder tests/host/run.py
 	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
 	suite root network as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/run.sh
@@ -316,6 +317,7 @@ run_user() {
 	faults user as_user
 	suite user conformance as_user env WARDER=build/gcc/warder tests/conformance/run.py
 	suite user containers as_user env WARDER=build/gcc/warder tests/containers/run.py
+	suite user host as_user env WARDER=build/gcc/warder tests/host/run.py
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
 	suite user languages as_user env WARDER=build/gcc/warder tests/languages/run.sh
 	suite user programs as_user env WARDER=build/gcc/warder tests/programs/run.sh

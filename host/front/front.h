@@ -32,7 +32,7 @@
 struct front;
 struct exchange;
 
-/* ---- the loop: main.c ---- */
+/* ---- the loop: loop.c ---- */
 
 /* A descriptor that is waited for. Embedded in the object that owns the descriptor. */
 struct source {
@@ -56,6 +56,8 @@ void source_change(struct front *front, struct source *source, uint32_t events);
 void source_remove(struct front *front, struct source *source);
 /* Free heap memory after this turn of the loop. It must be at least as large as a pointer. */
 void front_bury(struct front *front, void *memory);
+/* Every event of this turn was served. */
+void front_turn_done(struct front *front);
 
 /* ---- routes: routes.c ---- */
 

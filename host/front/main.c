@@ -18,49 +18,6 @@
 #define EVENTS_MAX 64
 #define TURN_MS    1000
 
-/* ---- descriptors that are waited for ---- */
-
-int source_add(struct front *front, struct source *source, uint32_t events)
-{
-	struct epoll_event event = { .events = events, .data = { .ptr = source } };
-
-	return epoll_ctl(front->epoll_fd, EPOLL_CTL_ADD, source->fd, &event);
-}
-
-void source_change(struct front *front, struct source *source, uint32_t events)
-{
-	struct epoll_event event = { .events = events, .data = { .ptr = source } };
-
-	epoll_ctl(front->epoll_fd, EPOLL_CTL_MOD, source->fd, &event);
-}
-
-void source_remove(struct front *front, struct source *source)
-{
-	if (source->fd >= 0)
-		epoll_ctl(front->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
-	/* Events of this turn may still name it. */
-	source->ready = NULL;
-}
-
-/* ---- memory that events of this turn may still name ---- */
-
-void front_bury(struct front *front, void *memory)
-{
-
-	*(void **)memory = front->graveyard;
-	front->graveyard = memory;
-}
-
-static void empty_graveyard(struct front *front)
-{
-	while (front->graveyard) {
-		void *memory = front->graveyard;
-
-		front->graveyard = *(void **)memory;
-		free(memory);
-	}
-}
-
 /* ---- the launcher ---- */
 
 static void link_ready(struct source *source, uint32_t events)
@@ -134,7 +91,7 @@ int main(void)
 				source->ready(source, events[i].events);
 		}
 		server_turn(&front);
-		empty_graveyard(&front);
+		front_turn_done(&front);
 	}
 	return 0;
 }

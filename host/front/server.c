@@ -21,6 +21,8 @@
 #include "base/text.h"
 
 #define IDLE_S           120                /* of a connection */
+#define BODY_US          UINT64_C(60000000) /* for the body of one, unless its route takes it in parts */
+#define SWEEP_US         UINT64_C(1000000)
 #define HEADER_US        UINT64_C(30000000) /* for the headers of a request */
 #define CONNECTION_BYTES 20480              /* for the headers of a request, and of its answer */
 #define WRONG_MAX        10                 /* wrong keys of an address */
@@ -54,18 +56,18 @@ struct address {
 	unsigned int wrong;
 };
 
-/* A connection whose next request has not come whole. */
-struct waiting {
-	struct waiting *next;
-	int fd;
-	uint64_t since_us; /* 0: a request is being served */
+/* A connection. A client that sends its request too slowly loses it. */
+struct peer {
+	struct peer *next, *previous;
+	int fd;               /* the library's */
+	uint64_t deadline_us; /* for what it sends now; UINT64_MAX: a request is being served */
 };
 
 struct server {
 	struct front *front;
 	struct MHD_Daemon *daemon;
 	struct exchange_http *exchanges;
-	struct waiting *waiting;
+	struct peer *peers;
 	struct address addresses[ADDRESSES];
 	uint64_t swept_us;
 };
@@ -426,6 +428,67 @@ static void find_sandbox(struct exchange *x)
 									    : "";
 }
 
+/* ---- connections ---- */
+
+static struct peer *peer_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static void set_deadline(struct MHD_Connection *connection, uint64_t within_us)
+{
+	struct peer *peer = peer_of(connection);
+
+	if (peer)
+		peer->deadline_us = within_us == UINT64_MAX ? UINT64_MAX : clock_us() + within_us;
+}
+
+static void on_connection(void *of, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct server *server = of;
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct peer *peer = *context;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (!peer)
+			return;
+		*(peer->previous ? &peer->previous->next : &server->peers) = peer->next;
+		if (peer->next)
+			peer->next->previous = peer->previous;
+		free(peer);
+		*context = NULL;
+		return;
+	}
+	peer = calloc(1, sizeof(*peer));
+	*context = peer;
+	if (!peer)
+		return;
+	*peer = (struct peer){ .next = server->peers,
+			       .fd = info ? (int)info->connect_fd : -1,
+			       .deadline_us = clock_us() + HEADER_US };
+	if (peer->next)
+		peer->next->previous = peer;
+	server->peers = peer;
+}
+
+/* The library sees the end of a connection that is shut down, and closes it. */
+static void drop_slow(struct server *server)
+{
+	const uint64_t now_us = clock_us();
+
+	if (now_us - server->swept_us < SWEEP_US)
+		return;
+	server->swept_us = now_us;
+	for (struct peer *peer = server->peers; peer; peer = peer->next)
+		if (peer->deadline_us <= now_us)
+			shutdown(peer->fd, SHUT_RDWR);
+}
+
 /* ---- the life of an exchange ---- */
 
 static void find_route(struct exchange_http *http)
@@ -483,6 +546,7 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	struct exchange_http *http = *con_cls;
 
 	*con_cls = NULL;
+	set_deadline(connection, HEADER_US);
 	if (!http)
 		return;
 	if (http->status == 401)
@@ -562,6 +626,9 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		/* The body is read first, also of a request that was refused: a client that still sends it would not read the answer. */
 		*con_cls = exchange_begin(of, connection, path, method);
 		http = *con_cls;
+		set_deadline(connection, http && http->x.route && (http->x.route->flags & ROUTE_PARTS)
+					     ? UINT64_MAX
+					     : BODY_US);
 		if (http && !http->response && http->x.route && (http->x.route->flags & ROUTE_PARTS))
 			call_handler(http);
 		return http ? MHD_YES : MHD_NO;
@@ -571,6 +638,7 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		*len = 0;
 		return MHD_YES;
 	}
+	set_deadline(connection, UINT64_MAX);
 	if (http->called && http->x.part && !http->response && !http->queued) {
 		void (*part)(struct exchange * x, const char *bytes, size_t len) = http->x.part;
 
@@ -603,7 +671,8 @@ int server_new(struct front *front, int listen_fd)
 	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
 	    MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT, front->welcome.connections,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
-	    (unsigned int)IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
+	    (unsigned int)IDLE_S, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
 	info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info)
 		return -1;
@@ -623,4 +692,5 @@ int server_wait_ms(const struct front *front, int most)
 void server_turn(struct front *front)
 {
 	MHD_run(front->server->daemon);
+	drop_slow(front->server);
 }

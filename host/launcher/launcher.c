@@ -27,6 +27,8 @@
 #define CONNECTIONS_A_TENANT 100
 #define RESTART_US           UINT64_C(200000) /* between the end of a front and the next */
 #define REQUESTS_AT_A_TIME   64
+#define BIND_US              UINT64_C(3000000)
+#define BIND_PAUSE_MS        50
 #define READY_US             UINT64_C(20000000)
 
 /* ---- the address ---- */
@@ -76,6 +78,19 @@ static int read_address(const char *text, struct sockaddr_storage *ret, socklen_
 	return 0;
 }
 
+/* The front of a launcher that was killed holds the address until its jail has ended, too. */
+static int bind_patiently(int fd, const struct sockaddr *address, socklen_t len)
+{
+	const uint64_t until_us = clock_us() + BIND_US;
+
+	while (bind(fd, address, len) < 0) {
+		if (errno != EADDRINUSE || clock_us() >= until_us)
+			return -1;
+		poll(NULL, 0, BIND_PAUSE_MS);
+	}
+	return 0;
+}
+
 static int listen_at(const struct launcher_options *options, int *ret_fd, char *url, size_t size,
 		     struct warder_error *err)
 {
@@ -96,7 +111,7 @@ static int listen_at(const struct launcher_options *options, int *ret_fd, char *
 				 options->listen);
 	fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
-	    bind(fd, (struct sockaddr *)&address, len) < 0 || listen(fd, BACKLOG) < 0)
+	    bind_patiently(fd, (struct sockaddr *)&address, len) < 0 || listen(fd, BACKLOG) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--listen", errno,
 				       "cannot listen on %s", options->listen);
 	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0 ||

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/file.h"
@@ -34,6 +35,12 @@ static int add_template(struct settings *settings, const char *name, const char 
 	settings->templates = grown;
 	if (warder_policy_parse(text, strlen(text), origin, &made.policy, err) != 0)
 		return -1;
+	/* An ordinary user may have no cgroup of their own. The receipt says which limits were not enforced. */
+	if (text == base_policy && geteuid() != 0 &&
+	    warder_policy_require(made.policy, "limits", 0, err) != 0) {
+		warder_policy_free(made.policy);
+		return -1;
+	}
 	made.name = strdup(name);
 	if (!made.name) {
 		warder_policy_free(made.policy);

@@ -1,0 +1,509 @@
+#!/usr/bin/env python3
+"""The execution host: its HTTP surface, tenants and their shares, restarts, kills, and a front that an attacker has taken over.
+
+Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace, so that no other suite
+notices what it kills.
+"""
+import ctypes, http.client, json, os, shutil, signal, socket, subprocess, sys, tempfile, threading, time
+
+WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
+SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
+ROOT = os.geteuid() == 0
+work = os.path.realpath(tempfile.mkdtemp(prefix="warder-host-"))
+count = failed = 0
+
+
+def tell(ok, name, why=""):
+    global count, failed
+    count += 1
+    failed += not ok
+    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
+    if not ok:
+        print("# " + str(why).strip().replace("\n", "\n# "))
+    sys.stdout.flush()
+
+
+def own_run_directory():
+    """A /run/warder of the suite's own, or the runtime directory of an ordinary user."""
+    if not ROOT:
+        os.environ["XDG_RUNTIME_DIR"] = os.path.join(work, "rt")
+        os.mkdir(os.environ["XDG_RUNTIME_DIR"], 0o700)
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.makedirs("/run/warder", 0o700, exist_ok=True)
+    if libc.unshare(0x20000) != 0 or libc.mount(b"none", b"/", None, 0x44000, None) != 0 or \
+       libc.mount(b"none", b"/run/warder", b"tmpfs", 0, b"mode=700") != 0:
+        sys.exit("cannot make a mount namespace: " + os.strerror(ctypes.get_errno()))
+
+
+# ---- a host ----
+
+class Host:
+    """`warder serve --listen` in a directory of its own."""
+
+    def __init__(self, name, warder=WARDER, flags=()):
+        self.state = os.path.join(work, name)
+        self.warder, self.flags = warder, list(flags)
+        self.port = 0
+        self.start()
+
+    def start(self):
+        self.errors = open(os.path.join(work, "errors"), "ab")
+        self.process = subprocess.Popen([self.warder, "serve", "--listen", "127.0.0.1:%d" % self.port, "--state", self.state] + self.flags,
+                                        stdout=subprocess.PIPE, stderr=self.errors, stdin=subprocess.DEVNULL)
+        line = self.process.stdout.readline().decode()
+        if not line.startswith("ready: "):
+            raise RuntimeError("the host is not ready: " + open(os.path.join(work, "errors")).read()[-800:])
+        self.port = int(line.rsplit(":", 1)[1])
+
+    def tenant(self, *words):
+        done = subprocess.run([self.warder, "tenant"] + list(words) + ["--state", self.state], capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else done.stderr.strip()
+
+    def ask(self, method, path, body=None, token=None, headers=None, timeout=30):
+        """(status, JSON or bytes, headers)."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * SLOW)
+        more = dict(headers or {})
+        if token:
+            more["X-API-Key"] = token
+        connection.request(method, path, json.dumps(body) if body is not None and not isinstance(body, (bytes, str)) else body, more)
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        try:
+            data = json.loads(data)
+        except ValueError:
+            pass
+        return answer.status, data, answer.headers
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        return self.process.wait(30 * SLOW)
+
+    def stop_all(self):
+        self.end()
+        for name in os.listdir(os.path.join(self.state, "sandboxes")):
+            subprocess.run([WARDER, "session", "stop", name[:-5]], capture_output=True)
+
+
+def until(condition, seconds=10):
+    end = time.time() + seconds * SLOW
+    while time.time() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def sessions():
+    done = subprocess.run([WARDER, "session", "list", "--json"], capture_output=True, text=True)
+    # Another suite may have removed the directory below our mount, and then shares its sessions with us.
+    return sorted(one["name"] for one in json.loads(done.stdout or "[]") if len(one["name"]) == 20)
+
+
+POLICY = {"version": 1, "limits": {"wallTime": "60s", "cpuTime": "unlimited", "memory": "64MiB", "cpus": 0.5, "pids": 32}}
+
+
+def create(host, token, **more):
+    body = dict({"timeoutMs": 60000}, **more)
+    return host.ask("POST", "/v1/sandboxes", body, token)
+
+
+def execute(host, token, sandbox, *argv, **more):
+    """(status, result)."""
+    status, started, _ = host.ask("POST", "/v1/sandboxes/%s/executions" % sandbox, dict({"argv": list(argv)}, **more), token)
+    if status != 201:
+        return status, started
+    return host.ask("GET", "/v1/sandboxes/%s/executions/%s?wait=1" % (sandbox, started["id"]), None, token)[:2]
+
+
+def events(host, token, sandbox, execution, query="", timeout=30):
+    status, data, headers = host.ask("GET", "/v1/sandboxes/%s/executions/%s/output%s" % (sandbox, execution, query), None, token, timeout=timeout)
+    found = []
+    for block in (data.decode() if isinstance(data, bytes) else "").split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line)
+        if "event" in fields:
+            found.append((fields["event"], fields["id"], json.loads(fields["data"])))
+    return found
+
+
+# ---- the surface ----
+
+def surface(host, token):
+    status, _, headers = host.ask("GET", "/health")
+    tell(status == 204, "health needs no token, and launches a probe", status)
+    tell(headers["X-Content-Type-Options"] == "nosniff" and "default-src 'none'" in headers["Content-Security-Policy"] and
+         headers["Access-Control-Allow-Origin"] is None, "an answer allows no page to use it", headers)
+    for name, more in (("no token", {}), ("a wrong token", {"X-API-Key": "e2b_" + "0" * 40})):
+        status, data, _ = host.ask("GET", "/v1/host", headers=more)
+        tell(status == 401 and data["code"] == 401 and token not in json.dumps(data), name + " is refused", (status, data))
+    status, data, _ = host.ask("GET", "/v1/host", headers={"Authorization": "Bearer " + token})
+    tell(status == 200 and data["tenant"]["name"] == "me", "a bearer token names its tenant", data)
+    tell(host.ask("GET", "/v1/host", None, token, {"Host": "evil.test"})[0] == 421, "another Host header is refused")
+    tell(host.ask("GET", "/v1/host", None, token, {"Origin": "http://evil.test"})[0] == 403, "a page of another origin is refused")
+    tell(host.ask("GET", "/v1/host", None, token, {"Origin": "http://127.0.0.1:%d" % host.port})[0] == 200, "a page of this host is served")
+    tell(host.ask("GET", "/nothing", None, token)[0] == 404 and host.ask("PUT", "/v1/run", "{}", token)[0] == 405,
+         "an unknown path and an unknown method are refused")
+    tell(host.ask("POST", "/v1/run", b"x" * (2 << 20), token)[0] == 413, "a body above 1 MiB is refused")
+    tell(host.ask("GET", "/v1/host", None, token, {"X-Long": "y" * 30000})[0] in (413, 431), "headers above 16 KiB are refused")
+    for body, word in (("{", "member's name"), ("[]", "object"), ('{"argv": "x"}', "argv"), ('{"argv": ["true"], "nope": 1}', "nope"),
+                       ('{"argv": ["true"], "template": "none"}', "template"), ('{"argv": ["true"], "argv": ["true"]}', "argv")):
+        status, data, _ = host.ask("POST", "/v1/run", body, token)
+        tell(status in (400, 404) and word in data["message"], "a bad request is refused by name: " + body, (status, data))
+
+
+def run(host, token):
+    status, data, _ = host.ask("POST", "/v1/run", {"argv": ["sh", "-c", "read x; echo $x $A; exit 3"], "stdin": "in\n", "env": {"A": "b"}}, token)
+    tell(status == 200 and data["stdout"]["text"] == "in b\n" and data["exitCode"] == 3 and data["cause"] == "exit" and data["receipt"],
+         "a run has the result of warder run --json", (status, str(data)[:300]))
+    status, data, _ = host.ask("POST", "/v1/run", {"argv": ["no-such-program"]}, token)
+    tell(status == 404 and data["kind"] == "notFound", "a program that is not there is refused", (status, data))
+    status, data, _ = host.ask("POST", "/v1/run", {"argv": ["true"], "policy": dict(POLICY, filesystem={"paths": {"readOnly": ["/root"]}})}, token)
+    tell(status == 403 and data["field"].startswith("filesystem.paths"), "a policy cannot ask for a path of the host", (status, data))
+    status, data, _ = host.ask("POST", "/v1/run", {"argv": ["true"], "policy": dict(POLICY, network="host")}, token)
+    tell(status in (400, 403), "a policy cannot ask for the host's network", (status, data))
+    status, data, _ = host.ask("POST", "/v1/run", {"argv": ["true"], "policy": dict(POLICY, limits={"wallTime": "5s", "memory": "9GiB"})}, token)
+    tell(status == 403 and data["field"] == "limits.memory", "a policy cannot ask for more memory than the template", (status, data))
+
+
+def sandboxes(host, token, other):
+    status, made, _ = create(host, token, metadata={"job": "7"}, env={"FROM": "template"})
+    tell(status == 201 and len(made["id"]) == 20, "a sandbox is created", (status, str(made)[:300]))
+    if status != 201:
+        return
+    name = made["id"]
+    status, result = execute(host, token, name, "sh", "-c", "echo $FROM; echo kept > /tmp/a; id -u")
+    tell(status == 200 and result["cause"] == "exit" and result["receipt"], "an execution has a result with a receipt", (status, str(result)[:300]))
+    status, started, _ = host.ask("POST", "/v1/sandboxes/%s/executions" % name, {"argv": ["sh", "-c", "cat /tmp/a; cat; pwd >&2"], "stdin": "x" * 70000, "cwd": "/"}, token)
+    got = events(host, token, name, started["id"])
+    text = {stream: "".join(e[2]["text"] for e in got if e[0] == "output" and e[2]["stream"] == stream) for stream in ("stdout", "stderr")}
+    tell(text == {"stdout": "kept\n" + "x" * 70000, "stderr": "/\n"} and got[-1][0] == "end", "files stay, input arrives whole, output comes as events",
+         str(got)[:300])
+    rest = events(host, token, name, started["id"], "?stdout=70000&stderr=2")
+    tell("".join(e[2].get("text", "") for e in rest) == "xxxxx", "output from an offset on", str(rest)[:300])
+    tell(host.ask("GET", "/v1/sandboxes/%s" % name, None, other)[0] == 404 and host.ask("DELETE", "/v1/sandboxes/%s" % name, None, other)[0] == 404 and
+         host.ask("GET", "/v1/sandboxes", None, other)[1] == [], "another tenant neither sees nor ends it")
+    tell(execute(host, other, name, "true")[0] == 404, "another tenant executes nothing in it")
+    listed = host.ask("GET", "/v1/sandboxes", None, token)[1]
+    tell([one["id"] for one in listed] == [name] and "accessToken" not in listed[0] and listed[0]["metadata"] == {"job": "7"}, "the list has no tokens", listed)
+    status, started, _ = host.ask("POST", "/v1/sandboxes/%s/executions" % name, {"argv": ["cat"], "input": True}, token)
+    path = "/v1/sandboxes/%s/executions/%s" % (name, started["id"])
+    row = host.ask("GET", path, None, token)[1]
+    tell(row["state"] == "running", "an execution that runs is described", row)
+    sent = host.ask("POST", path + "/input", {"text": "hello", "close": True}, token)[0]
+    tell(sent == 204 and "hello" in str(events(host, token, name, started["id"])), "input is written and closed", sent)
+    status, started, _ = host.ask("POST", "/v1/sandboxes/%s/executions" % name, {"argv": ["sleep", "60"]}, token)
+    path = "/v1/sandboxes/%s/executions/%s" % (name, started["id"])
+    tell(host.ask("POST", path + "/signal", {"signal": 9}, token)[0] == 204 and host.ask("GET", path + "?wait=1", None, token)[1]["cause"] == "signal",
+         "a signal ends an execution")
+    status, result = execute(host, token, name, "sleep", "60", timeoutMs=300)
+    tell(result.get("cause") == "wallTime", "an execution may have less time than its sandbox", str(result)[:300])
+    tell(host.ask("DELETE", "/v1/sandboxes/%s" % name, None, token)[0] == 204 and host.ask("GET", "/v1/sandboxes/%s" % name, None, token)[0] == 404 and
+         name not in sessions(), "an ended sandbox is gone")
+    name = create(host, token, timeoutMs=1000)[1]["id"]
+    tell(until(lambda: host.ask("GET", "/v1/sandboxes", None, token)[1] == []) and name not in sessions(), "a sandbox ends when its time is over")
+
+
+def e2b(host, token):
+    body = {"templateID": "base", "timeout": 60, "metadata": {"a": "b"}}
+    status, made, _ = host.ask("POST", "/v2/sandboxes", body, token)
+    tell(status == 201 and made["sandboxID"] and made["envdVersion"] and made["envdAccessToken"] and made["trafficAccessToken"], "E2B: create", made)
+    path = "/sandboxes/" + made["sandboxID"]
+    row = host.ask("GET", path, None, token)[1]
+    tell(row["state"] == "running" and row["metadata"] == {"a": "b"} and row["startedAt"].endswith("Z"), "E2B: describe", row)
+    tell(host.ask("POST", path + "/timeout", {"timeout": 120}, token)[0] == 204 and host.ask("GET", path, None, token)[1]["endAt"] > row["endAt"], "E2B: timeout")
+    tell(host.ask("POST", path + "/connect", {"timeout": 30}, token)[1]["trafficAccessToken"] == made["trafficAccessToken"], "E2B: connect")
+    tell([one["sandboxID"] for one in host.ask("GET", "/v2/sandboxes", None, token)[1]] == [made["sandboxID"]], "E2B: list")
+    tell(host.ask("DELETE", path, None, token)[0] == 204 and host.ask("DELETE", path, None, token)[0] == 404, "E2B: kill, and kill again")
+    tell(host.ask("POST", "/v2/sandboxes", dict(body, volumeMounts=[{"name": "x"}]), token)[0] == 400, "E2B: what is not there is refused")
+
+
+# ---- tenants ----
+
+def tenants(host, token):
+    tell(token not in open(os.path.join(host.state, "tenants", "me.json")).read(), "the token is stored nowhere")
+    tell("there is a tenant" in host.tenant("add", "me"), "a second tenant of the same name is refused")
+    tell("\"x/y\"" in host.tenant("add", "x/y"), "a name that is a path is refused")
+    reader = host.tenant("add", "reader", "--scopes", "read")
+    tell(host.ask("GET", "/v1/sandboxes", None, reader)[0] == 200 and create(host, reader)[0] == 403 and
+         host.ask("POST", "/v1/run", {"argv": ["true"]}, reader)[0] == 403, "a scope that a token lacks is refused")
+    short = host.tenant("add", "short", "--expires", "1s")
+    first = host.ask("GET", "/v1/host", None, short)[0]
+    tell(first == 200 and until(lambda: host.ask("GET", "/v1/host", None, short)[0] == 401, 5), "a token expires", first)
+    gone = host.tenant("add", "gone")
+    name = create(host, gone)[1].get("id")
+    host.tenant("revoke", "gone")
+    tell(host.ask("GET", "/v1/host", None, gone)[0] == 401 and until(lambda: name not in sessions()), "a revoked tenant is refused, and its sandboxes end", name)
+    small = host.tenant("add", "small")
+    path = os.path.join(host.state, "tenants", "small.json")
+    document = json.load(open(path))
+    document["limits"].update(sandboxes=2, memoryBytes=1 << 30, launchesPerSecond=100)
+    with open(path + ".new", "w") as file:
+        json.dump(document, file)
+    os.rename(path + ".new", path)
+    answers = [create(host, small) for _ in range(3)]
+    tell([one[0] for one in answers] == [201, 201, 429] and answers[2][2]["Retry-After"].isdigit(), "a tenant's number of sandboxes is limited",
+         [str(one[:2])[:200] for one in answers])
+    tell(create(host, token)[0] == 201, "and another tenant's is not")
+    for owner in (small, token):
+        for one in host.ask("GET", "/v1/sandboxes", None, owner)[1]:
+            host.ask("DELETE", "/v1/sandboxes/" + one["id"], None, owner)
+    document["limits"].update(memoryBytes=1 << 20)
+    with open(path + ".new", "w") as file:
+        json.dump(document, file)
+    os.rename(path + ".new", path)
+    status, data, _ = create(host, small)
+    tell(status == 429 and data["field"] == "limits.memory", "a tenant's sum of memory is limited", (status, data))
+
+
+def wrong_tokens(host, token):
+    """Last: the address of the test is locked out for a minute."""
+    answers = [host.ask("GET", "/v1/host", None, "e2b_" + "1" * 40)[0] for _ in range(14)]
+    tell(429 in answers and 401 in answers and answers[-1] == 429, "ten wrong tokens lock an address out", answers)
+    tell(host.ask("GET", "/v1/host", None, token)[0] == 429 and host.ask("GET", "/health")[0] == 204, "for right tokens, too, but not for health")
+
+
+# ---- processes that die ----
+
+def children(pid):
+    return [int(word) for task in os.listdir("/proc/%d/task" % pid) for word in open("/proc/%d/task/%s/children" % (pid, task)).read().split()]
+
+
+def restarts(host, token):
+    name = create(host, token)[1]["id"]
+    started = host.ask("POST", "/v1/sandboxes/%s/executions" % name, {"argv": ["sh", "-c", "sleep 3; echo done"]}, token)[1]
+    short = create(host, token, timeoutMs=2000)[1]["id"]
+    host.end(signal.SIGKILL)
+    host.start()
+    tell(name in [one["id"] for one in host.ask("GET", "/v1/sandboxes", None, token)[1]], "a launcher that was killed: the next one adopts the sandboxes")
+    tell("done" in str(events(host, token, name, started["id"])), "and the output of an execution that ran meanwhile is there")
+    tell(until(lambda: short not in sessions()), "and a sandbox whose time is over ends")
+    host.end()
+    subprocess.run([WARDER, "session", "stop", name], capture_output=True)
+    host.start()
+    tell(until(lambda: host.ask("GET", "/v1/sandboxes", None, token)[1] == []) and os.listdir(os.path.join(host.state, "sandboxes")) == [],
+         "a sandbox that ended while no launcher ran is forgotten")
+    name = create(host, token)[1]["id"]
+    subprocess.run([WARDER, "session", "stop", name], capture_output=True)
+    tell(until(lambda: host.ask("GET", "/v1/sandboxes", None, token)[1] == []), "so is one that ends by itself")
+    name = create(host, token)[1]["id"]
+    before = children(host.process.pid)
+    fronts = [pid for pid in before if "warder-front" in subprocess.run(["ps", "--ppid", str(pid), "-o", "args="], capture_output=True, text=True).stdout]
+    if fronts:
+        os.kill(fronts[0], signal.SIGKILL)
+    def served():
+        try:
+            return host.ask("GET", "/v1/sandboxes/" + name, None, token, timeout=3)[0] == 200
+        except OSError:
+            return False
+    tell(bool(fronts) and until(lambda: fronts[0] not in children(host.process.pid)) and until(served), "a front that was killed is started again", (before, fronts))
+    host.ask("DELETE", "/v1/sandboxes/" + name, None, token)
+
+
+def kills(host, token):
+    """The launcher is killed while sandboxes are being created and ended."""
+    for delay in (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08):
+        def call():
+            try:
+                made = create(host, token)
+                if made[0] == 201:
+                    host.ask("DELETE", "/v1/sandboxes/" + made[1]["id"], None, token)
+            except (OSError, http.client.HTTPException):
+                pass
+        callers = [threading.Thread(target=call) for _ in range(3)]
+        for one in callers:
+            one.start()
+        time.sleep(delay)
+        host.end(signal.SIGKILL)
+        for one in callers:
+            one.join()
+        host.start()
+    def same():
+        names = sorted(one["id"] for one in host.ask("GET", "/v1/sandboxes", None, token)[1])
+        return names == sessions() and [name + ".json" for name in names] == sorted(os.listdir(os.path.join(host.state, "sandboxes")))
+    tell(until(same, 15), "a launcher that is killed at any moment: sandboxes, sessions and records agree afterwards",
+         (host.ask("GET", "/v1/sandboxes", None, token)[1], sessions(), os.listdir(os.path.join(host.state, "sandboxes"))))
+    for one in host.ask("GET", "/v1/sandboxes", None, token)[1]:
+        host.ask("DELETE", "/v1/sandboxes/" + one["id"], None, token)
+
+
+# ---- clients that misbehave ----
+
+def bad_clients(host, token):
+    name = create(host, token)[1]["id"]
+    path = "/v1/sandboxes/%s/executions" % name
+    started = host.ask("POST", path, {"argv": ["sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' a; sleep 60"]}, token)[1]
+    leaving = []
+    for _ in range(20):
+        one = socket.create_connection(("127.0.0.1", host.port))
+        one.sendall(("GET %s/%s/output HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-API-Key: %s\r\n\r\n" % (path, started["id"], host.port, token)).encode())
+        leaving.append(one)
+    time.sleep(0.5)
+    for one in leaving:
+        one.close()
+    tell(until(lambda: execute(host, token, name, "echo", "here")[0] == 200), "clients that read nothing and leave do no harm")
+    pipe = socket.create_connection(("127.0.0.1", host.port))
+    pipe.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % host.port * 50)
+    got = b""
+    pipe.settimeout(5 * SLOW)
+    while got.count(b"HTTP/1.1 204") < 50:
+        more = pipe.recv(65536)
+        if not more:
+            break
+        got += more
+    tell(got.count(b"HTTP/1.1 204") == 50, "fifty requests at once on one connection are answered", got[:200])
+    bad = 0
+    for junk in (b"\0" * 100, b"GET\r\n\r\n", b"POST /v1/run HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"\x16\x03\x01" + os.urandom(200),
+                 b"GET / HTTP/9.9\r\n\r\n", os.urandom(500) + b"\r\n\r\n") * 20:
+        with socket.create_connection(("127.0.0.1", host.port)) as one:
+            one.settimeout(3 * SLOW)
+            try:
+                one.sendall(junk)
+                one.shutdown(socket.SHUT_WR)
+                bad += b"200 OK" in one.recv(4096)
+            except OSError:
+                pass
+    tell(bad == 0 and host.ask("GET", "/v1/host", None, token)[0] == 200, "120 requests that are none are refused", bad)
+    host.ask("DELETE", "/v1/sandboxes/" + name, None, token)
+
+
+# ---- a front that an attacker has taken over ----
+
+HOSTILE = r'''#!/usr/bin/python3
+"""Replaces warder-front. It sends to the launcher what it likes, and prints what came back."""
+import array, os, socket, struct, sys
+
+link = socket.socket(fileno=4)
+welcome, ancillary, _, _ = link.recvmsg(4096, 64)
+magic = struct.unpack("I", welcome[:4])[0]
+HEAD = "=IIIIQQQ65s32s"
+SIZE = (struct.calcsize(HEAD) + 7) // 8 * 8
+
+
+def request(call, key=b"", kind=0, sandbox=b"", number=1, size=SIZE, bytes_=0, value=0):
+    return struct.pack(HEAD, magic, size, call, kind, number, value, bytes_, key, sandbox).ljust(SIZE, b"\0")
+
+
+def ask(message, fds=()):
+    link.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+    link.settimeout(8)
+    data, ancillary, _, _ = link.recvmsg(4096, 64)
+    return struct.unpack("=IIII", data[:16])[2] if data else "closed"
+
+
+def say(*words):
+    print("hostile:", *words, file=sys.stderr, flush=True)
+
+
+step = open("/dev/null")
+ask_ready = link.send(request(1))
+say("list without a key", ask(request(6)))
+say("list with a guess", ask(request(6, b"0" * 64, 1)))
+say("show a sandbox without a key", ask(request(7, b"", 0, b"SANDBOX")))
+say("remove with the key of a sandbox", ask(request(8, b"f" * 64, 2, b"SANDBOX")))
+say("open with a guess", ask(request(10, b"f" * 64, 3, b"SANDBOX")))
+say("create with a file that is no memory file", ask(request(5, b"0" * 64, 1, bytes_=10), [step.fileno()]))
+say("create without the file", ask(request(5, b"0" * 64, 1, bytes_=10)))
+say("files", os.path.exists("/run/warder"), os.path.exists("STATE"), "uid", os.getuid())
+for path in ("/proc/1/root/etc/shadow", "/etc/shadow"):
+    try:
+        open(path).read()
+        say("read", path)
+    except OSError:
+        pass
+try:
+    socket.create_connection(("127.0.0.1", 1), 2)
+except OSError as error:
+    say("connect", error.errno)
+say("done")
+link.send(b"x" * 7)
+link.settimeout(8)
+say("after nonsense", link.recv(100))
+'''
+
+
+def hostile(token):
+    place = os.path.join(work, "bin")
+    os.mkdir(place)
+    for name in os.listdir(os.path.dirname(WARDER)):
+        if name == "warder" or name.startswith("warder-") and not name.endswith((".a", ".o")):
+            shutil.copy(os.path.join(os.path.dirname(WARDER), name), place)
+    honest = Host("hostile", os.path.join(place, "warder"))
+    owner = honest.tenant("add", "owner")
+    name = create(honest, owner)[1]["id"]
+    honest.end()
+    with open(os.path.join(place, "warder-front"), "w") as file:
+        file.write(HOSTILE.replace("SANDBOX", name).replace("STATE", honest.state))
+    os.chmod(os.path.join(place, "warder-front"), 0o755)
+    log = open(os.path.join(work, "hostile-log"), "w+")
+    process = subprocess.Popen([os.path.join(place, "warder"), "serve", "--listen", "127.0.0.1:0", "--state", honest.state], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    said = lambda: open(os.path.join(work, "hostile-log")).read()
+    tell(until(lambda: "hostile: done" in said(), 20), "the hostile front ran", said())
+    lines = dict(line[len("hostile: "):].rsplit(" ", 1) for line in said().splitlines() if line.startswith("hostile: ") and " " in line[9:])
+    for what in ("list without a key", "list with a guess", "remove with the key of a sandbox", "open with a guess"):
+        tell(lines.get(what) == "401", "a hostile front: %s is refused" % what, said())
+    tell(lines.get("show a sandbox without a key") in ("401", "404"), "a hostile front shows no sandbox", said())
+    tell(lines.get("create with a file that is no memory file") == "400" and lines.get("create without the file") == "400",
+         "a hostile front: only sealed memory files are read", said())
+    tell("files False False" in said() and "hostile: read" not in said(), "a hostile front sees neither the sessions nor the state", said())
+    tell("connect" in lines, "a hostile front reaches nothing over the network", said())
+    tell(until(lambda: "not valid; it is ended" in said(), 20), "a front that sends nonsense is ended", said())
+    tell(process.poll() is None, "and the launcher lives on")
+    process.terminate()
+    process.wait(30 * SLOW)
+    tell(name in sessions(), "the sandbox of its tenant lives on")
+    subprocess.run([WARDER, "session", "stop", name], capture_output=True)
+
+
+def flags():
+    def refused(*words):
+        done = subprocess.run([WARDER, "serve"] + list(words), capture_output=True, text=True)
+        return done.returncode == 125 and done.stderr
+    state = os.path.join(work, "flags")
+    for words, text in ((("--listen", "0.0.0.0:0", "--state", state), "--insecure-http"), (("--listen", "localhost:1", "--state", state), "numeric"),
+                        (("--listen", "127.0.0.1", "--state", state), "port"), (("--listen", "127.0.0.1:70000", "--state", state), "port"),
+                        (("--check", "--local"), "--check"), (("--listen", "127.0.0.1:0", "--local"), "--listen"), ((), "--listen")):
+        tell(text in (refused(*words) or ""), "serve refuses: " + " ".join(w for w in words if w != state), refused(*words))
+    path = os.path.join(work, "settings")
+    for text, word in (('{"version": 2}', "version"), ('{"version": 1, "nope": 1}', "nope"), ('{"version": 1, "templates": {"a": {"version": 1}}}', "wallTime"),
+                       ('{"version": 1, "hosts": ["a/b"]}', "hosts")):
+        with open(path, "w") as file:
+            file.write(text)
+        tell(word in (refused("--listen", "127.0.0.1:0", "--state", state, "--config", path, "--check") or ""), "settings are refused: " + text)
+    with open(path, "w") as file:
+        file.write('{"version": 1, "hosts": ["box.test"]}')
+    done = subprocess.run([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", state, "--config", path, "--check"], capture_output=True)
+    tell(done.returncode == 0, "good settings pass --check", done.stderr)
+
+
+def main():
+    own_run_directory()
+    host = Host("state")
+    second = lambda: subprocess.run([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", host.state], capture_output=True, text=True)
+    tell("another" in second().stderr, "a second host with the same state directory is refused")
+    token = host.tenant("add", "me")
+    other = host.tenant("add", "other")
+    tell(len(token) == 44 and token.startswith("e2b_"), "a token has the form that E2B's clients expect", token)
+    surface(host, token)
+    run(host, token)
+    sandboxes(host, token, other)
+    e2b(host, token)
+    host.end()
+    host.start()  # wrong tokens count for a minute
+    tenants(host, token)
+    restarts(host, token)
+    bad_clients(host, token)
+    kills(host, token)
+    hostile(token)
+    flags()
+    wrong_tokens(host, token)
+    host.stop_all()
+    tell(sessions() == [], "nothing is left of any sandbox", sessions())
+
+
+try:
+    main()
+finally:
+    print("1..%d" % count)
+    shutil.rmtree(work, ignore_errors=True)
+sys.exit(failed > 0)

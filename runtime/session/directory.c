@@ -119,12 +119,10 @@ void session_directory_tidy(void)
 
 	if (!base)
 		return;
-	for (int depth = 2; depth > 0; depth--) {
-		snprintf(path, sizeof(path), "%.400s/%s%s%s", base, levels[0], depth == 2 ? "/" : "",
-			 depth == 2 ? levels[1] : "");
-		if (rmdir(path) < 0)
-			return;
-	}
+	/* The directory above stays: another mount namespace may have a file system of its own mounted there, with sessions in it, and the
+	 * kernel takes this mount away when its directory is removed. */
+	snprintf(path, sizeof(path), "%.400s/%s/%s", base, levels[0], levels[1]);
+	rmdir(path);
 }
 
 static void file_name(char ret[SESSION_NAME_MAX + 8], const char *name, const char *kind)

@@ -40,7 +40,7 @@ int session_check_name(const char *name, struct warder_error *err);
 /* The directory, made if it is not there and `make`. Its descriptor is the caller's. -1 with *err: UNAVAILABLE, or where it is not made
  * NOT_FOUND. */
 int session_directory_open(bool make, int *ret_dir_fd, struct warder_error *err);
-/* Remove the directories again, if nobody needs them. */
+/* Remove the directory again, if nobody needs it. */
 void session_directory_tidy(void);
 /* Take the lock of a name. 0 with its descriptor; 1: somebody has it; -1 with *err. */
 int session_lock(int dir_fd, const char *name, int *ret_fd, struct warder_error *err);

@@ -71,7 +71,7 @@ $ sh s exec -- true 2> /dev/null; echo $?; sh s exec --auto-start --setup 'echo 
 
 = a set-up command that fails leaves no session
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start --setup 'true' --setup 'echo no such thing >&2; exit 4'; echo $?; sh s status 2> /dev/null; echo $?; ls rt
+$ sh s start --setup 'true' --setup 'echo no such thing >&2; exit 4'; echo $?; sh s status 2> /dev/null; echo $?; find rt -mindepth 2
 | 125
 | 1
 ! warder: set-up command 2 ("echo no such thing >&2; exit 4") failed: exited with 4: "no such thing"; the session was removed
@@ -105,7 +105,7 @@ $ sh s start; for word in "exec -- true" stop; do unshare -U -r -p -f --mount-pr
 
 = a time of 0 is not the default
 + . "$TOP/tests/transcript/session.sh"
-$ for flag in "--lifetime 0" "--lifetime 0s" "--idle-timeout 0ms"; do for word in start exec; do sh s $word $flag -- true; echo $?; done; done; ls rt
+$ for flag in "--lifetime 0" "--lifetime 0s" "--idle-timeout 0ms"; do for word in start exec; do sh s $word $flag -- true; echo $?; done; done; find rt -mindepth 2
 | 125
 | 125
 | 125
@@ -131,14 +131,14 @@ $ warder session start ../x; warder session exec; warder session strat x; warder
 
 = a backend of which nothing stays refuses, with the reason
 + echo '{"enable": ["process"]}' > backends; mkdir -m 700 rt
-$ XDG_RUNTIME_DIR=$PWD/rt warder session start backend-$$ --backend process --backends backends --prefer all; echo $?; ls rt
+$ XDG_RUNTIME_DIR=$PWD/rt warder session start backend-$$ --backend process --backends backends --prefer all; echo $?; find rt -mindepth 2
 | 125
 ! warder: the backend process has no sessions: nothing stays after a run; use local
 
 = when its keeper is killed everything in it dies, and the name is free
 needs place
 + . "$TOP/tests/transcript/session.sh"; mkdir work
-$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'while :; do echo > alive; sleep 0.05; done > /dev/null 2>&1 &'; while [ ! -e work/alive ]; do sleep 0.1; done; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -9 $keeper; while rm -f work/alive; sleep 1; [ -e work/alive ]; do :; done; sh s status 2> /dev/null; echo $?; sh s exec -- true 2> /dev/null; echo $?; sh s start && sh s exec -- echo again; find /sys/fs/cgroup -type d -name "warder-$keeper-*" 2> /dev/null; sh s stop; ls rt
+$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'while :; do echo > alive; sleep 0.05; done > /dev/null 2>&1 &'; while [ ! -e work/alive ]; do sleep 0.1; done; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -9 $keeper; while rm -f work/alive; sleep 1; [ -e work/alive ]; do :; done; sh s status 2> /dev/null; echo $?; sh s exec -- true 2> /dev/null; echo $?; sh s start && sh s exec -- echo again; find /sys/fs/cgroup -type d -name "warder-$keeper-*" 2> /dev/null; sh s stop; find rt -mindepth 2
 | 1
 | 125
 | again

@@ -16,15 +16,29 @@ needs python3
 + print('stop', subprocess.call(['sh', 's', 'stop']))
 + print('status', subprocess.call(['sh', 's', 'status'], stderr=subprocess.DEVNULL))
 + END
-$ sh s start; python3 idle.py; sh s stop 2> /dev/null; ls rt
+$ sh s start; python3 idle.py; sh s stop 2> /dev/null; find rt -mindepth 2
 | exec 0
 | stop 0
 | status 1
 
+= the end of the last session takes no mount of another mount namespace away, in which sessions run
+needs unshare
++ cat > host.sh <<'END'
++ # What is called host here has a /run of its own, so that nothing of the real one is touched.
++ export XDG_RUNTIME_DIR=/run p='--prefer limits'
++ mount -t tmpfs -o mode=755 none /run && mkdir -m 700 /run/warder
++ unshare -m sh -c 'mount -t tmpfs -o mode=700 none /run/warder; warder session start inner $p; echo begun > begun; until [ -e over ]; do sleep 0.1; done; warder session exec inner -- echo still there; warder session stop inner' &
++ until [ -e begun ]; do sleep 0.1; done
++ warder session start outer $p; warder session stop outer; echo over > over
++ wait
++ END
+$ unshare -m bash host.sh 2> err || { [ $(id -u) != 0 ] && echo still there; }
+| still there
+
 = a keeper that was stopped is ended, and everything in the session with it
 needs place
 + . "$TOP/tests/transcript/session.sh"; mkdir work
-$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'while :; do echo > alive; sleep 0.05; done > /dev/null 2>&1 &'; while [ ! -e work/alive ]; do sleep 0.1; done; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -STOP $keeper; sh s stop; echo $?; sh s status 2> /dev/null; echo $?; while rm -f work/alive; sleep 1; [ -e work/alive ]; do :; done; ls rt; sh s start && sh s exec -- echo again; sh s stop
+$ sh s start --workspace $PWD/work:rw --set limits.disk=unlimited; sh s exec --background -- sh -c 'while :; do echo > alive; sleep 0.05; done > /dev/null 2>&1 &'; while [ ! -e work/alive ]; do sleep 0.1; done; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -STOP $keeper; sh s stop; echo $?; sh s status 2> /dev/null; echo $?; while rm -f work/alive; sleep 1; [ -e work/alive ]; do :; done; find rt -mindepth 2; sh s start && sh s exec -- echo again; sh s stop
 | 0
 | 1
 | again

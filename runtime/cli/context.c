@@ -19,34 +19,23 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/executions.h"
+#include "runtime/cli/piece.h"
 #include "runtime/cli/report.h"
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
 #include "runtime/session/session.h"
 
 #define CODE_MOST   ((size_t)4 << 20)
-#define STREAM_MOST ((size_t)1 << 20) /* bytes of a stream in a JSON result */
 #define LOOK_MS     200
 #define INTERRUPTED (128 + SIGINT)
 
 /* ---- a piece ---- */
 
-struct stream {
-	char *bytes;
-	size_t len;
-	bool missing; /* bytes that left the spool, or had no room here */
-};
-
 struct piece_run {
 	const struct request *request;
 	const char *context;
 	struct remote *remote;
-	struct stream streams[2];
-	struct json_writer shown;
-	struct remote_done done;
-	char *said;
-	size_t said_len;
-	bool ended;
+	struct piece_collected piece;
 	unsigned asks;               /* lines of input that the piece waits for */
 	char line[REMOTE_WRITE_MAX]; /* the first of them, so far */
 	size_t line_len;
@@ -57,20 +46,6 @@ static volatile sig_atomic_t signals; /* that came */
 static void count_signal(void)
 {
 	signals++;
-}
-
-static void keep(struct stream *stream, const char *bytes, size_t len)
-{
-	const size_t room = STREAM_MOST - stream->len;
-	const size_t part = len < room ? len : room;
-	char *grown = part ? realloc(stream->bytes, stream->len + part) : NULL;
-
-	stream->missing |= part < len || (part && !grown);
-	if (!grown)
-		return;
-	memcpy(grown + stream->len, bytes, part);
-	stream->bytes = grown;
-	stream->len += part;
 }
 
 /* "py: ", and behind it what the context says. */
@@ -96,13 +71,11 @@ static void print_bundle(const struct piece_run *run, const struct json_value *b
 	print_said(run, STDOUT_FILENO, plain ? plain : bundle->child->key);
 }
 
-static void take_shown(struct piece_run *run, const struct remote_event *event)
+static void print_shown(const struct piece_run *run, const struct remote_event *event)
 {
 	struct json_value *bundle = said_bundle(event->text, event->text_len);
 
-	if (bundle && run->request->json)
-		json_copy(&run->shown, bundle);
-	else if (bundle)
+	if (bundle)
 		print_bundle(run, bundle);
 	json_free(bundle);
 }
@@ -151,38 +124,20 @@ static int feed(struct piece_run *run, struct warder_error *err)
 	return 0;
 }
 
+/* With --json everything is printed at the end, otherwise as it comes. */
 static int take_event(struct piece_run *run, struct remote_event *event, struct warder_error *err)
 {
-	switch (event->kind) {
-	case REMOTE_BYTES:
-		if (run->request->json)
-			keep(&run->streams[event->stream], event->bytes,
-			     (size_t)(event->end - event->offset));
-		else if (executions_write(event) < 0)
-			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-					       "the output cannot be written");
-		return 0;
-	case REMOTE_GAP:
-		run->streams[event->stream].missing = true;
-		if (!run->request->json)
-			executions_tell_gap(event);
-		return 0;
-	case REMOTE_SHOWN:
-		take_shown(run, event);
-		return 0;
-	case REMOTE_ASKS:
+	if (event->kind == REMOTE_ASKS)
 		return ask(run, event, err);
-	case REMOTE_DONE:
-		run->ended = true;
-		run->done = event->done;
-		run->said = event->text;
-		run->said_len = event->text_len;
-		event->text = NULL;
-		return 0;
-	case REMOTE_END:
-	case REMOTE_NOTHING:
-		break;
-	}
+	if (run->request->json || event->kind == REMOTE_DONE)
+		piece_take(&run->piece, event);
+	else if (event->kind == REMOTE_BYTES && executions_write(event) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+				       "the output cannot be written");
+	else if (event->kind == REMOTE_GAP)
+		executions_tell_gap(event);
+	else if (event->kind == REMOTE_SHOWN)
+		print_shown(run, event);
 	return 0;
 }
 
@@ -204,7 +159,7 @@ static int follow(struct piece_run *run, struct warder_error *err)
 {
 	sig_atomic_t heeded = 0;
 
-	while (!run->ended) {
+	while (!run->piece.ended) {
 		struct remote_event event;
 		int ret;
 
@@ -256,7 +211,7 @@ static int exit_status_of(const struct remote_done *done, const struct said *sai
 /* What Warder knows, for people: only what is out of the ordinary. */
 static void tell_done(const struct piece_run *run, const struct said *said, bool is_said)
 {
-	const struct remote_done *done = &run->done;
+	const struct remote_done *done = &run->piece.done;
 
 	if (is_said && said->value)
 		print_bundle(run, said->value);
@@ -283,7 +238,8 @@ static void tell_done(const struct piece_run *run, const struct said *said, bool
 		term_complain("context %s did not say properly how the piece ended", run->context);
 }
 
-static void write_stream(struct json_writer *w, const char *name, const struct stream *stream, uint64_t bytes)
+static void write_stream(struct json_writer *w, const char *name, const struct piece_stream *stream,
+			 uint64_t bytes)
 {
 	json_key(w, name);
 	json_begin_object(w);
@@ -296,9 +252,7 @@ static void write_stream(struct json_writer *w, const char *name, const struct s
 
 static void write_said(struct piece_run *run, struct json_writer *w, const struct said *said, bool is_said)
 {
-	char *shown = json_take(&run->shown);
-	struct json_value *rows = NULL;
-	struct warder_error ignored = { 0 };
+	struct json_value *rows = piece_take_shown(&run->piece);
 
 	json_key(w, "contextSays");
 	json_begin_object(w);
@@ -314,19 +268,17 @@ static void write_said(struct piece_run *run, struct json_writer *w, const struc
 		json_key(w, "error");
 		json_copy(w, json_member(said->document, "error"));
 	}
-	if (shown && json_parse(shown, strlen(shown), "shown", &(struct json_limits){ .max_bytes = SIZE_MAX },
-				&rows, &ignored) == 0) {
+	if (rows) {
 		json_key(w, "shown");
 		json_copy(w, rows);
 	}
 	json_end_object(w);
 	json_free(rows);
-	free(shown);
 }
 
 static void write_done(struct piece_run *run, const struct said *said, bool is_said, struct json_writer *w)
 {
-	const struct remote_done *done = &run->done;
+	const struct remote_done *done = &run->piece.done;
 
 	json_begin_object(w);
 	json_key_string(w, "session", remote_session(run->remote));
@@ -336,8 +288,8 @@ static void write_done(struct piece_run *run, const struct said *said, bool is_s
 	json_key_bool(w, "interrupted", done->interrupted);
 	json_key_bool(w, "timedOut", done->timed_out);
 	json_key_uint(w, "wallUs", done->wall_us);
-	write_stream(w, "stdout", &run->streams[0], done->bytes[0]);
-	write_stream(w, "stderr", &run->streams[1], done->bytes[1]);
+	write_stream(w, "stdout", &run->piece.streams[0], done->bytes[0]);
+	write_stream(w, "stderr", &run->piece.streams[1], done->bytes[1]);
 	json_key_uint(w, "refusedFrames", done->refused);
 	json_key_bool(w, "saidTruncated", done->cut);
 	if (done->end != CONTEXT_END_DONE) {
@@ -352,8 +304,8 @@ static int finish(struct piece_run *run, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 	struct said said;
-	const bool is_said = said_parse(run->said, run->said_len, &said);
-	int status = exit_status_of(&run->done, &said, is_said);
+	const bool is_said = said_parse(run->piece.said, run->piece.said_len, &said);
+	int status = exit_status_of(&run->piece.done, &said, is_said);
 
 	if (!run->request->json) {
 		tell_done(run, &said, is_said);
@@ -374,11 +326,7 @@ static int run_piece(struct piece_run *run, const char *code, size_t len, struct
 
 	if (remote_piece(run->remote, code, len, asked->timeout_us, asked->no_wait, err) < 0)
 		return -1;
-	if (run->request->json)
-		json_begin_array(&run->shown);
 	ret = follow(run, err);
-	if (run->request->json)
-		json_end_array(&run->shown);
 	if (ret != 0)
 		return ret < 0 ? -1 : 128 + ending_signal();
 	return finish(run, err);
@@ -393,14 +341,12 @@ static int run_in(const struct request *request, const char *session, const char
 	struct warder_error err = { 0 };
 	int status;
 
+	piece_begin(&run.piece);
 	ending_catch(count_signal);
 	status = remote_open_context(session, name, &run.remote, NULL, &err);
 	if (status == 0)
 		status = run_piece(&run, code, len, &err);
-	for (int i = 0; i < 2; i++)
-		free(run.streams[i].bytes);
-	free(run.said);
-	json_writer_done(&run.shown);
+	piece_done(&run.piece);
 	remote_free(run.remote);
 	return status < 0 ? command_refuse(request, &err, EXIT_REFUSED) : status;
 }
@@ -716,21 +662,13 @@ int context_command(struct request *request, char **argv)
 
 /* ---- warder code --context ---- */
 
-/* Whether a language or an alias of it is the one that the context runs. */
 static int compare_language(const char *asked, const char *context, const char *has, struct warder_error *err)
 {
-	struct languages *languages = NULL;
-	const char *name;
-	int ret = 0;
+	const int same = piece_is_language(asked, has, err);
 
-	if (languages_load(NULL, &languages, err) < 0)
-		return -1;
-	name = languages_canonical(languages, asked);
-	if (!name || strcmp(name, has) != 0)
-		ret = error_set(err, WARDER_ERROR_INVALID_REQUEST, "--language",
-				"--language %.40s: context %.64s runs %.40s", asked, context, has);
-	languages_free(languages);
-	return ret;
+	return same != 0 ? (same > 0 ? 0 : -1)
+			 : error_set(err, WARDER_ERROR_INVALID_REQUEST, "--language",
+				     "--language %.40s: context %.64s runs %.40s", asked, context, has);
 }
 
 /* The language that is given must be the context's: otherwise the code would run as another one. */

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/piece.h"
 #include "runtime/cli/report.h"
 #include "runtime/code/code.h"
 #include "runtime/library/library.h"
@@ -135,6 +136,7 @@ struct stream {
 	const char *bytes;
 	size_t len;
 	uint64_t total;
+	const char *keeps; /* says who keeps no more than `len` bytes */
 };
 
 /* All of it, or the beginning, where the rest is, and the end. */
@@ -183,29 +185,29 @@ static void tell_stream(struct mcp_call *call, const struct stream *stream, size
 	tell_bytes(call, stream, mark, room);
 	if (stream->total > stream->len)
 		content_add(&call->content,
-			    "The policy keeps only the first %zu bytes of it (output.%s); redirect more to a "
-			    "file.\n",
-			    stream->len, stream->suffix);
+			    "%s keeps only the first %zu bytes of it; redirect more to a file.\n",
+			    stream->keeps, stream->len);
 }
 
 static struct stream stream_of(const struct warder_result *result, enum warder_stream which)
 {
 	struct stream stream = { .name = which == WARDER_STDOUT ? "Standard output" : "Standard error",
-				 .suffix = which == WARDER_STDOUT ? "stdout" : "stderr" };
+				 .suffix = which == WARDER_STDOUT ? "stdout" : "stderr",
+				 .keeps = which == WARDER_STDOUT ? "The policy (output.stdout)"
+								 : "The policy (output.stderr)" };
 
 	stream.bytes = warder_result_output(result, which, &stream.len, &stream.total);
 	return stream;
 }
 
 /* What one stream does not need, the other one gets. */
-static void tell_streams(struct mcp_call *call, const struct warder_result *result)
+static void tell_streams(struct mcp_call *call, const struct stream *out, const struct stream *err)
 {
-	const struct stream out = stream_of(result, WARDER_STDOUT), err = stream_of(result, WARDER_STDERR);
 	const size_t room = content_room(&call->content) - RESERVED, half = room / 2;
-	const size_t for_err = err.len < half ? err.len : out.len < half ? room - out.len : half;
+	const size_t for_err = err->len < half ? err->len : out->len < half ? room - out->len : half;
 
-	tell_stream(call, &out, room - for_err);
-	tell_stream(call, &err, for_err);
+	tell_stream(call, out, room - for_err);
+	tell_stream(call, err, for_err);
 }
 
 /* ---- how a program ended ---- */
@@ -301,6 +303,7 @@ static void fail_by_hit(struct mcp_call *call, const struct remedy *hit)
 static void tell_end(struct mcp_call *call, const struct warder_result *result)
 {
 	const struct jail_outcome *outcome = &result->outcome;
+	const struct stream out = stream_of(result, WARDER_STDOUT), err = stream_of(result, WARDER_STDERR);
 	const bool by_itself = outcome->cause == JAIL_CAUSE_EXIT || outcome->cause == JAIL_CAUSE_SIGNAL;
 	const bool failed = by_itself && outcome->exit_code != 0;
 	const struct remedy *hit = failed ? find_hit(outcome) : NULL;
@@ -329,7 +332,7 @@ static void tell_end(struct mcp_call *call, const struct warder_result *result)
 			    outcome->signal ? result_signal_name(outcome->signal, name, sizeof(name))
 					    : "the sandbox",
 			    (double)outcome->wall_us / 1e6);
-	tell_streams(call, result);
+	tell_streams(call, &out, &err);
 }
 
 /* ---- executions ---- */
@@ -478,7 +481,7 @@ static int run_steps(struct mcp_call *call, const struct code_steps *steps, stru
 	return status;
 }
 
-static void run_code(struct mcp_call *call)
+static void run_alone(struct mcp_call *call)
 {
 	const struct mcp_arguments *asked = &call->arguments;
 	struct code_steps steps;
@@ -498,13 +501,273 @@ static void run_code(struct mcp_call *call)
 	code_steps_done(&steps);
 }
 
+/* ---- contexts ---- */
+
+static bool is_alive(const struct json_value *row)
+{
+	const char *state = json_member_text(row, "state", "");
+
+	return strcmp(state, "ended") != 0 && strcmp(state, "failed") != 0;
+}
+
+/* 1: the context of this row runs the language of the call; 0: it has ended; -1 with *err. */
+static int match_row(const struct mcp_call *call, const char *text, struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = SIZE_MAX };
+	const char *asked = call->arguments.language;
+	struct json_value *row = NULL;
+	char has[64];
+	bool alive;
+	int ret;
+
+	if (json_parse(text, strlen(text), "context", &limits, &row, err) != 0)
+		return -1;
+	alive = is_alive(row);
+	snprintf(has, sizeof(has), "%s", json_member_text(row, "language", ""));
+	json_free(row);
+	if (!alive || !asked)
+		return alive;
+	ret = piece_is_language(asked, has, err);
+	return ret != 0
+		   ? ret
+		   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "language",
+			       "context %.64s runs %s; write that language, or another name of a context",
+			       call->arguments.context, has);
+}
+
+/* The context of the call. 1; 0: none of that name runs; -1 with *err. */
+static int find_context(const struct mcp_call *call, struct remote **ret, struct warder_error *err)
+{
+	const char *session = call->place->name, *name = call->arguments.context;
+	struct remote *remote = NULL;
+	struct warder_error ignored;
+	char *text = NULL;
+	int found;
+
+	if (session_check_name(name, err) != 0) /* the same rules hold */
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "context",
+		    "context: write up to %d letters, digits, '.', '_' and '-', a letter or digit "
+		    "first",
+		    SESSION_NAME_MAX);
+	if (remote_open_context(session, name, &remote, &text, err) != 0)
+		return err->code == WARDER_ERROR_NOT_FOUND && warder_session_is_running(session, &ignored) > 0
+			   ? 0
+			   : -1;
+	found = text ? match_row(call, text, err) : error_no_memory(err, NULL);
+	free(text);
+	if (found > 0)
+		*ret = remote;
+	else
+		remote_free(remote);
+	return found;
+}
+
+/* The first call that names a context begins it. Another one may be first. */
+static int open_context(const struct mcp_call *call, struct remote **ret, struct warder_error *err)
+{
+	const struct request *request = call->place->request;
+	char *words[] = { (char *)(uintptr_t)call->arguments.language,
+			  (char *)(uintptr_t)call->arguments.context, NULL };
+	const struct remote_command command = { .policy = &request->policy->policy,
+						.ceiling =
+						    request->ceiling ? &request->ceiling->policy : NULL,
+						.argv = words,
+						.context = true,
+						.terminal_fd = -1 };
+	const int found = find_context(call, ret, err);
+
+	if (found != 0)
+		return found > 0 ? 0 : -1;
+	if (remote_start(call->place->name, NULL, &command, ret, err) == 0)
+		return 0;
+	return err->code == WARDER_ERROR_CONFLICT && find_context(call, ret, err) > 0 ? 0 : -1;
+}
+
+static void add_text(struct content *content, const char *text)
+{
+	content_put(content, text, strlen(text));
+	if (content->len && content->text[content->len - 1] != '\n')
+		content_put(content, "\n", 1);
+}
+
+/* What a model can read of a bundle; of the rest, what there is. */
+static void add_bundle(struct content *content, const struct json_value *bundle)
+{
+	const char *plain = json_member_text(bundle, "text/plain", NULL);
+
+	if (plain)
+		add_text(content, plain);
+	for (const struct json_value *member = bundle->child; member; member = member->next)
+		if (!plain || strncmp(member->key, "image/", strlen("image/")) == 0)
+			content_add(content, "[%.128s, %zu bytes]\n", member->key, strlen(member->string));
+}
+
+/* What it has shown, the value of the last statement, and an error: all of it is the context's word. */
+static void add_said(struct content *content, struct piece_collected *piece, const struct said *said)
+{
+	struct json_value *shown = piece_take_shown(piece);
+
+	for (const struct json_value *row = shown ? shown->child : NULL; row; row = row->next)
+		add_bundle(content, row);
+	if (said->value)
+		add_bundle(content, said->value);
+	if (said->traceback)
+		add_text(content, said->traceback);
+	json_free(shown);
+}
+
+static void fail_by_context(struct mcp_call *call, const struct remote_done *done)
+{
+	const enum jail_cause cause = done->timed_out ? JAIL_CAUSE_WALL_TIME : done->last.outcome.cause;
+	const struct remedy *remedy = find_remedy(cause);
+	char message[300];
+
+	snprintf(message, sizeof(message), "context %.64s has ended, and its variables are gone: %.160s",
+		 call->arguments.context, done->why);
+	fail(call, &(struct failure){ .error = "execution_error",
+				      .message = message,
+				      .cause = jail_cause_name(cause),
+				      .field = remedy ? remedy->field : NULL,
+				      .remedy = remedy ? remedy->remedy
+						       : "call again; a new context of that name begins" });
+}
+
+static void fail_by_time(struct mcp_call *call)
+{
+	const bool asked = call->arguments.timeout_us != 0;
+
+	fail(call,
+	     &(struct failure){ .error = "execution_error",
+				.message = "interrupted at its time limit; the context and its variables "
+					   "are still there",
+				.cause = jail_cause_name(JAIL_CAUSE_WALL_TIME),
+				.field = asked ? "timeout_seconds" : "limits.wallTime",
+				.remedy = find_remedy(JAIL_CAUSE_WALL_TIME)->remedy });
+}
+
+static struct stream stream_of_piece(const struct piece_collected *piece, enum warder_stream which)
+{
+	const struct piece_stream *kept = &piece->streams[which];
+
+	return (struct stream){ .name = which == WARDER_STDOUT ? "Standard output" : "Standard error",
+				.suffix = which == WARDER_STDOUT ? "stdout" : "stderr",
+				.bytes = kept->bytes ? kept->bytes : "",
+				.len = kept->len,
+				.total = piece->done.bytes[which],
+				.keeps = "The server" };
+}
+
+static void tell_piece(struct mcp_call *call, struct piece_collected *piece)
+{
+	const struct remote_done *done = &piece->done;
+	const struct stream out = stream_of_piece(piece, WARDER_STDOUT),
+			    err = stream_of_piece(piece, WARDER_STDERR);
+	struct content words = { 0 };
+	struct said said;
+	const bool is_said = said_parse(piece->said, piece->said_len, &said);
+
+	if (done->end != CONTEXT_END_DONE)
+		fail_by_context(call, done);
+	else if (done->timed_out)
+		fail_by_time(call);
+	if (done->piece)
+		content_add(&call->content, "Piece %u of context %s ended %s, after %.3f s.\n", done->piece,
+			    call->arguments.context,
+			    done->end != CONTEXT_END_DONE ? "with its context"
+			    : !is_said                    ? "without a word on its success"
+			    : said.ok                     ? "without an error"
+							  : "with an error",
+			    (double)done->wall_us / 1e6);
+	if (is_said)
+		add_said(&words, piece, &said);
+	if (words.len)
+		tell_stream(call,
+			    &(struct stream){ .name = "Values and errors",
+					      .suffix = "values",
+					      .bytes = words.text,
+					      .len = words.len,
+					      .total = words.len },
+			    (content_room(&call->content) - RESERVED) / 2);
+	tell_streams(call, &out, &err);
+	content_done(&words);
+	said_done(&said);
+}
+
+static void fail_in_context(struct mcp_call *call, struct warder_error *err)
+{
+	if (has_ended(call, err))
+		return;
+	fail_with(call,
+		  err->code == WARDER_ERROR_INVALID_REQUEST || err->code == WARDER_ERROR_UNSUPPORTED_LANGUAGE
+		      ? "invalid_arguments"
+		  : err->code == WARDER_ERROR_NOT_FOUND ? "not_found"
+							: "execution_error",
+		  NULL, err);
+}
+
+static void run_in_context(struct mcp_call *call)
+{
+	const struct mcp_arguments *asked = &call->arguments;
+	struct piece_collected piece = { 0 };
+	struct remote *remote = NULL;
+	struct warder_error err = { 0 };
+	int status;
+
+	if (asked->args || asked->standard_input) {
+		fail(call,
+		     &(struct failure){ .error = "invalid_arguments",
+					.message = "a piece of code in a context has no arguments and no "
+						   "standard input",
+					.field = asked->args ? "args" : "stdin",
+					.remedy = "set a variable in the code, or leave out context" });
+		return;
+	}
+	status = open_context(call, &remote, &err);
+	if (status == 0)
+		status = piece_run(remote, asked->code, asked->timeout_us, &piece, &err);
+	if (status == 0)
+		tell_piece(call, &piece);
+	else if (status < 0)
+		fail_in_context(call, &err);
+	piece_done(&piece);
+	remote_free(remote);
+}
+
+static void run_code(struct mcp_call *call)
+{
+	if (call->arguments.context)
+		run_in_context(call);
+	else
+		run_alone(call);
+}
+
+static void delete_context(struct mcp_call *call)
+{
+	struct remote *remote = NULL;
+	struct warder_error err = { 0 };
+	int status = find_context(call, &remote, &err);
+
+	if (status == 0)
+		status = error_set(&err, WARDER_ERROR_NOT_FOUND, "context", "there is no context %.64s",
+				   call->arguments.context);
+	if (status > 0)
+		status = remote_delete(remote, &err);
+	if (status == 0)
+		content_add(&call->content, "Context %s is gone.\n", call->arguments.context);
+	else
+		fail_in_context(call, &err);
+	remote_free(remote);
+}
+
 /* ---- describe_policy ---- */
 
 static void tell_policy(struct mcp_call *call, const char *text)
 {
 	content_put(&call->content, text, strlen(text));
 	content_add(&call->content,
-		    "\nEach call has these limits. Files stay between calls, and end with the "
+		    "\nEach call has these limits. A context has them for all of its calls together, "
+		    "except the limit of the wall time. Files stay between calls, and end with the "
 		    "sandbox.\n");
 }
 
@@ -776,13 +1039,10 @@ static void apply_patch(struct mcp_call *call)
 int mcp_call(struct mcp_call *call)
 {
 	static void (*const tools[MCP_TOOLS])(struct mcp_call * call) = {
-		[MCP_RUN_COMMAND] = run_command,
-		[MCP_RUN_CODE] = run_code,
-		[MCP_READ_FILE] = read_file,
-		[MCP_WRITE_FILE] = write_file,
-		[MCP_LIST_FILES] = list_files,
-		[MCP_APPLY_PATCH] = apply_patch,
-		[MCP_DESCRIBE_POLICY] = describe_policy,
+		[MCP_RUN_COMMAND] = run_command,       [MCP_RUN_CODE] = run_code,
+		[MCP_DELETE_CONTEXT] = delete_context, [MCP_READ_FILE] = read_file,
+		[MCP_WRITE_FILE] = write_file,         [MCP_LIST_FILES] = list_files,
+		[MCP_APPLY_PATCH] = apply_patch,       [MCP_DESCRIBE_POLICY] = describe_policy,
 	};
 
 	tools[call->tool](call);

@@ -24,7 +24,11 @@ static const struct tool {
 	[MCP_RUN_CODE] = { "run_code", "Run code",
 			   "Run a piece of code in the sandbox, and compile it first if its language needs "
 			   "that. Write results to standard output. Files stay for the next call; variables "
-			   "do not." },
+			   "stay only in a context." },
+	[MCP_DELETE_CONTEXT] = { "delete_context", "Delete a context",
+				 "End the interpreter of a context. Its variables are gone; run_code with "
+				 "the "
+				 "same name begins a new one." },
 	[MCP_READ_FILE] = { "read_file", "Read a file",
 			    "Read a text file of the sandbox. A long file comes in parts: the answer names "
 			    "the offset of the next one.",
@@ -57,6 +61,12 @@ static const struct argument {
 	  offsetof(struct mcp_arguments, language) },
 	{ "code", "the source text", TEXT, BIT(MCP_RUN_CODE), BIT(MCP_RUN_CODE),
 	  offsetof(struct mcp_arguments, code) },
+	{ "context",
+	  "a name of your choice for an interpreter of python, javascript or bash that keeps its variables: "
+	  "calls with the same name share them (default: a new interpreter for this call)",
+	  TEXT, BIT(MCP_RUN_CODE), 0, offsetof(struct mcp_arguments, context) },
+	{ "context", "the name of the context", TEXT, BIT(MCP_DELETE_CONTEXT), BIT(MCP_DELETE_CONTEXT),
+	  offsetof(struct mcp_arguments, context) },
 	{ "args", "arguments of the program", TEXTS, BIT(MCP_RUN_CODE), 0,
 	  offsetof(struct mcp_arguments, args) },
 	{ "stdin", "standard input of the program (default: empty)", TEXT, RUNS, 0,

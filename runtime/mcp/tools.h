@@ -22,6 +22,7 @@
 enum mcp_tool {
 	MCP_RUN_COMMAND,
 	MCP_RUN_CODE,
+	MCP_DELETE_CONTEXT,
 	MCP_READ_FILE,
 	MCP_WRITE_FILE,
 	MCP_LIST_FILES,
@@ -32,7 +33,7 @@ enum mcp_tool {
 
 /* Texts belong to the document. */
 struct mcp_arguments {
-	const char *command, *language, *code, *standard_input, *path, *content, *patch;
+	const char *command, *language, *code, *context, *standard_input, *path, *content, *patch;
 	char **args;         /* owned; NULL-terminated; NULL: none */
 	uint64_t timeout_us; /* 0: the policy's */
 	uint64_t offset;

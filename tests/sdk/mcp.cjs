@@ -33,6 +33,9 @@ const calls = [
 	['write_file', { path: 'greeting.txt', content: 'good day\n' }, /^9 bytes are written\.$/m],
 	['run_command', { command: 'cat greeting.txt; echo oops >&2; exit 3' }, /^Exit code 3, [^]*good day[^]*oops/],
 	['run_code', { language: 'python', code: 'import sys\nprint(int(input()) * 2, sys.argv[1:])', stdin: '21', args: ['a b'] }, /^42 \['a b'\]$/m],
+	['run_code', { language: 'python', context: 'c', code: 'kept = 6' }, /^Piece 1 of context c ended without an error/],
+	['run_code', { language: 'python', context: 'c', code: 'kept * 7' }, /^42$/m],
+	['delete_context', { context: 'c' }, /^Context c is gone\.$/m],
 	['apply_patch', { patch: '--- a/greeting.txt\n+++ b/greeting.txt\n@@ -1 +1 @@\n-good day\n+good night\n' }, /^The patch is applied\.$/m],
 	['read_file', { path: 'greeting.txt' }, /^good night$/m],
 	['list_files', {}, /^file \d+ 11 "greeting\.txt"$/m],
@@ -89,7 +92,7 @@ async function talk(version) {
 			assert.ok(tool.description && tool.inputSchema.additionalProperties === false, tool.name);
 	});
 	for (const [name, args, pattern] of calls)
-		await test(`${version}: ${name}`, async () => {
+		await test(`${version}: ${name}${args.context ? ' in a context' : ''}`, async () => {
 			const { isError, text } = await call(client, name, args);
 			assert.equal(isError, false, text);
 			assert.match(text, pattern);

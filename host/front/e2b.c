@@ -84,7 +84,8 @@ static struct json_value *read_answer(struct exchange *x, const char *text)
 
 /* ---- create and connect ---- */
 
-static void send_session(struct exchange *x, unsigned int status, const char *text)
+/* internet: the client wants access to the internet, which is the policy's business alone. */
+static void send_session(struct exchange *x, unsigned int status, const char *text, bool internet)
 {
 	struct json_value *sandbox = read_answer(x, text);
 	struct json_writer w = { 0 };
@@ -94,19 +95,73 @@ static void send_session(struct exchange *x, unsigned int status, const char *te
 	json_begin_object(&w);
 	write_identity(sandbox, &w);
 	write_tokens(sandbox, &w);
+	if (internet) {
+		json_key(&w, "warder");
+		json_begin_object(&w);
+		json_key_string(&w, "allowInternetAccess",
+				"adds nothing: the network is that of the template's policy");
+		json_end_object(&w);
+	}
 	json_end_object(&w);
 	json_free(sandbox);
 	exchange_json(x, status, json_take(&w));
 }
 
+static void removed_again(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	exchange_fail(
+	    x, 400,
+	    "\"allow_internet_access\": the policy of this template has a network; choose another template");
+}
+
+/* End the sandbox again. */
+static void end_created(struct exchange *x, const char *text)
+{
+	struct json_value *sandbox = read_answer(x, text);
+
+	if (!sandbox)
+		return;
+	free(x->args[0]);
+	x->args[0] = strdup(json_member_text(sandbox, "id", ""));
+	x->sandbox = x->args[0] ? x->args[0] : "";
+	json_free(sandbox);
+	exchange_ask(x, LINK_REMOVE, 0, NULL, removed_again);
+}
+
+/* Whether the policy of a sandbox has a network. */
+static bool has_network(const char *text)
+{
+	struct json_value *sandbox = NULL;
+	struct warder_error ignored;
+	const char *mode = NULL;
+	bool has;
+
+	if (text && json_parse(text, strlen(text), "sandbox", NULL, &sandbox, &ignored) == 0 &&
+	    json_member(sandbox, "policy") && json_member(json_member(sandbox, "policy"), "network"))
+		mode = json_member_text(json_member(json_member(sandbox, "policy"), "network"), "mode", NULL);
+	has = mode && strcmp(mode, "none") != 0 && strcmp(mode, "loopback") != 0;
+	json_free(sandbox);
+	return has;
+}
+
 static void created(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
-	send_session(x, 201, text);
+	struct json_value *document = NULL;
+	struct warder_error ignored;
+	const struct json_value *wanted = NULL;
+
+	if (x->body && json_parse(x->body, x->body_len, "request", NULL, &document, &ignored) == 0)
+		wanted = json_member(document, "allow_internet_access");
+	if (wanted && wanted->type == JSON_BOOL && !wanted->boolean && has_network(text))
+		end_created(x, text);
+	else
+		send_session(x, 201, text, wanted && wanted->type == JSON_BOOL && wanted->boolean);
+	json_free(document);
 }
 
 static void connected(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
-	send_session(x, 200, text);
+	send_session(x, 200, text, false);
 }
 
 /* A member that another name has for the launcher. */
@@ -118,19 +173,37 @@ static void write_as(struct json_writer *w, const char *key, const struct json_v
 	json_copy(w, value);
 }
 
+/* Whether a member asks for nothing: null, false, an empty list or object, {"enabled": false}. */
+static bool asks_nothing(const struct json_value *value)
+{
+	const struct json_value *enabled = value ? json_member(value, "enabled") : NULL;
+
+	if (!value || value->type == JSON_NULL || (value->type == JSON_BOOL && !value->boolean))
+		return true;
+	if (value->type == JSON_ARRAY || value->type == JSON_OBJECT)
+		return !value->child || (enabled && enabled->type == JSON_BOOL && !enabled->boolean);
+	return false;
+}
+
 /* True: the client asks for something that this host does not have. */
 static bool is_refused(struct exchange *x, const struct json_value *document)
 {
-	static const char *const refused[] = { "volumeMounts", "mcp", "iam", "secrets" };
+	static const struct {
+		const char *key;
+		bool empty; /* also an empty one asks for something */
+	} refused[] = { { "volumeMounts", false }, { "mcp", true },        { "iam", false },
+			{ "secrets", false },      { "autoPause", false }, { "autoResume", false },
+			{ "network", false } };
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-		const struct json_value *value = json_member(document, refused[i]);
-		char text[120];
+		const struct json_value *value = json_member(document, refused[i].key);
+		char text[160];
 
-		if (!value || value->type == JSON_NULL || (value->type == JSON_ARRAY && !value->child))
+		if (asks_nothing(value) && !(refused[i].empty && value && value->type == JSON_OBJECT))
 			continue;
-		snprintf(text, sizeof(text), "\"%s\" is not supported on this host; leave it out",
-			 refused[i]);
+		snprintf(text, sizeof(text), "\"%s\" is not supported on this host; leave it out%s",
+			 refused[i].key,
+			 strcmp(refused[i].key, "network") == 0 ? ": the template's policy decides" : "");
 		exchange_fail(x, 400, text);
 		return true;
 	}

@@ -292,6 +292,7 @@ run_root() {
 	suite root programs as_root env WARDER=build/gcc/warder tests/programs/run.sh
 	suite root workspaces as_root env WARDER=build/gcc/warder tests/workspaces/run.sh
 	suite root conformance as_root env WARDER=build/gcc/warder WARDER_MATRIX="$results/matrix.md" tests/engines/docker.sh tests/conformance/run.py
+	suite root e2b as_root env WARDER=build/gcc/warder tests/host/e2b.py
 	suite root containers as_root env WARDER=build/gcc/warder tests/containers/run.py
 	suite root host as_root env WARDER=build/gcc/warder tests/host/run.py
 	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py

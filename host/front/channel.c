@@ -266,3 +266,19 @@ int channel_write(struct channel *channel, const void *bytes, size_t len, bool m
 	memcpy(channel->out.bytes, bytes, len);
 	return post(channel, RECORD_WRITE, more ? RECORD_MORE : 0, len, NULL, 0, err);
 }
+
+int channel_resize(struct channel *channel, uint16_t rows, uint16_t columns, struct warder_error *err)
+{
+	channel->out.size = (struct record_size){ .rows = rows, .columns = columns };
+	return post(channel, RECORD_RESIZE, 0, sizeof(channel->out.size), NULL, 0, err);
+}
+
+int channel_piece(struct channel *channel, const char *code, size_t len, struct warder_error *err)
+{
+	owned_fd int code_fd = record_make_file(code, len);
+
+	if (code_fd < 0)
+		return error_no_memory(err, "code");
+	channel->out.piece = (struct record_piece){ .bytes = len };
+	return post(channel, RECORD_PIECE, 0, sizeof(channel->out.piece), &code_fd, 1, err);
+}

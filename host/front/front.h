@@ -79,7 +79,7 @@ struct route {
 };
 
 /* The rows of each family end with a row without a method. */
-extern const struct route routes_v1[], routes_e2b[];
+extern const struct route routes_v1[], routes_e2b[], routes_envd[];
 
 /* The row of a request, with its arguments, which the caller frees one by one. NULL: there is none; then *ret_allowed says whether another
  * method of the same path has one. */
@@ -130,6 +130,10 @@ void exchange_stream(struct exchange *x, unsigned int status, const char *media_
 /* The bytes are copied. Returns whether there is room for more; if not, x->room() is called when there is. */
 bool exchange_write(struct exchange *x, const void *bytes, size_t len);
 void exchange_end(struct exchange *x);
+/* End it so that the client sees that bytes are missing: the connection is closed. */
+void exchange_abort(struct exchange *x);
+/* Of ROUTE_PARTS: take no more of the body until `hold` is false. To be called in part() or later. */
+void exchange_hold(struct exchange *x, bool hold);
 
 /* ---- the launcher: asking.c ---- */
 
@@ -195,6 +199,9 @@ int channel_ask(struct channel *channel, enum record_type type, uint32_t number,
 /* Input: at most REMOTE_WRITE_MAX bytes; the next one after its answer. */
 int channel_write(struct channel *channel, const void *bytes, size_t len, bool more,
 		  struct warder_error *err);
+int channel_resize(struct channel *channel, uint16_t rows, uint16_t columns, struct warder_error *err);
+/* Run a piece of code in the context that was started or chosen; shown() and done() follow. */
+int channel_piece(struct channel *channel, const char *code, size_t len, struct warder_error *err);
 /* Stop reading, or go on: a stream whose client does not read. */
 void channel_hold(struct channel *channel, bool hold);
 

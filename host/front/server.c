@@ -45,6 +45,7 @@ struct exchange_http {
 	bool suspended; /* the library is not at work on it */
 	bool over;      /* the client is gone */
 	bool streams, ended;
+	bool held; /* no more of the body is taken */
 	char *out; /* owned: bytes of the stream */
 	size_t out_at, out_len, out_size;
 };
@@ -304,6 +305,19 @@ void exchange_end(struct exchange *x)
 {
 	x->http->ended = true;
 	if (x->http->queued)
+		wake(x->http);
+}
+
+void exchange_abort(struct exchange *x)
+{
+	x->http->over = true;
+	exchange_end(x);
+}
+
+void exchange_hold(struct exchange *x, bool hold)
+{
+	x->http->held = hold;
+	if (!hold)
 		wake(x->http);
 }
 
@@ -636,6 +650,8 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 	if (*len) {
 		add_body(http, bytes, *len);
 		*len = 0;
+		if (http->held && !http->response)
+			put_to_sleep(http);
 		return MHD_YES;
 	}
 	set_deadline(connection, UINT64_MAX);

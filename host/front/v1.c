@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "host/front/envd.h"
 #include "host/front/front.h"
 
 /* ---- questions to the launcher whose answer goes to the client as it is ---- */
@@ -26,8 +27,13 @@ static void health_answer(struct exchange *x, const struct link_answer *answer, 
 	exchange_empty(x, 204);
 }
 
+/* A request that names a sandbox asks about it. */
 static void health(struct exchange *x)
 {
+	if (*x->sandbox) {
+		envd_health(x);
+		return;
+	}
 	exchange_ask(x, LINK_HEALTH, 0, NULL, health_answer);
 }
 
@@ -601,7 +607,8 @@ static void send_input(struct exchange *x)
 }
 
 const struct route routes_v1[] = {
-	{ "GET", "/health", NULL, ROUTE_OPEN, health, "whether this host can launch programs" },
+	{ "GET", "/health", NULL, ROUTE_OPEN | ROUTE_SANDBOX, health,
+	  "whether this host can launch programs" },
 	{ "GET", "/v1/host", "read", 0, show_host, "this host, and what the tenant may use of it" },
 	{ "GET", "/v1/sandboxes", "read", 0, list_sandboxes, "the tenant's sandboxes" },
 	{ "POST", "/v1/sandboxes", "sandboxes", 0, create_sandbox, "create a sandbox" },

@@ -1,0 +1,442 @@
+/*
+ * envd: E2B's calls to a sandbox: what they share, the small ones, those that this host refuses, and the table of all.
+ */
+#include "host/front/envd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "host/wire/address.h"
+
+#define USER "user" /* the name that E2B has for the user of a sandbox */
+
+/* ---- the life of a visit ---- */
+
+static void visit_free(struct exchange *x)
+{
+	struct visit *visit = x->data;
+
+	x->data = NULL;
+	x->gone = NULL;
+	if (!visit)
+		return;
+	if (visit->done)
+		visit->done(visit);
+	channel_free(visit->channel);
+	if (visit->timer.fd >= 0)
+		source_remove(x->front, &visit->timer);
+	fd_done(&visit->timer.fd);
+	free(visit->policy);
+	/* An event of this turn may name its timer. */
+	front_bury(x->front, visit);
+}
+
+static void visit_room(struct exchange *x)
+{
+	struct visit *visit = x->data;
+
+	if (!visit || !visit->held)
+		return;
+	visit->held = false;
+	if (visit->channel)
+		channel_hold(visit->channel, false);
+}
+
+struct visit *visit_new(struct exchange *x, size_t size)
+{
+	struct visit *visit = calloc(1, size);
+
+	if (!visit) {
+		exchange_fail(x, 503, "no memory is left; try again");
+		return NULL;
+	}
+	visit->x = x;
+	visit->timer.fd = -1;
+	x->data = visit;
+	x->gone = visit_free;
+	x->room = visit_room;
+	return visit;
+}
+
+static int take_policy(struct visit *visit, const char *text)
+{
+	struct json_value *sandbox = NULL;
+	struct warder_error ignored;
+	struct json_writer w = { 0 };
+
+	if (text && json_parse(text, strlen(text), "sandbox", NULL, &sandbox, &ignored) == 0 &&
+	    json_member(sandbox, "policy")) {
+		json_copy(&w, json_member(sandbox, "policy"));
+		visit->policy = json_take(&w);
+	}
+	json_free(sandbox);
+	return visit->policy ? 0 : -1;
+}
+
+static void opened(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	struct visit *visit = x->data;
+
+	if (answer->status == 404) {
+		visit_gone(visit);
+	} else if (answer->status >= 400) {
+		visit->over = true;
+		exchange_error(x, answer->status, &answer->error);
+	} else if (*fd < 0 || take_policy(visit, text) < 0) {
+		visit_fail(visit, CONNECT_INTERNAL, "the launcher sent no sandbox");
+	} else {
+		visit->channel = channel_new(x->front, fd_take(fd), visit->events, visit);
+		if (visit->channel)
+			visit->begin(visit);
+		else
+			visit_fail(visit, CONNECT_UNAVAILABLE, "no memory is left; try again");
+	}
+}
+
+void visit_open(struct visit *visit)
+{
+	exchange_ask_any(visit->x, LINK_OPEN, 0, NULL, opened);
+}
+
+/* The user of an "Authorization: Basic" header, or of the query; heap; NULL: none is named. */
+static char *named_user(const struct exchange *x)
+{
+	const char *header = exchange_header(x, "Authorization");
+	const char *query = exchange_query(x, "username");
+	size_t len = 0;
+	char *text;
+
+	if (query)
+		return strdup(query);
+	if (!header || strncasecmp(header, "Basic ", 6) != 0)
+		return NULL;
+	text = text_unbase64(header + 6, strlen(header + 6), &len);
+	if (text)
+		text[strcspn(text, ":")] = '\0';
+	return text;
+}
+
+bool visit_check_user(struct visit *visit)
+{
+	char *user = named_user(visit->x);
+	const bool known = !user || !*user || strcmp(user, USER) == 0;
+	char quoted[60];
+	char text[160];
+
+	if (!known) {
+		snprintf(text, sizeof(text),
+			 "user %s: a sandbox of this host has one user; leave the user out, or name \"" USER
+			 "\"",
+			 json_quote(user, quoted, sizeof(quoted)));
+		visit_fail(visit, CONNECT_PERMISSION_DENIED, text);
+	}
+	free(user);
+	return known;
+}
+
+static void timer_ready(struct source *source, uint32_t events)
+{
+	struct visit *visit = (struct visit *)(void *)((char *)source - offsetof(struct visit, timer));
+	uint64_t times;
+
+	if (read(source->fd, &times, sizeof(times)) == sizeof(times) && visit->streams && !visit->over)
+		visit->tick(visit);
+}
+
+void visit_keep_alive(struct visit *visit, uint64_t ms)
+{
+	const struct timespec every = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+
+	if (!ms || visit->timer.fd >= 0)
+		return;
+	visit->timer = (struct source){ .fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+					.ready = timer_ready };
+	/* Without a timer the client gets no signs of life, which is no error. */
+	if (visit->timer.fd < 0 ||
+	    timerfd_settime(visit->timer.fd, 0, &(struct itimerspec){ every, every }, NULL) < 0 ||
+	    source_add(visit->x->front, &visit->timer, EPOLLIN) < 0)
+		fd_done(&visit->timer.fd);
+}
+
+/* ---- answers ---- */
+
+void visit_begin_stream(struct visit *visit, const char *media_type)
+{
+	if (visit->streams || visit->over)
+		return;
+	visit->streams = true;
+	exchange_stream(visit->x, 200, media_type);
+}
+
+void visit_send(struct visit *visit, char *bytes, size_t len)
+{
+	if (!bytes) {
+		visit_fail(visit, CONNECT_UNAVAILABLE, "no memory is left; try again");
+		return;
+	}
+	if (!visit->over && !exchange_write(visit->x, bytes, len) && visit->channel && !visit->held) {
+		visit->held = true;
+		channel_hold(visit->channel, true);
+	}
+	free(bytes);
+}
+
+void visit_send_frame(struct visit *visit, struct json_writer *w)
+{
+	size_t len = 0;
+	char *frame = connect_frame(w, &len);
+
+	visit_send(visit, frame, len);
+}
+
+void visit_end(struct visit *visit)
+{
+	if (visit->over)
+		return;
+	visit->over = true;
+	exchange_end(visit->x);
+}
+
+static void end_frames(struct visit *visit, enum connect_code code, const char *message)
+{
+	size_t len = 0;
+	char *frame = connect_end_frame(code, message, &len);
+
+	visit_begin_stream(visit, "application/connect+json");
+	if (frame)
+		exchange_write(visit->x, frame, len);
+	free(frame);
+	visit_end(visit);
+}
+
+void visit_end_frames(struct visit *visit)
+{
+	if (!visit->over)
+		end_frames(visit, 0, NULL);
+}
+
+void visit_reply(struct visit *visit, struct json_writer *w)
+{
+	if (visit->over) {
+		json_writer_done(w);
+		return;
+	}
+	visit->over = true;
+	exchange_json(visit->x, 200, json_take(w));
+}
+
+void visit_reply_nothing(struct visit *visit)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_end_object(&w);
+	visit_reply(visit, &w);
+}
+
+void visit_fail(struct visit *visit, enum connect_code code, const char *message)
+{
+	struct json_writer w = { 0 };
+
+	if (visit->over)
+		return;
+	if (visit->frames) {
+		end_frames(visit, code, message);
+		return;
+	}
+	visit->over = true;
+	if (visit->streams) {
+		exchange_abort(visit->x);
+		return;
+	}
+	connect_write_error(&w, code, message);
+	exchange_json(visit->x, (unsigned int)connect_code_status(code), json_take(&w));
+}
+
+void visit_error(struct visit *visit, const struct warder_error *err)
+{
+	visit_fail(visit, connect_code_of(err->code), err->text);
+}
+
+void visit_gone(struct visit *visit)
+{
+	static const char why[] = "the sandbox was not found, or has ended";
+	struct json_writer w = { 0 };
+
+	if (visit->streams) {
+		visit_fail(visit, CONNECT_UNAVAILABLE, why);
+		return;
+	}
+	if (visit->over)
+		return;
+	visit->over = true;
+	json_begin_object(&w);
+	json_key_string(&w, "sandboxId", visit->x->sandbox);
+	json_key_string(&w, "message", why);
+	json_key_uint(&w, "code", 502);
+	json_end_object(&w);
+	exchange_json(visit->x, 502, json_take(&w));
+}
+
+/* The keeper also drops a client that has not read for some seconds. */
+void visit_lost(void *of)
+{
+	struct visit *visit = of;
+
+	if (visit->streams && visit->held)
+		visit_fail(visit, CONNECT_UNAVAILABLE,
+			   "the client did not read for too long; connect to the process again");
+	else
+		visit_gone(visit);
+}
+
+struct json_value *visit_rows(struct visit *visit, const char *text)
+{
+	const struct json_limits limits = { .max_bytes = SIZE_MAX };
+	struct json_value *rows = NULL;
+	struct warder_error err;
+
+	if (json_parse(text ? text : "[]", text ? strlen(text) : 2, "executions", &limits, &rows, &err) == 0)
+		return rows;
+	visit_fail(visit, CONNECT_INTERNAL, "the keeper sent no list");
+	return NULL;
+}
+
+/* ---- the small calls ---- */
+
+static void health_begin(struct visit *visit)
+{
+	const char *port = exchange_header(visit->x, "E2b-Sandbox-Port");
+
+	visit->over = true;
+	if (port && atoi(port) == ADDRESS_PORT_INTERPRETER)
+		exchange_bytes(visit->x, 200, "text/plain", strdup("OK"), 2);
+	else
+		exchange_empty(visit->x, 204);
+}
+
+static const struct channel_events no_events = { .lost = visit_lost };
+
+void envd_health(struct exchange *x)
+{
+	struct visit *visit = visit_new(x, sizeof(*visit));
+
+	if (!visit)
+		return;
+	visit->events = &no_events;
+	visit->begin = health_begin;
+	visit_open(visit);
+}
+
+static void envs_begin(struct visit *visit)
+{
+	struct json_value *policy = NULL;
+	struct warder_error err;
+	struct json_writer w = { 0 };
+	const struct json_value *set = NULL;
+
+	if (json_parse(visit->policy, strlen(visit->policy), "policy", NULL, &policy, &err) == 0 &&
+	    json_member(policy, "environment"))
+		set = json_member(json_member(policy, "environment"), "set");
+	if (set) {
+		json_copy(&w, set);
+	} else {
+		json_begin_object(&w);
+		json_end_object(&w);
+	}
+	json_free(policy);
+	visit_reply(visit, &w);
+}
+
+/* The variables that each program gets. */
+static void envs(struct exchange *x)
+{
+	struct visit *visit = visit_new(x, sizeof(*visit));
+
+	if (!visit)
+		return;
+	visit->events = &no_events;
+	visit->begin = envs_begin;
+	visit_open(visit);
+}
+
+/* ---- what is not there ---- */
+
+#define NOT_HERE "this call is not there on a Warder host; see warder-e2b(7)"
+
+static void refuse(struct exchange *x)
+{
+	exchange_fail(x, 501, NOT_HERE);
+}
+
+static void refuse_call(struct exchange *x)
+{
+	struct visit *visit = visit_new(x, sizeof(*visit));
+
+	if (!visit)
+		return;
+	visit->frames = strcmp(x->path, "/filesystem.Filesystem/WatchDir") == 0 ||
+			strcmp(x->path, "/process.Process/StreamInput") == 0;
+	visit_fail(visit, CONNECT_UNIMPLEMENTED, NOT_HERE);
+}
+
+/* ---- the table ---- */
+
+#define PROCESS    "/process.Process/"
+#define FILESYSTEM "/filesystem.Filesystem/"
+
+const struct route routes_envd[] = {
+	{ "POST", PROCESS "Start", NULL, ROUTE_SANDBOX, envd_process, "E2B: start a program" },
+	{ "POST", PROCESS "Connect", NULL, ROUTE_SANDBOX, envd_process, "E2B: read a program's output" },
+	{ "POST", PROCESS "List", NULL, ROUTE_SANDBOX, envd_process, "E2B: list programs" },
+	{ "POST", PROCESS "SendInput", NULL, ROUTE_SANDBOX, envd_process, "E2B: write to a program" },
+	{ "POST", PROCESS "CloseStdin", NULL, ROUTE_SANDBOX, envd_process, "E2B: end a program's input" },
+	{ "POST", PROCESS "SendSignal", NULL, ROUTE_SANDBOX, envd_process, "E2B: signal a program" },
+	{ "POST", PROCESS "Update", NULL, ROUTE_SANDBOX, envd_process, "E2B: resize a terminal" },
+	{ "POST", PROCESS "StreamInput", NULL, ROUTE_SANDBOX, refuse_call, "E2B: refused" },
+	{ "GET", "/files", NULL, ROUTE_SANDBOX, envd_read_file, "E2B: read a file" },
+	{ "POST", "/files", NULL, ROUTE_SANDBOX | ROUTE_PARTS, envd_write_files, "E2B: write files" },
+	{ "POST", FILESYSTEM "Stat", NULL, ROUTE_SANDBOX, envd_filesystem, "E2B: describe a file" },
+	{ "POST", FILESYSTEM "MakeDir", NULL, ROUTE_SANDBOX, envd_filesystem, "E2B: make a directory" },
+	{ "POST", FILESYSTEM "Move", NULL, ROUTE_SANDBOX, envd_filesystem, "E2B: move a file" },
+	{ "POST", FILESYSTEM "ListDir", NULL, ROUTE_SANDBOX, envd_filesystem, "E2B: list a directory" },
+	{ "POST", FILESYSTEM "Remove", NULL, ROUTE_SANDBOX, envd_filesystem, "E2B: remove a file" },
+	{ "POST", FILESYSTEM "WatchDir", NULL, ROUTE_SANDBOX, refuse_call, "E2B: refused" },
+	{ "POST", FILESYSTEM "CreateWatcher", NULL, ROUTE_SANDBOX, refuse_call, "E2B: refused" },
+	{ "POST", FILESYSTEM "GetWatcherEvents", NULL, ROUTE_SANDBOX, refuse_call, "E2B: refused" },
+	{ "POST", FILESYSTEM "RemoveWatcher", NULL, ROUTE_SANDBOX, refuse_call, "E2B: refused" },
+	{ "GET", "/envs", NULL, ROUTE_SANDBOX, envs, "E2B: the variables of each program" },
+	{ "GET", "/metrics", NULL, ROUTE_SANDBOX, refuse, "E2B: refused" },
+	{ "POST", "/execute", NULL, ROUTE_SANDBOX | ROUTE_TRAFFIC, envd_execute, "E2B: run a piece of code" },
+	{ "GET", "/contexts", NULL, ROUTE_SANDBOX | ROUTE_TRAFFIC, envd_list_contexts, "E2B: list contexts" },
+	{ "POST", "/contexts", NULL, ROUTE_SANDBOX | ROUTE_TRAFFIC, envd_create_context,
+	  "E2B: create a context" },
+	{ "POST", "/contexts/{context}/restart", NULL, ROUTE_SANDBOX | ROUTE_TRAFFIC, envd_restart_context,
+	  "E2B: begin a context anew" },
+	{ "DELETE", "/contexts/{context}", NULL, ROUTE_SANDBOX | ROUTE_TRAFFIC, envd_delete_context,
+	  "E2B: end a context" },
+	{ "POST", "/sandboxes/{id}/pause", "sandboxes", 0, refuse, "E2B: refused" },
+	{ "POST", "/sandboxes/{id}/resume", "sandboxes", 0, refuse, "E2B: refused" },
+	{ "POST", "/sandboxes/{id}/fork", "sandboxes", 0, refuse, "E2B: refused" },
+	{ "POST", "/sandboxes/{id}/snapshots", "sandboxes", 0, refuse, "E2B: refused" },
+	{ "PUT", "/sandboxes/{id}/network", "sandboxes", 0, refuse, "E2B: refused" },
+	{ "GET", "/sandboxes/{id}/metrics", "read", 0, refuse, "E2B: refused" },
+	{ "GET", "/sandboxes/{id}/logs", "read", 0, refuse, "E2B: refused" },
+	{ "GET", "/v2/sandboxes/{id}/logs", "read", 0, refuse, "E2B: refused" },
+	{ "GET", "/snapshots", "read", 0, refuse, "E2B: refused" },
+	{ "GET", "/templates", "read", 0, refuse, "E2B: refused" },
+	{ "POST", "/v2/templates", "sandboxes", 0, refuse, "E2B: refused" },
+	{ "POST", "/v3/templates", "sandboxes", 0, refuse, "E2B: refused" },
+	{ "DELETE", "/templates/{id}", "sandboxes", 0, refuse, "E2B: refused" },
+	{ "GET", "/volumes", "read", 0, refuse, "E2B: refused" },
+	{ "POST", "/volumes", "sandboxes", 0, refuse, "E2B: refused" },
+	{ "GET", "/secrets", "read", 0, refuse, "E2B: refused" },
+	{ 0 },
+};

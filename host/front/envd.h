@@ -1,0 +1,76 @@
+/*
+ * envd: what the handlers of E2B's calls to a sandbox share: a visit is one call, from its request over a connection to the sandbox's keeper
+ * to its answer. Private to host/front/.
+ *
+ * Life: visit_new() in a route's handler -> fill it -> visit_open() -> begin() when the keeper is connected -> the channel's events -> an
+ * answer. It is freed with its exchange; done() is called before. A handler's struct begins with its visit.
+ *
+ * A call that streams is answered with HTTP status 200 always, and its error stands in the last frame: clients do not read the body of
+ * another status. The exceptions are wrong keys (401) and sandboxes that are gone (502), which clients know by their status.
+ */
+#ifndef WARDER_HOST_FRONT_ENVD_H
+#define WARDER_HOST_FRONT_ENVD_H
+
+#include "host/front/front.h"
+#include "host/wire/connect.h"
+
+struct visit {
+	struct exchange *x;
+	struct channel *channel; /* NULL: the keeper is not connected, or is gone */
+	const struct channel_events *events;
+	void (*begin)(struct visit *visit);
+	void (*done)(struct visit *visit); /* free what the handler has; or NULL */
+	void (*tick)(struct visit *visit); /* of visit_keep_alive() */
+	char *policy;                      /* owned: the sandbox's, as JSON */
+	bool frames;                       /* errors stand in the last frame */
+	bool streams;                      /* the answer has begun */
+	bool over;                         /* it is answered */
+	bool held;                         /* the channel, until the client has read */
+	struct source timer;               /* owned descriptor, or -1 */
+};
+
+/* size: of the handler's struct. NULL: the client was answered. */
+struct visit *visit_new(struct exchange *x, size_t size);
+/* Connect to the keeper. */
+void visit_open(struct visit *visit);
+/* False: the client names a user whom sandboxes do not have, and was answered. */
+bool visit_check_user(struct visit *visit);
+/* Call tick() that often; 0: never. */
+void visit_keep_alive(struct visit *visit, uint64_t ms);
+
+/* Answers. Of a call that is answered already, nothing is done. */
+void visit_begin_stream(struct visit *visit, const char *media_type);
+/* A part of the stream (taken, heap; NULL on want of memory ends it). Reading from the keeper waits for the client. */
+void visit_send(struct visit *visit, char *bytes, size_t len);
+/* A message in a frame; empties the writer. */
+void visit_send_frame(struct visit *visit, struct json_writer *w);
+/* The end of a stream without an error. */
+void visit_end_frames(struct visit *visit);
+void visit_end(struct visit *visit);
+/* A unary answer; empties the writer. */
+void visit_reply(struct visit *visit, struct json_writer *w);
+void visit_reply_nothing(struct visit *visit);
+void visit_fail(struct visit *visit, enum connect_code code, const char *message);
+void visit_error(struct visit *visit, const struct warder_error *err);
+/* The sandbox is not there (any more). */
+void visit_gone(struct visit *visit);
+/* The connection to the keeper is lost: for channel_events.lost. */
+void visit_lost(void *visit);
+
+/* Parse what the keeper lists. NULL: the client was answered. The caller frees it. */
+struct json_value *visit_rows(struct visit *visit, const char *text);
+
+/* The handlers of routes, one family a file. */
+void envd_process(struct exchange *x);
+void envd_read_file(struct exchange *x);
+void envd_write_files(struct exchange *x);
+void envd_filesystem(struct exchange *x);
+void envd_execute(struct exchange *x);
+void envd_list_contexts(struct exchange *x);
+void envd_create_context(struct exchange *x);
+void envd_restart_context(struct exchange *x);
+void envd_delete_context(struct exchange *x);
+/* GET /health of a request that names a sandbox. */
+void envd_health(struct exchange *x);
+
+#endif

@@ -1,0 +1,577 @@
+#!/usr/bin/env python3
+"""e2b.py: the calls of E2B's clients against a running host, as TAP. WARDER names the program (build/warder)."""
+import base64
+import hashlib
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+WARDER = os.environ.get("WARDER", "build/warder")
+results = []
+
+
+def quote(text):
+    return urllib.parse.quote(text, "")
+
+
+class Host:
+    """A host of its own: state directory, token, process."""
+
+    def __init__(self):
+        self.state = tempfile.mkdtemp(prefix="warder-e2b-")
+        self.token = subprocess.run([WARDER, "tenant", "add", "t", "--state", self.state], check=True,
+                                    capture_output=True, text=True).stdout.split()[0]
+        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state],
+                                        stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        found = re.search(r"http://([\d.]+):(\d+)", line)
+        if not found:
+            raise RuntimeError("the host is not ready: %r" % line)
+        self.address = (found.group(1), int(found.group(2)))
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(30)
+        shutil.rmtree(self.state, ignore_errors=True)
+
+    def connection(self, timeout=60):
+        return http.client.HTTPConnection(*self.address, timeout=timeout)
+
+    def call(self, method, path, body=None, headers=None, chunked=False):
+        """(status, headers, bytes)"""
+        connection = self.connection()
+        given = {"X-API-Key": self.token}
+        given.update(headers or {})
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body).encode()
+            given.setdefault("Content-Type", "application/json")
+        connection.request(method, path, body=iter([body]) if chunked else body, headers=given,
+                           encode_chunked=chunked)
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        return answer.status, answer.headers, data
+
+
+class Sandbox:
+    def __init__(self, host, **options):
+        self.host = host
+        status, _, data = host.call("POST", "/v2/sandboxes", dict({"templateID": "base", "timeout": 120}, **options))
+        assert status == 201, (status, data)
+        self.made = json.loads(data)
+        self.id = self.made["sandboxID"]
+        self.headers = {"E2b-Sandbox-Id": self.id, "E2b-Sandbox-Port": "49983",
+                        "X-Access-Token": self.made["envdAccessToken"]}
+        self.interpreter = {"E2b-Sandbox-Id": self.id, "E2b-Sandbox-Port": "49999",
+                            "E2b-Traffic-Access-Token": self.made["trafficAccessToken"]}
+
+    def kill(self):
+        return self.host.call("DELETE", "/sandboxes/" + self.id)[0]
+
+    def unary(self, path, message, **headers):
+        status, _, data = self.host.call("POST", path, message, dict(self.headers, **headers))
+        return status, json.loads(data)
+
+    def stream(self, path, message, headers=None, body=None):
+        """A connection whose answer has begun."""
+        connection = self.host.connection()
+        text = json.dumps(message).encode()
+        frame = struct.pack(">BI", 0, len(text)) + text if body is None else body
+        given = dict(self.headers, **{"Content-Type": "application/connect+json", "Connect-Protocol-Version": "1"})
+        given.update(headers or {})
+        connection.request("POST", path, frame, given)
+        return Stream(connection, connection.getresponse())
+
+    def run(self, command, **options):
+        headers = options.pop("headers", None)
+        message = {"process": {"cmd": "/bin/sh", "args": ["-c", command]}, "stdin": False}
+        message["process"].update(options.pop("process", {}))
+        message.update(options)
+        return self.stream("/process.Process/Start", message, headers).collect()
+
+    def start(self, command, **options):
+        message = {"process": {"cmd": "/bin/sh", "args": ["-c", command]}, "stdin": True}
+        message.update(options)
+        stream = self.stream("/process.Process/Start", message)
+        stream.pid = stream.next()["event"]["start"]["pid"]
+        return stream
+
+    def execute(self, body, **headers):
+        status, _, data = self.host.call("POST", "/execute", body, dict(self.interpreter, **headers))
+        if status != 200:
+            return status, data
+        return status, [json.loads(line) for line in data.decode().strip().split("\n")]
+
+
+class Stream:
+    def __init__(self, connection, answer):
+        self.connection, self.answer, self.pid, self.last = connection, answer, None, None
+
+    def next(self):
+        """The next message; None: the end, which is in self.last."""
+        head = self.answer.read(5)
+        if len(head) < 5:
+            raise EOFError("no last frame")
+        flags, length = struct.unpack(">BI", head)
+        message = json.loads(self.answer.read(length))
+        if flags & 2:
+            self.last = message
+            self.connection.close()
+            return None
+        return message
+
+    def collect(self):
+        """{"stdout", "stderr", "pty", "end", "error", "pid"}"""
+        found = {"stdout": b"", "stderr": b"", "pty": b"", "end": None, "pid": self.pid, "keepalives": 0}
+        while (message := self.next()) is not None:
+            event = message["event"]
+            for name, text in event.get("data", {}).items():
+                found[name] += base64.b64decode(text)
+            found["pid"] = event.get("start", {}).get("pid", found["pid"])
+            found["end"] = event.get("end", found["end"])
+            found["keepalives"] += "keepalive" in event
+        found["error"] = self.last.get("error")
+        return found
+
+
+def check(name):
+    def wrap(function):
+        results.append((name, function))
+        return function
+    return wrap
+
+
+def equal(found, wanted):
+    if found != wanted:
+        raise AssertionError("%r is not %r" % (found, wanted))
+
+
+def holds(text, part):
+    if part not in text:
+        raise AssertionError("%r does not hold %r" % (text, part))
+
+
+# ---- processes ----
+
+@check("a program: output, exit status, both streams")
+def _(box):
+    found = box.run("echo out; echo err >&2; exit 3")
+    equal(found["stdout"], b"out\n")
+    equal(found["stderr"], b"err\n")
+    equal(found["error"], None)
+    end = found["end"]
+    equal((end["exitCode"], end["exited"], end["status"], end["error"]), (3, True, "exit status 3", "exit status 3"))
+    found = box.run("exit 0")
+    equal((found["end"]["exitCode"], "error" in found["end"]), (0, False))
+
+
+@check("a program has its variables and its directory, and output of any bytes")
+def _(box):
+    found = box.run("echo $A; pwd; printf '\\377\\000x'", process={"envs": {"A": "b c"}, "cwd": "/usr"})
+    equal(found["stdout"], b"b c\n/usr\n\xff\x00x")
+
+
+@check("a program that is not there, and a frame that is not right: status 200 and an error in the last frame")
+def _(box):
+    stream = box.stream("/process.Process/Start", {"process": {"cmd": "/no/such"}})
+    equal(stream.answer.status, 200)
+    error = stream.collect()["error"]
+    equal(error["code"], "not_found")
+    holds(error["message"], "/no/such")
+    for body, part in ((b"\1\0\0\0\2{}", "uncompressed"), (b"\0\0\0\0\2{", "frame"), (b"", "frame"),
+                       (b"\0\0\0\0\2{}", "process: missing"), (b"\0\0\0\0\2{}\0\0\0\0\2{}", "more than one")):
+        stream = box.stream("/process.Process/Start", {}, body=body)
+        equal(stream.answer.status, 200)
+        error = stream.collect()["error"]
+        equal(error["code"], "invalid_argument")
+        holds(error["message"], part)
+
+
+@check("input in parts, its end, and a second reader from the beginning")
+def _(box):
+    stream = box.start("cat; echo done")
+    selector = {"process": {"pid": stream.pid}}
+    for text in (b"one\n", b"x" * 100000):
+        equal(box.unary("/process.Process/SendInput",
+                        dict(selector, input={"stdin": base64.b64encode(text).decode()})), (200, {}))
+    other = box.stream("/process.Process/Connect", selector)
+    equal(box.unary("/process.Process/CloseStdin", selector), (200, {}))
+    wanted = b"one\n" + b"x" * 100000 + b"done\n"
+    equal(stream.collect()["stdout"], wanted)
+    found = other.collect()
+    equal(found["stdout"], wanted)
+    equal(found["pid"], stream.pid)
+    equal(found["end"]["exitCode"], 0)
+
+
+@check("a list, a signal, and a process that is not there")
+def _(box):
+    stream = box.start("sleep 60")
+    status, listed = box.unary("/process.Process/List", {})
+    equal(status, 200)
+    equal([one["pid"] for one in listed["processes"]], [stream.pid])
+    equal(listed["processes"][0]["config"]["args"], ["-c", "sleep 60"])
+    signal = {"process": {"pid": stream.pid}, "signal": "SIGNAL_SIGKILL"}
+    equal(box.unary("/process.Process/SendSignal", signal), (200, {}))
+    end = stream.collect()["end"]
+    equal((end["exitCode"], end["exited"], end["status"]), (-1, False, "signal: killed"))
+    status, error = box.unary("/process.Process/SendSignal", signal)
+    equal((status, error["code"]), (404, "not_found"))
+    status, error = box.unary("/process.Process/SendInput", {"process": {"pid": 1}, "input": {"stdin": ""}})
+    equal((status, error["code"]), (404, "not_found"))
+
+
+@check("a client that leaves does not end its process")
+def _(box):
+    stream = box.start("sleep 0.5; echo still")
+    stream.connection.close()
+    found = box.stream("/process.Process/Connect", {"process": {"pid": stream.pid}}).collect()
+    equal(found["stdout"], b"still\n")
+
+
+@check("a deadline ends the process with deadline_exceeded; keepalives come meanwhile")
+def _(box):
+    began = time.monotonic()
+    found = box.run("echo a; sleep 30", headers={"Connect-Timeout-Ms": "2500", "Keepalive-Ping-Interval": "1"})
+    equal(found["stdout"], b"a\n")
+    equal(found["error"]["code"], "deadline_exceeded")
+    if found["keepalives"] < 1 or time.monotonic() - began > 20:
+        raise AssertionError(found)
+
+
+@check("the cause of death stands in the error that clients show")
+def _(box):
+    found = box.run("exec python3 -c 'x = bytearray(1 << 40)'")
+    equal(found["end"]["exited"], True)  # an allocation that fails is an error of the program
+    found = box.run("exec python3 -c 'x = b\"a\" * (1 << 30)'")
+    end = found["end"]
+    if end["exited"]:
+        raise AssertionError(end)
+    equal((end["exitCode"], end["warder"]["cause"]), (-1, "memory"))
+    holds(end["error"], "killed: ")
+    holds(end["error"].lower(), "memory")
+
+
+@check("a terminal: size, input, another size")
+def _(box):
+    stream = box.stream("/process.Process/Start", {"process": {"cmd": "/bin/sh", "args": ["-i"]},
+                                                   "pty": {"size": {"cols": 71, "rows": 21}}})
+    pid = stream.next()["event"]["start"]["pid"]
+    selector = {"process": {"pid": pid}}
+
+    def type_in(text):
+        equal(box.unary("/process.Process/SendInput",
+                        dict(selector, input={"pty": base64.b64encode(text).decode()})), (200, {}))
+
+    type_in(b"stty size\n")
+    seen = b""
+    while b"21 71" not in seen:
+        seen += base64.b64decode(stream.next()["event"].get("data", {}).get("pty", ""))
+    equal(box.unary("/process.Process/Update", dict(selector, pty={"size": {"cols": 99, "rows": 9}})), (200, {}))
+    status, error = box.unary("/process.Process/SendInput", dict(selector, input={"stdin": "YQ=="}))
+    equal((status, error["code"]), (400, "invalid_argument"))
+    type_in(b"stty size; exit\n")
+    holds(stream.collect()["pty"], b"9 99")
+
+
+@check("what is not there is refused: tags, another user, calls")
+def _(box):
+    error = box.run("true", tag="t")["error"]
+    equal(error["code"], "unimplemented")
+    root = {"Authorization": "Basic " + base64.b64encode(b"root:").decode()}
+    error = box.run("true", headers=root)["error"]
+    equal(error["code"], "permission_denied")
+    holds(error["message"], '"root"')
+    user = {"Authorization": "Basic " + base64.b64encode(b"user:").decode()}
+    equal(box.run("echo a", headers=user)["stdout"], b"a\n")
+    error = box.stream("/filesystem.Filesystem/WatchDir", {"path": "/tmp"}).collect()["error"]
+    equal(error["code"], "unimplemented")
+    status, error = box.unary("/filesystem.Filesystem/CreateWatcher", {"path": "/tmp"})
+    equal((status, error["code"]), (501, "unimplemented"))
+    status, _, data = box.host.call("POST", "/sandboxes/%s/fork" % box.id, {"count": 1})
+    equal((status, json.loads(data)["code"]), (501, 501))
+
+
+@check("as much output as a keeper keeps comes whole, and what it drops is marked")
+def _(box):
+    found = box.run("head -c 3000000 /dev/zero | tr '\\0' a")
+    equal((len(found["stdout"]), found["stderr"], found["error"]), (3000000, b"", None))
+    stream = box.start("head -c 20000000 /dev/zero | tr '\\0' a; echo done >/tmp/done")
+    while box.run("cat /tmp/done")["end"]["exitCode"]:
+        time.sleep(0.1)
+    found = stream.collect()
+    marked = sum(int(number) for number in re.findall(rb"warder: (\d+) bytes", found["stderr"]))
+    equal((len(found["stdout"]) + marked, marked > 0), (20000000, True))
+
+
+# ---- keys ----
+
+@check("wrong tokens, and a sandbox that is not there")
+def _(box):
+    status, _, _ = box.host.call("GET", "/files?path=/etc/hostname", headers=dict(box.headers, **{"X-Access-Token": "no"}))
+    equal(status, 401)
+    status, _, _ = box.host.call("POST", "/execute", {"code": "1"}, {"E2b-Sandbox-Id": box.id})
+    equal(status, 401)
+    status, _, data = box.host.call("GET", "/health", headers=dict(box.headers, **{"E2b-Sandbox-Id": "i" + "0" * 19}))
+    equal((status, json.loads(data)["code"]), (502, 502))
+    status, _, _ = box.host.call("GET", "/health", headers=box.headers)
+    equal(status, 204)
+    status, _, data = box.host.call("GET", "/health", headers=dict(box.headers, **{"E2b-Sandbox-Port": "49999"}))
+    equal((status, data), (200, b"OK"))
+    status, _, data = box.host.call("GET", "/envs", headers=box.headers)
+    equal((status, json.loads(data)["HOME"]), (200, "/tmp"))
+
+
+# ---- files ----
+
+def upload(box, files, query="", chunked=False, **headers):
+    boundary = "----formdata-test-0123456789"
+    body = b""
+    for name, data in files:
+        body += ("--%s\r\nContent-Disposition: form-data; name=\"file\"; filename=\"%s\"\r\n"
+                 "Content-Type: application/octet-stream\r\n\r\n" % (boundary, name)).encode() + data + b"\r\n"
+    body += ("--%s--\r\n" % boundary).encode()
+    given = dict(box.headers, **{"Content-Type": "multipart/form-data; boundary=" + boundary}, **headers)
+    status, _, data = box.host.call("POST", "/files" + query, body, given, chunked)
+    return status, json.loads(data)
+
+
+def download(box, path, **headers):
+    return box.host.call("GET", "/files?path=" + path, headers=dict(box.headers, **headers))
+
+
+@check("a file of every size there and back, byte by byte")
+def _(box):
+    for size in (0, 1, 65536, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 12345678):
+        data = os.urandom(size)
+        status, answer = upload(box, [("undefined", data)], "?path=/tmp/d/e/file")
+        equal((status, answer), (200, [{"path": "/tmp/d/e/file", "name": "file", "type": "file"}]))
+        status, headers, found = download(box, "/tmp/d/e/file")
+        equal((status, len(found)), (200, size))
+        equal(hashlib.sha256(found).digest(), hashlib.sha256(data).digest())
+        holds(headers["Content-Disposition"], "attachment")
+        equal(headers["X-Content-Type-Options"], "nosniff")
+
+
+@check("several files in one body, relative paths, octets, chunks")
+def _(box):
+    status, answer = upload(box, [("/tmp/one", b"1"), ("two words", b"2"), ("~/three;\u00fc", b"3")], chunked=True)
+    equal((status, [one["path"] for one in answer]), (200, ["/tmp/one", "/tmp/two words", "/tmp/three;\u00fc"]))
+    equal(box.run("cat '/tmp/two words' '/tmp/three;\u00fc'")["stdout"], b"23")
+    status, _, data = box.host.call("POST", "/files?path=octets", b"a\r\nb" * 50000,
+                                    dict(box.headers, **{"Content-Type": "application/octet-stream"}), True)
+    equal((status, json.loads(data)[0]["path"]), (200, "/tmp/octets"))
+    equal(download(box, "octets")[2], b"a\r\nb" * 50000)
+    equal(download(box, "~/one")[2], b"1")
+
+
+@check("files that cannot be read or written")
+def _(box):
+    for path, wanted in (("/no/such", 404), ("/tmp", 400), ("/dev/null", 400), ("", 400)):
+        status, _, data = download(box, path)
+        equal((path, status, json.loads(data)["code"]), (path, wanted, wanted))
+    equal(upload(box, [("/usr/x", b"1")])[0] in (403, 500), True)
+    equal(upload(box, [("/tmp", b"1")])[0], 400)
+    equal(upload(box, [("/tmp/x", b"1")], "?username=root")[0], 403)
+    status, _, _ = box.host.call("POST", "/files?path=/tmp/x", b"--a\r\nbad",
+                                 dict(box.headers, **{"Content-Type": "multipart/form-data; boundary=a"}))
+    equal(status, 400)
+    status, _, _ = box.host.call("POST", "/files?path=/tmp/x", b"x", dict(box.headers, **{"Content-Type": "text/plain"}))
+    equal(status, 400)
+
+
+@check("a path is never a part of a command")
+def _(box):
+    for path in ("/tmp/$(touch /tmp/bad)", "/tmp/`touch /tmp/bad`", "/tmp/'; touch /tmp/bad; '", "-n", "/tmp/*"):
+        status, answer = upload(box, [("x", b"data")], "?path=" + quote(path))
+        equal((path, status), (path, 200))
+        equal(download(box, quote(path))[2], b"data")
+    equal(box.run("ls /tmp/bad 2>&1 >/dev/null | wc -l")["stdout"].strip(), b"1")
+
+
+@check("describe, make, list, move, remove")
+def _(box):
+    status, made = box.unary("/filesystem.Filesystem/MakeDir", {"path": "/tmp/m/n/"})
+    equal((status, made["entry"]["path"], made["entry"]["type"]), (200, "/tmp/m/n", "FILE_TYPE_DIRECTORY"))
+    status, error = box.unary("/filesystem.Filesystem/MakeDir", {"path": "/tmp/m"})
+    equal((status, error["code"]), (409, "already_exists"))
+    upload(box, [("/tmp/m/n/a", b"12345")])
+    box.run("cd /tmp/m; ln -s n/a link; ln -s n dir; ln -s /none broken; chmod 640 n/a")
+    status, found = box.unary("/filesystem.Filesystem/Stat", {"path": "/tmp/m/n/a"})
+    entry = found["entry"]
+    equal((entry["name"], entry["type"], entry["size"], entry["mode"], entry["permissions"]),
+          ("a", "FILE_TYPE_FILE", "5", 0o640, "-rw-r-----"))
+    status, listed = box.unary("/filesystem.Filesystem/ListDir", {"path": "/tmp/m"})
+    rows = {one["name"]: (one["type"], one.get("symlinkTarget")) for one in listed["entries"]}
+    equal(rows, {"n": ("FILE_TYPE_DIRECTORY", None), "link": ("FILE_TYPE_FILE", "n/a"),
+                 "dir": ("FILE_TYPE_DIRECTORY", "n"), "broken": ("FILE_TYPE_UNSPECIFIED", "/none")})
+    status, listed = box.unary("/filesystem.Filesystem/ListDir", {"path": "/tmp/m", "depth": 2})
+    equal(len(listed["entries"]), 5)
+    status, found = box.unary("/filesystem.Filesystem/Move", {"source": "/tmp/m/n/a", "destination": "/tmp/p/q/b"})
+    equal((status, found["entry"]["path"]), (200, "/tmp/p/q/b"))
+    equal(box.unary("/filesystem.Filesystem/Remove", {"path": "/tmp/p"}), (200, {}))
+    for call, path, code in (("Stat", "/tmp/p", "not_found"), ("ListDir", "/tmp/none", "not_found"),
+                             ("ListDir", "/etc/passwd", "invalid_argument")):
+        status, error = box.unary("/filesystem.Filesystem/" + call, {"path": path})
+        equal((call, path, error["code"]), (call, path, code))
+
+
+@check("a client that leaves a download does not leave a process behind")
+def _(box):
+    box.run("head -c 50000000 /dev/zero >/tmp/large")
+    connection = box.host.connection()
+    connection.request("GET", "/files?path=/tmp/large", headers=box.headers)
+    peer = connection.sock
+    answer = connection.getresponse()
+    equal(len(answer.read(1000)), 1000)
+    peer.shutdown(socket.SHUT_RDWR)
+    answer.close()
+    connection.close()
+    for _ in range(100):
+        if not box.unary("/process.Process/List", {})[1]["processes"]:
+            return
+        time.sleep(0.1)
+    raise AssertionError(box.unary("/process.Process/List", {}))
+
+
+# ---- the interpreter ----
+
+@check("code: output, value, error, variables that stay")
+def _(box):
+    status, lines = box.execute({"code": "import sys\nx = 'a'\nprint('out')\nprint('err', file=sys.stderr)\nx"})
+    equal(status, 200)
+    by_type = {}
+    for line in lines:
+        by_type.setdefault(line["type"], []).append(line)
+    equal("".join(one["text"] for one in by_type["stdout"]), "out\n")
+    equal("".join(one["text"] for one in by_type["stderr"]), "err\n")
+    equal([(one["is_main_result"], one["text"]) for one in by_type["result"]], [(True, "a")])
+    equal(by_type["number_of_executions"][0]["execution_count"], 1)
+    equal(lines[-1], {"type": "end_of_execution"})
+    status, lines = box.execute({"code": "1/0"})
+    error = [one for one in lines if one["type"] == "error"][0]
+    equal(error["name"], "ZeroDivisionError")
+    holds(error["traceback"], "1/0")
+    status, lines = box.execute({"code": "x * 2"})
+    equal([one["text"] for one in lines if one["type"] == "result"], ["aa"])
+
+
+@check("rich results")
+def _(box):
+    code = ("class R:\n def _repr_html_(self): return '<b>'\n def _repr_png_(self): return b'\\x89PNG'\n"
+            " def __repr__(self): return 'R'\ndisplay(R())\nR()")
+    status, lines = box.execute({"code": code})
+    found = [one for one in lines if one["type"] == "result"]
+    equal([one["is_main_result"] for one in found], [False, True])
+    for one in found:
+        equal((one["html"], one["png"], one["text"]), ("<b>", base64.b64encode(b"\x89PNG").decode(), "R"))
+
+
+@check("contexts: make, list, run in, begin anew, end")
+def _(box):
+    status, _, data = box.host.call("POST", "/contexts", {"language": "python"}, box.interpreter)
+    made = json.loads(data)
+    equal((status, made["language"], made["cwd"]), (200, "python", "/tmp"))
+    equal(box.execute({"code": "y = 5", "context_id": made["id"]})[0], 200)
+    status, lines = box.execute({"code": "y", "context_id": made["id"]})
+    equal([one["text"] for one in lines if one["type"] == "result"], ["5"])
+    status, _, data = box.host.call("GET", "/contexts", headers=box.interpreter)
+    holds([one["id"] for one in json.loads(data)], made["id"])
+    equal(box.host.call("POST", "/contexts/%s/restart" % made["id"], headers=box.interpreter)[0], 204)
+    status, lines = box.execute({"code": "y", "context_id": made["id"]})
+    equal([one["name"] for one in lines if one["type"] == "error"], ["NameError"])
+    equal(box.host.call("DELETE", "/contexts/" + made["id"], headers=box.interpreter)[0], 204)
+    equal(box.execute({"code": "y", "context_id": made["id"]})[0], 404)
+    equal(box.host.call("DELETE", "/contexts/none", headers=box.interpreter)[0], 404)
+
+
+@check("code that is refused")
+def _(box):
+    for body, wanted in (({"code": "1", "context_id": "a", "language": "python"}, 400), ({}, 400),
+                         ({"code": "1", "env_vars": {"A": "b"}}, 400), ({"code": "1", "language": "cobol"}, 400)):
+        equal((body, box.execute(body)[0]), (body, wanted))
+    equal(box.host.call("POST", "/contexts", {"cwd": "/usr"}, box.interpreter)[0], 400)
+
+
+@check("a client that leaves interrupts its code")
+def _(box):
+    connection = box.host.connection()
+    body = json.dumps({"code": "import time\nprint('begun', flush=True)\ntime.sleep(60)"})
+    connection.request("POST", "/execute", body, dict(box.interpreter, **{"Content-Type": "application/json"}))
+    answer = connection.getresponse()
+    holds(answer.readline(), b"begun")
+    answer.close()
+    connection.close()
+    began = time.monotonic()
+    status, lines = box.execute({"code": "'after'"})
+    equal([one["text"] for one in lines if one["type"] == "result"], ["after"])
+    if time.monotonic() - began > 20:
+        raise AssertionError("the code was not interrupted")
+
+
+@check("what a sandbox may not have is refused when it is created")
+def _(box):
+    for body, part in (({"network": {"allowOut": ["example.org"]}}, "network"), ({"autoPause": True}, "autoPause"),
+                       ({"autoResume": {"enabled": True}}, "autoResume"), ({"mcp": {}}, "mcp"),
+                       ({"volumeMounts": [{"name": "a"}]}, "volumeMounts"), ({"timeout": "x"}, "timeout"),
+                       ({"templateID": "none"}, "none")):
+        status, _, data = box.host.call("POST", "/v2/sandboxes", body)
+        equal((body, status in (400, 404)), (body, True))
+        holds(json.loads(data)["message"], part)
+    own = Sandbox(box.host, allow_internet_access=True, autoPause=False, autoResume={"enabled": False}, secure=True,
+                  network={}, metadata={"a": "b"})
+    holds(own.made["warder"]["allowInternetAccess"], "adds nothing")
+    equal(own.run("ls /sys/class/net 2>/dev/null; grep -c : /proc/net/dev")["stdout"].split()[-1], b"1")
+    equal(own.kill(), 204)
+    own = Sandbox(box.host, allow_internet_access=False)
+    equal("warder" in own.made, False)
+    equal(own.kill(), 204)
+
+
+@check("a sandbox that ends while a program runs")
+def _(box):
+    own = Sandbox(box.host)
+    stream = own.start("sleep 60")
+    equal(own.kill(), 204)
+    try:
+        found = stream.collect()
+    except EOFError:
+        raise AssertionError("no last frame")
+    if not found["error"] and not (found["end"] and found["end"].get("error")):
+        raise AssertionError(found)
+    equal(own.host.call("GET", "/health", headers=own.headers)[0], 502)
+
+
+def main():
+    chosen = sys.argv[1:]
+    host = Host()
+    failed = 0
+    try:
+        box = Sandbox(host)
+        for number, (name, function) in enumerate(results, 1):
+            if chosen and not any(part in name for part in chosen):
+                continue
+            try:
+                function(box)
+                print("ok %d - %s" % (number, name), flush=True)
+            except Exception as error:  # the next check shall run
+                failed += 1
+                print("not ok %d - %s\n# %s: %s" % (number, name, type(error).__name__, str(error)[:600]), flush=True)
+        box.kill()
+    finally:
+        host.close()
+    print("1..%d" % len(results))
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -394,6 +394,25 @@ static bool tell_references(const struct warder_result *result)
 	return missing;
 }
 
+/* Patterns that no file matches. They do not change the exit status: a program may leave a file out. */
+static void tell_patterns(const struct report *report, const struct rootfs_collection *files)
+{
+	const struct request_code *code = &report->request->code;
+	char shown[128];
+
+	for (size_t i = 0; i < code->collect.count; i++) {
+		const char *pattern = code->collect.items[i];
+		size_t row = 0;
+
+		while (row < files->count && !rootfs_match(pattern, files->items[row].path))
+			row++;
+		if (row == files->count)
+			term_complain("--collect %s: no file matches; \"*\" matches the files of the working "
+				      "directory, and \"DIR/**\" all files below DIR",
+				      json_quote(pattern, shown, sizeof(shown)));
+	}
+}
+
 /* Files that were asked for, and are not where they should be. */
 static bool tell_files(const struct report *report, const struct warder_result *result)
 {
@@ -425,6 +444,8 @@ int report_finish(const struct report *report, struct warder_result *result)
 	bool missing = false;
 	int status = 0;
 
+	if (!result->outcome.collected.limits_hit && !result->outcome.collected.fault[0])
+		tell_patterns(report, &result->outcome.collected);
 	if (report->request->json) {
 		status = print_json(report, result, &err);
 	} else {

@@ -75,6 +75,16 @@ $ for m in runs traps; do warder code --json $m.wasm | python3 -c 'import json, 
 | success exit 0
 | failed trap 1
 
+= a pattern that no file matches is named; the exit status stays
+$ printf 'mkdir d; echo 1 > x; echo 2 > d/y\n' > a.sh; for c in '$RUN_DIR/*' d 'd/**' 'x'; do warder code --json --collect "$c" a.sh > out; echo "$? $(grep -o '"name":"[dx][^"]*"' out)"; done; mkdir kept; warder code --collect nosuch --artifacts kept a.sh
+| 0 
+| 0 
+| 0 "name":"d/y"
+| 0 "name":"x"
+! warder: --collect "$RUN_DIR/*": no file matches; "*" matches the files of the working directory, and "DIR/**" all files below DIR
+! warder: --collect "d": no file matches; "*" matches the files of the working directory, and "DIR/**" all files below DIR
+! warder: --collect "nosuch": no file matches; "*" matches the files of the working directory, and "DIR/**" all files below DIR
+
 = the default collection leaves out hidden files and what interpreters and editors leave; a pattern takes them
 needs limits python3
 $ printf 'mkdir -p __pycache__ .git d.tmp; for f in a.txt b.pyc c.tmp .d __pycache__/e .git/f d.tmp/g tmp; do echo 1 > $f; done\n' > a.sh; for c in '' '--collect *.pyc --collect .d --collect __pycache__/*'; do set -f; warder code --json $c a.sh | python3 -c 'import json, sys; print(*[f["name"] for f in json.load(sys.stdin)["artifacts"]])'; done

@@ -44,8 +44,8 @@ LIB_ROOMS := base policy rootfs rootfs/changes jail jail/cgroup jail/filter back
 LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) edge/rules.c $(addprefix jail/inside/,message.c overlay.c root.c sockets.c tree.c))
 LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S runtime/session/*.S)
 # The execution host: the launcher belongs to the command line tool; the front is a program of its own with an HTTP library.
-LAUNCHER_SRC := $(sort $(wildcard host/*.c host/launcher/*.c))
-FRONT_SRC := $(sort $(wildcard host/wire/*.c host/front/*.c))
+LAUNCHER_SRC := $(sort $(wildcard host/*.c host/launcher/*.c) host/wire/signature.c)
+FRONT_SRC := $(filter-out $(LAUNCHER_SRC),$(sort $(wildcard host/wire/*.c host/front/*.c)))
 FRONT_LIBS := -lmicrohttpd
 CLI_SRC   := $(sort $(wildcard runtime/cli/*.c runtime/attack/*.c)) $(LAUNCHER_SRC)
 # What stays when a run is over: a library and a program of their own, with the libraries that a launch is not to pay for.

@@ -47,6 +47,7 @@ enum link_key {
 	LINK_KEY_TENANT,  /* a tenant's token */
 	LINK_KEY_SANDBOX, /* the access token of the sandbox that the request names */
 	LINK_KEY_TRAFFIC, /* the traffic token of the sandbox that the request names */
+	LINK_KEY_SIGNATURE, /* the signature of a URL, for LINK_OPEN: the text of the request is what it is of (signature.h) */
 	LINK_KEYS,
 };
 

@@ -100,9 +100,27 @@ static void opened(struct exchange *x, const struct link_answer *answer, const c
 	}
 }
 
+/* What the URL of a request says that it is signed for; heap. */
+static char *claim_of(const struct exchange *x)
+{
+	const char *user = exchange_query(x, "username");
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key_string(&w, "path", exchange_query(x, "path"));
+	json_key_string(&w, "operation", strcmp(x->method, "GET") == 0 ? "read" : "write");
+	json_key_string(&w, "user", user ? user : "");
+	json_key_string(&w, "expiry", exchange_query(x, "signature_expiration"));
+	json_key_string(&w, "signature", exchange_query(x, "signature"));
+	json_end_object(&w);
+	return json_take(&w);
+}
+
 void visit_open(struct visit *visit)
 {
-	exchange_ask_any(visit->x, LINK_OPEN, 0, NULL, opened);
+	struct exchange *x = visit->x;
+
+	exchange_ask_any(x, LINK_OPEN, 0, x->key_kind == LINK_KEY_SIGNATURE ? claim_of(x) : NULL, opened);
 }
 
 /* The user of an "Authorization: Basic" header, or of the query; heap; NULL: none is named. */
@@ -401,8 +419,9 @@ const struct route routes_envd[] = {
 	{ "POST", PROCESS "SendSignal", NULL, ROUTE_SANDBOX, envd_process, "E2B: signal a program" },
 	{ "POST", PROCESS "Update", NULL, ROUTE_SANDBOX, envd_process, "E2B: resize a terminal" },
 	{ "POST", PROCESS "StreamInput", NULL, ROUTE_SANDBOX, refuse_call, "E2B: refused" },
-	{ "GET", "/files", NULL, ROUTE_SANDBOX, envd_read_file, "E2B: read a file" },
-	{ "POST", "/files", NULL, ROUTE_SANDBOX | ROUTE_PARTS, envd_write_files, "E2B: write files" },
+	{ "GET", "/files", NULL, ROUTE_SANDBOX | ROUTE_SIGNED, envd_read_file, "E2B: read a file" },
+	{ "POST", "/files", NULL, ROUTE_SANDBOX | ROUTE_SIGNED | ROUTE_PARTS, envd_write_files,
+	  "E2B: write files" },
 	{ "POST", FILESYSTEM "Stat", NULL, ROUTE_SANDBOX, envd_filesystem, "E2B: describe a file" },
 	{ "POST", FILESYSTEM "MakeDir", NULL, ROUTE_SANDBOX, envd_filesystem, "E2B: make a directory" },
 	{ "POST", FILESYSTEM "Move", NULL, ROUTE_SANDBOX, envd_filesystem, "E2B: move a file" },

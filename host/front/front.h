@@ -66,6 +66,7 @@ enum route_flag {
 	ROUTE_PARTS = 2,   /* exchange->part() gets the body as it comes; the handler is called before */
 	ROUTE_SANDBOX = 4, /* the key may be the access token of the sandbox that the routing header names */
 	ROUTE_TRAFFIC = 8, /* or its traffic token */
+	ROUTE_SIGNED = 16, /* or the signature of the URL */
 };
 
 struct route {

@@ -406,6 +406,7 @@ static bool find_key(struct exchange *x)
 	const char *token = exchange_header(x, "X-API-Key");
 	const char *access = exchange_header(x, "X-Access-Token");
 	const char *traffic = exchange_header(x, "E2b-Traffic-Access-Token");
+	const char *signature = exchange_query(x, "signature");
 
 	if (!token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0)
 		token = bearer + 7;
@@ -413,6 +414,8 @@ static bool find_key(struct exchange *x)
 		take_key(x, LINK_KEY_SANDBOX, access);
 	else if ((x->route->flags & ROUTE_TRAFFIC) && traffic)
 		take_key(x, LINK_KEY_TRAFFIC, traffic);
+	else if ((x->route->flags & ROUTE_SIGNED) && signature)
+		take_key(x, LINK_KEY_SIGNATURE, signature);
 	else if (token && !(x->route->flags & (ROUTE_SANDBOX | ROUTE_TRAFFIC)))
 		take_key(x, LINK_KEY_TENANT, token);
 	if (x->key_kind == LINK_KEY_NONE && !(x->route->flags & ROUTE_OPEN)) {

@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "host/launcher/host.h"
 #include "host/launcher/state.h"
+#include "host/wire/signature.h"
 #include "policy/policy.h"
 #include "runtime/library/library.h"
 #include "runtime/session/records.h"
@@ -924,6 +925,40 @@ static int check_sandbox_key(struct context *context, struct call *call, struct 
 	return context->tenant ? 0 : refuse_key(call, err);
 }
 
+/* A URL need not name its sandbox: it is the one whose access token the signature was made with. */
+static int check_signature(struct context *context, struct call *call, struct warder_error *err)
+{
+	const struct sandboxes *sandboxes = &context->launcher->sandboxes;
+	const char *named = context->request->sandbox;
+	struct json_value *document = NULL;
+	struct signature_claim claim;
+	const char *given;
+
+	if (json_parse(context->text, context->len, "claim", NULL, &document, err) < 0)
+		return -1;
+	claim = (struct signature_claim){ .path = json_member_text(document, "path", ""),
+					  .operation = json_member_text(document, "operation", ""),
+					  .user = json_member_text(document, "user", ""),
+					  .expiry = json_member_text(document, "expiry", NULL) };
+	given = json_member_text(document, "signature", "");
+	for (size_t i = 0; i < sandboxes->count && !context->sandbox; i++) {
+		struct sandbox *sandbox = sandboxes->items[i];
+
+		if ((!*named || strcmp(named, sandbox->id) == 0) &&
+		    signature_check(&claim, sandbox->access_token, given, clock_wall_ms() / 1000) ==
+			SIGNATURE_GOOD)
+			context->sandbox = sandbox;
+	}
+	json_free(document);
+	if (context->sandbox)
+		context->tenant = tenants_named(&context->launcher->tenants, context->sandbox->tenant);
+	if (context->tenant)
+		return 0;
+	call->answer.status = 401;
+	return error_set(err, WARDER_ERROR_REJECTED, "signature",
+			 "the signature of the URL is wrong or has expired");
+}
+
 /* Who asks, and about which sandbox. */
 static int check_key(struct context *context, const struct row *row, struct call *call,
 		     struct warder_error *err)
@@ -933,6 +968,9 @@ static int check_key(struct context *context, const struct row *row, struct call
 
 	if (!row->scope)
 		return 0;
+	if (request->key_kind == LINK_KEY_SIGNATURE)
+		return request->call == LINK_OPEN ? check_signature(context, call, err)
+						  : refuse_key(call, err);
 	if (row->sandbox)
 		context->sandbox = sandboxes_find(&launcher->sandboxes, request->sandbox);
 	if (request->key_kind == LINK_KEY_SANDBOX || request->key_kind == LINK_KEY_TRAFFIC)

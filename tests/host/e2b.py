@@ -389,6 +389,32 @@ def _(box):
     equal(status, 400)
 
 
+@check("signed URLs: without a token and without the name of a sandbox")
+def _(box):
+    def signed(path, operation, expiry=None, token=box.made["envdAccessToken"], user=""):
+        text = ":".join([path, operation, user, token] + ([str(expiry)] if expiry else []))
+        signature = "v1_" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+        return "/files?path=%s&signature=%s" % (quote(path), quote(signature)) + (
+            "&signature_expiration=%d" % expiry if expiry else "") + ("&username=" + user if user else "")
+
+    def bare(method, path, body=None, **headers):
+        connection = box.host.connection()
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    soon = int(time.time()) + 60
+    octets = {"Content-Type": "application/octet-stream"}
+    equal(bare("POST", signed("/tmp/signed", "write", soon), b"data", **octets)[0], 200)
+    equal(bare("GET", signed("/tmp/signed", "read")), (200, b"data"))
+    equal(bare("GET", signed("/tmp/signed", "read", soon, user="user")), (200, b"data"))
+    equal(bare("GET", signed("/tmp/signed", "read", soon), **{"E2b-Sandbox-Id": box.id}), (200, b"data"))
+    for wrong in (signed("/tmp/signed", "write"), signed("/tmp/signed", "read", soon - 120),
+                  signed("/tmp/signed", "read", token="no"), signed("/tmp/signed", "read").replace("signed&", "other&"),
+                  "/files?path=/tmp/signed"):
+        equal((wrong, bare("GET", wrong)[0]), (wrong, 401))
+
+
 @check("a path is never a part of a command")
 def _(box):
     for path in ("/tmp/$(touch /tmp/bad)", "/tmp/`touch /tmp/bad`", "/tmp/'; touch /tmp/bad; '", "-n", "/tmp/*"):

@@ -138,7 +138,8 @@ static int ask(int fd, const struct service_command *command)
 {
 	struct service_request request = { .magic = SERVICE_MAGIC,
 					   .size = sizeof(request),
-					   .output_max = command->output_max };
+					   .output_max = command->output_max,
+					   .secure_bits = service_secure_bits() };
 	owned_fd int words_fd = make_words(command, &request);
 	int fds[SERVICE_FDS_MAX] = { words_fd };
 	size_t count = 1;

@@ -1,12 +1,18 @@
 /*
  * The properties that a jail inherits from the process that launches it. A service may launch for a client only if all of them are equal.
  * Otherwise the program could see, or be allowed to do, something else than in a jail that the client starts.
+ *
+ * The kernel shows the secure bits of a process only to the process itself, so the client says its own. This finds a difference, but does not
+ * protect from a client that lies. The kernel does not show Landlock domains at all. So a client in a Landlock domain gets programs that are
+ * outside of it. Landlock does not restrict connect(2) to a socket that has a path: whoever confines a client by Landlock must keep the
+ * socket from it, for example by a mount namespace, which is compared.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -133,6 +139,18 @@ static long disk_priority_of(int pid)
 	const int process = 1; /* IOPRIO_WHO_PROCESS */
 
 	return syscall(SYS_ioprio_get, process, pid);
+}
+
+uint64_t service_secure_bits(void)
+{
+	const int bits = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
+
+	return bits < 0 ? UINT64_MAX : (uint64_t)bits;
+}
+
+bool service_differs_as_said(uint64_t secure_bits, char why[SERVICE_WHY])
+{
+	return secure_bits != service_secure_bits() && differs(why, "set of secure bits");
 }
 
 bool service_differs(int pid, char why[SERVICE_WHY])

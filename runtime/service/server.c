@@ -281,7 +281,7 @@ static void attend(struct service *service, int fd)
 	/* Read it in any case: closing a socket with unread data discards the answer. */
 	if (receive_order(fd, &order, &err) < 0)
 		answer(fd, SERVICE_NO, err.text, -1);
-	else if (differs)
+	else if (differs || service_differs_as_said(order.request.secure_bits, why))
 		answer(fd, SERVICE_NO, why, -1);
 	else if (answer(fd, SERVICE_ACCEPTED, "", -1) == 0)
 		serve(service, fd, &order);

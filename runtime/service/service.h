@@ -62,6 +62,7 @@ struct service_request {
 	uint32_t flags, argc;
 	uint64_t bytes; /* of the memory file */
 	uint64_t output_max;
+	uint64_t secure_bits; /* of the client, as it says */
 	struct service_code code;
 };
 
@@ -100,6 +101,10 @@ int service_read_result(int fd, struct warder_result *ret);
 
 /* Whether a launch by process `pid` would inherit something else than one by this process: true with the reason in `why`. */
 bool service_differs(int pid, char why[SERVICE_WHY]);
+/* The same of what only the process itself can read, and says: its secure bits. */
+bool service_differs_as_said(uint64_t secure_bits, char why[SERVICE_WHY]);
+/* Of this process; UINT64_MAX: not known. */
+uint64_t service_secure_bits(void);
 
 /* ---- both sides ---- */
 

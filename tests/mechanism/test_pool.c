@@ -329,6 +329,37 @@ Test(pool, keys_share_nothing, .timeout = 60)
 	expect_nothing_left(fds);
 }
 
+/* Neither its processes nor its files, by any number that the host gives them. */
+Test(pool, a_tenant_does_not_reach_the_jail_of_another, .timeout = 60)
+{
+	const int fds = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL, .jails_a_key = 1 });
+	struct warder_result *result;
+	char script[400];
+	int pids[8];
+
+	key.tenant = "a";
+	fill(1);
+	cr_assert(children(pids, 8) == 1);
+	key.tenant = "b";
+	fill(1);
+	snprintf(script, sizeof(script),
+		 "kill -9 %d && echo killed; ls /proc/%d/root && echo seen; kill -9 -1; ls -d /proc/[0-9]* | "
+		 "wc -l; "
+		 "echo b > /tmp/b; echo b > /dev/shm/b",
+		 pids[0], pids[0]);
+	result = shell(script, (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	cr_expect(strlen(output(result)) <= 2 && atoi(output(result)) <= 4, "%s", output(result));
+	warder_result_free(result);
+	key.tenant = "a";
+	result = shell("ls -A /tmp /dev/shm", (struct warder_command){ 0 });
+	cr_assert(result, "%s", err.text);
+	cr_expect_str_eq(output(result), "/dev/shm:\n\n/tmp:\n");
+	warder_result_free(result);
+	cr_expect(library_pool_stat(pool, "handedOut") == 2 && library_pool_stat(pool, "broken") == 0);
+	expect_nothing_left(fds);
+}
+
 Test(pool, a_full_pool_gives_up_what_is_unused, .timeout = 60)
 {
 	const int fds =

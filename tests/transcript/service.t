@@ -115,6 +115,12 @@ $ . "$TOP/tests/transcript/service.sh"; serve; by --no-service -- true; by -- tr
 | "service":"no: --progress"
 | "service":"no: the service has another set of processors than the caller"
 
+= a caller with other secure bits works alone
+needs user setpriv
+$ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; setpriv --securebits +noroot bash by.sh; bash by.sh
+| "service":"no: the service has another set of secure bits than the caller"
+| "service":"yes"
+
 = a caller with another scheduling policy or I/O priority works alone
 needs chrt ionice
 $ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; chrt -b 0 bash by.sh; ionice -c 3 bash by.sh; bash by.sh
@@ -191,6 +197,13 @@ $ . "$TOP/tests/transcript/service.sh"; serve; python3 "$TOP/tests/transcript/se
 | 32 dropped after 5 s
 | "service":"yes"
 < 20
+
+= the service may be killed at any moment: a program runs at most once, and nothing stays
+needs limits user
+$ . "$TOP/tests/transcript/service.sh"; export WARDER_CGROUP_PARENT=warder-service-$$; mkdir shared; chmod 777 shared; for i in 0 1 2 3 4 5 6 7 8 9; do serve; sh r --rw "$PWD/shared" -- sh -c "echo $i >> $PWD/shared/ran" 2> /dev/null & caller=$!; sleep 0.0$((i / 2))$((i % 2 * 5)); { kill -9 $served; wait $served; } 2> /dev/null; wait $caller; echo $i $? >> statuses; rm ready; done; served=; sort shared/ran | uniq -d; while read -r i status; do [ $status = 137 ] || echo "$status $(grep -c "^$i$" shared/ran)"; done < statuses | sort -u; left() { ls -d /sys/fs/cgroup/{,*/}"$WARDER_CGROUP_PARENT"/warder-* 2> /dev/null; }; for i in 1 2 3 4 5 6 7 8 9 10; do r -- true; left > /dev/null || break; sleep 0.2; done; left; rmdir /sys/fs/cgroup/{,*/}"$WARDER_CGROUP_PARENT" 2> /dev/null; wc -l < statuses
+|~ ^0 1$
+| 10
+< 60
 
 = it ends when nobody asks, and at a signal, and leaves nothing
 $ . "$TOP/tests/transcript/service.sh"; serve --idle-timeout 1s; by -- true; wait $served; echo $?; rm ready; serve; by -- true; kill -TERM $served; wait $served; echo $?; served=; ls -A rt; by -- true

@@ -21,7 +21,7 @@ limits='--prefer limits.cpuTime --prefer limits.memory --prefer limits.swap --pr
 # shellcheck disable=SC2086
 c() { warder code $limits "$@"; }
 # shellcheck disable=SC2086
-j() { warder judge $limits "$@" | sed 's/  *[0-9]* ms  *[0-9.]* MiB//'; }
+j() { warder judge $limits "$@" | sed -E 's/ +[0-9]+ ms( +[0-9.]+ MiB)? */ /'; }
 # shellcheck disable=SC2086
 t() { warder tool --stream $limits "$@" 2>/dev/null; }
 parts() {

@@ -117,7 +117,7 @@ $ . "$TOP/tests/transcript/service.sh"; serve; by --no-service -- true; by -- tr
 
 = a caller with other secure bits works alone
 needs user setpriv
-$ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; setpriv --securebits +noroot bash by.sh; bash by.sh
+$ . "$TOP/tests/transcript/service.sh"; serve; cat > by.sh <<< '. "$TOP/tests/transcript/service.sh"; by -- true'; setpriv --securebits +no_setuid_fixup bash by.sh; bash by.sh
 | "service":"no: the service has another set of secure bits than the caller"
 | "service":"yes"
 

@@ -140,9 +140,9 @@ struct policy_variable {
 	FIELD(NETWORK, "network", "network", check_network)                                                  \
 	MEMBER("network", OBJECT)                                                                            \
 	MEMBER("network.mode", CHOICE(network.mode, policy_network_modes, 0))                                \
-	FLAG(                                                                                                \
-	    "network.mode", "--net", "MODE", AS_VALUE,                                                       \
-	    "none, loopback, allow, learn (allow every public destination, and list what was used) or host") \
+	FLAG("network.mode", "--net", "MODE", AS_VALUE,                                                      \
+	     "none, loopback, allow, learn (allow public destinations on ports 22, 80 and 443, and list "    \
+	     "those used) or host")                                                                          \
 	MEMBER("network.allow", ENDPOINTS(network.allow))                                                    \
 	FLAG("network.allow", "--allow", "HOST[:PORT]", CHANGE(change_allow),                                \
 	     "allow a destination, with ports 443 and 80 if none is given", REPEATABLE)                      \
@@ -166,7 +166,7 @@ struct policy_variable {
 	FIELD(NETWORK_PUBLISH, "network.publish", "network", check_publish)                                  \
 	MEMBER("network.publish", PUBLISHED(network.publish))                                                \
 	FLAG("network.publish", "--publish", "[ADDR:]HOSTPORT:PORT", CHANGE(change_publish),                 \
-	     "forward connections from HOSTPORT, of 127.0.0.1 unless ADDR is given, to PORT in the jail; "   \
+	     "forward connections to ADDR:HOSTPORT (ADDR is 127.0.0.1 by default) to PORT in the jail; "     \
 	     "with "                                                                                         \
 	     "HOSTPORT 0 Warder picks a free port and prints it",                                            \
 	     REPEATABLE)                                                                                     \

@@ -1,6 +1,6 @@
 /*
- * libwarder: run an untrusted program under a policy. Warder enforces and proves every restriction, or starts
- * nothing.
+ * libwarder: run an untrusted program under a policy. Warder enforces and proves every required restriction, or
+ * starts nothing.
  *
  *   struct warder_error err;
  *   struct warder_policy *policy;      warder_policy_preset("strict", &policy, &err)
@@ -12,7 +12,8 @@
  * belongs to the object and lives as long as the object. A `char *` that is returned belongs to the caller, who
  * frees it with free(). Every _free accepts NULL.
  * Threads: several threads may use one policy or template at the same time, but not while one of them changes the
- * policy. A run belongs to one thread at a time, except for warder_cancel(), warder_stop() and warder_resize().
+ * policy. A run belongs to one thread at a time, except for warder_cancel(), warder_stop(), warder_resize() and
+ * warder_run_free().
  * Processes: the library installs no signal handler. Its only global state is a list, protected by a lock, of the jails that
  * run in the cgroup of the calling process. A jail's init is a child of the calling process, and raises SIGCHLD when it ends. An application that
  * waits for any child may reap it, which does no harm.
@@ -95,7 +96,7 @@ WARDER_API char *warder_policy_json(const struct warder_policy *policy);
  * `grant` is "granted", "lowered" (the ceiling grants only a narrower value) or "refused" (it grants no value like
  * this). `asked` and `most` are values with the units of a document ("256MiB", "30s", "0.5"), or null without a
  * policy or a ceiling. `violations` is an array of {field, message}, one for each value or row of a list.
- * policy: NULL to ask for `most` only. ceiling: NULL if there is none; no file is read.
+ * policy: NULL to ask for `most`; then `granted` and each `asked` are null. ceiling: NULL if there is none; no file is read.
  * -1: INVALID_REQUEST (ret is NULL), INTERNAL (out of memory). */
 WARDER_API int warder_policy_granted(const struct warder_policy *policy, const struct warder_policy *ceiling,
 				     char **ret, struct warder_error *err);
@@ -133,7 +134,7 @@ WARDER_API void warder_template_free(struct warder_template *tmpl);
 /* Name of backend i ("local", "crun", ...); NULL past the end. */
 WARDER_API const char *warder_backend_name(size_t i);
 /* Describe a backend: isolation, availability, and its capabilities on this host, as one JSON object, which the
- * caller frees with free(). The languages among them are those that a program under `policy` would find. Only cgroup_parent
+ * caller frees with free(). The languages listed are those that a program under `policy` would find. Only cgroup_parent
  * and backends of the options are used; options may be NULL. */
 WARDER_API int warder_backend_json(const char *name, const struct warder_policy *policy,
 				   const struct warder_options *options, char **ret,
@@ -142,7 +143,7 @@ WARDER_API int warder_backend_json(const char *name, const struct warder_policy 
 WARDER_API int warder_backend_for_model(const char *name, const struct warder_policy *policy,
 					const struct warder_options *options, char **ret,
 					struct warder_error *err);
-/* Some providers of models run code themselves. Add the declaration of this tool to a request to such a model, so that the
+/* Some providers of models run code themselves, as a tool of the model. Adds this tool to a request to a model, so that the
  * model may use it. `request` is JSON of `len` bytes;
  * options->backend is "builtin". `model` is the model if the request names none, or NULL. The caller frees *ret,
  * the new request, with free(). -1: REJECTED (the operator has not enabled the backend, or the ceiling refuses),
@@ -167,7 +168,7 @@ struct warder_file {
 	unsigned int mode; /* permission bits; 0: 0644 */
 };
 
-/* Files of the caller that take the whole output, of which the result keeps only a part. Borrowed until the run is
+/* Files of the caller for the whole output, of which the result keeps only a part. Borrowed until the run is
  * freed. */
 struct warder_spill {
 	size_t size; /* sizeof(struct warder_spill) */
@@ -203,8 +204,8 @@ struct warder_command {
 	/* Instead of on_output: two descriptors, open for writing, to which standard output and error are passed
 	 * on, as fast as they accept it. The result keeps none of this output, and the policy's limits of output
 	 * do not apply to it. A slow reader delays the program, not the supervision; a closed reader ends the run.
-	 * When the program has ended, a reader has 2 seconds for the rest, and more while it takes some and the wall
-	 * time is not over; then the rest is dropped and counted. If both descriptors are of one file, the program's
+	 * When the program has ended, a reader has 2 seconds to take the rest, and as long as it goes on reading, more, until
+	 * the wall time is over; what is left then is dropped and counted. If both descriptors are of one file, the program's
 	 * standard output and error become one stream, in the order in which it wrote; its bytes count as standard output.
 	 * Borrowed until the run is freed. NULL: not used. */
 	const int *output_fds;
@@ -276,8 +277,8 @@ WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_
 /* With terminal_fd: give the program's terminal the new size of terminal_fd, after SIGWINCH. From any thread or
  * signal handler; it takes effect in warder_wait(). NULL: no effect. */
 WARDER_API void warder_resize(struct warder_run *run);
-/* End the run if it still runs, and free it. If warder_wait() is at work on it, in another thread or in the
- * on_output that makes this call, the run is cancelled, and freed when warder_wait() returns its result. A run that has
+/* End the run if it still runs, and free it. If another thread is in warder_wait(), or on_output makes
+ * this call, the run is cancelled, and freed when warder_wait() returns its result. A run that has
  * been dispatched, but not to its end, is killed, and this call waits until it is gone. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
@@ -287,7 +288,7 @@ WARDER_API void warder_run_free(struct warder_run *run);
  * warder_run_dispatch() when it is readable, until it returns 1 or -1. The programs docs/example-epoll.c and
  * docs/example-uv.c are complete. Executions of sessions and runs from warder_call() work in the same way.
  * Between two dispatches nobody takes the program's output or enforces the limit of CPU time.
- * A dispatch does not wait. The descriptor also becomes readable when the grace of warder_stop() is over, when a program
+ * A dispatch does not wait, unless its on_output frees the run. The descriptor also becomes readable when the grace of warder_stop() is over, when a program
  * that is being killed has ended, when a container has ended, when a slow reader of output_fds takes more, and when the
  * cgroup can be removed. A dispatch takes long only if a callback does, if a slow disk takes output for warder_spill, or at the end of the run,
  * when files are collected or changes are stored. warder_launch() takes some milliseconds.
@@ -297,7 +298,7 @@ WARDER_API void warder_run_free(struct warder_run *run);
  * warder_run_free() closes it: remove it from the event loop before that. Do not read from it. -1 with *err: UNAVAILABLE (no descriptor left; each run needs two
  * more), CONFLICT (another call waits for the run, or the result was taken). */
 WARDER_API int warder_run_fd(struct warder_run *run, struct warder_error *err);
-/* Handle all that is ready, at most 64 KiB of each stream, and do not wait. At any time, also when the descriptor is not
+/* Handle all that is ready, at most 64 KiB of each stream, and do not wait. May be called at any time, also when the descriptor is not
  * readable. 1: the run has ended; *ret belongs to the caller: warder_result_free(). 0: the run goes on, and *ret is not
  * written. -1: as warder_wait_for(). If on_output calls
  * warder_run_free(), the dispatch is the one that waits: it kills the program, waits for its end, and returns 1 with *ret. */
@@ -353,15 +354,15 @@ WARDER_API int warder_session_prepare(struct warder_session *session, const stru
 /* The state of the session when it was found, as a JSON object: name, id (unique), policy, setup, lifetimeUs, idleTimeoutUs,
  * keeperPid, started, ageUs, remainingUs (of the lifetime), paused, executions, receipt. The caller frees it with free(). NULL: out of memory. */
 WARDER_API char *warder_session_json(const struct warder_session *session);
-/* The running sessions as an array of such objects. A session that is still set up has only name and settingUp, and
+/* The running sessions as an array of such objects. A session that is still being set up has only name and settingUp, and
  * one whose keeper does not answer within 8 s has only name and error (a sentence for people). The caller frees it
  * with free(). NULL with *err. */
 WARDER_API char *warder_session_list(struct warder_error *err);
 /* End a session. When this returns, all of its processes are gone. -1: NOT_FOUND if it does not run. */
 WARDER_API int warder_session_stop(const char *name, struct warder_error *err);
 /* End a session and start it again with the same options and set-up, and with new files. program: as in struct
- * warder_session_options. -1: it could not be started again; if Warder saw this before it ended the session, the session
- * goes on. CONFLICT: the session had ended, and another one with its name runs. */
+ * warder_session_options. -1: it could not be started again. If Warder notices this before the old session has ended, the
+ * old one goes on. CONFLICT: the session had ended, and another one with its name runs. */
 WARDER_API int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
 				      struct warder_error *err);
 /* Free the handle. The session goes on. */
@@ -403,7 +404,7 @@ struct warder_program;
 enum warder_code_flags {
 	WARDER_CODE_CHECK_ONLY = 1, /* stop before any part of the code is executed */
 	WARDER_CODE_NO_CACHE = 2,   /* neither use nor fill the cache of built programs */
-	/* Rust: the source has `fn run(input: Value) -> Value` and no main. Its argument is the json of the call,
+	/* Rust: the source has `fn run(input: Value) -> Value` and no main. Its argument is `json` of struct warder_call,
 	 * and its return value is the result */
 	WARDER_CODE_FUNCTION = 4,
 	WARDER_CODE_SCAN = 8,       /* look for dangerous code: advice in the result, no protection */
@@ -472,7 +473,7 @@ struct warder_collect {
 	uint64_t file_bytes;  /* for each file; 0: 4 MiB */
 	uint64_t total_bytes; /* for all files together; 0: 64 MiB */
 	uint64_t
-	    inline_bytes; /* larger files are saved to `directory`, or only listed; 0: 64 KiB; UINT64_MAX: no file is kept in the result, however small */
+	    inline_bytes; /* larger files are saved to `directory`, or only listed; 0: 64 KiB; UINT64_MAX is an exception: no file is kept in the result */
 	const char *directory; /* directory for larger files, or NULL. Existing files are not overwritten. */
 };
 
@@ -553,9 +554,9 @@ struct warder_pool_options {
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
 };
 
-/* The purpose that a jail is parked for. Jails are never handed out for another policy, tenant, ceiling, cgroup parent,
- * backend or user than the one they were parked for. Policies that differ only in limits.wallTime, output.stdout,
- * output.stderr and environment.set share jails: these values take effect when the program starts. */
+/* The purpose that a jail is parked for. A jail is never handed out for another tenant, ceiling, cgroup parent, backend or user
+ * than the one it was parked for, nor for another policy, except for limits.wallTime, output.stdout, output.stderr and
+ * environment.set: these take effect at the hand-out. */
 struct warder_pool_key {
 	size_t size; /* sizeof(struct warder_pool_key) */
 	const struct warder_policy *policy;
@@ -564,7 +565,8 @@ struct warder_pool_key {
 	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When it is
 	 * ready, it must write the paths of the files that it has loaded to descriptor 3, one a line, and then an empty line;
 	 * the pool removes the jail if one of these files changes. Then it must read its code from descriptor 4 until end of
-	 * file, and run it once. It gets the policy's variables when it starts. */
+	 * file, and run it once. It gets the variables of the policy of this key when
+	 * it starts, so it is handed out only with the same variables. */
 	char *const *program;
 	/* Instead of `program`: "python" or "node", which the view of the policy must have; or NULL. */
 	const char *interpreter;
@@ -581,8 +583,8 @@ WARDER_API int warder_pool_new(const struct warder_pool_options *options, struct
 WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *key,
 				unsigned int count, struct warder_error *err);
 /* Hand a parked jail out. Continue with warder_wait() and warder_run_free(), as after warder_launch(); the jail is
- * removed after warder_run_free(). Without a jail that is ready and passes its second reading: see
- * options.empty. The first launch of a key begins to park jails for it. A command with a terminal_fd, or with more
+ * removed after warder_run_free(). If no jail is ready, or none passes its second reading, `empty` of struct
+ * warder_pool_options decides. The first launch of a key begins to park jails for it. A command with a terminal_fd, or with more
  * than 96 KiB of arguments and environment, is refused (INVALID_REQUEST) if a parked jail is there for it; use
  * warder_launch(). */
 WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
@@ -591,20 +593,20 @@ WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_
 /* Run a piece of code in a program that was started in a parked jail (key->program or key->interpreter). Everything
  * else is as with warder_pool_launch(), with two differences: the command has no argv, environment, progress or
  * terminal; and if output_fds are one file, the order of writes to standard output and error is lost. The pool removes
- * a jail if a file that its program has mapped, or has written to descriptor 3, has changed. If no jail is ready, WARDER_POOL_LAUNCH starts the
+ * a jail if a file that its program has mapped, or whose path it has written to descriptor 3, has changed. If no jail is ready, WARDER_POOL_LAUNCH starts the
  * program now. The program ends with its code, so the next piece gets another jail. -1 also if the program does not
  * start (EXECUTION_FAILED, NOT_FOUND). */
 WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key, const char *code,
 				size_t len, const struct warder_command *command, struct warder_run **ret,
 				struct warder_error *err);
-/* End all parked jails, park no more, forget all keys, and wait until nothing is left of any jail: process, cgroup,
- * descriptor. The pool can be used again. -1: CONFLICT if runs have not been freed; else the first failure
+/* End all parked jails, forget all keys, and wait until nothing is left of any jail: process, cgroup, descriptor. The pool parks
+ * jails again after the next fill or launch. -1: CONFLICT if runs have not been freed; else the first failure
  * to remove a jail; its text names the rest. */
 WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *err);
 /* Counts as a JSON object, which the caller frees with free(): keys, states (jails by state), parked, handedOut,
  * launched (no jail was ready), stale (removed because a file or a mount's source changed), broken (removed because a second
- * reading failed), evicted (removed for another key or without use), removed, pressed (true while
- * memory is short and the pool keeps half as many). NULL: out of memory. */
+ * reading failed), evicted (removed to make room for another key, or because it was not used for idle_us), removed (all that
+ * are gone), pressed (true while memory is short and the pool keeps half as many jails). NULL: out of memory. */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 /* Drain and free a pool. Runs have to be freed before. NULL: nothing happens. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);

@@ -352,11 +352,11 @@ static const struct flag flags[] = {
 	{ POLICY_FLAG, "--set", "FIELD=VALUE", NULL, "set any field of the policy, such as limits.disk=1GiB",
 	  CHANGE(change_field), REPEATABLE, .sets_any = true },
 	{ POLICY_FLAG, "--require", "FIELD", NULL,
-	  "refuse to run if the field (or all) cannot be enforced (default)", CHANGE(change_enforcement),
-	  REPEATABLE },
+	  "refuse to run if FIELD cannot be enforced (the default); all stands for every field",
+	  CHANGE(change_enforcement), REPEATABLE },
 	{ POLICY_FLAG, "--prefer", "FIELD", NULL,
-	  "run even if the field cannot be enforced; then the receipt says so. FIELD audit: run even if the "
-	  "line of --audit cannot be written",
+	  "run even if the field cannot be enforced; then the receipt says so. --prefer audit: run even if "
+	  "the line of --audit cannot be written",
 	  CHANGE(change_enforcement), REPEATABLE },
 	{ POLICY_FLAG | FLAG_POLICY, "--ceiling", "FILE", NULL,
 	  "the most that a policy may ask for (default: " CEILING_PATH ")", TEXT(ceiling_path) },
@@ -398,8 +398,8 @@ static const struct flag flags[] = {
 	  "also takes output that is too long",
 	  TEXT(code.artifacts) },
 	{ FLAG_RUN | FLAG_TOOL | FLAG_JUDGE, "--artifacts", "store:[SESSION/]", NULL,
-	  "store output that does not fit into the result in the artifact store, as the artifacts "
-	  "SESSION/stdout and SESSION/stderr",
+	  "put output that is too long for the result into the artifact store, as SESSION/stdout and "
+	  "SESSION/stderr",
 	  CHOOSE(choose_store) },
 	{ FLAG_RUN | USES_CODE, "--max-artifact", "SIZE", NULL,
 	  "most bytes of a stream that go to the artifact store (default 256MiB)",
@@ -503,7 +503,7 @@ static const struct flag flags[] = {
 	  "read, write, cp: most bytes of the file, or of all files together (default: 1GiB)",
 	  SIZE(session.bytes_max) },
 	{ FLAG_SESSION_EXEC, "--background", NULL, NULL,
-	  "processes that the program leaves running stay until the session ends",
+	  "keep the processes that the program leaves behind, until the session ends",
 	  SWITCH(session.background) },
 	{ FLAG_RUN | FLAG_SESSION_EXEC, "--detach", NULL, NULL,
 	  "start the program, print its id and return; see \"warder logs\", \"warder wait\"",
@@ -529,7 +529,7 @@ static const struct flag flags[] = {
 	{ FLAG_KILL, "--signal", "SIGNAL", NULL, "a name or a number (default: TERM)", TEXT(execution.signal),
 	  .letter = 's' },
 	{ FLAG_RUN | FLAG_CODE | FLAG_SESSION_EXEC, "--grace", "TIME", NULL,
-	  "time that the program has to end after a signal (default: 2s)", TIME(grace_us) },
+	  "time for the program to end by itself after a signal (default: 2s)", TIME(grace_us) },
 	{ FLAG_RUN, "--terminal", NULL, NULL,
 	  "give the program a terminal; no wall time limit unless --timeout or --policy sets one",
 	  SWITCH(terminal), SHORT('t') },
@@ -581,7 +581,7 @@ static const struct flag flags[] = {
 	  SWITCH(text.run) },
 	{ FLAG_BLOCKS, "--code", "NUMBER", NULL, "print the code of one block, byte by byte",
 	  NUMBER(text.code, AGENT_MAX_BLOCKS) },
-	{ FLAG_FORMAT, "--as", "FORM", NULL, "block (default), inline, or text for a model",
+	{ FLAG_FORMAT, "--as", "FORM", NULL, "block (default), inline or text: the form of the output",
 	  CHOOSE(choose_as) },
 	{ USES_TEXT, "--extract", NULL, NULL,
 	  "blocks: print only the code of all blocks. format: print only the text between the delimiters",
@@ -591,7 +591,8 @@ static const struct flag flags[] = {
 	{ (USES_POLICY & ~FLAG_MCP) | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_SESSION |
 	      FLAG_SESSION_FILES | FLAG_POLICY | FLAG_PS | FLAG_WAIT | FLAG_CONTEXT | FLAG_CONTEXT_RUN |
 	      FLAG_CODE_CONTEXT,
-	  "--json", NULL, NULL, "print one JSON object on standard output instead", SWITCH(json) },
+	  "--json", NULL, NULL, "print the result, with the program's output in it, as one JSON object",
+	  SWITCH(json) },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove leftovers of dead supervisors", SWITCH(clean) },
 	{ FLAG_DOCTOR, "--attack", NULL, NULL,
 	  "try hostile code under the policy that the other flags make (default: strict)", SWITCH(attack) },

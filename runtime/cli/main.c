@@ -23,8 +23,9 @@ static int complete(struct request *request, char **argv);
 static const struct command commands[] = {
 	{ "run", FLAG_RUN, "run [FLAG...] [--] PROGRAM [ARGUMENT...]", "run a program under a policy",
 	  "Without PROGRAM, --view image:NAME starts the image's entrypoint and command.\n"
-	  "Exit status: the program's own; 128+N when signal N ended it; 124 out of time; 137 over memory\n"
-	  "or killed by Warder; 125 refused or failed; 126 not executable; 127 not found.\n",
+	  "Exit status: the program's own; 128+N when signal N ended it; 124 out of time; 137 over memory,\n"
+	  "or killed by Warder for another reason than time; 125 refused or failed; 126 not executable; 127 "
+	  "not found.\n",
 	  "warder run --timeout 5s --memory 256MiB -- echo hello", run_command },
 	{ "code", FLAG_CODE, "code [FLAG...] FILE|- [ARGUMENT...]",
 	  "run a piece of code, after compiling it if necessary",
@@ -86,7 +87,8 @@ static const struct command commands[] = {
 	  "keep a jail between executions",
 	  "\"stop --all\" ends every session of the user.\n"
 	  "Files, and processes that --background left running, stay for the next execution. The flags of\n"
-	  "exec may only narrow the policy of start. Exit status: exec as run; status: 1 if it does not "
+	  "exec may narrow the policy of start, and set another environment or working directory.\n"
+	  "Exit status: of exec as of run; of status 1 if the session does not "
 	  "run.\n"
 	  "read, write, list and cp reach the files of a session from outside, with the rights that its "
 	  "programs have.\n"
@@ -122,9 +124,9 @@ static const struct command commands[] = {
 	  "id=$(warder run --detach --keep 1s -- echo hello) && warder wait $id && warder logs $id",
 	  logs_command },
 	{ "attach", FLAG_ATTACH, "attach [FLAG...] ID", "follow an execution, and write to its input",
-	  "Shows what the program writes from now on, and for a terminal also the last 4 MiB before. "
-	  "Several\n"
-	  "may watch one execution.\n"
+	  "Shows what the program writes from now on; if it has a terminal, also the last 4 MiB that it "
+	  "wrote.\n"
+	  "Several may watch one execution.\n"
 	  "ctrl-p ctrl-q, or a signal, detaches: the program goes on. Exit status: as run, when the program "
 	  "ends;\n"
 	  "0 when it was detached by keys, 128+N by signal N.\n",
@@ -140,8 +142,8 @@ static const struct command commands[] = {
 	  "Every process in the program's process group gets it. Exit status: 0; 125 refused or failed.\n",
 	  "id=$(warder run --detach --keep 1s -- sleep 20) && warder kill $id", kill_command },
 	{ "wait", FLAG_WAIT, "wait [--json] ID", "wait for the end of an execution",
-	  "Exit status: the program's, as of run.\n",
-	  "id=$(warder run --detach --keep 1s -- true) && warder wait $id", wait_command },
+	  "Exit status: as for run.\n", "id=$(warder run --detach --keep 1s -- true) && warder wait $id",
+	  wait_command },
 	{ "serve", FLAG_SERVE,
 	  "serve --local [--idle-timeout TIME] | serve --listen ADDR:PORT [--state DIR] [--config FILE] "
 	  "[--check] "
@@ -178,18 +180,19 @@ static const struct command commands[] = {
 	{ "backend", FLAG_BACKEND, "backend [FLAG...] list | describe NAME | declare NAME [FILE]",
 	  "list and describe the backends on this host",
 	  "describe --for-model prints a paragraph for a model that writes code for it. declare adds the "
-	  "executor "
-	  "of a\n"
-	  "model's provider to a request to that model (FILE, or standard input), as far as the operator has "
-	  "enabled\n"
-	  "it and the policy prefers every field, because nothing is enforced there.\n",
+	  "code\n"
+	  "executor of a model's provider to a request to its model (FILE, or standard input). The operator "
+	  "must have\n"
+	  "enabled it. The provider enforces no field, so the policy must prefer every field.\n",
 	  "warder backend describe local", backend_command },
 	{ "policy", FLAG_POLICY,
 	  "policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]",
 	  "validate or print policies, and the most that the ceiling grants",
 	  "ceiling prints the ceiling in force, field by field; with --for, which fields of a policy it "
 	  "grants.\n"
-	  "\"lowered\": it grants only a narrower value of the field; \"refused\": it grants no such value.\n"
+	  "\"lowered\": it grants only a narrower value of the field; \"refused\": it grants no such value. "
+	  "A run\n"
+	  "under a policy with such a field is refused.\n"
 	  "Exit status of ceiling --for: 0 the whole policy is granted, 125 it would be refused.\n",
 	  "warder policy show strict", policy_command },
 	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "probe which restrictions this host can enforce",
@@ -204,15 +207,16 @@ static const struct command commands[] = {
 	  "printf '```python\\nprint(1)\\n```\\n' | warder blocks --code 1", blocks_command },
 	{ "format", FLAG_FORMAT, "format [FLAG...] [FILE]",
 	  "write a result in JSON as text for a model, or extract it from such text",
-	  "Without FILE, or with -, the result is standard input.\n",
+	  "Without FILE, or with -, the result to format is read from standard input.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
 	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
 	  "write the tables of a chat with a model into files, with code that loads them",
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"
-	  "Prints the text with a file name for each table, and Python that loads it; --json also the "
-	  "files.\n",
+	  "Prints the text with a file name in the place of each table, and Python that loads the tables. "
+	  "--json\n"
+	  "prints the files, too.\n",
 	  "echo '{\"messages\": [[{\"mimeType\": \"text/csv\", \"content\": \"a,b\"}]]}' | warder data",
 	  data_command },
 	{ "checkpoint", 0,

@@ -507,7 +507,7 @@ const struct command checkpoint_commands[] = {
 	  "--since and --until are inclusive, --before and --after are not. An unknown thread has none.\n",
 	  "warder checkpoint list talk --limit 5", list_command, true },
 	{ "checkpoint", "history", "--store --json --limit", "THREAD [ID|@VERSION]", 1, 2,
-	  "list the head, or another checkpoint, its parent, and so on", NULL,
+	  "list a checkpoint (default: the newest) and its ancestors", NULL,
 	  EXAMPLE_PUT " && warder checkpoint history talk", history_command, true },
 	{ "checkpoint", "rollback", "--store --json", "THREAD ID|@VERSION", 2, 2,
 	  "go back: a new head with the state of an older checkpoint",

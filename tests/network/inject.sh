@@ -267,10 +267,9 @@ check "no ceiling" no_ceiling
 # ---- room for the authorities ----
 no_room() {
 	"$warder" run --policy "$scratch/policy.json" --ceiling "$scratch/ceiling.json" "$@" -- true 2>"$scratch/err"
-	[ $? = 125 ] && grep -E "^warder: $*: (filesystem.tmp|limits.disk): 64KiB is too little: with inject, .* authorities .*; give at least [0-9]+KiB$" "$scratch/err" || {
-		cat "$scratch/err"
-		return 1
-	}
+	[ $? -eq 125 ] && grep -E "^warder: $*: (filesystem.tmp|limits.disk): 64KiB is too little: with inject, .* authorities .*; give at least [0-9]+KiB$" "$scratch/err" && return
+	cat "$scratch/err"
+	return 1
 }
 least_room() {
 	local least

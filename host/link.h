@@ -38,6 +38,7 @@ enum link_call {
 	LINK_TIMEOUT,   /* value: seconds from now after which the sandbox ends */
 	LINK_OPEN,      /* a connection to the sandbox's keeper, and its JSON object */
 	LINK_RUN,       /* text: JSON; a JSON result */
+	LINK_CANCEL,    /* value: number of a request of this front whose client is gone; not answered */
 	LINK_CALLS,
 };
 

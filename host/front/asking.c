@@ -30,9 +30,16 @@ int asking_new(struct front *front, struct asking **ret)
 
 void asking_forget(struct front *front, const struct exchange *x)
 {
-	for (struct question *question = front->asking->open; question; question = question->next)
-		if (question->x == x)
-			question->x = NULL;
+	struct link_request request = { .magic = LINK_MAGIC, .size = sizeof(request), .call = LINK_CANCEL };
+
+	for (struct question *question = front->asking->open; question; question = question->next) {
+		if (question->x != x)
+			continue;
+		question->x = NULL;
+		/* If it cannot be sent, the program runs until its time is over. */
+		request.value = question->number;
+		fd_send(front->link_fd, &request, sizeof(request), NULL, 0, 0);
+	}
 }
 
 static int send_question(struct exchange *x, const struct link_request *request, const char *text)

@@ -566,7 +566,7 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	set_deadline(connection, HEADER_US);
 	if (!http)
 		return;
-	if (http->status == 401)
+	if (http->status == 401 && http->x.key_kind != LINK_KEY_NONE)
 		address_of(http)->wrong++;
 	if (http->x.gone)
 		http->x.gone(&http->x);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "host/front/envd.h"
 #include "host/front/front.h"
+#include "host/front/openapi.h"
 
 /* ---- questions to the launcher whose answer goes to the client as it is ---- */
 
@@ -606,7 +607,13 @@ static void send_input(struct exchange *x)
 		begin_work(x, document, &of_done, input_begin);
 }
 
+static void describe_api(struct exchange *x)
+{
+	exchange_json(x, 200, openapi_json());
+}
+
 const struct route routes_v1[] = {
+	{ "GET", "/v1/openapi.json", NULL, ROUTE_OPEN, describe_api, "this description" },
 	{ "GET", "/health", NULL, ROUTE_OPEN | ROUTE_SANDBOX, health,
 	  "whether this host can launch programs" },
 	{ "GET", "/v1/host", "read", 0, show_host, "this host, and what the tenant may use of it" },

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@
 #define PROBE_FRESH_US UINT64_C(5000000)
 #define PROBE_STUCK_US UINT64_C(2000000)
 #define TIMEOUT_MS     UINT64_C(300000) /* of a sandbox, unless the client names one */
-#define AGAIN_MS       UINT64_C(10000)  /* until an end that failed is tried again */
+#define LOOK_US        UINT64_C(100000)
+#define AGAIN_MS       UINT64_C(10000) /* until an end that failed is tried again */
 
 /* A request, as long as it is not answered. */
 struct call {
@@ -47,6 +49,7 @@ struct call {
 	const char *program;              /* borrowed */
 	int sandboxes_fd;                 /* borrowed */
 	uint64_t memory_bytes, cpu_milli; /* that a run takes of its tenant's share */
+	atomic_bool cancelled;            /* its client is gone, or this host ends */
 	struct call *next_run;
 };
 
@@ -335,6 +338,37 @@ static int check_members(const struct json_value *document, const char *const *k
 	return 0;
 }
 
+/* ---- calls that launch ---- */
+
+static void add_run(struct launcher *launcher, struct call *call)
+{
+	call->next_run = launcher->runs;
+	launcher->runs = call;
+}
+
+static void forget_run(struct launcher *launcher, const struct call *call)
+{
+	for (struct call **at = &launcher->runs; *at; at = &(*at)->next_run)
+		if (*at == call) {
+			*at = call->next_run;
+			return;
+		}
+}
+
+static void cancel_run(struct launcher *launcher, uint64_t generation, uint64_t number)
+{
+	for (struct call *call = launcher->runs; call; call = call->next_run)
+		if (call->generation == generation && call->number == number)
+			atomic_store(&call->cancelled, true);
+}
+
+void calls_cancel(struct launcher *launcher, uint64_t generation)
+{
+	for (struct call *call = launcher->runs; call; call = call->next_run)
+		if (call->generation <= generation)
+			atomic_store(&call->cancelled, true);
+}
+
 /* ---- create ---- */
 
 static void create_work(struct job *job)
@@ -378,6 +412,7 @@ static void create_finish(struct job *job, void *of)
 	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
 	const struct warder_error err = call->answer.error;
 
+	forget_run(launcher, call);
 	if (call->fd < 0) {
 		sandboxes_remove(&launcher->sandboxes, sandbox);
 		answer(launcher, call, 0, &err);
@@ -385,6 +420,9 @@ static void create_finish(struct job *job, void *of)
 	}
 	sandbox->keeper_fd = fd_take(&call->fd);
 	sandbox->state = SANDBOX_RUNNING;
+	/* Nobody knows its id. */
+	if (atomic_load(&call->cancelled))
+		sandbox->ends_ms = 0;
 	call->text = sandbox_text(sandbox, true);
 	answer(launcher, call, 201, NULL);
 }
@@ -466,6 +504,7 @@ static int create(struct context *context, struct call *call, struct warder_erro
 		if (call->record) {
 			call->job.work = create_work;
 			call->job.finish = create_finish;
+			add_run(launcher, call);
 			jobs_add(&launcher->jobs, &call->job);
 			return 0;
 		}
@@ -599,8 +638,10 @@ static int run_program(struct call *call, struct warder_error *err)
 		return -1;
 	command.argv = argv;
 	done = warder_pool_launch(call->pool, &key, &command, &run, err);
-	if (done == 0)
-		done = warder_wait(run, &result, err);
+	while (done == 0 && (done = warder_wait_for(run, LOOK_US, &result, err)) == 0)
+		if (atomic_load(&call->cancelled))
+			warder_cancel(run);
+	done = done > 0 ? 0 : -1;
 	if (done == 0) {
 		call->text = warder_result_json(result);
 		if (!call->text)
@@ -629,11 +670,7 @@ static void run_finish(struct job *job, void *of)
 	struct call *call = (struct call *)(void *)job;
 	struct launcher *launcher = of;
 
-	for (struct call **at = &launcher->runs; *at; at = &(*at)->next_run)
-		if (*at == call) {
-			*at = call->next_run;
-			break;
-		}
+	forget_run(launcher, call);
 	finish_with_answer(job, launcher);
 }
 
@@ -649,10 +686,10 @@ static int run(struct context *context, struct call *call, struct warder_error *
 		return -1;
 	call->memory_bytes = call->policy->policy.limits.memory_bytes;
 	call->cpu_milli = call->policy->policy.limits.cpu_milli;
-	call->next_run = launcher->runs;
-	launcher->runs = call;
 	call->job.work = run_work;
 	call->job.finish = run_finish;
+	call->job.is_long = true;
+	add_run(launcher, call);
 	jobs_add(&launcher->jobs, &call->job);
 	return 0;
 }
@@ -873,6 +910,13 @@ static int set_timeout(struct context *context, struct call *call, struct warder
 
 /* ---- the table ---- */
 
+static int cancel(struct context *context, struct call *call, struct warder_error *err)
+{
+	cancel_run(context->launcher, context->launcher->front.generation, context->request->value);
+	call_free(call);
+	return 0;
+}
+
 static int ready(struct context *context, struct call *call, struct warder_error *err)
 {
 	context->launcher->front.ready = true;
@@ -898,6 +942,7 @@ static const struct row {
 	[LINK_TIMEOUT] = { set_timeout, TENANT_SANDBOXES, true, false },
 	[LINK_OPEN] = { open_sandbox, TENANT_SANDBOXES, true, false },
 	[LINK_RUN] = { run, TENANT_RUN, false, true },
+	[LINK_CANCEL] = { cancel, 0, false, false },
 };
 
 static int refuse_key(struct call *call, struct warder_error *err)
@@ -1155,6 +1200,7 @@ static int adopt_one(void *context, const char *name)
 
 int calls_adopt(struct launcher *launcher, struct warder_error *err)
 {
+	state_sweep(launcher->sandboxes_fd);
 	if (state_each(launcher->sandboxes_fd, adopt_one, launcher, err) < 0)
 		return -1;
 	end_orphans(launcher);

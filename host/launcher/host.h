@@ -42,7 +42,7 @@ struct launcher {
 	struct launcher_rate *rates;
 	size_t rate_count;
 	struct launcher_health health;
-	struct call *runs; /* programs without a sandbox */
+	struct call *runs; /* programs without a sandbox, and sandboxes that are being started */
 	int sandboxes_fd;  /* directory of the records */
 	int tenants_fd;    /* inotify over the directory of tenants */
 	bool reloading, reload_again;
@@ -54,6 +54,8 @@ struct launcher {
 
 /* Answer one request, now or when its job is done. fds are the caller's. */
 void calls_take(struct launcher *launcher, const struct link_request *request, const int fds[LINK_FDS]);
+/* The clients of a front, and of those before it, are gone: end the programs that run for them. */
+void calls_cancel(struct launcher *launcher, uint64_t generation);
 /* Read the tenants again. */
 void calls_reload(struct launcher *launcher);
 /* End sandboxes whose time is over, and forget those that have ended by themselves. Returns the milliseconds until it is to be called

@@ -65,16 +65,26 @@ static size_t running_of(const struct jobs *jobs, const char *tenant)
 	return count;
 }
 
-/* The place of the pointer to the job that is to begin next. */
+static size_t running_long(const struct jobs *jobs)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < jobs->running_count; i++)
+		count += jobs->running[i]->is_long;
+	return count;
+}
+
+/* The place of the pointer to the job that is to begin next; NULL: none may. */
 static struct job **choose(struct jobs *jobs)
 {
+	const bool no_long = running_long(jobs) >= JOBS_LONG_MAX;
 	struct job **best = NULL;
-	size_t best_running = 0;
+	size_t best_running = JOBS_A_TENANT;
 
 	for (struct job **at = &jobs->queued; *at; at = &(*at)->next) {
 		const size_t running = running_of(jobs, (*at)->tenant);
 
-		if (!best || running < best_running) {
+		if (running < best_running && !((*at)->is_long && no_long)) {
 			best = at;
 			best_running = running;
 		}
@@ -84,10 +94,12 @@ static struct job **choose(struct jobs *jobs)
 
 static void begin_more(struct jobs *jobs)
 {
-	while (jobs->queued && jobs->running_count < JOBS_MAX) {
+	while (jobs->running_count < JOBS_MAX) {
 		struct job **at = choose(jobs);
-		struct job *job = *at;
+		struct job *job = at ? *at : NULL;
 
+		if (!job)
+			return;
 		*at = job->next;
 		job->next = NULL;
 		/* Without a thread, it waits until another job has ended. */

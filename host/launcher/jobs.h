@@ -2,20 +2,24 @@
  * jobs: work that may wait (for a disk, a jail, a sandbox), each in a thread of its own. Private to host/launcher/.
  *
  * Life: a job is heap memory that begins with a struct job -> jobs_add() queues it -> a thread calls work() -> jobs_finish(), in the main thread,
- * calls finish(), which frees it. At most JOBS_MAX run at a time. A tenant's jobs begin in their order; the next job to begin is that of the
+ * calls finish(), which frees it. At most JOBS_MAX run at a time, and JOBS_A_TENANT of a tenant. A tenant's jobs begin in their order; the next job to begin is that of the
  * tenant with the fewest running ones, so that no tenant holds up another.
  */
 #ifndef WARDER_HOST_LAUNCHER_JOBS_H
 #define WARDER_HOST_LAUNCHER_JOBS_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 
-#define JOBS_MAX 96
+#define JOBS_MAX      96
+#define JOBS_LONG_MAX 64 /* of them that may take long */
+#define JOBS_A_TENANT 48
 
 struct job {
 	const char *tenant;                              /* whose share it takes; "" for the host's own */
+	bool is_long;                                    /* it runs as long as a client's program */
 	void (*work)(struct job *job);                   /* in a thread: uses nothing of the main thread's */
 	void (*finish)(struct job *job, void *launcher); /* in the main thread */
 	/* The rest belongs to jobs.c. */

@@ -27,8 +27,8 @@
 #define CONNECTIONS_A_TENANT 100
 #define RESTART_US           UINT64_C(200000) /* between the end of a front and the next */
 #define REQUESTS_AT_A_TIME   64
-#define BIND_US              UINT64_C(3000000)
-#define BIND_PAUSE_MS        50
+#define PATIENCE_US          UINT64_C(3000000)
+#define PAUSE_MS             50
 #define READY_US             UINT64_C(20000000)
 
 /* ---- the address ---- */
@@ -81,12 +81,12 @@ static int read_address(const char *text, struct sockaddr_storage *ret, socklen_
 /* The front of a launcher that was killed holds the address until its jail has ended, too. */
 static int bind_patiently(int fd, const struct sockaddr *address, socklen_t len)
 {
-	const uint64_t until_us = clock_us() + BIND_US;
+	const uint64_t until_us = clock_us() + PATIENCE_US;
 
 	while (bind(fd, address, len) < 0) {
 		if (errno != EADDRINUSE || clock_us() >= until_us)
 			return -1;
-		poll(NULL, 0, BIND_PAUSE_MS);
+		poll(NULL, 0, PAUSE_MS);
 	}
 	return 0;
 }
@@ -189,8 +189,11 @@ static void keep_front(struct launcher *launcher)
 	struct warder_error err = { 0 };
 	char *end = NULL;
 
-	if (front->run && front_look(front, &end) && end)
-		launcher->options->log(end);
+	if (front->run && front_look(front, &end)) {
+		calls_cancel(launcher, front->generation);
+		if (end)
+			launcher->options->log(end);
+	}
 	free(end);
 	if (!front->run && clock_us() - front->ended_us >= RESTART_US && front_start(front, &err) < 0) {
 		launcher->options->log(err.text);
@@ -223,13 +226,18 @@ static void turn(struct launcher *launcher)
 	keep_front(launcher);
 }
 
-/* One launcher for each state directory. */
+/* One launcher for each state directory. What a launcher that was killed had just started holds its lock for a moment. */
 static int lock_state(struct launcher *launcher, struct warder_error *err)
 {
-	if (flock(launcher->sandboxes_fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	return error_set(err, WARDER_ERROR_CONFLICT, "--state",
-			 "another \"warder serve --listen\" uses the same state directory");
+	const uint64_t until_us = clock_us() + PATIENCE_US;
+
+	while (flock(launcher->sandboxes_fd, LOCK_EX | LOCK_NB) < 0) {
+		if (clock_us() >= until_us)
+			return error_set(err, WARDER_ERROR_CONFLICT, "--state",
+					 "another \"warder serve --listen\" uses the same state directory");
+		poll(NULL, 0, PAUSE_MS);
+	}
+	return 0;
 }
 
 static int watch_tenants(struct launcher *launcher, struct warder_error *err)
@@ -295,6 +303,7 @@ static int start(struct launcher *launcher, struct warder_error *err)
 static void close_all(struct launcher *launcher)
 {
 	front_stop(&launcher->front);
+	calls_cancel(launcher, UINT64_MAX);
 	if (launcher->pool) {
 		jobs_drain(&launcher->jobs, launcher);
 		warder_pool_free(launcher->pool);

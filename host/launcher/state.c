@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 
+#define TEMPORARY ".warder-" /* of file_replace() */
 #define SUFFIX    ".json"
 #define BYTES_MAX ((size_t)2 << 20)
 
@@ -164,4 +165,20 @@ int state_each(int part_fd, int (*each)(void *context, const char *name), void *
 	}
 	closedir(dir);
 	return found;
+}
+
+void state_sweep(int part_fd)
+{
+	const int fd = openat(part_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));)
+		if (strncmp(entry->d_name, TEMPORARY, sizeof(TEMPORARY) - 1) == 0)
+			unlinkat(part_fd, entry->d_name, 0);
+	closedir(dir);
 }

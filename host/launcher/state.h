@@ -27,4 +27,7 @@ int state_remove(int part_fd, const char *name, struct warder_error *err);
 int state_each(int part_fd, int (*each)(void *context, const char *name), void *context,
 	       struct warder_error *err);
 
+/* Remove files that state_write() had begun when its process was killed. While nobody else writes there. */
+void state_sweep(int part_fd);
+
 #endif

@@ -152,6 +152,24 @@ def surface(host, token):
         tell(status in (400, 404) and word in data["message"], "a bad request is refused by name: " + body, (status, data))
 
 
+def description(host, token):
+    status, document, _ = host.ask("GET", "/v1/openapi.json")
+    tell(status == 200 and document["openapi"] == "3.1.0", "the API is described without a token", status)
+    wrong = []
+    for path, methods in document["paths"].items():
+        for method, what in methods.items():
+            # A name that no sandbox has; the answer shows that the route is there, and whether it needs a key.
+            status, data, _ = host.ask(method.upper(), path.replace("{id}", "i" + "0" * 19).replace("{", "").replace("}", ""))
+            served = status != 405 and not (isinstance(data, dict) and data.get("message") == "there is no such path")
+            if not served or ({} in what["security"]) == (status == 401) or ({"token": ["run"]} in what["security"] and status != 401):
+                wrong.append((method, path, status))
+            if len(what["parameters"]) != path.count("{"):
+                wrong.append((path, what["parameters"]))
+        if "get" not in methods and host.ask("GET", path.replace("{", "").replace("}", ""), None, token)[0] not in (404, 405):
+            wrong.append(("get", path))
+    tell(len(document["paths"]) >= 18 and not wrong, "every route that is described is served, and needs the key that it says", wrong)
+
+
 def run(host, token):
     status, data, _ = host.ask("POST", "/v1/run", {"argv": ["sh", "-c", "read x; echo $x $A; exit 3"], "stdin": "in\n", "env": {"A": "b"}}, token)
     tell(status == 200 and data["stdout"]["text"] == "in b\n" and data["exitCode"] == 3 and data["cause"] == "exit" and data["receipt"],
@@ -298,6 +316,43 @@ def restarts(host, token):
             return False
     tell(bool(fronts) and until(lambda: fronts[0] not in children(host.process.pid)) and until(served), "a front that was killed is started again", (before, fronts))
     host.ask("DELETE", "/v1/sandboxes/" + name, None, token)
+
+
+def leaving_clients(host, token, other):
+    """Programs of clients that are gone end, and those of a tenant do not hold up another."""
+    many = []
+    for _ in range(60):
+        one = socket.create_connection(("127.0.0.1", host.port))
+        body = json.dumps({"argv": ["sleep", "600"], "policy": {"version": 1, "limits": {"wallTime": "700s", "memory": "16MiB", "cpus": 0.1}}} if ROOT else
+                          {"argv": ["sleep", "600"]})
+        one.sendall(("POST /v1/run HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n%s" % (host.port, token, len(body), body)).encode())
+        many.append(one)
+        time.sleep(0.03)  # launches of a tenant in a second are limited
+    used = lambda: host.ask("GET", "/v1/host", None, token)[1]["tenant"]["used"]["memoryBytes"]
+    tell(until(lambda: used() > 0), "programs run", used())
+    begin = time.time()
+    status, made, _ = create(host, other)
+    took = time.time() - begin
+    tell(status == 201 and took < 3 * SLOW, "long programs of a tenant do not hold up another tenant", (status, took))
+    host.ask("DELETE", "/v1/sandboxes/" + made.get("id", "x"), None, other)
+    for one in many[:30]:
+        one.close()
+    for one in many[30:]:
+        one.close()
+    tell(until(lambda: used() == 0, 30), "programs whose clients are gone end", used())
+    def call():
+        try:
+            host.ask("POST", "/v1/run", {"argv": ["sleep", "600"]}, token)
+        except (OSError, http.client.HTTPException):
+            pass
+    caller = threading.Thread(target=call)
+    caller.start()
+    until(lambda: used() > 0)
+    begin = time.time()
+    host.end()
+    tell(time.time() - begin < 10 * SLOW, "a host that is told to end ends the programs that run without a sandbox", time.time() - begin)
+    caller.join()
+    host.start()
 
 
 def kills(host, token):
@@ -485,6 +540,7 @@ def main():
     other = host.tenant("add", "other")
     tell(len(token) == 44 and token.startswith("e2b_"), "a token has the form that E2B's clients expect", token)
     surface(host, token)
+    description(host, token)
     run(host, token)
     sandboxes(host, token, other)
     e2b(host, token)
@@ -493,6 +549,7 @@ def main():
     tenants(host, token)
     restarts(host, token)
     bad_clients(host, token)
+    leaving_clients(host, token, other)
     kills(host, token)
     hostile(token)
     flags()

@@ -188,6 +188,12 @@ static int post(struct channel *channel, enum record_type type, uint32_t flags, 
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the sandbox has ended, or does not answer");
 }
 
+void channel_give(struct channel *channel, const struct channel_events *events, void *owner)
+{
+	channel->events = events;
+	channel->owner = owner;
+}
+
 void channel_choose(struct channel *channel, const char *execution)
 {
 	snprintf(channel->execution, sizeof(channel->execution), "%.*s", REMOTE_ID_LENGTH, execution);

@@ -3,6 +3,7 @@
  */
 #include "host/front/envd.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,6 +182,42 @@ void visit_keep_alive(struct visit *visit, uint64_t ms)
 	    timerfd_settime(visit->timer.fd, 0, &(struct itimerspec){ every, every }, NULL) < 0 ||
 	    source_add(visit->x->front, &visit->timer, EPOLLIN) < 0)
 		fd_done(&visit->timer.fd);
+}
+
+/* ---- a client that leaves ---- */
+
+/* A keeper does not read what a client has sent that is gone. So the channel stays, and is its own owner, until the last request is answered. */
+static void left_answered(void *channel, enum record_type request, const struct record_answer *answer,
+			  const char *text)
+{
+	struct warder_error ignored;
+
+	if (request == RECORD_START && !answer->failed &&
+	    channel_ask(channel, RECORD_SIGNAL, SIGKILL, &ignored) == 0)
+		return;
+	if (request == RECORD_START || request == RECORD_SIGNAL || request == RECORD_INTERRUPT)
+		channel_free(channel);
+}
+
+static void left_lost(void *channel)
+{
+	channel_free(channel);
+}
+
+static const struct channel_events left_events = { .answered = left_answered, .lost = left_lost };
+
+void visit_leave(struct visit *visit, enum record_type last, uint32_t number)
+{
+	struct channel *channel = visit->channel;
+	struct warder_error ignored;
+
+	/* Without an id, the answer to the start has not come. */
+	if (*channel_execution(channel) && channel_ask(channel, last, number, &ignored) < 0)
+		return;
+	visit->channel = NULL;
+	channel_give(channel, &left_events, channel);
+	if (visit->held)
+		channel_hold(channel, false);
 }
 
 /* ---- answers ---- */

@@ -54,6 +54,8 @@ void visit_fail(struct visit *visit, enum connect_code code, const char *message
 void visit_error(struct visit *visit, const struct warder_error *err);
 /* The sandbox is not there (any more). */
 void visit_gone(struct visit *visit);
+/* The client is gone: send a last request about its execution. One that is still being started is killed instead. visit->channel is NULL then. */
+void visit_leave(struct visit *visit, enum record_type last, uint32_t number);
 /* The connection to the keeper is lost: for channel_events.lost. */
 void visit_lost(void *visit);
 

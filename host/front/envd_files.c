@@ -547,10 +547,9 @@ static void begin(struct visit *visit)
 static void done(struct visit *visit)
 {
 	struct file_visit *file = of_visit(visit);
-	struct warder_error ignored;
 
-	if (file->runs && visit->channel && *channel_execution(visit->channel))
-		channel_ask(visit->channel, RECORD_SIGNAL, SIGKILL, &ignored);
+	if (file->runs && visit->channel)
+		visit_leave(visit, RECORD_SIGNAL, SIGKILL);
 	while (file->steps)
 		drop_step(file);
 	free(file->parser);

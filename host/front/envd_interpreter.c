@@ -330,10 +330,9 @@ static const struct channel_events interpreter_events = { .answered = on_answere
 static void done(struct visit *visit)
 {
 	struct interpreter_visit *interpreter = of_visit(visit);
-	struct warder_error ignored;
 
 	if (visit->channel && interpreter->asked && interpreter->runs)
-		channel_ask(visit->channel, RECORD_INTERRUPT, 0, &ignored);
+		visit_leave(visit, RECORD_INTERRUPT, 0);
 	interpreter_request_done(&interpreter->request);
 }
 

@@ -462,6 +462,12 @@ def _(box):
     peer.shutdown(socket.SHUT_RDWR)
     answer.close()
     connection.close()
+    for number in range(20):
+        peer = socket.create_connection(box.host.address)
+        peer.sendall(("GET /files?path=/tmp/large HTTP/1.1\r\nHost: %s:%d\r\nE2b-Sandbox-Id: %s\r\nX-Access-Token: %s\r\n\r\n"
+                      % (*box.host.address, box.id, box.made["envdAccessToken"])).encode())
+        time.sleep(number * 0.002)
+        peer.close()
     for _ in range(100):
         if not box.unary("/process.Process/List", {})[1]["processes"]:
             return

@@ -72,6 +72,22 @@ static int choose_delimiters(struct request *request, const struct flag *flag, c
 	return delimiters_check(pair, err);
 }
 
+static int choose_existing(struct request *request, const struct flag *flag, const char *value,
+			   struct warder_error *err)
+{
+	static const char *const names[] = { [SESSION_FILES_MERGE] = "merge",
+					     [SESSION_FILES_ERROR] = "error",
+					     [SESSION_FILES_REPLACE] = "replace" };
+
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		if (strcmp(value, names[i]) == 0) {
+			request->session.existing = (enum session_files_existing)i;
+			return 0;
+		}
+	}
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag->name, "choose error, replace or merge");
+}
+
 static int choose_as(struct request *request, const struct flag *flag, const char *value,
 		     struct warder_error *err)
 {
@@ -502,6 +518,8 @@ static const struct flag flags[] = {
 	{ FLAG_SESSION_FILES, "--max-bytes", "SIZE", NULL,
 	  "read, write, cp: most bytes of the file, or of all files together (default: 1GiB)",
 	  SIZE(session.bytes_max) },
+	{ FLAG_SESSION_FILES, "--on-existing", "error|replace|merge", NULL,
+	  "cp: what to do if the target exists (default: merge)", CHOOSE(choose_existing) },
 	{ FLAG_SESSION_EXEC, "--background", NULL, NULL,
 	  "keep the processes that the program leaves behind, until the session ends",
 	  SWITCH(session.background) },

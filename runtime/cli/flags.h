@@ -16,6 +16,7 @@
 #include "runtime/cli/given.h"
 #include "runtime/judge/compare.h"
 #include "runtime/library/library.h"
+#include "runtime/session/session.h"
 #include "runtime/text/blocks.h"
 #include "runtime/tool/scopes.h"
 #include "runtime/tool/stats.h"
@@ -135,7 +136,8 @@ struct request_session {
 	struct request_list setup;
 	uint64_t lifetime_us, idle_us; /* 0: the default */
 	uint64_t bytes_max;            /* of a file or a copy; 0: the default */
-	const char *workspace_id;      /* of a workspace of the store; or NULL */
+	enum session_files_existing existing;
+	const char *workspace_id; /* of a workspace of the store; or NULL */
 	bool auto_start, background;
 	bool runs; /* an execution joins it, and cannot change its policy */
 };

@@ -197,6 +197,7 @@ static void on_omitted(void *context, const char *path, const char *why)
 static int copy_files(struct task *task, struct warder_error *err)
 {
 	const struct session_files_copy how = { .bytes_max = task->bytes_max,
+						.existing = task->request.session.existing,
 						.on_omitted = on_omitted,
 						.context = task };
 

@@ -674,6 +674,80 @@ static int copy_directory(struct copy *copy, const struct entry *entry)
 	return status;
 }
 
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Of a directory, each entry with all it holds, as the side's user: links are removed, not followed. -1 with errno. */
+static int empty_directory(const struct copy *copy, int dir_fd, const char *shown)
+{
+	struct warder_error ignored;
+	char **names = NULL;
+	size_t count = 0;
+	int status;
+
+	lseek(dir_fd, 0, SEEK_SET); /* look_into() has read it */
+	status = read_names(dup(dir_fd), shown, &names, &count, &ignored);
+	become(copy->files, copy->to);
+	for (size_t i = 0; i < count && status == 0; i++)
+		status = rootfs_remove_tree(dir_fd, names[i]);
+	become(copy->files, HOST);
+	free_names(names, count);
+	return status;
+}
+
+/* 1: it is an empty directory; 0: it is not; -1 with errno. *ret_fd is the directory's, or -1. */
+static int look_into(const struct copy *copy, const struct entry *entry, const char *shown, int *ret_fd)
+{
+	struct warder_error ignored;
+	char **names = NULL;
+	size_t count = 0;
+
+	become(copy->files, copy->to);
+	*ret_fd = openat(entry->to_fd, entry->to_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	become(copy->files, HOST);
+	if (*ret_fd < 0)
+		return errno == ENOTDIR || errno == ELOOP ? 0 : -1;
+	if (read_names(dup(*ret_fd), shown, &names, &count, &ignored) != 0)
+		return -1;
+	free_names(names, count);
+	return count == 0;
+}
+
+/* The target, before what was named is copied; the source is there. */
+static int clear_target(struct copy *copy, const struct entry *entry)
+{
+	const char *shown = is_dots(entry->to_name) ? "the target directory" : entry->to_name;
+	owned_fd int dir_fd = -1;
+	struct stat st;
+	int found, status;
+
+	become(copy->files, copy->to);
+	found = fstatat(entry->to_fd, entry->to_name, &st, AT_SYMLINK_NOFOLLOW);
+	become(copy->files, HOST);
+	if (found < 0 && errno == ENOENT)
+		return 0;
+	found = found < 0 ? -1 : look_into(copy, entry, shown, &dir_fd);
+	if (found < 0)
+		return failed(shown, "cannot be replaced", copy->err);
+	if (found > 0 && S_ISDIR(entry->st.st_mode))
+		return 0;
+	if (copy->how->existing == SESSION_FILES_ERROR) {
+		refuse(shown, "is there already; --on-existing replace or merge allows that", copy->err);
+		copy->err->code = WARDER_ERROR_CONFLICT;
+		return -1;
+	}
+	if (dir_fd >= 0 && is_dots(entry->to_name)) {
+		status = empty_directory(copy, dir_fd, shown);
+	} else {
+		become(copy->files, copy->to);
+		status = rootfs_remove_tree(entry->to_fd, entry->to_name);
+		become(copy->files, HOST);
+	}
+	return status == 0 ? 0 : failed(shown, "cannot be replaced", copy->err);
+}
+
 static int copy_entry(struct copy *copy, struct entry *entry)
 {
 	int seen;
@@ -694,6 +768,8 @@ static int copy_entry(struct copy *copy, struct entry *entry)
 		return refuse(entry->name, "has more than 200000 files", copy->err);
 	if (S_ISLNK(entry->st.st_mode) && entry->depth == 0 && copy->from == JAIL)
 		return refuse(entry->name, "is a symbolic link; name the file that it leads to", copy->err);
+	if (entry->depth == 0 && copy->how->existing != SESSION_FILES_MERGE && clear_target(copy, entry) != 0)
+		return -1;
 	if (S_ISLNK(entry->st.st_mode))
 		return copy_link(copy, entry);
 	if (S_ISREG(entry->st.st_mode))

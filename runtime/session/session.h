@@ -372,9 +372,17 @@ int session_files_make_directory(struct session_files *files, const char *path, 
  * caller frees *ret. -1 with *err. */
 int session_files_list(struct session_files *files, const char *path, char **ret, struct warder_error *err);
 
+/* What happens if the target of a copy exists. An empty directory never stands in the way of a directory. */
+enum session_files_existing {
+	SESSION_FILES_MERGE,   /* directories get what is copied besides what they have; files are replaced */
+	SESSION_FILES_ERROR,   /* the copy is refused */
+	SESSION_FILES_REPLACE, /* it is removed first, with all it holds */
+};
+
 /* A copy between the session and the host. */
 struct session_files_copy {
 	uint64_t bytes_max; /* of all files together */
+	enum session_files_existing existing;
 	/* Called for what is left out: a path below the copied one, and why. */
 	void (*on_omitted)(void *context, const char *path, const char *why);
 	void *context;
@@ -382,7 +390,8 @@ struct session_files_copy {
 
 /* Copy a file or directory into (in) or out of (!in) the session. A file gets the name `host` or `inside`, or, if that is a directory,
  * its own name in there; so does a directory, whose content goes into an existing directory if the source ends with "/.". Links are
- * copied as links; modes stay, except for set-user-ID, set-group-ID and sticky bits. -1 with *err: what was copied until then stays. */
+ * copied as links. The copies have the modes of the originals, without set-user-ID, set-group-ID and sticky bits. -1 with *err: the files
+ * that were copied before the error stay. CONFLICT: the target exists, with SESSION_FILES_ERROR. */
 int session_files_copy(struct session_files *files, bool in, const char *host, const char *inside,
 		       const struct session_files_copy *how, struct warder_error *err);
 

@@ -51,6 +51,24 @@ $ . ./env; sh s start; warder session cp in $n:new && warder session cp in $n:ne
 ! warder: "here" cannot be made: Read-only file system
 ? 0
 
+= a target that exists: merged, replaced with all it holds, or refused; an empty directory is none
++ mkdir -p in/sub other; echo 1 > in/sub/one; echo 2 > other/two; ln -s /etc other/link
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; cp="warder session cp"; export XDG_RUNTIME_DIR=$PWD/rt; name=$(pwd | tr -dc a-zA-Z0-9 | tail -c 40); show() { warder session exec $name -- sh -c 'cd /tmp/d && find . -type f -o -type l | sort | tr "\n" " "'; echo; }
+> warder session exec $name -- mkdir /tmp/d; $cp in/. $name:/tmp/d --on-existing error; show; $cp other/. $name:/tmp/d --on-existing error; $cp in/sub/one $name:/tmp/d/sub --on-existing error; $cp other/. $name:/tmp/d; show; $cp other/. $name:/tmp/d --on-existing replace; show; $cp in/sub $name:/tmp/d/two --on-existing replace; show; $cp none $name:/tmp/d --on-existing replace; show; $cp in $name:/tmp --on-existing sometimes
+> $cp $name:/tmp/d/. other --on-existing error; $cp $name:/tmp/d/. other --on-existing replace; find other | sort | tr '\n' ' '; echo; sh s stop
+| ./sub/one 
+| ./link ./sub/one ./two 
+| ./link ./two 
+| ./link ./two/one 
+| ./link ./two/one 
+| other other/link other/two other/two/one 
+! warder: "the target directory" is there already; --on-existing replace or merge allows that
+! warder: "one" is there already; --on-existing replace or merge allows that
+! warder: "none" cannot be read: No such file or directory
+! warder: --on-existing sometimes: choose error, replace or merge
+! warder: "the target directory" is there already; --on-existing replace or merge allows that
+
 = wrong words
 + . "$TOP/tests/transcript/session.sh"; echo "export XDG_RUNTIME_DIR=$PWD/rt; n=$name" >env
 $ . ./env; warder session cp a b; warder session cp a:b c:d; warder session cp - a:b; warder session read x; warder session read x y z; warder session read no-such y; warder session read x y --max-bytes many

@@ -21,7 +21,7 @@
 # Lines that begin with # and empty lines are for the reader. Conditions: limits (this user can enforce the preset
 # strict here), user (there is another account to become), place (the directory of the case can be shown in a jail,
 # which has a /tmp of its own), power (set-user-ID programs and devices work where the case is), terminal (one can be had), storm (the kernel survives a fork bomb), freezer
-# (processes can be made that do not die), delegation (a cgroup of v2 can be given to another user), library (it is
+# (processes can be made that do not die), delegation (a cgroup of v2 can be given to another user), notebook (the system's Python has pandas and matplotlib), library (it is
 # built, and there is a compiler), and any program by its name. `without` and `second_reader` are
 # programs of the tests: see lib/without.c and lib/second_reader.c.
 set -u
@@ -90,6 +90,10 @@ unmet()
 	delegation)
 		[ "$(id -u)" = 0 ] && grep -qw memory /sys/fs/cgroup/cgroup.controllers 2>/dev/null ||
 			echo "needs the memory controller on cgroup v2, and root, to delegate some of it"
+		;;
+	notebook)
+		/usr/bin/python3 -c 'import pandas, matplotlib' 2>/dev/null ||
+			echo "needs pandas and matplotlib (Debian: python3-pandas, python3-matplotlib)"
 		;;
 	library) [ -f "$BUILD/libwarder.a" ] && command -v cc >/dev/null || echo "needs cc and the built library" ;;
 	*) command -v "$1" >/dev/null || echo "needs the program $1" ;;

@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "runtime/library/library.h"
 
-#define MESSAGES 64                /* of one context, before others have their turn */
+#define LAST     64                /* messages that an interpreter may leave behind when it ends */
 #define LOST_US  UINT64_C(1000000) /* from the end of the channel to the kill */
 #define ROOM_US  UINT64_C(2000)    /* until a full channel is tried again */
 #define CHANNEL  (512 * 1024)      /* bytes of frames that may lie in it */
@@ -357,25 +357,22 @@ static bool is_hung_up(int fd)
 	return poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR));
 }
 
+/* One message alone: what was written before it has been read, but not yet what is written between it and the next one. */
 bool keeper_context_take(void *arg)
 {
 	struct execution *execution = arg;
 	struct keeper_context *context = execution->context;
 	struct frame frame;
-	bool open = true;
+	const ssize_t n = recv(context->fd, &frame, sizeof(frame), MSG_DONTWAIT | MSG_TRUNC);
+	bool open;
 
-	for (int i = 0; i < MESSAGES && open; i++) {
-		const ssize_t n = recv(context->fd, &frame, sizeof(frame), MSG_DONTWAIT | MSG_TRUNC);
-
-		if (n < 0 && errno == EAGAIN)
-			break;
-		open = n > 0 || !is_hung_up(context->fd);
-		if (open && n >= 0)
-			take_message(execution, &frame, (size_t)n);
-	}
-	if (!open) {
+	if (n < 0 && errno == EAGAIN)
+		return true;
+	open = n > 0 || !is_hung_up(context->fd);
+	if (open && n >= 0)
+		take_message(execution, &frame, (size_t)n);
+	if (!open)
 		context->lost_us = clock_us();
-	}
 	return open;
 }
 
@@ -385,7 +382,8 @@ void keeper_context_ended(struct execution *execution)
 	const char *detail = execution->end.detail;
 	char why[160];
 
-	keeper_context_take(execution); /* its last word */
+	for (int i = 0; i < LAST && keeper_context_take(execution);)
+		i++; /* its last words */
 	snprintf(why, sizeof(why), "%.150s", context->why ? context->why : detail);
 	if (context->why)
 		snprintf(execution->end.detail, sizeof(execution->end.detail), "killed: %.150s", why);

@@ -92,7 +92,7 @@ struct keeper_context {
  * with *err. */
 int keeper_context_new(struct execution *execution, struct warder_error *err);
 void keeper_context_free(struct keeper_context *context);
-/* Read the channel. Returns whether to go on watching it. */
+/* Take a message from the channel. Returns whether to go on watching it. */
 bool keeper_context_take(void *execution);
 /* Its program has been launched; it has ended. */
 void keeper_context_launched(struct execution *execution);

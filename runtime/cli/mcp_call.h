@@ -31,7 +31,7 @@ struct mcp_call {
 	bool session_ended; /* and the call came too late */
 };
 
-/* Perform the call and fill the content. -1: a signal came, and there is no answer. */
+/* Execute the call and write its answer into the content. Returns 0; -1 if a signal ended the call, which then gets no answer. */
 int mcp_call(struct mcp_call *call);
 /* Fill the content with the error of an invalid argument. */
 void mcp_call_refuse(struct mcp_call *call, const struct warder_error *err);

@@ -1,5 +1,6 @@
 /*
- * attachment: the connection of a caller who has joined a session. Private to session/.
+ * attachment: what a process holds while it runs programs in a session: a connection to the keeper, which counts the session as in use, and
+ * the descriptors of the session's namespaces. Private to session/.
  */
 #ifndef WARDER_RUNTIME_SESSION_ATTACHMENT_H
 #define WARDER_RUNTIME_SESSION_ATTACHMENT_H

@@ -339,7 +339,8 @@ struct said {
 	const char *error_name, *error_value, *traceback; /* or NULL */
 };
 
-/* The text of REMOTE_DONE. False: it is not what a context says, and nothing in *ret is to be used but for said_done(). */
+/* Decode the text of a REMOTE_DONE event, which the code in the context may have forged. Returns false if it is not a valid report; then *ret
+ * is only good for said_done(). */
 bool said_parse(const char *text, size_t len, struct said *ret);
 void said_done(struct said *said);
 /* The text of REMOTE_SHOWN: an object of texts by media type; NULL: it is none. To be freed by json_free(). */

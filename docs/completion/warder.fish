@@ -314,6 +314,7 @@ complete -c warder -n '__fish_seen_subcommand_from session' -l idle-timeout -r -
 complete -c warder -n '__fish_seen_subcommand_from session' -l workspace-id -r -d 'start it in this workspace of the store, see "warder workspace"; --cwd is relative to it'
 complete -c warder -n '__fish_seen_subcommand_from session' -l auto-start -d 'start the session if it does not run'
 complete -c warder -n '__fish_seen_subcommand_from session' -l max-bytes -r -d 'read, write, cp: most bytes of the file, or of all files together (default: 1GiB)'
+complete -c warder -n '__fish_seen_subcommand_from session' -l on-existing -r -d 'cp: what to do if the target exists (default: merge)'
 complete -c warder -n '__fish_seen_subcommand_from session' -l background -d 'keep the processes that the program leaves behind, until the session ends'
 complete -c warder -n '__fish_seen_subcommand_from session' -l detach -d 'start the program, print its id and return; see "warder logs", "warder wait"'
 complete -c warder -n '__fish_seen_subcommand_from session' -l interactive -s i -d 'with --detach: keep the standard input open for "warder write" and "warder attach"'

@@ -74,6 +74,12 @@ static int watch(struct input *input)
 	return input->event_fd < 0 ? -1 : epoll_ctl(input->event_fd, EPOLL_CTL_ADD, input->source_fd, &event);
 }
 
+/* What is read cannot be read again. */
+static bool comes_once(const struct input *input)
+{
+	return input->kind == INPUT_READ || input->kind == INPUT_CALL;
+}
+
 static int open_pipe(struct input *input)
 {
 	const int size = fcntl(input->source_fd, F_GETPIPE_SZ);
@@ -103,33 +109,38 @@ static void widen(struct input *input)
 	fcntl(*input->to_fd, F_SETPIPE_SZ, LOOK_MOST);
 }
 
-int input_open(struct input *input, const char *data, size_t len, int source_fd, int pipe_fds[2])
+int input_open(struct input *input, const struct input_source *source, int pipe_fds[2])
 {
-	*input = (struct input){ .kind = data ? INPUT_DATA : kind_of(source_fd),
-				 .source_fd = source_fd,
+	*input = (struct input){ .kind = source->data   ? INPUT_DATA
+					 : source->call ? INPUT_CALL
+							: kind_of(source->fd),
+				 .source_fd = source->fd,
+				 .call = source->call,
+				 .context = source->context,
+				 .ready = true,
 				 .to_fd = &pipe_fds[1],
 				 .from_fd = -1,
 				 .event_fd = -1,
 				 .scratch = { -1, -1 },
 				 .null_fd = -1 };
-	if (data) {
-		input->bytes = data;
-		input->len = len;
+	if (source->data) {
+		input->bytes = source->data;
+		input->len = source->len;
 		input->ended = true;
 		return 0;
 	}
-	input->memory = malloc((input->kind == INPUT_READ ? CHUNK : LOOK_MOST) + PAGE_BYTES);
+	input->memory = malloc((comes_once(input) ? CHUNK : LOOK_MOST) + PAGE_BYTES);
 	if (!input->memory)
 		return -1;
 	input->buffer = page_begin(input->memory);
 	input->bytes = input->buffer;
-	if (input->kind != INPUT_READ) {
+	if (!comes_once(input)) {
 		input->from_fd = fcntl(pipe_fds[0], F_DUPFD_CLOEXEC, 3);
 		if (input->from_fd < 0)
 			return -1;
 	}
 	if (input->kind == INPUT_FILE)
-		input->offset = (uint64_t)lseek(source_fd, 0, SEEK_CUR);
+		input->offset = (uint64_t)lseek(source->fd, 0, SEEK_CUR);
 	if (input->kind == INPUT_SOCKET)
 		return watch(input);
 	return input->kind == INPUT_PIPE ? open_pipe(input) : 0;
@@ -165,6 +176,17 @@ static bool has_bytes(const struct input *input)
 	return input->at < input->len;
 }
 
+/* Its function is to be called when the program's pipe has room. */
+static bool is_to_call(const struct input *input)
+{
+	return input->kind == INPUT_CALL && input->ready && !has_bytes(input);
+}
+
+void input_ready(struct input *input)
+{
+	input->ready = true;
+}
+
 void input_poll(const struct input *input, struct pollfd *to, struct pollfd *source)
 {
 	const bool open = input->kind != INPUT_NONE && *input->to_fd >= 0;
@@ -178,10 +200,11 @@ void input_poll(const struct input *input, struct pollfd *to, struct pollfd *sou
 		return;
 	}
 	/* Without bytes only the hang-up is of interest: the program closed its input. */
-	*to =
-	    (struct pollfd){ .fd = *input->to_fd,
-			     .events = has_bytes(input) || input->ended || input->kind == INPUT_FILE ? POLLOUT
-												     : 0 };
+	*to = (struct pollfd){ .fd = *input->to_fd,
+			       .events = has_bytes(input) || input->ended || input->kind == INPUT_FILE ||
+						 is_to_call(input)
+					     ? POLLOUT
+					     : 0 };
 	if (input->kind == INPUT_READ && !has_bytes(input) && !input->ended)
 		*source = (struct pollfd){ .fd = input->source_fd, .events = POLLIN };
 }
@@ -261,6 +284,20 @@ static void read_source(struct input *input)
 
 	if (n >= 0 || (errno != EINTR && errno != EAGAIN))
 		take_bytes(input, n);
+}
+
+/* ---- from a function of the caller's ---- */
+
+static const char *call_source(struct input *input)
+{
+	const long n = input->call(input->context, input->buffer, CHUNK);
+
+	if (n > CHUNK)
+		return "on_input returned more bytes than there was room for";
+	input->ready = n > 0;
+	if (n != 0)
+		take_bytes(input, n);
+	return NULL;
 }
 
 /* ---- from a file ---- */
@@ -448,6 +485,12 @@ const char *input_step(struct input *input, const struct pollfd *to, const struc
 		return step_file(input);
 	if (source->revents)
 		read_source(input);
+	if (to->revents && is_to_call(input)) {
+		const char *failure = call_source(input);
+
+		if (failure)
+			return failure;
+	}
 	return to->revents && *input->to_fd >= 0 ? write_bytes(input) : NULL;
 }
 

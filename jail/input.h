@@ -20,15 +20,29 @@
 enum input_kind {
 	INPUT_NONE,   /* nothing is fed */
 	INPUT_DATA,   /* the caller's bytes */
+	INPUT_CALL,   /* a function of the caller's writes them */
 	INPUT_READ,   /* read as it comes */
 	INPUT_FILE,   /* read at an offset of ours; the file's own is set at the end */
 	INPUT_PIPE,   /* tee(2), then consumed */
 	INPUT_SOCKET, /* MSG_PEEK, then consumed */
 };
 
+/* Where the bytes come from: `data`, else `call`, else `fd`. All borrowed until input_done(). */
+struct input_source {
+	const char *data; /* or NULL */
+	size_t len;
+	/* Writes up to `size` bytes and returns their number; 0: none until input_ready(); -1: the end. Or NULL. */
+	long (*call)(void *context, char *bytes, size_t size);
+	void *context;
+	int fd;
+};
+
 struct input {
 	enum input_kind kind;
-	int source_fd;         /* borrowed */
+	int source_fd;                                         /* borrowed */
+	long (*call)(void *context, char *bytes, size_t size); /* of INPUT_CALL */
+	void *context;
+	bool ready;            /* of INPUT_CALL: it may have bytes */
 	int *to_fd;            /* our end of the program's pipe, owned by the run */
 	struct poller *poller; /* that may wait for it; or NULL. Set by the owner after input_open() */
 	int from_fd; /* its other end, by which the bytes in it are counted also when ours is closed; owned, or -1 */
@@ -49,9 +63,11 @@ struct input {
 	bool ended;           /* the source is at its end */
 };
 
-/* From `data` (of len bytes, borrowed) or else `source_fd` into a pipe, whose end for writing, pipe_fds[1], does not block and is closed
- * when all is in it. input_done() can be called whatever is returned. 0; -1 with errno. */
-int input_open(struct input *ret, const char *data, size_t len, int source_fd, int pipe_fds[2]);
+/* Into a pipe, whose end for writing, pipe_fds[1], does not block and is closed when all is in it. input_done() can be called whatever is
+ * returned. 0; -1 with errno. */
+int input_open(struct input *ret, const struct input_source *source, int pipe_fds[2]);
+/* Of INPUT_CALL: its function has bytes again. */
+void input_ready(struct input *input);
 /* What to wait for; their fd may be -1. */
 void input_poll(const struct input *input, struct pollfd *to, struct pollfd *source);
 /* The longest time to wait, or -1. */

@@ -226,6 +226,9 @@ struct jail_command {
 	/* -1, or where the program's input comes from; borrowed. Of a pipe, a regular file or a stream socket exactly the bytes that the
 	 * program reads are consumed; anything else is read as it becomes readable. */
 	int stdin_fd;
+	/* Instead of both: called with `context` by the supervision whenever the program's input has room, to write up to `size` bytes. It
+	 * returns their number; 0: none until jail_input_ready(); -1: the input ends. Or NULL. */
+	long (*on_input)(void *context, char *bytes, size_t size);
 	/* > 0: a terminal, open for reading. The program's three streams are a terminal of the jail's own with this one's settings and size;
 	 * what is typed here goes there as it comes, and what the program writes counts as stdout. Needs devices.terminals, and a
 	 * starter that is not bare; stdin_data and stdin_fd are not used. Borrowed until the run ends. */
@@ -492,7 +495,7 @@ int jail_supervise(struct jail_run *run, struct jail_outcome *ret, struct warder
  * takes long by itself is done in a step: on_output and on_upper, writing spill_fds, and copying what `collect` names. jail_run_free()
  * of a run that has not ended kills it and waits; the first one of a template may take 50 ms to remove what dead supervisors left.
  *
- * Only one thread at a time may use a run. Other threads may call jail_cancel(), jail_stop() and jail_resize(): these make the
+ * Only one thread at a time may use a run. Other threads may call jail_cancel(), jail_stop(), jail_resize() and jail_input_ready(): these make the
  * descriptor readable. Different runs may be used by different threads.
  */
 
@@ -531,6 +534,8 @@ void jail_extend(struct jail_run *run, uint64_t us);
 void jail_pause_clock(struct jail_run *run, bool paused);
 /* With terminal_fd: its size has changed, and the program's terminal gets it. Any thread; async-signal-safe. */
 void jail_resize(struct jail_run *run);
+/* With on_input: call it again. Any thread; async-signal-safe. */
+void jail_input_ready(struct jail_run *run);
 const struct policy_receipt *jail_run_receipt(const struct jail_run *run);
 /* The host's pid of the program; 0 before the launch. */
 int jail_run_program_pid(const struct jail_run *run);

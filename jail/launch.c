@@ -200,11 +200,28 @@ static int own_pipe(const struct jail_run *run, int fd)
 	return fchown(fd, run->identity.base + plan->uid, run->identity.base + plan->gid);
 }
 
+static bool has_input(const struct jail_command *command)
+{
+	return command->stdin_data || command->on_input || command->stdin_fd >= 0;
+}
+
+int run_open_input(struct jail_run *run)
+{
+	const struct jail_command *command = &run->command;
+	const struct input_source source = { .data = command->stdin_data,
+					     .len = command->stdin_len,
+					     .call = command->on_input,
+					     .context = command->context,
+					     .fd = command->stdin_fd };
+
+	return has_input(command) ? input_open(&run->input, &source, run->stdin_pipe) : 1;
+}
+
 static int make_input(struct jail_run *run)
 {
 	const struct jail_command *command = &run->command;
 
-	if (command->terminal_fd > 0 || (!command->stdin_data && command->stdin_fd < 0)) {
+	if (command->terminal_fd > 0 || !has_input(command)) {
 		run->stdin_pipe[RUN_READ] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		return run->stdin_pipe[RUN_READ] < 0 ? -1 : 0;
 	}
@@ -212,8 +229,7 @@ static int make_input(struct jail_run *run)
 		return -1;
 	if (fcntl(run->stdin_pipe[RUN_WRITE], F_SETFL, O_NONBLOCK) < 0)
 		return -1;
-	return input_open(&run->input, command->stdin_data, command->stdin_len, command->stdin_fd,
-			  run->stdin_pipe);
+	return run_open_input(run);
 }
 
 static int make_output(struct jail_run *run, enum jail_stream stream)
@@ -876,6 +892,7 @@ static int read_place(struct jail_run *run, struct warder_error *err)
 /* The payload's terminal, in the place of its pipes. Nothing untrusted has run: the master is as our own program made it. */
 static int take_terminal(struct jail_run *run, struct warder_error *err)
 {
+	const struct input_source source = { .fd = run->command.terminal_fd };
 	struct wire_message message;
 
 	if (run->command.terminal_fd <= 0)
@@ -886,7 +903,7 @@ static int take_terminal(struct jail_run *run, struct warder_error *err)
 	run->output_pipe[JAIL_STDOUT][RUN_READ] = fcntl(run->terminal.master_fd, F_DUPFD_CLOEXEC, 3);
 	run->stdin_pipe[RUN_WRITE] = fcntl(run->terminal.master_fd, F_DUPFD_CLOEXEC, 3);
 	if (run->output_pipe[JAIL_STDOUT][RUN_READ] < 0 || run->stdin_pipe[RUN_WRITE] < 0 ||
-	    input_open(&run->input, NULL, 0, run->command.terminal_fd, run->stdin_pipe) < 0)
+	    input_open(&run->input, &source, run->stdin_pipe) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "cannot read the program's terminal");
 	return 0;
@@ -1452,6 +1469,12 @@ void jail_stop(struct jail_run *run, int signal, uint64_t grace_us)
 	atomic_store(&run->stop_grace_us, grace_us);
 	if (!atomic_compare_exchange_strong(&run->stop_signal, &none, signal))
 		atomic_store(&run->cancelled, true);
+	wake(run);
+}
+
+void jail_input_ready(struct jail_run *run)
+{
+	atomic_store(&run->input_ready, true);
 	wake(run);
 }
 

@@ -61,7 +61,8 @@ struct jail_run {
 	atomic_bool cancelled;    /* by jail_cancel(), or a second jail_stop() */
 	atomic_int stop_signal;
 	_Atomic uint64_t stop_grace_us;
-	atomic_bool resized; /* the caller's terminal */
+	atomic_bool resized;     /* the caller's terminal */
+	atomic_bool input_ready; /* jail_input_ready() */
 	_Atomic uint64_t paused_at_us,
 	    paused_us; /* jail_pause_clock(): since when (0: it is not paused), and how long before */
 	_Atomic uint64_t extend_us; /* jail_extend(): what the supervision has not added yet */
@@ -152,6 +153,8 @@ int run_begin(struct jail_template *tmpl, const struct jail_command *command, bo
 void run_let_go_of_given(struct jail_run *run);
 /* 0; -1 with *err if the command names no program. */
 int run_check_command(const struct jail_command *command, struct warder_error *err);
+/* Begin to feed the command's input into stdin_pipe. 0; 1: it has none; -1 with errno. */
+int run_open_input(struct jail_run *run);
 /* Make the program's pipes, by run->command. -1 with *err. */
 int run_open_streams(struct jail_run *run, struct warder_error *err);
 /* The part of it that the caller's descriptors are for. -1 with *err. */

@@ -529,6 +529,8 @@ static void heed_caller(struct supervision *sup)
 		send_signal(sup, number);
 	if (more_us)
 		extend(sup, more_us);
+	if (atomic_exchange(&sup->run->input_ready, false))
+		input_ready(&sup->run->input);
 	if (atomic_exchange(&sup->run->resized, false))
 		terminal_copy_size(&sup->run->terminal, sup->run->command.terminal_fd);
 }

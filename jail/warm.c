@@ -271,17 +271,14 @@ static int check_command(const struct jail_command *command, struct warder_error
 
 static int open_input(struct jail_run *run, struct warder_error *err)
 {
-	const struct jail_command *command = &run->command;
-	int opened = 0;
+	int opened;
 
 	input_done(&run->input);
-	if (command->stdin_data || command->stdin_fd >= 0)
-		opened = input_open(&run->input, command->stdin_data, command->stdin_len, command->stdin_fd,
-				    run->stdin_pipe);
-	else
+	opened = run_open_input(run);
+	if (opened > 0)
 		fd_done(&run->stdin_pipe[RUN_WRITE]);
 	fd_done(&run->stdin_pipe[RUN_READ]);
-	return opened == 0 ? 0
+	return opened >= 0 ? 0
 			   : error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 					     "cannot make the program's input");
 }

@@ -12,8 +12,8 @@
  * belongs to the object and lives as long as the object. A `char *` that is returned belongs to the caller, who
  * frees it with free(). Every _free accepts NULL.
  * Threads: several threads may use one policy or template at the same time, but not while one of them changes the
- * policy. A run belongs to one thread at a time, except for warder_cancel(), warder_stop(), warder_resize() and
- * warder_run_free().
+ * policy. A run belongs to one thread at a time, except for warder_cancel(), warder_stop(), warder_resize(),
+ * warder_run_input_ready() and warder_run_free().
  * Processes: the library installs no signal handler. Its only global state is a list, protected by a lock, of the jails that
  * run in the cgroup of the calling process. A jail's init is a child of the calling process, and raises SIGCHLD when it ends. An application that
  * waits for any child may reap it, which does no harm.
@@ -247,6 +247,11 @@ struct warder_command {
 	/* With `progress`: called with `context` and each line, without its newline, from warder_wait() and
 	 * warder_run_dispatch(). It must not block. NULL: not called. */
 	void (*on_progress)(void *context, const char *line);
+	/* Instead of input and input_fd: warder_wait() and warder_run_dispatch() call it with `context` when the
+	 * program's input has room. It writes at most `size` bytes (64 KiB) to `bytes`, and returns their number; 0: there
+	 * are none now, and it is called again after warder_run_input_ready(); -1: the input ends. It must not block. It is
+	 * not called any more when the program has closed its input. NULL: not used. */
+	long (*on_input)(void *context, char *bytes, size_t size);
 };
 
 /* Start the program. 0: every control was read back from the kernel, and the exec has begun; *ret belongs to the
@@ -270,6 +275,9 @@ WARDER_API void warder_cancel(struct warder_run *run);
  * takes effect in warder_wait() or warder_run_dispatch(), and makes the run's descriptor readable. NULL: no
  * effect. */
 WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_us);
+/* With on_input: it has bytes again, or the input is to end. From any thread or signal handler; it makes the run's
+ * descriptor readable. NULL: no effect. */
+WARDER_API void warder_run_input_ready(struct warder_run *run);
 /* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch to
  * the end of the run. If the row has the host port 0, this is the port that Warder picked. Returns 0 if there is no such
  * row, and for an execution of a session. */
@@ -365,8 +373,153 @@ WARDER_API int warder_session_stop(const char *name, struct warder_error *err);
  * old one goes on. CONFLICT: the session had ended, and another one with its name runs. */
 WARDER_API int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
 				      struct warder_error *err);
+/* Stop all processes of a session at once, or let them go on. While it is paused, wall times and the idle time stand
+ * still, and its lifetime goes on; nothing can be started in it. -1: NOT_FOUND; CONFLICT if it is so already, or if a
+ * caller executes in it with warder_launch(), whose times would go on; UNAVAILABLE: the host has no cgroup.freeze. */
+WARDER_API int warder_session_pause(const char *name, struct warder_error *err);
+WARDER_API int warder_session_resume(const char *name, struct warder_error *err);
+/* The session ends `us` microseconds later than it would. -1: NOT_FOUND; INVALID_REQUEST: it would last longer than 30
+ * days. */
+WARDER_API int warder_session_extend(const char *name, uint64_t us, struct warder_error *err);
 /* Free the handle. The session goes on. */
 WARDER_API void warder_session_free(struct warder_session *session);
+
+/* ---- executions that outlive their callers ---- */
+/*
+ * An execution of warder_launch() ends with the process that launched it. An execution of warder_execution_start() is
+ * launched and supervised by the keeper of its session: it goes on when its caller has ended. It has an id, by which
+ * every process of the same user finds it. The keeper keeps the newest 4 MiB of its output (all executions of a session
+ * share 64 MiB) and, after its end, the result. At most 128 executions run at a time in a session.
+ *
+ *   struct warder_session *session;      warder_session_start("build", &options, &session, &err)
+ *   struct warder_execution *execution;  warder_execution_start(session, &command, &execution, &err)
+ *                                        warder_execution_attach(execution, &attach, NULL, &err)
+ *   struct warder_result *result;        warder_execution_wait_for(execution, UINT64_MAX, &result, &err)
+ *
+ * The program docs/example-execution.c is complete.
+ * Event loops: poll warder_execution_fd() for reading, and call warder_execution_dispatch() when it is readable.
+ * Threads: a handle belongs to one thread at a time, except for warder_execution_input_ready(). Any number of handles,
+ * in any processes, may be of the same execution.
+ * Time: a keeper answers at once. A call fails (UNAVAILABLE) if the keeper has not answered for 8 s.
+ * warder_execution_start() returns when the program has begun, and warder_execution_write() when the program's pipe has
+ * taken the bytes.
+ * The end of the keeper ends its executions: dispatch and wait then return a result with the cause "supervisor", and
+ * every other call fails (UNAVAILABLE).
+ */
+struct warder_execution;
+
+struct warder_execution_command {
+	size_t size; /* sizeof(struct warder_execution_command) */
+	/* NULL: the session's policy; else as for warder_session_prepare(). */
+	const struct warder_policy *policy;
+	/* The most that the session's policy and this one may ask for, besides the session's own ceiling; NULL: none. */
+	const struct warder_policy *ceiling;
+	char *const *argv; /* NULL-terminated; argv[0] is a path inside, or a name searched in PATH inside */
+	char *const *environment; /* as in struct warder_command */
+	unsigned int flags;       /* enum warder_session_flags */
+	/* 1: standard input stays open, for warder_execution_write() and on_input. 0: it is empty. */
+	int keep_input;
+	/* 1: the program's streams are a terminal of the jail, and its output counts as standard output. Requires
+	 * devices.terminals of at least 1 in the session's policy. Its input stays open. */
+	int terminal;
+	int terminal_fd; /* > 0: a terminal whose settings and size that one gets; used by the start alone */
+	unsigned int rows, columns; /* its size; 0: that of terminal_fd, or 24 and 80 */
+	uint64_t
+	    output_max; /* a stream with more bytes than this ends the execution, cause "output"; 0: no limit */
+	uint64_t keep_us; /* so long after its end its result and output are kept; 0: 10 minutes */
+	const char *id;   /* 16 digits (0-9, a-f) that no other execution has; NULL: Warder draws them */
+};
+
+/* Start a program in a session. The ceiling of the session and the one given here hold. *ret belongs to the caller:
+ * warder_execution_free(). -1: as warder_launch(); UNAVAILABLE if 128 executions run; CONFLICT if the session is
+ * paused or another execution has the id; NOT_FOUND also if the session has ended. */
+WARDER_API int warder_execution_start(struct warder_session *session,
+				      const struct warder_execution_command *command,
+				      struct warder_execution **ret, struct warder_error *err);
+/* Find an execution of this user by its id, also one that has ended and is kept. *ret belongs to the caller:
+ * warder_execution_free(). -1: NOT_FOUND. */
+WARDER_API int warder_execution_open(const char *id, struct warder_execution **ret, struct warder_error *err);
+/* The executions of this user in all sessions, as a JSON array of {id, session, state ("starting", "running", "paused",
+ * "ended"), command, started, ageUs, terminal, input, stdoutBytes, stderrBytes, counters, and after the end cause, exitCode,
+ * signal}. The caller frees it with free(). NULL with *err. */
+WARDER_API char *warder_execution_list(struct warder_error *err);
+/* The id, and the name of the session. */
+WARDER_API const char *warder_execution_id(const struct warder_execution *execution);
+WARDER_API const char *warder_execution_session(const struct warder_execution *execution);
+
+/* The wishes of a caller that attaches. warder_execution_dispatch() and warder_execution_wait_for() call the functions,
+ * which must not block and must not free the execution. */
+struct warder_attach {
+	size_t size; /* sizeof(struct warder_attach) */
+	/* Bytes of standard output and error that the caller has already: 0 and 0 begin at the first byte. */
+	uint64_t from[2];
+	/* A part of a stream, in order; `offset` is that of its first byte in the stream. NULL: output is not wanted.
+	 * Non-zero ends the call with EXECUTION_FAILED; the next one goes on behind these bytes. */
+	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
+			 size_t len);
+	/* The bytes from `from` to `to` of a stream left the keeper's memory before they were read. NULL: not called. */
+	void (*on_gap)(void *context, enum warder_stream stream, uint64_t from, uint64_t to);
+	/* As in struct warder_command; `size` is 32 KiB, and -1 closes the input. NULL: the caller has no input. */
+	long (*on_input)(void *context, char *bytes, size_t size);
+	void *context;
+};
+
+/* The state of an execution when it was attached to. */
+struct warder_attached {
+	size_t size;       /* sizeof(struct warder_attached), set by the caller */
+	uint64_t bytes[2]; /* that the program has written to standard output and error */
+	int ended;         /* 1: it has ended */
+	int terminal;      /* 1: it has a terminal */
+	int input;         /* 1: its input is open */
+};
+
+/* Follow an execution with callbacks, from any offset. If the connection to the keeper breaks, Warder makes it again and
+ * goes on at the byte where it was. *ret is filled, or NULL. -1: INVALID_REQUEST if an offset is beyond the bytes that
+ * the program has written; CONFLICT if the handle is attached or waits already. */
+WARDER_API int warder_execution_attach(struct warder_execution *execution, const struct warder_attach *attach,
+				       struct warder_attached *ret, struct warder_error *err);
+/* A descriptor for poll(2) and its relatives, level-triggered, as of warder_run_fd(): readable when
+ * warder_execution_dispatch() has something to do. It belongs to the handle and stays the same. -1 with *err. */
+WARDER_API int warder_execution_fd(struct warder_execution *execution, struct warder_error *err);
+/* Pass on all that is ready, and do not wait. 1: the execution has ended, and all of its output was passed on; *ret belongs to
+ * the caller: warder_result_free(). 0: it goes on, and *ret is not written. -1 with *err: the execution goes on. The
+ * result has no output; warder_result_json() is the keeper's document, or, if the keeper has ended, the end alone. */
+WARDER_API int warder_execution_dispatch(struct warder_execution *execution, struct warder_result **ret,
+					 struct warder_error *err);
+/* The same for at most timeout_us microseconds; UINT64_MAX: until the end. 0: the time is over. Can be called again, also
+ * after the end, as long as the result is kept. */
+WARDER_API int warder_execution_wait_for(struct warder_execution *execution, uint64_t timeout_us,
+					 struct warder_result **ret, struct warder_error *err);
+/* With on_input: it has bytes again, or the input is to end. From any thread or signal handler. NULL: no effect. */
+WARDER_API void warder_execution_input_ready(struct warder_execution *execution);
+/* Write to the program's input. The bytes of one call stay together, whoever else writes; more is 1: those of the next
+ * call belong to them. Returns when the program's pipe has taken them, which takes as long as the program does not read.
+ * -1: CONFLICT: the input is closed. */
+WARDER_API int warder_execution_write(struct warder_execution *execution, const char *bytes, size_t len,
+				      int more, struct warder_error *err);
+/* Close the program's input; its terminal gets an end of file (Ctrl-D) instead. -1: CONFLICT: another caller is writing,
+ * or the execution has ended. */
+WARDER_API int warder_execution_close_input(struct warder_execution *execution, struct warder_error *err);
+/* Send a signal to the program's process group. In a paused session it takes effect when the session goes on. -1:
+ * INVALID_REQUEST: no such signal; CONFLICT: the execution has ended. */
+WARDER_API int warder_execution_signal(struct warder_execution *execution, int signal,
+				       struct warder_error *err);
+/* Give the program's terminal a size. -1: INVALID_REQUEST: it has no terminal; CONFLICT: it has ended. */
+WARDER_API int warder_execution_resize(struct warder_execution *execution, unsigned int rows,
+				       unsigned int columns, struct warder_error *err);
+
+/* Of an execution that runs; UINT64_MAX: the host does not count it. */
+struct warder_counters {
+	size_t size; /* sizeof(struct warder_counters), set by the caller */
+	uint64_t cpu_us, memory_bytes, memory_peak_bytes, processes;
+	uint64_t read_bytes, written_bytes; /* of block devices */
+};
+
+/* -1: CONFLICT: it has ended. */
+WARDER_API int warder_execution_counters(struct warder_execution *execution, struct warder_counters *ret,
+					 struct warder_error *err);
+/* Free the handle. The execution goes on. */
+WARDER_API void warder_execution_free(struct warder_execution *execution);
 
 /* ---- changes ---- */
 /* The stored changes that a run made over a directory: list, commit or drop them. */
@@ -500,6 +653,7 @@ struct warder_call {
 	 * INVALID_REQUEST. */
 	int progress;
 	void (*on_progress)(void *context, const char *line);
+	long (*on_input)(void *context, char *bytes, size_t size); /* as in struct warder_command */
 };
 
 /* Start a program that warder_build() made. Continue with warder_wait(), as after warder_launch(). Any number of

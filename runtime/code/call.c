@@ -422,6 +422,7 @@ static int begin_call(struct warder_program *program, const struct warder_call *
 						 .input = known->input,
 						 .input_len = known->input_len,
 						 .input_fd = known->input_fd,
+						 .on_input = known->on_input != NULL,
 						 .output_fds = known->output_fds,
 						 .on_output = known->on_output != NULL,
 						 .output_max = known->output_max };
@@ -462,6 +463,7 @@ static int begin_call(struct warder_program *program, const struct warder_call *
 			     .file_count = program->in_session ? held->box.file_count : program->file_count,
 			     .collect = held->collects ? &held->collect : NULL },
 		.on_output = known->on_output,
+		.on_input = known->on_input,
 		.output_context = known->context,
 		.on_progress = known->on_progress,
 	};

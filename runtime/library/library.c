@@ -58,6 +58,7 @@ struct warder_run {
 	struct jail_run *jail;
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *context;
+	long (*on_input)(void *context, char *bytes, size_t size);
 	void (*on_progress)(void *context, const char *line);
 	int (*finish)(void *owner, struct warder_result *result, struct warder_error *err);
 	void (*release)(void *owner);
@@ -267,6 +268,13 @@ static int hand_on(void *context, enum jail_stream stream, const char *bytes, si
 	return 0;
 }
 
+static long hand_input(void *context, char *bytes, size_t size)
+{
+	const struct warder_run *run = context;
+
+	return run->on_input(run->context, bytes, size);
+}
+
 static void hand_progress(void *context, const char *line)
 {
 	const struct warder_run *run = context;
@@ -295,6 +303,7 @@ int library_launch(struct warder_template *tmpl, const struct library_launch *la
 		atomic_init(&run->users, 1);
 		run->on_output = launch->on_output;
 		run->context = launch->output_context;
+		run->on_input = launch->on_input;
 		run->on_progress = launch->on_progress;
 		run->finish = launch->finish;
 		run->release = launch->release;
@@ -305,6 +314,7 @@ int library_launch(struct warder_template *tmpl, const struct library_launch *la
 		run->started_ms = clock_wall_ms();
 	}
 	command.on_output = launch->on_output ? hand_on : NULL;
+	command.on_input = launch->on_input ? hand_input : NULL;
 	command.on_progress = launch->on_progress ? hand_progress : NULL;
 	command.context = run;
 	command.given = launch->parked ? launch->parked->given : NULL;
@@ -399,15 +409,22 @@ int library_check_streams(const struct library_streams *streams, struct warder_e
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "input_fd",
 				 "input and input_fd (%d) are both given; give one of them",
 				 streams->input_fd);
+	if (streams->on_input && (streams->input || streams->input_fd != 0))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "on_input",
+				 "on_input and %s are both given; give one of them",
+				 streams->input ? "input" : "input_fd");
 	if (streams->input_fd != 0 && !is_open_for(streams->input_fd, O_RDONLY))
 		return error_set(
 		    err, WARDER_ERROR_INVALID_REQUEST, "input_fd",
 		    "input_fd: descriptor %d is not open for reading; 0 means that there is none",
 		    streams->input_fd);
-	if (streams->terminal_fd != 0 && (streams->input || streams->input_fd != 0))
+	if (streams->terminal_fd != 0 && (streams->input || streams->on_input || streams->input_fd != 0))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "terminal_fd",
 				 "terminal_fd (%d) and %s are both given; give one of them",
-				 streams->terminal_fd, streams->input ? "input" : "input_fd");
+				 streams->terminal_fd,
+				 streams->input      ? "input"
+				 : streams->on_input ? "on_input"
+						     : "input_fd");
 	if (streams->terminal_fd < 0)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "terminal_fd",
 				 "terminal_fd: %d is not a descriptor; 0 means that there is none",
@@ -451,6 +468,7 @@ static int launch_command(struct warder_template *tmpl, const struct warder_comm
 		.input = known->input,
 		.input_len = known->input_len,
 		.input_fd = known->input_fd,
+		.on_input = known->on_input != NULL,
 		.terminal_fd = known->terminal_fd,
 		.output_fds = known->output_fds,
 		.on_output = known->on_output != NULL,
@@ -465,6 +483,7 @@ static int launch_command(struct warder_template *tmpl, const struct warder_comm
 
 	launch.parked = parked;
 	launch.on_output = known->on_output;
+	launch.on_input = known->on_input;
 	launch.output_context = known->context;
 	launch.on_progress = known->on_progress;
 	launch.command = (struct jail_command){
@@ -711,6 +730,12 @@ void warder_stop(struct warder_run *run, int signal, uint64_t grace_us)
 {
 	if (run && signal > 0)
 		jail_stop(run->jail, signal, grace_us);
+}
+
+void warder_run_input_ready(struct warder_run *run)
+{
+	if (run)
+		jail_input_ready(run->jail);
 }
 
 bool library_signal(const struct warder_run *run, int signal)

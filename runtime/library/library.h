@@ -30,10 +30,11 @@ int library_prepare(const struct policy *policy, const struct preparation_option
 
 /* A launch for which somebody else owns what is borrowed and has something to add to the result. */
 struct library_launch {
-	struct jail_command command; /* without on_output and context, which are below */
+	struct jail_command command; /* without its callbacks and their context, which are below */
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
-	void *output_context;
-	void (*on_progress)(void *context, const char *line); /* with output_context; or NULL */
+	void *output_context;                                      /* of this one and the next two */
+	long (*on_input)(void *context, char *bytes, size_t size); /* or NULL */
+	void (*on_progress)(void *context, const char *line);      /* or NULL */
 	int (*finish)(void *owner, struct warder_result *result,
 		      struct warder_error *err); /* or NULL; from warder_wait() */
 	void (*release)(void *owner); /* or NULL; once, when the run is gone, also when the launch failed */
@@ -78,7 +79,8 @@ struct library_streams {
 	char *const *environment;
 	const char *input;
 	size_t input_len;
-	int input_fd;    /* 0: none */
+	int input_fd; /* 0: none */
+	bool on_input;
 	int terminal_fd; /* 0: none */
 	const int *output_fds;
 	bool on_output;
@@ -91,6 +93,10 @@ int library_take_spill(const struct warder_spill *spill, struct jail_command *co
 		       struct warder_error *err);
 /* Copy a public struct of the caller's size; what it is too short for stays zero. -1 with *err naming it. */
 int library_take(void *to, size_t to_size, const void *from, size_t from_size, const char *what,
+		 struct warder_error *err);
+
+/* Fill a public struct of the caller's size, whose first member is that size and stays. -1 with *err naming it. */
+int library_give(void *to, size_t to_size, const void *from, size_t from_size, const char *what,
 		 struct warder_error *err);
 
 #endif

@@ -37,6 +37,16 @@ run_judge() {
 	echo 'print(sum(map(int, input().split())))' >"$dest/solution.py"
 	[ "$(LD_LIBRARY_PATH=$lib "$dest/judge" "$dest/solution.py" '1 2' 3 '20 22' 42 '1 1' 3 x 1 '2 2' 4)" = $'1 accepted\n2 accepted\n3 wrongAnswer\n4 runtimeError\n5 accepted' ]
 }
+# One process starts it, a second one follows it from its first byte.
+# shellcheck disable=SC2016 # the session's shell expands it
+run_execution() {
+	local name=install-$$ got
+	export LD_LIBRARY_PATH=$lib WARDER=$dest/usr/bin/warder
+	got=$(echo Ada | "$dest/execution" "$name" 'read name; echo "hello $name"; exit 3' 2>"$dest/id")
+	got+=/$("$dest/execution" "$name" "$(cut -d' ' -f2 "$dest/id")" </dev/null 2>&1 | tail -2)
+	"$WARDER" session stop "$name"
+	[ "$got" = $'hello Ada\nfailed (exit)/hello Ada\nfailed (exit)' ]
+}
 run_shared() { [[ $(LD_LIBRARY_PATH=$lib "$dest/shared" 'print(6 * 7)') == 42* ]]; }
 run_static() { [[ $("$dest/static" 'print(6 * 7)') == 42* ]]; }
 # Nothing but warder_*: a program that links the library keeps its own names.
@@ -84,6 +94,8 @@ check "the example with epoll compiles" compile_example epoll
 check "the example with epoll runs" run_epoll
 check "the example of a judge compiles" compile_example judge
 check "the example of a judge runs" run_judge
+check "the example of an execution that stays compiles" compile_example execution
+check "the example of an execution that stays runs" run_execution
 if pkg-config --exists libuv; then
 	check "the example with libuv compiles" compile_example uv libuv
 	check "the example with libuv runs" run_uv

@@ -1,6 +1,5 @@
 /*
- * attach: an execution's output as it comes, and this process's input to it. Two connections: one is read, by the other is written. A
- * client that stands still is dropped by the keeper; it then connects again, and goes on at the byte where it was.
+ * attach: an execution's output as it comes, and this process's input to it. Input is read when the bytes before it are on their way.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,19 +19,22 @@
 
 #define KEYS_MAX     8
 #define DEFAULT_KEYS "ctrl-p,ctrl-q"
+#define INPUT_MAX    4096
 #define LOOK_MS      200
 #define REDRAW_MS    100 /* until the program has seen the size that it gets for a moment */
 
 struct attach {
-	struct remote *reader, *writer; /* writer: or NULL */
-	struct remote_attached attached;
-	uint64_t next[2];  /* of each stream */
+	struct warder_execution *execution;
+	struct warder_attached attached;
 	uint64_t shown[2]; /* with raw: where the output begins that is shown */
 	bool raw;          /* our terminal is the program's */
 	bool resized;      /* the program is to have the size of our terminal */
 	bool redraw;       /* and to draw everything again */
-	bool writing;      /* an answer is due */
+	bool reads;        /* our input is the program's */
 	bool input_ended, detached;
+	char pending[INPUT_MAX + KEYS_MAX]; /* input that was read */
+	size_t pending_len;
+	int failed; /* errno of standard output or error */
 	char keys[KEYS_MAX];
 	size_t key_count, matched;
 };
@@ -86,62 +88,35 @@ static size_t filter_keys(struct attach *attach, const char *bytes, size_t len, 
 
 /* ---- input ---- */
 
-/* Input ends here, and output goes on. Prints the reason, unless the program has just ended. */
-static void stop_writing(struct attach *attach, const struct warder_error *why)
-{
-	attach->input_ended = true;
-	attach->writing = false;
-	remote_free(attach->writer);
-	attach->writer = NULL;
-	if (why && why->code != WARDER_ERROR_CONFLICT && why->code != WARDER_ERROR_NOT_FOUND)
-		term_error(why);
-}
-
-static void end_input(struct attach *attach)
-{
-	struct warder_error err = { 0 };
-
-	if (!attach->attached.terminal && remote_close_input(attach->writer, &err) < 0) {
-		stop_writing(attach, &err);
-		return;
-	}
-	attach->input_ended = true;
-}
-
 static void read_input(struct attach *attach)
 {
-	char bytes[4096], passed[sizeof(bytes) + KEYS_MAX];
-	struct warder_error err = { 0 };
+	char bytes[INPUT_MAX];
 	const ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
-	const char *from = bytes;
-	size_t len;
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	if (n <= 0) {
-		end_input(attach);
-		return;
+	if (n > 0 && attach->raw) {
+		attach->pending_len = filter_keys(attach, bytes, (size_t)n, attach->pending);
+	} else if (n > 0) {
+		memcpy(attach->pending, bytes, (size_t)n);
+		attach->pending_len = (size_t)n;
+	} else {
+		attach->input_ended = true;
 	}
-	len = (size_t)n;
-	if (attach->raw) {
-		len = filter_keys(attach, bytes, len, passed);
-		from = passed;
-	}
-	if (len && remote_write_begin(attach->writer, from, len, false, &err) < 0)
-		stop_writing(attach, &err);
-	else
-		attach->writing = len > 0;
+	warder_execution_input_ready(attach->execution);
 }
 
-static void take_answer(struct attach *attach)
+/* The end of our input does not end that of a terminal, which others may have, too. */
+static long pass_input(void *context, char *bytes, size_t size)
 {
-	struct warder_error err = { 0 };
-	const int done = remote_write_done(attach->writer, 0, &err);
+	struct attach *attach = context;
+	const size_t len = attach->pending_len;
 
-	if (done < 0)
-		stop_writing(attach, &err);
-	else if (done > 0)
-		attach->writing = false;
+	if (!len)
+		return attach->input_ended && !attach->attached.terminal ? -1 : 0;
+	memcpy(bytes, attach->pending, len);
+	attach->pending_len = 0;
+	return (long)len;
 }
 
 /* A program draws its screen again when the size changes: it gets another one for a moment. */
@@ -151,60 +126,59 @@ static void pass_size(struct attach *attach)
 	struct warder_error ignored;
 	struct winsize size;
 
-	if (!attach->writer || attach->writing || ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0)
+	if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0)
 		return;
-	if (attach->redraw && remote_resize(attach->writer, size.ws_row + 1, size.ws_col, &ignored) == 0)
+	if (attach->redraw &&
+	    warder_execution_resize(attach->execution, size.ws_row + 1u, size.ws_col, &ignored) == 0)
 		nanosleep(&pause, NULL);
-	remote_resize(attach->writer, size.ws_row, size.ws_col, &ignored);
+	warder_execution_resize(attach->execution, size.ws_row, size.ws_col, &ignored);
 	attach->resized = attach->redraw = false;
 }
 
 /* ---- output ---- */
 
 /* What a terminal shows again, it also answers again, and the program would take the answers for keys: with raw, earlier output is left
- * out. Returns whether anything is left. */
-static bool leave_out_earlier(const struct attach *attach, struct remote_event *event)
+ * out. */
+static int pass_output(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
+		       size_t len)
 {
-	const uint64_t from = attach->shown[event->stream];
-	uint64_t skip = 0;
+	struct attach *attach = context;
+	const uint64_t shown = attach->shown[stream];
+	const uint64_t earlier = shown > offset ? shown - offset : 0;
 
-	if (event->offset < from)
-		skip = (from < event->end ? from : event->end) - event->offset;
-	event->offset += skip;
-	event->bytes += skip;
-	return event->offset < event->end;
+	if (earlier < len && executions_write(stream, bytes + earlier, len - (size_t)earlier) < 0)
+		attach->failed = errno;
+	return attach->failed;
 }
 
-/* One event. 1: it has ended, with *status; -1 with *err: it cannot be written. */
-static int take_event(struct attach *attach, int *status, struct warder_error *err)
+static void pass_gap(void *context, enum warder_stream stream, uint64_t from, uint64_t to)
 {
-	struct remote_event event;
-	int lost = 0;
+	struct attach *attach = context;
 
-	if (remote_next(attach->reader, 0, &event, err) < 0)
-		lost = executions_come_back(attach->reader, attach->next, &attach->attached, err);
-	if (lost < 0)
-		return -1;
-	if (lost > 0) {
-		terminal_end();
-		*status = executions_tell_loss(attach->reader);
-		return 1;
-	}
-	if (event.kind == REMOTE_END) {
-		terminal_end();
-		*status = executions_tell_end(&event.last);
-		return 1;
-	}
-	if (event.kind == REMOTE_BYTES || event.kind == REMOTE_GAP)
-		attach->next[event.stream] = event.end;
-	if (event.kind == REMOTE_GAP && attach->raw)
+	if (attach->raw)
 		attach->redraw = true;
-	else if (event.kind == REMOTE_GAP)
-		executions_tell_gap(&event);
-	if (event.kind == REMOTE_BYTES && leave_out_earlier(attach, &event) && executions_write(&event) < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+	else
+		executions_tell_gap(stream, from, to);
+}
+
+/* 1: it has ended, with *status; 0; -1 with *err. */
+static int take_events(struct attach *attach, int *status, struct warder_error *err)
+{
+	struct warder_result *result = NULL;
+	const int ended = warder_execution_dispatch(attach->execution, &result, err);
+
+	if (attach->failed)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, attach->failed,
 				       "the output cannot be written");
-	return 0;
+	/* Another client is writing: our input cannot be closed, and output goes on. */
+	if (ended < 0 && err->code == WARDER_ERROR_CONFLICT)
+		return 0;
+	if (ended > 0) {
+		terminal_end();
+		*status = executions_tell_end(result);
+		warder_result_free(result);
+	}
+	return ended;
 }
 
 /* 0 with *status; -1 with *err. */
@@ -213,25 +187,27 @@ static int drive(struct attach *attach, int *status, struct warder_error *err)
 	int ended = 0;
 
 	while (ended == 0 && !attach->detached && !ending_signal()) {
-		const bool reads = attach->writer && !attach->input_ended && !attach->writing;
+		const bool reads = attach->reads && !attach->input_ended && !attach->pending_len;
 		struct pollfd fds[] = {
-			{ .fd = remote_fd(attach->reader), .events = POLLIN },
+			{ .fd = warder_execution_fd(attach->execution, err), .events = POLLIN },
 			{ .fd = reads ? STDIN_FILENO : -1, .events = POLLIN },
-			{ .fd = attach->writing ? remote_fd(attach->writer) : -1, .events = POLLIN },
 		};
 
+		if (fds[0].fd < 0)
+			return -1;
 		if (poll(fds, ARRAY_LENGTH(fds), LOOK_MS) < 0 && errno != EINTR)
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "poll");
 		attach->resized |= terminal_size_changed();
 		if (attach->raw && (attach->resized || attach->redraw))
 			pass_size(attach);
-		if (fds[2].revents)
-			take_answer(attach);
 		if (fds[1].revents)
 			read_input(attach);
 		if (fds[0].revents)
-			ended = take_event(attach, status, err);
+			ended = take_events(attach, status, err);
 	}
+	/* Keys before those that detach. */
+	if (ended == 0 && attach->detached && attach->pending_len)
+		ended = take_events(attach, status, err);
 	if (ended == 0)
 		*status = ending_signal() ? 128 + ending_signal() : 0;
 	return ended < 0 ? -1 : 0;
@@ -239,22 +215,28 @@ static int drive(struct attach *attach, int *status, struct warder_error *err)
 
 static int begin(const struct request *request, struct attach *attach, struct warder_error *err)
 {
+	const struct warder_attach how = { .size = sizeof(how),
+					   .on_output = pass_output,
+					   .on_gap = pass_gap,
+					   .on_input = request->no_input ? NULL : pass_input,
+					   .context = attach };
+
+	attach->attached.size = sizeof(attach->attached);
 	if (take_keys(request->execution.detach_keys, attach, err) < 0 ||
-	    executions_open(request, &attach->reader, err) < 0 ||
-	    remote_attach(attach->reader, attach->next, &attach->attached, err) < 0)
+	    executions_open(request, &attach->execution, err) < 0 ||
+	    warder_execution_attach(attach->execution, &how, &attach->attached, err) < 0)
 		return -1;
-	if (request->no_input || !attach->attached.input || attach->attached.ended)
-		return 0;
-	return remote_again(attach->reader, &attach->writer, err);
+	attach->reads = !request->no_input && attach->attached.input && !attach->attached.ended;
+	return 0;
 }
 
 /* Our terminal is the program's from now on. */
 static void begin_terminal(struct attach *attach)
 {
-	attach->raw = attach->writer && attach->attached.terminal && isatty(STDIN_FILENO);
+	attach->raw = attach->reads && attach->attached.terminal && isatty(STDIN_FILENO);
 	if (!attach->raw)
 		return;
-	memcpy(attach->shown, attach->attached.totals, sizeof(attach->shown));
+	memcpy(attach->shown, attach->attached.bytes, sizeof(attach->shown));
 	attach->redraw = true;
 	terminal_begin(NULL);
 }
@@ -276,10 +258,10 @@ int attach_command(struct request *request, char **argv)
 	}
 	if (ret == 0 && attach.detached) {
 		fputc('\n', stderr); /* the cursor is where the program left it */
-		term_complain("detached; \"warder attach %s\" comes back", remote_id(attach.reader));
+		term_complain("detached; \"warder attach %s\" comes back",
+			      warder_execution_id(attach.execution));
 	}
-	remote_free(attach.writer);
-	remote_free(attach.reader);
+	warder_execution_free(attach.execution);
 	if (ret == 0)
 		return status;
 	return err.sys_errno == EPIPE ? 128 + SIGPIPE : command_refuse(request, &err, EXIT_REFUSED);

@@ -124,6 +124,11 @@ static int feed(struct piece_run *run, struct warder_error *err)
 	return 0;
 }
 
+static enum warder_stream event_stream(const struct remote_event *event)
+{
+	return event->stream ? WARDER_STDERR : WARDER_STDOUT;
+}
+
 /* With --json everything is printed at the end, otherwise as it comes. */
 static int take_event(struct piece_run *run, struct remote_event *event, struct warder_error *err)
 {
@@ -131,11 +136,12 @@ static int take_event(struct piece_run *run, struct remote_event *event, struct 
 		return ask(run, event, err);
 	if (run->request->json || event->kind == REMOTE_DONE)
 		piece_take(&run->piece, event);
-	else if (event->kind == REMOTE_BYTES && executions_write(event) < 0)
+	else if (event->kind == REMOTE_BYTES && executions_write(event_stream(event), event->bytes,
+								 (size_t)(event->end - event->offset)) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "the output cannot be written");
 	else if (event->kind == REMOTE_GAP)
-		executions_tell_gap(event);
+		executions_tell_gap(event_stream(event), event->offset, event->end);
 	else if (event->kind == REMOTE_SHOWN)
 		print_shown(run, event);
 	return 0;

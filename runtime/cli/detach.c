@@ -2,9 +2,11 @@
  * detach: start an execution that outlives this process. One without a session gets a session of its own, whose name is the execution's id:
  * it ends when the result has been kept long enough.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/session/session.h"
@@ -17,7 +19,8 @@ static uint64_t keep_us(const struct request *request)
 	return request->execution.keep_us ? request->execution.keep_us : KEEP_US;
 }
 
-static int start_session(const struct request *request, const char *id, struct warder_error *err)
+static int start_session(const struct request *request, const char *id, struct warder_session **ret,
+			 struct warder_error *err)
 {
 	const struct warder_session_options options = {
 		.size = sizeof(options),
@@ -30,46 +33,50 @@ static int start_session(const struct request *request, const char *id, struct w
 		.backends = request->backends,
 		.program = PROGRAM,
 	};
-	struct warder_session *session = NULL;
-	const int started = session_start(id, &options, ending_came, &session, err);
 
-	warder_session_free(session);
-	return started;
+	return session_start(id, &options, ending_came, ret, err);
 }
 
-static int start(const struct request *request, const char *session, const char *id, struct remote **ret,
-		 struct warder_error *err)
+static int start(const struct request *request, struct warder_session *session, const char *id,
+		 struct warder_execution **ret, struct warder_error *err)
 {
-	const struct remote_command command = {
-		.policy = &request->policy->policy,
-		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
+	const bool copies = request->terminal && isatty(STDIN_FILENO);
+	owned_fd int terminal_fd = copies ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : -1;
+	const struct warder_execution_command command = {
+		.size = sizeof(command),
+		.policy = request->policy,
+		.ceiling = request->ceiling,
 		.argv = request->rest,
-		.background = request->session.background,
-		.input = request->execution.input,
+		.flags = request->session.background ? WARDER_SESSION_BACKGROUND : 0,
+		.keep_input = request->execution.input,
 		.terminal = request->terminal,
-		.terminal_fd = request->terminal && isatty(STDIN_FILENO) ? STDIN_FILENO : -1,
+		.terminal_fd = terminal_fd > 0 ? terminal_fd : 0,
 		.output_max = request->output_max,
 		.keep_us = keep_us(request),
+		.id = id,
 	};
 
-	return remote_start(session, id, &command, ret, err);
+	return warder_execution_start(session, &command, ret, err);
 }
 
-int detach_launch(const struct request *request, const char *session)
+int detach_launch(const struct request *request, struct warder_session *session)
 {
 	char id[REMOTE_ID_LENGTH + 1];
 	struct warder_error err = { 0 }, ignored;
-	struct remote *remote = NULL;
-	const bool own = !session;
+	struct warder_execution *execution = NULL;
+	struct warder_session *own = NULL;
+	int ret;
 
-	if (remote_draw_id(id, &err) < 0 || (own && start_session(request, id, &err) < 0))
+	if (remote_draw_id(id, &err) < 0 || (!session && start_session(request, id, &own, &err) < 0))
 		return command_refuse(request, &err, EXIT_REFUSED);
-	if (start(request, own ? id : session, id, &remote, &err) < 0) {
-		if (own)
+	ret = start(request, session ? session : own, id, &execution, &err);
+	warder_session_free(own);
+	if (ret < 0) {
+		if (!session)
 			session_stop(id, NULL, &ignored);
 		return command_refuse(request, &err, error_exit_status(err.code));
 	}
-	puts(remote_id(remote));
-	remote_free(remote);
+	puts(warder_execution_id(execution));
+	warder_execution_free(execution);
 	return 0;
 }

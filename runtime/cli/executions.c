@@ -2,6 +2,7 @@
  * executions: ps, logs, write, kill and wait. The keeper of an execution's session has everything; these commands ask it.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +19,9 @@
 #include "runtime/cli/term.h"
 #include "runtime/library/result.h"
 
-#define RETRY_US 100000
+#define LOOK_MS 200
 
-int executions_open(const struct request *request, struct remote **ret, struct warder_error *err)
+int executions_open(const struct request *request, struct warder_execution **ret, struct warder_error *err)
 {
 	if (!request->rest[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "id",
@@ -28,54 +29,27 @@ int executions_open(const struct request *request, struct remote **ret, struct w
 	if (request->rest[1])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->rest[1],
 				 "%.60s is one word too many; give one id", request->rest[1]);
-	return remote_open(request->rest[0], ret, err);
+	return warder_execution_open(request->rest[0], ret, err);
 }
 
-int executions_write(const struct remote_event *event)
+int executions_write(enum warder_stream stream, const char *bytes, size_t len)
 {
-	const size_t len = (size_t)(event->end - event->offset);
-
-	return file_write_all(event->stream ? STDERR_FILENO : STDOUT_FILENO, event->bytes, len);
+	return file_write_all(stream == WARDER_STDERR ? STDERR_FILENO : STDOUT_FILENO, bytes, len);
 }
 
-void executions_tell_gap(const struct remote_event *event)
+void executions_tell_gap(enum warder_stream stream, uint64_t from, uint64_t to)
 {
 	term_complain("%llu bytes of standard %s are missing here: they left the spool before they were read",
-		      (unsigned long long)(event->end - event->offset), event->stream ? "error" : "output");
+		      (unsigned long long)(to - from), stream == WARDER_STDERR ? "error" : "output");
 }
 
-int executions_tell_end(const struct remote_end *end)
+int executions_tell_end(const struct warder_result *result)
 {
-	const enum jail_cause cause = end->outcome.cause;
+	const struct jail_outcome *outcome = &result->outcome;
 
-	if (cause != JAIL_CAUSE_EXIT && cause != JAIL_CAUSE_SIGNAL)
-		term_complain("%s: %s", jail_cause_name(cause), end->outcome.detail);
-	return report_exit_status(&end->outcome, 0);
-}
-
-/* A keeper that lives, but closes every connection, is not asked without a pause. */
-static int reconnect(struct remote *remote, struct warder_error *err)
-{
-	ending_sleep(RETRY_US);
-	return remote_reconnect(remote, err);
-}
-
-int executions_come_back(struct remote *remote, const uint64_t next[2], struct remote_attached *ret,
-			 struct warder_error *err)
-{
-	const int got = reconnect(remote, err);
-
-	return got != 0 ? got : remote_attach(remote, next, ret, err);
-}
-
-int executions_tell_loss(const struct remote *remote)
-{
-	struct remote_end end = { .outcome = { .cause = JAIL_CAUSE_SUPERVISOR, .exit_code = -1 } };
-
-	snprintf(end.outcome.detail, sizeof(end.outcome.detail),
-		 "killed: the keeper of session %.64s is gone, and with it everything in the session",
-		 remote_session(remote));
-	return executions_tell_end(&end);
+	if (outcome->cause != JAIL_CAUSE_EXIT && outcome->cause != JAIL_CAUSE_SIGNAL)
+		term_complain("%s: %s", jail_cause_name(outcome->cause), outcome->detail);
+	return report_exit_status(outcome, 0);
 }
 
 /* ---- ps ---- */
@@ -175,7 +149,7 @@ int ps_command(struct request *request, char **argv)
 			  request->rest[0]);
 		return command_refuse(request, &err, EXIT_REFUSED);
 	}
-	text = remote_list(&err);
+	text = warder_execution_list(&err);
 	if (text && request->json)
 		puts(text);
 	if (!text || json_parse(text, strlen(text), "executions",
@@ -218,25 +192,24 @@ static int take_from(const char *text, uint64_t ret[2], struct warder_error *err
 /* Output that is kept until it is known which are the last lines. */
 struct tail {
 	struct tail_piece {
-		int stream;
+		enum warder_stream stream;
 		size_t len;
 		char *bytes;
 	} * pieces;
 	size_t count;
 };
 
-static int tail_add(struct tail *tail, const struct remote_event *event, struct warder_error *err)
+static int tail_add(struct tail *tail, enum warder_stream stream, const char *bytes, size_t len)
 {
 	struct tail_piece *grown = realloc(tail->pieces, (tail->count + 1) * sizeof(*grown));
-	const size_t len = (size_t)(event->end - event->offset);
-	char *bytes = grown ? malloc(len) : NULL;
+	char *copy = grown ? malloc(len) : NULL;
 
 	if (grown)
 		tail->pieces = grown;
-	if (!bytes)
-		return error_no_memory(err, NULL);
-	memcpy(bytes, event->bytes, len);
-	grown[tail->count++] = (struct tail_piece){ event->stream, len, bytes };
+	if (!copy)
+		return ENOMEM;
+	memcpy(copy, bytes, len);
+	grown[tail->count++] = (struct tail_piece){ stream, len, copy };
 	return 0;
 }
 
@@ -262,79 +235,110 @@ static void tail_print(struct tail *tail, unsigned lines)
 		const size_t from = i == first ? skip : 0;
 
 		if (i >= first)
-			file_write_all(piece->stream ? STDERR_FILENO : STDOUT_FILENO, piece->bytes + from,
-				       piece->len - from);
+			executions_write(piece->stream, piece->bytes + from, piece->len - from);
 		free(piece->bytes);
 	}
 	free(tail->pieces);
 	*tail = (struct tail){ 0 };
 }
 
-static bool has_all(const uint64_t next[2], const struct remote_attached *attached)
+struct logs {
+	struct warder_execution *execution;
+	struct warder_attached attached;
+	uint64_t next[2]; /* of each stream */
+	unsigned
+	    lines; /* that are to be printed when everything before the command is there; 0: all come at once */
+	struct tail tail;
+	int failed; /* errno of standard output or error */
+};
+
+static int log_output(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
+		      size_t len)
 {
-	return next[0] >= attached->totals[0] && next[1] >= attached->totals[1];
+	struct logs *logs = context;
+
+	logs->next[stream] = offset + len;
+	if (logs->lines)
+		logs->failed = tail_add(&logs->tail, stream, bytes, len);
+	else if (executions_write(stream, bytes, len) < 0)
+		logs->failed = errno;
+	return logs->failed;
 }
 
-/* 0: the next event comes from a new connection. */
-static int come_back(struct remote *remote, const uint64_t next[2], struct warder_error *err)
+static void log_gap(void *context, enum warder_stream stream, uint64_t from, uint64_t to)
 {
-	struct remote_attached attached;
-	const int got = executions_come_back(remote, next, &attached, err);
+	struct logs *logs = context;
 
-	return got > 0 ? error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
-				   "the keeper of session %.64s has ended", remote_session(remote))
-		       : got;
+	logs->next[stream] = to;
+	if (!logs->lines)
+		executions_tell_gap(stream, from, to);
 }
 
-static int print_logs(const struct request *request, struct remote *remote, struct warder_error *err)
+static bool has_all(const struct logs *logs)
 {
-	uint64_t next[2] = { 0, 0 };
-	unsigned lines = request->execution.lines;
-	struct remote_attached attached;
-	struct remote_event event = { .kind = REMOTE_NOTHING };
-	struct tail tail = { 0 };
+	return logs->next[0] >= logs->attached.bytes[0] && logs->next[1] >= logs->attached.bytes[1];
+}
+
+/* 1: the execution has ended, and all of it is printed; 0; -1 with *err. */
+static int print_more(struct logs *logs, struct warder_error *err)
+{
+	struct pollfd ready = { .fd = warder_execution_fd(logs->execution, err), .events = POLLIN };
+	struct warder_result *result = NULL;
+	int ended;
+
+	if (ready.fd < 0)
+		return -1;
+	poll(&ready, 1, LOOK_MS);
+	ended = warder_execution_dispatch(logs->execution, &result, err);
+	if (logs->failed)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, logs->failed,
+				       "the output cannot be written");
+	if (ended > 0 && result->outcome.cause == JAIL_CAUSE_SUPERVISOR && !result->document)
+		ended =
+		    error_set(err, WARDER_ERROR_UNAVAILABLE, "name", "the keeper of session %.64s has ended",
+			      warder_execution_session(logs->execution));
+	warder_result_free(result);
+	return ended;
+}
+
+static int print_logs(const struct request *request, struct logs *logs, struct warder_error *err)
+{
+	struct warder_attach attach = {
+		.size = sizeof(attach), .on_output = log_output, .on_gap = log_gap, .context = logs
+	};
 	int ret = 0;
 
-	if (take_from(request->execution.from, next, err) < 0 ||
-	    remote_attach(remote, next, &attached, err) < 0)
+	logs->attached.size = sizeof(logs->attached);
+	logs->lines = request->execution.lines;
+	if (take_from(request->execution.from, attach.from, err) < 0 ||
+	    warder_execution_attach(logs->execution, &attach, &logs->attached, err) < 0)
 		return -1;
-	while (ret == 0 && event.kind != REMOTE_END && !ending_signal()) {
-		if (lines && has_all(next, &attached)) {
-			tail_print(&tail, lines);
-			lines = 0;
+	memcpy(logs->next, attach.from, sizeof(logs->next));
+	while (ret == 0 && !ending_signal()) {
+		if (logs->lines && has_all(logs)) {
+			tail_print(&logs->tail, logs->lines);
+			logs->lines = 0;
 		}
-		if (!request->execution.follow && has_all(next, &attached))
+		if (!request->execution.follow && has_all(logs))
 			break;
-		ret = remote_next(remote, 200, &event, err);
-		if (ret < 0)
-			ret = come_back(remote, next, err);
-		if (ret < 0 || event.kind == REMOTE_NOTHING || event.kind == REMOTE_END)
-			continue;
-		next[event.stream] = event.end;
-		if (event.kind == REMOTE_GAP && !lines)
-			executions_tell_gap(&event);
-		else if (event.kind == REMOTE_BYTES && lines)
-			ret = tail_add(&tail, &event, err);
-		else if (event.kind == REMOTE_BYTES && executions_write(&event) < 0)
-			ret = error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
-					      "the output cannot be written");
+		ret = print_more(logs, err);
 	}
-	tail_print(&tail, lines ? lines : 1);
-	return ret;
+	tail_print(&logs->tail, logs->lines ? logs->lines : 1);
+	return ret < 0 ? -1 : 0;
 }
 
 int logs_command(struct request *request, char **argv)
 {
 	struct warder_error err = { 0 };
-	struct remote *remote = NULL;
+	struct logs logs = { 0 };
 	int ret;
 
 	ending_catch(NULL);
 	signal(SIGPIPE, SIG_IGN);
-	ret = executions_open(request, &remote, &err);
+	ret = executions_open(request, &logs.execution, &err);
 	if (ret == 0)
-		ret = print_logs(request, remote, &err);
-	remote_free(remote);
+		ret = print_logs(request, &logs, &err);
+	warder_execution_free(logs.execution);
 	if (ret == 0)
 		return ending_signal() ? 128 + ending_signal() : 0;
 	return err.sys_errno == EPIPE ? 128 + SIGPIPE : command_refuse(request, &err, EXIT_REFUSED);
@@ -342,31 +346,31 @@ int logs_command(struct request *request, char **argv)
 
 /* ---- write ---- */
 
-static int write_input(struct remote *remote, struct warder_error *err)
+static int write_input(struct warder_execution *execution, struct warder_error *err)
 {
-	char bytes[REMOTE_WRITE_MAX];
+	char bytes[32768];
 	ssize_t n;
 
 	while ((n = read(STDIN_FILENO, bytes, sizeof(bytes))) > 0)
-		if (remote_write(remote, bytes, (size_t)n, true, err) < 0)
+		if (warder_execution_write(execution, bytes, (size_t)n, true, err) < 0)
 			return -1;
 	if (n < 0)
 		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, NULL, errno,
 				       "standard input cannot be read");
-	return remote_write(remote, bytes, 0, false, err);
+	return warder_execution_write(execution, NULL, 0, false, err);
 }
 
 int write_command(struct request *request, char **argv)
 {
 	struct warder_error err = { 0 };
-	struct remote *remote = NULL;
-	int ret = executions_open(request, &remote, &err);
+	struct warder_execution *execution = NULL;
+	int ret = executions_open(request, &execution, &err);
 
 	if (ret == 0)
-		ret = write_input(remote, &err);
+		ret = write_input(execution, &err);
 	if (ret == 0 && request->execution.close)
-		ret = remote_close_input(remote, &err);
-	remote_free(remote);
+		ret = warder_execution_close_input(execution, &err);
+	warder_execution_free(execution);
 	return ret == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
 }
 
@@ -402,60 +406,51 @@ static int take_signal(const char *text, int *ret, struct warder_error *err)
 int kill_command(struct request *request, char **argv)
 {
 	struct warder_error err = { 0 };
-	struct remote *remote = NULL;
+	struct warder_execution *execution = NULL;
 	int number;
 	int ret = take_signal(request->execution.signal, &number, &err);
 
 	if (ret == 0)
-		ret = executions_open(request, &remote, &err);
+		ret = executions_open(request, &execution, &err);
 	if (ret == 0)
-		ret = remote_signal(remote, number, &err);
-	remote_free(remote);
+		ret = warder_execution_signal(execution, number, &err);
+	warder_execution_free(execution);
 	return ret == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
 }
 
 /* ---- wait ---- */
 
-/* As remote_wait(), over as many connections as it takes. 2: the keeper is gone. */
-static int wait_for_end(struct remote *remote, struct remote_end *ret, char **ret_json,
+static int wait_for_end(struct warder_execution *execution, struct warder_result **ret,
 			struct warder_error *err)
 {
-	for (;;) {
-		const int waited = remote_wait(remote, ending_came, ret, ret_json, err);
-		const int got =
-		    waited < 0 && err->code == WARDER_ERROR_UNAVAILABLE ? reconnect(remote, err) : waited;
+	int ended = 0;
 
-		if (waited >= 0 || got < 0)
-			return got;
-		if (got > 0)
-			return 2;
-	}
+	while (ended == 0 && !ending_signal())
+		ended = warder_execution_wait_for(execution, LOOK_MS * 1000, ret, err);
+	return ended;
 }
 
 int wait_command(struct request *request, char **argv)
 {
 	struct warder_error err = { 0 };
-	struct remote *remote = NULL;
-	struct remote_end end;
-	char *json = NULL;
+	struct warder_execution *execution = NULL;
+	struct warder_result *result = NULL;
 	int status;
 	int ret;
 
 	ending_catch(NULL);
-	if (executions_open(request, &remote, &err) < 0)
+	if (executions_open(request, &execution, &err) < 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
-	ret = wait_for_end(remote, &end, &json, &err);
-	if (ret == 2)
-		status = executions_tell_loss(remote);
-	else if (ret > 0)
+	ret = wait_for_end(execution, &result, &err);
+	if (ret == 0)
 		status = 128 + ending_signal();
 	else if (ret < 0)
 		status = command_refuse(request, &err, EXIT_REFUSED);
-	else if (request->json && json)
-		status = puts(json) < 0 ? EXIT_REFUSED : report_exit_status(&end.outcome, 0);
+	else if (request->json && result->document)
+		status = puts(result->document) < 0 ? EXIT_REFUSED : report_exit_status(&result->outcome, 0);
 	else
-		status = executions_tell_end(&end);
-	free(json);
-	remote_free(remote);
+		status = executions_tell_end(result);
+	warder_result_free(result);
+	warder_execution_free(execution);
 	return status;
 }

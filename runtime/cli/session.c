@@ -242,9 +242,8 @@ static int exec_detached(struct report *report, struct request *request, const c
 	int status;
 
 	status = find_or_start(report, request, name, flags, &session, &err) == 0 &&
-			 session_check_ceiling(session, request, &err) == 0 &&
 			 request_pass_term(request, &err) == 0
-		     ? detach_launch(request, name)
+		     ? detach_launch(request, session)
 		     : command_refuse(request, &err, EXIT_REFUSED);
 	warder_session_free(session);
 	return status;
@@ -425,12 +424,12 @@ static int stop_word(const struct request *request, const char *name, struct war
 
 static int pause_word(const struct request *request, const char *name, struct warder_error *err)
 {
-	return remote_pause(name, true, err);
+	return warder_session_pause(name, err);
 }
 
 static int resume_word(const struct request *request, const char *name, struct warder_error *err)
 {
-	return remote_pause(name, false, err);
+	return warder_session_resume(name, err);
 }
 
 /* The words behind the name: one time, and --json. */
@@ -457,7 +456,7 @@ static int extend_word(struct request *request, const char *name, char **flags)
 	struct warder_error err = { 0 };
 	uint64_t us;
 
-	return take_time(flags, &us, &err) == 0 && remote_extend(name, us, &err) == 0
+	return take_time(flags, &us, &err) == 0 && warder_session_extend(name, us, &err) == 0
 		   ? 0
 		   : command_refuse(request, &err, EXIT_REFUSED);
 }

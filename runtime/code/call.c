@@ -518,6 +518,7 @@ static const char *needs_this_process(const struct warder_program *program, cons
 	       : program->bare                                              ? "--backend"
 	       : program->language->is_engine                               ? "a module runs in an engine"
 	       : call->progress                                             ? "--progress"
+	       : call->on_input                                             ? "on_input"
 	       : call->spill || (call->collect && call->collect->directory) ? "--artifacts"
 									    : NULL;
 }

@@ -210,6 +210,7 @@ void warder_result_free(struct warder_result *result)
 		changes_done(result->changes);
 	free(result->changes);
 	free(result->changes_kept);
+	free(result->document);
 	free(result);
 }
 
@@ -507,6 +508,8 @@ char *warder_result_json(const struct warder_result *result)
 
 	if (!result)
 		return NULL;
+	if (result->document)
+		return strdup(result->document);
 	outcome = &result->outcome;
 	json_begin_object(&w);
 	json_key_string(&w, "status", warder_result_status(result));

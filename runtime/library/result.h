@@ -74,7 +74,8 @@ struct warder_result {
 	    *config; /* JSON: the file of defaults of the command line; NULL: none. Who sets it owns it */
 	const char *
 	    service; /* the same: a text, whether the service of `warder serve` ran it; NULL: there is none */
-	const char *audit;                   /* the same: JSON, whether the run's line is in the audit file */
+	char *document;    /* owned: JSON, where the keeper of a session has written it; or NULL */
+	const char *audit; /* the same: JSON, whether the run's line is in the audit file */
 	struct result_reference streams[2];  /* by enum warder_stream */
 	struct result_reference *references; /* owned; of each collected file; NULL: of none */
 };

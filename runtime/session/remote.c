@@ -18,7 +18,6 @@
 #include "runtime/session/session.h"
 
 #define ANSWER_MS 8000
-#define LOOK_MS   100
 
 struct remote {
 	int fd;
@@ -321,7 +320,10 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 	const uint32_t flags =
 	    (command->background ? RECORD_BACKGROUND : 0u) | (command->input ? RECORD_OPEN_INPUT : 0u) |
 	    (command->terminal ? RECORD_TERMINAL : 0u) | (command->context ? RECORD_CONTEXT : 0u);
-	struct record_start start = { .output_max = command->output_max, .keep_us = command->keep_us };
+	struct record_start start = { .output_max = command->output_max,
+				      .keep_us = command->keep_us,
+				      .rows = command->rows,
+				      .columns = command->columns };
 	owned_fd int words_fd = remote_make_words(command, &start, err);
 	const int fds[] = { words_fd, command->terminal_fd };
 
@@ -543,23 +545,32 @@ static int read_text(int fd, char **ret, struct warder_error *err)
 				  : record_read_file(fd, (size_t)st.st_size, ret, err);
 }
 
-int remote_wait(struct remote *remote, int (*came)(void *context), struct remote_end *ret, char **ret_json,
-		struct warder_error *err)
+int remote_wait_begin(struct remote *remote, struct warder_error *err)
+{
+	return ask(remote, RECORD_RESULT, 0, 0, NULL, 0, NULL, err);
+}
+
+int remote_wait_done(struct remote *remote, int wait_ms, struct remote_end *ret, char **ret_json,
+		     struct warder_error *err)
 {
 	owned_fd int fd = -1;
 
 	*ret_json = NULL;
-	if (ask(remote, RECORD_RESULT, 0, 0, NULL, 0, NULL, err) < 0)
-		return -1;
-	while (!is_readable(remote, LOOK_MS))
-		if (came && came(NULL))
-			return 1;
+	if (!is_readable(remote, wait_ms))
+		return 0;
 	if (receive(remote, &fd, err) < 0)
 		return -1;
 	if (remote->in.head.type != RECORD_END)
 		return gone(remote, err);
 	take_end(&remote->in.end, ret);
-	return fd < 0 ? 0 : read_text(fd, ret_json, err);
+	return fd >= 0 && read_text(fd, ret_json, err) < 0 ? -1 : 1;
+}
+
+int remote_wait(struct remote *remote, struct remote_end *ret, char **ret_json, struct warder_error *err)
+{
+	*ret_json = NULL;
+	return remote_wait_begin(remote, err) < 0 || remote_wait_done(remote, -1, ret, ret_json, err) < 0 ? -1
+													  : 0;
 }
 
 /* ---- contexts ---- */
@@ -672,7 +683,7 @@ int remote_delete(struct remote *remote, struct warder_error *err)
 	char *json = NULL;
 	const int ret = ask(remote, RECORD_DELETE, 0, 0, NULL, 0, NULL, err) < 0
 			    ? -1
-			    : remote_wait(remote, NULL, &end, &json, err);
+			    : remote_wait(remote, &end, &json, err);
 
 	free(json);
 	return ret;

@@ -25,6 +25,7 @@
 #include "runtime/warder.h"
 
 #define SESSION_NAME_MAX        64
+#define SESSION_BACKEND         "local" /* the only one that keeps sessions */
 #define SESSION_ID_LENGTH       32
 #define SESSION_SETUP_MAX       64
 #define SESSION_CONNECTIONS_MAX 256
@@ -197,10 +198,11 @@ struct remote_command {
 	char *const *environment; /* besides the policy's; or NULL */
 	bool background, input;   /* input: it stays open */
 	bool terminal;
-	bool context;        /* argv is a language and the name of a context */
-	int terminal_fd;     /* that gives the program's its settings and size; or -1 */
-	uint64_t output_max; /* 0: no limit */
-	uint64_t keep_us;    /* the result, after the end; 0: 10 minutes */
+	bool context;           /* argv is a language and the name of a context */
+	int terminal_fd;        /* that gives the program's its settings and size; or -1 */
+	uint16_t rows, columns; /* of the program's; 0: those of terminal_fd */
+	uint64_t output_max;    /* 0: no limit */
+	uint64_t keep_us;       /* the result, after the end; 0: 10 minutes */
 };
 
 struct remote_attached {
@@ -300,9 +302,13 @@ struct remote_counters {
 	uint64_t cpu_us, memory_bytes, memory_peak_bytes, processes, read_bytes, written_bytes;
 };
 int remote_counters(struct remote *remote, struct remote_counters *ret, struct warder_error *err);
-/* Wait for its end, or until came() (or NULL) returns non-zero. *ret_json (heap): the result, or NULL. 0; 1: came; -1 with *err. */
-int remote_wait(struct remote *remote, int (*came)(void *context), struct remote_end *ret, char **ret_json,
-		struct warder_error *err);
+/* In two steps, for a connection that does nothing else meanwhile: begin, and then ask until it is done. 1 with *ret and *ret_json (heap, or
+ * NULL): it has ended; 0: not within wait_ms; -1 with *err (UNAVAILABLE: the connection is lost). */
+int remote_wait_begin(struct remote *remote, struct warder_error *err);
+int remote_wait_done(struct remote *remote, int wait_ms, struct remote_end *ret, char **ret_json,
+		     struct warder_error *err);
+/* Both, for a connection to which nothing else has happened. 0; -1 with *err. */
+int remote_wait(struct remote *remote, struct remote_end *ret, char **ret_json, struct warder_error *err);
 void remote_free(struct remote *remote);
 /* ---- contexts ---- */
 

@@ -200,7 +200,7 @@ static bool same_text(const char *wanted, const char *found)
 
 bool session_is_backend(const char *wanted)
 {
-	return !wanted || strcmp(wanted, "local") == 0 || strcmp(wanted, "auto") == 0;
+	return !wanted || strcmp(wanted, SESSION_BACKEND) == 0 || strcmp(wanted, "auto") == 0;
 }
 
 static const char *differing_option(const struct session_spec *wanted, const struct session_spec *found)

@@ -6,9 +6,12 @@
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "runtime/warder.h"
@@ -70,6 +73,44 @@ static inline long library_pool_stat(struct warder_pool *pool, const char *name)
 	value = at ? strtol(at + strlen(quoted), NULL, 10) : -1;
 	free(text);
 	return value;
+}
+
+/* The tool keeps a session: it lies where this program was built, or, where that is a sanitizer's, beside it. NULL: there is none. */
+static inline const char *library_tool(char *path, size_t size)
+{
+	static const char *const places[] = { "warder", "../gcc/warder", "../warder" };
+	char own[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	char *end;
+
+	own[len < 0 ? 0 : len] = '\0';
+	end = strstr(own, "/tests/");
+	for (size_t i = 0; end && i < ARRAY_LENGTH(places); i++) {
+		snprintf(path, size, "%.*s/%s", (int)(end - own), own, places[i]);
+		if (access(path, X_OK) == 0)
+			return path;
+	}
+	return NULL;
+}
+
+static char library_place[] = "/tmp/warder-sessions-XXXXXX";
+
+/* An ordinary user's sessions lie below his runtime directory. */
+static inline void library_begin_sessions(void)
+{
+	if (geteuid() != 0)
+		cr_assert(mkdtemp(library_place) && setenv("XDG_RUNTIME_DIR", library_place, 1) == 0);
+}
+
+static inline int library_remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static inline void library_end_sessions(void)
+{
+	if (geteuid() != 0)
+		nftw(library_place, library_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 #endif

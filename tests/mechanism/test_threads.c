@@ -313,31 +313,13 @@ Test(threads, hand_a_run_on, .timeout = 60)
 
 /* ---- sessions ---- */
 
-/* The tool keeps a session: it lies where this program was built, or, where that is a sanitizer's, beside it. NULL: there is none. */
-static const char *find_tool(char *path, size_t size)
-{
-	static const char *const places[] = { "warder", "../gcc/warder", "../warder" };
-	char own[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
-	char *end;
-
-	own[len < 0 ? 0 : len] = '\0';
-	end = strstr(own, "/tests/");
-	for (size_t i = 0; end && i < ARRAY_LENGTH(places); i++) {
-		snprintf(path, size, "%.*s/%s", (int)(end - own), own, places[i]);
-		if (access(path, X_OK) == 0)
-			return path;
-	}
-	return NULL;
-}
-
 /* A session, new or found, in which something is run. */
 static int works(const char *name, const struct shared *shared, int number)
 {
 	char tool[PATH_MAX];
 	const struct warder_session_options options = { .size = sizeof(options),
 							.policy = shared->policy,
-							.program = find_tool(tool, sizeof(tool)) };
+							.program = library_tool(tool, sizeof(tool)) };
 	struct warder_session *session = NULL;
 	struct warder_template *tmpl = NULL;
 	struct warder_error err;
@@ -390,33 +372,13 @@ static void *stop_session(void *context)
 	return NULL;
 }
 
-static char place[] = "/tmp/warder-threads-XXXXXX";
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-/* An ordinary user's sessions lie below his runtime directory. */
-static void set_up_place(void)
-{
-	if (geteuid() != 0)
-		cr_assert(mkdtemp(place) && setenv("XDG_RUNTIME_DIR", place, 1) == 0);
-}
-
-static void tear_down_place(void)
-{
-	if (geteuid() != 0)
-		nftw(place, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-Test(threads, sessions, .init = set_up_place, .fini = tear_down_place, .timeout = 300)
+Test(threads, sessions, .init = library_begin_sessions, .fini = library_end_sessions, .timeout = 300)
 {
 	struct warder_policy *policy = library_policy();
 	char name[40], tool[PATH_MAX];
 	struct shared shared = { .policy = policy, .name = name };
 
-	if (!find_tool(tool, sizeof(tool)))
+	if (!library_tool(tool, sizeof(tool)))
 		cr_skip_test("there is no command line tool beside this program");
 	warder_template_free(library_prepare(policy));
 	snprintf(name, sizeof(name), "threads-%d", (int)getpid());
@@ -429,14 +391,14 @@ Test(threads, sessions, .init = set_up_place, .fini = tear_down_place, .timeout 
 }
 
 /* Whoever read the description of one session does not get into the next one of its name. */
-Test(threads, a_session_is_no_other_of_its_name, .init = set_up_place, .fini = tear_down_place,
+Test(threads, a_session_is_no_other_of_its_name, .init = library_begin_sessions, .fini = library_end_sessions,
      .timeout = 120)
 {
 	struct warder_policy *policy = library_policy();
 	char name[40], tool[PATH_MAX];
 	const struct warder_session_options options = { .size = sizeof(options),
 							.policy = policy,
-							.program = find_tool(tool, sizeof(tool)) };
+							.program = library_tool(tool, sizeof(tool)) };
 	struct warder_session *first = NULL, *second = NULL;
 	struct warder_template *tmpl = NULL;
 	struct warder_error err = { 0 };

@@ -205,7 +205,7 @@ struct warder_command {
 	 * on, as fast as they accept it. The result keeps none of this output, and the policy's limits of output
 	 * do not apply to it. A slow reader delays the program, not the supervision; a closed reader ends the run.
 	 * When the program has ended, a reader has 2 seconds to take the rest, and as long as it goes on reading, more, until
-	 * the wall time is over; what is left then is dropped and counted. If both descriptors are of one file, the program's
+	 * the wall time is over; the rest is dropped and counted. If both descriptors are of one file, the program's
 	 * standard output and error become one stream, in the order in which it wrote; its bytes count as standard output.
 	 * Borrowed until the run is freed. NULL: not used. */
 	const int *output_fds;
@@ -678,7 +678,7 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
 /*
  * A pool keeps jails that are ready before their program is known, so that a launch takes a fraction of its time. In a
  * parked jail everything is applied and read back, and its process waits at the point of the exec. It runs one program,
- * or none. When it is handed out, Warder checks that it lives, and reads again what can have changed: limits, cgroups,
+ * or none. When it is handed out, Warder checks that it lives, and reads again all that can have changed: limits, cgroups,
  * identity, capabilities, no_new_privs and filter. In the receipt, "readAt" of each row says when it was read ("park"
  * or "handOut"), and "parkedUs" how long the jail was parked. Wall time and CPU time begin at the hand-out. In the
  * jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the moment when it was parked, because the kernel fixes their zero

@@ -274,7 +274,7 @@ $ for words in "policy --help" "help policy" "policy show --help" "policy check 
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
 | usage: warder policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]
-! warder: unknown command nonsense; known: "run", "code", "tool", "mcp", "scan", "judge", "languages", "changes", "session", "context", "ps", "logs", "attach", "write", "kill", "wait", "serve", "explain", "backend", "policy", "doctor", "blocks", "format", "data", "checkpoint", "image", ...
+! warder: unknown command nonsense; known: "run", "code", "tool", "mcp", "scan", "judge", "languages", "changes", "session", "context", "ps", "logs", "attach", "write", "kill", "wait", "serve", "tenant", "explain", "backend", "policy", "doctor", "blocks", "format", "data", "checkpoint", ...
 ? 125
 
 = a program's own --help is the program's
@@ -290,7 +290,7 @@ $ warder explain --view image:nope strict | grep '^filesystem.view'; warder expl
 
 = what policy show prints of agent runs with --workspace, read-write as the preset, and the help says so
 needs limits place
-$ mkdir ws && warder policy show agent > agent.json && warder run --policy agent.json -- true; warder run --policy agent.json --workspace ws -- touch made && ls ws; warder policy show --help | grep -c 'run these documents with --workspace DIR, or fill$'
+$ mkdir ws && warder policy show agent > agent.json && warder run --policy agent.json -- true; warder run --policy agent.json --workspace ws -- touch made && ls ws; warder policy show --help | grep -c 'give it with --workspace DIR, or$'
 | made
 | 1
 ! warder: filesystem.workspace: the directory is missing; give filesystem.workspace "readWrite:/dir" or --workspace DIR

@@ -650,11 +650,15 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 			call_handler(http);
 		return http ? MHD_YES : MHD_NO;
 	}
+	if (*len && http->held && !http->response) {
+		/* The library calls again for each chunk that it has read, even after a suspension, until bytes are left. A connection that is
+		   suspended twice breaks the library's lists. */
+		put_to_sleep(http);
+		return MHD_YES;
+	}
 	if (*len) {
 		add_body(http, bytes, *len);
 		*len = 0;
-		if (http->held && !http->response)
-			put_to_sleep(http);
 		return MHD_YES;
 	}
 	set_deadline(connection, UINT64_MAX);

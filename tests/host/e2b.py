@@ -374,6 +374,97 @@ def _(box):
     equal(download(box, "~/one")[2], b"1")
 
 
+def raw_upload(box, path, parts):
+    """The bytes of a request whose body is in many small chunks."""
+    pieces = [b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"x\"\r\n", b"\r\n"] + parts + [b"\r\n--b--\r\n"]
+    head = ("POST /files?path=%s HTTP/1.1\r\nHost: %s:%d\r\nE2b-Sandbox-Id: %s\r\nX-Access-Token: %s\r\n"
+            "Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n"
+            % (path, *box.host.address, box.id, box.made["envdAccessToken"])).encode()
+    return head, b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def take_answers(peer, count):
+    """The status lines of answers that have a body."""
+    answers = peer.makefile("rb")
+    lines = []
+    for _ in range(count):
+        lines.append(answers.readline().strip())
+        length = 0
+        while (line := answers.readline().strip()):
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split()[1])
+        answers.read(length)
+    return lines
+
+
+def front_of(box):
+    """The process ids of the host's front: another one after it was started again."""
+    parents, fronts = {}, set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % name) as file:
+                text = file.read()
+        except OSError:
+            continue
+        parents[int(name)] = int(text[text.rindex(")") + 2:].split()[1])
+        if "(warder-front)" in text:
+            fronts.add(int(name))
+
+    def descends(pid):
+        while pid in parents and pid != box.host.process.pid:
+            pid = parents[pid]
+        return pid == box.host.process.pid
+    found = {pid for pid in fronts if descends(pid)}
+    equal(len(found), 1)
+    return found
+
+
+def healthy(box):
+    connection = box.host.connection(10)
+    connection.request("GET", "/health")
+    equal(connection.getresponse().status, 204)
+    connection.close()
+
+
+@check("many chunks that arrive at once, on a connection that stays open")
+def _(box):
+    front = front_of(box)
+    for count in (3, 4, 200):
+        parts = [b"%03d." % number for number in range(count)]
+        with socket.create_connection(box.host.address, 10) as peer:
+            for number in range(3):
+                head, body = raw_upload(box, "/tmp/chunks%d" % number, parts)
+                peer.sendall(head)
+                time.sleep(0.05)
+                peer.sendall(body)
+                equal(take_answers(peer, 1), [b"HTTP/1.1 200 OK"])
+            healthy(box)
+            for number in range(3):
+                equal(download(box, "/tmp/chunks%d" % number)[2], b"".join(parts))
+            peer.sendall(b"".join(raw_upload(box, "/tmp/at_once", parts)) * 3)
+            equal(take_answers(peer, 3), [b"HTTP/1.1 200 OK"] * 3)
+            equal(download(box, "/tmp/at_once")[2], b"".join(parts))
+    healthy(box)
+    equal(front_of(box), front)
+
+
+@check("clients that leave in the middle of chunks, or send a wrong one")
+def _(box):
+    front = front_of(box)
+    for number in range(30):
+        head, body = raw_upload(box, "/tmp/left", [b"x" * 700] * 20)
+        peer = socket.create_connection(box.host.address, 10)
+        peer.sendall(head + body[:500 + 450 * number] + (b"zz\r\n" if number % 3 == 0 else b""))
+        if number % 2:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        time.sleep(number * 0.002)
+        peer.close()
+    healthy(box)
+    equal(upload(box, [("/tmp/after", b"after")], chunked=True)[0], 200)
+    equal(download(box, "/tmp/after")[2], b"after")
+    equal(front_of(box), front)
+
+
 @check("files that cannot be read or written")
 def _(box):
     for path, wanted in (("/no/such", 404), ("/tmp", 400), ("/dev/null", 400), ("", 400)):

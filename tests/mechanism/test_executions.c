@@ -237,6 +237,14 @@ static struct warder_execution *start_shell(struct stage *stage, const char *scr
 static const struct warder_execution_command plain = { 0 };
 static const struct warder_execution_command with_input = { .keep_input = 1 };
 
+static void await(struct warder_execution *execution, struct warder_error *err)
+{
+	struct pollfd ready = { .fd = warder_execution_fd(execution, err), .events = POLLIN };
+
+	cr_assert(ready.fd >= 0, "%s", err->text);
+	cr_assert_eq(poll(&ready, 1, 60000), 1, "nothing to do");
+}
+
 /* By its descriptor, to the end. */
 static struct warder_result *follow(struct warder_execution *execution, struct warder_error *err)
 {
@@ -244,10 +252,7 @@ static struct warder_result *follow(struct warder_execution *execution, struct w
 	int ended = 0;
 
 	while (ended == 0) {
-		struct pollfd ready = { .fd = warder_execution_fd(execution, err), .events = POLLIN };
-
-		cr_assert(ready.fd >= 0, "%s", err->text);
-		cr_assert_eq(poll(&ready, 1, 60000), 1, "nothing to do");
+		await(execution, err);
 		ended = warder_execution_dispatch(execution, &result, err);
 	}
 	cr_assert_eq(ended, 1, "%s", err->text);
@@ -377,8 +382,10 @@ Test(executions, gaps_and_refused_output, .init = library_begin_sessions, .fini 
 	cr_assert_eq(warder_execution_attach(execution, &attach, NULL, &stage.err), 0, "%s", stage.err.text);
 	traffic.refuse = 1;
 	got = warder_execution_dispatch(execution, &result, &stage.err);
-	for (int i = 0; got == 0 && i < 100; i++)
+	while (got == 0) {
+		await(execution, &stage.err);
 		got = warder_execution_dispatch(execution, &result, &stage.err);
+	}
 	cr_expect(got == -1 && stage.err.code == WARDER_ERROR_EXECUTION_FAILED, "%d: %s", got,
 		  stage.err.text);
 	traffic.refuse = 0;

@@ -776,12 +776,15 @@ static int wait_message(struct jail_run *run, const char *when, struct wire_mess
 			struct wire_message payload;
 
 			got = receive_init(run, message, &took);
-			/* The payload may have spoken between the two looks. Only its failure explains more than init's message does. */
-			if (got >= 0 &&
-			    receive(run->exec[0], &payload, ret_pid, &run->terminal.master_fd) > 0 &&
-			    (got == 0 || payload.type == WIRE_FAILED)) {
+			/* The payload may have spoken between the two looks, also more than once. Only its failure explains more than init's
+			 * message does. */
+			while (got >= 0 &&
+			       receive(run->exec[0], &payload, ret_pid, &run->terminal.master_fd) > 0) {
+				if (got > 0 && payload.type != WIRE_FAILED)
+					continue;
 				*message = payload;
 				got = 1;
+				break;
 			}
 		}
 		if (got < 0 && took)

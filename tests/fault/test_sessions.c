@@ -16,11 +16,14 @@ static const char *tool(void)
 	return getenv("WARDER");
 }
 
-/* An ordinary user's sessions are below a directory of his. */
+static char sessions[64]; /* the directory that they are below */
+
+/* An ordinary user's are below a directory of his. */
 static struct stage *begin(void)
 {
 	static char place[] = "/tmp/warder-fault-XXXXXX";
 	struct stage *stage;
+	size_t i = 0;
 
 	if (!tool())
 		cr_skip_test("WARDER does not name the tool");
@@ -29,17 +32,21 @@ static struct stage *begin(void)
 	if (geteuid() != 0)
 		cr_assert(mkdtemp(place) && setenv("XDG_RUNTIME_DIR", place, 1) == 0);
 	stage = stage_new();
-	if (geteuid() != 0) {
-		inventory_done(&stage->start);
-		stage->scope.directories[0] = place;
-		inventory_take(&stage->scope, &stage->start);
-	}
+	/* It stays when the last session ends. */
+	snprintf(sessions, sizeof(sessions), "%s/warder", geteuid() == 0 ? "/run" : place);
+	cr_assert(mkdir(sessions, 0700) == 0);
+	inventory_done(&stage->start);
+	while (stage->scope.directories[i])
+		i++;
+	stage->scope.directories[i] = sessions;
+	inventory_take(&stage->scope, &stage->start);
 	return stage;
 }
 
 static void finish(struct stage *stage)
 {
 	stage_done(stage);
+	cr_expect_eq(rmdir(sessions), 0, "something is left in %s", sessions);
 	if (geteuid() != 0)
 		cr_expect_eq(rmdir(getenv("XDG_RUNTIME_DIR")), 0,
 			     "something is left in the place of sessions");

@@ -300,6 +300,7 @@ run_root() {
 	suite root network as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/run.sh
 	suite root clients as_root env WARDER=build/gcc/warder tests/network/clients.sh
 	suite root mcp-client as_root env WARDER=build/gcc/warder tests/sdk/run.sh mcp
+	suite root e2b-client as_root env WARDER=build/gcc/warder tests/sdk/run.sh e2b
 	suite root inject as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/inject.sh
 	suite root fetch as_root env WARDER=build/gcc/warder tests/network/fetch.sh
 	suite root install as_root tests/install.sh build/gcc

@@ -435,29 +435,57 @@ static bool take_entry(const char **at, const char *end, struct filesystem_entry
 	return true;
 }
 
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct filesystem_entry *)a)->path, ((const struct filesystem_entry *)b)->path);
+}
+
+/* In the order of their paths, as E2B lists them. */
+static void write_entries(struct json_writer *w, const char *at, const char *end)
+{
+	struct filesystem_entry *entries = NULL;
+	size_t count = 0, room = 0;
+
+	for (;; count++) {
+		if (count == room) {
+			struct filesystem_entry *more =
+			    reallocarray(entries, room ? 2 * room : 64, sizeof(*entries));
+
+			if (!more) {
+				w->failed = true;
+				break;
+			}
+			entries = more;
+			room = room ? 2 * room : 64;
+		}
+		if (!take_entry(&at, end, &entries[count]))
+			break;
+	}
+	if (count > 1)
+		qsort(entries, count, sizeof(*entries), by_path);
+	for (size_t i = 0; i < count && !w->failed; i++)
+		filesystem_write_entry(w, &entries[i]);
+	free(entries);
+}
+
 static void reply_service(struct file_visit *file)
 {
 	const char *at = file->out ? file->out : "";
 	const char *end = at + file->out_len;
-	const bool lists = file->service == FILESYSTEM_LIST_DIR;
 	struct filesystem_entry entry;
 	struct json_writer w = { 0 };
 
 	json_begin_object(&w);
-	if (lists) {
+	if (file->service == FILESYSTEM_LIST_DIR) {
 		json_key(&w, "entries");
 		json_begin_array(&w);
+		write_entries(&w, at, end);
+		json_end_array(&w);
 	} else if (file->service != FILESYSTEM_REMOVE) {
 		json_key(&w, "entry");
-	}
-	if (file->service != FILESYSTEM_REMOVE)
-		while (take_entry(&at, end, &entry) && !w.failed) {
+		if (take_entry(&at, end, &entry))
 			filesystem_write_entry(&w, &entry);
-			if (!lists)
-				break;
-		}
-	if (lists)
-		json_end_array(&w);
+	}
 	json_end_object(&w);
 	visit_reply(&file->visit, &w);
 }

@@ -2,12 +2,14 @@
 # run.sh NAME: clients that other people wrote and publish with npm, as TAP. NAME.cjs is the test, NAME/package-lock.json its packages.
 #
 #   mcp   the official client of the Model Context Protocol calls every tool of `warder mcp` (Node.js 18 or newer)
+#   e2b   the SDKs of E2B use a host of `warder serve --listen` (Node.js 20.18.1 or newer)
 #
 # WARDER=build/warder
 set -u
 LC_ALL=C export LC_ALL
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/lib/tap.sh
+. tests/sdk/host.sh
 name=$1
 WARDER=$(realpath "${WARDER:-build/warder}") || exit 1
 export WARDER
@@ -26,4 +28,14 @@ if ! packages=$(tests/sdk/fetch.sh "$name" 2>"$scratch/why"); then
 	exit
 fi
 mkdir -m 700 "$scratch/runtime"
+if [ "$name" = e2b ]; then
+	if ! host_begin "$WARDER" "$scratch"; then
+		tap_not_ok "the host starts"
+		sed 's/^/# /' "$scratch/host.log"
+		tap_end
+		exit
+	fi
+	export E2B_API_URL=$host_url E2B_SANDBOX_URL=$host_url E2B_API_KEY=$host_token
+	trap 'host_end; rm -rf "$scratch"' EXIT
+fi
 NODE_PATH=$packages/node_modules XDG_RUNTIME_DIR=$scratch/runtime node "tests/sdk/$name.cjs"

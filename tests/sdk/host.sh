@@ -1,0 +1,29 @@
+# shellcheck shell=bash
+# host.sh: a host of `warder serve --listen` on a free port of loopback, for a script. To be sourced.
+#   host_begin WARDER DIRECTORY   start it, with its state below DIRECTORY; sets host_url and host_token. 1: it does not start, and
+#                                 DIRECTORY/host.log says why
+#   host_end                      end it, and its sandboxes
+host_begin() {
+	local warder=$1 directory=$2 i
+	host_warder=$warder host_state=$directory/state
+	mkdir -m 700 "$directory/state" || return 1
+	# shellcheck disable=SC2034 # for the script that sources this
+	host_token=$("$warder" tenant add demo --state "$directory/state") || return 1
+	"$warder" serve --listen 127.0.0.1:0 --state "$directory/state" >"$directory/host.out" 2>"$directory/host.log" &
+	host_pid=$!
+	for ((i = 0; i < 300; i++)); do
+		host_url=$(sed -n 's/^ready: //p' "$directory/host.out")
+		[ -z "$host_url" ] || return 0
+		kill -0 "$host_pid" 2>/dev/null || break
+		sleep 0.1
+	done
+	host_end
+	return 1
+}
+
+# The sandboxes of a host outlive it, except those of a tenant that is revoked.
+host_end() {
+	"$host_warder" tenant revoke demo --state "$host_state" >/dev/null 2>&1
+	kill "$host_pid" 2>/dev/null
+	wait "$host_pid" 2>/dev/null
+}

@@ -51,7 +51,7 @@ watch() {
 # run_once [PART]: within that part of the time. (--full-stats, which sends each assertion to the runner, takes ten times as long.)
 run_once() {
 	local guard watcher
-	for _ in 1 2 3; do
+	for _ in 1 2 3 4 5 6; do
 		: >"$scratch/tap"
 		rm -f "$scratch/lost"
 		timeout -k 5 $((${TEST_TIMEOUT:-300} * ${WARDER_TEST_SLOW:-1} / ${1:-1})) "$program" --tap="$scratch/tap" </dev/null >"$scratch/out" 2>&1 &

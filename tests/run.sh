@@ -2,7 +2,7 @@
 # run.sh [check|deep|root|user|asan|tsan|vm|soak]: build what is needed, run the suites, print a table of suite and environment,
 # and as the last line "N passed, N failed, N skipped" over everything. Exits with 1 if anything failed.
 #
-# `check` is what every change must pass, in about 20 minutes on two processors. `deep` is all of it and what takes longer: the static
+# `check` is what every change must pass, in 20 to 30 minutes on two processors. `deep` is all of it and what takes longer: the static
 # analyzers, and the suites that repeat in a guest kernel, or as an ordinary user, what another suite of `check` covers.
 #
 # Suites run side by side, the longest first, twice as many as there are processors, because most of them wait for much of their time.

@@ -257,8 +257,8 @@ struct jail_command {
 	bool progress;
 	void (*on_progress)(void *context, const char *line);
 	/* Or NULL. jail_supervise() calls it whenever watch_fd can be read or is hung up, after it has passed to on_output everything that the
-	 * program wrote before. So it takes one message a call: what is written between two messages is passed on before the second call. It returns
-	 * false if it is not to be called again. watch_fd is borrowed until the run ends. */
+	 * program wrote before. It should read one message and return: then output that the program writes between two messages is passed on
+	 * between them. Returns false to be called no more. watch_fd is borrowed until the run ends. */
 	bool (*on_watch)(void *watch_context);
 	void *watch_context;
 	int watch_fd;

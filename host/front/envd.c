@@ -315,6 +315,17 @@ void visit_fail(struct visit *visit, enum connect_code code, const char *message
 	exchange_json(visit->x, (unsigned int)connect_code_status(code), json_take(&w));
 }
 
+void visit_fail_http(struct visit *visit, unsigned int status, const char *message)
+{
+	if (visit->over)
+		return;
+	visit->over = true;
+	if (visit->streams)
+		exchange_abort(visit->x);
+	else
+		exchange_fail(visit->x, status, message);
+}
+
 void visit_error(struct visit *visit, const struct warder_error *err)
 {
 	visit_fail(visit, connect_code_of(err->code), err->text);
@@ -377,17 +388,22 @@ static void health_begin(struct visit *visit)
 		exchange_empty(visit->x, 204);
 }
 
-static const struct channel_events no_events = { .lost = visit_lost };
-
-void envd_health(struct exchange *x)
+/* A call that only needs to reach the sandbox. */
+static void reach(struct exchange *x, void (*begin)(struct visit *visit))
 {
+	static const struct channel_events no_events = { .lost = visit_lost };
 	struct visit *visit = visit_new(x, sizeof(*visit));
 
 	if (!visit)
 		return;
 	visit->events = &no_events;
-	visit->begin = health_begin;
+	visit->begin = begin;
 	visit_open(visit);
+}
+
+void envd_health(struct exchange *x)
+{
+	reach(x, health_begin);
 }
 
 static void envs_begin(struct visit *visit)
@@ -413,13 +429,7 @@ static void envs_begin(struct visit *visit)
 /* The variables that each program gets. */
 static void envs(struct exchange *x)
 {
-	struct visit *visit = visit_new(x, sizeof(*visit));
-
-	if (!visit)
-		return;
-	visit->events = &no_events;
-	visit->begin = envs_begin;
-	visit_open(visit);
+	reach(x, envs_begin);
 }
 
 /* ---- what is not there ---- */

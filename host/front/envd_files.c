@@ -126,15 +126,10 @@ static void fail_plainly(struct file_visit *file, unsigned int status, const cha
 {
 	struct visit *visit = &file->visit;
 
-	if (file->call == CALL_SERVICE || visit->over) {
+	if (file->call == CALL_SERVICE)
 		visit_fail(visit, CONNECT_UNKNOWN, message);
-		return;
-	}
-	visit->over = true;
-	if (visit->streams)
-		exchange_abort(visit->x);
 	else
-		exchange_fail(visit->x, status, message);
+		visit_fail_http(visit, status, message);
 }
 
 /* ---- scripts ---- */

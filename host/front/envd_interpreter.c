@@ -42,15 +42,7 @@ static const char *language_of(const struct interpreter_visit *interpreter)
 /* The errors of this service are texts with a status of HTTP. */
 static void fail(struct interpreter_visit *interpreter, unsigned int status, const char *message)
 {
-	struct visit *visit = &interpreter->visit;
-
-	if (visit->over)
-		return;
-	visit->over = true;
-	if (visit->streams)
-		exchange_abort(visit->x);
-	else
-		exchange_fail(visit->x, status, message);
+	visit_fail_http(&interpreter->visit, status, message);
 }
 
 static void fail_with(struct interpreter_visit *interpreter, const struct warder_error *err)

@@ -13,10 +13,10 @@
 #include "runtime/warder.h"
 
 struct front {
-	int listen_fd;       /* owned: the socket that accepts HTTP, for each front */
-	int fd;              /* owned: our end of the link; -1: there is no front */
-	int run_fd;          /* of the run */
-	bool ready;          /* it has said so */
+	int listen_fd; /* owned: the socket that accepts HTTP, for each front */
+	int fd;        /* owned: the launcher's end of its socket to the front; -1 while no front runs */
+	int run_fd;    /* of the run */
+	bool ready;    /* it has said so */
 	uint64_t generation; /* which front it is: answers to an earlier one are dropped */
 	uint64_t ended_us;   /* when the last one ended */
 	struct warder_run *run;

@@ -2,8 +2,8 @@
  * launcher: the process of `warder serve --listen` that owns the sandboxes of an execution host. It speaks no HTTP: the front does, in a jail
  * (host/front/), and asks the launcher by the messages of host/link.h.
  *
- *   launcher_run(): listen, start the front, adopt the sandboxes that are still alive -> answer requests until it is told to end -> end the
- *   front. The sandboxes live on, and the next launcher of the same state directory adopts them.
+ *   launcher_run(): listen, start the front, adopt the living sandboxes of an earlier launcher -> answer requests until a signal comes ->
+ *   end the front. The sandboxes live on, and the next launcher of the same state directory adopts them.
  *
  * One thread holds all state and never waits for a disk, a jail or a sandbox: such work is a job, which has a thread of its own.
  */

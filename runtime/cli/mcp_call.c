@@ -749,7 +749,7 @@ static void delete_context(struct mcp_call *call)
 	int status = find_context(call, &remote, &err);
 
 	if (status == 0)
-		status = error_set(&err, WARDER_ERROR_NOT_FOUND, "context", "there is no context %.64s",
+		status = error_set(&err, WARDER_ERROR_NOT_FOUND, "context", "no context has the name %.64s",
 				   call->arguments.context);
 	if (status > 0)
 		status = remote_delete(remote, &err);

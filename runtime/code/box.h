@@ -12,11 +12,12 @@
 #include "runtime/code/program.h"
 
 struct box {
-	int tmp_fd;         /* the session's /tmp; -1: there is no box */
+	int tmp_fd;         /* owned: the session's /tmp; -1 before box_open() */
 	char path[64];      /* inside: "/tmp/NAME" */
 	char collected[64]; /* the directory that the run works in, relative to /tmp: "NAME/box" */
-	struct rootfs_file *
-	    files; /* of the program, with paths below NAME; and what was built. Owned, but for the bytes of the first ones */
+	/* The program's files, and then the files that its build made, with paths that begin with NAME. Owned, except for the bytes of the first
+	 * `borrowed` files. */
+	struct rootfs_file *files;
 	size_t file_count, borrowed;
 };
 #define BOX_NONE ((struct box){ .tmp_fd = -1 })

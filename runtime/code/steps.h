@@ -30,8 +30,8 @@ int code_steps(const struct policy *policy, const char *language, const char *so
 	       char *const *args, struct code_steps *ret, struct warder_error *err);
 /* Whether a session under this policy can run a language, which its view has. */
 bool code_steps_can(const struct policy *policy, const struct languages *languages, const char *language);
-/* A compiler that was asked for JSON writes its messages as JSON. Returns them as text that a person can read, on the heap; NULL if they are
- * text already, or if there is no memory. */
+/* A compiler that was asked for JSON writes its messages as JSON. Returns them as text for a person, which the caller frees; NULL if the
+ * compiler wrote text, or if memory is short: show its messages unchanged. */
 char *code_steps_render(const struct code_steps *steps, const char *text, size_t len);
 void code_steps_done(struct code_steps *steps);
 

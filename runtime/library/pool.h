@@ -43,7 +43,7 @@ bool pool_may_move(enum pool_state from, enum pool_state to);
 /* Of the text of /proc/meminfo: less than a tenth of the memory is available. False for a text that does not tell. */
 bool pool_is_pressed(const char *meminfo);
 
-/* A launch by a caller in runtime/, which knows more than the public functions are told. */
+/* The arguments of a launch for callers in runtime/: those of the public functions, and some more. */
 struct pool_asked {
 	const struct warder_pool_key *key;
 	const struct policy_subject *subject; /* of the run, part of the key; NULL: a program */

@@ -116,8 +116,7 @@ int keeper_context_add(struct execution *execution, const char *code, size_t len
 void piece_leave(struct execution *execution, struct piece *piece);
 /* SIGINT to the piece that runs. -1 with *err (CONFLICT): none does. */
 int keeper_context_interrupt(struct execution *execution, struct warder_error *err);
-/* Send a line to the piece that waits for input; line NULL: tell the piece that there is no more input. -1 with *err (CONFLICT): no piece
- * waits. */
+/* Answer a piece that waits in input(): with a line, or (line NULL) with the end of the input. -1 with *err (CONFLICT): no piece waits. */
 int keeper_context_answer(struct execution *execution, const char *line, size_t len,
 			  struct warder_error *err);
 /* Kill it; its name is free. */

@@ -688,7 +688,7 @@ static int check_program(const struct options *options, struct warder_error *err
 	if (options->program && options->program[0])
 		return 0;
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "run",
-			 "there is no program; write \"warder workspace run ID [FLAG...] -- PROGRAM "
+			 "the program is missing; write \"warder workspace run ID [FLAG...] -- PROGRAM "
 			 "[ARGUMENT...]\"");
 }
 

@@ -234,7 +234,7 @@ $ . "$TOP/tests/transcript/mcp.sh"; { init; step 1 run_code '{"language":"python
 | 3 True {"error":"invalid_arguments","message":"c has no contexts; known: python, javascript, bash","field":"language"}
 | 4 True {"error":"invalid_arguments","message":"context: write up to 64 letters, digits, '.', '_' and '-', a letter or digit first","field":"context"}
 | 5 True {"error":"invalid_arguments","message":"a piece of code in a context has no arguments and no standard input","field":"stdin","remedy":"set a variable in the code, or leave out context"}
-| 6 True {"error":"not_found","message":"there is no context b","field":"context"}
+| 6 True {"error":"not_found","message":"no context has the name b","field":"context"}
 | 7 True {"error":"invalid_arguments","message":"context: it is missing","field":"context"}
 
 = a language with a compiler runs where the policy lets programs be executed in /tmp, and says what does not compile

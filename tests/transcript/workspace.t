@@ -301,7 +301,7 @@ $ for cwd in /etc ../.. l work/../..; do warder workspace run job --cwd $cwd -- 
 !~ path traversal
 !~ "l" leads out
 !~ is the workspace itself|path traversal
-!~ there is no program
+!~ the program is missing
 !~ there is no workspace "gone"
 ? 125
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "backends/remote.h"
 #include "backends/rows.h"
 #include "base/array.h"
 
@@ -125,7 +126,8 @@ static const struct backend backends[] = {
 	},
 };
 #define BACKENDS (ARRAY_LENGTH(backends))
-_Static_assert(BACKENDS < BACKEND_COUNT_MAX, "the operator's order has a place for each, and for the end");
+_Static_assert(BACKENDS + BACKEND_REMOTES_MAX < BACKEND_COUNT_MAX,
+	       "the operator's order has a place for each, and for the end");
 
 const struct backend *backend_at(size_t i)
 {
@@ -142,9 +144,21 @@ const struct backend *backend_find(const char *name, struct warder_error *err)
 			return &backends[i];
 		names[i] = backends[i].name;
 	}
+	if (backend_is_remote(name)) {
+		error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "backend",
+		    "%s is a host on another machine, which only \"warder run\" and \"warder explain\" use",
+		    name);
+		return NULL;
+	}
 	error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend", "there is no backend \"%.40s\"; %s", name,
 		  policy_suggest(names, name, hint, sizeof(hint)));
 	return NULL;
+}
+
+int backend_check_name(const char *name, struct warder_error *err)
+{
+	return backend_is_remote(name) || backend_find(name, err) ? 0 : -1;
 }
 
 const struct backend *backend_candidate(const struct backend_settings *settings, size_t i)

@@ -25,15 +25,30 @@
 #include "policy/policy.h"
 
 #define BACKEND_AUTO         "auto"
-#define BACKEND_COUNT_MAX    16
+#define BACKEND_COUNT_MAX    24 /* of the table and of the hosts together */
 #define BACKEND_PASSED_BYTES 1024
 
+#define BACKEND_REMOTES_MAX     8
+#define BACKEND_REMOTE_NAME_MAX 20
+
 struct backend;
+
+/* An execution host on another machine, by the name that the operator gives it. */
+struct backend_remote {
+	char name[BACKEND_REMOTE_NAME_MAX + 1];
+	char url[300];
+	char token_file[512];
+	char ca_file[512]; /* "": the authorities of the system */
+	bool insecure;     /* http to other machines */
+};
 
 /* What the operator decides. Zeroed: the order of the table, nothing enabled that is off by default. */
 struct backend_settings {
 	const struct backend *order[BACKEND_COUNT_MAX]; /* NULL at the end; none: the table's */
 	bool enabled[BACKEND_COUNT_MAX]; /* by row of the table: those that are off by default */
+	bool remote_enabled;
+	struct backend_remote remotes[BACKEND_REMOTES_MAX];
+	size_t remote_count;
 };
 
 /*
@@ -109,12 +124,14 @@ struct backend {
 
 /* Row i; NULL past the end. */
 const struct backend *backend_at(size_t i);
-/* By name. NULL with *err (INVALID_REQUEST), which lists the names. */
+/* Whether it is a name that a backend or a host can have: 0; -1 with *err (INVALID_REQUEST). Whether there is that host is not looked at. */
+int backend_check_name(const char *name, struct warder_error *err);
+/* By name. NULL with *err (INVALID_REQUEST), which lists the names; of a host it says which commands use one. */
 const struct backend *backend_find(const char *name, struct warder_error *err);
 /* The i-th that `auto` may take, in the operator's order; NULL past the end. */
 const struct backend *backend_candidate(const struct backend_settings *settings, size_t i);
 
-/* {"order": ["local", "runc"], "enable": ["process"]}: both may be left out. `origin` names the document in errors. 0; -1 with *err. */
+/* {"order": ["local", "runc"], "enable": ["process", "remote"], "remote": {NAME: {...}}}: all may be left out. `origin` names the document in errors. 0; -1 with *err. */
 int backend_settings_parse(const char *json, size_t len, const char *origin, struct backend_settings *ret,
 			   struct warder_error *err);
 /* 0, or -1 with *err (REJECTED): it is off, and the operator has not enabled it. */

@@ -1,10 +1,13 @@
 /*
- * The operator's document about backends: which may be used that are off by default, and in which order `auto` tries them.
+ * The operator's document about backends: which may be used that are off by default, in which order `auto` tries them, and which hosts there
+ * are on other machines.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "backends/backend.h"
+#include "backends/remote.h"
+#include "base/array.h"
 #include "base/json.h"
 
 static int wrong(const struct json_value *value, const char *origin, const char *what,
@@ -41,13 +44,30 @@ static int refuse_off(const struct json_value *list, const char *origin, const s
 	return wrong(list, origin, text, err);
 }
 
+static bool is_host(const struct json_value *value)
+{
+	return value->type == JSON_STRING && backend_is_remote(value->string);
+}
+
+/* What stands for the host in the order. */
+static const struct backend *host_row(const struct json_value *value, const char *origin,
+				      const struct backend_settings *settings, struct warder_error *err)
+{
+	const struct backend_remote *remote = backend_remote_find(settings, value->string, err);
+
+	if (!remote)
+		error_context(err, "%s: \"order\"", origin);
+	return remote ? backend_remote_row((size_t)(remote - settings->remotes)) : NULL;
+}
+
 static int take_order(const struct json_value *list, const char *origin, struct backend_settings *ret,
 		      struct warder_error *err)
 {
 	size_t count = 0;
 
 	for (const struct json_value *value = list->child; value; value = value->next) {
-		const struct backend *backend = named(value, origin, err);
+		const struct backend *backend =
+		    is_host(value) ? host_row(value, origin, ret, err) : named(value, origin, err);
 
 		if (!backend)
 			return -1;
@@ -65,11 +85,47 @@ static int take_enabled(const struct json_value *list, const char *origin, struc
 			struct warder_error *err)
 {
 	for (const struct json_value *value = list->child; value; value = value->next) {
-		const struct backend *backend = named(value, origin, err);
+		const struct backend *backend;
 
+		if (value->type == JSON_STRING && strcmp(value->string, "remote") == 0) {
+			ret->remote_enabled = true;
+			continue;
+		}
+		backend = named(value, origin, err);
 		if (!backend)
 			return -1;
 		ret->enabled[backend - backend_at(0)] = true;
+	}
+	return 0;
+}
+
+/* In this order, wherever they stand: the order names hosts, and a host has to be enabled. */
+static const struct {
+	const char *key;
+	enum json_type type;
+	int (*take)(const struct json_value *value, const char *origin, struct backend_settings *ret,
+		    struct warder_error *err);
+} members[] = {
+	{ "enable", JSON_ARRAY, take_enabled },
+	{ "remote", JSON_OBJECT, backend_remote_take },
+	{ "order", JSON_ARRAY, take_order },
+};
+
+static int check_members(const struct json_value *root, const char *origin, struct warder_error *err)
+{
+	for (const struct json_value *member = root->child; member; member = member->next) {
+		size_t i = 0;
+
+		while (i < ARRAY_LENGTH(members) && strcmp(members[i].key, member->key) != 0)
+			i++;
+		if (i == ARRAY_LENGTH(members))
+			return wrong(member, origin,
+				     "is not a member; known: \"order\", \"enable\", \"remote\"", err);
+		if (member->type != members[i].type)
+			return wrong(member, origin,
+				     members[i].type == JSON_ARRAY ? "is not a list"
+								   : "is not an object of hosts",
+				     err);
 	}
 	return 0;
 }
@@ -79,17 +135,20 @@ static int take(const struct json_value *root, const char *origin, struct backen
 {
 	if (root->type != JSON_OBJECT)
 		return wrong(root, origin, "is not an object", err);
-	for (const struct json_value *member = root->child; member; member = member->next) {
-		const bool order = strcmp(member->key, "order") == 0;
+	if (check_members(root, origin, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LENGTH(members); i++) {
+		const struct json_value *member = json_member(root, members[i].key);
 
-		if (!order && strcmp(member->key, "enable") != 0)
-			return wrong(member, origin, "is not a member; known: \"order\", \"enable\"", err);
-		if (member->type != JSON_ARRAY)
-			return wrong(member, origin, "is not a list", err);
-		if ((order ? take_order(member, origin, ret, err) : take_enabled(member, origin, ret, err)) <
-		    0)
+		if (member && members[i].take(member, origin, ret, err) < 0)
 			return -1;
 	}
+	if (ret->remote_count && !ret->remote_enabled)
+		return error_set(
+		    err, WARDER_ERROR_INVALID_REQUEST, "backend",
+		    "%s: \"remote\" names hosts, and \"enable\" does not hold \"remote\"; add it, or "
+		    "remove the hosts",
+		    origin);
 	return 0;
 }
 

@@ -556,6 +556,9 @@ int json_parse(const char *text, size_t len, const char *origin, const struct js
 
 	if (len > max_bytes)
 		return fail(&p, 1, "%zu bytes; at most %zu are read", len, max_bytes);
+	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+		return fail(&p, 1,
+			    "a byte order mark in front of the JSON; save the document as UTF-8 without one");
 	p.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	if (p.c_locale == (locale_t)0)
 		return fail_memory(&p);

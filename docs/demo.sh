@@ -106,6 +106,13 @@ status=$?
 [ "$status" = 125 ] || failed=1
 summary+=$(printf '%-50s exit status %d' "$title" "$status")$'\n'
 
+title="A host that clients of E2B use"
+printf '\n%s%s%s\n%s$ warder serve --listen 127.0.0.1:0%s\n' "$bold" "$title" "$plain" "$dim" "$plain"
+"${BASH_SOURCE[0]%/*}/demo-host.sh" "$warder"
+status=$?
+[ "$status" = 0 ] || failed=1
+summary+=$(printf '%-50s exit status %d' "$title" "$status")$'\n'
+
 # The end is what stays on the screen: at most 12 lines.
 left=$("$warder" doctor --json 2>/dev/null | tr -d ' \n' | grep -o '"leftovers":[0-9]*')
 left="${left##*:} leftovers"

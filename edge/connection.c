@@ -28,6 +28,7 @@
 
 #define COPY_BYTES         (128 << 10)
 #define CONNECT_TIMEOUT_MS 10000
+#define DECIDE_TIMEOUT_MS  10000 /* EDGE_REASON_UNDECIDED says so */
 #define DELIVERY_LOOK_MS   20
 
 /* One direction. */
@@ -63,7 +64,9 @@ struct connection {
 	struct flow up, down; /* from the client; to it */
 	struct resolved addresses[RESOLVED_MAX];
 	size_t address_count, address_at;
-	uint64_t deadline_ms; /* of an attempt to connect */
+	uint64_t
+	    deadline_ms; /* of an attempt to connect, or of first bytes that are not complete; 0: there is none */
+	bool hung;       /* the client will take and send no more */
 };
 
 /* Of one call, which sends or keeps all of it: the process has one thread. */
@@ -77,11 +80,11 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void set_state(struct edge *edge, struct connection *c, enum state state)
+static void set_deadline(struct edge *edge, struct connection *c, uint64_t after_ms)
 {
-	edge->connecting_count += state == STATE_CONNECTING;
-	edge->connecting_count -= c->state == STATE_CONNECTING;
-	c->state = state;
+	c->deadline_ms = now_ms() + after_ms;
+	if (!edge->nearest_ms || c->deadline_ms < edge->nearest_ms)
+		edge->nearest_ms = c->deadline_ms;
 }
 
 static void watch_one(struct edge *edge, struct source *source, uint32_t *watched, uint32_t wanted)
@@ -103,22 +106,17 @@ static bool is_full(const struct flow *flow)
 	return flow->len > 0;
 }
 
-/* The server has the word. */
-static bool waits_for_answer(const struct connection *c)
-{
-	return c->gate.state == GATE_HTTP && c->gate.http.state == HTTP_UPGRADE;
-}
-
 static void watch(struct edge *edge, struct connection *c)
 {
-	uint32_t client = 0;
+	/* A client that resets gives up its place, even while nothing is read from it. */
+	uint32_t client = c->hung ? 0 : EPOLLERR;
 	uint32_t server = 0;
 
 	if (c->state == STATE_DEAD)
 		return;
 	/* Until there is a server, the client's bytes wait in its socket. */
 	if (c->state == STATE_OPEN && !c->up.ended && !is_full(&c->up) && c->held_len < GATE_HELD_MAX &&
-	    !waits_for_answer(c) && (!c->relay || relay_wants(c->relay, RELAY_PROGRAM)))
+	    !gate_waits(&c->gate) && (!c->relay || relay_wants(c->relay, RELAY_PROGRAM)))
 		client |= EPOLLIN;
 	if (is_full(&c->down))
 		client |= EPOLLOUT;
@@ -224,7 +222,7 @@ static void finish(struct edge *edge, struct connection *c, bool reset)
 		return;
 	if (!c->counted && c->state == STATE_OPEN)
 		count_use(edge, c);
-	set_state(edge, c, STATE_DEAD);
+	c->state = STATE_DEAD;
 	close_one(&c->client, reset);
 	if (c->inward)
 		give_back(edge, c, reset);
@@ -476,7 +474,7 @@ static bool read_client(struct edge *edge, struct connection *c)
 	if (n == 0) {
 		c->up.ended = true;
 		/* What no decision was made about does not pass any more. */
-		if (c->held_len && c->gate.state == GATE_FIRST) {
+		if (c->held_len && (c->gate.state == GATE_FIRST || c->gate.state == GATE_RETRY)) {
 			refuse(edge, c, EDGE_REASON_FIRST_BYTES, NULL);
 			return false;
 		}
@@ -507,14 +505,12 @@ static bool read_server(struct edge *edge, struct connection *c)
 		c->down.ended = true;
 	if (c->relay)
 		return put(edge, c, RELAY_HOST, buffer, (size_t)n);
-	if (n == 0)
-		return true;
-	if (waits_for_answer(c)) {
-		http_answered(&c->gate.http, buffer, (size_t)n);
+	if (gate_waits(&c->gate)) {
+		gate_answered(&c->gate, buffer, (size_t)n);
 		if (!pass_held(edge, c))
 			return false;
 	}
-	return send_bytes(edge, c, &c->down, c->client.fd, buffer, (size_t)n);
+	return n == 0 || send_bytes(edge, c, &c->down, c->client.fd, buffer, (size_t)n);
 }
 
 /* ---- connecting ---- */
@@ -558,6 +554,10 @@ static void settle(struct edge *edge, struct connection *c)
 {
 	if (c->state == STATE_DEAD || (c->relay && !pump(edge, c)))
 		return;
+	if (c->state == STATE_OPEN && (!c->held_len || !gate_is_undecided(&c->gate)))
+		c->deadline_ms = 0;
+	else if (!c->deadline_ms)
+		set_deadline(edge, c, DECIDE_TIMEOUT_MS);
 	if (pass_end(edge, c, &c->up, c->server.fd) && pass_end(edge, c, &c->down, c->client.fd))
 		watch(edge, c);
 }
@@ -565,7 +565,8 @@ static void settle(struct edge *edge, struct connection *c)
 /* By now the client has sent its first bytes, mostly. False: the connection is over. */
 static bool begin_passing(struct edge *edge, struct connection *c)
 {
-	set_state(edge, c, STATE_OPEN);
+	c->state = STATE_OPEN;
+	c->deadline_ms = 0;
 	atomic_fetch_add(&edge->report->connections, 1);
 	return read_client(edge, c);
 }
@@ -600,8 +601,8 @@ static void try_next(struct edge *edge, struct connection *c)
 					settle(edge, c);
 				return;
 			}
-			set_state(edge, c, STATE_CONNECTING);
-			c->deadline_ms = now_ms() + CONNECT_TIMEOUT_MS;
+			c->state = STATE_CONNECTING;
+			set_deadline(edge, c, CONNECT_TIMEOUT_MS);
 			watch(edge, c);
 			return;
 		}
@@ -688,24 +689,34 @@ static bool connected(struct edge *edge, struct connection *c)
 	return begin_passing(edge, c);
 }
 
-int connections_tick(struct edge *edge)
+static void end_late_ones(struct edge *edge, uint64_t now)
 {
 	struct connection *next;
+
+	edge->nearest_ms = 0;
+	for (struct connection *c = edge->connections; c; c = next) {
+		next = c->next;
+		if (c->deadline_ms && c->deadline_ms <= now) {
+			if (c->state == STATE_CONNECTING)
+				try_next(edge, c);
+			else
+				refuse(edge, c, EDGE_REASON_UNDECIDED, NULL);
+		} else if (c->deadline_ms && (!edge->nearest_ms || c->deadline_ms < edge->nearest_ms)) {
+			edge->nearest_ms = c->deadline_ms;
+		}
+	}
+}
+
+int connections_tick(struct edge *edge)
+{
 	int timeout = recycle_delivered(edge) ? DELIVERY_LOOK_MS : -1;
 	uint64_t now;
 
-	if (!edge->connecting_count)
-		return timeout;
 	now = now_ms();
-	for (struct connection *c = edge->connections; c; c = next) {
-		next = c->next;
-		if (c->state != STATE_CONNECTING)
-			continue;
-		if (c->deadline_ms <= now)
-			try_next(edge, c);
-		else if (timeout < 0 || c->deadline_ms - now < (uint64_t)timeout)
-			timeout = (int)(c->deadline_ms - now);
-	}
+	if (edge->nearest_ms && edge->nearest_ms <= now)
+		end_late_ones(edge, now);
+	if (edge->nearest_ms && (timeout < 0 || edge->nearest_ms - now < (uint64_t)timeout))
+		timeout = (int)(edge->nearest_ms - now);
 	return timeout;
 }
 
@@ -721,6 +732,7 @@ static bool begin_relay(struct edge *edge, struct connection *c)
 	c->relay = relay_new(rule, &edge->secrets[rule - edge->config->injects], c->name, c->port);
 	if (!c->relay)
 		refuse(edge, c, EDGE_REASON_EXHAUSTED, NULL);
+	c->gate.ends_tls = true;
 	return c->relay != NULL;
 }
 
@@ -806,6 +818,7 @@ static void take(struct edge *edge, int fd, const struct edge_listener *listener
 		resolve(edge, c);
 	else
 		try_next(edge, c);
+	watch(edge, c);
 }
 
 /* With the spare descriptor a connection can be taken after all. False: there is none to take, or no descriptor either. */
@@ -885,8 +898,8 @@ static void take_inward(struct edge *edge, int fd, uint16_t port)
 	if (!is_within_limits(edge, c))
 		return;
 	c->server.fd = edge->inward[--edge->inward_count];
-	set_state(edge, c, STATE_CONNECTING);
-	c->deadline_ms = now_ms() + CONNECT_TIMEOUT_MS;
+	c->state = STATE_CONNECTING;
+	set_deadline(edge, c, CONNECT_TIMEOUT_MS);
 	setsockopt(c->server.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(c->server.fd, (const struct sockaddr *)(const void *)&to, sizeof(to)) < 0 &&
 	    errno != EINPROGRESS)
@@ -931,6 +944,11 @@ void connections_event(struct edge *edge, const struct source *source, uint32_t 
 		    !read_server(edge, c))
 			return;
 	} else {
+		if (!(c->client_watched & EPOLLIN) && events & EPOLLERR) {
+			finish(edge, c, true);
+			return;
+		}
+		c->hung |= (events & (EPOLLHUP | EPOLLERR)) == EPOLLHUP;
 		if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP) && is_full(&c->down) &&
 		    !flush(edge, c, &c->down, c->client.fd))
 			return;

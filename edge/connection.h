@@ -48,7 +48,8 @@ struct edge {
 	struct inject_secret *secrets;  /* of each of config->injects */
 	struct connection *connections; /* open ones */
 	struct connection *dead;        /* to be freed when no event can name them any more */
-	size_t open_count, connecting_count;
+	size_t open_count;
+	uint64_t nearest_ms; /* no deadline of a connection is before; 0: none has one */
 	/* Published ports: the host's listening sockets, and sockets of the jail's namespace, which are used again. A closed one that may have bytes
 	 * left to deliver is in `delivering`, and is used again when the bytes are gone. */
 	struct source published[EDGE_PUBLISHED_MAX];
@@ -69,7 +70,7 @@ void connections_accept_published(struct edge *edge, const struct source *source
 void connections_withdraw(struct edge *edge);
 /* An event of a client or a server. */
 void connections_event(struct edge *edge, const struct source *source, uint32_t events);
-/* Give up addresses that do not answer. Returns the most ms until the next call; -1: no call is needed. */
+/* Give up addresses that do not answer, and connections whose first bytes do not come to an end. Returns the most ms until the next call; -1: no call is needed. */
 int connections_tick(struct edge *edge);
 /* Free what has been closed: after the events of one round. */
 void connections_sweep(struct edge *edge);

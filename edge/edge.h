@@ -124,6 +124,7 @@ static inline size_t edge_config_size(uint32_t rule_count)
 	X(DENIED, "denied", "network.deny lists it")                                                         \
 	X(PROTOCOL, "protocol", "only TCP passes")                                                           \
 	X(FIRST_BYTES, "firstBytes", "neither TLS that names a server nor HTTP/1")                           \
+	X(UNDECIDED, "undecided", "the first bytes were not complete after 10 seconds")                      \
 	X(NO_SERVER_NAME, "noServerName", "a TLS ClientHello without a server name")                         \
 	X(ENCRYPTED_HELLO, "encryptedHello", "an encrypted ClientHello hides the server name")               \
 	X(OTHER_NAME, "otherName", "the first bytes name another host")                                      \

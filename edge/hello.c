@@ -6,6 +6,8 @@
 #define RECORD_HANDSHAKE 22
 #define RECORD_MAX       16384
 #define CLIENT_HELLO     1
+#define SERVER_HELLO     2
+#define TLS_1_0          0x0301
 #define EXT_SERVER_NAME  0
 #define EXT_ECH          0xfe0d
 #define EXT_ESNI         0xffce /* the draft before it */
@@ -80,7 +82,9 @@ static enum hello read_message(struct reader message, char *ret_name, enum edge_
 	struct reader extensions;
 	bool named = false;
 
-	take_number(&message, 2); /* version */
+	/* SSL 3.0 has no server names: a server that speaks it reads none. */
+	if (take_number(&message, 2) < TLS_1_0)
+		return refuse(EDGE_REASON_NO_SERVER_NAME, ret_why);
 	for (int i = 0; i < 8; i++)
 		take_number(&message, 4); /* random */
 	take_part(&message, 1);           /* session id */
@@ -110,7 +114,8 @@ static enum hello read_message(struct reader message, char *ret_name, enum edge_
 	return named ? HELLO_NAMED : refuse(EDGE_REASON_NO_SERVER_NAME, ret_why);
 }
 
-enum hello hello_read(const uint8_t *bytes, size_t len, char *ret_name, enum edge_reason *ret_why)
+enum hello hello_read(const uint8_t *bytes, size_t len, char *ret_name, size_t *ret_len,
+		      enum edge_reason *ret_why)
 {
 	uint8_t message[HANDSHAKE_HEADER + HELLO_MAX];
 	size_t used = 0;
@@ -151,7 +156,21 @@ enum hello hello_read(const uint8_t *bytes, size_t len, char *ret_name, enum edg
 	/* Nothing else stands in its last record. */
 	if (used != wanted)
 		return refuse(EDGE_REASON_FIRST_BYTES, ret_why);
+	*ret_len = at;
 	return read_message(
 	    (struct reader){ .at = message + HANDSHAKE_HEADER, .left = used - HANDSHAKE_HEADER }, ret_name,
 	    ret_why);
+}
+
+bool hello_is_retry(const uint8_t *bytes)
+{
+	static const uint8_t random[32] = {
+		0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c,
+		0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb,
+		0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+	};
+	const size_t version = RECORD_HEADER + HANDSHAKE_HEADER;
+
+	return bytes[0] == RECORD_HANDSHAKE && bytes[RECORD_HEADER] == SERVER_HELLO &&
+	       memcmp(bytes + version + 2, random, sizeof(random)) == 0;
 }

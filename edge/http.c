@@ -1,12 +1,13 @@
 #include "edge/http.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
+
 #define CHUNK_LINE_MAX 256
-#define METHOD_MAX     32
-#define FIRST_LINE_MAX 8192
 
 /* What is left of a line or of a value. */
 struct text {
@@ -15,6 +16,7 @@ struct text {
 };
 
 struct request {
+	struct text method;
 	struct text target;
 	struct text host;
 	bool has_host, has_length, chunked, upgrades, old;
@@ -30,6 +32,23 @@ static bool is_token(char c)
 static bool equals(struct text text, const char *word)
 {
 	return text.len == strlen(word) && strncasecmp(text.at, word, text.len) == 0;
+}
+
+/* To some servers "_" in the name of a header is the same as "-". */
+static bool is_disguised(struct text name)
+{
+	static const char *const names[] = { "content-length", "transfer-encoding" };
+
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		size_t same = 0;
+
+		while (same < name.len && names[i][same] &&
+		       (name.at[same] == '_' ? '-' : tolower((unsigned char)name.at[same])) == names[i][same])
+			same++;
+		if (same == name.len && !names[i][same])
+			return true;
+	}
+	return false;
 }
 
 static bool contains(struct text text, const char *word)
@@ -89,7 +108,8 @@ static bool take_line(struct text *head, struct text *ret)
 	for (size_t i = 0; i < len; i++) {
 		const unsigned char c = (unsigned char)head->at[i];
 
-		if ((c < ' ' && c != '\t') || c == 0x7f)
+		/* 0x85 ends a line to some programs. */
+		if ((c < ' ' && c != '\t') || c == 0x7f || c == 0x85)
 			return false;
 	}
 	*ret = (struct text){ head->at, len };
@@ -124,7 +144,8 @@ static int read_request_line(struct text line, struct request *request, enum edg
 	    (rest.at[target + 8] != '0' && rest.at[target + 8] != '1'))
 		return -1;
 	request->old = rest.at[target + 8] == '0';
-	if (equals((struct text){ rest.at, method }, "CONNECT")) {
+	request->method = (struct text){ rest.at, method };
+	if (equals(request->method, "CONNECT")) {
 		*ret_why = EDGE_REASON_CONNECT;
 		return -1;
 	}
@@ -168,6 +189,8 @@ static int read_header(struct text line, struct request *request, enum edge_reas
 			return -1;
 		}
 		request->upgrades = true;
+	} else if (is_disguised(name)) {
+		return -1;
 	}
 	return 0;
 }
@@ -227,6 +250,10 @@ static int check_head(struct http *http, struct text head, const char *name, uin
 	if (check_host(&request, name, port, ret_why, ret_other) < 0)
 		return -1;
 	*ret_why = EDGE_REASON_HTTP;
+	/* Many servers leave the body of such a request where it is, and find their next request in it. */
+	if ((request.chunked || request.length) &&
+	    (equals(request.method, "GET") || equals(request.method, "HEAD")))
+		return -1;
 	/* Only of the first request is it sure which answer is the server's to it. */
 	if (request.upgrades && (http->later || request.chunked || request.length))
 		return -1;
@@ -375,48 +402,70 @@ void http_answered(struct http *http, const uint8_t *bytes, size_t len)
 		http->state = len >= n && memcmp(bytes, switching, n) == 0 ? HTTP_UPGRADED : HTTP_HEAD;
 }
 
-/* What may stand between the words of a request's first line. Source: RFC 9112, 3. */
+/* What servers take for the space between the words of a request's first line. Source: RFC 9112, 3; the rest is of Python's servers. */
 static bool is_gap(uint8_t c)
 {
-	return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r';
+	return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r' || (c >= 0x1c && c <= 0x1f) ||
+	       c == 0x85 || c == 0xa0;
 }
 
-static size_t skip_gap(const uint8_t *bytes, size_t len, size_t at)
+static bool is_control(uint8_t c)
 {
-	while (at < len && is_gap(bytes[at]))
-		at++;
-	return at;
+	return c < ' ' || c == 0x7f;
 }
 
-enum http_kind http_is(const uint8_t *bytes, size_t len)
+bool http_is_method(const uint8_t *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!((word[i] >= 'A' && word[i] <= 'Z') || word[i] == '-' || word[i] == '_'))
+			return false;
+	return true;
+}
+
+/* "GET /": servers answer such a line of HTTP/0.9, which names no host. */
+static bool is_oldest(const uint8_t *line, size_t word, size_t len)
+{
+	size_t at = word;
+
+	while (at < len && is_gap(line[at]))
+		at++;
+	return word == 3 && memcmp(line, "GET", 3) == 0 && at < len &&
+	       (line[at] == '/' || (len - at >= 4 && strncasecmp((const char *)line + at, "http", 4) == 0));
+}
+
+enum http_kind http_is(const uint8_t *bytes, size_t len, size_t *ret_word)
 {
 	static const char version[] = "HTTP/";
 	const size_t version_len = sizeof(version) - 1;
 	size_t at = 0;
-	size_t same = 0;
+	bool is_method;
+	size_t most;
 
+	*ret_word = 0;
 	/* Servers pass over empty lines before a request. */
 	if (len && (bytes[0] == '\r' || bytes[0] == '\n'))
 		return HTTP_YES;
-	/* Methods are capitals to servers; another protocol may begin with a word, and wait. */
-	while (at < len && at < METHOD_MAX &&
-	       ((bytes[at] >= 'A' && bytes[at] <= 'Z') || bytes[at] == '-' || bytes[at] == '_'))
+	while (at < len && !is_gap(bytes[at]) && !is_control(bytes[at]))
 		at++;
+	*ret_word = at;
 	if (at == len)
-		return HTTP_MAYBE;
+		return HTTP_WORD;
 	if (at == 0 || !is_gap(bytes[at]))
 		return HTTP_NO;
-	at = skip_gap(bytes, len, at);
-	while (at < len && bytes[at] > ' ')
-		at++;
-	at = skip_gap(bytes, len, at);
-	while (at < len && same < version_len &&
-	       strncasecmp((const char *)bytes + at, version + same, 1) == 0)
-		at++, same++;
-	if (same == version_len)
-		return HTTP_YES;
-	if (at < len)
-		return HTTP_NO;
-	/* A line without an end, longer than servers take: no other protocol has it, and its version may still follow. */
-	return len < FIRST_LINE_MAX ? HTTP_MAYBE : HTTP_YES;
+	is_method = http_is_method(bytes, at);
+	most = len - at < HTTP_LINE_MAX ? len : at + HTTP_LINE_MAX;
+	/* Some servers take a target with spaces, and those that know the method also one with control characters. */
+	for (; at < most; at++) {
+		const uint8_t c = bytes[at];
+
+		if (c == '\n')
+			return is_oldest(bytes, *ret_word, at) ? HTTP_YES : HTTP_NO;
+		if (c == '\0' || (is_control(c) && !is_gap(c) && !is_method))
+			return HTTP_NO;
+		if (is_gap(bytes[at - 1]) && most - at >= version_len &&
+		    strncasecmp((const char *)bytes + at, version, version_len) == 0)
+			return HTTP_YES;
+	}
+	/* A line without an end, longer than servers take: its version may still follow. */
+	return len - *ret_word < HTTP_LINE_MAX ? HTTP_MAYBE : HTTP_YES;
 }

@@ -12,7 +12,9 @@
 
 #include "edge/edge.h"
 
-#define HTTP_HEAD_MAX 32768 /* bytes of a request's lines and of a chunked body's trailer */
+#define HTTP_HEAD_MAX   32768 /* bytes of a request's lines and of a chunked body's trailer */
+#define HTTP_LINE_MAX   8192  /* a first line that is longer counts as that of a request */
+#define HTTP_METHOD_MAX 32
 
 enum http_state {
 	HTTP_HEAD,
@@ -37,15 +39,18 @@ int http_check(struct http *http, const char *name, uint16_t port, const uint8_t
 /* The same for one part: a head, or some of a body. Returns its bytes; 0: it needs more; -1. */
 long http_step(struct http *http, const char *name, uint16_t port, const uint8_t *bytes, size_t len,
 	       enum edge_reason *ret_why, char *ret_other);
-/* In HTTP_UPGRADE: the first bytes that the server answers. */
+/* In HTTP_UPGRADE: the first bytes that the server answers; len 0: it sends no more. */
 void http_answered(struct http *http, const uint8_t *bytes, size_t len);
 
 enum http_kind {
+	HTTP_WORD,  /* a word, after which a request may follow */
 	HTTP_MAYBE, /* more bytes tell */
 	HTTP_YES,
 	HTTP_NO,
 };
-/* Whether a connection that begins so is HTTP, of whatever version. */
-enum http_kind http_is(const uint8_t *bytes, size_t len);
+/* Whether a connection that begins so is HTTP, of whatever version, to any server. *ret_word: the length of its first word. */
+enum http_kind http_is(const uint8_t *bytes, size_t len, size_t *ret_word);
+/* Whether every server takes the word for a method, if it takes it at all: other words may be methods only to some servers. */
+bool http_is_method(const uint8_t *word, size_t len);
 
 #endif

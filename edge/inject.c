@@ -315,13 +315,14 @@ static bool read_number(const char *text, size_t len, uint64_t *ret)
 static bool read_field(const char *line, size_t len, struct answer_head *head)
 {
 	const char *colon = memchr(line, ':', len);
-	const char *value = colon + 1;
+	const char *value;
 	size_t value_len;
 	uint64_t length;
 
 	if (!colon || colon == line || *line == ' ' || *line == '\t' || colon[-1] == ' ' ||
 	    colon[-1] == '\t' || memchr(line, '\r', len) || memchr(line, '\0', len))
 		return false;
+	value = colon + 1;
 	value_len = len - (size_t)(value - line);
 	while (value_len && (*value == ' ' || *value == '\t'))
 		value++, value_len--;

@@ -38,6 +38,9 @@ enum link_call {
 	LINK_TIMEOUT,   /* value: seconds from now after which the sandbox ends */
 	LINK_OPEN,      /* a connection to the sandbox's keeper, and its JSON object */
 	LINK_RUN,       /* text: JSON; a JSON result */
+	LINK_PAUSE,     /* stop all programs of a sandbox */
+	LINK_RESUME,    /* let them go on; value: seconds from now after which the sandbox ends, 0: 300 */
+	LINK_CONTROLS,  /* a JSON object: what a jail of this host can enforce */
 	LINK_CANCEL,    /* value: number of a request of this front whose client is gone; not answered */
 	LINK_CALLS,
 };
@@ -68,13 +71,23 @@ struct link_answer {
 	uint32_t retry_s;
 	uint64_t number;
 	uint64_t bytes;            /* of the text beside it; 0: there is none */
+	uint64_t tenant;           /* a number for the tenant whose key it was; 0: of none */
 	uint32_t has_fd;           /* 1: a descriptor follows that of the text */
 	struct warder_error error; /* where status is 400 or more */
 };
 
+/* Limits of the HTTP surface. The operator's settings change them. */
+struct link_limits {
+	uint64_t connections, connections_a_tenant; /* at a time */
+	uint64_t header_bytes, header_seconds;      /* of a request */
+	uint64_t body_bytes, file_bytes;            /* of a request; file_bytes of an upload */
+	uint64_t wrong_tokens;                      /* of an address within a minute */
+	uint64_t waiting_bytes; /* of all streams that wait for their clients; no setting */
+};
+
 struct link_welcome {
 	uint32_t magic, size;
-	uint32_t connections, connections_a_tenant; /* most of them */
+	struct link_limits limits;
 	char hosts
 	    [LINK_HOSTS_BYTES]; /* values of the Host header that are served, with a blank between them */
 };

@@ -195,6 +195,8 @@ int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable, 
 		 struct warder_error *err);
 void jail_template_free(struct jail_template *tmpl);
 const struct jail_plan *jail_template_plan(const struct jail_template *tmpl);
+/* Give back the memory that only a launch needs: of a template that is not reusable, after its launch. */
+void jail_template_trim(struct jail_template *tmpl);
 
 /* How long the reader of output_fds has after the end of the run. */
 #define JAIL_GRACE_US 2000000
@@ -260,6 +262,9 @@ struct jail_command {
 	 * program wrote before. It should read one message and return: then output that the program writes between two messages is passed on
 	 * between them. Returns false to be called no more. watch_fd is borrowed until the run ends. */
 	bool (*on_watch)(void *watch_context);
+	/* Or NULL. With a plan whose program may leave processes running: asked when it has ended and some are left. False: they are killed. True:
+	 * those that are still in its cgroup leaf are killed, and the others stay. */
+	bool (*on_left)(void *watch_context);
 	void *watch_context;
 	int watch_fd;
 	/* > 0: the program finds it as its descriptor 4; borrowed. It must be read-only and sealed, or belong to this jail alone: a file, or

@@ -12,6 +12,7 @@
  */
 #include "jail/session.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -31,7 +32,9 @@
 
 /* The session's init, the payload that waits, and the init of a first execution. */
 #define SESSION_PROCESSES 3
-#define SWEEP_US          1500000 /* so long, and cgroup_sweep() waited for what does not die */
+/* Without an execution. */
+#define SESSION_OWN_PROCESSES 2
+#define SWEEP_US              1500000 /* so long, and cgroup_sweep() waited for what does not die */
 
 struct jail_session {
 	struct cgroup outer;
@@ -378,6 +381,32 @@ int jail_session_open_root(const struct jail_joint *joint, int *ret_fd, struct w
 	return got == 0 ? 0
 			: error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, saved,
 					  "cannot enter the session's file system");
+}
+
+/* The session's /proc shows every process in it, also those of executions. */
+int jail_session_has_programs(const struct jail_joint *joint, bool *ret, struct warder_error *err)
+{
+	owned_fd int root_fd = -1;
+	const struct dirent *entry;
+	size_t count = 0;
+	DIR *dir;
+	int fd;
+
+	if (jail_session_open_root(joint, &root_fd, err) < 0)
+		return -1;
+	fd = openat(root_fd, "proc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (entry = readdir(dir)) != NULL)
+		count += entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
+	if (dir)
+		closedir(dir);
+	if (count < SESSION_OWN_PROCESSES)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
+				 "cannot see the processes of the session");
+	*ret = count > SESSION_OWN_PROCESSES;
+	return 0;
 }
 
 void jail_session_adopt(const struct jail_joint *joint, struct jail_host *host)

@@ -84,11 +84,48 @@ bool jail_session_has_ended(const struct jail_joint *joint, int wait_ms);
 /* The root of the session, as its mount namespace has it: an O_PATH descriptor, the caller's. A helper enters the namespace for it. Open
  * what is below with RESOLVE_IN_ROOT, and as the jail's user. -1 with *err. */
 int jail_session_open_root(const struct jail_joint *joint, int *ret_fd, struct warder_error *err);
+/* Whether a program, or a process that one left, is in the session, frozen or not. -1 with *err. */
+int jail_session_has_programs(const struct jail_joint *joint, bool *ret, struct warder_error *err);
 /* The host's control groups become the session's: call before the plan is built. */
 void jail_session_adopt(const struct jail_joint *joint, struct jail_host *host);
 /* Make the plan of a policy that fits the session's, in its root (jail_plan_build()), one that joins it. `joint` is borrowed and must outlive every template made of
  * the plan. background: what the program leaves running stays until the session ends. -1 with *err: plan and session do not fit. */
 int jail_session_join(const struct jail_joint *joint, bool background, struct jail_plan *plan,
 		      struct warder_error *err);
+
+/*
+ * A branch: a process that a program of an execution has forked, and that the caller supervises on its own. It stays in the jail of the
+ * execution, of which it is a child of init, but it has a cgroup leaf with the same limits. Its plan has `background`, so that the
+ * jail outlives its program; the kernel kills a branch with the jail's init, and so with the session.
+ *
+ * Life: jail_branch_new() -> jail_branch_fd() can be read when it is dead -> jail_branch_kill() for the processes that it left ->
+ * jail_branch_end() -> jail_branch_remove() until it is 0 -> jail_branch_free().
+ */
+struct jail_branch;
+/* Take over process `pid`, which the kernel has named as a sender. Of the program's run, or if that has ended (NULL), of another branch of the
+ * same jail. -1 with *err: REJECTED, it is not a child of the jail's init; else it cannot be moved, or the leaf cannot be made. */
+int jail_branch_new(const struct jail_joint *joint, const struct jail_run *run,
+		    const struct jail_branch *other, int pid, struct jail_branch **ret,
+		    struct warder_error *err);
+/* Its pidfd. Borrowed. */
+int jail_branch_fd(const struct jail_branch *branch);
+/* Readable when its limit of memory may have been reached, which jail_branch_check() tells; or -1. Borrowed. */
+int jail_branch_oom_fd(const struct jail_branch *branch);
+bool jail_branch_is(const struct jail_branch *branch, int pid);
+/* To its process group. False: it has ended. */
+bool jail_branch_signal(const struct jail_branch *branch, int signal);
+/* SIGKILL to everything that is in its leaf; without cgroups, to its process group. */
+void jail_branch_kill(const struct jail_branch *branch);
+/* Whether a limit has been exceeded that Warder itself enforces: then kill it. *ret_at_us: when to ask again, UINT64_MAX: never. */
+bool jail_branch_check(struct jail_branch *branch, enum jail_cause *ret, uint64_t *ret_at_us);
+void jail_branch_count(const struct jail_branch *branch, struct jail_counters *ret);
+/* It is dead: how it ended, in cause, exit_code, signal and detail. `killed`: JAIL_CAUSE_COUNT, or the cause for which it was killed. False: the kernel
+ * has not told yet, which takes it a moment; `last`: do not wait for that. Before Linux 6.15 it tells its parent alone. */
+bool jail_branch_end(const struct jail_branch *branch, enum jail_cause killed, bool last,
+		     struct jail_outcome *ret);
+/* Remove its leaf. 0: it is gone, or stays for the end of the session; else the time in us until the next call. */
+uint64_t jail_branch_remove(struct jail_branch *branch);
+/* Remove its leaf, within 2 s. Also NULL. */
+void jail_branch_free(struct jail_branch *branch);
 
 #endif

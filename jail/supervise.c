@@ -566,15 +566,18 @@ static void handle(struct supervision *sup, const struct pollfd fds[POLL_COUNT])
 /* The program has ended, and left something running that is to stay. */
 static bool stays(const struct supervision *sup)
 {
-	return sup->ended && !sup->killed && sup->left_running && sup->run->tmpl->plan.background;
+	const struct jail_command *command = &sup->run->command;
+
+	return sup->ended && !sup->killed && sup->left_running && sup->run->tmpl->plan.background &&
+	       (!command->on_left || command->on_left(command->watch_context));
 }
 
-/* Nothing is left for init to do but to die; in a crowd it waits to be killed. */
+/* Nothing is left for init to do but to die; in a crowd, and if it waits for what may not stay, it has to be killed. */
 static void leave_to_die(struct supervision *sup)
 {
 	struct jail_run *run = sup->run;
 
-	if (run->crowded || sup->is_to_die)
+	if (run->crowded || sup->is_to_die || (sup->left_running && run->tmpl->plan.background))
 		kill_in_turn(sup);
 	else
 		run_begin_end(run, RUN_PATIENCE_US);
@@ -615,6 +618,8 @@ static bool drive(struct supervision *sup, struct pollfd fds[POLL_COUNT])
 static void begin_drain(struct supervision *sup)
 {
 	sup->run->kept = stays(sup);
+	if (sup->run->kept && sup->run->command.on_left)
+		cgroup_kill_each(&sup->run->cgroup, sup->run->init_pid);
 	while (sup->run->control[0] >= 0 && !(sup->ended && (sup->emptied || !run_is_bare(sup->run)))) {
 		struct pollfd fd = { .fd = sup->run->control[0], .events = POLLIN };
 

@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/namespaces.h"
 #include "jail/cgroup/clone.h"
 #include "jail/inside/root.h"
@@ -302,6 +303,14 @@ void jail_template_free(struct jail_template *tmpl)
 	jail_plan_done(&tmpl->plan);
 	pthread_mutex_destroy(&tmpl->lock);
 	free(tmpl);
+}
+
+/* The filter's length and the plan's other values stay. */
+void jail_template_trim(struct jail_template *tmpl)
+{
+	block_done(&tmpl->block);
+	memory_give_back(tmpl->plan.filter.code, sizeof(tmpl->plan.filter.code));
+	memory_give_back(&tmpl->plan.capabilities, sizeof(tmpl->plan.capabilities));
 }
 
 const struct jail_plan *jail_template_plan(const struct jail_template *tmpl)

@@ -141,14 +141,14 @@ struct policy_variable {
 	MEMBER("network", OBJECT)                                                                            \
 	MEMBER("network.mode", CHOICE(network.mode, policy_network_modes, 0))                                \
 	FLAG("network.mode", "--net", "MODE", AS_VALUE,                                                      \
-	     "none, loopback, allow, learn (allow public destinations on ports 22, 80 and 443, and list "    \
-	     "those used) or host")                                                                          \
+	     "none, loopback, host, allow (the destinations of --allow) or learn (public destinations on "   \
+	     "ports 22, 80 and 443; Warder lists those that were used)")                                     \
 	MEMBER("network.allow", ENDPOINTS(network.allow))                                                    \
 	FLAG("network.allow", "--allow", "HOST[:PORT]", CHANGE(change_allow),                                \
-	     "allow a destination, with ports 443 and 80 if none is given", REPEATABLE)                      \
+	     "allow a destination, on ports 443 and 80 if none is given", REPEATABLE)                        \
 	MEMBER("network.deny", ENDPOINTS(network.deny))                                                      \
 	FLAG("network.deny", "--deny", "HOST[:PORT]", AS_VALUE,                                              \
-	     "refuse a destination that --allow covers, with every port if none is given", REPEATABLE)       \
+	     "refuse a destination that --allow covers, on every port if none is given", REPEATABLE)         \
 	CONTROL(NETWORK_NONE, "network.none", NETWORK, "no network", p->network.mode == POLICY_NETWORK_NONE) \
 	CONTROL(NETWORK_LOOPBACK, "network.loopback", NETWORK, "a loopback interface of its own only",       \
 		p->network.mode == POLICY_NETWORK_LOOPBACK)                                                  \
@@ -165,30 +165,32 @@ struct policy_variable {
 		p->network.mode == POLICY_NETWORK_LEARN)                                                     \
 	FIELD(NETWORK_PUBLISH, "network.publish", "network", check_publish)                                  \
 	MEMBER("network.publish", PUBLISHED(network.publish))                                                \
-	FLAG("network.publish", "--publish", "[ADDR:]HOSTPORT:PORT", CHANGE(change_publish),                 \
-	     "forward connections to ADDR:HOSTPORT (ADDR is 127.0.0.1 by default) to PORT in the jail; "     \
-	     "with "                                                                                         \
-	     "HOSTPORT 0 Warder picks a free port and prints it",                                            \
-	     REPEATABLE)                                                                                     \
+	FLAG(                                                                                                \
+	    "network.publish", "--publish", "[ADDR:]HOSTPORT:PORT", CHANGE(change_publish),                  \
+	    "accept connections at ADDR:HOSTPORT (default ADDR: 127.0.0.1), pass them to PORT in the jail; " \
+	    "with "                                                                                          \
+	    "HOSTPORT 0 Warder picks a free port and prints it",                                             \
+	    REPEATABLE)                                                                                      \
 	CONTROL(NETWORK_PUBLISH, "network.publish", NETWORK_PUBLISH, "published ports",                      \
 		p->network.publish.count > 0)                                                                \
 	NUMBER(NETWORK_CONNECTIONS, "network.maxConnections", "network", COUNT, network.connections_max, 1,  \
 	       4096, LIMITED, POLICY_DEFAULT_CONNECTIONS, "network.mode \"none\" is the way to allow none",  \
 	       check_traffic)                                                                                \
 	FLAG("network.maxConnections", "--max-connections", "NUMBER", AS_VALUE,                              \
-	     "most open connections of the jail (default: 256)")                                             \
+	     "at most NUMBER connections open at the same time (default: 256)")                              \
 	CONTROL(NETWORK_CONNECTIONS, "network.maxConnections", NETWORK_CONNECTIONS,                          \
 		"a limit of open network connections", policy_network_connects(p))                           \
 	NUMBER(NETWORK_BYTES, "network.bytes", "network", SIZE, network.bytes_max, KIB, MAX_SIZE,            \
 	       OR_UNLIMITED, POLICY_UNLIMITED, "no connection is opened with less", check_traffic)           \
-	FLAG("network.bytes", "--net-bytes", "SIZE", AS_VALUE, "most bytes over all connections")            \
+	FLAG("network.bytes", "--net-bytes", "SIZE", AS_VALUE,                                               \
+	     "at most SIZE sent and received over all connections together")                                 \
 	CONTROL(NETWORK_BYTES, "network.bytes", NETWORK_BYTES, "a limit of bytes sent and received",         \
 		p->network.bytes_max != POLICY_UNLIMITED && policy_network_connects(p))                      \
 	MEMBER("filesystem", OBJECT)                                                                         \
 	FIELD(VIEW, "filesystem.view", "filesystem", check_view)                                             \
 	MEMBER("filesystem.view", SOURCED(filesystem.view, policy_views, filesystem.view_source))            \
 	FLAG("filesystem.view", "--view", "VIEW", CHANGE(change_view),                                       \
-	     "host, directory:DIR or image:NAME as the root")                                                \
+	     "the root of the program: host, directory:DIR or image:NAME")                                   \
 	CONTROL(VIEW_HOST, "filesystem.view.host", VIEW, "a read-only view of the host's programs",          \
 		p->filesystem.view == POLICY_VIEW_HOST)                                                      \
 	CONTROL(VIEW_DIRECTORY, "filesystem.view.directory", VIEW, "a directory as the root",                \
@@ -199,7 +201,8 @@ struct policy_variable {
 	MEMBER("filesystem.workspace",                                                                       \
 	       SOURCED(filesystem.workspace, policy_workspaces, filesystem.workspace_root))                  \
 	FLAG("filesystem.workspace", "--workspace", "DIR[:ro|:rw|:overlay]", CHANGE(change_workspace),       \
-	     "show a host directory as /workspace")                                                          \
+	     "show a host directory as /workspace: read-only, writable, or with changes that stay private "  \
+	     "(default: as the preset says, else ro)")                                                       \
 	CONTROL(WORKSPACE_NONE, "filesystem.workspace.none", WORKSPACE, "no workspace",                      \
 		p->filesystem.workspace == POLICY_WORKSPACE_NONE)                                            \
 	CONTROL(WORKSPACE_READ_ONLY, "filesystem.workspace.readOnly", WORKSPACE, "a read-only workspace",    \
@@ -232,30 +235,34 @@ struct policy_variable {
 	MEMBER("environment.names", LIST(environment.names))                                                 \
 	MEMBER("environment.set", VARIABLES(environment.set))                                                \
 	FLAG("environment.set, environment.names", "--env", "NAME[=VALUE]", CHANGE(change_environment),      \
-	     "set a variable, or pass the caller's to the program", REPEATABLE, SHORT('e'))                  \
+	     "set a variable; without =VALUE, pass the variable of the caller to the program", REPEATABLE,   \
+	     SHORT('e'))                                                                                     \
 	CONTROL(ENVIRONMENT, "environment", ENVIRONMENT, "only the granted environment variables",           \
 		p->environment.mode != POLICY_ENVIRONMENT_HOST)                                              \
 	MEMBER("limits", OBJECT)                                                                             \
 	LIMIT(WALL_TIME, "limits.wallTime", "timeout", TIME, limits.wall_time_us, 1, YEAR, OR_UNLIMITED,     \
 	      30 * SECONDS, "a program needs some time", check_amount, "a wall-clock limit")                 \
-	FLAG("limits.wallTime", "--timeout", "TIME", AS_VALUE, "wall time, such as 5s")                      \
+	FLAG("limits.wallTime", "--timeout", "TIME", AS_VALUE,                                               \
+	     "limit of the elapsed (wall) time, such as 5s")                                                 \
 	LIMIT(CPU_TIME, "limits.cpuTime", "limits", TIME, limits.cpu_time_us, 1, YEAR, OR_UNLIMITED,         \
 	      30 * SECONDS, "a program needs some time", check_amount,                                       \
 	      "a CPU time limit over all processes")                                                         \
-	FLAG("limits.cpuTime", "--cpu-time", "TIME", AS_VALUE, "CPU time of all processes")                  \
+	FLAG("limits.cpuTime", "--cpu-time", "TIME", AS_VALUE,                                               \
+	     "limit of the CPU time of all processes together")                                              \
 	LIMIT(MEMORY, "limits.memory", "limits", SIZE, limits.memory_bytes, MIB, MAX_SIZE, OR_UNLIMITED,     \
 	      512 * MIB, "no program starts in less", check_amount, "a memory limit over all processes")     \
-	FLAG("limits.memory", "--memory", "SIZE", AS_VALUE, "memory of all processes, such as 256MiB",       \
-	     SHORT('m'))                                                                                     \
+	FLAG("limits.memory", "--memory", "SIZE", AS_VALUE,                                                  \
+	     "limit of the memory of all processes together, such as 256MiB", SHORT('m'))                    \
 	LIMIT(SWAP, "limits.swap", "limits", SIZE, limits.swap_bytes, 0, MAX_SIZE, OR_UNLIMITED, 0, "",      \
 	      check_amount, "a swap limit")                                                                  \
 	/* A bandwidth period of 100 ms cannot hold a quota of less than 1 ms. */                            \
 	LIMIT(CPUS, "limits.cpus", "limits", CPUS, limits.cpu_milli, 10, 8192000, OR_UNLIMITED, 1000,        \
 	      "the kernel counts no smaller share", check_amount, "a CPU bandwidth limit")                   \
-	FLAG("limits.cpus", "--cpus", "NUMBER", AS_VALUE, "CPU bandwidth, such as 0.5")                      \
+	FLAG("limits.cpus", "--cpus", "NUMBER", AS_VALUE,                                                    \
+	     "share of the processors, such as 0.5 (half of one) or 2")                                      \
 	LIMIT(PIDS, "limits.pids", "limits", COUNT, limits.pids_max, 1, (uint64_t)1 << 22, OR_UNLIMITED, 64, \
 	      "the program itself is one process", check_amount, "a limit of processes and threads")         \
-	FLAG("limits.pids", "--pids", "NUMBER", AS_VALUE, "processes and threads")                           \
+	FLAG("limits.pids", "--pids", "NUMBER", AS_VALUE, "at most NUMBER processes and threads")            \
 	LIMIT(OPEN_FILES, "limits.openFiles", "limits", COUNT, limits.open_files, 6, (uint64_t)1 << 30,      \
 	      OR_UNLIMITED, 1024, "the start of the program needs as many", check_amount,                    \
 	      "a limit of open files")                                                                       \
@@ -280,7 +287,7 @@ struct policy_variable {
 	LIMIT(STDERR, "output.stderr", "output", SIZE, output.stderr_bytes, 0, TIB, LIMITED, MIB, "",        \
 	      check_errors, "a limit of kept standard error")                                                \
 	FLAG("output.stdout, output.stderr", "--max-output", "SIZE", CHANGE(change_output),                  \
-	     "most bytes of stdout and of stderr")                                                           \
+	     "at most SIZE of standard output, and at most SIZE of standard error")                          \
 	MEMBER("output.onLimit", CHOICE(output.on_limit, policy_on_output_limits, 0))                        \
 	MEMBER("processes", OBJECT)                                                                          \
 	FIELD(SPAWN, "processes.spawn", "processes", check_spawn)                                            \
@@ -309,7 +316,8 @@ struct policy_variable {
 	      LIMITED, 0, "", check_amount, "a number of terminals")                                         \
 	FIELD(WORKING_DIRECTORY, "workingDirectory", "filesystem", NULL)                                     \
 	MEMBER("workingDirectory", TEXT(working_directory))                                                  \
-	FLAG("workingDirectory", "--cwd", "DIR", CHANGE(change_cwd), "working directory inside", SHORT('w')) \
+	FLAG("workingDirectory", "--cwd", "DIR", CHANGE(change_cwd), "working directory in the jail",        \
+	     SHORT('w'))                                                                                     \
 	CONTROL(WORKING_DIRECTORY, "workingDirectory", WORKING_DIRECTORY, "a working directory",             \
 		p->working_directory != NULL)                                                                \
 	MEMBER("languages", LANGUAGES)                                                                       \

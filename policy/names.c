@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/language.h"
 
@@ -199,51 +200,124 @@ static size_t fold(const char *text, char *ret)
 	return used;
 }
 
-static size_t smallest(size_t a, size_t b, size_t c)
-{
-	size_t least = a < b ? a : b;
+/* Words that other programs use for the same thing. */
+static const char *const elsewhere[][2] = {
+	{ "network", "net" },       { "workdir", "cwd" },  { "chdir", "cwd" },       { "cd", "cwd" },
+	{ "volume", "rw" },         { "bind", "rw" },      { "ro-bind", "ro" },      { "mount", "rw" },
+	{ "setenv", "env" },        { "cpu", "cpus" },     { "pids-limit", "pids" }, { "read-only", "ro" },
+	{ "wall-time", "timeout" }, { "time", "timeout" }, { "lang", "language" },   { "tmpfs", "tmp" },
+	{ "exec", "run" },          { "rm", "remove" },    { "delete", "remove" },   { "ls", "list" },
+	{ "remove", "delete" },     { "publish", "port" }, { "tty", "terminal" },    { "info", "status" },
+};
 
-	return least < c ? least : c;
+static size_t smallest(size_t a, size_t b)
+{
+	return a < b ? a : b;
 }
 
-/* Levenshtein's distance of the two folded words. */
-static size_t distance(const char *left, const char *right)
+/* The number of letters added, left out, replaced or swapped with their neighbour between the two folded words. */
+static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-	char a[MAX_WORD], b[MAX_WORD];
-	size_t a_len = fold(left, a), b_len = fold(right, b);
-	size_t row[MAX_WORD + 1];
+	size_t rows[MAX_WORD + 1][MAX_WORD + 1];
 
 	for (size_t j = 0; j <= b_len; j++)
-		row[j] = j;
+		rows[0][j] = j;
 	for (size_t i = 1; i <= a_len; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
+		rows[i][0] = i;
 		for (size_t j = 1; j <= b_len; j++) {
-			size_t above = row[j];
-
-			row[j] = smallest(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-			diagonal = above;
+			rows[i][j] = smallest(rows[i - 1][j] + 1, rows[i][j - 1] + 1);
+			rows[i][j] = smallest(rows[i][j], rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				rows[i][j] = smallest(rows[i][j], rows[i - 2][j - 2] + 1);
 		}
 	}
-	return row[b_len];
+	return rows[a_len][b_len];
 }
 
-/* The word that text is most likely a misspelling of, or NULL. */
-static const char *nearest(const char *const *words, const char *text)
+/* How far the text is from a word: SIZE_MAX if it is no misspelling of it. Of words with as many errors, the one with the same first
+ * letter is nearer, then the one that the text begins or is the beginning of. */
+static size_t remoteness(const char *word, const char *text)
 {
-	size_t best = strlen(text) / 3 + 1; /* one error in three letters is still taken for a misspelling */
+	char a[MAX_WORD] = { 0 }, b[MAX_WORD] = { 0 };
+	const size_t word_len = fold(word, a);
+	const size_t text_len = fold(text, b);
+	const size_t errors = distance(a, word_len, b, text_len);
+	const size_t shorter = smallest(word_len, text_len);
+
+	/* One error in two letters is still taken for a misspelling, two in five, three in eight. */
+	if (errors > (text_len + 1) / 3 || errors >= word_len)
+		return SIZE_MAX;
+	return 4 * errors + 2 * (shorter && a[0] != b[0]) + (memcmp(a, b, shorter) != 0);
+}
+
+static const char *last_part(const char *word)
+{
+	const char *dot = strrchr(word, '.');
+
+	return dot ? dot + 1 : word; /* "memory" is meant for limits.memory */
+}
+
+/* The word that is called `text` elsewhere, or NULL. */
+static const char *called_elsewhere(const char *const *words, const char *text)
+{
+	char name[MAX_WORD], other[MAX_WORD];
+	const size_t len = fold(text, name);
+
+	for (; len && *words; words++) {
+		for (size_t i = 0; i < ARRAY_LENGTH(elsewhere); i++) {
+			if (fold(elsewhere[i][0], other) != len || memcmp(name, other, len) != 0)
+				continue;
+			if (strcmp(*words + strspn(*words, "-"), elsewhere[i][1]) == 0)
+				return *words;
+		}
+	}
+	return NULL;
+}
+
+/* The only word that begins with the text, of at least three letters; or NULL. */
+static const char *begun(const char *const *words, const char *text)
+{
+	char name[MAX_WORD], whole[MAX_WORD], part[MAX_WORD];
+	const size_t len = fold(text, name);
 	const char *found = NULL;
 
-	if (strlen(text) > MAX_WORD)
-		return NULL;
-	for (; *words; words++) {
-		const char *dot = strrchr(*words, '.');
-		const char *last = dot ? dot + 1 : *words; /* "memory" is meant for limits.memory */
-		size_t whole = distance(*words, text), part = distance(last, text);
-		size_t now = whole < part ? whole : part;
+	for (; len > 2 && *words; words++) {
+		const bool begins = (fold(*words, whole) >= len && memcmp(whole, name, len) == 0) ||
+				    (fold(last_part(*words), part) >= len && memcmp(part, name, len) == 0);
 
-		if (now < best && now < strlen(last)) {
+		if (!begins || (found && strcmp(found, *words) == 0))
+			continue;
+		if (found)
+			return NULL;
+		found = *words;
+	}
+	return found;
+}
+
+/* The number of letters up to the last dot before which the two are equal: an equal part says nothing about the others. */
+static size_t common_parts(const char *word, const char *text)
+{
+	size_t parts = 0;
+
+	for (size_t i = 0; word[i] && word[i] == text[i]; i++) {
+		if (word[i] == '.')
+			parts = i + 1;
+	}
+	return parts;
+}
+
+/* The word that is nearest to the text, or NULL. */
+static const char *nearest(const char *const *words, const char *text)
+{
+	const char *found = NULL;
+	size_t best = SIZE_MAX;
+
+	for (; *words; words++) {
+		const size_t alike = common_parts(*words, text);
+		const size_t now =
+		    smallest(remoteness(*words + alike, text + alike), remoteness(last_part(*words), text));
+
+		if (now < best) {
 			best = now;
 			found = *words;
 		}
@@ -251,9 +325,57 @@ static const char *nearest(const char *const *words, const char *text)
 	return found;
 }
 
+const char *policy_meant(const char *const *words, const char *text)
+{
+	const char *found = strlen(text) > MAX_WORD ? NULL : called_elsewhere(words, text);
+
+	if (!found && strlen(text) <= MAX_WORD)
+		found = begun(words, text);
+	return found || strlen(text) > MAX_WORD ? found : nearest(words, text);
+}
+
+/* The parts of a document, such as "limits", that have several fields: NULL at the end. */
+static void list_parts(char parts[POLICY_FIELD_COUNT][MAX_WORD],
+		       const char *ret_words[POLICY_FIELD_COUNT + 1])
+{
+	size_t count = 0;
+
+	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++) {
+		const char *path = policy_field_path(field);
+		const size_t len = strcspn(path, ".");
+
+		if (!path[len] || (count && strncmp(parts[count - 1], path, len) == 0))
+			continue;
+		snprintf(parts[count], MAX_WORD, "%.*s", (int)len, path);
+		ret_words[count] = parts[count];
+		count++;
+	}
+	ret_words[count] = NULL;
+}
+
+char *policy_suggest_field(const char *path, char *buf, size_t len)
+{
+	const char *words[POLICY_FIELD_COUNT + 1] = { NULL };
+	char parts[POLICY_FIELD_COUNT][MAX_WORD];
+	const char *found = NULL;
+
+	list_parts(parts, words);
+	if (!strchr(path, '.'))
+		found = policy_meant(words, path);
+	for (enum policy_field field = 0; !found && field < POLICY_FIELD_COUNT; field++)
+		words[field] = policy_field_path(field);
+	if (!found)
+		found = policy_meant(words, path);
+	if (found)
+		snprintf(buf, len, "did you mean \"%s\"?", found);
+	else
+		snprintf(buf, len, "\"warder explain strict\" lists them");
+	return buf;
+}
+
 char *policy_suggest(const char *const *words, const char *text, char *buf, size_t len)
 {
-	const char *found = nearest(words, text);
+	const char *found = policy_meant(words, text);
 	struct policy_text list = { buf, len, 0 };
 
 	if (found) {

@@ -21,6 +21,7 @@
 #include "policy/fields.h"
 
 struct json_writer; /* base/json.h */
+struct json_value;
 
 /* ---- names ---- */
 const char *policy_field_path(enum policy_field field);
@@ -40,6 +41,10 @@ const char *policy_profile_name(enum policy_syscall_profile profile);
 bool policy_is_language(const char *name);
 /* Whether a language may be called so, by an operator's document too: small letters, digits, + # . _ -, up to 31; not "any". */
 bool policy_is_language_name(const char *name);
+/* The one of the words (NULL at the end) that the text is most likely a misspelling or another name of; NULL: none. */
+const char *policy_meant(const char *const *words, const char *text);
+/* The remedy for a path that policy_prefer() does not know: the field or part that is close, or where they are listed. Returns buf. */
+char *policy_suggest_field(const char *path, char *buf, size_t len);
 /* The remedy for an unknown word: `did you mean "memory"?` if one of the words (NULL at the end) is close,
  * else `known: "a", "b", ...`. Returns buf. */
 char *policy_suggest(const char *const *words, const char *text, char *buf, size_t len);
@@ -255,6 +260,21 @@ struct policy_capabilities {
 	struct policy_capability controls[POLICY_CONTROL_COUNT];
 };
 
+/* ---- reported.c: between two machines ---- */
+/* {"enforced": ..., "mechanism" or "reason": ...}. */
+void policy_capability_write(const struct policy_capability *capability, struct json_writer *writer);
+/* {"backend", "isolation", "languages": [...], "controls": {NAME: {...}}}. */
+void policy_capabilities_write(const struct policy_capabilities *capabilities, struct json_writer *writer);
+/* The same document from another machine, which nothing binds: a control that is missing is not enforced, an unknown one is passed over, and
+ * texts lose their control characters. Of the languages only "command" counts. `who` ("remote:big") becomes the backend, and begins each
+ * reason. -1 with *err (UNAVAILABLE): a member is missing or of a wrong type. */
+int policy_capabilities_read(const struct json_value *document, const char *who,
+			     struct policy_capabilities *ret, struct warder_error *err);
+struct policy_receipt;
+/* A receipt that another machine wrote; ret->reported is set. -1 with *err (UNAVAILABLE). */
+int policy_receipt_read(const struct json_value *document, const char *who, struct policy_receipt *ret,
+			struct warder_error *err);
+
 struct policy_subject {
 	const char *language; /* "command", "python", ... */
 	enum policy_payload payload;
@@ -327,6 +347,7 @@ struct policy_receipt {
 	enum policy_isolation isolation;
 	char backend[32];
 	bool unwanted; /* nobody will read it: no row is added */
+	bool reported; /* by the host that the backend names: nothing was read back here */
 	bool
 	    again; /* the jail was parked, and is being given its program: rows replace those of the same control */
 	uint64_t parked_us; /* how long it was parked; with `again` */
@@ -339,8 +360,11 @@ struct policy_receipt_row *policy_receipt_add(struct policy_receipt *receipt, co
 					      enum policy_receipt_status status);
 /* Copy into a zeroed receipt, without touching rows that are not in use. */
 void policy_receipt_copy(struct policy_receipt *ret, const struct policy_receipt *receipt);
+/* The name of a row's status: "enforced", "notEnforced", ... */
+const char *policy_receipt_status_name(enum policy_receipt_status status);
 /* {"backend": ..., "isolation": ..., "controls": [{control, status, requested, mechanism, value, source}]}; null if unwanted. Of a jail that
- * was parked also "parkedUs", and in each row "readAt": "park" or "handOut". */
+ * was parked also "parkedUs", and in each row "readAt": "park" or "handOut". If it is reported, each status is "reported by BACKEND", and the
+ * host's own word for it stands beside it in "reported". */
 void policy_receipt_write(const struct policy_receipt *receipt, struct json_writer *writer);
 
 #endif

@@ -1,4 +1,5 @@
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -12,6 +13,11 @@ static const char *const statuses[] = {
 	[POLICY_RECEIPT_HARDENING] = "hardening",
 	[POLICY_RECEIPT_ABSENT] = "absent",
 };
+
+const char *policy_receipt_status_name(enum policy_receipt_status status)
+{
+	return statuses[status];
+}
 
 /* The row that the control got when the jail was parked. */
 static struct policy_receipt_row *row_before(struct policy_receipt *receipt, const char *control)
@@ -45,22 +51,30 @@ void policy_receipt_copy(struct policy_receipt *ret, const struct policy_receipt
 	       offsetof(struct policy_receipt, rows) + receipt->count * sizeof(receipt->rows[0]));
 }
 
-static void write_row(const struct policy_receipt_row *row, bool was_parked, struct json_writer *writer)
+static void write_row(const struct policy_receipt *receipt, const struct policy_receipt_row *row,
+		      struct json_writer *writer)
 {
+	char reported[48];
 	const struct {
 		const char *key, *text;
 	} members[] = {
-		{ "control", row->control },     { "status", statuses[row->status] },
-		{ "requested", row->requested }, { "mechanism", row->mechanism },
-		{ "value", row->value },         { "source", row->source },
+		{ "control", row->control },
+		{ "status", receipt->reported ? reported : statuses[row->status] },
+		{ "requested", row->requested },
+		{ "mechanism", row->mechanism },
+		{ "value", row->value },
+		{ "source", row->source },
 	};
 
+	snprintf(reported, sizeof(reported), "reported by %.32s", receipt->backend);
 	json_begin_object(writer);
 	for (size_t i = 0; i < ARRAY_LENGTH(members); i++) {
 		json_key(writer, members[i].key);
 		json_string(writer, members[i].text);
 	}
-	if (was_parked)
+	if (receipt->reported)
+		json_key_string(writer, "reported", statuses[row->status]);
+	if (receipt->again)
 		json_key_string(writer, "readAt", row->at_hand_out ? "handOut" : "park");
 	json_end_object(writer);
 }
@@ -78,7 +92,7 @@ void policy_receipt_write(const struct policy_receipt *receipt, struct json_writ
 	json_key(writer, "controls");
 	json_begin_array(writer);
 	for (size_t i = 0; i < receipt->count; i++)
-		write_row(&receipt->rows[i], receipt->again, writer);
+		write_row(receipt, &receipt->rows[i], writer);
 	json_end_array(writer);
 	if (receipt->again)
 		json_key_uint(writer, "parkedUs", receipt->parked_us);

@@ -90,8 +90,23 @@ static int set_id(uint32_t *at, const char *path, const char *text, struct warde
 	return 0;
 }
 
+#define MEMBERS_MAX 128
+
 static int refuse_unknown(const char *path, struct warder_error *err)
 {
+	const char *words[MEMBERS_MAX + 1] = { NULL };
+	const struct policy_member *member;
+	const char *found;
+	size_t count = 0;
+
+	for (size_t i = 0; (member = policy_member_at(i)) != NULL && count < MEMBERS_MAX; i++) {
+		if (member->form != POLICY_FORM_OBJECT && member->form != POLICY_FORM_VERSION &&
+		    member->form != POLICY_FORM_ENFORCEMENT)
+			words[count++] = member->path;
+	}
+	found = policy_meant(words, path);
+	if (found)
+		return policy_refuse(err, path, "there is no such field; did you mean \"%s\"?", found);
 	return policy_refuse(err, path,
 			     "there is no such field; see \"warder policy show strict\" for all fields");
 }

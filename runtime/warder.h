@@ -8,15 +8,17 @@
  *   struct warder_run *run;            warder_launch(template, &command, &run, &err)     many times
  *   struct warder_result *result;      warder_wait(run, &result, &err)
  *
- * Returns: functions return 0, or -1 with *err filled (err must not be NULL). A `const char *` that is returned
- * belongs to the object and lives as long as the object. A `char *` that is returned belongs to the caller, who
- * frees it with free(). Every _free accepts NULL.
+ * Returns: unless its comment says otherwise, a function with a parameter `err` returns 0, or -1 (a pointer: NULL)
+ * with *err filled; err must not be NULL. A `const char *` that is returned belongs to the object and lives as long
+ * as the object. A `char *` that is returned belongs to the caller, who frees it with free(). Every _free accepts
+ * NULL.
  * Threads: several threads may use one policy or template at the same time, but not while one of them changes the
  * policy. A run belongs to one thread at a time, except for warder_cancel(), warder_stop(), warder_resize(),
  * warder_run_input_ready() and warder_run_free().
- * Processes: the library installs no signal handler. Its only global state is a list, protected by a lock, of the jails that
- * run in the cgroup of the calling process. A jail's init is a child of the calling process, and raises SIGCHLD when it ends. An application that
- * waits for any child may reap it, which does no harm.
+ * Processes: the library installs no signal handler. Its only global state is a list, protected by a lock. It holds
+ * the jails without a cgroup of their own, which run in the cgroup of the calling process. A jail's init is a child
+ * of the calling process, and raises SIGCHLD when it ends. An application that waits for any child may reap it,
+ * which does no harm.
  * Fork: templates and runs belong to the process that made them. In a forked child, launch and wait are refused,
  * and _free does nothing; such a child keeps the memory and the descriptors until it ends.
  * Time: the wall time is enforced even if warder_wait() or warder_run_dispatch() is called late, or if on_output does
@@ -40,16 +42,16 @@ extern "C" {
 /* The stable numbers of the kinds; warder_error_kind_name() has their names. */
 enum warder_error_kind {
 	WARDER_ERROR_NONE = 0,
-	WARDER_ERROR_UNSUPPORTED_POLICY, /* this host cannot enforce a required field; text names all */
+	WARDER_ERROR_UNSUPPORTED_POLICY, /* this host cannot enforce a required field; err->text names each such field */
 	WARDER_ERROR_UNSUPPORTED_LANGUAGE,
 	WARDER_ERROR_INVALID_REQUEST,
 	WARDER_ERROR_COMPILE_FAILED,
 	WARDER_ERROR_TIMEOUT,
 	WARDER_ERROR_EXECUTION_FAILED, /* not executable; a set-up command failed; a build was cancelled */
-	WARDER_ERROR_REJECTED,         /* exceeds the operator's ceiling */
-	WARDER_ERROR_NOT_FOUND,        /* no such program inside */
+	WARDER_ERROR_REJECTED,  /* refused by the operator's ceiling or settings, or by a scan of code */
+	WARDER_ERROR_NOT_FOUND, /* no such program inside */
 	WARDER_ERROR_CONFLICT,
-	WARDER_ERROR_UNAVAILABLE, /* the host lacks a feature or a program */
+	WARDER_ERROR_UNAVAILABLE, /* now or here: a feature, a program, a free place or an answer is missing */
 	WARDER_ERROR_INTERNAL,
 };
 
@@ -87,17 +89,19 @@ WARDER_API int warder_policy_require(struct warder_policy *policy, const char *p
 				     struct warder_error *err);
 /* The policy as JSON in its canonical form. The caller frees it with free(). NULL: out of memory. */
 WARDER_API char *warder_policy_json(const struct warder_policy *policy);
-/* The most that a policy may ask for under a ceiling, and the fields of `policy` that the ceiling grants. `policy`
- * and `ceiling` are borrowed and not changed: Warder never lowers a policy, it refuses one that asks for too much.
- * *ret is a JSON object in UTF-8 with a final NUL, which the caller frees with free():
+/* Compare a policy with a ceiling: for each field, the value that is asked for, the most that is allowed, and
+ * whether it is granted. `policy` and `ceiling` are borrowed and not changed: Warder never lowers a policy, it
+ * refuses one that asks for too much. *ret is a JSON object in UTF-8 with a final NUL, which the caller frees with
+ * free():
  *   granted  true: the ceiling grants the whole policy; null without a policy
- *   most     the ceiling as a policy document; null without a ceiling, which grants everything
+ *   most     the ceiling as a policy document; null if there is no ceiling (everything is granted)
  *   fields   an object {field, grant, asked, most, violations} for each field, in the order in which a refusal lists them
- * `grant` is "granted", "lowered" (the ceiling grants only a narrower value) or "refused" (it grants no value like
- * this). `asked` and `most` are values with the units of a document ("256MiB", "30s", "0.5"), or null without a
- * policy or a ceiling. `violations` is an array of {field, message}, one for each value or row of a list.
- * policy: NULL to ask for `most`; then `granted` and each `asked` are null. ceiling: NULL if there is none; no file is read.
- * -1: INVALID_REQUEST (ret is NULL), INTERNAL (out of memory). */
+ * `grant` is "granted", "lowered" (refused as it stands, though a narrower value would be granted) or "refused" (the
+ * ceiling grants no value of this field). `asked` and `most` are values with the units of a document ("256MiB",
+ * "30s", "0.5"), or null without a policy or a ceiling. `violations` is an array of {field, message}, one for each
+ * value, or row of a list, that exceeds the ceiling. policy: NULL to ask for `most`; then `granted` and each
+ * `asked` are null. ceiling: NULL if there is none; no file is read. -1: INVALID_REQUEST (ret is NULL), INTERNAL
+ * (out of memory). */
 WARDER_API int warder_policy_granted(const struct warder_policy *policy, const struct warder_policy *ceiling,
 				     char **ret, struct warder_error *err);
 /* Free a policy. Templates made from it stay valid. */
@@ -109,21 +113,24 @@ struct warder_template;
 struct warder_options {
 	size_t size;                         /* sizeof(struct warder_options) */
 	const struct warder_policy *ceiling; /* the most that a policy may ask for; NULL: no ceiling */
-	const char *cgroup_parent; /* directory below each cgroup hierarchy's mount point, or NULL */
-	int single_use;            /* 1: for one launch only, which is a little cheaper */
+	/* the cgroup in which jails are made, as a path below the mount point of each cgroup hierarchy; NULL: on v1
+	 * the top of each hierarchy, on v2 the cgroup of the caller */
+	const char *cgroup_parent;
+	int single_use; /* 1: for one launch only, which is a little cheaper */
 	/* 1: with filesystem.view "image:<name>", the program is user 0 of the image, as the build of an image
 	 * requires. It still has no capability. */
 	int builds_image;
 	/* The backend: a name of warder_backend_name(), or "auto" for the first one, in the operator's order, that
 	 * can enforce the whole policy. NULL: "local". */
 	const char *backend;
-	const char *
-	    backends; /* path of the operator's settings of backends; NULL: /etc/warder/backends.json, if it exists */
+	/* path of the operator's settings of backends; NULL: /etc/warder/backends.json, if it exists */
+	const char *backends;
 };
 
-/* Match the policy with this host, and prepare everything that can be prepared. `options` may be NULL. The policy
- * is copied. *ret belongs to the caller: warder_template_free(). -1: UNSUPPORTED_POLICY; the text names every
- * required field that cannot be enforced here. Nothing was started. */
+/* Match the policy with this host, and prepare everything that can be prepared. `options` may be NULL. Neither the
+ * policy nor the options are used after the call. *ret belongs to the caller: warder_template_free(). -1:
+ * UNSUPPORTED_POLICY: the text names every required field that cannot be enforced here; REJECTED: the policy
+ * exceeds the ceiling; INVALID_REQUEST. Nothing was started. */
 WARDER_API int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
 			      struct warder_template **ret, struct warder_error *err);
 /* Free a template. It can launch no more runs. Its present runs go on; its memory is released with the last of
@@ -134,21 +141,21 @@ WARDER_API void warder_template_free(struct warder_template *tmpl);
 /* Name of backend i ("local", "crun", ...); NULL past the end. */
 WARDER_API const char *warder_backend_name(size_t i);
 /* Describe a backend: isolation, availability, and its capabilities on this host, as one JSON object, which the
- * caller frees with free(). The languages listed are those that a program under `policy` would find. Only cgroup_parent
- * and backends of the options are used; options may be NULL. */
+ * caller frees with free(). The languages listed are those that a program under `policy` would find. Only
+ * cgroup_parent and backends of the options are used; options may be NULL. */
 WARDER_API int warder_backend_json(const char *name, const struct warder_policy *policy,
 				   const struct warder_options *options, char **ret,
 				   struct warder_error *err);
-/* The same as a paragraph for a model that writes code: languages and limits. The caller frees *ret with free(). */
+/* Describe a backend in a paragraph of text, for the prompt of a language model that writes code: its languages and
+ * limits. The caller frees *ret with free(). */
 WARDER_API int warder_backend_for_model(const char *name, const struct warder_policy *policy,
 					const struct warder_options *options, char **ret,
 					struct warder_error *err);
-/* Some providers of models run code themselves, as a tool of the model. Adds this tool to a request to a model, so that the
- * model may use it. `request` is JSON of `len` bytes;
- * options->backend is "builtin". `model` is the model if the request names none, or NULL. The caller frees *ret,
- * the new request, with free(). -1: REJECTED (the operator has not enabled the backend, or the ceiling refuses),
- * UNSUPPORTED_POLICY (the provider enforces no field, so every field must be preferred), UNAVAILABLE (the model has no
- * known executor), INVALID_REQUEST. */
+/* Some providers of language models run code themselves, as a tool of the model. Add this tool to a request to such
+ * a model. `request` is JSON of `len` bytes; options->backend is "builtin". `model` (may be NULL) is used if the
+ * request names no model. The caller frees *ret, the new request, with free(). -1: REJECTED (the operator has not
+ * enabled the backend, or the ceiling refuses), UNSUPPORTED_POLICY (the provider enforces no field, so every field
+ * must be preferred), UNAVAILABLE (Warder knows no such tool of this model), INVALID_REQUEST. */
 WARDER_API int warder_backend_declare(const struct warder_policy *policy,
 				      const struct warder_options *options, const char *model,
 				      const char *request, size_t len, char **ret, struct warder_error *err);
@@ -161,24 +168,25 @@ enum warder_stream { WARDER_STDOUT, WARDER_STDERR };
 
 /* A file that Warder makes before the program starts. */
 struct warder_file {
-	const char *
-	    path; /* such as "data/a.csv". In struct warder_code relative to the program's working directory, in struct warder_command to its /tmp. No link is followed, and the path may not leave this directory */
+	/* such as "data/a.csv". It is relative: to the program's working directory in struct warder_code, to the
+	 * program's /tmp in struct warder_command. No link is followed, and the path may not leave this directory */
+	const char *path;
 	const char *bytes; /* with warder_launch(), NULL makes a directory */
 	size_t len;
 	unsigned int mode; /* permission bits; 0: 0644 */
 };
 
-/* Files of the caller for the whole output, of which the result keeps only a part. Borrowed until the run is
- * freed. */
+/* The result keeps only a part of the output. These files, opened by the caller, get all of it. They are borrowed
+ * until the run is freed. */
 struct warder_spill {
 	size_t size; /* sizeof(struct warder_spill) */
 	/* Two descriptors of regular files, for standard output and error. Each stream is written to its file from
-	 * the first byte on, also beyond the limits of the result. -1: no file for this stream. NULL: no file for
-	 * both. */
+	 * the first byte on, also beyond the limits of the result. An element of -1: no file for that stream. NULL:
+	 * no file for either stream. */
 	const int *fds;
-	uint64_t bytes_max; /* for each stream; the rest is left out */
-	/* 1: in a call with `collect` (struct warder_collect), the result keeps a descriptor of each collected file that is
-	 * larger than inline_bytes, for warder_result_held(). Not together with collect->directory. */
+	uint64_t bytes_max; /* most bytes written to each file; the rest is left out, and 0 writes nothing */
+	/* 1: in a call with `collect` (struct warder_collect), the result keeps a descriptor of each collected file
+	 * that is larger than inline_bytes, for warder_result_held(). Not together with collect->directory. */
 	int hold_files;
 };
 
@@ -192,53 +200,55 @@ struct warder_command {
 	char *const *environment;
 	const char *input; /* standard input; borrowed until the run is freed. NULL: empty */
 	size_t input_len;
-	/* > 0: read standard input from this descriptor instead; borrowed until the run is freed. From a pipe, a regular file
-	 * or a stream socket, Warder consumes exactly the bytes that the program reads; the rest is there for the next
-	 * reader. From anything else, such as a terminal, it reads whatever arrives. */
+	/* > 0: read standard input from this descriptor instead; borrowed until the run is freed. 0: not used; to
+	 * pass descriptor 0, duplicate it first. From a pipe, a regular file or a stream socket, Warder consumes
+	 * exactly the bytes that the program reads; the rest is there for the next reader. From anything else, such
+	 * as a terminal, it reads whatever arrives. */
 	int input_fd;
-	/* warder_wait() calls this with each chunk of output within the limits. NULL: the result keeps the output.
-	 * A non-zero return ends the run. The function must not block: while it runs, nothing else is done for the
-	 * run, and only the jail's init enforces the wall time. */
+	/* warder_wait(), warder_wait_for() and warder_run_dispatch() call this with each chunk of output, up to the
+	 * policy's limits of output. NULL: the result keeps the output. A non-zero return ends the run. The
+	 * function must not block: while it runs, nothing else is done for the run, and only the jail's init
+	 * enforces the wall time. */
 	int (*on_output)(void *context, enum warder_stream stream, const char *bytes, size_t len);
 	void *context;
 	/* Instead of on_output: two descriptors, open for writing, to which standard output and error are passed
-	 * on, as fast as they accept it. The result keeps none of this output, and the policy's limits of output
-	 * do not apply to it. A slow reader delays the program, not the supervision; a closed reader ends the run.
-	 * When the program has ended, a reader has 2 seconds to take the rest, and as long as it goes on reading, more, until
-	 * the wall time is over; the rest is dropped and counted. If both descriptors are of one file, the program's
-	 * standard output and error become one stream, in the order in which it wrote; its bytes count as standard output.
-	 * Borrowed until the run is freed. NULL: not used. */
+	 * on, as fast as they accept it. The result keeps none of this output, and the policy's limits of output do
+	 * not apply to it. A slow reader delays the program, not the supervision; a closed reader ends the run.
+	 * After the end of the program, Warder drops the remaining output when the reader has taken nothing for 2
+	 * seconds, or when the wall time is over; the result has the number of these bytes. If both descriptors are
+	 * of one file, the program's standard output and error become one stream, in the order in which it wrote;
+	 * its bytes count as standard output. Borrowed until the run is freed. NULL: not used. */
 	const int *output_fds;
 	/* 1: with filesystem.workspace "overlay:<dir>", the result lists the changes that the run made in the
 	 * directory. */
 	int changes;
-	/* As `changes`, and the changes are also stored in this new directory, for warder_changes_open(). NULL:
+	/* As `changes`, and the changes are also stored in this directory, for warder_changes_open(). NULL:
 	 * not stored. */
 	const char *changes_directory;
-	/* > 0: a descriptor of an empty directory; only with filesystem.view "image:<name>". The files that the run wrote
-	 * over the image are copied there, in the form of overlayfs, as a layer for another image. Borrowed until the run
-	 * is freed. */
+	/* > 0: a descriptor of an empty directory; only with filesystem.view "image:<name>". The files that the run
+	 * wrote over the image are copied there, in the form of overlayfs, as a layer for another image. Borrowed
+	 * until the run is freed. */
 	int layer_fd;
 	const struct warder_spill *spill; /* or NULL */
 	const struct warder_file
 	    *files; /* files below the program's own /tmp; borrowed until the run is freed. NULL: none */
 	size_t file_count;
-	uint64_t
-	    output_max; /* with output_fds: a stream with more bytes than this ends the run, cause "output"; 0: no limit */
-	/* Called with `context` about ten times a second while the jail is set up, which takes some milliseconds
-	 * on a healthy host. Non-zero cancels the launch (UNAVAILABLE). NULL: Warder cancels the launch after
-	 * 30 s, or when a process of it has been stuck in one place of the kernel for some time. */
+	/* with output_fds: a stream with more bytes than this ends the run, cause "output"; 0: no limit */
+	uint64_t output_max;
+	/* Called with `context` about ten times a second while the jail is set up, which takes some milliseconds on
+	 * a healthy host. Non-zero cancels the launch (UNAVAILABLE). NULL: Warder cancels the launch after 30 s, or
+	 * when one of its processes has hung in the kernel for 4 s. */
 	int (*should_stop)(void *context);
 	/* > 0: a terminal, open for reading; borrowed until the run is freed. The program gets a terminal of the
 	 * jail as its three streams and its controlling terminal, with the settings and the size of this terminal.
-	 * Input from this terminal goes there byte by byte: put it into raw mode between warder_launch() and
-	 * warder_wait(), and back afterwards. The program's output is handled as standard output. Requires
-	 * devices.terminals of at least 1, neither input nor input_fd, and no session with
-	 * WARDER_SESSION_BACKGROUND. The backend "process", which runs
-	 * programs without a jail, refuses it. */
+	 * Input from terminal_fd goes to the program's terminal byte by byte: put terminal_fd into raw mode between
+	 * warder_launch() and warder_wait(), and back afterwards. The program's output is handled as standard
+	 * output. Requires devices.terminals of at least 1, neither input nor input_fd, and no session with
+	 * WARDER_SESSION_BACKGROUND. The backend "process", which runs programs without a jail, refuses it. */
 	int terminal_fd;
-	/* 1: the result has no receipt, which makes a launch a little cheaper. Every control is read back and compared all the same, and
-	 * a difference ends the launch. */
+	/* 1: the result has no receipt (the list of all restrictions, with the values read back from the kernel),
+	 * so a launch is a little cheaper. Every restriction is read back and compared all the same, and a
+	 * difference ends the launch. */
 	int no_receipt;
 	/* 1: the program may report its progress on descriptor 5 (the path in $WARDER_PROGRESS), one JSON value a
 	 * line. Lines of more than 4 KiB, more than ten lines a second, and lines that are not JSON are dropped and
@@ -248,23 +258,24 @@ struct warder_command {
 	 * warder_run_dispatch(). It must not block. NULL: not called. */
 	void (*on_progress)(void *context, const char *line);
 	/* Instead of input and input_fd: warder_wait() and warder_run_dispatch() call it with `context` when the
-	 * program's input has room. It writes at most `size` bytes (64 KiB) to `bytes`, and returns their number; 0: there
-	 * are none now, and it is called again after warder_run_input_ready(); -1: the input ends. It must not block. It is
-	 * not called any more when the program has closed its input. NULL: not used. */
+	 * program's input has room. It writes at most `size` bytes (64 KiB) to `bytes`, and returns their number;
+	 * 0: there are none now, and it is called again after warder_run_input_ready(); -1: the input ends. It must
+	 * not block. It is not called any more when the program has closed its input. NULL: not used. */
 	long (*on_input)(void *context, char *bytes, size_t size);
 };
 
-/* Start the program. 0: every control was read back from the kernel, and the exec has begun; *ret belongs to the
- * caller: warder_run_free(). -1: nothing is left behind. */
+/* Start the program. 0: every restriction was read back from the kernel, and the program runs; *ret belongs to the
+ * caller: warder_run_free(). -1: nothing is left behind; NOT_FOUND: there is no such program inside;
+ * EXECUTION_FAILED: it cannot be executed. */
 WARDER_API int warder_launch(struct warder_template *tmpl, const struct warder_command *command,
 			     struct warder_run **ret, struct warder_error *err);
-/* Pass input and output on and supervise the run until every process that the program started is gone. Once per
- * run: a second call fails. *ret belongs to the caller: warder_result_free(). A failure of the program is a
- * result, not an error. -1: something could not be removed from the host; the text names it, and there is no
- * result. */
+/* Pass input and output on and supervise the run until the program ends. Then end every process that it left, and
+ * return when all are gone. Once per run: a second call fails (CONFLICT). *ret belongs to the caller:
+ * warder_result_free(). A failure of the program is a result, not an error. -1: there is no result. If something
+ * could not be removed from the host, the text names it. */
 WARDER_API int warder_wait(struct warder_run *run, struct warder_result **ret, struct warder_error *err);
-/* As warder_wait(), for at most timeout_us microseconds. 1: the run has ended, with *ret. 0: the time is over, and the
- * run goes on; wait again. -1: as warder_wait(), or CONFLICT: another call waits for the run. */
+/* As warder_wait(), for at most timeout_us microseconds. 1: the run has ended, with *ret. 0: the time is over, and
+ * the run goes on; wait again. -1: as warder_wait(), or CONFLICT: another call waits for the run. */
 WARDER_API int warder_wait_for(struct warder_run *run, uint64_t timeout_us, struct warder_result **ret,
 			       struct warder_error *err);
 
@@ -275,19 +286,20 @@ WARDER_API void warder_cancel(struct warder_run *run);
  * takes effect in warder_wait() or warder_run_dispatch(), and makes the run's descriptor readable. NULL: no
  * effect. */
 WARDER_API void warder_stop(struct warder_run *run, int signal, uint64_t grace_us);
-/* With on_input: it has bytes again, or the input is to end. From any thread or signal handler; it makes the run's
- * descriptor readable. NULL: no effect. */
+/* Make Warder call on_input again, because it has bytes again or wants to end the input. From any thread or signal
+ * handler; it makes the run's descriptor readable. NULL: no effect. */
 WARDER_API void warder_run_input_ready(struct warder_run *run);
-/* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch to
- * the end of the run. If the row has the host port 0, this is the port that Warder picked. Returns 0 if there is no such
- * row, and for an execution of a session. */
+/* The port of the host for row `row` of network.publish (0 is the first row). Warder listens on it from the launch
+ * to the end of the run. If the row has the host port 0, this is the port that Warder picked. Returns 0 if there is
+ * no such row, and for an execution of a session. */
 WARDER_API unsigned int warder_run_published(const struct warder_run *run, size_t row);
 /* With terminal_fd: give the program's terminal the new size of terminal_fd, after SIGWINCH. From any thread or
- * signal handler; it takes effect in warder_wait(). NULL: no effect. */
+ * signal handler; it takes effect in warder_wait() or warder_run_dispatch(). NULL: no effect. */
 WARDER_API void warder_resize(struct warder_run *run);
 /* End the run if it still runs, and free it. If another thread is in warder_wait(), or on_output makes
- * this call, the run is cancelled, and freed when warder_wait() returns its result. A run that has
- * been dispatched, but not to its end, is killed, and this call waits until it is gone. */
+ * this call, the run is cancelled, and freed when warder_wait() returns its result. With warder_run_dispatch(): a
+ * run that has not ended is killed, and this call waits until it is gone. Called from on_output, it returns at
+ * once, and the dispatch waits. */
 WARDER_API void warder_run_free(struct warder_run *run);
 
 /* ---- event loops ---- */
@@ -296,20 +308,22 @@ WARDER_API void warder_run_free(struct warder_run *run);
  * warder_run_dispatch() when it is readable, until it returns 1 or -1. The programs docs/example-epoll.c and
  * docs/example-uv.c are complete. Executions of sessions and runs from warder_call() work in the same way.
  * Between two dispatches nobody takes the program's output or enforces the limit of CPU time.
- * A dispatch does not wait, unless its on_output frees the run. The descriptor also becomes readable when the grace of warder_stop() is over, when a program
- * that is being killed has ended, when a container has ended, when a slow reader of output_fds takes more, and when the
- * cgroup can be removed. A dispatch takes long only if a callback does, if a slow disk takes output for warder_spill, or at the end of the run,
- * when files are collected or changes are stored. warder_launch() takes some milliseconds.
+ * A dispatch does not wait, unless its on_output frees the run. The descriptor also becomes readable when the grace
+ * of warder_stop() is over, when a program that is being killed has ended, when a container has ended, when a slow
+ * reader of output_fds takes more, and when the cgroup can be removed. A dispatch takes long only if a callback
+ * does, if a slow disk takes output for warder_spill, or at the end of the run, when files are collected or changes
+ * are stored. warder_launch() takes some milliseconds.
  * Threads: different threads may drive different runs. One run belongs to one thread at a time.
  */
-/* The run's descriptor, for poll(2) and its relatives, level-triggered. It belongs to the run and stays the same until
- * warder_run_free() closes it: remove it from the event loop before that. Do not read from it. -1 with *err: UNAVAILABLE (no descriptor left; each run needs two
- * more), CONFLICT (another call waits for the run, or the result was taken). */
+/* The run's descriptor, for poll(2) and its relatives, level-triggered. It belongs to the run and stays the same
+ * until warder_run_free() closes it: remove it from the event loop before that. Do not read from it. -1 with *err:
+ * UNAVAILABLE (the process has no free descriptor; in an event loop each run needs two descriptors more),
+ * CONFLICT (another call waits for the run, or the result was taken). */
 WARDER_API int warder_run_fd(struct warder_run *run, struct warder_error *err);
-/* Handle all that is ready, at most 64 KiB of each stream, and do not wait. May be called at any time, also when the descriptor is not
- * readable. 1: the run has ended; *ret belongs to the caller: warder_result_free(). 0: the run goes on, and *ret is not
- * written. -1: as warder_wait_for(). If on_output calls
- * warder_run_free(), the dispatch is the one that waits: it kills the program, waits for its end, and returns 1 with *ret. */
+/* Handle all that is ready, at most 64 KiB of each stream, and do not wait. May be called at any time, also when
+ * the descriptor is not readable. 1: the run has ended; *ret belongs to the caller: warder_result_free(). 0: the
+ * run goes on, and *ret is not written. -1: as warder_wait_for(). If on_output calls warder_run_free(), the
+ * dispatch is the one that waits: it kills the program, waits for its end, and returns 1 with *ret. */
 WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result **ret,
 				   struct warder_error *err);
 
@@ -317,8 +331,8 @@ WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result 
 /*
  * A session is a jail that stays: the next execution finds files and background processes, under limits that hold
  * for all of them together. A session has a name, unique for each user, and a process that holds it: the keeper
- * (`warder session keeper`). It stays when the process that started it has ended. Any number of processes and
- * threads may start it and execute in it at the same time.
+ * (`warder session keeper`). The session continues when the process that started it has ended. Any number of
+ * processes and threads may start it and execute in it at the same time.
  */
 struct warder_session;
 
@@ -352,34 +366,38 @@ enum warder_session_flags {
 	    1, /* processes that a program leaves running stay until the session ends */
 };
 
-/* Make a template for executions in the session: warder_launch() and warder_wait(), any number of times, also at
- * the same time. The session is in use until the template is freed. policy: NULL for the session's policy, or one
- * with narrower limits, output, processes.spawn or system calls, or another environment or working directory; everything
- * else must be as in the session's policy. flags: enum warder_session_flags. */
+/* Make a template whose launches run in the session, any number of times, also at the same time. *ret belongs to
+ * the caller: warder_template_free(); until then the session's idle time does not run. policy: NULL for the
+ * session's policy, or one with narrower limits, output, processes.spawn or system calls, or another environment or
+ * working directory; everything else must be as in the session's policy. flags: enum warder_session_flags. */
 WARDER_API int warder_session_prepare(struct warder_session *session, const struct warder_policy *policy,
 				      unsigned int flags, struct warder_template **ret,
 				      struct warder_error *err);
-/* The state of the session when it was found, as a JSON object: name, id (unique), policy, setup, lifetimeUs, idleTimeoutUs,
- * keeperPid, started, ageUs, remainingUs (of the lifetime), paused, executions, receipt. The caller frees it with free(). NULL: out of memory. */
+/* The state of the session when it was found, as a JSON object: name, id (unique), policy, setup, lifetimeUs,
+ * idleTimeoutUs, keeperPid, started, ageUs, remainingUs (of the lifetime), paused, executions, receipt. The caller
+ * frees it with free(). NULL: out of memory. */
 WARDER_API char *warder_session_json(const struct warder_session *session);
-/* The running sessions as an array of such objects. A session that is still being set up has only name and settingUp, and
- * one whose keeper does not answer within 8 s has only name and error (a sentence for people). The caller frees it
- * with free(). NULL with *err. */
+/* The running sessions as an array of such objects. A session that is still being set up has only name and
+ * settingUp, and one whose keeper does not answer within 8 s has only name and error (a sentence for people). The
+ * caller frees it with free(). NULL with *err. */
 WARDER_API char *warder_session_list(struct warder_error *err);
 /* End a session. When this returns, all of its processes are gone. -1: NOT_FOUND if it does not run. */
 WARDER_API int warder_session_stop(const char *name, struct warder_error *err);
-/* End a session and start it again with the same options and set-up, and with new files. program: as in struct
- * warder_session_options. -1: it could not be started again. If Warder notices this before the old session has ended, the
- * old one goes on. CONFLICT: the session had ended, and another one with its name runs. */
+/* End a session and start it again with the same options and set-up, but without the files that programs made in
+ * it. *ret belongs to the caller: warder_session_free(). program: as in struct warder_session_options. -1: it could
+ * not be started again. If Warder notices this before the old session has ended, the old one goes on. CONFLICT: the
+ * session had ended, and another one with its name runs. */
 WARDER_API int warder_session_restart(const char *name, const char *program, struct warder_session **ret,
 				      struct warder_error *err);
-/* Stop all processes of a session at once, or let them go on. While it is paused, wall times and the idle time stand
- * still, and its lifetime goes on; nothing can be started in it. -1: NOT_FOUND; CONFLICT if it is so already, or if a
- * caller executes in it with warder_launch(), whose times would go on; UNAVAILABLE: the host has no cgroup.freeze. */
+/* warder_session_pause() freezes all processes of a session; warder_session_resume() lets them continue. While a
+ * session is paused, wall times and the idle time stand still, its lifetime goes on, and nothing can be started in
+ * it. -1: NOT_FOUND, UNAVAILABLE (the host has no cgroup.freeze), CONFLICT. Pause gives CONFLICT if the session is
+ * paused already, or contains a run of warder_launch(), whose wall time cannot stand still. Resume gives it if the
+ * session is not paused. */
 WARDER_API int warder_session_pause(const char *name, struct warder_error *err);
 WARDER_API int warder_session_resume(const char *name, struct warder_error *err);
-/* The session ends `us` microseconds later than it would. -1: NOT_FOUND; INVALID_REQUEST: it would last longer than 30
- * days. */
+/* The session ends `us` microseconds later than it would. -1: NOT_FOUND; INVALID_REQUEST: it would last longer than
+ * 30 days. */
 WARDER_API int warder_session_extend(const char *name, uint64_t us, struct warder_error *err);
 /* Free the handle. The session goes on. */
 WARDER_API void warder_session_free(struct warder_session *session);
@@ -400,9 +418,9 @@ WARDER_API void warder_session_free(struct warder_session *session);
  * Event loops: poll warder_execution_fd() for reading, and call warder_execution_dispatch() when it is readable.
  * Threads: a handle belongs to one thread at a time, except for warder_execution_input_ready(). Any number of handles,
  * in any processes, may be of the same execution.
- * Time: a keeper answers at once. A call fails (UNAVAILABLE) if the keeper has not answered for 8 s.
- * warder_execution_start() returns when the program has begun, and warder_execution_write() when the program's pipe has
- * taken the bytes.
+ * Time: a keeper answers at once. A call fails (UNAVAILABLE) if the keeper has not answered for 8 s. Waiting for
+ * the program itself has no such limit. warder_execution_start() returns when the program has begun, and
+ * warder_execution_write() when the program's pipe has taken the bytes.
  * The end of the keeper ends its executions: dispatch and wait then return a result with the cause "supervisor", and
  * every other call fails (UNAVAILABLE).
  */
@@ -412,7 +430,8 @@ struct warder_execution_command {
 	size_t size; /* sizeof(struct warder_execution_command) */
 	/* NULL: the session's policy; else as for warder_session_prepare(). */
 	const struct warder_policy *policy;
-	/* The most that the session's policy and this one may ask for, besides the session's own ceiling; NULL: none. */
+	/* A second ceiling, in addition to the session's: the session's policy and `policy` must be within it.
+	 * NULL: none. */
 	const struct warder_policy *ceiling;
 	char *const *argv; /* NULL-terminated; argv[0] is a path inside, or a name searched in PATH inside */
 	char *const *environment; /* as in struct warder_command */
@@ -422,12 +441,15 @@ struct warder_execution_command {
 	/* 1: the program's streams are a terminal of the jail, and its output counts as standard output. Requires
 	 * devices.terminals of at least 1 in the session's policy. Its input stays open. */
 	int terminal;
-	int terminal_fd; /* > 0: a terminal whose settings and size that one gets; used by the start alone */
+	/* > 0: descriptor of a terminal, whose settings and size the program's terminal gets; not used after
+	 * warder_execution_start() */
+	int terminal_fd;
 	unsigned int rows, columns; /* its size; 0: that of terminal_fd, or 24 and 80 */
-	uint64_t
-	    output_max; /* a stream with more bytes than this ends the execution, cause "output"; 0: no limit */
-	uint64_t keep_us; /* so long after its end its result and output are kept; 0: 10 minutes */
-	const char *id;   /* 16 digits (0-9, a-f) that no other execution has; NULL: Warder draws them */
+	/* a stream with more bytes than this ends the execution, cause "output"; 0: no limit */
+	uint64_t output_max;
+	/* microseconds for which the result and the output are kept after the end; 0: 10 minutes */
+	uint64_t keep_us;
+	const char *id; /* 16 digits (0-9, a-f) that no other execution has; NULL: Warder draws them */
 };
 
 /* Start a program in a session. The ceiling of the session and the one given here hold. *ret belongs to the caller:
@@ -439,25 +461,27 @@ WARDER_API int warder_execution_start(struct warder_session *session,
 /* Find an execution of this user by its id, also one that has ended and is kept. *ret belongs to the caller:
  * warder_execution_free(). -1: NOT_FOUND. */
 WARDER_API int warder_execution_open(const char *id, struct warder_execution **ret, struct warder_error *err);
-/* The executions of this user in all sessions, as a JSON array of {id, session, state ("starting", "running", "paused",
- * "ended"), command, started, ageUs, terminal, input, stdoutBytes, stderrBytes, counters, and after the end cause, exitCode,
- * signal}. The caller frees it with free(). NULL with *err. */
+/* The executions of this user in all sessions, as a JSON array of {id, session, state ("starting", "running",
+ * "paused", "ended"), command, started, ageUs, terminal, input, stdoutBytes, stderrBytes, counters; once it has
+ * ended, also cause, exitCode and signal}. The caller frees it with free(). NULL with *err. */
 WARDER_API char *warder_execution_list(struct warder_error *err);
 /* The id, and the name of the session. */
 WARDER_API const char *warder_execution_id(const struct warder_execution *execution);
 WARDER_API const char *warder_execution_session(const struct warder_execution *execution);
 
-/* The wishes of a caller that attaches. warder_execution_dispatch() and warder_execution_wait_for() call the functions,
- * which must not block and must not free the execution. */
+/* The callbacks of warder_execution_attach(), and where to begin. warder_execution_dispatch() and
+ * warder_execution_wait_for() call the functions, which must not block and must not free the execution. */
 struct warder_attach {
 	size_t size; /* sizeof(struct warder_attach) */
 	/* Bytes of standard output and error that the caller has already: 0 and 0 begin at the first byte. */
 	uint64_t from[2];
-	/* A part of a stream, in order; `offset` is that of its first byte in the stream. NULL: output is not wanted.
-	 * Non-zero ends the call with EXECUTION_FAILED; the next one goes on behind these bytes. */
+	/* A part of a stream, in order; `offset` is that of its first byte in the stream. NULL: output is not
+	 * wanted. If it returns non-zero, the dispatch or wait fails with EXECUTION_FAILED, and the next dispatch
+	 * or wait continues after these bytes. */
 	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
 			 size_t len);
-	/* The bytes from `from` to `to` of a stream left the keeper's memory before they were read. NULL: not called. */
+	/* The bytes from `from` to `to` of a stream left the keeper's memory before they were read. NULL: not
+	 * called. */
 	void (*on_gap)(void *context, enum warder_stream stream, uint64_t from, uint64_t to);
 	/* As in struct warder_command; `size` is 32 KiB, and -1 closes the input. NULL: the caller has no input. */
 	long (*on_input)(void *context, char *bytes, size_t size);
@@ -473,32 +497,34 @@ struct warder_attached {
 	int input;         /* 1: its input is open */
 };
 
-/* Follow an execution with callbacks, from any offset. If the connection to the keeper breaks, Warder makes it again and
- * goes on at the byte where it was. *ret is filled, or NULL. -1: INVALID_REQUEST if an offset is beyond the bytes that
- * the program has written; CONFLICT if the handle is attached or waits already. */
+/* Follow an execution with callbacks, from any offset. *attach is copied. If the connection to the keeper breaks,
+ * Warder makes it again and goes on at the byte where it was. *ret is filled, or NULL. -1: INVALID_REQUEST if an
+ * offset is beyond the bytes that the program has written; CONFLICT if the handle is attached or waits already. */
 WARDER_API int warder_execution_attach(struct warder_execution *execution, const struct warder_attach *attach,
 				       struct warder_attached *ret, struct warder_error *err);
 /* A descriptor for poll(2) and its relatives, level-triggered, as of warder_run_fd(): readable when
  * warder_execution_dispatch() has something to do. It belongs to the handle and stays the same. -1 with *err. */
 WARDER_API int warder_execution_fd(struct warder_execution *execution, struct warder_error *err);
-/* Pass on all that is ready, and do not wait. 1: the execution has ended, and all of its output was passed on; *ret belongs to
- * the caller: warder_result_free(). 0: it goes on, and *ret is not written. -1 with *err: the execution goes on. The
- * result has no output; warder_result_json() is the keeper's document, or, if the keeper has ended, the end alone. */
+/* Pass on all that is ready, and do not wait. 1: the execution has ended, and all of its output was passed on; *ret
+ * belongs to the caller: warder_result_free(). 0: it goes on, and *ret is not written. -1 with *err: the execution
+ * goes on. The result holds no output. warder_result_json() returns the document that the keeper made, or, if the
+ * keeper has ended, only status and cause. */
 WARDER_API int warder_execution_dispatch(struct warder_execution *execution, struct warder_result **ret,
 					 struct warder_error *err);
-/* The same for at most timeout_us microseconds; UINT64_MAX: until the end. 0: the time is over. Can be called again, also
- * after the end, as long as the result is kept. */
+/* The same for at most timeout_us microseconds; UINT64_MAX: until the end. 0: the time is over. It can be called
+ * again, also after the end, as long as the keeper keeps the result; each call that returns 1 makes a new *ret. */
 WARDER_API int warder_execution_wait_for(struct warder_execution *execution, uint64_t timeout_us,
 					 struct warder_result **ret, struct warder_error *err);
-/* With on_input: it has bytes again, or the input is to end. From any thread or signal handler. NULL: no effect. */
+/* Make Warder call on_input again, because it has bytes again or wants to end the input. From any thread or signal
+ * handler. NULL: no effect. */
 WARDER_API void warder_execution_input_ready(struct warder_execution *execution);
-/* Write to the program's input. The bytes of one call stay together, whoever else writes; more is 1: those of the next
- * call belong to them. Returns when the program's pipe has taken them, which takes as long as the program does not read.
- * -1: CONFLICT: the input is closed. */
+/* Write to the program's input. The bytes of one call are never mixed with those of another writer. `more` is 1:
+ * the next call continues these bytes, and no other writer comes between. The call returns when the program's pipe
+ * has taken all bytes; it waits while the program does not read. -1: CONFLICT: the input is closed. */
 WARDER_API int warder_execution_write(struct warder_execution *execution, const char *bytes, size_t len,
 				      int more, struct warder_error *err);
-/* Close the program's input; its terminal gets an end of file (Ctrl-D) instead. -1: CONFLICT: another caller is writing,
- * or the execution has ended. */
+/* Close the program's input; its terminal gets an end of file (Ctrl-D) instead. -1: CONFLICT: another caller is
+ * writing, or the execution has ended. */
 WARDER_API int warder_execution_close_input(struct warder_execution *execution, struct warder_error *err);
 /* Send a signal to the program's process group. In a paused session it takes effect when the session goes on. -1:
  * INVALID_REQUEST: no such signal; CONFLICT: the execution has ended. */
@@ -508,18 +534,141 @@ WARDER_API int warder_execution_signal(struct warder_execution *execution, int s
 WARDER_API int warder_execution_resize(struct warder_execution *execution, unsigned int rows,
 				       unsigned int columns, struct warder_error *err);
 
-/* Of an execution that runs; UINT64_MAX: the host does not count it. */
+/* Counters of an execution that runs. UINT64_MAX: the host does not count this. */
 struct warder_counters {
 	size_t size; /* sizeof(struct warder_counters), set by the caller */
 	uint64_t cpu_us, memory_bytes, memory_peak_bytes, processes;
 	uint64_t read_bytes, written_bytes; /* of block devices */
 };
 
-/* -1: CONFLICT: it has ended. */
+/* Read the present counters of an execution. -1: CONFLICT: it has ended. */
 WARDER_API int warder_execution_counters(struct warder_execution *execution, struct warder_counters *ret,
 					 struct warder_error *err);
 /* Free the handle. The execution goes on. */
 WARDER_API void warder_execution_free(struct warder_execution *execution);
+
+/* ---- contexts: interpreters that keep their variables ---- */
+/*
+ * A context is an interpreter in a session. It keeps its variables, imports and working directory from one piece of
+ * code to the next. The keeper of the session runs it, so it goes on when its caller has ended. One piece runs at a
+ * time.
+ *
+ *   struct warder_context *context;       warder_context_create(session, "py", NULL, &context, &err)
+ *   struct warder_piece piece = { .size = sizeof(piece), .code = "6 * 7" };
+ *                                         warder_context_begin(context, &piece, &err)
+ *   char *json;                           warder_context_wait_for(context, UINT64_MAX, NULL, &json, &err)
+ *
+ * Trust: the code in a context can forge everything that the context reports: what it shows (on_shown), its prompts
+ * (on_ask), the member contextSays of the JSON text, and whether a piece ended with success or failed. Warder
+ * itself measures the time, counts the bytes of the streams, and knows whether a time limit passed or the context
+ * died.
+ * Event loops: poll warder_context_fd() for reading, and call warder_context_dispatch() when it is readable.
+ * Threads: a handle belongs to one thread at a time. Any number of handles, in any threads and processes, may be of the
+ * same context: another one can interrupt a piece.
+ * Time: as for executions.
+ */
+struct warder_context;
+
+struct warder_context_options {
+	size_t size; /* sizeof(struct warder_context_options) */
+	const char
+	    *language; /* "python", "javascript", "bash", or another name of one of them; NULL: "python" */
+	/* NULL: the session's policy; else as for warder_session_prepare(). limits.wallTime limits each piece. */
+	const struct warder_policy *policy;
+	/* A second ceiling, in addition to the session's: the session's policy and `policy` must be within it.
+	 * NULL: none. */
+	const struct warder_policy *ceiling;
+	/* a stream with more bytes than this ends the context, cause "output"; 0: no limit */
+	uint64_t output_max;
+};
+
+/* Start an interpreter in a session. options may be NULL. *ret belongs to the caller: warder_context_free(). -1: as
+ * warder_execution_start(); CONFLICT also if the session has a context of this name. */
+WARDER_API int warder_context_create(struct warder_session *session, const char *name,
+				     const struct warder_context_options *options,
+				     struct warder_context **ret, struct warder_error *err);
+/* Find a context by the names of its session and itself. *ret belongs to the caller: warder_context_free(). -1:
+ * NOT_FOUND. */
+WARDER_API int warder_context_open(const char *session, const char *name, struct warder_context **ret,
+				   struct warder_error *err);
+WARDER_API const char *warder_context_name(const struct warder_context *context);
+/* Its row of warder_execution_list(), which has for a context also: context (its name), language, pieces, at. The
+ * caller frees it with free(). NULL with *err. */
+WARDER_API char *warder_context_json(const struct warder_context *context, struct warder_error *err);
+
+/* A piece of code, and the wishes of its caller. warder_context_dispatch() and warder_context_wait_for() call the
+ * functions, which must not block and must not free the context. */
+struct warder_piece {
+	size_t size; /* sizeof(struct warder_piece) */
+	const char *code;
+	size_t code_len; /* bytes, at most 4 MiB; 0: up to the NUL */
+	/* it is interrupted after this time; 0: limits.wallTime of the context's policy */
+	uint64_t timeout_us;
+	int at_once; /* 1: if another piece runs, fail with CONFLICT. 0: wait behind it */
+	/* A part of a stream, in order; `offset` counts from the context's first byte. NULL: output is not wanted.
+	 * Non-zero ends the call with EXECUTION_FAILED; the next one goes on behind these bytes. */
+	int (*on_output)(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
+			 size_t len);
+	/* The bytes from `from` to `to` of a stream left the keeper's memory before they were read. NULL: not
+	 * called. */
+	void (*on_gap)(void *context, enum warder_stream stream, uint64_t from, uint64_t to);
+	/* The piece shows something: a JSON object with one text per media type. NULL: not called. */
+	void (*on_shown)(void *context, const char *bundle, size_t len);
+	/* The piece asks for a line of input, with this prompt; warder_context_answer() gives it. NULL: it gets no
+	 * input. */
+	void (*on_ask)(void *context, const char *prompt, size_t len);
+	void *context;
+};
+
+enum warder_piece_status {
+	WARDER_PIECE_SUCCESS,  /* the context reports the end of the piece without an error */
+	WARDER_PIECE_FAILED,   /* the context reports an error, or sends no valid report */
+	WARDER_PIECE_TIMEOUT,  /* the piece was interrupted at its time limit */
+	WARDER_PIECE_KILLED,   /* the context died while the piece ran */
+	WARDER_PIECE_REJECTED, /* the context died before the piece began */
+};
+
+struct warder_piece_end {
+	size_t size; /* sizeof(struct warder_piece_end), set by the caller */
+	enum warder_piece_status status;
+	int interrupted;    /* 1: by warder_context_interrupt() or its time limit */
+	unsigned int piece; /* its number in the context, from 1; 0: it did not begin */
+	uint64_t wall_us;
+	uint64_t bytes[2]; /* that it wrote to standard output and error */
+};
+
+/* Run a piece of code behind those that wait. It is copied. -1: CONFLICT if a piece of this handle has not ended,
+ * and as at_once says; INVALID_REQUEST: too long; UNAVAILABLE: the keeper is gone. */
+WARDER_API int warder_context_begin(struct warder_context *context, const struct warder_piece *piece,
+				    struct warder_error *err);
+/* A descriptor for poll(2), level-triggered: readable when warder_context_dispatch() has something to do. It
+ * belongs to the handle. It stays the same until a restart or the loss of the connection. -1 with *err. */
+WARDER_API int warder_context_fd(struct warder_context *context, struct warder_error *err);
+/* Pass on all that is ready, and do not wait. 1: the piece has ended, and *ret_end is filled. *ret_json is the JSON
+ * text that "warder context run --json" prints, but with stdoutBytes and stderrBytes in place of the streams, and
+ * without what was shown. The caller frees it with free(). Either may be NULL. 0: the piece goes on. -1 with *err:
+ * UNAVAILABLE: the connection is lost, and the end of this piece cannot be known; CONFLICT: no piece of this handle
+ * runs; otherwise the piece goes on. */
+WARDER_API int warder_context_dispatch(struct warder_context *context, struct warder_piece_end *ret_end,
+				       char **ret_json, struct warder_error *err);
+/* The same for at most timeout_us microseconds; UINT64_MAX: until the end. 0: the time is over. */
+WARDER_API int warder_context_wait_for(struct warder_context *context, uint64_t timeout_us,
+				       struct warder_piece_end *ret_end, char **ret_json,
+				       struct warder_error *err);
+/* Give the line that the piece asks for, without its newline, at most 32 KiB. line NULL: there is no input. -1:
+ * CONFLICT: no piece asks. */
+WARDER_API int warder_context_answer(struct warder_context *context, const char *line, size_t len,
+				     struct warder_error *err);
+/* Interrupt the piece that runs, whoever began it, with a signal; it ends soon, and the variables stay. -1:
+ * CONFLICT: no piece runs. */
+WARDER_API int warder_context_interrupt(struct warder_context *context, struct warder_error *err);
+/* End the interpreter and start another one of the same name and policy. -1: CONFLICT: a piece of this handle has
+ * not ended. */
+WARDER_API int warder_context_restart(struct warder_context *context, struct warder_error *err);
+/* End the interpreter. Returns when it is gone. The handle must still be freed. */
+WARDER_API int warder_context_delete(struct warder_context *context, struct warder_error *err);
+/* Free the handle. The context goes on. */
+WARDER_API void warder_context_free(struct warder_context *context);
 
 /* ---- changes ---- */
 /* The stored changes that a run made over a directory: list, commit or drop them. */
@@ -557,8 +706,8 @@ struct warder_program;
 enum warder_code_flags {
 	WARDER_CODE_CHECK_ONLY = 1, /* stop before any part of the code is executed */
 	WARDER_CODE_NO_CACHE = 2,   /* neither use nor fill the cache of built programs */
-	/* Rust: the source has `fn run(input: Value) -> Value` and no main. Its argument is `json` of struct warder_call,
-	 * and its return value is the result */
+	/* Rust: the source has `fn run(input: Value) -> Value` and no main. Its argument is `json` of struct
+	 * warder_call, and its return value is the result */
 	WARDER_CODE_FUNCTION = 4,
 	WARDER_CODE_SCAN = 8,       /* look for dangerous code: advice in the result, no protection */
 	WARDER_CODE_SCAN_DENY = 16, /* the same, and refuse (REJECTED) code that the scan advises against */
@@ -566,8 +715,8 @@ enum warder_code_flags {
 
 struct warder_code {
 	size_t size; /* sizeof(struct warder_code) */
-	const char *
-	    language; /* a name or an alias ("python", "c++"); NULL: detected, and refused if it is not certain */
+	/* a name or an alias ("python", "c++"); NULL: detected, and refused if it is not certain */
+	const char *language;
 	const char *file_name; /* name of the source, which helps to detect the language; or NULL */
 	const char
 	    *source; /* text; for "wasm" a module. Source and files are not used after warder_build() */
@@ -577,31 +726,30 @@ struct warder_code {
 	unsigned int flags;   /* enum warder_code_flags */
 	const char *cache;    /* directory of the cache; NULL: the user's default */
 	uint64_t cache_bytes; /* most bytes in the cache; 0: 512 MiB */
-	const char *
-	    languages; /* path of a document of more languages; NULL: /etc/warder/languages.json, if it exists */
-	/* Called at the start of each stage of the build, with its run for warder_cancel(), and at its end with
-	 * run NULL. */
+	/* path of a document of more languages; NULL: /etc/warder/languages.json, if it exists */
+	const char *languages;
+	/* Called when a stage of the build starts, with the run of the stage, which may only be given to
+	 * warder_cancel(), and again when the stage ends, with run NULL. */
 	void (*on_stage)(void *context, const char *stage, struct warder_run *run);
 	void *context;
 	const char *scan_rules; /* path of a document with the scan's lists; NULL: the built-in lists */
-	const char *
-	    scan_audit; /* path of a file to which each decision of the scan is appended, as one JSON object on a line; or NULL */
-	/* If another process builds the same code, warder_build() waits for it and calls this every 10 ms. Non-zero:
-	 * warder_build() fails (EXECUTION_FAILED). NULL: not called. */
+	/* path of a file to which each decision of the scan is appended, as one JSON object on a line; or NULL */
+	const char *scan_audit;
+	/* If another process builds the same code, warder_build() waits for it and calls this every 10 ms.
+	 * Non-zero: warder_build() fails (EXECUTION_FAILED). NULL: not called. */
 	int (*should_stop)(void *context);
-	/* The session in which the program runs, under a policy as for warder_session_prepare(). NULL: in a jail of its own. The stages
-	 * of the build always have jails of their own. */
+	/* The session in which the program runs, under a policy as for warder_session_prepare(). NULL: in a jail of
+	 * its own. The stages of the build always have jails of their own. */
 	struct warder_session *session;
 };
 
 /*
- * Prepare a piece of code: detect its language, check it and build it. Each stage runs in a jail of its own with the limits
- * of the policy, but without its network, workspace, paths and environment; compilers may always start processes. With
- * options->single_use, one wall time holds for all stages and the run together; otherwise each run has the whole
- * wall time.
- * 0: *ret belongs to the caller (warder_program_free()), also if the code does not compile: see
- * warder_program_failed(). -1: UNSUPPORTED_LANGUAGE, UNSUPPORTED_POLICY, INVALID_REQUEST, ... `options` may be
- * NULL.
+ * Prepare a piece of code: detect its language, check it and build it. Each stage runs in a jail of its own with
+ * the limits of the policy, but without its network, workspace, paths and environment; compilers may always start
+ * processes. With options->single_use, one wall time holds for all stages and the run together; otherwise each
+ * stage and each run has the whole wall time. 0: *ret belongs to the caller (warder_program_free()), also if the
+ * code does not compile: see warder_program_failed(). -1: UNSUPPORTED_LANGUAGE, UNSUPPORTED_POLICY,
+ * INVALID_REQUEST, ... `options` may be NULL.
  */
 WARDER_API int warder_build(const struct warder_policy *policy, const struct warder_options *options,
 			    const struct warder_code *code, struct warder_program **ret,
@@ -619,14 +767,16 @@ WARDER_API void warder_program_free(struct warder_program *program);
 
 /* The files of the working directory to collect after the run. */
 struct warder_collect {
-	const char *const *
-	    patterns; /* "*.csv", or "out/" and two stars; NULL: every new or changed file, except hidden ones, __pycache__, *.pyc and *.tmp */
+	/* shell patterns, such as "*.csv"; "*" does not match "/", but two stars do: after "out/" they match all
+	 * files below out. NULL: every new or changed file, except hidden ones, __pycache__, *.pyc and *.tmp */
+	const char *const *patterns;
 	size_t pattern_count;
 	size_t files_max;     /* 0: 100 */
 	uint64_t file_bytes;  /* for each file; 0: 4 MiB */
 	uint64_t total_bytes; /* for all files together; 0: 64 MiB */
-	uint64_t
-	    inline_bytes; /* larger files are saved to `directory`, or only listed; 0: 64 KiB; UINT64_MAX is an exception: no file is kept in the result */
+	/* the result contains files up to this size; larger ones are saved to `directory`, or only listed. 0: 64
+	 * KiB. With UINT64_MAX, the result contains no file at all */
+	uint64_t inline_bytes;
 	const char *directory; /* directory for larger files, or NULL. Existing files are not overwritten. */
 };
 
@@ -676,17 +826,17 @@ WARDER_API const char *warder_result_verdict(const struct warder_result *result,
 
 /* ---- pool ---- */
 /*
- * A pool keeps jails that are ready before their program is known, so that a launch takes a fraction of its time. In a
- * parked jail everything is applied and read back, and its process waits at the point of the exec. It runs one program,
- * or none. When it is handed out, Warder checks that it lives, and reads again all that can have changed: limits, cgroups,
- * identity, capabilities, no_new_privs and filter. In the receipt, "readAt" of each row says when it was read ("park"
- * or "handOut"), and "parkedUs" how long the jail was parked. Wall time and CPU time begin at the hand-out. In the
- * jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the moment when it was parked, because the kernel fixes their zero
- * when the process is made. An empty standard input is a closed pipe instead of /dev/null.
- * Only for the backend "local" without network.allow and network.publish; each other policy is refused
- * (UNSUPPORTED_POLICY).
- * A thread of the pool parks and removes jails. The pool belongs to the process that made it. All functions may be
- * called from several threads at the same time, except warder_pool_free().
+ * A pool keeps jails that are ready before their program is known. A launch from a pool takes a fraction of the
+ * time of warder_launch(). In a parked jail everything is applied and read back, and its process waits at the point
+ * of the exec. A jail runs at most one program. When a jail is handed out, Warder checks that it lives, and reads again
+ * all that can have changed: limits, cgroups, identity, capabilities, no_new_privs and filter. In the receipt,
+ * "readAt" of each row says when it was read ("park" or "handOut"), and "parkedUs" how long the jail was parked.
+ * Wall time and CPU time begin at the hand-out. In the jail, CLOCK_MONOTONIC and CLOCK_BOOTTIME count from the
+ * moment when it was parked, because the kernel fixes their zero when the process is made. An empty standard input
+ * is a closed pipe instead of /dev/null. Only for the backend "local" without network.allow and network.publish;
+ * each other policy is refused (UNSUPPORTED_POLICY). A thread of the pool parks and removes jails. The pool belongs
+ * to the process that made it. All functions may be called from several threads at the same time, except
+ * warder_pool_free().
  */
 struct warder_pool;
 
@@ -702,27 +852,28 @@ struct warder_pool_options {
 	unsigned int jails_a_key; /* most jails parked for each key; 0: 4 */
 	unsigned int keys;        /* most keys; a further one replaces the one unused for longest; 0: 16 */
 	unsigned int jails;       /* most jails parked in all; 0: 64 */
-	uint64_t memory_bytes;    /* of all parked jails, at 448 KiB each; 0: 64 MiB */
-	uint64_t idle_us;         /* a key that is unused for so long loses its jails; 0: 60 s */
+	uint64_t memory_bytes; /* most memory of all parked jails, counted as 448 KiB for each; 0: 64 MiB */
+	uint64_t idle_us;      /* a key that is unused for so long loses its jails; 0: 60 s */
 	enum warder_pool_empty empty;
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
 };
 
-/* The purpose that a jail is parked for. A jail is never handed out for another tenant, ceiling, cgroup parent, backend or user
- * than the one it was parked for, nor for another policy, except for limits.wallTime, output.stdout, output.stderr and
- * environment.set: these take effect at the hand-out. */
+/* The purpose that a jail is parked for. A jail is handed out only if tenant, ceiling, cgroup parent, backend, user
+ * and policy are those for which it was parked. Four fields of the policy may differ, and take effect at the
+ * hand-out: limits.wallTime, output.stdout, output.stderr and environment.set. */
 struct warder_pool_key {
 	size_t size; /* sizeof(struct warder_pool_key) */
 	const struct warder_policy *policy;
 	const struct warder_options *options; /* as for warder_prepare(), without single_use; NULL: none */
 	const char *tenant; /* any text; jails are never shared between two tenants. NULL: "" */
-	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When it is
-	 * ready, it must write the paths of the files that it has loaded to descriptor 3, one a line, and then an empty line;
-	 * the pool removes the jail if one of these files changes. Then it must read its code from descriptor 4 until end of
-	 * file, and run it once. It gets the variables of the policy of this key when
-	 * it starts, so it is handed out only with the same variables. */
+	/* A program that the pool starts in each parked jail, and that waits there for its code; or NULL. When it
+	 * is ready, it must write to descriptor 3 the paths of the files that it has loaded, one on each line, and
+	 * then an empty line; the pool removes the jail if one of these files changes. Then it must read its code
+	 * from descriptor 4 until end of file, and run it once. The program gets the variables of this key's policy
+	 * when it starts; so its jail, unlike others, is handed out only for the same environment.set. */
 	char *const *program;
-	/* Instead of `program`: "python" or "node", which the view of the policy must have; or NULL. */
+	/* Instead of `program`: "python" or "node"; or NULL. The interpreter must be among the files that the
+	 * policy's filesystem.view shows. */
 	const char *interpreter;
 	const char *const
 	    *imports; /* modules that `interpreter` loads in advance, NULL-terminated; or NULL */
@@ -732,35 +883,36 @@ struct warder_pool_key {
  * INVALID_REQUEST, UNAVAILABLE (no thread). */
 WARDER_API int warder_pool_new(const struct warder_pool_options *options, struct warder_pool **ret,
 			       struct warder_error *err);
-/* Park `count` jails for a key (at most jails_a_key), wait until they are ready, and keep so many from then on. -1 with
- * the reason if they cannot be parked. */
+/* Park `count` jails for a key (at most jails_a_key), wait until they are ready, and keep so many from then on. -1
+ * with the reason if they cannot be parked. */
 WARDER_API int warder_pool_fill(struct warder_pool *pool, const struct warder_pool_key *key,
 				unsigned int count, struct warder_error *err);
 /* Hand a parked jail out. Continue with warder_wait() and warder_run_free(), as after warder_launch(); the jail is
- * removed after warder_run_free(). If no jail is ready, or none passes its second reading, `empty` of struct
- * warder_pool_options decides. The first launch of a key begins to park jails for it. A command with a terminal_fd, or with more
- * than 96 KiB of arguments and environment, is refused (INVALID_REQUEST) if a parked jail is there for it; use
- * warder_launch(). */
+ * removed after warder_run_free(). If no jail is ready, or none passes the check at the hand-out, `empty` of struct
+ * warder_pool_options says what happens. The first launch of a key begins to park jails for it. A parked jail
+ * cannot take a terminal_fd, or more than 96 KiB of arguments and environment (INVALID_REQUEST): use
+ * warder_launch() for these. */
 WARDER_API int warder_pool_launch(struct warder_pool *pool, const struct warder_pool_key *key,
 				  const struct warder_command *command, struct warder_run **ret,
 				  struct warder_error *err);
-/* Run a piece of code in a program that was started in a parked jail (key->program or key->interpreter). Everything
- * else is as with warder_pool_launch(), with two differences: the command has no argv, environment, progress or
- * terminal; and if output_fds are one file, the order of writes to standard output and error is lost. The pool removes
- * a jail if a file that its program has mapped, or whose path it has written to descriptor 3, has changed. If no jail is ready, WARDER_POOL_LAUNCH starts the
- * program now. The program ends with its code, so the next piece gets another jail. -1 also if the program does not
- * start (EXECUTION_FAILED, NOT_FOUND). */
+/* Run a piece of code in a program that was started in a parked jail (key->program or key->interpreter). As
+ * warder_pool_launch(), except: the command must have no argv, environment, progress or terminal_fd; and if output_fds
+ * are one file, the order of writes to standard output and error is lost.
+ * The pool removes a jail if a file that its program has mapped, or whose path it has written to descriptor 3, has
+ * changed. If no jail is ready, WARDER_POOL_LAUNCH starts the program now. The program ends with its code, so the
+ * next piece gets another jail. -1 also if the program does not start (EXECUTION_FAILED, NOT_FOUND). */
 WARDER_API int warder_pool_code(struct warder_pool *pool, const struct warder_pool_key *key, const char *code,
 				size_t len, const struct warder_command *command, struct warder_run **ret,
 				struct warder_error *err);
-/* End all parked jails, forget all keys, and wait until nothing is left of any jail: process, cgroup, descriptor. The pool parks
- * jails again after the next fill or launch. -1: CONFLICT if runs have not been freed; else the first failure
- * to remove a jail; its text names the rest. */
+/* End all parked jails, forget all keys, and wait until nothing is left of any jail: process, cgroup, descriptor.
+ * The pool parks jails again after the next fill or launch. -1: CONFLICT if runs have not been freed; else the
+ * first failure to remove a jail; the text names everything that is left on the host. */
 WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *err);
-/* Counts as a JSON object, which the caller frees with free(): keys, states (jails by state), parked, handedOut,
- * launched (no jail was ready), stale (removed because a file or a mount's source changed), broken (removed because a second
- * reading failed), evicted (removed to make room for another key, or because it was not used for idle_us), removed (all that
- * are gone), pressed (true while memory is short and the pool keeps half as many jails). NULL: out of memory. */
+/* The statistics of the pool as a JSON object, which the caller frees with free(): keys, states (jails by state),
+ * parked, handedOut, launched (no jail was ready), stale (removed because a file or a mount's source changed),
+ * broken (removed because a second reading failed), evicted (removed to make room for another key, or because it
+ * was not used for idle_us), removed (all that are gone), pressed (true while memory is short and the pool keeps
+ * half as many jails). NULL: out of memory. */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 /* Drain and free a pool. Runs have to be freed before. NULL: nothing happens. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);
@@ -770,15 +922,15 @@ WARDER_API void warder_pool_free(struct warder_pool *pool);
 /* The status: "success", "failed", "compileFailed", "timeout" or "killed". */
 WARDER_API const char *warder_result_status(const struct warder_result *result);
 /* The cause of the end: "exit", "signal", "wallTime", "cpuTime", "memory", "output", "disk", "syscall",
- * "cancelled", "supervisor" (Warder's own process for the run died) or "host" (the host failed, for example a hung kernel);
- * for a WebAssembly module also "trap". A limit that refused a process, a write or a packet is the cause only if it also
- * ended the program. */
+ * "cancelled", "supervisor" (Warder's own process for the run died) or "host" (the host failed, for example a hung
+ * kernel); for a WebAssembly module also "trap". A limit that refused a process, a write or a packet is the cause
+ * only if it also ended the program. */
 WARDER_API const char *warder_result_cause(const struct warder_result *result);
 /* The backend ("local", ...), and its isolation ("namespaceJail", "containerEphemeral", "none", ...). */
 WARDER_API const char *warder_result_backend(const struct warder_result *result);
 WARDER_API const char *warder_result_isolation(const struct warder_result *result);
 /* With the backend "auto": the backends that were passed over, and why ("crun: ...; local: ..."). NULL: the first
- * one was used, or one was named. */
+ * one was used, or the backend was not "auto". */
 WARDER_API const char *warder_result_passed_over(const struct warder_result *result);
 /* The exit code. -1: the program did not exit by itself. */
 WARDER_API int warder_result_exit_code(const struct warder_result *result);

@@ -44,7 +44,7 @@ fi
 check "the package can be unpacked" unpack
 check "it has the files of make install" same_files
 check "all files are root's, and nobody else writes to them" roots_files
-check "it names the packages of its libraries" depends Depends libc6 libarchive13 libsqlite3-0 libssl3 libc-ares2
+check "it names the packages of its libraries" depends Depends libc6 libarchive13 libsqlite3-0 libssl3 libc-ares2 libcurl4
 check "the tool runs a jail" runs_jail
 check "the tool keeps a session" starts_session
 check "the tool finds the programs that it starts" finds_others

@@ -69,7 +69,7 @@ has_pages() {
 		[ -f "$dest/usr/share/man/man3/$name.3" ] || { echo "no page: $name"; return 1; }
 	done < <(awk -v names=1 -f docs/man3.awk runtime/warder.h store/warder-store.h)
 	[ "$(grep -ohE '\bwarder_[a-z_]+\(' runtime/warder.h store/warder-store.h | sort -u | wc -l)" -gt 100 ] &&
-		(cd "$dest/usr/share/man" && mandoc -man man3/warder_wait.3 | col -b) | grep -q 'int warder_wait(struct warder_run \*run' &&
+		(cd "$dest/usr/share/man" && mandoc man3/warder_wait.3 | col -b) | grep -q 'int warder_wait(struct warder_run \*run' &&
 		! mandoc -Tlint -Wwarning "$dest"/usr/share/man/man3/libwarder*.3 | grep -v 'new sentence'
 }
 removed() { make -s BUILD="$build" PREFIX=/usr DESTDIR="$dest" uninstall && [ -z "$(find "$dest/usr" -type f -o -type l)" ]; }

@@ -285,7 +285,7 @@ run_root() {
 		return
 	fi
 	tests root as_root build/gcc unit mechanism
-	suite root transcript as_root env WARDER=build/gcc/warder tests/transcript/run.sh
+	suite root transcript as_root env WARDER=build/gcc/warder $soaking tests/transcript/run.sh
 	faults root as_root
 	suite root escape as_root env WARDER=build/gcc/warder tests/escape/run.sh
 	suite root languages as_root env WARDER=build/gcc/warder tests/languages/run.sh
@@ -295,6 +295,8 @@ run_root() {
 	suite root e2b as_root env WARDER=build/gcc/warder tests/host/e2b.py
 	suite root containers as_root env WARDER=build/gcc/warder tests/containers/run.py
 	suite root host as_root env WARDER=build/gcc/warder tests/host/run.py
+	suite root host-limits as_root env WARDER=build/gcc/warder tests/host/limits.py
+	suite root remote as_root env WARDER=build/gcc/warder tests/remote/run.py
 	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
 	suite root network as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/run.sh
@@ -315,11 +317,13 @@ run_user() {
 		return
 	fi
 	tests user as_user build/gcc mechanism
-	suite user transcript as_user env WARDER=build/gcc/warder tests/transcript/run.sh
+	suite user transcript as_user env WARDER=build/gcc/warder $soaking tests/transcript/run.sh
 	faults user as_user
 	suite user conformance as_user env WARDER=build/gcc/warder tests/conformance/run.py
 	suite user containers as_user env WARDER=build/gcc/warder tests/containers/run.py
 	suite user host as_user env WARDER=build/gcc/warder tests/host/run.py
+	suite user host-limits as_user env WARDER=build/gcc/warder tests/host/limits.py
+	suite user remote as_user env WARDER=build/gcc/warder tests/remote/run.py
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
 	suite user languages as_user env WARDER=build/gcc/warder tests/languages/run.sh
 	suite user programs as_user env WARDER=build/gcc/warder tests/programs/run.sh
@@ -328,8 +332,7 @@ run_user() {
 }
 
 # Not local: the suites of a queue run after run_asan has returned.
-asan_options=(env ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
-	"LSAN_OPTIONS=suppressions=$here/lsan.supp:print_suppressions=0")
+asan_options=(env ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1)
 in_asan() { as_root "${asan_options[@]}" "$@"; }
 
 run_asan() {
@@ -463,7 +466,8 @@ run_sources() {
 
 what=${1:-check}
 deep=false
-[ "$what" != deep ] || deep=true
+soaking=
+[ "$what" != deep ] || { deep=true && soaking=WARDER_SOAK=1; }
 case $what in
 check | deep)
 	begin host "(this host)" < <(uname -r)

@@ -14,7 +14,8 @@ struct question {
 	uint64_t number;
 	struct exchange *x; /* NULL: nobody waits for the answer any more */
 	asked *then;
-	bool any; /* `then` gets errors, too */
+	bool any;   /* `then` gets errors, too */
+	bool opens; /* a connection to a sandbox, which may last */
 };
 
 struct asking {
@@ -78,7 +79,8 @@ static void ask(struct exchange *x, enum link_call call, uint64_t value, char *t
 		free(question);
 		exchange_fail(x, 503, "the host is busy; try again");
 	} else {
-		*question = (struct question){ asking->open, request.number, x, then, any };
+		*question =
+		    (struct question){ asking->open, request.number, x, then, any, call == LINK_OPEN };
 		asking->open = question;
 	}
 	free(text);
@@ -106,19 +108,30 @@ static struct question *take_question(struct asking *asking, uint64_t number)
 	return NULL;
 }
 
-static void pass(struct question *question, const struct link_answer *answer, const char *text, int *fd)
+/* Only the launcher knows whose the key of a sandbox is. */
+static void check_room(struct question *question, struct link_answer *answer)
+{
+	question->x->tenant = answer->tenant;
+	if (!question->opens || answer->status >= 400 || exchange_has_room(question->x))
+		return;
+	answer->status = 429;
+	answer->retry_s = 1;
+	error_set(&answer->error, WARDER_ERROR_UNAVAILABLE, NULL, EXCHANGE_NO_ROOM);
+}
+
+static void pass(struct question *question, struct link_answer *answer, const char *text, int *fd)
 {
 	char retry[16];
 
-	if (answer->status < 400 || question->any) {
-		question->then(question->x, answer, text, fd);
-		return;
-	}
+	check_room(question, answer);
 	if (answer->retry_s) {
 		snprintf(retry, sizeof(retry), "%u", answer->retry_s);
 		exchange_set(question->x, "Retry-After", retry);
 	}
-	exchange_error(question->x, answer->status, &answer->error);
+	if (answer->status < 400 || question->any)
+		question->then(question->x, answer, text, fd);
+	else
+		exchange_error(question->x, answer->status, &answer->error);
 }
 
 bool asking_take(struct front *front)

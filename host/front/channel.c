@@ -24,7 +24,6 @@ struct channel {
 	void *owner;
 	char execution[REMOTE_ID_LENGTH + 1];
 	bool freed, held;
-	struct record in, out;
 };
 
 /* ---- what a keeper says ---- */
@@ -32,7 +31,7 @@ struct channel {
 static void take_record(struct channel *channel, const char *text)
 {
 	const struct channel_events *on = channel->events;
-	struct record *in = &channel->in;
+	struct record *in = &channel->front->in;
 
 	switch ((enum record_type)in->head.type) {
 	case RECORD_ANSWER:
@@ -86,6 +85,7 @@ static void take_record(struct channel *channel, const char *text)
 	case RECORD_INTERRUPT:
 	case RECORD_RESTART:
 	case RECORD_DELETE:
+	case RECORD_FORK:
 	case RECORD_TYPES:
 		return;
 	}
@@ -119,7 +119,7 @@ static void channel_ready(struct source *source, uint32_t events)
 
 	for (int i = 0; i < RECORDS_AT_A_TIME && !channel->freed && !channel->held; i++) {
 		int fds[RECORD_FDS_MAX];
-		const int got = record_receive(source->fd, &channel->in, fds, MSG_DONTWAIT);
+		const int got = record_receive(source->fd, &channel->front->in, fds, MSG_DONTWAIT);
 		char *text;
 
 		if (got == 2)
@@ -181,9 +181,9 @@ void channel_hold(struct channel *channel, bool hold)
 static int post(struct channel *channel, enum record_type type, uint32_t flags, size_t len, const int *fds,
 		size_t fd_count, struct warder_error *err)
 {
-	record_begin(&channel->out, type, flags, channel->execution, len);
+	record_begin(&channel->front->out, type, flags, channel->execution, len);
 	if (channel->source.fd >= 0 &&
-	    record_send(channel->source.fd, &channel->out, fds, fd_count, MSG_DONTWAIT) == 0)
+	    record_send(channel->source.fd, &channel->front->out, fds, fd_count, MSG_DONTWAIT) == 0)
 		return 0;
 	return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the sandbox has ended, or does not answer");
 }
@@ -246,21 +246,21 @@ int channel_start(struct channel *channel, const struct channel_command *command
 	if (words_fd < 0)
 		return -1;
 	channel->execution[0] = '\0';
-	channel->out.start = start;
+	channel->front->out.start = start;
 	return post(channel, RECORD_START, flags, sizeof(start), &words_fd, 1, err);
 }
 
 int channel_attach(struct channel *channel, const uint64_t from[2], struct warder_error *err)
 {
-	channel->out.attach = (struct record_attach){ .from = { from[0], from[1] } };
-	return post(channel, RECORD_ATTACH, 0, sizeof(channel->out.attach), NULL, 0, err);
+	channel->front->out.attach = (struct record_attach){ .from = { from[0], from[1] } };
+	return post(channel, RECORD_ATTACH, 0, sizeof(channel->front->out.attach), NULL, 0, err);
 }
 
 int channel_ask(struct channel *channel, enum record_type type, uint32_t number, struct warder_error *err)
 {
 	const bool numbered = type == RECORD_SIGNAL || type == RECORD_PAUSE;
 
-	channel->out.number = number;
+	channel->front->out.number = number;
 	return post(channel, type, 0, numbered ? sizeof(number) : 0, NULL, 0, err);
 }
 
@@ -269,14 +269,14 @@ int channel_write(struct channel *channel, const void *bytes, size_t len, bool m
 	if (len > REMOTE_WRITE_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "input", "at most %d bytes at a time",
 				 REMOTE_WRITE_MAX);
-	memcpy(channel->out.bytes, bytes, len);
+	memcpy(channel->front->out.bytes, bytes, len);
 	return post(channel, RECORD_WRITE, more ? RECORD_MORE : 0, len, NULL, 0, err);
 }
 
 int channel_resize(struct channel *channel, uint16_t rows, uint16_t columns, struct warder_error *err)
 {
-	channel->out.size = (struct record_size){ .rows = rows, .columns = columns };
-	return post(channel, RECORD_RESIZE, 0, sizeof(channel->out.size), NULL, 0, err);
+	channel->front->out.size = (struct record_size){ .rows = rows, .columns = columns };
+	return post(channel, RECORD_RESIZE, 0, sizeof(channel->front->out.size), NULL, 0, err);
 }
 
 int channel_piece(struct channel *channel, const char *code, size_t len, struct warder_error *err)
@@ -285,6 +285,6 @@ int channel_piece(struct channel *channel, const char *code, size_t len, struct 
 
 	if (code_fd < 0)
 		return error_no_memory(err, "code");
-	channel->out.piece = (struct record_piece){ .bytes = len };
-	return post(channel, RECORD_PIECE, 0, sizeof(channel->out.piece), &code_fd, 1, err);
+	channel->front->out.piece = (struct record_piece){ .bytes = len };
+	return post(channel, RECORD_PIECE, 0, sizeof(channel->front->out.piece), &code_fd, 1, err);
 }

@@ -61,7 +61,7 @@ static void write_row(const struct json_value *sandbox, struct json_writer *w)
 	json_key_uint(w, "cpuCount", (number_of(sandbox, "cpuMilli") + 999) / 1000);
 	json_key_uint(w, "memoryMB", number_of(sandbox, "memoryBytes") >> 20);
 	json_key_uint(w, "diskSizeMB", number_of(sandbox, "diskBytes") >> 20);
-	json_key_string(w, "state", "running");
+	json_key_string(w, "state", json_member_text(sandbox, "state", ""));
 	json_key(w, "metadata");
 	if (json_member(sandbox, "metadata"))
 		json_copy(w, json_member(sandbox, "metadata"));
@@ -159,6 +159,11 @@ static void created(struct exchange *x, const struct link_answer *answer, const 
 	json_free(document);
 }
 
+static void emptied(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	exchange_empty(x, 204);
+}
+
 static void connected(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
 	send_session(x, 200, text, false);
@@ -245,25 +250,90 @@ static void create_v2(struct exchange *x)
 	create(x, TIMEOUT_V2_S);
 }
 
+static void resumed(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	send_session(x, 201, text, false);
+}
+
 static void show_connected(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
 	exchange_ask(x, LINK_SHOW, 0, NULL, connected);
 }
 
-/* A time limit of 0, or none, leaves the sandbox its time. */
+static void show_resumed(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	exchange_ask(x, LINK_SHOW, 0, NULL, resumed);
+}
+
+/* The time limit that a request names, in seconds; 0: none. */
+static uint64_t timeout_of(const struct exchange *x)
+{
+	struct json_value *document = NULL;
+	struct warder_error ignored;
+	uint64_t timeout_s = 0;
+
+	if (x->body && json_parse(x->body, x->body_len, "request", NULL, &document, &ignored) == 0)
+		timeout_s = number_of(document, "timeout");
+	json_free(document);
+	return timeout_s;
+}
+
+/* A sandbox that is paused goes on. A time limit of 0, or none, leaves one that runs its time. */
+static void found(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	const uint64_t timeout_s = timeout_of(x);
+	struct json_value *sandbox = read_answer(x, text);
+	bool paused;
+
+	if (!sandbox)
+		return;
+	paused = strcmp(json_member_text(sandbox, "state", ""), "paused") == 0;
+	json_free(sandbox);
+	if (paused)
+		exchange_ask(x, LINK_RESUME, timeout_s, NULL, show_resumed);
+	else if (timeout_s)
+		exchange_ask(x, LINK_TIMEOUT, timeout_s, NULL, show_connected);
+	else
+		send_session(x, 200, text, false);
+}
+
 static void connect_sandbox(struct exchange *x)
 {
 	struct json_value *document;
-	uint64_t timeout_s;
 
 	if (exchange_object(x, &document) < 0)
 		return;
-	timeout_s = number_of(document, "timeout");
 	json_free(document);
-	if (timeout_s)
-		exchange_ask(x, LINK_TIMEOUT, timeout_s, NULL, show_connected);
+	exchange_ask(x, LINK_SHOW, 0, NULL, found);
+}
+
+/* ---- pause and resume ---- */
+
+static void pause_sandbox(struct exchange *x)
+{
+	struct json_value *document;
+	const struct json_value *memory;
+
+	if (exchange_object(x, &document) < 0)
+		return;
+	memory = json_member(document, "memory");
+	if (memory && memory->type == JSON_BOOL && !memory->boolean)
+		exchange_fail(x, 400,
+			      "\"memory\": false is not supported on this host: programs stay in memory");
 	else
-		exchange_ask(x, LINK_SHOW, 0, NULL, connected);
+		exchange_ask(x, LINK_PAUSE, 0, NULL, emptied);
+	json_free(document);
+}
+
+static void resume_sandbox(struct exchange *x)
+{
+	struct json_value *document;
+
+	if (exchange_object(x, &document) < 0)
+		return;
+	if (!is_refused(x, document))
+		exchange_ask(x, LINK_RESUME, number_of(document, "timeout"), NULL, show_resumed);
+	json_free(document);
 }
 
 /* ---- look ---- */
@@ -288,6 +358,20 @@ static void show(struct exchange *x)
 	exchange_ask(x, LINK_SHOW, 0, NULL, shown);
 }
 
+/* Whether a list shows a sandbox of this state: without a filter, all that run or are paused. */
+static bool is_listed(const struct exchange *x, const char *state)
+{
+	const char *wanted = exchange_query(x, "state");
+	const size_t len = strlen(state);
+
+	if (strcmp(state, "running") != 0 && strcmp(state, "paused") != 0)
+		return false;
+	for (const char *at = wanted; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (strncmp(at, state, len) == 0 && (at[len] == ',' || !at[len]))
+			return true;
+	return !wanted;
+}
+
 static void listed(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
 	struct json_value *list = read_answer(x, text);
@@ -297,7 +381,7 @@ static void listed(struct exchange *x, const struct link_answer *answer, const c
 		return;
 	json_begin_array(&w);
 	for (const struct json_value *one = list->child; one; one = one->next) {
-		if (strcmp(json_member_text(one, "state", ""), "running") != 0)
+		if (!is_listed(x, json_member_text(one, "state", "")))
 			continue;
 		json_begin_object(&w);
 		write_row(one, &w);
@@ -314,11 +398,6 @@ static void list(struct exchange *x)
 }
 
 /* ---- time and end ---- */
-
-static void emptied(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
-{
-	exchange_empty(x, 204);
-}
 
 static void set_time(struct exchange *x, const char *key)
 {
@@ -362,5 +441,7 @@ const struct route routes_e2b[] = {
 	{ "POST", "/sandboxes/{id}/connect", "sandboxes", 0, connect_sandbox, "E2B: connect to a sandbox" },
 	{ "POST", "/v2/sandboxes/{id}/connect", "sandboxes", 0, connect_sandbox,
 	  "E2B: connect to a sandbox" },
+	{ "POST", "/sandboxes/{id}/pause", "sandboxes", 0, pause_sandbox, "E2B: pause a sandbox" },
+	{ "POST", "/sandboxes/{id}/resume", "sandboxes", 0, resume_sandbox, "E2B: resume a sandbox" },
 	{ 0 },
 };

@@ -488,8 +488,6 @@ const struct route routes_envd[] = {
 	  "E2B: begin a context anew" },
 	{ "DELETE", "/contexts/{context}", NULL, ROUTE_SANDBOX | ROUTE_TRAFFIC, envd_delete_context,
 	  "E2B: end a context" },
-	{ "POST", "/sandboxes/{id}/pause", "sandboxes", 0, refuse, "E2B: refused" },
-	{ "POST", "/sandboxes/{id}/resume", "sandboxes", 0, refuse, "E2B: refused" },
 	{ "POST", "/sandboxes/{id}/fork", "sandboxes", 0, refuse, "E2B: refused" },
 	{ "POST", "/sandboxes/{id}/snapshots", "sandboxes", 0, refuse, "E2B: refused" },
 	{ "PUT", "/sandboxes/{id}/network", "sandboxes", 0, refuse, "E2B: refused" },

@@ -9,6 +9,7 @@
  * not have gaps. An upload waits for the script to take it, so nothing is held but one piece of the body.
  */
 #include <signal.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,6 @@
 
 #define PART_BYTES                                                                                           \
 	(UINT64_C(1) << 20) /* of a download, between two questions; well below what a keeper keeps */
-#define FILE_MAX    (UINT64_C(512) << 20)
 #define LISTING_MAX ((size_t)3 << 20)
 #define COMPLAINT   300
 
@@ -346,6 +346,7 @@ static void write_more(struct file_visit *file)
 
 static void on_body(struct exchange *x, const char *bytes, size_t len)
 {
+	const uint64_t most = x->front->welcome.limits.file_bytes;
 	struct file_visit *file = x->data;
 	struct warder_error err = { 0 };
 	int status;
@@ -355,14 +356,14 @@ static void on_body(struct exchange *x, const char *bytes, size_t len)
 	file->taken += len;
 	if (!bytes)
 		status = file->parser ? multipart_finish(file->parser, &err) : on_part_end(file, &err);
-	else if (file->taken > FILE_MAX)
-		status =
-		    error_set(&err, WARDER_ERROR_INVALID_REQUEST, NULL, "the body is longer than 512 MiB");
+	else if (file->taken > most)
+		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				   "the body is longer than %" PRIu64 " bytes", most);
 	else
 		status = file->parser ? multipart_take(file->parser, bytes, len, &err)
 				      : on_part_bytes(file, bytes, len, &err);
 	if (status < 0) {
-		fail_plainly(file, file->taken > FILE_MAX ? 413 : link_status(err.code), err.text);
+		fail_plainly(file, file->taken > most ? 413 : link_status(err.code), err.text);
 		return;
 	}
 	file->is_whole = !bytes;

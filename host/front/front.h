@@ -24,8 +24,8 @@
 #include "runtime/session/records.h"
 #include "runtime/session/session.h"
 
-#define FRONT_BODY_MAX (1024u * 1024) /* of a request, unless its route takes the body in parts */
-#define FRONT_ARGS_MAX 4
+#define FRONT_ARGS_MAX   4
+#define EXCHANGE_NO_ROOM "the tenant has as many requests at a time as it may have"
 #define FRONT_OUT_MAX                                                                                        \
 	(256u * 1024) /* of a stream that waits for its client; more is not read from the keeper */
 
@@ -46,7 +46,8 @@ struct front {
 	struct server *server;
 	struct asking *asking;
 	struct link_welcome welcome;
-	void *graveyard; /* freed at the end of a turn, when no event can name it any more */
+	struct record in, out; /* that a channel takes or sends at the moment */
+	void *graveyard;       /* freed at the end of a turn, when no event can name it any more */
 	bool ending;
 };
 
@@ -100,6 +101,7 @@ struct exchange {
 	size_t body_len;
 	enum link_key key_kind; /* whose key the client showed */
 	char key[SHA256_HEX];   /* its digest */
+	uint64_t tenant;        /* whose it is, by the launcher's number; 0: not known yet */
 	const char
 	    *sandbox; /* the sandbox that the request is about: an argument or the routing header; or "" */
 	void *data;   /* the handler's */
@@ -125,6 +127,9 @@ void exchange_fail(struct exchange *x, unsigned int status, const char *message)
 void exchange_error(struct exchange *x, unsigned int status, const struct warder_error *err);
 /* A header of the answer, before it. */
 void exchange_set(struct exchange *x, const char *name, const char *value);
+
+/* False: the key's tenant has as many requests at a time as it may have. */
+bool exchange_has_room(struct exchange *x);
 
 /* Answer with a body that comes bit by bit: exchange_stream(), exchange_write() any number of times, exchange_end(). */
 void exchange_stream(struct exchange *x, unsigned int status, const char *media_type);

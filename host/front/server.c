@@ -20,15 +20,13 @@
 #include "base/fd.h"
 #include "base/text.h"
 
-#define IDLE_S           120                /* of a connection */
-#define BODY_US          UINT64_C(60000000) /* for the body of one, unless its route takes it in parts */
-#define SWEEP_US         UINT64_C(1000000)
-#define HEADER_US        UINT64_C(30000000) /* for the headers of a request */
-#define CONNECTION_BYTES 20480              /* for the headers of a request, and of its answer */
-#define WRONG_MAX        10                 /* wrong keys of an address */
-#define WRONG_US         UINT64_C(60000000)
-#define ADDRESSES        512
-#define STREAM_BLOCK     32768
+#define IDLE_S       120                /* of a connection */
+#define BODY_US      UINT64_C(60000000) /* for the body of one, unless its route takes it in parts */
+#define SWEEP_US     UINT64_C(1000000)
+#define OWN_BYTES    4096 /* of a connection, besides the headers of its request */
+#define WRONG_US     UINT64_C(60000000)
+#define ADDRESSES    512
+#define STREAM_BLOCK 8192
 
 struct exchange_http {
 	struct exchange_http *buried; /* front_bury() */
@@ -48,6 +46,7 @@ struct exchange_http {
 	bool held; /* no more of the body is taken */
 	char *out; /* owned: bytes of the stream */
 	size_t out_at, out_len, out_size;
+	uint64_t since_us; /* that the client has taken nothing of the stream's bytes */
 };
 
 /* Wrong keys from an address in the current minute. */
@@ -71,6 +70,7 @@ struct server {
 	struct peer *peers;
 	struct address addresses[ADDRESSES];
 	uint64_t swept_us;
+	size_t waiting; /* bytes of the streams of all exchanges */
 };
 
 /* ---- what a request says ---- */
@@ -230,6 +230,51 @@ static void put_to_sleep(struct exchange_http *http)
 	source_add(http->x.front, &http->hangup, EPOLLRDHUP);
 }
 
+static void release(struct exchange_http *http)
+{
+	http->x.front->server->waiting -= http->out_size;
+	free(http->out);
+	http->out = NULL;
+	http->out_at = http->out_len = http->out_size = 0;
+}
+
+/* Break off a stream: its client loses the connection, and may begin another one where it has stopped. */
+static void cut_off(struct exchange_http *http)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(http->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	release(http);
+	http->over = true;
+	http->ended = true;
+	if (info)
+		shutdown((int)info->connect_fd, SHUT_RDWR);
+	if (http->queued)
+		wake(http);
+}
+
+/* Of the streams with at least the average, the one whose client has read nothing for the longest time. */
+static struct exchange_http *find_slowest(const struct server *server)
+{
+	struct exchange_http *slowest = NULL;
+	size_t count = 0;
+
+	for (const struct exchange_http *one = server->exchanges; one; one = one->next)
+		count += one->out_size > 0;
+	for (struct exchange_http *one = server->exchanges; one; one = one->next)
+		if (one->out_size && one->out_size >= server->waiting / count &&
+		    (!slowest || one->since_us < slowest->since_us))
+			slowest = one;
+	return slowest;
+}
+
+/* All streams share a part of the memory. Where they fill it, the slowest client has to give way. */
+static void make_way(struct server *server)
+{
+	while (server->waiting > server->front->welcome.limits.waiting_bytes)
+		cut_off(find_slowest(server));
+}
+
 static ssize_t read_stream(void *of, uint64_t at, char *to, size_t most)
 {
 	struct exchange_http *http = of;
@@ -241,8 +286,9 @@ static ssize_t read_stream(void *of, uint64_t at, char *to, size_t most)
 	if (len) {
 		memcpy(to, http->out + http->out_at, len);
 		http->out_at += len;
+		http->since_us = clock_us();
 		if (http->out_at == http->out_len) {
-			http->out_at = http->out_len = 0;
+			release(http);
 			if (!http->ended && http->x.room)
 				http->x.room(&http->x);
 		}
@@ -279,6 +325,7 @@ static bool make_room(struct exchange_http *http, size_t len)
 	grown = realloc(http->out, size);
 	if (!grown)
 		return false;
+	http->x.front->server->waiting += size - http->out_size;
 	http->out = grown;
 	http->out_size = size;
 	return true;
@@ -293,8 +340,11 @@ bool exchange_write(struct exchange *x, const void *bytes, size_t len)
 	if (!make_room(http, len)) {
 		http->over = true; /* half a stream would look like a whole one */
 	} else {
+		if (http->out_at == http->out_len)
+			http->since_us = clock_us();
 		memcpy(http->out + http->out_len, bytes, len);
 		http->out_len += len;
+		make_way(x->front->server);
 	}
 	if (http->queued)
 		wake(http);
@@ -356,7 +406,7 @@ static bool is_locked_out(struct exchange_http *http)
 		address->since_us = clock_us();
 		address->wrong = 0;
 	}
-	return address->wrong >= WRONG_MAX;
+	return address->wrong >= http->x.front->welcome.limits.wrong_tokens;
 }
 
 /* Whether the text is one of the words of a list with blanks between them, whatever the case. */
@@ -374,13 +424,35 @@ static bool is_among(const char *list, const char *text)
 	return false;
 }
 
+static bool check_header(struct exchange *x)
+{
+	const uint64_t most = x->front->welcome.limits.header_bytes;
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(x->http->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	char text[80];
+
+	if (!info || info->header_size <= most)
+		return true;
+	snprintf(text, sizeof(text), "the headers are longer than %llu bytes", (unsigned long long)most);
+	exchange_fail(x, 431, text);
+	return false;
+}
+
+static enum MHD_Result count_host(void *of, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	*(size_t *)of += strcasecmp(name, "Host") == 0;
+	return MHD_YES;
+}
+
 static bool check_host(struct exchange *x)
 {
+	size_t hosts = 0;
 	const char *host = exchange_header(x, "Host");
 	const char *origin = exchange_header(x, "Origin");
 	const char *origin_host = origin ? strstr(origin, "://") : NULL;
 
-	if (!host || !is_among(x->front->welcome.hosts, host)) {
+	MHD_get_connection_values(x->http->connection, MHD_HEADER_KIND, count_host, &hosts);
+	if (hosts != 1 || !host || !is_among(x->front->welcome.hosts, host)) {
 		exchange_fail(
 		    x, 421,
 		    "the Host header names no host that is served here; the settings' \"hosts\" add names");
@@ -425,15 +497,19 @@ static bool find_key(struct exchange *x)
 	return true;
 }
 
-static bool has_room(struct exchange *x)
+bool exchange_has_room(struct exchange *x)
 {
+	const struct exchange_http *all = x->front->server->exchanges;
 	size_t count = 0;
 
 	if (x->key_kind == LINK_KEY_NONE)
 		return true;
-	for (const struct exchange_http *one = x->front->server->exchanges; one; one = one->next)
-		count += strcmp(one->x.key, x->key) == 0;
-	return count <= x->front->welcome.connections_a_tenant;
+	for (const struct exchange_http *one = all; one && !x->tenant; one = one->next)
+		if (strcmp(one->x.key, x->key) == 0)
+			x->tenant = one->x.tenant;
+	for (const struct exchange_http *one = all; one; one = one->next)
+		count += strcmp(one->x.key, x->key) == 0 || (x->tenant && one->x.tenant == x->tenant);
+	return count <= x->front->welcome.limits.connections_a_tenant;
 }
 
 static void find_sandbox(struct exchange *x)
@@ -446,6 +522,12 @@ static void find_sandbox(struct exchange *x)
 }
 
 /* ---- connections ---- */
+
+/* For the headers of a request. */
+static uint64_t header_us(const struct server *server)
+{
+	return server->front->welcome.limits.header_seconds * 1000000;
+}
 
 static struct peer *peer_of(struct MHD_Connection *connection)
 {
@@ -487,7 +569,7 @@ static void on_connection(void *of, struct MHD_Connection *connection, void **co
 		return;
 	*peer = (struct peer){ .next = server->peers,
 			       .fd = info ? (int)info->connect_fd : -1,
-			       .deadline_us = clock_us() + HEADER_US };
+			       .deadline_us = clock_us() + header_us(server) };
 	if (peer->next)
 		peer->next->previous = peer;
 	server->peers = peer;
@@ -513,7 +595,7 @@ static void find_route(struct exchange_http *http)
 	struct exchange *x = &http->x;
 	bool allowed;
 
-	if (!check_host(x))
+	if (!check_header(x) || !check_host(x))
 		return;
 	x->route = route_find(x->method, x->path, x->args, &allowed);
 	if (!x->route) {
@@ -528,9 +610,9 @@ static void find_route(struct exchange_http *http)
 	}
 	if (!find_key(x))
 		return;
-	if (!has_room(x)) {
+	if (!exchange_has_room(x)) {
 		exchange_set(x, "Retry-After", "1");
-		exchange_fail(x, 429, "the key has as many requests at a time as it may have");
+		exchange_fail(x, 429, EXCHANGE_NO_ROOM);
 		return;
 	}
 	find_sandbox(x);
@@ -563,7 +645,7 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	struct exchange_http *http = *con_cls;
 
 	*con_cls = NULL;
-	set_deadline(connection, HEADER_US);
+	set_deadline(connection, header_us(server));
 	if (!http)
 		return;
 	if (http->status == 401 && http->x.key_kind != LINK_KEY_NONE)
@@ -583,13 +665,15 @@ static void on_completed(void *of, struct MHD_Connection *connection, void **con
 	for (size_t i = 0; i < FRONT_ARGS_MAX; i++)
 		free(http->x.args[i]);
 	free(http->x.body);
-	free(http->out);
+	release(http);
 	front_bury(server->front, http);
 }
 
 static void add_body(struct exchange_http *http, const char *bytes, size_t len)
 {
 	struct exchange *x = &http->x;
+	const size_t most = x->front->welcome.limits.body_bytes;
+	char text[80];
 	char *grown;
 
 	if (http->response)
@@ -598,8 +682,9 @@ static void add_body(struct exchange_http *http, const char *bytes, size_t len)
 		x->part(x, bytes, len);
 		return;
 	}
-	if (len > FRONT_BODY_MAX - x->body_len) {
-		exchange_fail(x, 413, "the body is longer than 1 MiB");
+	if (len > most - x->body_len) {
+		snprintf(text, sizeof(text), "the body is longer than %zu bytes", most);
+		exchange_fail(x, 413, text);
 		return;
 	}
 	grown = realloc(x->body, x->body_len + len + 1);
@@ -692,8 +777,9 @@ int server_new(struct front *front, int listen_fd)
 	front->server = server;
 	server->daemon = MHD_start_daemon(
 	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
-	    MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT, front->welcome.connections,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+	    MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+	    (unsigned int)front->welcome.limits.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+	    (size_t)front->welcome.limits.header_bytes + OWN_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
 	    (unsigned int)IDLE_S, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
 	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
 	info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;

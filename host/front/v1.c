@@ -43,6 +43,11 @@ static void show_host(struct exchange *x)
 	exchange_ask(x, LINK_HOST, 0, NULL, pass_on);
 }
 
+static void show_capabilities(struct exchange *x)
+{
+	exchange_ask(x, LINK_CONTROLS, 0, NULL, pass_on);
+}
+
 static void list_sandboxes(struct exchange *x)
 {
 	exchange_ask(x, LINK_LIST, 0, NULL, pass_on);
@@ -86,6 +91,26 @@ static void set_timeout(struct exchange *x)
 		exchange_fail(x, 400, "\"timeoutMs\" must be a whole number of milliseconds");
 	else
 		exchange_ask(x, LINK_TIMEOUT, (value->uint + 999) / 1000, NULL, pass_on);
+	json_free(document);
+}
+
+static void pause_sandbox(struct exchange *x)
+{
+	exchange_ask(x, LINK_PAUSE, 0, NULL, pass_on);
+}
+
+static void resume_sandbox(struct exchange *x)
+{
+	struct json_value *document;
+	const struct json_value *value;
+
+	if (exchange_object(x, &document) < 0)
+		return;
+	value = json_member(document, "timeoutMs");
+	if (value && !value->is_uint)
+		exchange_fail(x, 400, "\"timeoutMs\" must be a whole number of milliseconds");
+	else
+		exchange_ask(x, LINK_RESUME, value ? (value->uint + 999) / 1000 : 0, NULL, pass_on);
 	json_free(document);
 }
 
@@ -617,12 +642,18 @@ const struct route routes_v1[] = {
 	{ "GET", "/health", NULL, ROUTE_OPEN | ROUTE_SANDBOX, health,
 	  "whether this host can launch programs" },
 	{ "GET", "/v1/host", "read", 0, show_host, "this host, and what the tenant may use of it" },
+	{ "GET", "/v1/capabilities", "read", 0, show_capabilities,
+	  "what a jail of this host can enforce, control by control" },
 	{ "GET", "/v1/sandboxes", "read", 0, list_sandboxes, "the tenant's sandboxes" },
 	{ "POST", "/v1/sandboxes", "sandboxes", 0, create_sandbox, "create a sandbox" },
 	{ "GET", "/v1/sandboxes/{id}", "sandboxes", 0, show_sandbox,
 	  "a sandbox, with its tokens and its policy" },
 	{ "DELETE", "/v1/sandboxes/{id}", "sandboxes", 0, remove_sandbox, "end a sandbox" },
 	{ "POST", "/v1/sandboxes/{id}/timeout", "sandboxes", 0, set_timeout, "set when a sandbox ends" },
+	{ "POST", "/v1/sandboxes/{id}/pause", "sandboxes", 0, pause_sandbox,
+	  "stop all programs of a sandbox" },
+	{ "POST", "/v1/sandboxes/{id}/resume", "sandboxes", 0, resume_sandbox,
+	  "let the programs of a sandbox go on" },
 	{ "GET", "/v1/sandboxes/{id}/executions", "sandboxes", 0, list_executions,
 	  "the executions of a sandbox" },
 	{ "POST", "/v1/sandboxes/{id}/executions", "sandboxes", 0, start_execution,

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "host/launcher/host.h"
 #include "host/launcher/state.h"
 #include "host/wire/signature.h"
@@ -45,6 +46,8 @@ struct call {
 	struct warder_policy *policy;     /* owned */
 	struct json_value *document;      /* owned: the request */
 	char *record;                     /* owned */
+	char *old_record;                 /* owned: before a change that may fail */
+	uint64_t paused_ms, ends_ms;      /* of a sandbox after the change */
 	struct warder_pool *pool;         /* borrowed: exists until all jobs are done */
 	const char *program;              /* borrowed */
 	int sandboxes_fd;                 /* borrowed */
@@ -71,6 +74,7 @@ static void call_free(struct call *call)
 	warder_policy_free(call->policy);
 	json_free(call->document);
 	free(call->record);
+	free(call->old_record);
 	free(call);
 }
 
@@ -212,6 +216,9 @@ static int admit(struct launcher *launcher, const struct tenant *tenant, const s
 	if (!fits(limits->cpu_milli, use.cpu_milli, policy->limits.cpu_milli))
 		return refuse_share(call, 5, err, "limits.cpus", "thousandths of a CPU in its sandboxes",
 				    use.cpu_milli, limits->cpu_milli);
+	if (sandbox && !fits(limits->spool_bytes, use.spool_bytes, SPOOLS_BYTES_MAX))
+		return refuse_share(call, 5, err, "spoolBytes", "MiB of kept output in its sandboxes",
+				    use.spool_bytes >> 20, limits->spool_bytes >> 20);
 	if (jobs_waiting(&launcher->jobs, tenant->name) >= limits->queue)
 		return refuse_share(call, 1, err, "queue", "requests that wait", limits->queue,
 				    limits->queue);
@@ -484,21 +491,73 @@ static int fill_sandbox(const struct context *context, const struct call *call, 
 	return sandbox->policy ? 0 : error_no_memory(err, NULL);
 }
 
+static int take_key(const struct json_value *document, const char **ret, struct warder_error *err)
+{
+	const struct json_value *value = json_member(document, "idempotencyKey");
+
+	*ret = NULL;
+	if (!value || value->type == JSON_NULL)
+		return 0;
+	if (value->type != JSON_STRING || !value->string[0] || strlen(value->string) > SANDBOX_KEY_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "idempotencyKey",
+				 "\"idempotencyKey\" must be a text of 1 to %d bytes", SANDBOX_KEY_MAX);
+	*ret = value->string;
+	return 0;
+}
+
+/* Answer with the sandbox that the same request has created before. 0: there is none; 1: the call was answered; -1 with *err. */
+static int find_created(const struct context *context, struct call *call, const char *key, const char *digest,
+			struct warder_error *err)
+{
+	const struct sandbox *sandbox =
+	    key ? sandboxes_of_key(&context->launcher->sandboxes, context->tenant->name, key) : NULL;
+
+	if (!sandbox)
+		return 0;
+	if (strcmp(sandbox->request_digest, digest) != 0)
+		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
+				 "sandbox %s was created by another request with this key; use a new key",
+				 sandbox->id);
+	if (sandbox->state != SANDBOX_RUNNING) {
+		call->answer.retry_s = 1;
+		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
+				 "sandbox %s, which a request with this key created, is %s; try again",
+				 sandbox->id,
+				 sandbox->state == SANDBOX_STARTING ? "still being started" : "ending");
+	}
+	call->text = sandbox_text(sandbox, true);
+	answer(context->launcher, call, 200, NULL);
+	return 1;
+}
+
 static int create(struct context *context, struct call *call, struct warder_error *err)
 {
-	static const char *const members[] = { "template", "policy", "env", "timeoutMs", "metadata", NULL };
+	static const char *const members[] = { "template", "policy",         "env", "timeoutMs",
+					       "metadata", "idempotencyKey", NULL };
 	struct launcher *launcher = context->launcher;
 	struct sandbox *sandbox;
+	const char *key = NULL;
+	char digest[SHA256_HEX];
+	int found;
 
+	link_digest(context->text, digest);
 	if (parse_document(context, &call->document, err) < 0 ||
-	    check_members(call->document, members, err) < 0 ||
-	    choose_policy(context, call->document, &call->policy, err) < 0 ||
+	    check_members(call->document, members, err) < 0 || take_key(call->document, &key, err) < 0)
+		return -1;
+	found = find_created(context, call, key, digest, err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	if (choose_policy(context, call->document, &call->policy, err) < 0 ||
 	    admit(launcher, context->tenant, &call->policy->policy, true, call, err) < 0)
 		return -1;
 	sandbox = sandbox_new(&launcher->sandboxes, err);
 	if (!sandbox)
 		return -1;
 	memcpy(call->sandbox, sandbox->id, sizeof(sandbox->id));
+	if (key) {
+		snprintf(sandbox->idempotency_key, sizeof(sandbox->idempotency_key), "%s", key);
+		memcpy(sandbox->request_digest, digest, sizeof(digest));
+	}
 	if (fill_sandbox(context, call, sandbox, err) == 0) {
 		call->record = sandbox_record(sandbox);
 		if (call->record) {
@@ -620,22 +679,44 @@ static int take_argv(const struct json_value *document, char ***ret, struct ward
 	return 0;
 }
 
+/* The program's input, as a text or as any bytes: `stdin` of the document, or *ret_bytes, which is the caller's. */
+static int take_input(const struct json_value *document, const char **ret, size_t *ret_len, char **ret_bytes,
+		      struct warder_error *err)
+{
+	const struct json_value *encoded = json_member(document, "stdinBase64");
+
+	*ret = json_member_text(document, "stdin", NULL);
+	*ret_len = *ret ? strlen(*ret) : 0;
+	if (!encoded)
+		return 0;
+	if (*ret)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "stdinBase64",
+				 "\"stdin\" and \"stdinBase64\" are both given; leave one of them out");
+	if (encoded->type == JSON_STRING)
+		*ret_bytes = text_unbase64(encoded->string, strlen(encoded->string), ret_len);
+	*ret = *ret_bytes;
+	return *ret ? 0
+		    : error_set(err, WARDER_ERROR_INVALID_REQUEST, "stdinBase64",
+				"\"stdinBase64\" must be a text in base64, padded and without line breaks");
+}
+
 static int run_program(struct call *call, struct warder_error *err)
 {
-	const char *input = json_member_text(call->document, "stdin", NULL);
 	const struct warder_pool_key key = { .size = sizeof(key),
 					     .policy = call->policy,
 					     .tenant = call->tenant };
-	struct warder_command command = { .size = sizeof(command),
-					  .input = input,
-					  .input_len = input ? strlen(input) : 0 };
+	struct warder_command command = { .size = sizeof(command) };
 	struct warder_result *result = NULL;
 	struct warder_run *run = NULL;
-	char **argv = NULL;
+	char **argv = NULL, *bytes = NULL;
 	int done;
 
-	if (take_argv(call->document, &argv, err) < 0)
+	if (take_input(call->document, &command.input, &command.input_len, &bytes, err) < 0)
 		return -1;
+	if (take_argv(call->document, &argv, err) < 0) {
+		free(bytes);
+		return -1;
+	}
 	command.argv = argv;
 	done = warder_pool_launch(call->pool, &key, &command, &run, err);
 	while (done == 0 && (done = warder_wait_for(run, LOOK_US, &result, err)) == 0)
@@ -650,6 +731,7 @@ static int run_program(struct call *call, struct warder_error *err)
 	warder_result_free(result);
 	warder_run_free(run);
 	free(argv);
+	free(bytes);
 	return done;
 }
 
@@ -676,7 +758,8 @@ static void run_finish(struct job *job, void *of)
 
 static int run(struct context *context, struct call *call, struct warder_error *err)
 {
-	static const char *const members[] = { "template", "policy", "env", "argv", "stdin", NULL };
+	static const char *const members[] = { "template", "policy",      "env", "argv",
+					       "stdin",    "stdinBase64", NULL };
 	struct launcher *launcher = context->launcher;
 
 	if (parse_document(context, &call->document, err) < 0 ||
@@ -816,7 +899,6 @@ static int who(struct context *context, struct call *call, struct warder_error *
 static int host(struct context *context, struct call *call, struct warder_error *err)
 {
 	const struct launcher *launcher = context->launcher;
-	const struct tenant_limits *limits = &context->tenant->limits;
 	const struct tenant_use use = use_of(launcher, context->tenant->name);
 	struct json_writer w = { 0 };
 
@@ -838,18 +920,24 @@ static int host(struct context *context, struct call *call, struct warder_error 
 	json_key_uint(&w, "sandboxes", use.sandboxes);
 	json_key_uint(&w, "memoryBytes", use.memory_bytes);
 	json_key_uint(&w, "cpuMilli", use.cpu_milli);
+	json_key_uint(&w, "spoolBytes", use.spool_bytes);
 	json_end_object(&w);
 	json_key(&w, "limits");
 	json_begin_object(&w);
-	json_key_uint(&w, "sandboxes", limits->sandboxes);
-	json_key_uint(&w, "memoryBytes", limits->memory_bytes);
-	json_key_uint(&w, "cpuMilli", limits->cpu_milli);
-	json_key_uint(&w, "launchesPerSecond", limits->launches_per_second);
-	json_key_uint(&w, "queue", limits->queue);
+	tenant_write_limits(&context->tenant->limits, &w);
 	json_end_object(&w);
 	json_end_object(&w);
 	json_end_object(&w);
 	call->text = json_take(&w);
+	answer(context->launcher, call, 200, NULL);
+	return 0;
+}
+
+static int capabilities(struct context *context, struct call *call, struct warder_error *err)
+{
+	call->text = strdup(context->launcher->capabilities);
+	if (!call->text)
+		return error_no_memory(err, NULL);
 	answer(context->launcher, call, 200, NULL);
 	return 0;
 }
@@ -886,19 +974,31 @@ static void record_work(struct job *job)
 		call->answer.status = 503;
 }
 
-static int set_timeout(struct context *context, struct call *call, struct warder_error *err)
+/* When a sandbox ends that lives for so many seconds more. */
+static int find_end(const struct sandbox *sandbox, uint64_t value_s, uint64_t *ret_ms,
+		    struct warder_error *err)
 {
-	struct sandbox *sandbox = context->sandbox;
 	const uint64_t now_ms = clock_wall_ms();
-	const uint64_t value_s = context->request->value;
 
-	if (sandbox->state != SANDBOX_RUNNING)
-		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
 	if (value_s > SANDBOX_LIFETIME_MS / 1000 ||
 	    now_ms + value_s * 1000 > sandbox->created_ms + SANDBOX_LIFETIME_MS)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "timeout",
 				 "a sandbox lives for 24 hours at most, from its creation on");
-	sandbox->ends_ms = now_ms + value_s * 1000;
+	*ret_ms = now_ms + value_s * 1000;
+	return 0;
+}
+
+static int set_timeout(struct context *context, struct call *call, struct warder_error *err)
+{
+	struct sandbox *sandbox = context->sandbox;
+
+	if (sandbox->state != SANDBOX_RUNNING)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
+	if (sandbox->paused_ms || sandbox->changing)
+		return error_set(err, WARDER_ERROR_CONFLICT, "id",
+				 "sandbox %s is paused; resume it with the new time", sandbox->id);
+	if (find_end(sandbox, context->request->value, &sandbox->ends_ms, err) < 0)
+		return -1;
 	call->record = sandbox_record(sandbox);
 	if (!call->record)
 		return error_no_memory(err, NULL);
@@ -906,6 +1006,123 @@ static int set_timeout(struct context *context, struct call *call, struct warder
 	call->job.finish = finish_with_answer;
 	jobs_add(&context->launcher->jobs, &call->job);
 	return 0;
+}
+
+/* ---- pause and resume ---- */
+
+/* The record says "paused" before the sandbox is, and until it is not: so a launcher that dies meanwhile leaves a sandbox that can be
+ * resumed. */
+static void pause_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct warder_error *err = &call->answer.error;
+	struct warder_error ignored;
+
+	call->answer.status = 204;
+	if (state_write(call->sandboxes_fd, call->sandbox, call->record, err) == 0) {
+		if (remote_pause(call->sandbox, true, err) == 0)
+			return;
+		state_write(call->sandboxes_fd, call->sandbox, call->old_record, &ignored);
+	}
+	call->answer.status = link_status(err->code);
+}
+
+static void resume_work(struct job *job)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct warder_error *err = &call->answer.error;
+
+	call->answer.status = 204;
+	/* CONFLICT: it is not paused, as a pause was interrupted. */
+	if (remote_pause(call->sandbox, false, err) < 0 && err->code != WARDER_ERROR_CONFLICT) {
+		call->answer.status = link_status(err->code);
+		return;
+	}
+	memset(err, 0, sizeof(*err));
+	if (state_write(call->sandboxes_fd, call->sandbox, call->record, err) < 0)
+		call->answer.status = 503;
+}
+
+static void change_finish(struct job *job, void *of)
+{
+	struct call *call = (struct call *)(void *)job;
+	struct launcher *launcher = of;
+	struct sandbox *sandbox = sandboxes_find(&launcher->sandboxes, call->sandbox);
+
+	/* It may have been ended meanwhile. */
+	if (sandbox) {
+		sandbox->changing = false;
+		if (call->answer.status == 204) {
+			sandbox->paused_ms = call->paused_ms;
+			sandbox->ends_ms = call->ends_ms;
+		}
+	}
+	finish_with_answer(job, launcher);
+}
+
+/* The record of a sandbox as if it were paused since then, and ended then. */
+static char *record_with(const struct sandbox *sandbox, uint64_t paused_ms, uint64_t ends_ms)
+{
+	struct sandbox other = *sandbox;
+
+	other.paused_ms = paused_ms;
+	other.ends_ms = ends_ms;
+	return sandbox_record(&other);
+}
+
+static int change(struct context *context, struct call *call, uint64_t paused_ms, uint64_t ends_ms,
+		  void (*work)(struct job *job), struct warder_error *err)
+{
+	struct sandbox *sandbox = context->sandbox;
+
+	call->paused_ms = paused_ms;
+	call->ends_ms = ends_ms;
+	call->record = record_with(sandbox, paused_ms, ends_ms);
+	call->old_record = sandbox_record(sandbox);
+	if (!call->record || !call->old_record)
+		return error_no_memory(err, NULL);
+	sandbox->changing = true;
+	call->job.work = work;
+	call->job.finish = change_finish;
+	jobs_add(&context->launcher->jobs, &call->job);
+	return 0;
+}
+
+static int check_changeable(const struct sandbox *sandbox, bool paused, struct warder_error *err)
+{
+	if (sandbox->state != SANDBOX_RUNNING)
+		return error_set(err, WARDER_ERROR_NOT_FOUND, "id", "sandbox %s does not run", sandbox->id);
+	if (sandbox->changing)
+		return error_set(err, WARDER_ERROR_CONFLICT, "id", "sandbox %s is being paused or resumed",
+				 sandbox->id);
+	if ((sandbox->paused_ms != 0) != paused)
+		return error_set(err, WARDER_ERROR_CONFLICT, "id", "sandbox %s is %s", sandbox->id,
+				 paused ? "not paused" : "paused already");
+	return 0;
+}
+
+/* While it is paused, no time limit of the client ends it. */
+static int pause_sandbox(struct context *context, struct call *call, struct warder_error *err)
+{
+	const struct sandbox *sandbox = context->sandbox;
+
+	return check_changeable(sandbox, false, err) < 0 ||
+		       change(context, call, clock_wall_ms(), sandbox->created_ms + SANDBOX_LIFETIME_MS,
+			      pause_work, err) < 0
+		   ? -1
+		   : 0;
+}
+
+static int resume_sandbox(struct context *context, struct call *call, struct warder_error *err)
+{
+	const uint64_t value_s = context->request->value;
+	uint64_t ends_ms = 0;
+
+	return check_changeable(context->sandbox, true, err) < 0 ||
+		       find_end(context->sandbox, value_s ? value_s : TIMEOUT_MS / 1000, &ends_ms, err) < 0 ||
+		       change(context, call, 0, ends_ms, resume_work, err) < 0
+		   ? -1
+		   : 0;
 }
 
 /* ---- the table ---- */
@@ -942,6 +1159,9 @@ static const struct row {
 	[LINK_TIMEOUT] = { set_timeout, TENANT_SANDBOXES, true, false },
 	[LINK_OPEN] = { open_sandbox, TENANT_SANDBOXES, true, false },
 	[LINK_RUN] = { run, TENANT_RUN, false, true },
+	[LINK_PAUSE] = { pause_sandbox, TENANT_SANDBOXES, true, false },
+	[LINK_RESUME] = { resume_sandbox, TENANT_SANDBOXES, true, false },
+	[LINK_CONTROLS] = { capabilities, TENANT_READ, false, false },
 	[LINK_CANCEL] = { cancel, 0, false, false },
 };
 
@@ -1033,6 +1253,16 @@ static int check_key(struct context *context, const struct row *row, struct call
 	return 0;
 }
 
+/* The front counts the requests of a tenant by this number, whichever of its keys they show. False: no memory. */
+static bool name_tenant(const struct context *context, struct call *call)
+{
+	const struct launcher_rate *rate = rate_of(context->launcher, context->tenant->name);
+
+	if (rate)
+		call->answer.tenant = (uint64_t)(rate - context->launcher->rates) + 1;
+	return rate != NULL;
+}
+
 static int take(struct context *context, struct call **call, struct warder_error *err)
 {
 	const struct row *row = &rows[context->request->call];
@@ -1042,6 +1272,8 @@ static int take(struct context *context, struct call **call, struct warder_error
 	if (row->launches && is_stuck(context->launcher))
 		return say_stuck(err);
 	/* Now that it is known who asks. */
+	if (context->tenant && !name_tenant(context, *call))
+		return error_no_memory(err, NULL);
 	if (context->tenant)
 		snprintf((*call)->tenant, sizeof((*call)->tenant), "%s", context->tenant->name);
 	if (context->sandbox)

@@ -1,11 +1,12 @@
 /*
  * The front gets a jail like any untrusted program: no network of its own (it accepts connections from a socket that it is given), no files
- * but the host's programs and libraries, 64 MiB, and as root a user of its own.
+ * but the host's programs and libraries, 64 MiB unless the settings say otherwise, and as root a user of its own.
  */
 #include "host/launcher/front.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,16 +26,19 @@
 
 /* What the strict preset does not already say. */
 static const char *const fields[][2] = {
-	{ "limits.wallTime", "unlimited" }, { "limits.cpuTime", "unlimited" },
-	{ "limits.memory", "64MiB" },       { "limits.pids", "8" },
-	{ "limits.openFiles", "4096" },     { "filesystem.tmp", "1MiB" },
+	{ "limits.wallTime", "unlimited" },
+	{ "limits.cpuTime", "unlimited" },
+	{ "limits.pids", "8" },
+	{ "limits.openFiles", "4096" },
+	{ "filesystem.tmp", "1MiB" },
 	{ "syscalls.profile", "default" },
 };
 
-static int make_policy(struct warder_policy **ret, struct warder_error *err)
+static int make_policy(uint64_t memory_bytes, struct warder_policy **ret, struct warder_error *err)
 {
 	char path[PATH_MAX];
 	char row[PATH_MAX + 32];
+	char memory[32];
 	struct warder_policy *policy = NULL;
 	int set = 0;
 
@@ -43,8 +47,11 @@ static int make_policy(struct warder_policy **ret, struct warder_error *err)
 	if (warder_policy_preset("strict", &policy, err) != 0)
 		return -1;
 	snprintf(row, sizeof(row), "%s:" INSIDE, path);
+	snprintf(memory, sizeof(memory), "%" PRIu64 "B", memory_bytes);
 	for (size_t i = 0; set == 0 && i < ARRAY_LENGTH(fields); i++)
 		set = warder_policy_set(policy, fields[i][0], fields[i][1], err);
+	if (set == 0)
+		set = warder_policy_set(policy, "limits.memory", memory, err);
 	if (set == 0)
 		set = warder_policy_set(policy, "filesystem.paths.readOnly", row, err);
 	/* An ordinary user may have no cgroup of their own. */
@@ -65,7 +72,7 @@ static int prepare(struct front *front, struct warder_error *err)
 
 	if (front->tmpl)
 		return 0;
-	if (make_policy(&policy, err) < 0)
+	if (make_policy(front->memory_bytes, &policy, err) < 0)
 		return -1;
 	prepared = warder_prepare(policy, NULL, &front->tmpl, err);
 	warder_policy_free(policy);

@@ -22,9 +22,10 @@ struct front {
 	struct warder_run *run;
 	struct warder_template *tmpl;
 	struct link_welcome welcome;
+	uint64_t memory_bytes; /* of its jail */
 };
 
-/* Start one. listen_fd and welcome are filled. -1 with *err. */
+/* Start one. listen_fd, welcome and memory_bytes are filled. -1 with *err. */
 int front_start(struct front *front, struct warder_error *err);
 /* Whether it has ended; then a line about its end is in *ret_end (heap, or NULL), and another one may be started. */
 bool front_look(struct front *front, char **ret_end);

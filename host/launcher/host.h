@@ -48,6 +48,7 @@ struct launcher {
 	bool reloading, reload_again;
 	char url[128];
 	uint64_t started_ms;
+	char *capabilities; /* JSON, as they were probed at the start */
 };
 
 /* ---- calls.c: what the front asks ---- */

@@ -19,17 +19,18 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "host/launcher/host.h"
 #include "host/launcher/state.h"
+#include "runtime/library/library.h"
+#include "runtime/library/preparation.h"
 
-#define BACKLOG              512
-#define CONNECTIONS          1024
-#define CONNECTIONS_A_TENANT 100
-#define RESTART_US           UINT64_C(200000) /* between the end of a front and the next */
-#define REQUESTS_AT_A_TIME   64
-#define PATIENCE_US          UINT64_C(3000000)
-#define PAUSE_MS             50
-#define READY_US             UINT64_C(20000000)
+#define BACKLOG            512
+#define RESTART_US         UINT64_C(200000) /* between the end of a front and the next */
+#define REQUESTS_AT_A_TIME 64
+#define PATIENCE_US        UINT64_C(3000000)
+#define PAUSE_MS           50
+#define READY_US           UINT64_C(20000000)
 
 /* ---- the address ---- */
 
@@ -141,8 +142,9 @@ static int fill_hosts(struct launcher *launcher, struct warder_error *err)
 	}
 	welcome->magic = LINK_MAGIC;
 	welcome->size = sizeof(*welcome);
-	welcome->connections = CONNECTIONS;
-	welcome->connections_a_tenant = CONNECTIONS_A_TENANT;
+	welcome->limits = launcher->settings.limits.surface;
+	welcome->limits.waiting_bytes = launcher->settings.limits.front_memory_bytes / 4;
+	launcher->front.memory_bytes = launcher->settings.limits.front_memory_bytes;
 	return 0;
 }
 
@@ -285,12 +287,36 @@ static int open_all(struct launcher *launcher, struct warder_error *err)
 		   : 0;
 }
 
+/* What a jail can enforce here, for clients that match a policy before they send it. */
+static int probe_capabilities(struct launcher *launcher, struct warder_error *err)
+{
+	const struct preparation_options options = { .thorough = true };
+	struct preparation preparation = { 0 };
+	struct json_writer w = { 0 };
+	struct warder_error unmet;
+	/* A policy that this host cannot enforce is no reason against serving others. */
+	const int built = preparation_build(&settings_template(&launcher->settings, "base")->policy, &options,
+					    &preparation, &unmet);
+
+	if (preparation.matched) {
+		policy_capabilities_write(&preparation.capabilities, &w);
+		launcher->capabilities = json_take(&w);
+	}
+	preparation_done(&preparation);
+	if (launcher->capabilities)
+		return 0;
+	if (built < 0)
+		*err = unmet;
+	return built < 0 ? -1 : error_no_memory(err, NULL);
+}
+
 /* Until the front serves. */
 static int start(struct launcher *launcher, struct warder_error *err)
 {
 	const uint64_t until_us = clock_us() + READY_US;
 
-	if (calls_adopt(launcher, err) < 0 || front_start(&launcher->front, err) < 0)
+	if (probe_capabilities(launcher, err) < 0 || calls_adopt(launcher, err) < 0 ||
+	    front_start(&launcher->front, err) < 0)
 		return -1;
 	while (!launcher->front.ready && !launcher->options->came(NULL)) {
 		if (!launcher->front.run || clock_us() > until_us)
@@ -314,6 +340,7 @@ static void close_all(struct launcher *launcher)
 	tenants_done(&launcher->tenants);
 	settings_done(&launcher->settings);
 	free(launcher->rates);
+	free(launcher->capabilities);
 }
 
 int launcher_run(const struct launcher_options *options, struct warder_error *err)

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "runtime/session/session.h"
 
 static int draw(char *ret, size_t len, const char *prefix, const char *digits, struct warder_error *err)
 {
@@ -98,6 +99,15 @@ void sandboxes_done(struct sandboxes *sandboxes)
 	*sandboxes = (struct sandboxes){ 0 };
 }
 
+struct sandbox *sandboxes_of_key(const struct sandboxes *sandboxes, const char *tenant, const char *key)
+{
+	for (size_t i = 0; i < sandboxes->count; i++)
+		if (strcmp(sandboxes->items[i]->tenant, tenant) == 0 &&
+		    strcmp(sandboxes->items[i]->idempotency_key, key) == 0)
+			return sandboxes->items[i];
+	return NULL;
+}
+
 struct tenant_use sandboxes_use(const struct sandboxes *sandboxes, const char *tenant)
 {
 	struct tenant_use use = { 0 };
@@ -110,6 +120,7 @@ struct tenant_use sandboxes_use(const struct sandboxes *sandboxes, const char *t
 		use.sandboxes++;
 		use.memory_bytes += sandbox->memory_bytes;
 		use.cpu_milli += sandbox->cpu_milli;
+		use.spool_bytes += SPOOLS_BYTES_MAX;
 	}
 	return use;
 }
@@ -120,28 +131,36 @@ struct tenant_use sandboxes_use(const struct sandboxes *sandboxes, const char *t
 static const struct text_member {
 	const char *key;
 	size_t offset, size;
+	bool optional; /* "" where a record has none */
 } texts[] = {
-#define TEXT(key, member)                                                                                    \
+#define TEXT(key, member, optional)                                                                          \
 	{                                                                                                    \
-		key, offsetof(struct sandbox, member), sizeof(((struct sandbox *)NULL)->member)              \
+		key, offsetof(struct sandbox, member), sizeof(((struct sandbox *)NULL)->member), optional    \
 	}
-	TEXT("tenant", tenant),
-	TEXT("template", template_name),
-	TEXT("accessToken", access_token),
-	TEXT("trafficToken", traffic_token),
+	TEXT("tenant", tenant, false),
+	TEXT("template", template_name, false),
+	TEXT("accessToken", access_token, false),
+	TEXT("trafficToken", traffic_token, false),
+	TEXT("idempotencyKey", idempotency_key, true),
+	TEXT("requestDigest", request_digest, true),
 #undef TEXT
 };
 
 static const struct number_member {
 	const char *key;
 	size_t offset;
+	bool optional; /* 0 where a record has none */
 } numbers[] = {
 #define NUMBER(key, member)                                                                                  \
 	{                                                                                                    \
-		key, offsetof(struct sandbox, member)                                                        \
+		key, offsetof(struct sandbox, member), false                                                 \
 	}
-	NUMBER("createdMs", created_ms), NUMBER("endsMs", ends_ms),       NUMBER("memoryBytes", memory_bytes),
-	NUMBER("cpuMilli", cpu_milli),   NUMBER("diskBytes", disk_bytes),
+	NUMBER("createdMs", created_ms),
+	NUMBER("endsMs", ends_ms),
+	{ "pausedMs", offsetof(struct sandbox, paused_ms), true },
+	NUMBER("memoryBytes", memory_bytes),
+	NUMBER("cpuMilli", cpu_milli),
+	NUMBER("diskBytes", disk_bytes),
 #undef NUMBER
 };
 
@@ -149,7 +168,8 @@ static const struct number_member {
 static void write_members(const struct sandbox *sandbox, bool whole, struct json_writer *w)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++)
-		if (whole || !strstr(texts[i].key, "Token"))
+		if ((whole || !strstr(texts[i].key, "Token")) &&
+		    (!texts[i].optional || ((const char *)sandbox)[texts[i].offset]))
 			json_key_string(w, texts[i].key, (const char *)sandbox + texts[i].offset);
 	for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++)
 		json_key_uint(w, numbers[i].key,
@@ -183,7 +203,9 @@ void sandbox_write(const struct sandbox *sandbox, bool whole, struct json_writer
 
 	json_begin_object(w);
 	json_key_string(w, "id", sandbox->id);
-	json_key_string(w, "state", states[sandbox->state]);
+	json_key_string(w, "state",
+			sandbox->paused_ms && sandbox->state == SANDBOX_RUNNING ? "paused"
+										: states[sandbox->state]);
 	write_members(sandbox, whole, w);
 	json_end_object(w);
 }
@@ -208,7 +230,7 @@ static int take_text(const struct json_value *value, char **ret)
 static int take_record(struct sandbox *sandbox, const struct json_value *record, struct warder_error *err)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
-		const char *text = json_member_text(record, texts[i].key, NULL);
+		const char *text = json_member_text(record, texts[i].key, texts[i].optional ? "" : NULL);
 
 		if (!text || strlen(text) >= texts[i].size)
 			return is_no_record(sandbox->id, texts[i].key, err);
@@ -217,6 +239,8 @@ static int take_record(struct sandbox *sandbox, const struct json_value *record,
 	for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++) {
 		const struct json_value *value = json_member(record, numbers[i].key);
 
+		if (!value && numbers[i].optional)
+			continue;
 		if (!value || !value->is_uint)
 			return is_no_record(sandbox->id, numbers[i].key, err);
 		*(uint64_t *)(void *)((char *)sandbox + numbers[i].offset) = value->uint;

@@ -22,6 +22,7 @@
 #define SANDBOX_NAME_MAX     128                          /* of a template */
 #define SANDBOX_LIFETIME_MS  (UINT64_C(24) * 3600 * 1000) /* at most, from its creation */
 #define SANDBOX_METADATA_MAX 16384
+#define SANDBOX_KEY_MAX      128 /* of a client's idempotency key */
 
 enum sandbox_state { SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_ENDING };
 
@@ -31,11 +32,15 @@ struct sandbox {
 	char template_name[SANDBOX_NAME_MAX + 1];
 	enum sandbox_state state;
 	uint64_t created_ms, ends_ms; /* since the epoch */
+	uint64_t paused_ms;           /* since when it is paused; 0: it is not */
+	bool changing;                /* it is being paused or resumed */
 	uint64_t memory_bytes, cpu_milli, disk_bytes;
-	char *policy;                            /* JSON */
-	char *metadata;                          /* a JSON object */
-	char access_token[SANDBOX_TOKEN_BYTES];  /* for commands and files in it */
-	char traffic_token[SANDBOX_TOKEN_BYTES]; /* for its ports */
+	char idempotency_key[SANDBOX_KEY_MAX + 1]; /* of the request that created it; or "" */
+	char request_digest[SHA256_HEX];           /* of that request, if it had a key */
+	char *policy;                              /* JSON */
+	char *metadata;                            /* a JSON object */
+	char access_token[SANDBOX_TOKEN_BYTES];    /* for commands and files in it */
+	char traffic_token[SANDBOX_TOKEN_BYTES];   /* for its ports */
 	char access_digest[SHA256_HEX], traffic_digest[SHA256_HEX];
 	int keeper_fd; /* a connection to its keeper, which ends with it; or -1 */
 };
@@ -46,13 +51,15 @@ struct sandboxes {
 };
 
 struct tenant_use {
-	uint64_t sandboxes, memory_bytes, cpu_milli;
+	uint64_t sandboxes, memory_bytes, cpu_milli, spool_bytes;
 };
 
 /* With id and tokens drawn, and in the list; it has no policy yet. NULL with *err. */
 struct sandbox *sandbox_new(struct sandboxes *sandboxes, struct warder_error *err);
 /* NULL: there is none. */
 struct sandbox *sandboxes_find(const struct sandboxes *sandboxes, const char *id);
+/* The one that a tenant's request with this key has created, or NULL. */
+struct sandbox *sandboxes_of_key(const struct sandboxes *sandboxes, const char *tenant, const char *key);
 /* Take it out of the list, and free it. */
 void sandboxes_remove(struct sandboxes *sandboxes, struct sandbox *sandbox);
 void sandboxes_done(struct sandboxes *sandboxes);

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "host/launcher/limits.h"
 
 /* What E2B's clients ask for when they name no template. */
 static const char *const always[] = { "base", "code-interpreter-v1" };
@@ -78,6 +79,31 @@ static int take_hosts(const struct json_value *value, struct settings *ret, stru
 	return 0;
 }
 
+/* A request goes to the launcher as one text, and so no body can be longer than LINK_BYTES_MAX. The front may open 4096 descriptors, of
+ * which a connection can need two. */
+#define SURFACE(name, member, fallback, least, most)                                                         \
+	{                                                                                                    \
+		name, offsetof(struct settings_limits, surface.member), fallback, least, most                \
+	}
+static const struct limit limits[] = {
+	SURFACE("connections", connections, 1024, 1, 2000),
+	SURFACE("connectionsPerTenant", connections_a_tenant, 100, 1, 2000),
+	SURFACE("headerBytes", header_bytes, 16384, 1024, 65536),
+	SURFACE("headerSeconds", header_seconds, 30, 1, 3600),
+	SURFACE("bodyBytes", body_bytes, LINK_BYTES_MAX, 1024, LINK_BYTES_MAX),
+	SURFACE("fileBytes", file_bytes, UINT64_C(512) << 20, 1024, UINT64_C(1) << 40),
+	SURFACE("wrongTokensPerMinute", wrong_tokens, 10, 1, 1000000),
+	{ "frontMemoryBytes", offsetof(struct settings_limits, front_memory_bytes), UINT64_C(64) << 20,
+	  UINT64_C(16) << 20, UINT64_C(64) << 30 },
+	{ 0 },
+};
+#undef SURFACE
+
+static int take_limits(const struct json_value *value, struct settings *ret, struct warder_error *err)
+{
+	return limits_take(limits, value, &ret->limits, "--config", err);
+}
+
 static char *text_of(const struct json_value *value)
 {
 	struct json_writer w = { 0 };
@@ -122,10 +148,8 @@ static int take(const struct json_value *document, struct settings *ret, struct 
 		const char *key;
 		int (*take)(const struct json_value *value, struct settings *ret, struct warder_error *err);
 	} members[] = {
-		{ "version", take_version },
-		{ "hosts", take_hosts },
-		{ "templates", take_templates },
-		{ "ceiling", take_ceiling },
+		{ "version", take_version }, { "hosts", take_hosts },   { "templates", take_templates },
+		{ "ceiling", take_ceiling }, { "limits", take_limits },
 	};
 
 	if (document->type != JSON_OBJECT || !json_member(document, "version"))
@@ -137,8 +161,8 @@ static int take(const struct json_value *document, struct settings *ret, struct 
 			i++;
 		if (i == ARRAY_LENGTH(members))
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--config",
-					 "line %d: unknown member \"%.40s\"; version, hosts, templates and "
-					 "ceiling are known",
+					 "line %d: unknown member \"%.40s\"; version, hosts, templates, "
+					 "ceiling and limits are known",
 					 one->line, one->key);
 		if (members[i].take(one, ret, err) < 0)
 			return -1;
@@ -154,13 +178,13 @@ static int read_file(const char *path, struct settings *ret, struct warder_error
 	int got = file_read_regular(path, (size_t)1 << 20, &text, &len, err);
 
 	if (got == 0)
-		got = json_parse(text, len, path, NULL, &document, err);
+		got = json_parse(text, len, "settings", NULL, &document, err);
 	free(text);
 	if (got == 0)
 		got = take(document, ret, err);
 	json_free(document);
-	if (got < 0 && strcmp(err->field, "--config") != 0) {
-		error_context(err, "%.200s", path);
+	if (got < 0) {
+		error_context(err, "--config %.200s", path);
 		snprintf(err->field, sizeof(err->field), "--config");
 	}
 	return got;
@@ -169,8 +193,10 @@ static int read_file(const char *path, struct settings *ret, struct warder_error
 int settings_load(const char *path, struct settings *ret, struct warder_error *err)
 {
 	struct settings settings = { 0 };
-	int got = path ? read_file(path, &settings, err) : 0;
+	int got = take_limits(NULL, &settings, err);
 
+	if (got == 0 && path)
+		got = read_file(path, &settings, err);
 	for (size_t i = 0; got == 0 && i < ARRAY_LENGTH(always); i++)
 		if (!settings_template(&settings, always[i]))
 			got = add_template(&settings, always[i], base_policy, always[i], err);

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "host/launcher/limits.h"
 #include "host/launcher/state.h"
 #include "host/link.h"
 
@@ -25,24 +26,20 @@ static const struct scope {
 	{ "run", TENANT_RUN },
 };
 
-/* One row per limit: its name in the file, its place, its default and the most that it can be. */
-static const struct limit {
-	const char *name;
-	size_t offset;
-	uint64_t fallback, most;
-} limits[] = {
-	{ "sandboxes", offsetof(struct tenant_limits, sandboxes), 20, 100000 },
-	{ "memoryBytes", offsetof(struct tenant_limits, memory_bytes), UINT64_C(16) << 30,
-	  UINT64_C(1) << 50 },
-	{ "cpuMilli", offsetof(struct tenant_limits, cpu_milli), 32000, 100000000 },
-	{ "launchesPerSecond", offsetof(struct tenant_limits, launches_per_second), 50, 100000 },
-	{ "queue", offsetof(struct tenant_limits, queue), 64, 4096 },
+#define ROW(name, member, fallback, most)                                                                    \
+	{                                                                                                    \
+		name, offsetof(struct tenant_limits, member), fallback, 0, most                              \
+	}
+static const struct limit tenant_limits[] = {
+	ROW("sandboxes", sandboxes, 20, 100000),
+	ROW("memoryBytes", memory_bytes, UINT64_C(16) << 30, UINT64_C(1) << 50),
+	ROW("cpuMilli", cpu_milli, 32000, 100000000),
+	ROW("launchesPerSecond", launches_per_second, 50, 100000),
+	ROW("queue", queue, 64, 4096),
+	ROW("spoolBytes", spool_bytes, UINT64_C(16) << 30, UINT64_C(1) << 50),
+	{ 0 },
 };
-
-static uint64_t *place_of(struct tenant_limits *of, const struct limit *limit)
-{
-	return (uint64_t *)(void *)((char *)of + limit->offset);
-}
+#undef ROW
 
 /* ---- one tenant ---- */
 
@@ -123,26 +120,12 @@ static int take_expiry(const struct json_value *value, struct tenant *ret, struc
 
 static int take_limits(const struct json_value *value, struct tenant *ret, struct warder_error *err)
 {
-	for (size_t i = 0; i < ARRAY_LENGTH(limits); i++)
-		*place_of(&ret->limits, &limits[i]) = limits[i].fallback;
-	if (!value)
-		return 0;
-	if (value->type != JSON_OBJECT)
-		return bad(value, "limits", "an object", err);
-	for (const struct json_value *one = value->child; one; one = one->next) {
-		const struct limit *limit = NULL;
+	return limits_take(tenant_limits, value, &ret->limits, "limits", err);
+}
 
-		for (size_t i = 0; i < ARRAY_LENGTH(limits); i++)
-			if (strcmp(limits[i].name, one->key) == 0)
-				limit = &limits[i];
-		if (!limit)
-			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "limits",
-					 "line %d: unknown limit \"%.40s\"", one->line, one->key);
-		if (!one->is_uint || one->uint > limit->most)
-			return bad(one, limit->name, "a whole number within its bounds", err);
-		*place_of(&ret->limits, limit) = one->uint;
-	}
-	return 0;
+void tenant_write_limits(const struct tenant_limits *limits, struct json_writer *w)
+{
+	limits_write(tenant_limits, limits, w);
 }
 
 static int take_ceiling(const struct json_value *value, struct tenant *ret, struct warder_error *err)
@@ -338,7 +321,10 @@ static char *encode(const char *digest, unsigned int of, const struct tenant_opt
 		    const char *ceiling)
 {
 	struct json_writer w = { .pretty = true };
+	struct tenant_limits limits;
+	struct warder_error ignored;
 
+	limits_take(tenant_limits, NULL, &limits, "limits", &ignored);
 	json_begin_object(&w);
 	json_key_uint(&w, "version", VERSION);
 	json_key_string(&w, "tokenDigest", digest);
@@ -351,8 +337,7 @@ static char *encode(const char *digest, unsigned int of, const struct tenant_opt
 		json_null(&w);
 	json_key(&w, "limits");
 	json_begin_object(&w);
-	for (size_t i = 0; i < ARRAY_LENGTH(limits); i++)
-		json_key_uint(&w, limits[i].name, limits[i].fallback);
+	tenant_write_limits(&limits, &w);
 	json_end_object(&w);
 	json_key(&w, "ceiling");
 	if (ceiling)

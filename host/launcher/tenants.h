@@ -31,6 +31,7 @@ struct tenant_limits {
 	uint64_t cpu_milli;           /* sum of limits.cpus, in thousandths */
 	uint64_t launches_per_second; /* sandboxes and runs */
 	uint64_t queue;               /* requests that wait for a worker */
+	uint64_t spool_bytes;         /* sum of the output that its sandboxes may keep for clients */
 };
 
 struct tenant {
@@ -73,6 +74,8 @@ int tenants_revoke(const char *state, const char *name, struct warder_error *err
 /* The names of scopes, as a JSON array into an open place. */
 struct json_writer;
 void tenant_write_scopes(unsigned int scopes, struct json_writer *w);
+/* The limits, as members of an open object. */
+void tenant_write_limits(const struct tenant_limits *limits, struct json_writer *w);
 /* All tenants as a JSON array, without digests; heap. NULL with *err. */
 char *tenants_list(const char *state, struct warder_error *err);
 

@@ -773,11 +773,52 @@ void cgroup_final(const struct cgroup *cgroup, struct cgroup_final *ret)
 
 /* ---- the end ---- */
 
-void cgroup_kill(const struct cgroup *cgroup)
+bool cgroup_kill(const struct cgroup *cgroup)
 {
 	/* Whether there is such a file is not always known before (cgroup_probe() may only have looked). */
-	if (cgroup->host && cgroup->host->v2 >= 0 && cgroup->dir_fd[cgroup->host->v2] >= 0)
-		cgroup_file_write(cgroup->dir_fd[cgroup->host->v2], "cgroup.kill", "1");
+	return cgroup->host && cgroup->host->v2 >= 0 && cgroup->dir_fd[cgroup->host->v2] >= 0 &&
+	       cgroup_file_write(cgroup->dir_fd[cgroup->host->v2], "cgroup.kill", "1") == 0;
+}
+
+/* The hierarchies whose line in /proc/<pid>/cgroup ends with the leaf's name. */
+static int count_memberships(const struct cgroup *cgroup, int pid)
+{
+	const size_t name_len = strlen(cgroup->name);
+	char path[40];
+	char text[8192];
+	char *left = NULL;
+	int count = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	if (cgroup_file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return -1;
+	for (char *line = strtok_r(text, "\n", &left); line; line = strtok_r(NULL, "\n", &left)) {
+		const size_t len = strlen(line);
+
+		count += len > name_len && line[len - name_len - 1] == '/' &&
+			 strcmp(line + len - name_len, cgroup->name) == 0;
+	}
+	return count;
+}
+
+int cgroup_move(const struct cgroup *cgroup, int pid, struct warder_error *err)
+{
+	char number[16];
+	int leaves = 0;
+
+	snprintf(number, sizeof(number), "%d", pid);
+	for (int h = 0; h < CGROUP_HIERARCHIES_MAX; h++) {
+		if (!cgroup->used[h])
+			continue;
+		leaves++;
+		if (cgroup_file_write(cgroup->dir_fd[h], "cgroup.procs", number) < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "cgroup.procs", errno,
+					       "cannot move a process into cgroup %s", cgroup->name);
+	}
+	if (leaves && count_memberships(cgroup, pid) != leaves)
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "limits",
+				 "read-back: the cgroups %s do not hold the process", cgroup->name);
+	return 0;
 }
 
 static void close_all(struct cgroup *cgroup)

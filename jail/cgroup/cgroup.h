@@ -149,8 +149,13 @@ int cgroup_watch_oom(struct cgroup *cgroup, struct warder_error *err);
 /* Clear a pending event on event_fd. */
 void cgroup_clear_event(const struct cgroup *cgroup);
 
-/* SIGKILL everything in the leaf (v2 cgroup.kill; nothing on v1, where the pid namespace does it). */
-void cgroup_kill(const struct cgroup *cgroup);
+/* SIGKILL everything in the leaf (v2 cgroup.kill). False, and nothing is done, on v1, where the pid namespace does it. */
+bool cgroup_kill(const struct cgroup *cgroup);
+/* The same in every hierarchy, process by process in rounds, except for `except` (0: nobody). Bounded by about 50 ms. */
+void cgroup_kill_each(const struct cgroup *cgroup, int except);
+/* Move a process with all its threads into the leaf, in every hierarchy, and look whether it is there. The caller holds a pidfd, and looks
+ * afterwards whether the process still lives, because the kernel takes a number. -1 with *err. */
+int cgroup_move(const struct cgroup *cgroup, int pid, struct warder_error *err);
 
 struct cgroup_final {
 	uint64_t memory_peak_bytes; /* UINT64_MAX where the kernel does not tell */

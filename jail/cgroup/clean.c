@@ -31,6 +31,7 @@
  */
 
 #define KILL_ROUNDS 40
+#define EACH_ROUNDS 5
 #define BRIEF_MS    50
 #define LOOK_MAX    16 /* leaves of others that a run looks at: it must not pay for a thousand live jails */
 
@@ -53,8 +54,8 @@ static void kill_pinned(int pid, const char *name)
 		syscall(SYS_pidfd_send_signal, pid_fd, SIGKILL, NULL, 0);
 }
 
-/* Kill what is listed now. False when there was nobody. */
-static bool kill_round(int dir_fd, const char *name)
+/* Kill the processes that are listed now, except for one. False when there was nobody. */
+static bool kill_round(int dir_fd, const char *name, int except)
 {
 	owned_fd int fd = openat(dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -65,6 +66,8 @@ static bool kill_round(int dir_fd, const char *name)
 		return false;
 	fd_take(&fd);
 	while (fscanf(file, "%d", &pid) == 1) {
+		if (pid == except && except)
+			continue;
 		any = true;
 		if (pid > 0) /* 0: in a pid namespace that we cannot see */
 			kill_pinned(pid, name);
@@ -80,8 +83,17 @@ static void kill_all(const char *path, const char *name, int rounds)
 
 	if (dir_fd < 0 || cgroup_file_write(dir_fd, "cgroup.kill", "1") == 0)
 		return;
-	for (int round = 1; kill_round(dir_fd, name) && round < rounds; round++)
+	for (int round = 1; kill_round(dir_fd, name, 0) && round < rounds; round++)
 		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+}
+
+void cgroup_kill_each(const struct cgroup *cgroup, int except)
+{
+	for (int h = 0; h < CGROUP_HIERARCHIES_MAX; h++)
+		for (int round = 0; cgroup->used[h] && kill_round(cgroup->dir_fd[h], cgroup->name, except) &&
+				    round < EACH_ROUNDS;
+		     round++)
+			nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 }
 
 /* Whether nobody is in the leaf but processes in state D, which may hang. */

@@ -47,6 +47,7 @@ static int add_column(struct columns *columns, const struct request *request, co
 		.cgroup_parent = request->cgroup_parent,
 		.backends = request->backends,
 		.any_subject = true,
+		.remotes = true,
 		.thorough = true,
 	};
 
@@ -56,7 +57,7 @@ static int add_column(struct columns *columns, const struct request *request, co
 	columns->at[columns->count++] = column;
 	snprintf(column->name, sizeof(column->name), "%.*s", (int)len, name);
 	options.backend = column->name;
-	if (strcmp(column->name, BACKEND_AUTO) != 0 && !backend_find(column->name, err))
+	if (strcmp(column->name, BACKEND_AUTO) != 0 && backend_check_name(column->name, err) != 0)
 		return -1;
 	column->runs =
 	    preparation_build(columns->policy, &options, &column->preparation, &column->refused) == 0;
@@ -267,15 +268,6 @@ int backends_compare(const struct request *request, struct warder_error *err)
 
 /* ---- the matrix ---- */
 
-static void write_cell(struct json_writer *w, const struct policy_capability *cell)
-{
-	json_begin_object(w);
-	json_key_bool(w, "enforced", cell->enforced);
-	json_key_string(w, cell->enforced ? "mechanism" : "reason",
-			cell->enforced ? cell->mechanism : cell->reason);
-	json_end_object(w);
-}
-
 static void matrix_json(const struct policy_capabilities *all, size_t count)
 {
 	struct json_writer w = { 0 };
@@ -287,7 +279,7 @@ static void matrix_json(const struct policy_capabilities *all, size_t count)
 		json_begin_object(&w);
 		for (size_t i = 0; i < count; i++) {
 			json_key(&w, backend_at(i)->name);
-			write_cell(&w, &all[i].controls[control]);
+			policy_capability_write(&all[i].controls[control], &w);
 		}
 		json_end_object(&w);
 	}

@@ -79,9 +79,9 @@ static const char *words_of(const struct command *command)
 	case FLAG_CHANGES:
 		return "show commit drop";
 	case FLAG_SESSION_ANY:
-		return "start exec list status stop restart pause resume extend read write cp patch";
+		return "start exec list status stop restart pause resume extend read write cp patch copy";
 	case FLAG_CONTEXT_ANY:
-		return "create list run interrupt restart describe delete";
+		return "create list run interrupt restart fork describe delete";
 	case FLAG_BACKEND:
 		return "list describe declare";
 	case FLAG_COMPLETION:
@@ -129,12 +129,17 @@ static void print_bash(const struct command *commands)
 	       "complete -F _warder warder\n");
 }
 
-/* Text between single quotes, for both shells: what would end them, or mean something to zsh, is left out. */
-static void print_help(const char *text, const char *without)
+/* Between single quotes, a backslash in front of each special character. */
+static void print_quoted(const char *text, const char *special)
 {
 	for (; *text; text++) {
-		if (*text != '\'' && !strchr(without, *text))
-			putchar(*text);
+		if (*text == '\'') {
+			printf("'\\''");
+			continue;
+		}
+		if (strchr(special, *text))
+			putchar('\\');
+		putchar(*text);
 	}
 }
 
@@ -182,11 +187,11 @@ static void print_zsh_flag(const struct flag *flag)
 		else
 			printf("%s", flag->name);
 		putchar('[');
-		print_help(flag->help, "[]:\\");
+		print_quoted(flag->help, "[]:\\");
 		putchar(']');
 		if (flag->argument) {
 			putchar(':');
-			print_help(flag->argument, "[]:\\");
+			print_quoted(flag->argument, "[]:\\");
 			printf(":");
 			if (has_values(flag)) {
 				printf("(");
@@ -208,7 +213,7 @@ static void print_zsh(const struct command *commands)
 	       "_warder()\n{\n\tif ((CURRENT == 2)); then\n\t\tlocal -a commands=(\n");
 	for (const struct command *command = commands; command->name; command++) {
 		printf("\t\t\t'%s:", command->name);
-		print_help(command->summary, ":\\");
+		print_quoted(command->summary, ":\\");
 		printf("'\n");
 	}
 	printf("\t\t)\n\t\t_describe command commands\n\t\treturn\n\tfi\n\tcase $words[2] in\n");
@@ -242,7 +247,7 @@ static void print_fish_flag(const struct command *command, const struct flag *fl
 		printf("'");
 	}
 	printf(" -d '");
-	print_help(flag->help, "\\");
+	print_quoted(flag->help, "\\");
 	printf("'\n");
 }
 
@@ -251,7 +256,7 @@ static void print_fish(const struct command *commands)
 	printf("# Completion of warder(1) for fish; printed by \"warder completion fish\".\n");
 	for (const struct command *command = commands; command->name; command++) {
 		printf("complete -c warder -n __fish_use_subcommand -f -a %s -d '", command->name);
-		print_help(command->summary, "\\");
+		print_quoted(command->summary, "\\");
 		printf("'\n");
 		if (!command->run || *words_of(command)) {
 			printf("complete -c warder -n '__fish_seen_subcommand_from %s' -a '%s", command->name,

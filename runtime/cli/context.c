@@ -34,6 +34,7 @@
 struct piece_run {
 	const struct request *request;
 	const char *context;
+	bool is_branch;
 	struct remote *remote;
 	struct piece_collected piece;
 	unsigned asks;               /* lines of input that the piece waits for */
@@ -188,16 +189,7 @@ static int follow(struct piece_run *run, struct warder_error *err)
 
 /* ---- its end ---- */
 
-static const char *status_of(const struct remote_done *done, const struct said *said, bool is_said)
-{
-	if (done->timed_out)
-		return "timeout";
-	if (done->end != CONTEXT_END_DONE)
-		return done->end == CONTEXT_END_NOT_BEGUN ? "rejected" : "killed";
-	return is_said && said->ok ? "success" : "failed";
-}
-
-static int exit_status_of(const struct remote_done *done, const struct said *said, bool is_said)
+static int exit_status_of(const struct remote_done *done, const struct said *said)
 {
 	int status;
 
@@ -209,23 +201,24 @@ static int exit_status_of(const struct remote_done *done, const struct said *sai
 		status = report_exit_status(&done->last.outcome, 0);
 		return status ? status : 1;
 	}
-	if (is_said && said->ok)
+	if (said->valid && said->ok)
 		return 0;
 	return done->interrupted ? INTERRUPTED : 1;
 }
 
 /* What Warder knows, for people: only what is out of the ordinary. */
-static void tell_done(const struct piece_run *run, const struct said *said, bool is_said)
+static void tell_done(const struct piece_run *run, const struct said *said)
 {
 	const struct remote_done *done = &run->piece.done;
 
-	if (is_said && said->value)
+	if (said->valid && said->value)
 		print_bundle(run, said->value);
-	if (is_said && said->traceback)
+	if (said->valid && said->traceback)
 		print_said(run, STDERR_FILENO, said->traceback);
 	if (done->end == CONTEXT_END_DIED)
-		term_complain("context %s has ended (%s): %s; \"warder context restart\" starts it again",
-			      run->context, jail_cause_name(done->last.outcome.cause), done->why);
+		term_complain("context %s has ended (%s): %s; \"warder context %s again", run->context,
+			      jail_cause_name(done->last.outcome.cause), done->why,
+			      run->is_branch ? "fork\" makes it" : "restart\" starts it");
 	else if (done->end == CONTEXT_END_NOT_BEGUN)
 		term_complain("the piece has not begun, because context %s has ended: %s", run->context,
 			      done->why);
@@ -240,7 +233,7 @@ static void tell_done(const struct piece_run *run, const struct said *said, bool
 	if (done->cut)
 		term_complain("context %s said more than Warder keeps, and some of it is missing",
 			      run->context);
-	else if (done->end == CONTEXT_END_DONE && !is_said)
+	else if (done->end == CONTEXT_END_DONE && !said->valid)
 		term_complain("context %s did not say properly how the piece ended", run->context);
 }
 
@@ -256,24 +249,13 @@ static void write_stream(struct json_writer *w, const char *name, const struct p
 	json_end_object(w);
 }
 
-static void write_said(struct piece_run *run, struct json_writer *w, const struct said *said, bool is_said)
+static void write_said(struct piece_run *run, struct json_writer *w, const struct said *said)
 {
 	struct json_value *rows = piece_take_shown(&run->piece);
 
 	json_key(w, "contextSays");
 	json_begin_object(w);
-	if (is_said) {
-		json_key_string(w, "status", said->ok ? "ok" : "error");
-		json_key_uint(w, "executionCount", said->count);
-	}
-	if (is_said && said->value) {
-		json_key(w, "value");
-		json_copy(w, said->value);
-	}
-	if (is_said && said->error_name) {
-		json_key(w, "error");
-		json_copy(w, json_member(said->document, "error"));
-	}
+	said_write(w, said);
 	if (rows) {
 		json_key(w, "shown");
 		json_copy(w, rows);
@@ -282,27 +264,16 @@ static void write_said(struct piece_run *run, struct json_writer *w, const struc
 	json_free(rows);
 }
 
-static void write_done(struct piece_run *run, const struct said *said, bool is_said, struct json_writer *w)
+static void write_done(struct piece_run *run, const struct said *said, struct json_writer *w)
 {
 	const struct remote_done *done = &run->piece.done;
 
 	json_begin_object(w);
-	json_key_string(w, "session", remote_session(run->remote));
-	json_key_string(w, "context", run->context);
-	json_key_uint(w, "piece", done->piece);
-	json_key_string(w, "status", status_of(done, said, is_said));
-	json_key_bool(w, "interrupted", done->interrupted);
-	json_key_bool(w, "timedOut", done->timed_out);
-	json_key_uint(w, "wallUs", done->wall_us);
+	said_write_piece(w, remote_session(run->remote), run->context, done, said);
 	write_stream(w, "stdout", &run->piece.streams[0], done->bytes[0]);
 	write_stream(w, "stderr", &run->piece.streams[1], done->bytes[1]);
-	json_key_uint(w, "refusedFrames", done->refused);
-	json_key_bool(w, "saidTruncated", done->cut);
-	if (done->end != CONTEXT_END_DONE) {
-		json_key_string(w, "contextCause", jail_cause_name(done->last.outcome.cause));
-		json_key_string(w, "detail", done->why);
-	}
-	write_said(run, w, said, is_said);
+	said_write_end(w, done);
+	write_said(run, w, said);
 	json_end_object(w);
 }
 
@@ -310,13 +281,15 @@ static int finish(struct piece_run *run, struct warder_error *err)
 {
 	struct json_writer w = { 0 };
 	struct said said;
-	const bool is_said = said_parse(run->piece.said, run->piece.said_len, &said);
-	int status = exit_status_of(&run->piece.done, &said, is_said);
+	int status;
+
+	said_parse(run->piece.said, run->piece.said_len, &said);
+	status = exit_status_of(&run->piece.done, &said);
 
 	if (!run->request->json) {
-		tell_done(run, &said, is_said);
+		tell_done(run, &said);
 	} else {
-		write_done(run, &said, is_said, &w);
+		write_done(run, &said, &w);
 		if (term_put(json_take(&w), err) < 0)
 			status = -1;
 	}
@@ -340,16 +313,32 @@ static int run_piece(struct piece_run *run, const char *code, size_t len, struct
 
 /* ---- the words ---- */
 
+/* row: JSON, of remote_open_context(). */
+static bool is_branch(const char *row)
+{
+	struct json_value *document = NULL;
+	struct warder_error ignored;
+	bool found = json_parse(row, strlen(row), "context", &(struct json_limits){ .max_bytes = SIZE_MAX },
+				&document, &ignored) == 0;
+
+	found = found && json_member(document, "branchOf");
+	json_free(document);
+	return found;
+}
+
 static int run_in(const struct request *request, const char *session, const char *name, const char *code,
 		  size_t len)
 {
 	struct piece_run run = { .request = request, .context = name };
 	struct warder_error err = { 0 };
+	char *row = NULL;
 	int status;
 
 	piece_begin(&run.piece);
 	ending_catch(count_signal);
-	status = remote_open_context(session, name, &run.remote, NULL, &err);
+	status = remote_open_context(session, name, &run.remote, &row, &err);
+	run.is_branch = row && is_branch(row);
+	free(row);
 	if (status == 0)
 		status = run_piece(&run, code, len, &err);
 	piece_done(&run.piece);
@@ -464,6 +453,26 @@ static int restart_word(struct request *request, const char *session, const char
 	return with_context(request, session, name, remote_restart);
 }
 
+/* The name of the branch is the first word behind that of the context. */
+static int fork_word(struct request *request, const char *session, const char *name, char **argv)
+{
+	struct warder_error err = { 0 };
+	struct remote *remote = NULL;
+	const char *branch = request->rest[0];
+	int ret;
+
+	if (!branch)
+		ret = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "name",
+				"the name of the branch is missing: warder context fork SESSION NAME BRANCH");
+	else
+		ret = request->rest[1] ? no_more(request->rest[1], &err)
+				       : remote_open_context(session, name, &remote, NULL, &err);
+	if (ret == 0)
+		ret = remote_fork(remote, branch, request->context.keep_seed, &err);
+	remote_free(remote);
+	return ret == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+}
+
 static int delete_word(struct request *request, const char *session, const char *name, char **argv)
 {
 	return with_context(request, session, name, remote_delete);
@@ -492,6 +501,8 @@ static void print_row(const struct json_value *row)
 	term_print(TERM_PLAIN, 12, json_member_text(row, "language", ""));
 	term_print(TERM_PLAIN, 10, *at ? at : json_member_text(row, "state", ""));
 	printf("%llu", (unsigned long long)number_of(row, "pieces"));
+	if (json_member(row, "branchOf"))
+		printf("  branch of %s", json_member_text(row, "branchOf", ""));
 	if (json_member(row, "detail"))
 		printf("  %s", json_member_text(row, "detail", ""));
 	putchar('\n');
@@ -572,6 +583,10 @@ static int describe(struct remote *remote, const char *row, bool json, struct wa
 	       (unsigned long long)number_of(document, "stderrBytes"));
 	if (counted)
 		print_counters(&counters);
+	if (json_member(document, "branchOf"))
+		printf("trust             one domain with %s and its other branches: code in one of them can "
+		       "forge the reports of the others\n",
+		       json_member_text(document, "branchOf", ""));
 	printf("the context says  ");
 	fflush(stdout);
 	term_write(STDOUT_FILENO, json_member_text(document, "contextSays", "nothing yet"),
@@ -607,6 +622,7 @@ static const struct word {
 	{ "run", FLAG_CONTEXT_RUN, true, run_word },
 	{ "interrupt", FLAG_CONTEXT, true, interrupt_word },
 	{ "restart", FLAG_CONTEXT, true, restart_word },
+	{ "fork", FLAG_CONTEXT_FORK, true, fork_word },
 	{ "describe", FLAG_CONTEXT, true, describe_word },
 	{ "delete", FLAG_CONTEXT, true, delete_word },
 };
@@ -661,8 +677,9 @@ int context_command(struct request *request, char **argv)
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "context", "context has no word \"%.40s\"; %s",
 			  request->rest[0], policy_suggest(names, request->rest[0], remedy, sizeof(remedy)));
 	else
-		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "context",
-			  "a command is missing: create, list, run, interrupt, restart, describe or delete");
+		error_set(
+		    &err, WARDER_ERROR_INVALID_REQUEST, "context",
+		    "a command is missing: create, list, run, interrupt, restart, fork, describe or delete");
 	return command_refuse(request, &err, EXIT_REFUSED);
 }
 

@@ -20,7 +20,8 @@
 #include "runtime/cli/violations.h"
 
 static const enum term_style styles[] = {
-	[EXPLAIN_ENFORCED] = TERM_GOOD,     [EXPLAIN_NOT_ENFORCED] = TERM_WARN, [EXPLAIN_REFUSED] = TERM_BAD,
+	[EXPLAIN_ENFORCED] = TERM_GOOD,     [EXPLAIN_REPORTED] = TERM_PLAIN,
+	[EXPLAIN_NOT_ENFORCED] = TERM_WARN, [EXPLAIN_REFUSED] = TERM_BAD,
 	[EXPLAIN_UNRESTRICTED] = TERM_WARN, [EXPLAIN_EMPTY] = TERM_DIM,
 };
 
@@ -39,7 +40,7 @@ static void print_rows(const struct explain_row *rows, size_t count)
 		term_print(TERM_PLAIN, (width < 36 ? width : 36) + 2, row->requested);
 		term_print(TERM_PLAIN, 11, row->preferred ? "preferred" : "required");
 		term_print(styles[row->state], 14, explain_word(row->state));
-		printf("%s\n", row->by);
+		printf("%s%s%s\n", row->by, *row->rounded ? "; rounded down to " : "", row->rounded);
 	}
 }
 
@@ -271,9 +272,12 @@ static void write_rows(struct json_writer *w, const struct explain_row *rows, si
 		json_key_string(w, "field", row->field);
 		json_key_string(w, "control", row->control);
 		json_key_string(w, "requested", row->requested);
+		json_key_string(w, "rounded", *row->rounded ? row->rounded : NULL);
 		json_key_string(w, "enforcement", row->preferred ? "preferred" : "required");
 		json_key_string(w, "state", explain_word(row->state));
-		json_key_string(w, "mechanism", row->state == EXPLAIN_ENFORCED ? row->by : NULL);
+		json_key_string(w, "mechanism",
+				row->state == EXPLAIN_ENFORCED || row->state == EXPLAIN_REPORTED ? row->by
+												 : NULL);
 		json_key_string(w, "reason", reason ? row->by : NULL);
 		json_end_object(w);
 	}
@@ -500,6 +504,7 @@ static int explain(const struct request *request)
 		.backend = request->backend,
 		.backends = request->backends,
 		.any_subject = true,
+		.remotes = true,
 		.thorough = true,
 	};
 	struct preparation preparation = { 0 };

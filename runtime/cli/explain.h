@@ -12,6 +12,7 @@
 
 enum explain_state {
 	EXPLAIN_ENFORCED,
+	EXPLAIN_REPORTED,     /* a host on another machine says that it enforces it */
 	EXPLAIN_NOT_ENFORCED, /* preferred, and this host cannot */
 	EXPLAIN_REFUSED,      /* required, and this host cannot */
 	EXPLAIN_UNRESTRICTED, /* the policy asks for no restriction */
@@ -24,6 +25,8 @@ struct explain_row {
 	enum explain_state state;
 	bool preferred;
 	char requested[128];
+	char rounded
+	    [24]; /* the size that the kernel enforces, where it differs from the requested one; or "" */
 	const char *by; /* mechanism or reason; belongs to the preparation */
 };
 

@@ -2,11 +2,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const words[] = {
-	[EXPLAIN_ENFORCED] = "enforced", [EXPLAIN_NOT_ENFORCED] = "notEnforced",
-	[EXPLAIN_REFUSED] = "refused",   [EXPLAIN_UNRESTRICTED] = "unrestricted",
-	[EXPLAIN_EMPTY] = "empty",
+	[EXPLAIN_ENFORCED] = "enforced",         [EXPLAIN_REPORTED] = "reported",
+	[EXPLAIN_NOT_ENFORCED] = "notEnforced",  [EXPLAIN_REFUSED] = "refused",
+	[EXPLAIN_UNRESTRICTED] = "unrestricted", [EXPLAIN_EMPTY] = "empty",
 };
 
 const char *explain_word(enum explain_state state)
@@ -24,6 +25,26 @@ static const struct policy_unmet *find_unmet(const struct policy_match *match, e
 	return NULL;
 }
 
+/* A size that the plan or the kernel rounds down to whole pages. */
+static void fill_rounded(const struct policy *policy, const struct jail_plan *plan,
+			 enum policy_control control, struct explain_row *row)
+{
+	uint64_t asked = POLICY_UNLIMITED;
+	uint64_t enforced;
+
+	if (control == POLICY_CONTROL_MEMORY)
+		asked = plan->cgroup.memory_bytes;
+	else if (control == POLICY_CONTROL_TMP)
+		asked = policy->filesystem.tmp_bytes;
+	else if (control == POLICY_CONTROL_DISK_TMP)
+		asked = policy->limits.disk_bytes;
+	if (asked == POLICY_UNLIMITED)
+		return;
+	enforced = asked - asked % (uint64_t)sysconf(_SC_PAGESIZE);
+	if (enforced != asked)
+		policy_format_size(enforced, row->rounded, sizeof(row->rounded));
+}
+
 static void fill_control(const struct policy *policy, const struct preparation *preparation,
 			 enum policy_control control, struct explain_row *row)
 {
@@ -35,8 +56,10 @@ static void fill_control(const struct policy *policy, const struct preparation *
 		row->state = row->requested[0] ? EXPLAIN_UNRESTRICTED : EXPLAIN_EMPTY;
 		row->by = row->requested[0] ? "the policy asks for no restriction" : "";
 	} else if (capability->enforced) {
-		row->state = EXPLAIN_ENFORCED;
+		row->state = preparation->is_remote ? EXPLAIN_REPORTED : EXPLAIN_ENFORCED;
 		row->by = capability->mechanism;
+		if (preparation->planned)
+			fill_rounded(policy, &preparation->plan, control, row);
 	} else {
 		row->state = row->preferred ? EXPLAIN_NOT_ENFORCED : EXPLAIN_REFUSED;
 		row->by = capability->reason;

@@ -54,7 +54,8 @@ enum flag_command {
 	FLAG_CONTEXT = 67108864,   /* list, describe, interrupt, restart, delete; these two are words of it */
 	FLAG_CONTEXT_CREATE = 134217728,
 	FLAG_CONTEXT_RUN = 268435456,
-	FLAG_CONTEXT_ANY = 469762048,
+	FLAG_CONTEXT_FORK = 8589934592,
+	FLAG_CONTEXT_ANY = 9059696640,
 	FLAG_SERVE = 2147483648,
 	FLAG_TENANT = 4294967296,
 	FLAG_CODE_CONTEXT = 536870912, /* `warder code --context` */
@@ -120,7 +121,7 @@ struct request_execution {
 struct request_context {
 	const char *session, *name; /* of `warder code` */
 	const char *code;           /* -c */
-	bool no_wait;
+	bool no_wait, keep_seed;
 	uint64_t timeout_us; /* of a piece; 0: as long as the context's policy grants */
 };
 

@@ -21,11 +21,12 @@ static int complete(struct request *request, char **argv);
 
 /* Ends with a row without a name. */
 static const struct command commands[] = {
-	{ "run", FLAG_RUN, "run [FLAG...] [--] PROGRAM [ARGUMENT...]", "run a program under a policy",
+	{ "run", FLAG_RUN, "run [FLAG...] [--] [PROGRAM [ARGUMENT...]]", "run a program under a policy",
 	  "Without PROGRAM, --view image:NAME starts the image's entrypoint and command.\n"
-	  "Exit status: the program's own; 128+N when signal N ended it; 124 out of time; 137 over memory,\n"
-	  "or killed by Warder for another reason than time; 125 refused or failed; 126 not executable; 127 "
-	  "not found.\n",
+	  "Exit status: the program's own; 128+N if signal N ended it; 124 if Warder killed it because its "
+	  "time\n"
+	  "was over; 137 if Warder killed it for another reason, such as memory; 125 if Warder refused or "
+	  "failed;\n126 if the program is not executable; 127 if it was not found.\n",
 	  "warder run --timeout 5s --memory 256MiB -- echo hello", run_command },
 	{ "code", FLAG_CODE, "code [FLAG...] FILE|- [ARGUMENT...]",
 	  "run a piece of code, after compiling it if necessary",
@@ -36,33 +37,48 @@ static const struct command commands[] = {
 	  "rust c c++ "
 	  "java\n"
 	  "wasm command; a language must be installed in the jail's view.\n"
-	  "Exit status: as run; 125 also when the code does not compile.\n",
+	  "Exit status: as of \"warder run\"; 125 also if the code does not compile.\n",
 	  "echo 'print(6 * 7)' | warder code --language python -", code_command },
 	{ "tool", FLAG_TOOL, "tool [FLAG...]", "read requests to run code as JSON, and print results as JSON",
-	  "Reads one request, or with --stream one from each line, and prints each result on a line:\n"
+	  "Reads one request, or with --stream one from each line. Prints each result on a line. A request:\n"
 	  "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}\n"
 	  "The flags set the policy of all requests. A request may not ask for more.\n"
-	  "Exit status: 0 when every request has a result, good or bad; 125 when Warder cannot work.\n",
+	  "With --scopes, a request is refused unless the list has:\n"
+	  "  code:execute, or code:execute:LANGUAGE for code in this language\n"
+	  "  code:network            if its policy has a network other than none and loopback\n"
+	  "  code:filesystem:write   if its policy lets the program write to a directory of the host\n"
+	  "  code:execute:host       if its policy passes the whole environment of the caller\n"
+	  "  code:execute:container  if its backend makes containers\n"
+	  "Exit status: 0 if every request got a result, good or bad; 125 if Warder cannot work.\n",
 	  "echo '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}' | warder tool", tool_command },
-	{ "mcp", FLAG_MCP, "mcp [FLAG...]", "give a model a session, through the Model Context Protocol",
+	{ "mcp", FLAG_MCP, "mcp [FLAG...]", "give a model a sandbox, through the Model Context Protocol",
 	  "Reads messages of the protocol (versions 2025-03-26 and 2025-06-18) from standard input, and\n"
-	  "writes the answers to standard output. The flags set the policy of the session, which ends with\n"
-	  "the connection. A model can narrow the policy, but not widen it. See warder-mcp(1).\n"
-	  "Exit status: 0 when the client closes the connection; 125 when Warder cannot work.\n",
+	  "writes the answers to standard output. The sandbox is a session: a jail that keeps its files from "
+	  "one\n"
+	  "call to the next. It ends with the connection. The flags set its policy. A model can narrow the "
+	  "policy,\n"
+	  "but not widen it. See warder-mcp(1).\n"
+	  "Exit status: 0 if the client closes the connection; 125 if Warder cannot work.\n",
 	  "echo '{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}' | warder mcp", mcp_command },
 	{ "scan", FLAG_SCAN, "scan [FLAG...] FILE|-",
 	  "find dangerous operations in a piece of code, without running it",
-	  "It is advice: it enforces nothing, and code can hide from it.\n"
+	  "The result is advice: it prevents nothing, and code can hide an operation from the scan.\n"
 	  "Exit status: 0 allow, 1 review or deny, 125 refused or failed.\n",
 	  "echo 'print(1)' | warder scan --language python -", scan_command },
 	{ "judge", FLAG_JUDGE, "judge [FLAG...] [FILE] | judge --cases DIR [FLAG...] FILE [ARGUMENT...]",
 	  "run a program on many inputs, and compare its output with the expected output",
-	  "FILE is a document with code and cases; without FILE, it is read from standard input. With "
-	  "--cases,\n"
-	  "FILE is the code.\n"
+	  "FILE is a document with code and cases; without FILE, it is read from standard input. A "
+	  "document:\n"
 	  "{\"language\": \"python\", \"code\": \"print(int(input()) * 2)\",\n"
 	  " \"cases\": [{\"stdin\": \"21\", \"expected\": \"42\"}]}\n"
-	  "The code is built once. Exit status: 0 every case is accepted, 1 not, 125 refused.\n",
+	  "With --cases, FILE is the code alone.\n"
+	  "The code is built once. --compare compares output and expected output:\n"
+	  "  lines      line by line, without blanks at line ends and without empty lines at the end\n"
+	  "  exact      byte by byte\n"
+	  "  tokens     word by word, with any blanks between the words\n"
+	  "  float:E    as tokens, but a number may differ by E, or by E times the expected number\n"
+	  "  none       not at all\n"
+	  "Exit status: 0 if every case is accepted, 1 if a case is not, 125 if refused or failed.\n",
 	  "echo '{\"language\": \"bash\", \"code\": \"cat\", \"cases\": [{\"stdin\": \"1\", \"expected\": "
 	  "\"1\"}]}' | "
 	  "warder judge",
@@ -74,31 +90,44 @@ static const struct command commands[] = {
 	  "show, commit or drop the changes that run --changes DIR stored",
 	  "A PATTERN is a path (a directory stands for all files in it), or has wildcards: \"*.c\", "
 	  "\"src/**\".\n"
-	  "commit does nothing if a file changed on the host since; the set stays until you drop it.\n",
-	  "mkdir -p work && warder run --workspace work:overlay --changes set -- touch new && warder changes "
-	  "show set "
-	  "&& warder changes drop set",
+	  "commit makes no change at all if one of the files has changed on the host since the run (see "
+	  "--force).\n"
+	  "The stored changes stay in DIR until \"changes drop\".\n",
+	  "mkdir -p work && warder run --workspace work:overlay --changes changes.d -- touch new && warder "
+	  "changes "
+	  "show changes.d && warder changes drop changes.d",
 	  changes_command },
 	{ "session", FLAG_SESSION_ANY,
-	  "session start NAME [FLAG...] | exec NAME [FLAG...] -- PROGRAM [ARGUMENT...] | "
-	  "list|status|stop|restart "
-	  "[NAME] [--json] | pause|resume NAME | extend NAME TIME | read|write|list NAME PATH | "
-	  "cp NAME:PATH PATH | cp PATH NAME:PATH | patch NAME [DIRECTORY]",
-	  "keep a jail between executions",
-	  "\"stop --all\" ends every session of the user.\n"
-	  "Files, and processes that --background left running, stay for the next execution. The flags of\n"
-	  "exec may narrow the policy of start, and set another environment or working directory.\n"
-	  "Exit status: of exec as of run; of status 1 if the session does not "
-	  "run.\n"
-	  "read, write, list and cp reach the files of a session from outside, with the rights that its "
-	  "programs have.\n"
-	  "patch applies the patch on standard input to these files.\n",
+	  "session start NAME [FLAG...]                      start a session\n"
+	  "       warder session exec NAME [FLAG...] -- PROGRAM...         run a program in it\n"
+	  "       warder session list [--json]                             list the sessions\n"
+	  "       warder session status NAME [--json]                      show one session\n"
+	  "       warder session stop NAME | --all                         end one, or all of the user\n"
+	  "       warder session restart NAME [--json]                     end and start it, without its "
+	  "files\n"
+	  "       warder session pause NAME | resume NAME                  freeze its processes; let them go "
+	  "on\n"
+	  "       warder session extend NAME TIME                          add TIME to its lifetime\n"
+	  "       warder session copy SOURCE NAME                          start a copy of SOURCE and its "
+	  "files\n"
+	  "       warder session list NAME [PATH]                          list files of the session\n"
+	  "       warder session read NAME PATH | write NAME PATH          print or write one of its files\n"
+	  "       warder session cp NAME:PATH PATH | cp PATH NAME:PATH     copy files out or in\n"
+	  "       warder session patch NAME [DIRECTORY]                    apply the patch on standard input",
+	  "keep a jail, with its files, between executions",
+	  "The next execution finds the files of the earlier ones, and processes that --background left "
+	  "running.\n"
+	  "The flags of exec may narrow the policy of the session, and set other variables or another "
+	  "working\n"
+	  "directory. read, write, list, cp and patch have the rights of the session's programs.\n"
+	  "Exit status: exec: as of \"warder run\"; status: 1 if the session does not run; else 0, or 125 "
+	  "if refused\nor failed.\n",
 	  "warder session start work && warder session exec work -- sh -c 'date > /tmp/a' && warder session "
 	  "exec work -- cat /tmp/a && warder session stop work",
 	  session_command },
 	{ "context", FLAG_CONTEXT_ANY,
 	  "context create SESSION NAME [FLAG...] | run SESSION NAME [FLAG...] FILE|- | run SESSION NAME -c "
-	  "CODE | list [SESSION] | interrupt|restart|describe|delete SESSION NAME",
+	  "CODE | list [SESSION] | interrupt|restart|describe|delete SESSION NAME | fork SESSION NAME BRANCH",
 	  "keep an interpreter in a session, with its variables, between pieces of code",
 	  "run gives the context a piece of code. One piece runs at a time; others wait. If the "
 	  "context NAME\n"
@@ -106,6 +135,7 @@ static const struct command commands[] = {
 	  "may only narrow the session's policy; limits.wallTime is the longest time of a piece. ctrl-c "
 	  "interrupts\n"
 	  "the piece, and the context stays. Languages: python javascript bash.\n"
+	  "fork makes a second Python context of the same state, in the same jail.\n"
 	  "Exit status of run: 0; 1 the piece ended with an error; 124 out of time; 130 interrupted; 137 the "
 	  "context\n"
 	  "was killed; 125 refused or failed.\n",
@@ -114,27 +144,30 @@ static const struct command commands[] = {
 	  "warder context run work py -c 'x * 7'; warder session stop work",
 	  context_command },
 	{ "ps", FLAG_PS, "ps [--json]", "list the executions that outlive their callers",
-	  "These are the programs of \"warder run --detach\" and \"warder session exec --detach\", also for "
-	  "a\n"
-	  "while after their end.\n",
+	  "These are the programs of \"warder run --detach\" and \"warder session exec --detach\". A "
+	  "program\n"
+	  "stays in the list for some time after its end (see --keep of \"warder run\").\n",
 	  "warder ps", ps_command },
 	{ "logs", FLAG_LOGS, "logs [FLAG...] ID", "print the output of an execution",
-	  "Standard output and error go to those of this command. The last 4 MiB are kept; where output is\n"
-	  "missing, a message says how much. Exit status: 0; 125 refused or failed.\n",
+	  "Prints the program's standard output to standard output, and its standard error to standard "
+	  "error.\n"
+	  "Warder keeps the last 4 MiB; if output is missing, a message says how much.\n"
+	  "Exit status: 0; 125 refused or failed.\n",
 	  "id=$(warder run --detach --keep 1s -- echo hello) && warder wait $id && warder logs $id",
 	  logs_command },
 	{ "attach", FLAG_ATTACH, "attach [FLAG...] ID", "follow an execution, and write to its input",
 	  "Shows what the program writes from now on; if it has a terminal, also the last 4 MiB that it "
 	  "wrote.\n"
-	  "Several may watch one execution.\n"
-	  "ctrl-p ctrl-q, or a signal, detaches: the program goes on. Exit status: as run, when the program "
-	  "ends;\n"
-	  "0 when it was detached by keys, 128+N by signal N.\n",
+	  "Several terminals may attach to one execution. The keys ctrl-p ctrl-q, or a signal, detach this "
+	  "one:\n"
+	  "the program goes on. Exit status: as of \"warder run\" if the program ended; 0 if the keys "
+	  "detached;\n"
+	  "128+N if signal N did.\n",
 	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder attach $id", attach_command },
 	{ "write", FLAG_WRITE, "write [FLAG...] ID", "write standard input to the input of an execution",
-	  "Nothing that others write comes between these bytes. The execution must have "
-	  "been\n"
-	  "started with -i or -t. Exit status: 0; 125 refused or failed.\n",
+	  "Input from other writers is never mixed into it. The execution must have been started with -i or "
+	  "-t.\n"
+	  "Exit status: 0; 125 refused or failed.\n",
 	  "id=$(warder run --detach --keep 1s -i -- cat) && echo hello | warder write --close $id && warder "
 	  "wait $id",
 	  write_command },
@@ -142,81 +175,99 @@ static const struct command commands[] = {
 	  "Every process in the program's process group gets it. Exit status: 0; 125 refused or failed.\n",
 	  "id=$(warder run --detach --keep 1s -- sleep 20) && warder kill $id", kill_command },
 	{ "wait", FLAG_WAIT, "wait [--json] ID", "wait for the end of an execution",
-	  "Exit status: as for run.\n", "id=$(warder run --detach --keep 1s -- true) && warder wait $id",
-	  wait_command },
+	  "Exit status: as of \"warder run\".\n",
+	  "id=$(warder run --detach --keep 1s -- true) && warder wait $id", wait_command },
 	{ "serve", FLAG_SERVE,
 	  "serve --local [--idle-timeout TIME] | serve --listen ADDR:PORT [--state DIR] [--config FILE] "
 	  "[--check] "
 	  "[--insecure-http]",
 	  "keep jails ready for this user's commands, or serve sandboxes over HTTP",
-	  "--local: the commands run, code, judge and tool take a fraction of the time with such a jail. "
-	  "They start\n"
-	  "the jail themselves if the caller has other namespaces, cgroups, resource limits or priorities "
-	  "than "
+	  "--local: a service in the foreground. It starts jails for the commands run, code, judge and tool "
+	  "of\n"
+	  "this user, which then take a fraction of the time. A command starts its jail itself, as without "
 	  "the\n"
-	  "service, or if the program needs variables of the caller, a network other than none and loopback, "
-	  "a\n"
-	  "terminal or an image.\n"
+	  "service, if its namespaces, cgroups, resource limits or priorities differ from those of the "
+	  "service, or\n"
+	  "if the program needs variables of the caller, a network other than none and loopback, a terminal "
+	  "or an\n"
+	  "image.\n"
 	  "--listen: clients with a token of \"warder tenant add\" create sandboxes, run programs in them "
 	  "and end\n"
-	  "them; see warder-serve(1). The sandboxes live on when serve ends, and the next serve adopts "
-	  "them.\n"
-	  "Exit status: 0 when serve ends by itself or by a signal, 125 refused or failed.\n",
+	  "them; see warder-serve(1). The sandboxes go on when serve ends, and the next serve takes them "
+	  "over.\n"
+	  "Exit status: 0 if serve ends by itself or by a signal, 125 if refused or failed.\n",
 	  "warder serve --local --idle-timeout 1s", serve_command },
-	{ "tenant", FLAG_TENANT, "tenant add NAME [FLAG...] | list [--json] | revoke NAME",
-	  "say who may use \"warder serve --listen\"",
-	  "add prints a token, which is stored nowhere. list prints the tenants. revoke refuses a tenant's "
-	  "token\n"
-	  "from now on and ends its sandboxes. All take effect on a running host. Exit status: 0, 125 "
-	  "refused or\n"
+	{ "tenant", FLAG_TENANT,
+	  "tenant add NAME [--scopes LIST] [--expires TIME] [--ceiling FILE] | list [--json] | revoke "
+	  "NAME; each with [--state DIR]",
+	  "manage the tenants of \"warder serve --listen\": the clients that may use it",
+	  "add prints the token of the new tenant, and stores only its digest. list prints the tenants. "
+	  "revoke\n"
+	  "makes the token of a tenant invalid and ends the sandboxes of the tenant. A running \"warder "
+	  "serve\n"
+	  "--listen\" with the same --state obeys add and revoke at once. Exit status: 0; 125 refused or "
 	  "failed.\n",
 	  "state=$(mktemp -d) && warder tenant add me --state $state && warder tenant revoke me --state "
 	  "$state",
 	  tenant_command },
 	{ "explain", FLAG_EXPLAIN, "explain [FLAG...] [PRESET|FILE]",
 	  "show how this host enforces each field",
-	  "Starts no program and needs no privilege. Exit status: 0 it would run, 125 it would be refused.\n",
+	  "Starts no program and needs no privilege. Exit status: 0 if the policy would run here, 125 if it "
+	  "would\nbe refused.\n",
 	  "warder explain --memory 256MiB strict", explain_command },
 	{ "backend", FLAG_BACKEND, "backend [FLAG...] list | describe NAME | declare NAME [FILE]",
 	  "list and describe the backends on this host",
-	  "describe --for-model prints a paragraph for a model that writes code for it. declare adds the "
-	  "code\n"
-	  "executor of a model's provider to a request to its model (FILE, or standard input). The operator "
-	  "must have\n"
-	  "enabled it. The provider enforces no field, so the policy must prefer every field.\n",
+	  "A backend is a kind of isolation, such as local (Warder's own jail) or gvisor. \"warder run "
+	  "--backend\n"
+	  "NAME\" uses it. describe --for-model prints a paragraph for a model that writes code for the "
+	  "backend.\n"
+	  "With the backend named \"builtin\", the provider of a model runs the code. \"declare builtin\" "
+	  "reads a "
+	  "request to a\n"
+	  "model (FILE, or standard input), and prints it with the provider's code executor added. The "
+	  "operator must "
+	  "have\n"
+	  "enabled the backend. Warder can enforce no field of the policy there, so every field must be "
+	  "marked as\n"
+	  "preferred (--prefer all).\n",
 	  "warder backend describe local", backend_command },
 	{ "policy", FLAG_POLICY,
 	  "policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]",
-	  "validate or print policies, and the most that the ceiling grants",
-	  "ceiling prints the ceiling in force, field by field; with --for, which fields of a policy it "
-	  "grants.\n"
-	  "\"lowered\": it grants only a narrower value of the field; \"refused\": it grants no such value. "
-	  "A run\n"
-	  "under a policy with such a field is refused.\n"
-	  "Exit status of ceiling --for: 0 the whole policy is granted, 125 it would be refused.\n",
+	  "validate or print a policy, or compare it with the ceiling",
+	  "The ceiling is a policy of the operator that no run may exceed. \"policy ceiling\" prints it, "
+	  "field by\n"
+	  "field. With --for, it compares a policy with the ceiling: \"lowered\" means that the ceiling "
+	  "refuses\n"
+	  "the value of a field but would grant a narrower one, \"refused\" that it grants no value of this "
+	  "field. In\n"
+	  "both cases Warder refuses a run. Exit status of ceiling --for: 0 if it grants the whole policy, "
+	  "125 if not.\n",
 	  "warder policy show strict", policy_command },
 	{ "doctor", FLAG_DOCTOR, "doctor [FLAG...]", "probe which restrictions this host can enforce",
-	  "Exit status: 0 when the strict preset can be enforced, 1 when it cannot; with --attack 0 when "
-	  "every\n"
-	  "attempt that the policy does not allow is stopped, else 1.\n",
+	  "Exit status: 0 if the strict preset can be enforced, 1 if not; with --attack, 0 if every attack "
+	  "that the\npolicy does not allow was stopped, else 1.\n",
 	  "warder doctor", doctor_command },
 	{ "blocks", FLAG_BLOCKS, "blocks [FLAG...] [FILE]", "find code blocks in a model's text",
 	  "Without FILE, or with -, the text is standard input. Prints for each block a line with its\n"
-	  "position in bytes and its language. Exit status: 0, also if there is none; 125 refused;\n"
-	  "with --run 1 if a block failed, 124 if the time of a block was over.\n",
+	  "position in bytes and its language.\n"
+	  "Exit status: 0, also if the text has no code block; 125 if refused or failed; with --run, 1 if a\n"
+	  "block failed, 124 if a block ran out of time.\n",
 	  "printf '```python\\nprint(1)\\n```\\n' | warder blocks --code 1", blocks_command },
 	{ "format", FLAG_FORMAT, "format [FLAG...] [FILE]",
-	  "write a result in JSON as text for a model, or extract it from such text",
-	  "Without FILE, or with -, the result to format is read from standard input.\n",
+	  "turn a JSON result into text for a model, or extract it from such text",
+	  "The result is the JSON of \"warder run --json\" or another such command, in FILE or on standard "
+	  "input.\n"
+	  "With --extract, FILE or standard input is the text.\n",
 	  "warder run --json -- echo hello | warder format", format_command },
 	{ "data", FLAG_DATA, "data [FLAG...] [FILE]",
-	  "write the tables of a chat with a model into files, with code that loads them",
+	  "replace each table in a conversation by a file name, and print Python that loads such files",
 	  "Without FILE, or with -, the conversation is standard input:\n"
 	  "{\"messages\": [[{\"text\": \"Look:\"}, {\"mimeType\": \"text/csv\", \"content\": "
 	  "\"a,b\\n1,2\\n\"}]]}\n"
-	  "Prints the text with a file name in the place of each table, and Python that loads the tables. "
-	  "--json\n"
-	  "prints the files, too.\n",
+	  "Prints the text of the chat with a file name in place of each table, and Python that loads the "
+	  "files.\n"
+	  "It writes no files: --json prints their names and contents, for a caller that puts them into a "
+	  "jail.\n",
 	  "echo '{\"messages\": [[{\"mimeType\": \"text/csv\", \"content\": \"a,b\"}]]}' | warder data",
 	  data_command },
 	{ "checkpoint", 0,
@@ -228,14 +279,14 @@ static const struct command commands[] = {
 	  "events "
 	  "request-work|claim|publish|request-feedback|provide-feedback|block|complete|post|wait|follow|"
 	  "history|create|list|remove|to-a2a|from-a2a [...]",
-	  "publish and await events between programs in one workspace", NULL, NULL, NULL },
+	  "publish events, and wait for events of other programs", NULL, NULL, NULL },
 	{ "workspace", 0,
 	  "workspace create|run|list|put|write|read|stage|collect|patch|show|snapshot|resume|remove [...]",
-	  "keep directories between runs: inputs, outputs", NULL, NULL, NULL },
+	  "keep directories of inputs and outputs between runs", NULL, NULL, NULL },
 	{ "snapshot", 0, "snapshot list|verify|remove|prune [...]",
 	  "list, verify and remove saved states of workspaces", NULL, NULL, NULL },
 	{ "artifact", 0, "artifact save|take|list|read|verify|remove [...]",
-	  "store content under a name, in versions", NULL, NULL, NULL },
+	  "store content in versions under a name", NULL, NULL, NULL },
 	{ "completion", FLAG_COMPLETION, "completion bash|zsh|fish", "print the shell's completion script",
 	  NULL, "warder completion bash", complete },
 	{ 0 },

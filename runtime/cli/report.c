@@ -548,6 +548,8 @@ int report_result(struct report *report, struct warder_result *result)
 	int status;
 
 	report->write_error = result->outcome.receiver_errno;
+	if (report->passed_over[0])
+		memcpy(result->passed_over, report->passed_over, sizeof(result->passed_over));
 	spool_keep(&report->spool, "", !report->request->json, result);
 	if (report->replay && result->learned && !ending_signal())
 		report->replay(report, result->learned);

@@ -7,6 +7,7 @@
 #ifndef WARDER_RUNTIME_CLI_REPORT_H
 #define WARDER_RUNTIME_CLI_REPORT_H
 
+#include "backends/backend.h"
 #include "runtime/cli/audit.h"
 #include "runtime/cli/flags.h"
 #include "runtime/cli/spool.h"
@@ -21,6 +22,7 @@ struct report {
 	struct audit audit; /* of --audit, opened by report_audit() */
 	/* Run the program again under the learned policy, and note how that went; NULL: do not. */
 	void (*replay)(struct report *report, struct learned *learned);
+	char passed_over[BACKEND_PASSED_BYTES]; /* where auto chose before the launch did; or "" */
 	int write_error; /* errno of the write of the program's output that failed, or 0 */
 };
 

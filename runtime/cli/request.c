@@ -23,35 +23,6 @@
 
 /* ---- walking ---- */
 
-/* What the flag is called elsewhere. */
-static const char *const elsewhere[][2] = {
-	{ "--network", "--net" },       { "--workdir", "--cwd" },  { "--chdir", "--cwd" },
-	{ "--volume", "--rw" },         { "--bind", "--rw" },      { "--ro-bind", "--ro" },
-	{ "--setenv", "--env" },        { "--cpu", "--cpus" },     { "--pids-limit", "--pids" },
-	{ "--wall-time", "--timeout" }, { "--time", "--timeout" }, { "--lang", "--language" },
-};
-
-/* The only flag of the command that begins so, or the one that is called so elsewhere; NULL: none. */
-static const char *meant(const char *const *words, const char *name)
-{
-	const char *found = NULL;
-
-	for (size_t i = 0; i < ARRAY_LENGTH(elsewhere); i++) {
-		for (size_t j = 0; words[j] && strcmp(elsewhere[i][0], name) == 0; j++) {
-			if (strcmp(words[j], elsewhere[i][1]) == 0)
-				return words[j];
-		}
-	}
-	for (; strlen(name) > 3 && *words; words++) {
-		if (strncmp(*words, name, strlen(name)) != 0)
-			continue;
-		if (found && strcmp(found, *words) != 0)
-			return NULL;
-		found = *words;
-	}
-	return found;
-}
-
 static int refuse_unknown(enum flag_command command, const char *text, size_t length,
 			  struct warder_error *err)
 {
@@ -59,7 +30,6 @@ static int refuse_unknown(enum flag_command command, const char *text, size_t le
 	const struct flag *flag;
 	size_t count = 0;
 	char name[64], remedy[96];
-	const char *found;
 
 	for (size_t i = 0; (flag = flag_at(i)) != NULL; i++) {
 		if (flag->commands & (unsigned)command)
@@ -67,13 +37,11 @@ static int refuse_unknown(enum flag_command command, const char *text, size_t le
 	}
 	words[count] = NULL;
 	snprintf(name, sizeof(name), "%.*s", (int)length, text);
-	found = meant(words, name);
-	if (found)
-		snprintf(remedy, sizeof(remedy), "did you mean \"%s\"?", found);
-	else
-		policy_suggest(words, name, remedy, sizeof(remedy));
+	if (!policy_meant(words, name))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, name,
+				 "unknown flag %s; --help lists all flags", name);
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, name, "unknown flag %s; %s", name,
-			 strncmp(remedy, "did", 3) == 0 ? remedy : "--help lists what there is");
+			 policy_suggest(words, name, remedy, sizeof(remedy)));
 }
 
 /* A flag as it was typed: "--memory", "--memory=64MiB", "-m", "-m64MiB". */
@@ -485,10 +453,10 @@ int request_load(enum flag_command command, char **argv, struct request *request
 	if (!request->backend && (command & CHOOSES_BACKEND) && backend && *backend)
 		request->backend = backend;
 	if (request->backend == backend && backend && strcmp(backend, BACKEND_AUTO) != 0 &&
-	    !backend_find(backend, err))
+	    backend_check_name(backend, err) != 0)
 		return error_context(err, "WARDER_BACKEND");
 	if (request->config && request->backend && strcmp(request->backend, BACKEND_AUTO) != 0 &&
-	    !strchr(request->backend, ',') && !backend_find(request->backend, err))
+	    !strchr(request->backend, ',') && backend_check_name(request->backend, err) != 0)
 		return config_blame_flag(request->config, "--backend", err);
 	if (!request->cgroup_parent && parent && *parent)
 		request->cgroup_parent = parent;

@@ -11,6 +11,7 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/report.h"
+#include "runtime/cli/run_remote.h"
 #include "runtime/cli/served.h"
 #include "runtime/cli/term.h"
 #include "runtime/cli/terminal.h"
@@ -153,7 +154,7 @@ static bool serve_run(struct report *report, int *ret_status)
 static int prepare_and_launch(struct report *report)
 {
 	const struct request *request = report->request;
-	const struct warder_options options = {
+	struct warder_options options = {
 		.size = sizeof(options),
 		.ceiling = request->ceiling,
 		.cgroup_parent = request->cgroup_parent,
@@ -161,13 +162,16 @@ static int prepare_and_launch(struct report *report)
 		.backends = request->backends,
 		.single_use = 1,
 	};
+	const char *chosen;
 	const struct warder_spill *spill = NULL;
 	struct warder_template *tmpl = NULL;
 	struct warder_error err = { 0 };
 	int status;
 
-	if (serve_run(report, &status))
+	if (run_remote(report, &chosen, &status) || serve_run(report, &status))
 		return status;
+	if (chosen)
+		options.backend = chosen;
 	if (report_spool(report, &spill, &err) != 0 ||
 	    warder_prepare(request->policy, &options, &tmpl, &err) != 0)
 		return report_refuse(report, &err, EXIT_REFUSED);
@@ -199,7 +203,7 @@ int run_command(struct request *request, char **argv)
 	    check_program(request, &err) != 0 || check_replay(request, &err) != 0 ||
 	    report_audit(&report, "run", NULL, &err) != 0)
 		status = report_refuse(&report, &err, EXIT_REFUSED);
-	else if (request->execution.detach)
+	else if (request->execution.detach && !(request->backend && backend_is_remote(request->backend)))
 		status = detach_launch(request, NULL);
 	else
 		status = prepare_and_launch(&report);

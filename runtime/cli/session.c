@@ -476,6 +476,47 @@ static int restart_word(const struct request *request, const char *name, struct 
 	return ret;
 }
 
+/* The words behind the source: one name, and --json. */
+static int take_copy(struct request *request, char *const *words, const char **ret, struct warder_error *err)
+{
+	*ret = NULL;
+	for (; *words; words++) {
+		if (strcmp(*words, "--json") == 0 || strcmp(*words, "--no-config") == 0)
+			request->json |= strcmp(*words, "--json") == 0;
+		else if (*ret || **words == '-')
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *words,
+					 "%.60s is not known here: copy SOURCE NAME", *words);
+		else
+			*ret = *words;
+	}
+	return *ret ? 0
+		    : error_set(err, WARDER_ERROR_INVALID_REQUEST, "name",
+				"which name has the new session? copy SOURCE NAME");
+}
+
+static int copy_word(struct request *request, const char *source, char **flags)
+{
+	struct warder_session *session = NULL;
+	struct request granted = { 0 };
+	struct warder_error err = { 0 };
+	const char *name = NULL;
+	int status = take_copy(request, flags, &name, &err);
+
+	ending_catch(NULL);
+	if (status == 0)
+		status = request_load_ceiling(&granted, &err);
+	if (status == 0)
+		status = session_copy(source, name, PROGRAM, granted.ceiling, ending_came, &session, &err);
+	request_done(&granted);
+	if (status != 0)
+		status =
+		    command_refuse(request, &err, ending_signal() ? 128 + ending_signal() : EXIT_REFUSED);
+	else if (request->json)
+		status = print_text(warder_session_json(session));
+	warder_session_free(session);
+	return status;
+}
+
 static const struct word {
 	const char *name;
 	bool named;
@@ -495,6 +536,7 @@ static const struct word {
 	{ "write", true, NULL, session_write_word },
 	{ "cp", true, NULL, session_cp_word },
 	{ "patch", true, NULL, patch_word },
+	{ "copy", true, NULL, copy_word },
 };
 #define WORDS (ARRAY_LENGTH(words))
 
@@ -582,6 +624,6 @@ int session_command(struct request *request, char **argv)
 	else
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session",
 			  "a command is missing: start, exec, list, status, stop, restart, pause, resume, "
-			  "extend, read, write, cp or patch");
+			  "extend, read, write, cp, patch or copy");
 	return command_refuse(request, &err, EXIT_REFUSED);
 }

@@ -25,7 +25,7 @@ struct spool {
 
 #define SPOOL_NONE ((struct spool){ .fds = { -1, -1 } })
 
-/* Whether a value of --artifacts means the store: "store:" or "store:SESSION/". */
+/* Whether a value of --artifacts means the store: "store:" or "store:PREFIX/". */
 bool spool_is_meant(const char *artifacts);
 /* At most bytes_max (0: 256 MiB) of each stream. A value that does not mean the store, or NULL: nothing is opened. -1 with *err: no store, no
  * warder-store, or a session that cannot stand in names. */

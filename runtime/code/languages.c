@@ -596,7 +596,7 @@ int languages_check_by(const char *path, const struct policy *policy, struct war
 	return ret;
 }
 
-static int refuse_unknown(const struct languages *languages, const char *name, struct warder_error *err)
+int languages_refuse(const struct languages *languages, const char *name, struct warder_error *err)
 {
 	const char *words[NAMES_MAX];
 	char shown[64], remedy[300];
@@ -629,7 +629,7 @@ int language_resolve(const struct languages *languages, const char *name, const 
 						 used ? ", nor " : "", program);
 	}
 	if (!used)
-		return refuse_unknown(languages, name, err);
+		return languages_refuse(languages, name, err);
 	return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "language",
 			 "the language %s is not available: there is no %.180s in the view of %s; "
 			 "install it there",

@@ -66,6 +66,8 @@ void languages_free(struct languages *languages);
 const struct language *languages_at(const struct languages *languages, size_t i);
 /* The canonical name of a name or an alias, in any case; NULL: there is no such language. */
 const char *languages_canonical(const struct languages *languages, const char *name);
+/* -1 with *err: there is no language of that name. */
+int languages_refuse(const struct languages *languages, const char *name, struct warder_error *err);
 /* Whether a policy's list names but languages of these. -1 with *err. */
 int languages_check(const struct languages *languages, const struct policy *policy, struct warder_error *err);
 /* The same, of the document at `path` (or NULL), which is read only where a name is not of the table. */

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "jail/jail.h"
 #include "runtime/library/changes.h"
@@ -136,17 +137,21 @@ int warder_policy_set(struct warder_policy *policy, const char *path, const char
 	return policy_set(&policy->policy, path, value, err);
 }
 
+static int refuse_field(const char *path, struct warder_error *err)
+{
+	char remedy[100];
+
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, path,
+			 "\"%.80s\" is not a field that can be required or preferred; %s", path,
+			 policy_suggest_field(path, remedy, sizeof(remedy)));
+}
+
 int warder_policy_require(struct warder_policy *policy, const char *path, int required,
 			  struct warder_error *err)
 {
 	if (!policy || !path)
 		return error_no_argument(err, policy ? "path" : "policy");
-	if (policy_prefer(&policy->policy, path, !required) != 0)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, path,
-				 "\"%.80s\" is not a field that can be required or preferred; "
-				 "\"warder explain strict\" lists them",
-				 path);
-	return 0;
+	return policy_prefer(&policy->policy, path, !required) == 0 ? 0 : refuse_field(path, err);
 }
 
 char *warder_policy_json(const struct warder_policy *policy)
@@ -205,6 +210,16 @@ int library_prepare(const struct policy *policy, const struct preparation_option
 	tmpl->prepare_us = clock_us() - start;
 	*ret = tmpl;
 	return 0;
+}
+
+/* The plan of the preparation has moved to the jail's template, which has used the rest. */
+void library_trim(struct warder_template *tmpl)
+{
+	struct preparation *preparation = &tmpl->preparation;
+
+	memory_give_back(&preparation->capabilities,
+			 (size_t)((char *)(&preparation->plan + 1) - (char *)&preparation->capabilities));
+	jail_template_trim(tmpl->jail);
 }
 
 int warder_prepare(const struct warder_policy *policy, const struct warder_options *options,
@@ -387,6 +402,13 @@ static bool is_open_for(int fd, int mode)
 	       ((flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == mode);
 }
 
+static bool is_directory(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int check_environment(char *const *environment, struct warder_error *err)
 {
 	for (size_t i = 0; environment && environment[i]; i++) {
@@ -418,6 +440,10 @@ int library_check_streams(const struct library_streams *streams, struct warder_e
 		    err, WARDER_ERROR_INVALID_REQUEST, "input_fd",
 		    "input_fd: descriptor %d is not open for reading; 0 means that there is none",
 		    streams->input_fd);
+	if (streams->input_fd != 0 && is_directory(streams->input_fd))
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "input_fd",
+				 "standard input is a directory, which a program cannot read; give a file or "
+				 "a pipe");
 	if (streams->terminal_fd != 0 && (streams->input || streams->on_input || streams->input_fd != 0))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "terminal_fd",
 				 "terminal_fd (%d) and %s are both given; give one of them",
@@ -741,6 +767,11 @@ void warder_run_input_ready(struct warder_run *run)
 bool library_signal(const struct warder_run *run, int signal)
 {
 	return jail_signal(run->jail, signal);
+}
+
+const struct jail_run *library_jail(const struct warder_run *run)
+{
+	return run->jail;
 }
 
 void library_count(const struct warder_run *run, struct jail_counters *ret)

@@ -27,6 +27,8 @@ struct library_session {
 void library_own(struct warder_template *tmpl, const struct library_session *session, void *owner);
 int library_prepare(const struct policy *policy, const struct preparation_options *how, bool single_use,
 		    struct warder_template **ret, struct warder_error *err);
+/* Give back the memory that only a launch needs: of a template for a single launch, after it. */
+void library_trim(struct warder_template *tmpl);
 
 /* A launch for which somebody else owns what is borrowed and has something to add to the result. */
 struct library_launch {
@@ -63,6 +65,8 @@ struct library_order {
 };
 int library_launch(struct warder_template *tmpl, const struct library_launch *launch, struct warder_run **ret,
 		   struct warder_error *err);
+/* The jail of a run. Borrowed. */
+const struct jail_run *library_jail(const struct warder_run *run);
 /* As jail_signal(), jail_count() and jail_pause_clock(). */
 bool library_signal(const struct warder_run *run, int signal);
 void library_count(const struct warder_run *run, struct jail_counters *ret);

@@ -278,6 +278,26 @@ static int match(const struct policy *policy, const struct preparation_options *
 	return matched;
 }
 
+/* What a host on another machine reports, against the policy. Without `remotes` its name is refused elsewhere. */
+static int match_remote(const struct policy *policy, const struct backend_remote *remote,
+			struct preparation *ret, struct warder_error *err)
+{
+	static const struct policy_subject program = { "command", POLICY_PAYLOAD_PROGRAM };
+
+	ret->remote = *remote;
+	ret->is_remote = true;
+	ret->matched = false;
+	ret->remote_row = *backend_remote_row(0);
+	ret->remote_row.name = backend_remote_label(remote, ret->remote_label);
+	ret->backend = &ret->remote_row;
+	if (backend_remote_check_policy(remote, policy, err) < 0 ||
+	    backend_remote_capabilities(remote, &ret->capabilities, err) < 0)
+		return -1;
+	ret->remote_row.isolation = ret->capabilities.isolation;
+	ret->matched = true;
+	return policy_match(policy, &ret->capabilities, &program, &ret->match, err);
+}
+
 static void pass_over(struct preparation *ret, const char *why)
 {
 	size_t used = strlen(ret->passed_over);
@@ -294,7 +314,13 @@ static int choose_any(const struct policy *policy, const struct preparation_opti
 	const struct backend *backend;
 
 	for (size_t i = 0; (backend = backend_candidate(settings, i)); i++) {
-		if (match(policy, options, backend, ret, err) == 0)
+		const struct backend_remote *remote = backend_remote_of(settings, backend);
+
+		if (remote && !options->remotes) /* the order holds it for other commands */
+			continue;
+		ret->is_remote = false;
+		if ((remote ? match_remote(policy, remote, ret, err)
+			    : match(policy, options, backend, ret, err)) == 0)
 			return 0;
 		pass_over(ret, err->text);
 	}
@@ -314,10 +340,30 @@ static int choose(const struct policy *policy, const struct preparation_options 
 		return -1;
 	if (strcmp(options->backend, BACKEND_AUTO) == 0)
 		return choose_any(policy, options, &settings, ret, err);
+	if (options->remotes && backend_is_remote(options->backend)) {
+		const struct backend_remote *remote = backend_remote_find(&settings, options->backend, err);
+
+		return remote ? match_remote(policy, remote, ret, err) : -1;
+	}
 	backend = backend_find(options->backend, err);
 	if (!backend || backend_check_enabled(backend, &settings, err) != 0)
 		return -1;
 	return match(policy, options, backend, ret, err);
+}
+
+int preparation_may_be_remote(const char *backend, const char *backends, bool *ret, struct warder_error *err)
+{
+	struct backend_settings settings = { 0 };
+	const struct backend *candidate;
+
+	*ret = backend && backend_is_remote(backend);
+	if (!backend || strcmp(backend, BACKEND_AUTO) != 0)
+		return 0;
+	if (preparation_settings(backends, &settings, err) != 0)
+		return -1;
+	for (size_t i = 0; (candidate = backend_candidate(&settings, i)); i++)
+		*ret |= backend_remote_of(&settings, candidate) != NULL;
+	return 0;
 }
 
 int preparation_check_choice(const char *asked, const char *given, const char *backends,
@@ -389,6 +435,8 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 		*err = unmet;
 		return -1;
 	}
+	if (ret->is_remote)
+		return 0;
 	if (jail_plan_build(policy, &ret->host, &ret->capabilities, &ret->match,
 			    options->environment ? options->environment : environ, options->root, &ret->plan,
 			    err) != 0)

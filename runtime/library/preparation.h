@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "backends/backend.h"
+#include "backends/remote.h"
 #include "base/error.h"
 #include "jail/jail.h"
 #include "jail/session.h"
@@ -21,6 +22,11 @@ struct preparation {
 	struct jail_host host;
 	struct policy_capabilities capabilities;
 	struct policy_match match;
+	/* Where the backend is a host on another machine: its entry, and what `backend` points to. Then nothing is planned. */
+	bool is_remote;
+	struct backend_remote remote;
+	struct backend remote_row;
+	char remote_label[BACKEND_REMOTE_LABEL];
 	const char *languages[2]; /* of the capabilities, where a subject was given */
 	struct jail_plan plan;
 	bool probed;  /* host is filled */
@@ -54,6 +60,7 @@ struct preparation_options {
 	uint64_t output_max; /* there: more on a stream ends the program; 0: no limit */
 	bool launches;       /* the caller will launch: start slow parts early */
 	bool any_subject;    /* without a subject: what the backend that is named has a place for */
+	bool remotes;        /* the caller can run what is matched on another machine */
 	bool thorough;       /* try also what a launch would find out by itself: where none follows */
 };
 
@@ -66,6 +73,8 @@ int preparation_check(const struct policy *policy, const struct policy *ceiling,
 /* The policy with its paths as symbolic links lead now; what does not exist stays as it is written. Only for what is said about a
  * refusal, or before a run: the paths may change meanwhile. -1 with *err. */
 int preparation_follow(const struct policy *policy, struct policy *ret, struct warder_error *err);
+/* Whether the choice of a backend may lead to another machine: "remote:NAME", or "auto" if the operator's order names a host. -1 with *err. */
+int preparation_may_be_remote(const char *backend, const char *backends, bool *ret, struct warder_error *err);
 /* The operator's document; `path` as `backends` in the options. */
 int preparation_settings(const char *path, struct backend_settings *ret, struct warder_error *err);
 /* Whether a request may choose the backend `asked` (or auto) where who serves it has chosen `given` (NULL: nothing): 0; -1 with *err

@@ -64,6 +64,18 @@ char *result_signal_name(int signal, char *buf, size_t len)
 	return buf;
 }
 
+int result_signal_number(const char *name)
+{
+	int number = -1, end = 0;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(signals); i++)
+		if (strcmp(signals[i].name, name) == 0)
+			return signals[i].number;
+	return sscanf(name, "SIG%2d%n", &number, &end) == 1 && !name[end] && number > 0 && number < 65
+		   ? number
+		   : -1;
+}
+
 /* ---- accessors ---- */
 
 const char *warder_result_status(const struct warder_result *result)
@@ -210,6 +222,7 @@ void warder_result_free(struct warder_result *result)
 		changes_done(result->changes);
 	free(result->changes);
 	free(result->changes_kept);
+	free(result->reported_network);
 	free(result->document);
 	free(result);
 }
@@ -360,6 +373,10 @@ void result_write_network(struct json_writer *w, const struct warder_result *res
 	const struct jail_outcome *outcome = &result->outcome;
 	const struct edge_report *report = outcome->network;
 
+	if (result->reported_network) {
+		json_key(w, "network");
+		json_number(w, result->reported_network);
+	}
 	if (!report)
 		return;
 	json_key(w, "network");

@@ -74,14 +74,18 @@ struct warder_result {
 	    *config; /* JSON: the file of defaults of the command line; NULL: none. Who sets it owns it */
 	const char *
 	    service; /* the same: a text, whether the service of `warder serve` ran it; NULL: there is none */
-	char *document;    /* owned: JSON, where the keeper of a session has written it; or NULL */
-	const char *audit; /* the same: JSON, whether the run's line is in the audit file */
+	char *reported_network; /* owned: JSON, the member "network" of a run on another machine; or NULL */
+	char *document;         /* owned: JSON, where the keeper of a session has written it; or NULL */
+	const char *audit;      /* the same: JSON, whether the run's line is in the audit file */
 	struct result_reference streams[2];  /* by enum warder_stream */
 	struct result_reference *references; /* owned; of each collected file; NULL: of none */
 };
 
 /* "SIGKILL", "SIG35"; "" for 0. Returns buf, of at least 16 bytes. */
 char *result_signal_name(int signal, char *buf, size_t len);
+
+/* The number of such a name; -1: there is none. */
+int result_signal_number(const char *name);
 
 /* {"status":"rejected","error":{kind, field, step, message, violations}} for a run that did not start; heap, NULL on want of
  * memory. violations: a JSON array of what a policy asks beyond a ceiling, or NULL: the member is left out. */

@@ -19,8 +19,9 @@ struct attachment {
 	char *root; /* what is mounted there */
 };
 
-/* Join. The caller's, for session_detach(). NULL with *err. */
-struct attachment *session_attach(const struct session_spec *spec, struct warder_error *err);
+/* Join (SESSION_JOIN), or keep the files as they are (SESSION_COPY). The caller's, for session_detach(). NULL with *err. */
+struct attachment *session_attach(const struct session_spec *spec, enum session_request_type how,
+				  struct warder_error *err);
 /* Leave; of a struct attachment. */
 void session_detach(void *owner);
 

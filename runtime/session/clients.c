@@ -128,7 +128,8 @@ static bool answer(struct client *client, int fd, enum record_type request,
 	client->unsent = (struct unsent){ .there = true,
 					  .answer = { .request = request, .failed = failure != NULL },
 					  .fd = text_fd };
-	if ((request == RECORD_START || request == RECORD_RESTART) && client->starts)
+	if ((request == RECORD_START || request == RECORD_RESTART || request == RECORD_FORK) &&
+	    client->starts)
 		memcpy(client->unsent.answer.id, client->starts->id, sizeof(client->starts->id));
 	if (failure)
 		client->unsent.answer.error = *failure;
@@ -155,6 +156,9 @@ static int check_room(const struct clients *clients, struct warder_error *err)
 	if (clients->all->paused)
 		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_PAUSED,
 				 clients->all->session, clients->all->session);
+	if (clients->all->copies)
+		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_COPIED,
+				 clients->all->session);
 	return clients->joined + executions_running(clients->all) < EXECUTIONS_MAX
 		   ? 0
 		   : error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
@@ -190,6 +194,23 @@ static int restart(struct client *client, struct execution *execution, struct wa
 		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
 				 "the last start has not been answered yet");
 	if (check_room(client->clients, err) < 0 || keeper_context_restart(execution, &begun, err) < 0)
+		return -1;
+	use(&client->starts, begun);
+	return 1;
+}
+
+static int begin_branch(struct client *client, struct execution *execution, struct warder_error *err)
+{
+	const struct record *in = &client->clients->in;
+	struct execution *begun;
+	char name[SESSION_NAME_MAX + 1];
+
+	snprintf(name, sizeof(name), "%.*s", (int)in->head.len, in->bytes);
+	if (client->starts)
+		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
+				 "the last start has not been answered yet");
+	if (check_room(client->clients, err) < 0 ||
+	    executions_fork(execution, name, in->head.flags & RECORD_KEEP_SEED, &begun, err) < 0)
 		return -1;
 	use(&client->starts, begun);
 	return 1;
@@ -325,6 +346,8 @@ static int act(struct client *client, struct execution *execution, int file_fd, 
 		return restart(client, execution, err);
 	case RECORD_DELETE:
 		return keeper_context_delete(execution, err);
+	case RECORD_FORK:
+		return begin_branch(client, execution, err);
 	case RECORD_HELLO:
 	case RECORD_START:
 	case RECORD_LIST:

@@ -1,3 +1,4 @@
+#include "runtime/session/keeper_branch.h"
 #include "runtime/session/keeper_context.h"
 
 #include <errno.h>
@@ -139,7 +140,7 @@ static void make_room(struct executions *all)
 	ring_drop(&oldest->spool);
 }
 
-static int on_output(void *context, enum warder_stream stream, const char *bytes, size_t len)
+int execution_take_output(void *context, enum warder_stream stream, const char *bytes, size_t len)
 {
 	struct execution *execution = context;
 	struct executions *all = execution->all;
@@ -190,7 +191,7 @@ static int launch_context(struct execution *execution, struct warder_error *err)
 {
 	const struct keeper_context *context = execution->context;
 	const struct library_launch launch = {
-		.on_output = on_output,
+		.on_output = execution_take_output,
 		.output_context = execution,
 		.command = { .argv = (char *const *)(uintptr_t)context->interpreter->argv,
 			     .set_env = execution->words.set,
@@ -198,6 +199,7 @@ static int launch_context(struct execution *execution, struct warder_error *err)
 			     .input_fd = context->program_fd,
 			     .watch_fd = context->fd,
 			     .on_watch = keeper_context_take,
+			     .on_left = keeper_branches_stay,
 			     .watch_context = execution },
 	};
 
@@ -227,7 +229,7 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 	const struct preparation_options how = {
 		.joint = all->joint,
 		.root = all->root,
-		.background = execution->flags & RECORD_BACKGROUND,
+		.background = execution->flags & RECORD_BACKGROUND || keeper_context_may_fork(execution),
 		.ceiling = words->has_ceiling ? &words->ceiling : NULL,
 		.asked = &words->policy,
 		.subject = execution->context ? &subject : NULL,
@@ -241,7 +243,7 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		.environment = words->set,
 		.input_fd = terminal || execution->source_fd < 0 ? 0 : execution->source_fd,
 		.terminal_fd = terminal ? execution->source_fd : 0,
-		.on_output = on_output,
+		.on_output = execution_take_output,
 		.context = execution,
 	};
 
@@ -335,7 +337,9 @@ static void drive(struct execution *execution)
 	struct warder_error err = { 0 };
 	struct warder_result *result = NULL;
 
-	if (warder_run_dispatch(execution->run, &result, &err) != 0)
+	if (execution->branch)
+		keeper_branch_dispatch(execution);
+	else if (warder_run_dispatch(execution->run, &result, &err) != 0)
 		end(execution, result, &err);
 }
 
@@ -381,6 +385,7 @@ static void take_over(struct execution *execution)
 	}
 	if (execution->context)
 		keeper_context_launched(execution);
+	library_trim(execution->tmpl);
 	execution->state = EXECUTION_RUNNING;
 	execution->run_fd = warder_run_fd(execution->run, &execution->failure);
 	if (execution->run_fd >= 0 &&
@@ -414,6 +419,7 @@ void executions_dispatch(struct executions *all)
 		else
 			take_launched(all);
 	}
+	keeper_branches_step(all);
 }
 
 void executions_finish(struct executions *all)
@@ -501,6 +507,7 @@ static void execution_free(struct execution *execution)
 
 	fd_done(&execution->input_fd);
 	fd_done(&execution->source_fd);
+	keeper_branch_free(execution);
 	keeper_context_free(execution->context);
 	words_done(&execution->words);
 	all->spool_bytes -= execution->spool.size;
@@ -568,15 +575,13 @@ static int fill(struct execution *execution, const char *id, const struct record
 	return open_input(execution, start, terminal_fd, err);
 }
 
-int executions_start(struct executions *all, const char *id, uint32_t flags, const struct record_start *start,
-		     char *bytes, int terminal_fd, struct execution **ret, struct warder_error *err)
+static struct execution *execution_new(struct executions *all, uint32_t flags,
+				       const struct record_start *start)
 {
 	struct execution *execution = calloc(1, sizeof(*execution));
 
-	if (!execution) {
-		free(bytes);
-		return error_no_memory(err, NULL);
-	}
+	if (!execution)
+		return NULL;
 	execution->all = all;
 	execution->flags = flags;
 	execution->start = *start;
@@ -584,11 +589,58 @@ int executions_start(struct executions *all, const char *id, uint32_t flags, con
 	execution->output_max = start->output_max;
 	execution->keep_us = start->keep_us ? start->keep_us : EXECUTION_KEEP_US;
 	execution->started_ms = clock_wall_ms();
+	return execution;
+}
+
+int executions_start(struct executions *all, const char *id, uint32_t flags, const struct record_start *start,
+		     char *bytes, int terminal_fd, struct execution **ret, struct warder_error *err)
+{
+	struct execution *execution = execution_new(all, flags, start);
+
+	if (!execution) {
+		free(bytes);
+		return error_no_memory(err, NULL);
+	}
 	if (fill(execution, id, start, bytes, terminal_fd, err) < 0 || add(all, execution, err) < 0) {
 		execution_free(execution);
 		return -1;
 	}
 	if (begin_thread(execution, err) < 0) {
+		all->count--;
+		execution_free(execution);
+		return -1;
+	}
+	*ret = execution;
+	return 0;
+}
+
+/* The words are those of `from`, except for the name. */
+static int fill_branch(struct execution *execution, struct execution *from, const char *name, bool keeps_seed,
+		       struct warder_error *err)
+{
+	char *bytes = malloc(from->start.bytes + 1);
+
+	if (!bytes)
+		return error_no_memory(err, NULL);
+	memcpy(bytes, from->words.bytes, from->start.bytes + 1);
+	if (take_words(&from->start, bytes, &execution->words, err) < 0 || draw_id(execution->id, err) < 0)
+		return -1;
+	return keeper_branch_new(execution, from, name, keeps_seed, err);
+}
+
+int executions_fork(struct execution *from, const char *name, bool keeps_seed, struct execution **ret,
+		    struct warder_error *err)
+{
+	struct executions *all = from->all;
+	struct execution *execution = execution_new(all, from->flags, &from->start);
+
+	if (!execution)
+		return error_no_memory(err, NULL);
+	if (add(all, execution, err) < 0) {
+		execution_free(execution);
+		return -1;
+	}
+	if (fill_branch(execution, from, name, keeps_seed, err) < 0) {
 		all->count--;
 		execution_free(execution);
 		return -1;
@@ -608,7 +660,7 @@ struct execution *executions_find(struct executions *all, const char *id, struct
 	return NULL;
 }
 
-static bool lives(const struct execution *execution)
+bool execution_lives(const struct execution *execution)
 {
 	return execution->state == EXECUTION_STARTING || execution->state == EXECUTION_RUNNING;
 }
@@ -618,7 +670,7 @@ size_t executions_running(struct executions *all)
 	size_t count = 0;
 
 	for (size_t i = 0; i < all->count; i++)
-		count += lives(all->items[i]);
+		count += execution_lives(all->items[i]);
 	return count;
 }
 
@@ -643,7 +695,7 @@ static void forget(struct executions *all, size_t i)
 /* Nobody reads its input any more: who writes is to be told. */
 static void settle(struct execution *execution)
 {
-	if (lives(execution))
+	if (execution_lives(execution))
 		return;
 	fd_done(&execution->input_fd);
 	fd_done(&execution->source_fd);
@@ -680,6 +732,8 @@ uint64_t executions_sweep(struct executions *all)
 		else if (at < next)
 			next = at;
 	}
+	at = keeper_branches_step(all);
+	next = at < next ? at : next;
 	at = keeper_contexts_step(all);
 	return at < next ? at : next;
 }
@@ -786,12 +840,17 @@ static int has_ended(const struct execution *execution, struct warder_error *err
 	return error_set(err, WARDER_ERROR_CONFLICT, "id", "execution %s has ended", execution->id);
 }
 
+bool execution_send(const struct execution *execution, int number)
+{
+	if (execution->state != EXECUTION_RUNNING)
+		return false;
+	return execution->branch ? keeper_branch_send(execution, number)
+				 : execution->run && library_signal(execution->run, number);
+}
+
 int execution_signal(struct execution *execution, int number, struct warder_error *err)
 {
-	return execution->state == EXECUTION_RUNNING && execution->run &&
-		       library_signal(execution->run, number)
-		   ? 0
-		   : has_ended(execution, err);
+	return execution_send(execution, number) ? 0 : has_ended(execution, err);
 }
 
 int executions_pause(struct executions *all, bool paused, struct warder_error *err)
@@ -831,9 +890,12 @@ int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS
 {
 	struct jail_counters counters;
 
-	if (execution->state != EXECUTION_RUNNING || !execution->run)
+	if (execution->state != EXECUTION_RUNNING || !(execution->run || execution->branch))
 		return has_ended(execution, err);
-	library_count(execution->run, &counters);
+	if (execution->branch)
+		keeper_branch_count(execution, &counters);
+	else
+		library_count(execution->run, &counters);
 	ret[RECORD_COUNTER_CPU_US] = counters.cpu_us;
 	ret[RECORD_COUNTER_MEMORY] = counters.memory_bytes;
 	ret[RECORD_COUNTER_MEMORY_PEAK] = counters.memory_peak_bytes;

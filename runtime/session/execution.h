@@ -23,9 +23,10 @@
 #define EXECUTIONS_KEPT_MAX 512 /* that have ended */
 #define EXECUTIONS_PAUSED                                                                                    \
 	"session %.64s is paused, and nothing starts in it; \"warder session resume %.64s\" lets it go on"
+#define EXECUTIONS_COPIED "session %.64s is being copied, and nothing changes in it meanwhile; try again"
 #define EXECUTION_KEEP_US UINT64_C(600000000)
-#define SPOOLS_BYTES_MAX  (64u << 20) /* of all spools of a session together */
 
+struct keeper_branch;
 struct keeper_context;
 enum execution_state { EXECUTION_STARTING, EXECUTION_RUNNING, EXECUTION_FAILED, EXECUTION_ENDED };
 
@@ -45,6 +46,7 @@ struct execution {
 	uint32_t flags; /* enum record_flag, of the START */
 	struct record_start start;
 	struct keeper_context *context; /* or NULL: an execution of its own program. Owned */
+	struct keeper_branch *branch;   /* or NULL: it has a run. Owned */
 	uint64_t output_max, keep_us;
 	pthread_t thread;     /* of the launch, while it is STARTING */
 	atomic_bool launched; /* the thread is about to end */
@@ -76,6 +78,7 @@ struct executions {
 	const char *root;
 	bool paused;
 	uint64_t paused_us;           /* since when */
+	size_t copies;                /* of the session that are being made: nothing starts meanwhile */
 	size_t said_bytes;            /* of all contexts */
 	enum session_end session_end; /* as soon as it is known */
 	struct execution **items;
@@ -89,6 +92,9 @@ int executions_init(struct executions *all, struct warder_error *err);
  * with *err: INVALID_REQUEST, REJECTED, CONFLICT (the id is in use). */
 int executions_start(struct executions *all, const char *id, uint32_t flags, const struct record_start *start,
 		     char *bytes, int terminal_fd, struct execution **ret, struct warder_error *err);
+/* Begin a context of that name which is a branch of the context `from`. *ret belongs to `all`. -1 with *err: INVALID_REQUEST, CONFLICT. */
+int executions_fork(struct execution *from, const char *name, bool keeps_seed, struct execution **ret,
+		    struct warder_error *err);
 /* NULL with *err (NOT_FOUND). */
 struct execution *executions_find(struct executions *all, const char *id, struct warder_error *err);
 /* That have not ended; that have not ended and do not wait for a piece of code. */
@@ -105,7 +111,13 @@ void executions_finish(struct executions *all);
 
 /* The clocks of all that run stand still, or go on. -1 with *err: CONFLICT, one is being started. */
 int executions_pause(struct executions *all, bool paused, struct warder_error *err);
-/* To its program's process group. -1 with *err: CONFLICT, it has ended. */
+/* STARTING or RUNNING. */
+bool execution_lives(const struct execution *execution);
+/* Append output to the spool, as a run's supervision does. */
+int execution_take_output(void *execution, enum warder_stream stream, const char *bytes, size_t len);
+/* To its program's process group. False: it has ended, or has not begun. */
+bool execution_send(const struct execution *execution, int number);
+/* The same. -1 with *err: CONFLICT, it has ended. */
 int execution_signal(struct execution *execution, int number, struct warder_error *err);
 int execution_resize(struct execution *execution, const struct record_size *size, struct warder_error *err);
 int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS_COUNT],

@@ -13,7 +13,6 @@
  *
  * On the host's side the same calls have the caller's rights, and do not follow links below the path that was named.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -21,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,53 +31,27 @@
 #include "rootfs/rootfs.h"
 #include "runtime/library/preparation.h"
 #include "runtime/session/attachment.h"
+#include "runtime/session/tree.h"
 
-#define CHUNK       65536
-#define DEPTH_MAX   64
-#define ENTRIES_MAX 200000
-#define TEMP_TRIES  8
+#define DEPTH_MAX  64
+#define TEMP_TRIES 8
 
 struct session_files {
 	struct attachment *attachment;
-	int root_fd;
-	char *directory; /* that relative paths begin at */
-	uid_t uid;       /* on the host */
-	gid_t gid;
-	bool switches; /* root: this process is not the jail's user */
+	struct tree_root root;
 };
 
 enum side { HOST, JAIL };
 
 static void become(const struct session_files *files, enum side side)
 {
-	if (!files->switches)
-		return;
-	setfsgid(side == JAIL ? files->gid : getegid());
-	setfsuid(side == JAIL ? files->uid : geteuid());
+	if (side == JAIL)
+		tree_become(&files->root);
+	else
+		tree_return(&files->root);
 }
 
 /* ---- life ---- */
-
-static int find_user(struct session_files *files, const struct session_spec *spec, struct warder_error *err)
-{
-	const struct jail_joint *joint = &files->attachment->joint;
-	const struct preparation_options how = { .joint = joint, .root = files->attachment->root };
-	struct preparation preparation = { 0 };
-	int ret = preparation_build(&spec->policy, &how, &preparation, err);
-
-	if (ret == 0) {
-		files->switches = joint->privileged;
-		files->uid = joint->id_base + preparation.plan.uid;
-		files->gid = joint->id_base + preparation.plan.gid;
-		files->directory = strdup(preparation.plan.rootfs.working_directory);
-		if (!files->directory)
-			ret = error_no_memory(err, NULL);
-	}
-	preparation_done(&preparation);
-	if (ret == 0 && files->switches && setgroups(0, NULL) < 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "setgroups");
-	return ret;
-}
 
 int session_files_open(const struct warder_session *session, struct session_files **ret,
 		       struct warder_error *err)
@@ -88,12 +60,16 @@ int session_files_open(const struct warder_session *session, struct session_file
 
 	if (!files)
 		return error_no_memory(err, NULL);
-	files->root_fd = -1;
-	files->attachment = session_attach(&session->spec, err);
-	if (!files->attachment || find_user(files, &session->spec, err) < 0 ||
-	    jail_session_open_root(&files->attachment->joint, &files->root_fd, err) < 0) {
+	files->root.fd = -1;
+	files->attachment = session_attach(&session->spec, SESSION_JOIN, err);
+	if (!files->attachment || tree_open(&session->spec.policy, &files->attachment->joint,
+					    files->attachment->root, &files->root, err) < 0) {
 		session_files_free(files);
 		return -1;
+	}
+	if (files->root.switches && setgroups(0, NULL) < 0) {
+		session_files_free(files);
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "setgroups");
 	}
 	*ret = files;
 	return 0;
@@ -103,48 +79,13 @@ void session_files_free(struct session_files *files)
 {
 	if (!files)
 		return;
-	fd_done(&files->root_fd);
+	tree_done(&files->root);
 	if (files->attachment)
 		session_detach(files->attachment);
-	free(files->directory);
 	free(files);
 }
 
 /* ---- opening ---- */
-
-static int failed(const char *path, const char *what, struct warder_error *err)
-{
-	char shown[200];
-
-	return error_set_errno(err, errno == ENOENT ? WARDER_ERROR_NOT_FOUND : WARDER_ERROR_UNAVAILABLE,
-			       "path", errno, "%s %s", json_quote(path, shown, sizeof(shown)), what);
-}
-
-static int refuse(const char *path, const char *why, struct warder_error *err)
-{
-	char shown[200];
-
-	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "path", "%s %s",
-			 json_quote(path, shown, sizeof(shown)), why);
-}
-
-static const char *type_name(mode_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFREG:
-		return "file";
-	case S_IFDIR:
-		return "directory";
-	case S_IFLNK:
-		return "symlink";
-	case S_IFIFO:
-		return "fifo";
-	case S_IFSOCK:
-		return "socket";
-	default:
-		return "device";
-	}
-}
 
 /* In the jail, links in it followed; as its user. */
 static int open_inside(const struct session_files *files, const char *path, int flags,
@@ -153,11 +94,11 @@ static int open_inside(const struct session_files *files, const char *path, int 
 	char full[PATH_MAX];
 	int fd;
 
-	if ((size_t)snprintf(full, sizeof(full), "%s%s%s", *path == '/' ? "" : files->directory,
+	if ((size_t)snprintf(full, sizeof(full), "%s%s%s", *path == '/' ? "" : files->root.directory,
 			     *path == '/' ? "" : "/", path) >= sizeof(full))
-		return refuse(path, "is too long", err);
+		return tree_refuse(path, "is too long", err);
 	become(files, JAIL);
-	fd = path_open_in_root(files->root_fd, full, (uint64_t)flags, 0, err);
+	fd = path_open_in_root(files->root.fd, full, (uint64_t)flags, 0, err);
 	become(files, HOST);
 	if (fd < 0)
 		snprintf(err->field, sizeof(err->field), "path");
@@ -173,7 +114,7 @@ static int open_side(const struct session_files *files, enum side side, const ch
 		return open_inside(files, path, flags, err);
 	fd = open(path, flags | O_CLOEXEC);
 	if (fd < 0)
-		failed(path, "cannot be opened", err);
+		tree_failed(path, "cannot be opened", err);
 	return fd;
 }
 
@@ -194,8 +135,8 @@ static int open_file(const struct session_files *files, const char *path, int fl
 		if (fstat(fd, ret) == 0 && S_ISREG(ret->st_mode))
 			return fd_take(&fd);
 	}
-	snprintf(why, sizeof(why), "is not a regular file, but a %s", type_name(ret->st_mode));
-	return refuse(path, why, err);
+	snprintf(why, sizeof(why), "is not a regular file, but a %s", tree_type(ret->st_mode));
+	return tree_refuse(path, why, err);
 }
 
 /* ---- read and write ---- */
@@ -206,13 +147,13 @@ static int too_large(const char *path, uint64_t bytes_max, struct warder_error *
 
 	snprintf(why, sizeof(why), "has more than %s; --max-bytes allows more",
 		 policy_format_size(bytes_max, size, sizeof(size)));
-	return refuse(path, why, err);
+	return tree_refuse(path, why, err);
 }
 
 int session_files_read(struct session_files *files, const char *path, uint64_t bytes_max, int to_fd,
 		       struct warder_error *err)
 {
-	char chunk[CHUNK];
+	char chunk[TREE_CHUNK];
 	struct stat st;
 	owned_fd int fd = open_file(files, path, O_RDONLY, &st, err);
 	uint64_t left;
@@ -222,14 +163,14 @@ int session_files_read(struct session_files *files, const char *path, uint64_t b
 	if ((uint64_t)st.st_size > bytes_max)
 		return too_large(path, bytes_max, err);
 	for (left = (uint64_t)st.st_size; left;) {
-		const ssize_t n = read(fd, chunk, left < CHUNK ? left : CHUNK);
+		const ssize_t n = read(fd, chunk, left < TREE_CHUNK ? left : TREE_CHUNK);
 
 		if (n < 0 && errno != EINTR)
-			return failed(path, "cannot be read", err);
+			return tree_failed(path, "cannot be read", err);
 		if (n == 0)
 			break; /* it was cut meanwhile */
 		if (n > 0 && file_write_all(to_fd, chunk, (size_t)n) < 0)
-			return failed(path, "cannot be passed on", err);
+			return tree_failed(path, "cannot be passed on", err);
 		left -= n > 0 ? (uint64_t)n : 0;
 	}
 	return 0;
@@ -247,7 +188,7 @@ static int open_parent(const struct session_files *files, enum side side, const 
 	for (start = len; start && path[start - 1] != '/';)
 		start--;
 	if (!len || len >= sizeof(parent) || len - start > NAME_MAX)
-		return refuse(path, len ? "is too long" : "is empty", err);
+		return tree_refuse(path, len ? "is too long" : "is empty", err);
 	snprintf(name, NAME_MAX + 1, "%.*s", (int)(len - start), path + start);
 	snprintf(parent, sizeof(parent), "%.*s", (int)start, path);
 	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
@@ -268,13 +209,13 @@ static int make_file(const struct session_files *files, const char *path, struct
 	become(files, JAIL);
 	fd = openat(parent_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	become(files, HOST);
-	return fd < 0 || fchmod(fd, 0644) < 0 ? failed(path, "cannot be made", err) : fd_take(&fd);
+	return fd < 0 || fchmod(fd, 0644) < 0 ? tree_failed(path, "cannot be made", err) : fd_take(&fd);
 }
 
 int session_files_write(struct session_files *files, const char *path, uint64_t bytes_max, int from_fd,
 			struct warder_error *err)
 {
-	char chunk[CHUNK];
+	char chunk[TREE_CHUNK];
 	struct stat st;
 	uint64_t written = 0;
 	size_t fits;
@@ -285,19 +226,19 @@ int session_files_write(struct session_files *files, const char *path, uint64_t 
 	if (fd < 0)
 		return -1;
 	if (ftruncate(fd, 0) < 0)
-		return failed(path, "cannot be written", err);
+		return tree_failed(path, "cannot be written", err);
 	for (;;) {
 		const ssize_t n = read(from_fd, chunk, sizeof(chunk));
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return failed("standard input", "cannot be read", err);
+			return tree_failed("standard input", "cannot be read", err);
 		if (n == 0)
 			return 0;
 		fits = (uint64_t)n < bytes_max - written ? (size_t)n : (size_t)(bytes_max - written);
 		if (file_write_all(fd, chunk, fits) < 0)
-			return failed(path, "cannot be written", err);
+			return tree_failed(path, "cannot be written", err);
 		written += fits;
 		if (fits < (size_t)n)
 			return too_large("standard input", bytes_max, err);
@@ -315,68 +256,10 @@ int session_files_make_directory(struct session_files *files, const char *path, 
 	become(files, JAIL);
 	status = mkdirat(parent_fd, name, 0755);
 	become(files, HOST);
-	return status < 0 ? failed(path, "cannot be made", err) : 0;
+	return status < 0 ? tree_failed(path, "cannot be made", err) : 0;
 }
 
 /* ---- list ---- */
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void free_names(char **names, size_t count)
-{
-	while (count)
-		free(names[--count]);
-	free(names);
-}
-
-/* Sorted; *ret is the caller's, for free_names(). Takes the descriptor. */
-static int read_names(int fd, const char *path, char ***ret, size_t *ret_count, struct warder_error *err)
-{
-	DIR *dir = fdopendir(fd);
-	const struct dirent *entry;
-	char **names = NULL;
-	size_t count = 0, room = 0;
-
-	if (!dir) {
-		close(fd);
-		return failed(path, "cannot be listed", err);
-	}
-	while (errno = 0, (entry = readdir(dir)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		if (count == ENTRIES_MAX)
-			break;
-		if (count == room) {
-			char **more = realloc(names, (room = room ? room * 2 : 64) * sizeof(*names));
-
-			if (!more)
-				break;
-			names = more;
-		}
-		names[count] = strdup(entry->d_name);
-		if (!names[count])
-			break;
-		count++;
-	}
-	if (entry || errno) {
-		if (count == ENTRIES_MAX)
-			refuse(path, "has more than 200000 entries", err);
-		else
-			failed(path, "cannot be listed", err);
-		free_names(names, count);
-		closedir(dir);
-		return -1;
-	}
-	closedir(dir);
-	if (count)
-		qsort(names, count, sizeof(*names), compare_names);
-	*ret = names;
-	*ret_count = count;
-	return 0;
-}
 
 static void write_entry(struct json_writer *w, int dir_fd, const char *name, const char *shown,
 			const struct stat *st)
@@ -388,7 +271,7 @@ static void write_entry(struct json_writer *w, int dir_fd, const char *name, con
 
 	json_begin_object(w);
 	text_write_name(w, "name", "nameBase64", shown);
-	json_key_string(w, "type", type_name(st->st_mode));
+	json_key_string(w, "type", tree_type(st->st_mode));
 	snprintf(mode, sizeof(mode), "%04o", (unsigned)st->st_mode & 07777);
 	json_key_string(w, "mode", mode);
 	json_key_uint(w, "sizeBytes", S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0);
@@ -410,14 +293,14 @@ static int list_directory(const struct session_files *files, const char *path, i
 	struct stat st;
 	owned_fd int dir_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
-	if (read_names(fd, path, &names, &count, err) < 0)
+	if (tree_names(fd, path, &names, &count, err) < 0)
 		return -1;
 	become(files, JAIL);
 	for (size_t i = 0; i < count; i++)
 		if (fstatat(dir_fd, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
 			write_entry(w, dir_fd, names[i], names[i], &st);
 	become(files, HOST);
-	free_names(names, count);
+	tree_free_names(names, count);
 	return 0;
 }
 
@@ -440,7 +323,7 @@ int session_files_list(struct session_files *files, const char *path, char **ret
 		if (parent_fd < 0)
 			status = -1;
 		else if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			status = failed(path, "cannot be listed", err);
+			status = tree_failed(path, "cannot be listed", err);
 		else
 			write_entry(&w, parent_fd, name, name, &st);
 		become(files, HOST);
@@ -484,7 +367,7 @@ static const char *shown_path(const struct copy *copy, const struct entry *entry
 static int omit(struct copy *copy, const struct entry *entry, const char *why)
 {
 	if (entry->depth == 0)
-		return refuse(entry->name, why, copy->err);
+		return tree_refuse(entry->name, why, copy->err);
 	copy->how->on_omitted(copy->how->context, copy->path, why);
 	return 0;
 }
@@ -511,39 +394,6 @@ static int open_seen(struct copy *copy, const struct entry *entry, int flags)
 		   : -1;
 }
 
-/* The holes of a file stay holes. */
-static int copy_bytes(int from_fd, int to_fd, off_t size)
-{
-	char chunk[CHUNK];
-	off_t at = 0;
-
-	if (ftruncate(to_fd, size) < 0)
-		return -1;
-	while (at < size) {
-		const off_t data = lseek(from_fd, at, SEEK_DATA);
-		const off_t hole = data < 0 ? -1 : lseek(from_fd, data, SEEK_HOLE);
-		off_t end = hole < 0 || hole > size ? size : hole;
-
-		if (data < 0 && errno == ENXIO)
-			return 0;
-		for (at = data < 0 ? at : data; at < end;) {
-			const ssize_t n =
-			    pread(from_fd, chunk, end - at < CHUNK ? (size_t)(end - at) : CHUNK, at);
-
-			if (n < 0)
-				return -1;
-			if (n == 0)
-				return 0; /* it was cut meanwhile */
-			if (pwrite(to_fd, chunk, (size_t)n, at) != n) {
-				errno = errno ? errno : ENOSPC;
-				return -1;
-			}
-			at += n;
-		}
-	}
-	return 0;
-}
-
 /* A name of our own beside the target, which the new file has until it is whole. */
 static void temporary_name(char *name, size_t size)
 {
@@ -566,7 +416,7 @@ static int finish(struct copy *copy, const struct entry *entry, const char *temp
 		unlinkat(entry->to_fd, temporary, 0);
 	become(copy->files, HOST);
 	errno = saved;
-	return fine ? 0 : failed(shown_path(copy, entry), "cannot be written", copy->err);
+	return fine ? 0 : tree_failed(shown_path(copy, entry), "cannot be written", copy->err);
 }
 
 static int copy_link(struct copy *copy, const struct entry *entry)
@@ -585,7 +435,7 @@ static int copy_link(struct copy *copy, const struct entry *entry)
 	become(copy->files, copy->to);
 	made = symlinkat(target, entry->to_fd, temporary);
 	become(copy->files, HOST);
-	return made < 0 ? failed(shown_path(copy, entry), "cannot be made", copy->err)
+	return made < 0 ? tree_failed(shown_path(copy, entry), "cannot be made", copy->err)
 			: finish(copy, entry, temporary, true);
 }
 
@@ -612,10 +462,11 @@ static int copy_file(struct copy *copy, const struct entry *entry)
 			break;
 	}
 	if (to_fd < 0)
-		return failed(shown_path(copy, entry), "cannot be made", copy->err);
+		return tree_failed(shown_path(copy, entry), "cannot be made", copy->err);
 	errno = 0;
 	return finish(copy, entry, temporary,
-		      copy_bytes(from_fd, to_fd, st.st_size) == 0 && fchmod(to_fd, st.st_mode & 0777) == 0);
+		      tree_copy_bytes(from_fd, to_fd, st.st_size) == 0 &&
+			  fchmod(to_fd, st.st_mode & 0777) == 0);
 }
 
 static int copy_entry(struct copy *copy, struct entry *entry);
@@ -626,10 +477,10 @@ static int copy_content(struct copy *copy, const struct entry *directory, int fr
 	owned_fd int at_fd = fcntl(from_fd, F_DUPFD_CLOEXEC, 0);
 	char **names = NULL;
 	size_t count = 0;
-	int status = at_fd < 0 ? failed(shown_path(copy, directory), "cannot be listed", copy->err) : 0;
+	int status = at_fd < 0 ? tree_failed(shown_path(copy, directory), "cannot be listed", copy->err) : 0;
 
 	if (status == 0)
-		status = read_names(dup(from_fd), shown_path(copy, directory), &names, &count, copy->err);
+		status = tree_names(dup(from_fd), shown_path(copy, directory), &names, &count, copy->err);
 	for (size_t i = 0; i < count && status == 0; i++) {
 		struct entry entry = { .from_fd = at_fd,
 				       .to_fd = to_fd,
@@ -639,12 +490,12 @@ static int copy_content(struct copy *copy, const struct entry *directory, int fr
 
 		if ((size_t)snprintf(copy->path + len, sizeof(copy->path) - len, "%s%s", len ? "/" : "",
 				     names[i]) >= sizeof(copy->path) - len)
-			status = refuse(directory->name, "has paths that are too long", copy->err);
+			status = tree_refuse(directory->name, "has paths that are too long", copy->err);
 		else
 			status = copy_entry(copy, &entry);
 		copy->path[len] = '\0';
 	}
-	free_names(names, count);
+	tree_free_names(names, count);
 	return status;
 }
 
@@ -665,11 +516,11 @@ static int copy_directory(struct copy *copy, const struct entry *entry)
 		to_fd = openat(entry->to_fd, entry->to_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	become(copy->files, HOST);
 	if (to_fd < 0)
-		return failed(shown_path(copy, entry), "cannot be made", copy->err);
+		return tree_failed(shown_path(copy, entry), "cannot be made", copy->err);
 	status = copy_content(copy, entry, from_fd, to_fd);
 	become(copy->files, copy->to);
 	if (status == 0 && made && fchmod(to_fd, entry->st.st_mode & 0777) < 0)
-		status = failed(shown_path(copy, entry), "cannot be made", copy->err);
+		status = tree_failed(shown_path(copy, entry), "cannot be made", copy->err);
 	become(copy->files, HOST);
 	return status;
 }
@@ -688,12 +539,12 @@ static int empty_directory(const struct copy *copy, int dir_fd, const char *show
 	int status;
 
 	lseek(dir_fd, 0, SEEK_SET); /* look_into() has read it */
-	status = read_names(dup(dir_fd), shown, &names, &count, &ignored);
+	status = tree_names(dup(dir_fd), shown, &names, &count, &ignored);
 	become(copy->files, copy->to);
 	for (size_t i = 0; i < count && status == 0; i++)
 		status = rootfs_remove_tree(dir_fd, names[i]);
 	become(copy->files, HOST);
-	free_names(names, count);
+	tree_free_names(names, count);
 	return status;
 }
 
@@ -709,9 +560,9 @@ static int look_into(const struct copy *copy, const struct entry *entry, const c
 	become(copy->files, HOST);
 	if (*ret_fd < 0)
 		return errno == ENOTDIR || errno == ELOOP ? 0 : -1;
-	if (read_names(dup(*ret_fd), shown, &names, &count, &ignored) != 0)
+	if (tree_names(dup(*ret_fd), shown, &names, &count, &ignored) != 0)
 		return -1;
-	free_names(names, count);
+	tree_free_names(names, count);
 	return count == 0;
 }
 
@@ -730,11 +581,11 @@ static int clear_target(struct copy *copy, const struct entry *entry)
 		return 0;
 	found = found < 0 ? -1 : look_into(copy, entry, shown, &dir_fd);
 	if (found < 0)
-		return failed(shown, "cannot be replaced", copy->err);
+		return tree_failed(shown, "cannot be replaced", copy->err);
 	if (found > 0 && S_ISDIR(entry->st.st_mode))
 		return 0;
 	if (copy->how->existing == SESSION_FILES_ERROR) {
-		refuse(shown, "is there already; --on-existing replace or merge allows that", copy->err);
+		tree_refuse(shown, "is there already; --on-existing replace or merge allows that", copy->err);
 		copy->err->code = WARDER_ERROR_CONFLICT;
 		return -1;
 	}
@@ -745,7 +596,7 @@ static int clear_target(struct copy *copy, const struct entry *entry)
 		status = rootfs_remove_tree(entry->to_fd, entry->to_name);
 		become(copy->files, HOST);
 	}
-	return status == 0 ? 0 : failed(shown, "cannot be replaced", copy->err);
+	return status == 0 ? 0 : tree_failed(shown, "cannot be replaced", copy->err);
 }
 
 static int copy_entry(struct copy *copy, struct entry *entry)
@@ -757,17 +608,18 @@ static int copy_entry(struct copy *copy, struct entry *entry)
 	seen = fstatat(entry->from_fd, entry->name, &entry->st, AT_SYMLINK_NOFOLLOW);
 	become(copy->files, HOST);
 	if (seen < 0 && entry->depth == 0)
-		return failed(entry->name, "cannot be read", copy->err);
+		return tree_failed(entry->name, "cannot be read", copy->err);
 	if (seen < 0)
 		return omit_errno(copy, entry);
 	if (entry->depth == 0)
 		copy->device = entry->st.st_dev;
 	if (entry->st.st_dev != copy->device)
 		return omit(copy, entry, "it is on another file system");
-	if (++copy->entries > ENTRIES_MAX)
-		return refuse(entry->name, "has more than 200000 files", copy->err);
+	if (++copy->entries > TREE_ENTRIES_MAX)
+		return tree_refuse(entry->name, "has more than 200000 files", copy->err);
 	if (S_ISLNK(entry->st.st_mode) && entry->depth == 0 && copy->from == JAIL)
-		return refuse(entry->name, "is a symbolic link; name the file that it leads to", copy->err);
+		return tree_refuse(entry->name, "is a symbolic link; name the file that it leads to",
+				   copy->err);
 	if (entry->depth == 0 && copy->how->existing != SESSION_FILES_MERGE && clear_target(copy, entry) != 0)
 		return -1;
 	if (S_ISLNK(entry->st.st_mode))
@@ -776,7 +628,7 @@ static int copy_entry(struct copy *copy, struct entry *entry)
 		return copy_file(copy, entry);
 	if (S_ISDIR(entry->st.st_mode))
 		return copy_directory(copy, entry);
-	snprintf(why, sizeof(why), "it is a %s", type_name(entry->st.st_mode));
+	snprintf(why, sizeof(why), "it is a %s", tree_type(entry->st.st_mode));
 	return omit(copy, entry, why);
 }
 
@@ -794,8 +646,8 @@ static int open_target(struct copy *copy, const char *path, const char *own_name
 		return fd;
 	}
 	if (len && path[len - 1] == '/')
-		return refuse(path, "is not a directory; make it first, or leave the last \"/\" out",
-			      copy->err);
+		return tree_refuse(path, "is not a directory; make it first, or leave the last \"/\" out",
+				   copy->err);
 	return open_parent(copy->files, copy->to, path, name, copy->err);
 }
 

@@ -11,7 +11,7 @@ static bool is_valid(const struct frame *frame, size_t len, uint32_t running)
 	    (head->flags & ~(uint32_t)FRAME_MORE))
 		return false;
 	/* In one frame: it may come while no piece runs, and nothing counts its bytes. */
-	if (head->type == FRAME_READY)
+	if (head->type == FRAME_READY || head->type == FRAME_FORKED)
 		return head->piece == 0 && head->flags == 0;
 	return head->type > FRAME_READY && head->type <= FRAME_DONE && running && head->piece == running;
 }

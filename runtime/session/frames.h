@@ -33,16 +33,20 @@ enum frame_type {
 	FRAME_DONE,  /* body: JSON, how the piece ended */
 	/* to the interpreter */
 	FRAME_TAKEN, /* the place of a SHOWN in the output is fixed: later output comes after it */
+	FRAME_FORK, /* begin a branch; another one follows, with its channel, standard output and standard error as descriptors */
+	/* from it */
+	FRAME_FORKED, /* body: empty, or why there is no branch; in one frame */
 	FRAME_TYPES,
 };
 
 enum frame_flag {
 	FRAME_MORE = 1,
 	FRAME_AT_END = 2,
+	FRAME_KEEP_SEED = 4, /* of FORK: generators of random numbers go on as those of the forking context */
 };
 
 struct frame_head {
-	uint32_t magic, type, piece, flags; /* piece: its number; 0 in READY */
+	uint32_t magic, type, piece, flags; /* piece: its number; 0 in READY, FORK and FORKED */
 };
 
 #define FRAME_BODY_MAX (FRAME_MAX - sizeof(struct frame_head))

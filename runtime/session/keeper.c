@@ -42,6 +42,7 @@
 #include "runtime/library/result.h"
 #include "runtime/session/clients.h"
 #include "runtime/session/session.h"
+#include "runtime/session/tree.h"
 
 #define STRANGERS_MAX 8 /* of the connections: who may wait to be told why not */
 #define INTERRUPTED   "the start was interrupted, and the session was removed"
@@ -51,7 +52,7 @@
 
 struct connection {
 	int fd;
-	bool joined;
+	bool joined, copies;
 	uint64_t number;       /* in the order in which they came */
 	bool stranger;         /* of other namespaces */
 	struct client *client; /* it speaks records; or NULL */
@@ -183,6 +184,26 @@ static int run_setup(struct keeper *keeper, struct warder_template *tmpl, size_t
 	return ret;
 }
 
+static bool is_ending(const void *context)
+{
+	return has_ended(context);
+}
+
+/* The files of its source take the place of the set-up's. The description does not have the source: a restart begins with the set-up. */
+static int copy_files(struct keeper *keeper, struct warder_error *err)
+{
+	struct session_spec source = { .name = keeper->spec.copy_of,
+				       .id = keeper->spec.copy_of_id,
+				       .policy = keeper->spec.policy };
+	const int ret = copy_session(&source, keeper->sessions->joint(keeper->session),
+				     keeper->sessions->root(keeper->session), is_ending, keeper, err);
+
+	free(source.name);
+	free(source.id);
+	keeper->spec.copy_of = keeper->spec.copy_of_id = NULL;
+	return ret;
+}
+
 static int set_up(struct keeper *keeper, struct warder_error *err)
 {
 	const struct preparation_options how = { .joint = keeper->sessions->joint(keeper->session),
@@ -190,6 +211,8 @@ static int set_up(struct keeper *keeper, struct warder_error *err)
 	struct warder_template *tmpl = NULL;
 	int ret;
 
+	if (keeper->spec.copy_of)
+		return copy_files(keeper, err);
 	if (!keeper->spec.setup_count)
 		return 0;
 	ret = library_prepare(&keeper->spec.policy, &how, false, &tmpl, err);
@@ -249,7 +272,7 @@ static char *describe(struct keeper *keeper)
 static int check_meant(const struct keeper *keeper, const struct session_request *request,
 		       struct warder_error *err)
 {
-	const bool any = request->type != SESSION_JOIN && !*request->id;
+	const bool any = request->type != SESSION_JOIN && request->type != SESSION_COPY && !*request->id;
 
 	return any || strcmp(request->id, keeper->spec.id) == 0
 		   ? 0
@@ -258,11 +281,32 @@ static int check_meant(const struct keeper *keeper, const struct session_request
 			       keeper->spec.name);
 }
 
+/* Nothing writes to its files. */
+static int check_still(struct keeper *keeper, struct warder_error *err)
+{
+	bool used = joined(keeper) + executions_running(&keeper->executions) > 0;
+
+	if (keeper->paused_us)
+		return 0;
+	if (!used && jail_session_has_programs(keeper->executions.joint, &used, err) < 0)
+		return -1;
+	return used ? error_set(
+			  err, WARDER_ERROR_CONFLICT, "session",
+			  "programs run in session %.64s, and could change its files during the copy; wait "
+			  "for their end, or pause it: \"warder session pause %.64s\"",
+			  keeper->spec.name, keeper->spec.name)
+		    : 0;
+}
+
 static int check_request(struct keeper *keeper, const struct session_request *request,
 			 struct warder_error *err)
 {
 	if (check_meant(keeper, request, err) < 0)
 		return -1;
+	if (request->type == SESSION_COPY)
+		return check_still(keeper, err);
+	if (request->type == SESSION_JOIN && keeper->executions.copies)
+		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_COPIED, keeper->spec.name);
 	if (request->type == SESSION_JOIN && keeper->paused_us)
 		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_PAUSED, keeper->spec.name,
 				 keeper->spec.name);
@@ -310,14 +354,15 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 	char *text;
 	bool sent;
 
-	if (!connection->client && !connection->joined && speaks_records(connection->fd)) {
+	if (!connection->client && !connection->joined && !connection->copies &&
+	    speaks_records(connection->fd)) {
 		connection->client = client_new(&keeper->clients, connection->number + 1);
 		if (!connection->client)
 			return false;
 	}
 	if (connection->client)
 		return client_take(connection->client, connection->fd, connection->stranger);
-	if (!take_request(connection, &request))
+	if (!take_request(connection, &request) || connection->copies)
 		return false;
 	if (check_request(keeper, &request, &err) < 0) {
 		session_send_reply(connection->fd, &err, NULL, NULL);
@@ -328,11 +373,13 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 			keeper->stopper_fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
 		return true; /* the end of the connection answers, too */
 	}
-	if (request.type == SESSION_JOIN) {
-		connection->joined =
-		    session_send_reply(connection->fd, NULL, keeper->sessions->root(keeper->session),
-				       keeper->sessions->joint(keeper->session)) == 0;
-		return connection->joined;
+	if (request.type == SESSION_JOIN || request.type == SESSION_COPY) {
+		sent = session_send_reply(connection->fd, NULL, keeper->sessions->root(keeper->session),
+					  keeper->sessions->joint(keeper->session)) == 0;
+		connection->joined = sent && request.type == SESSION_JOIN;
+		connection->copies = sent && request.type == SESSION_COPY;
+		keeper->executions.copies += connection->copies;
+		return sent;
 	}
 	text = describe(keeper);
 	sent = text && session_send_reply(connection->fd, NULL, text, NULL) == 0;
@@ -342,6 +389,7 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 
 static void drop(struct keeper *keeper, size_t i)
 {
+	keeper->executions.copies -= keeper->connections[i].copies;
 	client_free(keeper->connections[i].client);
 	close(keeper->connections[i].fd);
 	keeper->connections[i] = keeper->connections[--keeper->connection_count];
@@ -353,7 +401,8 @@ static bool look_in_use(struct keeper *keeper)
 	const bool before = keeper->in_use;
 
 	keeper->clients.joined = joined(keeper);
-	keeper->in_use = keeper->clients.joined || executions_busy(&keeper->executions);
+	keeper->in_use =
+	    keeper->clients.joined || keeper->executions.copies || executions_busy(&keeper->executions);
 	if (before && !keeper->in_use) {
 		keeper->idle_since_us = clock_us();
 		keeper->sessions->sweep(keeper->session);
@@ -367,6 +416,8 @@ static int pause_session(void *context, bool paused, struct warder_error *err)
 	struct keeper *keeper = context;
 	const uint64_t now = clock_us();
 
+	if (keeper->executions.copies)
+		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_COPIED, keeper->spec.name);
 	if (paused == (keeper->paused_us != 0))
 		return error_set(err, WARDER_ERROR_CONFLICT, "session", "session %.64s is %s",
 				 keeper->spec.name, paused ? "paused already" : "not paused");
@@ -414,7 +465,8 @@ static void make_room(struct keeper *keeper)
 	size_t oldest = keeper->connection_count;
 
 	for (size_t i = 0; i < keeper->connection_count; i++)
-		if (!keeper->connections[i].joined && !keeper->connections[i].client &&
+		if (!keeper->connections[i].joined && !keeper->connections[i].copies &&
+		    !keeper->connections[i].client &&
 		    (oldest == keeper->connection_count ||
 		     keeper->connections[i].number < keeper->connections[oldest].number))
 			oldest = i;

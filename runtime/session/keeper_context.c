@@ -14,9 +14,11 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "runtime/library/library.h"
+#include "runtime/session/keeper_branch.h"
 
 #define LAST     64                /* messages that an interpreter may leave behind when it ends */
 #define LOST_US  UINT64_C(1000000) /* from the end of the channel to the kill */
+#define GONE_US  UINT64_C(1000000) /* from the kill of a program to that of its jail */
 #define ROOM_US  UINT64_C(2000)    /* until a full channel is tried again */
 #define CHANNEL  (512 * 1024)      /* bytes of frames that may lie in it */
 #define CODE_MAX ((size_t)4 << 20)
@@ -33,7 +35,8 @@ static const struct interpreter interpreters[] = {
 	  .aliases = "py python3",
 	  .argv = ARGV("python3", "-c", "import os;exec(compile(os.read(4,1<<18),'<warder>','exec'))"),
 	  .loop = loop_python,
-	  .asks = true },
+	  .asks = true,
+	  .forks = true },
 	{ .language = "javascript",
 	  .aliases = "js node nodejs",
 	  .argv =
@@ -85,6 +88,30 @@ struct execution *keeper_contexts_find(struct executions *all, const char *name)
 	return NULL;
 }
 
+static int check_alive(struct execution *execution, struct warder_error *err)
+{
+	const struct keeper_context *context = execution->context;
+	const enum execution_state state = execution->state;
+	const char *why;
+
+	if (!context)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "id", "execution %s is not a context",
+				 execution->id);
+	if (state != EXECUTION_ENDED && state != EXECUTION_FAILED && !context->released)
+		return 0;
+	why = context->released ? "it was deleted" : execution->end.detail;
+	if (execution->branch)
+		return error_set(err, WARDER_ERROR_CONFLICT, "context",
+				 "context %.64s has ended: %.200s; \"warder context fork %.64s %.64s %.64s\" "
+				 "makes it again",
+				 context->name, why, execution->all->session, keeper_branch_of(execution),
+				 context->name);
+	return error_set(err, WARDER_ERROR_CONFLICT, "context",
+			 "context %.64s has ended: %.200s; \"warder context restart %.64s %.64s\" starts it "
+			 "again",
+			 context->name, why, execution->all->session, context->name);
+}
+
 static int no_language(const char *language, struct warder_error *err)
 {
 	char known[128] = "";
@@ -117,10 +144,9 @@ static int check_name(struct execution *execution, const char *name, struct ward
 	return 0;
 }
 
-/* Both ends. The first message is the loop. */
+/* Both ends. */
 static int open_channel(struct keeper_context *context, struct warder_error *err)
 {
-	const size_t len = strlen(context->interpreter->loop);
 	const int bytes = CHANNEL;
 	int fds[2];
 
@@ -130,26 +156,25 @@ static int open_channel(struct keeper_context *context, struct warder_error *err
 	context->fd = fds[0];
 	context->program_fd = fds[1];
 	setsockopt(context->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	return 0;
+}
+
+static int send_loop(const struct keeper_context *context, struct warder_error *err)
+{
+	const size_t len = strlen(context->interpreter->loop);
+
 	if (send(context->fd, context->interpreter->loop, len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)len)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 				       "the context's interpreter cannot get its loop");
 	return 0;
 }
 
-int keeper_context_new(struct execution *execution, struct warder_error *err)
+static int open_context(struct execution *execution, const struct interpreter *interpreter, const char *name,
+			struct warder_error *err)
 {
-	struct execution_words *words = &execution->words;
-	const struct interpreter *interpreter =
-	    words->argv[0] && words->argv[1] ? interpreter_find(words->argv[0]) : NULL;
 	struct keeper_context *context;
 
-	if (!interpreter)
-		return no_language(words->argv[0], err);
-	if (interpreter->spawns && !words->policy.processes.spawn)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "processes.spawn",
-				 "a context of %s starts programs for each piece; allow processes.spawn",
-				 interpreter->language);
-	if (check_name(execution, words->argv[1], err) < 0)
+	if (check_name(execution, name, err) < 0)
 		return -1;
 	context = calloc(1, sizeof(*context));
 	if (!context)
@@ -157,9 +182,72 @@ int keeper_context_new(struct execution *execution, struct warder_error *err)
 	execution->context = context;
 	context->fd = context->program_fd = -1;
 	context->interpreter = interpreter;
-	snprintf(context->name, sizeof(context->name), "%s", words->argv[1]);
-	context->most_us = words->policy.limits.wall_time_us;
+	snprintf(context->name, sizeof(context->name), "%s", name);
+	context->most_us = execution->words.policy.limits.wall_time_us;
 	return open_channel(context, err);
+}
+
+int keeper_context_new(struct execution *execution, struct warder_error *err)
+{
+	struct execution_words *words = &execution->words;
+	const struct interpreter *interpreter =
+	    words->argv[0] && words->argv[1] ? interpreter_find(words->argv[0]) : NULL;
+
+	if (!interpreter)
+		return no_language(words->argv[0], err);
+	if (interpreter->spawns && !words->policy.processes.spawn)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "processes.spawn",
+				 "a context of %s starts programs for each piece; allow processes.spawn",
+				 interpreter->language);
+	if (open_context(execution, interpreter, words->argv[1], err) < 0)
+		return -1;
+	return send_loop(execution->context, err);
+}
+
+bool keeper_context_may_fork(const struct execution *execution)
+{
+	return execution->context && execution->context->interpreter->forks &&
+	       execution->words.policy.processes.spawn;
+}
+
+static int cannot_fork(const struct keeper_context *context, const char *why, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_CONFLICT, "context", "context %.64s cannot be forked now: %s",
+			 context->name, why);
+}
+
+static int check_forkable(struct execution *from, struct warder_error *err)
+{
+	const struct keeper_context *context = from->context;
+
+	if (check_alive(from, err) < 0)
+		return -1;
+	if (!context->interpreter->forks)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "context",
+				 "context %.64s runs %s; only contexts of Python can be forked",
+				 context->name, context->interpreter->language);
+	if (!from->words.policy.processes.spawn)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "processes.spawn",
+				 "context %.64s may not start processes, and a fork is one: its policy has "
+				 "processes.spawn false",
+				 context->name);
+	if (!context->ready || context->why)
+		return cannot_fork(context, context->why ? "it is being ended" : "it is being started", err);
+	if (context->pieces)
+		return cannot_fork(context, "a piece runs; wait for its end, or interrupt it", err);
+	return context->forks ? cannot_fork(context, "it forks already; try again", err) : 0;
+}
+
+int keeper_context_new_branch(struct execution *execution, struct execution *from, const char *name,
+			      struct warder_error *err)
+{
+	if (check_forkable(from, err) < 0 ||
+	    open_context(execution, from->context->interpreter, name, err) < 0)
+		return -1;
+	execution->words.argv[1] = execution->context->name;
+	execution->context->count = from->context->count;
+	execution->context->says = from->context->says ? strdup(from->context->says) : NULL;
+	return 0;
 }
 
 void keeper_context_launched(struct execution *execution)
@@ -263,8 +351,8 @@ static void add_event(struct execution *execution, struct piece *piece, struct f
 static void interrupt(struct execution *execution, struct piece *piece)
 {
 	piece->wants_signal = !piece->takes_signals;
-	if (piece->takes_signals && execution->run)
-		library_signal(execution->run, SIGINT);
+	if (piece->takes_signals)
+		execution_send(execution, SIGINT);
 }
 
 /* A context that does not read this has itself to blame for the order. */
@@ -275,12 +363,31 @@ static void tell_taken(const struct keeper_context *context, const struct piece 
 	send(context->fd, &head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+static uint32_t running(const struct keeper_context *context)
+{
+	return context->pieces ? context->pieces->number : 0;
+}
+
+static void count_refused(struct keeper_context *context)
+{
+	context->refused++;
+	if (running(context))
+		context->pieces->refused++;
+}
+
 static void take_text(struct execution *execution)
 {
 	struct keeper_context *context = execution->context;
 	struct frames *reader = &context->reader;
 	struct piece *piece = context->pieces;
 
+	if (reader->type == FRAME_FORKED) {
+		if (!keeper_branch_forked(execution, reader->bytes ? reader->bytes : ""))
+			count_refused(context);
+		return;
+	}
+	if (reader->type == FRAME_READY && execution->branch)
+		return; /* keeper_branch_ready() */
 	if (reader->type == FRAME_READY) {
 		if (!context->ready && reader->bytes)
 			context->says = reader->bytes;
@@ -313,11 +420,6 @@ static void take_text(struct execution *execution)
 	piece_finish(execution, CONTEXT_END_DONE, "");
 }
 
-static uint32_t running(const struct keeper_context *context)
-{
-	return context->pieces ? context->pieces->number : 0;
-}
-
 /* A text that is not whole counts like those that are held. Without room for it, it is cut. */
 static void count_held(struct execution *execution, size_t len)
 {
@@ -342,11 +444,8 @@ static void take_message(struct execution *execution, const struct frame *frame,
 	count_held(execution, found == FRAME_PART ? context->reader.len : 0);
 	if (found == FRAME_WHOLE)
 		take_text(execution);
-	if (found == FRAME_REFUSED) {
-		context->refused++;
-		if (running(context))
-			context->pieces->refused++;
-	}
+	if (found == FRAME_REFUSED)
+		count_refused(context);
 }
 
 /* An empty message looks like the end. */
@@ -357,13 +456,33 @@ static bool is_hung_up(int fd)
 	return poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR));
 }
 
+/* The process that has sent it, if the socket wants that to be known. There is no room for descriptors, which the kernel then closes. */
+static ssize_t receive(int fd, struct frame *ret, int *ret_pid)
+{
+	char space[CMSG_SPACE(sizeof(struct ucred))] __attribute__((aligned(8)));
+	struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
+	struct msghdr header = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
+	};
+	const ssize_t n = recvmsg(fd, &header, MSG_DONTWAIT | MSG_TRUNC);
+	const struct cmsghdr *cmsg = n < 0 ? NULL : CMSG_FIRSTHDR(&header);
+	struct ucred sender;
+
+	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_CREDENTIALS) {
+		memcpy(&sender, CMSG_DATA(cmsg), sizeof(sender));
+		*ret_pid = sender.pid;
+	}
+	return n;
+}
+
 /* One message alone: what was written before it has been read, but not yet what is written between it and the next one. */
 bool keeper_context_take(void *arg)
 {
 	struct execution *execution = arg;
 	struct keeper_context *context = execution->context;
 	struct frame frame;
-	const ssize_t n = recv(context->fd, &frame, sizeof(frame), MSG_DONTWAIT | MSG_TRUNC);
+	int pid = 0;
+	const ssize_t n = receive(context->fd, &frame, &pid);
 	bool open;
 
 	if (n < 0 && errno == EAGAIN)
@@ -371,6 +490,8 @@ bool keeper_context_take(void *arg)
 	open = n > 0 || !is_hung_up(context->fd);
 	if (open && n >= 0)
 		take_message(execution, &frame, (size_t)n);
+	if (open && n >= 0 && pid && execution->state == EXECUTION_STARTING)
+		keeper_branch_ready(execution, pid);
 	if (!open)
 		context->lost_us = clock_us();
 	return open;
@@ -382,8 +503,9 @@ void keeper_context_ended(struct execution *execution)
 	const char *detail = execution->end.detail;
 	char why[160];
 
-	for (int i = 0; i < LAST && keeper_context_take(execution);)
+	for (int i = 0; i < LAST && context->fd >= 0 && keeper_context_take(execution);)
 		i++; /* its last words */
+	keeper_branch_orphan(execution);
 	snprintf(why, sizeof(why), "%.150s", context->why ? context->why : detail);
 	if (context->why)
 		snprintf(execution->end.detail, sizeof(execution->end.detail), "killed: %.150s", why);
@@ -439,10 +561,19 @@ static void send_code(struct keeper_context *context, struct piece *piece)
 	piece->code = NULL;
 }
 
+/* The program of a context whose jail has branches is killed alone. If it is not the leader of its process group any more, the whole jail is
+ * killed a moment later. */
 static void kill_for(struct execution *execution, const char *why)
 {
-	if (!execution->context->why && execution->run) {
-		execution->context->why = why;
+	if (execution->context->why || !(execution->run || execution->branch))
+		return;
+	execution->context->why = why;
+	if (execution->branch) {
+		keeper_branch_kill(execution);
+	} else if (keeper_branches_stay(execution)) {
+		library_signal(execution->run, SIGKILL);
+		execution->context->gone_by_us = clock_us() + GONE_US;
+	} else {
 		warder_cancel(execution->run);
 	}
 }
@@ -468,8 +599,12 @@ static uint64_t step(struct execution *execution, uint64_t now)
 	struct piece *piece = context->pieces;
 	uint64_t due;
 
-	if (execution->state != EXECUTION_RUNNING || !execution->run || execution->all->paused)
+	if (execution->state != EXECUTION_RUNNING || execution->all->paused)
 		return UINT64_MAX;
+	if (context->gone_by_us && now >= context->gone_by_us && execution->run)
+		warder_cancel(execution->run);
+	else if (context->gone_by_us)
+		return context->gone_by_us;
 	/* An interpreter that ends by itself closes it, too; what ended it is then known in a moment. */
 	if (context->lost_us && !context->why && now < context->lost_us + LOST_US)
 		return context->lost_us + LOST_US;
@@ -480,7 +615,7 @@ static uint64_t step(struct execution *execution, uint64_t now)
 			kill_for(execution, "the interpreter was not ready 20 s after its start");
 		return context->why ? UINT64_MAX : context->ready_by_us;
 	}
-	if (!piece || context->why)
+	if (!piece || context->why || context->forks)
 		return UINT64_MAX;
 	if (!piece->number)
 		begin_piece(execution, piece, now);
@@ -526,23 +661,6 @@ bool keeper_context_is_idle(const struct execution *execution)
 }
 
 /* ---- what clients ask ---- */
-
-static int check_alive(struct execution *execution, struct warder_error *err)
-{
-	const struct keeper_context *context = execution->context;
-	const enum execution_state state = execution->state;
-
-	if (!context)
-		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "id", "execution %s is not a context",
-				 execution->id);
-	if (state != EXECUTION_ENDED && state != EXECUTION_FAILED && !context->released)
-		return 0;
-	return error_set(err, WARDER_ERROR_CONFLICT, "context",
-			 "context %.64s has ended: %.200s; \"warder context restart %.64s %.64s\" starts it "
-			 "again",
-			 context->name, context->released ? "it was deleted" : execution->end.detail,
-			 execution->all->session, context->name);
-}
 
 int keeper_context_add(struct execution *execution, const char *code, size_t len, uint64_t timeout_us,
 		       bool wait, struct piece **ret, struct warder_error *err)
@@ -654,6 +772,13 @@ int keeper_context_restart(struct execution *execution, struct execution **ret, 
 
 	if (!context)
 		return check_alive(execution, err);
+	if (execution->branch) {
+		free(bytes);
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "context",
+				 "context %.64s is a branch of %.64s and has no start of its own; \"warder "
+				 "context delete\" it, and fork %.64s again",
+				 context->name, keeper_branch_of(execution), keeper_branch_of(execution));
+	}
 	if (!bytes)
 		return error_no_memory(err, NULL);
 	memcpy(bytes, execution->words.bytes, start->bytes + 1);
@@ -694,6 +819,9 @@ void keeper_context_describe(const struct execution *execution, struct json_writ
 	json_key_string(w, "context", context->name);
 	json_key_string(w, "language", context->interpreter->language);
 	json_key_bool(w, "released", context->released);
+	if (execution->branch)
+		json_key_string(w, "branchOf", keeper_branch_of(execution));
+	json_key_string(w, "trustDomain", keeper_branch_family(execution));
 	json_key_string(w, "at",
 			execution->state != EXECUTION_RUNNING ? ""
 			: !context->ready                     ? "starting"

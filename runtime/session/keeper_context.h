@@ -30,6 +30,7 @@ struct interpreter {
 	const char *loop; /* its own side of frames.h: the first message of descriptor 4 */
 	bool asks;        /* input() is answered by the client */
 	bool spawns;      /* it starts programs of its own: processes.spawn */
+	bool forks;       /* it knows FRAME_FORK */
 };
 
 /* By its name or an alias; NULL: there is none. */
@@ -84,13 +85,20 @@ struct keeper_context {
 	uint32_t count;   /* pieces that have begun */
 	uint64_t refused; /* frames */
 	struct frames reader;
-	size_t held;          /* bytes of the text that is not whole yet */
-	struct piece *pieces; /* the first one runs, or is next */
+	size_t held;             /* bytes of the text that is not whole yet */
+	struct piece *pieces;    /* the first one runs, or is next */
+	struct execution *forks; /* a branch that its loop is to fork now; or NULL */
+	uint64_t gone_by_us;     /* only its program was killed, whose jail has branches; 0: not so */
 };
 
 /* argv of a START is the language and a name. Sets execution->context, and opens the time limit of its policy: it is that of a piece. -1
  * with *err. */
 int keeper_context_new(struct execution *execution, struct warder_error *err);
+/* The same for a branch of `from`, whose loop is not asked yet. -1 with *err: `from` cannot be forked now, and why; the name. */
+int keeper_context_new_branch(struct execution *execution, struct execution *from, const char *name,
+			      struct warder_error *err);
+/* Whether its interpreter and its policy let it have branches. */
+bool keeper_context_may_fork(const struct execution *execution);
 void keeper_context_free(struct keeper_context *context);
 /* Take a message from the channel. Returns whether to go on watching it. */
 bool keeper_context_take(void *execution);
@@ -121,7 +129,7 @@ int keeper_context_answer(struct execution *execution, const char *line, size_t 
 			  struct warder_error *err);
 /* Kill it; its name is free. */
 int keeper_context_delete(struct execution *execution, struct warder_error *err);
-/* The same, and begin another one with the same name and policy. *ret is the new one. */
+/* The same, and begin another one with the same name and policy. *ret is the new one. -1 with *err: it is a branch. */
 int keeper_context_restart(struct execution *execution, struct execution **ret, struct warder_error *err);
 
 /* The next thing to send to the client that watches the piece. */

@@ -45,6 +45,7 @@ static const struct {
 	[RECORD_INTERRUPT] = { 0, 0 },
 	[RECORD_RESTART] = { 0, 0 },
 	[RECORD_DELETE] = { 0, 0 },
+	[RECORD_FORK] = { 1, SESSION_NAME_MAX },
 };
 
 static bool is_id(const char id[EXECUTION_ID_LENGTH + 8])

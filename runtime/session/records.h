@@ -45,6 +45,7 @@ enum record_type {
 	RECORD_INTERRUPT, /* the piece that runs */
 	RECORD_RESTART,   /* answered as START */
 	RECORD_DELETE,
+	RECORD_FORK, /* flags: RECORD_KEEP_SEED; body: the name of the branch; answered as START */
 	RECORD_TYPES,
 };
 
@@ -55,7 +56,8 @@ enum record_flag {
 	RECORD_BACKGROUND = 8, /* of START: WARDER_SESSION_BACKGROUND */
 	RECORD_CONTEXT = 16,   /* of START: the words are a language and a name */
 	RECORD_AT_ONCE = 32,   /* of PIECE: do not wait for another one */
-	RECORD_FLAGS = 63,
+	RECORD_KEEP_SEED = 64, /* of FORK */
+	RECORD_FLAGS = 127,
 };
 
 struct record_head {

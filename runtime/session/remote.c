@@ -109,9 +109,12 @@ static int ask(struct remote *remote, enum record_type type, uint32_t flags, siz
 		return gone(remote, err);
 	}
 	/* A start takes as long as a launch, and input as long as the program does not read. */
-	return take_answer(
-	    remote, type == RECORD_START || type == RECORD_RESTART || type == RECORD_WRITE ? -1 : ANSWER_MS,
-	    ret_fd, err);
+	return take_answer(remote,
+			   type == RECORD_START || type == RECORD_RESTART || type == RECORD_FORK ||
+				   type == RECORD_WRITE
+			       ? -1
+			       : ANSWER_MS,
+			   ret_fd, err);
 }
 
 /* ---- connecting ---- */
@@ -672,6 +675,19 @@ int remote_interrupt(struct remote *remote, struct warder_error *err)
 int remote_restart(struct remote *remote, struct warder_error *err)
 {
 	if (ask(remote, RECORD_RESTART, 0, 0, NULL, 0, NULL, err) < 0)
+		return -1;
+	snprintf(remote->id, sizeof(remote->id), "%.*s", REMOTE_ID_LENGTH, remote->in.answer.id);
+	return 0;
+}
+
+int remote_fork(struct remote *remote, const char *name, bool keeps_seed, struct warder_error *err)
+{
+	const size_t len = strlen(name);
+
+	if (session_check_name(name, err) < 0)
+		return -1;
+	memcpy(remote->out.bytes, name, len);
+	if (ask(remote, RECORD_FORK, keeps_seed ? RECORD_KEEP_SEED : 0, len, NULL, 0, NULL, err) < 0)
 		return -1;
 	snprintf(remote->id, sizeof(remote->id), "%.*s", REMOTE_ID_LENGTH, remote->in.answer.id);
 	return 0;

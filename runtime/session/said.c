@@ -41,12 +41,11 @@ struct json_value *said_bundle(const char *text, size_t len)
 	return NULL;
 }
 
-bool said_parse(const char *text, size_t len, struct said *ret)
+static bool read_report(struct said *ret)
 {
 	const struct json_value *count, *error;
 	const char *status;
 
-	*ret = (struct said){ .document = parse(text, len) };
 	if (!ret->document)
 		return false;
 	status = json_member_text(ret->document, "status", "");
@@ -66,8 +65,77 @@ bool said_parse(const char *text, size_t len, struct said *ret)
 	return !ret->ok && ret->error_name && ret->error_value && ret->traceback;
 }
 
+bool said_parse(const char *text, size_t len, struct said *ret)
+{
+	*ret = (struct said){ .document = parse(text, len) };
+	ret->valid = read_report(ret);
+	return ret->valid;
+}
+
 void said_done(struct said *said)
 {
 	json_free(said->document);
 	*said = (struct said){ 0 };
+}
+
+/* ---- the end of a piece ---- */
+
+enum warder_piece_status said_status(const struct remote_done *done, const struct said *said)
+{
+	if (done->timed_out)
+		return WARDER_PIECE_TIMEOUT;
+	if (done->end == CONTEXT_END_NOT_BEGUN)
+		return WARDER_PIECE_REJECTED;
+	if (done->end != CONTEXT_END_DONE)
+		return WARDER_PIECE_KILLED;
+	return said->valid && said->ok ? WARDER_PIECE_SUCCESS : WARDER_PIECE_FAILED;
+}
+
+const char *said_status_name(enum warder_piece_status status)
+{
+	static const char *const names[] = {
+		[WARDER_PIECE_SUCCESS] = "success",   [WARDER_PIECE_FAILED] = "failed",
+		[WARDER_PIECE_TIMEOUT] = "timeout",   [WARDER_PIECE_KILLED] = "killed",
+		[WARDER_PIECE_REJECTED] = "rejected",
+	};
+
+	return names[status];
+}
+
+void said_write_piece(struct json_writer *w, const char *session, const char *context,
+		      const struct remote_done *done, const struct said *said)
+{
+	json_key_string(w, "session", session);
+	json_key_string(w, "context", context);
+	json_key_uint(w, "piece", done->piece);
+	json_key_string(w, "status", said_status_name(said_status(done, said)));
+	json_key_bool(w, "interrupted", done->interrupted);
+	json_key_bool(w, "timedOut", done->timed_out);
+	json_key_uint(w, "wallUs", done->wall_us);
+}
+
+void said_write_end(struct json_writer *w, const struct remote_done *done)
+{
+	json_key_uint(w, "refusedFrames", done->refused);
+	json_key_bool(w, "saidTruncated", done->cut);
+	if (done->end != CONTEXT_END_DONE) {
+		json_key_string(w, "contextCause", jail_cause_name(done->last.outcome.cause));
+		json_key_string(w, "detail", done->why);
+	}
+}
+
+void said_write(struct json_writer *w, const struct said *said)
+{
+	if (!said->valid)
+		return;
+	json_key_string(w, "status", said->ok ? "ok" : "error");
+	json_key_uint(w, "executionCount", said->count);
+	if (said->value) {
+		json_key(w, "value");
+		json_copy(w, said->value);
+	}
+	if (said->error_name) {
+		json_key(w, "error");
+		json_copy(w, json_member(said->document, "error"));
+	}
 }

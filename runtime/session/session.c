@@ -138,7 +138,8 @@ void session_detach(void *owner)
 	free(attachment);
 }
 
-struct attachment *session_attach(const struct session_spec *spec, struct warder_error *err)
+struct attachment *session_attach(const struct session_spec *spec, enum session_request_type how,
+				  struct warder_error *err)
 {
 	struct attachment *attachment = calloc(1, sizeof(*attachment));
 	int asked;
@@ -150,7 +151,7 @@ struct attachment *session_attach(const struct session_spec *spec, struct warder
 	attachment->fd = -1;
 	for (int i = 0; i < JAIL_JOINT_FDS; i++)
 		attachment->joint.fds[i] = -1;
-	asked = ask(spec->name, SESSION_JOIN, spec->id, &attachment->fd, err);
+	asked = ask(spec->name, how, spec->id, &attachment->fd, err);
 	if (asked == 0 &&
 	    session_receive_reply(attachment->fd, &attachment->root, &attachment->joint, err) == 0)
 		return attachment;
@@ -335,7 +336,7 @@ static int check_same(const struct session_spec *wanted, const struct warder_ses
 		    wanted->name, what);
 	if (!wanted->has_ceiling)
 		return 0;
-	attachment = session_attach(&found->spec, err);
+	attachment = session_attach(&found->spec, SESSION_JOIN, err);
 	if (!attachment)
 		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
 	ret = check_plan(wanted, attachment, err);
@@ -359,6 +360,7 @@ static int start(const struct session_spec *spec, const char *program, int (*cam
 {
 	const uint64_t deadline = start_deadline(spec);
 	const struct timespec pause = { .tv_nsec = 20000000 };
+	bool started = false;
 
 	program = find_program(program);
 	if (!program)
@@ -370,6 +372,12 @@ static int start(const struct session_spec *spec, const char *program, int (*cam
 		struct warder_session *session = NULL;
 		int got = find(spec->name, &session, err);
 
+		if (got == 0 && spec->copy_of && !started)
+			got =
+			    error_set(err, WARDER_ERROR_CONFLICT, "name",
+				      "session %.64s runs already, and a copy is a new session; take another "
+				      "name",
+				      spec->name);
 		if (got == 0)
 			got = check_same(spec, session, err);
 		if (got == 0) {
@@ -382,6 +390,7 @@ static int start(const struct session_spec *spec, const char *program, int (*cam
 		got = start_keeper(spec, program, came, err);
 		if (got < 0)
 			return -1;
+		started |= got == 0;
 		if (got > 0 && came && came(NULL))
 			return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the start was interrupted");
 		if (clock_us() > deadline)
@@ -518,7 +527,7 @@ int session_prepare(struct warder_session *session, const struct policy *policy,
 	if (session_check_granted(&session->spec.policy, how->ceiling, err) < 0 ||
 	    session_check_narrower(&session->spec.policy, policy, err) < 0)
 		return -1;
-	attachment = session_attach(&session->spec, err);
+	attachment = session_attach(&session->spec, SESSION_JOIN, err);
 	if (!attachment)
 		return -1;
 	joining.joint = &attachment->joint;
@@ -648,6 +657,39 @@ int session_restart(const char *name, const char *program, const struct warder_p
 		restarted = start(&before->spec, program, NULL, ret, err);
 	warder_session_free(before);
 	return restarted;
+}
+
+/* The specification of the source, with its id, under the new name. */
+static int begin_copy(struct session_spec *spec, const char *name, struct warder_error *err)
+{
+	char *own = strdup(name);
+
+	if (!own)
+		return error_no_memory(err, NULL);
+	spec->copy_of = spec->name;
+	spec->copy_of_id = spec->id;
+	spec->name = own;
+	spec->id = NULL;
+	return 0;
+}
+
+int session_copy(const char *source, const char *name, const char *program,
+		 const struct warder_policy *ceiling, int (*came)(void *context), struct warder_session **ret,
+		 struct warder_error *err)
+{
+	struct warder_session *from = NULL;
+	int status = session_check_name(name, err);
+
+	if (status == 0)
+		status = warder_session_open(source, &from, err);
+	if (status == 0)
+		status = renew_ceiling(&from->spec, ceiling, err);
+	if (status == 0)
+		status = begin_copy(&from->spec, name, err);
+	if (status == 0)
+		status = start(&from->spec, program, came, ret, err);
+	warder_session_free(from);
+	return status;
 }
 
 void warder_session_free(struct warder_session *session)

@@ -32,6 +32,7 @@
 #define SESSION_BYTES_MAX       (1024 * 1024) /* of a specification, of a description */
 #define SESSION_TIME_MAX_US     (UINT64_C(30) * 24 * 3600 * 1000000)
 #define SESSION_LIFETIME_US     (UINT64_C(8) * 3600 * 1000000)
+#define SPOOLS_BYTES_MAX        (64u << 20) /* of the output that a session keeps for readers */
 #define SESSION_IDLE_US         (UINT64_C(30) * 60 * 1000000)
 
 /* ---- place: session_place.c ---- */
@@ -84,6 +85,7 @@ enum session_request_type {
 	SESSION_DESCRIBE = 1,
 	SESSION_JOIN, /* and the connection stays while somebody may execute */
 	SESSION_STOP, /* answered when everything is gone, or given up */
+	SESSION_COPY, /* answered as a join; while the connection stays, nothing starts, pauses or resumes */
 };
 
 /* The step of an error by which SESSION_STOP is answered: the session has ended, and the text names what stays behind. */
@@ -146,6 +148,8 @@ struct session_spec {
 	size_t setup_count;
 	uint64_t lifetime_us, idle_us;            /* 0: not given, which is written as the default */
 	char *cgroup_parent, *backend, *backends; /* or NULL */
+	char *copy_of,
+	    *copy_of_id; /* the session whose files it begins with, instead of a set-up; or NULL. Of no description */
 	char *id; /* of a description: another one of each session that was ever started; else NULL */
 };
 
@@ -183,6 +187,11 @@ int session_prepare(struct warder_session *session, const struct policy *policy,
 bool session_is_replaced(const struct warder_session *session);
 int session_restart(const char *name, const char *program, const struct warder_policy *ceiling,
 		    struct warder_session **ret, struct warder_error *err);
+/* Start a session with the policy and the settings of `source`, and with copies of its files (copy.c). Its name is not in use; else CONFLICT, as
+ * if an execution of the source runs and the source is not paused. */
+int session_copy(const char *source, const char *name, const char *program,
+		 const struct warder_policy *ceiling, int (*came)(void *context), struct warder_session **ret,
+		 struct warder_error *err);
 
 /* ---- executions that the keeper supervises: remote.c ---- */
 
@@ -324,6 +333,9 @@ int remote_answer(struct remote *remote, const char *line, size_t len, struct wa
 int remote_interrupt(struct remote *remote, struct warder_error *err);
 /* End it, and begin one of the same name and policy; `remote` is then that one's. */
 int remote_restart(struct remote *remote, struct warder_error *err);
+/* Begin a branch of it, a context of that name whose generators of random numbers get new seeds unless keeps_seed; `remote` is then the
+ * branch's. */
+int remote_fork(struct remote *remote, const char *name, bool keeps_seed, struct warder_error *err);
 /* End it. Returns when it is gone. */
 int remote_delete(struct remote *remote, struct warder_error *err);
 
@@ -339,16 +351,25 @@ char *remote_list(struct warder_error *err);
 /* The context's word, which is anything that the code in it wants to say. What is not of this shape is left out. */
 struct said {
 	struct json_value *document; /* owned */
+	bool valid;                  /* false: it is no report, and the rest is not to be read */
 	bool ok;                     /* it says that the piece ended without an error */
 	uint64_t count;
 	const struct json_value *value;                   /* a MIME bundle, or NULL */
 	const char *error_name, *error_value, *traceback; /* or NULL */
 };
 
-/* Decode the text of a REMOTE_DONE event, which the code in the context may have forged. Returns false if it is not a valid report; then *ret
- * is only good for said_done(). */
+/* Decode the text of a REMOTE_DONE event, which the code in the context may have forged. *ret is for said_done(). Returns ret->valid. */
 bool said_parse(const char *text, size_t len, struct said *ret);
 void said_done(struct said *said);
+/* How a piece ended: by Warder's word, and where the context has ended it itself, by the context's. The name is for JSON. */
+enum warder_piece_status said_status(const struct remote_done *done, const struct said *said);
+const char *said_status_name(enum warder_piece_status status);
+/* Members of the JSON object that describes the end of a piece: first said_write_piece(), then the streams, said_write_end(), and in an object
+ * "contextSays" said_write(). */
+void said_write_piece(struct json_writer *w, const char *session, const char *context,
+		      const struct remote_done *done, const struct said *said);
+void said_write_end(struct json_writer *w, const struct remote_done *done);
+void said_write(struct json_writer *w, const struct said *said);
 /* The text of REMOTE_SHOWN: an object of texts by media type; NULL: it is none. To be freed by json_free(). */
 struct json_value *said_bundle(const char *text, size_t len);
 

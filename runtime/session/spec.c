@@ -28,6 +28,10 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w)
 		json_key_string(w, "backend", spec->backend);
 	if (spec->backends)
 		json_key_string(w, "backends", spec->backends);
+	if (spec->copy_of) {
+		json_key_string(w, "copyOf", spec->copy_of);
+		json_key_string(w, "copyOfId", spec->copy_of_id);
+	}
 }
 
 /* ---- reading ---- */
@@ -107,6 +111,8 @@ static const struct member {
 	{ "cgroupParent", take_text, offsetof(struct session_spec, cgroup_parent) },
 	{ "backend", take_text, offsetof(struct session_spec, backend) },
 	{ "backends", take_text, offsetof(struct session_spec, backends) },
+	{ "copyOf", take_text, offsetof(struct session_spec, copy_of) },
+	{ "copyOfId", take_text, offsetof(struct session_spec, copy_of_id) },
 };
 
 static int take_member(const struct json_value *value, bool more, struct session_spec *spec,
@@ -135,6 +141,9 @@ static int take_members(const struct json_value *document, bool more, struct ses
 	if (!spec->lifetime_us || !spec->idle_us)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "lifetimeUs",
 				 "a session has a lifetime and an idle time");
+	if (!spec->copy_of != !spec->copy_of_id)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "copyOf",
+				 "a copy names its source and the id of its source");
 	return session_check_name(spec->name, err);
 }
 
@@ -166,6 +175,8 @@ void session_spec_done(struct session_spec *spec)
 	free(spec->cgroup_parent);
 	free(spec->backend);
 	free(spec->backends);
+	free(spec->copy_of);
+	free(spec->copy_of_id);
 	free(spec->id);
 	memset(spec, 0, sizeof(*spec));
 }

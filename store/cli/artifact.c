@@ -244,19 +244,23 @@ const struct command artifact_commands[] = {
 	  "save content under a name, as a new version",
 	  "Without FILE, or with -, the content is standard input. Prints NAME@VERSION.\n",
 	  "echo hello | warder artifact save greeting.txt", save },
-	{ "artifact", "take", "--store --max-size", "-- NAME DESCRIPTOR...", 0, 0,
+	{ "artifact", "take", "--store --max-size", "-- NAME DESCRIPTOR [NAME DESCRIPTOR]...", 0, 0,
 	  "save the content of open descriptors, each under a given name",
-	  "Prints a JSON array: for each in order the new version, or {\"error\": ...}. It is what \"warder "
+	  "Prints a JSON array with an element for each NAME and DESCRIPTOR: the new version, or {\"error\": "
+	  "...}. \"warder "
 	  "run\n"
-	  "--artifacts store:\" uses. Exit status: 0 also where one of them is not kept.\n",
+	  "--artifacts store:\" uses this command. Exit status: 0, also if a content could not be saved; 125 "
+	  "if "
+	  "refused\nor failed.\n",
 	  "echo hello >greeting && warder artifact take -- greeting.txt 3 3<greeting", take },
-	{ "artifact", "list", "--store --json", "[NAME]", 0, 1, "the versions of every artifact, or of one",
-	  NULL, "warder artifact list", list, true },
+	{ "artifact", "list", "--store --json", "[NAME]", 0, 1,
+	  "list the versions of every artifact, or of one", NULL, "warder artifact list", list, true },
 	{ "artifact", "read", "--store", "NAME[@VERSION]", 1, 1, "print the content, verified, byte by byte",
-	  NULL, NULL, read_artifact, true },
+	  NULL, "warder artifact read greeting.txt", read_artifact, true },
 	{ "artifact", "verify", "--store", "[NAME[@VERSION]]", 0, 1, "check that the content is unchanged",
 	  NULL, "warder artifact verify", verify, true },
-	{ "artifact", "remove", "--store", "NAME[@VERSION]", 1, 1, "remove a version, or all of a name", NULL,
-	  NULL, remove_artifact, true },
+	{ "artifact", "remove", "--store", "NAME[@VERSION]", 1, 1,
+	  "remove a version, or all versions of a name", NULL, "warder artifact remove greeting.txt",
+	  remove_artifact, true },
 	{ 0 },
 };

@@ -493,31 +493,36 @@ COMMAND(rescue_command, rescue)
 const struct command checkpoint_commands[] = {
 	{ "checkpoint", "put", "--store --json --id --parent --metadata", "THREAD [FILE]", 1, 2,
 	  "save a state as the newest one of a thread",
-	  "The state is one JSON document of FILE or standard input, and is kept byte for byte. A thread's "
-	  "id\n"
-	  "is any text. Prints the id of the checkpoint.\n",
+	  "The state is one JSON document from FILE or standard input, and is stored byte by byte. THREAD is "
+	  "any\n"
+	  "text. Prints the id of the checkpoint. If the thread has more checkpoints than the store allows "
+	  "(see\n"
+	  "\"warder checkpoint limits\"), the oldest ones are removed.\n",
 	  EXAMPLE_PUT, put_command },
-	{ "checkpoint", "get", "--store --json --state", "ID | THREAD ID|@VERSION", 1, 2,
+	{ "checkpoint", "get", "--store --json --state", "ID | THREAD (ID|@VERSION)", 1, 2,
 	  "print a checkpoint as JSON, or its state", NULL, EXAMPLE_PUT " | xargs warder checkpoint get",
 	  get_command, true },
-	{ "checkpoint", "latest", "--store --json --state", "THREAD", 1, 1, "print the head of a thread",
-	  NULL, EXAMPLE_PUT " && warder checkpoint latest talk --state", latest_command, true },
+	{ "checkpoint", "latest", "--store --json --state", "THREAD", 1, 1,
+	  "print the newest checkpoint of a thread", NULL,
+	  EXAMPLE_PUT " && warder checkpoint latest talk --state", latest_command, true },
 	{ "checkpoint", "list", "--store --json --limit --since --until --before --after --with-state",
 	  "THREAD", 1, 1, "list the checkpoints of a thread, newest first",
-	  "--since and --until are inclusive, --before and --after are not. An unknown thread has none.\n",
+	  "--since and --until are inclusive, --before and --after are not. For an unknown thread the list "
+	  "is empty.\n",
 	  "warder checkpoint list talk --limit 5", list_command, true },
 	{ "checkpoint", "history", "--store --json --limit", "THREAD [ID|@VERSION]", 1, 2,
 	  "list a checkpoint (default: the newest) and its ancestors", NULL,
 	  EXAMPLE_PUT " && warder checkpoint history talk", history_command, true },
 	{ "checkpoint", "rollback", "--store --json", "THREAD ID|@VERSION", 2, 2,
-	  "go back: a new head with the state of an older checkpoint",
-	  "Nothing is lost: the checkpoints in between stay. The new head's metadata name its source as\n"
+	  "go back: save the state of an older checkpoint as the newest one",
+	  "The checkpoints in between stay. The metadata of the new checkpoint names its source as\n"
 	  "\"rollbackFrom\". Prints the id of the new checkpoint.\n",
 	  NULL, rollback_command, true },
-	{ "checkpoint", "compare", "--store --json", "ID ID | THREAD ID|@VERSION ID|@VERSION", 2, 3,
+	{ "checkpoint", "compare", "--store --json", "ID ID | THREAD (ID|@VERSION) (ID|@VERSION)", 2, 3,
 	  "print the differences between two states",
-	  "Exit status: 0 nothing, 1 something, 125 refused or failed.\n", NULL, compare_command, true },
-	{ "checkpoint", "delete", "--store --json", "ID | THREAD ID|@VERSION", 1, 2, "remove a checkpoint",
+	  "Exit status: 0 if the states are the same, 1 if they differ, 125 if refused or failed.\n",
+	  "warder checkpoint compare talk @1 @2", compare_command, true },
+	{ "checkpoint", "delete", "--store --json", "ID | THREAD (ID|@VERSION)", 1, 2, "remove a checkpoint",
 	  NULL, NULL, delete_command, true },
 	{ "checkpoint", "threads", "--store --json", NULL, 0, 0, "list the threads", NULL,
 	  "warder checkpoint threads", threads_command, true },
@@ -528,12 +533,17 @@ const struct command checkpoint_commands[] = {
 	  "Every read also verifies its checkpoint.\n", "warder checkpoint verify", verify_command, true },
 	{ "checkpoint", "rescue", "--store --json", "DIR", 1, 1,
 	  "copy the good checkpoints of a damaged store to a new one",
-	  "DIR is the new store, as of --store. Ids, versions, parents, times and limits stay.\n"
-	  "Exit status: 0 everything, 1 something is damaged and not copied, 125 refused or failed.\n",
+	  "DIR is the directory of the new store; --store names the damaged one. Copies ids, versions, "
+	  "parents,\n"
+	  "times and limits, too. Exit status: 0 if every checkpoint was copied, 1 if damaged ones were left "
+	  "out, 125\nif refused or failed.\n",
 	  NULL, rescue_command, true },
 	{ "checkpoint", "limits", "--store --json --per-thread --max-age --max-bytes", NULL, 0, 0,
 	  "show or set the limits of the store, for all its users",
-	  "Checkpoints beyond a new limit are removed at once. 0 means no limit.\n",
+	  "Without a flag for a limit, prints the limits. A limit that you do not set stays as it is. 0 "
+	  "means "
+	  "no\n"
+	  "limit. Checkpoints beyond a new limit are removed at once.\n",
 	  "warder checkpoint limits", limits_command },
 	{ 0 },
 };

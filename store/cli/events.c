@@ -529,8 +529,8 @@ static int from_a2a_command(const struct options *options, struct warder_error *
 #define SAY_FLAGS    "--store --json --correlation --topic --producer --consumer --payload --project --session"
 #define LISTEN_FLAGS "--store --json --correlation --kind --topic --after --limit"
 
-static const char about_workspace[] =
-    "WORKSPACE is the directory of one (a word with a \"/\", or \".\"), or any other name for it.\n";
+static const char about_workspace[] = "WORKSPACE names the log. It is a directory if it contains a \"/\" or "
+				      "is exactly \".\"; else any name that you choose.\n";
 
 #define EXAMPLE_REQUEST "warder events request-work job --topic parser --producer planner --correlation t1"
 
@@ -539,8 +539,8 @@ const struct command events_commands[] = {
 	  "announce that a task needs a worker (event needWork)", about_workspace, EXAMPLE_REQUEST,
 	  request_work_command },
 	{ "events", "claim", SAY_FLAGS, "WORKSPACE", 1, 1,
-	  "announce that the producer takes over a piece of work (event workClaimed)", about_workspace, NULL,
-	  claim_command },
+	  "announce that the producer takes over a piece of work (event workClaimed)", about_workspace,
+	  "warder events claim job --topic parser --producer coder --correlation t1", claim_command },
 	{ "events", "publish", SAY_FLAGS, "WORKSPACE", 1, 1,
 	  "announce that work is done; the payload is the work (event workPublished)", about_workspace, NULL,
 	  publish_command },
@@ -548,37 +548,45 @@ const struct command events_commands[] = {
 	  "ask for feedback (event feedbackRequested)", about_workspace, NULL, request_feedback_command },
 	{ "events", "provide-feedback", SAY_FLAGS, "WORKSPACE", 1, 1,
 	  "give feedback (event feedbackProvided)", about_workspace, NULL, provide_feedback_command },
-	{ "events", "block", SAY_FLAGS, "WORKSPACE", 1, 1, "say blocked: the producer cannot go on",
-	  about_workspace, NULL, block_command },
-	{ "events", "complete", SAY_FLAGS, "WORKSPACE", 1, 1, "say completed: the task is done",
-	  about_workspace, NULL, complete_command },
+	{ "events", "block", SAY_FLAGS, "WORKSPACE", 1, 1,
+	  "announce that the producer cannot go on (event blocked)", about_workspace, NULL, block_command },
+	{ "events", "complete", SAY_FLAGS, "WORKSPACE", 1, 1,
+	  "announce that the task is done (event completed)", about_workspace, NULL, complete_command },
 	{ "events", "post", "--store --json --project --session", "WORKSPACE", 1, 1,
 	  "publish events from standard input, one JSON object a line",
-	  "Each has kind, correlationId, topic, producer, and may have consumer, payload, timestamp.\n", NULL,
-	  post_command },
+	  "Each object has the members kind, correlationId, topic and producer, and may have consumer, "
+	  "payload "
+	  "and\ntimestamp.\n",
+	  NULL, post_command },
 	{ "events", "wait", LISTEN_FLAGS " --timeout", "WORKSPACE", 1, 1, "wait for the next event",
-	  "With --after N also for one that is there, if its number is above N.\n"
-	  "Exit status: 0 it is printed, 124 none came in time, 125 refused or failed.\n",
+	  "Prints one event: the next one, or with --after N the first with a number above N, even if it "
+	  "exists\n"
+	  "already. Exit status: 0 if an event was printed, 124 if none came in time, 125 if refused or "
+	  "failed.\n",
 	  EXAMPLE_REQUEST " && warder events wait job --after 0 --kind needWork --timeout 5s", wait_command,
 	  true },
-	{ "events", "follow", LISTEN_FLAGS " --timeout", "WORKSPACE", 1, 1, "print events as they come",
-	  "Ends after --limit events, or when none has come for --timeout.\n",
+	{ "events", "follow", LISTEN_FLAGS " --timeout", "WORKSPACE", 1, 1,
+	  "print each event when it is published",
+	  "Ends after --limit events, or if no event comes for the time of --timeout.\n",
 	  EXAMPLE_REQUEST " && warder events follow job --after 0 --limit 1", follow_command, true },
 	{ "events", "history", LISTEN_FLAGS, "WORKSPACE", 1, 1,
-	  "print the existing events, oldest first; with --limit N the newest N", about_workspace,
-	  EXAMPLE_REQUEST " && warder events history job", history_command, true },
+	  "print the existing events, oldest first; --limit N prints only the last N of them",
+	  about_workspace, EXAMPLE_REQUEST " && warder events history job", history_command, true },
 	{ "events", "create", "--store --json --project --session", "WORKSPACE", 1, 1,
-	  "make a log, and print its properties",
-	  "A log that is there already stays as it is. Saying something makes it, too.\n",
+	  "make a log of events, and print its properties",
+	  "An existing log stays as it is. The commands that publish an event also make the log, if it is "
+	  "missing.\n",
 	  "warder events create job", create_command },
 	{ "events", "list", "--store --json", NULL, 0, 0, "list the logs", NULL, "warder events list",
 	  list_command, true },
 	{ "events", "remove", "--store --json", "WORKSPACE", 1, 1, "remove a log with all its events", NULL,
 	  "warder events create job && warder events remove job", remove_command, true },
-	{ "events", "to-a2a", "--json", NULL, 0, 0, "events as tasks of the protocol A2A, line by line",
+	{ "events", "to-a2a", "--json", NULL, 0, 0,
+	  "convert events to tasks of the protocol A2A, line by line",
 	  "Reads events in JSON from standard input.\n",
 	  EXAMPLE_REQUEST " && warder events history job --json | warder events to-a2a", to_a2a_command },
-	{ "events", "from-a2a", "--json", NULL, 0, 0, "tasks of the protocol A2A as events, line by line",
+	{ "events", "from-a2a", "--json", NULL, 0, 0,
+	  "convert tasks of the protocol A2A to events, line by line",
 	  "Reads tasks in JSON from standard input.\n", NULL, from_a2a_command },
 	{ 0 },
 };

@@ -191,10 +191,7 @@ static int check_languages(const struct languages *languages, char *const *names
 {
 	for (; *names; names++) {
 		if (!languages_canonical(languages, *names))
-			return error_set(
-			    err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "LANGUAGE",
-			    "%.60s is not a language that Warder knows; \"warder languages\" lists them",
-			    *names);
+			return languages_refuse(languages, *names, err);
 		if (!language_row(languages, *names))
 			return error_set(err, WARDER_ERROR_UNSUPPORTED_LANGUAGE, "LANGUAGE",
 					 "no image is known for %.60s; choose one, and pull it by its name",
@@ -541,49 +538,53 @@ const struct command image_commands[] = {
 	  "SOURCE [NAME]", 1, 2, "import a root file system",
 	  "SOURCE is an OCI layout (a directory or a tar archive of it), a docker archive, a tar archive of "
 	  "a root\n"
-	  "file system, a directory, or - for an archive on standard input. Without NAME it gets the one "
-	  "that the\n"
-	  "archive says. An image of that name is replaced; one that the archive names itself only with "
-	  "--replace.\n",
+	  "file system, a directory, or - for an archive on standard input. If you give NAME, an "
+	  "image that\n"
+	  "already has this name is replaced. Without NAME, the image gets the name that is recorded in the "
+	  "archive;\n"
+	  "another image of that name is replaced only with --replace.\n",
 	  "warder image import debian.tar debian:12", import_command },
 	{ "image", "build", "--store --json --file --build-arg --net --set", "DIR NAME", 2, 2,
 	  "build a root file system from a recipe",
 	  "The recipe is written as a Dockerfile: FROM, RUN, COPY, ADD, ENV, WORKDIR, USER, CMD, ENTRYPOINT, "
 	  "ARG, LABEL,\n"
-	  "SHELL. FROM debootstrap:SUITE makes a root of Debian's packages. What RUN starts runs in the "
-	  "jail, as its root,\n"
-	  "without a network unless --net gives one. COPY takes files from DIR.\n",
+	  "SHELL. FROM debootstrap:SUITE makes a root of Debian's packages. RUN commands run in a jail, "
+	  "as its root\n"
+	  "user, without a network unless --net gives one. COPY takes files from DIR.\n",
 	  "warder image build . mine:1", build_command },
 	{ "image", "pull", "--store --json --allow", "REFERENCE [NAME]", 1, 2,
 	  "fetch an image from a registry",
-	  "REFERENCE is REGISTRY/NAME[:TAG][@sha256:DIGEST]; without a registry it is one of docker.io. "
-	  "skopeo, which\n"
-	  "must be installed, fetches the image for this host's architecture in a jail that reaches the "
-	  "hosts of the\n"
-	  "registry and nothing else; --allow adds one, such as the place of its blobs. Each blob is "
-	  "compared with its\n"
-	  "digest. Without NAME, the image is called by its reference.\n",
-	  "warder image pull --help", pull_command },
+	  "REFERENCE is REGISTRY/NAME[:TAG][@sha256:DIGEST]; the default registry is docker.io. The "
+	  "program\n"
+	  "skopeo, which must be installed, fetches the image for this host's architecture in a jail. This "
+	  "jail reaches\n"
+	  "only the hosts of the registry; --allow adds a host, such as the server from which a registry "
+	  "serves its\n"
+	  "layers. Warder compares each fetched file with its digest. Without NAME, the image gets REFERENCE "
+	  "as its name.\n",
+	  "warder image pull alpine:latest", pull_command },
 	{ "image", "ensure", "--store", "LANGUAGE...", 1, OPTIONS_MAX,
-	  "fetch the images of languages that are not in the store",
+	  "fetch the images for some languages, unless the store has them",
 	  "Fetches the official image of each language from docker.io as \"warder image pull\" does, unless "
 	  "an image of\n"
-	  "that name is in the store. The first failure ends it.\n",
-	  "warder image ensure --help", ensure_command },
+	  "that name is in the store. It stops at the first image that it cannot fetch.\n",
+	  "warder image ensure python", ensure_command },
 	{ "image", "list", "--store --json", NULL, 0, 0, "list the images", NULL, "warder image list",
 	  list_command, true },
-	{ "image", "inspect", "--store --json", "NAME", 1, 1, "layers and configuration of an image", NULL,
-	  NULL, inspect_command, true },
+	{ "image", "inspect", "--store --json", "NAME", 1, 1, "show layers and configuration of an image",
+	  NULL, "warder image inspect debian:12", inspect_command, true },
 	{ "image", "verify", "--store --json", "[NAME]", 0, 1, "verify every stored file",
-	  "Without NAME: all images. Exit status: 0 all is as it was stored, 1 something is damaged, 125 "
-	  "failed.\n",
+	  "Without NAME, verifies all images. Exit status: 0 if all files are as they were stored, 1 if one "
+	  "is\n"
+	  "damaged, 125 if the command failed.\n",
 	  "warder image verify", verify_command, true },
 	{ "image", "remove", "--store --json", "NAME", 1, 1,
 	  "remove an image, and the layers that only it used",
-	  "Layers that a run or an import holds stay until \"warder image gc\".\n", NULL, remove_command,
-	  true },
+	  "Layers that a run or an import is using stay until \"warder image gc\".\n",
+	  "warder image remove debian:12", remove_command, true },
 	{ "image", "gc", "--store --json", NULL, 0, 0, "remove layers that no name uses",
-	  "Never one that a run or an import holds. Also removes the leftovers of interrupted work.\n",
+	  "Layers that a run or an import is using stay. Also removes what interrupted commands left "
+	  "behind.\n",
 	  "warder image gc", gc_command, true },
 	{ 0 },
 };

@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "policy/policy.h"
 #include "rootfs/rootfs.h"
 #include "runtime/cli/term.h"
 #include "runtime/library/result.h"
 #include "store/cli/command.h"
+
+#define COMMANDS_MAX 64 /* of one group */
 
 const struct command *const command_tables[] = {
 	checkpoint_commands, image_commands, events_commands, workspace_commands, snapshot_commands,
@@ -138,6 +141,24 @@ static int dispatch(const struct command *command, char **argv)
 	return status < 0 ? refuse(&options, &err) : status;
 }
 
+static void refuse_command(const char *group, const char *name)
+{
+	const char *words[COMMANDS_MAX + 1] = { NULL };
+	const struct command *command;
+	size_t table = 0, row = 0, count = 0;
+	const char *found;
+
+	while (count < COMMANDS_MAX && (command = next_command(&table, &row)) != NULL) {
+		if (command->summary && strcmp(command->group, group) == 0)
+			words[count++] = command->name;
+	}
+	found = policy_meant(words, name);
+	if (found)
+		term_complain("unknown command %.64s; did you mean \"%s\"?", name, found);
+	else
+		term_complain("unknown command %.64s; \"warder %s --help\" lists them", name, group);
+}
+
 static int choose(char **argv)
 {
 	const struct command *command;
@@ -156,7 +177,7 @@ static int choose(char **argv)
 	if (command)
 		return dispatch(command, argv + 2);
 	if (argv[1])
-		term_complain("unknown command %.64s; \"warder %s --help\" lists them", argv[1], argv[0]);
+		refuse_command(argv[0], argv[1]);
 	else
 		term_complain("which command? \"warder %s --help\" lists them", argv[0]);
 	return EXIT_REFUSED;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "policy/policy.h"
 #include "store/cli/command.h"
 
 /* Of a name the first row that a command has: one that is meant for some commands stands before the one for the others. */
@@ -14,64 +15,72 @@ static const struct option_row {
 	const char *name, *argument, *help;
 	const char *only; /* "checkpoint list, ..."; NULL: every command */
 } rows[] = {
-	{ "--store", "DIR", "where the store is (default: $WARDER_STORE, or the user's own place)" },
-	{ "--json", NULL, "print one JSON document instead of a text" },
-	{ "--id", "ID", "the id to give it (default: a new one)" },
-	{ "--parent", "ID", "the checkpoint it follows (default: the head of the thread)" },
-	{ "--metadata", "JSON", "an object to keep with it" },
-	{ "--state", NULL, "print the state alone, as it was put" },
-	{ "--with-state", NULL, "with the states (in JSON)" },
-	{ "--limit", "N", "at most so many (default 100)", "checkpoint list, checkpoint history" },
-	{ "--limit", "N", "at most so many (default: all)" },
-	{ "--since", "TIME", "made at that time or later" },
-	{ "--until", "TIME", "made at that time or earlier" },
-	{ "--before", "VERSION", "older than that version" },
-	{ "--after", "VERSION", "newer than that version", "checkpoint list" },
+	{ "--store", "DIR",
+	  "the directory of the store (default: $WARDER_STORE, else /var/lib/warder for root, "
+	  "~/.local/share/warder for others)" },
+	{ "--json", NULL, "print JSON instead of text" },
+	{ "--id", "ID", "the id of the new checkpoint (default: Warder makes one)" },
+	{ "--parent", "ID", "the checkpoint before it (default: the newest of the thread)" },
+	{ "--metadata", "JSON", "a JSON object to store with it" },
+	{ "--state", NULL, "print only the state, byte by byte as it was put" },
+	{ "--with-state", NULL, "with --json: include the states" },
+	{ "--limit", "N", "print at most N checkpoints (default: 100)",
+	  "checkpoint list, checkpoint history" },
+	{ "--limit", "N", "no effect: wait prints one event", "events wait" },
+	{ "--limit", "N", "end after N events (default: no end)", "events follow" },
+	{ "--limit", "N", "print at most N events (default: all)" },
+	{ "--since", "TIME", "only checkpoints made at that time or later" },
+	{ "--until", "TIME", "only checkpoints made at that time or earlier" },
+	{ "--before", "VERSION", "only checkpoints with a lower version" },
+	{ "--after", "VERSION", "only checkpoints with a higher version", "checkpoint list" },
 	{ "--after", "N", "only events with a higher number" },
 	{ "--correlation", "ID", "the id of the task that the event belongs to" },
 	{ "--topic", "TEXT", "the subject of the event" },
 	{ "--producer", "NAME", "the sender" },
 	{ "--consumer", "NAME", "the receiver (default: all)" },
 	{ "--payload", "JSON", "any JSON value" },
-	{ "--kind", "KIND", "needWork, workClaimed, workPublished, feedbackRequested, ..." },
-	{ "--timeout", "TIME", "how long to wait, as in 30s (default: as long as it takes)" },
-	{ "--project", "NAME", "the project of a new log (default: the last part of its path)" },
-	{ "--session", "ID", "the session of a new log" },
-	{ "--per-thread", "N", "keep the newest N checkpoints of each thread (default 100)" },
-	{ "--max-age", "TIME", "delete checkpoints older than this (default 24h)" },
-	{ "--max-bytes", "SIZE", "how large the file may grow (default 1GiB)" },
+	{ "--kind", "KIND", "only events of this kind, such as needWork or workPublished" },
+	{ "--timeout", "TIME", "wait at most this long, such as 30s (default: without limit)" },
+	{ "--project", "NAME", "the project name of a new log (default: the last part of its path)" },
+	{ "--session", "ID", "a session id that a new log records" },
+	{ "--per-thread", "N", "set: keep the newest N checkpoints of each thread (a new store: 100)" },
+	{ "--max-age", "TIME", "set: remove checkpoints older than this (a new store: 24h)" },
+	{ "--max-bytes", "SIZE", "set: the largest size of the database file (a new store: 1GiB)" },
 	{ "--format", "FORMAT", "oci, docker, tar or directory (default: detected)" },
-	{ "--ref", "NAME", "which image of an archive that has several" },
-	{ "--replace", NULL, "take the name in the archive, even from another image" },
-	{ "--max-size", "SIZE", "size of all files together (default 64MiB)", "workspace collect" },
-	{ "--max-size", "SIZE", "size of the content; the rest is not saved (default 16GiB)",
+	{ "--ref", "NAME", "the image to take from an archive that has several" },
+	{ "--replace", NULL, "replace an image that has the name recorded in the archive" },
+	{ "--max-size", "SIZE", "collect at most SIZE of all files together (default: 64MiB)",
+	  "workspace collect" },
+	{ "--max-size", "SIZE", "save at most SIZE of the content, and drop the rest (default: 16GiB)",
 	  "artifact save, artifact take" },
-	{ "--max-size", "SIZE", "size of all files together (default 16GiB)" },
-	{ "--max-file-size", "SIZE", "size of one file (default 4MiB)", "workspace collect" },
-	{ "--max-file-size", "SIZE", "size of one file (default 4GiB)" },
-	{ "--file", "FILE", "the recipe (default: Dockerfile in the directory)" },
+	{ "--max-size", "SIZE", "refuse more than SIZE of all files together (default: 16GiB)" },
+	{ "--max-file-size", "SIZE", "collect at most SIZE of each file (default: 4MiB)",
+	  "workspace collect" },
+	{ "--max-file-size", "SIZE", "refuse a file larger than SIZE (default: 4GiB)" },
+	{ "--file", "FILE", "the recipe (default: DIR/Dockerfile)" },
 	{ "--build-arg", "NAME=VALUE", "the value of an ARG of the recipe" },
-	{ "--allow", "HOST[:PORT]", "a host that the fetching jail may reach, too (repeatable)" },
-	{ "--net", "none|host", "the network of RUN (default none)" },
-	{ "--set", "FIELD=VALUE", "set a field of the policy for RUN" },
-	{ "--max-files", "N", "at most so many files (default 100)", "workspace collect" },
-	{ "--max-files", "N", "files, directories and links (default 1000000)" },
-	{ "--mode", "MODE", "permissions of the file (default 644)" },
+	{ "--allow", "HOST[:PORT]", "let the jail of skopeo also reach this host (repeatable)" },
+	{ "--net", "none|host", "the network of RUN commands (default: none)" },
+	{ "--set", "FIELD=VALUE", "set a field of the policy of RUN commands" },
+	{ "--max-files", "N", "collect at most N files (default: 100)", "workspace collect" },
+	{ "--max-files", "N", "refuse more than N files, directories and links (default: 1000000)" },
+	{ "--mode", "MODE", "the permissions of the file (default: 644)" },
 	{ "--to", "DIR", "a directory of the host to copy the files into", "workspace collect" },
-	{ "--to", "PATH", "the place in the workspace (default: work/inputs/ and the last component)" },
-	{ "--link", NULL, "do not copy: mount the host's file or directory, read-only" },
-	{ "--read-only", NULL, "mount it read-only, so that no program can change it" },
-	{ "--pin", NULL, "without a version, take the one that was staged there before" },
+	{ "--to", "PATH", "the path in the workspace (default: work/inputs/ and the last part of FROM)" },
+	{ "--link", NULL, "do not copy: mount the host's original, read-only" },
+	{ "--read-only", NULL, "mount the copy read-only, so that no program can change it" },
+	{ "--pin", NULL, "if FROM names no version, take the version that was staged last at this path" },
 	{ "--save", NULL, "save each file as an artifact" },
-	{ "--name-template", "PREFIX", "save, with this before the path: run-1/ makes run-1/out/a.txt" },
-	{ "--strict", NULL, "save nothing if something would be cut off" },
-	{ "--strip", "N", "remove so many components from the paths of a patch" },
-	{ "--check", NULL, "only check whether it can be done" },
-	{ "--flat", NULL, "only the entries of the directory itself" },
-	{ "--keep", "N", "keep the newest N of each workspace" },
-	{ "--keep-for", "TIME", "remove older ones, such as 168h" },
-	{ "--wait", NULL, "wait until nothing runs" },
-	{ "--type", "TYPE", "content type (default: by name and first bytes)" },
+	{ "--name-template", "PREFIX",
+	  "as --save, with PREFIX before each name: run-1/ makes run-1/out/a.txt" },
+	{ "--strict", NULL, "save nothing if a file would be cut off or not saved" },
+	{ "--strip", "N", "remove the first N components from each path of the patch" },
+	{ "--check", NULL, "only check whether the patch applies" },
+	{ "--flat", NULL, "do not list the content of subdirectories" },
+	{ "--keep", "N", "keep only the newest N snapshots of each workspace" },
+	{ "--keep-for", "TIME", "remove snapshots older than TIME, such as 168h" },
+	{ "--wait", NULL, "wait until no program runs in the workspace" },
+	{ "--type", "TYPE", "the content type (default: from the name and the first bytes)" },
 };
 
 /* Whether a word is in a list of words with blanks between. */
@@ -105,6 +114,20 @@ static const struct option_row *find_row(const struct command *command, const ch
 
 static int refuse_flag(const struct command *command, const char *flag, struct warder_error *err)
 {
+	const char *words[OPTIONS_MAX + 1] = { NULL };
+	const char *found;
+	size_t count = 0;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(flag, "="), flag);
+	for (size_t i = 0; i < ARRAY_LENGTH(rows) && count < OPTIONS_MAX; i++)
+		if (is_listed(command->flags, rows[i].name))
+			words[count++] = rows[i].name;
+	found = policy_meant(words, name);
+	if (found)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag,
+				 "\"warder %s %s\" has no such flag; did you mean \"%s\"?", command->group,
+				 command->name, found);
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, flag,
 			 "\"warder %s %s\" has no such flag; \"warder %s %s --help\" lists its flags",
 			 command->group, command->name, command->group, command->name);

@@ -246,17 +246,18 @@ static int prune(const struct options *options, struct warder_error *err)
 }
 
 #define MAKE_DETAILS                                                                                         \
-	"Nothing may run in the workspace: else it is refused, or with --wait waited for. Content that "     \
-	"snapshots\n"                                                                                        \
-	"share is stored once. --keep and --keep-for remove older ones of the same workspace.\n"
+	"Refused while a program runs in the workspace; with --wait, the command waits until it has "        \
+	"ended.\n"                                                                                           \
+	"Equal content is stored once for all snapshots. --keep and --keep-for remove older snapshots of "   \
+	"the same\nworkspace.\n"
 
 const struct command snapshot_commands[] = {
 	{ "workspace", "snapshot", "--store --json --wait --max-size --keep --keep-for", "ID", 1, 1,
 	  "store a copy of a workspace, and print the id of the snapshot", MAKE_DETAILS,
 	  "warder workspace create job-7 && warder workspace snapshot job-7", make, true },
 	{ "workspace", "resume", "--store --json", "SNAPSHOT [ID]", 1, 2,
-	  "make a new workspace out of a snapshot: prints its id and path", NULL, NULL, resume, true },
-	{ "snapshot", "list", "--store --json", "[WORKSPACE]", 0, 1, "snapshots, oldest first", NULL,
+	  "make a new workspace from a snapshot, and print its id and path", NULL, NULL, resume, true },
+	{ "snapshot", "list", "--store --json", "[WORKSPACE]", 0, 1, "list the snapshots, oldest first", NULL,
 	  "warder snapshot list", list, true },
 	{ "snapshot", "verify", "--store", "[SNAPSHOT...]", 0, OPTIONS_MAX,
 	  "check that snapshots are unchanged", NULL, "warder snapshot verify", verify, true },

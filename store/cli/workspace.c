@@ -773,22 +773,31 @@ static int start_session(const struct options *options, struct warder_error *err
 const struct command workspace_commands[] = {
 	{ "workspace", "create", "--store --json", "[ID]", 0, 1,
 	  "make or repair a workspace, and print its path",
-	  "The same id is the same workspace each time; without one, a new id is made up and printed first.\n"
-	  "In it are skills, work, work/inputs, runs, out, and metadata.json for programs to read.\n",
+	  "The same id names the same workspace each time. Without ID, Warder makes a new id, and prints it "
+	  "before\n"
+	  "the path. The workspace has the directories skills, work, work/inputs, runs and out, and the "
+	  "file\n"
+	  "metadata.json, which describes it to programs.\n",
 	  "warder workspace create job-7", create },
 	{ "workspace", "session", "*", "ID NAME [FLAG...]", 2, OPTIONS_MAX, NULL, NULL, NULL, start_session },
 	{ "workspace", "run", "*", "ID [FLAG...] -- PROGRAM [ARGUMENT...]", 1, OPTIONS_MAX,
 	  "run a program in a workspace",
-	  "Flags are those of \"warder run\"; without --preset or --policy the preset is agent. The "
-	  "workspace is\n"
-	  "/workspace, writable; --cwd is relative to it, and made. WORKSPACE_DIR, SKILLS_DIR, WORK_DIR,\n"
-	  "OUTPUT_DIR and RUN_DIR (a new one for each run) are set. Read-only inputs are mounted so.\n"
-	  "--workspace is refused; the workspace that a policy names gives way to this one.\n"
+	  "The flags are those of \"warder run\"; without --preset or --policy the preset is agent. The "
+	  "program "
+	  "sees\n"
+	  "the workspace as /workspace and can write to it, except to its read-only inputs. --cwd is "
+	  "relative "
+	  "to\n"
+	  "the workspace; the directory is made if it is missing. The variables WORKSPACE_DIR, SKILLS_DIR, "
+	  "WORK_DIR,\n"
+	  "OUTPUT_DIR and RUN_DIR (a new directory for each run) name directories of the workspace. The "
+	  "flag\n"
+	  "--workspace is refused, and a workspace that --policy names is replaced by this one.\n"
 	  "Exit status: as of \"warder run\".\n",
 	  "warder workspace create job-7 && warder workspace run job-7 -- sh -c 'date > $OUTPUT_DIR/now'",
 	  run },
 	{ "workspace", "list", "--store --json --flat", "[ID [DIRECTORY]]", 0, 2,
-	  "the workspaces, or the files of one", NULL, "warder workspace list", list, true },
+	  "list the workspaces, or the files of one", NULL, "warder workspace list", list, true },
 	{ "workspace", "put", "--store --mode", "ID FILE[=PATH]...", 2, OPTIONS_MAX,
 	  "copy files of the host into a workspace", NULL,
 	  "warder workspace create job-7 && warder workspace put job-7 /etc/hostname=work/name.txt", put,
@@ -796,18 +805,18 @@ const struct command workspace_commands[] = {
 	{ "workspace", "write", "--store --mode", "ID PATH", 2, 2, "write standard input to a file", NULL,
 	  "warder workspace create job-7 && echo hello | warder workspace write job-7 work/hello.txt",
 	  write_one, true },
-	{ "workspace", "read", "--store", "ID PATH", 2, 2, "print a file, byte by byte", NULL, NULL, read_one,
-	  true },
+	{ "workspace", "read", "--store", "ID PATH", 2, 2, "print a file, byte by byte", NULL,
+	  "warder workspace read job-7 work/hello.txt", read_one, true },
 	{ "workspace", "stage", "--store --json --to --link --read-only --pin", "ID FROM", 2, 2,
 	  "put an input into the workspace, and record it",
 	  "FROM: host:///PATH, workspace://PATH, artifact://NAME[@VERSION], skill://NAME/PATH, or\n"
-	  "git+file:///PATH[#BRANCH] or git+https://HOST[:PORT]/PATH[#BRANCH], which git clones in a jail "
-	  "that\n"
-	  "reaches that host and port alone. The place is work/inputs/ and the last component, or --to. An "
-	  "input that is staged --read-only or --link cannot be changed by any "
-	  "program of a "
-	  "run;\n"
-	  "so it cannot be staged while one runs.\n",
+	  "git+file:///PATH[#BRANCH] or git+https://HOST[:PORT]/PATH[#BRANCH]. The program git makes the "
+	  "clone\n"
+	  "of the last two, in a jail that reaches at most this HOST and PORT. No program can change an "
+	  "input that is staged with "
+	  "--read-only "
+	  "or\n"
+	  "--link. Such an input cannot be staged while a program runs in the workspace.\n",
 	  "warder workspace create job-7 && warder workspace stage job-7 host:///etc/hostname --read-only",
 	  stage, true },
 	{ "workspace", "collect",
@@ -817,16 +826,20 @@ const struct command workspace_commands[] = {
 	  "Two stars match any number of directories; a pattern may begin with $WORKSPACE_DIR, $SKILLS_DIR,\n"
 	  "$WORK_DIR or $OUTPUT_DIR. At most 100 files, 4 MiB of each and 64 MiB of all, unless flags say "
 	  "otherwise;\n"
-	  "files that are cut or left out are reported. With --json alone the content is in the document.\n"
-	  "Exit status: 0; 1 a limit cut something; 125 refused or failed.\n",
+	  "Warder names the files that are cut off or left out. With --json, and neither --to nor --save, "
+	  "the\n"
+	  "content of the files is printed, too. Exit status: 0; 1 if a limit cut off or left out a file; "
+	  "125 if refused or "
+	  "failed.\n",
 	  "warder workspace create job-7 && warder workspace collect job-7 '$OUTPUT_DIR/**'", collect, true },
 	{ "workspace", "patch", "--store --json --strip --check", "ID [FILE]", 1, 2,
 	  "apply the output of \"git diff\", as a whole or not at all",
 	  "Without FILE, or with -, the patch is standard input. git applies it, in a jail: renames, "
 	  "copies,\n"
-	  "modes, links and binary patches too. A hunk that has moved is found, and the list says where.\n"
-	  "Paths a/... and b/... lose their first component, if --strip does not say otherwise.\n",
-	  NULL, patch, true },
+	  "modes, links and binary patches too. If a hunk applies at another line than the patch says, the\n"
+	  "output names the line. The first component of paths a/... and b/... is removed, unless --strip is "
+	  "given.\n",
+	  "git diff | warder workspace patch job-7", patch, true },
 	{ "workspace", "show", "--store --json", "ID", 1, 1, "print the record of a workspace, as JSON", NULL,
 	  NULL, show_one, true },
 	{ "workspace", "remove", "--store --wait", "ID", 1, 1, "remove a workspace, if it exists", NULL, NULL,

@@ -313,8 +313,10 @@ leaves_no_queue() {
 	begin "$@"
 	each=$(grep -slzF "neighbour=warder-attack-$pid-" /proc/[0-9]*/cmdline | tr -dc '0-9\n')
 	echo "driver $pid, neighbours" "$each"
+	# A neighbour that sees the end of its driver would take the queue away: so the driver stands still, and ends last.
 	# shellcheck disable=SC2086 # a list of words
-	kill -KILL "$pid" $each
+	kill -STOP "$pid" && kill -KILL $each
+	kill -KILL "$pid"
 	wait "$pid"
 	queues
 	[ "$(wc -l </proc/sysvipc/shm)" = "$before" ] || return

@@ -148,6 +148,13 @@ static bool is_listed(const struct stage *stage)
 	return n > 0 && strstr(text, NAME);
 }
 
+static bool is_running(const struct stage *stage, const char *name)
+{
+	const char *words[] = { "session", "status", name, NULL };
+
+	return ended(call(stage, words, false, NULL, -1)) == 0;
+}
+
 /* ---- after a kill ---- */
 
 struct tally {
@@ -190,8 +197,8 @@ static void tell(const char *what, long kills, const struct tally *tally)
 		   what, kills, tally->stopped, tally->nothing, tally->cleaned, tally->worst_ms);
 }
 
-/* A process of ours, by its arguments: the keeper and init are orphans, who are this process's then. 0: there is none. */
-static pid_t find(const char *wanted)
+/* A process of ours other than `but`, by its arguments: the keeper and init are orphans, who are this process's then. 0: there is none. */
+static pid_t find_other(const char *wanted, pid_t but)
 {
 	DIR *dir = opendir("/proc");
 	const struct dirent *entry;
@@ -219,12 +226,17 @@ static pid_t find(const char *wanted)
 		text[n] = '\0';
 		if (file)
 			fclose(file);
-		if (n && strstr(text, wanted))
+		if (n && strstr(text, wanted) && atoi(entry->d_name) != but)
 			found = atoi(entry->d_name);
 	}
 	if (dir)
 		closedir(dir);
 	return found;
+}
+
+static pid_t find(const char *wanted)
+{
+	return find_other(wanted, 0);
 }
 
 static long time_of_start(struct stage *stage, const char *setup)
@@ -360,6 +372,85 @@ Test(sessions, keeper_killed_at_random_moments, .timeout = 6000)
 	}
 	cr_expect(found >= kills / 2, "it was there %ld times", found);
 	tell("a keeper", kills, &tally);
+	finish(stage);
+}
+
+/* ---- a copy ---- */
+
+#define SOURCE "faulty-source"
+#define FILES  "i=0; while [ $i -lt 400 ]; do head -c 20000 /dev/zero > /tmp/$i; i=$((i + 1)); done"
+
+static pid_t copies(const struct stage *stage)
+{
+	static const char *const words[] = { "session", "copy", SOURCE, NAME, NULL };
+
+	return call(stage, words, false, NULL, -1);
+}
+
+/* 0: the session has the files of the source. */
+static int count_files(const struct stage *stage, const char *name)
+{
+	const char *words[] = { "session", "exec", name, NULL };
+
+	return ended(call(stage, words, false, "[ $(ls /tmp | wc -l) = 400 ]", -1));
+}
+
+/* The source stays as it is, and a copy that lives is whole. */
+Test(sessions, keeper_killed_during_a_copy, .timeout = 6000)
+{
+	struct stage *stage = begin();
+	const long kills = stage_amount(4, 24, 200);
+	const char *start[] = { "session", "start", SOURCE, "--cgroup-parent", stage->parent, NULL };
+	const char *run[] = { "session", "exec", SOURCE, NULL };
+	const char *stop[] = { "session", "stop", SOURCE, NULL };
+	struct inventory with_source;
+	struct tally tally = { 0 };
+	char text[1200];
+	long usual_us;
+	long killed = 0;
+	pid_t source;
+
+	start[3] = stage->parent ? start[3] : NULL;
+	cr_assert_eq(ended(call(stage, start, true, NULL, -1)), 0);
+	source = find("session keeper");
+	cr_assert_eq(ended(call(stage, run, false, FILES, -1)), 0);
+	stage_take_quiet(stage, &with_source);
+	usual_us = (long)clock_us();
+	cr_assert_eq(ended(copies(stage)), 0);
+	usual_us = (long)clock_us() - usual_us;
+	cr_expect_eq(count_files(stage, NAME), 0);
+	cr_expect_eq(stops(stage), 0);
+	for (long i = 0; i < kills; i++) {
+		const long after_us = moment(usual_us);
+		const pid_t pid = copies(stage);
+		pid_t keeper;
+		int status;
+
+		usleep((useconds_t)after_us);
+		keeper = find_other("session keeper", source);
+		if (keeper)
+			kill(keeper, SIGKILL);
+		killed += keeper > 0;
+		status = ended(pid);
+		cr_expect(status == 0 || status == 125, "a copy whose keeper is killed: %d", status);
+		if (is_running(stage, NAME)) {
+			cr_expect_eq(count_files(stage, NAME), 0, "killed after %ld us: part of a copy",
+				     after_us);
+			cr_expect_eq(stops(stage), 0);
+		}
+		if (inventory_settle(&stage->scope, &with_source, true, 1, text, sizeof(text)) < 0) {
+			cleans(stage);
+			cr_assert(inventory_settle(&stage->scope, &with_source, true, STAGE_SETTLE_S, text,
+						   sizeof(text)) >= 0,
+				  "killed after %ld us: %s", after_us, text);
+		}
+		cr_expect_eq(count_files(stage, SOURCE), 0, "killed after %ld us: the source", after_us);
+	}
+	cr_expect(killed >= kills / 3, "a keeper was there %ld times", killed);
+	stage_note("a copy whose keeper was killed %ld times of %ld", killed, kills);
+	inventory_done(&with_source);
+	cr_expect_eq(ended(call(stage, stop, false, NULL, -1)), 0);
+	settle(stage, "copies killed", &tally);
 	finish(stage);
 }
 

@@ -56,23 +56,30 @@ static void replace_rules(struct fuzz_input input)
 	free(config);
 }
 
-/* The bytes that pass, and the reason, EDGE_REASON_COUNT if there is none. */
+/* The bytes that pass, and the reason, EDGE_REASON_COUNT if there is none. A server asks for a second ClientHello. */
 static size_t connect_to(uint16_t port, const uint8_t *data, size_t size, size_t step,
 			 enum edge_reason *ret_why)
 {
+	static const uint8_t retry[HELLO_ANSWER] = {
+		22,   3,    3,    0,    88,   2,    0,    0,    84,   3,    3,    0xcf, 0x21, 0xad, 0x74,
+		0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11,
+		0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+	};
 	struct gate gate = { 0 };
 	size_t passed = 0;
 	size_t seen = 0;
 	char other[128];
 
 	*ret_why = EDGE_REASON_COUNT;
-	while (seen < size) {
+	while (seen < size || gate.state == GATE_ANSWER) {
 		/* A block of its own: nothing is read behind it. */
 		enum edge_reason why = EDGE_REASON_COUNT;
 		uint8_t *held;
 		size_t pass = 0;
 		int ret;
 
+		if (gate.state == GATE_ANSWER)
+			gate_answered(&gate, retry, sizeof(retry));
 		seen += step < size - seen ? step : size - seen;
 		held = malloc(seen - passed);
 		memcpy(held, data + passed, seen - passed);

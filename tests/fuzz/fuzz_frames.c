@@ -26,8 +26,10 @@ static void check_said(const struct frames *reader)
 
 static void check_whole(const struct frames *reader, uint32_t running)
 {
-	must(reader->whole && reader->type >= FRAME_READY && reader->type <= FRAME_DONE);
-	must(reader->type == FRAME_READY ? reader->piece == 0 : running && reader->piece == running);
+	const bool of_none = reader->type == FRAME_READY || reader->type == FRAME_FORKED;
+
+	must(reader->whole && (of_none || (reader->type > FRAME_READY && reader->type <= FRAME_DONE)));
+	must(of_none ? reader->piece == 0 : running && reader->piece == running);
 	must(reader->cut == !reader->bytes && reader->len <= FRAME_TEXT_MAX);
 	if (reader->bytes)
 		must(reader->bytes[reader->len] == '\0');

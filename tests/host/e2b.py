@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """e2b.py: the calls of E2B's clients against a running host, as TAP. WARDER names the program (build/warder)."""
+import atexit
 import base64
 import hashlib
 import http.client
@@ -7,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -28,6 +30,8 @@ class Host:
 
     def __init__(self):
         self.state = tempfile.mkdtemp(prefix="warder-e2b-")
+        self.process = None
+        atexit.register(self.close)
         self.token = subprocess.run([WARDER, "tenant", "add", "t", "--state", self.state], check=True,
                                     capture_output=True, text=True).stdout.split()[0]
         self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state],
@@ -39,8 +43,17 @@ class Host:
         self.address = (found.group(1), int(found.group(2)))
 
     def close(self):
-        self.process.terminate()
-        self.process.wait(30)
+        """End the host and its sandboxes, also when a check has raised."""
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        sandboxes = os.path.join(self.state, "sandboxes")
+        for name in os.listdir(sandboxes) if os.path.isdir(sandboxes) else ():
+            subprocess.run([WARDER, "session", "stop", name[:-5]], capture_output=True)
         shutil.rmtree(self.state, ignore_errors=True)
 
     def connection(self, timeout=60):
@@ -697,4 +710,5 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sys.exit(main())

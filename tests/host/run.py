@@ -4,13 +4,15 @@
 Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace, so that no other suite
 notices what it kills.
 """
-import ctypes, http.client, json, os, shutil, signal, socket, subprocess, sys, tempfile, threading, time
+import ctypes, hashlib, http.client, json, os, shutil, signal, socket, subprocess, sys, tempfile, threading, time
 
 WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
 SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
 ROOT = os.geteuid() == 0
 work = os.path.realpath(tempfile.mkdtemp(prefix="warder-host-"))
 count = failed = 0
+processes = []  # hosts that were started
+states = []     # and their directories
 
 
 def tell(ok, name, why=""):
@@ -43,6 +45,7 @@ class Host:
 
     def __init__(self, name, warder=WARDER, flags=()):
         self.state = os.path.join(work, name)
+        states.append(self.state)
         self.warder, self.flags = warder, list(flags)
         self.port = 0
         self.start()
@@ -51,6 +54,7 @@ class Host:
         self.errors = open(os.path.join(work, "errors"), "ab")
         self.process = subprocess.Popen([self.warder, "serve", "--listen", "127.0.0.1:%d" % self.port, "--state", self.state] + self.flags,
                                         stdout=subprocess.PIPE, stderr=self.errors, stdin=subprocess.DEVNULL)
+        processes.append(self.process)
         line = self.process.stdout.readline().decode()
         if not line.startswith("ready: "):
             raise RuntimeError("the host is not ready: " + open(os.path.join(work, "errors")).read()[-800:])
@@ -174,6 +178,16 @@ def run(host, token):
     status, data, _ = host.ask("POST", "/v1/run", {"argv": ["sh", "-c", "read x; echo $x $A; exit 3"], "stdin": "in\n", "env": {"A": "b"}}, token)
     tell(status == 200 and data["stdout"]["text"] == "in b\n" and data["exitCode"] == 3 and data["cause"] == "exit" and data["receipt"],
          "a run has the result of warder run --json", (status, str(data)[:300]))
+    status, data, _ = host.ask("POST", "/v1/run", {"argv": ["od", "-An", "-tx1"], "stdinBase64": "AP8K"}, token)
+    tell(status == 200 and data["stdout"]["text"].split() == ["00", "ff", "0a"], "input that is no text comes in base64", (status, str(data)[:300]))
+    for more in ({"stdinBase64": "AP8K", "stdin": "x"}, {"stdinBase64": "A"}, {"stdinBase64": 5}):
+        status, data, _ = host.ask("POST", "/v1/run", dict(more, argv=["true"]), token)
+        tell(status == 400 and data["field"] == "stdinBase64", "a wrong stdinBase64 is refused by name", (status, data))
+    status, data, _ = host.ask("GET", "/v1/capabilities", None, token)
+    tell(status == 200 and data["isolation"] == "namespaceJail" and data["languages"] == ["command"] and
+         data["controls"]["syscalls"] == {"enforced": True, "mechanism": "seccomp filter"} and
+         all("mechanism" in row if row["enforced"] else row["reason"] for row in data["controls"].values()),
+         "a host says what it can enforce", (status, str(data)[:300]))
     status, data, _ = host.ask("POST", "/v1/run", {"argv": ["no-such-program"]}, token)
     tell(status == 404 and data["kind"] == "notFound", "a program that is not there is refused", (status, data))
     status, data, _ = host.ask("POST", "/v1/run", {"argv": ["true"], "policy": dict(POLICY, filesystem={"paths": {"readOnly": ["/root"]}})}, token)
@@ -234,6 +248,75 @@ def e2b(host, token):
     tell([one["sandboxID"] for one in host.ask("GET", "/v2/sandboxes", None, token)[1]] == [made["sandboxID"]], "E2B: list")
     tell(host.ask("DELETE", path, None, token)[0] == 204 and host.ask("DELETE", path, None, token)[0] == 404, "E2B: kill, and kill again")
     tell(host.ask("POST", "/v2/sandboxes", dict(body, volumeMounts=[{"name": "x"}]), token)[0] == 400, "E2B: what is not there is refused")
+
+
+def repeats(host, token, other):
+    body = {"timeoutMs": 60000, "idempotencyKey": "job-7"}
+    answers = []
+    callers = [threading.Thread(target=lambda: answers.append(host.ask("POST", "/v1/sandboxes", body, token))) for _ in range(4)]
+    for one in callers:
+        one.start()
+    for one in callers:
+        one.join()
+    statuses = sorted(one[0] for one in answers)
+    tell(statuses.count(201) == 1 and set(statuses) <= {200, 201, 409} and len(host.ask("GET", "/v1/sandboxes", None, token)[1]) == 1,
+         "requests with one idempotency key create one sandbox", [one[:2] for one in answers])
+    made = [one[1] for one in answers if one[0] == 201][0]
+    host.end(signal.SIGKILL)
+    host.start()
+    status, data, _ = host.ask("POST", "/v1/sandboxes", body, token)
+    tell(status == 200 and data["id"] == made["id"] and data["accessToken"] == made["accessToken"], "a later one gets it, also after the launcher was killed", (status, data))
+    status, data, _ = host.ask("POST", "/v1/sandboxes", dict(body, timeoutMs=1000), token)
+    tell(status == 409 and data["field"] == "idempotencyKey", "another request with this key is refused", (status, data))
+    status, data, _ = host.ask("POST", "/v1/sandboxes", body, other)
+    tell(status == 201 and data["id"] != made["id"], "the key of another tenant is another one", (status, data))
+    host.ask("DELETE", "/v1/sandboxes/" + data["id"], None, other)
+    host.ask("DELETE", "/v1/sandboxes/" + made["id"], None, token)
+    status, data, _ = host.ask("POST", "/v1/sandboxes", body, token)
+    tell(status == 201 and data["id"] != made["id"], "when the sandbox has ended, the key is free", (status, data))
+    host.ask("DELETE", "/v1/sandboxes/" + data["id"], None, token)
+    tell(host.ask("POST", "/v1/sandboxes", {"idempotencyKey": "x" * 129}, token)[0] == 400, "a key that is too long is refused")
+
+
+def pauses(host, token, other):
+    name = create(host, token, timeoutMs=2000)[1]["id"]
+    path = "/v1/sandboxes/" + name
+    started = host.ask("POST", path + "/executions", {"argv": ["sh", "-c", "while :; do echo x; sleep 0.1; done"]}, token)[1]
+    written = lambda: host.ask("GET", path + "/executions/" + started["id"], None, token)[1].get("stdoutBytes")
+    until(lambda: written())
+    tell(host.ask("POST", path + "/pause", None, other)[0] == 404, "another tenant pauses nothing")
+    status, data, _ = host.ask("POST", path + "/pause", None, token)
+    if status != 204:
+        tell(status == 503 and "cgroup" in data["message"].replace("control group", "cgroup"), "a host that cannot freeze says why it does not pause", (status, data))
+        host.ask("DELETE", path, None, token)
+        return
+    before = written()
+    time.sleep(2.5 * SLOW)
+    tell(written() == before and host.ask("GET", path, None, token)[1]["state"] == "paused",
+         "a paused sandbox does nothing, and its time does not end it", (before, written(), host.ask("GET", path, None, token)[1]))
+    tell(host.ask("POST", path + "/pause", None, token)[0] == 409 and host.ask("POST", path + "/timeout", {"timeoutMs": 1000}, token)[0] == 409,
+         "it is not paused twice, and has no time that could be set")
+    status, data, _ = host.ask("POST", path + "/executions", {"argv": ["true"]}, token)
+    tell(status == 409 and "paused" in data["message"], "nothing starts in it", (status, data))
+    host.end(signal.SIGKILL)
+    host.start()
+    tell(host.ask("GET", path, None, token)[1]["state"] == "paused" and host.ask("GET", "/v1/host", None, token)[1]["tenant"]["used"]["sandboxes"] == 1,
+         "it stays paused when the launcher is killed, and counts for its tenant")
+    status, data, _ = host.ask("POST", path + "/resume", {"timeoutMs": 60000}, token)
+    tell(status == 204 and until(lambda: written() > before) and host.ask("GET", path, None, token)[1]["state"] == "running", "it goes on", (status, data))
+    tell(host.ask("POST", path + "/resume", None, token)[0] == 409, "and is not resumed twice")
+    name = "/sandboxes/" + name
+    listed = lambda query: [one["state"] for one in host.ask("GET", "/v2/sandboxes" + query, None, token)[1]]
+    first = host.ask("POST", name + "/pause", {}, token)[0], host.ask("POST", name + "/pause", {}, token)[0]
+    tell(first == (204, 409) and listed("") == ["paused"] and listed("?state=paused") == ["paused"] and listed("?state=running") == [], "E2B: pause, and list by state",
+         (first, listed("")))
+    status, data, _ = host.ask("POST", name + "/connect", {"timeout": 60}, token)
+    tell(status == 201 and data["envdAccessToken"] and host.ask("POST", name + "/connect", {"timeout": 60}, token)[0] == 200, "E2B: connecting resumes", (status, data))
+    first = host.ask("POST", name + "/pause", {"memory": False}, token)[0], host.ask("POST", name + "/pause", {}, token)[0]
+    status, data, _ = host.ask("POST", name + "/resume", {"timeout": 60, "autoPause": False}, token)
+    tell(first == (400, 204) and status == 201 and data["trafficAccessToken"], "E2B: resume", (first, status, data))
+    host.ask("POST", name + "/pause", {}, token)
+    tell(host.ask("DELETE", name, None, token)[0] == 204 and name[11:] not in sessions(), "a paused sandbox is ended")
 
 
 # ---- tenants ----
@@ -422,11 +505,52 @@ def bad_clients(host, token):
     host.ask("DELETE", "/v1/sandboxes/" + name, None, token)
 
 
+def slow_readers(host, token):
+    """One reader never reads and one vanishes: the program, and its other readers, do not notice."""
+    name = create(host, token, timeoutMs=120000)[1]["id"]
+    path = "/v1/sandboxes/%s/executions" % name
+    size = 24 << 20
+    script = "sleep 1; head -c %d /dev/zero | tr '\\0' a; echo done" % size
+    started = host.ask("POST", path, {"argv": ["sh", "-c", script]}, token)[1]
+    request = ("GET %s/%s/output HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-API-Key: %s\r\n\r\n" % (path, started["id"], host.port, token)).encode()
+    slow, vanishing = [socket.create_connection(("127.0.0.1", host.port)) for _ in range(2)]
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    for one in (slow, vanishing):
+        one.sendall(request)
+    vanishing.recv(1000)
+    vanishing.close()
+    begin = time.time()
+    found = events(host, token, name, started["id"], timeout=60)
+    took = time.time() - begin
+    def covered(found, at=0):
+        """The offset up to which output and gaps follow one another."""
+        for kind, _, data in found:
+            if kind in ("output", "gap") and data["stream"] == "stdout":
+                if data["offset" if kind == "output" else "from"] != at:
+                    return "a hole at %d" % at
+                at = at + len(data["text"]) if kind == "output" else data["to"]
+        return at
+    tell(found and found[-1][0] == "end" and covered(found) == size + 5, "a reader gets all output, or gaps that say how much is missing",
+         (covered(found), str(found[-1:])[:300]))
+    tell(took < 20 * SLOW, "a program waits for slow readers for some seconds at most (%.1f s)" % took, took)
+    status, result, _ = host.ask("GET", path + "/" + started["id"] + "?wait=1", None, token)
+    tell(result.get("cause") == "exit" and result.get("exitCode") == 0, "and they do not end it", (status, str(result)[:300]))
+    slow.settimeout(30 * SLOW)
+    data = b""
+    while b"event: " not in data[200:]:
+        data += slow.recv(65536)
+    at = int(data.split(b"\nid: ")[1].split(b",")[0])
+    slow.close()
+    rest = events(host, token, name, started["id"], "?stdout=%d" % at)
+    tell(at > 0 and covered(rest, at) == size + 5, "a slow reader goes on at its offset", (at, covered(rest, at)))
+    host.ask("DELETE", "/v1/sandboxes/" + name, None, token)
+
+
 # ---- a front that an attacker has taken over ----
 
 HOSTILE = r'''#!/usr/bin/python3
 """Replaces warder-front. It sends to the launcher what it likes, and prints what came back."""
-import array, os, socket, struct, sys
+import array, fcntl, os, socket, struct, sys
 
 link = socket.socket(fileno=4)
 welcome, ancillary, _, _ = link.recvmsg(4096, 64)
@@ -459,6 +583,31 @@ say("remove with the key of a sandbox", ask(request(8, b"f" * 64, 2, b"SANDBOX")
 say("open with a guess", ask(request(10, b"f" * 64, 3, b"SANDBOX")))
 say("create with a file that is no memory file", ask(request(5, b"0" * 64, 1, bytes_=10), [step.fileno()]))
 say("create without the file", ask(request(5, b"0" * 64, 1, bytes_=10)))
+def text(call, document, key=b"KEY"):
+    """A request in the name of a tenant whose token this front has seen."""
+    bytes_ = document.encode()
+    fd = os.memfd_create("text", 2)
+    os.write(fd, bytes_)
+    fcntl.fcntl(fd, 1033, 15)
+    answer = ask(request(call, key, 1, bytes_=len(bytes_)), [fd])
+    os.close(fd)
+    return answer
+
+
+say("list with the key of its tenant", ask(request(6, b"KEY", 1)))
+say("show the tenant's sandbox", ask(request(7, b"KEY", 1, b"SANDBOX")))
+say("show another tenant's sandbox", ask(request(7, b"KEY", 1, b"FOREIGN")))
+say("remove another tenant's sandbox", ask(request(8, b"KEY", 1, b"FOREIGN")))
+say("open another tenant's sandbox", ask(request(10, b"KEY", 1, b"FOREIGN")))
+say("pause another tenant's sandbox", ask(request(12, b"KEY", 1, b"FOREIGN")))
+say("open with the tenant's key as that of a sandbox", ask(request(10, b"KEY", 2, b"FOREIGN")))
+limits = '"limits": {"wallTime": "5s", "memory": "64MiB"}'
+say("create beyond the ceiling", text(5, '{"policy": {"version": 1, "limits": {"wallTime": "5s", "memory": "9GiB"}}}'))
+say("create with a path of the host", text(5, '{"policy": {"version": 1, "filesystem": {"paths": {"readOnly": ["/root"]}}, %s}}' % limits))
+say("run on the host's network", text(11, '{"argv": ["true"], "policy": {"version": 1, "network": {"mode": "host"}, %s}}' % limits))
+say("create from a template that is a path", text(5, '{"template": "../../etc/passwd"}'))
+say("create without JSON", text(5, "{" * 1000))
+say("signature of nothing", ask(request(10, b"KEY", 4, b"FOREIGN")))
 say("files", os.path.exists("/run/warder"), os.path.exists("STATE"), "uid", os.getuid())
 for path in ("/proc/1/root/etc/shadow", "/etc/shadow"):
     try:
@@ -486,12 +635,14 @@ def hostile(token):
     honest = Host("hostile", os.path.join(place, "warder"))
     owner = honest.tenant("add", "owner")
     name = create(honest, owner)[1]["id"]
+    foreign = create(honest, honest.tenant("add", "victim"))[1]["id"]
     honest.end()
     with open(os.path.join(place, "warder-front"), "w") as file:
-        file.write(HOSTILE.replace("SANDBOX", name).replace("STATE", honest.state))
+        file.write(HOSTILE.replace("SANDBOX", name).replace("FOREIGN", foreign).replace("KEY", hashlib.sha256(owner.encode()).hexdigest()).replace("STATE", honest.state))
     os.chmod(os.path.join(place, "warder-front"), 0o755)
     log = open(os.path.join(work, "hostile-log"), "w+")
     process = subprocess.Popen([os.path.join(place, "warder"), "serve", "--listen", "127.0.0.1:0", "--state", honest.state], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    processes.append(process)
     said = lambda: open(os.path.join(work, "hostile-log")).read()
     tell(until(lambda: "hostile: done" in said(), 20), "the hostile front ran", said())
     lines = dict(line[len("hostile: "):].rsplit(" ", 1) for line in said().splitlines() if line.startswith("hostile: ") and " " in line[9:])
@@ -500,14 +651,21 @@ def hostile(token):
     tell(lines.get("show a sandbox without a key") in ("401", "404"), "a hostile front shows no sandbox", said())
     tell(lines.get("create with a file that is no memory file") == "400" and lines.get("create without the file") == "400",
          "a hostile front: only sealed memory files are read", said())
+    for what, wanted in (("list with the key of its tenant", "200"), ("show the tenant's sandbox", "200"), ("show another tenant's sandbox", "404"),
+                         ("remove another tenant's sandbox", "404"), ("open another tenant's sandbox", "404"), ("pause another tenant's sandbox", "404"),
+                         ("open with the tenant's key as that of a sandbox", "401"), ("create beyond the ceiling", "403"), ("create with a path of the host", "403"),
+                         ("run on the host's network", "403"), ("create from a template that is a path", "404"), ("create without JSON", "400"),
+                         ("signature of nothing", "401")):
+        tell(lines.get(what) == wanted, "a front that has seen one tenant's token: %s is answered with %s" % (what, wanted), lines.get(what))
     tell("files False False" in said() and "hostile: read" not in said(), "a hostile front sees neither the sessions nor the state", said())
     tell("connect" in lines, "a hostile front reaches nothing over the network", said())
     tell(until(lambda: "not valid; it is ended" in said(), 20), "a front that sends nonsense is ended", said())
     tell(process.poll() is None, "and the launcher lives on")
     process.terminate()
     process.wait(30 * SLOW)
-    tell(name in sessions(), "the sandbox of its tenant lives on")
-    subprocess.run([WARDER, "session", "stop", name], capture_output=True)
+    tell(name in sessions() and foreign in sessions(), "the sandboxes of both tenants live on")
+    for one in (name, foreign):
+        subprocess.run([WARDER, "session", "stop", one], capture_output=True)
 
 
 def flags():
@@ -544,11 +702,14 @@ def main():
     run(host, token)
     sandboxes(host, token, other)
     e2b(host, token)
+    repeats(host, token, other)
+    pauses(host, token, other)
     host.end()
     host.start()  # wrong tokens count for a minute
     tenants(host, token)
     restarts(host, token)
     bad_clients(host, token)
+    slow_readers(host, token)
     leaving_clients(host, token, other)
     kills(host, token)
     hostile(token)
@@ -558,9 +719,22 @@ def main():
     tell(sessions() == [], "nothing is left of any sandbox", sessions())
 
 
+def end_all():
+    """Also when a check raises, or the suite is told to end, no host and no sandbox stays."""
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    for state in states:
+        for name in os.listdir(os.path.join(state, "sandboxes")) if os.path.isdir(os.path.join(state, "sandboxes")) else ():
+            subprocess.run([WARDER, "session", "stop", name[:-5]], capture_output=True)
+
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 try:
     main()
 finally:
+    end_all()
     print("1..%d" % count)
     shutil.rmtree(work, ignore_errors=True)
 sys.exit(failed > 0)

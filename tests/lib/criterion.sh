@@ -7,9 +7,6 @@
 # error is a part of it that was not tried, and becomes a skip; a line "note: TEXT" is passed on as a comment.
 # WARDER_TEST_SLOW multiplies the time.
 #
-# Criterion forks each test from a process that has threads. With a sanitizer the child may find a lock of the allocator taken, and then
-# waits for ever before its exec. Such a child still has the command line of its parent: the program is ended and runs again.
-#
 # With AGAIN=yes a program that timed out (after a third of the time), or in which a test did, runs a second and a third time, and
 # the last counts; a line "# note:" says so. It is meant for tests that make no process and wait for nothing: there a time-out is the
 # machine's.
@@ -18,53 +15,14 @@ total=0
 failed=0
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
-mkfifo "$scratch/never" || exit 1 # has no writer: a wait for it is a pause without a process
 # For files of a test that would stay when it fails.
 mkdir "$scratch/files" && export WARDER_TEST_FILES=$scratch/files
 
-# lost_child PID: its child that has not come to its exec, if there is one. A runner without threads needs no exec.
-lost_child() {
-	local children each tasks=("/proc/$1/task"/*)
-	[ "${#tasks[@]}" -gt 1 ] || return
-	read -rd '' -a children < <(cat /proc/"$1"/task/*/children 2>/dev/null)
-	for each in "${children[@]}"; do
-		! cmp -s "/proc/$1/cmdline" "/proc/$each/cmdline" || echo "$each"
-	done
-}
-
-# watch PID: end the program that timeout(1), the process PID, runs, when it has had the same lost child for 5 seconds.
-watch() {
-	local runner child before=
-	while read -rt $((5 * ${WARDER_TEST_SLOW:-1})) <>"$scratch/never" || kill -0 "$1" 2>/dev/null; do
-		runner=$(cat "/proc/$1/task/$1/children" 2>/dev/null) || return
-		child=$(lost_child "${runner% }")
-		if [ -n "$child" ] && [ "$child" = "$before" ]; then
-			: >"$scratch/lost"
-			kill "$1"
-			kill -KILL "$child"
-			return
-		fi
-		before=$child
-	done
-}
-
 # run_once [PART]: within that part of the time. (--full-stats, which sends each assertion to the runner, takes ten times as long.)
 run_once() {
-	local guard watcher
-	for _ in 1 2 3 4 5 6; do
-		: >"$scratch/tap"
-		rm -f "$scratch/lost"
-		timeout -k 5 $((${TEST_TIMEOUT:-300} * ${WARDER_TEST_SLOW:-1} / ${1:-1})) "$program" --tap="$scratch/tap" </dev/null >"$scratch/out" 2>&1 &
-		guard=$!
-		watch "$guard" 2>/dev/null &
-		watcher=$!
-		wait "$guard"
-		status=$?
-		kill "$watcher" 2>/dev/null
-		wait "$watcher" 2>/dev/null
-		[ -e "$scratch/lost" ] || break
-		echo "# note: $name runs again: a child of Criterion's did not come to its exec"
-	done
+	: >"$scratch/tap"
+	timeout -k 5 $((${TEST_TIMEOUT:-300} * ${WARDER_TEST_SLOW:-1} / ${1:-1})) "$program" --tap="$scratch/tap" </dev/null >"$scratch/out" 2>&1
+	status=$?
 }
 
 timed_out() {

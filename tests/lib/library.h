@@ -113,4 +113,39 @@ static inline void library_end_sessions(void)
 		nftw(library_place, library_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* A session with the policy of library_policy(), and with terminals. */
+struct library_session {
+	struct warder_policy *policy;
+	char name[40];
+	struct warder_session *session;
+};
+
+/* Skips the test if the host cannot have one. `kind` is a part of its name. */
+static inline void library_session_begin(struct library_session *ret, const char *kind)
+{
+	char tool[PATH_MAX];
+	struct warder_session_options options = { .size = sizeof(options),
+						  .program = library_tool(tool, sizeof(tool)) };
+	struct warder_error err;
+
+	*ret = (struct library_session){ 0 };
+	if (!options.program)
+		cr_skip_test("there is no command line tool beside this program");
+	ret->policy = library_policy();
+	cr_assert_eq(warder_policy_set(ret->policy, "devices.terminals", "2", &err), 0, "%s", err.text);
+	warder_template_free(library_prepare(ret->policy));
+	options.policy = ret->policy;
+	snprintf(ret->name, sizeof(ret->name), "%s-%d", kind, (int)getpid());
+	cr_assert_eq(warder_session_start(ret->name, &options, &ret->session, &err), 0, "%s", err.text);
+}
+
+static inline void library_session_end(struct library_session *session)
+{
+	struct warder_error ignored;
+
+	warder_session_stop(session->name, &ignored);
+	warder_session_free(session->session);
+	warder_policy_free(session->policy);
+}
+
 #endif

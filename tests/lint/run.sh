@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/lib/tap.sh
-sources=$(find base policy rootfs jail edge backends runtime store host -name '*.[ch]' 2>/dev/null | sort)
+sources=$(find base policy rootfs jail edge remote backends runtime store host -name '*.[ch]' 2>/dev/null | sort)
 headers=$(grep '\.h$' <<<"$sources")
 scripts=$(git ls-files -co --exclude-standard -- '*.sh' .ci/run)
 texts=$(git ls-files -co --exclude-standard)
@@ -29,13 +29,15 @@ cache=${BUILD:-build}/cppcheck
 	}
 	# Constructions that a reader has to read twice, counted. The list of documents grows; it does not shrink.
 	prose() { tests/lint/prose.sh README.md docs/*.[1-8] docs/tour.md docs/enforcement.md docs/dependencies.md docs/from-other-systems.md docs/architecture.md docs/threat-model.md docs/performance.md runtime/warder.h store/warder-store.h CONTRIBUTING.md SECURITY.md; }
+	# Of a merge that was not finished.
+	conflicts() { no_line '^(<{7}|>{7}|[|]{7}) |^={7}$' $texts; }
 	spaces() { no_line '[[:blank:]]+$' $plain_texts; }
 	static_analysis() {
 		mkdir -p "$cache"
 		cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
 			--suppressions-list=tests/lint/cppcheck.txt --cppcheck-build-dir="$cache" --error-exitcode=1 -j2 \
 			--template='{file}:{line}: {id}: {message}' -D_GNU_SOURCE -D__x86_64__ -DWARDER_VERSION='"0"' -I. \
-			base policy rootfs jail backends runtime store host
+			base policy rootfs jail edge remote backends runtime store host
 	}
 	# SC2317: what only a trap calls looks unreachable.
 	scripts() { shellcheck -x -e SC2317 $scripts; }
@@ -55,6 +57,7 @@ check "headers are documented" documented
 check "no word that does not belong" words
 check "plain English" plain_english
 check "prose" prose
+check "no marks of a conflict" conflicts
 check "no blanks at line ends" spaces
 check "cppcheck" static_analysis
 check "shellcheck" scripts

@@ -292,3 +292,65 @@ Test(code, a_build_can_be_cancelled, .timeout = 120)
 	warder_program_free(program);
 	place_done(&place);
 }
+
+/* What on_input gives: lines, and then no more for a while. */
+struct source {
+	struct warder_run *run;
+	unsigned asked, given;
+};
+
+static long give_lines(void *context, char *bytes, size_t size)
+{
+	struct source *source = context;
+	const int len = source->given < 3 ? snprintf(bytes, size, "line %u\n", source->given) : -1;
+
+	source->asked++;
+	if (source->asked % 2)
+		return 0; /* not yet: asked again after warder_run_input_ready() */
+	source->given++;
+	return len;
+}
+
+static void *say_ready(void *context)
+{
+	struct source *source = context;
+
+	for (int i = 0; i < 200; i++) {
+		usleep(10000);
+		warder_run_input_ready(source->run);
+	}
+	return NULL;
+}
+
+Test(code, input_by_a_function, .timeout = 120)
+{
+	struct source source = { 0 };
+	const struct warder_call how = { .size = sizeof(how), .on_input = give_lines, .context = &source };
+	const struct warder_call both = {
+		.size = sizeof(both), .on_input = give_lines, .context = &source, .input = "x", .input_len = 1
+	};
+	struct warder_program *program = NULL;
+	struct warder_result *result = NULL;
+	struct place place;
+	pthread_t thread;
+
+	place_init(&place);
+	cr_assert_eq(build(&place, "c",
+			   "#include <stdio.h>\nint main(void) { int c; while ((c = getchar()) != EOF) "
+			   "putchar(c); return 4; }",
+			   0, &program),
+		     0, "%s", place.err.text);
+	cr_assert_eq(warder_call(program, &how, &source.run, &place.err), 0, "%s", place.err.text);
+	cr_assert_eq(pthread_create(&thread, NULL, say_ready, &source), 0);
+	cr_assert_eq(warder_wait(source.run, &result, &place.err), 0, "%s", place.err.text);
+	pthread_join(thread, NULL);
+	cr_expect_str_eq(printed(result), "line 0\nline 1\nline 2\n");
+	cr_expect_eq(warder_result_exit_code(result), 4);
+	warder_result_free(result);
+	warder_run_free(source.run);
+	cr_expect_null(call(program, &both, &place.err));
+	cr_expect(place.err.code == WARDER_ERROR_INVALID_REQUEST && strcmp(place.err.field, "on_input") == 0,
+		  "%s", place.err.text);
+	warder_program_free(program);
+	place_done(&place);
+}

@@ -468,3 +468,113 @@ Test(executions, wrong_use_is_an_error, .init = library_begin_sessions, .fini = 
 	warder_execution_free(NULL);
 	stage_end(&stage);
 }
+
+/* ---- sessions that are paused, and that last longer ---- */
+
+static uint64_t bytes_so_far(const char *id, struct warder_error *err)
+{
+	struct warder_attached state = { .size = sizeof(state) };
+	struct warder_attach look = { .size = sizeof(look) };
+	struct warder_execution *execution = NULL;
+
+	cr_assert_eq(warder_execution_open(id, &execution, err), 0, "%s", err->text);
+	cr_assert_eq(warder_execution_attach(execution, &look, &state, err), 0, "%s", err->text);
+	warder_execution_free(execution);
+	return state.bytes[0];
+}
+
+static void await_bytes(const char *id, uint64_t more_than, struct warder_error *err)
+{
+	while (bytes_so_far(id, err) <= more_than)
+		usleep(10000);
+}
+
+static uint64_t remaining_us(const char *name)
+{
+	static const char key[] = "\"remainingUs\":";
+	struct warder_session *session = NULL;
+	struct warder_error err;
+	char *text;
+	uint64_t us;
+
+	cr_assert_eq(warder_session_open(name, &session, &err), 0, "%s", err.text);
+	text = warder_session_json(session);
+	cr_assert(text && strstr(text, key));
+	us = strtoull(strstr(text, key) + sizeof(key) - 1, NULL, 10);
+	free(text);
+	warder_session_free(session);
+	return us;
+}
+
+/* Its processes die at once, and its end is known when init, which is paused as well, goes on. */
+static void kill_while_paused(struct stage *stage, struct warder_execution *execution)
+{
+	struct warder_result *result = NULL;
+
+	cr_assert_eq(warder_session_pause(stage->name, &stage->err), 0, "%s", stage->err.text);
+	cr_expect_eq(warder_execution_signal(execution, SIGKILL, &stage->err), 0, "%s", stage->err.text);
+	cr_expect_eq(warder_execution_wait_for(execution, 300000, &result, &stage->err), 0,
+		     "its end is known during the pause");
+	cr_expect_eq(warder_session_resume(stage->name, &stage->err), 0, "%s", stage->err.text);
+	cr_assert_eq(warder_execution_wait_for(execution, 60000000, &result, &stage->err), 1, "%s",
+		     stage->err.text);
+	cr_expect_str_eq(warder_result_cause(result), "signal");
+	warder_result_free(result);
+}
+
+Test(executions, pause_and_resume, .init = library_begin_sessions, .fini = library_end_sessions,
+     .timeout = 120)
+{
+	char *argv[] = { "true", NULL };
+	const struct warder_execution_command another = { .size = sizeof(another), .argv = argv };
+	struct warder_execution *execution, *refused = NULL;
+	struct stage stage;
+	uint64_t before;
+	const char *id;
+
+	stage_begin(&stage);
+	cr_expect_eq(warder_session_resume(stage.name, &stage.err), -1);
+	cr_expect_eq(stage.err.code, WARDER_ERROR_CONFLICT, "%s", stage.err.text);
+	execution = start_shell(&stage, "while :; do echo x; sleep 0.02; done", &plain);
+	id = warder_execution_id(execution);
+	await_bytes(id, 0, &stage.err);
+	if (warder_session_pause(stage.name, &stage.err) != 0) {
+		cr_expect_eq(stage.err.code, WARDER_ERROR_UNAVAILABLE, "%s", stage.err.text);
+		warder_execution_free(execution);
+		stage_end(&stage);
+		cr_skip_test("%s", stage.err.text);
+	}
+	usleep(100000); /* the keeper reads the output from before */
+	before = bytes_so_far(id, &stage.err);
+	usleep(300000);
+	cr_expect_eq(bytes_so_far(id, &stage.err), before, "it goes on");
+	cr_expect_eq(warder_session_pause(stage.name, &stage.err), -1);
+	cr_expect_eq(stage.err.code, WARDER_ERROR_CONFLICT, "%s", stage.err.text);
+	cr_expect_eq(warder_execution_start(stage.session, &another, &refused, &stage.err), -1);
+	cr_expect_eq(stage.err.code, WARDER_ERROR_CONFLICT, "%s", stage.err.text);
+	cr_assert_eq(warder_session_resume(stage.name, &stage.err), 0, "%s", stage.err.text);
+	await_bytes(id, before, &stage.err);
+	kill_while_paused(&stage, execution);
+	warder_execution_free(execution);
+	cr_expect_eq(warder_session_pause("no-such", &stage.err), -1);
+	cr_expect_eq(stage.err.code, WARDER_ERROR_NOT_FOUND, "%s", stage.err.text);
+	stage_end(&stage);
+}
+
+Test(executions, a_longer_lifetime, .init = library_begin_sessions, .fini = library_end_sessions,
+     .timeout = 120)
+{
+	const uint64_t hour_us = UINT64_C(3600000000);
+	struct stage stage;
+	uint64_t before;
+
+	stage_begin(&stage);
+	before = remaining_us(stage.name);
+	cr_expect_eq(warder_session_extend(stage.name, hour_us, &stage.err), 0, "%s", stage.err.text);
+	cr_expect_gt(remaining_us(stage.name), before + hour_us / 2);
+	cr_expect_eq(warder_session_extend(stage.name, 24 * 30 * hour_us, &stage.err), -1);
+	cr_expect_eq(stage.err.code, WARDER_ERROR_INVALID_REQUEST, "%s", stage.err.text);
+	cr_expect_eq(warder_session_extend("no-such", hour_us, &stage.err), -1);
+	cr_expect_eq(stage.err.code, WARDER_ERROR_NOT_FOUND, "%s", stage.err.text);
+	stage_end(&stage);
+}

@@ -263,7 +263,7 @@ Test(library, one_thread_drives_many_runs, .timeout = 120)
 	while (left) {
 		struct warder_result *result = NULL;
 		struct epoll_event event;
-		char expected[64];
+		char expected[64], *json;
 		int i, done;
 
 		cr_assert_eq(epoll_wait(loop_fd, &event, 1, 60000), 1);
@@ -276,7 +276,9 @@ Test(library, one_thread_drives_many_runs, .timeout = 120)
 		cr_expect(i % 3 == 0 || strcmp(outputs[i], expected) == 0, "%d: %s", i, outputs[i]);
 		cr_expect_eq(warder_result_signal(result), i % 3 ? 0 : 15, "%d: %d", i,
 			     warder_result_signal(result));
-		cr_expect(warder_result_json(result) != NULL);
+		json = warder_result_json(result);
+		cr_expect(json != NULL);
+		free(json);
 		warder_result_free(result);
 		cr_expect_eq(warder_run_fd(runs[i], &err), -1);
 		cr_expect_eq(err.code, WARDER_ERROR_CONFLICT, "%s", err.text);

@@ -243,6 +243,7 @@ Test(pool, time_begins_at_the_hand_out, .timeout = 60)
 Test(pool, a_parked_jail_that_was_killed_is_not_handed_out, .timeout = 60)
 {
 	const int fds = begin((struct warder_pool_options){ .empty = WARDER_POOL_FAIL });
+	struct warder_result *result;
 	struct pollfd dead;
 	int pids[8];
 
@@ -251,9 +252,14 @@ Test(pool, a_parked_jail_that_was_killed_is_not_handed_out, .timeout = 60)
 	dead = (struct pollfd){ .fd = (int)syscall(SYS_pidfd_open, pids[0], 0), .events = POLLIN };
 	cr_expect(kill(pids[0], SIGKILL) == 0 && poll(&dead, 1, 10000) == 1);
 	close(dead.fd);
-	cr_expect_null(shell("echo x", (struct warder_command){ 0 }));
-	cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "read-back"), "%s", err.text);
-	cr_expect(library_pool_stat(pool, "broken") == 1 && library_pool_stat(pool, "handedOut") == 0);
+	result = shell("echo x", (struct warder_command){ 0 });
+	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+	if (result) /* the pool has parked another one meanwhile */
+		cr_expect_eq(library_pool_stat(pool, "handedOut"), 1);
+	else
+		cr_expect(err.code == WARDER_ERROR_UNAVAILABLE && strstr(err.text, "read-back"), "%s",
+			  err.text);
+	warder_result_free(result);
 	expect_nothing_left(fds);
 }
 
@@ -276,8 +282,9 @@ Test(pool, a_limit_that_root_has_changed_is_found, .timeout = 60)
 	result = shell("echo new", (struct warder_command){ 0 });
 	cr_assert(result, "%s", err.text);
 	cr_expect_str_eq(output(result), "new\n");
-	cr_expect(library_pool_stat(pool, "broken") == 1 && library_pool_stat(pool, "launched") == 1 &&
-		  library_pool_stat(pool, "handedOut") == 0);
+	/* The pool may have parked another one meanwhile. */
+	cr_expect_eq(library_pool_stat(pool, "broken"), 1);
+	cr_expect_eq(library_pool_stat(pool, "launched") + library_pool_stat(pool, "handedOut"), 1);
 	warder_result_free(result);
 	expect_nothing_left(fds);
 }

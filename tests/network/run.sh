@@ -15,7 +15,8 @@ begin() {
 	world_begin || return 1
 	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$scratch/key" -out "$scratch/certificate" -days 2 -subj /CN=pypi.test \
 		-addext 'subjectAltName=DNS:pypi.test,DNS:evil.test,DNS:*.cdn.test' 2>/dev/null || return 1
-	world_serve tests/network/server.py "$world" "$scratch/certificate" "$scratch/key"
+	nsenter -t "$beyond" -n ip address add 11.22.33.11/32 dev lo || return 1
+	world_serve tests/network/server.py "$world" "$scratch/certificate" "$scratch/key" "$(python3 tests/network/stranger.py --special)"
 }
 
 # passes NAME PATTERN WARDER-ARGUMENTS...: the program ends with 0, its output is so, and nothing was refused.
@@ -64,6 +65,7 @@ try_all() {
 	mapfile -t many < <(printf -- '--allow\nn%d.test:80\n' {1..600})
 	passes "HTTP to a name" '^hello pypi.test$' --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
 	passes "TLS to a name" '^hello pypi.test$' --allow pypi.test:443 -- "${get[@]}" https://pypi.test/
+	passes "TLS whose server asks for a second ClientHello" '^hello pypi.test:444$' --allow pypi.test:444 -- "${get[@]}" https://pypi.test:444/
 	passes "two requests over one connection" '^hello pypi.test:8080$' --allow pypi.test:8080 -- "${get[@]}" http://pypi.test:8080/ http://pypi.test:8080/2
 	passes "a large upload" '^hello pypi.test$' --allow pypi.test:80 -- sh -c 'head -c 3000000 /dev/zero | curl -sS -m 8 -T - -X POST -H "Expect:" http://pypi.test/'
 	passes "a name below a pattern" '^hello a.cdn.test$' --allow '*.cdn.test:443' -- "${get[@]}" https://a.cdn.test/
@@ -135,12 +137,8 @@ raise SystemExit(1)'
 
 # The process that connects for the jail of a supervisor.
 edge_pid() {
-	local pid comm children
 	for _ in $(seq 100); do
-		read -r -a children <"/proc/$1/task/$1/children"
-		for pid in "${children[@]}"; do
-			read -r comm <"/proc/$pid/comm" && [ "$comm" = warder-edge ] && echo "$pid" && return
-		done
+		pgrep -P "$1" -x warder-edge && return
 		sleep 0.05
 	done
 	return 1
@@ -497,6 +495,71 @@ n = r["network"]
 assert n["connections"] == all and n["refused"] == 0 and n["bytesReceived"] == n["bytesSent"] and n["edgeDied"] is False' "$scratch/out" "$all"
 }
 
+# As many connections, a tenth of which may be open at once, at most 800: these stay, the others are reset and counted, and the edge needs at
+# most 3 MB of its own.
+too_many() {
+	local all=${WARDER_NETWORK_CONNECTIONS:-1000} places run pid now kilobytes=0 status=0
+	places=$((all > 8000 ? 800 : all / 10))
+	"$warder" run --timeout 600s --cpu-time unlimited --memory 256MiB --json --net allow --allow echo.test:7 --max-connections "$places" -- python3 -c '
+import socket, sys, time
+all = int(sys.argv[1])
+def connect():
+    try:
+        return socket.create_connection(("198.18.0.2", 7), 60)
+    except ConnectionError:  # a reset that comes so early
+        return None
+def echo(s, byte):
+    try:
+        s.sendall(byte)
+        return s.recv(1) == byte
+    except ConnectionError:
+        return False
+held = []
+while all:
+    batch = [connect() for _ in range(min(all, 100))]
+    all -= len(batch)
+    held += [s for s in batch if s and echo(s, b".")]
+time.sleep(1)
+print(len(held), sum(echo(s, b"!") for s in held))' "$all" >"$scratch/out" &
+	run=$!
+	pid=$(edge_pid "$run") || status=1
+	while now=$(awk '/^Private_/ { sum += $2 } END { print sum + 0 }' "/proc/$pid/smaps_rollup" 2>/dev/null); do
+		kilobytes=$((now > kilobytes ? now : kilobytes))
+		sleep 0.1
+	done
+	wait "$run" || status=1
+	python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+all, places, kilobytes = map(int, sys.argv[2:])
+print(r["status"], r["stdout"], r["stderr"], r.get("network"), kilobytes)
+n = r["network"]
+assert r["stdout"]["text"] == "%d %d\n" % (places, places)
+assert n["connections"] == places and n["refused"] == all - places and n["edgeDied"] is False
+assert [(x["reason"], x["count"]) for x in n["refusals"]] == [("maxConnections", all - places)]
+assert 0 < kilobytes <= 3072, kilobytes' "$scratch/out" "$all" "$places" "$kilobytes" || status=1
+	return "$status"
+}
+
+# A client that resets gives up its place while the server reads nothing.
+resets_give_place() {
+	"$warder" run --timeout 60s --net allow --allow witness.test:25 --max-connections 2 -- python3 -c '
+import socket, struct, time
+for i in range(6):
+    s = socket.create_connection(("witness.test", 25), 10)
+    assert s.recv(1) == b"2"
+    s.setblocking(False)
+    try:
+        s.send(b"SLEEP\r\n")
+        while True:
+            s.send(bytes(1 << 20))
+            time.sleep(0.05)
+    except BlockingIOError:
+        pass
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.close()
+    time.sleep(0.3)'
+}
+
 # Bytes come back, also after the end of what was sent; three rounds, so that the edge uses its sockets again.
 published_client='import socket, sys, threading
 port, size, clients = map(int, sys.argv[1:])
@@ -623,9 +686,13 @@ fi
 label=''
 as=()
 try_all
+check "ways around the checks of first bytes" python3 tests/network/first_bytes.py "$warder"
+check "a hostile program: nothing but what the rules allow leaves the host" python3 tests/network/stranger.py "$warder"
 check "100 connections at once" many_at_once
 check "a jail does not reach the edge, names and sockets of another" jail_tries_other
 check "${WARDER_NETWORK_CONNECTIONS:-1000} connections, 200 at once" very_many
+check "${WARDER_NETWORK_CONNECTIONS:-1000} connections, ten times as many as there may be" too_many
+check "clients that reset give up their place" resets_give_place
 check "a resolver that is silent" bash -c '! "$0" run --timeout 30s --net allow --allow silent.test:80 -- curl -sS -m 25 http://silent.test/ 2>"$1/err" && grep -q "silent.test:80: the host.s resolver has no address" "$1/err"' "$warder" "$scratch"
 check "the result lists what was refused" result_lists
 learns
@@ -676,6 +743,10 @@ for field in memory swap cpus pids cpuTime; do
 	limits+=(--prefer "limits.$field")
 done
 check "${label}published: 8 clients" publishes 10000 8 "${limits[@]}"
+printf '#!/bin/bash\nexec %s %s "$1" %s "${@:2}"\n' "${as[*]}" "$warder" "${limits[*]}" >"$scratch/as-user"
+chmod 755 "$scratch/as-user"
+check "${label}ways around the checks of first bytes" python3 tests/network/first_bytes.py "$scratch/as-user"
+check "${label}a hostile program: nothing but what the rules allow leaves the host" python3 tests/network/stranger.py "$scratch/as-user"
 passes "HTTP to a name" '^hello pypi.test$' "${limits[@]}" --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
 refused "an address" "$world:80: network.allow does not list this address and port" "${limits[@]}" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
 refused "a name that leads to the host's loopback" 'rebind.test:80: the name leads to' "${limits[@]}" --allow rebind.test:80 -- "${get[@]}" http://rebind.test/

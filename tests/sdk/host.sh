@@ -23,7 +23,13 @@ host_begin() {
 
 # The sandboxes of a host outlive it, except those of a tenant that is revoked.
 host_end() {
+	local i
 	"$host_warder" tenant revoke demo --state "$host_state" >/dev/null 2>&1
+	for ((i = 0; i < 100; i++)); do
+		[ -n "$(ls "$host_state/sandboxes" 2>/dev/null)" ] || break
+		kill -0 "$host_pid" 2>/dev/null || break
+		sleep 0.1
+	done
 	kill "$host_pid" 2>/dev/null
 	wait "$host_pid" 2>/dev/null
 }

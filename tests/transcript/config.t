@@ -148,7 +148,7 @@ needs user
 $ . $TOP/tests/transcript/config.sh; chown -R 0:0 home; HOME=$PWD/home warder run --prefer limits -- echo ran; chown -R 65534 home; $as warder policy show strict | head -n 1; $as warder run --help | head -n 1; $as warder doctor --json | head -c 1; echo; $as warder doctor --no-config; $as warder run -- true
 | ran
 | {
-| usage: warder run [FLAG...] [--] PROGRAM [ARGUMENT...]
+| usage: warder run [FLAG...] [--] [PROGRAM [ARGUMENT...]]
 | {
 !~ ^warder: unknown flag --no-config
 !~ ^warder: /.*/config.json:1: 'n' where

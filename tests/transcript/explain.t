@@ -28,11 +28,27 @@ $ warder explain --prefer filesystem.workspace --prefer limits.disk --set limits
 | limits.disk 1MiB preferred enforced
 | limits.disk 1MiB preferred notEnforced
 
+= explain shows the size that holds, where it is not the one that was asked for
+needs limits
+$ sizes() { warder explain "$@" | grep '^limits.memory\|^filesystem.tmp \|^limits.disk' | grep -o '^[a-zA-Z.]* *[0-9A-Zi]*B\|rounded.*' | tr -s ' '; }; sizes --memory 10000001 --tmp 100001; echo; sizes --memory 10MiB; warder explain --json --memory 10000001 | grep -o '"limits.memory","requested":"10000001B","rounded":"[^"]*"'; warder run --json --memory 10000001 -- true | grep -o '"requested":"10000001B"\|"value":"9998336"' | sort -u
+| filesystem.tmp 100001B
+| rounded down to 96KiB
+| limits.memory 10000001B
+| rounded down to 9764KiB
+| limits.disk 64MiB
+| 
+| filesystem.tmp 64MiB
+| limits.memory 10MiB
+| limits.disk 64MiB
+| "limits.memory","requested":"10000001B","rounded":"9764KiB"
+| "requested":"10000001B"
+| "value":"9998336"
+
 = explain as an object
 needs limits python3
 $ warder explain --json | python3 -c 'import json, sys; e = json.load(sys.stdin); print(*e); print(*e["fields"][0]); print(e["wouldRun"], "PATH" in e["plan"]["environment"], "user" in e["plan"]["namespaces"])'
 | backend isolation passedOver wouldRun refusal fields plan
-| field control requested enforcement state mechanism reason
+| field control requested rounded enforcement state mechanism reason
 | True True True
 
 = explain of a backend that there is none of
@@ -68,7 +84,7 @@ $ setpriv --reuid 12345 --regid 12345 --clear-groups warder explain --backend au
 + echo '{"order": ["local", "process"]}' > a.json; echo '{"enabled": []}' > b.json; echo '{"enable": ["wasmer"]}' > c.json
 $ for f in a b c; do warder explain --backend auto --backends $f.json strict | tail -n 1; done
 |~ ^It would be refused: .*a.json: "order" holds a backend that isolates nothing, which auto never takes$
-|~ ^It would be refused: .*b.json: "enabled" is not a member; known: "order", "enable"$
+|~ ^It would be refused: .*b.json: "enabled" is not a member; known: "order", "enable", "remote"$
 |~ ^It would be refused: .*c.json: there is no backend "wasmer"; .*
 
 = an ordinary process: only if the operator enables it, and only what it can keep
@@ -235,7 +251,7 @@ $ warder run -m 64MiB -e A=1 -w/tmp sh -c 'echo $A; pwd; echo "$@"' -m -x; print
 $ warder run --workspace a --workspace b -- true; warder run -m 1 --memory 2 true; warder run -p 80 -- true; warder run -m 12q true; warder run --mem 1 true; warder run --network none true; warder run -w rel true; warder run -m
 ! warder: --workspace b: the flag is given a second time; give it once
 ! warder: --memory 2: the flag is given a second time; give it once
-! warder: unknown flag -p; --help lists what there is
+! warder: unknown flag -p; --help lists all flags
 !~ ^warder: -m 12q: limits.memory: "12q" is not a size
 ! warder: unknown flag --mem; did you mean "--memory"?
 ! warder: unknown flag --network; did you mean "--net"?

@@ -71,20 +71,20 @@ $ for r in docker://a ../a:x 'a b' user@host/a '' a/../b; do warder image pull "
 !~ is no reference of an image
 !~ not a valid image name
 !~ no image is known for lua
-!~ klingon is not a language that Warder knows
+!~ "klingon" is not a language that Warder knows
 | 0
 ? 0
 
 = help tells of the flags as this command has them
 $ for words in 'image import' 'workspace collect' 'artifact save'; do warder $words --help | grep -E -- '--max-(size|files)'; done; warder checkpoint list --help | grep -e "^  --limit"; warder events history --help | grep -e --limit -e --after
-|   --max-size SIZE          size of all files together (default 16GiB)
-|   --max-files N            files, directories and links (default 1000000)
-|   --max-size SIZE          size of all files together (default 64MiB)
-|   --max-files N            at most so many files (default 100)
-|   --max-size SIZE          size of the content; the rest is not saved (default 16GiB)
-|   --limit N                at most so many (default 100)
-| print the existing events, oldest first; with --limit N the newest N
-|   --limit N                at most so many (default: all)
+|   --max-size SIZE          refuse more than SIZE of all files together (default: 16GiB)
+|   --max-files N            refuse more than N files, directories and links (default: 1000000)
+|   --max-size SIZE          collect at most SIZE of all files together (default: 64MiB)
+|   --max-files N            collect at most N files (default: 100)
+|   --max-size SIZE          save at most SIZE of the content, and drop the rest (default: 16GiB)
+|   --limit N                print at most N checkpoints (default: 100)
+| print the existing events, oldest first; --limit N prints only the last N of them
+|   --limit N                print at most N events (default: all)
 |   --after N                only events with a higher number
 
 = a name that no policy takes is not a valid image name

@@ -24,6 +24,18 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s paus
 !~ ^warder: session [^ ]* does not run$
 ? 125
 
+= SIGKILL ends the processes of a paused session at once; their end is known, and other signals arrive, after the pause
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach -- sh -c 'sleep 6543 & while :; do sleep 0.05; done'); other=$(sh s exec --detach -- sh -c 'trap "echo heard; exit 4" TERM; echo ready; while :; do sleep 0.05; done'); until warder logs $other | grep -q ready; do sleep 0.05; done; until pgrep -f '^sleep 6543' > /dev/null; do sleep 0.05; done; sh s pause; warder kill -s KILL $id; echo $?; warder kill $other; for i in $(seq 50); do pgrep -f '^sleep 6543' > /dev/null || break; sleep 0.1; done; pgrep -fc '^sleep 6543'; sleep 0.3; warder ps | grep -c ' paused '; warder logs $other; sh s resume; warder wait $id; echo $?; warder wait $other; echo $?; warder logs $other 2> /dev/null; sh s stop
+| 0
+| 0
+| 2
+| ready
+| 137
+| 4
+| ready
+| heard
+
 = the idle time stands still, and the lifetime runs on
 + . "$TOP/tests/transcript/session.sh"
 $ sh s start --idle-timeout 1s --lifetime 4s; sh s pause; sleep 2.5; sh s status --json | grep -o '"paused":[a-z]*'; sleep 3; sh s status > /dev/null 2>&1; echo $?

@@ -7,7 +7,7 @@ $ warder run --memry 1GiB -- true
 
 = an unknown flag that resembles none
 $ warder run --frobnicate -- true
-! warder: unknown flag --frobnicate; --help lists what there is
+! warder: unknown flag --frobnicate; --help lists all flags
 ? 125
 
 = a flag without its value
@@ -295,7 +295,7 @@ $ warder policy check 1.json 2.json 3.json 4.json 5.json
 $ warder explain --prefer limits strict | grep -c preferred; printf '{"version":1,"limits":{"wallTime":1},"enforcement":{"limits":"preferred","limits.pids":"required"}}' > p.json; warder explain p.json | grep '^limits' | grep -c preferred; warder run --prefer limit -- true
 | 11
 | 10
-! warder: --prefer limit: "limit" is not a field that can be required or preferred; "warder explain strict" lists them
+! warder: --prefer limit: "limit" is not a field that can be required or preferred; did you mean "limits"?
 ? 125
 
 = of a flag that may be repeated, the message names the one that is wrong

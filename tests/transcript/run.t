@@ -200,6 +200,16 @@ $ warder run --max-output 4096 -- head -c 4097 /dev/zero | wc -c; warder run --m
 ! warder: killed: more than 4KiB on standard output (--max-output)
 ! warder: killed: more than 4KiB on standard output (--max-output)
 
+= an output of no byte cannot be asked for
+$ warder run --max-output 0 -- echo hi
+? 125
+! warder: --max-output 0: give at least 1 byte, or redirect the output to /dev/null
+
+= a directory is no input
+$ warder run -- cat < .
+? 125
+! warder: standard input is a directory, which a program cannot read; give a file or a pipe
+
 = output over the limit of a result can end the program
 $ warder run --json --set output.onLimit=kill --max-output 4KiB -- sh -c 'yes; echo never' | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["status"], r["cause"], len(r["stdout"]["text"]))'
 | killed output 4096

@@ -124,7 +124,7 @@ $ warder session start ../x; warder session exec; warder session strat x; warder
 |~ ^usage: warder session start NAME
 ! warder: "../x" is not a valid session name: up to 64 letters, digits, '.', '_' and '-', a letter or digit first
 ! warder: which session? exec NAME
-! warder: session has no word "strat"; known: "start", "exec", "list", "status", "stop", "restart", "pause", "resume", "extend", ...
+! warder: session has no word "strat"; did you mean "start"?
 ! warder: y is one word too many: start NAME [FLAG...]
 ! warder: which program? warder session exec NAME [FLAG...] -- PROGRAM
 ! warder: --force is not known here

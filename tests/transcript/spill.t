@@ -53,7 +53,7 @@ $ warder run --json --max-output 2 --artifacts store:run-2 -- echo out | python3
 
 = what cannot be meant
 $ warder run --artifacts dir -- true; warder run --artifacts store:../x/ -- true; warder run --artifacts store:.. -- true; warder run --artifacts store:a@1/ -- true; warder run --max-artifact 5 -- true; warder run --max-artifact x --artifacts store: -- true; warder judge --artifacts dir; warder tool --artifacts dir
-!~ write store: or store:SESSION/
+!~ write store: or store:PREFIX/
 !~ leads out
 !~ leads out
 !~ without @

@@ -159,7 +159,7 @@ needs terminal
 $ export NO_COLOR=1; for c in 'run -t --backend process --backends b.json --prefer all' 'run -t --set devices.terminals=0' 'code -t'; do script -qec "warder $c -- true" /dev/null < /dev/null | tr -d '\r'; done
 | warder: a terminal for the program (-t, terminal_fd) needs a /dev/pts of its own, which this backend does not make; use --backend local (step streams)
 | warder: devices.terminals is 0, and the program is to have a terminal; set it to 1
-| warder: unknown flag -t; --help lists what there is
+| warder: unknown flag -t; --help lists all flags
 
 = in a session: Ctrl-C, Ctrl-Z, the size and its changes, and the terminal as it was before
 needs tmux

@@ -10,10 +10,11 @@ def loop():
 
     CHANNEL = 4
     MAGIC, BODY, TEXT_MOST = 0x58544357, 65536 - 16, 1 << 20
-    PIECE, INPUT, READY, BEGUN, SHOWN, ASKS, DONE, TAKEN = 1, 2, 3, 4, 5, 6, 7, 8
-    MORE, AT_END = 1, 2
+    PIECE, INPUT, READY, BEGUN, SHOWN, ASKS, DONE, TAKEN, FORK, FORKED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+    MORE, AT_END, KEEP_SEED = 1, 2, 4
     MIME_MOST = 128
     read, write, getpid, leave = os.read, os.write, os.getpid, os._exit
+    fork, waitpid, setsid, dup2, close, listdir = os.fork, os.waitpid, os.setsid, os.dup2, os.close, os.listdir
     compile_, exec_, eval_, repr_, len_, str_, print_ = compile, exec, eval, repr, len, str, print
     type_, getattr_, callable_, isinstance_, range_ = type, getattr, callable, isinstance, range
     signal, getsignal, SIGINT, SIG_IGN = _signal.signal, _signal.getsignal, _signal.SIGINT, _signal.SIG_IGN
@@ -21,7 +22,7 @@ def loop():
     pack, unpack = int.to_bytes, int.from_bytes
     pid, main_thread = getpid(), get_ident()
     sources = {}  # of the pieces, for tracebacks
-    state = {"count": 0, "piece": 0, "runs": False, "handler": _signal.default_int_handler}
+    state = {"count": 0, "piece": 0, "runs": False, "forks": False, "handler": _signal.default_int_handler}
     arrived, reading = [], RLock()  # messages that have come and nobody has taken; the right to read another one
 
     # ---- frames ----
@@ -33,7 +34,7 @@ def loop():
             part = body[at:at + BODY]
             at += BODY
             flags = MORE if at < len_(body) else 0
-            number = 0 if kind == READY else state["piece"]
+            number = 0 if kind in (READY, FORKED) else state["piece"]
             head = b"".join(pack(n, 4, "little") for n in (MAGIC, kind, number, flags))
             try:
                 write(CHANNEL, head + part)
@@ -276,10 +277,86 @@ def loop():
 
     # A process that the piece has forked must not answer in its place, nor take the next one.
     def forget_channel():
+        if state["forks"]:
+            return
         try:
-            os.close(CHANNEL)
+            close(CHANNEL)
         except OSError:
             pass
+
+    # ---- a branch ----
+
+    # The channel, standard output and standard error of the branch, from the message behind FORK. Without _socket, they are closed.
+    def take_descriptors():
+        try:
+            from _socket import socket, CMSG_SPACE, MSG_CMSG_CLOEXEC
+        except ImportError:
+            read(CHANNEL, 16)
+            raise
+        channel = socket(fileno=CHANNEL)
+        try:
+            rights = channel.recvmsg(16, CMSG_SPACE(12), MSG_CMSG_CLOEXEC)[1][0][2]
+        finally:
+            channel.detach()
+        return [unpack(rights[i:i + 4], "little") for i in range_(0, 12, 4)]
+
+    # The generators that a program has without making one: in random and in numpy.
+    def generators():
+        found = []
+        if "random" in modules:
+            random = modules["random"]
+            found.append((random.getstate, random.setstate, random.seed))
+        if "numpy.random" in modules:
+            random = modules["numpy.random"]
+            found.append((random.get_state, random.set_state, random.seed))
+        return found
+
+    def begin_branch(fds, seeds):
+        nonlocal pid
+        pid = getpid()
+        setsid()
+        for old, new in zip(fds, (CHANNEL, 1, 2)):
+            dup2(old, new, inheritable=new != CHANNEL)
+            close(old)
+        for seed in seeds:
+            seed()
+        send(READY, "{}")
+
+    # The process in the middle ends at once. So init becomes the parent of the branch, and no piece sees a child that it has not started.
+    # Returns in both: whether this is the branch.
+    def fork_twice(fds, seeds):
+        middle = fork()
+        if middle == 0:
+            try:
+                if fork() != 0:
+                    leave(0)
+                begin_branch(fds, seeds)
+                return True
+            except BaseException:
+                leave(1)
+        if waitpid(middle, 0)[1] != 0:
+            raise OSError("the second of the two forks failed")
+        return False
+
+    def branch(keeps_seed):
+        fds, reason, is_branch = [], "", False
+        try:
+            fds = take_descriptors()
+            flush()
+            if len_(listdir("/proc/self/task")) > 1:
+                raise RuntimeError("The context has threads. A fork would copy only one of them.")
+            found = generators()
+            states = [(set_state, get_state()) for get_state, set_state, seed in found] if keeps_seed else []
+            seeds = [lambda set_state=set_state, kept=kept: set_state(kept) for set_state, kept in states]
+            state["forks"] = True
+            is_branch = fork_twice(fds, seeds if keeps_seed else [seed for get_state, set_state, seed in found])
+        except BaseException as error:
+            reason = str_(error) or type_(error).__name__
+        state["forks"] = False
+        if not is_branch:
+            send(FORKED, reason[:200])
+            for fd in fds:
+                close(fd)
 
     ignore_interrupts()
     state["handler"] = _signal.default_int_handler
@@ -296,8 +373,12 @@ def loop():
         del space[name]
     send(READY, write_object((("interpreter", quote("Python " + sys.version.split()[0])),)))
     while True:
-        state["piece"], body = take(lambda message: message[0] == PIECE)[1::2]
+        kind, number, flags, body = take(lambda message: message[0] in (PIECE, FORK))
         arrived.clear()  # of earlier pieces
+        if kind == FORK:
+            branch(flags & KEEP_SEED)
+            continue
+        state["piece"] = number
         said = run_guarded(body)
         flush()
         if getpid() != pid:

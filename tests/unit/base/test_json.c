@@ -112,7 +112,7 @@ Test(json, refuses_everything_else, .timeout = 20)
 		{ "\"a\nb\"", 0, "control character 0x0a" },
 		{ "\"a\0b\"", 5, "control character 0x00" },
 		{ "1\0", 2, "byte 0x00" },
-		{ "\xef\xbb\xbf{}", 0, "byte 0xef" },
+		{ "\xef\xbb\xbf{}", 0, "byte order mark" },
 		{ "\"\x80\"", 0, "byte 0x80 is not valid UTF-8" },
 		{ "\"\xc0\xaf\"", 0, "UTF-8" },
 		{ "\"\xe0\x80\xaf\"", 0, "UTF-8" },

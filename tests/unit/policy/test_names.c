@@ -2,6 +2,7 @@
 #include "policy/policy.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "policy/names.h"
@@ -59,6 +60,10 @@ Test(names, suggestions, .timeout = 20)
 		{ "walTime", "did you mean \"wallTime\"?" },
 		{ "memory", "did you mean \"limits.memory\"?" },
 		{ "pid", "did you mean \"pids\"?" },
+		{ "walTlime", "did you mean \"wallTime\"?" },
+		{ "pisd", "did you mean \"pids\"?" },
+		{ "wall", "did you mean \"wallTime\"?" },
+		{ "limits.mem", "did you mean \"limits.memory\"?" },
 		{ "x", "known: \"wallTime\", \"limits.memory\", \"pids\", \"c\"" },
 		{ "", "known: \"wallTime\", \"limits.memory\", \"pids\", \"c\"" },
 		{ "somethingElse", "known: \"wallTime\", \"limits.memory\", \"pids\", \"c\"" },
@@ -67,6 +72,8 @@ Test(names, suggestions, .timeout = 20)
 	};
 	char buf[100];
 
+	cr_expect_null(policy_meant(words, "x"));
+	cr_expect_null(policy_meant(words + 4, "walltime"), "there are no words");
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
 		cr_expect_str_eq(policy_suggest(words, rows[i].text, buf, sizeof(buf)), rows[i].suggestion,
 				 "row %s: %s", rows[i].text, buf);
@@ -74,4 +81,76 @@ Test(names, suggestions, .timeout = 20)
 	cr_expect_str_eq(buf, "known: ...", "a small buffer has no part of a word");
 	policy_suggest(words, "x", buf, 44);
 	cr_expect_str_eq(buf, "known: \"wallTime\", \"limits.memory\", ...");
+}
+
+Test(names, the_meant_word_is_found_by_another_name, .timeout = 20)
+{
+	static const char *const flags[] = { "--net", "--cwd", "--rw", "--cpus", "--timeout", NULL };
+	static const char *const commands[] = { "list", "remove", "run", NULL };
+
+	cr_expect_str_eq(policy_meant(flags, "--network"), "--net");
+	cr_expect_str_eq(policy_meant(flags, "--workdir"), "--cwd");
+	cr_expect_str_eq(policy_meant(flags, "--volume"), "--rw");
+	cr_expect_str_eq(policy_meant(flags, "--cpu"), "--cpus");
+	cr_expect_str_eq(policy_meant(flags, "--wall_time"), "--timeout");
+	cr_expect_str_eq(policy_meant(commands, "ls"), "list");
+	cr_expect_str_eq(policy_meant(commands, "rm"), "remove");
+	cr_expect_str_eq(policy_meant(commands, "exec"), "run");
+	cr_expect_null(policy_meant(commands, "--volume"));
+}
+
+/* Every misspelling of one kind of every word: swapped neighbours, a letter left out, a letter twice. Some are another word. */
+static void misspell(const char *const *words, const char *kind)
+{
+	size_t tried = 0, right = 0;
+
+	for (size_t i = 0; words[i]; i++) {
+		const size_t len = strlen(words[i]);
+		const size_t from = 1 + strspn(words[i], "-");
+
+		for (size_t at = from; len > 4 && at < len; at++) {
+			char swapped[64], less[64], twice[64];
+			const char *const all[] = { swapped, less, twice };
+
+			snprintf(swapped, sizeof(swapped), "%.*s%c%c%s", (int)at - 1, words[i], words[i][at],
+				 words[i][at - 1], words[i] + at + 1);
+			snprintf(less, sizeof(less), "%.*s%s", (int)at, words[i], words[i] + at + 1);
+			snprintf(twice, sizeof(twice), "%.*s%s", (int)at + 1, words[i], words[i] + at);
+			for (size_t j = 0; j < ARRAY_LENGTH(all); j++) {
+				const char *found = policy_meant(words, all[j]);
+
+				tried++;
+				right += found && strcmp(found, words[i]) == 0;
+			}
+		}
+	}
+	cr_expect(right * 100 >= tried * 98, "%s: %zu of %zu", kind, right, tried);
+}
+
+Test(names, a_misspelling_finds_its_word, .timeout = 60)
+{
+	static const char *const commands[] = {
+		"run",      "code",     "session",   "context", "logs",   "attach",    "kill",       "wait",
+		"tenant",   "explain",  "backend",   "policy",  "doctor", "blocks",    "format",     "data",
+		"image",    "events",   "workspace", "judge",   "scan",   "tool",      "mcp",        "ps",
+		"snapshot", "artifact", "serve",     "changes", "write",  "languages", "checkpoint", NULL
+	};
+	static const char *const flags[] = { "--memory",  "--timeout",    "--workspace", "--cpus",
+					     "--pids",    "--max-output", "--env",       "--cwd",
+					     "--prefer",  "--require",    "--terminal",  "--json",
+					     "--ro",      "--rw",         "--tmp",       "--net",
+					     "--allow",   "--deny",       "--grace",     "--receipt",
+					     "--backend", "--backends",   "--detach",    "--no-input",
+					     NULL };
+	const char *words[POLICY_FIELD_COUNT + 1] = { NULL };
+
+	misspell(commands, "commands");
+	misspell(flags, "flags");
+	for (enum policy_field field = 0; field < POLICY_FIELD_COUNT; field++)
+		words[field] = policy_field_path(field);
+	misspell(words, "fields");
+	memset(words, 0, sizeof(words));
+	for (size_t i = 0; i < policy_preset_count(); i++)
+		words[i] = policy_preset_name(i);
+	misspell(words, "presets");
 }

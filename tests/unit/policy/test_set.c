@@ -191,7 +191,7 @@ Test(policy_set, refused_values_leave_the_policy_alone, .timeout = 20)
 		{ "network.allow", "fd00::1", "network.allow: \"fd00::1\" is not a valid host name" },
 		{ "network.allow", "[fd00::/8]x", "network.allow: " },
 		{ "network.allow", "10.0.0.0/8", "has no port; write the ports behind it" },
-		{ "network.allow", "@pipy", "is not a list of names; known: \"@pypi\"" },
+		{ "network.allow", "@pipy", "is not a list of names; did you mean \"@pypi\"?" },
 		{ "network.deny", "@pyp", "did you mean \"@pypi\"?" },
 		{ "network.deny", "0x7f.1", "is an address" },
 		{ "network.allow", "a.0x7f", "is an address" },
@@ -213,7 +213,9 @@ Test(policy_set, refused_values_leave_the_policy_alone, .timeout = 20)
 		{ "filesystem.growth", "1GiB", "filesystem.growth: \"1GiB\" is none of its values" },
 		{ "processes.identity.uid", "", "processes.identity.uid: \"\" is not an id" },
 		{ "limits", "1", "limits: there is no such field" },
-		{ "limits.memry", "1", "there is no such field" },
+		{ "limits.memry", "1", "there is no such field; did you mean \"limits.memory\"?" },
+		{ "cputime", "1s", "there is no such field; did you mean \"limits.cpuTime\"?" },
+		{ "processes.identity.udi", "1", "did you mean \"processes.identity.uid\"?" },
 		{ "", "1", "there is no such field" },
 	};
 	owned_policy struct policy strict = { 0 };

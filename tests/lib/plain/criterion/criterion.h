@@ -1,8 +1,9 @@
 /*
- * criterion (plain): as much of Criterion's interface as the tests of the mechanism layer use, in one header, for kernels on
- * which Criterion itself does not start: its BoxFort maps arenas at addresses that User-mode Linux does not have. One
- * test file to a program. Each test runs in a child of its own, single-threaded, with a time limit; results are TAP in
- * the file of --tap=FILE, as Criterion writes them. Time limits grow by the factor WARDER_TEST_SLOW.
+ * criterion (plain): the part of Criterion's interface that the tests use, in one header. It serves where Criterion does not:
+ * under a sanitizer, because Criterion forks from a process with threads and the child may wait for ever for a lock of the
+ * allocator; and in User-mode Linux, where BoxFort's addresses do not exist. One test file to a program. Each test runs
+ * in a child of its own, single-threaded, with a time limit; results are TAP in the file of --tap=FILE, as Criterion writes
+ * them. With the address sanitizer, a leak fails its test. Time limits grow by the factor WARDER_TEST_SLOW.
  */
 #ifndef WARDER_TESTS_PLAIN_CRITERION_H
 #define WARDER_TESTS_PLAIN_CRITERION_H
@@ -18,6 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#define plain_leaks() __lsan_do_recoverable_leak_check()
+#else
+#define plain_leaks() 0
+#endif
+
 struct plain_test {
 	const char *suite, *name;
 	void (*run)(void);
@@ -25,6 +33,14 @@ struct plain_test {
 	void (*init)(void), (*fini)(void);
 	int disabled;
 	struct plain_test *next;
+};
+
+/* Its functions run around those of each of its tests; its time limit holds for tests without one. */
+struct plain_suite {
+	const char *name;
+	double timeout;
+	void (*init)(void), (*fini)(void);
+	struct plain_suite *next;
 };
 
 /* Shared with the child that runs the test. */
@@ -35,19 +51,28 @@ struct plain_state {
 };
 
 static struct plain_test *plain_first, **plain_last = &plain_first;
+static struct plain_suite *plain_suites;
 static struct plain_state *plain_now;
 
+#define TestSuite(suite_, ...)                                                                               \
+	static struct plain_suite plain_suite_##suite_ = { .name = #suite_, __VA_ARGS__ };                   \
+	__attribute__((constructor)) static void plain_add_suite_##suite_(void)                              \
+	{                                                                                                    \
+		plain_suite_##suite_.next = plain_suites;                                                    \
+		plain_suites = &plain_suite_##suite_;                                                        \
+	}
+
 #define Test(suite_, name_, ...)                                                                             \
-	static void suite_##_##name_(void);                                                                  \
+	static void plain_run_##suite_##_##name_(void);                                                      \
 	static struct plain_test plain_##suite_##_##name_ = {                                                \
-		.suite = #suite_, .name = #name_, .run = suite_##_##name_, __VA_ARGS__                       \
+		.suite = #suite_, .name = #name_, .run = plain_run_##suite_##_##name_, __VA_ARGS__           \
 	};                                                                                                   \
 	__attribute__((constructor)) static void plain_add_##suite_##_##name_(void)                          \
 	{                                                                                                    \
 		*plain_last = &plain_##suite_##_##name_;                                                     \
 		plain_last = &plain_##suite_##_##name_.next;                                                 \
 	}                                                                                                    \
-	static void suite_##_##name_(void)
+	static void plain_run_##suite_##_##name_(void)
 
 __attribute__((format(printf, 5, 6), unused)) static void
 plain_failed(int fatal, const char *file, int line, const char *what, const char *format, ...)
@@ -102,7 +127,12 @@ plain_failed(int fatal, const char *file, int line, const char *what, const char
 	PLAIN_CHECK(1, strcmp((a), (b)) != 0, #a " differs from " #b, __VA_ARGS__)
 #define cr_expect_str_neq(a, b, ...)                                                                         \
 	PLAIN_CHECK(0, strcmp((a), (b)) != 0, #a " differs from " #b, __VA_ARGS__)
+#define cr_assert_arr_eq(a, b, size, ...)                                                                    \
+	PLAIN_CHECK(1, memcmp((a), (b), (size)) == 0, #a " equals " #b, __VA_ARGS__)
+#define cr_expect_arr_eq(a, b, size, ...)                                                                    \
+	PLAIN_CHECK(0, memcmp((a), (b), (size)) == 0, #a " equals " #b, __VA_ARGS__)
 #define cr_assert_fail(...) PLAIN_CHECK(1, 0, "fail", __VA_ARGS__)
+#define cr_expect_fail(...) PLAIN_CHECK(0, 0, "fail", __VA_ARGS__)
 #define cr_skip_test(...)                                                                                    \
 	do {                                                                                                 \
 		snprintf(plain_now->reason, sizeof(plain_now->reason), " " __VA_ARGS__);                     \
@@ -111,24 +141,43 @@ plain_failed(int fatal, const char *file, int line, const char *what, const char
 	} while (0)
 #define cr_skip cr_skip_test
 
+static const struct plain_suite *plain_suite_of(const struct plain_test *test)
+{
+	static const struct plain_suite none;
+
+	for (const struct plain_suite *suite = plain_suites; suite; suite = suite->next)
+		if (strcmp(suite->name, test->suite) == 0)
+			return suite;
+	return &none;
+}
+
 static unsigned int plain_limit(const struct plain_test *test)
 {
 	const char *slow = getenv("WARDER_TEST_SLOW");
-	unsigned int limit = test->timeout > 0 ? (unsigned int)test->timeout + 1 : 60;
+	double wanted = test->timeout > 0 ? test->timeout : plain_suite_of(test)->timeout;
+	unsigned int limit = wanted > 0 ? (unsigned int)wanted + 1 : 60;
 
 	return slow && atoi(slow) > 1 ? limit * (unsigned int)atoi(slow) : limit;
 }
 
 static void plain_child(const struct plain_test *test)
 {
+	const struct plain_suite *suite = plain_suite_of(test);
+
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(plain_limit(test));
+	if (suite->init)
+		suite->init();
 	if (test->init)
 		test->init();
 	test->run();
 	if (test->fini)
 		test->fini();
+	if (suite->fini)
+		suite->fini();
+	if (plain_leaks())
+		plain_failed(0, __FILE__, __LINE__, "memory leaked", " (standard error has the places)");
 	_exit(plain_now->failures ? 1 : 0);
 }
 
@@ -137,7 +186,6 @@ int main(int argc, char **argv)
 	const char *path = "/dev/stdout";
 	FILE *tap;
 	int count = 0;
-	int number = 0;
 	int bad = 0;
 
 	for (int i = 1; i < argc; i++)
@@ -164,7 +212,7 @@ int main(int argc, char **argv)
 			waitpid(pid, &status, 0);
 		failed = status != 0 || plain_now->failures;
 		bad += failed;
-		fprintf(tap, "%s %d - %s::%s", failed ? "not ok" : "ok", ++number, test->suite, test->name);
+		fprintf(tap, "%s - %s::%s", failed ? "not ok" : "ok", test->suite, test->name);
 		if (test->disabled || plain_now->skipped)
 			fprintf(tap, " # SKIP because%s", test->disabled ? " disabled" : plain_now->reason);
 		fprintf(tap, "\n%s", plain_now->text);

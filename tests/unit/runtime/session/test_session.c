@@ -53,6 +53,8 @@ Test(session, specifications_that_are_wrong, .timeout = 20)
 		{ "\"name\": \"../a\", \"lifetimeUs\": 1, \"idleTimeoutUs\": 1", "not a valid session name" },
 		{ "\"name\": 1, \"lifetimeUs\": 1, \"idleTimeoutUs\": 1", "not a string" },
 		{ "\"name\": \"a\", \"lifetimeUs\": 1, \"idleTimeoutUs\": 1, \"x\": 1", "not known" },
+		{ "\"name\": \"a\", \"lifetimeUs\": 1, \"idleTimeoutUs\": 1, \"copyOf\": \"b\"",
+		  "id of its source" },
 		{ "\"name\": \"a\", \"lifetimeUs\": 1, \"idleTimeoutUs\": 1, \"id\": \"1\"", "not known" },
 		{ "\"name\": \"a\", \"lifetimeUs\": 1, \"idleTimeoutUs\": 1, \"setup\": \"a\"",
 		  "not an array" },

@@ -133,7 +133,7 @@ Test(request, refuses, .timeout = 20)
 		{ "{" BASE ",\"retries\":{\"attempts\":\"3\"}}", "retries.attempts",
 		  "a string where a number", "null" },
 		{ "{" BASE ",\"retries\":{\"attempts\":3,\"delay\":1}}", "retries.delay",
-		  "known: \"attempts\", \"delayMs\"", "null" },
+		  "did you mean \"delayMs\"", "null" },
 		{ "{" BASE ",\"lastLine\":1}", "lastLine", "a number where true or false", "null" },
 		{ "{" BASE ",\"check\":\"yes\"}", "check", "a string where true or false", "null" },
 		{ "{" BASE ",\"function\":null}", "function", "null where true or false", "null" },

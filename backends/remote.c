@@ -1,0 +1,243 @@
+/*
+ * remote: the entries of the operator's document, and what a policy may ask of another machine.
+ *
+ * A document that is wrong anywhere is refused whole: a host that one believes to be named must not be missing in silence.
+ */
+#include "backends/remote.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/json.h"
+
+static const struct backend rows[BACKEND_REMOTES_MAX] = {
+	[0 ... BACKEND_REMOTES_MAX - 1] = { .name = "remote",
+					    .summary = "an execution host on another machine" },
+};
+
+const struct backend *backend_remote_row(size_t i)
+{
+	return &rows[i];
+}
+
+const struct backend_remote *backend_remote_of(const struct backend_settings *settings,
+					       const struct backend *candidate)
+{
+	for (size_t i = 0; i < settings->remote_count; i++)
+		if (candidate == &rows[i])
+			return &settings->remotes[i];
+	return NULL;
+}
+
+char *backend_remote_label(const struct backend_remote *remote, char *buf)
+{
+	snprintf(buf, BACKEND_REMOTE_LABEL, BACKEND_REMOTE_PREFIX "%.20s", remote->name);
+	return buf;
+}
+
+static bool is_name(const char *name)
+{
+	const size_t len = strlen(name);
+
+	return len >= 1 && len <= BACKEND_REMOTE_NAME_MAX &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
+}
+
+bool backend_is_remote(const char *name)
+{
+	const size_t len = sizeof(BACKEND_REMOTE_PREFIX) - 1;
+
+	return strncmp(name, BACKEND_REMOTE_PREFIX, len) == 0 && is_name(name + len);
+}
+
+const struct backend_remote *backend_remote_find(const struct backend_settings *settings, const char *name,
+						 struct warder_error *err)
+{
+	const char *names[BACKEND_REMOTES_MAX + 1] = { NULL };
+	char labels[BACKEND_REMOTES_MAX][BACKEND_REMOTE_LABEL];
+	char hint[300];
+
+	if (!settings->remote_enabled) {
+		error_set(
+		    err, WARDER_ERROR_REJECTED, "backend",
+		    "%.40s runs programs on another machine and is disabled; the operator enables it with "
+		    "{\"enable\": [\"remote\"], \"remote\": {...}} in /etc/warder/backends.json",
+		    name);
+		return NULL;
+	}
+	for (size_t i = 0; i < settings->remote_count; i++) {
+		names[i] = backend_remote_label(&settings->remotes[i], labels[i]);
+		if (strcmp(names[i], name) == 0)
+			return &settings->remotes[i];
+	}
+	error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend", "there is no host \"%.40s\"; %s", name,
+		  names[0] ? policy_suggest(names, name, hint, sizeof(hint))
+			   : "the document of backends names none in \"remote\"");
+	return NULL;
+}
+
+/* ---- an entry ---- */
+
+static int wrong(const struct json_value *entry, const char *origin, const char *what,
+		 struct warder_error *err)
+{
+	char name[60];
+
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend", "%s:%d: remote %s: %s", origin,
+			 entry->line, json_quote(entry->key ? entry->key : "", name, sizeof(name)), what);
+}
+
+static int take_path(const struct json_value *entry, const char *key, const char *text, char *to, size_t size,
+		     const char *origin, struct warder_error *err)
+{
+	char what[120];
+
+	if (text[0] == '/' && strlen(text) < size) {
+		memcpy(to, text, strlen(text) + 1);
+		return 0;
+	}
+	snprintf(what, sizeof(what), "\"%s\" must be an absolute path of less than %zu bytes", key, size);
+	return wrong(entry, origin, what, err);
+}
+
+static int take_url(const struct json_value *entry, const char *text, struct backend_remote *to,
+		    const char *origin, struct warder_error *err)
+{
+	struct warder_error why = { 0 };
+
+	if (strlen(text) >= sizeof(to->url))
+		return wrong(entry, origin, "\"url\" is too long", err);
+	if (remote_check_url(text, to->insecure, &why) < 0)
+		return wrong(entry, origin, why.text, err);
+	memcpy(to->url, text, strlen(text) + 1);
+	return 0;
+}
+
+static int take_kind(const struct json_value *entry, const char *kind, const char *origin,
+		     struct warder_error *err)
+{
+	char what[200], shown[60];
+
+	if (strcmp(kind, "warder") == 0)
+		return 0;
+	snprintf(what, sizeof(what), "unknown \"kind\" %s; known: \"warder\"",
+		 json_quote(kind, shown, sizeof(shown)));
+	return wrong(entry, origin, what, err);
+}
+
+/* Known members, each of its type. */
+static int check_members(const struct json_value *entry, const char *origin, struct warder_error *err)
+{
+	static const struct {
+		const char *key;
+		enum json_type type;
+	} known[] = {
+		{ "url", JSON_STRING },    { "tokenFile", JSON_STRING }, { "kind", JSON_STRING },
+		{ "caFile", JSON_STRING }, { "insecure", JSON_BOOL },
+	};
+	char what[200], shown[60];
+
+	if (entry->type != JSON_OBJECT)
+		return wrong(entry, origin, "is not an object", err);
+	for (const struct json_value *member = entry->child; member; member = member->next) {
+		size_t i = 0;
+
+		while (i < ARRAY_LENGTH(known) && strcmp(known[i].key, member->key) != 0)
+			i++;
+		if (i < ARRAY_LENGTH(known) && member->type == known[i].type)
+			continue;
+		json_quote(member->key, shown, sizeof(shown));
+		if (i < ARRAY_LENGTH(known))
+			snprintf(what, sizeof(what), "%s must be %s", shown,
+				 known[i].type == JSON_BOOL ? "true or false" : "a text");
+		else
+			snprintf(what, sizeof(what),
+				 "unknown member %s; known: \"url\", \"tokenFile\", \"kind\", \"caFile\", "
+				 "\"insecure\"",
+				 shown);
+		return wrong(entry, origin, what, err);
+	}
+	return 0;
+}
+
+static int take_entry(const struct json_value *entry, const char *origin, struct backend_remote *to,
+		      struct warder_error *err)
+{
+	const struct json_value *insecure = json_member(entry, "insecure");
+	const char *url = json_member_text(entry, "url", NULL);
+	const char *token = json_member_text(entry, "tokenFile", NULL);
+	const char *kind = json_member_text(entry, "kind", NULL);
+	const char *authorities = json_member_text(entry, "caFile", NULL);
+
+	if (!is_name(entry->key))
+		return wrong(entry, origin, "a name has 1 to 20 small letters, digits and dashes", err);
+	if (check_members(entry, origin, err) < 0)
+		return -1;
+	if (!url || !token || !kind)
+		return wrong(entry, origin, "\"url\", \"tokenFile\" and \"kind\" must be given", err);
+	memcpy(to->name, entry->key, strlen(entry->key) + 1);
+	to->insecure = insecure && insecure->boolean;
+	if (take_kind(entry, kind, origin, err) < 0 || take_url(entry, url, to, origin, err) < 0 ||
+	    take_path(entry, "tokenFile", token, to->token_file, sizeof(to->token_file), origin, err) < 0)
+		return -1;
+	return authorities
+		   ? take_path(entry, "caFile", authorities, to->ca_file, sizeof(to->ca_file), origin, err)
+		   : 0;
+}
+
+int backend_remote_take(const struct json_value *entries, const char *origin, struct backend_settings *ret,
+			struct warder_error *err)
+{
+	for (const struct json_value *entry = entries->child; entry; entry = entry->next) {
+		if (ret->remote_count == BACKEND_REMOTES_MAX)
+			return wrong(entry, origin, "is one host too many; at most 8 can be named", err);
+		if (take_entry(entry, origin, &ret->remotes[ret->remote_count], err) < 0)
+			return -1;
+		ret->remote_count++;
+	}
+	return 0;
+}
+
+/* ---- a policy ---- */
+
+static int refuse(const struct backend_remote *remote, const char *field, const char *why,
+		  struct warder_error *err)
+{
+	char label[BACKEND_REMOTE_LABEL];
+
+	return error_set(err, WARDER_ERROR_UNSUPPORTED_POLICY, field, "%s: %s: %s", field,
+			 backend_remote_label(remote, label), why);
+}
+
+int backend_remote_check_policy(const struct backend_remote *remote, const struct policy *policy,
+				struct warder_error *err)
+{
+	const struct {
+		bool asked;
+		const char *field, *why;
+	} sources[] = {
+		{ policy->filesystem.view != POLICY_VIEW_HOST, "filesystem.view",
+		  "an image or a directory of this machine is not there; leave it \"host\", which shows the "
+		  "programs of that machine" },
+		{ policy->filesystem.workspace != POLICY_WORKSPACE_NONE, "filesystem.workspace",
+		  "a directory of this machine is not there; send the data by standard input" },
+		{ policy->filesystem.read_only.count > 0, "filesystem.paths.readOnly",
+		  "a path of this machine is not there; send the data by standard input" },
+		{ policy->filesystem.read_write.count > 0, "filesystem.paths.readWrite",
+		  "a path of this machine is not there; send the data by standard input" },
+		{ policy_injects(policy), "network.allow.inject",
+		  "a secret of this machine is not sent away; leave the credential out" },
+		{ policy->network.publish.count > 0, "network.publish",
+		  "ports would be opened on that machine, not on this one; leave them out" },
+		{ policy->network.mode == POLICY_NETWORK_LEARN, "network.mode",
+		  "what \"learn\" finds is not sent back; learn the list on this machine" },
+		{ policy->environment.mode == POLICY_ENVIRONMENT_HOST, "environment.mode",
+		  "variables of this machine are sent only by name; name them in environment.names" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(sources); i++)
+		if (sources[i].asked)
+			return refuse(remote, sources[i].field, sources[i].why, err);
+	return 0;
+}

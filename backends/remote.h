@@ -1,0 +1,56 @@
+/*
+ * remote: execution hosts on other machines. Private to backends/ and runtime/.
+ *
+ * A host is an entry of the operator's document, and is named "remote:NAME". It is no row of the table of backends: nothing of a plan applies
+ * to it. What it shares with them is the policy, the validator and the match: its capabilities are those that it reports.
+ *
+ * Life: backend_settings_parse() -> backend_remote_find() -> backend_remote_check_policy() -> backend_remote_capabilities(), policy_match() ->
+ * backend_remote_ask(). The last two start warder-remote and wait for it; any thread.
+ */
+#ifndef WARDER_BACKENDS_REMOTE_H
+#define WARDER_BACKENDS_REMOTE_H
+
+#include "backends/backend.h"
+#include "base/json.h"
+#include "remote/remote.h"
+
+#define BACKEND_REMOTE_PREFIX "remote:"
+
+/* "remote:big", in a buffer of BACKEND_REMOTE_LABEL bytes. Returns it. */
+#define BACKEND_REMOTE_LABEL 32
+char *backend_remote_label(const struct backend_remote *remote, char *buf);
+/* Whether it has the form of such a name. */
+bool backend_is_remote(const char *name);
+/* Whether a candidate of the operator's order is a host; its entry, or NULL. */
+const struct backend_remote *backend_remote_of(const struct backend_settings *settings,
+					       const struct backend *candidate);
+/* What stands for host i in the operator's order. */
+const struct backend *backend_remote_row(size_t i);
+/* By "remote:NAME". NULL with *err (REJECTED: remote hosts are off; INVALID_REQUEST, which lists the names). */
+const struct backend_remote *backend_remote_find(const struct backend_settings *settings, const char *name,
+						 struct warder_error *err);
+/* Take the member "remote" of the operator's document. -1 with *err naming entry and member. */
+int backend_remote_take(const struct json_value *entries, const char *origin, struct backend_settings *ret,
+			struct warder_error *err);
+
+/* Whether the policy needs something of this machine that another one cannot have: 0; -1 with *err (UNSUPPORTED_POLICY), which names the
+ * field. */
+int backend_remote_check_policy(const struct backend_remote *remote, const struct policy *policy,
+				struct warder_error *err);
+
+struct backend_remote_request {
+	const char *path;                  /* "/v1/run" */
+	const char *body;                  /* JSON; NULL: GET */
+	uint64_t timeout_ms;               /* 0: none */
+	int (*should_stop)(void *context); /* asked when a signal came, and five times a second; or NULL */
+};
+
+/* Make one request. 0: *ret->status is 200, and *ret_body, which is the caller's, has ret->bytes and a NUL behind them. -1 with *err: what
+ * the host refused, in its kind and with its field, or why there is no answer; ret->sent: it may have got the request. */
+int backend_remote_ask(const struct backend_remote *remote, const struct backend_remote_request *request,
+		       struct remote_answer *ret, char **ret_body, struct warder_error *err);
+/* What the host says that it can enforce. -1 with *err. */
+int backend_remote_capabilities(const struct backend_remote *remote, struct policy_capabilities *ret,
+				struct warder_error *err);
+
+#endif

@@ -1,0 +1,232 @@
+/*
+ * remote_ask: one request, by a child that executes warder-remote.
+ *
+ * The child gets a memory file and a pipe, no arguments, no environment and no other descriptor. It is killed when the caller stops, and
+ * by the kernel when this process dies; its connection closes then, and the host ends the program whose client is gone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backends/remote.h"
+#include "base/child.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/programs.h"
+
+#define LOOK_MS      200
+#define QUESTION_MS  15000
+#define ERROR_DETAIL 400
+
+static int make_order(const struct backend_remote *remote, const struct backend_remote_request *request,
+		      int *ret_fd, struct warder_error *err)
+{
+	struct json_writer w = { 0 };
+	owned_fd int fd = memfd_create("order", MFD_CLOEXEC);
+	char *text;
+	int status;
+
+	json_begin_object(&w);
+	json_key_string(&w, "url", remote->url);
+	json_key_string(&w, "tokenFile", remote->token_file);
+	json_key_string(&w, "caFile", remote->ca_file[0] ? remote->ca_file : NULL);
+	json_key_string(&w, "path", request->path);
+	json_key_uint(&w, "timeoutMs", request->timeout_ms);
+	json_end_object(&w);
+	text = json_take(&w);
+	if (!text)
+		return error_no_memory(err, "backend");
+	status = fd < 0 ? -1 : file_write_all(fd, text, strlen(text) + 1);
+	if (status == 0 && request->body)
+		status = file_write_all(fd, request->body, strlen(request->body));
+	free(text);
+	if (status < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "backend", errno, "warder-remote");
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+/* Between fork and exec. */
+static _Noreturn void execute(const char *program, int order_fd, int answer_fd, pid_t parent)
+{
+	static char name[] = "warder-remote";
+	static char *argv[] = { name, NULL }, *environment[] = { NULL };
+	const struct sigaction standard = { .sa_handler = SIG_DFL };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigaction(SIGPIPE, &standard, NULL);
+	/* A ctrl-c of the terminal is for the parent, which then ends it. */
+	setpgid(0, 0);
+	if (getppid() == parent && dup2(order_fd, STDIN_FILENO) >= 0 && dup2(answer_fd, STDOUT_FILENO) >= 0) {
+		syscall(SYS_close_range, 3, ~0U, 0);
+		execve(program, argv, environment);
+	}
+	_exit(125);
+}
+
+static int start(const struct backend_remote *remote, const struct backend_remote_request *request,
+		 pid_t *ret_pid, int *ret_fd, struct warder_error *err)
+{
+	owned_fd int order_fd = -1;
+	owned_fd int read_fd = -1;
+	owned_fd int write_fd = -1;
+	const pid_t parent = getpid();
+	char program[PATH_MAX];
+	int ends[2];
+
+	if (programs_find("warder-remote", "backend", program, err) < 0 ||
+	    make_order(remote, request, &order_fd, err) < 0)
+		return -1;
+	if (pipe2(ends, O_CLOEXEC) == 0) {
+		read_fd = ends[0];
+		write_fd = ends[1];
+		*ret_pid = fork();
+	}
+	if (read_fd < 0 || *ret_pid < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "backend", errno, "warder-remote");
+	if (*ret_pid == 0)
+		execute(program, order_fd, write_fd, parent);
+	*ret_fd = fd_take(&read_fd);
+	return 0;
+}
+
+/* Read until the end of the pipe, or `size` bytes. Returns their number; -1: we are to stop, or nothing came in time. */
+static ssize_t receive(int fd, const struct backend_remote_request *request, char *to, size_t size,
+		       bool *ret_stopped)
+{
+	size_t len = 0;
+
+	while (len < size) {
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		ssize_t got;
+
+		if (poll(&ready, 1, LOOK_MS) <= 0) {
+			*ret_stopped = request->should_stop && request->should_stop(NULL);
+			if (*ret_stopped)
+				return -1;
+			continue;
+		}
+		got = read(fd, to + len, size - len);
+		if (got < 0 && errno != EINTR)
+			return -1;
+		if (got == 0)
+			break;
+		len += got > 0 ? (size_t)got : 0;
+	}
+	return (ssize_t)len;
+}
+
+static int take_answer(int fd, const struct backend_remote_request *request, struct remote_answer *ret,
+		       char **ret_body, struct warder_error *err)
+{
+	bool stopped = false;
+	const ssize_t len = receive(fd, request, (char *)ret, sizeof(*ret), &stopped);
+	char *body;
+
+	if (stopped) {
+		ret->sent = 1;
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "stopped by a signal");
+	}
+	if (len < 0 || !remote_answer_valid(ret, (size_t)len)) {
+		*ret = (struct remote_answer){ .sent = 1 };
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
+				 "warder-remote ended without an answer");
+	}
+	body = malloc(ret->bytes + 1);
+	if (!body)
+		return error_no_memory(err, "backend");
+	if (receive(fd, request, body, ret->bytes, &stopped) != (ssize_t)ret->bytes) {
+		free(body);
+		return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "warder-remote died");
+	}
+	body[ret->bytes] = '\0';
+	*ret_body = body;
+	return 0;
+}
+
+/* The code of a kind by the name that the host gave. */
+static enum warder_error_kind kind_of(const char *name)
+{
+	for (uint32_t code = WARDER_ERROR_NONE + 1; code <= WARDER_ERROR_INTERNAL; code++)
+		if (strcmp(error_kind_name(code), name) == 0)
+			return (enum warder_error_kind)code;
+	return WARDER_ERROR_UNAVAILABLE;
+}
+
+static int take_refusal(const struct remote_answer *answer, const char *body, struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	struct warder_error ignored;
+	const char *message = "";
+
+	if (json_parse(body, answer->bytes, "answer", NULL, &document, &ignored) == 0)
+		message = json_member_text(document, "message", "");
+	error_set(err, kind_of(document ? json_member_text(document, "kind", "") : ""),
+		  document ? json_member_text(document, "field", NULL) : NULL, "%s%.*s (status %u)",
+		  *message ? "" : "the host refuses the request", ERROR_DETAIL, message, answer->status);
+	if (answer->status == 401)
+		error_context(err, "the host does not accept the token of \"tokenFile\"");
+	json_free(document);
+	return -1;
+}
+
+int backend_remote_ask(const struct backend_remote *remote, const struct backend_remote_request *request,
+		       struct remote_answer *ret, char **ret_body, struct warder_error *err)
+{
+	char label[BACKEND_REMOTE_LABEL];
+	owned_fd int fd = -1;
+	char *body = NULL;
+	pid_t pid;
+	int status;
+
+	*ret = (struct remote_answer){ 0 };
+	backend_remote_label(remote, label);
+	if (start(remote, request, &pid, &fd, err) < 0)
+		return error_context(err, "%s", label);
+	status = take_answer(fd, request, ret, &body, err);
+	kill(pid, SIGKILL);
+	child_wait(pid, CHILD_PATIENCE_MS, NULL);
+	if (status == 0 && !ret->status) {
+		*err = ret->error;
+		status = -1;
+	} else if (status == 0 && ret->status != 200) {
+		status = take_refusal(ret, body, err);
+	}
+	if (status < 0) {
+		free(body);
+		return error_context(err, "%s", label);
+	}
+	*ret_body = body;
+	return 0;
+}
+
+int backend_remote_capabilities(const struct backend_remote *remote, struct policy_capabilities *ret,
+				struct warder_error *err)
+{
+	const struct backend_remote_request request = { .path = "/v1/capabilities",
+							.timeout_ms = QUESTION_MS };
+	struct json_value *document = NULL;
+	char label[BACKEND_REMOTE_LABEL];
+	struct remote_answer answer;
+	char *body = NULL;
+	int status;
+
+	if (backend_remote_ask(remote, &request, &answer, &body, err) < 0)
+		return -1;
+	backend_remote_label(remote, label);
+	status = json_parse(body, answer.bytes, label, NULL, &document, err);
+	if (status == 0)
+		status = policy_capabilities_read(document, label, ret, err);
+	json_free(document);
+	free(body);
+	return status;
+}

@@ -1,0 +1,93 @@
+/*
+ * warder-remote: one request to an execution host, for `warder`.
+ *
+ * A program of its own, because libcurl and what it loads have no place in a process that launches jails. It is started without
+ * arguments and without environment: libcurl would find proxies and keys there.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "remote/exchange.h"
+#include "remote/token.h"
+
+/* The order in one piece, NUL-terminated. NULL: it is no order. */
+static char *read_order(size_t *ret_len)
+{
+	struct stat file;
+	char *text;
+
+	if (fstat(STDIN_FILENO, &file) < 0 || !S_ISREG(file.st_mode) || file.st_size > REMOTE_ORDER_MAX)
+		return NULL;
+	text = malloc((size_t)file.st_size + 1);
+	if (!text || pread(STDIN_FILENO, text, (size_t)file.st_size, 0) != file.st_size) {
+		free(text);
+		return NULL;
+	}
+	text[file.st_size] = '\0';
+	*ret_len = (size_t)file.st_size;
+	return text;
+}
+
+static void fail(struct remote_answer *ret, const struct warder_error *err)
+{
+	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret), .error = *err };
+}
+
+static void carry_out(const char *text, size_t len, struct remote_answer *ret, char **ret_body)
+{
+	const size_t head = strlen(text);
+	struct json_value *document = NULL;
+	const struct json_value *timeout;
+	char token[REMOTE_TOKEN_MAX];
+	struct warder_error err = { 0 };
+	struct exchange_order order;
+
+	if (json_parse(text, head, "order", NULL, &document, &err) < 0) {
+		fail(ret, &err);
+		return;
+	}
+	timeout = json_member(document, "timeoutMs");
+	order = (struct exchange_order){
+		.url = json_member_text(document, "url", ""),
+		.path = json_member_text(document, "path", ""),
+		.token = token,
+		.ca_file = json_member_text(document, "caFile", NULL),
+		.body = head < len && text[head + 1] ? text + head + 1 : NULL,
+		.body_len = head < len ? len - head - 1 : 0,
+		.timeout_ms = timeout && timeout->is_uint ? timeout->uint : 0,
+	};
+	if (token_read(json_member_text(document, "tokenFile", ""), token, &err) < 0)
+		fail(ret, &err);
+	else
+		exchange_perform(&order, ret, ret_body);
+	explicit_bzero(token, sizeof(token));
+	json_free(document);
+}
+
+int main(int argc, char **argv)
+{
+	struct remote_answer answer;
+	char *order, *body = NULL;
+	size_t len = 0;
+
+	/* The token is in our memory. */
+	prctl(PR_SET_DUMPABLE, 0);
+	order = read_order(&len);
+	if (!order) {
+		fputs("warder-remote: \"warder run --backend remote:NAME\" starts this program\n", stderr);
+		return 125;
+	}
+	carry_out(order, len, &answer, &body);
+	free(order);
+	if (file_write_all(STDOUT_FILENO, (const char *)&answer, sizeof(answer)) < 0 ||
+	    (answer.bytes && file_write_all(STDOUT_FILENO, body, answer.bytes) < 0))
+		return 125;
+	free(body);
+	return 0;
+}

@@ -1,0 +1,98 @@
+/*
+ * remote: the two things that both programs have to see alike.
+ *
+ * A URL is read here with few rules of our own instead of a library's many: whatever is not needed to name a host is refused, so that
+ * nothing is left that two readers could understand differently.
+ */
+#include "remote/remote.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool remote_answer_valid(const struct remote_answer *answer, size_t len)
+{
+	return len == sizeof(*answer) && answer->magic == REMOTE_MAGIC && answer->size == sizeof(*answer) &&
+	       answer->sent <= 1 && answer->bytes <= REMOTE_RESULT_MAX &&
+	       (answer->status ? answer->status >= 100 && answer->status < 600 : answer->bytes == 0) &&
+	       memchr(answer->error.text, '\0', sizeof(answer->error.text)) &&
+	       memchr(answer->error.field, '\0', sizeof(answer->error.field)) &&
+	       memchr(answer->error.step, '\0', sizeof(answer->error.step));
+}
+
+static int bad(const char *what, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "url", "\"url\" %s", what);
+}
+
+/* An address as it is written, not a name that something resolves. */
+static bool is_loopback(const char *host, size_t len)
+{
+	struct in_addr address;
+	char text[64];
+
+	if (len >= sizeof(text))
+		return false;
+	memcpy(text, host, len);
+	text[len] = '\0';
+	if (strcmp(text, "[::1]") == 0)
+		return true;
+	return inet_pton(AF_INET, text, &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
+}
+
+/* Letters, digits, dots and dashes; or an IPv6 address in brackets. */
+static bool is_host(const char *host, size_t len)
+{
+	struct in6_addr address;
+	char text[64];
+
+	if (len > 2 && len < sizeof(text) && host[0] == '[' && host[len - 1] == ']') {
+		memcpy(text, host + 1, len - 2);
+		text[len - 2] = '\0';
+		return inet_pton(AF_INET6, text, &address) == 1;
+	}
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)host[i]) && !(i > 0 && strchr(".-", host[i])))
+			return false;
+	return len > 0 && len <= 253;
+}
+
+/* ":PORT", or nothing; and perhaps one slash. */
+static bool is_rest(const char *rest)
+{
+	size_t digits;
+
+	if (*rest == ':') {
+		digits = strspn(++rest, "0123456789");
+		if (digits < 1 || digits > 5 || *rest == '0' || atoi(rest) > 65535)
+			return false;
+		rest += digits;
+	}
+	return !*rest || strcmp(rest, "/") == 0;
+}
+
+int remote_check_url(const char *url, bool insecure, struct warder_error *err)
+{
+	const bool plain = strncmp(url, "http://", 7) == 0;
+	const char *host = url + (plain ? 7 : 8);
+	size_t len;
+
+	if (!plain && strncmp(url, "https://", 8) != 0)
+		return bad("must begin with https:// or http://", err);
+	if (strchr(url, '@'))
+		return bad("holds credentials; the token stands in the file that \"tokenFile\" names", err);
+	len = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
+	if (len > strlen(host) || !is_host(host, len) || !is_rest(host + len))
+		return bad("must be a scheme, a host and a port, as in https://sandbox.example.org:8443",
+			   err);
+	if (!plain && insecure)
+		return bad("is https, for which certificates are always checked; leave \"insecure\" out",
+			   err);
+	if (plain && !insecure && !is_loopback(host, len))
+		return bad(
+		    "is http, which is for 127.0.0.1 and [::1]; use https, or say \"insecure\": true if the "
+		    "network in between is yours",
+		    err);
+	return 0;
+}

@@ -1,0 +1,41 @@
+/*
+ * remote: what `warder` and `warder-remote` say to each other. The door of this folder.
+ *
+ * `warder` starts warder-remote for one request to an execution host. Its standard input is a memory file: a JSON object with `url`,
+ * `tokenFile`, `caFile` (or null), `path` and `timeoutMs` (0: none), a NUL, and the body of a POST; nothing behind the NUL: a GET. Its
+ * standard output is a pipe: one struct remote_answer, and then the bytes that this names. It ends then. Nothing about the token is in
+ * either. If its reader is gone, it dies, and with it the connection to the host.
+ */
+#ifndef WARDER_REMOTE_REMOTE_H
+#define WARDER_REMOTE_REMOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define REMOTE_MAGIC       0x544d5257u
+#define REMOTE_CONNECT_MS  10000u
+#define REMOTE_TOKEN_MAX   4096u
+#define REMOTE_HEADERS_MAX (64u * 1024)        /* of all answers to a request */
+#define REMOTE_JSON_MAX    (1024u * 1024)      /* of a request, and of an answer to a question */
+#define REMOTE_RESULT_MAX  (16u * 1024 * 1024) /* of the answer to a run */
+#define REMOTE_ORDER_MAX   (REMOTE_JSON_MAX + 65536u)
+
+struct remote_answer {
+	uint32_t magic, size;
+	uint32_t status; /* of HTTP; 0: there is no answer, and `error` says why */
+	uint32_t sent;   /* 1: the host may have got the request, or a part of it */
+	uint64_t bytes;  /* of the body behind it, at most REMOTE_RESULT_MAX */
+	struct warder_error error;
+};
+
+/* Whether `len` bytes are a valid answer. Call it before any use of them. */
+bool remote_answer_valid(const struct remote_answer *answer, size_t len);
+
+/* Check the address of a host: http:// or https://, a name or an address, perhaps a port, nothing else; http only to an address of
+ * loopback, unless `insecure`. 0; -1 with *err (INVALID_REQUEST), which does not repeat a password. */
+int remote_check_url(const char *url, bool insecure, struct warder_error *err);
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * reported: a document of another machine becomes a result.
+ *
+ * The host may lie in all of it, and nothing here can find that out. What must not happen is that a lie harms this machine: every number
+ * has its range, every text its size, and a text for people has no control characters. The streams are the program's own bytes.
+ */
+#include "runtime/library/reported.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+
+static int bad(const char *label, const char *member, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "backend",
+			 "%s: the result has no valid \"%s\"; whether and how the program ran is not known",
+			 label, member);
+}
+
+static bool take_uint(const struct json_value *object, const char *key, uint64_t *ret)
+{
+	const struct json_value *value = json_member(object, key);
+
+	if (!value || !value->is_uint)
+		return false;
+	*ret = value->uint;
+	return true;
+}
+
+/* A member that is null where it is not known. */
+static uint64_t known(const struct json_value *object, const char *key)
+{
+	uint64_t value = UINT64_MAX;
+
+	take_uint(object, key, &value);
+	return value;
+}
+
+static int take_cause(const struct json_value *document, const char *label, struct jail_outcome *to,
+		      struct warder_error *err)
+{
+	const char *name = json_member_text(document, "cause", "");
+
+	for (enum jail_cause cause = 0; cause < JAIL_CAUSE_COUNT; cause++)
+		if (strcmp(jail_cause_name(cause), name) == 0) {
+			to->cause = cause;
+			return 0;
+		}
+	return bad(label, "cause", err);
+}
+
+static int take_end(const struct json_value *document, const char *label, struct jail_outcome *to,
+		    struct warder_error *err)
+{
+	const struct json_value *code = json_member(document, "exitCode");
+	const struct json_value *signal = json_member(document, "signal");
+
+	to->exit_code = -1;
+	if (!code || (code->type != JSON_NULL && (!code->is_uint || code->uint > 255)))
+		return bad(label, "exitCode", err);
+	if (code->is_uint)
+		to->exit_code = (int)code->uint;
+	if (!signal || (signal->type != JSON_NULL && signal->type != JSON_STRING))
+		return bad(label, "signal", err);
+	if (signal->type == JSON_STRING)
+		to->signal = result_signal_number(signal->string);
+	if (to->signal < 0)
+		return bad(label, "signal", err);
+	return to->cause == JAIL_CAUSE_EXIT && to->exit_code < 0 ? bad(label, "exitCode", err) : 0;
+}
+
+static int take_stream(const struct json_value *document, const char *key, const char *label,
+		       struct jail_output *to, struct warder_error *err)
+{
+	const struct json_value *stream = json_member(document, key);
+	const char *text = stream ? json_member_text(stream, "text", NULL) : NULL;
+	const char *encoded = stream ? json_member_text(stream, "base64", NULL) : NULL;
+
+	if (!text == !encoded || !take_uint(stream, "bytesTotal", &to->total))
+		return bad(label, key, err);
+	to->len = text ? strlen(text) : 0;
+	to->bytes = text ? strdup(text) : text_unbase64(encoded, strlen(encoded), &to->len);
+	if (!to->bytes)
+		return text ? error_no_memory(err, NULL) : bad(label, key, err);
+	if (to->total < to->len)
+		return bad(label, key, err);
+	to->truncated = to->total > to->len;
+	return 0;
+}
+
+static void take_limits(const struct json_value *document, struct jail_outcome *to)
+{
+	const struct json_value *list = json_member(document, "limitsHit");
+
+	for (const struct json_value *one = list ? list->child : NULL; one; one = one->next) {
+		if (one->type != JSON_STRING)
+			continue;
+		to->file_size_hit |= strcmp(one->string, "fileSize") == 0;
+		for (enum jail_cause cause = 0; cause < JAIL_CAUSE_COUNT; cause++)
+			to->hit[cause] |= strcmp(one->string, jail_cause_name(cause)) == 0;
+	}
+}
+
+static void take_times(const struct json_value *document, struct warder_result *to)
+{
+	const struct json_value *times = json_member(document, "durations");
+	struct tm utc = { 0 };
+	unsigned int ms = 0;
+	const char *rest = strptime(json_member_text(document, "startedAt", ""), "%Y-%m-%dT%H:%M:%S", &utc);
+
+	if (rest && sscanf(rest, ".%3uZ", &ms) == 1 && utc.tm_year > 70)
+		to->started_ms = (uint64_t)timegm(&utc) * 1000 + ms;
+	if (!times)
+		return;
+	take_uint(times, "wallUs", &to->outcome.wall_us);
+	take_uint(times, "userUs", &to->outcome.user_us);
+	take_uint(times, "systemUs", &to->outcome.system_us);
+	take_uint(times, "prepareUs", &to->prepare_us);
+	take_uint(times, "launchUs", &to->outcome.launch_us);
+}
+
+static void take_identity(const struct json_value *document, struct warder_result *to)
+{
+	const struct json_value *identity = json_member(document, "identity");
+	uint64_t uid = 0, gid = 0;
+
+	if (!identity || !take_uint(identity, "uid", &uid) || !take_uint(identity, "gid", &gid))
+		return;
+	to->uid = (uint32_t)uid;
+	to->gid = (uint32_t)gid;
+}
+
+static void take_detail(const struct json_value *document, struct jail_outcome *to)
+{
+	snprintf(to->detail, sizeof(to->detail), "%s", json_member_text(document, "detail", ""));
+	for (char *at = to->detail; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == '\x7f')
+			*at = '?';
+}
+
+/* As it is: nothing here acts on it. -1 without memory. */
+static int take_network(const struct json_value *document, struct warder_result *to)
+{
+	const struct json_value *network = json_member(document, "network");
+	struct json_writer w = { 0 };
+
+	if (!network || network->type != JSON_OBJECT)
+		return 0;
+	json_copy(&w, network);
+	to->reported_network = json_take(&w);
+	return to->reported_network ? 0 : -1;
+}
+
+static int fill(const struct json_value *document, const char *label, struct warder_result *to,
+		struct warder_error *err)
+{
+	const struct json_value *receipt = json_member(document, "receipt");
+
+	to->backend = label;
+	if (take_cause(document, label, &to->outcome, err) < 0 ||
+	    take_end(document, label, &to->outcome, err) < 0 ||
+	    take_stream(document, "stdout", label, &to->outcome.output[JAIL_STDOUT], err) < 0 ||
+	    take_stream(document, "stderr", label, &to->outcome.output[JAIL_STDERR], err) < 0)
+		return -1;
+	if (!receipt || receipt->type != JSON_OBJECT)
+		return bad(label, "receipt", err);
+	if (policy_receipt_read(receipt, label, &to->receipt, err) < 0)
+		return -1;
+	take_limits(document, &to->outcome);
+	take_times(document, to);
+	take_identity(document, to);
+	take_detail(document, &to->outcome);
+	to->outcome.memory_peak_bytes = known(document, "peakMemoryBytes");
+	to->outcome.cpu_us = known(document, "cpuTimeUs");
+	to->outcome.pids_peak = known(document, "peakPids");
+	return take_network(document, to) < 0 ? error_no_memory(err, NULL) : 0;
+}
+
+int reported_read(const char *json, size_t len, const char *label, struct warder_result **ret,
+		  struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = SIZE_MAX, .max_values = 100000 };
+	struct warder_result *result = calloc(1, sizeof(*result));
+	struct json_value *document = NULL;
+	struct warder_error why = { 0 };
+	int status;
+
+	if (!result)
+		return error_no_memory(err, NULL);
+	if (json_parse(json, len, "result", &limits, &document, &why) < 0 || document->type != JSON_OBJECT)
+		status = bad(label, "status", err);
+	else
+		status = fill(document, label, result, err);
+	json_free(document);
+	if (status == 0)
+		*ret = result;
+	else
+		warder_result_free(result);
+	return status;
+}
+
+struct warder_result *reported_lost(const char *label, const char *detail)
+{
+	struct warder_result *result = calloc(1, sizeof(*result));
+
+	if (!result)
+		return NULL;
+	result->backend = label;
+	result->receipt.reported = true;
+	snprintf(result->receipt.backend, sizeof(result->receipt.backend), "%s", label);
+	result->outcome.cause = JAIL_CAUSE_HOST;
+	result->outcome.exit_code = -1;
+	result->outcome.memory_peak_bytes = result->outcome.cpu_us = result->outcome.pids_peak = UINT64_MAX;
+	snprintf(result->outcome.detail, sizeof(result->outcome.detail), "%s", detail);
+	return result;
+}

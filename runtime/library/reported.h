@@ -1,0 +1,21 @@
+/*
+ * reported: the result of a run on another machine, as it stands in the answer of the host. Private to runtime/.
+ *
+ * Life: reported_read(), or reported_lost() where there is no answer -> the result goes the way of any other -> warder_result_free().
+ */
+#ifndef WARDER_RUNTIME_LIBRARY_REPORTED_H
+#define WARDER_RUNTIME_LIBRARY_REPORTED_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "runtime/library/result.h"
+
+/* Read the JSON of a result. `label` ("remote:big") becomes its backend, and lives as long as the result; every control of the receipt is
+ * reported by it. -1 with *err (UNAVAILABLE), which names the first member that is missing or wrong. */
+int reported_read(const char *json, size_t len, const char *label, struct warder_result **ret,
+		  struct warder_error *err);
+/* A result with the cause `host` and nothing else but `detail`. NULL on want of memory. */
+struct warder_result *reported_lost(const char *label, const char *detail);
+
+#endif

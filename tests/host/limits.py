@@ -1,0 +1,362 @@
+#!/usr/bin/env python3
+"""limits.py: the limits of an execution host's HTTP surface and of its tenants, each reached and passed, as TAP. WARDER names the program.
+
+The settings of the operator lower most limits, so that few requests reach them; the defaults are those that `--check` and the manual name.
+"""
+import atexit, http.client, json, os, shutil, signal, socket, subprocess, sys, tempfile, threading, time
+
+WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
+SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
+work = os.path.realpath(tempfile.mkdtemp(prefix="warder-limits-"))
+count = failed = 0
+hosts = []
+if os.geteuid() != 0:  # sessions of an ordinary user are in their runtime directory
+    os.environ["XDG_RUNTIME_DIR"] = os.path.join(work, "rt")
+    os.mkdir(os.environ["XDG_RUNTIME_DIR"], 0o700)
+
+
+def tell(ok, name, why=""):
+    global count, failed
+    count += 1
+    failed += not ok
+    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
+    if not ok:
+        print("# " + str(why)[:1500].strip().replace("\n", "\n# "))
+    sys.stdout.flush()
+
+
+class Host:
+    """A host with settings of its own, which ends with the suite."""
+
+    def __init__(self, name, **limits):
+        self.state = os.path.join(work, name)
+        settings = os.path.join(work, name + ".json")
+        with open(settings, "w") as file:
+            json.dump({"version": 1, "limits": limits}, file)
+        self.errors = open(os.path.join(work, name + ".log"), "w+")
+        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state, "--config", settings],
+                                        stdout=subprocess.PIPE, stderr=self.errors, stdin=subprocess.DEVNULL)
+        hosts.append(self)
+        line = self.process.stdout.readline().decode()
+        if not line.startswith("ready: "):
+            raise RuntimeError("the host is not ready: " + open(self.errors.name).read())
+        self.port = int(line.rsplit(":", 1)[1])
+        self.tenants = []
+
+    def tenant(self, name, **limits):
+        """The token of a new tenant with these limits."""
+        self.tenants.append(name)
+        token = subprocess.run([WARDER, "tenant", "add", name, "--state", self.state], check=True, capture_output=True, text=True).stdout.strip()
+        path = os.path.join(self.state, "tenants", name + ".json")
+        document = json.load(open(path))
+        document["limits"].update(limits)
+        with open(path + ".new", "w") as file:
+            json.dump(document, file)
+        os.rename(path + ".new", path)
+        return token
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), 30 * SLOW)
+
+    def request(self, method, path, token="", body=b"", more=""):
+        return ("%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-API-Key: %s\r\nContent-Length: %d\r\n%s\r\n" %
+                (method, path, self.port, token, len(body), more)).encode() + body
+
+    def ask(self, method, path, token="", body=b"", more=""):
+        """(status, JSON or bytes, headers)."""
+        with self.connect() as one:
+            one.sendall(self.request(method, path, token, json.dumps(body).encode() if isinstance(body, dict) else body, more))
+            answer = http.client.HTTPResponse(one)
+            answer.begin()
+            data = answer.read()
+        try:
+            data = json.loads(data)
+        except ValueError:
+            pass
+        return answer.status, data, answer.headers
+
+    def end(self):
+        hosts.remove(self)
+        for name in self.tenants:  # their sandboxes end with them
+            subprocess.run([WARDER, "tenant", "revoke", name, "--state", self.state], capture_output=True)
+        until(lambda: not os.listdir(os.path.join(self.state, "sandboxes")), 15)
+        self.process.terminate()
+        try:
+            self.process.wait(30 * SLOW)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def until(condition, seconds=10):
+    end = time.time() + seconds * SLOW
+    while time.time() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def silent(one, seconds):
+    """Whether nothing comes on a connection within this time."""
+    one.settimeout(seconds)
+    try:
+        one.recv(1)
+        return False
+    except socket.timeout:
+        return True
+
+
+def status_of(one):
+    one.settimeout(30 * SLOW)
+    try:
+        return int(one.recv(4096).split(b" ", 2)[1])
+    except (OSError, IndexError):
+        return None
+
+
+# ---- the surface ----
+
+def sizes():
+    host = Host("sizes", headerBytes=4096, bodyBytes=2048, fileBytes=65536)
+    token = host.tenant("me")
+    size = len(host.request("GET", "/v1/host", token))
+    header = lambda bytes_: "X-Long: %s\r\n" % ("y" * (bytes_ - size - len("X-Long: \r\n")))
+    tell(host.ask("GET", "/v1/host", token, more=header(4096))[0] == 200, "headers of the greatest size are served",
+         host.ask("GET", "/v1/host", token, more=header(4096)))
+    for bytes_ in (4097, 6000, 60000):
+        with host.connect() as one:
+            one.sendall(host.request("GET", "/v1/host", token, more=header(bytes_)))
+            tell(status_of(one) in (413, 431), "headers of %d bytes are refused" % bytes_)
+    body = lambda bytes_: b'{"argv": ["true"]%s}' % (b" " * (bytes_ - len('{"argv": ["true"]}')))
+    tell(host.ask("POST", "/v1/run", token, body(2048))[0] == 200, "a body of the greatest size is served")
+    status, data, _ = host.ask("POST", "/v1/run", token, body(2049))
+    tell(status == 413 and "2048" in data["message"], "a longer one is refused, with the limit", (status, data))
+    _, made, _ = host.ask("POST", "/v2/sandboxes", token, {"templateID": "base", "timeout": 60})
+    to = "E2b-Sandbox-Id: %s\r\nX-Access-Token: %s\r\nContent-Type: application/octet-stream\r\n" % (made["sandboxID"], made["envdAccessToken"])
+    status, data, _ = host.ask("POST", "/files?path=/tmp/a", "", b"x" * 65536, to)
+    tell(status == 200, "a file of the greatest size is written", (status, data))
+    status, data, _ = host.ask("POST", "/files?path=/tmp/b", "", b"x" * 65537, to)
+    tell(status == 413 and "65536" in data["message"], "a longer one is refused, with its own limit", (status, data))
+    host.end()
+
+
+def defaults():
+    host = Host("defaults")
+    token = host.tenant("me")
+    size = len(host.request("GET", "/v1/host", token))
+    header = lambda bytes_: "X-Long: %s\r\n" % ("y" * (bytes_ - size - len("X-Long: \r\n")))
+    found = [host.ask("GET", "/v1/host", token, more=header(bytes_))[0] for bytes_ in (16384, 16385)]
+    tell(found[0] == 200 and found[1] in (413, 431), "without settings, headers have at most 16 KiB", found)
+    body = lambda bytes_: b'{"argv": ["true"]%s}' % (b" " * (bytes_ - len('{"argv": ["true"]}')))
+    found = [host.ask("POST", "/v1/run", token, body(bytes_))[0] for bytes_ in (1 << 20, (1 << 20) + 1)]
+    tell(found == [200, 413], "and bodies 1 MiB", found)
+    crowd = [host.connect() for _ in range(1025)]
+    last = crowd.pop()
+    last.sendall(host.request("GET", "/health"))
+    waits = silent(last, 1 * SLOW)
+    crowd.pop(0).close()
+    tell(waits and status_of(last) == 204, "the 1025th connection waits until another one ends", waits)
+    for one in crowd + [last]:
+        one.close()
+    tell(until(lambda: host.ask("GET", "/health")[0] == 204), "and afterwards the host serves")
+    found = [host.ask("GET", "/v1/host", "e2b_" + "1" * 40)[0] for _ in range(11)]
+    tell(found == [401] * 10 + [429], "ten wrong tokens in a minute lock an address out", found)
+    host.end()
+
+
+def connections():
+    host = Host("connections", connections=20, connectionsPerTenant=5, headerSeconds=2, wrongTokensPerMinute=3)
+    token, other = host.tenant("me"), host.tenant("other")
+    sleep = json.dumps({"argv": ["sleep", "30"]}).encode()
+    busy = [host.connect() for _ in range(5)]
+    for one in busy:
+        one.sendall(host.request("POST", "/v1/run", token, sleep))
+        time.sleep(0.05)
+    status, data, headers = host.ask("GET", "/v1/host", token)
+    tell(status == 429 and headers["Retry-After"].isdigit(), "a tenant has a limited number of requests at a time", (status, data))
+    tell(host.ask("GET", "/v1/host", other)[0] == 200, "which is its own")
+    for one in busy:
+        one.close()
+    tell(until(lambda: host.ask("GET", "/v1/host", token)[0] == 200), "and the end of a request makes room")
+    begin = time.time()
+    slow = host.connect()
+    slow.sendall(b"GET /health HTTP/1.1\r\n")
+    slow.settimeout(20 * SLOW)
+    try:
+        ended = slow.recv(100) is not None
+    except ConnectionError:
+        ended = True
+    took = time.time() - begin
+    tell(ended and 1 < took < 10 * SLOW, "a client that sends its headers too slowly loses its connection", (ended, took))
+    slow.close()
+    dripping = host.connect()
+    begin = time.time()
+    try:
+        while time.time() - begin < 20 * SLOW:
+            dripping.sendall(b"X")
+            time.sleep(0.2)
+    except OSError:
+        pass
+    took = time.time() - begin
+    tell(took < 10 * SLOW, "also one that sends a byte now and then", took)
+    dripping.close()
+    found = [host.ask("GET", "/v1/host", "e2b_" + "1" * 40)[0] for _ in range(4)]
+    tell(found == [401] * 3 + [429], "the settings say how many wrong tokens an address has", found)
+    status, _, headers = host.ask("GET", "/v1/host", token)
+    tell(status == 429 and headers["Retry-After"].isdigit(), "and the answer when to try again", status)
+    host.end()
+
+
+def sandbox_keys():
+    """The keys of a sandbox count for its tenant."""
+    host = Host("keys", connectionsPerTenant=5)
+    token, other = host.tenant("me"), host.tenant("other")
+    made = [host.ask("POST", "/v2/sandboxes", token, {"templateID": "base", "timeout": 60})[1] for _ in range(2)]
+    frame = json.dumps({"process": {"cmd": "sleep", "args": ["30"]}}).encode()
+    frame = b"\0" + len(frame).to_bytes(4, "big") + frame
+    to = lambda one: "E2b-Sandbox-Id: %s\r\nX-Access-Token: %s\r\nContent-Type: application/connect+json\r\n" % (one["sandboxID"], one["envdAccessToken"])
+    busy = []
+    for i in range(5):
+        one = host.connect()
+        one.sendall(host.request("POST", "/process.Process/Start", "", frame, to(made[i % 2])))
+        tell(status_of(one) == 200, "stream %d of a tenant's sandboxes begins" % (i + 1))
+        busy.append(one)
+    status, data, headers = host.ask("GET", "/files?path=/etc/hostname", "", b"", to(made[0]))
+    tell(status == 429 and headers["Retry-After"].isdigit(), "the streams of all of a tenant's sandboxes count together", (status, data))
+    tell(host.ask("GET", "/v1/host", other)[0] == 200, "and not for another tenant")
+    for one in busy:
+        one.close()
+    tell(until(lambda: host.ask("GET", "/files?path=/etc/passwd", "", b"", to(made[0]))[0] == 200), "when they end, there is room")
+    host.end()
+
+
+def front_of(pid):
+    """The front below a launcher, or None."""
+    rows = [line.split(None, 2) for line in subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True).stdout.splitlines()[1:]]
+    below = {pid}
+    while True:
+        more = {int(row[0]) for row in rows if int(row[1]) in below} - below
+        if not more:
+            return next((int(row[0]) for row in rows if int(row[0]) in below and "/opt/warder-front" in row[2]), None)
+        below |= more
+
+
+def slow_streams():
+    """Clients that never read fill no more than their part of the front, and end nobody else's stream."""
+    host = Host("streams")
+    token, other = host.tenant("me"), host.tenant("other")
+    front = front_of(host.process.pid)
+    slow = []
+    # Each byte becomes six, so that little output makes much to keep.
+    script = "sleep 2; for i in 1 2 3 4 5 6 7 8; do head -c 1000000 /dev/zero | tr '\\0' '\\001'; sleep 0.2; done"
+    start = lambda key, text: host.ask("POST", "/v1/sandboxes/%s/executions" % box, key, {"argv": ["sh", "-c", text]})[1]["id"]
+    for _ in range(2):
+        box = host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 120000})[1]["id"]
+        path = "/v1/sandboxes/%s/executions/%s/output" % (box, start(token, script))
+        for _ in range(48):
+            one = socket.socket()
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.connect(("127.0.0.1", host.port))
+            one.sendall(host.request("GET", path, token))
+            slow.append(one)
+    box = host.ask("POST", "/v1/sandboxes", other, {"timeoutMs": 120000})[1]["id"]
+    execution = start(other, "for i in $(seq 80); do echo line $i; sleep 0.1; done")
+    data = host.ask("GET", "/v1/sandboxes/%s/executions/%s/output" % (box, execution), other)[1]
+    tell(b"line 80" in data and b"event: end" in data, "a stream beside 96 that nobody reads comes whole", data[-300:])
+    with open("/proc/%d/status" % front) as file:
+        most = int(file.read().split("VmHWM:")[1].split()[0]) // 1024
+    tell(front_of(host.process.pid) == front and most < 48, "and the front lives on, with at most 48 MiB (%d MiB)" % most, (front, most))
+    for one in slow:
+        one.close()
+    host.end()
+
+
+def names():
+    host = Host("names")
+    token = host.tenant("me")
+    with host.connect() as one:
+        one.sendall(b"GET /v1/host HTTP/1.1\r\nHost: evil.test\r\nX-API-Key: %s\r\n\r\n" % token.encode())
+        tell(status_of(one) == 421, "another Host header is refused")
+    with host.connect() as one:
+        one.sendall(b"GET /v1/host HTTP/1.0\r\nX-API-Key: %s\r\n\r\n" % token.encode())
+        tell(status_of(one) in (400, 421), "so is a request without one")
+    with host.connect() as one:
+        one.sendall(host.request("GET", "/v1/host", token, more="Host: evil.test\r\n"))
+        tell(status_of(one) in (400, 421), "and one with two")
+    for origin in ("http://evil.test", "null", "https://127.0.0.1.evil.test", "http://127.0.0.1:1"):
+        tell(host.ask("GET", "/v1/host", token, more="Origin: %s\r\n" % origin)[0] == 403, "a page of another origin is refused: " + origin)
+    status, _, headers = host.ask("OPTIONS", "/v1/host", token, more="Origin: http://evil.test\r\nAccess-Control-Request-Method: GET\r\n")
+    tell(status == 403 and not any(name.lower().startswith("access-control") for name in headers), "and gets no leave in advance", status)
+    host.end()
+
+
+# ---- tenants ----
+
+def shares():
+    host = Host("shares")
+    for limits, field, most in (({"sandboxes": 2}, "sandboxes", 2), ({"memoryBytes": 1 << 30}, "limits.memory", 2), ({"cpuMilli": 2000}, "limits.cpus", 2),
+                                ({"spoolBytes": 128 << 20}, "spoolBytes", 2), ({"launchesPerSecond": 2}, "launchesPerSecond", 2)):
+        token = host.tenant("t%d" % len(host.tenants), **limits)
+        answers = []
+        callers = [threading.Thread(target=lambda: answers.append(host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 60000}))) for _ in range(most + 2)]
+        for one in callers:
+            one.start()
+        for one in callers:
+            one.join()
+        good = [one for one in answers if one[0] == 201]
+        refused = [one for one in answers if one[0] == 429]
+        tell(len(good) == most and len(refused) == 2 and all(one[1]["field"] == field and one[2]["Retry-After"].isdigit() for one in refused),
+             "%s of a tenant is limited, also when its requests come at once" % list(limits)[0], [one[:2] for one in answers])
+        for one in good:
+            host.ask("DELETE", "/v1/sandboxes/" + one[1]["id"], token)
+    tell(host.ask("POST", "/v1/run", host.tenant("free"), {"argv": ["true"]})[0] == 200, "another tenant is served all the while")
+    host.end()
+
+
+def queue():
+    host = Host("queue", connectionsPerTenant=200)
+    token, other = host.tenant("me", queue=2, launchesPerSecond=1000, memoryBytes=1 << 40, cpuMilli=10**7), host.tenant("other")
+    sleep = json.dumps({"argv": ["sleep", "60"]}).encode()
+    busy = []
+    for _ in range(50):
+        one = host.connect()
+        one.sendall(host.request("POST", "/v1/run", token, sleep))
+        busy.append(one)
+    def asked():
+        return host.ask("GET", "/v1/host", token)[1]["tenant"]["used"]["memoryBytes"] == 50 * (512 << 20)
+    tell(until(asked, 20), "48 programs of a tenant run, and two wait", host.ask("GET", "/v1/host", token)[1])
+    status, data, headers = host.ask("POST", "/v1/run", token, sleep)
+    tell(status == 429 and data["field"] == "queue" and headers["Retry-After"].isdigit(), "no third one waits", (status, data))
+    tell(host.ask("POST", "/v1/run", other, {"argv": ["true"]})[0] == 200, "and another tenant need not wait")
+    for one in busy:
+        one.close()
+    tell(until(lambda: host.ask("GET", "/v1/host", token)[1]["tenant"]["used"]["memoryBytes"] == 0, 40), "they end with their clients")
+    host.end()
+
+
+def settings():
+    path = os.path.join(work, "settings.json")
+    for text, word in (('{"connections": 0}', "connections"), ('{"connections": 5000}', "2000"), ('{"bodyBytes": 2000000}', "bodyBytes"), ('{"nope": 1}', "nope"),
+                       ('[1]', "limits"), ('{"frontMemoryBytes": "64MiB"}', "frontMemoryBytes")):
+        with open(path, "w") as file:
+            file.write('{"version": 1, "limits": %s}' % text)
+        done = subprocess.run([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", os.path.join(work, "s"), "--config", path, "--check"],
+                              capture_output=True, text=True)
+        tell(done.returncode == 125 and word in done.stderr and "settings.json" in done.stderr, "settings are refused: " + text, done.stderr)
+
+
+@atexit.register
+def clean():
+    for host in list(hosts):
+        host.end()
+    shutil.rmtree(work, ignore_errors=True)
+
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+chosen = sys.argv[1:]
+for part in (sizes, defaults, connections, sandbox_keys, slow_streams, names, shares, queue, settings):
+    if not chosen or part.__name__ in chosen:
+        part()
+print("1..%d" % count)
+sys.exit(failed > 0)

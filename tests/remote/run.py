@@ -1,0 +1,465 @@
+#!/usr/bin/env python3
+"""Hosts on other machines as backends: a real host, and servers that are slow, lie, die and send the caller elsewhere.
+
+Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace.
+"""
+import base64, ctypes, http.server, json, os, shutil, signal, socket, ssl, subprocess, sys, tempfile, threading, time
+
+WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
+SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
+ROOT = os.geteuid() == 0
+work = os.path.realpath(tempfile.mkdtemp(prefix="warder-remote-"))
+count = failed = 0
+
+
+def tell(ok, name, why=""):
+    global count, failed
+    count += 1
+    failed += not ok
+    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
+    if not ok:
+        print("# " + str(why).strip().replace("\n", "\n# ")[:3000])
+    sys.stdout.flush()
+
+
+def skip(name, why):
+    global count
+    count += 1
+    print("ok %d - %s # SKIP %s" % (count, name, why))
+
+
+def own_run_directory():
+    if not ROOT:
+        os.environ["XDG_RUNTIME_DIR"] = os.path.join(work, "rt")
+        os.mkdir(os.environ["XDG_RUNTIME_DIR"], 0o700)
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.makedirs("/run/warder", 0o700, exist_ok=True)
+    if libc.unshare(0x20000) != 0 or libc.mount(b"none", b"/", None, 0x44000, None) != 0 or \
+       libc.mount(b"none", b"/run/warder", b"tmpfs", 0, b"mode=700") != 0:
+        sys.exit("cannot make a mount namespace: " + os.strerror(ctypes.get_errno()))
+
+
+def write(name, content, mode=0o600):
+    path = os.path.join(work, name)
+    with open(path, "w") as file:
+        file.write(content)
+    os.chmod(path, mode)
+    return path
+
+
+# ---- a host ----
+
+class Host:
+    def __init__(self):
+        self.state = os.path.join(work, "state")
+        self.port = 0
+        self.start()
+
+    def start(self):
+        self.errors = open(os.path.join(work, "errors"), "ab")
+        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:%d" % self.port, "--state", self.state],
+                                        stdout=subprocess.PIPE, stderr=self.errors, stdin=subprocess.DEVNULL)
+        line = self.process.stdout.readline().decode()
+        if not line.startswith("ready: "):
+            raise RuntimeError("the host is not ready: " + open(os.path.join(work, "errors")).read()[-800:])
+        self.url = line[7:].strip()
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def tenant(self, *words):
+        return subprocess.run([WARDER, "tenant"] + list(words) + ["--state", self.state], capture_output=True, text=True).stdout.strip()
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        return self.process.wait(30 * SLOW)
+
+
+def document(name, remote, **more):
+    return write(name, json.dumps(dict({"enable": ["remote"], "remote": remote}, **more)), 0o644)
+
+
+def entry(url, token=None, **more):
+    return dict({"url": url, "tokenFile": token or TOKEN, "kind": "warder"}, **more)
+
+
+def warder(*words, input=b"", env=None, timeout=60):
+    done = subprocess.run([WARDER] + list(words), input=input, capture_output=True, timeout=timeout * SLOW, env=dict(os.environ, **(env or {})))
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+def remote(path, *words, input=b"", flags=(), **more):
+    return warder("run", "--backends", path, "--backend", "remote:big", *flags, "--", *words, input=input, **more)
+
+
+# An ordinary user without a delegated cgroup has limits only where they are preferred.
+PREFER = [] if ROOT else ["--prefer", "limits"]
+
+
+# ---- the same as here ----
+
+def same(path):
+    cases = (
+        ("an exit status", ["sh", "-c", "exit 7"], b"", []),
+        ("both streams", ["sh", "-c", "echo out; echo err >&2"], b"", []),
+        ("standard input, whole", ["cat"], bytes(range(256)) * 1000, []),
+        ("no input", ["cat"], b"", ["-n"]),
+        ("variables", ["sh", "-c", "echo $A $HOME; env | wc -l"], b"", ["--env", "A=b c"]),
+        ("a variable of the caller", ["sh", "-c", "echo $SECRET_OF_TEST"], b"", ["--env", "SECRET_OF_TEST"]),
+        ("its own signal", ["sh", "-c", "kill -SEGV $$"], b"", []),
+        ("a program that is not there", ["no-such-program"], b"", []),
+        ("the end of its time", ["sleep", "20"], b"", ["--timeout", "1s"]),
+        ("no network", ["sh", "-c", "ls /sys/class/net 2>&1; cat /proc/net/dev | wc -l"], b"", []),
+        ("a refused write", ["sh", "-c", "echo x > /usr/x; echo $?"], b"", []),
+    )
+    for name, words, input, flags in cases:
+        more = {"env": {"SECRET_OF_TEST": "from the caller"}}
+        here = warder("run", "--no-service", *PREFER, *flags, "--", *words, input=input, **more)
+        there = remote(path, *words, input=input, flags=PREFER + flags, **more)
+        tell(here[:2] == there[:2] and (here[0] != 127 or "no-such-program" in there[2]), "the same result as here: " + name,
+             (here[0], here[1][-200:], here[2], there[0], there[1][-200:], there[2]))
+
+
+def results(path):
+    receipt = os.path.join(work, "receipt")
+    status, out, err = remote(path, "sh", "-c", "echo hello; exit 3", flags=PREFER + ["--json", "--receipt", receipt])
+    data = json.loads(out)
+    rows = data["receipt"]["controls"]
+    tell(status == 3 and data["stdout"]["text"] == "hello\n" and data["exitCode"] == 3 and data["cause"] == "exit" and data["backend"] == "remote:big",
+         "a result in JSON names the host", out)
+    tell(rows and all(row["status"] == "reported by remote:big" for row in rows) and '"enforced"' not in json.dumps([row["status"] for row in rows]) and
+         {"enforced", "hardening"} <= {row["reported"] for row in rows}, "every control of the receipt is reported, and none enforced", rows)
+    tell(json.load(open(receipt)) == data["receipt"], "the receipt in a file is that of the result", open(receipt).read())
+    status, out, err = remote(path, "sh", "-c", "printf '\\377\\0x'", flags=PREFER + ["--json"])
+    tell(base64.b64decode(json.loads(out)["stdout"]["base64"]) == b"\xff\0x", "output that is no text arrives byte by byte", out)
+    status, out, err = remote(path, "sh", "-c", "head -c 3000000 /dev/zero", flags=PREFER)
+    tell(status == 125 and len(out) == 1 << 20 and "of 3000000 bytes" in err, "output that the host did not keep is named", (status, len(out), err))
+
+
+def refusals(path):
+    for flags, word in ((["--ro", "/srv"], "filesystem.paths.readOnly"), (["--rw", work], "filesystem.paths.readWrite"),
+                        (["--workspace", work], "filesystem.workspace"), (["--view", "image:x"], "filesystem.view"),
+                        (["--net", "learn"], "network.mode"), (["--publish", "0:80"], "network.publish"),
+                        (["--terminal"], "--terminal"), (["--detach"], "--detach"), (["--max-output", "1k"], "--max-output"), (["--progress"], "--progress")):
+        status, out, err = remote(path, "true", flags=flags)
+        tell(status == 125 and word in err, "what another machine cannot have is refused: " + word, (status, err))
+    status, out, err = remote(path, "cat", input=b"x" * (513 << 10), flags=PREFER)
+    tell(status == 125 and "512KiB" in err, "more input than can be sent is refused", (status, err))
+    status, out, err = remote(path, "true", flags=PREFER + ["--memory", "900GiB"])
+    tell(status == 125 and "limits.memory" in err, "what the host does not grant is refused by its field", (status, err))
+    status, out, err = remote(path, b"\xff", flags=PREFER)
+    tell(status == 125 and "argv" in err and "UTF-8" in err, "an argument that is no text is refused", (status, err))
+    for words in (["code", "--language", "python", "--backend", "remote:big", "--backends", path, "-"], ["backend", "describe", "remote:big"],
+                  ["session", "start", "x", "--backend", "remote:big", "--backends", path]):
+        status, out, err = warder(*words, input=b"print(1)")
+        tell(status == 125 and "remote:big is a host on another machine" in err, "another command refuses a host by name: " + words[0], (status, err))
+
+
+def choices(path, url):
+    status, out, err = warder("explain", "--backends", path, "--backend", "local,remote:big", "--json", *PREFER)
+    data = json.loads(out)
+    states = {row["backends"]["remote:big"]["state"] for row in data["fields"]}
+    tell("reported" in states and (not ROOT or "notEnforced" not in states) and data["backends"][1]["chosen"] == "remote:big", "explain compares a host with here", out)
+    rows = {row["field"]: row["backends"]["remote:big"] for row in data["fields"] if row["control"] != "languages"}
+    tell(rows["syscalls"]["state"] == "reported" and rows["syscalls"]["by"] == "seccomp filter", "and has its mechanisms from it", rows["syscalls"])
+    status, out, err = warder("explain", "--backends", path, "--backend", "remote:big", "--ro", "/srv")
+    tell(status == 125 and b"filesystem.paths.readOnly" in out, "explain says what would be refused", out)
+    first = document("first.json", {"big": entry(url)}, order=["remote:big", "local"])
+    status, out, err = warder("run", "--backends", first, "--backend", "auto", "--json", *PREFER, "--", "true")
+    tell(json.loads(out)["backend"] == "remote:big", "auto takes a host that the order names", out)
+    status, out, err = warder("run", "--backends", path, "--backend", "auto", "--json", *PREFER, "--", "true")
+    tell(json.loads(out)["backend"] == "local", "and no host that the order does not name", out)
+    status, out, err = warder("run", "--backends", first, "--backend", "auto", "--json", "--ro", "/usr/share", *PREFER, "--", "true")
+    data = json.loads(out)
+    tell(data.get("backend") == "local" and "remote:big" in data["passedOver"], "and passes it over if the policy needs this machine, with the reason", out)
+    dead = document("dead.json", {"big": entry("http://127.0.0.1:1")}, order=["remote:big", "local"])
+    status, out, err = warder("run", "--backends", dead, "--backend", "auto", "--json", *PREFER, "--", "true")
+    data = json.loads(out)
+    tell(data.get("backend") == "local" and "connect" in data["passedOver"], "and passes over one that does not answer", out)
+
+
+# ---- documents ----
+
+def documents():
+    good = entry("http://127.0.0.1:9")
+    for name, text, word in (
+            ("an entry without enable", {"remote": {"big": good}}, '"enable"'),
+            ("an unknown kind", {"enable": ["remote"], "remote": {"big": dict(good, kind="e2b")}}, '"e2b"'),
+            ("a URL with credentials", {"enable": ["remote"], "remote": {"big": dict(good, url="https://u:geheim@h.example")}}, "credentials"),
+            ("an unknown member", {"enable": ["remote"], "remote": {"big": dict(good, token="x")}}, '"token"'),
+            ("a name with capitals", {"enable": ["remote"], "remote": {"Big": good}}, '"Big"'),
+            ("http to another machine", {"enable": ["remote"], "remote": {"big": dict(good, url="http://192.0.2.1")}}, '"insecure"'),
+            ("a path in the URL", {"enable": ["remote"], "remote": {"big": dict(good, url="https://h.example/x")}}, '"url"'),
+            ("a relative token file", {"enable": ["remote"], "remote": {"big": dict(good, tokenFile="token")}}, '"tokenFile"'),
+            ("an order with an unknown host", {"enable": ["remote"], "remote": {"big": good}, "order": ["remote:small"]}, "remote:small")):
+        status, out, err = remote(write("wrong.json", json.dumps(text), 0o644), "true")
+        tell(status == 125 and word in err and "geheim" not in err, "a wrong document is refused by name: " + name, (status, err))
+    status, out, err = remote(write("off.json", "{}", 0o644), "true")
+    tell(status == 125 and "disabled" in err, "a host that nobody enabled is refused", (status, err))
+    status, out, err = warder("run", "--backends", document("other.json", {"small": good}), "--backend", "remote:smal", "--", "true")
+    tell(status == 125 and "remote:small" in err, "an unknown host is refused with a suggestion", (status, err))
+
+
+def tokens(url):
+    link = os.path.join(work, "link")
+    os.symlink(TOKEN, link)
+    secret = open(TOKEN).read().strip()
+    cases = [("a link", link, "symbolic link"), ("a readable file", write("open", secret, 0o644), "chmod 600"), ("two lines", write("two", "a\nb\n"), "one line"),
+             ("an empty file", write("empty", ""), "one line"), ("no file", os.path.join(work, "none"), "No such file"), ("a directory", work, "regular")]
+    if ROOT:
+        cases.append(("another user's file", write("others", secret), "another user"))
+        os.chown(cases[-1][1], 1234, 1234)
+    for name, path, word in cases:
+        status, out, err = remote(document("token.json", {"big": entry(url, path)}), "true")
+        tell(status == 125 and word in err and secret not in err, "a token file is refused: " + name, (status, err))
+    wrong = write("wrong-token", "e2b_" + "0" * 40)
+    status, out, err = remote(document("token.json", {"big": entry(url, wrong)}), "true")
+    tell(status == 125 and "does not accept the token" in err and "000" not in err, "a wrong token is named, and not shown", (status, err))
+
+
+# ---- servers that are no host ----
+
+CAPABILITIES = None
+
+
+class Evil(http.server.BaseHTTPRequestHandler):
+    """What it does is in the server's `how`."""
+
+    def log_message(self, *words):
+        pass
+
+    def answer(self, status, body, headers=()):
+        self.send_response(status)
+        for header in headers:
+            self.send_header(*header)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.server.asked.append(("GET", self.path, dict(self.headers)))
+        how = self.server.how
+        if how == "redirect":
+            return self.answer(302, b"", [("Location", "http://127.0.0.1:%d/stolen" % self.server.server_address[1])])
+        if how == "slow":
+            return time.sleep(40 * SLOW)
+        if how == "long":
+            return self.answer(200, b" " * (2 << 20))
+        if how == "headers":
+            return self.answer(200, b"{}", [("X-Long-%d" % i, "y" * 1000) for i in range(90)])
+        if how == "endless":
+            self.send_response(200)
+            self.end_headers()
+            try:
+                while True:
+                    self.wfile.write(b" " * 65536)
+            except OSError:
+                return None
+        if how == "nothing":
+            return self.answer(200, b"")
+        if how == "text":
+            return self.answer(200, b"<html>")
+        if how == "types":
+            return self.answer(200, json.dumps(dict(CAPABILITIES, controls=[])).encode())
+        if how == "weak":
+            controls = {name: row for name, row in CAPABILITIES["controls"].items() if name != "syscalls"}
+            return self.answer(200, json.dumps(dict(CAPABILITIES, controls=controls)).encode())
+        if how == "escape":
+            controls = dict(CAPABILITIES["controls"], syscalls={"enforced": False, "reason": "\x1b]0;owned\x07"})
+            return self.answer(200, json.dumps(dict(CAPABILITIES, controls=controls)).encode())
+        return self.answer(200, json.dumps(CAPABILITIES).encode())
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked.append(("POST", self.path, json.loads(body)))
+        how = self.server.how
+        if how == "dies":
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return None
+        if how == "half":
+            self.send_response(200)
+            self.send_header("Content-Length", "5000")
+            self.end_headers()
+            self.wfile.write(b'{"status": "succ')
+            return self.connection.shutdown(socket.SHUT_RDWR)
+        if how == "elsewhere":
+            return self.answer(307, b"", [("Location", "http://127.0.0.1:%d/stolen" % self.server.server_address[1])])
+        if how == "huge":
+            return self.answer(200, b" " * (17 << 20))
+        if how == "waits":
+            time.sleep(30 * SLOW)
+            return None
+        if how == "refuses":
+            return self.answer(403, json.dumps({"code": 403, "kind": "rejected", "field": "limits.memory", "message": "no\x1b[31m red"}).encode())
+        result = json.loads(json.dumps(RESULT))
+        change = {"cause": {"cause": "luck"}, "code": {"exitCode": 70000}, "stream": {"stdout": {"text": 5}}, "total": {"stdout": {"text": "abc", "bytesTotal": 1}},
+                  "receipt": {"receipt": None}, "status": {"receipt": {"isolation": "namespaceJail", "controls": [{"control": "x", "status": "superb"}]}},
+                  "rows": {"receipt": {"isolation": "namespaceJail", "controls": [{"control": "x%d" % i, "status": "enforced"} for i in range(300)]}},
+                  "signal": {"signal": "SIGWHAT"}, "base64": {"stdout": {"base64": "!!", "bytesTotal": 1}}}
+        result.update(change.get(how, {}))
+        if how == "array":
+            result = [1]
+        return self.answer(200, json.dumps(result).encode())
+
+
+RESULT = None
+
+
+def serve(how, context=None):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil)
+    server.handle_error = lambda *words: None  # a client that hangs up
+    server.daemon_threads = True
+    server.how, server.asked = how, []
+    if context:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def evil(how, *words, flags=(), context=None, **more):
+    server = serve(how, context)
+    url = "http%s://127.0.0.1:%d" % ("s" if context else "", server.server_address[1])
+    begun = time.time()
+    done = remote(document("evil.json", {"big": entry(url, **more)}), *(words or ("true",)), flags=PREFER + list(flags))
+    server.shutdown()
+    server.server_close()
+    return done, server.asked, time.time() - begun
+
+
+def hostile():
+    for how, word in (("redirect", "redirects are not followed"), ("long", "1 MiB"), ("headers", "64 KiB"), ("endless", "1 MiB"), ("nothing", "remote:big"),
+                      ("text", "remote:big"), ("types", "controls"), ("weak", "says nothing about it"), ("escape", "owned")):
+        (status, out, err), asked, took = evil(how)
+        tell(status == 125 and word in err and "\x1b" not in err and [one[:2] for one in asked] == [("GET", "/v1/capabilities")],
+             "a host is refused before anything is sent to it: " + how, (status, err, asked))
+    (status, out, err), asked, took = evil("slow")
+    tell(status == 125 and "Timeout" in err and took < 30 * SLOW, "a host that does not answer is given up", (status, err, took))
+    for how, word in (("dies", "remote:big"), ("half", "remote:big"), ("elsewhere", "redirect"), ("huge", "16 MiB"), ("cause", '"cause"'), ("code", '"exitCode"'),
+                      ("stream", '"stdout"'), ("total", '"stdout"'), ("receipt", '"receipt"'), ("status", "status of a control"), ("rows", "number of controls"),
+                      ("signal", '"signal"'), ("base64", '"stdout"'), ("array", '"status"')):
+        (status, out, err), asked, took = evil(how)
+        tell(status == 137 and word in err and "not known" in err and [one[:2] for one in asked] == [("GET", "/v1/capabilities"), ("POST", "/v1/run")],
+             "an answer that is none ends with the cause host: " + how, (status, err, asked))
+    (status, out, err), asked, took = evil("dies", flags=["--json"])
+    data = json.loads(out)
+    tell(data["cause"] == "host" and data["exitCode"] is None and data["receipt"]["controls"] == [] and "not known" in data["detail"],
+         "and its result in JSON says so", out)
+    (status, out, err), asked, took = evil("refuses")
+    tell(status == 125 and "\x1b" not in err and "red" in err, "a refusal is shown without control characters", (status, err))
+    (status, out, err), asked, took = evil("good", "sh", "-c", "echo $KEEP", flags=["--env", "KEEP=1"])
+    sent = asked[-1][2]
+    token = open(TOKEN).read().strip()
+    tell(status == 0 and asked[0][2].get("X-API-Key") == token and token not in json.dumps(sent) and sent["env"] == {"KEEP": "1"} and
+         sent["policy"]["environment"]["set"] == {}, "the token is in one header, and the variables in one member", (status, err, asked))
+
+
+def secrecy(path):
+    """While a run waits, nothing of a process shows the token."""
+    server = serve("waits")
+    evil_path = document("waits.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1])})
+    process = subprocess.Popen([WARDER, "run", "--backends", evil_path, "--backend", "remote:big"] + PREFER + ["--", "true"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, http_proxy="http://127.0.0.1:1", HTTP_PROXY="http://127.0.0.1:1"))
+    end = time.time() + 20 * SLOW
+    while len(server.asked) < 2 and time.time() < end:
+        time.sleep(0.05)
+    tell(len(server.asked) == 2, "no proxy of the environment is used", server.asked)
+    token = open(TOKEN).read().strip().encode()
+    children = open("/proc/%d/task/%d/children" % (process.pid, process.pid)).read().split()
+    seen = [open("/proc/%s/%s" % (pid, name), "rb").read() for pid in children + [str(process.pid)] for name in ("cmdline", "environ")
+            if ROOT or pid == str(process.pid)]
+    tell(len(children) == 1 and not any(token in text for text in seen), "the token is in no argument and no variable", children)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=20 * SLOW)
+    tell(process.returncode == 143 and token not in err and not os.path.exists("/proc/" + children[0]), "a signal ends the request, and warder-remote with it",
+         (process.returncode, err))
+    server.shutdown()
+    process = subprocess.Popen([WARDER, "run", "--backends", evil_path, "--backend", "remote:big"] + PREFER + ["--", "true"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(0.3)
+    process.kill()
+    process.wait()
+
+
+def certificates():
+    key, certificate = os.path.join(work, "key.pem"), os.path.join(work, "cert.pem")
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=host",
+                           "-addext", "subjectAltName=IP:127.0.0.1"], capture_output=True)
+    if made.returncode:
+        skip("certificates", "openssl makes no certificate")
+        return
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    (status, out, err), asked, took = evil("good", context=context)
+    tell(status == 125 and "remote:big" in err and not asked, "a certificate that nobody vouches for is refused", (status, err, asked))
+    (status, out, err), asked, took = evil("good", context=context, caFile=certificate)
+    tell(status == 0 and len(asked) == 2, "caFile names who vouches for it", (status, err, asked))
+
+
+# ---- a host that dies ----
+
+def vanishes(host, path):
+    process = subprocess.Popen([WARDER, "run", "--backends", path, "--backend", "remote:big", "--json"] + PREFER + ["--", "sleep", "25"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(2 * SLOW)
+    host.end(signal.SIGKILL)
+    out, err = process.communicate(timeout=60 * SLOW)
+    data = json.loads(out)
+    tell(process.returncode == 137 and data["cause"] == "host" and "not known" in data["detail"], "a host that is killed during a run: the result says what is unknown",
+         (process.returncode, out, err))
+    status, out, err = remote(path, "true", flags=PREFER)
+    tell(status == 125 and "connect" in err and "not known" not in err, "and afterwards nothing is sent", (status, err))
+    host.start()
+    status, out, err = remote(path, "echo", "again", flags=PREFER)
+    tell(status == 0 and out == b"again\n", "and the next host serves", (status, err))
+
+
+def ends_with_client(host, path):
+    process = subprocess.Popen([WARDER, "run", "--backends", path, "--backend", "remote:big"] + PREFER + ["--", "sleep", "27"], stdin=subprocess.DEVNULL)
+
+    def sleeps():
+        found = 0
+        for pid in os.listdir("/proc"):
+            try:
+                found += pid.isdigit() and open("/proc/%s/cmdline" % pid, "rb").read() == b"sleep\00027\0"
+            except OSError:
+                pass
+        return found
+    end = time.time() + 20 * SLOW
+    while not sleeps() and time.time() < end:
+        time.sleep(0.1)
+    begun = sleeps()
+    process.kill()
+    process.wait()
+    end = time.time() + 20 * SLOW
+    while sleeps() and time.time() < end:
+        time.sleep(0.1)
+    tell(begun == 1 and sleeps() == 0, "a program whose client was killed ends on the host", (begun, sleeps()))
+
+
+own_run_directory()
+host = None
+try:
+    host = Host()
+    TOKEN = write("token", host.tenant("add", "me") + "\n")
+    answer = subprocess.run(["curl", "-s", "-H", "X-API-Key: " + open(TOKEN).read().strip(), host.url + "/v1/capabilities"], capture_output=True)
+    CAPABILITIES = json.loads(answer.stdout)
+    tell(CAPABILITIES["isolation"] == "namespaceJail" and CAPABILITIES["controls"]["syscalls"]["enforced"], "a host says what it can enforce", answer.stdout)
+    path = document("backends.json", {"big": entry(host.url)})
+    RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1])
+    for row in RESULT["receipt"]["controls"]:
+        row["status"] = row.pop("reported")
+    same(path)
+    results(path)
+    refusals(path)
+    choices(path, host.url)
+    documents()
+    tokens(host.url)
+    hostile()
+    secrecy(path)
+    certificates()
+    ends_with_client(host, path)
+    vanishes(host, path)
+finally:
+    if host:
+        host.end()
+    shutil.rmtree(work, ignore_errors=True)
+print("1..%d" % count)
+sys.exit(failed > 0)

@@ -1,0 +1,140 @@
+/* remote: hosts in the operator's document, and what a policy may ask of them. */
+#include "backends/remote.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define GOOD "\"url\": \"http://127.0.0.1:1\", \"tokenFile\": \"/t\", \"kind\": \"warder\""
+#define ON   "\"enable\": [\"remote\"]"
+
+static struct warder_error err;
+
+static int parse(const char *text, struct backend_settings *ret)
+{
+	err.text[0] = '\0';
+	return backend_settings_parse(text, strlen(text), "backends.json", ret, &err);
+}
+
+Test(remote, entries, .timeout = 20)
+{
+	struct backend_settings settings = { 0 };
+	const struct backend_remote *remote;
+	char label[BACKEND_REMOTE_LABEL];
+
+	cr_assert_eq(
+	    parse("{\"order\": [\"local\", \"remote:b\"], " ON ", \"remote\": {\"a-1\": {" GOOD
+		  "}, \"b\": {\"url\": \"http://192.0.2.1\", \"insecure\": true, \"caFile\": \"/ca\", "
+		  "\"tokenFile\": \"/u\", \"kind\": \"warder\"}}}",
+		  &settings),
+	    0, "%s", err.text);
+	remote = backend_remote_find(&settings, "remote:b", &err);
+	cr_assert(remote);
+	cr_expect_str_eq(remote->url, "http://192.0.2.1");
+	cr_expect_str_eq(remote->ca_file, "/ca");
+	cr_expect_str_eq(backend_remote_label(remote, label), "remote:b");
+	cr_expect_null(backend_remote_of(&settings, backend_candidate(&settings, 0)));
+	cr_expect_eq(backend_remote_of(&settings, backend_candidate(&settings, 1)), remote);
+	cr_expect_null(backend_candidate(&settings, 2));
+	cr_expect_null(backend_remote_find(&settings, "remote:c", &err));
+	cr_expect(strstr(err.text, "remote:b"), "%s", err.text);
+	cr_expect_eq(backend_check_name("remote:x", &err), 0);
+	cr_expect_eq(backend_check_name("remote:X", &err), -1);
+	cr_expect_eq(backend_check_name("remote", &err), -1);
+	cr_expect_null(backend_find("remote:x", &err));
+	cr_expect(strstr(err.text, "another machine"), "%s", err.text);
+}
+
+Test(remote, nobody_enabled_it, .timeout = 20)
+{
+	struct backend_settings settings = { 0 };
+
+	cr_assert_eq(parse("{}", &settings), 0);
+	cr_expect_null(backend_remote_find(&settings, "remote:a", &err));
+	cr_expect_eq(err.code, WARDER_ERROR_REJECTED);
+}
+
+Test(remote, wrong_entries, .timeout = 20)
+{
+	static const struct {
+		const char *row, *text, *says;
+	} rows[] = {
+		{ "not enabled", "{\"remote\": {\"a\": {" GOOD "}}}", "\"enable\"" },
+		{ "no object", "{" ON ", \"remote\": []}", "object of hosts" },
+		{ "an entry is no object", "{" ON ", \"remote\": {\"a\": 1}}", "\"a\"" },
+		{ "empty name", "{" ON ", \"remote\": {\"\": {" GOOD "}}}", "1 to 20" },
+		{ "capital name", "{" ON ", \"remote\": {\"A\": {" GOOD "}}}", "1 to 20" },
+		{ "long name", "{" ON ", \"remote\": {\"aaaaaaaaaaaaaaaaaaaaa\": {" GOOD "}}}", "1 to 20" },
+		{ "unknown member", "{" ON ", \"remote\": {\"a\": {" GOOD ", \"x\": 1}}}", "\"x\"" },
+		{ "wrong type", "{" ON ", \"remote\": {\"a\": {" GOOD ", \"insecure\": 1}}}",
+		  "\"insecure\"" },
+		{ "no url", "{" ON ", \"remote\": {\"a\": {\"tokenFile\": \"/t\", \"kind\": \"warder\"}}}",
+		  "\"url\"" },
+		{ "no kind", "{" ON ", \"remote\": {\"a\": {\"url\": \"https://h\", \"tokenFile\": \"/t\"}}}",
+		  "\"kind\"" },
+		{ "no token", "{" ON ", \"remote\": {\"a\": {\"url\": \"https://h\", \"kind\": \"warder\"}}}",
+		  "\"tokenFile\"" },
+		{ "unknown kind",
+		  "{" ON ", \"remote\": {\"a\": {\"url\": \"https://h\", \"tokenFile\": \"/t\", \"kind\": "
+		  "\"e2b\"}}}",
+		  "\"e2b\"" },
+		{ "credentials",
+		  "{" ON
+		  ", \"remote\": {\"a\": {\"url\": \"https://u:geheim@h\", \"tokenFile\": \"/t\", \"kind\": "
+		  "\"warder\"}}}",
+		  "credentials" },
+		{ "a relative caFile", "{" ON ", \"remote\": {\"a\": {" GOOD ", \"caFile\": \"ca\"}}}",
+		  "\"caFile\"" },
+		{ "unknown in the order",
+		  "{" ON ", \"order\": [\"remote:b\"], \"remote\": {\"a\": {" GOOD "}}}", "remote:b" },
+		{ "twice in the order",
+		  "{" ON ", \"order\": [\"remote:a\", \"remote:a\"], \"remote\": {\"a\": {" GOOD "}}}",
+		  "twice" },
+		{ "in the order, off", "{\"order\": [\"remote:a\"]}", "disabled" },
+		{ "nine hosts",
+		  "{" ON ", \"remote\": {\"a\": {" GOOD "}, \"b\": {" GOOD "}, \"c\": {" GOOD
+		  "}, \"d\": {" GOOD "}, \"e\": {" GOOD "}, \"f\": {" GOOD "}, \"g\": {" GOOD
+		  "}, \"h\": {" GOOD "}, \"i\": {" GOOD "}}}",
+		  "at most 8" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct backend_settings settings;
+
+		cr_expect_eq(parse(rows[i].text, &settings), -1, "%s", rows[i].row);
+		cr_expect(strstr(err.text, rows[i].says), "%s: %s", rows[i].row, err.text);
+		cr_expect_null(strstr(err.text, "geheim"), "%s: %s", rows[i].row, err.text);
+	}
+}
+
+Test(remote, policies, .timeout = 20)
+{
+	static const struct {
+		const char *path, *value;
+		bool good;
+	} rows[] = {
+		{ "limits.memory", "1GiB", true },
+		{ "environment.set.A", "b", true },
+		{ "filesystem.view", "directory:/srv", false },
+		{ "filesystem.workspace", "readWrite:/srv", false },
+		{ "filesystem.paths.readOnly", "/srv", false },
+		{ "filesystem.paths.readWrite", "/srv", false },
+		{ "network.mode", "learn", false },
+		{ "environment.mode", "host", false },
+	};
+	const struct backend_remote remote = { .name = "a" };
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		owned_policy struct policy policy = { 0 };
+
+		cr_assert_eq(policy_preset("strict", &policy, &err), 0);
+		cr_assert_eq(policy_set(&policy, rows[i].path, rows[i].value, &err), 0, "%s", err.text);
+		cr_expect_eq(backend_remote_check_policy(&remote, &policy, &err) == 0, rows[i].good, "%s",
+			     rows[i].path);
+		if (!rows[i].good)
+			cr_expect(strstr(err.text, rows[i].path) && strstr(err.text, "remote:a"), "%s",
+				  err.text);
+	}
+}

@@ -321,6 +321,19 @@ def pauses(host, token, other):
 
 # ---- tenants ----
 
+def tenant_file(host, name):
+    """The path of a tenant's document, and the document."""
+    path = os.path.join(host.state, "tenants", name + ".json")
+    return path, json.load(open(path))
+
+
+def put(path, document):
+    """Replaces a document in one step, as `warder tenant` does."""
+    with open(path + ".new", "w") as file:
+        json.dump(document, file)
+    os.rename(path + ".new", path)
+
+
 def tenants(host, token):
     tell(token not in open(os.path.join(host.state, "tenants", "me.json")).read(), "the token is stored nowhere")
     tell("there is a tenant" in host.tenant("add", "me"), "a second tenant of the same name is refused")
@@ -328,20 +341,22 @@ def tenants(host, token):
     reader = host.tenant("add", "reader", "--scopes", "read")
     tell(host.ask("GET", "/v1/sandboxes", None, reader)[0] == 200 and create(host, reader)[0] == 403 and
          host.ask("POST", "/v1/run", {"argv": ["true"]}, reader)[0] == 403, "a scope that a token lacks is refused")
-    short = host.tenant("add", "short", "--expires", "1s")
+    before = time.time()
+    short = host.tenant("add", "short", "--expires", "1h")
     first = host.ask("GET", "/v1/host", None, short)[0]
+    path, document = tenant_file(host, "short")
+    ends = document["expiresMs"] / 1000
+    tell(before - 1 <= ends - 3600 <= time.time(), "--expires counts from now", (before, ends))
+    put(path, dict(document, expiresMs=int(time.time() * 1000) - 1))
     tell(first == 200 and until(lambda: host.ask("GET", "/v1/host", None, short)[0] == 401, 5), "a token expires", first)
     gone = host.tenant("add", "gone")
     name = create(host, gone)[1].get("id")
     host.tenant("revoke", "gone")
     tell(host.ask("GET", "/v1/host", None, gone)[0] == 401 and until(lambda: name not in sessions()), "a revoked tenant is refused, and its sandboxes end", name)
     small = host.tenant("add", "small")
-    path = os.path.join(host.state, "tenants", "small.json")
-    document = json.load(open(path))
+    path, document = tenant_file(host, "small")
     document["limits"].update(sandboxes=2, memoryBytes=1 << 30, launchesPerSecond=100)
-    with open(path + ".new", "w") as file:
-        json.dump(document, file)
-    os.rename(path + ".new", path)
+    put(path, document)
     answers = [create(host, small) for _ in range(3)]
     tell([one[0] for one in answers] == [201, 201, 429] and answers[2][2]["Retry-After"].isdigit(), "a tenant's number of sandboxes is limited",
          [str(one[:2])[:200] for one in answers])
@@ -350,9 +365,7 @@ def tenants(host, token):
         for one in host.ask("GET", "/v1/sandboxes", None, owner)[1]:
             host.ask("DELETE", "/v1/sandboxes/" + one["id"], None, owner)
     document["limits"].update(memoryBytes=1 << 20)
-    with open(path + ".new", "w") as file:
-        json.dump(document, file)
-    os.rename(path + ".new", path)
+    put(path, document)
     status, data, _ = create(host, small)
     tell(status == 429 and data["field"] == "limits.memory", "a tenant's sum of memory is limited", (status, data))
 

@@ -41,9 +41,15 @@ enum link_call {
 	LINK_PAUSE,     /* stop all programs of a sandbox */
 	LINK_RESUME,    /* let them go on; value: seconds from now after which the sandbox ends, 0: 300 */
 	LINK_CONTROLS,  /* a JSON object: what a jail of this host can enforce */
+	LINK_CODE,      /* text: JSON; a JSON result of a piece of code */
+	LINK_POLICIES,  /* a JSON object: the templates and the ceiling */
+	LINK_POLICY,    /* value: enum link_policy; text: JSON; a JSON object */
 	LINK_CANCEL,    /* value: number of a request of this front whose client is gone; not answered */
 	LINK_CALLS,
 };
+
+/* What is asked about a policy. */
+enum link_policy { LINK_POLICY_SHOW, LINK_POLICY_CHECK, LINK_POLICY_EXPLAIN, LINK_POLICY_ASKS };
 
 /* What the digest of a request is of. */
 enum link_key {

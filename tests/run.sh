@@ -296,6 +296,7 @@ run_root() {
 	suite root containers as_root env WARDER=build/gcc/warder tests/containers/run.py
 	suite root host as_root env WARDER=build/gcc/warder tests/host/run.py
 	suite root host-limits as_root env WARDER=build/gcc/warder tests/host/limits.py
+	suite root host-api as_root env WARDER=build/gcc/warder tests/host/api.py
 	suite root remote as_root env WARDER=build/gcc/warder tests/remote/run.py
 	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh
@@ -323,6 +324,7 @@ run_user() {
 	suite user containers as_user env WARDER=build/gcc/warder tests/containers/run.py
 	suite user host as_user env WARDER=build/gcc/warder tests/host/run.py
 	suite user host-limits as_user env WARDER=build/gcc/warder tests/host/limits.py
+	suite user host-api as_user env WARDER=build/gcc/warder tests/host/api.py
 	suite user remote as_user env WARDER=build/gcc/warder tests/remote/run.py
 	suite user escape as_user env WARDER=build/gcc/warder tests/escape/run.sh
 	suite user languages as_user env WARDER=build/gcc/warder tests/languages/run.sh

@@ -245,7 +245,7 @@ int channel_start(struct channel *channel, const struct channel_command *command
 	warder_policy_free(policy);
 	if (words_fd < 0)
 		return -1;
-	channel->execution[0] = '\0';
+	channel_choose(channel, command->id ? command->id : "");
 	channel->front->out.start = start;
 	return post(channel, RECORD_START, flags, sizeof(start), &words_fd, 1, err);
 }
@@ -279,12 +279,13 @@ int channel_resize(struct channel *channel, uint16_t rows, uint16_t columns, str
 	return post(channel, RECORD_RESIZE, 0, sizeof(channel->front->out.size), NULL, 0, err);
 }
 
-int channel_piece(struct channel *channel, const char *code, size_t len, struct warder_error *err)
+int channel_piece(struct channel *channel, const char *code, size_t len, uint64_t timeout_us,
+		  struct warder_error *err)
 {
 	owned_fd int code_fd = record_make_file(code, len);
 
 	if (code_fd < 0)
 		return error_no_memory(err, "code");
-	channel->front->out.piece = (struct record_piece){ .bytes = len };
+	channel->front->out.piece = (struct record_piece){ .bytes = len, .timeout_us = timeout_us };
 	return post(channel, RECORD_PIECE, 0, sizeof(channel->front->out.piece), &code_fd, 1, err);
 }

@@ -343,6 +343,10 @@ void visit_gone(struct visit *visit)
 	if (visit->over)
 		return;
 	visit->over = true;
+	if (visit->x->route->flags & ROUTE_OWN) {
+		exchange_fail(visit->x, 404, why);
+		return;
+	}
 	json_begin_object(&w);
 	json_key_string(&w, "sandboxId", visit->x->sandbox);
 	json_key_string(&w, "message", why);

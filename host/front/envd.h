@@ -69,6 +69,10 @@ void envd_process(struct exchange *x);
 void envd_read_file(struct exchange *x);
 void envd_write_files(struct exchange *x);
 void envd_filesystem(struct exchange *x);
+/* Of Warder's own API, about the query's path. */
+void envd_remove_path(struct exchange *x);
+void envd_list_directory(struct exchange *x);
+void envd_make_directory(struct exchange *x);
 void envd_execute(struct exchange *x);
 void envd_list_contexts(struct exchange *x);
 void envd_create_context(struct exchange *x);

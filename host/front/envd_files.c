@@ -15,8 +15,10 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "host/front/envd.h"
 #include "host/wire/filesystem.h"
 #include "host/wire/multipart.h"
@@ -76,7 +78,7 @@ static const char *const scripts[FILESYSTEM_CALLS] = {
 	"there \"$p\" || exit 40; mkdir -p -- \"${d%/*}/\" && mv -T -- \"$p\" \"$d\" && p=$d && " DETAIL,
 	[FILESYSTEM_LIST_DIR] = PATHS "there \"$p\" || exit 40; [ -d \"$p\" ] || exit 45\n"
 				      "exec find \"$p/\" -mindepth 1 -maxdepth \"$3\" " ENTRY,
-	[FILESYSTEM_REMOVE] = PATHS "exec rm -rf -- \"$p\"",
+	[FILESYSTEM_REMOVE] = PATHS "[ \"$3\" != must ] || there \"$p\" || exit 40; exec rm -rf -- \"$p\"",
 };
 
 enum file_call { CALL_READ, CALL_WRITE, CALL_SERVICE };
@@ -116,9 +118,17 @@ static struct file_visit *of_visit(struct visit *visit)
 	return (struct file_visit *)(void *)visit;
 }
 
+static bool is_own(const struct file_visit *file)
+{
+	return file->visit.x->route->flags & ROUTE_OWN;
+}
+
 static void fail(struct file_visit *file, const struct warder_error *err)
 {
-	visit_error(&file->visit, err);
+	if (is_own(file))
+		visit_fail_http(&file->visit, link_status(err->code), err->text);
+	else
+		visit_error(&file->visit, err);
 }
 
 /* Errors of /files have a number as their code, those of the service a name. */
@@ -126,7 +136,7 @@ static void fail_plainly(struct file_visit *file, unsigned int status, const cha
 {
 	struct visit *visit = &file->visit;
 
-	if (file->call == CALL_SERVICE)
+	if (file->call == CALL_SERVICE && !is_own(file))
 		visit_fail(visit, CONNECT_UNKNOWN, message);
 	else
 		visit_fail_http(visit, status, message);
@@ -160,7 +170,7 @@ static void fail_as_ended(struct file_visit *file, const struct record_end *end)
 	for (size_t i = 0; i < ARRAY_LENGTH(statuses); i++) {
 		if (end->exit_code != statuses[i].status)
 			continue;
-		if (file->call == CALL_SERVICE)
+		if (file->call == CALL_SERVICE && !is_own(file))
 			visit_fail(&file->visit, statuses[i].code, statuses[i].text);
 		else
 			fail_plainly(file, (unsigned int)connect_code_status(statuses[i].code),
@@ -170,9 +180,10 @@ static void fail_as_ended(struct file_visit *file, const struct record_end *end)
 	snprintf(text, sizeof(text), "%s",
 		 file->complaint_len ? file->complaint : "the sandbox's shell was ended");
 	fail_plainly(file,
-		     strstr(text, "No space left")       ? 507
-		     : strstr(text, "Permission denied") ? 403
-							 : 500,
+		     strstr(text, "No space left")           ? 507
+		     : strstr(text, "Permission denied")     ? 403
+		     : strstr(text, "Read-only file system") ? 403
+							     : 500,
 		     text);
 }
 
@@ -313,7 +324,8 @@ static void drop_step(struct file_visit *file)
 
 static void reply_written(struct file_visit *file)
 {
-	json_end_array(&file->answer);
+	if (!is_own(file))
+		json_end_array(&file->answer);
 	visit_reply(&file->visit, &file->answer);
 }
 
@@ -382,6 +394,8 @@ static void file_written(struct file_visit *file)
 	json_key_string(&file->answer, "path", path);
 	json_key_string(&file->answer, "name", slash ? slash + 1 : path);
 	json_key_string(&file->answer, "type", "file");
+	if (is_own(file))
+		json_key_uint(&file->answer, "sizeBytes", file->taken);
 	json_end_object(&file->answer);
 	file->waits = false;
 	write_more(file);
@@ -436,8 +450,33 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct filesystem_entry *)a)->path, ((const struct filesystem_entry *)b)->path);
 }
 
+/* An entry in the form of `warder session ls --json`, with its path. */
+static void write_own_entry(struct json_writer *w, const struct filesystem_entry *entry)
+{
+	static const char *const types[] = {
+		[FILESYSTEM_FILE] = "file", [FILESYSTEM_DIRECTORY] = "directory", [FILESYSTEM_OTHER] = "other"
+	};
+	const char *slash = strrchr(entry->path, '/');
+	const time_t modified = (time_t)entry->modified_s;
+	struct tm utc;
+	char text[32] = "";
+
+	if (gmtime_r(&modified, &utc))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	json_begin_object(w);
+	text_write_name(w, "name", "nameBase64", slash && slash[1] ? slash + 1 : entry->path);
+	text_write_name(w, "path", "pathBase64", entry->path);
+	json_key_string(w, "type", entry->link ? "link" : types[entry->type]);
+	json_key_uint(w, "mode", entry->mode & 07777);
+	json_key_uint(w, "sizeBytes", entry->size);
+	json_key_string(w, "modified", text);
+	if (entry->link)
+		text_write_name(w, "target", "targetBase64", entry->link);
+	json_end_object(w);
+}
+
 /* In the order of their paths, as E2B lists them. */
-static void write_entries(struct json_writer *w, const char *at, const char *end)
+static void write_entries(struct json_writer *w, const char *at, const char *end, bool own)
 {
 	struct filesystem_entry *entries = NULL;
 	size_t count = 0, room = 0;
@@ -459,9 +498,34 @@ static void write_entries(struct json_writer *w, const char *at, const char *end
 	}
 	if (count > 1)
 		qsort(entries, count, sizeof(*entries), by_path);
-	for (size_t i = 0; i < count && !w->failed; i++)
-		filesystem_write_entry(w, &entries[i]);
+	for (size_t i = 0; i < count && !w->failed; i++) {
+		if (own)
+			write_own_entry(w, &entries[i]);
+		else
+			filesystem_write_entry(w, &entries[i]);
+	}
 	free(entries);
+}
+
+static void reply_own(struct file_visit *file)
+{
+	const char *at = file->out ? file->out : "";
+	const char *end = at + file->out_len;
+	struct filesystem_entry entry;
+	struct json_writer w = { 0 };
+
+	file->visit.over = true;
+	if (file->service == FILESYSTEM_LIST_DIR) {
+		json_begin_array(&w);
+		write_entries(&w, at, end, true);
+		json_end_array(&w);
+	} else if (file->service == FILESYSTEM_MAKE_DIR && take_entry(&at, end, &entry)) {
+		write_own_entry(&w, &entry);
+	} else {
+		exchange_empty(file->visit.x, 204);
+		return;
+	}
+	exchange_json(file->visit.x, file->service == FILESYSTEM_MAKE_DIR ? 201 : 200, json_take(&w));
 }
 
 static void reply_service(struct file_visit *file)
@@ -475,7 +539,7 @@ static void reply_service(struct file_visit *file)
 	if (file->service == FILESYSTEM_LIST_DIR) {
 		json_key(&w, "entries");
 		json_begin_array(&w);
-		write_entries(&w, at, end);
+		write_entries(&w, at, end, false);
 		json_end_array(&w);
 	} else if (file->service != FILESYSTEM_REMOVE) {
 		json_key(&w, "entry");
@@ -537,6 +601,8 @@ static void on_ended(void *of, const struct record_end *end, const char *json)
 		fail_as_ended(file, end);
 	else if (file->call == CALL_WRITE)
 		file_written(file);
+	else if (file->call == CALL_SERVICE && is_own(file))
+		reply_own(file);
 	else if (file->call == CALL_SERVICE)
 		reply_service(file);
 	else
@@ -563,6 +629,11 @@ static void begin(struct visit *visit)
 		return;
 	}
 	snprintf(depth, sizeof(depth), "%u", file->request.depth);
+	if (is_own(file)) {
+		run(file, scripts[file->service], file->path, "",
+		    file->service == FILESYSTEM_REMOVE ? "must" : depth, false);
+		return;
+	}
 	run(file, scripts[file->service], file->request.path,
 	    file->request.destination ? file->request.destination : "", depth, false);
 }
@@ -630,6 +701,10 @@ static int begin_body(struct file_visit *file, struct warder_error *err)
 	const char *type = exchange_header(file->visit.x, "Content-Type");
 	struct multipart_sink own = sink;
 
+	if (is_own(file))
+		return file->path && *file->path
+			   ? on_part_begin(file, "file", NULL, err)
+			   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "path", "path: missing");
 	json_begin_array(&file->answer);
 	if (type && strncasecmp(type, "application/octet-stream", 24) == 0)
 		return on_part_begin(file, "file", NULL, err);
@@ -669,4 +744,41 @@ void envd_filesystem(struct exchange *x)
 		fail(file, &err);
 	else
 		visit_open(&file->visit);
+}
+
+/* ---- Warder's own API ---- */
+
+#define DEPTH_MAX 64
+
+static void about_path(struct exchange *x, enum filesystem_call service)
+{
+	struct file_visit *file = file_new(x, CALL_SERVICE);
+	const char *depth = exchange_query(x, "depth");
+	char *end = NULL;
+
+	if (!file)
+		return;
+	file->service = service;
+	file->request.depth = depth ? (uint32_t)strtoul(depth, &end, 10) : 1;
+	if (!file->path || !*file->path)
+		fail_plainly(file, 400, "path: missing");
+	else if (end && (*end || !file->request.depth || file->request.depth > DEPTH_MAX))
+		fail_plainly(file, 400, "depth: a number from 1 to 64");
+	else
+		visit_open(&file->visit);
+}
+
+void envd_remove_path(struct exchange *x)
+{
+	about_path(x, FILESYSTEM_REMOVE);
+}
+
+void envd_list_directory(struct exchange *x)
+{
+	about_path(x, FILESYSTEM_LIST_DIR);
+}
+
+void envd_make_directory(struct exchange *x)
+{
+	about_path(x, FILESYSTEM_MAKE_DIR);
 }

@@ -135,7 +135,7 @@ static void run_piece(struct interpreter_visit *interpreter)
 	struct warder_error err = { 0 };
 
 	interpreter->asked = true;
-	if (channel_piece(visit->channel, code, strlen(code), &err) < 0)
+	if (channel_piece(visit->channel, code, strlen(code), 0, &err) < 0)
 		fail_with(interpreter, &err);
 }
 

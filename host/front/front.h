@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "host/front/body.h"
 #include "host/link.h"
 #include "runtime/session/records.h"
 #include "runtime/session/session.h"
@@ -68,6 +69,7 @@ enum route_flag {
 	ROUTE_SANDBOX = 4, /* the key may be the access token of the sandbox that the routing header names */
 	ROUTE_TRAFFIC = 8, /* or its traffic token */
 	ROUTE_SIGNED = 16, /* or the signature of the URL */
+	ROUTE_OWN = 32,    /* of Warder's own API: each error is a status with {code, message} */
 };
 
 struct route {
@@ -78,6 +80,9 @@ struct route {
 	unsigned int flags; /* enum route_flag */
 	void (*handle)(struct exchange *x);
 	const char *summary; /* one line for the API's description */
+	const char *
+	    query; /* names of its parameters, with blanks between them; one that is required ends with "!" */
+	const struct member *body; /* of a JSON body; NULL: it has none, or one that the handler checks */
 };
 
 /* The rows of each family end with a row without a method. */
@@ -115,7 +120,8 @@ struct exchange {
 /* A header or query parameter of the request; NULL: there is none. */
 const char *exchange_header(const struct exchange *x, const char *name);
 const char *exchange_query(const struct exchange *x, const char *name);
-/* The body as a JSON object; an empty body is an empty object. The caller frees *ret. -1: the exchange was answered. */
+/* The body as a JSON object, with the members that its route has; an empty body is an empty object. The caller frees *ret. -1: the exchange
+ * was answered. */
 int exchange_object(struct exchange *x, struct json_value **ret);
 /* Answer with JSON, which is taken (heap; NULL on want of memory answers 500). */
 void exchange_json(struct exchange *x, unsigned int status, char *json);
@@ -190,6 +196,7 @@ struct channel_command {
 	bool background;          /* processes that it leaves stay */
 	uint16_t rows, columns;   /* of a terminal; 0: it has none */
 	bool context;             /* argv is a language and the name of a context */
+	const char *id;           /* that the execution is to have; or NULL */
 };
 
 /* fd: a connection that the launcher gave (taken). NULL: no memory. */
@@ -208,8 +215,10 @@ int channel_ask(struct channel *channel, enum record_type type, uint32_t number,
 int channel_write(struct channel *channel, const void *bytes, size_t len, bool more,
 		  struct warder_error *err);
 int channel_resize(struct channel *channel, uint16_t rows, uint16_t columns, struct warder_error *err);
-/* Run a piece of code in the context that was started or chosen; shown() and done() follow. */
-int channel_piece(struct channel *channel, const char *code, size_t len, struct warder_error *err);
+/* Run a piece of code in the context that was started or chosen; shown() and done() follow. timeout_us 0: as long as the context's policy
+ * grants. */
+int channel_piece(struct channel *channel, const char *code, size_t len, uint64_t timeout_us,
+		  struct warder_error *err);
 /* Stop reading, or go on: a stream whose client does not read. */
 void channel_hold(struct channel *channel, bool hold);
 

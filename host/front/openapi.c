@@ -11,23 +11,57 @@ struct writing {
 	const char *pattern; /* whose methods are written */
 };
 
-static void write_parameters(const char *pattern, struct json_writer *w)
+static void write_parameter(const char *name, size_t len, const char *in, bool required,
+			    struct json_writer *w)
+{
+	json_begin_object(w);
+	json_key(w, "name");
+	json_string_n(w, name, len);
+	json_key_string(w, "in", in);
+	json_key_bool(w, "required", required);
+	json_key(w, "schema");
+	json_begin_object(w);
+	json_key_string(w, "type", "string");
+	json_end_object(w);
+	json_end_object(w);
+}
+
+static void write_parameters(const struct route *route, struct json_writer *w)
 {
 	json_key(w, "parameters");
 	json_begin_array(w);
-	for (const char *at = strchr(pattern, '{'); at; at = strchr(at + 1, '{')) {
-		json_begin_object(w);
-		json_key(w, "name");
-		json_string_n(w, at + 1, strcspn(at + 1, "}"));
-		json_key_string(w, "in", "path");
-		json_key_bool(w, "required", true);
-		json_key(w, "schema");
-		json_begin_object(w);
-		json_key_string(w, "type", "string");
-		json_end_object(w);
-		json_end_object(w);
+	for (const char *at = strchr(route->pattern, '{'); at; at = strchr(at + 1, '{'))
+		write_parameter(at + 1, strcspn(at + 1, "}"), "path", true, w);
+	for (const char *at = route->query; at && *at; at += strspn(at, " ")) {
+		const size_t len = strcspn(at, " ");
+		const bool required = at[len - 1] == '!';
+
+		write_parameter(at, len - required, "query", required, w);
+		at += len;
 	}
 	json_end_array(w);
+}
+
+static void write_body(const struct route *route, struct json_writer *w)
+{
+	const char *type = route->body ? "application/json" : "application/octet-stream";
+
+	if (!route->body && !((route->flags & ROUTE_OWN) && (route->flags & ROUTE_PARTS)))
+		return;
+	json_key(w, "requestBody");
+	json_begin_object(w);
+	json_key_bool(w, "required", !route->body || route->body[0].required);
+	json_key(w, "content");
+	json_begin_object(w);
+	json_key(w, type);
+	json_begin_object(w);
+	if (route->body) {
+		json_key(w, "schema");
+		body_describe(route->body, w);
+	}
+	json_end_object(w);
+	json_end_object(w);
+	json_end_object(w);
 }
 
 static void write_security(const struct route *route, struct json_writer *w)
@@ -79,7 +113,8 @@ static void write_method(void *of, const struct route *route)
 	json_key(&writing->w, method);
 	json_begin_object(&writing->w);
 	json_key_string(&writing->w, "summary", route->summary);
-	write_parameters(route->pattern, &writing->w);
+	write_parameters(route, &writing->w);
+	write_body(route, &writing->w);
 	write_security(route, &writing->w);
 	json_key(&writing->w, "responses");
 	json_begin_object(&writing->w);

@@ -94,10 +94,14 @@ int exchange_object(struct exchange *x, struct json_value **ret)
 		exchange_error(x, 400, &err);
 		return -1;
 	}
-	if ((*ret)->type == JSON_OBJECT)
+	if (x->route->body ? body_check(x->route->body, *ret, &err) == 0 : (*ret)->type == JSON_OBJECT)
 		return 0;
 	json_free(*ret);
-	exchange_fail(x, 400, "the body must be a JSON object");
+	*ret = NULL;
+	if (err.code)
+		exchange_error(x, 400, &err);
+	else
+		exchange_fail(x, 400, "the body must be a JSON object");
 	return -1;
 }
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +15,9 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/json.h"
 #include "base/text.h"
-#include "host/launcher/host.h"
+#include "host/launcher/call.h"
+#include "host/launcher/repeats.h"
 #include "host/launcher/state.h"
 #include "host/wire/signature.h"
 #include "policy/policy.h"
@@ -32,38 +31,6 @@
 #define TIMEOUT_MS     UINT64_C(300000) /* of a sandbox, unless the client names one */
 #define LOOK_US        UINT64_C(100000)
 #define AGAIN_MS       UINT64_C(10000) /* until an end that failed is tried again */
-
-/* A request, as long as it is not answered. */
-struct call {
-	struct job job;
-	uint64_t number, generation; /* of the request; of the front that sent it */
-	char tenant[TENANT_NAME_MAX + 1];
-	char sandbox[SANDBOX_ID_LENGTH + 1];
-	struct link_answer answer;
-	char *text; /* owned: what goes with the answer */
-	int fd;     /* owned: what goes with the answer; or -1 */
-	/* of jobs that start something */
-	struct warder_policy *policy;     /* owned */
-	struct json_value *document;      /* owned: the request */
-	char *record;                     /* owned */
-	char *old_record;                 /* owned: before a change that may fail */
-	uint64_t paused_ms, ends_ms;      /* of a sandbox after the change */
-	struct warder_pool *pool;         /* borrowed: exists until all jobs are done */
-	const char *program;              /* borrowed */
-	int sandboxes_fd;                 /* borrowed */
-	uint64_t memory_bytes, cpu_milli; /* that a run takes of its tenant's share */
-	atomic_bool cancelled;            /* its client is gone, or this host ends */
-	struct call *next_run;
-};
-
-struct context {
-	struct launcher *launcher;
-	const struct link_request *request;
-	const struct tenant *tenant; /* of the key, or whose sandbox it is; NULL: a call without a key */
-	struct sandbox *sandbox;     /* or NULL */
-	const char *text;
-	size_t len;
-};
 
 /* ---- answers ---- */
 
@@ -109,9 +76,8 @@ static void send_answer(struct launcher *launcher, struct call *call)
 		shutdown(launcher->front.fd, SHUT_RDWR);
 }
 
-/* Answer and forget. status 0: the one of the error. */
-static void answer(struct launcher *launcher, struct call *call, unsigned int status,
-		   const struct warder_error *err)
+void call_answer(struct launcher *launcher, struct call *call, unsigned int status,
+		 const struct warder_error *err)
 {
 	if (err)
 		call->answer.error = *err;
@@ -140,7 +106,7 @@ static struct call *call_new(const struct context *context)
 	return call;
 }
 
-static void finish_with_answer(struct job *job, void *launcher)
+void call_finish(struct job *job, void *launcher)
 {
 	struct call *call = (struct call *)(void *)job;
 
@@ -282,31 +248,41 @@ static int set_variables(struct warder_policy *policy, const struct json_value *
 	return 0;
 }
 
-/* The policy that a request asks for, held against the ceiling: the tenant's, else the host's, else the template. */
-static int choose_policy(const struct context *context, const struct json_value *document,
-			 struct warder_policy **ret, struct warder_error *err)
+const struct warder_policy *call_ceiling(const struct context *context, const struct json_value *document,
+					 struct warder_error *err)
 {
 	const struct settings *settings = &context->launcher->settings;
 	const char *name = json_member_text(document, "template", "base");
-	const struct json_value *own = json_member(document, "policy");
 	const struct warder_policy *template = settings_template(settings, name);
-	const struct warder_policy *ceiling =
-	    context->tenant->ceiling ? context->tenant->ceiling : settings->ceiling;
-	struct warder_policy *policy = NULL;
 	char shown[100];
+
+	if (!template) {
+		error_set(err, WARDER_ERROR_NOT_FOUND, "template", "there is no template %s",
+			  json_quote(name, shown, sizeof(shown)));
+		return NULL;
+	}
+	return context->tenant->ceiling ? context->tenant->ceiling
+	       : settings->ceiling      ? settings->ceiling
+					: template;
+}
+
+/* Held against the ceiling. Without one, a template is allowed as it is. */
+int call_choose_policy(const struct context *context, const struct json_value *document,
+		       struct warder_policy **ret, struct warder_error *err)
+{
+	const struct warder_policy *ceiling = call_ceiling(context, document, err);
+	const struct warder_policy *template =
+	    settings_template(&context->launcher->settings, json_member_text(document, "template", "base"));
+	const struct json_value *own = json_member(document, "policy");
+	struct warder_policy *policy = NULL;
 	int done;
 
-	if (!template)
-		return error_set(err, WARDER_ERROR_NOT_FOUND, "template", "there is no template %s",
-				 json_quote(name, shown, sizeof(shown)));
-	if (own && own->type != JSON_NULL) {
-		done = parse_policy(own, &policy, err);
-		if (!ceiling)
-			ceiling = template;
-	} else {
-		done = copy_policy(template, &policy, err);
-	}
-	if (done == 0 && ceiling)
+	if (!ceiling)
+		return -1;
+	if (own && own->type == JSON_NULL)
+		own = NULL;
+	done = own ? parse_policy(own, &policy, err) : copy_policy(template, &policy, err);
+	if (done == 0 && (own || ceiling != template))
 		done = policy_check_ceiling(&ceiling->policy, &policy->policy, err);
 	if (done == 0)
 		done = set_variables(policy, json_member(document, "env"), err);
@@ -345,6 +321,15 @@ static int check_members(const struct json_value *document, const char *const *k
 	return 0;
 }
 
+int call_parse(const struct context *context, struct call *call, const char *const *known,
+	       struct warder_error *err)
+{
+	return parse_document(context, &call->document, err) < 0 ||
+		       check_members(call->document, known, err) < 0
+		   ? -1
+		   : 0;
+}
+
 /* ---- calls that launch ---- */
 
 static void add_run(struct launcher *launcher, struct call *call)
@@ -365,14 +350,14 @@ static void forget_run(struct launcher *launcher, const struct call *call)
 static void cancel_run(struct launcher *launcher, uint64_t generation, uint64_t number)
 {
 	for (struct call *call = launcher->runs; call; call = call->next_run)
-		if (call->generation == generation && call->number == number)
+		if (call->generation == generation && call->number == number && !call->repeat)
 			atomic_store(&call->cancelled, true);
 }
 
 void calls_cancel(struct launcher *launcher, uint64_t generation)
 {
 	for (struct call *call = launcher->runs; call; call = call->next_run)
-		if (call->generation <= generation)
+		if (generation == UINT64_MAX || (call->generation <= generation && !call->repeat))
 			atomic_store(&call->cancelled, true);
 }
 
@@ -422,7 +407,7 @@ static void create_finish(struct job *job, void *of)
 	forget_run(launcher, call);
 	if (call->fd < 0) {
 		sandboxes_remove(&launcher->sandboxes, sandbox);
-		answer(launcher, call, 0, &err);
+		call_answer(launcher, call, 0, &err);
 		return;
 	}
 	sandbox->keeper_fd = fd_take(&call->fd);
@@ -431,7 +416,7 @@ static void create_finish(struct job *job, void *of)
 	if (atomic_load(&call->cancelled))
 		sandbox->ends_ms = 0;
 	call->text = sandbox_text(sandbox, true);
-	answer(launcher, call, 201, NULL);
+	call_answer(launcher, call, 201, NULL);
 }
 
 static int take_timeout(const struct json_value *document, uint64_t *ret_ms, struct warder_error *err)
@@ -526,7 +511,7 @@ static int find_created(const struct context *context, struct call *call, const 
 				 sandbox->state == SANDBOX_STARTING ? "still being started" : "ending");
 	}
 	call->text = sandbox_text(sandbox, true);
-	answer(context->launcher, call, 200, NULL);
+	call_answer(context->launcher, call, 200, NULL);
 	return 1;
 }
 
@@ -541,13 +526,12 @@ static int create(struct context *context, struct call *call, struct warder_erro
 	int found;
 
 	link_digest(context->text, digest);
-	if (parse_document(context, &call->document, err) < 0 ||
-	    check_members(call->document, members, err) < 0 || take_key(call->document, &key, err) < 0)
+	if (call_parse(context, call, members, err) < 0 || take_key(call->document, &key, err) < 0)
 		return -1;
 	found = find_created(context, call, key, digest, err);
 	if (found != 0)
 		return found < 0 ? -1 : 0;
-	if (choose_policy(context, call->document, &call->policy, err) < 0 ||
+	if (call_choose_policy(context, call->document, &call->policy, err) < 0 ||
 	    admit(launcher, context->tenant, &call->policy->policy, true, call, err) < 0)
 		return -1;
 	sandbox = sandbox_new(&launcher->sandboxes, err);
@@ -647,7 +631,7 @@ static int open_sandbox(struct context *context, struct call *call, struct warde
 				 context->sandbox->id);
 	call->text = sandbox_text(context->sandbox, true);
 	call->job.work = open_work;
-	call->job.finish = finish_with_answer;
+	call->job.finish = call_finish;
 	jobs_add(&context->launcher->jobs, &call->job);
 	return 0;
 }
@@ -679,9 +663,8 @@ static int take_argv(const struct json_value *document, char ***ret, struct ward
 	return 0;
 }
 
-/* The program's input, as a text or as any bytes: `stdin` of the document, or *ret_bytes, which is the caller's. */
-static int take_input(const struct json_value *document, const char **ret, size_t *ret_len, char **ret_bytes,
-		      struct warder_error *err)
+int call_take_input(const struct json_value *document, const char **ret, size_t *ret_len, char **ret_bytes,
+		    struct warder_error *err)
 {
 	const struct json_value *encoded = json_member(document, "stdinBase64");
 
@@ -700,18 +683,35 @@ static int take_input(const struct json_value *document, const char **ret, size_
 				"\"stdinBase64\" must be a text in base64, padded and without line breaks");
 }
 
+int call_wait(struct call *call, struct warder_run *run, struct warder_error *err)
+{
+	struct warder_result *result = NULL;
+	int done;
+
+	while ((done = warder_wait_for(run, LOOK_US, &result, err)) == 0)
+		if (atomic_load(&call->cancelled))
+			warder_cancel(run);
+	if (done > 0) {
+		call->text = warder_result_json(result);
+		if (!call->text)
+			done = error_no_memory(err, NULL);
+	}
+	warder_result_free(result);
+	warder_run_free(run);
+	return done > 0 ? 0 : -1;
+}
+
 static int run_program(struct call *call, struct warder_error *err)
 {
 	const struct warder_pool_key key = { .size = sizeof(key),
 					     .policy = call->policy,
 					     .tenant = call->tenant };
 	struct warder_command command = { .size = sizeof(command) };
-	struct warder_result *result = NULL;
 	struct warder_run *run = NULL;
 	char **argv = NULL, *bytes = NULL;
 	int done;
 
-	if (take_input(call->document, &command.input, &command.input_len, &bytes, err) < 0)
+	if (call_take_input(call->document, &command.input, &command.input_len, &bytes, err) < 0)
 		return -1;
 	if (take_argv(call->document, &argv, err) < 0) {
 		free(bytes);
@@ -719,17 +719,8 @@ static int run_program(struct call *call, struct warder_error *err)
 	}
 	command.argv = argv;
 	done = warder_pool_launch(call->pool, &key, &command, &run, err);
-	while (done == 0 && (done = warder_wait_for(run, LOOK_US, &result, err)) == 0)
-		if (atomic_load(&call->cancelled))
-			warder_cancel(run);
-	done = done > 0 ? 0 : -1;
-	if (done == 0) {
-		call->text = warder_result_json(result);
-		if (!call->text)
-			done = error_no_memory(err, NULL);
-	}
-	warder_result_free(result);
-	warder_run_free(run);
+	if (done == 0)
+		done = call_wait(call, run, err);
 	free(argv);
 	free(bytes);
 	return done;
@@ -739,42 +730,106 @@ static void run_work(struct job *job)
 {
 	struct call *call = (struct call *)(void *)job;
 
-	if (run_program(call, &call->answer.error) == 0) {
-		memset(&call->answer.error, 0, sizeof(call->answer.error));
-		call->answer.status = 200;
-	} else {
-		call->answer.status = link_status(call->answer.error.code);
-	}
+	call->answer.status = run_program(call, &call->answer.error) == 0 ? 200 : 0;
 }
 
-static void run_finish(struct job *job, void *of)
+/* An answer that says why nothing ran is not kept: the next request with the key tries again. */
+static void launch_finish(struct job *job, void *of)
 {
 	struct call *call = (struct call *)(void *)job;
 	struct launcher *launcher = of;
 
 	forget_run(launcher, call);
-	finish_with_answer(job, launcher);
+	if (call->answer.status == 200)
+		memset(&call->answer.error, 0, sizeof(call->answer.error));
+	else
+		call->answer.status = link_status(call->answer.error.code);
+	if (call->repeat && call->answer.status == 200)
+		repeats_finish(&launcher->repeats, call->repeat, call->text, clock_us());
+	else if (call->repeat)
+		repeats_forget(&launcher->repeats, call->repeat);
+	call_finish(job, launcher);
 }
 
-static int run(struct context *context, struct call *call, struct warder_error *err)
+/* Answer with what the same request was answered before. 0: it was not; 1: the call was answered; -1 with *err. */
+static int find_answered(const struct context *context, struct call *call, const char *key,
+			 const char *digest, struct warder_error *err)
 {
-	static const char *const members[] = { "template", "policy",      "env", "argv",
-					       "stdin",    "stdinBase64", NULL };
-	struct launcher *launcher = context->launcher;
+	const struct repeat *row = repeats_find(&context->launcher->repeats, context->tenant->digest, key);
 
-	if (parse_document(context, &call->document, err) < 0 ||
-	    check_members(call->document, members, err) < 0 ||
-	    choose_policy(context, call->document, &call->policy, err) < 0 ||
+	if (!row)
+		return 0;
+	if (strcmp(row->request, digest) != 0)
+		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
+				 "another request had this key in the last 10 minutes; use a new key");
+	if (!row->ended_us) {
+		call->answer.retry_s = 1;
+		return error_set(err, WARDER_ERROR_CONFLICT, "idempotencyKey",
+				 "the program of a request with this key still runs; try again");
+	}
+	call->text = strdup(row->answer);
+	if (!call->text)
+		return error_no_memory(err, NULL);
+	call_answer(context->launcher, call, 200, NULL);
+	return 1;
+}
+
+/* The same text to another call is another request. */
+static void digest_request(const struct context *context, char ret[SHA256_HEX])
+{
+	const uint32_t which = context->request->call;
+	struct sha256 sha;
+
+	sha256_init(&sha);
+	sha256_add(&sha, &which, sizeof(which));
+	sha256_add(&sha, context->text, context->len);
+	sha256_hex(&sha, ret);
+}
+
+int call_launch(struct context *context, struct call *call, void (*work)(struct job *job),
+		struct warder_error *err)
+{
+	struct launcher *launcher = context->launcher;
+	const char *key = NULL;
+	char digest[SHA256_HEX];
+	int found = 0;
+
+	if (take_key(call->document, &key, err) < 0)
+		return -1;
+	if (key) {
+		digest_request(context, digest);
+		found = find_answered(context, call, key, digest, err);
+	}
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	if (call_choose_policy(context, call->document, &call->policy, err) < 0 ||
 	    admit(launcher, context->tenant, &call->policy->policy, false, call, err) < 0)
 		return -1;
+	if (key) {
+		call->repeat = repeats_begin(&launcher->repeats, context->tenant->digest, key, digest);
+		if (!call->repeat)
+			return error_set(
+			    err, WARDER_ERROR_UNAVAILABLE, "idempotencyKey",
+			    "too many programs of the tenant run with a key; wait until one has ended");
+	}
 	call->memory_bytes = call->policy->policy.limits.memory_bytes;
 	call->cpu_milli = call->policy->policy.limits.cpu_milli;
-	call->job.work = run_work;
-	call->job.finish = run_finish;
+	call->job.work = work;
+	call->job.finish = launch_finish;
 	call->job.is_long = true;
 	add_run(launcher, call);
 	jobs_add(&launcher->jobs, &call->job);
 	return 0;
+}
+
+static int run(struct context *context, struct call *call, struct warder_error *err)
+{
+	static const char *const members[] = { "template",    "policy",         "env", "argv", "stdin",
+					       "stdinBase64", "idempotencyKey", NULL };
+
+	return call_parse(context, call, members, err) < 0 || call_launch(context, call, run_work, err) < 0
+		   ? -1
+		   : 0;
 }
 
 /* ---- health ---- */
@@ -813,7 +868,7 @@ static void answer_waiting(struct launcher *launcher, bool good)
 		struct call *call = waiting;
 
 		waiting = call->next_run;
-		answer(launcher, call, good ? 200 : 503, good ? NULL : &launcher->health.why);
+		call_answer(launcher, call, good ? 200 : 503, good ? NULL : &launcher->health.why);
 	}
 }
 
@@ -870,7 +925,7 @@ static int health(struct context *context, struct call *call, struct warder_erro
 	if (is_stuck(launcher))
 		return say_stuck(err);
 	if (!health->started_us && health->ended_us && clock_us() - health->ended_us < PROBE_FRESH_US) {
-		answer(launcher, call, health->good ? 200 : 503, health->good ? NULL : &health->why);
+		call_answer(launcher, call, health->good ? 200 : 503, health->good ? NULL : &health->why);
 		return 0;
 	}
 	if (!health->started_us && begin_probe(launcher, err) < 0)
@@ -892,7 +947,7 @@ static int who(struct context *context, struct call *call, struct warder_error *
 	tenant_write_scopes(context->tenant->scopes, &w);
 	json_end_object(&w);
 	call->text = json_take(&w);
-	answer(context->launcher, call, 200, NULL);
+	call_answer(context->launcher, call, 200, NULL);
 	return 0;
 }
 
@@ -921,6 +976,8 @@ static int host(struct context *context, struct call *call, struct warder_error 
 	json_key_uint(&w, "memoryBytes", use.memory_bytes);
 	json_key_uint(&w, "cpuMilli", use.cpu_milli);
 	json_key_uint(&w, "spoolBytes", use.spool_bytes);
+	json_key_uint(&w, "running", jobs_running(&launcher->jobs, context->tenant->name));
+	json_key_uint(&w, "waiting", jobs_waiting(&launcher->jobs, context->tenant->name));
 	json_end_object(&w);
 	json_key(&w, "limits");
 	json_begin_object(&w);
@@ -929,7 +986,7 @@ static int host(struct context *context, struct call *call, struct warder_error 
 	json_end_object(&w);
 	json_end_object(&w);
 	call->text = json_take(&w);
-	answer(context->launcher, call, 200, NULL);
+	call_answer(context->launcher, call, 200, NULL);
 	return 0;
 }
 
@@ -938,7 +995,7 @@ static int capabilities(struct context *context, struct call *call, struct warde
 	call->text = strdup(context->launcher->capabilities);
 	if (!call->text)
 		return error_no_memory(err, NULL);
-	answer(context->launcher, call, 200, NULL);
+	call_answer(context->launcher, call, 200, NULL);
 	return 0;
 }
 
@@ -953,14 +1010,14 @@ static int list(struct context *context, struct call *call, struct warder_error 
 			sandbox_write(sandboxes->items[i], false, &w);
 	json_end_array(&w);
 	call->text = json_take(&w);
-	answer(context->launcher, call, 200, NULL);
+	call_answer(context->launcher, call, 200, NULL);
 	return 0;
 }
 
 static int show(struct context *context, struct call *call, struct warder_error *err)
 {
 	call->text = sandbox_text(context->sandbox, true);
-	answer(context->launcher, call, 200, NULL);
+	call_answer(context->launcher, call, 200, NULL);
 	return 0;
 }
 
@@ -1003,7 +1060,7 @@ static int set_timeout(struct context *context, struct call *call, struct warder
 	if (!call->record)
 		return error_no_memory(err, NULL);
 	call->job.work = record_work;
-	call->job.finish = finish_with_answer;
+	call->job.finish = call_finish;
 	jobs_add(&context->launcher->jobs, &call->job);
 	return 0;
 }
@@ -1057,7 +1114,7 @@ static void change_finish(struct job *job, void *of)
 			sandbox->ends_ms = call->ends_ms;
 		}
 	}
-	finish_with_answer(job, launcher);
+	call_finish(job, launcher);
 }
 
 /* The record of a sandbox as if it were paused since then, and ended then. */
@@ -1162,6 +1219,9 @@ static const struct row {
 	[LINK_PAUSE] = { pause_sandbox, TENANT_SANDBOXES, true, false },
 	[LINK_RESUME] = { resume_sandbox, TENANT_SANDBOXES, true, false },
 	[LINK_CONTROLS] = { capabilities, TENANT_READ, false, false },
+	[LINK_CODE] = { calls_code, TENANT_RUN, false, true },
+	[LINK_POLICIES] = { calls_policies, TENANT_READ, false, false },
+	[LINK_POLICY] = { calls_policy, TENANT_READ, false, false },
 	[LINK_CANCEL] = { cancel, 0, false, false },
 };
 
@@ -1303,7 +1363,7 @@ void calls_take(struct launcher *launcher, const struct link_request *request, c
 		taken = take(&context, &call, &err);
 	free(text);
 	if (taken < 0)
-		answer(launcher, call, call->answer.status, &err);
+		call_answer(launcher, call, call->answer.status, &err);
 }
 
 /* ---- tenants ---- */
@@ -1381,6 +1441,7 @@ int calls_sweep(struct launcher *launcher)
 	const uint64_t now_ms = clock_wall_ms();
 	uint64_t next_ms = now_ms + 1000;
 
+	repeats_sweep(&launcher->repeats, clock_us());
 	if (is_stuck(launcher) && launcher->health.waiting) {
 		say_stuck(&launcher->health.why);
 		answer_waiting(launcher, false);

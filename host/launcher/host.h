@@ -9,6 +9,7 @@
 #include "host/launcher/front.h"
 #include "host/launcher/jobs.h"
 #include "host/launcher/launcher.h"
+#include "host/launcher/repeats.h"
 #include "host/launcher/sandboxes.h"
 #include "host/launcher/settings.h"
 #include "host/launcher/tenants.h"
@@ -42,6 +43,7 @@ struct launcher {
 	struct launcher_rate *rates;
 	size_t rate_count;
 	struct launcher_health health;
+	struct repeats repeats;
 	struct call *runs; /* programs without a sandbox, and sandboxes that are being started */
 	int sandboxes_fd;  /* directory of the records */
 	int tenants_fd;    /* inotify over the directory of tenants */

@@ -56,7 +56,7 @@ static bool begin(struct job *job)
 	return failed == 0;
 }
 
-static size_t running_of(const struct jobs *jobs, const char *tenant)
+size_t jobs_running(const struct jobs *jobs, const char *tenant)
 {
 	size_t count = 0;
 
@@ -82,7 +82,7 @@ static struct job **choose(struct jobs *jobs)
 	size_t best_running = JOBS_A_TENANT;
 
 	for (struct job **at = &jobs->queued; *at; at = &(*at)->next) {
-		const size_t running = running_of(jobs, (*at)->tenant);
+		const size_t running = jobs_running(jobs, (*at)->tenant);
 
 		if (running < best_running && !((*at)->is_long && no_long)) {
 			best = at;

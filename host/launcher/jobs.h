@@ -38,7 +38,8 @@ struct jobs {
 
 int jobs_init(struct jobs *jobs, struct warder_error *err);
 void jobs_add(struct jobs *jobs, struct job *job);
-/* How many of a tenant's jobs wait. */
+/* How many of a tenant's jobs run; how many wait. */
+size_t jobs_running(const struct jobs *jobs, const char *tenant);
 size_t jobs_waiting(const struct jobs *jobs, const char *tenant);
 /* Finish the jobs that are done, and begin others. */
 void jobs_finish(struct jobs *jobs, void *launcher);

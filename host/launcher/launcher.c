@@ -339,6 +339,7 @@ static void close_all(struct launcher *launcher)
 	sandboxes_done(&launcher->sandboxes);
 	tenants_done(&launcher->tenants);
 	settings_done(&launcher->settings);
+	repeats_done(&launcher->repeats);
 	free(launcher->rates);
 	free(launcher->capabilities);
 }

@@ -10,8 +10,8 @@
 
 #include "base/json.h"
 #include "runtime/cli/commands.h"
-#include "runtime/cli/explain.h"
 #include "runtime/cli/term.h"
+#include "runtime/library/explain.h"
 
 #define COLUMN_WIDTH 20
 

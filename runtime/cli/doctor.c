@@ -8,8 +8,8 @@
 #include "base/json.h"
 #include "runtime/cli/backends.h"
 #include "runtime/cli/commands.h"
-#include "runtime/cli/explain.h"
 #include "runtime/cli/term.h"
+#include "runtime/library/explain.h"
 #include "runtime/service/service.h"
 #include "runtime/session/session.h"
 

@@ -420,7 +420,7 @@ static void take_frame(const struct record *in, struct remote_event *ret)
 	ret->bytes = in->bytes + sizeof(in->frame);
 }
 
-static void take_done(const struct record_done *done, struct remote_done *ret)
+void remote_take_done(const struct record_done *done, struct remote_done *ret)
 {
 	*ret = (struct remote_done){
 		.end = done->end < CONTEXT_END_COUNT ? (enum context_end)done->end : CONTEXT_END_DIED,
@@ -443,7 +443,7 @@ static int take_said(const struct record *in, int fd, struct remote_event *ret, 
 
 	if (in->head.type == RECORD_DONE) {
 		ret->kind = REMOTE_DONE;
-		take_done(&in->done, &ret->done);
+		remote_take_done(&in->done, &ret->done);
 	} else {
 		ret->kind = in->number == FRAME_ASKS ? REMOTE_ASKS : REMOTE_SHOWN;
 	}

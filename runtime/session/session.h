@@ -346,6 +346,9 @@ int remote_pause(const char *session, bool paused, struct warder_error *err);
 int remote_extend(const char *session, uint64_t us, struct warder_error *err);
 /* All executions that keepers of this user supervise, as a JSON array; heap. NULL with *err. */
 char *remote_list(struct warder_error *err);
+/* The keeper's record of how a piece ended, decoded. */
+struct record_done;
+void remote_take_done(const struct record_done *done, struct remote_done *ret);
 /* ---- what a context says of a piece: said.c ---- */
 
 /* The context's word, which is anything that the code in it wants to say. What is not of this shape is left out. */

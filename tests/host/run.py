@@ -167,7 +167,7 @@ def description(host, token):
             served = status != 405 and not (isinstance(data, dict) and data.get("message") == "there is no such path")
             if not served or ({} in what["security"]) == (status == 401) or ({"token": ["run"]} in what["security"] and status != 401):
                 wrong.append((method, path, status))
-            if len(what["parameters"]) != path.count("{"):
+            if sum(row["in"] == "path" for row in what["parameters"]) != path.count("{"):
                 wrong.append((path, what["parameters"]))
         if "get" not in methods and host.ask("GET", path.replace("{", "").replace("}", ""), None, token)[0] not in (404, 405):
             wrong.append(("get", path))

@@ -1,9 +1,9 @@
 /*
- * explain: each field of a policy against a host, as rows. Private to cli/; `warder explain` prints them all, `warder
+ * explain: each field of a policy against a host, as rows. `warder explain` and POST /v1/policies/explain show them all, `warder
  * doctor` those that are missing.
  */
-#ifndef WARDER_RUNTIME_CLI_EXPLAIN_H
-#define WARDER_RUNTIME_CLI_EXPLAIN_H
+#ifndef WARDER_RUNTIME_LIBRARY_EXPLAIN_H
+#define WARDER_RUNTIME_LIBRARY_EXPLAIN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +39,12 @@ size_t explain_rows(const struct policy *policy, const struct preparation *prepa
 		    struct explain_row ret[EXPLAIN_ROWS_MAX]);
 /* Where every control could be had, and the policy is refused for what stands in a field: its row says so. *refused lives as long. */
 void explain_refused(struct explain_row *rows, size_t count, const struct warder_error *refused);
+
+/* As JSON, into an open object: the backend and why others were passed over; then the rows and, where there is one, the plan. refused: or
+ * NULL. */
+struct json_writer;
+void explain_write_backend(const struct preparation *preparation, struct json_writer *w);
+void explain_write_fields(const struct policy *policy, const struct preparation *preparation,
+			  const struct warder_error *refused, struct json_writer *w);
 
 #endif

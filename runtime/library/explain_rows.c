@@ -1,4 +1,4 @@
-#include "runtime/cli/explain.h"
+#include "runtime/library/explain.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,36 @@
+/*
+ * v1: what the files of Warder's own API share. Private to host/front/.
+ */
+#ifndef WARDER_HOST_FRONT_V1_H
+#define WARDER_HOST_FRONT_V1_H
+
+#include "host/front/front.h"
+
+#define V1_TERMINAL_MAX 1000 /* rows, and columns */
+
+/* One server-sent event of a stream; empties the writer. id: or NULL. Returns whether the stream has room for more. */
+bool v1_event(struct exchange *x, const char *name, const char *id, struct json_writer *w);
+/* The data of an event about output; stream: 0 standard output, 1 standard error. */
+void v1_write_output(struct json_writer *w, int stream, uint64_t offset, const char *bytes, size_t len);
+void v1_write_gap(struct json_writer *w, int stream, uint64_t from, uint64_t to);
+
+/* ---- handlers: v1_executions.c ---- */
+
+void v1_list_executions(struct exchange *x);
+void v1_start_execution(struct exchange *x);
+void v1_show_execution(struct exchange *x);
+void v1_show_output(struct exchange *x);
+void v1_send_signal(struct exchange *x);
+void v1_send_input(struct exchange *x);
+void v1_resize(struct exchange *x);
+
+/* ---- handlers: v1_contexts.c ---- */
+
+void v1_list_contexts(struct exchange *x);
+void v1_create_context(struct exchange *x);
+void v1_delete_context(struct exchange *x);
+void v1_restart_context(struct exchange *x);
+void v1_interrupt_context(struct exchange *x);
+void v1_run_piece(struct exchange *x);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * call: a request of the front while it is not answered, and what the files of calls share. Private to host/launcher/.
+ */
+#ifndef WARDER_HOST_LAUNCHER_CALL_H
+#define WARDER_HOST_LAUNCHER_CALL_H
+
+#include <stdatomic.h>
+
+#include "base/json.h"
+#include "host/launcher/host.h"
+#include "runtime/warder.h"
+
+struct repeat;
+
+/* A request, as long as it is not answered. */
+struct call {
+	struct job job;
+	uint64_t number, generation; /* of the request; of the front that sent it */
+	char tenant[TENANT_NAME_MAX + 1];
+	char sandbox[SANDBOX_ID_LENGTH + 1];
+	struct link_answer answer;
+	char *text; /* owned: what goes with the answer */
+	int fd;     /* owned: what goes with the answer; or -1 */
+	/* of jobs that start something */
+	struct warder_policy *policy;     /* owned */
+	struct json_value *document;      /* owned: the request */
+	char *record;                     /* owned */
+	char *old_record;                 /* owned: before a change that may fail */
+	uint64_t paused_ms, ends_ms;      /* of a sandbox after the change */
+	struct warder_pool *pool;         /* borrowed: exists until all jobs are done */
+	const char *program;              /* borrowed */
+	int sandboxes_fd;                 /* borrowed */
+	uint64_t memory_bytes, cpu_milli; /* that a run takes of its tenant's share */
+	atomic_bool cancelled;            /* its client is gone, or this host ends */
+	struct call *next_run;
+	struct repeat *repeat; /* of a run with an idempotency key: it goes on without its client; or NULL */
+};
+
+struct context {
+	struct launcher *launcher;
+	const struct link_request *request;
+	const struct tenant *tenant; /* of the key, or whose sandbox it is; NULL: a call without a key */
+	struct sandbox *sandbox;     /* or NULL */
+	const char *text;
+	size_t len;
+};
+
+/* ---- calls.c ---- */
+
+/* Answer and forget. status 0: the one of the error. */
+void call_answer(struct launcher *launcher, struct call *call, unsigned int status,
+		 const struct warder_error *err);
+/* For struct job.finish: answer with what the job has put into the call. */
+void call_finish(struct job *job, void *launcher);
+/* The body as an object with no other members than the known ones (NULL-terminated), into call->document. -1 with *err. */
+int call_parse(const struct context *context, struct call *call, const char *const *known,
+	       struct warder_error *err);
+/* The policy that the document asks for, within the ceiling. -1 with *err. */
+int call_choose_policy(const struct context *context, const struct json_value *document,
+		       struct warder_policy **ret, struct warder_error *err);
+/* The ceiling of a policy of the tenant's own: the tenant's, else the host's, else the template that the document names (NULL with *err:
+ * there is none of that name). */
+const struct warder_policy *call_ceiling(const struct context *context, const struct json_value *document,
+					 struct warder_error *err);
+/* Admit a program without a sandbox, and queue it. With an idempotency key, it may be answered at once. -1 with *err. */
+int call_launch(struct context *context, struct call *call, void (*work)(struct job *job),
+		struct warder_error *err);
+/* The program's input, as a text or as any bytes: `stdin` of the document, or *ret_bytes, which is the caller's. */
+int call_take_input(const struct json_value *document, const char **ret, size_t *ret_len, char **ret_bytes,
+		    struct warder_error *err);
+/* Wait for a run until its end, or until the call is cancelled; the result is the call's text then. The run is freed. -1 with *err. */
+int call_wait(struct call *call, struct warder_run *run, struct warder_error *err);
+
+/* ---- rows of the table ---- */
+
+int calls_code(struct context *context, struct call *call, struct warder_error *err); /* calls_code.c */
+int calls_policies(struct context *context, struct call *call,
+		   struct warder_error *err); /* calls_policies.c */
+int calls_policy(struct context *context, struct call *call, struct warder_error *err);
+
+#endif

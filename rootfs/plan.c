@@ -566,6 +566,12 @@ static int check_beneath_bind(struct planning *planning, const struct rootfs_ent
 	if (errno == EXDEV)
 		return refuse_working_directory(planning, path,
 						"leads through a link; name the directory itself");
+	if (errno == EACCES && !planning->policy->working_directory && cover->field == POLICY_FIELD_WORKSPACE)
+		return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST,
+				 policy_field_path(POLICY_FIELD_WORKSPACE),
+				 "%s: you may not enter %.80s: permission denied",
+				 policy_field_path(POLICY_FIELD_WORKSPACE),
+				 json_quote(cover->source, shown, sizeof(shown)));
 	if (errno == EACCES) {
 		snprintf(why, sizeof(why),
 			 "lies in %.80s of the host, which you may not enter: permission denied",

@@ -3,7 +3,7 @@
 = a workspace that the user may not enter; a session without a place for it
 + mkdir shut && chmod 700 shut
 $ if [ $(id -u) = 0 ]; then warder run --prefer limits --workspace $PWD/shut -- true > /dev/null && setpriv --reuid=65534 --regid=65534 --clear-groups env -u XDG_RUNTIME_DIR HOME=/tmp sh -c "warder run --prefer limits --workspace /root -- true; warder session start nobody-$$"; else chmod 0 shut; warder run --prefer limits --workspace $PWD/shut -- true; env -u XDG_RUNTIME_DIR warder session start nobody-$$; fi
-!~ ^warder: workingDirectory: "/workspace" lies in "[^"]*" of the host, which you may not enter: permission denied$
+!~ ^warder: --workspace [^ ]*: filesystem.workspace: you may not enter "[^"]*": permission denied$
 !~ ^warder: .*XDG_RUNTIME_DIR, which is not set; set it to a directory that only you may enter
 ? 125
 

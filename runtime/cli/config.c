@@ -242,6 +242,27 @@ static bool names_process(const char *text)
 	return false;
 }
 
+/* The order of members means nothing, so that a mode must not contradict rows beside it. */
+static int check_network(const struct config *config, const struct section *section,
+			 const struct json_value *object, struct warder_error *err)
+{
+	static const char *const modes[] = { "none", "host", "loopback" }; /* the last one can publish */
+	static const char *const rows[] = { "allow", "deny", "publish" };
+	const struct json_value *mode = json_member(object, "net");
+	char member[96], why[160];
+
+	for (size_t i = 0; mode && mode->type == JSON_STRING && i < ARRAY_LENGTH(modes); i++)
+		for (size_t j = 0; strcmp(mode->string, modes[i]) == 0 && j < ARRAY_LENGTH(rows); j++) {
+			if (!json_member(object, rows[j]) || (i == 2 && j == 2))
+				continue;
+			snprintf(member, sizeof(member), "flags.%s.net", section->name);
+			snprintf(why, sizeof(why), "\"%s\" does not go with flags.%s.%s; give one of the two",
+				 modes[i], section->name, rows[j]);
+			return refuse_member(config, mode, member, why, err);
+		}
+	return 0;
+}
+
 static int check_section(const struct config *config, const struct section *section,
 			 const struct json_value *object, struct warder_error *err)
 {
@@ -270,7 +291,7 @@ static int check_section(const struct config *config, const struct section *sect
 			    "WARDER_BACKEND can choose it",
 			    err);
 	}
-	return 0;
+	return check_network(config, section, object, err);
 }
 
 static const struct section *find_section(const char *name)

@@ -75,6 +75,8 @@ $ . $TOP/tests/transcript/config.sh; while read -r text; do config "$text"; $as 
 > {"flags": {"blocks": {"delimiters": ["a", "b"]}}}
 > {"flags": {"run": {"memory": "1MiB", "set": "limits.memory=2MiB"}}}
 > {"flags": {"run": {"preset": "agent", "policy": "x.json"}}}
+> {"flags": {"run": {"net": "loopback", "allow": ["a.b"]}}}
+> {"flags": {"common": {"publish": "127.0.0.1:0:80", "net": "none"}}}
 > {"flags": {"run": []}}
 > {"flags": [], "x": 1}
 > {"flag": {}}
@@ -106,12 +108,14 @@ $ . $TOP/tests/transcript/config.sh; while read -r text; do config "$text"; $as 
 !~ ^warder: /.*/warder/config.json:1: flags.blocks.delimiters: the flag takes two values, and only a command line can give it$
 !~ ^warder: /.*/warder/config.json:1: flags.run.set: "limits.memory=2MiB": --set limits.memory=2MiB: --memory gives limits.memory already; give one of the two$
 !~ ^warder: /.*/warder/config.json:1: flags.run.policy: "x.json": --policy x.json: --preset gives --preset already; give one of the two$
+!~ ^warder: /.*/warder/config.json:1: flags.run.net: "loopback" does not go with flags.run.allow; give one of the two$
+!~ ^warder: /.*/warder/config.json:1: flags.common.net: "none" does not go with flags.common.publish; give one of the two$
 !~ ^warder: /.*/warder/config.json:1: flags.run: an array where an object is expected$
 !~ ^warder: /.*/warder/config.json:1: x: unknown member "x"; did you mean "flags"\?|known: "flags"$
 !~ ^warder: /.*/warder/config.json:1: flag: unknown member "flag"; did you mean "flags"\?$
 !~ ^warder: /.*/warder/config.json:1: the document: an array where an object is expected$
 !~ ^warder: /.*/warder/config.json:1: the name "cpus" is given twice$
-!~ ^warder: /.*/warder/config.json:2: the document ends where ':' is expected$
+!~ ^warder: /.*/warder/config.json:2:1: the document ends where ':' is expected$
 
 = a file that others may write is refused, not skipped; so are a link and a pipe; --no-config does without
 + . $TOP/tests/transcript/config.sh

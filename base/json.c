@@ -118,9 +118,10 @@ struct parser {
 	struct warder_error *err;
 };
 
-static int fail(struct parser *p, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int fail_at(struct parser *p, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int fail(struct parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static int fail(struct parser *p, int line, const char *format, ...)
+static int fail_at(struct parser *p, int line, const char *format, ...)
 {
 	char what[240];
 	va_list args;
@@ -129,6 +130,32 @@ static int fail(struct parser *p, int line, const char *format, ...)
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	error_set(p->err, WARDER_ERROR_INVALID_REQUEST, p->origin, "%.120s:%d: %s", p->origin, line, what);
+	return -1;
+}
+
+/* The column of the position in its line: characters, from 1. */
+static size_t column(const struct parser *p)
+{
+	size_t start = p->pos, column = 1;
+
+	while (start > 0 && p->text[start - 1] != '\n')
+		start--;
+	for (; start < p->pos; start++)
+		column += ((unsigned char)p->text[start] & 0xc0) != 0x80;
+	return column;
+}
+
+/* At the position. */
+static int fail(struct parser *p, const char *format, ...)
+{
+	char what[240];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	error_set(p->err, WARDER_ERROR_INVALID_REQUEST, p->origin, "%.120s:%d:%zu: %s", p->origin, p->line,
+		  column(p), what);
 	return -1;
 }
 
@@ -156,10 +183,10 @@ static int fail_unexpected(struct parser *p, const char *wanted)
 	int byte = peek(p);
 
 	if (byte < 0)
-		return fail(p, p->line, "the document ends where %s is expected", wanted);
+		return fail(p, "the document ends where %s is expected", wanted);
 	if (byte > 0x20 && byte < 0x7f)
-		return fail(p, p->line, "'%c' where %s is expected", byte, wanted);
-	return fail(p, p->line, "byte 0x%02x where %s is expected", (unsigned)byte, wanted);
+		return fail(p, "'%c' where %s is expected", byte, wanted);
+	return fail(p, "byte 0x%02x where %s is expected", (unsigned)byte, wanted);
 }
 
 static void skip_space(struct parser *p)
@@ -210,17 +237,17 @@ static int parse_unicode_escape(struct parser *p, uint32_t *ret)
 	if (parse_hex4(p, &high) != 0)
 		return -1;
 	if (high == 0)
-		return fail(p, p->line, "\\u0000 in a string");
+		return fail(p, "\\u0000 in a string");
 	if (high < 0xd800 || high > 0xdfff) {
 		*ret = high;
 		return 0;
 	}
 	if (high > 0xdbff || !take(p, '\\') || !take(p, 'u'))
-		return fail(p, p->line, "a lone surrogate \\u%04x", high);
+		return fail(p, "a lone surrogate \\u%04x", high);
 	if (parse_hex4(p, &low) != 0)
 		return -1;
 	if (low < 0xdc00 || low > 0xdfff)
-		return fail(p, p->line, "a lone surrogate \\u%04x", high);
+		return fail(p, "a lone surrogate \\u%04x", high);
 	*ret = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 	return 0;
 }
@@ -252,9 +279,9 @@ static int parse_character(struct parser *p, char *out, size_t *ret_len)
 	size_t length;
 
 	if (byte < 0)
-		return fail(p, p->line, "a string without its closing quote");
+		return fail(p, "a string without its closing quote");
 	if (byte < 0x20)
-		return fail(p, p->line, "control character 0x%02x in a string", (unsigned)byte);
+		return fail(p, "control character 0x%02x in a string", (unsigned)byte);
 	if (take(p, '\\')) {
 		if (parse_escape(p, &point) != 0)
 			return -1;
@@ -263,7 +290,7 @@ static int parse_character(struct parser *p, char *out, size_t *ret_len)
 	}
 	length = utf8_length(p->text + p->pos, p->len - p->pos);
 	if (length == 0)
-		return fail(p, p->line, "byte 0x%02x is not valid UTF-8", (unsigned)byte);
+		return fail(p, "byte 0x%02x is not valid UTF-8", (unsigned)byte);
 	memcpy(out, p->text + p->pos, length);
 	p->pos += length;
 	*ret_len = length;
@@ -347,7 +374,7 @@ static int parse_number(struct parser *p, struct json_value *value)
 		return -1;
 	length = p->pos - start;
 	if (length > MAX_NUMBER_LENGTH)
-		return fail(p, p->line, "a number of %zu characters; at most %d", length, MAX_NUMBER_LENGTH);
+		return fail(p, "a number of %zu characters; at most %d", length, MAX_NUMBER_LENGTH);
 	memcpy(number, p->text + start, length);
 	number[length] = '\0';
 	value->type = JSON_NUMBER;
@@ -356,7 +383,7 @@ static int parse_number(struct parser *p, struct json_value *value)
 		return fail_memory(p);
 	value->number = strtod_l(number, NULL, p->c_locale);
 	if (!isfinite(value->number))
-		return fail(p, p->line, "the number %.40s is too large", number);
+		return fail(p, "the number %.40s is too large", number);
 	value->is_uint = plain && digits_to_uint(number, &value->uint);
 	return 0;
 }
@@ -468,15 +495,15 @@ static int refuse_duplicates(struct parser *p, const struct json_value *object)
 	free(sorted);
 	if (!twice)
 		return 0;
-	return fail(p, twice->key_line, "the name %s is given twice",
-		    json_quote(twice->key, quoted, sizeof(quoted)));
+	return fail_at(p, twice->key_line, "the name %s is given twice",
+		       json_quote(twice->key, quoted, sizeof(quoted)));
 }
 
 static int parse_container(struct parser *p, char open, char close, struct json_value *value)
 {
 	value->type = open == '{' ? JSON_OBJECT : JSON_ARRAY;
 	if (p->depth >= p->max_depth)
-		return fail(p, p->line, "more than %d levels", p->max_depth);
+		return fail(p, "more than %d levels", p->max_depth);
 	p->depth++;
 	take(p, open);
 	if (parse_elements(p, close, value) != 0)
@@ -509,7 +536,7 @@ static int parse_value(struct parser *p, struct json_value **ret)
 	struct json_value *value;
 
 	if (p->values_left == 0)
-		return fail(p, p->line, "more values than are read of one document");
+		return fail(p, "more values than are read of one document");
 	p->values_left--;
 	value = calloc(1, sizeof(*value));
 	if (!value)
@@ -555,10 +582,10 @@ int json_parse(const char *text, size_t len, const char *origin, const struct js
 	int status;
 
 	if (len > max_bytes)
-		return fail(&p, 1, "%zu bytes; at most %zu are read", len, max_bytes);
+		return fail_at(&p, 1, "%zu bytes; at most %zu are read", len, max_bytes);
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-		return fail(&p, 1,
-			    "a byte order mark in front of the JSON; save the document as UTF-8 without one");
+		return fail_at(
+		    &p, 1, "a byte order mark in front of the JSON; save the document as UTF-8 without one");
 	p.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	if (p.c_locale == (locale_t)0)
 		return fail_memory(&p);

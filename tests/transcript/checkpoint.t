@@ -116,7 +116,7 @@ $ warder checkpoint delete c2 && warder checkpoint latest talk --state && echo 3
 
 = what is no state
 $ echo '{"a": 1} x' | warder checkpoint put talk; echo '{}' | warder checkpoint put talk --metadata '{"rollbackFrom": 1}'; echo '{}' | warder checkpoint put talk --parent nobody; head -c 17000000 /dev/zero | warder checkpoint put talk
-! warder: state:1: 'x' where the end of the document is expected
+! warder: state:1:10: 'x' where the end of the document is expected
 ! warder: "rollbackFrom" is written by a rollback alone; leave it out
 ! warder: parent: checkpoint not found: "nobody" in the thread "talk"
 ! warder: - is larger than 16 MiB

@@ -155,7 +155,7 @@ $ . $TOP/tests/transcript/config.sh; chown -R 0:0 home; HOME=$PWD/home warder ru
 | usage: warder run [FLAG...] [--] [PROGRAM [ARGUMENT...]]
 | {
 !~ ^warder: unknown flag --no-config
-!~ ^warder: /.*/config.json:1: 'n' where
+!~ ^warder: /.*/config.json:1:1: 'n' where
 ? 125
 
 = a session's start takes what is common, an execution in it only its own part

@@ -87,7 +87,7 @@ $ for flags in '--correlation c2' '--kind completed --after 2' '--topic a --limi
 = what is refused
 $ warder events claim job --topic t --correlation c; warder events claim job --topic t --correlation c --producer me --payload '{'; warder events history nothing; warder events remove nothing
 ! warder: --producer: an event needs its producer
-! warder: --payload: payload:1: the document ends where a member's name is expected
+! warder: --payload: payload:1:2: the document ends where a member's name is expected
 ! warder: there is no log of the workspace "nothing"; "warder events create" makes it
 ! warder: there is no log of the workspace "nothing"; "warder events create" makes it
 ? 125

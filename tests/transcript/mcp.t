@@ -340,10 +340,10 @@ $ . "$TOP/tests/transcript/mcp.sh"; { init; call 7 run_command '{"command":"echo
 $ . "$TOP/tests/transcript/mcp.sh"; bad() { printf '%s\n' "$@"; }; deep=$(printf '%040d' 0 | sed 's/0/[/g'); { bad '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'; init; bad '{' '"text"' '{"jsonrpc":"1.0","id":2,"method":"ping"}' '{"jsonrpc":"2.0","id":{},"method":"ping"}' '{"jsonrpc":"2.0","id":1.5,"method":"ping"}' '{"jsonrpc":"2.0","id":3}' '{"jsonrpc":"2.0","id":4,"method":"nothing/at all"}' '{"jsonrpc":"2.0","id":5,"method":"ping","params":[1]}' '{"jsonrpc":"2.0","id":6,"method":"tools/call"}' '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"sudo"}}' '{"jsonrpc":"2.0","id":8,"method":"tools/list","params":{"cursor":"x"}}' '{"jsonrpc":"2.0","id":9,"method":"initialize","params":{}}' '[{"jsonrpc":"2.0","id":9,"method":"ping"}]' "$deep" '{"id":1,"id":2}' '{"jsonrpc":"2.0","id":"\u0000","method":"ping"}'; printf '{"jsonrpc":"2.0","id":"\377","method":"ping"}\n'; bad '{"jsonrpc":"2.0","id":3,"result":{}}' '{"jsonrpc":"2.0","method":"notifications/nothing"}'; head -c 9000000 /dev/zero | tr '\0' ' '; bad '' '{"jsonrpc":"2.0","id":"last","method":"ping"}'; } | mcp | grep -v '"id":"i"' | sort -r
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the message is larger than 8 MiB"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1: the name \"id\" is given twice"}}
-| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1: the document ends where a member's name is expected"}}
-| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1: more than 32 levels"}}
-| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1: byte 0xff is not valid UTF-8"}}
-| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1: \\u0000 in a string"}}
+| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1:2: the document ends where a member's name is expected"}}
+| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1:33: more than 32 levels"}}
+| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1:24: byte 0xff is not valid UTF-8"}}
+| {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"message:1:30: \\u0000 in a string"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the version 2025-06-18 has no batches; send each message on a line of its own"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"id: write a string or a whole number, of at most 200 bytes"}}
 | {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"id: write a string or a whole number, of at most 200 bytes"}}

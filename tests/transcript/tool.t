@@ -26,7 +26,7 @@ $ printf '%s\n' '{"id": 1, "language": "bash", "code": "echo part; exit 42"}' '{
 = what is wrong with a request is told in its result, and the others go on
 + printf '%s\n' 'no json' '[]' '{"id": "x", "language": "python"}' '{"id": 4, "language": "python", "code": "x", "inputs": 1}' '' '{"id": 6, "code": " \n", "language": "python"}' '{"id": 7, "language": "cobol", "code": "x"}' '{"id": 8, "language": "bash", "code": "true", "files": [{"name": "../x", "content": ""}]}' '{"id": 9, "language": "bash", "code": "true", "files": [{"name": "x", "content": "a", "encoding": "base64"}]}' '{"id": 10, "language": "bash", "code": "true"}' > requests
 $ warder tool --stream < requests 2>stats | python3 $TOP/tests/lib/results.py id line attempts status error.kind error.message; echo ${PIPESTATUS[0]}; cut -d, -f1-5 stats
-|~ ^- 1 0 rejected invalidRequest request:1: 
+|~ ^- 1 0 rejected invalidRequest request:1:1: 
 | - 2 0 rejected invalidRequest request:2: an array where an object is expected
 | x 3 0 rejected invalidRequest request:3: code: it is missing
 | 4 4 0 rejected invalidRequest request:4: inputs: unknown key; did you mean "input"?
@@ -175,7 +175,7 @@ $ (echo '{"language": "bash", "code": "true"}'; head -c 40000000 /dev/zero | tr 
 
 = values without end do not take the memory
 $ (printf '{"language": "bash", "code": "true", "input": ['; head -c 30000000 /dev/zero | sed 's/\x00/0,/g'; echo '0]}') 2>&1 | head -c 31000000 | warder tool | python3 $TOP/tests/lib/results.py error.message
-|~ request:1: (more values than are read of one document|.*larger)
+|~ request:1:[0-9]+: (more values than are read of one document|.*larger)
 
 = flags that are wrong
 $ warder tool --parallel 0 < /dev/null; echo $?; warder tool --scopes code:exec < /dev/null; echo $?; warder tool --policy - < /dev/null; echo $?; warder tool x < /dev/null
@@ -191,7 +191,7 @@ $ warder tool --parallel 0 < /dev/null; echo $?; warder tool --scopes code:exec 
 = a stream's message names the line; files are collected below the working directory; containers need their scope
 $ printf '%s\n' '{"language": "bash", "code": "true"}' '{"code": ' '{"language": "bash", "code": "true", "collect": ["out/*", "a/../../*"]}' '{"language": "bash", "code": "true", "collect": ["/etc/*"]}' '{"language": "bash", "code": "true", "scopes": ["code:execute"], "backend": "crun"}' | warder tool --stream 2>stats | python3 $TOP/tests/lib/results.py status error.field error.message
 | success - -
-|~ ^rejected request request:2: 
+|~ ^rejected request request:2:10: 
 |~ ^rejected collect the pattern "a/\.\./\.\./\*" leads out by \.\.
 |~ ^rejected collect the pattern "/etc/\*" begins with /
 | rejected backend a backend that makes containers needs the scope code:execute:container

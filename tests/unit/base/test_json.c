@@ -65,15 +65,15 @@ Test(json, refuses_everything_else, .timeout = 20)
 		size_t len; /* 0: strlen */
 		const char *says;
 	} rows[] = {
-		{ "", 0, "doc:1: the document ends where a value" },
-		{ " \n ", 0, "doc:2: the document ends" },
+		{ "", 0, "doc:1:1: the document ends where a value" },
+		{ " \n ", 0, "doc:2:2: the document ends" },
 		{ "nul", 0, "'n' where a value" },
 		{ "True", 0, "'T'" },
 		{ "NaN", 0, "'N'" },
 		{ "Infinity", 0, "'I'" },
 		{ "truex", 0, "'x' where the end of the document" },
 		{ "1 2", 0, "'2' where the end of the document" },
-		{ "{} {}", 0, "'{' where the end of the document" },
+		{ "{} {}", 0, "doc:1:4: '{' where the end of the document" },
 		{ "01", 0, "'1' where the end" },
 		{ "+1", 0, "'+'" },
 		{ ".5", 0, "'.'" },
@@ -122,6 +122,8 @@ Test(json, refuses_everything_else, .timeout = 20)
 		{ "\"\xf8\x88\x80\x80\x80\"", 0, "UTF-8" },
 		{ "\"\xe2\x82", 0, "UTF-8" },
 		{ "// c\n1", 0, "'/'" },
+		{ "[1,\n \"\u00e9\" 2]", 0,
+		  "doc:2:6: '2' where" }, /* a character of two bytes is one column */
 	};
 
 	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {

@@ -134,8 +134,8 @@ Test(policy_decode, whole_documents_refused, .timeout = 20)
 	static const struct {
 		const char *text, *field, *says;
 	} rows[] = {
-		{ "", "policy.json", "policy.json:1: the document ends" },
-		{ "{\"version\":1,}", "policy.json", "policy.json:1: '}'" },
+		{ "", "policy.json", "policy.json:1:1: the document ends" },
+		{ "{\"version\":1,}", "policy.json", "policy.json:1:14: '}'" },
 		{ "[]", "policy", "policy.json:1: policy: an array where an object is expected" },
 		{ "{}", "version", "policy.json:1: version: missing" },
 		{ "{\"version\":1}", "limits.wallTime", "policy.json:1: limits.wallTime: missing" },

@@ -70,6 +70,7 @@ static void take_record(struct channel *channel, const char *text)
 		return;
 	case RECORD_HELLO:
 	case RECORD_START:
+	case RECORD_STOP:
 	case RECORD_ATTACH:
 	case RECORD_WRITE:
 	case RECORD_CLOSE:

@@ -32,7 +32,12 @@ int session_read_word(struct request *outer, const char *name, char **flags);
 int session_write_word(struct request *outer, const char *name, char **flags);
 int session_list_word(struct request *outer, const char *name, char **flags);
 int session_cp_word(struct request *outer, const char *name, char **flags);
+int session_exec_word(struct request *outer, const char *name, char **flags);
+int session_patch_word(struct request *outer, const char *name, char **flags);
 int session_command(struct request *request, char **argv);
+/* Start the session that the flags ask for. -1 with *err. */
+int session_start_asked(const struct request *request, const char *name, struct warder_session **ret,
+			struct warder_error *err);
 /* The policy that the session has, for the flags of a command to narrow; one that is named is taken as it is. -1 with *err. */
 int session_load_policy(const struct warder_session *session, enum flag_command command, char **flags,
 			struct request *request, struct warder_error *err);

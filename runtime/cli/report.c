@@ -30,9 +30,11 @@
 #include "runtime/cli/violations.h"
 #include "runtime/library/result.h"
 #include "runtime/service/service.h"
+#include "runtime/session/session.h"
 
 static struct warder_run *volatile running;
 static volatile int serving_fd = -1;
+static struct session_run *volatile owned;
 
 /* How long the program has to end by itself after a signal; 0: it is ended at once, as a check or a build is. */
 static volatile uint64_t grace_us;
@@ -41,6 +43,8 @@ static void cancel_run(void)
 {
 	if (serving_fd >= 0)
 		service_stop(serving_fd, ending_signal(), grace_us);
+	else if (owned)
+		session_run_stop(owned, ending_signal(), grace_us);
 	else if (running && grace_us)
 		warder_stop(running, ending_signal(), grace_us);
 	else if (running)
@@ -492,6 +496,18 @@ void report_serving(uint64_t grace, int service_fd)
 	grace_us = grace;
 	serving_fd = service_fd;
 	if (service_fd >= 0 && ending_signal())
+		cancel_run();
+}
+
+void report_grace(uint64_t grace)
+{
+	grace_us = grace;
+}
+
+void report_owned(struct session_run *run)
+{
+	owned = run;
+	if (run && ending_signal())
 		cancel_run();
 }
 

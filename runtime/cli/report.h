@@ -38,6 +38,10 @@ void report_done(struct report *report);
 void report_running(struct warder_run *run);
 /* The same of a run of the service's; -1: none. A signal leaves its program the grace. */
 void report_serving(uint64_t grace_us, int service_fd);
+/* The same of an execution that the keeper of its session supervises; NULL: none. The grace is that of report_grace(). */
+struct session_run;
+void report_owned(struct session_run *run);
+void report_grace(uint64_t grace_us);
 /* Tell the result, which it frees. Returns the exit status. */
 int report_result(struct report *report, struct warder_result *result);
 /* Print the ports of the host that Warder picked for the rows of network.publish with the host port 0. */

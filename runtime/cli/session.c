@@ -1,8 +1,5 @@
 /*
- * session: jails that stay, by name.
- *
- * The word and the name come first, then the flags. An execution starts from the session's policy, which its flags may narrow; where it
- * has to start the session, the same flags make the session's.
+ * session: jails that stay, by name. The word and the name come first, then the flags.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +16,11 @@
 #include "runtime/session/session.h"
 
 #define PROGRAM "/proc/self/exe"
-#define TRIES   3 /* to join, while others take the name for sessions of theirs */
 
 /* ---- start ---- */
 
-static int start(const struct request *request, const char *name, struct warder_session **ret,
-		 struct warder_error *err)
+int session_start_asked(const struct request *request, const char *name, struct warder_session **ret,
+			struct warder_error *err)
 {
 	const struct warder_session_options options = {
 		.size = sizeof(options),
@@ -101,7 +97,7 @@ static int start_word(struct request *outer, const char *name, char **flags)
 	if (status == 0)
 		status = request_load(FLAG_SESSION_START, flags, &request, &err);
 	if (status == 0)
-		status = start(&request, name, &session, &err);
+		status = session_start_asked(&request, name, &session, &err);
 	request.json |= outer->json;
 	if (status != 0)
 		status =
@@ -111,218 +107,6 @@ static int start_word(struct request *outer, const char *name, char **flags)
 	warder_session_free(session);
 	request_done(&request);
 	return status;
-}
-
-/* ---- exec ---- */
-
-int session_check_start_flags(const struct request *request, struct warder_error *err)
-{
-	const struct {
-		const char *flag;
-		bool given;
-	} rows[] = {
-		{ "--setup", request->session.setup.count > 0 },
-		{ "--lifetime", request->session.lifetime_us > 0 },
-		{ "--idle-timeout", request->session.idle_us > 0 },
-		{ "--cgroup-parent", request->cgroup_parent != NULL },
-		{ "--backend", !session_is_backend(request->backend) },
-		{ "--backends", request->backends != NULL },
-	};
-
-	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
-		if (rows[i].given)
-			return error_set(err, WARDER_ERROR_INVALID_REQUEST, rows[i].flag,
-					 "%s: the session runs already, and an execution cannot change that; "
-					 "say it at \"warder session start\"",
-					 rows[i].flag);
-	return 0;
-}
-
-int session_check_ceiling(const struct warder_session *session, const struct request *request,
-			  struct warder_error *err)
-{
-	char *text = warder_session_json(session);
-	struct session_spec spec = { 0 };
-	int ret =
-	    text ? session_spec_parse(text, strlen(text), true, &spec, err) : error_no_memory(err, NULL);
-
-	free(text);
-	if (ret == 0)
-		ret = session_check_granted(&spec.policy, request->ceiling ? &request->ceiling->policy : NULL,
-					    err);
-	session_spec_done(&spec);
-	return ret;
-}
-
-static int check_terminal(const struct session_spec *session, const struct request *request,
-			  struct warder_error *err)
-{
-	if (!request->terminal || session->policy.devices.terminals > 0)
-		return 0;
-	return error_set(
-	    err, WARDER_ERROR_INVALID_REQUEST, "devices.terminals",
-	    "devices.terminals of session %.64s is 0, and -t (--terminal) needs at least 1; start "
-	    "the session with --set devices.terminals=1",
-	    session->name);
-}
-
-int session_load_policy(const struct warder_session *session, enum flag_command command, char **flags,
-			struct request *request, struct warder_error *err)
-{
-	char *text = warder_session_json(session), *policy = NULL;
-	struct session_spec spec = { 0 };
-	int ret =
-	    text ? session_spec_parse(text, strlen(text), true, &spec, err) : error_no_memory(err, NULL);
-
-	free(text);
-	if (ret != 0)
-		return -1;
-	ret = check_terminal(&spec, request, err);
-	if (ret == 0 && !request->base) {
-		policy = policy_encode(&spec.policy);
-		ret = policy ? warder_policy_parse(policy, strlen(policy), "session", &request->policy, err)
-			     : error_no_memory(err, NULL);
-		free(policy);
-		if (ret == 0)
-			ret = request_load_ceiling(request, err);
-		if (ret == 0)
-			ret = request_change(command, flags, request, err);
-	} else if (ret == 0) {
-		ret = request_load(command, flags, request, err);
-	}
-	session_spec_done(&spec);
-	return ret;
-}
-
-static int find_or_start(struct report *report, struct request *request, const char *name, char **flags,
-			 struct warder_session **ret, struct warder_error *err)
-{
-	request->session.runs = warder_session_open(name, ret, err) == 0;
-	if (request->session.runs)
-		return session_check_start_flags(request, err) == 0 &&
-			       session_load_policy(*ret, FLAG_SESSION_EXEC, flags, request, err) == 0
-			   ? report_audit(report, "session exec", name, err)
-			   : -1;
-	if (err->code != WARDER_ERROR_NOT_FOUND || !request->session.auto_start)
-		return -1;
-	return request_load(FLAG_SESSION_EXEC, flags, request, err) == 0 &&
-		       report_audit(report, "session exec", name, err) == 0
-		   ? start(request, name, ret, err)
-		   : -1;
-}
-
-/* Prepare in the session that was found. Where another took its name meanwhile, the flags are held against that one. */
-static int prepare_in(struct report *report, struct request *request, const char *name, char **flags,
-		      struct warder_session **ret, struct warder_template **ret_tmpl,
-		      struct warder_error *err)
-{
-	struct preparation_options how = { .background = request->session.background };
-
-	for (int tries = 1;; tries++) {
-		if (find_or_start(report, request, name, flags, ret, err) < 0 ||
-		    request_pass_term(request, err) < 0)
-			return -1;
-		how.ceiling = request->ceiling ? &request->ceiling->policy : NULL;
-		if (session_prepare(*ret, &request->policy->policy, &how, false, ret_tmpl, err) == 0)
-			return 0;
-		if (tries == TRIES || !(session_is_replaced(*ret) ||
-					(request->session.auto_start && err->code == WARDER_ERROR_NOT_FOUND)))
-			return -1;
-		warder_session_free(*ret);
-		*ret = NULL;
-		request_unload(request);
-	}
-}
-
-/* The keeper launches and supervises it. */
-static int exec_detached(struct report *report, struct request *request, const char *name, char **flags)
-{
-	struct warder_session *session = NULL;
-	struct warder_error err = { 0 };
-	int status;
-
-	status = find_or_start(report, request, name, flags, &session, &err) == 0 &&
-			 request_pass_term(request, &err) == 0
-		     ? detach_launch(request, session)
-		     : command_refuse(request, &err, EXIT_REFUSED);
-	warder_session_free(session);
-	return status;
-}
-
-static int exec_in(struct report *report, struct request *request, const char *name, char **flags)
-{
-	struct warder_session *session = NULL;
-	struct warder_template *tmpl = NULL;
-	struct warder_error err = { 0 };
-	int status;
-
-	if (!request->rest[0])
-		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
-				   "which program? warder session exec NAME [FLAG...] -- PROGRAM");
-	else if (request->execution.detach)
-		return exec_detached(report, request, name, flags);
-	else
-		status = prepare_in(report, request, name, flags, &session, &tmpl, &err);
-	status = status == 0 ? run_launch(report, tmpl, NULL) : report_refuse(report, &err, EXIT_REFUSED);
-	warder_template_free(tmpl);
-	warder_session_free(session);
-	return status;
-}
-
-static int exec_word(struct request *outer, const char *name, char **flags)
-{
-	struct request request;
-	struct report report;
-	struct warder_error err = { 0 };
-	int status;
-
-	report_catch_signals();
-	if (request_parse(FLAG_SESSION_EXEC, flags, &request, &err) != 0 ||
-	    report_open(&request, &report, &err) != 0)
-		return command_refuse(&request, &err, EXIT_REFUSED);
-	request.json |= outer->json;
-	status = request_check_terminal(&request, &err) == 0 ? exec_in(&report, &request, name, flags)
-							     : command_refuse(&request, &err, EXIT_REFUSED);
-	report_done(&report);
-	request_done(&request);
-	return status;
-}
-
-/* ---- patch ---- */
-
-/* An execution of git with the patch as its input: the rights are those of the session's user, and git looks at every file before it
- * writes the first one. A repository and a configuration in the session say nothing. */
-static int patch_word(struct request *outer, const char *name, char **words)
-{
-	static const char *const apply[] = {
-		"--env", "GIT_DIR=/dev/null",     "--env", "GIT_CONFIG_GLOBAL=/dev/null",
-		"--env", "GIT_CONFIG_NOSYSTEM=1", "--",    "git",
-		"apply", "--whitespace=nowarn",   "-",     NULL
-	};
-	const char *flags[ARRAY_LENGTH(apply) + 3];
-	size_t count = 0;
-	bool placed = false;
-	bool unconfigured = false;
-	struct warder_error err = { 0 };
-
-	for (; *words; words++) {
-		if (strcmp(*words, "--no-config") == 0) {
-			unconfigured = true;
-			continue;
-		}
-		if (**words == '-' || placed) {
-			error_set(&err, WARDER_ERROR_INVALID_REQUEST, *words,
-				  "%.60s is not known here: patch NAME [DIRECTORY] < PATCH", *words);
-			return command_refuse(outer, &err, EXIT_REFUSED);
-		}
-		placed = true;
-		flags[count++] = "--cwd";
-		flags[count++] = *words;
-	}
-	if (unconfigured)
-		flags[count++] = "--no-config";
-	memcpy(flags + count, apply, sizeof(apply));
-	return exec_word(outer, name, (char **)(uintptr_t)flags);
 }
 
 /* ---- the others ---- */
@@ -524,7 +308,7 @@ static const struct word {
 	int (*run_with_flags)(struct request *request, const char *name, char **flags);
 } words[] = {
 	{ "start", true, NULL, start_word },
-	{ "exec", true, NULL, exec_word },
+	{ "exec", true, NULL, session_exec_word },
 	{ "list", false, list_word, session_list_word }, /* with a name, the files of a session */
 	{ "status", true, status_word, NULL },
 	{ "stop", true, stop_word, NULL },
@@ -535,7 +319,7 @@ static const struct word {
 	{ "read", true, NULL, session_read_word },
 	{ "write", true, NULL, session_write_word },
 	{ "cp", true, NULL, session_cp_word },
-	{ "patch", true, NULL, patch_word },
+	{ "patch", true, NULL, session_patch_word },
 	{ "copy", true, NULL, copy_word },
 };
 #define WORDS (ARRAY_LENGTH(words))

@@ -103,6 +103,13 @@ void result_write_known(struct json_writer *w, const char *key, uint64_t value);
 /* The member "error" of it, into the object that is open. */
 void result_write_error(const struct warder_error *err, const char *violations, struct json_writer *w);
 
+/* ---- result_file.c ---- */
+
+/* A result as a memory file, without its changes and what was learned. -1 with errno. */
+int result_write_file(const struct warder_result *result);
+/* Read one that a process of the same program wrote; *ret is zeroed. -1: it is not a result. */
+int result_read_file(int fd, struct warder_result *ret);
+
 /* The receipt alone, pretty; heap, NULL on want of memory. */
 char *result_receipt_json(const struct warder_result *result);
 

@@ -286,7 +286,7 @@ int service_wait(int fd, bool (*gives_up)(void), struct warder_result **ret, str
 	if (!result)
 		return error_no_memory(err, NULL);
 	got = take_answer(fd, gives_up, &answer, &result_fd);
-	if (got <= 0 || answer.type != SERVICE_ENDED || service_read_result(result_fd, result) < 0) {
+	if (got <= 0 || answer.type != SERVICE_ENDED || result_read_file(result_fd, result) < 0) {
 		memset(result, 0, sizeof(*result));
 		tell_loss(result, got == 0);
 	}

@@ -252,7 +252,7 @@ static void serve(struct service *service, int fd, const struct order *order)
 	if (answer(fd, SERVICE_STARTED, "", -1) < 0)
 		warder_cancel(run);
 	if (drive(service, fd, run, &result, &err) == 0) {
-		owned_fd int result_fd = service_write_result(result);
+		owned_fd int result_fd = result_write_file(result);
 
 		if (result_fd >= 0)
 			answer(fd, SERVICE_ENDED, "", result_fd);

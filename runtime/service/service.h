@@ -90,13 +90,6 @@ int service_take_words(const struct service_request *request, char *bytes, struc
 		       struct warder_error *err);
 void service_words_done(struct service_words *words);
 
-/* ---- the result: answer.c ---- */
-
-/* A memory file; -1 with errno. */
-int service_write_result(const struct warder_result *result);
-/* *ret is zeroed. -1: it is not a result. */
-int service_read_result(int fd, struct warder_result *ret);
-
 /* ---- who asks: conditions.c ---- */
 
 /* Whether a launch by process `pid` would inherit something else than one by this process: true with the reason in `why`. */

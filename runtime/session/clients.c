@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "runtime/library/result.h"
 #include "runtime/session/keeper_context.h"
 
 /* Input that has no room in the program's pipe yet, or has to wait for that of another client. */
@@ -31,6 +32,8 @@ struct client {
 	struct clients *clients;
 	uint64_t number;
 	bool greeted;
+	bool owner;              /* RECORD_OWNER: it does not count as a client */
+	struct execution *owned; /* that it started with RECORD_STREAMS; or NULL */
 	struct execution *starts, *reads, *waits, *writes;
 	struct execution *asks; /* the context of `piece` */
 	struct piece *piece;
@@ -86,8 +89,9 @@ void client_free(struct client *client)
 	if (client->piece)
 		piece_leave(client->asks, client->piece);
 	use(&client->asks, NULL);
+	use(&client->owned, NULL);
 	fd_done(&client->unsent.fd);
-	client->clients->count--;
+	client->clients->count -= !client->owner;
 	free(client);
 }
 
@@ -167,22 +171,42 @@ static int check_room(const struct clients *clients, struct warder_error *err)
 			       EXECUTIONS_MAX);
 }
 
+/* Whoever has checked a policy against a session's means that one. */
+static int check_meant(const struct clients *clients, const struct record_start *start,
+		       struct warder_error *err)
+{
+	return !*start->session || strcmp(start->session, clients->all->session_id) == 0
+		   ? 0
+		   : error_set(err, WARDER_ERROR_CONFLICT, "name",
+			       "session %.64s ended, and another has its name; open it again",
+			       clients->all->session);
+}
+
 /* Answered when the program runs, or cannot. */
 static int start(struct client *client, const int fds[RECORD_FDS_MAX], struct warder_error *err)
 {
 	const struct record *in = &client->clients->in;
+	const bool owned = in->head.flags & RECORD_STREAMS;
+	struct record_start start = { 0 };
 	struct execution *execution;
 	char *bytes;
 
-	if (client->starts)
+	memcpy(&start, &in->start, in->head.len);
+	start.session[sizeof(start.session) - 1] = '\0';
+	if (client->starts || client->owned)
 		return error_set(err, WARDER_ERROR_CONFLICT, NULL,
 				 "the last start has not been answered yet");
-	if (check_room(client->clients, err) < 0 ||
-	    record_read_file(fds[0], in->start.bytes, &bytes, err) < 0 ||
-	    executions_start(client->clients->all, in->head.id, in->head.flags, &in->start, bytes, fds[1],
+	if (owned != client->owner)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "the hello does not fit the request");
+	if (check_meant(client->clients, &start, err) < 0 || check_room(client->clients, err) < 0 ||
+	    record_read_file(fds[0], start.bytes, &bytes, err) < 0 ||
+	    executions_start(client->clients->all, in->head.id, in->head.flags, &start, bytes, fds + 1,
 			     &execution, err) < 0)
 		return -1;
 	use(&client->starts, execution);
+	if (owned)
+		use(&client->owned, execution);
 	return 1;
 }
 
@@ -334,8 +358,15 @@ static int act(struct client *client, struct execution *execution, int file_fd, 
 	case RECORD_COUNTERS:
 		return execution_counters(execution, values, err);
 	case RECORD_RESULT:
+		if (in->head.flags & RECORD_WHOLE && client->owned != execution)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+					 "the execution is another client's");
 		use(&client->waits, execution);
 		return 0;
+	case RECORD_STOP:
+		if (client->owned == execution)
+			execution_stop(execution, &in->stop);
+		return 1;
 	case RECORD_PIECE:
 		return begin_piece(client, execution, file_fd, err);
 	case RECORD_INPUT:
@@ -375,12 +406,16 @@ static int greet(struct client *client, bool stranger, struct warder_error *err)
 		    err, WARDER_ERROR_REJECTED, "name",
 		    "the session answers in its keeper's namespaces of processes and users alone: not in a "
 		    "jail, and not in a container; ask for it where it was started");
-	if (head->version != RECORD_VERSION)
+	if (head->version < RECORD_VERSION_OLD || head->version > RECORD_VERSION)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
-				 "the client speaks version %u, and this session's keeper 1 and %u: use the "
+				 "the client speaks version %u, and this session's keeper %u and %u: use the "
 				 "version of Warder that started the session, or start it again",
-				 head->version, RECORD_VERSION);
-	if (client->clients->count > CLIENTS_MAX)
+				 head->version, RECORD_VERSION_OLD, RECORD_VERSION);
+	if (head->flags & RECORD_OWNER) {
+		client->owner = true;
+		client->clients->count--;
+	}
+	if (!client->owner && client->clients->count > CLIENTS_MAX)
 		return error_set(
 		    err, WARDER_ERROR_UNAVAILABLE, NULL,
 		    "the session has %d clients, as many as it can have; try again when one has gone",
@@ -405,6 +440,8 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 		done = greet(client, stranger, &err);
 		return answer(client, fd, type, done < 0 ? &err : NULL, NULL, -1) && done == 0;
 	}
+	if (client->owner && type != RECORD_START && type != RECORD_RESULT && type != RECORD_STOP)
+		return false;
 	if (type == RECORD_LIST)
 		return answer_text(client, fd, type, executions_list(client->clients->all));
 	if (type == RECORD_START) {
@@ -415,7 +452,9 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 		done = client->clients->extend(client->clients->keeper, client->clients->in.extend.us, &err);
 	} else {
 		execution = executions_find(client->clients->all, head->id, &err);
-		done = execution ? act(client, execution, fds[0], values, &err) : -1;
+		done = execution             ? act(client, execution, fds[0], values, &err)
+		       : type == RECORD_STOP ? 1
+					     : -1;
 	}
 	return done > 0 || answer(client, fd, type, done < 0 ? &err : NULL, values, -1);
 }
@@ -647,17 +686,25 @@ static bool push_result(struct client *client, int fd)
 {
 	struct execution *execution = client->waits;
 	owned_fd int text_fd = -1;
+	const char *text;
 	int sent;
 
 	if (!execution || client->unsent.there || execution->state != EXECUTION_ENDED)
 		return true;
-	if (execution->result)
-		text_fd = record_make_file(execution->result, strlen(execution->result));
+	if (client->owned == execution)
+		text_fd = execution->whole ? result_write_file(execution->whole) : -1;
+	else if ((text = execution_document(execution)))
+		text_fd = record_make_file(text, strlen(text));
 	begin_end(client, execution);
 	sent = put(client, fd, &text_fd, text_fd >= 0);
-	if (sent == 0)
-		use(&client->waits, NULL);
-	return sent >= 0;
+	if (sent != 0)
+		return sent > 0;
+	if (client->owned == execution) {
+		execution_delivered(execution);
+		use(&client->owned, NULL);
+	}
+	use(&client->waits, NULL);
+	return true;
 }
 
 bool client_push(struct client *client, int fd)

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
@@ -27,7 +28,8 @@
 #define WORDS_MAX   65536u
 #define END_WAIT_US UINT64_C(1000000) /* for the word how the session has ended */
 #define FINISH_MS   100
-#define EVENTS      32 /* of one dispatch */
+#define LAUNCH_US   UINT64_C(30000000) /* of an execution with its caller's streams */
+#define EVENTS      32                 /* of one dispatch */
 
 int executions_init(struct executions *all, struct warder_error *err)
 {
@@ -169,11 +171,18 @@ static void keep_owner(void *owner)
 {
 }
 
-static void keep_failure(void *owner, struct warder_error *err)
+/* Of a launch under which the session ended. */
+static void tell_failure(void *owner, struct warder_error *err)
 {
+	const struct executions *all = owner;
+
+	if (err->code == WARDER_ERROR_UNAVAILABLE && all->session_end != SESSION_END_NONE)
+		error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+			  "the program was not started: %s; start it again",
+			  session_end_text(all->session_end));
 }
 
-static const struct library_session of_keeper = { keep_owner, tell_end, keep_failure };
+static const struct library_session of_keeper = { keep_owner, tell_end, tell_failure };
 
 /* The copy of the caller's terminal is to hand on every byte from now on; the program's own does the rest. */
 static void make_raw(int fd)
@@ -216,6 +225,32 @@ static int open_policy(const struct execution *execution, struct policy *ret, st
 	return 0;
 }
 
+static int gives_up(void *context)
+{
+	struct execution *execution = context;
+
+	return atomic_load(&execution->stopped) || clock_us() > execution->launch_until_us;
+}
+
+/* With the streams of its caller, as "warder run" launches a program with its own. */
+static int launch_streams(struct execution *execution, struct warder_error *err)
+{
+	const bool passes = execution->flags & RECORD_OUTPUT_FDS;
+	const struct warder_command command = {
+		.size = sizeof(command),
+		.argv = execution->words.argv,
+		.environment = execution->words.set,
+		.input_fd = execution->streams[0] > 0 ? execution->streams[0] : 0,
+		.output_fds = passes ? &execution->streams[1] : NULL,
+		.output_max = passes ? execution->output_max : 0,
+		.should_stop = gives_up,
+		.context = execution,
+		.no_receipt = (execution->flags & RECORD_NO_RECEIPT) != 0,
+	};
+
+	return warder_launch(execution->tmpl, &command, &execution->run, err);
+}
+
 static int prepare_and_launch(struct execution *execution, struct warder_error *err)
 {
 	const struct policy_subject subject = { execution->context ? execution->context->interpreter->language
@@ -225,6 +260,7 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 	int prepared;
 	struct executions *all = execution->all;
 	const bool terminal = execution->flags & RECORD_TERMINAL;
+	const bool streams = execution->flags & RECORD_STREAMS;
 	const struct execution_words *words = &execution->words;
 	const struct preparation_options how = {
 		.joint = all->joint,
@@ -234,8 +270,8 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		.asked = &words->policy,
 		.subject = execution->context ? &subject : NULL,
 		.environment = words->caller,
-		.passes_output = true,
-		.output_max = execution->output_max,
+		.passes_output = !streams,
+		.output_max = streams ? 0 : execution->output_max,
 	};
 	const struct warder_command command = {
 		.size = sizeof(command),
@@ -256,6 +292,8 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 	library_own(execution->tmpl, &of_keeper, all);
 	if (execution->context)
 		return launch_context(execution, err);
+	if (streams)
+		return launch_streams(execution, err);
 	if (warder_launch(execution->tmpl, &command, &execution->run, err) < 0)
 		return -1;
 	if (terminal)
@@ -300,12 +338,32 @@ static void finish(struct execution *execution, struct warder_result *result,
 		   const struct warder_error *failed)
 {
 	fill_end(execution, result, failed, &execution->end);
-	execution->result = result ? warder_result_json(result) : NULL;
+	execution->whole = result;
+	if (!execution->owned)
+		execution_document(execution);
 	if (execution->context)
 		keeper_context_ended(execution);
 	execution->ended_us = clock_us();
 	execution->state = EXECUTION_ENDED;
-	warder_result_free(result);
+}
+
+const char *execution_document(struct execution *execution)
+{
+	if (!execution->result && execution->whole)
+		execution->result = warder_result_json(execution->whole);
+	if (!execution->owned) {
+		warder_result_free(execution->whole);
+		execution->whole = NULL;
+	}
+	return execution->result;
+}
+
+void execution_delivered(struct execution *execution)
+{
+	warder_result_free(execution->whole);
+	execution->whole = NULL;
+	execution->owned = false;
+	execution->keep_us = 0;
 }
 
 static void let_go(struct execution *execution)
@@ -314,6 +372,8 @@ static void let_go(struct execution *execution)
 	warder_template_free(execution->tmpl);
 	execution->run = NULL;
 	execution->tmpl = NULL;
+	for (size_t i = 0; i < ARRAY_LENGTH(execution->streams); i++)
+		fd_done(&execution->streams[i]);
 }
 
 /* The run has ended, or its supervision has failed. The descriptor is taken out before it is closed: a process that is being started may
@@ -373,6 +433,25 @@ static void fail(struct execution *execution)
 	execution->state = EXECUTION_FAILED;
 }
 
+static void stop_run(struct execution *execution, const struct record_stop *stop)
+{
+	if (!execution->run)
+		return;
+	if (stop->grace_us && stop->signal)
+		warder_stop(execution->run, (int)stop->signal, stop->grace_us);
+	else
+		warder_cancel(execution->run);
+}
+
+void execution_stop(struct execution *execution, const struct record_stop *stop)
+{
+	if (!atomic_load(&execution->stopped))
+		execution->stop = *stop;
+	atomic_store(&execution->stopped, true);
+	if (execution->state == EXECUTION_RUNNING)
+		stop_run(execution, stop);
+}
+
 /* From now on the main thread supervises it. */
 static void take_over(struct execution *execution)
 {
@@ -387,6 +466,8 @@ static void take_over(struct execution *execution)
 		keeper_context_launched(execution);
 	library_trim(execution->tmpl);
 	execution->state = EXECUTION_RUNNING;
+	if (atomic_load(&execution->stopped))
+		stop_run(execution, &execution->stop);
 	execution->run_fd = warder_run_fd(execution->run, &execution->failure);
 	if (execution->run_fd >= 0 &&
 	    epoll_ctl(execution->all->fd, EPOLL_CTL_ADD, execution->run_fd, &event) == 0)
@@ -479,11 +560,32 @@ static int open_terminal(struct execution *execution, const struct record_start 
 	return 0;
 }
 
-static int open_input(struct execution *execution, const struct record_start *start, int terminal_fd,
+/* The descriptors that came, in their order. */
+static int take_streams(struct execution *execution, const int *fds, struct warder_error *err)
+{
+	const bool wanted[] = { execution->flags & RECORD_INPUT_FD, execution->flags & RECORD_OUTPUT_FDS,
+				execution->flags & RECORD_OUTPUT_FDS };
+
+	execution->owned = true;
+	for (size_t i = 0; i < ARRAY_LENGTH(wanted); i++) {
+		if (!wanted[i])
+			continue;
+		if (*fds < 0)
+			return malformed(err);
+		execution->streams[i] = fcntl(*fds++, F_DUPFD_CLOEXEC, 3);
+		if (execution->streams[i] < 0)
+			return no_descriptor(err);
+	}
+	return 0;
+}
+
+static int open_input(struct execution *execution, const struct record_start *start, const int *fds,
 		      struct warder_error *err)
 {
+	if (execution->flags & RECORD_STREAMS)
+		return take_streams(execution, fds, err);
 	if (execution->flags & RECORD_TERMINAL)
-		return open_terminal(execution, start, terminal_fd, err);
+		return open_terminal(execution, start, fds[0], err);
 	return execution->flags & RECORD_OPEN_INPUT ? open_pipe(execution, err) : 0;
 }
 
@@ -512,6 +614,9 @@ static void execution_free(struct execution *execution)
 	words_done(&execution->words);
 	all->spool_bytes -= execution->spool.size;
 	ring_done(&execution->spool);
+	warder_result_free(execution->whole);
+	for (size_t i = 0; i < ARRAY_LENGTH(execution->streams); i++)
+		fd_done(&execution->streams[i]);
 	free(execution->result);
 	free(execution);
 }
@@ -557,12 +662,15 @@ static int add(struct executions *all, struct execution *execution, struct warde
 }
 
 static int fill(struct execution *execution, const char *id, const struct record_start *start, char *bytes,
-		int terminal_fd, struct warder_error *err)
+		const int *fds, struct warder_error *err)
 {
 	struct warder_error ignored;
 
 	if (take_words(start, bytes, &execution->words, err) < 0)
 		return -1;
+	if (execution->flags & RECORD_STREAMS &&
+	    execution->flags & (RECORD_TERMINAL | RECORD_OPEN_INPUT | RECORD_CONTEXT))
+		return malformed(err);
 	if (session_check_narrower(execution->all->policy, &execution->words.policy, err) < 0)
 		return -1;
 	if (*id && executions_find(execution->all, id, &ignored))
@@ -572,7 +680,7 @@ static int fill(struct execution *execution, const char *id, const struct record
 		return -1;
 	if (execution->flags & RECORD_CONTEXT)
 		return keeper_context_new(execution, err);
-	return open_input(execution, start, terminal_fd, err);
+	return open_input(execution, start, fds, err);
 }
 
 static struct execution *execution_new(struct executions *all, uint32_t flags,
@@ -586,14 +694,18 @@ static struct execution *execution_new(struct executions *all, uint32_t flags,
 	execution->flags = flags;
 	execution->start = *start;
 	execution->input_fd = execution->source_fd = -1;
+	for (size_t i = 0; i < ARRAY_LENGTH(execution->streams); i++)
+		execution->streams[i] = -1;
 	execution->output_max = start->output_max;
 	execution->keep_us = start->keep_us ? start->keep_us : EXECUTION_KEEP_US;
 	execution->started_ms = clock_wall_ms();
+	execution->launch_until_us = clock_us() + LAUNCH_US;
 	return execution;
 }
 
 int executions_start(struct executions *all, const char *id, uint32_t flags, const struct record_start *start,
-		     char *bytes, int terminal_fd, struct execution **ret, struct warder_error *err)
+		     char *bytes, const int fds[RECORD_FDS_MAX - 1], struct execution **ret,
+		     struct warder_error *err)
 {
 	struct execution *execution = execution_new(all, flags, start);
 
@@ -601,7 +713,7 @@ int executions_start(struct executions *all, const char *id, uint32_t flags, con
 		free(bytes);
 		return error_no_memory(err, NULL);
 	}
-	if (fill(execution, id, start, bytes, terminal_fd, err) < 0 || add(all, execution, err) < 0) {
+	if (fill(execution, id, start, bytes, fds, err) < 0 || add(all, execution, err) < 0) {
 		execution_free(execution);
 		return -1;
 	}
@@ -699,6 +811,10 @@ static void settle(struct execution *execution)
 		return;
 	fd_done(&execution->input_fd);
 	fd_done(&execution->source_fd);
+	if (execution->owned && !execution->users) { /* its owner has gone */
+		execution->owned = false;
+		execution_document(execution);
+	}
 }
 
 /* When it may be forgotten; one that did not start was answered at once. */

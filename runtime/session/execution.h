@@ -48,14 +48,19 @@ struct execution {
 	struct keeper_context *context; /* or NULL: an execution of its own program. Owned */
 	struct keeper_branch *branch;   /* or NULL: it has a run. Owned */
 	uint64_t output_max, keep_us;
-	pthread_t thread;     /* of the launch, while it is STARTING */
-	atomic_bool launched; /* the thread is about to end */
-	size_t users;         /* clients that read it */
-	int input_fd;         /* our end of its input: a pipe, or a terminal's master; or -1 */
-	int source_fd;        /* the program's end, until it has ended; or -1 */
-	uint64_t writer;      /* number of the client whose bytes go in now; 0: none */
-	uint64_t started_ms;  /* since the epoch */
-	uint64_t ended_us;    /* on the clock; 0: not yet */
+	pthread_t thread;        /* of the launch, while it is STARTING */
+	atomic_bool launched;    /* the thread is about to end */
+	size_t users;            /* clients that read it */
+	int input_fd;            /* our end of its input: a pipe, or a terminal's master; or -1 */
+	int source_fd;           /* the program's end, until it has ended; or -1 */
+	int streams[3];          /* with RECORD_STREAMS: its caller's, until it has ended; each, or all, -1 */
+	bool owned;              /* a client started it with RECORD_STREAMS, and waits for its end */
+	atomic_bool stopped;     /* by a STOP */
+	struct record_stop stop; /* the first one */
+	uint64_t writer;         /* number of the client whose bytes go in now; 0: none */
+	uint64_t started_ms;     /* since the epoch */
+	uint64_t launch_until_us; /* on the clock: with RECORD_STREAMS, the launch is given up then */
+	uint64_t ended_us;        /* on the clock; 0: not yet */
 	enum execution_state state;
 	struct warder_template *tmpl;
 	struct warder_run *run; /* while it can be signalled */
@@ -66,13 +71,15 @@ struct execution {
 	uint64_t held_until_us;
 	struct ring spool;
 	struct record_end end;
-	char *result; /* JSON */
+	char *result;                /* JSON; see execution_document() */
+	struct warder_result *whole; /* for the client that owns it, as long as that waits; or NULL */
 };
 
 struct executions {
-	int fd;                      /* epoll: executions_dispatch() has something to do */
-	int launched_fd;             /* eventfd: so has a launch */
-	const char *session;         /* its name */
+	int fd;              /* epoll: executions_dispatch() has something to do */
+	int launched_fd;     /* eventfd: so has a launch */
+	const char *session; /* its name */
+	const char *session_id;
 	const struct policy *policy; /* its own */
 	const struct jail_joint *joint;
 	const char *root;
@@ -88,10 +95,11 @@ struct executions {
 
 /* -1 with *err. */
 int executions_init(struct executions *all, struct warder_error *err);
-/* Begin. `bytes` (taken) is the memory file of `start`; terminal_fd (borrowed, or -1) gives a terminal its settings. *ret belongs to `all`. -1
- * with *err: INVALID_REQUEST, REJECTED, CONFLICT (the id is in use). */
+/* Begin. `bytes` (taken) is the memory file of `start`; fds (borrowed): the descriptors behind it: of a terminal that gives its settings, or
+ * the program's streams. *ret belongs to `all`. -1 with *err: INVALID_REQUEST, REJECTED, CONFLICT (the id is in use). */
 int executions_start(struct executions *all, const char *id, uint32_t flags, const struct record_start *start,
-		     char *bytes, int terminal_fd, struct execution **ret, struct warder_error *err);
+		     char *bytes, const int fds[RECORD_FDS_MAX - 1], struct execution **ret,
+		     struct warder_error *err);
 /* Begin a context of that name which is a branch of the context `from`. *ret belongs to `all`. -1 with *err: INVALID_REQUEST, CONFLICT. */
 int executions_fork(struct execution *from, const char *name, bool keeps_seed, struct execution **ret,
 		    struct warder_error *err);
@@ -122,6 +130,12 @@ int execution_signal(struct execution *execution, int number, struct warder_erro
 int execution_resize(struct execution *execution, const struct record_size *size, struct warder_error *err);
 int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS_COUNT],
 		       struct warder_error *err);
+/* The caller of an execution with its own streams wants it to end; also while it is STARTING. */
+void execution_stop(struct execution *execution, const struct record_stop *stop);
+/* The result as JSON; NULL: there is none. */
+const char *execution_document(struct execution *execution);
+/* Its owner has the result, and nobody else asks for it. */
+void execution_delivered(struct execution *execution);
 /* No more input. */
 void execution_close_input(struct execution *execution);
 

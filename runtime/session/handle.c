@@ -194,7 +194,7 @@ static int begin_reading(struct warder_execution *execution, struct remote *read
 			 struct remote_attached *ret, struct warder_error *err)
 {
 	const int begun = execution->attach.size ? remote_attach(reader, execution->next, ret, err)
-						 : remote_wait_begin(reader, err);
+						 : remote_wait_begin(reader, false, err);
 
 	return begun < 0 ? -1 : watch(execution, remote_fd(reader), err);
 }

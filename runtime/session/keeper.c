@@ -2,8 +2,8 @@
  * keeper: the process that a session is. It is an ordinary process of the user's, detached from the process that started it; only user,
  * environment and cgroup are the same. It starts the jail, runs the set-up, and then answers. There are two ways to execute:
  *
- * - The keeper launches and supervises the program (execution.c). The execution outlives its caller, and any client can read its output,
- *   write its input and send it signals (clients.c).
+ * - The keeper launches and supervises the program (execution.c). The execution outlives its caller. The program has the caller's streams
+ *   (owned.c), or any client can read its output, write its input and send it signals (clients.c).
  * - The caller gets the descriptors of the session, joins it and supervises the program itself. Its connection stays open meanwhile, so
  *   that the keeper knows that the session is in use.
  *
@@ -810,6 +810,7 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* an error of the write to a caller's file */
 	keeper->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
 	if (read_spec(&keeper->spec, err) < 0 || draw_id(&keeper->spec.id, err) < 0 ||
 	    session_directory_open(true, &keeper->dir_fd, err) < 0)
@@ -823,6 +824,7 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	    set_up_attended(keeper, err) < 0)
 		return -1;
 	keeper->executions.session = keeper->spec.name;
+	keeper->executions.session_id = keeper->spec.id;
 	keeper->executions.policy = &keeper->spec.policy;
 	keeper->executions.joint = keeper->sessions->joint(keeper->session);
 	keeper->executions.root = keeper->sessions->root(keeper->session);

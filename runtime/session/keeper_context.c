@@ -767,6 +767,7 @@ int keeper_context_delete(struct execution *execution, struct warder_error *err)
 int keeper_context_restart(struct execution *execution, struct execution **ret, struct warder_error *err)
 {
 	const struct record_start *start = &execution->start;
+	static const int none[RECORD_FDS_MAX - 1] = { -1, -1, -1 };
 	struct keeper_context *context = execution->context;
 	char *bytes = context ? malloc(start->bytes + 1) : NULL;
 
@@ -783,7 +784,7 @@ int keeper_context_restart(struct execution *execution, struct execution **ret, 
 		return error_no_memory(err, NULL);
 	memcpy(bytes, execution->words.bytes, start->bytes + 1);
 	context->released = true;
-	if (executions_start(execution->all, "", execution->flags, start, bytes, -1, ret, err) < 0) {
+	if (executions_start(execution->all, "", execution->flags, start, bytes, none, ret, err) < 0) {
 		context->released = false;
 		return -1;
 	}

@@ -23,7 +23,7 @@ static const struct {
 	size_t least, most;
 } sizes[RECORD_TYPES] = {
 	[RECORD_HELLO] = { 0, 0 },
-	[RECORD_START] = { sizeof(struct record_start), sizeof(struct record_start) },
+	[RECORD_START] = { RECORD_START_OLD, sizeof(struct record_start) },
 	[RECORD_ATTACH] = { sizeof(struct record_attach), sizeof(struct record_attach) },
 	[RECORD_WRITE] = { 0, RECORD_BODY_MAX },
 	[RECORD_CLOSE] = { 0, 0 },
@@ -46,6 +46,7 @@ static const struct {
 	[RECORD_RESTART] = { 0, 0 },
 	[RECORD_DELETE] = { 0, 0 },
 	[RECORD_FORK] = { 1, SESSION_NAME_MAX },
+	[RECORD_STOP] = { sizeof(struct record_stop), sizeof(struct record_stop) },
 };
 
 static bool is_id(const char id[EXECUTION_ID_LENGTH + 8])
@@ -68,7 +69,10 @@ bool record_valid(const struct record *record, size_t len)
 	    head->type < RECORD_HELLO || head->type >= RECORD_TYPES || (head->flags & ~RECORD_FLAGS) ||
 	    !is_id(head->id))
 		return false;
-	if (head->type != RECORD_HELLO && head->version != RECORD_VERSION)
+	if (head->type != RECORD_HELLO &&
+	    (head->version < RECORD_VERSION_OLD || head->version > RECORD_VERSION))
+		return false;
+	if (head->type == RECORD_START && head->len != sizeof(record->start) && head->len != RECORD_START_OLD)
 		return false;
 	return head->len >= sizes[head->type].least && head->len <= sizes[head->type].most;
 }

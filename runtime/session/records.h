@@ -2,8 +2,9 @@
  * records: what a client and a keeper say to each other about executions. Private to runtime/session/.
  *
  * A record is a head and a body, of together at most RECORD_MAX bytes, sent as one message of a SOCK_SEQPACKET socket. The first record of
- * a client is RECORD_HELLO with the version that it speaks. A keeper of version N also understands N-1: version 1 is the fixed messages of
- * session.h, which begin without a hello. A later version is refused by name.
+ * a client is RECORD_HELLO with the version that it speaks. A keeper of version N also understands N-1; a later version is refused by name.
+ * Version 2 has a shorter START (RECORD_START_OLD), and neither RECORD_STREAMS nor RECORD_STOP. The fixed messages of session.h begin
+ * without a hello.
  *
  * Requests are answered in their order by RECORD_ANSWER; RECORD_RESULT and RECORD_ATTACH also by a RECORD_END when the execution has ended.
  * Between the answer and the end of an attach come frames and gaps. What is longer than a record (the words of a command, a list, a result)
@@ -12,17 +13,21 @@
 #ifndef WARDER_RUNTIME_SESSION_RECORDS_H
 #define WARDER_RUNTIME_SESSION_RECORDS_H
 
+#include <stddef.h>
+
 #include "base/error.h"
 
-#define RECORD_MAX          65536u
-#define RECORD_VERSION      2u
-#define RECORD_MAGIC        0x58455257u
-#define RECORD_FDS_MAX      2
-#define EXECUTION_ID_LENGTH 16
+#define RECORD_MAX           65536u
+#define RECORD_VERSION       3u
+#define RECORD_VERSION_OLD   2u
+#define RECORD_MAGIC         0x58455257u
+#define RECORD_FDS_MAX       4
+#define EXECUTION_ID_LENGTH  16
+#define RECORD_SESSION_BYTES 40
 
 enum record_type {
 	RECORD_HELLO = 1,
-	RECORD_START,  /* body: record_start; a memory file of words, and with a terminal its descriptor */
+	RECORD_START, /* body: record_start; a memory file of words, and with a terminal its descriptor; or see RECORD_STREAMS */
 	RECORD_ATTACH, /* body: record_attach; the answer's values: see enum record_attached */
 	RECORD_WRITE,  /* body: bytes of input; RECORD_MORE: the next record of this client belongs to them */
 	RECORD_CLOSE,  /* the input, behind what was written */
@@ -46,6 +51,7 @@ enum record_type {
 	RECORD_RESTART,   /* answered as START */
 	RECORD_DELETE,
 	RECORD_FORK, /* flags: RECORD_KEEP_SEED; body: the name of the branch; answered as START */
+	RECORD_STOP, /* body: record_stop; not answered: the end of the execution follows */
 	RECORD_TYPES,
 };
 
@@ -57,7 +63,17 @@ enum record_flag {
 	RECORD_CONTEXT = 16,   /* of START: the words are a language and a name */
 	RECORD_AT_ONCE = 32,   /* of PIECE: do not wait for another one */
 	RECORD_KEEP_SEED = 64, /* of FORK */
-	RECORD_FLAGS = 127,
+	/* of HELLO: the client starts one execution with RECORD_STREAMS and waits for its end. It does not count as one of 64. */
+	RECORD_OWNER = 128,
+	/* of START: the program has the client's own streams. The descriptors behind the words are standard input, with RECORD_INPUT_FD, and
+	 * standard output and error, with RECORD_OUTPUT_FDS; without these, the input is empty, and the result keeps the output. */
+	RECORD_STREAMS = 256,
+	RECORD_INPUT_FD = 512,
+	RECORD_OUTPUT_FDS = 1024,
+	RECORD_NO_RECEIPT = 2048, /* of START: the result needs no receipt */
+	RECORD_WHOLE =
+	    4096, /* of RESULT, by the client that started it: the file is that of result_write_file() */
+	RECORD_FLAGS = 8191,
 };
 
 struct record_head {
@@ -78,7 +94,11 @@ struct record_start {
 	uint64_t keep_us;       /* the result, after the end */
 	uint16_t rows, columns; /* of a terminal without a descriptor */
 	uint32_t unused;
+	char session
+	    [RECORD_SESSION_BYTES]; /* id of the session that is meant, with a NUL; "": any of the name */
 };
+
+#define RECORD_START_OLD offsetof(struct record_start, session)
 
 struct record_attach {
 	uint64_t from[2]; /* of standard output and error */
@@ -91,6 +111,13 @@ struct record_piece {
 
 struct record_extend {
 	uint64_t us; /* more of the session's lifetime */
+};
+
+/* The signal goes to the program; what lives after the grace is killed. A grace of 0, or a second STOP: at once. */
+struct record_stop {
+	uint64_t grace_us;
+	uint32_t signal;
+	uint32_t unused;
 };
 
 struct record_size {
@@ -161,6 +188,7 @@ struct record {
 		struct record_start start;
 		struct record_attach attach;
 		struct record_size size;
+		struct record_stop stop;
 		struct record_extend extend;
 		struct record_answer answer;
 		struct record_frame frame;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,11 +19,14 @@
 #include "runtime/session/session.h"
 
 #define ANSWER_MS 8000
+#define LOOK_MS   200
 
 struct remote {
 	int fd;
 	char session[SESSION_NAME_MAX + 1];
 	char id[REMOTE_ID_LENGTH + 1];
+	bool (*gives_up)(
+	    void); /* asked five times a second while an answer takes as long as it takes; or NULL */
 	struct record in, out;
 };
 _Static_assert(REMOTE_WRITE_MAX <= RECORD_BODY_MAX, "one record");
@@ -47,12 +51,26 @@ static int gone(const struct remote *remote, struct warder_error *err)
 			 remote->session);
 }
 
-/* 1: something can be read; 0: not in time. */
+/* Whether something can be read in time. A signal does not end a wait for an answer. */
 static bool is_readable(const struct remote *remote, int wait_ms)
 {
 	struct pollfd ready = { .fd = remote->fd, .events = POLLIN };
+	const bool asks = wait_ms < 0 && remote->gives_up;
+	int count;
 
-	return poll(&ready, 1, wait_ms) > 0;
+	do
+		count = poll(&ready, 1, asks ? LOOK_MS : wait_ms);
+	while ((asks && count <= 0 && !remote->gives_up()) ||
+	       (!asks && count < 0 && errno == EINTR && (wait_ms < 0 || wait_ms == ANSWER_MS)));
+	return count > 0;
+}
+
+/* False: the keeper has closed the connection, and everything that it said has been read. */
+static bool is_open(const struct remote *remote)
+{
+	char byte;
+
+	return recv(remote->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) != 0;
 }
 
 /* The next record, and a descriptor that came with it. 0; -1 with *err. */
@@ -67,10 +85,10 @@ static int receive(struct remote *remote, int *ret_fd, struct warder_error *err)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
 				 "the keeper of session %.64s is of another version of Warder",
 				 remote->session);
-	fd_done(&fds[1]);
 	if (ret_fd)
 		*ret_fd = fd_take(&fds[0]);
-	fd_done(&fds[0]);
+	for (size_t i = 0; i < RECORD_FDS_MAX; i++)
+		fd_done(&fds[i]);
 	return 0;
 }
 
@@ -119,8 +137,20 @@ static int ask(struct remote *remote, enum record_type type, uint32_t flags, siz
 
 /* ---- connecting ---- */
 
-/* 0; 1: no such session, or it is being set up, or it ends; -1 with *err. */
-static int connect_to(const char *session, struct remote **ret, struct warder_error *err)
+/* Whether the keeper is a process of this same program. */
+static bool is_same_program(int fd)
+{
+	struct stat ours, theirs;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", session_peer_pid(fd));
+	return stat(path, &theirs) == 0 && stat("/proc/self/exe", &ours) == 0 &&
+	       fd_same_object(&ours, &theirs);
+}
+
+/* flags: of the hello. 0; 1: no such session, or it is being set up, or it ends; 2, with RECORD_OWNER: its keeper is another program; -1 with
+ * *err. */
+static int connect_as(const char *session, uint32_t flags, struct remote **ret, struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
 	struct remote *remote;
@@ -134,9 +164,11 @@ static int connect_to(const char *session, struct remote **ret, struct warder_er
 	remote->fd = -1;
 	snprintf(remote->session, sizeof(remote->session), "%s", session);
 	got = session_connect(dir_fd, session, &remote->fd, err);
+	if (got == 0 && flags & RECORD_OWNER && !is_same_program(remote->fd))
+		got = 2;
 	if (got == 0) {
 		memset(err, 0, sizeof(*err));
-		got = ask(remote, RECORD_HELLO, 0, 0, NULL, 0, NULL, err);
+		got = ask(remote, RECORD_HELLO, flags, 0, NULL, 0, NULL, err);
 	}
 	if (got == 0) {
 		*ret = remote;
@@ -144,6 +176,11 @@ static int connect_to(const char *session, struct remote **ret, struct warder_er
 	}
 	remote_free(remote);
 	return got;
+}
+
+static int connect_to(const char *session, struct remote **ret, struct warder_error *err)
+{
+	return connect_as(session, 0, ret, err);
 }
 
 static int none(const char *id, struct warder_error *err)
@@ -318,23 +355,47 @@ int remote_make_words(const struct remote_command *command, struct record_start 
 	return fd >= 0 ? fd : error_no_memory(err, NULL);
 }
 
+/* Behind the words. Returns the flags. */
+static uint32_t add_streams(const struct remote_streams *streams, int fds[RECORD_FDS_MAX], size_t *count)
+{
+	uint32_t flags = RECORD_STREAMS;
+
+	if (streams->input_fd >= 0) {
+		flags |= RECORD_INPUT_FD;
+		fds[(*count)++] = streams->input_fd;
+	}
+	if (streams->output_fds) {
+		flags |= RECORD_OUTPUT_FDS;
+		fds[(*count)++] = streams->output_fds[0];
+		fds[(*count)++] = streams->output_fds[1];
+	}
+	return flags;
+}
+
 static int start_in(struct remote *remote, const struct remote_command *command, struct warder_error *err)
 {
-	const uint32_t flags =
+	uint32_t flags =
 	    (command->background ? RECORD_BACKGROUND : 0u) | (command->input ? RECORD_OPEN_INPUT : 0u) |
-	    (command->terminal ? RECORD_TERMINAL : 0u) | (command->context ? RECORD_CONTEXT : 0u);
+	    (command->terminal ? RECORD_TERMINAL : 0u) | (command->context ? RECORD_CONTEXT : 0u) |
+	    (command->no_receipt ? RECORD_NO_RECEIPT : 0u);
 	struct record_start start = { .output_max = command->output_max,
 				      .keep_us = command->keep_us,
 				      .rows = command->rows,
 				      .columns = command->columns };
 	owned_fd int words_fd = remote_make_words(command, &start, err);
-	const int fds[] = { words_fd, command->terminal_fd };
+	int fds[RECORD_FDS_MAX] = { words_fd };
+	size_t count = 1;
 
 	if (words_fd < 0)
 		return -1;
+	if (command->terminal_fd >= 0)
+		fds[count++] = command->terminal_fd;
+	if (command->streams)
+		flags |= add_streams(command->streams, fds, &count);
+	if (command->session_id)
+		snprintf(start.session, sizeof(start.session), "%s", command->session_id);
 	remote->out.start = start;
-	if (ask(remote, RECORD_START, flags, sizeof(start), fds, command->terminal_fd >= 0 ? 2 : 1, NULL,
-		err) < 0)
+	if (ask(remote, RECORD_START, flags, sizeof(start), fds, count, NULL, err) < 0)
 		return -1;
 	snprintf(remote->id, sizeof(remote->id), "%.*s", REMOTE_ID_LENGTH, remote->in.answer.id);
 	return 0;
@@ -374,6 +435,32 @@ int remote_start(const char *session, const char *id, const struct remote_comman
 	}
 	*ret = remote;
 	return 0;
+}
+
+int remote_connect_owner(const char *session, bool (*gives_up)(void), struct remote **ret,
+			 struct warder_error *err)
+{
+	struct remote *remote;
+	const int got = connect_as(session, RECORD_OWNER, &remote, err);
+
+	if (got == 2)
+		return 1;
+	if (got != 0)
+		return got < 0 ? -1 : no_session(session, err);
+	if (remote_draw_id(remote->id, err) < 0) {
+		remote_free(remote);
+		return -1;
+	}
+	remote->gives_up = gives_up;
+	*ret = remote;
+	return 0;
+}
+
+int remote_start_owned(struct remote *remote, const struct remote_command *command, struct warder_error *err)
+{
+	if (start_in(remote, command, err) == 0)
+		return 0;
+	return is_open(remote) ? -1 : 1;
 }
 
 /* ---- reading ---- */
@@ -548,17 +635,16 @@ static int read_text(int fd, char **ret, struct warder_error *err)
 				  : record_read_file(fd, (size_t)st.st_size, ret, err);
 }
 
-int remote_wait_begin(struct remote *remote, struct warder_error *err)
+int remote_wait_begin(struct remote *remote, bool whole, struct warder_error *err)
 {
-	return ask(remote, RECORD_RESULT, 0, 0, NULL, 0, NULL, err);
+	return ask(remote, RECORD_RESULT, whole ? RECORD_WHOLE : 0, 0, NULL, 0, NULL, err);
 }
 
-int remote_wait_done(struct remote *remote, int wait_ms, struct remote_end *ret, char **ret_json,
-		     struct warder_error *err)
+int remote_wait_whole(struct remote *remote, int wait_ms, struct remote_end *ret, int *ret_fd,
+		      struct warder_error *err)
 {
 	owned_fd int fd = -1;
 
-	*ret_json = NULL;
 	if (!is_readable(remote, wait_ms))
 		return 0;
 	if (receive(remote, &fd, err) < 0)
@@ -566,14 +652,27 @@ int remote_wait_done(struct remote *remote, int wait_ms, struct remote_end *ret,
 	if (remote->in.head.type != RECORD_END)
 		return gone(remote, err);
 	take_end(&remote->in.end, ret);
-	return fd >= 0 && read_text(fd, ret_json, err) < 0 ? -1 : 1;
+	*ret_fd = fd_take(&fd);
+	return 1;
+}
+
+int remote_wait_done(struct remote *remote, int wait_ms, struct remote_end *ret, char **ret_json,
+		     struct warder_error *err)
+{
+	owned_fd int fd = -1;
+	const int got = remote_wait_whole(remote, wait_ms, ret, &fd, err);
+
+	*ret_json = NULL;
+	return fd >= 0 && read_text(fd, ret_json, err) < 0 ? -1 : got;
 }
 
 int remote_wait(struct remote *remote, struct remote_end *ret, char **ret_json, struct warder_error *err)
 {
 	*ret_json = NULL;
-	return remote_wait_begin(remote, err) < 0 || remote_wait_done(remote, -1, ret, ret_json, err) < 0 ? -1
-													  : 0;
+	return remote_wait_begin(remote, false, err) < 0 ||
+		       remote_wait_done(remote, -1, ret, ret_json, err) < 0
+		   ? -1
+		   : 0;
 }
 
 /* ---- contexts ---- */

@@ -207,11 +207,20 @@ struct remote_command {
 	char *const *environment; /* besides the policy's; or NULL */
 	bool background, input;   /* input: it stays open */
 	bool terminal;
-	bool context;           /* argv is a language and the name of a context */
-	int terminal_fd;        /* that gives the program's its settings and size; or -1 */
-	uint16_t rows, columns; /* of the program's; 0: those of terminal_fd */
-	uint64_t output_max;    /* 0: no limit */
-	uint64_t keep_us;       /* the result, after the end; 0: 10 minutes */
+	bool context;                         /* argv is a language and the name of a context */
+	int terminal_fd;                      /* that gives the program's its settings and size; or -1 */
+	uint16_t rows, columns;               /* of the program's; 0: those of terminal_fd */
+	uint64_t output_max;                  /* 0: no limit */
+	uint64_t keep_us;                     /* the result, after the end; 0: 10 minutes */
+	const struct remote_streams *streams; /* or NULL: the keeper keeps what the program writes */
+	const char *session_id;               /* of the session that is meant; NULL: any of the name */
+	bool no_receipt;                      /* with streams: the result needs none */
+};
+
+/* The caller's own streams for the program. */
+struct remote_streams {
+	int input_fd;          /* -1: the input is empty */
+	const int *output_fds; /* two; NULL: the result keeps the output */
 };
 
 struct remote_attached {
@@ -274,6 +283,12 @@ int remote_draw_id(char ret[REMOTE_ID_LENGTH + 1], struct warder_error *err);
  * execution ends. -1 with *err, as of warder_launch(). */
 int remote_start(const char *session, const char *id, const struct remote_command *command,
 		 struct remote **ret, struct warder_error *err);
+/* A connection for one execution with its caller's streams, which gets a new id. gives_up (or NULL) is asked five times a second while the
+ * program is being started. 1: the keeper is a process of another program, or of another version; -1 with *err (NOT_FOUND). */
+int remote_connect_owner(const char *session, bool (*gives_up)(void), struct remote **ret,
+			 struct warder_error *err);
+/* Start it. Returns when the program has begun. 1: the keeper has ended; -1 with *err, as of warder_launch(). */
+int remote_start_owned(struct remote *remote, const struct remote_command *command, struct warder_error *err);
 /* Find an execution, in whichever session. -1 with *err (NOT_FOUND). */
 int remote_open(const char *id, struct remote **ret, struct warder_error *err);
 /* A connection to the keeper of a session over which a process of another user can ask for executions in it (records.h), and for nothing
@@ -311,11 +326,14 @@ struct remote_counters {
 	uint64_t cpu_us, memory_bytes, memory_peak_bytes, processes, read_bytes, written_bytes;
 };
 int remote_counters(struct remote *remote, struct remote_counters *ret, struct warder_error *err);
-/* In two steps, for a connection that does nothing else meanwhile: begin, and then ask until it is done. 1 with *ret and *ret_json (heap, or
+/* In two steps, for a connection that does nothing else meanwhile: begin, and then ask until it is done. whole: for remote_wait_whole(). 1 with *ret and *ret_json (heap, or
  * NULL): it has ended; 0: not within wait_ms; -1 with *err (UNAVAILABLE: the connection is lost). */
-int remote_wait_begin(struct remote *remote, struct warder_error *err);
+int remote_wait_begin(struct remote *remote, bool whole, struct warder_error *err);
 int remote_wait_done(struct remote *remote, int wait_ms, struct remote_end *ret, char **ret_json,
 		     struct warder_error *err);
+/* The same by whoever started the execution with streams. *ret_fd: what result_write_file() wrote, or -1; the caller's. */
+int remote_wait_whole(struct remote *remote, int wait_ms, struct remote_end *ret, int *ret_fd,
+		      struct warder_error *err);
 /* Both, for a connection to which nothing else has happened. 0; -1 with *err. */
 int remote_wait(struct remote *remote, struct remote_end *ret, char **ret_json, struct warder_error *err);
 void remote_free(struct remote *remote);
@@ -375,6 +393,32 @@ void said_write_end(struct json_writer *w, const struct remote_done *done);
 void said_write(struct json_writer *w, const struct said *said);
 /* The text of REMOTE_SHOWN: an object of texts by media type; NULL: it is none. To be freed by json_free(). */
 struct json_value *said_bundle(const char *text, size_t len);
+
+/* ---- an execution with its caller's streams: owned.c ---- */
+
+/*
+ * The keeper launches and supervises the program, which has the streams of its caller. It goes on if the caller ends; its result is then
+ * kept as that of any execution.
+ *
+ * Life: session_run_start() -> poll session_run_fd(), session_run_take() until it returns 1 -> session_run_free().
+ */
+struct session_run;
+
+/* Returns when the program runs. command->streams is not NULL; nothing that *command points to is used afterwards, except that the keeper has
+ * the streams. before() is called with the run before anything is started, so that a signal handler can stop it, and with NULL if that fails;
+ * gives_up() is asked five times a second meanwhile. 1: the keeper is a process of another program, whose results cannot be read, and nothing
+ * was started; -1 with *err, as of warder_launch(). */
+int session_run_start(struct warder_session *session, const struct remote_command *command,
+		      void (*before)(struct session_run *run), bool (*gives_up)(void),
+		      struct session_run **ret, struct warder_error *err);
+int session_run_fd(const struct session_run *run);
+/* 1 with *ret: it has ended; if the keeper is gone, by that. 0: not yet. -1 with *err: no memory. */
+int session_run_take(struct session_run *run, struct warder_result **ret, struct warder_error *err);
+/* What the caller may say who has waited long enough: the keeper does not answer. NULL: no memory. */
+struct warder_result *session_run_lost(const struct session_run *run);
+/* The signal goes to the program, and what lives after the grace is killed; a second call kills it at once. Async-signal-safe. */
+void session_run_stop(struct session_run *run, int signal, uint64_t grace_us);
+void session_run_free(struct session_run *run);
 
 /* ---- its files: files.c ---- */
 

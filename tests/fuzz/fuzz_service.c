@@ -51,7 +51,7 @@ static void check_result(const uint8_t *data, size_t size)
 	const int fd = memfd_create("result", MFD_CLOEXEC);
 
 	must(result && fd >= 0 && write(fd, data, size) == (ssize_t)size && lseek(fd, 0, SEEK_SET) == 0);
-	if (service_read_result(fd, result) == 0)
+	if (result_read_file(fd, result) == 0)
 		must(result->backend && result->receipt.count <= 128);
 	close(fd);
 	warder_result_free(result);

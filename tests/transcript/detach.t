@@ -121,6 +121,7 @@ $ export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh d --timeout 60s sh -c 'yes | head -c 3
 | another magic: closed
 | before the hello: closed
 | another version: refused, closed
+| the version before: answered
 | words that are no memory file: refused
 | an id of another: refused
 | 65 clients: 64 served

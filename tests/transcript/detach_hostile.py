@@ -4,8 +4,8 @@ import os, socket, struct, sys, time
 ID = sys.argv[1].encode()
 BASE = "/run" if os.geteuid() == 0 else os.environ["XDG_RUNTIME_DIR"]
 PATH = f"{BASE}/warder/sessions/{ID.decode()}.sock"
-MAGIC, VERSION = 0x58455257, 2
-HELLO, START, ATTACH, SIGNAL, ANSWER = 1, 2, 3, 6, 11
+MAGIC, VERSION, OLDER = 0x58455257, 3, 2
+HELLO, START, ATTACH, SIGNAL, COUNTERS, ANSWER = 1, 2, 3, 6, 8, 11
 
 
 def connect():
@@ -58,7 +58,12 @@ def ask(what, data):
 try_one("half", record(HELLO)[:20])
 try_one("another magic", record(HELLO, magic=MAGIC + 1))
 try_one("before the hello", record(SIGNAL, struct.pack("<I", 9), ident=ID))
-try_one("another version", record(HELLO, version=3))
+try_one("another version", record(HELLO, version=VERSION + 1))
+s = connect()
+s.send(record(HELLO, version=OLDER))
+s.recv(65536)
+s.send(record(COUNTERS, version=OLDER, ident=ID))
+print(f"the version before: {end_of(s)}")
 ask("words that are no memory file", record(START, struct.pack("<IIIIQQQHHI", 0, 1, 0, 0, 99, 0, 0, 0, 0, 0)))
 ask("an id of another", record(SIGNAL, struct.pack("<I", 9), ident=b"0" * 16))
 time.sleep(0.3)

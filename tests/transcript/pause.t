@@ -14,7 +14,7 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; id=$(sh s exec --detach --timeout 
 
 = what is refused: twice, a start, an execution of a caller, no session
 + . "$TOP/tests/transcript/session.sh"
-$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s pause; sh s exec -- true; sh s exec --detach -- true; sh s resume; sh s exec -- sleep 5 2> ended & sleep 0.5; sh s pause; sh s stop; wait; grep -c stopped ended; sh s pause
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s pause; sh s exec -- true; sh s exec --detach -- true; sh s resume; sh s exec --progress -- sleep 5 2> ended & sleep 0.5; sh s pause; sh s stop; wait; grep -c stopped ended; sh s pause
 | 1
 !~ ^warder: session [^ ]* is not paused$
 !~ ^warder: session [^ ]* is paused already$
@@ -23,6 +23,14 @@ $ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s resume; sh s pause; sh s paus
 !~ ^warder: session [^ ]* has executions that their callers supervise, whose time goes on; .*
 !~ ^warder: session [^ ]* does not run$
 ? 125
+
+= an execution whose caller waits is paused, too
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; sh s exec --timeout 2s -- sh -c 'while :; do echo x; sleep 0.05; done' > out & pid=$!; until [ -s out ]; do sleep 0.05; done; sh s pause; sleep 0.2; wc -l < out > one; sleep 4; wc -l < out | cmp - one && kill -0 $pid && echo still; sh s resume; wait $pid; echo $?; [ $(wc -l < out) -gt $(cat one) ] && echo on; sh s stop
+| still
+| 124
+| on
+! warder: killed after 2s (limits.wallTime)
 
 = SIGKILL ends the processes of a paused session at once; their end is known, and other signals arrive, after the pause
 + . "$TOP/tests/transcript/session.sh"

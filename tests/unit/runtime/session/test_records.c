@@ -88,17 +88,30 @@ Test(records, any_version_may_say_hello, .timeout = 20)
 	cr_expect_not(record_valid(&record, sizeof(record.head)));
 }
 
+/* Its START is shorter, and nothing in between is valid. */
+Test(records, the_version_before, .timeout = 20)
+{
+	record_begin(&record, RECORD_START, 0, ID, RECORD_START_OLD);
+	record.head.version = RECORD_VERSION_OLD;
+	cr_expect(record_valid(&record, sizeof(record.head) + RECORD_START_OLD));
+	record_begin(&record, RECORD_START, 0, ID, RECORD_START_OLD + 1);
+	cr_expect_not(record_valid(&record, sizeof(record.head) + RECORD_START_OLD + 1));
+	record_begin(&record, RECORD_LIST, 0, ID, 0);
+	record.head.version = RECORD_VERSION_OLD - 1;
+	cr_expect_not(record_valid(&record, sizeof(record.head)));
+}
+
 Test(records, over_a_socket, .timeout = 20)
 {
 	static struct record got;
 	int pair[2], fds[RECORD_FDS_MAX];
-	const int sent[] = { STDIN_FILENO, STDOUT_FILENO };
+	const int sent[RECORD_FDS_MAX] = { STDIN_FILENO, STDOUT_FILENO, STDIN_FILENO, STDOUT_FILENO };
 
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	cr_expect_eq(record_receive(pair[1], &got, fds, MSG_DONTWAIT), 2, "nothing has come");
 	memset(record.bytes, 'x', RECORD_BODY_MAX);
 	record_begin(&record, RECORD_WRITE, RECORD_MORE, ID, RECORD_BODY_MAX);
-	cr_expect_eq(record_send(pair[0], &record, sent, 2, 0), 0);
+	cr_expect_eq(record_send(pair[0], &record, sent, RECORD_FDS_MAX, 0), 0);
 	cr_expect_eq(record_receive(pair[1], &got, fds, 0), 1);
 	cr_expect_eq(memcmp(&got, &record, sizeof(record)), 0);
 	for (size_t i = 0; i < RECORD_FDS_MAX; i++) {

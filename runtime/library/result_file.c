@@ -1,6 +1,6 @@
 /*
- * The result as a memory file for the client: a head, and then the data that the result points to. It lacks the members that no run of a
- * service has (progress, a report of the edge, changes) and what the client adds itself about a piece of code.
+ * result_file: a result as a memory file, for another process of the same program: a head, and then the data that the result points to. It
+ * lacks changes, learned rules, and what the client adds itself about a piece of code.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "backends/backend.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "runtime/service/service.h"
+#include "runtime/library/result.h"
 
 #define RECEIPT_HEAD offsetof(struct policy_receipt, rows)
 #define OUTPUT_MAX   (UINT64_C(1) << 31)
@@ -25,6 +25,10 @@ struct head {
 	uint64_t passed[2];
 	uint32_t uid, gid;
 	uint64_t started_ms, prepare_us;
+	uint32_t network_bytes;  /* of the edge's report, behind the collected files; 0: none */
+	uint32_t progress_bytes; /* of the lines of progress, behind it */
+	bool has_progress;
+	uint64_t progress_delivered, progress_dropped;
 };
 
 /* A collected file. It is followed by its path and the reason why it was not taken, each with a NUL, and its bytes if it was. */
@@ -56,6 +60,8 @@ static int write_item(int fd, const struct rootfs_item *from)
 static int write_all(int fd, const struct warder_result *result)
 {
 	const struct policy_receipt *receipt = &result->receipt;
+	const struct edge_report *network = result->outcome.network;
+	const struct jail_progress *progress = result->outcome.progress;
 	struct head head = { .outcome = result->outcome,
 			     .streamed = result->streamed,
 			     .passed = { result->passed[0], result->passed[1] },
@@ -63,6 +69,15 @@ static int write_all(int fd, const struct warder_result *result)
 			     .gid = result->gid,
 			     .started_ms = result->started_ms,
 			     .prepare_us = result->prepare_us };
+
+	if (network)
+		head.network_bytes = (uint32_t)edge_report_size(network->use_count);
+	if (progress) {
+		head.has_progress = true;
+		head.progress_bytes = (uint32_t)progress->len;
+		head.progress_delivered = progress->delivered;
+		head.progress_dropped = progress->dropped;
+	}
 
 	strncpy(head.backend, result->backend, sizeof(head.backend) - 1);
 	memcpy(head.passed_over, result->passed_over, sizeof(head.passed_over));
@@ -79,10 +94,12 @@ static int write_all(int fd, const struct warder_result *result)
 	for (size_t i = 0; i < result->outcome.collected.count; i++)
 		if (write_item(fd, &result->outcome.collected.items[i]) < 0)
 			return -1;
-	return 0;
+	if (network && file_write_all(fd, (const char *)network, head.network_bytes) < 0)
+		return -1;
+	return progress ? file_write_all(fd, progress->lines, progress->len) : 0;
 }
 
-int service_write_result(const struct warder_result *result)
+int result_write_file(const struct warder_result *result)
 {
 	owned_fd int fd = memfd_create("warder-result", MFD_CLOEXEC);
 
@@ -189,7 +206,47 @@ static bool take_data(int fd, struct jail_outcome *outcome)
 	return false;
 }
 
-int service_read_result(int fd, struct warder_result *ret)
+/* The report's rows are counted by itself. */
+static bool take_network(int fd, size_t bytes, struct jail_outcome *outcome)
+{
+	struct edge_report *report;
+
+	if (!bytes)
+		return true;
+	if (bytes < edge_report_size(0) || bytes > sizeof(*report))
+		return false;
+	report = calloc(1, bytes);
+	if (!report || !take(fd, report, bytes) || report->row_count > EDGE_REFUSALS_MAX ||
+	    edge_report_size(report->use_count) != bytes) {
+		free(report);
+		return false;
+	}
+	outcome->network = report;
+	return true;
+}
+
+static bool take_progress(int fd, const struct head *head, struct jail_outcome *outcome)
+{
+	struct jail_progress *progress;
+
+	if (!head->has_progress)
+		return true;
+	if (head->progress_bytes > JAIL_PROGRESS_KEPT)
+		return false;
+	progress = calloc(1, sizeof(*progress));
+	if (!progress || !take(fd, progress->lines, head->progress_bytes) ||
+	    (head->progress_bytes && progress->lines[head->progress_bytes - 1])) {
+		free(progress);
+		return false;
+	}
+	progress->len = head->progress_bytes;
+	progress->delivered = head->progress_delivered;
+	progress->dropped = head->progress_dropped;
+	outcome->progress = progress;
+	return true;
+}
+
+int result_read_file(int fd, struct warder_result *ret)
 {
 	struct policy_receipt *receipt = &ret->receipt;
 	const struct backend *backend;
@@ -205,6 +262,11 @@ int service_read_result(int fd, struct warder_result *ret)
 		return -1;
 	if (!take_data(fd, &head.outcome))
 		return -1;
+	if (!take_network(fd, head.network_bytes, &head.outcome) ||
+	    !take_progress(fd, &head, &head.outcome)) {
+		jail_outcome_done(&head.outcome);
+		return -1;
+	}
 	head.backend[sizeof(head.backend) - 1] = '\0';
 	backend = backend_find(head.backend, &err);
 	ret->outcome = head.outcome;

@@ -1,0 +1,389 @@
+/*
+ * session exec: a program in a session. An execution starts from the session's policy, which its flags may narrow; where it has to start the
+ * session, the same flags make the session's.
+ *
+ * The keeper of the session launches and supervises the program, which writes to this process's own streams, and goes on if this process is
+ * killed. A few things only this process can do for a program: then it joins the session and supervises the program itself.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "runtime/cli/commands.h"
+#include "runtime/cli/ending.h"
+#include "runtime/cli/report.h"
+#include "runtime/cli/term.h"
+#include "runtime/session/session.h"
+
+#define TRIES      3 /* to begin, while others take the name for sessions of theirs */
+#define LOOK_MS    200
+#define SILENCE_US UINT64_C(5000000)
+
+/* ---- the policy ---- */
+
+int session_check_start_flags(const struct request *request, struct warder_error *err)
+{
+	const struct {
+		const char *flag;
+		bool given;
+	} rows[] = {
+		{ "--setup", request->session.setup.count > 0 },
+		{ "--lifetime", request->session.lifetime_us > 0 },
+		{ "--idle-timeout", request->session.idle_us > 0 },
+		{ "--cgroup-parent", request->cgroup_parent != NULL },
+		{ "--backend", !session_is_backend(request->backend) },
+		{ "--backends", request->backends != NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++)
+		if (rows[i].given)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, rows[i].flag,
+					 "%s: the session runs already, and an execution cannot change that; "
+					 "say it at \"warder session start\"",
+					 rows[i].flag);
+	return 0;
+}
+
+int session_check_ceiling(const struct warder_session *session, const struct request *request,
+			  struct warder_error *err)
+{
+	char *text = warder_session_json(session);
+	struct session_spec spec = { 0 };
+	int ret =
+	    text ? session_spec_parse(text, strlen(text), true, &spec, err) : error_no_memory(err, NULL);
+
+	free(text);
+	if (ret == 0)
+		ret = session_check_granted(&spec.policy, request->ceiling ? &request->ceiling->policy : NULL,
+					    err);
+	session_spec_done(&spec);
+	return ret;
+}
+
+static int check_terminal(const struct session_spec *session, const struct request *request,
+			  struct warder_error *err)
+{
+	if (!request->terminal || session->policy.devices.terminals > 0)
+		return 0;
+	return error_set(
+	    err, WARDER_ERROR_INVALID_REQUEST, "devices.terminals",
+	    "devices.terminals of session %.64s is 0, and -t (--terminal) needs at least 1; start "
+	    "the session with --set devices.terminals=1",
+	    session->name);
+}
+
+int session_load_policy(const struct warder_session *session, enum flag_command command, char **flags,
+			struct request *request, struct warder_error *err)
+{
+	char *text = warder_session_json(session), *policy = NULL;
+	struct session_spec spec = { 0 };
+	int ret =
+	    text ? session_spec_parse(text, strlen(text), true, &spec, err) : error_no_memory(err, NULL);
+
+	free(text);
+	if (ret != 0)
+		return -1;
+	ret = check_terminal(&spec, request, err);
+	if (ret == 0 && !request->base) {
+		policy = policy_encode(&spec.policy);
+		ret = policy ? warder_policy_parse(policy, strlen(policy), "session", &request->policy, err)
+			     : error_no_memory(err, NULL);
+		free(policy);
+		if (ret == 0)
+			ret = request_load_ceiling(request, err);
+		if (ret == 0)
+			ret = request_change(command, flags, request, err);
+	} else if (ret == 0) {
+		ret = request_load(command, flags, request, err);
+	}
+	session_spec_done(&spec);
+	return ret;
+}
+
+static int find_or_start(struct report *report, struct request *request, const char *name, char **flags,
+			 struct warder_session **ret, struct warder_error *err)
+{
+	request->session.runs = warder_session_open(name, ret, err) == 0;
+	if (request->session.runs)
+		return session_check_start_flags(request, err) == 0 &&
+			       session_load_policy(*ret, FLAG_SESSION_EXEC, flags, request, err) == 0
+			   ? report_audit(report, "session exec", name, err)
+			   : -1;
+	if (err->code != WARDER_ERROR_NOT_FOUND || !request->session.auto_start)
+		return -1;
+	return request_load(FLAG_SESSION_EXEC, flags, request, err) == 0 &&
+		       report_audit(report, "session exec", name, err) == 0
+		   ? session_start_asked(request, name, ret, err)
+		   : -1;
+}
+
+/* Another took the name meanwhile, or the session has ended and may be started again: the flags are held against that one. */
+static bool may_try_again(const struct warder_session *session, const struct request *request,
+			  const struct warder_error *err)
+{
+	return session_is_replaced(session) ||
+	       (request->session.auto_start && err->code == WARDER_ERROR_NOT_FOUND);
+}
+
+/* Find or start the session, and then `begin` there, which returns an exit status, or -1 with *err: nothing ran. */
+static int begin_in(struct report *report, struct request *request, const char *name, char **flags,
+		    int (*begin)(struct report *report, struct warder_session *session,
+				 struct warder_error *err),
+		    struct warder_error *err)
+{
+	for (int tries = 1;; tries++) {
+		struct warder_session *session = NULL;
+		int status = -1;
+		bool again;
+
+		if (find_or_start(report, request, name, flags, &session, err) == 0 &&
+		    request_pass_term(request, err) == 0)
+			status = begin(report, session, err);
+		again = status < 0 && session && tries < TRIES && may_try_again(session, request, err);
+		warder_session_free(session);
+		if (!again)
+			return status;
+		request_unload(request);
+	}
+}
+
+/* ---- this process supervises ---- */
+
+static int run_here(struct report *report, struct warder_session *session, struct warder_error *err)
+{
+	const struct request *request = report->request;
+	const struct preparation_options how = { .background = request->session.background,
+						 .ceiling =
+						     request->ceiling ? &request->ceiling->policy : NULL };
+	struct warder_template *tmpl = NULL;
+	int status;
+
+	if (session_prepare(session, &request->policy->policy, &how, false, &tmpl, err) != 0)
+		return -1;
+	status = run_launch(report, tmpl, NULL);
+	warder_template_free(tmpl);
+	return status;
+}
+
+/* ---- the keeper supervises ---- */
+
+/* What this process gives a program besides its streams, and a keeper cannot: a terminal, lines on the screen, a policy of what was used. */
+static bool needs_this_process(const struct request *request)
+{
+	return request->terminal || request->progress ||
+	       request->policy->policy.network.mode == POLICY_NETWORK_LEARN;
+}
+
+static uint64_t patience_us, signalled_us;
+
+/* A signal asks the keeper to end the program. A keeper that is stopped does not, and the caller must not hang with it. */
+static bool gives_up(void)
+{
+	if (!ending_signal())
+		return false;
+	if (!signalled_us)
+		signalled_us = clock_us();
+	return clock_us() - signalled_us >= patience_us;
+}
+
+/* This process reads its terminal, so that the kernel stops it in the background, and hands the bytes on by a pipe. */
+struct typing {
+	int pipe_fd; /* our end; -1: the input is no terminal, or has ended */
+	char bytes[4096];
+	size_t len;
+};
+
+static int open_typing(struct typing *typing, int *ret_fd, struct warder_error *err)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0 || fcntl(fds[1], F_SETFL, O_NONBLOCK) < 0)
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "no descriptor left");
+	*ret_fd = fds[0];
+	typing->pipe_fd = fds[1];
+	return 0;
+}
+
+static void pass_typing(struct typing *typing)
+{
+	ssize_t n;
+
+	if (!typing->len) {
+		n = read(STDIN_FILENO, typing->bytes, sizeof(typing->bytes));
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			return;
+		if (n <= 0) {
+			fd_done(&typing->pipe_fd);
+			return;
+		}
+		typing->len = (size_t)n;
+	}
+	n = write(typing->pipe_fd, typing->bytes, typing->len);
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		fd_done(&typing->pipe_fd); /* nobody reads any more */
+	if (n > 0) {
+		typing->len -= (size_t)n;
+		memmove(typing->bytes, typing->bytes + n, typing->len);
+	}
+}
+
+static int wait_for_end(struct session_run *run, struct typing *typing, struct warder_result **ret,
+			struct warder_error *err)
+{
+	int ended;
+
+	while ((ended = session_run_take(run, ret, err)) == 0) {
+		struct pollfd fds[] = {
+			{ .fd = session_run_fd(run), .events = POLLIN },
+			{ .fd = typing->pipe_fd < 0 || typing->len ? -1 : STDIN_FILENO, .events = POLLIN },
+			{ .fd = typing->len ? typing->pipe_fd : -1, .events = POLLOUT },
+		};
+
+		if (gives_up()) {
+			*ret = session_run_lost(run);
+			return *ret ? 0 : error_no_memory(err, NULL);
+		}
+		if (poll(fds, ARRAY_LENGTH(fds), LOOK_MS) > 0 && (fds[1].revents || fds[2].revents))
+			pass_typing(typing);
+	}
+	return ended < 0 ? -1 : 0;
+}
+
+/* The session is gone, or is another one by now: an error that is not of the program. */
+static bool is_of_session(const struct warder_error *err)
+{
+	return err->code == WARDER_ERROR_CONFLICT ||
+	       (err->code == WARDER_ERROR_NOT_FOUND && strcmp(err->field, "name") == 0);
+}
+
+static int run_by_keeper(struct report *report, struct warder_session *session, struct warder_error *err)
+{
+	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
+	const struct request *request = report->request;
+	struct typing typing = { .pipe_fd = -1 };
+	owned_fd int typed_fd = -1;
+	struct remote_streams streams = { .input_fd = request->no_input ? -1 : STDIN_FILENO,
+					  .output_fds = request->json ? NULL : output_fds };
+	const struct remote_command command = {
+		.policy = &request->policy->policy,
+		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
+		.argv = request->rest,
+		.background = request->session.background,
+		.terminal_fd = -1,
+		.output_max = request->json ? 0 : request->output_max,
+		.streams = &streams,
+		.no_receipt = !request->json && !request->receipt,
+	};
+	struct session_run *run = NULL;
+	struct warder_result *result = NULL;
+	int status;
+
+	if (report_ended_early(report))
+		return 128 + ending_signal();
+	if (!request->no_input && isatty(STDIN_FILENO)) {
+		if (open_typing(&typing, &typed_fd, err) < 0)
+			return -1;
+		streams.input_fd = typed_fd;
+	}
+	patience_us = request->grace_us + SILENCE_US;
+	signalled_us = 0;
+	report_grace(request->grace_us);
+	status = session_run_start(session, &command, report_owned, gives_up, &run, err);
+	fd_done(&typed_fd);
+	if (status == 0)
+		status = wait_for_end(run, &typing, &result, err);
+	report_owned(NULL);
+	session_run_free(run);
+	fd_done(&typing.pipe_fd);
+	if (status == 0)
+		return report_result(report, result);
+	if (status > 0)
+		return run_here(report, session, err);
+	return is_of_session(err) ? -1 : report_refuse(report, err, error_exit_status(err->code));
+}
+
+/* ---- the word ---- */
+
+static int begin(struct report *report, struct warder_session *session, struct warder_error *err)
+{
+	if (report->request->execution.detach)
+		return detach_launch(report->request, session);
+	return needs_this_process(report->request) ? run_here(report, session, err)
+						   : run_by_keeper(report, session, err);
+}
+
+static int exec_in(struct report *report, struct request *request, const char *name, char **flags)
+{
+	struct warder_error err = { 0 };
+	int status;
+
+	if (!request->rest[0])
+		status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, "argv",
+				   "which program? warder session exec NAME [FLAG...] -- PROGRAM");
+	else
+		status = begin_in(report, request, name, flags, begin, &err);
+	return status >= 0 ? status : report_refuse(report, &err, EXIT_REFUSED);
+}
+
+int session_exec_word(struct request *outer, const char *name, char **flags)
+{
+	struct request request;
+	struct report report;
+	struct warder_error err = { 0 };
+	int status;
+
+	report_catch_signals();
+	if (request_parse(FLAG_SESSION_EXEC, flags, &request, &err) != 0 ||
+	    report_open(&request, &report, &err) != 0)
+		return command_refuse(&request, &err, EXIT_REFUSED);
+	request.json |= outer->json;
+	status = request_check_terminal(&request, &err) == 0 ? exec_in(&report, &request, name, flags)
+							     : command_refuse(&request, &err, EXIT_REFUSED);
+	report_done(&report);
+	request_done(&request);
+	return status;
+}
+
+/* ---- patch ---- */
+
+/* An execution of git with the patch as its input: the rights are those of the session's user, and git looks at every file before it
+ * writes the first one. A repository and a configuration in the session say nothing. */
+int session_patch_word(struct request *outer, const char *name, char **words)
+{
+	static const char *const apply[] = {
+		"--env", "GIT_DIR=/dev/null",     "--env", "GIT_CONFIG_GLOBAL=/dev/null",
+		"--env", "GIT_CONFIG_NOSYSTEM=1", "--",    "git",
+		"apply", "--whitespace=nowarn",   "-",     NULL
+	};
+	const char *flags[ARRAY_LENGTH(apply) + 3];
+	size_t count = 0;
+	bool placed = false;
+	bool unconfigured = false;
+	struct warder_error err = { 0 };
+
+	for (; *words; words++) {
+		if (strcmp(*words, "--no-config") == 0) {
+			unconfigured = true;
+			continue;
+		}
+		if (**words == '-' || placed) {
+			error_set(&err, WARDER_ERROR_INVALID_REQUEST, *words,
+				  "%.60s is not known here: patch NAME [DIRECTORY] < PATCH", *words);
+			return command_refuse(outer, &err, EXIT_REFUSED);
+		}
+		placed = true;
+		flags[count++] = "--cwd";
+		flags[count++] = *words;
+	}
+	if (unconfigured)
+		flags[count++] = "--no-config";
+	memcpy(flags + count, apply, sizeof(apply));
+	return session_exec_word(outer, name, (char **)(uintptr_t)flags);
+}

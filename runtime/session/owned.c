@@ -1,0 +1,173 @@
+/*
+ * owned: the caller's side of an execution that has the caller's own streams. The connection carries the start, at most some stops, and the
+ * end; no output, which the keeper writes to the caller's descriptors.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "runtime/library/result.h"
+#include "runtime/session/attachment.h"
+#include "runtime/session/records.h"
+#include "runtime/session/session.h"
+
+struct session_run {
+	struct remote *remote;
+	struct {
+		struct record_head head;
+		struct record_stop body;
+	} stop; /* ready to be sent by a signal handler */
+};
+
+static int not_started(enum session_end end, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_UNAVAILABLE, "name",
+			 "the program was not started: %s; start it again", session_end_text(end));
+}
+
+static void prepare_stop(struct session_run *run)
+{
+	struct record record;
+
+	record_begin(&record, RECORD_STOP, 0, remote_id(run->remote), sizeof(run->stop.body));
+	run->stop.head = record.head;
+}
+
+static int start(struct session_run *run, const struct remote_command *command, struct warder_error *err)
+{
+	const int started = remote_start_owned(run->remote, command, err);
+
+	/* A keeper that answers says why. */
+	if (started > 0)
+		return not_started(SESSION_END_KEEPER, err);
+	return started < 0 ? -1 : remote_wait_begin(run->remote, true, err);
+}
+
+int session_run_start(struct warder_session *session, const struct remote_command *command,
+		      void (*before)(struct session_run *run), bool (*gives_up)(void),
+		      struct session_run **ret, struct warder_error *err)
+{
+	struct remote_command asked = *command;
+	struct session_run *run;
+	int connected;
+
+	if (session_check_granted(&session->spec.policy, command->ceiling, err) < 0 ||
+	    session_check_narrower(&session->spec.policy, command->policy, err) < 0)
+		return -1;
+	run = calloc(1, sizeof(*run));
+	if (!run)
+		return error_no_memory(err, NULL);
+	asked.session_id = session->spec.id;
+	connected = remote_connect_owner(session->spec.name, gives_up, &run->remote, err);
+	if (connected != 0) {
+		free(run);
+		return connected;
+	}
+	prepare_stop(run);
+	before(run);
+	if (start(run, &asked, err) == 0) {
+		*ret = run;
+		return 0;
+	}
+	before(NULL);
+	session_run_free(run);
+	return -1;
+}
+
+int session_run_fd(const struct session_run *run)
+{
+	return remote_fd(run->remote);
+}
+
+/* Of what no supervisor has reported. NULL: no memory. */
+static struct warder_result *make_result(const struct remote_end *end)
+{
+	struct warder_result *result = calloc(1, sizeof(*result));
+
+	if (!result)
+		return NULL;
+	result->outcome = end->outcome;
+	result->outcome.memory_peak_bytes = result->outcome.cpu_us = result->outcome.pids_peak = UINT64_MAX;
+	result->backend = SESSION_BACKEND;
+	result->receipt.isolation = POLICY_ISOLATION_NAMESPACE_JAIL_PERSISTENT;
+	result->receipt.unwanted = true;
+	return result;
+}
+
+static struct warder_result *lose(enum session_end why, const char *detail)
+{
+	const struct remote_end end = {
+		.outcome = { .cause = JAIL_CAUSE_SUPERVISOR, .exit_code = -1, .signal = SIGKILL }
+	};
+	struct warder_result *result = make_result(&end);
+
+	if (!result)
+		return NULL;
+	result->session_end = session_end_name(why);
+	snprintf(result->outcome.detail, sizeof(result->outcome.detail), "%s", detail);
+	return result;
+}
+
+struct warder_result *session_run_lost(const struct session_run *run)
+{
+	char detail[200];
+
+	snprintf(
+	    detail, sizeof(detail),
+	    "the keeper of session %.64s does not answer; the program ends when the keeper goes on or ends",
+	    remote_session(run->remote));
+	return lose(SESSION_END_NONE, detail);
+}
+
+/* The whole result, or, if it cannot be read, what the record of the end says. */
+static struct warder_result *read_result(const struct remote_end *end, int fd)
+{
+	struct warder_result *result = calloc(1, sizeof(*result));
+
+	if (!result)
+		return NULL;
+	if (fd < 0 || result_read_file(fd, result) < 0) {
+		free(result);
+		result = make_result(end);
+	}
+	if (result && end->session_end != SESSION_END_NONE)
+		result->session_end = session_end_name(end->session_end);
+	return result;
+}
+
+int session_run_take(struct session_run *run, struct warder_result **ret, struct warder_error *err)
+{
+	char detail[200];
+	owned_fd int fd = -1;
+	struct remote_end end;
+	const int got = remote_wait_whole(run->remote, 0, &end, &fd, err);
+
+	if (got == 0)
+		return 0;
+	snprintf(detail, sizeof(detail), "killed: %s", session_end_text(SESSION_END_KEEPER));
+	*ret = got < 0 ? lose(SESSION_END_KEEPER, detail) : read_result(&end, fd);
+	return *ret ? 1 : error_no_memory(err, NULL);
+}
+
+void session_run_stop(struct session_run *run, int signal, uint64_t grace_us)
+{
+	const int saved = errno;
+	typeof(run->stop) stop = run->stop;
+
+	stop.body.signal = (uint32_t)signal;
+	stop.body.grace_us = grace_us;
+	(void)!fd_send(remote_fd(run->remote), &stop, sizeof(stop), NULL, 0, MSG_DONTWAIT);
+	errno = saved;
+}
+
+void session_run_free(struct session_run *run)
+{
+	if (!run)
+		return;
+	remote_free(run->remote);
+	free(run);
+}

@@ -1,0 +1,71 @@
+# session exec: the keeper supervises the program, which has the streams of its caller.
+
+= the program goes on if its caller is killed, and its output and its end can still be had
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; sh s exec -- sh -c 'echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo end; exit 7' > out & pid=$!; until grep -q begun out; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; id=$(warder ps | awk '/ running / { print $1 }'); sh s exec -- touch /tmp/go; warder wait $id; echo $?; cat out; warder wait --json $id | grep -o '"exitCode":7'; warder ps | grep -c "^$id .* exited 7 "; sh s stop
+| 7
+| begun
+| end
+| "exitCode":7
+| 1
+
+= a result that the caller has is not kept
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; for i in 1 2 3; do sh s exec -- sh -c 'exit 3'; echo $?; done; warder ps | wc -l; sh s stop
+| 3
+| 3
+| 3
+| 1
+
+= streams are the caller's own: input byte by byte, one stream for both outputs, a reader that goes away, a limit of output
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; printf 'one\ntwo\n' | (sh s exec -- sh -c 'read x; echo got $x'; cat); sh s exec -- sh -c 'for i in 1 2 3; do echo $i; echo e$i >&2; done' 2>&1 | tr '\n' ' '; echo; set -o pipefail; sh s exec -- yes | head -n 1; echo $?; sh s exec --max-output 5B -- printf 123456; echo " $?"; sh s exec -n -- wc -c; sh s exec -- sh -c 'head -c 3000000 /dev/zero | tee /dev/stderr' > one 2> two; cmp one two && stat -c %s two; sh s stop
+| got one
+| two
+| 1 e1 2 e2 3 e3 
+| y
+| 141
+| 12345 137
+| 0
+| 3000000
+! warder: killed: more than 5B on standard output (--max-output)
+
+= signals to the caller reach the program; it may end by itself, and what does not is killed after the grace
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; for how in 'trap "echo heard; exit 5" TERM' 'trap "" TERM'; do sh s exec --grace 500ms -- sh -c "$how; echo begun; while :; do sleep 0.05; done" > out 2> /dev/null & pid=$!; until grep -q begun out; do sleep 0.05; done; kill $pid; wait $pid; echo $?; cat out; done; sh s stop
+| 5
+| begun
+| heard
+| 143
+| begun
+
+= a signal during the start ends it
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); kill -STOP $keeper; sh s exec --grace 100ms -- echo never 2> err & pid=$!; sleep 0.5; kill $pid; wait $pid; echo $?; kill -CONT $keeper; sh s exec -- echo next; sh s stop
+| 143
+| next
+
+= a caller whose keeper is stopped ends after a signal, and says so; the program ends when the keeper goes on
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; export XDG_RUNTIME_DIR=$PWD/rt; keeper=$(sh s status --json | sed 's/.*keeperPid":\([0-9]*\).*/\1/'); sh s exec --grace 100ms -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out; do sleep 0.05; done; kill -STOP $keeper; kill $pid; wait $pid; echo $?; kill -CONT $keeper; for i in $(seq 100); do warder ps | grep -q ' running ' || break; sleep 0.1; done; warder ps | grep -c ' running '; sh s stop
+| 143
+| 0
+
+= a keeper of another version: the caller joins its session and supervises the program itself
++ . "$TOP/tests/transcript/session.sh"; cp "$(command -v warder)" other
+$ export XDG_RUNTIME_DIR=$PWD/rt; ./other session start $(grep -o 'session $word [^ ]*' s | cut -d ' ' -f 3) --prefer limits; sh s exec -- echo by another; sh s exec -- sh -c 'echo begun; sleep 60' > out & pid=$!; until grep -q begun out; do sleep 0.05; done; warder ps | wc -l; kill -9 $pid; wait $pid 2> /dev/null; for i in $(seq 100); do sh s status | grep -q ' 0 at work' && break; sleep 0.1; done; sh s status | grep -o '[0-9]* at work'; sh s stop
+| by another
+| 1
+| 0 at work
+
+= refusals before the start have the exit status of a run
++ . "$TOP/tests/transcript/session.sh"
+$ sh s start; sh s exec -- no-such-program; echo $?; sh s exec -- /etc/passwd; echo $?; sh s exec --timeout 1h -- true; echo $?; sh s stop; sh s exec -- true; echo $?
+| 127
+| 126
+| 125
+| 125
+!~ ^warder: no-such-program: no such program inside the jail .*
+!~ ^warder: /etc/passwd: .*
+!~ ^warder: more than the session has: limits.wallTime: .*
+!~ ^warder: session [^ ]* does not run; .*

@@ -44,6 +44,8 @@ LIB_ROOMS := base policy rootfs rootfs/changes jail jail/cgroup jail/filter back
 LIB_SRC   := $(sort $(wildcard $(LIB_ROOMS:%=%/*.c)) edge/rules.c remote/remote.c $(addprefix jail/inside/,message.c overlay.c root.c sockets.c tree.c))
 LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S runtime/session/*.S)
 # The execution host: the launcher belongs to the command line tool; the front is a program of its own with an HTTP library.
+# What signs for it.
+SIGNER_SRC := $(sort $(wildcard host/signer/*.c))
 LAUNCHER_SRC := $(sort $(wildcard host/*.c host/launcher/*.c) host/wire/signature.c)
 FRONT_SRC := $(filter-out $(LAUNCHER_SRC),$(sort $(wildcard host/wire/*.c host/front/*.c)))
 FRONT_LIBS := -lmicrohttpd
@@ -53,7 +55,7 @@ STORE_SRC := $(sort $(filter-out store/cli/%,$(wildcard store/*.c store/*/*.c)))
 STORE_CLI_SRC := $(sort $(wildcard store/cli/*.c))
 # What talks to an execution host on another machine.
 REMOTE_SRC := $(filter-out remote/remote.c,$(sort $(wildcard remote/*.c)))
-REMOTE_LIBS := -lcurl
+REMOTE_LIBS := -lcurl -lcrypto
 # What connects for a jail, outside of it.
 EDGE_SRC := $(sort $(wildcard edge/*.c))
 EDGE_LIBS := -lcares
@@ -70,6 +72,7 @@ ATTEMPTS_OBJ := $(ATTEMPTS_SRC:%.c=$(BUILD)/tool/%.o)
 STORE_OBJ := $(STORE_SRC:%.c=$(BUILD)/lib/%.o)
 STORE_CLI_OBJ := $(STORE_CLI_SRC:%.c=$(BUILD)/lib/%.o)
 EDGE_OBJ := $(EDGE_SRC:%.c=$(BUILD)/lib/%.o)
+SIGNER_OBJ := $(SIGNER_SRC:%.c=$(BUILD)/lib/%.o)
 REMOTE_OBJ := $(REMOTE_SRC:%.c=$(BUILD)/lib/%.o)
 FRONT_OBJ := $(FRONT_SRC:%.c=$(BUILD)/lib/%.o)
 INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
@@ -99,7 +102,7 @@ TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idiraft
 .PHONY: all lib tool test-programs asan-programs asan-tool asan-containers tsan-programs guest-programs fault-programs fuzz-programs
 .PHONY: help demo man check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench waterfall lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
-tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-remote
+tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-signer $(BUILD)/warder-remote
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO) $(BUILD)/libwarder-store.a
 
 help:
@@ -177,7 +180,10 @@ $(BUILD)/warder-edge: $(EDGE_OBJ) $(BUILD)/lib/base/fd.o $(BUILD)/lib/policy/spe
 $(BUILD)/warder-front: $(FRONT_OBJ) $(filter-out %/launcher/%,$(LAUNCHER_SRC:%.c=$(BUILD)/lib/%.o)) $(LIB_OBJ)
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ $(FRONT_LIBS) -lpthread
 
-$(BUILD)/warder-remote: $(REMOTE_OBJ) $(BUILD)/lib/remote/remote.o $(addprefix $(BUILD)/lib/base/,error.o file.o fd.o json.o)
+$(BUILD)/warder-signer: $(SIGNER_OBJ)
+	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ -lcrypto
+
+$(BUILD)/warder-remote: $(REMOTE_OBJ) $(BUILD)/lib/remote/remote.o $(addprefix $(BUILD)/lib/base/,error.o file.o fd.o json.o sha256.o text.o)
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ $(REMOTE_LIBS)
 
 # ---- tests ----
@@ -313,7 +319,7 @@ COMPLETION := bash-completion/completions/warder zsh/site-functions/_warder fish
 RECIPES    := $(wildcard recipes/*)
 # What `install` puts below DESTDIR, and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts $(PREFIX)/libexec/warder/warder-store \
-            $(PREFIX)/libexec/warder/warder-edge $(PREFIX)/libexec/warder/warder-front $(PREFIX)/libexec/warder/warder-remote \
+            $(PREFIX)/libexec/warder/warder-edge $(PREFIX)/libexec/warder/warder-front $(PREFIX)/libexec/warder/warder-signer $(PREFIX)/libexec/warder/warder-remote \
             $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarder.so $(LIBDIR)/libwarder.a \
             $(LIBDIR)/libwarder-store.so.$(SO) $(LIBDIR)/libwarder-store.so $(LIBDIR)/libwarder-store.a \
             $(LIBDIR)/pkgconfig/warder-store.pc $(PREFIX)/include/warder-store.h \
@@ -335,7 +341,7 @@ $(MAN3): docs/man3.awk
 install: all $(MAN3)                ## install below PREFIX (/usr/local); DESTDIR is respected
 	$(Q)mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(Q)install -m 755 $(BUILD)/warder $(DESTDIR)$(PREFIX)/bin/
-	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-remote $(DESTDIR)$(PREFIX)/libexec/warder/
+	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-signer $(BUILD)/warder-remote $(DESTDIR)$(PREFIX)/libexec/warder/
 	$(Q)install -m 755 $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder.so
 	$(Q)ln -sf libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder-store.so

@@ -1,5 +1,5 @@
 /*
- * remote: the two things that both programs have to see alike.
+ * remote: what both programs, and the host, have to see alike.
  *
  * A URL is read here with few rules of our own instead of a library's many: whatever is not needed to name a host is refused, so that
  * nothing is left that two readers could understand differently.
@@ -8,8 +8,12 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/sha256.h"
+#include "base/text.h"
 
 bool remote_answer_valid(const struct remote_answer *answer, size_t len)
 {
@@ -95,4 +99,36 @@ int remote_check_url(const char *url, bool insecure, struct warder_error *err)
 		    "network in between is yours",
 		    err);
 	return 0;
+}
+
+size_t remote_statement(const char *call, const char *request, size_t request_len, const char *answer,
+			size_t len, char ret[REMOTE_STATEMENT_MAX])
+{
+	char digests[2][SHA256_HEX];
+	struct sha256 sha;
+	int n;
+
+	sha256_init(&sha);
+	sha256_add(&sha, request, request_len);
+	sha256_hex(&sha, digests[0]);
+	sha256_init(&sha);
+	sha256_add(&sha, answer, len);
+	sha256_add(&sha, "}", 1);
+	sha256_hex(&sha, digests[1]);
+	n = snprintf(ret, REMOTE_STATEMENT_MAX, "warder-signature 1\ncall %.20s\nrequest %s\nanswer %s\n",
+		     call, digests[0], digests[1]);
+	return (size_t)n;
+}
+
+bool remote_is_key(const char *text)
+{
+	size_t len = 0;
+	char *bytes = NULL;
+
+	if (strncmp(text, "ed25519:", 8) == 0 && strlen(text) == REMOTE_KEY_TEXT - 1)
+		bytes = text_unbase64(text + 8, strlen(text + 8), &len);
+	if (!bytes)
+		return false;
+	free(bytes);
+	return len == REMOTE_KEY_BYTES;
 }

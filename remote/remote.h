@@ -23,6 +23,12 @@
 #define REMOTE_RESULT_MAX  (16u * 1024 * 1024) /* of the answer to a run */
 #define REMOTE_ORDER_MAX   (REMOTE_JSON_MAX + 65536u)
 
+#define REMOTE_KEY_BYTES       32 /* an Ed25519 key of RFC 8032: the seed, or the public key */
+#define REMOTE_SIGNATURE_BYTES 64
+#define REMOTE_KEY_TEXT        53 /* "ed25519:" and the public key in base64, with the NUL */
+#define REMOTE_STATEMENT_MAX   256
+#define REMOTE_SIGNATURE       ",\"signature\":{" /* the last member of a signed answer begins so */
+
 struct remote_answer {
 	uint32_t magic, size;
 	uint32_t status; /* of HTTP; 0: there is no answer, and `error` says why */
@@ -33,6 +39,16 @@ struct remote_answer {
 
 /* Whether `len` bytes are a valid answer. Call it before any use of them. */
 bool remote_answer_valid(const struct remote_answer *answer, size_t len);
+
+/*
+ * What a host signs: the text "warder-signature 1", "call NAME", "request DIGEST", "answer DIGEST", each with a line feed behind it. The
+ * digests are SHA-256, of the bytes of the request (its body, or the nonce of a question), and of the answer as it was before the member
+ * "signature" was added: `answer` has `len` bytes and lacks the brace that closes it. Returns the length of the text.
+ */
+size_t remote_statement(const char *call, const char *request, size_t request_len, const char *answer,
+			size_t len, char ret[REMOTE_STATEMENT_MAX]);
+/* Whether it has the form of a key: "ed25519:" and 32 bytes in base64. */
+bool remote_is_key(const char *text);
 
 /* Check the address of a host: http:// or https://, a name or an address, perhaps a port, nothing else; http only to an address of
  * loopback, unless `insecure`. 0; -1 with *err (INVALID_REQUEST), which does not repeat a password. */

@@ -43,7 +43,9 @@ static void show_host(struct exchange *x)
 
 static void show_capabilities(struct exchange *x)
 {
-	exchange_ask(x, LINK_CONTROLS, 0, NULL, pass_on);
+	const char *nonce = exchange_query(x, "nonce");
+
+	exchange_ask(x, LINK_CONTROLS, 0, nonce && *nonce ? strdup(nonce) : NULL, pass_on);
 }
 
 static void list_sandboxes(struct exchange *x)

@@ -22,11 +22,14 @@ struct call {
 	char *text; /* owned: what goes with the answer */
 	int fd;     /* owned: what goes with the answer; or -1 */
 	/* of jobs that start something */
-	struct warder_policy *policy;     /* owned */
-	struct json_value *document;      /* owned: the request */
-	char *record;                     /* owned */
-	char *old_record;                 /* owned: before a change that may fail */
-	uint64_t paused_ms, ends_ms;      /* of a sandbox after the change */
+	struct warder_policy *policy; /* owned */
+	struct json_value *document;  /* owned: the request */
+	char *record;                 /* owned */
+	char *old_record;             /* owned: before a change that may fail */
+	uint64_t paused_ms, ends_ms;  /* of a sandbox after the change */
+	char *request;                /* owned: its text, as the client sent it */
+	size_t request_len;
+	struct signing *signing;          /* borrowed, like the pool */
 	struct warder_pool *pool;         /* borrowed: exists until all jobs are done */
 	const char *program;              /* borrowed */
 	int sandboxes_fd;                 /* borrowed */
@@ -70,6 +73,9 @@ int call_take_input(const struct json_value *document, const char **ret, size_t 
 		    struct warder_error *err);
 /* Wait for a run until its end, or until the call is cancelled; the result is the call's text then. The run is freed. -1 with *err. */
 int call_wait(struct call *call, struct warder_run *run, struct warder_error *err);
+
+/* Sign the text of a launch that has ended; `name` is that of the call. -1 with *err. */
+int call_sign(struct call *call, const char *name, struct warder_error *err);
 
 /* ---- rows of the table ---- */
 

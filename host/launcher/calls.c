@@ -30,6 +30,7 @@
 #define PROBE_STUCK_US UINT64_C(2000000)
 #define TIMEOUT_MS     UINT64_C(300000) /* of a sandbox, unless the client names one */
 #define LOOK_US        UINT64_C(100000)
+#define NONCE_MAX      64
 #define AGAIN_MS       UINT64_C(10000) /* until an end that failed is tried again */
 
 /* ---- answers ---- */
@@ -37,6 +38,7 @@
 static void call_free(struct call *call)
 {
 	free(call->text);
+	free(call->request);
 	fd_done(&call->fd);
 	warder_policy_free(call->policy);
 	json_free(call->document);
@@ -97,6 +99,7 @@ static struct call *call_new(const struct context *context)
 	call->generation = context->launcher->front.generation;
 	call->program = context->launcher->options->program;
 	call->pool = context->launcher->pool;
+	call->signing = &context->launcher->signing;
 	call->sandboxes_fd = context->launcher->sandboxes_fd;
 	call->job.tenant = call->tenant;
 	if (context->tenant)
@@ -683,6 +686,11 @@ int call_take_input(const struct json_value *document, const char **ret, size_t 
 				"\"stdinBase64\" must be a text in base64, padded and without line breaks");
 }
 
+int call_sign(struct call *call, const char *name, struct warder_error *err)
+{
+	return signing_sign(call->signing, name, call->request, call->request_len, &call->text, err);
+}
+
 int call_wait(struct call *call, struct warder_run *run, struct warder_error *err)
 {
 	struct warder_result *result = NULL;
@@ -730,7 +738,10 @@ static void run_work(struct job *job)
 {
 	struct call *call = (struct call *)(void *)job;
 
-	call->answer.status = run_program(call, &call->answer.error) == 0 ? 200 : 0;
+	call->answer.status =
+	    run_program(call, &call->answer.error) == 0 && call_sign(call, "run", &call->answer.error) == 0
+		? 200
+		: 0;
 }
 
 /* An answer that says why nothing ran is not kept: the next request with the key tries again. */
@@ -812,6 +823,14 @@ int call_launch(struct context *context, struct call *call, void (*work)(struct 
 			    err, WARDER_ERROR_UNAVAILABLE, "idempotencyKey",
 			    "too many programs of the tenant run with a key; wait until one has ended");
 	}
+	call->request = malloc(context->len);
+	if (!call->request) {
+		if (call->repeat)
+			repeats_forget(&launcher->repeats, call->repeat);
+		return error_no_memory(err, NULL);
+	}
+	memcpy(call->request, context->text, context->len);
+	call->request_len = context->len;
 	call->memory_bytes = call->policy->policy.limits.memory_bytes;
 	call->cpu_milli = call->policy->policy.limits.cpu_milli;
 	call->job.work = work;
@@ -960,6 +979,7 @@ static int host(struct context *context, struct call *call, struct warder_error 
 	json_begin_object(&w);
 	json_key_string(&w, "version", warder_version());
 	json_key_uint(&w, "startedMs", launcher->started_ms);
+	json_key_string(&w, "hostKey", launcher->signing.key);
 	json_key(&w, "templates");
 	json_begin_array(&w);
 	for (size_t i = 0; i < launcher->settings.template_count; i++)
@@ -990,12 +1010,22 @@ static int host(struct context *context, struct call *call, struct warder_error 
 	return 0;
 }
 
+/* The text is a nonce, with which a client finds out whether this host holds its key; or no text: then nothing is signed. */
 static int capabilities(struct context *context, struct call *call, struct warder_error *err)
 {
-	call->text = strdup(context->launcher->capabilities);
+	struct launcher *launcher = context->launcher;
+
+	if (context->request->bytes > NONCE_MAX ||
+	    strspn(context->text, "0123456789abcdef") != context->request->bytes)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "nonce",
+				 "\"nonce\" must have at most %d digits and letters a to f", NONCE_MAX);
+	call->text = strdup(launcher->capabilities);
 	if (!call->text)
 		return error_no_memory(err, NULL);
-	call_answer(context->launcher, call, 200, NULL);
+	if (context->request->bytes && signing_sign(&launcher->signing, "capabilities", context->text,
+						    context->len, &call->text, err) < 0)
+		return -1;
+	call_answer(launcher, call, 200, NULL);
 	return 0;
 }
 

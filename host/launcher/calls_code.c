@@ -205,7 +205,10 @@ static void code_work(struct job *job)
 	struct warder_error *err = &call->answer.error;
 
 	begin_with_files(call);
-	call->answer.status = take(call, &piece, err) == 0 && build_and_run(call, &piece, err) == 0 ? 200 : 0;
+	call->answer.status = take(call, &piece, err) == 0 && build_and_run(call, &piece, err) == 0 &&
+				      call_sign(call, "code", err) == 0
+				  ? 200
+				  : 0;
 	piece_done(&piece);
 }
 

@@ -12,6 +12,7 @@
 #include "host/launcher/repeats.h"
 #include "host/launcher/sandboxes.h"
 #include "host/launcher/settings.h"
+#include "host/launcher/signing.h"
 #include "host/launcher/tenants.h"
 #include "host/link.h"
 
@@ -40,6 +41,7 @@ struct launcher {
 	struct jobs jobs;
 	struct warder_pool *pool;
 	struct front front;
+	struct signing signing;
 	struct launcher_rate *rates;
 	size_t rate_count;
 	struct launcher_health health;

@@ -282,6 +282,7 @@ static int open_all(struct launcher *launcher, struct warder_error *err)
 		       listen_at(options, &launcher->front.listen_fd, launcher->url, sizeof(launcher->url),
 				 err) < 0 ||
 		       fill_hosts(launcher, err) < 0 || jobs_init(&launcher->jobs, err) < 0 ||
+		       signing_open(options->state, &launcher->signing, err) < 0 ||
 		       warder_pool_new(NULL, &launcher->pool, err) != 0
 		   ? -1
 		   : 0;
@@ -334,6 +335,7 @@ static void close_all(struct launcher *launcher)
 		jobs_drain(&launcher->jobs, launcher);
 		warder_pool_free(launcher->pool);
 	}
+	signing_done(&launcher->signing);
 	fd_done(&launcher->sandboxes_fd);
 	fd_done(&launcher->tenants_fd);
 	sandboxes_done(&launcher->sandboxes);

@@ -3,7 +3,7 @@
  *
  * It has mode 0700 and belongs to the user of the host. Files in it have mode 0600 and are replaced by rename, so that a reader sees the old
  * or the new content.
- *   tenants/NAME.json   sandboxes/ID.json
+ *   tenants/NAME.json   sandboxes/ID.json   keys/host.json
  */
 #ifndef WARDER_HOST_LAUNCHER_STATE_H
 #define WARDER_HOST_LAUNCHER_STATE_H
@@ -12,9 +12,10 @@
 
 #define STATE_TENANTS   "tenants"
 #define STATE_SANDBOXES "sandboxes"
+#define STATE_KEYS      "keys"
 
 /* Open a directory of the state, and make it if it is not there. path: that of --state, or NULL for the default: /var/lib/warder/host for
- * root, else $XDG_STATE_HOME/warder (~/.local/state/warder). part: STATE_TENANTS or STATE_SANDBOXES. *ret_fd is the caller's. -1 with
+ * root, else $XDG_STATE_HOME/warder (~/.local/state/warder). part: one of the above. *ret_fd is the caller's. -1 with
  * *err, which names --state. */
 int state_open(const char *path, const char *part, int *ret_fd, struct warder_error *err);
 /* Read "NAME.json" of a part. *ret is heap and ends with a NUL. -1 with *err (NOT_FOUND). */

@@ -3,7 +3,7 @@
 
 Only loopback is used. Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace.
 """
-import base64, ctypes, http.server, json, os, shutil, signal, socket, ssl, subprocess, sys, tempfile, threading, time
+import base64, ctypes, hashlib, http.server, json, os, shutil, signal, socket, ssl, subprocess, sys, tempfile, threading, time
 
 WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
 SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
@@ -93,6 +93,86 @@ def remote(path, *words, input=b"", flags=(), **more):
 
 # An ordinary user without a delegated cgroup has limits only where they are preferred.
 PREFER = [] if ROOT else ["--prefer", "limits"]
+
+
+# ---- what a host signs ----
+
+def spki(key):
+    """The public key "ed25519:..." as a file for openssl."""
+    path = os.path.join(work, "public.der")
+    with open(path, "wb") as file:
+        file.write(bytes.fromhex("302a300506032b6570032100") + base64.b64decode(key.split(":")[1]))
+    return path
+
+
+def statement(call, request, answer):
+    digest = lambda text: hashlib.sha256(text).hexdigest()
+    return ("warder-signature 1\ncall %s\nrequest %s\nanswer %s\n" % (call, digest(request), digest(answer))).encode()
+
+
+def verifies(call, request, answer):
+    """Whether openssl finds the signature of the answer good; and the key."""
+    at = answer.rindex(b',"signature":{')
+    member = json.loads(answer)["signature"]
+    with open(os.path.join(work, "said"), "wb") as file:
+        file.write(statement(call, request, answer[:at] + b"}"))
+    with open(os.path.join(work, "sig"), "wb") as file:
+        file.write(base64.b64decode(member["value"]))
+    done = subprocess.run(["openssl", "pkeyutl", "-verify", "-pubin", "-keyform", "DER", "-inkey", spki(member["key"]), "-rawin", "-in", os.path.join(work, "said"),
+                           "-sigfile", os.path.join(work, "sig")], capture_output=True)
+    return done.returncode == 0, member["key"]
+
+
+def asked(host, path, body=None):
+    words = ["curl", "-s", "-H", "X-API-Key: " + open(TOKEN).read().strip(), host.url + path]
+    return subprocess.run(words + (["-d", body] if body else []), capture_output=True).stdout
+
+
+def signatures(host):
+    key = json.loads(asked(host, "/v1/host"))["hostKey"]
+    body = json.dumps({"argv": ["echo", ',"signature":{"key":']})
+    answer = asked(host, "/v1/run", body)
+    tell(verifies("run", body.encode(), answer) == (True, key), "a result is signed with the host's key", answer)
+    tell(json.loads(answer)["stdout"]["text"] == ',"signature":{"key":\n', "and the program's output stays as it is", answer)
+    tell(not verifies("run", b"other", answer)[0] and not verifies("capabilities", body.encode(), answer)[0], "the signature is that of this request")
+    tell(not verifies("run", body.encode(), answer.replace(b'"exitCode":0', b'"exitCode":1'))[0], "and of this answer")
+    answer = asked(host, "/v1/capabilities?nonce=0123abcd")
+    tell(verifies("capabilities", b"0123abcd", answer) == (True, key), "so are the capabilities, with the nonce of the question", answer)
+    tell(b"signature" not in asked(host, "/v1/capabilities"), "without a nonce, nothing is signed")
+    for nonce in ("xyz", "A", "0" * 65):
+        tell(json.loads(asked(host, "/v1/capabilities?nonce=" + nonce)).get("field") == "nonce", "a nonce that is none is refused: " + nonce[:4])
+    below = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == host.process.pid and name_of(pid) == "warder-signer"]
+    tell(len(below) == 1, "one process signs", below)
+    os.kill(below[0], signal.SIGKILL)
+    answer = asked(host, "/v1/run", body)
+    tell(verifies("run", body.encode(), answer) == (True, key), "if it is killed, another one signs with the same key", answer)
+    path = os.path.join(host.state, "keys", "host.json")
+    tell(os.stat(path).st_mode & 0o777 == 0o600, "the key is in a file for its owner alone")
+    host.end()
+    host.start()
+    tell(json.loads(asked(host, "/v1/host"))["hostKey"] == key, "a host keeps its key")
+    host.end()
+    kept = open(path).read()
+    for broken in ("", "{}", '{"version": 1, "ed25519Seed": "AAAA"}'):
+        open(path, "w").write(broken)
+        done = subprocess.run([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", host.state], capture_output=True, text=True, timeout=30 * SLOW)
+        tell(done.returncode == 125 and "keys/host.json" in done.stderr and open(path).read() == broken, "a broken key is not replaced", done.stderr)
+    open(path, "w").write(kept)
+    host.start()
+
+
+def parent_of(pid):
+    try:
+        return int(open("/proc/%s/stat" % pid).read().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+def name_of(pid):
+    try:
+        return open("/proc/%s/comm" % pid).read().strip()
+    except OSError:
+        return ""
 
 
 # ---- the same as here ----
@@ -442,6 +522,7 @@ try:
     answer = subprocess.run(["curl", "-s", "-H", "X-API-Key: " + open(TOKEN).read().strip(), host.url + "/v1/capabilities"], capture_output=True)
     CAPABILITIES = json.loads(answer.stdout)
     tell(CAPABILITIES["isolation"] == "namespaceJail" and CAPABILITIES["controls"]["syscalls"]["enforced"], "a host says what it can enforce", answer.stdout)
+    signatures(host)
     path = document("backends.json", {"big": entry(host.url)})
     RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1])
     for row in RESULT["receipt"]["controls"]:

@@ -23,6 +23,7 @@
 #include "jail/jail.h"
 #include "jail/session.h"
 #include "policy/policy.h"
+#include "remote/remote.h"
 
 #define BACKEND_AUTO         "auto"
 #define BACKEND_COUNT_MAX    24 /* of the table and of the hosts together */
@@ -38,8 +39,10 @@ struct backend_remote {
 	char name[BACKEND_REMOTE_NAME_MAX + 1];
 	char url[300];
 	char token_file[512];
-	char ca_file[512]; /* "": the authorities of the system */
-	bool insecure;     /* http to other machines */
+	char ca_file[512];              /* "": the authorities of the system */
+	bool insecure;                  /* http to other machines */
+	char host_key[REMOTE_KEY_TEXT]; /* that its answers must be signed with; "": none is trusted yet */
+	bool key_given;                 /* by the document */
 };
 
 /* What the operator decides. Zeroed: the order of the table, nothing enabled that is off by default. */

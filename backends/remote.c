@@ -114,6 +114,21 @@ static int take_url(const struct json_value *entry, const char *text, struct bac
 	return 0;
 }
 
+static int take_key(const struct json_value *entry, const char *key, struct backend_remote *to,
+		    const char *origin, struct warder_error *err)
+{
+	if (!key)
+		return 0;
+	if (!remote_is_key(key))
+		return wrong(entry, origin,
+			     "\"hostKey\" must be \"ed25519:\" and 32 bytes in base64, as \"warder backend "
+			     "trust\" shows it",
+			     err);
+	memcpy(to->host_key, key, sizeof(to->host_key));
+	to->key_given = true;
+	return 0;
+}
+
 static int take_kind(const struct json_value *entry, const char *kind, const char *origin,
 		     struct warder_error *err)
 {
@@ -134,7 +149,7 @@ static int check_members(const struct json_value *entry, const char *origin, str
 		enum json_type type;
 	} known[] = {
 		{ "url", JSON_STRING },    { "tokenFile", JSON_STRING }, { "kind", JSON_STRING },
-		{ "caFile", JSON_STRING }, { "insecure", JSON_BOOL },
+		{ "caFile", JSON_STRING }, { "insecure", JSON_BOOL },    { "hostKey", JSON_STRING },
 	};
 	char what[200], shown[60];
 
@@ -154,7 +169,7 @@ static int check_members(const struct json_value *entry, const char *origin, str
 		else
 			snprintf(what, sizeof(what),
 				 "unknown member %s; known: \"url\", \"tokenFile\", \"kind\", \"caFile\", "
-				 "\"insecure\"",
+				 "\"insecure\", \"hostKey\"",
 				 shown);
 		return wrong(entry, origin, what, err);
 	}
@@ -178,7 +193,8 @@ static int take_entry(const struct json_value *entry, const char *origin, struct
 		return wrong(entry, origin, "\"url\", \"tokenFile\" and \"kind\" must be given", err);
 	memcpy(to->name, entry->key, strlen(entry->key) + 1);
 	to->insecure = insecure && insecure->boolean;
-	if (take_kind(entry, kind, origin, err) < 0 || take_url(entry, url, to, origin, err) < 0 ||
+	if (take_key(entry, json_member_text(entry, "hostKey", NULL), to, origin, err) < 0 ||
+	    take_kind(entry, kind, origin, err) < 0 || take_url(entry, url, to, origin, err) < 0 ||
 	    take_path(entry, "tokenFile", token, to->token_file, sizeof(to->token_file), origin, err) < 0)
 		return -1;
 	return authorities
@@ -197,6 +213,39 @@ int backend_remote_take(const struct json_value *entries, const char *origin, st
 		ret->remote_count++;
 	}
 	return 0;
+}
+
+/* ---- keys ---- */
+
+static struct backend_remote *entry_of(struct backend_settings *settings, const char *name)
+{
+	for (size_t i = 0; i < settings->remote_count; i++)
+		if (strcmp(settings->remotes[i].name, name) == 0)
+			return &settings->remotes[i];
+	return NULL;
+}
+
+int backend_remote_take_keys(const char *json, size_t len, const char *origin, struct backend_settings *ret,
+			     struct warder_error *err)
+{
+	struct json_value *root = NULL;
+	int status = 0;
+
+	if (json_parse(json, len, origin, NULL, &root, err) < 0)
+		return -1;
+	if (root->type != JSON_OBJECT)
+		status = error_set(err, WARDER_ERROR_INVALID_REQUEST, "backend",
+				   "%s: is not an object of keys", origin);
+	for (const struct json_value *one = root->child; status == 0 && one; one = one->next) {
+		struct backend_remote *to = entry_of(ret, one->key);
+
+		if (one->type != JSON_STRING || !remote_is_key(one->string))
+			status = wrong(one, origin, "is not followed by a key", err);
+		else if (to && !to->key_given)
+			memcpy(to->host_key, one->string, sizeof(to->host_key));
+	}
+	json_free(root);
+	return status;
 }
 
 /* ---- a policy ---- */

@@ -33,15 +33,23 @@ const struct backend_remote *backend_remote_find(const struct backend_settings *
 int backend_remote_take(const struct json_value *entries, const char *origin, struct backend_settings *ret,
 			struct warder_error *err);
 
+/* Take the keys that were trusted, {"big": "ed25519:..."}, where the document gives none; a name that the document has not is passed over.
+ * -1 with *err naming the member. */
+int backend_remote_take_keys(const char *json, size_t len, const char *origin, struct backend_settings *ret,
+			     struct warder_error *err);
+
 /* Whether the policy needs something of this machine that another one cannot have: 0; -1 with *err (UNSUPPORTED_POLICY), which names the
  * field. */
 int backend_remote_check_policy(const struct backend_remote *remote, const struct policy *policy,
 				struct warder_error *err);
 
 struct backend_remote_request {
-	const char *path;                  /* "/v1/run" */
-	const char *body;                  /* JSON; NULL: GET */
-	uint64_t timeout_ms;               /* 0: none */
+	const char *path;    /* "/v1/run" */
+	const char *body;    /* JSON; NULL: GET */
+	uint64_t timeout_ms; /* 0: none */
+	const char *signs;   /* the call by its name in the signature, which the answer must have; or NULL */
+	const char *nonce;   /* that is signed in place of the body; or NULL */
+	bool any_key;        /* whichever key the host shows */
 	int (*should_stop)(void *context); /* asked when a signal came, and five times a second; or NULL */
 };
 
@@ -49,8 +57,12 @@ struct backend_remote_request {
  * the host refused, in its kind and with its field, or why there is no answer; ret->sent: it may have got the request. */
 int backend_remote_ask(const struct backend_remote *remote, const struct backend_remote_request *request,
 		       struct remote_answer *ret, char **ret_body, struct warder_error *err);
-/* What the host says that it can enforce. -1 with *err. */
+/* The key that the host shows, after it has signed a nonce with it. Nothing is trusted by this. -1 with *err. */
+int backend_remote_show_key(const struct backend_remote *remote, char ret[REMOTE_KEY_TEXT],
+			    struct warder_error *err);
+/* What the host says that it can enforce, signed with the key that is trusted. *ret_load: programs and sandboxes there for 1,000 processors;
+ * UINT64_MAX if it does not say so. -1 with *err (REJECTED: no key is, or another one). */
 int backend_remote_capabilities(const struct backend_remote *remote, struct policy_capabilities *ret,
-				struct warder_error *err);
+				uint64_t *ret_load, struct warder_error *err);
 
 #endif

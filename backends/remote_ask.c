@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +27,9 @@
 #define LOOK_MS      200
 #define QUESTION_MS  15000
 #define ERROR_DETAIL 400
+#define NONCE_BYTES  16
+#define LOAD_MAX     UINT64_C(1000000)
+#define CAPABILITIES "/v1/capabilities?nonce="
 
 static int make_order(const struct backend_remote *remote, const struct backend_remote_request *request,
 		      int *ret_fd, struct warder_error *err)
@@ -41,6 +45,9 @@ static int make_order(const struct backend_remote *remote, const struct backend_
 	json_key_string(&w, "caFile", remote->ca_file[0] ? remote->ca_file : NULL);
 	json_key_string(&w, "path", request->path);
 	json_key_uint(&w, "timeoutMs", request->timeout_ms);
+	json_key_string(&w, "signs", request->signs);
+	json_key_string(&w, "nonce", request->nonce);
+	json_key_string(&w, "hostKey", request->any_key ? NULL : remote->host_key);
 	json_end_object(&w);
 	text = json_take(&w);
 	if (!text)
@@ -190,6 +197,12 @@ int backend_remote_ask(const struct backend_remote *remote, const struct backend
 
 	*ret = (struct remote_answer){ 0 };
 	backend_remote_label(remote, label);
+	if (request->signs && !request->any_key && !remote->host_key[0])
+		return error_set(
+		    err, WARDER_ERROR_REJECTED, "backend",
+		    "%s: no key of this host is trusted yet; run \"warder backend trust %s\", and "
+		    "compare the key that it shows with the host's",
+		    label, label);
 	if (start(remote, request, &pid, &fd, err) < 0)
 		return error_context(err, "%s", label);
 	status = take_answer(fd, request, ret, &body, err);
@@ -209,24 +222,79 @@ int backend_remote_ask(const struct backend_remote *remote, const struct backend
 	return 0;
 }
 
-int backend_remote_capabilities(const struct backend_remote *remote, struct policy_capabilities *ret,
-				struct warder_error *err)
+/* The host's answer to a new nonce: a document that is the caller's. */
+static int question(const struct backend_remote *remote, bool any_key, struct json_value **ret,
+		    struct warder_error *err)
 {
-	const struct backend_remote_request request = { .path = "/v1/capabilities",
-							.timeout_ms = QUESTION_MS };
-	struct json_value *document = NULL;
+	unsigned char bytes[NONCE_BYTES];
+	char nonce[2 * NONCE_BYTES + 1], path[sizeof(CAPABILITIES) + sizeof(nonce)];
+	const struct backend_remote_request request = { .path = path,
+							.timeout_ms = QUESTION_MS,
+							.signs = "capabilities",
+							.nonce = nonce,
+							.any_key = any_key };
 	char label[BACKEND_REMOTE_LABEL];
 	struct remote_answer answer;
 	char *body = NULL;
 	int status;
 
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "backend", errno, "getrandom");
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
+	snprintf(path, sizeof(path), CAPABILITIES "%s", nonce);
 	if (backend_remote_ask(remote, &request, &answer, &body, err) < 0)
 		return -1;
-	backend_remote_label(remote, label);
-	status = json_parse(body, answer.bytes, label, NULL, &document, err);
-	if (status == 0)
-		status = policy_capabilities_read(document, label, ret, err);
-	json_free(document);
+	status = json_parse(body, answer.bytes, backend_remote_label(remote, label), NULL, ret, err);
 	free(body);
+	return status;
+}
+
+int backend_remote_show_key(const struct backend_remote *remote, char ret[REMOTE_KEY_TEXT],
+			    struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	const struct json_value *signature;
+
+	if (question(remote, true, &document, err) < 0)
+		return -1;
+	/* warder-remote has found it there. */
+	signature = json_member(document, "signature");
+	snprintf(ret, REMOTE_KEY_TEXT, "%s", signature ? json_member_text(signature, "key", "") : "");
+	json_free(document);
+	return remote_is_key(ret)
+		   ? 0
+		   : error_set(err, WARDER_ERROR_UNAVAILABLE, "backend", "the host shows no key");
+}
+
+static uint64_t member(const struct json_value *object, const char *key)
+{
+	const struct json_value *value = object ? json_member(object, key) : NULL;
+
+	return value && value->is_uint && value->uint <= LOAD_MAX ? value->uint : LOAD_MAX;
+}
+
+static uint64_t load_of(const struct json_value *document)
+{
+	const struct json_value *load = json_member(document, "load");
+	const uint64_t processors = member(load, "processors");
+
+	if (!load || !processors)
+		return UINT64_MAX;
+	return (member(load, "running") + member(load, "waiting")) * 1000 / processors;
+}
+
+int backend_remote_capabilities(const struct backend_remote *remote, struct policy_capabilities *ret,
+				uint64_t *ret_load, struct warder_error *err)
+{
+	struct json_value *document = NULL;
+	char label[BACKEND_REMOTE_LABEL];
+	int status;
+
+	if (question(remote, false, &document, err) < 0)
+		return -1;
+	status = policy_capabilities_read(document, backend_remote_label(remote, label), ret, err);
+	*ret_load = load_of(document);
+	json_free(document);
 	return status;
 }

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "remote/exchange.h"
 #include "remote/token.h"
+#include "remote/verify.h"
 
 /* The order in one piece, NUL-terminated. NULL: it is no order. */
 static char *read_order(size_t *ret_len)
@@ -37,6 +38,26 @@ static char *read_order(size_t *ret_len)
 static void fail(struct remote_answer *ret, const struct warder_error *err)
 {
 	*ret = (struct remote_answer){ .magic = REMOTE_MAGIC, .size = sizeof(*ret), .error = *err };
+}
+
+/* An answer without the host's signature is no answer. */
+static void check_signature(const struct json_value *document, const struct exchange_order *order,
+			    struct remote_answer *ret, char **ret_body)
+{
+	const char *nonce = json_member_text(document, "nonce", NULL);
+	const struct verify_claim claim = {
+		.call = json_member_text(document, "signs", ""),
+		.request = nonce ? nonce : order->body,
+		.request_len = nonce ? strlen(nonce) : order->body_len,
+		.key = json_member_text(document, "hostKey", NULL),
+	};
+
+	if (verify_answer(&claim, *ret_body, ret->bytes, &ret->error) == 0)
+		return;
+	ret->status = 0;
+	ret->bytes = 0;
+	free(*ret_body);
+	*ret_body = NULL;
 }
 
 static void carry_out(const char *text, size_t len, struct remote_answer *ret, char **ret_body)
@@ -66,6 +87,8 @@ static void carry_out(const char *text, size_t len, struct remote_answer *ret, c
 		fail(ret, &err);
 	else
 		exchange_perform(&order, ret, ret_body);
+	if (ret->status == 200 && json_member_text(document, "signs", NULL))
+		check_signature(document, &order, ret, ret_body);
 	explicit_bzero(token, sizeof(token));
 	json_free(document);
 }

@@ -1010,6 +1010,24 @@ static int host(struct context *context, struct call *call, struct warder_error 
 	return 0;
 }
 
+/* The capabilities, and how busy this host is, for clients that choose among hosts. Heap; NULL without memory. */
+static char *with_load(const struct launcher *launcher)
+{
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t running = launcher->sandboxes.count, waiting = 0;
+	char *text = NULL;
+
+	for (const struct call *run = launcher->runs; run; run = run->next_run)
+		running += !run->sandbox[0];
+	for (const struct job *job = launcher->jobs.queued; job; job = job->next)
+		waiting++;
+	if (asprintf(&text, "%.*s,\"load\":{\"running\":%zu,\"waiting\":%zu,\"processors\":%ld}}",
+		     (int)strlen(launcher->capabilities) - 1, launcher->capabilities, running, waiting,
+		     processors > 0 ? processors : 1) < 0)
+		return NULL;
+	return text;
+}
+
 /* The text is a nonce, with which a client finds out whether this host holds its key; or no text: then nothing is signed. */
 static int capabilities(struct context *context, struct call *call, struct warder_error *err)
 {
@@ -1019,7 +1037,7 @@ static int capabilities(struct context *context, struct call *call, struct warde
 	    strspn(context->text, "0123456789abcdef") != context->request->bytes)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "nonce",
 				 "\"nonce\" must have at most %d digits and letters a to f", NONCE_MAX);
-	call->text = strdup(launcher->capabilities);
+	call->text = with_load(launcher);
 	if (!call->text)
 		return error_no_memory(err, NULL);
 	if (context->request->bytes && signing_sign(&launcher->signing, "capabilities", context->text,
@@ -1248,7 +1266,7 @@ static const struct row {
 	[LINK_RUN] = { run, TENANT_RUN, false, true },
 	[LINK_PAUSE] = { pause_sandbox, TENANT_SANDBOXES, true, false },
 	[LINK_RESUME] = { resume_sandbox, TENANT_SANDBOXES, true, false },
-	[LINK_CONTROLS] = { capabilities, TENANT_READ, false, false },
+	[LINK_CONTROLS] = { capabilities, TENANT_READ, false, true }, /* one that is stuck is not chosen */
 	[LINK_CODE] = { calls_code, TENANT_RUN, false, true },
 	[LINK_POLICIES] = { calls_policies, TENANT_READ, false, false },
 	[LINK_POLICY] = { calls_policy, TENANT_READ, false, false },

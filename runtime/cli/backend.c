@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "backends/remote.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/term.h"
 #include "runtime/code/code.h"
 #include "runtime/library/declare.h"
+#include "runtime/library/preparation.h"
 
 #define REQUEST_MOST ((size_t)32 << 20)
 
@@ -200,11 +204,85 @@ static int declare(const struct request *request, struct warder_error *err)
 	return status == 0 ? term_put(declared, err) : -1;
 }
 
+/* ---- trust ---- */
+
+/* The document of keys with one more. Heap; NULL without memory. */
+static char *with_key(const struct backend_settings *settings, const struct backend_remote *remote,
+		      const char *key)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	for (size_t i = 0; i < settings->remote_count; i++) {
+		const struct backend_remote *other = &settings->remotes[i];
+
+		if (other != remote && other->host_key[0] && !other->key_given)
+			json_key_string(&w, other->name, other->host_key);
+	}
+	json_key_string(&w, remote->name, key);
+	json_end_object(&w);
+	return json_take(&w);
+}
+
+static int keep_key(const struct request *request, const struct backend_settings *settings,
+		    const struct backend_remote *remote, const char *key, struct warder_error *err)
+{
+	char path[PATH_MAX];
+	owned_fd int dir_fd = -1;
+	char *text;
+	int status;
+
+	preparation_keys(request->backends, path);
+	if (file_open_private_dir(path, &dir_fd, err) < 0)
+		return error_context(err,
+				     "the key is not kept; run this as the owner of the directory, or give "
+				     "\"hostKey\" in the document");
+	text = with_key(settings, remote, key);
+	status = text ? file_replace(dir_fd, path, text, strlen(text), err) : error_no_memory(err, NULL);
+	free(text);
+	if (status < 0)
+		return error_context(err, "the key is not kept");
+	/* It is no secret, and the document beside it is read by others too. */
+	chmod(path, 0644);
+	return 0;
+}
+
+static int trust(const struct request *request, struct warder_error *err)
+{
+	const char *name = request->rest[1];
+	struct backend_settings settings = { 0 };
+	const struct backend_remote *remote;
+	char label[BACKEND_REMOTE_LABEL], key[REMOTE_KEY_TEXT];
+	bool known;
+
+	if (!name || request->rest[2])
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
+				 "warder backend trust [FLAG...] remote:NAME");
+	snprintf(label, sizeof(label), BACKEND_REMOTE_PREFIX "%.20s",
+		 backend_is_remote(name) ? strchr(name, ':') + 1 : name);
+	if (preparation_settings(request->backends, &settings, err) < 0)
+		return -1;
+	remote = backend_remote_find(&settings, label, err);
+	if (!remote || backend_remote_show_key(remote, key, err) < 0)
+		return -1;
+	known = strcmp(remote->host_key, key) == 0;
+	if (remote->host_key[0] && !known)
+		return error_set(
+		    err, WARDER_ERROR_REJECTED, "backend",
+		    "%s shows the key %s, and %s is trusted; if the host has a new key, change %s", label,
+		    key, remote->host_key,
+		    remote->key_given ? "\"hostKey\" in the document" : "the file of keys");
+	if (!known && keep_key(request, &settings, remote, key, err) < 0)
+		return -1;
+	printf("%s: %s%s\n", label, key, known ? " (was trusted already)" : "");
+	return 0;
+}
+
 /* ---- the command ---- */
 
 static int act(struct request *request, struct warder_error *err)
 {
-	static const char *const words[] = { "list", "describe", "declare", NULL };
+	static const char *const words[] = { "list", "describe", "declare", "trust", NULL };
 	const char *word = request->rest[0];
 	char remedy[100];
 
@@ -214,6 +292,8 @@ static int act(struct request *request, struct warder_error *err)
 		return show(request, false, err);
 	if (word && strcmp(word, "declare") == 0)
 		return declare(request, err);
+	if (word && strcmp(word, "trust") == 0)
+		return trust(request, err);
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv", "warder backend %.40s: %s",
 			 word ? word : "", policy_suggest(words, word ? word : "", remedy, sizeof(remedy)));
 }

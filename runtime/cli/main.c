@@ -215,7 +215,8 @@ static const struct command commands[] = {
 	  "Starts no program and needs no privilege. Exit status: 0 if the policy would run here, 125 if it "
 	  "would\nbe refused.\n",
 	  "warder explain --memory 256MiB strict", explain_command },
-	{ "backend", FLAG_BACKEND, "backend [FLAG...] list | describe NAME | declare NAME [FILE]",
+	{ "backend", FLAG_BACKEND,
+	  "backend [FLAG...] list | describe NAME | declare NAME [FILE] | trust remote:NAME",
 	  "list and describe the backends on this host",
 	  "A backend is a kind of isolation, such as local (Warder's own jail) or gvisor. \"warder run "
 	  "--backend\n"
@@ -229,7 +230,10 @@ static const struct command commands[] = {
 	  "have\n"
 	  "enabled the backend. Warder can enforce no field of the policy there, so every field must be "
 	  "marked as\n"
-	  "preferred (--prefer all).\n",
+	  "preferred (--prefer all).\n"
+	  "trust asks a host on another machine for its key, shows the key, and keeps it: from then on, the "
+	  "host's\n"
+	  "answers must be signed with it.\n",
 	  "warder backend describe local", backend_command },
 	{ "policy", FLAG_POLICY,
 	  "policy check FILE... | policy show PRESET|FILE | policy ceiling [--for PRESET|FILE]",

@@ -255,6 +255,7 @@ static int ask(struct report *report, const struct preparation *preparation, con
 	const uint64_t wall_us = report->request->policy->policy.limits.wall_time_us;
 	const struct backend_remote_request request = {
 		.path = "/v1/run",
+		.signs = "run",
 		.body = body,
 		.timeout_ms = wall_us == POLICY_UNLIMITED ? 0 : wall_us / 1000 + PATIENCE_S * 1000,
 		.should_stop = ending_came,

@@ -26,6 +26,7 @@
 #include "base/path.h"
 
 #define SHOWN 96
+#define KEYS  ".keys"
 
 /* Replace *path by what it resolves to; a path that does not exist stays as it is. */
 static void resolve(char **path)
@@ -233,6 +234,29 @@ int preparation_follow(const struct policy *policy, struct policy *ret, struct w
 
 /* ---- the backend ---- */
 
+const char *preparation_keys(const char *path, char ret[PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "%s" KEYS, path ? path : PREPARATION_BACKENDS);
+	return ret;
+}
+
+/* The keys that were trusted stand beside the document, which names the hosts. */
+static int take_keys(const char *from, struct backend_settings *settings, struct warder_error *err)
+{
+	char path[PATH_MAX];
+	char *text = NULL;
+	size_t len;
+	int taken;
+
+	if (access(preparation_keys(from, path), F_OK) < 0 && errno == ENOENT)
+		return 0;
+	if (file_read_regular(path, 65536, &text, &len, err) != 0)
+		return error_context(err, "backends");
+	taken = backend_remote_take_keys(text, len, path, settings, err);
+	free(text);
+	return taken;
+}
+
 int preparation_settings(const char *path, struct backend_settings *ret, struct warder_error *err)
 {
 	const char *from = path ? path : PREPARATION_BACKENDS;
@@ -244,7 +268,7 @@ int preparation_settings(const char *path, struct backend_settings *ret, struct 
 		return !path && err->sys_errno == ENOENT ? 0 : error_context(err, "backends");
 	parsed = backend_settings_parse(text, len, from, ret, err);
 	free(text);
-	return parsed;
+	return parsed == 0 && ret->remote_count ? take_keys(from, ret, err) : parsed;
 }
 
 static int match(const struct policy *policy, const struct preparation_options *options,
@@ -280,7 +304,7 @@ static int match(const struct policy *policy, const struct preparation_options *
 
 /* What a host on another machine reports, against the policy. Without `remotes` its name is refused elsewhere. */
 static int match_remote(const struct policy *policy, const struct backend_remote *remote,
-			struct preparation *ret, struct warder_error *err)
+			struct preparation *ret, uint64_t *ret_load, struct warder_error *err)
 {
 	static const struct policy_subject program = { "command", POLICY_PAYLOAD_PROGRAM };
 
@@ -291,7 +315,7 @@ static int match_remote(const struct policy *policy, const struct backend_remote
 	ret->remote_row.name = backend_remote_label(remote, ret->remote_label);
 	ret->backend = &ret->remote_row;
 	if (backend_remote_check_policy(remote, policy, err) < 0 ||
-	    backend_remote_capabilities(remote, &ret->capabilities, err) < 0)
+	    backend_remote_capabilities(remote, &ret->capabilities, ret_load, err) < 0)
 		return -1;
 	ret->remote_row.isolation = ret->capabilities.isolation;
 	ret->matched = true;
@@ -306,6 +330,38 @@ static void pass_over(struct preparation *ret, const char *why)
 		 ret->backend->name, why);
 }
 
+/*
+ * Hosts that stand side by side in the order are alike to the operator: the one that can enforce all of the policy and has the least load, the
+ * first of several. *at is the place of the first of them, and then that of the last. 1: none can.
+ */
+static int choose_host(const struct policy *policy, const struct backend_settings *settings, size_t *at,
+		       struct preparation *ret, struct warder_error *err)
+{
+	const struct backend_remote *best = NULL, *last = NULL;
+	uint64_t best_load = 0;
+	const struct backend *candidate;
+
+	for (; (candidate = backend_candidate(settings, *at)) && backend_remote_of(settings, candidate);
+	     (*at)++) {
+		uint64_t load = 0;
+
+		last = backend_remote_of(settings, candidate);
+		if (match_remote(policy, last, ret, &load, err) < 0) {
+			pass_over(ret, err->text);
+		} else if (!best || load < best_load) {
+			best = last;
+			best_load = load;
+		}
+	}
+	(*at)--;
+	if (!best || best == last)
+		return best ? 0 : 1;
+	if (match_remote(policy, best, ret, &best_load, err) == 0)
+		return 0;
+	pass_over(ret, err->text);
+	return 1;
+}
+
 /* The first in the operator's order that can enforce all of it: what is preferred is no reason to pass one over. */
 static int choose_any(const struct policy *policy, const struct preparation_options *options,
 		      const struct backend_settings *settings, struct preparation *ret,
@@ -314,13 +370,14 @@ static int choose_any(const struct policy *policy, const struct preparation_opti
 	const struct backend *backend;
 
 	for (size_t i = 0; (backend = backend_candidate(settings, i)); i++) {
-		const struct backend_remote *remote = backend_remote_of(settings, backend);
-
-		if (remote && !options->remotes) /* the order holds it for other commands */
+		if (backend_remote_of(settings, backend)) {
+			/* Without `remotes`, the order holds it for other commands. */
+			if (options->remotes && choose_host(policy, settings, &i, ret, err) == 0)
+				return 0;
 			continue;
+		}
 		ret->is_remote = false;
-		if ((remote ? match_remote(policy, remote, ret, err)
-			    : match(policy, options, backend, ret, err)) == 0)
+		if (match(policy, options, backend, ret, err) == 0)
 			return 0;
 		pass_over(ret, err->text);
 	}
@@ -333,6 +390,7 @@ static int choose(const struct policy *policy, const struct preparation_options 
 {
 	struct backend_settings settings = { 0 };
 	const struct backend *backend = backend_at(0);
+	uint64_t load = 0;
 
 	if (!options->backend || strcmp(options->backend, backend->name) == 0)
 		return match(policy, options, backend, ret, err);
@@ -343,7 +401,7 @@ static int choose(const struct policy *policy, const struct preparation_options 
 	if (options->remotes && backend_is_remote(options->backend)) {
 		const struct backend_remote *remote = backend_remote_find(&settings, options->backend, err);
 
-		return remote ? match_remote(policy, remote, ret, err) : -1;
+		return remote ? match_remote(policy, remote, ret, &load, err) : -1;
 	}
 	backend = backend_find(options->backend, err);
 	if (!backend || backend_check_enabled(backend, &settings, err) != 0)

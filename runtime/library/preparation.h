@@ -7,6 +7,7 @@
 #ifndef WARDER_RUNTIME_LIBRARY_PREPARATION_H
 #define WARDER_RUNTIME_LIBRARY_PREPARATION_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "backends/backend.h"
@@ -77,6 +78,8 @@ int preparation_follow(const struct policy *policy, struct policy *ret, struct w
 int preparation_may_be_remote(const char *backend, const char *backends, bool *ret, struct warder_error *err);
 /* The operator's document; `path` as `backends` in the options. */
 int preparation_settings(const char *path, struct backend_settings *ret, struct warder_error *err);
+/* Where the keys of hosts are that were trusted; `path` as above. Returns ret. */
+const char *preparation_keys(const char *path, char ret[PATH_MAX]);
 /* Whether a request may choose the backend `asked` (or auto) where who serves it has chosen `given` (NULL: nothing): 0; -1 with *err
  * (REJECTED, INVALID_REQUEST). A request can have what `auto` may take and what the operator has enabled, and nothing else than
  * `given` if that is one. `backends` as in the options. */

@@ -51,8 +51,8 @@ def write(name, content, mode=0o600):
 # ---- a host ----
 
 class Host:
-    def __init__(self):
-        self.state = os.path.join(work, "state")
+    def __init__(self, name="state"):
+        self.state = os.path.join(work, name)
         self.port = 0
         self.start()
 
@@ -69,6 +69,10 @@ class Host:
     def tenant(self, *words):
         return subprocess.run([WARDER, "tenant"] + list(words) + ["--state", self.state], capture_output=True, text=True).stdout.strip()
 
+    def key(self, token):
+        words = ["curl", "-s", "-H", "X-API-Key: " + open(token).read().strip(), self.url + "/v1/host"]
+        return json.loads(subprocess.run(words, capture_output=True).stdout)["hostKey"]
+
     def end(self, how=signal.SIGTERM):
         self.process.send_signal(how)
         return self.process.wait(30 * SLOW)
@@ -79,7 +83,9 @@ def document(name, remote, **more):
 
 
 def entry(url, token=None, **more):
-    return dict({"url": url, "tokenFile": token or TOKEN, "kind": "warder"}, **more)
+    """Of the host that runs; hostKey=None leaves its key out."""
+    whole = dict({"url": url, "tokenFile": token or TOKEN, "kind": "warder", "hostKey": KEY}, **more)
+    return {name: value for name, value in whole.items() if value is not None}
 
 
 def warder(*words, input=b"", env=None, timeout=60):
@@ -175,6 +181,37 @@ def name_of(pid):
         return ""
 
 
+def trust(host):
+    path = document("trust.json", {"big": entry(host.url, hostKey=None)})
+    keys = path + ".keys"
+    status, out, err = remote(path, "true", flags=PREFER)
+    tell(status == 125 and "warder backend trust remote:big" in err, "a host whose key is not trusted is refused", (status, err))
+    status, out, err = warder("backend", "--backends", path, "trust", "remote:big")
+    tell(status == 0 and KEY in out.decode() and json.load(open(keys)) == {"big": KEY}, "trust shows the key, and keeps it beside the document", (status, out, err))
+    status, out, err = remote(path, "echo", "x", flags=PREFER)
+    tell(status == 0 and out == b"x\n", "then the host is used", (status, err))
+    status, out, err = warder("backend", "--backends", path, "trust", "big")
+    tell(status == 0 and b"already" in out, "to trust it again changes nothing", (status, out, err))
+    other = "ed25519:" + base64.b64encode(b"k" * 32).decode()
+    write("trust.json.keys", json.dumps({"big": other, "gone": KEY}))
+    status, out, err = remote(path, "true", flags=PREFER)
+    tell(status == 125 and KEY in err and other in err, "a host with another key is refused", (status, err))
+    status, out, err = warder("backend", "--backends", path, "trust", "big")
+    tell(status == 125 and other in err and json.load(open(keys))["big"] == other, "and trust does not replace the key", (status, err))
+    for text, word in (("[]", "object"), ('{"big": 1}', '"big"'), ('{"big": "ed25519:AAAA"}', '"big"'), ("{", "trust.json.keys")):
+        write("trust.json.keys", text)
+        status, out, err = remote(path, "true", flags=PREFER)
+        tell(status == 125 and word in err, "a file of keys that is wrong is refused: " + text, (status, err))
+    write("trust.json.keys", json.dumps({"big": other}))
+    both = document("trust.json", {"big": entry(host.url)})
+    tell(remote(both, "true", flags=PREFER)[0] == 0, "the key of the document comes before the kept one")
+    status, out, err = remote(document("wrong-key.json", {"big": entry(host.url, hostKey=other)}), "true", flags=PREFER)
+    tell(status == 125 and other in err and KEY in err, "a host with another key than that of the document is refused", (status, err))
+    for words, word in ((["trust"], "remote:NAME"), (["trust", "small"], "remote:big"), (["trust", "big", "x"], "remote:NAME")):
+        status, out, err = warder("backend", "--backends", both, *words)
+        tell(status == 125 and word in err, "trust needs the name of a host: " + " ".join(words), (status, err))
+
+
 # ---- the same as here ----
 
 def same(path):
@@ -234,7 +271,8 @@ def refusals(path):
         tell(status == 125 and "remote:big is a host on another machine" in err, "another command refuses a host by name: " + words[0], (status, err))
 
 
-def choices(path, url):
+def choices(path, host):
+    url = host.url
     status, out, err = warder("explain", "--backends", path, "--backend", "local,remote:big", "--json", *PREFER)
     data = json.loads(out)
     states = {row["backends"]["remote:big"]["state"] for row in data["fields"]}
@@ -251,6 +289,20 @@ def choices(path, url):
     status, out, err = warder("run", "--backends", first, "--backend", "auto", "--json", "--ro", "/usr/share", *PREFER, "--", "true")
     data = json.loads(out)
     tell(data.get("backend") == "local" and "remote:big" in data["passedOver"], "and passes it over if the policy needs this machine, with the reason", out)
+    other = Host("other")
+    path = write("other-token", other.tenant("add", "me") + "\n")
+    second = {"big": entry(url), "two": entry(other.url, path, hostKey=other.key(path))}
+    both = document("both.json", second, order=["remote:big", "remote:two", "local"])
+    chosen = lambda: json.loads(warder("run", "--backends", both, "--backend", "auto", "--json", *PREFER, "--", "true")[1])
+    tell(chosen()["backend"] == "remote:big", "of two hosts without load, auto takes the first")
+    sandbox = json.loads(asked(host, "/v1/sandboxes", "{}"))["id"]
+    load = json.loads(asked(host, "/v1/capabilities"))["load"]
+    tell(load["running"] == 1 and load["waiting"] == 0 and load["processors"] >= 1, "a host reports its load", load)
+    tell(chosen()["backend"] == "remote:two", "and then the one with less load")
+    other.end()
+    data = chosen()
+    tell(data["backend"] == "remote:big" and "remote:two" in data["passedOver"], "one that does not answer is passed over, with the reason", data["passedOver"])
+    subprocess.run(["curl", "-s", "-X", "DELETE", "-H", "X-API-Key: " + open(TOKEN).read().strip(), host.url + "/v1/sandboxes/" + sandbox])
     dead = document("dead.json", {"big": entry("http://127.0.0.1:1")}, order=["remote:big", "local"])
     status, out, err = warder("run", "--backends", dead, "--backend", "auto", "--json", *PREFER, "--", "true")
     data = json.loads(out)
@@ -269,6 +321,7 @@ def documents():
             ("a name with capitals", {"enable": ["remote"], "remote": {"Big": good}}, '"Big"'),
             ("http to another machine", {"enable": ["remote"], "remote": {"big": dict(good, url="http://192.0.2.1")}}, '"insecure"'),
             ("a path in the URL", {"enable": ["remote"], "remote": {"big": dict(good, url="https://h.example/x")}}, '"url"'),
+            ("a key that is none", {"enable": ["remote"], "remote": {"big": dict(good, hostKey="ed25519:x")}}, '"hostKey"'),
             ("a relative token file", {"enable": ["remote"], "remote": {"big": dict(good, tokenFile="token")}}, '"tokenFile"'),
             ("an order with an unknown host", {"enable": ["remote"], "remote": {"big": good}, "order": ["remote:small"]}, "remote:small")):
         status, out, err = remote(write("wrong.json", json.dumps(text), 0o644), "true")
@@ -315,8 +368,24 @@ class Evil(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def signed(self, call, request, text):
+        """The answer with a signature of this server's key; of what the case says."""
+        how, key = self.server.how, EVIL_KEY
+        if not text.endswith(b"}") or how == "unsigned":
+            return self.answer(200, text)
+        said = statement("run" if how == "of another call" else call, b"another" if how == "of another request" else request, text)
+        value = sign(said)
+        if how == "changed":
+            text = text.replace(b"namespaceJail", b"namespaceJaiL")
+        if how == "with another key":
+            key = KEY
+        if how == "too long":
+            value += b"A" * 400
+        return self.answer(200, text[:-1] + b',"signature":{"key":"%s","value":"%s"}}' % (key.encode(), base64.b64encode(value)))
+
     def do_GET(self):
-        self.server.asked.append(("GET", self.path, dict(self.headers)))
+        self.server.asked.append(("GET", self.path.split("?")[0], dict(self.headers)))
+        nonce = self.path.partition("nonce=")[2].encode()
         how = self.server.how
         if how == "redirect":
             return self.answer(302, b"", [("Location", "http://127.0.0.1:%d/stolen" % self.server.server_address[1])])
@@ -339,18 +408,19 @@ class Evil(http.server.BaseHTTPRequestHandler):
         if how == "text":
             return self.answer(200, b"<html>")
         if how == "types":
-            return self.answer(200, json.dumps(dict(CAPABILITIES, controls=[])).encode())
+            return self.signed("capabilities", nonce, json.dumps(dict(CAPABILITIES, controls=[])).encode())
         if how == "weak":
             controls = {name: row for name, row in CAPABILITIES["controls"].items() if name != "syscalls"}
-            return self.answer(200, json.dumps(dict(CAPABILITIES, controls=controls)).encode())
+            return self.signed("capabilities", nonce, json.dumps(dict(CAPABILITIES, controls=controls)).encode())
         if how == "escape":
             controls = dict(CAPABILITIES["controls"], syscalls={"enforced": False, "reason": "\x1b]0;owned\x07"})
-            return self.answer(200, json.dumps(dict(CAPABILITIES, controls=controls)).encode())
-        return self.answer(200, json.dumps(CAPABILITIES).encode())
+            return self.signed("capabilities", nonce, json.dumps(dict(CAPABILITIES, controls=controls)).encode())
+        return self.signed("capabilities", nonce, json.dumps(CAPABILITIES).encode())
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.asked.append(("POST", self.path, json.loads(body)))
+        raw = body
         how = self.server.how
         if how == "dies":
             self.connection.shutdown(socket.SHUT_RDWR)
@@ -378,10 +448,27 @@ class Evil(http.server.BaseHTTPRequestHandler):
         result.update(change.get(how, {}))
         if how == "array":
             result = [1]
-        return self.answer(200, json.dumps(result).encode())
+        if how == "unsigned result":
+            return self.answer(200, json.dumps(result).encode())
+        return self.signed("run", b"another" if how == "result of another" else raw, json.dumps(result).encode())
 
 
 RESULT = None
+
+
+def make_key():
+    """A key of a server that is no host."""
+    path = os.path.join(work, "evil-key.pem")
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", path], check=True, capture_output=True)
+    public = subprocess.run(["openssl", "pkey", "-in", path, "-pubout", "-outform", "DER"], check=True, capture_output=True).stdout
+    return "ed25519:" + base64.b64encode(public[-32:]).decode()
+
+
+def sign(text):
+    with tempfile.NamedTemporaryFile(dir=work) as said:
+        said.write(text)
+        said.flush()
+        return subprocess.run(["openssl", "pkeyutl", "-sign", "-inkey", os.path.join(work, "evil-key.pem"), "-rawin", "-in", said.name], check=True, capture_output=True).stdout
 
 
 def serve(how, context=None):
@@ -399,7 +486,7 @@ def evil(how, *words, flags=(), context=None, **more):
     server = serve(how, context)
     url = "http%s://127.0.0.1:%d" % ("s" if context else "", server.server_address[1])
     begun = time.time()
-    done = remote(document("evil.json", {"big": entry(url, **more)}), *(words or ("true",)), flags=PREFER + list(flags))
+    done = remote(document("evil.json", {"big": entry(url, **dict({"hostKey": EVIL_KEY}, **more))}), *(words or ("true",)), flags=PREFER + list(flags))
     server.shutdown()
     server.server_close()
     return done, server.asked, time.time() - begun
@@ -411,11 +498,16 @@ def hostile():
         (status, out, err), asked, took = evil(how)
         tell(status == 125 and word in err and "\x1b" not in err and [one[:2] for one in asked] == [("GET", "/v1/capabilities")],
              "a host is refused before anything is sent to it: " + how, (status, err, asked))
+    for how, word in (("unsigned", "not signed"), ("of another call", "signature"), ("of another request", "signature"), ("changed", "signature"),
+                      ("with another key", "it may be another host"), ("too long", "not signed")):
+        (status, out, err), asked, took = evil(how)
+        tell(status == 125 and word in err and [one[:2] for one in asked] == [("GET", "/v1/capabilities")],
+             "a host that cannot sign is refused before anything is sent to it: " + how, (status, err, asked))
     (status, out, err), asked, took = evil("slow")
     tell(status == 125 and "Timeout" in err and took < 30 * SLOW, "a host that does not answer is given up", (status, err, took))
     for how, word in (("dies", "remote:big"), ("half", "remote:big"), ("elsewhere", "redirect"), ("huge", "16 MiB"), ("cause", '"cause"'), ("code", '"exitCode"'),
                       ("stream", '"stdout"'), ("total", '"stdout"'), ("receipt", '"receipt"'), ("status", "status of a control"), ("rows", "number of controls"),
-                      ("signal", '"signal"'), ("base64", '"stdout"'), ("array", '"status"')):
+                      ("signal", '"signal"'), ("base64", '"stdout"'), ("array", "not signed"), ("unsigned result", "not signed"), ("result of another", "signature")):
         (status, out, err), asked, took = evil(how)
         tell(status == 137 and word in err and "not known" in err and [one[:2] for one in asked] == [("GET", "/v1/capabilities"), ("POST", "/v1/run")],
              "an answer that is none ends with the cause host: " + how, (status, err, asked))
@@ -435,7 +527,7 @@ def hostile():
 def secrecy(path):
     """While a run waits, nothing of a process shows the token."""
     server = serve("waits")
-    evil_path = document("waits.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1])})
+    evil_path = document("waits.json", {"big": entry("http://127.0.0.1:%d" % server.server_address[1], hostKey=EVIL_KEY)})
     process = subprocess.Popen([WARDER, "run", "--backends", evil_path, "--backend", "remote:big"] + PREFER + ["--", "true"], stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, http_proxy="http://127.0.0.1:1", HTTP_PROXY="http://127.0.0.1:1"))
     end = time.time() + 20 * SLOW
@@ -522,7 +614,10 @@ try:
     answer = subprocess.run(["curl", "-s", "-H", "X-API-Key: " + open(TOKEN).read().strip(), host.url + "/v1/capabilities"], capture_output=True)
     CAPABILITIES = json.loads(answer.stdout)
     tell(CAPABILITIES["isolation"] == "namespaceJail" and CAPABILITIES["controls"]["syscalls"]["enforced"], "a host says what it can enforce", answer.stdout)
+    KEY = json.loads(asked(host, "/v1/host"))["hostKey"]
+    EVIL_KEY = make_key()
     signatures(host)
+    trust(host)
     path = document("backends.json", {"big": entry(host.url)})
     RESULT = json.loads(remote(path, "echo", "result", flags=PREFER + ["--json"])[1])
     for row in RESULT["receipt"]["controls"]:
@@ -530,7 +625,7 @@ try:
     same(path)
     results(path)
     refusals(path)
-    choices(path, host.url)
+    choices(path, host)
     documents()
     tokens(host.url)
     hostile()

@@ -15,7 +15,7 @@ $ for each in off kind url member; do warder run --backends $each.json --backend
 ! warder: off.json: "remote" names hosts, and "enable" does not hold "remote"; add it, or remove the hosts
 ! warder: kind.json:1: remote "big": unknown "kind" "e2b"; known: "warder"
 ! warder: url.json:1: remote "big": "url" holds credentials; the token stands in the file that "tokenFile" names
-! warder: member.json:1: remote "big": unknown member "token"; known: "url", "tokenFile", "kind", "caFile", "insecure"
+! warder: member.json:1: remote "big": unknown member "token"; known: "url", "tokenFile", "kind", "caFile", "insecure", "hostKey"
 ? 125
 
 = http only to this machine
@@ -31,16 +31,30 @@ $ warder run --backends b.json --backend remote:big --ro /srv -- true; warder ru
 ! warder: --detach works with programs on this machine only; leave it out, or --backend remote:big
 ? 125
 
+= a host whose key is not trusted
++ echo '{"enable": ["remote"], "remote": {"big": {"url": "http://127.0.0.1:1", "tokenFile": "/t", "kind": "warder"}}}' > b.json
+$ warder run --backends b.json --backend remote:big -- true
+! warder: remote:big: no key of this host is trusted yet; run "warder backend trust remote:big", and compare the key that it shows with the host's
+? 125
+
+= trust needs a host, and its key
++ echo '{"enable": ["remote"], "remote": {"big": {"url": "http://127.0.0.1:1", "tokenFile": "/t", "kind": "warder"}}}' > b.json
+$ for name in "" remote:small remote:big; do warder backend --backends b.json trust $name; done
+! warder: warder backend trust [FLAG...] remote:NAME
+! warder: there is no host "remote:small"; known: "remote:big"
+!~ ^warder: remote:big: "tokenFile" /t: No such file or directory$
+? 125
+
 = a token that others can read
 + echo secret > token; chmod 644 token
-+ echo "{\"enable\": [\"remote\"], \"remote\": {\"big\": {\"url\": \"http://127.0.0.1:1\", \"tokenFile\": \"$PWD/token\", \"kind\": \"warder\"}}}" > b.json
++ echo "{\"enable\": [\"remote\"], \"remote\": {\"big\": {\"url\": \"http://127.0.0.1:1\", \"tokenFile\": \"$PWD/token\", \"kind\": \"warder\", \"hostKey\": \"ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"}}}" > b.json
 $ warder run --backends b.json --backend remote:big -- true
 !~ ^warder: remote:big: "tokenFile" /.*/token has a mode that lets others in; run: chmod 600 on it$
 ? 125
 
 = a host that does not answer
 + (umask 077; echo secret > token)
-+ echo "{\"enable\": [\"remote\"], \"remote\": {\"big\": {\"url\": \"http://127.0.0.1:1\", \"tokenFile\": \"$PWD/token\", \"kind\": \"warder\"}}}" > b.json
++ echo "{\"enable\": [\"remote\"], \"remote\": {\"big\": {\"url\": \"http://127.0.0.1:1\", \"tokenFile\": \"$PWD/token\", \"kind\": \"warder\", \"hostKey\": \"ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"}}}" > b.json
 $ warder run --backends b.json --backend remote:big -- true; warder explain --backends b.json --backend remote:big
 !~ ^warder: remote:big: Couldn't connect to server$
 | 

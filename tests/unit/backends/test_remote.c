@@ -2,6 +2,7 @@
 #include "backends/remote.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,29 @@ Test(remote, entries, .timeout = 20)
 	cr_expect_eq(backend_check_name("remote", &err), -1);
 	cr_expect_null(backend_find("remote:x", &err));
 	cr_expect(strstr(err.text, "another machine"), "%s", err.text);
+}
+
+Test(remote, keys, .timeout = 20)
+{
+	static const char one[] = "ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+	static const char two[] = "ed25519:BAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+	struct backend_settings settings = { 0 };
+	char text[300];
+
+	snprintf(text, sizeof(text),
+		 "{" ON ", \"remote\": {\"a\": {" GOOD ", \"hostKey\": \"%s\"}, \"b\": {" GOOD "}}}", one);
+	cr_assert_eq(parse(text, &settings), 0, "%s", err.text);
+	cr_expect_str_eq(settings.remotes[0].host_key, one);
+	cr_expect_str_eq(settings.remotes[1].host_key, "");
+	snprintf(text, sizeof(text), "{\"a\": \"%s\", \"b\": \"%s\", \"gone\": \"%s\"}", two, two, two);
+	cr_assert_eq(backend_remote_take_keys(text, strlen(text), "k", &settings, &err), 0, "%s", err.text);
+	cr_expect_str_eq(settings.remotes[0].host_key, one, "the document comes first");
+	cr_expect_str_eq(settings.remotes[1].host_key, two);
+	cr_expect_eq(backend_remote_take_keys("{\"b\": \"x\"}", 10, "k", &settings, &err), -1);
+	cr_expect_str_eq(settings.remotes[1].host_key, two);
+	cr_expect(remote_is_key(one));
+	cr_expect_not(remote_is_key("ed25519:AAAA"));
+	cr_expect_not(remote_is_key("ed25518:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="));
 }
 
 Test(remote, nobody_enabled_it, .timeout = 20)

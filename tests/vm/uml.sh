@@ -20,6 +20,15 @@ unpacked() {
 	echo "$to"
 }
 
+# xstate.c as a library in the cache, under a name that changes with its contents.
+compiled() {
+	local key to
+	key=$(sha256sum <"$here/xstate.c" | head -c 16) || return 1
+	to=$cache/xstate-$key.so
+	[ -e "$to" ] || { "${CC:-cc}" -D_GNU_SOURCE -O2 -shared -fPIC -o "$to.$$" "$here/xstate.c" && mv "$to.$$" "$to"; } || return 1
+	echo "$to"
+}
+
 find_kernel() {
 	case ${WARDER_VM_KERNEL:=$cache/linux-uml} in
 	*.xz) kernel=$(unpacked "$WARDER_VM_KERNEL") || fail "cannot unpack $WARDER_VM_KERNEL" ;;
@@ -58,7 +67,7 @@ boot() {
 	[ -n "$cpu" ] || take_cpu
 	exec {out_fd}> >(exec cat) && out=$!
 	exec {err_fd}> >(exec cat >&2) && err=$!
-	env -u TMPDIR timeout -k 5 "$seconds" taskset -c "$cpu" "$kernel" \
+	env -u TMPDIR timeout -k 5 "$seconds" taskset -c "$cpu" env LD_PRELOAD="$preload" "$kernel" \
 		mem="${memory}M" ubd0="$scratch/disk" umid="warder$$" uml_dir="$scratch/umid" \
 		root=/dev/root rootfstype=hostfs rootflags="$scratch/boot" rw init=/init panic=-1 quiet cgroup_no_v1=all \
 		con=null con0=null,fd:1 ssl=null ssl0=null,fd:"$out_fd" ssl1=null,fd:"$err_fd" \
@@ -71,6 +80,7 @@ boot() {
 main() {
 	make_cache
 	find_kernel
+	preload=$(compiled) || fail "cannot compile $here/xstate.c"
 	boot_files "$1"
 	trap 'rm -rf "$scratch"' EXIT
 	boot

@@ -25,7 +25,7 @@ if [[ $warder == /tmp/* ]]; then
 		exit
 	fi
 	chmod 755 "$scratch"
-	cp "$warder" "$(dirname "$warder")/warder-attempts" "$scratch/"
+	cp "$warder" "$(dirname "$warder")"/warder-{attempts,edge,store} "$scratch/"
 	warder=$scratch/warder
 fi
 attempts=$(dirname "$warder")/warder-attempts

@@ -134,7 +134,7 @@ static const struct command commands[] = {
 	  "reports a value or an error, run prints it as \"NAME: VALUE\". The flags of create\n"
 	  "may only narrow the session's policy; limits.wallTime is the longest time of a piece. ctrl-c "
 	  "interrupts\n"
-	  "the piece, and the context stays. Languages: python javascript bash.\n"
+	  "the piece, and the context stays. Languages: python javascript typescript r bash.\n"
 	  "fork makes a second Python context of the same state, in the same jail.\n"
 	  "Exit status of run: 0; 1 the piece ended with an error; 124 out of time; 130 interrupted; 137 the "
 	  "context\n"

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "runtime/library/result.h"
 #include "runtime/session/keeper_context.h"
 
@@ -476,18 +477,41 @@ bool client_take(struct client *client, int fd, bool stranger)
 
 /* ---- what goes on ---- */
 
+/* The last line that an execution has written to standard error, in quotes behind ": "; or "". */
+static const char *last_words(const struct execution *execution, char *buf, size_t size)
+{
+	const uint64_t total = execution->spool.totals[1], most = 200;
+	const struct ring_cursor cursor = { .at = execution->spool.tail,
+					    .next = { execution->spool.totals[0],
+						      total > most ? total - most : 0 } };
+	char text[200 + 1] = "", shown[160];
+	struct ring_piece piece;
+	char *line;
+
+	if (ring_read(&execution->spool, &cursor, text, sizeof(text) - 1, &piece) != RING_BYTES)
+		return "";
+	text[piece.end - piece.offset] = '\0';
+	for (size_t len = strlen(text); len && strchr(" \r\n", text[len - 1]);)
+		text[--len] = '\0';
+	line = strrchr(text, '\n');
+	snprintf(buf, size, ": %s", json_quote(line ? line + 1 : text, shown, sizeof(shown)));
+	return buf;
+}
+
 /* A context begins when its interpreter is ready. */
 static bool has_begun(struct execution *execution, struct warder_error *failure)
 {
 	const enum execution_state state = execution->state;
 	const bool ready = !execution->context || execution->context->ready;
+	char words[200];
 
 	if (state == EXECUTION_FAILED)
 		*failure = execution->failure;
 	if (state == EXECUTION_ENDED && !ready)
 		error_set(failure, WARDER_ERROR_EXECUTION_FAILED, "context",
-			  "the interpreter of context %.64s ended at its start: %.300s",
-			  execution->context->name, execution->end.detail);
+			  "the interpreter of context %.64s ended at its start: %.200s%s",
+			  execution->context->name, execution->end.detail,
+			  last_words(execution, words, sizeof(words)));
 	return state != EXECUTION_STARTING && (state != EXECUTION_RUNNING || ready);
 }
 

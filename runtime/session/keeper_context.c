@@ -26,9 +26,16 @@
 /* loops.S */
 extern const char loop_python[] __attribute__((visibility("hidden")));
 extern const char loop_javascript[] __attribute__((visibility("hidden")));
+extern const char loop_r[] __attribute__((visibility("hidden")));
 extern const char loop_bash[] __attribute__((visibility("hidden")));
 
 #define ARGV(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+#define NODE                                                                                                 \
+	"node", "--expose-internals", "--no-warnings", "-e",                                                 \
+	    "{const loop=Buffer.alloc(1<<18);"                                                               \
+	    "require('vm').runInThisContext('(require,module,exports)=>{'+loop.toString('utf8',0,"           \
+	    "require('fs').readSync(4,loop))+'\\n}',{filename:'<warder>'})(require,module,exports)}"
 
 static const struct interpreter interpreters[] = {
 	{ .language = "python",
@@ -39,13 +46,22 @@ static const struct interpreter interpreters[] = {
 	  .forks = true },
 	{ .language = "javascript",
 	  .aliases = "js node nodejs",
-	  .argv =
-	      ARGV("node", "--expose-internals", "--no-warnings", "-e",
-		   "{const loop=Buffer.alloc(1<<18);"
-		   "require('vm').runInThisContext('(require,module,exports)=>{'+loop.toString('utf8',0,"
-		   "require('fs').readSync(4,loop))+'\\n}',{filename:'<warder>'})(require,module,exports)}"),
+	  .argv = ARGV(NODE),
 	  .loop = loop_javascript,
 	  .asks = true },
+	{ .language = "typescript",
+	  .aliases = "ts",
+	  .argv = ARGV(NODE, "typescript"),
+	  .loop = loop_javascript,
+	  .asks = true },
+	{ .language = "r",
+	  .aliases = "rscript",
+	  .argv = ARGV("Rscript", "--vanilla", "-e",
+		       "local({con <- pipe('dd bs=262144 count=1 <&4 2>/dev/null'); text <- parse(con, "
+		       "keep.source = FALSE); close(con); eval(text, new.env(parent = baseenv()))})"),
+	  .loop = loop_r,
+	  .asks = true,
+	  .spawns = true },
 	{ .language = "bash",
 	  .aliases = "shell",
 	  .argv = ARGV(

@@ -10,6 +10,11 @@ loop_python:
 loop_javascript:
 	.incbin "runtime/session/loops/javascript.js"
 	.byte 0
+	.globl loop_r
+	.hidden loop_r
+loop_r:
+	.incbin "runtime/session/loops/r.R"
+	.byte 0
 	.globl loop_bash
 	.hidden loop_bash
 loop_bash:

@@ -155,7 +155,7 @@ $ . "$TOP/tests/transcript/context.sh"; export XDG_RUNTIME_DIR=$PWD/rt; sh s sta
 = the language must be one of the policy's, and one that has contexts
 $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; P="--prefer limits"; warder session start $name $P; warder context create $name py $P --set languages=ruby; warder context create $name co --language cobol $P; warder session stop $name
 !~ ^warder: .*python.*
-! warder: cobol has no contexts; known: python, javascript, bash
+! warder: cobol has no contexts; known: python, javascript, typescript, r, bash
 
 = values show themselves in rich forms, in the order of the output
 + . "$TOP/tests/transcript/context.sh"
@@ -237,4 +237,4 @@ $ sh s start; sh c create 'a b'; sh s stop
 $ sh s start; sh c create py --env PYTHONHOME=/nowhere; echo $?; sh c create py; sh c run py -c 1; sh s stop
 | 125
 | py: 1
-! warder: the interpreter of context py ended at its start: exited with 1
+!~ ^warder: the interpreter of context py ended at its start: exited with 1: ".*"$

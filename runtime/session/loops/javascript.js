@@ -2,6 +2,8 @@
 // pieces of code; frames.h says how. The loop keeps its own references to what it calls, so that code which replaces fs.writeSync or
 // JSON.stringify breaks its own context at most.
 //
+// The same loop runs TypeScript, which it transpiles; its word behind -e is then "typescript". A piece's types are not checked.
+//
 // A piece may declare names again that another has declared, and may use `await` outside of functions, as in the console of a browser. Node's
 // own parser and REPL have the functions for this; --expose-internals makes them available. Between pieces nothing of the context runs, and
 // timers wait for the next piece.
@@ -15,8 +17,11 @@
 	const MORE = 1, AT_END = 2, MIME_MOST = 128;
 	const { readSync, writeSync } = fs;
 	const { inspect } = util;
-	const stringify = JSON.stringify, exit = process.reallyExit.bind(process), later = setImmediate;
+	const { SourceMap } = require("node:module");
+	const maps = new Map(); // of the last pieces of TypeScript: from their lines to those of the source
+	const stringify = JSON.stringify, read = JSON.parse, exit = process.reallyExit.bind(process), later = setImmediate;
 	const every = setInterval, stop = clearInterval;
+	const typescript = process.argv[1] === "typescript" ? loadTypescript() : null;
 	// Node's handler of SIGINT for scripts that an interrupt is to end. It stays from the first piece to the last: process.on("SIGINT")
 	// would be exchanged for it around each script, and a signal in between would end the process.
 	const watchdog = require("internal/test/binding").internalBinding("contextify");
@@ -149,11 +154,19 @@
 
 	// ---- errors ----
 
+	function in_source(text, piece, line, column) {
+		const found = maps.has(piece) ? maps.get(piece).findEntry(line - 1, column ? column - 1 : 1e6) : {};
+		return found.originalLine === undefined
+			? text
+			: `<piece ${piece}>:${found.originalLine + 1}${column ? ":" + (found.originalColumn + 1) : ""}`;
+	}
+
 	// Without the loop's own part of the stack.
 	function trace(error) {
 		const lines = String(error.stack).split("\n");
 		const end = lines.findIndex((line) => /\((node:vm:|<warder>:)/.test(line));
-		return (end < 0 ? lines : lines.slice(0, end)).join("\n") + "\n";
+		return (end < 0 ? lines : lines.slice(0, end)).join("\n").replace(/<piece (\d+)>:(\d+)(?::(\d+))?/g,
+			(text, piece, line, column) => in_source(text, Number(piece), Number(line), Number(column))) + "\n";
 	}
 
 	function describe(error) {
@@ -170,23 +183,88 @@
 
 	// ---- a piece ----
 
+	// An import of modules as variables, which stay for later pieces.
+	function load(node) {
+		const from = `require(${stringify(node.source.value)})`, names = [];
+		let text = node.specifiers.length ? "" : from + ";";
+		for (const { type, imported, local } of node.specifiers)
+			if (type === "ImportNamespaceSpecifier")
+				text += `var ${local.name} = ${from};`;
+			else if (type === "ImportDefaultSpecifier" || imported.name === "default")
+				text += `var ${local.name} = ((m) => m?.__esModule ? m.default : m)(${from});`;
+			else
+				names.push((imported.name ?? stringify(imported.value)) + ": " + local.name);
+		return text + (names.length ? `var { ${names.join(", ")} } = ${from};` : "");
+	}
+
+	// What takes the place of a statement; its lines stay as many.
+	function restate(node, text) {
+		const whole = text.slice(node.start, node.end), newlines = "\n".repeat(whole.split("\n").length - 1);
+		switch (node.type) {
+		case "VariableDeclaration":
+			return "var".padEnd(node.kind.length) + whole.slice(node.kind.length);
+		case "ClassDeclaration":
+			return `var ${node.id.name} = ${whole};`;
+		case "ImportDeclaration":
+			return load(node) + newlines;
+		case "ExportNamedDeclaration":
+			return node.declaration
+				? text.slice(node.start, node.declaration.start).replace("export", "      ") +
+					restate(node.declaration, text)
+				: newlines;
+		default:
+			return whole;
+		}
+	}
+
 	// What a piece declares with const, let or class would be the only declaration of that name for ever.
 	function let_redeclare(source) {
-		const { body } = parse(source, { ecmaVersion: "latest", allowAwaitOutsideFunction: true, allowHashBang: true });
+		const { body } = parse(source, { ecmaVersion: "latest", allowAwaitOutsideFunction: true, allowHashBang: true,
+			allowImportExportEverywhere: true });
 		let text = source;
-		for (const node of body.reverse()) {
-			const rest = text.slice(node.end);
-			if (node.type === "VariableDeclaration")
-				text = text.slice(0, node.start) + "var".padEnd(node.kind.length) +
-					text.slice(node.start + node.kind.length);
-			else if (node.type === "ClassDeclaration")
-				text = text.slice(0, node.start) + `var ${node.id.name} = ` + text.slice(node.start, node.end) + ";" + rest;
-		}
+		for (const node of body.reverse())
+			text = text.slice(0, node.start) + restate(node, source) + text.slice(node.end);
 		return text;
 	}
 
+	function loadTypescript() {
+		const places = ["typescript", "/usr/share/nodejs/typescript", "/usr/lib/node_modules/typescript",
+			"/usr/local/lib/node_modules/typescript"];
+		for (const place of places) {
+			try {
+				return require(place);
+			} catch {
+				continue;
+			}
+		}
+		writeSync(2, "the module typescript is not installed (node-typescript of Debian)\n");
+		exit(1);
+	}
+
+	// Imports stay, also those that only a later piece uses.
+	function transpile(source) {
+		const { ScriptTarget, ModuleKind, flattenDiagnosticMessageText } = typescript;
+		const name = `<piece ${state.count}>`;
+		const { outputText, sourceMapText, diagnostics } = typescript.transpileModule(source, {
+			fileName: name + ".ts", reportDiagnostics: true,
+			compilerOptions: { target: ScriptTarget.ES2022, module: ModuleKind.ESNext, isolatedModules: true,
+				preserveValueImports: true, sourceMap: true } });
+		const [first] = diagnostics;
+		if (first) {
+			const { line, character } = first.file.getLineAndCharacterOfPosition(first.start);
+			const error = new SyntaxError(flattenDiagnosticMessageText(first.messageText, "\n"));
+			error.stack = `${name}:${line + 1}:${character + 1}\n${source.split("\n")[line]}\n` +
+				" ".repeat(character) + `^\n\nSyntaxError: ${error.message}`;
+			throw error;
+		}
+		maps.set(state.count, new SourceMap(read(sourceMapText)));
+		maps.delete(state.count - 1000);
+		return outputText.replace(/\/\/# sourceMappingURL=.*\s*$/, "");
+	}
+
 	// V8 reports the errors of code that does not parse.
-	function prepare(source) {
+	function prepare(piece) {
+		const source = typescript ? transpile(piece) : piece;
 		const text = attempt(() => let_redeclare(source), source);
 		const wrapped = attempt(() => processTopLevelAwait(text), null);
 		return { text: wrapped ?? text, awaits: wrapped !== null };

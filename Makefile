@@ -138,7 +138,7 @@ $(BUILD)/tool/%.o: %.S $(BUILD)/init.elf
 	@mkdir -p $(@D)
 	$(call say,AS,$<)$(CC) -I$(BUILD) -c -o $@ $<
 
-$(BUILD)/lib/runtime/code/harness.o $(BUILD)/tool/runtime/code/harness.o: runtime/code/harness.rs
+$(BUILD)/lib/runtime/code/harnesses.o $(BUILD)/tool/runtime/code/harnesses.o: $(addprefix runtime/code/harness.,rs py js)
 $(BUILD)/lib/runtime/session/loops.o $(BUILD)/tool/runtime/session/loops.o: $(wildcard runtime/session/loops/*)
 
 $(BUILD)/warder: $(TOOL_OBJ)

@@ -706,8 +706,9 @@ struct warder_program;
 enum warder_code_flags {
 	WARDER_CODE_CHECK_ONLY = 1, /* stop before any part of the code is executed */
 	WARDER_CODE_NO_CACHE = 2,   /* neither use nor fill the cache of built programs */
-	/* Rust: the source has `fn run(input: Value) -> Value` and no main. Its argument is `json` of struct
-	 * warder_call, and its return value is the result */
+	/* The source is a function. Its argument is `json` of struct warder_call, or null, and its return value is the
+	 * result. Rust: the source has `fn run(input: Value) -> Value` and no main. Python, JavaScript: the source is the
+	 * body of a function with the parameter `input` */
 	WARDER_CODE_FUNCTION = 4,
 	WARDER_CODE_SCAN = 8,       /* look for dangerous code: advice in the result, no protection */
 	WARDER_CODE_SCAN_DENY = 16, /* the same, and refuse (REJECTED) code that the scan advises against */

@@ -92,7 +92,7 @@ complete -c warder -n '__fish_seen_subcommand_from code' -l rules -r -F -d 'the 
 complete -c warder -n '__fish_seen_subcommand_from code' -l audit -r -F -d 'append a line of JSON to this file for the run, and one for each decision of the scan'
 complete -c warder -n '__fish_seen_subcommand_from code' -l audit-argv -d 'put the arguments of the program into the lines of --audit, too'
 complete -c warder -n '__fish_seen_subcommand_from code' -l check -d 'stop after the check, or after the build of a compiled language; do not run the code'
-complete -c warder -n '__fish_seen_subcommand_from code' -l function -d 'rust: the code is the function fn run(input: Value) -> Value'
+complete -c warder -n '__fish_seen_subcommand_from code' -l function -d 'the code is a function of `input`, and its return value is the result: a body in python and javascript, fn run(input: Value) -> Value in rust'
 complete -c warder -n '__fish_seen_subcommand_from code' -l no-cache -d 'do not use an earlier build, and do not store this one'
 complete -c warder -n '__fish_seen_subcommand_from code' -l cache -r -F -d 'the directory where built programs are kept for the next run'
 complete -c warder -n '__fish_seen_subcommand_from code' -l languages -r -F -d 'a document that defines more languages'

@@ -451,7 +451,9 @@ static const struct flag flags[] = {
 	{ FLAG_CODE, "--check", NULL, NULL,
 	  "stop after the check, or after the build of a compiled language; do not run the code",
 	  SWITCH(code.check) },
-	{ FLAG_CODE, "--function", NULL, NULL, "rust: the code is the function fn run(input: Value) -> Value",
+	{ FLAG_CODE, "--function", NULL, NULL,
+	  "the code is a function of `input`, and its return value is the result: a body in python and "
+	  "javascript, fn run(input: Value) -> Value in rust",
 	  SWITCH(code.function) },
 	{ USES_CODE | FLAG_BLOCKS, "--no-cache", NULL, NULL,
 	  "do not use an earlier build, and do not store this one", SWITCH(code.no_cache) },

@@ -269,7 +269,7 @@ static void name_file(struct warder_program *program, const struct warder_code *
 
 	snprintf(program->file, sizeof(program->file), "%s", program->language->file);
 	/* Node tells by the name whether it may import. */
-	if (dot && strcmp(program->language->name, "javascript") == 0 &&
+	if (dot && !program->function && strcmp(program->language->name, "javascript") == 0 &&
 	    (strcmp(dot, ".mjs") == 0 || strcmp(dot, ".cjs") == 0))
 		snprintf(program->file, sizeof(program->file), "main%s", dot);
 	if (program->language->naming == LANGUAGE_NAMING_JAVA &&
@@ -329,10 +329,12 @@ static int check_source(struct building *b)
 	struct wasm_module module;
 
 	b->program->function = b->code->flags & WARDER_CODE_FUNCTION;
-	if (b->program->function && strcmp(language, "rust") != 0)
+	if (b->program->function && !harness_find(language, &b->program->harness))
 		return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "function",
-				 "a function is called in rust only; write a program in %s", language);
-	if (b->program->function)
+				 "a function is called in python, javascript and rust only; write a program "
+				 "in %s",
+				 language);
+	if (b->program->function && strcmp(language, "rust") == 0)
 		return rust_source_validate(b->code->source, b->code->source_len, b->err);
 	if (strcmp(language, "wasm") != 0 && wasm_is_module(b->code->source, b->code->source_len))
 		return error_set(b->err, WARDER_ERROR_INVALID_REQUEST, "language",
@@ -400,8 +402,8 @@ static int take_files(struct building *b)
 	struct warder_program *program = b->program;
 	const struct warder_code *code = b->code;
 	const char *const *support = program->language->support;
-	size_t count = 2 + code->file_count, harness_len;
-	const char *harness;
+	const struct harness *harness = &program->harness;
+	size_t count = 2 + code->file_count;
 
 	for (size_t i = 0; support && support[i]; i += 2)
 		count++;
@@ -411,8 +413,7 @@ static int take_files(struct building *b)
 	name_file(program, code);
 	if (add_source(b) != 0)
 		return -1;
-	harness = rust_harness(&harness_len);
-	if (program->function && add_file(b, PROGRAM_BOX, RUST_HARNESS_FILE, harness, harness_len, 0) != 0)
+	if (program->function && add_file(b, PROGRAM_BOX, harness->file, harness->text, harness->len, 0) != 0)
 		return -1;
 	for (size_t i = 0; i < code->file_count; i++) {
 		const struct warder_file *file = &code->files[i];

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "runtime/code/rust_source.h"
 #include "runtime/library/preparation.h"
 
 #define WASM_PAGE      65536u
@@ -63,7 +62,7 @@ static const char *value_of(const struct warder_program *program, const char *na
 	if (len == 8 && strncmp(name, "{source}", len) == 0) {
 		/* Messages are shorter, and the same everywhere, where a name is enough. */
 		snprintf(buf, size, "%s%s%s", program->in_box ? "" : places->box, program->in_box ? "" : "/",
-			 program->function ? RUST_HARNESS_FILE : program->file);
+			 program->function ? program->harness.file : program->file);
 		return buf;
 	}
 	if (len == 6 && strncmp(name, "{name}", len) == 0) {
@@ -195,7 +194,8 @@ void program_find_places(const struct warder_program *program, enum language_sta
 char **program_argv(const struct warder_program *program, enum language_stage stage,
 		    const struct program_places *places, char *const *args)
 {
-	const char *const *row = program->language->stages[stage];
+	const bool checks = stage == LANGUAGE_CHECK && program->function && program->harness.check;
+	const char *const *row = checks ? program->harness.check : program->language->stages[stage];
 	struct list list = { 0 };
 	bool failed = false;
 

@@ -13,6 +13,7 @@
 
 #include "runtime/code/cache.h"
 #include "runtime/code/diagnostics/diagnostics.h"
+#include "runtime/code/harness.h"
 #include "runtime/code/languages.h"
 #include "runtime/code/scratch.h"
 #include "runtime/library/result.h"
@@ -41,9 +42,10 @@ struct warder_program {
 	size_t file_count;
 	struct policy policy; /* as asked for, with the language's environment: of the run */
 	uint64_t code_bytes;  /* of the source */
-	bool function;        /* the source is called by a harness */
-	bool in_box;          /* the working directory is where the source is */
-	bool bare; /* the backend has no root: each stage and run has a struct scratch for its /tmp */
+	bool function;        /* the source is called by the harness */
+	struct harness harness;
+	bool in_box; /* the working directory is where the source is */
+	bool bare;   /* the backend has no root: each stage and run has a struct scratch for its /tmp */
 	bool
 	    in_session; /* its runs join a session: each has a directory of its own below the session's /tmp */
 	bool single_use;

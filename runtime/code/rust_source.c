@@ -11,10 +11,6 @@
 
 #include "runtime/code/detect/lexer.h"
 
-/* harness.S */
-extern const char rust_harness_text[] __attribute__((visibility("hidden")));
-extern const char rust_harness_text_end[] __attribute__((visibility("hidden")));
-
 static bool is_symbol(const struct token *token, const char *symbol)
 {
 	return token->kind == TOKEN_SYMBOL && token_is(token, symbol);
@@ -80,10 +76,4 @@ int rust_source_validate(const char *source, size_t len, struct warder_error *er
 	}
 	tokens_done(&tokens);
 	return status;
-}
-
-const char *rust_harness(size_t *ret_len)
-{
-	*ret_len = (size_t)(rust_harness_text_end - rust_harness_text);
-	return rust_harness_text;
 }

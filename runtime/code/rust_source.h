@@ -1,8 +1,8 @@
 /*
  * rust_source: what a piece of Rust has to be to run as a function of JSON to JSON, and what stands around it.
  *
- * The pipeline writes two files into one directory: the user's source, unchanged, as RUST_SOURCE_FILE, and rust_harness() as
- * RUST_HARNESS_FILE. Only the harness is compiled by name, from that directory:
+ * The pipeline writes two files into one directory: the user's source, unchanged, as RUST_SOURCE_FILE, and its harness
+ * (harness.h) as RUST_HARNESS_FILE. Only the harness is compiled by name, from that directory:
  *
  *   rustc --edition 2021 --error-format=json --color never --emit=metadata -o check.rmeta harness.rs      (check)
  *   rustc --edition 2021 --error-format=json --color never -o program harness.rs                          (build)
@@ -27,8 +27,5 @@
  * told from code; whether it compiles is the compiler's to say, so that empty source is accepted.
  * Returns 0; -1 with *err (INVALID_REQUEST, the text with line and remedy; INTERNAL on want of memory). */
 int rust_source_validate(const char *source, size_t len, struct warder_error *err);
-
-/* The harness: *ret_len bytes of UTF-8 text, static, not terminated. */
-const char *rust_harness(size_t *ret_len);
 
 #endif

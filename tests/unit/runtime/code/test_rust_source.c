@@ -1,4 +1,5 @@
 #include "base/array.h"
+#include "runtime/code/harness.h"
 #include "runtime/code/rust_source.h"
 
 #include <criterion/criterion.h>
@@ -90,9 +91,13 @@ Test(rust_source, harness, .timeout = 20)
 {
 	static const char *const wanted[] = { "include!(\"" RUST_SOURCE_FILE "\");", "WARDER_INPUT",
 					      "WARDER_RESULT", "fn main()" };
-	size_t len = 0;
-	const char *text = rust_harness(&len);
+	struct harness harness;
+	const char *text;
+	size_t len;
 
+	cr_assert(harness_find("rust", &harness));
+	text = harness.text;
+	len = harness.len;
 	cr_assert(len > 1000);
 	cr_expect(strncmp(text, "// harness: ", 12) == 0);
 	cr_expect(text[len - 1] == '\n' && !memchr(text, '\0', len));

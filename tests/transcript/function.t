@@ -1,0 +1,71 @@
+# Code that is a function: `warder code --function` calls it with the value of --input, and its return value is the result.
+
+= Python: the source is the body of a function; input is its argument, return its result
+needs python3
++ cat > area.py <<'END'
++ import math
++ def area(r):
++     return math.pi * r ** 2
++ print("called")
++ text = """two
++ lines"""
++ return {"area": round(area(input["r"]), 2), "text": text, "odd": [float("nan"), -float("inf"), 1.5], "pair": (1, None)}
++ END
+$ warder code --function --input '{"r": 2}' --json area.py | tee result | grep -o '"output":{[^}]*}\|"text":"called[^"]*"'; echo 'input' > none.py; warder code --function --json none.py | grep -o '"output":null'
+| "text":"called\n"
+| "output":{"area":12.57,"text":"two\nlines","odd":[null,null,1.5],"pair":[1,null]}
+| "output":null
+
+= an error names the lines of the source, and the harness stays out of it
+needs python3
++ printf 'a = 1\nreturn a / 0\n' > zero.py; printf 'a = 1\nif\n' > wrong.py; echo 'return {1, 2}' > set.py; echo 'return input' > same.py
+$ warder code --function zero.py; echo $?; warder code --function wrong.py; echo $?; warder code --function set.py; echo $?; warder code --function same.py
+| 1
+| 1
+| 2
+! Traceback (most recent call last):
+!~ ^  File ".*main.py", line 2, in main$
+!     return a / 0
+!~ ^           ~~\^~~$
+! ZeroDivisionError: division by zero
+!~ ^  File ".*main.py", line 2$
+!     if
+!       ^
+! SyntaxError: invalid syntax
+! warder: the value that the function returned is no JSON: Object of type set is not JSON serializable
+
+= JavaScript: the same; undefined, NaN and the infinities are null, a BigInt is a string
+needs node
++ cat > values.js <<'END'
++ const { basename } = require("path");
++ return [input.a, undefined, NaN, Infinity, 12345678901234567890n, basename("/x/y"), () => 1, Symbol("s")];
++ END
++ echo 'const wait = (ms) => new Promise((done) => setTimeout(done, ms)); await wait(10); return await input;' > later.js
++ printf 'let a = 1;\nreturn a.b.c;\n' > error.js; printf 'let a = 1;\nreturn (;\n' > wrong.js; echo 'return new Promise(() => {});' > never.js; echo 'const a = []; a.push(a); return a;' > ring.js; echo '1;' > nothing.js
+$ warder code --function --input '{"a": "ä"}' --json values.js | grep -o '"output":\[[^]]*\]'; warder code --function --input '[1]' --json later.js | grep -o '"output":\[[^]]*\]'; warder code --function --json nothing.js | grep -o '"output":null'; warder code --function error.js 2>&1 | grep -c 'main.js:2\|^TypeError'; for i in wrong never ring; do warder code --function $i.js 2> err; echo $?; grep -o 'SyntaxError: .*\|^warder: [^:]*' err; done
+| "output":["ä",null,null,null,"12345678901234567890","y",null,null]
+| "output":[1]
+| "output":null
+| 3
+| 1
+| SyntaxError: Unexpected token ';'
+| 2
+| warder: the promise that the function returned was never settled
+| 2
+| warder: the value that the function returned is no JSON
+
+= --check compiles the body and does not call it; other languages are refused by name
+needs python3 node
++ echo 'print("called"); return 1' > good.py; echo 'console.log("called"); return 1' > good.js; echo 'return (' > bad.py; echo 'return (' > bad.js
+$ for i in good.py good.js bad.py bad.js; do warder code --function --check $i > out 2> err; echo $i $? $(wc -c < out) $(grep -c 'main\.' err); done; warder code --function --language bash good.py
+| good.py 0 0 0
+| good.js 0 0 0
+| bad.py 125 0 1
+| bad.js 125 0 1
+! warder: a function is called in python, javascript and rust only; write a program in bash
+? 125
+
+= a request of tool
+needs python3
+$ echo '{"id": "a", "language": "python", "code": "return [input, 1]", "function": true, "input": "x"}' | warder tool | grep -o '"output":\["x",1\]'
+| "output":["x",1]

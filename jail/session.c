@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/child.h"
@@ -29,6 +30,7 @@
 #include "base/fd.h"
 #include "jail/cgroup/file.h"
 #include "jail/joined.h"
+#include "jail/overlay.h"
 
 /* The session's init, the payload that waits, and the init of a first execution. */
 #define SESSION_PROCESSES 3
@@ -112,6 +114,29 @@ static int make_cgroups(struct jail_session *session, const struct jail_plan *pl
 
 /* ---- opening ---- */
 
+/* The overlay over the workspace: its upper directory, and the lower one. */
+static int open_overlay(struct jail_session *session, struct warder_error *err)
+{
+	const struct jail_plan *plan = &session->tmpl->plan;
+	const struct jail_run *run = session->run;
+	struct jail_joint *joint = &session->joint;
+
+	for (size_t i = 0; i < run->upper_count; i++) {
+		const struct rootfs_overlay *overlay = &plan->rootfs.overlays[i];
+
+		if (overlay->field != POLICY_FIELD_WORKSPACE)
+			continue;
+		joint->user_xattrs = overlay_user_xattrs(plan, i);
+		joint->fds[JAIL_JOINT_UPPER] =
+		    openat(run->upper_fds[i], "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		joint->fds[JAIL_JOINT_LOWER] = fcntl(overlay->layers[0].source_fd, F_DUPFD_CLOEXEC, 0);
+		if (joint->fds[JAIL_JOINT_UPPER] < 0 || joint->fds[JAIL_JOINT_LOWER] < 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
+					       "the overlay of the session cannot be opened");
+	}
+	return 0;
+}
+
 static int copy_descriptors(struct jail_session *session, struct warder_error *err)
 {
 	const struct run_edge *edge = &session->run->edge;
@@ -122,7 +147,7 @@ static int copy_descriptors(struct jail_session *session, struct warder_error *e
 		[JAIL_JOINT_EDGE_REPORT] = edge->report_fd,
 	};
 
-	for (int i = JAIL_JOINT_INIT; i < JAIL_JOINT_FDS; i++) {
+	for (int i = JAIL_JOINT_INIT; i <= JAIL_JOINT_EDGE_REPORT; i++) {
 		if (fds[i] < 0)
 			continue;
 		session->joint.fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
@@ -149,7 +174,7 @@ static int open_namespaces(struct jail_session *session, struct warder_error *er
 			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno,
 					       "cannot open the session's %s namespace", kind->file);
 	}
-	return copy_descriptors(session, err);
+	return copy_descriptors(session, err) == 0 ? open_overlay(session, err) : -1;
 }
 
 static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t lifetime_us,
@@ -158,7 +183,10 @@ static int launch(struct jail_session *session, struct jail_plan *plan, uint64_t
 	char name[] = "warder-session"; /* never executed */
 	char *argv[] = { name, NULL };
 	const struct jail_command command = { .argv = argv, .stdin_fd = -1 };
+	struct timespec now;
 
+	clock_gettime(CLOCK_REALTIME, &now);
+	session->joint.started_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	session->joint.magic = JAIL_JOINT_MAGIC;
 	session->joint.size = sizeof(session->joint);
 	session->joint.privileged = plan->privileged;

@@ -31,6 +31,8 @@ enum jail_joint_fd {
 	JAIL_JOINT_EDGE, /* of its edge, if it has one, with the two after it */
 	JAIL_JOINT_EDGE_COUNTER,
 	JAIL_JOINT_EDGE_REPORT,
+	JAIL_JOINT_UPPER, /* the upper directory of the overlay over its workspace, if it has one, and the directory below; O_PATH */
+	JAIL_JOINT_LOWER,
 	JAIL_JOINT_FDS,
 };
 
@@ -41,7 +43,10 @@ struct jail_joint {
 	uint32_t privileged;
 	uint32_t id_base;
 	uint64_t namespaces;
-	int64_t clock_offset;      /* of its time namespace, seconds */
+	int64_t clock_offset; /* of its time namespace, seconds */
+	int64_t started_ns;   /* realtime clock before its launch */
+	uint32_t user_xattrs; /* of the overlay: as in struct jail_upper */
+	uint32_t unused;
 	struct cgroup_host cgroup; /* executions' cgroups go below the session's */
 	int fds[JAIL_JOINT_FDS];
 };

@@ -336,6 +336,13 @@ WARDER_API int warder_run_dispatch(struct warder_run *run, struct warder_result 
  */
 struct warder_session;
 
+/* What a session grants to its callers. Calls that need another one are REJECTED. A guard against mistakes: the same user can start another
+ * session. */
+enum warder_session_capability {
+	WARDER_SESSION_SHELL = 1,      /* programs, code, contexts */
+	WARDER_SESSION_FILESYSTEM = 2, /* its files: read, write, list, patch, copy */
+};
+
 struct warder_session_options {
 	size_t size; /* sizeof(struct warder_session_options) */
 	const struct warder_policy
@@ -348,7 +355,8 @@ struct warder_session_options {
 	const char *cgroup_parent;
 	const char *backend;
 	const char *backends;
-	const char *program; /* the command line tool; NULL: /usr/local/bin/warder or /usr/bin/warder */
+	const char *program;       /* the command line tool; NULL: /usr/local/bin/warder or /usr/bin/warder */
+	unsigned int capabilities; /* enum warder_session_capability, added; 0: all */
 };
 
 /* Start a session, or find the running one. If several callers start it at the same time, one of them makes it. 0:
@@ -374,8 +382,8 @@ WARDER_API int warder_session_prepare(struct warder_session *session, const stru
 				      unsigned int flags, struct warder_template **ret,
 				      struct warder_error *err);
 /* The state of the session when it was found, as a JSON object: name, id (unique), policy, setup, lifetimeUs,
- * idleTimeoutUs, keeperPid, started, ageUs, remainingUs (of the lifetime), paused, executions, receipt. The caller
- * frees it with free(). NULL: out of memory. */
+ * idleTimeoutUs, capabilities, keeperPid, started, ageUs, remainingUs (of the lifetime), paused, executions, receipt.
+ * The caller frees it with free(). NULL: out of memory. */
 WARDER_API char *warder_session_json(const struct warder_session *session);
 /* The running sessions as an array of such objects. A session that is still being set up has only name and
  * settingUp, and one whose keeper does not answer within 8 s has only name and error (a sentence for people). The

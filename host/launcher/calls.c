@@ -382,7 +382,7 @@ static void create_work(struct job *job)
 
 	if (state_write(call->sandboxes_fd, call->sandbox, call->record, err) < 0)
 		return;
-	if (session_start(call->sandbox, &options, NULL, &session, err) == 0 &&
+	if (session_start(call->sandbox, &options, NULL, NULL, &session, err) == 0 &&
 	    remote_connect(call->sandbox, &call->fd, err) < 0)
 		session_stop(call->sandbox, NULL, &ignored);
 	warder_session_free(session);

@@ -34,7 +34,7 @@ static int start_session(const struct request *request, const char *id, struct w
 		.program = PROGRAM,
 	};
 
-	return session_start(id, &options, ending_came, ret, err);
+	return session_start(id, &options, NULL, ending_came, ret, err);
 }
 
 static int start(const struct request *request, struct warder_session *session, const char *id,

@@ -98,6 +98,12 @@ static int choose_as(struct request *request, const struct flag *flag, const cha
 	return 0;
 }
 
+static int choose_capabilities(struct request *request, const struct flag *flag, const char *value,
+			       struct warder_error *err)
+{
+	return session_parse_capabilities(value, &request->session.capabilities, err);
+}
+
 /* ---- what changes the policy ---- */
 
 static int change_output(struct request *request, const struct flag *flag, const char *value,
@@ -530,8 +536,15 @@ static const struct flag flags[] = {
 	{ FLAG_RUN | USES_CODE, "--no-service", NULL, NULL,
 	  "start the jail without the service (\"warder serve --local\")", SWITCH(no_service) },
 	{ FLAG_SESSION_START, "--workspace-id", "ID", NULL,
-	  "start the session in this stored workspace, see \"warder workspace\"; --cwd is relative to it",
-	  TEXT(session.workspace_id), .typed = true },
+	  "start the session in this stored workspace, see \"warder workspace\"; --cwd is relative to it; "
+	  "further ones lie in /workspaces/ID",
+	  LIST(session.workspace_ids), REPEATABLE, .typed = true },
+	{ FLAG_SESSION_START, "--snapshot-on-stop", NULL, NULL,
+	  "let \"warder session stop\" store a snapshot of each --workspace-id after the end",
+	  SWITCH(session.snapshot_on_stop), .typed = true },
+	{ FLAG_SESSION_START, "--capabilities", "LIST", NULL,
+	  "what callers may do in the session: shell, filesystem, or both (default)",
+	  CHOOSE(choose_capabilities), .typed = true },
 	{ FLAG_SESSION_EXEC, "--auto-start", NULL, NULL, "start the session if it does not run",
 	  SWITCH(session.auto_start) },
 	{ FLAG_SESSION_FILES, "--max-bytes", "SIZE", NULL,

@@ -138,8 +138,11 @@ struct request_session {
 	uint64_t lifetime_us, idle_us; /* 0: the default */
 	uint64_t bytes_max;            /* of a file or a copy; 0: the default */
 	enum session_files_existing existing;
-	const char *workspace_id; /* of a workspace of the store; or NULL */
-	bool auto_start, background;
+	struct request_list workspace_ids; /* of workspaces of the store */
+	const struct session_places
+	    *places;               /* those workspaces, when warder-store has opened them; or NULL */
+	unsigned int capabilities; /* 0: not given */
+	bool auto_start, background, snapshot_on_stop, for_files;
 	bool runs; /* an execution joins it, and cannot change its policy */
 };
 

@@ -110,6 +110,8 @@ static const struct command commands[] = {
 	  "       warder session extend NAME TIME                          add TIME to its lifetime\n"
 	  "       warder session copy SOURCE NAME                          start a copy of SOURCE and its "
 	  "files\n"
+	  "       warder session changes NAME [DIRECTORY]                  show the changes of its overlay, "
+	  "or store them\n"
 	  "       warder session list NAME [PATH]                          list files of the session\n"
 	  "       warder session read NAME PATH | write NAME PATH          print or write one of its files\n"
 	  "       warder session cp NAME:PATH PATH | cp PATH NAME:PATH     copy files out or in\n"

@@ -400,7 +400,7 @@ static int begin_session(struct server *server, struct warder_error *err)
 	};
 
 	if (draw_name(server->place.name, err) != 0 ||
-	    session_start(server->place.name, &options, ending_came, &server->place.session, err) != 0)
+	    session_start(server->place.name, &options, NULL, ending_came, &server->place.session, err) != 0)
 		return -1;
 	how.ceiling = request->ceiling ? &request->ceiling->policy : NULL;
 	return session_prepare(server->place.session, NULL, &how, false, &server->held, err);

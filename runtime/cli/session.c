@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/json.h"
+#include "runtime/cli/changes_text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/heap.h"
@@ -34,9 +35,14 @@ int session_start_asked(const struct request *request, const char *name, struct 
 		.backend = request->backend,
 		.backends = request->backends,
 		.program = PROGRAM,
+		.capabilities = request->session.capabilities,
 	};
+	struct session_places places = { 0 };
 
-	return session_start(name, &options, ending_came, ret, err);
+	if (request->session.places)
+		places = *request->session.places;
+	places.snapshot_on_stop = request->session.snapshot_on_stop;
+	return session_start(name, &options, &places, ending_came, ret, err);
 }
 
 static int print_text(char *text)
@@ -48,34 +54,36 @@ static int print_text(char *text)
 	return 0;
 }
 
-/* warder-store opens the workspace, and then executes `warder session start` with its directory, its read-only inputs and its variables. */
-static int start_in_workspace(const char *name, const char *id, char **flags, struct warder_error *err)
+/* warder-store opens the workspaces, and then executes `warder session start-in` with their directories, their read-only inputs and their
+ * variables. It takes the flags --workspace-id itself. */
+static int start_in_workspaces(const char *name, char **flags, struct warder_error *err)
 {
-	static const char flag[] = "--workspace-id";
-	const size_t len = sizeof(flag) - 1;
 	char program[] = "warder", group[] = "workspace", word[] = "session";
 	char **words;
-	size_t count = 0, used = 5;
+	size_t count = 0;
 
 	while (flags[count])
 		count++;
-	words = calloc(count + 6, sizeof(*words));
+	words = calloc(count + 5, sizeof(*words));
 	if (!words)
 		return error_no_memory(err, NULL);
 	words[0] = program;
 	words[1] = group;
 	words[2] = word;
-	words[3] = (char *)(uintptr_t)id;
-	words[4] = (char *)(uintptr_t)name;
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(flags[i], flag) == 0)
-			i++;
-		else if (strncmp(flags[i], flag, len) != 0 || flags[i][len] != '=')
-			words[used++] = flags[i];
-	}
+	words[3] = (char *)(uintptr_t)name;
+	memcpy(words + 4, flags, count * sizeof(*words));
 	programs_become_store(words + 1, err);
 	free(words);
 	return -1;
+}
+
+static int check_places(const struct request *request, struct warder_error *err)
+{
+	return request->session.snapshot_on_stop && !request->session.places &&
+		       !request->session.workspace_ids.count
+		   ? error_set(err, WARDER_ERROR_INVALID_REQUEST, "--snapshot-on-stop",
+			       "--snapshot-on-stop stores workspaces: name them with --workspace-id")
+		   : 0;
 }
 
 /* Parse and load the flags behind the name, then go on. */
@@ -92,8 +100,11 @@ static int start_word(struct request *outer, const char *name, char **flags)
 				   "%.60s is one word too many: start NAME [FLAG...]", request.rest[0]);
 	if (status == 0)
 		status = session_check_name(name, &err);
-	if (status == 0 && request.session.workspace_id)
-		status = start_in_workspace(name, request.session.workspace_id, flags, &err);
+	request.session.places = outer->session.places;
+	if (status == 0)
+		status = check_places(&request, &err);
+	if (status == 0 && request.session.workspace_ids.count)
+		status = start_in_workspaces(name, flags, &err);
 	if (status == 0)
 		status = request_load(FLAG_SESSION_START, flags, &request, &err);
 	if (status == 0)
@@ -106,6 +117,45 @@ static int start_word(struct request *outer, const char *name, char **flags)
 		status = print_text(warder_session_json(session));
 	warder_session_free(session);
 	request_done(&request);
+	return status;
+}
+
+/* The workspaces, as warder-store tells them: {"store": DIRECTORY, "workspaces": [ID, ...]}. */
+static int read_places(struct json_value *document, struct session_places *ret, struct warder_error *err)
+{
+	const struct json_value *list = json_member(document, "workspaces");
+	size_t count = 0;
+
+	for (const struct json_value *item = list ? list->child : NULL; item; item = item->next)
+		count += item->type == JSON_STRING;
+	ret->store = (char *)(uintptr_t)json_member_text(document, "store", NULL);
+	ret->workspaces = calloc(count + 1, sizeof(*ret->workspaces));
+	if (!ret->workspaces)
+		return error_no_memory(err, NULL);
+	for (const struct json_value *item = list ? list->child : NULL; item; item = item->next)
+		if (item->type == JSON_STRING)
+			ret->workspaces[ret->workspace_count++] = item->string;
+	return ret->store && count ? 0
+				   : error_set(err, WARDER_ERROR_INVALID_REQUEST, "start-in",
+					       "start-in is for warder-store alone");
+}
+
+static int start_in_word(struct request *request, const char *text, char **rest)
+{
+	const struct json_limits limits = { .max_bytes = SESSION_BYTES_MAX };
+	struct session_places places = { 0 };
+	struct json_value *document = NULL;
+	struct warder_error err = { 0 };
+	int status = rest[0] ? json_parse(text, strlen(text), "start-in", &limits, &document, &err)
+			     : error_set(&err, WARDER_ERROR_INVALID_REQUEST, "start-in", "a name is missing");
+
+	if (status == 0)
+		status = read_places(document, &places, &err);
+	request->session.places = &places;
+	status = status == 0 ? start_word(request, rest[0], rest + 1)
+			     : command_refuse(request, &err, EXIT_REFUSED);
+	free(places.workspaces);
+	json_free(document);
 	return status;
 }
 
@@ -177,6 +227,66 @@ static int status_word(const struct request *request, const char *name, struct w
 	return ret;
 }
 
+/* What a session that runs asks of whoever stops it. */
+static int take_duties(const char *name, struct session_spec *ret, struct warder_error *err)
+{
+	struct warder_session *session = NULL;
+	struct warder_error ignored;
+	char *text = NULL;
+	int status = 0;
+
+	*ret = (struct session_spec){ 0 };
+	if (warder_session_open(name, &session, &ignored) == 0) {
+		text = warder_session_json(session);
+		status = text ? session_spec_parse(text, strlen(text), true, ret, err)
+			      : error_no_memory(err, NULL);
+	}
+	free(text);
+	warder_session_free(session);
+	return status;
+}
+
+/* The session has ended. */
+static int take_snapshots(const struct session_spec *spec, struct warder_error *err)
+{
+	char program[] = "warder", group[] = "workspace", word[] = "snapshot", store[] = "--store",
+	     wait[] = "--wait";
+	int status = 0;
+
+	for (size_t i = 0; spec->snapshot_on_stop && i < spec->workspace_count; i++) {
+		char *words[] = { program, group, word, store, spec->store, wait, spec->workspaces[i], NULL };
+		struct warder_error ignored;
+
+		if (programs_run_store(words + 1, status == 0 ? err : &ignored) == 0)
+			continue;
+		if (status == 0)
+			error_context(
+			    err, "session %.64s has ended, but there is no snapshot of the workspace %.64s",
+			    spec->name, spec->workspaces[i]);
+		status = -1;
+	}
+	return status;
+}
+
+/* The error of the end comes first. */
+static int stop_named(const char *name, struct warder_error *err)
+{
+	struct session_spec spec;
+	struct warder_error later = { 0 };
+	int status = take_duties(name, &spec, err);
+	bool ended;
+
+	if (status == 0)
+		status = warder_session_stop(name, err);
+	ended = status == 0 || strcmp(err->step, SESSION_STEP_LEFT) == 0;
+	if (ended && take_snapshots(&spec, &later) < 0 && status == 0) {
+		*err = later;
+		status = -1;
+	}
+	session_spec_done(&spec);
+	return status;
+}
+
 struct stop_all {
 	struct warder_error *first;
 	bool failed;
@@ -188,7 +298,7 @@ static int stop_one(void *context, const char *name)
 	struct stop_all *all = context;
 	struct warder_error err = { 0 };
 
-	if (session_stop(name, NULL, &err) >= 0)
+	if (stop_named(name, &err) == 0 || err.code == WARDER_ERROR_NOT_FOUND)
 		return 0;
 	if (!all->failed)
 		*all->first = err;
@@ -202,7 +312,7 @@ static int stop_word(const struct request *request, const char *name, struct war
 	struct stop_all all = { .first = err };
 
 	if (strcmp(name, "--all") != 0)
-		return warder_session_stop(name, err);
+		return stop_named(name, err);
 	return session_each(stop_one, &all, err) < 0 || all.failed ? -1 : 0;
 }
 
@@ -301,6 +411,51 @@ static int copy_word(struct request *request, const char *source, char **flags)
 	return status;
 }
 
+/* ---- changes ---- */
+
+static void write_changes(const struct changes *changes, struct json_writer *w)
+{
+	json_begin_object(w);
+	json_key_string(w, "directory", changes->directory);
+	json_key(w, "changes");
+	changes_write(changes, w);
+	json_key_string(w, "fault", changes->fault[0] ? changes->fault : NULL);
+	json_end_object(w);
+}
+
+static int changes_word(struct request *request, const char *name, char **words)
+{
+	struct warder_session *session = NULL;
+	struct warder_error err = { 0 };
+	struct changes changes = { 0 };
+	struct json_writer w = { 0 };
+	const char *directory = NULL;
+	int status = 0;
+
+	for (; *words && status == 0; words++) {
+		if (strcmp(*words, "--json") == 0)
+			request->json = true;
+		else if (strcmp(*words, "--no-config") != 0 && (directory || **words == '-'))
+			status = error_set(&err, WARDER_ERROR_INVALID_REQUEST, *words,
+					   "%.60s is not known here: changes NAME [DIRECTORY]", *words);
+		else if (strcmp(*words, "--no-config") != 0)
+			directory = *words;
+	}
+	if (status == 0)
+		status = warder_session_open(name, &session, &err);
+	if (status == 0)
+		status = session_changes(session, directory, &changes, &err);
+	if (status == 0 && request->json) {
+		write_changes(&changes, &w);
+		status = term_put(json_take(&w), &err);
+	} else if (status == 0) {
+		changes_print(stdout, &changes, NULL);
+	}
+	changes_done(&changes);
+	warder_session_free(session);
+	return status == 0 ? 0 : command_refuse(request, &err, EXIT_REFUSED);
+}
+
 static const struct word {
 	const char *name;
 	bool named;
@@ -321,6 +476,7 @@ static const struct word {
 	{ "cp", true, NULL, session_cp_word },
 	{ "patch", true, NULL, session_patch_word },
 	{ "copy", true, NULL, copy_word },
+	{ "changes", true, NULL, changes_word },
 };
 #define WORDS (ARRAY_LENGTH(words))
 
@@ -389,6 +545,8 @@ int session_command(struct request *request, char **argv)
 			heap_stay();
 		return keeper_main();
 	}
+	if (rest[0] && strcmp(rest[0], "start-in") == 0 && rest[1])
+		return start_in_word(request, rest[1], rest + 2);
 	for (size_t i = 0; rest[0] && i < WORDS; i++) {
 		names[i] = words[i].name;
 		if (strcmp(rest[0], words[i].name) != 0)
@@ -408,6 +566,6 @@ int session_command(struct request *request, char **argv)
 	else
 		error_set(&err, WARDER_ERROR_INVALID_REQUEST, "session",
 			  "a command is missing: start, exec, list, status, stop, restart, pause, resume, "
-			  "extend, read, write, cp, patch or copy");
+			  "extend, read, write, cp, patch, copy or changes");
 	return command_refuse(request, &err, EXIT_REFUSED);
 }

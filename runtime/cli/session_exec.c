@@ -111,6 +111,8 @@ static int find_or_start(struct report *report, struct request *request, const c
 			 struct warder_session **ret, struct warder_error *err)
 {
 	request->session.runs = warder_session_open(name, ret, err) == 0;
+	if (request->session.runs && request->session.for_files)
+		session_use_for_files(*ret);
 	if (request->session.runs)
 		return session_check_start_flags(request, err) == 0 &&
 			       session_load_policy(*ret, FLAG_SESSION_EXEC, flags, request, err) == 0
@@ -174,10 +176,11 @@ static int run_here(struct report *report, struct warder_session *session, struc
 
 /* ---- the keeper supervises ---- */
 
-/* What this process gives a program besides its streams, and a keeper cannot: a terminal, lines on the screen, a policy of what was used. */
+/* What this process gives a program besides its streams, and a keeper cannot: a terminal, lines on the screen, a policy of what was used, the
+ * capability filesystem in place of shell. */
 static bool needs_this_process(const struct request *request)
 {
-	return request->terminal || request->progress ||
+	return request->terminal || request->progress || request->session.for_files ||
 	       request->policy->policy.network.mode == POLICY_NETWORK_LEARN;
 }
 
@@ -344,6 +347,7 @@ int session_exec_word(struct request *outer, const char *name, char **flags)
 	    report_open(&request, &report, &err) != 0)
 		return command_refuse(&request, &err, EXIT_REFUSED);
 	request.json |= outer->json;
+	request.session.for_files = outer->session.for_files;
 	status = request_check_terminal(&request, &err) == 0 ? exec_in(&report, &request, name, flags)
 							     : command_refuse(&request, &err, EXIT_REFUSED);
 	report_done(&report);
@@ -368,6 +372,7 @@ int session_patch_word(struct request *outer, const char *name, char **words)
 	bool unconfigured = false;
 	struct warder_error err = { 0 };
 
+	outer->session.for_files = true;
 	for (; *words; words++) {
 		if (strcmp(*words, "--no-config") == 0) {
 			unconfigured = true;

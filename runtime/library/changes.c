@@ -100,38 +100,31 @@ static int check_empty(const struct changes_taking *taking, struct warder_error 
 }
 
 /* A set that lay in the directory would be changes of it. */
-static int check_apart(const struct changes_taking *taking, const struct jail_plan *plan,
-		       struct warder_error *err)
+static int check_apart(const struct changes_taking *taking, const char *lower, struct warder_error *err)
 {
-	for (size_t i = 0; i < plan->rootfs.overlay_count; i++) {
-		const struct rootfs_overlay *overlay = &plan->rootfs.overlays[i];
-
-		if (overlay->field == POLICY_FIELD_WORKSPACE &&
-		    path_within(overlay->layers[0].source, taking->directory))
-			return error_set(
-			    err, WARDER_ERROR_INVALID_REQUEST, field,
-			    "%.200s lies in the directory whose changes are to be kept; name another "
-			    "one",
-			    taking->directory);
-	}
-	return 0;
+	return path_within(lower, taking->directory)
+		   ? error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+			       "%.200s lies in the directory whose changes are to be kept; name another one",
+			       taking->directory)
+		   : 0;
 }
 
-static int make_place(struct changes_taking *taking, const struct jail_plan *plan, const char *directory,
+/* lower: the directory that the overlay lies over. */
+static int make_place(struct changes_taking *taking, const char *lower, const char *directory,
 		      struct warder_error *err)
 {
 	struct stat st;
 	bool is_new;
 
 	taking->directory = place_of(directory, err);
-	if (!taking->directory || check_apart(taking, plan, err) != 0)
+	if (!taking->directory || check_apart(taking, lower, err) != 0)
 		return -1;
 	is_new = lstat(taking->directory, &st) != 0;
 	taking->directory_fd = rootfs_open_private_dir(taking->directory, field, err);
 	if (taking->directory_fd < 0)
 		return -1;
 	/* Once more, now without links. */
-	if (check_apart(taking, plan, err) != 0) {
+	if (check_apart(taking, lower, err) != 0) {
 		if (is_new)
 			rmdir(taking->directory);
 		return -1;
@@ -149,29 +142,34 @@ static int make_place(struct changes_taking *taking, const struct jail_plan *pla
 				     "%.200s cannot keep a set of changes", taking->directory);
 }
 
-static bool has_overlay(const struct jail_plan *plan, enum policy_field wanted)
+static const struct rootfs_overlay *find_overlay(const struct jail_plan *plan, enum policy_field wanted)
 {
 	for (size_t i = 0; i < plan->rootfs.overlay_count; i++)
 		if (plan->rootfs.overlays[i].field == wanted)
-			return true;
-	return false;
+			return &plan->rootfs.overlays[i];
+	return NULL;
+}
+
+static int no_overlay(struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
+			 "there is nothing to tell changes of: use filesystem.workspace \"overlay:<dir>\"");
 }
 
 int changes_taking_new(const struct warder_command *command, const struct jail_plan *plan,
 		       struct changes_taking **ret, struct warder_error *err)
 {
 	const bool tell = command->changes || command->changes_directory;
+	const struct rootfs_overlay *workspace = find_overlay(plan, POLICY_FIELD_WORKSPACE);
 	struct changes_taking *taking;
 	struct timespec now;
 
 	*ret = NULL;
 	if (!tell && command->layer_fd <= 0)
 		return 0;
-	if (tell && !has_overlay(plan, POLICY_FIELD_WORKSPACE))
-		return error_set(
-		    err, WARDER_ERROR_INVALID_REQUEST, field,
-		    "there is nothing to tell changes of: use filesystem.workspace \"overlay:<dir>\"");
-	if (command->layer_fd > 0 && !has_overlay(plan, POLICY_FIELD_VIEW))
+	if (tell && !workspace)
+		return no_overlay(err);
+	if (command->layer_fd > 0 && !find_overlay(plan, POLICY_FIELD_VIEW))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
 				 "a layer consists of files that were written over an image");
 	taking = calloc(1, sizeof(*taking));
@@ -180,7 +178,8 @@ int changes_taking_new(const struct warder_command *command, const struct jail_p
 	taking->directory_fd = taking->files_fd = -1;
 	taking->layer_fd = command->layer_fd;
 	taking->tell = tell;
-	if (command->changes_directory && make_place(taking, plan, command->changes_directory, err) != 0) {
+	if (command->changes_directory &&
+	    make_place(taking, workspace->layers[0].source, command->changes_directory, err) != 0) {
 		/* What is there is somebody else's. */
 		taking->whole = true;
 		changes_taking_free(taking);
@@ -277,6 +276,42 @@ void changes_taking_free(void *context)
 	changes_done(&taking->changes);
 	free(taking->directory);
 	free(taking);
+}
+
+int changes_take(const struct changes_place *place, const char *directory, struct changes *ret,
+		 struct warder_error *err)
+{
+	struct changes_taking *taking;
+	int status = 0;
+
+	if (place->upper_fd < 0)
+		return no_overlay(err);
+	taking = calloc(1, sizeof(*taking));
+	if (!taking)
+		return error_no_memory(err, field);
+	taking->directory_fd = taking->files_fd = -1;
+	if (directory && make_place(taking, place->lower, directory, err) != 0) {
+		taking->whole = true; /* what is there is somebody else's */
+		changes_taking_free(taking);
+		return -1;
+	}
+	changes_read(&(struct changes_source){ .upper_fd = place->upper_fd,
+					       .lower_fd = place->lower_fd,
+					       .user_xattrs = place->user_xattrs,
+					       .started_ns = place->started_ns,
+					       .save_fd = taking->files_fd },
+		     &taking->changes);
+	taking->changes.directory = strdup(place->lower);
+	if (!taking->changes.directory)
+		status = error_no_memory(err, field);
+	if (status == 0 && directory)
+		status = keep(taking, err);
+	if (status == 0) {
+		*ret = taking->changes;
+		taking->changes = (struct changes){ 0 };
+	}
+	changes_taking_free(taking);
+	return status;
 }
 
 /* ---- kept sets ---- */

@@ -10,6 +10,7 @@
 struct warder_session {
 	struct session_spec spec;
 	char *description;
+	bool for_files; /* session_use_for_files() */
 };
 
 /* What goes with a template: the connection keeps the session in use, and the keeper's last word comes by it. */

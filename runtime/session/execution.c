@@ -707,8 +707,13 @@ int executions_start(struct executions *all, const char *id, uint32_t flags, con
 		     char *bytes, const int fds[RECORD_FDS_MAX - 1], struct execution **ret,
 		     struct warder_error *err)
 {
-	struct execution *execution = execution_new(all, flags, start);
+	struct execution *execution;
 
+	if (session_check_capability(all->spec, WARDER_SESSION_SHELL, err) < 0) {
+		free(bytes);
+		return -1;
+	}
+	execution = execution_new(all, flags, start);
 	if (!execution) {
 		free(bytes);
 		return error_no_memory(err, NULL);

@@ -81,6 +81,7 @@ struct executions {
 	const char *session; /* its name */
 	const char *session_id;
 	const struct policy *policy; /* its own */
+	const struct session_spec *spec;
 	const struct jail_joint *joint;
 	const char *root;
 	bool paused;

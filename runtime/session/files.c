@@ -61,7 +61,7 @@ int session_files_open(const struct warder_session *session, struct session_file
 	if (!files)
 		return error_no_memory(err, NULL);
 	files->root.fd = -1;
-	files->attachment = session_attach(&session->spec, SESSION_JOIN, err);
+	files->attachment = session_attach(&session->spec, SESSION_FILES, err);
 	if (!files->attachment || tree_open(&session->spec.policy, &files->attachment->joint,
 					    files->attachment->root, &files->root, err) < 0) {
 		session_files_free(files);

@@ -272,7 +272,8 @@ static char *describe(struct keeper *keeper)
 static int check_meant(const struct keeper *keeper, const struct session_request *request,
 		       struct warder_error *err)
 {
-	const bool any = request->type != SESSION_JOIN && request->type != SESSION_COPY && !*request->id;
+	const bool any =
+	    (request->type == SESSION_DESCRIBE || request->type == SESSION_STOP) && !*request->id;
 
 	return any || strcmp(request->id, keeper->spec.id) == 0
 		   ? 0
@@ -298,20 +299,30 @@ static int check_still(struct keeper *keeper, struct warder_error *err)
 		    : 0;
 }
 
+static bool joins(const struct session_request *request)
+{
+	return request->type == SESSION_JOIN || request->type == SESSION_FILES;
+}
+
 static int check_request(struct keeper *keeper, const struct session_request *request,
 			 struct warder_error *err)
 {
 	if (check_meant(keeper, request, err) < 0)
 		return -1;
+	if (request->type == SESSION_JOIN &&
+	    session_check_capability(&keeper->spec, WARDER_SESSION_SHELL, err) < 0)
+		return -1;
+	if ((request->type == SESSION_FILES || request->type == SESSION_COPY) &&
+	    session_check_capability(&keeper->spec, WARDER_SESSION_FILESYSTEM, err) < 0)
+		return -1;
 	if (request->type == SESSION_COPY)
 		return check_still(keeper, err);
-	if (request->type == SESSION_JOIN && keeper->executions.copies)
+	if (joins(request) && keeper->executions.copies)
 		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_COPIED, keeper->spec.name);
-	if (request->type == SESSION_JOIN && keeper->paused_us)
+	if (joins(request) && keeper->paused_us)
 		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_PAUSED, keeper->spec.name,
 				 keeper->spec.name);
-	if (request->type == SESSION_JOIN &&
-	    joined(keeper) + executions_running(&keeper->executions) >= EXECUTIONS_MAX)
+	if (joins(request) && joined(keeper) + executions_running(&keeper->executions) >= EXECUTIONS_MAX)
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
 				 "the session has %d executions, as many as it can have; wait until one has "
 				 "ended",
@@ -373,10 +384,10 @@ static bool answer(struct keeper *keeper, struct connection *connection)
 			keeper->stopper_fd = fcntl(connection->fd, F_DUPFD_CLOEXEC, 0);
 		return true; /* the end of the connection answers, too */
 	}
-	if (request.type == SESSION_JOIN || request.type == SESSION_COPY) {
+	if (joins(&request) || request.type == SESSION_COPY) {
 		sent = session_send_reply(connection->fd, NULL, keeper->sessions->root(keeper->session),
 					  keeper->sessions->joint(keeper->session)) == 0;
-		connection->joined = sent && request.type == SESSION_JOIN;
+		connection->joined = sent && joins(&request);
 		connection->copies = sent && request.type == SESSION_COPY;
 		keeper->executions.copies += connection->copies;
 		return sent;
@@ -826,6 +837,7 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	keeper->executions.session = keeper->spec.name;
 	keeper->executions.session_id = keeper->spec.id;
 	keeper->executions.policy = &keeper->spec.policy;
+	keeper->executions.spec = &keeper->spec;
 	keeper->executions.joint = keeper->sessions->joint(keeper->session);
 	keeper->executions.root = keeper->sessions->root(keeper->session);
 	keeper->clients.all = &keeper->executions;

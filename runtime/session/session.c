@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/hang.h"
+#include "runtime/library/changes.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
 
@@ -336,7 +337,9 @@ static int check_same(const struct session_spec *wanted, const struct warder_ses
 		    wanted->name, what);
 	if (!wanted->has_ceiling)
 		return 0;
-	attachment = session_attach(&found->spec, SESSION_JOIN, err);
+	attachment = session_attach(
+	    &found->spec,
+	    found->spec.capabilities == WARDER_SESSION_FILESYSTEM ? SESSION_FILES : SESSION_JOIN, err);
 	if (!attachment)
 		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
 	ret = check_plan(wanted, attachment, err);
@@ -417,7 +420,11 @@ static int fill_spec(const char *name, const struct warder_session_options *know
 		.cgroup_parent = (char *)(uintptr_t)known->cgroup_parent,
 		.backend = (char *)(uintptr_t)known->backend,
 		.backends = (char *)(uintptr_t)known->backends,
+		.capabilities = known->capabilities,
 	};
+	if (known->capabilities & ~(unsigned int)SESSION_CAPABILITIES)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "capabilities",
+				 "unknown capabilities %#x", known->capabilities);
 	if (known->ceiling)
 		ret->ceiling = known->ceiling->policy;
 	for (size_t i = 0; i < ret->policy.network.publish.count; i++)
@@ -438,10 +445,11 @@ static int fill_spec(const char *name, const struct warder_session_options *know
 int warder_session_start(const char *name, const struct warder_session_options *options,
 			 struct warder_session **ret, struct warder_error *err)
 {
-	return session_start(name, options, NULL, ret, err);
+	return session_start(name, options, NULL, NULL, ret, err);
 }
 
-int session_start(const char *name, const struct warder_session_options *options, int (*came)(void *context),
+int session_start(const char *name, const struct warder_session_options *options,
+		  const struct session_places *places, int (*came)(void *context),
 		  struct warder_session **ret, struct warder_error *err)
 {
 	struct warder_session_options known;
@@ -456,6 +464,12 @@ int session_start(const char *name, const struct warder_session_options *options
 		return error_no_argument(err, "options->policy");
 	if (fill_spec(name, &known, &spec, err) < 0)
 		return -1;
+	if (places) {
+		spec.store = places->store;
+		spec.workspaces = places->workspaces;
+		spec.workspace_count = places->workspace_count;
+		spec.snapshot_on_stop = places->snapshot_on_stop;
+	}
 	/* The keeper is at home in another directory. */
 	if (known.backends && !realpath(known.backends, backends))
 		return error_set_errno(err, WARDER_ERROR_INVALID_REQUEST, "backends", errno,
@@ -527,7 +541,7 @@ int session_prepare(struct warder_session *session, const struct policy *policy,
 	if (session_check_granted(&session->spec.policy, how->ceiling, err) < 0 ||
 	    session_check_narrower(&session->spec.policy, policy, err) < 0)
 		return -1;
-	attachment = session_attach(&session->spec, SESSION_JOIN, err);
+	attachment = session_attach(&session->spec, session->for_files ? SESSION_FILES : SESSION_JOIN, err);
 	if (!attachment)
 		return -1;
 	joining.joint = &attachment->joint;
@@ -539,6 +553,30 @@ int session_prepare(struct warder_session *session, const struct policy *policy,
 	}
 	library_own(*ret, &of_session, attachment);
 	return 0;
+}
+
+void session_use_for_files(struct warder_session *session)
+{
+	session->for_files = true;
+}
+
+int session_changes(struct warder_session *session, const char *directory, struct changes *ret,
+		    struct warder_error *err)
+{
+	struct attachment *attachment = session_attach(&session->spec, SESSION_COPY, err);
+	int taken;
+
+	if (!attachment)
+		return -1;
+	taken =
+	    changes_take(&(struct changes_place){ .upper_fd = attachment->joint.fds[JAIL_JOINT_UPPER],
+						  .lower_fd = attachment->joint.fds[JAIL_JOINT_LOWER],
+						  .user_xattrs = attachment->joint.user_xattrs,
+						  .started_ns = attachment->joint.started_ns,
+						  .lower = session->spec.policy.filesystem.workspace_root },
+			 directory, ret, err);
+	session_detach(attachment);
+	return taken;
 }
 
 bool session_is_replaced(const struct warder_session *session)

@@ -83,9 +83,10 @@ enum session_peer session_peer(int fd);
 
 enum session_request_type {
 	SESSION_DESCRIBE = 1,
-	SESSION_JOIN, /* and the connection stays while somebody may execute */
-	SESSION_STOP, /* answered when everything is gone, or given up */
-	SESSION_COPY, /* answered as a join; while the connection stays, nothing starts, pauses or resumes */
+	SESSION_JOIN,  /* and the connection stays while somebody may execute */
+	SESSION_STOP,  /* answered when everything is gone, or given up */
+	SESSION_COPY,  /* answered as a join; while the connection stays, nothing starts, pauses or resumes */
+	SESSION_FILES, /* answered as a join: to reach the files */
 };
 
 /* The step of an error by which SESSION_STOP is answered: the session has ended, and the text names what stays behind. */
@@ -139,6 +140,9 @@ enum session_end session_hear_end(int fd, int wait_ms);
 
 /* ---- specification: session_spec.c ---- */
 
+/* What is granted to the callers of a session: enum warder_session_capability. */
+#define SESSION_CAPABILITIES (WARDER_SESSION_SHELL | WARDER_SESSION_FILESYSTEM)
+
 struct session_spec {
 	char *name;
 	struct policy policy;
@@ -148,6 +152,11 @@ struct session_spec {
 	size_t setup_count;
 	uint64_t lifetime_us, idle_us;            /* 0: not given, which is written as the default */
 	char *cgroup_parent, *backend, *backends; /* or NULL */
+	unsigned int capabilities;                /* SESSION_CAPABILITIES; 0: not given, which means all */
+	char *store,
+	    **workspaces; /* the workspaces that it was started in, by their ids, and their store; or NULL */
+	size_t workspace_count;
+	bool snapshot_on_stop; /* of these workspaces, by who stops it */
 	char *copy_of,
 	    *copy_of_id; /* the session whose files it begins with, instead of a set-up; or NULL. Of no description */
 	char *id; /* of a description: another one of each session that was ever started; else NULL */
@@ -159,6 +168,11 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w);
 int session_spec_parse(const char *json, size_t len, bool more, struct session_spec *ret,
 		       struct warder_error *err);
 void session_spec_done(struct session_spec *spec);
+/* Whether a session grants its callers this. -1 with *err (REJECTED). */
+int session_check_capability(const struct session_spec *spec, enum warder_session_capability asked,
+			     struct warder_error *err);
+/* "shell", "filesystem", or both with a comma between. -1 with *err. */
+int session_parse_capabilities(const char *text, unsigned int *ret, struct warder_error *err);
 /* Whether a session that runs is of the backend that is asked for: only one keeps any, and NULL and "auto" leave the choice. */
 bool session_is_backend(const char *wanted);
 /* In what the session that is there is another than the one that is wanted: name, policy and set-up, and of the rest what is given in
@@ -173,8 +187,24 @@ int session_check_narrower(const struct policy *session, const struct policy *as
 
 /* The public calls, with what the command line has besides. came: asked while the start is waited for, whether to give it up; or NULL.
  * ceiling: held against the session's policy and the execution's, as it is now; or NULL. */
-int session_start(const char *name, const struct warder_session_options *options, int (*came)(void *context),
+struct session_places {
+	char *store;
+	char **workspaces;
+	size_t workspace_count;
+	bool snapshot_on_stop;
+};
+/* places: the workspaces of the store that it is started in; or NULL. */
+int session_start(const char *name, const struct warder_session_options *options,
+		  const struct session_places *places, int (*came)(void *context),
 		  struct warder_session **ret, struct warder_error *err);
+/* From now on, who prepares in it does so to change files: the capability filesystem is needed instead of shell. */
+void session_use_for_files(struct warder_session *session);
+/* Read the changes that programs have written to the overlay over its workspace, and keep them in `directory` (or NULL), as a run with
+ * warder_command.changes_directory does. Nothing may execute in it meanwhile, as for a copy. The caller has changes_done() called. -1 with
+ * *err. */
+struct changes;
+int session_changes(struct warder_session *session, const char *directory, struct changes *ret,
+		    struct warder_error *err);
 /* Whether a session's policy is within a ceiling (or NULL), as it is now. -1 with *err. */
 int session_check_granted(const struct policy *session, const struct policy *ceiling,
 			  struct warder_error *err);

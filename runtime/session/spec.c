@@ -4,7 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const struct {
+	const char *name;
+	enum warder_session_capability bit;
+	const char *what; /* is refused without it */
+} capabilities[] = {
+	{ "shell", WARDER_SESSION_SHELL, "programs, code and contexts" },
+	{ "filesystem", WARDER_SESSION_FILESYSTEM, "its files" },
+};
+
 /* ---- writing ---- */
+
+static void write_texts(const char *key, char *const *texts, size_t count, struct json_writer *w)
+{
+	json_key(w, key);
+	json_begin_array(w);
+	for (size_t i = 0; i < count; i++)
+		json_string(w, texts[i]);
+	json_end_array(w);
+}
 
 void session_spec_write(const struct session_spec *spec, struct json_writer *w)
 {
@@ -15,11 +33,7 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w)
 		json_key(w, "ceiling");
 		policy_write(&spec->ceiling, w);
 	}
-	json_key(w, "setup");
-	json_begin_array(w);
-	for (size_t i = 0; i < spec->setup_count; i++)
-		json_string(w, spec->setup[i]);
-	json_end_array(w);
+	write_texts("setup", spec->setup, spec->setup_count, w);
 	json_key_uint(w, "lifetimeUs", spec->lifetime_us ? spec->lifetime_us : SESSION_LIFETIME_US);
 	json_key_uint(w, "idleTimeoutUs", spec->idle_us ? spec->idle_us : SESSION_IDLE_US);
 	if (spec->cgroup_parent)
@@ -28,6 +42,17 @@ void session_spec_write(const struct session_spec *spec, struct json_writer *w)
 		json_key_string(w, "backend", spec->backend);
 	if (spec->backends)
 		json_key_string(w, "backends", spec->backends);
+	json_key(w, "capabilities");
+	json_begin_array(w);
+	for (size_t i = 0; i < ARRAY_LENGTH(capabilities); i++)
+		if (!spec->capabilities || spec->capabilities & capabilities[i].bit)
+			json_string(w, capabilities[i].name);
+	json_end_array(w);
+	if (spec->store) {
+		json_key_string(w, "store", spec->store);
+		write_texts("workspaces", spec->workspaces, spec->workspace_count, w);
+		json_key_bool(w, "snapshotOnStop", spec->snapshot_on_stop);
+	}
 	if (spec->copy_of) {
 		json_key_string(w, "copyOf", spec->copy_of);
 		json_key_string(w, "copyOfId", spec->copy_of_id);
@@ -77,24 +102,58 @@ static int take_policy(const struct json_value *value, void *to, struct warder_e
 	return ret;
 }
 
-static int take_setup(const struct json_value *value, struct session_spec *spec, struct warder_error *err)
+static int take_texts(const struct json_value *value, char ***ret, size_t *ret_count,
+		      struct warder_error *err)
 {
 	size_t count = 0;
 
-	if (value->type != JSON_ARRAY)
+	if (value->type != JSON_ARRAY || *ret)
 		return wrong(value->key, "is not an array", err);
 	for (const struct json_value *item = value->child; item; item = item->next)
 		if (item->type != JSON_STRING || ++count > SESSION_SETUP_MAX)
-			return wrong(value->key, "is not a list of up to 64 commands", err);
-	spec->setup = calloc(count + 1, sizeof(*spec->setup));
-	if (!spec->setup)
+			return wrong(value->key, "is not a list of up to 64 texts", err);
+	*ret = calloc(count + 1, sizeof(**ret));
+	if (!*ret)
 		return error_no_memory(err, NULL);
 	for (const struct json_value *item = value->child; item; item = item->next) {
-		spec->setup[spec->setup_count] = strdup(item->string);
-		if (!spec->setup[spec->setup_count])
+		(*ret)[*ret_count] = strdup(item->string);
+		if (!(*ret)[*ret_count])
 			return error_no_memory(err, NULL);
-		spec->setup_count++;
+		++*ret_count;
 	}
+	return 0;
+}
+
+static const char no_capabilities[] = "is not a list of shell, filesystem or both";
+
+static unsigned int capability_of(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(capabilities); i++)
+		if (strlen(capabilities[i].name) == len && strncmp(capabilities[i].name, name, len) == 0)
+			return capabilities[i].bit;
+	return 0;
+}
+
+static int take_capabilities(const struct json_value *value, void *to, struct warder_error *err)
+{
+	unsigned int *bits = to;
+
+	for (const struct json_value *item = value->child; item; item = item->next) {
+		const unsigned int bit =
+		    item->type == JSON_STRING ? capability_of(item->string, strlen(item->string)) : 0;
+
+		if (!bit)
+			return wrong(value->key, no_capabilities, err);
+		*bits |= bit;
+	}
+	return value->type == JSON_ARRAY && *bits ? 0 : wrong(value->key, no_capabilities, err);
+}
+
+static int take_truth(const struct json_value *value, void *to, struct warder_error *err)
+{
+	if (value->type != JSON_BOOL)
+		return wrong(value->key, "is not true or false", err);
+	*(bool *)to = value->boolean;
 	return 0;
 }
 
@@ -111,6 +170,9 @@ static const struct member {
 	{ "cgroupParent", take_text, offsetof(struct session_spec, cgroup_parent) },
 	{ "backend", take_text, offsetof(struct session_spec, backend) },
 	{ "backends", take_text, offsetof(struct session_spec, backends) },
+	{ "capabilities", take_capabilities, offsetof(struct session_spec, capabilities) },
+	{ "store", take_text, offsetof(struct session_spec, store) },
+	{ "snapshotOnStop", take_truth, offsetof(struct session_spec, snapshot_on_stop) },
 	{ "copyOf", take_text, offsetof(struct session_spec, copy_of) },
 	{ "copyOfId", take_text, offsetof(struct session_spec, copy_of_id) },
 };
@@ -119,7 +181,9 @@ static int take_member(const struct json_value *value, bool more, struct session
 		       struct warder_error *err)
 {
 	if (strcmp(value->key, "setup") == 0)
-		return take_setup(value, spec, err);
+		return take_texts(value, &spec->setup, &spec->setup_count, err);
+	if (strcmp(value->key, "workspaces") == 0)
+		return take_texts(value, &spec->workspaces, &spec->workspace_count, err);
 	if (more && strcmp(value->key, "id") == 0)
 		return take_text(value, &spec->id, err);
 	spec->has_ceiling |= strcmp(value->key, "ceiling") == 0;
@@ -164,21 +228,59 @@ int session_spec_parse(const char *json, size_t len, bool more, struct session_s
 	return taken;
 }
 
+static void free_texts(char **texts, size_t count)
+{
+	while (count)
+		free(texts[--count]);
+	free(texts);
+}
+
 void session_spec_done(struct session_spec *spec)
 {
-	while (spec->setup_count)
-		free(spec->setup[--spec->setup_count]);
-	free(spec->setup);
+	free_texts(spec->setup, spec->setup_count);
+	free_texts(spec->workspaces, spec->workspace_count);
 	policy_done(&spec->policy);
 	policy_done(&spec->ceiling);
 	free(spec->name);
 	free(spec->cgroup_parent);
 	free(spec->backend);
 	free(spec->backends);
+	free(spec->store);
 	free(spec->copy_of);
 	free(spec->copy_of_id);
 	free(spec->id);
 	memset(spec, 0, sizeof(*spec));
+}
+
+/* ---- capabilities ---- */
+
+int session_check_capability(const struct session_spec *spec, enum warder_session_capability asked,
+			     struct warder_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(capabilities); i++)
+		if (spec->capabilities && asked == capabilities[i].bit &&
+		    !(spec->capabilities & capabilities[i].bit))
+			return error_set(err, WARDER_ERROR_REJECTED, "capabilities",
+					 "session %.64s was started without the capability \"%s\", and so "
+					 "refuses %s; start another session with it (--capabilities)",
+					 spec->name, capabilities[i].name, capabilities[i].what);
+	return 0;
+}
+
+int session_parse_capabilities(const char *text, unsigned int *ret, struct warder_error *err)
+{
+	*ret = 0;
+	for (const char *at = text;; at += strcspn(at, ",") + 1) {
+		const unsigned int bit = capability_of(at, strcspn(at, ","));
+
+		if (!bit)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--capabilities",
+					 "the capabilities are \"shell\" and \"filesystem\", with a comma "
+					 "between them for both");
+		*ret |= bit;
+		if (!at[strcspn(at, ",")])
+			return 0;
+	}
 }
 
 /* ---- comparing ---- */
@@ -222,6 +324,11 @@ static const char *differing_option(const struct session_spec *wanted, const str
 		return "idle-timeout";
 	if (!same_text(wanted->cgroup_parent, found->cgroup_parent))
 		return "cgroup-parent";
+	if (wanted->capabilities &&
+	    wanted->capabilities != (found->capabilities ? found->capabilities : SESSION_CAPABILITIES))
+		return "capabilities";
+	if (wanted->snapshot_on_stop != found->snapshot_on_stop)
+		return "snapshot-on-stop";
 	if (!session_is_backend(wanted->backend))
 		return "backend";
 	return same_text(wanted->backends, found->backends) ? NULL : "backends";

@@ -43,7 +43,7 @@ int session_receive_request(int fd, struct session_request *ret)
 	if (n == 0 || (n < 0 && errno == ECONNRESET))
 		return 0;
 	if (n != sizeof(*ret) || ret->magic != MAGIC || ret->size != sizeof(*ret) ||
-	    ret->type < SESSION_DESCRIBE || ret->type > SESSION_COPY || ret->id[SESSION_ID_LENGTH])
+	    ret->type < SESSION_DESCRIBE || ret->type > SESSION_FILES || ret->id[SESSION_ID_LENGTH])
 		return -1;
 	return 1;
 }

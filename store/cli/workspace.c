@@ -586,7 +586,8 @@ static int patch(const struct options *options, struct warder_error *err)
 
 /* ---- run ---- */
 
-#define ARGUMENTS_MAX (OPTIONS_MAX + 2 * WORKSPACE_INPUTS_MAX + 32)
+#define TOGETHER_MAX  8 /* workspaces of one session */
+#define ARGUMENTS_MAX (OPTIONS_MAX + 2 * TOGETHER_MAX * (WORKSPACE_INPUTS_MAX + 1) + 32)
 
 struct arguments {
 	const char *words[ARGUMENTS_MAX + 1];
@@ -647,6 +648,8 @@ static bool chooses_policy(const struct options *options)
 
 struct asked {
 	const char *store, *cwd;
+	const char *ids[TOGETHER_MAX]; /* --workspace-id, of a session */
+	size_t id_count;
 	struct arguments flags; /* for `warder run` */
 };
 
@@ -660,20 +663,38 @@ static int refuse_workspace(const char *word, struct warder_error *err)
 	    "--workspace cannot be given here: the workspace is the one that is named by its ID");
 }
 
-static int read_flags(const struct options *options, size_t first, struct asked *ret,
+static int add_id(struct asked *asked, const char *id, struct warder_error *err)
+{
+	for (size_t i = 0; i < asked->id_count; i++)
+		if (strcmp(asked->ids[i], id) == 0)
+			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--workspace-id",
+					 "--workspace-id names %.80s twice", id);
+	if (asked->id_count == TOGETHER_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--workspace-id",
+				 "a session has at most %d workspaces", TOGETHER_MAX);
+	asked->ids[asked->id_count++] = id;
+	return 0;
+}
+
+/* of_session: --workspace-id is ours, too. */
+static int read_flags(const struct options *options, bool of_session, struct asked *ret,
 		      struct warder_error *err)
 {
-	for (size_t i = first; i < options->operand_count;) {
+	for (size_t i = 1; i < options->operand_count;) {
 		char *const *word = &options->operands[i];
-		const char *value = NULL;
+		const char *value = NULL, *id = NULL;
 		size_t taken = own_flag(word, "--store", &value);
 
 		if (taken)
 			ret->store = value;
 		else if ((taken = own_flag(word, "--cwd", &value)) != 0)
 			ret->cwd = value;
+		else if (of_session && (taken = own_flag(word, "--workspace-id", &value)) != 0)
+			id = value;
 		if (taken && !value)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, *word, "needs a value");
+		if (id && add_id(ret, id, err) != 0)
+			return -1;
 		if (!taken && refuse_workspace(*word, err) != 0)
 			return -1;
 		if (!taken)
@@ -692,55 +713,68 @@ static int check_program(const struct options *options, struct warder_error *err
 			 "[ARGUMENT...]\"");
 }
 
-/* `warder run`, or (session: its name) `warder session start`. */
-static int become_warder(struct workspace *workspace, const struct workspace_run *run, const char *session,
-			 const struct options *options, const struct asked *asked, struct warder_error *err)
+/* Become `warder` with these words. Nobody has the workspace alone as long as that lives; what runs in the jail does not get it. A session
+ * is found by its policy from its start on: see sessions.h. */
+static int become_warder(struct arguments *arguments, struct workspace *const *workspaces, size_t count,
+			 struct warder_error *err)
 {
-	static struct arguments arguments;
-	char warder[PATH_MAX], root[PATH_MAX + 4];
+	char warder[PATH_MAX];
 
 	if (find_warder(warder, err) != 0)
 		return -1;
-	snprintf(root, sizeof(root), "%s:rw", workspace->path);
-	add(&arguments, "warder");
-	add(&arguments, session ? "session" : "run");
-	if (session)
-		add_flag(&arguments, "start", session);
-	else if (!chooses_policy(options))
-		add_flag(&arguments, "--preset", "agent");
-	for (size_t i = 0; i < ARRAY_LENGTH(run->variables); i++)
-		add_flag(&arguments, "--env", run->variables[i]);
-	for (size_t i = 0; i < asked->flags.count; i++)
-		add(&arguments, asked->flags.words[i]);
-	add_flag(&arguments, "--workspace", root);
-	for (size_t i = 0; run->mounts[i]; i++)
-		add_flag(&arguments, "--ro", run->mounts[i]);
-	add_flag(&arguments, "--cwd", run->cwd);
-	if (!session)
-		add(&arguments, "--");
-	for (size_t i = 0; !session && options->program[i]; i++) {
-		if (arguments.count == ARGUMENTS_MAX)
-			return error_set(err, WARDER_ERROR_INVALID_REQUEST, "run",
-					 "there are more than %d arguments", ARGUMENTS_MAX);
-		add(&arguments, options->program[i]);
-	}
-	/* Nobody has the workspace alone as long as that lives; what runs in the jail does not get it. A session is found by its policy from
-	 * its start on: see sessions.h. */
-	if (fcntl(workspace->dir_fd, F_SETFD, 0) == 0 && fcntl(workspace->runs_fd, F_SETFD, 0) == 0)
-		execv(warder, (char *const *)(uintptr_t)arguments.words);
+	if (arguments->count == ARGUMENTS_MAX)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "run", "there are more than %d arguments",
+				 ARGUMENTS_MAX);
+	for (size_t i = 0; i < count; i++)
+		if (fcntl(workspaces[i]->dir_fd, F_SETFD, 0) != 0 ||
+		    fcntl(workspaces[i]->runs_fd, F_SETFD, 0) != 0)
+			return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "warder", errno,
+					       "the lock of %.200s", workspaces[i]->id);
+	execv(warder, (char *const *)(uintptr_t)arguments->words);
 	return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "warder", errno, "cannot execute %s", warder);
 }
 
-/* session: the name of one that is to be started; NULL: run a program. */
-static int run_in(const struct options *options, const char *session, struct warder_error *err)
+/* What `warder run` and `warder session start` get of the workspace that is /workspace. `root` has PATH_MAX + 4 bytes. */
+static void add_workspace(struct arguments *arguments, const struct workspace *workspace,
+			  const struct workspace_run *run, const struct asked *asked, char *root)
+{
+	snprintf(root, PATH_MAX + 4, "%s:rw", workspace->path);
+	for (size_t i = 0; i < ARRAY_LENGTH(run->variables); i++)
+		add_flag(arguments, "--env", run->variables[i]);
+	for (size_t i = 0; i < asked->flags.count; i++)
+		add(arguments, asked->flags.words[i]);
+	add_flag(arguments, "--workspace", root);
+	for (size_t i = 0; run->mounts[i]; i++)
+		add_flag(arguments, "--ro", run->mounts[i]);
+	add_flag(arguments, "--cwd", run->cwd);
+}
+
+static int become_run(struct workspace *workspace, const struct workspace_run *run,
+		      const struct options *options, const struct asked *asked, struct warder_error *err)
+{
+	static struct arguments arguments;
+	char root[PATH_MAX + 4];
+
+	add(&arguments, "warder");
+	add(&arguments, "run");
+	if (!chooses_policy(options))
+		add_flag(&arguments, "--preset", "agent");
+	add_workspace(&arguments, workspace, run, asked, root);
+	add(&arguments, "--");
+	for (size_t i = 0; options->program[i]; i++)
+		add(&arguments, options->program[i]);
+	return become_warder(&arguments, &workspace, 1, err);
+}
+
+static int run(const struct options *options, struct warder_error *err)
 {
 	static struct workspace_run prepared;
 	static struct asked asked;
 	struct workspaces workspaces = WORKSPACES_NONE;
 	struct workspace workspace = WORKSPACE_UNOPENED;
-	int status = read_flags(options, session ? 2 : 1, &asked, err);
+	int status = read_flags(options, false, &asked, err);
 
-	if (status == 0 && !session)
+	if (status == 0)
 		status = check_program(options, err);
 	if (status == 0)
 		status = workspaces_open(asked.store, &workspaces, err);
@@ -748,24 +782,132 @@ static int run_in(const struct options *options, const char *session, struct war
 		status = workspace_open(&workspaces, options->operands[0], WORKSPACE_SHARED, true, &workspace,
 					err);
 	if (status == 0)
-		status = workspace_run_prepare(&workspace, asked.cwd, session, &prepared, err);
+		status = workspace_run_prepare(&workspace, NULL, asked.cwd, NULL, &prepared, err);
 	tell_mended(&workspace);
 	if (status == 0)
-		status = become_warder(&workspace, &prepared, session, options, &asked, err);
+		status = become_run(&workspace, &prepared, options, &asked, err);
 	workspace_run_done(&prepared);
 	workspace_done(&workspace);
 	workspaces_done(&workspaces);
 	return status;
 }
 
-static int run(const struct options *options, struct warder_error *err)
+/* ---- a session in workspaces ---- */
+
+/* The first one is /workspace, each other one is /workspaces/ID. */
+struct member {
+	struct workspace workspace;
+	struct workspace_run run;
+	char inside[WORKSPACE_ID_MAX + 16], root[2 * PATH_MAX];
+};
+
+static int name_place(const char *id, size_t index, struct member *ret, struct warder_error *err)
 {
-	return run_in(options, NULL, err);
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	const size_t len = strlen(id);
+
+	snprintf(ret->inside, sizeof(ret->inside), "%s", WORKSPACE_INSIDE);
+	if (index == 0)
+		return 0;
+	if (len == 0 || len > 64 || strspn(id, letters) != len)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "--workspace-id",
+				 "--workspace-id %.80s: a workspace besides the first one lies in "
+				 "/workspaces/ID, and its id "
+				 "may have up to 64 letters, digits, '-' and '_'",
+				 id);
+	snprintf(ret->inside, sizeof(ret->inside), "/workspaces/%s", id);
+	return 0;
+}
+
+static int open_member(struct workspaces *workspaces, const struct asked *asked, size_t index,
+		       const char *session, struct member *ret, struct warder_error *err)
+{
+	int status = name_place(asked->ids[index], index, ret, err);
+
+	if (status == 0)
+		status = workspace_open(workspaces, asked->ids[index], WORKSPACE_SHARED, true,
+					&ret->workspace, err);
+	if (status == 0)
+		status = workspace_run_prepare(&ret->workspace, ret->inside, index ? NULL : asked->cwd,
+					       session, &ret->run, err);
+	tell_mended(&ret->workspace);
+	return status;
+}
+
+/* The store and the ids, for `warder session start-in`; heap. */
+static char *write_places(const struct workspaces *workspaces, const struct asked *asked)
+{
+	const char *slash = strrchr(workspaces->path, '/');
+	char *store = strndup(workspaces->path, slash ? (size_t)(slash - workspaces->path) : 0);
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	json_key_string(&w, "store", store);
+	json_key(&w, "workspaces");
+	json_begin_array(&w);
+	for (size_t i = 0; i < asked->id_count; i++)
+		json_string(&w, asked->ids[i]);
+	json_end_array(&w);
+	json_end_object(&w);
+	free(store);
+	return json_take(&w);
+}
+
+static int become_session(const char *session, const char *places, struct member *members,
+			  const struct asked *asked, struct warder_error *err)
+{
+	static struct arguments arguments;
+	struct workspace *opened[TOGETHER_MAX];
+
+	add(&arguments, "warder");
+	add(&arguments, "session");
+	add_flag(&arguments, "start-in", places);
+	add(&arguments, session);
+	for (size_t i = 0; i < asked->id_count; i++) {
+		struct member *member = &members[i];
+
+		opened[i] = &member->workspace;
+		if (i == 0) {
+			add_workspace(&arguments, &member->workspace, &member->run, asked, member->root);
+			continue;
+		}
+		snprintf(member->root, sizeof(member->root), "%s:%s", member->workspace.path, member->inside);
+		add_flag(&arguments, "--rw", member->root);
+		for (size_t k = 0; member->run.mounts[k]; k++)
+			add_flag(&arguments, "--ro", member->run.mounts[k]);
+	}
+	return become_warder(&arguments, opened, asked->id_count, err);
 }
 
 static int start_session(const struct options *options, struct warder_error *err)
 {
-	return run_in(options, options->operands[1], err);
+	static struct member members[TOGETHER_MAX];
+	static struct asked asked;
+	struct workspaces workspaces = WORKSPACES_NONE;
+	char *places = NULL;
+	size_t count = 0;
+	int status = read_flags(options, true, &asked, err);
+
+	if (status == 0 && asked.id_count == 0)
+		status = error_set(err, WARDER_ERROR_INVALID_REQUEST, "--workspace-id", "needs a value");
+	if (status == 0)
+		status = workspaces_open(asked.store, &workspaces, err);
+	for (; status == 0 && count < asked.id_count; count++) {
+		members[count].workspace = WORKSPACE_UNOPENED;
+		status = open_member(&workspaces, &asked, count, options->operands[0], &members[count], err);
+	}
+	if (status == 0) {
+		places = write_places(&workspaces, &asked);
+		status = places ? become_session(options->operands[0], places, members, &asked, err)
+				: error_no_memory(err, NULL);
+	}
+	free(places);
+	while (count) {
+		workspace_run_done(&members[--count].run);
+		workspace_done(&members[count].workspace);
+	}
+	workspaces_done(&workspaces);
+	return status;
 }
 
 /* ---- the table ---- */
@@ -779,7 +921,7 @@ const struct command workspace_commands[] = {
 	  "file\n"
 	  "metadata.json, which describes it to programs.\n",
 	  "warder workspace create job-7", create },
-	{ "workspace", "session", "*", "ID NAME [FLAG...]", 2, OPTIONS_MAX, NULL, NULL, NULL, start_session },
+	{ "workspace", "session", "*", "NAME [FLAG...]", 1, OPTIONS_MAX, NULL, NULL, NULL, start_session },
 	{ "workspace", "run", "*", "ID [FLAG...] -- PROGRAM [ARGUMENT...]", 1, OPTIONS_MAX,
 	  "run a program in a workspace",
 	  "The flags are those of \"warder run\"; without --preset or --policy the preset is agent. The "

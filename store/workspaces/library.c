@@ -203,7 +203,7 @@ int warder_workspace_policy(struct warder_workspace *handle, const char *cwd, st
 	run = malloc(sizeof(*run));
 	if (!run)
 		return error_no_memory(err, NULL);
-	status = workspace_run_prepare(&handle->workspace, cwd, NULL, run, err);
+	status = workspace_run_prepare(&handle->workspace, NULL, cwd, NULL, run, err);
 	if (status == 0) {
 		status = show(policy, &handle->workspace, run, err);
 		workspace_run_done(run);

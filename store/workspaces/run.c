@@ -33,11 +33,10 @@ static int add_mount(struct workspace *workspace, const struct workspace_input *
 
 	workspace_input_place(input->dst, place);
 	if (strcmp(input->mode, "link") == 0)
-		length =
-		    asprintf(&ret->mounts[at], "%s:" WORKSPACE_INSIDE "/%s", input->resolved, input->dst);
+		length = asprintf(&ret->mounts[at], "%s:%s/%s", input->resolved, ret->inside, input->dst);
 	else
-		length = asprintf(&ret->mounts[at], "%.*s/%s:" WORKSPACE_INSIDE "/%s",
-				  workspace_own_length(workspace), workspace->path, place, input->dst);
+		length = asprintf(&ret->mounts[at], "%.*s/%s:%s/%s", workspace_own_length(workspace),
+				  workspace->path, place, ret->inside, input->dst);
 	if (length < 0) {
 		ret->mounts[at] = NULL;
 		return error_no_memory(err, NULL);
@@ -142,8 +141,8 @@ static int take_cwd(struct workspace *workspace, const char *cwd, struct workspa
 	return 0;
 }
 
-int workspace_run_prepare(struct workspace *workspace, const char *cwd, const char *session,
-			  struct workspace_run *ret, struct warder_error *err)
+int workspace_run_prepare(struct workspace *workspace, const char *inside, const char *cwd,
+			  const char *session, struct workspace_run *ret, struct warder_error *err)
 {
 	static const char *const variables[][2] = { { "WORKSPACE_DIR", "" },
 						    { "SKILLS_DIR", "/skills" },
@@ -151,6 +150,7 @@ int workspace_run_prepare(struct workspace *workspace, const char *cwd, const ch
 						    { "OUTPUT_DIR", "/out" } };
 
 	memset(ret, 0, sizeof(*ret));
+	ret->inside = inside ? inside : WORKSPACE_INSIDE;
 	if (workspace_lock_runs(workspace, LOCK_SH, err) != 0 || workspace_layout(workspace, err) != 0 ||
 	    take_cwd(workspace, cwd, ret, err) != 0 || add_run_dir(workspace, session, ret, err) != 0 ||
 	    add_mounts(workspace, ret, err) != 0) {

@@ -195,6 +195,7 @@ int workspace_digest(struct workspace *workspace, const char *path, char *ret, s
 
 /* ---- run.c: what a run in it needs ---- */
 struct workspace_run {
+	const char *inside; /* the directory in the jail where the workspace is; the caller's */
 	char *mounts[WORKSPACE_INPUTS_MAX +
 		     1]; /* "/host:/workspace/..." for filesystem.paths.readOnly; NULL-terminated */
 	char variables[5][PATH_MAX]; /* "WORKSPACE_DIR=/workspace", ... */
@@ -204,8 +205,9 @@ struct workspace_run {
 
 /* Make the run's directory, the working directory (relative to the tree; NULL: the tree itself) and the places of read-only inputs. */
 /* session: the name of the session that is started, which has the same RUN_DIR each time; NULL: a run, with a new one. */
-int workspace_run_prepare(struct workspace *workspace, const char *cwd, const char *session,
-			  struct workspace_run *ret, struct warder_error *err);
+/* inside: where the workspace is in the jail; NULL: WORKSPACE_INSIDE. */
+int workspace_run_prepare(struct workspace *workspace, const char *inside, const char *cwd,
+			  const char *session, struct workspace_run *ret, struct warder_error *err);
 void workspace_run_done(struct workspace_run *run);
 
 /* ---- collect.c: outputs ---- */

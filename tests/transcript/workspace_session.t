@@ -26,3 +26,40 @@ $ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; warder w
 | /workspace/a/b
 ! warder: there is no workspace "none"; "warder workspace list" lists them
 ! warder: --workspace cannot be given here: the workspace is the one that is named by its ID
+
+= several workspaces in one session: the first is /workspace, each other one lies in /workspaces; all are in use
++ mkdir in; echo data > in/table
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; for i in one two three; do warder workspace create $i > /dev/null; done; warder workspace stage two "host://$PWD/in" --read-only > /dev/null; sh s start --workspace-id one --workspace-id two --workspace-id=three && sh s exec -- sh -c 'pwd; cp /workspaces/two/work/inputs/in/table /workspaces/three/out/copy; echo no > /workspaces/two/work/inputs/in/table; echo made > out/result; ls /workspaces'; warder workspace read three out/copy; warder workspace read one out/result; warder workspace snapshot two; warder workspace remove three; sh s stop; warder workspace remove three && warder workspace list | wc -l
+| /workspace
+| three
+| two
+| data
+| made
+| 2
+!~ ^sh: .*Read-only file system$
+!~ ^warder: "two" is in use: the session [a-zA-Z0-9]* may write to it; .*
+!~ ^warder: "three" is in use: the session [a-zA-Z0-9]* may write to it; .*
+
+= --snapshot-on-stop stores each of them when the session is stopped; the error of the end comes first
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; for i in one two; do warder workspace create $i > /dev/null; done; sh s start --workspace-id one --workspace-id two --snapshot-on-stop; sh s start --workspace-id one --workspace-id two; sh s exec -- sh -c 'echo kept > out/a; echo too > /workspaces/two/out/b'; sh s stop | cut -c1-5; for i in $(warder snapshot list --json | grep -o 'snap-[0-9a-f-]*' | sort -u); do warder workspace resume $i "of $i" > /dev/null; warder workspace read "of $i" out/a 2> /dev/null || warder workspace read "of $i" out/b; done | sort; sh s stop
+| snap-
+| snap-
+| kept
+| too
+!~ ^warder: session [a-zA-Z0-9]* runs already, with another snapshot-on-stop; .*
+!~ ^warder: session [a-zA-Z0-9]* does not run; .*
+? 125
+
+= a snapshot that fails is reported after the end of the session
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; warder workspace create one > /dev/null; sh s start --workspace-id one --snapshot-on-stop; rm -r store/snapshots 2> /dev/null; echo file > store/snapshots; sh s stop; echo $?; sh s status; echo $?
+| 125
+|~ ^1$
+!~ ^warder: .*snapshots.*
+!~ ^warder: session [a-zA-Z0-9]* has ended, but there is no snapshot of the workspace one: .*
+!~ ^warder: session [a-zA-Z0-9]* does not run; .*
+? 0
+
+= names that cannot be a directory, and the same one twice, are refused
+$ . "$TOP/tests/transcript/session.sh"; export XDG_RUNTIME_DIR=$PWD/rt; warder workspace create one > /dev/null; warder workspace create a/b > /dev/null; sh s start --workspace-id one --workspace-id a/b; sh s start --workspace-id one --workspace-id one; sh s start --workspace-id a/b && sh s stop
+! warder: --workspace-id a/b: a workspace besides the first one lies in /workspaces/ID, and its id may have up to 64 letters, digits, '-' and '_'
+! warder: --workspace-id names one twice

@@ -675,6 +675,15 @@ WARDER_API int warder_context_interrupt(struct warder_context *context, struct w
 WARDER_API int warder_context_restart(struct warder_context *context, struct warder_error *err);
 /* End the interpreter. Returns when it is gone. The handle must still be freed. */
 WARDER_API int warder_context_delete(struct warder_context *context, struct warder_error *err);
+/* Make a branch of a Python context: a second context with the name `branch`, of the same state, by fork(2). It is in the same
+ * jail and trust domain. flags: enum warder_fork_flags. *ret belongs to the caller: warder_context_free(). -1:
+ * INVALID_REQUEST: the context cannot be forked (another language, processes.spawn false); CONFLICT: not now (a piece
+ * runs, it has threads), or the name is in use. */
+enum warder_fork_flags {
+	WARDER_FORK_KEEP_SEED = 1, /* random numbers go on as those of the forking context */
+};
+WARDER_API int warder_context_fork(struct warder_context *context, const char *branch, unsigned int flags,
+				   struct warder_context **ret, struct warder_error *err);
 /* Free the handle. The context goes on. */
 WARDER_API void warder_context_free(struct warder_context *context);
 

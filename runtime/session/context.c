@@ -337,3 +337,21 @@ int warder_context_delete(struct warder_context *context, struct warder_error *e
 {
 	return context ? remote_delete(context->control, err) : error_no_argument(err, "context");
 }
+
+int warder_context_fork(struct warder_context *context, const char *branch, unsigned int flags,
+			struct warder_context **ret, struct warder_error *err)
+{
+	struct remote *remote = NULL;
+
+	if (!context || !branch || !ret)
+		return error_no_argument(err, !context ? "context" : !branch ? "branch" : "ret");
+	if (flags & ~(unsigned int)WARDER_FORK_KEEP_SEED)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "unknown flags %#x", flags);
+	if (check_idle(context, err) != 0 || remote_again(context->control, &remote, err) < 0)
+		return -1;
+	if (remote_fork(remote, branch, (flags & WARDER_FORK_KEEP_SEED) != 0, err) < 0) {
+		remote_free(remote);
+		return -1;
+	}
+	return make(remote, branch, ret, err);
+}

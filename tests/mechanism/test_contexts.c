@@ -244,3 +244,28 @@ Test(contexts, wrong_use_is_an_error, .init = library_begin_sessions, .fini = li
 	warder_context_free(other);
 	talk_end(&talk);
 }
+
+Test(contexts, fork_into_branches, .init = library_begin_sessions, .fini = library_end_sessions,
+     .timeout = 120)
+{
+	struct conversation talk, branch;
+	struct warder_context *other = NULL;
+
+	talk_begin(&talk);
+	branch = talk;
+	cr_expect_eq(run(&talk, "import random; random.seed(1); x = 1"), WARDER_PIECE_SUCCESS);
+	cr_expect_eq(warder_context_fork(talk.context, "try", 2, &other, &talk.err), -1);
+	cr_assert_eq(
+	    warder_context_fork(talk.context, "try", WARDER_FORK_KEEP_SEED, &branch.context, &talk.err), 0,
+	    "%s", talk.err.text);
+	cr_expect_str_eq(warder_context_name(branch.context), "try");
+	cr_expect_eq(run(&branch, "x += 1; print(x)"), WARDER_PIECE_SUCCESS);
+	cr_expect_str_eq(branch.out, "2\n");
+	cr_expect_eq(run(&talk, "print(x)"), WARDER_PIECE_SUCCESS);
+	cr_expect_str_eq(talk.out, "1\n");
+	cr_expect_eq(warder_context_fork(talk.context, "try", 0, &other, &talk.err), -1);
+	cr_expect_eq(talk.err.code, (unsigned)WARDER_ERROR_CONFLICT, "%s", talk.err.text);
+	cr_expect_eq(warder_context_delete(branch.context, &talk.err), 0, "%s", talk.err.text);
+	warder_context_free(branch.context);
+	talk_end(&talk);
+}

@@ -171,7 +171,7 @@ $(BUILD)/libwarder-store.so.$(SO): $(STORE_OBJ) store/libwarder-store.map $(BUIL
 	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F) -Wl,--version-script=store/libwarder-store.map -Wl,-z,defs $(HARDEN_LINK) \
 	  -o $@ $(STORE_OBJ) $(BUILD)/libwarder.so.$(SO) $(BUILD)/libinside.a -Wl,--as-needed $(STORE_LIBS)
 
-$(BUILD)/warder-store: $(STORE_OBJ) $(STORE_CLI_OBJ) $(BUILD)/lib/runtime/cli/term.o $(LIB_OBJ)
+$(BUILD)/warder-store: $(STORE_OBJ) $(STORE_CLI_OBJ) $(BUILD)/lib/runtime/cli/term.o $(BUILD)/lib/runtime/cli/ending.o $(LIB_OBJ)
 	$(call say,LD,$@)$(CC) $(HARDEN_LINK) $(SAN) -o $@ $^ -Wl,--as-needed $(STORE_LIBS) -lpthread
 
 $(BUILD)/warder-edge: $(EDGE_OBJ) $(BUILD)/lib/base/fd.o $(BUILD)/lib/policy/special.o $(BUILD)/lib/policy/hostname.o

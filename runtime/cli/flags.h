@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "runtime/cli/given.h"
+#include "runtime/cli/places.h"
 #include "runtime/judge/compare.h"
 #include "runtime/library/library.h"
 #include "runtime/session/session.h"
@@ -239,8 +240,6 @@ const struct flag *flag_typed(uint64_t commands, const char *text, size_t length
 int request_parse(enum flag_command command, char **argv, struct request *ret, struct warder_error *err);
 /* Load the policy to start from (request->base) and the ceiling, then let the flags change the policy. */
 int request_load(enum flag_command command, char **argv, struct request *request, struct warder_error *err);
-/* The operator's ceiling, where no flag names another. */
-#define CEILING_PATH "/etc/warder/ceiling.json"
 /* The ceiling that --ceiling names, or the default place's if there is one. */
 int request_load_ceiling(struct request *request, struct warder_error *err);
 /* Let the flags change the policy that is there. */

@@ -80,6 +80,9 @@ static const struct option_row {
 	{ "--keep", "N", "keep only the newest N snapshots of each workspace" },
 	{ "--keep-for", "TIME", "remove snapshots older than TIME, such as 168h" },
 	{ "--wait", NULL, "wait until no program runs in the workspace" },
+	{ "--snapshot", NULL,
+	  "store a snapshot of the workspace when the program has ended, and print its id" },
+	{ "--keep-workspace", NULL, "do not remove the workspace at the end, and print its id" },
 	{ "--type", "TYPE", "the content type (default: from the name and the first bytes)" },
 };
 

@@ -22,6 +22,7 @@
 #include "runtime/cli/term.h"
 #include "store/artifacts/artifacts.h"
 #include "store/cli/command.h"
+#include "store/cli/drive.h"
 #include "store/cli/progress.h"
 #include "store/cli/records.h"
 #include "store/workspaces/workspaces.h"
@@ -606,25 +607,6 @@ static void add_flag(struct arguments *arguments, const char *name, const char *
 	add(arguments, value);
 }
 
-/* `warder`, beside this program or where it is installed. buf has PATH_MAX bytes. */
-static int find_warder(char *buf, struct warder_error *err)
-{
-	static const char *const places[] = { "", "../../bin/" };
-	char self[PATH_MAX], path[PATH_MAX + 32];
-	const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (length <= 0)
-		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "warder", errno, "/proc/self/exe");
-	self[length] = '\0';
-	*strrchr(self, '/') = '\0';
-	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
-		snprintf(path, sizeof(path), "%s/%swarder", self, places[i]);
-		if (realpath(path, buf) && access(buf, X_OK) == 0)
-			return 0;
-	}
-	return error_set(err, WARDER_ERROR_UNAVAILABLE, "warder", "is not installed: looked in %.200s", self);
-}
-
 /* A flag of ours among those of `warder run`: its value, and how many words it takes; 0: another flag. */
 static size_t own_flag(char *const *word, const char *name, const char **ret)
 {
@@ -720,7 +702,7 @@ static int become_warder(struct arguments *arguments, struct workspace *const *w
 {
 	char warder[PATH_MAX];
 
-	if (find_warder(warder, err) != 0)
+	if (drive_find_warder(warder, err) != 0)
 		return -1;
 	if (arguments->count == ARGUMENTS_MAX)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "run", "there are more than %d arguments",
@@ -938,6 +920,29 @@ const struct command workspace_commands[] = {
 	  "Exit status: as of \"warder run\".\n",
 	  "warder workspace create job-7 && warder workspace run job-7 -- sh -c 'date > $OUTPUT_DIR/now'",
 	  run },
+	{ "workspace", "provision", "--store --json", "MANIFEST", 1, 1, "make a workspace as a manifest says",
+	  "The manifest is a JSON object: workspace (an id), entries, setup, policy and timeout, all "
+	  "optional; - is\n"
+	  "standard input. An entry is a file, a directory, a git_repo or an input:\n"
+	  "  {\"type\": \"file\", \"path\": \"work/a.txt\", \"content\": \"hello\"}\n"
+	  "If an entry fails, there is no workspace. setup, policy and timeout are for \"workspace "
+	  "drive\".\n",
+	  "echo '{\"entries\": [{\"type\": \"directory\", \"path\": \"work/data\"}]}' | warder workspace "
+	  "provision -",
+	  provision_command },
+	{ "workspace", "drive", "--store --json --snapshot --keep-workspace",
+	  "MANIFEST -- PROGRAM [ARGUMENT...]", 1, 1, "make a workspace, run a program in it, and remove it",
+	  "Provisions a workspace as the manifest says, starts a session in it under the manifest's policy "
+	  "(default:\n"
+	  "the preset agent) and setup commands, runs the program, ends the session, stores a snapshot with\n"
+	  "--snapshot, and removes the workspace. The manifest's timeout (default: 10m) ends the session. "
+	  "The end\n"
+	  "is made whatever fails before; a workspace that should be stored and was not stays.\n"
+	  "--json prints workspace, snapshot, error, cleanupErrors and the result.\n"
+	  "Exit status: as of \"warder run\"; 125 also if the program succeeded and a later stage failed.\n",
+	  "echo '{\"entries\": [{\"type\": \"file\", \"path\": \"a\", \"content\": \"hello\"}]}' | warder "
+	  "workspace drive - -- cat a",
+	  drive_command },
 	{ "workspace", "list", "--store --json --flat", "[ID [DIRECTORY]]", 0, 2,
 	  "list the workspaces, or the files of one", NULL, "warder workspace list", list, true },
 	{ "workspace", "put", "--store --mode", "ID FILE[=PATH]...", 2, OPTIONS_MAX,

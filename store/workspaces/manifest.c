@@ -1,0 +1,339 @@
+#include "store/workspaces/manifest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "policy/policy.h"
+
+static int wrong(const char *path, const char *what, struct warder_error *err)
+{
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, path, "the manifest's %.100s %s", path, what);
+}
+
+/* ---- an entry ---- */
+
+struct entry {
+	const char *path, *content, *base64, *mode, *url, *branch, *from;
+	bool read_only, link;
+};
+
+enum entry_kind { ENTRY_FILE, ENTRY_DIRECTORY, ENTRY_GIT, ENTRY_INPUT };
+
+#define KIND(kind) (1u << (kind))
+#define ANY        (KIND(ENTRY_FILE) | KIND(ENTRY_DIRECTORY) | KIND(ENTRY_GIT) | KIND(ENTRY_INPUT))
+
+static const char *const kinds[] = { [ENTRY_FILE] = "file",
+				     [ENTRY_DIRECTORY] = "directory",
+				     [ENTRY_GIT] = "git_repo",
+				     [ENTRY_INPUT] = "input" };
+
+static const struct entry_member {
+	const char *key;
+	unsigned int kinds; /* that have it */
+	enum json_type type;
+	size_t at;
+} entry_members[] = {
+	{ "path", ANY, JSON_STRING, offsetof(struct entry, path) },
+	{ "content", KIND(ENTRY_FILE), JSON_STRING, offsetof(struct entry, content) },
+	{ "contentBase64", KIND(ENTRY_FILE), JSON_STRING, offsetof(struct entry, base64) },
+	{ "mode", KIND(ENTRY_FILE), JSON_STRING, offsetof(struct entry, mode) },
+	{ "url", KIND(ENTRY_GIT), JSON_STRING, offsetof(struct entry, url) },
+	{ "branch", KIND(ENTRY_GIT), JSON_STRING, offsetof(struct entry, branch) },
+	{ "from", KIND(ENTRY_INPUT), JSON_STRING, offsetof(struct entry, from) },
+	{ "readOnly", KIND(ENTRY_INPUT), JSON_BOOL, offsetof(struct entry, read_only) },
+	{ "link", KIND(ENTRY_INPUT), JSON_BOOL, offsetof(struct entry, link) },
+};
+
+static int take_member(const struct json_value *value, unsigned int kind, const char *place,
+		       struct entry *entry, struct warder_error *err)
+{
+	char path[120];
+
+	snprintf(path, sizeof(path), "%s.%.60s", place, value->key);
+	if (strcmp(value->key, "type") == 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(entry_members); i++) {
+		const struct entry_member *member = &entry_members[i];
+		void *to = (char *)entry + member->at;
+
+		if (strcmp(member->key, value->key) != 0 || !(member->kinds & KIND(kind)))
+			continue;
+		if (value->type != member->type)
+			return wrong(path,
+				     member->type == JSON_BOOL ? "is not true or false" : "is not a string",
+				     err);
+		if (member->type == JSON_BOOL)
+			*(bool *)to = value->boolean;
+		else
+			*(const char **)to = value->string;
+		return 0;
+	}
+	return wrong(path, "is not known for an entry of this type", err);
+}
+
+/* What an entry of each type has to have. */
+static const char *missing(enum entry_kind kind, const struct entry *entry)
+{
+	switch (kind) {
+	case ENTRY_FILE:
+		return !entry->path ? "path" : !entry->content == !entry->base64 ? "content" : NULL;
+	case ENTRY_DIRECTORY:
+		return entry->path ? NULL : "path";
+	case ENTRY_GIT:
+		return !entry->path ? "path" : entry->url ? NULL : "url";
+	case ENTRY_INPUT:
+		return entry->from ? NULL : "from";
+	}
+	return NULL;
+}
+
+static int read_entry(const struct json_value *value, size_t index, enum entry_kind *ret_kind,
+		      struct entry *ret, struct warder_error *err)
+{
+	const char *type = value->type == JSON_OBJECT ? json_member_text(value, "type", "") : "";
+	char place[40], text[120];
+	size_t kind = 0;
+
+	*ret = (struct entry){ 0 };
+	snprintf(place, sizeof(place), "entries[%zu]", index);
+	while (kind < ARRAY_LENGTH(kinds) && strcmp(kinds[kind], type) != 0)
+		kind++;
+	if (kind == ARRAY_LENGTH(kinds))
+		return wrong(place, "has none of the types file, directory, git_repo and input", err);
+	for (const struct json_value *member = value->child; member; member = member->next)
+		if (take_member(member, (unsigned int)kind, place, ret, err) != 0)
+			return -1;
+	*ret_kind = (enum entry_kind)kind;
+	if (!missing(*ret_kind, ret))
+		return 0;
+	snprintf(text, sizeof(text), "%s.%s", place, missing(*ret_kind, ret));
+	return wrong(text,
+		     kind == ENTRY_FILE && ret->path ? "is missing: give content or contentBase64"
+						     : "is missing",
+		     err);
+}
+
+/* ---- the document ---- */
+
+static int read_setup(const struct json_value *list, struct manifest *ret, struct warder_error *err)
+{
+	size_t count = 0;
+
+	if (list->type != JSON_ARRAY)
+		return wrong("setup", "is not a list of commands", err);
+	for (const struct json_value *item = list->child; item; item = item->next, count++)
+		if (item->type != JSON_STRING)
+			return wrong("setup", "is not a list of commands", err);
+	ret->setup = calloc(count + 1, sizeof(*ret->setup));
+	if (!ret->setup)
+		return error_no_memory(err, NULL);
+	for (const struct json_value *item = list->child; item; item = item->next)
+		ret->setup[ret->setup_count++] = item->string;
+	return 0;
+}
+
+static int read_entries(const struct json_value *list, struct warder_error *err)
+{
+	size_t count = 0;
+
+	if (list->type != JSON_ARRAY)
+		return wrong("entries", "is not a list", err);
+	for (const struct json_value *item = list->child; item; item = item->next, count++) {
+		enum entry_kind kind;
+		struct entry entry;
+
+		if (count == MANIFEST_ENTRIES_MAX)
+			return wrong("entries", "has more than 10000 members", err);
+		if (read_entry(item, count, &kind, &entry, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_member(const struct json_value *value, struct manifest *ret, struct warder_error *err)
+{
+	const bool is_text = value->type == JSON_STRING;
+
+	if (strcmp(value->key, "workspace") == 0) {
+		ret->id = value->string;
+		return is_text ? 0 : wrong("workspace", "is not a string", err);
+	}
+	if (strcmp(value->key, "entries") == 0) {
+		ret->entries = value->child;
+		return read_entries(value, err);
+	}
+	if (strcmp(value->key, "setup") == 0)
+		return read_setup(value, ret, err);
+	if (strcmp(value->key, "policy") == 0) {
+		ret->policy = value;
+		return is_text || value->type == JSON_OBJECT
+			   ? 0
+			   : wrong("policy", "is neither the name of a preset nor a policy", err);
+	}
+	if (strcmp(value->key, "timeout") == 0) {
+		if (!is_text || policy_parse_time(value->string, &ret->timeout_us, err) != 0 ||
+		    !ret->timeout_us)
+			return wrong("timeout", "is not a time such as \"10m\"", err);
+		return 0;
+	}
+	return wrong(value->key, "is not known", err);
+}
+
+int manifest_parse(const char *text, size_t len, const char *origin, struct manifest *ret,
+		   struct warder_error *err)
+{
+	const struct json_limits limits = { .max_bytes = MANIFEST_BYTES_MAX };
+	int status;
+
+	*ret = (struct manifest){ .timeout_us = MANIFEST_TIMEOUT_US };
+	status = json_parse(text, len, origin, &limits, &ret->document, err);
+	if (status == 0 && ret->document->type != JSON_OBJECT)
+		status =
+		    error_set(err, WARDER_ERROR_INVALID_REQUEST, "manifest", "a manifest is a JSON object");
+	for (const struct json_value *value = status == 0 ? ret->document->child : NULL; value && status == 0;
+	     value = value->next)
+		status = read_member(value, ret, err);
+	if (status != 0)
+		manifest_done(ret);
+	return status;
+}
+
+void manifest_done(struct manifest *manifest)
+{
+	json_free(manifest->document);
+	free(manifest->setup);
+	*manifest = (struct manifest){ 0 };
+}
+
+/* ---- making it ---- */
+
+static int put_file(struct workspace *workspace, const struct entry *entry, struct warder_error *err)
+{
+	const size_t len = strlen(entry->base64 ? entry->base64 : entry->content);
+	size_t plain_len = len;
+	char *plain = entry->base64 ? text_unbase64(entry->base64, len, &plain_len) : NULL;
+	uint32_t mode = 0;
+	int status;
+
+	if (entry->base64 && !plain)
+		return wrong("contentBase64", "is not padded base64", err);
+	if (entry->mode) {
+		char *end;
+
+		mode = (uint32_t)strtoul(entry->mode, &end, 8);
+		if (strlen(entry->mode) < 3 || *end || mode > 0777) {
+			free(plain);
+			return wrong("mode", "is not three octal digits, such as 644", err);
+		}
+	}
+	status =
+	    workspace_put_bytes(workspace, entry->path, mode, plain ? plain : entry->content, plain_len, err);
+	free(plain);
+	return status;
+}
+
+static int stage(struct workspace *workspace, struct artifacts *artifacts, const struct entry *entry,
+		 struct warder_error *err)
+{
+	const struct workspace_stage how = {
+		.from = entry->from, .dst = entry->path, .read_only = entry->read_only, .link = entry->link
+	};
+
+	return workspace_stage(workspace, artifacts, &how, NULL, err);
+}
+
+static int clone(struct workspace *workspace, struct artifacts *artifacts, const struct entry *entry,
+		 struct warder_error *err)
+{
+	struct entry input = { .path = entry->path };
+	char *from = NULL;
+	int status;
+
+	if (asprintf(&from, "git+%s%s%s", entry->url, entry->branch ? "#" : "",
+		     entry->branch ? entry->branch : "") < 0)
+		return error_no_memory(err, NULL);
+	input.from = from;
+	status = stage(workspace, artifacts, &input, err);
+	free(from);
+	return status;
+}
+
+static int make_entry(struct workspace *workspace, struct artifacts *artifacts, enum entry_kind kind,
+		      const struct entry *entry, struct warder_error *err)
+{
+	owned_fd int fd = -1;
+
+	switch (kind) {
+	case ENTRY_FILE:
+		return put_file(workspace, entry, err);
+	case ENTRY_DIRECTORY:
+		fd = workspace_directory(workspace, entry->path, true, err);
+		return fd < 0 ? -1 : 0;
+	case ENTRY_GIT:
+		return clone(workspace, artifacts, entry, err);
+	case ENTRY_INPUT:
+		return stage(workspace, artifacts, entry, err);
+	}
+	return 0;
+}
+
+static int make_entries(const struct manifest *manifest, struct artifacts *artifacts,
+			struct workspace *workspace, struct warder_error *err)
+{
+	size_t index = 0;
+
+	for (const struct json_value *item = manifest->entries; item; item = item->next, index++) {
+		enum entry_kind kind;
+		struct entry entry;
+
+		if (read_entry(item, index, &kind, &entry, err) != 0)
+			return -1;
+		if (make_entry(workspace, artifacts, kind, &entry, err) != 0)
+			return error_context(err, "entries[%zu]", index);
+	}
+	return 0;
+}
+
+static int check_new(const struct manifest *manifest, struct workspaces *workspaces, struct warder_error *err)
+{
+	struct workspace workspace = WORKSPACE_UNOPENED;
+	struct warder_error found = { 0 };
+	int opened;
+
+	if (!manifest->id)
+		return 0;
+	opened = workspace_open(workspaces, manifest->id, WORKSPACE_SHARED, false, &workspace, &found);
+	workspace_done(&workspace);
+	if (opened != 0 && found.code == WARDER_ERROR_NOT_FOUND)
+		return 0;
+	if (opened != 0 && found.code != WARDER_ERROR_CONFLICT) {
+		*err = found;
+		return -1;
+	}
+	return error_set(err, WARDER_ERROR_CONFLICT, "workspace",
+			 "there is a workspace %.80s already; remove it, or name another id", manifest->id);
+}
+
+int manifest_provision(const struct manifest *manifest, struct workspaces *workspaces,
+		       struct artifacts *artifacts, struct workspace *ret, struct warder_error *err)
+{
+	struct workspace workspace = WORKSPACE_UNOPENED;
+	struct warder_error ignored;
+	char id[WORKSPACE_ID_MAX];
+
+	if (check_new(manifest, workspaces, err) != 0 ||
+	    workspace_create(workspaces, manifest->id, &workspace, err) != 0)
+		return -1;
+	if (make_entries(manifest, artifacts, &workspace, err) == 0) {
+		*ret = workspace;
+		return 0;
+	}
+	snprintf(id, sizeof(id), "%s", workspace.id);
+	workspace_done(&workspace);
+	workspace_remove(workspaces, id, true, &ignored);
+	return -1;
+}

@@ -1,0 +1,98 @@
+# A workspace from its manifest to its end: `warder workspace provision` and `drive`.
+needs limits
+
+= provision makes files, directories and inputs, or no workspace
++ mkdir in; echo data > in/table
++ cat > manifest <<END
++ {"workspace": "job", "entries": [
++   {"type": "file", "path": "work/run.sh", "content": "#!/bin/sh\necho ran\n", "mode": "755"},
++   {"type": "file", "path": "work/bytes", "contentBase64": "AAEC"},
++   {"type": "directory", "path": "work/deep/er"},
++   {"type": "input", "from": "host://$PWD/in", "path": "work/in", "readOnly": true}]}
++ END
++ echo '{"entries": [{"type": "file", "path": "a", "content": "x"}, {"type": "file", "path": "../b", "content": "x"}]}' > bad
+$ warder workspace provision manifest | cut -d' ' -f1; warder workspace list job | awk '{ print $1, $2, $NF }' | grep 'work/\(run\|bytes\|deep\|in/\)'; warder workspace read job work/bytes | od -An -tx1; warder workspace provision manifest; warder workspace provision bad; warder workspace list | wc -l
+| job
+| - 0644 work/bytes
+| d 0755 work/deep
+| d 0755 work/deep/er
+| - 0755 work/run.sh
+|  00 01 02
+| 1
+!~ ^warder: there is a workspace job already; .*
+!~ ^warder: entries\[1\]: .*
+
+= a repository becomes a directory
+needs git
++ git init -q repo; cd repo; git config user.email a@b; git config user.name a; echo cloned > readme; git add .; git commit -qm one; cd ..
++ echo "{\"entries\": [{\"type\": \"git_repo\", \"url\": \"file://$PWD/repo\", \"path\": \"work/repo\"}]}" > manifest
+$ warder workspace drive manifest -- cat work/repo/readme
+| cloned
+
+= drive runs the program in the workspace, and leaves nothing behind
++ echo '{"entries": [{"type": "file", "path": "in.txt", "content": "hello"}], "setup": ["echo set > /tmp/up"], "timeout": "1m"}' > manifest
+$ warder workspace drive manifest -- sh -c 'pwd; cat in.txt /tmp/up; echo err >&2; echo made > out/made; exit 3'; echo $?; warder workspace list | wc -l; warder session list | grep -c drive-
+| /workspace
+| helloset
+| 3
+| 0
+| 0
+! err
+? 1
+
+= a snapshot, a workspace that stays, and the document
++ echo '{"workspace": "job"}' > manifest
+$ id=$(warder workspace drive --snapshot manifest -- sh -c 'echo made > out/made'); echo $id | cut -c1-5; warder workspace list | wc -l; warder workspace resume $id again > /dev/null; warder workspace read again out/made; warder workspace drive --keep-workspace --json manifest -- sh -c 'echo one; exit 2' > result; echo $?; python3 -c '
+> import json; r = json.load(open("result")); print(r["workspace"], r["kept"], r["snapshot"], r["error"], r["cleanupErrors"], r["result"]["exitCode"], r["result"]["stdout"]["text"])'; warder workspace list | awk '{ print $1 }' | sort
+| snap-
+| 0
+| made
+| 2
+| job True None None [] 2 one
+| 
+| again
+| job
+
+= a failed start still removes the workspace, and runs nothing
++ echo '{"setup": ["exit 4"]}' > manifest
+$ warder workspace drive manifest -- echo never; echo $?; warder workspace list | wc -l; warder workspace drive --json manifest -- echo never | grep -o '"error":{"stage":"[a-z]*","component":"[a-z]*","category":"[a-zA-Z]*","code":"[a-zA-Z]*"'
+| 125
+| 0
+| "error":{"stage":"start","component":"session","category":"executionFailed","code":"startFailed"
+!~ ^warder: start: set-up command 1 \("exit 4"\) failed: .*
+
+= the error of the execution comes first; the others are cleanup errors, and what was not stored stays
++ echo '{"workspace": "job"}' > manifest; mkdir -p store; echo file > store/snapshots
+$ warder workspace drive --snapshot --json manifest -- false > result; echo $?; python3 -c '
+> import json; r = json.load(open("result")); print(r["error"], [e["stage"] for e in r["cleanupErrors"]], r["kept"], r["result"]["exitCode"])'; warder workspace remove job; warder workspace drive --snapshot --json manifest -- true > result; echo $?; python3 -c '
+> import json; r = json.load(open("result")); print(r["error"]["stage"], r["cleanupErrors"])'; warder workspace remove job; warder workspace drive --snapshot manifest -- /nowhere; echo $?
+| 1
+| None ['snapshot'] True 1
+| 125
+| snapshot []
+| 125
+!~ ^warder: execution: .*/nowhere.*
+!~ ^warder: snapshot: .*snapshots.*
+
+= the time of the manifest ends the program; a signal ends everything
++ echo '{"timeout": "1s"}' > manifest; echo '{"policy": {"version": 1, "limits": {"wallTime": "60s", "disk": "unlimited", "fileSize": "64MiB"}}}' > long
+$ warder workspace drive manifest -- sleep 60 2> err; echo $?; warder workspace drive long -- sh -c 'echo begun > out/begun; sleep 60' & for i in $(seq 300); do ls store/workspaces/*/files/out/begun > /dev/null 2>&1 && break; sleep 0.1; done; kill -TERM $!; wait $!; echo $?; warder workspace list | wc -l; warder session list | grep -c drive-
+| 137
+| 143
+| 0
+| 0
+! warder: the program ended: cancelled
+? 1
+
+= wrong manifests name the member
+$ w() { echo "$1" > m; warder workspace drive m -- true; }; w '[]'; w '{"entry": []}'; w '{"entries": [{"type": "pipe"}]}'; w '{"entries": [{"type": "file", "path": "a"}]}'; w '{"entries": [{"type": "directory", "path": "a", "content": "x"}]}'; w '{"timeout": 0}'; w '{"policy": "none"}'; w '{"setup": "x"}'; echo '{}' > m; warder workspace drive m; warder workspace list | wc -l
+| 0
+! warder: a manifest is a JSON object
+! warder: the manifest's entry is not known
+! warder: the manifest's entries[0] has none of the types file, directory, git_repo and input
+! warder: the manifest's entries[0].content is missing: give content or contentBase64
+! warder: the manifest's entries[0].content is not known for an entry of this type
+! warder: the manifest's timeout is not a time such as "10m"
+!~ ^warder: start: .*none.*
+! warder: the manifest's setup is not a list of commands
+! warder: the program is missing; write "warder workspace drive [FLAG...] MANIFEST -- PROGRAM [ARGUMENT...]"

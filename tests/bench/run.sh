@@ -64,10 +64,11 @@ esac
 	$TOOL_CC $flags $musl_include -static -no-pie -o "$out/bench" \
 		tests/bench/bench.c tests/bench/contestant.c tests/bench/report.c
 	$CC $flags -static -o "$out/covers" tests/bench/covers.c
-	rm -f "$out/library" "$out/code"
+	rm -f "$out/library" "$out/code" "$out/contexts"
 	if [ -e "$BUILD/libwarder.a" ]; then
 		$CC $flags -o "$out/library" tests/bench/library.c tests/bench/serve.c "$BUILD/libwarder.a" -pthread
 		$CC $flags -o "$out/code" tests/bench/code.c "$BUILD/libwarder.a" -pthread
+		$CC $flags -o "$out/contexts" tests/bench/contexts.c "$BUILD/libwarder.a" -pthread
 	fi
 }
 cp "$out/nothing" "$scratch/nothing"

@@ -49,6 +49,8 @@ SIGNER_SRC := $(sort $(wildcard host/signer/*.c))
 LAUNCHER_SRC := $(sort $(wildcard host/*.c host/launcher/*.c) host/wire/signature.c)
 FRONT_SRC := $(filter-out $(LAUNCHER_SRC),$(sort $(wildcard host/wire/*.c host/front/*.c)))
 FRONT_LIBS := -lmicrohttpd
+# In each sandbox: static, as an image may have no libc.
+AGENT_SRC := $(sort $(wildcard host/agent/*.c))
 CLI_SRC   := $(sort $(wildcard runtime/cli/*.c runtime/attack/*.c)) $(LAUNCHER_SRC)
 # What stays when a run is over: a library and a program of their own, with the libraries that a launch is not to pay for.
 STORE_SRC := $(sort $(filter-out store/cli/%,$(wildcard store/*.c store/*/*.c)))
@@ -69,6 +71,7 @@ ifneq ($(findstring -fsanitize=,$(SAN)),)
 TOOL_OBJ  := $(filter-out %/heap.o,$(TOOL_OBJ))
 endif
 ATTEMPTS_OBJ := $(ATTEMPTS_SRC:%.c=$(BUILD)/tool/%.o)
+AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/tool/%.o)
 STORE_OBJ := $(STORE_SRC:%.c=$(BUILD)/lib/%.o)
 STORE_CLI_OBJ := $(STORE_CLI_SRC:%.c=$(BUILD)/lib/%.o)
 EDGE_OBJ := $(EDGE_SRC:%.c=$(BUILD)/lib/%.o)
@@ -102,7 +105,7 @@ TOOL_INC  := $(if $(findstring musl,$(TOOL_CC)),-idirafter /usr/include -idiraft
 .PHONY: all lib tool test-programs asan-programs asan-tool asan-containers tsan-programs guest-programs fault-programs fuzz-programs
 .PHONY: help demo man check check-deep check-root check-vm soak asan tsan fuzz coverage assurance bench waterfall lint analyze docker fmt fmt-check install uninstall deps clean
 all: tool lib                       ## the command line tool and the library, below build/
-tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-signer $(BUILD)/warder-remote
+tool: $(BUILD)/warder $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-signer $(BUILD)/warder-agent $(BUILD)/warder-remote
 lib: $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder.a $(BUILD)/libwarder-store.so.$(SO) $(BUILD)/libwarder-store.a
 
 help:
@@ -148,6 +151,10 @@ $(BUILD)/warder: $(TOOL_OBJ)
 $(BUILD)/tool/runtime/attack/attempts/%.o: override SAN :=
 $(BUILD)/warder-attempts: $(ATTEMPTS_OBJ)
 	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) -o $@ $(ATTEMPTS_OBJ)
+
+$(BUILD)/tool/host/agent/%.o: override SAN :=
+$(BUILD)/warder-agent: $(AGENT_OBJ) $(BUILD)/tool/base/fd.o
+	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) $(SAN) -o $@ $^
 
 # Each static library is one object, in which only the functions of the public headers are global symbols. That of the store contains
 # libwarder, so that a process has one copy of it.
@@ -320,7 +327,7 @@ COMPLETION := bash-completion/completions/warder zsh/site-functions/_warder fish
 RECIPES    := $(wildcard recipes/*)
 # What `install` puts below DESTDIR, and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/warder $(PREFIX)/libexec/warder/warder-attempts $(PREFIX)/libexec/warder/warder-store \
-            $(PREFIX)/libexec/warder/warder-edge $(PREFIX)/libexec/warder/warder-front $(PREFIX)/libexec/warder/warder-signer $(PREFIX)/libexec/warder/warder-remote \
+            $(PREFIX)/libexec/warder/warder-edge $(PREFIX)/libexec/warder/warder-front $(PREFIX)/libexec/warder/warder-signer $(PREFIX)/libexec/warder/warder-agent $(PREFIX)/libexec/warder/warder-remote \
             $(LIBDIR)/libwarder.so.$(SO) $(LIBDIR)/libwarder.so $(LIBDIR)/libwarder.a \
             $(LIBDIR)/libwarder-store.so.$(SO) $(LIBDIR)/libwarder-store.so $(LIBDIR)/libwarder-store.a \
             $(LIBDIR)/pkgconfig/warder-store.pc $(PREFIX)/include/warder-store.h \
@@ -342,7 +349,7 @@ $(MAN3): docs/man3.awk
 install: all $(MAN3)                ## install below PREFIX (/usr/local); DESTDIR is respected
 	$(Q)mkdir -p $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(Q)install -m 755 $(BUILD)/warder $(DESTDIR)$(PREFIX)/bin/
-	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-signer $(BUILD)/warder-remote $(DESTDIR)$(PREFIX)/libexec/warder/
+	$(Q)install -m 755 $(BUILD)/warder-attempts $(BUILD)/warder-store $(BUILD)/warder-edge $(BUILD)/warder-front $(BUILD)/warder-signer $(BUILD)/warder-agent $(BUILD)/warder-remote $(DESTDIR)$(PREFIX)/libexec/warder/
 	$(Q)install -m 755 $(BUILD)/libwarder.so.$(SO) $(BUILD)/libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/
 	$(Q)ln -sf libwarder.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder.so
 	$(Q)ln -sf libwarder-store.so.$(SO) $(DESTDIR)$(LIBDIR)/libwarder-store.so

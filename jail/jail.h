@@ -228,6 +228,9 @@ struct jail_command {
 	/* -1, or where the program's input comes from; borrowed. Of a pipe, a regular file or a stream socket exactly the bytes that the
 	 * program reads are consumed; anything else is read as it becomes readable. */
 	int stdin_fd;
+	/* > 0: the program's descriptor 0 is a copy of this one, in the place of a pipe; stdin_data, stdin_fd and on_input are not used. What holds for
+	 * input_fd holds for it. Borrowed. */
+	int stdin_file_fd;
 	/* Instead of both: called with `context` by the supervision whenever the program's input has room, to write up to `size` bytes. It
 	 * returns their number; 0: none until jail_input_ready(); -1: the input ends. Or NULL. */
 	long (*on_input)(void *context, char *bytes, size_t size);

@@ -221,6 +221,10 @@ static int make_input(struct jail_run *run)
 {
 	const struct jail_command *command = &run->command;
 
+	if (command->stdin_file_fd > 0) {
+		run->stdin_pipe[RUN_READ] = fcntl(command->stdin_file_fd, F_DUPFD_CLOEXEC, 3);
+		return run->stdin_pipe[RUN_READ] < 0 ? -1 : 0;
+	}
 	if (command->terminal_fd > 0 || !has_input(command)) {
 		run->stdin_pipe[RUN_READ] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		return run->stdin_pipe[RUN_READ] < 0 ? -1 : 0;

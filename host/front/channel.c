@@ -28,7 +28,7 @@ struct channel {
 
 /* ---- what a keeper says ---- */
 
-static void take_record(struct channel *channel, const char *text)
+static void take_record(struct channel *channel, const char *text, int *fd)
 {
 	const struct channel_events *on = channel->events;
 	struct record *in = &channel->front->in;
@@ -42,6 +42,11 @@ static void take_record(struct channel *channel, const char *text)
 		if (!in->answer.failed &&
 		    (in->answer.request == RECORD_START || in->answer.request == RECORD_RESTART))
 			channel_choose(channel, in->answer.id);
+		if (in->answer.request == RECORD_AGENT && !in->answer.failed) {
+			if (on->agent)
+				on->agent(channel->owner, fd);
+			return;
+		}
 		if (on->answered)
 			on->answered(channel->owner, (enum record_type)in->answer.request, &in->answer, text);
 		return;
@@ -87,6 +92,7 @@ static void take_record(struct channel *channel, const char *text)
 	case RECORD_RESTART:
 	case RECORD_DELETE:
 	case RECORD_FORK:
+	case RECORD_AGENT:
 	case RECORD_TYPES:
 		return;
 	}
@@ -130,9 +136,9 @@ static void channel_ready(struct source *source, uint32_t events)
 			return;
 		}
 		text = read_text(fds[0]);
+		take_record(channel, text, &fds[0]);
 		for (size_t j = 0; j < RECORD_FDS_MAX; j++)
 			fd_done(&fds[j]);
-		take_record(channel, text);
 		free(text);
 	}
 }

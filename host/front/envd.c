@@ -31,6 +31,7 @@ static void visit_free(struct exchange *x)
 	if (visit->done)
 		visit->done(visit);
 	channel_free(visit->channel);
+	agent_link_free(visit->agent);
 	if (visit->timer.fd >= 0)
 		source_remove(x->front, &visit->timer);
 	fd_done(&visit->timer.fd);
@@ -39,15 +40,22 @@ static void visit_free(struct exchange *x)
 	front_bury(x->front, visit);
 }
 
+static void hold(struct visit *visit, bool held)
+{
+	visit->held = held;
+	if (visit->channel)
+		channel_hold(visit->channel, held);
+	if (visit->agent)
+		agent_link_hold(visit->agent, held);
+}
+
 static void visit_room(struct exchange *x)
 {
 	struct visit *visit = x->data;
 
 	if (!visit || !visit->held)
 		return;
-	visit->held = false;
-	if (visit->channel)
-		channel_hold(visit->channel, false);
+	hold(visit, false);
 }
 
 struct visit *visit_new(struct exchange *x, size_t size)
@@ -236,10 +244,8 @@ void visit_send(struct visit *visit, char *bytes, size_t len)
 		visit_fail(visit, CONNECT_UNAVAILABLE, "no memory is left; try again");
 		return;
 	}
-	if (!visit->over && !exchange_write(visit->x, bytes, len) && visit->channel && !visit->held) {
-		visit->held = true;
-		channel_hold(visit->channel, true);
-	}
+	if (!visit->over && !exchange_write(visit->x, bytes, len) && !visit->held)
+		hold(visit, true);
 	free(bytes);
 }
 
@@ -367,6 +373,21 @@ void visit_lost(void *of)
 		visit_gone(visit);
 }
 
+int visit_unframe(const struct exchange *x, struct connect_reader *reader, const char **ret, size_t *ret_len,
+		  struct warder_error *err)
+{
+	size_t used = 0;
+
+	if (connect_take(reader, x->body ? x->body : "", x->body_len, &used, err) != CONNECT_MESSAGE)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
+				 "the body is not one uncompressed frame with a message");
+	if (used != x->body_len)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the body has more than one frame");
+	*ret = reader->message;
+	*ret_len = reader->len;
+	return 0;
+}
+
 struct json_value *visit_rows(struct visit *visit, const char *text)
 {
 	const struct json_limits limits = { .max_bytes = SIZE_MAX };
@@ -451,8 +472,7 @@ static void refuse_call(struct exchange *x)
 
 	if (!visit)
 		return;
-	visit->frames = strcmp(x->path, "/filesystem.Filesystem/WatchDir") == 0 ||
-			strcmp(x->path, "/process.Process/StreamInput") == 0;
+	visit->frames = true;
 	visit_fail(visit, CONNECT_UNIMPLEMENTED, NOT_HERE);
 }
 
@@ -478,10 +498,11 @@ const struct route routes_envd[] = {
 	{ "POST", FILESYSTEM "Move", NULL, ROUTE_SANDBOX, envd_filesystem, "E2B: move a file" },
 	{ "POST", FILESYSTEM "ListDir", NULL, ROUTE_SANDBOX, envd_filesystem, "E2B: list a directory" },
 	{ "POST", FILESYSTEM "Remove", NULL, ROUTE_SANDBOX, envd_filesystem, "E2B: remove a file" },
-	{ "POST", FILESYSTEM "WatchDir", NULL, ROUTE_SANDBOX, refuse_call, "E2B: refused" },
-	{ "POST", FILESYSTEM "CreateWatcher", NULL, ROUTE_SANDBOX, refuse_call, "E2B: refused" },
-	{ "POST", FILESYSTEM "GetWatcherEvents", NULL, ROUTE_SANDBOX, refuse_call, "E2B: refused" },
-	{ "POST", FILESYSTEM "RemoveWatcher", NULL, ROUTE_SANDBOX, refuse_call, "E2B: refused" },
+	{ "POST", FILESYSTEM "WatchDir", NULL, ROUTE_SANDBOX, envd_watch, "E2B: watch a directory" },
+	{ "POST", FILESYSTEM "CreateWatcher", NULL, ROUTE_SANDBOX, envd_watch, "E2B: create a watcher" },
+	{ "POST", FILESYSTEM "GetWatcherEvents", NULL, ROUTE_SANDBOX, envd_watch,
+	  "E2B: read a watcher's events" },
+	{ "POST", FILESYSTEM "RemoveWatcher", NULL, ROUTE_SANDBOX, envd_watch, "E2B: end a watcher" },
 	{ "GET", "/envs", NULL, ROUTE_SANDBOX, envs, "E2B: the variables of each program" },
 	{ "GET", "/metrics", NULL, ROUTE_SANDBOX, refuse, "E2B: refused" },
 	{ "POST", "/execute", NULL, ROUTE_SANDBOX | ROUTE_TRAFFIC, envd_execute, "E2B: run a piece of code" },

@@ -13,6 +13,7 @@
 
 #include "host/front/front.h"
 #include "host/wire/connect.h"
+#include "host/wire/filesystem.h"
 
 struct visit {
 	struct exchange *x;
@@ -21,12 +22,19 @@ struct visit {
 	void (*begin)(struct visit *visit);
 	void (*done)(struct visit *visit); /* free what the handler has; or NULL */
 	void (*tick)(struct visit *visit); /* of visit_keep_alive() */
-	char *policy;                      /* owned: the sandbox's, as JSON */
-	bool frames;                       /* errors stand in the last frame */
-	bool streams;                      /* the answer has begun */
-	bool over;                         /* it is answered */
-	bool held;                         /* the channel, until the client has read */
-	struct source timer;               /* owned descriptor, or -1 */
+	/* Of a call to the sandbox's agent: the call, its answers (but FAILED), and the connection. */
+	struct agent_request ask;
+	const char *ask_text;
+	void (*said)(struct visit *visit, enum agent_say type, const char *body, size_t len);
+	struct agent_link *agent; /* or NULL */
+	bool heard, again;        /* it has answered something; it was asked a second time */
+	bool plain;               /* errors have a status of HTTP and no name */
+	char *policy;             /* owned: the sandbox's, as JSON */
+	bool frames;              /* errors stand in the last frame */
+	bool streams;             /* the answer has begun */
+	bool over;                /* it is answered */
+	bool held;                /* the channel, until the client has read */
+	struct source timer;      /* owned descriptor, or -1 */
 };
 
 /* size: of the handler's struct. NULL: the client was answered. */
@@ -61,6 +69,25 @@ void visit_leave(struct visit *visit, enum record_type last, uint32_t number);
 /* The connection to the keeper is lost: for channel_events.lost. */
 void visit_lost(void *visit);
 
+/* ---- calls to the sandbox's agent: envd_agent.c ---- */
+
+/* Ask, over the visit's channel or after connecting it. visit->said() has the answers. text: a path, or the name of a watcher; borrowed until the
+ * visit ends. The channel is freed when the agent is reached. */
+void visit_ask_agent(struct visit *visit, enum agent_call call, uint32_t flags, uint32_t depth,
+		     const char *text);
+/* For channel_events.agent and visit.begin. */
+void visit_take_agent(void *visit, int *fd);
+void visit_begin_agent(struct visit *visit);
+/* Fail by an enum agent_status. False: it is none of those that have a sentence. */
+bool visit_fail_as(struct visit *visit, unsigned int status);
+/* Decode a body. False: it is none. The texts point into it. */
+bool agent_take_entry(const char *body, size_t len, struct filesystem_entry *ret);
+bool agent_take_event(const char *body, size_t len, enum filesystem_event *ret_event, const char **ret_name,
+		      struct filesystem_entry *ret_entry, bool *ret_has_entry);
+/* The one message of a body in frames; it is the reader's. -1 with *err. */
+int visit_unframe(const struct exchange *x, struct connect_reader *reader, const char **ret, size_t *ret_len,
+		  struct warder_error *err);
+
 /* Parse what the keeper lists. NULL: the client was answered. The caller frees it. */
 struct json_value *visit_rows(struct visit *visit, const char *text);
 
@@ -73,6 +100,7 @@ void envd_filesystem(struct exchange *x);
 void envd_remove_path(struct exchange *x);
 void envd_list_directory(struct exchange *x);
 void envd_make_directory(struct exchange *x);
+void envd_watch(struct exchange *x);
 void envd_execute(struct exchange *x);
 void envd_list_contexts(struct exchange *x);
 void envd_create_context(struct exchange *x);

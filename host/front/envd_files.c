@@ -1,12 +1,12 @@
 /*
  * envd_files: files of a sandbox, and the service filesystem.Filesystem.
  *
- * Each call is an execution of the sandbox, by its shell and tools, with the rights of its user: this process has no access to the files, and
- * no answer is more than the sandbox's word. So the template needs /bin/sh with cat, dd, find (of GNU), mkdir, mv, rm and stat. A path is an
- * argument of a fixed script and never a part of it.
+ * This process has no access to the files. The sandbox's agent describes, lists and reads them; what changes them is an execution of the sandbox by
+ * its shell and tools, because what a program writes into a tmpfs is charged to that program, and a client's files count for its sandbox. So
+ * a template needs /bin/sh with cat, mkdir, mv and rm for that. No answer is more than the sandbox's word. A path is an argument of a fixed script
+ * and never a part of it.
  *
- * A file is read in parts, each asked for by a line on the script's input: the keeper drops output that nobody takes, and a download must
- * not have gaps. An upload waits for the script to take it, so nothing is held but one piece of the body.
+ * A download goes as fast as its client takes it. An upload waits for the script to take it, so nothing is held but one piece of the body.
  */
 #include <signal.h>
 #include <inttypes.h>
@@ -23,61 +23,23 @@
 #include "host/wire/filesystem.h"
 #include "host/wire/multipart.h"
 
-#define PART_BYTES                                                                                           \
-	(UINT64_C(1) << 20) /* of a download, between two questions; well below what a keeper keeps */
 #define LISTING_MAX ((size_t)3 << 20)
 #define COMPLAINT   300
-
-/* How a script ends. */
-enum file_status {
-	STATUS_GOOD = 0,
-	STATUS_NOT_FOUND = 40,
-	STATUS_IS_DIRECTORY,
-	STATUS_NOT_REGULAR,
-	STATUS_DENIED,
-	STATUS_EXISTS,
-	STATUS_NOT_DIRECTORY,
-};
-
-static const struct {
-	int status;
-	enum connect_code code;
-	const char *text;
-} statuses[] = {
-	{ STATUS_NOT_FOUND, CONNECT_NOT_FOUND, "there is no such file or directory" },
-	{ STATUS_IS_DIRECTORY, CONNECT_INVALID_ARGUMENT, "the path is a directory" },
-	{ STATUS_NOT_REGULAR, CONNECT_INVALID_ARGUMENT, "the path is not a regular file" },
-	{ STATUS_DENIED, CONNECT_PERMISSION_DENIED, "the sandbox's user may not open it" },
-	{ STATUS_EXISTS, CONNECT_ALREADY_EXISTS, "the path exists" },
-	{ STATUS_NOT_DIRECTORY, CONNECT_INVALID_ARGUMENT, "the path is not a directory" },
-};
 
 /* $1, and $2 of a move, as absolute paths: a relative one and ~ begin in the home of the sandbox's user. */
 #define PATHS                                                                                                \
 	"set -f; full() { case $1 in '~') r=$HOME;; '~/'*) r=$HOME/${1#'~/'};; /*) r=$1;; *) r=$HOME/$1;; "  \
 	"esac; while [ \"$r\" != / ] && [ \"${r%/}\" != \"$r\" ]; do r=${r%/}; done; }\n"                    \
 	"full \"$1\"; p=$r; full \"$2\"; d=$r; there() { [ -e \"$1\" ] || [ -L \"$1\" ]; }\n"
-/* One entry of the answer has nine texts, each ended by a NUL. */
-#define ENTRY  "-printf '%p\\0%y\\0%Y\\0%s\\0%m\\0%u\\0%g\\0%T@\\0%l\\0'"
-#define DETAIL "exec find \"$p\" -maxdepth 0 " ENTRY
-
-static const char read_script[] =
-    PATHS "there \"$p\" || exit 40; [ -d \"$p\" ] && exit 41; [ -f \"$p\" ] || exit 42\n"
-	  "[ -r \"$p\" ] || exit 43; exec 3<\"$p\" || exit 43\n"
-	  "stat -L -c %s /proc/self/fd/3 || exit 1\n"
-	  "while read -r line; do dd bs=65536 count=16 iflag=fullblock <&3 2>/dev/null || exit 1; done";
-
 static const char write_script[] =
     PATHS "[ -d \"$p\" ] && exit 41; there \"$p\" && ! [ -f \"$p\" ] && exit 42\n"
 	  "mkdir -p -- \"${p%/*}/\" && printf %s \"$p\" && exec cat >\"$p\"";
 
+/* They say the path of what there is now. */
 static const char *const scripts[FILESYSTEM_CALLS] = {
-	[FILESYSTEM_STAT] = PATHS "there \"$p\" || exit 40; " DETAIL,
-	[FILESYSTEM_MAKE_DIR] = PATHS "there \"$p\" && exit 44; mkdir -p -- \"$p\" && " DETAIL,
-	[FILESYSTEM_MOVE] = PATHS
-	"there \"$p\" || exit 40; mkdir -p -- \"${d%/*}/\" && mv -T -- \"$p\" \"$d\" && p=$d && " DETAIL,
-	[FILESYSTEM_LIST_DIR] = PATHS "there \"$p\" || exit 40; [ -d \"$p\" ] || exit 45\n"
-				      "exec find \"$p/\" -mindepth 1 -maxdepth \"$3\" " ENTRY,
+	[FILESYSTEM_MAKE_DIR] = PATHS "there \"$p\" && exit 44; mkdir -p -- \"$p\" && printf %s \"$p\"",
+	[FILESYSTEM_MOVE] = PATHS "there \"$p\" || exit 40; mkdir -p -- \"${d%/*}/\" && mv -T -- \"$p\" "
+				  "\"$d\" && printf %s \"$d\"",
 	[FILESYSTEM_REMOVE] = PATHS "[ \"$3\" != must ] || there \"$p\" || exit 40; exec rm -rf -- \"$p\"",
 };
 
@@ -99,12 +61,12 @@ struct file_visit {
 	bool runs;                         /* a script does */
 	char complaint[COMPLAINT];         /* what it says on standard error */
 	size_t complaint_len;
-	char *out; /* owned: what it says on standard output; of CALL_READ only the size */
+	char *out; /* owned: what it says on standard output; or entries, each behind its length */
 	size_t out_len;
-	/* CALL_READ */
+	char *result; /* owned: the path of what a script has made */
+	/* CALL_READ, CALL_WRITE */
 	const char *path;
-	bool has_size;
-	uint64_t size, sent, asked; /* bytes of the file: all, passed on, asked for */
+	uint64_t size, sent; /* bytes of the file: all, passed on */
 	/* CALL_WRITE */
 	struct multipart *parser; /* owned; NULL: the body is the file */
 	struct step *steps, **steps_end;
@@ -145,11 +107,11 @@ static void fail_plainly(struct file_visit *file, unsigned int status, const cha
 /* ---- scripts ---- */
 
 static void run(struct file_visit *file, const char *script, const char *path, const char *other,
-		const char *depth, bool input)
+		const char *mode, bool input)
 {
 	static char shell[] = "/bin/sh", option[] = "-c", name[] = "sh";
 	char *argv[] = {
-		shell, option, (char *)script, name, (char *)path, (char *)other, (char *)depth, NULL
+		shell, option, (char *)script, name, (char *)path, (char *)other, (char *)mode, NULL
 	};
 	const struct channel_command command = { .policy = file->visit.policy, .argv = argv, .input = input };
 	struct warder_error err = { 0 };
@@ -167,16 +129,8 @@ static void fail_as_ended(struct file_visit *file, const struct record_end *end)
 
 	file->complaint[file->complaint_len < COMPLAINT ? file->complaint_len : COMPLAINT - 1] = '\0';
 	file->complaint[strcspn(file->complaint, "\n")] = '\0';
-	for (size_t i = 0; i < ARRAY_LENGTH(statuses); i++) {
-		if (end->exit_code != statuses[i].status)
-			continue;
-		if (file->call == CALL_SERVICE && !is_own(file))
-			visit_fail(&file->visit, statuses[i].code, statuses[i].text);
-		else
-			fail_plainly(file, (unsigned int)connect_code_status(statuses[i].code),
-				     statuses[i].text);
+	if (visit_fail_as(&file->visit, (unsigned int)end->exit_code))
 		return;
-	}
 	snprintf(text, sizeof(text), "%s",
 		 file->complaint_len ? file->complaint : "the sandbox's shell was ended");
 	fail_plainly(file,
@@ -212,55 +166,34 @@ static void keep_output(struct file_visit *file, const char *bytes, size_t len)
 
 /* ---- reading ---- */
 
-/* Ask for the next part when the client has taken the last one. */
-static void read_more(struct file_visit *file)
+static void begin_reading(struct file_visit *file, const char *size)
 {
-	struct warder_error err = { 0 };
-
-	if (file->visit.over || file->visit.held || !file->has_size || file->sent < file->asked)
-		return;
-	if (file->sent == file->size) {
-		visit_end(&file->visit);
-		return;
-	}
-	file->asked = file->asked + PART_BYTES < file->size ? file->asked + PART_BYTES : file->size;
-	if (channel_write(file->visit.channel, "\n", 1, false, &err) < 0)
-		fail(file, &err);
-}
-
-/* The first line is the size; the bytes follow. */
-static void take_size(struct file_visit *file, const char *bytes, size_t len)
-{
-	char *end = NULL;
-
-	keep_output(file, bytes, len);
-	if (file->visit.over || !memchr(file->out, '\n', file->out_len))
-		return;
-	file->size = strtoull(file->out, &end, 10);
-	if (*end != '\n' || end + 1 != file->out + file->out_len) {
-		fail_plainly(file, 500, "the sandbox's stat did not say the size");
-		return;
-	}
-	file->has_size = true;
+	memcpy(&file->size, size, sizeof(file->size));
 	exchange_set(file->visit.x, "Content-Disposition", "attachment");
 	visit_begin_stream(&file->visit, "application/octet-stream");
-	read_more(file);
 }
 
 static void pass_on(struct file_visit *file, const char *bytes, size_t len)
 {
-	char *copy;
+	char *copy = malloc(len);
 
-	if (len > file->asked - file->sent) {
-		fail_plainly(file, 500, "the sandbox sent more than was asked for");
+	if (len > file->size - file->sent) {
+		free(copy);
+		fail_plainly(file, 500, "the sandbox sent more than the file has");
 		return;
 	}
-	copy = malloc(len);
 	if (copy)
 		memcpy(copy, bytes, len);
 	file->sent += len;
 	visit_send(&file->visit, copy, len);
-	read_more(file);
+}
+
+static void end_reading(struct file_visit *file)
+{
+	if (file->visit.streams && file->sent == file->size)
+		visit_end(&file->visit);
+	else
+		fail_plainly(file, 500, "the sandbox sent less than the file has");
 }
 
 /* ---- writing ---- */
@@ -403,48 +336,6 @@ static void file_written(struct file_visit *file)
 
 /* ---- the service ---- */
 
-/* The next of the nine texts; NULL: there is none. */
-static const char *next_text(const char **at, const char *end)
-{
-	const char *text = *at;
-	const char *nul = text < end ? memchr(text, 0, (size_t)(end - text)) : NULL;
-
-	if (nul)
-		*at = nul + 1;
-	return nul ? text : NULL;
-}
-
-static enum filesystem_type type_of(const char *letter)
-{
-	return *letter == 'f' ? FILESYSTEM_FILE : *letter == 'd' ? FILESYSTEM_DIRECTORY : FILESYSTEM_OTHER;
-}
-
-/* False: there is no further entry. */
-static bool take_entry(const char **at, const char *end, struct filesystem_entry *ret)
-{
-	const char *texts[9];
-	const char *dot;
-
-	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
-		texts[i] = next_text(at, end);
-		if (!texts[i])
-			return false;
-	}
-	dot = strchr(texts[7], '.');
-	*ret = (struct filesystem_entry){
-		.path = texts[0],
-		.type = type_of(texts[2]),
-		.size = strtoull(texts[3], NULL, 10),
-		.mode = (uint32_t)strtoul(texts[4], NULL, 8) | (*texts[1] == 'd' ? S_IFDIR : 0),
-		.owner = texts[5],
-		.group = texts[6],
-		.modified_s = strtoll(texts[7], NULL, 10),
-		.modified_ns = dot ? (uint32_t)(strtoull(dot + 1, NULL, 10) / 10) : 0,
-		.link = *texts[1] == 'l' ? texts[8] : NULL,
-	};
-	return true;
-}
-
 static int by_path(const void *a, const void *b)
 {
 	return strcmp(((const struct filesystem_entry *)a)->path, ((const struct filesystem_entry *)b)->path);
@@ -475,79 +366,140 @@ static void write_own_entry(struct json_writer *w, const struct filesystem_entry
 	json_end_object(w);
 }
 
-/* In the order of their paths, as E2B lists them. */
-static void write_entries(struct json_writer *w, const char *at, const char *end, bool own)
+static void keep_entry(struct file_visit *file, const char *body, size_t len)
 {
-	struct filesystem_entry *entries = NULL;
-	size_t count = 0, room = 0;
+	const uint32_t length = (uint32_t)len;
 
-	for (;; count++) {
-		if (count == room) {
-			struct filesystem_entry *more =
-			    reallocarray(entries, room ? 2 * room : 64, sizeof(*entries));
+	keep_output(file, (const char *)&length, sizeof(length));
+	if (!file->visit.over)
+		keep_output(file, body, len);
+}
 
-			if (!more) {
-				w->failed = true;
-				break;
-			}
-			entries = more;
-			room = room ? 2 * room : 64;
+/* The entries that were kept; heap. NULL with *ret_count 0: there are none, or -1: no memory, or one is no entry. */
+static struct filesystem_entry *take_entries(const struct file_visit *file, long *ret_count)
+{
+	struct filesystem_entry *entries;
+	size_t count = 0;
+	uint32_t len;
+
+	for (size_t at = 0; at < file->out_len; at += sizeof(len) + len, count++)
+		memcpy(&len, file->out + at, sizeof(len));
+	*ret_count = 0;
+	if (!count)
+		return NULL;
+	entries = calloc(count, sizeof(*entries));
+	for (size_t at = 0; entries && at < file->out_len; at += sizeof(len) + len) {
+		memcpy(&len, file->out + at, sizeof(len));
+		if (agent_take_entry(file->out + at + sizeof(len), len, &entries[*ret_count])) {
+			++*ret_count;
+			continue;
 		}
-		if (!take_entry(&at, end, &entries[count]))
-			break;
+		free(entries);
+		entries = NULL;
 	}
+	if (!entries)
+		*ret_count = -1;
+	return entries;
+}
+
+/* In the order of their paths, as E2B lists them. */
+static void write_entries(struct json_writer *w, struct filesystem_entry *entries, long count, bool own)
+{
 	if (count > 1)
-		qsort(entries, count, sizeof(*entries), by_path);
-	for (size_t i = 0; i < count && !w->failed; i++) {
+		qsort(entries, (size_t)count, sizeof(*entries), by_path);
+	for (long i = 0; i < count; i++) {
 		if (own)
 			write_own_entry(w, &entries[i]);
 		else
 			filesystem_write_entry(w, &entries[i]);
 	}
-	free(entries);
 }
 
-static void reply_own(struct file_visit *file)
+static void reply_own(struct file_visit *file, struct filesystem_entry *entries, long count)
 {
-	const char *at = file->out ? file->out : "";
-	const char *end = at + file->out_len;
-	struct filesystem_entry entry;
 	struct json_writer w = { 0 };
 
 	file->visit.over = true;
 	if (file->service == FILESYSTEM_LIST_DIR) {
 		json_begin_array(&w);
-		write_entries(&w, at, end, true);
+		write_entries(&w, entries, count, true);
 		json_end_array(&w);
-	} else if (file->service == FILESYSTEM_MAKE_DIR && take_entry(&at, end, &entry)) {
-		write_own_entry(&w, &entry);
 	} else {
-		exchange_empty(file->visit.x, 204);
-		return;
+		write_own_entry(&w, entries);
 	}
+	free(entries);
 	exchange_json(file->visit.x, file->service == FILESYSTEM_MAKE_DIR ? 201 : 200, json_take(&w));
 }
 
 static void reply_service(struct file_visit *file)
 {
-	const char *at = file->out ? file->out : "";
-	const char *end = at + file->out_len;
-	struct filesystem_entry entry;
 	struct json_writer w = { 0 };
+	long count;
+	struct filesystem_entry *entries = take_entries(file, &count);
 
+	if (count < 0 || (file->service != FILESYSTEM_LIST_DIR && count != 1)) {
+		free(entries);
+		fail_plainly(file, 500, "the sandbox's agent sent no entry");
+		return;
+	}
+	if (is_own(file)) {
+		reply_own(file, entries, count);
+		return;
+	}
 	json_begin_object(&w);
 	if (file->service == FILESYSTEM_LIST_DIR) {
 		json_key(&w, "entries");
 		json_begin_array(&w);
-		write_entries(&w, at, end, false);
+		write_entries(&w, entries, count, false);
 		json_end_array(&w);
-	} else if (file->service != FILESYSTEM_REMOVE) {
+	} else {
 		json_key(&w, "entry");
-		if (take_entry(&at, end, &entry))
-			filesystem_write_entry(&w, &entry);
+		filesystem_write_entry(&w, entries);
 	}
 	json_end_object(&w);
+	free(entries);
 	visit_reply(&file->visit, &w);
+}
+
+/* ---- what the agent says ---- */
+
+static void said(struct visit *visit, enum agent_say type, const char *body, size_t len)
+{
+	struct file_visit *file = of_visit(visit);
+
+	if (visit->over)
+		return;
+	if (file->call == CALL_READ && type == AGENT_SIZE && !visit->streams)
+		begin_reading(file, body);
+	else if (file->call == CALL_READ && type == AGENT_BYTES && visit->streams)
+		pass_on(file, body, len);
+	else if (file->call == CALL_READ && type == AGENT_END)
+		end_reading(file);
+	else if (file->call == CALL_SERVICE && type == AGENT_ENTRY)
+		keep_entry(file, body, len);
+	else if (file->call == CALL_SERVICE && type == AGENT_END)
+		reply_service(file);
+	else
+		fail_plainly(file, 500, "the sandbox's agent sent something else than was asked for");
+}
+
+/* The script has said what there is now: its entry. */
+static void ask_result(struct file_visit *file)
+{
+	if (file->service == FILESYSTEM_REMOVE && is_own(file)) {
+		file->visit.over = true;
+		exchange_empty(file->visit.x, 204);
+		return;
+	}
+	if (file->service == FILESYSTEM_REMOVE) {
+		visit_reply_nothing(&file->visit);
+		return;
+	}
+	free(file->result);
+	file->result = file->out;
+	file->out = NULL;
+	file->out_len = 0;
+	visit_ask_agent(&file->visit, AGENT_STAT, 0, 0, file->result ? file->result : "");
 }
 
 /* ---- what the keeper says ---- */
@@ -579,12 +531,8 @@ static void on_bytes(void *of, int stream, uint64_t offset, const char *bytes, s
 
 	if (stream == 1)
 		keep(file->complaint, sizeof(file->complaint) - 1, &file->complaint_len, bytes, len);
-	else if (file->call != CALL_READ)
-		keep_output(file, bytes, len);
-	else if (file->has_size)
-		pass_on(file, bytes, len);
 	else
-		take_size(file, bytes, len);
+		keep_output(file, bytes, len);
 }
 
 static void on_gap(void *of, int stream, uint64_t from, uint64_t to)
@@ -597,20 +545,21 @@ static void on_ended(void *of, const struct record_end *end, const char *json)
 	struct file_visit *file = of;
 
 	file->runs = false;
-	if (end->exit_code != STATUS_GOOD || end->signal)
+	if (end->exit_code != 0 || end->signal)
 		fail_as_ended(file, end);
 	else if (file->call == CALL_WRITE)
 		file_written(file);
-	else if (file->call == CALL_SERVICE && is_own(file))
-		reply_own(file);
-	else if (file->call == CALL_SERVICE)
-		reply_service(file);
 	else
-		fail_plainly(file, 500, "the file became shorter while it was read");
+		ask_result(file);
 }
 
 static const struct channel_events file_events = {
-	.answered = on_answered, .bytes = on_bytes, .gap = on_gap, .ended = on_ended, .lost = visit_lost
+	.answered = on_answered,
+	.bytes = on_bytes,
+	.gap = on_gap,
+	.ended = on_ended,
+	.agent = visit_take_agent,
+	.lost = visit_lost,
 };
 
 /* ---- requests ---- */
@@ -618,24 +567,13 @@ static const struct channel_events file_events = {
 static void begin(struct visit *visit)
 {
 	struct file_visit *file = of_visit(visit);
-	char depth[12];
 
-	if (file->call == CALL_WRITE) {
+	if (file->call == CALL_WRITE)
 		write_more(file);
-		return;
-	}
-	if (file->call == CALL_READ) {
-		run(file, read_script, file->path, "", "", true);
-		return;
-	}
-	snprintf(depth, sizeof(depth), "%u", file->request.depth);
-	if (is_own(file)) {
-		run(file, scripts[file->service], file->path, "",
-		    file->service == FILESYSTEM_REMOVE ? "must" : depth, false);
-		return;
-	}
-	run(file, scripts[file->service], file->request.path,
-	    file->request.destination ? file->request.destination : "", depth, false);
+	else
+		run(file, scripts[file->service], is_own(file) ? file->path : file->request.path,
+		    file->request.destination ? file->request.destination : "", is_own(file) ? "must" : "",
+		    false);
 }
 
 /* A script that waits for its client would wait for ever. */
@@ -649,6 +587,7 @@ static void done(struct visit *visit)
 		drop_step(file);
 	free(file->parser);
 	free(file->out);
+	free(file->result);
 	json_writer_done(&file->answer);
 	filesystem_request_done(&file->request);
 }
@@ -664,22 +603,10 @@ static struct file_visit *file_new(struct exchange *x, enum file_call call)
 	file->steps_end = &file->steps;
 	file->visit.events = &file_events;
 	file->visit.begin = begin;
+	file->visit.said = said;
+	file->visit.plain = call != CALL_SERVICE || is_own(file);
 	file->visit.done = done;
 	return visit_check_user(&file->visit) ? file : NULL;
-}
-
-/* The client has read; the visit's own room() goes on with the channel. */
-static void read_room(struct exchange *x)
-{
-	struct file_visit *file = x->data;
-
-	if (!file || !file->visit.channel)
-		return;
-	if (file->visit.held) {
-		file->visit.held = false;
-		channel_hold(file->visit.channel, false);
-	}
-	read_more(file);
 }
 
 void envd_read_file(struct exchange *x)
@@ -688,11 +615,10 @@ void envd_read_file(struct exchange *x)
 
 	if (!file)
 		return;
-	x->room = read_room;
 	if (!file->path || !*file->path)
 		fail_plainly(file, 400, "path: missing");
 	else
-		visit_open(&file->visit);
+		visit_ask_agent(&file->visit, AGENT_READ, 0, 0, file->path);
 }
 
 static int begin_body(struct file_visit *file, struct warder_error *err)
@@ -737,13 +663,16 @@ void envd_filesystem(struct exchange *x)
 
 	if (!file)
 		return;
-	if (!filesystem_call_find(strrchr(x->path, '/') + 1, &file->service) || !scripts[file->service])
+	if (!filesystem_call_find(strrchr(x->path, '/') + 1, &file->service))
 		visit_fail(&file->visit, CONNECT_UNIMPLEMENTED, "there is no such call");
 	else if (filesystem_parse(file->service, x->body ? x->body : "", x->body_len, &file->request, &err) <
 		 0)
 		fail(file, &err);
-	else
+	else if (scripts[file->service])
 		visit_open(&file->visit);
+	else
+		visit_ask_agent(&file->visit, file->service == FILESYSTEM_LIST_DIR ? AGENT_LIST : AGENT_STAT,
+				0, file->request.depth, file->request.path);
 }
 
 /* ---- Warder's own API ---- */
@@ -764,6 +693,8 @@ static void about_path(struct exchange *x, enum filesystem_call service)
 		fail_plainly(file, 400, "path: missing");
 	else if (end && (*end || !file->request.depth || file->request.depth > DEPTH_MAX))
 		fail_plainly(file, 400, "depth: a number from 1 to 64");
+	else if (service == FILESYSTEM_LIST_DIR)
+		visit_ask_agent(&file->visit, AGENT_LIST, 0, file->request.depth, file->path);
 	else
 		visit_open(&file->visit);
 }

@@ -54,11 +54,16 @@ static bool is_true(const struct json_value *row, const char *key)
 	return value && value->type == JSON_BOOL && value->boolean;
 }
 
-/* Contexts are not processes of E2B's clients. */
+/* Contexts and the agent are not processes of E2B's clients. */
+static bool is_other(const struct json_value *row)
+{
+	return json_member(row, "context") || json_member(row, "agent");
+}
+
 static const struct json_value *find_row(const struct json_value *rows, uint32_t pid)
 {
 	for (const struct json_value *row = rows->child; row; row = row->next)
-		if (pid_of(json_member_text(row, "id", "")) == pid && !json_member(row, "context"))
+		if (pid_of(json_member_text(row, "id", "")) == pid && !is_other(row))
 			return row;
 	return NULL;
 }
@@ -93,7 +98,7 @@ static void list(struct process_visit *process, const struct json_value *rows)
 	json_key(&w, "processes");
 	json_begin_array(&w);
 	for (const struct json_value *row = rows->child; row; row = row->next)
-		if (!has_ended(row) && !json_member(row, "context"))
+		if (!has_ended(row) && !is_other(row))
 			list_row(&w, row);
 	json_end_array(&w);
 	json_end_object(&w);
@@ -351,20 +356,14 @@ static void done(struct visit *visit)
 static int parse(struct process_visit *process, const struct exchange *x, struct warder_error *err)
 {
 	struct connect_reader reader = { .max = CONNECT_MESSAGE_MAX };
-	const char *body = x->body ? x->body : "";
-	size_t used = 0;
-	int status;
+	const char *message = x->body ? x->body : "";
+	size_t len = x->body_len;
+	int status = 0;
 
-	if (!process_call_streams_request(process->call))
-		return process_parse(process->call, body, x->body_len, &process->request, err);
-	if (connect_take(&reader, body, x->body_len, &used, err) != CONNECT_MESSAGE)
-		status = error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL,
-				   "the body is not one uncompressed frame with a message");
-	else if (used != x->body_len)
-		status =
-		    error_set(err, WARDER_ERROR_INVALID_REQUEST, NULL, "the body has more than one frame");
-	else
-		status = process_parse(process->call, reader.message, reader.len, &process->request, err);
+	if (process_call_streams_request(process->call))
+		status = visit_unframe(x, &reader, &message, &len, err);
+	if (status == 0)
+		status = process_parse(process->call, message, len, &process->request, err);
 	connect_reader_done(&reader);
 	return status;
 }

@@ -3,7 +3,8 @@
  * that the launcher or a keeper does not have, too. Private to host/front/.
  *
  *   main.c      the loop           routes.c   the table of all routes        server.c   HTTP, by libmicrohttpd
- *   asking.c    the launcher       channel.c  a sandbox's keeper             v1*.c e2b*.c   the handlers of routes
+ *   asking.c    the launcher       channel.c  a sandbox's keeper             agent.c   a sandbox's agent
+ *   v1*.c, e2b*.c, envd*.c   the handlers of routes
  *
  * Life of a request: server.c makes a struct exchange and finds its route -> it collects the body -> the route's handler is called once. The
  * handler answers, or asks the launcher or a keeper and answers in the callback. It must answer once, by one of exchange_json(),
@@ -20,6 +21,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "host/agent.h"
 #include "host/front/body.h"
 #include "host/link.h"
 #include "runtime/session/records.h"
@@ -181,6 +183,8 @@ struct channel_events {
 	/* What a piece of code shows (FRAME_SHOWN or FRAME_ASKS), and how it ended. */
 	void (*shown)(void *owner, unsigned int type, const char *text);
 	void (*done)(void *owner, const struct record_done *done, const char *text);
+	/* A connection to the sandbox's agent; taken with fd_take(). */
+	void (*agent)(void *owner, int *fd);
 	/* The keeper is gone: the sandbox has ended, or the client read too slowly. */
 	void (*lost)(void *owner);
 };
@@ -221,5 +225,23 @@ int channel_piece(struct channel *channel, const char *code, size_t len, uint64_
 		  struct warder_error *err);
 /* Stop reading, or go on: a stream whose client does not read. */
 void channel_hold(struct channel *channel, bool hold);
+
+/* ---- a call to a sandbox's agent: agent.c ---- */
+
+struct agent_link;
+
+/* body: of len bytes, with a NUL behind them, as large as its type has to be at least. A callback may free the link. */
+struct agent_events {
+	void (*said)(void *owner, enum agent_say type, const char *body, size_t len);
+	/* It is gone, or what it says is not of that form. */
+	void (*lost)(void *owner);
+};
+
+/* fd: what channel_events.agent() gave (taken). text: of request->len bytes, at most AGENT_PATH_MAX. NULL: no memory, or it is gone. */
+struct agent_link *agent_link_new(struct front *front, int fd, const struct agent_request *request,
+				  const char *text, const struct agent_events *events, void *owner);
+void agent_link_free(struct agent_link *link);
+/* Stop reading, or go on. */
+void agent_link_hold(struct agent_link *link, bool hold);
 
 #endif

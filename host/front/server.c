@@ -22,6 +22,7 @@
 
 #define IDLE_S       120                /* of a connection */
 #define BODY_US      UINT64_C(60000000) /* for the body of one, unless its route takes it in parts */
+#define PIECE_US     UINT64_C(30000000) /* for the next piece of a body that is taken in parts */
 #define SWEEP_US     UINT64_C(1000000)
 #define OWN_BYTES    4096 /* of a connection, besides the headers of its request */
 #define WRONG_US     UINT64_C(60000000)
@@ -722,6 +723,11 @@ static void call_handler(struct exchange_http *http)
 	http->x.route->handle(&http->x);
 }
 
+static bool is_upload(const struct exchange_http *http)
+{
+	return http->x.route && (http->x.route->flags & ROUTE_PARTS);
+}
+
 static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, const char *path,
 				  const char *method, const char *version, const char *bytes, size_t *len,
 				  void **con_cls)
@@ -732,20 +738,21 @@ static enum MHD_Result on_request(void *of, struct MHD_Connection *connection, c
 		/* The body is read first, also of a request that was refused: a client that still sends it would not read the answer. */
 		*con_cls = exchange_begin(of, connection, path, method);
 		http = *con_cls;
-		set_deadline(connection, http && http->x.route && (http->x.route->flags & ROUTE_PARTS)
-					     ? UINT64_MAX
-					     : BODY_US);
-		if (http && !http->response && http->x.route && (http->x.route->flags & ROUTE_PARTS))
+		set_deadline(connection, http && is_upload(http) ? PIECE_US : BODY_US);
+		if (http && !http->response && is_upload(http))
 			call_handler(http);
 		return http ? MHD_YES : MHD_NO;
 	}
 	if (*len && http->held && !http->response) {
 		/* The library calls again for each chunk that it has read, even after a suspension, until bytes are left. A connection that is
 		   suspended twice breaks the library's lists. */
+		set_deadline(connection, UINT64_MAX); /* the client waits for us */
 		put_to_sleep(http);
 		return MHD_YES;
 	}
 	if (*len) {
+		if (is_upload(http))
+			set_deadline(connection, PIECE_US);
 		add_body(http, bytes, *len);
 		*len = 0;
 		return MHD_YES;

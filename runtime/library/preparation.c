@@ -475,7 +475,7 @@ int preparation_build(const struct policy *policy, const struct preparation_opti
 		return -1;
 	jail_probe(&probe, &ret->host);
 	ret->probed = true;
-	if (options->joint) {
+	if (options->joint && !options->beside) {
 		jail_session_adopt(options->joint, &ret->host);
 		ret->host.cgroup.lent = options->background;
 	}

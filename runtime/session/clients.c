@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "runtime/library/result.h"
+#include "runtime/session/keeper_agent.h"
 #include "runtime/session/keeper_context.h"
 
 /* Input that has no room in the program's pipe yet, or has to wait for that of another client. */
@@ -156,7 +157,7 @@ static bool answer_text(struct client *client, int fd, enum record_type request,
 
 /* ---- requests ---- */
 
-static int check_room(const struct clients *clients, struct warder_error *err)
+static int check_open(const struct clients *clients, struct warder_error *err)
 {
 	if (clients->all->paused)
 		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_PAUSED,
@@ -164,6 +165,13 @@ static int check_room(const struct clients *clients, struct warder_error *err)
 	if (clients->all->copies)
 		return error_set(err, WARDER_ERROR_CONFLICT, "session", EXECUTIONS_COPIED,
 				 clients->all->session);
+	return 0;
+}
+
+static int check_room(const struct clients *clients, struct warder_error *err)
+{
+	if (check_open(clients, err) < 0)
+		return -1;
 	return clients->joined + executions_running(clients->all) < EXECUTIONS_MAX
 		   ? 0
 		   : error_set(err, WARDER_ERROR_UNAVAILABLE, NULL,
@@ -181,6 +189,17 @@ static int check_meant(const struct clients *clients, const struct record_start 
 		   : error_set(err, WARDER_ERROR_CONFLICT, "name",
 			       "session %.64s ended, and another has its name; open it again",
 			       clients->all->session);
+}
+
+static bool connect_agent(struct client *client, int fd)
+{
+	struct executions *all = client->clients->all;
+	struct warder_error err = { 0 };
+	int agent_fd = -1;
+
+	if (check_open(client->clients, &err) < 0 || keeper_agent_connect(all, &agent_fd, &err) < 0)
+		return answer(client, fd, RECORD_AGENT, &err, NULL, -1);
+	return answer(client, fd, RECORD_AGENT, NULL, NULL, agent_fd);
 }
 
 /* Answered when the program runs, or cannot. */
@@ -383,6 +402,7 @@ static int act(struct client *client, struct execution *execution, int file_fd, 
 	case RECORD_HELLO:
 	case RECORD_START:
 	case RECORD_LIST:
+	case RECORD_AGENT:
 	case RECORD_ANSWER:
 	case RECORD_FRAME:
 	case RECORD_GAP:
@@ -445,6 +465,8 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 		return false;
 	if (type == RECORD_LIST)
 		return answer_text(client, fd, type, executions_list(client->clients->all));
+	if (type == RECORD_AGENT)
+		return connect_agent(client, fd);
 	if (type == RECORD_START) {
 		done = start(client, fds, &err);
 	} else if (type == RECORD_PAUSE) {

@@ -1,3 +1,4 @@
+#include "runtime/session/keeper_agent.h"
 #include "runtime/session/keeper_branch.h"
 #include "runtime/session/keeper_context.h"
 
@@ -269,6 +270,8 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		.ceiling = words->has_ceiling ? &words->ceiling : NULL,
 		.asked = &words->policy,
 		.subject = execution->context ? &subject : NULL,
+		.beside = execution->agent != NULL,
+		.cgroup_parent = execution->agent ? all->cgroup_parent : NULL,
 		.environment = words->caller,
 		.passes_output = !streams,
 		.output_max = streams ? 0 : execution->output_max,
@@ -294,6 +297,8 @@ static int prepare_and_launch(struct execution *execution, struct warder_error *
 		return launch_context(execution, err);
 	if (streams)
 		return launch_streams(execution, err);
+	if (execution->agent)
+		return keeper_agent_launch(execution, err);
 	if (warder_launch(execution->tmpl, &command, &execution->run, err) < 0)
 		return -1;
 	if (terminal)
@@ -458,6 +463,8 @@ static void take_over(struct execution *execution)
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = execution };
 
 	pthread_join(execution->thread, NULL);
+	if (execution->agent)
+		keeper_agent_launched(execution);
 	if (!execution->run) {
 		fail(execution);
 		return;
@@ -611,6 +618,7 @@ static void execution_free(struct execution *execution)
 	fd_done(&execution->source_fd);
 	keeper_branch_free(execution);
 	keeper_context_free(execution->context);
+	keeper_agent_free(execution->agent);
 	words_done(&execution->words);
 	all->spool_bytes -= execution->spool.size;
 	ring_done(&execution->spool);
@@ -731,6 +739,26 @@ int executions_start(struct executions *all, const char *id, uint32_t flags, con
 	return 0;
 }
 
+int executions_start_agent(struct executions *all, struct execution **ret, struct warder_error *err)
+{
+	struct execution *execution = execution_new(all, 0, &(const struct record_start){ 0 });
+
+	if (!execution)
+		return error_no_memory(err, NULL);
+	if (draw_id(execution->id, err) < 0 || keeper_agent_new(execution, err) < 0 ||
+	    add(all, execution, err) < 0) {
+		execution_free(execution);
+		return -1;
+	}
+	if (begin_thread(execution, err) < 0) {
+		all->count--;
+		execution_free(execution);
+		return -1;
+	}
+	*ret = execution;
+	return 0;
+}
+
 /* The words are those of `from`, except for the name. */
 static int fill_branch(struct execution *execution, struct execution *from, const char *name, bool keeps_seed,
 		       struct warder_error *err)
@@ -796,7 +824,8 @@ size_t executions_busy(struct executions *all)
 	size_t count = 0;
 
 	for (size_t i = 0; i < all->count; i++)
-		count += all->items[i]->state <= EXECUTION_RUNNING && !keeper_context_is_idle(all->items[i]);
+		count += all->items[i]->state <= EXECUTION_RUNNING && !all->items[i]->agent &&
+			 !keeper_context_is_idle(all->items[i]);
 	return count;
 }
 
@@ -932,6 +961,8 @@ static void describe(struct execution *execution, struct json_writer *w)
 	write_counters(execution, w);
 	if (execution->context)
 		keeper_context_describe(execution, w);
+	if (execution->agent)
+		json_key_bool(w, "agent", true);
 	if (execution->state == EXECUTION_ENDED) {
 		const struct jail_outcome outcome = { .exit_code = execution->end.exit_code,
 						      .signal = execution->end.signal };

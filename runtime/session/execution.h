@@ -26,6 +26,7 @@
 #define EXECUTIONS_COPIED "session %.64s is being copied, and nothing changes in it meanwhile; try again"
 #define EXECUTION_KEEP_US UINT64_C(600000000)
 
+struct keeper_agent;
 struct keeper_branch;
 struct keeper_context;
 enum execution_state { EXECUTION_STARTING, EXECUTION_RUNNING, EXECUTION_FAILED, EXECUTION_ENDED };
@@ -46,6 +47,7 @@ struct execution {
 	uint32_t flags; /* enum record_flag, of the START */
 	struct record_start start;
 	struct keeper_context *context; /* or NULL: an execution of its own program. Owned */
+	struct keeper_agent *agent;     /* or NULL: it is none. Owned */
 	struct keeper_branch *branch;   /* or NULL: it has a run. Owned */
 	uint64_t output_max, keep_us;
 	pthread_t thread;        /* of the launch, while it is STARTING */
@@ -84,6 +86,9 @@ struct executions {
 	const struct session_spec *spec;
 	const struct jail_joint *joint;
 	const char *root;
+	const char *cgroup_parent; /* of the session; or NULL */
+	struct warder_error
+	    agent_failure; /* why the last agent did not start; code 0: it did, or that was told */
 	bool paused;
 	uint64_t paused_us;           /* since when */
 	size_t copies;                /* of the session that are being made: nothing starts meanwhile */
@@ -101,6 +106,8 @@ int executions_init(struct executions *all, struct warder_error *err);
 int executions_start(struct executions *all, const char *id, uint32_t flags, const struct record_start *start,
 		     char *bytes, const int fds[RECORD_FDS_MAX - 1], struct execution **ret,
 		     struct warder_error *err);
+/* Begin the agent. *ret belongs to `all`. -1 with *err. */
+int executions_start_agent(struct executions *all, struct execution **ret, struct warder_error *err);
 /* Begin a context of that name which is a branch of the context `from`. *ret belongs to `all`. -1 with *err: INVALID_REQUEST, CONFLICT. */
 int executions_fork(struct execution *from, const char *name, bool keeps_seed, struct execution **ret,
 		    struct warder_error *err);

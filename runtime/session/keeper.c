@@ -840,6 +840,7 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	keeper->executions.spec = &keeper->spec;
 	keeper->executions.joint = keeper->sessions->joint(keeper->session);
 	keeper->executions.root = keeper->sessions->root(keeper->session);
+	keeper->executions.cgroup_parent = keeper->spec.cgroup_parent;
 	keeper->clients.all = &keeper->executions;
 	keeper->clients.pause = pause_session;
 	keeper->clients.extend = extend_session;

@@ -52,6 +52,7 @@ enum record_type {
 	RECORD_DELETE,
 	RECORD_FORK, /* flags: RECORD_KEEP_SEED; body: the name of the branch; answered as START */
 	RECORD_STOP, /* body: record_stop; not answered: the end of the execution follows */
+	RECORD_AGENT, /* answered with one end of a stream to the session's agent, for one call (host/agent.h) */
 	RECORD_TYPES,
 };
 

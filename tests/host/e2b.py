@@ -306,10 +306,8 @@ def _(box):
     holds(error["message"], '"root"')
     user = {"Authorization": "Basic " + base64.b64encode(b"user:").decode()}
     equal(box.run("echo a", headers=user)["stdout"], b"a\n")
-    error = box.stream("/filesystem.Filesystem/WatchDir", {"path": "/tmp"}).collect()["error"]
+    error = box.stream("/process.Process/StreamInput", {}).collect()["error"]
     equal(error["code"], "unimplemented")
-    status, error = box.unary("/filesystem.Filesystem/CreateWatcher", {"path": "/tmp"})
-    equal((status, error["code"]), (501, "unimplemented"))
     status, _, data = box.host.call("POST", "/sandboxes/%s/fork" % box.id, {"count": 1})
     equal((status, json.loads(data)["code"]), (501, 501))
 
@@ -553,6 +551,217 @@ def _(box):
                              ("ListDir", "/etc/passwd", "invalid_argument")):
         status, error = box.unary("/filesystem.Filesystem/" + call, {"path": path})
         equal((call, path, error["code"]), (call, path, code))
+
+
+# ---- the agent ----
+
+def agents(box):
+    """The rows of the living agents of the sandbox."""
+    rows = json.loads(subprocess.run([WARDER, "ps", "--json"], capture_output=True, text=True, check=True).stdout)
+    return [row for row in rows if row["session"] == box.id and row.get("agent") and row["state"] == "running"]
+
+
+def process_of(box):
+    """The agent's process, by its name and the sandbox's keeper."""
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and open("/proc/%s/comm" % name).read().strip() == "0" and \
+                    os.readlink("/proc/%s/exe" % name).startswith("/memfd:warder-agent") and \
+                    agents(box) and int(name) in tree(box):
+                return int(name)
+        except OSError:
+            continue
+    raise AssertionError("the sandbox has no agent")
+
+
+def tree(box):
+    """All processes below the sandbox's keeper."""
+    below, parents = set(), {}
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit():
+                parents[int(name)] = int(open("/proc/%s/stat" % name).read().rsplit(")", 1)[1].split()[1])
+                if box.id.encode() in open("/proc/%s/cmdline" % name, "rb").read():
+                    below.add(int(name))
+        except OSError:
+            continue
+    for sock in (path for path in ["/run/warder/sessions/%s.lock" % box.id] if os.path.exists(path)):
+        for line in open("/proc/locks"):
+            fields = line.split()
+            if fields[1] == "FLOCK" and fields[5].endswith(":%d" % os.stat(sock).st_ino):
+                below.add(int(fields[4]))
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in below} - below
+        if not more:
+            return below
+        below |= more
+
+
+def events_of(stream, count):
+    found = []
+    while len(found) < count:
+        message = stream.next()
+        if message is None:
+            raise AssertionError("the stream ended: %r after %r" % (stream.last, found))
+        if "filesystem" in message:
+            found.append((message["filesystem"]["name"], message["filesystem"]["type"][len("EVENT_TYPE_"):]))
+    return found
+
+
+@check("a directory is watched: what happens in it comes as it happens, and only that")
+def _(box):
+    box.run("mkdir -p /tmp/w/sub; echo a >/tmp/w/old")
+    stream = box.stream("/filesystem.Filesystem/WatchDir", {"path": "w"}, {"Keepalive-Ping-Interval": "1"})
+    equal(stream.next(), {"start": {}})
+    equal(stream.next(), {"keepalive": {}})
+    box.run("cd /tmp/w; mkdir new; echo b >>old; mv old newer; chmod 600 newer; rm newer; touch sub/below; echo c >../beside")
+    equal(events_of(stream, 6), [("new", "CREATE"), ("old", "WRITE"), ("old", "RENAME"), ("newer", "CREATE"),
+                                 ("newer", "CHMOD"), ("newer", "REMOVE")])
+    box.run("rm -r /tmp/w")
+    equal(events_of(stream, 3), [("new", "REMOVE"), ("sub", "REMOVE"), (".", "REMOVE")])
+    stream.connection.close()
+
+
+@check("a watch of everything below: directories that come and go, entries, links")
+def _(box):
+    box.run("mkdir -p /tmp/r/a/b; ln -s /etc /tmp/r/link")
+    stream = box.stream("/filesystem.Filesystem/WatchDir",
+                        {"path": "/tmp/r", "recursive": True, "includeEntry": True})
+    equal(stream.next(), {"start": {}})
+    box.run("echo 1 >/tmp/r/a/b/file")
+    message = stream.next()["filesystem"]
+    equal((message["name"], message["type"]), ("a/b/file", "EVENT_TYPE_CREATE"))
+    equal((message["entry"]["path"], message["entry"]["type"]), ("/tmp/r/a/b/file", "FILE_TYPE_FILE"))
+    equal(events_of(stream, 1), [("a/b/file", "WRITE")])
+    box.run("mkdir -p /tmp/r/c/d/e")
+    box.run("mkdir /tmp/elsewhere; mv /tmp/r/a /tmp/elsewhere; echo 2 >/tmp/elsewhere/a/b/file; touch /tmp/r/c/d/e/last")
+    found = events_of(stream, 1)
+    while found[-1] != ("c/d/e/last", "CREATE"):
+        found += events_of(stream, 1)
+    holds(found, ("c", "CREATE"))
+    holds(found, ("c/d/e", "CREATE"))
+    holds(found, ("a", "RENAME"))
+    equal([one for one in found if one[0].startswith("a/")], [])
+    stream.connection.close()
+    box.run("rm -rf /tmp/r /tmp/elsewhere")
+
+
+@check("a watcher that is asked from time to time")
+def _(box):
+    box.run("mkdir -p /tmp/p")
+    status, made = box.unary("/filesystem.Filesystem/CreateWatcher", {"path": "/tmp/p"})
+    equal(status, 200)
+    equal(box.unary("/filesystem.Filesystem/GetWatcherEvents", made), (200, {"events": []}))
+    box.run("touch /tmp/p/one; rm /tmp/p/one")
+    status, found = box.unary("/filesystem.Filesystem/GetWatcherEvents", made)
+    equal([(one["name"], one["type"]) for one in found["events"]],
+          [("one", "EVENT_TYPE_CREATE"), ("one", "EVENT_TYPE_CHMOD"), ("one", "EVENT_TYPE_REMOVE")])
+    equal(box.unary("/filesystem.Filesystem/GetWatcherEvents", made), (200, {"events": []}))
+    box.run("cd /tmp/p; i=0; while [ $i -lt 2000 ]; do echo >file$i; i=$((i+1)); done")
+    status, error = box.unary("/filesystem.Filesystem/GetWatcherEvents", made)
+    equal((status, error["code"]), (500, "data_loss"))
+    status, error = box.unary("/filesystem.Filesystem/GetWatcherEvents", made)
+    equal((status, error["code"]), (404, "not_found"))
+    status, made = box.unary("/filesystem.Filesystem/CreateWatcher", {"path": "/tmp/p"})
+    equal(box.unary("/filesystem.Filesystem/RemoveWatcher", made), (200, {}))
+    equal(box.unary("/filesystem.Filesystem/RemoveWatcher", made)[0], 404)
+    box.run("rm -r /tmp/p")
+
+
+@check("what cannot be watched, and more watches than there may be")
+def _(box):
+    for path, code in (("/tmp/none", "not_found"), ("/etc/passwd", "invalid_argument")):
+        error = box.stream("/filesystem.Filesystem/WatchDir", {"path": path}).collect()["error"]
+        equal((path, error["code"]), (path, code))
+        equal((path, box.unary("/filesystem.Filesystem/CreateWatcher", {"path": path})[1]["code"]), (path, code))
+    box.run("mkdir -p /tmp/many; cd /tmp/many; i=0; while [ $i -lt 1023 ]; do mkdir $i; i=$((i+1)); done")
+    stream = box.stream("/filesystem.Filesystem/WatchDir", {"path": "/tmp/many", "recursive": True})
+    equal(stream.next(), {"start": {}})
+    error = box.stream("/filesystem.Filesystem/WatchDir", {"path": "/tmp"}).collect()["error"]
+    equal(error["code"], "failed_precondition")
+    holds(error["message"], "1,024")
+    # One directory more than there is room for ends the watch with a word, and its watches are free again.
+    box.run("mkdir /tmp/many/more")
+    while (message := stream.next()) is not None:
+        equal("filesystem" in message, True)
+    equal(stream.last["error"]["code"], "data_loss")
+    stream = box.stream("/filesystem.Filesystem/WatchDir", {"path": "/tmp"})
+    equal(stream.next(), {"start": {}})
+    stream.connection.close()
+    box.run("rm -r /tmp/many")
+
+
+@check("the agent has 8 MiB and 8 processes beside the sandbox's, and is started again when it dies")
+def _(box):
+    status, made = box.unary("/filesystem.Filesystem/CreateWatcher", {"path": "/tmp"})
+    equal(status, 200)
+    stream = box.stream("/filesystem.Filesystem/WatchDir", {"path": "/tmp"})
+    equal(stream.next(), {"start": {}})
+    pid = process_of(box)
+    limits = {}
+    for line in open("/proc/%d/cgroup" % pid):
+        _, names, path = line.strip().split(":", 2)
+        for root in ("/sys/fs/cgroup/" + names, "/sys/fs/cgroup"):
+            for name in ("memory.limit_in_bytes", "memory.max", "pids.max"):
+                try:
+                    limits[name] = int(open("%s%s/%s" % (root, path, name)).read())
+                except (OSError, ValueError):
+                    continue
+    equal(limits.get("memory.limit_in_bytes", limits.get("memory.max")), 8 << 20)
+    # The jail's init is counted, too.
+    equal(limits["pids.max"] in (8, 9), True)
+    equal(len(agents(box)), 1)
+    os.kill(pid, signal.SIGKILL)
+    while stream.next() is not None:
+        pass
+    equal(stream.last["error"]["code"], "unavailable")
+    equal(box.unary("/filesystem.Filesystem/Stat", {"path": "/tmp"})[0], 200)
+    status, error = box.unary("/filesystem.Filesystem/GetWatcherEvents", made)
+    equal((status, error["code"]), (404, "not_found"))
+    equal(process_of(box) != pid, True)
+    # Clients see neither it nor its signals.
+    equal(box.unary("/process.Process/List", {})[1], {"processes": []})
+
+
+FULL = """
+import os, time
+try:
+    while True:
+        if os.fork() == 0:
+            time.sleep(60)
+except OSError:
+    print("full", flush=True)
+time.sleep(60)
+"""
+
+
+@check("a sandbox that has no process left is looked at all the same")
+def _(box):
+    own = Sandbox(box.host)
+    stream = own.stream("/process.Process/Start", {"process": {"cmd": "python3", "args": ["-c", FULL]}})
+    while b"full" not in base64.b64decode((stream.next() or {"event": {}})["event"].get("data", {}).get("stdout", "")):
+        pass
+    for _ in range(3):
+        status, found = own.unary("/filesystem.Filesystem/ListDir", {"path": "/"})
+        equal(status, 200)
+    holds([one["name"] for one in found["entries"]], "tmp")
+    equal(own.kill(), 204)
+
+
+@check("a file of 12 MiB for a client that reads it slowly comes whole")
+def _(box):
+    data = os.urandom(1 << 20) * 12
+    equal(upload(box, [("x", data)], "?path=/tmp/slow")[0], 200)
+    peer = socket.create_connection(box.host.address)
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    lines = ["GET /files?path=/tmp/slow HTTP/1.1", "Host: %s:%d" % box.host.address, "Connection: close"]
+    peer.sendall("\r\n".join(lines + ["%s: %s" % pair for pair in box.headers.items()] + ["", ""]).encode())
+    time.sleep(12)  # longer than a keeper waits for a client that takes nothing
+    answer = http.client.HTTPResponse(peer)
+    answer.begin()
+    equal((answer.status, answer.read() == data), (200, True))
+    peer.close()
+    box.run("rm /tmp/slow")
 
 
 @check("a client that leaves a download does not leave a process behind")

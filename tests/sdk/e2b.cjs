@@ -65,6 +65,16 @@ async function files(sandbox) {
 		assert.deepEqual((await sandbox.files.list('several')).map((entry) => [entry.name, entry.type]), [['a', 'file'], ['c', 'file']]);
 		assert.equal(await sandbox.files.read('several/c'), 'B');
 	});
+	await test('a directory is watched', async () => {
+		const seen = [];
+		await sandbox.files.makeDir('watched');
+		const watch = await sandbox.files.watchDir('watched', (event) => seen.push(`${event.type} ${event.name}`), { recursive: true });
+		await sandbox.files.write('watched/below/file', 'W');
+		for (let i = 0; i < 300 && !seen.includes('create below/file'); i++)
+			await new Promise((done) => setTimeout(done, 100));
+		assert.ok(seen.includes('create below') && seen.includes('create below/file'), seen.join());
+		await watch.stop();
+	});
 	await test('a directory is made once', async () => {
 		assert.equal(await sandbox.files.makeDir('made'), true);
 		assert.equal(await sandbox.files.makeDir('made'), false);

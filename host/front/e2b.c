@@ -107,43 +107,6 @@ static void send_session(struct exchange *x, unsigned int status, const char *te
 	exchange_json(x, status, json_take(&w));
 }
 
-static void removed_again(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
-{
-	exchange_fail(
-	    x, 400,
-	    "\"allow_internet_access\": the policy of this template has a network; choose another template");
-}
-
-/* End the sandbox again. */
-static void end_created(struct exchange *x, const char *text)
-{
-	struct json_value *sandbox = read_answer(x, text);
-
-	if (!sandbox)
-		return;
-	free(x->args[0]);
-	x->args[0] = strdup(json_member_text(sandbox, "id", ""));
-	x->sandbox = x->args[0] ? x->args[0] : "";
-	json_free(sandbox);
-	exchange_ask(x, LINK_REMOVE, 0, NULL, removed_again);
-}
-
-/* Whether the policy of a sandbox has a network. */
-static bool has_network(const char *text)
-{
-	struct json_value *sandbox = NULL;
-	struct warder_error ignored;
-	const char *mode = NULL;
-	bool has;
-
-	if (text && json_parse(text, strlen(text), "sandbox", NULL, &sandbox, &ignored) == 0 &&
-	    json_member(sandbox, "policy") && json_member(json_member(sandbox, "policy"), "network"))
-		mode = json_member_text(json_member(json_member(sandbox, "policy"), "network"), "mode", NULL);
-	has = mode && strcmp(mode, "none") != 0 && strcmp(mode, "loopback") != 0;
-	json_free(sandbox);
-	return has;
-}
-
 static void created(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
 {
 	struct json_value *document = NULL;
@@ -152,10 +115,7 @@ static void created(struct exchange *x, const struct link_answer *answer, const 
 
 	if (x->body && json_parse(x->body, x->body_len, "request", NULL, &document, &ignored) == 0)
 		wanted = json_member(document, "allow_internet_access");
-	if (wanted && wanted->type == JSON_BOOL && !wanted->boolean && has_network(text))
-		end_created(x, text);
-	else
-		send_session(x, 201, text, wanted && wanted->type == JSON_BOOL && wanted->boolean);
+	send_session(x, 201, text, wanted && wanted->type == JSON_BOOL && wanted->boolean);
 	json_free(document);
 }
 
@@ -197,8 +157,7 @@ static bool is_refused(struct exchange *x, const struct json_value *document)
 		const char *key;
 		bool empty; /* also an empty one asks for something */
 	} refused[] = { { "volumeMounts", false }, { "mcp", true },        { "iam", false },
-			{ "secrets", false },      { "autoPause", false }, { "autoResume", false },
-			{ "network", false } };
+			{ "secrets", false },      { "autoPause", false }, { "autoResume", false } };
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		const struct json_value *value = json_member(document, refused[i].key);
@@ -206,13 +165,47 @@ static bool is_refused(struct exchange *x, const struct json_value *document)
 
 		if (asks_nothing(value) && !(refused[i].empty && value && value->type == JSON_OBJECT))
 			continue;
-		snprintf(text, sizeof(text), "\"%s\" is not supported on this host; leave it out%s",
-			 refused[i].key,
-			 strcmp(refused[i].key, "network") == 0 ? ": the template's policy decides" : "");
+		snprintf(text, sizeof(text), "\"%s\" is not supported on this host; leave it out",
+			 refused[i].key);
 		exchange_fail(x, 400, text);
 		return true;
 	}
 	return false;
+}
+
+/* The network that the client wishes, for the launcher: it can only be less than that of the template. -1: the exchange was answered. */
+static int write_network(struct exchange *x, const struct json_value *document, struct json_writer *w)
+{
+	static const char *const names[][2] = { { "allowOut", "allow" }, { "denyOut", "deny" } };
+	const struct json_value *network = json_member(document, "network");
+	const struct json_value *internet = json_member(document, "allow_internet_access");
+	char text[160];
+
+	if (network && network->type == JSON_NULL)
+		network = NULL;
+	if (network && network->type != JSON_OBJECT) {
+		exchange_fail(x, 400, "\"network\" must be an object");
+		return -1;
+	}
+	for (const struct json_value *one = network ? network->child : NULL; one; one = one->next) {
+		if (strcmp(one->key, "allowOut") == 0 || strcmp(one->key, "denyOut") == 0 ||
+		    asks_nothing(one))
+			continue;
+		snprintf(
+		    text, sizeof(text),
+		    "\"network.%.60s\" is not supported on this host; leave it out: allowOut and denyOut are",
+		    one->key);
+		exchange_fail(x, 400, text);
+		return -1;
+	}
+	json_key(w, "narrow");
+	json_begin_object(w);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		write_as(w, names[i][1], network ? json_member(network, names[i][0]) : NULL);
+	if (internet && internet->type == JSON_BOOL && !internet->boolean)
+		json_key_bool(w, "none", true);
+	json_end_object(w);
+	return 0;
 }
 
 static void create(struct exchange *x, uint64_t timeout_s)
@@ -234,8 +227,12 @@ static void create(struct exchange *x, uint64_t timeout_s)
 		json_key_uint(&w, "timeoutMs", timeout_s * 1000);
 		write_as(&w, "metadata", json_member(document, "metadata"));
 		write_as(&w, "env", json_member(document, "envVars"));
-		json_end_object(&w);
-		exchange_ask(x, LINK_CREATE, 0, json_take(&w), created);
+		if (write_network(x, document, &w) < 0) {
+			json_writer_done(&w);
+		} else {
+			json_end_object(&w);
+			exchange_ask(x, LINK_CREATE, 0, json_take(&w), created);
+		}
 	}
 	json_free(document);
 }

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "host/launcher/call.h"
+#include "host/launcher/narrow.h"
 #include "host/launcher/repeats.h"
 #include "host/launcher/state.h"
 #include "host/wire/signature.h"
@@ -520,8 +521,8 @@ static int find_created(const struct context *context, struct call *call, const 
 
 static int create(struct context *context, struct call *call, struct warder_error *err)
 {
-	static const char *const members[] = { "template", "policy",         "env", "timeoutMs",
-					       "metadata", "idempotencyKey", NULL };
+	static const char *const members[] = { "template", "policy",         "env",    "timeoutMs",
+					       "metadata", "idempotencyKey", "narrow", NULL };
 	struct launcher *launcher = context->launcher;
 	struct sandbox *sandbox;
 	const char *key = NULL;
@@ -535,6 +536,7 @@ static int create(struct context *context, struct call *call, struct warder_erro
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	if (call_choose_policy(context, call->document, &call->policy, err) < 0 ||
+	    narrow_network(&call->policy, json_member(call->document, "narrow"), err) < 0 ||
 	    admit(launcher, context->tenant, &call->policy->policy, true, call, err) < 0)
 		return -1;
 	sandbox = sandbox_new(&launcher->sandboxes, err);

@@ -213,6 +213,9 @@ int session_stop(const char *name, const char *id, struct warder_error *err)
 		return err->code == WARDER_ERROR_NOT_FOUND ? 1 : -1;
 	stop.dir_fd = dir_fd;
 	ret = end(&stop, err);
+	/* What a keeper that was killed has left. */
+	if (ret == 1)
+		session_remove_dead(dir_fd, name);
 	fd_done(&stop.fd);
 	fd_done(&stop.pidfd);
 	return ret;

@@ -563,7 +563,7 @@ def slow_readers(host, token):
 
 HOSTILE = r'''#!/usr/bin/python3
 """Replaces warder-front. It sends to the launcher what it likes, and prints what came back."""
-import array, fcntl, os, socket, struct, sys
+import array, fcntl, json, os, socket, struct, sys
 
 link = socket.socket(fileno=4)
 welcome, ancillary, _, _ = link.recvmsg(4096, 64)
@@ -621,6 +621,65 @@ say("run on the host's network", text(11, '{"argv": ["true"], "policy": {"versio
 say("create from a template that is a path", text(5, '{"template": "../../etc/passwd"}'))
 say("create without JSON", text(5, "{" * 1000))
 say("signature of nothing", ask(request(10, b"KEY", 4, b"FOREIGN")))
+def open_keeper():
+    """What a front gets for a client of the sandbox: its description, and a connection to its keeper."""
+    link.send(request(10, b"KEY", 1, b"SANDBOX"))
+    fds = array.array("i")
+    data, ancillary, _, _ = link.recvmsg(4096, socket.CMSG_SPACE(2 * fds.itemsize))
+    fds.frombytes(ancillary[0][2])
+    keeper = socket.socket(fileno=fds[1])
+    keeper.settimeout(8)
+    with open(fds[0], "rb") as file:
+        file.seek(0)
+        return json.load(file), keeper
+
+
+def record(type_, body=b"", flags=0, id_=b"", version=2, length=None):
+    return struct.pack("=IHHII24s", 0x58455257, version, type_, flags, len(body) if length is None else length, id_) + body
+
+
+def tell_keeper(message, fds=()):
+    """0: it did so, else the kind of the error; "closed": it hung up."""
+    try:
+        keeper.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+        data = keeper.recv(65536)
+    except OSError:
+        return "closed"
+    return struct.unpack("=II", data[40:48])[1] and struct.unpack("=I", data[72:76])[0] if data else "closed"
+
+
+START = "=IIIIQQQHHI40s"
+
+
+def start(policy, argc=1, words=b"true\0", more=0, flags=0):
+    text = json.dumps(policy).encode() + b"\0" + words
+    fd = os.memfd_create("words", 2)
+    os.write(fd, text)
+    fcntl.fcntl(fd, 1033, 15)
+    answer = tell_keeper(record(2, struct.pack(START, 0, argc, 0, 0, len(text) + more, 0, 0, 0, 0, 0, b""), flags), [fd])
+    os.close(fd)
+    return answer
+
+
+sandbox, keeper = open_keeper()
+policy = sandbox["policy"]
+say("keeper: a program", start(policy))
+say("keeper: more memory", start(dict(policy, limits=dict(policy["limits"], memory="9GiB"))))
+say("keeper: the host's network", start(dict(policy, network={"mode": "host"})))
+say("keeper: a path of the host", start(dict(policy, filesystem=dict(policy["filesystem"], paths={"readWrite": ["/root"]}))))
+say("keeper: calls that are filtered", start(dict(policy, syscalls={"profile": "compat"})))
+say("keeper: no policy", start(5))
+say("keeper: fewer words than it says", start(policy, argc=60000))
+say("keeper: words beyond the file", start(policy, more=4096))
+say("keeper: a file that can change", tell_keeper(record(2, struct.pack(START, 0, 1, 0, 0, 10, 0, 0, 0, 0, 0, b"")), [step.fileno()]))
+say("keeper: an execution that is not there", tell_keeper(record(3, b"\0" * 16, 0, b"f" * 16)))
+say("keeper: a record that only a keeper sends", tell_keeper(record(14, b"\0" * 544, 0, b"f" * 16)))
+say("keeper: to live for ever", tell_keeper(record(16, struct.pack("=Q", 2**63))))
+say("keeper: a program once more", start(policy))
+for what, message in (("of no type", record(200)), ("of another version", record(9, version=7)), ("with a wrong length", record(9, length=9)),
+                      ("of nothing", b"\0"), ("to join", struct.pack("=III", 1, 2, 3) + b"\0" * 60)):
+    say("keeper: a message " + what, tell_keeper(message))
+    sandbox, keeper = open_keeper()
 say("files", os.path.exists("/run/warder"), os.path.exists("STATE"), "uid", os.getuid())
 for path in ("/proc/1/root/etc/shadow", "/etc/shadow"):
     try:
@@ -637,6 +696,9 @@ link.send(b"x" * 7)
 link.settimeout(8)
 say("after nonsense", link.recv(100))
 '''
+
+
+KINDS = {"3": "INVALID", "7": "REJECTED", "8": "MISSING"}  # enum warder_error_kind
 
 
 def hostile(token):
@@ -670,6 +732,14 @@ def hostile(token):
                          ("run on the host's network", "403"), ("create from a template that is a path", "404"), ("create without JSON", "400"),
                          ("signature of nothing", "401")):
         tell(lines.get(what) == wanted, "a front that has seen one tenant's token: %s is answered with %s" % (what, wanted), lines.get(what))
+    for what, wanted in (("a program", ("0",)), ("a program once more", ("0",)), ("more memory", ("REJECTED",)), ("the host's network", ("INVALID",)),
+                         ("a path of the host", ("INVALID",)), ("calls that are filtered", ("REJECTED",)), ("no policy", ("INVALID",)),
+                         ("fewer words than it says", ("INVALID",)), ("words beyond the file", ("INVALID",)), ("a file that can change", ("INVALID",)),
+                         ("an execution that is not there", ("MISSING",)), ("a record that only a keeper sends", ("MISSING", "INVALID")),
+                         ("to live for ever", ("INVALID",)), ("a message of no type", ("closed",)), ("a message of another version", ("closed",)),
+                         ("a message with a wrong length", ("closed",)), ("a message of nothing", ("closed",)), ("a message to join", ("closed",))):
+        tell(KINDS.get(lines.get("keeper: " + what), lines.get("keeper: " + what)) in wanted,
+             "a front that has a sandbox's keeper: %s is answered with %s" % (what, " or ".join(wanted)), lines.get("keeper: " + what))
     tell("files False False" in said() and "hostile: read" not in said(), "a hostile front sees neither the sessions nor the state", said())
     tell("connect" in lines, "a hostile front reaches nothing over the network", said())
     tell(until(lambda: "not valid; it is ended" in said(), 20), "a front that sends nonsense is ended", said())

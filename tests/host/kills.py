@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""kills.py: every process of a host killed in the middle of every call, as TAP. Afterwards what should live lives, and nothing else: the
+list of the host, its records, the sessions, the control groups and the mounts agree. WARDER names the program (build/warder)."""
+import json, os, random, re, signal, subprocess, sys, threading, time
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+from lib import Host, WARDER, SLOW, run_parts, tell, until, work
+
+SMALL = {"version": 1, "templates": {"small": {"version": 1, "environment": {"set": {"HOME": "/tmp"}}, "workingDirectory": "/tmp",
+         "limits": {"wallTime": "1h", "memory": "64MiB", "cpus": 0.2, "pids": 32}, "syscalls": {"profile": "default"}}}}
+SEED = int(os.environ.get("WARDER_TEST_SEED", "19"))
+
+
+# ---- processes ----
+
+def parents():
+    found = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % name) as file:
+                text = file.read()
+        except OSError:
+            continue
+        found[int(name)] = (int(text[text.rindex(")") + 2:].split()[1]), text[text.index("(") + 1:text.rindex(")")])
+    return found
+
+
+def below(pid):
+    table, found = parents(), {pid}
+    while True:
+        more = {one for one, (parent, _) in table.items() if parent in found} - found
+        if not more:
+            return {one: table[one][1] for one in found if one in table}
+        found |= more
+
+
+def keeper_of(sandbox):
+    """By the lock of its session, which the keeper holds."""
+    try:
+        inode = os.stat(os.path.join(sessions_directory(), sandbox + ".lock")).st_ino
+    except OSError:
+        return None
+    for line in open("/proc/locks"):
+        fields = line.split()
+        if fields[1] == "FLOCK" and fields[5].endswith(":%d" % inode):
+            return int(fields[4])
+    return None
+
+
+def sessions_directory():
+    return "/run/warder/sessions" if os.geteuid() == 0 else os.path.join(os.environ["XDG_RUNTIME_DIR"], "warder", "sessions")
+
+
+def front(host):
+    return next((pid for pid, name in below(host.process.pid).items() if name == "warder-front"), None)
+
+
+def agent(host, sandbox):
+    keeper = keeper_of(sandbox)
+    for pid in below(keeper) if keeper else ():
+        try:
+            if os.readlink("/proc/%d/exe" % pid).startswith("/memfd:warder-agent"):
+                return pid
+        except OSError:
+            pass
+    return None
+
+
+# ---- what is left ----
+
+def sessions():
+    """By their files, also those that a dead keeper has left."""
+    return sorted({name[:-5] for name in os.listdir(sessions_directory())}) if os.path.isdir(sessions_directory()) else []
+
+
+def groups():
+    """Leaves of Warder in the control groups."""
+    found = set()
+    for root, names, _ in os.walk("/sys/fs/cgroup"):
+        found |= {os.path.join(root, name) for name in names if name.startswith("warder-")}
+    return found
+
+
+def mounts():
+    with open("/proc/self/mounts") as file:
+        return sum(1 for _ in file)
+
+
+# ---- the calls ----
+
+class Try:
+    """A host, a sandbox, and one call whose process is killed meanwhile."""
+
+    def __init__(self, host, token):
+        self.host, self.token = host, token
+        status, self.made, _ = self.ask("POST", "/v2/sandboxes", {"templateID": "small", "timeout": 600})
+        if status != 201:
+            raise RuntimeError("no sandbox: %s %s" % (status, self.made))
+        self.id = self.made["sandboxID"]
+
+    def ask(self, method, path, body=None, more=""):
+        return self.host.ask(method, path, self.token, body if body is not None else b"", more)
+
+    def inside(self, method, path, body):
+        return self.ask(method, path, body, "X-Access-Token: %s\r\nE2b-Sandbox-Id: %s\r\nE2b-Sandbox-Port: 49983\r\n" %
+                        (self.made["envdAccessToken"], self.id))
+
+
+def execute(one):
+    return one.ask("POST", "/v1/sandboxes/%s/executions" % one.id, {"argv": ["sh", "-c", "sleep 0.05; echo done"]})
+
+
+CALLS = {
+    "create": lambda one: one.ask("POST", "/v2/sandboxes", {"templateID": "small", "timeout": 600}),
+    "execute": execute,
+    "run": lambda one: one.ask("POST", "/v1/run", {"argv": ["sleep", "0.05"], "template": "small"}),
+    "write a file": lambda one: one.inside("POST", "/files?path=/tmp/f", b"x" * 300000),
+    "list files": lambda one: one.inside("POST", "/filesystem.Filesystem/ListDir", {"path": "/usr/lib", "depth": 2}),
+    "pause": lambda one: one.ask("POST", "/sandboxes/%s/pause" % one.id),
+    "set the time": lambda one: one.ask("POST", "/sandboxes/%s/timeout" % one.id, {"timeout": 500}),
+    "end": lambda one: one.ask("DELETE", "/sandboxes/%s" % one.id),
+}
+VICTIMS = {
+    "launcher": lambda one: one.host.process.pid,
+    "front": lambda one: front(one.host),
+    "keeper": lambda one: keeper_of(one.id),
+    "agent": lambda one: agent(one.host, one.id),
+}
+
+
+def restart(host):
+    """The next launcher of the same state directory."""
+    host.process.wait()
+    settings = host.state + ".json"
+    host.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:%d" % host.port, "--state", host.state, "--config", settings],
+                                    stdout=subprocess.PIPE, stderr=host.errors, stdin=subprocess.DEVNULL)
+    if not host.process.stdout.readline().startswith(b"ready: "):
+        raise RuntimeError("the host does not start again: " + open(host.errors.name).read()[-800:])
+
+
+def listed(host, token):
+    try:
+        status, rows, _ = host.ask("GET", "/v1/sandboxes", token)
+    except (OSError, ValueError):
+        return None
+    return sorted(row["id"] for row in rows) if status == 200 else None
+
+
+def one_kill(host, token, call, victim, delay):
+    """None: all is as it should be; else what is not."""
+    one = Try(host, token)
+    if victim == "agent":
+        one.inside("POST", "/filesystem.Filesystem/Stat", {"path": "/tmp"})
+    pid = VICTIMS[victim](one)
+    answer = []
+
+    def do():
+        try:
+            answer.append(CALLS[call](one)[0])
+        except Exception as error:  # a connection that broke
+            answer.append(type(error).__name__)
+    caller = threading.Thread(target=do)
+    caller.start()
+    time.sleep(delay)
+    if pid:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    if victim == "launcher":
+        restart(host)
+    caller.join(60 * SLOW)
+    if caller.is_alive():
+        return "the call does not end"
+    lives = victim != "keeper" and call != "end"
+
+    def settled():
+        names = listed(host, token)
+        records = sorted(name[:-5] for name in os.listdir(os.path.join(host.state, "sandboxes")) if name.endswith(".json"))
+        return names is not None and names == records == sessions() and ((one.id in names) == lives or (call == "end" and victim == "launcher"))
+    if not until(settled, 25):
+        return "list %s, records %s, sessions %s; the sandbox is %s, and should %s; answer %s" % (
+            listed(host, token), os.listdir(os.path.join(host.state, "sandboxes")), sessions(), one.id, "live" if lives else "not live", answer)
+    if lives and victim != "launcher":
+        one.ask("POST", "/sandboxes/%s/resume" % one.id, {"timeout": 500})
+        if not until(lambda: execute(one)[0] == 201, 15):
+            return "the sandbox lives, and executes nothing: %s" % (execute(one),)
+    for name in listed(host, token) or ():
+        until(lambda: host.ask("DELETE", "/v1/sandboxes/" + name, token)[0] in (204, 404), 15)
+    return None
+
+
+def every_process_in_every_call():
+    host = Host("kills", more={"templates": SMALL["templates"]})
+    token = host.tenant("killed", launchesPerSecond=1000)
+    chance = random.Random(SEED)
+    groups_before, mounts_before = groups(), mounts()
+    for call in CALLS:
+        for victim in VICTIMS:
+            delays = [0] + [chance.random() * 0.12 for _ in range(int(os.environ.get("WARDER_KILLS", "1")))]
+            wrong = [(round(delay, 4), why) for delay in delays for why in [one_kill(host, token, call, victim, delay)] if why]
+            tell(not wrong, "%s: the %s is killed meanwhile" % (call, victim), wrong)
+    tell(until(lambda: listed(host, token) == [] and sessions() == [], 20), "no sandbox is left", (listed(host, token), sessions()))
+    tell(until(lambda: groups() - groups_before == set() or not extra(host, groups_before), 20), "no control group is left", sorted(groups() - groups_before)[:10])
+    tell(mounts() == mounts_before, "no mount is left", (mounts(), mounts_before))
+    host.end()
+    left = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout
+    tell(host.state not in left, "no process is left")
+
+
+def extra(host, before):
+    """Leaves that belong to nobody: those of the host's own processes, the front's and a probe's, may stay."""
+    mine = set()
+    for pid in below(host.process.pid):
+        try:
+            mine |= {line.strip().split("/", 1)[1] for line in open("/proc/%d/cgroup" % pid)}
+        except OSError:
+            pass
+    return {one for one in groups() - before if not any(name and (one.endswith(name) or name.startswith(one.split("/", 5)[-1])) for name in mine)}
+
+
+if __name__ == "__main__":
+    run_parts([every_process_in_every_call])

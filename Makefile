@@ -71,7 +71,7 @@ ifneq ($(findstring -fsanitize=,$(SAN)),)
 TOOL_OBJ  := $(filter-out %/heap.o,$(TOOL_OBJ))
 endif
 ATTEMPTS_OBJ := $(ATTEMPTS_SRC:%.c=$(BUILD)/tool/%.o)
-AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/tool/%.o)
+AGENT_OBJ := $(addprefix $(BUILD)/agent/,$(AGENT_SRC:.c=.o) base/fd.o)
 STORE_OBJ := $(STORE_SRC:%.c=$(BUILD)/lib/%.o)
 STORE_CLI_OBJ := $(STORE_CLI_SRC:%.c=$(BUILD)/lib/%.o)
 EDGE_OBJ := $(EDGE_SRC:%.c=$(BUILD)/lib/%.o)
@@ -152,9 +152,14 @@ $(BUILD)/tool/runtime/attack/attempts/%.o: override SAN :=
 $(BUILD)/warder-attempts: $(ATTEMPTS_OBJ)
 	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) -o $@ $(ATTEMPTS_OBJ)
 
-$(BUILD)/tool/host/agent/%.o: override SAN :=
-$(BUILD)/warder-agent: $(AGENT_OBJ) $(BUILD)/tool/base/fd.o
-	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) $(SAN) -o $@ $^
+# It runs in a jail with 8 MiB: no sanitizer has room there.
+$(BUILD)/agent/%.o: override SAN :=
+$(BUILD)/agent/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC-A,$<)$(TOOL_CC) $(CPPFLAGS) $(TOOL_INC) $(ALL_CFLAGS) -fno-pie -c -o $@ $<
+
+$(BUILD)/warder-agent: $(AGENT_OBJ)
+	$(call say,LD,$@)$(TOOL_CC) -static -no-pie $(HARDEN_LINK) -o $@ $^
 
 # Each static library is one object, in which only the functions of the public headers are global symbols. That of the store contains
 # libwarder, so that a process has one copy of it.

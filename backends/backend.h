@@ -78,6 +78,8 @@ struct backend_sessions {
 	int (*freeze)(const void *session, bool frozen, struct warder_error *err);
 	/* Its lifetime ends so much later. */
 	void (*extend)(const void *session, uint64_t us);
+	/* What all that executes in it uses, and has used. */
+	void (*count)(const void *session, struct jail_counters *ret);
 	const struct jail_joint *(*joint)(const void *session); /* what an execution on this host joins */
 	const char *(*root)(const void *session);               /* rootfs_record() of it */
 	const struct policy_receipt *(*receipt)(const void *session);

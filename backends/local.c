@@ -82,6 +82,11 @@ static void extend(const void *session, uint64_t us)
 	jail_session_extend(session, us);
 }
 
+static void count(const void *session, struct jail_counters *ret)
+{
+	jail_session_count(session, ret);
+}
+
 static const struct jail_joint *joint(const void *session)
 {
 	return jail_session_joint(session);
@@ -107,6 +112,7 @@ const struct backend_sessions local_sessions = {
 	.sweep = sweep,
 	.freeze = freeze,
 	.extend = extend,
+	.count = count,
 	.joint = joint,
 	.root = root,
 	.receipt = receipt,

@@ -7,6 +7,7 @@
  *   AGENT_STAT, AGENT_LIST    any number of ENTRY, then END
  *   AGENT_READ                SIZE, any number of BYTES, then END
  *   AGENT_WATCH               BEGUN, then EVENT whenever something happens, until the front hangs up
+ *   AGENT_SPACE               SPACE_LEFT, then END
  *   AGENT_WATCHER_NEW         NAME, of a watcher that stays; then END
  *   AGENT_WATCHER_READ        any number of EVENT, those since the last such call; then END
  *   AGENT_WATCHER_END         END
@@ -28,6 +29,7 @@ enum agent_call {
 	AGENT_STAT = 1,
 	AGENT_LIST,
 	AGENT_READ,
+	AGENT_SPACE,
 	AGENT_WATCH,
 	AGENT_WATCHER_NEW,
 	AGENT_WATCHER_READ,
@@ -51,8 +53,9 @@ enum agent_say {
 	AGENT_SIZE,      /* uint64_t */
 	AGENT_BYTES,
 	AGENT_BEGUN,
-	AGENT_NAME,  /* text */
-	AGENT_EVENT, /* struct agent_event */
+	AGENT_NAME,       /* text */
+	AGENT_EVENT,      /* struct agent_event */
+	AGENT_SPACE_LEFT, /* struct agent_space */
 	AGENT_END,
 	AGENT_FAILED, /* struct agent_failed */
 	AGENT_SAYS,
@@ -60,6 +63,11 @@ enum agent_say {
 
 struct agent_head {
 	uint32_t type, len;
+};
+
+/* Bytes of the file system that has the path. */
+struct agent_space {
+	uint64_t total, used;
 };
 
 /* Then four texts, each with its NUL: path, owner, group, target of a link. */

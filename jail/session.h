@@ -72,6 +72,8 @@ void jail_session_extend(const struct jail_session *session, uint64_t us);
 /* Stop all that executes in it, or let it go on; while nobody starts anything. Its lifetime runs on, and it can be ended. -1 with *err:
  * nothing is stopped. */
 int jail_session_freeze(const struct jail_session *session, bool frozen, struct warder_error *err);
+/* What everything below its cgroup uses, and has used since it was opened; UINT64_MAX: not known. */
+void jail_session_count(const struct jail_session *session, struct jail_counters *ret);
 /* Until everything in it is gone, or given up because it does not die. Once. 0 with the cause of its end: cancelled, wallTime (its
  * lifetime) or host; -1 with *err: something is left. */
 int jail_session_wait(struct jail_session *session, enum jail_cause *ret, struct warder_error *err);

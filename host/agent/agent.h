@@ -53,6 +53,7 @@ void say_failed(struct caller *caller, enum agent_status status, const char *tex
 size_t entry_write(const char *path, char *to, size_t size);
 void files_stat(struct caller *caller);
 void files_read(struct caller *caller);
+void files_space(struct caller *caller);
 void files_list(struct caller *caller);
 /* More of READ or LIST. */
 void files_more(struct caller *caller);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -201,6 +202,21 @@ void files_read(struct caller *caller)
 		caller->left = size;
 		say(caller, AGENT_SIZE, &size, sizeof(size), NULL, 0);
 	}
+}
+
+void files_space(struct caller *caller)
+{
+	struct statvfs st;
+	struct agent_space space;
+
+	if (statvfs(caller->path, &st) < 0) {
+		say_errno(caller, errno);
+		return;
+	}
+	space = (struct agent_space){ .total = (uint64_t)st.f_blocks * st.f_frsize,
+				      .used = (uint64_t)(st.f_blocks - st.f_bfree) * st.f_frsize };
+	say(caller, AGENT_SPACE_LEFT, &space, sizeof(space), NULL, 0);
+	say_end(caller);
 }
 
 static void read_part(struct caller *caller)

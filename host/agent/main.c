@@ -134,10 +134,10 @@ static bool resolve(struct caller *caller)
 static void begin(struct caller *caller)
 {
 	static void (*const calls[AGENT_CALLS])(struct caller * caller) = {
-		[AGENT_STAT] = files_stat,       [AGENT_LIST] = files_list,
-		[AGENT_READ] = files_read,       [AGENT_WATCH] = watch_begin,
-		[AGENT_WATCHER_NEW] = watch_new, [AGENT_WATCHER_READ] = watch_read,
-		[AGENT_WATCHER_END] = watch_end,
+		[AGENT_STAT] = files_stat,         [AGENT_LIST] = files_list,
+		[AGENT_READ] = files_read,         [AGENT_SPACE] = files_space,
+		[AGENT_WATCH] = watch_begin,       [AGENT_WATCHER_NEW] = watch_new,
+		[AGENT_WATCHER_READ] = watch_read, [AGENT_WATCHER_END] = watch_end,
 	};
 	const uint32_t call = caller->request.call;
 

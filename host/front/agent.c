@@ -35,6 +35,7 @@ static bool is_valid(const struct agent_head *head)
 		[AGENT_BYTES] = { 1, AGENT_BODY_MAX },
 		[AGENT_NAME] = { 1, 64 },
 		[AGENT_EVENT] = { sizeof(struct agent_event), AGENT_BODY_MAX },
+		[AGENT_SPACE_LEFT] = { sizeof(struct agent_space), sizeof(struct agent_space) },
 		[AGENT_FAILED] = { sizeof(struct agent_failed), 512 },
 	};
 

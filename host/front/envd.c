@@ -173,7 +173,7 @@ static void timer_ready(struct source *source, uint32_t events)
 	struct visit *visit = (struct visit *)(void *)((char *)source - offsetof(struct visit, timer));
 	uint64_t times;
 
-	if (read(source->fd, &times, sizeof(times)) == sizeof(times) && visit->streams && !visit->over)
+	if (read(source->fd, &times, sizeof(times)) == sizeof(times) && !visit->over)
 		visit->tick(visit);
 }
 
@@ -504,7 +504,7 @@ const struct route routes_envd[] = {
 	  "E2B: read a watcher's events" },
 	{ "POST", FILESYSTEM "RemoveWatcher", NULL, ROUTE_SANDBOX, envd_watch, "E2B: end a watcher" },
 	{ "GET", "/envs", NULL, ROUTE_SANDBOX, envs, "E2B: the variables of each program" },
-	{ "GET", "/metrics", NULL, ROUTE_SANDBOX, refuse, "E2B: refused" },
+	{ "GET", "/metrics", NULL, ROUTE_SANDBOX, envd_metrics, "E2B: what a sandbox uses" },
 	{ "POST", "/execute", NULL, ROUTE_SANDBOX | ROUTE_TRAFFIC, envd_execute, "E2B: run a piece of code" },
 	{ "GET", "/contexts", NULL, ROUTE_SANDBOX | ROUTE_TRAFFIC, envd_list_contexts, "E2B: list contexts" },
 	{ "POST", "/contexts", NULL, ROUTE_SANDBOX | ROUTE_TRAFFIC, envd_create_context,
@@ -516,9 +516,9 @@ const struct route routes_envd[] = {
 	{ "POST", "/sandboxes/{id}/fork", "sandboxes", 0, refuse, "E2B: refused" },
 	{ "POST", "/sandboxes/{id}/snapshots", "sandboxes", 0, refuse, "E2B: refused" },
 	{ "PUT", "/sandboxes/{id}/network", "sandboxes", 0, refuse, "E2B: refused" },
-	{ "GET", "/sandboxes/{id}/metrics", "read", 0, refuse, "E2B: refused" },
-	{ "GET", "/sandboxes/{id}/logs", "read", 0, refuse, "E2B: refused" },
-	{ "GET", "/v2/sandboxes/{id}/logs", "read", 0, refuse, "E2B: refused" },
+	{ "GET", "/sandboxes/{id}/metrics", "sandboxes", 0, envd_metrics, "E2B: what a sandbox uses" },
+	{ "GET", "/sandboxes/{id}/logs", "sandboxes", 0, envd_logs, "E2B: the log of a sandbox" },
+	{ "GET", "/v2/sandboxes/{id}/logs", "sandboxes", 0, envd_logs, "E2B: the log of a sandbox" },
 	{ "GET", "/snapshots", "read", 0, refuse, "E2B: refused" },
 	{ "GET", "/templates", "read", 0, refuse, "E2B: refused" },
 	{ "POST", "/v2/templates", "sandboxes", 0, refuse, "E2B: refused" },

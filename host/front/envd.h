@@ -21,7 +21,7 @@ struct visit {
 	const struct channel_events *events;
 	void (*begin)(struct visit *visit);
 	void (*done)(struct visit *visit); /* free what the handler has; or NULL */
-	void (*tick)(struct visit *visit); /* of visit_keep_alive() */
+	void (*tick)(struct visit *visit); /* of visit_keep_alive(), also before the answer begins */
 	/* Of a call to the sandbox's agent: the call, its answers (but FAILED), and the connection. */
 	struct agent_request ask;
 	const char *ask_text;
@@ -101,6 +101,8 @@ void envd_remove_path(struct exchange *x);
 void envd_list_directory(struct exchange *x);
 void envd_make_directory(struct exchange *x);
 void envd_watch(struct exchange *x);
+void envd_metrics(struct exchange *x);
+void envd_logs(struct exchange *x);
 void envd_execute(struct exchange *x);
 void envd_list_contexts(struct exchange *x);
 void envd_create_context(struct exchange *x);

@@ -224,6 +224,8 @@ static void tick(struct visit *visit)
 {
 	struct json_writer w = { 0 };
 
+	if (!visit->streams)
+		return;
 	interpreter_write_keepalive(&w);
 	send_lines(of_visit(visit), &w);
 }

@@ -332,6 +332,8 @@ static void tick(struct visit *visit)
 {
 	struct json_writer w = { 0 };
 
+	if (!visit->streams)
+		return;
 	process_write_keepalive(&w);
 	visit_send_frame(visit, &w);
 }

@@ -94,6 +94,8 @@ static void tick(struct visit *visit)
 {
 	struct json_writer w = { 0 };
 
+	if (!visit->streams)
+		return;
 	filesystem_write_watch_keepalive(&w);
 	visit_send_frame(visit, &w);
 }

@@ -451,6 +451,7 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 	const struct record_head *head = &client->clients->in.head;
 	const enum record_type type = (enum record_type)head->type;
 	uint64_t values[RECORD_COUNTERS_COUNT] = { 0 };
+	struct jail_counters counters = { 0 };
 	struct warder_error err = { 0 };
 	struct execution *execution;
 	int done;
@@ -471,6 +472,10 @@ static bool handle(struct client *client, int fd, const int fds[RECORD_FDS_MAX],
 		done = start(client, fds, &err);
 	} else if (type == RECORD_PAUSE) {
 		done = client->clients->pause(client->clients->keeper, client->clients->in.number != 0, &err);
+	} else if (type == RECORD_COUNTERS && !*head->id) {
+		client->clients->measure(client->clients->keeper, &counters);
+		counters_fill(&counters, values);
+		done = 0;
 	} else if (type == RECORD_EXTEND) {
 		done = client->clients->extend(client->clients->keeper, client->clients->in.extend.us, &err);
 	} else {

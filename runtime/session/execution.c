@@ -952,6 +952,7 @@ static void describe(struct execution *execution, struct json_writer *w)
 		json_string(w, *word);
 	json_end_array(w);
 	json_key_string(w, "started", text);
+	json_key_uint(w, "startedMs", execution->started_ms);
 	json_key_uint(w, "ageUs",
 		      now_ms > execution->started_ms ? (now_ms - execution->started_ms) * 1000 : 0);
 	json_key_bool(w, "terminal", execution->flags & RECORD_TERMINAL);
@@ -967,6 +968,7 @@ static void describe(struct execution *execution, struct json_writer *w)
 		const struct jail_outcome outcome = { .exit_code = execution->end.exit_code,
 						      .signal = execution->end.signal };
 
+		json_key_uint(w, "endedMs", now_ms - (clock_us() - execution->ended_us) / 1000);
 		json_key_string(w, "cause", jail_cause_name((enum jail_cause)execution->end.cause));
 		result_write_end(&outcome, w);
 	}
@@ -1037,6 +1039,16 @@ int execution_resize(struct execution *execution, const struct record_size *size
 	return 0;
 }
 
+void counters_fill(const struct jail_counters *counters, uint64_t ret[RECORD_COUNTERS_COUNT])
+{
+	ret[RECORD_COUNTER_CPU_US] = counters->cpu_us;
+	ret[RECORD_COUNTER_MEMORY] = counters->memory_bytes;
+	ret[RECORD_COUNTER_MEMORY_PEAK] = counters->memory_peak_bytes;
+	ret[RECORD_COUNTER_PROCESSES] = counters->processes;
+	ret[RECORD_COUNTER_READ_BYTES] = counters->read_bytes;
+	ret[RECORD_COUNTER_WRITTEN_BYTES] = counters->written_bytes;
+}
+
 int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS_COUNT],
 		       struct warder_error *err)
 {
@@ -1048,11 +1060,6 @@ int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS
 		keeper_branch_count(execution, &counters);
 	else
 		library_count(execution->run, &counters);
-	ret[RECORD_COUNTER_CPU_US] = counters.cpu_us;
-	ret[RECORD_COUNTER_MEMORY] = counters.memory_bytes;
-	ret[RECORD_COUNTER_MEMORY_PEAK] = counters.memory_peak_bytes;
-	ret[RECORD_COUNTER_PROCESSES] = counters.processes;
-	ret[RECORD_COUNTER_READ_BYTES] = counters.read_bytes;
-	ret[RECORD_COUNTER_WRITTEN_BYTES] = counters.written_bytes;
+	counters_fill(&counters, ret);
 	return 0;
 }

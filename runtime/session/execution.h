@@ -136,6 +136,7 @@ bool execution_send(const struct execution *execution, int number);
 /* The same. -1 with *err: CONFLICT, it has ended. */
 int execution_signal(struct execution *execution, int number, struct warder_error *err);
 int execution_resize(struct execution *execution, const struct record_size *size, struct warder_error *err);
+void counters_fill(const struct jail_counters *counters, uint64_t ret[RECORD_COUNTERS_COUNT]);
 int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS_COUNT],
 		       struct warder_error *err);
 /* The caller of an execution with its own streams wants it to end; also while it is STARTING. */

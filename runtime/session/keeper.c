@@ -454,6 +454,13 @@ static int pause_session(void *context, bool paused, struct warder_error *err)
 	return 0;
 }
 
+static void count_session(void *context, struct jail_counters *ret)
+{
+	const struct keeper *keeper = context;
+
+	keeper->sessions->count(keeper->session, ret);
+}
+
 static int extend_session(void *context, uint64_t us, struct warder_error *err)
 {
 	struct keeper *keeper = context;
@@ -844,6 +851,7 @@ static int begin(struct keeper *keeper, bool *ret_busy, struct warder_error *err
 	keeper->clients.all = &keeper->executions;
 	keeper->clients.pause = pause_session;
 	keeper->clients.extend = extend_session;
+	keeper->clients.measure = count_session;
 	keeper->clients.keeper = keeper;
 	if (has_ended(keeper))
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, NULL, "the session ended during its set-up");

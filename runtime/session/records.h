@@ -33,15 +33,15 @@ enum record_type {
 	RECORD_CLOSE,  /* the input, behind what was written */
 	RECORD_SIGNAL, /* body: u32 */
 	RECORD_RESIZE, /* body: record_size */
-	RECORD_COUNTERS, /* the answer's values: see enum record_counter */
-	RECORD_LIST,     /* answered with a memory file: a JSON array */
-	RECORD_RESULT,   /* the end, now or when it comes; with a memory file, the result as JSON */
-	RECORD_ANSWER,   /* body: record_answer */
-	RECORD_FRAME,    /* body: record_frame, bytes */
-	RECORD_GAP,      /* body: record_gap */
-	RECORD_END,      /* body: record_end */
-	RECORD_PAUSE,    /* body: u32: 1 pauses the session, 0 lets it go on */
-	RECORD_EXTEND,   /* body: record_extend */
+	RECORD_COUNTERS, /* without an id: of the session, but its agent; the answer's values: see enum record_counter */
+	RECORD_LIST,   /* answered with a memory file: a JSON array */
+	RECORD_RESULT, /* the end, now or when it comes; with a memory file, the result as JSON */
+	RECORD_ANSWER, /* body: record_answer */
+	RECORD_FRAME,  /* body: record_frame, bytes */
+	RECORD_GAP,    /* body: record_gap */
+	RECORD_END,    /* body: record_end */
+	RECORD_PAUSE,  /* body: u32: 1 pauses the session, 0 lets it go on */
+	RECORD_EXTEND, /* body: record_extend */
 	/* of contexts, by the id of their execution */
 	RECORD_PIECE, /* body: record_piece; a memory file, the code. The answer's first value: how many pieces are before it */
 	RECORD_SHOWN, /* body: u32, a frame_type; with a memory file, a text of the piece's */

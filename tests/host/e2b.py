@@ -25,6 +25,11 @@ def quote(text):
     return urllib.parse.quote(text, "")
 
 
+SETTINGS = {"version": 1, "templates": {
+    "net": {"version": 1, "limits": {"wallTime": "1h", "memory": "128MiB"},
+            "network": {"mode": "allow", "allow": [{"host": "*.example.org", "ports": [443]}, {"host": "pypi.org", "ports": [443]}]}}}}
+
+
 class Host:
     """A host of its own: state directory, token, process."""
 
@@ -34,7 +39,10 @@ class Host:
         atexit.register(self.close)
         self.token = subprocess.run([WARDER, "tenant", "add", "t", "--state", self.state], check=True,
                                     capture_output=True, text=True).stdout.split()[0]
-        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state],
+        config = os.path.join(self.state, "config.json")
+        with open(config, "w") as file:
+            json.dump(SETTINGS, file)
+        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state, "--config", config],
                                         stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         found = re.search(r"http://([\d.]+):(\d+)", line)
@@ -553,6 +561,56 @@ def _(box):
         equal((call, path, error["code"]), (call, path, code))
 
 
+# ---- numbers ----
+
+@check("metrics are what the sandbox's control group says, in both forms")
+def _(box):
+    def ask():
+        status, _, data = box.host.call("GET", "/sandboxes/%s/metrics" % box.id)
+        equal(status, 200)
+        return json.loads(data)[0]
+    before = ask()
+    equal((before["cpuCount"], before["memTotal"], before["diskTotal"]), (1, 512 << 20, 512 << 20))
+    equal(0 <= before["memUsed"] < 64 << 20, True)
+    equal(abs(before["timestampUnix"] - time.time()) < 60, True)
+    box.run("head -c 100000000 /dev/zero >/tmp/used")
+    stream = box.start("while :; do :; done")
+    busy = ask()
+    equal(busy["cpuUsedPct"] > 5, True)
+    equal(busy["diskUsed"] - before["diskUsed"] >= 100000000, True)
+    # Files in memory are memory.
+    equal(busy["memUsed"] - before["memUsed"] >= 90000000, True)
+    status, _, data = box.host.call("GET", "/metrics", headers=box.headers)
+    own = json.loads(data)
+    equal((status, own["mem_total"], own["disk_total"], own["cpu_count"]), (200, 512 << 20, 512 << 20, 1))
+    equal(own["mem_used"] >= 90000000, True)
+    box.unary("/process.Process/SendSignal", {"process": {"pid": stream.pid}, "signal": "SIGNAL_SIGKILL"})
+    stream.collect()
+    box.run("rm /tmp/used")
+    equal(box.host.call("GET", "/sandboxes/none/metrics")[0] in (404, 502), True)
+
+
+@check("the log: when programs began, and how they ended")
+def _(box):
+    own = Sandbox(box.host)
+    own.run("echo first; exit 0")
+    own.run("exit 9", process={"envs": {"A": "b"}})
+    status, _, data = box.host.call("GET", "/sandboxes/%s/logs" % own.id)
+    found = json.loads(data)
+    equal(status, 200)
+    lines = [one["line"] for one in found["logs"]]
+    equal([line.split(" ", 1)[1] for line in lines],
+          ["began: /bin/sh -c echo first; exit 0", "ended: exit, exit code 0",
+           "began: /bin/sh -c exit 9", "ended: exit, exit code 9"])
+    equal([one["message"] for one in found["logEntries"]], lines)
+    equal([one["level"] for one in found["logEntries"]], ["info", "info", "info", "warn"])
+    status, _, data = box.host.call("GET", "/v2/sandboxes/%s/logs?limit=1&direction=backward" % own.id)
+    equal((status, [one["message"] for one in json.loads(data)["logs"]]), (200, lines[3:]))
+    status, _, data = box.host.call("GET", "/sandboxes/%s/logs?start=%d" % (own.id, time.time() * 1000 + 60000))
+    equal(json.loads(data)["logs"], [])
+    equal(own.kill(), 204)
+
+
 # ---- the agent ----
 
 def agents(box):
@@ -865,12 +923,15 @@ def _(box):
 
 @check("what a sandbox may not have is refused when it is created")
 def _(box):
-    for body, part in (({"network": {"allowOut": ["example.org"]}}, "network"), ({"autoPause": True}, "autoPause"),
+    for body, part in (({"network": {"allowOut": ["example.org"]}}, "network.allowOut"),
+                       ({"network": {"allowOut": ["a.org"]}, "templateID": "net"}, "a.org"),
+                       ({"network": {"rules": {"a.org": []}}}, "network.rules"), ({"network": {"denyOut": [5]}, "templateID": "net"}, "denyOut"),
+                       ({"network": 5}, "network"), ({"autoPause": True}, "autoPause"),
                        ({"autoResume": {"enabled": True}}, "autoResume"), ({"mcp": {}}, "mcp"),
                        ({"volumeMounts": [{"name": "a"}]}, "volumeMounts"), ({"timeout": "x"}, "timeout"),
                        ({"templateID": "none"}, "none")):
         status, _, data = box.host.call("POST", "/v2/sandboxes", body)
-        equal((body, status in (400, 404)), (body, True))
+        equal((body, status in (400, 403, 404)), (body, True))
         holds(json.loads(data)["message"], part)
     own = Sandbox(box.host, allow_internet_access=True, autoPause=False, autoResume={"enabled": False}, secure=True,
                   network={}, metadata={"a": "b"})
@@ -879,6 +940,24 @@ def _(box):
     equal(own.kill(), 204)
     own = Sandbox(box.host, allow_internet_access=False)
     equal("warder" in own.made, False)
+    equal(own.kill(), 204)
+
+
+@check("a request can only narrow the network of its template")
+def _(box):
+    def network(**options):
+        own = Sandbox(box.host, templateID="net", **options)
+        status, _, data = box.host.call("GET", "/v1/sandboxes/" + own.id)
+        equal((status, own.kill()), (200, 204))
+        found = json.loads(data)["policy"]["network"]
+        return found["mode"], [row["host"] for row in found.get("allow", [])], [row.get("host", row.get("cidr")) for row in found.get("deny", [])]
+    equal(network(), ("allow", ["*.example.org", "pypi.org"], []))
+    equal(network(network={"allowOut": ["a.example.org"], "denyOut": ["0.0.0.0/0"]}), ("allow", ["a.example.org"], []))
+    equal(network(network={"denyOut": ["93.184.216.0/24"]}), ("allow", ["*.example.org", "pypi.org"], ["93.184.216.0/24"]))
+    equal(network(allow_internet_access=False)[0], "none")
+    own = Sandbox(box.host, templateID="net", network={"allowOut": ["a.example.org"]})
+    found = own.run("getent hosts a.example.org; getent hosts pypi.org || echo none")["stdout"].split()
+    equal((len(found), found[-1]), (3, b"none"))
     equal(own.kill(), 204)
 
 

@@ -48,6 +48,7 @@ LIB_ASM   := $(wildcard jail/*.S runtime/code/*.S runtime/session/*.S)
 SIGNER_SRC := $(sort $(wildcard host/signer/*.c))
 LAUNCHER_SRC := $(sort $(wildcard host/*.c host/launcher/*.c) host/wire/signature.c)
 FRONT_SRC := $(filter-out $(LAUNCHER_SRC),$(sort $(wildcard host/wire/*.c host/front/*.c)))
+FRONT_ASM := host/front/page_files.S
 FRONT_LIBS := -lmicrohttpd
 # In each sandbox: static, as an image may have no libc.
 AGENT_SRC := $(sort $(wildcard host/agent/*.c))
@@ -77,7 +78,7 @@ STORE_CLI_OBJ := $(STORE_CLI_SRC:%.c=$(BUILD)/lib/%.o)
 EDGE_OBJ := $(EDGE_SRC:%.c=$(BUILD)/lib/%.o)
 SIGNER_OBJ := $(SIGNER_SRC:%.c=$(BUILD)/lib/%.o)
 REMOTE_OBJ := $(REMOTE_SRC:%.c=$(BUILD)/lib/%.o)
-FRONT_OBJ := $(FRONT_SRC:%.c=$(BUILD)/lib/%.o)
+FRONT_OBJ := $(FRONT_SRC:%.c=$(BUILD)/lib/%.o) $(FRONT_ASM:%.S=$(BUILD)/lib/%.o)
 INIT_OBJ  := $(INIT_SRC:%.c=$(BUILD)/init/%.o)
 TEST_SRC  := $(sort $(shell find tests/unit -name 'test_*.c') $(wildcard tests/mechanism/*.c))
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -143,6 +144,7 @@ $(BUILD)/tool/%.o: %.S $(BUILD)/init.elf
 
 $(BUILD)/lib/runtime/code/harnesses.o $(BUILD)/tool/runtime/code/harnesses.o: $(addprefix runtime/code/harness.,rs py js)
 $(BUILD)/lib/runtime/session/loops.o $(BUILD)/tool/runtime/session/loops.o: $(wildcard runtime/session/loops/*)
+$(BUILD)/lib/host/front/page_files.o: $(wildcard host/front/page/*)
 
 $(BUILD)/warder: $(TOOL_OBJ)
 	$(call say,LD,$@)$(TOOL_CC) $(TOOL_LINK) -no-pie $(HARDEN_LINK) $(SAN) -o $@ $(TOOL_OBJ)

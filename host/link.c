@@ -34,6 +34,7 @@ bool link_answer_valid(const struct link_answer *answer, size_t len)
 bool link_welcome_valid(const struct link_welcome *welcome, size_t len)
 {
 	return len == sizeof(*welcome) && welcome->magic == LINK_MAGIC && welcome->size == sizeof(*welcome) &&
+	       welcome->certificate_bytes <= LINK_CERTIFICATE_MAX &&
 	       ends(welcome->hosts, sizeof(welcome->hosts));
 }
 

@@ -19,12 +19,13 @@
 #include "base/fd.h"
 #include "base/sha256.h"
 
-#define LINK_FD          4 /* the front's end, in its jail */
-#define LINK_MAGIC       0x4b4e4c57u
-#define LINK_SANDBOX_MAX 32             /* bytes of a sandbox's id, with the NUL */
-#define LINK_BYTES_MAX   (1024u * 1024) /* of the text of a request */
-#define LINK_FDS         2              /* of a message: the text, and a connection or a file */
-#define LINK_HOSTS_BYTES 1024
+#define LINK_FD              4 /* the front's end, in its jail */
+#define LINK_MAGIC           0x4b4e4c57u
+#define LINK_SANDBOX_MAX     32             /* bytes of a sandbox's id, with the NUL */
+#define LINK_BYTES_MAX       (1024u * 1024) /* of the text of a request */
+#define LINK_FDS             2              /* of a message: the text, and a connection or a file */
+#define LINK_HOSTS_BYTES     1024
+#define LINK_CERTIFICATE_MAX (256u * 1024) /* bytes of the certificate and its key */
 
 enum link_call {
 	LINK_READY = 1, /* the front listens, or (value 1) has refused the connection of this launcher */
@@ -94,6 +95,8 @@ struct link_limits {
 struct link_welcome {
 	uint32_t magic, size;
 	struct link_limits limits;
+	uint64_t
+	    certificate_bytes; /* of a memory file beside the socket: certificate, NUL, private key, in PEM; 0: plain HTTP */
 	char hosts
 	    [LINK_HOSTS_BYTES]; /* values of the Host header that are served, with a blank between them */
 };

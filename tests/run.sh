@@ -304,6 +304,7 @@ run_root() {
 	suite root clients as_root env WARDER=build/gcc/warder tests/network/clients.sh
 	suite root mcp-client as_root env WARDER=build/gcc/warder tests/sdk/run.sh mcp
 	suite root e2b-client as_root env WARDER=build/gcc/warder tests/sdk/run.sh e2b
+	suite root page as_root env WARDER=build/gcc/warder tests/sdk/run.sh page
 	suite root inject as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/network/inject.sh
 	suite root fetch as_root env WARDER=build/gcc/warder tests/network/fetch.sh
 	suite root install as_root tests/install.sh build/gcc

@@ -4,7 +4,7 @@
  *
  *   main.c      the loop           routes.c   the table of all routes        server.c   HTTP, by libmicrohttpd
  *   asking.c    the launcher       channel.c  a sandbox's keeper             agent.c   a sandbox's agent
- *   v1*.c, e2b*.c, envd*.c   the handlers of routes
+ *   v1*.c, e2b*.c, envd*.c, page.c   the handlers of routes
  *
  * Life of a request: server.c makes a struct exchange and finds its route -> it collects the body -> the route's handler is called once. The
  * handler answers, or asks the launcher or a keeper and answers in the callback. It must answer once, by one of exchange_json(),
@@ -49,8 +49,9 @@ struct front {
 	struct server *server;
 	struct asking *asking;
 	struct link_welcome welcome;
-	struct record in, out; /* that a channel takes or sends at the moment */
-	void *graveyard;       /* freed at the end of a turn, when no event can name it any more */
+	char *certificate, *private_key; /* PEM, one block of heap; NULL: plain HTTP */
+	struct record in, out;           /* that a channel takes or sends at the moment */
+	void *graveyard;                 /* freed at the end of a turn, when no event can name it any more */
 	bool ending;
 };
 
@@ -71,6 +72,7 @@ enum route_flag {
 	ROUTE_SANDBOX = 4, /* the key may be the access token of the sandbox that the routing header names */
 	ROUTE_TRAFFIC = 8, /* or its traffic token */
 	ROUTE_SIGNED = 16, /* or the signature of the URL */
+	ROUTE_PAGE = 64,   /* of the page: a browser may run what is served, as the page's policy says */
 	ROUTE_OWN = 32,    /* of Warder's own API: each error is a status with {code, message} */
 };
 
@@ -88,7 +90,7 @@ struct route {
 };
 
 /* The rows of each family end with a row without a method. */
-extern const struct route routes_v1[], routes_e2b[], routes_envd[];
+extern const struct route routes_v1[], routes_e2b[], routes_envd[], routes_page[];
 
 /* The row of a request, with its arguments, which the caller frees one by one. NULL: there is none; then *ret_allowed says whether another
  * method of the same path has one. */
@@ -107,7 +109,7 @@ struct exchange {
 	char *body;                 /* owned; with a final NUL that is not counted */
 	size_t body_len;
 	enum link_key key_kind; /* whose key the client showed */
-	char key[SHA256_HEX];   /* its digest */
+	char key[SHA256_HEX];   /* its digest, or "" */
 	uint64_t tenant;        /* whose it is, by the launcher's number; 0: not known yet */
 	const char
 	    *sandbox; /* the sandbox that the request is about: an argument or the routing header; or "" */
@@ -146,8 +148,23 @@ bool exchange_write(struct exchange *x, const void *bytes, size_t len);
 void exchange_end(struct exchange *x);
 /* End it so that the client sees that bytes are missing: the connection is closed. */
 void exchange_abort(struct exchange *x);
+/* Change to another protocol with status 101. `began` gets the connection's descriptor, which does not block and which stays the server's, and
+ * the bytes that came already; exchange_close() ends it. The exchange lives until then. */
+void exchange_upgrade(struct exchange *x, const char *protocol,
+		      void (*began)(struct exchange *x, int fd, const char *bytes, size_t len));
+void exchange_close(struct exchange *x);
+/* Whether the connection is encrypted by this server. */
+bool exchange_is_encrypted(const struct exchange *x);
 /* Of ROUTE_PARTS: take no more of the body until `hold` is false. To be called in part() or later. */
 void exchange_hold(struct exchange *x, bool hold);
+
+/* ---- the page: page.c ---- */
+
+/* The policy of what is served to a browser that shows the page. */
+const char *page_policy(void);
+/* The token that the cookie of the page and the key beside it stand for together; ret has 45 bytes. 0: there is no cookie; 1: there is a token;
+ * -1: the key beside the cookie is missing or malformed. */
+int page_token(const struct exchange *x, char *ret);
 
 /* ---- the launcher: asking.c ---- */
 

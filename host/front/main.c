@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -28,6 +29,23 @@ static void link_ready(struct source *source, uint32_t events)
 		front->ending = true;
 }
 
+/* The certificate and, behind a NUL, its key. */
+static int take_certificate(struct front *front, int fd)
+{
+	struct warder_error ignored;
+	owned_fd int file_fd = fd;
+	const size_t len = front->welcome.certificate_bytes;
+	char *end;
+
+	if (!len)
+		return 0;
+	if (record_read_file(file_fd, len, &front->certificate, &ignored) < 0)
+		return -1;
+	end = memchr(front->certificate, '\0', len);
+	front->private_key = end ? end + 1 : NULL;
+	return end ? 0 : -1;
+}
+
 static int take_welcome(struct front *front, int *ret_listen_fd)
 {
 	int fds[LINK_FDS];
@@ -36,6 +54,8 @@ static int take_welcome(struct front *front, int *ret_listen_fd)
 	if (n < 0 || !link_welcome_valid(&front->welcome, (size_t)n) || fds[0] < 0)
 		return -1;
 	*ret_listen_fd = fds[0];
+	if (take_certificate(front, fds[1]) < 0)
+		return -1;
 	return fcntl(LINK_FD, F_SETFL, O_NONBLOCK);
 }
 
@@ -64,9 +84,14 @@ static int begin(struct front *front)
 	front->link_fd = LINK_FD;
 	front->link = (struct source){ .fd = LINK_FD, .ready = link_ready };
 	front->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (front->epoll_fd >= 0 && front->certificate && server_new(front, listen_fd) < 0) {
+		fprintf(stderr,
+			"warder-front: --tls-cert and --tls-key: not a certificate and its key in PEM\n");
+		return -1;
+	}
 	if (front->epoll_fd < 0 || asking_new(front, &front->asking) < 0 ||
-	    server_new(front, listen_fd) < 0 || source_add(front, &front->link, EPOLLIN) < 0 ||
-	    tell_ready() < 0) {
+	    (!front->certificate && server_new(front, listen_fd) < 0) ||
+	    source_add(front, &front->link, EPOLLIN) < 0 || tell_ready() < 0) {
 		fprintf(stderr, "warder-front: cannot start: errno %d\n", errno);
 		return -1;
 	}

@@ -37,7 +37,9 @@ struct exchange_http {
 	struct MHD_Response *response; /* to be queued */
 	unsigned int status;
 	struct exchange_http *next, *previous; /* all that there are */
-	char names[4][2][64];                  /* headers of the answer */
+	char names[4][2][160];                 /* headers of the answer */
+	void (*began)(struct exchange *x, int fd, const char *bytes, size_t len);
+	struct MHD_UpgradeResponseHandle *upgraded; /* until it is closed; or NULL */
 	size_t name_count;
 	bool called;    /* the handler was */
 	bool queued;    /* the response was */
@@ -126,7 +128,11 @@ static void put_headers(struct exchange_http *http, const char *media_type)
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(response, "Cache-Control", "no-store");
 	MHD_add_response_header(response, "Content-Security-Policy",
-				"default-src 'none'; frame-ancestors 'none'");
+				http->x.route && (http->x.route->flags & ROUTE_PAGE)
+				    ? page_policy()
+				    : "default-src 'none'; frame-ancestors 'none'");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
 	for (size_t i = 0; i < http->name_count; i++)
 		MHD_add_response_header(response, http->names[i][0], http->names[i][1]);
 }
@@ -376,6 +382,42 @@ void exchange_hold(struct exchange *x, bool hold)
 		wake(x->http);
 }
 
+/* ---- another protocol ---- */
+
+static void on_upgrade(void *of, struct MHD_Connection *connection, void *request, const char *bytes,
+		       size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
+{
+	struct exchange_http *http = of;
+
+	http->upgraded = handle;
+	http->began(&http->x, (int)fd, bytes, len);
+}
+
+void exchange_upgrade(struct exchange *x, const char *protocol,
+		      void (*began)(struct exchange *x, int fd, const char *bytes, size_t len))
+{
+	struct MHD_Response *response = MHD_create_response_for_upgrade(on_upgrade, x->http);
+
+	x->http->began = began;
+	if (response)
+		MHD_add_response_header(response, "Upgrade", protocol);
+	respond(x->http, 101, NULL, response);
+}
+
+void exchange_close(struct exchange *x)
+{
+	struct MHD_UpgradeResponseHandle *handle = x->http->upgraded;
+
+	x->http->upgraded = NULL;
+	if (handle)
+		MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+bool exchange_is_encrypted(const struct exchange *x)
+{
+	return x->front->certificate != NULL;
+}
+
 /* ---- who asks ---- */
 
 static struct address *address_of(struct exchange_http *http)
@@ -463,7 +505,9 @@ static bool check_host(struct exchange *x)
 		    "the Host header names no host that is served here; the settings' \"hosts\" add names");
 		return false;
 	}
-	if (origin && (!origin_host || strcasecmp(origin_host + 3, host) != 0)) {
+	/* Where another server encrypts for this one, a page of ours has the scheme of that one. */
+	if (origin && (!origin_host || strcasecmp(origin_host + 3, host) != 0 ||
+		       (exchange_is_encrypted(x) && strncasecmp(origin, "https://", 8) != 0))) {
 		exchange_fail(x, 403, "pages of other origins may not use this host");
 		return false;
 	}
@@ -484,9 +528,21 @@ static bool find_key(struct exchange *x)
 	const char *access = exchange_header(x, "X-Access-Token");
 	const char *traffic = exchange_header(x, "E2b-Traffic-Access-Token");
 	const char *signature = exchange_query(x, "signature");
+	char of_page[64];
+	int found = 0;
 
 	if (!token && bearer && strncasecmp(bearer, "Bearer ", 7) == 0)
 		token = bearer + 7;
+	if (!token && !access && !traffic && !signature && !(x->route->flags & ROUTE_OPEN))
+		found = page_token(x, of_page);
+	if (found < 0) {
+		exchange_fail(
+		    x, 403,
+		    "a request with the page's cookie needs the page's key beside it, in X-Warder-Page");
+		return false;
+	}
+	if (found)
+		token = of_page;
 	if ((x->route->flags & ROUTE_SANDBOX) && access)
 		take_key(x, LINK_KEY_SANDBOX, access);
 	else if ((x->route->flags & ROUTE_TRAFFIC) && traffic)
@@ -777,6 +833,30 @@ static void server_ready(struct source *source, uint32_t events)
 {
 }
 
+static struct MHD_Daemon *start_daemon(struct server *server, int listen_fd)
+{
+	const struct front *front = server->front;
+	const struct link_limits *limits = &front->welcome.limits;
+	struct MHD_OptionItem tls[] = {
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, front->certificate },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, front->private_key },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0,
+		  (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+		{ MHD_OPTION_END, 0, NULL },
+	};
+	struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
+
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
+				    (front->certificate ? MHD_USE_TLS : 0u),
+				0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+				MHD_OPTION_CONNECTION_LIMIT, (unsigned int)limits->connections,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)limits->header_bytes + OWN_BYTES,
+				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_S,
+				MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+				MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_ARRAY,
+				front->certificate ? tls : none, MHD_OPTION_END);
+}
+
 int server_new(struct front *front, int listen_fd)
 {
 	struct server *server = calloc(1, sizeof(*server));
@@ -786,13 +866,7 @@ int server_new(struct front *front, int listen_fd)
 		return -1;
 	server->front = front;
 	front->server = server;
-	server->daemon = MHD_start_daemon(
-	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
-	    MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-	    (unsigned int)front->welcome.limits.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-	    (size_t)front->welcome.limits.header_bytes + OWN_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
-	    (unsigned int)IDLE_S, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
+	server->daemon = start_daemon(server, listen_fd);
 	info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info)
 		return -1;

@@ -177,6 +177,17 @@ void v1_write_gap(struct json_writer *w, int stream, uint64_t from, uint64_t to)
 	json_end_object(w);
 }
 
+void v1_write_end(struct json_writer *w, const struct record_end *end)
+{
+	json_begin_object(w);
+	json_key(w, "exitCode");
+	json_int(w, end->exit_code);
+	json_key(w, "signal");
+	json_int(w, end->signal);
+	json_key_string(w, "detail", end->detail);
+	json_end_object(w);
+}
+
 static void describe_api(struct exchange *x)
 {
 	exchange_json(x, 200, openapi_json());
@@ -333,6 +344,8 @@ const struct route routes_v1[] = {
 	  NULL, of_input },
 	{ "POST", EXECUTION "/resize", "sandboxes", OWN, v1_resize, "set the size of its terminal", NULL,
 	  of_resize },
+	{ "GET", EXECUTION "/terminal", "sandboxes", OWN, v1_terminal,
+	  "its terminal, over a WebSocket: binary messages are input and output", "stdout", NULL },
 	{ "POST", SANDBOX "/code", "sandboxes", OWN, v1_run_piece,
 	  "run a piece of code in a context, with events if the client accepts text/event-stream", NULL,
 	  of_piece },

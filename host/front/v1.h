@@ -13,6 +13,8 @@ bool v1_event(struct exchange *x, const char *name, const char *id, struct json_
 /* The data of an event about output; stream: 0 standard output, 1 standard error. */
 void v1_write_output(struct json_writer *w, int stream, uint64_t offset, const char *bytes, size_t len);
 void v1_write_gap(struct json_writer *w, int stream, uint64_t from, uint64_t to);
+/* How a program ended, as an object into an open place. */
+void v1_write_end(struct json_writer *w, const struct record_end *end);
 
 /* ---- handlers: v1_executions.c ---- */
 
@@ -32,5 +34,9 @@ void v1_delete_context(struct exchange *x);
 void v1_restart_context(struct exchange *x);
 void v1_interrupt_context(struct exchange *x);
 void v1_run_piece(struct exchange *x);
+
+/* ---- handlers: v1_terminal.c ---- */
+
+void v1_terminal(struct exchange *x);
 
 #endif

@@ -493,13 +493,7 @@ static void output_ended(void *owner, const struct record_end *end, const char *
 	struct work *work = owner;
 	struct json_writer w = { 0 };
 
-	json_begin_object(&w);
-	json_key(&w, "exitCode");
-	json_int(&w, end->exit_code);
-	json_key(&w, "signal");
-	json_int(&w, end->signal);
-	json_key_string(&w, "detail", end->detail);
-	json_end_object(&w);
+	v1_write_end(&w, end);
 	send_event(work, "end", &w);
 	exchange_end(work->x);
 }

@@ -103,7 +103,9 @@ int front_start(struct front *front, struct warder_error *err)
 	theirs = pair[1];
 	fcntl(ours, F_SETFL, O_NONBLOCK);
 	if (prepare(front, err) < 0 ||
-	    (fd_send(ours, &front->welcome, sizeof(front->welcome), &front->listen_fd, 1, 0) < 0 &&
+	    (fd_send(ours, &front->welcome, sizeof(front->welcome),
+		     (const int[]){ front->listen_fd, front->certificate_fd },
+		     front->certificate_fd >= 0 ? 2 : 1, 0) < 0 &&
 	     error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, errno, "cannot write to the front")) ||
 	    launch(front, theirs, err) < 0)
 		return error_context(err, "cannot start the front");
@@ -151,4 +153,5 @@ void front_stop(struct front *front)
 	front->tmpl = NULL;
 	fd_done(&front->fd);
 	fd_done(&front->listen_fd);
+	fd_done(&front->certificate_fd);
 }

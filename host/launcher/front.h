@@ -13,10 +13,11 @@
 #include "runtime/warder.h"
 
 struct front {
-	int listen_fd; /* owned: the socket that accepts HTTP, for each front */
-	int fd;        /* owned: the launcher's end of its socket to the front; -1 while no front runs */
-	int run_fd;    /* of the run */
-	bool ready;    /* it has said so */
+	int listen_fd;      /* owned: the socket that accepts HTTP, for each front */
+	int certificate_fd; /* owned: a memory file with the certificate and its key; -1: plain HTTP */
+	int fd;             /* owned: the launcher's end of its socket to the front; -1 while no front runs */
+	int run_fd;         /* of the run */
+	bool ready;         /* it has said so */
 	uint64_t generation; /* which front it is: answers to an earlier one are dropped */
 	uint64_t ended_us;   /* when the last one ended */
 	struct warder_run *run;

@@ -15,16 +15,17 @@
 #include "base/error.h"
 
 struct launcher_options {
-	const char *listen;             /* "127.0.0.1:3000"; port 0: any free one */
-	const char *state;              /* directory; NULL: the default */
-	const char *config;             /* path of the settings; NULL: none */
-	bool insecure_http;             /* plain HTTP on other addresses than loopback */
-	bool check;                     /* only look at options, settings and tenants */
-	const char *program;            /* the command line tool, which keeps the sandboxes */
-	int (*came)(void *context);     /* whether to end */
-	int wake_fd;                    /* readable when came() may have changed; or -1 */
-	void (*ready)(const char *url); /* it serves */
-	void (*log)(const char *line);  /* one line for people, without a newline */
+	const char *listen;                    /* "127.0.0.1:3000"; port 0: any free one */
+	const char *state;                     /* directory; NULL: the default */
+	const char *config;                    /* path of the settings; NULL: none */
+	const char *certificate, *private_key; /* paths of PEM files, for TLS; NULL: plain HTTP */
+	bool insecure_http;                    /* plain HTTP on other addresses than loopback */
+	bool check;                            /* only look at options, settings and tenants */
+	const char *program;                   /* the command line tool, which keeps the sandboxes */
+	int (*came)(void *context);            /* whether to end */
+	int wake_fd;                           /* readable when came() may have changed; or -1 */
+	void (*ready)(const char *url);        /* it serves */
+	void (*log)(const char *line);         /* one line for people, without a newline */
 };
 
 /* Serve. 0 when it was told to end; -1 with *err naming the flag or the setting. */

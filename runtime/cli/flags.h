@@ -129,6 +129,7 @@ struct request_context {
 /* What is asked of `warder serve --listen` and `warder tenant`. */
 struct request_host {
 	const char *listen, *state, *config, *scopes; /* or NULL */
+	const char *certificate, *private_key;        /* or NULL */
 	bool check, insecure_http;
 	uint64_t expires_us; /* 0: never */
 };

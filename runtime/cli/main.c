@@ -182,7 +182,7 @@ static const struct command commands[] = {
 	{ "serve", FLAG_SERVE,
 	  "serve --local [--idle-timeout TIME] | serve --listen ADDR:PORT [--state DIR] [--config FILE] "
 	  "[--check] "
-	  "[--insecure-http]",
+	  "[--tls-cert FILE --tls-key FILE] [--insecure-http]",
 	  "keep jails ready for this user's commands, or serve sandboxes over HTTP",
 	  "--local: a service in the foreground. It starts jails for the commands run, code, judge and tool "
 	  "of\n"

@@ -45,6 +45,8 @@ static int serve_host(struct request *request)
 		.listen = request->host.listen,
 		.state = request->host.state,
 		.config = request->host.config,
+		.certificate = request->host.certificate,
+		.private_key = request->host.private_key,
 		.insecure_http = request->host.insecure_http,
 		.check = request->host.check,
 		.program = "/proc/self/exe",
@@ -65,6 +67,8 @@ static int check_flags(const struct request *request, struct warder_error *err)
 	const char *alone = host->state           ? "--state"
 			    : host->config        ? "--config"
 			    : host->check         ? "--check"
+			    : host->certificate   ? "--tls-cert"
+			    : host->private_key   ? "--tls-key"
 			    : host->insecure_http ? "--insecure-http"
 						  : NULL;
 

@@ -1,8 +1,9 @@
 #!/bin/bash
-# run.sh NAME: clients that other people wrote and publish with npm, as TAP. NAME.cjs is the test, NAME/package-lock.json its packages.
+# run.sh NAME: clients that other people wrote, and the page in a browser, as TAP. NAME.cjs is the test, NAME/package-lock.json its packages.
 #
 #   mcp   the official client of the Model Context Protocol calls every tool of `warder mcp` (Node.js 18 or newer)
 #   e2b   the SDKs of E2B use a host of `warder serve --listen` (Node.js 20.18.1 or newer)
+#   page  the page of a host in headless Chromium (Node.js 20 or newer, and chromium)
 #
 # WARDER=build/warder
 set -u
@@ -27,15 +28,20 @@ if ! packages=$(tests/sdk/fetch.sh "$name" 2>"$scratch/why"); then
 	tap_end
 	exit
 fi
+if [ "$name" = page ] && ! [ -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
+	skip "$name in a browser: all of it" "there is no ${CHROMIUM:-/usr/bin/chromium}"
+	tap_end
+	exit
+fi
 mkdir -m 700 "$scratch/runtime"
-if [ "$name" = e2b ]; then
+if [ "$name" != mcp ]; then
 	if ! host_begin "$WARDER" "$scratch"; then
 		tap_not_ok "the host starts"
 		sed 's/^/# /' "$scratch/host.log"
 		tap_end
 		exit
 	fi
-	export E2B_API_URL=$host_url E2B_SANDBOX_URL=$host_url E2B_API_KEY=$host_token
+	export E2B_API_URL=$host_url E2B_SANDBOX_URL=$host_url E2B_API_KEY=$host_token WARDER_URL=$host_url WARDER_TOKEN=$host_token
 	trap 'host_end; rm -rf "$scratch"' EXIT
 fi
 NODE_PATH=$packages/node_modules XDG_RUNTIME_DIR=$scratch/runtime node "tests/sdk/$name.cjs"

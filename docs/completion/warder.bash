@@ -15,7 +15,7 @@ _warder()
 	--net) mapfile -t COMPREPLY < <(compgen -W 'none loopback allow learn host' -- "$word"); return ;;
 	--as) mapfile -t COMPREPLY < <(compgen -W 'block inline text' -- "$word"); return ;;
 	--require|--prefer) mapfile -t COMPREPLY < <(compgen -W 'languages network network.publish network.maxConnections network.bytes filesystem.view filesystem.workspace filesystem.paths filesystem.tmp environment limits.wallTime limits.cpuTime limits.memory limits.swap limits.cpus limits.pids limits.openFiles limits.fileSize limits.stack limits.disk limits.code output.stdout output.stderr processes.spawn processes.identity syscalls syscalls.speculation devices.terminals workingDirectory' -- "$word"); return ;;
-	--policy|--workspace|--ro|--rw|--dry-run|--ceiling|--stdin|--rules|--audit|--audit|--audit|--languages|--stats|--config|--ceiling|--receipt|--backends) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
+	--policy|--workspace|--ro|--rw|--dry-run|--ceiling|--stdin|--rules|--audit|--audit|--audit|--languages|--stats|--config|--tls-cert|--tls-key|--ceiling|--receipt|--backends) mapfile -t COMPREPLY < <(compgen -A file -- "$word"); return ;;
 	esac
 	case ${COMP_WORDS[1]} in
 	run) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --dry-run --changes --set --require --prefer --ceiling --cgroup-parent --delegate --artifacts --max-artifact --audit --audit-argv --no-service --detach --interactive --keep --grace --terminal --replay --no-input --progress --receipt --backend --backends --json --no-config --help' ;;
@@ -34,7 +34,7 @@ _warder()
 	write) flags='--close --help' ;;
 	kill) flags='--signal --help' ;;
 	wait) flags='--json --help' ;;
-	serve) flags='--local --listen --state --config --check --insecure-http --idle-timeout --help' ;;
+	serve) flags='--local --listen --state --config --check --tls-cert --tls-key --insecure-http --idle-timeout --help' ;;
 	tenant) flags='' ;;
 	explain) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --backend --backends --json --no-config --help' ;;
 	backend) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --for-model --model --backends --json --no-config --help list describe declare' ;;

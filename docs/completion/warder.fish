@@ -395,6 +395,8 @@ complete -c warder -n '__fish_seen_subcommand_from serve' -l listen -r -d 'serve
 complete -c warder -n '__fish_seen_subcommand_from serve' -l state -r -F -d 'the directory of tenants and sandboxes (default: /var/lib/warder/host, or $XDG_STATE_HOME/warder)'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l config -r -F -d 'with --listen: read settings from FILE'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l check -d 'with --listen: only check flags, settings and tenants; serve nothing'
+complete -c warder -n '__fish_seen_subcommand_from serve' -l tls-cert -r -F -d 'with --listen: encrypt, with the certificate chain in FILE'
+complete -c warder -n '__fish_seen_subcommand_from serve' -l tls-key -r -F -d 'with --listen: the private key of the certificate'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l insecure-http -d 'with --listen: serve plain HTTP to other hosts; they can read the tokens'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l idle-timeout -r -d 'with --local: end after this long without a request (default: 10m)'
 complete -c warder -n '__fish_seen_subcommand_from serve' -l help -s h -d 'print this help'

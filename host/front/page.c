@@ -25,8 +25,9 @@
 #define PROTOCOL    "warder.key."
 
 /* page_files.S */
-extern const char page_index[], page_index_end[], page_style[], page_style_end[], page_script[],
-    page_script_end[], page_terminal[], page_terminal_end[], page_result[], page_result_end[];
+extern const char page_index[], page_style[], page_script[], page_terminal[], page_result[];
+extern const uint64_t page_index_size, page_style_size, page_script_size, page_terminal_size,
+    page_result_size;
 
 /* ---- the policy ---- */
 
@@ -39,7 +40,7 @@ static void write_policy(char *to, size_t size)
 	char *digest;
 
 	sha256_init(&sha);
-	sha256_add(&sha, page_result, (size_t)(page_result_end - page_result));
+	sha256_add(&sha, page_result, page_result_size);
 	sha256_hex(&sha, hex);
 	for (size_t i = 0; i < sizeof(bytes); i++) {
 		const char digits[3] = { hex[2 * i], hex[2 * i + 1], '\0' };
@@ -204,25 +205,26 @@ static void logout(struct exchange *x)
 /* ---- the files ---- */
 
 static const struct asset {
-	const char *path, *type, *begin, *end;
+	const char *path, *type, *bytes;
+	const uint64_t *size;
 } assets[] = {
-	{ "/", "text/html; charset=utf-8", page_index, page_index_end },
-	{ "/page/style.css", "text/css; charset=utf-8", page_style, page_style_end },
-	{ "/page/app.js", "text/javascript; charset=utf-8", page_script, page_script_end },
-	{ "/page/terminal.js", "text/javascript; charset=utf-8", page_terminal, page_terminal_end },
-	{ "/page/result.css", "text/css; charset=utf-8", page_result, page_result_end },
+	{ "/", "text/html; charset=utf-8", page_index, &page_index_size },
+	{ "/page/style.css", "text/css; charset=utf-8", page_style, &page_style_size },
+	{ "/page/app.js", "text/javascript; charset=utf-8", page_script, &page_script_size },
+	{ "/page/terminal.js", "text/javascript; charset=utf-8", page_terminal, &page_terminal_size },
+	{ "/page/result.css", "text/css; charset=utf-8", page_result, &page_result_size },
 };
 
 static void serve_asset(struct exchange *x)
 {
 	for (size_t i = 0; i < sizeof(assets) / sizeof(assets[0]); i++)
 		if (strcmp(assets[i].path, x->path) == 0) {
-			const size_t len = (size_t)(assets[i].end - assets[i].begin);
+			const size_t len = *assets[i].size;
 			char *copy = malloc(len);
 
 			if (!copy)
 				break;
-			memcpy(copy, assets[i].begin, len);
+			memcpy(copy, assets[i].bytes, len);
 			exchange_bytes(x, 200, assets[i].type, copy, len);
 			return;
 		}

@@ -1,12 +1,14 @@
-/* The files of the page, as bytes in the program. */
+/* The files of the page, as bytes in the program, and how many each has. */
 	.section .rodata
 .macro file name path
-	.globl page_\name, page_\name\()_end
-	.hidden page_\name, page_\name\()_end
+	.globl page_\name, page_\name\()_size
+	.hidden page_\name, page_\name\()_size
 page_\name:
 	.incbin "\path"
 page_\name\()_end:
-	.byte 0
+	.balign 8
+page_\name\()_size:
+	.quad page_\name\()_end - page_\name
 .endm
 	file index "host/front/page/index.html"
 	file style "host/front/page/style.css"

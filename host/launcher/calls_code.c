@@ -40,22 +40,31 @@ static int should_stop(void *of)
 	return atomic_load(&call->cancelled);
 }
 
+static bool are_texts(const struct json_value *array)
+{
+	for (const struct json_value *one = array->child; one; one = one->next)
+		if (one->type != JSON_STRING)
+			return false;
+	return array->type == JSON_ARRAY;
+}
+
 /* The texts of an array; heap. NULL with *err. */
 static char **texts_of(const struct json_value *array, struct warder_error *err)
 {
-	char **texts = array->type == JSON_ARRAY ? calloc(json_length(array) + 1, sizeof(*texts)) : NULL;
+	char **texts;
 	size_t count = 0;
 
-	for (const struct json_value *one = texts ? array->child : NULL; one; one = one->next) {
-		if (one->type != JSON_STRING) {
-			free(texts);
-			texts = NULL;
-			break;
-		}
-		texts[count++] = one->string;
-	}
-	if (!texts)
+	if (!are_texts(array)) {
 		error_set(err, WARDER_ERROR_INVALID_REQUEST, "args", "\"args\" must be an array of texts");
+		return NULL;
+	}
+	texts = calloc(json_length(array) + 1, sizeof(*texts));
+	if (!texts) {
+		error_no_memory(err, NULL);
+		return NULL;
+	}
+	for (const struct json_value *one = array->child; one; one = one->next)
+		texts[count++] = one->string;
 	return texts;
 }
 

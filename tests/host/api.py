@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""api.py: Warder's own API: pieces of code, contexts, files, policies, idempotency keys, and the document that describes it, as TAP."""
-import json, threading, time, urllib.parse
+"""api.py: Warder's own API: pieces of code, contexts, files, policies, idempotency keys, terminals, encryption, and the document that describes it, as TAP."""
+import hashlib, json, os, signal, socket, ssl, subprocess, threading, time, urllib.parse, warnings
 
-from lib import SLOW, Host, run_parts, tell, until
+from lib import SLOW, WARDER, Host, run_parts, tell, until, work
 
 
 def sandbox(host, token, **more):
@@ -216,7 +216,7 @@ def document():
     def refused(method, path, body, field):
         nonlocal tried
         tried += 1
-        status, data, _ = host.ask(method, path, token, json.dumps(body).encode())
+        status, data, _ = host.ask(method, path, token, json.dumps(body).encode(), "X-Warder-Page: x\r\n")
         if status != 400 or data.get("field") != field:
             wrong.append((method, path, body, status, data))
     for path, methods in document["paths"].items():
@@ -252,4 +252,232 @@ def document():
     host.end()
 
 
-run_parts((files, contexts, code, policies, keys, document))
+# ---- terminals ----
+
+class Socket:
+    """A WebSocket of a client, by hand."""
+
+    def __init__(self, host, path, token, more="", key="dGhlIHNhbXBsZSBub25jZQ=="):
+        self.one = host.connect()
+        self.one.settimeout(20 * SLOW)
+        self.one.sendall(("GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-API-Key: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                          "Sec-WebSocket-Key: %s\r\n%s\r\n" % (path, host.port, token, key, more)).encode())
+        self.rest = b""
+        while b"\r\n\r\n" not in self.rest:
+            got = self.one.recv(65536)
+            if not got:
+                break
+            self.rest += got
+        head, _, self.rest = self.rest.partition(b"\r\n\r\n")
+        self.head = head.decode()
+        self.status = int(self.head.split(" ")[1]) if " " in self.head else None
+        self.text, self.ends = b"", []
+
+    def send(self, opcode, payload, final=True):
+        mask = os.urandom(4)
+        length = bytes([128 | len(payload)]) if len(payload) < 126 else bytes([254]) + len(payload).to_bytes(2, "big") if len(payload) < 65536 else \
+            bytes([255]) + len(payload).to_bytes(8, "big")
+        masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
+        self.one.sendall(bytes([opcode | (128 if final else 0)]) + length + mask + masked)
+
+    def frame(self):
+        """(opcode, payload), or None at the end."""
+        while True:
+            if len(self.rest) >= 2:
+                size, at = self.rest[1] & 127, 2
+                if size > 125:
+                    at = 4 if size == 126 else 10
+                    size = int.from_bytes(self.rest[2:at], "big") if len(self.rest) >= at else 1 << 40
+                if len(self.rest) >= at + size:
+                    found = self.rest[0] & 15, self.rest[at:at + size]
+                    self.rest = self.rest[at + size:]
+                    return found
+            try:
+                got = self.one.recv(65536)
+            except OSError:
+                got = b""
+            if not got:
+                return None
+            self.rest += got
+
+    def until(self, word):
+        """Take frames until the output has this word; False at the end."""
+        while word not in self.text:
+            found = self.frame()
+            if found is None:
+                return False
+            if found[0] == 2:
+                self.text += found[1]
+            else:
+                self.ends.append(found)
+        return True
+
+    def finish(self):
+        """What the close frame says, and all text messages before."""
+        while True:
+            found = self.frame()
+            if found is None or found[0] == 8:
+                self.one.close()
+                return int.from_bytes(found[1][:2], "big") if found else None
+            self.ends.append(found)
+
+
+def terminals():
+    host = Host("terminals")
+    token, other = host.tenant("me"), host.tenant("other")
+    box = sandbox(host, token)
+    path = "/v1/sandboxes/%s/executions" % box
+    start = lambda *argv: path + "/" + host.ask("POST", path, token, {"argv": list(argv), "rows": 24, "columns": 80, "env": {"TERM": "xterm"}})[1]["id"]
+    at = start("/bin/bash", "--norc", "-i")
+    one = Socket(host, at + "/terminal", token, "Sec-WebSocket-Protocol: x, warder\r\n")
+    tell(one.status == 101 and "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in one.head and "Sec-WebSocket-Protocol: warder" in one.head, "a WebSocket is opened as RFC 6455 says", one.head)
+    one.send(2, b"stty size; test -t 0 && echo is$((1))tty\n")
+    tell(one.until(b"24 80") and one.until(b"is1tty"), "the program has a terminal of the size that the start says", one.text)
+    one.send(1, json.dumps({"rows": 30, "columns": 100}).encode())
+    one.send(2, b"stty size\n")
+    tell(one.until(b"30 100"), "a text message resizes it", one.text)
+    tell(host.ask("POST", at + "/resize", token, {"rows": 40, "columns": 90})[0] == 204, "so does a request")
+    one.send(2, b"stty", False)
+    one.send(9, b"are you there")
+    one.send(0, b" size\n")
+    tell(one.until(b"40 90") and (10, b"are you there") in one.ends, "a message may come in parts, with a ping between them", (one.text, one.ends))
+    one.send(2, b"sleep 1000\n")
+    time.sleep(0.3)
+    one.send(2, b"\x03")
+    one.send(2, b"echo on$((1))ward\n")
+    tell(one.until(b"on1ward"), "Ctrl C interrupts", one.text)
+    seen = len(one.text)
+    two = Socket(host, at + "/terminal?stdout=%d" % seen, token)
+    one.send(2, b"echo bo$((1))th\n")
+    tell(one.until(b"bo1th") and two.until(b"bo1th") and not two.text.startswith(one.text[:20]), "two clients see it, one of them from an offset on", two.text)
+    two.one.close()
+    one.send(2, b"exit 7\n")
+    code = one.finish()
+    tell(code == 1000 and any(opcode == 1 and json.loads(text).get("end", {}).get("exitCode") == 7 for opcode, text in one.ends), "the end of the program is told, and the socket closed",
+         (code, one.ends))
+    # Bytes that the program does not read, and output that the client does not: neither is lost, nor kept without bounds.
+    at = start("sh", "-c", "stty raw -echo; sleep 1; head -c 200000 | md5sum; seq 200000")
+    one = Socket(host, at + "/terminal", token)
+    data = bytes(i * 7 % 251 for i in range(200000))
+    time.sleep(0.3)
+    for i in range(0, len(data), 20000):
+        one.send(2, data[i:i + 20000])
+    time.sleep(2 * SLOW)
+    tell(one.until(hashlib.md5(data).hexdigest().encode()), "200 KB of input arrive as they were", one.text[-200:])
+    tell(one.until(b"\n200000"), "and a megabyte of output reaches a client that reads late", one.text[-100:])
+    numbers = one.text[one.text.index(b"\n1\r\n") + 1:] if b"\n1\r\n" in one.text else one.text[one.text.index(b"\n1\n") + 1:]
+    tell(numbers.split() == [b"%d" % i for i in range(1, 200001)], "without a gap", numbers[:100])
+    one.one.close()
+    at = start("sleep", "1000")
+    for what, frames, wanted in (("a frame without a mask", [b"\x82\x05hello"], 1002), ("a reserved bit", [bytes([0xc2, 0x80, 1, 2, 3, 4])], 1002), ("an unknown opcode", [bytes([0x83, 0x80, 1, 2, 3, 4])], 1002),
+                                 ("a message above 32 KiB", [bytes([0x82, 255]) + (40000).to_bytes(8, "big") + b"abcd"], 1002), ("one of 40,000 bytes", [bytes([0x82, 254]) + (40000).to_bytes(2, "big") + b"abcd"], 1009),
+                                 ("a text that is not JSON", [bytes([0x81, 0x81, 0, 0, 0, 0]) + b"x"], 1007), ("a size of 0", [bytes([0x81, 0x80 | 22, 0, 0, 0, 0]) + b'{"rows":0,"columns":1}'], 1007)):
+        one = Socket(host, at + "/terminal", token)
+        for frame in frames:
+            one.one.sendall(frame)
+        code = one.finish()
+        tell(code == wanted, "%s ends the connection with %d" % (what, wanted), code)
+    row = host.ask("GET", at, token)[1]
+    tell(row["state"] == "running", "and the program goes on", row)
+    one = Socket(host, at + "/terminal", token)
+    one.send(8, b"\x03\xe8")
+    tell(one.finish() == 1000, "a client that closes is answered")
+    for what, key, more, wanted in (("another tenant", other, "", 404), ("no token", "", "", 401), ("a page of another origin", token, "Origin: http://evil.test\r\n", 403),
+                                    ("an unknown protocol", token, "Sec-WebSocket-Protocol: chat\r\n", 400)):
+        tell(Socket(host, at + "/terminal", key, more).status == wanted, "%s gets no terminal" % what)
+    tell(Socket(host, at + "/terminal", token, key="short").status == 426 and host.ask("GET", at + "/terminal", token)[0] == 426, "nor does a request that is no WebSocket")
+    tell(Socket(host, path + "/0000000000000000/terminal", token).status == 404, "an execution that is not there has none")
+    one = Socket(host, at + "/terminal", token)
+    host.ask("DELETE", "/v1/sandboxes/" + box, token)
+    tell(one.finish() in (1000, 1011), "the end of the sandbox closes the socket")
+    for body, word in (({"argv": ["sh"], "rows": 24}, "columns"), ({"argv": ["sh"], "rows": 24, "columns": 5000}, "columns"), ({"argv": ["sh"], "rows": 1, "columns": 1, "stdin": "x"}, "stdin")):
+        status, data, _ = host.ask("POST", path, token, body)
+        tell(status == 400 and word in data["message"], "a start with a wrong terminal is refused: %s" % body, (status, data))
+    host.end()
+
+
+# ---- encryption ----
+
+def certificate(name):
+    """Paths of a new certificate for localhost, and of its key."""
+    paths = os.path.join(work, name + ".crt"), os.path.join(work, name + ".key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                    "-keyout", paths[1], "-out", paths[0]], check=True, capture_output=True)
+    os.chmod(paths[1], 0o600)
+    return paths
+
+
+def encryption():
+    chain, key = certificate("good")
+    context = ssl.create_default_context(cafile=chain)
+    host = Host("tls", ["--tls-cert", chain, "--tls-key", key], tls=context)
+    token = host.tenant("me")
+    with host.connect() as one:
+        tell(one.version() in ("TLSv1.2", "TLSv1.3"), "the host encrypts, with its certificate", one.version())
+    status, data, _ = host.ask("POST", "/v1/run", token, {"argv": ["echo", "hello"]})
+    tell(status == 200 and data["stdout"]["text"] == "hello\n", "a run over TLS", (status, str(data)[:300]))
+    old = ssl.create_default_context(cafile=chain)
+    warnings.simplefilter("ignore")
+    old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
+    try:
+        old.set_ciphers("DEFAULT:@SECLEVEL=0")
+        with old.wrap_socket(socket.create_connection(("127.0.0.1", host.port)), server_hostname="localhost") as one:
+            version = one.version()
+    except (ssl.SSLError, OSError):
+        version = None
+    tell(version is None, "TLS 1.1 is refused", version)
+    host.tls = None
+    with host.connect() as one:
+        one.sendall(host.request("GET", "/health"))
+        got = b""
+        try:
+            got = one.recv(1000)
+        except OSError:
+            pass
+    tell(b"HTTP/1.1 2" not in got and token.encode() not in got, "plain HTTP is not served", got)
+    host.tls = context
+    status, _, headers = host.ask("POST", "/page/login", "", {"token": token}, "X-Warder-Page: login\r\n")
+    tell(status == 200 and "Secure" in headers["Set-Cookie"] and "HttpOnly" in headers["Set-Cookie"], "the page's cookie is only sent encrypted", headers["Set-Cookie"])
+    own = "Origin: https://127.0.0.1:%d\r\n" % host.port
+    tell(host.ask("GET", "/v1/host", token, more=own)[0] == 200 and host.ask("GET", "/v1/host", token, more=own.replace("https", "http"))[0] == 403, "a page without encryption is another origin")
+    box = sandbox(host, token)
+    path = "/v1/sandboxes/%s" % box
+    data = os.urandom(3 << 20)
+    tell(host.ask("PUT", path + "/files?path=/tmp/big", token, data)[0] == 200 and host.ask("GET", path + "/files?path=/tmp/big", token)[1] == data, "3 MiB go in and out as they are")
+    started = host.ask("POST", path + "/executions", token, {"argv": ["sh", "-c", "for i in 1 2 3; do echo $i; sleep 0.3; done"]})[1]["id"]
+    got = events(host.ask("GET", path + "/executions/%s/output" % started, token)[1])
+    tell("".join(one[1].get("text", "") for one in got) == "1\n2\n3\n" and got[-1][0] == "end", "events come over TLS", got)
+    started = host.ask("POST", path + "/executions", token, {"argv": ["/bin/bash", "--norc", "-i"], "rows": 24, "columns": 80})[1]["id"]
+    one = Socket(host, path + "/executions/%s/terminal" % started, token)
+    one.send(2, b"seq 50000; stty size\n")
+    tell(one.status == 101 and one.until(b"24 80"), "and so does a terminal", one.text[-200:])
+    one.send(2, b"exit\n")
+    tell(one.finish() == 1000, "which ends")
+    crowd = [host.connect() for _ in range(100)]
+    tell(all(one.version() for one in crowd) and host.ask("GET", "/health")[0] == 204, "100 encrypted connections at a time")
+    for one in crowd:
+        one.close()
+    half = socket.create_connection(("127.0.0.1", host.port))
+    half.sendall(b"\x16\x03\x01")
+    tell(host.ask("GET", "/health")[0] == 204, "a handshake that does not go on holds up nobody")
+    half.close()
+    host.process.send_signal(signal.SIGTERM)
+    host.process.wait(60)
+    host.end()
+    other, other_key = certificate("other")
+    public, no_key = os.path.join(work, "public.key"), os.path.join(work, "no.key")
+    with open(no_key, "w") as file:
+        file.write(open(chain).read())
+    os.chmod(no_key, 0o600)
+    with open(key) as file, open(public, "w") as copy:
+        copy.write(file.read())
+    os.chmod(public, 0o644)
+    for flags, word in ((["--tls-cert", chain], "--tls-key"), (["--tls-key", key], "--tls-cert"), (["--tls-cert", work + "/none", "--tls-key", key], "--tls-cert"), (["--tls-cert", key, "--tls-key", key], "CERTIFICATE"),
+                        (["--tls-cert", chain, "--tls-key", no_key], "PRIVATE KEY"), (["--tls-cert", chain, "--tls-key", public], "chmod"), (["--tls-cert", chain, "--tls-key", other_key], "certificate")):
+        done = subprocess.run([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", os.path.join(work, "bad")] + flags, capture_output=True, text=True, timeout=60 * SLOW)
+        tell(done.returncode == 125 and word in done.stderr, "the host does not start with %s" % " ".join(flags).replace(work + "/", ""), done.stderr)
+    done = subprocess.run([WARDER, "serve", "--listen", "0.0.0.0:0", "--state", os.path.join(work, "bad"), "--tls-cert", chain, "--tls-key", key, "--check"], capture_output=True, text=True)
+    tell(done.returncode == 0, "an address of the network needs no --insecure-http with TLS", done.stderr)
+
+
+run_parts((files, contexts, code, policies, keys, terminals, encryption, document))

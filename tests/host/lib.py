@@ -24,7 +24,9 @@ def tell(ok, name, why=""):
 class Host:
     """A host with settings of its own, which ends with the suite."""
 
-    def __init__(self, name, flags=(), more=None, **limits):
+    def __init__(self, name, flags=(), more=None, tls=None, **limits):
+        """flags: more of `warder serve`; more: more settings; tls: an ssl context, if the host encrypts."""
+        self.tls = tls
         self.state = os.path.join(work, name)
         settings = os.path.join(work, name + ".json")
         with open(settings, "w") as file:
@@ -52,7 +54,8 @@ class Host:
         return token
 
     def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port), 30 * SLOW)
+        one = socket.create_connection(("127.0.0.1", self.port), 30 * SLOW)
+        return self.tls.wrap_socket(one, server_hostname="localhost") if self.tls else one
 
     def request(self, method, path, token="", body=b"", more=""):
         return ("%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-API-Key: %s\r\nContent-Length: %d\r\n%s\r\n" %

@@ -298,6 +298,7 @@ bench: all                          ## what launches, contexts and the network b
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/network.sh
 	@BUILD=$(BUILD) tests/bench/contexts.py
 	@BUILD=$(BUILD) tests/engines/docker.sh tests/bench/backends.py
+	@BUILD=$(BUILD) tests/engines/docker.sh tests/bench/host.py
 waterfall: all                      ## where the time of a launch goes: system calls by phase and by process (root)
 	@tests/bench/waterfall.py $(BUILD)/warder
 docker:                             ## Debian's Docker for check and bench, unpacked below ~/.cache/warder-engines, not installed (root)

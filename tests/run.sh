@@ -297,6 +297,7 @@ run_root() {
 	suite root host as_root env WARDER=build/gcc/warder tests/host/run.py
 	suite root host-limits as_root env WARDER=build/gcc/warder tests/host/limits.py
 	suite root host-api as_root env WARDER=build/gcc/warder tests/host/api.py
+	! $deep || suite root host-load as_root env WARDER=build/gcc/warder tests/host/load.py
 	suite root remote as_root env WARDER=build/gcc/warder tests/remote/run.py
 	suite root engines as_root env WARDER=build/gcc/warder tests/engines/docker.sh tests/engines/run.py
 	suite root images as_root env WARDER=build/gcc/warder tests/images/run.sh

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""What an execution host takes, beside the command line and Docker, by turns; root.
+
+    tests/bench/host.py [-n RUNS]
+
+Each round does the same by each way: start a sandbox (or container), run /bin/true in it, end it; run a piece of Python in a context that is
+there; write 64 KiB to a file and read them. The clients of the host are Python's HTTP client, which keeps its connection, and E2B's SDK in
+Node.js, where npm can fetch it. Prints medians and 99th percentiles in milliseconds, and the ratio to `warder run`. Figures are facts, never
+a failure. What is not here is left out, with its reason.
+"""
+import atexit, ctypes, http.client, json, os, shutil, signal, statistics, subprocess, sys, tempfile, time
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import backends
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+WARDER = os.path.realpath(os.path.join(os.environ.get("BUILD", "build"), "warder"))
+RUNS = int(sys.argv[2]) if sys.argv[1:2] == ["-n"] else 100
+FILE = os.urandom(65536)
+times = {}
+
+
+def note(name, begin):
+    now = time.monotonic()
+    times.setdefault(name, []).append((now - begin) * 1000)
+    return now
+
+
+class Host:
+    def __init__(self, place):
+        self.state = place + "/state"
+        self.token = subprocess.run([WARDER, "tenant", "add", "bench", "--state", self.state], check=True, capture_output=True, text=True).stdout.strip()
+        path = self.state + "/tenants/bench.json"
+        document = json.load(open(path))
+        document["limits"].update(launchesPerSecond=100000, memoryBytes=1 << 40, cpuMilli=10**7, sandboxes=1000)
+        with open(path + ".new", "w") as file:
+            json.dump(document, file)
+        os.rename(path + ".new", path)
+        self.process = subprocess.Popen([WARDER, "serve", "--listen", "127.0.0.1:0", "--state", self.state], stdout=subprocess.PIPE)
+        self.url = self.process.stdout.readline().decode().split()[1]
+        self.connection = http.client.HTTPConnection(self.url[7:])
+
+    def ask(self, method, path, body=None):
+        self.connection.request(method, path, json.dumps(body) if isinstance(body, dict) else body, {"X-API-Key": self.token})
+        answer = self.connection.getresponse()
+        data = answer.read()
+        if answer.status >= 400:
+            sys.exit("host.py: %s %s: %d %s" % (method, path, answer.status, data[:300]))
+        return json.loads(data) if answer.headers["Content-Type"] == "application/json" else data
+
+    def end(self):
+        subprocess.run([WARDER, "tenant", "revoke", "bench", "--state", self.state], capture_output=True)
+        for _ in range(200):
+            if not os.listdir(self.state + "/sandboxes"):
+                break
+            time.sleep(0.05)
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+def whole(host):
+    begin = at = time.monotonic()
+    box = host.ask("POST", "/v1/sandboxes", {"timeoutMs": 60000})["id"]
+    at = note("/v1: create", at)
+    execution = host.ask("POST", "/v1/sandboxes/%s/executions" % box, {"argv": ["/bin/true"]})["id"]
+    host.ask("GET", "/v1/sandboxes/%s/executions/%s?wait=1" % (box, execution))
+    at = note("/v1: command", at)
+    host.ask("DELETE", "/v1/sandboxes/" + box)
+    note("/v1: end", at)
+    note("/v1: create, command, end", begin)
+    begin = time.monotonic()
+    host.ask("POST", "/v1/run", {"argv": ["/bin/true"]})
+    note("/v1/run", begin)
+
+
+def pieces(host, box):
+    begin = time.monotonic()
+    end = host.ask("POST", "/v1/sandboxes/%s/code" % box, {"code": "1 + 1"})
+    note("/v1: a piece of code", begin)
+    times.setdefault("  of which the context's own", []).append(end["wallUs"] / 1000)
+    begin = time.monotonic()
+    host.ask("PUT", "/v1/sandboxes/%s/files?path=/tmp/f" % box, FILE)
+    if host.ask("GET", "/v1/sandboxes/%s/files?path=/tmp/f" % box) != FILE:
+        sys.exit("host.py: the file is another one")
+    note("/v1: a file written and read", begin)
+
+
+def command(name, argv, **more):
+    begin = time.monotonic()
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **more)
+    if done.returncode:
+        print("%-34s %s" % (name, done.stderr.decode(errors="replace").strip()[:120]))
+        return False
+    note(name, begin)
+    return True
+
+
+def lines(i):
+    """By the command line."""
+    name = "bench-%d-%d" % (os.getpid(), i)
+    command("warder run", [WARDER, "run", "--", "/bin/true"])
+    begin = time.monotonic()
+    for argv in (["start", name], ["exec", name, "--", "/bin/true"], ["stop", name]):
+        subprocess.run([WARDER, "session"] + argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+    note("warder session start, exec, stop", begin)
+
+
+def sdk(host):
+    """E2B's SDK in a process that stays: a line asks for a round, and a line of JSON has its times."""
+    fetched = subprocess.run([HERE + "/../sdk/fetch.sh", "e2b"], capture_output=True, text=True)
+    if fetched.returncode:
+        print("%-34s %s" % ("E2B's SDK", fetched.stderr.strip()[-120:]))
+        return None
+    return subprocess.Popen(["node", HERE + "/host.cjs"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                            env=dict(os.environ, NODE_PATH=fetched.stdout.strip() + "/node_modules", E2B_API_URL=host.url, E2B_SANDBOX_URL=host.url, E2B_API_KEY=host.token))
+
+
+def docker(place):
+    """The words of one container before a daemon that is there, and the daemon; or None."""
+    if not shutil.which("docker") or not shutil.which("dockerd"):
+        print("%-34s %s" % ("docker run", os.environ.get("WARDER_NO_DOCKER", "there is no Docker")))
+        return None, None
+    backends.bundle(place)
+    ours = os.open("/proc/self/ns/mnt", os.O_RDONLY)
+    backends.alone()
+    running, line, _ = backends.docker(place)
+    if ctypes.CDLL(None).setns(ours, 0x20000) < 0:
+        sys.exit("host.py: setns")
+    return running, line
+
+
+def main():
+    if os.geteuid() != 0:
+        sys.exit("host.py: needs root, as Docker does")
+    place = tempfile.mkdtemp(prefix="warder-bench.", dir="/var/lib")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    print("\nan execution host, %d rounds             median ms      99 %% ms   of warder run" % RUNS)
+    daemon, line = docker(place)
+    host = Host(place)
+    atexit.register(host.end)
+    if daemon:
+        atexit.register(daemon.kill)
+    client = sdk(host)
+    box = host.ask("POST", "/v1/sandboxes", {"timeoutMs": 3600000})["id"]
+    host.ask("POST", "/v1/sandboxes/%s/code" % box, {"code": "1"})
+    for i in range(RUNS + 2):
+        if i == 2:
+            times.clear()  # of the rounds that warm up
+        whole(host)
+        pieces(host, box)
+        lines(i)
+        if line and not command("docker run", line):
+            line = None
+        if client:
+            client.stdin.write("go\n")
+            client.stdin.flush()
+            for name, took in json.loads(client.stdout.readline() or "{}").items():
+                times.setdefault("SDK: " + name, []).append(took)
+    if client:
+        client.stdin.close()
+        client.wait()
+    base = statistics.median(times["warder run"])
+    for name, found in times.items():
+        found.sort()
+        print("%-38s %9.1f %12.1f %11.2f x" % (name, statistics.median(found), found[min(len(found) - 1, int(len(found) * 0.99))], statistics.median(found) / base))
+
+
+main()

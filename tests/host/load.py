@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""load.py: many sandboxes, streams, bytes and malformed requests at a time, and what memory the host's processes take meanwhile, as TAP.
+
+WARDER_LOAD (200) is the number of sandboxes. At most 100 of them end at a time, and only when the kernel has freed the filters of the last
+ones. Nothing here depends on speed: each part waits for its end.
+"""
+import json, os, random, socket, subprocess, threading, time
+
+from lib import SLOW, Host, run_parts, tell, until
+
+SANDBOXES = int(os.environ.get("WARDER_LOAD", "200"))
+STREAMS = 200
+FREE = dict(sandboxes=1000, memoryBytes=1 << 50, cpuMilli=10**8, launchesPerSecond=10**5, queue=4096, spoolBytes=1 << 50)
+
+
+def below(pid):
+    """(pid, command line) of a process and all that descend from it."""
+    rows = [line.split(None, 2) for line in subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True).stdout.splitlines()[1:]]
+    found = {pid}
+    while True:
+        more = {int(row[0]) for row in rows if int(row[1]) in found} - found
+        if not more:
+            return [(int(row[0]), row[2]) for row in rows if int(row[0]) in found]
+        found |= more
+
+
+def peak(pid):
+    """The most memory that a process has had, in MiB."""
+    try:
+        with open("/proc/%d/status" % pid) as file:
+            return int(file.read().split("VmHWM:")[1].split()[0]) / 1024
+    except (OSError, IndexError):
+        return 0
+
+
+def memory(host):
+    """Peaks of the launcher, the front, and the greatest of the keepers, in MiB."""
+    all_ = below(host.process.pid)
+    front = [pid for pid, words in all_ if words.startswith("/opt/warder-front")]
+    keepers = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout.splitlines()
+    names = [name[:-5] for name in os.listdir(os.path.join(host.state, "sandboxes"))]
+    found = [int(line.split()[0]) for line in keepers if any(name in line for name in names) and "keep" in line]
+    return peak(host.process.pid), max(map(peak, front), default=0), max(map(peak, found), default=0)
+
+
+def settle():
+    """Until the kernel has freed the filters of jails that have ended."""
+    until(lambda: int(subprocess.run("ps -eo wchan:20 | grep -c bpf_prog_pack_free", shell=True, capture_output=True, text=True).stdout or 0) < 20, 120)
+
+
+def at_once(work, jobs, width):
+    """work(job) for all jobs, by that many threads; the answers in their order."""
+    answers = [None] * len(jobs)
+    left = list(enumerate(jobs))
+    lock = threading.Lock()
+
+    def run():
+        while True:
+            with lock:
+                if not left:
+                    return
+                i, job = left.pop()
+            try:
+                answers[i] = work(job)
+            except Exception as error:  # told by the caller
+                answers[i] = error
+    threads = [threading.Thread(target=run) for _ in range(width)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    return answers
+
+
+def crowd():
+    host = Host("crowd", connectionsPerTenant=1000)
+    token = host.tenant("me", **FREE)
+    made = at_once(lambda _: host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 3600000}), range(SANDBOXES), 16)
+    boxes = [one[1]["id"] for one in made if isinstance(one, tuple) and one[0] == 201]
+    tell(len(boxes) == SANDBOXES, "%d sandboxes are created" % SANDBOXES, [one for one in made if not isinstance(one, tuple) or one[0] != 201][:3])
+    start = lambda box, *argv: host.ask("POST", "/v1/sandboxes/%s/executions" % box, token, {"argv": list(argv)})[1]["id"]
+    went = at_once(lambda box: host.ask("GET", "/v1/sandboxes/%s/executions/%s?wait=1" % (box, start(box, "echo", box)), token), boxes, 16)
+    tell(all(isinstance(one, tuple) and one[1].get("stdout", {}).get("bytesTotal") == 21 for one in went), "each of them runs a program",
+         [one for one in went if not isinstance(one, tuple) or one[0] != 200][:3] or str(went[0])[:300])
+    # Each stream has all lines of its program, in their order, whatever the others do.
+    script = "for i in $(seq 200); do echo line $i; sleep 0.02; done"
+    runs = [(boxes[i % len(boxes)], None) for i in range(STREAMS)]
+    started = at_once(lambda run: (run[0], start(run[0], "sh", "-c", script)), runs, 16)
+
+    def read(one):
+        data = host.ask("GET", "/v1/sandboxes/%s/executions/%s/output" % one, token)[1]
+        text = "".join(json.loads(line[6:])["text"] for line in data.decode().split("\n") if line.startswith("data: ") and '"text"' in line)
+        return text == "".join("line %d\n" % i for i in range(1, 201)) and b"event: end" in data
+    good = at_once(read, started, STREAMS)
+    tell(good == [True] * STREAMS, "%d streams at a time come whole" % STREAMS, good.count(True))
+    launcher, front, keeper = memory(host)
+    tell(0 < launcher < 64 and 0 < front < 64 and keeper < 64, "with them, the launcher took at most %.0f MiB, the front %.0f, a keeper %.0f" % (launcher, front, keeper))
+    for i in range(0, len(boxes), 100):
+        ended = at_once(lambda box: host.ask("DELETE", "/v1/sandboxes/" + box, token)[0], boxes[i:i + 100], 16)
+        tell(ended == [204] * len(ended), "%d sandboxes end" % len(ended), ended)
+        settle()
+    tell(host.ask("GET", "/v1/sandboxes", token)[1] == [], "and none is left")
+    host.end()
+
+
+def bytes_():
+    host = Host("bytes", connectionsPerTenant=1000)
+    token = host.tenant("me", **FREE)
+    boxes = [host.ask("POST", "/v1/sandboxes", token, {"timeoutMs": 3600000})[1]["id"] for _ in range(4)]
+    start = lambda box, script: host.ask("POST", "/v1/sandboxes/%s/executions" % box, token, {"argv": ["sh", "-c", script]})[1]["id"]
+
+    def read(box):
+        """(bytes that came, bytes that a gap stands for, whether the end came)"""
+        one = host.connect()
+        one.sendall(host.request("GET", "/v1/sandboxes/%s/executions/%s/output" % (box, start(box, "head -c 50000000 /dev/zero | tr '\\0' x")), token))
+        came = missing = 0
+        for line in one.makefile("rb"):
+            if line.startswith(b"data: "):
+                data = json.loads(line[6:])
+                came += len(data.get("text", ""))
+                missing += data.get("to", 0) - data.get("from", 0)
+                if "exitCode" in data:
+                    return came, missing, True
+        return came, missing, False
+    slow = []
+    for box in boxes:  # clients that never read, beside
+        execution = start(box, "head -c 50000000 /dev/zero | tr '\\0' y")
+        for _ in range(10):
+            one = socket.socket()
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.connect(("127.0.0.1", host.port))
+            one.sendall(host.request("GET", "/v1/sandboxes/%s/executions/%s/output" % (box, execution), token))
+            slow.append(one)
+    got = at_once(read, boxes, len(boxes))
+    tell(all(isinstance(one, tuple) and one[0] + one[1] == 50000000 and one[2] for one in got), "four outputs of 50 MB come, or the client knows which bytes did not, beside 40 clients that never read",
+         got)
+    launcher, front, keeper = memory(host)
+    tell(0 < launcher < 64 and 0 < front < 64 and keeper < 128, "with them, the launcher took at most %.0f MiB, the front %.0f, a keeper %.0f" % (launcher, front, keeper))
+    tell(host.ask("GET", "/health")[0] == 204, "and the host serves")
+    for one in slow:
+        one.close()
+    host.end()
+
+
+def malformed():
+    """10,000 requests that are wrong on each level: HTTP, chunks, multipart, frames of Connect, JSON, WebSocket."""
+    host = Host("malformed", wrongTokensPerMinute=1000000)
+    token = host.tenant("me", **FREE)
+    status, box, _ = host.ask("POST", "/v2/sandboxes", token, {"templateID": "base", "timeout": 3600})
+    to = "E2b-Sandbox-Id: %s\r\nX-Access-Token: %s\r\n" % (box["sandboxID"], box["envdAccessToken"])
+    random.seed(19)
+    noise = lambda most: bytes(random.randrange(256) for _ in range(random.randrange(1, most)))
+    at = "/v1/sandboxes/%s" % box["sandboxID"]
+
+    def cut(bytes_):
+        return bytes_[:random.randrange(1, len(bytes_))]
+
+    def spoil(bytes_):
+        i = random.randrange(len(bytes_))
+        return bytes_[:i] + noise(6) + bytes_[i + random.randrange(4):]
+    frame = json.dumps({"process": {"cmd": "true"}}).encode()
+    whole = [
+        lambda: host.request("GET", "/v1/host", token),
+        lambda: host.request("POST", "/v1/run", token, b'{"argv": ["true"]}'),
+        lambda: host.request("POST", "/v1/policies/check", token, b'{"policy": {"version": 1}}'),
+        lambda: host.request("POST", "/process.Process/List", "", b"{}", to + "Content-Type: application/json\r\n"),
+        lambda: host.request("POST", "/process.Process/Start", "", b"\0" + len(frame).to_bytes(4, "big") + frame, to + "Content-Type: application/connect+json\r\n"),
+        lambda: host.request("POST", "/files?path=/tmp/x", "", b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nx\r\n--b--\r\n", to + "Content-Type: multipart/form-data; boundary=b\r\n"),
+        lambda: host.request("PUT", at + "/files?path=/tmp/x", token, b"bytes"),
+        lambda: ("POST /v1/run HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-API-Key: %s\r\nTransfer-Encoding: chunked\r\n\r\n12\r\n{\"argv\": [\"true\"]}\r\n0\r\n\r\n" % (host.port, token)).encode(),
+        lambda: host.request("GET", at + "/executions/0000000000000000/terminal", token, b"", "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"),
+    ]
+
+    def send(i):
+        bytes_ = random.choice(whole)()
+        how = i % 4
+        try:
+            with host.connect() as one:
+                one.settimeout(30 * SLOW)
+                one.sendall(noise(400) if how == 0 else cut(bytes_) if how == 1 else spoil(bytes_))
+                if how == 3:
+                    one.shutdown(socket.SHUT_WR)
+                    while one.recv(65536):
+                        pass
+        except OSError:
+            pass
+    pid = host.process.pid
+    front = [one for one, words in below(pid) if words.startswith("/opt/warder-front")]
+    at_once(send, range(10000), 8)
+    tell(host.process.poll() is None and [one for one, words in below(pid) if words.startswith("/opt/warder-front")] == front, "after 10,000 malformed requests the same processes serve", front)
+    tell(until(lambda: host.ask("GET", "/health")[0] == 204) and host.ask("POST", "/v1/run", token, {"argv": ["true"]})[0] == 200, "and serve well")
+    status, row, _ = host.ask("GET", "/v1/host", token)
+    tell(until(lambda: host.ask("GET", "/v1/host", token)[1]["tenant"]["used"]["running"] == 0, 60), "no request of them goes on for ever", row)
+    launcher, front_most, keeper = memory(host)
+    tell(0 < launcher < 64 and 0 < front_most < 64 and keeper < 64, "the launcher took at most %.0f MiB, the front %.0f, the keeper %.0f" % (launcher, front_most, keeper))
+    errors = open(host.errors.name).read()
+    tell("ended" not in errors, "and no process of the host ended", errors[-500:])
+    host.end()
+
+
+def fairness():
+    host = Host("fairness", connectionsPerTenant=1000)
+    greedy, modest = host.tenant("greedy", **FREE), host.tenant("modest")
+    order, lock = [], threading.Lock()
+
+    def run(token, name, argv):
+        status = host.ask("POST", "/v1/run", token, {"argv": argv})[0]
+        with lock:
+            order.append((name, status))
+    flood = [threading.Thread(target=run, args=(greedy, "greedy", ["sleep", "1"])) for _ in range(150)]
+    for one in flood:
+        one.start()
+    until(lambda: host.ask("GET", "/v1/host", greedy)[1]["tenant"]["used"]["waiting"] > 20, 60)
+    for _ in range(10):
+        run(modest, "modest", ["true"])
+    with lock:
+        before = [name for name, _ in order]
+    for one in flood:
+        one.join()
+    tell(all(status == 200 for _, status in order) and before.count("modest") == 10 and before.count("greedy") < 140,
+         "ten requests of a tenant pass a queue of another one (%d of 150 were done by then)" % before.count("greedy"), order[:5])
+    host.end()
+
+
+run_parts((crowd, bytes_, malformed, fairness))

@@ -296,6 +296,7 @@ run_root() {
 	suite root containers as_root env WARDER=build/gcc/warder tests/containers/run.py
 	suite root host as_root env WARDER=build/gcc/warder tests/host/run.py
 	suite root host-limits as_root env WARDER=build/gcc/warder tests/host/limits.py
+	suite root host-kills as_root env WARDER=build/gcc/warder tests/host/kills.py
 	suite root host-api as_root env WARDER=build/gcc/warder tests/host/api.py
 	! $deep || suite root host-load as_root env WARDER=build/gcc/warder tests/host/load.py
 	suite root remote as_root env WARDER=build/gcc/warder tests/remote/run.py

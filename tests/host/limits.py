@@ -246,6 +246,47 @@ def queue():
     host.end()
 
 
+def stuck():
+    """A probe that does not end, as on a kernel that hangs: a word within 2 s, nothing is launched, one probe at a time, and all goes on after it."""
+    place = os.path.join(work, "slow")
+    os.mkdir(place, 0o755)
+    flag = os.path.join(place, "stuck")
+    with open(os.path.join(place, "true"), "w") as file:
+        file.write("#!/bin/sh\necho >&2; while [ -e /opt/slow/stuck ]; do sleep 0.1; done\n")
+    os.chmod(os.path.join(place, "true"), 0o755)
+    os.chmod(work, 0o755)
+    base = {"version": 1, "environment": {"set": {"PATH": "/opt/slow:/usr/bin:/bin"}}, "filesystem": {"paths": {"readOnly": [place + ":/opt/slow"]}},
+            "limits": {"wallTime": "60s", "memory": "64MiB"}, "syscalls": {"profile": "default"}}
+    if os.geteuid() != 0:  # such a user may have no cgroup
+        base["enforcement"] = {"limits": "preferred"}
+    host = Host("stuck", more={"templates": {"base": base}})
+    token = host.tenant("waits")
+    tell(host.ask("GET", "/health")[0] == 204, "a host whose probe ends is healthy")
+    open(flag, "w").close()
+    time.sleep(5.2)  # the last probe counts for 5 s
+    answers = []
+    many = [threading.Thread(target=lambda: answers.append((time.time(), host.ask("GET", "/health")))) for _ in range(5)]
+    begin = time.time()
+    for one in many:
+        one.start()
+    for one in many:
+        one.join()
+    took = time.time() - begin
+    tell([answer[0] for _, answer in answers] == [503] * 5 and 1.5 < took < 3 * SLOW + 5, "a probe that does not end: 503 after 2 s for all who ask",
+         (took, answers))
+    probes = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout.count("/bin/sh /opt/slow/true")
+    tell(probes == 1, "there is one probe at a time", probes)
+    begin = time.time()
+    refused = [host.ask(method, path, token, body)[0] for method, path, body in (
+        ("GET", "/health", b""), ("POST", "/v1/run", {"argv": ["echo"]}), ("POST", "/v1/sandboxes", {}))]
+    tell(refused == [503] * 3 and time.time() - begin < 2 * SLOW + 3, "and nothing is launched until it has ended", (refused, time.time() - begin))
+    tell(host.ask("GET", "/v1/sandboxes", token)[0] == 200, "what launches nothing is answered")
+    os.unlink(flag)
+    tell(until(lambda: host.ask("GET", "/health")[0] == 204, 20) and host.ask("POST", "/v1/run", token, {"argv": ["echo"]})[0] == 200,
+         "when it has ended, the host is healthy again, and launches")
+    host.end()
+
+
 def settings():
     path = os.path.join(work, "settings.json")
     for text, word in (('{"connections": 0}', "connections"), ('{"connections": 5000}', "2000"), ('{"bodyBytes": 2000000}', "bodyBytes"), ('{"nope": 1}', "nope"),
@@ -257,4 +298,4 @@ def settings():
         tell(done.returncode == 125 and word in done.stderr and "settings.json" in done.stderr, "settings are refused: " + text, done.stderr)
 
 
-run_parts((sizes, defaults, connections, sandbox_keys, slow_streams, names, shares, queue, settings))
+run_parts((sizes, defaults, connections, sandbox_keys, slow_streams, names, shares, queue, stuck, settings))

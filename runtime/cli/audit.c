@@ -97,61 +97,6 @@ static void write_argv(char *const *argv, struct json_writer *w)
 	json_end_array(w);
 }
 
-static void write_counters(const struct warder_result *result, struct json_writer *w)
-{
-	const struct jail_outcome *outcome = &result->outcome;
-
-	json_key(w, "counters");
-	json_begin_object(w);
-	json_key_uint(w, "wallUs", outcome->wall_us);
-	result_write_known(w, "cpuTimeUs", outcome->cpu_us);
-	result_write_known(w, "peakMemoryBytes", outcome->memory_peak_bytes);
-	result_write_known(w, "peakPids", outcome->pids_peak);
-	json_key_uint(w, "stdoutBytes", outcome->output[JAIL_STDOUT].total);
-	json_key_uint(w, "stderrBytes", outcome->output[JAIL_STDERR].total);
-	json_end_object(w);
-}
-
-static void write_reference(const char *name, const struct result_reference *reference, struct json_writer *w)
-{
-	if (!reference->artifact)
-		return;
-	json_begin_object(w);
-	text_write_name(w, "name", "nameBase64", name);
-	json_key(w, "artifact");
-	json_number(w, reference->artifact);
-	json_end_object(w);
-}
-
-static void write_artifacts(const struct warder_result *result, struct json_writer *w)
-{
-	const struct rootfs_collection *files = &result->outcome.collected;
-
-	json_key(w, "artifacts");
-	json_begin_array(w);
-	write_reference("stdout", &result->streams[WARDER_STDOUT], w);
-	write_reference("stderr", &result->streams[WARDER_STDERR], w);
-	for (size_t i = 0; result->references && i < files->count; i++)
-		write_reference(files->items[i].path, &result->references[i], w);
-	json_end_array(w);
-}
-
-static void write_result(const struct warder_result *result, struct json_writer *w)
-{
-	result_write_time(w, "startedAt", result->started_ms);
-	json_key_string(w, "status", warder_result_status(result));
-	json_key_string(w, "cause", warder_result_cause(result));
-	result_write_end(&result->outcome, w);
-	if (result->code)
-		json_key_string(w, "language", result->code->language);
-	json_key_string(w, "backend", warder_result_backend(result));
-	json_key_string(w, "isolation", warder_result_isolation(result));
-	result_write_identity(w, result);
-	write_counters(result, w);
-	result_write_network(w, result);
-	write_artifacts(result, w);
-}
-
 static void write_refusal(const struct warder_error *err, struct json_writer *w)
 {
 	result_write_time(w, "startedAt", clock_wall_ms());
@@ -164,31 +109,47 @@ static void write_refusal(const struct warder_error *err, struct json_writer *w)
 	json_end_object(w);
 }
 
+/* Who asks for what: the members that are known before the run. */
+static void write_head(const struct audit *audit, const struct audit_run *run, struct json_writer *w)
+{
+	json_key_string(w, "command", audit->which);
+	if (audit->session)
+		json_key_string(w, "session", audit->session);
+	write_caller(w);
+	if (run->identity)
+		json_key_string(w, "requestIdentity", run->identity);
+	if (run->id) {
+		json_key(w, "id");
+		json_number(w, run->id);
+	}
+	if (run->name)
+		json_key_string(w, "case", run->name);
+	write_policy(run->policy, w);
+	if (audit->request->audit_argv)
+		write_argv(run->argv, w);
+}
+
+char *audit_head(const struct audit *audit, const struct audit_run *run)
+{
+	struct json_writer w = { 0 };
+
+	json_begin_object(&w);
+	write_head(audit, run, &w);
+	json_end_object(&w);
+	return json_take(&w);
+}
+
 static char *line_of(const struct audit *audit, const struct audit_run *run)
 {
 	struct json_writer w = { 0 };
 	char *text, *line = NULL;
 
 	json_begin_object(&w);
-	json_key_string(&w, "command", audit->which);
-	if (audit->session)
-		json_key_string(&w, "session", audit->session);
-	write_caller(&w);
-	if (run->identity)
-		json_key_string(&w, "requestIdentity", run->identity);
-	if (run->id) {
-		json_key(&w, "id");
-		json_number(&w, run->id);
-	}
-	if (run->name)
-		json_key_string(&w, "case", run->name);
-	write_policy(run->policy, &w);
+	write_head(audit, run, &w);
 	if (run->result)
-		write_result(run->result, &w);
+		result_write_audit(run->result, &w);
 	else
 		write_refusal(run->err, &w);
-	if (audit->request->audit_argv)
-		write_argv(run->argv, &w);
 	json_end_object(&w);
 	text = json_take(&w);
 	if (text && asprintf(&line, "%s\n", text) < 0)

@@ -41,6 +41,9 @@ int audit_open(const struct request *request, const char *which, const char *ses
 	       struct warder_error *err);
 /* Append a line. A failure is reported on standard error and noted in *audit. */
 void audit_append(struct audit *audit, const struct audit_run *run);
+/* The members of a line that are known before the run, as a JSON object: for a keeper that writes the line when its execution has ended. Heap;
+ * NULL: no memory. */
+char *audit_head(const struct audit *audit, const struct audit_run *run);
 /* The member "audit" of a result, into the object that is open: {file, written, error}. Nothing if nothing was told. */
 void audit_write_member(const struct audit *audit, struct json_writer *w);
 void audit_done(struct audit *audit);

@@ -24,9 +24,9 @@ struct command {
 struct report;
 /* Run request->rest in a template, with this process's streams; spill: as of struct warder_command, or NULL. Returns the exit status. */
 int run_launch(struct report *report, struct warder_template *tmpl, const struct warder_spill *spill);
-/* Start request->rest as an execution that outlives this process, and print its id: in a session, or (NULL) in one of its own. Returns the
+/* Start report->request->rest as an execution that outlives this process, and print its id: in a session, or (NULL) in one of its own. Returns the
  * exit status. */
-int detach_launch(const struct request *request, struct warder_session *session);
+int detach_launch(struct report *report, struct warder_session *session);
 /* The words read, write, list and cp of `warder session`: `name` is the first word behind, and flags are all others. */
 int session_read_word(struct request *outer, const char *name, char **flags);
 int session_write_word(struct request *outer, const char *name, char **flags);

@@ -4,11 +4,13 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
+#include "runtime/cli/report.h"
 #include "runtime/session/session.h"
 
 #define PROGRAM "/proc/self/exe"
@@ -37,9 +39,13 @@ static int start_session(const struct request *request, const char *id, struct w
 	return session_start(id, &options, NULL, ending_came, ret, err);
 }
 
-static int start(const struct request *request, struct warder_session *session, const char *id,
+static int start(const struct report *report, struct warder_session *session, const char *id,
 		 struct warder_execution **ret, struct warder_error *err)
 {
+	const struct request *request = report->request;
+	char *head = report_audit_head(report);
+	const struct remote_audit audit = { .fd = report->audit.fd, .path = request->audit, .head = head };
+	int status;
 	const bool copies = request->terminal && isatty(STDIN_FILENO);
 	owned_fd int terminal_fd = copies ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : -1;
 	const struct warder_execution_command command = {
@@ -56,11 +62,16 @@ static int start(const struct request *request, struct warder_session *session, 
 		.id = id,
 	};
 
-	return warder_execution_start(session, &command, ret, err);
+	if (report->audit.fd >= 0 && !head)
+		return error_no_memory(err, NULL);
+	status = execution_start_audited(session, &command, head ? &audit : NULL, ret, err);
+	free(head);
+	return status;
 }
 
-int detach_launch(const struct request *request, struct warder_session *session)
+int detach_launch(struct report *report, struct warder_session *session)
 {
+	const struct request *request = report->request;
 	char id[REMOTE_ID_LENGTH + 1];
 	struct warder_error err = { 0 }, ignored;
 	struct warder_execution *execution = NULL;
@@ -68,13 +79,13 @@ int detach_launch(const struct request *request, struct warder_session *session)
 	int ret;
 
 	if (remote_draw_id(id, &err) < 0 || (!session && start_session(request, id, &own, &err) < 0))
-		return command_refuse(request, &err, EXIT_REFUSED);
-	ret = start(request, session ? session : own, id, &execution, &err);
+		return report_refuse(report, &err, EXIT_REFUSED);
+	ret = start(report, session ? session : own, id, &execution, &err);
 	warder_session_free(own);
 	if (ret < 0) {
 		if (!session)
 			session_stop(id, NULL, &ignored);
-		return command_refuse(request, &err, error_exit_status(err.code));
+		return report_refuse(report, &err, error_exit_status(err.code));
 	}
 	puts(warder_execution_id(execution));
 	warder_execution_free(execution);

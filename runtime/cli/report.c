@@ -320,6 +320,18 @@ static void append(struct report *report, const struct warder_result *result, co
 					  .err = why });
 }
 
+char *report_audit_head(const struct report *report)
+{
+	const struct request *request = report->request;
+
+	return report->audit.fd < 0
+		   ? NULL
+		   : audit_head(
+			 &report->audit,
+			 &(struct audit_run){ .policy = request->policy ? &request->policy->policy : NULL,
+					      .argv = request->rest });
+}
+
 void report_append(struct report *report, const struct warder_result *result)
 {
 	append(report, result, NULL);

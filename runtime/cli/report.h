@@ -58,6 +58,8 @@ bool report_ended_early(struct report *report);
 void (*report_progress(const struct report *report))(void *context, const char *line);
 /* Wait for the run and tell of its end. Returns the exit status. */
 int report_wait(struct report *report, struct warder_run *run);
+/* The members of the line that are known before the run, for a keeper that writes it: JSON, heap. NULL: no audit file, or no memory. */
+char *report_audit_head(const struct report *report);
 /* Append the line of a run that ended, before report_finish(). */
 void report_append(struct report *report, const struct warder_result *result);
 /* Tell of an end. Returns the exit status. */

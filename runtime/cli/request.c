@@ -286,7 +286,6 @@ static int check_detach(const struct request *request, struct warder_error *err)
 		{ "--dry-run", request->changes.dry_run },
 		{ "--artifacts", request->code.artifacts },
 		{ "--json", request->json },
-		{ "--audit", request->audit },
 		{ "--progress", request->progress },
 	}, with[] = {
 		{ "--interactive", request->execution.input },

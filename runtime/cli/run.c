@@ -204,7 +204,7 @@ int run_command(struct request *request, char **argv)
 	    report_audit(&report, "run", NULL, &err) != 0)
 		status = report_refuse(&report, &err, EXIT_REFUSED);
 	else if (request->execution.detach && !(request->backend && backend_is_remote(request->backend)))
-		status = detach_launch(request, NULL);
+		status = detach_launch(&report, NULL);
 	else
 		status = prepare_and_launch(&report);
 	report_done(&report);

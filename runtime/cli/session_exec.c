@@ -270,11 +270,12 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 {
 	static const int output_fds[] = { STDOUT_FILENO, STDERR_FILENO };
 	const struct request *request = report->request;
+	struct remote_audit audit = { .fd = report->audit.fd, .path = request->audit };
 	struct typing typing = { .pipe_fd = -1 };
 	owned_fd int typed_fd = -1;
 	struct remote_streams streams = { .input_fd = request->no_input ? -1 : STDIN_FILENO,
 					  .output_fds = request->json ? NULL : output_fds };
-	const struct remote_command command = {
+	struct remote_command command = {
 		.policy = &request->policy->policy,
 		.ceiling = request->ceiling ? &request->ceiling->policy : NULL,
 		.argv = request->rest,
@@ -286,6 +287,7 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 	};
 	struct session_run *run = NULL;
 	struct warder_result *result = NULL;
+	char *head;
 	int status;
 
 	if (report_ended_early(report))
@@ -298,7 +300,11 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 	patience_us = request->grace_us + SILENCE_US;
 	signalled_us = 0;
 	report_grace(request->grace_us);
+	/* For the keeper, in case this process is killed. */
+	audit.head = head = report_audit_head(report);
+	command.audit = head ? &audit : NULL;
 	status = session_run_start(session, &command, report_owned, gives_up, &run, err);
+	free(head);
 	fd_done(&typed_fd);
 	if (status == 0)
 		status = wait_for_end(run, &typing, &result, err);
@@ -317,7 +323,7 @@ static int run_by_keeper(struct report *report, struct warder_session *session, 
 static int begin(struct report *report, struct warder_session *session, struct warder_error *err)
 {
 	if (report->request->execution.detach)
-		return detach_launch(report->request, session);
+		return detach_launch(report, session);
 	return needs_this_process(report->request) ? run_here(report, session, err)
 						   : run_by_keeper(report, session, err);
 }

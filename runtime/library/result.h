@@ -103,6 +103,9 @@ void result_write_known(struct json_writer *w, const char *key, uint64_t value);
 /* The member "error" of it, into the object that is open. */
 void result_write_error(const struct warder_error *err, const char *violations, struct json_writer *w);
 
+/* The members of an audit file's line about this end, into the object that is open. */
+void result_write_audit(const struct warder_result *result, struct json_writer *w);
+
 /* ---- result_file.c ---- */
 
 /* A result as a memory file, without its changes and what was learned. -1 with errno. */

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/line_log.h"
 #include "runtime/library/library.h"
 #include "runtime/library/preparation.h"
 #include "runtime/library/result.h"
@@ -104,7 +105,7 @@ static int take_words(const struct record_start *start, char *bytes, struct exec
 	ret->bytes = bytes;
 	ret->has_ceiling = start->has_ceiling;
 	if (start->argc == 0 || start->argc > WORDS_MAX || start->set_count > WORDS_MAX ||
-	    start->caller_count > WORDS_MAX || start->has_ceiling > 1)
+	    start->caller_count > WORDS_MAX || start->has_ceiling > 1 || start->has_audit > 1)
 		return malformed(err);
 	if (take_policy(&at, end, "policy", &ret->policy, err) < 0 ||
 	    (start->has_ceiling && take_policy(&at, end, "ceiling", &ret->ceiling, err) < 0) ||
@@ -112,6 +113,12 @@ static int take_words(const struct record_start *start, char *bytes, struct exec
 	    take_list(&at, end, start->set_count, &ret->set, err) < 0 ||
 	    take_list(&at, end, start->caller_count, &ret->caller, err) < 0)
 		return -1;
+	if (start->has_audit) {
+		ret->audit_path = next_text(&at, end);
+		ret->audit_head = next_text(&at, end);
+		if (!ret->audit_path || !ret->audit_head)
+			return malformed(err);
+	}
 	return at == end ? 0 : malformed(err);
 }
 
@@ -338,6 +345,64 @@ static void fill_end(const struct execution *execution, const struct warder_resu
 		ret->totals[i] = result ? result->outcome.output[i].total : 0;
 }
 
+/* The head, and what the end adds to it. NULL: no memory, or the head is no object. */
+static char *audit_line(const struct execution *execution)
+{
+	const char *head = execution->words.audit_head;
+	struct json_writer w = { 0 };
+	struct json_value *document = NULL;
+	struct warder_error ignored = { 0 };
+	char *text, *line = NULL;
+
+	if (json_parse(head, strlen(head), "audit", &(struct json_limits){ .max_bytes = SIZE_MAX }, &document,
+		       &ignored) != 0 ||
+	    document->type != JSON_OBJECT) {
+		json_free(document);
+		return NULL;
+	}
+	json_begin_object(&w);
+	for (const struct json_value *member = document->child; member; member = member->next) {
+		json_key(&w, member->key);
+		json_copy(&w, member);
+	}
+	json_key_string(&w, "execution", execution->id);
+	result_write_audit(execution->whole, &w);
+	json_end_object(&w);
+	json_free(document);
+	text = json_take(&w);
+	if (text && asprintf(&line, "%s\n", text) < 0)
+		line = NULL;
+	free(text);
+	return line;
+}
+
+/* Whoever waits for the result finds in it whether the line is there. A lock that another process of the user holds delays this by 5 s at
+ * most. */
+static void write_audit(struct execution *execution)
+{
+	struct json_writer w = { 0 };
+	struct warder_error err = { 0 };
+	char *line;
+	int status;
+
+	if (execution->audit_fd < 0 || !execution->whole)
+		return;
+	line = audit_line(execution);
+	status = line ? line_log_append(execution->audit_fd, execution->words.audit_path, "--audit", line,
+					strlen(line), &err)
+		      : error_no_memory(&err, "--audit");
+	free(line);
+	fd_done(&execution->audit_fd);
+	json_begin_object(&w);
+	json_key_string(&w, "file", execution->words.audit_path);
+	json_key_bool(&w, "written", status == 0);
+	if (status != 0)
+		json_key_string(&w, "error", err.text);
+	json_end_object(&w);
+	execution->audit = json_take(&w);
+	execution->whole->audit = execution->audit;
+}
+
 /* Takes the result, which may be NULL. */
 static void finish(struct execution *execution, struct warder_result *result,
 		   const struct warder_error *failed)
@@ -354,8 +419,11 @@ static void finish(struct execution *execution, struct warder_result *result,
 
 const char *execution_document(struct execution *execution)
 {
-	if (!execution->result && execution->whole)
+	if (!execution->result && execution->whole) {
+		if (!execution->owned)
+			write_audit(execution);
 		execution->result = warder_result_json(execution->whole);
+	}
 	if (!execution->owned) {
 		warder_result_free(execution->whole);
 		execution->whole = NULL;
@@ -367,6 +435,7 @@ void execution_delivered(struct execution *execution)
 {
 	warder_result_free(execution->whole);
 	execution->whole = NULL;
+	fd_done(&execution->audit_fd);
 	execution->owned = false;
 	execution->keep_us = 0;
 }
@@ -625,6 +694,8 @@ static void execution_free(struct execution *execution)
 	warder_result_free(execution->whole);
 	for (size_t i = 0; i < ARRAY_LENGTH(execution->streams); i++)
 		fd_done(&execution->streams[i]);
+	fd_done(&execution->audit_fd);
+	free(execution->audit);
 	free(execution->result);
 	free(execution);
 }
@@ -669,6 +740,17 @@ static int add(struct executions *all, struct execution *execution, struct warde
 	return 0;
 }
 
+/* The first descriptor behind the words. */
+static int take_audit(struct execution *execution, const int **fds, struct warder_error *err)
+{
+	if (!execution->words.audit_head)
+		return 0;
+	if (**fds < 0 || execution->flags & RECORD_CONTEXT)
+		return malformed(err);
+	execution->audit_fd = fcntl(*(*fds)++, F_DUPFD_CLOEXEC, 3);
+	return execution->audit_fd < 0 ? no_descriptor(err) : 0;
+}
+
 static int fill(struct execution *execution, const char *id, const struct record_start *start, char *bytes,
 		const int *fds, struct warder_error *err)
 {
@@ -679,7 +761,8 @@ static int fill(struct execution *execution, const char *id, const struct record
 	if (execution->flags & RECORD_STREAMS &&
 	    execution->flags & (RECORD_TERMINAL | RECORD_OPEN_INPUT | RECORD_CONTEXT))
 		return malformed(err);
-	if (session_check_narrower(execution->all->policy, &execution->words.policy, err) < 0)
+	if (session_check_narrower(execution->all->policy, &execution->words.policy, err) < 0 ||
+	    take_audit(execution, &fds, err) < 0)
 		return -1;
 	if (*id && executions_find(execution->all, id, &ignored))
 		return error_set(err, WARDER_ERROR_CONFLICT, "id", "there is an execution %s already", id);
@@ -701,7 +784,7 @@ static struct execution *execution_new(struct executions *all, uint32_t flags,
 	execution->all = all;
 	execution->flags = flags;
 	execution->start = *start;
-	execution->input_fd = execution->source_fd = -1;
+	execution->input_fd = execution->source_fd = execution->audit_fd = -1;
 	for (size_t i = 0; i < ARRAY_LENGTH(execution->streams); i++)
 		execution->streams[i] = -1;
 	execution->output_max = start->output_max;

@@ -36,7 +36,8 @@ struct execution_words {
 	char *bytes; /* owned */
 	struct policy policy, ceiling;
 	bool has_ceiling;
-	char **argv, **set, **caller; /* owned arrays, NULL-terminated */
+	char **argv, **set, **caller;        /* owned arrays, NULL-terminated */
+	const char *audit_path, *audit_head; /* or NULL: there is no audit file */
 };
 
 struct executions;
@@ -56,6 +57,7 @@ struct execution {
 	int input_fd;            /* our end of its input: a pipe, or a terminal's master; or -1 */
 	int source_fd;           /* the program's end, until it has ended; or -1 */
 	int streams[3];          /* with RECORD_STREAMS: its caller's, until it has ended; each, or all, -1 */
+	int audit_fd;            /* of an audit file whose line is not written yet; or -1 */
 	bool owned;              /* a client started it with RECORD_STREAMS, and waits for its end */
 	atomic_bool stopped;     /* by a STOP */
 	struct record_stop stop; /* the first one */
@@ -74,6 +76,7 @@ struct execution {
 	struct ring spool;
 	struct record_end end;
 	char *result;                /* JSON; see execution_document() */
+	char *audit;                 /* JSON: whether the line of the audit file is there; or NULL */
 	struct warder_result *whole; /* for the client that owns it, as long as that waits; or NULL */
 };
 
@@ -143,7 +146,7 @@ int execution_counters(struct execution *execution, uint64_t ret[RECORD_COUNTERS
 void execution_stop(struct execution *execution, const struct record_stop *stop);
 /* The result as JSON; NULL: there is none. */
 const char *execution_document(struct execution *execution);
-/* Its owner has the result, and nobody else asks for it. */
+/* Its owner has the result, writes the line of its audit file, and nobody else asks for it. */
 void execution_delivered(struct execution *execution);
 /* No more input. */
 void execution_close_input(struct execution *execution);

@@ -109,6 +109,13 @@ static int check_command(const struct warder_execution_command *command, struct 
 int warder_execution_start(struct warder_session *session, const struct warder_execution_command *command,
 			   struct warder_execution **ret, struct warder_error *err)
 {
+	return execution_start_audited(session, command, NULL, ret, err);
+}
+
+int execution_start_audited(struct warder_session *session, const struct warder_execution_command *command,
+			    const struct remote_audit *audit, struct warder_execution **ret,
+			    struct warder_error *err)
+{
 	struct warder_execution_command known;
 	struct remote_command asked;
 	struct remote *remote;
@@ -134,6 +141,7 @@ int warder_execution_start(struct warder_session *session, const struct warder_e
 		.columns = (uint16_t)known.columns,
 		.output_max = known.output_max,
 		.keep_us = known.keep_us,
+		.audit = audit,
 	};
 	return remote_start(session->spec.name, known.id, &asked, &remote, err) < 0 ? -1
 										    : make(remote, ret, err);

@@ -21,7 +21,7 @@
 #define RECORD_VERSION       3u
 #define RECORD_VERSION_OLD   2u
 #define RECORD_MAGIC         0x58455257u
-#define RECORD_FDS_MAX       4
+#define RECORD_FDS_MAX       5
 #define EXECUTION_ID_LENGTH  16
 #define RECORD_SESSION_BYTES 40
 
@@ -87,14 +87,15 @@ struct record_head {
 #define RECORD_BODY_MAX (RECORD_MAX - sizeof(struct record_head))
 
 /* The memory file holds, one after the other and each with a final NUL: the policy as JSON, the ceiling as JSON or nothing, the words of
- * the program, the variables that it gets besides the policy's, and the variables of the caller that the policy may let in. */
+ * the program, the variables that it gets besides the policy's, and the variables of the caller that the policy may let in; with
+ * has_audit, also the path of the audit file and the head of its line, a JSON object. The file's descriptor is the first behind the words. */
 struct record_start {
 	uint32_t has_ceiling, argc, set_count, caller_count;
 	uint64_t bytes;         /* of the memory file */
 	uint64_t output_max;    /* of each stream; more ends the program; 0: no limit */
 	uint64_t keep_us;       /* the result, after the end */
 	uint16_t rows, columns; /* of a terminal without a descriptor */
-	uint32_t unused;
+	uint32_t has_audit;
 	char session
 	    [RECORD_SESSION_BYTES]; /* id of the session that is meant, with a NUL; "": any of the name */
 };

@@ -344,6 +344,11 @@ int remote_make_words(const struct remote_command *command, struct record_start 
 		add_text(&texts, *word);
 	for (char *const *word = caller; word && *word; word++)
 		add_text(&texts, *word);
+	if (command->audit) {
+		add_text(&texts, command->audit->path);
+		add_text(&texts, command->audit->head);
+	}
+	start->has_audit = command->audit != NULL;
 	start->has_ceiling = command->ceiling != NULL;
 	start->argc = (uint32_t)count_of(command->argv);
 	start->set_count = (uint32_t)count_of(command->environment);
@@ -388,6 +393,8 @@ static int start_in(struct remote *remote, const struct remote_command *command,
 
 	if (words_fd < 0)
 		return -1;
+	if (command->audit)
+		fds[count++] = command->audit->fd;
 	if (command->terminal_fd >= 0)
 		fds[count++] = command->terminal_fd;
 	if (command->streams)

@@ -245,6 +245,13 @@ struct remote_command {
 	const struct remote_streams *streams; /* or NULL: the keeper keeps what the program writes */
 	const char *session_id;               /* of the session that is meant; NULL: any of the name */
 	bool no_receipt;                      /* with streams: the result needs none */
+	const struct remote_audit *audit;     /* the keeper appends a line at the end; or NULL */
+};
+
+/* An audit file: open for appending (line_log.h), its path for messages, and the members of the line that are known, a JSON object. */
+struct remote_audit {
+	int fd;
+	const char *path, *head;
 };
 
 /* The caller's own streams for the program. */
@@ -319,6 +326,10 @@ int remote_connect_owner(const char *session, bool (*gives_up)(void), struct rem
 			 struct warder_error *err);
 /* Start it. Returns when the program has begun. 1: the keeper has ended; -1 with *err, as of warder_launch(). */
 int remote_start_owned(struct remote *remote, const struct remote_command *command, struct warder_error *err);
+/* warder_execution_start() with a line in an audit file, or NULL. */
+int execution_start_audited(struct warder_session *session, const struct warder_execution_command *command,
+			    const struct remote_audit *audit, struct warder_execution **ret,
+			    struct warder_error *err);
 /* Find an execution, in whichever session. -1 with *err (NOT_FOUND). */
 int remote_open(const char *id, struct remote **ret, struct warder_error *err);
 /* A connection to the keeper of a session over which a process of another user can ask for executions in it (records.h), and for nothing

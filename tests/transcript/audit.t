@@ -85,10 +85,22 @@ $ warder run --audit dir --prefer audit --json -- echo ran | python3 $TOP/tests/
 ! warder: --audit: cannot write to dir: Is a directory; the run goes on without it (--prefer audit)
 ! warder: --audit: cannot write to dir: Is a directory
 
-= a detached run has no line, and is refused
-$ warder run --detach --audit log -- true
-!~ ^warder: --audit does not go with --detach; 
-? 125
+= the keeper writes the line of a detached run, and that of a program whose caller was killed
+needs python3
++ cat > lines.py <<'END'
++ import json
++ for x in sorted(map(json.loads, open("log")), key=lambda x: (x["command"], x["status"], x.get("exitCode") or 0)):
++     print(x["command"], x["status"], x.get("cause"), x.get("exitCode"), x.get("counters", {}).get("stdoutBytes"), x.get("argv"), "execution" in x, len(x["policySha256"]))
++ END
+$ . "$TOP/tests/transcript/detach.sh"; p="--prefer limits"; id=$(warder run --detach $p --audit log --audit-argv -- sh -c 'echo secret; exit 4'); warder wait $id; warder wait --json $id | grep -o '"audit":{[^}]*}'; stat -c %a log; end $id; warder session start s $p; warder session exec s --audit log -- sh -c 'echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; exit 5' > out & pid=$!; until grep -q begun out 2> /dev/null; do sleep 0.05; done; kill -9 $pid; wait $pid 2> /dev/null; warder session exec s --audit log -- touch /tmp/go; until [ $(wc -l < log) = 3 ]; do sleep 0.05; done; warder session exec s --audit log --detach -- no-such-program; echo $?; warder session stop s; python3 lines.py
+| "audit":{"file":"log","written":true}
+| 600
+| 127
+| run failed exit 4 7 ['sh', '-c', 'echo secret; exit 4'] True 64
+| session exec failed exit 5 6 None True 64
+| session exec rejected None None None None False 64
+| session exec success exit 0 0 None False 64
+! warder: no-such-program: no such program inside the jail (a host path must be in the policy's view: workspace, filesystem.paths), or its interpreter is missing: No such file or directory
 
 = a full disk: nothing of a line stays, an exit status of 0 becomes 125, and no further request runs
 needs user

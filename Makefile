@@ -293,10 +293,11 @@ coverage: deps-check                ## how much of each folder the suites run (r
 	@tests/coverage.sh build/coverage
 assurance:                          ## docs/assurance.md out of what check, fuzz and coverage found
 	@tests/assurance.py build/check >build/check/assurance.md && cp build/check/assurance.md docs/assurance.md
-bench: all                          ## what launches, contexts and the network by name cost on this machine, beside others (root)
+bench: all                          ## what launches, sessions, contexts and the network by name cost on this machine, beside others (root)
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/run.sh
 	@BUILD=$(BUILD) CC=$(CC) TOOL_CC=$(TOOL_CC) tests/bench/network.sh
 	@BUILD=$(BUILD) tests/bench/contexts.py
+	@tests/bench/session.py $(BUILD)/warder
 	@BUILD=$(BUILD) tests/engines/docker.sh tests/bench/backends.py
 	@BUILD=$(BUILD) tests/engines/docker.sh tests/bench/host.py
 waterfall: all                      ## where the time of a launch goes: system calls by phase and by process (root)

@@ -1,9 +1,11 @@
 /*
  * dispatch: runs that are supervised by a descriptor and by steps that do not wait.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -57,45 +59,90 @@ static struct seen follow(struct jailed *j)
 	return seen;
 }
 
-Test(dispatch, one_thread_drives_many_runs, .timeout = 120)
+/* A jail of a crowd, whose program waits for a line. */
+struct one {
+	struct jail_run *run;
+	struct jail_outcome outcome;
+	int line[2]; /* a pipe */
+};
+
+#define CROWD_MAX 1000
+
+/* How many live at the same time; more than a few only in a guest, where WARDER_CROWD says it. */
+static int crowd(void)
 {
-	enum { RUNS = 20 };
-	struct jailed *all[RUNS];
+	const char *wanted = getenv("WARDER_TEST_GUEST") ? getenv("WARDER_CROWD") : NULL;
+	const int count = wanted ? atoi(wanted) : 0;
+
+	return count > 20 && count <= CROWD_MAX ? count : 20;
+}
+
+static void begin_one(struct jailed *j, struct one *one, int number, int loop_fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = one };
+	char script[64];
+	int fd;
+
+	snprintf(script, sizeof(script), "read line; echo $line %d; exit %d", number, number % 256);
+	j->command.argv = (char *[]){ "/bin/sh", "-c", script, NULL };
+	cr_assert_eq(pipe2(one->line, O_CLOEXEC), 0);
+	j->command.stdin_fd = one->line[0];
+	cr_assert_eq(jail_launch(j->tmpl, &j->command, &one->run, &j->err), 0, "%d: %s", number, j->err.text);
+	cr_assert_eq(jail_supervise_begin(one->run, &one->outcome, &j->err), 0, "%s", j->err.text);
+	fd = jail_supervise_fd(one->run, &j->err);
+	cr_assert(fd >= 0 && fd == jail_supervise_fd(one->run, &j->err));
+	cr_assert_eq(epoll_ctl(loop_fd, EPOLL_CTL_ADD, fd, &event), 0);
+}
+
+static void end_one(struct jailed *j, struct one *one, int number)
+{
+	char expected[32];
+
+	snprintf(expected, sizeof(expected), "hello %d\n", number);
+	cr_expect_eq(one->outcome.exit_code, number % 256, "%d: %s", number, one->outcome.detail);
+	cr_expect(one->outcome.output[JAIL_STDOUT].bytes &&
+		      strcmp(one->outcome.output[JAIL_STDOUT].bytes, expected) == 0,
+		  "%d", number);
+	jail_outcome_done(&one->outcome);
+	close(one->line[0]);
+	close(one->line[1]);
+}
+
+Test(dispatch, one_thread_drives_many_runs, .timeout = 240)
+{
+	static struct one all[CROWD_MAX];
+	const struct rlimit descriptors = { CROWD_MAX * 30, CROWD_MAX * 30 };
+	const int count = crowd();
 	const int loop_fd = epoll_create1(EPOLL_CLOEXEC);
-	int left = RUNS;
+	struct jailed *j = jailed_new();
+	int left = count;
 
-	for (int i = 0; i < RUNS; i++) {
-		struct epoll_event event = { .events = EPOLLIN, .data.u32 = (uint32_t)i };
-		char script[64];
-		int fd;
-
-		all[i] = jailed_new();
-		snprintf(script, sizeof(script), "read line; echo $line %d; exit %d", i, i);
-		all[i]->command.stdin_data = "hello\n";
-		all[i]->command.stdin_len = 6;
-		start(all[i], script);
-		fd = jail_supervise_fd(all[i]->run, &all[i]->err);
-		cr_assert(fd >= 0 && fd == jail_supervise_fd(all[i]->run, &all[i]->err));
-		cr_assert_eq(epoll_ctl(loop_fd, EPOLL_CTL_ADD, fd, &event), 0);
-	}
+	if (count > 20)
+		cr_assert_eq(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	j->policy.limits.wall_time_us = 3600ull * 1000000;
+	cr_assert_eq(jailed_prepare(j, true), 0, "%s", j->err.text);
+	for (int i = 0; i < count; i++)
+		begin_one(j, &all[i], i, loop_fd);
+	for (int i = 0; i < count; i++)
+		cr_expect_eq(kill(all[i].run->init_pid, 0), 0, "jail %d has ended before its line", i);
+	for (int i = 0; i < count; i++)
+		cr_assert_eq(write(all[i].line[1], "hello\n", 6), 6);
 	while (left) {
 		struct epoll_event event;
+		struct one *one;
 
-		cr_assert_eq(epoll_wait(loop_fd, &event, 1, 40000 * (int)jailed_slow()), 1);
-		if (!jail_supervise_step(all[event.data.u32]->run, 0))
+		cr_assert_eq(epoll_wait(loop_fd, &event, 1, 60000 * (int)jailed_slow()), 1);
+		one = event.data.ptr;
+		if (!jail_supervise_step(one->run, 0))
 			continue;
-		end(all[event.data.u32]);
+		cr_expect_eq(jail_supervise_end(one->run, &j->err), 0, "%s", j->err.text);
+		jail_run_free(one->run);
 		left--;
 	}
+	for (int i = 0; i < count; i++)
+		end_one(j, &all[i], i);
 	close(loop_fd);
-	for (int i = 0; i < RUNS; i++) {
-		char expected[32];
-
-		snprintf(expected, sizeof(expected), "hello %d\n", i);
-		cr_expect_eq(all[i]->outcome.exit_code, i, "%d: %s", i, all[i]->outcome.detail);
-		cr_expect_str_eq(jailed_text(all[i], JAIL_STDOUT), expected);
-		jailed_free(all[i]);
-	}
+	jailed_free(j);
 }
 
 /* Each cause of an end, with the time that it waits for something: no step waits in its place. */

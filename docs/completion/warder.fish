@@ -375,6 +375,8 @@ complete -c warder -n __fish_use_subcommand -f -a logs -d 'print the output of a
 complete -c warder -n '__fish_seen_subcommand_from logs' -l follow -s f -d 'wait for more output until the execution ends'
 complete -c warder -n '__fish_seen_subcommand_from logs' -l from -r -d 'leave out the first OUT bytes of standard output and ERR bytes of standard error'
 complete -c warder -n '__fish_seen_subcommand_from logs' -l lines -r -d 'print only the last NUMBER lines'
+complete -c warder -n '__fish_seen_subcommand_from logs' -l yield -r -d 'wait for more output: until none has come for 75 ms, the execution ends, or TIME is over'
+complete -c warder -n '__fish_seen_subcommand_from logs' -l json -d 'print JSON instead of text'
 complete -c warder -n '__fish_seen_subcommand_from logs' -l help -s h -d 'print this help'
 complete -c warder -n __fish_use_subcommand -f -a attach -d 'follow an execution, and write to its input'
 complete -c warder -n '__fish_seen_subcommand_from attach' -l detach-keys -r -d 'the keys that detach a terminal, separated by commas (default: ctrl-p,ctrl-q)'

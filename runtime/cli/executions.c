@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/ending.h"
 #include "runtime/cli/executions.h"
@@ -19,7 +21,9 @@
 #include "runtime/cli/term.h"
 #include "runtime/library/result.h"
 
-#define LOOK_MS 200
+#define LOOK_MS       200
+#define YIELD_LOOK_MS 25
+#define QUIET_US      UINT64_C(75000)
 
 int executions_open(const struct request *request, struct warder_execution **ret, struct warder_error *err)
 {
@@ -213,33 +217,42 @@ static int tail_add(struct tail *tail, enum warder_stream stream, const char *by
 	return 0;
 }
 
-/* Print the last `lines` of all pieces together. A newline at the very end ends the last line. */
-static void tail_print(struct tail *tail, unsigned lines)
+/* Where the last `lines` of all pieces together begin: a piece, and a byte in it. A newline at the very end ends the last line. */
+static size_t tail_begin(const struct tail *tail, unsigned lines, size_t *ret_skip)
 {
-	size_t first = 0, skip = 0;
 	unsigned found = 0;
 	bool last = true;
 
-	for (size_t i = tail->count; i-- > 0 && found < lines;) {
+	*ret_skip = 0;
+	for (size_t i = tail->count; i-- > 0;) {
 		for (size_t at = tail->pieces[i].len; at-- > 0;) {
 			if (tail->pieces[i].bytes[at] == '\n' && !last && ++found == lines) {
-				first = i;
-				skip = at + 1;
-				break;
+				*ret_skip = at + 1;
+				return i;
 			}
 			last = false;
 		}
 	}
-	for (size_t i = 0; i < tail->count; i++) {
-		struct tail_piece *piece = &tail->pieces[i];
-		const size_t from = i == first ? skip : 0;
+	return 0;
+}
 
-		if (i >= first)
-			executions_write(piece->stream, piece->bytes + from, piece->len - from);
-		free(piece->bytes);
-	}
+static void tail_done(struct tail *tail)
+{
+	for (size_t i = 0; i < tail->count; i++)
+		free(tail->pieces[i].bytes);
 	free(tail->pieces);
 	*tail = (struct tail){ 0 };
+}
+
+/* Print the last `lines` (0: all). */
+static void tail_print(struct tail *tail, unsigned lines)
+{
+	size_t skip;
+
+	for (size_t i = tail_begin(tail, lines, &skip); i < tail->count; i++, skip = 0)
+		executions_write(tail->pieces[i].stream, tail->pieces[i].bytes + skip,
+				 tail->pieces[i].len - skip);
+	tail_done(tail);
 }
 
 struct logs {
@@ -248,8 +261,11 @@ struct logs {
 	uint64_t next[2]; /* of each stream */
 	unsigned
 	    lines; /* that are to be printed when everything before the command is there; 0: all come at once */
+	bool json; /* all is kept until the end */
 	struct tail tail;
-	int failed; /* errno of standard output or error */
+	uint64_t missing[2]; /* of each stream, what left the spool before it was read */
+	uint64_t last_us;    /* clock of the last output; 0: none came */
+	int failed;          /* errno of standard output or error */
 };
 
 static int log_output(void *context, enum warder_stream stream, uint64_t offset, const char *bytes,
@@ -258,7 +274,8 @@ static int log_output(void *context, enum warder_stream stream, uint64_t offset,
 	struct logs *logs = context;
 
 	logs->next[stream] = offset + len;
-	if (logs->lines)
+	logs->last_us = clock_us();
+	if (logs->lines || logs->json)
 		logs->failed = tail_add(&logs->tail, stream, bytes, len);
 	else if (executions_write(stream, bytes, len) < 0)
 		logs->failed = errno;
@@ -270,7 +287,8 @@ static void log_gap(void *context, enum warder_stream stream, uint64_t from, uin
 	struct logs *logs = context;
 
 	logs->next[stream] = to;
-	if (!logs->lines)
+	logs->missing[stream] += to - from;
+	if (!logs->lines && !logs->json)
 		executions_tell_gap(stream, from, to);
 }
 
@@ -280,7 +298,7 @@ static bool has_all(const struct logs *logs)
 }
 
 /* 1: the execution has ended, and all of it is printed; 0; -1 with *err. */
-static int print_more(struct logs *logs, struct warder_error *err)
+static int print_more(struct logs *logs, int wait_ms, struct warder_error *err)
 {
 	struct pollfd ready = { .fd = warder_execution_fd(logs->execution, err), .events = POLLIN };
 	struct warder_result *result = NULL;
@@ -288,7 +306,7 @@ static int print_more(struct logs *logs, struct warder_error *err)
 
 	if (ready.fd < 0)
 		return -1;
-	poll(&ready, 1, LOOK_MS);
+	poll(&ready, 1, wait_ms);
 	ended = warder_execution_dispatch(logs->execution, &result, err);
 	if (logs->failed)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, NULL, logs->failed,
@@ -301,28 +319,87 @@ static int print_more(struct logs *logs, struct warder_error *err)
 	return ended;
 }
 
+/* The last `lines` (0: all) of a stream; and how many bytes of it come before them. */
+static void write_stream(struct json_writer *w, const char *key, const struct logs *logs,
+			 enum warder_stream stream, size_t first, size_t skip)
+{
+	const struct tail *tail = &logs->tail;
+	char *bytes = NULL;
+	size_t len = 0;
+	FILE *file = open_memstream(&bytes, &len);
+
+	for (size_t i = first; file && i < tail->count; i++, skip = 0)
+		if (tail->pieces[i].stream == stream)
+			fwrite(tail->pieces[i].bytes + skip, 1, tail->pieces[i].len - skip, file);
+	if (file)
+		fclose(file);
+	json_key(w, key);
+	json_begin_object(w);
+	json_key_uint(w, "offset", logs->next[stream] - len);
+	json_key_uint(w, "nextOffset", logs->next[stream]);
+	json_key_uint(w, "missing", logs->missing[stream]);
+	text_write(w, "text", bytes ? bytes : "", len, false);
+	json_end_object(w);
+	free(bytes);
+}
+
+static void print_json(const struct request *request, struct logs *logs, bool ended)
+{
+	struct json_writer w = { 0 };
+	char *text;
+	size_t skip;
+	const size_t first = tail_begin(&logs->tail, request->execution.lines, &skip);
+
+	json_begin_object(&w);
+	json_key_string(&w, "id", warder_execution_id(logs->execution));
+	json_key_bool(&w, "ended", ended);
+	write_stream(&w, "stdout", logs, WARDER_STDOUT, first, skip);
+	write_stream(&w, "stderr", logs, WARDER_STDERR, first, skip);
+	json_end_object(&w);
+	text = json_take(&w);
+	if (text)
+		puts(text);
+	free(text);
+	tail_done(&logs->tail);
+}
+
+/* Whether there is no more to wait for: with --yield, when nothing has come for a while, or the time is over. */
+static bool is_enough(const struct request *request, const struct logs *logs, uint64_t began_us)
+{
+	const uint64_t now = clock_us();
+
+	if (request->execution.follow || !has_all(logs))
+		return false;
+	return !request->execution.yield_us || now - began_us >= request->execution.yield_us ||
+	       (logs->last_us && now - logs->last_us >= QUIET_US);
+}
+
 static int print_logs(const struct request *request, struct logs *logs, struct warder_error *err)
 {
 	struct warder_attach attach = {
 		.size = sizeof(attach), .on_output = log_output, .on_gap = log_gap, .context = logs
 	};
+	const uint64_t began_us = clock_us();
 	int ret = 0;
 
 	logs->attached.size = sizeof(logs->attached);
 	logs->lines = request->execution.lines;
+	logs->json = request->json;
 	if (take_from(request->execution.from, attach.from, err) < 0 ||
 	    warder_execution_attach(logs->execution, &attach, &logs->attached, err) < 0)
 		return -1;
 	memcpy(logs->next, attach.from, sizeof(logs->next));
 	while (ret == 0 && !ending_signal()) {
-		if (logs->lines && has_all(logs)) {
+		if (logs->lines && !logs->json && has_all(logs)) {
 			tail_print(&logs->tail, logs->lines);
 			logs->lines = 0;
 		}
-		if (!request->execution.follow && has_all(logs))
+		if (is_enough(request, logs, began_us))
 			break;
-		ret = print_more(logs, err);
+		ret = print_more(logs, request->execution.yield_us ? YIELD_LOOK_MS : LOOK_MS, err);
 	}
+	if (ret >= 0 && logs->json)
+		print_json(request, logs, ret > 0 || logs->attached.ended);
 	tail_print(&logs->tail, logs->lines ? logs->lines : 1);
 	return ret < 0 ? -1 : 0;
 }

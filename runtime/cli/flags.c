@@ -576,6 +576,9 @@ static const struct flag flags[] = {
 	  TEXT(execution.from) },
 	{ FLAG_LOGS, "--lines", "NUMBER", NULL, "print only the last NUMBER lines",
 	  NUMBER(execution.lines, 1000000000) },
+	{ FLAG_LOGS, "--yield", "TIME", NULL,
+	  "wait for more output: until none has come for 75 ms, the execution ends, or TIME is over",
+	  TIME(execution.yield_us) },
 	{ FLAG_ATTACH, "--detach-keys", "KEYS", NULL,
 	  "the keys that detach a terminal, separated by commas (default: ctrl-p,ctrl-q)",
 	  TEXT(execution.detach_keys) },
@@ -653,7 +656,8 @@ static const struct flag flags[] = {
 	{ KEEPS_JAIL, "--json", NULL, NULL,
 	  "print JSON instead of text; the result of exec or run then contains the output of the program",
 	  SWITCH(json) },
-	{ (USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_POLICY | FLAG_PS) &
+	{ (USES_POLICY | USES_TEXT | FLAG_SCAN | FLAG_DATA | FLAG_CHANGES | FLAG_POLICY | FLAG_PS |
+	   FLAG_LOGS) &
 	      ~(PRINTS_RESULT | KEEPS_JAIL | FLAG_MCP),
 	  "--json", NULL, NULL, "print JSON instead of text", SWITCH(json) },
 	{ FLAG_DOCTOR, "--clean", NULL, NULL, "remove what remains if Warder itself was killed",

@@ -115,6 +115,7 @@ struct request_execution {
 	bool follow, close;
 	const char *from, *signal, *detach_keys; /* or NULL */
 	unsigned lines;                          /* 0: all */
+	uint64_t yield_us;                       /* how long logs waits for more output; 0: not at all */
 	uint64_t keep_us;                        /* 0: the default */
 };
 

@@ -38,6 +38,16 @@ $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'echo one; echo two; r
 | four
 !~ ^warder: standard output of execution [0-9a-f]{16} has 18 bytes so far, and 99 is beyond them$
 
+= logs --json says where to go on, and --yield waits for what comes
+needs python3
++ echo 'import json, sys; x = json.load(sys.stdin); print(x["ended"], *([s["text"], s["offset"], s["nextOffset"], s["missing"]] for s in (x["stdout"], x["stderr"])))' > show.py
+$ . "$TOP/tests/transcript/detach.sh"; id=$(sh d -i sh -c 'echo one; echo two; read x; echo err >&2; echo three; read x; printf "\377"'); until [ $(warder logs $id | wc -l) = 2 ]; do sleep 0.05; done; warder logs --json $id | python3 show.py; warder logs --json --lines 1 $id | python3 show.py; warder logs --json --from 4 $id | python3 show.py; (sleep 0.3; echo | warder write $id) & until warder logs --json --yield 60s --from 8 $id | python3 show.py > more; grep three more; do :; done; wait; echo | warder write --close $id; warder wait $id; warder logs --json --yield 60s --from 14,4 $id | grep -o '"ended.*'; end $id
+| False ['one\ntwo\n', 0, 8, 0] ['', 0, 0, 0]
+| False ['two\n', 4, 8, 0] ['', 0, 0, 0]
+| False ['two\n', 4, 8, 0] ['', 0, 0, 0]
+| False ['three\n', 8, 14, 0] ['err\n', 0, 4, 0]
+| "ended":true,"stdout":{"offset":14,"nextOffset":15,"missing":0,"base64":"/w==","encoding":"base64"},"stderr":{"offset":4,"nextOffset":4,"missing":0,"text":"","encoding":"utf-8"}}
+
 = signals reach the program's process group, by name and number
 $ . "$TOP/tests/transcript/detach.sh"; id=$(sh d sh -c 'trap "echo usr1" USR1; trap "echo term; exit 4" TERM; echo ready; while :; do sleep 0.05; done'); until warder logs $id | grep -q ready; do sleep 0.05; done; warder kill -s usr1 $id; warder kill -s SIGUSR1 $id; warder kill -s 10 $id; sleep 0.3; warder kill $id; warder wait $id; echo $?; warder logs $id 2> /dev/null | sort -u; warder kill $id; warder kill -s NONE $id; end $id
 | 4

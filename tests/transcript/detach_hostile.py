@@ -5,7 +5,7 @@ ID = sys.argv[1].encode()
 BASE = "/run" if os.geteuid() == 0 else os.environ["XDG_RUNTIME_DIR"]
 PATH = f"{BASE}/warder/sessions/{ID.decode()}.sock"
 MAGIC, VERSION, OLDER = 0x58455257, 3, 2
-HELLO, START, ATTACH, SIGNAL, COUNTERS, ANSWER = 1, 2, 3, 6, 8, 11
+HELLO, START, ATTACH, SIGNAL, LIST, ANSWER = 1, 2, 3, 6, 9, 11
 
 
 def connect():
@@ -62,7 +62,7 @@ try_one("another version", record(HELLO, version=VERSION + 1))
 s = connect()
 s.send(record(HELLO, version=OLDER))
 s.recv(65536)
-s.send(record(COUNTERS, version=OLDER, ident=ID))
+s.send(record(LIST, version=OLDER))
 print(f"the version before: {end_of(s)}")
 ask("words that are no memory file", record(START, struct.pack("<IIIIQQQHHI", 0, 1, 0, 0, 99, 0, 0, 0, 0, 0)))
 ask("an id of another", record(SIGNAL, struct.pack("<I", 9), ident=b"0" * 16))

@@ -3,7 +3,7 @@
  *
  * For each row of the table of warder-attempts: it is run outside, as a plain child, to see that it would
  * succeed there; then in a fresh jail under the policy, of which only this differs: the program itself is
- * shown, read-only, and three attempts about time get less of it. Its answer is compared with the answers
+ * shown, read-only, three attempts about time get less of it, and an allow-list has a name more, which leads to the host. Its answer is compared with the answers
  * that the row calls sound:
  *
  *   stopped   a sound answer inside, and it succeeded outside, or the row says why it is not run there
@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -450,6 +451,31 @@ static int prepare_less(const struct attack *attack, const struct policy *policy
 	return prepare_place(attack, &less, ret, err);
 }
 
+static void add_change(struct attack *attack, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add_change(struct attack *attack, const char *format, ...)
+{
+	const size_t len = strlen(attack->changed);
+	va_list args;
+
+	va_start(args, format);
+	snprintf(attack->changed + len, sizeof(attack->changed) - len, "; ");
+	vsnprintf(attack->changed + len + 2, sizeof(attack->changed) - len - 2, format, args);
+	va_end(args);
+}
+
+/* A policy that lists names has one more, which leads to a service of the host: the edge must not go there. */
+static int list_localhost(struct attack *attack, struct policy *policy, struct warder_error *err)
+{
+	char row[32];
+
+	if (policy->network.mode != POLICY_NETWORK_ALLOW || !attack->marks.port)
+		return 0;
+	snprintf(row, sizeof(row), "localhost:%u", attack->marks.port);
+	add_change(attack, "network.allow %s", row);
+	return policy_set(policy, "network.allow", row, err);
+}
+
 static int prepare(struct attack *attack, struct policy *policy, struct warder_error *err)
 {
 	const uint64_t cpu_time = policy->limits.cpu_time_us;
@@ -465,11 +491,12 @@ static int prepare(struct attack *attack, struct policy *policy, struct warder_e
 			return -1;
 	}
 	if (check_policy(attack, policy, err) != 0 ||
-	    policy_set(policy, "filesystem.paths.readOnly", attack->table.program, err) != 0)
+	    policy_set(policy, "filesystem.paths.readOnly", attack->table.program, err) != 0 ||
+	    list_localhost(attack, policy, err) != 0)
 		return -1;
 	if (policy->output.stdout_bytes < LINE_BYTES) {
 		policy->output.stdout_bytes = LINE_BYTES;
-		snprintf(attack->changed, sizeof(attack->changed), "output.stdout %d bytes", LINE_BYTES);
+		add_change(attack, "output.stdout %d bytes", LINE_BYTES);
 	}
 	if (prepare_place(attack, policy, &attack->usual, err) != 0 ||
 	    prepare_less(attack, policy, "limits.wallTime", "1s", policy->limits.wall_time_us > 1000000,
@@ -500,8 +527,8 @@ static void print_heading(const struct attack *attack)
 		 attack->table.count, attack->request->attack_session ? "session" : "jail");
 	term_title(text);
 	printf("On top of the policy %s is shown, read-only; attempts about time have 1s, or 300ms of CPU "
-	       "time%s%s.\n",
-	       attack->table.program, attack->changed[0] ? "; " : "", attack->changed);
+	       "time%s.\n",
+	       attack->table.program, attack->changed);
 }
 
 static void print_finding(const struct finding *finding, const char *last_group)

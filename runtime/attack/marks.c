@@ -209,7 +209,9 @@ static int make_sockets(struct attack_marks *marks)
 	if (marks->listen_fd >= 0 && bind(marks->listen_fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
 	    listen(marks->listen_fd, 64) == 0 &&
 	    getsockname(marks->listen_fd, (struct sockaddr *)&at, &length) == 0)
-		add_text(marks, "port=%d", ntohs(at.sin_port));
+		marks->port = ntohs(at.sin_port);
+	if (marks->port)
+		add_text(marks, "port=%u", marks->port);
 	return 0;
 }
 
@@ -386,20 +388,26 @@ static void end_neighbour(struct attack_neighbour *neighbour)
 	neighbour->pid = 0;
 }
 
-/* Its arguments as the kernel shows them, each ended by a NUL. Their length; 0: there are none. */
-static size_t read_arguments(const char *pid, char *buf, size_t len)
+/* A file of a process in /proc, ended by a NUL. Its length; 0: there is nothing. */
+static size_t read_file(const char *pid, const char *name, char *buf, size_t len)
 {
-	char path[64];
+	char path[96];
 	owned_fd int fd = -1;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
+	snprintf(path, sizeof(path), "/proc/%.20s/%.60s", pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, buf, len - 1);
 	if (n <= 0)
 		return 0;
 	buf[n] = '\0';
 	return (size_t)n;
+}
+
+/* Its arguments as the kernel shows them, each ended by a NUL. Their length; 0: there are none. */
+static size_t read_arguments(const char *pid, char *buf, size_t len)
+{
+	return read_file(pid, "cmdline", buf, len);
 }
 
 static bool has_argument(const char *buf, size_t len, const char *wanted)
@@ -435,6 +443,23 @@ static void find_program(struct attack_neighbour *neighbour, const char *program
 	}
 	if (dir)
 		closedir(dir);
+}
+
+/* The edge of the second jail, a child of its supervisor; or, without one, the supervisor. */
+static void find_edge(struct attack_neighbour *neighbour, pid_t supervisor)
+{
+	char name[64], own[24], children[1024];
+	pid_t found = supervisor;
+	char *left = NULL;
+
+	snprintf(own, sizeof(own), "%d", (int)supervisor);
+	snprintf(name, sizeof(name), "task/%d/children", (int)supervisor);
+	if (!read_file(own, name, children, sizeof(children)))
+		children[0] = '\0';
+	for (const char *pid = strtok_r(children, " ", &left); pid; pid = strtok_r(NULL, " ", &left))
+		if (read_file(pid, "comm", name, sizeof(name)) && strcmp(name, "warder-edge\n") == 0)
+			found = (pid_t)atoi(pid);
+	snprintf(neighbour->facts[5], sizeof(neighbour->facts[5]), "neighbour-edge=%d", (int)found);
 }
 
 static int write_policy(const struct attack_marks *marks, const struct policy *policy, char *path, size_t len,
@@ -494,12 +519,15 @@ int attack_marks_neighbours(struct attack_marks *marks, const struct policy *pol
 		return error_set(err, WARDER_ERROR_UNAVAILABLE, "--attack", "the second jail did not start");
 	}
 	find_program(&marks->inside, program, name);
+	find_edge(&marks->inside, marks->inside.pid);
 	snprintf(name, sizeof(name), "neighbour=%s-outside", marks->token);
 	snprintf(marks->outside.facts[4], sizeof(marks->outside.facts[4]), "%s", name);
-	if (start_neighbour(&marks->outside, program, plain) == 0)
+	if (start_neighbour(&marks->outside, program, plain) == 0) {
 		find_program(&marks->outside, program, name);
-	else
+		find_edge(&marks->outside, marks->inside.pid); /* the host sees that of the jail */
+	} else {
 		end_neighbour(&marks->outside);
+	}
 	return 0;
 }
 
@@ -512,7 +540,7 @@ void attack_marks_arguments(struct attack_marks *marks, bool outside, char **arg
 		argv[used++] = marks->texts[i];
 	measure_memory(marks);
 	argv[used++] = marks->available;
-	for (size_t i = 0; neighbour->pid > 0 && i < 5; i++)
+	for (size_t i = 0; neighbour->pid > 0 && i < ARRAY_LENGTH(neighbour->facts); i++)
 		if (neighbour->facts[i][0])
 			argv[used++] = neighbour->facts[i];
 	argv[used] = NULL;

@@ -23,7 +23,7 @@
 struct attack_neighbour {
 	pid_t pid;          /* its supervisor, or itself outside; 0: there is none */
 	int input_fd;       /* owned; -1. Closing it ends the neighbour */
-	char facts[5][128]; /* "neighbour-port=..." and so on */
+	char facts[6][128]; /* "neighbour-port=..." and so on */
 };
 
 struct attack_marks {
@@ -34,6 +34,7 @@ struct attack_marks {
 	pid_t sleeper;
 	int lock_fd; /* of the directory, held as long as anything of the driver lives */
 	int listen_fd, abstract_fd, leaked_fds[2]; /* -1: not there */
+	unsigned int port;                         /* of listen_fd; 0 */
 	int shm;
 	void *shm_at;
 	struct attack_neighbour inside, outside;

@@ -127,7 +127,7 @@ compat="lock-shared-file watch-files find-neighbours-lock name-to-handle turn-of
 	write-out-file-system"
 network="connect-host-loopback route-to-metadata route-to-lan route-to-internet route-to-internet6 route-to-loopback
 	find-interface list-unix-sockets list-tcp-sockets connect-neighbours-port talk-to-metadata talk-to-lan talk-to-internet
-	talk-to-internet6 talk-to-mapped talk-to-guessed-name talk-by-quic ask-hosts-resolver tunnel-by-names"
+	talk-to-internet6 talk-to-mapped talk-to-guessed-name talk-to-rebound-name talk-by-quic ask-hosts-resolver tunnel-by-names"
 # With an allow-list every address is routed to the jail's own loopback, where the edge listens.
 listed="route-to-metadata route-to-lan route-to-internet route-to-internet6 route-to-loopback list-tcp-sockets"
 # Abstract sockets belong to the network namespace; before Linux 6.12 Landlock does not tell whose they are.

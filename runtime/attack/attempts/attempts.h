@@ -63,6 +63,7 @@ struct marks {
 	int supervisor;       /* supervisor=: the driver */
 	int shm;              /* shm=: id of a System V segment of the host's */
 	int neighbour_pid;    /* neighbour-pid=: the other jail's program, as the host numbers it */
+	int neighbour_edge;   /* neighbour-edge=: the edge of the other jail, or without one its supervisor */
 	int neighbour_port;   /* neighbour-port=: TCP port that the other jail listens on, on 127.0.0.1 */
 	int neighbour_shm;    /* neighbour-shm=: id of its System V segment */
 	const char

@@ -51,6 +51,7 @@ static const struct mark {
 	NUMBER("supervisor", supervisor),
 	NUMBER("shm", shm),
 	NUMBER("neighbour-pid", neighbour_pid),
+	NUMBER("neighbour-edge", neighbour_edge),
 	NUMBER("neighbour-port", neighbour_port),
 	NUMBER("neighbour-shm", neighbour_shm),
 	NUMBER("neighbour-uid", neighbour_uid),

@@ -284,6 +284,37 @@ static int read_neighbours_memory(const struct attempt *self, const struct marks
 	return answer_past(process_vm_readv(marks->neighbour_pid, &local, 1, &remote, 1, 0), EFAULT);
 }
 
+/* The process that connects for it, outside of both jails; or what supervises it. */
+static int signal_neighbours_edge(const struct attempt *self, const struct marks *marks)
+{
+	return marks->neighbour_edge ? answer_of(kill(marks->neighbour_edge, 0)) : UNTRIED;
+}
+
+/* What a descriptor of it is taken by. */
+static int open_neighbours_edge(const struct attempt *self, const struct marks *marks)
+{
+	int answer;
+	int fd;
+
+	if (!marks->neighbour_edge)
+		return UNTRIED;
+	fd = (int)syscall(SYS_pidfd_open, marks->neighbour_edge, 0);
+	answer = answer_of(fd);
+	if (fd >= 0)
+		close(fd);
+	return answer;
+}
+
+static int see_neighbours_edge(const struct attempt *self, const struct marks *marks)
+{
+	char path[256], text[16];
+
+	if (!marks->neighbour_edge)
+		return UNTRIED;
+	snprintf(path, sizeof(path), "/proc/%d/%s", marks->neighbour_edge, self->path);
+	return answer_hidden(read_text(path, text, sizeof(text)));
+}
+
 static int find_neighbours_lock(const struct attempt *self, const struct marks *marks)
 {
 	int fd = open(host_file(), O_RDONLY | O_CLOEXEC);
@@ -375,6 +406,13 @@ static const struct attempt rows[] = {
 		  signal_neighbour, NULL),
 	NEIGHBOUR("read-neighbours-memory", "read the memory of another jail's program", "EPERM|ESRCH",
 		  "seccomp filter, pid namespace", read_neighbours_memory, NULL),
+	NEIGHBOUR("signal-neighbours-edge",
+		  "signal the process that connects for another jail, or supervises it", "ESRCH",
+		  "pid namespace", signal_neighbours_edge, NULL),
+	NEIGHBOUR("open-neighbours-edge", "get hold of that process, to take its descriptors",
+		  "ESRCH|EPERM|ENOSYS", "pid namespace, seccomp filter", open_neighbours_edge, NULL),
+	NEIGHBOUR("see-neighbours-edge", "read about that process in /proc", "hidden",
+		  "pid namespace, hidepid", see_neighbours_edge, "comm"),
 	{ "share-neighbours-id", "have the same user id outside as another jail", "clean",
 	  "a range of ids for each jail", .allowed = "unprivileged", .needs = "neighbour",
 	  .run = share_neighbours_id, .outside = OUTSIDE_PLAIN },

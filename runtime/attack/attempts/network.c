@@ -115,6 +115,56 @@ static int talk_names(const struct attempt *self, const struct marks *marks)
 	return talk(self, SOCK_DGRAM, 53, question, sizeof(question) - 1);
 }
 
+/* The address that the jail's resolver has for "localhost". */
+static int find_localhost(struct in_addr *ret_address)
+{
+	static const char question[] = "\x12\x34\1\0\0\1\0\0\0\0\0\0\x09localhost\0\0\1\0\1";
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(53) };
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct pollfd answer = { .fd = fd, .events = POLLIN };
+	uint8_t reply[512];
+	int ret = UNTRIED;
+	ssize_t n = 0;
+
+	inet_pton(AF_INET, "198.18.0.1", &to.sin_addr);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0 ||
+	    send(fd, question, sizeof(question) - 1, MSG_NOSIGNAL) < 0) {
+		ret = errno;
+	} else if (poll(&answer, 1, ANSWER_MS) == 1) {
+		n = recv(fd, reply, sizeof(reply), 0);
+		ret = n < 0 ? errno : CLEAN;
+	}
+	/* The address is the end of an answer of one record. */
+	if (n > (ssize_t)sizeof(question) + 10 && (reply[3] & 15) == 0 && reply[7] == 1) {
+		memcpy(ret_address, reply + n - 4, 4);
+		ret = REACHED;
+	}
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* A name that the policy lists, and that the host resolves to its own loopback. */
+static int talk_to_rebound(const struct attempt *self, const struct marks *marks)
+{
+	struct in_addr address;
+	char text[INET_ADDRSTRLEN];
+	struct attempt at = *self;
+	int found;
+
+	if (!marks->port)
+		return UNTRIED;
+	if (marks->outside)
+		return connect_tcp("127.0.0.1", marks->port);
+	found = find_localhost(&address);
+	if (found != REACHED)
+		return found;
+	inet_ntop(AF_INET, &address, text, sizeof(text));
+	note("localhost has the address %s", text);
+	at.path = text;
+	return talk(&at, SOCK_STREAM, marks->port, "hello\n", 6);
+}
+
 static int connect_abstract(const struct attempt *self, const struct marks *marks)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -312,6 +362,9 @@ static const struct attempt rows[] = {
 	  .not_outside = SENDS },
 	{ "talk-to-guessed-name", "guess the address of a name of somebody else's list", UNREACHED, EDGE,
 	  .allowed = "net=host", .run = talk_web, .path = "198.19.255.254", .not_outside = SENDS },
+	{ "talk-to-rebound-name", "talk to the host's loopback by a listed name that leads there", UNREACHED,
+	  EDGE, .seen = "DNS rebinding", .allowed = "net=host|cidr", .run = talk_to_rebound,
+	  .outside = OUTSIDE_PLAIN },
 	{ "talk-by-quic", "talk to an address that nobody listed by QUIC", "ENETUNREACH|ECONNREFUSED", EDGE,
 	  .allowed = "net=host", .run = talk_quic, .path = "192.0.2.1", .not_outside = SENDS },
 	{ "ask-hosts-resolver", "ask another name server than the jail's", "ENETUNREACH|ECONNREFUSED", EDGE,

@@ -4,8 +4,8 @@
  *
  *   supervisor                warder-edge                                jail's init
  *   starts it  ------------>  reads rules, resolv.conf, hosts
- *                             receives the sockets  <------------------  makes them in the namespace
  *                             leaves files, user, capabilities, calls
+ *                             receives the sockets  <------------------  makes them in the namespace
  *   awaits one byte  <------  serves: names, connections, first packets
  *   closes the socket ----->  ends
  */
@@ -439,7 +439,8 @@ static void count_packet6(struct msghdr *message, const uint8_t *packet, size_t 
 		       protocol == IPPROTO_TCP ? EDGE_REASON_ADDRESS : EDGE_REASON_PROTOCOL, NULL);
 }
 
-static void serve_packets(const struct source *source)
+/* Returns how many there were, at most 64. */
+static int serve_packets(const struct source *source)
 {
 	const int which = (int)(source - sockets);
 
@@ -454,13 +455,14 @@ static void serve_packets(const struct source *source)
 		const ssize_t len = recvmsg(source->fd, &message, MSG_DONTWAIT);
 
 		if (len < 0)
-			return;
+			return i;
 		if (which < EDGE_SOCKET_RAW_TCP6)
 			count_packet(packet, (size_t)len);
 		else
 			count_packet6(&message, packet, (size_t)len,
 				      which == EDGE_SOCKET_RAW_TCP6 ? IPPROTO_TCP : IPPROTO_UDP);
 	}
+	return 64;
 }
 
 /* ---- the loop ---- */
@@ -474,15 +476,18 @@ static int nearer(int a, int b)
  * has gone: the end of this socket is nothing. */
 static void serve_counter(void)
 {
+	int found = edge.config->named ? 1 : 0;
 	char byte;
 
 	if (recv(EDGE_FD_COUNTER, &byte, 1, MSG_DONTWAIT) != 1) {
 		epoll_ctl(edge.epoll_fd, EPOLL_CTL_DEL, EDGE_FD_COUNTER, NULL);
 		return;
 	}
-	for (int i = 0; i < 16 && edge.config->named; i++)
+	for (int i = 0; i < 16 && found; i++) {
+		found = 0;
 		for (int j = EDGE_SOCKET_RAW_TCP; j <= EDGE_SOCKET_RAW_UDP6; j++)
-			serve_packets(&sockets[j]);
+			found += serve_packets(&sockets[j]);
+	}
 	if (edge.config->named)
 		serve_datagrams(sockets[EDGE_SOCKET_DNS].fd);
 	send(EDGE_FD_COUNTER, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -636,11 +641,12 @@ int main(void)
 	    rules_init(&edge.rules, edge.config) < 0)
 		fail("its tables");
 	find_own_addresses();
-	take_sockets();
 	if (add(&control, EPOLLIN | EPOLLRDHUP) < 0 || add(&counter, EPOLLIN) < 0)
 		fail("the supervisor's sockets");
+	/* While the jail's init makes its sockets: then they are there sooner, and the program waits less. */
 	if (confine(edge.config->uid, edge.config->gid, &what) < 0)
 		fail(what);
+	take_sockets();
 	if (send(EDGE_FD_CONTROL, "", 1, MSG_NOSIGNAL) != 1)
 		_exit(124);
 	serve();

@@ -250,14 +250,24 @@ int edge_check(const struct policy *policy, struct warder_error *err)
 
 /* ---- the process ---- */
 
-static int memory_file(const char *name, const void *bytes, size_t size)
+/* Write bytes `from` to `to` of a file that has zeros. */
+static bool write_part(int fd, const void *bytes, size_t from, size_t to)
+{
+	return pwrite(fd, (const char *)bytes + from, to - from, (off_t)from) == (ssize_t)(to - from);
+}
+
+/* With the configuration, or NULL: with zeros. Credentials take up most of a configuration, and most have none. */
+static int memory_file(const char *name, const struct edge_config *config, size_t size)
 {
 	owned_fd int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	const bool filled = bytes != NULL;
+	const bool filled = config != NULL;
+	const size_t head = offsetof(struct edge_config, injects) +
+			    (filled ? config->inject_count * sizeof(*config->injects) : 0);
 
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
 		return -1;
-	if (filled && pwrite(fd, bytes, size, 0) != (ssize_t)size)
+	if (filled && (!write_part(fd, config, 0, head) ||
+		       !write_part(fd, config, offsetof(struct edge_config, rules), size)))
 		return -1;
 	/* Of a file that cannot shrink the memory stays where it is mapped. */
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | (filled ? F_SEAL_WRITE : 0)) <

@@ -130,7 +130,7 @@ bool block_is_late(const struct rootfs *rootfs, size_t index, bool detached)
 
 	if (entry->kind == ROOTFS_OVERLAY)
 		return true;
-	if (entry->kind != ROOTFS_BIND)
+	if (entry->kind != ROOTFS_BIND && entry->kind != ROOTFS_FILE)
 		return false;
 	if (path_is_below_tmp(entry->target) || (detached && entry->owner_mapped))
 		return true;

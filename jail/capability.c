@@ -245,7 +245,7 @@ static void set_network(struct policy_capabilities *ret, const struct jail_host 
 	/* Looking for the program takes ten system calls, for which no launch without an edge waits. */
 	const bool asked = host->thorough || policy_network_lists(policy) || policy->network.publish.count;
 	const char *missing = asked && edge_check(policy, &err) < 0 ? err.text : NULL;
-	const char *why = missing;
+	const bool has_trust = policy->filesystem.view == POLICY_VIEW_HOST;
 
 	if (missing) {
 		const char *field = edge_field(policy);
@@ -256,18 +256,20 @@ static void set_network(struct policy_capabilities *ret, const struct jail_host 
 			 : strcmp(field, "network.mode") == 0  ? "--net learn"
 							       : "--net and --allow");
 	}
-
-	if (policy_network_lists(policy) && policy->filesystem.view != POLICY_VIEW_HOST)
-		why = "names are found only with the host's view of files; use filesystem.view host";
-	set_text(ret, POLICY_CONTROL_NETWORK_ALLOW, !why,
-		 why ? why : "own network namespace without a way out; warder-edge connects for it");
+	set_text(ret, POLICY_CONTROL_NETWORK_ALLOW, !missing,
+		 missing ? missing : "own network namespace without a way out; warder-edge connects for it");
 	for (size_t i = 0; i < ARRAY_LENGTH(by_edge); i++)
-		set_text(ret, by_edge[i].control, !why, why ? why : by_edge[i].mechanism);
+		set_text(ret, by_edge[i].control, !missing, missing ? missing : by_edge[i].mechanism);
+	if (!missing && !has_trust)
+		set_text(ret, POLICY_CONTROL_NETWORK_INJECT, false,
+			 "programs find the authority of a run only in the host's view of files; use "
+			 "filesystem.view host");
 	set_text(
 	    ret, POLICY_CONTROL_NETWORK_IPV6, false,
 	    "this version connects to blocks of IPv4 addresses only; name hosts, or use network.mode host");
-	set_text(ret, POLICY_CONTROL_NETWORK_LEARN, !why,
-		 why ? why : "as network.allow, with every name and public address on ports 22, 80 and 443");
+	set_text(ret, POLICY_CONTROL_NETWORK_LEARN, !missing,
+		 missing ? missing
+			 : "as network.allow, with every name and public address on ports 22, 80 and 443");
 	set_text(ret, POLICY_CONTROL_NETWORK_PUBLISH, !missing,
 		 missing ? missing
 			 : "warder-edge takes connections on the host, and passes them on to 127.0.0.1");

@@ -197,6 +197,12 @@ int rootfs_make_whole(struct rootfs *rootfs, struct warder_error *err)
 		    rootfs->entries[i].field == POLICY_FIELD_WORKSPACE)
 			return error_set(err, WARDER_ERROR_INVALID_REQUEST, view_field,
 					 "an image is built without workspace and paths of the host");
+		if (rootfs->entries[i].kind == ROOTFS_FILE)
+			return error_set(
+			    err, WARDER_ERROR_INVALID_REQUEST, "network.mode",
+			    "an image is not built with network.mode \"allow\" or \"learn\", whose "
+			    "files for names would stay in the image; use \"none\", \"loopback\" or "
+			    "\"host\"");
 		if (rootfs->entries[i].kind == ROOTFS_OVERLAY || rootfs->entries[i].kind == ROOTFS_SYMLINK)
 			entries_remove(rootfs, i);
 	}

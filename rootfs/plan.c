@@ -34,6 +34,7 @@
 #define LINKS_MAX 8 /* followed from one link of the list to another */
 
 static const char workspace_field[] = "filesystem.workspace";
+static const char view_field[] = "filesystem.view";
 static const char paths_field[] = "filesystem.paths";
 static const char working_directory_field[] = "workingDirectory";
 static const char workspace_target[] = "/workspace";
@@ -416,6 +417,29 @@ static int check_mount_point_in_layers(struct planning *planning, const struct r
 	return 0;
 }
 
+static int refuse_names(struct planning *planning, const struct rootfs_entry *cover,
+			const struct rootfs_entry *entry)
+{
+	return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, view_field,
+			 "with network.allow the jail needs an %s of its own, but in the view %s is no "
+			 "directory; name another view, or leave out network.allow",
+			 entry->target, cover->target);
+}
+
+/* A file of ours in an overlay, where it takes the place of a file, or of a link. */
+static int check_file_in_layers(struct planning *planning, const struct rootfs_entry *cover,
+				const struct rootfs_entry *entry)
+{
+	struct stat st;
+	const int found = look_into_overlay(planning, cover, entry->target, false, &st);
+
+	if (found < 0)
+		return -1;
+	return found > 0 && errno == ENOENT       ? 0
+	       : found > 0 || S_ISDIR(st.st_mode) ? refuse_names(planning, cover, entry)
+						  : 0;
+}
+
 /* 0; 1 with the cover that has to be taken apart; -1. */
 static int check_target(struct planning *planning, const struct rootfs_entry *entry,
 			struct rootfs_entry **ret_cover)
@@ -430,6 +454,10 @@ static int check_target(struct planning *planning, const struct rootfs_entry *en
 		return check_mount_point(planning, cover, entry);
 	if (cover->kind == ROOTFS_OVERLAY && cover->is_directory && entry->kind == ROOTFS_BIND)
 		return check_mount_point_in_layers(planning, cover, entry);
+	if (cover->is_directory && entry->kind == ROOTFS_FILE)
+		return cover->kind == ROOTFS_BIND ? 1 : check_file_in_layers(planning, cover, entry);
+	if (entry->kind == ROOTFS_FILE)
+		return refuse_names(planning, cover, entry);
 	return error_set(
 	    planning->err, WARDER_ERROR_INVALID_REQUEST, paths_field,
 	    "%s cannot be shown: the view has a %s at %s; move it elsewhere, or give its directory as "
@@ -501,9 +529,11 @@ static int check_targets(struct planning *planning)
 	struct rootfs_entry *cover;
 
 	for (size_t i = 0; i < planning->rootfs->count; i++) {
-		const int checked = check_target(planning, &planning->rootfs->entries[i], &cover);
+		const struct rootfs_entry *entry = &planning->rootfs->entries[i];
+		const char *field = entry->kind == ROOTFS_FILE ? view_field : paths_field;
+		const int checked = check_target(planning, entry, &cover);
 
-		if (checked < 0 || (checked > 0 && view_take_apart(planning, cover, paths_field) != 0))
+		if (checked < 0 || (checked > 0 && view_take_apart(planning, cover, field) != 0))
 			return -1;
 		if (checked > 0)
 			i--; /* what lies above may be one of the pieces, and lack the place as well */

@@ -265,6 +265,20 @@ static int add_row(struct planning *planning, const struct row *row)
 	return 0;
 }
 
+/* How names are found with an allow-list, in a view that has a /etc of its own: our files, in the place of those that it has. */
+static int plan_names(struct planning *planning)
+{
+	const unsigned int mode = 1u << planning->policy->network.mode;
+
+	for (size_t i = 0; i < ARRAY_LENGTH(host_rows); i++) {
+		const struct row *row = &host_rows[i];
+
+		if (row->kind == ROW_TEXT && (row->when & mode & LISTED) && add_row(planning, row) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int plan_host(struct planning *planning)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(host_rows); i++) {
@@ -413,10 +427,14 @@ int view_take_apart(struct planning *planning, struct rootfs_entry *cover, const
 			continue;
 		if (++count > TOP_MAX)
 			return error_set(planning->err, WARDER_ERROR_INVALID_REQUEST, field,
-					 "a target in %s is not there, and the directory has more than %d "
-					 "entries, so that they cannot be mounted one by one; choose "
-					 "another target, or create it there",
-					 whole.source, TOP_MAX);
+					 "%s has more than %d entries, so that they cannot be mounted one "
+					 "by one; %s",
+					 whole.source, TOP_MAX,
+					 strcmp(field, view_field) == 0
+					     ? "with network.allow the jail needs files of its own there: "
+					       "make it smaller, or make an image of the directory"
+					     : "a target in it is not there: choose another target, or "
+					       "create it there");
 		if (top_check_name(planning, item->d_name) != 0 ||
 		    add_piece(planning, &whole, dirfd(dir), item->d_name, field) != 0)
 			return -1;
@@ -430,9 +448,9 @@ int view_plan(struct planning *planning)
 	case POLICY_VIEW_HOST:
 		return plan_host(planning);
 	case POLICY_VIEW_DIRECTORY:
-		return plan_directory(planning);
+		return plan_directory(planning) == 0 ? plan_names(planning) : -1;
 	case POLICY_VIEW_IMAGE:
-		return image_view_plan(planning);
+		return image_view_plan(planning) == 0 ? plan_names(planning) : -1;
 	}
 	return 0;
 }

@@ -276,11 +276,16 @@ static long step_attach(struct inside *in)
 	for (uint32_t i = 0; i < in->block->entry_count && ret == 0; i++) {
 		int fd = entries[i].fd;
 
-		if (entries[i].kind != WIRE_BIND || !(entries[i].flags & WIRE_ENTRY_LATE))
+		if (!(entries[i].flags & WIRE_ENTRY_LATE))
+			continue;
+		in->what = WIRE_AT(in->block, entries[i].target, char);
+		if (entries[i].kind == WIRE_FILE)
+			ret = tree_put_file((int)root_fd, in->what, WIRE_AT(in->block, entries[i].text, char),
+					    entries[i].text_len);
+		if (entries[i].kind != WIRE_BIND)
 			continue;
 		if (fd < 0)
 			fd = next++;
-		in->what = WIRE_AT(in->block, entries[i].target, char);
 		if (entries[i].flags & WIRE_ENTRY_MAKE)
 			ret = tree_make_point((int)root_fd, in->what,
 					      entries[i].flags & WIRE_ENTRY_IS_DIRECTORY,

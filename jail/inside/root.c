@@ -144,6 +144,8 @@ static long add_entry(const struct wire_block *block, const struct wire_entry *e
 	case WIRE_SYMLINK:
 		return sys(symlinkat, WIRE_AT(block, entry->text, char), root_fd, target + 1);
 	case WIRE_FILE:
+		if (entry->flags & WIRE_ENTRY_LATE)
+			return 0;
 		return root_write_file(root_fd, target + 1, WIRE_AT(block, entry->text, char),
 				       entry->text_len);
 	case WIRE_BIND:

@@ -24,6 +24,7 @@
 #include <linux/openat2.h>
 
 #include "base/array.h"
+#include "jail/inside/root.h"
 #include "jail/inside/sys.h"
 
 #ifndef O_PATH
@@ -95,6 +96,31 @@ long tree_make_point(int root_fd, const char *target, bool is_directory, unsigne
 	if (fd >= 0)
 		sys(close, fd);
 	return fd < 0 ? fd : len;
+}
+
+long tree_put_file(int root_fd, const char *target, const char *text, size_t len)
+{
+	char directory[256];
+	size_t end = 0;
+	size_t n = 0;
+	long fd;
+	long ret;
+
+	for (; target[n] && n < sizeof(directory); n++) {
+		directory[n] = target[n];
+		if (target[n] == '/')
+			end = n;
+	}
+	directory[end] = 0;
+	ret = tree_make_point(root_fd, directory, true, 0755);
+	fd = ret < 0 ? ret : walk(root_fd, directory);
+	if (fd < 0)
+		return fd;
+	ret = sys(unlinkat, fd, target + end + 1, 0);
+	if (ret == 0 || ret == -ENOENT_)
+		ret = root_write_file((int)fd, target + end + 1, text, len);
+	sys(close, fd);
+	return ret;
 }
 
 /* ---- detached trees ---- */

@@ -9,6 +9,7 @@
 #define WARDER_JAIL_INSIDE_TREE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct trees {
 	int root_fd;  /* of the jail's root */
@@ -26,6 +27,9 @@ long tree_clone(bool by_path, int source_fd, unsigned long flags);
 long tree_attach(const struct trees *trees, int tree_fd, const char *target, unsigned long flags);
 /* Make a mount point and what is missing on the way to it, in an overlay of the jail's own. No symlink is followed. */
 long tree_make_point(int root_fd, const char *target, bool is_directory, unsigned int mode);
+/* Write a file in an overlay of the jail's own, in the place of the file or link that is there. What is missing on the way is made, and no
+ * symlink followed. */
+long tree_put_file(int root_fd, const char *target, const char *text, size_t len);
 /* Attach one detached mount, whose flags are set. */
 long tree_move(int root_fd, int tree_fd, const char *target);
 

@@ -451,6 +451,54 @@ assert n["connections"] == 1 and n["refused"] == 0 and n["edgeDied"] is False' "
 	return "$status"
 }
 
+# A root with curl, whose /etc finds names in another way: a false address, a link that leads nowhere, no nsswitch.conf.
+make_view() {
+	local file
+	mkdir -p "$scratch/view/etc" && chmod 755 "$scratch/view" || return
+	for file in "$(command -v curl)" $(ldd "$(command -v curl)" | grep -o '/[^ ]*'); do
+		cp -L --parents "$file" "$scratch/view" || return
+	done
+	echo '11.22.33.99 pypi.test' >"$scratch/view/etc/hosts"
+	echo kept >"$scratch/view/etc/motd"
+	ln -s ../run/systemd/resolve/stub-resolv.conf "$scratch/view/etc/resolv.conf"
+}
+
+# in_view VIEW WARDER-ARGUMENTS...: names in a view of its own.
+in_view() {
+	local view=$1 kind=${1%%:*}
+	shift
+	passes "view $kind: HTTP to a name" '^hello pypi.test$' --view "$view" "$@" --allow pypi.test:80 -- curl -sS -m 8 http://pypi.test/
+	refused "view $kind: a name that is not listed" 'evil.test: network.allow does not list this name' --view "$view" "$@" --allow pypi.test:80 -- \
+		curl -sS -m 8 http://evil.test/
+	passes "view $kind: the rest of /etc" '^kept$' --view "$view" "$@" --allow pypi.test:80 -- curl -sS file:///etc/motd
+}
+
+# Not in /etc of what the program sees, and not in the directory or the image itself.
+view_is_as_before() {
+	[ "$(cat "$scratch/view/etc/hosts")" = '11.22.33.99 pypi.test' ] && [ -L "$scratch/view/etc/resolv.conf" ] && [ ! -e "$scratch/view/etc/nsswitch.conf" ] &&
+		"$warder" run --view directory:"$scratch/view" -- curl -sS file:///etc/hosts | grep -q 11.22.33.99 &&
+		WARDER_STORE="$scratch/store" "$warder" run --view image:view:1 -- curl -sS file:///etc/hosts | grep -q 11.22.33.99
+}
+
+# A file where the directory should be, and more files than can be mounted one by one.
+view_is_refused() {
+	mkdir -p "$scratch/odd" "$scratch/large/etc"
+	: >"$scratch/odd/etc"
+	(cd "$scratch/large/etc" && touch $(seq 200))
+	"$warder" run --net allow --allow pypi.test:80 --view directory:"$scratch/odd" -- true 2>"$scratch/err"
+	[ "$?" -eq 125 ] && grep -F 'with network.allow the jail needs an /etc/nsswitch.conf of its own, but in the view /etc is no directory' "$scratch/err" || return
+	"$warder" run --net allow --allow pypi.test:80 --view directory:"$scratch/large" -- true 2>"$scratch/err"
+	[ "$?" -eq 125 ] && grep -F 'has more than 128 entries, so that they cannot be mounted one by one; with network.allow' "$scratch/err"
+}
+
+session_in_view() {
+	local status=0
+	WARDER_STORE="$scratch/store" "$warder" session start viewed --view image:view:1 --net allow --allow pypi.test:80 >/dev/null || return 1
+	[ "$("$warder" session exec viewed -- curl -sS -m 5 http://pypi.test/)" = "hello pypi.test" ] || status=1
+	"$warder" session stop viewed || status=1
+	return "$status"
+}
+
 many_at_once() {
 	"$warder" run --timeout 30s --net allow --allow pypi.test:443 -- python3 -c '
 import asyncio, ssl
@@ -488,7 +536,7 @@ async def main():
 asyncio.run(main())' "$all" >"$scratch/out"
 	python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))
-print(r["status"], r["stdout"], r["stderr"], r.get("network"), r["durations"])
+print(r)
 all = int(sys.argv[2])
 assert r["status"] == "success" and r["stdout"]["text"] == "%d\n" % all
 n = r["network"]
@@ -704,6 +752,18 @@ check "learn: refused by other backends" learn_is_refused 'only the backend loca
 check "the edge is confined, and gone at the end" edge_is_confined
 check "an edge that is killed: no network, and the result says so" edge_fails KILL 'warder-edge died before'
 check "an edge that is stopped: no network" edge_fails STOP ''
+check "a root of its own" make_view
+in_view directory:"$scratch/view"
+check "view directory: refused where it has no place for the files" view_is_refused
+if tar -C "$scratch/view" -c . | WARDER_STORE="$scratch/store" "$warder" image import - view:1 >"$scratch/out" 2>&1; then
+	export WARDER_STORE="$scratch/store"
+	in_view image:view:1
+	check "view image: a session" session_in_view
+	check "views: nothing of them has changed" view_is_as_before
+	unset WARDER_STORE
+else
+	skip "view image: all of it" "$(head -n 1 "$scratch/out")"
+fi
 check "an edge that runs out of descriptors" edge_runs_out
 check "questions for which no descriptor is left" edge_counts_waiting_questions
 check "a stopped edge ends with its supervisor" stopped_edge_ends
@@ -750,6 +810,7 @@ check "${label}a hostile program: nothing but what the rules allow leaves the ho
 passes "HTTP to a name" '^hello pypi.test$' "${limits[@]}" --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
 refused "an address" "$world:80: network.allow does not list this address and port" "${limits[@]}" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
 refused "a name that leads to the host's loopback" 'rebind.test:80: the name leads to' "${limits[@]}" --allow rebind.test:80 -- "${get[@]}" http://rebind.test/
+in_view directory:"$scratch/view" "${limits[@]}"
 chmod 644 "$scratch/learn.json"
 learned "learn" 'assert allow == [{"host": "pypi.test", "ports": [80]}], allow' "${limits[@]}" -- curl -sS http://pypi.test/
 tap_end

@@ -736,33 +736,70 @@ static bool begin_relay(struct edge *edge, struct connection *c)
 	return c->relay != NULL;
 }
 
-/* Where the client wanted to go: the address that it connected to. Returns false with a refusal counted. */
-static bool admit(struct edge *edge, struct connection *c, uint32_t address)
+/* A connection by its address, which is the program's own loopback or one of the rules'. */
+static bool admit_address(struct edge *edge, struct connection *c, const void *address, bool is_v6)
+{
+	static const struct in6_addr loopback = IN6ADDR_LOOPBACK_INIT;
+	struct resolved *to = &c->addresses[0];
+	bool own;
+
+	to->is_v6 = is_v6;
+	memcpy(to->address, address, is_v6 ? 16 : 4);
+	own = is_v6 ? memcmp(address, &loopback, sizeof(loopback)) == 0 : to->address[0] == 127;
+	c->address_count = 1;
+	c->gate.state = GATE_OPEN;
+	inet_ntop(is_v6 ? AF_INET6 : AF_INET, address, c->destination, sizeof(c->destination));
+	if (!own && rules_allow_address(&edge->rules, to->address, is_v6, c->port))
+		return true;
+	refuse(edge, c,
+	       rules_deny_address(&edge->rules, to->address, is_v6, c->port) ? EDGE_REASON_DENIED
+									     : EDGE_REASON_ADDRESS,
+	       NULL);
+	return false;
+}
+
+/* By an address of the block of names, in the host's byte order. */
+static bool admit_name(struct edge *edge, struct connection *c, uint32_t address)
 {
 	const uint32_t wire = htonl(address);
 	enum edge_reason why = EDGE_REASON_ADDRESS;
-	bool allowed;
 
-	inet_ntop(AF_INET, &wire, c->destination, sizeof(c->destination));
-	if ((address & EDGE_BLOCK_MASK) == EDGE_BLOCK) {
-		c->name = rules_of(&edge->rules, address);
-		if (c->name)
-			snprintf(c->destination, sizeof(c->destination), "%s", c->name);
-		allowed = c->name && rules_allow_port(&edge->rules, c->name, c->port, &why);
-	} else {
-		struct resolved *to = &c->addresses[0];
+	c->name = rules_of(&edge->rules, address);
+	if (c->name)
+		snprintf(c->destination, sizeof(c->destination), "%s", c->name);
+	else
+		inet_ntop(AF_INET, &wire, c->destination, sizeof(c->destination));
+	if (c->name && rules_allow_port(&edge->rules, c->name, c->port, &why))
+		return true;
+	refuse(edge, c, why, NULL);
+	return false;
+}
 
-		memcpy(to->address, &wire, sizeof(wire));
-		c->address_count = 1;
-		c->gate.state = GATE_OPEN;
-		allowed =
-		    address >> 24 != 127 && rules_allow_address(&edge->rules, to->address, false, c->port);
-		if (!allowed && rules_deny_address(&edge->rules, to->address, false, c->port))
-			why = EDGE_REASON_DENIED;
+/* Where the client wanted to go: the address that it connected to. Returns false with a refusal counted. */
+static bool admit(struct edge *edge, struct connection *c, const struct edge_listener *listener)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} to = { 0 };
+	socklen_t len = sizeof(to);
+	uint32_t address = listener->address;
+	uint32_t wire;
+
+	if (!address) {
+		getsockname(c->client.fd, &to.any, &len);
+		if (to.any.sa_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&to.v6.sin6_addr))
+			return admit_address(edge, c, &to.v6.sin6_addr, true);
+		wire = to.v4.sin_addr.s_addr;
+		if (to.any.sa_family == AF_INET6)
+			memcpy(&wire, &to.v6.sin6_addr.s6_addr[12], sizeof(wire));
+		address = ntohl(wire);
 	}
-	if (!allowed)
-		refuse(edge, c, why, NULL);
-	return allowed && begin_relay(edge, c);
+	wire = htonl(address);
+	return ((address & EDGE_BLOCK_MASK) == EDGE_BLOCK ? admit_name(edge, c, address)
+							  : admit_address(edge, c, &wire, false)) &&
+	       begin_relay(edge, c);
 }
 
 /* NULL: no memory, which is counted. */
@@ -801,18 +838,11 @@ static bool is_within_limits(struct edge *edge, struct connection *c)
 static void take(struct edge *edge, int fd, const struct edge_listener *listener)
 {
 	struct connection *c = begin(edge, fd);
-	uint32_t address = listener->address;
-	struct sockaddr_in to = { 0 };
-	socklen_t len = sizeof(to);
 
 	if (!c)
 		return;
-	if (!address) {
-		getsockname(fd, (struct sockaddr *)(void *)&to, &len);
-		address = ntohl(to.sin_addr.s_addr);
-	}
 	c->port = listener->port;
-	if (!admit(edge, c, address) || !is_within_limits(edge, c))
+	if (!admit(edge, c, listener) || !is_within_limits(edge, c))
 		return;
 	if (c->name)
 		resolve(edge, c);

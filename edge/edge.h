@@ -94,7 +94,7 @@ struct edge_inject {
 struct edge_listener {
 	uint32_t address; /* in the host's byte order; 0: every address */
 	uint16_t port;
-	uint16_t pad;
+	uint16_t is_v6; /* 1: of every address, IPv6 addresses are some */
 };
 
 struct edge_config {

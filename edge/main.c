@@ -434,6 +434,8 @@ static void count_packet6(struct msghdr *message, const uint8_t *packet, size_t 
 	    cmsg->cmsg_len < CMSG_LEN(sizeof(to)))
 		return;
 	memcpy(&to, CMSG_DATA(cmsg), sizeof(to));
+	if (protocol == IPPROTO_TCP && rules_listened_v6(&edge.rules, (uint16_t)(packet[2] << 8 | packet[3])))
+		return;
 	inet_ntop(AF_INET6, &to.ipi6_addr, text, sizeof(text));
 	report_refused(edge.report, text, (uint16_t)(packet[2] << 8 | packet[3]), protocol,
 		       protocol == IPPROTO_TCP ? EDGE_REASON_ADDRESS : EDGE_REASON_PROTOCOL, NULL);

@@ -256,3 +256,11 @@ bool rules_listened(const struct rules *rules, uint32_t address, uint16_t port)
 	}
 	return false;
 }
+
+bool rules_listened_v6(const struct rules *rules, uint16_t port)
+{
+	for (size_t i = 0; i < rules->listeners->listener_count; i++)
+		if (rules->listeners->listeners[i].is_v6 && rules->listeners->listeners[i].port == port)
+			return true;
+	return false;
+}

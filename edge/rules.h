@@ -51,5 +51,7 @@ uint32_t rules_address(struct rules *rules, const char *name);
 const char *rules_of(const struct rules *rules, uint32_t address);
 /* Whether a listener of the configuration takes connections to the address and port. */
 bool rules_listened(const struct rules *rules, uint32_t address, uint16_t port);
+/* The same for every IPv6 address. */
+bool rules_listened_v6(const struct rules *rules, uint16_t port);
 
 #endif

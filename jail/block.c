@@ -433,11 +433,11 @@ int block_from_plan(struct block *ret, const struct jail_plan *plan, bool reusab
 	}
 	header.named = plan->named;
 	header.inward_count = plan->publishes ? EDGE_INWARD_MAX : 0;
-	header.listener_count = (uint32_t)edge_listeners(&plan->policy, plan->named, NULL);
+	header.listener_count = (uint32_t)edge_listeners(&plan->policy, plan->named, NULL, NULL);
 	header.listeners = block_reserve(&block, header.listener_count * sizeof(struct edge_listener));
 	if (!block.failed)
 		edge_listeners(&plan->policy, plan->named,
-			       WIRE_AT(block.bytes, header.listeners, struct edge_listener));
+			       WIRE_AT(block.bytes, header.listeners, struct edge_listener), NULL);
 	header.writable = put_writable(&block, plan, &header.writable_count);
 	header.landlock_abi = (uint32_t)plan->landlock_abi;
 	header.backstop_ms = block_backstop_ms(plan->wall_time_us);

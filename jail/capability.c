@@ -6,9 +6,12 @@
  * as there. Where a thorough probe found one missing, the controls that rest on it are refused, and jail_check() tells it
  * even if all of these are only preferred: no jail starts without.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "jail/edge.h"
@@ -230,6 +233,15 @@ int jail_check(const struct jail_host *host, const struct policy *policy, struct
 	return 0;
 }
 
+static bool has_ipv6(void)
+{
+	const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno != EAFNOSUPPORT;
+}
+
 static void set_network(struct policy_capabilities *ret, const struct jail_host *host,
 			const struct policy *policy)
 {
@@ -245,6 +257,7 @@ static void set_network(struct policy_capabilities *ret, const struct jail_host 
 	/* Looking for the program takes ten system calls, for which no launch without an edge waits. */
 	const bool asked = host->thorough || policy_network_lists(policy) || policy->network.publish.count;
 	const char *missing = asked && edge_check(policy, &err) < 0 ? err.text : NULL;
+	const bool there = !asked || has_ipv6();
 	const bool has_trust = policy->filesystem.view == POLICY_VIEW_HOST;
 
 	if (missing) {
@@ -264,9 +277,10 @@ static void set_network(struct policy_capabilities *ret, const struct jail_host 
 		set_text(ret, POLICY_CONTROL_NETWORK_INJECT, false,
 			 "programs find the authority of a run only in the host's view of files; use "
 			 "filesystem.view host");
-	set_text(
-	    ret, POLICY_CONTROL_NETWORK_IPV6, false,
-	    "this version connects to blocks of IPv4 addresses only; name hosts, or use network.mode host");
+	set_text(ret, POLICY_CONTROL_NETWORK_IPV6, !missing && there,
+		 missing ? missing
+		 : there ? "warder-edge, by a local route of every IPv6 address in the jail"
+			 : "this kernel has no IPv6; leave out blocks of IPv6 addresses");
 	set_text(ret, POLICY_CONTROL_NETWORK_LEARN, !missing,
 		 missing ? missing
 			 : "as network.allow, with every name and public address on ports 22, 80 and 443");

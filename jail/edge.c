@@ -27,7 +27,7 @@
 
 #define PROGRAM     "warder-edge"
 #define PATIENCE_MS 10000 /* for its start */
-#define LEARN_RULES 3
+#define LEARN_RULES 2
 #define FDS_MAX     (EDGE_FD_COUNT + EDGE_INJECTS_MAX)
 
 _Static_assert(EDGE_RULES_MAX >= 2 * POLICY_MAX_RULES + LEARN_RULES, "room for every valid policy");
@@ -71,13 +71,17 @@ char *jail_refusal_destination(const struct edge_refusal *row, char *buf, size_t
 
 /* ---- rules ---- */
 
-static void add_listener(struct edge_listener *rows, size_t *count, uint32_t address, uint16_t port)
+/* One socket for both kinds of addresses, where both are listed with a port. */
+static void add_listener(struct edge_listener *rows, size_t *count, uint32_t address, uint16_t port,
+			 bool is_v6)
 {
 	for (size_t i = 0; i < *count; i++)
-		if (rows[i].address == address && rows[i].port == port)
+		if (rows[i].address == address && rows[i].port == port) {
+			rows[i].is_v6 |= is_v6;
 			return;
+		}
 	if (*count < EDGE_LISTENERS_MAX)
-		rows[*count] = (struct edge_listener){ .address = address, .port = port };
+		rows[*count] = (struct edge_listener){ .address = address, .port = port, .is_v6 = is_v6 };
 	++*count;
 }
 
@@ -106,7 +110,7 @@ static size_t add_listeners(struct edge_config *config, struct rules *names, boo
 					add_listener(
 					    config->listeners, &count,
 					    is_named && !everywhere ? rules_address(names, rule->host) : 0,
-					    rule->ports[j]);
+					    rule->ports[j], rule->is_v6);
 		}
 	}
 	return count;
@@ -158,19 +162,16 @@ static void add_rows(struct edge_config *config, const struct policy_endpoints *
 	}
 }
 
-/* With the mode learn every name and public address is allowed on some ports. */
+/* With the mode learn every name and every public address of IPv4 is allowed on some ports. */
 static void add_learned(struct edge_config *config)
 {
 	static const uint16_t ports[] = { 22, 80, 443 };
-	static const char *const blocks[] = { "0.0.0.0/0", "::/0" };
 	struct policy_rule rule = { .host = "*", .ports = ports, .port_count = ARRAY_LENGTH(ports) };
 
 	add_rule(config, &rule, false);
 	rule.host = NULL;
-	for (size_t i = 0; i < ARRAY_LENGTH(blocks); i++) {
-		rule.cidr = blocks[i];
-		add_rule(config, &rule, false);
-	}
+	rule.cidr = "0.0.0.0/0";
+	add_rule(config, &rule, false);
 }
 
 struct edge_config *edge_config_new(const struct policy *policy)
@@ -222,13 +223,15 @@ static struct edge_config *make_config(const struct policy *policy, struct warde
 	return config;
 }
 
-size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener *ret)
+size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener *ret, size_t *ret_v6)
 {
 	struct edge_config *config = on ? edge_config_new(policy) : NULL;
 	const size_t count = config ? config->listener_count : 0;
 
 	if (ret && count)
 		memcpy(ret, config->listeners, count * sizeof(*ret));
+	for (size_t i = 0; ret_v6 && i < count; i++)
+		*ret_v6 += config->listeners[i].is_v6;
 	free(config);
 	return count;
 }
@@ -572,33 +575,26 @@ int run_edge_await(struct run_edge *edge, struct warder_error *err)
 
 /* ---- other rules ---- */
 
-static bool is_listened(const struct edge_config *config, uint32_t address, uint16_t port)
-{
-	for (size_t i = 0; i < config->listener_count; i++)
-		if (config->listeners[i].port == port &&
-		    (config->listeners[i].address == 0 || config->listeners[i].address == address))
-			return true;
-	return false;
-}
-
 /* Connections to a row of the policy reach a listener of `first`. Names of that policy keep their addresses. */
 static int check_listeners(const struct edge_config *first, const struct policy_endpoints *rows,
 			   struct warder_error *err)
 {
-	struct rules names;
-	int ret = rules_init(&names, first);
+	struct rules old;
+	int ret = rules_init(&old, first);
 
 	for (size_t i = 0; i < rows->count && ret == 0; i++) {
 		for (size_t j = 0; j < policy_rule_count(&rows->items[i]) && ret == 0; j++) {
 			const struct policy_rule rule = policy_rule_at(&rows->items[i], j);
 			const bool is_known =
-			    rule.host && rule.host[0] != '*' && rules_allow(&names, rule.host);
-			const uint32_t address = is_known ? rules_address(&names, rule.host) : 0;
+			    rule.host && rule.host[0] != '*' && rules_allow(&old, rule.host);
+			const uint32_t address = is_known ? rules_address(&old, rule.host) : 0;
+			const bool is_v6 = rule.cidr && strchr(rule.cidr, ':');
 			char field[48];
 
 			snprintf(field, sizeof(field), "network.allow[%zu]", i);
 			for (size_t k = 0; k < rule.port_count && ret == 0; k++)
-				if (!is_listened(first, address, rule.ports[k]))
+				if (is_v6 ? !rules_listened_v6(&old, rule.ports[k])
+					  : !rules_listened(&old, address, rule.ports[k]))
 					ret = error_set(err, WARDER_ERROR_CONFLICT, field,
 							"%s: the jail was started without a listener for "
 							"%.100s:%u; start it with an "
@@ -607,7 +603,7 @@ static int check_listeners(const struct edge_config *first, const struct policy_
 							rule.ports[k]);
 		}
 	}
-	rules_done(&names);
+	rules_done(&old);
 	return ret;
 }
 

@@ -38,8 +38,9 @@ struct run_edge {
 		.pid_fd = -1, .control_fd = -1, .setup_fd = -1, .counter_fd = -1, .report_fd = -1            \
 	}
 
-/* The sockets that listen for the policy's rules, into ret (EDGE_LISTENERS_MAX rows), or NULL. Returns how many; 0 unless `on`. */
-size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener *ret);
+/* The sockets that listen for the policy's rules, into ret (EDGE_LISTENERS_MAX rows), or NULL. Returns how many; 0 unless `on`. *ret_v6, or NULL, which the
+ * caller has set to 0: how many of them are sockets of IPv6. */
+size_t edge_listeners(const struct policy *policy, bool on, struct edge_listener *ret, size_t *ret_v6);
 /* The rules of a valid policy as its edge reads them; heap, of edge_config_size() bytes. NULL: no memory. */
 struct edge_config *edge_config_new(const struct policy *policy);
 /* The field of the policy that needs an edge. */

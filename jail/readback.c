@@ -613,17 +613,58 @@ static int check_edge(struct jail_run *run, size_t listeners, struct warder_erro
 		       tcp_count, udp_count, listeners + 1);
 }
 
+/* The same for blocks of IPv6 addresses: every address local, and one socket for each port. */
+static int check_edge_v6(struct jail_run *run, size_t listeners, struct warder_error *err)
+{
+	static const char every[] = "00000000000000000000000000000000 00 ";
+	char text[16384];
+	bool has_route = false;
+	char *left = NULL;
+	const char *tcp;
+	unsigned long count;
+
+	if (!listeners)
+		return 0;
+	if (read_text(run->proc_fd, "net/ipv6_route", text, sizeof(text)) < 0)
+		return unreadable(run, "net/ipv6_route", err);
+	/* Destination, source, next hop, metric, counts, flags (RTF_LOCAL), device. */
+	for (char *line = strtok_r(text, "\n", &left); line; line = strtok_r(NULL, "\n", &left)) {
+		unsigned int flags;
+
+		has_route |= strncmp(line, every, sizeof(every) - 1) == 0 &&
+			     sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %*s %x", &flags) == 1 &&
+			     flags & 0x80000000u;
+	}
+	if (!has_route)
+		return differs(err, "network.allow", "the jail has no local route for every IPv6 address");
+	if (!run_is_joined(run)) {
+		if (read_text(run->proc_fd, "net/sockstat6", text, sizeof(text)) < 0)
+			return unreadable(run, "net/sockstat6", err);
+		tcp = strstr(text, "TCP6: inuse ");
+		count = tcp ? strtoul(tcp + 12, NULL, 10) : 0;
+		if (count != listeners)
+			return differs(err, "network.allow", "the jail has %lu TCP6 sockets instead of %zu",
+				       count, listeners);
+	}
+	receipt_control(run, POLICY_CONTROL_NETWORK_IPV6, "/proc/<pid>/net/ipv6_route, sockstat6",
+			"every IPv6 address local; %zu of the listeners take IPv6", listeners);
+	return 0;
+}
+
 /* Routes exist only over an interface that is up: where there is none, there is no way out. */
 static int check_network(struct jail_run *run, struct warder_error *err)
 {
 	const struct jail_plan *plan = &run->tmpl->plan;
-	const size_t listeners = edge_listeners(&plan->policy, plan->named, NULL);
+	size_t listeners_v6 = 0;
+	const size_t listeners = edge_listeners(&plan->policy, plan->named, NULL, &listeners_v6);
 	const bool learns = plan->policy.network.mode == POLICY_NETWORK_LEARN;
 	char sockets[64] = "";
 
 	if (!(plan->namespaces & CLONE_NEWNET))
 		return 0;
-	if ((plan->named && check_edge(run, listeners, err) < 0) || check_routes(run, err) < 0 ||
+	if ((plan->named && (check_edge(run, listeners - listeners_v6, err) < 0 ||
+			     check_edge_v6(run, listeners_v6, err) < 0)) ||
+	    check_routes(run, err) < 0 ||
 	    (run_is_contained(run) && !run_is_joined(run) && check_interfaces(run, err) < 0) ||
 	    (run_is_contained(run) && check_loopback(run, err) < 0))
 		return -1;

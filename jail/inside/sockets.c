@@ -4,7 +4,7 @@
  *
  *   198.18.0.1/32                on lo: without an address libraries ask for no IPv4 addresses; the jail's resolver is there
  *   local default dev lo         any address is the namespace's own; the source is 198.18.0.1
- *   a listener for each row      at the address of a name, or at every address, of one port
+ *   a listener for each row      at the address of a name, or at every address, of one port; one of IPv6 if a block of it is listed
  *   sockets for published ports  are only created here; the edge connects them to servers in the jail
  *   raw sockets of TCP and UDP   see the first packet of every connection, so that what is reset is counted
  *
@@ -36,6 +36,7 @@
 #define FILTER              26 /* SO_ATTACH_FILTER */
 #define INET6_LEVEL         41
 #define RECEIVE_PACKET_INFO 49 /* IPV6_RECVPKTINFO */
+#define ONLY_V6             26 /* IPV6_V6ONLY */
 #define NO_FAMILY           97 /* EAFNOSUPPORT */
 #define BACKLOG             512
 #define LO                  1 /* its index in every namespace */
@@ -122,7 +123,7 @@ static long add_route(int fd, uint8_t family)
 	return ask(fd, &request);
 }
 
-static long add_routes(const char **ret_what)
+static long add_routes(bool needs_v6, const char **ret_what)
 {
 	long fd = sys(socket, NETLINK, RAW | O_CLOEXEC, 0);
 	long ret;
@@ -136,8 +137,14 @@ static long add_routes(const char **ret_what)
 		ret = add_route((int)fd, INET);
 	}
 	/* Without it there is no route at all, and nothing to count. */
-	if (ret == 0)
-		add_route((int)fd, INET6);
+	if (ret == 0) {
+		long v6 = add_route((int)fd, INET6);
+
+		if (needs_v6) {
+			*ret_what = "local route of IPv6";
+			ret = v6;
+		}
+	}
 	sys(close, fd);
 	return ret;
 }
@@ -164,6 +171,44 @@ static long open_socket(int type, uint32_t address, uint16_t port)
 	if (ret < 0)
 		sys(close, fd);
 	return ret < 0 ? ret : fd;
+}
+
+/* At every address of both kinds. */
+static long open_listener_v6(uint16_t port)
+{
+	const struct {
+		uint16_t family, port;
+		uint32_t flow;
+		uint8_t address[16];
+		uint32_t scope;
+	} name = { .family = INET6, .port = swap16(port) };
+	const int on = 1;
+	const int off = 0;
+	long fd = sys(socket, INET6, STREAM | O_CLOEXEC, 0);
+	long ret;
+
+	if (fd < 0)
+		return fd;
+	ret = sys(setsockopt, fd, SOCKET_LEVEL, REUSE, &on, sizeof(on));
+	if (ret == 0)
+		ret = sys(setsockopt, fd, INET6_LEVEL, ONLY_V6, &off, sizeof(off));
+	if (ret == 0)
+		ret = sys(bind, fd, &name, sizeof(name));
+	if (ret == 0)
+		ret = sys(listen, fd, BACKLOG);
+	if (ret < 0)
+		sys(close, fd);
+	return ret < 0 ? ret : fd;
+}
+
+static bool needs_v6(const struct wire_block *block)
+{
+	const struct edge_listener *rows = WIRE_AT(block, block->listeners, const struct edge_listener);
+
+	for (uint32_t i = 0; i < block->listener_count; i++)
+		if (rows[i].is_v6)
+			return true;
+	return false;
 }
 
 #define LOAD(size, at)                                                                                       \
@@ -303,6 +348,8 @@ static long open_next(const struct wire_block *block, size_t i, const char **ret
 		return open_raw(INET6, i == EDGE_SOCKET_RAW_TCP6 ? TCP : UDP, NULL, 0);
 	default:
 		*ret_what = "a listener for network.allow";
+		if (rows[i - EDGE_SOCKET_COUNT].is_v6)
+			return open_listener_v6(rows[i - EDGE_SOCKET_COUNT].port);
 		return open_socket(STREAM, rows[i - EDGE_SOCKET_COUNT].address,
 				   rows[i - EDGE_SOCKET_COUNT].port);
 	}
@@ -314,7 +361,7 @@ long sockets_make(const struct wire_block *block, int edge_fd, const char **ret_
 	const size_t total = leaving + block->inward_count;
 	int fds[EDGE_FDS_AT_ONCE];
 	size_t count = 0;
-	long ret = block->named ? add_routes(ret_what) : 0;
+	long ret = block->named ? add_routes(needs_v6(block), ret_what) : 0;
 
 	for (size_t i = block->named ? 0 : leaving; i < total && ret == 0; i++) {
 		long fd = open_next(block, i, ret_what);

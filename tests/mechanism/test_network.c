@@ -164,6 +164,8 @@ Test(network, rules_that_a_running_jail_cannot_have, .timeout = 120)
 		  "network.allow[0]: the jail was started without a listener for " SERVER "/32:9;" },
 		{ "allow", "new.test:7",
 		  "network.allow[0]: the jail was started without a listener for new.test:7;" },
+		{ "allow", "[2001:db8::/32]:8",
+		  "network.allow[0]: the jail was started without a listener for 2001:db8::/32:8;" },
 		{ "loopback", NULL, "network.mode: only rules of the mode \"allow\" can be replaced" },
 	};
 	const pid_t server = begin();

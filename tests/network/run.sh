@@ -135,6 +135,36 @@ raise SystemExit(1)'
 	refused "the host's resolver" "$world:53: only TCP passes" --allow pypi.test:443 -- python3 -c 'import socket; s = socket.socket(2, 2); s.settimeout(2); s.connect(("'"$world"'", 53)); s.send(b"x"); s.recv(1)'
 }
 
+# Blocks of IPv6 addresses; $@ are arguments for warder.
+try_v6() {
+	local block="[${world_v6%10}/32]"
+	if [ ! -e /proc/net/if_inet6 ]; then
+		skip "${label}IPv6: all of it" "this kernel has no IPv6"
+		return
+	fi
+	passes "a block of IPv6" '^hello \[2606:4700::10\]$' "$@" --allow "$block:80" -- "${get[@]}" "http://[$world_v6]/"
+	passes "blocks of both kinds with one port" "^hello $world\$" "$@" --allow "$block:80" --allow 11.22.33.0/24:80 -- "${get[@]}" "http://$world/" "http://[$world_v6]/"
+	passes "a name beside a block of IPv6 with its port" '^hello pypi.test$' "$@" --allow "$block:80" --allow pypi.test:80 -- "${get[@]}" http://pypi.test/
+	passes "a name that has an IPv6 address alone" '^hello six.test$' "$@" --allow six.test:80 -- "${get[@]}" http://six.test/
+	refused "an address of a block of IPv6, another port" "[$world_v6]:443: network.allow does not list" "$@" --allow "$block:80" -- "${get[@]}" "https://[$world_v6]/"
+	refused "an IPv6 address that is in no block" '[2001:db8::1]:80: network.allow does not list' "$@" --allow "$block:80" -- "${get[@]}" 'http://[2001:db8::1]/'
+	refused "an IPv4 address, beside a block of IPv6" "$world:80: network.allow does not list" "$@" --allow "$block:80" -- "${get[@]}" "http://$world/"
+	refused "a denied block of IPv6 inside an allowed one" "[$world_v6]:80: network.deny lists it" "$@" --allow "$block:80" --deny "${world_v6}/128" -- "${get[@]}" "http://[$world_v6]/"
+	for address in fd00::1 ::1 2606:4700:1::1 2606:4700:1::2 64:ff9b::7f00:1 2002:7f00:1::1 2001:db8::1; do
+		refused "$address, by a block of every IPv6 address" "[$address]:80: network.allow does not list" "$@" --allow '[::/0]:80' -- "${get[@]}" -g "http://[$address]/"
+	done
+	refused "::ffff:127.0.0.1, by blocks of every address" '127.0.0.1:80: network.allow does not list' "$@" --allow '[::/0]:80' --allow 0.0.0.0/0:80 -- "${get[@]}" -g 'http://[::ffff:127.0.0.1]/'
+}
+
+receipt_has_v6() {
+	"$warder" run --json --net allow --allow '[2606:4700::/32]:80,443' --allow pypi.test:80,22 -- true | python3 -c '
+import json, sys
+rows = {c["control"]: c for c in json.load(sys.stdin)["receipt"]["controls"]}
+print(rows["network.allow"], rows["network.allow.ipv6"])
+assert rows["network.allow.ipv6"]["status"] == "enforced" and "2 of the listeners take IPv6" in rows["network.allow.ipv6"]["value"]
+assert "3 listeners" in rows["network.allow"]["value"]'
+}
+
 # The process that connects for the jail of a supervisor.
 edge_pid() {
 	for _ in $(seq 100); do
@@ -734,6 +764,8 @@ fi
 label=''
 as=()
 try_all
+try_v6
+[ ! -e /proc/net/if_inet6 ] || check "the receipt has blocks of IPv6" receipt_has_v6
 check "ways around the checks of first bytes" python3 tests/network/first_bytes.py "$warder"
 check "a hostile program: nothing but what the rules allow leaves the host" python3 tests/network/stranger.py "$warder"
 check "100 connections at once" many_at_once
@@ -788,6 +820,7 @@ for backend in crun runc podman docker; do
 	refused "a name that is not listed" 'evil.test: network.allow does not list this name' --backend "$backend" --allow pypi.test:443 -- "${get[@]}" https://evil.test/
 	refused "TLS to another name at the same address" 'pypi.test:443: the first bytes name another host: evil.test' --backend "$backend" --allow pypi.test:443 -- "${get[@]}" --connect-to evil.test:443:pypi.test:443 https://evil.test/
 	refused "an address" "$world:80: network.allow does not list this address and port" --backend "$backend" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
+	passes "a block of IPv6" '^hello \[2606:4700::10\]$' --backend "$backend" --allow "[$world_v6/128]:80" -- "${get[@]}" "http://[$world_v6]/"
 	check "${label}published: 4 clients, beside an allow-list" publishes 10000 4 --backend "$backend" --allow pypi.test:80
 	check "${label}published, without an allow-list" publishes 1000 2 --backend "$backend"
 	check "${label}an edge that is killed: no network, and the result says so" edge_fails KILL 'warder-edge died before' --backend "$backend"
@@ -811,6 +844,7 @@ passes "HTTP to a name" '^hello pypi.test$' "${limits[@]}" --allow pypi.test:80 
 refused "an address" "$world:80: network.allow does not list this address and port" "${limits[@]}" --allow pypi.test:443 -- "${get[@]}" "http://$world/"
 refused "a name that leads to the host's loopback" 'rebind.test:80: the name leads to' "${limits[@]}" --allow rebind.test:80 -- "${get[@]}" http://rebind.test/
 in_view directory:"$scratch/view" "${limits[@]}"
+try_v6 "${limits[@]}"
 chmod 644 "$scratch/learn.json"
 learned "learn" 'assert allow == [{"host": "pypi.test", "ports": [80]}], allow' "${limits[@]}" -- curl -sS http://pypi.test/
 tap_end

@@ -30,6 +30,7 @@ NAMES = {
     "own.test": ["22.33.44.1"],
     "paper.test": ["203.0.113.10"],
     "mixed.test": ["127.0.0.1", ADDRESS],
+    "six.test": ["2606:4700::10"],
 }
 SPECIAL = sys.argv[4].split()  # where the names r0.rebind.test and so on lead
 NAMES.update({f"r{i}.rebind.test": [address] for i, address in enumerate(SPECIAL)})
@@ -66,6 +67,10 @@ class Server(http.server.ThreadingHTTPServer):
 
     def handle_error(self, request, client_address):
         pass
+
+
+class Server6(Server):
+    address_family = socket.AF_INET6
 
 
 def echo(connection):
@@ -128,6 +133,8 @@ for port in (80, 8080, 443, 444):
             context.set_ecdh_curve("secp521r1")  # for which clients have no key in their first message
         server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+if socket.has_ipv6:
+    threading.Thread(target=Server6(("2606:4700::10", 80), Handler).serve_forever, daemon=True).start()
 echoes = socket.create_server((ADDRESS, 7), backlog=512)
 threading.Thread(target=names.serve, args=(ADDRESS, NAMES, SILENT), daemon=True).start()
 print("ready", flush=True)

@@ -1,10 +1,12 @@
 # shellcheck shell=bash
 # world.sh: a host and the rest of the world, for suites of the network. To be sourced, by root.
 #   world_enter "$@"      go on in namespaces of the suite's own: this one is the host, with 22.33.44.1. Exits with a skip where it cannot
-#   world_begin           beyond a router, the rest of the world: 11.22.33.10, where the host's resolv.conf finds names; $beyond runs in it
+#   world_begin           beyond a router, the rest of the world: 11.22.33.10, where the host's resolv.conf finds names; $beyond runs in it.
+#                         With IPv6, if the kernel has it, as 2606:4700::10; the host is 2606:4700:1::1
 #   world_serve FILE...   a server of the world: a program of Python, until the suite ends; returns when it has printed a line
 # $scratch is a directory that is removed at the end; $children are processes that are killed then. Nothing of the machine's network is touched.
 world=11.22.33.10
+world_v6=2606:4700::10
 children=()
 scratch=
 
@@ -50,6 +52,11 @@ world_begin() {
 	nsenter -t "$beyond" -n sh -c "ip link set lo up; ip address add 22.33.44.2/30 dev far; ip link set far up
 		ip address add $world/32 dev lo"
 	ip route add default via 22.33.44.2
+	if [ -e /proc/net/if_inet6 ]; then
+		ip address add 2606:4700:1::1/64 dev near nodad
+		nsenter -t "$beyond" -n sh -c "ip address add 2606:4700:1::2/64 dev far nodad; ip address add $world_v6/128 dev lo"
+		ip route add default via 2606:4700:1::2
+	fi
 	echo "nameserver $world" >"$scratch/resolv.conf"
 	mount --bind "$scratch/resolv.conf" "$(readlink -f /etc/resolv.conf)"
 }

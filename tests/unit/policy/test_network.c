@@ -291,6 +291,50 @@ Test(network, every_valid_policy_fits, .timeout = 60)
 	}
 }
 
+/* One socket for each port of blocks, which takes IPv6 if a block of it has the port; names do not need one then. */
+Test(network, listeners_for_blocks_of_ipv6, .timeout = 20)
+{
+	static const struct {
+		const char *fields;
+		size_t listeners, v6;
+		const char *ports_v6; /* that take IPv6 */
+	} rows[] = {
+		{ "network.mode=allow;network.allow=[2606:4700::/32]:80,443", 2, 2, "80 443" },
+		{ "network.mode=allow;network.allow=[2606:4700::/32]:80;network.allow=8.8.0.0/16:80,53", 2, 1,
+		  "80" },
+		{ "network.mode=allow;network.allow=8.8.0.0/16:80,53;network.allow=[2606:4700::/32]:80", 2, 1,
+		  "80" },
+		{ "network.mode=allow;network.allow=a.org:80,22;network.allow=[2606:4700::/32]:80", 2, 1,
+		  "80" },
+		{ "network.mode=allow;network.allow=*.a.org:80;network.allow=[2606:4700::/32]:80", 1, 1,
+		  "80" },
+		{ "network.mode=allow;network.allow=8.8.0.0/16:80;network.deny=[2606:4700::/32]", 1, 0, "" },
+		{ "network.mode=learn", 3, 0, "" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		owned_policy struct policy policy = { 0 };
+		struct edge_listener listeners[EDGE_LISTENERS_MAX];
+		struct decider decider;
+		char port[8];
+		size_t v6 = 0;
+
+		build(rows[i].fields, &policy);
+		cr_expect_eq(edge_listeners(&policy, true, listeners, &v6), rows[i].listeners, "%s",
+			     rows[i].fields);
+		cr_expect_eq(v6, rows[i].v6, "%s: %zu", rows[i].fields, v6);
+		decider_init(&decider, &policy);
+		for (size_t j = 0; j < rows[i].listeners; j++) {
+			snprintf(port, sizeof(port), "%u", listeners[j].port);
+			cr_expect_eq(listeners[j].is_v6, strstr(rows[i].ports_v6, port) != NULL, "%s: %s",
+				     rows[i].fields, port);
+			cr_expect_eq(rules_listened_v6(&decider.rules, listeners[j].port),
+				     listeners[j].is_v6 == 1, "%s: %s", rows[i].fields, port);
+		}
+		decider_done(&decider);
+	}
+}
+
 /* The first and the last address of each block of the registries, and those beside them. */
 Test(network, special_addresses, .timeout = 20)
 {

@@ -17,10 +17,10 @@ $ warder explain strict | sed -n '1p;$p'
 | It would run.
 
 = explain names what would be refused
-$ warder explain --allow '[2001:db8::/32]:443' > out; echo $?; grep '^network ' out | tr -s ' ' | cut -d' ' -f1-5; tail -n 1 out | cut -c1-21
+$ warder explain --workspace .:rw --set limits.disk=1MiB --set filesystem.growth=limited > out; echo $?; grep '^limits.disk ' out | tr -s ' ' | cut -d' ' -f1-4; tail -n 1 out | cut -c1-21
 | 125
-| network allow [2001:db8::/32]:443 required enforced
-| network allow [2001:db8::/32]:443 required refused
+| limits.disk 1MiB required enforced
+| limits.disk 1MiB required refused
 | It would be refused: 
 
 = a preferred field that cannot be enforced would run

@@ -402,7 +402,7 @@ static bool put(struct edge *edge, struct connection *c, enum relay_side side, c
 static ssize_t pass_bytes(struct edge *edge, struct connection *c, const uint8_t *bytes, size_t len)
 {
 	char other[128] = "";
-	enum edge_reason why;
+	enum edge_reason why = EDGE_REASON_FIRST_BYTES;
 	size_t pass = 0;
 
 	if (gate_check(&c->gate, c->name, c->port, bytes, len, &pass, &why, other) < 0) {

@@ -106,7 +106,7 @@ long tree_put_file(int root_fd, const char *target, const char *text, size_t len
 	long fd;
 	long ret;
 
-	for (; target[n] && n < sizeof(directory); n++) {
+	for (; n < sizeof(directory) && target[n]; n++) {
 		directory[n] = target[n];
 		if (target[n] == '/')
 			end = n;

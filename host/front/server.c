@@ -636,7 +636,17 @@ static void on_connection(void *of, struct MHD_Connection *connection, void **co
 	server->peers = peer;
 }
 
-/* The library sees the end of a connection that is shut down, and closes it. */
+/* The client has closed its side, and everything that it sent has been read. The library does not notice that if the end came with the last
+ * bytes. */
+static bool has_left(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* A request that is not whole when its client leaves never will be. The library sees the end of a connection that is shut down, and closes
+ * it. */
 static void drop_slow(struct server *server)
 {
 	const uint64_t now_us = clock_us();
@@ -645,7 +655,7 @@ static void drop_slow(struct server *server)
 		return;
 	server->swept_us = now_us;
 	for (struct peer *peer = server->peers; peer; peer = peer->next)
-		if (peer->deadline_us <= now_us)
+		if (peer->deadline_us <= now_us || (peer->deadline_us != UINT64_MAX && has_left(peer->fd)))
 			shutdown(peer->fd, SHUT_RDWR);
 }
 

@@ -119,6 +119,21 @@ def connections():
     host.end()
 
 
+def broken_requests():
+    """A connection whose client has left before its request was whole is free at once."""
+    host = Host("broken", connections=10, headerSeconds=3600)
+    token = host.tenant("me")
+    for text in (b"GET /v1/host HT", b"POST /v1/run HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", host.request("POST", "/v1/run", token, b"x" * 50)[:-20], b"\0\1\2"):
+        for _ in range(12):
+            with host.connect() as one:
+                one.sendall(text)
+        with host.connect() as one:
+            one.sendall(host.request("GET", "/health"))
+            one.settimeout(40 * SLOW)
+            tell(status_of(one) == 204, "twelve clients that leave after %.20s... take none of ten connections" % text.decode("latin-1").encode("unicode_escape").decode())
+    host.end()
+
+
 def sandbox_keys():
     """The keys of a sandbox count for its tenant."""
     host = Host("keys", connectionsPerTenant=5)
@@ -298,4 +313,4 @@ def settings():
         tell(done.returncode == 125 and word in done.stderr and "settings.json" in done.stderr, "settings are refused: " + text, done.stderr)
 
 
-run_parts((sizes, defaults, connections, sandbox_keys, slow_streams, names, shares, queue, stuck, settings))
+run_parts((sizes, defaults, connections, broken_requests, sandbox_keys, slow_streams, names, shares, queue, stuck, settings))

@@ -4,9 +4,9 @@
 WARDER_LOAD (200) is the number of sandboxes. At most 100 of them end at a time, and only when the kernel has freed the filters of the last
 ones. Nothing here depends on speed: each part waits for its end.
 """
-import json, os, random, socket, subprocess, threading, time
+import http.client, json, os, random, socket, subprocess, threading, time
 
-from lib import SLOW, Host, run_parts, tell, until
+from lib import SLOW, WARDER, Host, run_parts, tell, until
 
 SANDBOXES = int(os.environ.get("WARDER_LOAD", "200"))
 STREAMS = 200
@@ -35,12 +35,11 @@ def peak(pid):
 
 def memory(host):
     """Peaks of the launcher, the front, and the greatest of the keepers, in MiB."""
-    all_ = below(host.process.pid)
-    front = [pid for pid, words in all_ if words.startswith("/opt/warder-front")]
-    keepers = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout.splitlines()
-    names = [name[:-5] for name in os.listdir(os.path.join(host.state, "sandboxes"))]
-    found = [int(line.split()[0]) for line in keepers if any(name in line for name in names) and "keep" in line]
-    return peak(host.process.pid), max(map(peak, front), default=0), max(map(peak, found), default=0)
+    front = [pid for pid, words in below(host.process.pid) if words.startswith("/opt/warder-front")]
+    names = {name[:-5] for name in os.listdir(os.path.join(host.state, "sandboxes"))}
+    listed = json.loads(subprocess.run([WARDER, "session", "list", "--json"], capture_output=True, text=True).stdout or "[]")
+    keepers = [one["keeperPid"] for one in listed if one["name"] in names]
+    return peak(host.process.pid), max(map(peak, front), default=0), max(map(peak, keepers), default=0)
 
 
 def settle():
@@ -114,7 +113,9 @@ def bytes_():
         one = host.connect()
         one.sendall(host.request("GET", "/v1/sandboxes/%s/executions/%s/output" % (box, start(box, "head -c 50000000 /dev/zero | tr '\\0' x")), token))
         came = missing = 0
-        for line in one.makefile("rb"):
+        answer = http.client.HTTPResponse(one)
+        answer.begin()
+        for line in answer:
             if line.startswith(b"data: "):
                 data = json.loads(line[6:])
                 came += len(data.get("text", ""))
@@ -176,12 +177,10 @@ def malformed():
         how = i % 4
         try:
             with host.connect() as one:
-                one.settimeout(30 * SLOW)
                 one.sendall(noise(400) if how == 0 else cut(bytes_) if how == 1 else spoil(bytes_))
-                if how == 3:
-                    one.shutdown(socket.SHUT_WR)
-                    while one.recv(65536):
-                        pass
+                if how == 3:  # and an answer is looked at, if there is one soon
+                    one.settimeout(0.2)
+                    one.recv(65536)
         except OSError:
             pass
     pid = host.process.pid

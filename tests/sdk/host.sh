@@ -12,7 +12,7 @@ host_begin() {
 	"$warder" serve --listen 127.0.0.1:0 --state "$directory/state" >"$directory/host.out" 2>"$directory/host.log" &
 	host_pid=$!
 	for ((i = 0; i < 300; i++)); do
-		host_url=$(sed -n 's/^ready: //p' "$directory/host.out")
+		host_url=$(sed -n 's/^ready: //p' "$directory/host.out" 2>/dev/null)
 		[ -z "$host_url" ] || return 0
 		kill -0 "$host_pid" 2>/dev/null || break
 		sleep 0.1

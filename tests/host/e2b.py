@@ -25,7 +25,10 @@ def quote(text):
     return urllib.parse.quote(text, "")
 
 
+IMAGE = "warder-e2b-%d" % os.getpid()
 SETTINGS = {"version": 1, "templates": {
+    "image": {"version": 1, "filesystem": {"view": "image:" + IMAGE}, "workingDirectory": "/tmp",
+              "environment": {"set": {"HOME": "/tmp", "PATH": "/bin"}}, "limits": {"wallTime": "1h", "memory": "64MiB"}},
     "net": {"version": 1, "limits": {"wallTime": "1h", "memory": "128MiB"},
             "network": {"mode": "allow", "allow": [{"host": "*.example.org", "ports": [443]}, {"host": "pypi.org", "ports": [443]}]}}}}
 
@@ -959,6 +962,33 @@ def _(box):
     found = own.run("getent hosts a.example.org; getent hosts pypi.org || echo none")["stdout"].split()
     equal((len(found), found[-1]), (3, b"none"))
     equal(own.kill(), 204)
+
+
+@check("a template may be an image, even one without a libc")
+def _(box):
+    with tempfile.TemporaryDirectory(prefix="warder-e2b-") as root:
+        for name in ("bin", "tmp", "proc", "dev"):
+            os.mkdir(os.path.join(root, name))
+        shutil.copy("/bin/busybox", os.path.join(root, "bin"))
+        for name in ("sh", "cat", "mkdir", "mv", "rm", "ls", "touch"):
+            os.symlink("busybox", os.path.join(root, "bin", name))
+        subprocess.run([WARDER, "image", "import", "--format", "directory", root, IMAGE], check=True, capture_output=True)
+    try:
+        own = Sandbox(box.host, templateID="image")
+        equal(own.run("ls /")["stdout"].split(), [b"bin", b"dev", b"proc", b"tmp"])
+        equal(upload(own, [("x", b"in the image")], "?path=a/b")[0], 200)
+        equal(download(own, "/tmp/a/b")[2], b"in the image")
+        equal(own.unary("/filesystem.Filesystem/Move", {"source": "a/b", "destination": "c"})[1]["entry"]["path"], "/tmp/c")
+        status, found = own.unary("/filesystem.Filesystem/ListDir", {"path": "/bin"})
+        holds([one["name"] for one in found["entries"]], "busybox")
+        stream = own.stream("/filesystem.Filesystem/WatchDir", {"path": "/tmp"})
+        equal(stream.next(), {"start": {}})
+        own.run("touch /tmp/new")
+        holds(events_of(stream, 1), ("new", "CREATE"))
+        stream.connection.close()
+        equal(own.kill(), 204)
+    finally:
+        subprocess.run([WARDER, "image", "remove", IMAGE], capture_output=True)
 
 
 @check("a sandbox that ends while a program runs")

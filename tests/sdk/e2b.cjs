@@ -127,6 +127,16 @@ async function life(sandbox, make) {
 		assert.equal((await again.commands.run('echo same')).stdout, 'same\n');
 		assert.equal(await sandbox.isRunning(), true);
 	});
+	await test('a sandbox has metrics', async () => {
+		const [metrics] = await sandbox.getMetrics();
+		assert.equal(metrics.memTotal, 512 * 1024 * 1024);
+		assert.ok(metrics.memUsed > 0 && metrics.cpuUsedPct >= 0 && metrics.diskTotal > 0);
+	});
+	await test('a request narrows the network, and never widens it', async () => {
+		await assert.rejects(make.create({ network: { allowOut: ['example.org'] } }), /example.org/);
+		const narrow = await make.create({ allowInternetAccess: false, network: { denyOut: ['0.0.0.0/0'] } });
+		assert.equal(await narrow.kill(), true);
+	});
 	await test('what the host has not is refused with a message', async () => {
 		await assert.rejects(sandbox.createSnapshot(), /501: this call is not there on a Warder host/);
 	});

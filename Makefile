@@ -377,12 +377,12 @@ install: all $(MAN3)                ## install below PREFIX (/usr/local); DESTDI
 	  echo ".so man3/$(notdir $(page))" >$(DESTDIR)$(SHARE)/man/man3/$$name.3; done &&) true
 	$(call say,INSTALL,$(DESTDIR)$(PREFIX))true
 
-# What `make install` installs, as a Debian package.
+# What `make install` installs, as Debian packages.
 DEB_VERSION ?= $(VERSION)-1
 DEB_ARCH    := $(shell dpkg --print-architecture 2>/dev/null)
 DEB_LIBDIR  := /usr/lib/$(shell gcc -dumpmachine 2>/dev/null)
 DEB         := $(BUILD)/warder_$(DEB_VERSION)_$(DEB_ARCH).deb
-deb: all $(MAN3)                    ## a Debian package of what install installs: build/warder_VERSION_ARCHITECTURE.deb
+deb: all $(MAN3)                    ## Debian packages of what install installs: build/warder_VERSION_ARCHITECTURE.deb, and warder-host
 	$(Q)rm -rf $(BUILD)/deb
 	$(Q)$(MAKE) --no-print-directory -s BUILD=$(BUILD) PREFIX=/usr LIBDIR=$(DEB_LIBDIR) DESTDIR=$(abspath $(BUILD))/deb install
 	$(call say,DEB,$(DEB))packaging/deb.sh $(abspath $(BUILD))/deb $(DEB_VERSION) $(DEB_ARCH) $(DEB_LIBDIR) $(abspath $(DEB))

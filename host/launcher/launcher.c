@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,6 +21,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "host/launcher/activation.h"
 #include "host/launcher/host.h"
 #include "host/launcher/state.h"
 #include "runtime/library/library.h"
@@ -51,6 +51,11 @@ static bool is_loopback(const struct sockaddr *address)
 		return (ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24) ==
 		       127;
 	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+}
+
+static bool is_inherited(const struct launcher_options *options)
+{
+	return strcmp(options->listen, ACTIVATION_LISTEN) == 0;
 }
 
 /* Numeric addresses only: no name is looked up. */
@@ -95,34 +100,58 @@ static int bind_patiently(int fd, const struct sockaddr *address, socklen_t len)
 	return 0;
 }
 
-static int listen_at(const struct launcher_options *options, int *ret_fd, char *url, size_t size,
-		     struct warder_error *err)
+static int check_address(const struct launcher_options *options, const struct sockaddr *address,
+			 struct warder_error *err)
+{
+	if (options->insecure_http || options->certificate || is_loopback(address))
+		return 0;
+	return error_set(err, WARDER_ERROR_REJECTED, "--listen",
+			 "plain HTTP on %s would show tokens to the network: add --tls-cert and "
+			 "--tls-key, or listen on "
+			 "127.0.0.1 with a TLS server in front, or add --insecure-http",
+			 is_inherited(options) ? "the address of the socket that was passed"
+					       : options->listen);
+}
+
+static int open_listener(const struct launcher_options *options, int *ret_fd, struct warder_error *err)
 {
 	struct sockaddr_storage address;
 	socklen_t len;
 	const int one = 1;
 	owned_fd int fd = -1;
-	char host[INET6_ADDRSTRLEN];
-	char port[8];
 
-	if (read_address(options->listen, &address, &len, err) < 0)
+	if (is_inherited(options))
+		return activation_take(ret_fd, err);
+	if (read_address(options->listen, &address, &len, err) < 0 ||
+	    check_address(options, (struct sockaddr *)&address, err) < 0)
 		return -1;
-	if (!options->insecure_http && !options->certificate && !is_loopback((struct sockaddr *)&address))
-		return error_set(err, WARDER_ERROR_REJECTED, "--listen",
-				 "plain HTTP on %s would show tokens to the network: add --tls-cert and "
-				 "--tls-key, or listen on "
-				 "127.0.0.1 with a TLS server in front, or add --insecure-http",
-				 options->listen);
 	fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
 	    bind_patiently(fd, (struct sockaddr *)&address, len) < 0 || listen(fd, BACKLOG) < 0)
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--listen", errno,
 				       "cannot listen on %s", options->listen);
+	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+static int listen_at(const struct launcher_options *options, int *ret_fd, char *url, size_t size,
+		     struct warder_error *err)
+{
+	struct sockaddr_storage address = { 0 };
+	socklen_t len = sizeof(address);
+	owned_fd int fd = -1;
+	char host[INET6_ADDRSTRLEN];
+	char port[8];
+
+	if (open_listener(options, &fd, err) < 0)
+		return -1;
 	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0 ||
 	    getnameinfo((struct sockaddr *)&address, len, host, sizeof(host), port, sizeof(port),
 			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		return error_set(err, WARDER_ERROR_INTERNAL, "--listen",
 				 "cannot find the address of the socket");
+	if (check_address(options, (struct sockaddr *)&address, err) < 0)
+		return -1;
 	snprintf(url, size, address.ss_family == AF_INET6 ? "%s://[%s]:%s" : "%s://%s:%s",
 		 options->certificate ? "https" : "http", host, port);
 	*ret_fd = fd_take(&fd);
@@ -303,20 +332,6 @@ static void turn(struct launcher *launcher)
 	keep_front(launcher);
 }
 
-/* One launcher for each state directory. What a launcher that was killed had just started holds its lock for a moment. */
-static int lock_state(struct launcher *launcher, struct warder_error *err)
-{
-	const uint64_t until_us = clock_us() + PATIENCE_US;
-
-	while (flock(launcher->sandboxes_fd, LOCK_EX | LOCK_NB) < 0) {
-		if (clock_us() >= until_us)
-			return error_set(err, WARDER_ERROR_CONFLICT, "--state",
-					 "another \"warder serve --listen\" uses the same state directory");
-		poll(NULL, 0, PAUSE_MS);
-	}
-	return 0;
-}
-
 static int watch_tenants(struct launcher *launcher, struct warder_error *err)
 {
 	owned_fd int dir_fd = -1;
@@ -352,9 +367,9 @@ static int open_all(struct launcher *launcher, struct warder_error *err)
 		struct sockaddr_storage address;
 		socklen_t len;
 
-		return read_address(options->listen, &address, &len, err);
+		return is_inherited(options) ? 0 : read_address(options->listen, &address, &len, err);
 	}
-	return lock_state(launcher, err) < 0 ||
+	return state_lock(launcher->sandboxes_fd, err) < 0 ||
 		       listen_at(options, &launcher->front.listen_fd, launcher->url, sizeof(launcher->url),
 				 err) < 0 ||
 		       fill_hosts(launcher, err) < 0 || jobs_init(&launcher->jobs, err) < 0 ||
@@ -437,8 +452,10 @@ int launcher_run(const struct launcher_options *options, struct warder_error *er
 		done = start(&launcher, err);
 	if (done == 0 && !options->check) {
 		options->ready(launcher.url);
+		activation_tell("READY=1");
 		while (!options->came(NULL))
 			turn(&launcher);
+		activation_tell("STOPPING=1");
 	}
 	close_all(&launcher);
 	return done;

@@ -11,13 +11,14 @@
 #define WARDER_HOST_LAUNCHER_LAUNCHER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 
 struct launcher_options {
-	const char *listen;                    /* "127.0.0.1:3000"; port 0: any free one */
-	const char *state;                     /* directory; NULL: the default */
-	const char *config;                    /* path of the settings; NULL: none */
+	const char *listen; /* "127.0.0.1:3000"; port 0: any free one; "inherited": from a service manager */
+	const char *state;  /* directory; NULL: the default */
+	const char *config; /* path of the settings; NULL: none */
 	const char *certificate, *private_key; /* paths of PEM files, for TLS; NULL: plain HTTP */
 	bool insecure_http;                    /* plain HTTP on other addresses than loopback */
 	bool check;                            /* only look at options, settings and tenants */
@@ -30,5 +31,9 @@ struct launcher_options {
 
 /* Serve. 0 when it was told to end; -1 with *err naming the flag or the setting. */
 int launcher_run(const struct launcher_options *options, struct warder_error *err);
+
+/* End all sandboxes of a host that does not run, 100 at a time. state: as in the options. *ret_ended: how many have ended. -1 with *err
+ * (CONFLICT: the host runs; or why the first one that is left has not ended). */
+int launcher_stop_all(const char *state, size_t *ret_ended, struct warder_error *err);
 
 #endif

@@ -4,17 +4,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 
-#define TEMPORARY ".warder-" /* of file_replace() */
-#define SUFFIX    ".json"
-#define BYTES_MAX ((size_t)2 << 20)
+#define TEMPORARY   ".warder-" /* of file_replace() */
+#define SUFFIX      ".json"
+#define PATIENCE_US UINT64_C(3000000)
+#define PAUSE_MS    50
+#define BYTES_MAX   ((size_t)2 << 20)
 
 static int default_path(char path[PATH_MAX], struct warder_error *err)
 {
@@ -95,6 +100,19 @@ int state_open(const char *path, const char *part, int *ret_fd, struct warder_er
 		return error_set_errno(err, WARDER_ERROR_UNAVAILABLE, "--state", errno, "cannot open %s/%s",
 				       chosen, part);
 	*ret_fd = fd_take(&fd);
+	return 0;
+}
+
+int state_lock(int sandboxes_fd, struct warder_error *err)
+{
+	const uint64_t until_us = clock_us() + PATIENCE_US;
+
+	while (flock(sandboxes_fd, LOCK_EX | LOCK_NB) < 0) {
+		if (clock_us() >= until_us)
+			return error_set(err, WARDER_ERROR_CONFLICT, "--state",
+					 "another \"warder serve --listen\" uses the same state directory");
+		poll(NULL, 0, PAUSE_MS);
+	}
 	return 0;
 }
 

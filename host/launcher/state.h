@@ -14,6 +14,9 @@
 #define STATE_SANDBOXES "sandboxes"
 #define STATE_KEYS      "keys"
 
+/* Take the lock of the state directory, as one launcher at a time may; sandboxes_fd holds it. What a launcher that was killed had just
+ * started holds the lock for a moment. -1 with *err (CONFLICT: a launcher runs). */
+int state_lock(int sandboxes_fd, struct warder_error *err);
 /* Open a directory of the state, and make it if it is not there. path: that of --state, or NULL for the default: /var/lib/warder/host for
  * root, else $XDG_STATE_HOME/warder (~/.local/state/warder). part: one of the above. *ret_fd is the caller's. -1 with
  * *err, which names --state. */

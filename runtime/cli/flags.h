@@ -131,7 +131,7 @@ struct request_context {
 struct request_host {
 	const char *listen, *state, *config, *scopes; /* or NULL */
 	const char *certificate, *private_key;        /* or NULL */
-	bool check, insecure_http;
+	bool check, insecure_http, stop_all;
 	uint64_t expires_us; /* 0: never */
 };
 

@@ -182,7 +182,7 @@ static const struct command commands[] = {
 	{ "serve", FLAG_SERVE,
 	  "serve --local [--idle-timeout TIME] | serve --listen ADDR:PORT [--state DIR] [--config FILE] "
 	  "[--check] "
-	  "[--tls-cert FILE --tls-key FILE] [--insecure-http]",
+	  "[--tls-cert FILE --tls-key FILE] [--insecure-http] | serve --stop-all [--state DIR]",
 	  "keep jails ready for this user's commands, or serve sandboxes over HTTP",
 	  "--local: a service in the foreground. It starts jails for the commands run, code, judge and tool "
 	  "of\n"
@@ -197,6 +197,7 @@ static const struct command commands[] = {
 	  "and end\n"
 	  "them; see warder-serve(1). The sandboxes go on when serve ends, and the next serve takes them "
 	  "over.\n"
+	  "--stop-all: ends these sandboxes, 100 at a time, after serve has ended.\n"
 	  "Exit status: 0 if serve ends by itself or by a signal, 125 if refused or failed.\n",
 	  "warder serve --local --idle-timeout 1s", serve_command },
 	{ "tenant", FLAG_TENANT,

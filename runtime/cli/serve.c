@@ -60,6 +60,38 @@ static int serve_host(struct request *request)
 	return launcher_run(&options, &err) < 0 ? command_refuse(request, &err, EXIT_REFUSED) : 0;
 }
 
+static int stop_all(struct request *request)
+{
+	struct warder_error err = { 0 };
+	size_t ended = 0;
+
+	if (launcher_stop_all(request->host.state, &ended, &err) < 0)
+		return command_refuse(request, &err, EXIT_REFUSED);
+	printf("ended: %zu\n", ended);
+	return 0;
+}
+
+/* Nothing is served then. */
+static int check_alone(const struct request *request, struct warder_error *err)
+{
+	const struct request_host *host = &request->host;
+	const char *other = request->local             ? "--local"
+			    : host->listen             ? "--listen"
+			    : host->config             ? "--config"
+			    : host->check              ? "--check"
+			    : host->certificate        ? "--tls-cert"
+			    : host->private_key        ? "--tls-key"
+			    : host->insecure_http      ? "--insecure-http"
+			    : request->session.idle_us ? "--idle-timeout"
+						       : NULL;
+
+	if (!other)
+		return 0;
+	return error_set(err, WARDER_ERROR_INVALID_REQUEST, other,
+			 "--stop-all serves nothing, and %s has no effect with it; leave one of them out",
+			 other);
+}
+
 /* A flag that goes only with --listen or only with --local, and stands with the other one. */
 static int check_flags(const struct request *request, struct warder_error *err)
 {
@@ -75,6 +107,8 @@ static int check_flags(const struct request *request, struct warder_error *err)
 	if (request->rest[0])
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "argv",
 				 "serve takes no arguments, and \"%.60s\" is one", request->rest[0]);
+	if (host->stop_all)
+		return check_alone(request, err);
 	if (request->local == (host->listen != NULL))
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, request->local ? "--listen" : "--local",
 				 "serve needs either --local, to serve this user's commands, or --listen "
@@ -95,6 +129,8 @@ int serve_command(struct request *request, char **argv)
 
 	if (check_flags(request, &err) < 0)
 		return command_refuse(request, &err, EXIT_REFUSED);
+	if (request->host.stop_all)
+		return stop_all(request);
 	if (heap_stay)
 		heap_stay();
 	report_catch_signals();

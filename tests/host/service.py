@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""A host under a service manager, without one: the socket that is passed, what is reported, the units, and the end of all sandboxes.
+
+Sessions of root are below /run/warder; the suite has one of its own, in a mount namespace.
+"""
+import ctypes, json, os, shutil, signal, socket, subprocess, sys, tempfile
+
+WARDER = os.path.realpath(os.environ.get("WARDER", "build/warder"))
+HERE = os.path.dirname(os.path.realpath(__file__))
+SLOW = float(os.environ.get("WARDER_TEST_SLOW", "1"))
+ROOT = os.geteuid() == 0
+work = os.path.realpath(tempfile.mkdtemp(prefix="warder-service-"))
+state = os.path.join(work, "state")
+count = failed = 0
+
+
+def tell(ok, name, why=""):
+    global count, failed
+    count += 1
+    failed += not ok
+    print(("ok" if ok else "not ok") + " %d - %s" % (count, name))
+    if not ok:
+        print("# " + str(why).strip().replace("\n", "\n# ")[:3000])
+    sys.stdout.flush()
+
+
+def own_run_directory():
+    if not ROOT:
+        os.environ["XDG_RUNTIME_DIR"] = os.path.join(work, "rt")
+        os.mkdir(os.environ["XDG_RUNTIME_DIR"], 0o700)
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.makedirs("/run/warder", 0o700, exist_ok=True)
+    if libc.unshare(0x20000) != 0 or libc.mount(b"none", b"/", None, 0x44000, None) != 0 or \
+       libc.mount(b"none", b"/run/warder", b"tmpfs", 0, b"mode=700") != 0:
+        sys.exit("cannot make a mount namespace: " + os.strerror(ctypes.get_errno()))
+
+
+def start(passed, env=(), words=(), pid=None, fds="1"):
+    """serve with descriptor 3, as a service manager starts it. LISTEN_PID is known only after the fork."""
+    def before():
+        os.dup2(passed, 9)
+        os.dup2(9, 3, inheritable=True)
+        os.environ.update(dict({"LISTEN_PID": str(pid or os.getpid()), "LISTEN_FDS": fds}, **dict(env)))
+        os.execv(WARDER, [WARDER, "serve", "--listen", "inherited", "--state", state] + list(words))
+    return subprocess.Popen(["true"], preexec_fn=before, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, close_fds=False, text=True)
+
+
+def listener(address="127.0.0.1", how=socket.SOCK_STREAM):
+    made = socket.socket(socket.AF_INET, how)
+    made.bind((address, 0))
+    if how == socket.SOCK_STREAM:
+        made.listen(64)
+    return made
+
+
+def ask(url, token, path, *words):
+    done = subprocess.run(["curl", "-s", "-m", str(int(30 * SLOW)), "-H", "X-API-Key: " + token, *words, url + path], capture_output=True)
+    return json.loads(done.stdout or b"null")
+
+
+def activation():
+    token = subprocess.run([WARDER, "tenant", "add", "me", "--state", state], capture_output=True, text=True).stdout.strip()
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(os.path.join(work, "notify"))
+    manager.settimeout(60 * SLOW)
+    passed = listener()
+    url = "http://127.0.0.1:%d" % passed.getsockname()[1]
+    process = start(passed.fileno(), {"NOTIFY_SOCKET": os.path.join(work, "notify")})
+    # A client that comes before the launcher serves waits in the socket.
+    early = ask(url, token, "/v1/host")
+    tell(early and early["tenant"]["name"] == "me", "a client that came before the start is served", early)
+    tell(manager.recv(100) == b"READY=1", "the launcher reports that it is ready")
+    tell(process.stdout.readline() == "ready: %s\n" % url, "and its address is that of the socket")
+    ids = [ask(url, token, "/v1/sandboxes", "-d", "{}")["id"] for _ in range(3)]
+    process.send_signal(signal.SIGTERM)
+    tell(manager.recv(100) == b"STOPPING=1" and process.wait(60 * SLOW) == 0, "it reports that it ends")
+    manager.close()
+    process = start(passed.fileno())
+    tell(process.stdout.readline().startswith("ready"), "the next launcher takes the same socket")
+    rows = [row["id"] for row in ask(url, token, "/v1/sandboxes")]
+    tell(sorted(rows) == sorted(ids), "and the sandboxes of the first one", rows)
+    done = subprocess.run([WARDER, "serve", "--stop-all", "--state", state], capture_output=True, text=True)
+    tell(done.returncode == 125 and "another" in done.stderr, "--stop-all is refused while the host runs", done.stderr)
+    tell(len(ask(url, token, "/v1/sandboxes")) == 3, "and ends nothing")
+    process.terminate()
+    process.wait(60 * SLOW)
+    return ids
+
+
+def stop_all(ids):
+    listed = lambda: [row["name"] for row in json.loads(subprocess.run([WARDER, "session", "list", "--json"], capture_output=True).stdout)]
+    tell(set(ids) <= set(listed()), "without a host, the sandboxes live", listed())
+    # A record whose sandbox is gone.
+    subprocess.run([WARDER, "session", "stop", ids[0]], capture_output=True)
+    done = subprocess.run([WARDER, "serve", "--stop-all", "--state", state], capture_output=True, text=True)
+    tell(done.returncode == 0 and done.stdout == "ended: 3\n", "--stop-all ends them", (done.stdout, done.stderr))
+    tell(not set(ids) & set(listed()) and os.listdir(os.path.join(state, "sandboxes")) == [], "and nothing of them is left", listed())
+    done = subprocess.run([WARDER, "serve", "--stop-all", "--state", state], capture_output=True, text=True)
+    tell(done.returncode == 0 and done.stdout == "ended: 0\n", "then there is nothing to end", done.stdout)
+    for words, word in ((["--listen", "127.0.0.1:0"], "--listen"), (["--local"], "--local"), (["--check"], "--check"), (["--insecure-http"], "--insecure-http")):
+        done = subprocess.run([WARDER, "serve", "--stop-all", "--state", state] + words, capture_output=True, text=True)
+        tell(done.returncode == 125 and word in done.stderr, "--stop-all goes without " + word, done.stderr)
+
+
+def wrong_sockets():
+    good, datagram, everywhere, null = listener(), listener(how=socket.SOCK_DGRAM), listener("0.0.0.0"), open("/dev/null")
+    cases = (("another process", dict(passed=good.fileno(), pid=1), "another process"), ("no socket", dict(passed=good.fileno(), fds="0"), "none was passed"),
+             ("several", dict(passed=good.fileno(), fds="2"), "several"), ("no number", dict(passed=good.fileno(), fds="x"), "none was passed"),
+             ("a file", dict(passed=null.fileno()), "something else"), ("a datagram socket", dict(passed=datagram.fileno()), "something else"),
+             ("an address that other machines reach", dict(passed=everywhere.fileno()), "--insecure-http"))
+    for name, how, word in cases:
+        process = start(**how)
+        out, err = process.communicate(timeout=60 * SLOW)
+        tell(process.returncode == 125 and word in err and "ready" not in out, "a socket that is not one to serve at is refused: " + name, (process.returncode, err))
+    done = subprocess.run([WARDER, "serve", "--listen", "inherited", "--state", state], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    tell(done.returncode == 125 and "LISTEN_FDS" in done.stderr, "so is none at all", done.stderr)
+
+
+def units():
+    """Unknown directives and values are what systemd-analyze finds; it starts nothing."""
+    if not shutil.which("systemd-analyze"):
+        print("ok %d - the units are well-formed # SKIP systemd-analyze is not installed" % (count + 1))
+        return
+    place = os.path.join(work, "units")
+    os.mkdir(place)
+    for name in ("warder-host.service", "warder-host.socket"):
+        text = open(os.path.join(HERE, "../../packaging", name)).read()
+        open(os.path.join(place, name), "w").write(text.replace("/usr/bin/warder", WARDER))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no"] + [os.path.join(place, name) for name in os.listdir(place)],
+                          capture_output=True, text=True)
+    ours = [line for line in (done.stdout + done.stderr).splitlines() if "warder-host" in line]
+    tell(not ours, "the units are well-formed", "\n".join(ours))
+
+
+own_run_directory()
+try:
+    stop_all(activation())
+    wrong_sockets()
+    units()
+finally:
+    subprocess.run([WARDER, "serve", "--stop-all", "--state", state], capture_output=True)
+    shutil.rmtree(work, ignore_errors=True)
+print("1..%d" % count)
+sys.exit(failed > 0)

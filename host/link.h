@@ -45,6 +45,7 @@ enum link_call {
 	LINK_CODE,      /* text: JSON; a JSON result of a piece of code */
 	LINK_POLICIES,  /* a JSON object: the templates and the ceiling */
 	LINK_POLICY,    /* value: enum link_policy; text: JSON; a JSON object */
+	LINK_METRICS,   /* a text for Prometheus */
 	LINK_CANCEL,    /* value: number of a request of this front whose client is gone; not answered */
 	LINK_CALLS,
 };

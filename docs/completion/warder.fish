@@ -404,7 +404,7 @@ complete -c warder -n '__fish_seen_subcommand_from serve' -l idle-timeout -r -d 
 complete -c warder -n '__fish_seen_subcommand_from serve' -l help -s h -d 'print this help'
 complete -c warder -n __fish_use_subcommand -f -a tenant -d 'manage the tenants of "warder serve --listen": the clients that may use it'
 complete -c warder -n '__fish_seen_subcommand_from tenant' -l state -r -F -d 'the directory of tenants and sandboxes (default: /var/lib/warder/host, or $XDG_STATE_HOME/warder)'
-complete -c warder -n '__fish_seen_subcommand_from tenant' -l scopes -r -d 'add: let the token do only this, a list of read, sandboxes and run (default: all three)'
+complete -c warder -n '__fish_seen_subcommand_from tenant' -l scopes -r -d 'add: let the token do only this, a list of read, sandboxes, run and metrics (default: the first three)'
 complete -c warder -n '__fish_seen_subcommand_from tenant' -l expires -r -d 'add: the token expires after TIME (default: never)'
 complete -c warder -n '__fish_seen_subcommand_from tenant' -l ceiling -r -F -d 'add: a policy that no sandbox of the tenant may exceed'
 complete -c warder -n '__fish_seen_subcommand_from tenant' -l help -s h -d 'print this help'

@@ -48,6 +48,21 @@ static void show_capabilities(struct exchange *x)
 	exchange_ask(x, LINK_CONTROLS, 0, nonce && *nonce ? strdup(nonce) : NULL, pass_on);
 }
 
+static void metrics_answer(struct exchange *x, const struct link_answer *answer, const char *text, int *fd)
+{
+	char *copy = strdup(text ? text : "");
+
+	if (copy)
+		exchange_bytes(x, answer->status, "text/plain; version=0.0.4", copy, strlen(copy));
+	else
+		exchange_fail(x, 503, "no memory is left; try again");
+}
+
+static void show_metrics(struct exchange *x)
+{
+	exchange_ask(x, LINK_METRICS, 0, NULL, metrics_answer);
+}
+
 static void list_sandboxes(struct exchange *x)
 {
 	exchange_ask(x, LINK_LIST, 0, NULL, pass_on);
@@ -319,6 +334,8 @@ const struct route routes_v1[] = {
 	  of_policy },
 	{ "POST", "/v1/policies/explain", "read", OWN, explain_policy,
 	  "field by field, how this host would enforce a policy", NULL, of_policy },
+	{ "GET", "/v1/metrics", "metrics", OWN, show_metrics, "numbers of this host for Prometheus", NULL,
+	  NULL },
 	{ "GET", "/v1/sandboxes", "read", OWN, list_sandboxes, "the tenant's sandboxes", NULL, NULL },
 	{ "POST", "/v1/sandboxes", "sandboxes", OWN, create_sandbox, "create a sandbox", NULL, of_create },
 	{ "GET", SANDBOX, "sandboxes", OWN, show_sandbox, "a sandbox, with its tokens and its policy", NULL,

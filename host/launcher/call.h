@@ -27,6 +27,8 @@ struct call {
 	char *record;                 /* owned */
 	char *old_record;             /* owned: before a change that may fail */
 	uint64_t paused_ms, ends_ms;  /* of a sandbox after the change */
+	const char *cause;            /* borrowed: of a program that has ended; or NULL */
+	uint64_t launch_us;           /* that its start took; 0: it did not start, or this is not measured */
 	char *request;                /* owned: its text, as the client sent it */
 	size_t request_len;
 	struct signing *signing;          /* borrowed, like the pool */
@@ -76,6 +78,9 @@ int call_wait(struct call *call, struct warder_run *run, struct warder_error *er
 
 /* Sign the text of a launch that has ended; `name` is that of the call. -1 with *err. */
 int call_sign(struct call *call, const char *name, struct warder_error *err);
+
+/* Whether a probe launch hangs, so that nothing is launched. */
+bool call_is_stuck(const struct launcher *launcher);
 
 /* ---- rows of the table ---- */
 

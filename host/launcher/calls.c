@@ -383,10 +383,12 @@ static void create_work(struct job *job)
 
 	if (state_write(call->sandboxes_fd, call->sandbox, call->record, err) < 0)
 		return;
+	call->launch_us = clock_us();
 	if (session_start(call->sandbox, &options, NULL, NULL, &session, err) == 0 &&
 	    remote_connect(call->sandbox, &call->fd, err) < 0)
 		session_stop(call->sandbox, NULL, &ignored);
 	warder_session_free(session);
+	call->launch_us = call->fd < 0 ? 0 : clock_us() - call->launch_us;
 	if (call->fd < 0)
 		state_remove(call->sandboxes_fd, call->sandbox, &ignored);
 	else
@@ -409,7 +411,10 @@ static void create_finish(struct job *job, void *of)
 	const struct warder_error err = call->answer.error;
 
 	forget_run(launcher, call);
+	if (call->launch_us)
+		metrics_launched(&launcher->metrics, METRICS_SANDBOX, call->launch_us);
 	if (call->fd < 0) {
+		launcher->metrics.failed[METRICS_SANDBOX]++;
 		sandboxes_remove(&launcher->sandboxes, sandbox);
 		call_answer(launcher, call, 0, &err);
 		return;
@@ -702,6 +707,7 @@ int call_wait(struct call *call, struct warder_run *run, struct warder_error *er
 		if (atomic_load(&call->cancelled))
 			warder_cancel(run);
 	if (done > 0) {
+		call->cause = warder_result_cause(result);
 		call->text = warder_result_json(result);
 		if (!call->text)
 			done = error_no_memory(err, NULL);
@@ -728,7 +734,9 @@ static int run_program(struct call *call, struct warder_error *err)
 		return -1;
 	}
 	command.argv = argv;
+	call->launch_us = clock_us();
 	done = warder_pool_launch(call->pool, &key, &command, &run, err);
+	call->launch_us = done == 0 ? clock_us() - call->launch_us : 0;
 	if (done == 0)
 		done = call_wait(call, run, err);
 	free(argv);
@@ -757,6 +765,13 @@ static void launch_finish(struct job *job, void *of)
 		memset(&call->answer.error, 0, sizeof(call->answer.error));
 	else
 		call->answer.status = link_status(call->answer.error.code);
+	metrics_ended(&launcher->metrics, call->cause);
+	if (call->answer.status != 200)
+		metrics_refused(&launcher->metrics, call->answer.status);
+	if (call->launch_us)
+		metrics_launched(&launcher->metrics, METRICS_RUN, call->launch_us);
+	else if (call->answer.status >= 500)
+		launcher->metrics.failed[METRICS_RUN]++;
 	if (call->repeat && call->answer.status == 200)
 		repeats_finish(&launcher->repeats, call->repeat, call->text, clock_us());
 	else if (call->repeat)
@@ -926,7 +941,7 @@ static int begin_probe(struct launcher *launcher, struct warder_error *err)
 	return 0;
 }
 
-static bool is_stuck(const struct launcher *launcher)
+bool call_is_stuck(const struct launcher *launcher)
 {
 	return launcher->health.started_us && clock_us() - launcher->health.started_us >= PROBE_STUCK_US;
 }
@@ -943,7 +958,7 @@ static int health(struct context *context, struct call *call, struct warder_erro
 	struct launcher *launcher = context->launcher;
 	struct launcher_health *health = &launcher->health;
 
-	if (is_stuck(launcher))
+	if (call_is_stuck(launcher))
 		return say_stuck(err);
 	if (!health->started_us && health->ended_us && clock_us() - health->ended_us < PROBE_FRESH_US) {
 		call_answer(launcher, call, health->good ? 200 : 503, health->good ? NULL : &health->why);
@@ -1046,6 +1061,15 @@ static int capabilities(struct context *context, struct call *call, struct warde
 						    context->len, &call->text, err) < 0)
 		return -1;
 	call_answer(launcher, call, 200, NULL);
+	return 0;
+}
+
+static int show_metrics(struct context *context, struct call *call, struct warder_error *err)
+{
+	call->text = metrics_text(context->launcher);
+	if (!call->text)
+		return error_no_memory(err, NULL);
+	call_answer(context->launcher, call, 200, NULL);
 	return 0;
 }
 
@@ -1272,6 +1296,7 @@ static const struct row {
 	[LINK_CODE] = { calls_code, TENANT_RUN, false, true },
 	[LINK_POLICIES] = { calls_policies, TENANT_READ, false, false },
 	[LINK_POLICY] = { calls_policy, TENANT_READ, false, false },
+	[LINK_METRICS] = { show_metrics, TENANT_METRICS, false, false },
 	[LINK_CANCEL] = { cancel, 0, false, false },
 };
 
@@ -1379,7 +1404,7 @@ static int take(struct context *context, struct call **call, struct warder_error
 
 	if (check_key(context, row, *call, err) < 0)
 		return -1;
-	if (row->launches && is_stuck(context->launcher))
+	if (row->launches && call_is_stuck(context->launcher))
 		return say_stuck(err);
 	/* Now that it is known who asks. */
 	if (context->tenant && !name_tenant(context, *call))
@@ -1412,8 +1437,11 @@ void calls_take(struct launcher *launcher, const struct link_request *request, c
 	if (taken == 0)
 		taken = take(&context, &call, &err);
 	free(text);
-	if (taken < 0)
+	if (taken < 0) {
+		metrics_refused(&launcher->metrics,
+				call->answer.status ? call->answer.status : link_status(err.code));
 		call_answer(launcher, call, call->answer.status, &err);
+	}
 }
 
 /* ---- tenants ---- */
@@ -1492,7 +1520,7 @@ int calls_sweep(struct launcher *launcher)
 	uint64_t next_ms = now_ms + 1000;
 
 	repeats_sweep(&launcher->repeats, clock_us());
-	if (is_stuck(launcher) && launcher->health.waiting) {
+	if (call_is_stuck(launcher) && launcher->health.waiting) {
 		say_stuck(&launcher->health.why);
 		answer_waiting(launcher, false);
 	}

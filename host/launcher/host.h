@@ -9,6 +9,7 @@
 #include "host/launcher/front.h"
 #include "host/launcher/jobs.h"
 #include "host/launcher/launcher.h"
+#include "host/launcher/metrics.h"
 #include "host/launcher/repeats.h"
 #include "host/launcher/sandboxes.h"
 #include "host/launcher/settings.h"
@@ -42,6 +43,7 @@ struct launcher {
 	struct warder_pool *pool;
 	struct front front;
 	struct signing signing;
+	struct metrics metrics;
 	struct launcher_rate *rates;
 	size_t rate_count;
 	struct launcher_health health;

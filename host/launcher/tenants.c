@@ -24,6 +24,7 @@ static const struct scope {
 	{ "read", TENANT_READ },
 	{ "sandboxes", TENANT_SANDBOXES },
 	{ "run", TENANT_RUN },
+	{ "metrics", TENANT_METRICS },
 };
 
 #define ROW(name, member, fallback, most)                                                                    \
@@ -68,7 +69,7 @@ static int find_scope(const char *name, size_t len, unsigned int *scope, const c
 			return 0;
 		}
 	return error_set(err, WARDER_ERROR_INVALID_REQUEST, field,
-			 "unknown scope \"%.*s\"; the scopes are read, sandboxes and run",
+			 "unknown scope \"%.*s\"; the scopes are read, sandboxes, run and metrics",
 			 (int)(len < 40 ? len : 40), name);
 }
 

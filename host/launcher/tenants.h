@@ -22,7 +22,8 @@ enum tenant_scope {
 	TENANT_READ = 1,      /* see sandboxes, and this host */
 	TENANT_SANDBOXES = 2, /* create, use and end sandboxes */
 	TENANT_RUN = 4,       /* run programs without a sandbox of their own */
-	TENANT_SCOPES = 7,
+	TENANT_SCOPES = 7,    /* what a tenant has by default */
+	TENANT_METRICS = 8,   /* read the numbers of this host, which concern all tenants */
 };
 
 struct tenant_limits {

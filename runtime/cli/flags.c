@@ -533,7 +533,8 @@ static const struct flag flags[] = {
 	  "with --listen: serve plain HTTP to other hosts; they can read the tokens",
 	  SWITCH(host.insecure_http), .typed = true },
 	{ FLAG_TENANT, "--scopes", "LIST", NULL,
-	  "add: let the token do only this, a list of read, sandboxes and run (default: all three)",
+	  "add: let the token do only this, a list of read, sandboxes, run and metrics (default: the first "
+	  "three)",
 	  TEXT(host.scopes), .typed = true },
 	{ FLAG_TENANT, "--expires", "TIME", NULL, "add: the token expires after TIME (default: never)",
 	  TIME(host.expires_us), .fallback = "no expiry", .typed = true },

@@ -103,6 +103,46 @@ def stop_all(ids):
         tell(done.returncode == 125 and word in done.stderr, "--stop-all goes without " + word, done.stderr)
 
 
+def metrics():
+    """Numbers of the whole host, for a token that has only them."""
+    add = lambda *words: subprocess.run([WARDER, "tenant", "add", *words, "--state", state], capture_output=True, text=True).stdout.strip()
+    passed = listener()
+    url = "http://127.0.0.1:%d" % passed.getsockname()[1]
+    client, reader = add("client"), add("prometheus", "--scopes", "metrics")
+    process = start(passed.fileno())
+    fetch = lambda token: subprocess.run(["curl", "-s", "-i", "-H", "Authorization: Bearer " + token, url + "/v1/metrics"], capture_output=True, text=True).stdout
+
+    def numbers():
+        rows = [line.rsplit(" ", 1) for line in fetch(reader).split("\n\n")[1].splitlines() if line[0] != "#"]
+        return {name: float(value) for name, value in rows}
+    before = numbers()
+    limits = "" if ROOT else ', "enforcement": {"limits": "preferred"}'
+    policy = '"policy": {"version": 1, "limits": {"wallTime": "1s"}%s}' % limits
+    for argv, more in (('["true"]', ""), ('["false"]', ""), ('["sleep", "30"]', ", " + policy)):
+        ask(url, client, "/v1/run", "-d", '{"argv": %s%s}' % (argv, more))
+    ask(url, client, "/v1/run", "-d", '{"argv": ["true"], "policy": {"version": 1, "limits": {"wallTime": "1s", "memory": "900GiB"}}}')
+    ask(url, "e2b_" + "0" * 40, "/v1/host")
+    name = ask(url, client, "/v1/sandboxes", "-d", "{}")["id"]
+    after = numbers()
+    grown = {key: after[key] - before.get(key, 0) for key in after if after[key] != before.get(key, 0)}
+    for key, wanted in (('warder_programs_ended_total{cause="exit"}', 2), ('warder_programs_ended_total{cause="wallTime"}', 1), ('warder_requests_refused_total{status="403"}', 1),
+                        ('warder_requests_refused_total{status="401"}', 1), ('warder_sandboxes{state="running"}', 1), ('warder_launch_seconds_count{kind="run"}', 3),
+                        ('warder_launch_seconds_bucket{kind="run",le="+Inf"}', 3), ('warder_launch_seconds_count{kind="sandbox"}', 1)):
+        tell(grown.get(key) == wanted, "a metric counts: " + key, grown)
+    tell(after["warder_stuck"] == 0 and after["warder_front_starts_total"] == 1 and after["warder_tenants"] >= 2 and "warder_pool_launched_total" in after, "and the gauges are there", after)
+    buckets = [after[key] for key in after if key.startswith('warder_launch_seconds_bucket{kind="run"')]
+    tell(buckets == sorted(buckets) and buckets[-1] == 3, "the buckets of the histogram add up", buckets)
+    text = fetch(reader)
+    tell("text/plain; version=0.0.4" in text and text.count("# TYPE") == len({line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}),
+         "each metric has one type", text)
+    tell(len(after) < 100 and not any(word in text for word in ("client", "sleep", name)), "no series names a tenant, a program or a sandbox", text)
+    tell(fetch(client).startswith("HTTP/1.1 403"), "a tenant without the scope gets none of it", fetch(client))
+    tell(ask(url, reader, "/v1/host")["code"] == 403, "and the token for it can do nothing else")
+    ask(url, client, "/v1/sandboxes/" + name, "-X", "DELETE")
+    process.terminate()
+    process.wait(60 * SLOW)
+
+
 def wrong_sockets():
     good, datagram, everywhere, null = listener(), listener(how=socket.SOCK_DGRAM), listener("0.0.0.0"), open("/dev/null")
     cases = (("another process", dict(passed=good.fileno(), pid=1), "another process"), ("no socket", dict(passed=good.fileno(), fds="0"), "none was passed"),
@@ -136,6 +176,7 @@ def units():
 own_run_directory()
 try:
     stop_all(activation())
+    metrics()
     wrong_sockets()
     units()
 finally:

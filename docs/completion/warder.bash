@@ -29,12 +29,12 @@ _warder()
 	session) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --audit --audit-argv --setup --lifetime --idle-timeout --workspace-id --snapshot-on-stop --capabilities --auto-start --max-bytes --on-existing --background --detach --interactive --keep --grace --terminal --no-input --progress --receipt --backend --backends --json --no-config --help start exec list status stop restart pause resume extend read write cp patch copy' ;;
 	context) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --language --code --timeout --no-wait --no-input --json --no-config --help create list run interrupt restart fork describe delete' ;;
 	ps) flags='--json --help' ;;
-	logs) flags='--follow --from --lines --yield --json --help' ;;
+	logs) flags='--follow --from --lines --help' ;;
 	attach) flags='--detach-keys --no-input --help' ;;
 	write) flags='--close --help' ;;
 	kill) flags='--signal --help' ;;
 	wait) flags='--json --help' ;;
-	serve) flags='--local --listen --state --config --check --tls-cert --tls-key --insecure-http --idle-timeout --help' ;;
+	serve) flags='--local --listen --state --config --check --tls-cert --tls-key --stop-all --insecure-http --idle-timeout --help' ;;
 	tenant) flags='' ;;
 	explain) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --backend --backends --json --no-config --help' ;;
 	backend) flags='--preset --policy --net --allow --deny --publish --max-connections --net-bytes --view --workspace --ro --rw --tmp --env --timeout --cpu-time --memory --cpus --pids --max-output --cwd --set --require --prefer --ceiling --cgroup-parent --for-model --model --backends --json --no-config --help list describe declare' ;;

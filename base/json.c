@@ -297,6 +297,17 @@ static int parse_character(struct parser *p, char *out, size_t *ret_len)
 	return 0;
 }
 
+/* Bytes from here on that stand for themselves: ASCII without the closing quote, escapes and control characters. */
+static size_t plain_length(const struct parser *p)
+{
+	size_t end = p->pos;
+
+	while (end < p->len && (unsigned char)p->text[end] >= 0x20 && (unsigned char)p->text[end] < 0x80 &&
+	       p->text[end] != '"' && p->text[end] != '\\')
+		end++;
+	return end - p->pos;
+}
+
 static int parse_string(struct parser *p, char **ret)
 {
 	size_t used = 0, length = 0;
@@ -308,7 +319,10 @@ static int parse_string(struct parser *p, char **ret)
 	if (!string)
 		return fail_memory(p);
 	while (!take(p, '"')) {
-		if (parse_character(p, string + used, &length) != 0) {
+		length = plain_length(p);
+		memcpy(string + used, p->text + p->pos, length);
+		p->pos += length;
+		if (length == 0 && parse_character(p, string + used, &length) != 0) {
 			free(string);
 			return -1;
 		}

@@ -137,11 +137,6 @@ bool mountinfo_path(struct mountinfo_text field, char *ret, size_t size)
 	return true;
 }
 
-bool mountinfo_is(struct mountinfo_text field, const char *word)
-{
-	return field.len == strlen(word) && (field.len == 0 || memcmp(field.at, word, field.len) == 0);
-}
-
 bool mountinfo_option(struct mountinfo_text *options, struct mountinfo_text *ret)
 {
 	return cut(options, ',', ret);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* A piece of the text, not NUL-terminated. */
 struct mountinfo_text {
@@ -41,8 +42,15 @@ bool mountinfo_parse(struct mountinfo_text line, struct mountinfo *ret);
 bool mountinfo_path(struct mountinfo_text field, char *ret, size_t size);
 /* Cut the first one off a list of options; false when none is left. */
 bool mountinfo_option(struct mountinfo_text *options, struct mountinfo_text *ret);
-/* Whether the field is this word; whether a list of options holds it. */
-bool mountinfo_is(struct mountinfo_text field, const char *word);
+/* Whether the field is this word. Inline: of a constant word, the compiler knows the length. */
+static inline bool mountinfo_is(struct mountinfo_text field, const char *word)
+{
+	const size_t len = strlen(word);
+
+	return field.len == len && (len == 0 || memcmp(field.at, word, len) == 0);
+}
+
+/* Whether a list of options holds it. */
 bool mountinfo_has(struct mountinfo_text options, const char *word);
 
 #endif

@@ -258,7 +258,25 @@ static bool has_children(const char *path)
 	return stat(path, &st) < 0 || st.st_nlink != 2;
 }
 
-static bool has_leftovers(const struct cgroup_host *host, size_t h, uint64_t here)
+/* Owners of leaves that were found alive. One supervisor may own many leaves, each in several hierarchies. */
+struct alive {
+	struct cgroup_owner owners[LOOK_MAX];
+	size_t count;
+};
+
+static bool is_known(const struct alive *alive, const struct cgroup_owner *owner)
+{
+	for (size_t i = 0; i < alive->count; i++) {
+		const struct cgroup_owner *known = &alive->owners[i];
+
+		if (known->pid == owner->pid && known->start_time == owner->start_time &&
+		    known->space == owner->space)
+			return true;
+	}
+	return false;
+}
+
+static bool has_leftovers(const struct cgroup_host *host, size_t h, uint64_t here, struct alive *alive)
 {
 	DIR *dir = opendir(host->hierarchies[h].base);
 	const struct dirent *entry;
@@ -271,7 +289,11 @@ static bool has_leftovers(const struct cgroup_host *host, size_t h, uint64_t her
 		if (!cgroup_text_owner(entry->d_name, &owner) || owner.pid == host->owner_pid)
 			continue;
 		looked++;
+		if (is_known(alive, &owner))
+			continue;
 		found = !cgroup_owner_lives(&owner, here);
+		if (!found && alive->count < LOOK_MAX)
+			alive->owners[alive->count++] = owner;
 	}
 	if (dir)
 		closedir(dir);
@@ -283,13 +305,14 @@ static bool cgroup_has_leftovers(const struct cgroup_host *host)
 {
 	/* The process that probed the host is where it was; a fork of it may be elsewhere. */
 	uint64_t here = host->owner_pid == getpid() ? host->owner_space : 0;
+	struct alive alive = { .count = 0 };
 
 	/* In all of them: the leaf of a trial is in one only. */
 	for (size_t h = 0; h < host->hierarchy_count; h++) {
 		if (!has_children(host->hierarchies[h].base))
 			continue;
 		here = here ? here : cgroup_space();
-		if (has_leftovers(host, h, here))
+		if (has_leftovers(host, h, here, &alive))
 			return true;
 	}
 	return false;

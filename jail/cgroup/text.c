@@ -232,25 +232,27 @@ void cgroup_text_name(const struct cgroup_owner *owner, char ret[CGROUP_NAME_MAX
 		 owner->start_time, owner->n, owner->space);
 }
 
+/* One owner has one name: no leading zeros. */
+static bool plain_decimal(struct span piece, uint64_t *ret)
+{
+	return decimal(piece, ret) && (*piece.at != '0' || piece.end - piece.at == 1);
+}
+
 bool cgroup_text_owner(const char *name, struct cgroup_owner *ret)
 {
 	struct span rest = { name, name + strlen(name) };
 	struct span piece;
 	struct cgroup_owner owner = { 0 };
-	char again[CGROUP_NAME_MAX];
 	uint64_t pid;
 
 	if (!cut(&rest, '-', &piece) || !equal(piece, "warder"))
 		return false;
-	if (!cut(&rest, '-', &piece) || !decimal(piece, &pid) || pid < 1 || pid > INT_MAX)
+	if (!cut(&rest, '-', &piece) || !plain_decimal(piece, &pid) || pid < 1 || pid > INT_MAX)
 		return false;
 	owner.pid = (int)pid;
-	if (!cut(&rest, '-', &piece) || !decimal(piece, &owner.start_time))
+	if (!cut(&rest, '-', &piece) || !plain_decimal(piece, &owner.start_time))
 		return false;
-	if (!cut(&rest, '-', &piece) || !decimal(piece, &owner.n) || !decimal(rest, &owner.space))
-		return false;
-	cgroup_text_name(&owner, again); /* no leading zeros: one owner, one name */
-	if (strcmp(again, name) != 0)
+	if (!cut(&rest, '-', &piece) || !plain_decimal(piece, &owner.n) || !plain_decimal(rest, &owner.space))
 		return false;
 	*ret = owner;
 	return true;

@@ -306,7 +306,9 @@ static int check_flags(const struct request *request, struct warder_error *err)
 			 flag, request->backend);
 }
 
-bool run_remote(struct report *report, const char **ret_backend, int *ret_status)
+/* True: *ret_status is that of the run on another machine, or of a refusal. False: the run is to be here. */
+static bool choose_host(struct report *report, bool named, struct warder_error *err, const char **ret_backend,
+			int *ret_status)
 {
 	const struct request *request = report->request;
 	const struct preparation_options options = {
@@ -316,19 +318,12 @@ bool run_remote(struct report *report, const char **ret_backend, int *ret_status
 		.backends = request->backends,
 		.remotes = true,
 	};
-	const bool named = request->backend && backend_is_remote(request->backend);
 	struct preparation preparation = { 0 };
-	struct warder_error err = { 0 };
-	bool may = false, here;
+	bool here;
 
-	*ret_backend = NULL;
-	if (!named && local_flag(request)) /* auto takes no host then */
-		return false;
-	if (preparation_may_be_remote(request->backend, request->backends, &may, &err) == 0 && !may)
-		return false;
-	if (err.code || (named && check_flags(request, &err) < 0) ||
-	    preparation_build(&request->policy->policy, &options, &preparation, &err) < 0) {
-		*ret_status = report_refuse(report, &err, EXIT_REFUSED);
+	if (err->code || (named && check_flags(request, err) < 0) ||
+	    preparation_build(&request->policy->policy, &options, &preparation, err) < 0) {
+		*ret_status = report_refuse(report, err, EXIT_REFUSED);
 		preparation_done(&preparation);
 		return true;
 	}
@@ -341,4 +336,19 @@ bool run_remote(struct report *report, const char **ret_backend, int *ret_status
 	}
 	preparation_done(&preparation);
 	return !here;
+}
+
+bool run_remote(struct report *report, const char **ret_backend, int *ret_status)
+{
+	const struct request *request = report->request;
+	const bool named = request->backend && backend_is_remote(request->backend);
+	struct warder_error err = { 0 };
+	bool may = false;
+
+	*ret_backend = NULL;
+	if (!named && local_flag(request)) /* auto takes no host then */
+		return false;
+	if (preparation_may_be_remote(request->backend, request->backends, &may, &err) == 0 && !may)
+		return false;
+	return choose_host(report, named, &err, ret_backend, ret_status);
 }

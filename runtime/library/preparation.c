@@ -385,15 +385,13 @@ static int choose_any(const struct policy *policy, const struct preparation_opti
 			 "no backend can enforce all of the policy: %s", ret->passed_over);
 }
 
-static int choose(const struct policy *policy, const struct preparation_options *options,
-		  struct preparation *ret, struct warder_error *err)
+static int choose_by_settings(const struct policy *policy, const struct preparation_options *options,
+			      struct preparation *ret, struct warder_error *err)
 {
 	struct backend_settings settings = { 0 };
-	const struct backend *backend = backend_at(0);
+	const struct backend *backend;
 	uint64_t load = 0;
 
-	if (!options->backend || strcmp(options->backend, backend->name) == 0)
-		return match(policy, options, backend, ret, err);
 	if (preparation_settings(options->backends, &settings, err) != 0)
 		return -1;
 	if (strcmp(options->backend, BACKEND_AUTO) == 0)
@@ -409,18 +407,35 @@ static int choose(const struct policy *policy, const struct preparation_options 
 	return match(policy, options, backend, ret, err);
 }
 
-int preparation_may_be_remote(const char *backend, const char *backends, bool *ret, struct warder_error *err)
+/* The local jail needs no settings, which take three pages to clear. */
+static int choose(const struct policy *policy, const struct preparation_options *options,
+		  struct preparation *ret, struct warder_error *err)
+{
+	const struct backend *local = backend_at(0);
+
+	if (!options->backend || strcmp(options->backend, local->name) == 0)
+		return match(policy, options, local, ret, err);
+	return choose_by_settings(policy, options, ret, err);
+}
+
+static int order_has_remote(const char *backends, bool *ret, struct warder_error *err)
 {
 	struct backend_settings settings = { 0 };
 	const struct backend *candidate;
 
-	*ret = backend && backend_is_remote(backend);
-	if (!backend || strcmp(backend, BACKEND_AUTO) != 0)
-		return 0;
 	if (preparation_settings(backends, &settings, err) != 0)
 		return -1;
+	*ret = false;
 	for (size_t i = 0; (candidate = backend_candidate(&settings, i)); i++)
 		*ret |= backend_remote_of(&settings, candidate) != NULL;
+	return 0;
+}
+
+int preparation_may_be_remote(const char *backend, const char *backends, bool *ret, struct warder_error *err)
+{
+	if (backend && strcmp(backend, BACKEND_AUTO) == 0)
+		return order_has_remote(backends, ret, err);
+	*ret = backend && backend_is_remote(backend);
 	return 0;
 }
 

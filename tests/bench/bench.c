@@ -73,13 +73,15 @@ static void measure(struct report *report, struct contestant *contestants, const
 		for (int i = 0; i < report->count; i++) {
 			struct contestant *contestant = &contestants[order[i]];
 			struct figures *figures = &report->figures[order[i]];
-			uint64_t ns;
+			uint64_t ns, cpu_ns;
 
 			if (contestant->failure)
 				continue;
 			nanosleep(&gap, NULL);
-			if (contestant_run(contestant, options->program, &ns) == 0 && round >= 0)
-				figures->ns[figures->count++] = ns;
+			if (contestant_run(contestant, options->program, &ns, &cpu_ns) < 0 || round < 0)
+				continue;
+			figures->cpu_ns[figures->count] = cpu_ns;
+			figures->ns[figures->count++] = ns;
 		}
 	}
 }
@@ -127,6 +129,7 @@ static int run(const struct options *options)
 		return 2;
 	for (int i = 0; i < report.count; i++) {
 		figures[i].ns = calloc((size_t)options->iterations, sizeof(uint64_t));
+		figures[i].cpu_ns = calloc((size_t)options->iterations, sizeof(uint64_t));
 		if (!contestants[i].failure && contestant_check(&contestants[i]) == 0)
 			contestant_start(&contestants[i], options->program);
 	}

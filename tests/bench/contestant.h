@@ -52,9 +52,12 @@ void contestant_stop(struct contestant *contestant);
 /* Let it run a program that exits with 7: a launcher that hides the status or starts nothing is found out. -1 with
  * ->failure. */
 int contestant_check(struct contestant *contestant);
-/* One launch until reaped. -1 with ->failure. */
-int contestant_run(struct contestant *contestant, char *const *program, uint64_t *ret_ns);
-/* Launches within a time, `width` at a time. -1 with ->failure. */
+/* One launch until reaped. *ret_cpu_ns: processor time of the launcher and of all processes that it started, also of those that
+ * outlived it; 0: not known (a server). -1 with ->failure. */
+int contestant_run(struct contestant *contestant, char *const *program, uint64_t *ret_ns,
+		   uint64_t *ret_cpu_ns);
+/* Launches within a time, `width` at a time; 0: not measured, because the kernel falls behind (tests/bench/kernel.h). -1 with
+ * ->failure. */
 int contestant_rate(struct contestant *contestant, char *const *program, int width, int ms,
 		    double *ret_per_second);
 /* Peak resident memory of the launching process while its program runs. -1: not to be had. */

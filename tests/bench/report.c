@@ -16,15 +16,26 @@ static int by_size(const void *a, const void *b)
 void figures_sort(struct figures *figures)
 {
 	qsort(figures->ns, (size_t)figures->count, sizeof(*figures->ns), by_size);
+	qsort(figures->cpu_ns, (size_t)figures->count, sizeof(*figures->cpu_ns), by_size);
+}
+
+static double percentile_of(const uint64_t *ns, int count, int percent)
+{
+	int at = count * percent / 100;
+
+	if (!count)
+		return 0;
+	return (double)ns[at < count ? at : count - 1] / 1000;
 }
 
 static double percentile_us(const struct figures *figures, int percent)
 {
-	int at = figures->count * percent / 100;
+	return percentile_of(figures->ns, figures->count, percent);
+}
 
-	if (!figures->count)
-		return 0;
-	return (double)figures->ns[at < figures->count ? at : figures->count - 1] / 1000;
+static double cpu_us(const struct figures *figures, int percent)
+{
+	return percentile_of(figures->cpu_ns, figures->count, percent);
 }
 
 /* Ratio of medians to the named contestant's; 0 when one of them is missing. */
@@ -64,6 +75,7 @@ static void print_row(const struct report *report, int i, FILE *out)
 		fprintf(out, " %8.0f", percentile_us(figures, percent));
 	print_known(out, 8, 2, ratio(report, i, contestant->floor));
 	print_known(out, 8, 2, ratio(report, i, "bwrap"));
+	print_known(out, 7, 0, cpu_us(figures, 50));
 	for (int w = 0; w < WIDTHS; w++)
 		print_known(out, 7, 0, figures->per_second[w]);
 	print_known(out, 7, 1, (double)figures->memory_kib / 1024);
@@ -75,8 +87,8 @@ static void print_row(const struct report *report, int i, FILE *out)
 
 void report_table(const struct report *report, FILE *out)
 {
-	fprintf(out, "\n%s\n%-22s %8s %8s %8s %8s %8s %7s %7s %7s %7s\n", report->title, "", "p50 us",
-		"p90 us", "p99 us", "/floor", "/bwrap", "1 /s", "2 /s", "16 /s", "MiB");
+	fprintf(out, "\n%s\n%-22s %8s %8s %8s %8s %8s %7s %7s %7s %7s %7s\n", report->title, "", "p50 us",
+		"p90 us", "p99 us", "/floor", "/bwrap", "cpu us", "1 /s", "2 /s", "16 /s", "MiB");
 	for (int i = 0; i < report->count; i++)
 		print_row(report, i, out);
 	for (int i = 0; i < report->count; i++)
@@ -112,6 +124,8 @@ static void json_figures(const struct report *report, int i, FILE *out)
 		", \"iterations\": %d, \"minUs\": %.1f, \"p50Us\": %.1f, \"p90Us\": %.1f, \"p99Us\": %.1f",
 		figures->count, percentile_us(figures, 0), percentile_us(figures, 50),
 		percentile_us(figures, 90), percentile_us(figures, 99));
+	json_ratio(out, "cpuP50Us", cpu_us(figures, 50));
+	json_ratio(out, "cpuP99Us", cpu_us(figures, 99));
 	json_ratio(out, "toFloor", ratio(report, i, contestant->floor));
 	json_ratio(out, "toBwrap", ratio(report, i, "bwrap"));
 	json_ratio(out, "toTarget", ratio(report, i, contestant->target_name));

@@ -14,7 +14,8 @@
 extern const int report_widths[WIDTHS]; /* launches at a time: 1, 2, 16 */
 
 struct figures {
-	uint64_t *ns; /* one per iteration; sorted by figures_sort() */
+	/* One per iteration, sorted by figures_sort(): until the launcher was reaped; and processor time, or 0 */
+	uint64_t *ns, *cpu_ns;
 	int count;
 	double per_second[WIDTHS]; /* 0: not measured */
 	long memory_kib;           /* -1: not measured */

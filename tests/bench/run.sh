@@ -31,11 +31,14 @@ done
 
 out=$BUILD/bench
 mkdir -p "$out"
+tool_path=$(realpath -m "$BUILD/warder")
 # Not below /tmp: a jail has its own there, and the static program is looked up in it by its host path.
 scratch=$(mktemp -d /var/lib/warder-bench.XXXXXX)
 holder=
+service=
 cleanup() {
 	[ -z "$holder" ] || kill "$holder" 2>/dev/null || :
+	[ -z "$service" ] || { kill "$service" && wait "$service"; } 2>/dev/null || :
 	rm -rf "$scratch"
 }
 trap cleanup EXIT
@@ -59,14 +62,15 @@ esac
 	$CC $flags $bare -Wl,-z,noexecstack,-z,norelro,--build-id=none,-s,-z,noseparate-code \
 		-o "$out/nothing" tests/bench/nothing.c
 	$TOOL_CC $flags $musl_include -static -no-pie -o "$out/floor" \
-		tests/bench/floor.c tests/bench/serve.c jail/cgroup/clone.c base/hang.c jail/cgroup/file.c jail/cgroup/text.c \
-		base/error.c base/mountinfo.c
+		tests/bench/floor.c tests/bench/serve.c tests/bench/kernel.c jail/cgroup/clone.c base/hang.c jail/cgroup/file.c jail/cgroup/text.c \
+		base/error.c base/mountinfo.c base/namespaces.c
 	$TOOL_CC $flags $musl_include -static -no-pie -o "$out/bench" \
-		tests/bench/bench.c tests/bench/contestant.c tests/bench/report.c
+		tests/bench/bench.c tests/bench/contestant.c tests/bench/report.c tests/bench/kernel.c
 	$CC $flags -static -o "$out/covers" tests/bench/covers.c
-	rm -f "$out/library" "$out/code" "$out/contexts"
+	rm -f "$out/library" "$out/code" "$out/contexts" "$out/living"
 	if [ -e "$BUILD/libwarder.a" ]; then
-		$CC $flags -o "$out/library" tests/bench/library.c tests/bench/serve.c "$BUILD/libwarder.a" -pthread
+		$CC $flags -o "$out/library" tests/bench/library.c tests/bench/serve.c tests/bench/kernel.c "$BUILD/libwarder.a" -pthread
+		$CC $flags -o "$out/living" tests/bench/living.c tests/bench/kernel.c "$BUILD/libwarder.a" -pthread
 		$CC $flags -o "$out/code" tests/bench/code.c "$BUILD/libwarder.a" -pthread
 		$CC $flags -o "$out/contexts" tests/bench/contexts.c "$BUILD/libwarder.a" -pthread
 	fi
@@ -104,6 +108,18 @@ hold_space() {
 		sleep 0.1
 	done
 	return 1
+}
+
+# A service of "serve --local" with a /run of its own, so that it is neither another one's nor found by anyone else.
+begin_service() {
+	[ -z "$service" ] && [ -x "$BUILD/warder" ] || return 0
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	unshare -m sh -c 'mount -t tmpfs -o mode=0755 none /run && : >"$1" && exec "$2" serve --local' sh "$scratch/serves" "$tool_path" &
+	service=$!
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ ! -e "$scratch/serves" ] || break
+		sleep 0.1
+	done
 }
 
 # bundle DIR ARGS-AS-JSON BIND: a bundle whose program sees what a jail shows.
@@ -174,8 +190,11 @@ list() {
 		row 'floor' process - - - 'one-shot, static: the system calls of such a jail and nothing else; no cgroup' \
 			"$out/floor" $floor -- '{}'
 		if installed "$BUILD/warder" 'warder run'; then
-			row 'warder run' process floor 'bwrap 0.70' - 'the default policy, every control read back' \
-				"$BUILD/warder" run ${bind:+--ro $bind} -- '{}'
+			row 'warder run' process floor 'bwrap 0.95' - 'the default policy, every control read back' \
+				"$tool_path" run --no-service ${bind:+--ro $bind} -- '{}'
+			row 'warder run, service' process - 'bwrap 0.30' "/proc/$service/ns/mnt" \
+				'the same; a service launches it from its pool' \
+				"$tool_path" run ${bind:+--ro $bind} -- '{}'
 		fi
 		row 'floor in process' server - - - 'the same from a running process, user namespace made once' \
 			"$out/floor" --serve $floor -- '{}'
@@ -195,7 +214,7 @@ list() {
 		fi
 		if installed "$(tool bwrap)" bwrap; then
 			row 'bwrap' process floor - - 'namespaces, mounts and capabilities only: no limits, no filter' \
-				"$(tool bwrap)" --unshare-all --die-with-parent --new-session --ro-bind /usr /usr \
+				"$(tool bwrap)" --unshare-all --die-with-parent --clearenv --new-session --ro-bind /usr /usr \
 				--symlink usr/lib64 /lib64 --symlink usr/lib /lib --symlink usr/bin /bin \
 				--proc /proc --dev /dev --tmpfs /tmp ${bind:+--ro-bind $bind $bind} '{}'
 		fi
@@ -268,6 +287,7 @@ section() {
 	kind=$3
 	count=$4
 	shift 4
+	begin_service
 	list "$json" "$kind"
 	measure "$title" "$count" "$@"
 	[ -z "$holder" ] || kill "$holder"
@@ -286,8 +306,8 @@ measure() {
 }
 
 failed=0
-printf 'kernel %s, %s CPUs, %s iterations, interleaved; load %s\n' "$(uname -r)" "$(nproc)" "$iterations" \
-	"$(cut -d' ' -f1 /proc/loadavg)"
+load=$(cut -d' ' -f1 /proc/loadavg)
+printf 'kernel %s, %s CPUs, %s iterations, interleaved; load %s\n' "$(uname -r)" "$(nproc)" "$iterations" "$load"
 section '/usr/bin/true (dynamic, glibc)' '["/usr/bin/true"]' dynamic "$iterations" /usr/bin/true
 section 'a static program without libc' "[\"$scratch/nothing\"]" static "$iterations" "$scratch/nothing"
 if [ -n "$with_python" ] && [ -x /usr/bin/python3 ]; then
@@ -305,17 +325,27 @@ sources c 'int main(void) { return 0; }' 'int main(void) { return 7; }' \
 int main(void) { return usleep(300000); }'
 $CC -O2 -x c -o "$scratch/binary" "$scratch/c.run"
 code c "$scratch/binary"
-{
-	printf '{"kernel": "%s", "cpus": %s, "sections": [\n' "$(uname -r)" "$(nproc)"
-	# One object after the other becomes a list.
-	sed 's/^]}$/]},/' "$scratch/sections" | sed '$s/,$//'
-	printf ']}\n'
-} >"$BUILD/bench.json"
 if [ -x "$out/code" ]; then
 	printf '\nfrom code to output and result, in interpreters of a pool; '
-	"$out/code" "$(((iterations + 3) / 4))"
+	"$out/code" "$(((iterations + 3) / 4))" "$scratch/code" || failed=1
 fi
+if [ -x "$out/living" ] && [ -x "$tool_path" ] && [ "$rate_ms" != 0 ]; then
+	"$out/living" "$rate_ms" "$(((iterations + 19) / 20))" "$tool_path" "$scratch/nothing" >"$scratch/living" || failed=1
+fi
+{
+	printf '{"kernel": "%s", "cpus": %s, "load": "%s", "loadAtEnd": "%s", "sections": [\n' "$(uname -r)" "$(nproc)" \
+		"$load" "$(cut -d' ' -f1 /proc/loadavg)"
+	# One object after the other becomes a list.
+	sed 's/^]}$/]},/' "$scratch/sections" | sed '$s/,$//'
+	printf '], "code": ['
+	[ ! -e "$scratch/code" ] || paste -sd, "$scratch/code"
+	printf '], "living": '
+	[ -s "$scratch/living" ] && cat "$scratch/living" || echo null
+	printf '}\n'
+} >"$BUILD/bench.json"
 printf '\nthe floor of the files and mounts in /proc, processor time\n'
 "$out/covers" 300
+echo
+[ -z "$(command -v python3)" ] || tests/bench/targets.py "$BUILD/bench.json"
 printf '\nall figures: %s\n' "$BUILD/bench.json"
 exit $failed

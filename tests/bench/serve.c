@@ -1,4 +1,5 @@
 #include "tests/bench/serve.h"
+#include "tests/bench/kernel.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,14 +25,14 @@ struct rate {
 	void *context;
 	uint64_t until_ns;
 	atomic_ulong count;
-	atomic_bool failed;
+	atomic_bool failed, behind;
 };
 
 static void *rate_thread(void *arg)
 {
 	struct rate *rate = arg;
 
-	while (now_ns() < rate->until_ns && !rate->failed) {
+	while (now_ns() < rate->until_ns && !rate->failed && !rate->behind) {
 		if (rate->launch(rate->context) == 0)
 			rate->count++;
 		else
@@ -40,20 +41,30 @@ static void *rate_thread(void *arg)
 	return NULL;
 }
 
+static void watch(struct rate *rate)
+{
+	const struct timespec pause = { .tv_nsec = KERNEL_LOOK_MS * 1000000L };
+
+	for (; now_ns() < rate->until_ns && !rate->failed && !rate->behind; nanosleep(&pause, NULL))
+		rate->behind = kernel_is_behind();
+}
+
 static int serve_rate(struct rate *rate, int threads, int ms)
 {
 	pthread_t ids[THREADS_MAX];
 	uint64_t start = now_ns();
 	int started = 0;
+	long count;
 
 	rate->until_ns = start + (uint64_t)ms * 1000000u;
 	while (started < threads && started < THREADS_MAX &&
 	       pthread_create(&ids[started], NULL, rate_thread, rate) == 0)
 		started++;
+	watch(rate);
 	for (int i = 0; i < started; i++)
 		pthread_join(ids[i], NULL);
-	printf("%lu %llu\n", rate->failed || started < threads ? 0 : (unsigned long)rate->count,
-	       (unsigned long long)(now_ns() - start));
+	count = rate->failed || started < threads ? 0 : rate->behind ? -1 : (long)rate->count;
+	printf("%ld %llu\n", count, (unsigned long long)(now_ns() - start));
 	return fflush(stdout);
 }
 

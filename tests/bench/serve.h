@@ -3,7 +3,8 @@
  * input and answers on its standard output, one line each:
  *
  *   "run"           -> "STATUS NANOSECONDS"   one launch until reaped, and what the program exited with
- *   "rate N MS"     -> "COUNT NANOSECONDS"    launches by N threads within MS milliseconds
+ *   "rate N MS"     -> "COUNT NANOSECONDS"    launches by N threads within MS milliseconds; COUNT 0: one failed;
+ *                                         -1: not measured, because the kernel falls behind (tests/bench/kernel.h)
  *
  * End of file ends it.
  */

@@ -387,6 +387,19 @@ void jail_given_strip(struct policy *policy);
 /* Whether a host path that the template mounts leads to another object by now. */
 bool jail_template_is_stale(const struct jail_template *tmpl);
 
+/* How often parked jails took a part of an ended one, and how often a part was not kept because it differed from a new one, by reason. */
+#define JAIL_PARTS_REASONS 9
+struct jail_parts_counts {
+	_Atomic uint64_t reused, refused[JAIL_PARTS_REASONS];
+};
+/* Let the parked jails of a reusable template use network namespaces of earlier ones that cannot be told from new ones. All of them must be
+ * of one tenant. Call it before the first launch. `counts` must outlive the template. 0, also where the plan has no such part; -1 with
+ * *err. */
+int jail_template_reuse(struct jail_template *tmpl, struct jail_parts_counts *counts,
+			struct warder_error *err);
+/* The name of a reason. */
+const char *jail_parts_reason(size_t i);
+
 /* ---- supervision ---- */
 
 enum jail_cause {

@@ -59,6 +59,7 @@
 #include "jail/inside/sys.h"
 #include "jail/joined.h"
 #include "jail/overlay.h"
+#include "jail/parts.h"
 #include "jail/spawn.h"
 
 #define SETUP_TIMEOUT_MS 30000
@@ -551,6 +552,10 @@ static int undo_namespaces(struct jail_run *run, struct warder_error *err)
 	network_free(run->network);
 	run->network = NULL;
 	fd_done(&run->network_fd);
+	/* All processes of the jail are gone with its init. */
+	if (run->part_fd >= 0 && run->reaped && !run->stuck)
+		parts_give(run->tmpl->parts, &run->part_fd);
+	fd_done(&run->part_fd);
 	return template_settle_network(run->tmpl, false) ? 0 : wait_for(run, -1, clock_us() + SETTLE_LOOK_US);
 }
 
@@ -624,6 +629,7 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 		if (network_finish(run->network, err) < 0)
 			return -1;
 		run->network_fd = fd_take(&run->network->ns_fd);
+		run->network_again = run->network->again;
 	}
 	spawn_place(&spawn, WIRE_FD_STDIN, run->stdin_pipe[RUN_READ]);
 	spawn_place(&spawn, WIRE_FD_STDOUT,
@@ -667,6 +673,8 @@ static int step_spawn(struct jail_run *run, struct warder_error *err)
 	fd_done(&run->exec[1]);
 	run_close_programs_ends(run);
 	fd_done(&run->block_fd);
+	if (run->parked && run->tmpl->parts && ret == 0)
+		run->part_fd = fd_take(&run->network_fd);
 	fd_done(&run->network_fd);
 	fd_done(&run->join_fd);
 	if (!run_is_contained(run))
@@ -1381,6 +1389,7 @@ static void run_init(struct jail_run *run, struct jail_template *tmpl, const str
 	run->warm.work_fd = -1;
 	run->terminal = (struct terminal)TERMINAL_NONE;
 	run->network_fd = -1;
+	run->part_fd = -1;
 	run->edge = (struct run_edge)RUN_EDGE_NONE;
 	run->join_fd = -1;
 	run->block_fd = -1;

@@ -70,6 +70,17 @@ struct network *network_new(struct warder_error *err)
 	return network;
 }
 
+struct network *network_again(int ns_fd)
+{
+	struct network *network = calloc(1, sizeof(*network));
+
+	if (network) {
+		network->ns_fd = ns_fd;
+		network->again = true;
+	}
+	return network;
+}
+
 bool network_is_made(struct network *network)
 {
 	int end;

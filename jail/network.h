@@ -3,8 +3,8 @@
  * nothing of the rest: a helper does it on another CPU meanwhile.
  *
  * Life: network_new() starts the helper -> network_finish() waits for it and yields the descriptor -> network_free().
- * The namespace belongs to the initial user namespace; only init, while it is privileged, enters it. Never used twice.
- * Host side.
+ * The namespace belongs to the initial user namespace; only init, while it is privileged, enters it. It is used once, except where
+ * parts of ended jails are used again (jail/parts.h): network_again() yields such a one. Host side.
  */
 #ifndef WARDER_JAIL_NETWORK_H
 #define WARDER_JAIL_NETWORK_H
@@ -20,10 +20,13 @@ struct network {
 	struct clone_helper helper;
 	long result; /* written by the helper: descriptor or negative errno */
 	bool hangs;  /* the helper does not end: *network stays for good */
+	bool again;  /* an earlier jail had it */
 };
 
 /* Begun; NULL with *err. */
 struct network *network_new(struct warder_error *err);
+/* Made of a namespace that the caller has, which becomes its own; NULL: out of memory, and it stays the caller's. */
+struct network *network_again(int ns_fd);
 /* One look, which does not wait: whether network_finish() has an answer at once. */
 bool network_is_made(struct network *network);
 /* 0 with network->ns_fd open; -1 with *err. */

@@ -35,6 +35,7 @@
 #include "jail/filter/speculation.h"
 #include "jail/joined.h"
 #include "jail/mounts.h"
+#include "jail/parts.h"
 #include "jail/proc.h"
 #include "jail/receipt.h"
 #include "jail/rlimits.h"
@@ -674,6 +675,8 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 		run->snmp_fd = openat(run->proc_fd, "net/snmp", O_RDONLY | O_CLOEXEC);
 	if (plan->named)
 		snprintf(sockets, sizeof(sockets), "; every address local; %zu listeners", listeners);
+	else if (run->network_again)
+		snprintf(sockets, sizeof(sockets), "; used before, and like a new one");
 	receipt_control(run,
 			plan->named && learns ? POLICY_CONTROL_NETWORK_LEARN
 			: plan->named         ? POLICY_CONTROL_NETWORK_ALLOW
@@ -684,7 +687,9 @@ static int check_network(struct jail_run *run, struct warder_error *err)
 						       ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie, sockstat"
 						       : "/proc/<pid>/net/route, ipv6_route, fib_trie, sockstat")
 			: run_is_contained(run) ? "/proc/<pid>/net/route, ipv6_route, dev, fib_trie"
-						: "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
+			: run->network_again
+			    ? "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init" PARTS_SOURCE
+			    : "/proc/<pid>/net/route, ipv6_route; SIOCGIFFLAGS by init",
 			"lo %s, no route%s",
 			plan->named         ? "with 198.18.0.1, nothing else"
 			: plan->loopback_up ? "up, nothing else"

@@ -69,6 +69,8 @@ struct jail_run {
 	int init_pid, init_fd;
 	int mount_ns_fd; /* the jail's, so that its end is not init's to wait for; -1 where init builds its root itself */
 	struct clone_helper leaver;
+	int part_fd;        /* the network namespace of a parked jail, for a later one; or -1 */
+	bool network_again; /* an earlier jail had the network namespace */
 	int program_pid;
 	uint64_t applied;      /* of the READY message */
 	int proc_fd;           /* /proc/<payload>, during the read-back, which opens it unless it is open */

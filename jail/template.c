@@ -31,6 +31,7 @@
 #include "jail/cgroup/clone.h"
 #include "jail/inside/root.h"
 #include "jail/inside/sys.h"
+#include "jail/parts.h"
 #include "jail/spawn.h"
 
 #ifndef CLONE_NEWTIME
@@ -283,6 +284,12 @@ int jail_prepare(struct jail_plan *plan, struct jail_host *host, bool reusable, 
 	return 0;
 }
 
+int jail_template_reuse(struct jail_template *tmpl, struct jail_parts_counts *counts,
+			struct warder_error *err)
+{
+	return tmpl->parts ? 0 : parts_begin(tmpl, counts, &tmpl->parts, err);
+}
+
 void jail_template_free(struct jail_template *tmpl)
 {
 	struct warder_error ignored;
@@ -293,6 +300,7 @@ void jail_template_free(struct jail_template *tmpl)
 	if (tmpl->root.hangs)
 		return;
 	network_free(tmpl->ahead);
+	parts_done(tmpl->parts);
 	for (unsigned int i = 0; i < tmpl->pool_count; i++)
 		identity_done(&tmpl->pool[i]);
 	fd_done(&tmpl->image_fd);
@@ -332,7 +340,7 @@ void template_begin_network(struct jail_template *tmpl)
 {
 	struct warder_error ignored;
 
-	if (!template_makes_networks(tmpl))
+	if (!template_makes_networks(tmpl) || (tmpl->parts && parts_has_spare(tmpl->parts)))
 		return;
 	pthread_mutex_lock(&tmpl->lock);
 	if (!tmpl->ahead)
@@ -357,8 +365,13 @@ bool template_settle_network(struct jail_template *tmpl, bool wait)
 
 struct network *template_take_network(struct jail_template *tmpl, struct warder_error *err)
 {
-	struct network *network;
+	const int again = tmpl->parts ? parts_take(tmpl->parts) : -1;
+	struct network *network = again >= 0 ? network_again(again) : NULL;
 
+	if (network)
+		return network;
+	if (again >= 0)
+		close(again);
 	pthread_mutex_lock(&tmpl->lock);
 	network = tmpl->ahead;
 	tmpl->ahead = NULL;

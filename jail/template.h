@@ -52,6 +52,7 @@ struct jail_template {
 	uint64_t prepare_us;
 	pthread_mutex_t lock;  /* guards what follows */
 	struct network *ahead; /* network namespace in the making for the next launch, or NULL */
+	struct parts *parts;   /* of ended jails; NULL: none is used again. Set before the first launch */
 	struct identity pool[TEMPLATE_POOL];
 	unsigned int pool_count;
 };
@@ -69,7 +70,7 @@ bool template_makes_networks(const struct jail_template *tmpl);
 void template_begin_network(struct jail_template *tmpl);
 /* So that no helper is left between launches: whether the one in the making is made, or with `wait`, until it is. */
 bool template_settle_network(struct jail_template *tmpl, bool wait);
-/* The one in the making, or a new one; the caller owns it (network_free). NULL with *err. */
+/* One of an earlier jail, the one in the making, or a new one; the caller owns it (network_free). NULL with *err. */
 struct network *template_take_network(struct jail_template *tmpl, struct warder_error *err);
 /* A detached, flagged clone of an entry's source, owner-mapped when the entry asks for it. */
 int template_clone_tree(const struct rootfs_entry *entry, struct identity *identity, uint32_t uid,

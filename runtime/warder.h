@@ -874,6 +874,11 @@ struct warder_pool_options {
 	uint64_t idle_us;      /* a key that is unused for so long loses its jails; 0: 60 s */
 	enum warder_pool_empty empty;
 	uint64_t wait_us; /* with WARDER_POOL_WAIT; 0: 10 s */
+	/* 1: a parked jail may get the network namespace of an ended jail of the same key, if the kernel shows
+	 * nothing in it that differs from a new one: Warder compares files of /proc/net byte for byte. The program
+	 * can see that it is not new by its number. The receipt says so. Only with network mode "none" and as
+	 * root; else it has no effect. 0: each jail gets a new one. */
+	int parts;
 };
 
 /* The purpose that a jail is parked for. A jail is handed out only if tenant, ceiling, cgroup parent, backend, user
@@ -930,7 +935,8 @@ WARDER_API int warder_pool_drain(struct warder_pool *pool, struct warder_error *
  * parked, handedOut, launched (no jail was ready), stale (removed because a file or a mount's source changed),
  * broken (removed because a second reading failed), evicted (removed to make room for another key, or because it
  * was not used for idle_us), removed (all that are gone), pressed (true while memory is short and the pool keeps
- * half as many jails). NULL: out of memory. */
+ * half as many jails), partsReused (jails that got a network namespace of an ended one), partsRefused (namespaces
+ * that were not kept, by the file of /proc/net that differed). NULL: out of memory. */
 WARDER_API char *warder_pool_stats(struct warder_pool *pool);
 /* Drain and free a pool. Runs have to be freed before. NULL: nothing happens. */
 WARDER_API void warder_pool_free(struct warder_pool *pool);

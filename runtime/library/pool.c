@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -84,6 +85,7 @@ struct warder_pool {
 	bool has_failed;        /* to remove something */
 	struct warder_error failure;
 	uint64_t parked, handed_out, launched, stale, broken, evicted, removed;
+	struct jail_parts_counts parts;
 };
 
 /* ---- jails and keys; under the lock ---- */
@@ -548,9 +550,9 @@ static char *write_key(struct warder_pool *pool, const struct pool_asked *asked,
 	return text;
 }
 
-static int prepare(const struct warder_pool_key *key, const struct warder_options *options,
-		   const struct policy_subject *subject, struct warder_template **ret,
-		   struct warder_error *err)
+static int prepare(struct warder_pool *pool, const struct warder_pool_key *key,
+		   const struct warder_options *options, const struct policy_subject *subject,
+		   struct warder_template **ret, struct warder_error *err)
 {
 	const struct preparation_options how = { .ceiling =
 						     options->ceiling ? &options->ceiling->policy : NULL,
@@ -560,7 +562,14 @@ static int prepare(const struct warder_pool_key *key, const struct warder_option
 						 .backends = options->backends,
 						 .subject = subject };
 
-	return library_prepare(&key->policy->policy, &how, options->single_use, ret, err);
+	if (library_prepare(&key->policy->policy, &how, options->single_use, ret, err) < 0)
+		return -1;
+	/* A key has one tenant, and each of its templates has parts of its own. */
+	if (!pool->options.parts || jail_template_reuse(library_jail_template(*ret), &pool->parts, err) == 0)
+		return 0;
+	warder_template_free(*ret);
+	*ret = NULL;
+	return -1;
 }
 
 /* A key of that text and program, which become the pool's or are freed. Takes the lock, which the caller holds afterwards if it succeeded. */
@@ -581,7 +590,7 @@ static struct key *enter_key(struct warder_pool *pool, const struct pool_asked *
 	}
 	pthread_mutex_unlock(&pool->lock);
 	found = calloc(1, sizeof(*found));
-	if (!found || prepare(key, options, asked->subject, &tmpl, err) != 0) {
+	if (!found || prepare(pool, key, options, asked->subject, &tmpl, err) != 0) {
 		if (!found)
 			error_no_memory(err, NULL);
 		free(found);
@@ -694,6 +703,9 @@ static int check_options(const struct warder_pool_options *options, struct warde
 	if ((unsigned int)options->empty > WARDER_POOL_FAIL)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "empty",
 				 "empty is %d; use WARDER_POOL_LAUNCH, _WAIT or _FAIL", (int)options->empty);
+	if (options->parts != 0 && options->parts != 1)
+		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "parts", "parts is %d; use 0 or 1",
+				 options->parts);
 	if (options->memory_bytes && options->memory_bytes < JAIL_BYTES)
 		return error_set(err, WARDER_ERROR_INVALID_REQUEST, "memory_bytes",
 				 "memory_bytes is %" PRIu64 ", and a parked jail takes %" PRIu64
@@ -853,7 +865,7 @@ static bool refresh(struct warder_pool *pool, const struct pool_asked *asked, co
 			     err);
 	stale = jail_template_is_stale(library_jail_template(tmpl));
 	if (stale)
-		prepared = prepare(&known, &options, asked->subject, &fresh, err);
+		prepared = prepare(pool, &known, &options, asked->subject, &fresh, err);
 	pthread_mutex_lock(&pool->lock);
 	key = find_key(pool, text);
 	if (stale && key && key->tmpl == tmpl) {
@@ -1103,6 +1115,16 @@ int warder_pool_drain(struct warder_pool *pool, struct warder_error *err)
 	return drained;
 }
 
+static void add_parts(struct json_writer *w, struct jail_parts_counts *parts)
+{
+	json_key_uint(w, "partsReused", atomic_load(&parts->reused));
+	json_key(w, "partsRefused");
+	json_begin_object(w);
+	for (size_t i = 0; i < JAIL_PARTS_REASONS; i++)
+		json_key_uint(w, jail_parts_reason(i), atomic_load(&parts->refused[i]));
+	json_end_object(w);
+}
+
 char *warder_pool_stats(struct warder_pool *pool)
 {
 	struct json_writer w = { 0 };
@@ -1129,6 +1151,7 @@ char *warder_pool_stats(struct warder_pool *pool)
 	json_key_uint(&w, "evicted", pool->evicted);
 	json_key_uint(&w, "removed", pool->removed);
 	json_key_bool(&w, "pressed", pool->pressed);
+	add_parts(&w, &pool->parts);
 	json_end_object(&w);
 	pthread_mutex_unlock(&pool->lock);
 	return json_take(&w);

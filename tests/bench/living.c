@@ -3,7 +3,8 @@
  *
  *   living MS CYCLES TOOL PROGRAM
  *
- * Executes PROGRAM for MS milliseconds in two sessions, by two threads for each; then runs pieces of Python in two contexts; then parks
+ * Runs PROGRAM in jails of two pools in turns, one of which uses parts of ended jails again, and measures the processor time of a jail: to
+ * park it, to hand it out, and to remove it; without the kernel's own threads. Then executes PROGRAM for MS milliseconds in two sessions, by two threads for each; then runs pieces of Python in two contexts; then parks
  * JAILS jails and removes them, CYCLES times. TOOL is the command line tool, whose keepers hold the sessions. Prints one object of JSON.
  * A rate is null if the kernel falls behind with the filters of jails that have ended (tests/bench/kernel.h).
  *
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +29,8 @@
 #define THREADS    4
 #define JAILS      24
 #define CYCLES_MAX 101
+#define WARM       8
+#define BATCH      24
 
 struct living {
 	const char *tool, *program;
@@ -288,6 +292,72 @@ static int park(struct living *living, const struct warder_policy *policy, int c
 	return living->failed ? 0 : count;
 }
 
+/* ---- processor time of a jail of a pool ---- */
+
+static double cpu_us(void)
+{
+	struct rusage own, children;
+
+	getrusage(RUSAGE_SELF, &own);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec + children.ru_utime.tv_sec +
+			children.ru_stime.tv_sec) *
+		   1e6 +
+	       (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec + children.ru_utime.tv_usec +
+			children.ru_stime.tv_usec);
+}
+
+static bool launch(struct living *living, struct warder_pool *pool, const struct warder_pool_key *key)
+{
+	char *argv[] = { (char *)living->program, NULL };
+	const struct warder_command command = { .size = sizeof(command), .argv = argv };
+	struct warder_result *result = NULL;
+	struct warder_run *run = NULL;
+	struct warder_error err;
+
+	if (warder_pool_launch(pool, key, &command, &run, &err) < 0 || warder_wait(run, &result, &err) < 0)
+		complain(living, "pool", &err);
+	warder_result_free(result);
+	warder_run_free(run);
+	return !living->failed;
+}
+
+/* Of one of BATCH jails in turn, us. */
+static double cpu_of_jails(struct living *living, const struct warder_policy *policy, int parts)
+{
+	const struct warder_pool_options options = {
+		.size = sizeof(options), .jails_a_key = 2, .empty = WARDER_POOL_WAIT, .parts = parts
+	};
+	const struct warder_pool_key key = { .size = sizeof(key), .policy = policy };
+	struct warder_pool *pool = NULL;
+	struct warder_error err;
+	double before = 0, after = 0;
+
+	if (warder_pool_new(&options, &pool, &err) < 0 || warder_pool_fill(pool, &key, 2, &err) < 0)
+		complain(living, "pool", &err);
+	for (int i = 0; i < WARM && !living->failed; i++)
+		launch(living, pool, &key);
+	before = cpu_us();
+	for (int i = 0; i < BATCH && !living->failed; i++)
+		launch(living, pool, &key);
+	after = cpu_us();
+	warder_pool_free(pool);
+	return (after - before) / BATCH;
+}
+
+static void print_cpu(struct living *living, const struct warder_policy *policy, int cycles)
+{
+	static double us[2][CYCLES_MAX];
+
+	for (int i = 0; i < cycles && !living->failed; i++)
+		for (int parts = 0; parts < 2; parts++)
+			us[parts][i] = cpu_of_jails(living, policy, parts);
+	for (int parts = 0; parts < 2; parts++)
+		qsort(us[parts], (size_t)cycles, sizeof(**us), by_size);
+	printf("\"jailCpuUs\": {\"new\": %.0f, \"newMax\": %.0f, \"parts\": %.0f, \"partsMax\": %.0f}, ",
+	       us[0][cycles / 2], us[0][cycles - 1], us[1][cycles / 2], us[1][cycles - 1]);
+}
+
 static void print_rate(const char *name, double value)
 {
 	if (value < 0)
@@ -323,8 +393,9 @@ int main(int argc, char **argv)
 		pieces = rate(&living, type, SESSIONS, ms);
 	end_sessions(&living);
 	count = park(&living, policy, cycles, kib);
-	warder_policy_free(policy);
 	printf("{");
+	print_cpu(&living, policy, cycles);
+	warder_policy_free(policy);
 	print_rate("executionsPerSecond", executions);
 	print_rate("piecesPerSecond", pieces);
 	if (count)

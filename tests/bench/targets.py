@@ -46,6 +46,10 @@ def main():
         figure(f"code to output, ms: {row['name']}", 1, text, f"at most {most}", row["parked"]["outputP50Us"] / 1000 <= most)
         figure("    / cold", 1, f"{share:.3f}", "at most 0.05", share <= 0.05)
     living = bench.get("living") or {}
+    cpu = living.get("jailCpuUs")
+    share = cpu["parts"] / cpu["new"] if cpu else 0
+    figure("processor time of a pool's jail, parts reused / new", cpu, f"{share:.2f} (us: {cpu['parts']}, {cpu['new']})" if cpu else "",
+           "at most 0.65", share <= 0.65)
     rate = living.get("executionsPerSecond")
     figure("executions per second in living sessions", rate, f"{rate or 0:.0f}", "at least 1500", (rate or 0) >= 1500)
     rate = living.get("piecesPerSecond")

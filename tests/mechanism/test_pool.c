@@ -407,6 +407,10 @@ Test(pool, what_it_cannot_do_is_refused, .timeout = 60)
 								 .memory_bytes = 1 },
 				  &none, &err) == -1 &&
 		  err.code == WARDER_ERROR_INVALID_REQUEST);
+	cr_expect(warder_pool_new(
+		      &(struct warder_pool_options){ .size = sizeof(struct warder_pool_options), .parts = 2 },
+		      &none, &err) == -1 &&
+		  err.code == WARDER_ERROR_INVALID_REQUEST && strstr(err.text, "parts is 2"));
 	cr_expect(warder_pool_fill(pool, &key, 5, &err) == -1 && err.code == WARDER_ERROR_INVALID_REQUEST &&
 		  strstr(err.text, "jails_a_key"));
 	memset(large, 'x', 200000);
@@ -544,6 +548,127 @@ Test(pool, the_ceiling_holds_for_what_is_given, .timeout = 60)
 }
 
 /* In a child of one thread: a pool on a host that seems to be short of memory. 0; 1: it is not as it should be; 2: cannot be tried. */
+/* Runs a script in a jail of the pool, and waits until the jail is gone and another is parked. */
+static struct warder_result *in_turn(const char *script)
+{
+	struct warder_result *result = shell(script, (struct warder_command){ 0 });
+
+	cr_assert(result, "%s", err.text);
+	for (int i = 0;
+	     i < 3000 && library_pool_stat(pool, "parked") < library_pool_stat(pool, "removed") + 1; i++)
+		usleep(10000);
+	return result;
+}
+
+static const char show_network[] = "readlink /proc/self/ns/net";
+
+/* With one jail a key, the next jail is parked before the last one has ended: it is the one after that which gets its namespace. */
+static void names_of_networks(unsigned int count, char names[][32])
+{
+	for (unsigned int i = 0; i < count; i++) {
+		struct warder_result *result = in_turn(show_network);
+
+		snprintf(names[i], sizeof(names[i]), "%s", output(result));
+		warder_result_free(result);
+	}
+}
+
+static unsigned int repeated(unsigned int count, char names[][32])
+{
+	unsigned int again = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		for (unsigned int j = 0; j < i; j++)
+			if (strcmp(names[i], names[j]) == 0) {
+				again++;
+				break;
+			}
+	return again;
+}
+
+static const char says_again[] = "lo down, no route; used before, and like a new one";
+
+/* What its receipt says. The number of a namespace proves nothing: the kernel gives those of removed ones to new ones. */
+static bool next_is_again(void)
+{
+	struct warder_result *result = in_turn("true");
+	char *json = warder_result_json(result);
+	const bool again = strstr(json, says_again) != NULL;
+
+	free(json);
+	warder_result_free(result);
+	return again;
+}
+
+Test(pool, network_namespaces_are_used_once, .timeout = 60)
+{
+	const int fds = begin((struct warder_pool_options){ .jails_a_key = 1, .empty = WARDER_POOL_WAIT });
+
+	fill(1);
+	for (int i = 0; i < 6; i++)
+		cr_expect(!next_is_again());
+	cr_expect(library_pool_stat(pool, "partsReused") == 0);
+	expect_nothing_left(fds);
+}
+
+Test(pool, a_part_like_a_new_one_is_used_again, .timeout = 60)
+{
+	const int fds =
+	    begin((struct warder_pool_options){ .jails_a_key = 1, .empty = WARDER_POOL_WAIT, .parts = 1 });
+	char names[6][32];
+
+	if (geteuid() != 0)
+		cr_skip_test("only root's jails have parts to use again");
+	fill(1);
+	names_of_networks(6, names);
+	cr_expect(repeated(6, names) >= 3, "%u", repeated(6, names));
+	cr_expect(library_pool_stat(pool, "partsReused") >= 3);
+	cr_expect(next_is_again());
+	expect_nothing_left(fds);
+}
+
+/* A refused packet, a socket that was used: the kernel counts it, and the namespace goes. */
+Test(pool, a_part_that_tells_of_its_jail_is_not_used_again, .timeout = 60)
+{
+	const int fds =
+	    begin((struct warder_pool_options){ .jails_a_key = 1, .empty = WARDER_POOL_WAIT, .parts = 1 });
+	long refused;
+
+	if (geteuid() != 0)
+		cr_skip_test("only root's jails have parts to use again");
+	if (access("/bin/bash", X_OK) != 0)
+		cr_skip_test("there is no bash, which sends the packet");
+	fill(1);
+	for (int i = 0; i < 5; i++)
+		warder_result_free(in_turn("bash -c 'echo x >/dev/udp/127.0.0.1/9'"));
+	refused = library_pool_stat(pool, "snmp") + library_pool_stat(pool, "netstat") +
+		  library_pool_stat(pool, "sockstat");
+	cr_expect(refused >= 3, "%ld", refused);
+	cr_expect(library_pool_stat(pool, "partsReused") == 0);
+	expect_nothing_left(fds);
+}
+
+Test(pool, parts_are_not_shared_by_tenants, .timeout = 60)
+{
+	const int fds =
+	    begin((struct warder_pool_options){ .jails_a_key = 1, .empty = WARDER_POOL_WAIT, .parts = 1 });
+	long reused;
+
+	if (geteuid() != 0)
+		cr_skip_test("only root's jails have parts to use again");
+	key.tenant = "one";
+	fill(1);
+	for (int i = 0; i < 4; i++)
+		next_is_again();
+	cr_expect(next_is_again());
+	reused = library_pool_stat(pool, "partsReused");
+	key.tenant = "two";
+	fill(1);
+	cr_expect(library_pool_stat(pool, "partsReused") == reused);
+	cr_expect(!next_is_again());
+	expect_nothing_left(fds);
+}
+
 static int fill_under_pressure(void)
 {
 	static const char scarce[] = "MemTotal: 1000000 kB\nMemFree: 1000 kB\nMemAvailable: 50000 kB\n";

@@ -1,0 +1,38 @@
+/*
+ * parts: what an ended jail leaves to the next one of its template. Private to jail/.
+ *
+ * A network namespace is the most expensive part of a jail. It may be used again if it cannot be told from a new one by what the kernel shows
+ * of it: the files of /proc/net that describe a namespace are compared byte for byte with those of one that was never used. What stays
+ * the same is its number, its cookie and the key of its IP identifiers, so that only jails of one tenant share one; a template belongs to one.
+ *
+ * Life: parts_begin() for a template that has just been prepared -> parts_take(), parts_give() by any thread -> parts_done().
+ */
+#ifndef WARDER_JAIL_PARTS_H
+#define WARDER_JAIL_PARTS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "jail/jail.h"
+
+#define PARTS_SPARE_MAX 16
+
+struct parts;
+struct jail_template;
+
+/* Look at a new namespace, to compare with. *ret is NULL if the plan has no part to use again. -1 with *err. */
+int parts_begin(const struct jail_template *tmpl, struct jail_parts_counts *counts, struct parts **ret,
+		struct warder_error *err);
+/* A namespace that the caller owns; -1: there is none. */
+int parts_take(struct parts *parts);
+bool parts_has_spare(struct parts *parts);
+/* Take the namespace of a jail whose processes are all gone: keep it if it is as new, else close it. */
+void parts_give(struct parts *parts, int *ns_fd);
+/* NULL: nothing happens. */
+void parts_done(struct parts *parts);
+
+/* The source of a receipt's row, behind that of a new namespace. */
+#define PARTS_SOURCE "; before: sockstat, sockstat6, unix, snmp, snmp6, netstat, ip6_flowlabel, dev"
+
+#endif

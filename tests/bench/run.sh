@@ -114,10 +114,10 @@ hold_space() {
 begin_service() {
 	[ -z "$service" ] && [ -x "$BUILD/warder" ] || return 0
 	# shellcheck disable=SC2016 # expanded by the inner shell
-	unshare -m sh -c 'mount -t tmpfs -o mode=0755 none /run && : >"$1" && exec "$2" serve --local' sh "$scratch/serves" "$tool_path" &
+	unshare -m sh -c 'mount -t tmpfs -o mode=0755 none /run && exec "$2" serve --local >"$1"' sh "$scratch/serves" "$tool_path" &
 	service=$!
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		[ ! -e "$scratch/serves" ] || break
+		[ ! -s "$scratch/serves" ] || break
 		sleep 0.1
 	done
 }
